@@ -16,7 +16,7 @@ pub(crate) fn derived(entry: &Entry, derive: impl FnOnce() -> Vec<CaseRecord>) -
     };
     let mut records = match catch_unwind(AssertUnwindSafe(derive)) {
         Ok(records) if records.is_empty() => {
-            return whole(Outcome::Skipped { reason: "what was measured does not tell it".into() });
+            return whole(Outcome::Skipped { reason: "the input cases do not suffice to compute this".into() });
         }
         Ok(records) => records,
         Err(panic) => return whole(Outcome::Failed { reason: panic_text(&*panic) }),

@@ -291,7 +291,7 @@ fn flags_of(rounds: &[RoundValues], estimate: &Estimate, relative_resolution: f6
     }
     let unsettled = rounds.iter().filter(|round| !round.noise.settled).count();
     if unsettled > 0 {
-        flag(FlagKind::Unsettled, format!("in {unsettled} of {all} the core's clock did not settle"));
+        flag(FlagKind::Unsettled, format!("in {unsettled} of {all} the core's frequency did not settle"));
     }
     let throttled = rounds.iter().filter(|round| is_throttled(round)).count();
     if throttled > 0 {

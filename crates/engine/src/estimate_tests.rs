@@ -246,7 +246,7 @@ fn noise_is_summed_and_steal_is_none_only_where_no_round_knew() {
     };
     assert_eq!(heard.noise, expected);
     assert_eq!(kinds(&heard), [FlagKind::Unsettled]);
-    assert_eq!(detail(&heard), "in 1 of 3 rounds the core's clock did not settle");
+    assert_eq!(detail(&heard), "in 1 of 3 rounds the core's frequency did not settle");
     assert_eq!(measured(vec![noisy(None, true), noisy(None, true), noisy(None, true)]).noise.steal_ns, None);
 }
 

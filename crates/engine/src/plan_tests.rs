@@ -434,7 +434,7 @@ fn each_copy_has_a_cpu_and_the_first_that_of_a_case_without_further_ones() {
 #[test]
 fn copies_of_what_needs_several_cpus_are_skipped() {
     let skip = |axes: &str| planned(COPIES, &[&format!("many.parties@{axes}")], Profile::Quick).cases[0].skip.clone();
-    let reason = Some("a copy has one CPU: one thread, or two parties on the same CPU".to_owned());
+    let reason = Some("copies > 1 cannot be combined with threads > 1 or two-CPU placements".to_owned());
     assert_eq!(skip("copies=2,cpus=same_cpu,threads=1"), None);
     assert_eq!(skip("copies=2,cpus=same_cache"), reason);
     assert_eq!(skip("copies=2,threads=2"), reason);

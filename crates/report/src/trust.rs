@@ -141,7 +141,7 @@ fn doubts(run: &Run) -> Vec<Doubt> {
         doubt(
             Cause::System,
             unsettled,
-            format!("the core's clock did not settle in {} of the cases", told(unsettled)),
+            format!("the core's frequency did not settle in {} of the cases", told(unsettled)),
             format!("{} 的用例中核心频率未稳定", told(unsettled)),
             Text { en: "set the performance governor", zh: "请将调频策略设为 performance" },
         );

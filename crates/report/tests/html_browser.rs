@@ -12,7 +12,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use browser::Browser;
-use hostmark_model::Run;
+use hostmark_model::{Doubt, Grade, Run, Text, Trust};
 use hostmark_report::RenderOptions;
 use hostmark_report::export::format_named;
 use skip::skipped;
@@ -149,6 +149,42 @@ fn a_narrow_page_is_no_wider_than_the_screen_and_hostile_text_runs_nothing() {
         browser.eval("document.querySelectorAll('img, iframe, object, embed, script:not(body > script)').length"),
         0
     );
+}
+
+/// How far down the page what such a selector finds ends, pixels; nothing where it finds nothing.
+fn bottom(browser: &mut Browser, selector: &str) -> Option<f64> {
+    browser.eval(&format!("document.querySelector('{selector}')?.getBoundingClientRect().bottom")).as_f64()
+}
+
+#[test]
+fn the_first_screen_has_verdict_constants_and_findings() {
+    let Some(program) = chromium() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let text = |en: &str, zh: &str| Text { en: en.to_owned(), zh: zh.to_owned() };
+    let doubt = Doubt {
+        text: text("other processes used the CPUs of 16 % of the cases", "16 % 的用例中有其他进程使用 CPU"),
+        cure: text("stop them", "请停止这些进程"),
+    };
+    let trust = Some(Trust { grade: Grade::C, within: 0.21, runs: 0, doubts: vec![doubt; 4] });
+    let file = written(folder.path(), &[Run { trust, ..thorough::with_charts(synthetic::plausible(), 64) }]);
+    // On a telephone the constants begin there and go on below.
+    for (width, height, constants) in
+        [(1440, 900, ".constants"), (1024, 768, ".constants"), (400, 850, ".constants .block dl > div")]
+    {
+        let mut browser = Browser::start(&program, width, height);
+        browser.open(&file);
+        for lang in ["l-en", "l-zh"] {
+            browser.eval(&format!("document.getElementById('{lang}').click()"));
+            for part in [".verdict", ".costly", constants] {
+                let bottom = bottom(&mut browser, part);
+                say(&format!("{width} x {height}, {lang}: {part} ends at {bottom:?}"));
+                assert!(
+                    bottom.is_some_and(|bottom| bottom <= f64::from(height)),
+                    "{width} x {height}, {lang}: {part} ends at {bottom:?}"
+                );
+            }
+        }
+    }
 }
 
 #[test]

@@ -241,7 +241,7 @@ fn what_nobody_asked_for_is_named_with_whom_it_is_for() {
         probe.brought_by = vec![by.into()];
     }
     let id = |nth: usize| run.probes[nth].id.clone();
-    let line = format!("for sum.all also measured, as far as needed: {}, {}", id(0), id(2));
+    let line = format!("also measured for sum.all, as far as needed: {}, {}", id(0), id(2));
     assert!(said(&run, Lang::En).contains(&line), "{}", said(&run, Lang::En));
     let line = format!("为 sum.some 附带测量（仅所需部分）：{}", id(1));
     assert!(said(&run, Lang::Zh).contains(&line), "{}", said(&run, Lang::Zh));

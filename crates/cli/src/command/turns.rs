@@ -46,7 +46,7 @@ pub fn measured_at(
 pub fn whole(run: Run, place: &str) -> Result<Run> {
     match &run.interrupted {
         Some(why) => refuse!(
-            "'{place}' ended before its plan did ({why}); measure again",
+            "'{place}' ended early ({why}); measure again",
             "“{place}”在计划完成前结束（{why}）；请重新测量"
         ),
         None => Ok(run),

@@ -62,7 +62,8 @@ pub(super) fn placed(
             || value_of(AxisKind::Placement).is_some_and(|placement| placement != Placement::SameCpu.name());
         match copies <= have {
             _ if is_apart => {
-                case.skip = case.skip.or(Some("a copy has one CPU: one thread, or two parties on the same CPU".into()));
+                case.skip =
+                    case.skip.or(Some("copies > 1 cannot be combined with threads > 1 or two-CPU placements".into()));
             }
             true => {
                 // The first is the CPU of the case without further copies, so that the two compare.

@@ -189,8 +189,8 @@ impl Turn<'_> {
             Heard::Stopped => return Ok(None),
             Heard::TimedOut => {
                 refuse!(
-                    "'{name}' took over {} s; a far host must let hostmark in without asking",
-                    "“{name}”超过了 {} s；远端主机必须不经询问就允许 hostmark 登录",
+                    "'{name}' took over {} s; set up key-based login for ssh",
+                    "“{name}”超过了 {} s；请为 ssh 配置密钥登录",
                     self.limit.as_secs()
                 )
             }

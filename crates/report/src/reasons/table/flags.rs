@@ -8,7 +8,7 @@ pub(super) const PAIRS: &[Pair] = &[
     ("a sample is shorter than the clock's smallest step", "样本短于时钟的最小步长"),
     ("the value does not stand out from the noise", "数值未能超出噪声"),
     ("in {} of {} over half of the samples were disturbed, and stay", "{1}中有 {0} 轮超过一半的样本受扰，仍予保留"),
-    ("in {} of {} the core's clock did not settle", "{1}中有 {0} 轮核心频率未稳定"),
+    ("in {} of {} the core's frequency did not settle", "{1}中有 {0} 轮核心频率未稳定"),
     ("in {} of {} a CPU quota stopped the process", "{1}中有 {0} 轮进程因 CPU 配额被暂停"),
     ("in {} of {} others used {} % of the time of a CPU", "{1}中有 {0} 轮其他进程占用了 {2} % 的 CPU 时间"),
     ("the best round was {} % faster", "最好的一轮快 {0} %"),

@@ -16,7 +16,7 @@ pub(super) const PAIRS: &[Pair] = &[
     ("'{}' is no value of the axis '{}'", "“{0}”不是轴“{1}”的取值"),
     ("cannot bind to CPU {}: {}", "无法绑定到 CPU {0}：{1}"),
     ("cannot bind to CPUs {}: {}", "无法绑定到 CPU {0}：{1}"),
-    ("what was measured does not tell it", "已测得的用例不足以算出它"),
+    ("the input cases do not suffice to compute this", "已测得的用例不足以算出它"),
     ("it came to no finite value", "结果不是有限数"),
     ("no round gave a finite value", "没有一轮给出有限数"),
     ("the rounds came to no finite value", "各轮的结果不是有限数"),

@@ -12,8 +12,8 @@ pub(super) const PAIRS: &[Pair] = &[
     ("it would run on cores of another kind", "它会运行在另一种核心上"),
     ("several CPUs are of all kinds of core", "多个 CPU 含各种核心，不能只选一种"),
     (
-        "a copy has one CPU: one thread, or two parties on the same CPU",
-        "每个副本只有一个 CPU：只能是单线程，或双方位于同一 CPU",
+        "copies > 1 cannot be combined with threads > 1 or two-CPU placements",
+        "副本数大于 1 时，不能再用多个线程，也不能把双方放在两个 CPU 上",
     ),
     ("needs {} CPUs, and may use {} here", "需要 {0} 个 CPU，这里只能使用 {1} 个"),
     ("needs {} CPUs", "需要 {0} 个 CPU"),

@@ -220,7 +220,7 @@ fn settings(view: &View) -> Vec<Piece> {
     let limit = whole_seconds(settings.limit_s).unwrap_or(limit);
     let mut facts = vec![
         match (view.lang, settings.limit_s == 0.0) {
-            (Lang::En, true) => format!("{profile}, no limit of time"),
+            (Lang::En, true) => format!("{profile}, no time limit"),
             (Lang::Zh, true) => format!("{profile}，不限时"),
             (Lang::En, false) => format!("{profile}, at most {limit}"),
             (Lang::Zh, false) => format!("{profile}，最长 {limit}"),
@@ -293,7 +293,7 @@ fn brought_along(view: &View) -> Vec<String> {
         }
     }
     let line = |(for_whom, probes): (String, Vec<&str>)| match view.lang {
-        Lang::En => format!("for {for_whom} also measured, as far as needed: {}", probes.join(", ")),
+        Lang::En => format!("also measured for {for_whom}, as far as needed: {}", probes.join(", ")),
         Lang::Zh => format!("为 {for_whom} 附带测量（仅所需部分）：{}", probes.join("、")),
     };
     by.into_iter().map(line).collect()
@@ -336,7 +336,7 @@ fn how_it_ended(view: &View, reasons: Reasons, say: &mut impl FnMut(String, Stri
     again(run).into_iter().for_each(|Text { en, zh }| say(en, zh));
     if let Some(why) = &run.interrupted {
         say(
-            format!("this run ended before its plan did: {why}"),
+            format!("this run ended early: {why}"),
             format!("本次运行提前结束：{}", reasons::told(why, Lang::Zh)),
         );
     } else if run.finished.is_none() {
@@ -402,7 +402,7 @@ fn noise(view: &View, say: &mut impl FnMut(String, String)) {
             },
             match &share {
                 Some(share) => format!("被窃取 {share}：虚拟机监控程序把本次运行中的 {time} 给了他人"),
-                None => format!("虚拟机监控程序把本次运行中的 {time} 给了他人"),
+                None => format!("被窃取：虚拟机监控程序把本次运行中的 {time} 给了他人"),
             },
         );
     }
@@ -413,18 +413,15 @@ fn noise(view: &View, say: &mut impl FnMut(String, String)) {
     if tainted > 0 && share >= WORTH_SAYING {
         let share = percent(share);
         say(
-            {
-                let (all, were) = (counted(samples, "sample"), if left_out == 1 { "was" } else { "were" });
-                format!("{tainted} of {all} ({share}) moved or waited for a CPU; {left_out} {were} left out")
-            },
-            format!("{samples} 个样本中 {tainted} 个（{share}）被迁移或等待 CPU；已剔除 {left_out} 个"),
+            format!("{share} of samples were disturbed (migrated or preempted); {left_out} discarded"),
+            format!("{share} 的样本受扰（被迁移或被抢占）；已丢弃 {left_out} 个"),
         );
     }
     let rounds = sum(|m| u64::from(m.estimate.rounds));
     let unsettled = sum(|m| u64::from(m.noise.unsettled_rounds));
     if unsettled > 0 && unsettled as f64 >= WORTH_SAYING * rounds as f64 {
         say(
-            format!("in {unsettled} of {} the CPU's clock did not settle", counted(rounds, "round")),
+            format!("in {unsettled} of {} the CPU frequency did not settle", counted(rounds, "round")),
             format!("{rounds} 轮中有 {unsettled} 轮 CPU 频率未稳定"),
         );
     }

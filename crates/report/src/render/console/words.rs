@@ -55,7 +55,7 @@ words! {
     CACHE_LINE: "cache line", "缓存行";
     PAGES: "pages", "页";
     DEAREST_FIRST: "what costs most first", "按代价从高到低";
-    ALL_WELL: "none: no rule finds anything to say about this run", "无：没有规则对本次运行提出结论";
+    ALL_WELL: "none", "无";
     ABOUT_LEGEND: "≈ a figure that this machine's reported topology does not confirm",
         "≈ 本机标称的拓扑无法证实的数值";
     REMARK_LEGEND: "! see the remark", "! 见备注";
@@ -80,7 +80,7 @@ pub(crate) const fn flag(kind: FlagKind) -> Text {
         FlagKind::UnderResolution => Text { en: "below clock resolution", zh: "低于时钟分辨率" },
         FlagKind::Implausible => Text { en: "implausible", zh: "不可信" },
         FlagKind::MostlyTainted => Text { en: "most samples disturbed", zh: "多数样本受扰" },
-        FlagKind::Unsettled => Text { en: "the clock never settled", zh: "频率未稳定" },
+        FlagKind::Unsettled => Text { en: "frequency never settled", zh: "频率未稳定" },
         FlagKind::RoundsLost => Text { en: "rounds lost", zh: "缺少若干轮" },
         FlagKind::BestRoundGap => Text { en: "best round over 10 % better", zh: "最佳一轮好 10 % 以上" },
         FlagKind::Throttled => Text { en: "stopped by a CPU quota", zh: "被 CPU 配额暂停" },
