@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use hostmark_launch::ignored::ignored;
 use rustix::fd::OwnedFd;
 use rustix::pipe::{PipeFlags, pipe_with};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGXCPU, SIGXFSZ};
@@ -34,7 +35,7 @@ impl StopRequest {
         let (readable, writable) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let which = Arc::new(AtomicUsize::new(0));
         let asked = Arc::new(AtomicBool::new(false));
-        for signal in asking(ignored()) {
+        for signal in asking(ignored("self")) {
             if let Some(heard) = heard {
                 signal_hook::low_level::pipe::register(signal, heard.try_clone()?)?;
             }
@@ -101,11 +102,4 @@ fn asking(ignored: u64) -> impl Iterator<Item = i32> {
     // Whoever started the run with a signal ignored (nohup, a script's background job) meant it.
     let is_meant = move |&signal: &i32| signal == SIGTERM || ignored >> (signal - 1) & 1 == 0;
     [SIGINT, SIGTERM, SIGHUP, SIGXCPU].into_iter().filter(is_meant)
-}
-
-/// The signals that this process was started with ignored, as the kernel's mask; none where /proc does not say.
-pub fn ignored() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }

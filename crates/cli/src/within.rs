@@ -22,6 +22,7 @@ use hostmark_engine::sys::child::ChildId;
 use hostmark_engine::sys::scratch::{remove_left, remove_unanswered};
 use hostmark_engine::sys::{call_filter, descendants, namespaces, process};
 use hostmark_host::Root;
+use hostmark_launch::ignored::ignored;
 use hostmark_model::{HostFacts, Scratch};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
@@ -29,7 +30,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Signal;
 
 use crate::language::{both, refused};
-use crate::signals::{self, Requests};
+use crate::signals::Requests;
 use crate::wall::SinceStart;
 
 /// How long a signal may take to reach the run by itself, as one of a terminal does, before it is handed on.
@@ -141,7 +142,7 @@ pub fn enter(layers: &[Layer]) -> Result<Outside> {
 
 fn enter_namespaces() -> io::Result<Outside> {
     // Inside, /proc tells neither.
-    let (container, ignored) = (hostmark_host::container(&Root::here()), signals::ignored());
+    let (container, ignored) = (hostmark_host::container(&Root::here()), ignored("self"));
     let pipe = || pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK);
     // The end of each pipe's writer ends the pipe: for the last three, the end of who stands outside, of the first process
     // inside, and of the run.

@@ -7,6 +7,8 @@ use std::process::{Child, Command, ExitStatus};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 
+use crate::ignored;
+
 /// The leader of a group, or a child alone. When dropped, it is killed with its group, and waited for.
 #[derive(Debug)]
 pub struct Group {
@@ -70,6 +72,12 @@ impl Group {
             Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
             Err(error) => Err(named("kill", error.into())),
         }
+    }
+
+    /// Asks the whole group to stop: by SIGINT, as a person does, or by SIGTERM where the leader ignores that.
+    pub fn ask_to_stop(&self) -> io::Result<()> {
+        let is_ignored = ignored::has(ignored::ignored(self.id()), Signal::INT);
+        self.signal(if is_ignored { Signal::TERM } else { Signal::INT })
     }
 
     /// Kills whoever is left of the group, then waits for the leader: how that ended. One that cannot be killed, and has not

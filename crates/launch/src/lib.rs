@@ -10,6 +10,7 @@ pub mod group;
 pub mod guest;
 pub mod guest_channel;
 pub mod guest_session;
+pub mod ignored;
 pub mod link;
 pub mod link_speed;
 pub mod local;

@@ -68,7 +68,7 @@ pub enum Errors {
 pub enum Ending {
     /// It is killed.
     Killed,
-    /// It is asked to stop by SIGINT, and killed when it has not ended in this time.
+    /// It is asked to stop by SIGINT, or SIGTERM where it ignores that, and killed when it has not ended in this time.
     Asked(Duration),
     /// Its input ends, and it is waited for, however long that takes: it has to put things in order.
     Awaited,
@@ -428,7 +428,7 @@ impl Supervised {
                 self.streams().stdout = None;
                 if !self.group.has_ended().unwrap_or(true) {
                     // Whoever cannot be asked is not waited for.
-                    let _ = self.group.signal(Signal::INT).map(|()| self.ends_within(grace));
+                    let _ = self.group.ask_to_stop().map(|()| self.ends_within(grace));
                 }
             }
             Ending::Awaited => {

@@ -86,14 +86,27 @@ fn who_complains_while_nobody_listens_is_kept_waiting_only_where_that_is_wanted(
 #[test]
 fn who_is_asked_to_stop_may_say_why_and_who_does_not_is_killed() {
     let script =
-        "trap 'head -c 200000 /dev/zero >&2; echo stopped >&2; exit 5' INT; echo; while :; do sleep 0.01; done";
+        "trap 'head -c 200000 /dev/zero >&2; echo stopped >&2; exit 5' INT TERM; echo; while :; do sleep 0.01; done";
     let mut process = shell(script, terms(Ending::Asked(SOON)));
     says(&mut process, "");
     assert_eq!(process.end().unwrap().code(), Some(5));
     assert_eq!(process.last_word().as_deref(), Some("stopped"));
-    let mut deaf = shell("trap '' INT; echo; while :; do sleep 0.01; done", terms(Ending::Asked(TURN)));
+    let mut deaf = shell("trap '' INT TERM; echo; while :; do sleep 0.01; done", terms(Ending::Asked(TURN)));
     says(&mut deaf, "");
     assert_eq!(deaf.end().unwrap().signal(), Some(9));
+    let mut patient = shell("trap '' INT; echo; while :; do sleep 0.01; done", terms(Ending::Asked(SOON)));
+    says(&mut patient, "");
+    assert_eq!(patient.end().unwrap().signal(), Some(15));
+}
+
+#[test]
+fn who_asks_is_heard_also_where_a_background_job_of_a_script_ignores_interrupts() {
+    let mut again = Command::new("env");
+    again.arg("--ignore-signal=INT").arg(std::env::current_exe().unwrap());
+    again.args(["--exact", "supervise::tests::who_is_asked_to_stop_may_say_why_and_who_does_not_is_killed"]);
+    let output = again.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
 }
 
 #[test]

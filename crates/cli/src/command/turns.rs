@@ -45,10 +45,9 @@ pub fn measured_at(
 /// A run that came to its end.
 pub fn whole(run: Run, place: &str) -> Result<Run> {
     match &run.interrupted {
-        Some(why) => refuse!(
-            "'{place}' ended early ({why}); measure again",
-            "“{place}”在计划完成前结束（{why}）；请重新测量"
-        ),
+        Some(why) => {
+            refuse!("'{place}' ended early ({why}); measure again", "“{place}”在计划完成前结束（{why}）；请重新测量")
+        }
         None => Ok(run),
     }
 }

@@ -335,10 +335,7 @@ fn how_it_ended(view: &View, reasons: Reasons, say: &mut impl FnMut(String, Stri
     let run = view.run;
     again(run).into_iter().for_each(|Text { en, zh }| say(en, zh));
     if let Some(why) = &run.interrupted {
-        say(
-            format!("this run ended early: {why}"),
-            format!("本次运行提前结束：{}", reasons::told(why, Lang::Zh)),
-        );
+        say(format!("this run ended early: {why}"), format!("本次运行提前结束：{}", reasons::told(why, Lang::Zh)));
     } else if run.finished.is_none() {
         say("this run has not finished".into(), "本次运行尚未结束".into());
     }
