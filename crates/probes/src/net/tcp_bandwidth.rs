@@ -32,33 +32,37 @@ pub static PROBE: Probe = Probe {
     also: ALSO,
     explain: Explain {
         what: Text {
-            en: "One process sends messages over a TCP connection without pause; the other reads them, at most `block` \
-                 bytes at a time. The value is the rate of received bytes, by the receiver's clock. direction sets the \
-                 sender: the far end (receive), this case (send; the far end reports on the same connection how much \
-                 has arrived), or both at once over one connection each, whose rates are added. The connection uses \
-                 loopback or goes to another host; Nagle's algorithm is on, as by default. method: write (send), \
-                 sendfile and splice (pages of a file in memory; splice goes through a pipe), zero_copy (MSG_ZEROCOPY; \
-                 a note shows whether the kernel copied anyway). cpus sets where the two ends run. window sets \
-                 SO_SNDBUF and SO_RCVBUF; by default the kernel tunes them, and a note shows the result. congestion is \
-                 the sender's congestion control, by default the system's. With several streams each has its own CPUs, \
-                 and the value is the sum. Before the first sample the stream has up to 3 s to reach its rate. \
-                 TCP_INFO values come from the sender at the end: retransmits are summed over connections, the others \
-                 averaged.",
-            zh: "一个进程在 TCP 连接上不停地发送消息，另一个读取，每次最多 `block` 字节。数值是收到的字节的速率，按接收方的时钟计。direction 表示谁发送：\
-                 远端（receive）、本用例（send；远端在同一连接上告知已收到多少），或两者同时各用一条连接（both），速率相加。经由环回接口，或连到另一台主机；\
-                 Nagle 算法开启，与未改动的套接字相同。method：write（send）、sendfile 与 splice（内存文件的页面，splice 经由管道）、zero_copy（MSG_ZEROCOPY；\
-                 会记录内核是否仍然复制）。cpus 表示两端运行的位置。window：SO_SNDBUF、SO_RCVBUF，默认由内核自动调节；会记录实际所得。congestion：发送方的\
-                 拥塞控制，默认用系统的。多个流时各流的两端在自己的 CPU 上，数值为总和。第一个样本之前先等流达到其速率，最多 3 s。TCP 自身的数据（TCP_INFO）\
-                 取自发送方，在结束时读取：重传数为各连接之和，其余为平均值。",
+            en: "One process sends messages of `message` bytes over a TCP connection without pause; the other reads \
+                 them, at most `block` bytes at a time. The value is the rate of received bytes, by the receiver's \
+                 clock. direction sets the sender: the far end (receive), this case (send; the far end reports on \
+                 the same connection how much has arrived), or both at once over one connection each, whose rates \
+                 are added. The connection uses loopback or goes to another host; Nagle's algorithm is on, as by \
+                 default. method: write (send(2)), sendfile and splice (pages of a file in memory; splice goes \
+                 through a pipe), zero_copy (MSG_ZEROCOPY; a note shows whether the kernel copied anyway). cpus sets \
+                 where the two ends run. window sets SO_SNDBUF and SO_RCVBUF; by default the kernel tunes them, and \
+                 a note shows the result. congestion is the sender's congestion control, by default the system's. \
+                 With several streams both ends of each share a CPU that no other stream uses, and the value is the \
+                 sum. Before the first sample the stream has up to 3 s to reach its rate. TCP_INFO values come from \
+                 the sender at the end: retransmits are summed over connections, the others averaged.",
+            zh: "一个进程在 TCP 连接上不停地发送 `message` 字节的消息，另一个读取，每次最多 `block` 字节。数值是收到\
+                 的字节的速率，按接收方的时钟计。direction 表示谁发送：远端（receive）、本用例（send；远端在同一连接\
+                 上告知已收到多少），或两者同时各用一条连接（both），速率相加。经由环回接口，或连到另一台主机；Nagle \
+                 算法开启，与未改动的套接字相同。method：write（send(2)）、sendfile 与 splice（内存文件的页面，\
+                 splice 经由管道）、zero_copy（MSG_ZEROCOPY；会记录内核是否仍然复制）。cpus 表示两端运行的位置。\
+                 window：SO_SNDBUF、SO_RCVBUF，默认由内核自动调节；会记录实际所得。congestion：发送方的拥塞控制，默\
+                 认用系统的。有多个流时，每个流的两端共用一个 CPU，不与其他流共用；数值为各流速率之和。第一个样本之\
+                 前先等各流速率达到稳定，最多 3 s。TCP 自身的数据（TCP_INFO）取自发送方，在结束时读取：重传数为各连\
+                 接之和，其余为平均值。",
         },
         why: Text {
-            en: "This is the most that a local proxy, sidecar, replica or backup can move, and the CPU time that it \
-                 takes from the application. Over a network card each host does its half of this work, and its \
-                 driver and interrupts come on top: where one CPU does both ends at 5 GB/s, a full 10 Gbit/s (1.25 \
-                 GB/s) costs a quarter of a CPU for both hosts together, and more than half of that the receiver.",
-            zh: "这是本机代理、sidecar、副本或备份所能搬运的上限，以及从应用手中拿走的 CPU；经过网卡时每台主机各做其\
-                 中一半，另加驱动与中断：一个 CPU 兼顾两端达到 5 GB/s 时，跑满 10 Gbit/s（1.25 GB/s）两台主机合计约\
-                 需四分之一个 CPU，其中接收方占一半以上。",
+            en: "This is the most that a local proxy, sidecar, replication or backup can move, and it shows the CPU \
+                 time that moving data takes from the application. Over a network card each host does the work of \
+                 one end, and its driver and interrupts come on top: if one CPU does both ends at 5 GB/s, a full 10 \
+                 Gbit/s (1.25 GB/s) costs a quarter of a CPU for both hosts together, and more than half of that the \
+                 receiver.",
+            zh: "这是本机代理、sidecar、数据复制或备份搬运数据的速率上限，也反映搬运数据会从应用那里占去多少 CPU。经\
+                 过网卡时，两台主机各承担一端的工作，另加驱动与中断：若一个 CPU 兼顾两端达到 5 GB/s，跑满 10 Gbit/s\
+                 （1.25 GB/s）两台主机合计约需四分之一个 CPU，其中接收方占一半以上。",
         },
         reading: Text {
             en: "One CPU is shared by sending and receiving. On two, the wake-ups dominate, and the end that keeps \
@@ -72,22 +76,25 @@ pub static PROBE: Probe = Probe {
             zh: "同一 CPU 上收发共用该 CPU；两个 CPU 上取决于唤醒，占用 CPU 数接近一的那一端就是瓶颈。经过链路时：重\
                  传表示丢包，受接收窗口限制的时间份额大，表示接收缓冲区相对往返时间过小；受发送缓冲区限制的份额大，\
                  表示发送缓冲区过小；负载下的往返时间超过最短往返时间的部分，是流所填满的队列。若 congestion=reno 快\
-                 得多，说明系统的拥塞控制在限速：用定时器放行数据。一个字节的消息要付一次系统调用。sendfile 与 \
-                 splice 省去发送端的复制。约 1 MiB 以上的消息在被读取前已离开缓存。",
+                 得多，说明系统的拥塞控制在限速（pacing）：由定时器控制每次放出多少数据。消息只有一个字节时，每个字\
+                 节都要付出一次系统调用。sendfile 与 splice 省去发送端的复制。约 1 MiB 以上的消息在被读取前已离开缓\
+                 存。",
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), 64 KiB on one CPU: 4.3 to 4.5 \
                  GB/s, sendfile and splice 4.8 to 5.1, zero_copy 2.6 to 3.2, one-byte messages 1.3 MB/s; 0.8 to 2.1 \
                  GB/s on two that share a cache. On a Zen 5 guest whose system uses bbr: 3.2 to 3.5 GB/s, with reno \
                  7.8 to 9.6. A Celeron 1037U of 2013 by netcat: 1.07 GB/s.",
-            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测（64 KiB、同一 CPU）：4.3 到 4.5 GB/s，sendfile \
-                 与 splice 4.8 到 5.1，zero_copy 2.6 到 3.2，单字节消息 1.3 MB/s；共享缓存的两个 CPU 0.8 到 2.1 GB/s。在系统使用 bbr 的 Zen 5 虚拟机上：3.2 到 3.5 GB/s，reno 为 7.8 到 9.6。2013 年的 \
-                 Celeron 1037U 用 netcat：1.07 GB/s。",
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测（64 KiB、同一 CPU）：4.3 到 \
+                 4.5 GB/s，sendfile 与 splice 4.8 到 5.1，zero_copy 2.6 到 3.2，单字节消息 1.3 MB/s；共享缓存的两个 \
+                 CPU 0.8 到 2.1 GB/s。在系统使用 bbr 的 Zen 5 虚拟机上：3.2 到 3.5 GB/s，reno 为 7.8 到 9.6。2013 年\
+                 的 Celeron 1037U 用 netcat：1.07 GB/s。",
         },
         causes: Text {
             en: "Packet filters and traffic capture; small socket buffers (net.ipv4.tcp_rmem, tcp_wmem); expensive \
                  wake-ups on two CPUs; busy memory; over loopback, a congestion control that paces (bbr).",
-            zh: "包过滤与抓包；套接字缓冲区过小（net.ipv4.tcp_rmem、tcp_wmem）；两个 CPU 上昂贵的唤醒；内存繁忙；在环回接口上限速的拥塞控制（bbr）。",
+            zh: "包过滤与抓包；套接字缓冲区过小（net.ipv4.tcp_rmem、tcp_wmem）；两个 CPU 上昂贵的唤醒；内存繁忙；在\
+                 环回接口上限速的拥塞控制（bbr）。",
         },
     },
     related: &["net.rate_latency", "net.tcp_offload", "ipc.unix_bandwidth", "net.tcp", "net.udp_bandwidth"],
@@ -95,8 +102,8 @@ pub static PROBE: Probe = Probe {
         en: "bw_tcp requests socket buffers of 1 MiB, which switches off the kernel's tuning, sends with write only, \
              and leaves both ends to the scheduler. The summary uses its messages of 10 MiB. hostmark's messages are \
              64 KiB by default; it names the placement and shows the CPU time of both ends.",
-        zh: "bw_tcp 要求 1 MiB 的套接字缓冲区，从而关闭内核的自动调节，只用 write，双方位置由调度器决定；汇总表取其 10 MiB 的消息。这里默认 64 KiB，指明位置，并\
-             给出双方的 CPU 时间。",
+        zh: "bw_tcp 要求 1 MiB 的套接字缓冲区，从而关闭内核的自动调节，只用 write，双方位置由调度器决定；汇总表取其 \
+             10 MiB 的消息。这里默认 64 KiB，指明位置，并给出双方的 CPU 时间。",
     }),
     axes: &[
         Axis::size(

@@ -82,13 +82,15 @@ const REPLACES: Text = Text { en: "Takes the place of lmbench's", zh: "取代 lm
 const COLUMN: Text = Text { en: "in its summary: ", zh: "在其汇总表中：" };
 const DIFFERS: Text = Text { en: "How the method differs from lmbench's", zh: "与 lmbench 的方法有何不同" };
 const RELATED: Text = Text { en: "Related probes", zh: "相关探针" };
-const WORDS: Text = Text { en: "Words of all pages", zh: "各页通用的词" };
+const WORDS: Text = Text { en: "Terms used on all pages", zh: "各页通用术语" };
 const MEANT: Text = Text {
-    en: "A case is one point of a probe's axes; run PROBE --dry-run lists them. A round is one fresh process that \
-         measures a case, samples are the timed stretches in it. The value is the median of the rounds' medians unless \
-         the page says otherwise, and [low … high] is its 95 % interval. A note is a key=value that reports show beside it.",
-    zh: "用例是探针各轴上的一个点，run 探针名 --dry-run 列出全部。轮是测量一个用例的一个新进程，样本是其中计时的各段。除非页中\
-         另有说明，数值为各轮中位数的中位数，[低 … 高] 为其 95 % 区间。备注是报告在数值旁给出的 key=value。",
+    en: "A case is one point of a probe's axes; `hostmark run PROBE --dry-run` lists them. A round is one fresh \
+         process that measures a case, samples are the timed stretches in it. The value is the median of the rounds' \
+         medians unless the page says otherwise, and [low … high] is its 95 % interval, in which the next run's \
+         value is expected. A note is a key=value that reports show beside it.",
+    zh: "用例是探针各轴上的一个点，用 `hostmark run 探针名 --dry-run` 列出全部。每一轮启动一个新进程来测量一个用例；\
+         样本是该进程中分别计时的各段。除非页中另有说明，数值为各轮中位数的中位数，[低 … 高] 为其 95 % 区间，预计包\
+         含下一次运行的数值。备注是报告在数值旁给出的 key=value。",
 };
 
 /// The page of one probe.

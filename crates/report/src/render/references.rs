@@ -126,8 +126,8 @@ pub fn figures(probe: &ProbeInfo, options: &RenderOptions) -> String {
         let more = values.count();
         let more = match lang {
             _ if more == 0 => String::new(),
-            Lang::En => format!("; {more} more"),
-            Lang::Zh => format!("；另有 {more} 个"),
+            Lang::En => format!("; {more} more cases not shown"),
+            Lang::Zh => format!("；另有 {more} 个用例未列出"),
         };
         let mark = if lang == Lang::Zh { "：" } else { ": " };
         let (name, machine) = (&reference.name, reference.machine.get(lang));
@@ -138,4 +138,4 @@ pub fn figures(probe: &ProbeInfo, options: &RenderOptions) -> String {
     if out.is_empty() { out } else { format!("{}\n{out}\n", visible(&FIGURES.get(lang).replace("{}", &probe.id))) }
 }
 
-const FIGURES: Text = Text { en: "What references have of {}", zh: "参考中 {} 的数值" };
+const FIGURES: Text = Text { en: "Reference values of {}", zh: "{} 的参考数值" };
