@@ -30,9 +30,6 @@ with_libraries() {
 
 # Boots KERNEL once, of what boot has made.
 booted() {
-    truncate -s 0 "$work/disk"
-    truncate -s 256M "$work/disk"
-    mkfs.ext4 -q "$work/disk"
     timeout "$LIMIT_S" "${machine[@]}" -smp 2 -m 768 \
         -drive "file=$work/disk,format=raw,if=none,id=disk,cache=unsafe" -device nvme,serial=1,drive=disk -nographic \
         -no-reboot -kernel "$1" -initrd "$work/initrd" -append "console=$CONSOLE panic=-1 oops=panic quiet" </dev/null 2>&1 |
@@ -73,6 +70,8 @@ INIT
     } >"$root/init"
     chmod +x "$root/init"
     (cd "$root" && find . | cpio -o -H newc --quiet | gzip -1 >"$work/initrd")
+    truncate -s 256M "$work/disk"
+    mkfs.ext4 -q "$work/disk"
 
     local begin=$SECONDS try
     for try in 1 2 3; do

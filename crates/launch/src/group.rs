@@ -76,7 +76,7 @@ impl Group {
 
     /// Asks the whole group to stop: by SIGINT, as a person does, or by SIGTERM where the leader ignores that.
     pub fn ask_to_stop(&self) -> io::Result<()> {
-        let is_ignored = ignored::has(ignored::ignored(self.id()), Signal::INT);
+        let is_ignored = ignored::has(ignored::ignored(self.id()), Signal::INT.as_raw());
         self.signal(if is_ignored { Signal::TERM } else { Signal::INT })
     }
 

@@ -2,8 +2,6 @@
 
 use std::fmt::Display;
 
-use rustix::process::Signal;
-
 /// The signals that a process ignores, as the kernel's mask, whose lowest bit is signal 1; none where /proc does not say. The process is
 /// its number, or `self`. Who ignores one passes that on to every program that it starts (nohup(1), a script's background job).
 pub fn ignored(process: impl Display) -> u64 {
@@ -12,7 +10,7 @@ pub fn ignored(process: impl Display) -> u64 {
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// Whether such a mask has the signal.
-pub fn has(mask: u64, signal: Signal) -> bool {
-    mask >> (signal.as_raw() - 1) & 1 == 1
+/// Whether such a mask has the signal of this number.
+pub fn has(mask: u64, signal: i32) -> bool {
+    mask >> (signal - 1) & 1 == 1
 }

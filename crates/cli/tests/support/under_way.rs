@@ -107,9 +107,7 @@ impl UnderWay {
 
 /// Whether this process, and so each that it starts, ignores SIGINT or SIGHUP.
 fn ignores_interrupts() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
-    u64::from_str_radix(mask, 16).unwrap() & 0b11 != 0
+    hostmark_launch::ignored::ignored("self") & 0b11 != 0
 }
 
 /// What was measured is kept, and the rest says that it was not.

@@ -57,14 +57,15 @@ impl Booted {
         stop: Option<Rc<OwnedFd>>,
         mut started: impl FnMut(u32),
     ) -> Result<Booted, GuestError> {
-        for _ in 1..BOOTS {
+        let mut boots = 0;
+        loop {
+            boots += 1;
             match Booted::boot_once(spec, programs, stop.clone(), &mut started) {
                 // No fault of what was asked for, and rare.
-                Err(GuestError::Misemulated(_)) => {}
+                Err(GuestError::Misemulated(_)) if boots < BOOTS => {}
                 ended => return ended,
             }
         }
-        Booted::boot_once(spec, programs, stop, &mut started)
     }
 
     fn boot_once(
