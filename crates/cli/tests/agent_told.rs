@@ -1,9 +1,5 @@
 //! `hostmark agent` as a process, told what no parent says: it answers with a sentence or ends, and leaves nothing.
 
-#[path = "support/processes.rs"]
-mod processes;
-mod support;
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Stdio};
 use std::time::Duration;
@@ -12,8 +8,9 @@ use hostmark_model::{
     AgentAnswer, AgentRequest, Inputs, Nonce, Params, PathBytes, PeerAnswer, PeerRequest, Profile, RoundLine,
     RunRequest, ServeRequest,
 };
-use processes::{processes, within};
-use support::{Home, ended, files};
+
+use crate::processes::{processes, within};
+use crate::support::{Home, ended, files};
 
 /// Long enough for a loaded machine to do what is done at once.
 const SOON: Duration = Duration::from_secs(30);

@@ -1,11 +1,5 @@
 //! Another user of the machine who wants a run to write to, or to remove, what is not its own; and names that are no text.
 
-#[path = "support/processes.rs"]
-mod processes;
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-mod support;
-
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -16,10 +10,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use hostmark_model::{Outcome, Run, load_run};
-use processes::{processes, within};
 use rustix::process::{Pid, Signal, kill_process};
-use skip::skipped;
-use support::{Home, ended, files, said};
+
+use crate::processes::{processes, within};
+use crate::skip::skipped;
+use crate::support::{Home, ended, files, said};
 
 /// Makes everything that a run might use before the run does, and puts links and directories in the place of what it has
 /// made: in a loop, for as long as it lives. `$1` is a directory that everybody writes to, `$2` a file and `$3` a directory

@@ -1,8 +1,5 @@
 //! Laws of the catalogue: what every probe keeps, on every host and in every profile, and its table in the documents.
 
-#[path = "../../../tests/support/golden.rs"]
-mod golden;
-
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write;
 
@@ -16,6 +13,8 @@ use hostmark_report::findings::RULES;
 use hostmark_report::format::unit_name;
 use hostmark_report::html::FIGURES;
 use hostmark_report::lmbench::PROGRAMS;
+
+use crate::golden;
 
 const PROFILES: [Profile; 3] = [Profile::Quick, Profile::Standard, Profile::Thorough];
 const GIB: u64 = 1 << 30;

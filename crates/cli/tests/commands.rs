@@ -1,9 +1,5 @@
 //! The commands that measure nothing, and what bad commands and bad files are answered with.
 
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-mod support;
-
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
@@ -12,8 +8,10 @@ use std::time::{Duration, Instant};
 use hostmark_engine::probe::entries;
 use hostmark_model::Lang;
 use hostmark_probes::CATALOGUE;
-use skip::skipped;
-use support::{Home, PROGRAM, ended, files, said};
+
+use crate::skip::skipped;
+use crate::support;
+use crate::support::{Home, PROGRAM, ended, files, said};
 
 /// The text of a whole run file.
 static RUN: LazyLock<String> = LazyLock::new(|| {

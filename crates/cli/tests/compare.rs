@@ -1,17 +1,15 @@
 //! `hostmark compare` as a person meets it: what may be named, what it ends with, and two commands in turn.
 
-#[path = "support/processes.rs"]
-mod processes;
-mod support;
-
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
 use hostmark_model::{CaseRecord, Outcome, Run, load_run};
-use processes::{processes, within};
 use serde_json::Value;
-use support::{Home, PROGRAM, ended, files};
+
+use crate::processes::{processes, within};
+use crate::support;
+use crate::support::{Home, PROGRAM, ended, files};
 
 /// A run of one probe, measured once for all.
 fn a_run(home: &Home) -> Run {

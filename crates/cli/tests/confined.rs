@@ -1,22 +1,17 @@
 //! What asks the operating system for something, where the system refuses much of it: an unprivileged user in a container with
 //! a read-only root, little memory for files, no io_uring, and low limits. Everything is measured, or says why not.
 
-// Runs are timed: one at a time.
-#[path = "../../../tests/support/alone.rs"]
-mod alone;
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-mod support;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use alone::alone;
 use hostmark_model::{CaseRecord, Outcome, Run, load_run};
-use skip::skipped;
-use support::{Home, PROGRAM, ended, files};
+
+// Runs are timed: one at a time.
+use crate::alone::alone;
+use crate::skip::skipped;
+use crate::support::{Home, PROGRAM, ended, files};
 
 /// Of these no probe asks the system for more than memory and CPUs, or they need a command of the person.
 const OTHERS: [&str; 4] = ["clock", "cpu", "memory", "external"];

@@ -1,22 +1,15 @@
 //! Others on the measured CPU: found with their share on every case that they disturbed, and avoided where there is a choice.
 
-// Each of these tests keeps a CPU busy or looks whether anybody does: one at a time.
-#[path = "../../../tests/support/alone.rs"]
-mod alone;
-#[path = "support/neighbour.rs"]
-mod neighbour;
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-mod support;
-
 use std::time::Duration;
 
-use alone::alone;
 use hostmark_host::{CpuTimes, Root, read_here, single};
 use hostmark_model::{CaseRecord, FlagKind, Measured, Run, load_run};
-use neighbour::{Neighbour, one_cpu};
-use skip::skipped;
-use support::{Home, ended, files};
+
+// Each of these tests keeps a CPU busy or looks whether anybody does: one at a time.
+use crate::alone::alone;
+use crate::neighbour::{Neighbour, one_cpu};
+use crate::skip::skipped;
+use crate::support::{Home, ended, files};
 
 /// Probes that wait for another party, whose usual delay is part of the operation, and one that never waits.
 const FILTERS: [&str; 3] = ["sched.context_switch", "ipc.pipe@cpus=same_cpu", "syscall.null"];

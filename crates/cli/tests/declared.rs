@@ -1,14 +1,13 @@
 //! What probes declare, they give: the whole catalogue in real short rounds.
 
-mod support;
-
 use std::collections::BTreeSet;
 
 use hostmark_engine::probe::{Need, entries};
 use hostmark_model::{CaseRecord, Measured, Outcome, Run, load_run};
 use hostmark_probes::CATALOGUE;
 use hostmark_report::{RenderOptions, export};
-use support::{Home, ended, files};
+
+use crate::support::{Home, ended, files};
 
 /// How often what lacks a quantity is measured again, alone.
 const ATTEMPTS: usize = 3;

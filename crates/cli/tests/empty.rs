@@ -1,8 +1,6 @@
 //! Views that would be empty.
 
-mod support;
-
-use support::{Home, ended, files};
+use crate::support::{Home, ended, files};
 
 #[test]
 fn a_view_that_would_be_empty_says_so_and_ends_with_2() {

@@ -1,10 +1,8 @@
 //! Errors in both languages: one sentence in one line, with the same exit code, and each language in its own.
 
-mod support;
-
 use std::fs;
 
-use support::{Home, ended, files};
+use crate::support::{Home, ended, files};
 
 /// What a person may type that is wrong.
 const WRONG: &[&[&str]] = &[

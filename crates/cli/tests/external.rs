@@ -1,17 +1,15 @@
 //! Any command as a load: its time, CPU time and memory; how it fails, and that it ends with the run.
 
-#[path = "support/processes.rs"]
-mod processes;
-mod support;
-
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use hostmark_model::{Better, Measured, Outcome, Run, Unit, load_run};
-use processes::{processes, within};
 use rustix::process::{Pid, Signal, kill_process};
-use support::{Home, ended, files};
+
+use crate::processes::{processes, within};
+use crate::support;
+use crate::support::{Home, ended, files};
 
 /// Long enough for a loaded machine to do what is done at once.
 const SOON: Duration = Duration::from_secs(20);

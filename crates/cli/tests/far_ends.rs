@@ -1,14 +1,6 @@
 //! Runs at another place whose link, ends or carriers are killed, paused, cut or garbled: no finished round is lost, the run goes
 //! on, and nothing is left on either side.
 
-#[path = "support/processes.rs"]
-mod processes;
-#[path = "support/relay.rs"]
-mod relay;
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-mod support;
-
 use std::fs::{self, File};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
@@ -16,11 +8,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use hostmark_model::{Run, load_run};
-use processes::{processes, within};
-use relay::{Gate, Harm, Link, Relay, entries};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use skip::skipped;
-use support::{Home, PROGRAM, ended, files};
+
+use crate::processes::{processes, within};
+use crate::relay::{Gate, Harm, Link, Relay, entries};
+use crate::skip::skipped;
+use crate::support::{Home, PROGRAM, ended, files};
 
 /// Long enough for a loaded machine to do what is done at once.
 const SOON: Duration = Duration::from_secs(60);

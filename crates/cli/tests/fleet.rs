@@ -1,14 +1,10 @@
 //! `hostmark fleet report` as a person or a nightly job meets it: exit codes, hostile directories, both languages.
 
-#[path = "../../../tests/support/made_up_fleet.rs"]
-mod made_up_fleet;
-mod support;
-
 use std::fs;
 use std::path::Path;
 
-use made_up_fleet::{MadeUp, Planted};
-use support::{Home, ended, files};
+use crate::made_up_fleet::{MadeUp, Planted};
+use crate::support::{Home, ended, files};
 
 fn written(made_up: &MadeUp, directory: &Path) {
     fs::create_dir_all(directory).unwrap();

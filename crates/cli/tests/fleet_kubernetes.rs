@@ -1,28 +1,19 @@
 //! `hostmark fleet run --kubernetes` with a stand-in for kubectl that keeps pods as files: which pods are made, entered and removed,
 //! whatever becomes of them; and what is printed, held against the API's schema where that is there.
 
-#[path = "../../../tests/support/alone.rs"]
-mod alone;
-#[path = "support/fleets.rs"]
-mod fleets;
-#[path = "support/processes.rs"]
-mod processes;
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-mod support;
-
 use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use alone::alone;
-use fleets::Fleet;
 use hostmark_model::{FleetRun, HostState, load_run};
-use processes::{processes, within};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use skip::skipped;
-use support::{ended, files};
+
+use crate::alone::alone;
+use crate::fleets::Fleet;
+use crate::processes::{processes, within};
+use crate::skip::skipped;
+use crate::support::{ended, files};
 
 const SHORT: &str = "syscall.null";
 const SOON: Duration = Duration::from_secs(60);

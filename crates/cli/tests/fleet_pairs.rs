@@ -1,29 +1,18 @@
 //! `hostmark fleet run --pairs`: hosts are networks of the test's own, and one of them has a slow link.
 
-// Runs are timed: one at a time.
-#[path = "../../../tests/support/alone.rs"]
-mod alone;
-#[path = "support/fleets.rs"]
-mod fleets;
-#[path = "support/networks.rs"]
-mod networks;
-#[path = "support/processes.rs"]
-mod processes;
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-mod support;
-
 use std::process::Stdio;
 use std::time::Duration;
 
-use alone::alone;
-use fleets::Fleet;
 use hostmark_model::{FleetPair, FleetRun, HostState};
-use networks::Networks;
-use processes::{processes, within};
 use rustix::process::{Pid, Signal, kill_process};
-use skip::skipped;
-use support::{ended, files, said};
+
+// Runs are timed: one at a time.
+use crate::alone::alone;
+use crate::fleets::Fleet;
+use crate::networks::Networks;
+use crate::processes::{processes, within};
+use crate::skip::skipped;
+use crate::support::{ended, files, said};
 
 /// Long enough for a loaded machine to measure a pair.
 const SOON: Duration = Duration::from_secs(120);

@@ -1,32 +1,22 @@
 //! `hostmark fleet run` over a list of hosts: rows, limits, interrupts, going on, hostile lists, and ssh for real.
 
-// Runs are timed: one at a time.
-#[path = "../../../tests/support/alone.rs"]
-mod alone;
-#[path = "support/fleets.rs"]
-mod fleets;
-#[path = "support/processes.rs"]
-mod processes;
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-#[path = "../../../tests/support/sshd.rs"]
-mod sshd;
-mod support;
-
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use alone::alone;
-use fleets::Fleet;
 use hostmark_model::{HostState, load_run};
-use processes::{processes, within};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
-use skip::skipped;
-use sshd::{Options, Sshd};
-use support::{ended, said};
+
+// Runs are timed: one at a time.
+use crate::alone::alone;
+use crate::fleets::Fleet;
+use crate::processes::{processes, within};
+use crate::skip::skipped;
+use crate::sshd::{Options, Sshd};
+use crate::support;
+use crate::support::{ended, said};
 
 /// What each host measures: a few seconds.
 const SHORT: &str = "syscall.null";

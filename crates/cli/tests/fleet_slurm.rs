@@ -1,31 +1,21 @@
 //! `hostmark fleet run --slurm` over a cluster that the test makes and removes: eight nodes of which two are unlike the others,
 //! and one that dies.
 
-#[path = "../../../tests/support/alone.rs"]
-mod alone;
-#[path = "support/fleets.rs"]
-mod fleets;
-#[path = "support/processes.rs"]
-mod processes;
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-#[path = "support/slurm.rs"]
-mod slurm;
-mod support;
-
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use alone::alone;
-use fleets::Fleet;
 use hostmark_model::{FleetRun, HostState, load_run};
-use processes::{processes, within};
 use rustix::process::{Pid, Signal, kill_process};
-use skip::skipped;
-use slurm::{Slurm, Wrapper};
-use support::{ended, files, said};
+
+use crate::alone::alone;
+use crate::fleets::Fleet;
+use crate::processes::{processes, within};
+use crate::skip::skipped;
+use crate::slurm::{Slurm, Wrapper};
+use crate::support;
+use crate::support::{ended, files, said};
 
 const NODES: usize = 8;
 /// The node that has half a CPU, and the one without huge pages.

@@ -1,11 +1,10 @@
 //! Help, errors of the command line, and completion, as a person meets them.
 
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::process::{Command, Output};
+
+use crate::skip;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_hostmark");
 

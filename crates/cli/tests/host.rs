@@ -1,16 +1,14 @@
 //! `hostmark host` on this machine, whatever it is: relations, exit codes, and a real CPU quota.
 
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use hostmark_model::HostReport;
-use skip::skipped;
-use support::{Home, ended, files};
+
+use crate::skip::skipped;
+use crate::support;
+use crate::support::{Home, ended, files};
 
 fn report(command: &mut Command) -> (i32, HostReport) {
     let (code, out, errors) = ended(command);

@@ -1,10 +1,6 @@
 //! A run that was measured on somebody's machine may say anything: whatever its values are, it is estimated and shown here,
 //! by every format. 100 mutations of a real one, and each of its counts at the end of its range; `HOSTMARK_FUZZ=10000` asks for as many.
 
-#[path = "../../../tests/support/mutated.rs"]
-mod mutated;
-mod support;
-
 use std::collections::BTreeSet;
 
 use hostmark_engine::{PastRound, again};
@@ -12,9 +8,10 @@ use hostmark_model::{RoundLine, Run, load_run};
 use hostmark_probes::CATALOGUE;
 use hostmark_report::compare::{Comparison, History, Pool};
 use hostmark_report::{RenderOptions, export, findings};
-use mutated::{Mutator, trials};
 use serde_json::Value;
-use support::{Home, ended, files};
+
+use crate::mutated::{Mutator, trials};
+use crate::support::{Home, ended, files};
 
 /// A real run of some groups.
 fn measured() -> Run {

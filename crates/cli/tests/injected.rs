@@ -1,23 +1,4 @@
 //! Every system call fails once: whatever the program does then, it harms nobody, says what failed, and leaves nothing.
-#![cfg(all(target_arch = "x86_64", target_env = "gnu"))]
-
-#[path = "support/calls.rs"]
-mod calls;
-#[path = "support/far.rs"]
-mod far;
-#[path = "support/faults.rs"]
-mod faults;
-#[path = "support/jobs.rs"]
-mod jobs;
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-#[expect(dead_code, reason = "other tests start the program without a tracer")]
-mod support;
-#[path = "support/tracer.rs"]
-mod tracer;
-#[expect(dead_code, reason = "who adopts orphans are other tests; here a tracer knows its processes")]
-#[path = "support/traces.rs"]
-mod traces;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,17 +8,19 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use calls::{Call, NEVER_FAIL, call};
-use far::far_ends;
-use faults::{Came, Excuse, Report};
 use hostmark_engine::far::LOOPBACK;
 use hostmark_model::{Event, Job, Outcome, load_run};
-use jobs::{Places, jobs};
 use nix::libc::{self, c_long};
-use skip::skipped;
-use support::{Home, PROGRAM, files, said};
-use tracer::{Fault, Part, Seen, WAITS, trace};
-use traces::{Queues, objects};
+
+use crate::calls::{Call, NEVER_FAIL, call};
+use crate::far::far_ends;
+use crate::faults::{Came, Excuse, Report};
+use crate::jobs::{Places, jobs};
+use crate::skip::skipped;
+use crate::support::{Home, PROGRAM, files, said};
+use crate::tracer::{Fault, Part, Seen, WAITS, trace};
+use crate::traces;
+use crate::traces::{Queues, objects};
 
 /// Set for the process that the test starts in namespaces of its own.
 const INSIDE: &str = "HOSTMARK_INSIDE";
@@ -433,7 +416,7 @@ fn whatever_call_fails_nobody_is_harmed_and_nothing_is_left() {
     let bystander = Bystander::new();
     let mut command = Command::new(NAMESPACES[0]);
     command.args(&NAMESPACES[1..]).args(["sh", "-c", ALONE]).arg(std::env::current_exe().unwrap());
-    command.args(["--exact", "inside", "--nocapture", "--test-threads=1"]).env(INSIDE, "1");
+    command.args(["--exact", "injected::inside", "--nocapture", "--test-threads=1"]).env(INSIDE, "1");
     let output = command.output().unwrap();
     let (code, out, errors) = said(&output);
     if std::env::var_os(EXTENT).is_some() || code != 0 {

@@ -1,27 +1,18 @@
 //! Runs that a person, the kernel or an accident stops: what is measured is kept, and nothing else is left.
 
-// Runs are timed: one at a time.
-#[path = "../../../tests/support/alone.rs"]
-mod alone;
-#[path = "support/processes.rs"]
-mod processes;
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-mod support;
-#[path = "support/under_way.rs"]
-mod under_way;
-
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 use std::time::Duration;
 
-use alone::alone;
 use hostmark_model::{CaseRecord, Outcome, load_run};
-use processes::{processes, within};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use skip::skipped;
-use support::{Home, PROGRAM, ended, files, said};
-use under_way::{SOON, UnderWay, assert_is_interrupted};
+
+// Runs are timed: one at a time.
+use crate::alone::alone;
+use crate::processes::{processes, within};
+use crate::skip::skipped;
+use crate::support::{Home, PROGRAM, ended, files, said};
+use crate::under_way::{SOON, UnderWay, assert_is_interrupted};
 
 /// A run of many cases, which takes the whole minute when nobody stops it.
 const LONG: &[&str] = &["run", "memory", "clock", "syscall", "--format", "json"];

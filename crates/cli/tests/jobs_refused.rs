@@ -1,19 +1,13 @@
 //! Jobs that nobody can mean: whatever a worker is handed, it answers in one sentence, and soon.
 
-#[expect(dead_code, reason = "what lies in them afterwards other tests look at")]
-#[path = "support/jobs.rs"]
-mod jobs;
-#[expect(dead_code, reason = "what a run leaves other tests look at")]
-#[path = "support/traces.rs"]
-mod traces;
-
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use hostmark_model::{CalibratedClock, Event, Job};
-use jobs::{Places, jobs};
+
+use crate::jobs::{Places, jobs};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_hostmark");
 /// A round of so little time takes a fraction of it, also on a busy machine.

@@ -1,14 +1,13 @@
 //! The runs that are kept: a list of many in little time, whatever lies beside them, and what is removed when asked.
 
-mod support;
-
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use support::{Home, ended, files};
+
+use crate::support::{Home, ended, files};
 
 /// What a command prints that must do what it was asked for.
 fn printed(home: &Home, words: &[&str]) -> String {

@@ -1,24 +1,17 @@
 //! Hosts that lack something or are disturbed: `host` names it, and `run` adapts or skips with the reason.
 
-// Runs are timed, and one of these tests keeps a CPU busy: one at a time.
-#[path = "../../../tests/support/alone.rs"]
-mod alone;
-#[path = "support/neighbour.rs"]
-mod neighbour;
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-mod support;
-
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use alone::alone;
 use hostmark_model::{BusyTask, CaseRecord, FlagKind, HostReport, Outcome, Run, load_run};
-use neighbour::{Neighbour, one_cpu};
-use skip::skipped;
-use support::{Home, PROGRAM, ended, files};
+
+// Runs are timed, and one of these tests keeps a CPU busy: one at a time.
+use crate::alone::alone;
+use crate::neighbour::{Neighbour, one_cpu};
+use crate::skip::skipped;
+use crate::support::{Home, PROGRAM, ended, files};
 
 /// hostmark behind a shell that first makes the world smaller; none where that is not possible here.
 struct Smaller<'a> {

@@ -1,16 +1,5 @@
 //! Every group that makes something of the operating system's, ended in every way: nothing is left but what was measured.
 
-// Runs are timed, and what is left of one must not be taken for another's: one at a time.
-#[path = "../../../tests/support/alone.rs"]
-mod alone;
-#[path = "support/processes.rs"]
-mod processes;
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-mod support;
-#[path = "support/traces.rs"]
-mod traces;
-
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,14 +8,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::Duration;
 
-use alone::alone;
 use hostmark_model::{Outcome, Run, load_run};
-use processes::{processes, within};
 use rustix::process::{Pid, Signal, kill_process};
-use skip::skipped;
-use support::{Home, PROGRAM, ended, files};
 use tempfile::TempDir;
-use traces::{Queues, adopt_orphans, names, objects, orphans};
+
+// Runs are timed, and what is left of one must not be taken for another's: one at a time.
+use crate::alone::alone;
+use crate::processes::{processes, within};
+use crate::skip::skipped;
+use crate::support::{Home, PROGRAM, ended, files};
+use crate::traces::{Queues, adopt_orphans, names, objects, orphans};
 
 /// Long enough for a loaded machine to do what is done at once.
 const SOON: Duration = Duration::from_secs(10);
@@ -225,9 +216,12 @@ struct Ended<'a> {
     left: Vec<PathBuf>,
 }
 
-/// Where this machine has System V objects, and this test sees POSIX queues; else it says what it passes over.
-fn seen() -> (Queues, Vec<Load>) {
-    adopt_orphans();
+/// Where this machine has System V objects, and this test sees POSIX queues; else it says what it passes over. None where another
+/// process has done the test.
+fn seen() -> Option<(Queues, Vec<Load>)> {
+    if !adopt_orphans() {
+        return None;
+    }
     let queues = Queues::seen();
     if matches!(queues, Queues::Unseen) {
         skipped("the names of POSIX queues cannot be seen here");
@@ -236,7 +230,7 @@ fn seen() -> (Queues, Vec<Load>) {
         Trace::Object(kind) => Path::new("/proc/sysvipc").join(kind).exists(),
         _ => true,
     };
-    (queues, LOADS.iter().filter(is_there).copied().collect())
+    Some((queues, LOADS.iter().filter(is_there).copied().collect()))
 }
 
 #[test]
@@ -256,7 +250,7 @@ fn every_group_that_asks_the_system_for_something_is_run() {
 #[test]
 fn a_run_that_ends_by_itself_leaves_its_file_alone() {
     let _alone = alone();
-    let (queues, _) = seen();
+    let Some((queues, _)) = seen() else { return };
     let filters = [
         "ipc.sysv_semaphore@cpus=same_cpu",
         "ipc.message_queue@kind=sysv",
@@ -285,7 +279,7 @@ fn a_run_that_ends_by_itself_leaves_its_file_alone() {
 #[test]
 fn an_interrupted_run_leaves_its_file_alone() {
     let _alone = alone();
-    let (queues, loads) = seen();
+    let Some((queues, loads)) = seen() else { return };
     for load in &loads {
         let ended = ended_amid(*load, &queues, |run| run.signal(Signal::INT));
         let is_interrupted = kept(&ended.left).interrupted.is_some();
@@ -296,7 +290,7 @@ fn an_interrupted_run_leaves_its_file_alone() {
 #[test]
 fn a_terminated_run_leaves_its_file_alone() {
     let _alone = alone();
-    let (queues, _) = seen();
+    let Some((queues, _)) = seen() else { return };
     for load in HARDEST.map(|load| LOADS[load]) {
         let ended = ended_amid(load, &queues, |run| run.signal(Signal::TERM));
         let is_interrupted = kept(&ended.left).interrupted.is_some();
@@ -307,7 +301,7 @@ fn a_terminated_run_leaves_its_file_alone() {
 #[test]
 fn a_killed_run_leaves_its_journal_alone() {
     let _alone = alone();
-    let (queues, loads) = seen();
+    let Some((queues, loads)) = seen() else { return };
     for load in &loads {
         let ended = ended_amid(*load, &queues, |run| {
             // Who is stopped does not end by itself when it has nobody left to answer.
@@ -324,7 +318,7 @@ fn a_killed_run_leaves_its_journal_alone() {
 #[test]
 fn a_program_that_is_killed_by_its_name_leaves_its_journal_alone() {
     let _alone = alone();
-    let (queues, _) = seen();
+    let Some((queues, _)) = seen() else { return };
     for load in HARDEST.map(|load| LOADS[load]) {
         let ended = ended_amid(load, &queues, |run| {
             run.signal_all("hostmark\n", Signal::KILL);
@@ -337,7 +331,7 @@ fn a_program_that_is_killed_by_its_name_leaves_its_journal_alone() {
 #[test]
 fn objects_whose_guards_are_killed_with_all_the_rest_are_found_by_their_records() {
     let _alone = alone();
-    let (queues, loads) = seen();
+    let Some((queues, loads)) = seen() else { return };
     for load in loads.iter().filter(|(_, trace)| matches!(trace, Trace::Object(_))) {
         let ended = ended_amid(*load, &queues, |run| {
             // Who is stopped first cleans up after nobody.
@@ -356,7 +350,7 @@ fn objects_whose_guards_are_killed_with_all_the_rest_are_found_by_their_records(
 #[test]
 fn a_killed_worker_costs_its_case_and_leaves_nothing() {
     let _alone = alone();
-    let (queues, loads) = seen();
+    let Some((queues, loads)) = seen() else { return };
     for load in &loads {
         let ended = ended_amid(*load, &queues, |run| {
             let mut worker = None;

@@ -1,13 +1,12 @@
 //! The hard limit of a run's time, on a machine that has no time.
 
-mod support;
-
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use hostmark_model::{Outcome, load_run};
-use support::{Home, ended, files};
+
+use crate::support::{Home, ended, files};
 
 /// Threads that take time from each CPU.
 const BUSY_A_CPU: usize = 4;

@@ -1,22 +1,17 @@
 //! Hosts that give little: a full disk, little memory, one CPU, nowhere to write.
 
-// Runs are timed: one at a time.
-#[path = "../../../tests/support/alone.rs"]
-mod alone;
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-mod support;
-
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use alone::alone;
 use hostmark_model::{Measured, Outcome, Run, load_run};
-use skip::skipped;
-use support::{Home, PROGRAM, ended, files, said};
+
+// Runs are timed: one at a time.
+use crate::alone::alone;
+use crate::skip::skipped;
+use crate::support::{Home, PROGRAM, ended, files, said};
 
 /// A small file system over a directory while it lives.
 struct SmallDisk(PathBuf);

@@ -1,8 +1,6 @@
 //! lmbench's summary beside the catalogue: which probe fills each column, and whether a quick run has its case; lmbench's
 //! names as filters.
 
-mod support;
-
 use std::collections::HashSet;
 
 use hostmark_engine::plan::{Plan, Request, pick, plan};
@@ -10,7 +8,8 @@ use hostmark_engine::probe::{Entry, entries, find};
 use hostmark_model::{CpuFact, HostFacts, MemoryFacts, NodeFact, Profile};
 use hostmark_probes::CATALOGUE;
 use hostmark_report::lmbench::{Column, PROGRAMS, Point, TABLES};
-use support::{Home, ended, files};
+
+use crate::support::{Home, ended, files};
 
 /// Two CPUs of one core each and room for every buffer.
 fn guest() -> HostFacts {

@@ -1,9 +1,7 @@
 //! Plans for machines that are not this one, from guests of two CPUs to servers of a thousand, and runs of them on workers
 //! that take as long as such machines would.
 
-#[path = "machines/simulated.rs"]
 mod simulated;
-#[path = "machines/told.rs"]
 mod told;
 
 use std::collections::BTreeSet;

@@ -1,20 +1,17 @@
 //! What a person manages runs by: what is set, planned, gone on with, listed.
 
-// Runs are timed: one at a time.
-#[path = "../../../tests/support/alone.rs"]
-mod alone;
-mod support;
-
 use std::path::PathBuf;
 use std::time::Duration;
 
-use alone::alone;
 use hostmark_engine::plan::keep_to_cpus;
 use hostmark_engine::probe::entries;
 use hostmark_model::{Run, load_run};
 use hostmark_probes::CATALOGUE;
 use serde_json::Value;
-use support::{Home, ended, files};
+
+// Runs are timed: one at a time.
+use crate::alone::alone;
+use crate::support::{Home, ended, files};
 
 /// What a command prints that goes well.
 fn printed(home: &Home, arguments: &[&str]) -> String {

@@ -1,9 +1,5 @@
 //! Little memory: a control group with a bystander in it, whom nothing that is measured may cost its life.
 
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-mod support;
-
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -14,8 +10,9 @@ use hostmark_engine::probe::entries;
 use hostmark_engine::sys::scratch::Private;
 use hostmark_model::{AxisKind, CaseRecord, Event, Job, Outcome, load_run};
 use hostmark_probes::CATALOGUE;
-use skip::skipped;
-use support::{Home, PROGRAM, ended, files};
+
+use crate::skip::skipped;
+use crate::support::{Home, PROGRAM, ended, files};
 
 /// A control group of either version, whichever this machine has; removed when dropped, when all in it have ended.
 struct Group(PathBuf);

@@ -1,19 +1,14 @@
 //! Hosts that refuse further processes: what cannot fork says so, and nobody else's process ends.
 
-// Limits of processes count a user's: one test at a time.
-#[path = "../../../tests/support/alone.rs"]
-mod alone;
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-mod support;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use alone::alone;
 use hostmark_model::{Outcome, Run, load_run};
-use skip::skipped;
-use support::{Home, PROGRAM, ended, files};
+
+// Limits of processes count a user's: one test at a time.
+use crate::alone::alone;
+use crate::skip::skipped;
+use crate::support::{Home, PROGRAM, ended, files};
 
 /// A process namespace in which an ordinary user runs hostmark beside a process that it may signal. Whatever goes wrong
 /// goes wrong in there.

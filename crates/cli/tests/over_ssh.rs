@@ -1,28 +1,17 @@
 //! A run over a real ssh: whole, and cut short by the death of each process on its way.
 
-// Runs are timed: one at a time.
-#[path = "../../../tests/support/alone.rs"]
-mod alone;
-#[path = "support/processes.rs"]
-mod processes;
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-#[path = "../../../tests/support/sshd.rs"]
-mod sshd;
-mod support;
-#[path = "support/under_way.rs"]
-mod under_way;
-
 use std::time::Duration;
 
-use alone::alone;
 use hostmark_model::load_run;
-use processes::{processes, within};
 use rustix::process::{Pid, Signal, kill_process};
-use skip::skipped;
-use sshd::{Options, Sshd};
-use support::{Home, ended, files};
-use under_way::{SOON, UnderWay, assert_is_interrupted};
+
+// Runs are timed: one at a time.
+use crate::alone::alone;
+use crate::processes::{processes, within};
+use crate::skip::skipped;
+use crate::sshd::{Options, Sshd};
+use crate::support::{Home, ended, files};
+use crate::under_way::{SOON, UnderWay, assert_is_interrupted};
 
 const NO_SERVER: &str = "there is no sshd here that lets this user in";
 /// Some seconds when nobody stops it.

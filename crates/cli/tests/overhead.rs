@@ -1,8 +1,6 @@
 //! `hostmark report NAME=RUN… --format overhead` as a person types it.
 
-mod support;
-
-use support::{Home, ended, files};
+use crate::support::{Home, ended, files};
 
 /// A run with one call that takes so many microseconds, kept in a file of this name.
 fn run(home: &Home, file: &str, microseconds: &str) -> String {

@@ -1,19 +1,14 @@
 //! TCP as it is asked for: buffers and congestion control that are noted are those obtained, and networks of a probe's own are
 //! a reason where they are refused.
 
-// Runs are timed: one at a time.
-#[path = "../../../tests/support/alone.rs"]
-mod alone;
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-mod support;
-
 use std::fs;
 
-use alone::alone;
 use hostmark_model::{CaseRecord, Outcome, Run, load_run};
-use skip::skipped;
-use support::{Home, ended, files};
+
+// Runs are timed: one at a time.
+use crate::alone::alone;
+use crate::skip::skipped;
+use crate::support::{Home, ended, files};
 
 fn run(home: &Home, words: &[&str]) -> Run {
     let (_, json, errors) = ended(home.hostmark(&["run", "--format", "json", "--profile", "quick"]).args(words));

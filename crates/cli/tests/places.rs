@@ -1,28 +1,19 @@
 //! `--on`: what is measured where a command leads is a run as any other, kept here, and says where that was.
 
-// Runs are timed: one at a time.
-#[path = "../../../tests/support/alone.rs"]
-mod alone;
-#[path = "support/processes.rs"]
-mod processes;
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-mod support;
-#[path = "support/under_way.rs"]
-mod under_way;
-
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use alone::alone;
 use hostmark_launch::program::digest_of;
 use hostmark_model::{Run, load_run};
 use rustix::process::Signal;
 use serde_json::Value;
-use skip::skipped;
-use support::{Home, PROGRAM, ended, files, said};
-use under_way::{SOON, UnderWay, assert_is_interrupted};
+
+// Runs are timed: one at a time.
+use crate::alone::alone;
+use crate::skip::skipped;
+use crate::support::{Home, PROGRAM, ended, files, said};
+use crate::under_way::{SOON, UnderWay, assert_is_interrupted};
 
 /// The place of these tests: a command that leads here, by its own process, pipe and copy of the program.
 const ENV: &str = "env 'A B=c d'";

@@ -1,12 +1,11 @@
 //! What a run leaves is valid by the JSON Schema that the documents publish, and what it must not leave is not.
 
-mod support;
-
 use std::path::Path;
 
 use jsonschema::Validator;
 use serde_json::{Value, json};
-use support::{Home, ended, files};
+
+use crate::support::{Home, ended, files};
 
 fn published() -> Validator {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/hostmark.run.schema.json");

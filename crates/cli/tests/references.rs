@@ -1,12 +1,11 @@
 //! References as a person meets them: a run held against one, a directory of one's own, and files there that are none.
 
-mod support;
-
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use support::{Home, ended, files};
+
+use crate::support::{Home, ended, files};
 
 /// What a command printed, with what it ended.
 fn told(home: &Home, arguments: &[&str]) -> (i32, String, String) {

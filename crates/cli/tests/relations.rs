@@ -1,14 +1,11 @@
 //! Relations that hold on every machine: what must cost more is measured as more. The least disturbed rounds are compared,
 //! since whoever shares the machine only adds.
 
-// Runs are timed: one at a time.
-#[path = "../../../tests/support/alone.rs"]
-mod alone;
-mod support;
-
-use alone::alone;
 use hostmark_model::{Measured, Run, load_run};
-use support::{Home, ended, files};
+
+// Runs are timed: one at a time.
+use crate::alone::alone;
+use crate::support::{Home, ended, files};
 
 /// A run of one probe at the points that are set.
 fn run(probe: &str, sets: &[&str]) -> Run {

@@ -1,27 +1,19 @@
 //! A way of known delay and loss between two hosts: what is measured over it is what was put in.
 
-// Runs are timed: one at a time.
-#[path = "../../../tests/support/alone.rs"]
-mod alone;
-#[path = "support/between.rs"]
-mod between;
-#[path = "support/networks.rs"]
-mod networks;
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-mod support;
-
 use std::time::Duration;
 
-use alone::alone;
-use between::{OVER_THERE, Relay};
 use hostmark_model::{CaseRecord, Run, load_run};
-use networks::Networks;
-use skip::skipped;
-use support::{Home, ended, files};
+
+// Runs are timed: one at a time.
+use crate::alone::alone;
+use crate::between;
+use crate::between::{OVER_THERE, Relay};
+use crate::networks::Networks;
+use crate::skip::skipped;
+use crate::support::{Home, ended, files};
 
 /// The name of the test below that is the relay.
-const RELAY: &str = "the_relay";
+const RELAY: &str = "relayed::the_relay";
 
 #[test]
 fn the_relay() {

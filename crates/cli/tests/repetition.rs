@@ -1,13 +1,10 @@
 //! What earlier runs that are kept here say of a new one.
 
-// Runs are timed: one at a time.
-#[path = "../../../tests/support/alone.rs"]
-mod alone;
-mod support;
-
-use alone::alone;
 use hostmark_model::{Run, load_run};
-use support::{Home, ended, files};
+
+// Runs are timed: one at a time.
+use crate::alone::alone;
+use crate::support::{Home, ended, files};
 
 /// A short run of this home, kept there.
 fn run(home: &Home) -> Run {

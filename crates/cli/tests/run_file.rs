@@ -1,18 +1,15 @@
 //! What a run leaves behind: the file, its name, its order, and what `report` finds again.
 
-// Runs are timed: one at a time.
-#[path = "../../../tests/support/alone.rs"]
-mod alone;
-mod support;
-
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use alone::alone;
 use hostmark_model::{Outcome, ProbeInfo, Run, load_run};
-use support::{Home, ended, files, said};
+
+// Runs are timed: one at a time.
+use crate::alone::alone;
+use crate::support::{Home, ended, files, said};
 
 fn runs(home: &Home) -> PathBuf {
     home.data.path().join("hostmark/runs")

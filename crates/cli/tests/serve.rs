@@ -1,15 +1,6 @@
 //! `hostmark serve` as a process, used as it is meant to be, and abused: it lets nobody in without its token, goes on whatever comes,
 //! and leaves nothing.
 
-#[path = "../../../tests/support/mutated.rs"]
-#[expect(dead_code, reason = "documents are not changed here")]
-mod mutated;
-#[path = "support/processes.rs"]
-mod processes;
-#[path = "support/server.rs"]
-mod server;
-mod support;
-
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::{Child, Stdio};
@@ -19,11 +10,13 @@ use hostmark_launch::channel::Dialling;
 use hostmark_launch::serve::{MOST_AT_DOOR, SESSIONS};
 use hostmark_launch::token::Token;
 use hostmark_model::{AGENT_PROTOCOL, AgentRequest, Inputs, PathBytes, Profile, RunRequest, load_run};
-use mutated::{Mutator, trials};
-use processes::{processes, within};
 use rustix::process::{Pid, Signal, kill_process};
-use server::{Client, Server, greeting, is_shown_out};
-use support::{Home, ended};
+
+use crate::mutated::{Mutator, trials};
+use crate::processes::{processes, within};
+use crate::server::{Client, Server, greeting, is_shown_out};
+use crate::support;
+use crate::support::{Home, ended};
 
 /// Long enough for a loaded machine to do what is done at once.
 const SOON: Duration = Duration::from_secs(30);

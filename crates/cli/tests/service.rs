@@ -1,27 +1,21 @@
 //! Far ends: a service starts by the same door for a run and for whoever stands for an agent, over either family of addresses,
 //! and serves nobody who does not know its nonce.
 
-#[path = "support/far.rs"]
-mod far;
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-#[expect(dead_code, reason = "other tests look at files and runs")]
-mod support;
-
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use far::far_ends;
 use hostmark_engine::RoundError;
 use hostmark_engine::far::{FarEnds, LOOPBACK, Missing};
 use hostmark_engine::plan::{Request, plan};
 use hostmark_engine::sys::scratch::Private;
 use hostmark_model::{Event, FarEnd, FarUsage, Job, Nonce, Outcome, Profile, load_run};
 use hostmark_probes::CATALOGUE;
-use skip::skipped;
-use support::{Home, PROGRAM};
+
+use crate::far::far_ends;
+use crate::skip::skipped;
+use crate::support::{Home, PROGRAM};
 
 const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);

@@ -1,17 +1,14 @@
 //! Hosts that are short of something: every group's system calls are refused there, and what they need is told; nobody else
 //! loses anything, and nothing is left.
 
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-mod support;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use hostmark_model::{Outcome, load_run};
-use skip::skipped;
-use support::{Home, PROGRAM, ended, files};
+
+use crate::skip::skipped;
+use crate::support::{Home, PROGRAM, ended, files};
 
 /// What makes processes and threads, and connects them.
 const MANY: &[&str] =

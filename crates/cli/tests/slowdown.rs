@@ -1,9 +1,6 @@
 //! Truth of comparisons: a delay that only this test has, measured by the real worker on the real clock, is found where
 //! it is and nowhere else.
 
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hostmark_engine::prelude::*;
@@ -15,7 +12,8 @@ use hostmark_model::{
 };
 use hostmark_probes::workloads::clocks::Source;
 use hostmark_report::compare::{CaseComparison, Comparison, Pool, Verdict};
-use skip::skipped;
+
+use crate::skip::skipped;
 
 /// Rounds of a case in a run.
 const ROUNDS: u32 = 2;

@@ -1,12 +1,9 @@
 //! A run starts its own program again, for its workers; where that cannot be, it says so before anything is measured.
 
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-mod support;
-
 use hostmark_model::load_run;
-use skip::skipped;
-use support::{Home, PROGRAM, ended, files};
+
+use crate::skip::skipped;
+use crate::support::{Home, PROGRAM, ended, files};
 
 const FILTER: [&str; 4] = ["run", "clock.loop", "--format", "json"];
 

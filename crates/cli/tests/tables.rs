@@ -1,17 +1,14 @@
 //! `run --table`: what is planned, what is refused, and a table that was cut short and is shown again from its file.
 
-#[path = "../../../tests/support/alone.rs"]
-mod alone;
-mod support;
-
 use std::process::Stdio;
 use std::time::Duration;
 
-use alone::alone;
 use hostmark_report::tables::TABLES;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use support::{Home, ended, files, said};
+
+use crate::alone::alone;
+use crate::support::{Home, ended, files, said};
 
 fn refused(arguments: &[&str]) -> String {
     let (code, output, errors) = ended(&mut Home::new().hostmark(arguments));

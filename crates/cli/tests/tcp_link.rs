@@ -1,32 +1,21 @@
 //! TCP between two networks joined by a wire of a known rate: what is told is what passes, whoever sends, and a far end that
 //! dies is no value.
 
-#[path = "../../../tests/support/alone.rs"]
-mod alone;
-#[path = "support/far.rs"]
-mod far;
-#[path = "support/networks.rs"]
-mod networks;
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-#[expect(dead_code, reason = "other tests look at files and runs")]
-mod support;
-#[path = "support/wire.rs"]
-mod wire;
-
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use alone::alone;
-use far::far_ends;
 use hostmark_engine::far::FarEnds;
 use hostmark_model::{Event, Job};
-use networks::Networks;
-use skip::skipped;
-use support::PROGRAM;
-use wire::{FAR, program_at};
+
+use crate::alone::alone;
+use crate::far::far_ends;
+use crate::networks::Networks;
+use crate::skip::skipped;
+use crate::support::PROGRAM;
+use crate::wire;
+use crate::wire::{FAR, program_at};
 
 /// How far a value may be off: a burst of some packets at either end of a sample.
 const OFF: f64 = 0.02;

@@ -1,14 +1,14 @@
 //! What a terminal shows: ids and commands that can be pasted back, widths, colours, and nothing but results where that is asked for.
 
-mod support;
-
 use std::io::Write;
 use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 
 use hostmark_model::load_run;
 use serde_json::Value;
-use support::{Home, PROGRAM, ended};
+
+use crate::support;
+use crate::support::{Home, PROGRAM, ended};
 
 fn printed(home: &Home, arguments: &[&str]) -> String {
     let (code, out, errors) = ended(&mut home.hostmark(arguments));

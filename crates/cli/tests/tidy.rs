@@ -1,31 +1,17 @@
 //! Holds the repository to its own rules. Each rule is a function over a tree of files; beside it stands a bad example
 //! that it must find.
 
-#[path = "tidy/calls.rs"]
 mod calls;
-#[path = "tidy/code.rs"]
 mod code;
-#[path = "tidy/documents.rs"]
 mod documents;
-#[path = "tidy/example.rs"]
 mod example;
-#[path = "../../../tests/support/golden.rs"]
-mod golden;
-#[path = "tidy/layout.rs"]
 mod layout;
-#[path = "tidy/modules.rs"]
 mod modules;
-#[path = "tidy/picture.rs"]
 mod picture;
-#[path = "tidy/reasons.rs"]
 mod reasons;
-#[path = "tidy/schema.rs"]
 mod schema;
-#[path = "tidy/sources.rs"]
 mod sources;
-#[path = "tidy/texts.rs"]
 mod texts;
-#[path = "tidy/tree.rs"]
 mod tree;
 
 use hostmark_engine::probe::{Catalogue, Group};
@@ -35,6 +21,8 @@ use hostmark_model::{Event, Job};
 use hostmark_probes::CATALOGUE;
 use hostmark_report::findings::RULES;
 use tree::Tree;
+
+use crate::golden;
 
 /// Fails with everything that a rule found.
 #[track_caller]

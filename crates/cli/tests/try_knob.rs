@@ -1,27 +1,20 @@
 //! `hostmark try`: a setting is off and on in turn, and is put back however the trial ends.
 
-#[path = "../../../tests/support/alone.rs"]
-mod alone;
-#[path = "support/processes.rs"]
-mod processes;
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-mod support;
-
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use alone::alone;
 use hostmark_model::load_run;
 use hostmark_report::findings::{RULES, Shown};
-use processes::{processes, within};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use skip::skipped;
-use support::{Home, PROGRAM, ended, files, said};
+
+use crate::alone::alone;
+use crate::processes::{processes, within};
+use crate::skip::skipped;
+use crate::support::{Home, PROGRAM, ended, files, said};
 
 /// The first turn begins after the machine has been looked at; a loaded machine takes its time.
 const BEGUN_WITHIN: Duration = Duration::from_secs(120);

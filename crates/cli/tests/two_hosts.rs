@@ -1,30 +1,20 @@
 //! Runs with peers: hosts are networks of the test's own, joined by a bridge, and each far end is where it was asked for.
 
-// Runs are timed: one at a time.
-#[path = "../../../tests/support/alone.rs"]
-mod alone;
-#[path = "support/networks.rs"]
-mod networks;
-#[path = "support/processes.rs"]
-mod processes;
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-mod support;
-#[path = "support/under_way.rs"]
-mod under_way;
-
 use std::net::IpAddr;
 use std::process::Command;
 use std::time::Duration;
 
-use alone::alone;
 use hostmark_model::{CaseRecord, Outcome, Run, load_run};
-use networks::Networks;
-use processes::{processes, within};
 use rustix::process::{Pid, Signal, kill_process};
-use skip::skipped;
-use support::{Home, PROGRAM, ended, files};
-use under_way::{SOON, UnderWay, assert_is_interrupted};
+
+// Runs are timed: one at a time.
+use crate::alone::alone;
+use crate::networks::Networks;
+use crate::processes::{processes, within};
+use crate::skip::skipped;
+use crate::support;
+use crate::support::{Home, PROGRAM, ended, files};
+use crate::under_way::{SOON, UnderWay, assert_is_interrupted};
 
 /// Hosts, or why there are none here.
 fn hosts(count: usize) -> Option<Networks> {

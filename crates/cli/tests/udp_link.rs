@@ -1,18 +1,5 @@
 //! UDP over what is no loopback: a wire with a rate, and ways on which datagrams are lost, delayed by none of them.
 
-#[path = "../../../tests/support/alone.rs"]
-mod alone;
-#[path = "support/far.rs"]
-mod far;
-#[path = "support/networks.rs"]
-mod networks;
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-#[expect(dead_code, reason = "other tests look at files and runs")]
-mod support;
-#[path = "support/wire.rs"]
-mod wire;
-
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::process::{Command, Stdio};
@@ -20,12 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use alone::alone;
-use far::far_ends;
 use hostmark_model::{Event, Job};
-use networks::Networks;
-use skip::skipped;
-use support::PROGRAM;
+
+use crate::alone::alone;
+use crate::far::far_ends;
+use crate::networks::Networks;
+use crate::skip::skipped;
+use crate::support::PROGRAM;
+use crate::wire;
 
 const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// What a machine that is busy may take from a rate, and how often a test looks for a moment in which it is not.

@@ -1,21 +1,16 @@
 //! Exits of a guest: measured where KVM is, and elsewhere with the reason why not.
 
-// Runs are timed: one at a time.
-#[path = "../../../tests/support/alone.rs"]
-mod alone;
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-mod support;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use alone::alone;
 use hostmark_model::{CaseRecord, Outcome, Run, load_run};
-use skip::skipped;
-use support::{Home, PROGRAM, ended, files};
+
+// Runs are timed: one at a time.
+use crate::alone::alone;
+use crate::skip::skipped;
+use crate::support::{Home, PROGRAM, ended, files};
 
 /// One of each kind of exit, and what needs neither KVM nor a hypervisor.
 const FILTERS: [&str; 3] = ["virt.exit@cause=cpuid", "virt.exit@cause=port", "virt.timer"];

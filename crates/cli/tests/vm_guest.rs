@@ -1,29 +1,20 @@
 //! `hostmark vm run` with a guest that it makes, under emulation: turns, what is told of the guest, and that nothing is left of it.
 
-// Guests share the machine's CPUs: one at a time.
-#[path = "../../../tests/support/alone.rs"]
-mod alone;
-#[path = "support/control_groups.rs"]
-mod control_groups;
-#[path = "support/processes.rs"]
-mod processes;
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-mod support;
-
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use alone::alone;
-use control_groups::groups;
 use hostmark_launch::guest::kernel;
 use hostmark_model::{Outcome, Run, load_run};
-use processes::{processes, within};
 use rustix::process::{Pid, Signal, kill_process};
-use skip::skipped;
-use support::{Home, PROGRAM, ended, files};
+
+// Guests share the machine's CPUs: one at a time.
+use crate::alone::alone;
+use crate::control_groups::groups;
+use crate::processes::{processes, within};
+use crate::skip::skipped;
+use crate::support::{Home, PROGRAM, ended, files};
 
 /// An emulated machine boots in seconds, and a loaded host takes its time.
 const BOOTS_WITHIN: &str = "180";

@@ -1,35 +1,26 @@
 //! `hostmark vm run` as a person meets it: who takes turns, what native runs are held to, and that nothing is left.
 
-// Runs are timed: one at a time.
-#[path = "../../../tests/support/alone.rs"]
-mod alone;
-#[path = "support/control_groups.rs"]
-mod control_groups;
-#[path = "support/processes.rs"]
-mod processes;
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-mod support;
-
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use alone::alone;
-use control_groups::groups;
 use hostmark_engine::sys::control_group::ControlGroup;
 use hostmark_engine::sys::scratch::fresh_name;
 use hostmark_host::{Root, memory_nurseries};
 use hostmark_model::{Run, load_run};
-use processes::{processes, within};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 use rustix::process::{Pid, Signal, kill_process};
-use skip::skipped;
-use support::{Home, PROGRAM, ended, files, said};
+
+// Runs are timed: one at a time.
+use crate::alone::alone;
+use crate::control_groups::groups;
+use crate::processes::{processes, within};
+use crate::skip::skipped;
+use crate::support::{Home, PROGRAM, ended, files, said};
 
 /// Long enough for a loaded machine to do what is done at once.
 const SOON: Duration = Duration::from_secs(30);

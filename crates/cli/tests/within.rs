@@ -1,30 +1,21 @@
 //! Runs within layers of a container: what is measured is inside, requests to stop and exit codes pass through, and nothing is
 //! left whoever is killed.
 
-// Runs are timed: one at a time.
-#[path = "../../../tests/support/alone.rs"]
-mod alone;
-#[path = "support/processes.rs"]
-mod processes;
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-mod support;
-#[path = "support/under_way.rs"]
-mod under_way;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use alone::alone;
 use hostmark_model::{CaseRecord, Outcome, Run, load_run};
-use processes::{processes, within};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
-use skip::skipped;
-use support::{Home, PROGRAM, ended, said};
-use under_way::{SOON, UnderWay, assert_is_interrupted};
+
+// Runs are timed: one at a time.
+use crate::alone::alone;
+use crate::processes::{processes, within};
+use crate::skip::skipped;
+use crate::support::{Home, PROGRAM, ended, said};
+use crate::under_way::{SOON, UnderWay, assert_is_interrupted};
 
 /// A run of many cases, which takes the whole minute when nobody stops it.
 const LONG: &[&str] = &["run", "memory", "clock", "syscall", "--format", "json", "--within", "namespaces"];

@@ -1,14 +1,12 @@
 //! The answer that stands first: one screen, whatever the width and the language, and the table where a run is none of a machine.
 
-mod synthetic;
-#[path = "synthetic/thorough.rs"]
-#[expect(dead_code, reason = "other tests use the rest")]
-mod thorough;
-
 use hostmark_model::{Also, Better, Doubt, Finding, Grade, Lang, Outcome, QuantityInfo, Run, Text, Trust, Unit};
 use hostmark_report::RenderOptions;
 use hostmark_report::export::format_named;
 use unicode_width::UnicodeWidthStr;
+
+use crate::synthetic;
+use crate::thorough;
 
 fn shown(run: &Run, options: RenderOptions) -> String {
     format_named("answer").unwrap().render_one(run, &options)

@@ -1,18 +1,14 @@
 //! The picture to share: what stands in it, and in a browser that no text leaves its room.
 
-mod browser;
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-mod synthetic;
-#[path = "synthetic/thorough.rs"]
-mod thorough;
-
-use browser::Browser;
 use hostmark_model::{Lang, Run};
 use hostmark_report::RenderOptions;
 use hostmark_report::export::format_named;
-use skip::skipped;
-use thorough::{hostile, odd, thorough};
+
+use crate::browser;
+use crate::browser::Browser;
+use crate::skip::skipped;
+use crate::synthetic;
+use crate::thorough::{hostile, odd, thorough};
 
 fn shown(run: &Run, format: &str, lang: Lang) -> String {
     format_named(format).unwrap().render_one(run, &RenderOptions { lang, ..RenderOptions::default() })

@@ -1,18 +1,14 @@
 //! Comparisons: verdicts that are true, reasons where there is none, what differs, and what people read.
 
-#[path = "../../../tests/support/golden.rs"]
-mod golden;
-#[path = "compare/made.rs"]
-mod made;
-#[path = "compare/pages.rs"]
+pub mod made;
 mod pages;
-#[path = "compare/simulated.rs"]
 mod simulated;
-mod synthetic;
 
 use hostmark_model::*;
 use hostmark_report::compare::{Comparison, History, LOOKS, Pool, ReasonKind, SAME, Verdict};
 use made::{rounds, run};
+
+use crate::synthetic;
 
 fn pool<'a>(name: &'a str, runs: &'a [Run]) -> Pool<'a> {
     Pool { name, runs }

@@ -1,15 +1,14 @@
 //! A run file that contradicts itself is named, each kind of it; a true one never is.
 
-#[path = "compare/made.rs"]
-mod made;
-mod synthetic;
-
 use hostmark_model::*;
 use hostmark_report::RenderOptions;
 use hostmark_report::compare::{Comparison, History, Pool, ReasonKind, SAME, Verdict};
 use hostmark_report::consistency::{contradictions, sentence};
 use hostmark_report::export::format_named;
-use made::{Random, SAMPLES, Scatter, Shape, rounds, scattered};
+
+use crate::compare::made;
+use crate::compare::made::{Random, SAMPLES, Scatter, Shape, rounds, scattered};
+use crate::synthetic;
 
 const TIME: &str = "ipc.x@n=0";
 

@@ -1,11 +1,11 @@
 //! The findings that say what something costs: each is drawn from a run that shows it, and from none that does not, that
 //! is not sure, or that does not tell.
 
-mod synthetic;
-
 use hostmark_model::*;
 use hostmark_report::findings::findings;
-use synthetic::{case, estimate, measured};
+
+use crate::synthetic;
+use crate::synthetic::{case, estimate, measured};
 
 /// Spread of a value that proves something.
 const NARROW: f64 = 0.01;

@@ -1,12 +1,12 @@
 //! The findings that explain a curve: drawn where the run's own numbers show the step, and nowhere else.
 
-mod synthetic;
-
 use hostmark_model::{Also, AxisKind, CaseRecord, Finding, Lang, Measured, Outcome, Run, Unit};
 use hostmark_report::RenderOptions;
 use hostmark_report::findings::findings;
 use hostmark_report::render::console::table;
-use synthetic::{estimate, measured, value};
+
+use crate::synthetic;
+use crate::synthetic::{estimate, measured, value};
 
 const ALLOCATE: &str = "memory.write_allocate";
 const CAPACITY: &str = "ipc.pipe_capacity";

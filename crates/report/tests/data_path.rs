@@ -1,20 +1,16 @@
 //! The data path of TCP: each number of the model by hand, the slowest process, what is missing, and the very text.
 
-#[path = "../../../tests/support/golden.rs"]
-mod golden;
-#[path = "data_path/made.rs"]
 mod made;
-#[path = "data_path/named.rs"]
 mod named;
-mod synthetic;
-#[path = "data_path/turns.rs"]
 mod turns;
 
-use golden::holds;
 use hostmark_model::{CaseRecord, Flag, FlagKind, Lang, Measured, Outcome, Run};
 use hostmark_report::RenderOptions;
 use hostmark_report::export::format_named;
 use made::{Busy, case_of, one_cpu, two_cpus, value};
+
+use crate::golden::holds;
+use crate::synthetic;
 
 fn shown(run: &Run, lang: Lang) -> String {
     let options = RenderOptions { lang, width: 100, ..RenderOptions::default() };

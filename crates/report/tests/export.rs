@@ -1,12 +1,12 @@
 //! The export formats: each is found by its name, and what JSON wrote reads back as it was.
 
-mod synthetic;
-
 use std::collections::HashSet;
 
 use hostmark_model::load_run;
 use hostmark_report::RenderOptions;
 use hostmark_report::export::{FORMATS, format_named};
+
+use crate::synthetic;
 
 #[test]
 fn a_run_that_was_exported_as_json_loads_again_and_is_equal() {

@@ -1,13 +1,13 @@
 //! The findings: each is drawn from what it needs, and from nothing less.
 
-mod synthetic;
-
 use std::collections::HashSet;
 
 use hostmark_model::{Also, Finding, Lang, Measured, Outcome, Run, Text};
 use hostmark_report::RenderOptions;
 use hostmark_report::findings::{RULES, findings};
 use hostmark_report::render::console::table;
+
+use crate::synthetic;
 
 fn ids(run: &Run) -> Vec<String> {
     findings(run).into_iter().map(|finding| finding.id).collect()

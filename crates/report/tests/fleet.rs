@@ -1,13 +1,11 @@
 //! Fleets with known truth: who is odd is found with the cause, who is not is left alone, and no file breaks the report.
 
-#[path = "../../../tests/support/made_up_fleet.rs"]
-mod made_up_fleet;
-
 use hostmark_model::{FleetHost, FleetPair, FleetRequest, FleetRun, HostState, Lang, Profile, load_run};
 use hostmark_report::RenderOptions;
 use hostmark_report::export::fleet::{FORMATS, format_named};
 use hostmark_report::fleet::{Fleet, Gathering};
-use made_up_fleet::{MadeUp, Planted};
+
+use crate::made_up_fleet::{MadeUp, Planted};
 
 fn options(lang: Lang) -> RenderOptions {
     RenderOptions { width: 100, color: false, lang, verbose: true }

@@ -1,18 +1,14 @@
 //! A fleet's page in a browser: a click opens a host's cases, and a search finds hosts. Where there is no Chromium the test says so
 //! and tests nothing.
 
-mod browser;
-#[path = "../../../tests/support/made_up_fleet.rs"]
-mod made_up_fleet;
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-
-use browser::Browser;
 use hostmark_report::RenderOptions;
 use hostmark_report::export::fleet::format_named;
 use hostmark_report::fleet::{Fleet, Gathering};
-use made_up_fleet::{MadeUp, Planted};
-use skip::skipped;
+
+use crate::browser;
+use crate::browser::Browser;
+use crate::made_up_fleet::{MadeUp, Planted};
+use crate::skip::skipped;
 
 /// The names of the hosts that the heat map shows.
 const SHOWN: &str = "[...document.querySelector('.map').tBodies[0].rows].filter(row => !row.hidden && row.id)\

@@ -1,8 +1,5 @@
 //! No text of a run file steers a terminal, a spreadsheet or a page: every string that a file may have, in every format.
 
-mod peers;
-mod synthetic;
-
 use std::collections::BTreeSet;
 
 use hostmark_model::{Again, Event, Gap, Lang, LostRound, Run, load_run};
@@ -10,6 +7,8 @@ use hostmark_report::compare::{Comparison, History, Pool, SAME};
 use hostmark_report::escape::steers;
 use hostmark_report::{RenderOptions, export};
 use serde_json::Value;
+
+use crate::peers;
 
 /// A bell, colours by both introducers, a change of direction of each kind, marks without a picture, a formula, markup.
 const EVIL: &str = "=1+1\u{1b}[31m\u{9b}31m\u{7}\u{0}\u{7f}\r\n\t\u{202e}\u{2066}\u{200f}\u{61c}\u{feff}\u{e0041}<b>|`";

@@ -1,18 +1,15 @@
 //! A run that was measured on somebody's machine may say anything: whatever its values are, every format shows it, soon, and
 //! nothing of it steers. 150 mutations of a run; `HOSTMARK_FUZZ=100000` asks for as many.
 
-#[path = "../../../tests/support/mutated.rs"]
-mod mutated;
-mod peers;
-mod synthetic;
-
 use std::time::{Duration, Instant};
 
 use hostmark_model::{Lang, Run};
 use hostmark_report::compare::{Comparison, History, Pool, SAME};
 use hostmark_report::escape::steers;
 use hostmark_report::{RenderOptions, consistency, export, findings};
-use mutated::{Mutator, trials};
+
+use crate::mutated::{Mutator, trials};
+use crate::peers;
 
 /// Far more than any takes on a loaded machine: one that goes over a hostile number of steps has no end.
 const ENDLESS: Duration = Duration::from_secs(60);

@@ -1,16 +1,13 @@
 //! The page: what stands in it, what never does, how large it gets, and that it can be read by anybody.
 
-#[path = "compare/made.rs"]
-#[expect(dead_code, reason = "other tests of comparisons use the rest")]
-mod made;
-mod synthetic;
-#[path = "synthetic/thorough.rs"]
-mod thorough;
-
 use hostmark_model::{Lang, Outcome, Run};
 use hostmark_report::RenderOptions;
 use hostmark_report::compare::{Comparison, History, Pool, SAME};
 use hostmark_report::export::{comparison, format_named};
+
+use crate::compare::made;
+use crate::synthetic;
+use crate::thorough;
 
 fn page(runs: &[Run]) -> String {
     format_named("html").unwrap().render(runs, &RenderOptions::default()).unwrap()

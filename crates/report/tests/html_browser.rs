@@ -1,21 +1,18 @@
 //! The page in a browser: it draws, asks for nothing, complains of nothing, speaks both languages, and tells its values
 //! to the pointer and to the keyboard. Where there is no Chromium the test says so and tests nothing.
 
-mod browser;
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
-mod synthetic;
-#[path = "synthetic/thorough.rs"]
-mod thorough;
-
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use browser::Browser;
 use hostmark_model::{Doubt, Grade, Run, Text, Trust};
 use hostmark_report::RenderOptions;
 use hostmark_report::export::format_named;
-use skip::skipped;
+
+use crate::browser;
+use crate::browser::Browser;
+use crate::skip::skipped;
+use crate::synthetic;
+use crate::thorough;
 
 /// Time from the request of the page until it is loaded, ms. It is 1500 that is promised; a machine that builds and tests
 /// at the same time gets some more.

@@ -1,12 +1,12 @@
 //! The formats for other programs: each is read here by its own rules, of a plausible run and of one with hostile texts.
 
-mod synthetic;
-
 use std::collections::{HashMap, HashSet};
 
 use hostmark_model::*;
 use hostmark_report::RenderOptions;
 use hostmark_report::export::format_named;
+
+use crate::synthetic;
 
 fn render(format: &str, run: &Run) -> String {
     format_named(format).unwrap().render_one(run, &RenderOptions::default())

@@ -1,10 +1,9 @@
 //! What is said of a KVM that interprets the kernel code of its guests.
 
-#[expect(dead_code, reason = "other tests use the rest")]
-mod synthetic;
-
 use hostmark_model::{Also, Finding, Flag, FlagKind, Outcome, Run};
 use hostmark_report::findings::findings;
+
+use crate::synthetic;
 
 /// Exits of two causes that the host's kernel handles and of one that it does not, around which the loop takes this long, ns.
 fn run(around: f64, spread: f64) -> Run {

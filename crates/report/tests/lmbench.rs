@@ -1,7 +1,5 @@
 //! lmbench's summary and its result files: what is read, what is refused and where, and that what is written reads back.
 
-mod synthetic;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Cursor;
 
@@ -11,6 +9,8 @@ use hostmark_report::export::format_named;
 use hostmark_report::import::{self, ImportError};
 use hostmark_report::lmbench::{Point, TABLES};
 use proptest::prelude::*;
+
+use crate::synthetic;
 
 /// A result file in lmbench 3's form, shortened and with made-up values: noise of the shell, -1, 0.00 and a repeated
 /// value among them.
@@ -89,7 +89,6 @@ Random load latency
 \"stride=16
 0.00098 2.600
 16.00000 110.354
-
 
 [Thu Jan  7 10:30:00 UTC 2010]
 ";

@@ -1,11 +1,11 @@
 //! What is said of others on the same physical machine, and what is not.
 
-mod synthetic;
-
 use hostmark_model::{Lang, LastCache, Neighbours, Run};
 use hostmark_report::RenderOptions;
 use hostmark_report::export::format_named;
 use hostmark_report::findings;
+
+use crate::synthetic;
 
 fn beside(neighbours: Neighbours) -> Run {
     Run { neighbours: Some(neighbours), ..synthetic::plausible() }

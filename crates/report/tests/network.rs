@@ -1,15 +1,14 @@
 //! What limits a link, from constructed runs: each rule speaks where its data prove it, and not where they do not.
 
-mod peers;
-mod synthetic;
-
 use hostmark_model::*;
 use hostmark_report::export::format_named;
 use hostmark_report::network::{Framing, Protocol, goodput};
 use hostmark_report::render::{console, markdown};
 use hostmark_report::{RenderOptions, compare, findings, html};
-use peers::{TCP, case, limited, path, peer, sends, three_hosts};
-use synthetic::{empty, estimate};
+
+use crate::peers::{TCP, case, limited, path, peer, sends, three_hosts};
+use crate::synthetic;
+use crate::synthetic::{empty, estimate};
 
 fn run(peer: Peer, cases: Vec<CaseRecord>) -> Run {
     Run { peers: vec![peer], cases, ..empty() }

@@ -1,26 +1,18 @@
 //! The overhead view: from the cycle counts of a published decomposition it gives back every percentage, and from runs of
 //! STREAM the percent of native.
 
-#[path = "overhead/conclusions.rs"]
 mod conclusions;
-#[path = "overhead/families.rs"]
 mod families;
-#[path = "overhead/guests.rs"]
 mod guests;
-#[path = "overhead/reference.rs"]
 mod reference;
-mod synthetic;
-#[path = "overhead/telling.rs"]
 mod telling;
-#[path = "synthetic/thorough.rs"]
-#[expect(dead_code, reason = "other tests use the rest")]
-mod thorough;
 
 use hostmark_model::*;
 use hostmark_report::RenderOptions;
 use hostmark_report::export::{format_named, overhead_over};
 use reference::{named, percentages, reference, rows, view};
-use synthetic::{case, estimate, measured, probe};
+
+use crate::synthetic::{self, case, estimate, measured, probe};
 
 const FILE: (&str, &str) = ("Files", "文件");
 
@@ -121,7 +113,7 @@ fn five(name: &str, best: [f64; 4], threads: &str) -> Vec<Run> {
 fn stream_is_held_against_native_by_best_rate_and_smallest_average_time() {
     let mut runs = five("native", NATIVE, "4");
     runs.extend(five("guest", std::array::from_fn(|at| NATIVE[at] * GUEST[at]), "4"));
-    let view = crate::view(&runs);
+    let view = view(&runs);
     let rates = rows(&view, "STREAM, best rate of all runs, MB/s, 5 × native, 5 × guest");
     let times = rows(&view, "STREAM, smallest average time of a run, s");
     let labels = ["Copy", "Scale", "Add", "Triad"];
@@ -139,7 +131,7 @@ fn stream_is_held_against_native_by_best_rate_and_smallest_average_time() {
     // A tenth they do.
     let mut runs = five("native", NATIVE, "4");
     runs.extend(five("guest", NATIVE.map(|rate| rate * 0.9), "4"));
-    let slower = crate::view(&runs);
+    let slower = self::view(&runs);
     assert!(rows(&slower, "STREAM, best rate").iter().take(4).all(|row| row.contains("90.00 % ")), "{slower}");
     assert!(!rows(&slower, "STREAM, best rate").join("").contains("no difference"), "{slower}");
     // Bytes over the mean time: 480 MB; the mean of the passes' times, not of their rates.

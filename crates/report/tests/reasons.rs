@@ -1,7 +1,5 @@
 //! That a Chinese page tells every reason in Chinese.
 
-mod synthetic;
-
 use hostmark_model::{Lang, Outcome, Run};
 use hostmark_report::RenderOptions;
 use hostmark_report::compare::{Comparison, History, Pool, SAME};
@@ -10,6 +8,8 @@ use hostmark_report::html;
 use hostmark_report::reasons::told;
 use hostmark_report::render::console::{self, table};
 use hostmark_report::render::markdown::markdown;
+
+use crate::synthetic;
 
 /// Reasons of several kinds: of a plan, a host that lacks something, a probe, a worker, a system call.
 const REASONS: [&str; 8] = [

@@ -1,13 +1,11 @@
 //! A redacted run in every format: no name of a host, a person or a path stands in it, wherever the run had it.
 
-mod peers;
-mod synthetic;
-
 use hostmark_model::{HostFacts, Run, load_run};
 use hostmark_report::redact::redact;
 use hostmark_report::{RenderOptions, export, findings};
-use peers::{case, sends, three_hosts};
 use serde_json::Value;
+
+use crate::peers::{case, sends, three_hosts};
 
 /// What a run may hold anywhere, and nobody is to read.
 const MARK: &str = "at quokka-17 (10.98.7.6) in /srv/zebra-data/okapi.db and /home/tapir/axolotl";

@@ -1,11 +1,6 @@
 //! References: every value has its source, ours are what docs/study says, a ratio stands beside the nearest kind of machine, and a
 //! number without an interval never gets a verdict.
 
-mod synthetic;
-#[path = "synthetic/thorough.rs"]
-#[expect(dead_code, reason = "other tests use the rest")]
-mod thorough;
-
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -15,6 +10,9 @@ use hostmark_report::export::format_named;
 use hostmark_report::references::{Reference, built_in, named, of_run};
 use hostmark_report::render::{against::against, references};
 use unicode_width::UnicodeWidthStr;
+
+use crate::synthetic;
+use crate::thorough;
 
 #[test]
 fn every_value_has_address_date_machine_and_method() {

@@ -1,16 +1,14 @@
 //! The table as people see it: its very text, its width, its safety, and that nothing is silently absent.
 
-#[path = "../../../tests/support/golden.rs"]
-mod golden;
-mod synthetic;
-
-use golden::holds;
 use hostmark_model::{Again, Also, FlagKind, Gap, HostFacts, Lang, Outcome, Run, Text};
 use hostmark_report::RenderOptions;
 use hostmark_report::render::console::table;
 use hostmark_report::render::markdown::markdown;
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
+
+use crate::golden::holds;
+use crate::synthetic;
 
 fn options(width: usize, lang: Lang) -> RenderOptions {
     RenderOptions { width, lang, ..RenderOptions::default() }

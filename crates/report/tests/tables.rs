@@ -1,12 +1,7 @@
 //! The tables that are measured by name: their very text, what stands in the place of a value, and their cells.
 
-#[path = "../../../tests/support/golden.rs"]
-mod golden;
-mod synthetic;
-
 use std::collections::BTreeSet;
 
-use golden::holds;
 use hostmark_model::{
     Also, AxisKind, CacheFact, CacheKind, CaseId, CaseRecord, EACH_POINT, Flag, FlagKind, Lang, Measured, Outcome, Run,
     Text, Unit,
@@ -14,6 +9,9 @@ use hostmark_model::{
 use hostmark_report::RenderOptions;
 use hostmark_report::export::format_named;
 use hostmark_report::tables::{TABLES, table_named};
+
+use crate::golden::holds;
+use crate::synthetic;
 
 #[track_caller]
 fn golden(name: &str, text: &str) {

@@ -1,10 +1,9 @@
 //! What is concluded of TCP over loopback: differences that are proven, and no others.
 
-mod synthetic;
-
 use hostmark_model::{Also, CaseRecord, Outcome, Run};
 use hostmark_report::findings::findings;
-use synthetic::{estimate, value};
+
+use crate::synthetic::{self, estimate, value};
 
 /// A case of net.tcp_bandwidth: its values of cpus, window, congestion and method.
 fn tcp(cpus: &str, window: &str, congestion: &str, method: &str, rate: f64) -> CaseRecord {

@@ -1,17 +1,15 @@
 //! Every page for a terminal keeps its width, from 60 to 200 columns, in both languages, and parts no number from its unit.
 
-mod synthetic;
-#[path = "synthetic/thorough.rs"]
-mod thorough;
-
 use hostmark_model::{Disturbed, Lang, Outcome, Run};
 use hostmark_report::RenderOptions;
 use hostmark_report::compare::{Comparison, History, Pool, SAME};
 use hostmark_report::export::format_named;
 use hostmark_report::findings::host::host_report;
 use hostmark_report::render::{console, handbook, host};
-use synthetic::*;
 use unicode_width::UnicodeWidthStr;
+
+use crate::synthetic::*;
+use crate::thorough;
 
 const WIDTHS: [usize; 7] = [60, 72, 80, 100, 132, 160, 200];
 

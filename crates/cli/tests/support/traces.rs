@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, WaitOptions, getpid, set_child_subreaper, waitpid};
 use tempfile::TempDir;
@@ -72,9 +72,22 @@ pub fn objects(queues: &Queues) -> BTreeSet<String> {
     KINDS.into_iter().flat_map(of_kind).chain(posix).collect()
 }
 
-/// Has every process whose parents have ended become a child of this one.
-pub fn adopt_orphans() {
-    set_child_subreaper(Some(getpid())).unwrap();
+/// Set for the process that has one test to do.
+const ADOPTS: &str = "HOSTMARK_TEST_ADOPTS";
+
+/// Has every process whose parents have ended become a child of this one, which is started for the calling test alone: it waits for all
+/// of its children, and other tests have children too. Where it is false that process has done the test.
+pub fn adopt_orphans() -> bool {
+    if std::env::var_os(ADOPTS).is_some() {
+        set_child_subreaper(Some(getpid())).unwrap();
+        return true;
+    }
+    let name = std::thread::current().name().unwrap().to_owned();
+    let mut test = Command::new(std::env::current_exe().unwrap());
+    test.args(["--exact", &name, "--nocapture"]).env(ADOPTS, "1").stderr(Stdio::inherit());
+    let output = test.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    false
 }
 
 /// The live processes that are children of this one, `known` apart, by their command lines; those that have ended are reaped

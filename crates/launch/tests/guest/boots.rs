@@ -3,7 +3,7 @@
 use hostmark_launch::guest::Booted;
 use hostmark_model::{AgentAnswer, AgentRequest, Inputs, Outcome};
 
-use crate::spot::{agent, measured, spec};
+use super::spot::{agent, measured, spec};
 
 #[test]
 fn a_guest_answers_one_agent_after_the_other() {

@@ -11,8 +11,8 @@ use hostmark_launch::guest::{Booted, DiskFormat, DiskSpec, GuestSpec, NetSpec};
 use hostmark_launch::program::Programs;
 use hostmark_model::{AgentAnswer, AgentRequest, HostFacts, Inputs, Outcome};
 
+use super::spot::{agent, measured, program, spec};
 use crate::skip::skipped;
-use crate::spot::{agent, measured, program, spec};
 
 /// Names a module that was built for the kernel that is booted here.
 const MODULE: &str = "HOSTMARK_MODULE";

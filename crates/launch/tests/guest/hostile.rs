@@ -9,7 +9,7 @@ use std::time::Duration;
 use hostmark_launch::guest::{Accel, Booted, GuestError, GuestSpec};
 use hostmark_launch::program::Programs;
 
-use crate::spot::spec;
+use super::spot::spec;
 
 /// The error of a boot, after which QEMU is gone.
 fn refused(spec: &GuestSpec, programs: &Programs) -> String {

@@ -12,7 +12,7 @@ use hostmark_launch::guest::{Booted, GuestError, GuestSpec};
 use hostmark_model::{AgentAnswer, AgentRequest, Inputs};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::spot::{agent, request, spec};
+use super::spot::{agent, request, spec};
 
 /// Tells a child of this test that it boots a guest, and is killed.
 const IS_KILLED: &str = "HOSTMARK_GUEST_IS_KILLED";

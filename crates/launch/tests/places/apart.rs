@@ -7,9 +7,9 @@ use std::process::Command;
 use hostmark_launch::place::PlaceError;
 use hostmark_launch::supervise::{Ending, Heard};
 
+use super::spot::Spot;
+use super::{SOON, says, terms};
 use crate::skip::skipped;
-use crate::spot::Spot;
-use crate::{SOON, says, terms};
 
 const NO_NAMESPACE: &str = "no user and mount namespace can be made here";
 

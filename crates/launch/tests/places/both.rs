@@ -8,9 +8,9 @@ use std::time::Duration;
 use hostmark_launch::place::PlaceError;
 use hostmark_launch::supervise::{Ending, Heard, Terms};
 
+use super::spot::Spot;
+use super::{SOON, says, terms};
 use crate::skip::skipped;
-use crate::spot::Spot;
-use crate::{SOON, says, terms};
 
 /// A root directory of one's own that is the usual one but for /tmp: there what was made outside is not seen.
 const APART: &str =

@@ -2,8 +2,8 @@
 
 use std::process::{Child, Command, Stdio};
 
+use super::spot::Spot;
 use crate::skip::skipped;
-use crate::spot::Spot;
 
 fn succeeds(words: &[&str]) -> bool {
     let status = Command::new(words[0]).args(&words[1..]).stdin(Stdio::null()).stderr(Stdio::null()).status();

@@ -4,7 +4,7 @@ use hostmark_launch::place::{Place, close_own_descriptor};
 use hostmark_launch::program::Programs;
 use hostmark_launch::supervise::{Ending, Heard};
 
-use crate::{SOON, terms};
+use super::{SOON, terms};
 
 /// Set where this test's program runs as a copy.
 const COPIED: &str = "HOSTMARK_TEST_COPIED";
@@ -18,7 +18,7 @@ fn a_copy_lets_go_of_its_own_file_and_others_close_nothing() {
     }
     assert!(!close_own_descriptor());
     let place = Place::Command(vec!["env".into(), format!("{COPIED}=1").into()]);
-    let name = "descriptor::a_copy_lets_go_of_its_own_file_and_others_close_nothing";
+    let name = "places::descriptor::a_copy_lets_go_of_its_own_file_and_others_close_nothing";
     let arguments = [name, "--exact", "--nocapture", "--test-threads=1"];
     let mut process =
         place.start(&Programs::of_this(false).unwrap(), &arguments, terms(Ending::Killed)).unwrap().process;

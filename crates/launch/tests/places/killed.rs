@@ -8,11 +8,11 @@ use hostmark_launch::place::Place;
 use hostmark_launch::program::Programs;
 use hostmark_launch::supervise::Ending;
 
+use super::spot::Spot;
+use super::ssh::{over_ssh, sessions};
+use super::{says, terms};
 use crate::skip::skipped;
-use crate::spot::Spot;
-use crate::ssh::{over_ssh, sessions};
 use crate::sshd::Options;
-use crate::{says, terms};
 
 /// How many are killed, each a little later than the one before.
 const KILLED: usize = 50;

@@ -10,8 +10,8 @@ use hostmark_launch::place::{Place, PlaceError};
 use hostmark_launch::program::Programs;
 use hostmark_launch::supervise::{Ending, Terms};
 
-use crate::spot::Spot;
-use crate::{says, terms};
+use super::spot::Spot;
+use super::{says, terms};
 
 #[test]
 fn what_is_said_before_the_shell_begins_is_dropped() {

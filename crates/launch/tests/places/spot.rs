@@ -11,7 +11,7 @@ use hostmark_launch::program::Programs;
 use hostmark_launch::supervise::{Ending, Heard, Supervised, Terms};
 use tempfile::TempDir;
 
-use crate::{SOON, says, terms};
+use super::{SOON, says, terms};
 
 /// A place, and what is seen of it from here.
 pub struct Spot {

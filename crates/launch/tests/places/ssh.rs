@@ -6,10 +6,10 @@ use std::time::Duration;
 use hostmark_launch::place::PlaceError;
 use hostmark_launch::supervise::{Ending, Heard};
 
+use super::spot::Spot;
+use super::{SOON, terms};
 use crate::skip::skipped;
-use crate::spot::Spot;
 use crate::sshd::{Options, Sshd};
-use crate::{SOON, terms};
 
 const NO_SERVER: &str = "there is no sshd here that lets this user in";
 /// What a server's message of the day may be, at ten lines a KiB.

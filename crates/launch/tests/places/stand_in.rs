@@ -3,8 +3,8 @@
 
 use hostmark_launch::supervise::Ending;
 
-use crate::spot::Spot;
-use crate::terms;
+use super::spot::Spot;
+use super::terms;
 
 /// Stands in for `kubectl exec -i POD -- COMMAND…`, which passes the words after `--` as they are, without a terminal, and
 /// with the pod's environment in place of the caller's.
@@ -70,7 +70,7 @@ fn who_lives_on_in_a_container_whose_client_is_killed_ends_with_its_input() {
     let ended = spot.outside.path().join("ended");
     let text = format!("echo $$; cat > /dev/null; echo > {}", ended.display());
     let mut process = spot.start(&text, terms(Ending::Killed));
-    let hostmark_launch::supervise::Heard::Line(pid) = process.hear_line(crate::SOON).unwrap() else { panic!() };
+    let hostmark_launch::supervise::Heard::Line(pid) = process.hear_line(super::SOON).unwrap() else { panic!() };
     let there = rustix::process::Pid::from_raw(pid.parse().unwrap()).unwrap();
     assert!(rustix::process::getpgid(Some(there)).unwrap().as_raw_nonzero().get() != process.id() as i32);
     drop(process);

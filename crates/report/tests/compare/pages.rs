@@ -1,7 +1,7 @@
 //! A comparison as people and programs read it: its very text, its width, its safety, and JSON that reads back.
 
+use super::made::{Random, Scatter, Shape, rounds, run, scattered};
 use crate::golden::holds;
-use crate::made::{Random, Scatter, Shape, rounds, run, scattered};
 use hostmark_model::*;
 use hostmark_report::RenderOptions;
 use hostmark_report::compare::{Comparison, History, Pool, SAME, SCHEMA};

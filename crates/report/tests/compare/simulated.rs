@@ -3,8 +3,8 @@
 use hostmark_model::*;
 use hostmark_report::compare::{Comparison, Group, History, SAME, Verdict};
 
-use crate::made::{Random, Scatter, Shape, rounds, scattered};
-use crate::{compared, pool};
+use super::made::{Random, Scatter, Shape, rounds, scattered};
+use super::{compared, pool};
 
 /// The shares of cases that are called different, over pairs of runs without a difference: each by itself, and groups.
 fn called_different(scatter: Scatter, pairs: u64, history: usize) -> (f64, f64) {

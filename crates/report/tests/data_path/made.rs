@@ -3,7 +3,7 @@
 use hostmark_model::{Also, AxisKind, CaseRecord, Lang, Outcome, Run, Unit};
 use hostmark_report::format;
 
-use super::synthetic;
+use crate::synthetic;
 
 /// What a process took.
 #[derive(Debug, Clone, Copy)]

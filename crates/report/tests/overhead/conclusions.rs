@@ -10,7 +10,7 @@ use hostmark_report::findings::{RULES, findings};
 use hostmark_report::tables::table_named;
 
 use super::reference::{cycles, reference, view};
-use super::synthetic::case;
+use crate::synthetic::case;
 
 /// The claims of the report's figures as the view begins them.
 const WRITES: &str = "Writes cost more than reads (file)";
@@ -253,7 +253,7 @@ fn a_run_has_what_it_proves_as_findings() {
     assert!(denied.starts_with("Not so here: "), "{denied}");
     assert_eq!(found(&runs[0]).iter().find(|finding| finding.text.en == *denied).unwrap().cost, 0.0);
     // Nothing of the kind was measured.
-    assert!(found(&super::synthetic::plausible()).is_empty());
+    assert!(found(&crate::synthetic::plausible()).is_empty());
 }
 
 #[test]

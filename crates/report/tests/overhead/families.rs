@@ -5,7 +5,7 @@ use hostmark_report::RenderOptions;
 use hostmark_report::export::overhead_over;
 
 use super::reference::{cycles, named, percentages, reference, rows, view};
-use super::synthetic::{case, estimate, measured, probe};
+use crate::synthetic::{case, estimate, measured, probe};
 
 const SECTION: (&str, &str) = ("Core", "核心");
 const MEMORY: &str = "size=67108864";

@@ -9,7 +9,7 @@ use hostmark_report::compare::{Comparison, History, Pool, SAME};
 use hostmark_report::export::{format_named, overhead_over};
 
 use super::reference::{percentages, reference, rows, view};
-use super::synthetic::{self, estimate};
+use crate::synthetic::{self, estimate};
 
 /// A guest of two CPUs and 4 GiB.
 pub fn guest(accel: &str) -> Guest {
@@ -326,7 +326,7 @@ fn markdown_of_several_runs_is_the_view_and_no_name_becomes_markup() {
 
 #[test]
 fn hostile_virtual_machines_are_shown_as_text_alone() {
-    let hostile = super::thorough::hostile();
+    let hostile = crate::thorough::hostile();
     let native = Run { name: "native".into(), ..synthetic::plausible() };
     let mut runs = vec![native.clone(), native];
     runs.extend([hostile.clone(), hostile]);

@@ -4,7 +4,7 @@ use hostmark_model::*;
 use hostmark_report::RenderOptions;
 use hostmark_report::export::overhead_over;
 
-use super::synthetic::{self, case, estimate, measured, probe};
+use crate::synthetic::{self, case, estimate, measured, probe};
 
 const FILE: (&str, &str) = ("Files", "文件");
 /// Operations of a batch, whose cycles the report prints, and its machine's cycles a nanosecond.

@@ -6,7 +6,7 @@ use hostmark_report::export::format_named;
 
 use super::guests::guest;
 use super::reference::{rows, view};
-use super::synthetic::{self, case};
+use crate::synthetic::{self, case};
 
 /// Three native runs and two of an emulated guest, all of them disturbed, without the kernel's side.
 fn disturbed() -> Vec<Run> {

@@ -4,6 +4,4 @@ mod boots;
 mod devices;
 mod hostile;
 mod sessions;
-#[path = "../../../../tests/support/skip.rs"]
-mod skip;
 mod spot;

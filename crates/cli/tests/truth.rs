@@ -1,13 +1,9 @@
 //! Truth: what the engine says of things whose cost is known. Run one at a time, and judged by the least disturbed of some
 //! rounds, since a shared machine only adds.
 
-#[path = "../../../tests/support/alone.rs"]
-mod alone;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use alone::alone;
 use hostmark_engine::clock;
 use hostmark_engine::prelude::*;
 use hostmark_engine::probe::Catalogue;
@@ -16,6 +12,8 @@ use hostmark_model::{Choice, Event, Job, Taint};
 use hostmark_probes::CATALOGUE;
 use hostmark_probes::kernels::arith;
 use hostmark_probes::workloads::clocks::Source;
+
+use crate::alone::alone;
 
 /// Rounds of which the least disturbed counts.
 const ROUNDS: u32 = 8;

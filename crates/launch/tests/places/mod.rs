@@ -7,12 +7,8 @@ mod chain;
 mod descriptor;
 mod killed;
 mod refused;
-#[path = "../../../../tests/support/skip.rs"]
-mod skip;
 mod spot;
 mod ssh;
-#[path = "../../../../tests/support/sshd.rs"]
-mod sshd;
 mod stand_in;
 
 use std::time::Duration;

@@ -1,0 +1,49 @@
+//! The first tier: what the program says, refuses and keeps, in seconds each.
+
+#[path = "../../../tests/support/alone.rs"]
+mod alone;
+#[path = "support/far.rs"]
+mod far;
+#[path = "../../../tests/support/golden.rs"]
+mod golden;
+#[path = "../../../tests/support/made_up_fleet.rs"]
+mod made_up_fleet;
+#[path = "../../../tests/support/mutated.rs"]
+mod mutated;
+#[path = "support/processes.rs"]
+mod processes;
+#[path = "support/server.rs"]
+mod server;
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
+mod support;
+
+mod agent_told;
+mod catalogue;
+mod commands;
+mod compare;
+mod declared;
+mod empty;
+mod errors;
+mod external;
+mod fleet;
+mod help;
+mod host;
+mod hostile_runs;
+mod kept_runs;
+mod limit_time;
+mod lmbench;
+mod machines;
+mod management;
+mod overhead;
+mod packaged;
+mod published_schema;
+mod references;
+mod repetition;
+mod run_file;
+mod serve;
+mod service;
+mod started;
+mod tables;
+mod terminal;
+mod tidy;

@@ -1,0 +1,78 @@
+//! The second tier: runs that measure, and what needs root, a wire, an emulator or a cluster.
+
+#[path = "../../../tests/support/alone.rs"]
+mod alone;
+#[path = "support/between.rs"]
+mod between;
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+#[path = "support/calls.rs"]
+mod calls;
+#[path = "support/control_groups.rs"]
+mod control_groups;
+#[path = "support/far.rs"]
+mod far;
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+#[path = "support/faults.rs"]
+mod faults;
+#[path = "support/fleets.rs"]
+mod fleets;
+#[path = "support/jobs.rs"]
+mod jobs;
+#[path = "support/neighbour.rs"]
+mod neighbour;
+#[path = "support/networks.rs"]
+mod networks;
+#[path = "support/processes.rs"]
+mod processes;
+#[path = "support/relay.rs"]
+mod relay;
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
+#[path = "support/slurm.rs"]
+mod slurm;
+#[path = "../../../tests/support/sshd.rs"]
+mod sshd;
+mod support;
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+#[path = "support/tracer.rs"]
+mod tracer;
+#[path = "support/traces.rs"]
+mod traces;
+#[path = "support/under_way.rs"]
+mod under_way;
+#[path = "support/wire.rs"]
+mod wire;
+
+mod attacked;
+mod confined;
+mod contention;
+mod far_ends;
+mod fleet_kubernetes;
+mod fleet_pairs;
+mod fleet_run;
+mod fleet_slurm;
+#[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
+mod injected;
+mod interrupted;
+mod jobs_refused;
+mod lacking;
+mod left_behind;
+mod limits;
+mod memory_pressure;
+mod no_process;
+mod over_ssh;
+mod own_network;
+mod places;
+mod relations;
+mod relayed;
+mod short_of;
+mod slowdown;
+mod tcp_link;
+mod truth;
+mod try_knob;
+mod two_hosts;
+mod udp_link;
+mod virt;
+mod vm_guest;
+mod vm_run;
+mod within;

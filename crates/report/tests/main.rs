@@ -1,0 +1,51 @@
+//! What a run means, as tables, pages and exports.
+
+#[cfg(feature = "system")]
+mod browser;
+#[path = "../../../tests/support/golden.rs"]
+mod golden;
+#[path = "../../../tests/support/made_up_fleet.rs"]
+mod made_up_fleet;
+#[path = "../../../tests/support/mutated.rs"]
+mod mutated;
+mod peers;
+#[cfg(feature = "system")]
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
+mod synthetic;
+#[path = "synthetic/thorough.rs"]
+mod thorough;
+
+mod answer;
+#[cfg(feature = "system")]
+mod card;
+mod compare;
+mod consistency;
+mod costs;
+mod curves;
+mod data_path;
+mod export;
+mod findings;
+mod fleet;
+#[cfg(feature = "system")]
+mod fleet_browser;
+mod hostile;
+mod hostile_values;
+mod html;
+#[cfg(feature = "system")]
+mod html_browser;
+mod import;
+mod import_hostile;
+mod interchange;
+mod interpreted_guest;
+mod lmbench;
+mod neighbours;
+mod network;
+mod overhead;
+mod reasons;
+mod redact;
+mod references;
+mod table;
+mod tables;
+mod tcp_loopback;
+mod widths;
