@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdin, Stdio};
 use std::time::Duration;
 
 use hostmark_model::{
-    AgentAnswer, AgentRequest, Inputs, Nonce, Params, PathBytes, PeerAnswer, PeerRequest, Profile, RoundLine,
+    AgentAnswer, AgentRequest, Inputs, Line, Nonce, Params, PathBytes, PeerAnswer, PeerRequest, Profile, RoundLine,
     RunRequest, ServeRequest,
 };
 
@@ -54,7 +54,7 @@ impl Agent {
     }
 
     fn ask(&mut self, request: &AgentRequest) {
-        self.tell(&request.line().unwrap());
+        self.tell(&request.to_line().unwrap());
     }
 
     fn hears(&mut self) -> Option<AgentAnswer> {
@@ -223,7 +223,7 @@ fn fewer_past_rounds_than_were_told_of_are_a_lost_link() {
 
 #[test]
 fn words_that_make_no_sense_in_a_run_end_it() {
-    let heard = |lines| AgentRequest::Heard { lines }.line().unwrap();
+    let heard = |lines| AgentRequest::Heard { lines }.to_line().unwrap();
     for told in ["garbage\n", "\"facts\"\n", &heard(u64::MAX), "\"stop\"\n\"stop\"\n\"stop\"\n", "\"bye\"\n"] {
         let mut agent = Agent::greeted();
         agent.ask(&AgentRequest::Run(Box::new(RunRequest { filters: vec!["memory".into()], ..request() })));

@@ -9,7 +9,7 @@ use std::time::Duration;
 use hostmark_launch::channel::Dialling;
 use hostmark_launch::serve::{MOST_AT_DOOR, SESSIONS};
 use hostmark_launch::token::Token;
-use hostmark_model::{AGENT_PROTOCOL, AgentRequest, Inputs, PathBytes, Profile, RunRequest, load_run};
+use hostmark_model::{AGENT_PROTOCOL, AgentRequest, Inputs, Line, PathBytes, Profile, RunRequest, load_run};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::mutated::{Mutator, trials};
@@ -29,7 +29,7 @@ const OTHER_FILES: usize = 16 + 4 * SESSIONS;
 const LONG: [&str; 6] = ["run", "clock", "syscall", "ipc", "--format", "json"];
 
 fn hello(protocol: u32) -> String {
-    AgentRequest::Hello { protocol }.line().unwrap()
+    AgentRequest::Hello { protocol }.to_line().unwrap()
 }
 
 /// A run under way at a server, killed when dropped.
@@ -132,14 +132,14 @@ fn a_session_gives_facts_and_measurements_and_nothing_of_a_login() {
             via: Vec::new(),
             begun: None,
         };
-        AgentRequest::Run(Box::new(run)).line().unwrap()
+        AgentRequest::Run(Box::new(run)).to_line().unwrap()
     };
     let none = Inputs::default();
     let asked = [
         (request(Inputs { command: vec!["id".into()], ..none.clone() }), "runs no commands"),
         (request(Inputs { within: vec!["namespaces".into()], ..none.clone() }), "enters no layers"),
         (request(Inputs { scratch: Some(PathBytes(b"/etc".to_vec())), ..none.clone() }), "takes no directory"),
-        (AgentRequest::Kept { run: "last".into() }.line().unwrap(), "gives no runs that are kept"),
+        (AgentRequest::Kept { run: "last".into() }.to_line().unwrap(), "gives no runs that are kept"),
         ("{\"shell\":\"id\"}".to_owned(), "is no request"),
         ("x".repeat(2 << 20), "has no end"),
     ];

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
-use hostmark_model::{Event, Job};
+use hostmark_model::{Event, Job, Line};
 
 use crate::clock::Clock;
 use crate::round_error::{Result, RoundError};
@@ -80,7 +80,7 @@ impl Copies {
             let (errors, ending) = (Errors::HeardAtLeisure, Ending::Killed);
             let terms = Terms { group: Membership::Ours, has_input: true, errors, ending, stop: None };
             let mut process = Supervised::start(program(), terms).map_err(spawned)?;
-            process.tell_last(&format!("{}\n", serde_json::to_string(job)?))?;
+            process.tell_last(&job.to_line()?)?;
             Ok(Replica { cpu: job.cpus.first().copied().unwrap_or_default(), process })
         };
         let mut replicas = Vec::new();
@@ -149,7 +149,7 @@ impl Replica {
         loop {
             let heard = self.process.hear_line(Duration::MAX).map_err(|error| self.lost(error))?;
             let Heard::Line(line) = heard else { return Ok(None) };
-            match serde_json::from_str(&line).ok() {
+            match Event::from_line(&line).ok() {
                 Some(Event::Hello { .. }) => {}
                 // Whoever waits for this worker learns that the copy is on its way.
                 Some(Event::Filled { bytes, of_bytes }) => setup::tell(bytes, of_bytes),
@@ -188,8 +188,7 @@ impl Replica {
 /// Does `body` until the process is killed, or an error ends it.
 pub(crate) fn for_ever(clock: &Clock, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
     let tell = || -> Result<()> {
-        let mut line = serde_json::to_string(&Event::Measuring).map_err(RoundError::failed)?;
-        line.push('\n');
+        let line = Event::Measuring.to_line().map_err(RoundError::failed)?;
         let mut output = std::io::stdout().lock();
         output.write_all(line.as_bytes()).call("write")?;
         Ok(output.flush().call("write")?)

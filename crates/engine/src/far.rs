@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hostmark_launch::{Received, ServiceLink};
 use hostmark_model::{
-    AxisKind, CaseId, Event, FarEnd, FarUsage, Job, Nonce, PROTOCOL, Params, Scratch, ServeRequest, ServiceJob,
+    AxisKind, CaseId, Event, FarEnd, FarUsage, Job, Line, Nonce, PROTOCOL, Params, Scratch, ServeRequest, ServiceJob,
 };
 use rustix::fd::AsFd;
 
@@ -221,7 +221,7 @@ impl FarEnds {
             match patience.line(link) {
                 Waited::Line(line) => {
                     lines += 1;
-                    match serde_json::from_str(&line) {
+                    match Event::from_line(&line) {
                         Ok(Event::Listening { address }) => return Ok(address),
                         Ok(Event::Skipped { reason }) => return Err(Missing::Round(RoundError::Skipped(reason))),
                         Ok(Event::Failed { reason }) => return Err(failed(reason)),
@@ -304,7 +304,7 @@ impl Drop for FarEnds {
 fn account_of(link: &mut dyn ServiceLink) -> Result<Option<FarUsage>, String> {
     link.tell_no_more();
     match link.receive(GRACE) {
-        Received::Line(line) => match serde_json::from_str(&line) {
+        Received::Line(line) => match Event::from_line(&line) {
             Ok(Event::Served(usage)) => Ok(Some(usage)),
             Ok(Event::Failed { reason } | Event::Skipped { reason }) => Err(last_words::told(&reason)),
             _ => Err("the far end wrote what none says when it ends".into()),

@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hostmark_model::{Elsewhere, PathBytes, RoundLine};
+use hostmark_model::{Elsewhere, Line, PathBytes, RoundLine};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -186,6 +186,7 @@ impl Journal {
         }
         let mut journal = Journal { file, path: path.to_owned() };
         let header = HeaderLine { run, plan: planned, origin };
+        let header = serde_json::to_string(&header)? + "\n";
         match journal.append_line(&header).and_then(|()| journal.sync()) {
             Ok(()) => Ok(journal),
             Err(error) => {
@@ -227,12 +228,10 @@ impl Journal {
     ///
     /// Where it cannot be written.
     pub fn append_round(&mut self, line: &RoundLine) -> io::Result<()> {
-        self.append_line(line)
+        self.append_line(&line.to_line()?)
     }
 
-    fn append_line(&mut self, line: &impl Serialize) -> io::Result<()> {
-        let mut text = serde_json::to_string(line)?;
-        text.push('\n');
+    fn append_line(&mut self, text: &str) -> io::Result<()> {
         self.file.write_all(text.as_bytes()).call("write")
     }
 
@@ -250,7 +249,7 @@ impl Journal {
 impl RoundSink for Journal {
     /// From then on a killed run has it. What a machine that loses its power has, `sync` says.
     fn append(&mut self, case: &str, round: &RoundResult, took: &Took) -> io::Result<()> {
-        self.append_line(&line_of(case, round, took))
+        self.append_round(&line_of(case, round, took))
     }
 
     /// Puts all that was appended onto its device.
@@ -300,20 +299,23 @@ fn parse<R: DeserializeOwned>(bytes: &[u8]) -> Result<(Header<R>, Vec<PastRound>
     let mut lines = bytes[..whole].split_inclusive(|&byte| byte == b'\n');
     let header: ReadHeader<R> = match lines.next() {
         None => return Err(ResumeError::NoHeader("it has no whole line".into())),
-        Some(line) => value(line).map_err(ResumeError::NoHeader)?,
+        Some(line) => {
+            let header = text_of(line).and_then(|line| serde_json::from_str(line).map_err(|error| error.to_string()));
+            header.map_err(ResumeError::NoHeader)?
+        }
     };
     let mut rounds = Vec::new();
     for (index, line) in lines.enumerate() {
-        let line: RoundLine = value(line).map_err(|why| ResumeError::Damaged { line: index + 2, why })?;
+        let line = text_of(line).and_then(|line| RoundLine::from_line(line).map_err(|error| error.to_string()));
+        let line = line.map_err(|why| ResumeError::Damaged { line: index + 2, why })?;
         rounds.push(PastRound::of(line));
     }
     Ok((Header { run: header.run, cases: header.plan.cases, origin: header.origin }, rounds, whole as u64))
 }
 
-/// What a line says, read from text as run files are: one way less in the program.
-fn value<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {
-    let text = std::str::from_utf8(line).map_err(|error| error.to_string())?;
-    serde_json::from_str(text).map_err(|error| error.to_string())
+/// The text of a line; JSON is read from text as run files are, one way less in the program.
+fn text_of(line: &[u8]) -> Result<&str, String> {
+    std::str::from_utf8(line).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use hostmark_model::{Event, PROTOCOL, ServiceJob};
+use hostmark_model::{Event, Line, PROTOCOL, ServiceJob};
 
 use crate::probe::{Catalogue, entries};
 use crate::round_error::{Result, RoundError, panic_text};
@@ -21,7 +21,7 @@ const MOST_ADDRESSES: usize = 1000;
 pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl Write) -> io::Result<()> {
     let mut line = String::new();
     input.read_line(&mut line).call("read")?;
-    let job: ServiceJob = serde_json::from_str(&line)?;
+    let job = ServiceJob::from_line(&line)?;
     if !process::die_with_parent(job.parent) {
         // Whoever started it is gone, or will not be missed.
         return Ok(());

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use hostmark_host::Root;
-use hostmark_model::{Event, FarUsage, Nonce, ServiceJob};
+use hostmark_model::{Event, FarUsage, Line, Nonce, ServiceJob};
 
 use crate::allotment::MemoryBudget;
 use crate::arena::Buffer;
@@ -106,7 +106,7 @@ fn account() -> Account {
     let marks = [1, 2, 3, 4].map(|last| u64::MAX - last);
     let [cpu_ns, voluntary_switches, involuntary_switches, faults] = marks;
     let served = Event::Served(FarUsage { cpu_ns, voluntary_switches, involuntary_switches, faults });
-    let mut rest = serde_json::to_string(&served).unwrap_or_default() + "\n";
+    let mut rest = served.to_line().unwrap_or_default();
     let mut texts = Account::default();
     for (text, mark) in texts.iter_mut().zip(marks) {
         if let Some((before, after)) = rest.split_once(&mark.to_string()) {
@@ -120,7 +120,7 @@ fn account() -> Account {
 
 /// Writes an event, at once.
 pub(crate) fn tell(event: &Event, output: &mut (impl Write + ?Sized)) -> io::Result<()> {
-    output.write_all((serde_json::to_string(event)? + "\n").as_bytes()).call("write")?;
+    output.write_all(event.to_line()?.as_bytes()).call("write")?;
     output.flush().call("write")
 }
 

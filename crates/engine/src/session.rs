@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hostmark_launch::WorkerLink;
-use hostmark_model::{Event, PROTOCOL};
+use hostmark_model::{Event, Line, PROTOCOL};
 
 use crate::patience::{Patience, Waited};
 use crate::wall::Wall;
@@ -109,7 +109,7 @@ impl Session<'_> {
 
 /// The event of a line; the first one is a greeting in our protocol.
 fn event(line: &str, is_first: bool) -> Result<Event, String> {
-    match serde_json::from_str(line) {
+    match Event::from_line(line) {
         Ok(Event::Hello { protocol, .. }) if protocol != PROTOCOL => {
             Err(format!("the worker speaks protocol {protocol}, not {PROTOCOL}"))
         }

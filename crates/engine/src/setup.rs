@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use hostmark_model::Event;
+use hostmark_model::{Event, Line};
 
 use crate::clock::monotonic_ns;
 use crate::round_error::{Result, RoundError};
@@ -65,10 +65,10 @@ pub(crate) fn tell(bytes: u64, of_bytes: u64) {
     if let Ok(mut voice) = VOICE.try_lock()
         && let Some(Voice { output, told_ns }) = &mut *voice
         && monotonic_ns().saturating_sub(*told_ns) >= APART_NS
-        && let Ok(line) = serde_json::to_string(&Event::Filled { bytes, of_bytes })
+        && let Ok(line) = (Event::Filled { bytes, of_bytes }).to_line()
     {
         *told_ns = monotonic_ns();
-        let _ = output.write_all((line + "\n").as_bytes());
+        let _ = output.write_all(line.as_bytes());
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::{BufRead, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hostmark_host::{Root, RoundCounters};
-use hostmark_model::{AxisKind, CaseId, Choice, Event, Job, JobCase, PROTOCOL, Params, RoundNoise, RoundTime};
+use hostmark_model::{AxisKind, CaseId, Choice, Event, Job, JobCase, Line, PROTOCOL, Params, RoundNoise, RoundTime};
 
 use crate::arena;
 use crate::beside;
@@ -34,7 +34,7 @@ const ROUND_WARM_UP_NS: f64 = 5e6;
 pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl Write) -> std::io::Result<()> {
     let mut line = String::new();
     input.read_line(&mut line).call("read")?;
-    let job: Job = serde_json::from_str(&line)?;
+    let job = Job::from_line(&line)?;
     let environment = &job.environment;
     if !process::die_with_parent(environment.parent) {
         return match process::has_parent(environment.parent) {
@@ -99,8 +99,7 @@ fn tell(events: &[Event], output: &mut impl Write) -> std::io::Result<()> {
 fn lines(events: &[Event]) -> serde_json::Result<String> {
     let mut text = String::new();
     for event in events {
-        text += &serde_json::to_string(event)?;
-        text.push('\n');
+        text += &event.to_line()?;
     }
     Ok(text)
 }

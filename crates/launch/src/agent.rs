@@ -5,7 +5,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use hostmark_model::{AGENT_PROTOCOL, AgentAnswer, AgentRequest, LONGEST_AGENT_LINE};
+use hostmark_model::{AGENT_PROTOCOL, AgentAnswer, AgentRequest, LONGEST_AGENT_LINE, Line};
 
 use crate::link_speed::SLOWEST_LINK;
 use crate::place::{PATIENCE, Place, PlaceError};
@@ -224,7 +224,7 @@ impl AgentLink {
     /// Asks it for something. One that has ended says so when it is heard.
     pub fn ask(&mut self, request: &AgentRequest) -> Result<(), AgentError> {
         let io = |error: io::Error| AgentError::Io { name: self.name.clone(), error };
-        let line = request.line().map_err(|error| io(error.into()))?;
+        let line = request.to_line().map_err(|error| io(error.into()))?;
         match self.process.tell_within(&line, self.patience()).map_err(io)? {
             Told::All | Told::Closed => Ok(()),
             Told::TimedOut => Err(self.silent()),
@@ -356,7 +356,7 @@ impl AgentLink {
 /// An answer, if the line is one and makes no more of memory than it may.
 pub fn parse(line: &str) -> Result<AgentAnswer, String> {
     bounded(line)?;
-    serde_json::from_str(line).map_err(|error| format!("{error}: {}", line.chars().take(80).collect::<String>()))
+    AgentAnswer::from_line(line).map_err(|error| format!("{error}: {}", line.chars().take(80).collect::<String>()))
 }
 
 /// Whether a text is a SHA-256 as programs write it.
@@ -367,7 +367,7 @@ fn is_digest(text: &str) -> bool {
 /// A request, if the line is one and makes no more of memory than it may.
 pub fn parse_request(line: &str) -> Result<AgentRequest, String> {
     bounded(line)?;
-    serde_json::from_str(line).map_err(|error| error.to_string())
+    AgentRequest::from_line(line).map_err(|error| error.to_string())
 }
 
 fn bounded(line: &str) -> Result<(), String> {

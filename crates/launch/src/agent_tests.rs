@@ -25,7 +25,7 @@ fn link(script: &str, heard: Option<u64>, stop: Option<Rc<rustix::fd::OwnedFd>>)
 
 fn step() -> String {
     let step = AgentAnswer::Step { case: "clock.loop".into(), done: 1, all: u64::MAX, left_ms: u64::MAX };
-    step.line().unwrap().trim_end().to_owned()
+    step.to_line().unwrap().trim_end().to_owned()
 }
 
 #[test]

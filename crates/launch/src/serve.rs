@@ -11,7 +11,7 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use hostmark_model::{AgentAnswer, Exit};
+use hostmark_model::{AgentAnswer, Exit, Line};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 
@@ -195,7 +195,7 @@ impl Server<'_> {
         );
         let answer = AgentAnswer::Error { sentence, exit: Exit::ResourceLost.code() };
         let mut unsent = Vec::new();
-        let sealed = answer.line().is_ok_and(|line| {
+        let sealed = answer.to_line().is_ok_and(|line| {
             channel.seal(line.as_bytes(), &mut unsent).and_then(|()| channel.seal(&[], &mut unsent)).is_ok()
         });
         if sealed && matches!(io::Write::write(&mut socket, &unsent), Ok(sent) if sent == unsent.len()) {

@@ -175,25 +175,3 @@ pub struct Elsewhere {
     /// SHA-256 of the program that measures there, hexadecimal.
     pub digest: String,
 }
-
-impl AgentRequest {
-    /// The line that says it.
-    ///
-    /// # Errors
-    ///
-    /// Where it cannot be written as JSON.
-    pub fn line(&self) -> serde_json::Result<String> {
-        Ok(serde_json::to_string(self)? + "\n")
-    }
-}
-
-impl AgentAnswer {
-    /// The line that says it.
-    ///
-    /// # Errors
-    ///
-    /// Where it cannot be written as JSON.
-    pub fn line(&self) -> serde_json::Result<String> {
-        Ok(serde_json::to_string(self)? + "\n")
-    }
-}

@@ -12,6 +12,7 @@ mod histogram;
 mod host;
 mod inputs;
 mod job;
+mod line;
 mod noise;
 mod outcome;
 mod peer;
@@ -46,6 +47,7 @@ pub use host::{
 };
 pub use inputs::Inputs;
 pub use job::{CalibratedClock, Choice, Environment, Job, JobCase, PROTOCOL};
+pub use line::Line;
 pub use noise::{LastCache, Neighbours, Noise, Others, Throttling};
 pub use outcome::{
     Also, Bounds, CaseRecord, Estimate, Flag, FlagKind, HERE, IntervalMethod, Leading, Measured, Outcome, PEER_AXIS,

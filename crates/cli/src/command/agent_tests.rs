@@ -7,7 +7,7 @@ use std::io::Write;
 
 use crate::command::garbled::garbled;
 use crate::command::mutated::{Mutator, trials};
-use hostmark_model::{AgentAnswer, Inputs, Nonce, Params, PeerRequest, Profile, RoundLine, ServeRequest};
+use hostmark_model::{AgentAnswer, Inputs, Line, Nonce, Params, PeerRequest, Profile, RoundLine, ServeRequest};
 
 /// An inbox with this in it, and the end behind it.
 fn inbox(bytes: &[u8]) -> Inbox {
@@ -73,7 +73,7 @@ fn lines() -> Vec<String> {
         AgentRequest::Run(Box::new(request(None))),
         AgentRequest::Run(Box::new(request(Some(Box::new(begun))))),
     ];
-    requests.iter().map(|request| request.line().unwrap()).collect()
+    requests.iter().map(|request| request.to_line().unwrap()).collect()
 }
 
 /// Hears a session to its end, and plans what is asked for in it, but measures nothing.

@@ -4,7 +4,7 @@ use super::*;
 use hostmark_model::Exit;
 
 use hostmark_launch::agent::parse;
-use hostmark_model::{CaseRecord, Event, Outcome, PathBytes, Profile};
+use hostmark_model::{CaseRecord, Event, Line, Outcome, PathBytes, Profile};
 
 use crate::command::garbled::garbled;
 use crate::command::mutated::{Mutator, trials};
@@ -80,7 +80,7 @@ fn lines() -> Vec<String> {
         AgentAnswer::Round(round(1)),
         AgentAnswer::Run(Box::new(whole)),
     ];
-    answers.iter().map(|answer| answer.line().unwrap()).collect()
+    answers.iter().map(|answer| answer.to_line().unwrap()).collect()
 }
 
 /// What comes of these lines: rounds that were kept, and the run.

@@ -11,7 +11,7 @@ use hostmark_engine::sys::call::spawned;
 use hostmark_engine::sys::descendants;
 use hostmark_launch::local::{LocalService, LocalWorker, Warden};
 use hostmark_launch::{ServiceLink, WorkerLink};
-use hostmark_model::{Job, ServiceJob};
+use hostmark_model::{Job, Line, ServiceJob};
 use rustix::fd::OwnedFd;
 
 use super::janitor::Janitor;
@@ -68,17 +68,17 @@ impl Processes {
 
     /// A fresh worker that has been given the job.
     pub fn worker(&self, job: &Job) -> io::Result<Box<dyn WorkerLink>> {
-        let (line, stop) = (serde_json::to_string(job)?, self.stop.clone());
+        let (line, stop) = (job.to_line()?, self.stop.clone());
         let (words, warden) = ([worker::NAME], self.charges.clone());
-        let worker = LocalWorker::start(&self.program, &words, &line, stop, warden).map_err(spawned)?;
+        let worker = LocalWorker::start(&self.program, &words, line.trim_end(), stop, warden).map_err(spawned)?;
         Ok(Box::new(worker))
     }
 
     /// A far end that has been given the job.
     pub fn service(&self, job: &ServiceJob) -> io::Result<Box<dyn ServiceLink>> {
-        let (line, stop) = (serde_json::to_string(job)?, self.stop.clone());
+        let (line, stop) = (job.to_line()?, self.stop.clone());
         let (words, warden) = ([service::NAME], self.charges.clone());
-        let service = LocalService::start(&self.program, &words, &line, stop, warden).map_err(spawned)?;
+        let service = LocalService::start(&self.program, &words, line.trim_end(), stop, warden).map_err(spawned)?;
         Ok(Box::new(service))
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use hostmark_engine::{Observer, RoundResult, RoundSink, Took, Wall, line_of};
 use hostmark_launch::agent::{LEASES, LEAST_LEASE};
 use hostmark_launch::link_speed::on_the_way;
-use hostmark_model::AgentAnswer;
+use hostmark_model::{AgentAnswer, Line};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -157,7 +157,7 @@ impl Outbox {
 
     /// Keeps it for the next time that something goes out.
     fn add(&mut self, answer: &AgentAnswer) -> io::Result<()> {
-        let line = answer.line()?;
+        let line = answer.to_line()?;
         if self.counts {
             let lease = match answer {
                 AgentAnswer::Silent { ms } => Some(Duration::from_millis(*ms).max(LEAST_LEASE)),

@@ -1,0 +1,40 @@
+//! What passes between processes as a line of JSON, written and read by functions that are compiled once: a crate that calls serde itself
+//! compiles it anew.
+
+use crate::agent::{AgentAnswer, AgentRequest, RoundLine};
+use crate::event::Event;
+use crate::far::ServiceJob;
+use crate::job::Job;
+
+/// A value that fits on a line.
+pub trait Line: Sized {
+    /// The line, with its end.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be written as JSON.
+    fn to_line(&self) -> serde_json::Result<String>;
+
+    /// The value of a line.
+    ///
+    /// # Errors
+    ///
+    /// Where the line is none.
+    fn from_line(line: &str) -> serde_json::Result<Self>;
+}
+
+macro_rules! lines {
+    ($($name:ty),*) => {
+        $(impl Line for $name {
+            fn to_line(&self) -> serde_json::Result<String> {
+                Ok(serde_json::to_string(self)? + "\n")
+            }
+
+            fn from_line(line: &str) -> serde_json::Result<$name> {
+                serde_json::from_str(line)
+            }
+        })*
+    };
+}
+
+lines!(AgentAnswer, AgentRequest, Event, Job, RoundLine, ServiceJob);
