@@ -36,4 +36,4 @@ probe GROUP NAME:
 # The static program for this architecture
 release:
     rustup target add {{ arch() }}-unknown-linux-musl
-    cargo build --release --target {{ arch() }}-unknown-linux-musl -p hostmark
+    cargo build --profile dist --target {{ arch() }}-unknown-linux-musl -p hostmark

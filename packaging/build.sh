@@ -63,15 +63,14 @@ zsh_folder() { # NAME
 }
 
 package() { # TARGET
-    local target=$1 for_target=(--target "$1") folder=$1/release deb=() rpm=() emulator=() status=0
+    local target=$1 for_target=(--target "$1") folder=$1/dist deb=() rpm=() emulator=() status=0
     say "hostmark for $target"
     if [ "$target" = "$HERE" ]; then
-        # As `cargo build --release` builds it: the very file that was tested.
         for_target=()
-        folder=release
+        folder=dist
     fi
     # One program for every package, stripped by cargo: cargo-generate-rpm strips nothing.
-    cargo build --release --locked "${for_target[@]}" -p hostmark
+    cargo build --profile dist --locked "${for_target[@]}" -p hostmark
     local binary
     binary=$(target_dir)/$folder/hostmark
     if [[ $target == aarch64-*-gnu && $(uname -m) != aarch64 ]]; then
@@ -88,7 +87,7 @@ package() { # TARGET
         deb)
             zsh_folder vendor-completions
             if cargo deb --version >/dev/null 2>&1; then
-                cargo deb --locked --no-build --no-strip "${for_target[@]}" -p hostmark "${deb[@]}" --output "$OUT" || status=1
+                cargo deb --profile dist --locked --no-build --no-strip "${for_target[@]}" -p hostmark "${deb[@]}" --output "$OUT" || status=1
             else
                 skip "deb: no cargo-deb"
             fi
@@ -96,7 +95,7 @@ package() { # TARGET
         rpm)
             zsh_folder site-functions
             if cargo generate-rpm --version >/dev/null 2>&1; then
-                cargo generate-rpm -p crates/cli "${for_target[@]}" --target-dir "$(target_dir)" "${rpm[@]}" --output "$OUT" || status=1
+                cargo generate-rpm --profile dist -p crates/cli "${for_target[@]}" --target-dir "$(target_dir)" "${rpm[@]}" --output "$OUT" || status=1
             else
                 skip "rpm: no cargo-generate-rpm"
             fi

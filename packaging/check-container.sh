@@ -5,7 +5,7 @@
 set -euo pipefail
 
 if [ $# != 1 ] || [ ! -x "$1" ]; then
-    echo "give the static program: packaging/check-container.sh target/x86_64-unknown-linux-musl/debug/hostmark"
+    echo "give the static program: packaging/check-container.sh target/x86_64-unknown-linux-musl/dist/hostmark"
     exit 1
 fi
 program=$(realpath "$1")

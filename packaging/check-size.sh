@@ -5,7 +5,7 @@
 set -euo pipefail
 
 if [ $# != 1 ] || [ ! -x "$1" ]; then
-    echo "give the program: packaging/check-size.sh target/release/hostmark"
+    echo "give the program: packaging/check-size.sh target/dist/hostmark"
     exit 2
 fi
 binary=$(realpath "$1")

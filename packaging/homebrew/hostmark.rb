@@ -10,7 +10,7 @@ class Hostmark < Formula
   depends_on :linux
 
   def install
-    system "cargo", "install", *std_cargo_args(path: "crates/cli")
+    system "cargo", "install", "--profile", "dist", *std_cargo_args(path: "crates/cli")
     system bin/"hostmark", "man", "--dir", "man"
     man1.install Dir["man/*.1"]
     generate_completions_from_executable(bin/"hostmark", "completions")

@@ -22,6 +22,7 @@ rustPlatform.buildRustPackage {
     ];
   };
   cargoLock.lockFile = ../../Cargo.lock;
+  buildType = "dist";
   cargoBuildFlags = [
     "-p"
     "hostmark"
