@@ -34,6 +34,7 @@ use hostmark_engine::worker;
 use hostmark_model::{Event, Job};
 use hostmark_probes::CATALOGUE;
 use hostmark_report::findings::RULES;
+use nix::errno::Errno;
 use tree::Tree;
 
 /// Fails with everything that a rule found.
@@ -130,6 +131,16 @@ fn every_error_is_told_in_both_languages() {
 #[test]
 fn every_reason_is_told_in_chinese() {
     nothing(reasons::in_english_alone(&Tree::of_repository(), hostmark_report::reasons::is_known));
+}
+
+#[test]
+fn every_error_of_the_system_has_its_own_name_in_chinese() {
+    let known = (1..=133).filter(|&number| Errno::from_raw(number) != Errno::UnknownErrno);
+    for number in known {
+        let error = std::io::Error::from_raw_os_error(number).to_string();
+        let told = hostmark_report::reasons::told(&error, hostmark_model::Lang::Zh);
+        assert_eq!(told.split('；').next(), Some(&*format!("{:?} ({number})", Errno::from_raw(number))));
+    }
 }
 
 #[test]
