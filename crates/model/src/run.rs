@@ -93,6 +93,9 @@ pub struct Settings {
 pub struct Finding {
     /// A stable name of the rule.
     pub id: String,
+    /// What was found, in one line with its figures; empty in older files.
+    #[serde(default)]
+    pub short: Text<String>,
     /// What was concluded and from what.
     pub text: Text<String>,
     /// What to do about it, where something can be done.

@@ -142,6 +142,10 @@ fn finding(number: usize) -> Finding {
     let text = |en: &str, zh: &str| Text { en: en.to_owned(), zh: zh.to_owned() };
     Finding {
         id: format!("kept.number_{number}"),
+        short: text(
+            "Pipe round trip: 34.6 µs between two CPUs, 3.96 µs on one (8.73x), with a kernel of Linux",
+            "管道往返：两个 CPU 之间 34.6 µs，同一 CPU 上 3.96 µs，相差 8.73 倍，内核的版本为 Linux 6",
+        ),
         text: text(en, zh),
         cure: Some(text(
             "Let two processes share a CPU. Or hand over more at a time.",
@@ -171,6 +175,8 @@ fn three_findings_stand_in_it_however_many_reasons_the_grade_has() {
             let shown = shown(&run, RenderOptions { width, lang, ..RenderOptions::default() });
             assert!(shown.lines().count() <= 23, "{width}:\n{shown}");
             assert_eq!(shown.matches("34.6 µs").count(), 3, "{width}:\n{shown}");
+            let joined = |text: &str| text.split_whitespace().collect::<String>();
+            assert_eq!(joined(&shown).matches(&joined(finding(0).short.get(lang))).count(), 3, "{width}:\n{shown}");
             // A line may end within the command.
             let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
             assert_eq!(words.matches("hostmark try idle-poll").count(), 3, "{width}:\n{shown}");

@@ -1,5 +1,7 @@
 //! The findings that explain a curve: drawn where the run's own numbers show the step, and nowhere else.
 
+#[path = "synthetic/short.rs"]
+mod short;
 mod synthetic;
 
 use hostmark_model::{Also, AxisKind, CaseRecord, Finding, Lang, Measured, Outcome, Run, Unit};
@@ -12,7 +14,7 @@ const ALLOCATE: &str = "memory.write_allocate";
 const CAPACITY: &str = "ipc.pipe_capacity";
 
 fn found(run: &Run, id: &str) -> Vec<Finding> {
-    findings(run).into_iter().filter(|finding| finding.id == id).collect()
+    findings(run).into_iter().map(short::sound).filter(|finding| finding.id == id).collect()
 }
 
 /// The first conclusion of a rule, in English; empty where it draws none.

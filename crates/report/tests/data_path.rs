@@ -6,6 +6,8 @@ mod golden;
 mod made;
 #[path = "data_path/named.rs"]
 mod named;
+#[path = "synthetic/short.rs"]
+mod short;
 mod synthetic;
 #[path = "data_path/turns.rs"]
 mod turns;

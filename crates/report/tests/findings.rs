@@ -1,13 +1,20 @@
 //! The findings: each is drawn from what it needs, and from nothing less.
 
+#[path = "synthetic/short.rs"]
+mod short;
 mod synthetic;
 
 use std::collections::HashSet;
 
 use hostmark_model::{Also, Finding, Lang, Measured, Outcome, Run, Text};
 use hostmark_report::RenderOptions;
-use hostmark_report::findings::{RULES, findings};
+use hostmark_report::findings::{self, RULES};
 use hostmark_report::render::console::table;
+use short::sound;
+
+fn findings(run: &Run) -> Vec<Finding> {
+    findings::findings(run).into_iter().map(sound).collect()
+}
 
 fn ids(run: &Run) -> Vec<String> {
     findings(run).into_iter().map(|finding| finding.id).collect()
@@ -152,6 +159,7 @@ fn a_finding_of_another_version_is_kept() {
     run.findings = findings(&run);
     run.findings.push(Finding {
         id: "later.rule".into(),
+        short: Text::default(),
         text: kept,
         cure: None,
         command: None,
@@ -161,7 +169,15 @@ fn a_finding_of_another_version_is_kept() {
     // What an earlier version concluded and this one knows to be wrong is not.
     let wrong = Text { en: "a withdrawn conclusion".to_owned(), zh: "撤回的结论".to_owned() };
     let id = "memory.bandwidth_steps".to_owned();
-    run.findings.push(Finding { id, text: wrong, cure: None, command: None, cases: Vec::new(), cost: 0.0 });
+    run.findings.push(Finding {
+        id,
+        short: Text::default(),
+        text: wrong,
+        cure: None,
+        command: None,
+        cases: Vec::new(),
+        cost: 0.0,
+    });
     let text = table(&run, &RenderOptions { lang: Lang::Zh, ..RenderOptions::default() });
     assert!(text.contains("  5  后来的结论") && !text.contains("撤回的结论"), "{text}");
 }
@@ -172,6 +188,22 @@ fn every_rule_has_a_name_of_its_own_and_names_its_probes() {
     assert_eq!(names.len(), RULES.len());
     let of_host = |id: &str| id.starts_with("run.");
     assert!(RULES.iter().all(|rule| rule.probes.is_empty() == of_host(rule.id)));
+}
+
+#[test]
+fn the_short_text_of_every_rule_is_held_to_its_form() {
+    let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let entries =
+        |path: &std::path::Path| std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut paths: Vec<std::path::PathBuf> = entries(&directory);
+    paths.extend(paths.clone().iter().filter(|path| path.is_dir()).flat_map(|path| -> Vec<_> { entries(path) }));
+    let holding = paths.iter().filter(|path| path.extension().is_some_and(|name| name == "rs"));
+    let holding: Vec<String> =
+        holding.map(|path| std::fs::read_to_string(path).unwrap()).filter(|text| text.contains("sound")).collect();
+    for rule in RULES {
+        let name = format!("\"{}\"", rule.id);
+        assert!(holding.iter().any(|text| text.contains(&name)), "no test draws {name} and holds it to its form");
+    }
 }
 
 #[test]

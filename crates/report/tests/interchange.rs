@@ -28,6 +28,7 @@ fn hostile() -> Run {
     run.disturbances = vec![text()];
     run.findings = vec![Finding {
         id: HOSTILE.into(),
+        short: text(),
         text: text(),
         cure: Some(text()),
         command: Some(HOSTILE.into()),

@@ -1,5 +1,7 @@
 //! What is said of others on the same physical machine, and what is not.
 
+#[path = "synthetic/short.rs"]
+mod short;
 mod synthetic;
 
 use hostmark_model::{Lang, LastCache, Neighbours, Run};
@@ -12,7 +14,7 @@ fn beside(neighbours: Neighbours) -> Run {
 }
 
 fn told(run: &Run) -> Vec<(String, String, f64)> {
-    let found = findings(run).into_iter().filter(|finding| finding.id == "run.neighbours");
+    let found = findings(run).into_iter().map(short::sound).filter(|finding| finding.id == "run.neighbours");
     found.map(|finding| (finding.text.en, finding.text.zh, finding.cost)).collect()
 }
 

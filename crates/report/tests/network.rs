@@ -1,6 +1,8 @@
 //! What limits a link, from constructed runs: each rule speaks where its data prove it, and not where they do not.
 
 mod peers;
+#[path = "synthetic/short.rs"]
+mod short;
 mod synthetic;
 
 use hostmark_model::*;
@@ -9,6 +11,7 @@ use hostmark_report::network::{Framing, Protocol, goodput};
 use hostmark_report::render::{console, markdown};
 use hostmark_report::{RenderOptions, compare, findings, html};
 use peers::{TCP, case, limited, path, peer, sends, three_hosts};
+use short::sound;
 use synthetic::{empty, estimate};
 
 fn run(peer: Peer, cases: Vec<CaseRecord>) -> Run {
@@ -17,7 +20,7 @@ fn run(peer: Peer, cases: Vec<CaseRecord>) -> Run {
 
 /// The texts of a rule's findings in English; each says something else in Chinese.
 fn said(run: &Run, rule: &str) -> Vec<String> {
-    let found = findings(run).into_iter().filter(|finding| finding.id == rule);
+    let found = findings(run).into_iter().map(sound).filter(|finding| finding.id == rule);
     found
         .map(|finding| {
             assert!(finding.text.en != finding.text.zh && finding.cure.is_some(), "{finding:?}");

@@ -9,6 +9,8 @@ mod families;
 mod guests;
 #[path = "overhead/reference.rs"]
 mod reference;
+#[path = "synthetic/short.rs"]
+mod short;
 mod synthetic;
 #[path = "overhead/telling.rs"]
 mod telling;

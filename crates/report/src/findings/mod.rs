@@ -26,6 +26,7 @@ mod quota;
 mod scaling;
 mod shared_by_others;
 mod shared_cores;
+mod short;
 mod shown;
 pub(crate) mod steal;
 mod swap;
@@ -37,11 +38,14 @@ mod write_allocate;
 
 use hostmark_model::{Finding, Run, Text};
 
+pub use self::short::MOST_COLUMNS;
 pub use self::shown::Shown;
 
 /// What a rule concludes, and from which cases.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conclusion {
+    /// What was seen, in a line with its figures, as [`Finding::short`].
+    pub short: Text<String>,
     /// What was seen and what probably causes it.
     pub text: Text<String>,
     /// The cases it stands on; none where it stands on the host's facts alone.
@@ -117,6 +121,7 @@ pub fn findings(run: &Run) -> Vec<Finding> {
         let rule = *rule;
         (rule.draw)(run).into_iter().map(move |conclusion| Finding {
             id: rule.id.to_owned(),
+            short: conclusion.short,
             text: conclusion.text,
             command: Some(rule.shown.command(run, &conclusion.cases)),
             cure: rule.cure.map(|cure| cure.to_owned_text()),

@@ -8,8 +8,8 @@ use hostmark_model::{AxisKind, CaseRecord, Finding, Lang, Outcome, ProbeInfo, Ru
 
 use super::RenderOptions;
 use super::console::header::{again, place};
+use super::console::machine;
 use super::console::words::shows;
-use super::console::{first_clause, first_sentence, machine};
 use super::network::{TITLE, section};
 use crate::bilingual::joined;
 use crate::consistency;
@@ -95,7 +95,7 @@ pub fn short(run: &Run, options: &RenderOptions) -> String {
     constants(run, lang, &mut out);
     for (index, finding) in findings_and_kept(run).iter().filter(|one| one.cost > 0.0).take(MOST_FINDINGS).enumerate() {
         let gap = if index == 0 { "\n" } else { "" };
-        let _ = writeln!(out, "{gap}{}. {}", index + 1, safe(&first_clause(first_sentence(finding.text.get(lang)))));
+        let _ = writeln!(out, "{gap}{}. {}", index + 1, safe(finding.short.get(lang)));
     }
     let day = run.started.split('T').next().unwrap_or_default();
     let _ = writeln!(out, "\nhostmark {} · {}", safe(&run.tool.version), safe(day));
