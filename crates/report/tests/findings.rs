@@ -215,8 +215,9 @@ fn a_sync_that_is_too_slow_for_consensus_is_told_and_one_that_may_be_is_told_as_
         let outcome = hostmark_model::Outcome::Measured(Box::new(sync));
         run.cases = vec![synthetic::case("disk.fsync@block=2300,space=preallocated", outcome)];
         let found = findings(&run).into_iter().find(|finding| finding.id == "disk.slow_sync");
-        found.map(|finding| finding.text.en).unwrap_or_default()
+        found.map(|finding| format!("{} {}", finding.short.en, finding.text.en)).unwrap_or_default()
     };
+    assert!(drawn(12e6, 0.5).contains(" may take 12.0 ms or more"));
     assert!(drawn(25e6, 0.1).contains(" is too slow for etcd"));
     assert!(drawn(12e6, 0.5).contains(" may be too slow for etcd"));
     assert_eq!(drawn(8e6, 0.5), "");

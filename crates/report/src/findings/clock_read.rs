@@ -80,7 +80,7 @@ fn intercepted(run: &Run) -> Option<Conclusion> {
         ),
     };
     let short = short(
-        format!("Reading the CPU's counter takes {costs}, usually 10 to 25 ns: the hypervisor intercepts it"),
+        format!("Reading the CPU counter takes {costs}, usually 10 to 25 ns: the hypervisor intercepts it"),
         format!("读 CPU 计数器需 {costs}，通常只需 10 到 25 ns：被虚拟机监控程序截获"),
     );
     Some(Conclusion { short, text, cases: vec![case], cost: lost(counter.median, USUAL_NS) })

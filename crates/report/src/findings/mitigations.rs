@@ -69,7 +69,7 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
         ),
     };
     let [guards_en, guards_zh] = match is_filtered {
-        true => ["mitigations and seccomp", "缓解措施与 seccomp"],
+        true => ["mitigations and seccomp", "缓解措施与 seccomp "],
         false => ["CPU vulnerability mitigations", "漏洞缓解措施"],
     };
     let short = short(

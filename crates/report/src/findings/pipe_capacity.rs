@@ -66,7 +66,7 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
         ),
     };
     let short = short(
-        format!("Pipe: {most} with messages of {fits}, {falls} with {over}; the pipe holds {holds}"),
+        format!("Pipe: {most} with messages of {fits}, {falls} with {over}; it holds {holds}"),
         format!("管道：消息 {fits} 时 {most}，{over} 时 {falls}；管道容量 {holds}"),
     );
     let cost = lost(median(&best), median(&first));
