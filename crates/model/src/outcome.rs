@@ -1,5 +1,6 @@
 //! What came out of a case: an estimate with its interval and every sample behind it, or the reason why there is none.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,16 @@ pub enum Leading {
     Typical,
     /// What the machine does when left alone.
     Quiet,
+}
+
+impl Leading {
+    /// As a run file writes it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Leading::Typical => "typical",
+            Leading::Quiet => "quiet",
+        }
+    }
 }
 
 /// What the machine does when left alone: a fixed quantile, on the good side, of the samples that nothing disturbed.
@@ -133,6 +144,11 @@ impl Estimate {
     /// The quiet value where it leads.
     pub fn leading_quiet(&self) -> Option<Quiet> {
         self.quiet.filter(|_| self.leading == Leading::Quiet)
+    }
+
+    /// Which value that is.
+    pub fn estimator(&self) -> Leading {
+        self.leading_quiet().map_or(Leading::Typical, |_| Leading::Quiet)
     }
 
     /// The leading value's interval of this run; none with fewer than five rounds.
@@ -322,6 +338,25 @@ pub struct Measured {
 }
 
 impl Measured {
+    /// Further quantities that are the value itself, in cycles of a clock.
+    pub const OF_THE_VALUE: [&str; 5] =
+        ["cycles", "reference_cycles", "batch_cycles", "bytes_per_cycle", "operations_per_cycle"];
+
+    /// A further quantity as it stands beside the value: where the quiet value leads, so does that of the same value in cycles. One that
+    /// has none of its own is told at the clock that the typical values are told at.
+    pub fn companion(&self, name: &str) -> Option<Cow<'_, Estimate>> {
+        let own = &self.also.get(name)?.estimate;
+        let scale = own.median / self.estimate.median;
+        let quiet = self
+            .estimate
+            .leading_quiet()
+            .filter(|_| Self::OF_THE_VALUE.contains(&name) && own.leading_quiet().is_none());
+        let Some(quiet) = quiet.filter(|_| scale.is_finite()) else { return Some(Cow::Borrowed(own)) };
+        let scaled = |end: Option<f64>| end.map(|end| end * scale);
+        let quiet = Quiet { value: quiet.value * scale, low: scaled(quiet.low), high: scaled(quiet.high), at_hz: None };
+        Some(Cow::Owned(Estimate { quiet: Some(quiet), leading: Leading::Quiet, repetition: None, ..own.clone() }))
+    }
+
     /// Samples that were taken: those that count, and those that were left out.
     pub fn taken(&self) -> u64 {
         self.estimate.n.saturating_add(self.noise.left_out)
@@ -403,5 +438,31 @@ mod tests {
         assert_eq!((estimate.value(), estimate.shown_range()), (117.3, Some([117.3, 162.3])));
         let typical = Estimate { leading: Leading::Typical, ..estimate };
         assert_eq!((typical.value(), typical.shown_range()), (142.5, Some([119.1, 162.3])));
+    }
+
+    #[test]
+    fn cycles_beside_a_quiet_value_are_quiet_too_and_other_quantities_are_not() {
+        let estimate = |median: f64, quiet: Option<f64>| {
+            serde_json::json!({
+                "median": median, "ci_low": null, "ci_high": null, "confidence": 0.95, "method": "none", "min": 1.0, "max": 1.0,
+                "mean": 1.0, "stddev": 0.0, "mad": 0.0, "best_round": 1.0, "n": 1, "rounds": 1,
+                "quiet": quiet.map(|value| serde_json::json!({ "value": value, "low": value - 1.0 })),
+                "leading": if quiet.is_some() { "quiet" } else { "typical" }
+            })
+        };
+        let measured = |quiet: Option<f64>, cycles: Option<f64>| -> Measured {
+            serde_json::from_value(serde_json::json!({
+                "estimate": estimate(100.0, quiet), "samples": [], "rounds": [],
+                "also": { "cycles": { "estimate": estimate(300.0, cycles) }, "again": { "estimate": estimate(50.0, None) } }
+            }))
+            .unwrap()
+        };
+        let of = |measured: &Measured, name: &str| measured.companion(name).unwrap().value();
+        let without = measured(Some(80.0), None);
+        assert_eq!((of(&without, "cycles"), of(&without, "again")), (240.0, 50.0));
+        assert_eq!(without.companion("cycles").unwrap().quiet.unwrap().low, Some(237.0));
+        assert_eq!(of(&measured(Some(80.0), Some(216.0)), "cycles"), 216.0);
+        assert_eq!(of(&measured(None, None), "cycles"), 300.0);
+        assert!(without.companion("p99").is_none());
     }
 }

@@ -243,8 +243,8 @@ fn row(varied: &Varied, probe: Option<&ProbeInfo>, case: &CaseRecord, options: &
     let interval = interval.unwrap_or_else(|| NO_INTERVAL.say(lang).to_owned());
     let mut remarks: Vec<String> = other_value(estimate, unit, lang).into_iter().collect();
     for also in probe.into_iter().flat_map(|probe| &probe.also) {
-        if let Some(known) = measured.also.get(&also.name) {
-            let shown = value(known.estimate.value(), also.unit, lang);
+        if let Some(known) = measured.companion(&also.name) {
+            let shown = value(known.value(), also.unit, lang);
             remarks.push(safe(&format!("{} {shown}", also.title.get(lang))));
         }
     }
@@ -252,8 +252,8 @@ fn row(varied: &Varied, probe: Option<&ProbeInfo>, case: &CaseRecord, options: &
     if options.verbose {
         remarks.extend(measured.notes.iter().map(|(key, note)| safe(&format!("{key}: {note}"))));
     }
-    let (median, samples) = (value(estimate.value(), unit, lang), rounds_and_samples(estimate));
-    let _ = writeln!(out, "| {label} | {median} | {interval} | {samples} | {} |", remarks.join("; "));
+    let (shown, samples) = (value(estimate.value(), unit, lang), rounds_and_samples(estimate));
+    let _ = writeln!(out, "| {label} | {shown} | {interval} | {samples} | {} |", remarks.join("; "));
 }
 
 /// The probe's title, and where the case stands on axes along which the run's cases differ.

@@ -16,7 +16,7 @@ use crate::levels::{HIERARCHY, LEVELS, Level, UNNAMED, bracket_of, is_unnamed, l
 
 const COPY: &str = "memory.copy";
 
-/// A best round that is this much better than the median stands beside it.
+/// A best round that is this much better than the value stands beside it.
 const BEST_ROUND_GAP: f64 = 0.05;
 
 struct Line<'a> {
@@ -60,7 +60,7 @@ pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>)
         let mut cells =
             vec![Piece::plain(&line.label), Piece::plain(&line.size), latency_cell(view, line.case, line.measured)];
         if has_cycles {
-            let cycles = line.measured.also.get("cycles").map(|also| number(also.estimate.value()));
+            let cycles = line.measured.companion("cycles").map(|cycles| number(cycles.value()));
             cells.push(Piece::plain(cycles.as_deref().unwrap_or("–")));
         }
         for column in &columns {
@@ -203,7 +203,7 @@ fn bounds(run: &Run, level: &Level) -> Option<(f64, f64)> {
     }
 }
 
-/// The remarks on a level; the best round stands beside its median where it is better by more than the eye expects.
+/// The remarks on a level; the best round stands beside its value where it is better by more than the eye expects.
 fn level_remarks(view: &View, case: &CaseRecord, measured: &Measured, is_size_told: bool) -> Vec<Piece> {
     let gap = best_gap(&measured.estimate);
     let shows_best = gap > BEST_ROUND_GAP || view.verbose;
