@@ -1,5 +1,7 @@
 //! Comparisons: verdicts that are true, reasons where there is none, what differs, and what people read.
 
+#[path = "compare/gate.rs"]
+mod gate;
 #[path = "../../../tests/support/golden.rs"]
 mod golden;
 #[path = "compare/made.rs"]

@@ -155,8 +155,8 @@ const EXITS: &[(Exit, Text)] = &[
     (
         Exit::Undecided,
         Text {
-            en: "compare --strict or --resolve left a case undecided and found no regression",
-            zh: "compare --strict 或 --resolve 有用例未能判定，且没有发现退化",
+            en: "compare --strict or --resolve found no regression, and a case not known to be the same or faster",
+            zh: "compare --strict 或 --resolve 没有发现退化，但有用例无法确认相同或变快",
         },
     ),
 ];
