@@ -276,9 +276,9 @@ fn a_peer_serves_one_round_after_the_other_and_leaves_nothing() {
         for (address, nonce) in at.iter().zip(&nonces) {
             let mut stream = std::net::TcpStream::connect(address).unwrap();
             stream.write_all(&[&nonce.0[..], b"x"].concat()).unwrap();
-            let mut back = [0];
+            let mut back = [0; 17];
             stream.read_exact(&mut back).unwrap();
-            assert_eq!(&back, b"x");
+            assert_eq!(back[..], [&nonce.0[..], b"x"].concat());
         }
         let PeerAnswer::Served { said, .. } = asks(&mut agent, PeerRequest::Enough) else { panic!("no account") };
         assert!(said.len() == at.len() && said.iter().all(|said| matches!(said, Ok(Some(_)))), "{said:?}");
