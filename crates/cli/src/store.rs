@@ -220,16 +220,20 @@ pub fn find(run: &str) -> Result<PathBuf> {
         _ => run.strip_prefix("last-").and_then(|number| number.parse::<usize>().ok()),
     };
     if let Some(back) = back {
-        let kept = kept()?;
+        let mut kept = kept()?;
+        let all = kept.len();
+        // One without a value says nothing to who asks for the last. One that cannot be read is told of.
+        let mut summaries = summary::summaries(&kept).into_iter().map(|run| run.is_ok_and(|run| run.measured == 0));
+        kept.retain(|_| summaries.next() != Some(true));
         let index = kept.len().checked_sub(back + 1);
         return index.map(|index| kept[index].clone()).with_context(|| match kept.len() {
-            0 => both!(
+            0 if all == 0 => both!(
                 "no run is kept on this machine; hostmark run makes one",
                 "本机没有保存的运行；可用 hostmark run 测量一次"
             ),
             count => both!(
-                "there is no {run}, since {count} runs are kept on this machine; go back less far",
-                "没有 {run}，本机只保存了 {count} 次运行；请取较近的一次"
+                "there is no {run}, since {count} runs with values are kept on this machine; go back less far",
+                "没有 {run}，本机只保存了 {count} 次有数值的运行；请取较近的一次"
             ),
         });
     }

@@ -9,7 +9,7 @@ use anyhow::Result;
 use hostmark_engine::{Header, Journal, PastRound, Wall, clock};
 use hostmark_model::{BegunRun, Elsewhere, HostFacts, Run, RunRequest, Text, counted};
 
-use super::inputs::scratch;
+use super::inputs::{check_command, scratch};
 use super::kept::Kept;
 use super::ready::{Ready, binary, planned_before};
 use crate::language::refuse;
@@ -117,6 +117,7 @@ pub fn go_on(mut run: Run, cases: &[String], past: Vec<PastRound>, host: HostFac
             "{shown} 的计划与其设置不符；请重新测量"
         );
     }
+    check_command(&run.settings.inputs)?;
     let usable = host.usable_cpus();
     let mut cpus = plan.cases.iter().filter(|case| case.skip.is_none()).flat_map(|case| &case.cpus);
     if let Some(cpu) = cpus.find(|cpu| !usable.contains(cpu)) {
