@@ -82,11 +82,18 @@ impl Place {
         Ok(Place { file: at(".json"), journal: at(".partial.jsonl"), name, replace: false })
     }
 
-    /// Where a run goes whose journal is already there.
-    pub fn of_journal(journal: &Path, file: &Path, name: &str) -> Place {
-        let is_kept = directory().is_some_and(|directory| parent(journal) == directory);
+    /// Where a run goes whose journal is already there. A file in its place is replaced where it is what this run came to before.
+    pub fn of_journal(journal: &Path, file: &Path, run: &Run) -> Result<Place> {
         let file = parent(journal).join(file);
-        Place { file, journal: journal.to_owned(), name: name.to_owned(), replace: !is_kept }
+        let replace = is_part_of(&file, &run.id);
+        if !replace && file.symlink_metadata().is_ok() {
+            refuse!(
+                "{} is there already and is no part of this run; name it by --out to replace it",
+                "{} 已经存在，且不是本次运行的一部分；要替换它，请用 --out 指定",
+                file.display()
+            );
+        }
+        Ok(Place { file, journal: journal.to_owned(), name: run.name.clone(), replace })
     }
 
     /// Writes the run's file: whole and synced, or not at all.
@@ -95,6 +102,11 @@ impl Place {
         summary::remember(&self.file, run);
         Ok(())
     }
+}
+
+/// Whether a file has what the run of this id came to before it was stopped.
+pub fn is_part_of(file: &Path, id: &str) -> bool {
+    load(file).is_ok_and(|run| run.id == id && run.interrupted.is_some())
 }
 
 /// A time as names of runs have it: to the second, and a part of a second in 1/65536, so that runs of the same second are in

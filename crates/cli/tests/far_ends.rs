@@ -129,7 +129,8 @@ impl UnderWay {
     fn goes_on(&mut self) {
         let (journal, rounds) = (self.kept(".partial.jsonl").unwrap(), self.journalled());
         self.relay = self.link.carries(None);
-        let arguments = ["run", "--format", "json", "--resume", journal.to_str().unwrap()];
+        let place = self.link.command();
+        let arguments = ["run", "--format", "json", "--resume", journal.to_str().unwrap(), "--on", &place];
         let (code, json, errors) = ended(&mut self.near.hostmark(&arguments));
         assert_eq!((code, errors.as_str()), (0, ""));
         let run = load_run(&json).unwrap();

@@ -84,7 +84,7 @@ fn goes_on_after(who: impl FnOnce(&Sshd, &UnderWay, &Home) -> Vec<i32>) {
     is_left_in_peace(&far);
     let kept = run.journal().lines().count() - 1;
     assert!(kept >= before, "{kept} {before}");
-    let (code, out, errors) = ended(&mut run.home.hostmark(&["run", "--resume", "--format", "json"]));
+    let (code, out, errors) = ended(&mut run.home.hostmark(&["run", "--resume", "--on", &place, "--format", "json"]));
     assert_eq!((code, errors.as_str()), (0, ""));
     let whole = load_run(&out).unwrap();
     assert!(whole.interrupted.is_none() && whole.cases.iter().all(|case| case.measured().is_some()));

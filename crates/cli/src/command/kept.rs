@@ -7,8 +7,9 @@ use std::os::unix::ffi::OsStrExt;
 use anyhow::Result;
 use hostmark_engine::{Journal, Origin, PlanLine};
 use hostmark_model::{Elsewhere, PathBytes, Run, counted};
+use hostmark_report::escape::visible;
 
-use super::{EndsWith, exit_of, sentence, unwritten};
+use super::{EndsWith, exit_of, retyped, sentence, unwritten};
 use crate::language::{both, refused};
 use crate::store::{self, Place};
 use crate::{output, words};
@@ -20,6 +21,8 @@ pub struct Kept {
     pub place: Option<Place>,
     /// Its journal.
     pub journal: Option<Journal>,
+    /// The command line that goes on with it, where one can.
+    pub resume: Option<String>,
 }
 
 /// Who may go on with a run.
@@ -37,10 +40,11 @@ impl Kept {
             Some(place) => Some(place.clone()),
             None => keep(&run.host.hostname),
         };
-        let Some(place) = place else { return Ok(Kept { place: None, journal: None }) };
+        let Some(place) = place else { return Ok(Kept::default()) };
         run.name.clone_from(&place.name);
+        let resume = retyped::line(&place.journal, &run.settings.inputs, author.elsewhere.as_ref());
         let journal = open_journal(&place, named.is_some(), run, planned, author)?;
-        Ok(Kept { place: Some(place).filter(|_| journal.is_some()), journal })
+        Ok(Kept { place: Some(place).filter(|_| journal.is_some()), journal, resume })
     }
 
     /// Saves the run's file, and removes the journal, which would only be a copy. None where it is not kept.
@@ -55,18 +59,19 @@ impl Kept {
         Some((place, saved))
     }
 
-    /// An error after which there are rounds, told with what can be done with them: the run can go on, unless a server measured it.
-    pub fn goes_on_later(self, error: anyhow::Error, rounds: usize, is_served: bool) -> anyhow::Error {
-        let Some(journal) = self.journal else { return error };
-        let path = journal.path().display().to_string();
+    /// What can be done with the rounds in the journal: the run can go on, unless a server measured it. Nothing without one.
+    pub fn what_to_do(&self) -> Option<String> {
+        let path = self.journal.as_ref()?.path().display().to_string();
+        let report = || format!("hostmark report --again {}", words::quoted(&path).unwrap_or_else(|| visible(&path)));
+        Some(self.resume.clone().unwrap_or_else(report))
+    }
+
+    /// An error after which there are rounds, told with what can be done with them.
+    pub fn goes_on_later(self, error: anyhow::Error, rounds: usize) -> anyhow::Error {
+        let Some(what) = self.what_to_do() else { return error };
         let (exit, sentence) = (exit_of(&error), sentence(&error));
-        let what = if is_served { "report --again" } else { "run --resume" };
-        let path = words::quoted(&path).unwrap_or(path);
         let kept = format!("{} {}", counted(rounds, "round"), if rounds == 1 { "is" } else { "are" });
-        let sentence = both!(
-            "{sentence}; {kept} kept: hostmark {what} {path}",
-            "{sentence}；已保存 {rounds} 轮：hostmark {what} {path}"
-        );
+        let sentence = both!("{sentence}; {kept} kept: {what}", "{sentence}；已保存 {rounds} 轮：{what}");
         EndsWith(exit, sentence).into()
     }
 
@@ -137,8 +142,8 @@ mod tests {
 
     #[test]
     fn who_keeps_no_rounds_is_told_the_rest_of_the_sentence() {
-        let kept = Kept { place: None, journal: None };
-        let bare = kept.goes_on_later(super::super::lost("'ssh a' broke off; look there".into()), 3, false).to_string();
+        let lost = super::super::lost("'ssh a' broke off; look there".into());
+        let bare = Kept::default().goes_on_later(lost, 3).to_string();
         assert_eq!(without_rounds(&bare), "'ssh a' broke off; look there");
         let told = "'ssh a' broke off; look there; 3 rounds are kept: hostmark run --resume /runs/a.partial.jsonl";
         assert_eq!(without_rounds(told), "'ssh a' broke off; look there");

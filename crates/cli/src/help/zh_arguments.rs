@@ -36,7 +36,7 @@ pub const ARGUMENTS: &[(&str, &str, &str)] = &[
     ("run", "dry_run",
      "只列出将要测量的内容，不测量"),
     ("run", "resume",
-     "继续一次中断的运行 [默认：最近的一次]\n\nRUN 为其名称或日志文件；可用 hostmark runs 查看。"),
+     "继续一次中断的运行 [默认：最近的一次]\n\nRUN 为其名称或日志文件；可用 hostmark runs 查看。日志不能决定执行什么命令、写入哪个目录：请重复开始时的 --on、--command 和 --scratch。"),
     ("run", "verbose",
      "打印所有置信区间、样本数和说明"),
     ("run", "cpu",
