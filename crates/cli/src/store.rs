@@ -3,8 +3,10 @@
 pub mod summary;
 mod whole;
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -158,6 +160,22 @@ pub fn kept() -> Result<Vec<PathBuf>> {
 
 /// The end of a journal's name.
 pub const JOURNAL: &str = ".partial.jsonl";
+
+/// The journal of a run that is kept in this file, while it is there.
+pub fn journal_of(file: &Path) -> PathBuf {
+    named_like(file, ".json", JOURNAL)
+}
+
+/// The file in which a run is kept, if it is, that has this journal.
+pub fn run_of(journal: &Path) -> PathBuf {
+    named_like(journal, JOURNAL, ".json")
+}
+
+fn named_like(path: &Path, ending: &str, other: &str) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().as_bytes();
+    let stem = name.strip_suffix(ending.as_bytes()).unwrap_or(name);
+    path.with_file_name(OsStr::from_bytes(&[stem, other.as_bytes()].concat()))
+}
 
 /// Every journal that lies beside them, oldest first.
 pub fn journals() -> Result<Vec<PathBuf>> {

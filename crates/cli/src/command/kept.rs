@@ -1,6 +1,7 @@
 //! Where a run is kept: its file, and its journal while it goes on.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 
@@ -47,16 +48,24 @@ impl Kept {
         Ok(Kept { place: Some(place).filter(|_| journal.is_some()), journal, resume })
     }
 
-    /// Saves the run's file, and removes the journal, which would only be a copy. None where it is not kept.
+    /// Saves the run's file, and removes the journal, which would only be a copy: by that of a run that was stopped it goes on.
+    /// None where it is not kept.
     pub fn save(self, run: &Run) -> Option<(Place, io::Result<()>)> {
+        let goes_on = self.goes_on(run).is_some();
         let place = self.place?;
         let saved = place.save(run);
         if saved.is_ok()
+            && !goes_on
             && let Some(journal) = self.journal
         {
             let _ = journal.remove();
         }
         Some((place, saved))
+    }
+
+    /// The command line that goes on with this run, where it was stopped.
+    pub fn goes_on(&self, run: &Run) -> Option<&str> {
+        run.interrupted.as_ref().and(self.journal.as_ref()).and(self.resume.as_deref())
     }
 
     /// What can be done with the rounds in the journal: the run can go on, unless a server measured it. Nothing without one.
@@ -104,12 +113,26 @@ fn keep(hostname: &str) -> Option<Place> {
     }
 }
 
+/// Whether the journal in this place belongs to the file beside it, of a run that was stopped and does not go on at the moment.
+fn is_of_stopped(place: &Place) -> bool {
+    Journal::read::<Run>(&place.journal)
+        .is_ok_and(|(header, _, is_under_way)| !is_under_way && store::is_part_of(&place.file, &header.run.id))
+}
+
 /// The run's journal. One that cannot be made is an error where a person named the file, and else only said.
 fn open_journal(place: &Place, is_named: bool, run: &Run, planned: &PlanLine, by: Author) -> Result<Option<Journal>> {
     let bytes = |path: &OsStr| PathBytes(path.as_bytes().to_vec());
     let file = bytes(place.file.file_name().unwrap_or_default());
     let origin = Origin { binary: by.binary, file, elsewhere: by.elsewhere };
-    let error = match Journal::create(&place.journal, run, planned, &origin) {
+    let create = || Journal::create(&place.journal, run, planned, &origin);
+    let created = match create() {
+        // Who has a stopped run replaced has its journal replaced as well.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_named && is_of_stopped(place) => {
+            fs::remove_file(&place.journal).and_then(|()| create())
+        }
+        created => created,
+    };
+    let error = match created {
         Ok(journal) => return Ok(Some(journal)),
         Err(error) => error,
     };

@@ -291,7 +291,7 @@ fn show_plan(arguments: &RunArguments, request: &RunRequest, host: HostFacts, la
 fn finish(arguments: &RunArguments, measured: Measured, kept: Kept, signal: Option<u8>, lang: Lang) -> Result<Exit> {
     let Measured { mut run, sink_lost } = measured;
     history::judge(&mut run);
-    let what_to_do = kept.what_to_do();
+    let (what_to_do, goes_on) = (kept.what_to_do(), kept.goes_on(&run).map(str::to_owned));
     let saved = kept.save(&run);
     let asked = arguments.format.as_deref();
     let usual = if arguments.full { "table" } else { "answer" };
@@ -308,7 +308,7 @@ fn finish(arguments: &RunArguments, measured: Measured, kept: Kept, signal: Opti
                 "answer" if !console::is_answered(&run) => Shown::Cases,
                 _ => Shown::Part,
             };
-            output::print(&closing::lines(&run, &place.file, shown, lang));
+            output::print(&closing::lines(&run, &place.file, goes_on.as_deref(), shown, lang));
         }
         _ => {}
     }
