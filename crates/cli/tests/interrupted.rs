@@ -53,7 +53,8 @@ fn a_run_that_was_stopped_goes_on_as_it_says() {
     // One run is listed, once.
     let (_, listed, _) = ended(&mut run.home.hostmark(&["runs"]));
     assert_eq!(listed.matches(&kept.name).count(), 1, "{listed}");
-    assert!(listed.contains("interrupted: ") && listed.contains("--resume goes on"), "{listed}");
+    let words: Vec<&str> = listed.split_whitespace().collect();
+    assert!(words.join(" ").contains("interrupted: stopped by a signal; --resume goes on"), "{listed}");
     let (code, json, errors) = ended(&mut run.home.hostmark(&["run", "--resume", "--format", "json"]));
     assert_eq!((code, errors.as_str()), (0, ""));
     let whole = run.kept();
