@@ -14,7 +14,7 @@ use measured::measured;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Memory hierarchy", zh: "存储层次" },
-    revision: 3,
+    revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[

@@ -11,7 +11,7 @@ const PAIR_BYTES: usize = 128;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Memory latency", zh: "内存延迟" },
-    revision: 2,
+    revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],

@@ -107,10 +107,6 @@ pub static RULES: &[&Rule] = &[
     &interpreted_guest::RULE,
 ];
 
-/// Rules of earlier versions whose conclusions are no longer drawn: runs that carry them were made before that was known.
-/// memory.bandwidth_steps told with sizes between points what a chart shows.
-const WITHDRAWN: &[&str] = &["memory.bandwidth_steps"];
-
 /// What follows from a run, what costs most first.
 pub fn findings(run: &Run) -> Vec<Finding> {
     let of_rule = |rule: &&'static Rule| {
@@ -137,8 +133,7 @@ fn dearest_first(mut findings: Vec<Finding>) -> Vec<Finding> {
 /// What follows from a run as this version sees it, and what the run carries from rules that this version lacks.
 pub fn findings_and_kept(run: &Run) -> Vec<Finding> {
     let mut all = findings(run);
-    let is_unknown =
-        |kept: &&Finding| RULES.iter().all(|rule| rule.id != kept.id) && !WITHDRAWN.contains(&kept.id.as_str());
+    let is_unknown = |kept: &&Finding| RULES.iter().all(|rule| rule.id != kept.id);
     all.extend(run.findings.iter().filter(is_unknown).cloned());
     dearest_first(all)
 }

@@ -15,11 +15,10 @@ const OFFLOAD: &str = "net.tcp_offload";
 const WORTH_SAYING: f64 = 1.1;
 /// Congestion controls that pace: they send by a clock, also where nothing is in the way.
 const PACING: [&str; 3] = ["bbr", "bbr2", "bbr3"];
-const DIRECTION: &str = "direction";
 /// Axes, other than that of an alternative, at which cases are compared.
 const BASE: [(&str, &str); 8] = [
     ("message", "65536"),
-    (DIRECTION, "receive"),
+    ("direction", "receive"),
     ("method", "write"),
     ("cpus", "same_cpu"),
     ("streams", "1"),
@@ -93,10 +92,7 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
 /// The case at a base's values, but for some.
 fn at<'a>(run: &'a Run, probe: &str, base: &[(&str, &str)], but: &[(&str, &str)]) -> Option<&'a CaseRecord> {
     let value_of = |axis| but.iter().find(|(name, _)| *name == axis);
-    // A run file of an older version has no such axis: there the far end sends.
-    let has = |axis| run.cases.iter().any(|case| case.probe == probe && case.params.get(axis).is_some());
-    let known = base.iter().filter(|(axis, _)| *axis != DIRECTION || has(axis));
-    let all: Vec<(&str, &str)> = known.map(|&(axis, value)| *value_of(axis).unwrap_or(&(axis, value))).collect();
+    let all: Vec<_> = base.iter().map(|&(axis, value)| *value_of(axis).unwrap_or(&(axis, value))).collect();
     case_at(run, probe, &all)
 }
 

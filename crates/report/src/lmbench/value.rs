@@ -347,7 +347,7 @@ fn caches(run: &Run) -> Cell {
             parts.push(part);
         }
         for case in unnamed(run) {
-            let size = bracket_of(run, case).and_then(|bracket| bracket_text(&bracket));
+            let size = bracket_of(case).and_then(|bracket| bracket_text(&bracket));
             let (Some(size), Some(measured)) = (size, case.measured()) else { continue };
             let latency = value(measured.estimate.value(), Unit::Nanoseconds, lang);
             parts.push(format!("{} {} {latency}", UNNAMED.get(lang), size.get(lang)));

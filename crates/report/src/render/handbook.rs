@@ -237,7 +237,7 @@ mod tests {
             let options = RenderOptions { lang, ..RenderOptions::default() };
             let full = page(&probe(), &options);
             assert!(titles.iter().all(|title| full.contains(&format!("\n{}\n  ", title.get(lang)))), "{full}");
-            // As a run file tells of a probe that was written before these were recorded.
+            // As the file of an import tells of a probe.
             let explain = Explain { typical: Text::default(), causes: Text::default(), ..probe().explain };
             let old = ProbeInfo { explain, related: Vec::new(), differs: None, needs: Vec::new(), ..probe() };
             let old = page(&old, &options);

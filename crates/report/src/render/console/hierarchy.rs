@@ -12,7 +12,7 @@ use super::remarks::{reason_rows, remarks};
 use super::view::{Shown, View};
 use super::words;
 use crate::format::{number, plus_minus, value};
-use crate::levels::{HIERARCHY, LEVELS, Level, UNNAMED, bracket_of, is_unnamed, last_cache_size, proves_sizes};
+use crate::levels::{HIERARCHY, LEVELS, Level, UNNAMED, bracket_of, is_unnamed, last_cache_size};
 
 const COPY: &str = "memory.copy";
 
@@ -77,7 +77,7 @@ pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>)
 fn level_line<'a>(view: &View<'a>, page: &mut Page, case: &'a CaseRecord, measured: &'a Measured) -> Line<'a> {
     let key = case.params.get("level").unwrap_or(&case.id);
     let level = Level::of(key);
-    let bracket = bracket_of(view.run, case);
+    let bracket = bracket_of(case);
     let reported = level.and_then(|level| level.reported(view.run)).map(|cache| cache.size_bytes as f64);
     let mut notes = Vec::new();
     let contradicts = |told: &f64| bracket.is_some_and(|bracket| bracket.is_over(*told) || bracket.is_under(*told));
@@ -210,7 +210,7 @@ fn level_remarks(view: &View, case: &CaseRecord, measured: &Measured, is_size_to
     let mut others = measured.clone();
     others.flags.retain(|flag| match flag.kind {
         FlagKind::BestRoundGap => !shows_best,
-        FlagKind::Unconfirmed => !is_size_told && proves_sizes(view.run),
+        FlagKind::Unconfirmed => !is_size_told,
         _ => true,
     });
     let mut all = Vec::new();
