@@ -13,12 +13,6 @@ use crate::{FarUsage, Histogram, Noise, Others, Params, Raw, Throttling};
 pub enum IntervalMethod {
     /// Between order statistics of the round medians, interpolated (five rounds or more).
     OrderStatistics,
-    /// A t interval over the logarithms of the round medians: older runs.
-    LogT,
-    /// A t interval over the round medians themselves: older runs.
-    LinearT,
-    /// A two-level (round, sample) bootstrap: older runs.
-    Bootstrap,
     /// No interval: fewer than five rounds.
     None,
 }
@@ -98,7 +92,7 @@ pub struct Estimate {
     pub n: u64,
     /// Rounds used.
     pub rounds: u32,
-    /// The smallest and the largest round median; absent in older runs.
+    /// The smallest and the largest round median; absent of what has no rounds of its own, and of other tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
     /// What the machine does when left alone, of cases for which that is known.
@@ -160,7 +154,7 @@ impl Estimate {
     }
 
     /// Between what the rounds and the value lie, where rounds disagree so far that no ± tells it, or where they are too few for an
-    /// interval. None of what rounds voted on, and of older runs.
+    /// interval. None of what rounds voted on.
     pub fn shown_range(&self) -> Option<[f64; 2]> {
         let is_apart = |half: f64| half > UNSTABLE;
         let is_unstable = self.relative_half_width_of_this_run().is_none_or(is_apart);
@@ -169,7 +163,7 @@ impl Estimate {
         range.map(|[low, high]| [low.min(self.value()), high.max(self.value())])
     }
 
-    /// Whether the rounds disagree so far that no ± tells it; of older runs that is not said.
+    /// Whether the rounds disagree so far that no ± tells it; that is not said without a range.
     pub fn is_unstable(&self) -> bool {
         let Some([least, most]) = self.range else { return false };
         self.of_this_run()
@@ -252,10 +246,8 @@ pub struct RoundRecord {
     /// What CPU quotas did meanwhile; absent where the kernel counts none. A round with any period in it is a disturbed one.
     pub throttled: Option<Throttling>,
     /// The share of its samples' time in which the measuring thread waited for a CPU; absent where it is not known.
-    #[serde(default)]
     pub waited: Option<f64>,
     /// What others used of its CPUs; absent where it is not known.
-    #[serde(default)]
     pub others: Option<Others>,
     /// The share of looks at its core in which another thread ran on that too; absent where it was not looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -263,7 +255,7 @@ pub struct RoundRecord {
     /// What its far ends used on theirs, each by its own account; empty where there was none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub far: Vec<FarUsage>,
-    /// What else its part of the estimates is made of; absent in older files, in those of other tools, and of derived values.
+    /// What else its part of the estimates is made of; absent of other tools, and of derived values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<Raw>,
 }
@@ -271,7 +263,6 @@ pub struct RoundRecord {
 /// What physics allows a value to be, in its unit: no end of an interval lies beyond.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct Bounds {
     /// No less than this.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -298,7 +289,6 @@ pub struct Measured {
     /// The value with its interval.
     pub estimate: Estimate,
     /// Further quantities, by name.
-    #[serde(default)]
     pub also: BTreeMap<String, Also>,
     /// Every sample, by round, in the base unit.
     pub samples: Vec<Vec<f64>>,
@@ -308,15 +298,12 @@ pub struct Measured {
     /// The rounds.
     pub rounds: Vec<RoundRecord>,
     /// What disturbed it.
-    #[serde(default)]
     pub noise: Noise,
     /// What the probe says of how it measured: page size obtained, kernel chosen …
-    #[serde(default)]
     pub notes: BTreeMap<String, String>,
     /// Remarks on the value.
-    #[serde(default)]
     pub flags: Vec<Flag>,
-    /// What physics allows the value to be; absent where nothing is known, and in older runs.
+    /// What physics allows the value to be; absent where nothing is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<Bounds>,
 }

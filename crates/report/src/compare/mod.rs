@@ -110,7 +110,6 @@ pub struct Against {
     /// What the cases of each group come to together, in catalogue order; none of groups of fewer than three.
     pub groups: Vec<Group>,
     /// The same of the tables that people know, those of lmbench's summary and STREAM's; none of tables of fewer than three cases.
-    #[serde(default)]
     pub tables: Vec<Group>,
     /// Every case of either side, in catalogue order.
     pub cases: Vec<CaseComparison>,
@@ -159,7 +158,6 @@ pub struct Group {
     /// The first part of its probes' ids: `syscall`. Of a table what `--table` calls it: `lmbench`, `stream`.
     pub name: String,
     /// For people; of lmbench's summary the table of it.
-    #[serde(default)]
     pub title: Text<String>,
     /// Its cases that take part.
     pub cases: usize,

@@ -114,7 +114,7 @@ fn word(variant: &impl serde::Serialize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hostmark_model::{FlagKind, Unit, load_run};
+    use hostmark_model::{FlagKind, HostFacts, Unit, load_run};
     use serde_json::json;
 
     #[test]
@@ -128,9 +128,9 @@ mod tests {
         let run = json!({
             "schema": "hostmark.run/1", "id": "i", "name": "a,b", "started": "s", "finished": null,
             "tool": { "version": "1", "target": "t", "libc": "l", "static": false },
-            "settings": { "profile": "quick", "seed": 1, "filters": [], "rounds": 3, "limit_s": 60.0, "cpu": 0,
+            "settings": { "profile": "quick", "seed": 1, "filters": [], "rounds": 3, "limit_s": 60.0, "cpu": 0, "set": {},
                           "clock": { "source": "tsc", "hz": 1.0, "reason": null, "drift": null } },
-            "host": { "hostname": "h" }, "probes": [],
+            "host": HostFacts { hostname: "h".into(), ..HostFacts::default() }, "disturbances": [], "findings": [], "probes": [],
             "cases": [
                 { "id": "x.y@s=1,t=2", "probe": "x.y", "params": { "s": "1", "t": "2" },
                   "outcome": { "skipped": { "reason": "no \"huge\" pages" } } },

@@ -111,7 +111,7 @@ fn medians(cases: &[&CaseRecord]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hostmark_model::load_run;
+    use hostmark_model::{HostFacts, load_run};
     use serde_json::{Value, json};
 
     fn case(kernel: &str, outcome: Value) -> Value {
@@ -138,9 +138,9 @@ mod tests {
         let run = json!({
             "schema": "hostmark.run/1", "id": "i", "name": "n", "started": "s", "finished": null,
             "tool": { "version": "1", "target": "t", "libc": "l", "static": false },
-            "settings": { "profile": "quick", "seed": 1, "filters": [], "rounds": 3, "limit_s": 60.0, "cpu": 0,
+            "settings": { "profile": "quick", "seed": 1, "filters": [], "rounds": 3, "limit_s": 60.0, "cpu": 0, "set": {},
                           "clock": { "source": "tsc", "hz": 1.0, "reason": null, "drift": null } },
-            "host": { "hostname": "h" }, "probes": [], "cases": cases,
+            "host": HostFacts::default(), "disturbances": [], "findings": [], "probes": [], "cases": cases,
         });
         render(&load_run(&run.to_string()).unwrap(), &RenderOptions::default())
     }

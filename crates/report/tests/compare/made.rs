@@ -36,14 +36,15 @@ pub const SAMPLES: usize = 40;
 pub fn rounds(id: &str, medians: &[f64]) -> CaseRecord {
     let middle = descriptive::median(medians).unwrap();
     let mut values = measured(middle, 0.01);
-    let over = hostmark_stats::interval::log_t(medians, 0.0);
-    values.estimate.ci_low = over.map(|(low, _)| low);
-    values.estimate.ci_high = over.map(|(_, high)| high);
+    let over = hostmark_stats::interval::of_medians(medians, 0.0);
     values.samples = medians.iter().map(|median| vec![*median; SAMPLES]).collect();
     let all = values.samples.concat();
     let is_rate = id.starts_with("net.");
     let best = if is_rate { descriptive::max(medians) } else { descriptive::min(medians) };
     values.estimate = Estimate {
+        ci_low: over.map(|interval| interval.low),
+        ci_high: over.map(|interval| interval.high),
+        method: over.map_or(IntervalMethod::None, |_| IntervalMethod::OrderStatistics),
         min: descriptive::min(&all).unwrap(),
         max: descriptive::max(&all).unwrap(),
         mean: descriptive::mean(&all).unwrap(),
