@@ -417,7 +417,7 @@ pub fn empty() -> Run {
             seed: 0x7f3a,
             filters: Vec::new(),
             table: None,
-            rounds: 3,
+            rounds: 5,
             limit_s: 60.0,
             clock: ClockFacts { source: "tsc".into(), hz: 2.5e9, reason: None, drift: Some(2e-6) },
             cpu: 0,
