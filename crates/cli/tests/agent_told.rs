@@ -222,6 +222,7 @@ fn fewer_past_rounds_than_were_told_of_are_a_lost_link() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn words_that_make_no_sense_in_a_run_end_it() {
     let heard = |lines| AgentRequest::Heard { lines }.line().unwrap();
     for told in ["garbage\n", "\"facts\"\n", &heard(u64::MAX), "\"stop\"\n\"stop\"\n\"stop\"\n", "\"bye\"\n"] {

@@ -147,6 +147,7 @@ fn several_runs_of_one_environment_are_pooled() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn pairs_are_made_until_all_is_told() {
     let home = Home::new();
     let at = tempfile::tempdir().unwrap();
@@ -193,6 +194,7 @@ fn what_cannot_be_compared_is_refused_in_one_sentence() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn two_commands_measure_in_turn() {
     let home = Home::new();
     let at = tempfile::tempdir().unwrap();
@@ -246,6 +248,7 @@ fn in_turn(home: &Home, sides: [&str; 2], rest: &[&str]) -> Value {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn a_program_of_ones_own_is_measured_in_turn_and_each_side_finds_its_own() {
     let home = Home::new();
     let directory = tempfile::tempdir().unwrap();
@@ -271,6 +274,7 @@ fn a_program_of_ones_own_is_measured_in_turn_and_each_side_finds_its_own() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn two_places_measure_in_turn_by_one_program() {
     let home = Home::new();
     let at = tempfile::tempdir().unwrap();

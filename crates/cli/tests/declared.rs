@@ -7,6 +7,7 @@ use hostmark_model::{CaseRecord, Measured, Outcome, Run, load_run};
 use hostmark_probes::CATALOGUE;
 use hostmark_report::{RenderOptions, export};
 
+use crate::alone::alone;
 use crate::support::{Home, ended, files};
 
 /// How often what lacks a quantity is measured again, alone.
@@ -16,6 +17,7 @@ const OF_THE_VALUE: [&str; 3] = ["cycles", "bytes_per_cycle", "operations_per_cy
 
 #[test]
 fn every_probe_ends_measured_or_skipped_and_gives_what_it_declares() {
+    let _alone = alone();
     let home = Home::new();
     let (_, json, errors) = ended(&mut home.hostmark(&["run", "--format", "json"]));
     let run = load_run(&json).unwrap_or_else(|error| panic!("{error}\n{errors}"));

@@ -49,6 +49,7 @@ fn a_command_is_run_once_a_round_with_what_it_used() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn a_long_command_is_told_apart_from_a_short_one_and_from_a_hungry_one() {
     let home = Home::new();
     let wall = |command: &str| measured(&run_of(&home, command).1).estimate.median;
@@ -171,6 +172,7 @@ fn a_command_that_prints_no_number_says_what_it_printed() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn one_that_prints_for_ever_or_much_ends_all_the_same() {
     let home = Home::new();
     let much = "sh -c 'head -c 50000000 /dev/zero | tr \"\\0\" a; echo; echo avg=7'";

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use hostmark_model::{CalibratedClock, Event, Job};
 
+use crate::alone::alone;
 use crate::jobs::{Places, jobs};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_hostmark");
@@ -115,6 +116,7 @@ fn absurd(job: &Job) -> Vec<(String, Job)> {
 
 #[test]
 fn a_job_that_cannot_be_meant_is_answered_in_a_sentence() {
+    let _alone = alone();
     let places = Places::new();
     let jobs: Vec<Job> = jobs(&places);
     let mut asked: Vec<(String, Job)> = Vec::new();

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 // Runs are timed, and what is left of one must not be taken for another's: one at a time.
-use crate::alone::alone;
+use crate::alone::{alone, beside};
 use crate::processes::{processes, within};
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM, ended, files};
@@ -235,6 +235,7 @@ fn seen() -> Option<(Queues, Vec<Load>)> {
 
 #[test]
 fn every_group_that_asks_the_system_for_something_is_run() {
+    let _beside = beside();
     let (code, list, _) = ended(&mut Home::new().hostmark(&["list", "--format", "json"]));
     assert_eq!(code, 0);
     let probes: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();

@@ -53,7 +53,6 @@ fn a_run_over_ssh_is_kept_here_and_leaves_nothing_there() {
 
 /// Kills one of those on the way in the middle of a run, which then goes on over the same server. `who` finds its processes.
 fn goes_on_after(who: impl FnOnce(&Sshd, &UnderWay, &Home) -> Vec<i32>) {
-    let _alone = alone();
     let far = Home::new();
     let Some((server, place)) = server(&far) else { return skipped(NO_SERVER) };
     let mut run = UnderWay::start(&[&["run", "--on", &place, "--format", "json"], SHORT].concat());
@@ -89,11 +88,13 @@ fn started_with(home: &Home, word: &str) -> Vec<i32> {
 
 #[test]
 fn ssh_that_is_killed_loses_no_finished_round() {
+    let _alone = alone();
     goes_on_after(|_, run, _| started_with(&run.home, "-F"));
 }
 
 #[test]
 fn a_session_of_sshd_that_is_killed_loses_no_finished_round() {
+    let _alone = alone();
     goes_on_after(|server, _, _| {
         let listener = server.pid();
         let children = std::fs::read_to_string(format!("/proc/{listener}/task/{listener}/children")).unwrap();
@@ -103,11 +104,13 @@ fn a_session_of_sshd_that_is_killed_loses_no_finished_round() {
 
 #[test]
 fn an_agent_that_is_killed_loses_no_finished_round() {
+    let _alone = alone();
     goes_on_after(|_, _, far| started_with(far, "agent"));
 }
 
 #[test]
 fn a_parent_that_is_killed_loses_no_finished_round() {
+    let _alone = alone();
     goes_on_after(|_, run, _| vec![i32::try_from(run.child.id()).unwrap()]);
 }
 

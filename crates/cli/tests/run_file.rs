@@ -128,6 +128,7 @@ fn order_of(seed: &str) -> (Run, Vec<(u64, String)>) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn the_same_seed_measures_in_the_same_order() {
     let _alone = alone();
     let ((run, one), (_, other), (_, another)) = (order_of("5"), order_of("5"), order_of("6"));

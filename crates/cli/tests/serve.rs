@@ -152,6 +152,7 @@ fn a_session_gives_facts_and_measurements_and_nothing_of_a_login() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn half_open_connections_keep_nobody_from_measuring() {
     let mut server = Server::start(&[]);
     let first = Measuring::at(&server).once_under_way(&server);
@@ -228,6 +229,7 @@ fn a_first_message_that_was_heard_once_lets_nobody_in_again() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn who_stalls_or_sends_an_altered_record_ends_no_other_session() {
     let mut server = Server::start(&[]);
     let running = Measuring::at(&server).once_under_way(&server);

@@ -81,6 +81,11 @@ fn every_test_that_is_skipped_is_counted() {
 }
 
 #[test]
+fn every_test_of_the_second_tier_says_whether_others_may_run_beside_it() {
+    nothing(sources::disturbed(&Tree::of_repository()));
+}
+
+#[test]
 fn no_lint_is_switched_off_without_a_reason() {
     nothing(sources::lints_off(&Tree::of_repository()));
 }
@@ -143,7 +148,7 @@ fn no_modules_of_a_crate_import_each_other_in_a_circle() {
 #[test]
 fn the_picture_of_crates_and_modules_is_what_the_code_says() {
     let wanted = picture::drawn(&Tree::of_repository()).unwrap();
-    let again = "cargo test -p hostmark --test tidy";
+    let again = "cargo test -p hostmark --test fast tidy::";
     golden::holds(env!("CARGO_MANIFEST_DIR"), &format!("../../{}", picture::DOCUMENT), &wanted, again);
 }
 

@@ -29,7 +29,7 @@ fn all_options() -> Vec<RenderOptions> {
 
 #[track_caller]
 fn golden(name: &str, text: &str) {
-    let again = "cargo test -p hostmark-report --test table";
+    let again = "cargo test -p hostmark-report --test all table::";
     holds(env!("CARGO_MANIFEST_DIR"), &format!("tests/golden/{name}"), text, again);
 }
 

@@ -19,7 +19,7 @@ fn golden(name: &str, text: &str) {
         env!("CARGO_MANIFEST_DIR"),
         &format!("tests/golden/{name}"),
         text,
-        "cargo test -p hostmark-report --test tables",
+        "cargo test -p hostmark-report --test all tables::",
     );
 }
 
