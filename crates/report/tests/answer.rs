@@ -17,6 +17,7 @@ fn table(run: &Run, options: RenderOptions) -> String {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn it_is_one_screen_at_every_width_in_both_languages() {
     let run = thorough::thorough();
     for lang in [Lang::En, Lang::Zh] {
@@ -122,6 +123,7 @@ fn with_writes(percentile: &str) -> Run {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn a_constant_says_which_percentile_it_is() {
     let [best, next] = ["p99", "p90"].map(with_writes);
     assert!(shown(&best, RenderOptions::default()).contains("p99 300"));
@@ -152,6 +154,7 @@ fn finding(number: usize) -> Finding {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn three_findings_stand_in_it_however_many_reasons_the_grade_has() {
     let mut run = thorough::thorough();
     run.findings = (0..3).map(finding).collect();
