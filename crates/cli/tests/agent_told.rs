@@ -163,6 +163,7 @@ fn a_run_of_what_is_not_there_is_refused_and_nothing_is_left() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn past_rounds_that_fit_nowhere_end_no_agent_without_a_word() {
     // A run that is under way, cut short by the end of its link.
     let mut agent = Agent::greeted();

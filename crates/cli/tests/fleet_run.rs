@@ -96,6 +96,7 @@ fn a_host_without_an_end_is_given_up_and_nothing_of_it_is_left() {
 
 #[test]
 fn no_more_hosts_than_asked_for_are_measured_at_once() {
+    let _beside = beside();
     let fleet = Fleet::new();
     let hosts = fleet.write("hosts", "a\nb\nc\nd\ne\n");
     // Each waits for a second one to be there, and a third one would be seen.
