@@ -145,6 +145,7 @@ fn null_call(run: &Run) -> f64 {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn constants_stand_with_a_ratio_beside_the_nearest_machine() {
     let run = on_such_a_machine();
     let ours = named("emerald-rapids-kvm").unwrap();
