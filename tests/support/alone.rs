@@ -1,10 +1,15 @@
-//! One test of a file at a time, for those that time something or count what is there.
+//! One test at a time of those that time something or count what is there, and meanwhile none of those beside them.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+static ONE_AT_A_TIME: RwLock<()> = RwLock::new(());
 
-/// Waits until no other test of the file holds this; one that failed does not keep the others from theirs.
-pub fn alone() -> MutexGuard<'static, ()> {
-    ONE_AT_A_TIME.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+/// Waits until no other test of the program holds this or [`beside`]; one that failed does not keep the others from theirs.
+pub fn alone() -> RwLockWriteGuard<'static, ()> {
+    ONE_AT_A_TIME.write().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Waits until no other test of the program is [`alone`], for those that others like them may run beside.
+pub fn beside() -> RwLockReadGuard<'static, ()> {
+    ONE_AT_A_TIME.read().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

@@ -1,5 +1,6 @@
 //! Run files of a made-up fleet, of which it is known who is odd and why.
 
+use hostmark_model::{CpuFact, HostFacts, MemoryModule, Noise};
 use serde_json::{Value, json};
 
 /// In what planted hosts are odd, and the fact that causes it.
@@ -99,13 +100,14 @@ impl MadeUp {
             "interrupted": null,
             "tool": { "version": "1.0.0", "target": "x86_64-unknown-linux-musl", "libc": "musl", "static": true },
             "settings": {
-                "profile": "quick", "seed": 1, "filters": [], "rounds": 5, "limit_s": 60.0, "cpu": 0,
+                "profile": "quick", "seed": 1, "filters": [], "rounds": 5, "limit_s": 60.0, "cpu": 0, "set": {},
                 "clock": { "source": "tsc", "hz": 3e9, "reason": null, "drift": null }
             },
             "host": self.host(host, kind, is_odd, &mut own),
             "disturbances": [],
             "probes": probes,
-            "cases": cases
+            "cases": cases,
+            "findings": []
         });
         serde_json::to_string(&run).unwrap_or_default()
     }
@@ -114,7 +116,8 @@ impl MadeUp {
         let text = json!({ "en": id, "zh": id });
         json!({
             "id": id, "title": text, "unit": "nanoseconds", "better": "lower", "also": [], "revision": 1,
-            "explain": { "what": text, "why": text, "reading": text }, "section": text, "replaces": [],
+            "explain": { "what": text, "why": text, "reading": text, "typical": text, "causes": text },
+            "section": text, "related": [], "replaces": [], "needs": [],
             "axes": [{ "name": "n", "kind": "count", "default": "0" }]
         })
     }
@@ -138,34 +141,36 @@ impl MadeUp {
                     "method": "order_statistics", "min": value * 0.99, "max": value * 1.1, "mean": value, "stddev": value * 0.01,
                     "mad": value * 0.005, "best_round": value, "n": 5 * self.samples, "rounds": 5
                 },
-                "samples": samples, "rounds": rounds
+                "also": {}, "samples": samples, "rounds": rounds, "noise": Noise::default(), "notes": {}, "flags": []
             } }
         })
     }
 
-    fn host(&self, host: usize, kind: usize, is_odd: bool, own: &mut Random) -> Value {
+    fn host(&self, host: usize, kind: usize, is_odd: bool, own: &mut Random) -> HostFacts {
         let has = |planted: Planted| is_odd && self.planted == planted;
         let modules = if has(Planted::Modules) { 7 } else { 8 };
-        let module =
-            json!({ "slot": null, "kind": "DDR5", "size_bytes": 32_u64 << 30, "transfers_per_s": 4_800_000_000_u64 });
-        let cpus: Vec<Value> =
-            (0..8).map(|id| json!({ "id": id, "online": true, "allowed": true, "siblings": [id] })).collect();
+        let word = |word: &str| Some(word.to_owned());
+        let mut facts = HostFacts { hostname: Self::name(host), ..HostFacts::default() };
+        facts.boot_id = Some(format!("{host:08x}-0000-4000-8000-{:012x}", self.seed));
+        let cpu = |id| CpuFact { id, online: true, allowed: true, siblings: vec![id], ..CpuFact::default() };
+        facts.cpus = (0..8).map(cpu).collect();
         // What differs from host to host and explains nothing.
-        let microcode = ["0x1", "0x2"][usize::from(own.unit() < 0.4)];
-        let firmware = ["1.0", "1.1", "1.2"][(3.0 * own.unit()) as usize % 3];
-        json!({
-            "hostname": Self::name(host),
-            "boot_id": format!("{host:08x}-0000-4000-8000-{:012x}", self.seed),
-            "cpu": { "architecture": "x86_64", "model": format!("Example {kind}"), "microcode": microcode, "packages": 1,
-                     "governor": "performance" },
-            "cpus": cpus,
-            "memory": { "total_bytes": (modules * 32_u64) << 30, "page_bytes": 4096,
-                        "transparent_huge_pages": if has(Planted::HugePages) { "never" } else { "madvise" } },
-            "kernel": { "release": "6.12.0", "version": "#1", "vulnerabilities": {
-                "spectre_v2": if has(Planted::Mitigations) { "Mitigation: Retpolines" } else { "Not affected" } } },
-            "limits": { "cgroup_version": 2, "cpu_quota": if has(Planted::Quota) { json!(4.0) } else { Value::Null } },
-            "firmware": { "vendor": "Example", "bios_version": firmware, "memory_modules": vec![module; modules as usize] }
-        })
+        facts.cpu.microcode = word(["0x1", "0x2"][usize::from(own.unit() < 0.4)]);
+        facts.firmware.bios_version = word(["1.0", "1.1", "1.2"][(3.0 * own.unit()) as usize % 3]);
+        facts.cpu.architecture = "x86_64".to_owned();
+        facts.cpu.model = Some(format!("Example {kind}"));
+        (facts.cpu.packages, facts.cpu.governor) = (1, word("performance"));
+        (facts.memory.total_bytes, facts.memory.page_bytes) = (modules << 35, 4096);
+        facts.memory.transparent_huge_pages = word(if has(Planted::HugePages) { "never" } else { "madvise" });
+        (facts.kernel.release, facts.kernel.version) = ("6.12.0".to_owned(), "#1".to_owned());
+        let mitigation = if has(Planted::Mitigations) { "Mitigation: Retpolines" } else { "Not affected" };
+        facts.kernel.vulnerabilities.insert("spectre_v2".to_owned(), mitigation.to_owned());
+        (facts.limits.cgroup_version, facts.limits.cpu_quota) = (Some(2), has(Planted::Quota).then_some(4.0));
+        facts.firmware.vendor = word("Example");
+        let module =
+            MemoryModule { kind: word("DDR5"), size_bytes: 32 << 30, transfers_per_s: Some(4_800_000_000), slot: None };
+        facts.firmware.memory_modules = vec![module; modules as usize];
+        facts
     }
 }
 

@@ -40,7 +40,7 @@ macro_rules! both {
     ($en:literal, $zh:literal $(, $($rest:tt)*)?) => {
         match $crate::language::current() {
             hostmark_model::Lang::En => format!($en $(, $($rest)*)?),
-            hostmark_model::Lang::Zh => hostmark_report::reasons::with_errors_in_chinese(&format!($zh $(, $($rest)*)?)),
+            hostmark_model::Lang::Zh => hostmark_report::reasons::with_errors_named(&format!($zh $(, $($rest)*)?)),
         }
     };
 }

@@ -37,7 +37,7 @@ fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
     match words.next().as_deref().and_then(std::ffi::OsStr::to_str) {
         Some(command::worker::NAME) => return command::worker::serve(),
-        Some(command::agent::NAME) => return command::agent::serve(words.next().as_deref()),
+        Some(command::agent::NAME) => return command::agent::serve(words.next().as_deref(), words.next().as_deref()),
         Some(command::service::NAME) => return command::service::serve(),
         Some(command::dial::NAME) => return command::dial::dial(words),
         Some(command::janitor::NAME) => return command::janitor::serve(),

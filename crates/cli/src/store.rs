@@ -3,8 +3,10 @@
 pub mod summary;
 mod whole;
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -82,11 +84,18 @@ impl Place {
         Ok(Place { file: at(".json"), journal: at(".partial.jsonl"), name, replace: false })
     }
 
-    /// Where a run goes whose journal is already there.
-    pub fn of_journal(journal: &Path, file: &Path, name: &str) -> Place {
-        let is_kept = directory().is_some_and(|directory| parent(journal) == directory);
+    /// Where a run goes whose journal is already there. A file in its place is replaced where it is what this run came to before.
+    pub fn of_journal(journal: &Path, file: &Path, run: &Run) -> Result<Place> {
         let file = parent(journal).join(file);
-        Place { file, journal: journal.to_owned(), name: name.to_owned(), replace: !is_kept }
+        let replace = is_part_of(&file, &run.id);
+        if !replace && file.symlink_metadata().is_ok() {
+            refuse!(
+                "{} is there already and is no part of this run; name it by --out to replace it",
+                "{} 已经存在，且不是本次运行的一部分；要替换它，请用 --out 指定",
+                file.display()
+            );
+        }
+        Ok(Place { file, journal: journal.to_owned(), name: run.name.clone(), replace })
     }
 
     /// Writes the run's file: whole and synced, or not at all.
@@ -95,6 +104,11 @@ impl Place {
         summary::remember(&self.file, run);
         Ok(())
     }
+}
+
+/// Whether a file has what the run of this id came to before it was stopped.
+pub fn is_part_of(file: &Path, id: &str) -> bool {
+    load(file).is_ok_and(|run| run.id == id && run.interrupted.is_some())
 }
 
 /// A time as names of runs have it: to the second, and a part of a second in 1/65536, so that runs of the same second are in
@@ -146,6 +160,22 @@ pub fn kept() -> Result<Vec<PathBuf>> {
 
 /// The end of a journal's name.
 pub const JOURNAL: &str = ".partial.jsonl";
+
+/// The journal of a run that is kept in this file, while it is there.
+pub fn journal_of(file: &Path) -> PathBuf {
+    named_like(file, ".json", JOURNAL)
+}
+
+/// The file in which a run is kept, if it is, that has this journal.
+pub fn run_of(journal: &Path) -> PathBuf {
+    named_like(journal, JOURNAL, ".json")
+}
+
+fn named_like(path: &Path, ending: &str, other: &str) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().as_bytes();
+    let stem = name.strip_suffix(ending.as_bytes()).unwrap_or(name);
+    path.with_file_name(OsStr::from_bytes(&[stem, other.as_bytes()].concat()))
+}
 
 /// Every journal that lies beside them, oldest first.
 pub fn journals() -> Result<Vec<PathBuf>> {
@@ -220,16 +250,20 @@ pub fn find(run: &str) -> Result<PathBuf> {
         _ => run.strip_prefix("last-").and_then(|number| number.parse::<usize>().ok()),
     };
     if let Some(back) = back {
-        let kept = kept()?;
+        let mut kept = kept()?;
+        let all = kept.len();
+        // One without a value says nothing to who asks for the last. One that cannot be read is told of.
+        let mut summaries = summary::summaries(&kept).into_iter().map(|run| run.is_ok_and(|run| run.measured == 0));
+        kept.retain(|_| summaries.next() != Some(true));
         let index = kept.len().checked_sub(back + 1);
         return index.map(|index| kept[index].clone()).with_context(|| match kept.len() {
-            0 => both!(
+            0 if all == 0 => both!(
                 "no run is kept on this machine; hostmark run makes one",
                 "本机没有保存的运行；可用 hostmark run 测量一次"
             ),
             count => both!(
-                "there is no {run}, since {count} runs are kept on this machine; go back less far",
-                "没有 {run}，本机只保存了 {count} 次运行；请取较近的一次"
+                "there is no {run}, since {count} runs with values are kept on this machine; go back less far",
+                "没有 {run}，本机只保存了 {count} 次有数值的运行；请取较近的一次"
             ),
         });
     }

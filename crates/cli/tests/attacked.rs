@@ -12,6 +12,7 @@ use std::time::Duration;
 use hostmark_model::{Outcome, Run, load_run};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::alone::beside;
 use crate::processes::{processes, within};
 use crate::skip::skipped;
 use crate::support::{Home, ended, files, said};
@@ -142,16 +143,19 @@ fn remove_as_nobody_made(shared: &Path) {
 
 #[test]
 fn another_user_leads_no_run_astray() {
+    let _beside = beside();
     attacked(true);
 }
 
 #[test]
 fn another_user_who_may_move_the_run_s_directory_leads_it_nowhere_either() {
+    let _beside = beside();
     attacked(false);
 }
 
 #[test]
 fn a_scratch_directory_may_have_any_name() {
+    let _beside = beside();
     let home = Home::new();
     let mut bystander = Command::new("sleep").arg("60").process_group(0).spawn().unwrap();
     let pid = bystander.id();
@@ -214,6 +218,7 @@ fn janitor_has(signal: Signal) -> (Home, Option<i32>) {
 
 #[test]
 fn a_janitor_that_is_stopped_or_killed_leaves_nothing() {
+    let _beside = beside();
     for signal in [Signal::STOP, Signal::KILL] {
         let (home, code) = janitor_has(signal);
         assert_eq!(code, Some(0), "{signal:?}");

@@ -397,7 +397,7 @@ fn document() -> String {
          what is executed, why it\nmatters, how to read it, typical figures with their [source](sources.md), and the \
          usual causes of a bad value. An axis is\nshown with its default: its value while another axis \
          is swept.\n\nGenerated from the catalogue; to regenerate it: \
-         `HOSTMARK_BLESS=1 cargo test -p hostmark --test catalogue`.\n",
+         `HOSTMARK_BLESS=1 cargo test -p hostmark --test fast catalogue::`.\n",
     );
     for group in CATALOGUE {
         let _ = write!(text, "\n## {}\n\n", group.name);
@@ -428,7 +428,7 @@ fn dash(parts: Vec<String>) -> String {
 
 #[test]
 fn the_document_of_all_probes_is_up_to_date() {
-    let again = "cargo test -p hostmark --test catalogue";
+    let again = "cargo test -p hostmark --test fast catalogue::";
     golden::holds(env!("CARGO_MANIFEST_DIR"), "../../docs/probes.md", &document(), again);
 }
 

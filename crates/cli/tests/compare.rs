@@ -82,6 +82,60 @@ fn a_regression_ends_with_1_and_a_threshold_forgives_it() {
 }
 
 #[test]
+fn a_strict_gate_is_open_for_cases_alone_that_are_the_same_or_faster() {
+    let home = Home::new();
+    let run = a_run(&home);
+    let at = tempfile::tempdir().unwrap();
+    let file = |name: &str, change: &dyn Fn(&mut Run)| {
+        let mut run = variant(&run, name, 1.0);
+        // Another case beside it, which is as it is.
+        let twin = CaseRecord { id: "clock.loop@twin=1".into(), ..run.cases[0].clone() };
+        run.cases.push(twin);
+        change(&mut run);
+        write(at.path(), &format!("{name}.json"), &run)
+    };
+    let ends = |run: &mut Run, outcome: Outcome| run.cases[1].outcome = outcome;
+    let failed = |why: &str| Outcome::Failed { reason: why.into() };
+    let skipped = |why: &str| Outcome::Skipped { reason: why.into() };
+    let [whole, again] = ["whole", "again"].map(|name| file(name, &|_| {}));
+    let broken = file("broken", &|run| ends(run, failed("it broke")));
+    let left_out = file("left_out", &|run| ends(run, skipped("time budget")));
+    let [root, no_root] = ["root", "no_root"].map(|name| file(name, &|run| ends(run, skipped("it takes root"))));
+    let missing = file("missing", &|run| drop(run.cases.pop()));
+    let slow = file("slow", &|run| run.cases[0] = variant(&run.clone(), "s", 1.5).cases[0].clone());
+    let empty = file("empty", &|run| run.cases.iter_mut().for_each(|case| case.outcome = skipped("it takes root")));
+    let empty_again =
+        file("empty_again", &|run| run.cases.iter_mut().for_each(|case| case.outcome = skipped("it takes root")));
+    let compare = |rest: &[&str]| ended(&mut home.hostmark(&[&["compare"][..], rest].concat()));
+    assert_eq!(compare(&[&whole, &again, "--strict"]).0, 0);
+    assert_eq!(compare(&[&whole, &slow, "--strict"]).0, 1);
+    assert_eq!(compare(&[&broken, &slow, "--strict"]).0, 1, "what is slower goes first");
+    for (base, new, told, why) in [
+        (&whole, &broken, "1 failed on the new side", "failed on the other side: it broke"),
+        (&broken, &whole, "1 failed on the base", "failed on the base: it broke"),
+        (&whole, &left_out, "1 skipped on the new side", "skipped on the other side: time budget"),
+        (&left_out, &whole, "1 skipped on the base", "skipped on the base: time budget"),
+        (&whole, &missing, "1 missing on the new side", "only the base has it"),
+        (&missing, &whole, "1 missing on the base", "the base does not have it"),
+    ] {
+        let summary = format!("1 same within 5 %, 0 inconclusive, 1 not comparable ({told})");
+        let (code, out, errors) = compare(&[base, new]);
+        assert!((code, errors.as_str()) == (0, "") && out.contains(why), "{out}");
+        assert!(out.split_whitespace().collect::<Vec<_>>().join(" ").contains(&summary), "{out}");
+        let (code, _, errors) = compare(&[base, new, "--strict"]);
+        let begins = "hostmark: clock.loop@twin=1 (";
+        assert!(code == 6 && errors.starts_with(begins) && errors.ends_with(&format!("): {why}\n")), "{code} {errors}");
+        let (code, out, _) = compare(&[base, new, "--strict", "--format", "json"]);
+        let value: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!((code, &value["new"][0]["without"][0]["cases"]), (6, &Value::from(1)));
+    }
+    assert_eq!(compare(&[&root, &no_root, "--strict"]).0, 0, "what both skipped tells nothing");
+    let (code, _, errors) = compare(&[&empty, &empty_again, "--strict"]);
+    assert!(code == 6 && errors.contains("no case could be compared"), "{code} {errors}");
+    assert_eq!(compare(&[&empty, &empty_again]).0, 0);
+}
+
+#[test]
 fn a_file_that_contradicts_itself_is_shown_and_said_to() {
     let home = Home::new();
     let run = a_run(&home);
@@ -147,6 +201,7 @@ fn several_runs_of_one_environment_are_pooled() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn pairs_are_made_until_all_is_told() {
     let home = Home::new();
     let at = tempfile::tempdir().unwrap();
@@ -193,6 +248,7 @@ fn what_cannot_be_compared_is_refused_in_one_sentence() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn two_commands_measure_in_turn() {
     let home = Home::new();
     let at = tempfile::tempdir().unwrap();
@@ -246,6 +302,7 @@ fn in_turn(home: &Home, sides: [&str; 2], rest: &[&str]) -> Value {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn a_program_of_ones_own_is_measured_in_turn_and_each_side_finds_its_own() {
     let home = Home::new();
     let directory = tempfile::tempdir().unwrap();
@@ -271,6 +328,7 @@ fn a_program_of_ones_own_is_measured_in_turn_and_each_side_finds_its_own() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn two_places_measure_in_turn_by_one_program() {
     let home = Home::new();
     let at = tempfile::tempdir().unwrap();

@@ -49,6 +49,7 @@ fn a_command_is_run_once_a_round_with_what_it_used() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn a_long_command_is_told_apart_from_a_short_one_and_from_a_hungry_one() {
     let home = Home::new();
     let wall = |command: &str| measured(&run_of(&home, command).1).estimate.median;
@@ -67,12 +68,44 @@ fn one_that_fails_says_how_with_its_last_line() {
     for (command, words) in [
         ("sh -c 'echo first; echo the disk is on fire >&2; exit 3'", &["status 3", "the disk is on fire"][..]),
         ("sh -c 'kill -9 $$'", &["signal 9"]),
-        ("/no/such/program", &["/no/such/program", "cannot be started"]),
     ] {
         let (code, run) = run_of(&home, command);
         let Outcome::Failed { reason } = &run.cases[0].outcome else { panic!("{:?}", run.cases) };
         assert!(code == 3 && words.iter().all(|word| reason.contains(word)), "{code} {reason}");
     }
+}
+
+#[test]
+fn one_that_cannot_be_started_is_bad_input_and_nothing_is_kept() {
+    let home = Home::new();
+    let file = home.scratch.path().join("plain");
+    std::fs::write(&file, "true").unwrap();
+    for (program, why) in [
+        ("./nothere", "No such file"),
+        ("/no/such/program", "No such file"),
+        ("no-such-program", "not found"),
+        ("/dev", "is a directory"),
+        (file.to_str().unwrap(), "Permission denied"),
+    ] {
+        let (code, out, errors) = ended(&mut home.hostmark(&["run", "--command", program]));
+        assert_eq!((code, out.as_str(), errors.lines().count()), (2, "", 1), "{program}: {errors}");
+        assert!(errors.contains(&format!("{program} cannot be started (")) && errors.contains(why), "{errors}");
+    }
+    assert!(files(home.data.path()).is_empty());
+}
+
+#[test]
+fn a_run_without_a_value_is_kept_and_is_not_the_last() {
+    let home = Home::new();
+    let last = || ended(&mut home.hostmark(&["report", "last", "--format", "json"]));
+    assert_eq!(run_of(&home, "false").0, 3);
+    let (code, _, errors) = last();
+    assert!(code == 2 && errors.contains("there is no last, since 0 runs with values are kept"), "{errors}");
+    let (code, good) = run_of(&home, "true");
+    assert_eq!((code, run_of(&home, "false").0), (0, 3));
+    assert_eq!(load_run(&last().1).unwrap(), good);
+    let (_, listed, _) = ended(&mut home.hostmark(&["runs", "--format", "json"]));
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&listed).unwrap().as_array().unwrap().len(), 3);
 }
 
 #[test]
@@ -171,6 +204,7 @@ fn a_command_that_prints_no_number_says_what_it_printed() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn one_that_prints_for_ever_or_much_ends_all_the_same() {
     let home = Home::new();
     let much = "sh -c 'head -c 50000000 /dev/zero | tr \"\\0\" a; echo; echo avg=7'";

@@ -10,6 +10,7 @@ use std::time::Duration;
 use hostmark_model::{Run, load_run};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
+use crate::alone::beside;
 use crate::processes::{processes, within};
 use crate::relay::{Gate, Harm, Link, Relay, entries};
 use crate::skip::skipped;
@@ -122,7 +123,8 @@ impl UnderWay {
     fn goes_on(&mut self) {
         let (journal, rounds) = (self.kept(".partial.jsonl").unwrap(), self.journalled());
         self.relay = self.link.carries(None);
-        let arguments = ["run", "--format", "json", "--resume", journal.to_str().unwrap()];
+        let place = self.link.command();
+        let arguments = ["run", "--format", "json", "--resume", journal.to_str().unwrap(), "--on", &place];
         let (code, json, errors) = ended(&mut self.near.hostmark(&arguments));
         assert_eq!((code, errors.as_str()), (0, ""));
         let run = load_run(&json).unwrap();
@@ -185,6 +187,7 @@ fn at_once(trials: &[(&'static str, fn())]) {
 
 #[test]
 fn whoever_is_killed_no_finished_round_is_lost_and_the_run_goes_on() {
+    let _beside = beside();
     at_once(&[
         ("what stands for ssh", || {
             let mut run = UnderWay::start(SHORT);
@@ -228,6 +231,7 @@ fn whoever_is_killed_no_finished_round_is_lost_and_the_run_goes_on() {
 
 #[test]
 fn a_link_that_stands_still_for_a_while_costs_nothing_and_one_that_is_cut_for_good_ends_both() {
+    let _beside = beside();
     at_once(&[
         ("paused", || {
             let mut run = UnderWay::start(SHORT);
@@ -263,6 +267,7 @@ fn a_link_that_stands_still_for_a_while_costs_nothing_and_one_that_is_cut_for_go
 
 #[test]
 fn a_byte_that_is_changed_or_the_last_ends_the_run_and_loses_no_round_before_it() {
+    let _beside = beside();
     at_once(&[("changed", || harmed(Harm::Changed)), ("the last", || harmed(Harm::Last))]);
 }
 
@@ -293,6 +298,7 @@ fn harmed(harm: fn(usize) -> Harm) {
 
 #[test]
 fn a_request_to_stop_keeps_what_was_measured_there() {
+    let _beside = beside();
     at_once(&[
         ("SIGINT", || stopped(Signal::INT)),
         ("SIGTERM", || stopped(Signal::TERM)),
@@ -312,6 +318,7 @@ fn stopped(signal: Signal) {
 
 #[test]
 fn a_request_to_stop_while_a_place_is_reached_ends_it() {
+    let _beside = beside();
     let home = Home::new();
     let mut command = heeding(&home, &["run", "clock", "--on", "sh -c 'sleep 1000'"]);
     let child = command.process_group(0).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -324,6 +331,7 @@ fn a_request_to_stop_while_a_place_is_reached_ends_it() {
 
 #[test]
 fn a_command_without_an_end_and_layers_end_with_their_link() {
+    let _beside = beside();
     at_once(&[("a command", || ends_with_its_link(&["--command", "sleep 1000"])), ("layers", layers)]);
 }
 

@@ -1,5 +1,6 @@
 //! The first tier: what the program says, refuses and keeps, in seconds each.
 
+#[expect(dead_code, reason = "no test here bears only some others")]
 #[path = "../../../tests/support/alone.rs"]
 mod alone;
 #[path = "support/far.rs"]
@@ -22,7 +23,6 @@ mod agent_told;
 mod catalogue;
 mod commands;
 mod compare;
-mod declared;
 mod empty;
 mod errors;
 mod external;
@@ -31,15 +31,12 @@ mod help;
 mod host;
 mod hostile_runs;
 mod kept_runs;
-mod limit_time;
 mod lmbench;
-mod machines;
 mod management;
 mod overhead;
 mod packaged;
 mod published_schema;
 mod references;
-mod repetition;
 mod run_file;
 mod serve;
 mod service;

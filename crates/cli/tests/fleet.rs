@@ -94,6 +94,7 @@ fn whatever_lies_in_the_directory_is_a_row_and_never_the_end() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn a_directory_of_a_hundred_thousand_entries_ends() {
     let (home, root) = (Home::new(), tempfile::tempdir().unwrap());
     written(&MadeUp::usual(5, 3), root.path());

@@ -9,7 +9,7 @@ use hostmark_model::{FleetRun, HostState, load_run};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::alone::alone;
+use crate::alone::{alone, beside};
 use crate::fleets::Fleet;
 use crate::processes::{processes, within};
 use crate::skip::skipped;
@@ -210,6 +210,7 @@ fn pods_stay_until_all_have_met_and_one_that_is_deleted_is_told_in_its_pairs() {
 
 #[test]
 fn a_client_that_fails_is_told_with_what_it_said() {
+    let _beside = beside();
     let fleet = cluster(&[]);
     for (script, part) in [
         ("echo 'error: You must be logged in' >&2; exit 1", "kubectl get nodes failed: error: You must be logged in"),
@@ -231,6 +232,7 @@ fn a_client_that_fails_is_told_with_what_it_said() {
 
 #[test]
 fn the_printed_job_is_one_that_the_api_takes() {
+    let _beside = beside();
     let fleet = cluster(&[node("a", "True", false), node("b", "True", false), node("c", "True", true)]);
     let words = [&COMMON[..], &["--print", "--timeout", "10m"]].concat();
     let (code, yaml, errors) = ended(&mut fleet.command(&words));

@@ -10,7 +10,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
 
 // Runs are timed: one at a time.
-use crate::alone::alone;
+use crate::alone::{alone, beside};
 use crate::fleets::Fleet;
 use crate::processes::{processes, within};
 use crate::skip::skipped;
@@ -96,6 +96,7 @@ fn a_host_without_an_end_is_given_up_and_nothing_of_it_is_left() {
 
 #[test]
 fn no_more_hosts_than_asked_for_are_measured_at_once() {
+    let _beside = beside();
     let fleet = Fleet::new();
     let hosts = fleet.write("hosts", "a\nb\nc\nd\ne\n");
     // Each waits for a second one to be there, and a third one would be seen.
@@ -119,7 +120,6 @@ rm "$FLEET/in/$1"; exit 1"#,
 
 /// A fleet of which the first host is measured and the second hangs is ended by this signal.
 fn ended_by(signal: Signal) {
-    let _alone = alone();
     let fleet = Fleet::new();
     let hosts = fleet.write("hosts", "a\nb\nc\n");
     let each = format!("{} {{host}}", fleet.script("way", WAY));
@@ -157,16 +157,19 @@ fn ended_by(signal: Signal) {
 
 #[test]
 fn who_interrupts_a_fleet_keeps_what_has_arrived_and_goes_on_later() {
+    let _alone = alone();
     ended_by(Signal::INT);
 }
 
 #[test]
 fn a_fleet_that_is_killed_leaves_no_process_and_goes_on_later() {
+    let _alone = alone();
     ended_by(Signal::KILL);
 }
 
 #[test]
 fn a_list_that_has_anything_but_hosts_is_refused_with_its_line() {
+    let _beside = beside();
     let fleet = Fleet::new();
     let runs = fleet.at("runs").display().to_string();
     for (list, part) in [
@@ -205,6 +208,7 @@ fn a_list_that_has_anything_but_hosts_is_refused_with_its_line() {
 
 #[test]
 fn a_directory_that_is_not_this_fleets_is_refused() {
+    let _beside = beside();
     let fleet = Fleet::new();
     let hosts = fleet.write("hosts", "a\n");
     let each = format!("{} {{host}}", fleet.script("way", WAY));
@@ -252,6 +256,7 @@ fn a_directory_that_is_not_this_fleets_is_refused() {
 
 #[test]
 fn what_is_no_far_end_is_that_hosts_failure() {
+    let _beside = beside();
     let fleet = Fleet::new();
     let hosts = fleet.write("hosts", "flood\nquiet\nliar\n");
     let way = fleet.script(

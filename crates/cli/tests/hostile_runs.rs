@@ -39,6 +39,7 @@ fn each(whole: &Value, seed: u64, mut tried: impl FnMut(&Value) -> bool) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn a_run_is_estimated_again_and_shown_whatever_it_says() {
     let run = measured();
     let options = RenderOptions { verbose: true, ..RenderOptions::default() };
@@ -90,6 +91,7 @@ fn set(document: &mut Value, name: &str, to: u64) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn counts_at_the_end_of_their_range_are_added_and_shown() {
     let run = measured();
     let options = RenderOptions { verbose: true, ..RenderOptions::default() };
@@ -125,6 +127,7 @@ fn counts_at_the_end_of_their_range_are_added_and_shown() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn a_journal_is_estimated_whatever_its_rounds_say() {
     let run = measured();
     let home = Home::new();

@@ -12,6 +12,7 @@ use hostmark_engine::far::LOOPBACK;
 use hostmark_model::{Event, Job, Outcome, load_run};
 use nix::libc::{self, c_long};
 
+use crate::alone::alone;
 use crate::calls::{Call, NEVER_FAIL, call};
 use crate::far::far_ends;
 use crate::faults::{Came, Excuse, Report};
@@ -384,6 +385,7 @@ fn run(filters: &[&str], fault: Option<(&'static Call, &Fault)>, world: &World, 
 /// The other test starts it, in namespaces of its own.
 #[test]
 fn inside() {
+    let _alone = alone();
     if std::env::var_os(INSIDE).is_none() {
         return;
     }
@@ -409,6 +411,7 @@ const NAMESPACES: [&str; 7] =
 
 #[test]
 fn whatever_call_fails_nobody_is_harmed_and_nothing_is_left() {
+    let _alone = alone();
     let can = Command::new(NAMESPACES[0]).args(&NAMESPACES[1..]).arg("true").output();
     if !can.is_ok_and(|output| output.status.success()) {
         return skipped("no namespaces of processes and of System V objects are available here");

@@ -92,6 +92,7 @@ fn what_is_remembered_of_runs_is_never_believed_against_their_files() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn a_thousand_runs_are_listed_much_sooner_than_they_are_read() {
     let home = Home::new();
     let (text, runs) = measured(&home);

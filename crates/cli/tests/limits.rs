@@ -256,7 +256,7 @@ fn a_limit_of_file_sizes_is_told_in_a_sentence_and_the_name_is_free_again() {
     );
     assert_eq!((code, out, errors), (5, String::new(), sentence));
     assert!(files(home.data.path()).is_empty());
-    // What earlier versions left when they were ended there.
+    // An empty journal, as one leaves that is killed before its first line.
     fs::write(home.data.path().join("mine.partial.jsonl"), "").unwrap();
     let (code, _, errors) = ended(&mut home.hostmark(&["run", "clock.loop", "--out", &file]));
     assert_eq!((code, errors.as_str()), (0, ""));

@@ -17,6 +17,8 @@ use hostmark_report::tables::{TABLES, Table};
 use simulated::simulated;
 use told::{MACHINES, Machine, machine};
 
+use crate::alone::beside;
+
 const PROFILES: [Profile; 3] = [Profile::Quick, Profile::Standard, Profile::Thorough];
 
 fn cells() -> Vec<Cell> {
@@ -71,6 +73,7 @@ fn lost(table: &Table, plan: &Plan, host: &HostFacts) -> Vec<String> {
 
 #[test]
 fn no_machine_loses_a_cell_of_a_table_that_is_asked_for_by_name() {
+    let _beside = beside();
     for machine in MACHINES {
         let host = able(machine);
         for table in TABLES {
@@ -100,6 +103,7 @@ fn no_machine_loses_a_cell_of_a_table_that_is_asked_for_by_name() {
 
 #[test]
 fn a_table_keeps_the_quick_limit_on_every_machine_and_has_all_rounds_where_it_is_as_fast_as_forecast() {
+    let _beside = beside();
     for machine in MACHINES {
         let host = able(machine);
         for table in TABLES {
@@ -119,6 +123,7 @@ fn a_table_keeps_the_quick_limit_on_every_machine_and_has_all_rounds_where_it_is
 /// What a quick run has, and what it leaves out for time.
 #[test]
 fn no_machine_loses_a_default_or_a_cell_of_lmbenchs_tables() {
+    let _beside = beside();
     for machine in MACHINES {
         let host = machine.facts();
         // Very many cases for very many CPUs take an unoptimised build seconds.
@@ -149,6 +154,7 @@ fn hybrid() -> HostFacts {
 
 #[test]
 fn each_kind_of_core_has_its_rows_and_only_where_there_are_several() {
+    let _beside = beside();
     let is_of_core = |probe: &str| {
         entries(CATALOGUE).any(|entry| entry.id() == probe && entry.axes().iter().any(|axis| axis.name == "core"))
     };
@@ -197,6 +203,7 @@ fn each_kind_of_core_has_its_rows_and_only_where_there_are_several() {
 
 #[test]
 fn a_kind_of_core_that_is_asked_for_and_not_there_is_skipped_with_the_reason() {
+    let _beside = beside();
     let asked = |host: &HostFacts, filter: &str| {
         let inputs = Inputs::default();
         let request =
@@ -227,6 +234,7 @@ fn a_kind_of_core_that_is_asked_for_and_not_there_is_skipped_with_the_reason() {
 
 #[test]
 fn every_machine_measures_each_way_in_which_its_cpus_are_apart() {
+    let _beside = beside();
     let classes = |machine: &Machine| -> BTreeSet<String> {
         let plan = fitted(&machine.facts(), Profile::Quick);
         let of_pairs = plan.cases.iter().filter(|case| case.id.probe == "cpu.core_to_core" && case.skip.is_none());
@@ -247,6 +255,7 @@ fn every_machine_measures_each_way_in_which_its_cpus_are_apart() {
 
 #[test]
 fn a_large_machines_standard_run_has_pairs_of_caches_and_nodes_and_few_of_them_by_chance() {
+    let _beside = beside();
     let machine = MACHINES.iter().find(|machine| machine.name == "768 CPUs, NPS4").unwrap();
     let host = machine.facts();
     let plan = fitted(&host, Profile::Standard);
@@ -269,6 +278,7 @@ fn a_large_machines_standard_run_has_pairs_of_caches_and_nodes_and_few_of_them_b
 
 #[test]
 fn nodes_are_measured_with_each_other_also_where_large_caches_make_that_dear() {
+    let _beside = beside();
     let machine = MACHINES.iter().find(|machine| machine.name == "three clusters a package").unwrap();
     let plan = fitted(&machine.facts(), Profile::Standard);
     for probe in ["memory.numa_latency", "memory.numa_bandwidth"] {
@@ -283,6 +293,7 @@ fn nodes_are_measured_with_each_other_also_where_large_caches_make_that_dear() {
 
 #[test]
 fn memory_beyond_the_last_cache_is_measured_on_every_machine_and_in_every_profile() {
+    let _beside = beside();
     for machine in MACHINES.iter().filter(|machine| machine.l3_kib > 0 && machine.packages * machine.cores <= 128) {
         let host = machine.facts();
         for &profile in if host.cpus.len() > 16 { &PROFILES[..2] } else { &PROFILES } {
@@ -304,6 +315,7 @@ fn largest_size(plan: &Plan, probe: &str) -> Option<u64> {
 
 #[test]
 fn every_figure_of_memory_leaves_a_large_cache_that_is_told() {
+    let _beside = beside();
     for name in ["guest of 2", "guest of 2 told of 260 MiB", "guest of 2 told of 504 MiB", "desktop", "64 CPUs"] {
         let machine = MACHINES.iter().find(|machine| machine.name == name).unwrap();
         let (host, cache) = (machine.facts(), machine.l3_kib << 10);
@@ -334,6 +346,7 @@ fn every_figure_of_memory_leaves_a_large_cache_that_is_told() {
 
 #[test]
 fn threads_of_a_large_machine_read_what_can_be_filled() {
+    let _beside = beside();
     for name in ["768 CPUs, NPS4", "320 MiB caches"] {
         let host = MACHINES.iter().find(|machine| machine.name == name).unwrap().facts();
         let plan = fitted(&host, Profile::Quick);
@@ -347,6 +360,7 @@ fn threads_of_a_large_machine_read_what_can_be_filled() {
 
 #[test]
 fn threads_are_scattered_and_laid_compactly_where_that_differs() {
+    let _beside = beside();
     let cases = |name: &str| -> Vec<(usize, String, Vec<usize>)> {
         let machine = MACHINES.iter().find(|machine| machine.name == name).unwrap();
         let plan = fitted(&machine.facts(), Profile::Standard);
@@ -375,6 +389,7 @@ fn threads_are_scattered_and_laid_compactly_where_that_differs() {
 
 #[test]
 fn a_quick_run_keeps_its_limit_on_every_machine_with_filling_and_warm_up() {
+    let _beside = beside();
     const LIMIT: Duration = Duration::from_secs(60);
     for machine in MACHINES {
         let host = machine.facts();
@@ -396,6 +411,7 @@ fn a_quick_run_keeps_its_limit_on_every_machine_with_filling_and_warm_up() {
 
 #[test]
 fn where_time_is_short_what_tells_more_has_it() {
+    let _beside = beside();
     let machine = MACHINES.iter().find(|machine| machine.name == "64 CPUs").unwrap();
     let host = machine.facts();
     let plan = fitted(&host, Profile::Quick);

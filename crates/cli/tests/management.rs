@@ -180,6 +180,32 @@ fn a_run_that_was_killed_goes_on_where_it_was() {
 }
 
 #[test]
+fn a_journal_decides_on_no_command_and_on_no_file_that_is_replaced() {
+    let _alone = alone();
+    let home = Home::new();
+    let lines = home.scratch.path().join("lines");
+    let command = format!("sh -c 'echo >> {}; sleep 0.2'", lines.display());
+    let file = home.data.path().join("mine.json");
+    let journal = cut_short(&home, &["run", "--command", &command, "--out", file.to_str().unwrap()]);
+    let executed = || std::fs::read_to_string(&lines).unwrap();
+    let before = executed();
+    let resume = ["run", "--resume", journal.to_str().unwrap()];
+    for typed in [&[][..], &["--command", "true"], &["--command", &command, "--on", "env"]] {
+        let (code, _, errors) = ended(&mut home.hostmark(&[&resume[..], typed].concat()));
+        assert!(code == 2 && errors.contains("alone decides on no command") && errors.contains("echo >>"), "{errors}");
+    }
+    let with_command = [&resume[..], &["--command", &command]].concat();
+    std::fs::write(&file, "precious").unwrap();
+    let sentence =
+        format!("{} is there already and is no part of this run; name it by --out to replace it", file.display());
+    assert_refused(&home, &with_command, &sentence);
+    assert_eq!((executed(), std::fs::read_to_string(&file).unwrap().as_str()), (before.clone(), "precious"));
+    std::fs::remove_file(&file).unwrap();
+    printed(&home, &with_command);
+    assert!(executed().len() > before.len() && file.exists() && !journal.exists());
+}
+
+#[test]
 fn what_is_not_the_same_any_more_does_not_go_on() {
     let _alone = alone();
     let home = Home::new();

@@ -11,6 +11,7 @@ use hostmark_engine::sys::scratch::Private;
 use hostmark_model::{AxisKind, CaseRecord, Event, Job, Outcome, load_run};
 use hostmark_probes::CATALOGUE;
 
+use crate::alone::beside;
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM, ended, files};
 
@@ -119,6 +120,7 @@ fn last_event(group: &Group, home: &Home, case: &str) -> Event {
 
 #[test]
 fn what_no_longer_fits_the_group_is_skipped_before_it_is_filled() {
+    let _beside = beside();
     let (home, Some(group)) = (Home::new(), Group::new("worker", OF_128_MIB)) else {
         return skipped("no control group with a memory limit can be made here");
     };
@@ -147,6 +149,7 @@ fn what_no_longer_fits_the_group_is_skipped_before_it_is_filled() {
 
 #[test]
 fn a_set_up_that_would_take_too_long_is_skipped_after_its_first_part() {
+    let _beside = beside();
     let home = Home::new();
     let job = job("memory.read@kernel=best,size=268435456,page=base,threads=1");
     // 64 MiB cannot be filled in a millisecond.
@@ -158,6 +161,7 @@ fn a_set_up_that_would_take_too_long_is_skipped_after_its_first_part() {
 
 #[test]
 fn a_slow_set_up_is_told_of_until_the_first_sample() {
+    let _beside = beside();
     let (home, Some(group)) = (Home::new(), Group::new("slow", OF_LITTLE_CPU)) else {
         return skipped("no control group with a CPU quota can be made here");
     };
@@ -175,6 +179,7 @@ fn a_slow_set_up_is_told_of_until_the_first_sample() {
 
 #[test]
 fn a_worker_and_its_copies_are_the_first_to_be_killed() {
+    let _beside = beside();
     let home = Home::new();
     let mut worker = home.hostmark(&["worker"]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let value = || fs::read_to_string(format!("/proc/{}/oom_score_adj", worker.id())).unwrap().trim().to_owned();
@@ -192,6 +197,7 @@ fn a_worker_and_its_copies_are_the_first_to_be_killed() {
 
 #[test]
 fn a_whole_run_leaves_everyone_else_in_the_group_alive() {
+    let _beside = beside();
     let (home, Some(group)) = (Home::new(), Group::new("run", OF_128_MIB)) else {
         return skipped("no control group with a memory limit can be made here");
     };
@@ -211,6 +217,7 @@ fn a_whole_run_leaves_everyone_else_in_the_group_alive() {
 
 #[test]
 fn a_size_that_no_machine_has_is_skipped_whichever_axis_it_is_of() {
+    let _beside = beside();
     let Some(group) = Group::new("sizes", OF_128_MIB) else {
         return skipped("no memory control group can be made here");
     };

@@ -11,7 +11,7 @@ use crate::processes::{processes, within};
 use crate::skip::skipped;
 use crate::sshd::{Options, Sshd};
 use crate::support::{Home, ended, files};
-use crate::under_way::{SOON, UnderWay, assert_is_interrupted};
+use crate::under_way::{UnderWay, assert_is_interrupted};
 
 const NO_SERVER: &str = "there is no sshd here that lets this user in";
 /// Some seconds when nobody stops it.
@@ -53,7 +53,6 @@ fn a_run_over_ssh_is_kept_here_and_leaves_nothing_there() {
 
 /// Kills one of those on the way in the middle of a run, which then goes on over the same server. `who` finds its processes.
 fn goes_on_after(who: impl FnOnce(&Sshd, &UnderWay, &Home) -> Vec<i32>) {
-    let _alone = alone();
     let far = Home::new();
     let Some((server, place)) = server(&far) else { return skipped(NO_SERVER) };
     let mut run = UnderWay::start(&[&["run", "--on", &place, "--format", "json"], SHORT].concat());
@@ -73,7 +72,7 @@ fn goes_on_after(who: impl FnOnce(&Sshd, &UnderWay, &Home) -> Vec<i32>) {
     is_left_in_peace(&far);
     let kept = run.journal().lines().count() - 1;
     assert!(kept >= before, "{kept} {before}");
-    let (code, out, errors) = ended(&mut run.home.hostmark(&["run", "--resume", "--format", "json"]));
+    let (code, out, errors) = ended(&mut run.home.hostmark(&["run", "--resume", "--on", &place, "--format", "json"]));
     assert_eq!((code, errors.as_str()), (0, ""));
     let whole = load_run(&out).unwrap();
     assert!(whole.interrupted.is_none() && whole.cases.iter().all(|case| case.measured().is_some()));
@@ -89,11 +88,13 @@ fn started_with(home: &Home, word: &str) -> Vec<i32> {
 
 #[test]
 fn ssh_that_is_killed_loses_no_finished_round() {
+    let _alone = alone();
     goes_on_after(|_, run, _| started_with(&run.home, "-F"));
 }
 
 #[test]
 fn a_session_of_sshd_that_is_killed_loses_no_finished_round() {
+    let _alone = alone();
     goes_on_after(|server, _, _| {
         let listener = server.pid();
         let children = std::fs::read_to_string(format!("/proc/{listener}/task/{listener}/children")).unwrap();
@@ -103,11 +104,13 @@ fn a_session_of_sshd_that_is_killed_loses_no_finished_round() {
 
 #[test]
 fn an_agent_that_is_killed_loses_no_finished_round() {
+    let _alone = alone();
     goes_on_after(|_, _, far| started_with(far, "agent"));
 }
 
 #[test]
 fn a_parent_that_is_killed_loses_no_finished_round() {
+    let _alone = alone();
     goes_on_after(|_, run, _| vec![i32::try_from(run.child.id()).unwrap()]);
 }
 
@@ -119,9 +122,6 @@ fn a_request_to_stop_keeps_what_was_measured_over_ssh() {
     let mut run = UnderWay::start(&["run", "--on", &place, "memory.read", "clock", "syscall", "--format", "json"]);
     run.signal(Signal::INT);
     assert_eq!(run.ends(ENDS_WITHIN).status.code(), Some(130));
-    assert!(within(SOON, || files(run.home.data.path())
-        .iter()
-        .all(|file| file.extension().is_some_and(|e| e == "json"))));
     assert_is_interrupted(&run.kept());
     is_left_in_peace(&far);
 }

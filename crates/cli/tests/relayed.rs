@@ -5,7 +5,7 @@ use std::time::Duration;
 use hostmark_model::{CaseRecord, Run, load_run};
 
 // Runs are timed: one at a time.
-use crate::alone::alone;
+use crate::alone::{alone, beside};
 use crate::between;
 use crate::between::{OVER_THERE, Relay};
 use crate::networks::Networks;
@@ -17,6 +17,7 @@ const RELAY: &str = "relayed::the_relay";
 
 #[test]
 fn the_relay() {
+    let _beside = beside();
     // The process between two hosts, started by the others; by itself it has nothing to do.
     between::serve();
 }

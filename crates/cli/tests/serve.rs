@@ -2,14 +2,17 @@
 //! and leaves nothing.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use hostmark_launch::channel::Dialling;
 use hostmark_launch::serve::{MOST_AT_DOOR, SESSIONS};
 use hostmark_launch::token::Token;
-use hostmark_model::{AGENT_PROTOCOL, AgentRequest, Inputs, Line, PathBytes, Profile, RunRequest, load_run};
+use hostmark_model::{
+    AGENT_PROTOCOL, AgentAnswer, AgentRequest, Inputs, Line, Nonce, Params, PathBytes, PeerAnswer, PeerRequest,
+    Profile, RunRequest, ServeRequest, load_run,
+};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::mutated::{Mutator, trials};
@@ -152,6 +155,7 @@ fn a_session_gives_facts_and_measurements_and_nothing_of_a_login() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn half_open_connections_keep_nobody_from_measuring() {
     let mut server = Server::start(&[]);
     let first = Measuring::at(&server).once_under_way(&server);
@@ -228,6 +232,7 @@ fn a_first_message_that_was_heard_once_lets_nobody_in_again() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn who_stalls_or_sends_an_altered_record_ends_no_other_session() {
     let mut server = Server::start(&[]);
     let running = Measuring::at(&server).once_under_way(&server);
@@ -357,4 +362,104 @@ fn a_server_is_a_peer_and_measures_to_none_itself() {
     let (code, _, errors) = with(&["run", "net.tcp@to=peer", "--peer", "here"]);
     assert_eq!(code, 2, "{errors}");
     assert!(errors.contains("--token-file belongs to a place as tcp:HOST"), "{errors}");
+}
+
+/// The listening sockets of a server's processes that are not at this address: protocol and address, as the kernel shows them.
+fn listening_elsewhere(server: &Server, address: &str) -> Vec<String> {
+    let mut inodes = Vec::new();
+    for (pid, _) in processes(&server.home) {
+        let files = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        let links = files.filter_map(|file| std::fs::read_link(file.path()).ok()?.into_os_string().into_string().ok());
+        inodes.extend(links.filter_map(|link| Some(link.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned())));
+    }
+    let mut found = Vec::new();
+    // Of a datagram socket, whoever it is connected to.
+    for (protocol, state) in [("tcp", Some("0A")), ("tcp6", Some("0A")), ("udp", None), ("udp6", None)] {
+        let table = std::fs::read_to_string(format!("/proc/net/{protocol}")).unwrap_or_default();
+        for line in table.lines().skip(1) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let is_ours = state.is_none_or(|state| words[3] == state) && inodes.iter().any(|inode| inode == words[9]);
+            if is_ours && words[1].split(':').next() != Some(address) {
+                found.push(format!("{protocol} {}", words[1]));
+            }
+        }
+    }
+    found
+}
+
+/// 127.0.0.1 as the kernel shows it.
+fn loopback() -> String {
+    format!("{:08X}", u32::from_ne_bytes([127, 0, 0, 1]))
+}
+
+#[test]
+fn far_ends_listen_where_their_server_does_and_are_as_many_as_cpus() {
+    let server = Server::start(&[]);
+    let mut client = Client::enter(&server);
+    client.says(hello(AGENT_PROTOCOL).as_bytes());
+    assert!(client.hears().unwrap().starts_with("{\"hello\""));
+    let mut asks = |request: PeerRequest| {
+        client.says(AgentRequest::Peer(request).to_line().unwrap().as_bytes());
+        match serde_json::from_str(&client.hears().unwrap()).unwrap() {
+            AgentAnswer::Peer(answer) => answer,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(asks(PeerRequest::Addresses), PeerAnswer::Addresses(vec![Ipv4Addr::LOCALHOST.into()]));
+    let nonce = Nonce([7; 16]);
+    let wanted = |service: &str, at: IpAddr, parties: usize| {
+        PeerRequest::Serve(ServeRequest {
+            service: service.into(),
+            params: Params::default(),
+            at: vec![at],
+            nonces: vec![nonce; parties],
+            is_bound: false,
+            memory_bytes: 0,
+            setup_ns: 0,
+            silent_ms: 0,
+        })
+    };
+    // Addresses that are none of its own, all of its own, and one that nobody else reaches.
+    let addresses: [IpAddr; 5] = ["192.0.2.77", "0.0.0.0", "::", "127.0.0.2", "::1"].map(|at| at.parse().unwrap());
+    for (service, at) in ["tcp_echo", "udp_echo"].into_iter().flat_map(|service| addresses.map(|at| (service, at))) {
+        let PeerAnswer::Serving { at: listens } = asks(wanted(service, at, 1)) else { panic!("{service} {at}") };
+        assert!(listens[0].ip() == Ipv4Addr::LOCALHOST, "{service} {at}: {listens:?}");
+        assert_eq!(listening_elsewhere(&server, &loopback()), [""; 0], "{service} {at}");
+        if service == "tcp_echo" {
+            // Its client is not kept waiting by those who say nothing.
+            let silent: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(listens[0]).unwrap()).collect();
+            let mut peer = TcpStream::connect(listens[0]).unwrap();
+            peer.write_all(&nonce.0).unwrap();
+            peer.read_exact(&mut [0; 16]).unwrap();
+            let is_held = |mut stream: &TcpStream| {
+                stream.set_nonblocking(true).unwrap();
+                stream.read(&mut [0]).is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
+            };
+            // One after the other half of them would have been shown out by then.
+            assert!(silent.iter().filter(|stream| is_held(stream)).count() > silent.len() / 2);
+        }
+        assert!(matches!(asks(PeerRequest::Enough), PeerAnswer::Served { .. }));
+    }
+    let cpus = std::thread::available_parallelism().unwrap().get();
+    let PeerAnswer::Unserved { is_skipped: true, reason } = asks(wanted("tcp_echo", addresses[0], cpus + 1)) else {
+        panic!("more far ends than CPUs");
+    };
+    let expected = format!("{} far ends were asked for, and hostmark serve starts one for each CPU", cpus + 1);
+    assert!(reason.starts_with(&expected) && reason.ends_with(&cpus.to_string()), "{reason}");
+    let PeerAnswer::Serving { at } = asks(wanted("tcp_echo", addresses[0], cpus)) else { panic!("none for each CPU") };
+    assert_eq!(at.len(), cpus);
+}
+
+#[test]
+fn what_a_session_measures_listens_where_its_server_does() {
+    let server = Server::start(&[]);
+    let home = Home::new();
+    let mut command = server.client(&home, &["run", "net.tcp", "net.udp", "net.http"]);
+    let mut run = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut has_measured = false;
+    while run.try_wait().unwrap().is_none() {
+        assert_eq!(listening_elsewhere(&server, &loopback()), [""; 0]);
+        has_measured |= count(&server, "service") > 0;
+    }
+    assert!(has_measured && matches!(run.wait().unwrap().code(), Some(0 | 3)));
 }

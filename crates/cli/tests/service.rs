@@ -68,6 +68,9 @@ fn a_service_that_an_agent_starts_serves_who_knows_its_nonce() {
         stranger.write_all(b"x").ok();
         assert!(!matches!(stranger.read(&mut [0]), Ok(1..)), "a stranger is answered");
         let mut known = connected(end.address, end.nonce);
+        let mut answer = end.nonce.0;
+        known.read_exact(&mut answer).unwrap();
+        assert_eq!(answer, end.nonce.0, "who knows it is told so");
         let mut byte = [0];
         for sent in 0..100 {
             known.write_all(&[sent]).unwrap();

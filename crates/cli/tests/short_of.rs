@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use hostmark_model::{Outcome, load_run};
 
+use crate::alone::alone;
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM, ended, files};
 
@@ -190,6 +191,7 @@ impl Apart {
 
 #[test]
 fn who_is_short_of_something_is_told_and_harms_nobody() {
+    let _alone = alone();
     let Some(apart) = Apart::new() else { return skipped("no process namespace can be made here") };
     for lack in LACKS {
         let Some(reasons) = apart.reasons(lack) else {

@@ -13,6 +13,7 @@ use hostmark_model::{
 use hostmark_probes::workloads::clocks::Source;
 use hostmark_report::compare::{CaseComparison, Comparison, Pool, Verdict};
 
+use crate::alone::alone;
 use crate::skip::skipped;
 
 /// Rounds of a case in a run.
@@ -165,6 +166,7 @@ fn two_sides(host: &HostFacts) -> [Vec<Run>; 2] {
 
 #[test]
 fn a_delay_of_five_percent_in_one_probe_is_found_there_alone() {
+    let _alone = alone();
     let host = hostmark_host::read_here();
     for _ in 0..TRIES {
         let [base, new] = two_sides(&host);

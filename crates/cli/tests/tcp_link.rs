@@ -9,7 +9,7 @@ use std::time::Duration;
 use hostmark_engine::far::FarEnds;
 use hostmark_model::{Event, Job};
 
-use crate::alone::alone;
+use crate::alone::{alone, beside};
 use crate::far::far_ends;
 use crate::networks::Networks;
 use crate::skip::skipped;
@@ -171,6 +171,7 @@ fn streams_and_methods_share_the_wire() {
 
 #[test]
 fn a_far_end_that_dies_midway_is_no_value() {
+    let _beside = beside();
     let wire = match of(83) {
         Ok(wire) => wire,
         Err(reason) => return skipped(&format!("no wire between networks of one's own: {reason}")),

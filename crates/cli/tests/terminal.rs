@@ -67,6 +67,7 @@ fn pasted(home: &Home, line: &str) -> (i32, String, String) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn what_is_suggested_after_a_run_works_when_it_is_pasted() {
     let home = Home::new();
     let strange = home.data.path().join("it's my $run.json").display().to_string();

@@ -20,6 +20,7 @@ use hostmark_engine::worker;
 use hostmark_model::{Event, Job};
 use hostmark_probes::CATALOGUE;
 use hostmark_report::findings::RULES;
+use nix::errno::Errno;
 use tree::Tree;
 
 use crate::golden;
@@ -81,6 +82,11 @@ fn every_test_that_is_skipped_is_counted() {
 }
 
 #[test]
+fn every_test_of_the_second_tier_says_whether_others_may_run_beside_it() {
+    nothing(sources::disturbed(&Tree::of_repository()));
+}
+
+#[test]
 fn no_lint_is_switched_off_without_a_reason() {
     nothing(sources::lints_off(&Tree::of_repository()));
 }
@@ -121,6 +127,16 @@ fn every_reason_is_told_in_chinese() {
 }
 
 #[test]
+fn every_error_of_the_system_has_its_own_name_in_chinese() {
+    let known = (1..=133).filter(|&number| Errno::from_raw(number) != Errno::UnknownErrno);
+    for number in known {
+        let error = std::io::Error::from_raw_os_error(number).to_string();
+        let told = hostmark_report::reasons::told(&error, hostmark_model::Lang::Zh);
+        assert_eq!(told.split('；').next(), Some(&*format!("{:?} ({number})", Errno::from_raw(number))));
+    }
+}
+
+#[test]
 fn chinese_has_punctuation_of_its_own() {
     nothing(texts::half_width(&Tree::of_repository()));
 }
@@ -143,7 +159,7 @@ fn no_modules_of_a_crate_import_each_other_in_a_circle() {
 #[test]
 fn the_picture_of_crates_and_modules_is_what_the_code_says() {
     let wanted = picture::drawn(&Tree::of_repository()).unwrap();
-    let again = "cargo test -p hostmark --test tidy";
+    let again = "cargo test -p hostmark --test fast tidy::";
     golden::holds(env!("CARGO_MANIFEST_DIR"), &format!("../../{}", picture::DOCUMENT), &wanted, again);
 }
 

@@ -11,7 +11,7 @@ use hostmark_report::findings::{RULES, Shown};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::alone::alone;
+use crate::alone::{alone, beside};
 use crate::processes::{processes, within};
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM, ended, files, said};
@@ -167,6 +167,7 @@ fn what_somebody_else_sets_meanwhile_stays_and_is_told() {
 
 #[test]
 fn what_may_not_be_changed_is_refused_in_one_sentence() {
+    let _beside = beside();
     let home = Home::new();
     let (code, out, errors) = ended(&mut home.hostmark(&["try", "no-such"]));
     assert_eq!((code, out.as_str(), errors.lines().count()), (2, "", 1));
@@ -191,6 +192,7 @@ fn what_may_not_be_changed_is_refused_in_one_sentence() {
 
 #[test]
 fn the_settings_are_listed_with_what_they_cure_in_both_languages() {
+    let _beside = beside();
     let home = Home::new();
     let (code, out, errors) = ended(&mut home.hostmark(&["try"]));
     assert_eq!((code, errors.as_str()), (0, ""));
@@ -274,6 +276,7 @@ fn a_neighbour_ends_with_its_side() {
 
 #[test]
 fn every_trial_that_a_finding_names_is_in_the_list() {
+    let _beside = beside();
     let (_, out, _) = ended(&mut Home::new().hostmark(&["try"]));
     let listed: Vec<&str> = out.lines().filter_map(|line| line.split_whitespace().next()).collect();
     let tried = RULES.iter().filter_map(|rule| match rule.shown {
@@ -286,6 +289,7 @@ fn every_trial_that_a_finding_names_is_in_the_list() {
 
 #[test]
 fn every_probe_that_a_finding_names_is_explained_with_the_settings_to_try() {
+    let _beside = beside();
     let home = Home::new();
     let (_, out, _) = ended(&mut home.hostmark(&["explain", "ipc.pipe_bandwidth"]));
     assert!(out.ends_with("Settings that change it, to try here:\n  hostmark try pipe-size\n"), "{out}");

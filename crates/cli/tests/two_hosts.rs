@@ -190,11 +190,10 @@ fn nothing_is_left_at_a_peer_whose_run_is_killed_and_the_run_goes_on_later() {
     run.signal(Signal::KILL);
     run.assert_only_the_journal_is_left();
     let (one, other) = (place(&networks, 1), place(&networks, 2));
-    let (code, _, errors) = ended(&mut run.home.hostmark(&["run", "--resume"]));
+    let (code, _, errors) = ended(&mut run.home.hostmark(&["run", "--resume", "--on", &one]));
     assert_eq!(code, 2);
     assert!(errors.contains("was begun with the peers peer; name each by --peer"), "{errors}");
-    // The way to the host is the journal's; that to the peer is named anew.
-    let whole = measured(&mut run.home.hostmark(&["run", "--resume", "--peer", &other]));
+    let whole = measured(&mut run.home.hostmark(&["run", "--resume", "--on", &one, "--peer", &other]));
     assert!(whole.cases.iter().all(|case| case.measured().is_some()), "{:?}", whole.cases);
     assert_eq!((whole.place.as_deref(), whole.peers[0].place.as_deref()), (Some(one.as_str()), Some(other.as_str())));
     assert!(whole.disturbances.iter().any(|text| text.en.contains("was cut short after")));

@@ -10,7 +10,7 @@ use hostmark_model::{Outcome, Run, load_run};
 use rustix::process::{Pid, Signal, kill_process};
 
 // Guests share the machine's CPUs: one at a time.
-use crate::alone::alone;
+use crate::alone::{alone, beside};
 use crate::control_groups::groups;
 use crate::processes::{processes, within};
 use crate::skip::skipped;
@@ -124,6 +124,7 @@ fn what_cannot_be_a_guest_is_one_sentence_and_leaves_nothing() {
 
 #[test]
 fn a_program_that_is_not_static_says_what_to_put_beside_it() {
+    let _beside = beside();
     let beside = Path::new(PROGRAM).with_file_name("hostmark-x86_64-linux-musl");
     if program().is_none() {
         return;

@@ -16,7 +16,7 @@ use rand_pcg::Pcg64Mcg;
 use rustix::process::{Pid, Signal, kill_process};
 
 // Runs are timed: one at a time.
-use crate::alone::alone;
+use crate::alone::{alone, beside};
 use crate::control_groups::groups;
 use crate::processes::{processes, within};
 use crate::skip::skipped;
@@ -203,6 +203,7 @@ fn a_side_that_fails_ends_the_turns_with_one_sentence_that_names_it() {
 
 #[test]
 fn options_of_a_guest_that_is_made_are_refused_where_there_is_one() {
+    let _beside = beside();
     let home = Home::new();
     for words in [
         &["--accel", "tcg"][..],
@@ -221,6 +222,7 @@ fn options_of_a_guest_that_is_made_are_refused_where_there_is_one() {
 
 #[test]
 fn a_plan_is_told_with_its_time_and_nothing_is_measured() {
+    let _beside = beside();
     let home = Home::new();
     let (code, shown, errors) = ended(&mut home.hostmark(&["vm", "run", "--accel", "tcg", "--dry-run"]));
     assert_eq!((code, errors.as_str()), (0, ""));

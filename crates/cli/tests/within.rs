@@ -11,7 +11,7 @@ use hostmark_model::{CaseRecord, Outcome, Run, load_run};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 // Runs are timed: one at a time.
-use crate::alone::alone;
+use crate::alone::{alone, beside};
 use crate::processes::{processes, within};
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM, ended, said};
@@ -179,6 +179,7 @@ fn layers_are_entered_together_and_told_by_a_comparison() {
 
 #[test]
 fn exit_codes_and_complaints_pass_through() {
+    let _beside = beside();
     let home = Home::new();
     for (words, wanted) in
         [(&["run", "syscall.nul", "--within", "namespaces"][..], 4), (&["run", "--within", "chroot"], 2)]
@@ -202,6 +203,7 @@ fn without_privilege(home: &Home) -> Command {
 
 #[test]
 fn a_layer_that_is_refused_ends_a_run_before_anything_is_measured() {
+    let _beside = beside();
     let home = Home::new();
     if !rustix::process::geteuid().is_root() || ended(without_privilege(&home).arg("true")).0 != 0 {
         return skipped("it takes root to give up privileges");

@@ -2,14 +2,11 @@
 
 use std::collections::HashMap;
 
-use hostmark_model::{
-    CaseId, CaseRecord, Estimate, FlagKind, Gap, IntervalMethod, LostRound, Measured, Outcome, Params, Run, Text,
-};
-use hostmark_stats::descriptive as stats;
+use hostmark_model::{CaseId, CaseRecord, Gap, LostRound, Measured, Outcome, Params, Run, Text};
 
 use crate::journal::PastRound;
 use crate::outcomes::{self, Outcomes};
-use crate::probe::{Catalogue, Entry, Limit, Measure, find};
+use crate::probe::{Catalogue, Entry, Measure, find};
 use crate::quiet::Clocks;
 use crate::record::{CaseRounds, Record, Round};
 
@@ -17,8 +14,8 @@ use crate::record::{CaseRounds, Record, Round};
 struct Filed<'a> {
     rounds: CaseRounds,
     stored: &'a CaseRecord,
-    /// What of it stands as it was.
-    lacks: Vec<Lack>,
+    /// Whether it can; else it stands as it was.
+    is_whole: bool,
 }
 
 /// What a record lacks.
@@ -27,18 +24,10 @@ enum Lack {
     Imported,
     Probe,
     Fit,
-    Rounds,
-    Resolution,
-    Further,
     Others,
 }
 
 impl Lack {
-    /// Whether nothing of the case can be made again.
-    fn is_whole(self) -> bool {
-        matches!(self, Lack::Imported | Lack::Probe | Lack::Fit | Lack::Rounds)
-    }
-
     fn text(self) -> Text<String> {
         let (en, zh) = match self {
             Lack::Imported => {
@@ -52,19 +41,6 @@ impl Lack {
             Lack::Fit => (
                 "the file's samples and rounds do not fit each other: the case stands as it was",
                 "文件中的样本与轮次不相符：该用例保持原样",
-            ),
-            Lack::Rounds => (
-                "the file has none of the case's rounds: its outcome stands as it was",
-                "文件中没有该用例的轮次：其结果保持原样",
-            ),
-            Lack::Resolution => (
-                "the file lacks the clock's resolution, and each round's waits, switches and faults: the interval stands as \
-                 it was, or is left out where the value has changed",
-                "文件缺少时钟分辨率以及每轮的等待、切换和缺页次数：区间保持原样；数值有变的，不给出区间",
-            ),
-            Lack::Further => (
-                "the file lacks what each round gave of further quantities and percentiles: these stand as they were",
-                "文件缺少每轮的其他量和分位数的原始数据：它们保持原样",
             ),
             Lack::Others => (
                 "a journal does not tell what others used of the CPUs: no round is marked as contended",
@@ -119,20 +95,15 @@ fn record(run: &Run, selected: Vec<Entry>, cases: Vec<CaseRounds>) -> Record {
 pub fn of_run(catalogue: Catalogue, run: &Run) -> (Outcomes, Vec<Gap>) {
     let known = known(catalogue, run);
     let entry_of = |probe: &str| known.iter().find(|entry| entry.id() == probe).copied();
-    // What is computed from others has no rounds of its own in any file.
-    let of_workers = run
-        .cases
-        .iter()
-        .filter(|case| entry_of(&case.probe).is_some_and(|entry| entry.probe.measure.in_worker().is_some()));
-    let is_old = of_workers.filter_map(CaseRecord::measured).any(is_without_raw);
     let mut lost: HashMap<&str, Vec<&LostRound>> = HashMap::new();
     run.lost_rounds.iter().for_each(|round| lost.entry(&round.case).or_default().push(round));
     let unknown = if run.imported.is_some() { Lack::Imported } else { Lack::Probe };
     let mut gaps = Gaps::default();
     let mut filed = Vec::new();
     for stored in &run.cases {
+        // What is computed from others has no rounds of its own in any file.
         match entry_of(&stored.probe).filter(|entry| entry.probe.measure.in_worker().is_some()) {
-            Some(entry) => filed.push(case(entry, stored, lost.remove(&*stored.id).unwrap_or_default(), is_old)),
+            Some(entry) => filed.push(case(entry, stored, lost.remove(&*stored.id).unwrap_or_default())),
             None if entry_of(&stored.probe).is_none() => gaps.add(unknown, &stored.id),
             None => {}
         }
@@ -150,12 +121,10 @@ pub fn of_run(catalogue: Catalogue, run: &Run) -> (Outcomes, Vec<Gap>) {
             made.insert(&info.id, of_probe);
         }
     }
-    for Filed { stored, lacks, .. } in &filed {
-        lacks.iter().for_each(|lack| gaps.add(*lack, &stored.id));
+    for Filed { stored, .. } in filed.iter().filter(|filed| !filed.is_whole) {
+        gaps.add(Lack::Fit, &stored.id);
         // What stands as it was has the marks of the gate already.
-        if lacks.iter().any(|lack| lack.is_whole())
-            && let Some(case) = made.get_mut(&*stored.probe).into_iter().flatten().find(|case| case.id == stored.id)
-        {
+        if let Some(case) = made.get_mut(&*stored.probe).into_iter().flatten().find(|case| case.id == stored.id) {
             case.clone_from(stored);
         }
     }
@@ -171,36 +140,21 @@ pub fn of_run(catalogue: Catalogue, run: &Run) -> (Outcomes, Vec<Gap>) {
     (Outcomes { cases: all, lost_rounds }, gaps.told())
 }
 
-/// Whether a round of a measurement lacks what only newer files have.
-fn is_without_raw(measured: &Measured) -> bool {
-    measured.rounds.iter().any(|round| round.raw.is_none())
-}
-
 /// A case of a run file.
-fn case<'a>(entry: Entry, stored: &'a CaseRecord, lost: Vec<&LostRound>, is_old: bool) -> Filed<'a> {
+fn case<'a>(entry: Entry, stored: &'a CaseRecord, lost: Vec<&LostRound>) -> Filed<'a> {
     let id = CaseId { probe: stored.probe.clone(), params: stored.params.clone() };
-    let (mut rounds, mut lacks) = (Vec::new(), Vec::new());
-    let mut skip = None;
-    match &stored.outcome {
-        Outcome::Measured(measured) => match of_file(measured) {
-            Some(filed) => {
-                rounds = filed;
-                if is_without_raw(measured) {
-                    lacks.push(Lack::Resolution);
-                    let is_further = |name: &String| !is_of_value(&entry, name);
-                    lacks.extend(measured.also.keys().any(is_further).then_some(Lack::Further));
-                    rounds.extend(abstentions(measured));
-                }
-            }
-            None => lacks.push(Lack::Fit),
-        },
-        Outcome::Failed { .. } if lost.is_empty() => lacks.push(Lack::Rounds),
-        Outcome::Skipped { .. } if lost.is_empty() && is_old && is_voted(&entry) => lacks.push(Lack::Rounds),
-        Outcome::Skipped { reason } if lost.is_empty() => skip = Some(reason.clone()),
-        Outcome::Skipped { .. } | Outcome::Failed { .. } => {}
-    }
-    rounds.extend(lost.into_iter().map(Round::lost));
-    Filed { rounds: CaseRounds { entry, id, rounds, skip }, stored, lacks }
+    let sampled = match &stored.outcome {
+        Outcome::Measured(measured) => of_file(measured),
+        Outcome::Failed { .. } if lost.is_empty() => None,
+        Outcome::Skipped { .. } | Outcome::Failed { .. } => Some(Vec::new()),
+    };
+    let skip = match &stored.outcome {
+        Outcome::Skipped { reason } if lost.is_empty() => Some(reason.clone()),
+        _ => None,
+    };
+    let is_whole = sampled.is_some();
+    let rounds = sampled.into_iter().flatten().chain(lost.into_iter().map(Round::lost)).collect();
+    Filed { rounds: CaseRounds { entry, id, rounds, skip }, stored, is_whole }
 }
 
 /// The rounds that have samples; none where the file contradicts itself.
@@ -214,81 +168,12 @@ fn of_file(measured: &Measured) -> Option<Vec<Round>> {
     Some(filed)
 }
 
-fn is_voted(entry: &Entry) -> bool {
-    matches!(entry.probe.limit, Limit::Voted | Limit::PowerOfTwo)
-}
-
-/// Whether a quantity is made of the value and the core's frequency alone.
-fn is_of_value(entry: &Entry, name: &str) -> bool {
-    entry.probe.also.iter().any(|quantity| quantity.name == name && quantity.is_of_value())
-}
-
-/// The rounds of a vote that abstained, of which an older file has only the share of those that agreed.
-fn abstentions(measured: &Measured) -> Vec<Round> {
-    let Some(agreement) = measured.estimate.agreement.filter(|agreement| *agreement > 0.0) else { return Vec::new() };
-    let votes = measured.samples.iter().filter_map(|samples| stats::mode(samples));
-    let agreeing = votes.filter(|vote| *vote == measured.estimate.median).count() as f64;
-    // A run has some rounds of a case, and no more.
-    let all = (agreeing / agreement).round().min(1e3) as usize;
-    (measured.rounds.len()..all).map(|round| Round::empty(round as u32)).collect()
-}
-
-/// The outcome of a case, made again as far as its rounds carry it.
+/// The outcome of a case, made again where its rounds carry it.
 fn again(filed: &Filed, record: &Record, clocks: &Clocks) -> Outcome {
-    let Filed { rounds, stored, lacks } = filed;
-    if lacks.iter().any(|lack| lack.is_whole()) {
-        return stored.outcome.clone();
+    match filed.is_whole {
+        true => outcomes::of_case(&filed.rounds, record.planned, &record.host, clocks),
+        false => filed.stored.outcome.clone(),
     }
-    let mut outcome = outcomes::of_case(rounds, record.planned, &record.host, clocks);
-    if let (Outcome::Measured(fresh), Outcome::Measured(stored)) = (&mut outcome, &stored.outcome)
-        && lacks.contains(&Lack::Resolution)
-    {
-        complete(&rounds.entry, fresh, stored);
-    }
-    outcome
-}
-
-/// Completes an estimate whose rounds lack some of what it is made of by what was estimated when they had it.
-fn complete(entry: &Entry, fresh: &mut Measured, stored: &Measured) {
-    keep_interval(&mut fresh.estimate, &stored.estimate);
-    fresh.also.retain(|name, _| is_of_value(entry, name));
-    for (name, also) in &mut fresh.also {
-        match stored.also.get(name) {
-            Some(stored) => keep_interval(&mut also.estimate, &stored.estimate),
-            None => leave_out_interval(&mut also.estimate),
-        }
-    }
-    for (name, also) in &stored.also {
-        fresh.also.entry(name.clone()).or_insert_with(|| also.clone());
-    }
-    fresh.histogram.clone_from(&stored.histogram);
-    for (fresh, stored) in fresh.rounds.iter_mut().zip(&stored.rounds) {
-        fresh.raw.clone_from(&stored.raw);
-    }
-    let noise = &stored.noise;
-    fresh.noise.run_delay_ns = noise.run_delay_ns;
-    fresh.noise.involuntary_switches = noise.involuntary_switches;
-    fresh.noise.faults = noise.faults;
-    let is_resolved = |kind: FlagKind| kind != FlagKind::UnderResolution;
-    fresh.flags.retain(|flag| is_resolved(flag.kind));
-    for (place, flag) in stored.flags.iter().enumerate().filter(|(_, flag)| !is_resolved(flag.kind)) {
-        fresh.flags.insert(place.min(fresh.flags.len()), flag.clone());
-    }
-}
-
-/// Keeps the interval of a value that has not changed. Another value's cannot be told without the clock's resolution.
-fn keep_interval(fresh: &mut Estimate, stored: &Estimate) {
-    let is_same = fresh.median == stored.median && (fresh.n, fresh.rounds) == (stored.n, stored.rounds);
-    match is_same {
-        true => (fresh.ci_low, fresh.ci_high, fresh.method) = (stored.ci_low, stored.ci_high, stored.method),
-        false => leave_out_interval(fresh),
-    }
-    // What it was without, or had by what the file lacks now.
-    (fresh.quiet, fresh.leading, fresh.range) = (stored.quiet, stored.leading, stored.range);
-}
-
-fn leave_out_interval(fresh: &mut Estimate) {
-    (fresh.ci_low, fresh.ci_high, fresh.method) = (None, None, IntervalMethod::None);
 }
 
 /// The outcomes of a run whose journal has these planned cases and these rounds. `skip`: why a case was not to be measured.

@@ -1,7 +1,8 @@
 //! Outcomes made again are those that were made first, by the rules of today, as far as the record carries them.
 
 use hostmark_model::{
-    ClockFacts, Event, Histogram, Job, Others, Profile, RoundNoise, SCHEMA, Settings, Taint, Throttling, Tool, Unit,
+    ClockFacts, Estimate, Event, FlagKind, Histogram, Job, Others, Profile, RoundNoise, SCHEMA, Settings, Taint,
+    Throttling, Tool, Unit,
 };
 
 use super::*;
@@ -9,7 +10,7 @@ use crate::fixture::{PLAIN, host, request, resumed};
 use crate::journal::{Journal, Origin, PlanLine};
 use crate::mock::{Script, Seen, done, hello, line, perform, samples};
 use crate::plan::{Plan, plan};
-use crate::probe::{Axis, Group, Points, Probe, Quantity, Source, ValueSource};
+use crate::probe::{Axis, Group, Limit, Points, Probe, Quantity, Source, ValueSource};
 
 const LOSS: Quantity = Quantity { name: "loss", unit: Unit::Ratio, source: ValueSource::Probe, ..Quantity::MEAN };
 const SIZE: &[Axis] =
@@ -272,52 +273,9 @@ fn the_interval_is_floored_by_the_recorded_resolution() {
     assert!(width(after) > 1.2 * width(&before), "{after:?} {before:?}");
 }
 
-/// The same run as an older version wrote it.
-fn old() -> Run {
-    let mut run = run();
-    for case in &mut run.cases {
-        if let Outcome::Measured(measured) = &mut case.outcome {
-            measured.rounds.iter_mut().for_each(|round| round.raw = None);
-        }
-    }
-    run.lost_rounds.clear();
-    run
-}
-
 fn told(gaps: &[Gap]) -> Vec<(&str, Vec<&str>)> {
     assert!(gaps.iter().all(|gap| !gap.cases.is_empty() && !gap.what.zh.is_empty()));
     gaps.iter().map(|gap| (gap.what.en.as_str(), gap.cases.iter().map(String::as_str).collect())).collect()
-}
-
-#[test]
-fn what_an_older_file_lacks_stands_as_it_was_and_is_named() {
-    let run = old();
-    let (made, gaps) = of_run(KINDS, &run);
-    assert_eq!(json(&made.cases), json(&run.cases));
-    let timed = vec![TIMED, "memory.time@size=8192", "memory.rate", "memory.tails", "memory.vote"];
-    let expected = [
-        (Lack::Rounds, vec!["memory.tie", "memory.crash"]),
-        (Lack::Resolution, timed),
-        (Lack::Further, vec!["memory.rate", "memory.tails"]),
-    ];
-    let texts = expected.map(|(lack, cases)| (lack.text().en, cases));
-    assert_eq!(told(&gaps), texts.iter().map(|(text, cases)| (text.as_str(), cases.clone())).collect::<Vec<_>>());
-}
-
-#[test]
-fn a_value_that_changes_without_a_resolution_has_no_interval() {
-    let mut run = old();
-    let stored = measured_of(&mut run, TIMED).estimate.clone();
-    // As if the rule of what is left out had changed.
-    measured_of(&mut run, TIMED).rounds.iter_mut().for_each(|round| round.taints = vec![0, 0, 0, Taint::MIGRATED]);
-    let (mut made, _) = of_run(KINDS, &run);
-    let found = made.cases.iter_mut().find(|case| case.id == TIMED).unwrap().measured().unwrap();
-    assert_ne!(found.estimate.median, stored.median);
-    assert_eq!((found.estimate.ci_low, found.estimate.method), (None, IntervalMethod::None));
-    let rounds = found.rounds.len() as u64;
-    assert_eq!((found.also["cycles"].estimate.ci_high, found.noise.left_out), (None, rounds));
-    // What does not follow from the samples stays.
-    assert_eq!(found.noise.run_delay_ns, measured_of(&mut run, TIMED).noise.run_delay_ns);
 }
 
 #[test]
@@ -345,10 +303,11 @@ fn what_is_another_probe_by_now_stands_as_it_was_and_so_does_what_is_computed_fr
 #[test]
 fn a_file_that_contradicts_itself_is_no_panic_and_stands_as_it_was() {
     let whole = run();
-    let spoil: [fn(&mut Measured); 5] = [
+    let spoil: [fn(&mut Measured); 6] = [
         |it| it.samples.truncate(1),
         |it| it.samples[0].clear(),
         |it| it.rounds[0].taints.push(0),
+        |it| it.rounds[1].raw = None,
         |it| (it.samples, it.rounds) = (Vec::new(), Vec::new()),
         |it| it.rounds.truncate(1),
     ];
@@ -365,12 +324,15 @@ fn a_file_that_contradicts_itself_is_no_panic_and_stands_as_it_was() {
     let (made, _) = of_run(KINDS, &run);
     let tails = made.cases.iter().find(|case| case.id == "memory.tails").unwrap().measured().unwrap();
     assert!(!tails.also.contains_key("p50") && tails.also.contains_key("mean"));
-    // Agreement that no number of rounds gives, and rounds of cases that are not there.
-    let mut run = old();
-    measured_of(&mut run, "memory.vote").estimate.agreement = Some(1e-300);
-    run.lost_rounds = whole.lost_rounds;
-    run.lost_rounds[0].case = "no.case".into();
-    of_run(KINDS, &run);
+    // Rounds of cases that are not there, and a failure without one.
+    let mut run = whole.clone();
+    run.lost_rounds
+        .iter_mut()
+        .filter(|round| round.case == "memory.crash")
+        .for_each(|round| round.case = "no.case".into());
+    let (made, gaps) = of_run(KINDS, &run);
+    assert_eq!(json(&made.cases), json(&run.cases));
+    assert_eq!((told(&gaps)[0].1.clone(), made.lost_rounds.len()), (vec!["memory.crash"], run.lost_rounds.len()));
 }
 
 #[test]

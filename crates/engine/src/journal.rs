@@ -186,8 +186,8 @@ impl Journal {
         }
         let mut journal = Journal { file, path: path.to_owned() };
         let header = HeaderLine { run, plan: planned, origin };
-        let header = serde_json::to_string(&header)? + "\n";
-        match journal.append_line(&header).and_then(|()| journal.sync()) {
+        let header = serde_json::to_string(&header).map_err(io::Error::from);
+        match header.and_then(|header| journal.append_line(&(header + "\n"))).and_then(|()| journal.sync()) {
             Ok(()) => Ok(journal),
             Err(error) => {
                 // A journal without a header is nothing, and would stand in the way of the next.

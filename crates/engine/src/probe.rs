@@ -463,11 +463,6 @@ impl Quantity {
         self.name == name && matches!(self.source, ValueSource::Probe | ValueSource::Mean | ValueSource::Sustained)
     }
 
-    /// Whether the engine makes it of the value and the core's frequency beside it.
-    pub(crate) fn is_of_value(&self) -> bool {
-        matches!(self.source, ValueSource::CoreCycles | ValueSource::EachCoreCycle)
-    }
-
     /// Whether its value is that of all operations of all rounds.
     pub(crate) fn is_of_the_whole(&self) -> bool {
         matches!(self.source, ValueSource::Mean | ValueSource::Sustained)

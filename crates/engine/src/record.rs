@@ -120,10 +120,10 @@ impl Round {
     }
 
     /// A round of a run file, which lies between these samples and this histogram of its case. None where what there is of it
-    /// contradicts itself.
+    /// contradicts itself, or is not all that estimates are made of.
     pub(crate) fn filed(record: &RoundRecord, samples: &[f64], histogram: Option<&Histogram>) -> Option<Round> {
         let is_usable = !samples.is_empty() && samples.len() == record.taints.len();
-        let raw = record.raw.clone().unwrap_or_default();
+        let raw = record.raw.clone()?;
         let noise = RoundNoise {
             core_hz: record.core_hz,
             core_khz: raw.core_khz,
@@ -168,11 +168,6 @@ impl Round {
     pub(crate) fn lost(round: &LostRound) -> Round {
         let LostRound { round, cpus, others, events, .. } = round.clone();
         Round::of(RoundResult { round, cpus, events, others })
-    }
-
-    /// A round that gave nothing.
-    pub(crate) fn empty(round: u32) -> Round {
-        Round::of(RoundResult { round, cpus: Vec::new(), events: Vec::new(), others: None })
     }
 }
 

@@ -14,7 +14,8 @@ use crate::supervise::{Heard, Supervised, Terms, Told, left, now};
 
 /// The word that starts an agent.
 pub const AGENT: &str = "agent";
-/// The word behind it for an agent of a server: who asks that has no login, and may have facts and measurements alone.
+/// The word behind it for an agent of a server: who asks that has no login, and may have facts and measurements alone. The next
+/// word is the address to which the server is bound.
 pub const SERVED: &str = "--served";
 /// How long either may be silent at least, twice: who says nothing for longer is given up. A link may well stand still for half a
 /// minute, and what was measured meanwhile comes all the same.

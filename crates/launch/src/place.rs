@@ -20,7 +20,7 @@ pub use tcp::{TCP, Tcp};
 
 /// A login, and each step of the copying, takes less.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
-/// The descriptor by which a copied program is executed: the script says it too.
+/// The descriptor by which a program is executed behind a command: the script says it too.
 const DESCRIPTOR: i32 = 9;
 
 /// Where a program is started.
@@ -103,13 +103,12 @@ impl Place {
     }
 }
 
-/// Closes the descriptor by which this program was executed, if it was copied here: no shell can have it closed by that. To be
-/// called before anything is opened or started; whoever was started otherwise closes nothing. Whether there was one.
+/// Closes the descriptor by which this program was executed, if a shell did: it cannot have it closed by that. To be called
+/// before anything is opened or started; whoever was started otherwise closes nothing. Whether there was one.
 pub fn close_own_descriptor() -> bool {
-    let of = |path: &str| fs::metadata(path).map(|file| (file.dev(), file.ino(), file.nlink()));
+    let of = |path: &str| fs::metadata(path).map(|file| (file.dev(), file.ino()));
     match (of(&format!("/proc/self/fd/{DESCRIPTOR}")), of("/proc/self/exe")) {
-        // Only a copy has no name.
-        (Ok(held), Ok(own)) if held == own && own.2 == 0 => nix::unistd::close(DESCRIPTOR).is_ok(),
+        (Ok(held), Ok(own)) if held == own => nix::unistd::close(DESCRIPTOR).is_ok(),
         _ => false,
     }
 }

@@ -105,8 +105,8 @@ pub enum PlaceError {
     },
     /// No directory takes a program that can be executed.
     #[error(
-        "{place} has no directory that takes a program and executes it; set TMPDIR there to one that has room and is not \
-         mounted noexec. Tried: {}",
+        "{place} has no directory that takes a program and executes it; set TMPDIR there to one that has room, is not \
+         mounted noexec, and in which and above which nobody else may rename files. Tried: {}",
         if tried.is_empty() { "none".to_owned() } else { tried.join(", ") }
     )]
     Nowhere {

@@ -180,7 +180,8 @@ impl Server<'_> {
             self.refusals.count(Refusal::Full, from);
             return self.turn_away(guest, now);
         }
-        match Session::begin(guest, &self.terms.program, now) {
+        let bound = self.listener.local_addr();
+        match bound.and_then(|at| Session::begin(guest, &self.terms.program, at.ip(), now)) {
             Ok(session) => self.sessions.push(session),
             Err(_) => self.refusals.count(Refusal::NoAgent, from),
         }

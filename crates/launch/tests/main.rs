@@ -1,6 +1,5 @@
 //! Where a program runs: here, behind a command, and in a guest that is booted for it.
 
-#[cfg(feature = "system")]
 mod guest;
 mod places;
 #[path = "../../../tests/support/skip.rs"]

@@ -68,7 +68,6 @@ pub struct RunRequest {
     /// What the run is given to measure with.
     pub inputs: Inputs,
     /// Addresses by which the run's peers are reached; none: those that they tell.
-    #[serde(default)]
     pub via: Vec<IpAddr>,
     /// The run that is to go on, where it was cut short.
     pub begun: Option<Box<BegunRun>>,

@@ -58,12 +58,10 @@ pub struct RoundNoise {
     /// Time waited for a CPU inside samples, ns.
     pub run_delay_ns: f64,
     /// The same as a share of the samples' whole time; none where nothing was timed.
-    #[serde(default)]
     pub waited: Option<f64>,
     /// Steal on the round's CPUs, ns; none where the kernel does not say.
     pub steal_ns: Option<f64>,
     /// What CPU quotas did during the round; none where the kernel counts none.
-    #[serde(default)]
     pub throttled: Option<Throttling>,
     /// Involuntary switches inside samples.
     pub involuntary_switches: u64,
@@ -126,7 +124,6 @@ pub enum Event {
     /// scope go the same.
     Chosen {
         /// What it holds for: the case's other parameters, and which cache holds what it goes over.
-        #[serde(default)]
         scope: String,
         /// Its name.
         way: String,

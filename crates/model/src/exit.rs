@@ -7,7 +7,7 @@ pub enum Exit {
     Fine,
     /// `compare` found a regression, or `host --check` found something that would disturb.
     Found,
-    /// `compare --strict` could tell of a case neither that it differs nor that it is the same, and found no regression.
+    /// `compare --strict` found no regression, and a case that is not known to be the same or faster.
     Undecided,
     /// A bad command line or unreadable input.
     BadInput,

@@ -76,7 +76,6 @@ pub struct ServiceJob {
 /// What a far end has used from the moment at which it listened until its end, by its own account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct FarUsage {
     /// CPU time, ns.
     pub cpu_ns: u64,

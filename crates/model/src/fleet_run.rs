@@ -35,7 +35,6 @@ pub struct FleetPair {
     /// The host that received and answered.
     pub to: String,
     /// The turn of the tournament, from 0: pairs of one turn may have been measured at the same time.
-    #[serde(default)]
     pub turn: u32,
     /// What TCP carries, bytes a second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,10 +53,8 @@ pub struct FleetRequest {
     /// The time limit of a run.
     pub profile: Profile,
     /// Groups, probes and cases; all where there is none.
-    #[serde(default)]
     pub filters: Vec<String>,
     /// Values of axes, as typed.
-    #[serde(default)]
     pub set: Vec<String>,
     /// The seed of all random sequences, where one was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -73,7 +73,6 @@ impl Guest {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GuestSetup {
     /// Modules of the kernel, paths in the initramfs, in the order in which they are loaded.
-    #[serde(default)]
     pub modules: Vec<String>,
     /// What passes lines between an agent and its parent: a serial port by its name in /dev, or a port of virtio by its own.
     pub channel: String,

@@ -17,7 +17,6 @@ pub use network_path::{
 /// The machine that a run measured.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct HostFacts {
     /// The host's name.
     pub hostname: String,
@@ -94,7 +93,6 @@ impl HostFacts {
 /// The processor's model and abilities.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct CpuFacts {
     /// `x86_64` or `aarch64`.
     pub architecture: String,
@@ -123,7 +121,7 @@ pub struct CpuFacts {
     /// CPUs whose RCU callbacks run elsewhere (rcu_nocbs), as the kernel's command line names them.
     pub callback_free: Option<Vec<usize>>,
     /// The kinds of core, from fast to slow; empty where all usable cores are alike.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<CoreKindFact>,
 }
 
@@ -137,7 +135,6 @@ impl CpuFacts {
 /// The usable cores of one kind, on a processor that has several.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct CoreKindFact {
     /// `performance`, `efficiency` or `low_power`, as the values of the axis `core`.
     pub name: String,
@@ -154,7 +151,6 @@ pub struct CoreKindFact {
 /// One logical CPU.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct CpuFact {
     /// The kernel's id.
     pub id: usize,
@@ -196,7 +192,6 @@ pub enum CacheKind {
 /// One cache, with the CPUs it serves.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct CacheFact {
     /// 1, 2, 3 …
     pub level: u8,
@@ -215,7 +210,6 @@ pub struct CacheFact {
 /// One memory node.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct NodeFact {
     /// The kernel's id.
     pub id: usize,
@@ -232,7 +226,6 @@ pub struct NodeFact {
 /// Huge pages that were reserved (hugetlbfs).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct HugePages {
     /// The size of each.
     pub page_bytes: u64,
@@ -243,7 +236,6 @@ pub struct HugePages {
 /// Memory and its pages.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct MemoryFacts {
     /// All memory of the kernel.
     pub total_bytes: u64,
@@ -282,7 +274,6 @@ pub struct MemoryFacts {
 /// The kernel.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct KernelFacts {
     /// As `uname -r`.
     pub release: String,
@@ -309,7 +300,6 @@ pub struct KernelFacts {
 /// What the machine runs in.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct VirtualizationFacts {
     /// The hypervisor: kvm, xen, vmware, microsoft …; none on bare metal.
     pub hypervisor: Option<String>,
@@ -333,7 +323,6 @@ pub struct VirtualizationFacts {
 /// What the process may use.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct LimitFacts {
     /// 1 or 2, where control groups are mounted.
     pub cgroup_version: Option<u8>,

@@ -12,7 +12,6 @@ use crate::{PathBytes, Sampled};
 /// `Need`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct Inputs {
     /// The CPUs to keep to, as typed (`0-3,8`). Null: all that this process may use.
     pub cpus: Option<String>,
@@ -27,7 +26,7 @@ pub struct Inputs {
     /// natively.
     pub within: Vec<String>,
     /// What the other machines are called at which far ends serve, as values of the axis `to`. Empty: none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub peers: Vec<String>,
     /// The run's hard limit of time, seconds, where it has less than its profile allows. Null: the profile's.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -85,7 +85,6 @@ pub struct Job {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub look_at_cache: Option<u64>,
     /// Whether not to measure but to do the same as the worker that started this one, until it is killed.
-    #[serde(default)]
     pub replica: bool,
 }
 

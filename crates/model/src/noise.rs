@@ -45,10 +45,8 @@ pub struct Noise {
     /// For how long, ns, as [`Throttling::ns`] counts it.
     pub throttled_ns: Option<f64>,
     /// Rounds that others disturbed by using a CPU of theirs; absent where none could be judged.
-    #[serde(default)]
     pub contended_rounds: Option<u32>,
     /// The share of that CPU's time, 0 to 1, that others used, on average over these rounds; absent without one.
-    #[serde(default)]
     pub others_share: Option<f64>,
     /// The share of looks at the cores of its rounds in which another thread ran on them too; absent where none was looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,7 +56,6 @@ pub struct Noise {
 /// What others of the same physical machine took, of which this system's kernel knows nothing.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct Neighbours {
     /// The share of looks at a core in which another thread ran on it too; absent where none was looked at.
     #[serde(skip_serializing_if = "Option::is_none")]

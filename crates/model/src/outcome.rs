@@ -1,5 +1,6 @@
 //! What came out of a case: an estimate with its interval and every sample behind it, or the reason why there is none.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -13,12 +14,6 @@ use crate::{FarUsage, Histogram, Noise, Others, Params, Raw, Throttling};
 pub enum IntervalMethod {
     /// Between order statistics of the round medians, interpolated (five rounds or more).
     OrderStatistics,
-    /// A t interval over the logarithms of the round medians: older runs.
-    LogT,
-    /// A t interval over the round medians themselves: older runs.
-    LinearT,
-    /// A two-level (round, sample) bootstrap: older runs.
-    Bootstrap,
     /// No interval: fewer than five rounds.
     None,
 }
@@ -33,6 +28,16 @@ pub enum Leading {
     Typical,
     /// What the machine does when left alone.
     Quiet,
+}
+
+impl Leading {
+    /// As a run file writes it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Leading::Typical => "typical",
+            Leading::Quiet => "quiet",
+        }
+    }
 }
 
 /// What the machine does when left alone: a fixed quantile, on the good side, of the samples that nothing disturbed.
@@ -98,7 +103,7 @@ pub struct Estimate {
     pub n: u64,
     /// Rounds used.
     pub rounds: u32,
-    /// The smallest and the largest round median; absent in older runs.
+    /// The smallest and the largest round median; absent of what has no rounds of its own, and of other tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
     /// What the machine does when left alone, of cases for which that is known.
@@ -135,6 +140,11 @@ impl Estimate {
         self.quiet.filter(|_| self.leading == Leading::Quiet)
     }
 
+    /// Which value that is.
+    pub fn estimator(&self) -> Leading {
+        self.leading_quiet().map_or(Leading::Typical, |_| Leading::Quiet)
+    }
+
     /// The leading value's interval of this run; none with fewer than five rounds.
     pub fn of_this_run(&self) -> Option<(f64, f64)> {
         match self.leading_quiet() {
@@ -160,7 +170,7 @@ impl Estimate {
     }
 
     /// Between what the rounds and the value lie, where rounds disagree so far that no ± tells it, or where they are too few for an
-    /// interval. None of what rounds voted on, and of older runs.
+    /// interval. None of what rounds voted on.
     pub fn shown_range(&self) -> Option<[f64; 2]> {
         let is_apart = |half: f64| half > UNSTABLE;
         let is_unstable = self.relative_half_width_of_this_run().is_none_or(is_apart);
@@ -169,7 +179,7 @@ impl Estimate {
         range.map(|[low, high]| [low.min(self.value()), high.max(self.value())])
     }
 
-    /// Whether the rounds disagree so far that no ± tells it; of older runs that is not said.
+    /// Whether the rounds disagree so far that no ± tells it; that is not said without a range.
     pub fn is_unstable(&self) -> bool {
         let Some([least, most]) = self.range else { return false };
         self.of_this_run()
@@ -252,10 +262,8 @@ pub struct RoundRecord {
     /// What CPU quotas did meanwhile; absent where the kernel counts none. A round with any period in it is a disturbed one.
     pub throttled: Option<Throttling>,
     /// The share of its samples' time in which the measuring thread waited for a CPU; absent where it is not known.
-    #[serde(default)]
     pub waited: Option<f64>,
     /// What others used of its CPUs; absent where it is not known.
-    #[serde(default)]
     pub others: Option<Others>,
     /// The share of looks at its core in which another thread ran on that too; absent where it was not looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -263,7 +271,7 @@ pub struct RoundRecord {
     /// What its far ends used on theirs, each by its own account; empty where there was none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub far: Vec<FarUsage>,
-    /// What else its part of the estimates is made of; absent in older files, in those of other tools, and of derived values.
+    /// What else its part of the estimates is made of; absent of other tools, and of derived values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<Raw>,
 }
@@ -271,7 +279,6 @@ pub struct RoundRecord {
 /// What physics allows a value to be, in its unit: no end of an interval lies beyond.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct Bounds {
     /// No less than this.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -298,7 +305,6 @@ pub struct Measured {
     /// The value with its interval.
     pub estimate: Estimate,
     /// Further quantities, by name.
-    #[serde(default)]
     pub also: BTreeMap<String, Also>,
     /// Every sample, by round, in the base unit.
     pub samples: Vec<Vec<f64>>,
@@ -308,20 +314,36 @@ pub struct Measured {
     /// The rounds.
     pub rounds: Vec<RoundRecord>,
     /// What disturbed it.
-    #[serde(default)]
     pub noise: Noise,
     /// What the probe says of how it measured: page size obtained, kernel chosen …
-    #[serde(default)]
     pub notes: BTreeMap<String, String>,
     /// Remarks on the value.
-    #[serde(default)]
     pub flags: Vec<Flag>,
-    /// What physics allows the value to be; absent where nothing is known, and in older runs.
+    /// What physics allows the value to be; absent where nothing is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bounds: Option<Bounds>,
 }
 
 impl Measured {
+    /// Further quantities that are the value itself, in cycles of a clock.
+    pub const OF_THE_VALUE: [&str; 5] =
+        ["cycles", "reference_cycles", "batch_cycles", "bytes_per_cycle", "operations_per_cycle"];
+
+    /// A further quantity as it stands beside the value: where the quiet value leads, so does that of the same value in cycles. One that
+    /// has none of its own is told at the clock that the typical values are told at.
+    pub fn companion(&self, name: &str) -> Option<Cow<'_, Estimate>> {
+        let own = &self.also.get(name)?.estimate;
+        let scale = own.median / self.estimate.median;
+        let quiet = self
+            .estimate
+            .leading_quiet()
+            .filter(|_| Self::OF_THE_VALUE.contains(&name) && own.leading_quiet().is_none());
+        let Some(quiet) = quiet.filter(|_| scale.is_finite()) else { return Some(Cow::Borrowed(own)) };
+        let scaled = |end: Option<f64>| end.map(|end| end * scale);
+        let quiet = Quiet { value: quiet.value * scale, low: scaled(quiet.low), high: scaled(quiet.high), at_hz: None };
+        Some(Cow::Owned(Estimate { quiet: Some(quiet), leading: Leading::Quiet, repetition: None, ..own.clone() }))
+    }
+
     /// Samples that were taken: those that count, and those that were left out.
     pub fn taken(&self) -> u64 {
         self.estimate.n.saturating_add(self.noise.left_out)
@@ -403,5 +425,31 @@ mod tests {
         assert_eq!((estimate.value(), estimate.shown_range()), (117.3, Some([117.3, 162.3])));
         let typical = Estimate { leading: Leading::Typical, ..estimate };
         assert_eq!((typical.value(), typical.shown_range()), (142.5, Some([119.1, 162.3])));
+    }
+
+    #[test]
+    fn cycles_beside_a_quiet_value_are_quiet_too_and_other_quantities_are_not() {
+        let estimate = |median: f64, quiet: Option<f64>| {
+            serde_json::json!({
+                "median": median, "ci_low": null, "ci_high": null, "confidence": 0.95, "method": "none", "min": 1.0, "max": 1.0,
+                "mean": 1.0, "stddev": 0.0, "mad": 0.0, "best_round": 1.0, "n": 1, "rounds": 1,
+                "quiet": quiet.map(|value| serde_json::json!({ "value": value, "low": value - 1.0 })),
+                "leading": if quiet.is_some() { "quiet" } else { "typical" }
+            })
+        };
+        let measured = |quiet: Option<f64>, cycles: Option<f64>| -> Measured {
+            serde_json::from_value(serde_json::json!({
+                "estimate": estimate(100.0, quiet), "samples": [], "rounds": [], "notes": {}, "flags": [], "noise": Noise::default(),
+                "also": { "cycles": { "estimate": estimate(300.0, cycles) }, "again": { "estimate": estimate(50.0, None) } }
+            }))
+            .unwrap()
+        };
+        let of = |measured: &Measured, name: &str| measured.companion(name).unwrap().value();
+        let without = measured(Some(80.0), None);
+        assert_eq!((of(&without, "cycles"), of(&without, "again")), (240.0, 50.0));
+        assert_eq!(without.companion("cycles").unwrap().quiet.unwrap().low, Some(237.0));
+        assert_eq!(of(&measured(Some(80.0), Some(216.0)), "cycles"), 216.0);
+        assert_eq!(of(&measured(None, None), "cycles"), 300.0);
+        assert!(without.companion("p99").is_none());
     }
 }

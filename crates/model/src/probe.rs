@@ -34,7 +34,6 @@ pub struct AxisInfo {
     /// How its values are read.
     pub kind: AxisKind,
     /// The value that it has while another axis is swept.
-    #[serde(default)]
     pub default: String,
 }
 
@@ -55,8 +54,6 @@ pub struct QuantityInfo {
 /// The texts that teach a probe: its page of the handbook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(bound(deserialize = "S: Deserialize<'de> + Default"))]
-#[cfg_attr(test, schemars(bound = "S: schemars::JsonSchema + Serialize + Default"))]
 pub struct Explain<S = &'static str> {
     /// What is executed.
     pub what: Text<S>,
@@ -64,13 +61,9 @@ pub struct Explain<S = &'static str> {
     pub why: Text<S>,
     /// How to read the value: what it is made of, how it moves along the axes, what to set it beside.
     pub reading: Text<S>,
-    /// Typical figures, each with where it was published or on what class of machine it was measured. Empty in run
-    /// files that were written before it was recorded.
-    #[serde(default)]
+    /// Typical figures, each with where it was published or on what class of machine it was measured.
     pub typical: Text<S>,
-    /// The usual causes of a bad value, and how to tell them apart. Empty in run files that were written before it was
-    /// recorded.
-    #[serde(default)]
+    /// The usual causes of a bad value, and how to tell them apart.
     pub causes: Text<S>,
 }
 
@@ -95,7 +88,6 @@ pub struct ProbeInfo {
     /// The section of a report that shows it.
     pub section: Text<String>,
     /// Ids of the probes to read beside it.
-    #[serde(default)]
     pub related: Vec<String>,
     /// The lmbench programs whose place it takes.
     pub replaces: Vec<String>,
@@ -105,29 +97,9 @@ pub struct ProbeInfo {
     /// Its axes, in the order of a case id.
     pub axes: Vec<AxisInfo>,
     /// What it needs of its host, as `cpus>=2`, `kernel>=6.1`, `root`; without it its cases are skipped.
-    #[serde(default)]
     pub needs: Vec<String>,
     /// The selected probes that are computed from it, where it was not selected itself: only those of its cases were
     /// measured that they need.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub brought_by: Vec<String>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_probe_of_an_older_file_has_empty_texts_in_the_place_of_those_it_lacks() {
-        let text = r#"{"en": "a text", "zh": "文字"}"#;
-        let json = format!(
-            r#"{{"id": "clock.read", "title": {text}, "unit": "nanoseconds", "better": "lower", "also": [], "revision": 1,
-                "explain": {{"what": {text}, "why": {text}, "reading": {text}}}, "section": {text}, "replaces": ["timing_o"],
-                "axes": []}}"#
-        );
-        let probe: ProbeInfo = serde_json::from_str(&json).unwrap();
-        assert_eq!(probe.explain.reading.en, "a text");
-        assert_eq!((probe.explain.typical, probe.explain.causes), Default::default());
-        assert!(probe.related.is_empty() && probe.differs.is_none());
-    }
 }

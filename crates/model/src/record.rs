@@ -9,7 +9,6 @@ use crate::{Event, Others, Text};
 /// What a round's estimates are made of besides its samples and what [`crate::RoundRecord`] has of it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct Raw {
     /// Smallest step of the clock, ns; 0 where the samples are no times.
     pub resolution_ns: f64,
@@ -20,11 +19,11 @@ pub struct Raw {
     /// Iterations of each sample, by which its time is divided; one number where all have the same.
     pub iterations: Vec<u64>,
     /// Bytes or operations an iteration when the case is a rate; absent when it is a time.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub amount: u64,
     /// The core's frequency beside each sample, in their order: of so many in a row, kHz; 0 where it changed. Absent where the
     /// frequency was not taken.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub core_khz: Vec<[u64; 2]>,
     /// Time waited for a CPU inside samples, ns.
     pub run_delay_ns: f64,
@@ -33,11 +32,11 @@ pub struct Raw {
     /// Page faults inside samples.
     pub faults: u64,
     /// Values of further quantities that the probe measured itself, by name.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub also: BTreeMap<String, Vec<f64>>,
     /// Of each value of the case's histogram, how many operations were this round's; a negative number stands for so many
     /// values of which it had none. Absent without a histogram.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<i64>,
 }
 
@@ -65,7 +64,6 @@ pub struct LostRound {
 /// That a run's estimates were made again, from what was recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct Again {
     /// The version of the program that made them.
     pub version: String,

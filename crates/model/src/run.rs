@@ -80,7 +80,6 @@ pub struct Settings {
     /// The CPU of single-party cases.
     pub cpu: usize,
     /// Further settings that were not at their default, as text: axes as typed, and what `inputs` has.
-    #[serde(default)]
     pub set: BTreeMap<String, String>,
     /// What the run was given to measure with.
     #[serde(default, skip_serializing_if = "Inputs::is_empty")]
@@ -93,6 +92,9 @@ pub struct Settings {
 pub struct Finding {
     /// A stable name of the rule.
     pub id: String,
+    /// What was found, in one line with its figures; empty where a file lacks it.
+    #[serde(default)]
+    pub short: Text<String>,
     /// What was concluded and from what.
     pub text: Text<String>,
     /// What to do about it, where something can be done.
@@ -104,14 +106,12 @@ pub struct Finding {
     pub cases: Vec<String>,
     /// What it costs: the share of its time, 0 to 1, that a program loses which does what the cases do; 0 where nothing is
     /// lost and only a shape is explained. Findings are ordered by it.
-    #[serde(default)]
     pub cost: f64,
 }
 
 /// Where a run comes from that another tool measured. Its settings say nothing then, as nobody asked this program.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct Imported {
     /// The format that was read: `lmbench`.
     pub format: String,
@@ -152,10 +152,8 @@ pub struct PairRun {
     /// The peer at the other end.
     pub to: String,
     /// The turn of the tournament, from 0: pairs of one turn were measured at the same time.
-    #[serde(default)]
     pub turn: u32,
     /// The cases.
-    #[serde(default)]
     pub cases: Vec<CaseRecord>,
     /// Why there are none, where that is so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -182,7 +180,6 @@ pub struct Run {
     #[cfg_attr(test, schemars(extend("format" = "date-time")))]
     pub finished: Option<String>,
     /// Why it ended before its plan did, when it did: a signal, a lost resource.
-    #[serde(default)]
     pub interrupted: Option<String>,
     /// Where it comes from, when another tool measured it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -206,12 +203,11 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pairs: Vec<PairRun>,
     /// What took the machine's time while it ran.
-    #[serde(default)]
     pub disturbances: Vec<Text<String>>,
     /// What others of the same physical machine took meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub neighbours: Option<Neighbours>,
-    /// How far its values can be trusted to repeat; absent in older runs, and in those of other tools.
+    /// How far its values can be trusted to repeat; absent in those of other tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trust: Option<Trust>,
     /// The probes that were selected, in catalogue order.
@@ -225,7 +221,6 @@ pub struct Run {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<RunTime>,
     /// What follows from it.
-    #[serde(default)]
     pub findings: Vec<Finding>,
     /// Where its estimates were made again: by what, and what could not be.
     #[serde(default, skip_serializing_if = "Option::is_none")]

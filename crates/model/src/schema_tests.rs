@@ -41,7 +41,7 @@ fn without_links(schema: &mut Schema) {
 }
 
 /// What may be in a run file. It asks for what every file of this major version has, and leaves room for what later
-/// ones add: a field that was added, and one that may be null, need not be there.
+/// ones add: a field that may be null need not be there.
 fn schema_of_runs() -> String {
     let settings = SchemaSettings::draft2020_12().with_transform(RecursiveTransform(without_links));
     let schema = settings.into_generator().into_root_schema_for::<Run>();

@@ -48,6 +48,5 @@ pub struct Trust {
     /// The earlier runs of this host that tell it; 0 where it is assumed, from runs of other hosts.
     pub runs: u32,
     /// Why it is no better, the worst first.
-    #[serde(default)]
     pub doubts: Vec<Doubt>,
 }

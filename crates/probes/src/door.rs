@@ -1,12 +1,15 @@
 //! The door of a far end: who knows its nonce is served, and nobody else. What is timed never goes through it.
 
+use std::cell::RefCell;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
+use hostmark_engine::prelude::sys::clock;
 use hostmark_engine::prelude::*;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
-use rustix::net::sockopt;
+use rustix::net::{RecvFlags, sockopt};
 
 use crate::workloads::{local, socket};
 
@@ -19,11 +22,39 @@ fn no_socket(at: &[IpAddr], error: &io::Error) -> RoundError {
     RoundError::lacking(format_args!("cannot open a socket at {}", at.join(" or ")), error)
 }
 
+/// Strangers that are heard at once: whoever comes later takes the place of the one who has been silent for longest.
+const MOST_STRANGERS: usize = 256;
+
+/// Somebody who has connected, and has not yet told the whole nonce.
+#[derive(Debug)]
+struct Stranger {
+    stream: TcpStream,
+    from: IpAddr,
+    told: [u8; NONCE_BYTES],
+    bytes: usize,
+    until_ns: u64,
+}
+
+impl Stranger {
+    /// Whether it has told the nonce by now; none where it tells something else, or nothing any more.
+    fn has_told(&mut self, nonce: &Nonce) -> Option<bool> {
+        use rustix::io::Errno;
+        match rustix::net::recv(&self.stream, &mut self.told[self.bytes..], RecvFlags::DONTWAIT) {
+            Ok((_, bytes)) if bytes > 0 => self.bytes += bytes,
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            _ => return None,
+        }
+        (self.told[..self.bytes] == nonce.0[..self.bytes]).then_some(self.bytes == NONCE_BYTES)
+    }
+}
+
 /// What accepts the connections of a far end's clients.
 #[derive(Debug)]
 pub struct Door {
     listener: TcpListener,
     nonce: Nonce,
+    /// The first to come is the first here.
+    strangers: RefCell<Vec<Stranger>>,
 }
 
 impl Door {
@@ -37,24 +68,63 @@ impl Door {
         let opened = local::tcp_listener(serving.addresses());
         let (listener, address) = opened.map_err(|error| no_socket(serving.addresses(), &error))?;
         prepare(&listener)?;
-        let door = Door { listener, nonce: serving.nonce() };
+        let door = Door { listener, nonce: serving.nonce(), strangers: RefCell::default() };
         serving.listens(address)?;
         Ok(door)
     }
 
-    /// The next connection whose first bytes are the nonce, and where it comes from. What is written to it leaves at once.
+    /// The next connection whose first bytes are the nonce, and where it comes from: it hears the same, so that it does not go on
+    /// before. What is written to it leaves at once. Whoever says nothing keeps nobody waiting.
     pub fn admit(&self) -> io::Result<(TcpStream, IpAddr)> {
+        let mut strangers = self.strangers.borrow_mut();
         loop {
-            let (mut stream, client) = self.listener.accept().call("accept4")?;
-            let mut told = [0; NONCE_BYTES];
-            // Who says nothing keeps others waiting for no longer than a client waits.
-            stream.set_read_timeout(Some(PATIENCE)).call("setsockopt")?;
-            if stream.read_exact(&mut told).is_ok() && told == self.nonce.0 {
-                stream.set_read_timeout(None).call("setsockopt")?;
-                stream.set_nodelay(true).call("setsockopt")?;
-                return Ok((stream, client.ip()));
+            let (has_connection, is_heard) = self.wait(&strangers)?;
+            let (now_ns, mut index) = (clock::monotonic_ns(), 0);
+            for is_heard in is_heard {
+                let stranger = &mut strangers[index];
+                match if is_heard { stranger.has_told(&self.nonce) } else { Some(false) } {
+                    Some(true) => {
+                        let Stranger { mut stream, from, .. } = strangers.remove(index);
+                        if stream.set_nodelay(true).and_then(|()| stream.write_all(&self.nonce.0)).is_ok() {
+                            return Ok((stream, from));
+                        }
+                    }
+                    Some(false) if now_ns < stranger.until_ns => index += 1,
+                    _ => drop(strangers.remove(index)),
+                }
+            }
+            if has_connection {
+                self.hear_another(&mut strangers)?;
             }
         }
+    }
+
+    /// Waits for somebody to come, to say something or to have said nothing for too long: whether there is a connection, and who
+    /// of the strangers is to be heard.
+    fn wait(&self, strangers: &[Stranger]) -> io::Result<(bool, Vec<bool>)> {
+        let mut watched = vec![PollFd::new(&self.listener, PollFlags::IN)];
+        watched.extend(strangers.iter().map(|stranger| PollFd::new(&stranger.stream, PollFlags::IN)));
+        let left_ns = strangers.first().map(|first| first.until_ns.saturating_sub(clock::monotonic_ns()));
+        let at_most = left_ns.and_then(|ns| Timespec::try_from(Duration::from_nanos(ns)).ok());
+        rustix::io::retry_on_intr(|| poll(&mut watched, at_most.as_ref())).call("poll")?;
+        let mut is_ready = watched.iter().map(|fd| !fd.revents().is_empty());
+        Ok((is_ready.next().unwrap_or_default(), is_ready.collect()))
+    }
+
+    fn hear_another(&self, strangers: &mut Vec<Stranger>) -> io::Result<()> {
+        match self.listener.accept().call("accept4") {
+            Ok((stream, client)) => {
+                if strangers.len() == MOST_STRANGERS {
+                    strangers.remove(0);
+                }
+                let until_ns = clock::monotonic_ns() + PATIENCE.as_nanos() as u64;
+                strangers.push(Stranger { stream, from: client.ip(), told: [0; NONCE_BYTES], bytes: 0, until_ns });
+            }
+            // They have all the files that this process may open.
+            Err(_) if !strangers.is_empty() => drop(strangers.remove(0)),
+            Err(error) => return Err(error),
+        }
+        Ok(())
     }
 
     /// The next connection of a client that was admitted before: it is made without a word, as its making is what is timed.
@@ -147,7 +217,7 @@ impl Admitted {
     }
 }
 
-/// A client's connection: the far end knows it, what is written leaves at once, and a read ends when it does not answer.
+/// A client's connection: the far end has admitted it, what is written leaves at once, and a read ends when it does not answer.
 pub fn connect(far: &FarEnd) -> Result<TcpStream> {
     connect_with(far, PATIENCE, |_| Ok(()))
 }
@@ -167,7 +237,9 @@ pub fn connect_with(
     stream.set_write_timeout(None).call("setsockopt")?;
     stream.set_nodelay(true).call("setsockopt")?;
     stream.write_all(&far.nonce.0).call("sendto")?;
-    Ok(stream)
+    let mut back = [0; NONCE_BYTES];
+    stream.read_exact(&mut back).call("recvfrom").map_err(unanswered)?;
+    if back == far.nonce.0 { Ok(stream) } else { Err(wrong_answer().into()) }
 }
 
 /// How often a client sends its nonce at most: each datagram there and back may be lost.
@@ -214,4 +286,75 @@ pub fn unanswered(error: io::Error) -> RoundError {
 /// The answer was not the one to the question.
 pub fn wrong_answer() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "the far end answered something else")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NONCE: Nonce = Nonce([9; NONCE_BYTES]);
+
+    fn door() -> (Door, FarEnd) {
+        let (listener, address) = local::tcp_listener(&["127.0.0.1".parse().unwrap()]).unwrap();
+        (Door { listener, nonce: NONCE, strangers: RefCell::default() }, FarEnd { address, nonce: NONCE })
+    }
+
+    /// So many who connect and say something, or nothing.
+    fn strangers(far: &FarEnd, count: usize, says: &[u8]) -> Vec<TcpStream> {
+        let come = |_| {
+            let mut stream = TcpStream::connect(far.address).unwrap();
+            stream.write_all(says).unwrap();
+            stream.set_nonblocking(true).unwrap();
+            stream
+        };
+        (0..count).map(come).collect()
+    }
+
+    fn is_held(mut stream: &TcpStream) -> bool {
+        stream.read(&mut [0]).is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    #[test]
+    fn a_client_is_admitted_while_strangers_are_silent() {
+        for count in [20, 200] {
+            let (door, far) = door();
+            std::thread::scope(|scope| {
+                let admitted = scope.spawn(|| door.admit().map(|_| door));
+                let says: [&[u8]; 2] = [b"", &NONCE.0[..5]];
+                let silent: Vec<_> = says.iter().flat_map(|says| strangers(&far, count / 2, says)).collect();
+                let other = strangers(&far, 3, b"GET / HTTP/1.1\r\n\r\n");
+                connect(&far).unwrap();
+                // One after the other they would have been shown out before.
+                assert!(silent.iter().filter(|stream| is_held(stream)).count() > count / 2);
+                assert!(!other.iter().any(is_held));
+                drop(admitted.join());
+            });
+        }
+    }
+
+    #[test]
+    fn too_many_strangers_take_the_place_of_the_first_ones_and_of_no_client() {
+        let (door, far) = door();
+        std::thread::scope(|scope| {
+            let admitted = scope.spawn(|| (door.admit().unwrap(), door.admit().unwrap(), door));
+            let client = connect(&far).unwrap();
+            let all = strangers(&far, MOST_STRANGERS + 40, b"");
+            connect(&far).unwrap();
+            assert!(is_held(&client) && all[41..].iter().filter(|stream| is_held(stream)).count() > MOST_STRANGERS / 2);
+            assert!(!all[..40].iter().any(is_held));
+            drop(admitted.join());
+        });
+    }
+
+    #[test]
+    fn who_is_silent_for_too_long_is_shown_out() {
+        let (door, far) = door();
+        std::thread::scope(|scope| {
+            let admitted = scope.spawn(|| door.admit().map(|_| door));
+            let mut silent = TcpStream::connect(far.address).unwrap();
+            assert_eq!(silent.read(&mut [0]).unwrap_or_default(), 0);
+            connect(&far).unwrap();
+            drop(admitted.join());
+        });
+    }
 }

@@ -66,7 +66,7 @@ pub fn warning(run: &Run) -> Option<Text<String>> {
 pub fn of_case(case: &CaseRecord, probe: Option<&ProbeInfo>) -> Option<Text<String>> {
     let measured = case.measured()?;
     let unit = probe.map(|probe| probe.unit);
-    of_estimate(&measured.estimate, unit, !samples::is_quotient(measured, unit))
+    of_estimate(&measured.estimate, unit)
         .or_else(|| negative(measured, unit))
         .or_else(|| samples::of_rounds(measured, probe))
         .or_else(|| of_also(measured, probe))
@@ -126,8 +126,8 @@ fn finished_early(run: &Run) -> Option<Text<String>> {
     )
 }
 
-/// What no estimate can be, whatever its samples are. `is_of_samples`: whether its median is one of what the extremes are of.
-fn of_estimate(estimate: &Estimate, unit: Option<Unit>, is_of_samples: bool) -> Option<Text<String>> {
+/// What no estimate can be, whatever its samples are.
+fn of_estimate(estimate: &Estimate, unit: Option<Unit>) -> Option<Text<String>> {
     let Estimate { median, ci_low, ci_high, confidence, min, max, mean, stddev, mad, n, rounds, agreement, .. } =
         *estimate;
     if !(confidence > 0.0 && confidence < 1.0) {
@@ -166,7 +166,7 @@ fn of_estimate(estimate: &Estimate, unit: Option<Unit>, is_of_samples: bool) -> 
         );
     }
     // A vote counts samples that the extremes leave out.
-    let is_bounded = is_of_samples && agreement.is_none();
+    let is_bounded = agreement.is_none();
     let numbers = [("median", "中位数", median), ("mean", "均值", mean)];
     let out = numbers.into_iter().find(|&(.., number)| is_bounded && !is_within(min, number, max));
     if let Some((en, zh, number)) = out {
@@ -225,7 +225,7 @@ fn negative(measured: &Measured, unit: Option<Unit>) -> Option<Text<String>> {
 /// The further quantities, each by its bounds.
 fn of_also(measured: &Measured, probe: Option<&ProbeInfo>) -> Option<Text<String>> {
     measured.also.iter().find_map(|(name, also)| {
-        let what = of_estimate(&also.estimate, unit_of(probe, name), true)?;
+        let what = of_estimate(&also.estimate, unit_of(probe, name))?;
         Some(Text { en: format!("{name}: {}", what.en), zh: format!("{name}：{}", what.zh) })
     })
 }

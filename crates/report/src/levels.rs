@@ -1,15 +1,12 @@
 //! The levels of the memory hierarchy: their names, and what the host says of them.
 
-use hostmark_model::{CacheFact, CacheKind, CaseRecord, Estimate, Lang, ProbeInfo, Run, Text, Unit};
+use hostmark_model::{CacheFact, CacheKind, CaseRecord, Estimate, Lang, Run, Text, Unit};
 use hostmark_stats::capacity::Bracket;
 
 use crate::format::value;
 
 /// The probe that measures the levels.
 pub const HIERARCHY: &str = "memory.hierarchy";
-
-/// From this revision on the probe tells sizes as points that prove them; before it interpolated between points.
-const PROVES_SIZES: u32 = 2;
 
 /// A level of the memory hierarchy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +47,7 @@ impl Level {
 
     /// What was proven about its size, bytes; none where nothing was.
     pub fn bracket(self, run: &Run) -> Option<Bracket> {
-        bracket_of(run, self.case(run)?)
+        bracket_of(self.case(run)?)
     }
 
     /// Whether it was found.
@@ -87,8 +84,8 @@ impl Level {
 }
 
 /// What was proven about the size of the level of a case, bytes; none where nothing was.
-pub fn bracket_of(run: &Run, case: &CaseRecord) -> Option<Bracket> {
-    let also = &case.measured().filter(|_| proves_sizes(run))?.also;
+pub fn bracket_of(case: &CaseRecord) -> Option<Bracket> {
+    let also = &case.measured()?.also;
     let bytes = |name| also.get(name).map(|also| also.estimate.value()).filter(|bytes| *bytes > 0.0);
     let bracket = Bracket { fits: bytes("size"), leaves: bytes("leaves") };
     (bracket != Bracket::default()).then_some(bracket)
@@ -107,12 +104,6 @@ pub fn unnamed(run: &Run) -> impl Iterator<Item = &CaseRecord> {
 /// Whether a value of the axis `level` is that of a plateau without a name.
 pub fn is_unnamed(key: &str) -> bool {
     key.starts_with("plateau")
-}
-
-/// Whether the run's sizes are points that prove them, and no interpolation.
-pub fn proves_sizes(run: &Run) -> bool {
-    let proves = |info: &ProbeInfo| info.id == HIERARCHY && info.revision >= PROVES_SIZES;
-    run.probes.iter().any(proves)
 }
 
 /// The bracket for people: `between 45 and 64 KiB`, `at least 16 MiB`; in English and Chinese.
@@ -134,7 +125,7 @@ pub fn bracket_text(bracket: &Bracket) -> Option<Text<String>> {
 pub fn last_cache_size(run: &Run) -> Option<f64> {
     let is_memory_found = LEVELS.iter().any(|level| level.cache.is_none() && level.is_found(run));
     let caches = LEVELS.iter().filter(|level| level.cache.is_some() && (!is_memory_found || level.is_found(run)));
-    let nameless = unnamed(run).filter_map(|case| bracket_of(run, case)?.size(None));
+    let nameless = unnamed(run).filter_map(|case| bracket_of(case)?.size(None));
     caches.filter_map(|level| level.size(run)).chain(nameless).reduce(f64::max)
 }
 
@@ -189,7 +180,7 @@ pub fn place_of_size(run: &Run, bytes: f64) -> Option<Place> {
             _ => {}
         }
     }
-    let mut nameless = unnamed(run).map(|case| bracket_of(run, case).and_then(|bracket| bracket.leaves));
+    let mut nameless = unnamed(run).map(|case| bracket_of(case).and_then(|bracket| bracket.leaves));
     let is_past = nameless.all(|leaves| leaves.is_some_and(|leaves| bytes >= leaves));
     let memory = LEVELS.last().filter(|level| is_past && level.is_found(run));
     Some(memory.map_or(Place::Uncertain, Place::In))

@@ -1,7 +1,7 @@
 //! What another run is expected to find.
 
 use super::*;
-use hostmark_model::{Bounds, Leading, Quiet};
+use hostmark_model::{Bounds, Leading, Noise, Quiet};
 
 fn estimate(value: f64, half: f64) -> Estimate {
     serde_json::from_value(serde_json::json!({
@@ -15,7 +15,10 @@ fn estimate(value: f64, half: f64) -> Estimate {
 fn case(id: &str, value: f64, half: f64) -> CaseRecord {
     serde_json::from_value(serde_json::json!({
         "id": id, "probe": id, "params": {},
-        "outcome": { "measured": { "estimate": estimate(value, half), "samples": [], "rounds": [] } }
+        "outcome": { "measured": {
+            "estimate": estimate(value, half), "also": {}, "samples": [], "rounds": [], "noise": Noise::default(), "notes": {},
+            "flags": []
+        } }
     }))
     .unwrap()
 }
@@ -26,8 +29,8 @@ fn run(id: &str, cases: Vec<CaseRecord>) -> Run {
         "schema": "hostmark.run/1", "id": id, "name": id, "started": "2026-11-24T09:00:00Z", "finished": null,
         "tool": { "version": "0.1.0", "target": "", "libc": "", "static": false },
         "settings": { "profile": "quick", "seed": 1, "filters": [], "rounds": 5, "limit_s": 60.0,
-                      "clock": { "source": "tsc", "hz": 1e9, "reason": null, "drift": null }, "cpu": 0 },
-        "host": HostFacts::default(), "probes": probes, "cases": []
+                      "clock": { "source": "tsc", "hz": 1e9, "reason": null, "drift": null }, "cpu": 0, "set": {} },
+        "host": HostFacts::default(), "probes": probes, "cases": [], "disturbances": [], "findings": []
     }))
     .unwrap();
     Run { cases, ..run }

@@ -82,7 +82,7 @@ fn doubts(run: &Run) -> Vec<Doubt> {
             1.0,
             "the run was stopped before its end".into(),
             "运行在结束前被停止".into(),
-            Text { en: "finish it: hostmark run --resume", zh: "继续完成：hostmark run --resume" },
+            Text { en: "continue it, or run it again", zh: "请继续完成，或重新运行" },
         );
     }
     let unstable = share_of(&|measured| measured.estimate.is_unstable() && measured.estimate.agreement.is_none());

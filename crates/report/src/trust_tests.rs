@@ -1,7 +1,7 @@
 //! The grade of a run and its reasons.
 
 use super::*;
-use hostmark_model::{HostFacts, LastCache, Outcome};
+use hostmark_model::{HostFacts, LastCache, Noise, Outcome};
 
 /// A run of so many values, of which each differs from another run's by this deviation.
 fn run(deviations: &[f64], runs: u32) -> Run {
@@ -18,7 +18,7 @@ fn run(deviations: &[f64], runs: u32) -> Run {
                         "mad": 0.1, "best_round": 99.9, "n": 50, "rounds": 5, "range": [99.9, 100.1],
                         "repetition": { "low": 90.0, "high": 110.0, "deviation": deviation, "runs": runs }
                     },
-                    "samples": [], "rounds": []
+                    "also": {}, "samples": [], "rounds": [], "noise": Noise::default(), "notes": {}, "flags": []
                 } }
             }))
             .unwrap()
@@ -28,8 +28,8 @@ fn run(deviations: &[f64], runs: u32) -> Run {
         "schema": "hostmark.run/1", "id": "", "name": "", "started": "2026-11-24T09:00:00Z", "finished": null,
         "tool": { "version": "0.1.0", "target": "", "libc": "", "static": false },
         "settings": { "profile": "quick", "seed": 1, "filters": [], "rounds": 5, "limit_s": 60.0,
-                      "clock": { "source": "tsc", "hz": 1e9, "reason": null, "drift": null }, "cpu": 0 },
-        "host": HostFacts::default(), "probes": [], "cases": []
+                      "clock": { "source": "tsc", "hz": 1e9, "reason": null, "drift": null }, "cpu": 0, "set": {} },
+        "host": HostFacts::default(), "probes": [], "cases": [], "disturbances": [], "findings": []
     }))
     .unwrap();
     Run { cases, ..run }

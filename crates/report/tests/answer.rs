@@ -17,6 +17,7 @@ fn table(run: &Run, options: RenderOptions) -> String {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn it_is_one_screen_at_every_width_in_both_languages() {
     let run = thorough::thorough();
     for lang in [Lang::En, Lang::Zh] {
@@ -122,6 +123,7 @@ fn with_writes(percentile: &str) -> Run {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn a_constant_says_which_percentile_it_is() {
     let [best, next] = ["p99", "p90"].map(with_writes);
     assert!(shown(&best, RenderOptions::default()).contains("p99 300"));
@@ -140,6 +142,10 @@ fn finding(number: usize) -> Finding {
     let text = |en: &str, zh: &str| Text { en: en.to_owned(), zh: zh.to_owned() };
     Finding {
         id: format!("kept.number_{number}"),
+        short: text(
+            "Pipe round trip: 34.6 µs between two CPUs, 3.96 µs on one (8.73x), with a kernel of Linux",
+            "管道往返：两个 CPU 之间 34.6 µs，同一 CPU 上 3.96 µs，相差 8.73 倍，内核的版本为 Linux 6",
+        ),
         text: text(en, zh),
         cure: Some(text(
             "Let two processes share a CPU. Or hand over more at a time.",
@@ -152,6 +158,7 @@ fn finding(number: usize) -> Finding {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn three_findings_stand_in_it_however_many_reasons_the_grade_has() {
     let mut run = thorough::thorough();
     run.findings = (0..3).map(finding).collect();
@@ -169,6 +176,8 @@ fn three_findings_stand_in_it_however_many_reasons_the_grade_has() {
             let shown = shown(&run, RenderOptions { width, lang, ..RenderOptions::default() });
             assert!(shown.lines().count() <= 23, "{width}:\n{shown}");
             assert_eq!(shown.matches("34.6 µs").count(), 3, "{width}:\n{shown}");
+            let joined = |text: &str| text.split_whitespace().collect::<String>();
+            assert_eq!(joined(&shown).matches(&joined(finding(0).short.get(lang))).count(), 3, "{width}:\n{shown}");
             // A line may end within the command.
             let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
             assert_eq!(words.matches("hostmark try idle-poll").count(), 3, "{width}:\n{shown}");

@@ -4,6 +4,7 @@
 use hostmark_model::*;
 use hostmark_report::findings::findings;
 
+use crate::short::sound;
 use crate::synthetic;
 use crate::synthetic::{case, estimate, measured};
 
@@ -36,7 +37,7 @@ fn run(cases: Vec<CaseRecord>) -> Run {
 }
 
 fn found(run: &Run, id: &str) -> Vec<Finding> {
-    let found: Vec<Finding> = findings(run).into_iter().filter(|finding| finding.id == id).collect();
+    let found: Vec<Finding> = findings(run).into_iter().map(sound).filter(|finding| finding.id == id).collect();
     for finding in &found {
         assert!(finding.text.zh.chars().any(|c| c >= '\u{4e00}') && (0.0..=1.0).contains(&finding.cost));
         assert!(finding.cases.iter().all(|id| run.cases.iter().any(|case| case.id == *id)));
@@ -456,6 +457,7 @@ fn findings_stand_by_what_they_cost_and_those_of_other_versions_among_them() {
     run.host.limits.cpu_quota = Some(1.0);
     run.findings = vec![Finding {
         id: "later.rule".into(),
+        short: Text::default(),
         text: Text { en: "a later conclusion".into(), zh: "后来的结论".into() },
         cure: None,
         command: None,

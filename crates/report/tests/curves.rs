@@ -12,7 +12,7 @@ const ALLOCATE: &str = "memory.write_allocate";
 const CAPACITY: &str = "ipc.pipe_capacity";
 
 fn found(run: &Run, id: &str) -> Vec<Finding> {
-    findings(run).into_iter().filter(|finding| finding.id == id).collect()
+    findings(run).into_iter().map(crate::short::sound).filter(|finding| finding.id == id).collect()
 }
 
 /// The first conclusion of a rule, in English; empty where it draws none.

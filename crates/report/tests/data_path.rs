@@ -72,7 +72,7 @@ fn set_also(run: &mut Run, path: &str, name: &str, value: f64) {
 }
 
 fn golden(name: &str, text: &str) {
-    let command = "cargo test -p hostmark-report --test data_path";
+    let command = "cargo test -p hostmark-report --test all data_path::";
     holds(env!("CARGO_MANIFEST_DIR"), &format!("tests/golden/{name}"), text, command);
 }
 

@@ -32,6 +32,7 @@ fn odd(fleet: &Fleet) -> Vec<&str> {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn each_planted_cause_is_found_with_its_hosts_and_its_group() {
     let planted = [
         (Planted::Quota, "host.limits.cpu_quota", None),
@@ -67,6 +68,7 @@ fn one_odd_host_of_eight_is_told_with_what_it_alone_has() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn of_fleets_without_an_odd_host_at_most_one_in_twenty_names_one() {
     let named = (0..60).filter(|seed| !odd(&Fleet::of(&gathered(&MadeUp::usual(12, 500 + seed)))).is_empty()).count();
     // Three of 60 are expected at most; more than seven would be one chance in fifty.
@@ -236,6 +238,7 @@ fn a_host_that_lies_about_its_facts_and_values_harms_only_itself() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn the_page_of_many_hosts_is_small_and_reads_without_a_script() {
     let made_up = MadeUp { odd: 10, shift: 0.3, planted: Planted::Modules, ..MadeUp::usual(300, 11) };
     let fleet = Fleet::of(&gathered(&made_up));

@@ -104,6 +104,7 @@ fn assert_steers_nothing(format: &str, text: &str) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn nothing_of_a_run_steers_in_any_format() {
     let (run, spoilt) = hostile(&with_every_text());
     // The file has many more free texts than its name and its host.
@@ -121,6 +122,7 @@ fn nothing_of_a_run_steers_in_any_format() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn nothing_of_two_runs_steers_in_any_format_of_a_comparison() {
     let (base, _) = hostile(&with_every_text());
     let mut new = base.clone();
@@ -136,6 +138,7 @@ fn nothing_of_two_runs_steers_in_any_format_of_a_comparison() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn no_field_of_a_table_for_spreadsheets_is_a_formula() {
     let (run, _) = hostile(&with_every_text());
     let text = export::format_named("csv").unwrap().render_one(&run, &RenderOptions::default());

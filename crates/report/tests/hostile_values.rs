@@ -27,6 +27,7 @@ fn small() -> Run {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn whatever_the_values_of_a_run_are_it_is_shown_in_every_format() {
     let run = small();
     let whole = serde_json::to_value(&run).unwrap();

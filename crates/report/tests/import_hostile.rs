@@ -188,6 +188,7 @@ fn judge(name: &str, bytes: &[u8]) -> Result<(), TestCaseError> {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn whatever_a_file_holds_it_is_read_or_refused_with_its_line() {
     let each = 2000 * FORMATS.len() as u32;
     let cases = std::env::var("HOSTMARK_FUZZ").ok().and_then(|count| count.parse().ok()).unwrap_or(each);

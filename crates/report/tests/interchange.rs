@@ -28,6 +28,7 @@ fn hostile() -> Run {
     run.disturbances = vec![text()];
     run.findings = vec![Finding {
         id: HOSTILE.into(),
+        short: text(),
         text: text(),
         cure: Some(text()),
         command: Some(HOSTILE.into()),
@@ -335,4 +336,158 @@ fn markdown_tells_the_interval_and_the_reason() {
     let text = render("markdown", &synthetic::plausible());
     assert!(text.contains("## ") && text.contains(" … "), "{text}");
     assert!(text.contains("skipped: ") && text.contains("**FAILED**: "), "{text}");
+}
+
+/// The core's clock in runs whose values are [`led`].
+const GHZ: f64 = 3.1;
+
+/// A run whose quiet values lead and are a fifth better than the typical ones, with the same in cycles beside each: every second has a
+/// quiet value of its cycles too, as cases have that are told at the held clock.
+fn led() -> Run {
+    let mut run = synthetic::plausible();
+    let quiet = |of: &mut Estimate, better: f64, at_hz: Option<f64>| {
+        let value = of.median * better;
+        let (low, high) = (Some(value * 0.999), Some(value * 1.001));
+        (of.quiet, of.leading, of.repetition) = (Some(Quiet { value, low, high, at_hz }), Leading::Quiet, None);
+    };
+    let is_rate = |probe: &ProbeInfo| probe.unit == Unit::BytesPerSecond;
+    for probe in &mut run.probes {
+        let (name, unit) = if is_rate(probe) { ("bytes_per_cycle", Unit::Ratio) } else { ("cycles", Unit::CoreCycles) };
+        let title = Text { en: name.to_owned(), zh: name.to_owned() };
+        probe.also.retain(|also| also.name != name);
+        probe.also.push(QuantityInfo { name: name.into(), unit, better: Better::Neither, title });
+    }
+    for (index, case) in run.cases.iter_mut().enumerate() {
+        let probe = run.probes.iter().find(|probe| probe.id == case.probe).unwrap();
+        let Outcome::Measured(measured) = &mut case.outcome else { continue };
+        let typical = measured.estimate.median;
+        let (name, cycles, better) = match is_rate(probe) {
+            true => ("bytes_per_cycle", typical / GHZ / 1e9, 1.25),
+            false => ("cycles", typical * GHZ, 0.8),
+        };
+        let at_hz = (index % 2 == 0).then_some(GHZ * 1e9);
+        let mut estimate = synthetic::estimate(cycles, 0.004);
+        if at_hz.is_some() {
+            quiet(&mut estimate, better, None);
+        }
+        measured.also.insert(name.into(), Also { estimate });
+        quiet(&mut measured.estimate, better, at_hz);
+    }
+    run
+}
+
+/// Cases with a value, with what leads of it and of its cycles.
+fn leading(run: &Run) -> impl Iterator<Item = (&CaseRecord, &Measured, f64, f64)> {
+    run.cases.iter().filter_map(|case| {
+        let measured = case.measured()?;
+        let better = measured.estimate.quiet?.value / measured.estimate.median;
+        let of_cycles = ["cycles", "bytes_per_cycle"].iter().find_map(|name| measured.also.get(*name)).unwrap();
+        Some((case, measured, better * measured.estimate.median, better * of_cycles.estimate.median))
+    })
+}
+
+fn is_near(one: f64, other: f64) -> bool {
+    (one / other - 1.0).abs() < 1e-5
+}
+
+#[test]
+fn every_export_gives_the_leading_value_of_a_case_and_of_its_cycles() {
+    let run = led();
+    let csv = render("csv", &run);
+    let heads: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
+    let at = |name: &str| heads.iter().position(|head| *head == name).unwrap();
+    let jsonl: Vec<serde_json::Value> =
+        render("jsonl", &run).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let prometheus = prometheus(&render("prometheus", &run));
+    let xml = xml(&render("openbenchmarking", &run));
+    for (case, measured, value, cycles) in leading(&run) {
+        let name = if measured.also.contains_key("cycles") { "cycles" } else { "bytes_per_cycle" };
+        for (quantity, wanted, typical) in
+            [("value", value, measured.estimate.median), (name, cycles, measured.also[name].estimate.median)]
+        {
+            let quoted = format!("{}{quantity}", if case.id.contains(',') { "\"" } else { "" });
+            let is_row = |line: &&str| line.contains(&case.id) && line.contains(&format!(",{quantity},"));
+            let row = csv.lines().find(is_row).unwrap_or_else(|| panic!("{} {quoted}", case.id));
+            // The id alone may have commas, and it stands before what is read here.
+            let cells: Vec<&str> = row.split(',').rev().collect();
+            let cell = |name: &str| cells[heads.len() - 1 - at(name)];
+            assert!(is_near(cell("value").parse().unwrap(), wanted), "{row}");
+            assert_eq!((cell("estimator"), cell("median").parse()), ("quiet", Ok(typical)), "{row}");
+        }
+        let line = jsonl.iter().find(|line| line["case"] == case.id.as_str()).unwrap();
+        for (of, wanted) in [(line, value), (&line["also"][name], cycles)] {
+            assert!(is_near(of["value"].as_f64().unwrap(), wanted) && of["estimator"] == "quiet", "{line}");
+        }
+        let is_it = |sample: &&Sample, part: &str| {
+            let start = format!("hostmark_{}_{part}", case.probe.replace('.', "_"));
+            sample.0.starts_with(&start) && !sample.0.contains("_interval_") && sample.1 == case.params.0
+        };
+        let (part, base) = if name == "cycles" { ("seconds", 1e-9) } else { ("bytes_per_second", 1.0) };
+        for (part, wanted) in [(part, value * base), (name, cycles)] {
+            let sample = prometheus.iter().find(|sample| is_it(sample, part)).unwrap_or_else(|| panic!("{part}"));
+            assert!(is_near(sample.2, wanted), "{sample:?}");
+        }
+        // Its own result stands before those of its further quantities.
+        let first = xml.iter().position(|(_, text)| *text == case.id).unwrap();
+        let of = |name: &str| &xml[first..].iter().find(|(path, _)| path.ends_with(name)).unwrap().1;
+        assert!(is_near(of("Value").parse().unwrap(), value), "{}", case.id);
+        assert!(of("RawString").split(':').all(|raw| raw == of("Value")), "{}", case.id);
+        let numbers = xml[first..].iter().filter(|(path, _)| path.ends_with("Value"));
+        let numbers: Vec<f64> = numbers.map(|(_, text)| text.parse().unwrap()).collect();
+        let further = measured.also.len();
+        assert!(numbers[1..=further].iter().any(|number| is_near(*number, cycles)), "{} {cycles}", case.id);
+    }
+}
+
+#[test]
+fn what_people_read_has_the_leading_value_and_calls_no_other_number_a_median() {
+    let run = led();
+    // Of 88.1 ns, 70.5; of 273 cycles, 218.
+    let (typical, wanted) = (["88.1", "273"], ["70.5", "218"]);
+    for format in ["table", "markdown", "html", "answer", "card", "card-markdown", "hosts", "lmbench", "lmbench-result"]
+    {
+        for lang in [Lang::En, Lang::Zh] {
+            let options = RenderOptions { lang, ..RenderOptions::default() };
+            let text = format_named(format).unwrap().render_one(&run, &options);
+            let shown = if format.starts_with("lmbench") { "0.07" } else { wanted[0] };
+            assert!(text.contains(shown), "{format}");
+            for (at, _) in text.match_indices(&format!("{} ns", typical[0])) {
+                let before = text[..at].trim_end();
+                // Strips of samples say what the median of each round is.
+                let is_called = ["typical", "典型值", "median", "中位数"].iter().any(|name| before.ends_with(name));
+                let line = before.lines().next_back().unwrap_or_default();
+                assert!(
+                    is_called,
+                    "{format}: …{}",
+                    line.chars().skip(line.chars().count().saturating_sub(80)).collect::<String>()
+                );
+            }
+            if matches!(format, "table" | "markdown" | "html") {
+                assert!(text.contains(wanted[1]) && !text.contains(&format!("{} cycles", typical[1])), "{format}");
+            }
+            // The page says of values without a quiet one what they are.
+            let calls_it = text.replace("median of its rounds' medians", "").replace("各轮中位数的中位数", "");
+            let words = if format == "html" { [">median<", ">中位数<"] } else { ["median", "中位数"] };
+            assert!(words.iter().all(|word| !calls_it.contains(word)), "{format}");
+        }
+    }
+}
+
+#[test]
+fn a_latency_and_its_cycles_imply_the_clock_that_the_core_had() {
+    let text = render("table", &led());
+    let levels = text.lines().skip_while(|line| !line.starts_with("MEMORY HIERARCHY"));
+    let levels: Vec<&str> = levels.take_while(|line| !line.is_empty()).filter(|line| line.contains(" ns")).collect();
+    let mut count = 0;
+    for line in levels.iter().filter(|line| line.starts_with("  L") || line.starts_with("  DRAM, 2")) {
+        let (before, after) = line.split_once(" ns").unwrap();
+        let [ns, cycles] = [
+            before.split_whitespace().next_back(),
+            after.split_whitespace().find(|word| !word.starts_with('±') && *word != "%"),
+        ]
+        .map(|word| word.unwrap().parse::<f64>().unwrap_or_else(|_| panic!("{line}")));
+        assert!((cycles / ns / GHZ - 1.0).abs() < 0.02, "{line}");
+        count += 1;
+    }
+    assert_eq!(count, 4, "{text}");
 }

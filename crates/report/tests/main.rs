@@ -9,6 +9,8 @@ mod made_up_fleet;
 #[path = "../../../tests/support/mutated.rs"]
 mod mutated;
 mod peers;
+#[path = "synthetic/short.rs"]
+mod short;
 #[cfg(feature = "system")]
 #[path = "../../../tests/support/skip.rs"]
 mod skip;

@@ -12,7 +12,7 @@ fn beside(neighbours: Neighbours) -> Run {
 }
 
 fn told(run: &Run) -> Vec<(String, String, f64)> {
-    let found = findings(run).into_iter().filter(|finding| finding.id == "run.neighbours");
+    let found = findings(run).into_iter().map(crate::short::sound).filter(|finding| finding.id == "run.neighbours");
     found.map(|finding| (finding.text.en, finding.text.zh, finding.cost)).collect()
 }
 

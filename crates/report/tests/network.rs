@@ -7,6 +7,7 @@ use hostmark_report::render::{console, markdown};
 use hostmark_report::{RenderOptions, compare, findings, html};
 
 use crate::peers::{TCP, case, limited, path, peer, sends, three_hosts};
+use crate::short::sound;
 use crate::synthetic;
 use crate::synthetic::{empty, estimate};
 
@@ -16,7 +17,7 @@ fn run(peer: Peer, cases: Vec<CaseRecord>) -> Run {
 
 /// The texts of a rule's findings in English; each says something else in Chinese.
 fn said(run: &Run, rule: &str) -> Vec<String> {
-    let found = findings(run).into_iter().filter(|finding| finding.id == rule);
+    let found = findings(run).into_iter().map(sound).filter(|finding| finding.id == rule);
     found
         .map(|finding| {
             assert!(finding.text.en != finding.text.zh && finding.cure.is_some(), "{finding:?}");

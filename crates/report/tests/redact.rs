@@ -77,6 +77,7 @@ fn run() -> Run {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn no_format_of_a_redacted_run_holds_what_names_somebody() {
     let (planted, count) = planted(&run());
     assert!(count > 40, "{count}");

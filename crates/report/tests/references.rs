@@ -81,12 +81,14 @@ fn recorded() -> HashMap<String, Vec<f64>> {
     let mut all: HashMap<String, Vec<f64>> = HashMap::new();
     for folder in ["b", "c", "d"] {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/study").join(folder);
-        for file in std::fs::read_dir(folder).unwrap() {
-            let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
-            let run: serde_json::Value = serde_json::from_str(&text).unwrap();
-            for case in run["cases"].as_array().unwrap() {
-                let (id, value) = (case["id"].as_str().unwrap().to_owned(), case["value"].as_f64().unwrap());
-                all.entry(id).or_default().push(value);
+        let table = std::fs::read_to_string(folder.join("runs.tsv")).unwrap();
+        let mut case = "";
+        for line in table.lines() {
+            match line.split('\t').collect::<Vec<_>>()[..] {
+                ["run", ..] => {}
+                ["case", id] => case = id,
+                [_, value, ..] => all.entry(case.to_owned()).or_default().push(value.parse().unwrap()),
+                _ => panic!("{line}"),
             }
         }
     }
@@ -145,6 +147,7 @@ fn null_call(run: &Run) -> f64 {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn constants_stand_with_a_ratio_beside_the_nearest_machine() {
     let run = on_such_a_machine();
     let ours = named("emerald-rapids-kvm").unwrap();

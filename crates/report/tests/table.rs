@@ -29,7 +29,7 @@ fn all_options() -> Vec<RenderOptions> {
 
 #[track_caller]
 fn golden(name: &str, text: &str) {
-    let again = "cargo test -p hostmark-report --test table";
+    let again = "cargo test -p hostmark-report --test all table::";
     holds(env!("CARGO_MANIFEST_DIR"), &format!("tests/golden/{name}"), text, again);
 }
 
@@ -310,6 +310,7 @@ fn no_line_is_wider_than_asked() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn every_case_without_a_value_says_why() {
     let plausible = synthetic::plausible();
     for index in 0..plausible.cases.len() {
@@ -474,6 +475,7 @@ proptest! {
 
     /// Whatever cases a run has and whatever numbers they hold, it is shown within the width.
     #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
     fn no_run_is_too_odd(keep in prop::collection::vec(any::<bool>(), 160), number in prop::num::f64::ANY, rounds in 0u32..4) {
         let mut run = synthetic::plausible();
         let mut nth = keep.iter().cycle();

@@ -58,6 +58,7 @@ fn assert_fits(what: &str, text: &str, options: &RenderOptions) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn every_page_of_a_run_keeps_its_width() {
     for (name, run) in runs() {
         every(|options| {
@@ -72,6 +73,7 @@ fn every_page_of_a_run_keeps_its_width() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn every_page_of_several_runs_keeps_its_width() {
     let runs: Vec<Run> = runs().into_iter().map(|(_, run)| run).collect();
     let many: Vec<Run> = runs.iter().chain(&runs).cloned().collect();
@@ -85,6 +87,7 @@ fn every_page_of_several_runs_keeps_its_width() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn a_comparison_keeps_its_width() {
     let slower = |mut run: Run| {
         for case in &mut run.cases {
@@ -104,6 +107,7 @@ fn a_comparison_keeps_its_width() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn a_host_and_the_handbook_keep_their_width() {
     for (name, run) in runs() {
         let report = host_report(run.host.clone(), Disturbed::default());
@@ -119,6 +123,7 @@ fn a_host_and_the_handbook_keep_their_width() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn no_number_is_parted_from_its_unit_by_the_end_of_a_line() {
     const UNITS: [&str; 12] = ["ns", "µs", "ms", "s", "%", "KiB", "MiB", "GiB", "GB/s", "MB/s", "GHz", "秒"];
     let ends_with_number = |line: &str| {

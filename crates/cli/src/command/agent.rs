@@ -9,6 +9,7 @@ mod watch;
 
 use std::cell::RefCell;
 use std::ffi::OsStr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -45,9 +46,11 @@ const LONGEST_IDLE: Duration = Duration::from_secs(2 * 3600);
 const LONGEST_SERVED_LINE: usize = 1 << 20;
 
 /// Serves who is at the other end of standard input and output, until that is over. The word behind its name says whether that
-/// is somebody whom a server has let in.
-pub fn serve(word: Option<&OsStr>) -> ExitCode {
+/// is somebody whom a server has let in, and the next one at which address that server is bound.
+pub fn serve(word: Option<&OsStr>, bound: Option<&OsStr>) -> ExitCode {
     let is_served = word.is_some_and(|word| word == SERVED);
+    // Of a server that does not say it, nobody but this machine reaches the far ends.
+    let bound = bound.and_then(|word| word.to_str()?.parse().ok()).unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
     // What reads the list of processes finds it by this name, and not by that of a descriptor.
     let _ = rustix::thread::set_name(c"hostmark");
     // Nor does anything that is started here inherit the program's file.
@@ -61,7 +64,7 @@ pub fn serve(word: Option<&OsStr>) -> ExitCode {
         Err(error) => return complain(&format!("standard input cannot be read ({error})")),
     };
     let inbox = if is_served { inbox.of_lines_up_to(LONGEST_SERVED_LINE) } else { inbox };
-    let (serving, idle) = (Serving::default(), LEAST_LEASE * LEASES);
+    let (serving, idle) = (Serving::bound_to(is_served.then_some(bound)), LEAST_LEASE * LEASES);
     let mut session = Session { inbox: Some(inbox), greeted: false, is_served, serving, idle };
     loop {
         match session.next(&mut outbox) {

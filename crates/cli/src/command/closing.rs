@@ -22,8 +22,8 @@ pub enum Shown {
     All,
 }
 
-/// The lines behind a run that is kept in `file`.
-pub fn lines(run: &Run, file: &Path, shown: Shown, lang: Lang) -> String {
+/// The lines behind a run that is kept in `file`, and that was stopped where a line goes on with it.
+pub fn lines(run: &Run, file: &Path, goes_on: Option<&str>, shown: Shown, lang: Lang) -> String {
     let word = |en: &'static str, zh: &'static str| if lang == Lang::Zh { zh } else { en };
     let width = output::options(lang, false).width;
     // A path is not parted: it is to be copied whole.
@@ -34,6 +34,7 @@ pub fn lines(run: &Run, file: &Path, shown: Shown, lang: Lang) -> String {
         Shown::All => None,
     };
     let mut commands = Vec::new();
+    commands.extend(goes_on.map(|line| format!("{}{line}", word("continue: ", "继续："))));
     if let (Some(name), Some(more)) = (name(run, file), more) {
         commands.push(format!("{}hostmark report {name} {more}", word("more: ", "更多：")));
     }

@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use hostmark_model::{Exit, Lang};
-use hostmark_report::compare::{Comparison, LOOKS, Pool, SAME};
+use hostmark_report::compare::{Comparison, LOOKS, Open, Pool, SAME};
 use hostmark_report::export::comparison;
 
 use super::run::{ProfileName, seed};
@@ -89,7 +89,10 @@ pub struct CompareArguments {
     /// A case that changed by less counts as the same. By default any slower case exits 1, and the same means within 5 %.
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     threshold: Option<f64>,
-    /// Exit 6 if a case stays undecided and none is slower
+    /// Exit 6 unless every case is the same or faster
+    ///
+    /// A case that failed, was skipped or is missing on one side, has no interval or stays undecided exits 6, and a slower
+    /// one 1. What both sides skipped for the same reason does not count.
     #[arg(long)]
     strict: bool,
     /// Output format
@@ -217,13 +220,44 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
             "两侧没有可比较的用例；请比较探针与轴相同的运行（hostmark report RUN 列出）"
         );
     }
-    Ok(match comparison.has_regression(arguments.threshold.unwrap_or(0.0)) {
+    let limit = arguments.threshold.unwrap_or(0.0);
+    let is_strict = arguments.strict || arguments.resolve.is_some();
+    let is_open = is_strict && has_open(&comparison, limit, lang);
+    Ok(match comparison.has_regression(limit) {
         true => Exit::Found,
-        false if (arguments.strict || arguments.resolve.is_some()) && !comparison.undecided().is_empty() => {
-            Exit::Undecided
-        }
+        false if is_open => Exit::Undecided,
         false => Exit::Fine,
     })
+}
+
+/// Cases that are named on standard error.
+const MOST_NAMED: usize = 20;
+
+/// Whether a case is not known to be the same or faster; says which and why, those that more runs would decide by their number.
+fn has_open(comparison: &Comparison, limit: f64, lang: Lang) -> bool {
+    let all = comparison.open(limit);
+    let (undecided, others): (Vec<&Open>, Vec<&Open>) = all.iter().partition(|open| open.is_undecided());
+    for open in others.iter().take(MOST_NAMED) {
+        let (id, side, why) = (open.case.typed(), open.side, open.why(lang));
+        output::complain(&both!("{id} ({side}): {why}", "{id}（{side}）：{why}"));
+    }
+    if let more @ 1.. = others.len().saturating_sub(MOST_NAMED) {
+        output::complain(&both!("{more} more cases as these", "另有 {more} 个这样的用例"));
+    }
+    if !undecided.is_empty() {
+        let count = undecided.len();
+        output::complain(&both!(
+            "{count} undecided; more runs or a quieter machine would tell",
+            "{count} 个用例无法判定；更多的运行或更安静的机器才能得出结论"
+        ));
+    }
+    if comparison.tells_nothing() {
+        output::complain(&both!(
+            "no case could be compared; the reasons stand in the comparison",
+            "没有可比较的用例；原因见比较结果"
+        ));
+    }
+    !all.is_empty() || comparison.tells_nothing()
 }
 
 #[cfg(test)]

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
 use hostmark_engine::plan::Request;
 use hostmark_model::{Inputs, PathBytes, PrintedUnit, Sampled};
 use regex_lite::Regex;
+use rustix::fs::Access;
 
-use crate::language::{both, refuse};
+use crate::language::{both, refuse, refused};
 use crate::within::Layer;
 use crate::words;
 
@@ -182,6 +184,38 @@ pub fn command(typed: &str) -> Result<CommandWords, String> {
         Ok(words) => Ok(CommandWords(words)),
         Err(why) => Err(both!("{why}; quote it as for a shell", "{why}；请按 shell 的规则加引号")),
     }
+}
+
+/// Refuses a command that cannot be started, before anything is measured.
+pub fn check_command(inputs: &Inputs) -> Result<()> {
+    let Some(name) = inputs.command.first() else { return Ok(()) };
+    executable(name).map_err(|error| {
+        refused!(
+            "--command {name} cannot be started ({error}); name a program that is there and may be executed",
+            "--command {name} 无法启动（{error}）；请给出存在且可执行的程序"
+        )
+    })
+}
+
+/// Whether a program can be executed: a name without a slash is looked for as execvp(3) does it.
+fn executable(name: &str) -> io::Result<()> {
+    let at = |path: &Path| match std::fs::metadata(path)?.is_dir() {
+        true => Err(io::ErrorKind::IsADirectory.into()),
+        false => Ok(rustix::fs::access(path, Access::EXEC_OK)?),
+    };
+    if name.contains('/') {
+        return at(Path::new(name));
+    }
+    let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
+    let mut found = Err(io::ErrorKind::NotFound.into());
+    for directory in std::env::split_paths(&path) {
+        match at(&directory.join(name)) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => found = Err(error),
+            Err(_) => {}
+        }
+    }
+    found
 }
 
 /// Inputs whose directory is there, and named whole: other processes look for it. Its name may be any that the kernel takes.

@@ -1,14 +1,16 @@
 //! Where a run is kept: its file, and its journal while it goes on.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 
 use anyhow::Result;
 use hostmark_engine::{Journal, Origin, PlanLine};
 use hostmark_model::{Elsewhere, PathBytes, Run, counted};
+use hostmark_report::escape::visible;
 
-use super::{EndsWith, exit_of, sentence, unwritten};
+use super::{EndsWith, exit_of, retyped, sentence, unwritten};
 use crate::language::{both, refused};
 use crate::store::{self, Place};
 use crate::{output, words};
@@ -20,6 +22,8 @@ pub struct Kept {
     pub place: Option<Place>,
     /// Its journal.
     pub journal: Option<Journal>,
+    /// The command line that goes on with it, where one can.
+    pub resume: Option<String>,
 }
 
 /// Who may go on with a run.
@@ -37,17 +41,21 @@ impl Kept {
             Some(place) => Some(place.clone()),
             None => keep(&run.host.hostname),
         };
-        let Some(place) = place else { return Ok(Kept { place: None, journal: None }) };
+        let Some(place) = place else { return Ok(Kept::default()) };
         run.name.clone_from(&place.name);
+        let resume = retyped::line(&place.journal, &run.settings.inputs, author.elsewhere.as_ref());
         let journal = open_journal(&place, named.is_some(), run, planned, author)?;
-        Ok(Kept { place: Some(place).filter(|_| journal.is_some()), journal })
+        Ok(Kept { place: Some(place).filter(|_| journal.is_some()), journal, resume })
     }
 
-    /// Saves the run's file, and removes the journal, which would only be a copy. None where it is not kept.
+    /// Saves the run's file, and removes the journal, which would only be a copy: by that of a run that was stopped it goes on.
+    /// None where it is not kept.
     pub fn save(self, run: &Run) -> Option<(Place, io::Result<()>)> {
+        let goes_on = self.goes_on(run).is_some();
         let place = self.place?;
         let saved = place.save(run);
         if saved.is_ok()
+            && !goes_on
             && let Some(journal) = self.journal
         {
             let _ = journal.remove();
@@ -55,18 +63,24 @@ impl Kept {
         Some((place, saved))
     }
 
-    /// An error after which there are rounds, told with what can be done with them: the run can go on, unless a server measured it.
-    pub fn goes_on_later(self, error: anyhow::Error, rounds: usize, is_served: bool) -> anyhow::Error {
-        let Some(journal) = self.journal else { return error };
-        let path = journal.path().display().to_string();
+    /// The command line that goes on with this run, where it was stopped.
+    pub fn goes_on(&self, run: &Run) -> Option<&str> {
+        run.interrupted.as_ref().and(self.journal.as_ref()).and(self.resume.as_deref())
+    }
+
+    /// What can be done with the rounds in the journal: the run can go on, unless a server measured it. Nothing without one.
+    pub fn what_to_do(&self) -> Option<String> {
+        let path = self.journal.as_ref()?.path().display().to_string();
+        let report = || format!("hostmark report --again {}", words::quoted(&path).unwrap_or_else(|| visible(&path)));
+        Some(self.resume.clone().unwrap_or_else(report))
+    }
+
+    /// An error after which there are rounds, told with what can be done with them.
+    pub fn goes_on_later(self, error: anyhow::Error, rounds: usize) -> anyhow::Error {
+        let Some(what) = self.what_to_do() else { return error };
         let (exit, sentence) = (exit_of(&error), sentence(&error));
-        let what = if is_served { "report --again" } else { "run --resume" };
-        let path = words::quoted(&path).unwrap_or(path);
         let kept = format!("{} {}", counted(rounds, "round"), if rounds == 1 { "is" } else { "are" });
-        let sentence = both!(
-            "{sentence}; {kept} kept: hostmark {what} {path}",
-            "{sentence}；已保存 {rounds} 轮：hostmark {what} {path}"
-        );
+        let sentence = both!("{sentence}; {kept} kept: {what}", "{sentence}；已保存 {rounds} 轮：{what}");
         EndsWith(exit, sentence).into()
     }
 
@@ -99,12 +113,26 @@ fn keep(hostname: &str) -> Option<Place> {
     }
 }
 
+/// Whether the journal in this place belongs to the file beside it, of a run that was stopped and does not go on at the moment.
+fn is_of_stopped(place: &Place) -> bool {
+    Journal::read::<Run>(&place.journal)
+        .is_ok_and(|(header, _, is_under_way)| !is_under_way && store::is_part_of(&place.file, &header.run.id))
+}
+
 /// The run's journal. One that cannot be made is an error where a person named the file, and else only said.
 fn open_journal(place: &Place, is_named: bool, run: &Run, planned: &PlanLine, by: Author) -> Result<Option<Journal>> {
     let bytes = |path: &OsStr| PathBytes(path.as_bytes().to_vec());
     let file = bytes(place.file.file_name().unwrap_or_default());
     let origin = Origin { binary: by.binary, file, elsewhere: by.elsewhere };
-    let error = match Journal::create(&place.journal, run, planned, &origin) {
+    let create = || Journal::create(&place.journal, run, planned, &origin);
+    let created = match create() {
+        // Who has a stopped run replaced has its journal replaced as well.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_named && is_of_stopped(place) => {
+            fs::remove_file(&place.journal).and_then(|()| create())
+        }
+        created => created,
+    };
+    let error = match created {
         Ok(journal) => return Ok(Some(journal)),
         Err(error) => error,
     };
@@ -137,8 +165,8 @@ mod tests {
 
     #[test]
     fn who_keeps_no_rounds_is_told_the_rest_of_the_sentence() {
-        let kept = Kept { place: None, journal: None };
-        let bare = kept.goes_on_later(super::super::lost("'ssh a' broke off; look there".into()), 3, false).to_string();
+        let lost = super::super::lost("'ssh a' broke off; look there".into());
+        let bare = Kept::default().goes_on_later(lost, 3).to_string();
         assert_eq!(without_rounds(&bare), "'ssh a' broke off; look there");
         let told = "'ssh a' broke off; look there; 3 rounds are kept: hostmark run --resume /runs/a.partial.jsonl";
         assert_eq!(without_rounds(told), "'ssh a' broke off; look there");

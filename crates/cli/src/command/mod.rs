@@ -35,6 +35,7 @@ mod ready;
 pub mod references;
 pub mod report;
 pub mod resume;
+mod retyped;
 pub mod run;
 pub mod runs;
 pub mod serve;

@@ -75,7 +75,7 @@ impl Place {
         matches!(self.place, place::Place::Tcp(_))
     }
 
-    /// The one that a journal names, which only this user can have written, and what its run says was typed.
+    /// The one that a journal names, and that a person has to have typed.
     pub fn of_journal(elsewhere: &Elsewhere, typed: Option<&str>) -> Result<Place> {
         let words: Vec<OsString> = elsewhere.place.iter().map(|word| OsString::from_vec(word.0.clone())).collect();
         match words.first() {
@@ -88,7 +88,7 @@ impl Place {
             }
             Some(_) => {
                 let joined = || words.join(OsStr::new(" ")).to_string_lossy().into_owned();
-                let shown = typed.map_or_else(joined, str::to_owned);
+                let shown = typed.map_or_else(joined, |typed| typed.trim().to_owned());
                 Ok(Place::of(words, shown, Some(elsewhere.digest.clone())))
             }
         }

@@ -12,6 +12,7 @@ use jiff::{Span, Timestamp, tz::TimeZone};
 
 use crate::language::{both, current};
 use crate::output;
+use crate::store;
 use crate::store::summary::{Summary, summaries};
 
 /// Which runs go.
@@ -96,7 +97,10 @@ fn remove(candidate: &Candidate) -> std::io::Result<()> {
     if (facts.dev(), facts.ino()) != candidate.inode {
         return Err(std::io::Error::other(both!("another file has its name now", "该名称现在属于另一个文件")));
     }
-    fs::remove_file(candidate.path)
+    fs::remove_file(candidate.path)?;
+    // Nothing is left of a run that was stopped.
+    let _ = fs::remove_file(store::journal_of(candidate.path));
+    Ok(())
 }
 
 /// Days as a person types them: `90d`, `12w`, `1y`.

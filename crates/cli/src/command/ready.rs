@@ -48,6 +48,7 @@ impl Ready {
         }
         let id = uuid::Uuid::now_v7();
         let (plan, host) = planned(request, host, id)?;
+        inputs::check_command(&plan.request.inputs)?;
         let calibration = hostmark_engine::clock::choose(&host);
         let mut run = begin(&plan, host.clone(), &calibration, id);
         run.settings.table.clone_from(&request.table);

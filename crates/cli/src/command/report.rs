@@ -48,8 +48,7 @@ pub struct ReportArguments {
     on: Option<String>,
     /// Recompute estimates from the recorded rounds
     ///
-    /// Uses the rules of this version; RUN may be a journal too. Values for which an older file lacks the data stay
-    /// unchanged and are listed.
+    /// Uses the rules of this version; RUN may be a journal too. What cannot be recomputed stays unchanged and is listed.
     #[arg(long)]
     again: bool,
     /// Replace names of hosts, people and paths

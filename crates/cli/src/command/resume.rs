@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use anyhow::Result;
 use hostmark_engine::{Header, Journal, PastRound, Wall, clock};
-use hostmark_model::{BegunRun, Elsewhere, HostFacts, Run, RunRequest, Text, counted};
+use hostmark_model::{BegunRun, Elsewhere, HostFacts, Inputs, Run, RunRequest, Text, counted};
 
-use super::inputs::scratch;
+use super::inputs::{check_command, scratch};
 use super::kept::Kept;
 use super::ready::{Ready, binary, planned_before};
+use super::retyped;
 use crate::language::refuse;
 use crate::store::{self, JOURNAL, Place};
 
@@ -38,21 +39,33 @@ impl Begun {
             refuse!("{shown} names no run file; measure anew", "{shown} 没有指明运行文件；请重新测量");
         }
         let file = PathBuf::from(OsStr::from_bytes(&header.origin.file.0));
+        let resume = retyped::line(&path, &header.run.settings.inputs, header.origin.elsewhere.as_ref());
         let place = match out {
             Some(mut out) => {
                 header.run.name.clone_from(&out.name);
                 out.journal = path;
                 out
             }
-            None => Place::of_journal(&path, &file, &header.run.name),
+            None => Place::of_journal(&path, &file, &header.run)?,
         };
-        Ok(Begun { kept: Kept { place: Some(place), journal: Some(journal) }, header, past, shown })
+        Ok(Begun { kept: Kept { place: Some(place), journal: Some(journal), resume }, header, past, shown })
     }
 
-    /// Where else the run is measured, and how that was typed; none: on this machine.
-    pub fn elsewhere(&self) -> Option<(&Elsewhere, Option<&str>)> {
+    /// Where else the run is measured; none: on this machine.
+    pub fn elsewhere(&self) -> Option<&Elsewhere> {
+        self.header.origin.elsewhere.as_ref()
+    }
+
+    /// Refuses unless the person has typed what the journal would have executed and written to.
+    pub fn check_typed(&self, on: Option<&str>, inputs: &Inputs) -> Result<()> {
         let Header { run, origin, .. } = &self.header;
-        origin.elsewhere.as_ref().map(|elsewhere| (elsewhere, run.place.as_deref()))
+        retyped::check(
+            &self.shown,
+            (&run.settings.inputs, origin.elsewhere.as_ref()),
+            on,
+            inputs,
+            self.kept.resume.as_deref(),
+        )
     }
 
     /// What is asked for where it is measured elsewhere.
@@ -117,6 +130,7 @@ pub fn go_on(mut run: Run, cases: &[String], past: Vec<PastRound>, host: HostFac
             "{shown} 的计划与其设置不符；请重新测量"
         );
     }
+    check_command(&run.settings.inputs)?;
     let usable = host.usable_cpus();
     let mut cpus = plan.cases.iter().filter(|case| case.skip.is_none()).flat_map(|case| &case.cpus);
     if let Some(cpu) = cpus.find(|cpu| !usable.contains(cpu)) {

@@ -66,7 +66,7 @@ pub struct RunArguments {
     /// hostmark copies itself there, measures, removes itself, and stores the run here. Any command that gives a
     /// shell on the other side works: 'kubectl exec -i pod --', 'docker exec -i name', 'sudo -n', 'ip netns exec
     /// name'. With tcp:HOST, a `hostmark serve` on that host measures.
-    #[arg(long, value_name = "COMMAND", conflicts_with = "resume")]
+    #[arg(long, value_name = "COMMAND")]
     on: Option<String>,
     /// Measure the network to this machine too, e.g. 'ssh db-17'
     ///
@@ -117,9 +117,10 @@ pub struct RunArguments {
     pub(super) dry_run: bool,
     /// Continue an interrupted run [default: the newest]
     ///
-    /// RUN is its name or its journal; `hostmark runs` lists them.
+    /// RUN is its name or its journal; `hostmark runs` lists them. A journal decides on no command and no directory:
+    /// repeat --on, --command and --scratch as the run was started.
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "",
-          conflicts_with_all = ["filters", "profile", "seed", "set", "cpu", "scratch", "command", "table", "dry_run"])]
+          conflicts_with_all = ["filters", "profile", "seed", "set", "cpu", "bytes", "value", "unit", "table", "dry_run"])]
     pub(super) resume: Option<String>,
     /// Print every interval, sample count and note
     #[arg(long, short)]
@@ -129,7 +130,7 @@ pub struct RunArguments {
 impl RunArguments {
     /// What is asked for, wherever it is measured.
     pub(super) fn request(&self) -> Result<RunRequest> {
-        let inputs = if self.on.is_some() { self.inputs.as_typed() } else { self.inputs.given()? };
+        let inputs = self.inputs()?;
         Ok(RunRequest {
             filters: self.filters.clone(),
             profile: self.profile.into(),
@@ -140,6 +141,11 @@ impl RunArguments {
             via: self.via.clone(),
             begun: None,
         })
+    }
+
+    /// What it is measured with: a directory of another machine as it was typed.
+    fn inputs(&self) -> Result<Inputs> {
+        if self.on.is_some() { Ok(self.inputs.as_typed()) } else { self.inputs.given() }
     }
 
     /// Where the run's peers are.
@@ -187,10 +193,13 @@ pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Ex
     // Read once: what it says is done is what its owner has been checked for.
     let begun = arguments.resume.as_deref().map(|named| Begun::open(named, arguments.named_file()?)).transpose()?;
     let place = match (&arguments.on, begun.as_ref().and_then(Begun::elsewhere)) {
-        (Some(place), _) => Some(place::Place::named(place, "--on", arguments.token_of(place))?),
-        (None, Some((elsewhere, typed))) => Some(place::Place::of_journal(elsewhere, typed)?),
+        (typed, Some(elsewhere)) => Some(place::Place::of_journal(elsewhere, typed.as_deref())?),
+        (Some(place), None) => Some(place::Place::named(place, "--on", arguments.token_of(place))?),
         (None, None) => None,
     };
+    if let Some(begun) = &begun {
+        begun.check_typed(arguments.on.as_deref(), &arguments.inputs()?)?;
+    }
     match place {
         Some(place) => elsewhere::run(arguments, begun, &place, lang),
         None => here(arguments, begun, lang, wall),
@@ -282,14 +291,14 @@ fn show_plan(arguments: &RunArguments, request: &RunRequest, host: HostFacts, la
 fn finish(arguments: &RunArguments, measured: Measured, kept: Kept, signal: Option<u8>, lang: Lang) -> Result<Exit> {
     let Measured { mut run, sink_lost } = measured;
     history::judge(&mut run);
-    let journal = kept.journal.as_ref().map(|journal| journal.path().to_owned());
+    let (what_to_do, goes_on) = (kept.what_to_do(), kept.goes_on(&run).map(str::to_owned));
     let saved = kept.save(&run);
     let asked = arguments.format.as_deref();
     let usual = if arguments.full { "table" } else { "answer" };
     let format = asked.or(run.settings.table.as_deref()).unwrap_or(usual);
     output::print(&report::render(std::slice::from_ref(&run), format, lang, arguments.verbose)?);
     match saved {
-        Some((place, Err(error))) => return Err(unsaved_with_journal(&place, journal.as_deref(), &error)),
+        Some((place, Err(error))) => return Err(unsaved_with_journal(&place, what_to_do.as_deref(), &error)),
         Some((place, Ok(())))
             if asked.is_none_or(|format| ["table", "answer"].contains(&format)) && !output::is_quiet() =>
         {
@@ -299,7 +308,7 @@ fn finish(arguments: &RunArguments, measured: Measured, kept: Kept, signal: Opti
                 "answer" if !console::is_answered(&run) => Shown::Cases,
                 _ => Shown::Part,
             };
-            output::print(&closing::lines(&run, &place.file, shown, lang));
+            output::print(&closing::lines(&run, &place.file, goes_on.as_deref(), shown, lang));
         }
         _ => {}
     }
@@ -314,18 +323,16 @@ fn finish(arguments: &RunArguments, measured: Measured, kept: Kept, signal: Opti
 }
 
 /// A run that could not be saved: its journal has what was measured.
-fn unsaved_with_journal(place: &Place, journal: Option<&Path>, error: &std::io::Error) -> anyhow::Error {
+fn unsaved_with_journal(place: &Place, what_to_do: Option<&str>, error: &std::io::Error) -> anyhow::Error {
     let file = place.file.display();
-    let Some(journal) = journal.filter(|journal| journal.exists()) else {
+    let Some(what_to_do) = what_to_do.filter(|_| place.journal.exists()) else {
         return unsaved(&file.to_string(), error);
     };
     let make = remedy(error).map_or_else(String::new, |_| both!("make room and ", "腾出空间，"));
-    let shown = journal.display().to_string();
-    let journal = crate::words::quoted(&shown).unwrap_or(shown);
     lost(both!(
-        "the run could not be saved to {file} ({error}); what was measured is in its journal: {make}save it by hostmark run \
-         --resume {journal}, with --out for another file",
-        "运行无法保存到 {file}（{error}）；测得的内容在日志中：请{make}用 hostmark run --resume {journal} 保存，或加 --out 换一个文件"
+        "the run could not be saved to {file} ({error}); what was measured is in its journal: {make}save it by \
+         {what_to_do}, with --out for another file",
+        "运行无法保存到 {file}（{error}）；测得的内容在日志中：请{make}用 {what_to_do} 保存，或加 --out 换一个文件"
     ))
 }
 

@@ -42,8 +42,8 @@ pub struct RunsArguments {
     verbose: bool,
     /// Remove stored runs: those beyond --keep, and those of --older-than
     ///
-    /// With both options, a run must match both. The newest run stays, and so does everything that is not a run file: journals,
-    /// other files, links.
+    /// With both options, a run must match both. The newest run stays, and so does everything else: journals of other
+    /// runs, other files, links.
     #[arg(long, requires = "unwanted")]
     prune: bool,
     /// Keep this many of the newest runs
@@ -61,8 +61,8 @@ pub struct RunsArguments {
 enum State {
     /// To its end.
     Finished,
-    /// It was stopped, and says why.
-    Interrupted(String),
+    /// It was stopped, and says why; whether it can go on.
+    Interrupted(String, bool),
     /// Cut short: its journal is there, and it can go on.
     Partial,
     /// Its journal is being written.
@@ -90,7 +90,9 @@ pub fn runs(arguments: &RunsArguments, lang: Lang) -> Result<Exit> {
         return Ok(Exit::Fine);
     }
     let whole = files.iter().zip(summaries(&files)).map(|(path, summary)| finished(path, summary));
-    let journals = store::journals()?;
+    let mut journals = store::journals()?;
+    // That of a run that was stopped lies beside its file.
+    journals.retain(|path| files.binary_search(&store::run_of(path)).is_err());
     let mut kept: Vec<(String, Kept)> = whole.chain(journals.iter().map(|path| begun(path))).collect();
     // Names begin with the time: the newest is the last.
     kept.sort_by(|(one, _), (other, _)| one.cmp(other));
@@ -127,7 +129,10 @@ fn finished(path: &Path, summary: Result<Summary>) -> (String, Kept) {
             Kept::Unreadable { name: name.clone(), reason }
         }
         Ok(summary) => {
-            let state = summary.interrupted.clone().map_or(State::Finished, State::Interrupted);
+            let state = match &summary.interrupted {
+                None => State::Finished,
+                Some(why) => State::Interrupted(why.clone(), store::journal_of(path).is_file()),
+            };
             Kept::Run(Box::new(summary), state)
         }
     };
@@ -166,7 +171,7 @@ fn value(kept: &Kept) -> Value {
             "interrupted": run.interrupted,
             "state": match state {
                 State::Finished => "finished",
-                State::Interrupted(_) => "interrupted",
+                State::Interrupted(..) => "interrupted",
                 State::Partial => "partial",
                 State::UnderWay => "under_way",
             },
@@ -197,7 +202,10 @@ fn table(kept: &[Kept], lang: Lang) -> String {
             };
             let state = match state {
                 State::Finished => String::new(),
-                State::Interrupted(reason) => format!("{}{}", word("interrupted: ", "中断："), told(reason, lang)),
+                State::Interrupted(reason, goes_on) => {
+                    let more = if *goes_on { word("; --resume goes on", "；--resume 可继续") } else { "" };
+                    format!("{}{}{more}", word("interrupted: ", "中断："), told(reason, lang))
+                }
                 State::Partial => word("cut short; --resume goes on", "未完成；--resume 可继续").into(),
                 State::UnderWay => word("under way", "进行中").into(),
             };

@@ -145,7 +145,13 @@ const EXITS: &[(Exit, Text)] = &[
             zh: "compare 发现性能退化，或 host --check 发现会干扰测量的因素",
         },
     ),
-    (Exit::BadInput, Text { en: "bad command line, or unreadable input", zh: "命令行有误，或输入无法读取" }),
+    (
+        Exit::BadInput,
+        Text {
+            en: "bad command line, unreadable input, or a command that cannot be started",
+            zh: "命令行有误、输入无法读取，或命令无法启动",
+        },
+    ),
     (Exit::CaseFailed, Text { en: "a case failed", zh: "有用例失败" }),
     (Exit::NothingSelected, Text { en: "a filter selects nothing", zh: "过滤表达式没有选中任何用例" }),
     (
@@ -155,8 +161,8 @@ const EXITS: &[(Exit, Text)] = &[
     (
         Exit::Undecided,
         Text {
-            en: "compare --strict or --resolve left a case undecided and found no regression",
-            zh: "compare --strict 或 --resolve 有用例未能判定，且没有发现退化",
+            en: "compare --strict or --resolve found no regression, and a case not known to be the same or faster",
+            zh: "compare --strict 或 --resolve 没有发现退化，但有用例无法确认相同或变快",
         },
     ),
 ];
@@ -195,7 +201,8 @@ fn files() -> Topic {
             (
                 "NAME.json",
                 Text {
-                    en: "a run; `last` is the newest, then last-1 …", zh: "一次运行：last 为最新，其前为 last-1 …"
+                    en: "a run; `last` is the newest with a value, then last-1 …",
+                    zh: "一次运行：last 为最新且有数值的一次，其前为 last-1 …",
                 },
             ),
             (

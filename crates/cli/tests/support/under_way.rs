@@ -85,11 +85,9 @@ impl UnderWay {
         files(self.home.data.path())
     }
 
-    /// The run in the one file that is left.
+    /// The run in the one file that is left, but for the journal by which one that was stopped goes on.
     pub fn kept(&self) -> Run {
-        let left = self.left(SOON);
-        assert!(left.len() == 1 && left[0].extension().is_some_and(|extension| extension == "json"), "{left:?}");
-        load_run(&std::fs::read_to_string(&left[0]).unwrap()).unwrap()
+        kept(&self.left(SOON))
     }
 
     /// The one file that is left is a journal that begins with its header and has whole lines, perhaps but for the last.
@@ -103,6 +101,16 @@ impl UnderWay {
         assert!(lines[0]["plan"]["cases"].as_array().unwrap().len() > 1);
         assert!(lines.len() > 3 && lines[1..].iter().all(|line| line["events"].is_array() && line["case"].is_string()));
     }
+}
+
+/// The run in the one of these files that is one, but for the journal by which one that was stopped goes on.
+pub fn kept(left: &[PathBuf]) -> Run {
+    let is_journal = |path: &&PathBuf| path.display().to_string().ends_with(".partial.jsonl");
+    let [file] = left.iter().filter(|path| !is_journal(path)).collect::<Vec<_>>()[..] else { panic!("{left:?}") };
+    let run = load_run(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let journal = file.with_extension("partial.jsonl");
+    assert_eq!(left.iter().find(is_journal), run.interrupted.as_ref().map(|_| &journal));
+    run
 }
 
 /// Whether this process, and so each that it starts, ignores SIGINT or SIGHUP.

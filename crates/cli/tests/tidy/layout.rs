@@ -10,6 +10,8 @@ const PROBES: &str = "crates/probes/src";
 pub const BESIDE_GROUPS: [&str; 2] = ["kernels", "workloads"];
 /// Names that say nothing of what is in a file.
 const EMPTY_NAMES: [&str; 6] = ["utils", "util", "common", "helpers", "manager", "imp"];
+/// What the compiler is told of by a manifest.
+const ROOTS: [&str; 4] = ["lib", "main", "fast", "system"];
 /// What each crate may import of ours; the command line may import all.
 const MAY_IMPORT: [(&str, &[&str]); 8] = [
     ("model", &[]),
@@ -83,7 +85,7 @@ impl Registered {
 }
 
 /// The modules that a file declares by `mod name;`.
-fn modules(code: &str) -> BTreeSet<String> {
+pub fn modules(code: &str) -> BTreeSet<String> {
     let code = code.replace("r#", "");
     let after = code.split(';').filter_map(|statement| {
         let mut last = statement.split_whitespace().rev();
@@ -99,8 +101,10 @@ fn declares(code: &str, name: &str) -> bool {
 
 /// Source files that no other file makes a module: the compiler never sees them.
 pub fn orphans(tree: &Tree) -> Vec<String> {
-    let inside = tree.sources().filter(|file| file.path.starts_with("crates/") && file.path.contains("/src/"));
-    let is_orphan = |file: &&File| !matches!(file.stem(), "lib" | "main") && !has_parent(tree, file);
+    let is_inside = |file: &&File| file.path.contains("/src/") || file.path.contains("/tests/");
+    let inside = tree.sources().filter(|file| file.path.starts_with("crates/")).filter(is_inside);
+    let is_root = |file: &File| ROOTS.contains(&file.stem());
+    let is_orphan = |file: &&File| !is_root(file) && !has_parent(tree, file);
     inside.filter(is_orphan).map(|file| file.says("no file declares it as a module")).collect()
 }
 
@@ -109,11 +113,13 @@ fn has_parent(tree: &Tree, file: &File) -> bool {
         "mod" => file.folder().rsplit_once('/').unwrap_or(("", file.folder())),
         stem => (file.folder(), stem),
     };
-    let parents = ["/mod.rs", "/lib.rs", "/main.rs", ".rs"].map(|ending| format!("{folder}{ending}"));
-    let declares_it =
-        parents.iter().filter_map(|parent| tree.file(parent)).any(|parent| declares(&code_of(&parent.text), name));
-    let by_path = format!("path = \"{name}.rs\"");
-    declares_it || tree.sources().any(|other| other.folder() == file.folder() && other.text.contains(&by_path))
+    let beside = ROOTS.into_iter().chain(["mod"]).map(|stem| format!("{folder}/{stem}.rs"));
+    let mut parents = beside.chain([format!("{folder}.rs")]).filter_map(|parent| tree.file(&parent));
+    let by_path = |other: &File| {
+        let path = file.path.strip_prefix(other.folder()).and_then(|path| path.strip_prefix('/'));
+        path.is_some_and(|path| other.text.contains(&format!("path = \"{path}\"")))
+    };
+    parents.any(|parent| declares(&code_of(&parent.text), name)) || tree.sources().any(by_path)
 }
 
 /// Files and folders with names that say nothing.
@@ -248,8 +254,13 @@ fn a_file_that_nothing_declares_is_found() {
         ("crates/a/src/c/d/e.rs", "//! E."),
         ("crates/a/src/c/lost.rs", "//! X."),
         ("crates/a/src/lost.rs", "//! X."),
+        ("crates/a/tests/fast.rs", "//! F.\nmod f;\n#[path = \"support/g.rs\"]\nmod g;"),
+        ("crates/a/tests/f.rs", "//! F."),
+        ("crates/a/tests/support/g.rs", "//! G."),
+        ("crates/a/tests/support/lost.rs", "//! X."),
+        ("crates/a/tests/lost.rs", "//! X."),
     ]);
-    assert_eq!(orphans(&tree).len(), 2, "{:?}", orphans(&tree));
+    assert_eq!(orphans(&tree).len(), 4, "{:?}", orphans(&tree));
 }
 
 #[test]

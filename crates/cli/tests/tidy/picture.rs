@@ -10,7 +10,7 @@ use super::tree::Tree;
 /// The document with the picture.
 pub const DOCUMENT: &str = "ARCHITECTURE.md";
 /// What stands before the picture and behind it.
-const BEGIN: &str = "<!-- made by HOSTMARK_BLESS=1 cargo test -p hostmark --test tidy -->\n";
+const BEGIN: &str = "<!-- made by HOSTMARK_BLESS=1 cargo test -p hostmark --test fast tidy:: -->\n";
 const END: &str = "<!-- end of what is made -->\n";
 
 /// Who imports whom.

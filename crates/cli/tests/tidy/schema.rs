@@ -173,6 +173,7 @@ fn run() -> Run {
         lost_rounds: vec![lost],
         findings: vec![Finding {
             id: reason(),
+            short: Text::default(),
             text: Text::default(),
             cure: None,
             command: None,

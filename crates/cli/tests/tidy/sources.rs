@@ -1,7 +1,7 @@
 //! Rules on one Rust file at a time.
 
 use super::code::{code_of, packed, words};
-use super::layout::BESIDE_GROUPS;
+use super::layout::{BESIDE_GROUPS, modules};
 use super::tree::{File, Tree};
 
 /// Lines of any Rust file at most: what is longer answers more than one question.
@@ -49,7 +49,9 @@ pub fn clocks_in_probes(tree: &Tree) -> Vec<String> {
     let reads = |file: &&File| {
         let code = code_of(&file.text);
         let is_ours = |word: &str| ["monotonic_ns", "monotonic_raw_ns", "read_counter"].contains(&word);
-        let may_read_ours = beside_groups(file) || file.stem().ends_with("_tests");
+        // How long a stranger may be silent at the door of a far end is no value.
+        let is_door = file.path == "crates/probes/src/door.rs";
+        let may_read_ours = beside_groups(file) || is_door || file.stem().ends_with("_tests");
         packed(&code).contains("Instant::now")
             || packed(&code).contains("SystemTime::now")
             || !may_read_ours && words(&code).any(is_ours)
@@ -101,6 +103,22 @@ pub fn skips_untold(tree: &Tree) -> Vec<String> {
         says && file.path != "tests/support/skip.rs"
     };
     tree.sources().filter(own).map(|file| file.says("use `skipped` of tests/support/skip.rs")).collect()
+}
+
+/// Tests of the second tier that may disturb each other: none says whether others may run beside it.
+pub fn disturbed(tree: &Tree) -> Vec<String> {
+    let tier = tree.file("crates/cli/tests/system.rs").map(|file| code_of(&file.text)).unwrap_or_default();
+    let modules = modules(&tier);
+    let of_tier = |file: &&File| file.folder() == "crates/cli/tests" && modules.contains(file.stem());
+    let mut found = Vec::new();
+    for file in tree.sources().filter(of_tier) {
+        let code = packed(&code_of(&file.text));
+        let tests = code.split("#[test]").skip(1);
+        let untold = tests.filter(|test| !["=alone();", "=beside();"].iter().any(|word| test.contains(word))).count();
+        found
+            .extend((untold > 0).then(|| file.says(format!("{untold} tests begin with neither alone() nor beside()"))));
+    }
+    found
 }
 
 /// Lints switched off without a reason that the compiler holds against the code.
@@ -187,6 +205,17 @@ fn a_test_that_skips_in_its_own_words_is_found() {
     let own = concat!("//! A.\nwriteln!(io::stderr(), \"skip", "ped: {why}\");");
     let tree = Tree::of(&[("a.rs", own), ("tests/support/skip.rs", own), ("b.rs", "//! B.\nskipped(\"no c\");")]);
     assert_eq!(skips_untold(&tree).len(), 1);
+}
+
+#[test]
+fn a_test_that_does_not_say_whether_others_may_run_beside_it_is_found() {
+    let tree = Tree::of(&[
+        ("crates/cli/tests/system.rs", "//! S.\nmod a;\nmod b;"),
+        ("crates/cli/tests/a.rs", "//! A.\n#[test]\nfn f() {\nlet _alone = alone();\n}\n#[test]\nfn g() {}"),
+        ("crates/cli/tests/b.rs", "//! B.\n#[test]\nfn f() {\nlet _beside = beside();\n}"),
+        ("crates/cli/tests/c.rs", "//! C.\n#[test]\nfn f() {}"),
+    ]);
+    assert_eq!(disturbed(&tree).len(), 1, "{:?}", disturbed(&tree));
 }
 
 #[test]

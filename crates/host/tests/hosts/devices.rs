@@ -158,10 +158,7 @@ fn firmware_modules_seccomp_and_activity_are_read() {
 }
 
 #[test]
-fn facts_of_an_older_version_are_read_and_absent_facts_stay_absent() {
-    let old: hostmark_model::HostFacts =
-        serde_json::from_str("{\"hostname\": \"a\", \"cpu\": {\"packages\": 1}}").unwrap();
-    assert_eq!((old.memory.same_page_merging, old.limits.seccomp, old.network.len()), (None, None, 0));
+fn absent_facts_stay_absent() {
     let nothing = Tree::new().facts();
     assert_eq!((nothing.cpu.turbo, nothing.cpu.isolated, nothing.memory.huge_pages), (None, None, None));
     assert_eq!((nothing.virtualization.nested_paging, nothing.activity), (None, Default::default()));

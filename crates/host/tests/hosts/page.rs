@@ -107,6 +107,7 @@ fn an_effect_and_a_cure_are_a_line_each_on_80_columns() {
         for finding in host_findings(host, &live) {
             for line in [&finding.effect.en, &finding.effect.zh] {
                 assert!(line.width() <= 80 - 3, "{}: {} {line}", finding.id, line.width());
+                assert!(!line.is_empty() && !line.ends_with([':', '：']), "{}: {line}", finding.id);
             }
             for line in [&finding.cure.en, &finding.cure.zh] {
                 assert!(line.width() <= 80 - 5, "{}: {} {line}", finding.id, line.width());

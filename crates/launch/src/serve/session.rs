@@ -54,11 +54,15 @@ pub struct Leftover {
 }
 
 impl Session {
-    /// Starts an agent of this program.
-    pub fn begin(guest: Guest, program: &Path, now: Instant) -> io::Result<Session> {
+    /// Starts an agent of this program, which has nothing listen but at the address to which its server is bound.
+    pub fn begin(guest: Guest, program: &Path, bound: IpAddr, now: Instant) -> io::Result<Session> {
         let Guest { socket, from, channel } = guest;
         let mut command = Command::new(program);
-        command.args([AGENT, SERVED]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command
+            .args([AGENT, SERVED, &bound.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
         let mut agent = Group::spawn(&mut command)?;
         let (stdin, stdout) = (agent.streams().stdin.take(), agent.streams().stdout.take());
         let (Some(stdin), Some(stdout)) = (stdin, stdout) else { return Err(io::ErrorKind::BrokenPipe.into()) };

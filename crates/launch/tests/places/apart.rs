@@ -33,6 +33,25 @@ fn a_directory_whose_files_are_not_executed_is_passed_over() {
     assert!(refusal.contains(expected) && refusal.contains("/var/tmp (no file can be executed: "), "{refusal}");
 }
 
+/// The same, where others may rename files above one directory, which has a link, and in the only other one.
+const OPEN: &str = r#"mount --rbind / "$0" && mount -t tmpfs -o mode=777 none "$0/tmp" &&
+    mount -t tmpfs -o mode=775 none "$0/var/tmp" && mount -t tmpfs -o noexec none "$0/dev/shm" &&
+    mkdir -p "$0/tmp/open/own" && chmod 757 "$0/tmp/open" && ln -s ../../tmp/open/own "$0/dev/shm/link" &&
+    root=$0 && shift && exec env TMPDIR=/dev/shm/link chroot "$root" "$@""#;
+
+#[test]
+fn a_directory_in_which_others_may_rename_is_refused_with_what_to_do() {
+    let Some(spot) = Spot::apart(OPEN) else { return skipped(NO_NAMESPACE) };
+    let error = spot.start_file(&spot.program("exit"), &[], terms(Ending::Killed)).unwrap_err();
+    let PlaceError::Nowhere { tried, .. } = &error else { panic!("{error}") };
+    let [link, temporary, variable, shared] = &tried[..] else { panic!("{tried:?}") };
+    assert_eq!(link, "/tmp/open/own (others may rename files in /tmp)");
+    assert_eq!(temporary, "/tmp (others may rename files in /tmp)");
+    assert_eq!(variable, "/var/tmp (others may rename files in /var/tmp)");
+    assert!(shared.starts_with("/dev/shm (no file can be executed: "), "{shared}");
+    assert!(error.to_string().contains("in which and above which nobody else may rename files"), "{error}");
+}
+
 /// The same, where /tmp has little room, and what is in /var/tmp is seen outside.
 const WITH_LITTLE_TMP: &str = r#"mount --rbind / "$0" && mount -t tmpfs -o size=256k none "$0/tmp" &&
     mount --bind "$1" "$0/var/tmp" && root=$0 && shift && exec chroot "$root" "$@""#;
@@ -111,7 +130,7 @@ fn bare(script: &str) -> Option<Spot> {
 }
 
 const NO_CONTAINER: &str = "no container can be made here from a static busybox and namespaces";
-const PROGRAMS: [&str; 7] = ["sh", "uname", "head", "wc", "chmod", "rm", "cat"];
+const PROGRAMS: [&str; 8] = ["sh", "uname", "head", "wc", "chmod", "rm", "ls", "cat"];
 
 #[test]
 fn a_container_needs_little_more_than_a_shell() {

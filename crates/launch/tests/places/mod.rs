@@ -2,6 +2,7 @@
 //! nothing is left of either.
 
 mod apart;
+mod attacked;
 mod both;
 mod chain;
 mod descriptor;

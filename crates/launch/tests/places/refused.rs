@@ -1,7 +1,7 @@
 //! Each step that may fail on the way to a place, and its sentence.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 use std::rc::Rc;
 use std::time::Duration;
@@ -74,11 +74,32 @@ fn the_program_that_is_installed_there_is_used_if_it_is_the_same() {
         let spot = with_tool("hostmark", installed);
         let mut started = spot.start_file(&spot.program(text), &["word"], terms(Ending::Killed)).unwrap();
         assert_eq!(started.has_copied, has_copied, "{installed}");
-        let from = if has_copied { "/proc/self/fd/9".into() } else { spot.outside.path().join("tools/hostmark") };
-        says(&mut started.process, &format!("{} word", from.display()));
+        says(&mut started.process, "/proc/self/fd/9 word");
         let programs = Programs::of(&spot.program(text), true, spot.outside.path());
         assert_eq!(started.digest, Some(programs.for_machine(std::env::consts::ARCH).unwrap().digest));
     }
+}
+
+#[test]
+fn an_installed_program_that_is_another_one_by_now_is_not_started() {
+    let text = "echo ours";
+    // Who is asked for the digest has told it by the time that another file has the name.
+    let spot = with_tool("hostmark", text);
+    let tools = spot.outside.path().join("tools");
+    let digest = "PATH=${PATH#*:} command sha256sum; mv \"${0%/*}/other\" \"${0%/*}/hostmark\" 2>&-";
+    fs::rename(spot.tool("sha256sum", digest), tools.join("sha256sum")).unwrap();
+    fs::rename(spot.tool("other", "echo theirs"), tools.join("other")).unwrap();
+    let mut started = spot.start_file(&spot.program(text), &[], terms(Ending::Killed)).unwrap();
+    assert!(!started.has_copied && !tools.join("other").exists());
+    says(&mut started.process, "ours");
+
+    // One to which others may write is none.
+    let spot = with_tool("hostmark", text);
+    let file = spot.outside.path().join("tools/hostmark");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o775)).unwrap();
+    let mut started = spot.start_file(&spot.program(text), &[], terms(Ending::Killed)).unwrap();
+    assert!(started.has_copied);
+    says(&mut started.process, "ours");
 }
 
 #[test]
@@ -123,8 +144,8 @@ fn with_tools(tools: &[&str]) -> Spot {
 }
 
 #[test]
-fn a_place_needs_five_tools_and_the_one_that_is_missing_is_named() {
-    let needed = ["sh", "uname", "head", "wc", "chmod", "rm"];
+fn a_place_needs_six_tools_and_the_one_that_is_missing_is_named() {
+    let needed = ["sh", "uname", "head", "wc", "chmod", "rm", "ls"];
     // The program itself needs one more.
     with_tools(&[&needed[..], &["cat"]].concat()).works();
     for missing in &needed[2..] {

@@ -10,7 +10,6 @@ use crate::Text;
 /// What the machine was doing; differs between any two looks.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct Activity {
     /// Time since boot.
     pub uptime_s: Option<f64>,
@@ -23,7 +22,6 @@ pub struct Activity {
 /// Shares of the last ten seconds in which tasks waited for a resource: 0.02 is 2 %.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct Pressure {
     /// Some task waited.
     pub some: f64,
@@ -33,7 +31,6 @@ pub struct Pressure {
 
 /// What others did with the machine during a short look at it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
 pub struct Disturbed {
     /// The process that took most CPU time.
     pub busy: Option<BusyTask>,
@@ -45,7 +42,6 @@ pub struct Disturbed {
 
 /// A process that is not ours and takes CPU time.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
 pub struct BusyTask {
     /// Process id.
     pub pid: u32,

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 /// Maker, model and firmware, as the firmware's tables name them, and the memory modules.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct FirmwareFacts {
     /// Who made the machine (DMI sys_vendor).
     pub vendor: Option<String>,
@@ -22,7 +21,6 @@ pub struct FirmwareFacts {
 /// One memory module.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct MemoryModule {
     /// Its slot.
     pub slot: Option<String>,
@@ -37,7 +35,6 @@ pub struct MemoryModule {
 /// Block devices and directories.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct StorageFacts {
     /// Whole devices with a size, loop and RAM devices apart; at most 64.
     pub devices: Vec<BlockDevice>,
@@ -48,7 +45,6 @@ pub struct StorageFacts {
 /// One block device.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct BlockDevice {
     /// The kernel's name.
     pub name: String,
@@ -77,7 +73,6 @@ pub enum Purpose {
 /// A directory that a run writes to.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct DirectoryFact {
     /// What for.
     pub purpose: Purpose,
@@ -102,7 +97,6 @@ pub struct DirectoryFact {
 /// One network interface.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct NetworkInterface {
     /// The kernel's name.
     pub name: String,

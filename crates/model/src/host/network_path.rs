@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 /// The way from this machine to one address, read without sending anything. Facts that nobody tells are absent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct NetworkPath {
     /// Where it leads.
     pub destination: Option<IpAddr>,
@@ -45,7 +44,7 @@ pub struct NetworkPath {
     /// The congestion control of sockets that choose none (net.ipv4.tcp_congestion_control).
     pub congestion_control: Option<String>,
     /// Those that the kernel offers.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub congestion_controls: Vec<String>,
     /// Smallest, first and largest receive buffer of a TCP socket that the kernel tunes, bytes (net.ipv4.tcp_rmem).
     pub tcp_receive_buffers: Option<[u64; 3]>,
@@ -77,12 +76,11 @@ impl NetworkPath {
 /// What packets wait in before an interface takes them (tc-qdisc).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct QueueingDiscipline {
     /// The interface's own: fq_codel, mq, tbf, noqueue …
     pub kind: String,
     /// Those within it, each kind once.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inner: Vec<String>,
     /// The rate that it holds traffic to, bits a second; none where it has none, or none that is known how to read.
     pub bits_per_s: Option<u64>,
@@ -97,7 +95,6 @@ pub struct QueueingDiscipline {
 /// What an interface does for the CPU.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct Offloads {
     /// It cuts what TCP sends to packets (TSO).
     pub tso: Option<bool>,
@@ -118,7 +115,6 @@ pub struct Offloads {
 /// Packets that an interface has room for.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct Rings {
     /// Received ones.
     pub receive: u32,
@@ -133,7 +129,6 @@ pub struct Rings {
 /// When an interface interrupts the CPU.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct InterruptModeration {
     /// How long after a received packet, µs.
     pub receive_us: u32,
@@ -152,7 +147,6 @@ pub struct InterruptModeration {
 /// Queues of an interface that work in parallel.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct Channels {
     /// Those that receive and send.
     pub combined: u32,
@@ -165,7 +159,6 @@ pub struct Channels {
 /// Packets that an interface has lost since it is there.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(default)]
 pub struct InterfaceLosses {
     /// Received whole, and dropped for want of room.
     pub receive_dropped: u64,

@@ -7,7 +7,7 @@ use crate::kernels::sieve::{BELOW, PRIMES, WORDS, sieve};
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Prime sieve to 10^6", zh: "筛法求 10^6 以内素数" },
-    revision: 2,
+    revision: 1,
     unit: Unit::OperationsPerSecond,
     better: Better::Higher,
     explain: Explain {

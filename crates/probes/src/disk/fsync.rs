@@ -8,7 +8,7 @@ use crate::workloads::random_blocks::Content;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Append + fdatasync", zh: "追加并 fdatasync" },
-    revision: 3,
+    revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::P50, Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN, Quantity::SUSTAINED],

@@ -10,7 +10,7 @@ use crate::workloads::uring::Direction;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Disk read", zh: "磁盘读" },
-    revision: 3,
+    revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[super::OPERATIONS, Quantity::P50, Quantity::P99, Quantity::P999, Quantity::MEAN, Quantity::SUSTAINED],

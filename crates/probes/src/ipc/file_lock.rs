@@ -7,7 +7,7 @@ use crate::workloads;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "File lock hand-over", zh: "文件锁交接" },
-    revision: 2,
+    revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     explain: Explain {

@@ -7,7 +7,7 @@ use crate::workloads;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Unix socket bandwidth", zh: "Unix 套接字带宽" },
-    revision: 2,
+    revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: super::TAKEN_TURNS,

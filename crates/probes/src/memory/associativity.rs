@@ -21,7 +21,7 @@ const WALKS: usize = 6;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Ways of the L1 data cache", zh: "一级数据缓存的路数" },
-    revision: 2,
+    revision: 1,
     unit: Unit::Count,
     better: Better::Higher,
     explain: Explain {

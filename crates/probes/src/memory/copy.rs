@@ -10,7 +10,7 @@ use crate::kernels::bandwidth::{self, CopyKernel};
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Memory copy", zh: "内存复制" },
-    revision: 2,
+    revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[Quantity::BYTES_PER_CYCLE],

@@ -8,7 +8,7 @@ use crate::kernels::bandwidth::{self, WriteKernel};
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Memory fill", zh: "内存填充" },
-    revision: 2,
+    revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[Quantity::BYTES_PER_CYCLE],

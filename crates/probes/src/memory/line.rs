@@ -25,7 +25,7 @@ const WALKS: usize = 6;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Cache line", zh: "缓存行大小" },
-    revision: 2,
+    revision: 1,
     unit: Unit::Bytes,
     better: Better::Neither,
     explain: Explain {

@@ -17,7 +17,7 @@ const INJECTED: Quantity =
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Loaded memory latency", zh: "有负载的内存延迟" },
-    revision: 2,
+    revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES, INJECTED],

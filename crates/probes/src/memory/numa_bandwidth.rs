@@ -14,7 +14,7 @@ const MOST_BYTES: u64 = 256 << 20;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Bandwidth between nodes", zh: "节点间内存带宽" },
-    revision: 2,
+    revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     explain: Explain {

@@ -13,7 +13,7 @@ const MOST_BYTES: u64 = 1 << 30;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Latency between nodes", zh: "节点间内存延迟" },
-    revision: 2,
+    revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],

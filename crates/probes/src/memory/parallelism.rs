@@ -18,7 +18,7 @@ const SHARE: Quantity = Quantity::given(
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Memory parallelism", zh: "访存并行度" },
-    revision: 2,
+    revision: 1,
     unit: Unit::Ratio,
     better: Better::Higher,
     also: &[SHARE],

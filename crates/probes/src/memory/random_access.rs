@@ -7,7 +7,7 @@ use crate::kernels::random_access::{Access, Blocks};
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Random access", zh: "随机访问" },
-    revision: 2,
+    revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],

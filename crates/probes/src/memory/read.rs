@@ -8,7 +8,7 @@ use crate::kernels::bandwidth;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Memory read", zh: "内存读取" },
-    revision: 2,
+    revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[Quantity::BYTES_PER_CYCLE],

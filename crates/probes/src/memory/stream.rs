@@ -17,7 +17,7 @@ use share::{Share, bytes, part};
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "STREAM", zh: "STREAM 内存带宽" },
-    revision: 3,
+    revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     explain: Explain {

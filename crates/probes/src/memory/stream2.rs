@@ -8,7 +8,7 @@ use crate::kernels::stream::{self, Operation, numbers, starts};
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "STREAM2", zh: "STREAM2 各大小带宽" },
-    revision: 2,
+    revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[Quantity::BYTES_PER_CYCLE],

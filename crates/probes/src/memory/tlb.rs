@@ -29,7 +29,7 @@ const MISS: Quantity =
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "TLB reach", zh: "TLB 覆盖的页数" },
-    revision: 2,
+    revision: 1,
     unit: Unit::Count,
     better: Better::Higher,
     also: &[MISS],

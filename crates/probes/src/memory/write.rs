@@ -8,7 +8,7 @@ use crate::kernels::bandwidth::{self, WriteKernel};
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Memory write", zh: "内存写入" },
-    revision: 2,
+    revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[Quantity::BYTES_PER_CYCLE],

@@ -26,7 +26,7 @@ pub use terms::Terms;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "TCP bandwidth", zh: "TCP 带宽" },
-    revision: 2,
+    revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: ALSO,

@@ -2,6 +2,8 @@
 
 use hostmark_engine::prelude::*;
 
+use crate::workloads;
+
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Thread create + join", zh: "创建并汇合线程" },
@@ -10,9 +12,11 @@ pub static PROBE: Probe = Probe {
     better: Better::Lower,
     explain: Explain {
         what: Text {
-            en: "The C library creates a thread that does nothing (a stack from mmap or its cache, clone with \
-                 everything shared), and the parent waits for its end. Both run on one CPU.",
-            zh: "C 库创建一个什么也不做的线程（用 mmap 或缓存取得栈，以共享一切的 clone 创建），父线程等待其结束。两者在同一 CPU 上运行。",
+            en: "pthread_create of the C library, with default attributes, creates a thread that does nothing (a stack \
+                 from mmap or its cache, clone with everything shared), and pthread_join waits for its end. Both threads \
+                 run on one CPU.",
+            zh: "C 库的 pthread_create 以默认属性创建一个什么也不做的线程（用 mmap 或缓存取得栈，以共享一切的 clone 创建），pthread_join 等待其结束。\
+                 两个线程在同一 CPU 上运行。",
         },
         why: Text {
             en: "Programs that start a thread for each request or parallel loop pay this every time; a thread pool \
@@ -25,9 +29,10 @@ pub static PROBE: Probe = Probe {
             zh: "由于不复制页表，为 process.fork_exit 的三分之一到十分之一。剩下的是栈、调度、结束时的唤醒以及新栈的缺页。",
         },
         typical: Text {
-            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 23 to 24 µs, a quarter of \
-                 process.fork_exit.",
-            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：23 到 24 µs，为 process.fork_exit 的四分之一。",
+            en: "Measured with hostmark on a 2-CPU KVM guest (Emerald Rapids, Linux 6.18): 9 to 10 µs, a seventh of \
+                 process.fork_exit; 13 to 14 µs while a neighbour used the core.",
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Emerald Rapids，Linux 6.18）上实测：9 到 10 µs，为 process.fork_exit 的七分之一；邻居虚拟机占用该核心时\
+                 为 13 到 14 µs。",
         },
         causes: Text {
             en: "A C library that maps a stack again each time (its cache is limited: 40 MiB in glibc); large stacks \
@@ -44,12 +49,5 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    case.calls(|| {
-        std::thread::Builder::new()
-            .spawn(|| ())
-            .call("pthread_create")?
-            .join()
-            .map_err(|_| RoundError::failed("the thread panicked"))
-    })
-    .time()
+    case.calls(workloads::thread::create_and_join).time()
 }

@@ -7,7 +7,7 @@ use crate::workloads::uring_nop::Nops;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "io_uring, empty operation", zh: "io_uring 空操作" },
-    revision: 2,
+    revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     explain: Explain {

@@ -7,7 +7,7 @@ use crate::workloads::path_ops::KernelPath;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Open + close", zh: "打开并关闭文件" },
-    revision: 3,
+    revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],

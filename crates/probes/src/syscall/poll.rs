@@ -5,7 +5,7 @@ use hostmark_engine::prelude::*;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "poll", zh: "多路等待 poll" },
-    revision: 2,
+    revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],

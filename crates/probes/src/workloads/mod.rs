@@ -49,6 +49,7 @@ pub mod switches;
 pub mod sysv;
 pub mod tally;
 pub mod tcp_info;
+pub mod thread;
 pub mod timer;
 pub mod tiny_guest;
 pub mod token_ring;

@@ -1,8 +1,8 @@
 //! Compares estimators on recorded runs: `cargo run --release -p hostmark-report --example study -- tables DIRECTORY`.
 //!
-//! `slim RUN.json…` writes what the comparison needs of run files into files beside them, `tables DIRECTORY` reads such files and run
-//! files alike, `bias` simulates what each estimator makes of a known cost, and `verdicts DIRECTORY` tells of run files what comparisons find when
-//! one side is made slower.
+//! `keep DIRECTORY` prints what the comparison needs of a directory of run files as one table, `tables DIRECTORY` reads such a table
+//! (`runs.tsv`) and run files alike, `bias` simulates what each estimator makes of a known cost, and `verdicts DIRECTORY` tells of run
+//! files what comparisons find when one side is made slower.
 
 mod bias;
 mod estimators;
@@ -17,14 +17,11 @@ fn main() -> Result<(), String> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let text = match words[..] {
-        ["slim", ref files @ ..] if !files.is_empty() => {
-            files.iter().try_for_each(|file| recorded::slim(Path::new(file)))?;
-            String::new()
-        }
+        ["keep", directory] => recorded::table(&recorded::of_directory(Path::new(directory))?),
         ["tables", directory] => tables::text(&recorded::of_directory(Path::new(directory))?),
         ["bias"] => bias::text(),
         ["verdicts", directory] => verdicts::of_directory(Path::new(directory))?,
-        _ => return Err("give slim RUN.json…, tables DIRECTORY, bias, or verdicts DIRECTORY".to_owned()),
+        _ => return Err("give keep DIRECTORY, tables DIRECTORY, bias, or verdicts DIRECTORY".to_owned()),
     };
     std::io::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string())
 }

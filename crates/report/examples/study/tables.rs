@@ -4,11 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use hostmark_stats::descriptive::{median, quantile};
 
-use crate::estimators::{ALL, Estimator};
+use crate::estimators::ALL;
 use crate::recorded::{Case, Recorded};
-
-/// So much of the time the held clock was there or more.
-const HELD: f64 = 0.1;
 
 /// All tables of these runs, which are in the order in which they were measured.
 pub fn text(runs: &[Recorded]) -> String {
@@ -16,14 +13,10 @@ pub fn text(runs: &[Recorded]) -> String {
     *out += &(format!("{} runs\n\nsuccessive runs apart, %: median, 75th, 90th percentile", runs.len()) + "\n");
     for is_core in [true, false] {
         *out += if is_core { "cpu, clock, syscall, memory up to 2 MiB\n" } else { "all other cases\n" };
-        for estimator in ALL.iter().filter(|(name, _)| is_core || !name.ends_with("cycles")) {
-            row(
-                out,
-                estimator.0,
-                &apart(runs, is_core, |case, held_hz| (estimator.1)(&case.rounds, case.is_rate, held_hz)),
-            );
+        for (index, (name, _)) in ALL.iter().enumerate().filter(|(_, (name, _))| is_core || !name.ends_with("cycles")) {
+            row(out, name, &apart(runs, is_core, |case| case.estimates[index]));
         }
-        row(out, "as the runs led", &apart(runs, is_core, |case, _| Some(case.value)));
+        row(out, "as the runs led", &apart(runs, is_core, |case| Some(case.value)));
     }
     quietest(out, runs);
     kinds(out, runs);
@@ -37,22 +30,16 @@ fn row(out: &mut String, name: &str, apart: &[f64]) {
     *out += &(format!("  {name:36} {:>7} {:>7} {:>7}   of {}", at(0.5), at(0.75), at(0.9), apart.len()) + "\n");
 }
 
-/// The clock that the cores of a run held.
-fn held_hz(run: &Recorded) -> f64 {
-    let all: Vec<f64> = run.cases.iter().flat_map(|case| &case.rounds).filter_map(|round| round.core_hz).collect();
-    quantile(&all, HELD).unwrap_or(1e9)
-}
-
 fn by_id(run: &Recorded) -> HashMap<&str, &Case> {
     run.cases.iter().map(|case| (case.id.as_str(), case)).collect()
 }
 
-fn apart(runs: &[Recorded], is_core: bool, of: impl Fn(&Case, f64) -> Option<f64>) -> Vec<f64> {
+fn apart(runs: &[Recorded], is_core: bool, of: impl Fn(&Case) -> Option<f64>) -> Vec<f64> {
     let mut all = Vec::new();
     for pair in runs.windows(2) {
-        let (before, held) = (by_id(&pair[0]), [held_hz(&pair[0]), held_hz(&pair[1])]);
+        let before = by_id(&pair[0]);
         for case in pair[1].cases.iter().filter(|case| case.is_core == is_core) {
-            let values = before.get(case.id.as_str()).and_then(|known| Some((of(known, held[0])?, of(case, held[1])?)));
+            let values = before.get(case.id.as_str()).and_then(|known| Some((of(known)?, of(case)?)));
             all.extend(
                 values.filter(|(one, other)| *one > 0.0 && *other > 0.0).map(|(one, other)| (other / one).ln().abs()),
             );
@@ -64,24 +51,13 @@ fn apart(runs: &[Recorded], is_core: bool, of: impl Fn(&Case, f64) -> Option<f64
 /// How far estimators of all rounds lie from those of the third of rounds with the least marks.
 fn quietest(out: &mut String, runs: &[Recorded]) {
     *out += "\nfrom the third of rounds with the least marks, %: median, 75th, 90th percentile (core alone)\n";
-    let of = |estimator: &Estimator| {
-        let mut all = Vec::new();
-        for (run, held) in runs.iter().map(|run| (run, held_hz(run))) {
-            for case in run.cases.iter().filter(|case| case.is_core && case.rounds.len() >= 3) {
-                let mut rounds = case.rounds.clone();
-                rounds.sort_by(|one, other| one.marked.total_cmp(&other.marked));
-                let third = &rounds[..rounds.len().div_ceil(3)];
-                let values = (estimator.1)(&case.rounds, case.is_rate, held).zip((ALL[0].1)(third, case.is_rate, held));
-                all.extend(
-                    values
-                        .filter(|(one, other)| *one > 0.0 && *other > 0.0)
-                        .map(|(one, other)| (one / other).ln().abs()),
-                );
-            }
-        }
-        all
-    };
-    ALL.iter().for_each(|estimator| row(out, estimator.0, &of(estimator)));
+    for (index, (name, _)) in ALL.iter().enumerate() {
+        let cases = runs.iter().flat_map(|run| &run.cases).filter(|case| case.is_core);
+        let values = cases.filter_map(|case| case.estimates[index].zip(case.quietest));
+        let apart =
+            values.filter(|(one, other)| *one > 0.0 && *other > 0.0).map(|(one, other)| (one / other).ln().abs());
+        row(out, name, &apart.collect::<Vec<f64>>());
+    }
 }
 
 /// What runs differ by beyond what each knows, by kind: the table of report/src/repetition/assumed.rs.

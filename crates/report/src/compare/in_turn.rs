@@ -3,7 +3,7 @@
 //! Each look is a t test on the logarithms of the pairs' ratios. A p value is the smallest so far times the number of looks that were
 //! planned, so that all looks together err no more often than one (Bonferroni).
 
-use hostmark_model::Run;
+use hostmark_model::{Measured, Run};
 use hostmark_stats::compare::Difference;
 use hostmark_stats::descriptive;
 
@@ -32,13 +32,19 @@ pub(super) fn of(
     looks: &[usize],
     same_within: f64,
 ) -> Option<InTurn> {
-    let value = |side: &[Found], run: &Run| {
-        let found = side.iter().find(|found| std::ptr::eq(found.run, run))?;
-        by.value(found.measured()?).filter(|value| *value > 0.0)
-    };
-    let pair = |(before, after): (&Run, &Run)| Some((value(new, after)? / value(old, before)?).ln());
-    let ratios: Vec<f64> = sides.0.iter().zip(sides.1).filter_map(pair).collect();
+    let value = |one: &Measured| by.value(one).filter(|value| *value > 0.0);
+    let ratio = |(before, after)| Some((value(after)? / value(before)?).ln());
+    let ratios: Vec<f64> = pairs(sides, (old, new)).filter_map(ratio).collect();
     of_ratios(&ratios, looks, same_within)
+}
+
+/// What both runs of a pair have of the case, in the order in which the pairs were made.
+pub(super) fn pairs<'a>(
+    (base, new): (&'a [Run], &'a [Run]),
+    (old_found, new_found): (&'a [Found<'a>], &'a [Found<'a>]),
+) -> impl Iterator<Item = (&'a Measured, &'a Measured)> {
+    let of = |side: &'a [Found<'a>], run: &Run| side.iter().find(|found| std::ptr::eq(found.run, run))?.measured();
+    base.iter().zip(new).filter_map(move |(before, after)| Some((of(old_found, before)?, of(new_found, after)?)))
 }
 
 fn of_ratios(ratios: &[f64], looks: &[usize], same_within: f64) -> Option<InTurn> {

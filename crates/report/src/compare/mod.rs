@@ -3,7 +3,9 @@
 //! Pure over runs: a [`Comparison`] is made from run files alone, and can be serialised as `hostmark.comparison/2`.
 
 mod differs;
+mod evidence;
 pub(crate) mod facts;
+mod gate;
 mod group;
 mod in_turn;
 mod known;
@@ -21,6 +23,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use differs::{FactOfRuns, differing};
 
 pub use crate::difference::FALSE_DISCOVERIES;
+pub use gate::Open;
 pub use in_turn::LOOKS;
 pub use scatter::History;
 
@@ -110,12 +113,14 @@ pub struct Against {
     /// What the cases of each group come to together, in catalogue order; none of groups of fewer than three.
     pub groups: Vec<Group>,
     /// The same of the tables that people know, those of lmbench's summary and STREAM's; none of tables of fewer than three cases.
-    #[serde(default)]
     pub tables: Vec<Group>,
     /// Every case of either side, in catalogue order.
     pub cases: Vec<CaseComparison>,
     /// How many cases have which verdict.
     pub counts: Counts,
+    /// Why cases have none: how many for which reason and on which side, the most first.
+    #[serde(default)]
+    pub without: Vec<Without>,
 }
 
 /// A fact or setting that is not the same on both sides.
@@ -148,8 +153,22 @@ pub struct Counts {
     pub inconclusive: usize,
     /// Without a verdict.
     pub not_comparable: usize,
+    /// Those that failed in some runs, and that others measured.
+    #[serde(default)]
+    pub partly_failed: usize,
     /// Of the inconclusive: the median of the changes that would have been seen, as a fraction.
     pub visible: Option<f64>,
+}
+
+/// How many cases have no verdict for one reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Without {
+    /// Which reason.
+    pub kind: ReasonKind,
+    /// Where.
+    pub on: On,
+    /// How many.
+    pub cases: usize,
 }
 
 /// The change of a group of cases: its mean by a random-effects model whose parts are probes, with the variance that runs have in
@@ -159,7 +178,6 @@ pub struct Group {
     /// The first part of its probes' ids: `syscall`. Of a table what `--table` calls it: `lmbench`, `stream`.
     pub name: String,
     /// For people; of lmbench's summary the table of it.
-    #[serde(default)]
     pub title: Text<String>,
     /// Its cases that take part.
     pub cases: usize,
@@ -235,11 +253,28 @@ pub enum ReasonKind {
     NotPositive,
 }
 
+/// Which side a reason is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum On {
+    /// The base.
+    Base,
+    /// The side that is compared with it.
+    New,
+    /// Both, or how they relate.
+    Both,
+}
+
 /// Why a case has no verdict, in words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
     /// Which reason.
     pub kind: ReasonKind,
+    /// Which side lacks the case, has no value, or has the one that cannot be judged.
+    pub on: On,
+    /// Whether `--strict` takes it for an open question. What both sides skipped for the same reason tells nothing, and what is
+    /// computed from other cases is told by them.
+    pub is_open: bool,
     /// What was found, a fragment.
     pub text: Text<String>,
 }
@@ -274,8 +309,16 @@ pub struct CaseComparison {
     pub verdict: Verdict,
     /// Why there is none.
     pub reason: Option<Reason>,
+    /// In how many runs it failed, of both sides, where others measured it.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub failed_runs: usize,
     /// What a reader should know: another inner loop, disturbed samples.
     pub remarks: Vec<Text<String>>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference to what it may skip")]
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 /// The value of one side.
@@ -316,6 +359,21 @@ pub struct Aspect {
     pub name: String,
     /// Its test.
     pub test: Test,
+    /// Whether a change of it can be one of the case.
+    pub evidence: Evidence,
+}
+
+/// Whether a change beside the leading value, in some of the operations, can be one of the case. Single operations are late for many
+/// reasons, and percentiles tell of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Evidence {
+    /// It is seen in every round, or in four of five runs or pairs of them, that nothing disturbed.
+    Repeats,
+    /// Something disturbed a side.
+    Disturbed,
+    /// It is not seen each time.
+    Once,
 }
 
 /// What is known of a change: a test on logarithms, by what both sides' rounds tell and by what runs differ.
@@ -350,6 +408,13 @@ impl Test {
     }
 }
 
+impl Aspect {
+    /// Whether it changed, and that is one of the case.
+    pub(crate) fn is_a_change(&self) -> bool {
+        self.test.is_shown() && self.evidence == Evidence::Repeats
+    }
+}
+
 impl Comparison {
     /// Compares two sides whose runs were made in turn, the first of one with the first of the other, and looked at when there were as
     /// many pairs as each of `looks` says: [`LOOKS`], or one number that was decided beforehand.
@@ -364,27 +429,6 @@ impl Comparison {
         let design = pair::Design::Apart(history);
         let against = |new: &Pool| pair::against(base, *new, &design, same_within);
         Comparison { schema: SCHEMA.to_owned(), base: side::named(base), new: new.iter().map(against).collect() }
-    }
-
-    /// Whether a case became slower by more than `fraction` (0.05 is 5 %), on any side: all of its operations, or some.
-    pub fn has_regression(&self, fraction: f64) -> bool {
-        let is_one = |case: &CaseComparison| {
-            case.is_worse() && case.shown_change().is_some_and(|change| change.abs() > fraction)
-        };
-        self.new.iter().flat_map(|against| &against.cases).any(is_one)
-    }
-
-    /// Whether no side has any case of the base.
-    pub fn has_nothing(&self) -> bool {
-        let is_of_one =
-            |case: &CaseComparison| case.reason.as_ref().is_some_and(|reason| reason.kind == ReasonKind::OneSide);
-        self.new.iter().flat_map(|against| &against.cases).all(is_of_one)
-    }
-
-    /// The ids of the cases that could be told neither to differ nor to be the same, on any side.
-    pub fn undecided(&self) -> Vec<&str> {
-        let cases = self.new.iter().flat_map(|against| &against.cases);
-        cases.filter(|case| case.verdict == Verdict::Inconclusive).map(|case| case.id.as_str()).collect()
     }
 }
 
@@ -403,7 +447,7 @@ impl CaseComparison {
     pub fn moved(&self) -> Option<&Aspect> {
         let all = self.effect.as_ref().filter(|_| self.verdict == Verdict::ChangedShape)?.others.iter();
         let size = |aspect: &Aspect| aspect.test.ratio.ln().abs();
-        all.filter(|aspect| aspect.test.is_shown()).max_by(|one, other| size(one).total_cmp(&size(other)))
+        all.filter(|aspect| aspect.is_a_change()).max_by(|one, other| size(one).total_cmp(&size(other)))
     }
 
     /// The test that the verdict stands on: that of what moved where the shape alone changed.

@@ -1,17 +1,18 @@
 //! Pairs the cases of two sides by id, and judges each pair.
 
-use hostmark_model::{Better, FlagKind, Run, Text};
+use hostmark_model::{Better, FlagKind, Outcome, Run, Text};
 use hostmark_stats::compare::benjamini_hochberg;
 use hostmark_stats::descriptive;
 
+use super::evidence::{self, Sides, evidence};
 use super::in_turn::{self, InTurn};
 use super::known::{Claim, Known};
 use super::reason::Level;
 use super::scatter::Scatters;
 use super::side::{By, Found, Records, ids, is_voted, named, value};
 use super::{
-    Against, Aspect, CaseComparison, Counts, Effect, FALSE_DISCOVERIES, History, Pool, Test, Value, Verdict, differs,
-    group, reason, tables, verdict, widened,
+    Against, Aspect, CaseComparison, Counts, Effect, FALSE_DISCOVERIES, History, Pool, ReasonKind, Test, Value,
+    Verdict, Without, differs, group, reason, tables, verdict, widened,
 };
 use crate::difference;
 use crate::format::{DISTURBED_SHARE, percent};
@@ -47,6 +48,13 @@ struct Looked<'a> {
     scatters: Option<Scatters<'a>>,
     looks: &'a [usize],
     same_within: f64,
+}
+
+impl<'a> Looked<'a> {
+    /// Both sides, where their runs were made in pairs.
+    fn pairs(&self) -> Option<Sides<'a>> {
+        self.scatters.is_none().then_some(self.sides)
+    }
 }
 
 /// The whole comparison of one side with the base.
@@ -91,6 +99,7 @@ pub(super) fn against(base: Pool, new: Pool, design: &Design, same_within: f64) 
         groups,
         tables,
         counts: counts(&cases),
+        without: without(&cases),
         cases,
     }
 }
@@ -120,7 +129,11 @@ fn paired(first: &Found, old: &[Found], new: &[Found], looked: &Looked) -> (Case
                     if let Some(effect) = &mut effect {
                         effect.test = leading.as_ref().map(Told::test);
                         effect.ratio = effect.test.as_ref().map_or(effect.ratio, |test| test.ratio);
-                        let aspect = |(by, told): &(By, Told)| Aspect { name: by.name().to_owned(), test: told.test() };
+                        let aspect = |(by, told): &(By, Told)| Aspect {
+                            name: by.name().to_owned(),
+                            test: told.test(),
+                            evidence: evidence(*by, told.claim.difference.logarithm, old, new, looked.pairs()),
+                        };
                         effect.others = others.iter().map(aspect).collect();
                     }
                     known = leading.map_or_else(Known::default, |found| Known {
@@ -133,6 +146,7 @@ fn paired(first: &Found, old: &[Found], new: &[Found], looked: &Looked) -> (Case
         }
     };
     let probe = old.iter().chain(new).find_map(|found| found.probe);
+    let is_failed = why.as_ref().is_some_and(|why| why.kind == ReasonKind::Failed);
     let case = CaseComparison {
         id: first.record.id.clone(),
         typed: first.run.typed_id(&first.record.id),
@@ -147,9 +161,15 @@ fn paired(first: &Found, old: &[Found], new: &[Found], looked: &Looked) -> (Case
         new: new_value,
         effect,
         verdict,
+        failed_runs: if is_failed { 0 } else { failed_runs(old) + failed_runs(new) },
         reason: why,
     };
     (case, known)
+}
+
+/// In how many runs of a side the case failed.
+fn failed_runs(side: &[Found]) -> usize {
+    side.iter().filter(|found| matches!(found.record.outcome, Outcome::Failed { .. })).count()
 }
 
 /// The verdict on a discrete quantity that rounds of both sides voted on: it is the same or another, and there is no test.
@@ -256,6 +276,8 @@ fn judge(cases: &mut [CaseComparison], known: &[Known]) {
         if let (Some(test), Some(claim), Some(adjusted)) = (&mut effect.test, known.leading, leading) {
             claim.tell(test, adjusted);
             case.verdict = verdict::verdict(test, &effect.others, better);
+            let told = effect.others.iter().filter(|aspect| aspect.test.is_shown());
+            case.remarks.extend(told.filter_map(evidence::remark));
         }
     }
 }
@@ -290,8 +312,22 @@ fn counts(cases: &[CaseComparison]) -> Counts {
         same: of(Verdict::Same),
         inconclusive: of(Verdict::Inconclusive),
         not_comparable: of(Verdict::NotComparable),
+        partly_failed: cases.iter().filter(|case| case.failed_runs > 0).count(),
         visible: descriptive::median(&visible).filter(|visible| visible.is_finite()),
     }
+}
+
+/// Why cases have no verdict, the most frequent reason first.
+fn without(cases: &[CaseComparison]) -> Vec<Without> {
+    let mut all: Vec<Without> = Vec::new();
+    for reason in cases.iter().filter_map(|case| case.reason.as_ref()) {
+        match all.iter_mut().find(|known| (known.kind, known.on) == (reason.kind, reason.on)) {
+            Some(known) => known.cases += 1,
+            None => all.push(Without { kind: reason.kind, on: reason.on, cases: 1 }),
+        }
+    }
+    all.sort_by_key(|one| std::cmp::Reverse(one.cases));
+    all
 }
 
 /// What a reader should know of a pair.
@@ -338,6 +374,10 @@ fn remarks(old: &[Found], new: &[Found], old_value: &Option<Value>, new_value: &
         if has > 0 && has < side.len() {
             let all = side.len();
             say(format!("only {has} of {all} runs have it {en}"), format!("{zh} {all} 次运行中只有 {has} 次测得"));
+        }
+        let failed = failed_runs(side);
+        if has > 0 && failed > 0 {
+            say(format!("it failed in {failed} runs {en}"), format!("{zh}有 {failed} 次运行失败"));
         }
     }
     remarks

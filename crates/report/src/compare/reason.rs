@@ -3,7 +3,7 @@
 use hostmark_model::{Lang, Measured, ProbeInfo, Text, Unit};
 
 use super::side::{Found, is_implausible, round_medians, without_value};
-use super::{Reason, ReasonKind};
+use super::{On, Reason, ReasonKind};
 use crate::consistency;
 use crate::format::unit_name;
 use crate::reasons;
@@ -23,21 +23,36 @@ pub(super) enum Level {
 /// The key under which a case notes the pages that the kernel gave.
 const PAGES: &str = "pages";
 
-fn reason(kind: ReasonKind, en: impl Into<String>, zh: impl Into<String>) -> Option<Reason> {
-    Some(Reason { kind, text: Text { en: en.into(), zh: zh.into() } })
+fn reason(kind: ReasonKind, on: On, en: impl Into<String>, zh: impl Into<String>) -> Option<Reason> {
+    Some(Reason { kind, on, is_open: true, text: Text { en: en.into(), zh: zh.into() } })
+}
+
+/// The same of what `--strict` lets pass, since it is no question.
+fn closed(reason: Option<Reason>) -> Option<Reason> {
+    reason.map(|reason| Reason { is_open: false, ..reason })
+}
+
+/// Which side something is about that at least one has.
+fn on(base: bool, new: bool) -> On {
+    match (base, new) {
+        (true, false) => On::Base,
+        (false, true) => On::New,
+        _ => On::Both,
+    }
 }
 
 /// What stands in the way of comparing the two sides' values at all.
 pub(super) fn of_meaning(base: &[Found], new: &[Found]) -> Option<Reason> {
     match (base, new) {
-        (_, []) => return reason(ReasonKind::OneSide, "only the base has it", "只有基准一方有此用例"),
-        ([], _) => return reason(ReasonKind::OneSide, "the base does not have it", "基准一方没有此用例"),
+        (_, []) => return reason(ReasonKind::OneSide, On::New, "only the base has it", "只有基准一方有此用例"),
+        ([], _) => return reason(ReasonKind::OneSide, On::Base, "the base does not have it", "基准一方没有此用例"),
         _ => {}
     }
     differing(base, new, |probe| probe.revision.to_string())
         .and_then(|(old, new)| {
             reason(
                 ReasonKind::Revision,
+                On::Both,
                 format!("the probe's revision differs: {old} and {new} do not mean the same"),
                 format!("探针的修订号不同：{old} 与 {new} 含义不同"),
             )
@@ -45,7 +60,8 @@ pub(super) fn of_meaning(base: &[Found], new: &[Found]) -> Option<Reason> {
         .or_else(|| {
             let unit = |unit: Unit, lang| unit_name(unit, lang).to_owned();
             let (old, new) = differing(base, new, |probe| unit(probe.unit, hostmark_model::Lang::En))?;
-            reason(ReasonKind::Unit, format!("the unit differs: {old}, {new}"), format!("单位不同：{old}、{new}"))
+            let text = (format!("the unit differs: {old}, {new}"), format!("单位不同：{old}、{new}"));
+            reason(ReasonKind::Unit, On::Both, text.0, text.1)
         })
         .or_else(|| without(base, new))
         .or_else(|| contradiction(base, new))
@@ -54,11 +70,12 @@ pub(super) fn of_meaning(base: &[Found], new: &[Found]) -> Option<Reason> {
 /// A side whose numbers cannot be true together.
 fn contradiction(base: &[Found], new: &[Found]) -> Option<Reason> {
     let of_side = |side: &[Found]| side.iter().find_map(|found| consistency::of_case(found.record, found.probe));
-    let (en, zh, what) = of_side(base)
-        .map(|what| ("the base", "基准一方", what))
-        .or_else(|| Some(("the other side", "另一方", of_side(new)?)))?;
+    let (on, en, zh, what) = of_side(base)
+        .map(|what| (On::Base, "the base", "基准一方", what))
+        .or_else(|| Some((On::New, "the other side", "另一方", of_side(new)?)))?;
     reason(
         ReasonKind::ContradictsItself,
+        on,
         format!("{en} contradicts itself: {}", what.en),
         format!("{zh}自相矛盾：{}", what.zh),
     )
@@ -84,63 +101,86 @@ fn without(base: &[Found], new: &[Found]) -> Option<Reason> {
     let told = |why| reasons::told(why, Lang::Zh);
     match (without_value(base), without_value(new)) {
         (None, None) => None,
-        (Some((one, why)), Some((other, why_other))) if why == why_other && one == other => {
+        (Some((one, why)), Some((other, why_other))) if one == other && is_alike(why, why_other) => {
             let (en, zh) = said(one);
-            reason(kind(one), format!("{en} on both sides: {why}"), format!("双方均{zh}：{}", told(why)))
+            let both = format!("双方均{zh}：{}", told(why));
+            let reason = reason(kind(one), On::Both, format!("{en} on both sides: {why}"), both);
+            if one { reason } else { closed(reason) }
         }
         (Some((one, why)), Some((other, why_other))) => {
             let ((en, zh), (other_en, other_zh)) = (said(one), said(other));
             reason(
                 kind(one || other),
+                if one == other { On::Both } else { on(one, other) },
                 format!("{en} on the base: {why}; {other_en} on the other side: {why_other}"),
                 format!("基准一方{zh}：{}；另一方{other_zh}：{}", told(why), told(why_other)),
             )
         }
         (Some((failed, why)), None) => {
             let (en, zh) = said(failed);
-            reason(kind(failed), format!("{en} on the base: {why}"), format!("基准一方{zh}：{}", told(why)))
+            reason(kind(failed), On::Base, format!("{en} on the base: {why}"), format!("基准一方{zh}：{}", told(why)))
         }
         (None, Some((failed, why))) => {
             let (en, zh) = said(failed);
-            reason(kind(failed), format!("{en} on the other side: {why}"), format!("另一方{zh}：{}", told(why)))
+            reason(
+                kind(failed),
+                On::New,
+                format!("{en} on the other side: {why}"),
+                format!("另一方{zh}：{}", told(why)),
+            )
         }
     }
 }
 
+/// Whether two reasons are the same but for their numbers: how much memory was free is another number each time.
+fn is_alike(one: &str, other: &str) -> bool {
+    let [one, other] =
+        [one, other].map(|text| text.split(|c: char| c.is_ascii_digit()).filter(|part| !part.is_empty()));
+    one.eq(other)
+}
+
 /// What forbids a verdict where both sides have values of the same meaning.
 pub(super) fn of_values(base: &[Found], new: &[Found], level: Level) -> Option<Reason> {
-    let sides = || base.iter().chain(new);
-    let measured = || sides().filter_map(Found::measured);
+    let have = |what: &dyn Fn(&Found, &Measured) -> bool| {
+        let has = |side: &[Found]| side.iter().any(|found| found.measured().is_some_and(|one| what(found, one)));
+        let (old, new) = (has(base), has(new));
+        (old || new).then(|| on(old, new))
+    };
     if let Some((old, new)) = pages(base, new) {
         return reason(
             ReasonKind::PageSize,
+            On::Both,
             format!("page size obtained differs: {old}, {new}"),
             format!("实际得到的页大小不同：{old}、{new}"),
         );
     }
-    if measured().any(is_implausible) {
-        return reason(ReasonKind::Implausible, "a value is implausible", "有不可信的数值");
+    if let Some(on) = have(&|_, one| is_implausible(one)) {
+        return reason(ReasonKind::Implausible, on, "a value is implausible", "有不可信的数值");
     }
-    if sides().any(|found| found.run.imported.is_some()) && level == Level::Round {
+    if let Some(on) = have(&|found, _| found.run.imported.is_some() && level == Level::Round) {
         return reason(
             ReasonKind::OneValue,
+            on,
             "one value of another tool, without an interval",
             "其他工具的单个数值，没有区间",
         );
     }
     if level == Level::Round {
-        if measured().any(|measured| measured.rounds.is_empty()) {
-            return reason(
+        if let Some(on) = have(&|_, one| one.rounds.is_empty()) {
+            let reason = reason(
                 ReasonKind::Derived,
+                on,
                 "computed from other cases, which have verdicts of their own",
                 "由其他用例计算得出，见那些用例的判定",
             );
+            return if on == On::Both { closed(reason) } else { reason };
         }
         let rounds = |side: &[Found]| side.iter().filter_map(Found::measured).map(|one| one.rounds.len()).sum();
         let (old, new): (usize, usize) = (rounds(base), rounds(new));
         if old.min(new) < LEAST_ROUNDS {
             return reason(
                 ReasonKind::TooFewRounds,
+                on(old < LEAST_ROUNDS, new < LEAST_ROUNDS),
                 format!("too few rounds: {old} and {new}, and it takes {LEAST_ROUNDS}"),
                 format!("轮数不足：{old} 与 {new}，至少需要 {LEAST_ROUNDS}"),
             );
@@ -150,8 +190,8 @@ pub(super) fn of_values(base: &[Found], new: &[Found], level: Level) -> Option<R
         Level::Round => round_medians(measured),
         Level::Run => vec![measured.estimate.median],
     };
-    if measured().flat_map(values).any(|value| value <= 0.0) {
-        return reason(ReasonKind::NotPositive, "a value is zero or negative", "有为零或为负的数值");
+    if let Some(on) = have(&|_, one| values(one).iter().any(|value| *value <= 0.0)) {
+        return reason(ReasonKind::NotPositive, on, "a value is zero or negative", "有为零或为负的数值");
     }
     None
 }
@@ -160,6 +200,7 @@ pub(super) fn of_values(base: &[Found], new: &[Found], level: Level) -> Option<R
 pub(super) fn of_pairs() -> Option<Reason> {
     reason(
         ReasonKind::TooFewPairs,
+        On::Both,
         "fewer pairs of runs have it on both sides than the first look takes",
         "双方均测得它的成对运行少于首次检视所需",
     )

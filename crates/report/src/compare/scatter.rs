@@ -104,7 +104,7 @@ fn environment(run: &Run) -> String {
         &host.cpu.governor,
         &host.cpu.smt_active,
         &host.usable_cpus().len(),
-        // Kernels before 5.0 do not tell, and neither do older runs.
+        // Kernels before 5.0 do not tell.
         &(&host.memory.transparent_huge_pages, host.memory.transparent_huge_pages_forbidden.unwrap_or(false)),
         &host.kernel.release,
         &host.kernel.version,

@@ -16,7 +16,7 @@ pub(super) fn verdict(leading: &Test, others: &[Aspect], better: Better) -> Verd
             (Better::Lower, false) | (Better::Higher, true) => Verdict::Faster,
         };
     }
-    if others.iter().any(|aspect| aspect.test.is_shown()) {
+    if others.iter().any(Aspect::is_a_change) {
         return Verdict::ChangedShape;
     }
     if leading.same_p_value <= FALSE_DISCOVERIES { Verdict::Same } else { Verdict::Inconclusive }
@@ -24,6 +24,7 @@ pub(super) fn verdict(leading: &Test, others: &[Aspect], better: Better) -> Verd
 
 #[cfg(test)]
 mod tests {
+    use super::super::Evidence;
     use super::*;
 
     fn test(ratio: f64, p: f64, same_p: f64) -> Test {
@@ -62,12 +63,16 @@ mod tests {
 
     #[test]
     fn where_the_typical_value_alone_moved_the_shape_changed() {
-        let judged = |quiet: f64, typical: f64| {
-            let other = Aspect { name: "typical".into(), test: test(1.3, typical, 1.0) };
+        let of = |quiet: f64, typical: f64, evidence: Evidence| {
+            let other = Aspect { name: "typical".into(), test: test(1.3, typical, 1.0), evidence };
             verdict(&test(1.001, quiet, 0.001), &[other], Better::Lower)
         };
+        let judged = |quiet: f64, typical: f64| of(quiet, typical, Evidence::Repeats);
         assert_eq!(judged(0.5, 0.001), Verdict::ChangedShape);
         assert_eq!(judged(0.001, 0.001), Verdict::Slower);
         assert_eq!(judged(0.5, 0.5), Verdict::Same);
+        // Where something disturbed it, or it happened once, it says nothing of the case.
+        assert_eq!(of(0.5, 0.001, Evidence::Disturbed), Verdict::Same);
+        assert_eq!(of(0.5, 0.001, Evidence::Once), Verdict::Same);
     }
 }

@@ -1,6 +1,6 @@
 //! What an estimate must be when its samples are what the file says.
 
-use hostmark_model::{Better, Estimate, IntervalMethod, Measured, ProbeInfo, Taint, Text, Unit};
+use hostmark_model::{Better, Estimate, Measured, ProbeInfo, Taint, Text, Unit};
 use hostmark_stats::{descriptive, interval};
 
 use super::{is_near, told, with_numbers};
@@ -53,19 +53,9 @@ pub(super) fn of_rounds(measured: &Measured, probe: Option<&ProbeInfo>) -> Optio
     }
     let medians: Vec<f64> = rounds.iter().map(|round| round.median).collect();
     let all = counting.concat();
-    if is_quotient(measured, unit) {
-        return of_numbers(estimate, &all, &medians, probe);
-    }
     of_median(estimate, &medians, unit)
         .or_else(|| of_numbers(estimate, &all, &medians, probe))
         .or_else(|| of_interval(measured, &medians, unit))
-}
-
-/// Whether it is the quotient of two other cases, which keeps a quotient for each round: in older files its median and its
-/// interval are those of the two.
-pub(super) fn is_quotient(measured: &Measured, unit: Option<Unit>) -> bool {
-    let is_ratio = unit.is_none_or(|unit| unit == Unit::Ratio);
-    is_ratio && !measured.rounds.is_empty() && measured.samples.iter().all(|samples| samples.len() == 1)
 }
 
 /// The samples of a round that are in the estimate: undisturbed ones where disturbed ones were left out, unless most were.
@@ -129,17 +119,11 @@ fn of_numbers(estimate: &Estimate, all: &[f64], medians: &[f64], probe: Option<&
     )
 }
 
-/// The interval of the rounds' medians, which the clock's step may have widened, to both sides alike. What the bootstrap
-/// gave to older runs depends on its seed: it is only held against the estimate.
+/// The interval of the rounds' medians, which the clock's step may have widened, to both sides alike.
 fn of_interval(measured: &Measured, medians: &[f64], unit: Option<Unit>) -> Option<Text<String>> {
     let Measured { estimate, bounds, .. } = measured;
     let (low, high) = (estimate.ci_low?, estimate.ci_high?);
-    let given = match estimate.method {
-        IntervalMethod::OrderStatistics => interval::of_medians(medians, 0.0).map(|given| (given.low, given.high)),
-        IntervalMethod::LogT | IntervalMethod::LinearT => interval::log_t(medians, 0.0),
-        IntervalMethod::Bootstrap | IntervalMethod::None => return None,
-    };
-    let Some((least, most)) = given else {
+    let Some(interval::Interval { low: least, high: most, .. }) = interval::of_medians(medians, 0.0) else {
         return told(
             format!("it has an interval, and {} rounds give none", medians.len()),
             format!("有区间，而 {} 轮给不出区间", medians.len()),

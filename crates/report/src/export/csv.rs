@@ -1,5 +1,7 @@
 //! One row for each case and quantity, for spreadsheets and data frames; a case without a value has a row too.
 
+use std::borrow::Cow;
+
 use hostmark_model::{CaseRecord, Estimate, Measured, Outcome, Run, Text};
 
 use super::{Format, Render};
@@ -15,7 +17,7 @@ pub(super) const FORMAT: Format = Format {
     render: Render::One(render),
 };
 
-const COLUMNS: [&str; 18] = [
+const COLUMNS: [&str; 20] = [
     "run",
     "host",
     "case",
@@ -34,6 +36,8 @@ const COLUMNS: [&str; 18] = [
     "quiet",
     "repetition_low",
     "repetition_high",
+    "value",
+    "estimator",
 ];
 /// What the value itself is called, beside the further quantities' own names.
 const VALUE: &str = "value";
@@ -52,15 +56,15 @@ fn render(run: &Run, _: &RenderOptions) -> String {
 
 fn rows(run: &Run, case: &CaseRecord) -> Vec<Vec<String>> {
     let params: Vec<String> = case.params.0.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
-    let row = |quantity: &str, numbers: [String; 8], flags: &str, outcome: &str, reason: &str| {
-        let [median, low, high, rounds, n, quiet, next_low, next_high] = numbers;
+    let row = |quantity: &str, numbers: [String; 10], flags: &str, outcome: &str, reason: &str| {
+        let [median, low, high, rounds, n, led @ ..] = numbers;
         let unit = unit(run, case, quantity);
         let start = [&run.name, &run.host.hostname, &case.id, &case.probe, &params.join(";")].map(|text| safe(text));
         let [name, host, id, probe, params] = start;
         let [quantity, flags, outcome, reason] = [quantity, flags, outcome, reason].map(safe);
-        let (end, next) = ([flags, outcome, reason], [quiet, next_low, next_high]);
+        let end = [flags, outcome, reason];
         let start = [name, host, id, probe, params, quantity, unit, median, low, high, rounds, n];
-        start.into_iter().chain(end).chain(next).collect()
+        start.into_iter().chain(end).chain(led).collect()
     };
     let without = |outcome: &str, reason: &str| vec![row(VALUE, Default::default(), "", outcome, reason)];
     match &case.outcome {
@@ -68,15 +72,15 @@ fn rows(run: &Run, case: &CaseRecord) -> Vec<Vec<String>> {
         Outcome::Failed { reason } => without("failed", reason),
         Outcome::Measured(measured) => {
             let flags = flags(measured);
-            let also = measured.also.iter().map(|(name, also)| (name.as_str(), &also.estimate));
-            let all = std::iter::once((VALUE, &measured.estimate)).chain(also);
-            all.map(|(name, estimate)| row(name, numbers(estimate), &flags, "measured", "")).collect()
+            let also = measured.also.keys().filter_map(|name| Some((name.as_str(), measured.companion(name)?)));
+            let all = std::iter::once((VALUE, Cow::Borrowed(&measured.estimate))).chain(also);
+            all.map(|(name, estimate)| row(name, numbers(&estimate), &flags, "measured", "")).collect()
         }
     }
 }
 
 /// The shortest texts that read back as the same numbers; what is not known is empty.
-fn numbers(estimate: &Estimate) -> [String; 8] {
+fn numbers(estimate: &Estimate) -> [String; 10] {
     let Estimate { median, ci_low, ci_high, rounds, n, quiet, repetition, .. } = estimate;
     let known = |number: Option<f64>| number.map(|number| number.to_string()).unwrap_or_default();
     let (next_low, next_high) = repetition.map(|next| (next.low, next.high)).unzip();
@@ -89,6 +93,8 @@ fn numbers(estimate: &Estimate) -> [String; 8] {
         known(quiet.map(|quiet| quiet.value)),
         known(next_low),
         known(next_high),
+        estimate.value().to_string(),
+        estimate.estimator().word().to_owned(),
     ]
 }
 
@@ -114,7 +120,7 @@ fn word(variant: &impl serde::Serialize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hostmark_model::{FlagKind, Unit, load_run};
+    use hostmark_model::{FlagKind, HostFacts, Unit, load_run};
     use serde_json::json;
 
     #[test]
@@ -128,9 +134,9 @@ mod tests {
         let run = json!({
             "schema": "hostmark.run/1", "id": "i", "name": "a,b", "started": "s", "finished": null,
             "tool": { "version": "1", "target": "t", "libc": "l", "static": false },
-            "settings": { "profile": "quick", "seed": 1, "filters": [], "rounds": 3, "limit_s": 60.0, "cpu": 0,
+            "settings": { "profile": "quick", "seed": 1, "filters": [], "rounds": 3, "limit_s": 60.0, "cpu": 0, "set": {},
                           "clock": { "source": "tsc", "hz": 1.0, "reason": null, "drift": null } },
-            "host": { "hostname": "h" }, "probes": [],
+            "host": HostFacts { hostname: "h".into(), ..HostFacts::default() }, "disturbances": [], "findings": [], "probes": [],
             "cases": [
                 { "id": "x.y@s=1,t=2", "probe": "x.y", "params": { "s": "1", "t": "2" },
                   "outcome": { "skipped": { "reason": "no \"huge\" pages" } } },
@@ -140,8 +146,8 @@ mod tests {
         let text = render(&load_run(&run.to_string()).unwrap(), &RenderOptions::default());
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], COLUMNS.join(","));
-        assert_eq!(lines[1], r#""a,b",h,"x.y@s=1,t=2",x.y,s=1;t=2,value,,,,,,,,skipped,"no ""huge"" pages",,,"#);
-        assert_eq!(lines[2], r#""a,b",h,x.z,x.z,,value,,,,,,,,failed,it broke,,,"#);
+        assert_eq!(lines[1], r#""a,b",h,"x.y@s=1,t=2",x.y,s=1;t=2,value,,,,,,,,skipped,"no ""huge"" pages",,,,,"#);
+        assert_eq!(lines[2], r#""a,b",h,x.z,x.z,,value,,,,,,,,failed,it broke,,,,,"#);
         assert_eq!(lines.len(), 3);
     }
 }

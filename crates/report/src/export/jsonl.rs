@@ -35,6 +35,10 @@ struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    estimator: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     estimate: Option<&'a Estimate>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     also: BTreeMap<&'a str, Value>,
@@ -66,6 +70,8 @@ fn line<'a>(run: &'a Run, case: &'a CaseRecord) -> Line<'a> {
         unit: probe.map(|probe| probe.unit),
         outcome: "measured",
         reason: None,
+        value: None,
+        estimator: None,
         estimate: None,
         also: BTreeMap::new(),
         samples: None,
@@ -77,11 +83,18 @@ fn line<'a>(run: &'a Run, case: &'a CaseRecord) -> Line<'a> {
         Outcome::Failed { reason } => (line.outcome, line.reason) = ("failed", Some(reason.as_str())),
         Outcome::Measured(measured) => {
             let unit = |name: &str| probe?.also.iter().find(|also| also.name == name).map(|also| also.unit);
-            let also = measured.also.iter();
+            let also = |name: &'a String| {
+                let estimate = measured.companion(name)?;
+                let (value, estimator) = (estimate.value(), estimate.estimator().word());
+                Some((
+                    name.as_str(),
+                    json!({ "unit": unit(name), "value": value, "estimator": estimator, "estimate": *estimate }),
+                ))
+            };
+            line.value = Some(measured.estimate.value());
+            line.estimator = Some(measured.estimate.estimator().word());
             line.estimate = Some(&measured.estimate);
-            line.also = also
-                .map(|(name, also)| (name.as_str(), json!({ "unit": unit(name), "estimate": also.estimate })))
-                .collect();
+            line.also = measured.also.keys().filter_map(also).collect();
             line.samples = Some(&measured.samples);
             line.notes = Some(&measured.notes);
             line.flags = Some(&measured.flags);

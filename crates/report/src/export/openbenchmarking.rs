@@ -1,8 +1,9 @@
 //! The result file of OpenBenchmarking and the Phoronix Test Suite (composite.xml): an entry for each case with a value.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
-use hostmark_model::{Better, CaseRecord, Estimate, HostFacts, Lang, Measured, Run, Text, Unit, size_text};
+use hostmark_model::{Better, CaseRecord, Estimate, HostFacts, Lang, Leading, Measured, Run, Text, Unit, size_text};
 
 use super::{Format, Render};
 use crate::RenderOptions;
@@ -81,15 +82,17 @@ impl Xml {
 /// The value of a case, and each of its further quantities, as results of their own.
 fn results(out: &mut Xml, run: &Run, case: &CaseRecord, measured: &Measured, tool: &str) {
     let Some(probe) = run.probes.iter().find(|probe| probe.id == case.probe) else { return };
-    let medians: Vec<f64> = match measured.rounds.len() {
+    // Viewers hold the value against the raw ones: a quiet value is none of the rounds' medians, and stands alone.
+    let raw: Vec<f64> = match measured.rounds.len() {
+        _ if measured.estimate.estimator() == Leading::Quiet => vec![measured.estimate.value()],
         0 => measured.samples.iter().flatten().copied().collect(),
         _ => measured.rounds.iter().map(|round| round.median).collect(),
     };
-    let mut all = vec![("", probe.unit, probe.better, &measured.estimate, medians)];
+    let mut all = vec![("", probe.unit, probe.better, Cow::Borrowed(&measured.estimate), raw)];
     for also in &probe.also {
-        if let Some(value) = measured.also.get(&also.name) {
-            let estimate = &value.estimate;
-            all.push((also.title.en.as_str(), also.unit, also.better, estimate, vec![estimate.median]));
+        if let Some(estimate) = measured.companion(&also.name) {
+            let raw = vec![estimate.value()];
+            all.push((also.title.en.as_str(), also.unit, also.better, estimate, raw));
         }
     }
     for (quantity, unit, better, estimate, raw) in all {
@@ -104,7 +107,7 @@ fn results(out: &mut Xml, run: &Run, case: &CaseRecord, measured: &Measured, too
             out.leaf("Scale", scale(unit));
             out.leaf("Proportion", if better == Better::Lower { "LIB" } else { "HIB" });
             out.leaf("DisplayFormat", "BAR_GRAPH");
-            out.group("Data", |out| out.group("Entry", |out| entry(out, run, estimate, &raw)));
+            out.group("Data", |out| out.group("Entry", |out| entry(out, run, &estimate, &raw)));
         });
     }
 }
@@ -112,8 +115,7 @@ fn results(out: &mut Xml, run: &Run, case: &CaseRecord, measured: &Measured, too
 fn entry(out: &mut Xml, run: &Run, estimate: &Estimate, raw: &[f64]) {
     let raw: Vec<String> = raw.iter().map(|&value| number(value)).collect();
     out.leaf("Identifier", identifier(run));
-    // Viewers hold it against the raw values, which are those of the rounds.
-    out.leaf("Value", &number(estimate.median));
+    out.leaf("Value", &number(estimate.value()));
     out.leaf("RawString", &raw.join(":"));
 }
 
@@ -164,7 +166,8 @@ fn date(time: &str) -> String {
 
 fn notes(run: &Run) -> String {
     let without = run.cases.iter().filter(|case| case.measured().is_none()).count();
-    let values = "Values are medians of rounds in base units; raw values are those of the rounds.";
+    let values = "Values are in base units: quiet ones where hostmark knows them, else medians of the rounds with those of \
+                  each round as raw values.";
     if without == 0 { values.to_owned() } else { format!("{values} {without} cases have no value and are not here.") }
 }
 

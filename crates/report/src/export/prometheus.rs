@@ -1,5 +1,6 @@
 //! Prometheus' text format as node_exporter's textfile collector takes it: gauges without timestamps, in base units.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
@@ -118,11 +119,11 @@ fn of_case(run: &Run, case: &CaseRecord, families: &mut Families) {
     let points: Vec<(String, String)> =
         case.params.0.iter().map(|(axis, value)| (axis.clone(), value.clone())).collect();
     let labels = labels(&points);
-    let mut all = vec![(String::new(), probe.unit, probe.title.en.clone(), &measured.estimate)];
+    let mut all = vec![(String::new(), probe.unit, probe.title.en.clone(), Cow::Borrowed(&measured.estimate))];
     for also in &probe.also {
-        if let Some(value) = measured.also.get(&also.name) {
+        if let Some(estimate) = measured.companion(&also.name) {
             let title = format!("{}: {}", probe.title.en, also.title.en);
-            all.push((format!("_{}", also.name), also.unit, title, &value.estimate));
+            all.push((format!("_{}", also.name), also.unit, title, estimate));
         }
     }
     for (quantity, unit, title, estimate) in all {

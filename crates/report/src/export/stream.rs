@@ -90,28 +90,30 @@ fn table(rest: &Params, cases: &[&CaseRecord]) -> String {
         text.push_str("Solution Validates: error less than 1.000000e-13 on every element\n");
         text.push_str(RULE);
     }
-    text + &medians(cases)
+    text + &values(cases)
 }
 
-/// STREAM's rates are those of the best pass; this line has the median of the rounds, and how sure it is.
-fn medians(cases: &[&CaseRecord]) -> String {
+/// STREAM's rates are those of the best pass; this line has the values of all passes, and how sure they are.
+fn values(cases: &[&CaseRecord]) -> String {
     let of_kernel = |(kernel, label, _): &(&str, &str, f64)| {
         let case = cases.iter().find(|case| case.params.get(KERNEL) == Some(kernel) && case.probe == PROBE)?;
         let estimate = &case.measured()?.estimate;
         let sure = plus_minus(estimate).unwrap_or_else(|| "without an interval".to_owned());
         Some(format!("{} {:.1} {sure}", label.trim_end_matches(':'), estimate.value() / 1e6))
     };
-    let medians: Vec<String> = KERNELS.iter().filter_map(of_kernel).collect();
-    if medians.is_empty() {
+    let values: Vec<String> = KERNELS.iter().filter_map(of_kernel).collect();
+    if values.is_empty() {
         return String::new();
     }
-    format!("MB are 10^6 bytes. Median of the rounds, with its 95 % interval, MB/s:\n{}\n{RULE}", medians.join(", "))
+    let leads = |case: &&CaseRecord| case.measured().is_some_and(|one| one.estimate.leading_quiet().is_some());
+    let what = if cases.iter().any(leads) { "Quiet value" } else { "Median of the rounds" };
+    format!("MB are 10^6 bytes. {what}, with its 95 % interval, MB/s:\n{}\n{RULE}", values.join(", "))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hostmark_model::load_run;
+    use hostmark_model::{HostFacts, load_run};
     use serde_json::{Value, json};
 
     fn case(kernel: &str, outcome: Value) -> Value {
@@ -138,9 +140,9 @@ mod tests {
         let run = json!({
             "schema": "hostmark.run/1", "id": "i", "name": "n", "started": "s", "finished": null,
             "tool": { "version": "1", "target": "t", "libc": "l", "static": false },
-            "settings": { "profile": "quick", "seed": 1, "filters": [], "rounds": 3, "limit_s": 60.0, "cpu": 0,
+            "settings": { "profile": "quick", "seed": 1, "filters": [], "rounds": 3, "limit_s": 60.0, "cpu": 0, "set": {},
                           "clock": { "source": "tsc", "hz": 1.0, "reason": null, "drift": null } },
-            "host": { "hostname": "h" }, "probes": [], "cases": cases,
+            "host": HostFacts::default(), "disturbances": [], "findings": [], "probes": [], "cases": cases,
         });
         render(&load_run(&run.to_string()).unwrap(), &RenderOptions::default())
     }

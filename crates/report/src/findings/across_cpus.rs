@@ -3,6 +3,7 @@
 use hostmark_model::{CaseRecord, Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, lost};
+use super::short::short;
 use super::{Conclusion, Rule, Shown};
 use crate::format::{number, value};
 
@@ -66,5 +67,9 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
             why.zh
         ),
     };
-    Some(Conclusion { text, cases: vec![id.clone(), here_id.clone()], cost: lost(across.median, here.median) })
+    let short = short(
+        format!("Pipe round trip: {far} between two CPUs, {near} on one ({times}x)"),
+        format!("管道往返：两个 CPU 之间 {far}，同一 CPU 上 {near}，相差 {times} 倍"),
+    );
+    Some(Conclusion { short, text, cases: vec![id.clone(), here_id.clone()], cost: lost(across.median, here.median) })
 }

@@ -2,6 +2,7 @@
 
 use hostmark_model::{Lang, Run, Text, Unit};
 
+use super::short::short;
 use super::{Conclusion, Rule, Shown};
 use crate::format::value;
 use crate::levels::{HIERARCHY, LEVELS, Level};
@@ -29,26 +30,41 @@ fn conclusion(run: &Run, level: Level) -> Option<Conclusion> {
     let name = level.name;
     let size = |bytes: f64| value(bytes, Unit::Bytes, Lang::En);
     let says = size(reported);
-    let text = if bracket.is_under(reported) {
+    let (short, text) = if bracket.is_under(reported) {
         let leaves = size(bracket.leaves?);
-        Text {
+        let short = short(
+            format!("{name} is reported as {says}, but a working set of {leaves} no longer fits"),
+            format!("{name} 标称 {says}，但 {leaves} 的工作集已装不下"),
+        );
+        let text = Text {
             en: format!(
                 "{name} is reported as {says}, but a working set of {leaves} no longer fits: the rest is probably used by \
                  neighbours, or not given to this machine."
             ),
             zh: format!("{name} 标称 {says}，但 {leaves} 的工作集已装不下：其余部分可能被邻居占用，或未分配给本机。"),
-        }
+        };
+        (short, text)
     } else if bracket.is_over(reported) {
         let fits = size(bracket.fits?);
-        Text {
+        let short = short(
+            format!("{name} is reported as {says}, but a working set of {fits} still fits"),
+            format!("{name} 标称 {says}，但 {fits} 的工作集仍装得下"),
+        );
+        let text = Text {
             en: format!(
                 "{name} is reported as {says}, but a working set of {fits} still fits: the hypervisor describes another \
                  cache than the hardware has."
             ),
             zh: format!("{name} 标称 {says}，但 {fits} 的工作集仍装得下：虚拟机监控程序所描述的缓存与实际硬件不符。"),
-        }
+        };
+        (short, text)
     } else {
         return None;
     };
-    Some(Conclusion { text, cases: level.case(run).map(|case| case.id.clone()).into_iter().collect(), cost: 0.0 })
+    Some(Conclusion {
+        short,
+        text,
+        cases: level.case(run).map(|case| case.id.clone()).into_iter().collect(),
+        cost: 0.0,
+    })
 }

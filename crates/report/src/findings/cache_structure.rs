@@ -2,6 +2,7 @@
 
 use hostmark_model::{CacheFact, Estimate, Lang, Run, Text, Unit};
 
+use super::short::short;
 use super::{Conclusion, Rule, Shown};
 use crate::format::value;
 use crate::levels::{HIERARCHY, LEVELS, Level};
@@ -27,30 +28,47 @@ fn conclusions(run: &Run, level: &Level) -> Vec<Conclusion> {
     let Some(reported) = level.reported(run) else { return Vec::new() };
     let cases: Vec<String> = level.case(run).map(|case| case.id.clone()).into_iter().collect();
     let texts = [line(run, level, reported), ways(run, level, reported)];
-    texts.into_iter().flatten().map(|text| Conclusion { text, cases: cases.clone(), cost: 0.0 }).collect()
+    texts
+        .into_iter()
+        .flatten()
+        .map(|(short, text)| Conclusion { short, text, cases: cases.clone(), cost: 0.0 })
+        .collect()
 }
 
-fn line(run: &Run, level: &Level, reported: &CacheFact) -> Option<Text<String>> {
+/// In a line, and in full.
+type Told = (Text<String>, Text<String>);
+
+fn line(run: &Run, level: &Level, reported: &CacheFact) -> Option<Told> {
     let (measured, says) = (level.also(run, "line")?, reported.line_bytes?);
     differs(measured, says as f64).then(|| {
         let (name, measured) = (level.name, value(measured.median, Unit::Count, Lang::En));
-        Text {
+        let short = short(
+            format!("{name} line: {says} bytes reported, {measured} bytes measured"),
+            format!("{name} 缓存行：标称 {says} 字节，实测 {measured} 字节"),
+        );
+        let text = Text {
             en: format!(
                 "The line of {name} is reported as {says} bytes, but misses come in units of {measured} bytes."
             ),
             zh: format!("{name} 的缓存行标称 {says} 字节，但未命中以 {measured} 字节为单位。"),
-        }
+        };
+        (short, text)
     })
 }
 
-fn ways(run: &Run, level: &Level, reported: &CacheFact) -> Option<Text<String>> {
+fn ways(run: &Run, level: &Level, reported: &CacheFact) -> Option<Told> {
     let (measured, says) = (level.also(run, "ways")?, reported.ways?);
     differs(measured, f64::from(says)).then(|| {
         let (name, measured) = (level.name, value(measured.median, Unit::Count, Lang::En));
-        Text {
+        let short = short(
+            format!("{name} ways: {says} reported, {measured} measured"),
+            format!("{name} 路数：标称 {says}，实测 {measured}"),
+        );
+        let text = Text {
             en: format!("{name} is reported with {says} ways, but {measured} lines fill a set."),
             zh: format!("{name} 标称 {says} 路，但 {measured} 行就占满一组。"),
-        }
+        };
+        (short, text)
     })
 }
 

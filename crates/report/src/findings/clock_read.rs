@@ -3,6 +3,7 @@
 use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, case_at, lost};
+use super::short::short;
 use super::{Conclusion, Rule, Shown};
 use crate::format::value;
 
@@ -58,8 +59,12 @@ fn system_call(run: &Run) -> Option<Conclusion> {
             "读取一次时间要 {costs}，与系统调用（{call_costs}）一样贵：vDSO 在此不起作用{source_zh}。数据库、追踪器和网络栈处处都要读取时间。"
         ),
     };
+    let short = short(
+        format!("clock_gettime {costs}, as slow as a system call ({call_costs}): the vDSO does not answer"),
+        format!("clock_gettime 需 {costs}，与系统调用（{call_costs}）一样慢：vDSO 未生效"),
+    );
     let cost = lost(monotonic.median, counter.unwrap_or(USUAL_NS));
-    Some(Conclusion { text, cases: vec![case, call], cost })
+    Some(Conclusion { short, text, cases: vec![case, call], cost })
 }
 
 fn intercepted(run: &Run) -> Option<Conclusion> {
@@ -74,5 +79,9 @@ fn intercepted(run: &Run) -> Option<Conclusion> {
             "用指令直接读取 CPU 计数器需 {costs}，而通常只需 10 到 25 ns：虚拟机监控程序截获了该指令，所有时钟因此都慢。"
         ),
     };
-    Some(Conclusion { text, cases: vec![case], cost: lost(counter.median, USUAL_NS) })
+    let short = short(
+        format!("Reading the CPU counter takes {costs}, usually 10 to 25 ns: the hypervisor intercepts it"),
+        format!("读 CPU 计数器需 {costs}，通常只需 10 到 25 ns：被虚拟机监控程序截获"),
+    );
+    Some(Conclusion { short, text, cases: vec![case], cost: lost(counter.median, USUAL_NS) })
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use hostmark_model::{CaseRecord, FlagKind, Measured, RoundRecord, Run, Text, counted};
 
+use super::short::short;
 use super::{Conclusion, Rule, Shown};
 use crate::format::percent;
 
@@ -63,7 +64,11 @@ fn draw(run: &Run) -> Vec<Conclusion> {
             cpus.zh
         ),
     };
-    vec![Conclusion { text, cases, cost }]
+    let short = short(
+        format!("Other programs used {share} of the CPU time of {count} of {of_all}"),
+        format!("{all} 个用例中有 {count} 个被其他程序占用了 {share} 的 CPU 时间"),
+    );
+    vec![Conclusion { short, text, cases, cost }]
 }
 
 /// The CPU of which others used most, over the rounds of one CPU.

@@ -3,6 +3,7 @@
 use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::evidence::Proven;
+use super::short::short;
 use super::{Conclusion, Rule, Shown};
 use crate::cut_pages::{EFFECTIVE_PAGE, cut_into};
 use crate::format::value;
@@ -43,5 +44,9 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
         ),
     };
     let cases = [Some(case), memory.filter(|memory| memory.measured().is_some())];
-    Some(Conclusion { text, cases: cases.into_iter().flatten().map(|case| case.id.clone()).collect(), cost })
+    let short = short(
+        format!("The host backs huge pages with {page} ones: each load pays {walk_ns} for translation"),
+        format!("宿主机用 {page} 的页承载虚拟机的大页：每次加载的地址转换需 {walk_ns}"),
+    );
+    Some(Conclusion { short, text, cases: cases.into_iter().flatten().map(|case| case.id.clone()).collect(), cost })
 }

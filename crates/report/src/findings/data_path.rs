@@ -27,5 +27,6 @@ fn draw(run: &Run) -> Vec<Conclusion> {
         told.extend(is_first.then_some(answer.cpus));
         is_first
     });
-    all.into_iter().map(|Answer { text, cases, cost, .. }| Conclusion { text, cases, cost }).collect()
+    let conclusion = |Answer { short, text, cases, cost, .. }| Conclusion { short, text, cases, cost };
+    all.into_iter().map(conclusion).collect()
 }

@@ -40,7 +40,7 @@ impl Proven {
 
     /// A further quantity of a case.
     pub(super) fn also(case: &CaseRecord, name: &str) -> Option<Proven> {
-        Proven::of(&believed(case)?.also.get(name)?.estimate)
+        Proven::of(&*believed(case)?.companion(name)?)
     }
 
     /// The value of the first case at a point.

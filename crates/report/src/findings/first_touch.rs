@@ -3,6 +3,7 @@
 use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, case_at, lost};
+use super::short::short;
 use super::{Conclusion, Rule, Shown};
 use crate::format::{number, percent, value};
 
@@ -49,6 +50,16 @@ fn conclusion(run: &Run, kind: &str) -> Option<Conclusion> {
     let (times, cost) = (number(first.median / again.median), lost(first.median, again.median));
     let [slow, fast] = [first.median, again.median].map(rate);
     let share = percent(cost);
+    let short = match kind {
+        "returned" => short(
+            format!("Memory free for 5 s takes {times}x the time to touch again: {slow} against {fast}"),
+            format!("空闲 5 秒后的内存，再次触碰的代价为 {times} 倍：{slow} 对 {fast}"),
+        ),
+        _ => short(
+            format!("The first touch of memory takes {times}x the time of the next: {slow} against {fast}"),
+            format!("内存首次触碰的代价是再次触碰的 {times} 倍：{slow} 对 {fast}"),
+        ),
+    };
     let text = match kind {
         "returned" => Text {
             en: format!(
@@ -71,5 +82,5 @@ fn conclusion(run: &Run, kind: &str) -> Option<Conclusion> {
             ),
         },
     };
-    Some(Conclusion { text, cases: vec![case.id.clone()], cost })
+    Some(Conclusion { short, text, cases: vec![case.id.clone()], cost })
 }

@@ -4,6 +4,7 @@ use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, case_at, lost};
 use super::host::FOLLOWING_GOVERNORS;
+use super::short::short;
 use super::{Conclusion, Rule, Shown};
 use crate::format::{percent, value};
 
@@ -53,5 +54,9 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
             "满载时核心只运行在 {ran}，比驱动允许的 {most} 低 {share}；调频策略为 {governor}，升频迟缓或升不到顶。"
         ),
     };
-    Some(Conclusion { text, cases: vec![case.id.clone()], cost })
+    let short = short(
+        format!("The core ran at {ran} under full load, {share} below its {most}: governor {governor}"),
+        format!("满载时核心只有 {ran}，比上限 {most} 低 {share}：调频策略为 {governor}"),
+    );
+    Some(Conclusion { short, text, cases: vec![case.id.clone()], cost })
 }

@@ -3,6 +3,7 @@
 use hostmark_model::{CaseRecord, Estimate, Lang, Run, Text, Unit};
 
 use super::evidence::lost;
+use super::short::short;
 use super::{Conclusion, Rule, Shown};
 use crate::format::{percent, value};
 use crate::levels::last_cache_size;
@@ -53,7 +54,12 @@ fn draw(run: &Run) -> Vec<Conclusion> {
              内存占用大且未主动申请大页的程序要为页表遍历付出这一代价。"
         ),
     };
-    vec![Conclusion { text, cases: vec![base.id.clone(), huge.id.clone()], cost: lost(slow.median, fast.median) }]
+    let short = short(
+        format!("DRAM load: {base_ns} in base pages, {huge_ns} in huge pages, which are not automatic here"),
+        format!("访问内存一次：基本页 {base_ns}，大页 {huge_ns}，而本机不会自动使用大页"),
+    );
+    let cases = vec![base.id.clone(), huge.id.clone()];
+    vec![Conclusion { short, text, cases, cost: lost(slow.median, fast.median) }]
 }
 
 fn estimate(case: &CaseRecord) -> Option<&Estimate> {

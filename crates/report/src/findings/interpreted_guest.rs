@@ -3,6 +3,7 @@
 use hostmark_model::{CaseRecord, Lang, Run, Text, Unit};
 
 use super::evidence::Proven;
+use super::short::short;
 use super::{Conclusion, Rule, Shown};
 use crate::format::value;
 
@@ -54,5 +55,9 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
             "本机的 KVM 逐条解释虚拟机的内核代码：退出外围的循环每圈至少 {least}，而不是几纳秒。{zh} 的数值只是多解释一条指令，而非 CPU 的一次退出。"
         ),
     };
-    Some(Conclusion { text, cases: slow.iter().map(|(case, _)| case.id.clone()).collect(), cost: 0.0 })
+    let short = short(
+        format!("KVM here interprets guest kernel code: a turn of a loop takes {least} or more"),
+        format!("本机的 KVM 逐条解释虚拟机的内核代码：循环每圈至少 {least}"),
+    );
+    Some(Conclusion { short, text, cases: slow.iter().map(|(case, _)| case.id.clone()).collect(), cost: 0.0 })
 }

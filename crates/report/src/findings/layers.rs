@@ -36,5 +36,5 @@ fn concluded(told: Told) -> Option<Conclusion> {
         }
         Verdict::Unknown | Verdict::Needs => return None,
     };
-    Some(Conclusion { text, cases: told.cases, cost: told.cost })
+    Some(Conclusion { short: told.short?, text, cases: told.cases, cost: told.cost })
 }

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use hostmark_model::{CaseRecord, HostFacts, Lang, MemoryModule, Run, Text, Unit};
 
 use super::evidence::{Proven, lost};
+use super::short::short;
 use super::{Conclusion, Rule, Shown};
 use crate::curve::curve;
 use crate::format::{percent, value};
@@ -71,7 +72,11 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
              通常可达 70 % 到 90 %。"
         ),
     };
-    Some(Conclusion { text, cases: vec![case.id.clone()], cost })
+    let short = short(
+        format!("All CPUs move {got} to and from memory, {share} of what its modules allow ({nominal})"),
+        format!("全部 CPU 合计访存 {got}，为内存条所允许（{nominal}）的 {share}"),
+    );
+    Some(Conclusion { short, text, cases: vec![case.id.clone()], cost })
 }
 
 /// Whether the run could use all of a machine whose firmware tells of real modules: a hypervisor makes them up.

@@ -4,6 +4,7 @@ use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, case_at, lost};
 use super::host::named_mitigations;
+use super::short::short;
 use super::{Conclusion, Rule, Shown};
 use crate::format::{percent, value};
 
@@ -67,5 +68,13 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
             named.join("，")
         ),
     };
-    Some(Conclusion { text, cases: vec![case.id.clone()], cost })
+    let [guards_en, guards_zh] = match is_filtered {
+        true => ["mitigations and seccomp", "缓解措施与 seccomp "],
+        false => ["CPU vulnerability mitigations", "漏洞缓解措施"],
+    };
+    let short = short(
+        format!("Null system call {took}: at least {more} ({share}) of it are {guards_en}"),
+        format!("空系统调用 {took}，其中至少 {more}（{share}）是{guards_zh}的开销"),
+    );
+    Some(Conclusion { short, text, cases: vec![case.id.clone()], cost })
 }

@@ -26,6 +26,7 @@ mod quota;
 mod scaling;
 mod shared_by_others;
 mod shared_cores;
+mod short;
 mod shown;
 pub(crate) mod steal;
 mod swap;
@@ -37,11 +38,14 @@ mod write_allocate;
 
 use hostmark_model::{Finding, Run, Text};
 
+pub use self::short::MOST_COLUMNS;
 pub use self::shown::Shown;
 
 /// What a rule concludes, and from which cases.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conclusion {
+    /// What was seen, in a line with its figures, as [`Finding::short`].
+    pub short: Text<String>,
     /// What was seen and what probably causes it.
     pub text: Text<String>,
     /// The cases it stands on; none where it stands on the host's facts alone.
@@ -107,16 +111,13 @@ pub static RULES: &[&Rule] = &[
     &interpreted_guest::RULE,
 ];
 
-/// Rules of earlier versions whose conclusions are no longer drawn: runs that carry them were made before that was known.
-/// memory.bandwidth_steps told with sizes between points what a chart shows.
-const WITHDRAWN: &[&str] = &["memory.bandwidth_steps"];
-
 /// What follows from a run, what costs most first.
 pub fn findings(run: &Run) -> Vec<Finding> {
     let of_rule = |rule: &&'static Rule| {
         let rule = *rule;
         (rule.draw)(run).into_iter().map(move |conclusion| Finding {
             id: rule.id.to_owned(),
+            short: conclusion.short,
             text: conclusion.text,
             command: Some(rule.shown.command(run, &conclusion.cases)),
             cure: rule.cure.map(|cure| cure.to_owned_text()),
@@ -137,8 +138,7 @@ fn dearest_first(mut findings: Vec<Finding>) -> Vec<Finding> {
 /// What follows from a run as this version sees it, and what the run carries from rules that this version lacks.
 pub fn findings_and_kept(run: &Run) -> Vec<Finding> {
     let mut all = findings(run);
-    let is_unknown =
-        |kept: &&Finding| RULES.iter().all(|rule| rule.id != kept.id) && !WITHDRAWN.contains(&kept.id.as_str());
+    let is_unknown = |kept: &&Finding| RULES.iter().all(|rule| rule.id != kept.id);
     all.extend(run.findings.iter().filter(is_unknown).cloned());
     dearest_first(all)
 }

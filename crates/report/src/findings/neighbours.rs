@@ -2,6 +2,7 @@
 
 use hostmark_model::{FlagKind, Lang, Run, Text, Unit};
 
+use super::short::short;
 use super::{Conclusion, Rule, Shown};
 use crate::format::{percent, value};
 use crate::levels::{HIERARCHY, LEVELS};
@@ -23,7 +24,7 @@ pub(super) static RULE: Rule = Rule {
 
 fn draw(run: &Run) -> Vec<Conclusion> {
     let (mut en, mut zh, mut cases) = (Vec::new(), Vec::new(), Vec::new());
-    let mut cost = 0.0_f64;
+    let (mut cost, mut worst) = (0.0_f64, Text::default());
     for level in LEVELS {
         let Some(case) = level.case(run) else { continue };
         let Some(measured) = case.measured() else { continue };
@@ -34,7 +35,13 @@ fn draw(run: &Run) -> Vec<Conclusion> {
         if best > 0.0 && behind > 0.0 && (behind > WORTH_SAYING || is_flagged) {
             let name = level.name;
             let [best, median] = [best, median].map(|ns| value(ns, Unit::Nanoseconds, Lang::En));
-            cost = cost.max(behind);
+            if behind > cost {
+                cost = behind;
+                worst = short(
+                    format!("{name} {best} in the best round, {median} in the median: neighbours, most likely"),
+                    format!("{name} 最佳一轮 {best}，中位数 {median}：很可能有邻居虚拟机争用"),
+                );
+            }
             let behind = percent(behind);
             en.push(format!("{name} {best} in the best round against {median} in the median ({behind})"));
             zh.push(format!("{name} 最佳一轮 {best}，中位数 {median}（差 {behind}）"));
@@ -49,5 +56,5 @@ fn draw(run: &Run) -> Vec<Conclusion> {
         en: format!("Rounds of the same case differ by more than the hardware does: {en}. Neighbours, most likely."),
         zh: format!("同一用例各轮之间的差异超出硬件本身：{zh}。很可能是邻居造成的。"),
     };
-    vec![Conclusion { text, cases, cost }]
+    vec![Conclusion { short: worst, text, cases, cost }]
 }

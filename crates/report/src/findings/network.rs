@@ -11,6 +11,7 @@ pub(super) mod window;
 use hostmark_model::{Lang, Text, Unit};
 
 use super::evidence::Proven;
+use super::short::peer;
 use crate::format::value;
 use crate::network::{Capacity, Direction, Flow};
 
@@ -25,6 +26,15 @@ fn way(flow: &Flow) -> Text<String> {
     match flow.direction {
         Direction::Send => Text { en: format!("TCP to {name}"), zh: format!("发往 {name} 的 TCP") },
         Direction::Receive => Text { en: format!("TCP from {name}"), zh: format!("来自 {name} 的 TCP") },
+    }
+}
+
+/// The same with room for figures beside it in a line.
+fn way_in_short(flow: &Flow) -> Text<String> {
+    let Text { en, zh } = peer(&flow.peer.name);
+    match flow.direction {
+        Direction::Send => Text { en: format!("TCP to {en}"), zh: format!("发往{zh}的 TCP") },
+        Direction::Receive => Text { en: format!("TCP from {en}"), zh: format!("来自{zh}的 TCP") },
     }
 }
 

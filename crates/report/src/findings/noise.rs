@@ -3,6 +3,7 @@
 use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, believed};
+use super::short::short;
 use super::{Conclusion, Rule, Shown};
 use crate::format::{number, percent, value};
 
@@ -64,5 +65,9 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
             why.zh
         ),
     };
-    Some(Conclusion { text, cases: vec![case.id.clone()], cost })
+    let short = short(
+        format!("A busy thread loses {share} of its CPU time: {gaps} gaps a second, the longest {longest}"),
+        format!("忙碌的线程损失 {share} 的 CPU 时间：每秒 {gaps} 个间隙，最长 {longest}"),
+    );
+    Some(Conclusion { short, text, cases: vec![case.id.clone()], cost })
 }

@@ -3,6 +3,7 @@
 use hostmark_model::{Lang, Run, Text, Unit, size_text};
 
 use super::evidence::lost;
+use super::short::short;
 use super::{Conclusion, Rule, Shown};
 use crate::curve::{Point, curve};
 use crate::format::{number, value};
@@ -64,6 +65,10 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
              在中途阻塞：每装满一次管道，双方都要睡眠、唤醒并切换；此外每个字节还要复制两次，进内核一次，出内核一次。{rest_zh}"
         ),
     };
+    let short = short(
+        format!("Pipe: {most} with messages of {fits}, {falls} with {over}; it holds {holds}"),
+        format!("管道：消息 {fits} 时 {most}，{over} 时 {falls}；管道容量 {holds}"),
+    );
     let cost = lost(median(&best), median(&first));
-    Some(Conclusion { text, cases: vec![best.case.id.clone(), first.case.id.clone()], cost })
+    Some(Conclusion { short, text, cases: vec![best.case.id.clone(), first.case.id.clone()], cost })
 }

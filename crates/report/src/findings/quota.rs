@@ -3,6 +3,7 @@
 use hostmark_model::{CaseRecord, Run, Text};
 
 use super::evidence::lost;
+use super::short::short;
 use super::{Conclusion, Rule, Shown};
 use crate::format::{number, percent};
 
@@ -44,5 +45,9 @@ fn draw(run: &Run) -> Vec<Conclusion> {
              全部 CPU 同时工作会损失 {share} 的时间，请求也要等到暂停结束。"
         ),
     };
-    vec![Conclusion { text, cases, cost }]
+    let short = short(
+        format!("CPU quota: {quota} of {usable} CPUs; all CPUs at once lose {share} of their time"),
+        format!("CPU 配额：{usable} 个 CPU 只能用 {quota} 个，全部同时工作损失 {share} 的时间"),
+    );
+    vec![Conclusion { short, text, cases, cost }]
 }

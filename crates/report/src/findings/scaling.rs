@@ -4,6 +4,7 @@ use hostmark_model::{Run, Text};
 
 use super::copies::{PURE, SCALING, Together, WORTH_SAYING, is_stopped_by_quota, most_copies};
 use super::evidence::lost;
+use super::short::short;
 use super::{Conclusion, Rule, Shown};
 use crate::format::number;
 
@@ -39,7 +40,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
         .filter_map(|together| Some((hindered(together, pure)?, together)))
         .collect();
     found.sort_by(|one, other| other.0.total_cmp(&one.0));
-    let Some((cost, _)) = found.first() else { return Vec::new() };
+    let Some((cost, worst)) = found.first() else { return Vec::new() };
     let part = |together: &Together, is_zh: bool| {
         let (source, times, copies) = (together.source, number(together.times.median), together.copies);
         let shared = SHARED.iter().find(|(name, _)| *name == source).map(|(_, shared)| *shared);
@@ -62,7 +63,17 @@ fn draw(run: &Run) -> Vec<Conclusion> {
             parts(true).join("，")
         ),
     };
-    vec![Conclusion { text, cases: found.iter().map(|(_, together)| together.case.id.clone()).collect(), cost: *cost }]
+    let (source, times, copies) = (worst.source, number(worst.times.median), worst.copies);
+    let short = short(
+        format!("{source}: {copies} copies at once do {times}x the work of one"),
+        format!("{source}：{copies} 份同时运行，合计只有单独一份的 {times} 倍"),
+    );
+    vec![Conclusion {
+        short,
+        text,
+        cases: found.iter().map(|(_, together)| together.case.id.clone()).collect(),
+        cost: *cost,
+    }]
 }
 
 /// The share that each copy loses beyond what pure computation loses with as many; none where that is not proven. Without

@@ -2,6 +2,7 @@
 
 use hostmark_model::{Lang, Run, Text, Unit};
 
+use super::short::short;
 use super::{Conclusion, Rule, Shown};
 use crate::format::{percent, value};
 use crate::neighbours::{SHARED, slowed};
@@ -32,7 +33,11 @@ fn draw(run: &Run) -> Vec<Conclusion> {
             ),
         };
         // Of the time in which it is shared about half is lost.
-        Conclusion { text, cases: Vec::new(), cost: (shared / 2.0).min(1.0) }
+        let short = short(
+            format!("Another thread shared this physical core {share} of the time"),
+            format!("有 {share} 的时间，另一线程在使用同一物理核心"),
+        );
+        Conclusion { short, text, cases: Vec::new(), cost: (shared / 2.0).min(1.0) }
     });
     let cache = neighbours.last_cache.as_ref().and_then(|cache| {
         let (fastest_ns, slowest_ns) = slowed(&cache.looks_ns)?;
@@ -45,7 +50,11 @@ fn draw(run: &Run) -> Vec<Conclusion> {
             ),
             zh: format!("运行期间邻居留下的末级缓存份额有变化：从 {size} 中加载一次，最快 {fastest}，最慢 {slowest}。"),
         };
-        Some(Conclusion { text, cases: Vec::new(), cost: 1.0 - fastest_ns / slowest_ns })
+        let short = short(
+            format!("Last-level cache latency varied during the run ({fastest} … {slowest}): others use it"),
+            format!("运行期间末级缓存延迟在 {fastest} 与 {slowest} 之间变化：邻居虚拟机在争用"),
+        );
+        Some(Conclusion { short, text, cases: Vec::new(), cost: 1.0 - fastest_ns / slowest_ns })
     });
     core.into_iter().chain(cache).collect()
 }

@@ -4,6 +4,7 @@ use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::copies::{PURE, SCALING, Together, WORTH_SAYING, is_stopped_by_quota, most_copies, usable_cores};
 use super::evidence::{Proven, lost};
+use super::short::short;
 use super::{Conclusion, Rule, Shown};
 use crate::format::{number, percent, value};
 
@@ -47,7 +48,11 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
             why.zh
         ),
     };
-    Some(Conclusion { text, cases: vec![sieve.case.id.clone()], cost })
+    let short = short(
+        format!("{copies} CPUs at once do {times}x the work of one: each loses {share}"),
+        format!("{copies} 个 CPU 同时工作只完成单个的 {times} 倍：每个损失 {share}"),
+    );
+    Some(Conclusion { short, text, cases: vec![sieve.case.id.clone()], cost })
 }
 
 fn reason(run: &Run, sieve: &Together) -> Text<String> {

@@ -2,6 +2,7 @@
 
 use hostmark_model::{CaseRecord, Lang, Run, Text, Unit};
 
+use super::short::short;
 use super::{Conclusion, Rule, Shown};
 use crate::duration::duration_s;
 use crate::format::{percent, value};
@@ -58,5 +59,9 @@ fn draw(run: &Run) -> Vec<Conclusion> {
             "在本次运行的 {whole} 中，虚拟机监控程序把 {time} 给了他人（steal {share}）：本机的所有程序都要承受这一损失，某些时刻的损失远大于此。"
         ),
     };
-    vec![Conclusion { text, cases, cost }]
+    let short = short(
+        format!("CPU steal {share}: the hypervisor gave {time} of this run's {whole} to others"),
+        format!("CPU steal {share}：宿主机把本次运行 {whole} 中的 {time} 分给了其他虚拟机"),
+    );
+    vec![Conclusion { short, text, cases, cost }]
 }

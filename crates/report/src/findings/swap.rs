@@ -3,6 +3,7 @@
 use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::host::SWAP_BYTES;
+use super::short::short;
 use super::{Conclusion, Rule, Shown};
 use crate::format::{percent, value};
 
@@ -45,5 +46,16 @@ fn draw(run: &Run) -> Vec<Conclusion> {
             "交换区已用 {used}：内存曾经不足。换出的页面要从设备读回：闪存上约为访问内存的一千倍，机械盘上约为十万倍。{waited_zh}"
         ),
     };
-    vec![Conclusion { text, cases: Vec::new(), cost }]
+    let [waited_en, waited_zh] = match cost > 0.0 {
+        true => [
+            format!("; tasks waited for memory {} of the time", percent(cost)),
+            format!("；{} 的时间有任务在等待内存", percent(cost)),
+        ],
+        false => Default::default(),
+    };
+    let short = short(
+        format!("{used} of swap in use: memory was short{waited_en}"),
+        format!("交换区已用 {used}：内存曾经不足{waited_zh}"),
+    );
+    vec![Conclusion { short, text, cases: Vec::new(), cost }]
 }

@@ -3,6 +3,7 @@
 use hostmark_model::{Estimate, Lang, Measured, Run, Text, Unit};
 
 use super::evidence::{case_at, lost};
+use super::short::short;
 use super::{Conclusion, Rule, Shown};
 use crate::format::value;
 
@@ -39,9 +40,12 @@ fn draw(run: &Run) -> Vec<Conclusion> {
         Some(p99) => by_percentile(&p99.estimate),
         None => by_count(measured),
     };
-    let drawn = |(text, cost)| Conclusion { text, cases: vec![case.id.clone()], cost };
+    let drawn = |(short, text, cost)| Conclusion { short, text, cases: vec![case.id.clone()], cost };
     too_slow.into_iter().chain(by_mean(measured)).map(drawn).collect()
 }
+
+/// In a line, in full, and what it costs.
+type Told = (Text<String>, Text<String>, f64);
 
 /// What the verdict is, where it is proven and where it is not.
 fn verdict(is_proven: bool) -> (&'static str, &'static str) {
@@ -52,13 +56,15 @@ fn verdict(is_proven: bool) -> (&'static str, &'static str) {
 }
 
 /// Of operations that are enough for a 99th percentile.
-fn by_percentile(p99: &Estimate) -> Option<(Text<String>, f64)> {
+fn by_percentile(p99: &Estimate) -> Option<Told> {
     if p99.median <= MOST_NS {
         return None;
     }
     let took = value(p99.median, Unit::Nanoseconds, Lang::En);
     // An interval that reaches below the limit proves nothing.
-    let (verdict, verdict_zh) = verdict(p99.interval().is_some_and(|(low, _)| low > MOST_NS));
+    let is_proven = p99.interval().is_some_and(|(low, _)| low > MOST_NS);
+    let (verdict, verdict_zh) = verdict(is_proven);
+    let [may, may_zh] = if is_proven { [""; 2] } else { ["may ", "可能"] };
     let text = Text {
         en: format!(
             "This filesystem {verdict} etcd and other consensus stores: one append with fdatasync in a hundred takes {took} or \
@@ -68,11 +74,15 @@ fn by_percentile(p99: &Estimate) -> Option<(Text<String>, f64)> {
             "该文件系统{verdict_zh} etcd 等共识存储的要求：追加并 fdatasync 每一百次有一次达到 {took} 或更长，而它们要求低于 10 ms。"
         ),
     };
-    Some((text, lost(p99.median, MOST_NS)))
+    let short = short(
+        format!("1 % of appends with fdatasync {may}take {took} or more; etcd asks for less than 10 ms"),
+        format!("1% 的追加并 fdatasync {may_zh}达到 {took} 或更长，而 etcd 要求低于 10 ms"),
+    );
+    Some((short, text, lost(p99.median, MOST_NS)))
 }
 
 /// Of fewer: a device that makes requests wait serves too few of them for a percentile.
-fn by_count(measured: &Measured) -> Option<(Text<String>, f64)> {
+fn by_count(measured: &Measured) -> Option<Told> {
     let histogram = measured.histogram.as_ref()?;
     let of_all = || histogram.values.iter().zip(&histogram.counts);
     let all = of_all().map(|(_, &count)| count).fold(0, u64::saturating_add);
@@ -92,11 +102,15 @@ fn by_count(measured: &Measured) -> Option<(Text<String>, f64)> {
             "该文件系统{verdict_zh} etcd 等共识存储的要求：{all} 次追加并 fdatasync 中有 {slow} 次超过 10 ms，而它们要求少于百分之一。"
         ),
     };
-    Some((text, 1.0 - most / slow as f64))
+    let short = short(
+        format!("{slow} of {all} appends with fdatasync took over 10 ms; etcd asks for less than 1 %"),
+        format!("{all} 次追加并 fdatasync 中有 {slow} 次超过 10 ms，而 etcd 要求少于 1%"),
+    );
+    Some((short, text, 1.0 - most / slow as f64))
 }
 
 /// The mean of all, which stalls after bursts are in.
-fn by_mean(measured: &Measured) -> Option<(Text<String>, f64)> {
+fn by_mean(measured: &Measured) -> Option<Told> {
     let [mean, sustained] = ["mean", "sustained"].map(|name| measured.also.get(name).map(|also| also.estimate.value()));
     let (mean, sustained, median) = (mean?, sustained?, measured.estimate.value());
     if mean < BURSTS * median || mean < LEAST_MEAN_NS {
@@ -113,5 +127,9 @@ fn by_mean(measured: &Measured) -> Option<(Text<String>, f64)> {
             "追加并 fdatasync 会停顿：一半不超过 {usual}，平均却为 {on_average}，设备每秒只能持续 {sustained:.0} 次。原因是每秒操作数限额、其他写者或繁忙的 CPU。"
         ),
     };
-    Some((text, lost(mean, median)))
+    let short = short(
+        format!("Appends with fdatasync stall: {usual} in the median, {on_average} on average"),
+        format!("追加并 fdatasync 会停顿：中位数 {usual}，平均 {on_average}"),
+    );
+    Some((short, text, lost(mean, median)))
 }

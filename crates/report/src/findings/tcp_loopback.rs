@@ -5,6 +5,7 @@ use std::cmp::Ordering::Equal;
 use hostmark_model::{CaseRecord, Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, believed, case_at, lost};
+use super::short::short;
 use super::{Conclusion, Rule, Shown};
 use crate::bilingual::{SEMICOLON, joined};
 use crate::format::{low_high, number, value};
@@ -15,11 +16,10 @@ const OFFLOAD: &str = "net.tcp_offload";
 const WORTH_SAYING: f64 = 1.1;
 /// Congestion controls that pace: they send by a clock, also where nothing is in the way.
 const PACING: [&str; 3] = ["bbr", "bbr2", "bbr3"];
-const DIRECTION: &str = "direction";
 /// Axes, other than that of an alternative, at which cases are compared.
 const BASE: [(&str, &str); 8] = [
     ("message", "65536"),
-    (DIRECTION, "receive"),
+    ("direction", "receive"),
     ("method", "write"),
     ("cpus", "same_cpu"),
     ("streams", "1"),
@@ -52,6 +52,8 @@ struct Told {
     text: Text<String>,
     cases: Vec<String>,
     cost: f64,
+    /// What changes most, by what factor: what is faster before what is slower.
+    most: Option<(f64, Text<String>)>,
 }
 
 impl Told {
@@ -59,6 +61,14 @@ impl Told {
         self.text.en += &en;
         self.text.zh += &zh;
         self.cases.push(case.id.clone());
+    }
+
+    /// Something that makes `by` times the rate.
+    fn compare(&mut self, by: f64, en: String, zh: String) {
+        let rank = |by: f64| (by > 1.0, by.ln().abs());
+        if self.most.as_ref().is_none_or(|(most, _)| rank(by) > rank(*most)) {
+            self.most = Some((by, Text { en, zh }));
+        }
     }
 }
 
@@ -80,23 +90,26 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
         en: format!("TCP over loopback gives {told} on one CPU{ends_en}."),
         zh: format!("环回接口上的 TCP 在同一 CPU 上为 {told}{ends_zh}。"),
     };
-    let mut told = Told { text, cases: vec![base.id.clone()], cost: 0.0 };
+    let mut told = Told { text, cases: vec![base.id.clone()], cost: 0.0, most: None };
     congestion(run, base, &mut told);
     windows(run, &mut told);
     placements(run, base, &mut told);
     methods(run, base, &mut told);
     packets(run, &mut told);
     // A value alone is no finding: something must be proven to change it.
-    (told.cases.len() > 1).then_some(Conclusion { text: told.text, cases: told.cases, cost: told.cost })
+    let (by, Text { en, zh }) = told.most?;
+    let (gives, change) = (value(Proven::of_case(base)?.median, Unit::BytesPerSecond, Lang::En), shown(by));
+    let short = short(
+        format!("TCP over loopback {gives} on one CPU; {en} {change}"),
+        format!("环回 TCP 在同一 CPU 上为 {gives}；{zh}{change}"),
+    );
+    Some(Conclusion { short, text: told.text, cases: told.cases, cost: told.cost })
 }
 
 /// The case at a base's values, but for some.
 fn at<'a>(run: &'a Run, probe: &str, base: &[(&str, &str)], but: &[(&str, &str)]) -> Option<&'a CaseRecord> {
     let value_of = |axis| but.iter().find(|(name, _)| *name == axis);
-    // A run file of an older version has no such axis: there the far end sends.
-    let has = |axis| run.cases.iter().any(|case| case.probe == probe && case.params.get(axis).is_some());
-    let known = base.iter().filter(|(axis, _)| *axis != DIRECTION || has(axis));
-    let all: Vec<(&str, &str)> = known.map(|&(axis, value)| *value_of(axis).unwrap_or(&(axis, value))).collect();
+    let all: Vec<_> = base.iter().map(|&(axis, value)| *value_of(axis).unwrap_or(&(axis, value))).collect();
     case_at(run, probe, &all)
 }
 
@@ -118,10 +131,14 @@ fn factor(above: &CaseRecord, below: &CaseRecord) -> Option<f64> {
     (above.low > below.high && by > WORTH_SAYING).then_some(by)
 }
 
-/// `×2.1` or `÷2.1`: what `other` is of `base`, where that is proven.
-fn change(other: &CaseRecord, base: &CaseRecord) -> Option<String> {
-    let more = factor(other, base).map(|by| format!("×{}", number(by)));
-    more.or_else(|| factor(base, other).map(|by| format!("÷{}", number(by))))
+/// What `other` is of `base`, where that is proven.
+fn change(other: &CaseRecord, base: &CaseRecord) -> Option<f64> {
+    factor(other, base).or_else(|| factor(base, other).map(|by| 1.0 / by))
+}
+
+/// `×2.1` or `÷2.1`.
+fn shown(by: f64) -> String {
+    if by > 1.0 { format!("×{}", number(by)) } else { format!("÷{}", number(1.0 / by)) }
 }
 
 fn note<'a>(case: &'a CaseRecord, name: &str) -> Option<&'a str> {
@@ -146,6 +163,7 @@ fn congestion(run: &Run, base: &CaseRecord, told: &mut Told) {
         ),
         false => ("", ""),
     };
+    told.compare(by, format!("with {name}"), format!("改用 {name} "));
     let by = number(by);
     told.add(
         format!(" The system's congestion control is {system}{why_en}; with {name} it is {gives}, ×{by}."),
@@ -186,6 +204,8 @@ fn windows(run: &Run, told: &mut Told) {
             continue;
         };
         let window = size(window);
+        told.compare(change, format!("fixed window of {window} ({place})"), format!("固定窗口 {window}（{place}）"));
+        let change = shown(change);
         told.add(
             format!(" A fixed window of {window} gives {gives} (cpus={place}), {change} against the system's tuning."),
             format!("固定窗口 {window} 时为 {gives}（cpus={place}），相对于系统自动调节为 {change}。"),
@@ -209,10 +229,11 @@ fn placements(run: &Run, base: &CaseRecord, told: &mut Told) {
     for place in ["smt_sibling", "same_cache", "other_cache", "same_package_other_node", "other_node"] {
         let Some(case) = at(run, TCP, &BASE, &[("cpus", place)]) else { continue };
         let (Some(change), Some(gives)) = (change(case, base), rate(case)) else { continue };
+        told.compare(change, format!("on two ({place})"), format!("在两个 CPU 上（{place}）"));
         // Why it may be slower: each end that sleeps is woken from the other CPU.
         let woken = [case, base].map(|case| Some(believed(case)?.also.get("wake_ups")?.estimate.value()));
         let (why_en, why_zh) = match woken {
-            [Some(two), Some(one)] if two > one * WORTH_SAYING && change.starts_with('÷') => {
+            [Some(two), Some(one)] if two > one * WORTH_SAYING && change < 1.0 => {
                 let [two, one] = [two, one].map(number);
                 (
                     format!(": {two} wake-ups per MiB, of another CPU, after {one} on one"),
@@ -221,6 +242,7 @@ fn placements(run: &Run, base: &CaseRecord, told: &mut Told) {
             }
             _ => Default::default(),
         };
+        let change = shown(change);
         told.add(
             format!(" On two CPUs (cpus={place}) it is {gives}, {change}{why_en}."),
             format!("在两个 CPU 上（cpus={place}）为 {gives}，{change}{why_zh}。"),
@@ -233,6 +255,8 @@ fn methods(run: &Run, base: &CaseRecord, told: &mut Told) {
     for (method, name) in [("zero_copy", "MSG_ZEROCOPY"), ("sendfile", "sendfile"), ("splice", "splice")] {
         let Some(case) = at(run, TCP, &BASE, &[("method", method)]) else { continue };
         let (Some(change), Some(gives)) = (change(case, base), rate(case)) else { continue };
+        told.compare(change, format!("by {name}"), format!("用 {name} "));
+        let change = shown(change);
         let (why_en, why_zh) = match note(case, "zero_copy") {
             Some("copied") => (", and the kernel tells that it copied after all", "，而且内核报告它最终还是复制了"),
             Some(_) => (", and the kernel tells that it did not copy", "，内核报告没有复制"),
@@ -253,14 +277,22 @@ fn packets(run: &Run, told: &mut Told) {
         let Some(whole) = of("all") else { continue };
         let Some(gives) = rate(whole) else { continue };
         let mut parts: Vec<(Text<String>, &CaseRecord)> = Vec::new();
-        for (offload, en, zh) in [
-            ("big", "packets of 512 KiB (BIG TCP)", "512 KiB 的包（BIG TCP）"),
-            ("no_tso", "split at the interface and joined again (GRO)", "在接口处切分、接收方合并（GRO）"),
-            ("no_gro", "split at the interface and not joined", "在接口处切分、不合并"),
-            ("none", "made one by one and not joined", "由 TCP 逐个生成、不合并"),
+        for (offload, in_short, en, zh) in [
+            ("big", ["with BIG TCP", "使用 BIG TCP "], "packets of 512 KiB (BIG TCP)", "512 KiB 的包（BIG TCP）"),
+            (
+                "no_tso",
+                ["without TSO", "关闭 TSO "],
+                "split at the interface and joined again (GRO)",
+                "在接口处切分、接收方合并（GRO）",
+            ),
+            ("no_gro", ["without GRO", "关闭 GRO "], "split at the interface and not joined", "在接口处切分、不合并"),
+            ("none", ["without offloads", "关闭全部卸载"], "made one by one and not joined", "由 TCP 逐个生成、不合并"),
         ] {
             let Some(case) = of(offload) else { continue };
             let (Some(change), Some(rate)) = (change(case, whole), rate(case)) else { continue };
+            let [short_en, short_zh] = in_short;
+            told.compare(change, format!("over {name} {short_en}"), format!("{name} 上{short_zh}"));
+            let change = shown(change);
             parts.push((Text { en: format!("{en} {rate}, {change}"), zh: format!("{zh}为 {rate}，{change}") }, case));
         }
         if parts.is_empty() {

@@ -3,6 +3,7 @@
 use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, case_at, lost};
+use super::short::short;
 use super::{Conclusion, Rule, Shown};
 use crate::format::value;
 
@@ -70,5 +71,9 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
         ),
     };
     let cost = lost(ASKED_NS + late.median, ASKED_NS + USUAL_NS);
-    Some(Conclusion { text, cases: vec![case.id.clone()], cost })
+    let short = short(
+        format!("A timer set to 100 µs wakes its thread {text_ns} late; about 10 µs is usual"),
+        format!("100 µs 的定时器迟 {text_ns} 才唤醒线程，通常只迟约 10 µs"),
+    );
+    Some(Conclusion { short, text, cases: vec![case.id.clone()], cost })
 }

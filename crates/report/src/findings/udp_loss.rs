@@ -3,6 +3,7 @@
 use hostmark_model::{Run, Text, size_text};
 
 use super::evidence::{Proven, case_at};
+use super::short::short;
 use super::{Conclusion, Rule, Shown};
 use crate::format::percent;
 
@@ -50,5 +51,9 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
              指标与 DNS 会在突发时丢失。"
         ),
     };
-    Some(Conclusion { text, cases: vec![case.id.clone()], cost: loss.median })
+    let short = short(
+        format!("{share} of UDP datagrams ({size}) are lost over loopback, within this machine"),
+        format!("环回接口上的 UDP 数据报（{size}）有 {share} 在本机内丢失"),
+    );
+    Some(Conclusion { short, text, cases: vec![case.id.clone()], cost: loss.median })
 }

@@ -3,6 +3,7 @@
 use hostmark_model::{Lang, Run, Text, Unit, size_text};
 
 use super::evidence::lost;
+use super::short::short;
 use super::{Conclusion, Rule, Shown};
 use crate::curve::{Point, curve};
 use crate::format::{number, value};
@@ -61,6 +62,10 @@ fn draw(run: &Run) -> Vec<Conclusion> {
              以后再写回，因此每写一个字节总线要搬两个字节，合计 {bus}。"
         ),
     };
+    let short = short(
+        format!("DRAM: plain stores write {writes}, loads read {reads}; a store reads its line first"),
+        format!("内存：普通存储写 {writes}，加载读 {reads}；存储要先读入该行（写分配）"),
+    );
     let mut cases = vec![loaded.case.id.clone(), stored.case.id.clone()];
     if let Some(copied) = at(&copy, stored.at).filter(|copied| stored.is_above(copied, WORTH_SAYING)) {
         let [copies, bus] = [copied.estimate.value(), COPIED * copied.estimate.value()].map(rate);
@@ -79,7 +84,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
         let ahead = add_other_stores(&mut text, &mut cases, name, &write, &other, beyond);
         cost = cost.max(ahead.unwrap_or(0.0));
     }
-    vec![Conclusion { text, cases, cost }]
+    vec![Conclusion { short, text, cases, cost }]
 }
 
 const NON_TEMPORAL: Text =

@@ -1,5 +1,6 @@
 //! Changes of made-up histories.
 
+use hostmark_model::{HostFacts, Noise};
 use serde_json::{Value, json};
 
 use super::*;
@@ -12,19 +13,21 @@ fn run(day: usize, factor: f64, kernel: &str) -> Value {
             "estimate": { "median": value, "ci_low": 0.99 * value, "ci_high": 1.01 * value, "confidence": 0.95,
                 "method": "order_statistics", "min": value, "max": value, "mean": value, "stddev": 0.1, "mad": 0.1,
                 "best_round": value, "n": 50, "rounds": 5 },
-            "samples": [], "rounds": [] } } })
+            "samples": [], "rounds": [], "noise": Noise::default() } } })
     };
     let probe = |id: &str| {
         json!({ "id": id, "title": { "en": id, "zh": id }, "section": { "en": "s", "zh": "s" }, "unit": "nanoseconds",
                 "better": "lower", "axes": [], "revision": 1 })
     };
+    let mut host = HostFacts { hostname: "db-17".into(), ..HostFacts::default() };
+    host.kernel.release = kernel.into();
     json!({
         "schema": "hostmark.run/1", "id": format!("id-{day}"), "name": format!("run-{day}"),
         "started": format!("2026-01-{:02}T00:00:00Z", day + 1), "finished": format!("2026-01-{:02}T00:01:00Z", day + 1),
         "tool": { "version": "0.1.0", "target": "", "libc": "", "static": false },
         "settings": { "profile": "quick", "seed": day, "filters": [], "rounds": 5, "limit_s": 60.0,
-                      "clock": { "source": "tsc", "hz": 1e9, "reason": null, "drift": null }, "cpu": 0 },
-        "host": { "hostname": "db-17", "kernel": { "release": kernel } },
+                      "clock": { "source": "tsc", "hz": 1e9, "reason": null, "drift": null }, "cpu": 0, "set": {} },
+        "host": host, "disturbances": [],
         "probes": [probe("syscall.null"), probe("ipc.pipe")],
         "cases": [case("syscall.null", 100.0 * factor * noise(1)), case("ipc.pipe", 5000.0 * noise(2))],
     })

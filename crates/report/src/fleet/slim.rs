@@ -13,18 +13,13 @@ pub(super) struct SlimRun {
     name: String,
     started: String,
     finished: Option<String>,
-    #[serde(default)]
     interrupted: Option<String>,
-    #[serde(default)]
     imported: Option<Imported>,
     tool: Tool,
-    #[serde(default)]
     guest: Option<Box<hostmark_model::Guest>>,
     settings: Settings,
     host: HostFacts,
-    #[serde(default)]
     disturbances: Vec<Text<String>>,
-    #[serde(default)]
     neighbours: Option<Neighbours>,
     pub(super) probes: Vec<SlimProbe>,
     pub(super) cases: Vec<SlimCase>,
@@ -64,7 +59,6 @@ pub(super) enum SlimOutcome {
 #[derive(Debug, Deserialize)]
 pub(super) struct SlimMeasured {
     pub(super) estimate: Estimate,
-    #[serde(default)]
     pub(super) noise: Noise,
 }
 

@@ -103,7 +103,7 @@ mod tests {
             ci_low: low,
             ci_high: high,
             confidence: 0.95,
-            method: IntervalMethod::LogT,
+            method: IntervalMethod::OrderStatistics,
             min: median,
             max: median,
             mean: median,

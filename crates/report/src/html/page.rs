@@ -6,7 +6,7 @@ use hostmark_model::{Lang, Run};
 use serde::Serialize;
 
 use super::answer::{Answer, answer};
-use super::bilingual::{Words, each};
+use super::bilingual::Words;
 use super::compared::{Compared, compared, forest};
 use super::facts::{Block, Head, heads, tables};
 use super::figures::{Figure, Figures, MOST_SAMPLES, figures, of_probe, of_samples};
@@ -21,7 +21,6 @@ use crate::constants::MOST_FINDINGS;
 use crate::findings::findings_and_kept;
 use crate::labels::run_letter;
 use crate::overhead::is_wanted;
-use crate::render::console::{first_clause, first_sentence};
 
 /// Pictures of samples in a page at most, and cases beyond which there are fewer of them: rows need the room. A probe's default case
 /// comes first, the case with its widest interval has what room is left.
@@ -67,7 +66,6 @@ struct Beside {
 #[derive(Debug, Serialize)]
 struct Found {
     run: String,
-    /// Its first clause.
     short: Words,
     text: Words,
     cure: Option<Words>,
@@ -239,7 +237,7 @@ fn found(runs: &Runs) -> Vec<Found> {
         for finding in findings_and_kept(run) {
             all.push(Found {
                 run: if runs.are_many() { run_letter(index) } else { String::new() },
-                short: each(|lang| first_clause(first_sentence(finding.text.get(lang)))),
+                short: finding.short,
                 text: finding.text,
                 cure: finding.cure,
                 command: finding.command,

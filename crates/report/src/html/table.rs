@@ -95,15 +95,15 @@ pub(super) fn table(runs: &Runs, probe: &Probe) -> Table {
         let measured = record.and_then(CaseRecord::measured);
         let instead = instead(record);
         let also = |measured: &Measured| {
-            let cell = |quantity: &&hostmark_model::QuantityInfo| match measured.also.get(&quantity.name) {
-                Some(also) => each(|lang| {
-                    let median = also.estimate.value();
+            let cell = |quantity: &&hostmark_model::QuantityInfo| match measured.companion(&quantity.name) {
+                Some(estimate) => each(|lang| {
+                    let led = estimate.value();
                     // Cycles stand in the column's head: the unit's name, which differs by language, is not said in each row.
                     let shown = match quantity.unit {
-                        Unit::CoreCycles | Unit::ReferenceCycles => number(median),
-                        unit => value(median, unit, lang),
+                        Unit::CoreCycles | Unit::ReferenceCycles => number(led),
+                        unit => value(led, unit, lang),
                     };
-                    format!("{shown} {}", plus_minus(&also.estimate)).trim_end().to_owned()
+                    format!("{shown} {}", plus_minus(&estimate)).trim_end().to_owned()
                 }),
                 None => same("–"),
             };

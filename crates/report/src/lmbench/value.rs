@@ -92,7 +92,7 @@ pub(crate) fn interval(run: &Run, column: &Column) -> Option<String> {
         let measured = measured(run, *point).ok()?;
         match point.quantity {
             "" => measured.estimate.relative_half_width(),
-            quantity => measured.also.get(quantity)?.estimate.relative_half_width(),
+            quantity => measured.companion(quantity)?.relative_half_width(),
         }
     };
     let points = source(run, column).points();
@@ -124,7 +124,7 @@ fn source(run: &Run, column: &Column) -> Source {
 
 /// The values that a column is made of, in its unit; none where one of them is missing or not above zero.
 pub(crate) fn values(run: &Run, column: &Column) -> Option<Vec<f64>> {
-    let value = |point: Point| Some(median(measured(run, point).ok()?, point) / column.scale);
+    let value = |point: Point| Some(value_of(measured(run, point).ok()?, point) / column.scale);
     let is_value = |value: &f64| value.is_finite() && *value > 0.0;
     let values = source(run, column).points().into_iter().map(|point| value(point).filter(is_value));
     let values = match source(run, column) {
@@ -152,7 +152,7 @@ fn numeric(run: &Run, points: &[Point], scale: f64) -> Cell {
             Err(why) => return Cell::without(why),
             Ok(measured) => {
                 note = note.or_else(|| remark(measured)).or_else(|| far(run, *point)).or_else(|| set(run, *point));
-                values.push(median(measured, *point));
+                values.push(value_of(measured, *point));
             }
         }
     }
@@ -195,11 +195,11 @@ fn set(run: &Run, point: Point) -> Option<Text<String>> {
     Some(Text { en: format!("set to {pairs}"), zh: format!("设为 {pairs}") })
 }
 
-/// The median of what a point names in its case; not a number where the case lacks it.
-fn median(measured: &Measured, point: Point) -> f64 {
+/// The value of what a point names in its case; not a number where the case lacks it.
+fn value_of(measured: &Measured, point: Point) -> f64 {
     match point.quantity {
         "" => measured.estimate.value(),
-        quantity => measured.also.get(quantity).map_or(f64::NAN, |also| also.estimate.value()),
+        quantity => measured.companion(quantity).map_or(f64::NAN, |estimate| estimate.value()),
     }
 }
 
@@ -347,7 +347,7 @@ fn caches(run: &Run) -> Cell {
             parts.push(part);
         }
         for case in unnamed(run) {
-            let size = bracket_of(run, case).and_then(|bracket| bracket_text(&bracket));
+            let size = bracket_of(case).and_then(|bracket| bracket_text(&bracket));
             let (Some(size), Some(measured)) = (size, case.measured()) else { continue };
             let latency = value(measured.estimate.value(), Unit::Nanoseconds, lang);
             parts.push(format!("{} {} {latency}", UNNAMED.get(lang), size.get(lang)));

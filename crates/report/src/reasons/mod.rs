@@ -43,13 +43,22 @@ pub(crate) fn of_outcome(outcome: &Outcome) -> Option<Text<String>> {
     }
 }
 
-/// A reason in Chinese, as far as its parts are known; none where none of them is.
+/// A reason in Chinese, as far as its parts are known; none where none of them is. One that ends with an error of the system
+/// goes on with what helps.
 pub fn in_chinese(reason: &str) -> Option<String> {
-    if reason.len() > LONGEST { None } else { translated(reason, 0) }
+    if reason.len() > LONGEST {
+        return None;
+    }
+    let mut zh = translated(reason, 0)?;
+    if let Some(remedy) = errors::remedy(reason) {
+        push(&mut zh, "；");
+        push(&mut zh, remedy);
+    }
+    Some(zh)
 }
 
-/// A Chinese text in which the system's errors stand in English: with those in Chinese too.
-pub fn with_errors_in_chinese(text: &str) -> String {
+/// A Chinese text in which the system's errors stand in English: with their names instead.
+pub fn with_errors_named(text: &str) -> String {
     errors::within(text)
 }
 

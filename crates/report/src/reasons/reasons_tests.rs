@@ -32,21 +32,21 @@ fn a_reason_is_told_with_its_values() {
 #[test]
 fn what_an_error_says_is_told_within_its_reason() {
     let reasons = [
-        ("open: Permission denied (os error 13)", "open：权限不够（os error 13）"),
+        ("open: Permission denied (os error 13)", "open：EACCES (13)；请检查权限，或以 root 运行"),
         (
             "cannot bind to CPU 3: sched_setaffinity: Invalid argument (os error 22)",
-            "无法绑定到 CPU 3：sched_setaffinity：无效的参数（os error 22）",
+            "无法绑定到 CPU 3：sched_setaffinity：EINVAL (22)",
         ),
         (
             "no memory: mmap: Cannot allocate memory (os error 12): free memory, or raise the limit of the control group",
-            "内存不足：mmap：无法分配内存（os error 12）：请释放内存，或调高 cgroup 的内存上限",
+            "内存不够用：mmap：ENOMEM (12)：请释放内存，或调高 cgroup 的内存上限",
         ),
         ("a copy on CPU 3 failed: the worker was ended by signal 9", "CPU 3 上的副本失败：工作进程被信号 9 终止"),
         (
             "there is no tmpfs to write to: the scratch directory lies on a device; needs root",
             "没有可写的 tmpfs：临时目录位于块设备上；需要 root 权限",
         ),
-        ("the far end is gone: connection reset (needs root)", "远端已断开：连接被重置（需要 root 权限）"),
+        ("the far end is gone: connection reset (needs root)", "远端已断开：对端重置了连接（需要 root 权限）"),
         ("none of 3 rounds agreed with itself on a value", "3 轮中没有一轮自身得出一致的数值"),
         (
             "no value was found by most of 3 rounds: 8 by 1, 16 by 1, 32 by 1",
@@ -60,6 +60,32 @@ fn what_an_error_says_is_told_within_its_reason() {
     ];
     for (en, wanted) in reasons {
         assert_eq!(zh(en), wanted);
+    }
+}
+
+#[test]
+fn an_error_of_the_system_has_its_name_and_number_and_no_words_but_what_helps() {
+    for number in (1..=133).filter(|number| ![41, 58].contains(number)) {
+        let error = std::io::Error::from_raw_os_error(number).to_string();
+        for (before, before_zh) in [("", ""), ("open: ", "open：")] {
+            let told = zh(&format!("{before}{error}"));
+            let rest = told.strip_prefix(before_zh).unwrap();
+            let (named, remedy) = rest.split_once('；').map_or((rest, None), |(named, rest)| (named, Some(rest)));
+            let name = named.strip_suffix(&format!(" ({number})")).unwrap_or_default();
+            assert!(name.starts_with('E') && name.chars().all(|c| c.is_ascii_alphanumeric()), "{told}");
+            assert_eq!(remedy, errors::remedy(&error), "{told}");
+        }
+        // A sentence says itself what helps.
+        let named = zh(&error).split('；').next().unwrap_or_default().to_owned();
+        assert_eq!(
+            with_errors_named(&format!("无法读取 a（{error}）；请换一个文件")),
+            format!("无法读取 a（{named}）；请换一个文件")
+        );
+    }
+    // These two numbers are nobody's.
+    for number in [41, 58] {
+        let error = std::io::Error::from_raw_os_error(number).to_string();
+        assert_eq!(zh(&error), error);
     }
 }
 
@@ -110,15 +136,12 @@ proptest! {
 }
 
 #[test]
-fn errors_of_the_system_are_chinese_within_a_chinese_sentence() {
+fn errors_of_the_system_are_named_within_a_chinese_sentence() {
     let denied = std::io::Error::from_raw_os_error(13);
     let text = format!("无法写入 a（{denied}），也无法写入 b（{denied}）");
-    assert_eq!(
-        with_errors_in_chinese(&text),
-        "无法写入 a（权限不够（os error 13）），也无法写入 b（权限不够（os error 13））"
-    );
+    assert_eq!(with_errors_named(&text), "无法写入 a（EACCES (13)），也无法写入 b（EACCES (13)）");
     for odd in ["", " (os error ", "é (os error 13)", "x (os error 99999)", "y (os error )", " (os error é)"] {
-        assert_eq!(with_errors_in_chinese(odd), odd);
+        assert_eq!(with_errors_named(odd), odd);
     }
 }
 

@@ -7,7 +7,7 @@ use hostmark_model::{Lang, Run, Text};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::RenderOptions;
-use super::console::{first_clause, first_sentence, machine};
+use super::console::machine;
 use crate::consistency;
 use crate::constants::{self, Told};
 use crate::escape::{visible, xml};
@@ -84,7 +84,7 @@ pub fn svg(run: &Run, options: &RenderOptions) -> String {
     let mut y = HEIGHT - 52.0 - 27.0 * FINDINGS as f64;
     for finding in findings.iter().filter(|finding| finding.cost > 0.0).take(FINDINGS) {
         y += 27.0;
-        let text = visible(&first_clause(first_sentence(finding.text.get(lang))));
+        let text = visible(finding.short.get(lang));
         line(&mut out, MARGIN, y, (18.0, 400), INK, &format!("• {text}"), room);
     }
     foot(&mut out, run, beside.as_ref(), !all.is_empty(), lang);

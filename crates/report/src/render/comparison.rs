@@ -4,7 +4,7 @@ pub(crate) mod markdown;
 
 use hostmark_model::{Lang, Text, Unit, counted};
 
-use crate::compare::{Against, CaseComparison, Group, Side, Test, Value, Verdict};
+use crate::compare::{Against, CaseComparison, Evidence, Group, On, ReasonKind, Side, Test, Value, Verdict, Without};
 use crate::format::{in_scale, percent, scale_for};
 
 /// Up to this many cases all are shown; of more only those that changed, unless everything is asked for.
@@ -239,7 +239,49 @@ pub(crate) fn reasons(against: &Against, lang: Lang) -> Vec<(&str, Vec<&CaseComp
     groups
 }
 
-/// `2 slower, 0 faster, 120 same within 5 %, 60 inconclusive (half of them would have seen 8 %), 4 not comparable`.
+/// Whether these cases, which share a reason, are an open question: each is named then.
+pub(crate) fn is_open(cases: &[&CaseComparison]) -> bool {
+    cases.iter().any(|case| case.reason.as_ref().is_some_and(|reason| reason.is_open))
+}
+
+/// Why a case has no verdict, in a summary: `failed on the new side`.
+fn without(one: &Without, lang: Lang) -> String {
+    let what = match one.kind {
+        ReasonKind::OneSide => Text { en: "missing", zh: "缺失" },
+        ReasonKind::Revision => Text { en: "of another revision", zh: "修订号不同" },
+        ReasonKind::Unit => Text { en: "in another unit", zh: "单位不同" },
+        ReasonKind::Failed => Text { en: "failed", zh: "失败" },
+        ReasonKind::Skipped => Text { en: "skipped", zh: "跳过" },
+        ReasonKind::PageSize => Text { en: "on other pages", zh: "页大小不同" },
+        ReasonKind::ContradictsItself => Text { en: "contradicting itself", zh: "自相矛盾" },
+        ReasonKind::Implausible => Text { en: "implausible", zh: "不可信" },
+        ReasonKind::OneValue => Text { en: "one value alone", zh: "仅有单个数值" },
+        ReasonKind::Derived => Text { en: "computed from others", zh: "由其他用例算得" },
+        ReasonKind::TooFewRounds => Text { en: "too few rounds", zh: "轮数不足" },
+        ReasonKind::TooFewPairs => Text { en: "too few pairs", zh: "成对运行不足" },
+        ReasonKind::NotPositive => Text { en: "zero or negative", zh: "为零或为负" },
+    };
+    let is_of_the_pair = matches!(
+        one.kind,
+        ReasonKind::Revision | ReasonKind::Unit | ReasonKind::PageSize | ReasonKind::Derived | ReasonKind::TooFewPairs
+    );
+    let (count, what) = (one.cases, what.say(lang));
+    let on = match one.on {
+        _ if is_of_the_pair => {
+            return if lang == Lang::Zh { format!("{count} 个{what}") } else { format!("{count} {what}") };
+        }
+        On::Base => Text { en: "on the base", zh: "在基准一方" },
+        On::New => Text { en: "on the new side", zh: "在对比一方" },
+        On::Both => Text { en: "on both sides", zh: "在双方" },
+    };
+    match lang {
+        Lang::En => format!("{count} {what} {}", on.en),
+        Lang::Zh => format!("{count} 个{}{what}", on.zh),
+    }
+}
+
+/// `2 slower, 0 faster, 120 same within 5 %, 60 inconclusive (would see 8 %, median), 4 not comparable (3 skipped on both sides, 1 failed
+/// on the new side)`.
 pub(crate) fn summary(against: &Against, lang: Lang) -> String {
     let counts = against.counts;
     let word = |verdict: Verdict| verdict_word(verdict).say(lang).to_owned();
@@ -248,6 +290,10 @@ pub(crate) fn summary(against: &Against, lang: Lang) -> String {
         (Lang::En, Some(visible)) => format!("inconclusive (would see {visible}, median)"),
         (Lang::Zh, Some(visible)) => format!("无法判定（能看出 {visible}，中位数）"),
     };
+    let (comma, [open, close]) = if lang == Lang::Zh { ("，", ["（", "）"]) } else { (", ", [" (", ")"]) };
+    let why: Vec<String> = against.without.iter().map(|one| without(one, lang)).collect();
+    let uncompared = format!("{}{open}{}{close}", word(Verdict::NotComparable), why.join(comma));
+    let failed = Text { en: "failed in some runs", zh: "在部分运行中失败" }.say(lang).to_owned();
     let all = [
         (counts.slower, word(Verdict::Slower), true),
         (counts.faster, word(Verdict::Faster), true),
@@ -255,11 +301,12 @@ pub(crate) fn summary(against: &Against, lang: Lang) -> String {
         (counts.changed_shape, word(Verdict::ChangedShape), false),
         (counts.same, same_word(against.same_within, lang), true),
         (counts.inconclusive, undecided, true),
-        (counts.not_comparable, word(Verdict::NotComparable), false),
+        (counts.not_comparable, uncompared, false),
+        (counts.partly_failed, failed, false),
     ];
     let told = all.into_iter().filter(|(count, _, is_always)| *count > 0 || *is_always);
     let one = |(count, word, _): (usize, String, bool)| format!("{count} {word}");
-    told.map(one).collect::<Vec<_>>().join(if lang == Lang::Zh { "，" } else { ", " })
+    told.map(one).collect::<Vec<_>>().join(comma)
 }
 
 /// What the verdicts stand on, in sentences: where it comes from how much runs differ, and what a verdict needs.
@@ -310,6 +357,15 @@ pub(crate) fn method(against: &Against, lang: Lang) -> Vec<String> {
             format!(
                 "变慢、变快：对全部用例作 Benjamini–Hochberg 校正后 p 值不大于 5 %；相同：变化达到 {within} 的两个单侧检验均被否定（同样校正）； 无法判定：两者皆非，并给出五次中有四次能被发现的变化幅度"
             ),
+        );
+    }
+    let mut aspects = against.cases.iter().filter_map(|case| case.effect.as_ref()).flat_map(|effect| &effect.others);
+    if against.counts.changed_shape > 0
+        || aspects.any(|aspect| aspect.test.is_shown() && aspect.evidence != Evidence::Repeats)
+    {
+        add(
+            "changed shape: the value is as it was, and the typical value or a percentile moved: some of the operations became slower or faster; only where nothing disturbed either side and it is seen each time (in every round, or four of five pairs of runs), else it is a remark".to_owned(),
+            "分布有变：数值未变，而典型值或某个分位数移动，即部分操作变慢或变快；仅当双方均未受扰且每次如此（每一轮，或五对运行中有四对）时才如此判定，否则只作说明".to_owned(),
         );
     }
     said

@@ -85,11 +85,14 @@ const RELATED: Text = Text { en: "Related probes", zh: "相关探针" };
 const WORDS: Text = Text { en: "Terms used on all pages", zh: "各页通用术语" };
 const MEANT: Text = Text {
     en: "A case is one point of a probe's axes; `hostmark run PROBE --dry-run` lists them. A round is one fresh \
-         process that measures a case, samples are the timed stretches in it. The value is the median of the rounds' \
-         medians unless the page says otherwise, and [low … high] is its 95 % interval, in which the next run's \
-         value is expected. A note is a key=value that reports show beside it.",
+         process that measures a case, samples are the timed stretches in it. The value is the quiet \
+         one where hostmark knows it (most cases of one thread in the groups cpu, memory, clock and syscall): one \
+         undisturbed sample in ten is better. Elsewhere it is the median of the rounds' medians unless the page says \
+         otherwise. [low … high] is its 95 % interval, in which the next run's value is expected. A note is a \
+         key=value that reports show beside it.",
     zh: "用例是探针各轴上的一个点，用 `hostmark run 探针名 --dry-run` 列出全部。每一轮启动一个新进程来测量一个用例；\
-         样本是该进程中分别计时的各段。除非页中另有说明，数值为各轮中位数的中位数，[低 … 高] 为其 95 % 区间，预计包\
+         样本是该进程中分别计时的各段。能得到空闲值时（cpu、memory、clock、syscall 组的多数单线程用例），数\
+         值即空闲值：未受干扰的样本中有十分之一优于它。其余用例取各轮中位数的中位数，页中另有说明的除外。[低 … 高] 为其 95% 区间，预计包\
          含下一次运行的数值。备注是报告在数值旁给出的 key=value。",
 };
 
@@ -237,7 +240,7 @@ mod tests {
             let options = RenderOptions { lang, ..RenderOptions::default() };
             let full = page(&probe(), &options);
             assert!(titles.iter().all(|title| full.contains(&format!("\n{}\n  ", title.get(lang)))), "{full}");
-            // As a run file tells of a probe that was written before these were recorded.
+            // As the file of an import tells of a probe.
             let explain = Explain { typical: Text::default(), causes: Text::default(), ..probe().explain };
             let old = ProbeInfo { explain, related: Vec::new(), differs: None, needs: Vec::new(), ..probe() };
             let old = page(&old, &options);

@@ -8,8 +8,8 @@ use hostmark_model::{AxisKind, CaseRecord, Finding, Lang, Outcome, ProbeInfo, Ru
 
 use super::RenderOptions;
 use super::console::header::{again, place};
+use super::console::machine;
 use super::console::words::shows;
-use super::console::{first_clause, first_sentence, machine};
 use super::network::{TITLE, section};
 use crate::bilingual::joined;
 use crate::consistency;
@@ -95,7 +95,7 @@ pub fn short(run: &Run, options: &RenderOptions) -> String {
     constants(run, lang, &mut out);
     for (index, finding) in findings_and_kept(run).iter().filter(|one| one.cost > 0.0).take(MOST_FINDINGS).enumerate() {
         let gap = if index == 0 { "\n" } else { "" };
-        let _ = writeln!(out, "{gap}{}. {}", index + 1, safe(&first_clause(first_sentence(finding.text.get(lang)))));
+        let _ = writeln!(out, "{gap}{}. {}", index + 1, safe(finding.short.get(lang)));
     }
     let day = run.started.split('T').next().unwrap_or_default();
     let _ = writeln!(out, "\nhostmark {} · {}", safe(&run.tool.version), safe(day));
@@ -243,8 +243,8 @@ fn row(varied: &Varied, probe: Option<&ProbeInfo>, case: &CaseRecord, options: &
     let interval = interval.unwrap_or_else(|| NO_INTERVAL.say(lang).to_owned());
     let mut remarks: Vec<String> = other_value(estimate, unit, lang).into_iter().collect();
     for also in probe.into_iter().flat_map(|probe| &probe.also) {
-        if let Some(known) = measured.also.get(&also.name) {
-            let shown = value(known.estimate.value(), also.unit, lang);
+        if let Some(known) = measured.companion(&also.name) {
+            let shown = value(known.value(), also.unit, lang);
             remarks.push(safe(&format!("{} {shown}", also.title.get(lang))));
         }
     }
@@ -252,8 +252,8 @@ fn row(varied: &Varied, probe: Option<&ProbeInfo>, case: &CaseRecord, options: &
     if options.verbose {
         remarks.extend(measured.notes.iter().map(|(key, note)| safe(&format!("{key}: {note}"))));
     }
-    let (median, samples) = (value(estimate.value(), unit, lang), rounds_and_samples(estimate));
-    let _ = writeln!(out, "| {label} | {median} | {interval} | {samples} | {} |", remarks.join("; "));
+    let (shown, samples) = (value(estimate.value(), unit, lang), rounds_and_samples(estimate));
+    let _ = writeln!(out, "| {label} | {shown} | {interval} | {samples} | {} |", remarks.join("; "));
 }
 
 /// The probe's title, and where the case stands on axes along which the run's cases differ.

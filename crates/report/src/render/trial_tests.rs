@@ -35,6 +35,7 @@ fn case(probe: &str, size: &str, verdict: Verdict, test: Test) -> CaseComparison
         effect: Some(Effect { ratio: test.ratio, test: Some(test), others: Vec::new() }),
         verdict,
         reason: None,
+        failed_runs: 0,
         remarks: Vec::new(),
     }
 }
@@ -52,6 +53,7 @@ fn said(cases: Vec<CaseComparison>, names: &[(&str, Text)]) -> [String; 2] {
         groups: Vec::new(),
         tables: Vec::new(),
         cases,
+        without: Vec::new(),
         counts: Counts::default(),
     };
     let told = Told {

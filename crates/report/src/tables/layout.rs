@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use hostmark_model::{Lang, Run, Text};
 
-use super::row::{Note, Row, bytes_per_cycle};
+use super::row::{Note, Row, SURE, bytes_per_cycle};
 use super::section::{Form, Section};
 use crate::RenderOptions;
 use crate::escape::visible;
@@ -63,7 +63,7 @@ impl Layout {
         text = wrap::fit(&text, options.width.max(40));
         let all: Vec<&Row> = parts.iter().flat_map(|(.., rows)| rows).collect();
         let below = notes.lines().into_iter().chain(set(run, lang)).chain(disturbed(run, &all, lang));
-        let below = below.chain(self.reading.iter().map(|text| text.get(lang).to_owned()));
+        let below = below.chain([&SURE].into_iter().chain(self.reading).map(|text| text.get(lang).to_owned()));
         for line in below.flat_map(|line| wrap::wrap(&visible(&line), options.width.max(40))) {
             text.push_str(&line);
             text.push('\n');

@@ -63,10 +63,10 @@ impl<'a> Row<'a> {
     /// The number alone.
     pub(super) fn value(&self) -> String {
         let Some(measured) = self.measured() else { return NOTHING.to_owned() };
-        let median = measured.estimate.value();
+        let value = measured.estimate.value();
         match self.form {
-            Form::Rate(_) | Form::RateAndCycles(_) => format!("{:.1}", median / MB_PER_S),
-            Form::Latency(_) => format!("{median:.3}"),
+            Form::Rate(_) | Form::RateAndCycles(_) => format!("{:.1}", value / MB_PER_S),
+            Form::Latency(_) => format!("{value:.3}"),
         }
     }
 
@@ -111,14 +111,25 @@ const fn size_word(lang: Lang) -> &'static str {
     }
 }
 
-/// The interval as ±, or the range of the rounds where they are too few for one.
+/// How to read [`sure`].
+pub(super) const SURE: Text = Text {
+    en: "A value is the quiet one (what the machine does when nothing disturbs it) where hostmark knows it, else the median of the \
+         rounds. ±: half of its 95 % interval; [low … high]: what the value and the rounds' medians span, where the rounds are \
+         too few for an interval or differ too much.",
+    zh: "数值为空闲值（机器未受干扰时的表现），没有空闲值时为各轮的中位数。±：其 95% 区间的一半；[低 … 高]：轮次太少、没有区间或各轮差异过大时，数值与各轮中位数的范围。",
+};
+
+/// The interval as ±, or what the value and the rounds span where these are too few for one; `estimate` is that of the
+/// measurement, or the same in cycles.
 fn sure(estimate: &Estimate, measured: &Measured, scale: f64) -> String {
     if let Some(interval) = plus_minus(estimate) {
         return interval;
     }
-    let medians = measured.rounds.iter().map(|round| round.median / scale);
-    let (low, high) = medians.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), at| (low.min(at), high.max(at)));
-    if low <= high { format!("[{} … {}]", number(low), number(high)) } else { String::new() }
+    let each = estimate.median / measured.estimate.median;
+    let medians = measured.rounds.iter().map(|round| round.median * each);
+    let value = estimate.value();
+    let (low, high) = medians.fold((value, value), |(low, high), at| (low.min(at), high.max(at)));
+    if low < high { format!("[{} … {}]", number(low / scale), number(high / scale)) } else { String::new() }
 }
 
 /// The bytes of a line, as the first cache for data tells them; where none does, those of nearly every machine.
@@ -139,11 +150,11 @@ pub(super) fn bytes_per_cycle(run: &Run, rows: &[Row], lang: Lang) -> String {
     let mut text = String::new();
     for row in rows.iter().filter(|row| row.bytes <= first_cache_bytes(run)) {
         let Some(measured) = row.measured() else { continue };
-        let Some(cycles) = measured.also.get(QUANTITY).map(|also| &also.estimate) else { continue };
-        let (bytes, ghz) = (cycles.median, measured.estimate.value() / cycles.median / 1e9);
+        let Some(cycles) = measured.companion(QUANTITY) else { continue };
+        let (bytes, ghz) = (cycles.value(), measured.estimate.value() / cycles.value() / 1e9);
         let kernel = visible(measured.notes.get("kernel").map_or("", String::as_str));
         let loads = width_bytes(&kernel).map(|width| (width, bytes / width));
-        let (kib, sure) = (row.bytes / 1024, sure(cycles, measured, f64::INFINITY));
+        let (kib, sure) = (row.bytes / 1024, sure(&cycles, measured, 1.0));
         let line = match lang {
             Lang::En => {
                 let of = |(width, loads)| format!(" = {loads:.2} loads of {width} bytes");

@@ -62,8 +62,8 @@ pub(crate) static SIZE_STRIDE: Layout = Layout {
     reading: &[
         Text {
             en: "lines: the cache lines that the loads go round. A cache keeps them while they are no more than its ways times the sets \
-                 that the stride reaches: at 4096 one set in 64, and so on. ±: the 95 % interval of the median; [low … high]: what the rounds gave, where they are too few for an interval.",
-            zh: "缓存行：加载循环访问的行数。只要不超过路数乘以该步长所能用到的组数，缓存就装得下：步长 4096 时每 64 组只用一组，依此类推。±：中位数的 95 % 区间；[低 … 高]：轮次太少、没有区间时，各轮的范围。",
+                 that the stride reaches: at 4096 one set in 64, and so on.",
+            zh: "缓存行：加载循环访问的行数。只要不超过路数乘以该步长所能用到的组数，缓存就装得下：步长 4096 时每 64 组只用一组，依此类推。",
         },
         Text {
             en: "A fixed stride: what a prefetcher guesses looks faster than the level is. Huge pages where the host gives them; \

@@ -36,14 +36,15 @@ pub const SAMPLES: usize = 40;
 pub fn rounds(id: &str, medians: &[f64]) -> CaseRecord {
     let middle = descriptive::median(medians).unwrap();
     let mut values = measured(middle, 0.01);
-    let over = hostmark_stats::interval::log_t(medians, 0.0);
-    values.estimate.ci_low = over.map(|(low, _)| low);
-    values.estimate.ci_high = over.map(|(_, high)| high);
+    let over = hostmark_stats::interval::of_medians(medians, 0.0);
     values.samples = medians.iter().map(|median| vec![*median; SAMPLES]).collect();
     let all = values.samples.concat();
     let is_rate = id.starts_with("net.");
     let best = if is_rate { descriptive::max(medians) } else { descriptive::min(medians) };
     values.estimate = Estimate {
+        ci_low: over.map(|interval| interval.low),
+        ci_high: over.map(|interval| interval.high),
+        method: over.map_or(IntervalMethod::None, |_| IntervalMethod::OrderStatistics),
         min: descriptive::min(&all).unwrap(),
         max: descriptive::max(&all).unwrap(),
         mean: descriptive::mean(&all).unwrap(),
@@ -52,6 +53,7 @@ pub fn rounds(id: &str, medians: &[f64]) -> CaseRecord {
         best_round: if id.starts_with("fact.") { middle } else { best.unwrap() },
         n: all.len() as u64,
         rounds: medians.len() as u32,
+        range: descriptive::min(medians).zip(descriptive::max(medians)).map(|(low, high)| [low, high]),
         ..values.estimate
     };
     let template = RoundRecord { taints: vec![0; SAMPLES], ..values.rounds[0].clone() };
@@ -115,6 +117,37 @@ pub fn scattered(id: &str, random: &mut Random, count: usize, scatter: Scatter, 
         };
         let medians: Vec<f64> = (0..scatter.rounds).map(|_| centre * (scatter.round * noise()).exp()).collect();
         rounds(&format!("ipc.x@n={index}"), &medians)
+    };
+    run(id, (0..count).map(one).collect())
+}
+
+/// A run of `count` cases with tails: rounds scatter by 1 %, runs by 2 %, tails by 20 % and 30 %; one case in ten is beside others, who
+/// make its tail up to thirty times as long.
+pub fn tailed(id: &str, random: &mut Random, count: usize) -> Run {
+    let one = |index: usize| {
+        let centre = 100.0 * (0.02 * random.normal()).exp();
+        let medians: Vec<f64> = (0..5).map(|_| centre * (0.01 * random.normal()).exp()).collect();
+        let is_contended = random.uniform() < 0.1;
+        let by_others = if is_contended { 1.0 + 29.0 * random.uniform() } else { 1.0 };
+        let mut case = rounds(&format!("ipc.x@n={index}"), &medians);
+        let Outcome::Measured(measured) = &mut case.outcome else { return case };
+        let tails = [("p50", 1.0, 0.0), ("p90", 1.2, 0.02), ("p99", 3.0, 0.2), ("p999", 3.0, 0.3)];
+        // Each percentile is so many times the one below.
+        let (mut values, mut below) = (Vec::new(), vec![centre; 5]);
+        for (name, times, scatter) in tails {
+            let times = times * if name == "p99" { by_others } else { 1.0 };
+            let times = times * (scatter * random.normal()).exp();
+            let of_round = |below: &f64| below * (times * (scatter * random.normal()).exp()).max(1.0);
+            let of_rounds: Vec<f64> = below.iter().map(of_round).collect();
+            let of_run = descriptive::median(&of_rounds).unwrap_or(centre);
+            let estimate = rounds(&case.id, &of_rounds).measured().map(|one| one.estimate.clone());
+            values.push((of_run as u64).max(values.last().map_or(0, |last| last + 1)));
+            below = of_rounds;
+            measured.also.extend(estimate.map(|estimate| (name.to_owned(), Also { estimate })));
+        }
+        measured.histogram = Some(Histogram { values, counts: vec![25_000, 20_000, 4_500, 500] });
+        measured.noise.others_share = is_contended.then_some(0.45);
+        case
     };
     run(id, (0..count).map(one).collect())
 }

@@ -12,7 +12,7 @@ use crate::synthetic;
 
 #[track_caller]
 fn golden(name: &str, text: &str) {
-    let again = "cargo test -p hostmark-report --test compare";
+    let again = "cargo test -p hostmark-report --test all compare::";
     holds(env!("CARGO_MANIFEST_DIR"), &format!("tests/golden/{name}"), text, again);
 }
 

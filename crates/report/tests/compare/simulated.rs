@@ -27,6 +27,7 @@ fn called_different(scatter: Scatter, pairs: u64, history: usize) -> (f64, f64) 
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn of_runs_without_a_difference_few_cases_are_called_different() {
     for rounds in [3, 5, 10] {
         for shape in [Shape::Normal, Shape::Skewed, Shape::Bimodal] {
@@ -93,6 +94,7 @@ fn slow(run: &mut Run, cases: usize, by: f64) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn what_can_be_seen_is_found_and_what_cannot_is_not_called_the_same() {
     let scatter = Scatter { rounds: 5, round: 0.005, run: 0.005, shape: Shape::Normal };
     // A half more is found by one run a side without history, and a tenth with.

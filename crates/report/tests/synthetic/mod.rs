@@ -14,15 +14,15 @@ pub fn estimate(median: f64, spread: f64) -> Estimate {
         ci_low: Some(median * (1.0 - spread)),
         ci_high: Some(median * (1.0 + spread)),
         confidence: 0.95,
-        method: IntervalMethod::LogT,
+        method: IntervalMethod::OrderStatistics,
         min: median * 0.99,
         max: median * 1.2,
         mean: median * 1.01,
         stddev: median * 0.02,
         mad: median * 0.004,
         best_round: median,
-        n: 120,
-        rounds: 3,
+        n: 200,
+        rounds: 5,
         range: None,
         quiet: None,
         leading: Default::default(),
@@ -34,10 +34,9 @@ pub fn estimate(median: f64, spread: f64) -> Estimate {
 /// Samples of a round.
 const SAMPLES: usize = 40;
 
-/// Three rounds of a time whose medians have an interval of about this spread, and an estimate that they give.
+/// Five rounds of a time whose medians lie up to this spread apart, and an estimate that they give.
 pub fn measured(median: f64, spread: f64) -> Measured {
-    let step = spread.asinh() / log_width_of_step();
-    let medians = [median * (-step).exp(), median, median * step.exp()];
+    let medians = [-1.0, -0.5, 0.0, 0.5, 1.0].map(|step| median * (1.0 + step * spread));
     // Half of a round's samples lie below its median, half above; the largest was delayed.
     let share = |at: usize| match at {
         0..19 => 0.99 + 0.0005 * at as f64,
@@ -78,12 +77,6 @@ pub fn measured(median: f64, spread: f64) -> Measured {
     measured
 }
 
-/// Half the width of the interval of three medians a step of 1 % apart, in such steps, as logarithms.
-fn log_width_of_step() -> f64 {
-    let medians = [-0.01_f64, 0.0, 0.01].map(f64::exp);
-    hostmark_stats::interval::log_t(&medians, 0.0).unwrap().1.ln() / 0.01
-}
-
 /// Makes the estimate what the samples that count give.
 fn retell(measured: &mut Measured, better: Better) {
     let leaves_out = measured.noise.left_out > 0;
@@ -91,12 +84,12 @@ fn retell(measured: &mut Measured, better: Better) {
         measured.samples.iter().zip(&measured.rounds).flat_map(|(values, round)| values.iter().zip(&round.taints));
     let all: Vec<f64> = marked.filter(|(_, taint)| !leaves_out || **taint == 0).map(|(value, _)| *value).collect();
     let medians: Vec<f64> = measured.rounds.iter().map(|round| round.median).collect();
-    let (low, high) = hostmark_stats::interval::log_t(&medians, 0.0).unwrap();
+    let interval = hostmark_stats::interval::of_medians(&medians, 0.0).unwrap();
     let best = if better == Better::Higher { descriptive::max(&medians) } else { descriptive::min(&medians) };
     measured.estimate = Estimate {
         median: descriptive::median(&medians).unwrap(),
-        ci_low: Some(low),
-        ci_high: Some(high),
+        ci_low: Some(interval.low),
+        ci_high: Some(interval.high),
         min: descriptive::min(&all).unwrap(),
         max: descriptive::max(&all).unwrap(),
         mean: descriptive::mean(&all).unwrap(),
@@ -234,7 +227,6 @@ fn probes() -> Vec<ProbeInfo> {
         ),
     ];
     let quantity = |name: &str, unit, title| QuantityInfo { name: name.into(), unit, better: Better::Neither, title };
-    all[6].revision = 2;
     all[6].also = vec![
         quantity("size", Unit::Bytes, text("largest size that fits", "装得下的最大测点")),
         quantity("leaves", Unit::Bytes, text("smallest size that does not fit", "装不下的最小测点")),
@@ -425,7 +417,7 @@ pub fn empty() -> Run {
             seed: 0x7f3a,
             filters: Vec::new(),
             table: None,
-            rounds: 3,
+            rounds: 5,
             limit_s: 60.0,
             clock: ClockFacts { source: "tsc".into(), hz: 2.5e9, reason: None, drift: Some(2e-6) },
             cpu: 0,

@@ -237,6 +237,7 @@ pub fn hostile() -> Run {
     run.disturbances = vec![both()];
     run.findings = vec![Finding {
         id: text(),
+        short: both(),
         text: both(),
         cure: Some(both()),
         command: Some(text()),

@@ -20,7 +20,8 @@ use crate::wall::SinceStart;
 
 /// How long far ends may say nothing before they listen.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// Far ends of a round at most: one for each CPU of the largest machines. Each is a process.
+/// Far ends of a round at most: one for each CPU of the largest machines. Each is a process. For who came by a server there is
+/// one for each CPU of this one.
 const MOST_PARTIES: usize = 1 << 12;
 /// Nobody may be silent for longer, whatever was asked for.
 const LONGEST_SILENCE: Duration = Duration::from_secs(3600);
@@ -28,6 +29,8 @@ const LONGEST_SILENCE: Duration = Duration::from_secs(3600);
 /// What a peer has under way.
 #[derive(Default)]
 pub struct Serving {
+    /// The address of the server by which who asks came: nothing listens at another one for it.
+    bound: Option<IpAddr>,
     means: Option<Means>,
     far: Option<FarEnds>,
     /// How long who asks may be silent meanwhile.
@@ -43,6 +46,22 @@ struct Means {
 }
 
 impl Serving {
+    /// What is served for who came by a server that is bound to this address, or by a login.
+    pub fn bound_to(bound: Option<IpAddr>) -> Serving {
+        Serving { bound, ..Serving::default() }
+    }
+
+    /// Those of these addresses at which far ends may listen.
+    fn allowed(&self, all: impl Iterator<Item = IpAddr>) -> Vec<IpAddr> {
+        let Some(bound) = self.bound else { return all.collect() };
+        let is_within = |at: &IpAddr| *at == bound || bound.is_unspecified() && (at.is_ipv4() || bound.is_ipv6());
+        let mut allowed: Vec<IpAddr> = all.filter(is_within).collect();
+        if allowed.is_empty() {
+            allowed.push(bound);
+        }
+        allowed
+    }
+
     /// How long the next word may take.
     pub fn patience(&self, idle: Duration) -> Duration {
         if self.far.is_some() { self.silent } else { idle }
@@ -54,7 +73,7 @@ impl Serving {
             PeerRequest::Addresses => {
                 let mut all: Vec<IpAddr> = hostmark_host::ssh_address().into_iter().collect();
                 all.extend(hostmark_host::addresses());
-                Ok(PeerAnswer::Addresses(all))
+                Ok(PeerAnswer::Addresses(self.allowed(all.into_iter())))
             }
             PeerRequest::Facts => Ok(PeerAnswer::Facts(Box::new(report_of_host()))),
             PeerRequest::Path { to } => Ok(PeerAnswer::Path(Box::new(hostmark_host::network_path(to)))),
@@ -78,17 +97,24 @@ impl Serving {
         if !(1..=MOST_PARTIES).contains(&parties) || request.at.is_empty() {
             bail!("{parties} far ends at {} addresses were asked for; take the same version of both", request.at.len());
         }
-        let means = match &mut self.means {
-            Some(means) => means,
-            none => none.insert(Means::begin()?),
-        };
-        self.rounds += 1;
         // An address that others have for this machine may be none of its own; then it listens at all of them.
         let any = |at: &IpAddr| match at {
             IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
         };
-        let at: Vec<IpAddr> = request.at.iter().copied().chain(request.at.first().map(any)).collect();
+        let at = self.allowed(request.at.iter().copied().chain(request.at.first().map(any)));
+        let means = match &mut self.means {
+            Some(means) => means,
+            none => none.insert(Means::begin()?),
+        };
+        let most = means.host.usable_cpus().len().max(1);
+        if self.bound.is_some() && parties > most {
+            let reason = format!(
+                "{parties} far ends were asked for, and hostmark serve starts one for each CPU that it may use at most: {most}"
+            );
+            return Ok(PeerAnswer::Unserved { is_skipped: true, reason });
+        }
+        self.rounds += 1;
         let wanted = Wanted {
             service: &request.service,
             params: &request.params,

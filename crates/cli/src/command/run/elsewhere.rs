@@ -47,9 +47,7 @@ pub(super) fn run(arguments: &RunArguments, begun: Option<Begun>, place: &Place,
             measured.run.peers = peers::typed(measured.run.peers, &places);
             finish(arguments, measured, kept.unwrap_or_default(), stop.signal(), lang)
         }
-        (Err(error), Some(kept)) if keeper.rounds > 0 => {
-            Err(kept.goes_on_later(error, keeper.rounds, place.is_served()))
-        }
+        (Err(error), Some(kept)) if keeper.rounds > 0 => Err(kept.goes_on_later(error, keeper.rounds)),
         (Err(error), kept) => {
             kept.unwrap_or_default().forget();
             Err(error)

@@ -34,6 +34,7 @@ fn admitted(listener: &TcpListener) -> TcpStream {
     let mut nonce = [0; 16];
     stream.read_exact(&mut nonce).unwrap();
     assert_eq!(nonce, [9; 16]);
+    stream.write_all(&nonce).unwrap();
     stream
 }
 

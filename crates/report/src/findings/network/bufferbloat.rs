@@ -3,6 +3,7 @@
 use hostmark_model::{CaseRecord, Lang, Peer, Run, Text, Unit};
 
 use super::super::evidence::{Proven, lost};
+use super::super::short::{peer as short_name, short};
 use super::super::{Conclusion, Rule, Shown};
 use super::rate;
 use crate::format::value;
@@ -68,5 +69,10 @@ fn told(peer: &str, waited: &Waited, case: &CaseRecord) -> Conclusion {
         en: format!("A small request to {peer} takes {loaded} in place of {idle} while a bulk flow{en}."),
         zh: format!("大流量{zh}：到 {peer} 的小请求要 {loaded}，空闲时为 {idle}。"),
     };
-    Conclusion { text, cases: vec![case.id.clone()], cost: lost(waited.loaded, waited.idle) }
+    let peer = short_name(peer);
+    let short = short(
+        format!("A request to {} takes {loaded} beside a bulk flow, {idle} without", peer.en),
+        format!("到{}的小请求：有大流量时 {loaded}，空闲时 {idle}", peer.zh),
+    );
+    Conclusion { short, text, cases: vec![case.id.clone()], cost: lost(waited.loaded, waited.idle) }
 }

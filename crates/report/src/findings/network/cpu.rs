@@ -2,8 +2,9 @@
 
 use hostmark_model::{NetworkPath, Run, Text};
 
+use super::super::short::short;
 use super::super::{Conclusion, Rule, Shown};
-use super::{TCP, also, cases, falls_short, proven, rate, way};
+use super::{TCP, also, cases, falls_short, proven, rate, way, way_in_short};
 use crate::bilingual::Words;
 use crate::format::number;
 use crate::network::{Direction, Flow, bits, flows};
@@ -55,8 +56,17 @@ fn conclusion(flow: &Flow) -> Option<Conclusion> {
         ),
         zh: format!("瓶颈在 CPU：{}为 {told}{of_zh}，{zh}占用 {cpus} 个 CPU。{}", way.zh, why.zh),
     };
+    let way = way_in_short(flow);
+    let [of_en, of_zh] = match flow.capacity().map(|capacity| rate(capacity.bytes_per_s)) {
+        Some(possible) => [format!(" of {possible}"), format!("（上限 {possible}）")],
+        None => Default::default(),
+    };
+    let short = short(
+        format!("{} {told}{of_en}: {en} keeps {cpus} CPUs busy", way.en),
+        format!("{} {told}{of_zh}：{zh}占用 {cpus} 个 CPU", way.zh),
+    );
     let cost = flow.capacity().map_or(0.0, |capacity| 1.0 - measured.median / capacity.bytes_per_s);
-    Some(Conclusion { text, cases: cases(flow), cost })
+    Some(Conclusion { short, text, cases: cases(flow), cost })
 }
 
 /// What makes each byte dear, as far as the facts tell.

@@ -2,8 +2,9 @@
 
 use hostmark_model::{Run, Text};
 
+use super::super::short::short;
 use super::super::{Conclusion, Rule, Shown};
-use super::{TCP, also, cases, proven, rate, reaches, way};
+use super::{TCP, also, cases, proven, rate, reaches, way, way_in_short};
 use crate::format::number;
 use crate::network::{Cause, Flow, bits, flows};
 
@@ -47,5 +48,10 @@ fn conclusion(flow: &Flow) -> Option<Conclusion> {
             way.zh
         ),
     };
-    Some(Conclusion { text, cases: cases(flow), cost: 0.0 })
+    let way = way_in_short(flow);
+    let short = short(
+        format!("{} {measured} of {possible}: the link is full, the CPUs are not", way.en),
+        format!("{} {measured}（上限 {possible}）：链路已满，CPU 未满", way.zh),
+    );
+    Some(Conclusion { short, text, cases: cases(flow), cost: 0.0 })
 }

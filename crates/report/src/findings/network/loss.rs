@@ -2,9 +2,10 @@
 
 use hostmark_model::{Run, Text};
 
+use super::super::short::short;
 use super::super::{Conclusion, Rule, Shown};
 use super::rate_limit::holds;
-use super::{TCP, also, cases, proven, rate, way};
+use super::{TCP, also, cases, proven, rate, way, way_in_short};
 use crate::format::{number, percent};
 use crate::network::{Flow, Protocol, flows, payload_bytes};
 
@@ -51,6 +52,11 @@ fn conclusion(flow: &Flow) -> Option<Conclusion> {
         ),
         zh: format!("有丢包：{}为 {told}，{share} 的报文段需要重传（每 GB {count} 个）。", way.zh),
     };
+    let way = way_in_short(flow);
+    let short = short(
+        format!("{} {told}: {share} of segments are sent again ({count} per GB)", way.en),
+        format!("{} {told}：{share} 的报文段需要重传（每 GB {count} 个）", way.zh),
+    );
     // What is sent again is lost time, and all that cubic waits besides.
-    Some(Conclusion { text, cases: cases(flow), cost: (again.median / segments).min(1.0) })
+    Some(Conclusion { short, text, cases: cases(flow), cost: (again.median / segments).min(1.0) })
 }

@@ -2,6 +2,7 @@
 
 use hostmark_model::{NetworkPath, Run, Text};
 
+use super::super::short::{peer as short_name, short};
 use super::super::{Conclusion, Rule, Shown};
 use crate::network::peers;
 
@@ -36,7 +37,16 @@ fn draw(run: &Run) -> Vec<Conclusion> {
             en: format!("The path {en} carries packets of {carries} bytes, {interface} takes {takes}."),
             zh: format!("{zh}的路径只承载 {carries} 字节的包，而 {interface} 允许 {takes}。"),
         };
-        Some(Conclusion { text, cases: Vec::new(), cost: 0.0 })
+        let host = short_name(name);
+        let (en, zh) = match is_back {
+            false => (format!("to {}", host.en), format!("到{}", host.zh)),
+            true => (format!("from {}", host.en), format!("从{}来", host.zh)),
+        };
+        let short = short(
+            format!("Path {en}: packets of {carries} bytes; {interface} takes {takes}"),
+            format!("{zh}的路径：包最大 {carries} 字节，而 {interface} 允许 {takes}"),
+        );
+        Some(Conclusion { short, text, cases: Vec::new(), cost: 0.0 })
     };
     let both = |peer: &hostmark_model::Peer| {
         [of(&peer.name, peer.path.as_ref(), false), of(&peer.name, peer.path_back.as_ref(), true)]

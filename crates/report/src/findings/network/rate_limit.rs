@@ -2,8 +2,9 @@
 
 use hostmark_model::{Run, Text};
 
+use super::super::short::short;
 use super::super::{Conclusion, Rule, Shown};
-use super::{CLOSE, TCP, cases, place, proven, rate, reaches, way};
+use super::{CLOSE, TCP, cases, place, proven, rate, reaches, way, way_in_short};
 use crate::network::{Cause, Flow, bits, flows};
 
 pub(in super::super) static RULE: Rule = Rule {
@@ -45,8 +46,13 @@ fn conclusion(flow: &Flow) -> Option<Conclusion> {
             way.zh, place.zh
         ),
     };
+    let (way, interface) = (way_in_short(flow), limit.interface.as_deref().unwrap_or("?"));
+    let short = short(
+        format!("{} {measured}: rate limit of {of} on {interface}", way.en),
+        format!("{} {measured}：受 {interface} 上 {of} 的限速约束", way.zh),
+    );
     // What it costs depends on the link behind it.
     let link = flow.capacities.iter().find(|capacity| capacity.cause == Cause::Link);
     let cost = link.map_or(0.0, |link| 1.0 - limit.bytes_per_s / link.bytes_per_s);
-    Some(Conclusion { text, cases: cases(flow), cost })
+    Some(Conclusion { short, text, cases: cases(flow), cost })
 }

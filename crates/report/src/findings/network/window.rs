@@ -2,8 +2,9 @@
 
 use hostmark_model::{Run, Text};
 
+use super::super::short::short;
 use super::super::{Conclusion, Rule, Shown};
-use super::{TCP, also, cases, falls_short, proven, rate, way};
+use super::{TCP, also, cases, falls_short, proven, rate, way, way_in_short};
 use crate::format::percent;
 use crate::network::{Flow, flows};
 
@@ -34,11 +35,11 @@ fn conclusion(flow: &Flow) -> Option<Conclusion> {
         return None;
     }
     let ends = [
-        ("receiver_limited", "the receiver's window", "接收窗口"),
-        ("buffer_limited", "its own send buffer", "自身的发送缓冲区"),
+        ("receiver_limited", ("the receiver's window", "receive window"), "接收窗口"),
+        ("buffer_limited", ("its own send buffer", "send buffer"), "自身的发送缓冲区"),
     ];
     let limits = ends.into_iter().filter_map(|(name, en, zh)| Some((also(flow, name)?, en, zh)));
-    let (share, en, zh) =
+    let (share, (en, by), zh) =
         limits.filter(|(share, ..)| share.low >= MUCH).max_by(|one, other| one.0.low.total_cmp(&other.0.low))?;
     let (way, told, of_time) = (way(flow), rate(measured.median), percent(share.median.min(1.0)));
     let text = Text {
@@ -48,5 +49,10 @@ fn conclusion(flow: &Flow) -> Option<Conclusion> {
         ),
         zh: format!("瓶颈在等待：{}为 {told}，发送方有 {of_time} 的时间受{zh}限制。", way.zh),
     };
-    Some(Conclusion { text, cases: cases(flow), cost: share.low.min(1.0) })
+    let way = way_in_short(flow);
+    let short = short(
+        format!("{} {told}: limited by the {by} {of_time} of the time", way.en),
+        format!("{} {told}：{of_time} 的时间受{zh}限制", way.zh),
+    );
+    Some(Conclusion { short, text, cases: cases(flow), cost: share.low.min(1.0) })
 }

@@ -124,7 +124,7 @@ fn borders(run: &Run) -> (Vec<Border>, Option<Words>) {
         }
     }
     for case in unnamed(run) {
-        let Some(bracket) = bracket_of(run, case).filter(|bracket| bracket.leaves.is_some()) else { continue };
+        let Some(bracket) = bracket_of(case).filter(|bracket| bracket.leaves.is_some()) else { continue };
         let (Some(at), Some(told)) = (bracket.size(None), bracket_text(&bracket)) else { continue };
         let reading = each(|lang| format!("{}: {} {}", UNNAMED.get(lang), MEASURED.say(lang), told.get(lang)));
         all.push(Border { at, name: Some(each(|_| "–".to_owned())), reading });

@@ -153,5 +153,5 @@ fn of_exits(guest: &Environment) -> Option<Told> {
             if wall_s.is_some() { format!("，每秒 {}", rate("")) } else { String::new() },
         ),
     };
-    Some(Told { verdict: Verdict::So, text, cases: Vec::new(), cost: 0.0 })
+    Some(Told { verdict: Verdict::So, text, short: None, cases: Vec::new(), cost: 0.0 })
 }

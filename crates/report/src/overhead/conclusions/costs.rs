@@ -1,11 +1,12 @@
 //! What an operation costs beside another: writes beside reads, bound beside unbound; and what cannot be done at all.
 
-use hostmark_model::{Params, Text};
+use hostmark_model::{Params, Text, counted};
 
 use super::{Claims, Part, Told, Verdict, is_without_irq, of_parts, percentage};
 use crate::overhead::Environment;
 use crate::overhead::family::{BIND, FREE_OF_CPUS, IRQ, SIDES, Side};
 use crate::overhead::names::side_of;
+use crate::overhead::over;
 use crate::overhead::ratio::{READ, WRITE, mean_ratio};
 use crate::overhead::sheet::{Figure, at};
 
@@ -48,7 +49,13 @@ pub(super) fn of_writes(claims: &Claims) -> Option<Told> {
     };
     let claim = claims.named(Text { en: "Writes cost more than reads".into(), zh: "写的代价高于读".into() });
     let used: Vec<usize> = sides.iter().flatten().flatten().copied().collect();
-    of_parts(&claim, &[Part { label, figure: ratio.beyond_one() }], claims.ids(&used))
+    let name = claims.sheet.family.name;
+    let (times, parts) = (format!("{:.2}", ratio.value), [Part { label, figure: ratio.beyond_one() }]);
+    let told = of_parts(&claim, &parts, claims.ids(&used))?;
+    Some(told.in_short(
+        format!("A write takes {times}x as long as a read ({})", name.en),
+        format!("写所需时间为读的 {times} 倍（{}）", name.zh),
+    ))
 }
 
 /// Binding to a CPU costs: on each side of each environment, bound over not bound, with interrupts as the base has them.
@@ -62,8 +69,8 @@ pub(super) fn of_binding(claims: &Claims) -> Vec<Told> {
             let Some(free) = points.iter().filter(is_meant).find(|point| point.get(BIND) == Some(FREE_OF_CPUS)) else {
                 continue;
             };
-            let mut parts = Vec::new();
-            let mut used = Vec::new();
+            let (mut parts, mut shorts, mut used) = (Vec::new(), Vec::new(), Vec::new());
+            let (place, family) = (side_of(here, side), claims.sheet.family.name);
             for (operation, named) in claims.sheet.operations() {
                 for point in points.iter().filter(is_meant).filter(|point| *point != free) {
                     let index = |point| claims.index(environment, operation, side, point);
@@ -77,11 +84,16 @@ pub(super) fn of_binding(claims: &Claims) -> Vec<Told> {
                         en: format!("{} {} {}", name.en, at.en, shown.en),
                         zh: format!("{} {} {}", name.zh, at.zh, shown.zh),
                     };
+                    let over = over(figure.value);
+                    let short = Text {
+                        en: format!("{} {over} when bound to a CPU ({}, {})", name.en, family.en, place.en),
+                        zh: format!("绑定 CPU 后{} {over}（{}，{}）", name.zh, family.zh, place.zh),
+                    };
+                    shorts.push((figure.value, short));
                     used.extend([unbound, bound]);
                     parts.push(Part { label, figure });
                 }
             }
-            let place = side_of(here, side);
             let claim = claims.named(Text {
                 en: format!("Binding to a CPU costs, {}", place.en),
                 zh: format!("绑定 CPU 有代价，{}", place.zh),
@@ -89,7 +101,7 @@ pub(super) fn of_binding(claims: &Claims) -> Vec<Told> {
             let worst = parts.iter().map(|part| part.figure.value).fold(0.0, f64::max);
             all.extend(of_parts(&claim, &parts, claims.ids(&used)).map(|told| Told {
                 cost: if told.verdict == Verdict::So { worst / (1.0 + worst) } else { 0.0 },
-                ..told
+                ..told.by_greatest(shorts)
             }));
         }
     }
@@ -121,7 +133,12 @@ pub(super) fn of_interrupts(claims: &Claims) -> Vec<Told> {
                 en: format!("{}: it was measured as {list}", claim.en),
                 zh: format!("{}：已测得 {list}", claim.zh),
             };
-            return Some(Told { verdict: Verdict::NotSo, text, cases: measured, cost: 0.0 });
+            let count = measured.len();
+            let told = Told { verdict: Verdict::NotSo, text, short: None, cases: measured, cost: 0.0 };
+            return Some(told.in_short(
+                format!("File I/O works with interrupts off, {}: {} measured", place.en, counted(count, "case")),
+                format!("关中断时文件 I/O 可用，{}：测得 {count} 个用例", place.zh),
+            ));
         }
         let mut reasons = figures.iter().filter_map(|figure| figure.value.as_ref().err());
         let refused = reasons.find(|why| why.en.contains(REFUSED_FOR))?;
@@ -129,7 +146,8 @@ pub(super) fn of_interrupts(claims: &Claims) -> Vec<Told> {
             en: format!("{}: {}", claim.en, refused.en.trim_start_matches("skipped: ")),
             zh: format!("{}：{}", claim.zh, refused.zh.trim_start_matches("已跳过：")),
         };
-        Some(Told { verdict: Verdict::So, text, cases: cases(false), cost: 0.0 })
+        let told = Told { verdict: Verdict::So, text, short: None, cases: cases(false), cost: 0.0 };
+        Some(told.in_short(claim.en, claim.zh))
     };
     claims.sheet.environments.iter().enumerate().filter_map(told).collect()
 }

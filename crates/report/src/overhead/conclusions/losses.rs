@@ -81,7 +81,7 @@ pub(super) fn ratio(claims: &Claims) -> Option<Told> {
             en: format!("{}: a write costs no more than the base at one point or more, so there is no ratio", claim.en),
             zh: format!("{}：至少一处的写不比基准慢，因此没有比值", claim.zh),
         };
-        return Some(Told { verdict: Verdict::Unknown, text, cases, cost: 0.0 });
+        return Some(Told { verdict: Verdict::Unknown, text, short: None, cases, cost: 0.0 });
     };
     let (shown, count) = (super::ratio(&mean, 3), tables.len());
     let label = Text {
@@ -93,7 +93,12 @@ pub(super) fn ratio(claims: &Claims) -> Option<Told> {
         ),
         zh: format!("为写的 {}倍，{count} 张表的平均；该报告的 4 张表得 2.559，但其正文把读写说反了", shown.zh),
     };
-    of_parts(&claim, &[Part { label, figure: mean.beyond_one() }], cases)
+    let times = format!("{:.2}", mean.value);
+    let told = of_parts(&claim, &[Part { label, figure: mean.beyond_one() }], cases)?;
+    Some(told.in_short(
+        format!("The overhead of reads is {times}x that of writes (file)"),
+        format!("读的开销是写的 {times} 倍（文件）"),
+    ))
 }
 
 /// Reads lose more than writes: at every point of each table.
@@ -117,15 +122,20 @@ pub(super) fn of_reads(claims: &Claims) -> Vec<Told> {
                 en: format!("{} {of_read} against {of_write}, {}", at.en, more.en),
                 zh: format!("{} 为 {of_read} 与 {of_write}，相差 {}", at.zh, more.zh),
             };
-            Some(Part { label, figure })
+            let short = Text {
+                en: format!("Over the kernel's base: reads {of_read}, writes {of_write} (file, {})", side.name().en),
+                zh: format!("相对内核基准：读 {of_read}，写 {of_write}（文件，{}）", side.name().zh),
+            };
+            let greatest = (figure.value, short);
+            Some((Part { label, figure }, greatest))
         };
-        let parts: Vec<Part> = pairs.iter().filter_map(part).collect();
+        let (parts, shorts): (Vec<Part>, Vec<_>) = pairs.iter().filter_map(part).unzip();
         let here = &claims.sheet.environments[environment];
         let (name, place) = (overhead(claims.kinds[environment], side, here), side_of(here, side));
         let place =
             Text { en: format!("{}, {}", lower(&name.en), place.en), zh: format!("{}（{}）", name.zh, place.zh) };
         let used: Vec<usize> = [read, write].into_iter().chain(pairs.iter().flat_map(|(_, pair)| *pair)).collect();
-        all.extend(of_parts(&claim(&place), &parts, claims.ids(&used)));
+        all.extend(of_parts(&claim(&place), &parts, claims.ids(&used)).map(|told| told.by_greatest(shorts)));
     }
     if !has_guest(claims) {
         let place = Text { en: "under a hypervisor".into(), zh: "在虚拟机监控程序之下".into() };
@@ -152,8 +162,8 @@ pub(super) fn of_kernel(claims: &Claims) -> Vec<Told> {
     }
     let mut all = Vec::new();
     for (environment, here) in claims.sheet.environments.iter().enumerate() {
-        let mut parts = Vec::new();
-        let mut used = Vec::new();
+        let (mut parts, mut shorts, mut used) = (Vec::new(), Vec::new(), Vec::new());
+        let family = claims.sheet.family.name;
         for (operation, named) in claims.sheet.operations() {
             let Some(base) = claims.base(operation) else { continue };
             let of = |side| -> Vec<usize> {
@@ -175,11 +185,19 @@ pub(super) fn of_kernel(claims: &Claims) -> Vec<Told> {
                 en: format!("{} at most {at_most} against at least {at_least}, {}", name.en, less.en),
                 zh: format!("{}：至多 {at_most}，对至少 {at_least}，相差 {}", name.zh, less.zh),
             };
+            let short = Text {
+                en: format!(
+                    "{}: at most {at_most} inside the kernel, at least {at_least} in user space ({})",
+                    name.en, family.en
+                ),
+                zh: format!("{}：内核态至多 {at_most}，用户态至少 {at_least}（{}）", name.zh, family.zh),
+            };
+            shorts.push((figure.value, short));
             parts.push(Part { label, figure });
             used.extend([base].into_iter().chain(inside).chain(outside));
         }
         let claim = claims.named(of_layers(claims.kinds[environment], here.name));
-        all.extend(of_parts(&claim, &parts, claims.ids(&used)));
+        all.extend(of_parts(&claim, &parts, claims.ids(&used)).map(|told| told.by_greatest(shorts)));
     }
     if !has_guest(claims) && std::ptr::eq(claims.sheet.family, &FILE) {
         all.push(needs(&claims.named(of_layers(Kind::Guest, "")), NEEDS_GUEST));

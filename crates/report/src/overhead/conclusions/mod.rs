@@ -44,10 +44,25 @@ impl Verdict {
 pub(crate) struct Told {
     pub(crate) verdict: Verdict,
     pub(crate) text: Text<String>,
+    /// What was measured in a line, whatever the verdict, where one run can prove or refute it.
+    pub(crate) short: Option<Text<String>>,
     /// The cases it stands on.
     pub(crate) cases: Vec<String>,
     /// The share of its time that a program loses by it.
     pub(crate) cost: f64,
+}
+
+impl Told {
+    fn in_short(self, en: String, zh: String) -> Told {
+        let zh = zh.replace(" %", "%");
+        Told { short: Some(Text { en, zh }), ..self }
+    }
+
+    /// In short by the greatest of its figures.
+    fn by_greatest(self, shorts: Vec<(f64, Text<String>)>) -> Told {
+        let greatest = shorts.into_iter().max_by(|one, other| one.0.abs().total_cmp(&other.0.abs()));
+        greatest.map_or(self.clone(), |(_, Text { en, zh })| self.in_short(en, zh))
+    }
 }
 
 /// Where each environment costs most beside the first, and why.
@@ -180,6 +195,7 @@ fn of_parts(claim: &Text<String>, parts: &[Part], cases: Vec<String>) -> Option<
             en: format!("{}: {}", claim.en, list(|text| &text.en, "; ")),
             zh: format!("{}：{}", claim.zh, list(|text| &text.zh, "；")),
         },
+        short: None,
         cases,
         cost: 0.0,
     })
@@ -188,7 +204,7 @@ fn of_parts(claim: &Text<String>, parts: &[Part], cases: Vec<String>) -> Option<
 /// A claim that these runs cannot answer, and what would.
 fn needs(claim: &Text<String>, what: Text) -> Told {
     let text = Text { en: format!("{}: {}", claim.en, what.en), zh: format!("{}：{}", claim.zh, what.zh) };
-    Told { verdict: Verdict::Needs, text, cases: Vec::new(), cost: 0.0 }
+    Told { verdict: Verdict::Needs, text, short: None, cases: Vec::new(), cost: 0.0 }
 }
 
 const NEEDS_KERNEL: Text = Text {

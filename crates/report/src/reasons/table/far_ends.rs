@@ -10,6 +10,10 @@ pub(super) const PAIRS: &[Pair] = &[
     ("the far end wrote what none says when it ends", "远端在结束时写出了无法识别的内容"),
     ("the far end did not listen within {} s", "远端在 {0} s 内没有开始监听"),
     ("its far ends did not listen within {} s", "其远端在 {0} s 内没有开始监听"),
+    (
+        "{} far ends were asked for, and hostmark serve starts one for each CPU that it may use at most: {}",
+        "请求了 {0} 个远端，而 hostmark serve 至多为每个可用的 CPU 启动一个：{1} 个",
+    ),
     ("no process for the far end", "无法启动远端进程"),
     ("it has served to its end", "它已服务完毕"),
     ("there is no service '{}'", "没有服务“{0}”"),

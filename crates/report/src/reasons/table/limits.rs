@@ -49,7 +49,7 @@ pub(super) const PAIRS: &[Pair] = &[
     ("the control group {}", "cgroup {0}"),
     ("{} bytes are not small: ask the case for them", "{0} 字节不算小：应向用例申请"),
     ("cannot allocate memory on node {}", "无法在节点 {0} 上分配内存"),
-    ("no memory", "内存不足"),
+    ("no memory", "内存不够用"),
     (
         "filling {} MiB at {} MB/s takes {} s, and a round of this run may take {} s to set up; use a longer profile",
         "以 {1} MB/s 写满 {0} MiB 需要 {2} s，而本次运行每轮的准备时间上限为 {3} s；请换用更长的档位",

@@ -41,8 +41,8 @@ pub(super) const PAIRS: &[Pair] = &[
     ),
     ("{} lacks {}, without which no program can be copied there; {}", "{0} 缺少 {1}，无法把程序复制过去；{2}"),
     (
-        "{} has no directory that takes a program and executes it; set TMPDIR there to one that has room and is not mounted noexec. Tried: {}",
-        "{0} 没有能存放并执行程序的目录；请在该处把 TMPDIR 设为有空间且未以 noexec 挂载的目录。已尝试：{1}",
+        "{} has no directory that takes a program and executes it; set TMPDIR there to one that has room, is not mounted noexec, and in which and above which nobody else may rename files. Tried: {}",
+        "{0} 没有能存放并执行程序的目录；请在该处把 TMPDIR 设为有空间、未以 noexec 挂载、且其自身与上级目录中他人都无法重命名文件的目录。已尝试：{1}",
     ),
     (
         "{} took {} of {} bytes of the program; free space there or set TMPDIR",

@@ -146,7 +146,8 @@ fn not_comparable(against: &Against, options: &RenderOptions, out: &mut String) 
     let colon = if lang == Lang::Zh { "：" } else { ": " };
     for (reason, cases) in groups {
         line(out, &format!("- {}{colon}{}", cases.len(), plain(reason)));
-        for case in cases.iter().filter(|case| options.verbose || case.effect.is_some()) {
+        let is_all = options.verbose || words::is_open(&cases);
+        for case in cases.iter().filter(|case| is_all || case.effect.is_some()) {
             let ([base, new], [change, _]) = (words::values(case, lang), words::change(case));
             line(out, &format!("  - {} {} → {} {}", plain(case.typed()), plain(&base), plain(&new), plain(&change)));
         }

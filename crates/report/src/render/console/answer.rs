@@ -31,17 +31,15 @@ struct Way {
 }
 
 /// From all of it to the least. Findings before ratios, ratios before the lesser reasons: of these the whole report tells.
-const WAYS: [Way; 11] = [
-    Way { reasons: usize::MAX, beside: true, findings: Part::Whole },
-    Way { reasons: usize::MAX, beside: true, findings: Part::Short },
-    Way { reasons: usize::MAX, beside: true, findings: Part::First },
-    Way { reasons: usize::MAX, beside: true, findings: Part::Clause },
-    Way { reasons: 2, beside: true, findings: Part::First },
-    Way { reasons: 2, beside: true, findings: Part::Clause },
-    Way { reasons: 1, beside: true, findings: Part::Clause },
-    Way { reasons: 0, beside: true, findings: Part::Clause },
-    Way { reasons: 1, beside: false, findings: Part::Clause },
-    Way { reasons: 0, beside: false, findings: Part::Clause },
+const WAYS: [Way; 9] = [
+    Way { reasons: usize::MAX, beside: true, findings: Part::Cure },
+    Way { reasons: usize::MAX, beside: true, findings: Part::FirstOfCure },
+    Way { reasons: usize::MAX, beside: true, findings: Part::Command },
+    Way { reasons: 2, beside: true, findings: Part::Command },
+    Way { reasons: 1, beside: true, findings: Part::Command },
+    Way { reasons: 0, beside: true, findings: Part::Command },
+    Way { reasons: 1, beside: false, findings: Part::Command },
+    Way { reasons: 0, beside: false, findings: Part::Command },
     Way { reasons: 0, beside: false, findings: Part::Bare },
 ];
 
@@ -126,18 +124,16 @@ fn fact(view: &View, told: &Told) -> String {
     how_sure.map_or(shown.clone(), |how_sure| format!("{shown} {how_sure}"))
 }
 
-/// How much of each finding stands in the answer.
+/// What stands beside the short text of each finding in the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// All of it, and what to do.
-    Whole,
-    /// Its first sentence, and the first of what to do.
-    Short,
-    /// Its first sentence.
-    First,
-    /// What was found, without the cause.
-    Clause,
-    /// The same, without the command that shows it.
+    /// The command that shows it, and what to do.
+    Cure,
+    /// The same, of what to do the first sentence.
+    FirstOfCure,
+    /// The command that shows it.
+    Command,
+    /// Nothing.
     Bare,
 }
 
@@ -152,24 +148,22 @@ fn some_findings(findings: &[Finding], part: Part, page: &mut Page) {
         gap(3),
         Piece::new(page.say(words::DEAREST_FIRST), Style::Dim),
     ]);
-    let told = |text: &'_ str| match part {
-        Part::Whole => text.to_owned(),
-        Part::Short | Part::First => first_sentence(text).to_owned(),
-        Part::Clause | Part::Bare => first_clause(first_sentence(text)),
-    };
     for (index, finding) in findings.iter().enumerate() {
         let command = finding.command.as_ref().filter(|_| part != Part::Bare);
         let command = command.map_or_else(String::new, |command| words::shows(command, lang));
-        let text = format!("{} {command}", told(finding.text.get(lang)));
+        let text = format!("{}  {command}", finding.short.get(lang));
         page.paragraph(&format!("{:>3}  ", index + 1), text.trim_end(), Style::Plain);
-        if let Some(cure) = finding.cure.as_ref().filter(|_| matches!(part, Part::Whole | Part::Short)) {
-            page.paragraph("     ", &told(cure.get(lang)), Style::Dim);
+        let cure = finding.cure.as_ref().map_or("", |cure| cure.get(lang));
+        match part {
+            Part::Cure if !cure.is_empty() => page.paragraph("     ", cure, Style::Dim),
+            Part::FirstOfCure if !cure.is_empty() => page.paragraph("     ", first_sentence(cure), Style::Dim),
+            _ => {}
         }
     }
 }
 
 /// A text up to the end of its first sentence. A point within a name, a number or brackets ends none.
-pub(crate) fn first_sentence(text: &str) -> &str {
+fn first_sentence(text: &str) -> &str {
     let mut depth = 0_i32;
     for (at, c) in text.char_indices() {
         let rest = &text[at + c.len_utf8()..];
@@ -184,22 +178,9 @@ pub(crate) fn first_sentence(text: &str) -> &str {
     text
 }
 
-/// A sentence up to its colon, with a point in its place.
-pub(crate) fn first_clause(sentence: &str) -> String {
-    let end = sentence.find(": ").map(|at| (at, ".")).or_else(|| sentence.find('：').map(|at| (at, "。")));
-    end.map_or_else(|| sentence.to_owned(), |(at, point)| format!("{}{point}", &sentence[..at]))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{first_clause, first_sentence};
-
-    #[test]
-    fn a_clause_ends_at_the_colon() {
-        assert_eq!(first_clause("It takes 5 µs, twice as long: the CPU idles."), "It takes 5 µs, twice as long.");
-        assert_eq!(first_clause("需要 5 µs：CPU 空闲。"), "需要 5 µs。");
-        assert_eq!(first_clause("At 10:30 nothing."), "At 10:30 nothing.");
-    }
+    use super::first_sentence;
 
     #[test]
     fn a_sentence_ends_at_a_point_before_a_space() {

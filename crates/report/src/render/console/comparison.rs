@@ -179,7 +179,8 @@ fn not_comparable(page: &mut Page, against: &Against) {
     page.heading(title, &against.counts.not_comparable.to_string());
     for (reason, cases) in groups {
         page.paragraph(&format!("{:>5}  ", cases.len()), reason, Style::Plain);
-        let most = if page.options.verbose { cases.len() } else { FEW_NAMES };
+        let is_all = page.options.verbose || words::is_open(&cases);
+        let most = if is_all { cases.len() } else { FEW_NAMES };
         let one = |case: &&CaseComparison| {
             let name = if page.options.verbose { case.typed() } else { case.label.get(lang) };
             match case.change() {

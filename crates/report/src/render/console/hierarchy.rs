@@ -12,11 +12,11 @@ use super::remarks::{reason_rows, remarks};
 use super::view::{Shown, View};
 use super::words;
 use crate::format::{number, plus_minus, value};
-use crate::levels::{HIERARCHY, LEVELS, Level, UNNAMED, bracket_of, is_unnamed, last_cache_size, proves_sizes};
+use crate::levels::{HIERARCHY, LEVELS, Level, UNNAMED, bracket_of, is_unnamed, last_cache_size};
 
 const COPY: &str = "memory.copy";
 
-/// A best round that is this much better than the median stands beside it.
+/// A best round that is this much better than the value stands beside it.
 const BEST_ROUND_GAP: f64 = 0.05;
 
 struct Line<'a> {
@@ -60,7 +60,7 @@ pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>)
         let mut cells =
             vec![Piece::plain(&line.label), Piece::plain(&line.size), latency_cell(view, line.case, line.measured)];
         if has_cycles {
-            let cycles = line.measured.also.get("cycles").map(|also| number(also.estimate.value()));
+            let cycles = line.measured.companion("cycles").map(|cycles| number(cycles.value()));
             cells.push(Piece::plain(cycles.as_deref().unwrap_or("–")));
         }
         for column in &columns {
@@ -77,7 +77,7 @@ pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>)
 fn level_line<'a>(view: &View<'a>, page: &mut Page, case: &'a CaseRecord, measured: &'a Measured) -> Line<'a> {
     let key = case.params.get("level").unwrap_or(&case.id);
     let level = Level::of(key);
-    let bracket = bracket_of(view.run, case);
+    let bracket = bracket_of(case);
     let reported = level.and_then(|level| level.reported(view.run)).map(|cache| cache.size_bytes as f64);
     let mut notes = Vec::new();
     let contradicts = |told: &f64| bracket.is_some_and(|bracket| bracket.is_over(*told) || bracket.is_under(*told));
@@ -203,14 +203,14 @@ fn bounds(run: &Run, level: &Level) -> Option<(f64, f64)> {
     }
 }
 
-/// The remarks on a level; the best round stands beside its median where it is better by more than the eye expects.
+/// The remarks on a level; the best round stands beside its value where it is better by more than the eye expects.
 fn level_remarks(view: &View, case: &CaseRecord, measured: &Measured, is_size_told: bool) -> Vec<Piece> {
     let gap = best_gap(&measured.estimate);
     let shows_best = gap > BEST_ROUND_GAP || view.verbose;
     let mut others = measured.clone();
     others.flags.retain(|flag| match flag.kind {
         FlagKind::BestRoundGap => !shows_best,
-        FlagKind::Unconfirmed => !is_size_told && proves_sizes(view.run),
+        FlagKind::Unconfirmed => !is_size_told,
         _ => true,
     });
     let mut all = Vec::new();

@@ -23,7 +23,6 @@ pub(crate) mod words;
 use hostmark_model::{CaseRecord, Lang, Run, Unit};
 
 pub use self::answer::{answer, is_answered};
-pub(crate) use self::answer::{first_clause, first_sentence};
 pub use self::hosts::hosts;
 use self::page::{Mark, Page, Piece, Style};
 use self::view::{Shown, View};

@@ -22,8 +22,7 @@ pub(super) fn quantities(view: &View, case: &CaseRecord, measured: &Measured) ->
     let Some(info) = view.probe(&case.probe) else { return Vec::new() };
     let is_percentile = |name: &str| Percentile::of_name(name).is_some();
     let known = info.also.iter().filter(|quantity| !is_percentile(&quantity.name)).filter_map(|quantity| {
-        let estimate = &measured.also.get(&quantity.name)?.estimate;
-        let shown = value(estimate.value(), quantity.unit, view.lang);
+        let shown = value(measured.companion(&quantity.name)?.value(), quantity.unit, view.lang);
         Some(match quantity.unit {
             // The unit says it all.
             Unit::CoreCycles | Unit::ReferenceCycles => shown,

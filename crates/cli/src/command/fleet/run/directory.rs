@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use hostmark_model::{FLEET_RUN_FILE, FLEET_RUN_SCHEMA, FleetHost, FleetPair, FleetRequest, FleetRun, HostState};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 
 use super::name;
 use crate::command::unwritten;
@@ -231,7 +232,9 @@ fn locked(path: &Path) -> Result<File> {
             below.display()
         ));
     }
-    let lock = File::options().create(true).truncate(false).write(true).open(below.join(LOCK)).map_err(cannot)?;
+    let mut options = File::options();
+    let options = options.create(true).truncate(false).write(true).custom_flags(OFlags::NOFOLLOW.bits() as i32);
+    let lock = options.open(below.join(LOCK)).map_err(cannot)?;
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
         Err(rustix::io::Errno::WOULDBLOCK) => bail!(both!(
             "another hostmark measures into {shown}; wait for its end, or give another directory",

@@ -32,7 +32,7 @@ fn facts(view: &View) -> Vec<String> {
     for level in LEVELS {
         let Some(reach) = of(level, "tlb") else { continue };
         let pages = counted(view, reach, Unit::Count);
-        let miss = of(level, "tlb_miss").map(|miss| value(miss.median, Unit::Nanoseconds, view.lang));
+        let miss = of(level, "tlb_miss").map(|miss| value(miss.value(), Unit::Nanoseconds, view.lang));
         let name = level.name;
         facts.push(match (view.lang, miss) {
             (Lang::En, Some(miss)) => format!("{name} TLB {pages} pages, miss +{miss}"),

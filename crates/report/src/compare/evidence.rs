@@ -1,0 +1,91 @@
+//! Whether a change beside the leading value is one of the case: it is seen each time, and nothing disturbed it.
+
+use hostmark_model::{FlagKind, Measured, Run, Text};
+
+use super::side::{By, Found, round_medians};
+use super::{Aspect, Evidence, in_turn};
+use crate::format::DISTURBED_SHARE;
+use crate::neighbours;
+
+/// The runs of both sides, the first of one made in turn with the first of the other.
+pub(super) type Sides<'a> = (&'a [Run], &'a [Run]);
+
+/// A change repeats where it is seen in this share of all pairs of runs.
+const EACH_TIME: f64 = 0.8;
+
+/// Of a change by `logarithm`: pairs made in turn must agree on its direction; of runs made apart every round of one must lie beyond the
+/// other's value. What was disturbed agrees with nothing.
+pub(super) fn evidence(by: By, logarithm: f64, old: &[Found], new: &[Found], pairs: Option<Sides>) -> Evidence {
+    let is_beyond = |from: f64, to: f64| if logarithm > 0.0 { to > from } else { to < from };
+    let agrees = |(before, after): (&Measured, &Measured)| match (by.value(before), by.value(after)) {
+        _ if is_disturbed(before) || is_disturbed(after) => false,
+        (Some(from), Some(to)) if pairs.is_some() => is_beyond(from, to),
+        (Some(from), Some(to)) => {
+            let all = |ends: Option<[f64; 2]>, is_one: &dyn Fn(f64) -> bool| {
+                ends.is_some_and(|ends| ends.into_iter().all(is_one))
+            };
+            all(rounds(by, before), &|one| is_beyond(one, to)) && all(rounds(by, after), &|one| is_beyond(from, one))
+        }
+        _ => false,
+    };
+    let [before, after] = [old, new].map(|side| side.iter().filter_map(Found::measured).collect::<Vec<_>>());
+    let all: Vec<(&Measured, &Measured)> = match pairs {
+        Some(sides) => in_turn::pairs(sides, (old, new)).collect(),
+        None => before.iter().flat_map(|one| after.iter().map(|other| (*one, *other))).collect(),
+    };
+    let agreeing = all.iter().filter(|pair| agrees(**pair)).count();
+    if agreeing > 0 && agreeing as f64 >= EACH_TIME * all.len() as f64 {
+        Evidence::Repeats
+    } else if before.iter().chain(&after).any(|one| is_disturbed(one)) {
+        Evidence::Disturbed
+    } else {
+        Evidence::Once
+    }
+}
+
+/// The smallest and the largest value of a run's rounds; none where a file does not tell them.
+fn rounds(by: By, measured: &Measured) -> Option<[f64; 2]> {
+    match by {
+        By::Percentile(name) => measured.also.get(name)?.estimate.range,
+        By::Typical | By::Quiet => {
+            let medians = round_medians(measured);
+            let [first, rest @ ..] = medians.as_slice() else { return None };
+            Some(rest.iter().fold([*first; 2], |[low, high], one| [low.min(*one), high.max(*one)]))
+        }
+    }
+}
+
+/// Whether others, the hypervisor or a quota took time of the case's CPUs while it was measured, or its clock was not steady.
+fn is_disturbed(measured: &Measured) -> bool {
+    const TELLING: [FlagKind; 5] = [
+        FlagKind::Contended,
+        FlagKind::Throttled,
+        FlagKind::MostlyTainted,
+        FlagKind::Unsettled,
+        FlagKind::BestRoundGap,
+    ];
+    let noise = &measured.noise;
+    measured.flags.iter().any(|flag| TELLING.contains(&flag.kind))
+        || noise.others_share.is_some_and(|share| share > 0.0)
+        || noise.steal_ns.is_some_and(|ns| ns > 0.0)
+        || noise.shared.is_some_and(|share| share >= neighbours::SHARED)
+        || noise.tainted as f64 >= DISTURBED_SHARE * measured.taken().max(1) as f64
+}
+
+/// What is said of a change that is none of the case; nothing of one that is.
+pub(super) fn remark(aspect: &Aspect) -> Option<Text<String>> {
+    let change = (aspect.test.ratio - 1.0) * 100.0;
+    let (name, change) = (&aspect.name, format!("{}{:.0} %", if change < 0.0 { '−' } else { '+' }, change.abs()));
+    let name_zh = if name == "typical" { "典型值" } else { name };
+    match aspect.evidence {
+        Evidence::Repeats => None,
+        Evidence::Disturbed => Some(Text {
+            en: format!("{name} {change}, and a side was disturbed: no verdict on it"),
+            zh: format!("{name_zh} {change}，但有一方受扰：不据此判定"),
+        }),
+        Evidence::Once => Some(Text {
+            en: format!("{name} {change}, but not each time: no verdict on it"),
+            zh: format!("{name_zh} {change}，但并非每次如此：不据此判定"),
+        }),
+    }
+}

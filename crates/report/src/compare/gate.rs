@@ -1,0 +1,98 @@
+//! Whether a comparison lets a change pass: what is slower, and what is not known to be the same or faster.
+
+use hostmark_model::{Lang, Text};
+
+use super::{Against, CaseComparison, Comparison, FALSE_DISCOVERIES, ReasonKind, Verdict};
+
+/// A case that is not known to be the same or faster.
+#[derive(Debug)]
+pub struct Open<'a> {
+    /// What the table calls the side.
+    pub side: &'a str,
+    /// The case.
+    pub case: &'a CaseComparison,
+}
+
+impl Open<'_> {
+    /// Whether the sides' values are all there, and more or calmer runs would decide.
+    pub fn is_undecided(&self) -> bool {
+        self.case.verdict == Verdict::Inconclusive && self.case.failed_runs == 0
+    }
+
+    /// Why, a fragment.
+    pub fn why(&self, lang: Lang) -> String {
+        let text = match &self.case.reason {
+            Some(reason) => return reason.text.get(lang).to_owned(),
+            None if self.case.failed_runs > 0 => {
+                let runs = self.case.failed_runs;
+                return Text { en: format!("failed in {runs} of its runs"), zh: format!("有 {runs} 次运行失败") }
+                    .get(lang)
+                    .to_owned();
+            }
+            None if self.is_undecided() => Text { en: "undecided", zh: "无法判定" },
+            None => Text { en: "changed, and not known to be the same", zh: "有变化，且无法确认相同" },
+        };
+        text.say(lang).to_owned()
+    }
+}
+
+impl Comparison {
+    /// Whether a case became slower by more than `fraction` (0.05 is 5 %), on any side: all of its operations, or some.
+    pub fn has_regression(&self, fraction: f64) -> bool {
+        self.new.iter().flat_map(|against| &against.cases).any(|case| case.is_regression(fraction))
+    }
+
+    /// The cases of either side that are no regression, and not known to be the same or faster, on any side.
+    pub fn open<'a>(&'a self, fraction: f64) -> Vec<Open<'a>> {
+        let of_side = |Against { side, cases, .. }: &'a Against| {
+            let is_open = move |case: &&CaseComparison| !case.is_regression(fraction) && !case.passes();
+            cases.iter().filter(is_open).map(move |case| Open { side: &side.name, case })
+        };
+        self.new.iter().flat_map(of_side).collect()
+    }
+
+    /// Whether a side has no case with a verdict.
+    pub fn tells_nothing(&self) -> bool {
+        let has_verdict = |case: &CaseComparison| case.verdict != Verdict::NotComparable;
+        self.new.iter().any(|against| !against.cases.iter().any(has_verdict))
+    }
+
+    /// Whether no side has any case of the base.
+    pub fn has_nothing(&self) -> bool {
+        let is_of_one = |case: &CaseComparison| case.has_reason(ReasonKind::OneSide);
+        self.new.iter().flat_map(|against| &against.cases).all(is_of_one)
+    }
+
+    /// The ids of the cases that more pairs of runs may decide: told neither to differ nor to be the same, or of too few pairs.
+    pub fn undecided(&self) -> Vec<&str> {
+        let cases = self.new.iter().flat_map(|against| &against.cases);
+        let is_one =
+            |case: &&CaseComparison| case.verdict == Verdict::Inconclusive || case.has_reason(ReasonKind::TooFewPairs);
+        cases.filter(is_one).map(|case| case.id.as_str()).collect()
+    }
+}
+
+impl CaseComparison {
+    fn has_reason(&self, kind: ReasonKind) -> bool {
+        self.reason.as_ref().is_some_and(|reason| reason.kind == kind)
+    }
+
+    fn is_regression(&self, fraction: f64) -> bool {
+        self.is_worse() && self.shown_change().is_some_and(|change| change.abs() > fraction)
+    }
+
+    /// Whether it is known to be faster or the same, or there is nothing to know of it.
+    fn passes(&self) -> bool {
+        let test = self.effect.as_ref().and_then(|effect| effect.test.as_ref());
+        let passes = match self.verdict {
+            Verdict::Same | Verdict::Faster => true,
+            // What changed may be shown to have changed by no more than what counts as the same.
+            Verdict::Slower | Verdict::Changed | Verdict::ChangedShape => {
+                test.is_some_and(|test| test.same_p_value <= FALSE_DISCOVERIES)
+            }
+            Verdict::Inconclusive => false,
+            Verdict::NotComparable => self.reason.as_ref().is_some_and(|reason| !reason.is_open),
+        };
+        passes && self.failed_runs == 0
+    }
+}
