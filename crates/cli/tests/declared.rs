@@ -100,7 +100,7 @@ fn of_its_record_come_the_same_outcomes(home: &Home, json: &str, run: &Run) {
     let said = made[same.len()..].split_whitespace().collect::<String>();
     assert_eq!(said, format!(r#","again":{{"version":"{}","gaps":[]}}}}"#, run.tool.version));
 
-    // What a file has lost its rounds of stands as it was.
+    // The same file without what estimates are made of.
     let mut old = run.clone();
     old.lost_rounds.clear();
     for case in &mut old.cases {
@@ -112,10 +112,4 @@ fn of_its_record_come_the_same_outcomes(home: &Home, json: &str, run: &Run) {
     let text = format.render_one(&old, &RenderOptions::default());
     let growth = json.len() as f64 / text.len() as f64;
     assert!(growth > 1.0 && growth < GROWTH, "{growth}");
-    let file = home.data.path().join("old.json");
-    std::fs::write(&file, text).unwrap();
-    let made = load_run(&again(file.to_str().unwrap())).unwrap();
-    assert_eq!(serde_json::to_string(&made.cases).unwrap(), serde_json::to_string(&old.cases).unwrap());
-    let gaps = made.again.unwrap().gaps;
-    assert!(gaps.iter().any(|gap| gap.what.en.contains("do not fit each other") && gap.cases.len() > 50));
 }
