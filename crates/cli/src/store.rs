@@ -8,10 +8,12 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 use hostmark_engine::sys::regular;
 use hostmark_model::{Run, load_run};
+use hostmark_report::timestamp::Timestamp;
 use hostmark_report::{RenderOptions, export};
 
 use crate::language::{both, refuse, refused};
@@ -113,14 +115,14 @@ pub fn is_part_of(file: &Path, id: &str) -> bool {
 
 /// A time as names of runs have it: to the second, and a part of a second in 1/65536, so that runs of the same second are in
 /// order as well.
-pub fn moment(time: jiff::Timestamp) -> (String, String) {
-    let unique = format!("{:04x}", (i64::from(time.subsec_nanosecond()) << 16) / 1_000_000_000);
-    (time.strftime("%Y%m%dT%H%M%SZ").to_string(), unique)
+pub fn moment(time: Timestamp) -> (String, String) {
+    let unique = format!("{:04x}", (i64::from(time.nanoseconds()) << 16) / 1_000_000_000);
+    (time.to_string().replace(['-', ':'], ""), unique)
 }
 
 /// The name of a new directory beside the runs that are kept, for several that belong together; it is not made.
 pub fn fresh_directory(hostname: &str) -> Result<PathBuf> {
-    let (stamp, unique) = moment(jiff::Timestamp::now());
+    let (stamp, unique) = moment(now());
     let runs = directory().with_context(|| {
         both!(
             "neither XDG_DATA_HOME nor HOME names a directory for the runs; name one by --out",
@@ -130,9 +132,10 @@ pub fn fresh_directory(hostname: &str) -> Result<PathBuf> {
     Ok(runs.join(format!("{stamp}-{}-{unique}", file_part(hostname))))
 }
 
-/// A time as run files write it: RFC 3339, UTC, whole seconds.
-pub fn timestamp(time: jiff::Timestamp) -> String {
-    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+/// What time it is.
+#[expect(clippy::disallowed_methods, reason = "says when a run was made, and measures nothing")]
+pub fn now() -> Timestamp {
+    SystemTime::now().into()
 }
 
 /// A run as its file has it.

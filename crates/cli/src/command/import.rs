@@ -39,10 +39,9 @@ pub fn import(arguments: &ImportArguments, lang: Lang) -> Result<Exit> {
     let mut run = read(&arguments.format, &arguments.file)?;
     let id = uuid::Uuid::now_v7();
     run.id = id.to_string();
-    let now = jiff::Timestamp::now();
     if run.started.is_empty() {
         // The file does not tell when: the run stands where it was imported.
-        run.started = store::timestamp(now);
+        run.started = store::now().to_string();
         run.finished = Some(run.started.clone());
     }
     let place = match &arguments.out {

@@ -100,7 +100,7 @@ pub fn without_rounds(sentence: &str) -> &str {
 
 /// Where the run is kept, when nobody named a file. Without such a place the run is measured all the same.
 fn keep(hostname: &str) -> Option<Place> {
-    let (stamp, unique) = store::moment(jiff::Timestamp::now());
+    let (stamp, unique) = store::moment(store::now());
     match Place::fresh(&stamp, hostname, &unique) {
         Ok(place) => Some(place),
         Err(reason) => {

@@ -18,7 +18,7 @@ use super::ready::Ready;
 use super::resume::GoesOn;
 use crate::language::both;
 use crate::signals::StopRequest;
-use crate::store::timestamp;
+use crate::store;
 use crate::within::Outside;
 
 /// The tmpfs that every distribution mounts, and every user may write to.
@@ -104,7 +104,7 @@ pub fn measure(
     run.disturbances.extend(emulated(run.host.virtualization.hypervisor.as_deref()));
     run.disturbances.extend(disturbances(&before, &after, &plan));
     run.interrupted = results.interrupted.then(|| "stopped by a signal".into());
-    run.finished = Some(timestamp(jiff::Timestamp::now()));
+    run.finished = Some(store::now().to_string());
     let made = outcomes::of(&results.record);
     (run.cases, run.lost_rounds) = (made.cases, made.lost_rounds);
     run.time = Some(results.time);

@@ -17,7 +17,7 @@ use hostmark_report::tables::Table;
 use super::quiet::{self, Look};
 use super::{inputs, tables};
 use crate::language::refuse;
-use crate::store::timestamp;
+use crate::store;
 
 /// CPUs of a machine at most.
 const MOST_CPUS: usize = 1 << 16;
@@ -86,7 +86,7 @@ fn begin(plan: &Plan, host: HostFacts, calibration: &Calibration, id: uuid::Uuid
         schema: SCHEMA.into(),
         id: id.to_string(),
         name: id.to_string(),
-        started: timestamp(jiff::Timestamp::now()),
+        started: store::now().to_string(),
         finished: None,
         interrupted: None,
         imported: None,

@@ -149,7 +149,7 @@ pub fn go_on(mut run: Run, cases: &[String], past: Vec<PastRound>, host: HostFac
     }
     // Planned for the host as it was, and careful with the memory that it has now.
     let host = HostFacts { memory: host.memory, limits: host.limits, ..run.host.clone() };
-    let at = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let at = store::now();
     run.disturbances.push(Text {
         en: format!("the run was cut short after {} and went on at {at}", counted(past.len(), "round")),
         zh: format!("本次运行在 {} 轮之后中断，于 {at} 继续", past.len()),

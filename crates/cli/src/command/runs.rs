@@ -79,7 +79,7 @@ pub fn runs(arguments: &RunsArguments, lang: Lang) -> Result<Exit> {
     let files = store::kept()?;
     if arguments.prune && !files.is_empty() {
         let RunsArguments { keep, older_than, dry_run: is_dry, .. } = *arguments;
-        return prune::prune(&files, Unwanted { keep, older_than, is_dry }, jiff::Timestamp::now());
+        return prune::prune(&files, Unwanted { keep, older_than, is_dry }, store::now());
     }
     if arguments.changes && !files.is_empty() {
         let (all, runs) = changed::found(&files, &arguments.filters)?;

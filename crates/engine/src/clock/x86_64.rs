@@ -1,6 +1,7 @@
 //! The time-stamp counter of x86_64, read in order.
 
 use std::arch::asm;
+use std::arch::x86_64::{__cpuid, CpuidResult};
 
 use hostmark_model::HostFacts;
 
@@ -36,19 +37,31 @@ pub(super) fn check(host: &HostFacts) -> Result<(), CounterUnusable> {
     if crate::sys::process::counter_forbidden() {
         return Err(CounterUnusable::Forbidden);
     }
-    let cpuid = raw_cpuid::CpuId::new();
-    if !cpuid.get_extended_processor_and_feature_identifiers().is_some_and(|features| features.has_rdtscp()) {
+    // Intel SDM vol. 2 and AMD APM vol. 3, CPUID: bit 27 is RDTSCP, bit 8 of the other leaf the invariant counter.
+    if extended(0x8000_0001).edx & 1 << 27 == 0 {
         return Err(CounterUnusable::NoOrderedRead);
     }
-    let invariant = cpuid.get_advanced_power_mgmt_info().is_some_and(|power| power.has_invariant_tsc());
-    judge(invariant, kvm_clock_is_stable(&cpuid), host)
+    judge(extended(0x8000_0007).edx & 1 << 8 != 0, kvm_clock_is_stable(), host)
 }
 
-fn kvm_clock_is_stable(cpuid: &raw_cpuid::CpuId<raw_cpuid::CpuIdReaderNative>) -> bool {
-    // KVM_FEATURE_CLOCKSOURCE_STABLE_BIT: bit 24 of leaf 0x4000_0001's eax (Linux, Documentation/virt/kvm/x86/cpuid.rst).
-    cpuid.get_hypervisor_info().is_some_and(|info| {
-        info.identify() == raw_cpuid::Hypervisor::KVM && std::arch::x86_64::__cpuid(0x4000_0001).eax >> 24 & 1 == 1
-    })
+/// An extended leaf of CPUID: zeros where the processor does not have it.
+fn extended(leaf: u32) -> CpuidResult {
+    match __cpuid(0x8000_0000).eax {
+        last if last >= leaf => __cpuid(leaf),
+        _ => CpuidResult { eax: 0, ebx: 0, ecx: 0, edx: 0 },
+    }
+}
+
+fn kvm_clock_is_stable() -> bool {
+    // Bit 31 says that there is a hypervisor, and the next leaf which. KVM_FEATURE_CLOCKSOURCE_STABLE_BIT: bit 24 of leaf
+    // 0x4000_0001's eax (Linux, Documentation/virt/kvm/x86/cpuid.rst).
+    let signature = || {
+        let CpuidResult { ebx, ecx, edx, .. } = __cpuid(0x4000_0000);
+        [ebx, ecx, edx].map(u32::to_le_bytes)
+    };
+    __cpuid(1).ecx >> 31 == 1
+        && signature() == [*b"KVMK", *b"VMKV", *b"M\0\0\0"]
+        && __cpuid(0x4000_0001).eax >> 24 & 1 == 1
 }
 
 fn judge(invariant: bool, kvm_clock_stable: bool, host: &HostFacts) -> Result<(), CounterUnusable> {

@@ -45,7 +45,7 @@ impl Directory {
             ));
         }
         let lock = locked(&path)?;
-        let started = store::timestamp(jiff::Timestamp::now());
+        let started = store::now().to_string();
         let (schema, engine, hosts, pairs) = (FLEET_RUN_SCHEMA.to_owned(), engine.to_owned(), Vec::new(), Vec::new());
         Ok(Directory { path, fleet: FleetRun { schema, engine, started, request, hosts, pairs }, _lock: lock })
     }
