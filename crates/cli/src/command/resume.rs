@@ -6,15 +6,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
-use hostmark_engine::{Header, Journal, PastRound, Wall, clock};
+use hostmark_engine::{Header, Journal, PastRound, Wall};
 use hostmark_model::{BegunRun, Elsewhere, HostFacts, Inputs, Run, RunRequest, Text, counted};
 
 use super::inputs::{check_command, scratch};
 use super::kept::Kept;
+use super::machine::Machine;
 use super::ready::{Ready, binary, planned_before};
 use super::retyped;
 use crate::language::refuse;
 use crate::store::{self, JOURNAL, Place};
+use crate::world::around;
 
 /// A journal that a run goes on with.
 pub struct Begun {
@@ -86,7 +88,7 @@ impl Begun {
     }
 
     /// Everything for the rest of the run, on this machine.
-    pub fn ready(self, host: HostFacts, within: &[String]) -> Result<(Ready, Kept)> {
+    pub fn ready(self, host: HostFacts, within: &[String], machine: &Machine) -> Result<(Ready, Kept)> {
         let Begun { kept, header, past, shown } = self;
         match (header.run.settings.inputs.within.as_slice(), within) {
             (before, now) if before == now => {}
@@ -106,12 +108,19 @@ impl Begun {
                 "{shown} 由另一个构建的 hostmark 开始；请用那一个继续，或重新测量"
             );
         }
-        Ok((go_on(header.run, &header.cases, past, host, &shown)?, kept))
+        Ok((go_on(header.run, &header.cases, past, host, &shown, machine)?, kept))
     }
 }
 
 /// What the rest of a run needs, on the machine where it began. `shown` is what a person knows it by.
-pub fn go_on(mut run: Run, cases: &[String], past: Vec<PastRound>, host: HostFacts, shown: &str) -> Result<Ready> {
+pub fn go_on(
+    mut run: Run,
+    cases: &[String],
+    past: Vec<PastRound>,
+    host: HostFacts,
+    shown: &str,
+    machine: &Machine,
+) -> Result<Ready> {
     if run.host.boot_id != host.boot_id {
         refuse!(
             "{shown} was begun before this host was started anew; measure anew",
@@ -139,7 +148,7 @@ pub fn go_on(mut run: Run, cases: &[String], past: Vec<PastRound>, host: HostFac
             "{shown} 需要 CPU {cpu}，而它已不可用；请放开它，或重新测量"
         );
     }
-    let calibration = clock::choose(&host);
+    let calibration = machine.clock(&host);
     let (before, now) = (&run.settings.clock.source, calibration.facts().source);
     if *before != now {
         refuse!(
@@ -149,7 +158,7 @@ pub fn go_on(mut run: Run, cases: &[String], past: Vec<PastRound>, host: HostFac
     }
     // Planned for the host as it was, and careful with the memory that it has now.
     let host = HostFacts { memory: host.memory, limits: host.limits, ..run.host.clone() };
-    let at = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let at = (around().now)().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     run.disturbances.push(Text {
         en: format!("the run was cut short after {} and went on at {at}", counted(past.len(), "round")),
         zh: format!("本次运行在 {} 轮之后中断，于 {at} 继续", past.len()),
