@@ -1,22 +1,28 @@
 //! The language of what people read: as asked, else as the locale says.
 
+use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
-use std::sync::OnceLock;
 
 use clap::ValueEnum;
 use hostmark_model::Lang;
 
-/// What this process speaks; settled before anything is parsed.
-static CURRENT: OnceLock<Lang> = OnceLock::new();
+use crate::world::around;
+
+thread_local! {
+    /// What the command of this thread speaks; settled before anything is parsed.
+    static CURRENT: Cell<Lang> = const { Cell::new(Lang::En) };
+}
 
 /// The language of errors; English until it is settled.
 pub fn current() -> Lang {
-    CURRENT.get().copied().unwrap_or(Lang::En)
+    CURRENT.get()
 }
 
-/// Settles the language of this process by its command line, which is not parsed yet, and else by its locale.
+/// Settles the language of a command by its words, which are not parsed yet, and else by the locale.
 pub fn settle(words: &[OsString]) -> Lang {
-    *CURRENT.get_or_init(|| asked(words).unwrap_or_else(of_locale).into())
+    let lang = asked(words).unwrap_or_else(of_locale).into();
+    CURRENT.set(lang);
+    lang
 }
 
 /// The language behind `--lang`, wherever it stands before `--`.
@@ -35,7 +41,7 @@ fn asked(words: &[OsString]) -> Option<Language> {
     last
 }
 
-/// A sentence in the language of this process: `both!("{file} is empty", "{file} 是空文件")`.
+/// A sentence in the language of the command: `both!("{file} is empty", "{file} 是空文件")`.
 macro_rules! both {
     ($en:literal, $zh:literal $(, $($rest:tt)*)?) => {
         match $crate::language::current() {
@@ -46,7 +52,7 @@ macro_rules! both {
 }
 pub(crate) use both;
 
-/// An error of a sentence in the language of this process, as [`both!`] makes it.
+/// An error of a sentence in the language of the command, as [`both!`] makes it.
 macro_rules! refused {
     ($($sentence:tt)*) => { anyhow::anyhow!("{}", $crate::language::both!($($sentence)*)) };
 }
@@ -78,7 +84,7 @@ impl From<Language> for Lang {
 
 /// The locale's language: the first of LC_ALL, LC_MESSAGES and LANG that is set.
 pub fn of_locale() -> Language {
-    let set = |name: &&str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let set = |name: &&str| (around().variable)(name)?.into_string().ok().filter(|value| !value.is_empty());
     of_name(["LC_ALL", "LC_MESSAGES", "LANG"].iter().find_map(set).as_deref())
 }
 

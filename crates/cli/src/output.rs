@@ -1,17 +1,16 @@
 //! What people read. Standard output and standard error may be closed or full at any time: a run goes on all the same.
 
-use std::io::{self, IsTerminal, Write};
+use std::cell::Cell;
+use std::io;
 use std::path::Path;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
 use hostmark_model::{Exit, Lang};
 use hostmark_report::RenderOptions;
 use hostmark_report::escape::{self, visible};
-use rustix::fd::AsFd;
 
 use crate::language::both;
+use crate::world::around;
 
 /// Narrowest and widest pages: under the first a table is no table any more, over the second no eye finds back to the row.
 const WIDTHS: (usize, usize) = (60, 200);
@@ -31,22 +30,32 @@ pub enum Color {
     Never,
 }
 
-/// What was asked for on the command line, for the whole process.
+/// What was asked for on the command line.
 #[derive(Debug, Clone, Copy, Default)]
 struct Wishes {
     color: Color,
     is_quiet: bool,
 }
 
-static WISHES: OnceLock<Wishes> = OnceLock::new();
-
-fn wishes() -> Wishes {
-    WISHES.get().copied().unwrap_or_default()
+thread_local! {
+    static WISHES: Cell<Wishes> = Cell::default();
+    /// Whether something could not be printed that somebody wanted to have.
+    static LOST: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Settles, once, how this process speaks.
+fn wishes() -> Wishes {
+    WISHES.get()
+}
+
+/// Nothing was asked for yet, and nothing is lost.
+pub fn begin() {
+    WISHES.take();
+    LOST.take();
+}
+
+/// Settles how the command of this thread speaks.
 pub fn settle(color: Color, is_quiet: bool) {
-    let _ = WISHES.set(Wishes { color, is_quiet });
+    WISHES.set(Wishes { color, is_quiet });
 }
 
 /// Whether only results and errors are wanted.
@@ -54,22 +63,20 @@ pub fn is_quiet() -> bool {
     wishes().is_quiet
 }
 
-/// Whether something could not be printed that somebody wanted to have.
-static LOST: AtomicBool = AtomicBool::new(false);
-
-/// What the process ends with as far as its output goes: that is lost to anything but a reader that left.
+/// What the command ends with as far as its output goes: that is lost to anything but a reader that left.
 pub fn exit() -> Exit {
-    if LOST.load(Ordering::Relaxed) { Exit::ResourceLost } else { Exit::Fine }
+    if LOST.get() { Exit::ResourceLost } else { Exit::Fine }
 }
 
 /// Prints `text`; a closed output is ignored.
 pub fn print(text: &str) {
-    let mut out = io::stdout().lock();
+    let around = around();
+    let mut out = around.output.borrow_mut();
     if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush())
         && error.kind() != io::ErrorKind::BrokenPipe
     {
         // Once is enough, however much more there was to print.
-        if !LOST.swap(true, Ordering::Relaxed) {
+        if !LOST.replace(true) {
             let remedy = remedy_of_size(&error).unwrap_or_else(|| both!("redirect it elsewhere", "请重定向到别处"));
             complain(&both!(
                 "standard output cannot be written ({error}); {remedy}",
@@ -93,7 +100,7 @@ pub fn json(text: &str) -> String {
 /// Says one sentence, in one line, on standard error; when nobody can hear it, the exit code still tells.
 pub fn complain(sentence: &str) {
     // What was typed or read may be part of it, and must not steer a terminal.
-    let _ = writeln!(io::stderr(), "hostmark: {}", visible(sentence));
+    let _ = writeln!(around().errors.borrow_mut(), "hostmark: {}", visible(sentence));
 }
 
 /// Says one sentence on standard error that is no error: nothing where only errors are wanted.
@@ -105,9 +112,9 @@ pub fn remark(sentence: &str) {
 
 /// How pages look on this output.
 pub fn options(lang: Lang, verbose: bool) -> RenderOptions {
-    let stdout = io::stdout();
-    let width = page_width(columns_of(&stdout));
-    RenderOptions { width, color: may_color(stdout.is_terminal()), lang, verbose }
+    let around = around();
+    let out = around.output.borrow();
+    RenderOptions { width: page_width(out.columns()), color: may_color(out.is_terminal()), lang, verbose }
 }
 
 /// How pages look where they go: in a file as on this output, with colours only where somebody insists on them.
@@ -120,19 +127,18 @@ pub fn options_for(out: Option<&Path>, lang: Lang, verbose: bool) -> RenderOptio
 
 /// Columns of a page where the terminal has so many.
 fn page_width(of_terminal: Option<usize>) -> usize {
-    let typed = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
+    let typed = variable("COLUMNS").and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
     typed.or(of_terminal).unwrap_or(NO_TERMINAL).clamp(WIDTHS.0, WIDTHS.1)
 }
 
-/// Columns of a terminal; none of what is no terminal.
-pub fn columns_of(stream: impl AsFd) -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(stream).ok()?;
-    (size.ws_col > 0).then_some(usize::from(size.ws_col))
+/// The value of an environment variable that is text.
+fn variable(name: &str) -> Option<String> {
+    (around().variable)(name)?.into_string().ok()
 }
 
 /// Whether a stream may be coloured.
 pub fn may_color(is_terminal: bool) -> bool {
-    may_color_as(wishes().color, is_terminal, &|name| std::env::var(name).ok())
+    may_color_as(wishes().color, is_terminal, &variable)
 }
 
 /// The usual order: what is typed, then NO_COLOR, then CLICOLOR_FORCE, then what the stream is.

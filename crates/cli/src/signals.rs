@@ -48,6 +48,12 @@ impl StopRequest {
         Ok(StopRequest { readable: Rc::new(readable), which })
     }
 
+    /// Asked by whoever writes a signal there, for who waits for no process.
+    pub fn made_up(which: &Arc<AtomicUsize>) -> io::Result<StopRequest> {
+        let (readable, _) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+        Ok(StopRequest { readable: Rc::new(readable), which: Arc::clone(which) })
+    }
+
     /// Becomes readable when a request has come.
     pub fn readable(&self) -> Rc<OwnedFd> {
         Rc::clone(&self.readable)

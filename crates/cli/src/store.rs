@@ -8,7 +8,6 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use anyhow::{Context, Result, bail};
 use hostmark_engine::sys::regular;
@@ -17,10 +16,11 @@ use hostmark_report::timestamp::Timestamp;
 use hostmark_report::{RenderOptions, export};
 
 use crate::language::{both, refuse, refused};
+use crate::world::around;
 
 /// Where runs are kept: `$XDG_DATA_HOME/hostmark/runs`, else `~/.local/share/hostmark/runs`.
 pub fn directory() -> Option<PathBuf> {
-    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let absolute = |name: &str| (around().variable)(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let data = absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")))?;
     Some(data.join("hostmark").join("runs"))
 }
@@ -133,9 +133,8 @@ pub fn fresh_directory(hostname: &str) -> Result<PathBuf> {
 }
 
 /// What time it is.
-#[expect(clippy::disallowed_methods, reason = "says when a run was made, and measures nothing")]
 pub fn now() -> Timestamp {
-    SystemTime::now().into()
+    (around().now)()
 }
 
 /// A run as its file has it.

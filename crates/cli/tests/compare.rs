@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use crate::processes::{processes, within};
 use crate::support;
-use crate::support::{Home, PROGRAM, ended, files};
+use crate::support::{Home, PROGRAM, ended, files, in_process};
 
-/// A run of one probe, measured once for all.
+/// A run of one probe.
 fn a_run(home: &Home) -> Run {
-    let (code, out, errors) = ended(&mut home.hostmark(&["run", "clock.loop", "--format", "json"]));
+    let (code, out, errors) = in_process(&home.hostmark(&["run", "clock.loop", "--format", "json"]));
     assert_eq!((code, errors.as_str()), (0, ""));
     load_run(&out).unwrap()
 }

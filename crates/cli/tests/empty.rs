@@ -1,6 +1,6 @@
 //! Views that would be empty.
 
-use crate::support::{Home, ended, files};
+use crate::support::{Home, ended, files, in_process};
 
 #[test]
 fn a_view_that_would_be_empty_says_so_and_ends_with_2() {
@@ -14,7 +14,7 @@ fn a_view_that_would_be_empty_says_so_and_ends_with_2() {
         assert_eq!(out.trim(), if format == "json" { "[]" } else { "" });
     }
     // A run of one case that no table has.
-    let measured = ended(&mut home.hostmark(&["run", "clock.loop"]));
+    let measured = in_process(&home.hostmark(&["run", "clock.loop"]));
     assert_eq!(measured.0, 0, "{measured:?}");
     let mut empty = Vec::new();
     for format in hostmark_report::export::FORMATS {
@@ -32,7 +32,7 @@ fn a_view_that_would_be_empty_says_so_and_ends_with_2() {
         ["memory-bandwidth", "size-stride", "pipe", "stream", "lmbench", "lmbench-result", "overhead", "data-path"];
     assert_eq!(empty, tables);
     // Nothing in common.
-    let measured = ended(&mut home.hostmark(&["run", "syscall.null@copies=1"]));
+    let measured = in_process(&home.hostmark(&["run", "syscall.null@copies=1"]));
     assert_eq!(measured.0, 0, "{measured:?}");
     let (code, out, errors) = ended(&mut home.hostmark(&["compare", "last-1", "last"]));
     assert!(code == 2 && out.contains("only the base has it") && errors.contains("no case"), "{code} {out} {errors}");

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{Home, ended, files};
+use crate::support::{Home, files, in_process};
 
 /// What a person may type that is wrong.
 const WRONG: &[&[&str]] = &[
@@ -81,10 +81,13 @@ fn what_is_wrong_is_told_in_the_language_that_was_asked_for() {
     }
     let is_chinese = |text: &str| text.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c));
     let mut wrong = Vec::new();
-    for words in WRONG {
+    for typed in WRONG {
+        let at = |word: &&str| if *word == "." { folder.clone() } else { folder.join(word) };
+        let there = |word: &&str| if at(word).exists() { at(word).display().to_string() } else { (*word).to_owned() };
+        let words: Vec<String> = typed.iter().map(there).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let said = ["en", "zh"].map(|lang| {
-            let (code, out, errors) =
-                ended(home.hostmark(&[words, &["--lang", lang][..]].concat()).current_dir(&folder));
+            let (code, out, errors) = in_process(&home.hostmark(&[&words[..], &["--lang", lang][..]].concat()));
             if code == 0 || is_chinese(&errors) != (lang == "zh") || (lang == "en" && is_chinese(&out)) {
                 wrong.push(format!("{words:?} {lang} {code}: {errors}{out}"));
             }

@@ -44,3 +44,4 @@ mod started;
 mod tables;
 mod terminal;
 mod tidy;
+mod whole_runs;

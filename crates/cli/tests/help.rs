@@ -2,24 +2,13 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::process::{Command, Output};
+use std::process::Command;
 
 use crate::skip;
+use crate::support::{Home, PROGRAM, in_process};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_hostmark");
-
-fn started(words: &[&OsStr]) -> Output {
-    let empty = tempfile::tempdir().expect("a directory");
-    let mut command = Command::new(PROGRAM);
-    command.args(words).env("XDG_DATA_HOME", empty.path()).env_remove("COMPLETE").env("LC_ALL", "C.UTF-8");
-    command.output().expect("a program that starts")
-}
-
-fn hostmark(words: &[&str]) -> (i32, String, String) {
-    let words: Vec<&OsStr> = words.iter().map(OsStr::new).collect();
-    let output = started(&words);
-    let text = |bytes| String::from_utf8(bytes).expect("text");
-    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+fn hostmark(words: &[impl AsRef<OsStr>]) -> (i32, String, String) {
+    in_process(Home::new().hostmark(&[]).args(words))
 }
 
 /// The words of an example, as its quotes group them.
@@ -76,26 +65,26 @@ fn every_example_is_a_command_line_that_works() {
             "run" if !line.contains("--on") && !line.contains("--peer") => words.push("--dry-run".into()),
             "list" | "explain" | "host" => {}
             "runs" => {
-                let (code, _, errors) = hostmark(&words.iter().map(String::as_str).collect::<Vec<_>>());
+                let (code, _, errors) = hostmark(&words);
                 assert!(code == 2 && errors.contains("no run is kept"), "{line}: {errors}");
                 continue;
             }
             // There is no run and no file: but that is all that is wrong.
             "report" | "import" | "fleet" if !line.starts_with("fleet run") => {
-                let (code, _, errors) = hostmark(&words.iter().map(String::as_str).collect::<Vec<_>>());
+                let (code, _, errors) = hostmark(&words);
                 assert!(code == 2 && !unparsed.iter().any(|word| errors.contains(word)), "{line}: {errors}");
                 continue;
             }
             _ => {
                 // A word that follows what clap has taken in shows that it took the rest.
                 words.push("--no-such-option".into());
-                let (code, _, errors) = hostmark(&words.iter().map(String::as_str).collect::<Vec<_>>());
+                let (code, _, errors) = hostmark(&words);
                 assert!(code == 2 && errors.contains("'--no-such-option'"), "{line}: {errors}");
                 continue;
             }
         }
         words.dedup_by(|one, other| one == "--dry-run" && other == "--dry-run");
-        let (code, out, errors) = hostmark(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        let (code, out, errors) = hostmark(&words);
         assert!((code == 0 || words[0] == "host" && code == 1) && !out.is_empty(), "{line}: {code} {errors}");
     }
 }
@@ -132,9 +121,8 @@ fn hostile_words_are_refused_cleanly() {
     for word in hostile {
         for before in [&["run", "--profile"][..], &["report", "--format"], &[], &["--lang", "zh"], &["run", "--seed"]] {
             let words: Vec<&OsStr> = before.iter().map(OsStr::new).chain([OsStr::from_bytes(word)]).collect();
-            let output = started(&words);
-            assert_eq!(output.status.code(), Some(2), "{words:?}");
-            let errors = String::from_utf8(output.stderr).expect("text");
+            let (code, _, errors) = hostmark(&words);
+            assert_eq!(code, 2, "{words:?}");
             assert!(errors.len() < 2000 && errors.lines().count() == 1, "{} {errors:.300}", errors.len());
             assert!(!errors.trim_end().contains(|c: char| c.is_control() || c == '\u{202e}'), "{errors:?}");
         }

@@ -32,51 +32,6 @@ fn a_request_to_stop_keeps_what_is_measured() {
 }
 
 #[test]
-fn a_run_that_was_stopped_goes_on_as_it_says() {
-    let _alone = alone();
-    let mut run = UnderWay::start(&["run", "clock", "syscall.null", "syscall.stat"]);
-    run.signal(Signal::INT);
-    let (code, shown, errors) = said(&run.ends(SOON));
-    assert_eq!((code, errors.as_str()), (130, ""));
-    let kept = run.kept();
-    let journal = run.left(SOON).into_iter().find(|path| path.extension().is_some_and(|it| it == "jsonl")).unwrap();
-    assert!(shown.contains(&format!("continue: hostmark run --resume {}", journal.display())), "{shown}");
-    // One run is listed, once.
-    let (_, listed, _) = ended(&mut run.home.hostmark(&["runs"]));
-    assert_eq!(listed.matches(&kept.name).count(), 1, "{listed}");
-    let words: Vec<&str> = listed.split_whitespace().collect();
-    assert!(words.join(" ").contains("interrupted: stopped by a signal; --resume goes on"), "{listed}");
-    let (code, json, errors) = ended(&mut run.home.hostmark(&["run", "--resume", "--format", "json"]));
-    assert_eq!((code, errors.as_str()), (0, ""));
-    let whole = run.kept();
-    assert_eq!(load_run(&json).unwrap(), whole);
-    assert_eq!((&whole.id, whole.interrupted.as_ref()), (&kept.id, None));
-    assert!(whole.cases.iter().all(|case| case.measured().is_some()), "{:?}", whole.cases);
-    assert!(whole.disturbances.iter().any(|text| text.en.starts_with("the run was cut short after ")));
-}
-
-#[test]
-fn who_measures_into_the_file_of_a_stopped_run_again_begins_anew() {
-    let _alone = alone();
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("mine.json");
-    let arguments = ["run", "clock", "--out", file.to_str().unwrap(), "--format", "json"];
-    let home = Home::new();
-    let mut child = home.start("env");
-    child.args(["--default-signal=INT", PROGRAM]).args(arguments).stdout(Stdio::null());
-    let mut child = child.spawn().unwrap();
-    let journal = folder.path().join("mine.partial.jsonl");
-    let has_rounds = || std::fs::read_to_string(&journal).is_ok_and(|text| text.lines().count() > 2);
-    assert!(within(SOON, has_rounds));
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(file.exists() && journal.exists());
-    let (code, _, errors) = ended(&mut home.hostmark(&arguments));
-    assert_eq!((code, errors.as_str()), (0, ""));
-    assert!(file.exists() && !journal.exists());
-}
-
-#[test]
 fn a_terminals_interrupt_goes_to_the_whole_group_and_keeps_what_is_measured() {
     let _alone = alone();
     let mut run = UnderWay::start(LONG);

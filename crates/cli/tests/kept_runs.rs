@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{Home, ended, files};
+use crate::support::{Home, ended, files, in_process};
 
 /// What a command prints that must do what it was asked for.
 fn printed(home: &Home, words: &[&str]) -> String {
-    let (code, out, errors) = ended(&mut home.hostmark(words));
+    let (code, out, errors) = in_process(&home.hostmark(words));
     assert_eq!((code, errors.as_str()), (0, ""), "{words:?} {out}");
     out
 }

@@ -5,24 +5,24 @@ use std::time::Duration;
 
 use hostmark_engine::plan::keep_to_cpus;
 use hostmark_engine::probe::entries;
-use hostmark_model::{Run, load_run};
+use hostmark_model::load_run;
 use hostmark_probes::CATALOGUE;
 use serde_json::Value;
 
 // Runs are timed: one at a time.
 use crate::alone::alone;
-use crate::support::{Home, ended, files};
+use crate::support::{Home, ended, files, in_process};
 
 /// What a command prints that goes well.
 fn printed(home: &Home, arguments: &[&str]) -> String {
-    let (code, out, errors) = ended(&mut home.hostmark(arguments));
+    let (code, out, errors) = in_process(&home.hostmark(arguments));
     assert_eq!((code, errors.as_str()), (0, ""), "{arguments:?}");
     out
 }
 
 /// Exit code 2, nothing on standard output, and this one sentence on standard error.
 fn assert_refused(home: &Home, arguments: &[&str], sentence: &str) {
-    let refused = ended(&mut home.hostmark(arguments));
+    let refused = in_process(&home.hostmark(arguments));
     assert_eq!(refused, (2, String::new(), format!("hostmark: {sentence}\n")), "{arguments:?}");
 }
 
@@ -34,7 +34,6 @@ fn last_cpu() -> usize {
 
 #[test]
 fn what_is_set_is_measured_and_recorded() {
-    let _alone = alone();
     let home = Home::new();
     let cpu = last_cpu().to_string();
     let set = ["--set", "source=monotonic", "--cpu", &cpu];
@@ -140,45 +139,6 @@ fn cut_short(home: &Home, arguments: &[&str]) -> PathBuf {
     journal
 }
 
-/// The kept run, when nothing else is kept.
-fn only_run(home: &Home) -> Run {
-    let [file] = &files(home.data.path())[..] else { panic!("{:?}", files(home.data.path())) };
-    load_run(&std::fs::read_to_string(file).unwrap()).unwrap()
-}
-
-#[test]
-fn a_run_that_was_killed_goes_on_where_it_was() {
-    let _alone = alone();
-    let home = Home::new();
-    let arguments = ["run", "clock", "--seed", "9", "--set", "source=monotonic,monotonic_raw"];
-    let journal = cut_short(&home, &arguments);
-    let mut before = std::fs::read_to_string(&journal).unwrap();
-    let runs: Value = serde_json::from_str(&printed(&home, &["runs", "--format", "json"])).unwrap();
-    assert_eq!(runs[0]["state"], "partial");
-    assert!(printed(&home, &["runs"]).contains("cut short"));
-    // Killed while it wrote a line.
-    before.push_str("{\"case\":\"clo");
-    std::fs::write(&journal, &before).unwrap();
-
-    let json = printed(&home, &["run", "--resume", "--format", "json"]);
-    let run = load_run(&json).unwrap();
-    assert_eq!(run, only_run(&home));
-    assert_eq!((run.settings.seed, run.interrupted.as_ref()), (9, None));
-    assert_eq!(run.settings.set["source"], "monotonic,monotonic_raw");
-    assert!(run.disturbances.iter().any(|text| text.en.starts_with("the run was cut short after ")));
-    for case in &run.cases {
-        let rounds: Vec<u32> = case.measured().unwrap().rounds.iter().map(|round| round.round).collect();
-        assert_eq!(rounds[..3], [0, 1, 2], "{}", case.id);
-    }
-    // What had been measured is in the run as it was.
-    let first: Value = serde_json::from_str(before.lines().nth(1).unwrap()).unwrap();
-    let case = run.cases.iter().find(|case| case.id == first["case"].as_str().unwrap()).unwrap();
-    let count = first["events"].as_array().unwrap().iter().find_map(|event| Some(event["ns"].as_array()?.len()));
-    assert_eq!(case.measured().unwrap().samples[0].len(), count.unwrap());
-    let sentence = "no run on this machine was cut short; hostmark run begins one";
-    assert_refused(&home, &["run", "--resume"], sentence);
-}
-
 #[test]
 fn a_journal_decides_on_no_command_and_on_no_file_that_is_replaced() {
     let _alone = alone();
@@ -201,44 +161,12 @@ fn a_journal_decides_on_no_command_and_on_no_file_that_is_replaced() {
     assert_refused(&home, &with_command, &sentence);
     assert_eq!((executed(), std::fs::read_to_string(&file).unwrap().as_str()), (before.clone(), "precious"));
     std::fs::remove_file(&file).unwrap();
-    printed(&home, &with_command);
+    assert_eq!(ended(&mut home.hostmark(&with_command)).0, 0);
     assert!(executed().len() > before.len() && file.exists() && !journal.exists());
 }
 
 #[test]
-fn what_is_not_the_same_any_more_does_not_go_on() {
-    let _alone = alone();
-    let home = Home::new();
-    let journal = cut_short(&home, &["run", "clock"]);
-    let text = std::fs::read_to_string(&journal).unwrap();
-    let shown = journal.display();
-    let mut header: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
-    let with = |header: &Value| text.replacen(text.lines().next().unwrap(), &header.to_string(), 1);
-    let name = header["run"]["name"].as_str().unwrap().to_owned();
-
-    header["run"]["host"]["boot_id"] = "another".into();
-    std::fs::write(&journal, with(&header)).unwrap();
-    let sentence = format!("{shown} was begun before this host was started anew; measure anew");
-    assert_refused(&home, &["run", "--resume", &name], &sentence);
-    header["origin"]["binary"] = "0.0.9 1 2".into();
-    std::fs::write(&journal, with(&header)).unwrap();
-    let sentence = format!("{shown} was begun by another build of hostmark; go on with that one, or measure anew");
-    assert_refused(&home, &["run", "--resume", &journal.display().to_string()], &sentence);
-    let sentence = "there is no run 'nosuch' that was cut short; give its name or its journal";
-    assert_refused(&home, &["run", "--resume", "nosuch"], sentence);
-    std::fs::write(&journal, "{}\n").unwrap();
-    let (code, _, errors) = ended(&mut home.hostmark(&["run", "--resume"]));
-    assert!(code == 2 && errors.contains("is no journal that this version can go on with"), "{errors}");
-    for other in [&["clock"][..], &["--seed", "1"], &["--profile", "quick"], &["--dry-run"], &["--cpu", "0"]] {
-        let arguments = [&["run"][..], other, &["--resume"]].concat();
-        let (code, _, errors) = ended(&mut home.hostmark(&arguments));
-        assert!(code == 2 && errors.contains("cannot be used with"), "{arguments:?} {errors}");
-    }
-}
-
-#[test]
 fn the_kept_runs_are_listed_newest_last_and_what_is_unreadable_is_named() {
-    let _alone = alone();
     let home = Home::new();
     let none = "hostmark: no run is kept on this machine; hostmark run makes one\n".to_owned();
     assert_eq!(ended(&mut home.hostmark(&["runs"])), (2, String::new(), none.clone()));

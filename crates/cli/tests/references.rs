@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, ended, files};
+use crate::support::{Home, files, in_process};
 
 /// What a command printed, with what it ended.
 fn told(home: &Home, arguments: &[&str]) -> (i32, String, String) {
-    ended(&mut home.hostmark(arguments))
+    in_process(&home.hostmark(arguments))
 }
 
 /// A run of null calls and of reading the time, kept as last.

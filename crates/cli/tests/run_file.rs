@@ -2,14 +2,12 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::time::Duration;
 
 use hostmark_model::{Outcome, ProbeInfo, Run, load_run};
 
 // Runs are timed: one at a time.
 use crate::alone::alone;
-use crate::support::{Home, ended, files, said};
+use crate::support::{Home, ended, files, in_process, said};
 
 fn runs(home: &Home) -> PathBuf {
     home.data.path().join("hostmark/runs")
@@ -106,47 +104,13 @@ fn a_run_is_whole_ordered_and_kept_and_found_again() {
     assert!(table.starts_with(&shown), "{table}\n{shown}");
 }
 
-/// The cases of the planned rounds in the order in which they were measured, kept by a second link to the journal.
-fn order_of(seed: &str) -> (Run, Vec<(u64, String)>) {
-    let home = Home::new();
-    let mut child =
-        home.hostmark(&["run", "clock", "--seed", seed]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let link = home.scratch.path().join("journal");
-    while child.try_wait().unwrap().is_none() {
-        let journal = runs(&home).is_dir().then(|| files(&runs(&home))).and_then(|files| files.into_iter().next());
-        if journal.is_some_and(|journal| std::fs::hard_link(journal, &link).is_ok()) {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
-    assert_eq!(child.wait().unwrap().code(), Some(0));
-    let text = std::fs::read_to_string(&link).unwrap();
-    std::fs::remove_file(link).unwrap();
-    let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(lines[0]["plan"]["seed"], serde_json::json!(seed.parse::<u64>().unwrap()));
-    let round = |line: &serde_json::Value| (line["round"].as_u64().unwrap(), line["case"].as_str().unwrap().to_owned());
-    (only_run(&home), lines[1..].iter().map(round).filter(|(round, _)| *round < 3).collect())
-}
-
-#[test]
-#[cfg_attr(not(feature = "system"), ignore = "takes long")]
-fn the_same_seed_measures_in_the_same_order() {
-    let _alone = alone();
-    let ((run, one), (_, other), (_, another)) = (order_of("5"), order_of("5"), order_of("6"));
-    assert_eq!(run.settings.seed, 5);
-    assert_eq!(one.len(), 3 * run.cases.iter().filter(|case| case.measured().is_some()).count());
-    assert_eq!(one, other);
-    assert_ne!(one, another);
-}
-
 #[test]
 fn a_named_file_takes_the_run_and_is_replaced_by_the_next() {
-    let _alone = alone();
     let home = Home::new();
     let file = home.data.path().join("mine.json");
     std::fs::write(&file, "old").unwrap();
     let shown = file.display().to_string();
-    let (code, table, errors) = ended(&mut home.hostmark(&["run", "clock.loop", "--out", &shown]));
+    let (code, table, errors) = in_process(&home.hostmark(&["run", "clock.loop", "--out", &shown]));
     assert_eq!((code, errors.as_str()), (0, ""));
     assert!(table.contains(&format!("saved as {shown}\n")) && table.contains(&format!("hostmark report {shown}")));
     assert_eq!(load_run(&std::fs::read_to_string(&file).unwrap()).unwrap().name, "mine");
@@ -178,10 +142,9 @@ fn a_standard_output_that_is_full_is_a_lost_resource_and_the_run_is_kept() {
 
 #[test]
 fn a_run_without_a_home_is_measured_and_said_not_to_be_kept() {
-    let _alone = alone();
     let home = Home::new();
     let mut command = home.hostmark(&["run", "clock.loop"]);
-    let (code, table, errors) = ended(command.env_remove("HOME").env_remove("XDG_DATA_HOME"));
+    let (code, table, errors) = in_process(command.env_remove("HOME").env_remove("XDG_DATA_HOME"));
     let why = "neither XDG_DATA_HOME nor HOME names a directory";
     assert_eq!((code, errors), (0, format!("hostmark: the run cannot be kept ({why}); name a file by --out\n")));
     assert_is_table(&table);

@@ -8,10 +8,10 @@ use hostmark_model::load_run;
 use serde_json::Value;
 
 use crate::support;
-use crate::support::{Home, PROGRAM, ended};
+use crate::support::{Home, PROGRAM, ended, in_process};
 
 fn printed(home: &Home, arguments: &[&str]) -> String {
-    let (code, out, errors) = ended(&mut home.hostmark(arguments));
+    let (code, out, errors) = in_process(&home.hostmark(arguments));
     assert_eq!((code, errors.as_str()), (0, ""), "{arguments:?}");
     out
 }
@@ -103,7 +103,7 @@ fn quiet_leaves_the_result_alone() {
         assert!(text.contains("Empty loop") && !text.contains("saved as"), "{text}");
     }
     assert_eq!(support::files(home.data.path()).len(), 2);
-    let (code, _, errors) = ended(&mut home.hostmark(&["-q", "run", "no.such"]));
+    let (code, _, errors) = in_process(&home.hostmark(&["-q", "run", "no.such"]));
     assert!(code != 0 && errors.contains("no.such"), "{errors}");
 }
 

@@ -152,6 +152,11 @@ fn every_dependency_has_its_version_in_the_workspace() {
 }
 
 #[test]
+fn the_program_has_nothing_that_is_for_tests_alone() {
+    nothing(layout::tests_in_the_program(Tree::of_repository()));
+}
+
+#[test]
 fn no_modules_of_a_crate_import_each_other_in_a_circle() {
     nothing(modules::circles(Tree::of_repository()));
 }

@@ -32,8 +32,8 @@ mod lack;
 mod last_cache;
 mod latencies;
 mod lockstep;
-#[cfg(test)]
-mod mock;
+#[cfg(any(test, feature = "tests"))]
+pub mod mock;
 pub mod outcomes;
 mod patience;
 pub mod plan;

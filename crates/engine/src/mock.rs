@@ -73,8 +73,40 @@ impl WorkerLink for MockLink {
     }
 }
 
+/// Opens links to workers that follow scripts.
+pub struct Workers<S> {
+    wall: MockWall,
+    script: S,
+    /// Every job, warm-ups among them.
+    pub jobs: Rc<RefCell<Vec<Job>>>,
+    /// Links that were ended.
+    pub ended: Rc<Cell<usize>>,
+}
+
+impl<S: FnMut(&Job) -> Script> Workers<S> {
+    /// Workers on this wall. An empty script is a worker that cannot be started.
+    pub fn new(wall: &MockWall, script: S) -> Workers<S> {
+        Workers { wall: wall.clone(), script, jobs: Rc::default(), ended: Rc::default() }
+    }
+
+    /// A link to a worker that has been given the job.
+    pub fn open(&mut self, job: &Job) -> std::io::Result<Box<dyn WorkerLink>> {
+        if job.look_at_cache.is_some() {
+            let script = [hello(), line(&Event::Skipped { reason: "no cache".into() })].into();
+            return Ok(Box::new(MockLink { wall: self.wall.clone(), script, ended: Rc::default(), is_starved: false }));
+        }
+        self.jobs.borrow_mut().push(job.clone());
+        let script: VecDeque<_> = (self.script)(job).into();
+        if script.is_empty() {
+            return Err(std::io::Error::other("no processes left"));
+        }
+        let is_starved = job.case() == STARVED;
+        Ok(Box::new(MockLink { wall: self.wall.clone(), script, ended: self.ended.clone(), is_starved }))
+    }
+}
+
 /// A kernel that counts nothing.
-struct Unmetered;
+pub struct Unmetered;
 
 impl Meters for Unmetered {
     fn cpus(&self) -> Option<CpuTimes> {
@@ -137,24 +169,14 @@ pub fn go_on(
     host: &HostFacts,
     journal: Option<&mut Journal>,
     past: Vec<PastRound>,
-    mut script: impl FnMut(&Job) -> Script,
+    script: impl FnMut(&Job) -> Script,
 ) -> Seen {
     let used = past.last().map_or(Duration::ZERO, |past| past.took.until);
-    let (wall, ended, jobs) = (MockWall::default(), Rc::new(Cell::new(0)), RefCell::new(Vec::new()));
+    let wall = MockWall::default();
     wall.advance(used);
-    let mut open = |job: &Job| -> std::io::Result<Box<dyn WorkerLink>> {
-        if job.look_at_cache.is_some() {
-            let script = [hello(), line(&Event::Skipped { reason: "no cache".into() })].into();
-            return Ok(Box::new(MockLink { wall: wall.clone(), script, ended: Rc::default(), is_starved: false }));
-        }
-        jobs.borrow_mut().push(job.clone());
-        let script: VecDeque<_> = script(job).into();
-        if script.is_empty() {
-            return Err(std::io::Error::other("no processes left"));
-        }
-        let is_starved = job.case() == STARVED;
-        Ok(Box::new(MockLink { wall: wall.clone(), script, ended: ended.clone(), is_starved }))
-    };
+    let mut workers = Workers::new(&wall, script);
+    let (jobs, ended) = (Rc::clone(&workers.jobs), Rc::clone(&workers.ended));
+    let mut open = |job: &Job| workers.open(job);
     let open_service = &|_: &_| Err(std::io::ErrorKind::Unsupported.into());
     let environment = Environment::bare();
     let setting =

@@ -17,20 +17,19 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use hostmark_engine::PastRound;
-use hostmark_host::{NoiseSnapshot, Root};
 use hostmark_launch::agent::{LEASES, LEAST_LEASE, SERVED};
 use hostmark_launch::place;
 use hostmark_launch::program::OWN;
 use hostmark_model::{AGENT_PROTOCOL, AgentAnswer, AgentRequest, BegunRun, Exit, Lang, RunRequest};
 
 use super::host::report_of_host;
-use super::measure::{Means, catch, measure};
+use super::machine::Machine;
+use super::measure::{Means, measure};
 use super::peers::FarPeers;
-use super::quiet::Look;
 use super::ready::{self, Ready};
 use super::{EndsWith, exit_of, inputs, load, lost, resume, sentence};
 use crate::wall::SinceStart;
-use crate::within::{self, Layer};
+use crate::within::Layer;
 use inbox::{Inbox, Next};
 use outbox::{Outbox, Teller};
 use relayed::Relayed;
@@ -155,21 +154,17 @@ impl Session {
         let wall = SinceStart::now();
         let begun = request.begun.take();
         let past = self.past(begun.as_deref())?;
-        let outside = within::enter(&layers(&request)?)?;
-        let root = Root::here();
-        let look = Look::begin(&root);
+        let machine = Machine::this(OWN.into(), &layers(&request)?)?;
         request.inputs = inputs::on_this_machine(request.inputs)?;
-        let mut host = hostmark_host::read_with_scratch(&root, inputs::named_scratch(&request.inputs).as_deref());
-        outside.correct(&mut host);
-        let stop = catch(&outside)?;
-        let before = NoiseSnapshot::read_with_processes(&root);
+        let host = machine.facts(&request.inputs);
+        let stop = machine.catch()?;
         let ready = match begun {
             Some(begun) => {
                 let BegunRun { run, cases, .. } = *begun;
                 let shown = format!("the run {}", run.name);
-                resume::go_on(run, &cases, past, host, &shown)?
+                resume::go_on(run, &cases, past, host, &shown, &machine)?
             }
-            None => Ready::fresh(&request, host, look)?,
+            None => Ready::fresh(&request, host, &machine)?,
         };
         let cases = ready.plan.cases.iter().map(|case| case.id.to_string()).collect();
         let link = Arc::clone(outbox.link());
@@ -188,7 +183,7 @@ impl Session {
         let peers = FarPeers::settle(relayed, names, &request.via)?;
         let mut ready = ready;
         ready.run.peers = peers.described()?;
-        let means = Means { program: OWN.into(), stop: &stop, outside, wall: &wall, before, peers: &peers };
+        let means = Means { machine, stop: &stop, wall: &wall, peers: &peers };
         let measured = measure(ready, means, &mut observer, Some(&mut sink))?;
         if let Some(error) = measured.sink_lost {
             return Err(lost(format!("rounds could not be sent ({error}); go on by hostmark run --resume")));

@@ -44,9 +44,9 @@ fn served() -> ServeRequest {
 
 /// What a parent says, a line each; `last` asks to measure.
 fn lines() -> Vec<String> {
-    let host = hostmark_host::read(&Root::here());
-    let ready =
-        Ready::fresh(&RunRequest { set: Vec::new(), ..request(None) }, host, Look::begin(&Root::here())).unwrap();
+    let machine = Machine::this(OWN.into(), &[]).unwrap();
+    let fresh = RunRequest { set: Vec::new(), ..request(None) };
+    let ready = Ready::fresh(&fresh, machine.facts(&fresh.inputs), &machine).unwrap();
     let cases: Vec<String> = ready.plan.cases.iter().map(|case| case.id.to_string()).collect();
     let round = RoundLine {
         case: cases[0].clone(),
@@ -92,7 +92,7 @@ fn hear(mut session: Session, plans: &mut usize) -> usize {
         }
         match begun {
             Some(begun) => drop(ready::planned_before(&begun.run)),
-            None => drop(ready::planned(&request, hostmark_host::read(&Root::here()), uuid::Uuid::now_v7())),
+            None => drop(ready::planned(&request, hostmark_host::read_here(), uuid::Uuid::now_v7())),
         }
         drop(past);
     }

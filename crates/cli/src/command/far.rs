@@ -12,7 +12,7 @@ use hostmark_model::{AgentAnswer, AgentRequest, Exit};
 
 use super::janitor::Janitor;
 use super::place::Place;
-use super::{EndsWith, lost, measure};
+use super::{EndsWith, lost, machine};
 use crate::language::{both, refused};
 use crate::refusals::of_launch;
 use crate::signals::StopRequest;
@@ -31,7 +31,7 @@ pub struct Far {
 impl Far {
     /// Starts one at a place.
     pub fn open(place: &Place, stop: &StopRequest) -> Result<Far> {
-        let janitor = Janitor::start(&measure::own_program()?).map_err(lost)?;
+        let janitor = Janitor::start(&machine::own_program()?).map_err(lost)?;
         let programs = programs()?;
         let (errors, ending) = (Errors::Heard, Ending::Killed);
         let terms = Terms { group: Membership::Own, has_input: true, errors, ending, stop: Some(stop.readable()) };

@@ -9,7 +9,7 @@ use hostmark_host::{NoiseSnapshot, Root, busiest_other};
 use hostmark_model::{BusyTask, Disturbed, Exit, HostFacts, HostReport, Lang};
 use hostmark_report::{findings, render};
 
-use super::measure::catch;
+use super::machine::catch;
 use super::on;
 use super::place::Place;
 use crate::output;

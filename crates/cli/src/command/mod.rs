@@ -22,6 +22,7 @@ mod kept;
 pub mod knobs;
 pub mod list;
 mod load;
+mod machine;
 mod measure;
 pub mod neighbour;
 mod on;

@@ -17,7 +17,8 @@ use hostmark_report::escape::visible;
 
 use super::far::{Far, failed};
 use super::lost;
-use super::measure::{Measured, catch};
+use super::machine::catch;
+use super::measure::Measured;
 use super::peers::{Direct, NoAnswer, PeerLink};
 use super::place::Place;
 use crate::language::both;

@@ -7,6 +7,7 @@ use hostmark_launch::agent::parse;
 use hostmark_model::{CaseRecord, Event, Line, Outcome, PathBytes, Profile};
 
 use crate::command::garbled::garbled;
+use crate::command::machine::Machine;
 use crate::command::mutated::{Mutator, trials};
 use crate::command::ready::Ready;
 
@@ -52,9 +53,8 @@ fn request() -> RunRequest {
 
 /// What an agent says, a line each, from its plan to its run.
 fn lines() -> Vec<String> {
-    let root = hostmark_host::Root::here();
-    let look = super::super::quiet::Look::begin(&root);
-    let ready = Ready::fresh(&request(), hostmark_host::read(&root), look).unwrap();
+    let machine = Machine::this("hostmark".into(), &[]).unwrap();
+    let ready = Ready::fresh(&request(), hostmark_host::read_here(), &machine).unwrap();
     let cases: Vec<String> = ready.plan.cases.iter().map(|case| case.id.to_string()).collect();
     let round = |round| RoundLine {
         case: cases[0].clone(),

@@ -13,7 +13,7 @@ use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, 
 use hostmark_model::{CaseRecord, HERE, Inputs, Profile, Scratch, load_run};
 
 use super::janitor::Janitor;
-use super::measure::own_program;
+use super::machine::own_program;
 use super::{inputs, lost};
 use crate::signals::StopRequest;
 

@@ -18,13 +18,13 @@ impl Look {
     }
 
     /// Ends it, and notes how busy each CPU was where there is a choice.
-    pub fn end(self, root: &Root, host: &mut HostFacts) {
-        let Some(before) = self.0.filter(|_| host.usable_cpus().len() > 1) else { return };
+    pub fn end(&self, root: &Root, host: &mut HostFacts) {
+        let Some(before) = self.0.as_ref().filter(|_| host.usable_cpus().len() > 1) else { return };
         let since = |now: &CpuTimes| Duration::from_nanos(before.elapsed_ns(now));
         let Some(now) = CpuTimes::read(root) else { return };
         std::thread::sleep(LOOK.saturating_sub(since(&now)));
         if let Some(after) = CpuTimes::read(root) {
-            note_busy(host, &before, &after);
+            note_busy(host, before, &after);
         }
     }
 }

@@ -8,14 +8,13 @@ use anyhow::Result;
 use hostmark_engine::PastRound;
 use hostmark_engine::clock::Calibration;
 use hostmark_engine::plan::{self, Plan, Request};
-use hostmark_host::Root;
 use hostmark_launch::program::{OWN, digest_of};
 use hostmark_model::{HostFacts, Inputs, Run, RunRequest, SCHEMA, Settings, Tool};
 use hostmark_probes::CATALOGUE;
 use hostmark_report::tables::Table;
 
-use super::quiet::{self, Look};
-use super::{inputs, tables};
+use super::machine::Machine;
+use super::{inputs, quiet, tables};
 use crate::language::refuse;
 use crate::store;
 
@@ -42,14 +41,12 @@ pub struct Ready {
 
 impl Ready {
     /// A run that nobody has begun; its name is its id until it has another.
-    pub fn fresh(request: &RunRequest, mut host: HostFacts, look: Look) -> Result<Ready> {
-        if request.inputs.cpus.is_none() {
-            look.end(&Root::here(), &mut host);
-        }
+    pub fn fresh(request: &RunRequest, mut host: HostFacts, machine: &Machine) -> Result<Ready> {
+        machine.note_busy(&request.inputs, &mut host);
         let id = uuid::Uuid::now_v7();
         let (plan, host) = planned(request, host, id)?;
         inputs::check_command(&plan.request.inputs)?;
-        let calibration = hostmark_engine::clock::choose(&host);
+        let calibration = machine.clock(&host);
         let mut run = begin(&plan, host.clone(), &calibration, id);
         run.settings.table.clone_from(&request.table);
         run.disturbances.extend(quiet::chosen(&host, plan.cpu));

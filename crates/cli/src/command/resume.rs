@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
-use hostmark_engine::{Header, Journal, PastRound, Wall, clock};
+use hostmark_engine::{Header, Journal, PastRound, Wall};
 use hostmark_model::{BegunRun, Elsewhere, HostFacts, Inputs, Run, RunRequest, Text, counted};
 
 use super::inputs::{check_command, scratch};
 use super::kept::Kept;
+use super::machine::Machine;
 use super::ready::{Ready, binary, planned_before};
 use super::retyped;
 use crate::language::refuse;
@@ -86,7 +87,7 @@ impl Begun {
     }
 
     /// Everything for the rest of the run, on this machine.
-    pub fn ready(self, host: HostFacts, within: &[String]) -> Result<(Ready, Kept)> {
+    pub fn ready(self, host: HostFacts, within: &[String], machine: &Machine) -> Result<(Ready, Kept)> {
         let Begun { kept, header, past, shown } = self;
         match (header.run.settings.inputs.within.as_slice(), within) {
             (before, now) if before == now => {}
@@ -106,12 +107,19 @@ impl Begun {
                 "{shown} 由另一个构建的 hostmark 开始；请用那一个继续，或重新测量"
             );
         }
-        Ok((go_on(header.run, &header.cases, past, host, &shown)?, kept))
+        Ok((go_on(header.run, &header.cases, past, host, &shown, machine)?, kept))
     }
 }
 
 /// What the rest of a run needs, on the machine where it began. `shown` is what a person knows it by.
-pub fn go_on(mut run: Run, cases: &[String], past: Vec<PastRound>, host: HostFacts, shown: &str) -> Result<Ready> {
+pub fn go_on(
+    mut run: Run,
+    cases: &[String],
+    past: Vec<PastRound>,
+    host: HostFacts,
+    shown: &str,
+    machine: &Machine,
+) -> Result<Ready> {
     if run.host.boot_id != host.boot_id {
         refuse!(
             "{shown} was begun before this host was started anew; measure anew",
@@ -139,7 +147,7 @@ pub fn go_on(mut run: Run, cases: &[String], past: Vec<PastRound>, host: HostFac
             "{shown} 需要 CPU {cpu}，而它已不可用；请放开它，或重新测量"
         );
     }
-    let calibration = clock::choose(&host);
+    let calibration = machine.clock(&host);
     let (before, now) = (&run.settings.clock.source, calibration.facts().source);
     if *before != now {
         refuse!(

@@ -9,17 +9,16 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use hostmark_engine::plan::profile_limits;
 use hostmark_engine::{PlanLine, RoundSink};
-use hostmark_host::{NoiseSnapshot, Root};
 use hostmark_launch::place::TCP;
 use hostmark_model::{Exit, HostFacts, Inputs, Lang, Outcome, Profile, Run, RunRequest};
 use hostmark_report::render::console;
 
 use super::closing::{self, Shown};
-use super::inputs::{self, InputArguments};
+use super::inputs::InputArguments;
 use super::kept::{Author, Kept};
-use super::measure::{self, Means, Measured, catch};
+use super::machine::{Machine, own_program};
+use super::measure::{self, Means, Measured};
 use super::peers::{self, Direct, FarPeers};
-use super::quiet::Look;
 use super::ready::{self, Ready};
 use super::resume::Begun;
 use super::{dry_run, history, lost, place, remedy, remedy_or_another_file, report, unsaved};
@@ -28,8 +27,7 @@ use crate::output;
 use crate::progress::Bar;
 use crate::signals::StopRequest;
 use crate::store::Place;
-use crate::wall::SinceStart;
-use crate::within;
+use crate::world::World;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum ProfileName {
@@ -189,7 +187,7 @@ pub(super) fn seed(typed: &str) -> Result<u64, String> {
     })
 }
 
-pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Exit> {
+pub fn run(arguments: &RunArguments, lang: Lang, world: &mut World) -> Result<Exit> {
     // Read once: what it says is done is what its owner has been checked for.
     let begun = arguments.resume.as_deref().map(|named| Begun::open(named, arguments.named_file()?)).transpose()?;
     let place = match (&arguments.on, begun.as_ref().and_then(Begun::elsewhere)) {
@@ -202,24 +200,25 @@ pub fn run(arguments: &RunArguments, lang: Lang, wall: &SinceStart) -> Result<Ex
     }
     match place {
         Some(place) => elsewhere::run(arguments, begun, &place, lang),
-        None => here(arguments, begun, lang, wall),
+        None => here(arguments, begun, lang, world),
     }
 }
 
 /// Measures on this machine.
-fn here(arguments: &RunArguments, begun: Option<Begun>, lang: Lang, wall: &SinceStart) -> Result<Exit> {
+fn here(arguments: &RunArguments, begun: Option<Begun>, lang: Lang, world: &mut World) -> Result<Exit> {
     let is_fresh = begun.is_none();
-    // Before all else about this machine: what is read, started and measured from here on is read, started and measured within.
-    let outside = within::enter(&arguments.inputs.layers())?;
-    let root = Root::here();
-    let look = Look::begin(&root);
+    let machine = match &mut world.made_up {
+        Some(made_up) => Machine::MadeUp(made_up),
+        // Before all else about this machine: what is read, started and measured from here on is read, started and measured
+        // within.
+        None => Machine::this(own_program()?, &arguments.inputs.layers())?,
+    };
     let request = arguments.request()?;
-    let mut host = hostmark_host::read_with_scratch(&root, inputs::named_scratch(&request.inputs).as_deref());
-    outside.correct(&mut host);
+    let host = machine.facts(&request.inputs);
     if arguments.dry_run {
         return show_plan(arguments, &request, host, lang);
     }
-    let stop = catch(&outside)?;
+    let stop = machine.catch()?;
     let places = arguments.peers()?;
     let names = peers::names_of(&places, begun.as_ref())?;
     // A run that goes on has the time of its own profile.
@@ -227,12 +226,11 @@ fn here(arguments: &RunArguments, begun: Option<Begun>, lang: Lang, wall: &Since
     let direct = Direct::open(&places, &stop, profile_limits(profile).limit)?;
     let peers = FarPeers::settle(direct, names, &request.via)?;
     let described = peers.described()?;
-    let before = NoiseSnapshot::read_with_processes(&root);
     let (mut ready, mut kept) = match begun {
-        Some(begun) => begun.ready(host, &request.inputs.within)?,
+        Some(begun) => begun.ready(host, &request.inputs.within, &machine)?,
         None => {
             let named = arguments.named_file()?;
-            let mut ready = Ready::fresh(&request, host, look)?;
+            let mut ready = Ready::fresh(&request, host, &machine)?;
             let author = Author { binary: ready::binary(), elsewhere: None };
             let kept = Kept::begin(&mut ready.run, named.as_ref(), &PlanLine::of(&ready.plan), author)?;
             (ready, kept)
@@ -240,11 +238,9 @@ fn here(arguments: &RunArguments, begun: Option<Begun>, lang: Lang, wall: &Since
     };
     ready.run.peers = peers::typed(described, &places);
     let mut bar = Bar::new();
-    let measured = measure::own_program().and_then(|program| {
-        let means = Means { program, stop: &stop, outside, wall, before, peers: &peers };
-        let sink = kept.journal.as_mut().map(|journal| journal as &mut dyn RoundSink);
-        measure::measure(ready, means, &mut bar, sink)
-    });
+    let means = Means { machine, stop: &stop, wall: &*world.wall, peers: &peers };
+    let sink = kept.journal.as_mut().map(|journal| journal as &mut dyn RoundSink);
+    let measured = measure::measure(ready, means, &mut bar, sink);
     bar.finish();
     peers.finish();
     match measured {

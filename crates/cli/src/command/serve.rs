@@ -11,7 +11,7 @@ use hostmark_launch::serve::{self, PORT, SESSIONS, Terms};
 use hostmark_launch::token::Token;
 use hostmark_model::{Exit, Lang};
 
-use super::measure::catch;
+use super::machine::catch;
 use super::{EndsWith, lost};
 use crate::language::both;
 use crate::output;

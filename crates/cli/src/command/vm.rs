@@ -25,7 +25,7 @@ use self::sides::{planned, request, turn_limit};
 use self::trial::Trial;
 use self::watch::Watch;
 use super::janitor::Janitor;
-use super::measure::{catch, own_program};
+use super::machine::{catch, own_program};
 use super::on::report_of_host;
 use super::place::Place;
 use super::run::exit_of;

@@ -169,6 +169,22 @@ pub fn own_versions(tree: &Tree) -> Vec<String> {
     found
 }
 
+/// Manifests by which the program would have what is for tests alone: the feature of that name.
+pub fn tests_in_the_program(tree: &Tree) -> Vec<String> {
+    let mut found = Vec::new();
+    for manifest in tree.with_ending("Cargo.toml") {
+        let mut counts = false;
+        for line in manifest.text.lines().map(str::trim) {
+            if let Some(section) = line.strip_prefix('[') {
+                counts = section.contains("dependencies") && !section.contains("dev-dependencies");
+            } else if counts && line.contains("\"tests\"") {
+                found.push(manifest.says(format!("{line}: what is for tests alone is no part of the program")));
+            }
+        }
+    }
+    found
+}
+
 /// Our crates among the imports of a manifest that are not for tests.
 pub fn ours(manifest: &str) -> Vec<String> {
     let mut counts = false;
@@ -292,6 +308,16 @@ fn a_version_that_a_crate_names_is_found() {
     let manifest = "[package]\nversion = \"1\"\n[dependencies]\na.workspace = true\nb = { workspace = true, features = [] }\n\
                     [dev-dependencies]\nc = \"0.2\"";
     assert_eq!(own_versions(&Tree::of(&[("crates/a/Cargo.toml", manifest)])).len(), 1);
+}
+
+#[test]
+fn a_program_with_what_is_for_tests_is_found() {
+    let a_dependency = "hostmark-sys = { workspace = true, features = [\"tests\"] }";
+    let found = |section: &str| {
+        let manifest = format!("[{section}]\n{a_dependency}\n");
+        tests_in_the_program(&Tree::of(&[("crates/a/Cargo.toml", &manifest)])).len()
+    };
+    assert_eq!((found("dependencies"), found("workspace.dependencies"), found("dev-dependencies")), (1, 1, 0));
 }
 
 #[test]

@@ -73,6 +73,10 @@ fn agree(one_hz: f64, other_hz: f64) -> Result<(), CounterUnusable> {
 }
 
 impl Calibration {
+    /// That of a machine without a counter, for runs that no worker measures.
+    #[cfg(any(test, feature = "tests"))]
+    pub const NONE: Calibration = Calibration { clock: CalibratedClock::MonotonicRaw, reason: None, first: None };
+
     /// The clock's facts; checks the rate over the whole time since the calibration.
     pub fn facts(&self) -> ClockFacts {
         match (&self.clock, self.first) {

@@ -4,7 +4,7 @@ mod built_in;
 mod nearest;
 mod of_run;
 
-use std::sync::OnceLock;
+use std::cell::Cell;
 
 use hostmark_model::{Better, CaseId, CaseRecord, Estimate, Run, Text, Unit};
 use serde::Deserialize;
@@ -274,21 +274,19 @@ fn shortened(text: &str) -> String {
     text.chars().take(60).collect()
 }
 
-/// A person's own references: they stand before those of the program.
-static OWN: OnceLock<Vec<Reference>> = OnceLock::new();
-
-/// Brings a person's own references along, once for a process.
-pub fn bring(own: Vec<Reference>) {
-    let _ = OWN.set(own);
+thread_local! {
+    /// A person's own references: they stand before those of the program.
+    static OWN: Cell<&'static [Reference]> = const { Cell::new(&[]) };
 }
 
-fn own() -> &'static [Reference] {
-    OWN.get().map_or(&[], Vec::as_slice)
+/// Brings a person's own references along, for what this thread prints from now on; they stay in memory.
+pub fn bring(own: Vec<Reference>) {
+    OWN.set(own.leak());
 }
 
 /// All references, a person's own first.
 pub fn all() -> impl Iterator<Item = &'static Reference> {
-    own().iter().chain(built_in())
+    OWN.get().iter().chain(built_in())
 }
 
 /// The reference of this name.

@@ -19,7 +19,7 @@ use super::turn::{Party, Turn};
 use crate::command::inputs::{SampledArguments, scratch};
 use crate::command::janitor::Janitor;
 use crate::command::lost;
-use crate::command::measure::{catch, own_program};
+use crate::command::machine::{catch, own_program};
 use crate::command::run::ProfileName;
 use crate::command::turns::{Progress, file_stem, keep, prepare};
 use crate::progress::Bar;

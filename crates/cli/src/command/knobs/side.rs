@@ -13,7 +13,7 @@ use hostmark_model::{Inputs, Run};
 use crate::command::compare::turn::{Party, Turn};
 use crate::command::janitor::Janitor;
 use crate::command::lost;
-use crate::command::measure::own_program;
+use crate::command::machine::own_program;
 use crate::command::neighbour::{self, Work};
 use crate::command::place::Place;
 use crate::language::{both, refuse};

@@ -9,7 +9,7 @@ use hostmark_model::{Elsewhere, Exit, Lang, RoundLine, Run, RunRequest};
 
 use super::{RunArguments, finish, show_plan};
 use crate::command::kept::{Author, Kept};
-use crate::command::measure::catch;
+use crate::command::machine::catch;
 use crate::command::on::{Keeper, measure_there, report_of_host};
 use crate::command::peers::{self, Direct};
 use crate::command::place::Place;

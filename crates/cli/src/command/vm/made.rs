@@ -10,7 +10,7 @@ use super::options::{AccelName, Disk, GuestArguments, Net};
 use crate::command::far::programs;
 use crate::command::inputs::scratch;
 use crate::command::janitor::Janitor;
-use crate::command::measure::own_program;
+use crate::command::machine::own_program;
 use crate::command::place::Place;
 use crate::command::{EndsWith, lost};
 use crate::refusals::of_launch;

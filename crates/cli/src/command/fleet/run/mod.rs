@@ -21,7 +21,7 @@ use self::directory::Directory;
 pub use self::options::RunArguments;
 use self::options::{Engine, typed_again};
 use self::places::{Places, Registered};
-use crate::command::measure::{catch, own_program};
+use crate::command::machine::{catch, own_program};
 use crate::command::{EndsWith, exit_of, ready};
 use crate::language::both;
 use crate::output;

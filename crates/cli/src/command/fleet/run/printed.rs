@@ -5,7 +5,7 @@ use hostmark_model::FleetRequest;
 
 use super::options::{Engine, RunArguments, words_of};
 use super::{hosts, kubernetes, manifest, slurm};
-use crate::command::measure::catch;
+use crate::command::machine::catch;
 use crate::language::both;
 use crate::within::Outside;
 use crate::words;

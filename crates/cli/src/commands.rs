@@ -1,0 +1,97 @@
+//! What the program does with the words behind its name.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, FromArgMatches};
+use clap_complete::CompleteEnv;
+use hostmark_model::Exit;
+use hostmark_report::references;
+
+use crate::command::{self, Arguments, Command};
+use crate::world::World;
+use crate::{help, language, output, signals, world};
+
+/// Settles what holds for the whole process, and serves where it is one that a command has started; none where it is a
+/// person's.
+pub fn serve(words: &[OsString]) -> Option<ExitCode> {
+    hostmark_engine::sys::process::keep_ended_children();
+    // The kernel of a guest starts its first process with words of its own command line.
+    if command::guest::is_first() {
+        return Some(command::guest::begin());
+    }
+    signals::let_writes_fail();
+    // Workers and the janitor are started by the hundred: they skip everything that only a person needs.
+    let (first, rest) = words.split_first()?;
+    let (next, after) = (rest.first().map(OsString::as_os_str), rest.get(1).map(OsString::as_os_str));
+    let words = || rest.iter().cloned();
+    Some(match first.to_str()? {
+        command::worker::NAME => command::worker::serve(),
+        command::agent::NAME => command::agent::serve(next, after),
+        command::service::NAME => command::service::serve(),
+        command::dial::NAME => command::dial::dial(words()),
+        command::janitor::NAME => command::janitor::serve(),
+        command::neighbour::NAME => command::neighbour::serve(words()),
+        command::guest::MACHINE => command::guest::machine(words()),
+        command::guest::WITHIN => command::guest::within(words()),
+        command::guest::SESSION => command::guest::session(words()),
+        _ => return None,
+    })
+}
+
+/// Does what a person asks for, in this world; how that ended.
+pub fn run(words: &[OsString], world: &mut World) -> Exit {
+    let _entered = world::enter(world);
+    output::begin();
+    references::bring(Vec::new());
+    let exit = answered(words, world);
+    exit.or(output::exit())
+}
+
+fn answered(words: &[OsString], world: &mut World) -> Exit {
+    let lang = language::settle(words);
+    let named = || std::iter::once(OsString::from("hostmark")).chain(words.iter().cloned());
+    // What a shell asks behind Tab. Nothing else looks at COMPLETE, and nothing is started or written.
+    match CompleteEnv::with_factory(|| help::tree_that_completes(Arguments::command(), lang))
+        .completer("hostmark")
+        .try_complete(named(), std::env::current_dir().ok().as_deref())
+    {
+        Ok(false) => {}
+        Ok(true) => return Exit::Fine,
+        Err(error) => {
+            output::complain(&help::errors::of_completion(&error));
+            return Exit::BadInput;
+        }
+    }
+    if words.is_empty() {
+        output::print(&help::help(Arguments::command(), words, lang));
+        return Exit::Fine;
+    }
+    let parsed = help::tree(Arguments::command(), lang).try_get_matches_from(named());
+    let arguments = match parsed.and_then(|matches| Arguments::from_arg_matches(&matches)) {
+        Ok(arguments) => arguments,
+        Err(error) => return help::errors::answer(&error, Arguments::command(), words, lang),
+    };
+    output::settle(arguments.color, arguments.quiet);
+    let done = match arguments.command {
+        Command::Run(run) => command::run::run(&run, lang, world),
+        Command::List(list) => command::list::list(&list, lang),
+        Command::Explain(explain) => command::explain::explain(&explain, lang),
+        Command::Host(host) => command::host::host(&host, lang),
+        Command::Report(report) => command::report::report(&report, lang),
+        Command::Compare(compare) => command::compare::compare(&compare, lang),
+        Command::Try(knob) => command::knobs::try_out(&knob, lang),
+        Command::Fleet(fleet) => command::fleet::fleet(&fleet, lang),
+        Command::Import(import) => command::import::import(&import, lang),
+        Command::Runs(runs) => command::runs::runs(&runs, lang),
+        Command::Vm(vm) => command::vm::vm(&vm, lang),
+        Command::Serve(serve) => command::serve::serve(&serve, lang),
+        Command::Completions(completions) => command::completions::completions(&completions),
+        Command::Man(man) => command::completions::man(&man, lang),
+    };
+    done.unwrap_or_else(|error| {
+        // Every error is a whole sentence by itself: what caused it is in it, and what to do is its end.
+        output::complain(&command::sentence(&error));
+        command::exit_of(&error)
+    })
+}

@@ -1,0 +1,18 @@
+//! How does one ask? The command line: parses, calls, prints, and ends with a documented exit code.
+#![forbid(unsafe_code)]
+
+mod command;
+pub mod commands;
+mod emulator;
+mod help;
+mod language;
+mod output;
+mod progress;
+mod refusals;
+mod shown;
+mod signals;
+mod store;
+mod wall;
+mod within;
+mod words;
+pub mod world;

@@ -1,0 +1,115 @@
+//! Commands in this process: with streams, variables and a clock of their own, and on a machine that nothing is measured on.
+
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::process::Command;
+use std::rc::Rc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use hostmark::commands;
+use hostmark::world::{MadeUp, Stream, Surroundings, World, time_of_day};
+use hostmark_engine::clock::Calibration;
+use hostmark_engine::mock::{self, MockWall, Script, Unmetered, Workers};
+use hostmark_engine::probe;
+use hostmark_model::{HostFacts, Job, Unit};
+use hostmark_probes::CATALOGUE;
+
+/// What this machine tells of itself, which those that are made up tell too.
+static HOST: LazyLock<HostFacts> = LazyLock::new(hostmark_host::read_here);
+
+/// Exit code, standard output and standard error of a command that is executed here, as its description says; a run measures
+/// what is made up.
+pub fn in_process(command: &Command) -> (i32, String, String) {
+    scripted(command, |job, _| goes_well(job))
+}
+
+/// The same, with workers that follow scripts. Whoever stores a signal asks the run to stop, as that does.
+pub fn scripted(
+    command: &Command,
+    mut script: impl FnMut(&Job, &AtomicUsize) -> Script + 'static,
+) -> (i32, String, String) {
+    assert!(command.get_current_dir().is_none(), "all commands in this process share a directory");
+    let (output, errors, wall, asked) =
+        (Written::default(), Written::default(), MockWall::default(), Arc::<AtomicUsize>::default());
+    let set: Vec<(OsString, Option<OsString>)> =
+        command.get_envs().map(|(name, value)| (name.to_owned(), value.map(OsString::from))).collect();
+    let variable = move |name: &str| match set.iter().find(|(known, _)| known == name) {
+        Some((_, value)) => value.clone(),
+        None => std::env::var_os(name),
+    };
+    let surroundings = Surroundings {
+        output: RefCell::new(Box::new(output.clone())),
+        errors: RefCell::new(Box::new(errors.clone())),
+        variable: Box::new(variable),
+        now: Box::new(time_of_day),
+        // This process' own is another.
+        program: Box::new(|| Err(io::ErrorKind::Unsupported.into())),
+    };
+    let by_signal = Arc::clone(&asked);
+    let mut workers = Workers::new(&wall, move |job: &Job| script(job, &by_signal));
+    let made_up = MadeUp {
+        host: HOST.clone(),
+        calibration: Calibration::NONE,
+        open: Box::new(move |job| workers.open(job)),
+        meters: Box::new(Unmetered),
+        asked,
+    };
+    let mut world = World { surroundings: Rc::new(surroundings), wall: Box::new(wall), made_up: Some(made_up) };
+    let words: Vec<OsString> = command.get_args().map(OsString::from).collect();
+    let exit = commands::run(&words, &mut world);
+    (exit.code().into(), output.text(), errors.text())
+}
+
+/// A stream that keeps what is written to it.
+#[derive(Clone, Default)]
+struct Written(Rc<RefCell<Vec<u8>>>);
+
+impl Written {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.borrow().clone()).unwrap()
+    }
+}
+
+impl Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.borrow_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Stream for Written {}
+
+/// A worker that measures all cases of its job: each in the time that it was granted, and each of its own value.
+pub fn goes_well(job: &Job) -> Script {
+    let granted = Duration::from_nanos(job.budget_ns);
+    if job.cases.is_empty() {
+        return vec![mock::hello(), (Duration::from_millis(20), mock::line(&mock::done(0)).1)];
+    }
+    let mut script = vec![mock::hello()];
+    for case in &job.cases {
+        script.push((granted, mock::line(&samples(&case.id, case.seed)).1));
+        script.push(mock::line(&mock::done(1000)));
+    }
+    script
+}
+
+/// Samples of a case: some percent around a value that its name gives.
+fn samples(id: &str, seed: u64) -> hostmark_model::Event {
+    let value = 20.0 + id.bytes().map(f64::from).sum::<f64>() % 80.0;
+    let ns: Vec<f64> = (0..8).map(|sample| value * (1.0 + 0.001 * ((seed % 7 + sample) % 11) as f64)).collect();
+    let entry = probe::find(CATALOGUE, id.split('@').next().unwrap_or_default());
+    let is_rate =
+        entry.is_some_and(|entry| matches!(entry.info().unit, Unit::BytesPerSecond | Unit::OperationsPerSecond));
+    match mock::samples(&ns) {
+        hostmark_model::Event::Samples { ns, iterations, taints, .. } => {
+            hostmark_model::Event::Samples { ns, iterations, taints, amount: if is_rate { 64 } else { 0 } }
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,226 @@
+//! Whole runs, with plan, passes, journal, stop and resume, on a machine that is made up and a clock that moves as its workers say.
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use hostmark_engine::mock::{self, Script};
+use hostmark_launch::Received;
+use hostmark_model::{Job, Outcome, Run, load_run};
+use serde_json::Value;
+
+use crate::support::in_process::{goes_well, in_process, scripted};
+use crate::support::{Home, files};
+
+/// What a command prints that goes well.
+fn printed(home: &Home, arguments: &[&str]) -> String {
+    let (code, out, errors) = in_process(&home.hostmark(arguments));
+    assert_eq!((code, errors.as_str()), (0, ""), "{arguments:?}");
+    out
+}
+
+/// Exit code 2, nothing on standard output, and this one sentence on standard error.
+fn assert_refused(home: &Home, arguments: &[&str], sentence: &str) {
+    let refused = in_process(&home.hostmark(arguments));
+    assert_eq!(refused, (2, String::new(), format!("hostmark: {sentence}\n")), "{arguments:?}");
+}
+
+/// The kept run, when nothing else is kept but a journal.
+fn only_run(home: &Home) -> Run {
+    let mut kept = files(home.data.path());
+    kept.retain(|path| !is_journal(path));
+    let [file] = &kept[..] else { panic!("{kept:?}") };
+    load_run(&std::fs::read_to_string(file).unwrap()).unwrap()
+}
+
+fn is_journal(path: &Path) -> bool {
+    path.to_string_lossy().ends_with(".partial.jsonl")
+}
+
+fn journal(home: &Home) -> PathBuf {
+    files(home.data.path()).into_iter().find(|path| is_journal(path)).unwrap()
+}
+
+/// Whether a job is one of a round, and no warm-up.
+fn is_of_round(job: &Job) -> bool {
+    !job.cases.is_empty()
+}
+
+/// A run that a person stops while its `nth` worker measures.
+fn stopped(home: &Home, arguments: &[&str], nth: usize) -> (i32, String, String) {
+    let mut workers = 0;
+    scripted(&home.hostmark(arguments), move |job, asked| {
+        workers += usize::from(is_of_round(job));
+        if workers < nth {
+            return goes_well(job);
+        }
+        asked.store(2, Ordering::Relaxed);
+        vec![mock::hello(), (Duration::from_millis(5), Received::Interrupted)]
+    })
+}
+
+/// A run that ends with its `nth` worker as by a kill: nothing of it comes after. Its journal.
+fn killed(home: &Home, arguments: &[&str], nth: usize) -> PathBuf {
+    let mut workers = 0;
+    let kill = move |job: &Job, _: &_| -> Script {
+        workers += usize::from(is_of_round(job));
+        if workers < nth { goes_well(job) } else { resume_unwind(Box::new("killed")) }
+    };
+    let command = home.hostmark(arguments);
+    assert!(catch_unwind(AssertUnwindSafe(|| scripted(&command, kill))).is_err(), "it ended before it could be killed");
+    journal(home)
+}
+
+#[test]
+fn the_same_seed_measures_in_the_same_order() {
+    let order_of = |seed: &str| {
+        let (home, jobs) = (Home::new(), Rc::new(RefCell::new(Vec::new())));
+        let seen = Rc::clone(&jobs);
+        let command = home.hostmark(&["run", "clock", "--seed", seed]);
+        let (code, _, errors) = scripted(&command, move |job, _| {
+            seen.borrow_mut().extend(job.cases.iter().map(|case| (job.round, case.id.clone())));
+            goes_well(job)
+        });
+        assert_eq!((code, errors.as_str()), (0, ""));
+        (only_run(&home), jobs.take().into_iter().filter(|(round, _)| *round < 3).collect::<Vec<_>>())
+    };
+    let ((run, one), (_, other), (_, another)) = (order_of("5"), order_of("5"), order_of("6"));
+    assert_eq!(run.settings.seed, 5);
+    assert_eq!(one.len(), 3 * run.cases.iter().filter(|case| case.measured().is_some()).count());
+    assert_eq!(one, other);
+    assert_ne!(one, another);
+}
+
+#[test]
+fn a_run_of_everything_ends_within_its_minute() {
+    let home = Home::new();
+    let run = load_run(&printed(&home, &["run", "--format", "json"])).unwrap();
+    assert!(run.interrupted.is_none() && run.cases.len() > 100, "{}", run.cases.len());
+    let measured = run.cases.iter().filter(|case| case.measured().is_some()).count();
+    assert!(measured > 100, "{measured}");
+    assert_eq!(run, only_run(&home));
+}
+
+#[test]
+fn a_run_that_was_stopped_keeps_what_it_has_and_goes_on_as_it_says() {
+    let home = Home::new();
+    let (code, shown, errors) = stopped(&home, &["run", "clock", "syscall.null", "syscall.stat"], 4);
+    assert_eq!((code, errors.as_str()), (130, ""));
+    let kept = only_run(&home);
+    assert_eq!(kept.interrupted.as_deref(), Some("stopped by a signal"));
+    assert!(kept.finished.is_some() && kept.cases.iter().any(|case| case.measured().is_some()));
+    // Nothing fails because a person wants to stop.
+    assert!(kept.cases.iter().all(|case| !matches!(case.outcome, Outcome::Failed { .. })));
+    let journal = journal(&home);
+    assert!(shown.contains(&format!("continue: hostmark run --resume {}", journal.display())), "{shown}");
+    // One run is listed, once.
+    let listed = printed(&home, &["runs"]);
+    assert_eq!(listed.matches(&kept.name).count(), 1, "{listed}");
+    let words: Vec<&str> = listed.split_whitespace().collect();
+    assert!(words.join(" ").contains("interrupted: stopped by a signal; --resume goes on"), "{listed}");
+    let whole = load_run(&printed(&home, &["run", "--resume", "--format", "json"])).unwrap();
+    assert_eq!(whole, only_run(&home));
+    assert_eq!((&whole.id, whole.interrupted.as_ref(), journal.exists()), (&kept.id, None, false));
+    assert!(whole.cases.iter().all(|case| case.measured().is_some()), "{:?}", whole.cases);
+    assert!(whole.disturbances.iter().any(|text| text.en.starts_with("the run was cut short after ")));
+}
+
+#[test]
+fn who_measures_into_the_file_of_a_stopped_run_again_begins_anew() {
+    let home = Home::new();
+    let file = home.data.path().join("mine.json");
+    let arguments = ["run", "clock", "--out", file.to_str().unwrap(), "--format", "json"];
+    assert_eq!(stopped(&home, &arguments, 3).0, 130);
+    let id = only_run(&home).id;
+    assert!(journal(&home).exists());
+    printed(&home, &arguments);
+    assert_eq!(files(home.data.path()), [file]);
+    assert_ne!(only_run(&home).id, id);
+}
+
+#[test]
+fn a_run_that_was_killed_goes_on_where_it_was() {
+    let home = Home::new();
+    let arguments = ["run", "clock", "--seed", "9", "--set", "source=monotonic,monotonic_raw"];
+    let journal = killed(&home, &arguments, 4);
+    let mut before = std::fs::read_to_string(&journal).unwrap();
+    let runs: Value = serde_json::from_str(&printed(&home, &["runs", "--format", "json"])).unwrap();
+    assert_eq!(runs[0]["state"], "partial");
+    assert!(printed(&home, &["runs"]).contains("cut short"));
+    // Killed while it wrote a line.
+    before.push_str("{\"case\":\"clo");
+    std::fs::write(&journal, &before).unwrap();
+
+    let run = load_run(&printed(&home, &["run", "--resume", "--format", "json"])).unwrap();
+    assert_eq!(run, only_run(&home));
+    assert!(!journal.exists());
+    assert_eq!((run.settings.seed, run.interrupted.as_ref()), (9, None));
+    assert_eq!(run.settings.set["source"], "monotonic,monotonic_raw");
+    assert!(run.disturbances.iter().any(|text| text.en.starts_with("the run was cut short after ")));
+    for case in &run.cases {
+        let rounds: Vec<u32> = case.measured().unwrap().rounds.iter().map(|round| round.round).collect();
+        assert_eq!(rounds[..3], [0, 1, 2], "{}", case.id);
+    }
+    // What had been measured is in the run as it was.
+    let first: Value = serde_json::from_str(before.lines().nth(1).unwrap()).unwrap();
+    let case = run.cases.iter().find(|case| case.id == first["case"].as_str().unwrap()).unwrap();
+    let count = first["events"].as_array().unwrap().iter().find_map(|event| Some(event["ns"].as_array()?.len()));
+    assert_eq!(case.measured().unwrap().samples[0].len(), count.unwrap());
+    let sentence = "no run on this machine was cut short; hostmark run begins one";
+    assert_refused(&home, &["run", "--resume"], sentence);
+}
+
+#[test]
+fn what_is_not_the_same_any_more_does_not_go_on() {
+    let home = Home::new();
+    let journal = killed(&home, &["run", "clock"], 4);
+    let text = std::fs::read_to_string(&journal).unwrap();
+    let shown = journal.display();
+    let mut header: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    let with = |header: &Value| text.replacen(text.lines().next().unwrap(), &header.to_string(), 1);
+    let name = header["run"]["name"].as_str().unwrap().to_owned();
+
+    header["run"]["host"]["boot_id"] = "another".into();
+    std::fs::write(&journal, with(&header)).unwrap();
+    let sentence = format!("{shown} was begun before this host was started anew; measure anew");
+    assert_refused(&home, &["run", "--resume", &name], &sentence);
+    header["origin"]["binary"] = "0.0.9 1 2".into();
+    std::fs::write(&journal, with(&header)).unwrap();
+    let sentence = format!("{shown} was begun by another build of hostmark; go on with that one, or measure anew");
+    assert_refused(&home, &["run", "--resume", &journal.display().to_string()], &sentence);
+    let sentence = "there is no run 'nosuch' that was cut short; give its name or its journal";
+    assert_refused(&home, &["run", "--resume", "nosuch"], sentence);
+    std::fs::write(&journal, "{}\n").unwrap();
+    let (code, _, errors) = in_process(&home.hostmark(&["run", "--resume"]));
+    assert!(code == 2 && errors.contains("is no journal that this version can go on with"), "{errors}");
+    for other in [&["clock"][..], &["--seed", "1"], &["--profile", "quick"], &["--dry-run"], &["--cpu", "0"]] {
+        let arguments = [&["run"][..], other, &["--resume"]].concat();
+        let (code, _, errors) = in_process(&home.hostmark(&arguments));
+        assert!(code == 2 && errors.contains("cannot be used with"), "{arguments:?} {errors}");
+    }
+}
+
+#[test]
+fn a_worker_that_ends_costs_its_case_and_no_other() {
+    let home = Home::new();
+    let (code, json, errors) = scripted(&home.hostmark(&["run", "syscall", "--format", "json"]), |job, _| {
+        let mut script = goes_well(job);
+        if let Some(before) = job.cases.iter().position(|case| case.id == "syscall.null@copies=1") {
+            script.truncate(1 + 2 * before);
+            script.push((Duration::ZERO, Received::Ended("was ended by signal 9".into())));
+        }
+        script
+    });
+    assert_eq!((code, errors.as_str()), (3, ""));
+    let run = load_run(&json).unwrap();
+    let failed = |run: &Run| -> Vec<String> {
+        let failed = run.cases.iter().filter(|case| matches!(case.outcome, Outcome::Failed { .. }));
+        failed.map(|case| case.id.clone()).collect()
+    };
+    assert!(failed(&run).contains(&"syscall.null@copies=1".to_owned()), "{:?}", failed(&run));
+    assert!(run.cases.iter().filter(|case| case.measured().is_some()).count() > 3);
+    assert_eq!(run, only_run(&home));
+}
