@@ -42,7 +42,7 @@ macro_rules! count_down {
     };
 }
 
-/// Times that [`unrolled`] does its work in a turn: enough for the loop's own cost to hide under its latency.
+/// Times that `unrolled` does its work in a turn: enough for the loop's own cost to hide under its latency.
 pub(super) const UNROLL: u64 = 64;
 
 /// Executes `once` 64 times a turn, then `rest` times one by one. Both counters may be zero.

@@ -32,6 +32,8 @@ macro_rules! arrays {
                 }
             }
 
+            // A function of its own in every build, so that the loop has the same registers in all of them.
+            #[inline(never)]
             fn compute_some(input: &[$type], output: &mut [$type]) {
                 let elements = input.len().min(output.len());
                 if elements == 0 {
