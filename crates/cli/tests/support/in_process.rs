@@ -29,11 +29,21 @@ pub fn in_process(command: &Command) -> (i32, String, String) {
 /// The same, with workers that follow scripts. Whoever stores a signal asks the run to stop, as that does.
 pub fn scripted(
     command: &Command,
-    mut script: impl FnMut(&Job, &AtomicUsize) -> Script + 'static,
+    script: impl FnMut(&Job, &AtomicUsize) -> Script + 'static,
 ) -> (i32, String, String) {
+    let output = Written::default();
+    let (code, errors) = printing_to(command, Box::new(output.clone()), script);
+    (code, output.text(), errors)
+}
+
+/// The same of a command with this standard output: exit code and standard error.
+pub fn printing_to(
+    command: &Command,
+    output: Box<dyn Stream>,
+    mut script: impl FnMut(&Job, &AtomicUsize) -> Script + 'static,
+) -> (i32, String) {
     assert!(command.get_current_dir().is_none(), "all commands in this process share a directory");
-    let (output, errors, wall, asked) =
-        (Written::default(), Written::default(), MockWall::default(), Arc::<AtomicUsize>::default());
+    let (errors, wall, asked) = (Written::default(), MockWall::default(), Arc::<AtomicUsize>::default());
     let set: Vec<(OsString, Option<OsString>)> =
         command.get_envs().map(|(name, value)| (name.to_owned(), value.map(OsString::from))).collect();
     let variable = move |name: &str| match set.iter().find(|(known, _)| known == name) {
@@ -41,7 +51,7 @@ pub fn scripted(
         None => std::env::var_os(name),
     };
     let surroundings = Surroundings {
-        output: RefCell::new(Box::new(output.clone())),
+        output: RefCell::new(output),
         errors: RefCell::new(Box::new(errors.clone())),
         variable: Box::new(variable),
         now: Box::new(jiff::Timestamp::now),
@@ -60,7 +70,7 @@ pub fn scripted(
     let mut world = World { surroundings: Rc::new(surroundings), wall: Box::new(wall), made_up: Some(made_up) };
     let words: Vec<OsString> = command.get_args().map(OsString::from).collect();
     let exit = commands::run(&words, &mut world);
-    (exit.code().into(), output.text(), errors.text())
+    (exit.code().into(), errors.text())
 }
 
 /// A stream that keeps what is written to it.
