@@ -6,8 +6,6 @@ use std::path::{Path, PathBuf};
 use hostmark::world::Stream;
 use hostmark_model::{Outcome, ProbeInfo, Run, load_run};
 
-// Runs are timed: one at a time.
-use crate::alone::alone;
 use crate::support::in_process::{goes_well, in_process, printing_to};
 use crate::support::{Home, ended, files, said};
 
@@ -44,10 +42,9 @@ fn assert_is_table(text: &str) {
 
 #[test]
 fn a_run_is_whole_ordered_and_kept_and_found_again() {
-    let _alone = alone();
     let home = Home::new();
     let arguments = ["run", "syscall.null", "clock", "--format", "json", "--seed", "77"];
-    let (code, json, errors) = ended(&mut home.hostmark(&arguments));
+    let (code, json, errors) = in_process(&home.hostmark(&arguments));
     assert_eq!((code, errors.as_str()), (0, ""));
     let run = load_run(&json).unwrap();
     assert_eq!(run, only_run(&home));

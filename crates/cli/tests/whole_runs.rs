@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use hostmark_engine::mock::{self, Script};
+use hostmark_engine::mock::Script;
 use hostmark_launch::Received;
 use hostmark_model::{Job, Outcome, Run, load_run};
 use serde_json::Value;
@@ -49,16 +49,18 @@ fn is_of_round(job: &Job) -> bool {
     !job.cases.is_empty()
 }
 
-/// A run that a person stops while its `nth` worker measures.
-fn stopped(home: &Home, arguments: &[&str], nth: usize) -> (i32, String, String) {
+/// A run that a person stops when its `nth` worker has measured half of its cases.
+pub fn stopped(home: &Home, arguments: &[&str], nth: usize) -> (i32, String, String) {
     let mut workers = 0;
     scripted(&home.hostmark(arguments), move |job, asked| {
         workers += usize::from(is_of_round(job));
-        if workers < nth {
-            return goes_well(job);
+        let mut script = goes_well(job);
+        if workers >= nth {
+            asked.store(2, Ordering::Relaxed);
+            script.truncate(1 + 2 * (job.cases.len() / 2));
+            script.push((Duration::from_millis(5), Received::Interrupted));
         }
-        asked.store(2, Ordering::Relaxed);
-        vec![mock::hello(), (Duration::from_millis(5), Received::Interrupted)]
+        script
     })
 }
 
