@@ -7,7 +7,7 @@ use hostmark_model::Lang;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::world::around;
+use crate::world::context;
 use crate::{language, output, shown};
 
 /// Columns of the bar, at most; with less than the second it says nothing and goes.
@@ -26,7 +26,7 @@ pub struct Bar {
 impl Bar {
     /// A bar on stderr.
     pub fn new() -> Bar {
-        let target = match output::is_quiet() || !around().errors.borrow().is_terminal() {
+        let target = match output::is_quiet() || !context().errors.borrow().is_terminal() {
             true => ProgressDrawTarget::hidden(),
             false => ProgressDrawTarget::stderr_with_hz(4),
         };
@@ -48,7 +48,7 @@ impl Observer for Bar {
             return;
         }
         // Asked each time: a terminal may be resized, and a line of its whole width would wrap on some.
-        let columns = around().errors.borrow().columns().unwrap_or(USUAL_COLUMNS).saturating_sub(1);
+        let columns = context().errors.borrow().columns().unwrap_or(USUAL_COLUMNS).saturating_sub(1);
         let state = State { case: &shown::case_id(case), done, all, left };
         self.line.set_length(all as u64);
         self.line.set_message(state.line(columns, language::current(), self.is_colored));

@@ -15,11 +15,11 @@ use hostmark_model::{Run, load_run};
 use hostmark_report::{RenderOptions, export};
 
 use crate::language::{both, refuse, refused};
-use crate::world::around;
+use crate::world::context;
 
 /// Where runs are kept: `$XDG_DATA_HOME/hostmark/runs`, else `~/.local/share/hostmark/runs`.
 pub fn directory() -> Option<PathBuf> {
-    let absolute = |name: &str| (around().variable)(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let absolute = |name: &str| (context().variable)(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let data = absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")))?;
     Some(data.join("hostmark").join("runs"))
 }
@@ -121,7 +121,7 @@ pub fn moment(time: jiff::Timestamp) -> (String, String) {
 
 /// The name of a new directory beside the runs that are kept, for several that belong together; it is not made.
 pub fn fresh_directory(hostname: &str) -> Result<PathBuf> {
-    let (stamp, unique) = moment((around().now)());
+    let (stamp, unique) = moment((context().now)());
     let runs = directory().with_context(|| {
         both!(
             "neither XDG_DATA_HOME nor HOME names a directory for the runs; name one by --out",

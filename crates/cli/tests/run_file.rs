@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use hostmark::world::Stream;
 use hostmark_model::{Outcome, ProbeInfo, Run, load_run};
 
-use crate::support::in_process::{goes_well, in_process, printing_to};
+use crate::support::in_process::{healthy_worker, in_process, printing_to};
 use crate::support::{Home, ended, files, said};
 
 fn runs(home: &Home) -> PathBuf {
@@ -134,7 +134,7 @@ impl Stream for Failing {}
 
 /// Exit code and standard error of a run whose standard output fails so.
 fn printed_in_vain(home: &Home, error: i32) -> (i32, String) {
-    printing_to(&home.hostmark(&["run", "clock.loop"]), Box::new(Failing(error)), |job, _| goes_well(job))
+    printing_to(&home.hostmark(&["run", "clock.loop"]), Box::new(Failing(error)), |job, _| healthy_worker(job))
 }
 
 #[test]

@@ -17,7 +17,7 @@ use super::machine::Machine;
 use super::{inputs, quiet, tables};
 use crate::language::refuse;
 use crate::store::timestamp;
-use crate::world::around;
+use crate::world::context;
 
 /// CPUs of a machine at most.
 const MOST_CPUS: usize = 1 << 16;
@@ -84,7 +84,7 @@ fn begin(plan: &Plan, host: HostFacts, calibration: &Calibration, id: uuid::Uuid
         schema: SCHEMA.into(),
         id: id.to_string(),
         name: id.to_string(),
-        started: timestamp((around().now)()),
+        started: timestamp((context().now)()),
         finished: None,
         interrupted: None,
         imported: None,
