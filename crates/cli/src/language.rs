@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use clap::ValueEnum;
 use hostmark_model::Lang;
 
-use crate::world::around;
+use crate::world::context;
 
 thread_local! {
     /// What the command of this thread speaks; settled before anything is parsed.
@@ -84,7 +84,7 @@ impl From<Language> for Lang {
 
 /// The locale's language: the first of LC_ALL, LC_MESSAGES and LANG that is set.
 pub fn of_locale() -> Language {
-    let set = |name: &&str| (around().variable)(name)?.into_string().ok().filter(|value| !value.is_empty());
+    let set = |name: &&str| (context().variable)(name)?.into_string().ok().filter(|value| !value.is_empty());
     of_name(["LC_ALL", "LC_MESSAGES", "LANG"].iter().find_map(set).as_deref())
 }
 

@@ -10,7 +10,7 @@ use hostmark_report::RenderOptions;
 use hostmark_report::escape::{self, visible};
 
 use crate::language::both;
-use crate::world::around;
+use crate::world::context;
 
 /// Narrowest and widest pages: under the first a table is no table any more, over the second no eye finds back to the row.
 const WIDTHS: (usize, usize) = (60, 200);
@@ -70,8 +70,8 @@ pub fn exit() -> Exit {
 
 /// Prints `text`; a closed output is ignored.
 pub fn print(text: &str) {
-    let around = around();
-    let mut out = around.output.borrow_mut();
+    let context = context();
+    let mut out = context.output.borrow_mut();
     if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush())
         && error.kind() != io::ErrorKind::BrokenPipe
     {
@@ -100,7 +100,7 @@ pub fn json(text: &str) -> String {
 /// Says one sentence, in one line, on standard error; when nobody can hear it, the exit code still tells.
 pub fn complain(sentence: &str) {
     // What was typed or read may be part of it, and must not steer a terminal.
-    let _ = writeln!(around().errors.borrow_mut(), "hostmark: {}", visible(sentence));
+    let _ = writeln!(context().errors.borrow_mut(), "hostmark: {}", visible(sentence));
 }
 
 /// Says one sentence on standard error that is no error: nothing where only errors are wanted.
@@ -112,8 +112,8 @@ pub fn remark(sentence: &str) {
 
 /// How pages look on this output.
 pub fn options(lang: Lang, verbose: bool) -> RenderOptions {
-    let around = around();
-    let out = around.output.borrow();
+    let context = context();
+    let out = context.output.borrow();
     RenderOptions { width: page_width(out.columns()), color: may_color(out.is_terminal()), lang, verbose }
 }
 
@@ -133,7 +133,7 @@ fn page_width(of_terminal: Option<usize>) -> usize {
 
 /// The value of an environment variable that is text.
 fn variable(name: &str) -> Option<String> {
-    (around().variable)(name)?.into_string().ok()
+    (context().variable)(name)?.into_string().ok()
 }
 
 /// Whether a stream may be coloured.

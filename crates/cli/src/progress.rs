@@ -8,7 +8,7 @@ use hostmark_model::Lang;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::wall::SinceStart;
-use crate::world::around;
+use crate::world::context;
 use crate::{language, output, shown};
 
 /// A line stays at least so long: nobody reads faster, and writing to a terminal takes time.
@@ -32,7 +32,7 @@ pub struct Bar {
 impl Bar {
     /// A bar on stderr.
     pub fn new() -> Bar {
-        let is_shown = !output::is_quiet() && around().errors.borrow().is_terminal();
+        let is_shown = !output::is_quiet() && context().errors.borrow().is_terminal();
         Bar { is_shown, is_colored: output::may_color(true), drawn: None }
     }
 
@@ -52,7 +52,7 @@ impl Drop for Bar {
 
 /// Puts a line in the place of the one that the cursor is on, by one write. Nobody may be there to see it.
 fn draw(line: &str) {
-    let _ = around().errors.borrow_mut().write_all(format!("\r\u{1b}[2K{line}").as_bytes());
+    let _ = context().errors.borrow_mut().write_all(format!("\r\u{1b}[2K{line}").as_bytes());
 }
 
 impl Observer for Bar {
@@ -61,7 +61,7 @@ impl Observer for Bar {
             return;
         }
         // Asked each time: a terminal may be resized, and a line of its whole width would wrap on some.
-        let columns = around().errors.borrow().columns().unwrap_or(USUAL_COLUMNS).saturating_sub(1);
+        let columns = context().errors.borrow().columns().unwrap_or(USUAL_COLUMNS).saturating_sub(1);
         let state = State { case: &shown::case_id(case), done, all, left };
         draw(&state.line(columns, language::current(), self.is_colored));
         self.drawn = Some(SinceStart::now());

@@ -48,8 +48,8 @@ impl StopRequest {
         Ok(StopRequest { readable: Rc::new(readable), which })
     }
 
-    /// Asked by whoever writes a signal there, for who waits for no process.
-    pub fn made_up(which: &Arc<AtomicUsize>) -> io::Result<StopRequest> {
+    /// A mock: the request is the number stored in `which`.
+    pub fn mock(which: &Arc<AtomicUsize>) -> io::Result<StopRequest> {
         let (readable, _) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         Ok(StopRequest { readable: Rc::new(readable), which: Arc::clone(which) })
     }

@@ -16,11 +16,11 @@ use hostmark_report::timestamp::Timestamp;
 use hostmark_report::{RenderOptions, export};
 
 use crate::language::{both, refuse, refused};
-use crate::world::around;
+use crate::world::context;
 
 /// Where runs are kept: `$XDG_DATA_HOME/hostmark/runs`, else `~/.local/share/hostmark/runs`.
 pub fn directory() -> Option<PathBuf> {
-    let absolute = |name: &str| (around().variable)(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let absolute = |name: &str| (context().variable)(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let data = absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")))?;
     Some(data.join("hostmark").join("runs"))
 }
@@ -134,7 +134,7 @@ pub fn fresh_directory(hostname: &str) -> Result<PathBuf> {
 
 /// What time it is.
 pub fn now() -> Timestamp {
-    (around().now)()
+    (context().now)()
 }
 
 /// A run as its file has it.

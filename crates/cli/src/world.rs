@@ -1,4 +1,4 @@
-//! What a command has around it: streams, variables, clocks, and who measures. A test gives it another world than the process's.
+//! The dependencies of a command: streams, environment variables, clocks, and the machine. Tests replace them.
 
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -17,43 +17,43 @@ use rustix::fd::AsFd;
 
 use crate::wall::SinceStart;
 
-/// What a command has around it.
+/// What a command depends on.
 pub struct World {
-    /// What it speaks by.
-    pub surroundings: Rc<Surroundings>,
-    /// The time since it was given.
+    /// Streams, variables and time of day.
+    pub context: Rc<ProcessContext>,
+    /// The time since the command was started.
     pub wall: Box<dyn Wall>,
-    /// What a run measures in the place of this machine.
-    pub made_up: Option<MadeUp>,
+    /// The machine to measure instead of this one.
+    pub mock_machine: Option<MockMachine>,
 }
 
 impl World {
-    /// The process's own.
+    /// The real one: everything is this process's.
     pub fn real() -> World {
-        World { wall: Box::new(SinceStart::now()), surroundings: Rc::new(Surroundings::real()), made_up: None }
+        World { wall: Box::new(SinceStart::now()), context: Rc::new(ProcessContext::real()), mock_machine: None }
     }
 }
 
-/// Gives an environment variable's value.
+/// Looks up an environment variable.
 pub type Variable = dyn Fn(&str) -> Option<OsString>;
 
-/// Where a command prints and complains, and what it reads of its surroundings.
-pub struct Surroundings {
+/// What a process gives to the command that it executes.
+pub struct ProcessContext {
     /// Standard output.
     pub output: RefCell<Box<dyn Stream>>,
     /// Standard error.
     pub errors: RefCell<Box<dyn Stream>>,
-    /// The value of an environment variable.
+    /// Environment variables.
     pub variable: Box<Variable>,
     /// The time of day.
     pub now: Box<dyn Fn() -> Timestamp>,
-    /// The program's file, which processes of its own are started from.
+    /// The program's file, from which it starts workers and the janitor.
     pub program: Box<dyn Fn() -> io::Result<PathBuf>>,
 }
 
-impl Surroundings {
-    fn real() -> Surroundings {
-        Surroundings {
+impl ProcessContext {
+    fn real() -> ProcessContext {
+        ProcessContext {
             output: RefCell::new(Box::new(io::stdout())),
             errors: RefCell::new(Box::new(io::stderr())),
             variable: Box::new(|name| std::env::var_os(name)),
@@ -71,12 +71,12 @@ pub fn time_of_day() -> Timestamp {
 
 /// Standard output or standard error.
 pub trait Stream: Write {
-    /// Whether a person sees what is written at once.
+    /// Whether it is a terminal.
     fn is_terminal(&self) -> bool {
         false
     }
 
-    /// The columns of a terminal that tells them.
+    /// The width of the terminal, if it is known.
     fn columns(&self) -> Option<usize> {
         None
     }
@@ -107,39 +107,39 @@ fn columns_of(stream: impl AsFd) -> Option<usize> {
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
 
-/// A machine that is none: a run measures it without a process, and without waiting.
-pub struct MadeUp {
-    /// What is told of it.
+/// A mock of the machine: a run of it starts no process and does not wait.
+pub struct MockMachine {
+    /// Its facts.
     pub host: HostFacts,
     /// The clock of its workers.
     pub calibration: Calibration,
-    /// Opens a link to what stands for a worker.
+    /// Opens a link to a mock worker.
     pub open: Box<OpenLink<'static>>,
-    /// Who used its CPUs.
+    /// Counters of CPU use.
     pub meters: Box<dyn Meters>,
-    /// The signal that asked the run to stop; 0: none did.
+    /// The signal that asked the run to stop; 0 if none did.
     pub asked: Arc<AtomicUsize>,
 }
 
 thread_local! {
-    /// A command keeps to one thread, and what it starts besides says nothing.
-    static ENTERED: RefCell<Rc<Surroundings>> = RefCell::new(Rc::new(Surroundings::real()));
+    /// A command runs in one thread; the threads that it starts print nothing.
+    static ENTERED: RefCell<Rc<ProcessContext>> = RefCell::new(Rc::new(ProcessContext::real()));
 }
 
-/// What the command of this thread has around it: what the process has, unless it was given another.
-pub(crate) fn around() -> Rc<Surroundings> {
+/// The context of this thread's command: the process's own by default.
+pub(crate) fn context() -> Rc<ProcessContext> {
     ENTERED.with_borrow(Rc::clone)
 }
 
-/// From now on this thread's command is in this world, until what is returned is dropped.
-pub(crate) fn enter(world: &World) -> Entered {
-    Entered(ENTERED.replace(Rc::clone(&world.surroundings)))
+/// Uses the world's context in this thread until the guard is dropped.
+pub(crate) fn enter(world: &World) -> EnterGuard {
+    EnterGuard(ENTERED.replace(Rc::clone(&world.context)))
 }
 
-/// A thread's command in a world, and the surroundings before.
-pub(crate) struct Entered(Rc<Surroundings>);
+/// Restores the previous context.
+pub(crate) struct EnterGuard(Rc<ProcessContext>);
 
-impl Drop for Entered {
+impl Drop for EnterGuard {
     fn drop(&mut self) {
         ENTERED.set(Rc::clone(&self.0));
     }

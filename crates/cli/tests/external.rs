@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::processes::{processes, within};
 use crate::support;
-use crate::support::{Home, ended, files};
+use crate::support::{Home, ended, files, in_process};
 
 /// Long enough for a loaded machine to do what is done at once.
 const SOON: Duration = Duration::from_secs(20);
@@ -87,7 +87,7 @@ fn one_that_cannot_be_started_is_bad_input_and_nothing_is_kept() {
         ("/dev", "is a directory"),
         (file.to_str().unwrap(), "Permission denied"),
     ] {
-        let (code, out, errors) = ended(&mut home.hostmark(&["run", "--command", program]));
+        let (code, out, errors) = in_process(&home.hostmark(&["run", "--command", program]));
         assert_eq!((code, out.as_str(), errors.lines().count()), (2, "", 1), "{program}: {errors}");
         assert!(errors.contains(&format!("{program} cannot be started (")) && errors.contains(why), "{errors}");
     }
@@ -130,7 +130,7 @@ fn without_a_command_there_is_nothing_to_measure() {
         &["run", "external.command", "--command", "true", "--bytes", "1G", "--dry-run"],
         &["run", "external.time", "--command", "true", "--value", "x", "--unit", "GB/s"],
     ] {
-        let (code, out, errors) = ended(&mut home.hostmark(arguments));
+        let (code, out, errors) = in_process(&home.hostmark(arguments));
         assert!(code == 2 && out.is_empty() && errors.contains("leave the filter out"), "{code} {errors}");
     }
 }
@@ -265,7 +265,7 @@ fn what_cannot_be_meant_is_refused_in_a_sentence() {
         (&["run", "--command", "true", "--value", "(a{1000}){1000}", "--unit", "s"], "--value"),
         (&["run", "--command", "true", "--value", "x", "--unit", "furlongs"], "MiB/s"),
     ] {
-        let (code, out, errors) = ended(&mut home.hostmark(arguments));
+        let (code, out, errors) = in_process(&home.hostmark(arguments));
         assert!(code == 2 && out.is_empty() && errors.contains(word), "{code} {errors}");
     }
 }

@@ -195,7 +195,7 @@ fn a_change_for_good_is_told_with_its_run_and_what_changed_with_it() {
         let (name, text) = scaled(&text, day, if day < 8 { 1.0 } else { 1.25 });
         keep(&runs, &name, &text);
     }
-    fs::write(runs.join("20260102T000000Z-torn.json"), &text[..text.len() / 2]).unwrap();
+    fs::write(runs.join("20260102T000000Z-torn.json"), &text.as_bytes()[..text.len() / 2]).unwrap();
     let (code, table, errors) = ended(&mut home.hostmark(&["runs", "--changes"]));
     assert_eq!(code, 0, "{errors}");
     assert!(errors.lines().count() == 1 && errors.contains("torn"), "{errors}");

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use hostmark_model::{CaseRecord, load_run};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
@@ -27,6 +28,11 @@ fn measured() -> Value {
     let filters = ["syscall.null", "memory.latency@size=4K", "ipc.pipe_bandwidth@cpus=other_node"];
     let (code, json, errors) = ended(&mut home.hostmark(&[&["run"][..], &filters, &["--format", "json"]].concat()));
     assert_eq!((code, errors.as_str()), (0, ""));
+    let run = load_run(&json).unwrap();
+    for measured in run.cases.iter().filter_map(CaseRecord::measured) {
+        assert!(measured.rounds.len() >= 5 && measured.samples.iter().all(|round| !round.is_empty()));
+        assert!(measured.estimate.ci_low.is_some());
+    }
     // It is the file, and not another view of the run, that is looked at.
     let [file] = &files(home.data.path())[..] else { panic!("one file is kept") };
     assert_eq!(std::fs::read_to_string(file).unwrap(), json);

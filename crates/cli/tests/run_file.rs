@@ -1,13 +1,13 @@
 //! What a run leaves behind: the file, its name, its order, and what `report` finds again.
 
-use std::fs::File;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use hostmark::world::Stream;
 use hostmark_model::{Outcome, ProbeInfo, Run, load_run};
 
-// Runs are timed: one at a time.
-use crate::alone::alone;
-use crate::support::{Home, ended, files, in_process, said};
+use crate::support::in_process::{healthy_worker, in_process, printing_to};
+use crate::support::{Home, ended, files, said};
 
 fn runs(home: &Home) -> PathBuf {
     home.data.path().join("hostmark/runs")
@@ -42,10 +42,9 @@ fn assert_is_table(text: &str) {
 
 #[test]
 fn a_run_is_whole_ordered_and_kept_and_found_again() {
-    let _alone = alone();
     let home = Home::new();
     let arguments = ["run", "syscall.null", "clock", "--format", "json", "--seed", "77"];
-    let (code, json, errors) = ended(&mut home.hostmark(&arguments));
+    let (code, json, errors) = in_process(&home.hostmark(&arguments));
     assert_eq!((code, errors.as_str()), (0, ""));
     let run = load_run(&json).unwrap();
     assert_eq!(run, only_run(&home));
@@ -80,7 +79,7 @@ fn a_run_is_whole_ordered_and_kept_and_found_again() {
     assert!(run.cases.iter().filter(|case| case.measured().is_some()).count() >= 6);
 
     // A second run becomes the last, the first the last but one.
-    let (code, table, errors) = ended(&mut home.hostmark(&["run", "clock.loop"]));
+    let (code, table, errors) = in_process(&home.hostmark(&["run", "clock.loop"]));
     assert_eq!((code, errors.as_str()), (0, ""));
     assert_is_table(&table);
     assert!(table.contains("saved as ") && table.contains("more: hostmark report 20"), "{table}");
@@ -118,23 +117,42 @@ fn a_named_file_takes_the_run_and_is_replaced_by_the_next() {
     assert!(files(home.scratch.path()).is_empty());
 }
 
+/// A stream that fails with this error of the system.
+struct Failing(i32);
+
+impl Write for Failing {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::Error::from_raw_os_error(self.0))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Stream for Failing {}
+
+/// Exit code and standard error of a run whose standard output fails so.
+fn printed_in_vain(home: &Home, error: i32) -> (i32, String) {
+    printing_to(&home.hostmark(&["run", "clock.loop"]), Box::new(Failing(error)), |job, _| healthy_worker(job))
+}
+
 #[test]
 fn a_reader_that_leaves_does_not_stop_a_run() {
-    let _alone = alone();
     let home = Home::new();
+    assert_eq!(printed_in_vain(&home, nix::libc::EPIPE), (0, String::new()));
+    assert!(only_run(&home).cases[0].measured().is_some());
+    // That the kernel says so, and does not end the process, is seen of one.
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let (code, _, errors) = said(&home.hostmark(&["run", "clock.loop"]).stdout(writer).output().unwrap());
+    let (code, _, errors) = said(&home.hostmark(&["list"]).stdout(writer).output().unwrap());
     assert_eq!((code, errors.as_str()), (0, ""));
-    assert!(only_run(&home).cases[0].measured().is_some());
 }
 
 #[test]
 fn a_standard_output_that_is_full_is_a_lost_resource_and_the_run_is_kept() {
-    let _alone = alone();
     let home = Home::new();
-    let full = File::options().write(true).open("/dev/full").unwrap();
-    let (code, _, errors) = said(&home.hostmark(&["run", "clock.loop"]).stdout(full).output().unwrap());
+    let (code, errors) = printed_in_vain(&home, nix::libc::ENOSPC);
     let sentence = "standard output cannot be written (No space left on device (os error 28)); redirect it elsewhere";
     assert_eq!((code, errors), (5, format!("hostmark: {sentence}\n")));
     assert!(only_run(&home).cases[0].measured().is_some());

@@ -1,17 +1,13 @@
 //! `run --table`: what is planned, what is refused, and a table that was cut short and is shown again from its file.
 
-use std::process::Stdio;
-use std::time::Duration;
-
 use hostmark_report::tables::TABLES;
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::alone::alone;
-use crate::support::{Home, ended, files, said};
+use crate::support::{Home, ended, in_process};
+use crate::whole_runs::stopped;
 
 fn refused(arguments: &[&str]) -> String {
-    let (code, output, errors) = ended(&mut Home::new().hostmark(arguments));
+    let (code, output, errors) = in_process(&Home::new().hostmark(arguments));
     assert_eq!((code, output.as_str()), (2, ""), "{errors}");
     errors
 }
@@ -37,7 +33,7 @@ fn what_would_not_be_the_table_is_refused() {
 
 #[test]
 fn help_names_every_table() {
-    let (_, help, _) = ended(&mut Home::new().hostmark(&["run", "--help"]));
+    let (_, help, _) = in_process(&Home::new().hostmark(&["run", "--help"]));
     let of_option = help.split("--table").nth(1).unwrap().split("--format").next().unwrap();
     for table in TABLES {
         assert!(of_option.contains(table.name), "{}: {of_option}", table.name);
@@ -79,26 +75,9 @@ fn a_dry_run_has_the_cells_of_the_table_and_no_others() {
 
 #[test]
 fn a_table_that_was_cut_short_says_why_each_cell_is_blank_and_is_shown_again_from_its_file() {
-    let _alone = alone();
     let home = Home::new();
-    let mut command = home.hostmark(&["run", "--table", "pipe"]);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let rounds = || {
-        let left = files(home.data.path());
-        let journal = left.iter().find(|path| path.display().to_string().ends_with(".partial.jsonl"));
-        journal.and_then(|journal| std::fs::read_to_string(journal).ok()).map_or(0, |text| text.lines().count())
-    };
-    // Twenty seconds at most.
-    for _ in 0..1000 {
-        if rounds() >= 4 || child.try_wait().unwrap().is_some() {
-            break;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let begun = rounds() >= 4;
-    kill_process(Pid::from_raw(child.id() as i32).unwrap(), Signal::TERM).unwrap();
-    let (code, table, errors) = said(&child.wait_with_output().unwrap());
-    assert!(begun && code == 143, "{code}: {errors}");
+    let (code, table, errors) = stopped(&home, &["run", "--table", "pipe"], 2);
+    assert_eq!((code, errors.as_str()), (130, ""));
     let rows: Vec<&str> = table.lines().filter(|line| line.contains("bandwidth of pipe:")).collect();
     let (with, without): (Vec<&str>, Vec<&str>) = rows.iter().partition(|row| !row.contains(" - "));
     assert!(rows.len() >= 16 && !with.is_empty() && !without.is_empty(), "{table}");

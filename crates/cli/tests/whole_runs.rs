@@ -1,4 +1,4 @@
-//! Whole runs, with plan, passes, journal, stop and resume, on a machine that is made up and a clock that moves as its workers say.
+//! Whole runs, with plan, passes, journal, stop and resume, on a mock of the machine, whose clock its workers advance.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -7,12 +7,12 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use hostmark_engine::mock::{self, Script};
+use hostmark_engine::mock::Script;
 use hostmark_launch::Received;
 use hostmark_model::{Job, Outcome, Run, load_run};
 use serde_json::Value;
 
-use crate::support::in_process::{goes_well, in_process, scripted};
+use crate::support::in_process::{healthy_worker, in_process, scripted};
 use crate::support::{Home, files};
 
 /// What a command prints that goes well.
@@ -49,16 +49,18 @@ fn is_of_round(job: &Job) -> bool {
     !job.cases.is_empty()
 }
 
-/// A run that a person stops while its `nth` worker measures.
-fn stopped(home: &Home, arguments: &[&str], nth: usize) -> (i32, String, String) {
+/// A run that a person stops when its `nth` worker has measured half of its cases.
+pub fn stopped(home: &Home, arguments: &[&str], nth: usize) -> (i32, String, String) {
     let mut workers = 0;
     scripted(&home.hostmark(arguments), move |job, asked| {
         workers += usize::from(is_of_round(job));
-        if workers < nth {
-            return goes_well(job);
+        let mut script = healthy_worker(job);
+        if workers >= nth {
+            asked.store(2, Ordering::Relaxed);
+            script.truncate(1 + 2 * (job.cases.len() / 2));
+            script.push((Duration::from_millis(5), Received::Interrupted));
         }
-        asked.store(2, Ordering::Relaxed);
-        vec![mock::hello(), (Duration::from_millis(5), Received::Interrupted)]
+        script
     })
 }
 
@@ -67,7 +69,7 @@ fn killed(home: &Home, arguments: &[&str], nth: usize) -> PathBuf {
     let mut workers = 0;
     let kill = move |job: &Job, _: &_| -> Script {
         workers += usize::from(is_of_round(job));
-        if workers < nth { goes_well(job) } else { resume_unwind(Box::new("killed")) }
+        if workers < nth { healthy_worker(job) } else { resume_unwind(Box::new("killed")) }
     };
     let command = home.hostmark(arguments);
     assert!(catch_unwind(AssertUnwindSafe(|| scripted(&command, kill))).is_err(), "it ended before it could be killed");
@@ -82,7 +84,7 @@ fn the_same_seed_measures_in_the_same_order() {
         let command = home.hostmark(&["run", "clock", "--seed", seed]);
         let (code, _, errors) = scripted(&command, move |job, _| {
             seen.borrow_mut().extend(job.cases.iter().map(|case| (job.round, case.id.clone())));
-            goes_well(job)
+            healthy_worker(job)
         });
         assert_eq!((code, errors.as_str()), (0, ""));
         (only_run(&home), jobs.take().into_iter().filter(|(round, _)| *round < 3).collect::<Vec<_>>())
@@ -207,7 +209,7 @@ fn what_is_not_the_same_any_more_does_not_go_on() {
 fn a_worker_that_ends_costs_its_case_and_no_other() {
     let home = Home::new();
     let (code, json, errors) = scripted(&home.hostmark(&["run", "syscall", "--format", "json"]), |job, _| {
-        let mut script = goes_well(job);
+        let mut script = healthy_worker(job);
         if let Some(before) = job.cases.iter().position(|case| case.id == "syscall.null@copies=1") {
             script.truncate(1 + 2 * before);
             script.push((Duration::ZERO, Received::Ended("was ended by signal 9".into())));

@@ -1,4 +1,4 @@
-//! The machine that a run measures: this one, whatever layers the run is in, or one that is made up.
+//! The machine that a run measures: this one, inside the layers of `--within`, or a mock.
 
 use std::path::PathBuf;
 
@@ -12,46 +12,46 @@ use super::{inputs, lost};
 use crate::language::both;
 use crate::signals::StopRequest;
 use crate::within::{self, Layer, Outside};
-use crate::world::{MadeUp, around};
+use crate::world::{MockMachine, context};
 
 /// What a run measures.
 pub enum Machine<'a> {
     /// This machine.
-    This {
-        /// This program's file, which workers and the janitor are started from.
+    Local {
+        /// The program's file, from which workers and the janitor are started.
         program: PathBuf,
         /// What is outside of the run's layers.
         outside: Outside,
         /// How busy its CPUs are.
         look: Look,
     },
-    /// One that is none.
-    MadeUp(&'a mut MadeUp),
+    /// A mock.
+    Mock(&'a mut MockMachine),
 }
 
 impl Machine<'_> {
-    /// This one, from within these layers.
-    pub fn this(program: PathBuf, layers: &[Layer]) -> Result<Machine<'static>> {
+    /// This machine, from inside these layers.
+    pub fn local(program: PathBuf, layers: &[Layer]) -> Result<Machine<'static>> {
         let outside = within::enter(layers)?;
-        Ok(Machine::This { program, outside, look: Look::begin(&Root::here()) })
+        Ok(Machine::Local { program, outside, look: Look::begin(&Root::here()) })
     }
 
-    /// What is told of it.
+    /// Its facts.
     pub fn facts(&self, inputs: &Inputs) -> HostFacts {
         match self {
-            Machine::This { outside, .. } => {
+            Machine::Local { outside, .. } => {
                 let scratch = inputs::named_scratch(inputs);
                 let mut host = hostmark_host::read_with_scratch(&Root::here(), scratch.as_deref());
                 outside.correct(&mut host);
                 host
             }
-            Machine::MadeUp(made_up) => made_up.host.clone(),
+            Machine::Mock(mock) => mock.host.clone(),
         }
     }
 
     /// Notes how busy each CPU is, where a run chooses among them.
     pub fn note_busy(&self, inputs: &Inputs, host: &mut HostFacts) {
-        if let Machine::This { look, .. } = self
+        if let Machine::Local { look, .. } = self
             && inputs.cpus.is_none()
         {
             look.end(&Root::here(), host);
@@ -61,23 +61,23 @@ impl Machine<'_> {
     /// Chooses and calibrates the clock.
     pub fn clock(&self, host: &HostFacts) -> Calibration {
         match self {
-            Machine::This { .. } => clock::choose(host),
-            Machine::MadeUp(made_up) => made_up.calibration.clone(),
+            Machine::Local { .. } => clock::choose(host),
+            Machine::Mock(mock) => mock.calibration.clone(),
         }
     }
 
     /// From now on a person's request to stop is heard.
     pub fn catch(&self) -> Result<StopRequest> {
         match self {
-            Machine::This { outside, .. } => catch(outside),
-            Machine::MadeUp(made_up) => Ok(StopRequest::made_up(&made_up.asked)?),
+            Machine::Local { outside, .. } => catch(outside),
+            Machine::Mock(mock) => Ok(StopRequest::mock(&mock.asked)?),
         }
     }
 }
 
 /// This program's file.
 pub fn own_program() -> Result<PathBuf> {
-    (around().program)().map_err(|error| {
+    (context().program)().map_err(|error| {
         lost(both!(
             "the program's own file cannot be found ({error}); mount /proc",
             "找不到程序自身的文件（{error}）；请挂载 /proc"

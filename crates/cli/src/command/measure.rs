@@ -19,7 +19,7 @@ use super::ready::Ready;
 use super::resume::GoesOn;
 use crate::signals::StopRequest;
 use crate::store;
-use crate::world::MadeUp;
+use crate::world::MockMachine;
 
 /// The tmpfs that every distribution mounts, and every user may write to.
 pub const MEMORY_FILES: &str = "/dev/shm";
@@ -58,7 +58,7 @@ pub fn measure(
     let environment = Environment { clock, inputs, ..Environment::bare() };
     let sink = sink.map(|sink| sink as &mut dyn RoundSink);
     let (results, disturbed) = match machine {
-        Machine::This { program, mut outside, .. } => {
+        Machine::Local { program, mut outside, .. } => {
             let before = NoiseSnapshot::read_with_processes(&Root::here());
             let mut janitor = Janitor::start(&program).map_err(lost)?;
             outside.told().into_iter().for_each(|told| janitor.tells(told));
@@ -76,7 +76,7 @@ pub fn measure(
             let after = NoiseSnapshot::read_with_processes(&Root::here());
             (results, disturbances(&before, &after, &plan))
         }
-        Machine::MadeUp(MadeUp { open, meters, .. }) => {
+        Machine::Mock(MockMachine { open, meters, .. }) => {
             let open_service: &OpenService = &|_| Err(io::ErrorKind::Unsupported.into());
             let setting =
                 Setting { plan: &plan, host: &host, environment, past, open_service, peers, meters: &**meters };

@@ -207,11 +207,11 @@ pub fn run(arguments: &RunArguments, lang: Lang, world: &mut World) -> Result<Ex
 /// Measures on this machine.
 fn here(arguments: &RunArguments, begun: Option<Begun>, lang: Lang, world: &mut World) -> Result<Exit> {
     let is_fresh = begun.is_none();
-    let machine = match &mut world.made_up {
-        Some(made_up) => Machine::MadeUp(made_up),
+    let machine = match &mut world.mock_machine {
+        Some(mock_machine) => Machine::Mock(mock_machine),
         // Before all else about this machine: what is read, started and measured from here on is read, started and measured
         // within.
-        None => Machine::this(own_program()?, &arguments.inputs.layers())?,
+        None => Machine::local(own_program()?, &arguments.inputs.layers())?,
     };
     let request = arguments.request()?;
     let host = machine.facts(&request.inputs);

@@ -1,4 +1,4 @@
-//! Commands in this process: with streams, variables and a clock of their own, and on a machine that nothing is measured on.
+//! Runs commands in the test process, with their own streams, variables and clock, on a mock of the machine.
 
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -10,57 +10,67 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use hostmark::commands;
-use hostmark::world::{MadeUp, Stream, Surroundings, World, time_of_day};
+use hostmark::world::{MockMachine, ProcessContext, Stream, World, time_of_day};
 use hostmark_engine::clock::Calibration;
 use hostmark_engine::mock::{self, MockWall, Script, Unmetered, Workers};
 use hostmark_engine::probe;
 use hostmark_model::{HostFacts, Job, Unit};
 use hostmark_probes::CATALOGUE;
 
-/// What this machine tells of itself, which those that are made up tell too.
+/// The facts of this machine, which the mock has too.
 static HOST: LazyLock<HostFacts> = LazyLock::new(hostmark_host::read_here);
 
-/// Exit code, standard output and standard error of a command that is executed here, as its description says; a run measures
-/// what is made up.
+/// Executes hostmark with the arguments and variables of `command`: exit code, standard output, standard error. The workers of a
+/// run are mocks.
 pub fn in_process(command: &Command) -> (i32, String, String) {
-    scripted(command, |job, _| goes_well(job))
+    scripted(command, |job, _| healthy_worker(job))
 }
 
-/// The same, with workers that follow scripts. Whoever stores a signal asks the run to stop, as that does.
+/// The same with scripted workers. To press Ctrl-C, a script stores the signal and ends with `Interrupted`.
 pub fn scripted(
     command: &Command,
-    mut script: impl FnMut(&Job, &AtomicUsize) -> Script + 'static,
+    script: impl FnMut(&Job, &AtomicUsize) -> Script + 'static,
 ) -> (i32, String, String) {
+    let output = Written::default();
+    let (code, errors) = printing_to(command, Box::new(output.clone()), script);
+    (code, output.text(), errors)
+}
+
+/// The same with another standard output: exit code and standard error.
+pub fn printing_to(
+    command: &Command,
+    output: Box<dyn Stream>,
+    mut script: impl FnMut(&Job, &AtomicUsize) -> Script + 'static,
+) -> (i32, String) {
     assert!(command.get_current_dir().is_none(), "all commands in this process share a directory");
-    let (output, errors, wall, asked) =
-        (Written::default(), Written::default(), MockWall::default(), Arc::<AtomicUsize>::default());
+    let (errors, wall, asked) = (Written::default(), MockWall::default(), Arc::<AtomicUsize>::default());
     let set: Vec<(OsString, Option<OsString>)> =
         command.get_envs().map(|(name, value)| (name.to_owned(), value.map(OsString::from))).collect();
     let variable = move |name: &str| match set.iter().find(|(known, _)| known == name) {
         Some((_, value)) => value.clone(),
         None => std::env::var_os(name),
     };
-    let surroundings = Surroundings {
-        output: RefCell::new(Box::new(output.clone())),
+    let context = ProcessContext {
+        output: RefCell::new(output),
         errors: RefCell::new(Box::new(errors.clone())),
         variable: Box::new(variable),
         now: Box::new(time_of_day),
-        // This process' own is another.
+        // The test program is no hostmark, and must not be started as one.
         program: Box::new(|| Err(io::ErrorKind::Unsupported.into())),
     };
     let by_signal = Arc::clone(&asked);
     let mut workers = Workers::new(&wall, move |job: &Job| script(job, &by_signal));
-    let made_up = MadeUp {
+    let mock_machine = MockMachine {
         host: HOST.clone(),
         calibration: Calibration::NONE,
         open: Box::new(move |job| workers.open(job)),
         meters: Box::new(Unmetered),
         asked,
     };
-    let mut world = World { surroundings: Rc::new(surroundings), wall: Box::new(wall), made_up: Some(made_up) };
+    let mut world = World { context: Rc::new(context), wall: Box::new(wall), mock_machine: Some(mock_machine) };
     let words: Vec<OsString> = command.get_args().map(OsString::from).collect();
     let exit = commands::run(&words, &mut world);
-    (exit.code().into(), output.text(), errors.text())
+    (exit.code().into(), errors.text())
 }
 
 /// A stream that keeps what is written to it.
@@ -86,7 +96,7 @@ impl Write for Written {
 impl Stream for Written {}
 
 /// A worker that measures all cases of its job: each in the time that it was granted, and each of its own value.
-pub fn goes_well(job: &Job) -> Script {
+pub fn healthy_worker(job: &Job) -> Script {
     let granted = Duration::from_nanos(job.budget_ns);
     if job.cases.is_empty() {
         return vec![mock::hello(), (Duration::from_millis(20), mock::line(&mock::done(0)).1)];
