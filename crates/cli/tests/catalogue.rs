@@ -135,6 +135,7 @@ fn every_default_case_reads_back_as_a_case_id() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn every_case_of_every_host_reads_back_as_a_case_id() {
     for host in hosts() {
         for case in planned(&host, Profile::Thorough).cases {
@@ -228,6 +229,7 @@ fn numeric_axes_have_numbers_for_points() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn the_cases_of_each_profile_are_part_of_the_next_ones() {
     for host in hosts() {
         let of = |profile| ids(&planned(&host, profile)).into_iter().collect::<BTreeSet<String>>();
@@ -238,6 +240,7 @@ fn the_cases_of_each_profile_are_part_of_the_next_ones() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn no_case_is_planned_twice_and_a_probes_default_stands_first() {
     for host in hosts() {
         let plan = planned(&host, Profile::Thorough);

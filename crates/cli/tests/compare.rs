@@ -359,6 +359,7 @@ fn two_places_measure_in_turn_by_one_program() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn a_place_and_a_command_measure_in_turn_and_two_programs_are_told() {
     let home = Home::new();
     let at = tempfile::tempdir().unwrap();

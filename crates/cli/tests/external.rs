@@ -160,6 +160,7 @@ fn the_bytes_that_it_moves_make_its_time_a_rate() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn the_number_that_it_prints_is_its_value_in_its_unit() {
     let home = Home::new();
     // Another number each time, which a file counts; the last of several matches counts, and none of the round before.
@@ -183,6 +184,7 @@ fn the_number_that_it_prints_is_its_value_in_its_unit() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn a_command_that_prints_no_number_says_what_it_printed() {
     let home = Home::new();
     for (script, word) in [
@@ -214,6 +216,7 @@ fn one_that_prints_for_ever_or_much_ends_all_the_same() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn two_programs_are_told_apart_by_what_they_print() {
     let home = Home::new();
     let program = |name: &str, value: u32| {
@@ -327,6 +330,7 @@ fn a_daemon_that_a_command_leaves_ends_with_the_command() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn a_daemon_that_a_command_leaves_ends_with_the_run_however_that_ends() {
     // Who is killed, by the names that the kernel has.
     for killed in [&["run"][..], &["worker"], &["run", "worker"], &["keeper"], &["worker", "keeper"]] {

@@ -140,6 +140,7 @@ fn cut_short(home: &Home, arguments: &[&str]) -> PathBuf {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn a_journal_decides_on_no_command_and_on_no_file_that_is_replaced() {
     let _alone = alone();
     let home = Home::new();

@@ -40,6 +40,7 @@ fn measured() -> Value {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn a_run_is_valid_by_the_published_schema_and_one_that_is_wrong_is_not() {
     let (schema, run) = (published(), measured());
     assert_is_valid(&schema, &run);

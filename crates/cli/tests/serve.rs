@@ -73,6 +73,7 @@ fn assert_alone(server: &Server) {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn a_run_is_measured_where_the_server_is_and_kept_here() {
     let mut server = Server::start(&[]);
     let home = Home::new();
@@ -263,6 +264,7 @@ fn who_is_killed_leaves_no_agent() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn a_server_that_is_asked_to_end_or_killed_leaves_nothing() {
     for (signal, code) in [(Signal::TERM, Some(143)), (Signal::INT, Some(130)), (Signal::KILL, None)] {
         let mut server = Server::start(&[]);
@@ -342,6 +344,7 @@ fn a_server_without_a_file_prints_a_token_once_that_lets_in() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn a_server_is_a_peer_and_measures_to_none_itself() {
     let server = Server::start(&[]);
     let home = Home::new();
@@ -451,6 +454,7 @@ fn far_ends_listen_where_their_server_does_and_are_as_many_as_cpus() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn what_a_session_measures_listens_where_its_server_does() {
     let server = Server::start(&[]);
     let home = Home::new();

@@ -175,6 +175,7 @@ fn last_event(job: &Job) -> Event {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn every_probe_of_two_parties_measures_over_either_family() {
     let host = hostmark_host::read_here();
     let request = Request {
@@ -253,6 +254,7 @@ fn no_address_to_listen_at_is_skipped_with_the_reason() {
 const WITHOUT_V4: &str = "ip link set lo up && ip address del 127.0.0.1/8 dev lo && exec \"$0\" \"$@\"";
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn a_machine_without_the_older_loopback_address_is_measured_over_the_newer() {
     let apart = ["--user", "--map-root-user", "--net", "sh", "-c", WITHOUT_V4];
     let can = Command::new("unshare").args(apart).arg("true").output();

@@ -97,6 +97,7 @@ fn the_same_seed_measures_in_the_same_order() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn a_run_of_everything_ends_within_its_minute() {
     let home = Home::new();
     let run = load_run(&printed(&home, &["run", "--format", "json"])).unwrap();
