@@ -263,6 +263,10 @@ pub fn find(run: &str) -> Result<PathBuf> {
                 "no run is kept on this machine; hostmark run makes one",
                 "本机没有保存的运行；可用 hostmark run 测量一次"
             ),
+            0 => both!(
+                "none of the runs that are kept on this machine ({all}) has a value; hostmark runs lists them",
+                "本机保存的运行（{all} 个）均没有测得值；可用 hostmark runs 列出"
+            ),
             count => both!(
                 "there is no {run}, since {count} runs with values are kept on this machine; go back less far",
                 "没有 {run}，本机只保存了 {count} 次有数值的运行；请取较近的一次"

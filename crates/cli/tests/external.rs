@@ -100,7 +100,7 @@ fn a_run_without_a_value_is_kept_and_is_not_the_last() {
     let last = || ended(&mut home.hostmark(&["report", "last", "--format", "json"]));
     assert_eq!(run_of(&home, "false").0, 3);
     let (code, _, errors) = last();
-    assert!(code == 2 && errors.contains("there is no last, since 0 runs with values are kept"), "{errors}");
+    assert!(code == 2 && errors.contains("none of the runs that are kept on this machine (1) has a value"), "{errors}");
     let (code, good) = run_of(&home, "true");
     assert_eq!((code, run_of(&home, "false").0), (0, 3));
     assert_eq!(load_run(&last().1).unwrap(), good);
