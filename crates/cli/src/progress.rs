@@ -1,14 +1,18 @@
 //! The progress of a run on a terminal: drawn between rounds only, so that drawing disturbs nothing.
 
+use std::io::Write;
 use std::time::Duration;
 
-use hostmark_engine::Observer;
+use hostmark_engine::{Observer, Wall};
 use hostmark_model::Lang;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use crate::wall::SinceStart;
 use crate::world::context;
 use crate::{language, output, shown};
+
+/// A line stays at least so long: nobody reads faster, and writing to a terminal takes time.
+const DRAWN_FOR: Duration = Duration::from_millis(250);
 
 /// Columns of the bar, at most; with less than the second it says nothing and goes.
 const BAR: (usize, usize) = (32, 8);
@@ -19,40 +23,48 @@ const USUAL_COLUMNS: usize = 80;
 
 /// One line with the case, a bar, the rounds and the time left; nothing when stderr is no terminal or only errors are wanted.
 pub struct Bar {
-    line: ProgressBar,
+    is_shown: bool,
     is_colored: bool,
+    /// Since when the line is there.
+    drawn: Option<SinceStart>,
 }
 
 impl Bar {
     /// A bar on stderr.
     pub fn new() -> Bar {
-        let target = match output::is_quiet() || !context().errors.borrow().is_terminal() {
-            true => ProgressDrawTarget::hidden(),
-            false => ProgressDrawTarget::stderr_with_hz(4),
-        };
-        let line = ProgressBar::with_draw_target(Some(0), target);
-        // The template is constant: it parses here or in no test.
-        line.set_style(ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_bar()));
-        Bar { line, is_colored: output::may_color(true) }
+        let is_shown = !output::is_quiet() && context().errors.borrow().is_terminal();
+        Bar { is_shown, is_colored: output::may_color(true), drawn: None }
     }
 
     /// Removes the bar.
-    pub fn finish(&self) {
-        self.line.finish_and_clear();
+    pub fn finish(&mut self) {
+        if self.drawn.take().is_some() {
+            draw("");
+        }
     }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+/// Puts a line in the place of the one that the cursor is on, by one write. Nobody may be there to see it.
+fn draw(line: &str) {
+    let _ = context().errors.borrow_mut().write_all(format!("\r\u{1b}[2K{line}").as_bytes());
 }
 
 impl Observer for Bar {
     fn round(&mut self, case: &str, done: usize, all: usize, left: Duration) {
-        if self.line.is_hidden() {
+        if !self.is_shown || self.drawn.is_some_and(|drawn| drawn.elapsed() < DRAWN_FOR) {
             return;
         }
         // Asked each time: a terminal may be resized, and a line of its whole width would wrap on some.
         let columns = context().errors.borrow().columns().unwrap_or(USUAL_COLUMNS).saturating_sub(1);
         let state = State { case: &shown::case_id(case), done, all, left };
-        self.line.set_length(all as u64);
-        self.line.set_message(state.line(columns, language::current(), self.is_colored));
-        self.line.set_position(done as u64);
+        draw(&state.line(columns, language::current(), self.is_colored));
+        self.drawn = Some(SinceStart::now());
     }
 }
 

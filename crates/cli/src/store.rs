@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use hostmark_engine::sys::regular;
 use hostmark_model::{Run, load_run};
+use hostmark_report::timestamp::Timestamp;
 use hostmark_report::{RenderOptions, export};
 
 use crate::language::{both, refuse, refused};
@@ -114,14 +115,14 @@ pub fn is_part_of(file: &Path, id: &str) -> bool {
 
 /// A time as names of runs have it: to the second, and a part of a second in 1/65536, so that runs of the same second are in
 /// order as well.
-pub fn moment(time: jiff::Timestamp) -> (String, String) {
-    let unique = format!("{:04x}", (i64::from(time.subsec_nanosecond()) << 16) / 1_000_000_000);
-    (time.strftime("%Y%m%dT%H%M%SZ").to_string(), unique)
+pub fn moment(time: Timestamp) -> (String, String) {
+    let unique = format!("{:04x}", (i64::from(time.nanoseconds()) << 16) / 1_000_000_000);
+    (time.to_string().replace(['-', ':'], ""), unique)
 }
 
 /// The name of a new directory beside the runs that are kept, for several that belong together; it is not made.
 pub fn fresh_directory(hostname: &str) -> Result<PathBuf> {
-    let (stamp, unique) = moment((context().now)());
+    let (stamp, unique) = moment(now());
     let runs = directory().with_context(|| {
         both!(
             "neither XDG_DATA_HOME nor HOME names a directory for the runs; name one by --out",
@@ -131,9 +132,9 @@ pub fn fresh_directory(hostname: &str) -> Result<PathBuf> {
     Ok(runs.join(format!("{stamp}-{}-{unique}", file_part(hostname))))
 }
 
-/// A time as run files write it: RFC 3339, UTC, whole seconds.
-pub fn timestamp(time: jiff::Timestamp) -> String {
-    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+/// What time it is.
+pub fn now() -> Timestamp {
+    (context().now)()
 }
 
 /// A run as its file has it.

@@ -5,6 +5,7 @@ use hostmark_model::{Measured, Run, load_run};
 
 // Runs are timed: one at a time.
 use crate::alone::alone;
+use crate::quiet::Quiet;
 use crate::support::{Home, ended, files};
 
 /// A run of one probe at the points that are set.
@@ -30,44 +31,49 @@ fn best(measured: &Measured) -> f64 {
 
 #[test]
 fn a_fork_copies_page_tables_and_huge_pages_have_few() {
-    let _alone = alone();
+    let (_alone, quiet) = (alone(), Quiet::begin());
     let run = run("process.fork_resident", &["resident=4M,256M", "page=base,pmd"]);
     let time = |resident, page| at(&run, &[("resident", resident), ("page", page)]);
     let (Some(small), Some(large)) = (time("4194304", "base"), time("268435456", "base")) else { return };
-    assert!(best(large) > 3.0 * best(small), "{} and {} ns", best(small), best(large));
+    quiet.holds(best(large) > 3.0 * best(small), || format!("{} and {} ns", best(small), best(large)));
     if let Some(huge) = time("268435456", "pmd") {
-        assert!(best(huge) < 0.5 * best(large), "{} and {} ns", best(huge), best(large));
+        quiet.holds(best(huge) < 0.5 * best(large), || format!("{} and {} ns", best(huge), best(large)));
     }
 }
 
 #[test]
 fn a_switch_on_one_cpu_is_none_between_two() {
-    let _alone = alone();
+    let (_alone, quiet) = (alone(), Quiet::begin());
     let run = run("sched.context_switch", &["cpus=same_cpu,same_cache", "processes=2", "footprint=0"]);
     let one = at(&run, &[("cpus", "same_cpu")]).expect("every machine has one CPU");
     let Some(two) = at(&run, &[("cpus", "same_cache")]) else { return };
-    assert!(best(two) > 1.3 * best(one), "{} ns on one, {} ns between two", best(one), best(two));
+    quiet.holds(best(two) > 1.3 * best(one), || format!("{} ns on one, {} ns between two", best(one), best(two)));
 }
 
 #[test]
 fn faults_cost_what_the_kernel_has_to_do_in_them() {
-    let _alone = alone();
+    let (_alone, quiet) = (alone(), Quiet::begin());
     let run = run("paging.fault", &["kind=anonymous,anonymous_pmd,file,file_major,first"]);
     let kind = |kind| at(&run, &[("kind", kind)]);
     let (Some(base), Some(file)) = (kind("anonymous"), kind("file")) else { return };
     // Sixteen pages that are there already against one that has to be cleared.
     let per_page = file.also["per_page"].estimate.best_round;
-    assert!(1.5 * per_page < best(base), "{per_page} ns a page of a file, {} ns a new one", best(base));
+    quiet.holds(1.5 * per_page < best(base), || format!("{per_page} ns a page of a file, {} ns a new one", best(base)));
     if let Some(pmd) = kind("anonymous_pmd") {
         // 512 times the bytes to clear. (How much cheaper a byte is depends on where the cleared memory lay before.)
-        assert!(best(pmd) > 10.0 * best(base), "{} ns a huge page, {} ns a base page", best(pmd), best(base));
+        quiet.holds(best(pmd) > 10.0 * best(base), || {
+            format!("{} ns a huge page, {} ns a base page", best(pmd), best(base))
+        });
     }
     if let Some(major) = kind("file_major") {
-        assert!(best(major) > 5.0 * best(file), "{} ns from the device, {} ns from the cache", best(major), best(file));
+        quiet.holds(best(major) > 5.0 * best(file), || {
+            format!("{} ns from the device, {} ns from the cache", best(major), best(file))
+        });
     }
     // The same fault, of new pages and of those just given back: neither is free, and what a host adds is on the first.
     let Some(first) = kind("first") else { return };
     let again = first.also["again"].estimate.best_round;
-    assert!(3.0 * best(first) > again, "{} ns at first, {again} ns again", best(first));
-    assert!(3.0 * again > best(base) && again < 10.0 * best(base), "{again} ns again, {} ns of few pages", best(base));
+    quiet.holds(3.0 * best(first) > again, || format!("{} ns at first, {again} ns again", best(first)));
+    let is_alike = 3.0 * again > best(base) && again < 10.0 * best(base);
+    quiet.holds(is_alike, || format!("{again} ns again, {} ns of few pages", best(base)));
 }

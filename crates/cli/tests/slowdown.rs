@@ -15,6 +15,7 @@ use hostmark_report::compare::{CaseComparison, Comparison, Pool, Verdict};
 
 use crate::alone::alone;
 use crate::skip::skipped;
+use crate::truth::known;
 
 /// Rounds of a case in a run.
 const ROUNDS: u32 = 2;
@@ -30,26 +31,14 @@ const TRIES: u32 = 6;
 /// What the delay adds to one operation, ns.
 static DELAY_NS: AtomicU64 = AtomicU64::new(0);
 
-const NO_TEXT: Text = Text { en: "known", zh: "已知" };
-
-const fn waits(measure: fn(&mut Case) -> Result<()>) -> Probe {
-    Probe {
-        title: NO_TEXT,
-        explain: Explain { what: NO_TEXT, why: NO_TEXT, reading: NO_TEXT, typical: NO_TEXT, causes: NO_TEXT },
-        section: NO_TEXT,
-        measure: Measure::Run(measure),
-        ..Probe::PLAIN
-    }
-}
-
 fn wait(ns: u64) {
     let until = Source::MonotonicRaw.read() + ns;
     while Source::MonotonicRaw.read() < until {}
 }
 
-static SHORT: Probe = waits(|case| case.calls(|| wait(10_000)).time());
-static DELAYED: Probe = waits(|case| case.calls(|| wait(20_000 + DELAY_NS.load(Ordering::Relaxed))).time());
-static LONG: Probe = waits(|case| case.calls(|| wait(40_000)).time());
+static SHORT: Probe = known(|case| case.calls(|| wait(10_000)).time());
+static DELAYED: Probe = known(|case| case.calls(|| wait(20_000 + DELAY_NS.load(Ordering::Relaxed))).time());
+static LONG: Probe = known(|case| case.calls(|| wait(40_000)).time());
 static KNOWN: Group =
     Group { name: "known", shares_worker: false, probes: &[("short", &SHORT), ("delayed", &DELAYED), ("long", &LONG)] };
 static CATALOGUE: Catalogue = &[&KNOWN];

@@ -24,6 +24,8 @@ mod neighbour;
 mod networks;
 #[path = "support/processes.rs"]
 mod processes;
+#[path = "../../../tests/support/quiet.rs"]
+mod quiet;
 #[path = "support/relay.rs"]
 mod relay;
 #[path = "../../../tests/support/skip.rs"]

@@ -33,72 +33,72 @@ fn nothing(found: Vec<String>) {
 
 #[test]
 fn every_file_of_a_group_is_a_registered_probe_or_a_part_of_one() {
-    nothing(layout::unregistered(&Tree::of_repository()));
+    nothing(layout::unregistered(Tree::of_repository()));
 }
 
 #[test]
 fn every_source_file_is_a_module() {
-    nothing(layout::orphans(&Tree::of_repository()));
+    nothing(layout::orphans(Tree::of_repository()));
 }
 
 #[test]
 fn no_probe_is_longer_than_150_lines_and_no_file_than_500() {
-    nothing(sources::overlong(&Tree::of_repository()));
+    nothing(sources::overlong(Tree::of_repository()));
 }
 
 #[test]
 fn unsafe_code_stands_in_its_folders_alone() {
-    nothing(sources::unsafe_elsewhere(&Tree::of_repository()));
+    nothing(sources::unsafe_elsewhere(Tree::of_repository()));
 }
 
 #[test]
 fn no_probe_reads_a_clock_by_itself() {
-    nothing(sources::clocks_in_probes(&Tree::of_repository()));
+    nothing(sources::clocks_in_probes(Tree::of_repository()));
 }
 
 #[test]
 fn no_probe_maps_memory_that_nobody_was_asked_for() {
-    nothing(sources::memory_unasked(&Tree::of_repository()));
+    nothing(sources::memory_unasked(Tree::of_repository()));
 }
 
 #[test]
 fn every_file_says_first_what_it_is_for() {
-    nothing(sources::without_purpose(&Tree::of_repository()));
+    nothing(sources::without_purpose(Tree::of_repository()));
 }
 
 #[test]
 fn every_failed_call_is_named_where_it_is_made() {
-    nothing(calls::unnamed(&Tree::of_repository()));
+    nothing(calls::unnamed(Tree::of_repository()));
 }
 
 #[test]
 fn nothing_is_left_undone() {
-    nothing(sources::unfinished(&Tree::of_repository()));
+    nothing(sources::unfinished(Tree::of_repository()));
 }
 
 #[test]
 fn every_test_that_is_skipped_is_counted() {
-    nothing(sources::skips_untold(&Tree::of_repository()));
+    nothing(sources::skips_untold(Tree::of_repository()));
 }
 
 #[test]
 fn every_test_of_the_second_tier_says_whether_others_may_run_beside_it() {
-    nothing(sources::disturbed(&Tree::of_repository()));
+    nothing(sources::disturbed(Tree::of_repository()));
 }
 
 #[test]
 fn no_lint_is_switched_off_without_a_reason() {
-    nothing(sources::lints_off(&Tree::of_repository()));
+    nothing(sources::lints_off(Tree::of_repository()));
 }
 
 #[test]
 fn every_link_between_documents_leads_to_a_file() {
-    nothing(documents::dead_links(&Tree::of_repository()));
+    nothing(documents::dead_links(Tree::of_repository()));
 }
 
 #[test]
 fn no_text_names_a_path_of_the_machine_it_was_written_on() {
-    nothing(documents::machine_paths(&Tree::of_repository()));
+    nothing(documents::machine_paths(Tree::of_repository()));
 }
 
 #[test]
@@ -118,12 +118,12 @@ fn the_handbook_tells_of_every_finding() {
 
 #[test]
 fn every_error_is_told_in_both_languages() {
-    nothing(texts::in_one_language(&Tree::of_repository()));
+    nothing(texts::in_one_language(Tree::of_repository()));
 }
 
 #[test]
 fn every_reason_is_told_in_chinese() {
-    nothing(reasons::in_english_alone(&Tree::of_repository(), hostmark_report::reasons::is_known));
+    nothing(reasons::in_english_alone(Tree::of_repository(), hostmark_report::reasons::is_known));
 }
 
 #[test]
@@ -138,44 +138,44 @@ fn every_error_of_the_system_has_its_own_name_in_chinese() {
 
 #[test]
 fn chinese_has_punctuation_of_its_own() {
-    nothing(texts::half_width(&Tree::of_repository()));
+    nothing(texts::half_width(Tree::of_repository()));
 }
 
 #[test]
 fn no_crate_imports_what_it_may_not() {
-    nothing(layout::imports(&Tree::of_repository()));
+    nothing(layout::imports(Tree::of_repository()));
 }
 
 #[test]
 fn every_dependency_has_its_version_in_the_workspace() {
-    nothing(layout::own_versions(&Tree::of_repository()));
+    nothing(layout::own_versions(Tree::of_repository()));
 }
 
 #[test]
 fn the_program_has_nothing_that_is_for_tests_alone() {
-    nothing(layout::tests_in_the_program(&Tree::of_repository()));
+    nothing(layout::tests_in_the_program(Tree::of_repository()));
 }
 
 #[test]
 fn no_modules_of_a_crate_import_each_other_in_a_circle() {
-    nothing(modules::circles(&Tree::of_repository()));
+    nothing(modules::circles(Tree::of_repository()));
 }
 
 #[test]
 fn the_picture_of_crates_and_modules_is_what_the_code_says() {
-    let wanted = picture::drawn(&Tree::of_repository()).unwrap();
+    let wanted = picture::drawn(Tree::of_repository()).unwrap();
     let again = "cargo test -p hostmark --test fast tidy::";
     golden::holds(env!("CARGO_MANIFEST_DIR"), &format!("../../{}", picture::DOCUMENT), &wanted, again);
 }
 
 #[test]
 fn probes_know_of_the_engine_only_its_prelude() {
-    nothing(layout::past_the_prelude(&Tree::of_repository()));
+    nothing(layout::past_the_prelude(Tree::of_repository()));
 }
 
 #[test]
 fn no_file_has_a_name_that_says_nothing() {
-    nothing(layout::empty_names(&Tree::of_repository()));
+    nothing(layout::empty_names(Tree::of_repository()));
 }
 
 #[test]

@@ -84,31 +84,40 @@ fn size_bytes(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(unit).filter(|size| *size > 0)
 }
 
+/// More caches than any processor describes: a leaf that never ends is an emulator's.
+#[cfg(target_arch = "x86_64")]
+const MOST_CACHES: u32 = 16;
+
+/// Intel and AMD describe caches alike, in different leaves (Intel SDM vol. 2, CPUID, leaf 4; AMD APM vol. 3, leaf 0x8000001D).
 #[cfg(target_arch = "x86_64")]
 fn from_cpuid(cpuinfo: &CpuInfo, cpus: &[CpuFact]) -> Vec<CacheFact> {
-    use raw_cpuid::{CacheType, CpuId};
-    let Some(parameters) = CpuId::new().get_cache_parameters() else { return Vec::new() };
+    use std::arch::x86_64::{__cpuid, __cpuid_count};
+    let leaf = if cpuinfo.first("vendor_id") == Some("AuthenticAMD") { 0x8000_001D } else { 4 };
+    if __cpuid(leaf & 0x8000_0000).eax < leaf {
+        return Vec::new();
+    }
+    // A field of so many bits, which has one less than what it counts.
+    let counted = |word: u32, shift: u32, bits: u32| (word >> shift & ((1 << bits) - 1)) + 1;
     let online: Vec<usize> = cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect();
     let apic_ids = apic_ids(cpuinfo, &online);
     let mut caches = Vec::new();
-    for cache in parameters {
-        let kind = match cache.cache_type() {
-            CacheType::Data => CacheKind::Data,
-            CacheType::Instruction => CacheKind::Instruction,
-            CacheType::Unified => CacheKind::Unified,
-            _ => continue,
+    for cache in (0..MOST_CACHES).map(|index| __cpuid_count(leaf, index)) {
+        let kind = match cache.eax & 0x1f {
+            1 => CacheKind::Data,
+            2 => CacheKind::Instruction,
+            3 => CacheKind::Unified,
+            _ => break,
         };
-        let size = cache.sets() as u64
-            * cache.associativity() as u64
-            * cache.physical_line_partitions() as u64
-            * cache.coherency_line_size() as u64;
-        for shared_cpus in sharers(&apic_ids, cache.max_cores_for_cache()) {
+        let (line, partitions, ways) =
+            (counted(cache.ebx, 0, 12), counted(cache.ebx, 12, 10), counted(cache.ebx, 22, 10));
+        let sets = u64::from(cache.ecx) + 1;
+        for shared_cpus in sharers(&apic_ids, counted(cache.eax, 14, 12) as usize) {
             caches.push(CacheFact {
-                level: cache.level(),
+                level: (cache.eax >> 5 & 7) as u8,
                 kind,
-                size_bytes: size,
-                line_bytes: Some(cache.coherency_line_size() as u64),
-                ways: u32::try_from(cache.associativity()).ok(),
+                size_bytes: sets.saturating_mul(u64::from(partitions) * u64::from(ways) * u64::from(line)),
+                line_bytes: Some(line.into()),
+                ways: Some(ways),
                 shared_cpus,
             });
         }

@@ -10,7 +10,7 @@ pub(crate) fn is_ruled_out(root: &Root) -> bool {
 
 #[cfg(target_arch = "x86_64")]
 fn says_virtual() -> Option<bool> {
-    Some(raw_cpuid::native_cpuid::cpuid_count(1, 0).ecx & (1 << 31) != 0)
+    Some(std::arch::x86_64::__cpuid(1).ecx & (1 << 31) != 0)
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -57,12 +57,12 @@ const MICROSOFT: &[u8; 12] = b"Microsoft Hv";
 
 #[cfg(target_arch = "x86_64")]
 fn from_cpuid(root: &Root) -> Option<&'static str> {
-    use raw_cpuid::native_cpuid::cpuid_count;
+    use std::arch::x86_64::__cpuid;
     if !root.is_this_machine() || says_virtual() != Some(true) {
         return None;
     }
     let signature = |leaf: u32| {
-        let words = cpuid_count(leaf, 0);
+        let words = __cpuid(leaf);
         let mut bytes = [0u8; 12];
         for (place, word) in bytes.chunks_exact_mut(4).zip([words.ebx, words.ecx, words.edx]) {
             place.copy_from_slice(&word.to_le_bytes());

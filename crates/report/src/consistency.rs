@@ -9,6 +9,7 @@ use hostmark_model::{CaseRecord, Estimate, FlagKind, Histogram, Lang, Measured, 
 use hostmark_stats::histogram::Percentile;
 
 use crate::format::{unit_name, value};
+use crate::timestamp::Timestamp;
 
 /// By how much two ways to the same number may differ, relative to the largest number of its sum: files hold every digit.
 const ROUNDING: f64 = 1e-9;
@@ -116,10 +117,9 @@ fn with_numbers<const N: usize>(
 
 /// A clock that was set back meanwhile makes this true; the reader must know then too.
 fn finished_early(run: &Run) -> Option<Text<String>> {
-    let time = |text: &str| text.parse::<jiff::Timestamp>().ok();
     let finished = run.finished.as_deref()?;
     let started = run.started.as_str();
-    (time(finished)? < time(started)?).then_some(())?;
+    (Timestamp::parse(finished)? < Timestamp::parse(started)?).then_some(())?;
     told(
         format!("it finished ({finished}) before it started ({started})"),
         format!("结束时间（{finished}）早于开始时间（{started}）"),

@@ -2,10 +2,11 @@
 
 use hostmark_model::Run;
 
+use crate::timestamp::Timestamp;
+
 /// Seconds from start to end, where the file tells both.
 pub fn duration_s(run: &Run) -> Option<f64> {
-    let parse = |text: &str| text.parse::<jiff::Timestamp>().ok();
-    let (start, end) = (parse(&run.started)?, parse(run.finished.as_deref()?)?);
-    let seconds = end.duration_since(start).as_secs_f64();
+    let (start, end) = (Timestamp::parse(&run.started)?, Timestamp::parse(run.finished.as_deref()?)?);
+    let seconds = end.since(start);
     (seconds >= 0.0).then_some(seconds)
 }

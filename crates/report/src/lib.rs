@@ -35,6 +35,7 @@ pub mod repetition;
 mod short_arrays;
 mod stream_times;
 pub mod tables;
+pub mod timestamp;
 pub mod trust;
 
 pub use findings::findings;

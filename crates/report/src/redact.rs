@@ -3,10 +3,13 @@
 //! Names are found where a run keeps them, and then replaced wherever they stand, in reasons and findings too. Equal names have equal
 //! placeholders in all runs that are redacted together, so that two runs of one host still are of one.
 
-use std::net::{IpAddr, Ipv4Addr};
+mod leaves;
 
-use hostmark_model::{HERE, Run};
-use serde_json::Value;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use hostmark_model::{HERE, Run, Sampled, Settings};
+
+use leaves::{Leaf, Leaves};
 
 /// Arguments of the kernel that explain figures; others, as the disk's identity, go.
 const TELLING: &[&str] = &[
@@ -95,16 +98,12 @@ const VERSIONS: &[&str] =
 /// What stands for what somebody typed.
 const GONE: &str = "redacted";
 
-/// Replaces what names hosts, people and places in these runs; an error where a run cannot be read again afterwards.
-pub fn redact(runs: Vec<Run>) -> Result<Vec<Run>, serde_json::Error> {
+/// Replaces what names hosts, people and places in these runs.
+pub fn redact(mut runs: Vec<Run>) -> Vec<Run> {
     let mut names = Names::default();
-    let values = runs.iter().map(serde_json::to_value).collect::<Result<Vec<Value>, _>>()?;
-    values.iter().for_each(|run| names.find(run));
-    let redacted = values.into_iter().map(|mut run| {
-        names.run(&mut run);
-        serde_json::from_value(run)
-    });
-    redacted.collect()
+    runs.iter_mut().for_each(|run| names.find(run));
+    runs.iter_mut().for_each(|run| names.run(run));
+    runs
 }
 
 /// The names that are replaced; the placeholder has the number of a name.
@@ -126,23 +125,24 @@ fn number<T: PartialEq>(all: &mut Vec<T>, name: T) -> usize {
 
 impl Names {
     /// Finds the hosts and users of a run.
-    fn find(&mut self, run: &Value) {
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-        let hostname = text(&run["host"]["hostname"]);
-        self.host(&hostname);
-        self.place(&text(&run["place"]));
-        for peer in list(&run["peers"]) {
-            self.host(&text(&peer["host"]["hostname"]));
-            self.host(&text(&peer["name"]));
-            self.place(&text(&peer["place"]));
+    fn find(&mut self, run: &mut Run) {
+        self.host(&run.host.hostname);
+        self.place(run.place.as_deref().unwrap_or_default());
+        for peer in &run.peers {
+            self.host(&peer.host.hostname);
+            self.host(&peer.name);
+            self.place(peer.place.as_deref().unwrap_or_default());
         }
-        list(&run["settings"]["inputs"]["peers"]).iter().for_each(|peer| self.host(&text(peer)));
-        for pair in list(&run["pairs"]) {
-            self.host(&text(&pair["from"]));
-            self.host(&text(&pair["to"]));
+        run.settings.inputs.peers.iter().for_each(|peer| self.host(peer));
+        for pair in &run.pairs {
+            self.host(&pair.from);
+            self.host(&pair.to);
         }
-        self.users_of(run);
+        run.each("", &mut |_, leaf| {
+            if let Leaf::Text(text) = leaf {
+                self.users_of(text);
+            }
+        });
     }
 
     fn host(&mut self, name: &str) {
@@ -176,70 +176,44 @@ impl Names {
         }
     }
 
-    /// The users whose homes stand in a run.
-    fn users_of(&mut self, value: &Value) {
-        match value {
-            Value::String(text) => {
-                for (at, _) in text.match_indices("/home/") {
-                    let user = text[at + 6..].split(|c: char| c == '/' || c.is_whitespace()).next().unwrap_or_default();
-                    if !user.is_empty() {
-                        number(&mut self.users, user.to_owned());
-                    }
-                }
+    /// The users whose homes stand in a text.
+    fn users_of(&mut self, text: &str) {
+        for (at, _) in text.match_indices("/home/") {
+            let user = text[at + 6..].split(|c: char| c == '/' || c.is_whitespace()).next().unwrap_or_default();
+            if !user.is_empty() {
+                number(&mut self.users, user.to_owned());
             }
-            Value::Array(list) => list.iter().for_each(|value| self.users_of(value)),
-            Value::Object(map) => {
-                map.iter().filter(|(key, _)| *key != "probes").for_each(|(_, value)| self.users_of(value))
-            }
-            _ => {}
         }
     }
 
     /// Replaces what is found in a run.
-    fn run(&mut self, run: &mut Value) {
-        let hostname = run["host"]["hostname"].as_str().unwrap_or_default().to_owned();
-        if let Some(name) = run.pointer("/name").and_then(Value::as_str).filter(|_| !hostname.is_empty()) {
+    fn run(&mut self, run: &mut Run) {
+        let hostname = &run.host.hostname;
+        if !hostname.is_empty() {
             // A kept run is called by its time, its host, and a random end.
-            let name = name.replace(&format!("-{hostname}-"), &format!("-{}-", self.whole(&hostname)));
-            run["name"] = name.into();
+            run.name = run.name.replace(&format!("-{hostname}-"), &format!("-{}-", self.whole(hostname)));
         }
-        for pointer in [
-            "/imported/file",
-            "/settings/inputs/sampled/printed/pattern",
-            "/settings/set/command",
-            "/settings/set/value",
-        ] {
-            run.pointer_mut(pointer).into_iter().for_each(|value| *value = GONE.into());
-        }
-        for pointer in ["/settings/inputs/command", "/guest/command"] {
-            let words =
-                run.pointer_mut(pointer).filter(|words| words.as_array().is_some_and(|words| !words.is_empty()));
-            words.into_iter().for_each(|words| *words = vec![GONE].into());
-        }
-        if let Some(scratch) = run.pointer_mut("/settings/inputs/scratch").filter(|scratch| scratch.is_array()) {
-            let bytes = scratch.as_array().into_iter().flatten().filter_map(|byte| u8::try_from(byte.as_u64()?).ok());
-            let path = String::from_utf8_lossy(&bytes.collect::<Vec<u8>>()).into_owned();
-            *scratch = self.path(&path).into_bytes().into();
-        }
-        self.walk("", run);
-    }
-
-    fn walk(&mut self, key: &str, value: &mut Value) {
-        match value {
-            Value::String(text) => *text = self.text(key, text),
-            Value::Array(list) => list.iter_mut().for_each(|value| self.walk(key, value)),
-            Value::Object(map) => {
-                for (key, value) in map {
-                    match key.as_str() {
-                        // A probe's own texts.
-                        "explain" | "title" | "section" => {}
-                        "boot_id" => *value = Value::Null,
-                        _ => self.walk(key, value),
-                    }
-                }
+        let Settings { set, inputs, .. } = &mut run.settings;
+        let pattern = match &mut inputs.sampled {
+            Some(Sampled::Printed { pattern, .. }) => Some(pattern),
+            _ => None,
+        };
+        let typed = [run.imported.as_mut().map(|imported| &mut imported.file), pattern];
+        let set = set.iter_mut().filter(|(name, _)| ["command", "value"].contains(&name.as_str()));
+        typed.into_iter().flatten().chain(set.map(|(_, text)| text)).for_each(|text| *text = GONE.into());
+        for command in std::iter::once(&mut inputs.command).chain(run.guest.as_mut().map(|guest| &mut guest.command)) {
+            if !command.is_empty() {
+                *command = vec![GONE.into()];
             }
-            _ => {}
         }
+        run.host.boot_id = None;
+        run.peers.iter_mut().for_each(|peer| peer.host.boot_id = None);
+        run.each("", &mut |field, leaf| match leaf {
+            Leaf::Text(text) => *text = self.text(field, text),
+            Leaf::Path(path) => path.0 = self.path(&String::from_utf8_lossy(&path.0)).into_bytes(),
+            Leaf::Address(ip) if is_of_somebody(*ip) => *ip = self.address(*ip),
+            Leaf::Address(_) => {}
+        });
     }
 
     fn text(&mut self, key: &str, text: &str) -> String {
@@ -326,8 +300,8 @@ impl Names {
             let host = address.split(':').next().unwrap_or_default();
             let address = if host.parse::<Ipv4Addr>().is_ok() { host } else { address };
             match address.parse::<IpAddr>() {
-                Ok(ip) if apart && !ip.is_loopback() && !ip.is_unspecified() => {
-                    out += &self.address(ip);
+                Ok(ip) if apart && is_of_somebody(ip) => {
+                    out += &self.address(ip).to_string();
                     out += &word[address.len()..];
                 }
                 _ if apart && is_mac(address) => out += GONE,
@@ -339,13 +313,18 @@ impl Names {
     }
 
     /// One of those that are kept for documents (RFC 5737, RFC 3849).
-    fn address(&mut self, ip: IpAddr) -> String {
+    fn address(&mut self, ip: IpAddr) -> IpAddr {
         let number = number(&mut self.addresses, ip);
         match ip {
-            IpAddr::V4(_) => format!("192.0.2.{}", number % 256),
-            IpAddr::V6(_) => format!("2001:db8::{number:x}"),
+            IpAddr::V4(_) => Ipv4Addr::new(192, 0, 2, number as u8).into(),
+            IpAddr::V6(_) => Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, number as u16).into(),
         }
     }
+}
+
+/// Whether an address is somebody's: not that of the machine to itself, and not that of all.
+fn is_of_somebody(ip: IpAddr) -> bool {
+    !ip.is_loopback() && !ip.is_unspecified()
 }
 
 /// The kernel's arguments that explain figures, and how many others there are.

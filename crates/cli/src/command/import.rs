@@ -14,7 +14,6 @@ use hostmark_report::import;
 use super::unsaved;
 use crate::language::{both, refuse, refused};
 use crate::store::{self, Place};
-use crate::world::context;
 use crate::{output, words};
 
 /// Larger than any result file of another tool, and small enough to be read on any host.
@@ -40,10 +39,9 @@ pub fn import(arguments: &ImportArguments, lang: Lang) -> Result<Exit> {
     let mut run = read(&arguments.format, &arguments.file)?;
     let id = uuid::Uuid::now_v7();
     run.id = id.to_string();
-    let now = (context().now)();
     if run.started.is_empty() {
         // The file does not tell when: the run stands where it was imported.
-        run.started = store::timestamp(now);
+        run.started = store::now().to_string();
         run.finished = Some(run.started.clone());
     }
     let place = match &arguments.out {

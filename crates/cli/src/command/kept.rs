@@ -13,7 +13,6 @@ use hostmark_report::escape::visible;
 use super::{EndsWith, exit_of, retyped, sentence, unwritten};
 use crate::language::{both, refused};
 use crate::store::{self, Place};
-use crate::world::context;
 use crate::{output, words};
 
 /// Where a run goes: nowhere where it cannot be kept.
@@ -101,7 +100,7 @@ pub fn without_rounds(sentence: &str) -> &str {
 
 /// Where the run is kept, when nobody named a file. Without such a place the run is measured all the same.
 fn keep(hostname: &str) -> Option<Place> {
-    let (stamp, unique) = store::moment((context().now)());
+    let (stamp, unique) = store::moment(store::now());
     match Place::fresh(&stamp, hostname, &unique) {
         Ok(place) => Some(place),
         Err(reason) => {

@@ -18,8 +18,8 @@ use super::processes::Processes;
 use super::ready::Ready;
 use super::resume::GoesOn;
 use crate::signals::StopRequest;
-use crate::store::timestamp;
-use crate::world::{MockMachine, context};
+use crate::store;
+use crate::world::MockMachine;
 
 /// The tmpfs that every distribution mounts, and every user may write to.
 pub const MEMORY_FILES: &str = "/dev/shm";
@@ -89,7 +89,7 @@ pub fn measure(
     run.disturbances.extend(emulated(run.host.virtualization.hypervisor.as_deref()));
     run.disturbances.extend(disturbed);
     run.interrupted = results.interrupted.then(|| "stopped by a signal".into());
-    run.finished = Some(timestamp((context().now)()));
+    run.finished = Some(store::now().to_string());
     let made = outcomes::of(&results.record);
     (run.cases, run.lost_rounds) = (made.cases, made.lost_rounds);
     run.time = Some(results.time);

@@ -8,7 +8,7 @@ use anyhow::Result;
 use hostmark_model::{Exit, Unit};
 use hostmark_report::escape::visible;
 use hostmark_report::format::value;
-use jiff::{Span, Timestamp, tz::TimeZone};
+use hostmark_report::timestamp::Timestamp;
 
 use crate::language::{both, current};
 use crate::output;
@@ -37,12 +37,12 @@ struct Candidate<'a> {
 /// hostmark's, as a link is none. A run that does not say when it began stays.
 pub fn prune(files: &[PathBuf], unwanted: Unwanted, now: Timestamp) -> Result<Exit> {
     let dated = |(path, summary): (&'_ PathBuf, Result<Summary>)| {
-        Some((summary.ok()?.started.parse::<Timestamp>().ok()?, path.clone()))
+        Some((Timestamp::parse(&summary.ok()?.started)?, path.clone()))
     };
     let mut runs: Vec<(Timestamp, PathBuf)> = files.iter().zip(summaries(files)).filter_map(dated).collect();
     runs.sort();
     let count = runs.len();
-    let limit = unwanted.older_than.and_then(|days| days_before(now, days));
+    let limit = unwanted.older_than.and_then(|days| now.days_before(days));
     let goes = |index: usize, began: Timestamp| {
         let newer = count - 1 - index;
         let is_beyond = unwanted.keep.is_none_or(|keep| newer >= keep as usize);
@@ -78,11 +78,6 @@ pub fn prune(files: &[PathBuf], unwanted: Unwanted, now: Timestamp) -> Result<Ex
         ),
     });
     Ok(Exit::Fine)
-}
-
-/// So many days before; none before the calendar's beginning.
-fn days_before(now: Timestamp, days: i64) -> Option<Timestamp> {
-    now.to_zoned(TimeZone::UTC).checked_sub(Span::new().days(days)).ok().map(|zoned| zoned.timestamp())
 }
 
 /// A regular file under this very name.

@@ -16,8 +16,7 @@ use hostmark_report::tables::Table;
 use super::machine::Machine;
 use super::{inputs, quiet, tables};
 use crate::language::refuse;
-use crate::store::timestamp;
-use crate::world::context;
+use crate::store;
 
 /// CPUs of a machine at most.
 const MOST_CPUS: usize = 1 << 16;
@@ -84,7 +83,7 @@ fn begin(plan: &Plan, host: HostFacts, calibration: &Calibration, id: uuid::Uuid
         schema: SCHEMA.into(),
         id: id.to_string(),
         name: id.to_string(),
-        started: timestamp((context().now)()),
+        started: store::now().to_string(),
         finished: None,
         interrupted: None,
         imported: None,

@@ -16,7 +16,6 @@ use super::ready::{Ready, binary, planned_before};
 use super::retyped;
 use crate::language::refuse;
 use crate::store::{self, JOURNAL, Place};
-use crate::world::context;
 
 /// A journal that a run goes on with.
 pub struct Begun {
@@ -158,7 +157,7 @@ pub fn go_on(
     }
     // Planned for the host as it was, and careful with the memory that it has now.
     let host = HostFacts { memory: host.memory, limits: host.limits, ..run.host.clone() };
-    let at = (context().now)().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let at = store::now();
     run.disturbances.push(Text {
         en: format!("the run was cut short after {} and went on at {at}", counted(past.len(), "round")),
         zh: format!("本次运行在 {} 轮之后中断，于 {at} 继续", past.len()),

@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 use super::changed;
 use super::prune::{self, Unwanted};
 use crate::store::summary::{Summary, summaries};
-use crate::world::context;
 use crate::{output, store};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -80,7 +79,7 @@ pub fn runs(arguments: &RunsArguments, lang: Lang) -> Result<Exit> {
     let files = store::kept()?;
     if arguments.prune && !files.is_empty() {
         let RunsArguments { keep, older_than, dry_run: is_dry, .. } = *arguments;
-        return prune::prune(&files, Unwanted { keep, older_than, is_dry }, (context().now)());
+        return prune::prune(&files, Unwanted { keep, older_than, is_dry }, store::now());
     }
     if arguments.changes && !files.is_empty() {
         let (all, runs) = changed::found(&files, &arguments.filters)?;

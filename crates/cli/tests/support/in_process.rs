@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use hostmark::commands;
-use hostmark::world::{MockMachine, ProcessContext, Stream, World};
+use hostmark::world::{MockMachine, ProcessContext, Stream, World, time_of_day};
 use hostmark_engine::clock::Calibration;
 use hostmark_engine::mock::{self, MockWall, Script, Unmetered, Workers};
 use hostmark_engine::probe;
@@ -54,7 +54,7 @@ pub fn printing_to(
         output: RefCell::new(output),
         errors: RefCell::new(Box::new(errors.clone())),
         variable: Box::new(variable),
-        now: Box::new(jiff::Timestamp::now),
+        now: Box::new(time_of_day),
         // The test program is no hostmark, and must not be started as one.
         program: Box::new(|| Err(io::ErrorKind::Unsupported.into())),
     };

@@ -1,6 +1,5 @@
 //! A rule on system calls: an error says which call failed where the call is made, since nobody further up knows.
 
-use super::code::{code_of, packed};
 use super::tree::{File, Tree};
 
 /// Where what is measured is made of system calls.
@@ -43,7 +42,7 @@ pub fn unnamed(tree: &Tree) -> Vec<String> {
 }
 
 fn in_file(file: &File) -> Vec<String> {
-    let code = packed(&code_of(&file.text));
+    let code = file.packed();
     // Tests stand at the end.
     let code = code.split("#[cfg(test)]modtests{").next().unwrap_or_default();
     let code = code.split("#[cfg(test)]pub(super)modtests{").next().unwrap_or_default();

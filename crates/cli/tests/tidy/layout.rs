@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::code::{code_of, packed, words};
+use super::code::{packed, words};
 use super::tree::{File, Tree};
 
 const PROBES: &str = "crates/probes/src";
@@ -27,13 +27,13 @@ const MAY_IMPORT: [(&str, &[&str]); 8] = [
 /// Files of a group that are neither a registered probe nor a part of one, and groups that are not registered.
 pub fn unregistered(tree: &Tree) -> Vec<String> {
     let mut found = Vec::new();
-    let catalogue = tree.file(&format!("{PROBES}/lib.rs")).map(|file| code_of(&file.text)).unwrap_or_default();
+    let catalogue = tree.file(&format!("{PROBES}/lib.rs")).map(|file| file.code()).unwrap_or_default();
     for group in groups(tree) {
         let Some(index) = tree.file(&format!("{PROBES}/{group}/mod.rs")) else {
             found.push(format!("{PROBES}/{group}: there is no mod.rs"));
             continue;
         };
-        if !declares(&catalogue, group) || !packed(&catalogue).contains(&format!("&{group}::GROUP")) {
+        if !declares(catalogue, group) || !packed(catalogue).contains(&format!("&{group}::GROUP")) {
             found.push(index.says("the group is not in the catalogue: two words in lib.rs"));
         }
         let registered = Registered::of(index);
@@ -78,7 +78,7 @@ impl Registered {
         Registered {
             // After the name it may say that its cases share workers.
             name: name.split(',').next().unwrap_or_default().trim().trim_matches('"').to_owned(),
-            modules: modules(&code_of(&index.text)),
+            modules: modules(index.code()),
             listed: words(&probes.replace("r#", "")).map(str::to_owned).collect(),
         }
     }
@@ -119,7 +119,7 @@ fn has_parent(tree: &Tree, file: &File) -> bool {
         let path = file.path.strip_prefix(other.folder()).and_then(|path| path.strip_prefix('/'));
         path.is_some_and(|path| other.text.contains(&format!("path = \"{path}\"")))
     };
-    parents.any(|parent| declares(&code_of(&parent.text), name)) || tree.sources().any(by_path)
+    parents.any(|parent| declares(parent.code(), name)) || tree.sources().any(by_path)
 }
 
 /// Files and folders with names that say nothing.
@@ -205,7 +205,7 @@ pub fn ours(manifest: &str) -> Vec<String> {
 pub fn past_the_prelude(tree: &Tree) -> Vec<String> {
     let mut found = Vec::new();
     for file in tree.sources().filter(|file| file.path.starts_with(&format!("{PROBES}/")) && file.folder() != PROBES) {
-        let code = packed(&code_of(&file.text));
+        let code = file.packed();
         let reaches = code.split("hostmark_").skip(1).any(|rest| !rest.starts_with("engine::prelude"));
         if reaches {
             found.push(file.says("imports more of ours than the engine's prelude"));

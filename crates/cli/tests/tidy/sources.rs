@@ -1,6 +1,6 @@
 //! Rules on one Rust file at a time.
 
-use super::code::{code_of, packed, words};
+use super::code::words;
 use super::layout::{BESIDE_GROUPS, modules};
 use super::tree::{File, Tree};
 
@@ -36,7 +36,7 @@ fn most_lines(file: &File) -> usize {
 /// Unsafe code outside of its folders.
 pub fn unsafe_elsewhere(tree: &Tree) -> Vec<String> {
     let elsewhere = tree.sources().filter(|file| !UNSAFE_FOLDERS.iter().any(|folder| file.path.starts_with(folder)));
-    let has_unsafe = |file: &&File| words(&code_of(&file.text)).any(|word| word == "unsafe");
+    let has_unsafe = |file: &&File| words(file.code()).any(|word| word == "unsafe");
     elsewhere
         .filter(has_unsafe)
         .map(|file| file.says("unsafe outside of sys, engine/clock, kernels and workloads"))
@@ -47,14 +47,14 @@ pub fn unsafe_elsewhere(tree: &Tree) -> Vec<String> {
 pub fn clocks_in_probes(tree: &Tree) -> Vec<String> {
     let probes = tree.sources().filter(|file| file.path.starts_with("crates/probes/src/"));
     let reads = |file: &&File| {
-        let code = code_of(&file.text);
+        let code = file.code();
         let is_ours = |word: &str| ["monotonic_ns", "monotonic_raw_ns", "read_counter"].contains(&word);
         // How long a stranger may be silent at the door of a far end is no value.
         let is_door = file.path == "crates/probes/src/door.rs";
         let may_read_ours = beside_groups(file) || is_door || file.stem().ends_with("_tests");
-        packed(&code).contains("Instant::now")
-            || packed(&code).contains("SystemTime::now")
-            || !may_read_ours && words(&code).any(is_ours)
+        file.packed().contains("Instant::now")
+            || file.packed().contains("SystemTime::now")
+            || !may_read_ours && words(code).any(is_ours)
     };
     probes.filter(reads).map(|file| file.says("reads a clock; time through Case")).collect()
 }
@@ -63,7 +63,7 @@ pub fn clocks_in_probes(tree: &Tree) -> Vec<String> {
 pub fn memory_unasked(tree: &Tree) -> Vec<String> {
     let probes = tree.sources().filter(|file| file.path.starts_with("crates/probes/src/") && !beside_groups(file));
     let maps = |file: &&File| {
-        let code = packed(&code_of(&file.text));
+        let code = file.packed();
         code.contains("Buffer::map(") || code.contains("Buffer::reserve(")
     };
     probes.filter(maps).map(|file| file.says("maps memory unasked; get it from Case")).collect()
@@ -88,7 +88,7 @@ pub fn unfinished(tree: &Tree) -> Vec<String> {
     let prose = [concat!("FIX", "ME"), concat!("XX", "X")];
     let mut found = Vec::new();
     for file in tree.sources() {
-        let code = packed(&code_of(&file.text));
+        let code = file.packed();
         let marks = ["todo!(", "unimplemented!(", "#[ignore"].into_iter().filter(|mark| code.contains(mark));
         let said = prose.into_iter().filter(|mark| words(&file.text).any(|word| word == *mark));
         found.extend(marks.chain(said).map(|mark| file.says(format!("not done: {mark}"))));
@@ -99,7 +99,7 @@ pub fn unfinished(tree: &Tree) -> Vec<String> {
 /// Files that say in words of their own that a test is skipped: it is counted by its one form.
 pub fn skips_untold(tree: &Tree) -> Vec<String> {
     let own = |file: &&File| {
-        let says = file.text.contains(concat!("\"skip", "ped: ")) && packed(&code_of(&file.text)).contains("stderr()");
+        let says = file.text.contains(concat!("\"skip", "ped: ")) && file.packed().contains("stderr()");
         says && file.path != "tests/support/skip.rs"
     };
     tree.sources().filter(own).map(|file| file.says("use `skipped` of tests/support/skip.rs")).collect()
@@ -107,14 +107,14 @@ pub fn skips_untold(tree: &Tree) -> Vec<String> {
 
 /// Tests of the second tier that may disturb each other: none says whether others may run beside it.
 pub fn disturbed(tree: &Tree) -> Vec<String> {
-    let tier = tree.file("crates/cli/tests/system.rs").map(|file| code_of(&file.text)).unwrap_or_default();
-    let modules = modules(&tier);
+    let tier = tree.file("crates/cli/tests/system.rs").map(|file| file.code()).unwrap_or_default();
+    let modules = modules(tier);
     let of_tier = |file: &&File| file.folder() == "crates/cli/tests" && modules.contains(file.stem());
     let mut found = Vec::new();
     for file in tree.sources().filter(of_tier) {
-        let code = packed(&code_of(&file.text));
+        let code = file.packed();
         let tests = code.split("#[test]").skip(1);
-        let untold = tests.filter(|test| !["=alone();", "=beside();"].iter().any(|word| test.contains(word))).count();
+        let untold = tests.filter(|test| !["alone()", "beside()"].iter().any(|word| test.contains(word))).count();
         found
             .extend((untold > 0).then(|| file.says(format!("{untold} tests begin with neither alone() nor beside()"))));
     }
@@ -124,7 +124,7 @@ pub fn disturbed(tree: &Tree) -> Vec<String> {
 /// Lints switched off without a reason that the compiler holds against the code.
 pub fn lints_off(tree: &Tree) -> Vec<String> {
     let is_off = |file: &&File| {
-        let code = packed(&code_of(&file.text));
+        let code = file.packed();
         let conditional = code
             .split("cfg_attr(")
             .skip(1)

@@ -2,6 +2,9 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::OnceLock;
+
+use super::code::{code_of, packed};
 
 /// Directories that hold no source: what the compiler and the version control put there.
 const NOT_OURS: [&str; 2] = ["target", ".git"];
@@ -11,9 +14,15 @@ const NOT_OURS: [&str; 2] = ["target", ".git"];
 pub struct File {
     pub path: String,
     pub text: String,
+    code: OnceLock<String>,
+    packed: OnceLock<String>,
 }
 
 impl File {
+    fn new(path: String, text: String) -> File {
+        File { path, text, code: OnceLock::new(), packed: OnceLock::new() }
+    }
+
     /// The path of the folder it lies in; empty at the root.
     pub fn folder(&self) -> &str {
         self.path.rsplit_once('/').map_or("", |(folder, _)| folder)
@@ -23,6 +32,16 @@ impl File {
     pub fn stem(&self) -> &str {
         let name = self.path.rsplit('/').next().unwrap_or(&self.path);
         name.rsplit_once('.').map_or(name, |(stem, _)| stem)
+    }
+
+    /// Its code ([`code_of`]).
+    pub fn code(&self) -> &str {
+        self.code.get_or_init(|| code_of(&self.text))
+    }
+
+    /// Its code without white space.
+    pub fn packed(&self) -> &str {
+        self.packed.get_or_init(|| packed(self.code()))
     }
 
     /// A line of a report about it.
@@ -37,18 +56,21 @@ pub struct Tree(Vec<File>);
 
 impl Tree {
     /// The repository that this test was built in.
-    pub fn of_repository() -> Tree {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let mut files = Vec::new();
-        read(&root, "", &mut files);
-        assert!(files.len() > 100, "the repository was not found at {}", root.display());
-        files.sort_by(|one: &File, other| one.path.cmp(&other.path));
-        Tree(files)
+    pub fn of_repository() -> &'static Tree {
+        static TREE: OnceLock<Tree> = OnceLock::new();
+        TREE.get_or_init(|| {
+            let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+            let mut files = Vec::new();
+            read(&root, "", &mut files);
+            assert!(files.len() > 100, "the repository was not found at {}", root.display());
+            files.sort_by(|one: &File, other| one.path.cmp(&other.path));
+            Tree(files)
+        })
     }
 
     /// A made-up tree.
     pub fn of(files: &[(&str, &str)]) -> Tree {
-        let file = |&(path, text): &(&str, &str)| File { path: path.to_owned(), text: text.to_owned() };
+        let file = |&(path, text): &(&str, &str)| File::new(path.to_owned(), text.to_owned());
         Tree(files.iter().map(file).collect())
     }
 
@@ -92,7 +114,7 @@ fn read(folder: &Path, path: &str, files: &mut Vec<File>) {
         } else {
             // A file may vanish while others work in the tree: then it is not there.
             let Ok(bytes) = fs::read(entry.path()) else { continue };
-            files.push(File { path, text: String::from_utf8(bytes).unwrap_or_default() });
+            files.push(File::new(path, String::from_utf8(bytes).unwrap_or_default()));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use hostmark_stats::descriptive;
 
-use super::{Clock, Ticks, arch};
+use super::{Clock, Ticks, adds};
 
 /// Turns of the chain in a first slice: about 15 µs at 3 GHz.
 const FIRST_TURNS: u64 = 700;
@@ -56,10 +56,10 @@ impl CoreClock {
 
     /// Times a slice of each beside a sample.
     pub fn look(&mut self, clock: &Clock) -> Look {
-        let cycles = (self.turns * arch::ADDS_A_TURN) as f64;
+        let cycles = (self.turns * adds::ADDS_A_TURN) as f64;
         let hz = cycles * 1e9 / slice_ns(clock, self.turns).max(1.0);
         let wide_ns = wide_slice_ns(clock, self.wide_turns).max(1.0);
-        let width = (self.wide_turns * arch::WIDE_ADDS_A_TURN) as f64 / (wide_ns * hz / 1e9);
+        let width = (self.wide_turns * adds::WIDE_ADDS_A_TURN) as f64 / (wide_ns * hz / 1e9);
         let look = Look { hz, width };
         self.looks.push(look);
         self.looked = Some(clock.end());
@@ -98,11 +98,11 @@ impl Look {
 }
 
 fn wide_slice_ns(clock: &Clock, turns: u64) -> f64 {
-    clock.time(|| arch::add_wide(turns))
+    clock.time(|| adds::add_wide(turns))
 }
 
 fn slice_ns(clock: &Clock, turns: u64) -> f64 {
-    clock.time(|| arch::add_chain(turns))
+    clock.time(|| adds::add_chain(turns))
 }
 
 /// How a warm-up ended.

@@ -1,5 +1,6 @@
 //! The clock: the CPU's constant-rate counter where it can be trusted, `CLOCK_MONOTONIC_RAW` where not, a fake one in tests.
 
+mod adds;
 mod calibrate;
 mod chain;
 mod fake;

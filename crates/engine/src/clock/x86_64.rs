@@ -1,6 +1,7 @@
-//! The time-stamp counter of x86_64, read in order, and the chain of dependent adds.
+//! The time-stamp counter of x86_64, read in order.
 
 use std::arch::asm;
+use std::arch::x86_64::{__cpuid, CpuidResult};
 
 use hostmark_model::HostFacts;
 
@@ -31,90 +32,36 @@ pub(super) fn end() -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
-/// Adds turned in one round of [`add_chain`]'s loop.
-pub(super) const ADDS_A_TURN: u64 = 64;
-
-/// `turns` × 64 dependent register-register adds: one cycle each on every core (an immediate is folded by some).
-#[inline(never)]
-pub(super) fn add_chain(turns: u64) {
-    // SAFETY: arithmetic on declared registers alone.
-    unsafe {
-        asm!(
-            ".p2align 6",
-            "2:",
-            ".rept 64",
-            "add {sum}, {one}",
-            ".endr",
-            "dec {turns}",
-            "jnz 2b",
-            sum = inout(reg) 1_u64 => _,
-            one = in(reg) 1_u64,
-            turns = inout(reg) turns.max(1) => _,
-            options(nomem, nostack)
-        );
-    }
-}
-
-/// Adds turned in one round of [`add_wide`]'s loop.
-pub(super) const WIDE_ADDS_A_TURN: u64 = 80;
-
-/// `turns` × 80 register-register adds in ten independent chains: as many a cycle as the core has units for.
-#[inline(never)]
-pub(super) fn add_wide(turns: u64) {
-    // SAFETY: arithmetic on declared registers alone.
-    unsafe {
-        asm!(
-            ".p2align 6",
-            "2:",
-            ".rept 8",
-            "add {a}, {one}",
-            "add {b}, {one}",
-            "add {c}, {one}",
-            "add {d}, {one}",
-            "add {e}, {one}",
-            "add {f}, {one}",
-            "add {g}, {one}",
-            "add {h}, {one}",
-            "add {i}, {one}",
-            "add {j}, {one}",
-            ".endr",
-            "dec {turns}",
-            "jnz 2b",
-            a = inout(reg) 1_u64 => _,
-            b = inout(reg) 2_u64 => _,
-            c = inout(reg) 3_u64 => _,
-            d = inout(reg) 4_u64 => _,
-            e = inout(reg) 5_u64 => _,
-            f = inout(reg) 6_u64 => _,
-            g = inout(reg) 7_u64 => _,
-            h = inout(reg) 8_u64 => _,
-            i = inout(reg) 9_u64 => _,
-            j = inout(reg) 10_u64 => _,
-            one = in(reg) 1_u64,
-            turns = inout(reg) turns.max(1) => _,
-            options(nomem, nostack)
-        );
-    }
-}
-
 /// Whether the counter may be used here, by the CPU's word and the kernel's.
 pub(super) fn check(host: &HostFacts) -> Result<(), CounterUnusable> {
     if crate::sys::process::counter_forbidden() {
         return Err(CounterUnusable::Forbidden);
     }
-    let cpuid = raw_cpuid::CpuId::new();
-    if !cpuid.get_extended_processor_and_feature_identifiers().is_some_and(|features| features.has_rdtscp()) {
+    // Intel SDM vol. 2 and AMD APM vol. 3, CPUID: bit 27 is RDTSCP, bit 8 of the other leaf the invariant counter.
+    if extended(0x8000_0001).edx & 1 << 27 == 0 {
         return Err(CounterUnusable::NoOrderedRead);
     }
-    let invariant = cpuid.get_advanced_power_mgmt_info().is_some_and(|power| power.has_invariant_tsc());
-    judge(invariant, kvm_clock_is_stable(&cpuid), host)
+    judge(extended(0x8000_0007).edx & 1 << 8 != 0, kvm_clock_is_stable(), host)
 }
 
-fn kvm_clock_is_stable(cpuid: &raw_cpuid::CpuId<raw_cpuid::CpuIdReaderNative>) -> bool {
-    // KVM_FEATURE_CLOCKSOURCE_STABLE_BIT: bit 24 of leaf 0x4000_0001's eax (Linux, Documentation/virt/kvm/x86/cpuid.rst).
-    cpuid.get_hypervisor_info().is_some_and(|info| {
-        info.identify() == raw_cpuid::Hypervisor::KVM && std::arch::x86_64::__cpuid(0x4000_0001).eax >> 24 & 1 == 1
-    })
+/// An extended leaf of CPUID: zeros where the processor does not have it.
+fn extended(leaf: u32) -> CpuidResult {
+    match __cpuid(0x8000_0000).eax {
+        last if last >= leaf => __cpuid(leaf),
+        _ => CpuidResult { eax: 0, ebx: 0, ecx: 0, edx: 0 },
+    }
+}
+
+fn kvm_clock_is_stable() -> bool {
+    // Bit 31 says that there is a hypervisor, and the next leaf which. KVM_FEATURE_CLOCKSOURCE_STABLE_BIT: bit 24 of leaf
+    // 0x4000_0001's eax (Linux, Documentation/virt/kvm/x86/cpuid.rst).
+    let signature = || {
+        let CpuidResult { ebx, ecx, edx, .. } = __cpuid(0x4000_0000);
+        [ebx, ecx, edx].map(u32::to_le_bytes)
+    };
+    __cpuid(1).ecx >> 31 == 1
+        && signature() == [*b"KVMK", *b"VMKV", *b"M\0\0\0"]
+        && __cpuid(0x4000_0001).eax >> 24 & 1 == 1
 }
 
 fn judge(invariant: bool, kvm_clock_stable: bool, host: &HostFacts) -> Result<(), CounterUnusable> {

@@ -2,6 +2,9 @@
 //!
 //! Everything exposed here is safe: lengths, alignment and the CPU's abilities are checked once, before the hot loop.
 
+#[macro_use]
+mod assembly;
+
 pub mod arith;
 pub mod atomic;
 pub mod bandwidth;

@@ -81,27 +81,10 @@ impl<'a> Blocks<'a> {
 
 // The loops themselves, which the kernel module assembles as well: 16 turns of four accesses in a block, one for each
 // generator.
-#[cfg(target_arch = "x86_64")]
 global_asm!(
+    #[cfg(target_arch = "x86_64")]
     include_str!("loops/random_x86_64.inc"),
-    ".pushsection .text.hm_places, \"ax\", @progbits",
-    ".p2align 6",
-    "hm_places_read:",
-    "hostmark_random read",
-    "ret",
-    ".p2align 6",
-    "hm_places_write:",
-    "hostmark_random write",
-    "ret",
-    ".popsection",
-    ".globl hm_places_read, hm_places_write",
-    ".hidden hm_places_read, hm_places_write",
-    ".type hm_places_read, @function",
-    ".type hm_places_write, @function",
-    options(att_syntax, raw)
-);
-#[cfg(target_arch = "aarch64")]
-global_asm!(
+    #[cfg(target_arch = "aarch64")]
     include_str!("loops/random_aarch64.inc"),
     ".pushsection .text.hm_places, \"ax\", %progbits",
     ".p2align 6",
@@ -117,6 +100,8 @@ global_asm!(
     ".hidden hm_places_read, hm_places_write",
     ".type hm_places_read, %function",
     ".type hm_places_write, %function",
+    #[cfg(target_arch = "x86_64")]
+    options(att_syntax),
     options(raw)
 );
 

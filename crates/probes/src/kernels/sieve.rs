@@ -9,22 +9,10 @@ pub const PRIMES: usize = 78_498;
 /// Odd numbers below [`BELOW`], a bit each.
 pub const WORDS: usize = (BELOW / 2).div_ceil(64);
 
-#[cfg(target_arch = "x86_64")]
 global_asm!(
+    #[cfg(target_arch = "x86_64")]
     include_str!("loops/sieve_x86_64.inc"),
-    ".pushsection .text.hm_sieve, \"ax\", @progbits",
-    ".p2align 6",
-    "hm_sieve:",
-    "hostmark_sieve",
-    "ret",
-    ".popsection",
-    ".globl hm_sieve",
-    ".hidden hm_sieve",
-    ".type hm_sieve, @function",
-    options(att_syntax, raw)
-);
-#[cfg(target_arch = "aarch64")]
-global_asm!(
+    #[cfg(target_arch = "aarch64")]
     include_str!("loops/sieve_aarch64.inc"),
     ".pushsection .text.hm_sieve, \"ax\", %progbits",
     ".p2align 6",
@@ -35,6 +23,8 @@ global_asm!(
     ".globl hm_sieve",
     ".hidden hm_sieve",
     ".type hm_sieve, %function",
+    #[cfg(target_arch = "x86_64")]
+    options(att_syntax),
     options(raw)
 );
 

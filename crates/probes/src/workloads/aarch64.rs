@@ -1,77 +1,25 @@
-//! The system-call instruction of aarch64.
+//! What aarch64 does by instructions of its own: system calls and coroutines.
 
-use std::arch::asm;
-
-/// clock_gettime(2) by the instruction; 0 or a negative error number.
-#[inline(always)]
-pub(super) fn clock_gettime(clock: libc::clockid_t, now: &mut [i64; 2]) -> i64 {
-    let result: i64;
-    // SAFETY: the kernel writes one timespec, two 64-bit words, to `now`; x0 is declared.
-    unsafe {
-        asm!(
+/// A system call by the instruction: its result, or a negative error number. What the kernel writes is declared: x0.
+macro_rules! system_call {
+    ($number:expr) => {{
+        let result: i64;
+        std::arch::asm!("svc 0", in("x8") $number, lateout("x0") result, options(nostack));
+        result
+    }};
+    ($number:expr, $a:expr $(, $b:expr $(, $c:expr $(, $d:expr, $e:expr, $f:expr)?)?)?) => {{
+        let result: i64;
+        std::arch::asm!(
             "svc 0",
-            in("x8") libc::SYS_clock_gettime,
-            inlateout("x0") i64::from(clock) => result,
-            in("x1") now.as_mut_ptr(),
+            in("x8") $number,
+            inlateout("x0") $a => result,
+            $(in("x1") $b, $(in("x2") $c, $(in("x3") $d, in("x4") $e, in("x5") $f,)?)?)?
             options(nostack)
         );
-    }
-    result
+        result
+    }};
 }
-
-/// read(2) or write(2) by the instruction: bytes moved, or a negative error number. `buffer` holds `bytes` bytes.
-#[inline(always)]
-pub(super) fn transfer(number: libc::c_long, file: libc::c_int, buffer: *mut u8, bytes: usize) -> i64 {
-    let result: i64;
-    // SAFETY: the kernel reads or writes at most `bytes` bytes of `buffer`, which the callers own; x0 is declared.
-    unsafe {
-        asm!(
-            "svc 0",
-            in("x8") number,
-            inlateout("x0") i64::from(file) => result,
-            in("x1") buffer,
-            in("x2") bytes,
-            options(nostack)
-        );
-    }
-    result
-}
-
-/// A call without arguments that touches no memory of ours.
-#[inline(always)]
-pub(super) fn call0(number: libc::c_long) -> i64 {
-    let result: i64;
-    // SAFETY: only getppid and its like are called through this; svc writes x0, which is declared.
-    unsafe {
-        asm!("svc 0", in("x8") number, lateout("x0") result, options(nostack));
-    }
-    result
-}
-
-/// Any call, by the instruction: its result, or a negative error number.
-///
-/// # Safety
-/// The arguments must be what the kernel expects of `number`, and what they point to must be valid for it.
-#[inline(always)]
-pub(super) unsafe fn call(number: libc::c_long, arguments: [usize; 6]) -> i64 {
-    let result: i64;
-    let [a, b, c, d, e, f] = arguments;
-    // SAFETY: the caller's; x0 is declared.
-    unsafe {
-        asm!(
-            "svc 0",
-            in("x8") number,
-            inlateout("x0") a => result,
-            in("x1") b,
-            in("x2") c,
-            in("x3") d,
-            in("x4") e,
-            in("x5") f,
-            options(nostack)
-        );
-    }
-    result
-}
+pub(super) use system_call;
 
 /// Saves what a call must preserve (x19 to x30, d8 to d15) and the stack pointer to `save`, and goes on at the stack
 /// `load` that was left the same way (AAPCS64, 6.1).
@@ -79,7 +27,7 @@ pub(super) unsafe fn call(number: libc::c_long, arguments: [usize; 6]) -> i64 {
 /// # Safety
 /// `save` is writable; `load` was made by [`new_stack`] or saved by this function, and its stack is nobody else's.
 #[unsafe(naked)]
-pub(super) unsafe extern "C" fn switch(save: *mut usize, load: usize) {
+pub(in crate::workloads) unsafe extern "C" fn switch(save: *mut usize, load: usize) {
     std::arch::naked_asm!(
         "sub sp, sp, #160",
         "stp x19, x20, [sp]",
@@ -118,7 +66,7 @@ unsafe extern "C" fn switch_back() -> ! {
 
 /// Prepares `stack` so that the first [`switch`] to it begins the coroutine; returns its stack pointer.
 /// `pointers`: the address of both sides' stack pointers, the caller's first.
-pub(super) fn new_stack(stack: &mut [u8], pointers: usize) -> usize {
+pub(in crate::workloads) fn new_stack(stack: &mut [u8], pointers: usize) -> usize {
     let mut words = [0_usize; 20];
     words[0] = pointers;
     words[11] = switch_back as *const () as usize;
@@ -133,15 +81,15 @@ pub(super) fn new_stack(stack: &mut [u8], pointers: usize) -> usize {
 
 /// There is no cpuid.
 #[inline(always)]
-pub(super) fn cpuid() -> Option<u32> {
+pub(in crate::workloads) fn cpuid() -> Option<u32> {
     None
 }
 
 /// There are no ports.
-pub(super) fn permit_port() -> std::io::Result<()> {
+pub(in crate::workloads) fn permit_port() -> std::io::Result<()> {
     Err(std::io::Error::new(std::io::ErrorKind::Unsupported, "this architecture has no I/O ports"))
 }
 
 /// Has no port to write to.
 #[inline(always)]
-pub(super) fn write_port() {}
+pub(in crate::workloads) fn write_port() {}

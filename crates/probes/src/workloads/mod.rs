@@ -6,6 +6,7 @@ use hostmark_engine::prelude::sys::{
     waits,
 };
 
+mod arch;
 pub mod balloon;
 pub mod busy;
 pub mod clocks;
@@ -57,13 +58,6 @@ mod turns;
 pub mod uring;
 pub mod uring_nop;
 mod uring_queues;
-
-#[cfg(target_arch = "aarch64")]
-#[path = "aarch64.rs"]
-mod arch;
-#[cfg(target_arch = "x86_64")]
-#[path = "x86_64.rs"]
-mod arch;
 
 #[cfg(test)]
 #[path = "soak_tests.rs"]

@@ -1,84 +1,24 @@
-//! The system-call instruction of x86_64.
+//! What x86_64 does by instructions of its own: system calls, coroutines, cpuid, ports.
 
 use std::arch::asm;
 
-/// clock_gettime(2) by the instruction; 0 or a negative error number.
-#[inline(always)]
-pub(super) fn clock_gettime(clock: libc::clockid_t, now: &mut [i64; 2]) -> i64 {
-    let result: i64;
-    // SAFETY: the kernel writes one timespec, two 64-bit words, to `now`; rax, rcx and r11 are declared.
-    unsafe {
-        asm!(
+/// A system call by the instruction: its result, or a negative error number. What the kernel writes is declared: rax, rcx and
+/// r11.
+macro_rules! system_call {
+    ($number:expr $(, $a:expr $(, $b:expr $(, $c:expr $(, $d:expr, $e:expr, $f:expr)?)?)?)?) => {{
+        let result: i64;
+        std::arch::asm!(
             "syscall",
-            inlateout("rax") libc::SYS_clock_gettime => result,
-            in("rdi") i64::from(clock),
-            in("rsi") now.as_mut_ptr(),
+            inlateout("rax") $number => result,
+            $(in("rdi") $a, $(in("rsi") $b, $(in("rdx") $c, $(in("r10") $d, in("r8") $e, in("r9") $f,)?)?)?)?
             lateout("rcx") _,
             lateout("r11") _,
             options(nostack)
         );
-    }
-    result
+        result
+    }};
 }
-
-/// read(2) or write(2) by the instruction: bytes moved, or a negative error number. `buffer` holds `bytes` bytes.
-#[inline(always)]
-pub(super) fn transfer(number: libc::c_long, file: libc::c_int, buffer: *mut u8, bytes: usize) -> i64 {
-    let result: i64;
-    // SAFETY: the kernel reads or writes at most `bytes` bytes of `buffer`, which the callers own; rax, rcx and r11 are
-    // declared.
-    unsafe {
-        asm!(
-            "syscall",
-            inlateout("rax") number => result,
-            in("rdi") i64::from(file),
-            in("rsi") buffer,
-            in("rdx") bytes,
-            lateout("rcx") _,
-            lateout("r11") _,
-            options(nostack)
-        );
-    }
-    result
-}
-
-/// A call without arguments that touches no memory of ours.
-#[inline(always)]
-pub(super) fn call0(number: libc::c_long) -> i64 {
-    let result: i64;
-    // SAFETY: only getppid and its like are called through this; syscall writes rax, rcx and r11, all declared.
-    unsafe {
-        asm!("syscall", inlateout("rax") number => result, lateout("rcx") _, lateout("r11") _, options(nostack));
-    }
-    result
-}
-
-/// Any call, by the instruction: its result, or a negative error number.
-///
-/// # Safety
-/// The arguments must be what the kernel expects of `number`, and what they point to must be valid for it.
-#[inline(always)]
-pub(super) unsafe fn call(number: libc::c_long, arguments: [usize; 6]) -> i64 {
-    let result: i64;
-    let [a, b, c, d, e, f] = arguments;
-    // SAFETY: the caller's; rax, rcx and r11 are declared.
-    unsafe {
-        asm!(
-            "syscall",
-            inlateout("rax") number => result,
-            in("rdi") a,
-            in("rsi") b,
-            in("rdx") c,
-            in("r10") d,
-            in("r8") e,
-            in("r9") f,
-            lateout("rcx") _,
-            lateout("r11") _,
-            options(nostack)
-        );
-    }
-    result
-}
+pub(super) use system_call;
 
 /// Saves what a call must preserve (rbx, rbp, r12 to r15, the control bits of x87 and SSE) and the stack pointer to
 /// `save`, and goes on at the stack `load` that was left the same way (System V ABI for x86-64, 3.2.1).
@@ -86,7 +26,7 @@ pub(super) unsafe fn call(number: libc::c_long, arguments: [usize; 6]) -> i64 {
 /// # Safety
 /// `save` is writable; `load` was made by [`new_stack`] or saved by this function, and its stack is nobody else's.
 #[unsafe(naked)]
-pub(super) unsafe extern "C" fn switch(save: *mut usize, load: usize) {
+pub(in crate::workloads) unsafe extern "C" fn switch(save: *mut usize, load: usize) {
     std::arch::naked_asm!(
         "push rbp",
         "push rbx",
@@ -127,7 +67,7 @@ unsafe extern "C" fn switch_back() -> ! {
 
 /// Prepares `stack` so that the first [`switch`] to it begins the coroutine; returns its stack pointer.
 /// `pointers`: the address of both sides' stack pointers, the caller's first.
-pub(super) fn new_stack(stack: &mut [u8], pointers: usize) -> usize {
+pub(in crate::workloads) fn new_stack(stack: &mut [u8], pointers: usize) -> usize {
     // From the top: padding so that the body's call finds the stack aligned, the body's address, rbp, rbx, r12 to r15,
     // and the control words as every process starts with them.
     let words = [0x037f_0000_1f80, 0, 0, 0, pointers, 0, 0, switch_back as *const () as usize, 0];
@@ -142,7 +82,7 @@ pub(super) fn new_stack(stack: &mut [u8], pointers: usize) -> usize {
 
 /// The highest leaf of cpuid.
 #[inline(always)]
-pub(super) fn cpuid() -> Option<u32> {
+pub(in crate::workloads) fn cpuid() -> Option<u32> {
     Some(std::arch::x86_64::__cpuid(0).eax)
 }
 
@@ -150,14 +90,14 @@ pub(super) fn cpuid() -> Option<u32> {
 const PROGRESS_PORT: u16 = 0x80;
 
 /// Lets this thread write to the port.
-pub(super) fn permit_port() -> std::io::Result<()> {
+pub(in crate::workloads) fn permit_port() -> std::io::Result<()> {
     // SAFETY: the call changes which ports this thread may use, and no memory.
-    super::call::returned("ioperm", unsafe { libc::ioperm(PROGRESS_PORT.into(), 1, 1) }).map(drop)
+    super::super::call::returned("ioperm", unsafe { libc::ioperm(PROGRESS_PORT.into(), 1, 1) }).map(drop)
 }
 
 /// Writes a byte 0 to the port; who was not let ends by a fault.
 #[inline(always)]
-pub(super) fn write_port() {
+pub(in crate::workloads) fn write_port() {
     // SAFETY: no device acts on this port, and no memory is touched.
     unsafe { asm!("out dx, al", in("dx") PROGRESS_PORT, in("al") 0_u8, options(nomem, nostack, preserves_flags)) };
 }

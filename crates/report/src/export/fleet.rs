@@ -12,6 +12,7 @@ use crate::format::percent;
 use crate::html;
 use crate::render::console;
 use crate::render::fleet as words;
+use crate::timestamp::Timestamp;
 
 /// A format of fleets.
 #[derive(Debug)]
@@ -216,8 +217,8 @@ fn prometheus(fleet: &Fleet) -> String {
                 let labels = labels(&[("host", &host.name), ("kind", &kind.title.en), ("group", &group.name)]);
                 groups.extend(place.map(|place| (labels, place.change)));
             }
-            if let Ok(time) = host.started.parse::<jiff::Timestamp>() {
-                times.push((of_host, time.as_second() as f64));
+            if let Some(time) = Timestamp::parse(&host.started) {
+                times.push((of_host, time.seconds() as f64));
             }
         }
     }

@@ -12,6 +12,7 @@ use crate::lmbench::tables::{
     BANDWIDTH, BASIC, CONTEXT, DOUBLE, FILE_VM, FLOAT, INT64, INTEGER, LOCAL, MEMORY, PROCESSES, REMOTE,
 };
 use crate::lmbench::{Column, values};
+use crate::timestamp::Timestamp;
 
 /// For lmbench's scripts.
 pub(super) const FORMAT: Format = Format {
@@ -120,6 +121,11 @@ fn write_all(run: &Run, out: &mut String) -> std::fmt::Result {
     writeln!(out, "\n[{}]", date(run))
 }
 
+/// As `date` prints it.
+fn date(run: &Run) -> String {
+    Timestamp::parse(&run.started).unwrap_or_default().date()
+}
+
 /// The bandwidth to another host, which has no column: lmbench prints it behind the one to this host.
 fn far_bandwidth(run: &Run, out: &mut String) -> std::fmt::Result {
     let Some(case) = crate::lmbench::far_case(run, "net.tcp_bandwidth") else { return Ok(()) };
@@ -175,12 +181,6 @@ fn header(run: &Run, out: &mut String) -> std::fmt::Result {
     writeln!(out, "[SYNC_MAX: {}]", run.settings.set.get("SYNC_MAX").map_or("1".into(), |copies| word(copies)))?;
     writeln!(out, "[NODENAME: {name}]\n[SYSNAME: Linux]\n[MACHINE: {machine}]\n[RELEASE: {release}]")?;
     writeln!(out, "[VERSION: {}]\n[{}]", version.trim(), date(run))
-}
-
-/// As `date` prints it.
-fn date(run: &Run) -> String {
-    let time = run.started.parse::<jiff::Timestamp>().unwrap_or_default();
-    time.strftime("%a %b %e %H:%M:%S UTC %Y").to_string()
 }
 
 fn files(run: &Run, out: &mut String) -> std::fmt::Result {

@@ -9,6 +9,7 @@ use super::{Format, Render};
 use crate::RenderOptions;
 use crate::escape::xml;
 use crate::format::unit_name;
+use crate::timestamp::Timestamp;
 
 /// For viewers of such files.
 pub(super) const FORMAT: Format = Format {
@@ -160,8 +161,8 @@ fn scale(unit: Unit) -> &'static str {
 
 /// `2026-11-21T06:15:00Z` as these files write a time.
 fn date(time: &str) -> String {
-    let time = time.parse::<jiff::Timestamp>().ok();
-    time.map_or(NO_DATE.to_owned(), |time| time.strftime("%Y-%m-%d %H:%M:%S").to_string())
+    let time = Timestamp::parse(time);
+    time.map_or(NO_DATE.to_owned(), |time| time.to_string().replace('T', " ").replace('Z', ""))
 }
 
 fn notes(run: &Run) -> String {

@@ -9,6 +9,7 @@ use hostmark_model::{CaseRecord, Outcome, Run, Text, Unit};
 use super::{Format, Render};
 use crate::RenderOptions;
 use crate::escape::visible;
+use crate::timestamp::Timestamp;
 
 /// For a monitoring that keeps the values.
 pub(super) const FORMAT: Format = Format {
@@ -87,9 +88,9 @@ fn about(run: &Run, families: &mut Families) {
         ("profile", if run.imported.is_some() { "" } else { profile }),
     ];
     families.add("hostmark_run_info", "The run that the values are of.", &labels(&info.map(own)), 1.0);
-    if let Some(time) = run.finished.as_deref().and_then(|time| time.parse::<jiff::Timestamp>().ok()) {
+    if let Some(time) = run.finished.as_deref().and_then(Timestamp::parse) {
         let name = "hostmark_run_finished_timestamp_seconds";
-        families.add(name, "When the run had finished.", "", time.as_second() as f64);
+        families.add(name, "When the run had finished.", "", time.seconds() as f64);
     }
     for outcome in ["measured", "skipped", "failed"] {
         let is_it = |case: &&CaseRecord| word(&case.outcome) == outcome;

@@ -10,6 +10,7 @@ use hostmark_model::{
 use hostmark_stats::descriptive as stats;
 
 use super::lines::LARGEST;
+use crate::timestamp::Timestamp;
 
 /// Most values of a run. A file has at most some hundred; each costs under a KiB.
 const MOST_VALUES: usize = 20_000;
@@ -127,8 +128,8 @@ impl Foreign {
 
     /// Takes seconds since 1970 as the start.
     pub(super) fn begun_at(&mut self, seconds: f64) {
-        let time = jiff::Timestamp::from_second(seconds as i64).ok();
-        self.started = time.map(|time| time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()).unwrap_or_default();
+        let time = Timestamp::from_seconds(seconds as i64);
+        self.started = time.map(|time| time.to_string()).unwrap_or_default();
     }
 
     /// Keeps a value; one more of the same case is a further sample of it. An error is a fragment.

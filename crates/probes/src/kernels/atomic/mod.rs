@@ -1,5 +1,16 @@
 //! Atomic operations on one word, by the instructions themselves: compilers call a function for them on AArch64.
 
+/// A function of these lines, which reach the word by a register of its name, and of these operands.
+macro_rules! on_word {
+    ($name:ident($word:ident $(, $argument:ident)*), [$($line:expr),+ $(,)?], $($operand:tt)*) => {
+        fn $name($word: &AtomicU64 $(, $argument: u64)*) {
+            // SAFETY: the word is written atomically, as its type allows; a loop that counts ends when its counter, not zero at
+            // first, is.
+            unsafe { std::arch::asm!($($line,)+ word = in(reg) $word.as_ptr(), $($operand)* options(nostack)) };
+        }
+    };
+}
+
 #[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
 mod machine;

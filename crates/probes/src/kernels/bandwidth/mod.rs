@@ -3,6 +3,9 @@
 //! A kernel goes over the memory a number of passes without a branch between them, so that small buffers lose nothing
 //! to mispredicted loop ends. All bytes are touched in every pass; nothing beyond is touched, but prefetched perhaps.
 
+#[macro_use]
+mod loops;
+
 #[cfg(target_arch = "aarch64")]
 mod aarch64;
 mod libc;
@@ -123,6 +126,11 @@ fn check(kernel: &'static str, is_available: fn() -> bool, memory: &[u8]) -> Res
         return Err(Refused::Alignment { needed_bytes: ALIGNMENT_BYTES });
     }
     Ok(())
+}
+
+/// For kernels whose instructions every CPU of the architecture has.
+fn always() -> bool {
+    true
 }
 
 /// All read kernels of this architecture, whether or not this CPU can run them.

@@ -1,12 +1,9 @@
 //! Chains of dependent loads through memory: one load ends before the next can start, so a walk shows latency alone.
 
-#[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
-#[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
-mod machine;
-
 mod fastest;
 #[cfg(test)]
 mod tests;
+mod walk;
 
 use std::hint::black_box;
 use std::marker::PhantomData;
@@ -14,10 +11,8 @@ use std::marker::PhantomData;
 pub use fastest::fastest_ns;
 
 use super::Refused;
+use super::assembly::UNROLL;
 use super::random::Random;
-
-/// Loads that one turn of the hot loop holds: the loop's own cost hides under their latency.
-const UNROLL: u64 = 64;
 
 /// No cache of today has shorter lines.
 const SMALLEST_LINE_BYTES: usize = 32;
@@ -188,7 +183,7 @@ impl<'a> Chain<'a> {
     pub fn walk(&mut self, n: u64) {
         // SAFETY: `node` is a node, as each builder starts at one and each walk ends at one. The builders made every
         // link the address of a node inside the memory, which this chain borrows exclusively.
-        self.node = unsafe { machine::walk(self.node, n / UNROLL, n % UNROLL) };
+        self.node = unsafe { walk::walk(self.node, n / UNROLL, n % UNROLL) };
     }
 
     /// Number of nodes: a walk of this many comes back to where it began.

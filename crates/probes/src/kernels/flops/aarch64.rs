@@ -4,72 +4,35 @@ use std::arch::{asm, is_aarch64_feature_detected};
 
 use super::{FlopsKernel, Variant};
 
-/// The names of 24 vector registers: repeated macros of the assembler leave no room for a suffix behind their own names.
-macro_rules! registers {
-    ($pre:literal, $post:literal) => {
-        concat!(
-            "", $pre, "0", $post, ",", $pre, "1", $post, ",", $pre, "2", $post, ",", $pre, "3", $post, ",", $pre, "4",
-            $post, ",", $pre, "5", $post, ",", $pre, "6", $post, ",", $pre, "7", $post, ",", $pre, "8", $post, ",",
-            $pre, "9", $post, ",", $pre, "10", $post, ",", $pre, "11", $post, ",", $pre, "12", $post, ",", $pre, "13",
-            $post, ",", $pre, "14", $post, ",", $pre, "15", $post, ",", $pre, "16", $post, ",", $pre, "17", $post, ",",
-            $pre, "18", $post, ",", $pre, "19", $post, ",", $pre, "20", $post, ",", $pre, "21", $post, ",", $pre, "22",
-            $post, ",", $pre, "23", $post
-        )
-    };
-}
-
 /// Fused multiply-adds on 24 accumulators, ten rounds a turn: wide cores start four a cycle, for four cycles each.
 macro_rules! fused {
-    ($name:ident, $type:ty, $pre:literal $post:literal, before [$($before:expr),*], $set:literal, $fma:literal, $add:literal, $store:literal) => {
-        /// # Safety
-        /// The CPU must have the instructions; `turns` is not zero; there is room for one vector.
-        unsafe fn $name(turns: u64, room: *mut $type) {
-            let (half, one): ($type, $type) = (0.5, 1.0);
-            // SAFETY: one vector is stored to the room, as the caller promises; registers are declared by `clobber_abi`; the
-            // loop ends when its counter is zero.
-            unsafe {
-                asm!(
-                    "movi v27.2d, #0",
-                    $($before,)*
-                    concat!(".irp acc,", registers!($pre, $post)),
-                    $set,
-                    ".endr",
-                    ".p2align 6",
-                    "2:",
-                    ".rept 10",
-                    concat!(".irp acc,", registers!($pre, $post)),
-                    $fma,
-                    ".endr",
-                    ".endr",
-                    "subs x1, x1, #1",
-                    "b.ne 2b",
-                    concat!(".irp acc,", registers!($pre, $post)),
-                    $add,
-                    ".endr",
-                    $store,
-                    inout("x1") turns => _,
-                    inout("x0") room => _,
-                    inout("v24") half => _,
-                    inout("v25") one => _,
-                    clobber_abi("C"),
-                    options(nostack),
-                );
-            }
-        }
+    ($name:ident, $type:ty, $pre:literal $post:literal, before $before:literal, $set:literal, $fma:literal, $add:literal, $store:literal) => {
+        kernel!(
+            $name($type),
+            [
+                "movi v27.2d, #0",
+                $before,
+                concat!(".irp acc,", registers_24!($pre, $post), "\n", $set, "\n.endr")
+            ],
+            concat!(".rept 10\n.irp acc,", registers_24!($pre, $post), "\n", $fma, "\n.endr\n.endr"),
+            [concat!(".irp acc,", registers_24!($pre, $post), "\n", $add, "\n.endr"), $store],
+            constants(half = 0.5, one = 1.0),
+            inout("v24") half => _, inout("v25") one => _,
+        );
     };
 }
 
 // x = x / 2 + 1, which tends to two.
-fused!(scalar_f32, f32, "s" "", before [], "fmov \\acc, s25", "fmadd \\acc, \\acc, s24, s25", "fadd s27, s27, \\acc", "str s27, [x0]");
-fused!(scalar_f64, f64, "d" "", before [], "fmov \\acc, d25", "fmadd \\acc, \\acc, d24, d25", "fadd d27, d27, \\acc", "str d27, [x0]");
+fused!(scalar_f32, f32, "s" "", before "", "fmov \\acc, s25", "fmadd \\acc, \\acc, s24, s25", "fadd s27, s27, \\acc", "str s27, [x0]");
+fused!(scalar_f64, f64, "d" "", before "", "fmov \\acc, d25", "fmadd \\acc, \\acc, d24, d25", "fadd d27, d27, \\acc", "str d27, [x0]");
 // x = x + 1/2 · 1: vectors accumulate only.
-fused!(neon_f32, f32, "v" ".4s", before ["dup v24.4s, v24.s[0]", "dup v25.4s, v25.s[0]"],
+fused!(neon_f32, f32, "v" ".4s", before "dup v24.4s, v24.s[0]; dup v25.4s, v25.s[0]",
        "fmov \\acc, #1.0", "fmla \\acc, v24.4s, v25.4s", "fadd v27.4s, v27.4s, \\acc", "str q27, [x0]");
-fused!(neon_f64, f64, "v" ".2d", before ["dup v24.2d, v24.d[0]", "dup v25.2d, v25.d[0]"],
+fused!(neon_f64, f64, "v" ".2d", before "dup v24.2d, v24.d[0]; dup v25.2d, v25.d[0]",
        "fmov \\acc, #1.0", "fmla \\acc, v24.2d, v25.2d", "fadd v27.2d, v27.2d, \\acc", "str q27, [x0]");
-fused!(sve_f32, f32, "z" ".s", before [".arch_extension sve", "ptrue p0.s", "mov z24.s, s24", "mov z25.s, s25", "mov z27.s, #0"],
+fused!(sve_f32, f32, "z" ".s", before ".arch_extension sve; ptrue p0.s; mov z24.s, s24; mov z25.s, s25; mov z27.s, #0",
        "fmov \\acc, #1.0", "fmla \\acc, p0/m, z24.s, z25.s", "fadd z27.s, z27.s, \\acc", "str z27, [x0]");
-fused!(sve_f64, f64, "z" ".d", before [".arch_extension sve", "ptrue p0.d", "mov z24.d, d24", "mov z25.d, d25", "mov z27.d, #0"],
+fused!(sve_f64, f64, "z" ".d", before ".arch_extension sve; ptrue p0.d; mov z24.d, d24; mov z25.d, d25; mov z27.d, #0",
        "fmov \\acc, #1.0", "fmla \\acc, p0/m, z24.d, z25.d", "fadd z27.d, z27.d, \\acc", "str z27, [x0]");
 
 /// 64-bit lanes of an SVE vector; only for CPUs that have the extension.

@@ -1,6 +1,35 @@
 //! Multiplications and additions of floating-point values as fast as each instruction set can: as many independent
 //! accumulators as it takes to keep every pipe busy, and nothing but registers.
 
+/// A kernel of one precision: what goes before the loop, a turn of it, what goes after, and the registers of its constants.
+macro_rules! kernel {
+    ($name:ident($type:ty), [$($before:expr),+], $turn:expr, [$($after:expr),+],
+     constants($($constant:ident = $value:expr),+), $($operand:tt)*) => {
+        /// # Safety
+        /// The CPU must have the instructions; `turns` is not zero; there is room for one vector.
+        unsafe fn $name(turns: u64, room: *mut $type) {
+            $(let $constant: $type = $value;)+
+            // SAFETY: one vector is stored to the room, as the caller promises; registers are declared by `clobber_abi`; the
+            // loop ends when its counter is zero.
+            unsafe {
+                asm_by_arch!(
+                    $($before,)+
+                    ".p2align 6",
+                    "2:",
+                    $turn,
+                    count_down!(by_arch!(x86_64 { "rcx" } aarch64 { "x1" }), "2b")
+                    $(, $after)+;
+                    x86_64 { inout("rcx") turns => _, inout("rdi") room => _, }
+                    aarch64 { inout("x1") turns => _, inout("x0") room => _, }
+                    $($operand)*
+                    clobber_abi("C"),
+                    options(nostack)
+                );
+            }
+        }
+    };
+}
+
 #[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
 mod machine;

@@ -1,6 +1,6 @@
 //! Floating-point pipes of x86-64: SSE2 with separate multiplications and additions, and fused ones of three widths.
 
-use std::arch::{asm, is_x86_feature_detected};
+use std::arch::is_x86_feature_detected;
 
 use super::{FlopsKernel, Variant};
 
@@ -20,61 +20,43 @@ fn has_avx512() -> bool {
 /// so that the loop's own jump, which costs some cores several cycles, does not count.
 macro_rules! fused {
     ($name:ident, $type:ty, $reg:literal, rounds $rounds:literal, accumulators $list:literal, last $last:literal,
-     constants $half:literal $one:literal, broadcast [$($broadcast:expr),+], $fma:literal, $add:literal, $mov:literal) => {
-        /// # Safety
-        /// The CPU must have the instructions; `turns` is not zero; there is room for one vector.
-        unsafe fn $name(turns: u64, room: *mut $type) {
-            let (half, one): ($type, $type) = (0.5, 1.0);
-            // SAFETY: one vector is stored to the room, as the caller promises; registers are declared by `clobber_abi`; the
-            // loop ends when its counter is zero.
-            unsafe {
-                asm!(
-                    $($broadcast,)+
-                    concat!(".irp i,", $list),
-                    concat!("vmovaps ", $reg, "\\i, ", $reg, $one),
-                    ".endr",
-                    ".p2align 6",
-                    "2:",
-                    concat!(".rept ", $rounds),
-                    concat!(".irp i,", $list),
-                    concat!($fma, " ", $reg, "\\i, ", $reg, $half, ", ", $reg, $one),
-                    ".endr",
-                    ".endr",
-                    "dec rcx",
-                    "jnz 2b",
-                    concat!(".irp i,", $last),
-                    concat!($add, " ", $reg, "0, ", $reg, "0, ", $reg, "\\i"),
-                    ".endr",
-                    concat!($mov, " [rdi], ", $reg, "0"),
-                    "vzeroupper",
-                    inout("rcx") turns => _,
-                    inout("rdi") room => _,
-                    inout("rsi") &raw const half => _,
-                    inout("rdx") &raw const one => _,
-                    clobber_abi("sysv64"),
-                    options(nostack),
-                );
-            }
-        }
-    };
-}
-
-macro_rules! fused_narrow {
-    ($name:ident, $type:ty, $reg:literal, $broadcast:literal, $fma:literal, $add:literal) => {
-        fused!($name, $type, $reg, rounds 20, accumulators "0,1,2,3,4,5,6,7,8,9,10,11", last "1,2,3,4,5,6,7,8,9,10,11",
-               constants "12" "13",
-               broadcast [concat!($broadcast, " ", $reg, "12, [rsi]"), concat!($broadcast, " ", $reg, "13, [rdx]")],
-               $fma, $add, "vmovups");
+     constants $half:literal $one:literal, $broadcast:literal, $fma:literal, $add:literal) => {
+        kernel!(
+            $name($type),
+            [
+                concat!($broadcast, " ", $reg, $half, ", [rsi]"),
+                concat!($broadcast, " ", $reg, $one, ", [rdx]"),
+                concat!(".irp i,", $list, "\nvmovaps ", $reg, "\\i, ", $reg, $one, "\n.endr")
+            ],
+            concat!(
+                ".rept ", $rounds, "\n.irp i,", $list, "\n",
+                $fma, " ", $reg, "\\i, ", $reg, $half, ", ", $reg, $one,
+                "\n.endr\n.endr"
+            ),
+            [
+                concat!(".irp i,", $last, "\n", $add, " ", $reg, "0, ", $reg, "0, ", $reg, "\\i\n.endr"),
+                concat!("vmovups [rdi], ", $reg, "0"),
+                "vzeroupper"
+            ],
+            constants(half = 0.5, one = 1.0),
+            inout("rsi") &raw const half => _, inout("rdx") &raw const one => _,
+        );
     };
 }
 
 // 24 accumulators where there are 32 registers, 12 where there are 16: the pipes take two a cycle, for four or five cycles.
+macro_rules! fused_narrow {
+    ($name:ident, $type:ty, $reg:literal, $broadcast:literal, $fma:literal, $add:literal) => {
+        fused!($name, $type, $reg, rounds 20, accumulators "0,1,2,3,4,5,6,7,8,9,10,11", last "1,2,3,4,5,6,7,8,9,10,11",
+               constants "12" "13", $broadcast, $fma, $add);
+    };
+}
+
 macro_rules! fused_wide {
     ($name:ident, $type:ty, $broadcast:literal, $fma:literal, $add:literal) => {
         fused!($name, $type, "zmm", rounds 10, accumulators "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23",
                last "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23", constants "24" "25",
-               broadcast [concat!($broadcast, " zmm24, [rsi]"), concat!($broadcast, " zmm25, [rdx]")],
-               $fma, $add, "vmovups");
+               $broadcast, $fma, $add);
     };
 }
 
@@ -88,44 +70,26 @@ fused_wide!(avx512_f64, f64, "vbroadcastsd", "vfmadd213pd", "vaddpd");
 /// Seven multiplications and seven additions in turns, on registers of their own; 16 rounds a turn.
 macro_rules! separate {
     ($name:ident, $type:ty, $factor:ident, $mul:literal, $add:literal, $spread:literal) => {
-        /// # Safety
-        /// `turns` is not zero; there is room for one vector.
-        unsafe fn $name(turns: u64, room: *mut $type) {
-            let (factor, one): ($type, $type) = ($factor, 1.0);
-            // SAFETY: one vector is stored to the room, as the caller promises; registers are declared by `clobber_abi`; the
-            // loop ends when its counter is zero.
-            unsafe {
-                asm!(
-                    concat!($spread, " xmm14, xmm14, 0"),
-                    concat!($spread, " xmm15, xmm15, 0"),
-                    ".irp i,0,1,2,3,4,5,6,7,8,9,10,11,12,13",
-                    "movaps xmm\\i, xmm15",
-                    ".endr",
-                    ".p2align 6",
-                    "2:",
-                    ".rept 16",
-                    ".irp i,0,1,2,3,4,5,6",
-                    concat!($mul, " xmm\\i, xmm14"),
-                    ".endr",
-                    ".irp i,7,8,9,10,11,12,13",
-                    concat!($add, " xmm\\i, xmm15"),
-                    ".endr",
-                    ".endr",
-                    "dec rcx",
-                    "jnz 2b",
-                    ".irp i,1,2,3,4,5,6,7,8,9,10,11,12,13",
-                    concat!($add, " xmm0, xmm\\i"),
-                    ".endr",
-                    "movups [rdi], xmm0",
-                    inout("rcx") turns => _,
-                    inout("rdi") room => _,
-                    inout("xmm14") factor => _,
-                    inout("xmm15") one => _,
-                    clobber_abi("sysv64"),
-                    options(nostack),
-                );
-            }
-        }
+        kernel!(
+            $name($type),
+            [
+                concat!($spread, " xmm14, xmm14, 0"),
+                concat!($spread, " xmm15, xmm15, 0"),
+                ".irp i,0,1,2,3,4,5,6,7,8,9,10,11,12,13\nmovaps xmm\\i, xmm15\n.endr"
+            ],
+            concat!(
+                ".rept 16\n",
+                ".irp i,0,1,2,3,4,5,6\n", $mul, " xmm\\i, xmm14\n.endr\n",
+                ".irp i,7,8,9,10,11,12,13\n", $add, " xmm\\i, xmm15\n.endr\n",
+                ".endr"
+            ),
+            [
+                concat!(".irp i,1,2,3,4,5,6,7,8,9,10,11,12,13\n", $add, " xmm0, xmm\\i\n.endr"),
+                "movups [rdi], xmm0"
+            ],
+            constants(factor = $factor, one = 1.0),
+            inout("xmm14") factor => _, inout("xmm15") one => _,
+        );
     };
 }
 

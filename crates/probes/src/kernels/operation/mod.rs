@@ -1,44 +1,13 @@
 //! Arithmetic operations one at a time: in a chain, where each waits for the one before, and independent of each other.
 
-/// The kernels of both architectures have the same names; this finds them.
-macro_rules! table {
-    ($kind:expr, $op:expr) => {{
-        let both = |chain, independent| Some(Kernel { chain, independent });
-        match ($kind, $op) {
-            (Type::I32, Op::Bit) => both(chain_bit_i32, independent_bit_i32),
-            (Type::I32, Op::Add) => both(chain_add_i32, independent_add_i32),
-            (Type::I32, Op::Mul) => both(chain_mul_i32, independent_mul_i32),
-            (Type::I32, Op::Div | Op::DivSmall) => both(chain_div_i32, independent_div_i32),
-            (Type::I32, Op::Mod | Op::ModSmall) => both(chain_mod_i32, independent_mod_i32),
-            (Type::I64, Op::Bit) => both(chain_bit_i64, independent_bit_i64),
-            (Type::I64, Op::Add) => both(chain_add_i64, independent_add_i64),
-            (Type::I64, Op::Mul) => both(chain_mul_i64, independent_mul_i64),
-            (Type::I64, Op::Div | Op::DivSmall) => both(chain_div_i64, independent_div_i64),
-            (Type::I64, Op::Mod | Op::ModSmall) => both(chain_mod_i64, independent_mod_i64),
-            (Type::F32, Op::Bit) => both(chain_bit_f32, independent_bit_f32),
-            (Type::F32, Op::Add) => both(chain_add_f32, independent_add_f32),
-            (Type::F32, Op::Mul) => both(chain_mul_f32, independent_mul_f32),
-            (Type::F32, Op::Div | Op::DivSmall) => both(chain_div_f32, independent_div_f32),
-            (Type::F64, Op::Bit) => both(chain_bit_f64, independent_bit_f64),
-            (Type::F64, Op::Add) => both(chain_add_f64, independent_add_f64),
-            (Type::F64, Op::Mul) => both(chain_mul_f64, independent_mul_f64),
-            (Type::F64, Op::Div | Op::DivSmall) => both(chain_div_f64, independent_div_f64),
-            (Type::F32 | Type::F64, Op::Mod | Op::ModSmall) => None,
-        }
-    }};
-}
-use table;
-
-#[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
-#[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
-mod machine;
+mod loops;
 #[cfg(test)]
 mod tests;
 
 use std::str::FromStr;
 
-/// Operations that one turn of a chain's hot loop holds.
-const UNROLL: u64 = 64;
+use super::assembly::UNROLL;
+
 /// Operations that one turn of independent ones holds: a multiple of the ten or twelve registers that they go round, and
 /// so many that the loop's own instructions are under half a percent of them.
 pub const INDEPENDENT: u64 = 240;
@@ -130,7 +99,7 @@ pub struct Operation {
 impl Operation {
     /// The operation, or none where the machine has no instruction for it: the remainder of floating-point values.
     pub fn of(kind: Type, op: Op) -> Option<Operation> {
-        Some(Operation { kernel: machine::kernel(kind, op)?, registers: registers(kind, op) })
+        Some(Operation { kernel: loops::kernel(kind, op)?, registers: registers(kind, op) })
     }
 
     /// Executes the operation `n` times, each on the result of the one before. Gives the bits of the last result.

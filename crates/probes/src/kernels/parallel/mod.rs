@@ -1,11 +1,8 @@
 //! Chains of dependent loads that are followed side by side: so many loads are under way at once as there are chains.
 
-#[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
-#[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
-mod machine;
-
 #[cfg(test)]
 mod tests;
+mod walks;
 
 use std::marker::PhantomData;
 
@@ -24,7 +21,7 @@ pub const COUNTS: [usize; 8] = [1, 2, 4, 8, 12, 16, 24, 32];
 /// chain's own part of them. Either way a walk of all nodes loads every line once.
 pub struct Chains<'a> {
     /// The loop for this number of chains.
-    walk: machine::Walk,
+    walk: walks::Walk,
     /// Where the walk over all lines stands.
     one: usize,
     /// Where the chains stand.
@@ -38,7 +35,7 @@ impl<'a> Chains<'a> {
     /// Builds `chains` random cycles over equal parts of the lines of `memory`, and one over all of these; what is left
     /// over after equal parts is not used.
     pub fn new(memory: &'a mut [u8], line_bytes: usize, chains: usize, seed: u64) -> Result<Self, Refused> {
-        let walk = machine::walk(chains).ok_or(Refused::Unavailable { kernel: "loop of that many chains" })?;
+        let walk = walks::walk(chains).ok_or(Refused::Unavailable { kernel: "loop of that many chains" })?;
         if line_bytes < 2 * size_of::<usize>() || !line_bytes.is_power_of_two() {
             return Err(Refused::Step { bytes: line_bytes });
         }
@@ -84,7 +81,7 @@ impl<'a> Chains<'a> {
     pub fn walk_one(&mut self, turns: u64) {
         // SAFETY: `one` is the first word of a line, and the links there form a cycle of such words inside the memory that
         // this borrows exclusively.
-        unsafe { machine::walk_one(std::slice::from_mut(&mut self.one), turns) };
+        unsafe { walks::walk_1(std::slice::from_mut(&mut self.one), turns) };
     }
 
     /// Follows [`LINKS_A_TURN`] links on each chain, `turns` times.

@@ -1,58 +1,6 @@
 //! The kernels of STREAM and STREAM2 in AArch64 instructions.
 
-use std::arch::asm;
-
-use super::{Kernel, Operation, Reach, libc_copy};
-
-fn always() -> bool {
-    true
-}
-
-/// A loop over chunks that wraps from the end to the start without a branch: x0 walks d, x1 x, x2 y; the scalar is in both
-/// halves of v31, the sum grows in v0 to v7.
-macro_rules! kernel {
-    ($name:ident, $set:expr, $body:expr, $after:expr) => {
-        /// # Safety
-        /// `bytes`, some whole chunks, must be writable from the aligned `d` and readable from the aligned `x` and `y` as
-        /// far as the operation reads them; `passes` is not zero.
-        pub(super) unsafe fn $name(d: *mut f64, x: *const f64, y: *const f64, bytes: usize, passes: u64, q: f64) -> f64 {
-            let sum: f64;
-            // SAFETY: loads and stores stay between starts and ends, as the caller promises whole chunks; `clobber_abi`
-            // covers all vector registers but the low halves of v8 to v15, which are not written.
-            unsafe {
-                asm!(
-                    "dup v31.2d, v0.d[0]",
-                    $set,
-                    ".p2align 6",
-                    "2:",
-                    $body,
-                    "add x0, x0, #512",
-                    "add x1, x1, #512",
-                    "add x2, x2, #512",
-                    "cmp x0, x4",
-                    "csel x0, x5, x0, eq",
-                    "csel x1, x6, x1, eq",
-                    "csel x2, x7, x2, eq",
-                    "subs x3, x3, #1",
-                    "b.ne 2b",
-                    $after,
-                    inout("x0") d => _,
-                    inout("x1") x => _,
-                    inout("x2") y => _,
-                    inout("x3") (bytes / 512) as u64 * passes => _,
-                    inout("x4") d.wrapping_byte_add(bytes) => _,
-                    inout("x5") d => _,
-                    inout("x6") x => _,
-                    inout("x7") y => _,
-                    inout("v0") q => sum,
-                    clobber_abi("C"),
-                    options(nostack),
-                );
-            }
-            sum
-        }
-    };
-}
+use super::{Kernel, LIBC, Operation, Reach, always};
 
 /// A chunk by pairs of 16-byte vectors: the lines given, for each of 16.
 macro_rules! pairs {
@@ -65,7 +13,6 @@ macro_rules! pairs {
 macro_rules! stream {
     ($module:ident, $load:literal, $store:literal, $after:literal) => {
         mod $module {
-            use super::asm;
             kernel!(
                 copy,
                 "",
@@ -116,8 +63,6 @@ stream!(nt, "ldnp", "stnp", "dsb ishst");
 
 /// The other kernels of STREAM2.
 mod more {
-    use super::asm;
-
     /// Adds eight vectors from an offset on to eight sums. No loop of the assembler around it: the outer of two would use up
     /// what ends the name of the inner one's variable.
     macro_rules! eight_vectors {
@@ -154,27 +99,8 @@ mod more {
     );
 }
 
-/// A kernel of a module, by a name.
-macro_rules! of {
-    ($name:literal, $operation:ident, $run:expr) => {
-        Kernel { name: $name, operation: Operation::$operation, is_available: always, run: $run }
-    };
-}
-
-pub(super) static KERNELS: &[&[Kernel]] = &[&[
-    of!("neon", Copy, neon::copy),
-    of!("neon", Scale, neon::scale),
-    of!("neon", Add, neon::add),
-    of!("neon", Triad, neon::triad),
-    of!("nt-neon", Copy, nt::copy),
-    of!("nt-neon", Scale, nt::scale),
-    of!("nt-neon", Add, nt::add),
-    of!("nt-neon", Triad, nt::triad),
-    of!("neon", Fill, more::fill),
-    of!("neon", Daxpy, more::daxpy),
-    of!("neon", Sum, more::sum),
-    of!("libc", Copy, libc_copy),
-]];
+pub(super) static KERNELS: &[&[Kernel]] =
+    &[&of_stream!("neon", always, neon), &of_stream!("nt-neon", always, nt), &of_stream2!("neon", always, more), &LIBC];
 
 pub(super) fn best(_: Reach) -> &'static [&'static str] {
     &["neon"]

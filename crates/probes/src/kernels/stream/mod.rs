@@ -2,6 +2,83 @@
 //!
 //! Like the bandwidth kernels they go over their arrays a number of passes without a branch between them.
 
+/// A loop over chunks that wraps from the end to the start without a branch. On x86-64 rdi walks d, rsi x, rdx y; xmm0 brings the
+/// scalar and takes the sum away. On AArch64 x0 walks d, x1 x, x2 y; the scalar is in both halves of v31, and v0 takes the sum.
+macro_rules! kernel {
+    ($name:ident, $set:expr, $body:expr, $after:expr) => {
+        /// # Safety
+        /// The CPU must have the instructions; `bytes`, some whole chunks, must be writable from the aligned `d` and
+        /// readable from the aligned `x` and `y` as far as the operation reads them; `passes` is not zero.
+        pub(super) unsafe fn $name(d: *mut f64, x: *const f64, y: *const f64, bytes: usize, passes: u64, q: f64) -> f64 {
+            let sum: f64;
+            // SAFETY: loads and stores stay between starts and ends, as the caller promises whole chunks; `clobber_abi` covers
+            // all vector registers: of x86-64 their upper parts are left zero, of AArch64 all but the low halves of v8 to v15,
+            // which are not written.
+            unsafe {
+                asm_by_arch!(
+                    by_arch!(x86_64 { $set } aarch64 { concat!("dup v31.2d, v0.d[0]\n", $set) }),
+                    ".p2align 6",
+                    "2:",
+                    $body,
+                    by_arch!(
+                        x86_64 { next_chunk!("512", end "rax", turns "rcx", "rdi" from "r8", "rsi" from "r9", "rdx" from "r10") }
+                        aarch64 { next_chunk!("#512", end "x4", turns "x3", "x0" from "x5", "x1" from "x6", "x2" from "x7") }
+                    ),
+                    $after;
+                    x86_64 {
+                        inout("rdi") d => _,
+                        inout("rsi") x => _,
+                        inout("rdx") y => _,
+                        inout("rcx") (bytes / 512) as u64 * passes => _,
+                        inout("rax") d.wrapping_byte_add(bytes) => _,
+                        inout("r8") d => _,
+                        inout("r9") x => _,
+                        inout("r10") y => _,
+                        inout("xmm0") q => sum,
+                    }
+                    aarch64 {
+                        inout("x0") d => _,
+                        inout("x1") x => _,
+                        inout("x2") y => _,
+                        inout("x3") (bytes / 512) as u64 * passes => _,
+                        inout("x4") d.wrapping_byte_add(bytes) => _,
+                        inout("x5") d => _,
+                        inout("x6") x => _,
+                        inout("x7") y => _,
+                        inout("v0") q => sum,
+                    }
+                    clobber_abi("C"),
+                    options(nostack)
+                );
+            }
+            sum
+        }
+    };
+}
+
+/// The four kernels of STREAM in a module, by one name.
+macro_rules! of_stream {
+    ($name:literal, $is_available:expr, $module:ident) => {
+        [
+            Kernel { name: $name, operation: Operation::Copy, is_available: $is_available, run: $module::copy },
+            Kernel { name: $name, operation: Operation::Scale, is_available: $is_available, run: $module::scale },
+            Kernel { name: $name, operation: Operation::Add, is_available: $is_available, run: $module::add },
+            Kernel { name: $name, operation: Operation::Triad, is_available: $is_available, run: $module::triad },
+        ]
+    };
+}
+
+/// The other kernels of STREAM2 in a module, by one name.
+macro_rules! of_stream2 {
+    ($name:literal, $is_available:expr, $module:ident) => {
+        [
+            Kernel { name: $name, operation: Operation::Fill, is_available: $is_available, run: $module::fill },
+            Kernel { name: $name, operation: Operation::Daxpy, is_available: $is_available, run: $module::daxpy },
+            Kernel { name: $name, operation: Operation::Sum, is_available: $is_available, run: $module::sum },
+        ]
+    };
+}
+
 #[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
 mod machine;
@@ -148,6 +225,12 @@ pub fn non_temporal(operation: Operation) -> Option<&'static Kernel> {
 
 fn first_available(operation: Operation, names: &[&str]) -> Option<&'static Kernel> {
     names.iter().filter_map(|name| kernel(operation, name)).find(|kernel| (kernel.is_available)())
+}
+
+const LIBC: [Kernel; 1] = [Kernel { name: "libc", operation: Operation::Copy, is_available: always, run: libc_copy }];
+
+fn always() -> bool {
+    true
 }
 
 /// The C library's memcpy, as the operation that compilers make of a copy.

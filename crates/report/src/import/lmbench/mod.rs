@@ -14,6 +14,7 @@ use hostmark_model::{
 use super::foreign::{estimate, no_settings};
 use super::lines::{LARGEST, each_line};
 use super::{Format, ImportError};
+use crate::timestamp::{MONTHS, Timestamp};
 use lines::{Block, Value};
 
 /// lmbench's own result files.
@@ -244,9 +245,8 @@ fn is_date(inside: &str) -> bool {
 fn timestamp(date: &str) -> Option<String> {
     let words: Vec<&str> = date.split_whitespace().collect();
     let [_, month, day, time, .., year] = words[..] else { return None };
-    let time = jiff::civil::DateTime::strptime("%Y %b %d %H:%M:%S", format!("{year} {month} {day} {time}")).ok()?;
-    let time = time.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp();
-    Some(time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
+    let month = 1 + MONTHS.iter().position(|name| name.eq_ignore_ascii_case(month))?;
+    Some(Timestamp::parse(&format!("{year}-{month:02}-{day:0>2}T{time}Z"))?.to_string())
 }
 
 /// The case: a value that lmbench printed once, or several of one name as samples.

@@ -14,7 +14,6 @@ use super::name;
 use crate::command::unwritten;
 use crate::language::both;
 use crate::store;
-use crate::world::context;
 
 /// Where runs lie that are under way. Hidden, so that nothing takes them for whole ones.
 const UNDER_WAY: &str = ".under-way";
@@ -46,7 +45,7 @@ impl Directory {
             ));
         }
         let lock = locked(&path)?;
-        let started = store::timestamp((context().now)());
+        let started = store::now().to_string();
         let (schema, engine, hosts, pairs) = (FLEET_RUN_SCHEMA.to_owned(), engine.to_owned(), Vec::new(), Vec::new());
         Ok(Directory { path, fleet: FleetRun { schema, engine, started, request, hosts, pairs }, _lock: lock })
     }

@@ -1,46 +1,5 @@
 //! Copy kernels: loads, each followed by the store of what it brought.
 
-use std::arch::asm;
-
-/// A loop over chunks that wraps from the end to the start without a branch; `x0` walks the source, `x4` the
-/// destination.
-macro_rules! copy_kernel {
-    ($(#[$text:meta])* $name:ident, moves [$($move:expr),*], after [$($after:expr),*]) => {
-        $(#[$text])*
-        ///
-        /// # Safety
-        /// `bytes`, some whole chunks, must be readable from the aligned `source` and writable from the aligned
-        /// `destination`, which are apart; `passes` is not zero.
-        pub(super) unsafe fn $name(destination: *mut u8, source: *const u8, bytes: usize, passes: u64) {
-            // SAFETY: loads and stores stay between starts and ends, as the caller promises whole chunks; `clobber_abi`
-            // covers all vector registers.
-            unsafe {
-                asm!(
-                    ".p2align 6",
-                    "2:",
-                    $($move,)*
-                    "add x0, x0, #512",
-                    "add x4, x4, #512",
-                    "cmp x0, x2",
-                    "csel x0, x1, x0, eq",
-                    "csel x4, x5, x4, eq",
-                    "subs x3, x3, #1",
-                    "b.ne 2b",
-                    $($after,)*
-                    inout("x0") source => _,
-                    inout("x1") source => _,
-                    inout("x2") source.wrapping_add(bytes) => _,
-                    inout("x3") (bytes / 512) as u64 * passes => _,
-                    inout("x4") destination => _,
-                    inout("x5") destination => _,
-                    clobber_abi("C"),
-                    options(nostack),
-                );
-            }
-        }
-    };
-}
-
 /// A chunk by pairs of 16-byte loads and stores, by the instructions given.
 macro_rules! moves {
     ($load:literal, $store:literal) => {

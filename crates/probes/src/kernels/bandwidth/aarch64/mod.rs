@@ -7,11 +7,7 @@ mod write;
 
 use std::arch::is_aarch64_feature_detected;
 
-use super::{CopyKernel, Reach, ReadKernel, WriteKernel, libc};
-
-fn always() -> bool {
-    true
-}
+use super::{CopyKernel, Reach, ReadKernel, WriteKernel, always, libc};
 
 /// The SVE kernels take eight vectors at once, which fill a chunk of 512 bytes up to vectors of 512 bits: no CPU sold
 /// has wider ones.

@@ -1,44 +1,5 @@
 //! Write kernels: stores of a register pattern that grows by a step from chunk to chunk.
 
-use std::arch::asm;
-
-/// A loop over chunks that wraps from the end to the start without a branch; `x0` walks, `x4` and `x5` bring the
-/// pattern and its step.
-macro_rules! write_kernel {
-    ($(#[$text:meta])* $name:ident, before [$($before:expr),*], stores [$($store:expr),*], after [$($after:expr),*]) => {
-        $(#[$text])*
-        ///
-        /// # Safety
-        /// `bytes`, some whole chunks, must be writable from the aligned `start`; `passes` is not zero.
-        pub(super) unsafe fn $name(start: *mut u8, bytes: usize, passes: u64, word: u64, step: u64) {
-            // SAFETY: stores stay between start and end, as the caller promises whole chunks; `clobber_abi` covers all
-            // vector registers.
-            unsafe {
-                asm!(
-                    $($before,)*
-                    ".p2align 6",
-                    "2:",
-                    $($store,)*
-                    "add x0, x0, #512",
-                    "cmp x0, x2",
-                    "csel x0, x1, x0, eq",
-                    "subs x3, x3, #1",
-                    "b.ne 2b",
-                    $($after,)*
-                    inout("x0") start => _,
-                    inout("x1") start => _,
-                    inout("x2") start.wrapping_add(bytes) => _,
-                    inout("x3") (bytes / 512) as u64 * passes => _,
-                    inout("x4") word => _,
-                    inout("x5") step => _,
-                    clobber_abi("C"),
-                    options(nostack),
-                );
-            }
-        }
-    };
-}
-
 /// A chunk by pair stores of one vector register, by the instruction given.
 macro_rules! stores {
     ($store:literal) => {

@@ -4,46 +4,6 @@ use std::arch::asm;
 
 use super::{has_avx2, has_avx512};
 
-/// A loop over chunks that wraps from the end to the start without a branch; `rsi` walks the source, `rdi` the
-/// destination, with simple addresses so that all three address units of older cores serve.
-macro_rules! copy_kernel {
-    ($(#[$text:meta])* $name:ident, moves [$($move:expr),*], after [$($after:expr),*]) => {
-        $(#[$text])*
-        ///
-        /// # Safety
-        /// The CPU must have the instructions; `bytes`, some whole chunks, must be readable from the aligned `source`
-        /// and writable from the aligned `destination`, which are apart; `passes` is not zero.
-        pub(super) unsafe fn $name(destination: *mut u8, source: *const u8, bytes: usize, passes: u64) {
-            // SAFETY: loads and stores stay between starts and ends, as the caller promises whole chunks; `clobber_abi`
-            // covers all vector registers, whose upper parts are left zero.
-            unsafe {
-                asm!(
-                    ".p2align 6",
-                    "2:",
-                    $($move,)*
-                    "add rsi, 512",
-                    "add rdi, 512",
-                    "cmp rsi, rdx",
-                    "cmove rsi, r8",
-                    "cmove rdi, r9",
-                    "dec rcx",
-                    "jnz 2b",
-                    $($after,)*
-                    inout("rsi") source => _,
-                    inout("rdi") destination => _,
-                    inout("rdx") source.wrapping_add(bytes) => _,
-                    inout("rcx") (bytes / 512) as u64 * passes => _,
-                    inout("r8") source => _,
-                    inout("r9") destination => _,
-                    out("rax") _,
-                    clobber_abi("sysv64"),
-                    options(nostack),
-                );
-            }
-        }
-    };
-}
-
 /// 16-byte loads, and stores by the instruction given.
 macro_rules! sse2_moves {
     ($store:literal) => {

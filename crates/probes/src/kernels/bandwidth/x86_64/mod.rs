@@ -6,11 +6,7 @@ mod write;
 
 use std::arch::is_x86_feature_detected;
 
-use super::{CopyKernel, Reach, ReadKernel, WriteKernel, libc};
-
-fn always() -> bool {
-    true
-}
+use super::{CopyKernel, Reach, ReadKernel, WriteKernel, always, libc};
 
 fn has_avx2() -> bool {
     is_x86_feature_detected!("avx2")

@@ -4,44 +4,6 @@ use std::arch::asm;
 
 use super::{has_avx2, has_avx512};
 
-/// A loop over chunks that wraps from the end to the start without a branch; `rsi` walks, `rax` carries the checksum.
-macro_rules! read_kernel {
-    ($(#[$text:meta])* $name:ident, chunk $chunk:literal, before [$($before:expr),*], loads [$($load:expr),*], after [$($after:expr),*]) => {
-        $(#[$text])*
-        ///
-        /// # Safety
-        /// The CPU must have the instructions; `bytes`, some whole chunks, must be readable from the aligned `start`;
-        /// `passes` is not zero.
-        pub(super) unsafe fn $name(start: *const u8, bytes: usize, passes: u64) -> u64 {
-            let checksum: u64;
-            // SAFETY: loads stay between start and end, as the caller promises whole chunks; `clobber_abi` covers all
-            // vector registers, whose upper parts are left zero.
-            unsafe {
-                asm!(
-                    $($before,)*
-                    ".p2align 6",
-                    "2:",
-                    $($load,)*
-                    concat!("add rsi, ", $chunk),
-                    "cmp rsi, rdx",
-                    "cmove rsi, rdi",
-                    "dec rcx",
-                    "jnz 2b",
-                    $($after,)*
-                    inout("rsi") start => _,
-                    inout("rdi") start => _,
-                    inout("rdx") start.wrapping_add(bytes) => _,
-                    inout("rcx") (bytes / $chunk) as u64 * passes => _,
-                    out("rax") checksum,
-                    clobber_abi("sysv64"),
-                    options(readonly, nostack),
-                );
-            }
-            checksum
-        }
-    };
-}
-
 read_kernel!(
     /// 64-bit loads, added up: the checksum is the sum of all words read.
     scalar,
@@ -177,8 +139,7 @@ pub(super) unsafe fn avx512(start: *const u8, bytes: usize, passes: u64) -> u64 
             "add rsi, 256",
             "cmp rsi, rdx",
             "jb 3b",
-            "dec rcx",
-            "jnz 2b",
+            count_down!("rcx", "2b"),
             avx512_checksum!("1,2,3"),
             out("rsi") _,
             in("rdi") start,
@@ -211,8 +172,7 @@ pub(super) unsafe fn avx512_descending(start: *const u8, bytes: usize, passes: u
             "sub rsi, 256",
             "cmp rsi, rdi",
             "jae 3b",
-            "dec rcx",
-            "jnz 2b",
+            count_down!("rcx", "2b"),
             avx512_checksum!("1,2,3"),
             out("rsi") _,
             in("rdi") start,
@@ -309,11 +269,7 @@ pub(super) unsafe fn avx2_streams(start: *const u8, bytes: usize, passes: u64) -
             ".irp i,12,13,14,15",
             "vmovdqa ymm\\i, [rsi + r9 + \\i * 32 - 384]",
             ".endr",
-            "add rsi, 128",
-            "cmp rsi, rdx",
-            "cmove rsi, rdi",
-            "dec rcx",
-            "jnz 2b",
+            next_chunk!("128", end "rdx", turns "rcx", "rsi" from "rdi"),
             avx2_checksum!(),
             inout("rsi") start => _,
             inout("rdi") start => _,

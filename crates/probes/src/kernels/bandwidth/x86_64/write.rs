@@ -4,44 +4,6 @@ use std::arch::asm;
 
 use super::{has_avx2, has_avx512};
 
-/// A loop over chunks that wraps from the end to the start without a branch; `rsi` walks, `rax` and `r8` bring the
-/// pattern and its step.
-macro_rules! write_kernel {
-    ($(#[$text:meta])* $name:ident, before [$($before:expr),*], stores [$($store:expr),*], after [$($after:expr),*]) => {
-        $(#[$text])*
-        ///
-        /// # Safety
-        /// The CPU must have the instructions; `bytes`, some whole chunks, must be writable from the aligned `start`;
-        /// `passes` is not zero.
-        pub(super) unsafe fn $name(start: *mut u8, bytes: usize, passes: u64, word: u64, step: u64) {
-            // SAFETY: stores stay between start and end, as the caller promises whole chunks; `clobber_abi` covers all
-            // vector registers, whose upper parts are left zero.
-            unsafe {
-                asm!(
-                    $($before,)*
-                    ".p2align 6",
-                    "2:",
-                    $($store,)*
-                    "add rsi, 512",
-                    "cmp rsi, rdx",
-                    "cmove rsi, rdi",
-                    "dec rcx",
-                    "jnz 2b",
-                    $($after,)*
-                    inout("rsi") start => _,
-                    inout("rdi") start => _,
-                    inout("rdx") start.wrapping_add(bytes) => _,
-                    inout("rcx") (bytes / 512) as u64 * passes => _,
-                    inout("rax") word => _,
-                    inout("r8") step => _,
-                    clobber_abi("sysv64"),
-                    options(nostack),
-                );
-            }
-        }
-    };
-}
-
 write_kernel!(
     /// 64-bit stores.
     scalar,
@@ -185,11 +147,7 @@ pub(super) unsafe fn avx2_streams(start: *mut u8, bytes: usize, passes: u64, wor
             "vmovdqa [rsi + r9 + \\i * 32], ymm0",
             ".endr",
             "vpaddq ymm0, ymm0, ymm1",
-            "add rsi, 128",
-            "cmp rsi, rdx",
-            "cmove rsi, rdi",
-            "dec rcx",
-            "jnz 2b",
+            next_chunk!("128", end "rdx", turns "rcx", "rsi" from "rdi"),
             "vzeroupper",
             inout("rsi") start => _,
             inout("rdi") start => _,

@@ -1,4 +1,4 @@
-//! The walk along a chain in x86-64 instructions.
+//! The walk along a chain.
 
 use std::arch::asm;
 
@@ -11,24 +11,7 @@ pub(super) unsafe fn walk(node: usize, turns: u64, rest: u64) -> usize {
     // SAFETY: by contract every address met is that of a node. Nothing is written but declared registers.
     unsafe {
         asm!(
-            "test {turns}, {turns}",
-            "jz 3f",
-            ".p2align 6",
-            "2:",
-            ".rept 64",
-            "mov {node}, [{node}]",
-            ".endr",
-            "dec {turns}",
-            "jnz 2b",
-            "3:",
-            "test {rest}, {rest}",
-            "jz 5f",
-            ".p2align 4",
-            "4:",
-            "mov {node}, [{node}]",
-            "dec {rest}",
-            "jnz 4b",
-            "5:",
+            unrolled!("{turns}", "{rest}", follow!("{node}")),
             turns = inout(reg) turns => _,
             rest = inout(reg) rest => _,
             node = inout(reg) node,

@@ -1,18 +1,39 @@
 //! Chains of dependent register operations of known latency, and a loop around nothing: the rulers of every other kernel.
 
-#[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
-#[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
-mod machine;
+use std::arch::asm;
 
-/// Operations that one turn of the hot loop holds: enough for the loop's own cost to hide under their latency.
-const UNROLL: u64 = 64;
+use super::assembly::UNROLL;
+
+/// Executes an instruction `n` times, each on the result of the one before.
+macro_rules! chain {
+    ($n:ident, $start:ident, $operand:ident, $instruction:expr) => {{
+        let mut value = $start;
+        // SAFETY: registers alone are read and written, all of them declared; both loops end when their counter is zero.
+        unsafe {
+            asm!(
+                unrolled!("{turns}", "{rest}", $instruction),
+                turns = inout(reg) $n / UNROLL => _,
+                rest = inout(reg) $n % UNROLL => _,
+                value = inout(reg) value,
+                operand = in(reg) $operand,
+                options(nomem, nostack),
+            );
+        }
+        value
+    }};
+}
 
 /// Executes `n` multiplications of 64-bit registers, each on the result of the one before: `n` times 3 cycles on x86.
 ///
 /// Gives `start` times `factor` to the power of `n`, modulo 2^64.
 #[inline(never)]
 pub fn multiply_chain(n: u64, start: u64, factor: u64) -> u64 {
-    machine::multiply_chain(n / UNROLL, n % UNROLL, start, factor)
+    chain!(
+        n,
+        start,
+        factor,
+        by_arch!(x86_64 { "imul {value}, {operand}" } aarch64 { "mul {value}, {value}, {operand}" })
+    )
 }
 
 /// Executes `n` additions of 64-bit registers, each on the result of the one before: `n` core cycles.
@@ -20,13 +41,21 @@ pub fn multiply_chain(n: u64, start: u64, factor: u64) -> u64 {
 /// Gives `start` plus `n` times `step`, modulo 2^64. The step is in a register: some cores fold immediates away.
 #[inline(never)]
 pub fn add_chain(n: u64, start: u64, step: u64) -> u64 {
-    machine::add_chain(n / UNROLL, n % UNROLL, start, step)
+    chain!(n, start, step, by_arch!(x86_64 { "add {value}, {operand}" } aarch64 { "add {value}, {value}, {operand}" }))
 }
 
 /// Counts `n` iterations as the chains do, 64 a turn, with nothing inside: what an unrolled loop costs by itself.
 #[inline(never)]
 pub fn empty(n: u64) {
-    machine::empty(n / UNROLL, n % UNROLL);
+    // SAFETY: registers alone are read and written, all of them declared; both loops end when their counter is zero.
+    unsafe {
+        asm!(
+            unrolled!("{turns}", "{rest}", ""),
+            turns = inout(reg) n / UNROLL => _,
+            rest = inout(reg) n % UNROLL => _,
+            options(nomem, nostack),
+        );
+    }
 }
 
 #[cfg(test)]

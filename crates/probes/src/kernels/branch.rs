@@ -1,9 +1,5 @@
 //! A branch that goes as a pattern says: what it costs shows what the branch predictor knows of the pattern.
 
-#[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
-#[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
-mod machine;
-
 use super::random::Random;
 
 /// So many branches before its own is a direction loaded: a wrong guess is then found out at once, and its cost is the
@@ -37,10 +33,76 @@ impl Pattern {
         let length = self.directions.len();
         let ahead = |steps: usize| (self.next + steps) % length;
         let first = [0, 1, 2].map(|steps| self.directions[ahead(steps)]);
-        let count = machine::branch(&self.directions, first, ahead(AHEAD), n);
+        let count = branch(&self.directions, first, ahead(AHEAD), n);
         self.next = ((self.next as u64 + n) % length as u64) as usize;
         count
     }
+}
+
+/// Goes through the branch `n` times, `n` not zero, first as `first` says and then on from index `at`, inside of the
+/// directions; gives how often it was not taken.
+fn branch(directions: &[u8], first: [u8; AHEAD], at: usize, n: u64) -> u64 {
+    let bytes = directions.as_ptr_range();
+    let mut count: u64 = 0;
+    // SAFETY: reads stay inside the slice, as `at` does and the pointer wraps at its end; the loop ends when its counter
+    // is zero. The encodings are chosen so that no jump of x86-64 crosses 32 bytes of code: some cores decode such a one
+    // slowly.
+    unsafe {
+        asm_by_arch!(
+            ".p2align 6",
+            "2:",
+            by_arch!(
+                x86_64 {
+                    "mov r9d, r10d
+                     mov r10d, r11d
+                     mov r11d, eax
+                     movzx eax, byte ptr [rsi]
+                     add rsi, 1
+                     cmp rsi, rdx
+                     cmove rsi, rdi
+                     test r9d, r9d
+                     jz 3f
+                     add r8, 1"
+                }
+                aarch64 {
+                    "mov w6, w7
+                     mov w7, w8
+                     mov w8, w0
+                     ldrb w0, [x1], #1
+                     cmp x1, x2
+                     csel x1, x3, x1, eq
+                     cbz w6, 3f
+                     add x4, x4, #1"
+                }
+            ),
+            "3:",
+            count_down!(by_arch!(x86_64 { "rcx" } aarch64 { "x5" }), "2b");
+            x86_64 {
+                inout("rsi") bytes.start.wrapping_add(at) => _,
+                inout("rcx") n => _,
+                inout("r8") count,
+                in("rdx") bytes.end,
+                in("rdi") bytes.start,
+                out("r9") _,
+                inout("r10") u64::from(first[0]) => _,
+                inout("r11") u64::from(first[1]) => _,
+                inout("rax") u64::from(first[2]) => _,
+            }
+            aarch64 {
+                inout("x1") bytes.start.wrapping_add(at) => _,
+                inout("x5") n => _,
+                inout("x4") count,
+                in("x2") bytes.end,
+                in("x3") bytes.start,
+                out("x6") _,
+                inout("x7") u64::from(first[0]) => _,
+                inout("x8") u64::from(first[1]) => _,
+                inout("x0") u64::from(first[2]) => _,
+            }
+            options(readonly, nostack)
+        );
+    }
+    count
 }
 
 #[cfg(test)]

@@ -1,0 +1,242 @@
+//! Every text, path and address of a run, with the field it stands in. Structs are taken apart whole and what is passed over must be `Copy`,
+//! so a new field of the run file that is missing here does not compile.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+
+use hostmark_model::*;
+
+/// What of a run can name somebody.
+pub(super) enum Leaf<'a> {
+    Text(&'a mut String),
+    Path(&'a mut PathBytes),
+    Address(&'a mut IpAddr),
+}
+
+pub(super) trait Leaves {
+    /// Shows each leaf below this value, which is in `field`.
+    fn each(&mut self, field: &str, show: &mut dyn FnMut(&str, Leaf));
+}
+
+impl Leaves for String {
+    fn each(&mut self, field: &str, show: &mut dyn FnMut(&str, Leaf)) {
+        show(field, Leaf::Text(self));
+    }
+}
+
+impl Leaves for PathBytes {
+    fn each(&mut self, field: &str, show: &mut dyn FnMut(&str, Leaf)) {
+        show(field, Leaf::Path(self));
+    }
+}
+
+impl Leaves for IpAddr {
+    fn each(&mut self, field: &str, show: &mut dyn FnMut(&str, Leaf)) {
+        show(field, Leaf::Address(self));
+    }
+}
+
+impl Leaves for SocketAddr {
+    fn each(&mut self, field: &str, show: &mut dyn FnMut(&str, Leaf)) {
+        let mut ip = self.ip();
+        ip.each(field, show);
+        self.set_ip(ip);
+    }
+}
+
+impl<T: Leaves> Leaves for Option<T> {
+    fn each(&mut self, field: &str, show: &mut dyn FnMut(&str, Leaf)) {
+        self.iter_mut().for_each(|value| value.each(field, show));
+    }
+}
+
+impl<T: Leaves> Leaves for Box<T> {
+    fn each(&mut self, field: &str, show: &mut dyn FnMut(&str, Leaf)) {
+        (**self).each(field, show);
+    }
+}
+
+impl<T: Leaves> Leaves for Vec<T> {
+    fn each(&mut self, field: &str, show: &mut dyn FnMut(&str, Leaf)) {
+        self.iter_mut().for_each(|value| value.each(field, show));
+    }
+}
+
+impl<T: Leaves> Leaves for BTreeMap<String, T> {
+    fn each(&mut self, _: &str, show: &mut dyn FnMut(&str, Leaf)) {
+        self.iter_mut().for_each(|(key, value)| value.each(key, show));
+    }
+}
+
+impl Leaves for Params {
+    fn each(&mut self, _: &str, show: &mut dyn FnMut(&str, Leaf)) {
+        self.0.iter_mut().for_each(|(axis, value)| value.each(axis, show));
+    }
+}
+
+/// Values without texts: `Copy` is what no `String` is.
+macro_rules! without {
+    ($($type:ty),* $(,)?) => {$(
+        impl Leaves for $type where $type: Copy {
+            fn each(&mut self, _: &str, _: &mut dyn FnMut(&str, Leaf)) {}
+        }
+    )*};
+}
+
+/// Structs by all their fields; those behind `but` stay as they are.
+macro_rules! fields {
+    ($($type:ty { $($field:ident),* $(; but $($kept:ident),*)? })*) => {$(
+        impl Leaves for $type {
+            fn each(&mut self, _: &str, show: &mut dyn FnMut(&str, Leaf)) {
+                let Self { $($field,)* $($($kept: _,)*)? } = self;
+                $($field.each(stringify!($field), show);)*
+            }
+        }
+    )*};
+}
+
+/// Enums by all their variants.
+macro_rules! variants {
+    ($($type:ident { $($variant:ident $(($value:ident))? $({ $($field:ident),* })?)* })*) => {$(
+        impl Leaves for $type {
+            fn each(&mut self, _: &str, show: &mut dyn FnMut(&str, Leaf)) {
+                match self {
+                    $($type::$variant $(($value))? $({ $($field),* })? => {
+                        $($value.each(stringify!($value), show);)?
+                        $($($field.each(stringify!($field), show);)*)?
+                    })*
+                }
+            }
+        }
+    )*};
+}
+
+without! {
+    bool, u8, u32, u64, usize, i32, i64, f64, [u64; 2], [u64; 3], [f64; 2], [f64; 3],
+    AxisKind, Better, Bounds, CacheKind, FlagKind, Grade, HugePages, IntervalMethod, Leading, Others, Pressure, Profile, Purpose, Quiet,
+    Repetition, RoundTime, RunTime, Throttling, Unit,
+}
+
+fields! {
+    Run {
+        schema, id, name, started, finished, interrupted, imported, tool, place, guest, settings, host, peers, pairs, disturbances, neighbours,
+        trust, probes, cases, lost_rounds, time, findings, again
+    }
+    Tool { version, target, libc, is_static, digest }
+    ClockFacts { source, hz, reason, drift }
+    Settings { profile, seed, filters, table, rounds, limit_s, clock, cpu, set, inputs }
+    Inputs { cpus, scratch, command, sampled, within, peers, limit_s, tried }
+    Finding { id, short, text, cure, command, cases, cost }
+    Imported { format, file, date }
+    Peer { name, host, place, address, path, path_back }
+    PairRun { from, to, turn, cases, failed }
+    Guest {
+        accel, vmm, machine, cpu, cpus, nodes, memory, backing, pinned, disk, net, channel, command, append, digests, boot_ns, host, exits,
+        idle_cpus
+    }
+    Text<String> { en, zh }
+    Neighbours { core_shared, last_cache }
+    LastCache { bytes, looks_ns }
+    Trust { grade, within, runs, doubts }
+    Doubt { text, cure }
+    Again { version, gaps }
+    Gap { what, cases }
+
+    HostFacts {
+        hostname, boot_id, cpu, cpus, caches, nodes, memory, kernel, virtualization, limits, firmware, storage, network, activity
+    }
+    CpuFacts {
+        architecture, vendor, model, microcode, features, packages, governor, smt_active, frequency_driver, turbo, isolated, tickless,
+        callback_free, kinds
+    }
+    CoreKindFact { name, cpus, max_hz, limit_hz, governor }
+    CpuFact { id, online, allowed, package, core, node, siblings, max_hz, capacity, busy }
+    CacheFact { level, kind, size_bytes, line_bytes, ways, shared_cpus }
+    NodeFact { id, cpus, memory_bytes, distances, huge_pages }
+    MemoryFacts {
+        total_bytes, available_bytes, swap_total_bytes, swap_used_bytes, page_bytes, pmd_page_bytes, transparent_huge_pages,
+        transparent_huge_pages_forbidden, transparent_huge_page_defrag, huge_pages, same_page_merging, numa_balancing, zone_reclaim_mode,
+        swappiness, overcommit
+    }
+    KernelFacts {
+        release, version, command_line, clock_source, clock_sources, vulnerabilities, has_run_delay, perf_event_paranoid, io_uring_disabled,
+        module_version
+    }
+    VirtualizationFacts {
+        hypervisor, container, container_unknown, extension, nested_paging, tagged_tlb, nested_guests, kvm_permitted
+    }
+    LimitFacts { cgroup_version, cpu_quota, memory_limit_bytes, memory_used_bytes, is_root, unknown, seccomp }
+    FirmwareFacts { vendor, product, bios_version, bios_date, memory_modules }
+    MemoryModule { slot, kind, size_bytes, transfers_per_s }
+    StorageFacts { devices, directories }
+    BlockDevice { name, model, size_bytes, rotational, scheduler }
+    DirectoryFact {
+        purpose, path, filesystem, device, mount_point, options, total_bytes, available_bytes, writable
+    }
+    NetworkInterface { name, driver, bits_per_s, mtu_bytes, state }
+    Activity { uptime_s, load, pressure }
+    NetworkPath {
+        destination, source, interface, driver, bits_per_s, full_duplex, mtu_bytes, path_mtu_bytes, next_hop, on_link, queue, offloads, rings,
+        moderation, channels, losses, congestion_control, congestion_controls, tcp_receive_buffers, tcp_send_buffers, receive_buffer_limit,
+        send_buffer_limit
+    }
+    QueueingDiscipline { kind, inner, bits_per_s, holds_flows_apart, burst_bytes, limit_bytes }
+    Offloads { tso, gso, gro, lro, transmit_checksum, receive_checksum, scatter_gather }
+    Rings { receive, receive_max, transmit, transmit_max }
+    InterruptModeration { receive_us, receive_frames, transmit_us, transmit_frames, adaptive_receive, adaptive_transmit }
+    Channels { combined, receive, transmit }
+    InterfaceLosses { receive_dropped, receive_errors, transmit_dropped, transmit_errors }
+
+    ProbeInfo {
+        id, unit, better, also, revision, related, replaces, differs, axes, needs, brought_by; but title, explain, section
+    }
+    QuantityInfo { name, unit, better; but title }
+    AxisInfo { name, kind, default }
+
+    CaseRecord { id, probe, params, outcome }
+    Measured { estimate, also, samples, histogram, rounds, noise, notes, flags, bounds }
+    Also { estimate }
+    Estimate {
+        median, ci_low, ci_high, confidence, method, min, max, mean, stddev, mad, best_round, n, rounds, range, quiet, leading, repetition,
+        agreement
+    }
+    Histogram { values, counts }
+    Flag { kind, detail }
+    Noise {
+        tainted, left_out, run_delay_ns, steal_ns, involuntary_switches, faults, unsettled_rounds, throttled_rounds, throttled_ns,
+        contended_rounds, others_share, shared
+    }
+    RoundRecord {
+        round, median, taints, core_hz, cpus, iterations, settled, steal_ns, throttled, waited, others, shared, far, raw
+    }
+    FarUsage { cpu_ns, voluntary_switches, involuntary_switches, faults }
+    Raw {
+        resolution_ns, clock_cost_ns, sample_ns, iterations, amount, core_khz, run_delay_ns, involuntary_switches, faults, also, counts
+    }
+    LostRound { case, round, cpus, others, events }
+    RoundNoise {
+        core_hz, core_khz, width, shared, resolution_ns, clock_cost_ns, settled, iterations, run_delay_ns, waited, steal_ns, throttled,
+        involuntary_switches, faults, time
+    }
+}
+
+variants! {
+    Outcome { Measured(measured) Skipped { reason } Failed { reason } }
+    Sampled { Bytes(bytes) Printed { pattern, unit } }
+    Event {
+        Hello { protocol, pid }
+        Filled { bytes, of_bytes }
+        Measuring
+        Note { key, value }
+        Samples { ns, iterations, amount, taints }
+        Histogram(histogram)
+        Also { name, values }
+        Chosen { scope, way, trials_ns }
+        LastCache { bytes, ns }
+        Listening { address }
+        Served(usage)
+        Done { noise }
+        Skipped { reason }
+        Failed { reason }
+    }
+}
