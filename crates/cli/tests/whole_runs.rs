@@ -102,6 +102,8 @@ fn a_run_of_everything_ends_within_its_minute() {
     let home = Home::new();
     let run = load_run(&printed(&home, &["run", "--format", "json"])).unwrap();
     assert!(run.interrupted.is_none() && run.cases.len() > 100, "{}", run.cases.len());
+    let wall_s = run.time.as_ref().unwrap().wall_s;
+    assert!((30.0..60.0).contains(&wall_s), "{wall_s}");
     let measured = run.cases.iter().filter(|case| case.measured().is_some()).count();
     assert!(measured > 100, "{measured}");
     assert_eq!(run, only_run(&home));
