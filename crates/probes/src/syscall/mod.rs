@@ -4,6 +4,7 @@ mod epoll;
 mod fstat;
 mod futex;
 mod getpid;
+mod getrandom;
 mod io_uring;
 mod kernel_null;
 mod null;
@@ -14,7 +15,7 @@ mod select;
 mod stat;
 mod write_null;
 
-crate::group!("syscall", shares_worker true: null getpid read_zero write_null stat fstat open_close select poll epoll io_uring futex kernel_null);
+crate::group!("syscall", shares_worker true: null getpid getrandom read_zero write_null stat fstat open_close select poll epoll io_uring futex kernel_null);
 
 use std::path::PathBuf;
 
