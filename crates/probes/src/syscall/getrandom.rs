@@ -60,6 +60,7 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let size: usize = case.param("size")?;
+    case.may_fill(size as u64)?;
     let mut bytes = vec![0_u8; size];
     case.calls(|| {
         let given = getrandom(bytes.as_mut_slice(), GetRandomFlags::empty()).call("getrandom")?;
