@@ -8,7 +8,7 @@ use std::process::Command;
 use hostmark_model::{BusyTask, CaseRecord, FlagKind, HostReport, Outcome, Run, load_run};
 
 // Runs are timed, and one of these tests keeps a CPU busy: one at a time.
-use crate::alone::alone;
+use crate::alone::{alone, beside};
 use crate::neighbour::{Neighbour, one_cpu};
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM, ended, files};
@@ -180,6 +180,19 @@ fn short_lived_neighbours_in_a_row_are_told_of_by_their_share() {
     let run = beside.run(&["clock.loop", "syscall.null", "--cpu", &cpu]).0;
     let told = format!("% of the time of CPU {cpu} during this run");
     assert!(run.disturbances.iter().any(|text| text.en.ends_with(&told)), "{:?}", run.disturbances);
+}
+
+#[test]
+fn without_proc_a_plan_is_shown() {
+    let _beside = beside();
+    let home = Home::new();
+    let inside = Smaller { home: &home, outside: OWN_MOUNTS, inside: "umount -l /proc".into() };
+    if !inside.can_be_had() {
+        return skipped("/proc cannot be taken away here");
+    }
+    let (code, plan, errors) = ended(&mut inside.start(&[PROGRAM, "run", "clock.read", "--dry-run"]));
+    assert_eq!((code, errors.as_str()), (0, ""));
+    assert!(plan.contains("Nothing is measured"), "{plan}");
 }
 
 #[test]

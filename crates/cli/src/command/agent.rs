@@ -154,7 +154,7 @@ impl Session {
         let wall = SinceStart::now();
         let begun = request.begun.take();
         let past = self.past(begun.as_deref())?;
-        let machine = Machine::local(OWN.into(), &layers(&request)?)?;
+        let machine = Machine::local(Some(OWN.into()), &layers(&request)?)?;
         request.inputs = inputs::on_this_machine(request.inputs)?;
         let host = machine.facts(&request.inputs);
         let stop = machine.catch()?;

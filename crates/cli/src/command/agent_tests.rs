@@ -44,7 +44,7 @@ fn served() -> ServeRequest {
 
 /// What a parent says, a line each; `last` asks to measure.
 fn lines() -> Vec<String> {
-    let machine = Machine::local(OWN.into(), &[]).unwrap();
+    let machine = Machine::local(Some(OWN.into()), &[]).unwrap();
     let fresh = RunRequest { set: Vec::new(), ..request(None) };
     let ready = Ready::fresh(&fresh, machine.facts(&fresh.inputs), &machine).unwrap();
     let cases: Vec<String> = ready.plan.cases.iter().map(|case| case.id.to_string()).collect();

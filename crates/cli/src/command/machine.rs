@@ -18,8 +18,8 @@ use crate::world::{MockMachine, context};
 pub enum Machine<'a> {
     /// This machine.
     Local {
-        /// The program's file, from which workers and the janitor are started.
-        program: PathBuf,
+        /// The file from which workers and the janitor are started, where it is not this process's own.
+        program: Option<PathBuf>,
         /// What is outside of the run's layers.
         outside: Outside,
         /// How busy its CPUs are.
@@ -31,7 +31,7 @@ pub enum Machine<'a> {
 
 impl Machine<'_> {
     /// This machine, from inside these layers.
-    pub fn local(program: PathBuf, layers: &[Layer]) -> Result<Machine<'static>> {
+    pub fn local(program: Option<PathBuf>, layers: &[Layer]) -> Result<Machine<'static>> {
         let outside = within::enter(layers)?;
         Ok(Machine::Local { program, outside, look: Look::begin(&Root::here()) })
     }

@@ -13,7 +13,7 @@ use hostmark_report::findings;
 use super::disturbed::{disturbances, emulated, on_one_machine};
 use super::janitor::Janitor;
 use super::lost;
-use super::machine::Machine;
+use super::machine::{Machine, own_program};
 use super::processes::Processes;
 use super::ready::Ready;
 use super::resume::GoesOn;
@@ -59,6 +59,7 @@ pub fn measure(
     let sink = sink.map(|sink| sink as &mut dyn RoundSink);
     let (results, disturbed) = match machine {
         Machine::Local { program, mut outside, .. } => {
+            let program = program.map_or_else(own_program, Ok)?;
             let before = NoiseSnapshot::read_with_processes(&Root::here());
             let mut janitor = Janitor::start(&program).map_err(lost)?;
             outside.told().into_iter().for_each(|told| janitor.tells(told));

@@ -53,7 +53,7 @@ fn request() -> RunRequest {
 
 /// What an agent says, a line each, from its plan to its run.
 fn lines() -> Vec<String> {
-    let machine = Machine::local("hostmark".into(), &[]).unwrap();
+    let machine = Machine::local(Some("hostmark".into()), &[]).unwrap();
     let ready = Ready::fresh(&request(), hostmark_host::read_here(), &machine).unwrap();
     let cases: Vec<String> = ready.plan.cases.iter().map(|case| case.id.to_string()).collect();
     let round = |round| RoundLine {

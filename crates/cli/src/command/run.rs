@@ -16,7 +16,7 @@ use hostmark_report::render::console;
 use super::closing::{self, Shown};
 use super::inputs::InputArguments;
 use super::kept::{Author, Kept};
-use super::machine::{Machine, own_program};
+use super::machine::Machine;
 use super::measure::{self, Means, Measured};
 use super::peers::{self, Direct, FarPeers};
 use super::ready::{self, Ready};
@@ -211,7 +211,7 @@ fn here(arguments: &RunArguments, begun: Option<Begun>, lang: Lang, world: &mut 
         Some(mock_machine) => Machine::Mock(mock_machine),
         // Before all else about this machine: what is read, started and measured from here on is read, started and measured
         // within.
-        None => Machine::local(own_program()?, &arguments.inputs.layers())?,
+        None => Machine::local(None, &arguments.inputs.layers())?,
     };
     let request = arguments.request()?;
     let host = machine.facts(&request.inputs);
