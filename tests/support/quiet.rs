@@ -2,44 +2,47 @@
 
 use std::fs;
 
+use hostmark_engine::sys::cpu_time;
+
 use crate::skip::skipped;
 
 /// Of the machine's CPU time, what others may have had while a test still tells something.
 const OTHERS: f64 = 0.05;
 
-/// The machine's CPU time since it was made, and whose it was.
-pub struct Quiet(Option<Ticks>);
+/// The kernel counts CPU time in ticks of 1/100 s (USER_HZ).
+const TICK_NS: u64 = 10_000_000;
 
+/// The machine's CPU time since it was made, and whose it was.
+pub struct Quiet(Option<Spent>);
+
+/// CPU time, ns.
 #[derive(Clone, Copy)]
-struct Ticks {
+struct Spent {
     all: u64,
     busy: u64,
     /// This process's, and that of its children that it has waited for.
     ours: u64,
 }
 
-impl Ticks {
-    fn read() -> Option<Ticks> {
+impl Spent {
+    fn read() -> Option<Spent> {
         let stat = fs::read_to_string("/proc/stat").ok()?;
         let times: Vec<u64> = stat.lines().next()?.split_whitespace().skip(1).flat_map(str::parse).collect();
         // user, nice, system, idle, iowait, irq, softirq, steal; the time of guests is in the first two.
         let all = times.get(..8)?.iter().sum::<u64>();
-        let own = fs::read_to_string("/proc/self/stat").ok()?;
-        // The name may have blanks; utime, stime, cutime and cstime are the 12th to 15th after it.
-        let own: Vec<&str> = own.rsplit(')').next()?.split_whitespace().collect();
-        let ours = own.get(11..15)?.iter().flat_map(|ticks| ticks.parse::<u64>()).sum();
-        Some(Ticks { all, busy: all - times[3] - times[4], ours })
+        let busy = all - times[3] - times[4];
+        Some(Spent { all: all * TICK_NS, busy: busy * TICK_NS, ours: cpu_time::of_all_own().ok()? })
     }
 }
 
 impl Quiet {
     pub fn begin() -> Quiet {
-        Quiet(Ticks::read())
+        Quiet(Spent::read())
     }
 
     /// The share of the CPU time that was neither ours nor idle; none where nobody tells.
     fn others(&self) -> Option<f64> {
-        let (before, now) = (self.0?, Ticks::read()?);
+        let (before, now) = (self.0?, Spent::read()?);
         let others = (now.busy - before.busy).saturating_sub(now.ours - before.ours);
         Some(others as f64 / (now.all - before.all).max(1) as f64)
     }
