@@ -3,6 +3,8 @@
 #[expect(dead_code, reason = "no test here bears only some others")]
 #[path = "../../../tests/support/alone.rs"]
 mod alone;
+#[path = "support/answers.rs"]
+mod answers;
 #[path = "support/far.rs"]
 mod far;
 #[path = "../../../tests/support/golden.rs"]

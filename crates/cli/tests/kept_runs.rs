@@ -7,14 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{Home, ended, files, in_process};
-
-/// What a command prints that must do what it was asked for.
-fn printed(home: &Home, words: &[&str]) -> String {
-    let (code, out, errors) = in_process(&home.hostmark(words));
-    assert_eq!((code, errors.as_str()), (0, ""), "{words:?} {out}");
-    out
-}
+use crate::answers::printed;
+use crate::support::{Home, ended, files};
 
 /// A measured run, and the directory it lies in.
 fn measured(home: &Home) -> (String, PathBuf) {

@@ -11,20 +11,8 @@ use serde_json::Value;
 
 // Runs are timed: one at a time.
 use crate::alone::alone;
-use crate::support::{Home, ended, files, in_process};
-
-/// What a command prints that goes well.
-fn printed(home: &Home, arguments: &[&str]) -> String {
-    let (code, out, errors) = in_process(&home.hostmark(arguments));
-    assert_eq!((code, errors.as_str()), (0, ""), "{arguments:?}");
-    out
-}
-
-/// Exit code 2, nothing on standard output, and this one sentence on standard error.
-fn assert_refused(home: &Home, arguments: &[&str], sentence: &str) {
-    let refused = in_process(&home.hostmark(arguments));
-    assert_eq!(refused, (2, String::new(), format!("hostmark: {sentence}\n")), "{arguments:?}");
-}
+use crate::answers::{assert_refused, printed};
+use crate::support::{Home, ended, files};
 
 /// The last CPU that a process may use here.
 fn last_cpu() -> usize {

@@ -7,14 +7,9 @@ use std::process::{Command, Stdio};
 use hostmark_model::load_run;
 use serde_json::Value;
 
+use crate::answers::printed;
 use crate::support;
 use crate::support::{Home, PROGRAM, ended, in_process};
-
-fn printed(home: &Home, arguments: &[&str]) -> String {
-    let (code, out, errors) = in_process(&home.hostmark(arguments));
-    assert_eq!((code, errors.as_str()), (0, ""), "{arguments:?}");
-    out
-}
 
 /// The ids of a plan as JSON has them, exact.
 fn exact(home: &Home, arguments: &[&str]) -> Vec<String> {

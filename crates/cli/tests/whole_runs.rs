@@ -12,21 +12,9 @@ use hostmark_launch::Received;
 use hostmark_model::{Job, Outcome, Run, load_run};
 use serde_json::Value;
 
+use crate::answers::{assert_refused, printed};
 use crate::support::in_process::{healthy_worker, in_process, scripted};
 use crate::support::{Home, files};
-
-/// What a command prints that goes well.
-fn printed(home: &Home, arguments: &[&str]) -> String {
-    let (code, out, errors) = in_process(&home.hostmark(arguments));
-    assert_eq!((code, errors.as_str()), (0, ""), "{arguments:?}");
-    out
-}
-
-/// Exit code 2, nothing on standard output, and this one sentence on standard error.
-fn assert_refused(home: &Home, arguments: &[&str], sentence: &str) {
-    let refused = in_process(&home.hostmark(arguments));
-    assert_eq!(refused, (2, String::new(), format!("hostmark: {sentence}\n")), "{arguments:?}");
-}
 
 /// The kept run, when nothing else is kept but a journal.
 fn only_run(home: &Home) -> Run {

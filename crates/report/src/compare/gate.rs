@@ -1,4 +1,4 @@
-//! Whether a comparison lets a change pass: what is slower, and what is not known to be the same or faster.
+//! The gate of `compare`: the cases that are slower, and those that are not known to be the same or faster.
 
 use hostmark_model::{Lang, Text};
 
