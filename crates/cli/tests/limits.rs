@@ -68,7 +68,7 @@ fn a_full_disk_loses_the_run_file_and_not_what_is_shown() {
     let _alone = alone();
     let home = Home::new();
     let Some(disk) = SmallDisk::over(home.data.path()) else { return skipped("no file system can be mounted here") };
-    assert_is_lost(&home, &["run", "clock", "syscall"], &disk.0.join("hostmark/runs/").display().to_string());
+    assert_is_lost(&home, &["run", "clock.read"], &disk.0.join("hostmark/runs/").display().to_string());
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_full_disk_loses_a_named_file_and_not_what_is_shown() {
     let home = Home::new();
     let Some(disk) = SmallDisk::over(home.data.path()) else { return skipped("no file system can be mounted here") };
     let file = disk.0.join("mine.json").display().to_string();
-    assert_is_lost(&home, &["run", "clock", "syscall", "--out", &file], &file);
+    assert_is_lost(&home, &["run", "clock.read", "--out", &file], &file);
 }
 
 #[test]
@@ -188,8 +188,8 @@ fn one_cpu_is_enough() {
         return skipped("taskset or CPU 0 is not available here");
     }
     let mut command = home.start("taskset");
-    command.args(["-c", "0", PROGRAM, "run", "cpu", "clock", "--format", "json"]);
-    let run = whole_run(&mut command);
+    command.args(["-c", "0", PROGRAM, "run", "cpu.scaling", "cpu.kernel_sieve", "cpu.core_to_core", "cpu.atomic", "clock.read"]);
+    let run = whole_run(command.args(["--format", "json"]));
     assert_eq!(run.settings.cpu, 0);
     for case in &run.cases {
         match &case.outcome {

@@ -156,7 +156,7 @@ fn what_a_run_is_given_is_given_to_the_place() {
     assert_eq!((cpu.settings.cpu, cpu.settings.set.get("cpu").map(String::as_str)), (0, Some("0")));
     let command = measured(&home, &["run", "--on", ENV, "--command", "true"]);
     assert!(command.cases.iter().any(|case| case.probe.starts_with("external") && case.measured().is_some()));
-    let set = measured(&home, &["run", "--on", ENV, "memory.read", "--set", "size=4K"]);
+    let set = measured(&home, &["run", "--on", ENV, "memory.latency", "--set", "size=4K"]);
     assert!(case_ids(&set).iter().all(|id| id.contains("size=4096")), "{:?}", case_ids(&set));
     let (code, table, _) = ended(&mut home.hostmark(&["run", "--on", ENV, "--table", "stream"]));
     assert_eq!(code, 0);
