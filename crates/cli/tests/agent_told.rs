@@ -32,7 +32,7 @@ impl Drop for Agent {
 
 impl Agent {
     fn start() -> Agent {
-        let home = Home::new();
+        let home = Home::with_short_timeouts();
         let mut command = home.hostmark(&["agent"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();

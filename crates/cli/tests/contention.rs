@@ -69,10 +69,10 @@ fn short_lived_competitors_in_a_row_are_found_on_every_case() {
     assert_found("while :; do /bin/true; done");
 }
 
-/// How busy a CPU is for a second.
+/// How busy a CPU is for half a second.
 fn busy(cpu: usize) -> Option<f64> {
     let before = CpuTimes::read(&Root::here())?;
-    std::thread::sleep(Duration::from_secs(1));
+    std::thread::sleep(Duration::from_millis(500));
     let after = CpuTimes::read(&Root::here())?;
     Some(before.used(&after, cpu)?.ns / before.elapsed_ns(&after) as f64)
 }

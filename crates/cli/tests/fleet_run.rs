@@ -16,7 +16,7 @@ use crate::processes::{processes, within};
 use crate::skip::skipped;
 use crate::sshd::{Options, Sshd};
 use crate::support;
-use crate::support::{ended, said};
+use crate::support::{Home, ended, said};
 
 /// What each host measures: a few seconds.
 const SHORT: &str = "syscall.null";
@@ -118,6 +118,18 @@ rm "$FLEET/in/$1"; exit 1"#,
     }
 }
 
+/// Whether a janitor has opened the process with this first word: it holds its descriptor.
+fn is_known_to_a_janitor(home: &Home, word: &str) -> bool {
+    let all = processes(home);
+    let Some((known, _)) = all.iter().find(|(_, first)| first == word) else { return false };
+    let line = format!("Pid:\t{known}");
+    let holds = |janitor: i32| {
+        let mut files = fs::read_dir(format!("/proc/{janitor}/fdinfo")).into_iter().flatten().flatten();
+        files.any(|file| fs::read_to_string(file.path()).is_ok_and(|told| told.lines().any(|said| said == line)))
+    };
+    all.iter().any(|(pid, first)| first == "janitor" && holds(*pid))
+}
+
 /// A fleet of which the first host is measured and the second hangs is ended by this signal.
 fn ended_by(signal: Signal) {
     let fleet = Fleet::new();
@@ -129,9 +141,9 @@ fn ended_by(signal: Signal) {
     let mut command = fleet.command(&[&common[..], &["--out", &runs]].concat());
     command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
-    let hangs = within(MEASURED_WITHIN, || fleet.at("hangs").exists());
-    // A janitor looks for no process that it hears of when its run is dead: it hears of this one first.
-    std::thread::sleep(Duration::from_secs(3));
+    // A janitor looks for no process that it hears of when its run is dead: it hears of these first.
+    let are_known = || ["--quiet", "1000"].iter().all(|word| is_known_to_a_janitor(&fleet.home, word));
+    let hangs = within(MEASURED_WITHIN, || fleet.at("hangs").exists() && are_known());
     kill_process(Pid::from_child(&child), signal).unwrap();
     let (code, out, errors) = said(&child.wait_with_output().unwrap());
     assert!(hangs, "{out} {errors}");

@@ -121,7 +121,7 @@ fn run_with_a_worker_hit_by(signal: Signal) -> Option<String> {
 
 /// The same of whatever process has this first word, in a run that measures this among others.
 fn run_with_one_hit_by(case: &str, word: &str, signal: Signal) -> Option<String> {
-    let mut run = UnderWay::start(&["run", case, "clock", "--format", "json"]);
+    let mut run = UnderWay::start(&["run", case, "clock.read", "--format", "json"]);
     let workers = |run: &UnderWay| -> Vec<i32> {
         processes(&run.home).into_iter().filter(|(_, its)| its == word).map(|(pid, _)| pid).collect()
     };

@@ -12,6 +12,7 @@ use hostmark_model::{Event, Job};
 use crate::alone::{alone, beside};
 use crate::far::far_ends;
 use crate::networks::Networks;
+use crate::processes::within;
 use crate::quiet::Quiet;
 use crate::skip::skipped;
 use crate::support::PROGRAM;
@@ -32,6 +33,14 @@ const LOADED: &str = "net.rate_latency@load=receive,cpus=free";
 /// A wire of so many megabits a second, with a queue of 50 ms at most.
 fn of(mbit: u32) -> Result<Networks, String> {
     wire::with_rate(&format!("rate {mbit}mbit burst 32kb latency 50ms"))
+}
+
+/// Bytes that have passed the near end of a wire, either way.
+fn passed(wire: &Networks) -> u64 {
+    let table = std::fs::read_to_string(format!("/proc/{}/net/dev", wire.pid(1))).unwrap();
+    let counters = table.lines().find_map(|line| line.trim_start().strip_prefix("wire:")).unwrap();
+    // What was received, and eight columns further what was sent.
+    counters.split_whitespace().step_by(8).map(|bytes| bytes.parse::<u64>().unwrap()).sum()
 }
 
 /// The data of TCP that passes at so many megabits a second, bytes a second: of an Ethernet packet of 1500 bytes with its header
@@ -179,8 +188,9 @@ fn a_far_end_that_dies_midway_is_no_value() {
     };
     let bulk = ["receive", "send", "both"].map(|value| with(TCP, "direction=receive", &format!("direction={value}")));
     for case in bulk.into_iter().chain([LOADED.to_owned()]) {
+        let before = passed(&wire);
         let Round { far, worker } = Round::start(&wire, &case, Duration::from_secs(20));
-        std::thread::sleep(Duration::from_millis(700));
+        assert!(within(Duration::from_secs(10), || passed(&wire) > before + (2 << 20)), "{case}: nothing passes");
         drop(far);
         let output = worker.wait_with_output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();

@@ -8,24 +8,18 @@ use std::time::{Duration, Instant};
 use hostmark_model::{AGENT_PROTOCOL, AgentAnswer, AgentRequest, LONGEST_AGENT_LINE, Line};
 
 use crate::link_speed::SLOWEST_LINK;
-use crate::place::{PATIENCE, Place, PlaceError};
+use crate::place::{Place, PlaceError};
 use crate::program::Programs;
 use crate::supervise::{Heard, Supervised, Terms, Told, left, now};
+use crate::timing::{LEASES, timing};
 
 /// The word that starts an agent.
 pub const AGENT: &str = "agent";
 /// The word behind it for an agent of a server: who asks that has no login, and may have facts and measurements alone. The next
 /// word is the address to which the server is bound.
 pub const SERVED: &str = "--served";
-/// How long either may be silent at least, twice: who says nothing for longer is given up. A link may well stand still for half a
-/// minute, and what was measured meanwhile comes all the same.
-pub const LEAST_LEASE: Duration = Duration::from_secs(20);
 /// An agent may ask for no longer lease: that of a command of which nobody knows how long it takes.
 const LONGEST_LEASE: Duration = Duration::from_secs(8 * 24 * 3600);
-/// Leases after which an end is given up.
-pub const LEASES: u32 = 2;
-/// How long an agent may take to end by itself.
-const GRACE: Duration = Duration::from_secs(5);
 /// What helps where a program that is not static does not start.
 const STATIC_REMEDY: &str = concat!(
     "put a static program beside this one: hostmark-x86_64-linux-musl, made by cargo build --release --target ",
@@ -169,12 +163,12 @@ impl AgentLink {
         terms: Terms,
         started: impl FnOnce(u32),
     ) -> Result<AgentLink, AgentError> {
-        let begun = place.start_told(programs, &[AGENT], terms, PATIENCE, started)?;
+        let begun = place.start_told(programs, &[AGENT], terms, timing().login, started)?;
         let mut link = AgentLink {
             process: begun.process,
             name: name.to_owned(),
             digest: begun.digest.clone().unwrap_or_default(),
-            lease: LEAST_LEASE,
+            lease: timing().lease,
             until: None,
             taken: 0,
             heard: None,
@@ -322,7 +316,7 @@ impl AgentLink {
             }
         }
         if let AgentAnswer::Silent { ms } = answer {
-            self.lease = Duration::from_millis(ms).clamp(LEAST_LEASE, LONGEST_LEASE);
+            self.lease = Duration::from_millis(ms).clamp(timing().lease, LONGEST_LEASE);
             return Ok(None);
         }
         Ok(Some(answer))
@@ -337,7 +331,7 @@ impl AgentLink {
 
     /// The same without a word: its input ends, and it may put its place in order.
     pub fn abandon(mut self) -> bool {
-        self.process.leave(GRACE);
+        self.process.leave(timing().end);
         self.process.kill().is_ok()
     }
 
@@ -347,7 +341,7 @@ impl AgentLink {
 
     fn ended(&mut self) -> AgentError {
         // Its last word may still be under way.
-        self.process.ends_within(GRACE);
+        self.process.ends_within(timing().end);
         let status = self.process.kill().map_or_else(|error| error.to_string(), |status| status.to_string());
         let word = self.process.last_word().map(|word| format!(": {}", quoted(&word))).unwrap_or_default();
         AgentError::Ended { name: self.name.clone(), how: format!("{status}{word}") }

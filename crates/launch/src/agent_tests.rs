@@ -20,7 +20,7 @@ fn link(script: &str, heard: Option<u64>, stop: Option<Rc<rustix::fd::OwnedFd>>)
     let (group, errors, ending) = (Membership::Own, Errors::Heard, Ending::Killed);
     let process = Supervised::start(command, Terms { group, has_input: true, errors, ending, stop }).unwrap();
     let (name, digest) = ("there".to_owned(), String::new());
-    AgentLink { process, name, digest, lease: LEAST_LEASE, until: None, taken: 0, heard }
+    AgentLink { process, name, digest, lease: timing().lease, until: None, taken: 0, heard }
 }
 
 fn step() -> String {

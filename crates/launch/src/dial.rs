@@ -11,12 +11,11 @@ use crate::channel::{CHANNEL, Channel, ChannelError, Dialling, GREETING, Greetin
 use crate::place_error::shown;
 use crate::relay::{Carried, Relay};
 use crate::supervise::{left, now};
+use crate::timing::timing;
 use crate::token::Token;
 
 /// The word that starts it.
 pub const DIAL: &str = "dial";
-/// How long a connection, or the whole of a handshake, may take.
-const PATIENCE: Duration = Duration::from_secs(15);
 /// Addresses of a name that are tried at most.
 const MOST_ADDRESSES: usize = 8;
 /// Bytes of a greeting of whatever version at most.
@@ -56,7 +55,7 @@ pub enum DialError {
         address: String,
     },
     /// It says nothing.
-    #[error("the server at {address} was silent for {} s; it may be overrun: try again later", PATIENCE.as_secs())]
+    #[error("the server at {address} was silent for {} s; it may be overrun: try again later", timing().dial.as_secs())]
     Silent {
         /// What was dialled.
         address: String,
@@ -94,12 +93,12 @@ pub fn dial(address: &str, token: &Token, input: File, output: File) -> Result<(
 /// A connection to the first of the name's addresses that answers.
 fn connect(address: &str, shown: &str) -> Result<TcpStream, DialError> {
     let unreached = |error| DialError::Unreached { address: shown.to_owned(), error };
-    let until = now().checked_add(PATIENCE);
+    let until = now().checked_add(timing().dial);
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     let addresses: Vec<SocketAddr> = address.to_socket_addrs().map_err(unreached)?.take(MOST_ADDRESSES).collect();
     for (tried, address) in addresses.iter().enumerate() {
         // One that does not answer leaves the others their time.
-        let share = left(until).unwrap_or(PATIENCE) / u32::try_from(addresses.len() - tried).unwrap_or(1);
+        let share = left(until).unwrap_or(timing().dial) / u32::try_from(addresses.len() - tried).unwrap_or(1);
         let at_most = share.max(Duration::from_millis(1));
         match TcpStream::connect_timeout(address, at_most) {
             Ok(socket) => return Ok(socket),
@@ -113,7 +112,7 @@ fn connect(address: &str, shown: &str) -> Result<TcpStream, DialError> {
 fn shake_hands(mut socket: TcpStream, token: &Token, shown: &str) -> Result<(TcpStream, Channel), DialError> {
     let address = || shown.to_owned();
     let io = |error| DialError::Io { address: address(), error };
-    let until = now().checked_add(PATIENCE);
+    let until = now().checked_add(timing().dial);
     socket.set_nodelay(true).map_err(io)?;
     let greeting = match hear(&mut socket, LONGEST_GREETING, until, shown) {
         Ok(Some(greeting)) => greeting,
@@ -149,7 +148,7 @@ fn hear(
 ) -> Result<Option<Vec<u8>>, DialError> {
     let mut records = Records::of_at_most(most);
     loop {
-        let at_most = left(until).unwrap_or(PATIENCE);
+        let at_most = left(until).unwrap_or(timing().dial);
         if at_most.is_zero() {
             return Err(DialError::Silent { address: shown.to_owned() });
         }

@@ -13,15 +13,12 @@ use crate::guest_channel::{self, BEGIN, END, KNOCK, OVER, Piece, READY, Sieve};
 use crate::monitor::{Monitor, Stopped};
 use crate::program::nonce;
 use crate::supervise::{left, now};
+use crate::timing::timing;
 
 /// The word that starts it; no command for people.
 pub const SESSION: &str = "guest-session";
 /// The time between two knocks.
 pub const TURN: Duration = Duration::from_millis(500);
-/// How long a guest that has booted may take to answer: the agent before may have to be ended.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// How long an agent that is told no more may take to end.
-const GRACE: Duration = Duration::from_secs(15);
 /// Bytes that come before the answer to a knock at most.
 pub const MOST_BEFORE: usize = 64 << 10;
 /// Bytes that an agent before may have left on their way at most: what sockets and ports hold is less.
@@ -39,7 +36,7 @@ const FINE: &str = "exit status: 0";
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// Nobody answers.
-    #[error("the guest answers no knock in {} s{}; boot it anew", PATIENCE.as_secs(), console(.0))]
+    #[error("the guest answers no knock in {} s{}; boot it anew", timing().boot.as_secs(), console(.0))]
     Silent(Vec<String>),
     /// It says too much.
     #[error("the guest floods its channel{}; look at what writes there", console(.0))]
@@ -147,7 +144,7 @@ impl Session {
     fn turn(&mut self) -> Result<(), SessionError> {
         let at_most = match self.phase {
             Phase::Knocking { since, last } => {
-                if since.elapsed() > PATIENCE {
+                if since.elapsed() > timing().boot {
                     return Err(SessionError::Silent(self.monitor.last_lines()));
                 }
                 if last.is_none_or(|last| last.elapsed() >= TURN) && self.unsent.is_empty() {
@@ -157,7 +154,8 @@ impl Session {
                 Some(TURN)
             }
             Phase::Ending { since } => {
-                let left = left(since.checked_add(GRACE)).unwrap_or(GRACE);
+                let at_most = timing().guest_end;
+                let left = left(since.checked_add(at_most)).unwrap_or(at_most);
                 if left.is_zero() {
                     return Err(SessionError::Silent(self.monitor.last_lines()));
                 }

@@ -22,6 +22,7 @@ mod relay;
 pub mod serve;
 mod starved;
 pub mod supervise;
+pub mod timing;
 pub mod token;
 
 pub use link::{Received, ServiceLink, WorkerLink};

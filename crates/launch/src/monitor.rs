@@ -10,9 +10,8 @@ use serde_json::{Value, json};
 
 use crate::place_error::shown;
 use crate::supervise::{left, now};
+use crate::timing::timing;
 
-/// How long QEMU may take to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes of a line at most: a console's end is the longest.
 const LONGEST_LINE: usize = 1 << 20;
 /// Bytes that are read at once.
@@ -101,7 +100,7 @@ impl Monitor {
         let id = format!("{}-{}", std::process::id(), self.asked);
         let line = json!({"execute": request, "arguments": arguments, "id": id}).to_string() + "\n";
         let mut rest = line.as_bytes();
-        let until = now().checked_add(PATIENCE);
+        let until = now().checked_add(timing().monitor);
         while !rest.is_empty() {
             match rustix::net::send(&self.socket, rest, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
                 Ok(sent) => rest = &rest[sent..],
@@ -207,7 +206,7 @@ impl Monitor {
     }
 
     fn wait(&self, what: PollFlags, until: Option<Instant>) -> io::Result<()> {
-        let at_most = left(until).unwrap_or(PATIENCE);
+        let at_most = left(until).unwrap_or(timing().monitor);
         let time = Timespec::try_from(at_most).ok();
         match poll(&mut [PollFd::new(&self.socket, what)], time.as_ref()) {
             Ok(0) => Err(io::Error::new(io::ErrorKind::TimedOut, "it does not answer")),
@@ -275,7 +274,7 @@ mod tests {
         let greeting = r#"{"QMP":{"version":{"qemu":{"micro":22,"minor":2,"major":7},"package":"Debian\u001b 1:7.2"},"capabilities":[]}}"#;
         qemu.write_all((greeting.to_owned() + "\n").as_bytes()).unwrap();
         let answered = answers(qemu, vec![r#"{"return":{},"id":"ID"}"#]);
-        assert_eq!(monitor.greet(PATIENCE).unwrap(), "QEMU 7.2.22 (Debian\u{fffd} 1:7.2)");
+        assert_eq!(monitor.greet(timing().monitor).unwrap(), "QEMU 7.2.22 (Debian\u{fffd} 1:7.2)");
         answered.join().unwrap();
     }
 

@@ -15,11 +15,10 @@ pub use crate::copy_in::Started;
 pub use crate::place_error::{Name, PlaceError};
 use crate::program::Programs;
 use crate::supervise::{Supervised, Terms};
+use crate::timing::timing;
 pub use guest::Guest;
 pub use tcp::{TCP, Tcp};
 
-/// A login, and each step of the copying, takes less.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// The descriptor by which a program is executed behind a command: the script says it too.
 const DESCRIPTOR: i32 = 9;
 
@@ -42,7 +41,7 @@ impl Place {
     /// that no file system has a name for. What it reads first is what it is told first. A server starts an agent, whatever the
     /// arguments are.
     pub fn start(&self, programs: &Programs, arguments: &[&str], terms: Terms) -> Result<Started, PlaceError> {
-        self.start_within(programs, arguments, terms, PATIENCE)
+        self.start_within(programs, arguments, terms, timing().login)
     }
 
     /// The same, where no step may take longer than `patience`, beside the time that a slow link needs.

@@ -9,6 +9,7 @@ use rustix::net::{AddressFamily, SocketType};
 use super::*;
 use crate::channel::{Channel, Dialling, GREETING, Greeting, HANDSHAKE_MESSAGE, Records};
 use crate::relay::{Carried, Relay};
+use crate::timing::timing;
 
 /// A door, the port before it, and the refusals that are counted at it.
 struct Street {
@@ -137,8 +138,9 @@ fn who_stands_still_anywhere_in_a_handshake_is_shown_out() {
     // Who only passes on what it hears cannot confirm: here it says something else.
     drop((first, second));
     (&forwarded).write_all(&[[0, 16].to_vec(), vec![7; 16]].concat()).unwrap();
-    assert!(street.turns(PATIENCE - Duration::from_millis(1)).is_empty());
-    assert!(street.turns(PATIENCE).is_empty());
+    let limit = timing().handshake;
+    assert!(street.turns(limit - Duration::from_millis(1)).is_empty());
+    assert!(street.turns(limit).is_empty());
     let mut lines = street.told();
     lines.sort();
     assert_eq!(

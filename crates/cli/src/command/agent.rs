@@ -17,9 +17,10 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use hostmark_engine::PastRound;
-use hostmark_launch::agent::{LEASES, LEAST_LEASE, SERVED};
+use hostmark_launch::agent::SERVED;
 use hostmark_launch::place;
 use hostmark_launch::program::OWN;
+use hostmark_launch::timing::timing;
 use hostmark_model::{AGENT_PROTOCOL, AgentAnswer, AgentRequest, BegunRun, Exit, Lang, RunRequest};
 
 use super::host::report_of_host;
@@ -63,7 +64,7 @@ pub fn serve(word: Option<&OsStr>, bound: Option<&OsStr>) -> ExitCode {
         Err(error) => return complain(&format!("standard input cannot be read ({error})")),
     };
     let inbox = if is_served { inbox.of_lines_up_to(LONGEST_SERVED_LINE) } else { inbox };
-    let (serving, idle) = (Serving::bound_to(is_served.then_some(bound)), LEAST_LEASE * LEASES);
+    let (serving, idle) = (Serving::bound_to(is_served.then_some(bound)), timing().silence());
     let mut session = Session { inbox: Some(inbox), greeted: false, is_served, serving, idle };
     loop {
         match session.next(&mut outbox) {
@@ -129,9 +130,7 @@ impl Session {
             AgentRequest::Facts => outbox.say(&AgentAnswer::Facts(Box::new(report_of_host())))?,
             AgentRequest::Kept { run } => outbox.say(&AgentAnswer::Run(Box::new(load::found(&run, Lang::En)?)))?,
             AgentRequest::Peer(request) => outbox.say(&AgentAnswer::Peer(self.serving.answer(request)?))?,
-            AgentRequest::Idle { ms } => {
-                self.idle = Duration::from_millis(ms).clamp(LEAST_LEASE * LEASES, LONGEST_IDLE)
-            }
+            AgentRequest::Idle { ms } => self.idle = Duration::from_millis(ms).clamp(timing().silence(), LONGEST_IDLE),
             // One that comes late, as above.
             AgentRequest::Relayed(_) => {}
             AgentRequest::Past(_) => bail!("rounds came that nothing goes on after; start anew"),

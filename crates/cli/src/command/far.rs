@@ -8,6 +8,7 @@ use hostmark_launch::agent::{AgentError, AgentLink};
 use hostmark_launch::place::PlaceError;
 use hostmark_launch::program::Programs;
 use hostmark_launch::supervise::{Ending, Errors, Membership, Terms};
+use hostmark_launch::timing::timing;
 use hostmark_model::{AgentAnswer, AgentRequest, Exit};
 
 use super::janitor::Janitor;
@@ -16,9 +17,6 @@ use super::{EndsWith, lost, machine};
 use crate::language::{both, refused};
 use crate::refusals::of_launch;
 use crate::signals::StopRequest;
-
-/// How long a run that was asked to stop may take to send what it has.
-const STOPS_WITHIN: Duration = Duration::from_secs(20);
 
 /// An agent under way, in the janitor's charge: whoever kills this process leaves nothing of it here.
 pub struct Far {
@@ -69,7 +67,7 @@ impl Far {
     /// Asks the run to stop, which gives what there is.
     pub fn stops(&mut self) {
         if let Some(link) = &mut self.link {
-            link.stops_within(STOPS_WITHIN);
+            link.stops_within(timing().stop);
             let _ = link.ask(&AgentRequest::Stop);
         }
     }

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::sys::call::spawned;
 use hostmark_engine::sys::scratch::{fresh_name, remove_left, remove_unanswered};
 use hostmark_engine::sys::setting::{Change, Setting};
 use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
+use hostmark_launch::timing::timing;
 use hostmark_model::{PathBytes, Scratch};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -22,8 +22,6 @@ use crate::emulator;
 
 /// The word that starts it; no command for people.
 pub const NAME: &str = "janitor";
-/// It is there after milliseconds, also on a busy host.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Serves until standard input ends.
 pub fn serve() -> ExitCode {
@@ -87,7 +85,7 @@ impl Janitor {
         if !self.answers {
             return Ok(None);
         }
-        Ok(match self.process.hear_line(PATIENCE)? {
+        Ok(match self.process.hear_line(timing().start)? {
             Heard::Line(line) => Some(line),
             _ => None,
         })

@@ -4,20 +4,18 @@ use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::{Command, ExitCode};
-use std::time::Duration;
 
 use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::sys::affinity;
 use hostmark_engine::sys::process;
 use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
+use hostmark_launch::timing::timing;
 
 use super::janitor::Janitor;
 use crate::language::both;
 
 /// The word that starts it; no command for people.
 pub const NAME: &str = "neighbour";
-/// It is there after milliseconds, also on a busy host.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// What a busy one reads again and again, bytes: more than the caches of a core.
 const MEMORY_BYTES: usize = 64 << 20;
 
@@ -116,7 +114,7 @@ pub fn start(program: &Path, work: Work, cpus: &[usize], janitor: &mut Janitor) 
     };
     let mut process = Supervised::start(command, terms).map_err(|error| not_started(&error.to_string()))?;
     janitor.tell(&CleanupEntry::Group(process.id()));
-    match process.hear_line(PATIENCE) {
+    match process.hear_line(timing().start) {
         Ok(Heard::Line(_)) => Ok(process),
         Ok(_) => Err(not_started(&both!("it ended at once", "它立即结束了"))),
         Err(error) => Err(not_started(&error.to_string())),

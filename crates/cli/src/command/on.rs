@@ -9,6 +9,7 @@ use anyhow::Result;
 use hostmark_engine::plan::profile_limits;
 use hostmark_engine::{Observer, PastRound, PlanLine, line_of};
 use hostmark_launch::agent::AgentError;
+use hostmark_launch::timing::timing;
 use hostmark_model::{
     AgentAnswer, AgentRequest, CaseId, Elsewhere, HostReport, Profile, RoundLine, Run, RunRequest, SCHEMA, Sampled,
     Settings,
@@ -25,8 +26,6 @@ use crate::language::both;
 use crate::signals::StopRequest;
 use crate::within::Outside;
 
-/// Beyond twice its limit a run there may take this: a login, the copying, a slow way.
-const SLACK: Duration = Duration::from_secs(120);
 /// Cases of a plan at most; the largest profile on the largest machines has some thousands.
 const MOST_CASES: usize = 1 << 17;
 /// Characters of a case's name that are shown.
@@ -76,7 +75,8 @@ pub fn measure_there(
 ) -> Result<Measured> {
     let wanted = Wanted::of(&request);
     let at_most = match wanted.command.is_empty() {
-        true => profile_limits(request.profile).limit * 2 + SLACK,
+        // Beyond its limit it may take as much again, and a login, the copying and a slow way.
+        true => (profile_limits(request.profile).limit + timing().login) * 2,
         // How long a command takes is what is asked.
         false => Duration::MAX,
     };

@@ -4,12 +4,12 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use anyhow::Result;
 use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::plan::profile_limits;
 use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
+use hostmark_launch::timing::timing;
 use hostmark_model::{CaseRecord, HERE, Inputs, Profile, Scratch, load_run};
 
 use super::janitor::Janitor;
@@ -20,10 +20,6 @@ use crate::signals::StopRequest;
 /// What is measured between two hosts, from the first of them.
 const FILTERS: [&str; 2] =
     ["net.tcp@to=peer,cpus=two_hosts", "net.tcp_bandwidth@to=peer,cpus=two_hosts,congestion=default,direction=send"];
-/// Beyond its limit a pair may take this: two logins, the copying.
-const SLACK: Duration = Duration::from_secs(120);
-/// How long one that is asked to end may take.
-const GRACE: Duration = Duration::from_secs(5);
 /// Bytes that a run prints at most.
 const MOST_BYTES: usize = 64 << 20;
 /// Characters of a reason at most.
@@ -67,7 +63,7 @@ impl Pairs<'_> {
             command.arg("--token-file").arg(file);
         }
         command.args(["--peer", to.unwrap_or(HERE)]);
-        let (errors, ending) = (Errors::Heard, Ending::Asked(GRACE));
+        let (errors, ending) = (Errors::Heard, Ending::Asked(timing().end));
         let terms =
             Terms { group: Membership::Own, has_input: false, errors, ending, stop: Some(self.stop.readable()) };
         let process = Supervised::start(command, terms).map_err(|error| error.to_string())?;
@@ -77,9 +73,11 @@ impl Pairs<'_> {
 
     /// Waits for its end: the cases that it printed; none when the person asked to stop.
     pub fn heard(&mut self, mut process: Supervised) -> Result<Option<Vec<CaseRecord>>, String> {
-        let heard = process.hear_out(profile_limits(Profile::Quick).limit * 2 + SLACK, MOST_BYTES);
+        // Beyond its limit it may take as much again, and two logins with the copying.
+        let limit = (profile_limits(Profile::Quick).limit + timing().login) * 2;
+        let heard = process.hear_out(limit, MOST_BYTES);
         let text = process.heard();
-        process.ends_within(GRACE);
+        process.ends_within(timing().end);
         let status = process.end();
         if status.is_ok() {
             self.janitor.tell(&CleanupEntry::Reaped(process.id()));

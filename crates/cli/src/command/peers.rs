@@ -8,6 +8,7 @@ use anyhow::Result;
 use hostmark_engine::RoundError;
 use hostmark_engine::far::{Account, Distant, Missing, Peers, fresh_nonce, of_version};
 use hostmark_launch::agent::AgentError;
+use hostmark_launch::timing::timing;
 use hostmark_model::{
     AgentAnswer, AgentRequest, Event, FarEnd, HERE, Nonce, Peer, PeerAnswer, PeerRequest, ServeRequest,
 };
@@ -26,8 +27,6 @@ const MOST_ADDRESSES: usize = 16;
 const LONGEST_NAME: usize = 60;
 /// Notes of a round at most.
 const MOST_NOTES: usize = 100;
-/// How long nobody may say anything while an address is tried.
-const TRIED_WITHIN: Duration = Duration::from_secs(20);
 
 /// Why a peer gives no answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -126,7 +125,7 @@ impl<L: PeerLink> FarPeers<L> {
                 is_bound: false,
                 memory_bytes: 0,
                 setup_ns: 0,
-                silent_ms: TRIED_WITHIN.as_millis() as u64,
+                silent_ms: timing().lease.as_millis() as u64,
             };
             let reached = match self.asked(index, PeerRequest::Serve(request))? {
                 PeerAnswer::Serving { at: listens } => match listens.as_slice() {

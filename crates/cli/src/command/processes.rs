@@ -10,6 +10,7 @@ use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::sys::call::spawned;
 use hostmark_engine::sys::descendants;
 use hostmark_launch::local::{LocalService, LocalWorker, Warden};
+use hostmark_launch::timing::timing;
 use hostmark_launch::{ServiceLink, WorkerLink};
 use hostmark_model::{Job, Line, ServiceJob};
 use rustix::fd::OwnedFd;
@@ -17,9 +18,8 @@ use rustix::fd::OwnedFd;
 use super::janitor::Janitor;
 use super::{service, worker};
 
-/// How long who cleans up after a killed worker may take, and how long then who has been killed.
+/// How long who cleans up after a killed worker may take.
 const GRACE: Duration = Duration::from_secs(1);
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Who knows of the run's workers and far ends: the janitor, and this process, to which what they have left comes.
 struct Charges {
@@ -43,7 +43,7 @@ impl Warden for Charges {
             // Who cleans up after a worker that was killed is this process' child by now, and so is whoever a killed worker's
             // command has left. One that cannot be ended is another user's, and the worker has told of it.
             let spared: Vec<u32> = known.iter().copied().chain([self.janitor.borrow().id()]).collect();
-            let _ = descendants::end(&spared, GRACE, PATIENCE);
+            let _ = descendants::end(&spared, GRACE, timing().end);
         }
         self.janitor.borrow_mut().tell(&CleanupEntry::Reaped(group));
     }

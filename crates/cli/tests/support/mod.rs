@@ -6,6 +6,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use hostmark_launch::timing::VARIABLE;
 use tempfile::TempDir;
 
 pub use in_process::in_process;
@@ -17,22 +18,32 @@ pub const PROGRAM: &str = match option_env!("HOSTMARK_PROGRAM") {
     None => env!("CARGO_BIN_EXE_hostmark"),
 };
 
+/// By how much a home's timeouts are shortened: a lease of 20 s becomes 5 s, which a busy machine still keeps.
+const SHORTER: &str = "0.25";
+
 /// A place for runs (`data`) and one for scratch directories.
 pub struct Home {
     pub data: TempDir,
     pub scratch: TempDir,
+    /// The variable that shortens the timeouts of what is started here, and its value.
+    timing: Option<(&'static str, &'static str)>,
 }
 
 impl Home {
     pub fn new() -> Home {
-        Home { data: tempfile::tempdir().unwrap(), scratch: tempfile::tempdir().unwrap() }
+        Home { data: tempfile::tempdir().unwrap(), scratch: tempfile::tempdir().unwrap(), timing: None }
+    }
+
+    /// The same for a test that waits until timeouts have passed.
+    pub fn with_short_timeouts() -> Home {
+        Home { timing: Some((VARIABLE, SHORTER)), ..Home::new() }
     }
 
     /// `program` as it is started in this home; a language and width that do not depend on who tests.
     pub fn start(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.env("XDG_DATA_HOME", self.data.path()).env("TMPDIR", self.scratch.path());
-        command.env("LC_ALL", "C").env_remove("COLUMNS").env_remove("NO_COLOR");
+        command.env("LC_ALL", "C").env_remove("COLUMNS").env_remove("NO_COLOR").envs(self.timing);
         command
     }
 

@@ -70,7 +70,7 @@ impl Link {
         for end in ["ssh.up", "ssh.down"] {
             mkfifoat(CWD, spot.path().join(end), Mode::RUSR | Mode::WUSR).unwrap();
         }
-        Link { spot, far: Home::new() }
+        Link { spot, far: Home::with_short_timeouts() }
     }
 
     /// What `--on` is given.

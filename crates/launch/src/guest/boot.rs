@@ -26,9 +26,8 @@ use crate::place::{self, Place};
 use crate::place_error::shown;
 use crate::program::{Programs, nonce};
 use crate::supervise::{Supervised, left, now};
+use crate::timing::timing;
 
-/// How long QEMU may take until its monitor answers: it gets its memory before that.
-const STARTS_WITHIN: Duration = Duration::from_secs(30);
 /// How long one that has ended may take to say why.
 const GRACE: Duration = Duration::from_secs(1);
 /// The exit code of who was to become QEMU and could not.
@@ -117,9 +116,10 @@ impl Booted {
 
     /// Waits until QEMU has what it needs, and hears its version.
     fn greet(&mut self, stop: Option<&OwnedFd>) -> Result<String, GuestError> {
-        let until = now().checked_add(STARTS_WITHIN);
+        let limit = timing().boot;
+        let until = now().checked_add(limit);
         loop {
-            let at_most = left(until).unwrap_or(STARTS_WITHIN);
+            let at_most = left(until).unwrap_or(limit);
             let [_, has_come, is_stopped] = self.ready(stop, at_most)?;
             if is_stopped {
                 return Err(GuestError::Stopped);

@@ -12,17 +12,13 @@ use super::pace::Pace;
 use super::refusals::{Refusal, Refusals};
 use crate::channel::{Admitted, CONFIRMATION, Channel, Greeting, HANDSHAKE_MESSAGE, Records};
 use crate::relay::is_later;
+use crate::timing::timing;
 use crate::token::Token;
 
 /// Connections at most. Who comes later takes the place of the oldest one, of the network that has most of them.
 pub const MOST_AT_DOOR: usize = 256;
-/// From its first byte to its last a handshake takes no longer.
-pub const PATIENCE: Duration = Duration::from_secs(10);
 /// Handshakes at most within a second: each multiplies two points of the curve.
 pub const MOST_HANDSHAKES: usize = 10;
-/// How long what was sent may stay without an answer of the other host's kernel: longer than a link may stand still for. So a host
-/// that has lost its power takes up no session for long.
-const UNACKNOWLEDGED: Duration = Duration::from_secs(90);
 /// How long who was told why it is refused may take to hear it.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// Bytes of what nobody reads any more that are dropped at once.
@@ -85,7 +81,9 @@ impl Door {
         let from = socket.peer_addr().ok().map(|address| address.ip().to_canonical());
         let Ok(greeting) = Greeting::fresh() else { return refusals.count(Refusal::NoAccept, from) };
         let record = greeting.record();
-        let _ = set_tcp_user_timeout(&socket, u32::try_from(UNACKNOWLEDGED.as_millis()).unwrap_or(u32::MAX));
+        // A host that has lost its power takes up no session for long.
+        let unacknowledged = timing().unacknowledged.as_millis();
+        let _ = set_tcp_user_timeout(&socket, u32::try_from(unacknowledged).unwrap_or(u32::MAX));
         // What is sent first always has room.
         let is_ready = socket.set_nonblocking(true).is_ok() && socket.set_nodelay(true).is_ok();
         if !is_ready || !matches!((&socket).write(&record), Ok(sent) if sent == record.len()) {
@@ -96,7 +94,7 @@ impl Door {
             refusals.count(Refusal::Crowded, evicted.from);
         }
         let (records, step) = (Records::of_at_most(HANDSHAKE_MESSAGE), Step::Greeted(greeting));
-        self.knockers.push(Knocker { socket, from, records, step, until: now + PATIENCE });
+        self.knockers.push(Knocker { socket, from, records, step, until: now + timing().handshake });
     }
 
     /// Who is sent away where there are too many: the oldest one that has shown nothing, of the network that most of them are of. So

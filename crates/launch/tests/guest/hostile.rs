@@ -133,13 +133,20 @@ fn an_option_that_qemu_does_not_know_is_told_in_its_words() {
 fn a_request_to_stop_ends_a_boot_at_once() {
     let Some((spec, programs)) = spec() else { return };
     let (stop, ask) = rustix::pipe::pipe().unwrap();
+    let (begins, begun) = std::sync::mpsc::channel();
     let asks = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_secs(2));
+        begun.recv().unwrap();
+        // In the middle of it.
+        std::thread::sleep(Duration::from_millis(300));
         rustix::io::write(&ask, b"x").unwrap();
         ask
     });
     let mut id = 0;
-    let error = Booted::boot(&spec, &programs, Some(Rc::new(stop)), |qemu| id = qemu).unwrap_err();
+    let started = |qemu| {
+        id = qemu;
+        begins.send(()).unwrap();
+    };
+    let error = Booted::boot(&spec, &programs, Some(Rc::new(stop)), started).unwrap_err();
     assert!(matches!(error, GuestError::Stopped), "{error}");
     assert!(!Path::new(&format!("/proc/{id}")).exists());
     asks.join().unwrap();

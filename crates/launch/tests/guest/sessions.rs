@@ -106,19 +106,22 @@ fn whoever_is_killed_with_a_guest_leaves_no_emulator() {
         let booted = Booted::boot(&spec, &programs, None, |id| {
             let _ = writeln!(std::io::stderr(), "QEMU {id}");
         });
+        let _ = writeln!(std::io::stderr(), "booted");
         std::thread::sleep(Duration::from_secs(60));
         drop(booted);
         return;
     }
     let name = std::thread::current().name().unwrap().to_owned();
-    for later in [Duration::ZERO, Duration::from_secs(6)] {
+    for is_booted in [false, true] {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", &name, "--nocapture", "--test-threads", "1"]).env(IS_KILLED, "1");
         let mut killed = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(killed.stderr.take().unwrap()).lines().map_while(Result::ok);
         let line = lines.find(|line| line.starts_with("QEMU ")).unwrap();
         let id: u32 = line.trim_start_matches("QEMU ").parse().unwrap();
-        std::thread::sleep(later);
+        if is_booted {
+            assert!(lines.any(|line| line == "booted"));
+        }
         assert!(Path::new(&format!("/proc/{id}")).exists());
         killed.kill().unwrap();
         killed.wait().unwrap();

@@ -8,8 +8,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hostmark_engine::{Observer, RoundResult, RoundSink, Took, Wall, line_of};
-use hostmark_launch::agent::{LEASES, LEAST_LEASE};
 use hostmark_launch::link_speed::on_the_way;
+use hostmark_launch::timing::{LEASES, timing};
 use hostmark_model::{AgentAnswer, Line};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -26,8 +26,6 @@ const TAKEN_WITHIN: Duration = Duration::from_millis(100);
 const TURN: Duration = Duration::from_micros(200);
 /// Bytes that may be written without a wait to a pipe that has room.
 const LEAST_ROOM: usize = rustix::pipe::PIPE_BUF;
-/// How long the run's acknowledgement is waited for.
-const HEARD_WITHIN: Duration = Duration::from_secs(5);
 
 /// What both threads of an agent know of the link.
 pub struct Link {
@@ -80,7 +78,7 @@ impl Link {
     /// Waits until all has been heard, for a moment at most.
     pub fn wait_until_heard(&self) {
         let state = self.state();
-        let _ = self.changed.wait_timeout_while(state, HEARD_WITHIN, |state| state.heard < state.said);
+        let _ = self.changed.wait_timeout_while(state, timing().end, |state| state.heard < state.said);
     }
 
     fn says(&self, bytes: usize, lease: Option<Duration>) {
@@ -119,13 +117,13 @@ impl Outbox {
 
     /// Of a file.
     pub fn of(output: File) -> io::Result<Outbox> {
-        Outbox::of_patience(output, LEAST_LEASE * LEASES)
+        Outbox::of_patience(output, timing().silence())
     }
 
     /// Of a file whose reader may stand still for so long.
     pub(super) fn of_patience(output: File, patience: Duration) -> io::Result<Outbox> {
         let (woken, wake) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        let state = State { said: 0, heard: 0, lease: LEAST_LEASE, on_its_way: 0, waits_since: None };
+        let state = State { said: 0, heard: 0, lease: timing().lease, on_its_way: 0, waits_since: None };
         let (state, changed, clock) = (Mutex::new(state), Condvar::new(), SinceStart::now());
         let link = Arc::new(Link { state, changed, wake: File::from(wake), clock });
         let (counts, is_fresh, is_lost) = (false, false, false);
@@ -160,7 +158,7 @@ impl Outbox {
         let line = answer.to_line()?;
         if self.counts {
             let lease = match answer {
-                AgentAnswer::Silent { ms } => Some(Duration::from_millis(*ms).max(LEAST_LEASE)),
+                AgentAnswer::Silent { ms } => Some(Duration::from_millis(*ms).max(timing().lease)),
                 _ => None,
             };
             self.link.says(line.len(), lease);
@@ -205,7 +203,7 @@ impl Outbox {
 
     /// Says how long it may be silent from now on, unless that is known.
     fn lease(&mut self, at_most: Duration) -> io::Result<()> {
-        let lease = at_most.max(LEAST_LEASE);
+        let lease = timing().lease_of(at_most);
         if self.link.state().lease == lease {
             return Ok(());
         }

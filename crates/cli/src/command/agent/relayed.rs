@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use hostmark_engine::Wall;
-use hostmark_launch::agent::{LEASES, LEAST_LEASE};
+use hostmark_launch::timing::timing;
 use hostmark_model::{AgentAnswer, PeerAnswer, PeerRequest};
 
 use super::outbox::Teller;
@@ -12,8 +12,6 @@ use crate::command::peers::{NoAnswer, PeerLink};
 use crate::signals::StopRequest;
 use crate::wall::SinceStart;
 
-/// How long an answer may take: that of who asks, and that of the peer.
-const PATIENCE: Duration = LEAST_LEASE.saturating_mul(2 * LEASES);
 /// The time between two looks at whether somebody asked to stop.
 const TURN: Duration = Duration::from_millis(200);
 
@@ -36,14 +34,15 @@ impl PeerLink for Relayed<'_, '_> {
         };
         let wants = AgentAnswer::Wants { peer: self.names[peer].clone(), request };
         self.teller.0.borrow_mut().say(&wants).map_err(|error| lost(error.to_string()))?;
-        let begin = SinceStart::now();
+        // Both who asks and the peer may be silent.
+        let (begin, limit) = (SinceStart::now(), timing().silence() * 2);
         loop {
             match self.answers.recv_timeout(TURN) {
                 Ok(answer) => return answer.map_err(NoAnswer::Lost),
                 Err(RecvTimeoutError::Disconnected) => return Err(NoAnswer::Stopped),
                 Err(RecvTimeoutError::Timeout) if self.stop.signal().is_some() => return Err(NoAnswer::Stopped),
-                Err(RecvTimeoutError::Timeout) if begin.elapsed() > PATIENCE => {
-                    return Err(lost(format!("no answer within {} s", PATIENCE.as_secs())));
+                Err(RecvTimeoutError::Timeout) if begin.elapsed() > limit => {
+                    return Err(lost(format!("no answer within {} s", limit.as_secs())));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }

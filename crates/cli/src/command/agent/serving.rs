@@ -8,8 +8,8 @@ use anyhow::{Result, bail};
 use hostmark_engine::RoundError;
 use hostmark_engine::far::{Account, FarEnds, Missing, OpenService, Waiting, Wanted};
 use hostmark_host::Root;
-use hostmark_launch::agent::{LEASES, LEAST_LEASE};
 use hostmark_launch::program::OWN;
+use hostmark_launch::timing::timing;
 use hostmark_model::{Event, HostFacts, Inputs, PeerAnswer, PeerRequest, Scratch, ServeRequest};
 
 use crate::command::host::report_of_host;
@@ -18,8 +18,6 @@ use crate::command::processes::Processes;
 use crate::command::{inputs, lost};
 use crate::wall::SinceStart;
 
-/// How long far ends may say nothing before they listen.
-const PATIENCE: Duration = Duration::from_secs(15);
 /// Far ends of a round at most: one for each CPU of the largest machines. Each is a process. For who came by a server there is
 /// one for each CPU of this one.
 const MOST_PARTIES: usize = 1 << 12;
@@ -127,13 +125,14 @@ impl Serving {
             nonces: &request.nonces,
         };
         let wall = SinceStart::now();
-        let limit = PATIENCE * 2 + Duration::from_nanos(request.setup_ns);
+        let patience = timing().listen;
+        let limit = patience * 2 + Duration::from_nanos(request.setup_ns);
         let open: &OpenService = &|job| means.processes.service(job);
-        match FarEnds::start(open, &wanted, Waiting { wall: &wall, patience: PATIENCE, limit }) {
+        match FarEnds::start(open, &wanted, Waiting { wall: &wall, patience, limit }) {
             Ok(far) => {
                 let at = far.ends().iter().map(|end| end.address).collect();
                 self.far = Some(far);
-                self.silent = Duration::from_millis(request.silent_ms).clamp(LEAST_LEASE * LEASES, LONGEST_SILENCE);
+                self.silent = Duration::from_millis(request.silent_ms).clamp(timing().silence(), LONGEST_SILENCE);
                 Ok(PeerAnswer::Serving { at })
             }
             Err(Missing::Round(RoundError::Skipped(reason))) => Ok(PeerAnswer::Unserved { is_skipped: true, reason }),

@@ -7,15 +7,13 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
+use hostmark_launch::timing::timing;
 use hostmark_model::{AgentRequest, Exit, PeerAnswer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::inbox::Inbox;
 use super::outbox::Link;
 use crate::signals::Asker;
-
-/// How long a run that was asked to stop may take to put things in order. Then the janitor does.
-const GRACE: Duration = Duration::from_secs(5);
 
 /// Where answers of the run's peers go.
 pub type Relays = Sender<Result<PeerAnswer, String>>;
@@ -27,10 +25,11 @@ pub fn begin(inbox: Inbox, woken: OwnedFd, link: &Arc<Link>, asker: Asker, relay
     std::thread::Builder::new().name("hm-watch".into()).stack_size(256 << 10).spawn(move || {
         if hear(inbox, &woken, &link, &asker, &relays) == End::Bye {
             // A run that is over needs no more time, and is not to be stopped.
-            std::thread::sleep(GRACE);
+            std::thread::sleep(timing().end);
         }
         asker.ask();
-        std::thread::sleep(GRACE);
+        // What the run does not put in order by then, the janitor does.
+        std::thread::sleep(timing().end);
         // The run's thread may be writing to where nobody reads.
         std::process::exit(Exit::ResourceLost.code().into());
     })?;

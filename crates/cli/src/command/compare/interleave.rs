@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::Result;
 use hostmark_engine::plan::profile_limits;
 use hostmark_engine::{Observer, Wall};
+use hostmark_launch::timing::timing;
 use hostmark_model::{Inputs, Run, Scratch};
 use hostmark_report::compare::{Comparison, LOOKS, Pool};
 use rand::{RngExt, SeedableRng};
@@ -26,8 +27,6 @@ use crate::progress::Bar;
 use crate::wall::SinceStart;
 use crate::within::Outside;
 
-/// Beyond the profile's limit a command may take as much again, and this: a login to a far host, a slow disk.
-const SLACK: Duration = Duration::from_secs(60);
 /// What the two are called in the names of files.
 const LETTERS: [&str; 2] = ["a", "b"];
 
@@ -126,7 +125,8 @@ pub fn run(trial: &Trial, parties: [&mut dyn Party; 2]) -> Result<Ended> {
             let turn = format!("{} {}/{pairs}", LETTERS[side], pair + 1);
             bar.round(&format!("{turn} {}", trial.sides[side]), done, all, mean * (all - done) as u32);
             let mut progress = Progress { bar: &mut bar, turn, done, all, later: mean * (all - done - 1) as u32 };
-            let (run, limit) = (file_stem(LETTERS[side], pair), guess(trial) * 2 + SLACK);
+            // Beyond the profile's limit it may take as much again, and a login to a far host.
+            let (run, limit) = (file_stem(LETTERS[side], pair), guess(trial) * 2 + timing().login);
             let (filters, profile) = (&filters[..], trial.profile);
             let (name, command, sampled) = (trial.sides[side], trial.command, trial.sampled);
             let turn = Turn { name, run, filters, command, sampled, profile, seed, limit, stop: &stop, data: &data };

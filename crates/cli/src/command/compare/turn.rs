@@ -11,6 +11,7 @@ use hostmark_engine::Observer;
 use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::sys::regular;
 use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
+use hostmark_launch::timing::timing;
 use hostmark_model::{Exit, Inputs, Run, RunRequest, load_run};
 
 use crate::command::inputs::{self, SampledArguments};
@@ -22,8 +23,6 @@ use crate::language::{refuse, refused};
 use crate::signals::StopRequest;
 use crate::{store, words};
 
-/// How long a command that was asked to stop may take to end by itself.
-const GRACE: Duration = Duration::from_secs(5);
 /// What a program is called that measures by itself.
 const PROGRAM: &str = "hostmark";
 
@@ -165,7 +164,7 @@ impl Turn<'_> {
     /// What the command printed, when it ended well; none when the person asked to stop.
     fn printed_by(&self, command: Command, janitor: &mut Janitor) -> Result<Option<String>> {
         let name = self.name;
-        let (errors, ending) = (Errors::Heard, Ending::Asked(GRACE));
+        let (errors, ending) = (Errors::Heard, Ending::Asked(timing().end));
         let stop = Some(self.stop.readable());
         let terms = Terms { group: Membership::Own, has_input: false, errors, ending, stop };
         let mut process = Supervised::start(command, terms).map_err(|error| {
@@ -177,7 +176,7 @@ impl Turn<'_> {
         janitor.tell(&CleanupEntry::Group(process.id()));
         let heard = process.hear_out(self.limit, regular::MOST_BYTES as usize);
         let text = process.heard();
-        let has_ended = matches!(heard, Ok(Heard::Closed)) && process.ends_within(GRACE);
+        let has_ended = matches!(heard, Ok(Heard::Closed)) && process.ends_within(timing().end);
         let status = process.end();
         // One that cannot be ended stays in the janitor's charge.
         if status.is_ok() {

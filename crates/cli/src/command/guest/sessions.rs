@@ -5,13 +5,13 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
-use std::time::Duration;
 
 use hostmark_engine::Wall;
 use hostmark_launch::agent::AGENT;
 use hostmark_launch::group::Group;
 use hostmark_launch::guest_channel::{self, BEGIN, END, KNOCK, OVER, Piece, READY, Sieve};
 use hostmark_launch::program::OWN;
+use hostmark_launch::timing::timing;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, FdFlags};
 use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, tee};
@@ -22,8 +22,6 @@ use crate::wall::SinceStart;
 const PART: usize = 1 << 14;
 /// Bytes that wait for an agent at most.
 const MOST_WAITING: usize = 128 << 20;
-/// How long an agent that is told no more may take to end.
-const GRACE: Duration = Duration::from_secs(12);
 /// What programs in the guest find in their environment.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// Where their user is at home.
@@ -85,7 +83,8 @@ impl Server {
         if hears {
             self.hear()?;
         }
-        let is_late = |agent: &Agent| agent.ending.as_ref().is_some_and(|since| since.elapsed() >= GRACE);
+        let is_late =
+            |agent: &Agent| agent.ending.as_ref().is_some_and(|since| since.elapsed() >= timing().guest_agent_end);
         if self.agent.as_ref().is_some_and(is_late) {
             self.end_agent();
         }
@@ -108,7 +107,7 @@ impl Server {
                 listens = Some(watched.len());
                 watched.push(PollFd::new(input, PollFlags::OUT));
             }
-            at_most = agent.ending.as_ref().map(|since| GRACE.saturating_sub(since.elapsed()));
+            at_most = agent.ending.as_ref().map(|since| timing().guest_agent_end.saturating_sub(since.elapsed()));
         }
         let time = at_most.and_then(|at_most| Timespec::try_from(at_most).ok());
         match poll(&mut watched, time.as_ref()) {

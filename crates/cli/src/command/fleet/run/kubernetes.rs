@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, anyhow};
 use hostmark_engine::Wall;
 use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms, Told};
+use hostmark_launch::timing::timing;
 use hostmark_model::Exit;
 use serde_json::Value;
 
@@ -18,14 +19,8 @@ use crate::language::both;
 use crate::signals::StopRequest;
 use crate::wall::SinceStart;
 
-/// How long the cluster may take to answer.
-const ANSWERS_WITHIN: Duration = Duration::from_secs(60);
 /// Bytes of an answer at most: tens of thousands of nodes.
 const MOST_BYTES: usize = 256 << 20;
-/// How long a pod may take to start: its image has to come.
-const STARTS_WITHIN: Duration = Duration::from_secs(300);
-/// How long the pods may take to be gone from the cluster's list.
-const REMOVED_WITHIN: Duration = Duration::from_secs(60);
 /// The time between two looks at the pods.
 const LOOKS: Duration = Duration::from_secs(1);
 /// How long a pod lives at most: the longest run, twice over, and its start.
@@ -166,8 +161,8 @@ impl Places for Pods {
                     let exec = ["exec", "-i", &pod, "-c", CONTAINER, "--"].map(str::to_owned);
                     Way::Open(words.chain(exec).collect())
                 }
-                Ok(false) if since > STARTS_WITHIN => {
-                    let seconds = STARTS_WITHIN.as_secs();
+                Ok(false) if since > timing().pod => {
+                    let seconds = timing().pod.as_secs();
                     let why = self.why_waiting(host).map(|why| both!(": {why}", "：{why}")).unwrap_or_default();
                     Way::Closed(both!("its pod did not start in {seconds} s{why}", "Pod 在 {seconds} 秒内未启动{why}"))
                 }
@@ -206,7 +201,7 @@ impl Places for Pods {
     fn finish(&mut self) -> Result<()> {
         let Some(mut remover) = self.remover.take() else { return Ok(()) };
         let _ = remover.tell_last("\n");
-        let is_over = remover.ends_within(REMOVED_WITHIN);
+        let is_over = remover.ends_within(timing().kubernetes);
         let word = remover.last_word().unwrap_or_default();
         if is_over && remover.kill().is_ok_and(|status| status.success()) {
             return Ok(());
@@ -316,11 +311,11 @@ impl Client {
             ))
         };
         let mut client = Supervised::start(command, terms).map_err(cannot)?;
-        let told = client.tell_within(input.unwrap_or_default(), ANSWERS_WITHIN).map_err(cannot)?;
+        let told = client.tell_within(input.unwrap_or_default(), timing().kubernetes).map_err(cannot)?;
         let _ = client.tell_last("");
         let heard = match told {
             Told::Stopped => Heard::Stopped,
-            _ => client.hear_out(ANSWERS_WITHIN, MOST_BYTES).map_err(cannot)?,
+            _ => client.hear_out(timing().kubernetes, MOST_BYTES).map_err(cannot)?,
         };
         match heard {
             Heard::Closed => {}
@@ -336,7 +331,7 @@ impl Client {
                 )));
             }
         }
-        client.ends_within(ANSWERS_WITHIN);
+        client.ends_within(timing().kubernetes);
         let (said, word) = (client.heard(), client.last_word().unwrap_or_default());
         match client.kill() {
             Ok(status) if status.success() => Ok(String::from_utf8_lossy(&said).into_owned()),

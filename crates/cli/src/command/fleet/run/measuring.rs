@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
+use hostmark_launch::timing::timing;
 use hostmark_model::{Exit, FleetRequest, HostState, Lang};
 use rustix::process::Signal;
 
@@ -15,8 +16,6 @@ use crate::command::lost;
 use crate::language::{self, both};
 use crate::words;
 
-/// How long a run that was asked to stop may take: it waits up to 20 s for the far end to put things in order.
-pub const STOPS_WITHIN: Duration = Duration::from_secs(25);
 /// What this program begins its sentences with.
 const NAME: &str = "hostmark: ";
 
@@ -35,6 +34,11 @@ pub enum Ended {
     Without(HostState, String),
 }
 
+/// How long a run that was asked to stop may take: it waits for the far end to put things in order.
+pub fn stops_within() -> Duration {
+    timing().stop + timing().end
+}
+
 impl Measuring {
     /// Starts it behind these words.
     pub fn start(program: &Path, way: &[String], request: &FleetRequest, file: PathBuf) -> Result<Measuring> {
@@ -43,7 +47,7 @@ impl Measuring {
         let mut command = Command::new(program);
         command.args(["--quiet", "--color=never", "--lang", lang, "run", "--on", &place, "--out"]).arg(&file);
         command.args(words_of(request));
-        let (errors, ending) = (Errors::HeardAtLeisure, Ending::Asked(STOPS_WITHIN));
+        let (errors, ending) = (Errors::HeardAtLeisure, Ending::Asked(stops_within()));
         let terms = Terms { group: Membership::Own, has_input: false, errors, ending, stop: None };
         let process = Supervised::start(command, terms).map_err(|error| {
             lost(both!(

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
+use hostmark_launch::timing::timing;
 use hostmark_model::Exit;
 
 use super::name;
@@ -23,10 +24,6 @@ echo "$0 all"
 exec cat > /dev/null"#;
 /// The time after which a person hears that an allocation is waited for.
 const SOON: Duration = Duration::from_secs(2);
-/// How long an allocation may take to be released.
-const RELEASED_WITHIN: Duration = Duration::from_secs(20);
-/// How long Slurm may take to answer what costs it nothing.
-const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
 /// Bytes of an answer at most: a hundred thousand nodes.
 const MOST_BYTES: usize = 32 << 20;
 
@@ -62,7 +59,7 @@ impl Allocation {
         let mark = format!("hostmark-{}", uuid::Uuid::now_v7().simple());
         let mut command = Command::new("salloc");
         command.args(WHOLE_NODES).args(&typed).args(["sh", "-c", HOLD, &mark]);
-        let (errors, ending) = (Errors::HeardAtLeisure, Ending::Asked(RELEASED_WITHIN));
+        let (errors, ending) = (Errors::HeardAtLeisure, Ending::Asked(timing().release));
         let stop = Some(Rc::clone(&stop.readable()));
         let terms = Terms { group: Membership::Own, has_input: true, errors, ending, stop };
         let holder = Supervised::start(command, terms).map_err(|error| {
@@ -111,7 +108,7 @@ impl Allocation {
                 },
                 Heard::Stopped => return Err(stopped()),
                 Heard::Closed | Heard::TooLong => {
-                    holder.ends_within(RELEASED_WITHIN);
+                    holder.ends_within(timing().release);
                     let word = holder.last_word().unwrap_or_default();
                     bail!(both!(
                         "salloc gave no nodes: {word}; check the arguments with salloc by hand",
@@ -151,7 +148,7 @@ impl Places for Allocation {
     fn finish(&mut self) -> Result<()> {
         let Some(mut holder) = self.holder.take() else { return Ok(()) };
         let _ = holder.tell_last("\n");
-        if holder.ends_within(RELEASED_WITHIN) {
+        if holder.ends_within(timing().release) {
             return Ok(());
         }
         // Slurm itself is asked, and then nobody any more.
@@ -161,7 +158,7 @@ impl Places for Allocation {
             "job {} was not released in {} s; look at squeue",
             "作业 {} 未能在 {} s 内释放；请检查 squeue",
             self.job,
-            RELEASED_WITHIN.as_secs()
+            timing().release.as_secs()
         )))
     }
 }
@@ -206,7 +203,7 @@ fn states(hosts: &[String], stop: &StopRequest) -> Result<Vec<(String, String)>>
         ))
     };
     let mut asked = Supervised::start(command, terms).map_err(cannot)?;
-    match asked.hear_out(ANSWERS_WITHIN, MOST_BYTES).map_err(cannot)? {
+    match asked.hear_out(timing().slurm, MOST_BYTES).map_err(cannot)? {
         Heard::Closed => {}
         Heard::Stopped => return Err(stopped()),
         _ => return Err(lost(both!("sinfo does not answer; look at slurmctld", "sinfo 没有应答；请检查 slurmctld"))),

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::directory::Directory;
-use super::measuring::{Ended, Measuring, STOPS_WITHIN};
+use super::measuring::{Ended, Measuring, stops_within};
 use super::places::{Places, Way};
 use crate::command::janitor::Janitor;
 use crate::command::lost;
@@ -153,7 +153,7 @@ impl Taking<'_> {
                 }
             }
         }
-        let is_late = turn.asked.as_ref().is_some_and(|(_, _, since)| since.elapsed() > STOPS_WITHIN);
+        let is_late = turn.asked.as_ref().is_some_and(|(_, _, since)| since.elapsed() > stops_within());
         let Some(mut measuring) = turn.measuring.take() else { return Ok(Some(turn)) };
         if !measuring.has_ended() && !is_late {
             turn.measuring = Some(measuring);
