@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 
 use hostmark_model::{
-    Also, Better, Estimate, Flag, FlagKind, Histogram, IntervalMethod, Measured, Noise, Outcome, Quiet, RoundNoise,
-    RoundRecord, Taint, Unit, counted,
+    Also, Better, Estimate, Flag, FlagKind, Histogram, IntervalMethod, Leading, Measured, Noise, Outcome, Quiet,
+    RoundNoise, RoundRecord, Taint, Unit, counted,
 };
 use hostmark_stats::descriptive as stats;
 use hostmark_stats::histogram::{Percentile, merged};
@@ -118,10 +118,13 @@ fn combine(entry: &Entry, place: Place, rounds: &[RoundValues]) -> Measured {
     let sampled: Vec<(&Round, &Sampled)> = rounds.iter().map(|round| (round.round, round.sampled)).collect();
     let quiet = quiet::of(entry, place, &sampled, relative_resolution);
     let typical = estimate(&counting, relative_resolution, entry.probe.better);
-    let estimate = Estimate { quiet, leading: quiet::leading(quiet), ..typical };
+    let cpu = rounds.first().and_then(|round| round.round.cpus.first().copied());
+    // Nothing leads that is not there: where no clock was timed, what was measured stands.
+    let leading = quiet.map_or(Leading::Typical, |_| quiet::leading(entry, place, cpu));
+    let estimate = Estimate { quiet, leading, ..typical };
     let flags = flags_of(rounds, &estimate, relative_resolution, leave_out);
     Measured {
-        also: also(entry, rounds, leave_out, relative_resolution, quiet),
+        also: also(entry, rounds, leave_out, relative_resolution, quiet.filter(|_| leading == Leading::Quiet)),
         samples: rounds.iter().map(|round| round.values.clone()).collect(),
         rounds: rounds
             .iter()
@@ -183,7 +186,7 @@ fn also(
         } else {
             let rounds: Option<Vec<Vec<f64>>> = rounds.iter().map(|round| of_value(quantity, round)).collect();
             let quiet = quiet.and_then(|quiet| quiet_in_cycles(quantity, quiet));
-            let leading = quiet::leading(quiet);
+            let leading = quiet.map_or(Leading::Typical, |_| Leading::Quiet);
             rounds.map(|rounds| Estimate { quiet, leading, ..estimate(&rounds, relative_resolution, better) })
         };
         Some((quantity.name.to_owned(), Also { estimate: estimate? }))

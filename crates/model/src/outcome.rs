@@ -329,8 +329,8 @@ impl Measured {
     pub const OF_THE_VALUE: [&str; 5] =
         ["cycles", "reference_cycles", "batch_cycles", "bytes_per_cycle", "operations_per_cycle"];
 
-    /// A further quantity as it stands beside the value: where the quiet value leads, so does that of the same value in cycles. One that
-    /// has none of its own is told at the clock that the typical values are told at.
+    /// A further quantity as it stands beside the value. The same value in cycles has the value's estimator: where the quiet value leads
+    /// and it has none of its own, it is told at the clock that the typical values imply.
     pub fn companion(&self, name: &str) -> Option<Cow<'_, Estimate>> {
         let own = &self.also.get(name)?.estimate;
         let scale = own.median / self.estimate.median;
