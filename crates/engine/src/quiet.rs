@@ -64,7 +64,8 @@ pub(crate) fn of(
     let floor = value.abs() * relative_resolution;
     let interval = interval::of_medians(&of_rounds, floor).map(|interval| interval.floored(value, floor));
     let (low, high) = (interval.map(|interval| interval.low), interval.map(|interval| interval.high));
-    Some(Quiet { value, low, high, at_hz })
+    let range = descriptive::min(&of_rounds).zip(descriptive::max(&of_rounds));
+    Some(Quiet { value, low, high, range: range.map(|(least, most)| [least.min(value), most.max(value)]), at_hz })
 }
 
 /// Which value stands for a case that was measured on `cpu`: of what the core does by itself the quiet one, where there is one. What

@@ -137,6 +137,9 @@ fn it_is_told_of_what_waits_for_nobody_and_is_work_alone() {
 fn fewer_than_five_rounds_have_a_quiet_value_and_no_interval() {
     let quiet = quiet_of(entry("cpu", &TIME), "a.b", &vec![steady(&[1.0; 10]); 4]).unwrap();
     assert_eq!((quiet.value, quiet.low, quiet.high), (1.0, None, None));
+    let apart: Vec<Round> = [1.0, 2.0, 4.0].map(|ns| steady(&[ns; 10])).into();
+    let quiet = quiet_of(entry("cpu", &TIME), "a.b", &apart).unwrap();
+    assert_eq!((quiet.value, quiet.range), (1.0, Some([1.0, 4.0])));
 }
 
 #[test]
