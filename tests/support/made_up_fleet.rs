@@ -137,7 +137,7 @@ impl MadeUp {
             "id": format!("{probe}@n={case}"), "probe": probe, "params": { "n": case.to_string() },
             "outcome": { "measured": {
                 "estimate": {
-                    "median": value, "ci_low": value * 0.995, "ci_high": value * 1.005, "confidence": 0.95,
+                    "typical": value, "ci_low": value * 0.995, "ci_high": value * 1.005, "confidence": 0.95,
                     "method": "order_statistics", "min": value * 0.99, "max": value * 1.1, "mean": value, "stddev": value * 0.01,
                     "mad": value * 0.005, "best_round": value, "n": 5 * self.samples, "rounds": 5
                 },

@@ -23,7 +23,7 @@ fn variant(run: &Run, id: &str, factor: f64) -> Run {
     let mut run = Run { id: id.into(), name: id.into(), ..run.clone() };
     for (index, case) in run.cases.iter_mut().enumerate() {
         let Outcome::Measured(measured) = &mut case.outcome else { continue };
-        let middle = measured.estimate.median * factor;
+        let middle = measured.estimate.typical * factor;
         let rounds = 0..measured.rounds.len();
         let medians: Vec<f64> = rounds.map(|round| middle * (1.0 + 0.0001 * ((index + round) % 3) as f64)).collect();
         measured.samples = medians.iter().map(|&median| vec![median]).collect();
@@ -145,7 +145,7 @@ fn a_file_that_contradicts_itself_is_shown_and_said_to() {
     let case = forged.cases.iter_mut().find(|case| case.measured().is_some()).unwrap();
     let id = case.id.clone();
     let Outcome::Measured(measured) = &mut case.outcome else { panic!("{id} has no value") };
-    measured.estimate.median = 2.0 * measured.estimate.ci_high.unwrap();
+    measured.estimate.typical = 2.0 * measured.estimate.ci_high.unwrap();
     let forged = write(at.path(), "forged.json", &forged);
 
     let says = |errors: &str, between: [&str; 3]| {
@@ -154,7 +154,7 @@ fn a_file_that_contradicts_itself_is_shown_and_said_to() {
         assert!(errors.starts_with(&begins) && errors.ends_with(&format!("{cure}\n")), "{errors}");
         assert_eq!(errors.lines().count(), 1, "{errors}");
     };
-    let english = [" contradicts itself: ", ": the median ", "; measure again, or restore the file"];
+    let english = [" contradicts itself: ", ": the typical value ", "; measure again, or restore the file"];
     for format in ["table", "json", "markdown"] {
         let (code, out, errors) = ended(&mut home.hostmark(&["report", &forged, "--format", format]));
         assert_eq!(code, 0);
@@ -162,7 +162,7 @@ fn a_file_that_contradicts_itself_is_shown_and_said_to() {
         says(&errors, english);
     }
     let (_, _, errors) = ended(&mut home.hostmark(&["report", &forged, "--lang", "zh"]));
-    says(&errors, [" 自相矛盾：", "：中位数 ", "；请重新测量，或恢复该文件"]);
+    says(&errors, [" 自相矛盾：", "：典型值 ", "；请重新测量，或恢复该文件"]);
     assert_eq!(ended(&mut home.hostmark(&["report", &whole])).2, "");
 
     let (code, out, errors) = ended(&mut home.hostmark(&["compare", &whole, &forged, "--format", "json"]));

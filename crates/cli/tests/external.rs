@@ -39,9 +39,9 @@ fn a_command_is_run_once_a_round_with_what_it_used() {
     let measured = measured(&run);
     assert_eq!((measured.estimate.rounds, measured.estimate.n), (5, 5));
     assert_eq!(std::fs::read_to_string(home.scratch.path().join("lines")).unwrap(), "x\n".repeat(5));
-    let user = measured.also["user"].estimate.median;
+    let user = measured.also["user"].estimate.typical;
     assert!(user > 0.0 && user < 2.0 * measured.estimate.max, "{measured:?}");
-    assert!(measured.also["system"].estimate.median >= 0.0);
+    assert!(measured.also["system"].estimate.typical >= 0.0);
     assert!(measured.estimate.ci_low.is_some());
     assert_eq!((run.settings.limit_s, run.settings.set["command"].starts_with("sh -c")), (0.0, true));
     // What it wrote went with the scratch directory.
@@ -52,13 +52,13 @@ fn a_command_is_run_once_a_round_with_what_it_used() {
 #[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn a_long_command_is_told_apart_from_a_short_one_and_from_a_hungry_one() {
     let home = Home::new();
-    let wall = |command: &str| measured(&run_of(&home, command).1).estimate.median;
+    let wall = |command: &str| measured(&run_of(&home, command).1).estimate.typical;
     let (short, long) = (wall("sleep 0.05"), wall("sleep 0.4"));
     assert!(short >= 50e6 && long >= 400e6 && long - short >= 250e6, "{short} {long}");
     // 64 MiB in one shell variable, which is more than the worker itself ever had.
     let hungry = r#"sh -c 'x=$(head -c 67108864 /dev/zero | tr "\\0" a); : "$x"'"#;
     let (_, run) = run_of(&home, hungry);
-    let peak = measured(&run).also["peak_memory"].estimate.median;
+    let peak = measured(&run).also["peak_memory"].estimate.typical;
     assert!(peak >= f64::from(64 << 20), "{peak}");
 }
 
@@ -151,7 +151,7 @@ fn the_bytes_that_it_moves_make_its_time_a_rate() {
     let measured = measured(&run);
     assert!(code == 0 && run.cases[0].id.starts_with("external.rate@"), "{code} {}", run.cases[0].id);
     // A mebibyte in at least a quarter of a second.
-    let rate = measured.estimate.median;
+    let rate = measured.estimate.typical;
     assert!(rate > 0.0 && rate <= 4.0 * 1_048_576.0, "{rate}");
     assert!(measured.estimate.ci_low.is_some() && measured.also.contains_key("user"));
     assert_eq!(run.settings.set["bytes"], "1048576");
@@ -178,7 +178,7 @@ fn the_number_that_it_prints_is_its_value_in_its_unit() {
         assert!(code == 0 && run.cases[0].id.starts_with(&format!("{probe}@")), "{code} {:?}", run.cases);
         let (rounds, estimate) = (f64::from(measured.estimate.rounds), &measured.estimate);
         assert_eq!((estimate.min, estimate.max), (11.5 * factor, (10.5 + rounds) * factor), "{estimate:?}");
-        assert!(measured.also["wall"].estimate.median > 0.0);
+        assert!(measured.also["wall"].estimate.typical > 0.0);
         assert_eq!((run.settings.set["value"].as_str(), run.settings.set["unit"].as_str()), ("'avg=([0-9.]+)'", unit));
     }
 }
@@ -211,7 +211,7 @@ fn one_that_prints_for_ever_or_much_ends_all_the_same() {
     let home = Home::new();
     let much = "sh -c 'head -c 50000000 /dev/zero | tr \"\\0\" a; echo; echo avg=7'";
     let (code, run) = told(&home, much, &["--value", "avg=([0-9]+)", "--unit", "s"]);
-    assert_eq!((code, measured(&run).estimate.median), (0, 7e9));
+    assert_eq!((code, measured(&run).estimate.typical), (0, 7e9));
     assert!(files(home.scratch.path()).is_empty(), "{:?}", files(home.scratch.path()));
 }
 

@@ -109,7 +109,7 @@ fn eight_nodes_are_measured_and_the_two_unlike_ones_are_named_with_their_facts()
     let values = |node: usize, probe: &str| -> Vec<f64> {
         let run = run(node);
         let cases = run.cases.iter().filter(|case| case.probe == probe);
-        cases.map(|case| case.measured().map_or(f64::NAN, |measured| measured.estimate.median)).collect()
+        cases.map(|case| case.measured().map_or(f64::NAN, |measured| measured.estimate.typical)).collect()
     };
     // Whether the usual nodes agree in all its cases, whatever else runs on this machine, and the unlike one is far off: eight
     // hosts are few, and what scatters tells none apart.

@@ -171,7 +171,7 @@ fn scaled(text: &str, day: u32, factor: f64) -> (String, String) {
     for case in run["cases"].as_array_mut().unwrap() {
         let estimate = &mut case["outcome"]["measured"]["estimate"];
         let noise = 1.0 + 0.01 * f64::from(day * 37 % 11) / 11.0;
-        for key in ["median", "ci_low", "ci_high", "min", "max", "mean", "best_round"] {
+        for key in ["typical", "ci_low", "ci_high", "min", "max", "mean", "best_round"] {
             let value = estimate[key].as_f64().unwrap_or(0.0);
             estimate[key] = (value * factor * noise).into();
         }

@@ -45,7 +45,7 @@ fn least(case: &CaseRecord) -> f64 {
 
 fn also(case: &CaseRecord, name: &str) -> f64 {
     let measured = case.measured().unwrap_or_else(|| panic!("{case:?}"));
-    measured.also.get(name).unwrap_or_else(|| panic!("no {name} in {:?}", measured.also.keys())).estimate.median
+    measured.also.get(name).unwrap_or_else(|| panic!("no {name} in {:?}", measured.also.keys())).estimate.typical
 }
 
 /// The share of all requests that were lost. The mean of the rounds' shares tells more where a round has few requests, since one

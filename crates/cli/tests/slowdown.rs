@@ -62,7 +62,7 @@ fn round(host: &HostFacts, clock: &CalibratedClock, case: &str, round: u32) -> V
 fn measured(rounds: Vec<Vec<f64>>) -> Measured {
     let record = |(round, samples): (usize, &Vec<f64>)| RoundRecord {
         round: round as u32,
-        median: estimate(std::slice::from_ref(samples), 0.0, Better::Lower).median,
+        median: estimate(std::slice::from_ref(samples), 0.0, Better::Lower).typical,
         taints: vec![0; samples.len()],
         core_hz: None,
         cpus: vec![0],

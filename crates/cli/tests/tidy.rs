@@ -57,6 +57,11 @@ fn no_probe_reads_a_clock_by_itself() {
 }
 
 #[test]
+fn what_people_read_is_the_leading_value() {
+    nothing(sources::beside_the_leading_value(Tree::of_repository()));
+}
+
+#[test]
 fn no_probe_maps_memory_that_nobody_was_asked_for() {
     nothing(sources::memory_unasked(Tree::of_repository()));
 }

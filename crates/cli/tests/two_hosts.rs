@@ -47,7 +47,7 @@ fn measured(command: &mut Command) -> Run {
 }
 
 fn value(case: &CaseRecord) -> f64 {
-    case.measured().unwrap_or_else(|| panic!("{case:?}")).estimate.median
+    case.measured().unwrap_or_else(|| panic!("{case:?}")).estimate.typical
 }
 
 fn cases_to<'a>(run: &'a Run, to: &'a str) -> impl Iterator<Item = &'a CaseRecord> {

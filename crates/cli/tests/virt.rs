@@ -63,7 +63,7 @@ fn exits_are_measured_or_say_why_not() {
     for exit in exits(&run) {
         match &exit.outcome {
             Outcome::Measured(measured) => {
-                let [whole, overhead] = ["whole", "overhead"].map(|name| measured.also[name].estimate.median);
+                let [whole, overhead] = ["whole", "overhead"].map(|name| measured.also[name].estimate.typical);
                 assert!(whole > overhead && overhead > 0.0, "{}: {whole} {overhead}", exit.id);
                 let handled = if exit.id.ends_with("port") { "user space" } else { "kernel" };
                 assert_eq!(measured.notes["handled_in"], handled);

@@ -32,7 +32,7 @@ fn half(records: &[CaseRecord], _: &hostmark_model::HostFacts) -> Vec<CaseRecord
         record.id = record.id.replace("memory.time", "memory.above");
         record.probe = "memory.above".into();
         if let Outcome::Measured(measured) = &mut record.outcome {
-            measured.estimate.median /= 2.0;
+            measured.estimate.typical /= 2.0;
         }
     }
     records
@@ -268,7 +268,7 @@ fn the_interval_is_floored_by_the_recorded_resolution() {
     rounds.iter_mut().for_each(|round| round.raw.as_mut().unwrap().resolution_ns = 80.0);
     let (made, _) = of_run(KINDS, &coarse);
     let after = &made.cases.iter().find(|case| case.id == TIMED).unwrap().measured().unwrap().estimate;
-    assert_eq!(after.median, before.median);
+    assert_eq!(after.typical, before.typical);
     let width = |estimate: &Estimate| estimate.ci_high.unwrap() - estimate.ci_low.unwrap();
     assert!(width(after) > 1.2 * width(&before), "{after:?} {before:?}");
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 
 use hostmark_model::{
-    Also, Better, Estimate, Flag, FlagKind, Histogram, IntervalMethod, Measured, Noise, Outcome, Quiet, RoundNoise,
-    RoundRecord, Taint, Unit, counted,
+    Also, Better, Estimate, Flag, FlagKind, Histogram, IntervalMethod, Leading, Measured, Noise, Outcome, Quiet,
+    RoundNoise, RoundRecord, Taint, Unit, counted,
 };
 use hostmark_stats::descriptive as stats;
 use hostmark_stats::histogram::{Percentile, merged};
@@ -102,9 +102,9 @@ pub(crate) fn outcome(entry: &Entry, place: Place, rounds: &[Round], planned: u3
 pub(crate) fn is_finite(measured: &Measured) -> bool {
     let estimates = measured.also.values().map(|also| &also.estimate).chain([&measured.estimate]);
     let numbers = estimates.flat_map(|estimate| {
-        let Estimate { median, ci_low, ci_high, confidence, min, max, mean, stddev, mad, best_round, .. } = estimate;
+        let Estimate { typical, ci_low, ci_high, confidence, min, max, mean, stddev, mad, best_round, .. } = estimate;
         let ends = [ci_low.unwrap_or(0.0), ci_high.unwrap_or(0.0)];
-        [*median, *confidence, *min, *max, *mean, *stddev, *mad, *best_round].into_iter().chain(ends)
+        [*typical, *confidence, *min, *max, *mean, *stddev, *mad, *best_round].into_iter().chain(ends)
     });
     let medians = measured.rounds.iter().map(|round| round.median);
     numbers.chain(medians).chain(measured.samples.iter().flatten().copied()).all(f64::is_finite)
@@ -118,10 +118,13 @@ fn combine(entry: &Entry, place: Place, rounds: &[RoundValues]) -> Measured {
     let sampled: Vec<(&Round, &Sampled)> = rounds.iter().map(|round| (round.round, round.sampled)).collect();
     let quiet = quiet::of(entry, place, &sampled, relative_resolution);
     let typical = estimate(&counting, relative_resolution, entry.probe.better);
-    let estimate = Estimate { quiet, leading: quiet::leading(quiet), ..typical };
+    let cpu = rounds.first().and_then(|round| round.round.cpus.first().copied());
+    // Nothing leads that is not there: where no clock was timed, what was measured stands.
+    let leading = quiet.map_or(Leading::Typical, |_| quiet::leading(entry, place, cpu));
+    let estimate = Estimate { quiet, leading, ..typical };
     let flags = flags_of(rounds, &estimate, relative_resolution, leave_out);
     Measured {
-        also: also(entry, rounds, leave_out, relative_resolution, quiet),
+        also: also(entry, rounds, leave_out, relative_resolution, quiet.filter(|_| leading == Leading::Quiet)),
         samples: rounds.iter().map(|round| round.values.clone()).collect(),
         rounds: rounds
             .iter()
@@ -151,7 +154,14 @@ fn in_cycles(quantity: &Quantity, value: f64, core_hz: f64) -> Option<f64> {
 fn quiet_in_cycles(quantity: &Quantity, quiet: Quiet) -> Option<Quiet> {
     let core_hz = quiet.at_hz?;
     let of = |value: f64| in_cycles(quantity, value, core_hz);
-    Some(Quiet { value: of(quiet.value)?, low: quiet.low.and_then(of), high: quiet.high.and_then(of), at_hz: None })
+    let range = quiet.range.and_then(|[least, most]| Some([of(least)?, of(most)?]));
+    Some(Quiet {
+        value: of(quiet.value)?,
+        low: quiet.low.and_then(of),
+        high: quiet.high.and_then(of),
+        range,
+        at_hz: None,
+    })
 }
 
 fn also(
@@ -183,7 +193,7 @@ fn also(
         } else {
             let rounds: Option<Vec<Vec<f64>>> = rounds.iter().map(|round| of_value(quantity, round)).collect();
             let quiet = quiet.and_then(|quiet| quiet_in_cycles(quantity, quiet));
-            let leading = quiet::leading(quiet);
+            let leading = quiet.map_or(Leading::Typical, |_| Leading::Quiet);
             rounds.map(|rounds| Estimate { quiet, leading, ..estimate(&rounds, relative_resolution, better) })
         };
         Some((quantity.name.to_owned(), Also { estimate: estimate? }))
@@ -200,9 +210,10 @@ fn over_all(rounds: &[Vec<f64>], estimate: Estimate, unit: Unit) -> Estimate {
         Unit::Nanoseconds => stats::mean(&rates).map(f64::recip),
         _ => stats::mean(&values),
     };
-    let median = over_all.unwrap_or(estimate.median);
-    let (ci_low, ci_high) = (estimate.ci_low.map(|low| low.min(median)), estimate.ci_high.map(|high| high.max(median)));
-    Estimate { median, ci_low, ci_high, ..estimate }
+    let typical = over_all.unwrap_or(estimate.typical);
+    let (ci_low, ci_high) =
+        (estimate.ci_low.map(|low| low.min(typical)), estimate.ci_high.map(|high| high.max(typical)));
+    Estimate { typical, ci_low, ci_high, ..estimate }
 }
 
 /// A percentile of each round's operations, as far as all of them together tell it.
@@ -244,7 +255,7 @@ pub fn estimate(rounds: &[Vec<f64>], relative_resolution: f64, better: Better) -
         Better::Neither => Some(median),
     };
     Estimate {
-        median,
+        typical: median,
         ci_low: interval.map(|interval| interval.low),
         ci_high: interval.map(|interval| interval.high),
         confidence: interval.map_or(interval::CONFIDENCE, |interval| interval.confidence),
@@ -280,7 +291,7 @@ fn flags_of(rounds: &[RoundValues], estimate: &Estimate, relative_resolution: f6
     }
     if relative_resolution >= 1.0 {
         flag(FlagKind::UnderResolution, "a sample is shorter than the clock's smallest step".into());
-    } else if estimate.median <= 0.0 && rounds.iter().any(RoundValues::is_told_by_the_clock) {
+    } else if estimate.typical <= 0.0 && rounds.iter().any(RoundValues::is_told_by_the_clock) {
         flag(FlagKind::UnderResolution, "the value does not stand out from the noise".into());
     }
     let all = counted(rounds.len(), "round");

@@ -24,7 +24,7 @@ fn tailed(group: &'static str, rounds: &[&[(u64, u64)]]) -> Measured {
 fn percentiles_are_the_median_of_the_rounds_and_their_histogram_is_all_of_them() {
     let measured = tailed("net", &[&[(100, 900), (200, 100)], &[(110, 850), (220, 150)], &[(120, 950), (300, 50)]]);
     let [p50, p90, p99] = ["p50", "p90", "p99"].map(|name| measured.also[name].estimate.clone());
-    assert_eq!((p50.median, p90.median, p99.median), (110.0, 120.0, 220.0));
+    assert_eq!((p50.typical, p90.typical, p99.typical), (110.0, 120.0, 220.0));
     assert_eq!((p99.rounds, p99.min, p99.max), (3, 200.0, 300.0));
     assert_eq!(p99.range, Some([200.0, 300.0]));
     // 3000 operations: three lie beyond p99.9, and ten are demanded.
@@ -46,7 +46,7 @@ fn a_percentile_is_given_from_ten_operations_beyond_it_on() {
 fn disturbed_operations_stay_in_percentiles_of_hardware_too() {
     let measured = tailed("cpu", &[&[(5, 1000), (90, 1000)]]);
     assert_eq!(measured.noise.left_out, 1);
-    assert_eq!(measured.also["p90"].estimate.median, 90.0);
+    assert_eq!(measured.also["p90"].estimate.typical, 90.0);
 }
 
 #[test]

@@ -84,7 +84,7 @@ fn detail(measured: &Measured) -> &str {
 fn a_time_is_ns_an_iteration_and_its_value_the_median_of_medians() {
     let measured = measured(vec![given(&[4.0, 5.0, 9.0]), given(&[7.0, 6.0, 6.5, 9.0]), given(&[5.5])]);
     let estimate = &measured.estimate;
-    assert_eq!((estimate.median, estimate.rounds, estimate.n), (5.5, 3, 8));
+    assert_eq!((estimate.typical, estimate.rounds, estimate.n), (5.5, 3, 8));
     assert_eq!((estimate.min, estimate.max, estimate.best_round), (4.0, 9.0, 5.0));
     assert_eq!((estimate.method, estimate.ci_low, estimate.ci_high), (IntervalMethod::None, None, None));
     assert_eq!(estimate.range, Some([5.0, 6.75]));
@@ -100,14 +100,14 @@ fn a_time_is_ns_an_iteration_and_its_value_the_median_of_medians() {
 fn a_rate_is_amounts_a_second_and_its_best_round_the_highest() {
     let rate = |ns: f64| Given { ns: vec![ns], iterations: vec![10], amount: 64, taints: vec![0], ..given(&[]) };
     let measured = measured_as("memory.stream", vec![rate(640.0), rate(320.0), rate(1280.0)]);
-    assert_eq!((measured.estimate.median, measured.estimate.best_round), (1e9, 2e9));
+    assert_eq!((measured.estimate.typical, measured.estimate.best_round), (1e9, 2e9));
 }
 
 #[test]
 fn five_rounds_have_an_interval_from_the_smallest_to_the_largest() {
     let five = measured([5.0, 6.0, 7.5, 5.5, 9.0].iter().map(|value| given(&[*value; 3])).collect());
-    let Estimate { median, ci_low, ci_high, confidence, method, range, .. } = five.estimate;
-    assert_eq!((median, ci_low, ci_high), (6.0, Some(5.0), Some(9.0)));
+    let Estimate { typical, ci_low, ci_high, confidence, method, range, .. } = five.estimate;
+    assert_eq!((typical, ci_low, ci_high), (6.0, Some(5.0), Some(9.0)));
     assert!((confidence - 0.9375).abs() < 1e-12);
     assert_eq!((method, range), (IntervalMethod::OrderStatistics, Some([5.0, 9.0])));
 }
@@ -177,7 +177,7 @@ fn core_cycles_stand_beside_the_time_where_they_are_asked_for() {
         at(Some(1.5), [0; 3], [4.0; 3]),
     ]);
     let steady = steady.unwrap();
-    assert_eq!((steady.median, steady.max, steady.n), (6.0, 6.0, 8));
+    assert_eq!((steady.typical, steady.max, steady.n), (6.0, 6.0, 8));
     assert_eq!(cycles(vec![at(Some(3.0), [0; 3], [2.0; 3]), at(None, [0; 3], [2.0; 3])]), None);
 }
 
@@ -203,7 +203,7 @@ fn an_interval_is_no_narrower_than_the_clock() {
 fn none_is_a_number_of_things_as_good_as_any() {
     let counted = |values: &[f64]| Given { noise: RoundNoise { resolution_ns: 0.0, ..quiet() }, ..given(values) };
     let none = measured([1, 2, 1, 1, 1].map(|count| counted(&vec![0.0; count])).into());
-    assert_eq!((kinds(&none), none.estimate.median, none.estimate.ci_high), (vec![], 0.0, Some(0.0)));
+    assert_eq!((kinds(&none), none.estimate.typical, none.estimate.ci_high), (vec![], 0.0, Some(0.0)));
 }
 
 #[test]
@@ -211,10 +211,10 @@ fn what_the_clock_cannot_tell_apart_is_said() {
     let under = measured(vec![given(&[0.05]), given(&[0.05]), given(&[0.05])]);
     assert_eq!(kinds(&under), [FlagKind::UnderResolution]);
     assert_eq!(detail(&under), "a sample is shorter than the clock's smallest step");
-    assert_eq!(under.estimate.median, 0.05);
+    assert_eq!(under.estimate.typical, 0.05);
     let noise = measured(vec![given(&[-1.0]), given(&[-2.0]), given(&[1.0])]);
     assert_eq!(kinds(&noise), [FlagKind::UnderResolution]);
-    assert_eq!((noise.estimate.median, noise.estimate.method), (-1.0, IntervalMethod::None));
+    assert_eq!((noise.estimate.typical, noise.estimate.method), (-1.0, IntervalMethod::None));
 }
 
 #[test]
@@ -327,7 +327,7 @@ fn no_number_that_is_none_comes_out() {
     for one in bad() {
         let measured = measured(vec![good(), one, good(), good()]);
         assert!(is_finite(&measured));
-        assert_eq!((measured.estimate.median, measured.estimate.rounds), (5.0, 3));
+        assert_eq!((measured.estimate.typical, measured.estimate.rounds), (5.0, 3));
     }
     let lost = measured(vec![good(), raw(&[f64::NAN], &[1], 0), good()]);
     assert_eq!(kinds(&lost), [FlagKind::RoundsLost]);
@@ -369,7 +369,7 @@ fn what_a_probe_measured_itself_is_the_median_of_the_round_medians_too() {
     let estimate = &lossy(&[&[0.1, 0.3, 0.2], &[0.4], &[0.1, 0.2]]).also["loss"].estimate;
     let expected = super::estimate(&[vec![0.1, 0.3, 0.2], vec![0.4], vec![0.1, 0.2]], 0.0, Better::Higher);
     assert_eq!(estimate, &expected);
-    assert_eq!((estimate.median, estimate.best_round, estimate.n, estimate.rounds), (0.2, 0.4, 6, 3));
+    assert_eq!((estimate.typical, estimate.best_round, estimate.n, estimate.rounds), (0.2, 0.4, 6, 3));
     let [least, most] = estimate.range.unwrap();
     assert!((least - 0.15).abs() < 1e-12 && most == 0.4);
 }
@@ -378,7 +378,7 @@ fn what_a_probe_measured_itself_is_the_median_of_the_round_medians_too() {
 fn rounds_that_did_not_give_a_quantity_have_no_part_in_it() {
     let two = lossy(&[&[0.1], &[], &[0.3]]);
     let estimate = &two.also["loss"].estimate;
-    assert_eq!((estimate.median, estimate.rounds, estimate.ci_low), (0.2, 2, None));
+    assert_eq!((estimate.typical, estimate.rounds, estimate.ci_low), (0.2, 2, None));
     assert_eq!(two.estimate.rounds, 3);
     assert!(lossy(&[&[], &[], &[]]).also.is_empty());
 }
@@ -402,11 +402,11 @@ fn what_rounds_came_to_as_a_whole_is_over_all_of_them_where_most_did_not_stall()
         .collect();
     let Outcome::Measured(measured) = outcome(&entry, &rounds, 5) else { panic!("not measured") };
     let [mean, sustained] = ["mean", "sustained"].map(|name| measured.also[name].estimate.clone());
-    assert!((sustained.median - 802.0).abs() < 1e-6, "{sustained:?}");
+    assert!((sustained.typical - 802.0).abs() < 1e-6, "{sustained:?}");
     // 4010 operations in five seconds.
-    assert!((mean.median / (5e9 / 4010.0) - 1.0).abs() < 1e-9, "{mean:?}");
+    assert!((mean.typical / (5e9 / 4010.0) - 1.0).abs() < 1e-9, "{mean:?}");
     for estimate in [mean, sustained] {
-        assert!(estimate.ci_low.unwrap() <= estimate.median && estimate.median <= estimate.ci_high.unwrap());
+        assert!(estimate.ci_low.unwrap() <= estimate.typical && estimate.typical <= estimate.ci_high.unwrap());
         assert!(estimate.min < estimate.max && estimate.rounds == 5);
     }
 }
@@ -423,7 +423,7 @@ fn a_round_that_found_nothing_abstains_from_a_vote() {
     let skipped = || vec![Event::Skipped { reason: "no step".into() }];
     all[2].events = skipped();
     let Outcome::Measured(measured) = outcome(&entry, &all, 3) else { panic!("two of three agree") };
-    assert_eq!((measured.estimate.median, measured.estimate.agreement), (64.0, Some(2.0 / 3.0)));
+    assert_eq!((measured.estimate.typical, measured.estimate.agreement), (64.0, Some(2.0 / 3.0)));
     // Alone it is no majority of three, and without any vote the reason is that of the rounds.
     all[1].events = skipped();
     let reason = |outcome| match outcome {

@@ -77,7 +77,7 @@ fn is_not_a_number(records: &[CaseRecord], _: &HostFacts) -> Vec<CaseRecord> {
     for record in &mut records {
         record.probe = "odd.nan".into();
         if let Outcome::Measured(measured) = &mut record.outcome {
-            measured.estimate.median = f64::NAN;
+            measured.estimate.typical = f64::NAN;
         }
     }
     records

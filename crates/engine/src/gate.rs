@@ -33,7 +33,7 @@ fn hold(entry: &Entry, record: &mut CaseRecord, fastest_hz: Option<f64>, host: &
     let Some(bounds) = measured.bounds else { return };
     let estimate = &mut measured.estimate;
     if let (Some(low), Some(high)) = (&mut estimate.ci_low, &mut estimate.ci_high) {
-        (*low, *high) = bounds.held((*low, *high), estimate.median);
+        (*low, *high) = bounds.held((*low, *high), estimate.typical);
     }
     if let Some(Quiet { value, low: Some(low), high: Some(high), .. }) = &mut estimate.quiet {
         (*low, *high) = bounds.held((*low, *high), *value);

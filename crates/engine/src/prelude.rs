@@ -2,8 +2,8 @@
 
 pub use hostmark_model::{
     Also, AxisKind, Better, CacheFact, CacheKind, CaseRecord, CpuFact, Estimate, Explain, FarEnd, Flag, FlagKind,
-    Histogram, HostFacts, Measured, NodeFact, Noise, Nonce, Outcome, Params, PrintedUnit, Profile, RoundRecord,
-    Sampled, Text, Unit,
+    Histogram, HostFacts, Leading, Measured, NodeFact, Noise, Nonce, Outcome, Params, PrintedUnit, Profile, Quiet,
+    RoundRecord, Sampled, Text, Unit,
 };
 
 pub use hostmark_host::{domains, of_caches, single};

@@ -50,11 +50,9 @@ pub(crate) fn of(
         Better::Higher => 1.0 - QUANTILE,
         Better::Neither => return None,
     };
-    let is_of_work = matches!(entry.probe.unit, Unit::Nanoseconds | Unit::BytesPerSecond | Unit::OperationsPerSecond);
     // The core's frequency is taken beside samples of one thread that the engine times, and those are all of one length.
-    let is_told = GROUPS.contains(&entry.group) && !entry.probe.blocking && is_of_work;
     let is_watched = !rounds.is_empty() && rounds.iter().all(|(_, sampled)| sampled.noise.core_hz.is_some());
-    if !is_told || !is_watched {
+    if !is_told(entry) || !is_watched {
         return None;
     }
     let cpu = rounds[0].0.cpus.first().copied();
@@ -66,12 +64,20 @@ pub(crate) fn of(
     let floor = value.abs() * relative_resolution;
     let interval = interval::of_medians(&of_rounds, floor).map(|interval| interval.floored(value, floor));
     let (low, high) = (interval.map(|interval| interval.low), interval.map(|interval| interval.high));
-    Some(Quiet { value, low, high, at_hz })
+    let range = descriptive::min(&of_rounds).zip(descriptive::max(&of_rounds));
+    Some(Quiet { value, low, high, range: range.map(|(least, most)| [least.min(value), most.max(value)]), at_hz })
 }
 
-/// Which value stands for the case.
-pub(crate) fn leading(quiet: Option<Quiet>) -> Leading {
-    quiet.map_or(Leading::Typical, |_| Leading::Quiet)
+/// Which value stands for a case that was measured on `cpu`: of what the core does by itself the quiet one, where there is one. What
+/// is shared with others leads with what a program got.
+pub(crate) fn leading(entry: &Entry, place: Place, cpu: Option<usize>) -> Leading {
+    if is_told(entry) && is_of_core(entry, place, cpu) { Leading::Quiet } else { Leading::Typical }
+}
+
+/// Whether a quiet value is told of such cases: what is the core's and the memory's work alone.
+fn is_told(entry: &Entry) -> bool {
+    let is_of_work = matches!(entry.probe.unit, Unit::Nanoseconds | Unit::BytesPerSecond | Unit::OperationsPerSecond);
+    GROUPS.contains(&entry.group) && !entry.probe.blocking && is_of_work
 }
 
 /// Whether what the case does is the core's own, caches of its own included.

@@ -94,7 +94,7 @@ fn what_the_core_does_is_told_at_the_clock_that_it_held() {
 }
 
 #[test]
-fn memory_beyond_the_cores_own_caches_is_told_as_it_was_measured() {
+fn memory_beyond_the_cores_own_caches_is_told_as_it_was_measured_and_leads_with_what_a_program_got() {
     static SIZED: Probe = Probe { axes: &[Axis::size("size", "4096", Points::OfHost(|_, _| Vec::new()))], ..TIME };
     let second = 2 << 20;
     let samples: Vec<(f64, u8, f64)> = (0..20).map(|number| (100.0, 0, if number < 10 { 3.0 } else { 3.3 })).collect();
@@ -105,6 +105,19 @@ fn memory_beyond_the_cores_own_caches_is_told_as_it_was_measured() {
     assert_eq!((at(2 * second).at_hz, at(second).at_hz), (None, None));
     assert!(is_near(at(2 * second).value, 100.0));
     assert!(is_near(at(second / 2).at_hz.unwrap(), 3e9));
+    let leads = |group, probe, at: &str| {
+        let (id, host): (CaseId, _) = (at.parse().unwrap(), cached());
+        leading(&entry(group, probe), Place { params: &id.params, host: &host, clocks: &Clocks::default() }, Some(0))
+    };
+    let memory = |bytes: u64| leads("memory", &SIZED, &format!("memory.latency@size={bytes}"));
+    assert_eq!(
+        (memory(second / 2), memory(second), memory(64 << 20)),
+        (Leading::Quiet, Leading::Typical, Leading::Typical)
+    );
+    assert_eq!((leads("memory", &TIME, "a.b"), leads("cpu", &RATE, "a.b")), (Leading::Typical, Leading::Quiet));
+    for (group, probe) in [("file", &TIME), ("ipc", &TIME), ("sched", &TIME), ("syscall", &WAITS)] {
+        assert_eq!(leads(group, probe, "a.b"), Leading::Typical, "{group}");
+    }
 }
 
 #[test]
@@ -124,6 +137,9 @@ fn it_is_told_of_what_waits_for_nobody_and_is_work_alone() {
 fn fewer_than_five_rounds_have_a_quiet_value_and_no_interval() {
     let quiet = quiet_of(entry("cpu", &TIME), "a.b", &vec![steady(&[1.0; 10]); 4]).unwrap();
     assert_eq!((quiet.value, quiet.low, quiet.high), (1.0, None, None));
+    let apart: Vec<Round> = [1.0, 2.0, 4.0].map(|ns| steady(&[ns; 10])).into();
+    let quiet = quiet_of(entry("cpu", &TIME), "a.b", &apart).unwrap();
+    assert_eq!((quiet.value, quiet.range), (1.0, Some([1.0, 4.0])));
 }
 
 #[test]

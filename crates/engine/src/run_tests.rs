@@ -48,7 +48,7 @@ fn every_case_gets_its_rounds_each_in_a_fresh_worker() {
     assert_eq!(seen.ended, seen.jobs.len());
     for case in &seen.outcomes.cases {
         let measured = case.measured().unwrap();
-        assert_eq!((measured.estimate.median, measured.estimate.rounds), (5.0, QUICK_ROUNDS));
+        assert_eq!((measured.estimate.typical, measured.estimate.rounds), (5.0, QUICK_ROUNDS));
         assert!(measured.flags.is_empty(), "{:?}", measured.flags);
     }
     assert!(!seen.results.interrupted && seen.results.journal_lost.is_none());

@@ -14,7 +14,7 @@ pub fn elect(measured: &mut Measured, rounds: usize) -> Result<(), String> {
     let elected = descriptive::mode(&votes).filter(|&value| 2 * agreeing(value) > rounds);
     let Some(value) = elected else { return Err(without(&votes, rounds)) };
     let estimate = &mut measured.estimate;
-    (estimate.median, estimate.best_round) = (value, value);
+    (estimate.typical, estimate.best_round) = (value, value);
     (estimate.ci_low, estimate.ci_high, estimate.method) = (None, None, IntervalMethod::None);
     estimate.agreement = Some(agreeing(value) as f64 / rounds as f64);
     // Every vote counts: a disturbed one that names another number does so beside others of its round.
@@ -66,7 +66,7 @@ mod tests {
         // A median of the medians would be 96 here.
         let mut four = measured(&[&[64.0, 64.0], &[64.0, 128.0, 64.0], &[128.0, 128.0], &[64.0]]);
         assert_eq!(elect(&mut four, 4), Ok(()));
-        assert_eq!((four.estimate.median, four.estimate.agreement), (64.0, Some(0.75)));
+        assert_eq!((four.estimate.typical, four.estimate.agreement), (64.0, Some(0.75)));
         assert_eq!((four.estimate.ci_low, four.estimate.ci_high), (None, None));
     }
 

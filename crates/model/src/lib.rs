@@ -3,6 +3,7 @@
 
 mod agent;
 mod case;
+mod estimate;
 mod event;
 mod exit;
 mod far;
@@ -33,6 +34,7 @@ pub use agent::{
     AGENT_PROTOCOL, AgentAnswer, AgentRequest, BegunRun, Elsewhere, LONGEST_AGENT_LINE, RoundLine, RunRequest,
 };
 pub use case::{CaseId, CaseIdError, EACH_POINT, Params, is_axis_value, size_text};
+pub use estimate::{Estimate, IntervalMethod, Leading, Quiet, Repetition, Stated};
 pub use event::{Event, RoundNoise, Taint};
 pub use exit::Exit;
 pub use far::{FarEnd, FarUsage, Nonce, ServiceJob};
@@ -50,8 +52,7 @@ pub use job::{CalibratedClock, Choice, Environment, Job, JobCase, PROTOCOL};
 pub use line::Line;
 pub use noise::{LastCache, Neighbours, Noise, Others, Throttling};
 pub use outcome::{
-    Also, Bounds, CaseRecord, Estimate, Flag, FlagKind, HERE, IntervalMethod, Leading, Measured, Outcome, PEER_AXIS,
-    Quiet, Repetition, RoundRecord, default_case_of,
+    Also, Bounds, CaseRecord, Flag, FlagKind, HERE, Measured, Outcome, PEER_AXIS, RoundRecord, default_case_of,
 };
 pub use peer::{PeerAnswer, PeerRequest, ServeRequest};
 pub use probe::{AxisInfo, AxisKind, Explain, ProbeInfo, QuantityInfo};

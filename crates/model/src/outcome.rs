@@ -1,197 +1,11 @@
-//! What came out of a case: an estimate with its interval and every sample behind it, or the reason why there is none.
+//! What came out of a case: a measurement with every sample behind it, or the reason why there is none.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FarUsage, Histogram, Noise, Others, Params, Raw, Throttling};
-
-/// How an interval was made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum IntervalMethod {
-    /// Between order statistics of the round medians, interpolated (five rounds or more).
-    OrderStatistics,
-    /// No interval: fewer than five rounds.
-    None,
-}
-
-/// Which value of an estimate stands for it in tables: decided for its kind of case, never by what was measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Leading {
-    /// The median of the round medians.
-    #[default]
-    Typical,
-    /// What the machine does when left alone.
-    Quiet,
-}
-
-impl Leading {
-    /// As a run file writes it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Leading::Typical => "typical",
-            Leading::Quiet => "quiet",
-        }
-    }
-}
-
-/// What the machine does when left alone: a fixed quantile, on the good side, of the samples that nothing disturbed.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Quiet {
-    /// The value.
-    pub value: f64,
-    /// Lower end of the interval of this run; absent with fewer than five rounds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub low: Option<f64>,
-    /// Upper end of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub high: Option<f64>,
-    /// The core clock at which it is told, hertz: what the core held nine tenths of the time; absent where it is a time as it was
-    /// measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at_hz: Option<f64>,
-}
-
-/// Where the leading value of another run on this host is to be expected: the interval of this run, and how far runs lie
-/// apart.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Repetition {
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-    /// The standard deviation between runs, of the value's logarithm.
-    pub deviation: f64,
-    /// The earlier runs of this host that tell it; 0 where it is assumed, from runs of other hosts.
-    pub runs: u32,
-}
-
-/// The estimate of a value from its rounds; every number in the base unit of its quantity.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Estimate {
-    /// The typical value: the median of the round medians.
-    pub median: f64,
-    /// Lower end of the typical value's interval of this run; absent with fewer than five rounds.
-    pub ci_low: Option<f64>,
-    /// Upper end of the interval.
-    pub ci_high: Option<f64>,
-    /// The interval's confidence: 0.95.
-    pub confidence: f64,
-    /// How the interval was made.
-    pub method: IntervalMethod,
-    /// Smallest sample.
-    pub min: f64,
-    /// Largest sample.
-    pub max: f64,
-    /// Mean of all samples.
-    pub mean: f64,
-    /// Standard deviation of all samples (n − 1).
-    pub stddev: f64,
-    /// Median absolute deviation of all samples from their median, unscaled.
-    pub mad: f64,
-    /// The best round's median: the least disturbed value. Never used in a comparison.
-    pub best_round: f64,
-    /// Samples used.
-    pub n: u64,
-    /// Rounds used.
-    pub rounds: u32,
-    /// The smallest and the largest round median; absent of what has no rounds of its own, and of other tools.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub range: Option<[f64; 2]>,
-    /// What the machine does when left alone, of cases for which that is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub quiet: Option<Quiet>,
-    /// Which of the two values stands for the case.
-    #[serde(default, skip_serializing_if = "Estimate::is_typical")]
-    pub leading: Leading,
-    /// Where the leading value of another run is to be expected.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub repetition: Option<Repetition>,
-    /// Of a discrete quantity, which rounds vote on: the share of them that agree on `median`. It has no interval. Absent of
-    /// all others.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agreement: Option<f64>,
-}
-
-/// Rounds that lie further apart than this fraction of the value, to either side, make it an unstable one.
-const UNSTABLE: f64 = 0.25;
-
-impl Estimate {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference to what it may skip")]
-    fn is_typical(leading: &Leading) -> bool {
-        *leading == Leading::Typical
-    }
-
-    /// The value that stands for the case: the quiet one where that leads, else the typical one.
-    pub fn value(&self) -> f64 {
-        self.leading_quiet().map_or(self.median, |quiet| quiet.value)
-    }
-
-    /// The quiet value where it leads.
-    pub fn leading_quiet(&self) -> Option<Quiet> {
-        self.quiet.filter(|_| self.leading == Leading::Quiet)
-    }
-
-    /// Which value that is.
-    pub fn estimator(&self) -> Leading {
-        self.leading_quiet().map_or(Leading::Typical, |_| Leading::Quiet)
-    }
-
-    /// The leading value's interval of this run; none with fewer than five rounds.
-    pub fn of_this_run(&self) -> Option<(f64, f64)> {
-        match self.leading_quiet() {
-            Some(quiet) => quiet.low.zip(quiet.high),
-            None => self.ci_low.zip(self.ci_high),
-        }
-    }
-
-    /// The interval that tables show: of repetition where it is known, else of this run.
-    pub fn interval(&self) -> Option<(f64, f64)> {
-        let repetition = self.repetition.filter(|_| self.of_this_run().is_some());
-        repetition.map(|repetition| (repetition.low, repetition.high)).or_else(|| self.of_this_run())
-    }
-
-    /// Half of that interval's width over the leading value, as a fraction; none without an interval or with a zero value.
-    pub fn relative_half_width(&self) -> Option<f64> {
-        half_width(self.interval()?, self.value())
-    }
-
-    /// The same of this run alone.
-    pub fn relative_half_width_of_this_run(&self) -> Option<f64> {
-        half_width(self.of_this_run()?, self.value())
-    }
-
-    /// Between what the rounds and the value lie, where rounds disagree so far that no ± tells it, or where they are too few for an
-    /// interval. None of what rounds voted on.
-    pub fn shown_range(&self) -> Option<[f64; 2]> {
-        let is_apart = |half: f64| half > UNSTABLE;
-        let is_unstable = self.relative_half_width_of_this_run().is_none_or(is_apart);
-        let range = self.range.filter(|[low, high]| is_unstable && self.agreement.is_none() && low < high);
-        // A quiet value may lie beside the medians of all rounds.
-        range.map(|[low, high]| [low.min(self.value()), high.max(self.value())])
-    }
-
-    /// Whether the rounds disagree so far that no ± tells it; that is not said without a range.
-    pub fn is_unstable(&self) -> bool {
-        let Some([least, most]) = self.range else { return false };
-        self.of_this_run()
-            .or(Some((least, most)))
-            .and_then(|ends| half_width(ends, self.value()))
-            .is_some_and(|half| half > UNSTABLE)
-    }
-}
-
-fn half_width((low, high): (f64, f64), value: f64) -> Option<f64> {
-    (value != 0.0).then(|| (high - low) / 2.0 / value.abs())
-}
+use crate::{Estimate, FarUsage, Histogram, Noise, Others, Params, Quiet, Raw, Repetition, Throttling};
 
 /// A further quantity of a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -329,19 +143,31 @@ impl Measured {
     pub const OF_THE_VALUE: [&str; 5] =
         ["cycles", "reference_cycles", "batch_cycles", "bytes_per_cycle", "operations_per_cycle"];
 
-    /// A further quantity as it stands beside the value: where the quiet value leads, so does that of the same value in cycles. One that
-    /// has none of its own is told at the clock that the typical values are told at.
+    /// A further quantity as it stands beside the value. What is the same value in cycles has the value's estimator, and is expected of
+    /// another run as the value is: typical beside a typical one; quiet beside a quiet one, where it has no quiet value of its own at the
+    /// clock that the typical values imply.
     pub fn companion(&self, name: &str) -> Option<Cow<'_, Estimate>> {
         let own = &self.also.get(name)?.estimate;
-        let scale = own.median / self.estimate.median;
-        let quiet = self
-            .estimate
-            .leading_quiet()
-            .filter(|_| Self::OF_THE_VALUE.contains(&name) && own.leading_quiet().is_none());
-        let Some(quiet) = quiet.filter(|_| scale.is_finite()) else { return Some(Cow::Borrowed(own)) };
-        let scaled = |end: Option<f64>| end.map(|end| end * scale);
-        let quiet = Quiet { value: quiet.value * scale, low: scaled(quiet.low), high: scaled(quiet.high), at_hz: None };
-        Some(Cow::Owned(Estimate { quiet: Some(quiet), leading: Leading::Quiet, repetition: None, ..own.clone() }))
+        let scale = own.typical / self.estimate.typical;
+        if !Self::OF_THE_VALUE.contains(&name) || !scale.is_finite() {
+            return Some(Cow::Borrowed(own));
+        }
+        let leading = self.estimate.estimator();
+        let mut companion = Estimate { leading, ..own.clone() };
+        if let (Some(quiet), None) = (self.estimate.leading_quiet(), companion.leading_quiet()) {
+            let scaled = |end: f64| end * scale;
+            companion.quiet = Some(Quiet {
+                value: scaled(quiet.value),
+                low: quiet.low.map(scaled),
+                high: quiet.high.map(scaled),
+                range: quiet.range.map(|ends| ends.map(scaled)),
+                at_hz: None,
+            });
+        }
+        let by = companion.value() / self.estimate.value();
+        let repetition = self.estimate.repetition.filter(|_| by.is_finite());
+        companion.repetition = repetition.map(|next| Repetition { low: next.low * by, high: next.high * by, ..next });
+        Some(Cow::Owned(companion))
     }
 
     /// Samples that were taken: those that count, and those that were left out.
@@ -412,26 +238,13 @@ pub fn default_case_of<'a>(cases: &'a [CaseRecord], probe: &str) -> Option<&'a C
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Leading;
 
     #[test]
-    fn the_range_that_is_shown_holds_the_value_that_is_shown() {
-        // Four rounds: the quiet value is what the best samples of all come to, below the median of each.
-        let estimate: Estimate = serde_json::from_value(serde_json::json!({
-            "median": 142.5, "ci_low": null, "ci_high": null, "confidence": 0.95, "method": "none", "min": 116.6, "max": 300.0,
-            "mean": 150.0, "stddev": 9.0, "mad": 5.0, "best_round": 119.1, "n": 52, "rounds": 4, "range": [119.1, 162.3],
-            "quiet": { "value": 117.3 }, "leading": "quiet"
-        }))
-        .unwrap();
-        assert_eq!((estimate.value(), estimate.shown_range()), (117.3, Some([117.3, 162.3])));
-        let typical = Estimate { leading: Leading::Typical, ..estimate };
-        assert_eq!((typical.value(), typical.shown_range()), (142.5, Some([119.1, 162.3])));
-    }
-
-    #[test]
-    fn cycles_beside_a_quiet_value_are_quiet_too_and_other_quantities_are_not() {
-        let estimate = |median: f64, quiet: Option<f64>| {
+    fn cycles_have_the_estimator_of_the_value_and_other_quantities_their_own() {
+        let estimate = |typical: f64, quiet: Option<f64>| {
             serde_json::json!({
-                "median": median, "ci_low": null, "ci_high": null, "confidence": 0.95, "method": "none", "min": 1.0, "max": 1.0,
+                "typical": typical, "ci_low": null, "ci_high": null, "confidence": 0.95, "method": "none", "min": 1.0, "max": 1.0,
                 "mean": 1.0, "stddev": 0.0, "mad": 0.0, "best_round": 1.0, "n": 1, "rounds": 1,
                 "quiet": quiet.map(|value| serde_json::json!({ "value": value, "low": value - 1.0 })),
                 "leading": if quiet.is_some() { "quiet" } else { "typical" }
@@ -450,6 +263,10 @@ mod tests {
         assert_eq!(without.companion("cycles").unwrap().quiet.unwrap().low, Some(237.0));
         assert_eq!(of(&measured(Some(80.0), Some(216.0)), "cycles"), 216.0);
         assert_eq!(of(&measured(None, None), "cycles"), 300.0);
+        // A case that leads with typical may know quiet values.
+        let mut both = measured(Some(80.0), Some(216.0));
+        both.estimate.leading = Leading::Typical;
+        assert_eq!((both.estimate.value(), of(&both, "cycles")), (100.0, 300.0));
         assert!(without.companion("p99").is_none());
     }
 }

@@ -128,7 +128,7 @@ fn finished_early(run: &Run) -> Option<Text<String>> {
 
 /// What no estimate can be, whatever its samples are.
 fn of_estimate(estimate: &Estimate, unit: Option<Unit>) -> Option<Text<String>> {
-    let Estimate { median, ci_low, ci_high, confidence, min, max, mean, stddev, mad, n, rounds, agreement, .. } =
+    let Estimate { typical, ci_low, ci_high, confidence, min, max, mean, stddev, mad, n, rounds, agreement, .. } =
         *estimate;
     if !(confidence > 0.0 && confidence < 1.0) {
         return told(
@@ -146,12 +146,12 @@ fn of_estimate(estimate: &Estimate, unit: Option<Unit>) -> Option<Text<String>> 
                 |[low, high]| format!("区间的下限 {low} 高于上限 {high}"),
             );
         }
-        (Some(low), Some(high)) if !is_within(low, median, high) => {
+        (Some(low), Some(high)) if !is_within(low, typical, high) => {
             return with_numbers(
-                [median, low, high],
+                [typical, low, high],
                 unit,
-                |[median, low, high]| format!("the median {median} lies outside its interval {low} … {high}"),
-                |[median, low, high]| format!("中位数 {median} 在其区间 {low} … {high} 之外"),
+                |[typical, low, high]| format!("the typical value {typical} lies outside its interval {low} … {high}"),
+                |[typical, low, high]| format!("典型值 {typical} 在其区间 {low} … {high} 之外"),
             );
         }
         (Some(_), Some(_)) => {}
@@ -167,7 +167,7 @@ fn of_estimate(estimate: &Estimate, unit: Option<Unit>) -> Option<Text<String>> 
     }
     // A vote counts samples that the extremes leave out.
     let is_bounded = agreement.is_none();
-    let numbers = [("median", "中位数", median), ("mean", "均值", mean)];
+    let numbers = [("typical value", "典型值", typical), ("mean", "均值", mean)];
     let out = numbers.into_iter().find(|&(.., number)| is_bounded && !is_within(min, number, max));
     if let Some((en, zh, number)) = out {
         return with_numbers(
@@ -192,13 +192,17 @@ fn of_estimate(estimate: &Estimate, unit: Option<Unit>) -> Option<Text<String>> 
 
 /// What a quiet value, a range and an interval of repetition cannot be.
 fn of_leading(estimate: &Estimate) -> Option<Text<String>> {
-    let Estimate { median, range, quiet, repetition, .. } = *estimate;
-    if range.is_some_and(|[least, most]| !is_within(least, median, most)) {
+    let Estimate { typical, range, quiet, repetition, .. } = *estimate;
+    if range.is_some_and(|[least, most]| !is_within(least, typical, most)) {
         return told("its value lies outside of its rounds", "数值不在其各轮的范围之内");
     }
     let ends = quiet.and_then(|quiet| Some((quiet.low?, quiet.value, quiet.high?)));
     if ends.is_some_and(|(low, value, high)| !is_within(low, value, high)) {
         return told("its quiet value lies outside its interval", "空闲值在其区间之外");
+    }
+    let rounds = quiet.and_then(|quiet| Some((quiet.range?, quiet.value)));
+    if rounds.is_some_and(|([least, most], value)| !is_within(least, value, most)) {
+        return told("its quiet value lies outside of its rounds", "空闲值不在其各轮的范围之内");
     }
     if quiet.and_then(|quiet| quiet.at_hz).is_some_and(|hz| hz <= 0.0) {
         return told("the clock of its quiet value is none", "空闲值所用的频率不成立");
@@ -211,15 +215,15 @@ fn of_leading(estimate: &Estimate) -> Option<Text<String>> {
 
 /// Differences may come out below zero, and say so by a flag; nothing else that is timed does.
 fn negative(measured: &Measured, unit: Option<Unit>) -> Option<Text<String>> {
-    let median = measured.estimate.median;
+    let typical = measured.estimate.typical;
     let (en, zh) = match unit? {
         Unit::BytesPerSecond | Unit::OperationsPerSecond | Unit::Hertz => ("rate", "速率"),
         Unit::Nanoseconds | Unit::CoreCycles | Unit::ReferenceCycles => ("time", "时间"),
         Unit::Bytes | Unit::Count | Unit::Ratio => return None,
     };
     let is_told = measured.flags.iter().any(|flag| flag.kind == FlagKind::UnderResolution);
-    (median < 0.0 && !is_told).then_some(())?;
-    with_numbers([median], unit, |[it]| format!("the {en} {it} is negative"), |[it]| format!("{zh} {it} 为负"))
+    (typical < 0.0 && !is_told).then_some(())?;
+    with_numbers([typical], unit, |[it]| format!("the {en} {it} is negative"), |[it]| format!("{zh} {it} 为负"))
 }
 
 /// The further quantities, each by its bounds.
@@ -246,7 +250,7 @@ fn of_percentiles(measured: &Measured, probe: Option<&ProbeInfo>) -> Option<Text
     let mut all: Vec<(f64, &str, f64)> = measured
         .also
         .iter()
-        .filter_map(|(name, also)| Some((share(name)?, name.as_str(), also.estimate.median)))
+        .filter_map(|(name, also)| Some((share(name)?, name.as_str(), also.estimate.typical)))
         .collect();
     all.sort_by(|one, other| one.0.total_cmp(&other.0));
     let wrong = all.windows(2).find(|pair| pair[0].2 > pair[1].2 && !is_near(pair[0].2, pair[1].2, 0.0))?;

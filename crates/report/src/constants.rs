@@ -3,7 +3,7 @@
 use hostmark_model::{Better, CaseId, CaseRecord, Estimate, Lang, Outcome, Run, Text, Unit};
 use hostmark_stats::histogram::Percentile;
 
-use crate::format::{interval_target, low_high, plus_minus, value};
+use crate::format::{interval_target, low_high, other_value, plus_minus, value};
 use crate::lmbench::case_at;
 use crate::reasons;
 
@@ -169,14 +169,17 @@ impl Told<'_> {
     }
 
     /// How sure it is, where that is worth a word: half of an interval that is wider than the run's profile aims at, or the range of rounds
-    /// that do not agree.
+    /// that do not agree; and what the other estimator says, where that is something else.
     pub(crate) fn how_sure(&self, run: &Run, lang: Lang) -> Option<String> {
         let Told { estimate, unit, .. } = self;
-        if estimate.shown_range().is_some() {
-            return low_high(estimate, *unit, lang).map(|range| format!("({range})"));
-        }
+        let range = || low_high(estimate, *unit, lang).map(|range| format!("({range})"));
         let is_wide = estimate.relative_half_width().is_none_or(|half| half > interval_target(run.settings.profile));
-        plus_minus(estimate).filter(|_| is_wide)
+        let sure = match estimate.shown_range() {
+            Some(_) => range(),
+            None => plus_minus(estimate).filter(|_| is_wide),
+        };
+        let parts: Vec<String> = sure.into_iter().chain(other_value(estimate, *unit, lang)).collect();
+        (!parts.is_empty()).then(|| parts.join(if lang == Lang::Zh { "，" } else { ", " }))
     }
 }
 

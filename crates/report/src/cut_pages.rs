@@ -21,8 +21,8 @@ pub(crate) fn cut_into(run: &Run) -> Option<(&CaseRecord, f64)> {
     let huge = run.host.memory.pmd_page_bytes? as f64;
     let case = run.cases.iter().find(|case| case.probe == EFFECTIVE_PAGE && case.measured().is_some())?;
     let estimate = &case.measured()?.estimate;
-    let is_sure = estimate.median < huge && estimate.agreement.is_some_and(|share| share >= SURE);
-    is_sure.then_some((case, estimate.median))
+    let is_sure = estimate.value() < huge && estimate.agreement.is_some_and(|share| share >= SURE);
+    is_sure.then_some((case, estimate.value()))
 }
 
 /// The note on a figure of memory in huge pages; none on others, and where huge pages are whole.

@@ -84,6 +84,7 @@ pub fn add(run: &mut Run, earlier: &Earlier) {
         let runs = if known.is_some() { own.len() as u32 } else { 0 };
         set(case, deviation, runs);
     }
+    repeat(run);
 }
 
 /// The same of a run that was estimated again: what runs differ by stands as the file has it.
@@ -96,6 +97,23 @@ pub fn keep(run: &mut Run, stored: &Run) {
     for case in &mut run.cases {
         let Some(Repetition { deviation, runs, .. }) = known.get(case.id.as_str()).copied() else { continue };
         set(case, stored_deviation(deviation, runs), runs);
+    }
+    repeat(run);
+}
+
+/// A further quantity that is another case's value, as a level's bandwidth is, has what is said of that: one value has one interval.
+fn repeat(run: &mut Run) {
+    let mut known: HashMap<[u64; 4], Repetition> = HashMap::new();
+    let key = |estimate: &Estimate| [estimate.value(), estimate.mean, estimate.stddev, estimate.mad].map(f64::to_bits);
+    for estimate in run.cases.iter().filter_map(|case| Some(&case.measured()?.estimate)) {
+        known.extend(estimate.repetition.map(|repetition| (key(estimate), repetition)));
+    }
+    for case in &mut run.cases {
+        let Outcome::Measured(measured) = &mut case.outcome else { continue };
+        for also in measured.also.values_mut() {
+            let is_several = also.estimate.rounds > 1;
+            also.estimate.repetition = known.get(&key(&also.estimate)).copied().filter(|_| is_several);
+        }
     }
 }
 

@@ -1,11 +1,11 @@
 //! What another run is expected to find.
 
 use super::*;
-use hostmark_model::{Bounds, Leading, Noise, Quiet};
+use hostmark_model::{Also, Bounds, Leading, Noise, Quiet};
 
 fn estimate(value: f64, half: f64) -> Estimate {
     serde_json::from_value(serde_json::json!({
-        "median": value, "ci_low": value * (1.0 - half), "ci_high": value * (1.0 + half), "confidence": 0.95,
+        "typical": value, "ci_low": value * (1.0 - half), "ci_high": value * (1.0 + half), "confidence": 0.95,
         "method": "order_statistics", "min": value, "max": value, "mean": value, "stddev": 0.0, "mad": 0.0,
         "best_round": value, "n": 50, "rounds": 5
     }))
@@ -34,6 +34,18 @@ fn run(id: &str, cases: Vec<CaseRecord>) -> Run {
     }))
     .unwrap();
     Run { cases, ..run }
+}
+
+#[test]
+fn a_quantity_that_is_another_cases_value_has_its_interval() {
+    let mut level = case("memory.hierarchy", 90.0, 0.01);
+    let Outcome::Measured(measured) = &mut level.outcome else { unreachable!() };
+    measured.also.insert("read".into(), Also { estimate: estimate(12e9, 0.02) });
+    measured.also.insert("leaves".into(), Also { estimate: estimate(3.0, 0.0) });
+    let mut run = run("new", vec![case("memory.read", 12e9, 0.02), level]);
+    add(&mut run, &Earlier::default());
+    let also = |name: &str| run.cases[1].measured().unwrap().also[name].estimate.repetition;
+    assert_eq!((also("read"), also("leaves")), (Some(of_id(&run, "memory.read")), None));
 }
 
 fn of_id(run: &Run, id: &str) -> Repetition {
@@ -77,7 +89,8 @@ fn runs_of_other_hosts_profiles_and_probes_have_no_part_in_it() {
 fn what_the_core_does_by_itself_is_expected_nearer_than_what_waits() {
     let mut core = case("cpu.latency", 100.0, 0.001);
     let Outcome::Measured(measured) = &mut core.outcome else { unreachable!() };
-    measured.estimate.quiet = Some(Quiet { value: 95.0, low: Some(94.9), high: Some(95.1), at_hz: Some(3e9) });
+    measured.estimate.quiet =
+        Some(Quiet { value: 95.0, low: Some(94.9), high: Some(95.1), range: None, at_hz: Some(3e9) });
     measured.estimate.leading = Leading::Quiet;
     let mut new = run("new", vec![core, case("net.tcp", 100.0, 0.001)]);
     add(&mut new, &Earlier::default());

@@ -13,7 +13,7 @@ fn run(deviations: &[f64], runs: u32) -> Run {
                 "id": format!("ipc.pipe@n={number}"), "probe": "ipc.pipe", "params": { "n": number.to_string() },
                 "outcome": { "measured": {
                     "estimate": {
-                        "median": 100.0, "ci_low": 99.9, "ci_high": 100.1, "confidence": 0.95,
+                        "typical": 100.0, "ci_low": 99.9, "ci_high": 100.1, "confidence": 0.95,
                         "method": "order_statistics", "min": 99.0, "max": 101.0, "mean": 100.0, "stddev": 0.1,
                         "mad": 0.1, "best_round": 99.9, "n": 50, "rounds": 5, "range": [99.9, 100.1],
                         "repetition": { "low": 90.0, "high": 110.0, "deviation": deviation, "runs": runs }

@@ -68,7 +68,7 @@ fn a_table_that_people_know_has_a_verdict_of_its_own() {
         let mut run = synthetic::plausible();
         (run.id, run.name) = (name.to_owned(), name.to_owned());
         for case in run.cases.iter_mut().filter(|case| case.id.starts_with("cpu.latency@type=i32")) {
-            let value = case.measured().unwrap().estimate.median * factor;
+            let value = case.measured().unwrap().estimate.typical * factor;
             *case = rounds(&case.id, &[0.999, 1.0, 1.001, 1.0, 1.002].map(|one| one * value));
         }
         run
@@ -91,7 +91,8 @@ fn a_quiet_value_that_stays_while_the_typical_one_moves_is_another_shape() {
     let case = |typical: f64, quiet: f64| {
         with(rounds("syscall.x@n=0", &[0.99, 1.0, 1.01, 1.0, 1.0].map(|one| one * typical)), |measured| {
             let ends = (Some(quiet * 0.9995), Some(quiet * 1.0005));
-            measured.estimate.quiet = Some(Quiet { value: quiet, low: ends.0, high: ends.1, at_hz: Some(3e9) });
+            measured.estimate.quiet =
+                Some(Quiet { value: quiet, low: ends.0, high: ends.1, range: None, at_hz: Some(3e9) });
             measured.estimate.leading = Leading::Quiet;
         })
     };
@@ -417,6 +418,40 @@ fn runs_made_in_turn_are_compared_pair_by_pair() {
 }
 
 #[test]
+fn the_change_is_that_of_the_two_values_that_are_shown() {
+    // By its median run the new side is faster, by the mean of the pairs it is slower; quiet values lead on every second one.
+    let (before, after) =
+        ([148.0, 149.0, 147.0, 120.0, 150.0, 148.0, 60.0], [143.0, 142.0, 144.0, 190.0, 143.0, 190.0, 40.0]);
+    let side = |name: &str, values: &[f64], is_quiet: bool| -> Vec<Run> {
+        let case = |value: &f64| match is_quiet {
+            false => about("syscall.x@n=0", *value),
+            true => with(about("syscall.x@n=0", 2.0 * value), |measured| {
+                let ends = (Some(value * 0.9995), Some(value * 1.0005));
+                let quiet = Quiet { value: *value, low: ends.0, high: ends.1, range: None, at_hz: Some(3e9) };
+                (measured.estimate.quiet, measured.estimate.leading) = (Some(quiet), Leading::Quiet);
+            }),
+        };
+        values.iter().enumerate().map(|(n, value)| run(&format!("{name}{n}"), vec![case(value)])).collect()
+    };
+    for is_quiet in [false, true] {
+        for pairs in [1, 5, 7] {
+            let (base, new) = (side("a", &before[..pairs], is_quiet), side("b", &after[..pairs], is_quiet));
+            let in_turn = Comparison::in_turn(pool("a", &base), pool("b", &new), &LOOKS, 0.03);
+            for comparison in [in_turn, compared(&base, &new)] {
+                let case = &comparison.new[0].cases[0];
+                let [old, new] = [&case.base, &case.new].map(|value| value.clone().unwrap());
+                let change = case.change().unwrap();
+                assert!((new.value / old.value - 1.0 - change).abs() < 1e-9, "{pairs} pairs: {old:?} {new:?} {change}");
+                for side in [old, new] {
+                    assert!(side.low.is_none_or(|low| low <= side.value), "{side:?}");
+                    assert!(side.high.is_none_or(|high| high >= side.value), "{side:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn what_an_import_does_not_carry_is_unknown() {
     let of = |name: &str, is_imported: bool| {
         let mut run = run(name, vec![about("ipc.x@n=0", 100.0)]);
@@ -435,7 +470,7 @@ fn what_an_import_does_not_carry_is_unknown() {
 fn numbers_that_rounds_voted_on_are_the_same_or_another() {
     let line = |values: &[f64], value: f64| {
         with(rounds("memory.line@sharers=1", values), |measured| {
-            measured.estimate.median = value;
+            measured.estimate.typical = value;
             (measured.estimate.ci_low, measured.estimate.ci_high) = (None, None);
             measured.estimate.agreement = Some(0.75);
         })

@@ -91,8 +91,9 @@ fn an_end_that_physics_holds_is_no_contradiction() {
 
 #[test]
 fn values_and_intervals_that_cannot_be_together_are_named() {
-    let quiet =
-        |low: f64, value: f64, high: f64| Some(Quiet { value, low: Some(low), high: Some(high), at_hz: Some(3e9) });
+    let quiet = |low: f64, value: f64, high: f64| {
+        Some(Quiet { value, low: Some(low), high: Some(high), range: None, at_hz: Some(3e9) })
+    };
     let next = |low: f64, high: f64| Some(Repetition { low, high, deviation: 0.1, runs: 3 });
     forged(TIME, "outside of its rounds", |measured| measured.estimate.range = Some([101.0, 102.0]));
     forged(TIME, "its quiet value lies outside", |measured| measured.estimate.quiet = quiet(99.0, 98.0, 102.0));
@@ -112,7 +113,7 @@ fn values_and_intervals_that_cannot_be_together_are_named() {
 
 #[test]
 fn an_estimate_that_cannot_be_is_named() {
-    forged(TIME, "the median 3.20 ns lies outside its interval", |measured| measured.estimate.median = 3.2);
+    forged(TIME, "the typical value 3.20 ns lies outside its interval", |measured| measured.estimate.typical = 3.2);
     forged(TIME, "above its end", |measured| measured.estimate.ci_low = Some(2000.0));
     forged(TIME, "one end", |measured| measured.estimate.ci_high = None);
     for confidence in [0.0, 1.0, -0.95, 95.0] {
@@ -123,12 +124,14 @@ fn an_estimate_that_cannot_be_is_named() {
     forged(TIME, "its spread is negative", |measured| measured.estimate.stddev *= -1.0);
     forged("fact.x@n=0", "no share", |measured| measured.estimate.agreement = Some(1.5));
     forged("ipc.x@n=1", "3 rounds and 2 samples", |measured| measured.estimate.n = 2);
-    forged(TIME, "p90: the median", |measured| measured.also.get_mut("p90").unwrap().estimate.median = 99.0);
+    forged(TIME, "p90: the typical value", |measured| measured.also.get_mut("p90").unwrap().estimate.typical = 99.0);
 }
 
 #[test]
 fn an_estimate_that_its_samples_do_not_give_is_named() {
-    forged(TIME, "the median is 100.5 ns, and its samples give 100 ns", |measured| measured.estimate.median = 100.5);
+    forged(TIME, "the typical value is 100.5 ns, and its samples give 100 ns", |measured| {
+        measured.estimate.typical = 100.5
+    });
     forged(TIME, "the smallest sample is", |measured| measured.estimate.min = 90.0);
     forged(TIME, "the largest sample is", |measured| measured.estimate.max = 110.0);
     forged(TIME, "the mean is", |measured| measured.estimate.mean = 100.0);
@@ -144,7 +147,7 @@ fn an_estimate_that_its_samples_do_not_give_is_named() {
     forged(TIME, "round 1 has the median", |measured| measured.rounds[1].median = 100.1);
     forged(TIME, "round 0 has the median", |measured| measured.samples[0] = vec![50.0; SAMPLES]);
     forged("fact.x@n=0", "its rounds vote for 64", |measured| {
-        measured.estimate.median = 128.0;
+        measured.estimate.typical = 128.0;
         measured.estimate.range = None;
     });
 }
@@ -197,17 +200,17 @@ fn a_sentence_names_the_first_and_counts_the_others() {
     let mut run = a_run();
     assert_eq!(sentence(&run), None);
     for index in [0, 2] {
-        measured(&mut run.cases[index]).estimate.median = 1000.0;
+        measured(&mut run.cases[index]).estimate.typical = 1000.0;
     }
     let said = sentence(&run).unwrap();
-    assert!(said.en.starts_with("ipc.x@n=0: the median 1.00 µs lies outside") && said.en.ends_with("; 1 more"));
-    assert!(said.zh.starts_with("ipc.x@n=0：中位数") && said.zh.ends_with("；另有 1 处"), "{}", said.zh);
+    assert!(said.en.starts_with("ipc.x@n=0: the typical value 1.00 µs lies outside") && said.en.ends_with("; 1 more"));
+    assert!(said.zh.starts_with("ipc.x@n=0：典型值") && said.zh.ends_with("；另有 1 处"), "{}", said.zh);
 }
 
 #[test]
 fn a_case_that_contradicts_itself_is_not_comparable_and_others_are() {
     let (base, mut new) = (a_run(), a_run());
-    measured(&mut new.cases[0]).estimate.median = 1000.0;
+    measured(&mut new.cases[0]).estimate.typical = 1000.0;
     let judged = |base: &Run, new: &Run| {
         let pool = |name, run| Pool { name, runs: std::slice::from_ref(run) };
         Comparison::of(pool("a", base), &[pool("b", new)], &History::default(), SAME).new.remove(0).cases
@@ -215,7 +218,10 @@ fn a_case_that_contradicts_itself_is_not_comparable_and_others_are() {
     for (cases, side) in [(judged(&base, &new), "the other side"), (judged(&new, &base), "the base")] {
         let reason = cases[0].reason.as_ref().unwrap();
         assert_eq!((cases[0].verdict, reason.kind), (Verdict::NotComparable, ReasonKind::ContradictsItself));
-        assert!(reason.text.en.starts_with(&format!("{side} contradicts itself: the median 1.00 µs")), "{reason:?}");
+        assert!(
+            reason.text.en.starts_with(&format!("{side} contradicts itself: the typical value 1.00 µs")),
+            "{reason:?}"
+        );
         assert!(cases[0].effect.is_none());
         assert!(
             cases[1..]
@@ -238,7 +244,7 @@ fn handed(run: &Run, format: &str, lang: Lang) -> String {
 #[test]
 fn whoever_is_handed_a_report_is_told_in_it() {
     let mut forged = a_run();
-    measured(&mut forged.cases[0]).estimate.median = 350.0;
+    measured(&mut forged.cases[0]).estimate.typical = 350.0;
     for format in ["table", "markdown", "html"] {
         for (lang, said, cure) in [
             (Lang::En, "thefileofthisruncontradictsitself", "measureagain,orrestorethefile"),

@@ -71,7 +71,7 @@ fn unsure(run: &Run) -> [Run; 4] {
     };
     let widen = |estimate: &mut Estimate| {
         (estimate.ci_low, estimate.ci_high) =
-            (Some(estimate.median * (1.0 - WIDE)), Some(estimate.median * (1.0 + 20.0)));
+            (Some(estimate.typical * (1.0 - WIDE)), Some(estimate.typical * (1.0 + 20.0)));
     };
     let mut wide = run.clone();
     for case in &mut wide.cases {

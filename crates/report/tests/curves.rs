@@ -27,7 +27,7 @@ fn revalue(run: &mut Run, probe: &str, spread: f64, of: impl Fn(u64, f64) -> f64
     for case in run.cases.iter_mut().filter(|case| case.probe == probe) {
         let size = case.params.get("size").and_then(|size| size.parse().ok()).unwrap_or(0);
         let Outcome::Measured(measured) = &mut case.outcome else { continue };
-        measured.estimate = estimate(of(size, measured.estimate.median), spread);
+        measured.estimate = estimate(of(size, measured.estimate.typical), spread);
     }
 }
 

@@ -68,7 +68,7 @@ fn change(run: &mut Run, path: &str, change: impl FnOnce(&mut Measured)) {
 }
 
 fn set_also(run: &mut Run, path: &str, name: &str, value: f64) {
-    change(run, path, |measured| measured.also.get_mut(name).unwrap().estimate.median = value);
+    change(run, path, |measured| measured.also.get_mut(name).unwrap().estimate.typical = value);
 }
 
 fn golden(name: &str, text: &str) {
@@ -159,7 +159,7 @@ fn on_two_cpus_the_forecast_reaches_from_one_after_another_to_all_at_once() {
     assert_eq!(cells[1..3], [range(low, high), error]);
     // Measured below the low end.
     let mut slow = two_cpus();
-    change(&mut slow, "zero_pipe_socket_null", |measured| measured.estimate.median = 1e9);
+    change(&mut slow, "zero_pipe_socket_null", |measured| measured.estimate.typical = 1e9);
     assert_eq!(expected(&en(&slow), "zero_pipe_socket_null")[2], "+9 %");
 }
 
@@ -185,7 +185,7 @@ fn on_two_cpus_the_scheduler_may_keep_all_on_one() {
     let of_two = text.split("Measured and expected: On 2 CPUs").nth(1).unwrap();
     // One CPU gives 1 / 1.12 of five processes, more than one hop after another on two, 1 / 1.72: that stays.
     assert!(of_two.contains(&range(1e9 / 1.72, 2e9 / 1.27)), "{of_two}");
-    change(&mut run, "memory_pipe_memory", |measured| measured.estimate.median = 1e9);
+    change(&mut run, "memory_pipe_memory", |measured| measured.estimate.typical = 1e9);
     let text = en(&run);
     let of_two = text.split("Measured and expected: On 2 CPUs").nth(1).unwrap();
     // With pipes of 1 ns one CPU gives less: 1 / (0.02 + 3 × 1 + 0.5).
@@ -310,7 +310,7 @@ fn a_full_cpu_is_told() {
 fn an_error_over_15_percent_is_told_with_what_stands_beside() {
     let at = |rate: f64, busy: f64, switches: f64| {
         let mut run = one_cpu();
-        change(&mut run, "zero_pipe_socket_null", |measured| measured.estimate.median = rate);
+        change(&mut run, "zero_pipe_socket_null", |measured| measured.estimate.typical = rate);
         set_also(&mut run, "zero_pipe_socket_null", "busy_cpus", busy);
         set_also(&mut run, "zero_pipe_socket_null", "stage1_switches", switches);
         section(&en(&run), "zero_pipe_socket_null")

@@ -84,9 +84,9 @@ fn a_cache_that_is_proven_to_be_of_another_size_is_a_finding_and_one_between_two
         let mut run = synthetic::plausible();
         run.cases.retain(|case| case.probe != "memory.hierarchy" || case.id == "memory.hierarchy@level=l2");
         change(&mut run, "memory.hierarchy@level=l2", |measured| {
-            measured.also.get_mut("size").unwrap().estimate.median = fits;
+            measured.also.get_mut("size").unwrap().estimate.typical = fits;
             match leaves {
-                Some(leaves) => measured.also.get_mut("leaves").unwrap().estimate.median = leaves,
+                Some(leaves) => measured.also.get_mut("leaves").unwrap().estimate.typical = leaves,
                 None => drop(measured.also.remove("leaves")),
             }
         });
@@ -135,7 +135,7 @@ fn an_even_run_on_a_truthful_host_has_nothing_to_change() {
     change(&mut run, "memory.hierarchy@level=l3", |measured| {
         measured.estimate = synthetic::estimate(22.0, 0.01);
         measured.flags.clear();
-        measured.also.get_mut("leaves").unwrap().estimate.median = 33e6;
+        measured.also.get_mut("leaves").unwrap().estimate.typical = 33e6;
     });
     run.cases.retain(|case| !["memory.read", "memory.write", "memory.copy"].contains(&case.probe.as_str()));
     assert_eq!(ids(&run), Vec::<String>::new());

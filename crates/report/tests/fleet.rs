@@ -310,7 +310,7 @@ fn tournament(made_up: &MadeUp, carries: impl Fn(usize, usize) -> f64) -> FleetR
         // No two values are the same, as no two are that were measured.
         let factor = carries(from, to) * (1.0 + ((from * 7 + to * 13) % 11) as f64 / 1000.0);
         let mut of = |value: f64| {
-            (estimate.median, estimate.quiet) = (value, None);
+            (estimate.typical, estimate.quiet) = (value, None);
             estimate.clone()
         };
         let (bandwidth, round_trip) = (Some(of(1e9 * factor)), Some(of(1e5 / factor)));
@@ -371,7 +371,7 @@ fn a_tournament_that_says_anything_is_told_or_left_out() {
     let made_up = MadeUp::usual(6, 3);
     let mut fleet = tournament(&made_up, |_, _| 1.0);
     for (pair, value) in fleet.pairs.iter_mut().zip([f64::NAN, 0.0, -1.0, f64::INFINITY, 1e308, 5e-324]) {
-        pair.bandwidth.as_mut().unwrap().median = value;
+        pair.bandwidth.as_mut().unwrap().typical = value;
     }
     fleet.pairs[7].failed = Some("\u{1b}[31mred\n<b>".into());
     fleet.pairs[8].from = "\u{1b}]0;x\u{7}".into();

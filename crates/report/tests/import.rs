@@ -37,8 +37,8 @@ fn check(run: &Run, wanted: &[(&str, f64)]) {
         let (id, also) = place.split_once('/').map_or((*place, None), |(id, also)| (id, Some(also)));
         let measured = measured(run, id);
         let found = match also {
-            None => measured.estimate.median,
-            Some(name) => measured.also.get(name).unwrap_or_else(|| panic!("{id} has no {name}")).estimate.median,
+            None => measured.estimate.typical,
+            Some(name) => measured.also.get(name).unwrap_or_else(|| panic!("{id} has no {name}")).estimate.typical,
         };
         assert!((found - wanted).abs() <= wanted.abs() * 1e-9, "{place}: {found}, not {wanted}");
     }

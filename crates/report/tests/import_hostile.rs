@@ -169,7 +169,7 @@ fn judge(name: &str, bytes: &[u8]) -> Result<(), TestCaseError> {
                 let Some(measured) = case.measured() else { continue };
                 let also = measured.also.values().map(|also| &also.estimate);
                 for estimate in std::iter::once(&measured.estimate).chain(also) {
-                    let numbers = [estimate.median, estimate.min, estimate.max, estimate.mean, estimate.stddev];
+                    let numbers = [estimate.typical, estimate.min, estimate.max, estimate.mean, estimate.stddev];
                     prop_assert!(numbers.iter().all(|n| n.is_finite() && *n >= 0.0), "{name} {}: {numbers:?}", case.id);
                 }
                 prop_assert!(measured.estimate.min > 0.0, "{name} {}", case.id);

@@ -145,14 +145,14 @@ fn prometheus_values_are_in_base_units_with_the_unit_in_the_name() {
     let find = |name: &str| samples.iter().find(|sample| sample.0 == name).unwrap_or_else(|| panic!("no {name}"));
     let case = |probe: &str| run.cases.iter().find(|case| case.probe == probe).unwrap();
     let call = case("syscall.null").measured().unwrap();
-    assert!((find("hostmark_syscall_null_seconds").2 / (call.estimate.median * 1e-9) - 1.0).abs() < 1e-12);
+    assert!((find("hostmark_syscall_null_seconds").2 / (call.estimate.typical * 1e-9) - 1.0).abs() < 1e-12);
     let (low, high) =
         (find("hostmark_syscall_null_interval_low_seconds").2, find("hostmark_syscall_null_interval_high_seconds").2);
-    assert!(low < high && low <= call.estimate.median * 1e-9);
+    assert!(low < high && low <= call.estimate.typical * 1e-9);
     let read = case("memory.read");
     let sample = find("hostmark_memory_read_bytes_per_second");
-    assert_eq!(sample.2, read.measured().unwrap().estimate.median);
-    assert_eq!(sample.1, read.params.0);
+    assert_eq!(sample.2, read.measured().unwrap().estimate.typical);
+    assert_eq!(sample.1, with_estimator(&read.params, "typical"));
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn openbenchmarking_values_and_directions_are_the_runs() {
     let of = |name: &str| &leaves[at..].iter().find(|(path, _)| path.ends_with(name)).unwrap().1;
     let call = run.cases.iter().find(|case| case.id == "syscall.null@copies=1").unwrap().measured().unwrap();
     assert_eq!((of("Proportion").as_str(), of("Scale").as_str()), ("LIB", "Nanoseconds"));
-    assert_eq!(of("Value").parse::<f64>().unwrap(), call.estimate.median);
+    assert_eq!(of("Value").parse::<f64>().unwrap(), call.estimate.typical);
     assert_eq!(of("RawString").split(':').count(), call.rounds.len());
 }
 
@@ -278,7 +278,7 @@ fn every_line_of_jsonl_is_one_case_whole_in_itself() {
             assert_eq!((line["case"].as_str(), line["run"].as_str()), (Some(&*case.id), Some(&*run.name)));
             match &case.outcome {
                 Outcome::Measured(measured) => {
-                    assert_eq!(line["estimate"]["median"].as_f64(), Some(measured.estimate.median));
+                    assert_eq!(line["estimate"]["typical"].as_f64(), Some(measured.estimate.typical));
                     assert_eq!(line["samples"].as_array().unwrap().len(), measured.samples.len());
                 }
                 Outcome::Skipped { reason } | Outcome::Failed { reason } => {
@@ -346,9 +346,10 @@ const GHZ: f64 = 3.1;
 fn led() -> Run {
     let mut run = synthetic::plausible();
     let quiet = |of: &mut Estimate, better: f64, at_hz: Option<f64>| {
-        let value = of.median * better;
+        let value = of.typical * better;
         let (low, high) = (Some(value * 0.999), Some(value * 1.001));
-        (of.quiet, of.leading, of.repetition) = (Some(Quiet { value, low, high, at_hz }), Leading::Quiet, None);
+        (of.quiet, of.leading, of.repetition) =
+            (Some(Quiet { value, low, high, range: None, at_hz }), Leading::Quiet, None);
     };
     let is_rate = |probe: &ProbeInfo| probe.unit == Unit::BytesPerSecond;
     for probe in &mut run.probes {
@@ -360,7 +361,7 @@ fn led() -> Run {
     for (index, case) in run.cases.iter_mut().enumerate() {
         let probe = run.probes.iter().find(|probe| probe.id == case.probe).unwrap();
         let Outcome::Measured(measured) = &mut case.outcome else { continue };
-        let typical = measured.estimate.median;
+        let typical = measured.estimate.typical;
         let (name, cycles, better) = match is_rate(probe) {
             true => ("bytes_per_cycle", typical / GHZ / 1e9, 1.25),
             false => ("cycles", typical * GHZ, 0.8),
@@ -380,10 +381,14 @@ fn led() -> Run {
 fn leading(run: &Run) -> impl Iterator<Item = (&CaseRecord, &Measured, f64, f64)> {
     run.cases.iter().filter_map(|case| {
         let measured = case.measured()?;
-        let better = measured.estimate.quiet?.value / measured.estimate.median;
+        let better = measured.estimate.quiet?.value / measured.estimate.typical;
         let of_cycles = ["cycles", "bytes_per_cycle"].iter().find_map(|name| measured.also.get(*name)).unwrap();
-        Some((case, measured, better * measured.estimate.median, better * of_cycles.estimate.median))
+        Some((case, measured, better * measured.estimate.typical, better * of_cycles.estimate.typical))
     })
+}
+
+fn with_estimator(params: &Params, estimator: &str) -> Vec<(String, String)> {
+    params.0.iter().cloned().chain([("estimator".to_owned(), estimator.to_owned())]).collect()
 }
 
 fn is_near(one: f64, other: f64) -> bool {
@@ -403,7 +408,7 @@ fn every_export_gives_the_leading_value_of_a_case_and_of_its_cycles() {
     for (case, measured, value, cycles) in leading(&run) {
         let name = if measured.also.contains_key("cycles") { "cycles" } else { "bytes_per_cycle" };
         for (quantity, wanted, typical) in
-            [("value", value, measured.estimate.median), (name, cycles, measured.also[name].estimate.median)]
+            [("value", value, measured.estimate.typical), (name, cycles, measured.also[name].estimate.typical)]
         {
             let quoted = format!("{}{quantity}", if case.id.contains(',') { "\"" } else { "" });
             let is_row = |line: &&str| line.contains(&case.id) && line.contains(&format!(",{quantity},"));
@@ -412,7 +417,7 @@ fn every_export_gives_the_leading_value_of_a_case_and_of_its_cycles() {
             let cells: Vec<&str> = row.split(',').rev().collect();
             let cell = |name: &str| cells[heads.len() - 1 - at(name)];
             assert!(is_near(cell("value").parse().unwrap(), wanted), "{row}");
-            assert_eq!((cell("estimator"), cell("median").parse()), ("quiet", Ok(typical)), "{row}");
+            assert_eq!((cell("estimator"), cell("typical").parse()), ("quiet", Ok(typical)), "{row}");
         }
         let line = jsonl.iter().find(|line| line["case"] == case.id.as_str()).unwrap();
         for (of, wanted) in [(line, value), (&line["also"][name], cycles)] {
@@ -420,7 +425,9 @@ fn every_export_gives_the_leading_value_of_a_case_and_of_its_cycles() {
         }
         let is_it = |sample: &&Sample, part: &str| {
             let start = format!("hostmark_{}_{part}", case.probe.replace('.', "_"));
-            sample.0.starts_with(&start) && !sample.0.contains("_interval_") && sample.1 == case.params.0
+            sample.0.starts_with(&start)
+                && !sample.0.contains("_interval_")
+                && sample.1 == with_estimator(&case.params, "quiet")
         };
         let (part, base) = if name == "cycles" { ("seconds", 1e-9) } else { ("bytes_per_second", 1.0) };
         for (part, wanted) in [(part, value * base), (name, cycles)] {

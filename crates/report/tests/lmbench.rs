@@ -99,7 +99,7 @@ fn read(text: impl AsRef<[u8]>) -> Result<Run, ImportError> {
 
 fn value(run: &Run, id: &str) -> f64 {
     let case = run.cases.iter().find(|case| case.id == id).unwrap_or_else(|| panic!("there is no {id}"));
-    case.measured().unwrap_or_else(|| panic!("{id} has no value")).estimate.median
+    case.measured().unwrap_or_else(|| panic!("{id} has no value")).estimate.typical
 }
 
 fn tables(runs: &[Run], lang: Lang) -> String {
@@ -326,8 +326,8 @@ fn no_cell_is_blank_zero_or_minus_one_whatever_a_run_lacks() {
         match (number % 5, &mut case.outcome) {
             (0, outcome) => *outcome = Outcome::Skipped { reason: "no time".into() },
             (1, outcome) => *outcome = Outcome::Failed { reason: "it broke".into() },
-            (2, Outcome::Measured(measured)) => measured.estimate.median = -1.0,
-            (3, Outcome::Measured(measured)) => measured.estimate.median = 1e-7,
+            (2, Outcome::Measured(measured)) => measured.estimate.typical = -1.0,
+            (3, Outcome::Measured(measured)) => measured.estimate.typical = 1e-7,
             _ => {}
         }
     }
@@ -440,7 +440,7 @@ proptest! {
         match read(&bytes) {
             Err(error) => prop_assert!(error.line <= lines && !error.what.is_empty(), "{error}"),
             Ok(run) => {
-                let finite = |m: &Measured| m.estimate.median.is_finite() && m.estimate.median > 0.0;
+                let finite = |m: &Measured| m.estimate.typical.is_finite() && m.estimate.typical > 0.0;
                 prop_assert!(run.cases.iter().filter_map(CaseRecord::measured).all(finite));
                 prop_assert!(run.cases.iter().all(|case| case.id.parse::<CaseId>().is_ok()));
                 let text = format_named("json").unwrap().render_one(&run, &RenderOptions::default());
@@ -471,7 +471,7 @@ fn a_line_that_prefetchers_hide_is_the_one_that_two_cpus_share() {
     let [own, shared] = cases.map(|(at, _)| at).collect::<Vec<_>>()[..] else { panic!("two ways to the line") };
     run.cases[own].outcome = Outcome::Skipped { reason: "no step".into() };
     let Outcome::Measured(measured) = &mut run.cases[shared].outcome else { panic!("the line has no value") };
-    measured.estimate.median = 64.0;
+    measured.estimate.typical = 64.0;
     let basic = |run: &Run| tables(std::slice::from_ref(run), Lang::En).split("\n\n").next().unwrap().to_owned();
     let text = basic(&run);
     assert!(

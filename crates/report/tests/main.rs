@@ -44,6 +44,7 @@ mod lmbench;
 mod neighbours;
 mod network;
 mod overhead;
+mod planted;
 mod reasons;
 mod redact;
 mod references;

@@ -108,7 +108,7 @@ fn what_explains_the_figures_stays_and_a_redacted_run_is_a_run() {
     assert_eq!((redacted.host.hostname.as_str(), redacted.host.boot_id.as_deref()), ("host-1", None));
     assert_eq!(redacted.name, "20261125T000000Z-host-1-12ab");
     let values = |run: &Run| -> Vec<Option<f64>> {
-        run.cases.iter().map(|case| Some(case.measured()?.estimate.median)).collect()
+        run.cases.iter().map(|case| Some(case.measured()?.estimate.typical)).collect()
     };
     assert_eq!(values(&redacted), values(&before));
     // A peer is the same one in its case, in the list of peers, and in the pairs.

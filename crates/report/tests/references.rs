@@ -136,7 +136,7 @@ fn on_such_a_machine() -> Run {
 fn times(mut run: Run, probe: &str, factor: f64) -> Run {
     for case in run.cases.iter_mut().filter(|case| case.probe == probe) {
         if let Outcome::Measured(measured) = &mut case.outcome {
-            measured.estimate = synthetic::estimate(measured.estimate.median * factor, 0.001);
+            measured.estimate = synthetic::estimate(measured.estimate.typical * factor, 0.001);
         }
     }
     run

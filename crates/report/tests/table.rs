@@ -282,7 +282,7 @@ fn disturbed() -> Run {
         measured.noise.left_out = 2;
         measured.noise.steal_ns = Some(7e7);
         measured.noise.unsettled_rounds = u32::from(index % 3 == 0);
-        measured.estimate.best_round = measured.estimate.median * 0.8;
+        measured.estimate.best_round = measured.estimate.typical * 0.8;
         let flag = |kind, detail: &str| hostmark_model::Flag { kind, detail: detail.into() };
         if index % 3 != 2 {
             measured.flags.push(flag(FlagKind::BestRoundGap, ""));
@@ -338,7 +338,7 @@ fn every_value_stands_somewhere() {
         let rate = ["memory.read", "memory.write", "memory.copy"].contains(&case.probe.as_str());
         if let Outcome::Measured(measured) = &mut case.outcome {
             let number = 101 + index;
-            measured.estimate.median = number as f64 * if rate { 1e9 } else { 1.0 };
+            measured.estimate.typical = number as f64 * if rate { 1e9 } else { 1.0 };
             expected.push((case.id.clone(), number.to_string()));
         }
     }
@@ -484,7 +484,7 @@ proptest! {
         for case in &mut run.cases {
             let Outcome::Measured(measured) = &mut case.outcome else { continue };
             if *nth.next().unwrap_or(&true) {
-                measured.estimate.median = number;
+                measured.estimate.typical = number;
                 measured.estimate.best_round = number / 3.0;
             }
             if *nth.next().unwrap_or(&true) {

@@ -78,6 +78,12 @@ fn measured(case: &mut CaseRecord) -> &mut Measured {
     measured
 }
 
+/// The smallest and the largest median of its rounds.
+fn range_of(measured: &Measured) -> Option<[f64; 2]> {
+    let medians = || measured.rounds.iter().map(|round| round.median);
+    Some([medians().reduce(f64::min)?, medians().reduce(f64::max)?])
+}
+
 /// The same of which two cells were not measured, one is gone, one has too few rounds, and one no one should believe.
 fn incomplete(table: &str) -> Run {
     let mut run = run_of(table);
@@ -85,7 +91,7 @@ fn incomplete(table: &str) -> Run {
     run.cases[2].outcome = Outcome::Failed { reason: "the worker ended with status 1".into() };
     run.cases.remove(3);
     let few = measured(&mut run.cases[3]);
-    (few.estimate.ci_low, few.estimate.ci_high) = (None, None);
+    (few.estimate.ci_low, few.estimate.ci_high, few.estimate.range) = (None, None, range_of(few));
     measured(&mut run.cases[4]).flags =
         vec![Flag { kind: FlagKind::Implausible, detail: "over what ports move".into() }];
     run
@@ -103,10 +109,12 @@ fn led(table: &str) -> Run {
     let mut run = run_of(table);
     for (index, case) in run.cases.iter_mut().enumerate() {
         let measured = measured(case);
+        let (range, rate) = (range_of(measured), measured.estimate.typical);
         let of = |estimate: &mut Estimate, at_hz: Option<f64>| {
-            let value = 1.25 * estimate.median;
+            estimate.range = range.map(|ends| ends.map(|end| end * estimate.typical / rate));
+            let value = 1.25 * estimate.typical;
             let [low, high] = [value * 0.999, value * 1.001].map(|end| (index % 4 > 1).then_some(end));
-            (estimate.quiet, estimate.leading) = (Some(Quiet { value, low, high, at_hz }), Leading::Quiet);
+            (estimate.quiet, estimate.leading) = (Some(Quiet { value, low, high, range: None, at_hz }), Leading::Quiet);
         };
         of(&mut measured.estimate, (index % 2 == 0).then_some(3.1e9));
         if index % 2 == 0 {

@@ -229,7 +229,7 @@ fn raw() -> Raw {
 
 fn measured() -> Measured {
     let estimate = || Estimate {
-        quiet: Some(Quiet { value: 1.0, low: Some(1.0), high: Some(1.0), at_hz: Some(1e9) }),
+        quiet: Some(Quiet { value: 1.0, low: Some(1.0), high: Some(1.0), range: None, at_hz: Some(1e9) }),
         leading: Leading::Quiet,
         repetition: Some(Repetition { low: 1.0, high: 1.0, deviation: 0.1, runs: 3 }),
         ..estimate(&[vec![1.0]], 0.0, Better::Lower)

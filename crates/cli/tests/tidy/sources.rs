@@ -69,6 +69,53 @@ pub fn memory_unasked(tree: &Tree) -> Vec<String> {
     probes.filter(maps).map(|file| file.says("maps memory unasked; get it from Case")).collect()
 }
 
+/// Files of what people read that take another value of an estimate than the leading one: each of them names it.
+const SAY_WHICH: [&str; 14] = [
+    "report/src/compare/reason.rs",
+    "report/src/compare/scatter.rs",
+    "report/src/compare/side.rs",
+    "report/src/consistency.rs",
+    "report/src/consistency/samples.rs",
+    "report/src/export/csv.rs",
+    "report/src/findings/neighbours.rs",
+    "report/src/findings/sync_latency.rs",
+    "report/src/format/interval.rs",
+    "report/src/html/figures/samples.rs",
+    "report/src/overhead/value.rs",
+    "report/src/redact/leaves.rs",
+    "report/src/render/console/hierarchy.rs",
+    "report/src/render/console/remarks.rs",
+];
+
+/// Numbers of an estimate that are read elsewhere than through its leading value, and such values that are called a median.
+pub fn beside_the_leading_value(tree: &Tree) -> Vec<String> {
+    let ends_word = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    let reads = |code: &str| {
+        let own = code.replace("explain.typical", "");
+        own.contains("ci_low") || own.contains("ci_high") || own.split(".typical").skip(1).any(ends_word)
+    };
+    let calls = |statement: &str| {
+        let bound = statement.rsplit_once("let").and_then(|(_, bound)| bound.split_once('='));
+        bound.is_some_and(|(names, value)| names.contains("median") && value.contains("estimate.value()"))
+    };
+    let is_of_people = |file: &&File| {
+        let is_there = ["crates/report/src/", "crates/cli/src/"].iter().any(|folder| file.path.starts_with(folder));
+        is_there && !file.stem().ends_with("_tests") && !file.path.starts_with("crates/report/src/import/")
+    };
+    let mut found = Vec::new();
+    for file in tree.sources().filter(is_of_people) {
+        let code = file.packed().split("#[cfg(test)]").next().unwrap_or_default();
+        let may_read = SAY_WHICH.iter().any(|known| file.path.ends_with(known));
+        if !may_read && reads(code) {
+            found.push(file.says("reads a value beside the leading one; use Estimate::stated, or name the other"));
+        }
+        if code.split(';').any(calls) {
+            found.push(file.says("calls a leading value a median, which a quiet one is not"));
+        }
+    }
+    found
+}
+
 /// Whether a file of the crate of probes lies in a folder that is no group.
 fn beside_groups(file: &File) -> bool {
     BESIDE_GROUPS.iter().any(|folder| file.path.starts_with(&format!("crates/probes/src/{folder}/")))
@@ -181,6 +228,21 @@ fn a_probe_that_maps_memory_unasked_is_found() {
         ("crates/probes/src/workloads/ring.rs", "//! R.\nlet small = Buffer::map(bytes, Pages::Base, None)?;"),
     ]);
     assert_eq!(memory_unasked(&tree).len(), 1, "{:?}", memory_unasked(&tree));
+}
+
+#[test]
+fn a_value_beside_the_leading_one_is_found() {
+    let tree = Tree::of(&[
+        ("crates/report/src/a.rs", "//! A.\nlet value = measured.estimate.typical;"),
+        ("crates/cli/src/b.rs", "//! B.\nlet median = estimate.value();"),
+        (
+            "crates/report/src/c.rs",
+            "//! C.\nlet value = estimate.value();\n#[cfg(test)]\nmod tests { estimate.typical }",
+        ),
+        ("crates/report/src/d.rs", "//! D.\nlet text = info.explain.typical.en;"),
+        ("crates/report/src/overhead/value.rs", "//! V.\nlet value = estimate.typical;"),
+    ]);
+    assert_eq!(beside_the_leading_value(&tree).len(), 2, "{:?}", beside_the_leading_value(&tree));
 }
 
 #[test]

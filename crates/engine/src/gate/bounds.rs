@@ -71,7 +71,7 @@ pub(super) fn broken(
     core_hz: Option<f64>,
     host: &HostFacts,
 ) -> Option<String> {
-    let value = measured.estimate.median;
+    let value = measured.estimate.typical;
     let hz = core_hz.unwrap_or(FASTEST_HZ);
     let cycles = value * hz / 1e9;
     let threads = threads(probe, params, measured);

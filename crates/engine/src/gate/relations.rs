@@ -59,7 +59,7 @@ fn mark_unsaturated(records: &mut [CaseRecord], axis: &str) {
     let order = along(records, axis);
     for series in order.chunk_by(|one, other| one.0 == other.0) {
         let Some(((_, point, largest), smaller)) = series.split_last() else { continue };
-        let value = |index: usize| records[index].measured().map_or(0.0, |measured| measured.estimate.median);
+        let value = |index: usize| records[index].measured().map_or(0.0, |measured| measured.estimate.typical);
         if smaller.iter().any(|&(_, _, index)| value(index) >= SATURATED * value(*largest)) {
             continue;
         }
@@ -105,7 +105,7 @@ fn mark_under_a_switch(entries: &[Entry], records: &mut [CaseRecord]) {
     for (entry, record) in entries.iter().zip(records) {
         let Limit::HandOvers(count) = entry.probe.limit else { continue };
         let Some(measured) = record.measured().filter(|_| shares_a_cpu(entry.probe, record)) else { continue };
-        if measured.estimate.median < switch * f64::from(count) * SHARE_OF_SWITCH {
+        if measured.estimate.typical < switch * f64::from(count) * SHARE_OF_SWITCH {
             let times = if count == 1 { "a switch".to_owned() } else { format!("{count} switches") };
             flag(record, format!("takes {times}, and is far below what {of} says: one of the two is wrong"));
         }
@@ -150,7 +150,7 @@ fn is_good(record: &CaseRecord) -> bool {
 /// The ends of a value's interval; without one those of its rounds.
 fn ends(record: &CaseRecord) -> Option<(f64, f64)> {
     let estimate = &record.measured()?.estimate;
-    let [least, most] = estimate.range.unwrap_or([estimate.median; 2]);
+    let [least, most] = estimate.range.unwrap_or([estimate.typical; 2]);
     Some((estimate.ci_low.unwrap_or(least), estimate.ci_high.unwrap_or(most)))
 }
 

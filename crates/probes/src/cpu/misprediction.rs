@@ -77,15 +77,22 @@ fn derive(cases: &[CaseRecord], _: &HostFacts) -> Vec<CaseRecord> {
     };
     let both = [random, predicted];
     let lost = |values: &[f64]| (values[0] - values[1]) / WRONG;
-    let mut record =
-        super::derived("cpu.misprediction", Params::default(), &both, super::by_round(&both, lost), PROBE.better);
+    let quiet = super::quiet_of(&both, lost);
+    let values = (super::by_round(&both, lost), quiet);
+    let mut record = super::derived("cpu.misprediction", Params::default(), &both, values, PROBE.better);
     if let Outcome::Measured(measured) = &mut record.outcome {
         let mut also = |name: &str, estimate: Estimate| measured.also.insert(name.to_owned(), Also { estimate });
         also(RANDOM.name, random.estimate.clone());
         also(PREDICTED.name, predicted.estimate.clone());
-        // Each part in cycles of its own round's clock.
+        // Each part in cycles of its own round's clock; what is quiet, in those of the clock that it is told at.
         if let Some(cycles) = super::cycles_by_round(&both, lost) {
-            also(Quantity::CORE_CYCLES.name, estimate(&cycles, 0.0, Better::Lower));
+            let at_the_clock = quiet.and_then(|quiet| {
+                let ghz = quiet.at_hz? / 1e9;
+                let of = |end: f64| end * ghz;
+                let (low, high, range) = (quiet.low.map(of), quiet.high.map(of), quiet.range.map(|ends| ends.map(of)));
+                Some(Quiet { value: of(quiet.value), low, high, range, at_hz: None })
+            });
+            also(Quantity::CORE_CYCLES.name, super::led_by(at_the_clock, estimate(&cycles, 0.0, Better::Lower)));
         }
     }
     vec![record]

@@ -61,18 +61,52 @@ fn cycles_by_round(sources: &[&Measured], value: impl Fn(&[f64]) -> f64) -> Opti
     Some(by_round(&sources.iter().collect::<Vec<_>>(), value))
 }
 
-/// The record of a derived probe, from a value for each round. What is remarkable about its sources is so about it.
-fn derived(probe: &str, params: Params, sources: &[&Measured], rounds: Vec<Vec<f64>>, better: Better) -> CaseRecord {
+/// The same from the sources' quiet values, where these lead, with all that lies between the ends of their intervals and of their rounds.
+fn quiet_of(sources: &[&Measured], value: impl Fn(&[f64]) -> f64) -> Option<Quiet> {
+    let all: Vec<Quiet> = sources.iter().map(|source| source.estimate.leading_quiet()).collect::<Option<_>>()?;
+    let hulls = |ends: &[[f64; 2]]| {
+        let corner = |corner: usize| {
+            let at: Vec<f64> = ends.iter().enumerate().map(|(index, ends)| ends[corner >> index & 1]).collect();
+            value(&at)
+        };
+        let values = || (0..1 << ends.len()).map(corner);
+        [values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max)]
+    };
+    let ends_of =
+        |ends: fn(&Quiet) -> Option<[f64; 2]>| Some(hulls(&all.iter().map(ends).collect::<Option<Vec<_>>>()?));
+    let interval = ends_of(|quiet| Some([quiet.low?, quiet.high?]));
+    Some(Quiet {
+        value: value(&all.iter().map(|quiet| quiet.value).collect::<Vec<f64>>()),
+        low: interval.map(|[low, _]| low),
+        high: interval.map(|[_, high]| high),
+        range: ends_of(|quiet| quiet.range),
+        at_hz: all.first()?.at_hz.filter(|hz| all.iter().all(|quiet| quiet.at_hz == Some(*hz))),
+    })
+}
+
+/// An estimate led by its quiet value, where there is one.
+fn led_by(quiet: Option<Quiet>, typical: Estimate) -> Estimate {
+    Estimate { quiet, leading: quiet.map_or(Leading::Typical, |_| Leading::Quiet), ..typical }
+}
+
+/// The record of a derived probe, from a value for each round and the quiet one. What is remarkable about its sources is so about it.
+fn derived(
+    probe: &str,
+    params: Params,
+    sources: &[&Measured],
+    (rounds, quiet): (Vec<Vec<f64>>, Option<Quiet>),
+    better: Better,
+) -> CaseRecord {
     let point = params.0.iter().map(|(axis, value)| format!("{axis}={value}")).collect::<Vec<_>>().join(",");
     let id = if point.is_empty() { probe.to_owned() } else { format!("{probe}@{point}") };
-    let estimate = estimate(&rounds, 0.0, better);
+    let estimate = led_by(quiet, estimate(&rounds, 0.0, better));
     let mut flags: Vec<Flag> = Vec::new();
     for flag in sources.iter().flat_map(|source| &source.flags) {
         if !flags.contains(flag) {
             flags.push(flag.clone());
         }
     }
-    if estimate.median <= 0.0 {
+    if estimate.value() <= 0.0 {
         let detail = "the value does not stand out from the noise".into();
         flags.push(Flag { kind: FlagKind::UnderResolution, detail });
     }

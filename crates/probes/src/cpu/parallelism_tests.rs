@@ -6,7 +6,7 @@ use super::*;
 pub fn record(probe: &str, params: &[(&str, &str)], medians: &[f64]) -> CaseRecord {
     let params = Params(params.iter().map(|&(axis, value)| (axis.to_owned(), value.to_owned())).collect());
     let rounds: Vec<Vec<f64>> = medians.iter().map(|&median| vec![median]).collect();
-    let mut record = crate::cpu::derived(probe, params, &[], rounds, Better::Lower);
+    let mut record = crate::cpu::derived(probe, params, &[], (rounds, None), Better::Lower);
     if let Outcome::Measured(measured) = &mut record.outcome {
         let round = |(round, &median): (usize, &f64)| RoundRecord {
             round: round as u32,
@@ -42,6 +42,6 @@ fn what_both_measured_has_their_product_and_nothing_else_has_one() {
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].id, "cpu.parallelism@type=i64,op=add");
     let estimate = &found[0].measured().unwrap().estimate;
-    assert_eq!((estimate.median, estimate.min, estimate.max), (5.0, 4.0, 5.0));
+    assert_eq!((estimate.typical, estimate.min, estimate.max), (5.0, 4.0, 5.0));
     assert!(estimate.ci_low.unwrap() < 5.0 && estimate.ci_high.unwrap() >= 5.0);
 }

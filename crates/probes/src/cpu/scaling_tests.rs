@@ -18,7 +18,7 @@ fn derived(cases: &[CaseRecord]) -> Vec<CaseRecord> {
 }
 
 fn value(record: &CaseRecord) -> f64 {
-    record.measured().unwrap().estimate.median
+    record.measured().unwrap().estimate.typical
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn copies_that_do_not_slow_down_scale_perfectly() {
     assert_eq!((ids, value(&records[0]), value(&records[1])), (expected.to_vec(), 2.0, 3.2));
     // Two copies are each as fast as one, four are not; it stands with the most.
     assert!(!records[0].measured().unwrap().also.contains_key(WITHIN));
-    assert_eq!(records[1].measured().unwrap().also[WITHIN].estimate.median, 2.0);
+    assert_eq!(records[1].measured().unwrap().also[WITHIN].estimate.typical, 2.0);
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn a_rate_scales_by_what_each_copy_still_does() {
     let records = derived(&[sieve("1", 1000.0), threads, sieve("2", 600.0)]);
     assert_eq!(records[1].id, "cpu.scaling@source=cpu.sieve,copies=2");
     assert_eq!(value(&records[1]), 1.2);
-    assert_eq!(records[1].measured().unwrap().also[WITHIN].estimate.median, 1.0);
+    assert_eq!(records[1].measured().unwrap().also[WITHIN].estimate.typical, 1.0);
     // The default case comes first, and says why it has no value.
     assert!(matches!(&records[0].outcome, Outcome::Skipped { reason } if reason.contains("syscall.null")));
 }
@@ -74,7 +74,7 @@ fn each_round_is_held_against_one_alone_in_its_pass() {
     measured.rounds.remove(2);
     let records = derived(&[alone, many]);
     let estimate = &records[0].measured().unwrap().estimate;
-    assert_eq!((estimate.median, estimate.rounds, estimate.range), (2.0, 5, Some([2.0 * 140.0 / 145.0, 2.0])));
+    assert_eq!((estimate.typical, estimate.rounds, estimate.range), (2.0, 5, Some([2.0 * 140.0 / 145.0, 2.0])));
     assert!(estimate.ci_low.unwrap() <= 2.0 * 110.0 / 112.0 && estimate.ci_high == Some(2.0));
 }
 
@@ -85,7 +85,7 @@ fn without_a_pass_in_common_the_two_values_alone_tell() {
     measured.rounds.clear();
     let records = derived(&[alone, many]);
     let estimate = &records[0].measured().unwrap().estimate;
-    assert_eq!((estimate.median, estimate.ci_low, estimate.range), (1.6, None, None));
+    assert_eq!((estimate.typical, estimate.ci_low, estimate.range), (1.6, None, None));
 }
 
 #[test]

@@ -62,9 +62,9 @@ fn each_level_has_its_latency_and_its_size() {
     let records = derive(&curve(20.0), &host(&[(1, 32 << 10), (2, 1 << 20), (3, 8 << 20)]));
     let ids: Vec<&str> = records.iter().map(|record| record.id.as_str()).collect();
     assert_eq!(ids[0], "memory.hierarchy@level=l1d");
-    let medians: Vec<f64> = records.iter().map(|record| record.measured().unwrap().estimate.median).collect();
+    let medians: Vec<f64> = records.iter().map(|record| record.measured().unwrap().estimate.typical).collect();
     assert_eq!(medians, [1.0, 4.0, 20.0, 90.0]);
-    let kib = |level: usize, name: &str| Some(records[level].measured()?.also.get(name)?.estimate.median / 1024.0);
+    let kib = |level: usize, name: &str| Some(records[level].measured()?.also.get(name)?.estimate.typical / 1024.0);
     let sizes: Vec<_> = (0..4).map(|level| (kib(level, "size"), kib(level, "leaves"))).collect();
     let between = |fits, leaves| (Some(fits), Some(leaves));
     assert_eq!(sizes, [between(32.0, 64.0), between(1024.0, 2048.0), between(8192.0, 16_384.0), (None, None)]);
@@ -107,7 +107,7 @@ fn what_other_probes_measured_stands_beside_its_level() {
     measured.also.insert("miss".into(), exactly(18.0));
     cases.extend([other("memory.tlb@level=1,page=base", 64.0), other("memory.tlb@level=1,page=pmd", 32.0), tlb]);
     let records = derive(&cases, &host(&[(1, 32 << 10), (2, 1 << 20), (3, 8 << 20)]));
-    let also = |level: usize, name: &str| Some(records[level].measured()?.also.get(name)?.estimate.median);
+    let also = |level: usize, name: &str| Some(records[level].measured()?.also.get(name)?.estimate.typical);
     let reads: Vec<Option<f64>> = (0..4).map(|level| also(level, "read")).collect();
     // Well inside each level: not where it ends.
     assert_eq!(reads, [Some(8e11), Some(4e11), Some(2e11), Some(1e10)]);

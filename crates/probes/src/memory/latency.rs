@@ -71,10 +71,10 @@ pub static PROBE: Probe = Probe {
     differs: Some(Text {
         en: "lat_mem_rd walks at a fixed stride, which prefetchers follow: with its 128 bytes it may show a tenth of \
              the DRAM latency. Its -t visits base pages in random order, as page=base does here. It reports the \
-             smallest of its repetitions; hostmark reports the quiet value over several processes. \
+             smallest of its repetitions; hostmark reports the quiet value in the core's own caches, else the median, over several processes. \
              With the same pattern both agree within 3 % (docs/accuracy.md).",
         zh: "lat_mem_rd 用固定步长，预取器跟得上：其 128 字节可能只显示 DRAM 延迟的十分之一；其 -t 在基本页中按随机顺\
-             序，相当于这里的 page=base。lat_mem_rd 报告各次重复的最小值，hostmark 报告多个进程的空闲值。相同模式下两\
+             序，相当于这里的 page=base。lat_mem_rd 报告各次重复的最小值，hostmark 在核心自有缓存内报告多个进程的空闲值，此外报告中位数。相同模式下两\
              者相差 3 % 以内（见 docs/accuracy.md）。",
     }),
     axes: &[

@@ -173,9 +173,10 @@ fn slow(case: &mut CaseRecord, probes: &[hostmark_model::ProbeInfo], factor: f64
 }
 
 fn times(estimate: &mut Estimate, by: f64) {
-    let Estimate { median, ci_low, ci_high, min, max, mean, stddev, mad, best_round, range, quiet, repetition, .. } =
-        estimate;
-    [median, min, max, mean, stddev, mad, best_round].into_iter().for_each(|value| *value *= by);
+    let Estimate {
+        typical, ci_low, ci_high, min, max, mean, stddev, mad, best_round, range, quiet, repetition, ..
+    } = estimate;
+    [typical, min, max, mean, stddev, mad, best_round].into_iter().for_each(|value| *value *= by);
     [ci_low, ci_high].into_iter().flatten().for_each(|value| *value *= by);
     range.iter_mut().flatten().for_each(|value| *value *= by);
     if let Some(quiet) = quiet {

@@ -22,6 +22,10 @@ pub(super) struct InTurn {
     pub(super) same: f64,
     /// How many pairs there are.
     pub(super) pairs: usize,
+    /// How many of them the last look saw.
+    seen: usize,
+    /// The values of either side that the difference is of.
+    pub(super) values: [Vec<f64>; 2],
 }
 
 /// By the pairs that both sides have of the case, in the order in which they were made; none before the first look.
@@ -33,9 +37,12 @@ pub(super) fn of(
     same_within: f64,
 ) -> Option<InTurn> {
     let value = |one: &Measured| by.value(one).filter(|value| *value > 0.0);
-    let ratio = |(before, after)| Some((value(after)? / value(before)?).ln());
-    let ratios: Vec<f64> = pairs(sides, (old, new)).filter_map(ratio).collect();
-    of_ratios(&ratios, looks, same_within)
+    let both = |(before, after)| Some((value(before)?, value(after)?));
+    let (before, after): (Vec<f64>, Vec<f64>) = pairs(sides, (old, new)).filter_map(both).unzip();
+    let ratios: Vec<f64> = before.iter().zip(&after).map(|(before, after)| (after / before).ln()).collect();
+    let mut told = of_ratios(&ratios, looks, same_within)?;
+    told.values = [before, after].map(|side| side[..told.seen].to_vec());
+    Some(told)
 }
 
 /// What both runs of a pair have of the case, in the order in which the pairs were made.
@@ -56,9 +63,10 @@ fn of_ratios(ratios: &[f64], looks: &[usize], same_within: f64) -> Option<InTurn
         let of_all = looks.len() as f64;
         changed = changed.min(of_all * difference.p_changed());
         same = same.min(of_all * difference.p_within(same_within));
-        last = Some(difference);
+        last = Some((look, difference));
     }
-    last.map(|difference| InTurn { difference, changed, same, pairs: ratios.len() })
+    let (seen, difference) = last?;
+    Some(InTurn { difference, changed, same, pairs: ratios.len(), seen, values: Default::default() })
 }
 
 #[cfg(test)]

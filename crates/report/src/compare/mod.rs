@@ -324,7 +324,8 @@ fn is_none(count: &usize) -> bool {
 /// The value of one side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Value {
-    /// What leads on both sides, the quiet or the typical value; of several runs the median of theirs. In the base unit.
+    /// What leads on both sides, the quiet or the typical value; of several runs the geometric mean of theirs, so that the change is that
+    /// of the two values. In the base unit.
     pub value: f64,
     /// Lower end of its interval of the run; of several runs that over the runs. None without one.
     pub low: Option<f64>,

@@ -9,7 +9,7 @@ use super::in_turn::{self, InTurn};
 use super::known::{Claim, Known};
 use super::reason::Level;
 use super::scatter::Scatters;
-use super::side::{By, Found, Records, ids, is_voted, named, value};
+use super::side::{By, Found, Records, ids, is_voted, named, of_runs, value};
 use super::{
     Against, Aspect, CaseComparison, Counts, Effect, FALSE_DISCOVERIES, History, Pool, ReasonKind, Test, Value,
     Verdict, Without, differs, group, reason, tables, verdict, widened,
@@ -107,7 +107,7 @@ pub(super) fn against(base: Pool, new: Pool, design: &Design, same_within: f64) 
 /// A case with what its values come to, before the other cases are known.
 fn paired(first: &Found, old: &[Found], new: &[Found], looked: &Looked) -> (CaseComparison, Known) {
     let by = By::leading(old, new);
-    let (old_value, new_value) = (value(old, by), value(new, by));
+    let (mut old_value, mut new_value) = (value(old, by), value(new, by));
     let level = level(&old_value, &new_value);
     let (mut effect, mut known) = (None, Known::default());
     let mut verdict = Verdict::NotComparable;
@@ -126,6 +126,10 @@ fn paired(first: &Found, old: &[Found], new: &[Found], looked: &Looked) -> (Case
                     let leading = of(by);
                     let others = by.beside(old, new).filter_map(|by| Some((by, of(by)?)));
                     let others: Vec<(By, Told)> = others.filter(|_| leading.is_some()).collect();
+                    if let (Some(found), Some(old), Some(new)) = (&leading, &mut old_value, &mut new_value) {
+                        of_runs(old, &found.values[0]);
+                        of_runs(new, &found.values[1]);
+                    }
                     if let Some(effect) = &mut effect {
                         effect.test = leading.as_ref().map(Told::test);
                         effect.ratio = effect.test.as_ref().map_or(effect.ratio, |test| test.ratio);
@@ -200,17 +204,19 @@ struct Told {
     /// Runs that tell it.
     runs: usize,
     sides: f64,
+    /// The values of either side that it is the change of.
+    values: [Vec<f64>; 2],
 }
 
 impl Told {
     /// The runs of both sides, and how much runs differ. One run a side never tells more than that allows.
     fn of(id: &str, old: &[Found], new: &[Found], by: By, looked: &Looked) -> Option<Told> {
         let Some(scatters) = &looked.scatters else { return Told::in_turn(old, new, by, looked) };
-        let values = |side: &[Found]| -> Vec<f64> {
-            let all = side.iter().filter_map(|found| by.value(found.measured()?)).map(f64::ln);
-            all.filter(|value| value.is_finite()).collect()
+        let of_side = |side: &[Found]| -> Vec<f64> {
+            side.iter().filter_map(|found| by.value(found.measured()?)).filter(|value| value.ln().is_finite()).collect()
         };
-        let (before, after) = (values(old), values(new));
+        let values = [of_side(old), of_side(new)];
+        let [before, after] = values.each_ref().map(|side| side.iter().map(|value| value.ln()).collect::<Vec<f64>>());
         let (assumed, own) = by.scatter(old.iter().chain(new).map(|found| found.record))?;
         let known = scatters.of(id, by, old, new, assumed);
         let difference = difference::between(&before, &after, known, assumed, own)?;
@@ -218,17 +224,18 @@ impl Told {
         let (changed, same) = (difference.p_changed(), difference.p_within(looked.same_within));
         let (deviation, runs) = known.map_or((assumed, 0), |known| (known.sd, known.runs));
         let claim = Claim { difference, changed, same, is_told: runs > 0 };
-        Some(Told { claim, own, deviation, runs, sides })
+        Some(Told { claim, own, deviation, runs, sides, values })
     }
 
     /// Pairs that were made in turn: how much they differ is all that there is to know.
     fn in_turn(old: &[Found], new: &[Found], by: By, looked: &Looked) -> Option<Told> {
         let Looked { sides, looks, same_within, .. } = looked;
-        let InTurn { difference, changed, same, pairs } = in_turn::of(*sides, (old, new), by, looks, *same_within)?;
+        let InTurn { difference, changed, same, pairs, values, .. } =
+            in_turn::of(*sides, (old, new), by, looks, *same_within)?;
         let sides = 2.0 / pairs as f64;
         let deviation = difference.error / sides.sqrt();
         let claim = Claim { difference, changed, same, is_told: true };
-        Some(Told { claim, own: 0.0, deviation, runs: 2 * pairs, sides })
+        Some(Told { claim, own: 0.0, deviation, runs: 2 * pairs, sides, values })
     }
 
     /// The test, before the other cases are known.

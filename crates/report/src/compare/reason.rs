@@ -188,7 +188,7 @@ pub(super) fn of_values(base: &[Found], new: &[Found], level: Level) -> Option<R
     }
     let values = |measured: &Measured| match level {
         Level::Round => round_medians(measured),
-        Level::Run => vec![measured.estimate.median],
+        Level::Run => vec![measured.estimate.typical, measured.estimate.value()],
     };
     if let Some(on) = have(&|_, one| values(one).iter().any(|value| *value <= 0.0)) {
         return reason(ReasonKind::NotPositive, on, "a value is zero or negative", "有为零或为负的数值");

@@ -138,7 +138,7 @@ impl By {
     pub(super) fn value(self, measured: &Measured) -> Option<f64> {
         match self {
             By::Percentile(name) => {
-                measured.also.get(name).map(|also| also.estimate.median).filter(|value| *value > 0.0)
+                measured.also.get(name).map(|also| also.estimate.value()).filter(|value| *value > 0.0)
             }
             By::Quiet => measured.estimate.leading_quiet().map(|quiet| quiet.value),
             By::Typical => Some(run_value(measured)),
@@ -200,7 +200,7 @@ pub(super) fn group_of(probe: &str) -> &str {
 
 /// The typical value of one run: the median of its round medians.
 pub(super) fn run_value(measured: &Measured) -> f64 {
-    measured.estimate.median
+    measured.estimate.typical
 }
 
 /// The medians of a case's rounds.
@@ -224,8 +224,7 @@ pub(super) fn value(found: &[Found], by: By) -> Option<Value> {
     let values: Vec<f64> = measured.iter().filter_map(|measured| by.value(measured)).collect();
     // Of numbers that were voted on a median may be one that nothing has.
     let is_voted = measured.iter().all(|measured| is_voted(measured));
-    let value =
-        if is_voted { descriptive::mode(&values).or(values.first().copied()) } else { descriptive::median(&values) }?;
+    let value = if is_voted { descriptive::mode(&values).or(values.first().copied()) } else { middle(&values) }?;
     let (low, high) = match measured.as_slice() {
         [one] if by == By::Typical => (one.estimate.ci_low, one.estimate.ci_high),
         [one] => one.estimate.of_this_run().unzip(),
@@ -241,6 +240,25 @@ pub(super) fn value(found: &[Found], by: By) -> Option<Value> {
         samples: measured.iter().map(|measured| measured.taken()).fold(0, u64::saturating_add),
         disturbed: measured.iter().map(|measured| measured.noise.tainted).fold(0, u64::saturating_add),
     })
+}
+
+/// What several runs come to: their geometric mean, which is what a change is a ratio of; of what has no logarithm the median.
+fn middle(values: &[f64]) -> Option<f64> {
+    match values {
+        [one] => Some(*one),
+        _ if values.iter().all(|value| *value > 0.0) => {
+            descriptive::mean(&values.iter().map(|value| value.ln()).collect::<Vec<_>>()).map(f64::exp)
+        }
+        _ => descriptive::median(values),
+    }
+}
+
+/// The same of the runs that a change is known by, with the interval over these.
+pub(super) fn of_runs(value: &mut Value, runs: &[f64]) {
+    if let (true, Some(middle)) = (runs.len() > 1, middle(runs)) {
+        value.value = middle;
+        (value.low, value.high) = interval::log_t(runs, 0.0).unzip();
+    }
 }
 
 /// Why a side has no value: failed (true) or skipped, and the reason; the first run's.

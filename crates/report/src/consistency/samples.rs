@@ -53,7 +53,7 @@ pub(super) fn of_rounds(measured: &Measured, probe: Option<&ProbeInfo>) -> Optio
     }
     let medians: Vec<f64> = rounds.iter().map(|round| round.median).collect();
     let all = counting.concat();
-    of_median(estimate, &medians, unit)
+    of_typical(estimate, &medians, unit)
         .or_else(|| of_numbers(estimate, &all, &medians, probe))
         .or_else(|| of_interval(measured, &medians, unit))
 }
@@ -69,7 +69,7 @@ fn counting(values: &[f64], taints: &[u8], measured: &Measured) -> Vec<f64> {
 /// What rounds voted on is what one of their samples was.
 fn of_votes(measured: &Measured, unit: Option<Unit>) -> Option<Text<String>> {
     let votes: Vec<f64> = measured.samples.iter().filter_map(|samples| descriptive::mode(samples)).collect();
-    let (says, given) = (measured.estimate.median, descriptive::mode(&votes)?);
+    let (says, given) = (measured.estimate.typical, descriptive::mode(&votes)?);
     (!is_near(says, given, 0.0)).then_some(())?;
     with_numbers(
         [says, given],
@@ -79,14 +79,14 @@ fn of_votes(measured: &Measured, unit: Option<Unit>) -> Option<Text<String>> {
     )
 }
 
-fn of_median(estimate: &Estimate, medians: &[f64], unit: Option<Unit>) -> Option<Text<String>> {
+fn of_typical(estimate: &Estimate, medians: &[f64], unit: Option<Unit>) -> Option<Text<String>> {
     let given = descriptive::median(medians)?;
-    (!is_near(estimate.median, given, 0.0)).then_some(())?;
+    (!is_near(estimate.typical, given, 0.0)).then_some(())?;
     with_numbers(
-        [estimate.median, given],
+        [estimate.typical, given],
         unit,
-        |[says, given]| format!("the median is {says}, and its samples give {given}"),
-        |[says, given]| format!("中位数为 {says}，而其样本给出 {given}"),
+        |[says, given]| format!("the typical value is {says}, and its samples give {given}"),
+        |[says, given]| format!("典型值为 {says}，而其样本给出 {given}"),
     )
 }
 
@@ -94,7 +94,7 @@ fn of_numbers(estimate: &Estimate, all: &[f64], medians: &[f64], probe: Option<&
     let best = match probe.map(|probe| probe.better) {
         Some(Better::Lower) => descriptive::min(medians),
         Some(Better::Higher) => descriptive::max(medians),
-        Some(Better::Neither) => Some(estimate.median),
+        Some(Better::Neither) => Some(estimate.typical),
         None => Some(estimate.best_round),
     };
     let scale = all.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
@@ -129,15 +129,16 @@ fn of_interval(measured: &Measured, medians: &[f64], unit: Option<Unit>) -> Opti
             format!("有区间，而 {} 轮给不出区间", medians.len()),
         );
     };
-    let median = estimate.median;
-    let is_wider = |end: f64, given: f64| (end - median).abs() > (given - median).abs() && !is_near(end, given, median);
+    let typical = estimate.typical;
+    let is_wider =
+        |end: f64, given: f64| (end - typical).abs() > (given - typical).abs() && !is_near(end, given, typical);
     let ends = [(low, least), (high, most)];
     let wider = ends.into_iter().filter(|&(end, given)| is_wider(end, given));
-    let step = wider.map(|(end, _)| (end - median).abs()).fold(0.0, f64::max);
-    let ends = (least.min(median - step), most.max(median + step));
+    let step = wider.map(|(end, _)| (end - typical).abs()).fold(0.0, f64::max);
+    let ends = (least.min(typical - step), most.max(typical + step));
     // A round beside which the clock was low may lie where physics forbids, as may what the clock's step adds, and no end does.
-    let (least, most) = bounds.map_or(ends, |bounds| bounds.held(ends, median));
-    let fits = is_near(low, least, median) && is_near(high, most, median);
+    let (least, most) = bounds.map_or(ends, |bounds| bounds.held(ends, typical));
+    let fits = is_near(low, least, typical) && is_near(high, most, typical);
     (!fits).then_some(())?;
     with_numbers(
         [low, high, least, most],

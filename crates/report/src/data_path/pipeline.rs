@@ -149,8 +149,8 @@ impl<'a> Pipeline<'a> {
 
 /// The estimate of a value, where it is a number.
 pub(super) fn number(estimate: &Estimate) -> Option<Joined> {
-    let interval = estimate.ci_low.zip(estimate.ci_high);
-    estimate.value().is_finite().then_some(Joined { value: estimate.value(), interval })
+    let stated = estimate.stated();
+    stated.value.is_finite().then_some(Joined { value: stated.value, interval: stated.of_this_run })
 }
 
 fn also(measured: &Measured, name: &str) -> Option<Joined> {

@@ -25,7 +25,7 @@ const COLUMNS: [&str; 20] = [
     "params",
     "quantity",
     "unit",
-    "median",
+    "typical",
     "ci_low",
     "ci_high",
     "rounds",
@@ -62,13 +62,13 @@ fn quoted(cell: &str) -> Cow<'_, str> {
 fn rows(run: &Run, case: &CaseRecord) -> Vec<Vec<String>> {
     let params: Vec<String> = case.params.0.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
     let row = |quantity: &str, numbers: [String; 10], flags: &str, outcome: &str, reason: &str| {
-        let [median, low, high, rounds, n, led @ ..] = numbers;
+        let [typical, low, high, rounds, n, led @ ..] = numbers;
         let unit = unit(run, case, quantity);
         let start = [&run.name, &run.host.hostname, &case.id, &case.probe, &params.join(";")].map(|text| safe(text));
         let [name, host, id, probe, params] = start;
         let [quantity, flags, outcome, reason] = [quantity, flags, outcome, reason].map(safe);
         let end = [flags, outcome, reason];
-        let start = [name, host, id, probe, params, quantity, unit, median, low, high, rounds, n];
+        let start = [name, host, id, probe, params, quantity, unit, typical, low, high, rounds, n];
         start.into_iter().chain(end).chain(led).collect()
     };
     let without = |outcome: &str, reason: &str| vec![row(VALUE, Default::default(), "", outcome, reason)];
@@ -86,11 +86,11 @@ fn rows(run: &Run, case: &CaseRecord) -> Vec<Vec<String>> {
 
 /// The shortest texts that read back as the same numbers; what is not known is empty.
 fn numbers(estimate: &Estimate) -> [String; 10] {
-    let Estimate { median, ci_low, ci_high, rounds, n, quiet, repetition, .. } = estimate;
+    let Estimate { typical, ci_low, ci_high, rounds, n, quiet, repetition, .. } = estimate;
     let known = |number: Option<f64>| number.map(|number| number.to_string()).unwrap_or_default();
     let (next_low, next_high) = repetition.map(|next| (next.low, next.high)).unzip();
     [
-        median.to_string(),
+        typical.to_string(),
         known(*ci_low),
         known(*ci_high),
         rounds.to_string(),

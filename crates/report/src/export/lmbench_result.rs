@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use hostmark_model::{Run, Text};
+use hostmark_model::{Leading, Run, Text};
 
 use super::{Format, Render};
 use crate::RenderOptions;
@@ -169,6 +169,10 @@ fn header(run: &Run, out: &mut String) -> std::fmt::Result {
     let (version, machine) = (line(&host.kernel.version), word(&host.cpu.architecture));
     writeln!(out, "[lmbench3.0 results for Linux {name} {release} {} {machine} GNU/Linux]", version.trim())?;
     writeln!(out, "[LMBENCH_VER: hostmark {}]", line(&run.tool.version))?;
+    let estimators = run.cases.iter().filter_map(|case| Some(case.measured()?.estimate.estimator()));
+    let is_quiet = estimators.fold(false, |any, estimator| any || estimator == Leading::Quiet);
+    let estimator = if is_quiet { "quiet where the core works alone, else typical" } else { "typical" };
+    writeln!(out, "[ESTIMATOR: {estimator}]")?;
     if let Some(size) = of(run, BASIC, "cache line bytes") {
         writeln!(out, "[LINE_SIZE: {:.0}]", size[0])?;
     }

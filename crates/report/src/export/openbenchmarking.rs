@@ -104,7 +104,7 @@ fn results(out: &mut Xml, run: &Run, case: &CaseRecord, measured: &Measured, too
             out.leaf("Title", &probe.title.en);
             out.leaf("AppVersion", tool);
             out.leaf("Arguments", &case.id);
-            out.leaf("Description", &description(run, case, quantity));
+            out.leaf("Description", &description(run, case, quantity, estimate.estimator()));
             out.leaf("Scale", scale(unit));
             out.leaf("Proportion", if better == Better::Lower { "LIB" } else { "HIB" });
             out.leaf("DisplayFormat", "BAR_GRAPH");
@@ -133,8 +133,8 @@ fn identifier(run: &Run) -> &str {
     if run.host.hostname.is_empty() { "unknown host" } else { &run.host.hostname }
 }
 
-/// `size: 32 KiB - threads: 1`, as these files write it.
-fn description(run: &Run, case: &CaseRecord, quantity: &str) -> String {
+/// `size: 32 KiB - threads: 1 - estimator: quiet`, as these files write it.
+fn description(run: &Run, case: &CaseRecord, quantity: &str, estimator: Leading) -> String {
     let probe = run.probes.iter().find(|probe| probe.id == case.probe);
     let is_size = |axis: &str| {
         let known = probe.and_then(|probe| probe.axes.iter().find(|known| known.name == axis));
@@ -145,7 +145,7 @@ fn description(run: &Run, case: &CaseRecord, quantity: &str) -> String {
         _ => format!("{axis}: {value}"),
     };
     let points = case.params.0.iter().map(point).chain((!quantity.is_empty()).then(|| quantity.to_owned()));
-    points.collect::<Vec<_>>().join(" - ")
+    points.chain([format!("estimator: {}", estimator.word())]).collect::<Vec<_>>().join(" - ")
 }
 
 fn scale(unit: Unit) -> &'static str {
@@ -167,8 +167,8 @@ fn date(time: &str) -> String {
 
 fn notes(run: &Run) -> String {
     let without = run.cases.iter().filter(|case| case.measured().is_none()).count();
-    let values = "Values are in base units: quiet ones where hostmark knows them, else medians of the rounds with those of \
-                  each round as raw values.";
+    let values = "Values are in base units: each result's description names its estimator, quiet (of an undisturbed core) or \
+                  typical (the median of the rounds, with those of each round as raw values).";
     if without == 0 { values.to_owned() } else { format!("{values} {without} cases have no value and are not here.") }
 }
 

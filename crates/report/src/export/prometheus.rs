@@ -22,7 +22,9 @@ pub(super) const FORMAT: Format = Format {
 };
 
 /// Labels that Prometheus or its exporters give themselves.
-const TAKEN: [&str; 4] = ["job", "instance", "le", "quantile"];
+const TAKEN: [&str; 5] = ["job", "instance", "le", "quantile", ESTIMATOR];
+/// The label that says which value it is: quiet or typical. The kind of a case decides, so that no series changes its name.
+const ESTIMATOR: &str = "estimator";
 /// Ends of names that belong to other kinds of metric.
 const OF_OTHER_KINDS: [&str; 4] = ["_total", "_count", "_sum", "_bucket"];
 
@@ -87,7 +89,7 @@ fn about(run: &Run, families: &mut Families) {
         ("version", &run.tool.version),
         ("profile", if run.imported.is_some() { "" } else { profile }),
     ];
-    families.add("hostmark_run_info", "The run that the values are of.", &labels(&info.map(own)), 1.0);
+    families.add("hostmark_run_info", "The run that the values are of.", &labels(&[], &info), 1.0);
     if let Some(time) = run.finished.as_deref().and_then(Timestamp::parse) {
         let name = "hostmark_run_finished_timestamp_seconds";
         families.add(name, "When the run had finished.", "", time.seconds() as f64);
@@ -96,12 +98,8 @@ fn about(run: &Run, families: &mut Families) {
         let is_it = |case: &&CaseRecord| word(&case.outcome) == outcome;
         let count = run.cases.iter().filter(is_it).count();
         let help = "Cases of the run by how they ended.";
-        families.add("hostmark_run_cases", help, &labels(&[own(("outcome", outcome))]), count as f64);
+        families.add("hostmark_run_cases", help, &labels(&[], &[("outcome", outcome)]), count as f64);
     }
-}
-
-fn own((name, value): (&str, &str)) -> (String, String) {
-    (name.to_owned(), value.to_owned())
 }
 
 fn word(outcome: &Outcome) -> &'static str {
@@ -119,7 +117,6 @@ fn of_case(run: &Run, case: &CaseRecord, families: &mut Families) {
     };
     let points: Vec<(String, String)> =
         case.params.0.iter().map(|(axis, value)| (axis.clone(), value.clone())).collect();
-    let labels = labels(&points);
     let mut all = vec![(String::new(), probe.unit, probe.title.en.clone(), Cow::Borrowed(&measured.estimate))];
     for also in &probe.also {
         if let Some(estimate) = measured.companion(&also.name) {
@@ -130,12 +127,14 @@ fn of_case(run: &Run, case: &CaseRecord, families: &mut Families) {
     for (quantity, unit, title, estimate) in all {
         let agreement = estimate.agreement;
         let (suffix, scale) = base(unit);
+        let stated = estimate.stated();
+        let labels = labels(&points, &[(ESTIMATOR, stated.estimator.word())]);
         let mut add = |part: &str, of: &str, value: f64| {
             let name = name(&format!("hostmark_{}{quantity}{part}{suffix}", case.probe));
             families.add(&name, &format!("{title}{of}."), &labels, value * scale);
         };
-        add("", "", estimate.value());
-        if let Some((low, high)) = estimate.interval() {
+        add("", "", stated.value);
+        if let Some((low, high)) = stated.interval() {
             add("_interval_low", ", lower end of the 95 % interval", low);
             add("_interval_high", ", upper end of the 95 % interval", high);
         }
@@ -171,17 +170,22 @@ fn name(text: &str) -> String {
     name
 }
 
-fn labels(points: &[(String, String)]) -> String {
+fn written(label: &str, value: &str) -> String {
+    format!("{label}=\"{}\"", visible(value).replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// A case's points as labels, and labels of our own.
+fn labels(points: &[(String, String)], own: &[(&str, &str)]) -> String {
     let mut seen = HashSet::new();
     let one = |(axis, value): &(String, String)| {
         let mut label = name(axis);
         if TAKEN.contains(&label.as_str()) || !label.starts_with(|c: char| c.is_ascii_alphabetic()) {
             label = format!("axis_{label}");
         }
-        let value = visible(value).replace('\\', "\\\\").replace('"', "\\\"");
-        seen.insert(label.clone()).then(|| format!("{label}=\"{value}\""))
+        seen.insert(label.clone()).then(|| written(&label, value))
     };
-    let all: Vec<String> = points.iter().filter_map(one).collect();
+    let own = own.iter().map(|(label, value)| written(label, value));
+    let all: Vec<String> = points.iter().filter_map(one).chain(own).collect();
     if all.is_empty() { String::new() } else { format!("{{{}}}", all.join(",")) }
 }
 

@@ -3,12 +3,12 @@
 
 use std::fmt::Write;
 
-use hostmark_model::{CaseRecord, Outcome, Params, Run, Text};
+use hostmark_model::{CaseRecord, Leading, Outcome, Params, Run, Text};
 
 use super::{Format, Render};
 use crate::RenderOptions;
 use crate::escape::visible;
-use crate::format::plus_minus;
+use crate::format::{other, plus_minus};
 use crate::import::stream as imported;
 use crate::short_arrays::short_arrays;
 use crate::stream_times::{KERNEL, KERNELS, PROBE, Times, number};
@@ -99,14 +99,16 @@ fn values(cases: &[&CaseRecord]) -> String {
         let case = cases.iter().find(|case| case.params.get(KERNEL) == Some(kernel) && case.probe == PROBE)?;
         let estimate = &case.measured()?.estimate;
         let sure = plus_minus(estimate).unwrap_or_else(|| "without an interval".to_owned());
-        Some(format!("{} {:.1} {sure}", label.trim_end_matches(':'), estimate.value() / 1e6))
+        let other =
+            other(estimate).map(|(name, other)| format!(" ({} {:.1})", name.en, other / 1e6)).unwrap_or_default();
+        Some(format!("{} {:.1} {sure}{other}", label.trim_end_matches(':'), estimate.value() / 1e6))
     };
     let values: Vec<String> = KERNELS.iter().filter_map(of_kernel).collect();
     if values.is_empty() {
         return String::new();
     }
-    let leads = |case: &&CaseRecord| case.measured().is_some_and(|one| one.estimate.leading_quiet().is_some());
-    let what = if cases.iter().any(leads) { "Quiet value" } else { "Median of the rounds" };
+    let leads = |case: &&CaseRecord| case.measured().is_some_and(|one| one.estimate.estimator() == Leading::Quiet);
+    let what = if cases.iter().any(leads) { "Quiet value" } else { "Typical value, the median of the rounds" };
     format!("MB are 10^6 bytes. {what}, with its 95 % interval, MB/s:\n{}\n{RULE}", values.join(", "))
 }
 
@@ -127,7 +129,7 @@ mod tests {
         let median = rounds.iter().map(|round| round[0].as_f64().unwrap()).sum::<f64>() / rounds.len() as f64;
         let (low, high) = if rounds.len() > 1 { (Some(median * 0.98), Some(median * 1.02)) } else { (None, None) };
         json!({ "measured": {
-            "estimate": { "median": median, "ci_low": low, "ci_high": high, "confidence": 0.95, "method": "none", "min": 1.0,
+            "estimate": { "typical": median, "ci_low": low, "ci_high": high, "confidence": 0.95, "method": "none", "min": 1.0,
                           "max": 1.0, "mean": 1.0, "stddev": 0.0, "mad": 0.0, "best_round": 1.0, "n": 1, "rounds": 1 },
             "also": {}, "samples": samples, "rounds": [],
             "noise": { "tainted": 0, "left_out": 0, "run_delay_ns": 0.0, "steal_ns": null, "involuntary_switches": 0,
@@ -171,7 +173,7 @@ Triad:          36000.0     0.020000     0.020000     0.020000
 -------------------------------------------------------------
 Solution Validates: error less than 1.000000e-13 on every element
 -------------------------------------------------------------
-MB are 10^6 bytes. Median of the rounds, with its 95 % interval, MB/s:
+MB are 10^6 bytes. Typical value, the median of the rounds, with its 95 % interval, MB/s:
 Copy 32000.0 ±2.0 %, Triad 36000.0 without an interval
 -------------------------------------------------------------
 ";

@@ -40,12 +40,12 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     let (here_id, _, here) = all.iter().find(|(_, at, _)| at == HERE)?;
     // The nearest of the others, by what it takes: what is far is slow by itself.
     let others = all.iter().filter(|(_, at, _)| at != HERE && at != "free");
-    let (id, _, across) = others.min_by(|one, other| one.2.median.total_cmp(&other.2.median))?;
+    let (id, _, across) = others.min_by(|one, other| one.2.value.total_cmp(&other.2.value))?;
     if across.low < FACTOR * here.high {
         return None;
     }
-    let times = number(across.median / here.median);
-    let [near, far] = [here, across].map(|proven| value(proven.median, Unit::Nanoseconds, Lang::En));
+    let times = number(across.value / here.value);
+    let [near, far] = [here, across].map(|proven| value(proven.value, Unit::Nanoseconds, Lang::En));
     let why = match run.host.virtualization.hypervisor.is_some() {
         true => Text {
             en: "the CPU that waits goes idle, which leaves the guest, and waking it is an interrupt that the hypervisor delivers",
@@ -71,5 +71,5 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
         format!("Pipe round trip: {far} between two CPUs, {near} on one ({times}x)"),
         format!("管道往返：两个 CPU 之间 {far}，同一 CPU 上 {near}，相差 {times} 倍"),
     );
-    Some(Conclusion { short, text, cases: vec![id.clone(), here_id.clone()], cost: lost(across.median, here.median) })
+    Some(Conclusion { short, text, cases: vec![id.clone(), here_id.clone()], cost: lost(across.value, here.value) })
 }

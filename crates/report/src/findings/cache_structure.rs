@@ -41,7 +41,7 @@ type Told = (Text<String>, Text<String>);
 fn line(run: &Run, level: &Level, reported: &CacheFact) -> Option<Told> {
     let (measured, says) = (level.also(run, "line")?, reported.line_bytes?);
     differs(measured, says as f64).then(|| {
-        let (name, measured) = (level.name, value(measured.median, Unit::Count, Lang::En));
+        let (name, measured) = (level.name, value(measured.value(), Unit::Count, Lang::En));
         let short = short(
             format!("{name} line: {says} bytes reported, {measured} bytes measured"),
             format!("{name} 缓存行：标称 {says} 字节，实测 {measured} 字节"),
@@ -59,7 +59,7 @@ fn line(run: &Run, level: &Level, reported: &CacheFact) -> Option<Told> {
 fn ways(run: &Run, level: &Level, reported: &CacheFact) -> Option<Told> {
     let (measured, says) = (level.also(run, "ways")?, reported.ways?);
     differs(measured, f64::from(says)).then(|| {
-        let (name, measured) = (level.name, value(measured.median, Unit::Count, Lang::En));
+        let (name, measured) = (level.name, value(measured.value(), Unit::Count, Lang::En));
         let short = short(
             format!("{name} ways: {says} reported, {measured} measured"),
             format!("{name} 路数：标称 {says}，实测 {measured}"),
@@ -78,5 +78,5 @@ const SURE: f64 = 0.75;
 /// Whether the rounds agree on another value. A value that was not voted on proves nothing: a median of rounds may be one that
 /// no cache has.
 fn differs(measured: &Estimate, reported: f64) -> bool {
-    reported > 0.0 && measured.median != reported && measured.agreement.is_some_and(|share| share >= SURE)
+    reported > 0.0 && measured.value() != reported && measured.agreement.is_some_and(|share| share >= SURE)
 }

@@ -43,13 +43,13 @@ fn system_call(run: &Run) -> Option<Conclusion> {
     if monotonic.low <= LIKE_A_CALL * whole.high {
         return None;
     }
-    let counter = at(run, "tsc").map(|(_, counter)| counter.median).filter(|ns| *ns < monotonic.median);
+    let counter = at(run, "tsc").map(|(_, counter)| counter.value).filter(|ns| *ns < monotonic.value);
     let source = run.host.kernel.clock_source.as_deref();
     let [source_en, source_zh] = match source {
         Some(source) => [format!(" (clock source {source})"), format!("（时钟源 {source}）")],
         None => Default::default(),
     };
-    let [costs, call_costs] = [monotonic.median, whole.median].map(|ns| value(ns, Unit::Nanoseconds, Lang::En));
+    let [costs, call_costs] = [monotonic.value, whole.value].map(|ns| value(ns, Unit::Nanoseconds, Lang::En));
     let text = Text {
         en: format!(
             "Reading the time costs {costs}, as much as a system call ({call_costs}): the vDSO does not answer here{source_en}. \
@@ -63,13 +63,13 @@ fn system_call(run: &Run) -> Option<Conclusion> {
         format!("clock_gettime {costs}, as slow as a system call ({call_costs}): the vDSO does not answer"),
         format!("clock_gettime 需 {costs}，与系统调用（{call_costs}）一样慢：vDSO 未生效"),
     );
-    let cost = lost(monotonic.median, counter.unwrap_or(USUAL_NS));
+    let cost = lost(monotonic.value, counter.unwrap_or(USUAL_NS));
     Some(Conclusion { short, text, cases: vec![case, call], cost })
 }
 
 fn intercepted(run: &Run) -> Option<Conclusion> {
     let (case, counter) = at(run, "tsc").filter(|(_, counter)| counter.low > INTERCEPTED_NS)?;
-    let costs = value(counter.median, Unit::Nanoseconds, Lang::En);
+    let costs = value(counter.value, Unit::Nanoseconds, Lang::En);
     let text = Text {
         en: format!(
             "Reading the CPU's counter by its own instruction takes {costs}, where 10 to 25 ns are usual: the hypervisor \
@@ -83,5 +83,5 @@ fn intercepted(run: &Run) -> Option<Conclusion> {
         format!("Reading the CPU counter takes {costs}, usually 10 to 25 ns: the hypervisor intercepts it"),
         format!("读 CPU 计数器需 {costs}，通常只需 10 到 25 ns：被虚拟机监控程序截获"),
     );
-    Some(Conclusion { short, text, cases: vec![case], cost: lost(counter.median, USUAL_NS) })
+    Some(Conclusion { short, text, cases: vec![case], cost: lost(counter.value, USUAL_NS) })
 }

@@ -31,9 +31,9 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     let (case, bytes) = cut_into(run)?;
     let [walk, base] = [Proven::also(case, "huge")?, Proven::also(case, "base")?];
     let ns = |ns: f64| value(ns, Unit::Nanoseconds, Lang::En);
-    let (page, walk_ns, base_ns) = (value(bytes, Unit::Bytes, Lang::En), ns(walk.median), ns(base.median));
+    let (page, walk_ns, base_ns) = (value(bytes, Unit::Bytes, Lang::En), ns(walk.value), ns(base.value));
     let memory = LEVELS.iter().find(|level| level.cache.is_none()).and_then(|level| level.case(run));
-    let cost = memory.and_then(Proven::of_case).map_or(0.0, |load| walk.median / load.median);
+    let cost = memory.and_then(Proven::of_case).map_or(0.0, |load| walk.value / load.value);
     let text = Text {
         en: format!(
             "The hypervisor backs huge pages with {page} ones: translation costs {walk_ns} a load there, {base_ns} in base pages. \

@@ -44,7 +44,7 @@ fn is_on_device(case: &CaseRecord) -> bool {
 fn read(run: &Run) -> Option<Conclusion> {
     let case = case_at(run, READ, READ_AT).filter(|case| is_on_device(case))?;
     let took = Proven::also(case, "p50").filter(|took| took.high < FASTEST_FLASH_NS)?;
-    let (took, place) = (value(took.median, Unit::Nanoseconds, Lang::En), place(run));
+    let (took, place) = (value(took.value, Unit::Nanoseconds, Lang::En), place(run));
     let text = Text {
         en: format!(
             "A direct read of 4 KiB at a random place takes {took}, where flash takes 40 to 100 µs: {}, or the device is \
@@ -78,7 +78,7 @@ fn place(run: &Run) -> Text {
 fn sync(run: &Run) -> Option<Conclusion> {
     let case = run.cases.iter().find(|case| case.probe == SYNC).filter(|case| is_on_device(case))?;
     let took = Proven::of_case(case).filter(|took| took.high < FASTEST_FLUSH_NS)?;
-    let took = value(took.median, Unit::Nanoseconds, Lang::En);
+    let took = value(took.value, Unit::Nanoseconds, Lang::En);
     let text = Text {
         en: format!(
             "An append with fdatasync takes {took}, less than a flush needs to reach a device and come back. Unless it is persistent \

@@ -20,8 +20,8 @@ pub(super) fn believed(case: &CaseRecord) -> Option<&Measured> {
 pub(super) struct Proven {
     /// The lower end.
     pub(super) low: f64,
-    /// The value.
-    pub(super) median: f64,
+    /// The leading value.
+    pub(super) value: f64,
     /// The upper end.
     pub(super) high: f64,
 }
@@ -29,8 +29,9 @@ pub(super) struct Proven {
 impl Proven {
     /// What an estimate proves.
     pub(super) fn of(estimate: &Estimate) -> Option<Proven> {
-        let ((low, high), median) = (estimate.interval()?, estimate.value());
-        (low > 0.0 && median >= low && high >= median && high.is_finite()).then_some(Proven { low, median, high })
+        let stated = estimate.stated();
+        let ((low, high), value) = (stated.interval()?, stated.value);
+        (low > 0.0 && value >= low && high >= value && high.is_finite()).then_some(Proven { low, value, high })
     }
 
     /// The value of a case.

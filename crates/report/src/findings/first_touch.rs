@@ -38,7 +38,7 @@ fn conclusion(run: &Run, kind: &str) -> Option<Conclusion> {
     run.host.virtualization.hypervisor.as_ref()?;
     let case = case_at(run, FAULT, &[("kind", kind)])?;
     let (first, again) = (Proven::of_case(case)?, Proven::also(case, "again")?);
-    if first.median < WORTH_SAYING * again.median || first.low <= again.high {
+    if first.value < WORTH_SAYING * again.value || first.low <= again.high {
         return None;
     }
     let memory = &run.host.memory;
@@ -47,8 +47,8 @@ fn conclusion(run: &Run, kind: &str) -> Option<Conclusion> {
         _ => Some(memory.page_bytes).filter(|bytes| *bytes > 0).unwrap_or(USUAL_PAGE_BYTES),
     };
     let rate = |ns: f64| value(page as f64 * 1e9 / ns, Unit::BytesPerSecond, Lang::En);
-    let (times, cost) = (number(first.median / again.median), lost(first.median, again.median));
-    let [slow, fast] = [first.median, again.median].map(rate);
+    let (times, cost) = (number(first.value / again.value), lost(first.value, again.value));
+    let [slow, fast] = [first.value, again.value].map(rate);
     let share = percent(cost);
     let short = match kind {
         "returned" => short(

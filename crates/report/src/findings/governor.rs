@@ -43,8 +43,8 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     if ran.high >= most * (1.0 - WORTH_SAYING) {
         return None;
     }
-    let cost = lost(most, ran.median);
-    let (share, [ran, most]) = (percent(cost), [ran.median, most].map(|hz| value(hz, Unit::Hertz, Lang::En)));
+    let cost = lost(most, ran.value);
+    let (share, [ran, most]) = (percent(cost), [ran.value, most].map(|hz| value(hz, Unit::Hertz, Lang::En)));
     let text = Text {
         en: format!(
             "The core ran at {ran} under full load, {share} below the {most} that its driver allows; the governor is \

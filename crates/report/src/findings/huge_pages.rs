@@ -33,7 +33,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     };
     let Some((base, huge)) = largest_pair(run) else { return Vec::new() };
     let (Some(slow), Some(fast)) = (estimate(base), estimate(huge)) else { return Vec::new() };
-    let slower = slow.median / fast.median - 1.0;
+    let slower = slow.value() / fast.value() - 1.0;
     // Intervals that overlap prove nothing, nor do values without one.
     let is_apart = matches!((slow.interval(), fast.interval()), (Some((low, _)), Some((_, high))) if low > high);
     if slower.is_nan() || slower <= WORTH_SAYING || !is_apart {
@@ -41,8 +41,8 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     }
     let (times, base_ns, huge_ns) = (
         percent(slower),
-        value(slow.median, Unit::Nanoseconds, Lang::En),
-        value(fast.median, Unit::Nanoseconds, Lang::En),
+        value(slow.value(), Unit::Nanoseconds, Lang::En),
+        value(fast.value(), Unit::Nanoseconds, Lang::En),
     );
     let text = Text {
         en: format!(
@@ -59,7 +59,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
         format!("访问内存一次：基本页 {base_ns}，大页 {huge_ns}，而本机不会自动使用大页"),
     );
     let cases = vec![base.id.clone(), huge.id.clone()];
-    vec![Conclusion { short, text, cases, cost: lost(slow.median, fast.median) }]
+    vec![Conclusion { short, text, cases, cost: lost(slow.value(), fast.value()) }]
 }
 
 fn estimate(case: &CaseRecord) -> Option<&Estimate> {

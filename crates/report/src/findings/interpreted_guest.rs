@@ -40,7 +40,7 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     let slow: Vec<(&CaseRecord, f64)> = of_probe
         .filter_map(|case| Some((case, Proven::also(case, LOOP)?)))
         .filter(|(_, around)| around.low > MOST_NS)
-        .map(|(case, around)| (case, around.median))
+        .map(|(case, around)| (case, around.value))
         .collect();
     let least = slow.iter().map(|(_, ns)| *ns).reduce(f64::min)?;
     let least = value(least, Unit::Nanoseconds, Lang::En);

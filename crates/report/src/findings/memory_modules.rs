@@ -54,14 +54,14 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     let allowed = channels as f64 * CHANNEL_BYTES * rate;
     let moved = most_moved(run);
     // The fastest of all must be far under it, by the upper end of its interval.
-    let (case, fastest) = moved.iter().max_by(|one, other| one.1.median.total_cmp(&other.1.median))?;
+    let (case, fastest) = moved.iter().max_by(|one, other| one.1.value.total_cmp(&other.1.value))?;
     if moved.iter().any(|(_, moved)| moved.high >= FAR_UNDER * allowed) {
         return None;
     }
-    let cost = lost(USUAL * allowed, fastest.median);
+    let cost = lost(USUAL * allowed, fastest.value);
     let count = modules.len();
-    let [got, nominal] = [fastest.median, allowed].map(|rate| value(rate, Unit::BytesPerSecond, Lang::En));
-    let (share, millions) = (percent(fastest.median / allowed), rate / 1e6);
+    let [got, nominal] = [fastest.value, allowed].map(|rate| value(rate, Unit::BytesPerSecond, Lang::En));
+    let (share, millions) = (percent(fastest.value / allowed), rate / 1e6);
     let text = Text {
         en: format!(
             "All CPUs together move {got} to and from memory, {share} of the {nominal} that {count} modules at {millions:.0} MT/s \
@@ -115,7 +115,7 @@ fn slowest(modules: &[MemoryModule]) -> Option<f64> {
 fn most_moved(run: &Run) -> Vec<(&CaseRecord, Proven)> {
     let all = run.host.usable_cpus().len();
     let scaled =
-        |proven: Proven, by: f64| Proven { low: proven.low * by, median: proven.median * by, high: proven.high * by };
+        |proven: Proven, by: f64| Proven { low: proven.low * by, value: proven.value * by, high: proven.high * by };
     // Earlier runs have a word for the number.
     let on_all = |case: &&CaseRecord| case.params.get("threads").is_some_and(|it| it == "all" || it == all.to_string());
     let streams = run.cases.iter().filter(|case| case.probe == STREAM).filter(on_all);

@@ -46,7 +46,7 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     if cycles.low <= HARDWARE_CYCLES {
         return None;
     }
-    let cost = lost(cycles.median, HARDWARE_CYCLES);
+    let cost = lost(cycles.value, HARDWARE_CYCLES);
     if named.len() > MOST_NAMED {
         named.truncate(MOST_NAMED);
         named.push("…".to_owned());
@@ -54,8 +54,8 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     let is_filtered = run.host.limits.seccomp.as_deref() == Some("filter");
     let [filter_en, filter_zh] =
         if is_filtered { [", and a seccomp filter", "，以及 seccomp 过滤器"] } else { [""; 2] };
-    let [took, more] = [took.median, took.median * cost].map(|ns| value(ns, Unit::Nanoseconds, Lang::En));
-    let (share, spent) = (percent(cost), format!("{:.0}", cycles.median));
+    let [took, more] = [took.value, took.value * cost].map(|ns| value(ns, Unit::Nanoseconds, Lang::En));
+    let (share, spent) = (percent(cost), format!("{:.0}", cycles.value));
     let text = Text {
         en: format!(
             "A null system call takes {took} ({spent} core cycles), at least {more} ({share}) more than hardware and kernel need \

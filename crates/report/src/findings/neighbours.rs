@@ -7,7 +7,7 @@ use super::{Conclusion, Rule, Shown};
 use crate::format::{percent, value};
 use crate::levels::{HIERARCHY, LEVELS};
 
-/// By how much the median must stay behind the best round.
+/// By how much the typical must stay behind the best round.
 const WORTH_SAYING: f64 = 0.10;
 
 pub(super) static RULE: Rule = Rule {
@@ -28,23 +28,23 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     for level in LEVELS {
         let Some(case) = level.case(run) else { continue };
         let Some(measured) = case.measured() else { continue };
-        let (median, best) = (measured.estimate.value(), measured.estimate.best_round);
-        let behind = 1.0 - best / median;
+        let (typical, best) = (measured.estimate.typical, measured.estimate.best_round);
+        let behind = 1.0 - best / typical;
         // The flag stands for the same rule; a run from before it says the same by its numbers.
         let is_flagged = measured.flags.iter().any(|flag| flag.kind == FlagKind::BestRoundGap);
         if best > 0.0 && behind > 0.0 && (behind > WORTH_SAYING || is_flagged) {
             let name = level.name;
-            let [best, median] = [best, median].map(|ns| value(ns, Unit::Nanoseconds, Lang::En));
+            let [best, typical] = [best, typical].map(|ns| value(ns, Unit::Nanoseconds, Lang::En));
             if behind > cost {
                 cost = behind;
                 worst = short(
-                    format!("{name} {best} in the best round, {median} in the median: neighbours, most likely"),
-                    format!("{name} 最佳一轮 {best}，中位数 {median}：很可能有邻居虚拟机争用"),
+                    format!("{name} best round {best}, typically {typical}: neighbours, most likely"),
+                    format!("{name} 最佳一轮 {best}，典型值 {typical}：很可能有邻居虚拟机争用"),
                 );
             }
             let behind = percent(behind);
-            en.push(format!("{name} {best} in the best round against {median} in the median ({behind})"));
-            zh.push(format!("{name} 最佳一轮 {best}，中位数 {median}（差 {behind}）"));
+            en.push(format!("{name} best round {best}, typically {typical} ({behind})"));
+            zh.push(format!("{name} 最佳一轮 {best}，典型值 {typical}（差 {behind}）"));
             cases.push(case.id.clone());
         }
     }

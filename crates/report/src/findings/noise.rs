@@ -35,7 +35,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
 fn conclusion(run: &Run) -> Option<Conclusion> {
     let case = run.cases.iter().find(|case| case.probe == NOISE)?;
     let lost_ns = Proven::of_case(case).filter(|lost| lost.low > WORTH_SAYING * SECOND_NS)?;
-    let cost = (lost_ns.median / SECOND_NS).min(1.0);
+    let cost = (lost_ns.value / SECOND_NS).min(1.0);
     let also = |name: &str| believed(case)?.also.get(name).map(|also| also.estimate.value());
     let (gaps, typical, longest) = (also("gaps")?, also("typical")?, also("longest")?);
     let why = match typical {

@@ -34,17 +34,17 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     let points = curve(run, PIPE, "message", &[]);
     let capacity: u64 = points.iter().find_map(|point| point.case.measured()?.notes.get(CAPACITY)?.parse().ok())?;
     let (fitting, beyond): (Vec<Point>, Vec<Point>) = points.iter().partition(|point| point.at <= capacity);
-    let median = |point: &&Point| point.estimate.value();
-    let best = fitting.iter().max_by(|one, other| median(one).total_cmp(&median(other)))?;
+    let value_of = |point: &&Point| point.estimate.value();
+    let best = fitting.iter().max_by(|one, other| value_of(one).total_cmp(&value_of(other)))?;
     let first = beyond.first()?;
-    let fastest = beyond.iter().max_by(|one, other| median(one).total_cmp(&median(other)))?;
+    let fastest = beyond.iter().max_by(|one, other| value_of(one).total_cmp(&value_of(other)))?;
     // The first is proven slower, and none that is larger makes up for it.
-    if !best.is_above(first, BEND) || median(&fastest) >= median(&best) {
+    if !best.is_above(first, BEND) || value_of(&fastest) >= value_of(&best) {
         return None;
     }
-    let factor = number(median(&best) / median(&first));
+    let factor = number(value_of(&best) / value_of(&first));
     let [most, falls, later] =
-        [best, first, fastest].map(|point| value(median(&point), Unit::BytesPerSecond, Lang::En));
+        [best, first, fastest].map(|point| value(value_of(&point), Unit::BytesPerSecond, Lang::En));
     let [fits, over, largest] = [best, first, fastest].map(|point| size_text(point.at));
     let holds = size_text(capacity);
     let (rest_en, rest_zh) = match beyond.len() {
@@ -69,6 +69,6 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
         format!("Pipe: {most} with messages of {fits}, {falls} with {over}; it holds {holds}"),
         format!("管道：消息 {fits} 时 {most}，{over} 时 {falls}；管道容量 {holds}"),
     );
-    let cost = lost(median(&best), median(&first));
+    let cost = lost(value_of(&best), value_of(&first));
     Some(Conclusion { short, text, cases: vec![best.case.id.clone(), first.case.id.clone()], cost })
 }

@@ -42,7 +42,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     found.sort_by(|one, other| other.0.total_cmp(&one.0));
     let Some((cost, worst)) = found.first() else { return Vec::new() };
     let part = |together: &Together, is_zh: bool| {
-        let (source, times, copies) = (together.source, number(together.times.median), together.copies);
+        let (source, times, copies) = (together.source, number(together.times.value), together.copies);
         let shared = SHARED.iter().find(|(name, _)| *name == source).map(|(_, shared)| *shared);
         match (shared, is_zh) {
             (Some(shared), false) => format!("{source} {times} of {copies} ({})", shared.en),
@@ -63,7 +63,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
             parts(true).join("，")
         ),
     };
-    let (source, times, copies) = (worst.source, number(worst.times.median), worst.copies);
+    let (source, times, copies) = (worst.source, number(worst.times.value), worst.copies);
     let short = short(
         format!("{source}: {copies} copies at once do {times}x the work of one"),
         format!("{source}：{copies} 份同时运行，合计只有单独一份的 {times} 倍"),
@@ -84,5 +84,5 @@ fn hindered(together: &Together, pure: Option<&Together>) -> Option<f64> {
     let share = |times: f64, copies: f64| (times / copies).min(1.0);
     let expected = share(pure.times.low, pure.copies);
     let is_proven = together.times.high / together.copies < expected * (1.0 - WORTH_SAYING);
-    is_proven.then(|| lost(share(pure.times.median, pure.copies), together.times.median / together.copies))
+    is_proven.then(|| lost(share(pure.times.value, pure.copies), together.times.value / together.copies))
 }

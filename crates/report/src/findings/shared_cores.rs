@@ -34,8 +34,8 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     if sieve.times.high / sieve.copies >= 1.0 - WORTH_SAYING || is_stopped_by_quota(&run.host, sieve.copies) {
         return None;
     }
-    let cost = lost(sieve.copies, sieve.times.median);
-    let (times, copies, share) = (number(sieve.times.median), sieve.copies, percent(cost));
+    let cost = lost(sieve.copies, sieve.times.value);
+    let (times, copies, share) = (number(sieve.times.value), sieve.copies, percent(cost));
     let why = reason(run, sieve);
     let text = Text {
         en: format!(
@@ -90,5 +90,5 @@ fn reason(run: &Run, sieve: &Together) -> Text<String> {
 fn slower_clock(run: &Run, copies: f64) -> Option<(f64, f64)> {
     let at = |threads: &str| Proven::at(run, FREQUENCY, &[("load", "scalar"), ("threads", threads)]);
     let (alone, all) = (at("1")?, at(&copies.to_string())?);
-    (all.high < alone.low * (1.0 - WORTH_SAYING / 2.0)).then_some((alone.median, all.median))
+    (all.high < alone.low * (1.0 - WORTH_SAYING / 2.0)).then_some((alone.value, all.value))
 }

@@ -57,10 +57,10 @@ fn verdict(is_proven: bool) -> (&'static str, &'static str) {
 
 /// Of operations that are enough for a 99th percentile.
 fn by_percentile(p99: &Estimate) -> Option<Told> {
-    if p99.median <= MOST_NS {
+    if p99.value() <= MOST_NS {
         return None;
     }
-    let took = value(p99.median, Unit::Nanoseconds, Lang::En);
+    let took = value(p99.value(), Unit::Nanoseconds, Lang::En);
     // An interval that reaches below the limit proves nothing.
     let is_proven = p99.interval().is_some_and(|(low, _)| low > MOST_NS);
     let (verdict, verdict_zh) = verdict(is_proven);
@@ -78,7 +78,7 @@ fn by_percentile(p99: &Estimate) -> Option<Told> {
         format!("1 % of appends with fdatasync {may}take {took} or more; etcd asks for less than 10 ms"),
         format!("1% 的追加并 fdatasync {may_zh}达到 {took} 或更长，而 etcd 要求低于 10 ms"),
     );
-    Some((short, text, lost(p99.median, MOST_NS)))
+    Some((short, text, lost(p99.value(), MOST_NS)))
 }
 
 /// Of fewer: a device that makes requests wait serves too few of them for a percentile.
@@ -112,7 +112,7 @@ fn by_count(measured: &Measured) -> Option<Told> {
 /// The mean of all, which stalls after bursts are in.
 fn by_mean(measured: &Measured) -> Option<Told> {
     let [mean, sustained] = ["mean", "sustained"].map(|name| measured.also.get(name).map(|also| also.estimate.value()));
-    let (mean, sustained, median) = (mean?, sustained?, measured.estimate.value());
+    let (mean, sustained, median) = (mean?, sustained?, measured.estimate.typical);
     if mean < BURSTS * median || mean < LEAST_MEAN_NS {
         return None;
     }

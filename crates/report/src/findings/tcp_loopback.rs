@@ -98,7 +98,7 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     packets(run, &mut told);
     // A value alone is no finding: something must be proven to change it.
     let (by, Text { en, zh }) = told.most?;
-    let (gives, change) = (value(Proven::of_case(base)?.median, Unit::BytesPerSecond, Lang::En), shown(by));
+    let (gives, change) = (value(Proven::of_case(base)?.value, Unit::BytesPerSecond, Lang::En), shown(by));
     let short = short(
         format!("TCP over loopback {gives} on one CPU; {en} {change}"),
         format!("环回 TCP 在同一 CPU 上为 {gives}；{zh}{change}"),
@@ -117,17 +117,17 @@ fn at<'a>(run: &'a Run, probe: &str, base: &[(&str, &str)], but: &[(&str, &str)]
 fn rate(case: &CaseRecord) -> Option<String> {
     let estimate = &believed(case)?.estimate;
     Proven::of(estimate)?;
-    let median = value(estimate.value(), Unit::BytesPerSecond, Lang::En);
+    let rate = value(estimate.value(), Unit::BytesPerSecond, Lang::En);
     Some(match low_high(estimate, Unit::BytesPerSecond, Lang::En) {
-        Some(interval) => format!("{median} ({interval})"),
-        None => median,
+        Some(interval) => format!("{rate} ({interval})"),
+        None => rate,
     })
 }
 
 /// By what factor one case is above another, where their intervals prove it and it is worth a word.
 fn factor(above: &CaseRecord, below: &CaseRecord) -> Option<f64> {
     let (above, below) = (Proven::of_case(above)?, Proven::of_case(below)?);
-    let by = above.median / below.median;
+    let by = above.value / below.value;
     (above.low > below.high && by > WORTH_SAYING).then_some(by)
 }
 
@@ -147,7 +147,7 @@ fn note<'a>(case: &'a CaseRecord, name: &str) -> Option<&'a str> {
 
 /// The fastest of some cases.
 fn fastest<'a>(cases: impl Iterator<Item = &'a CaseRecord>) -> Option<&'a CaseRecord> {
-    let proven = cases.filter_map(|case| Some((case, Proven::of_case(case)?.median)));
+    let proven = cases.filter_map(|case| Some((case, Proven::of_case(case)?.value)));
     proven.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(case, _)| case)
 }
 
@@ -175,7 +175,7 @@ fn congestion(run: &Run, base: &CaseRecord, told: &mut Told) {
 
 /// The share of its time that `base` loses against `best`.
 fn loss(best: &CaseRecord, base: &CaseRecord) -> f64 {
-    let median = |case| Proven::of_case(case).map(|proven| proven.median);
+    let median = |case| Proven::of_case(case).map(|proven| proven.value);
     median(best).zip(median(base)).map_or(0.0, |(best, base)| lost(best, base))
 }
 

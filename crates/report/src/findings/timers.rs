@@ -40,7 +40,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
 fn conclusion(run: &Run) -> Option<Conclusion> {
     let case = case_at(run, SLEEP, AT)?;
     let late = Proven::of_case(case).filter(|late| late.low > LATE_NS)?;
-    let why = match (late.median >= TICK_NS, run.host.virtualization.hypervisor.is_some()) {
+    let why = match (late.value >= TICK_NS, run.host.virtualization.hypervisor.is_some()) {
         (true, false) => Text {
             en: "as late as the tick of a kernel whose timers have no high resolution",
             zh: "迟到的程度相当于没有高精度定时器的内核的节拍",
@@ -58,7 +58,7 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
             zh: "退出较深空闲状态的代价，或该 CPU 上有其他任务",
         },
     };
-    let text_ns = value(late.median, Unit::Nanoseconds, Lang::En);
+    let text_ns = value(late.value, Unit::Nanoseconds, Lang::En);
     let text = Text {
         en: format!(
             "A timer set to 100 µs wakes its thread {text_ns} late, where an idle server takes some 10 µs: {}. Pacing, \
@@ -70,7 +70,7 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
             why.zh
         ),
     };
-    let cost = lost(ASKED_NS + late.median, ASKED_NS + USUAL_NS);
+    let cost = lost(ASKED_NS + late.value, ASKED_NS + USUAL_NS);
     let short = short(
         format!("A timer set to 100 µs wakes its thread {text_ns} late; about 10 µs is usual"),
         format!("100 µs 的定时器迟 {text_ns} 才唤醒线程，通常只迟约 10 µs"),

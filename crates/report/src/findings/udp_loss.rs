@@ -33,7 +33,7 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     let case = case_at(run, UDP, &[])?;
     let loss = Proven::also(case, "loss").filter(|loss| loss.low >= WORTH_SAYING && loss.high <= 1.0)?;
     let size = case.params.get("datagram")?.parse().ok().map(size_text)?;
-    let (share, full) = (percent(loss.median), Proven::also(case, "overrun").map(|full| percent(full.median)));
+    let (share, full) = (percent(loss.value), Proven::also(case, "overrun").map(|full| percent(full.value)));
     let (full_en, full_zh) = match full {
         Some(full) => (
             format!(": the receiver's buffer was full for {full} of what was sent"),
@@ -55,5 +55,5 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
         format!("{share} of UDP datagrams ({size}) are lost over loopback, within this machine"),
         format!("环回接口上的 UDP 数据报（{size}）有 {share} 在本机内丢失"),
     );
-    Some(Conclusion { short, text, cases: vec![case.id.clone()], cost: loss.median })
+    Some(Conclusion { short, text, cases: vec![case.id.clone()], cost: loss.value })
 }

@@ -104,10 +104,11 @@ fn add_other_stores(
     let pairs: Vec<(&Point, &Point)> =
         other.iter().filter_map(|other| Some((plain.iter().find(|plain| plain.at == other.at)?, other))).collect();
     let (stored, others) = pairs.last().filter(|(plain, _)| plain.at as f64 >= beyond)?;
-    let [median, ratio] = [rate(others.estimate.value()), number(others.estimate.value() / stored.estimate.value())];
+    let [rate_of_others, ratio] =
+        [rate(others.estimate.value()), number(others.estimate.value() / stored.estimate.value())];
     let size = size_text(others.at);
-    text.en += &format!(" {} get {median} at {size}, {ratio} × plain", name.en);
-    text.zh += &format!("{}在 {size} 处为 {median}，是普通存储的 {ratio} 倍", name.zh);
+    text.en += &format!(" {} get {rate_of_others} at {size}, {ratio} × plain", name.en);
+    text.zh += &format!("{}在 {size} 处为 {rate_of_others}，是普通存储的 {ratio} 倍", name.zh);
     cases.push(others.case.id.clone());
     // Ahead from here on: at every size that is left no interval says otherwise.
     let is_ahead = |(plain, other): &&(&Point, &Point)| other.is_above(plain, 1.0);

@@ -10,7 +10,7 @@ fn run(day: usize, factor: f64, kernel: &str) -> Value {
     let noise = |salt: usize| 1.0 + 0.02 * (((day * 7919 + salt * 104_729) % 101) as f64 / 101.0 - 0.5);
     let case = |probe: &str, value: f64| {
         json!({ "id": probe, "probe": probe, "params": {}, "outcome": { "measured": {
-            "estimate": { "median": value, "ci_low": 0.99 * value, "ci_high": 1.01 * value, "confidence": 0.95,
+            "estimate": { "typical": value, "ci_low": 0.99 * value, "ci_high": 1.01 * value, "confidence": 0.95,
                 "method": "order_statistics", "min": value, "max": value, "mean": value, "stddev": 0.1, "mad": 0.1,
                 "best_round": value, "n": 50, "rounds": 5 },
             "samples": [], "rounds": [], "noise": Noise::default() } } })

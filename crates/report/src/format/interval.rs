@@ -68,18 +68,24 @@ pub fn between((low, high): (f64, f64), value: f64, unit: Unit) -> String {
 
 /// The quiet and the typical value are both told where they differ by more than this.
 const APART: f64 = 0.05;
-const TYPICAL: Text = Text { en: "typical", zh: "典型值" };
-const QUIET: Text = Text { en: "quiet", zh: "空闲值" };
+/// What the typical value is called.
+pub(crate) const TYPICAL: Text = Text { en: "typical", zh: "典型值" };
+/// What the quiet one is called.
+pub(crate) const QUIET: Text = Text { en: "quiet", zh: "空闲值" };
 
-/// The value beside the leading one, where the two differ by so much that a reader must know: `typical 1.72 ns`.
-pub fn other_value(estimate: &Estimate, unit: Unit, lang: Lang) -> Option<String> {
-    let (quiet, typical) = (estimate.quiet?.value, estimate.median);
+/// The value beside the leading one and its name, where the two differ by so much that a reader must know.
+pub(crate) fn other(estimate: &Estimate) -> Option<(Text, f64)> {
+    let (quiet, typical) = (estimate.quiet?.value, estimate.typical);
     let is_apart = (typical - quiet).abs() > APART * quiet.abs();
-    let (name, other) = match estimate.leading {
+    is_apart.then_some(match estimate.estimator() {
         Leading::Quiet => (TYPICAL, typical),
         Leading::Typical => (QUIET, quiet),
-    };
-    is_apart.then(|| format!("{} {}", name.get(lang), value(other, unit, lang)))
+    })
+}
+
+/// The same as people read it: `typical 1.72 ns`.
+pub fn other_value(estimate: &Estimate, unit: Unit, lang: Lang) -> Option<String> {
+    other(estimate).map(|(name, other)| format!("{} {}", name.get(lang), value(other, unit, lang)))
 }
 
 /// How many rounds of a voted value agree: `3 of 3 rounds`; none of a value that was not voted on.
@@ -99,7 +105,7 @@ mod tests {
 
     fn estimate(median: f64, low: Option<f64>, high: Option<f64>) -> Estimate {
         Estimate {
-            median,
+            typical: median,
             ci_low: low,
             ci_high: high,
             confidence: 0.95,
@@ -150,7 +156,7 @@ mod tests {
 
     #[test]
     fn the_leading_value_is_told_with_the_interval_of_repetition() {
-        let quiet = Quiet { value: 95.0, low: Some(94.9), high: Some(95.2), at_hz: None };
+        let quiet = Quiet { value: 95.0, low: Some(94.9), high: Some(95.2), range: None, at_hz: None };
         let repetition = Repetition { low: 94.05, high: 95.95, deviation: 0.005, runs: 4 };
         let led = Estimate {
             quiet: Some(quiet),
@@ -166,7 +172,7 @@ mod tests {
 
     #[test]
     fn both_values_are_told_where_they_lie_apart() {
-        let quiet = |value: f64| Quiet { value, low: None, high: None, at_hz: None };
+        let quiet = |value: f64| Quiet { value, low: None, high: None, range: None, at_hz: None };
         let of = |value: f64, leading: Leading| {
             let led = Estimate { quiet: Some(quiet(value)), leading, ..estimate(100.0, None, None) };
             other_value(&led, Unit::Nanoseconds, Lang::En)

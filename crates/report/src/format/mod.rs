@@ -3,7 +3,7 @@
 mod interval;
 mod scale;
 
-pub(crate) use interval::percent_number;
+pub(crate) use interval::{QUIET, TYPICAL, other, percent_number};
 pub use interval::{UNSTABLE, agreement, between, interval_target, low_high, other_value, percent, plus_minus};
 pub use scale::{Scale, in_scale, number, scale_for, unit_name, value};
 

@@ -266,7 +266,7 @@ pub(super) fn estimate(values: &[f64]) -> Option<Estimate> {
 fn of(values: &[f64]) -> Option<Estimate> {
     let median = stats::median(values)?;
     Some(Estimate {
-        median,
+        typical: median,
         ci_low: None,
         ci_high: None,
         confidence: 0.95,
@@ -368,6 +368,6 @@ mod tests {
     fn an_estimate_of_zeros_is_none_and_of_one_value_is_that_value() {
         assert_eq!(estimate(&[0.0]), None);
         let one = estimate(&[0.0, 5.0]).unwrap();
-        assert_eq!((one.median, one.n, one.ci_low), (5.0, 1, None));
+        assert_eq!((one.typical, one.n, one.ci_low), (5.0, 1, None));
     }
 }

@@ -1,9 +1,11 @@
 //! Finds a column's value in a run, or says why there is none.
 
+use std::borrow::Cow;
+
 use hostmark_model::{AxisKind, CaseRecord, FlagKind, Lang, Measured, Outcome, PEER_AXIS, Params, Run, Text, Unit};
 
 use super::{Column, Point, Source};
-use crate::format::{agreement, number, percent, value};
+use crate::format::{agreement, number, other_value, percent, value};
 use crate::levels::{HIERARCHY, LEVELS, UNNAMED, bracket_of, bracket_text, unnamed};
 use crate::reasons;
 
@@ -152,6 +154,7 @@ fn numeric(run: &Run, points: &[Point], scale: f64) -> Cell {
             Err(why) => return Cell::without(why),
             Ok(measured) => {
                 note = note.or_else(|| remark(measured)).or_else(|| far(run, *point)).or_else(|| set(run, *point));
+                note = note.or_else(|| apart(run, measured, *point));
                 values.push(value_of(measured, *point));
             }
         }
@@ -201,6 +204,17 @@ fn value_of(measured: &Measured, point: Point) -> f64 {
         "" => measured.estimate.value(),
         quantity => measured.companion(quantity).map_or(f64::NAN, |estimate| estimate.value()),
     }
+}
+
+/// What the other estimator says, where that is something else.
+fn apart(run: &Run, measured: &Measured, point: Point) -> Option<Text<String>> {
+    let probe = run.probes.iter().find(|probe| probe.id == point.probe)?;
+    let (estimate, unit) = match point.quantity {
+        "" => (Cow::Borrowed(&measured.estimate), probe.unit),
+        name => (measured.companion(name)?, probe.also.iter().find(|also| also.name == name)?.unit),
+    };
+    let told = |lang: Lang| other_value(&estimate, unit, lang);
+    Some(Text { en: told(Lang::En)?, zh: told(Lang::Zh)? })
 }
 
 /// What a reader must know before the number is believed.

@@ -56,7 +56,7 @@ impl<'a> Cells<'a> {
 
     /// Keeps the largest value.
     fn best(&mut self, row: usize, column: usize, case: &'a CaseRecord) {
-        self.put(row, column, case, |new, old| new.median > old.median);
+        self.put(row, column, case, |new, old| new.value() > old.value());
     }
 
     /// Keeps the first value: that of the default case.

@@ -53,8 +53,8 @@ fn values(sheet: &Sheet, environment: usize, side: Side, all: bool) -> Option<Ta
     }
     let (place, runs) = (side_of(&sheet.environments[environment], side), sheet.environments[environment].runs.len());
     let title = Text {
-        en: format!("{}: median of {runs} {}", place.en, if runs == 1 { "run" } else { "runs" }),
-        zh: format!("{}：{runs} 次运行的中位数", place.zh),
+        en: format!("{}: typical values of {runs} {}", place.en, if runs == 1 { "run" } else { "runs" }),
+        zh: format!("{}：{runs} 次运行的典型值", place.zh),
     };
     let points = sheet.points(side);
     let shown = |value: &Value| if all { value.text_with_interval() } else { value.text() };
@@ -68,7 +68,7 @@ fn values(sheet: &Sheet, environment: usize, side: Side, all: bool) -> Option<Ta
             label: Text { en: format!("{en}, cycles of 10 000"), zh: format!("{zh}，一万次的周期数") },
             cells: batches
                 .iter()
-                .map(|batch| same(batch.map_or_else(|| "–".to_owned(), |batch| format!("{:.0}", batch.median))))
+                .map(|batch| same(batch.map_or_else(|| "–".to_owned(), |batch| format!("{:.0}", batch.value))))
                 .collect(),
         })
     };

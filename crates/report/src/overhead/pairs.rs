@@ -134,8 +134,8 @@ fn groups<'a>(first: &Environment, others: &[Environment], ids: &[&'a str]) -> V
 fn longer(first: &Environment, other: &Environment, ids: &[&str]) -> Option<f64> {
     let ratio = |id: &&str| {
         let (base, value) = (Value::of(first, id).ok()?, Value::of(other, id).ok()?);
-        let is_told = compared(first, other, id, &value, &base).is_ok() && value.is_cost() && value.median > 0.0;
-        is_told.then(|| value.time().median / base.time().median)
+        let is_told = compared(first, other, id, &value, &base).is_ok() && value.is_cost() && value.value > 0.0;
+        is_told.then(|| value.time().value / base.time().value)
     };
     middle(ids.iter().filter_map(ratio)).map(|ratio| ratio - 1.0)
 }

@@ -29,10 +29,10 @@ pub(super) fn pairs(sheet: &Sheet, environment: usize, side: Side) -> Pairs {
         let figure = |operation| sheet.figure(environment, operation, side, &point);
         let (Some(read), Some(write)) = (figure(READ), figure(WRITE)) else { continue };
         let (Ok(reading), Ok(writing)) = (&read.value, &write.value) else { continue };
-        if reading.unit == writing.unit && reading.median > 0.0 && writing.median > 0.0 {
+        if reading.unit == writing.unit && reading.value > 0.0 && writing.value > 0.0 {
             all.times.extend([reading, writing].map(|value| {
                 let time = value.time();
-                (time.median, time.interval)
+                (time.value, time.interval)
             }));
             all.cases.extend([read.id.clone(), write.id.clone()]);
             all.points.push(point);

@@ -14,13 +14,13 @@ use crate::reasons;
 /// A value with what it takes to hold it against another.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Value {
-    /// The median of the runs' medians.
-    pub(super) median: f64,
+    /// The median of the runs' typical values.
+    pub(super) value: f64,
     /// From the lowest end of the runs' intervals to the highest; none where a run has none.
     pub(super) interval: Option<(f64, f64)>,
     /// Where it was measured: two values of one environment are of the same runs.
     environment: String,
-    /// The runs' medians.
+    /// The runs' typical values: what layers add is taken apart round by round, and what a layer disturbs is its cost.
     pub(super) runs: Vec<f64>,
     /// Which of the environment's runs these are.
     which: Vec<usize>,
@@ -77,15 +77,15 @@ impl Value {
         let all: Vec<Estimate> = measured.iter().filter_map(estimate).collect();
         let has_it = |(_, case): &&(usize, &CaseRecord)| case.measured().is_some_and(|one| estimate(&one).is_some());
         let estimates = || all.iter();
-        let Some(median) = middle(estimates().map(|estimate| estimate.median)) else { return Err(reason) };
+        let Some(value) = middle(estimates().map(|estimate| estimate.typical)) else { return Err(reason) };
         let low = estimates().map(|estimate| estimate.ci_low).reduce(|one, other| Some(one?.min(other?))).flatten();
         let high = estimates().map(|estimate| estimate.ci_high).reduce(|one, other| Some(one?.max(other?))).flatten();
         let deviations = estimates().filter(|estimate| estimate.mean != 0.0);
         Ok(Value {
-            median,
+            value,
             interval: low.zip(high),
             environment: environment.name.to_owned(),
-            runs: estimates().map(|estimate| estimate.median).collect(),
+            runs: estimates().map(|estimate| estimate.typical).collect(),
             which: cases.iter().filter(has_it).map(|(at, _)| *at).collect(),
             scatter: scatter(&cases.iter().map(|(_, case)| *case).collect::<Vec<_>>(), &all),
             mean: middle(estimates().map(|estimate| estimate.mean)),
@@ -115,10 +115,10 @@ impl Value {
         {
             return not(format!("revisions {one} and {other}"), format!("探针修订为 {one} 与 {other}"));
         }
-        if base.median <= 0.0 || !base.median.is_finite() || !self.median.is_finite() {
+        if base.value <= 0.0 || !base.value.is_finite() || !self.value.is_finite() {
             return not("the base is not above zero".to_owned(), "基准不大于零".to_owned());
         }
-        let ratio = self.median / base.median;
+        let ratio = self.value / base.value;
         if !(ratio > 0.0 && ratio.is_finite()) {
             return Err(Text { en: "not finite".to_owned(), zh: "不是有限值".to_owned() });
         }
@@ -155,7 +155,7 @@ impl Value {
     /// The p value of "it is that of `base`". Of values that have no logarithm nothing is known; where nothing tells how far values of
     /// the same run may be off, they stand as they are.
     pub(super) fn p_equal(&self, base: &Value) -> f64 {
-        let is_positive = self.median > 0.0 && base.median > 0.0 && self.median != base.median;
+        let is_positive = self.value > 0.0 && base.value > 0.0 && self.value != base.value;
         let unknown = if is_positive && self.environment == base.environment { 0.0 } else { 1.0 };
         self.difference(base).map_or(unknown, |difference| difference.p_changed())
     }
@@ -174,7 +174,7 @@ impl Value {
         let interval = self.interval.filter(|(low, _)| *low > 0.0).map(|(low, high)| (NS_PER_S / high, NS_PER_S / low));
         let runs = self.runs.iter().map(|run| NS_PER_S / run).collect();
         Value {
-            median: NS_PER_S / self.median,
+            value: NS_PER_S / self.value,
             interval,
             runs,
             unit: Some(Unit::Nanoseconds),
@@ -208,8 +208,8 @@ impl Value {
     /// The value for people.
     pub(super) fn shown(&self, lang: Lang) -> String {
         match self.unit {
-            Some(unit) => format::value(self.median, unit, lang),
-            None => format::number(self.median),
+            Some(unit) => format::value(self.value, unit, lang),
+            None => format::number(self.value),
         }
     }
 
@@ -234,7 +234,7 @@ impl Value {
     /// The value in both languages with its interval, where it has one.
     pub(super) fn text_with_interval(&self) -> Text<String> {
         let Some((low, high)) = self.interval else { return self.text() };
-        let end = |median: f64, lang: Lang| Value { median, ..self.clone() }.shown(lang);
+        let end = |value: f64, lang: Lang| Value { value, ..self.clone() }.shown(lang);
         let text = |lang: Lang| format!("{} ({} … {})", self.shown(lang), end(low, lang), end(high, lang));
         Text { en: text(Lang::En), zh: text(Lang::Zh) }
     }

@@ -197,7 +197,7 @@ fields! {
     Measured { estimate, also, samples, histogram, rounds, noise, notes, flags, bounds }
     Also { estimate }
     Estimate {
-        median, ci_low, ci_high, confidence, method, min, max, mean, stddev, mad, best_round, n, rounds, range, quiet, leading, repetition,
+        typical, ci_low, ci_high, confidence, method, min, max, mean, stddev, mad, best_round, n, rounds, range, quiet, leading, repetition,
         agreement
     }
     Histogram { values, counts }

@@ -85,14 +85,14 @@ const RELATED: Text = Text { en: "Related probes", zh: "相关探针" };
 const WORDS: Text = Text { en: "Terms used on all pages", zh: "各页通用术语" };
 const MEANT: Text = Text {
     en: "A case is one point of a probe's axes; `hostmark run PROBE --dry-run` lists them. A round is one fresh \
-         process that measures a case, samples are the timed stretches in it. The value is the quiet \
-         one where hostmark knows it (most cases of one thread in the groups cpu, memory, clock and syscall): one \
-         undisturbed sample in ten is better. Elsewhere it is the median of the rounds' medians unless the page says \
-         otherwise. [low … high] is its 95 % interval, in which the next run's value is expected. A note is a \
+         process that measures a case, samples are the timed stretches in it. Where the core \
+         works alone (most cases of one thread in the groups cpu, clock and syscall, and memory within the core's own \
+         caches), the value is quiet: one undisturbed sample in ten is better. Where something is shared it is typical: \
+         the median of the rounds' medians unless the page says otherwise. [low … high] is its 95 % interval, in which the next run's value is expected. A note is a \
          key=value that reports show beside it.",
     zh: "用例是探针各轴上的一个点，用 `hostmark run 探针名 --dry-run` 列出全部。每一轮启动一个新进程来测量一个用例；\
-         样本是该进程中分别计时的各段。能得到空闲值时（cpu、memory、clock、syscall 组的多数单线程用例），数\
-         值即空闲值：未受干扰的样本中有十分之一优于它。其余用例取各轮中位数的中位数，页中另有说明的除外。[低 … 高] 为其 95% 区间，预计包\
+         样本是该进程中分别计时的各段。只涉及核心自身时（cpu、clock、syscall 组的多数单线程用例，以及核心自\
+         有缓存内的内存用例），数值为空闲值：未受干扰的样本中有十分之一优于它。涉及共享资源时为典型值：各轮中位数的中位数，页中另有说明的除外。[低 … 高] 为其 95% 区间，预计包\
          含下一次运行的数值。备注是报告在数值旁给出的 key=value。",
 };
 

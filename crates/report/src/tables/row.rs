@@ -6,7 +6,7 @@ use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, Outcome, Ru
 
 use super::section::{Form, Section};
 use crate::escape::visible;
-use crate::format::{number, plus_minus};
+use crate::format::{number, other, plus_minus};
 use crate::lmbench::remark;
 use crate::reasons;
 
@@ -82,7 +82,7 @@ impl<'a> Row<'a> {
     pub(super) fn line(&self, run: &Run, width: usize, note: &str, lang: Lang) -> String {
         let (kib, value) = (self.bytes / 1024, self.value());
         let scale = if let Form::Latency(_) = self.form { 1.0 } else { MB_PER_S };
-        let sure = self.measured().map(|measured| sure(&measured.estimate, measured, scale)).unwrap_or_default();
+        let sure = self.measured().map(|measured| sure(&measured.estimate, scale, lang)).unwrap_or_default();
         match self.form {
             Form::Rate(label) | Form::RateAndCycles(label) => {
                 let (size, label) = (size_word(lang), label.get(lang));
@@ -113,23 +113,19 @@ const fn size_word(lang: Lang) -> &'static str {
 
 /// How to read [`sure`].
 pub(super) const SURE: Text = Text {
-    en: "A value is the quiet one (what the machine does when nothing disturbs it) where hostmark knows it, else the median of the \
-         rounds. ±: half of its 95 % interval; [low … high]: what the value and the rounds' medians span, where the rounds are \
-         too few for an interval or differ too much.",
-    zh: "数值为空闲值（机器未受干扰时的表现），没有空闲值时为各轮的中位数。±：其 95% 区间的一半；[低 … 高]：轮次太少、没有区间或各轮差异过大时，数值与各轮中位数的范围。",
+    en: "A value is quiet (of an undisturbed core) where the core works alone, as in its own caches, and typical (the median of the \
+         rounds) where something is shared. ±: half of its 95 % interval; [low … high]: what the value and the rounds span, where the \
+         rounds are too few for an interval or differ too much.",
+    zh: "只涉及核心自身（含其自有缓存）的数值为空闲值（核心未受干扰时的表现），涉及共享资源的为典型值（各轮的中位数）。±：其 95% 区间的一半；[低 … 高]：轮次太少、没有区间或各轮差异过大时，数值与各轮中位数的范围。",
 };
 
-/// The interval as ±, or what the value and the rounds span where these are too few for one; `estimate` is that of the
-/// measurement, or the same in cycles.
-fn sure(estimate: &Estimate, measured: &Measured, scale: f64) -> String {
-    if let Some(interval) = plus_minus(estimate) {
-        return interval;
-    }
-    let each = estimate.median / measured.estimate.median;
-    let medians = measured.rounds.iter().map(|round| round.median * each);
-    let value = estimate.value();
-    let (low, high) = medians.fold((value, value), |(low, high), at| (low.min(at), high.max(at)));
-    if low < high { format!("[{} … {}]", number(low / scale), number(high / scale)) } else { String::new() }
+/// The interval as ±, or what the value and the rounds span where these are too few for one; and what the other estimator says, where
+/// that is something else.
+fn sure(estimate: &Estimate, scale: f64, lang: Lang) -> String {
+    let range = || estimate.stated().range.filter(|[low, high]| low < high);
+    let span = || range().map(|[low, high]| format!("[{} … {}]", number(low / scale), number(high / scale)));
+    let other = other(estimate).map(|(name, other)| format!("{} {}", name.get(lang), number(other / scale)));
+    plus_minus(estimate).or_else(span).into_iter().chain(other).collect::<Vec<_>>().join(" ")
 }
 
 /// The bytes of a line, as the first cache for data tells them; where none does, those of nearly every machine.
@@ -154,7 +150,7 @@ pub(super) fn bytes_per_cycle(run: &Run, rows: &[Row], lang: Lang) -> String {
         let (bytes, ghz) = (cycles.value(), measured.estimate.value() / cycles.value() / 1e9);
         let kernel = visible(measured.notes.get("kernel").map_or("", String::as_str));
         let loads = width_bytes(&kernel).map(|width| (width, bytes / width));
-        let (kib, sure) = (row.bytes / 1024, sure(&cycles, measured, 1.0));
+        let (kib, sure) = (row.bytes / 1024, sure(&cycles, 1.0, lang));
         let line = match lang {
             Lang::En => {
                 let of = |(width, loads)| format!(" = {loads:.2} loads of {width} bytes");

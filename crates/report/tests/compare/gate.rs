@@ -122,7 +122,7 @@ fn tail(p99: &[f64]) -> CaseRecord {
     with(rounds(ID, &[99.0, 100.0, 101.0, 100.0, 100.0]), |measured| {
         let estimate = |values: &[f64]| rounds(ID, values).measured().unwrap().estimate.clone();
         let of_all = estimate(p99);
-        let tail = of_all.median as u64;
+        let tail = of_all.typical as u64;
         measured.histogram = Some(Histogram { values: vec![90, 100, tail], counts: vec![500, 4400, 100] });
         measured.also.insert("p99".into(), Also { estimate: of_all });
         measured.also.insert("p50".into(), Also { estimate: estimate(&[100.0; 5]) });

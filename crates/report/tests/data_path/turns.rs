@@ -7,8 +7,8 @@ use super::{change, en, expected, remove, row};
 fn between_two_pipes_the_slower_way_of_tcp_counts() {
     let rate = |close: f64, behind: f64| {
         let mut run = one_cpu();
-        change(&mut run, "memory_socket_memory_close", |measured| measured.estimate.median = 1e9 / close);
-        change(&mut run, "memory_socket_memory_behind", |measured| measured.estimate.median = 1e9 / behind);
+        change(&mut run, "memory_socket_memory_close", |measured| measured.estimate.typical = 1e9 / close);
+        change(&mut run, "memory_socket_memory_behind", |measured| measured.estimate.typical = 1e9 / behind);
         expected(&en(&run), "zero_pipe_socket_pipe_null")[1].clone()
     };
     assert_eq!(rate(0.25, 0.5), value(1e9 / 0.92));

@@ -157,7 +157,7 @@ fn a_refusal_is_told_by_its_reason_alone() {
 fn spread(run: &mut Run, id: &str, low: f64, high: f64) {
     let place = run.cases.iter_mut().find(|case| case.id == id).unwrap();
     let Outcome::Measured(measured) = &mut place.outcome else { panic!() };
-    let median = measured.estimate.median;
+    let median = measured.estimate.typical;
     (measured.estimate.ci_low, measured.estimate.ci_high) = (Some(median * low), Some(median * high));
 }
 

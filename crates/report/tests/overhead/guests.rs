@@ -41,7 +41,7 @@ fn turn(run: &Run, name: &str, turn: usize, factor: f64) -> Run {
     let mut run = Run { name: name.into(), started: format!("2026-11-23T12:0{turn}:00Z"), ..run.clone() };
     for case in &mut run.cases {
         if let Outcome::Measured(measured) = &mut case.outcome {
-            measured.estimate = estimate(measured.estimate.median * factor, 0.001);
+            measured.estimate = estimate(measured.estimate.typical * factor, 0.001);
         }
     }
     run

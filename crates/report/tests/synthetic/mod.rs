@@ -10,7 +10,7 @@ const SPREAD: f64 = 0.004;
 
 pub fn estimate(median: f64, spread: f64) -> Estimate {
     Estimate {
-        median,
+        typical: median,
         ci_low: Some(median * (1.0 - spread)),
         ci_high: Some(median * (1.0 + spread)),
         confidence: 0.95,
@@ -87,7 +87,7 @@ fn retell(measured: &mut Measured, better: Better) {
     let interval = hostmark_stats::interval::of_medians(&medians, 0.0).unwrap();
     let best = if better == Better::Higher { descriptive::max(&medians) } else { descriptive::min(&medians) };
     measured.estimate = Estimate {
-        median: descriptive::median(&medians).unwrap(),
+        typical: descriptive::median(&medians).unwrap(),
         ci_low: Some(interval.low),
         ci_high: Some(interval.high),
         min: descriptive::min(&all).unwrap(),
@@ -299,7 +299,7 @@ fn cases() -> Vec<CaseRecord> {
             let id = format!("memory.latency@size={size},pattern={pattern},page=pmd");
             cases.push(with(value(&id, if size > 100_000 { ns * factor } else { ns }), |m| {
                 if pattern == "in_page" && size == 8_388_608 {
-                    *m = measured(m.estimate.median, 0.17);
+                    *m = measured(m.estimate.typical, 0.17);
                     m.flags.push(flag(FlagKind::MostlyTainted, "71 of 120 samples"));
                 }
             }));

@@ -186,7 +186,7 @@ pub fn thorough() -> Run {
     for (index, record) in run.cases.iter_mut().enumerate() {
         if let Outcome::Measured(measured) = &mut record.outcome {
             let also = measured.also.clone();
-            **measured = full(measured.estimate.median, index);
+            **measured = full(measured.estimate.typical, index);
             measured.also = also;
         }
     }
@@ -284,11 +284,11 @@ pub fn odd() -> Run {
         let mut record = record;
         if let Outcome::Measured(measured) = &mut record.outcome {
             let number = odd[index % odd.len()];
-            measured.estimate.median = number;
+            measured.estimate.typical = number;
             measured.estimate.ci_low = Some(odd[(index + 3) % odd.len()]);
             measured.estimate.ci_high = Some(odd[(index + 5) % odd.len()]);
             measured.samples = vec![odd.to_vec(), Vec::new(), vec![number; 3]];
-            measured.also.values_mut().for_each(|also| also.estimate.median = number);
+            measured.also.values_mut().for_each(|also| also.estimate.typical = number);
             measured.rounds.truncate(1);
         }
         run.cases.push(record);

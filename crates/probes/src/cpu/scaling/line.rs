@@ -36,7 +36,7 @@ pub fn of_source(cases: &[CaseRecord], source: &str) -> Vec<CaseRecord> {
     };
     let mut records: Vec<CaseRecord> = line.iter().filter(|(copies, _)| *copies > 1).map(of_copies).collect();
     let is_unhindered = |(copies, record): &(u64, &CaseRecord)| {
-        record.measured().is_some_and(|measured| measured.estimate.median * (1.0 + UNHINDERED) >= *copies as f64)
+        record.measured().is_some_and(|measured| measured.estimate.typical * (1.0 + UNHINDERED) >= *copies as f64)
     };
     let measured = line[1.min(line.len())..].iter().map(|(copies, _)| *copies).zip(&records);
     let within = measured.take_while(is_unhindered).last().map_or(1, |(copies, _)| copies);

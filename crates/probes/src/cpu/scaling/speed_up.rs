@@ -16,7 +16,7 @@ pub fn speed_up(alone: &Measured, many: &Measured, copies: u64, is_rate: bool) -
         round.taints = vec![0];
     }
     // Where no round of the one has its like, their values alone tell.
-    let together = || vec![ratio(alone.estimate.median, many.estimate.median)];
+    let together = || vec![ratio(alone.estimate.typical, many.estimate.typical)];
     measured.samples = measured.rounds.iter().map(|round| vec![round.median]).collect();
     measured.estimate = match measured.samples.is_empty() {
         true => Estimate { range: None, ..estimate(&[together()], 0.0, Better::Higher) },

@@ -24,9 +24,9 @@ pub fn measured(level: &Level, beside: Vec<(&'static str, Also)>) -> Measured {
     measured.also.extend(beside.into_iter().map(|(name, also)| (name.to_owned(), also)));
     let mut flag = |kind, detail: String| measured.flags.push(Flag { kind, detail });
     let estimate = &level.case.estimate;
-    if estimate.median > GAP * estimate.best_round {
+    if estimate.typical > GAP * estimate.best_round {
         let detail =
-            format!("the best round was {:.0} % faster", (1.0 - estimate.best_round / estimate.median) * 100.0);
+            format!("the best round was {:.0} % faster", (1.0 - estimate.best_round / estimate.typical) * 100.0);
         flag(FlagKind::BestRoundGap, detail);
     }
     let Bracket { fits, leaves } = level.bracket;

@@ -49,7 +49,7 @@ struct Waited {
 fn waited(case: &CaseRecord) -> Option<Waited> {
     let (loaded, idle) = (Proven::of_case(case)?, Proven::also(case, "idle")?);
     let is_long = loaded.low - idle.high >= ADDED_NS && loaded.low >= idle.high * TIMES;
-    is_long.then_some(Waited { idle: idle.median, loaded: loaded.median, added: loaded.median - idle.median })
+    is_long.then_some(Waited { idle: idle.value, loaded: loaded.value, added: loaded.value - idle.value })
 }
 
 fn told(peer: &str, waited: &Waited, case: &CaseRecord) -> Conclusion {

@@ -42,8 +42,8 @@ fn conclusion(flow: &Flow) -> Option<Conclusion> {
     let busy = ends.into_iter().filter_map(|(name, en, zh)| Some((also(flow, name)?, en, zh)));
     let (cpus, en, zh) = busy
         .filter(|(cpus, ..)| cpus.low >= BUSY * streams.max(1.0))
-        .max_by(|one, other| one.0.median.total_cmp(&other.0.median))?;
-    let (way, told, cpus) = (way(flow), rate(measured.median), number(cpus.median));
+        .max_by(|one, other| one.0.value.total_cmp(&other.0.value))?;
+    let (way, told, cpus) = (way(flow), rate(measured.value), number(cpus.value));
     let of = flow.capacity().map(|capacity| (rate(capacity.bytes_per_s), bits(capacity.bits_per_s)));
     let of_en =
         of.as_ref().map_or(String::new(), |(possible, speed)| format!(" of the {possible} that {speed} can carry"));
@@ -65,7 +65,7 @@ fn conclusion(flow: &Flow) -> Option<Conclusion> {
         format!("{} {told}{of_en}: {en} keeps {cpus} CPUs busy", way.en),
         format!("{} {told}{of_zh}：{zh}占用 {cpus} 个 CPU", way.zh),
     );
-    let cost = flow.capacity().map_or(0.0, |capacity| 1.0 - measured.median / capacity.bytes_per_s);
+    let cost = flow.capacity().map_or(0.0, |capacity| 1.0 - measured.value / capacity.bytes_per_s);
     Some(Conclusion { short, text, cases: cases(flow), cost })
 }
 

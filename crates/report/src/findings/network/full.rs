@@ -35,8 +35,8 @@ fn conclusion(flow: &Flow) -> Option<Conclusion> {
         return None;
     }
     let way = way(flow);
-    let (measured, possible, speed) = (rate(measured.median), rate(link.bytes_per_s), bits(link.bits_per_s));
-    let (sends, receives) = (number(sends.median), number(receives.median));
+    let (measured, possible, speed) = (rate(measured.value), rate(link.bytes_per_s), bits(link.bits_per_s));
+    let (sends, receives) = (number(sends.value), number(receives.value));
     let text = Text {
         en: format!(
             "The link is full, the CPUs are not: {} gives {measured} of the {possible} that {speed} can carry, while sending keeps \

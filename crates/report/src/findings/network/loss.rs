@@ -43,8 +43,8 @@ fn conclusion(flow: &Flow) -> Option<Conclusion> {
     if again.low / segments < MUCH {
         return None;
     }
-    let (way, told) = (way(flow), rate(proven(flow)?.median));
-    let (share, count) = (percent((again.median / segments).min(1.0)), number(again.median));
+    let (way, told) = (way(flow), rate(proven(flow)?.value));
+    let (share, count) = (percent((again.value / segments).min(1.0)), number(again.value));
     let text = Text {
         en: format!(
             "Packets get lost: {} gives {told} and sends {share} of its segments again ({count} per GB).",
@@ -58,5 +58,5 @@ fn conclusion(flow: &Flow) -> Option<Conclusion> {
         format!("{} {told}：{share} 的报文段需要重传（每 GB {count} 个）", way.zh),
     );
     // What is sent again is lost time, and all that cubic waits besides.
-    Some(Conclusion { short, text, cases: cases(flow), cost: (again.median / segments).min(1.0) })
+    Some(Conclusion { short, text, cases: cases(flow), cost: (again.value / segments).min(1.0) })
 }

@@ -32,7 +32,7 @@ pub(super) fn holds(flow: &Flow) -> bool {
 
 fn conclusion(flow: &Flow) -> Option<Conclusion> {
     let limit = flow.capacity().filter(|_| holds(flow))?;
-    let (way, place, measured) = (way(flow), place(flow, limit), rate(proven(flow)?.median));
+    let (way, place, measured) = (way(flow), place(flow, limit), rate(proven(flow)?.value));
     let (kind, of, possible) = (&limit.queue, bits(limit.bits_per_s), rate(limit.bytes_per_s));
     let (payload, frame) = (limit.payload_bytes, limit.frame_bytes);
     let text = Text {

@@ -41,7 +41,7 @@ fn conclusion(flow: &Flow) -> Option<Conclusion> {
     let limits = ends.into_iter().filter_map(|(name, en, zh)| Some((also(flow, name)?, en, zh)));
     let (share, (en, by), zh) =
         limits.filter(|(share, ..)| share.low >= MUCH).max_by(|one, other| one.0.low.total_cmp(&other.0.low))?;
-    let (way, told, of_time) = (way(flow), rate(measured.median), percent(share.median.min(1.0)));
+    let (way, told, of_time) = (way(flow), rate(measured.value), percent(share.value.min(1.0)));
     let text = Text {
         en: format!(
             "Waiting limits the link: {} gives {told}, and the sender is held by {en} for {of_time} of its time.",

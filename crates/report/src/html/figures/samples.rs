@@ -72,7 +72,7 @@ fn round(probe: &Probe, measured: &Measured, index: usize, count: usize) -> Roun
     places.sort_unstable();
     let samples_shown: Vec<(f64, bool)> =
         places.into_iter().map(|at| (samples[at], is_tainted(at))).filter(|(value, _)| value.is_finite()).collect();
-    let median = record.map_or(measured.estimate.median, |record| record.median);
+    let median = record.map_or(measured.estimate.typical, |record| record.median);
     Round { samples: samples_shown, median, reading: told(probe, index, median, samples.len(), tainted) }
 }
 

@@ -32,9 +32,9 @@ pub(super) fn pairs(first: &Environment, other: &Environment) -> Vec<Pair> {
             continue;
         }
         let (Ok(base), Ok(value)) = (Value::of(first, &case.id), Value::of(other, &case.id)) else { continue };
-        let is_sound = |value: &Value| value.is_cost() && !value.is_doubted && value.median > 0.0;
+        let is_sound = |value: &Value| value.is_cost() && !value.is_doubted && value.value > 0.0;
         if is_sound(&base) && is_sound(&value) && compared(first, other, &case.id, &value, &base).is_ok() {
-            let times = [value.time(), base.time()].map(|time| (time.median, time.interval));
+            let times = [value.time(), base.time()].map(|time| (time.value, time.interval));
             all.push(Pair { id: case.id.clone(), typed: other.typed_id(&case.id), times });
         }
     }

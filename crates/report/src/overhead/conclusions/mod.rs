@@ -114,7 +114,7 @@ impl<'a> Claims<'a> {
     fn of(sheet: &'a Sheet<'a>, kinds: &'a [Kind]) -> Claims<'a> {
         let time = |figure: &Figure| match &figure.value {
             // The interval of what others disturbed is not that of the machine.
-            Ok(value) => (value.time().median, value.time().interval.filter(|_| !value.is_doubted)),
+            Ok(value) => (value.time().value, value.time().interval.filter(|_| !value.is_doubted)),
             Err(_) => (f64::NAN, None),
         };
         Claims { sheet, kinds, times: sheet.figures.iter().map(time).collect() }

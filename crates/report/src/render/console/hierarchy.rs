@@ -11,7 +11,7 @@ use super::page::{Mark, Page, Piece, Style};
 use super::remarks::{reason_rows, remarks};
 use super::view::{Shown, View};
 use super::words;
-use crate::format::{number, plus_minus, value};
+use crate::format::{number, other_value, plus_minus, value};
 use crate::levels::{HIERARCHY, LEVELS, Level, UNNAMED, bracket_of, is_unnamed, last_cache_size};
 
 const COPY: &str = "memory.copy";
@@ -213,9 +213,11 @@ fn level_remarks(view: &View, case: &CaseRecord, measured: &Measured, is_size_to
         FlagKind::Unconfirmed => !is_size_told,
         _ => true,
     });
-    let mut all = Vec::new();
+    let unit = view.unit_or(&case.probe, Unit::Nanoseconds);
+    let other = other_value(&measured.estimate, unit, view.lang);
+    let mut all: Vec<Piece> = other.into_iter().map(|text| Piece::new(text, Style::Dim)).collect();
     if shows_best {
-        let best = value(measured.estimate.best_round, view.unit_or(&case.probe, Unit::Nanoseconds), view.lang);
+        let best = value(measured.estimate.best_round, unit, view.lang);
         let style = if gap > BEST_ROUND_GAP { Style::Warning } else { Style::Dim };
         all.push(Piece::new(format!("{} {best}", view.say(words::BEST)), style));
     }
@@ -225,7 +227,7 @@ fn level_remarks(view: &View, case: &CaseRecord, measured: &Measured, is_size_to
 
 /// By how much the best round is better; 0 when that cannot be said.
 fn best_gap(estimate: &Estimate) -> f64 {
-    let gap = 1.0 - estimate.best_round / estimate.value();
+    let gap = 1.0 - estimate.best_round / estimate.typical;
     if gap.is_finite() && estimate.best_round > 0.0 { gap } else { 0.0 }
 }
 

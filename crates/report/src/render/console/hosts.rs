@@ -12,7 +12,6 @@ use super::words;
 use crate::RenderOptions;
 use crate::compare::{FactOfRuns, differing};
 use crate::constants::{self, Beside, Told};
-use crate::format::between;
 use crate::labels::run_letter;
 
 /// A name of a run may be this wide over its column; a longer one has a letter in its place.
@@ -146,11 +145,6 @@ fn constants(runs: &[Run], names: &[String], page: &mut Page) {
 
 /// `1.67 ns`, with how sure it is where that is worth a word; a range of rounds that disagree in the place of a half-width.
 fn cell(beside: &Beside, told: &Told, run: &Run, lang: Lang) -> String {
-    let Told { estimate, unit, .. } = told;
     let shown = beside.value(told, lang);
-    let sure = match estimate.shown_range() {
-        Some([low, high]) => Some(format!("({})", between((low, high), estimate.value(), *unit))),
-        None => told.how_sure(run, lang),
-    };
-    sure.map_or(shown.clone(), |sure| format!("{shown} {sure}"))
+    told.how_sure(run, lang).map_or(shown.clone(), |sure| format!("{shown} {sure}"))
 }

@@ -102,9 +102,9 @@ fn block<'a>(
 /// of random loads has in memory.
 fn is_faster_than_memory(line: &[&CaseRecord], size: &str, unit: Unit) -> bool {
     let at = |case: &&&CaseRecord| case.params.get("size")?.parse::<u64>().ok();
-    let median = |case: &&CaseRecord| Some(case.measured()?.estimate.value());
-    let here = line.iter().find(|case| case.params.get("size") == Some(size)).and_then(median);
-    let largest = line.iter().filter(|case| case.measured().is_some()).max_by_key(at).and_then(median);
+    let value_of = |case: &&CaseRecord| Some(case.measured()?.estimate.value());
+    let here = line.iter().find(|case| case.params.get("size") == Some(size)).and_then(value_of);
+    let largest = line.iter().filter(|case| case.measured().is_some()).max_by_key(at).and_then(value_of);
     let Some((here, largest)) = here.zip(largest) else { return false };
     let faster = if unit == Unit::Nanoseconds { largest / here } else { here / largest };
     faster > LEAST_STEP

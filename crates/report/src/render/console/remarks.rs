@@ -120,8 +120,8 @@ fn flag_text(view: &View, measured: &Measured, flag: &Flag) -> String {
     let estimate = &measured.estimate;
     let label = view.say(words::flag(flag.kind));
     let text = match flag.kind {
-        FlagKind::BestRoundGap if estimate.best_round > 0.0 && estimate.value() > 0.0 => {
-            let by = percent((1.0 - estimate.best_round / estimate.value()).abs());
+        FlagKind::BestRoundGap if estimate.best_round > 0.0 && estimate.typical > 0.0 => {
+            let by = percent((1.0 - estimate.best_round / estimate.typical).abs());
             match view.lang {
                 Lang::En => format!("best round {by} better"),
                 Lang::Zh => format!("最佳一轮好 {by}"),

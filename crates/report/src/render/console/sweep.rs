@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use hostmark_model::{AxisKind, CaseRecord, FlagKind, Lang, Outcome, Params, Unit};
+use hostmark_model::{AxisKind, CaseRecord, FlagKind, Lang, Outcome, Params, Text, Unit};
 use unicode_width::UnicodeWidthStr;
 
 use super::grid::WIDEST_HEADER;
@@ -11,7 +11,7 @@ use super::view::View;
 use super::words;
 use crate::cut_pages::cut_pages;
 use crate::escape::visible;
-use crate::format::{Scale, UNSTABLE, in_scale, percent_number, scale_for, value};
+use crate::format::{QUIET, Scale, TYPICAL, UNSTABLE, in_scale, other, percent_number, scale_for, value};
 use crate::labels::ProbeLabels;
 use crate::reasons;
 use crate::short_arrays::short_arrays;
@@ -144,8 +144,8 @@ impl<'a> Sweep<'a> {
 
     /// The scale that suits all values; none when they lie too far apart.
     pub(super) fn scale(&self) -> Option<Scale> {
-        let medians = self.cases().filter_map(|case| Some(case.measured()?.estimate.value().abs()));
-        let mut values: Vec<f64> = medians.filter(|value| value.is_finite() && *value > 0.0).collect();
+        let all = self.cases().filter_map(|case| Some(case.measured()?.estimate.value().abs()));
+        let mut values: Vec<f64> = all.filter(|value| value.is_finite() && *value > 0.0).collect();
         values.sort_by(f64::total_cmp);
         let (first, last) = (values.first()?, values.last()?);
         (last / first < ONE_SCALE).then(|| scale_for(values[values.len() / 2], self.unit))
@@ -167,10 +167,9 @@ impl<'a> Sweep<'a> {
                 _ => Piece::new(view.say(words::SKIP), Style::Dim),
             };
         };
-        let median = measured.estimate.value();
+        let led = measured.estimate.value();
         let is_unstable = measured.estimate.is_unstable();
-        let number = scale.map_or_else(|| value(median, self.unit, view.lang), |scale| in_scale(median, scale));
-        let mut text = number;
+        let mut text = scale.map_or_else(|| value(led, self.unit, view.lang), |scale| in_scale(led, scale));
         let mut style = Style::Plain;
         for flag in measured.flags.iter().filter(|flag| !view.told_once.contains(&flag.kind)) {
             style = Style::Warning;
@@ -208,6 +207,7 @@ impl<'a> Sweep<'a> {
                 rows.push((label, lines.iter().map(|text| Piece::new(text, Style::Dim)).collect()));
             }
         }
+        rows.extend(self.other_rows(view, scale));
         rows.extend(self.interval_rows(view));
         let labels = rows.iter().map(|(label, _)| label.width()).chain([self.title.as_str().width()]);
         let label_width = labels.max().unwrap_or(0).min(page.width * 2 / 5);
@@ -225,6 +225,30 @@ impl<'a> Sweep<'a> {
             self.write_bank(page, &rows, label_width, &widths, bank);
         }
         self.write_remarks(view, page);
+    }
+
+    /// What the other estimator says, by name, under all values: a row for each series in which it is something else somewhere.
+    fn other_rows(&self, view: &View, scale: Option<Scale>) -> Vec<(Piece, Vec<Piece>)> {
+        let other_of = |cell: &Option<&CaseRecord>| other(&cell.as_ref()?.measured()?.estimate);
+        let of_series = |series: &Series| -> Vec<(Piece, Vec<Piece>)> {
+            let others: Vec<Option<(Text, f64)>> = series.cells.iter().map(other_of).collect();
+            let row = |name: Text| {
+                let of_name = others.iter().map(|other| other.filter(|(of, _)| *of == name));
+                let text = |(_, number)| match scale {
+                    Some(scale) => in_scale(number, scale),
+                    None => value(number, self.unit, view.lang),
+                };
+                let label = match self.series.len() {
+                    1 => format!("  {}", view.say(name)),
+                    _ => format!("{} {}", view.say(name), series.label.trim()),
+                };
+                let cells: Vec<Option<String>> = of_name.map(|other| other.map(text)).collect();
+                let pieces = cells.iter().map(|text| Piece::new(text.as_deref().unwrap_or("–"), Style::Dim)).collect();
+                cells.iter().any(Option::is_some).then(|| (Piece::new(label, Style::Dim), pieces))
+            };
+            [TYPICAL, QUIET].into_iter().filter_map(row).collect()
+        };
+        self.series.iter().flat_map(of_series).collect()
     }
 
     /// The intervals, under all values, so that these can be compared line by line: a row for each series that has a wide
