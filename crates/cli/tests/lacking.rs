@@ -5,6 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use hostmark_engine::sys::process::forbid_huge_pages;
 use hostmark_model::{BusyTask, CaseRecord, FlagKind, HostReport, Outcome, Run, load_run};
 
 // Runs are timed, and one of these tests keeps a CPU busy: one at a time.
@@ -324,4 +325,129 @@ fn an_unprivileged_user_is_named_and_measures() {
     assert_eq!(errors, "");
     assert!(is_measured(&run, "clock.loop") && is_measured(&run, "process.shell"));
     assert!(!ids(&inside.host().1).contains(&"host.no_room_for_runs"));
+}
+
+/// The two ways to a group with a CPU quota of 0.3.
+const QUOTAS: [(&str, &[(&str, &str)]); 3] = [
+    ("/sys/fs/cgroup/cpu", &[("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "30000")]),
+    ("/sys/fs/cgroup/cpu,cpuacct", &[("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "30000")]),
+    ("/sys/fs/cgroup", &[("cpu.max", "30000 100000")]),
+];
+
+#[test]
+fn limits_of_a_group_that_cannot_be_seen_are_unknown_everywhere() {
+    let _alone = alone();
+    let Some(group) = ControlGroup::of(&QUOTAS) else { return skipped("no CPU control group can be made here") };
+    let home = Home::new();
+    let ways = ["umount -l /sys/fs/cgroup", "mount -t tmpfs hostmark-test /sys/fs/cgroup"];
+    for way in ways {
+        let inside = Smaller { home: &home, outside: OWN_MOUNTS, inside: format!("{} && {way}", group.enter()) };
+        if !inside.can_be_had() {
+            return skipped("control groups cannot be hidden here");
+        }
+        let (code, report) = inside.host();
+        assert!(code == 1 && ids(&report).contains(&"host.limits_unseen"), "{way}: {:?}", ids(&report));
+        let name = group.0.file_name().unwrap().to_str().unwrap();
+        let unseen = report.host.limits.unseen_groups();
+        assert!(unseen.iter().any(|group| group.contains(name)), "{way}: {unseen:?}");
+        let page = ended(&mut inside.start(&[PROGRAM, "host"])).1;
+        assert!(page.contains("CPU quota unknown") && page.contains("whose limits cannot be seen"), "{page}");
+        assert!(!page.contains("no CPU quota"), "{page}");
+        let table = inside.table(&["clock.loop", "--full"]);
+        assert!(table.contains("cannot be seen"), "{table}");
+    }
+}
+
+#[test]
+fn without_proc_or_with_a_part_of_it_a_check_does_not_pass() {
+    let _beside = beside();
+    let home = Home::new();
+    for inside in ["umount -l /proc", "umount -l /proc && mount -t proc -o subset=pid proc /proc"] {
+        let smaller = Smaller { home: &home, outside: OWN_MOUNTS, inside: inside.into() };
+        if !smaller.can_be_had() {
+            return skipped("/proc cannot be taken away here");
+        }
+        let (code, report) = smaller.host();
+        assert!(code == 1 && ids(&report).contains(&"host.no_proc"), "{inside}: {:?}", ids(&report));
+        let page = ended(&mut smaller.start(&[PROGRAM, "host"])).1;
+        assert!(page.contains("WHAT CANNOT BE SEEN"), "{page}");
+    }
+}
+
+#[test]
+fn who_yields_to_others_is_told_and_no_finding_has_another_cause_for_it() {
+    let _alone = alone();
+    let home = Home::new();
+    for (outside, named) in [(&["chrt", "--idle", "0"][..], "SCHED_IDLE"), (&["nice", "-n", "7"], "nice 7")] {
+        let smaller = Smaller { home: &home, outside, inside: "true".into() };
+        if !smaller.can_be_had() {
+            return skipped("there is no chrt here");
+        }
+        let (code, report) = smaller.host();
+        assert!(code == 1 && ids(&report).contains(&"host.yields_to_others"), "{:?}", ids(&report));
+        let table = smaller.table(&["ipc.pipe", "--full"]);
+        assert!(table.contains(named), "{table}");
+        assert!(!table.contains("leaves the guest") && !table.contains("deep idle state"), "{table}");
+    }
+}
+
+#[test]
+fn where_huge_pages_are_forbidden_no_case_has_them() {
+    let _alone = alone();
+    let home = Home::new();
+    if forbid_huge_pages(true).is_err() {
+        return skipped("huge pages cannot be forbidden here");
+    }
+    let inside = Smaller { home: &home, outside: &[], inside: "true".into() };
+    let (_, report) = inside.host();
+    let (run, _) = inside.run(&["memory.latency@size=4M,page=huge", "memory.latency@size=4M,page=base"]);
+    forbid_huge_pages(false).unwrap();
+    assert!(ids(&report).contains(&"host.huge_pages_forbidden"), "{:?}", ids(&report));
+    assert!(is_measured(&run, "memory.latency"));
+    let huge: Vec<_> = run.cases.iter().filter(|case| case.params.get("page") == Some("pmd")).collect();
+    assert!(!huge.is_empty());
+    for case in huge {
+        assert!(reason_of(&run, &case.id).starts_with("huge pages are forbidden for this process"), "{case:?}");
+    }
+}
+
+#[test]
+fn an_overlay_on_memory_is_no_disk() {
+    let _alone = alone();
+    let home = Home::new();
+    let at = home.scratch.path().display();
+    let inside = format!(
+        "mount -t tmpfs hostmark-test {at} && cd {at} && mkdir l u w m \
+         && mount -t overlay overlay -o lowerdir=l,upperdir=u,workdir=w m && cd /"
+    );
+    let smaller = Smaller { home: &home, outside: OWN_MOUNTS, inside };
+    if !smaller.can_be_had() {
+        return skipped("no overlay can be mounted here");
+    }
+    let scratch = format!("{at}/m");
+    let (run, _) = smaller.run(&["disk.fsync", "--scratch", &scratch]);
+    assert!(!is_measured(&run, "disk.fsync"));
+    let case = run.cases.iter().find(|case| case.probe == "disk.fsync").unwrap();
+    assert!(reason_of(&run, &case.id).contains("lies in memory (overlay on tmpfs)"), "{case:?}");
+}
+
+#[test]
+fn a_device_that_is_a_file_is_told_beside_the_disks_values() {
+    let _alone = alone();
+    let home = Home::new();
+    let at = home.data.path().display();
+    let inside = format!(
+        "truncate -s 300M {at}/image && mkfs.ext4 -q {at}/image && mkdir -p {at}/mounted && mount -o loop {at}/image {at}/mounted"
+    );
+    let made = home.start("sh").args(["-c", &inside]).output().is_ok_and(|made| made.status.success());
+    if !made {
+        return skipped("no loop device can be had here");
+    }
+    let smaller = Smaller { home: &home, outside: &[], inside: "true".into() };
+    let scratch = format!("{at}/mounted");
+    let table = smaller.table(&["disk.read", "--scratch", &scratch, "--full"]);
+    let unmounted = home.start("umount").arg(&scratch).status().unwrap();
+    assert!(unmounted.success());
+    let image = format!("{at}/image");
+    assert!(table.contains("ext4 on loop") && table.replace("\n  ", " ").contains(&image), "{table}");
 }

@@ -329,6 +329,8 @@ const MOST_BYTES: u64 = 1 << 46;
 /// A count over this is none, but for what the host's memory settles: each of what is counted takes time and memory.
 const MOST_COUNTED: u64 = 1 << 20;
 
+/// What people type for a point that has a name of its own.
+const OTHER_NAMES: [(&str, &str); 1] = [("huge", "pmd")];
 /// How sizes are typed.
 const SIZES: &str = "bytes, as 4096, 32K, 64M or 1G";
 
@@ -384,6 +386,10 @@ pub(crate) fn checked_value(entry: &Entry, axis: &str, value: &str) -> Result<St
                 && (known.iter().any(|point| point == value) || (takes_pairs && cpu_pair(value).is_some()) || is_cpu())
             {
                 return Ok(value.to_owned());
+            }
+            let meant = OTHER_NAMES.iter().find(|(other, _)| *other == value).map(|(_, name)| *name);
+            if let Some(same) = known.iter().find(|point| meant == Some(point.as_str())) {
+                return Ok(same.clone());
             }
             // A name that is a size, as the stride 4096 or blocks of 1k, may be typed as any other size.
             let bytes = parse_size(value);

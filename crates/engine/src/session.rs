@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hostmark_launch::WorkerLink;
-use hostmark_model::{Event, Line, PROTOCOL};
+use hostmark_model::{Event, Line, OUT_OF_MEMORY, PROTOCOL};
 
 use crate::patience::{Patience, Waited};
 use crate::wall::Wall;
@@ -70,7 +70,10 @@ impl Session<'_> {
                     }
                     Err(reason) => break Event::Failed { reason },
                 },
-                Waited::Ended(_) if self.has_greeted && events.is_empty() => return self.cut_short(events, End::Gone),
+                // One that was killed may have been filling memory for this round, and so may the next.
+                Waited::Ended(how) if self.has_greeted && events.is_empty() && !how.starts_with(OUT_OF_MEMORY) => {
+                    return self.cut_short(events, End::Gone);
+                }
                 Waited::Ended(how) => break Event::Failed { reason: format!("the worker {how}") },
                 Waited::Hung(silent) => {
                     break Event::Failed { reason: format!("no answer within {:.0} s", silent.as_secs_f64()) };
@@ -145,6 +148,21 @@ mod tests {
         fn end(&mut self) {}
     }
 
+    /// The same, of one that somebody else kills then.
+    struct Killed(VecDeque<String>);
+
+    impl WorkerLink for Killed {
+        fn receive(&mut self, _: Duration) -> Received {
+            self.0.pop_front().map_or_else(|| Received::Ended(OUT_OF_MEMORY.into()), Received::Line)
+        }
+
+        fn is_starved(&mut self, _: Duration) -> bool {
+            false
+        }
+
+        fn end(&mut self) {}
+    }
+
     struct NoTime;
 
     impl Wall for NoTime {
@@ -189,6 +207,18 @@ mod tests {
         // One that never greeted has failed its first.
         let Heard { events, end } = session(&[]).round();
         assert!(end == End::Complete && matches!(events[..], [Event::Failed { .. }]), "{events:?}");
+    }
+
+    #[test]
+    fn a_worker_that_was_killed_before_it_said_a_word_of_a_round_fails_that() {
+        let lines =
+            [HELLO, Event::Done { noise: RoundNoise::default() }].map(|event| serde_json::to_string(&event).unwrap());
+        let written = Killed(lines.into_iter().collect());
+        let mut session = Session::new(Box::new(written), &NoTime, Duration::from_secs(1), Duration::from_secs(9));
+        session.round();
+        let reason = format!("the worker {OUT_OF_MEMORY}");
+        assert_eq!(session.round(), complete(&[Event::Failed { reason }]));
+        assert!(session.is_over());
     }
 
     #[test]

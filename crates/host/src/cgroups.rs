@@ -1,6 +1,11 @@
 //! Where this process's control groups are: version 1, version 2, or both side by side (hybrid).
 
+use hostmark_model::{GroupFact, Resource, Sight};
+
 use crate::root::Root;
+
+/// The number of the machine's first namespace of control groups, a constant of the kernel (PROC_CGROUP_INIT_INO).
+const FIRST_NAMESPACE: &str = "cgroup:[4026531835]";
 
 /// The two interfaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,26 +22,84 @@ struct Hierarchy {
     mount_point: String,
     /// This process's group, relative to the mount point, without slashes at its ends; empty at the mount point.
     group: String,
+    /// Whether this process's group lies below the mount point: else `group` is the nearest one that can be seen.
+    is_reached: bool,
+    /// Whether the mount begins at a group below the one at the top of what this process sees.
+    is_part: bool,
 }
 
 /// The hierarchies that this process sees.
 pub(crate) struct Groups {
     hierarchies: Vec<Hierarchy>,
-    are_known: bool,
+    /// /proc/self/cgroup, where there is one.
+    own: Option<String>,
+    /// Whether this process sees the groups from the machine's first one on.
+    is_first_namespace: bool,
+    /// Whether the kernel is known to have no control groups at all.
+    are_absent: bool,
 }
 
 impl Groups {
     pub(crate) fn read(root: &Root) -> Groups {
-        let (own, mounts) = (root.raw("/proc/self/cgroup"), root.raw("/proc/self/mountinfo"));
-        // A kernel without control groups has the second file and not the first: then there is no limit to be known.
-        let are_known = mounts.is_some();
-        let (own, mounts) = (own.unwrap_or_default(), mounts.unwrap_or_default());
-        Groups { hierarchies: mounts.lines().filter_map(|line| hierarchy(line, &own)).collect(), are_known }
+        let (own, mounts) = (root.raw("/proc/self/cgroup"), root.raw("/proc/self/mountinfo").unwrap_or_default());
+        let of_line = |line: &str| hierarchy(line, own.as_deref().unwrap_or_default());
+        let hierarchies: Vec<Hierarchy> = mounts.lines().filter_map(of_line).collect();
+        // A kernel without control groups has no file of them, and does not name their file system.
+        let supports = |text: String| text.lines().any(|line| line.split_whitespace().any(|word| word == "cgroup"));
+        let are_absent = own.is_none()
+            && hierarchies.is_empty()
+            && root.raw("/proc/filesystems").is_some_and(|filesystems| !supports(filesystems));
+        // Kernels without these namespaces have no such link.
+        let is_first_namespace = root.link("/proc/self/ns/cgroup").is_none_or(|link| link == FIRST_NAMESPACE);
+        Groups { hierarchies, own, is_first_namespace, are_absent }
     }
 
-    /// Whether the files were there that tell of them.
-    pub(crate) fn are_known(&self) -> bool {
-        self.are_known
+    /// This process's group that can limit a resource, and how much of it and of those above can be seen.
+    pub(crate) fn fact(&self, root: &Root, resource: Resource) -> GroupFact {
+        let controller = name(resource);
+        let Some(own) = &self.own else {
+            let sight = if self.are_absent { Sight::Whole } else { Sight::Nothing };
+            return GroupFact { resource, path: None, sight };
+        };
+        // A controller is in one hierarchy: in one of version 1 that names it, else in that of version 2.
+        let of = |version| lines(own).find(|(names, _)| is_of(version, names, controller)).map(|(_, path)| path);
+        let (version, path) = match (of(Version::V1), of(Version::V2)) {
+            (Some(path), _) => (Version::V1, path),
+            (None, Some(path)) => (Version::V2, path),
+            (None, None) => return GroupFact { resource, path: None, sight: Sight::Whole },
+        };
+        GroupFact { resource, path: Some(path.to_owned()), sight: self.sight(root, version, controller, path) }
+    }
+
+    fn sight(&self, root: &Root, version: Version, controller: &str, path: &str) -> Sight {
+        // The machine's first group has no limits.
+        if path == "/" && self.is_first_namespace {
+            return Sight::Whole;
+        }
+        let is_it = |h: &&Hierarchy| h.version == version && (version == Version::V2 || h.has(controller));
+        let seen = self.hierarchies.iter().filter(is_it).filter(|h| h.is_reached);
+        let sights = seen.filter(|h| h.upwards().all(|group| is_seen(root, version, controller, &group)));
+        let above = |h: &Hierarchy| match self.has_all_above(root, h, controller) {
+            true => Sight::Whole,
+            false => Sight::NotAbove,
+        };
+        sights.map(above).min().unwrap_or(Sight::Nothing)
+    }
+
+    /// Whether no group above a mount point can have a limit that is not seen.
+    fn has_all_above(&self, root: &Root, h: &Hierarchy, controller: &str) -> bool {
+        let top = &h.mount_point;
+        match h.version {
+            // Only the machine's first group has no type.
+            Version::V2 => !h.is_part && !root.exists(&format!("{top}/cgroup.type")),
+            // It tells the tightest memory limit on the way up, whatever is hidden of it.
+            Version::V1 if controller == "memory" => {
+                let stat = h.upwards().next().and_then(|group| root.raw(&format!("{group}/memory.stat")));
+                let has_all = stat.is_some_and(|stat| stat.contains("hierarchical_memory_limit "));
+                has_all || (!h.is_part && self.is_first_namespace)
+            }
+            Version::V1 => !h.is_part && self.is_first_namespace,
+        }
     }
 
     /// 1 as soon as a limit of CPU or memory would come from version 1, as in a hybrid system.
@@ -70,7 +133,54 @@ impl Groups {
     }
 }
 
+/// The file of a group in which its limit of a controller stands.
+fn limit_file(version: Version, controller: &str) -> &'static str {
+    match (version, controller) {
+        (Version::V1, "memory") => "memory.limit_in_bytes",
+        (Version::V1, _) => "cpu.cfs_quota_us",
+        (Version::V2, "memory") => "memory.max",
+        (Version::V2, _) => "cpu.max",
+    }
+}
+
+/// Whether a directory is that of a group, whose limit can be read or is not there since none can be set.
+fn is_seen(root: &Root, version: Version, controller: &str, group: &str) -> bool {
+    let limit = format!("{group}/{}", limit_file(version, controller));
+    match root.exists(&limit) {
+        true => root.text(&limit).is_some(),
+        // Something else may be mounted over it: every group has this file.
+        false => root.exists(&format!("{group}/cgroup.procs")),
+    }
+}
+
+/// The lines of /proc/self/cgroup, `id:controllers:path`: the controllers and the path.
+fn lines(own: &str) -> impl Iterator<Item = (&str, &str)> {
+    own.lines().filter_map(|line| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        Some((parts.next()?, parts.next()?))
+    })
+}
+
+/// Whether a line with these controllers is that of a version's hierarchy with this one.
+fn is_of(version: Version, names: &str, controller: &str) -> bool {
+    match version {
+        Version::V1 => names.split(',').any(|name| name == controller),
+        Version::V2 => names.is_empty(),
+    }
+}
+
+fn name(resource: Resource) -> &'static str {
+    match resource {
+        Resource::Cpu => "cpu",
+        Resource::Memory => "memory",
+    }
+}
+
 impl Hierarchy {
+    fn has(&self, controller: &str) -> bool {
+        self.controllers.iter().any(|name| name == controller)
+    }
+
     fn upwards(&self) -> impl Iterator<Item = String> {
         let whole = match self.group.as_str() {
             "" => self.mount_point.clone(),
@@ -99,37 +209,30 @@ fn hierarchy(line: &str, own: &str) -> Option<Hierarchy> {
     };
     let mut mount = mount.split(' ').skip(3);
     let (mounted, mount_point) = (unescaped(mount.next()?), unescaped(mount.next()?));
-    let path = own_path(own, &controllers).unwrap_or_default();
-    Some(Hierarchy { version, controllers, mount_point, group: below(&mounted, path) })
+    let group = own_path(own, &controllers).and_then(|path| below(&mounted, path));
+    let (is_reached, is_part) = (group.is_some(), mounted != "/");
+    Some(Hierarchy { version, controllers, mount_point, group: group.unwrap_or_default(), is_reached, is_part })
 }
 
-/// This process's path in the hierarchy of `controllers` (none: version 2), from /proc/self/cgroup's
-/// `id:controllers:path`.
+/// This process's path in the hierarchy of `controllers` (none: version 2), from /proc/self/cgroup.
 fn own_path<'a>(own: &'a str, controllers: &[String]) -> Option<&'a str> {
-    own.lines().find_map(|line| {
-        let mut parts = line.splitn(3, ':').skip(1);
-        let (names, path) = (parts.next()?, parts.next()?);
-        let is_it = match controllers {
-            [] => names.is_empty(),
-            // The mount's options hold more than the controllers (rw, xattr, name=…).
-            _ => !names.is_empty() && names.split(',').all(|name| controllers.iter().any(|known| known == name)),
-        };
-        is_it.then_some(path)
-    })
+    let is_it = |names: &str| match controllers {
+        [] => names.is_empty(),
+        // The mount's options hold more than the controllers (rw, xattr, name=…).
+        _ => !names.is_empty() && names.split(',').all(|name| controllers.iter().any(|known| known == name)),
+    };
+    lines(own).find(|(names, _)| is_it(names)).map(|(_, path)| path)
 }
 
-/// The part of `path` below the directory that is mounted. A path outside it (`/..` seen from a namespace) cannot be
-/// reached through this mount: the mount point itself is the nearest group then.
-fn below(mounted: &str, path: &str) -> String {
+/// The part of `path` below the directory that is mounted; none of a path outside it (`/..` seen from a namespace), which
+/// cannot be reached through this mount.
+fn below(mounted: &str, path: &str) -> Option<String> {
     let rest = match mounted {
         "/" => path,
-        _ => match path.strip_prefix(mounted) {
-            Some(rest) if rest.is_empty() || rest.starts_with('/') => rest,
-            _ => "",
-        },
+        _ => path.strip_prefix(mounted).filter(|rest| rest.is_empty() || rest.starts_with('/'))?,
     };
     let rest = rest.trim_matches('/');
-    if rest.split('/').any(|part| part == "..") { String::new() } else { rest.to_owned() }
+    (!rest.split('/').any(|part| part == "..")).then(|| rest.to_owned())
 }
 
 /// mountinfo writes space, tab, newline and backslash as `\040` and so on.
@@ -171,7 +274,7 @@ mod tests {
         let own = "4:memory:/a/b\n0::/user/shell.scope\n";
         let groups = |lines: &[&str], own: &str| {
             let hierarchies = lines.iter().filter_map(|line| hierarchy(line, own)).collect();
-            Groups { hierarchies, are_known: true }.nurseries("memory")
+            Groups { hierarchies, own: None, is_first_namespace: true, are_absent: false }.nurseries("memory")
         };
         assert_eq!(groups(&[older], own), ["/sys/fs/cgroup/memory/a/b"]);
         assert_eq!(groups(&[newer], own), ["/sys/fs/cgroup/user"]);
@@ -182,11 +285,15 @@ mod tests {
 
     #[test]
     fn a_path_outside_the_mount_ends_at_the_mount_point() {
-        assert_eq!(below("/", "/a/b"), "a/b");
-        assert_eq!(below("/", "/"), "");
-        assert_eq!(below("/docker/ab", "/docker/abc"), "");
-        assert_eq!(below("/docker/ab", "/docker/ab"), "");
-        assert_eq!(below("/", "/../other"), "");
+        assert_eq!(below("/", "/a/b").as_deref(), Some("a/b"));
+        assert_eq!(below("/", "/").as_deref(), Some(""));
+        assert_eq!(below("/docker/ab", "/docker/ab").as_deref(), Some(""));
+        for (mounted, path) in [("/docker/ab", "/docker/abc"), ("/", "/../other")] {
+            assert_eq!(below(mounted, path), None);
+            let line = format!("32 31 0:29 {mounted} /sys/fs/cgroup rw - cgroup2 cgroup2 rw");
+            let found = hierarchy(&line, &format!("0::{path}\n")).unwrap();
+            assert_eq!((found.upwards().collect::<Vec<_>>(), found.is_reached), (vec!["/sys/fs/cgroup".into()], false));
+        }
     }
 
     #[test]

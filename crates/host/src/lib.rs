@@ -25,6 +25,7 @@ mod network;
 mod network_path;
 mod nodes;
 mod noise;
+mod own_process;
 mod placement;
 mod processes;
 mod root;
@@ -34,6 +35,7 @@ mod round_counters;
 mod skip;
 mod spare;
 mod storage;
+mod storage_stack;
 mod throttling;
 mod virtualization;
 
@@ -50,6 +52,7 @@ pub use processes::BusyProcess;
 pub use root::Root;
 pub use round_counters::{RoundCounters, RoundLosses};
 pub use spare::{Holder, Spare, SpareMemory};
+pub use storage_stack::{is_memory, storage_stack};
 
 /// Everything that the files under `root` tell of the machine.
 pub fn read(root: &Root) -> HostFacts {
@@ -73,6 +76,7 @@ pub fn read_with_scratch(root: &Root, scratch: Option<&Path>) -> HostFacts {
         kernel: kernel::read(root),
         virtualization: virtualization::read(root, &cpuinfo),
         limits: limits::read(root),
+        process: own_process::read(root),
         firmware: firmware::read(root),
         storage: storage::read(root, scratch),
         network: network::read(root),

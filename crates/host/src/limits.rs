@@ -1,6 +1,6 @@
 //! What the process may use: the tightest control group between its own and the root, and its user.
 
-use hostmark_model::LimitFacts;
+use hostmark_model::{LimitFacts, Resource, Sight};
 
 use crate::cgroups::{Groups, Version};
 use crate::root::{Root, field};
@@ -12,13 +12,15 @@ const NO_LIMIT_BYTES: u64 = 1 << 62;
 pub(crate) fn read(root: &Root) -> LimitFacts {
     let groups = Groups::read(root);
     let memory = tightest_memory(root, &groups);
+    let of_resources = [Resource::Cpu, Resource::Memory].map(|resource| groups.fact(root, resource));
     LimitFacts {
         cgroup_version: groups.version(),
         cpu_quota: tightest_quota(root, &groups),
         memory_limit_bytes: memory.map(|memory| memory.limit_bytes),
         memory_used_bytes: memory.and_then(|memory| memory.used_bytes),
         is_root: effective_user(root).map(|user| user == 0),
-        unknown: !groups.are_known(),
+        unknown: of_resources.iter().all(|group| group.sight == Sight::Nothing),
+        groups: of_resources.to_vec(),
         seccomp: seccomp(root),
     }
 }

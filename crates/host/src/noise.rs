@@ -68,6 +68,11 @@ impl NoiseSnapshot {
         self.is_complete
     }
 
+    /// Whether the first process is among those that were seen: the kernel may hide others' (hidepid), or there is no /proc.
+    pub fn sees_others(&self) -> bool {
+        !self.is_complete || self.processes.iter().any(|process| process.pid == 1)
+    }
+
     /// Time from this snapshot to `after`, in steps of 10 ms.
     pub fn elapsed_ns(&self, after: &NoiseSnapshot) -> Option<u64> {
         after.uptime_ns?.checked_sub(self.uptime_ns?)

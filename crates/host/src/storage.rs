@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use hostmark_model::{BlockDevice, DirectoryFact, Purpose, StorageFacts};
 use rustix::fs::Access;
 
-use crate::cgroups::unescaped;
 use crate::memory::chosen;
 use crate::root::Root;
+use crate::storage_stack::{Mount, holding, mounts, stack_of};
 
 const BLOCK_DIR: &str = "/sys/block";
 /// A storage server has hundreds; a read must stay short.
@@ -18,8 +18,7 @@ const SECTOR_BYTES: u64 = 512;
 const REMOTE: [&str; 10] = ["nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "glusterfs", "lustre", "afs", "autofs"];
 
 pub(crate) fn read(root: &Root, scratch: Option<&Path>) -> StorageFacts {
-    let mounts = root.raw("/proc/self/mountinfo").unwrap_or_default();
-    let mounts: Vec<Mount> = mounts.lines().filter_map(mount).collect();
+    let mounts = mounts(root);
     let directories =
         directories(root, scratch).into_iter().map(|(purpose, path)| directory(root, &mounts, purpose, path));
     let directories = directories.filter(|found| root.is_this_machine() || found.mount_point.is_some());
@@ -60,41 +59,12 @@ fn directories(root: &Root, scratch: Option<&Path>) -> Vec<(Purpose, PathBuf)> {
     all
 }
 
-struct Mount {
-    point: String,
-    filesystem: String,
-    source: String,
-    options: Vec<String>,
-}
-
-/// Reads a line such as `27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard`.
-fn mount(line: &str) -> Option<Mount> {
-    let (place, what) = line.split_once(" - ")?;
-    let mut place = place.split(' ').skip(4);
-    let (point, own) = (unescaped(place.next()?), place.next()?);
-    let mut what = what.split(' ');
-    let (filesystem, source) = (what.next()?.to_owned(), unescaped(what.next()?));
-    let mut options: Vec<String> = Vec::new();
-    for option in own.split(',').chain(what.next().unwrap_or_default().split(',')) {
-        // The file system may be writable where this mount of it is not: the mount's word stands first, and holds.
-        let is_other_word = matches!(option, "ro" | "rw") && !options.is_empty();
-        if !option.is_empty() && !is_other_word && !options.iter().any(|known| known == option) {
-            options.push(option.to_owned());
-        }
-    }
-    Some(Mount { point, filesystem, source, options })
-}
-
 fn directory(root: &Root, mounts: &[Mount], purpose: Purpose, path: PathBuf) -> DirectoryFact {
     // The directory may not exist yet: where it will lie depends on what there is of its path, links followed.
     let present =
         if root.is_this_machine() { path.ancestors().find_map(|part| part.canonicalize().ok()) } else { None };
     let seen = present.clone().unwrap_or_else(|| path.clone());
-    // Of several mounts at one place the last one hides the others.
-    let mount = mounts
-        .iter()
-        .filter(|mount| seen.starts_with(Path::new(&mount.point)))
-        .max_by_key(|mount| Path::new(&mount.point).components().count());
+    let mount = holding(mounts, &seen);
     let is_local = mount.is_some_and(|m| !REMOTE.contains(&m.filesystem.as_str()) && !m.filesystem.starts_with("fuse"));
     let present = present.filter(|_| is_local);
     let room = present.as_ref().and_then(|present| rustix::fs::statvfs(present).ok());
@@ -104,6 +74,7 @@ fn directory(root: &Root, mounts: &[Mount], purpose: Purpose, path: PathBuf) -> 
         path: path.display().to_string(),
         filesystem: mount.map(|mount| mount.filesystem.clone()),
         device: mount.map(|mount| mount.source.clone()),
+        stack: stack_of(root, mounts, &seen),
         mount_point: mount.map(|mount| mount.point.clone()),
         options: mount.map(|mount| mount.options.clone()).unwrap_or_default(),
         total_bytes: room.as_ref().map(|room| room.f_blocks.saturating_mul(room.f_frsize)),

@@ -7,6 +7,7 @@ use std::process::{Command, ExitStatus};
 use std::rc::Rc;
 use std::time::Duration;
 
+use hostmark_model::OUT_OF_MEMORY;
 use rustix::fd::OwnedFd;
 
 use crate::link::{Received, ServiceLink, WorkerLink};
@@ -66,8 +67,9 @@ impl LocalWorker {
     /// How it ended, as a fragment that fits after "the worker".
     fn how(&mut self) -> String {
         // Its output has ended: it is about to end by itself, or must be made to.
-        self.process.ends_within(GRACE);
+        let ended_by_itself = self.process.ends_within(GRACE);
         let how = match self.process.end() {
+            Ok(status) if ended_by_itself && status.signal() == Some(KILLED) => OUT_OF_MEMORY.to_owned(),
             Ok(status) => describe(status),
             Err(error) => format!("cannot be waited for: {error}"),
         };
@@ -147,6 +149,9 @@ impl Drop for LocalWorker {
         self.end();
     }
 }
+
+/// The number of SIGKILL.
+const KILLED: i32 = 9;
 
 fn describe(status: ExitStatus) -> String {
     match (status.signal(), status.code()) {
@@ -238,13 +243,13 @@ mod tests {
         let mut worker = shell(script, None);
         assert_eq!(worker.receive(SOON), Received::Line("done".into()));
         let Received::Ended(how) = worker.receive(SOON) else { panic!() };
-        assert!(how.starts_with("was ended by signal 9: n"), "{how}");
+        assert!(how.starts_with(&format!("{OUT_OF_MEMORY}: n")), "{how}");
     }
 
     #[test]
     fn a_worker_that_was_killed_says_by_what() {
         let mut worker = shell("kill -9 $$", None);
-        assert_eq!(worker.receive(SOON), Received::Ended("was ended by signal 9".into()));
+        assert_eq!(worker.receive(SOON), Received::Ended(OUT_OF_MEMORY.into()));
     }
 
     #[test]

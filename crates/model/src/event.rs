@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{FarUsage, Histogram, RoundTime, Throttling};
 
+/// How a worker ended that was killed by somebody else: as a rule that is the kernel, for a control group's memory or the machine's.
+pub const OUT_OF_MEMORY: &str = "was killed (SIGKILL) and not by hostmark: probably out of memory";
+
 /// Marks on a sample, as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Taint(pub u8);

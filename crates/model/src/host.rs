@@ -3,6 +3,7 @@
 mod condition;
 mod devices;
 mod network_path;
+mod process;
 
 use std::collections::BTreeMap;
 
@@ -13,6 +14,7 @@ pub use devices::{BlockDevice, DirectoryFact, FirmwareFacts, MemoryModule, Netwo
 pub use network_path::{
     Channels, InterfaceLosses, InterruptModeration, NetworkPath, Offloads, QueueingDiscipline, Rings,
 };
+pub use process::ProcessFacts;
 
 /// The machine that a run measured.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -38,6 +40,9 @@ pub struct HostFacts {
     pub virtualization: VirtualizationFacts,
     /// What it may use.
     pub limits: LimitFacts,
+    /// How the kernel treats this process and all that it starts.
+    #[serde(default, skip_serializing_if = "ProcessFacts::is_unknown")]
+    pub process: ProcessFacts,
     /// Maker, model, firmware and memory modules, where readable.
     pub firmware: FirmwareFacts,
     /// Block devices, and the directories that a run writes to.
@@ -334,11 +339,71 @@ pub struct LimitFacts {
     pub memory_used_bytes: Option<u64>,
     /// Whether the process has root's rights (effective user id 0); none where nothing tells.
     pub is_root: Option<bool>,
-    /// Whether limits could not be looked for, since /proc does not tell the control groups: that there are none above says
-    /// nothing then.
+    /// Whether neither limit could be looked for: that there are none above says nothing then.
     pub unknown: bool,
+    /// The control groups that can set these limits, and how much of them could be seen; none in files of older versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<GroupFact>,
     /// Seccomp mode of this process: off, strict or filter.
     pub seccomp: Option<String>,
+}
+
+/// What a control group can limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Resource {
+    /// CPU time.
+    #[default]
+    Cpu,
+    /// Memory.
+    Memory,
+}
+
+/// How much could be seen of the control groups that can limit a resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Sight {
+    /// All of them: where no limit was found there is none.
+    #[default]
+    Whole,
+    /// This process's own group and not all of those above it, which may have tighter limits, as in a container.
+    NotAbove,
+    /// Not even this process's own group: whether it has a limit is unknown.
+    Nothing,
+}
+
+/// This process's control group for one resource.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct GroupFact {
+    /// What it limits.
+    pub resource: Resource,
+    /// The group, as /proc/self/cgroup names it; none where that does not tell.
+    pub path: Option<String>,
+    /// How much of it and of those above could be seen.
+    pub sight: Sight,
+}
+
+impl LimitFacts {
+    /// How much of what can limit `resource` could be seen.
+    pub fn sight(&self, resource: Resource) -> Sight {
+        let group = self.groups.iter().find(|group| group.resource == resource);
+        match group {
+            Some(group) => group.sight,
+            None if self.unknown => Sight::Nothing,
+            None => Sight::Whole,
+        }
+    }
+
+    /// The control groups of which not even this process's own limits could be seen, each once.
+    pub fn unseen_groups(&self) -> Vec<&str> {
+        let unseen = self.groups.iter().filter(|group| group.sight == Sight::Nothing);
+        let mut paths: Vec<&str> = unseen.filter_map(|group| group.path.as_deref()).collect();
+        paths.dedup();
+        paths
+    }
 }
 
 impl HostFacts {

@@ -35,7 +35,7 @@ pub use agent::{
 };
 pub use case::{CaseId, CaseIdError, EACH_POINT, Params, is_axis_value, size_text};
 pub use estimate::{Estimate, IntervalMethod, Leading, Quiet, Repetition, Stated};
-pub use event::{Event, RoundNoise, Taint};
+pub use event::{Event, OUT_OF_MEMORY, RoundNoise, Taint};
 pub use exit::Exit;
 pub use far::{FarEnd, FarUsage, Nonce, ServiceJob};
 pub use fleet_run::{FLEET_RUN_FILE, FLEET_RUN_SCHEMA, FleetHost, FleetPair, FleetRequest, FleetRun, HostState};
@@ -43,9 +43,10 @@ pub use guest::{Guest, GuestNet, GuestSetup, IN_SOFTWARE};
 pub use histogram::Histogram;
 pub use host::{
     Activity, BlockDevice, BusyTask, CacheFact, CacheKind, Channels, CoreKindFact, CpuFact, CpuFacts, DirectoryFact,
-    Disturbed, FirmwareFacts, HostFacts, HostFinding, HostReport, HostWeight, HugePages, InterfaceLosses,
+    Disturbed, FirmwareFacts, GroupFact, HostFacts, HostFinding, HostReport, HostWeight, HugePages, InterfaceLosses,
     InterruptModeration, KernelFacts, LimitFacts, MemoryFacts, MemoryModule, NetworkInterface, NetworkPath, NodeFact,
-    Offloads, Pressure, Purpose, QueueingDiscipline, Rings, StorageFacts, VirtualizationFacts,
+    Offloads, Pressure, ProcessFacts, Purpose, QueueingDiscipline, Resource, Rings, Sight, StorageFacts,
+    VirtualizationFacts,
 };
 pub use inputs::Inputs;
 pub use job::{CalibratedClock, Choice, Environment, Job, JobCase, PROTOCOL};

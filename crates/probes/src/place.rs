@@ -11,14 +11,26 @@ use crate::workloads::files::{self, OwnedFd};
 pub const PLACE: Axis =
     Axis::choice("place", "tmpfs", Points::Listed { quick: &["tmpfs"], standard: &["scratch"], thorough: &[] });
 
+/// The note of what lies below the filesystem.
+const LIES_ON: &str = "lies_on";
+
 /// A directory of this round at the case's place; its filesystem is noted.
 pub fn directory(case: &mut Case) -> Result<PathBuf> {
     let directory = match case.param::<String>("place")?.as_str() {
         "tmpfs" => case.memory_dir()?,
         _ => case.scratch_dir()?,
     };
-    case.note("filesystem", sys::filesystem::filesystem(&directory)?);
+    note(case, &directory, &storage_stack(&Root::here(), &directory))?;
     Ok(directory)
+}
+
+/// Notes the filesystem, and all that lies below it: `ext4 on loop0 on /x/image on ext4 on vda`.
+fn note(case: &mut Case, directory: &Path, stack: &[String]) -> Result<()> {
+    case.note("filesystem", sys::filesystem::filesystem(directory)?);
+    if stack.len() > 1 {
+        case.note(LIES_ON, stack.join(" on "));
+    }
+    Ok(())
 }
 
 /// Skipped where a file of so many bytes would not leave as much room again, or more memory than may be filled.
@@ -46,12 +58,13 @@ pub fn filled(case: &mut Case, directory: &Path, bytes: u64) -> Result<OwnedFd> 
 /// The scratch directory, where it lies on a device; skipped where it does not.
 pub fn with_device(case: &mut Case) -> Result<PathBuf> {
     let directory = case.scratch_dir()?;
-    let filesystem = sys::filesystem::filesystem(&directory)?;
-    if filesystem == "tmpfs" {
-        let lies = "the scratch directory lies in memory; name one on a disk by --scratch";
+    let stack = storage_stack(&Root::here(), &directory);
+    if is_memory(&stack) || sys::filesystem::filesystem(&directory)? == "tmpfs" {
+        let stack = stack.join(" on ");
+        let lies = format!("the scratch directory lies in memory ({stack}); name one on a disk by --scratch");
         return Err(RoundError::skipped(lies));
     }
-    case.note("filesystem", filesystem);
+    note(case, &directory, &stack)?;
     Ok(directory)
 }
 

@@ -4,6 +4,7 @@ use hostmark_model::{CaseRecord, Doubt, Estimate, FlagKind, Grade, Neighbours, R
 use hostmark_stats::repetition;
 
 use crate::escape::visible;
+use crate::findings::host::{limits_unseen, yields};
 use crate::findings::steal::stolen_share;
 use crate::format::percent;
 use crate::neighbours::{SHARED, slowed};
@@ -135,6 +136,16 @@ fn doubts(run: &Run) -> Vec<Doubt> {
                 en: "lift the quota of its control group while it runs", zh: "运行期间请取消其控制组的 CPU 配额"
             },
         );
+    }
+    if let Some(yields) = yields(&run.host) {
+        let cure = Text { en: "start it with chrt --other 0 and nice 0", zh: "请以 chrt --other 0、nice 0 启动" };
+        doubt(Cause::System, 1.0, yields.en, yields.zh, cure);
+    }
+    if let Some(unseen) = limits_unseen(&run.host) {
+        let cure = Text {
+            en: "mount /sys/fs/cgroup, or measure outside", zh: "请挂载 /sys/fs/cgroup，或在外部测量"
+        };
+        doubt(Cause::System, WORTH_SAYING, unseen.en, unseen.zh, cure);
     }
     let unsettled = flagged(FlagKind::Unsettled);
     if unsettled >= WORTH_SAYING {

@@ -35,6 +35,14 @@ pub fn forbid_huge_pages(are_forbidden: bool) -> io::Result<()> {
     super::call::returned("prctl", result).map(drop)
 }
 
+/// Whether huge pages are kept from this process, by [`forbid_huge_pages`] or by whoever started it.
+pub fn huge_pages_forbidden() -> bool {
+    let none: libc::c_ulong = 0;
+    // SAFETY: PR_GET_THP_DISABLE takes zeros, and returns a number.
+    let result = unsafe { libc::prctl(libc::PR_GET_THP_DISABLE, none, none, none, none) };
+    result > 0
+}
+
 /// Lets the calling thread run only where no other one wants to (SCHED_IDLE).
 pub fn yield_to_all() -> io::Result<()> {
     // All that the kernel's struct sched_param has; musl's has more.

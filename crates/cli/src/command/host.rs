@@ -77,5 +77,6 @@ fn disturbed(host: &HostFacts, before: &NoiseSnapshot, after: &NoiseSnapshot) ->
         busy: busy.map(|busy| BusyTask { pid: busy.pid, name: busy.name, cpus: busy.cpus, last_cpu: busy.last_cpu }),
         steal_share: before.steal_share(after, &host.usable_cpus()),
         load: after.load,
+        processes_unseen: !after.sees_others(),
     }
 }

@@ -8,11 +8,12 @@ use hostmark_engine::probe::entries;
 use hostmark_model::{
     Activity, Again, Also, Better, BlockDevice, Bounds, BusyTask, CacheFact, CalibratedClock, CaseRecord, Channels,
     ClockFacts, CpuFact, DirectoryFact, Disturbed, Doubt, Estimate, Event, FarEnd, FarUsage, Finding, FirmwareFacts,
-    Flag, FlagKind, Gap, Grade, Histogram, HostFacts, HostFinding, HostReport, HostWeight, HugePages, Imported,
-    InterfaceLosses, InterruptModeration, Job, LastCache, Leading, LostRound, Measured, MemoryFacts, MemoryModule,
-    Neighbours, NetworkInterface, NetworkPath, NodeFact, Noise, Nonce, Others, Outcome, PROTOCOL, PairRun, Params,
-    PathBytes, Peer, Pressure, Profile, QueueingDiscipline, Quiet, Raw, Repetition, Rings, RoundNoise, RoundRecord,
-    RoundTime, Run, RunTime, SCHEMA, Scratch, ServiceJob, Settings, StorageFacts, Text, Throttling, Tool, Trust,
+    Flag, FlagKind, Gap, Grade, GroupFact, Histogram, HostFacts, HostFinding, HostReport, HostWeight, HugePages,
+    Imported, InterfaceLosses, InterruptModeration, Job, LastCache, Leading, LimitFacts, LostRound, Measured,
+    MemoryFacts, MemoryModule, Neighbours, NetworkInterface, NetworkPath, NodeFact, Noise, Nonce, Others, Outcome,
+    PROTOCOL, PairRun, Params, PathBytes, Peer, Pressure, ProcessFacts, Profile, QueueingDiscipline, Quiet, Raw,
+    Repetition, Rings, RoundNoise, RoundRecord, RoundTime, Run, RunTime, SCHEMA, Scratch, ServiceJob, Settings,
+    StorageFacts, Text, Throttling, Tool, Trust,
 };
 use hostmark_probes::CATALOGUE;
 use serde_json::{Value, json};
@@ -20,7 +21,7 @@ use serde_json::{Value, json};
 use super::code::words;
 
 /// Fields whose own fields are names of something else: of axes, quantities, notes, settings, resources.
-const FREE: [&str; 6] = ["params", "also", "notes", "vulnerabilities", "set", "pressure"];
+const FREE: [&str; 7] = ["params", "also", "notes", "vulnerabilities", "set", "pressure", "resource_limits"];
 
 /// Fields of `value` that `document` does not name between backquotes.
 pub fn undescribed(document: &str, value: &Value) -> Vec<String> {
@@ -205,13 +206,29 @@ fn host() -> HostFacts {
     let huge_pages = || vec![HugePages::default()];
     let memory = MemoryFacts { huge_pages: Some(huge_pages()), ..MemoryFacts::default() };
     let pressure = BTreeMap::from([("cpu".to_owned(), Pressure::default())]);
+    let storage = StorageFacts {
+        devices: vec![BlockDevice::default()],
+        directories: vec![DirectoryFact { stack: vec!["tmpfs".into()], ..DirectoryFact::default() }],
+    };
+    let process = ProcessFacts {
+        policy: Some("SCHED_OTHER".into()),
+        nice: Some(0),
+        priority: Some(0),
+        uclamp_min: Some(0),
+        uclamp_max: Some(1024),
+        traced: Some(false),
+        no_new_privs: Some(false),
+        resource_limits: BTreeMap::from([("open_files".to_owned(), "1024".to_owned())]),
+    };
     HostFacts {
+        limits: LimitFacts { groups: vec![GroupFact::default()], ..LimitFacts::default() },
+        process,
         cpus: vec![CpuFact::default()],
         caches: vec![CacheFact::default()],
         nodes: vec![NodeFact { huge_pages: huge_pages(), ..NodeFact::default() }],
         memory,
         firmware: FirmwareFacts { memory_modules: vec![MemoryModule::default()], ..FirmwareFacts::default() },
-        storage: StorageFacts { devices: vec![BlockDevice::default()], directories: vec![DirectoryFact::default()] },
+        storage,
         network: vec![NetworkInterface::default()],
         activity: Activity { pressure, ..Activity::default() },
         ..HostFacts::default()

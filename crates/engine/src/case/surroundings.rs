@@ -81,6 +81,15 @@ impl Case {
         self.memory.allot(count, bytes, pages, node)
     }
 
+    /// Skipped where huge pages are kept from this process, unless a trial keeps them: for who names them as what is measured.
+    pub fn may_have_huge_pages(&self) -> Result<()> {
+        let are_forbidden = self.inputs().tried.is_none() && crate::sys::process::huge_pages_forbidden();
+        match are_forbidden {
+            true => Err(RoundError::skipped("huge pages are forbidden for this process by prctl (PR_SET_THP_DISABLE)")),
+            false => Ok(()),
+        }
+    }
+
     /// Memory, touched by this thread and filled with varying non-zero data. The pages really obtained are noted.
     pub fn buffer(&mut self, bytes: u64, pages: Pages, node: Option<Node>) -> Result<Buffer> {
         let buffer = self.allot(1, bytes, pages, node)?.map()?;

@@ -80,8 +80,12 @@ impl Need {
                 (have < (major, minor)).then(|| format!("needs Linux {major}.{minor}, and this is {release}"))
             }
             Need::HugePages => {
-                let lacks = host.memory.pmd_page_bytes.is_none();
-                lacks.then(|| "needs transparent huge pages, which this kernel lacks".into())
+                let are_forbidden = host.memory.transparent_huge_pages_forbidden == Some(true);
+                match (host.memory.pmd_page_bytes, are_forbidden && inputs.tried.is_none()) {
+                    (None, _) => Some("needs transparent huge pages, which this kernel lacks".into()),
+                    (_, true) => Some("huge pages are forbidden for this process by prctl (PR_SET_THP_DISABLE)".into()),
+                    (_, false) => None,
+                }
             }
             Need::Module => match host.kernel.module_version.as_deref() {
                 None => Some(NOT_LOADED.into()),

@@ -1,5 +1,6 @@
 //! Policies, firmware, disks, directories, interfaces, and what a machine gives to guests.
 
+use hostmark_host::{is_memory, storage_stack};
 use hostmark_model::{HugePages, Purpose};
 
 use crate::machines;
@@ -162,4 +163,69 @@ fn absent_facts_stay_absent() {
     let nothing = Tree::new().facts();
     assert_eq!((nothing.cpu.turbo, nothing.cpu.isolated, nothing.memory.huge_pages), (None, None, None));
     assert_eq!((nothing.virtualization.nested_paging, nothing.activity), (None, Default::default()));
+}
+
+/// What a directory lies on in a tree with these mounts.
+fn stack(tree: &Tree, mounts: &str, path: &str) -> String {
+    tree.file("/proc/self/mountinfo", mounts);
+    storage_stack(&tree.root(), std::path::Path::new(path)).join(" on ")
+}
+
+const DISK: &str = "27 1 254:0 / / rw - ext4 /dev/root rw\n";
+
+#[test]
+fn a_filesystem_is_followed_down_to_its_last_device() {
+    let tree = Tree::new();
+    let devices = "/sys/class/block";
+    for (number, name) in
+        [("254:0", "vda"), ("7:0", "loop0"), ("259:3", "nvme0n1p3"), ("253:1", "dm-1"), ("9:0", "md0")]
+    {
+        tree.link(&format!("/sys/dev/block/{number}"), &format!("../../devices/x/block/{name}"));
+    }
+    assert_eq!(stack(&tree, DISK, "/srv"), "ext4 on vda");
+    // A file that stands for a device, and a partition of that.
+    tree.file(&format!("{devices}/loop0/loop/backing_file"), "/x/i\n");
+    let looped = format!("{DISK}30 27 7:0 / /m rw - ext4 /dev/loop0 rw\n");
+    assert_eq!(stack(&tree, &looped, "/m/a"), "ext4 on loop0 on /x/i on ext4 on vda");
+    tree.file(&format!("{devices}/loop0/loop/dio"), "1\n");
+    assert_eq!(stack(&tree, &looped, "/m/a"), "ext4 on loop0 (direct I/O) on /x/i on ext4 on vda");
+    // A volume on an encrypted partition, and several disks under one.
+    tree.file(&format!("{devices}/dm-1/dm/uuid"), "LVM-abc\n")
+        .file(&format!("{devices}/dm-1/slaves/dm-0/dev"), "253:0\n")
+        .file(&format!("{devices}/dm-0/dm/uuid"), "CRYPT-LUKS2-abc\n")
+        .file(&format!("{devices}/dm-0/slaves/nvme0n1p3/dev"), "259:3\n");
+    let volume = "27 1 253:1 / / rw - xfs /dev/mapper/vg-root rw\n";
+    assert_eq!(stack(&tree, volume, "/"), "xfs on dm-1 (lvm) on dm-0 (crypt) on nvme0n1p3");
+    tree.file(&format!("{devices}/md0/md/level"), "raid1\n")
+        .file(&format!("{devices}/md0/slaves/sda1/dev"), "8:1\n")
+        .file(&format!("{devices}/md0/slaves/sdb1/dev"), "8:17\n");
+    assert_eq!(stack(&tree, "27 1 9:0 / / rw - ext4 /dev/md0 rw\n", "/"), "ext4 on md0 (raid1) on sda1+sdb1");
+    // Filesystems that have no device, or a number of their own.
+    assert_eq!(stack(&tree, "27 1 0:40 / / rw - btrfs /dev/vda rw\n", "/"), "btrfs on vda");
+    assert_eq!(stack(&tree, "27 1 0:41 / / rw - nfs4 server:/home rw\n", "/"), "nfs4 on server:/home");
+    assert_eq!(stack(&tree, "", "/"), "");
+}
+
+#[test]
+fn an_overlay_lies_where_its_upper_directory_lies() {
+    let tree = Tree::new();
+    tree.link("/sys/dev/block/254:0", "../../devices/x/block/vda").file("/o/u/f", "").file("/o/w/f", "");
+    let over = |options: &str| {
+        format!("{DISK}40 27 0:39 / /o rw - tmpfs tmpfs rw\n41 40 0:40 / /o/m rw - overlay overlay rw,{options}\n")
+    };
+    for (options, told) in [
+        ("lowerdir=l,upperdir=u,workdir=w", "overlay on tmpfs"),
+        ("lowerdir=/l,upperdir=/o/u,workdir=/o/w", "overlay on tmpfs"),
+        ("lowerdir=/l,upperdir=/host/u,workdir=/host/w", "overlay on unknown"),
+        ("lowerdir=/l", "overlay on unknown"),
+    ] {
+        let stack = stack(&tree, &over(options), "/o/m/x");
+        assert_eq!(stack, told, "{options}");
+        let layers: Vec<String> = stack.split(" on ").map(str::to_owned).collect();
+        assert_eq!(is_memory(&layers), told.ends_with("tmpfs"));
+    }
+    for (last, are_memory) in [("zram0", true), ("ram1", true), ("vda", false), ("ramdisk", false), ("unknown", false)]
+    {
+        assert_eq!(is_memory(&["ext4".to_owned(), last.to_owned()]), are_memory, "{last}");
+    }
 }

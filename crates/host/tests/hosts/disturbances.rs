@@ -1,6 +1,6 @@
 //! Rules on a host fire where they should, and nowhere else.
 
-use hostmark_model::{BusyTask, CoreKindFact, DirectoryFact, Disturbed, HostFacts, HostWeight, Purpose};
+use hostmark_model::{BusyTask, CoreKindFact, DirectoryFact, Disturbed, HostFacts, HostWeight, Purpose, Sight};
 use hostmark_report::findings::host::{HOST_RULES, host_findings, host_report};
 
 use crate::machines;
@@ -35,7 +35,7 @@ fn after(change: impl FnOnce(&mut HostFacts)) -> Vec<String> {
 #[test]
 fn rules_of_known_machines_fire_and_no_others() {
     assert_eq!(at_rest(&quiet()), Vec::<String>::new());
-    assert_eq!(at_rest(&Tree::new().facts()), Vec::<String>::new(), "nothing is known, so nothing is said");
+    assert_eq!(at_rest(&Tree::new().facts()), ["no_proc", "limits_unseen"], "nothing is known, and that is said");
     assert_eq!(at_rest(&machines::small_guest().facts()), ["mitigations", "nested_paging_unknown"]);
     assert_eq!(at_rest(&machines::two_sockets().facts()), ["governor", "smt_siblings"]);
     assert_eq!(at_rest(&machines::small_container().facts()), ["cpu_quota", "little_memory"]);
@@ -47,7 +47,7 @@ fn rules_of_known_machines_fire_and_no_others() {
 fn a_machine_without_sys_is_judged_by_what_is_left() {
     let tree = machines::small_guest();
     tree.remove("/sys");
-    assert_eq!(at_rest(&tree.facts()), ["nested_paging_unknown", "no_sys"]);
+    assert_eq!(at_rest(&tree.facts()), ["limits_unseen", "nested_paging_unknown", "no_sys"]);
 }
 
 #[test]
@@ -62,7 +62,17 @@ fn a_read_only_system_keeps_no_runs() {
 
 #[test]
 fn each_fact_calls_its_own_rule() {
-    let cases: [(&str, Change); 18] = [
+    let cases: [(&str, Change); 28] = [
+        ("yields_to_others", |host| host.process.policy = Some("SCHED_IDLE".into())),
+        ("yields_to_others", |host| host.process.nice = Some(5)),
+        ("traced", |host| host.process.traced = Some(true)),
+        ("scheduling_policy", |host| host.process.policy = Some("SCHED_BATCH".into())),
+        ("scheduling_policy", |host| host.process.policy = Some("SCHED_FIFO".into())),
+        ("clamped", |host| host.process.uclamp_max = Some(512)),
+        ("huge_pages_forbidden", |host| host.memory.transparent_huge_pages_forbidden = Some(true)),
+        ("limits_unseen", |host| host.limits.groups[1].sight = Sight::Nothing),
+        ("limits_above_unseen", |host| host.limits.groups[0].sight = Sight::NotAbove),
+        ("no_proc", |host| (host.memory.total_bytes, host.memory.available_bytes) = (0, 0)),
         ("cpu_quota", |host| host.limits.cpu_quota = Some(1.5)),
         ("single_cpu", |host| host.cpus[1].allowed = false),
         ("smt_siblings", |host| {
@@ -110,7 +120,10 @@ fn each_fact_calls_its_own_rule() {
 
 #[test]
 fn what_is_harmless_calls_none() {
-    let cases: [Change; 14] = [
+    let cases: [Change; 17] = [
+        |host| (host.process.policy, host.process.nice) = (Some("SCHED_OTHER".into()), Some(-5)),
+        |host| host.process.traced = Some(false),
+        |host| host.process.uclamp_max = Some(1024),
         |host| host.storage.directories = vec![DirectoryFact { writable: Some(true), ..Default::default() }],
         |host| host.limits.cpu_quota = Some(2.0),
         |host| host.cpu.governor = Some("performance".into()),
@@ -154,16 +167,18 @@ pub fn everything() -> Disturbed {
         }),
         steal_share: Some(0.123),
         load: Some([123.45, 1.0, 1.0]),
+        processes_unseen: true,
     }
 }
 
 #[test]
 fn what_others_do_is_told_from_its_threshold_on() {
-    assert_eq!(ids(&quiet(), &everything()), ["steal", "busy_process", "load"]);
+    assert_eq!(ids(&quiet(), &everything()), ["steal", "busy_process", "load", "processes_unseen"]);
     let little = Disturbed {
         busy: Some(BusyTask { cpus: 0.05, ..Default::default() }),
         steal_share: Some(0.005),
         load: Some([0.2; 3]),
+        processes_unseen: false,
     };
     assert_eq!(ids(&quiet(), &little), Vec::<String>::new());
 }

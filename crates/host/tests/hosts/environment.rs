@@ -116,3 +116,38 @@ fn a_machine_booted_from_a_container_image_is_no_container() {
     tree.remove("/proc/self/ns/uts").link("/proc/self/ns/uts", "uts:[4026532777]");
     assert_eq!(tree.facts().virtualization.container.as_deref(), Some("docker"));
 }
+
+#[test]
+fn how_the_kernel_treats_this_process_is_read() {
+    let tree = Tree::new();
+    let fields = |nice: &str, priority: &str, policy: &str| {
+        // The fields behind the name, from the third on.
+        let mut all = vec!["0"; 50];
+        (all[16], all[37], all[38]) = (nice, priority, policy);
+        format!("42 (a b) c) {}\n", all.join(" "))
+    };
+    assert!(tree.facts().process.is_unknown() && !tree.facts().process.yields_to_others());
+    tree.file("/proc/self/status", "Name:\thostmark\nTracerPid:\t7\nNoNewPrivs:\t1\nSeccomp:\t0\n")
+        .file(
+            "/proc/self/sched",
+            "hostmark (42, #threads: 1)\nuclamp.min :          0\nuclamp.max                  :        512\n",
+        )
+        .file(
+            "/proc/self/limits",
+            "Limit                     Soft Limit           Hard Limit           Units     \n\
+             Max cpu time              unlimited            unlimited            seconds   \n\
+             Max open files            1024                 1048576              files     \n",
+        )
+        .file("/proc/self/stat", fields("0", "0", "5"));
+    let process = tree.facts().process;
+    assert_eq!((process.policy.as_deref(), process.nice, process.priority), (Some("SCHED_IDLE"), Some(0), Some(0)));
+    assert_eq!((process.uclamp_min, process.uclamp_max), (Some(0), Some(512)));
+    assert_eq!((process.traced, process.no_new_privs), (Some(true), Some(true)));
+    let limits: Vec<(&str, &str)> = process.resource_limits.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    assert_eq!(limits, [("cpu_time_s", "unlimited"), ("open_files", "1024")]);
+    assert!(process.yields_to_others());
+    for (nice, policy, yields) in [("5", "0", true), ("-5", "0", false), ("0", "3", false), ("0", "99", false)] {
+        tree.file("/proc/self/stat", fields(nice, "0", policy));
+        assert_eq!(tree.facts().process.yields_to_others(), yields, "{nice} {policy}");
+    }
+}

@@ -1,6 +1,6 @@
 //! The page of a host keeps its width in both languages, and each effect and each cure its line.
 
-use hostmark_model::{DirectoryFact, Disturbed, HostFacts, Lang, Purpose};
+use hostmark_model::{DirectoryFact, Disturbed, HostFacts, Lang, Purpose, Sight};
 use hostmark_report::RenderOptions;
 use hostmark_report::findings::host::{host_findings, host_report};
 use hostmark_report::render::host::host as page;
@@ -42,6 +42,19 @@ fn all() -> Vec<HostFacts> {
         host.storage.directories = [Purpose::Scratch, Purpose::Data].map(directory).to_vec();
         all.push(host);
     }
+    // Where little can be seen.
+    for sight in [Sight::NotAbove, Sight::Nothing] {
+        let mut host = machines::small_guest().facts();
+        for group in &mut host.limits.groups {
+            (group.path, group.sight) = (Some("/kubepods.slice/".repeat(9)), sight);
+        }
+        all.push(host);
+    }
+    for policy in ["SCHED_BATCH", "SCHED_DEADLINE"] {
+        let mut host = machines::small_guest().facts();
+        host.process.policy = Some(policy.into());
+        all.push(host);
+    }
     all.push(hostile());
     all
 }
@@ -70,11 +83,16 @@ fn hostile() -> HostFacts {
     let mut host = tree.facts();
     host.virtualization.hypervisor = Some(bad.clone());
     host.virtualization.container = Some(bad.clone());
+    host.process.policy = Some("SCHED_IDLE".into());
+    (host.process.traced, host.process.uclamp_max) = (Some(true), Some(512));
+    host.process.resource_limits = [(bad.clone(), bad.clone())].into();
+    host.memory.transparent_huge_pages_forbidden = Some(true);
     host.memory.swap_used_bytes = 1 << 30;
     host.memory.available_bytes = 100 << 20;
     host.limits.cpu_quota = Some(0.123_456);
     for directory in &mut host.storage.directories {
         (directory.path, directory.available_bytes) = (bad.clone(), Some(1));
+        directory.stack = vec![bad.clone(); 3];
     }
     host
 }

@@ -1,6 +1,6 @@
 //! CPUs, caches, nodes, memory and kernel.
 
-use hostmark_model::CacheKind;
+use hostmark_model::{CacheKind, GroupFact, Resource, Sight};
 
 use crate::machines;
 use crate::tree::Tree;
@@ -101,6 +101,8 @@ fn an_empty_root_gives_no_facts_and_no_panic() {
     let mut expected = hostmark_model::HostFacts::default();
     expected.memory.page_bytes = 4096;
     (expected.limits.unknown, expected.virtualization.container_unknown) = (true, true);
+    let unseen = |resource| GroupFact { resource, path: None, sight: Sight::Nothing };
+    expected.limits.groups = [Resource::Cpu, Resource::Memory].map(unseen).to_vec();
     assert_eq!(host, expected);
 }
 

@@ -38,6 +38,9 @@ pub struct Disturbed {
     pub steal_share: Option<f64>,
     /// Load averages of 1, 5 and 15 minutes.
     pub load: Option<[f64; 3]>,
+    /// Whether the processes of others could not be seen: that none is busy says nothing then.
+    #[serde(default)]
+    pub processes_unseen: bool,
 }
 
 /// A process that is not ours and takes CPU time.
@@ -59,6 +62,8 @@ pub struct BusyTask {
 pub enum HostWeight {
     /// Values would scatter or drift: `hostmark host --check` fails.
     Disturbs,
+    /// What may do so cannot be seen here: `hostmark host --check` fails as well.
+    Unknown,
     /// Values are shifted, but every time alike: to be known when hosts are compared.
     Shifts,
     /// Something cannot be measured or seen here.
@@ -95,8 +100,8 @@ impl HostReport {
     /// The schema that this version writes.
     pub const SCHEMA: &'static str = "hostmark.host/1";
 
-    /// Whether something would disturb a measurement.
+    /// Whether something would disturb a measurement, or may do so unseen.
     pub fn is_disturbed(&self) -> bool {
-        self.findings.iter().any(|finding| finding.weight == HostWeight::Disturbs)
+        self.findings.iter().any(|finding| matches!(finding.weight, HostWeight::Disturbs | HostWeight::Unknown))
     }
 }

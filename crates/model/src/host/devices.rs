@@ -82,6 +82,10 @@ pub struct DirectoryFact {
     pub filesystem: Option<String>,
     /// What is mounted: a device, `tmpfs`, `server:/path`.
     pub device: Option<String>,
+    /// What it lies on, from its file system down to the last device: `ext4`, `loop0`, `/x/image`, `ext4`, `vda`. The last is
+    /// `unknown` where the kernel does not tell what comes next; empty where it tells nothing, and in files of older versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stack: Vec<String>,
     /// Where it is mounted.
     pub mount_point: Option<String>,
     /// Options of the mount and of the file system.

@@ -117,7 +117,7 @@ fn largest(host: &HostFacts, profile: Profile) -> u64 {
 fn pages(case: &Case) -> Result<Pages> {
     match case.param::<String>("page")?.as_str() {
         "base" => Ok(Pages::Base),
-        "pmd" => Ok(Pages::Pmd),
+        "pmd" => case.may_have_huge_pages().map(|()| Pages::Pmd),
         other => Err(RoundError::failed(format!("there are no pages '{other}'"))),
     }
 }

@@ -109,7 +109,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let page = Pages::Base.bytes();
     match case.param::<String>("kind")?.as_str() {
         "anonymous" => anonymous(case, BASE_BYTES, Pages::Base),
-        "anonymous_pmd" => anonymous(case, PMD_BYTES, Pages::Pmd),
+        "anonymous_pmd" => case.may_have_huge_pages().and_then(|()| anonymous(case, PMD_BYTES, Pages::Pmd)),
         "file_major" => major(case),
         "first" => first(case),
         "returned" => returned(case),

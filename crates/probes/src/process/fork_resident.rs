@@ -88,7 +88,7 @@ const STANDSTILL: Quantity = Quantity::given(
 
 fn measure(case: &mut Case) -> Result<()> {
     let pages = match case.param::<String>("page")?.as_str() {
-        "pmd" => Pages::Pmd,
+        "pmd" => case.may_have_huge_pages().map(|()| Pages::Pmd)?,
         _ => Pages::Base,
     };
     let resident = case.param("resident")?;

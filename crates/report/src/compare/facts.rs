@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hostmark_model::{CacheKind, HostFacts, NetworkPath, Run, Text, size_text};
+use hostmark_model::{CacheKind, HostFacts, NetworkPath, Resource, Run, Sight, Text, size_text};
 
 use crate::network::{bits, peers};
 
@@ -109,6 +109,9 @@ fn processor(host: &HostFacts, facts: &mut Facts) {
     facts.shown("host.cpus.online", "CPUs online", "在线 CPU", (online > 0).then_some(online));
     let usable = host.usable_cpus().len();
     facts.shown("host.cpus.allowed", "CPUs usable", "可用 CPU", (usable > 0).then_some(usable));
+    // Of all CPUs the number says as much.
+    let allowed = (0 < usable && usable < online).then(|| host.usable_cpus());
+    facts.cpus("host.cpus.allowed.list", "CPUs that may be used", "允许使用的 CPU", &allowed);
     let fastest = host.cpus.iter().filter_map(|cpu| cpu.max_hz).fold(0.0, f64::max);
     let fastest = (fastest > 0.0).then(|| format!("{:.0} MHz", fastest / 1e6));
     facts.add("host.cpus.max_hz", "frequency limit", "频率上限", fastest);
@@ -219,11 +222,31 @@ fn surroundings(host: &HostFacts, is_known: bool, facts: &mut Facts) {
     facts.shown("host.virtualization.kvm_permitted", "access to /dev/kvm", "/dev/kvm 权限", kvm);
     facts.shown("host.limits.cgroup_version", "cgroup version", "cgroup 版本", limits.cgroup_version);
     let quota = limits.cpu_quota.map(|quota| quota.to_string());
-    facts.add("host.limits.cpu_quota", "CPU quota", "CPU 配额", known(limits.unknown, or_none(&quota)));
+    let limit_or_none = |limit: &Option<String>, resource| match limits.sight(resource) {
+        Sight::Nothing => limit.as_ref().map(|limit| format!("{limit} or less")).or_else(|| Some("unknown".to_owned())),
+        Sight::NotAbove if limit.is_none() => is_known.then(|| "none in the visible groups".to_owned()),
+        Sight::Whole | Sight::NotAbove => or_none(limit),
+    };
+    facts.add("host.limits.cpu_quota", "CPU quota", "CPU 配额", limit_or_none(&quota, Resource::Cpu));
     let limit = limits.memory_limit_bytes.map(size_text);
-    facts.add("host.limits.memory_limit_bytes", "memory limit", "内存限制", known(limits.unknown, or_none(&limit)));
+    facts.add("host.limits.memory_limit_bytes", "memory limit", "内存限制", limit_or_none(&limit, Resource::Memory));
     facts.shown("host.limits.is_root", "root", "root 权限", limits.is_root.filter(|_| is_known).map(on_off));
     facts.add("host.limits.seccomp", "seccomp", "seccomp", limits.seccomp.clone());
+    process(host, facts);
+}
+
+/// How the kernel treats the process that measured.
+fn process(host: &HostFacts, facts: &mut Facts) {
+    let process = &host.process;
+    facts.add("host.process.policy", "scheduling policy", "调度策略", process.policy.clone());
+    facts.shown("host.process.nice", "nice value", "nice 值", process.nice);
+    facts.shown("host.process.priority", "real-time priority", "实时优先级", process.priority);
+    facts.shown("host.process.uclamp_min", "uclamp.min", "uclamp.min", process.uclamp_min);
+    facts.shown("host.process.uclamp_max", "uclamp.max", "uclamp.max", process.uclamp_max);
+    facts.shown("host.process.traced", "traced (ptrace)", "被跟踪（ptrace）", process.traced.map(on_off));
+    facts.shown("host.process.no_new_privs", "no_new_privs", "no_new_privs", process.no_new_privs.map(on_off));
+    let bounds: Vec<String> = process.resource_limits.iter().map(|(name, bound)| format!("{name}={bound}")).collect();
+    facts.words("host.process.resource_limits", "resource limits", "资源限制", Some(bounds.join(" ")));
 }
 
 fn devices(host: &HostFacts, facts: &mut Facts) {
@@ -246,6 +269,9 @@ fn devices(host: &HostFacts, facts: &mut Facts) {
         let whole = |part: &Option<String>| part.clone().unwrap_or_default();
         let what = format!("{} {}", whole(&directory.filesystem), whole(&directory.device)).trim().to_owned();
         facts.add(&format!("host.storage.directories.{name}"), en, zh, Some(what));
+        let stack = (directory.stack.len() > 1).then(|| directory.stack.join(" on "));
+        let key = format!("host.storage.directories.{name}.stack");
+        facts.add(&key, "scratch filesystem lies on", "临时目录的存储层次", stack);
         let options = Some(directory.options.join(" "));
         facts.words(&format!("host.storage.directories.{name}.options"), "mount options", "挂载选项", options);
     }

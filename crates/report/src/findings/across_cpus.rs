@@ -41,7 +41,8 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     // The nearest of the others, by what it takes: what is far is slow by itself.
     let others = all.iter().filter(|(_, at, _)| at != HERE && at != "free");
     let (id, _, across) = others.min_by(|one, other| one.2.value.total_cmp(&other.2.value))?;
-    if across.low < FACTOR * here.high {
+    // Who yields to others waits for them first, whatever wakes a CPU.
+    if across.low < FACTOR * here.high || run.host.process.yields_to_others() {
         return None;
     }
     let times = number(across.value / here.value);

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use hostmark_model::{CaseRecord, HostFacts, Lang, MemoryModule, Run, Text, Unit};
+use hostmark_model::{CaseRecord, HostFacts, Lang, MemoryModule, Resource, Run, Sight, Text, Unit};
 
 use super::evidence::{Proven, lost};
 use super::short::short;
@@ -82,7 +82,8 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
 /// Whether the run could use all of a machine whose firmware tells of real modules: a hypervisor makes them up.
 fn has_whole_machine(host: &HostFacts) -> bool {
     let is_all = host.cpus.iter().all(|cpu| !cpu.online || cpu.allowed);
-    host.virtualization.hypervisor.is_none() && is_all && !host.cpus.is_empty() && host.limits.cpu_quota.is_none()
+    let has_no_quota = host.limits.cpu_quota.is_none() && host.limits.sight(Resource::Cpu) != Sight::Nothing;
+    host.virtualization.hypervisor.is_none() && is_all && !host.cpus.is_empty() && has_no_quota
 }
 
 /// The number of channels that these modules take at least. DDR5 has room for two modules on a channel, DDR4 for three;

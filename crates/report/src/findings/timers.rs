@@ -38,6 +38,8 @@ fn draw(run: &Run) -> Vec<Conclusion> {
 }
 
 fn conclusion(run: &Run) -> Option<Conclusion> {
+    // Who yields to others is late by what they take, whatever its timers do.
+    (!run.host.process.yields_to_others()).then_some(())?;
     let case = case_at(run, SLEEP, AT)?;
     let late = Proven::of_case(case).filter(|late| late.low > LATE_NS)?;
     let why = match (late.value >= TICK_NS, run.host.virtualization.hypervisor.is_some()) {

@@ -80,7 +80,7 @@ pub(super) fn heads(runs: &Runs) -> Vec<Head> {
             warnings: en.into_iter().zip(zh).map(|(en, zh)| Words { en: en.en, zh: zh.zh }).collect(),
             conditions: (conditions.into_iter().filter(|finding| finding.weight != HostWeight::Note))
                 .map(|finding| Condition {
-                    disturbs: finding.weight == HostWeight::Disturbs,
+                    disturbs: matches!(finding.weight, HostWeight::Disturbs | HostWeight::Unknown),
                     effect: finding.effect,
                     cure: finding.cure,
                 })

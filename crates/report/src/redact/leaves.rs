@@ -114,7 +114,7 @@ macro_rules! variants {
 without! {
     bool, u8, u32, u64, usize, i32, i64, f64, [u64; 2], [u64; 3], [f64; 2], [f64; 3],
     AxisKind, Better, Bounds, CacheKind, FlagKind, Grade, HugePages, IntervalMethod, Leading, Others, Pressure, Profile, Purpose, Quiet,
-    Repetition, RoundTime, RunTime, Throttling, Unit,
+    Repetition, Resource, RoundTime, RunTime, Sight, Throttling, Unit,
 }
 
 fields! {
@@ -143,7 +143,7 @@ fields! {
     Gap { what, cases }
 
     HostFacts {
-        hostname, boot_id, cpu, cpus, caches, nodes, memory, kernel, virtualization, limits, firmware, storage, network, activity
+        hostname, boot_id, cpu, cpus, caches, nodes, memory, kernel, virtualization, limits, process, firmware, storage, network, activity
     }
     CpuFacts {
         architecture, vendor, model, microcode, features, packages, governor, smt_active, frequency_driver, turbo, isolated, tickless,
@@ -165,13 +165,15 @@ fields! {
     VirtualizationFacts {
         hypervisor, container, container_unknown, extension, nested_paging, tagged_tlb, nested_guests, kvm_permitted
     }
-    LimitFacts { cgroup_version, cpu_quota, memory_limit_bytes, memory_used_bytes, is_root, unknown, seccomp }
+    LimitFacts { cgroup_version, cpu_quota, memory_limit_bytes, memory_used_bytes, is_root, unknown, groups, seccomp }
+    GroupFact { resource, path, sight }
+    ProcessFacts { policy, nice, priority, uclamp_min, uclamp_max, traced, no_new_privs, resource_limits }
     FirmwareFacts { vendor, product, bios_version, bios_date, memory_modules }
     MemoryModule { slot, kind, size_bytes, transfers_per_s }
     StorageFacts { devices, directories }
     BlockDevice { name, model, size_bytes, rotational, scheduler }
     DirectoryFact {
-        purpose, path, filesystem, device, mount_point, options, total_bytes, available_bytes, writable
+        purpose, path, filesystem, device, stack, mount_point, options, total_bytes, available_bytes, writable
     }
     NetworkInterface { name, driver, bits_per_s, mtu_bytes, state }
     Activity { uptime_s, load, pressure }

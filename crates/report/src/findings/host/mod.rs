@@ -9,11 +9,15 @@ mod kernel_files;
 mod memory;
 mod permissions;
 mod place;
+mod process;
+mod unseen;
 mod virtualization;
 
 pub(super) use frequency::FOLLOWING as FOLLOWING_GOVERNORS;
 pub(super) use kernel_entry::named_mitigations;
 pub(super) use memory::SWAP_BYTES;
+pub(crate) use process::yields;
+pub(crate) use unseen::limits_unseen;
 
 use hostmark_model::{Disturbed, HostFacts, HostFinding, HostReport, HostWeight, Text};
 
@@ -33,6 +37,8 @@ pub struct HostRule {
 /// Every rule, what disturbs most first.
 pub static HOST_RULES: &[&HostRule] = &[
     &cpus::QUOTA,
+    &process::YIELDS,
+    &process::TRACED,
     &activity::STEAL,
     &activity::BUSY,
     &memory::LITTLE,
@@ -46,12 +52,19 @@ pub static HOST_RULES: &[&HostRule] = &[
     &memory::BALANCING,
     &memory::MERGING,
     &place::DATA,
+    &unseen::NO_PROC,
+    &unseen::LIMITS,
+    &process::POLICY,
+    &process::CLAMPED,
     &kernel_entry::MITIGATIONS,
     &kernel_entry::SECCOMP,
     &memory::NO_HUGE_PAGES,
+    &process::HUGE_PAGES_FORBIDDEN,
     &virtualization::UNKNOWN_PAGING,
     &place::SCRATCH,
     &kernel_files::NO_SYS,
+    &unseen::LIMITS_ABOVE,
+    &unseen::PROCESSES,
     &permissions::PERF,
 ];
 

@@ -7,8 +7,8 @@ pub(super) const PAIRS: &[Pair] = &[
     ("the scratch directory lies on a device", "临时目录位于块设备上"),
     ("the scratch directory does not say where it lies: {}", "无法得知临时目录位于何处：{0}"),
     (
-        "the scratch directory lies in memory; name one on a disk by --scratch",
-        "临时目录位于内存中；请用 --scratch 指定磁盘上的目录",
+        "the scratch directory lies in memory ({}); name one on a disk by --scratch",
+        "临时目录位于内存中（{0}）；请用 --scratch 指定磁盘上的目录",
     ),
     ("a round has one directory, and the probe asks for two", "每轮只有一个目录，而探针要求两个"),
     ("the round's directory cannot be made: {}", "无法创建本轮的目录：{0}"),

@@ -6,6 +6,11 @@ pub(super) const PAIRS: &[Pair] = &[
     ("pages of this size need gigabytes", "这种大小的页需要数 GB 内存"),
     ("the kernel gave no huge pages", "内核没有给出大页"),
     ("the kernel gives no huge pages", "内核不提供大页"),
+    ("huge pages are forbidden for this process by prctl", "本进程被 prctl 禁用大页"),
+    (
+        "huge pages are forbidden for this process by prctl (PR_SET_THP_DISABLE)",
+        "本进程被 prctl 禁用大页（PR_SET_THP_DISABLE）",
+    ),
     ("there is no pattern {}", "没有图案 {0}"),
     ("memory errors: {} wrong words, {}", "内存错误：{0} 个字不正确，{1}"),
     ("at {} expected {}, found {}", "位置 {0} 应为 {1}，实为 {2}"),

@@ -18,6 +18,10 @@ pub(super) const PAIRS: &[Pair] = &[
     ("cannot be heard: {}", "无法读取：{0}"),
     ("cannot be heard", "无法读取"),
     ("was ended by signal {}", "被信号 {0} 终止"),
+    (
+        "was killed (SIGKILL) and not by hostmark: probably out of memory",
+        "被 SIGKILL 终止，且并非由 hostmark 发出：很可能内存不足",
+    ),
     ("ended with status {} before it was done", "尚未完成就以状态 {0} 退出"),
     ("ended before it was done", "尚未完成就已结束"),
     ("ended with status {}", "以状态 {0} 退出"),

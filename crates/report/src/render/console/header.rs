@@ -1,6 +1,9 @@
 //! The head of the table: what was measured where, and what disturbed it.
 
-use hostmark_model::{CaseRecord, FlagKind, Gap, Grade, Guest, Imported, Lang, Outcome, Run, Text, Unit, counted};
+use hostmark_model::{
+    CaseRecord, Event, FlagKind, Gap, Grade, Guest, Imported, Lang, LostRound, OUT_OF_MEMORY, Outcome, Run, Text, Unit,
+    counted,
+};
 
 use super::page::{Page, Piece, Style};
 use super::spent;
@@ -9,6 +12,7 @@ use super::words;
 use crate::consistency;
 use crate::duration::duration_s;
 use crate::escape::visible;
+use crate::findings::host::{limits_unseen, yields};
 use crate::findings::steal::stolen_ns;
 use crate::format::{number, percent, value};
 use crate::guest;
@@ -377,6 +381,20 @@ fn disturbed(view: &View, say: &mut impl FnMut(String, String)) {
         say(
             format!("a CPU quota of {quota} for {} stops this run now and then", counted(usable, "CPU")),
             format!("CPU 配额为 {quota}（共 {usable} 个 CPU），运行会不时被暂停"),
+        );
+    }
+    for text in [yields(host), limits_unseen(host)].into_iter().flatten() {
+        say(visible(&text.en), visible(&text.zh));
+    }
+    let is_killed = |round: &&LostRound| matches!(round.events.last(), Some(Event::Failed { reason }) if reason.contains(OUT_OF_MEMORY));
+    let killed = view.run.lost_rounds.iter().filter(is_killed).count();
+    if killed > 0 {
+        say(
+            format!(
+                "{} lost as a worker was killed, not by hostmark: probably out of memory",
+                counted(killed, "round")
+            ),
+            format!("{killed} 轮因工作进程被杀死而丢失，且并非 hostmark 所为：很可能内存不足"),
         );
     }
     for disturbance in &view.run.disturbances {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use hostmark_model::{AxisKind, CaseRecord, Lang, Measured, Unit};
+use hostmark_model::{AxisKind, CaseRecord, Lang, Measured, Text, Unit};
 
 use super::grid::{Align, Grid, Row};
 use super::page::{Page, Piece, Style};
@@ -10,9 +10,13 @@ use super::remarks::{quantities, reason_rows, remarks};
 use super::sweep::{Point, Series, Sweep, cells, lines_along, points};
 use super::view::{Shown, View};
 use super::words;
+use crate::escape::visible;
 use crate::format::{UNSTABLE, agreement, low_high, rounds_and_samples, value};
 use crate::labels::ProbeLabels;
 
+/// The note of what lies below the filesystem of a case's files.
+const LIES_ON: &str = "lies_on";
+const ON: Text = Text { en: "files on", zh: "文件位于" };
 /// Points of a numeric axis from which one line across is easier to read than rows.
 const NUMERIC_POINTS: usize = 4;
 /// Points of any axis where there are two lines or more: a grid.
@@ -43,6 +47,13 @@ pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>)
     for (_, name, cases) in sections {
         let heading = if view.lang == Lang::En { name.to_uppercase() } else { name.to_owned() };
         grid.row(Row::Heading(Piece::new(&heading, Style::Heading)));
+        let stacks: BTreeSet<&str> =
+            cases.iter().filter_map(|case| Some(case.measured()?.notes.get(LIES_ON)?.as_str())).collect();
+        for stack in stacks {
+            let mut sheet = page.sheet();
+            sheet.paragraph("  ", &format!("{} {}", view.say(ON), visible(stack)), Style::Dim);
+            grid.row(Row::Lines(sheet.into_text()));
+        }
         let mut seen: HashSet<&str> = HashSet::new();
         for case in &cases {
             if seen.insert(&case.probe) {

@@ -231,6 +231,10 @@ fn place(directory: &DirectoryFact, block: &Block) -> Vec<String> {
     if let (Some(filesystem), Some(device)) = (&directory.filesystem, &directory.device) {
         facts.push(if filesystem == device { filesystem.clone() } else { format!("{filesystem} {device}") });
     }
+    // The mount names its own device.
+    if directory.stack.len() > 2 || directory.filesystem.as_deref() == Some("overlay") {
+        facts.push(directory.stack.join(block.say(" on ", " ← ")));
+    }
     facts.extend(
         directory
             .available_bytes

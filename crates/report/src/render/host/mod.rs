@@ -17,6 +17,10 @@ const LABEL_COLUMNS: usize = 16;
 const DISTURBS: Text = Text { en: "WHAT WOULD DISTURB A MEASUREMENT", zh: "会干扰测量的因素" };
 const WORST_FIRST: Text = Text { en: "worst first", zh: "最严重者在前" };
 const NOTHING: Text = Text { en: "nothing that can be seen from here", zh: "从本机看不到任何干扰因素" };
+const NOTHING_SEEN: Text =
+    Text { en: "nothing is seen, but not all can be seen", zh: "未见干扰因素，但并非全部可见" };
+const UNSEEN: Text = Text { en: "WHAT CANNOT BE SEEN", zh: "无法看到的因素" };
+const MAY_DISTURB: Text = Text { en: "it may disturb a measurement", zh: "可能干扰测量" };
 const SHIFTS: Text = Text { en: "WORTH KNOWING", zh: "值得了解" };
 const NO_NOISE: Text = Text { en: "no noise: the same every time", zh: "不是噪声：每次影响相同" };
 
@@ -24,18 +28,27 @@ const NO_NOISE: Text = Text { en: "no noise: the same every time", zh: "不是�
 pub fn host(report: &HostReport, options: &RenderOptions) -> String {
     let mut page = Page::new(options);
     blocks(report, options.lang).iter().for_each(|block| block.write(&mut page));
-    let (disturbing, others): (Vec<&HostFinding>, Vec<&HostFinding>) =
-        report.findings.iter().partition(|finding| finding.weight == HostWeight::Disturbs);
+    let of = |weights: &[HostWeight]| -> Vec<&HostFinding> {
+        report.findings.iter().filter(|finding| weights.contains(&finding.weight)).collect()
+    };
+    let (disturbing, unseen) = (of(&[HostWeight::Disturbs]), of(&[HostWeight::Unknown]));
     let title = page.say(DISTURBS);
-    let remark = page.say(if disturbing.is_empty() { NOTHING } else { WORST_FIRST });
+    let remark = match (disturbing.is_empty(), unseen.is_empty()) {
+        (false, _) => WORST_FIRST,
+        (true, false) => NOTHING_SEEN,
+        (true, true) => NOTHING,
+    };
+    let remark = page.say(remark);
     page.heading(title, remark);
     for (index, finding) in disturbing.iter().enumerate() {
         findings(&mut page, &format!("{:>2} ", index + 1), finding, Style::Warning);
     }
-    if !others.is_empty() {
-        let (title, remark) = (page.say(SHIFTS), page.say(NO_NOISE));
+    let others = of(&[HostWeight::Shifts, HostWeight::Note]);
+    let rest = [(unseen, UNSEEN, MAY_DISTURB, Style::Warning), (others, SHIFTS, NO_NOISE, Style::Plain)];
+    for (found, title, remark, style) in rest.into_iter().filter(|(found, ..)| !found.is_empty()) {
+        let (title, remark) = (page.say(title), page.say(remark));
         page.heading(title, remark);
-        others.iter().for_each(|finding| findings(&mut page, " · ", finding, Style::Plain));
+        found.iter().for_each(|finding| findings(&mut page, " · ", finding, style));
     }
     page.into_text()
 }

@@ -1,6 +1,6 @@
 //! The blocks of what runs there: the kernel, virtualization and limits.
 
-use hostmark_model::{HostReport, Lang, Unit};
+use hostmark_model::{HostReport, Lang, Resource, Sight, Unit};
 
 use super::Block;
 use crate::format::{number, percent, value};
@@ -109,26 +109,35 @@ pub(super) fn limits(report: &HostReport, block: &mut Block) {
     block.row("extensions", "虚拟化扩展", &gives);
     let usable = host.usable_cpus().len();
     let mut may = Vec::new();
-    let unknown = host.limits.unknown;
-    may.push(match (host.limits.cpu_quota, block.lang) {
-        (Some(quota), Lang::En) => format!("CPU quota {} of {usable}", number(quota)),
-        (Some(quota), Lang::Zh) => format!("CPU 配额 {}（可用 {usable} 个）", number(quota)),
-        (None, _) if unknown => block.say("CPU quota unknown without /proc", "无 /proc，CPU 配额未知").to_owned(),
-        (None, _) => block.say("no CPU quota", "无 CPU 配额").to_owned(),
-    });
     let bytes = |count: u64| value(count as f64, Unit::Bytes, Lang::En);
-    may.push(match (host.limits.memory_limit_bytes, block.lang) {
-        (Some(limit), Lang::En) => {
-            let used = host.limits.memory_used_bytes.map(|used| format!(", {} used", bytes(used)));
-            format!("memory limit {}{}", bytes(limit), used.unwrap_or_default())
+    let [cpu, memory] = [Resource::Cpu, Resource::Memory].map(|resource| host.limits.sight(resource));
+    may.push(match (host.limits.cpu_quota, cpu) {
+        (Some(quota), _) if block.lang == Lang::Zh => format!("CPU 配额 {}（可用 {usable} 个）", number(quota)),
+        (Some(quota), _) => format!("CPU quota {} of {usable}", number(quota)),
+        (None, Sight::Nothing) => block.say("CPU quota unknown", "CPU 配额未知").to_owned(),
+        (None, Sight::NotAbove) => {
+            block.say("no CPU quota in the visible groups", "可见的控制组无 CPU 配额").to_owned()
         }
-        (Some(limit), Lang::Zh) => {
-            let used = host.limits.memory_used_bytes.map(|used| format!("，已用 {}", bytes(used)));
-            format!("内存限额 {}{}", bytes(limit), used.unwrap_or_default())
-        }
-        (None, _) if unknown => block.say("memory limit unknown without /proc", "无 /proc，内存限额未知").to_owned(),
-        (None, _) => block.say("no memory limit", "无内存限额").to_owned(),
+        (None, Sight::Whole) => block.say("no CPU quota", "无 CPU 配额").to_owned(),
     });
+    may.push(match (host.limits.memory_limit_bytes, memory) {
+        (Some(limit), _) => {
+            let used = host.limits.memory_used_bytes.map(|used| match block.lang {
+                Lang::En => format!(", {} used", bytes(used)),
+                Lang::Zh => format!("，已用 {}", bytes(used)),
+            });
+            format!("{} {}{}", block.say("memory limit", "内存限额"), bytes(limit), used.unwrap_or_default())
+        }
+        (None, Sight::Nothing) => block.say("memory limit unknown", "内存限额未知").to_owned(),
+        (None, Sight::NotAbove) => {
+            block.say("no memory limit in the visible groups", "可见的控制组无内存限额").to_owned()
+        }
+        (None, Sight::Whole) => block.say("no memory limit", "无内存限额").to_owned(),
+    });
+    may.extend(host.limits.unseen_groups().into_iter().map(|group| match block.lang {
+        Lang::En => format!("in group {group}, whose limits cannot be seen"),
+        Lang::Zh => format!("所在控制组 {group} 的限制不可见"),
+    }));
     may.extend(host.limits.cgroup_version.map(|version| format!("cgroup v{version}")));
     may.extend(host.limits.seccomp.as_ref().map(|mode| format!("seccomp {mode}")));
     let user = match host.limits.is_root {
@@ -138,4 +147,37 @@ pub(super) fn limits(report: &HostReport, block: &mut Block) {
     };
     may.push(user.to_owned());
     block.row("limits", "限制", &may);
+    process(report, block);
+}
+
+/// How the kernel treats this process; what is as usual of it is left out, but for its class.
+fn process(report: &HostReport, block: &mut Block) {
+    let process = &report.host.process;
+    let mut scheduling: Vec<String> = process.policy.clone().into_iter().collect();
+    scheduling.extend(process.nice.map(|nice| format!("nice {nice}")));
+    let priority = process.priority.filter(|priority| *priority > 0);
+    scheduling.extend(priority.map(|priority| format!("{} {priority}", block.say("priority", "优先级"))));
+    scheduling.extend(process.uclamp_min.map(|clamp| format!("uclamp.min {clamp}")));
+    scheduling.extend(process.uclamp_max.map(|clamp| format!("uclamp.max {clamp}")));
+    let host = &report.host;
+    if host.cpus.iter().any(|cpu| cpu.online && !cpu.allowed) {
+        scheduling.push(format!("{} {}", block.say("CPUs", "CPU"), super::id_list(&host.usable_cpus())));
+    }
+    if scheduling.is_empty() {
+        scheduling.push(block.say("unknown", "未知").to_owned());
+    }
+    block.row("scheduling", "调度", &scheduling);
+    let mut marks: Vec<String> = Vec::new();
+    if process.traced == Some(true) {
+        marks.push(block.say("traced (ptrace)", "被跟踪（ptrace）").to_owned());
+    }
+    if process.no_new_privs == Some(true) {
+        marks.push("no_new_privs".to_owned());
+    }
+    if host.memory.transparent_huge_pages_forbidden == Some(true) {
+        marks.push(block.say("huge pages forbidden (prctl)", "大页被禁用（prctl）").to_owned());
+    }
+    let bounded = process.resource_limits.iter().filter(|(_, bound)| *bound != "unlimited");
+    marks.extend(bounded.map(|(name, bound)| format!("{name} {bound}")));
+    block.row("process", "本进程", &marks);
 }
