@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use hostmark_engine::plan::{self, Plan};
 use hostmark_host::{EMULATED, NoiseSnapshot, busiest_other};
-use hostmark_model::{IN_SOFTWARE, Peer, Run, Text};
+use hostmark_model::{IN_SOFTWARE, Peer, Run, Text, counted};
 
 /// A process that takes more of a CPU than this disturbs a run.
 const BUSY_CPUS: f64 = 0.2;
@@ -59,6 +59,17 @@ pub fn on_one_machine(run: &Run) -> Vec<Text<String>> {
         zh: format!("{} 就是本机：两端共用它的 CPU，其间没有网线，远端所用的 CPU 计为其他程序所用", peer.name),
     };
     run.peers.iter().filter(is_same).map(text).collect()
+}
+
+/// That so many lines of a run's journal are damaged.
+pub fn damaged(lines: usize) -> Option<Text<String>> {
+    let counted = counted(lines, "damaged line");
+    (lines > 0).then(|| Text {
+        en: format!(
+            "{counted} of the journal were left out, as a loss of power leaves them; every whole round was kept"
+        ),
+        zh: format!("日志中有 {lines} 行已损坏（如断电所致），已略去；完整的各轮均保留"),
+    })
 }
 
 #[cfg(test)]
