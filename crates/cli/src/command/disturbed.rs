@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use hostmark_engine::plan::{self, Plan};
+use hostmark_engine::{Resource, Taken};
 use hostmark_host::{EMULATED, NoiseSnapshot, busiest_other};
 use hostmark_model::{IN_SOFTWARE, Peer, Run, Text, counted};
 
@@ -59,6 +60,28 @@ pub fn on_one_machine(run: &Run) -> Vec<Text<String>> {
         zh: format!("{} 就是本机：两端共用它的 CPU，其间没有网线，远端所用的 CPU 计为其他程序所用", peer.name),
     };
     run.peers.iter().filter(is_same).map(text).collect()
+}
+
+/// What was taken from the run while it went on.
+pub fn taken_away(taken: &Taken) -> Text<String> {
+    let seconds = taken.at.as_secs();
+    match taken.what {
+        Resource::Cpu(cpu) => Text {
+            en: format!(
+                "CPU {cpu} was taken from this run after {seconds} s (offline, or out of its cpuset): cases that need it have fewer \
+                 rounds or none, cases of one CPU went on with another"
+            ),
+            zh: format!(
+                "运行 {seconds} s 后，CPU {cpu} 不再可用（已离线，或被移出 cpuset）：需要它的用例轮数减少或没有结果，只用一个 CPU 的用例改在其他 CPU 上继续"
+            ),
+        },
+        Resource::Loopback => Text {
+            en: format!(
+                "the loopback interface was set down after {seconds} s: cases that need it have fewer rounds or none"
+            ),
+            zh: format!("运行 {seconds} s 后，环回接口被停用：需要它的用例轮数减少或没有结果"),
+        },
+    }
 }
 
 /// That so many lines of a run's journal are damaged.

@@ -12,7 +12,7 @@ use hostmark_model::{Environment, Job, Run};
 use hostmark_report::findings;
 use hostmark_report::timestamp::Timestamp;
 
-use super::disturbed::{disturbances, emulated, on_one_machine};
+use super::disturbed::{disturbances, emulated, on_one_machine, taken_away};
 use super::janitor::Janitor;
 use super::lost;
 use super::machine::{Machine, own_program};
@@ -102,6 +102,7 @@ pub fn measure(
     run.disturbances.extend(disturbed);
     run.interrupted = results.interrupted.then(|| "stopped by a signal".into());
     run.finished = Some(began.after(wall.elapsed().saturating_sub(gone)).to_string());
+    run.disturbances.extend(results.taken.iter().map(taken_away));
     let made = outcomes::of(&results.record);
     (run.cases, run.lost_rounds) = (made.cases, made.lost_rounds);
     run.time = Some(results.time);
