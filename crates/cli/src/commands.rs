@@ -20,6 +20,8 @@ pub fn serve(words: &[OsString]) -> Option<ExitCode> {
     if command::guest::is_first() {
         return Some(command::guest::begin());
     }
+    // The list of processes has it by this name, and not by that of the link or descriptor through which it was started.
+    let _ = rustix::thread::set_name(c"hostmark");
     signals::let_writes_fail();
     // Workers and the janitor are started by the hundred: they skip everything that only a person needs.
     let (first, rest) = words.split_first()?;

@@ -92,6 +92,5 @@ pub fn of_journal(refused: &ResumeError) -> String {
         ResumeError::OfOthers => both!("{en}", "属于其他用户，或其他人可写；请重新测量"),
         ResumeError::UnderWay => both!("{en}", "是正在进行的运行的日志；请等它结束"),
         ResumeError::NoHeader(why) => both!("{en}", "不是本版本可以继续的日志（{why}）；请重新测量"),
-        ResumeError::Damaged { line, why } => both!("{en}", "第 {line} 行已损坏（{why}）；请重新测量"),
     }
 }

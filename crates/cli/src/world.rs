@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -11,10 +11,12 @@ use std::time::SystemTime;
 
 use hostmark_engine::clock::Calibration;
 use hostmark_engine::{Meters, OpenLink, Wall};
+use hostmark_launch::program::OWN;
 use hostmark_model::HostFacts;
 use hostmark_report::timestamp::Timestamp;
 use rustix::fd::AsFd;
 
+use crate::emulator;
 use crate::wall::SinceStart;
 
 /// What a command depends on.
@@ -47,7 +49,7 @@ pub struct ProcessContext {
     pub variable: Box<Variable>,
     /// The time of day.
     pub now: Box<dyn Fn() -> Timestamp>,
-    /// The program's file, from which it starts workers and the janitor.
+    /// The file through which it starts workers and the janitor.
     pub program: Box<dyn Fn() -> io::Result<PathBuf>>,
 }
 
@@ -58,8 +60,17 @@ impl ProcessContext {
             errors: RefCell::new(Box::new(io::stderr())),
             variable: Box::new(|name| std::env::var_os(name)),
             now: Box::new(time_of_day),
-            program: Box::new(std::env::current_exe),
+            program: Box::new(own_file),
         }
+    }
+}
+
+/// What leads to the program that runs, also when its file has been replaced or deleted meanwhile.
+fn own_file() -> io::Result<PathBuf> {
+    match emulator::name() {
+        // The kernel's link leads to the emulator.
+        Some(_) => std::env::current_exe(),
+        None => Path::new(OWN).metadata().map(|_| OWN.into()),
     }
 }
 

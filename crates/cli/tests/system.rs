@@ -46,6 +46,7 @@ mod under_way;
 mod wire;
 
 mod attacked;
+mod changing;
 mod confined;
 mod contention;
 mod declared;

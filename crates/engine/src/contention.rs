@@ -6,7 +6,7 @@ use std::time::Duration;
 use hostmark_host::{CpuTimes, Root};
 use hostmark_model::Others;
 
-use crate::sys::cpu_time;
+use crate::sys::{affinity, cpu_time, interface};
 
 /// Shorter, the ticks by which the kernel counts say too little of who used a CPU.
 const SHORTEST_BLOCK: Duration = Duration::from_secs(1);
@@ -25,6 +25,14 @@ pub trait Meters {
     fn cpus(&self) -> Option<CpuTimes>;
     /// CPU time of this process and of all children that it has waited for, ns.
     fn own_ns(&self) -> Option<u64>;
+    /// The CPUs that this process may use now.
+    fn allowed_cpus(&self) -> Option<Vec<usize>> {
+        None
+    }
+    /// Whether the loopback interface is up now.
+    fn has_loopback(&self) -> Option<bool> {
+        None
+    }
 }
 
 /// The kernel's counters.
@@ -38,6 +46,14 @@ impl Meters for KernelMeters {
 
     fn own_ns(&self) -> Option<u64> {
         cpu_time::of_all_own().ok()
+    }
+
+    fn allowed_cpus(&self) -> Option<Vec<usize>> {
+        affinity::allowed().ok()
+    }
+
+    fn has_loopback(&self) -> Option<bool> {
+        interface::is_up(interface::LOOPBACK).ok()
     }
 }
 

@@ -1,9 +1,11 @@
 //! Copies: further workers that do what this one measures, each on a CPU of its own, until the measuring is over.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use hostmark_launch::program::{OWN, command};
 use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
 use hostmark_model::{Event, Job, Line};
 
@@ -64,10 +66,9 @@ fn copy_folder(folder: &str, index: usize) -> String {
     format!("{folder}-copy-{index}")
 }
 
-/// This program as this process was started: `hostmark worker`. The link leads to the program also when its file was
-/// replaced meanwhile.
+/// This program as this process was started: `hostmark worker`.
 pub(crate) fn this_program() -> Command {
-    let mut command = Command::new("/proc/self/exe");
+    let mut command = command(Path::new(OWN));
     command.args(std::env::args_os().skip(1));
     command
 }

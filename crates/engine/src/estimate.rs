@@ -71,18 +71,18 @@ fn round_values(round: &Round) -> Option<RoundValues<'_>> {
 
 /// How a case ended, from its rounds in order. `planned`: the rounds that it was to have.
 pub(crate) fn outcome(entry: &Entry, place: Place, rounds: &[Round], planned: u32) -> Outcome {
-    let failed = rounds.iter().find_map(|round| round.failed.clone()).map(|reason| Outcome::Failed { reason });
-    let skipped = rounds.iter().find_map(|round| round.skipped.clone()).map(|reason| Outcome::Skipped { reason });
+    let failed = rounds.iter().find_map(|round| round.failed.clone());
+    let skipped = rounds.iter().find_map(|round| round.skipped.clone());
     let measured: Vec<RoundValues> = rounds.iter().filter_map(round_values).collect();
     let is_voted = matches!(entry.probe.limit, Limit::Voted | Limit::PowerOfTwo);
-    // A round that found no step abstains, as long as others have votes.
-    let skipped = skipped.filter(|_| !is_voted || measured.is_empty());
     // What went wrong is not hidden behind what was not available, nor behind a value.
-    if let Some(outcome) = failed.or(skipped) {
-        return outcome;
+    if let Some(reason) = failed {
+        return Outcome::Failed { reason };
     }
+    // What was available, and later was not, has been measured; a round that found no step abstains.
     if measured.is_empty() {
-        return Outcome::Failed { reason: "no round gave a finite value".into() };
+        let without = || Outcome::Failed { reason: "no round gave a finite value".into() };
+        return skipped.map_or_else(without, |reason| Outcome::Skipped { reason });
     }
     let mut result = combine(entry, place, &measured);
     if is_voted && let Err(reason) = vote::elect(&mut result, rounds.len()) {
@@ -92,7 +92,11 @@ pub(crate) fn outcome(entry: &Entry, place: Place, rounds: &[Round], planned: u3
         return Outcome::Failed { reason: "the rounds came to no finite value".into() };
     }
     if measured.len() < planned as usize {
-        let detail = format!("{} of {}", measured.len(), counted(planned, "round"));
+        let have = format!("{} of {}", measured.len(), counted(planned, "round"));
+        let detail = match skipped.filter(|_| !is_voted) {
+            Some(reason) => format!("{have}: {reason}"),
+            None => have,
+        };
         result.flags.push(Flag { kind: FlagKind::RoundsLost, detail });
     }
     Outcome::Measured(Box::new(result))

@@ -286,12 +286,16 @@ fn rounds_that_others_disturbed_are_marked_with_the_share_that_they_used() {
 }
 
 #[test]
-fn a_round_that_failed_or_was_skipped_decides() {
+fn a_round_that_failed_decides_and_one_that_was_skipped_where_no_other_has_a_value() {
     let mut all = rounds(vec![given(&[5.0]), given(&[5.0]), given(&[5.0])]);
     all[1].events = vec![Event::Failed { reason: "broken".into() }];
     assert_eq!(outcome_of("net.tcp", &all), Outcome::Failed { reason: "broken".into() });
     all[1].events = vec![Event::Skipped { reason: "gone".into() }];
-    assert_eq!(outcome_of("net.tcp", &all), Outcome::Skipped { reason: "gone".into() });
+    // What was available before has been measured.
+    let Outcome::Measured(measured) = outcome_of("net.tcp", &all) else { panic!("the values are gone") };
+    let lost = measured.flags.iter().find(|flag| flag.kind == FlagKind::RoundsLost).unwrap();
+    assert!(lost.detail.starts_with("2 of ") && lost.detail.ends_with(" rounds: gone"), "{}", lost.detail);
+    assert!(matches!(outcome_of("net.tcp", &all[1..2]), Outcome::Skipped { .. }));
     // What went wrong is never hidden behind what was not available.
     all[2].events = vec![Event::Failed { reason: "broken".into() }];
     assert_eq!(outcome_of("net.tcp", &all), Outcome::Failed { reason: "broken".into() });

@@ -79,7 +79,7 @@ pub struct Account {
     /// What they recorded.
     pub notes: Vec<Event>,
     /// Of each what it has used, where it said so, or why it failed.
-    pub said: Vec<Result<Option<FarUsage>, String>>,
+    pub said: Vec<Result<Option<FarUsage>, RoundError>>,
 }
 
 /// The other machines of a run.
@@ -244,7 +244,8 @@ impl FarEnds {
     }
 
     /// Ends them, and adds what they say to the events of a round that is complete. One that has failed, or has ended before
-    /// it was asked to, makes it a failed one: what was measured without it is something else.
+    /// it was asked to, makes it a failed one: what was measured without it is something else. Of one that lacked something it
+    /// is skipped, as of a worker.
     pub fn finish(self, events: &mut Vec<Event>) {
         self.account().join(events);
     }
@@ -280,16 +281,20 @@ impl Account {
         for said in self.said {
             match said {
                 Ok(usage) => events.extend(usage.map(Event::Served)),
-                Err(reason) => why = why.or(Some(reason)),
+                Err(error) => why = why.or(Some(error)),
             }
         }
         events.extend(match (last, why) {
             (last, None) => last,
             (Some(Event::Skipped { reason } | Event::Failed { reason }), Some(why)) => {
-                let reason = if reason.contains(&why) { reason } else { format!("{why} ({reason})") };
-                Some(Event::Failed { reason })
+                let (RoundError::Skipped(cause) | RoundError::Failed(cause)) = &why;
+                let reason = if reason.contains(cause) { reason } else { format!("{cause} ({reason})") };
+                Some(match why {
+                    RoundError::Skipped(_) => Event::Skipped { reason },
+                    RoundError::Failed(_) => Event::Failed { reason },
+                })
             }
-            (_, Some(reason)) => Some(Event::Failed { reason }),
+            (_, Some(why)) => Some(why.into()),
         });
     }
 }
@@ -301,15 +306,16 @@ impl Drop for FarEnds {
 }
 
 /// What one says that is not needed any more: what it has used, nothing, or why it failed.
-fn account_of(link: &mut dyn ServiceLink) -> Result<Option<FarUsage>, String> {
+fn account_of(link: &mut dyn ServiceLink) -> Result<Option<FarUsage>, RoundError> {
     link.tell_no_more();
     match link.receive(GRACE) {
         Received::Line(line) => match Event::from_line(&line) {
             Ok(Event::Served(usage)) => Ok(Some(usage)),
-            Ok(Event::Failed { reason } | Event::Skipped { reason }) => Err(last_words::told(&reason)),
-            _ => Err("the far end wrote what none says when it ends".into()),
+            Ok(Event::Failed { reason }) => Err(RoundError::Failed(last_words::told(&reason))),
+            Ok(Event::Skipped { reason }) => Err(RoundError::Skipped(last_words::told(&reason))),
+            _ => Err(RoundError::failed("the far end wrote what none says when it ends")),
         },
-        Received::Ended(how) => Err(format!("the far end {how}")),
+        Received::Ended(how) => Err(RoundError::Failed(format!("the far end {how}"))),
         // It has served; a kernel that tells nobody of the end of an input, or a person in a hurry, is no fault of the round.
         Received::TimedOut | Received::Interrupted => Ok(None),
     }

@@ -1,11 +1,12 @@
 //! Jobs as they are read: what cannot be meant is refused in a sentence, before anything is done with it.
 
-use hostmark_model::{CalibratedClock, CaseId, Job, JobCase};
+use hostmark_model::{AxisKind, CalibratedClock, CaseId, Job, JobCase};
 
+use crate::bind::Bind;
 use crate::far;
 use crate::last_cache;
 use crate::plan::checked_value;
-use crate::probe::Entry;
+use crate::probe::{Axis, Entry, FREE};
 use crate::round_error::{Result, RoundError};
 use crate::sampler::MOST_ITERATIONS;
 use crate::sys::affinity::MOST_CPUS;
@@ -72,10 +73,15 @@ pub(crate) fn check_case(entry: &Entry, id: &CaseId, cpus: &[usize]) -> Result<(
         let missing =
             || RoundError::failed(format!("the job cannot be meant: {} has no value of {}", id.probe, axis.name));
         let value = id.params.get(axis.name).ok_or_else(missing)?;
-        if axis.kind == hostmark_model::AxisKind::Threads {
+        if axis.kind == AxisKind::Threads {
             let threads: usize = value.parse().map_err(RoundError::failed)?;
             expect(threads <= cpus.len(), || format!("{threads} threads on {} CPUs", cpus.len()))?;
         }
     }
     Ok(())
+}
+/// Whether the scheduler decides where a case runs.
+pub(crate) fn is_free(entry: &Entry, id: &CaseId) -> bool {
+    let is_free = |axis: &Axis| axis.kind == AxisKind::Placement && id.params.get(axis.name) == Some(FREE);
+    Bind::of_case(&id.params) == Some(Bind::Free) || entry.probe.axes.iter().any(is_free)
 }

@@ -73,6 +73,8 @@ pub struct Header<R> {
     pub cases: Vec<String>,
     /// Who wrote it.
     pub origin: Origin,
+    /// Lines behind it that are damaged, as a loss of power leaves them; nothing of them is taken.
+    pub damaged: usize,
 }
 
 /// A round as the journal has it.
@@ -153,14 +155,6 @@ pub enum ResumeError {
     /// Its first line is no header.
     #[error("is no journal that this version can go on with ({0}); measure anew")]
     NoHeader(String),
-    /// A line in its middle is damaged.
-    #[error("is damaged in line {line} ({why}); measure anew")]
-    Damaged {
-        /// Which line, from 1.
-        line: usize,
-        /// What is wrong.
-        why: String,
-    },
 }
 
 #[derive(Deserialize)]
@@ -304,13 +298,17 @@ fn parse<R: DeserializeOwned>(bytes: &[u8]) -> Result<(Header<R>, Vec<PastRound>
             header.map_err(ResumeError::NoHeader)?
         }
     };
-    let mut rounds = Vec::new();
-    for (index, line) in lines.enumerate() {
-        let line = text_of(line).and_then(|line| RoundLine::from_line(line).map_err(|error| error.to_string()));
-        let line = line.map_err(|why| ResumeError::Damaged { line: index + 2, why })?;
-        rounds.push(PastRound::of(line));
+    let (mut rounds, mut damaged) = (Vec::new(), 0);
+    for line in lines {
+        match text_of(line).ok().and_then(|line| RoundLine::from_line(line).ok()) {
+            Some(line) => rounds.push(PastRound::of(line)),
+            None => damaged += 1,
+        }
     }
-    Ok((Header { run: header.run, cases: header.plan.cases, origin: header.origin }, rounds, whole as u64))
+    // A process that was killed leaves the start of a line, a loss of power pages of zeros.
+    damaged += usize::from(bytes[whole..].contains(&0));
+    let ReadHeader { run, plan, origin } = header;
+    Ok((Header { run, cases: plan.cases, origin, damaged }, rounds, whole as u64))
 }
 
 /// The text of a line; JSON is read from text as run files are, one way less in the program.

@@ -59,7 +59,7 @@ fn the_header_comes_first_and_the_rounds_in_order() {
 
     let (header, rounds, is_under_way) = Journal::read::<Value>(&path).unwrap();
     let cases = vec!["net.tcp".to_owned(), "net.tcp_connect".to_owned()];
-    assert_eq!(header, Header { run: json!({ "id": "abc" }), cases, origin: origin() });
+    assert_eq!(header, Header { run: json!({ "id": "abc" }), cases, origin: origin(), damaged: 0 });
     assert_eq!((&rounds, is_under_way), (&written, false));
 
     // Killed while it wrote a line: what is whole stays, and the next line follows it.
@@ -74,7 +74,7 @@ fn the_header_comes_first_and_the_rounds_in_order() {
 }
 
 #[test]
-fn what_is_no_journal_or_a_damaged_one_is_refused() {
+fn what_is_no_journal_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("x");
     let refused = |text: &str| {
@@ -87,8 +87,39 @@ fn what_is_no_journal_or_a_damaged_one_is_refused() {
         assert!(sentence.ends_with("); measure anew"), "{sentence}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
     }
-    let header = r#"{"run":1,"plan":{"seed":1,"cases":[]},"origin":{"binary":"b","file":[102]}}"#;
-    assert!(refused(&format!("{header}\n{{}}\n")).starts_with("is damaged in line 2 ("));
+}
+
+#[test]
+fn every_whole_line_is_kept_whatever_lies_between() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.partial.jsonl");
+    let plan = planned(CATALOGUE, &["net"], Profile::Quick);
+    let mut journal = Journal::create(&path, &json!({}), &PlanLine::of(&plan), &origin()).unwrap();
+    (0..4).for_each(|number| journal.append("net.tcp", &round(number, 1.0), &took(0)).unwrap());
+    drop(journal);
+    let text = std::fs::read(&path).unwrap();
+    let ends: Vec<usize> = (0..text.len()).filter(|&at| text[at] == b'\n').map(|at| at + 1).collect();
+    let read = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        let (header, rounds, _) = Journal::read::<Value>(&path).unwrap();
+        (header.damaged, rounds.iter().map(|past| past.round.round).collect::<Vec<_>>())
+    };
+    // A page of zeros over the end of a line and the start of the next.
+    let mut zeroed = text.clone();
+    zeroed[ends[2] - 20..ends[2] + 20].fill(0);
+    assert_eq!(read(&zeroed), (1, vec![0, 3]));
+    let torn = [&text[..ends[1]], &text[ends[1] + 5..]].concat();
+    assert_eq!(read(&torn), (1, vec![0, 2, 3]));
+    assert_eq!(read(&[&text[..ends[4]], &[0; 4096]].concat()), (1, vec![0, 1, 2, 3]));
+    for end in ends[0]..text.len() {
+        let whole = ends[1..].iter().filter(|&&line| line <= end).count() as u32;
+        assert_eq!(read(&text[..end]), (0, (0..whole).collect()), "{end}");
+    }
+    // What goes on writes behind the last whole line.
+    std::fs::write(&path, [&text[..ends[3]], &[0; 4096]].concat()).unwrap();
+    let (mut journal, header, _) = resumed::<Value>(&path).unwrap();
+    journal.append("net.tcp", &round(3, 1.0), &took(0)).unwrap();
+    assert_eq!((header.damaged, std::fs::read(&path).unwrap()), (1, text));
 }
 
 #[test]

@@ -64,6 +64,6 @@ pub use hostmark_sys as sys;
 pub use journal::{Header, Journal, Origin, PastRound, PlanLine, ResumeError, RoundSink, Took, line_of};
 pub use record::{CaseRounds, Record, Round, RoundResult};
 pub use round_error::{Checked, Result, RoundError};
-pub use run::{Observer, OpenLink, Results, Setting, run};
+pub use run::{Observer, OpenLink, Resource, Results, Setting, Taken, run};
 pub use time_budget::largest_buffer;
 pub use wall::Wall;

@@ -163,8 +163,24 @@ pub fn perform(
     go_on(plan, host, journal, Vec::new(), script)
 }
 
+/// The same where these meters tell what there is.
+pub fn perform_on(meters: &dyn Meters, plan: &Plan, host: &HostFacts, script: impl FnMut(&Job) -> Script) -> Seen {
+    metered(meters, plan, host, None, Vec::new(), script)
+}
+
 /// Goes on with a run that has measured these rounds.
 pub fn go_on(
+    plan: &Plan,
+    host: &HostFacts,
+    journal: Option<&mut Journal>,
+    past: Vec<PastRound>,
+    script: impl FnMut(&Job) -> Script,
+) -> Seen {
+    metered(&Unmetered, plan, host, journal, past, script)
+}
+
+fn metered(
+    meters: &dyn Meters,
     plan: &Plan,
     host: &HostFacts,
     journal: Option<&mut Journal>,
@@ -179,8 +195,7 @@ pub fn go_on(
     let mut open = |job: &Job| workers.open(job);
     let open_service = &|_: &_| Err(std::io::ErrorKind::Unsupported.into());
     let environment = Environment::bare();
-    let setting =
-        Setting { plan, host, environment, past, open_service, peers: &crate::far::NoPeers, meters: &Unmetered };
+    let setting = Setting { plan, host, environment, past, open_service, peers: &crate::far::NoPeers, meters };
     let mut progress = Vec::new();
     let journal = journal.map(|journal| journal as &mut dyn RoundSink);
     let results = run(&setting, &mut open, &wall, &mut progress, journal);

@@ -42,6 +42,14 @@ impl RoundError {
         }
     }
 
+    /// The same, of this step.
+    pub(crate) fn within(self, step: &str) -> RoundError {
+        match self {
+            RoundError::Skipped(reason) => RoundError::Skipped(format!("{step}: {reason}")),
+            RoundError::Failed(reason) => RoundError::Failed(format!("{step}: {reason}")),
+        }
+    }
+
     /// Failed, with what went wrong.
     pub fn failed(error: impl Display) -> RoundError {
         RoundError::Failed(error.to_string())
@@ -70,9 +78,10 @@ impl From<RoundError> for Event {
 impl From<io::Error> for RoundError {
     fn from(error: io::Error) -> RoundError {
         last_words::settle();
-        match lack::cure(&error) {
-            Some(cure) => RoundError::skipped(format_args!("{error}: {cure}")),
-            None => RoundError::failed(error),
+        match (lack::cure(&error), lack::hint(&error)) {
+            (Some(cure), _) => RoundError::skipped(format_args!("{error}: {cure}")),
+            (None, Some(hint)) => RoundError::failed(format_args!("{error}: {hint}")),
+            (None, None) => RoundError::failed(error),
         }
     }
 }

@@ -3,6 +3,7 @@
 mod costs;
 mod neighbours;
 mod progress;
+mod taken;
 mod units;
 mod widths;
 mod work;
@@ -25,6 +26,8 @@ use crate::session::{End, Session};
 use crate::time_budget::{TimeBudget, Verdict};
 use crate::wall::Wall;
 use progress::Progress;
+use taken::Holdings;
+pub use taken::{Resource, Taken};
 use units::Visit;
 use widths::Widths;
 
@@ -66,6 +69,8 @@ pub struct Results {
     pub time: RunTime,
     /// What others of the same physical machine took; none where nothing tells.
     pub neighbours: Option<Neighbours>,
+    /// What was taken from it meanwhile, in order.
+    pub taken: Vec<Taken>,
     /// Whether the person stopped it.
     pub interrupted: bool,
     /// Whether the journal could not be written to its end, and why.
@@ -97,6 +102,7 @@ struct Runner<'a> {
     done: usize,
     time: RunTime,
     blocks: Blocks<'a>,
+    holdings: Holdings,
 }
 
 /// Measures the plan, and records its rounds.
@@ -134,6 +140,7 @@ pub fn run<'a>(
         done,
         time: RunTime::default(),
         blocks,
+        holdings: Holdings::of(setting.meters),
     };
     runner.measure();
     runner.finish()
@@ -243,6 +250,9 @@ impl Runner<'_> {
                 }
                 None => {}
             }
+            if self.ends_by_loss(sequence[position - 1]) {
+                continue;
+            }
             let to_come = &sequence[position - 1..];
             let is_of_pass = |visit: &&Visit| visit.round == pass && self.is_pending(visit.case);
             let remaining: Vec<usize> = to_come.iter().filter(is_of_pass).map(|visit| visit.case).collect();
@@ -261,7 +271,8 @@ impl Runner<'_> {
             self.observer.silent(TimeBudget::silent(plan, self.wall.elapsed(), grant, fills));
             self.observer.round(&id, self.done, self.done + rounds, budget.expected());
             match self.work(&unit, grant) {
-                Some(measured) => position += measured - 1,
+                // Of a round that was spoilt nothing is kept.
+                Some(measured) => position += measured.saturating_sub(1),
                 None => return false,
             }
         }
@@ -374,7 +385,8 @@ impl Runner<'_> {
         };
         let time = self.time.of(self.wall.elapsed().as_secs_f64());
         let neighbours = self.neighbours();
-        Results { record, time, neighbours, interrupted: self.interrupted, journal_lost: self.journal_lost }
+        let taken = self.holdings.taken;
+        Results { record, time, neighbours, taken, interrupted: self.interrupted, journal_lost: self.journal_lost }
     }
 }
 

@@ -14,6 +14,8 @@ mod budget;
 mod filled;
 #[path = "run_resume_tests.rs"]
 mod resume;
+#[path = "run_taken_tests.rs"]
+mod taken;
 
 const ALL_OF_A: usize = 10;
 

@@ -51,12 +51,7 @@ fn carry_out(catalogue: Catalogue, job: &ServiceJob, output: &mut dyn Write) -> 
             .map_err(|error| RoundError::skipped(format!("cannot bind to CPUs {:?}: {error}", job.cpus)))?;
     }
     let mut serving = Serving::new(job, output);
-    let served = (service.serve)(&mut serving);
-    served.map_err(|error| match error {
-        // What it lacks while it serves has spoilt the round.
-        RoundError::Skipped(reason) if serving.is_listening() => RoundError::Failed(reason),
-        error => error,
-    })
+    (service.serve)(&mut serving)
 }
 
 /// Failed where the job is out of all proportion.

@@ -31,7 +31,6 @@ pub struct Serving<'a> {
     output: &'a mut dyn Write,
     memory: MemoryBudget,
     folder: Option<Folder>,
-    is_listening: bool,
 }
 
 impl Serving<'_> {
@@ -39,12 +38,7 @@ impl Serving<'_> {
     pub(crate) fn new<'a>(job: &'a ServiceJob, output: &'a mut dyn Write) -> Serving<'a> {
         let deadline = Deadline::from_now(job.setup_ns);
         let memory = MemoryBudget::new(Root::here(), job.memory_bytes, job.copies, deadline);
-        Serving { job, output, memory, folder: None, is_listening: false }
-    }
-
-    /// Whether clients may have come to it.
-    pub(crate) fn is_listening(&self) -> bool {
-        self.is_listening
+        Serving { job, output, memory, folder: None }
     }
 
     /// The value of an axis at the point that is served.
@@ -96,7 +90,6 @@ impl Serving<'_> {
     pub fn listens(&mut self, address: SocketAddr) -> Result<()> {
         setup::end();
         tell(&Event::Listening { address }, self.output)?;
-        self.is_listening = true;
         Ok(end_with_input(account())?)
     }
 }

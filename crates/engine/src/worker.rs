@@ -9,13 +9,12 @@ use hostmark_model::{AxisKind, CaseId, Choice, Event, Job, JobCase, Line, PROTOC
 
 use crate::arena;
 use crate::beside;
-use crate::bind::Bind;
 use crate::case::{Case, WorkersPart, Yield};
 use crate::clock::{Clock, CoreClock, Precision, monotonic_ns, warm_up};
 use crate::copies::{self, Copies};
 use crate::job;
 use crate::last_cache;
-use crate::probe::{Axis, Catalogue, Entry, FREE, Quantity, find};
+use crate::probe::{Catalogue, Entry, Quantity, find};
 use crate::round_error::{Result, RoundError, panic_text};
 use crate::sample::{Interference, Samples};
 use crate::setup;
@@ -204,9 +203,7 @@ fn bind(cpus: &[usize]) -> Result<()> {
 
 /// The CPUs of the measuring thread: the first, or all where the scheduler is to decide.
 fn own_cpus<'a>(entry: &Entry, id: &CaseId, cpus: &'a [usize]) -> &'a [usize] {
-    let is_free = |axis: &Axis| axis.kind == AxisKind::Placement && id.params.get(axis.name) == Some(FREE);
-    let is_unbound = Bind::of_case(&id.params) == Some(Bind::Free);
-    if is_unbound || entry.probe.axes.iter().any(is_free) { cpus } else { &cpus[..cpus.len().min(1)] }
+    if job::is_free(entry, id) { cpus } else { &cpus[..cpus.len().min(1)] }
 }
 
 /// The run's warm-up of one CPU, or its look at the last cache from there.

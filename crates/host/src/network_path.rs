@@ -17,6 +17,8 @@ use rustix::net::sockopt;
 use crate::root::Root;
 
 pub use addresses::{addresses, ssh_address};
+pub(crate) use driver::interface;
+pub(crate) use interface::{Link, links};
 
 /// More than kernels have; a name is at most 16 bytes.
 const MOST_CONGESTION_CONTROLS: usize = 32;

@@ -3,8 +3,9 @@
 
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 
 use crate::ignored;
@@ -100,6 +101,18 @@ impl Group {
     }
 }
 
+/// Nothing to read, and nobody who reads. The library opens the same, and its error does not say that this file is missing and
+/// not the program's. An error without the system's number says what to do.
+pub(crate) fn null() -> io::Result<Stdio> {
+    let opened = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null");
+    opened.map(Stdio::from).map_err(|error| {
+        let number = error.raw_os_error().map(Errno::from_raw_os_error);
+        let is_limit = matches!(number, Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM));
+        let text = || format!("/dev/null cannot be opened: {error}; make it by: mknod -m 666 /dev/null c 1 3");
+        if is_limit { error } else { io::Error::new(error.kind(), text()) }
+    })
+}
+
 /// An error with the name of the call that failed; its kind stays what it was.
 pub(crate) fn named(call: &str, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{call}: {error}"))
@@ -117,7 +130,6 @@ impl Drop for Group {
 #[cfg(test)]
 mod tests {
     use std::io::Read;
-    use std::process::Stdio;
 
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
 

@@ -3,14 +3,17 @@
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, ExitStatus};
+use std::process::ExitStatus;
 use std::rc::Rc;
 use std::time::Duration;
 
 use hostmark_model::OUT_OF_MEMORY;
 use rustix::fd::OwnedFd;
+use rustix::io::Errno;
 
+use crate::group::named;
 use crate::link::{Received, ServiceLink, WorkerLink};
+use crate::program::command;
 use crate::supervise::{Ending, Errors, Heard, LONGEST_LINE, Membership, Supervised, Terms};
 
 /// How long a worker whose output has ended may take to end by itself.
@@ -54,12 +57,17 @@ impl LocalWorker {
         stop: Option<Rc<OwnedFd>>,
         warden: Rc<dyn Warden>,
     ) -> io::Result<LocalWorker> {
-        let mut command = Command::new(program);
+        let mut command = command(program);
         command.args(arguments);
         // It says nothing on standard error, unless it cannot even begin.
         let errors = Errors::HeardAtLeisure;
         let terms = Terms { group: Membership::Own, has_input: true, errors, ending: Ending::Killed, stop };
-        let process = Supervised::start(command, terms)?;
+        let process = Supervised::start(command, terms).map_err(|error| match error.raw_os_error() {
+            Some(number) if Errno::from_raw_os_error(number) == Errno::NOENT => {
+                named(&program.to_string_lossy(), error)
+            }
+            _ => error,
+        })?;
         warden.takes(process.id());
         Ok(LocalWorker { process, warden: Some(warden) })
     }

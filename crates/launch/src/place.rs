@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::copy_in::Far;
 pub use crate::copy_in::Started;
 pub use crate::place_error::{Name, PlaceError};
-use crate::program::Programs;
+use crate::program::{Programs, command};
 use crate::supervise::{Supervised, Terms};
 use crate::timing::timing;
 pub use guest::Guest;
@@ -68,7 +68,7 @@ impl Place {
         let prefix = match self {
             Place::Here => {
                 let ours = programs.ours()?;
-                let mut command = Command::new(programs.own());
+                let mut command = command(programs.own());
                 command.args(arguments);
                 let process = Supervised::start(command, terms)?;
                 told(process.id());

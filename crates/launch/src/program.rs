@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::io::{self, Read};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use sha2::{Digest, Sha256};
 
@@ -14,6 +16,8 @@ const MACHINES: [(&str, &[&str], u16); 2] =
     [("x86_64", &["x86_64", "amd64"], 62), ("aarch64", &["aarch64", "arm64"], 183)];
 /// What the file of this process is read and started through, also when it has no name any more.
 pub const OWN: &str = "/proc/self/exe";
+/// What a process of this program is called in the list of processes, whatever it was started through.
+pub const NAME: &str = "hostmark";
 /// Bytes of a file that are read at once for its digest.
 const DIGESTED_AT_ONCE: usize = 1 << 18;
 
@@ -111,6 +115,15 @@ impl Program {
         let digest = hex(&Sha256::digest(&bytes));
         Program { bytes, digest, is_static }
     }
+}
+
+/// Starts `program`, which is this one by default, under its own name.
+pub fn command(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    if program == Path::new(OWN) {
+        command.arg0(NAME);
+    }
+    command
 }
 
 /// SHA-256 of a file, hexadecimal.

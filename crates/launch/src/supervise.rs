@@ -11,7 +11,7 @@ use rustix::fd::OwnedFd;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Signal;
 
-use crate::group::{Group, named};
+use crate::group::{Group, named, null};
 
 /// The time between two looks whether one has ended.
 const TURN: Duration = Duration::from_millis(2);
@@ -125,9 +125,9 @@ impl Supervised {
         // Without a pipe it has no last word.
         let (errors, stderr) = match flags.and_then(|flags| pipe_with(flags).ok()) {
             Some((errors, stderr)) => (Some(errors), Stdio::from(stderr)),
-            None => (None, Stdio::null()),
+            None => (None, null()?),
         };
-        let stdin = if terms.has_input { Stdio::piped() } else { Stdio::null() };
+        let stdin = if terms.has_input { Stdio::piped() } else { null()? };
         command.stdin(stdin).stdout(Stdio::piped()).stderr(stderr);
         let mut group = match terms.group {
             Membership::Own => Group::spawn(&mut command),

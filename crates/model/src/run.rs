@@ -259,6 +259,29 @@ pub fn load_run(text: &str) -> Result<Run, LoadError> {
     load_form(text, |run: &Run| Some(run.schema.clone()))
 }
 
+/// Bytes of a text in a run file at most: a command's word has as many. A longer one would be laid out for every view.
+const LONGEST_TEXT: usize = 128 << 10;
+
+/// Whether a text in a JSON file is longer than any of a run.
+fn has_endless_text(json: &str) -> bool {
+    if json.len() <= LONGEST_TEXT {
+        return false;
+    }
+    let (mut rest, mut length) = (json, None);
+    while let Some(at) = rest.find('"') {
+        let is_escaped = rest[..at].bytes().rev().take_while(|&byte| byte == b'\\').count() % 2 == 1;
+        length = match length {
+            None => Some(0),
+            Some(before) if is_escaped => Some(before + at + 1),
+            Some(before) if before + at > LONGEST_TEXT => return true,
+            Some(_) => None,
+        };
+        rest = &rest[at + 1..];
+    }
+    // One that does not end at all.
+    length.is_some_and(|before| before + rest.len() > LONGEST_TEXT)
+}
+
 /// The same in a form that leaves out what its reader does not need, and which says what schema it was.
 pub fn load_form<Form: DeserializeOwned>(
     text: &str,
@@ -272,6 +295,9 @@ pub fn load_form<Form: DeserializeOwned>(
         true => LoadError::Truncated { line: error.line() },
         false => LoadError::NotARun(error.to_string()),
     };
+    if has_endless_text(text) {
+        return Err(LoadError::NotARun(format!("a text in it has over {} KiB", LONGEST_TEXT >> 10)));
+    }
     let form = serde_json::from_str::<Form>(text);
     // What is of another schema need not fit: that is told before what does not.
     let schema = match &form {
@@ -285,5 +311,25 @@ pub fn load_form<Form: DeserializeOwned>(
         Some(1) => form.map_err(explain),
         Some(_) => Err(LoadError::Newer { found: schema }),
         None => Err(LoadError::NotARun(format!("its schema is '{schema}'"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_longer_than_any_of_a_run_is_found_wherever_it_ends() {
+        let of = |length: usize| "x".repeat(length);
+        let quoted = |text: &str| format!("{{\"a\": \"\", \"b\": \"{text}\", \"c\": [1]}}");
+        assert!(!has_endless_text(&quoted(&of(LONGEST_TEXT))));
+        assert!(has_endless_text(&quoted(&of(LONGEST_TEXT + 1))));
+        // A quotation mark that is part of it does not end it; one behind two backslashes does.
+        let half = of(LONGEST_TEXT / 2 + 1);
+        assert!(has_endless_text(&quoted(&format!("{half}\\\"{half}"))));
+        assert!(!has_endless_text(&quoted(&format!("{half}\\\\\", \"d\": \"{half}"))));
+        assert!(has_endless_text(&format!("[\"{half}{half}")));
+        assert!(!has_endless_text(&format!("[{}]", "\"short\",".repeat(LONGEST_TEXT))));
+        assert!(has_endless_text(&format!("[\"{}\"]", "\\\"".repeat(LONGEST_TEXT))));
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::SystemTime;
 
 const DAY_S: i64 = 86_400;
+const NS_OF_SECOND: u32 = 1_000_000_000;
 /// As `date` and lmbench's files abbreviate them.
 pub(crate) const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -65,6 +66,15 @@ impl Timestamp {
     /// Seconds from another moment to this one; below 0 where the other is later.
     pub fn since(self, earlier: Timestamp) -> f64 {
         (self.seconds - earlier.seconds) as f64 + (f64::from(self.nanoseconds) - f64::from(earlier.nanoseconds)) / 1e9
+    }
+
+    /// The moment so much later; this one where no such has four digits of a year.
+    pub fn after(self, elapsed: std::time::Duration) -> Timestamp {
+        let nanoseconds = self.nanoseconds + elapsed.subsec_nanos();
+        let seconds =
+            i64::try_from(elapsed.as_secs()).unwrap_or(i64::MAX).saturating_add(i64::from(nanoseconds / NS_OF_SECOND));
+        let later = Timestamp::new(self.seconds.saturating_add(seconds), nanoseconds % NS_OF_SECOND);
+        later.unwrap_or(self)
     }
 
     /// So many days before; none before the year 0.

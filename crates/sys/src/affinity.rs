@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::call::{named, returned};
+use super::call::{self, named, returned};
 
 const BITS: usize = usize::BITS as usize;
 
@@ -11,6 +11,17 @@ pub const MOST_CPUS: usize = 1 << 20;
 
 /// Binds the calling thread to `cpus`.
 pub fn bind(cpus: &[usize]) -> io::Result<()> {
+    set(cpus).map_err(|error| match call::errno(&error) {
+        // No more than that says the kernel where none of them is online and in the cpuset of this process.
+        Some(libc::EINVAL) => {
+            let text = "it is offline, or not in the cpuset of this process";
+            named("sched_setaffinity", io::Error::new(error.kind(), text))
+        }
+        _ => error,
+    })
+}
+
+fn set(cpus: &[usize]) -> io::Result<()> {
     if cpus.iter().any(|&cpu| cpu >= MOST_CPUS) {
         return Err(named("sched_setaffinity", io::Error::from_raw_os_error(libc::EINVAL)));
     }
@@ -61,7 +72,8 @@ mod tests {
 
     #[test]
     fn a_cpu_that_is_not_there_is_an_error() {
-        assert!(bind(&[1 << 16]).is_err());
+        let refused = bind(&[1 << 16]).unwrap_err().to_string();
+        assert_eq!(refused, "sched_setaffinity: it is offline, or not in the cpuset of this process");
         assert!(bind(&[0, usize::MAX]).unwrap_err().to_string().starts_with("sched_setaffinity: "));
     }
 }

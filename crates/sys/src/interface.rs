@@ -18,6 +18,17 @@ pub fn bring_up(name: &str) -> io::Result<()> {
     ask(&socket()?, libc::SIOCSIFFLAGS as _, &request)
 }
 
+/// Whether an interface is up.
+pub fn is_up(name: &str) -> io::Result<bool> {
+    let mut request = request(name)?;
+    let socket = socket()?;
+    // SAFETY: the request is whole and lives on; the kernel writes the flags into it.
+    returned("ioctl", unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS as _, &raw mut request) })?;
+    // SAFETY: the kernel has just written them.
+    let flags = unsafe { request.ifr_ifru.ifru_flags };
+    Ok(libc::c_int::from(flags) & libc::IFF_UP != 0)
+}
+
 /// Gives an interface an address of IPv4, of which the first `prefix` bits name its network.
 pub fn give_address(name: &str, address: Ipv4Addr, prefix: u8) -> io::Result<()> {
     let mask = u32::MAX.checked_shl(32 - u32::from(prefix.min(32))).unwrap_or(0);

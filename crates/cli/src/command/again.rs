@@ -8,6 +8,7 @@ use hostmark_model::{Again, Gap, Lang, Run};
 use hostmark_probes::CATALOGUE;
 use hostmark_report::{findings, repetition, trust::trust};
 
+use super::disturbed::damaged;
 use super::{load, ready};
 use crate::store::{self, JOURNAL};
 
@@ -34,6 +35,7 @@ fn of_journal(path: &Path) -> Result<Run> {
     let (header, rounds, is_under_way) = Journal::read::<Run>(path)
         .map_err(|error| anyhow!("{} {}", path.display(), crate::refusals::of_journal(&error)))?;
     let mut run = header.run;
+    run.disturbances.extend(damaged(header.damaged));
     let plan = ready::planned_before(&run).ok();
     let skip = |id: &str| plan.iter().flat_map(|plan| &plan.cases).find(|case| case.id.to_string() == id)?.skip.clone();
     let (outcomes, gaps) = again::of_journal(CATALOGUE, &run, &header.cases, rounds, skip);

@@ -51,8 +51,6 @@ pub fn serve(word: Option<&OsStr>, bound: Option<&OsStr>) -> ExitCode {
     let is_served = word.is_some_and(|word| word == SERVED);
     // Of a server that does not say it, nobody but this machine reaches the far ends.
     let bound = bound.and_then(|word| word.to_str()?.parse().ok()).unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
-    // What reads the list of processes finds it by this name, and not by that of a descriptor.
-    let _ = rustix::thread::set_name(c"hostmark");
     // Nor does anything that is started here inherit the program's file.
     let _ = place::close_own_descriptor();
     let mut outbox = match Outbox::of_standard_output() {

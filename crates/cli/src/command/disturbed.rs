@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use hostmark_engine::plan::{self, Plan};
+use hostmark_engine::{Resource, Taken};
 use hostmark_host::{EMULATED, NoiseSnapshot, busiest_other};
-use hostmark_model::{IN_SOFTWARE, Peer, Run, Text};
+use hostmark_model::{IN_SOFTWARE, Peer, Run, Text, counted};
 
 /// A process that takes more of a CPU than this disturbs a run.
 const BUSY_CPUS: f64 = 0.2;
@@ -59,6 +60,39 @@ pub fn on_one_machine(run: &Run) -> Vec<Text<String>> {
         zh: format!("{} 就是本机：两端共用它的 CPU，其间没有网线，远端所用的 CPU 计为其他程序所用", peer.name),
     };
     run.peers.iter().filter(is_same).map(text).collect()
+}
+
+/// What was taken from the run while it went on.
+pub fn taken_away(taken: &Taken) -> Text<String> {
+    let seconds = taken.at.as_secs();
+    match taken.what {
+        Resource::Cpu(cpu) => Text {
+            en: format!(
+                "CPU {cpu} was taken from this run after {seconds} s (offline, or out of its cpuset): cases that need it have fewer \
+                 rounds or none, cases of one CPU went on with another"
+            ),
+            zh: format!(
+                "运行 {seconds} s 后，CPU {cpu} 不再可用（已离线，或被移出 cpuset）：需要它的用例轮数减少或没有结果，只用一个 CPU 的用例改在其他 CPU 上继续"
+            ),
+        },
+        Resource::Loopback => Text {
+            en: format!(
+                "the loopback interface was set down after {seconds} s: cases that need it have fewer rounds or none"
+            ),
+            zh: format!("运行 {seconds} s 后，环回接口被停用：需要它的用例轮数减少或没有结果"),
+        },
+    }
+}
+
+/// That so many lines of a run's journal are damaged.
+pub fn damaged(lines: usize) -> Option<Text<String>> {
+    let counted = counted(lines, "damaged line");
+    (lines > 0).then(|| Text {
+        en: format!(
+            "{counted} of the journal were left out, as a loss of power leaves them; every whole round was kept"
+        ),
+        zh: format!("日志中有 {lines} 行已损坏（如断电所致），已略去；完整的各轮均保留"),
+    })
 }
 
 #[cfg(test)]

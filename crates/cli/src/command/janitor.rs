@@ -5,7 +5,7 @@ use std::io;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode, ExitStatus};
+use std::process::{ExitCode, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -13,12 +13,15 @@ use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::sys::call::spawned;
 use hostmark_engine::sys::scratch::{fresh_name, remove_left, remove_unanswered};
 use hostmark_engine::sys::setting::{Change, Setting};
+use hostmark_launch::program::{OWN, command};
 use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
 use hostmark_launch::timing::timing;
 use hostmark_model::{PathBytes, Scratch};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::emulator;
+use crate::language::both;
+use crate::refusals::of_launch;
 
 /// The word that starts it; no command for people.
 pub const NAME: &str = "janitor";
@@ -61,12 +64,14 @@ impl Janitor {
     /// Starts it, in a process group of its own, and waits until it is there: what can start the janitor can start
     /// workers. Otherwise the sentence that says why it cannot.
     pub fn start(program: &Path) -> Result<Janitor, String> {
-        let mut command = Command::new(program);
+        let mut command = command(program);
         command.arg(NAME);
         let (errors, ending) = (Errors::Dropped, Ending::Awaited);
         let terms = Terms { group: Membership::Own, has_input: true, errors, ending, stop: None };
-        let process =
-            Supervised::start(command, terms).map_err(|error| not_started(program, &spawned(error).to_string()))?;
+        let process = Supervised::start(command, terms).map_err(|error| match error.raw_os_error() {
+            Some(_) => not_started(program, &spawned(error).to_string()),
+            None => of_launch(&error),
+        })?;
         let (made, asked, changes) = (Vec::new(), Vec::new(), Vec::new());
         let mut janitor = Janitor { process, answers: true, made, asked, changes, outside: None };
         match janitor.answer() {
@@ -164,15 +169,20 @@ fn describe(status: ExitStatus) -> String {
 
 /// Why this program cannot start itself, and what to do.
 fn not_started(program: &Path, how: &str) -> String {
-    let program = program.display();
+    // The link says less than the name.
+    let named = std::env::current_exe().ok().filter(|_| program == Path::new(OWN));
+    let program = named.as_deref().unwrap_or(program).display();
+    let how = of_launch(&how);
     match emulator::name() {
-        Some(emulator) => format!(
+        Some(emulator) => both!(
             "{emulator} executes this program and cannot start it again for its workers ({how}); \
-             run it natively, or register the emulator with binfmt_misc"
+             run it natively, or register the emulator with binfmt_misc",
+            "{emulator} 正在模拟执行本程序，无法再次启动它作为工作进程（{how}）；请原生运行，或用 binfmt_misc 注册该模拟器"
         ),
-        None => format!(
+        None => both!(
             "{program} cannot be started for the workers ({how}); start hostmark by its own file, \
-             and look at the limits of processes and of memory (ulimit -a)"
+             and look at the limits of processes and of memory (ulimit -a)",
+            "无法启动 {program} 作为工作进程（{how}）；请直接执行 hostmark 的程序文件，并检查进程数与内存的限制（ulimit -a）"
         ),
     }
 }

@@ -75,7 +75,7 @@ impl Machine<'_> {
     }
 }
 
-/// This program's file.
+/// The file through which this program is started again.
 pub fn own_program() -> Result<PathBuf> {
     (context().program)().map_err(|error| {
         lost(both!(

@@ -2,15 +2,17 @@
 
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Result;
 use hostmark_engine::far::{OpenService, Peers};
-use hostmark_engine::{KernelMeters, Observer, RoundSink, Setting, Wall, outcomes};
+use hostmark_engine::{KernelMeters, Observer, PastRound, RoundSink, Setting, Wall, outcomes};
 use hostmark_host::{NoiseSnapshot, Root};
 use hostmark_model::{Environment, Job, Run};
 use hostmark_report::findings;
+use hostmark_report::timestamp::Timestamp;
 
-use super::disturbed::{disturbances, emulated, on_one_machine};
+use super::disturbed::{disturbances, emulated, on_one_machine, taken_away};
 use super::janitor::Janitor;
 use super::lost;
 use super::machine::{Machine, own_program};
@@ -44,6 +46,12 @@ pub struct Measured {
     pub sink_lost: Option<io::Error>,
 }
 
+/// Now, and not before what was measured had ended: the clock of the day may have been set back.
+fn goes_on_at(started: &str, past: &[PastRound]) -> Timestamp {
+    let used = past.last().map_or(Duration::ZERO, |past| past.took.until);
+    store::now().max(Timestamp::parse(started).unwrap_or_default().after(used))
+}
+
 /// Measures; on an error nothing was measured.
 pub fn measure(
     ready: Ready,
@@ -53,7 +61,10 @@ pub fn measure(
 ) -> Result<Measured> {
     let Ready { plan, mut run, host, calibration, past, scratch } = ready;
     let Means { machine, stop, wall, peers } = means;
+    // The clock of the day may be set meanwhile: it says when this began, and the other how long it takes.
+    let began = goes_on_at(&run.started, &past);
     let wall = GoesOn::after(&past, wall);
+    let gone = wall.elapsed();
     let (clock, inputs) = (calibration.clock.clone(), plan.request.inputs.clone());
     let environment = Environment { clock, inputs, ..Environment::bare() };
     let sink = sink.map(|sink| sink as &mut dyn RoundSink);
@@ -90,11 +101,32 @@ pub fn measure(
     run.disturbances.extend(emulated(run.host.virtualization.hypervisor.as_deref()));
     run.disturbances.extend(disturbed);
     run.interrupted = results.interrupted.then(|| "stopped by a signal".into());
-    run.finished = Some(store::now().to_string());
+    run.finished = Some(began.after(wall.elapsed().saturating_sub(gone)).to_string());
+    run.disturbances.extend(results.taken.iter().map(taken_away));
     let made = outcomes::of(&results.record);
     (run.cases, run.lost_rounds) = (made.cases, made.lost_rounds);
     run.time = Some(results.time);
     run.neighbours = results.neighbours;
     run.findings = findings(&run);
     Ok(Measured { run, sink_lost: results.journal_lost })
+}
+
+#[cfg(test)]
+mod tests {
+    use hostmark_model::RoundLine;
+
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_set_back_ends_no_run_before_it_has_begun() {
+        let now = store::now();
+        assert!(goes_on_at("2026-01-01T00:00:00Z", &[]) >= now);
+        let mut past: Vec<PastRound> = Vec::new();
+        assert_eq!(goes_on_at("2999-01-01T00:00:00Z", &past).to_string(), "2999-01-01T00:00:00Z");
+        let (case, cpus, events) = (String::new(), Vec::new(), Vec::new());
+        let (round, until_ns, spent_ns, granted_ns) = (0, 90_500_000_000, 0, 0);
+        past.push(PastRound::of(RoundLine { case, round, cpus, until_ns, spent_ns, granted_ns, events }));
+        let goes_on = goes_on_at("2999-01-01T00:00:00Z", &past);
+        assert_eq!(goes_on.after(Duration::from_millis(500)).to_string(), "2999-01-01T00:01:31Z");
+    }
 }

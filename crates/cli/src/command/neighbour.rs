@@ -3,11 +3,12 @@
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::sys::affinity;
 use hostmark_engine::sys::process;
+use hostmark_launch::program::command;
 use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
 use hostmark_launch::timing::timing;
 
@@ -102,7 +103,7 @@ fn go_on(work: Work) {
 
 /// Starts one, which ends when it is dropped, and with this process.
 pub fn start(program: &Path, work: Work, cpus: &[usize], janitor: &mut Janitor) -> Result<Supervised, String> {
-    let mut command = Command::new(program);
+    let mut command = command(program);
     command.args([NAME, &std::process::id().to_string(), work.word()]).args(cpus.iter().map(usize::to_string));
     let terms =
         Terms { group: Membership::Own, has_input: true, errors: Errors::Dropped, ending: Ending::Killed, stop: None };

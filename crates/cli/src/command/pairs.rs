@@ -3,11 +3,11 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::Result;
 use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::plan::profile_limits;
+use hostmark_launch::program::command;
 use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
 use hostmark_launch::timing::timing;
 use hostmark_model::{CaseRecord, HERE, Inputs, Profile, Scratch, load_run};
@@ -54,7 +54,7 @@ impl Pairs<'_> {
         to: Option<&str>,
         token_file: Option<&Path>,
     ) -> Result<Supervised, String> {
-        let mut command = Command::new(&self.program);
+        let mut command = command(&self.program);
         command.arg("run").args(FILTERS).args(["--profile", "quick", "--format", "json"]);
         command.args(self.seed.into_iter().flat_map(|seed| ["--seed".to_owned(), seed.to_string()]));
         command.env("XDG_DATA_HOME", &self.data);

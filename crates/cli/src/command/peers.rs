@@ -245,7 +245,7 @@ impl<L: PeerLink> Distant for Far<'_, L> {
         let why = match self.peers.answer(self.index, PeerRequest::Enough) {
             Ok(PeerAnswer::Served { notes, said }) if said.len() == self.ends.len() && notes.len() <= MOST_NOTES => {
                 let note = |(key, value): (String, String)| Event::Note { key: shown(&key), value: shown(&value) };
-                let said = said.into_iter().map(|said| said.map_err(|why| shown(&why))).collect();
+                let said = said.into_iter().map(|said| said.map_err(|why| RoundError::Failed(shown(&why)))).collect();
                 return Account { notes: notes.into_iter().map(note).collect(), said };
             }
             Ok(_) => "the peer said what was not asked for".to_owned(),
@@ -253,7 +253,7 @@ impl<L: PeerLink> Distant for Far<'_, L> {
             // A person in a hurry is no fault of the round.
             Err(Missing::Interrupted | Missing::OutOfTime) => return Account::default(),
         };
-        Account { notes: Vec::new(), said: vec![Err(why)] }
+        Account { notes: Vec::new(), said: vec![Err(RoundError::Failed(why))] }
     }
 }
 

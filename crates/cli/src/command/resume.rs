@@ -9,6 +9,7 @@ use anyhow::Result;
 use hostmark_engine::{Header, Journal, PastRound, Wall};
 use hostmark_model::{BegunRun, Elsewhere, HostFacts, Inputs, Run, RunRequest, Text, counted};
 
+use super::disturbed::damaged;
 use super::inputs::{check_command, scratch};
 use super::kept::Kept;
 use super::machine::Machine;
@@ -36,6 +37,7 @@ impl Begun {
         let shown = path.display().to_string();
         let (journal, mut header, past) = Journal::resume::<Run>(&path)
             .map_err(|error| anyhow::anyhow!("{shown} {}", crate::refusals::of_journal(&error)))?;
+        header.run.disturbances.extend(damaged(header.damaged));
         if !lies_beside(&header, &path) {
             refuse!("{shown} names no run file; measure anew", "{shown} 没有指明运行文件；请重新测量");
         }

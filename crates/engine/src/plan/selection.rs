@@ -1,5 +1,7 @@
 //! What a person asked for, and what derived probes need of others.
 
+use std::collections::HashMap;
+
 use hostmark_model::{CaseIdError, HostFacts, Params};
 
 use super::refused::PlanError;
@@ -143,7 +145,8 @@ impl Selection {
         for filter in self.filters.iter().filter(|filter| filter.picks(entry)) {
             points.extend(filter.points(entry, star, host));
         }
-        points.sort_by_key(|params| star.iter().position(|point| point == params).unwrap_or(star.len()));
+        let places: HashMap<&Params, usize> = star.iter().zip(0..).collect();
+        points.sort_by_key(|params| places.get(params).copied().unwrap_or(star.len()));
         points
     }
 }

@@ -1,5 +1,7 @@
 //! `--set [PROBE:]AXIS=V1,V2`: the points of an axis as a person wants them, in the place of the probe's own.
 
+use std::collections::HashSet;
+
 use hostmark_model::HostFacts;
 
 use super::selection::Filter;
@@ -88,14 +90,14 @@ impl Sets {
     ) -> Result<Vec<(&'static str, Vec<String>)>, PlanError> {
         let of_axis = |axis: &Axis| {
             let set = self.0.iter().rfind(|set| set.axis == axis.name && set.is_for(entry))?;
-            let mut values: Vec<String> = Vec::new();
+            let (mut values, mut seen) = (Vec::new(), HashSet::new());
             for value in &set.values {
                 if value == MATRIX && axis.takes_pairs() {
                     values.extend(matrix(host));
                     continue;
                 }
                 match checked_value(entry, axis.name, value).map(|value| axis.on(host, &value)) {
-                    Ok(value) if values.contains(&value) => {}
+                    Ok(value) if !seen.insert(value.clone()) => {}
                     Ok(value) => values.push(value),
                     Err(error) => return Some(Err(error)),
                 }

@@ -22,7 +22,7 @@ impl Runner<'_> {
             return;
         }
         let bytes = self.last_cache.as_ref().map_or(0, |cache| cache.bytes);
-        let mut job = self.job(Vec::new(), vec![plan.cpu], 0, Duration::ZERO);
+        let mut job = self.job(Vec::new(), vec![self.stand_in(plan.cpu).unwrap_or(plan.cpu)], 0, Duration::ZERO);
         job.look_at_cache = Some(bytes);
         self.observer.silent(TimeBudget::WARM_UP_LIMIT);
         let Ok(link) = (self.open)(&job) else { return };

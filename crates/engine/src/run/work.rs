@@ -10,6 +10,7 @@ use crate::far::{self, Distant, FarEnds, Missing, Peers, Waiting, Wanted};
 use crate::journal::Took;
 use crate::plan::PlannedCase;
 use crate::record::{RoundResult, round_seed};
+use crate::round_error::RoundError;
 use crate::session::{End, Heard, Session};
 use crate::time_budget::TimeBudget;
 
@@ -18,8 +19,8 @@ impl<'a> Runner<'a> {
     pub(super) fn work(&mut self, unit: &[Visit], grant: Duration) -> Option<usize> {
         let plan = self.setting.plan;
         let began = self.wall.elapsed();
-        let all = unit.iter().map(|visit| &plan.cases[visit.case].cpus);
-        let cpus = all.max_by_key(|cpus| cpus.len()).cloned().unwrap_or_default();
+        let all = unit.iter().map(|visit| self.cpus_of(visit.case));
+        let cpus = all.max_by_key(Vec::len).unwrap_or_default();
         let own = unit.iter().map(|&visit| self.job_case(visit, &cpus)).collect();
         let mut job = self.job(own, cpus.clone(), unit[0].round, grant);
         self.blocks.begin(began);
@@ -50,12 +51,12 @@ impl<'a> Runner<'a> {
 
     /// A case, for the job of its next round.
     fn job_case(&self, Visit { case: index, round }: Visit, cpus: &[usize]) -> JobCase {
-        let PlannedCase { id, cpus: own, .. } = &self.setting.plan.cases[index];
+        let (id, own) = (&self.setting.plan.cases[index].id, self.cpus_of(index));
         let name = id.to_string();
         JobCase {
             seed: round_seed(self.setting.plan.request.seed, &name, round),
             id: name,
-            cpus: if own == cpus { Vec::new() } else { own.clone() },
+            cpus: if own == cpus { Vec::new() } else { own },
             iterations: self.states[index].iterations,
             choices: self.choices.get(&id.probe).cloned().unwrap_or_default(),
             far: Vec::new(),
@@ -76,8 +77,8 @@ impl<'a> Runner<'a> {
         let link = match (self.open)(job) {
             Ok(link) => link,
             Err(error) => {
-                let reason = format!("no worker could be started: {error}");
-                rounds.push(self.keep(unit[0], vec![Event::Failed { reason }], began, grant));
+                let error = RoundError::from(error).within("no worker could be started");
+                rounds.push(self.keep(unit[0], vec![error.into()], began, grant));
                 return false;
             }
         };
@@ -99,14 +100,24 @@ impl<'a> Runner<'a> {
                     continue;
                 }
             }
+            let cpus = self.cpus_of(visit.case);
             let Heard { mut events, end } = hearing.round();
             // What a failure may have left behind is met by no other case.
             let has_failed = matches!(events.last(), Some(Event::Failed { .. }));
-            if hearing.is_over() || has_failed || place + 1 == unit.len() {
+            self.look_at_losses();
+            let loss = self.loss(visit.case, &cpus);
+            if hearing.is_over() || has_failed || loss.is_some() || place + 1 == unit.len() {
                 session.take().into_iter().for_each(Session::end);
                 if let (Some(far), End::Complete) = (far.take(), end) {
                     far.finish(&mut events);
                 }
+            }
+            if let (Some(reason), End::Complete) = (loss, end) {
+                // It was measured elsewhere, or with nobody at the other end; where another CPU stands in, it has further rounds.
+                if self.loss(visit.case, &self.cpus_of(visit.case)).is_some() {
+                    rounds.push(self.keep(visit, vec![Event::Skipped { reason }], began, grant));
+                }
+                return false;
             }
             match end {
                 End::Complete => rounds.push(self.keep(visit, events, began, grant)),
@@ -125,16 +136,16 @@ impl<'a> Runner<'a> {
     }
 
     /// Journals a round that has just ended, and takes it into account; gives its case and its place among the case's rounds.
-    fn keep(
+    pub(super) fn keep(
         &mut self,
         Visit { case: index, round }: Visit,
         events: Vec<Event>,
         began: Duration,
         granted: Duration,
     ) -> (usize, usize) {
-        let PlannedCase { id, cpus, .. } = &self.setting.plan.cases[index];
+        let id = &self.setting.plan.cases[index].id;
         let until = self.wall.elapsed();
-        let round = RoundResult { round, cpus: cpus.clone(), events, others: None };
+        let round = RoundResult { round, cpus: self.cpus_of(index), events, others: None };
         let mut took = Took { until, spent: until - began, granted };
         if self.journal_lost.is_none()
             && let Some(journal) = self.journal.as_deref_mut()

@@ -2,10 +2,11 @@
 
 use std::ffi::CString;
 
-use hostmark_model::{Channels, InterruptModeration, NetworkPath, Offloads, Rings};
+use hostmark_model::{Channels, InterruptModeration, NetworkInterface, NetworkPath, Offloads, Rings};
 use hostmark_sys::netlink::{Question, ask_driver};
 
 use super::attributes::text;
+use super::interface::Link;
 
 /// ETH_FLAG_LRO of linux/ethtool.h.
 const LRO: u32 = 1 << 15;
@@ -35,6 +36,17 @@ pub(super) fn read(name: &str, path: &mut NetworkPath) {
     path.rings = ask(Question::Rings).map(|words| rings(&words));
     path.moderation = ask(Question::Moderation).map(|words| moderation(&words));
     path.channels = ask(Question::Channels).map(|words| channels(&words));
+}
+
+/// An interface with what its driver tells, where it has a device.
+pub(crate) fn interface(of: Link) -> NetworkInterface {
+    let Link { name, has_device, state, mtu_bytes } = of;
+    let ask = |question| ask_driver(&CString::new(name.as_str()).ok()?, question).ok().filter(|_| has_device);
+    let driver = ask(Question::Driver).and_then(|words| driver(&words));
+    // A link that is down has no speed.
+    let is_up = state.as_deref() == Some("up");
+    let bits_per_s = ask(Question::Link).filter(|_| is_up).and_then(|words| link(&words).0);
+    NetworkInterface { name, driver, bits_per_s, mtu_bytes, state }
 }
 
 /// Of an ethtool_drvinfo: 32 bytes of name behind the question's number.

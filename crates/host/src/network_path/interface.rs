@@ -10,14 +10,28 @@ pub(super) const GET_LINK: u16 = 18;
 pub(super) const NEW_LINK: u16 = 16;
 /// An ifinfomsg: family, type, number, flags, changes.
 pub(super) const FIXED_BYTES: usize = 16;
+const TYPE_AT: usize = 2;
 const NUMBER_AT: usize = 4;
 const FLAGS_AT: usize = 8;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
 const IFLA_QDISC: u16 = 6;
+const IFLA_OPERSTATE: u16 = 16;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_STATS64: u16 = 23;
 const IFLA_INFO_KIND: u16 = 1;
+/// ARPHRD_LOOPBACK of linux/if_arp.h.
+const LOOPBACK: u16 = 772;
+/// The values of IFLA_OPERSTATE, in the words of sysfs.
+const STATES: [&str; 7] = ["unknown", "notpresent", "down", "lowerlayerdown", "testing", "dormant", "up"];
+
+/// An interface as far as it decides whether it is told of.
+pub(crate) struct Link {
+    pub(crate) name: String,
+    pub(crate) has_device: bool,
+    pub(crate) state: Option<String>,
+    pub(crate) mtu_bytes: Option<u64>,
+}
 
 /// Of a message on an interface: its number and its flags (IFF_UP …).
 pub(super) fn number_and_flags(answer: &Answer) -> Option<(u32, u32)> {
@@ -32,6 +46,26 @@ pub(super) fn read(interface: u32, path: &mut NetworkPath) {
     if let Some(answer) = answers.iter().find(|answer| answer.kind == NEW_LINK) {
         fill(&answer.body, path);
     }
+}
+
+/// All interfaces of this process's network namespace; none where the kernel is not asked.
+pub(crate) fn links() -> Option<Vec<Link>> {
+    let answers = ask(GET_LINK, Scope::All, &[0; FIXED_BYTES]).ok()?;
+    Some(answers.iter().filter(|answer| answer.kind == NEW_LINK).filter_map(|answer| link(&answer.body)).collect())
+}
+
+fn link(body: &[u8]) -> Option<Link> {
+    let attributes = body.get(FIXED_BYTES..)?;
+    let kind = u16::from_ne_bytes(*body.get(TYPE_AT..)?.first_chunk()?);
+    // What the kernel makes by itself has a kind, as a bridge has, but for loopback.
+    let is_made = attribute(attributes, IFLA_LINKINFO).is_some_and(|info| attribute(info, IFLA_INFO_KIND).is_some());
+    let state = attribute(attributes, IFLA_OPERSTATE).and_then(<[u8]>::first);
+    Some(Link {
+        name: attribute(attributes, IFLA_IFNAME).and_then(text)?,
+        has_device: kind != LOOPBACK && !is_made,
+        state: state.and_then(|&state| STATES.get(usize::from(state))).map(|&state| state.to_owned()),
+        mtu_bytes: attribute(attributes, IFLA_MTU).and_then(|value| u32_at(value, 0)).map(u64::from),
+    })
 }
 
 fn fill(body: &[u8], path: &mut NetworkPath) {
@@ -53,4 +87,45 @@ fn losses(value: &[u8]) -> Option<InterfaceLosses> {
         receive_dropped: counter(6)?,
         transmit_dropped: counter(7)?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attribute_of(kind: u16, value: &[u8]) -> Vec<u8> {
+        let mut bytes = (4 + value.len() as u16).to_ne_bytes().to_vec();
+        bytes.extend(kind.to_ne_bytes());
+        bytes.extend(value);
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes
+    }
+
+    fn message(kind: u16, attributes: &[Vec<u8>]) -> Vec<u8> {
+        let mut body = vec![0; FIXED_BYTES];
+        body[TYPE_AT..TYPE_AT + 2].copy_from_slice(&kind.to_ne_bytes());
+        body.extend(attributes.concat());
+        body
+    }
+
+    #[test]
+    fn what_the_kernel_made_by_itself_has_no_device() {
+        let name = attribute_of(IFLA_IFNAME, b"any0\0");
+        let bridge = attribute_of(IFLA_LINKINFO, &attribute_of(IFLA_INFO_KIND, b"bridge\0"));
+        let is_device = |kind, attributes: &[Vec<u8>]| link(&message(kind, attributes)).map(|link| link.has_device);
+        assert_eq!(is_device(1, std::slice::from_ref(&name)), Some(true));
+        assert_eq!(is_device(1, &[name.clone(), bridge]), Some(false));
+        assert_eq!(is_device(LOOPBACK, &[name]), Some(false));
+        assert_eq!(is_device(1, &[]), None);
+    }
+
+    #[test]
+    fn states_are_told_as_files_tell_them() {
+        let state = |number| {
+            let attributes = [attribute_of(IFLA_IFNAME, b"any0\0"), attribute_of(IFLA_OPERSTATE, &[number])];
+            link(&message(1, &attributes)).unwrap().state
+        };
+        assert_eq!([0, 2, 6].map(state).map(Option::unwrap), ["unknown", "down", "up"]);
+        assert_eq!(state(200), None);
+    }
 }

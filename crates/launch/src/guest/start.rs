@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
-use std::process::Command;
 use std::rc::Rc;
 
 use hostmark_model::Guest;
@@ -16,7 +15,7 @@ use super::command_line::{self, Descriptors};
 use super::error::GuestError;
 use super::prepare::Prepared;
 use super::{GuestSpec, MACHINE, NetSpec};
-use crate::program::Programs;
+use crate::program::{Programs, command};
 use crate::supervise::{Ending, Errors, Membership, Supervised, Terms};
 
 /// QEMU, and our ends of what it was given.
@@ -55,7 +54,7 @@ pub fn start(
     let words = command_line::words(spec, prepared, &held);
     let all = [spec.qemu.clone()];
     let all = all.iter().chain(&words).map(|word| word.to_string_lossy().into_owned()).collect();
-    let mut command = Command::new(programs.own());
+    let mut command = command(programs.own());
     command.arg(MACHINE).arg(std::process::id().to_string()).arg(&spec.qemu).args(&words);
     let (errors, ending) = (Errors::HeardAtLeisure, Ending::Killed);
     let terms = Terms { group: Membership::Own, has_input: false, errors, ending, stop };

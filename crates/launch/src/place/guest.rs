@@ -1,6 +1,5 @@
 //! A place in a guest that this program has booted: each start is a new agent there.
 
-use std::process::Command;
 use std::rc::Rc;
 
 use rustix::fd::{AsRawFd, OwnedFd};
@@ -8,7 +7,7 @@ use rustix::fd::{AsRawFd, OwnedFd};
 use super::Started;
 use crate::guest_session::SESSION;
 use crate::place_error::PlaceError;
-use crate::program::Programs;
+use crate::program::{Programs, command};
 use crate::supervise::{Supervised, Terms};
 
 /// A guest's channel, of which one agent at a time has the use, and QEMU's monitor beside it.
@@ -30,7 +29,7 @@ impl Guest {
         // Only these are inherited, and only by this process: nothing else is started while they are there.
         let of = |descriptor: &OwnedFd| rustix::io::dup(descriptor).map_err(std::io::Error::from);
         let (channel, monitor) = (of(&self.channel)?, of(&self.monitor)?);
-        let mut command = Command::new(programs.own());
+        let mut command = command(programs.own());
         command.arg(SESSION);
         command.args([&channel, &monitor].map(|descriptor| descriptor.as_raw_fd().to_string()));
         let process = Supervised::start(command, terms)?;

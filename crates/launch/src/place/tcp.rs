@@ -1,12 +1,11 @@
 //! A place that a `hostmark serve` leads to: this program dials it, and nothing is copied.
 
 use std::path::PathBuf;
-use std::process::Command;
 
 use super::Started;
 use crate::dial::DIAL;
 use crate::place_error::PlaceError;
-use crate::program::Programs;
+use crate::program::{Programs, command};
 use crate::supervise::{Supervised, Terms};
 
 /// What a typed place of this kind begins with.
@@ -48,7 +47,7 @@ impl Tcp {
 
     /// Starts the process that leads there. The agent is the server's, and so is its program.
     pub(crate) fn start(&self, programs: &Programs, terms: Terms) -> Result<Started, PlaceError> {
-        let mut command = Command::new(programs.own());
+        let mut command = command(programs.own());
         command.arg(DIAL).arg(&self.address).arg(&self.token_file);
         let process = Supervised::start(command, terms)?;
         Ok(Started { process, digest: None, has_copied: false, is_static: false })

@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFd;
@@ -13,7 +13,8 @@ use rustix::event::PollFd;
 use super::door::Guest;
 use super::refusals::Refusal;
 use crate::agent::{AGENT, SERVED};
-use crate::group::Group;
+use crate::group::{Group, null};
+use crate::program::command;
 use crate::relay::{Carried, Relay};
 
 /// How long a session may take: more than the longest run takes until it is given up by who asked for it.
@@ -57,12 +58,8 @@ impl Session {
     /// Starts an agent of this program, which has nothing listen but at the address to which its server is bound.
     pub fn begin(guest: Guest, program: &Path, bound: IpAddr, now: Instant) -> io::Result<Session> {
         let Guest { socket, from, channel } = guest;
-        let mut command = Command::new(program);
-        command
-            .args([AGENT, SERVED, &bound.to_string()])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null());
+        let mut command = command(program);
+        command.args([AGENT, SERVED, &bound.to_string()]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(null()?);
         let mut agent = Group::spawn(&mut command)?;
         let (stdin, stdout) = (agent.streams().stdin.take(), agent.streams().stdout.take());
         let (Some(stdin), Some(stdout)) = (stdin, stdout) else { return Err(io::ErrorKind::BrokenPipe.into()) };

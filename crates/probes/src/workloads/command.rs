@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command as Program, Stdio};
+use std::process::Command as Program;
 
 use rustix::fd::OwnedFd;
 use serde::Serialize;
@@ -55,7 +55,10 @@ impl Command {
         let written = File::options().create(true).read(true).append(true).open(output).call("openat")?;
         let mut program = Program::new(name);
         let copy = || written.try_clone().call("fcntl");
-        program.args(arguments).stdin(Stdio::null()).stdout(copy()?).stderr(copy()?);
+        // The library opens the same, and its error does not say that this file is missing and not the program's.
+        let nothing = File::open("/dev/null")
+            .map_err(|error| io::Error::new(error.kind(), format!("/dev/null cannot be opened: {error}")))?;
+        program.args(arguments).stdin(nothing).stdout(copy()?).stderr(copy()?);
         let home = home.map(files::copy).transpose()?;
         Ok(Command { program, cpus: cpus.to_vec(), home, output: written, begun: 0 })
     }

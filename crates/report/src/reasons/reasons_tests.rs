@@ -34,8 +34,16 @@ fn what_an_error_says_is_told_within_its_reason() {
     let reasons = [
         ("open: Permission denied (os error 13)", "open：EACCES (13)；请检查权限，或以 root 运行"),
         (
-            "cannot bind to CPU 3: sched_setaffinity: Invalid argument (os error 22)",
-            "无法绑定到 CPU 3：sched_setaffinity：EINVAL (22)",
+            "cannot bind to CPU 3: sched_setaffinity: it is offline, or not in the cpuset of this process",
+            "无法绑定到 CPU 3：sched_setaffinity：它已离线，或不在本进程的 cpuset 中",
+        ),
+        (
+            "2 of 7 rounds: CPU 1 was taken from this run after 3 s: it went offline, or left the cpuset of this process",
+            "7 轮中有 2 轮：运行 3 s 后，CPU 1 不再可用：它已离线，或被移出本进程的 cpuset",
+        ),
+        (
+            "/dev/null cannot be opened: No such file or directory (os error 2); make it by: mknod -m 666 /dev/null c 1 3",
+            "无法打开 /dev/null：ENOENT (2)；请创建它：mknod -m 666 /dev/null c 1 3",
         ),
         (
             "no memory: mmap: Cannot allocate memory (os error 12): free memory, or raise the limit of the control group",

@@ -82,6 +82,7 @@ impl Serving {
                     Event::Note { key, value } => Some((key, value)),
                     _ => None,
                 };
+                let said = said.into_iter().map(|said| said.map_err(|why| why.to_string())).collect();
                 Ok(PeerAnswer::Served { notes: notes.into_iter().filter_map(pair).collect(), said })
             }
         }

@@ -5,9 +5,9 @@ use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
-use hostmark_launch::program::OWN;
+use hostmark_launch::program::{OWN, command};
 use hostmark_model::Exit;
 use rustix::mount::{MountFlags, mount, mount_bind_recursive};
 
@@ -84,7 +84,7 @@ pub fn within(mut words: impl Iterator<Item = OsString>) -> ExitCode {
     let entered = rustix::process::chroot(Path::new(&root)).and_then(|()| rustix::process::chdir("/"));
     let error = match entered {
         // It leads to the program's own file from anywhere.
-        Ok(()) => Command::new(OWN).args(words).exec(),
+        Ok(()) => command(Path::new(OWN)).args(words).exec(),
         Err(error) => error.into(),
     };
     output::complain(&format!("the image's filesystem cannot be entered ({error}); take another image"));

@@ -4,13 +4,13 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 
 use hostmark_engine::Wall;
 use hostmark_launch::agent::AGENT;
 use hostmark_launch::group::Group;
 use hostmark_launch::guest_channel::{self, BEGIN, END, KNOCK, OVER, Piece, READY, Sieve};
-use hostmark_launch::program::OWN;
+use hostmark_launch::program::{OWN, command};
 use hostmark_launch::timing::timing;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, FdFlags};
@@ -248,7 +248,7 @@ impl Server {
 
 impl Agent {
     fn start(nonce: &str, files: &str, root: Option<&Path>) -> io::Result<Agent> {
-        let mut command = Command::new(OWN);
+        let mut command = command(Path::new(OWN));
         if let Some(root) = root {
             command.arg(super::WITHIN).arg(root);
         }

@@ -33,6 +33,7 @@ pub(super) const PAIRS: &[Pair] = &[
     ("one file was asked for, and none made", "要求创建一个文件，却没有创建"),
     ("/dev/zero cannot be opened: {}", "无法打开 /dev/zero：{0}"),
     ("/dev/null cannot be opened: {}", "无法打开 /dev/null：{0}"),
+    ("make it by: mknod -m 666 /dev/null c 1 3", "请创建它：mknod -m 666 /dev/null c 1 3"),
     ("the module hostmark cannot be used", "无法使用模块 hostmark"),
     (
         "the module accessed a file with interrupts off, which may hang the machine",

@@ -26,6 +26,33 @@ pub(super) const PAIRS: &[Pair] = &[
     ),
     ("the loopback interface is down; bring it up by: ip link set lo up", "回环接口未启用；请执行 ip link set lo up"),
     (
+        "the loopback interface was set down after {} s; bring it up by: ip link set lo up",
+        "运行 {0} s 后，环回接口被停用；请执行 ip link set lo up",
+    ),
+    (
+        "nobody answered in time; look for a packet filter, a full queue or a machine that stands still",
+        "未及时得到应答；请检查包过滤、队列是否已满，以及机器是否停顿",
+    ),
+    (
+        "the other end is gone; look for who ends processes, and for a packet filter",
+        "另一端已不存在；请检查是否有程序在结束进程，以及包过滤",
+    ),
+    (
+        "the address cannot be reached; look at the addresses and routes of this network namespace",
+        "无法到达该地址；请检查本网络命名空间的地址和路由",
+    ),
+    (
+        "this process may not; look at its user, capabilities and system call filter",
+        "本进程无此权限；请检查其用户、权能和系统调用过滤器",
+    ),
+    (
+        "this kernel or filesystem cannot; look at its version and configuration",
+        "此内核或文件系统不支持；请检查其版本和配置",
+    ),
+    ("the device or filesystem fails; look at dmesg", "设备或文件系统出错；请查看 dmesg"),
+    ("a file or device is missing; look for who removes or unmounts it", "缺少文件或设备；请检查是谁删除或卸载了它"),
+    ("not expected here; measure the case alone, and look at dmesg", "意料之外的错误；请单独测量该用例，并查看 dmesg"),
+    (
         "needs {} MiB of memory; a case of this run may fill {} MiB, half of what was free at its start",
         "需要 {0} MiB 内存；本次运行的每个用例最多写满 {1} MiB，即开始时空闲内存的一半",
     ),

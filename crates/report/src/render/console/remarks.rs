@@ -141,11 +141,15 @@ fn flag_text(view: &View, measured: &Measured, flag: &Flag) -> String {
         _ => label.to_owned(),
     };
     let needs_detail = matches!(flag.kind, FlagKind::Implausible | FlagKind::Unconfirmed) || view.verbose;
-    match flag.detail.as_str() {
-        detail if needs_detail && !detail.is_empty() => {
-            format!("{text}{}{}", view.say(words::COLON), view.run.typed_text(&reasons::told(detail, view.lang)))
-        }
-        _ => text,
+    let detail = match (flag.kind, flag.detail.split_once(": ")) {
+        // How many there are is said; why there are no more is not.
+        (FlagKind::RoundsLost, Some((_, reason))) => reason,
+        _ if needs_detail => flag.detail.as_str(),
+        _ => "",
+    };
+    match detail {
+        "" => text,
+        _ => format!("{text}{}{}", view.say(words::COLON), view.run.typed_text(&reasons::told(detail, view.lang))),
     }
 }
 

@@ -1,10 +1,10 @@
 //! One host's run under way: this program once more, which measures there and keeps the run here.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Result;
+use hostmark_launch::program::command;
 use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
 use hostmark_launch::timing::timing;
 use hostmark_model::{Exit, FleetRequest, HostState, Lang};
@@ -44,7 +44,7 @@ impl Measuring {
     pub fn start(program: &Path, way: &[String], request: &FleetRequest, file: PathBuf) -> Result<Measuring> {
         let place = quoted(way)?;
         let lang = if language::current() == Lang::Zh { "zh" } else { "en" };
-        let mut command = Command::new(program);
+        let mut command = command(program);
         command.args(["--quiet", "--color=never", "--lang", lang, "run", "--on", &place, "--out"]).arg(&file);
         command.args(words_of(request));
         let (errors, ending) = (Errors::HeardAtLeisure, Ending::Asked(stops_within()));

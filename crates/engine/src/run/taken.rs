@@ -1,0 +1,142 @@
+//! What is taken from a run while it goes on: CPUs that leave its cpuset or go offline, and the loopback interface.
+
+use std::time::Duration;
+
+use hostmark_model::{Event, HostFacts};
+
+use super::units::Visit;
+use super::{Runner, Setting};
+use crate::bind::Bind;
+use crate::contention::Meters;
+use crate::job;
+
+/// What a run may lose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resource {
+    /// The CPU of this id.
+    Cpu(usize),
+    /// The interface by which both ends of a connection are on this machine.
+    Loopback,
+}
+
+/// A loss, and the run's time when it was noticed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Taken {
+    /// What was lost.
+    pub what: Resource,
+    /// When.
+    pub at: Duration,
+}
+
+/// What a run had when it began, and what it has lost of that.
+pub(super) struct Holdings {
+    cpus: Vec<usize>,
+    had_loopback: bool,
+    /// What is lost now.
+    lost: Vec<Taken>,
+    /// Every loss so far.
+    pub(super) taken: Vec<Taken>,
+    /// Where cases of one CPU are measured instead.
+    spare: Option<usize>,
+}
+
+impl Holdings {
+    pub(super) fn of(meters: &dyn Meters) -> Holdings {
+        Holdings {
+            cpus: meters.allowed_cpus().unwrap_or_default(),
+            had_loopback: meters.has_loopback() == Some(true),
+            lost: Vec::new(),
+            taken: Vec::new(),
+            spare: None,
+        }
+    }
+
+    /// Looks at what is lost now; what is given back is lost no more.
+    fn look(&mut self, meters: &dyn Meters, host: &HostFacts, at: Duration) {
+        let now = meters.allowed_cpus();
+        let is_gone = |cpu: &&usize| now.as_ref().is_some_and(|now| !now.contains(cpu));
+        let cpus = self.cpus.iter().filter(is_gone).map(|&cpu| Resource::Cpu(cpu));
+        let has_no_loopback = self.had_loopback && meters.has_loopback() == Some(false);
+        let lost: Vec<Resource> = cpus.chain(has_no_loopback.then_some(Resource::Loopback)).collect();
+        if lost.iter().eq(self.lost.iter().map(|known| &known.what)) {
+            return;
+        }
+        let known = |what| self.lost.iter().find(|known| known.what == what).copied();
+        let is_new = |taken: &Taken| known(taken.what).is_none();
+        let lost: Vec<Taken> = lost.into_iter().map(|what| known(what).unwrap_or(Taken { what, at })).collect();
+        self.taken.extend(lost.iter().copied().filter(is_new));
+        self.lost = lost;
+        let mut left = host.clone();
+        left.cpus.retain(|cpu| self.loss_of(Resource::Cpu(cpu.id)).is_none());
+        self.spare = hostmark_host::single(&left);
+    }
+
+    fn loss_of(&self, what: Resource) -> Option<&Taken> {
+        self.lost.iter().find(|taken| taken.what == what)
+    }
+}
+
+impl Taken {
+    /// As a reason of a case that needs it.
+    fn reason(&self) -> String {
+        let seconds = self.at.as_secs();
+        match self.what {
+            Resource::Cpu(cpu) => format!(
+                "CPU {cpu} was taken from this run after {seconds} s: it went offline, or left the cpuset of this process"
+            ),
+            Resource::Loopback => {
+                format!("the loopback interface was set down after {seconds} s; bring it up by: ip link set lo up")
+            }
+        }
+    }
+}
+
+impl Runner<'_> {
+    /// Looks at what the run has lost. A few system calls, between rounds.
+    pub(super) fn look_at_losses(&mut self) {
+        self.holdings.look(self.setting.meters, self.setting.host, self.wall.elapsed());
+    }
+
+    /// The CPUs on which a case is measured now: those of the plan, or what stands in for the only one.
+    pub(super) fn cpus_of(&self, index: usize) -> Vec<usize> {
+        let planned = &self.setting.plan.cases[index];
+        let first = planned.cpus.first().copied().unwrap_or_default();
+        let is_bound = matches!(Bind::of_case(&planned.id.params), Some(Bind::Cpu(_)));
+        let has_one = planned.cpus.iter().all(|&cpu| cpu == first) && !is_bound;
+        match has_one.then(|| self.stand_in(first)).flatten() {
+            Some(other) => vec![other; planned.cpus.len()],
+            None => planned.cpus.clone(),
+        }
+    }
+
+    /// The CPU that stands in for one that was taken, of the same kind; none where it is not taken, or a person chose it.
+    pub(super) fn stand_in(&self, cpu: usize) -> Option<usize> {
+        let Setting { plan, host, .. } = self.setting;
+        self.holdings.loss_of(Resource::Cpu(cpu))?;
+        let is_alike = |other: &usize| host.kind_of_core(*other) == host.kind_of_core(cpu);
+        self.holdings.spare.filter(is_alike).filter(|_| plan.request.inputs.cpus.is_none())
+    }
+
+    /// Why a case cannot be measured on these CPUs any more.
+    pub(super) fn loss(&self, index: usize, cpus: &[usize]) -> Option<String> {
+        let planned = &self.setting.plan.cases[index];
+        let needs_loopback =
+            planned.entry.probe.service().is_some() && planned.entry.peer(&planned.id.params).is_none();
+        let of_cpu = |cpu: &usize| self.holdings.loss_of(Resource::Cpu(*cpu));
+        let taken = match job::is_free(&planned.entry, &planned.id) {
+            // It runs on whatever is left.
+            true => None,
+            false => cpus.iter().find_map(of_cpu),
+        };
+        let taken = taken.or_else(|| self.holdings.loss_of(Resource::Loopback).filter(|_| needs_loopback));
+        taken.map(Taken::reason)
+    }
+
+    /// Ends a case that cannot be measured any more; whether it is one.
+    pub(super) fn ends_by_loss(&mut self, visit: Visit) -> bool {
+        self.look_at_losses();
+        let Some(reason) = self.loss(visit.case, &self.cpus_of(visit.case)) else { return false };
+        self.keep(visit, vec![Event::Skipped { reason }], self.wall.elapsed(), Duration::ZERO);
+        true
+    }
+}
