@@ -227,6 +227,11 @@ impl Filling {
         (Filling { every_bytes, forecast_bytes: every_bytes, ..self }, every_bytes)
     }
 
+    /// The same where what is filled is measured at once, so that there is no set-up to take too long.
+    pub fn without_forecast(self) -> Filling {
+        Filling { forecast_bytes: u64::MAX, ..self }
+    }
+
     /// So many more bytes are filled. Skipped where there is no longer room for the rest, or no time.
     pub fn advance(&mut self, bytes: u64) -> Result<()> {
         self.left_bytes = self.left_bytes.saturating_sub(bytes);

@@ -50,16 +50,19 @@ impl<K: Kernel> Candidates<K> {
     /// The kernel of this name, or for `best` all that this CPU can run, the usual one first.
     pub(crate) fn of(name: &str, all: impl Iterator<Item = &'static K>, usual: &'static K) -> Result<Self> {
         let found: Vec<&K> = match name {
-            BEST => {
-                let others = all.filter(|kernel| kernel.is_available() && kernel.name() != usual.name());
-                std::iter::once(usual).chain(others).collect()
-            }
+            BEST => return Ok(Candidates::among(all, usual)),
             _ => all.filter(|kernel| kernel.name() == name).collect(),
         };
         if found.is_empty() {
             return Err(RoundError::skipped(format!("this architecture has no {name} kernel")));
         }
         Ok(Candidates(found))
+    }
+
+    /// All of these that this CPU can run, the usual one first.
+    pub(crate) fn among(all: impl Iterator<Item = &'static K>, usual: &'static K) -> Self {
+        let others = all.filter(|kernel| kernel.is_available() && kernel.name() != usual.name());
+        Candidates(std::iter::once(usual).chain(others).collect())
     }
 
     /// Their names.

@@ -273,6 +273,24 @@ fn a_clock_that_is_a_system_call_and_one_that_is_intercepted_are_told_apart() {
 }
 
 #[test]
+fn a_return_that_is_slow_after_a_call_is_told_and_costs_its_share_of_the_call() {
+    const ID: &str = "syscall.slow_return";
+    let calls = |returning: f64, bare: f64| {
+        let at = |way: &str, ns: f64| value(&format!("syscall.getpid@way={way}"), ns, NARROW);
+        run(vec![at("syscall", returning), at("bare", bare), at("libc", returning)])
+    };
+    for plain in [calls(90.0, 88.0), calls(100.0, 91.0), calls(88.0, 90.0)] {
+        none(&plain, ID);
+    }
+    let shown = calls(213.0, 152.0);
+    let finding = one(&shown, ID);
+    near(finding.cost, 1.0 - 152.0 / 213.0);
+    assert_eq!(finding.cases, ["syscall.getpid@way=syscall", "syscall.getpid@way=bare"]);
+    assert!(finding.text.en.contains("costs 61.0 ns"), "{}", finding.text.en);
+    silent_when_unsure(&shown, ID);
+}
+
+#[test]
 fn swap_in_use_costs_what_tasks_waited_for_memory() {
     const ID: &str = "run.swap_in_use";
     let mut shown = run(Vec::new());

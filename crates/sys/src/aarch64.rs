@@ -3,8 +3,9 @@
 use std::arch::asm;
 use std::sync::atomic::AtomicU32;
 
-/// futex(2) on `word`, to wait or to wake, without a time-out: its result, or a negative error number.
-#[inline(always)]
+/// futex(2) on `word`, to wait or to wake, without a time-out: its result, or a negative error number. Never inlined, so that
+/// who waits or wakes pays for a return after it, as behind a library's function.
+#[inline(never)]
 pub(super) fn futex(word: &AtomicU32, operation: libc::c_int, value: u32) -> i64 {
     let result: i64;
     // SAFETY: the kernel reads at most the word, and no time-out is given; x0 is declared.

@@ -7,7 +7,7 @@ use crate::workloads::clocks::Source;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Clock read", zh: "读取时钟" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     explain: Explain {
@@ -15,10 +15,10 @@ pub static PROBE: Probe = Probe {
             en: "One clock is read over and over, with nothing else between two readings. source=tsc reads the CPU's \
                  counter by its own instruction, with the fences that keep it in program order (lfence; rdtsc; lfence, \
                  on aarch64 isb; mrs cntvct_el0; isb). monotonic and monotonic_raw go through the vDSO, as every \
-                 program's clock_gettime does. syscall enters the kernel by the system-call instruction.",
+                 program's clock_gettime does. syscall enters the kernel, by a function that returns.",
             zh: "反复读取同一个时钟，两次读取之间不做任何别的事。来源：tsc 用指令直接读 CPU 计数器，并带有保证程序顺序\
                  的屏障（lfence; rdtsc; lfence，aarch64 上是 isb; mrs cntvct_el0; isb）；monotonic 与 monotonic_raw 经\
-                 由 vDSO，与所有程序里的 clock_gettime 相同；syscall 用系统调用指令进入内核。",
+                 由 vDSO，与所有程序里的 clock_gettime 相同；syscall 通过一个会返回的函数进入内核。",
         },
         why: Text {
             en: "Databases, tracers, schedulers and network stacks read the time millions of times per second. This is \

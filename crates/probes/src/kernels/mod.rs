@@ -57,6 +57,13 @@ pub enum Refused {
         /// How many there would be.
         nodes: usize,
     },
+    /// There is no loop of so many chains.
+    Chains {
+        /// How many were asked for.
+        chains: usize,
+        /// Of how many there are.
+        built: &'static [usize],
+    },
     /// The CPU lacks the instructions.
     Unavailable {
         /// Name of the kernel.
@@ -83,6 +90,10 @@ impl fmt::Display for Refused {
                 )
             }
             Self::Nodes { nodes } => write!(f, "build a chain of {nodes} nodes: give fewer than 2^32"),
+            Self::Chains { chains, built } => {
+                let built = built.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+                write!(f, "follow {chains} chains: there are loops of {built} chains")
+            }
             Self::Unavailable { kernel } => {
                 write!(f, "run the {kernel} kernel: this CPU lacks its instructions, choose another kernel")
             }

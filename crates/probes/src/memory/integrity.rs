@@ -11,22 +11,25 @@ use walk::{Fault, Faults, Memory, Pattern};
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Memory integrity", zh: "内存完整性" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Count,
     better: Better::Lower,
+    also: &[TESTED],
     explain: Explain {
         what: Text {
-            en: "`amount` bytes are locked into memory and tested in parts of 4 MiB while time remains; a note records \
-                 how much. Each test writes words, flushes them from all caches, reads them back and compares. \
+            en: "Memory is locked and tested in parts of 4 MiB while time remains, up to `amount` bytes: by default half \
+                 of the free memory, rounded down to a power of two. `tested` is how much of it a round tested. Each \
+                 test writes words, flushes them from all caches, reads them back and compares. \
                  Patterns: address stores each word's own address, then its inverse; inversions is the march C- test, \
                  upwards and downwards with seven backgrounds; moving walks a single one and a single zero through \
                  every bit of a word; random uses random words and their inverse. The value is the number of wrong \
                  words in one pass over a part. Any wrong word fails the case, which reports the number, and for the \
                  first ones the position, the expected and the found word: a median would hide an error that only one \
                  round has seen.",
-            zh: "锁定 `amount` 字节内存，时间允许时以 4 MiB 为一段逐段走查；走查量记录在备注中。写入字、从所有缓存刷出、读回、比较。模式：address \
+            zh: "逐段锁定并测试内存，每段 4 MiB，直到时间用完或达到 `amount` 字节；默认为空闲内存的一半，向下取 2 的幂。`tested` 是一轮\
+                 测试了多少内存。写入字、从所有缓存刷出、读回、比较。模式：address \
                  每个字写自己的地址，再取反；inversions 是 march C-，以七种背景上行下行；moving 在字的每一位上移动单个一与单个零；random 随机字及其\
-                 反码。值为走查一段所见的错误字数。一旦发现错误，用例即以失败结束，并给出数量，以及最先几处的位置、期望值与读到的值：不能让\
+                 反码。值为测试一段所见的错误字数。一旦发现错误，用例即以失败结束，并给出数量，以及最先几处的位置、期望值与读到的值：不能让\
                  中位数掩盖只有一轮见到的错误。",
         },
         why: Text {
@@ -35,13 +38,14 @@ pub static PROBE: Probe = Probe {
             zh: "其他所有数字都假设内存会保持写入的内容。没有 ECC 时别无告知途径；有 ECC 时，在此看到的错误已无法纠正。",
         },
         reading: Text {
-            en: "0 is the only good value. A pass over a few MiB proves little: a fault must lie in the pages that the \
-                 kernel happened to allocate. Set `--set amount=` to most of the free memory, with the thorough \
-                 profile; for hours of testing use a bootable memory test. inversions finds stuck bits, bits that do \
+            en: "0 is the only good value, and it says nothing of memory outside of `tested`: a fault must lie in the \
+                 pages that the kernel happened to allocate. Let this probe have a run for itself \
+                 (`hostmark run memory.integrity --profile thorough`) and it tests more; for hours of testing use a \
+                 bootable memory test. inversions finds stuck bits, bits that do \
                  not flip, disturbing neighbour bits and faulty address lines; address finds faulty address lines \
                  fastest; moving and random find faults that need certain data.",
-            zh: "只能是 0。几 MiB 的走查说明不了多少：故障必须恰好落在内核给的页中。可用 `--set amount=` 设为大部分空\
-                 闲内存并使用 thorough 档；要走查数小时，请用可引导的内存测试。inversions 能发现固定位、不翻转的位、相\
+            zh: "只能是 0，且不说明 `tested` 之外的内存：故障必须恰好落在内核给的页中。单独运行（`hostmark run memory.integrity --profile \
+                 thorough`）会测试更多；要测试数小时，请用可引导的内存测试。inversions 能发现固定位、不翻转的位、相\
                  互干扰的相邻位和地址线故障；address 发现地址线故障最快；moving 与 random 能发现依赖特定数据的故障。",
         },
         typical: Text {
@@ -64,9 +68,9 @@ pub static PROBE: Probe = Probe {
         Axis::choice(
             "pattern",
             "inversions",
-            Points::Listed { quick: &["inversions"], standard: &["address", "moving", "random"], thorough: &[] },
+            Points::Listed { quick: &["inversions", "address", "moving", "random"], standard: &[], thorough: &[] },
         ),
-        Axis::size("amount", "4194304", Points::Listed { quick: &["4194304"], standard: &[], thorough: &[] }),
+        Axis::settled_size("amount", share),
     ],
     section: crate::section::INTEGRITY,
     measure: Measure::Run(measure),
@@ -74,7 +78,17 @@ pub static PROBE: Probe = Probe {
 };
 
 /// A part is walked as a whole, between two looks at the time.
-const PART_BYTES: usize = 4 << 20;
+const PART_BYTES: u64 = 4 << 20;
+
+/// Bytes that a round tested.
+const TESTED: Quantity =
+    Quantity::given("tested", Unit::Bytes, Better::Higher, Text { en: "tested in a round", zh: "每轮测试的内存" });
+
+/// What a round tests at most unless it is told: what it may fill, as a power of two, so that a case keeps its id from run to
+/// run.
+fn share(host: &HostFacts) -> u64 {
+    1 << may_fill_bytes(host).max(PART_BYTES).ilog2()
+}
 
 impl Memory for Words<'_> {
     fn words(&self) -> usize {
@@ -100,27 +114,51 @@ fn measure(case: &mut Case) -> Result<()> {
     let name: String = case.param("pattern")?;
     let pattern = Pattern::named(&name).ok_or_else(|| RoundError::failed(format!("there is no pattern {name}")))?;
     let amount: u64 = case.param("amount")?;
-    let (mut buffer, mut filling) = case.allot(1, amount, Pages::Base, None)?.reserve()?;
-    let (kib, hint) = (amount >> 10, "raise RLIMIT_MEMLOCK (ulimit -l)");
-    let bytes = buffer.bytes().len();
-    for from in (0..bytes).step_by(PART_BYTES) {
-        let to = bytes.min(from + PART_BYTES);
-        let locked = buffer.lock(from, to);
-        locked.map_err(|error| RoundError::skipped(format!("{kib} KiB cannot be locked ({error}): {hint}")))?;
-        filling.advance((to - from) as u64)?;
-    }
-    let (seed, mut from, mut walked) = (case.seed(), 0, 0_u64);
+    let (mut buffer, filling) = room(case, amount)?;
+    // What is locked is tested at once.
+    let mut filling = filling.without_forecast();
+    let (seed, whole) = (case.seed(), buffer.bytes().len());
+    let (mut from, mut locked, mut tested, mut limit) = (0, 0, 0, None);
     case.values(|| {
-        let memory = buffer.bytes_mut();
-        let to = (from + PART_BYTES).min(memory.len());
-        let faults = pattern.walk(&mut Words::of(&mut memory[from..to]), seed.wrapping_add(walked));
+        if from == locked && limit.is_none() && from < whole {
+            let to = whole.min(from + PART_BYTES as usize);
+            let lock = buffer.lock(from, to).map_err(|error| {
+                let (kib, hint) = ((to - from) >> 10, "raise RLIMIT_MEMLOCK (ulimit -l)");
+                RoundError::skipped(format!("{kib} KiB cannot be locked ({error}): {hint}"))
+            });
+            match lock.and_then(|()| filling.advance((to - from) as u64)) {
+                Ok(()) => locked = to,
+                Err(error) if locked == 0 => return Err(error),
+                Err(error) => limit = Some(error),
+            }
+        }
+        if from == locked {
+            from = 0;
+        }
+        let to = locked.min(from + PART_BYTES as usize);
+        let faults = pattern.walk(&mut Words::of(&mut buffer.bytes_mut()[from..to]), seed.wrapping_add(from as u64));
         sound(&faults, from)?;
-        walked += (to - from) as u64;
-        from = if to == memory.len() { 0 } else { to };
+        (from, tested) = (to, tested.max(to));
         Ok(0.0)
     })?;
-    case.note("walked", if walked >= amount { "all" } else { "a part: give it more time by the profile" });
+    case.also(TESTED.name, [tested as f64])?;
+    let walked = match limit {
+        _ if tested as u64 >= amount => "all".to_owned(),
+        Some(RoundError::Skipped(reason) | RoundError::Failed(reason)) => format!("a part: {reason}"),
+        None if (whole as u64) < amount => "a part: no more may be filled".to_owned(),
+        None => "a part: give it more time by the profile".to_owned(),
+    };
+    case.note("walked", walked);
     Ok(())
+}
+
+/// As much of `amount` as may be filled now, and can be had.
+fn room(case: &Case, amount: u64) -> Result<(Buffer, Filling)> {
+    let asked = amount.min(case.fillable_bytes().max(PART_BYTES));
+    let reserve = |bytes| case.allot(1, bytes, Pages::Base, None)?.reserve();
+    // Others may have taken memory since the run began.
+    let smaller = std::iter::successors(Some(asked), |bytes| Some(bytes / 2)).take_while(|bytes| *bytes >= PART_BYTES);
+    smaller.map(reserve).find(Result::is_ok).unwrap_or_else(|| reserve(asked))
 }
 
 /// An error with the first faults' places in the buffer, where there are any.

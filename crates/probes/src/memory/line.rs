@@ -8,10 +8,13 @@ mod sharing;
 
 /// Distances that are tried, bytes; no CPU's line is larger than half of the last.
 const DISTANCES: [usize; 7] = [8, 16, 32, 64, 128, 256, 512];
-/// Each pair of words lies in a space of its own, this large, at a multiple of [`ALIGN_BYTES`] that varies: so that the
-/// lines fall on all sets of the second-level cache.
+/// Each pair of words lies in a space of its own, this large, at a multiple of [`ALIGN_BYTES`] that varies also among pairs
+/// which lie a power of two apart: so that the lines fall on as many sets of the second-level cache as they can.
 const SPACE_BYTES: usize = 2048;
 const ALIGN_BYTES: usize = 256;
+/// Pairs for each line of L1d. In an eighth of its sets, on which so aligned words fall, they are four times what it holds; and
+/// a second cache of 256 KiB with four ways still holds both words of each.
+const PAIRS_A_LINE: f64 = 0.5;
 /// A distance counts as two lines from this part of the way between the lowest and the highest cost on.
 const PART: f64 = 0.5;
 /// Two misses instead of one: a smaller step is none.
@@ -25,7 +28,7 @@ const WALKS: usize = 6;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Cache line", zh: "缓存行大小" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Bytes,
     better: Better::Neither,
     explain: Explain {
@@ -87,9 +90,8 @@ fn measure(case: &mut Case) -> Result<()> {
     if case.param::<usize>("sharers")? > 1 {
         return sharing::measure(case);
     }
-    // Even where each pair is one line, three times as many lines as L1d holds.
     let l1d_bytes = if case.l1d_bytes() == 0 { LARGEST_L1D_BYTES } else { case.l1d_bytes() };
-    let pairs = 3 * l1d_bytes as usize / case.line_bytes() as usize;
+    let pairs = pairs(l1d_bytes as usize, case.line_bytes() as usize);
     let mut buffer = case.buffer((pairs * SPACE_BYTES) as u64, Pages::Pmd, None)?;
     let (mut seed, reported) = (case.seed(), case.line_bytes() as usize);
     case.search(|clock| {
@@ -104,9 +106,17 @@ fn measure(case: &mut Case) -> Result<()> {
     })
 }
 
+/// How many pairs miss an L1d of so many bytes, each by one line at least.
+fn pairs(l1d_bytes: usize, line_bytes: usize) -> usize {
+    (l1d_bytes as f64 / line_bytes as f64 * PAIRS_A_LINE) as usize
+}
+
 /// Where the two words of a pair lie: the upper first, as prefetchers of L1d follow ascending loads.
 fn words(pair: usize, distance: usize) -> [usize; 2] {
-    let lower = pair * SPACE_BYTES + pair % (SPACE_BYTES / ALIGN_BYTES / 2) * ALIGN_BYTES;
+    let places = SPACE_BYTES / ALIGN_BYTES / 2;
+    let turned: usize =
+        std::iter::successors(Some(pair), |pair| Some(pair / places)).take_while(|pair| *pair > 0).sum();
+    let lower = pair * SPACE_BYTES + turned % places * ALIGN_BYTES;
     [lower + distance, lower]
 }
 

@@ -51,3 +51,33 @@ fn no_two_pairs_share_a_line_of_the_largest_size() {
         }
     }
 }
+
+/// The most and the fewest of these words' lines that fall on a set of a cache, of those on which any fall.
+fn in_sets(words: impl Iterator<Item = usize>, sets: usize) -> (usize, usize) {
+    let mut lines: Vec<usize> = words.map(|word| word / 64).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    let mut of_set = vec![0; sets];
+    lines.iter().for_each(|line| of_set[line % sets] += 1);
+    let used = || of_set.iter().copied().filter(|&lines| lines > 0);
+    (used().max().unwrap(), used().min().unwrap())
+}
+
+#[test]
+fn a_pair_misses_the_first_cache_by_either_word_and_the_second_holds_both() {
+    // Bytes and ways of L1d, sets and ways of the second cache: Zen 3; Skylake of clients and of servers; Emerald Rapids.
+    for ((bytes, ways), (second_sets, second_ways)) in
+        [((32, 8), (1024, 8)), ((32, 8), (1024, 4)), ((32, 8), (1024, 16)), ((48, 12), (2048, 16))]
+    {
+        let (bytes, sets) = (bytes << 10, (bytes << 10) / 64 / ways);
+        for distance in DISTANCES {
+            let pairs = pairs(bytes, 64);
+            for word in [0, 1] {
+                let (_, fewest) = in_sets((0..pairs).map(|pair| words(pair, distance)[word]), sets);
+                assert!(fewest >= 2 * ways, "{bytes}, {distance}: {fewest} lines in a set of {ways} ways");
+            }
+            let (most, _) = in_sets((0..pairs).flat_map(|pair| words(pair, distance)), second_sets);
+            assert!(most <= second_ways, "{second_sets} sets, {distance}: {most} lines in one of {second_ways} ways");
+        }
+    }
+}

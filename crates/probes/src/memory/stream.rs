@@ -17,7 +17,7 @@ use share::{Share, bytes, part};
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "STREAM", zh: "STREAM 内存带宽" },
-    revision: 1,
+    revision: 2,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     explain: Explain {
@@ -27,12 +27,12 @@ pub static PROBE: Probe = Probe {
                  pass of all threads, from one barrier to the next. elements is the number of elements of each array; auto makes each array 4 \
                  times as large as all last-level caches together, or twice or once if memory is short, and the case id shows the number. store \
                  is the kind of store: best is the fastest on this host, chosen by trials in the case's first round and named in a note; plain \
-                 uses ordinary stores, nt bypasses the caches, libc is memcpy (copy only). Each element counts 16, 16, 24 and 24 bytes. At the \
+                 is the fastest of those with ordinary stores, chosen likewise, nt bypasses the caches, libc is memcpy (copy only). Each element counts 16, 16, 24 and 24 bytes. At the \
                  end every element is checked to within 1e-13; a wrong one fails the case.",
             zh: "三个 64 位浮点数组 a、b、c；内核：copy c=a，scale b=qc，add c=a+b，triad a=b+qc。每个线程固定负责每个数组的等份，由它首次访问（\
                  first touch），并绑定在自己的 CPU 上；一个样本是所有线程从一个屏障到下一个屏障的一遍。elements 为每个数组的元素个数；auto 使每\
                  个数组为全部末级缓存之和的 4 倍，内存不足时为 2 倍或 1 倍，实际个数写入用例名。store 为存储方式：best 取本机上最快的一种，由该\
-                 用例第一轮的交替试测选出并记录在备注中；plain 用普通存储，nt 用绕过缓存的非临时存储，libc 调用 memcpy（仅 copy）。每个元素分别\
+                 用例第一轮的交替试测选出并记录在备注中；plain 是用普通存储的各循环中最快的一种，同样由试测选出；nt 用绕过缓存的非临时存储，libc 调用 memcpy（仅 copy）。每个元素分别\
                  计 16、16、24、24 字节。结束时逐个核对所有元素，相对误差超过 1e-13 则用例失败。",
         },
         why: Text {
@@ -143,6 +143,11 @@ fn candidates(operation: Operation, store: &str) -> Result<Candidates<Kernel>> {
     };
     let absent = || RoundError::skipped(format!("there is no such operation with {store} stores: libc copies alone"));
     let (named, usual) = named.zip(usual).ok_or_else(absent)?;
-    let name = if store == "best" { store } else { named.name };
-    Candidates::of(name, stream::kernels().filter(|kernel| kernel.operation == operation), usual)
+    let all = stream::kernels().filter(|kernel| kernel.operation == operation);
+    match store {
+        "best" => Ok(Candidates::among(all, usual)),
+        // Whether a prefetch helps, and how wide the stores best are, differs from core to core.
+        "plain" => Ok(Candidates::among(all.filter(|kernel| kernel.has_plain_stores()), usual)),
+        _ => Candidates::of(named.name, all, usual),
+    }
 }

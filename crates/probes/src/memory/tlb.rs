@@ -22,6 +22,8 @@ const MOSTLY_HUGE: f64 = 0.9;
 /// Loads of a walk at least.
 const LOADS: usize = 2048;
 
+/// The pages up to which it costs nothing.
+const FLAT: Quantity = Quantity::given("flat", Unit::Count, Better::Higher, Text { en: "flat to", zh: "平坦至" });
 /// What a load pays beyond a level.
 const MISS: Quantity =
     Quantity::given("miss", Unit::Nanoseconds, Better::Lower, Text { en: "cost of a miss", zh: "未命中代价" });
@@ -29,10 +31,10 @@ const MISS: Quantity =
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "TLB reach", zh: "TLB 覆盖的页数" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Count,
     better: Better::Higher,
-    also: &[MISS],
+    also: &[FLAT, MISS],
     explain: Explain {
         what: Text {
             en: "A chain of dependent loads visits one line in each of n pages in random order, at a different offset \
@@ -40,12 +42,13 @@ pub static PROBE: Probe = Probe {
                  of address translation. n grows; the value is the number of pages at which that cost starts to rise \
                  to the next level. level=1 finds the end of the first-level TLB; level=2 the end of the second, \
                  beyond which the CPU walks the page table. A result within 4 % of a size that TLBs really have (64, \
-                 72, 80, 96 and their powers-of-two multiples) is rounded to it. The value is the one that most rounds \
-                 find. The cost of a miss is the extra time of a load beyond the level, compared with a first-level \
+                 72, 80, 96 and their powers-of-two multiples) is rounded to it; any other stays as it was seen. `flat` is \
+                 the last number of pages up to which the cost had not risen. The cost of a miss is the extra time of a load beyond the level, compared with a first-level \
                  hit.",
             zh: "相关加载链以随机顺序访问 n 个页，每页一行、页内偏移各不相同；再测同样数目但紧密排列的行，两者之差就是地址转换的代价。n 逐步\
                  增大，数值是代价开始升向下一级时的页数。level=1 止于一级 TLB 的尽头，level=2 止于二级 TLB 的尽头，此后要遍历页表。测得的页数\
-                 若与某个实际存在的 TLB 项数（64、72、80、96 及其 2 的幂倍）相差不超过 4 %，即取该项数，再由各轮投票。未命中代价是超出\
+                 若与某个实际存在的 TLB 项数（64、72、80、96 及其 2 的幂倍）相差不超过 4 %，即取该项数，否则保留所见的页数。\
+                 `flat` 是代价尚未上升的最后页数。未命中代价是超出\
                  该级后一次加载比命中一级 TLB 多花的时间。",
         },
         why: Text {
@@ -58,9 +61,12 @@ pub static PROBE: Probe = Probe {
         reading: Text {
             en: "Beyond the first level each load waits for the second; beyond that for a page walk. In a guest each \
                  walk goes through two page tables. If the host backs a guest's huge pages with small ones, the TLB \
-                 splits its entries: page=pmd then reaches no further than page=base.",
+                 splits its entries: page=pmd then reaches no further than page=base. At level=2 page tables, the cache of \
+                 page walks and the hypervisor's own pages blur the step: the number can lie well under the TLB's own, \
+                 and only where it is one that TLBs have does it say how many entries there are.",
             zh: "一级结束处每次加载要等二级，二级结束处要等页表遍历。虚拟机里每次遍历要走两层页表；若宿主用小页支撑虚拟机的大页，表项会被拆成小页，此时 page=pmd 能覆盖的页\
-                 数与 page=base 一样少。",
+                 数与 page=base 一样少。level=2 处，页表、页表遍历缓存与宿主机自己的页会使台阶模糊：页数可能远小于 TLB 的\
+                 项数，只有恰为实际存在的项数时才说明有多少项。",
         },
         typical: Text {
             en: "Level 1 by the makers' manuals: 64 on Intel to Ice Lake, 96 since; 64 on Zen 2 and 3, 72 on Zen 4; \
@@ -91,7 +97,6 @@ pub static PROBE: Probe = Probe {
         Axis::count("level", "1", Points::Listed { quick: &["1", "2"], standard: &[], thorough: &[] }),
         Axis::choice("page", "base", Points::Listed { quick: &["base"], standard: &["pmd"], thorough: &[] }),
     ],
-    limit: Limit::Voted,
     replaces: &["tlb"],
     section: crate::section::STRUCTURE,
     measure: Measure::Run(measure),
@@ -117,7 +122,7 @@ fn measure(case: &mut Case) -> Result<()> {
     // Huge pages that are cut into base pages would otherwise all fall on one set of the TLB.
     let on = LINES_ON * line + if pages == Pages::Pmd { Pages::Base.bytes() } else { 0 };
     let mut seed = case.seed();
-    let mut miss_ns = Vec::new();
+    let (mut flat, mut miss_ns) = (Vec::new(), Vec::new());
     case.search(|clock| {
         let mut time = |nodes: usize, spread: bool, times: usize| -> Result<f64> {
             seed = seed.wrapping_add(1);
@@ -132,9 +137,10 @@ fn measure(case: &mut Case) -> Result<()> {
             let again = reach(&curve, &mut time)?;
             found = if again.map(|one| one.pages) > found.map(|one: reach::Reach| one.pages) { again } else { found };
         }
-        let built = found.and_then(|found| Some((reach::built(found.pages)?, found.miss_ns)));
-        miss_ns.extend(built.map(|(_, miss_ns)| miss_ns));
-        Ok(built.map(|(pages, _)| pages))
+        flat.extend(found.map(|found| found.flat));
+        miss_ns.extend(found.map(|found| found.miss_ns));
+        Ok(found.map(|found| reach::built(found.pages).unwrap_or(found.pages)))
     })?;
+    case.also(FLAT.name, flat)?;
     case.also(MISS.name, miss_ns)
 }

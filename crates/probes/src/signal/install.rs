@@ -7,15 +7,15 @@ use crate::workloads;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Signal install", zh: "安装信号处理" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
     explain: Explain {
         what: Text {
-            en: "rt_sigaction is executed by the system-call instruction: it replaces the action of one signal and \
+            en: "rt_sigaction is called: it replaces the action of one signal and \
                  returns the former one.",
-            zh: "用系统调用指令执行 rt_sigaction：替换一个信号的处理方式，并取回原来的。",
+            zh: "调用 rt_sigaction：替换一个信号的处理方式，并取回原来的。",
         },
         why: Text {
             en: "Shells, debuggers and run-time systems change handlers around what they run. It is also one of the \

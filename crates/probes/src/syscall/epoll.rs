@@ -5,17 +5,17 @@ use hostmark_engine::prelude::*;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "epoll", zh: "多路等待 epoll" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
     explain: Explain {
         what: Text {
-            en: "epoll_pwait is executed by the system-call instruction on a number of descriptors of one open file, \
+            en: "epoll_pwait is called on a number of descriptors of one open file, \
                  for reading, with a timeout of zero: the kernel checks and returns without waiting. kind=tcp is a \
                  loopback TCP connection with no data; kind=pipe the read end of a pipe with a byte in it, so all are \
                  ready. epoll refuses regular files.",
-            zh: "用系统调用指令对同一打开文件的若干描述符执行 epoll_pwait（可读，超时为零）：内核检查后立即返回，不等\
+            zh: "对同一打开文件的若干描述符调用 epoll_pwait（可读，超时为零）：内核检查后立即返回，不等\
                  待。kind=tcp：没有数据到达的回环 TCP 连接；kind=pipe：一个有一字节可读的管道读端，全部就绪。普通文件\
                  会被 epoll 拒绝。",
         },

@@ -7,15 +7,15 @@ use crate::workloads;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "fstat", zh: "查询已打开文件的状态 fstat" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
     explain: Explain {
         what: Text {
-            en: "fstat is executed by the system-call instruction on an open file, on a tmpfs or with place=scratch on \
+            en: "fstat is called on an open file, on a tmpfs or with place=scratch on \
                  the filesystem of --scratch (a note shows which).",
-            zh: "用系统调用指令对一个已打开的文件执行 fstat；文件在 tmpfs 上，place=scratch 时在 --scratch 所指目录的文件系统上，文件系统会记录。",
+            zh: "对一个已打开的文件调用 fstat；文件在 tmpfs 上，place=scratch 时在 --scratch 所指目录的文件系统上，文件系统会记录。",
         },
         why: Text {
             en: "The difference to syscall.stat is the path walk. The difference to syscall.null is the descriptor \
@@ -40,8 +40,8 @@ pub static PROBE: Probe = Probe {
     },
     related: &["syscall.stat", "syscall.null"],
     differs: Some(Text {
-        en: "The same call as lat_syscall fstat, by its raw instruction; the filesystem is noted.",
-        zh: "与 lat_syscall fstat 是同一调用，直接用系统调用指令，并注明文件系统。",
+        en: "The same call as lat_syscall fstat; the filesystem is noted.",
+        zh: "与 lat_syscall fstat 是同一调用，并注明文件系统。",
     }),
     axes: &[crate::place::PLACE],
     limit: Limit::KernelEntry,

@@ -9,17 +9,17 @@ use hostmark_engine::prelude::*;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "futex, uncontended", zh: "futex（无竞争）" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
     explain: Explain {
         what: Text {
-            en: "way=wake executes FUTEX_WAKE by the system-call instruction on a private word that nobody waits on. \
+            en: "way=wake calls FUTEX_WAKE on a private word that nobody waits on. \
                  wake_shared does the same without the private flag, as between processes. wait executes FUTEX_WAIT \
                  for a value that the word does not have, which returns at once. lock locks and unlocks a mutex built \
                  on a futex (Rust's standard one), without entering the kernel.",
-            zh: "way=wake：用系统调用指令对无人等待的私有字执行 FUTEX_WAKE；wake_shared：不带私有标志，与进程间使用时相同；wait：对与字的内容不同的值执行 FUTEX_WAIT，\
+            zh: "way=wake：对无人等待的私有字执行 FUTEX_WAKE；wake_shared：不带私有标志，与进程间使用时相同；wait：对与字的内容不同的值执行 FUTEX_WAIT，\
                  立即返回；lock：对基于 futex 的互斥锁（Rust 标准库）加锁并解锁，不进入内核。",
         },
         why: Text {

@@ -4,10 +4,12 @@ use rustix::rand::{GetRandomFlags, getrandom};
 
 use hostmark_engine::prelude::*;
 
+use crate::workloads;
+
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "getrandom", zh: "取随机数 getrandom" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
@@ -63,7 +65,8 @@ fn measure(case: &mut Case) -> Result<()> {
     case.may_fill(size as u64)?;
     let mut bytes = vec![0_u8; size];
     case.calls(|| {
-        let given = getrandom(bytes.as_mut_slice(), GetRandomFlags::empty()).call("getrandom")?;
+        let fill = || getrandom(bytes.as_mut_slice(), GetRandomFlags::empty());
+        let given = workloads::by_function(fill).call("getrandom")?;
         if given == size { Ok(()) } else { Err(RoundError::failed("getrandom gave too little")) }
     })
     .time()

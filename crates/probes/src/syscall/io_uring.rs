@@ -7,17 +7,17 @@ use crate::workloads::uring_nop::Nops;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "io_uring, empty operation", zh: "io_uring 空操作" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     explain: Explain {
         what: Text {
             en: "`batch` entries of IORING_OP_NOP are written to the submission queue and submitted; then their \
                  completions are read and checked. The value is the time per operation. submission=call executes one \
-                 io_uring_enter per batch, by the system-call instruction, which also waits for the batch. \
+                 io_uring_enter per batch, which also waits for the batch. \
                  submission=polled leaves the entries to a kernel thread (SQPOLL), bound to the nearest other CPU, and \
                  spins until they complete. No library is used.",
-            zh: "把 `batch` 个 IORING_OP_NOP 写入提交队列，提交，再读取并检查完成项；数值是一个操作的时间。submission=call：用系统调用指令对整批执行一次 io_uring_enter 并等待完成；\
+            zh: "把 `batch` 个 IORING_OP_NOP 写入提交队列，提交，再读取并检查完成项；数值是一个操作的时间。submission=call：对整批执行一次 io_uring_enter 并等待完成；\
                  submission=polled：由绑定在最近的另一个 CPU 上的内核线程（SQPOLL）发现提交项，程序自旋到全部完成。不使用任何库。",
         },
         why: Text {

@@ -7,18 +7,19 @@ use crate::workloads;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Null call (getppid)", zh: "空系统调用（getppid）" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
     explain: Explain {
         what: Text {
-            en: "getppid is executed by the system-call instruction (syscall, svc), so the kernel must answer, not \
-                 libc or the vDSO. The kernel saves the registers, looks up one pointer and returns. The value is \
-                 the time of one call. copies is the number of processes that do this at the same time, each on its \
-                 own CPU; the value is still the time of one call of one process.",
-            zh: "用系统调用指令（syscall、svc）直接执行 getppid，libc 与 vDSO 都无法代替内核作答。内核保存寄存器、查\
-                 一个指针，然后返回。数值为一次调用的时间。copies 为同时这样做的进程数，各在自己的 CPU 上，数值仍是\
+            en: "getppid is called by a function around the system-call instruction (syscall, svc), as libraries do, \
+                 but without one, so the kernel must answer, not libc or the vDSO. The kernel saves the registers, \
+                 looks up one pointer and returns. The value is the time of one call. copies is the number of \
+                 processes that do this at the same time, each on its own CPU; the value is still the time of one \
+                 call of one process.",
+            zh: "通过一个只含系统调用指令（syscall、svc）的函数调用 getppid，与各种库相同，但不经过库，\
+                 libc 与 vDSO 都无法代替内核作答。内核保存寄存器、查一个指针，然后返回。数值为一次调用的时间。copies 为同时这样做的进程数，各在自己的 CPU 上，数值仍是\
                  一个进程一次调用的时间。",
         },
         why: Text {
@@ -30,10 +31,12 @@ pub static PROBE: Probe = Probe {
         },
         reading: Text {
             en: "The pair of instructions that enters and leaves the kernel (syscall and sysret, svc and eret) is a \
-                 small part; the rest is entry code and mitigations for speculative-execution attacks. On one \
-                 machine, read the other system calls as multiples of this value.",
+                 small part; the rest is entry code and mitigations for speculative-execution attacks. Some make the \
+                 first return after the call slow, which every program pays: syscall.getpid has it apart (way=bare). On \
+                 one machine, read the other system calls as multiples of this value.",
             zh: "进出内核的一对指令（syscall 与 sysret，svc 与 eret）只占一小部分；其余是入口代码，以及防御推测执行\
-                 攻击的措施。在同一台机器上，其他系统调用最好按此值的倍数来读。",
+                 攻击的措施。有的措施使调用之后的第一次函数返回变慢，每个程序都要付：\
+                 syscall.getpid 的 way=bare 把它分开。在同一台机器上，其他系统调用最好按此值的倍数来读。",
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 89 to 92 ns, 275 core \
@@ -56,11 +59,11 @@ pub static PROBE: Probe = Probe {
     },
     related: &["syscall.getpid", "syscall.read_zero", "syscall.write_null", "cpu.scaling", "clock.read"],
     differs: Some(Text {
-        en: "The same call, getppid, but by its raw instruction, unrolled, and as the difference between a long and \
-             a short run of calls, in which the clock cancels out. hostmark is 2 to 3 % below lat_syscall null, \
-             whose value includes its loop and its clock (docs/accuracy.md).",
-        zh: "同样是 getppid，这里直接用系统调用指令（循环展开），并取一长一短两串调用之差，时钟的代价由此抵消：\
-             hostmark 比 lat_syscall null 低 2 到 3 %，后者的值中含有循环与时钟的代价（见 docs/accuracy.md）。",
+        en: "The same call, getppid, through a function as well, but as the difference between a long and a short run \
+             of calls, in which the clock cancels out; lat_syscall null includes its loop and its clock \
+             (docs/accuracy.md).",
+        zh: "同样是 getppid，也通过函数调用，但取一长一短两串调用之差，时钟的代价由此抵消；lat_syscall null 的值中\
+             含有循环与时钟的代价（见 docs/accuracy.md）。",
     }),
     axes: &[Axis::copies(Profile::Quick)],
     limit: Limit::KernelEntry,

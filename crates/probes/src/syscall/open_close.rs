@@ -7,20 +7,20 @@ use crate::workloads::path_ops::KernelPath;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Open + close", zh: "打开并关闭文件" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
     explain: Explain {
         what: Text {
-            en: "openat for reading and close are executed by the system-call instruction on a file whose path has \
+            en: "openat for reading and close are called on a file whose path has \
                  `depth` components. place=tmpfs and place=scratch (the filesystem of --scratch DIR, which a note \
                  shows) open the same file over and over: everything is cached, and no device is read. \
                  place=scratch_cold opens 200 files once each, after the kernel has dropped their names and inodes \
                  from its caches, and no others (by a change of FS_XFLAG_DAX, to which ext4 and xfs react this way; \
                  not timed, without effect on other programs). The kernel looks up directory entries and inodes again, \
                  in blocks that it still holds. The time for 200 is divided by 200.",
-            zh: "用系统调用指令以只读方式 openat 并 close 一个路径有 `depth` 个分量的文件。place=tmpfs 与 \
+            zh: "以只读方式 openat 并 close 一个路径有 `depth` 个分量的文件。place=tmpfs 与 \
                  place=scratch（--scratch DIR 所在的文件系统，见备注）：反复打开同一文件，一切都在缓存中，不访问设备。\
                  place=scratch_cold：200 个文件，先让内核丢弃它们的名字和 inode 缓存，且只丢弃这些（更改 \
                  FS_XFLAG_DAX，ext4 与 xfs 会因此丢弃；不计时，不影响其他程序），再各打开一次。目录项与 inode 须重新查\

@@ -9,15 +9,15 @@ use crate::workloads;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Read 1 byte of /dev/zero", zh: "从 /dev/zero 读 1 字节" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
     explain: Explain {
         what: Text {
-            en: "The system-call instruction reads one byte of /dev/zero. The device is already open, and every call \
+            en: "read(2) takes one byte of /dev/zero. The device is already open, and every call \
                  must return 1. The device clears one byte of user memory and does nothing else.",
-            zh: "用系统调用指令从 /dev/zero 读取一个字节。设备事先打开，每次调用都必须返回 1；设备只清零一个字节的用户\
+            zh: "用 read(2) 从 /dev/zero 读取一个字节。设备事先打开，每次调用都必须返回 1；设备只清零一个字节的用户\
                  内存。",
         },
         why: Text {

@@ -5,18 +5,18 @@ use hostmark_engine::prelude::*;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "select", zh: "多路等待 select" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
     explain: Explain {
         what: Text {
-            en: "pselect6 is executed by the system-call instruction on a number of descriptors of one open file, for \
+            en: "pselect6 is called on a number of descriptors of one open file, for \
                  reading, with a timeout of zero: the kernel checks them and returns without waiting. kind=tcp is a \
                  loopback TCP connection with no data; kind=file a regular file, which is always ready, so the kernel \
                  does not even call it; kind=pipe the read end of a pipe with a byte in it, which the kernel calls and \
                  finds ready.",
-            zh: "用系统调用指令对同一打开文件的若干描述符执行 pselect6（可读，超时为零）：内核检查后立即返回，不等待。\
+            zh: "对同一打开文件的若干描述符调用 pselect6（可读，超时为零）：内核检查后立即返回，不等待。\
                  kind=tcp：没有数据到达的回环 TCP 连接；kind=file：普通文件，总是就绪，内核不会调用其 poll 方法；\
                  kind=pipe：一个有一字节可读的管道读端，内核调用其 poll 方法，且已就绪。",
         },

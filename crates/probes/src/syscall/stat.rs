@@ -5,17 +5,17 @@ use hostmark_engine::prelude::*;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "stat", zh: "查询文件状态 stat" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
     explain: Explain {
         what: Text {
-            en: "newfstatat is executed by the system-call instruction on a path of `depth` components: `depth` - 1 \
+            en: "newfstatat is called on a path of `depth` components: `depth` - 1 \
                  directories and the file's name, from the working directory. That is the round's own directory on a \
                  tmpfs, or with place=scratch on the filesystem of --scratch. The whole path is cached, so no device \
                  is read. A note shows the filesystem.",
-            zh: "用系统调用指令执行 newfstatat，路径共有 `depth` 个分量：`depth` - 1 级目录加文件名，从工作目录开始；工作目录是本轮自己的目录，位于 \
+            zh: "调用 newfstatat，路径共有 `depth` 个分量：`depth` - 1 级目录加文件名，从工作目录开始；工作目录是本轮自己的目录，位于 \
                  tmpfs，place=scratch 时位于 --scratch 所指的文件系统。路径全部在缓存中，不访问设备；文件系统记录在备注中。",
         },
         why: Text {

@@ -9,15 +9,15 @@ use crate::workloads;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Write 1 byte to /dev/null", zh: "向 /dev/null 写 1 字节" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES],
     explain: Explain {
         what: Text {
-            en: "The system-call instruction writes one byte to /dev/null. The device is already open, and every call \
+            en: "write(2) gives one byte to /dev/null. The device is already open, and every call \
                  must return 1. The device accepts the byte without even reading it.",
-            zh: "用系统调用指令向 /dev/null 写入一个字节。设备事先打开，每次调用都必须返回 1；设备收下该字节却什么也不做，甚至不读取它。",
+            zh: "用 write(2) 向 /dev/null 写入一个字节。设备事先打开，每次调用都必须返回 1；设备收下该字节却什么也不做，甚至不读取它。",
         },
         why: Text {
             en: "The difference to syscall.null is the path of every write before a filesystem or device comes in: the \

@@ -16,7 +16,7 @@ pub enum Source {
     Monotonic,
     /// `CLOCK_MONOTONIC_RAW` through the vDSO.
     MonotonicRaw,
-    /// `CLOCK_MONOTONIC` by the system-call instruction.
+    /// `CLOCK_MONOTONIC` by a system call.
     Syscall,
 }
 

@@ -11,7 +11,7 @@ use rustix::fd::AsRawFd;
 use rustix::net::{RecvFlags, SendFlags};
 
 use super::call::{Call, named, returned};
-use super::{clock, cpu_time};
+use super::{by_function, clock, cpu_time};
 
 /// A datagram begins with its number and the moment at which it was sent, 8 bytes each.
 pub const HEADER_BYTES: usize = 16;
@@ -118,7 +118,7 @@ impl<'a> Sender<'a> {
     /// How long the kernel did not take it, ns.
     #[inline]
     fn send_message(&self) -> io::Result<u64> {
-        match rustix::net::send(self.socket, &self.message, SendFlags::DONTWAIT) {
+        match by_function(|| rustix::net::send(self.socket, &self.message, SendFlags::DONTWAIT)) {
             Err(rustix::io::Errno::AGAIN) => {
                 let held_from = clock::monotonic_ns();
                 rustix::net::send(self.socket, &self.message, SendFlags::empty()).call("sendto")?;
@@ -276,7 +276,8 @@ impl<'a> Receiver<'a> {
         if self.is_joined {
             return receive_joined(self.socket, &mut self.block, flags);
         }
-        let (_, bytes) = rustix::net::recv(self.socket, &mut self.block[..], flags).call("recvfrom")?;
+        let received = by_function(|| rustix::net::recv(self.socket, &mut self.block[..], flags));
+        let (_, bytes) = received.call("recvfrom")?;
         Ok((bytes.min(self.block.len()), bytes))
     }
 

@@ -196,14 +196,14 @@ pub fn by_eventfd(cpus: &[usize]) -> io::Result<Exchange<impl Turn + use<>>> {
 
 /// Adds one to an eventfd's counter.
 #[inline(always)]
-fn add_one(eventfd: &OwnedFd) -> io::Result<()> {
+pub(super) fn add_one(eventfd: &OwnedFd) -> io::Result<()> {
     let mut one = 1_u64.to_ne_bytes();
     checked("write", arch::transfer(libc::SYS_write, eventfd.as_raw_fd(), one.as_mut_ptr(), one.len())).map(drop)
 }
 
 /// Waits until an eventfd's counter is more than zero, and makes it zero.
 #[inline(always)]
-fn take_all(eventfd: &OwnedFd) -> io::Result<()> {
+pub(super) fn take_all(eventfd: &OwnedFd) -> io::Result<()> {
     let mut count = [0; 8];
     checked("read", arch::transfer(libc::SYS_read, eventfd.as_raw_fd(), count.as_mut_ptr(), count.len())).map(drop)
 }

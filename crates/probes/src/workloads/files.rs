@@ -1,4 +1,4 @@
-//! Files as operations to be measured: one byte in or out by the system-call instruction.
+//! Files as operations to be measured: one byte in or out by a system call.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -9,7 +9,7 @@ use rustix::fs::{Mode, OFlags};
 
 use super::call::{Call, named};
 use super::random_blocks::Content;
-use super::{arch, checked};
+use super::{arch, by_function, checked};
 
 /// Opens an existing file.
 pub fn open(path: &Path, write: bool) -> io::Result<OwnedFd> {
@@ -31,14 +31,14 @@ pub fn copy(file: &OwnedFd) -> io::Result<OwnedFd> {
     rustix::io::fcntl_dupfd_cloexec(file, 3).call("fcntl")
 }
 
-/// Reads one byte by the instruction; an error when there was none.
+/// Reads one byte; an error when there was none.
 #[inline(always)]
 pub fn read_byte(file: &OwnedFd) -> io::Result<()> {
     let mut byte = [0_u8];
     one("read", arch::transfer(libc::SYS_read, file.as_raw_fd(), byte.as_mut_ptr(), 1))
 }
 
-/// Writes one byte by the instruction; an error when it was not taken.
+/// Writes one byte; an error when it was not taken.
 #[inline(always)]
 pub fn write_byte(file: &OwnedFd) -> io::Result<()> {
     let mut byte = [b'x'];
@@ -59,7 +59,7 @@ pub fn give_byte(file: &OwnedFd, byte: u8) -> io::Result<()> {
     one("write", arch::transfer(libc::SYS_write, file.as_raw_fd(), byte.as_mut_ptr(), 1))
 }
 
-/// Reads into `block` from a place of the file: pread64(2) by the instruction; an error unless all of it came.
+/// Reads into `block` from a place of the file: pread64(2); an error unless all of it came.
 #[inline(always)]
 pub fn read_at(file: &OwnedFd, offset: u64, block: &mut [u8]) -> io::Result<()> {
     let arguments = [file.as_raw_fd() as usize, block.as_mut_ptr() as usize, block.len(), offset as usize, 0, 0];
@@ -67,7 +67,7 @@ pub fn read_at(file: &OwnedFd, offset: u64, block: &mut [u8]) -> io::Result<()> 
     whole(checked("pread64", unsafe { arch::call(libc::SYS_pread64, arguments) })?, block.len())
 }
 
-/// Writes `block` at a place of the file: pwrite64(2) by the instruction; an error unless all of it was taken.
+/// Writes `block` at a place of the file: pwrite64(2); an error unless all of it was taken.
 #[inline(always)]
 pub fn write_at(file: &OwnedFd, offset: u64, block: &[u8]) -> io::Result<()> {
     let arguments = [file.as_raw_fd() as usize, block.as_ptr() as usize, block.len(), offset as usize, 0, 0];
@@ -124,13 +124,13 @@ pub fn fill<E: From<io::Error>>(
 
 /// Waits until all of the file is on its device: fsync(2).
 pub fn sync(file: &OwnedFd) -> io::Result<()> {
-    rustix::fs::fsync(file).call("fsync")
+    by_function(|| rustix::fs::fsync(file)).call("fsync")
 }
 
 /// Waits until the file's data, and what is needed to find it again, are on its device: fdatasync(2).
 #[inline(always)]
 pub fn sync_data(file: &OwnedFd) -> io::Result<()> {
-    rustix::fs::fdatasync(file).call("fdatasync")
+    by_function(|| rustix::fs::fdatasync(file)).call("fdatasync")
 }
 
 /// Gives the file a length, without writing to it.

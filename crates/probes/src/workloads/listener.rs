@@ -9,7 +9,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use super::call::Call;
 use super::peer::Peer;
 use super::turns::Turns;
-use super::{files, local};
+use super::{by_function, files, local};
 
 /// A child that accepts and closes until it is dropped; it dies with its parent.
 #[derive(Debug)]
@@ -39,10 +39,11 @@ impl Listener {
     #[inline(always)]
     pub fn connect_and_close(&mut self) -> io::Result<()> {
         self.asked += 1;
-        let socket: OwnedFd =
+        let socket: OwnedFd = by_function(|| {
             rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
-                .call("socket")?;
-        rustix::net::connect(&socket, &self.address).call("connect")?;
+        })
+        .call("socket")?;
+        by_function(|| rustix::net::connect(&socket, &self.address)).call("connect")?;
         match files::read_byte(&socket) {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(()),
             Err(error) => Err(error),

@@ -63,19 +63,31 @@ mod uring_queues;
 #[path = "soak_tests.rs"]
 mod soak_tests;
 
-/// A result by the instruction, as programs see it; an error says which call it was.
+/// A call's result, as programs see it; an error says which call it was.
 #[inline(always)]
 fn checked(call: &'static str, result: i64) -> std::io::Result<usize> {
     usize::try_from(result).map_err(|_| call::named(call, std::io::Error::from_raw_os_error(-result as i32)))
 }
 
-/// `getpid` by the system-call instruction itself.
+/// Makes a call of a library that would inline the instruction, by a function that returns: as [`arch`] makes its own.
+#[inline(never)]
+pub fn by_function<R>(call: impl FnOnce() -> R) -> R {
+    call()
+}
+
+/// `getpid` by a function around the instruction: no library and no cache can answer it.
 #[inline(always)]
 pub fn getpid() -> u64 {
     arch::call0(libc::SYS_getpid) as u64
 }
 
-/// `getppid` by the system-call instruction itself: no libc, no vDSO, no cache can answer it.
+/// The same by the instruction alone.
+#[inline(always)]
+pub fn bare_getpid() -> u64 {
+    arch::bare_call0(libc::SYS_getpid) as u64
+}
+
+/// `getppid` by a function around the instruction: no libc, no vDSO, no cache can answer it.
 #[inline(always)]
 pub fn getppid() -> u64 {
     arch::call0(libc::SYS_getppid) as u64

@@ -1,4 +1,4 @@
-//! Finding files by name, as operations to be measured: stat, fstat, open and close by the system-call instruction.
+//! Finding files by name, as operations to be measured: stat, fstat, open and close by their system calls.
 
 use std::ffi::CString;
 use std::io;

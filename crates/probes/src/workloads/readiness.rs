@@ -1,4 +1,4 @@
-//! Asking the kernel which of many descriptors are ready: select, poll and epoll by the system-call instruction.
+//! Asking the kernel which of many descriptors are ready: select, poll and epoll by their system calls.
 
 use std::io;
 use std::net::{TcpListener, TcpStream};

@@ -7,6 +7,7 @@ use rustix::event::EventfdFlags;
 use rustix::fd::OwnedFd;
 
 use super::call::Call;
+use super::exchange::{add_one, take_all};
 use super::peer::Peer;
 use super::shared::Shared;
 use super::waits::{Alone, count_to, sleep_past};
@@ -65,7 +66,7 @@ impl Sleeper {
         self.calls = self.calls.wrapping_add(1);
         match &self.bell {
             Bell::Futex => count_to(&self.words.called.0, self.calls)?,
-            Bell::Eventfd(counter) => drop(rustix::io::write(counter, &1_u64.to_ne_bytes()).call("write")?),
+            Bell::Eventfd(counter) => add_one(counter)?,
         }
         let answered = &self.words.answered.0;
         match self.is_here {
@@ -88,9 +89,7 @@ fn serve(words: &Words, bell: &Bell, clock: &Clock, is_here: bool) -> io::Result
     loop {
         match bell {
             Bell::Futex => sleep_past(&words.called.0, answered)?,
-            Bell::Eventfd(counter) => {
-                rustix::io::read(counter, &mut [0_u8; 8]).call("read")?;
-            }
+            Bell::Eventfd(counter) => take_all(counter)?,
         }
         #[cfg(test)]
         super::turns::tests::delay();

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use rustix::net::{SocketFlags, SocketType, sockopt};
 use rustix::pipe::SpliceFlags;
 
+use super::by_function;
 use super::call::{Call, named, returned};
 
 /// Lets a stream end with a reset when it is closed: no end of it waits for a minute in TIME_WAIT, which in a round of
@@ -114,7 +115,8 @@ pub fn send_file(stream: &TcpStream, file: &OwnedFd, bytes: usize) -> io::Result
     let mut offset = 0;
     while (offset as usize) < bytes {
         let left = bytes - offset as usize;
-        if rustix::fs::sendfile(stream, file, Some(&mut offset), left).call("sendfile")? == 0 {
+        let send = || rustix::fs::sendfile(stream, file, Some(&mut offset), left);
+        if by_function(send).call("sendfile")? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
     }
@@ -150,13 +152,14 @@ impl Splicer {
         while (offset as usize) < bytes {
             let left = bytes - offset as usize;
             let flags = SpliceFlags::MOVE;
-            let mut inside =
-                rustix::pipe::splice(file, Some(&mut offset), &self.write_end, None, left, flags).call("splice")?;
+            let fill = || rustix::pipe::splice(file, Some(&mut offset), &self.write_end, None, left, flags);
+            let mut inside = by_function(fill).call("splice")?;
             if inside == 0 {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
             while inside > 0 {
-                inside -= rustix::pipe::splice(&self.read_end, None, stream, None, inside, flags).call("splice")?;
+                let empty = || rustix::pipe::splice(&self.read_end, None, stream, None, inside, flags);
+                inside -= by_function(empty).call("splice")?;
             }
         }
         Ok(())

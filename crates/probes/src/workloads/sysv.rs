@@ -9,7 +9,7 @@ use super::exchange::{Exchange, Turn};
 use super::guard::Guarded;
 use super::ipc_cleanup::{self, Object};
 
-/// A call by the instruction, again when a signal had interrupted it, as a process that is stopped and goes on sees it.
+/// A call, made again when a signal had interrupted it, as a process that is stopped and goes on sees it.
 ///
 /// # Safety
 /// As for [`arch::call`].

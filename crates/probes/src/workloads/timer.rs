@@ -6,6 +6,7 @@ use std::time::Duration;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 
+use super::by_function;
 use super::call::{Call, named};
 
 /// A way to wait; its descriptors are made beforehand.
@@ -45,7 +46,7 @@ impl Sleeper {
     pub fn sleep(&self, delay: Duration) -> io::Result<()> {
         let delay = Timespec { tv_sec: delay.as_secs() as i64, tv_nsec: delay.subsec_nanos().into() };
         match self {
-            Sleeper::Nanosleep => match rustix::thread::nanosleep(&delay) {
+            Sleeper::Nanosleep => match by_function(|| rustix::thread::nanosleep(&delay)) {
                 rustix::thread::NanosleepRelativeResult::Ok => Ok(()),
                 rustix::thread::NanosleepRelativeResult::Interrupted(_) => {
                     Err(named("nanosleep", io::ErrorKind::Interrupted.into()))
@@ -56,8 +57,8 @@ impl Sleeper {
             Sleeper::Epoll(epoll) => epoll_wait(epoll, &delay),
             Sleeper::Timer(timer) => {
                 let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: delay };
-                rustix::time::timerfd_settime(timer, TimerfdTimerFlags::empty(), &once).call("timerfd_settime")?;
-                match rustix::io::read(timer, &mut [0_u8; 8]).call("read")? {
+                set(timer, &once)?;
+                match by_function(|| rustix::io::read(timer, &mut [0_u8; 8])).call("read")? {
                     8 => Ok(()),
                     _ => Err(io::Error::other("the timer told of no expiry")),
                 }
@@ -81,8 +82,14 @@ impl Alarm {
     pub fn set(&self, ahead: Duration) -> io::Result<()> {
         let ahead = Timespec { tv_sec: ahead.as_secs() as i64, tv_nsec: ahead.subsec_nanos().into() };
         let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: ahead };
-        rustix::time::timerfd_settime(&self.0, TimerfdTimerFlags::empty(), &once).call("timerfd_settime").map(drop)
+        set(&self.0, &once)
     }
+}
+
+#[inline(always)]
+fn set(timer: &OwnedFd, once: &Itimerspec) -> io::Result<()> {
+    let set = || rustix::time::timerfd_settime(timer, TimerfdTimerFlags::empty(), once);
+    by_function(set).call("timerfd_settime").map(drop)
 }
 
 fn timed_out(call: &'static str, ready: i64) -> io::Result<()> {

@@ -28,6 +28,7 @@ mod shared_by_others;
 mod shared_cores;
 mod short;
 mod shown;
+mod slow_return;
 pub(crate) mod steal;
 mod swap;
 mod sync_latency;
@@ -82,6 +83,7 @@ pub static RULES: &[&Rule] = &[
     &shared_by_others::RULE,
     &governor::RULE,
     &mitigations::RULE,
+    &slow_return::RULE,
     &clock_read::RULE,
     &timers::RULE,
     &noise::RULE,

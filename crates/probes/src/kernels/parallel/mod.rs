@@ -35,7 +35,7 @@ impl<'a> Chains<'a> {
     /// Builds `chains` random cycles over equal parts of the lines of `memory`, and one over all of these; what is left
     /// over after equal parts is not used.
     pub fn new(memory: &'a mut [u8], line_bytes: usize, chains: usize, seed: u64) -> Result<Self, Refused> {
-        let walk = walks::walk(chains).ok_or(Refused::Unavailable { kernel: "loop of that many chains" })?;
+        let walk = walks::walk(chains).ok_or(Refused::Chains { chains, built: &COUNTS })?;
         if line_bytes < 2 * size_of::<usize>() || !line_bytes.is_power_of_two() {
             return Err(Refused::Step { bytes: line_bytes });
         }

@@ -161,6 +161,11 @@ pub struct Kernel {
 }
 
 impl Kernel {
+    /// Whether its stores are those that compilers make of an assignment: neither past the caches nor by a library.
+    pub fn has_plain_stores(&self) -> bool {
+        !self.name.starts_with("nt-") && self.name != LIBC[0].name
+    }
+
     /// Does the operation on all elements, `passes` times; gives the sum, of `Sum` alone. Sources that the operation does
     /// not read may be empty.
     pub fn run(&self, d: &mut [f64], x: &[f64], y: &[f64], q: f64, passes: u64) -> Result<f64, Refused> {

@@ -33,8 +33,10 @@ pub struct Curve {
 /// The end of a level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reach {
-    /// Pages that it holds.
+    /// Pages from which on the cost rises.
     pub pages: f64,
+    /// Pages of the last point that cost as little as those before.
+    pub flat: f64,
     /// What a load costs beyond it, over one that hits the first level, ns.
     pub miss_ns: f64,
 }
@@ -79,11 +81,11 @@ pub fn reach(curve: &Curve, time: &mut impl FnMut(usize, usize) -> Result<(f64, 
     };
     let (foot, middle) = (crossing(FOOT)?, crossing(MIDDLE)?);
     let pages = foot - (middle - foot).max(0.0) * FOOT / (MIDDLE - FOOT);
-    Ok((pages >= 1.0).then(|| Reach { pages: pages.round(), miss_ns: high }))
+    Ok((pages >= 1.0).then(|| Reach { pages: pages.round(), flat: fits.last_size, miss_ns: high }))
 }
 
-/// The number of entries of a TLB that is built, nearest to the number of pages found; none where that is not near: the step was
-/// disturbed, or part of the entries serves others.
+/// The number of entries of a TLB that is built, nearest to the number of pages found; none where that is not near: the step is
+/// blurred, or part of the entries serves others.
 pub fn built(pages: f64) -> Option<f64> {
     let sizes = (0..13).flat_map(|power| ODD_PARTS.map(|part| part * f64::from(1 << power)));
     sizes

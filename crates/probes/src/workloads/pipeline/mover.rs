@@ -6,6 +6,7 @@ use rustix::fd::{AsFd, OwnedFd};
 use rustix::pipe::SpliceFlags;
 
 use super::path::{Method, Place, Stage};
+use crate::workloads::by_function;
 use crate::workloads::call::Call;
 use crate::workloads::files;
 use crate::workloads::socket::{ZeroCopySender, pipe_of};
@@ -52,12 +53,14 @@ impl<'a> Mover<'a> {
     #[inline]
     pub fn read(&mut self, most: usize) -> io::Result<usize> {
         let came = match (self.stage.by, self.from, &self.own_pipe) {
-            (Method::Copy, Some(from), _) => rustix::io::read(from, &mut self.block[..most]).call("read")?,
+            (Method::Copy, Some(from), _) => {
+                by_function(|| rustix::io::read(from, &mut self.block[..most])).call("read")?
+            }
             (Method::Splice, Some(from), Some((_, write_end))) => splice(from, write_end, most)?,
             (Method::Splice, Some(from), None) => {
                 // One call reads and writes: what it waits for on this side is waited for before it.
                 let mut readable = [rustix::event::PollFd::new(from, rustix::event::PollFlags::IN)];
-                rustix::event::poll(&mut readable, None).call("poll")?;
+                by_function(|| rustix::event::poll(&mut readable, None)).call("poll")?;
                 most
             }
             _ => most,
@@ -74,7 +77,7 @@ impl<'a> Mover<'a> {
             (Method::Splice, Some((read_end, _)), _) => all(came, |left| splice(read_end, to, left)),
             (Method::Splice, None, Some(from)) => splice(from, to, came),
             (Method::SendFile, _, Some(from)) => {
-                all(came, |left| rustix::fs::sendfile(to, from, None, left).call("sendfile"))
+                all(came, |left| by_function(|| rustix::fs::sendfile(to, from, None, left)).call("sendfile"))
             }
             (Method::ZeroCopy, ..) => match &mut self.zero_copy {
                 Some(sender) => sender.send(&self.block[..came]).map(|()| came),
@@ -83,7 +86,7 @@ impl<'a> Mover<'a> {
             _ => {
                 let mut at = 0;
                 all(came, |left| {
-                    let wrote = rustix::io::write(to, &self.block[at..at + left]).call("write")?;
+                    let wrote = by_function(|| rustix::io::write(to, &self.block[at..at + left])).call("write")?;
                     at += wrote;
                     Ok(wrote)
                 })
@@ -135,5 +138,5 @@ fn all(came: usize, mut part: impl FnMut(usize) -> io::Result<usize>) -> io::Res
 
 #[inline]
 fn splice(from: impl AsFd, to: impl AsFd, most: usize) -> io::Result<usize> {
-    rustix::pipe::splice(from, None, to, None, most, SpliceFlags::MOVE).call("splice")
+    by_function(|| rustix::pipe::splice(from, None, to, None, most, SpliceFlags::MOVE)).call("splice")
 }

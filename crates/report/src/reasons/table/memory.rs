@@ -43,6 +43,7 @@ pub(super) const PAIRS: &[Pair] = &[
         "无法建立步长 {0} 字节的链：步长须为 8 的非零整数倍，且不超过内存大小",
     ),
     ("cannot build a chain of {} nodes: give fewer than 2^32", "无法建立 {0} 个节点的链：须少于 2^32 个"),
+    ("cannot follow {} chains: there are loops of {} chains", "无法同时走 {0} 条链：只有 {1} 条链的循环"),
     (
         "cannot run the {} kernel: this CPU lacks its instructions, choose another kernel",
         "无法运行 {0} 内核函数：此 CPU 缺少所需指令，请选择其他内核函数",
