@@ -28,12 +28,12 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     let case = |way| case_at(run, GETPID, &[("way", way)]);
     let (call, bare) = (case("syscall")?, case("bare")?);
     let (returning, instruction) = (Proven::of_case(call)?, Proven::of_case(bare)?);
-    let cost = lost(returning.median, instruction.median);
+    let cost = lost(returning.value, instruction.value);
     if cost <= PREDICTED || lost(returning.low, instruction.high) <= 0.0 {
         return None;
     }
     let ns = |ns| value(ns, Unit::Nanoseconds, Lang::En);
-    let [took, without, more] = [returning.median, instruction.median, returning.median - instruction.median].map(ns);
+    let [took, without, more] = [returning.value, instruction.value, returning.value - instruction.value].map(ns);
     let share = percent(cost);
     let named = named_mitigations(&run.host);
     let [guards_en, guards_zh] = match named.is_empty() {
