@@ -5,8 +5,10 @@ use hostmark_engine::prelude::*;
 use crate::kernels::words::Words;
 
 mod walk;
+mod words;
 
-use walk::{Fault, Faults, Memory, Pattern};
+use walk::Pattern;
+use words::sound;
 
 /// See the module.
 pub static PROBE: Probe = Probe {
@@ -90,26 +92,6 @@ fn share(host: &HostFacts) -> u64 {
     1 << may_fill_bytes(host).max(PART_BYTES).ilog2()
 }
 
-impl Memory for Words<'_> {
-    fn words(&self) -> usize {
-        self.len()
-    }
-
-    #[inline(always)]
-    fn write(&mut self, index: usize, value: u64) {
-        Words::write(self, index, value);
-    }
-
-    #[inline(always)]
-    fn read(&mut self, index: usize) -> u64 {
-        Words::read(self, index)
-    }
-
-    fn flush(&mut self) {
-        Words::flush(self);
-    }
-}
-
 fn measure(case: &mut Case) -> Result<()> {
     let name: String = case.param("pattern")?;
     let pattern = Pattern::named(&name).ok_or_else(|| RoundError::failed(format!("there is no pattern {name}")))?;
@@ -159,17 +141,4 @@ fn room(case: &Case, amount: u64) -> Result<(Buffer, Filling)> {
     // Others may have taken memory since the run began.
     let smaller = std::iter::successors(Some(asked), |bytes| Some(bytes / 2)).take_while(|bytes| *bytes >= PART_BYTES);
     smaller.map(reserve).find(Result::is_ok).unwrap_or_else(|| reserve(asked))
-}
-
-/// An error with the first faults' places in the buffer, where there are any.
-fn sound(faults: &Faults, from: usize) -> Result<()> {
-    let told = |fault: &Fault| {
-        let Fault { index, expected, found } = *fault;
-        format!("at {:#x} expected {expected:#018x}, found {found:#018x}", from + index * 8)
-    };
-    let first: Vec<String> = faults.first.iter().map(told).collect();
-    match faults.count {
-        0 => Ok(()),
-        count => Err(RoundError::failed(format!("memory errors: {count} wrong words, {}", first.join("; ")))),
-    }
 }

@@ -111,13 +111,9 @@ fn measure(case: &mut Case) -> Result<()> {
     let total = usize::try_from(elements).map_err(RoundError::skipped)?;
     let largest = (0..cpus.len()).map(|index| part(total, cpus.len(), index)).max().unwrap_or(0);
     let memory = case.allot(cpus.len() as u64, bytes(largest), pages, None)?;
-    for (key, value) in [
-        ("elements", elements),
-        ("threads", cpus.len() as u64),
-        ("offset_bytes", copy_offset_bytes(Reach::Memory) as u64),
-    ] {
-        case.note(key, value);
-    }
+    case.note("elements", elements);
+    case.note("threads", cpus.len());
+    case.note("offset_bytes", copy_offset_bytes(Reach::Memory));
     let (obtained, llc_bytes) = (Mutex::new(None), case.llc_bytes());
     let way = case
         .lockstep(&cpus, &kernels.names(), |index| {
