@@ -169,8 +169,8 @@ fn header(run: &Run, out: &mut String) -> std::fmt::Result {
     let (version, machine) = (line(&host.kernel.version), word(&host.cpu.architecture));
     writeln!(out, "[lmbench3.0 results for Linux {name} {release} {} {machine} GNU/Linux]", version.trim())?;
     writeln!(out, "[LMBENCH_VER: hostmark {}]", line(&run.tool.version))?;
-    let estimators = run.cases.iter().filter_map(|case| Some(case.measured()?.estimate.estimator()));
-    let is_quiet = estimators.into_iter().any(|estimator| estimator == Leading::Quiet);
+    let mut estimators = run.cases.iter().filter_map(|case| Some(case.measured()?.estimate.estimator()));
+    let is_quiet = estimators.any(|estimator| estimator == Leading::Quiet);
     let estimator = if is_quiet { "quiet where the core works alone, else typical" } else { "typical" };
     writeln!(out, "[ESTIMATOR: {estimator}]")?;
     if let Some(size) = of(run, BASIC, "cache line bytes") {
