@@ -188,7 +188,17 @@ fn one_cpu_is_enough() {
         return skipped("taskset or CPU 0 is not available here");
     }
     let mut command = home.start("taskset");
-    command.args(["-c", "0", PROGRAM, "run", "cpu.scaling", "cpu.kernel_sieve", "cpu.core_to_core", "cpu.atomic", "clock.read"]);
+    command.args([
+        "-c",
+        "0",
+        PROGRAM,
+        "run",
+        "cpu.scaling",
+        "cpu.kernel_sieve",
+        "cpu.core_to_core",
+        "cpu.atomic",
+        "clock.read",
+    ]);
     let run = whole_run(command.args(["--format", "json"]));
     assert_eq!(run.settings.cpu, 0);
     for case in &run.cases {

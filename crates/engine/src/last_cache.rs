@@ -12,6 +12,8 @@ use hostmark_stats::descriptive;
 
 use crate::clock::Clock;
 use crate::round_error::{Result, RoundError};
+use crate::sample::{Interference, is_disturbed};
+use crate::sys::counters::ThreadCounters;
 
 /// A line, in numbers of 4 bytes: no two steps of the walk meet in one, on any machine of today.
 const LINE: usize = 32;
@@ -26,11 +28,14 @@ const OFF_THE_PLATEAU: f64 = 1.25;
 /// Loads timed at once, and how often: under 20 ms in all, at 100 ns a load.
 const LOADS: usize = 8_000;
 const TURNS: usize = 15;
+/// Stretches at most, where something disturbs them, and how many undisturbed ones a look needs.
+const MOST_TURNS: usize = 3 * TURNS;
+const ENOUGH: usize = 5;
 
 /// Whether a job asks for a look, and what came of it.
 pub(crate) fn look(job: &Job, clock: &Clock) -> Option<Result<Vec<Event>>> {
     let bytes = job.look_at_cache?;
-    Some(if bytes == 0 { find(job, clock) } else { Ok(seen(bytes, walked_ns(bytes, clock))) })
+    Some(if bytes == 0 { find(job, clock) } else { walked_ns(bytes, clock).map(|ns| seen(bytes, ns)) })
 }
 
 fn seen(bytes: u64, ns: f64) -> Vec<Event> {
@@ -42,14 +47,14 @@ fn find(job: &Job, clock: &Clock) -> Result<Vec<Event>> {
     let sizes = sizes(&job.caches_bytes, job.memory_bytes);
     let mut found: Option<(u64, f64)> = None;
     for bytes in sizes {
-        let ns = walked_ns(bytes, clock);
+        let ns = walked_ns(bytes, clock)?;
         if found.is_some_and(|(_, smallest_ns)| ns > OFF_THE_PLATEAU * smallest_ns) {
             break;
         }
         found = Some((bytes, found.map_or(ns, |(_, smallest_ns)| smallest_ns.min(ns))));
     }
     let (bytes, _) = found.ok_or_else(|| RoundError::skipped("no cache beyond the second is told of"))?;
-    Ok(seen(bytes, walked_ns(bytes, clock)))
+    Ok(seen(bytes, walked_ns(bytes, clock)?))
 }
 
 /// The buffers that are tried, from small to large; none where there is no third cache.
@@ -61,14 +66,32 @@ fn sizes(caches_bytes: &[u64], memory_bytes: u64) -> Vec<u64> {
 }
 
 /// What a dependent load takes over so many bytes, ns: the median of several stretches of one random cycle over all lines.
-fn walked_ns(bytes: u64, clock: &Clock) -> f64 {
+/// Failed where the thread was kept waiting in nearly all of them: that time is the scheduler's and not the cache's.
+fn walked_ns(bytes: u64, clock: &Clock) -> Result<f64> {
     let next = cycle((bytes as usize / (LINE * size_of::<u32>())).max(2));
     let walk = |from: usize, steps: usize| (0..steps).fold(from, |at, _| next[at * LINE] as usize);
     // Once around, so that the cache holds what it can.
     let mut at = std::hint::black_box(walk(0, next.len() / LINE));
-    let stretch = |_| clock.time(|| at = std::hint::black_box(walk(at, LOADS))) / LOADS as f64;
-    let ns: Vec<f64> = (0..TURNS).map(stretch).collect();
-    descriptive::median(&ns).unwrap_or(0.0)
+    let interference = Interference::Thread(ThreadCounters::open());
+    undisturbed_ns(&interference, || clock.time(|| at = std::hint::black_box(walk(at, LOADS))))
+        .map(|ns| ns / LOADS as f64)
+}
+
+/// The median of stretches that nothing disturbed.
+fn undisturbed_ns(interference: &Interference, mut stretch_ns: impl FnMut() -> f64) -> Result<f64> {
+    let mut clean = Vec::new();
+    for _ in 0..MOST_TURNS {
+        let before = interference.read();
+        let ns = stretch_ns();
+        if !is_disturbed(&before, &interference.read(), ns) {
+            clean.push(ns);
+        }
+        if clean.len() == TURNS {
+            break;
+        }
+    }
+    let median = descriptive::median(&clean).filter(|_| clean.len() >= ENOUGH);
+    median.ok_or_else(|| RoundError::failed("others had the CPU while the last cache was looked at"))
 }
 
 /// A random cycle over all lines: the first number of each is the place of the next one.
@@ -98,6 +121,27 @@ mod tests {
             }
             assert_eq!(at, 0);
         }
+    }
+
+    #[test]
+    fn a_stretch_that_waited_for_its_cpu_is_none_of_the_look() {
+        let look = |is_disturbed: fn(u64) -> bool| {
+            let script = std::rc::Rc::new(crate::sample::Script::default());
+            let interference = Interference::Scripted(script.clone());
+            let mut turn = 0;
+            undisturbed_ns(&interference, || {
+                turn += 1;
+                if !is_disturbed(turn) {
+                    return 100.0;
+                }
+                let mut counted = script.counted.get();
+                counted.run_delay_ns += 300;
+                script.counted.set(counted);
+                400.0
+            })
+        };
+        assert_eq!(look(|turn| turn % 3 != 0), Ok(100.0));
+        assert!(matches!(look(|turn| turn > 2), Err(RoundError::Failed(_))));
     }
 
     #[test]

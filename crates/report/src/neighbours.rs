@@ -1,17 +1,43 @@
 //! What others on the same physical machine must take before it is said.
 
+use hostmark_model::{CaseRecord, RoundRecord, Run};
+
 /// The share of looks at a core in which another thread ran on it too.
 pub(crate) const SHARED: f64 = 0.05;
 /// The last cache changed where the slowest look took so many times the fastest; of how many looks at least.
 const CHANGED: f64 = 1.3;
 const LOOKS: usize = 3;
 
-/// The fastest and the slowest look at the last cache, ns; none where that is no change, or the looks are few.
-pub(crate) fn slowed(looks_ns: &[f64]) -> Option<(f64, f64)> {
-    let fastest = looks_ns.iter().copied().filter(|ns| *ns > 0.0).fold(f64::INFINITY, f64::min);
-    let slowest = looks_ns.iter().copied().fold(0.0, f64::max);
+/// The probe that tells what a load from memory takes.
+const LATENCY: &str = "memory.latency";
+
+/// The fastest and the slowest of a run's looks at the last cache, ns; none where that is no change, or the looks are few.
+pub(crate) fn slowed(run: &Run) -> Option<(f64, f64)> {
+    let looks_ns = &run.neighbours.as_ref()?.last_cache.as_ref()?.looks_ns;
+    apart(looks_ns, memory_ns(run).unwrap_or(f64::INFINITY))
+}
+
+/// What a load from memory took in this run, at most.
+fn memory_ns(run: &Run) -> Option<f64> {
+    let loads = run.cases.iter().filter(|case| case.probe == LATENCY).filter_map(CaseRecord::measured);
+    loads.map(|measured| measured.estimate.value()).max_by(f64::total_cmp)
+}
+
+/// What takes longer than a load from memory itself was held up by something else, and is no look at a cache.
+fn apart(looks_ns: &[f64], memory_ns: f64) -> Option<(f64, f64)> {
+    let looks: Vec<f64> = looks_ns.iter().copied().filter(|ns| *ns > 0.0 && *ns <= memory_ns).collect();
+    let (fastest, slowest) =
+        (looks.iter().copied().fold(f64::INFINITY, f64::min), looks.iter().copied().fold(0.0, f64::max));
     let times = slowest / fastest;
-    (looks_ns.len() >= LOOKS && times.is_finite() && times >= CHANGED).then_some((fastest, slowest))
+    (looks.len() >= LOOKS && times.is_finite() && times >= CHANGED).then_some((fastest, slowest))
+}
+
+/// The share of their CPUs' time that others used in these rounds, on average, as far as no error of the counters explains
+/// it; none where no round tells.
+pub(crate) fn of_rounds<'a>(rounds: impl IntoIterator<Item = &'a RoundRecord>) -> Option<f64> {
+    let shares = rounds.into_iter().filter_map(|round| round.others);
+    let shares: Vec<f64> = shares.map(|others| (others.share - others.error).max(0.0)).collect();
+    (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
 }
 
 #[cfg(test)]
@@ -20,10 +46,14 @@ mod tests {
 
     #[test]
     fn a_cache_has_changed_where_its_looks_lie_far_apart() {
-        assert_eq!(slowed(&[30.0, 36.0, 39.0]), Some((30.0, 39.0)));
-        assert_eq!(slowed(&[30.0, 36.0, 38.9]), None);
+        let apart = |looks_ns: &[f64]| apart(looks_ns, 90.0);
+        assert_eq!(apart(&[30.0, 36.0, 39.0]), Some((30.0, 39.0)));
+        assert_eq!(apart(&[30.0, 36.0, 38.9]), None);
         for few in [&[][..], &[30.0, 60.0], &[0.0, 0.0, 0.0], &[f64::INFINITY, 1.0, 1.0]] {
-            assert_eq!(slowed(few), None, "{few:?}");
+            assert_eq!(apart(few), None, "{few:?}");
         }
+        // No load from a cache takes longer than one from memory.
+        assert_eq!(apart(&[30.0, 31.0, 39.0, 400.0]), Some((30.0, 39.0)));
+        assert_eq!(apart(&[30.0, 31.0, 32.0, 400.0]), None);
     }
 }

@@ -7,7 +7,7 @@ use crate::escape::visible;
 use crate::findings::host::{limits_unseen, yields};
 use crate::findings::steal::stolen_share;
 use crate::format::percent;
-use crate::neighbours::{SHARED, slowed};
+use crate::neighbours::{SHARED, of_rounds, slowed};
 
 /// So many of a run's values are to lie within what is promised.
 const PROMISED: f64 = 0.9;
@@ -34,8 +34,14 @@ pub fn trust(run: &Run) -> Option<Trust> {
         near if near <= WITHIN_B => Grade::B,
         _ => Grade::C,
     };
-    // What disturbed a run was not in those that tell how far runs lie apart.
-    let grade = if doubts.is_empty() { predicted } else { predicted.max(Grade::B) };
+    // What disturbed a run was not in those that tell how far runs lie apart: competition that goes on all the time moves all
+    // values alike, and scatters none.
+    let disturbed = match others(run) {
+        others if others >= WITHIN_B => Grade::C,
+        _ if doubts.is_empty() => Grade::A,
+        _ => Grade::B,
+    };
+    let grade = predicted.max(disturbed);
     Some(Trust { grade, within, runs, doubts })
 }
 
@@ -47,6 +53,11 @@ fn difference(estimate: &Estimate) -> Option<f64> {
     let own = (high / low).ln() / 2.0 / HALF_IN_DEVIATIONS;
     let of_one = if runs > 0 { deviation } else { deviation.hypot(own) };
     Some(of_one * std::f64::consts::SQRT_2).filter(|sd| sd.is_finite())
+}
+
+/// The share of the CPUs' time that others had in this run's rounds, as far as it is known.
+fn others(run: &Run) -> f64 {
+    of_rounds(run.cases.iter().filter_map(CaseRecord::measured).flat_map(|measured| &measured.rounds)).unwrap_or(0.0)
 }
 
 /// Who brought a doubt about. What a reader can end comes first, and what is merely seen of a cause last.
@@ -113,17 +124,23 @@ fn doubts(run: &Run) -> Vec<Doubt> {
             },
         );
     }
-    let contended = flagged(FlagKind::Contended);
-    if contended >= WORTH_SAYING {
-        doubt(
-            Cause::System,
-            contended,
-            format!("other processes used the CPUs of {} of the cases", told(contended)),
-            format!("{} 的用例有其他进程占用其 CPU", told(contended)),
-            Text {
-                en: "stop them, or choose other CPUs (--cpu)", zh: "请停止这些进程，或选用其他 CPU（--cpu）"
-            },
-        );
+    let (others, contended) = (others(run), flagged(FlagKind::Contended));
+    if others.max(contended) >= WORTH_SAYING {
+        let (en, zh) = match others >= WORTH_SAYING {
+            true => (
+                format!("other processes used {} of the CPUs' time", told(others)),
+                format!("其他进程占用了 {} 的 CPU 时间", told(others)),
+            ),
+            false => (
+                format!("other processes used the CPUs of {} of the cases", told(contended)),
+                format!("{} 的用例有其他进程占用其 CPU", told(contended)),
+            ),
+        };
+        let cure = Text {
+            en: "stop them, or choose other CPUs (--cpu)",
+            zh: "请停止这些进程，或选用其他 CPU（--cpu）",
+        };
+        doubt(Cause::System, others.max(contended), en, zh, cure);
     }
     let throttled = flagged(FlagKind::Throttled);
     if throttled > 0.0 {
@@ -166,7 +183,7 @@ fn doubts(run: &Run) -> Vec<Doubt> {
             Text { en: "take an instance with CPUs of its own", zh: "请使用独占 CPU 的实例" },
         );
     }
-    let Neighbours { core_shared, last_cache } = run.neighbours.clone().unwrap_or_default();
+    let Neighbours { core_shared, .. } = run.neighbours.clone().unwrap_or_default();
     if let Some(shared) = core_shared.filter(|shared| *shared >= SHARED) {
         doubt(
             Cause::Neighbours,
@@ -176,8 +193,7 @@ fn doubts(run: &Run) -> Vec<Doubt> {
             Text { en: "rerun later, or take whole cores", zh: "请稍后重新运行，或使用整核实例" },
         );
     }
-    let looks = last_cache.map(|cache| cache.looks_ns).unwrap_or_default();
-    if let Some((fastest, slowest)) = slowed(&looks) {
+    if let Some((fastest, slowest)) = slowed(run) {
         let times = slowest / fastest;
         doubt(
             Cause::Neighbours,

@@ -104,6 +104,26 @@ fn a_disturbed_run_is_no_a_and_says_what_disturbed_it_in_both_languages() {
 }
 
 #[test]
+fn steady_competition_lowers_the_grade_though_no_value_scatters() {
+    let beside = |share: f64| {
+        let mut run = run(&[0.01; 20], 5);
+        for index in 0..20 {
+            let round = serde_json::json!({
+                "round": 0, "median": 100.0, "taints": [], "core_hz": null, "cpus": [0], "iterations": 1, "settled": true,
+                "steal_ns": null, "throttled": null, "waited": 0.0, "others": { "share": share, "error": 0.02 }
+            });
+            estimate(&mut run, index).rounds = vec![serde_json::from_value(round).unwrap()];
+        }
+        run
+    };
+    assert_eq!(grade(&beside(0.03)), Grade::A);
+    assert_eq!(grade(&beside(0.10)), Grade::B);
+    assert_eq!(grade(&beside(0.75)), Grade::C);
+    let told = trust(&beside(0.75)).unwrap().doubts;
+    assert!(told[0].text.en.contains("used 73 % of the CPUs' time"), "{told:?}");
+}
+
+#[test]
 fn what_a_reader_can_end_stands_before_what_others_do_however_much_that_weighs() {
     let mut all = run(&[0.01; 20], 5);
     let looks_ns = vec![30.0, 31.0, 300.0];

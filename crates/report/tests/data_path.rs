@@ -4,7 +4,7 @@ mod made;
 mod named;
 mod turns;
 
-use hostmark_model::{CaseRecord, Flag, FlagKind, Lang, Measured, Outcome, Run};
+use hostmark_model::{CaseRecord, Flag, FlagKind, Lang, Measured, Others, Outcome, Run};
 use hostmark_report::RenderOptions;
 use hostmark_report::export::format_named;
 use made::{Busy, case_of, one_cpu, two_cpus, value};
@@ -203,6 +203,14 @@ fn processes_that_wait_for_a_cpu_beside_an_idle_one_are_told() {
     let told = "0.50 processes wait for a CPU at any time, while 1.00 of 2 CPUs are idle";
     assert!(with(0.5, 1.0).contains(told), "{}", with(0.5, 1.0));
     assert!(!with(0.5, 1.8).contains("at any time") && !with(0.2, 1.0).contains("at any time"));
+    // A CPU that others use is not idle.
+    let mut used = two_cpus();
+    set_also(&mut used, "zero_pipe_socket_null", "stage1_run_delay", 0.5);
+    set_also(&mut used, "zero_pipe_socket_null", "busy_cpus", 1.0);
+    change(&mut used, "zero_pipe_socket_null", |measured| {
+        measured.rounds.iter_mut().for_each(|round| round.others = Some(Others { share: 0.42, error: 0.02 }));
+    });
+    assert!(!section(&en(&used), "zero_pipe_socket_null").contains("at any time"));
     // One CPU alone has none beside it.
     let mut idle = one_cpu();
     set_also(&mut idle, "zero_pipe_socket_null", "busy_cpus", 0.5);

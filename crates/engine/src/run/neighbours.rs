@@ -34,11 +34,12 @@ impl Runner<'_> {
             Event::LastCache { bytes, ns } if ns.is_finite() && *ns > 0.0 => Some((*bytes, *ns)),
             _ => None,
         });
+        // One that others disturbed is dropped, and the next pass looks again.
+        let was_disturbed = heard.events.iter().any(|event| matches!(event, Event::Failed { .. }));
         match (look, &mut self.last_cache) {
             (Some((_, ns)), Some(cache)) => cache.looks_ns.push(ns),
             (Some((bytes, ns)), none) => *none = Some(LastCache { bytes, looks_ns: vec![ns] }),
-            (None, None) => self.has_no_last_cache = true,
-            (None, Some(_)) => {}
+            (None, none) => self.has_no_last_cache = none.is_none() && !was_disturbed,
         }
     }
 

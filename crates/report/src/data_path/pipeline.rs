@@ -4,6 +4,7 @@ use hostmark_model::{CaseRecord, Estimate, FlagKind, Measured, Text};
 
 use crate::joined::{Joined, joined_ratio};
 use crate::lmbench::remark;
+use crate::neighbours::of_rounds;
 use crate::reasons;
 
 pub(super) const PROBE: &str = "net.data_path";
@@ -56,6 +57,8 @@ pub(super) struct Pipeline<'a> {
     pub(super) processes: Vec<Process>,
     /// CPUs busy with all processes.
     pub(super) busy_cpus: Option<Joined>,
+    /// The share of its CPUs' time that others used, as far as no error of the counters explains it.
+    pub(super) others: f64,
     /// Whether the kernel copied what was sent without a copy.
     pub(super) copied_all_the_same: bool,
     /// The congestion control of its sockets, where the run notes it.
@@ -112,11 +115,17 @@ impl<'a> Pipeline<'a> {
             rate,
             processes: stages.into_iter().enumerate().map(process).collect(),
             busy_cpus: also(measured, "busy_cpus"),
+            others: of_rounds(&measured.rounds).unwrap_or(0.0),
             copied_all_the_same: measured.notes.get(ZERO_COPY).is_some_and(|note| note == COPIED),
             congestion: measured.notes.get(CONGESTION).map(String::as_str),
             remark: remark(measured).or_else(|| disturbed(measured)),
             is_believed: measured.flags.iter().all(|flag| !is_doubted(flag.kind)),
         })
+    }
+
+    /// CPUs of the setting that nobody used; none where the pipeline does not say what it used.
+    pub(super) fn idle_cpus(&self, cpus: f64) -> Option<f64> {
+        self.busy_cpus.map(|busy| cpus - busy.value - self.others * cpus)
     }
 
     /// What the bytes go through between two processes: pipes, sockets.

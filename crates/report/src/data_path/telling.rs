@@ -274,7 +274,7 @@ const CROWDED: f64 = 0.3;
 
 /// Processes wait for a CPU while another one is idle.
 fn crowded(setting: &Setting, pipeline: &Pipeline) -> Option<Text<String>> {
-    let idle = pipeline.busy_cpus.map(|busy| setting.cpus - busy.value).filter(|idle| *idle > CROWDED)?;
+    let idle = pipeline.idle_cpus(setting.cpus).filter(|idle| *idle > CROWDED)?;
     let waits =
         pipeline.total(|process| process.run_delay).map(|waits| waits.value).filter(|waits| *waits > CROWDED)?;
     let cpus = setting.cpus;
@@ -356,7 +356,7 @@ fn beside(setting: &Setting, pipeline: &Pipeline, forecast: &Forecast) -> Option
     let error = forecast.error(pipeline.rate).filter(|error| error.value.abs() > LARGE_ERROR)?;
     let parts = forecast.parts();
     let mut seen: Vec<Text<String>> = Vec::new();
-    if let Some(idle) = pipeline.busy_cpus.map(|busy| setting.cpus - busy.value).filter(|idle| *idle > IDLE) {
+    if let Some(idle) = pipeline.idle_cpus(setting.cpus).filter(|idle| *idle > IDLE) {
         let (cpus, cpus_en) = (setting.cpus, setting.cpus_text());
         seen.push(Text {
             en: format!("{idle:.2} of {cpus_en} idle"),

@@ -40,7 +40,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
         Conclusion { short, text, cases: Vec::new(), cost: (shared / 2.0).min(1.0) }
     });
     let cache = neighbours.last_cache.as_ref().and_then(|cache| {
-        let (fastest_ns, slowest_ns) = slowed(&cache.looks_ns)?;
+        let (fastest_ns, slowest_ns) = slowed(run)?;
         let [fastest, slowest] = [fastest_ns, slowest_ns].map(|ns| value(ns, Unit::Nanoseconds, Lang::En));
         let size = value(cache.bytes as f64, Unit::Bytes, Lang::En);
         let text = Text {
