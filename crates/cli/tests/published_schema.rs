@@ -72,7 +72,7 @@ fn a_run_is_valid_by_the_published_schema_and_one_that_is_wrong_is_not() {
         (&format!("{case}/id"), json!("Null call")),
         (&format!("{case}/params"), json!({ "size": 4096 })),
         (&format!("{case}/outcome"), json!({ "lost": {} })),
-        (&format!("{case}/outcome/measured/estimate/median"), Value::Null),
+        (&format!("{case}/outcome/measured/estimate/typical"), Value::Null),
         (&format!("{case}/outcome/measured/samples/0"), json!([1.0, "2.0"])),
         (&format!("{case}/outcome/measured/rounds/0/taints"), json!([256])),
     ];

@@ -100,7 +100,8 @@ impl Stated {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Estimate {
     /// The typical value: the median of the round medians, or what they come to together where a median would hide something or be
-    /// nobody's (a mean over all rounds, a vote). Recordings of before it had a name call it `median`.
+    /// nobody's (a mean over all rounds, a vote).
+    // Recordings of before call it so.
     #[serde(alias = "median")]
     pub typical: f64,
     /// Lower end of the typical value's interval of this run; absent with fewer than five rounds.

@@ -40,9 +40,8 @@ impl Listener {
     pub fn connect_and_close(&mut self) -> io::Result<()> {
         self.asked += 1;
         let socket: OwnedFd = by_function(|| {
-            rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
-        })
-        .call("socket")?;
+            rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).call("socket")
+        })?;
         by_function(|| rustix::net::connect(&socket, &self.address)).call("connect")?;
         match files::read_byte(&socket) {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(()),

@@ -82,8 +82,8 @@ pub(super) static NO_PROC: HostRule = HostRule {
     weight: HostWeight::Unknown,
     cure: Text { en: "mount it: mount -t proc proc /proc", zh: "挂载它：mount -t proc proc /proc" },
     see: |host, disturbed| {
-        // What another tool measured tells neither the memory nor that nobody could look.
-        let is_here = host.limits.unknown || !host.kernel.release.is_empty();
+        // What another tool measured tells neither the memory nor the size of a page.
+        let is_here = host.limits.unknown || host.memory.page_bytes > 0;
         (is_here && host.memory.total_bytes == 0).then_some(())?;
         let missing = missing(host, disturbed);
         let [en, zh] = [", ", "、"];

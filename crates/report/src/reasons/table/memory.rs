@@ -27,6 +27,7 @@ pub(super) const PAIRS: &[Pair] = &[
     ("the page table is walked beyond the second level", "超出第二级 TLB 后要遍历页表"),
     ("memory.latency was not measured", "没有测量 memory.latency"),
     ("no plateau of the curve is memory for certain: {} may be", "曲线上没有能确定为内存的平台：{0} 可能是"),
+    ("others had the CPU while the last cache was looked at", "查看末级缓存时，CPU 被其他程序占用"),
     ("no buffer was large enough to be sure of missing the last-level cache", "没有大到一定不命中末级缓存的缓冲区"),
     (
         "the latency curve shows {} plateaus, and none of them is {} for certain",
