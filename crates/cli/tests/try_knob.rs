@@ -1,6 +1,7 @@
 //! `hostmark try`: a setting is off and on in turn, and is put back however the trial ends.
 
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -153,14 +154,17 @@ fn what_somebody_else_sets_meanwhile_stays_and_is_told() {
     }
     let _alone = alone();
     let trial = Trial::begun("3");
-    fs::write(&trial.file, "5\n").unwrap();
+    // As long as what it replaces, and by one write: a setting is never empty for a moment, as a file that is cut short first would be.
+    let other = "5000000\n";
+    assert_eq!(other.len(), DURING.len());
+    fs::OpenOptions::new().write(true).open(&trial.file).unwrap().write_all(other.as_bytes()).unwrap();
     let file = trial.file.clone();
     let mut trial = trial;
     assert!(within(ENDS_WITHIN, || trial.child.try_wait().unwrap().is_some()));
-    assert_eq!(fs::read_to_string(&file).unwrap(), "5\n");
+    assert_eq!(fs::read_to_string(&file).unwrap(), other);
     let (code, out, errors) = said(&trial.ends());
     let expected = format!(
-        "hostmark: somebody else has changed {FILE} to 5 meanwhile, and it is left so; try again when nobody does\n"
+        "hostmark: somebody else has changed {FILE} to 5000000 meanwhile, and it is left so; try again when nobody does\n"
     );
     assert_eq!((code, out.as_str(), errors), (5, "", expected));
 }

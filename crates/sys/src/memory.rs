@@ -38,6 +38,12 @@ impl Pages {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Node(pub usize);
 
+/// Bytes of memory that this machine has, free or not: sysinfo(2).
+pub fn of_machine() -> u64 {
+    let told = rustix::system::sysinfo();
+    told.totalram * u64::from(told.mem_unit)
+}
+
 /// The huge page of the PMD level: the kernel's word, else that of 4 KiB base pages.
 fn pmd_bytes() -> usize {
     fs::read_to_string("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size")

@@ -96,8 +96,8 @@ fn measure(case: &mut Case) -> Result<()> {
     let name: String = case.param("pattern")?;
     let pattern = Pattern::named(&name).ok_or_else(|| RoundError::failed(format!("there is no pattern {name}")))?;
     let amount: u64 = case.param("amount")?;
-    // A part tells something where others took memory since the plan was made; of a size that there never was it tells nothing.
-    if amount / 4 > case.fillable_bytes() {
+    // A part tells something where others have the rest, and nothing of a size that this machine has not.
+    if amount > sys::memory::of_machine() {
         case.may_fill(amount)?;
     }
     let (mut buffer, filling) = room(case, amount)?;
