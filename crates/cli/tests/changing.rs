@@ -1,16 +1,18 @@
 //! What a run stands on changes while it goes on, or is elsewhere than where it is measured.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use hostmark_model::{HostReport, Outcome, Run, load_run};
 
 use crate::alone::{alone, beside};
+use crate::control_group::{ControlGroup, set};
 use crate::processes::{processes, within};
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM, ended, said};
+use crate::under_way::journal_in;
 
 /// The reasons of a run's cases that have no value.
 fn reasons(run: &Run) -> Vec<&str> {
@@ -81,31 +83,15 @@ fn without_dev_null_it_is_the_file_that_is_named() {
     }
 }
 
-/// A group of CPUs while it lives.
-struct CpuSet(PathBuf);
-
-impl CpuSet {
-    fn of(cpus: &str) -> Option<CpuSet> {
-        let name = format!("hostmark-test-cpus-{}", std::process::id());
-        ["/sys/fs/cgroup/cpuset", "/sys/fs/cgroup"].into_iter().find_map(|parent| {
-            let parent = Path::new(parent);
-            // Version 2 gives the controller only where its parent says so.
-            let _ = fs::write(parent.join("cgroup.subtree_control"), "+cpuset");
-            fs::create_dir(parent.join(&name)).ok()?;
-            let group = CpuSet(parent.join(&name));
-            let nodes = fs::read_to_string(parent.join("cpuset.mems")).unwrap_or_default();
-            let nodes = if nodes.trim().is_empty() { "0" } else { nodes.trim() };
-            fs::write(group.0.join("cpuset.cpus"), cpus).ok()?;
-            fs::write(group.0.join("cpuset.mems"), nodes).ok()?;
-            Some(group)
-        })
-    }
-}
-
-impl Drop for CpuSet {
-    fn drop(&mut self) {
-        within(Duration::from_secs(5), || fs::remove_dir(&self.0).is_ok());
-    }
+/// A group of these CPUs, and of the memory nodes of those above it.
+fn cpu_set(cpus: &str) -> Option<ControlGroup> {
+    let parents = ["/sys/fs/cgroup/cpuset", "/sys/fs/cgroup"];
+    let nodes = parents.map(|parent| {
+        let nodes = fs::read_to_string(Path::new(parent).join("cpuset.mems")).unwrap_or_default();
+        if nodes.trim().is_empty() { "0".to_owned() } else { nodes.trim().to_owned() }
+    });
+    let settings = nodes.each_ref().map(|nodes| [("cpuset.cpus", cpus), ("cpuset.mems", nodes.as_str())]);
+    ControlGroup::of("cpus", &[(parents[0], &settings[0]), (parents[1], &settings[1])])
 }
 
 #[test]
@@ -113,20 +99,14 @@ fn a_cpu_that_is_taken_costs_no_round_that_was_measured() {
     let _alone = alone();
     let cpus = hostmark_host::read_here().usable_cpus();
     let (Some(first), Some(last)) = (cpus.first(), cpus.get(1)) else { return skipped("there is one CPU") };
-    let Some(group) = CpuSet::of(&format!("{first},{last}")) else { return skipped("there is no cpuset here") };
+    let Some(group) = cpu_set(&format!("{first},{last}")) else { return skipped("there is no cpuset here") };
     let home = Home::new();
-    let script = format!("echo $$ > {}/cgroup.procs && exec {PROGRAM} run \"$@\"", group.0.display());
-    let mut command = home.start("sh");
-    command.args(["-c", &script, "sh", "syscall.null", "ipc.pipe", "cpu.core_to_core", "net.tcp", "--format", "json"]);
+    let words = ["run", "syscall.null", "ipc.pipe", "cpu.core_to_core", "net.tcp", "--format", "json"];
+    let mut command = group.start(&home, &[&[PROGRAM], &words[..]].concat());
     let run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let rounds = || {
-        let left = crate::support::files(home.data.path());
-        let journal = left.iter().find(|path| path.display().to_string().ends_with(".partial.jsonl"));
-        journal.and_then(|journal| fs::read_to_string(journal).ok()).map_or(0, |text| text.lines().count())
-    };
     // The first pass is over.
-    assert!(within(Duration::from_secs(60), || rounds() > 12));
-    fs::write(group.0.join("cpuset.cpus"), first.to_string()).unwrap();
+    assert!(within(Duration::from_secs(60), || journal_in(&home).lines().count() > 12));
+    set(&group.0.join("cpuset.cpus"), &first.to_string()).unwrap();
     let (code, out, errors) = said(&run.wait_with_output().unwrap());
     assert_eq!((code, errors.as_str()), (0, ""));
     let run = load_run(&out).unwrap();

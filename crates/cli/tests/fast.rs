@@ -5,6 +5,9 @@
 mod alone;
 #[path = "support/answers.rs"]
 mod answers;
+#[expect(dead_code, reason = "no test here counts kills, or changes a group while it is used")]
+#[path = "support/control_group.rs"]
+mod control_group;
 #[path = "support/far.rs"]
 mod far;
 #[path = "../../../tests/support/golden.rs"]

@@ -1,8 +1,6 @@
 //! `hostmark fleet run --slurm` over a cluster that the test makes and removes: eight nodes of which two are unlike the others,
 //! and one that dies.
 
-use std::fs;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -10,6 +8,7 @@ use hostmark_model::{FleetRun, HostState, load_run};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::alone::alone;
+use crate::control_group::ControlGroup;
 use crate::fleets::Fleet;
 use crate::processes::{processes, within};
 use crate::skip::skipped;
@@ -27,35 +26,17 @@ const FORBID: &str =
 /// Long enough for nodes that are measured one after the other on a loaded machine.
 const SOON: Duration = Duration::from_secs(120);
 
-/// A control group with half a CPU, which is removed at the end; none where this user or kernel makes none.
-struct HalfCpu(PathBuf);
-
-impl HalfCpu {
-    fn make() -> Option<HalfCpu> {
-        let name = format!("hostmark-test-{}", std::process::id());
-        let v1 = PathBuf::from("/sys/fs/cgroup/cpu").join(&name);
-        let v2 = PathBuf::from("/sys/fs/cgroup").join(&name);
-        let (group, file, text) = match v1.parent()?.join("cpu.shares").exists() {
-            true => (v1, "cpu.cfs_quota_us", "50000"),
-            false => (v2, "cpu.max", "50000 100000"),
-        };
-        fs::create_dir(&group).ok()?;
-        let group = HalfCpu(group);
-        fs::write(group.0.join(file), text).ok()?;
-        Some(group)
-    }
-
-    /// What puts itself and what it becomes into it.
-    fn wrapper(&self) -> Wrapper {
-        let enter = format!("echo $$ > {}/cgroup.procs && exec \"$@\"", self.0.display());
-        ["sh", "-c", &enter, "sh"].map(str::to_owned).to_vec()
-    }
+/// A control group with half a CPU; none where this user or kernel makes none.
+fn half_a_cpu() -> Option<ControlGroup> {
+    let places: [(&str, &[_]); 2] =
+        [("/sys/fs/cgroup/cpu", &[("cpu.cfs_quota_us", "50000")]), ("/sys/fs/cgroup", &[("cpu.max", "50000 100000")])];
+    ControlGroup::of("test", &places)
 }
 
-impl Drop for HalfCpu {
-    fn drop(&mut self) {
-        let _ = within(Duration::from_secs(10), || fs::remove_dir(&self.0).is_ok() || !self.0.exists());
-    }
+/// What puts itself and what it becomes into a group.
+fn wrapper(group: &ControlGroup) -> Wrapper {
+    let enter = format!("{} && exec \"$@\"", group.enter());
+    ["sh", "-c", &enter, "sh"].map(str::to_owned).to_vec()
 }
 
 /// Each node measures this: what a quota delays, and what huge pages hasten.
@@ -69,13 +50,13 @@ const MEASURED: [&str; 4] = [
 #[test]
 fn eight_nodes_are_measured_and_the_two_unlike_ones_are_named_with_their_facts() {
     let _alone = alone();
-    let Some(half) = HalfCpu::make() else { return skipped("no control group with a CPU quota can be made here") };
+    let Some(half) = half_a_cpu() else { return skipped("no control group with a CPU quota can be made here") };
     if !Command::new("python3").arg("-c").arg("import ctypes").stdin(Stdio::null()).status().is_ok_and(|s| s.success())
     {
         return skipped("there is no python3 to forbid huge pages by prctl");
     }
     let mut wrappers: Vec<Wrapper> = vec![Vec::new(); NODES];
-    wrappers[QUOTA] = half.wrapper();
+    wrappers[QUOTA] = wrapper(&half);
     wrappers[NO_HUGE] = ["python3", "-c", FORBID].map(str::to_owned).to_vec();
     let slurm = match Slurm::start(&wrappers) {
         Ok(slurm) => slurm,

@@ -1,11 +1,11 @@
 //! `hostmark host` on this machine, whatever it is: relations, exit codes, and a real CPU quota.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use hostmark_model::HostReport;
 
+use crate::control_group::ControlGroup;
 use crate::skip::skipped;
 use crate::support;
 use crate::support::{Home, ended, files};
@@ -60,38 +60,16 @@ fn the_page_comes_in_both_languages_without_colour_into_a_file() {
     assert_eq!(ended(&mut home.hostmark(&["host", "--format", "csv"])).0, 2);
 }
 
-/// A CPU control group of version 1 or 2 while it lives.
-struct CpuGroup(PathBuf);
-
-impl CpuGroup {
-    fn of_half_a_cpu() -> Option<CpuGroup> {
-        let name = format!("hostmark-host-{}", std::process::id());
-        let first: &[(&str, &str)] = &[("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "50000")];
-        let second: &[(&str, &str)] = &[("cpu.max", "50000 100000")];
-        let places = [("/sys/fs/cgroup/cpu", first), ("/sys/fs/cgroup/cpu,cpuacct", first), ("/sys/fs/cgroup", second)];
-        places.into_iter().find_map(|(parent, settings)| {
-            let path = Path::new(parent).join(&name);
-            fs::create_dir(&path).ok()?;
-            let group = CpuGroup(path);
-            let are_set = settings.iter().all(|(file, value)| fs::write(group.0.join(file), value).is_ok());
-            are_set.then_some(group)
-        })
-    }
-}
-
-impl Drop for CpuGroup {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir(&self.0);
-    }
-}
-
 #[test]
 fn a_real_quota_of_half_a_cpu_is_the_worst_that_is_told() {
-    let Some(group) = CpuGroup::of_half_a_cpu() else { return skipped("no CPU control group can be made here") };
+    let first: &[_] = &[("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "50000")];
+    let second: &[_] = &[("cpu.max", "50000 100000")];
+    let places = [("/sys/fs/cgroup/cpu", first), ("/sys/fs/cgroup/cpu,cpuacct", first), ("/sys/fs/cgroup", second)];
+    let Some(group) = ControlGroup::of("host", &places) else {
+        return skipped("no CPU control group can be made here");
+    };
     let home = Home::new();
-    let join = format!("echo $$ > '{}' && exec \"$@\"", group.0.join("cgroup.procs").display());
-    let mut inside = home.start("sh");
-    inside.args(["-c", &join, "sh", support::PROGRAM, "host", "--check", "--format", "json"]);
+    let mut inside = group.start(&home, &[support::PROGRAM, "host", "--check", "--format", "json"]);
     let (code, found) = report(&mut inside);
     assert_eq!((code, found.host.limits.cpu_quota), (1, Some(0.5)));
     assert_eq!(found.findings[0].id, "host.cpu_quota");

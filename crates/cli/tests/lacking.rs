@@ -10,6 +10,7 @@ use hostmark_model::{BusyTask, CaseRecord, FlagKind, HostReport, Outcome, Run, l
 
 // Runs are timed, and one of these tests keeps a CPU busy: one at a time.
 use crate::alone::{alone, beside};
+use crate::control_group::ControlGroup;
 use crate::neighbour::{Neighbour, one_cpu};
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM, ended, files};
@@ -81,40 +82,15 @@ fn has_flag(case: &CaseRecord, kind: FlagKind) -> bool {
     case.measured().is_some_and(|measured| measured.flags.iter().any(|flag| flag.kind == kind))
 }
 
-/// A control group while it lives.
-struct ControlGroup(PathBuf);
-
-impl ControlGroup {
-    /// Of the first controller, version 1 or 2, that takes these settings.
-    fn of(places: &[(&str, &[(&str, &str)])]) -> Option<ControlGroup> {
-        let name = format!("hostmark-lacking-{}", std::process::id());
-        places.iter().find_map(|(parent, settings)| {
-            let path = Path::new(parent).join(&name);
-            fs::create_dir(&path).ok()?;
-            let group = ControlGroup(path);
-            let are_set = settings.iter().all(|(file, value)| fs::write(group.0.join(file), value).is_ok());
-            are_set.then_some(group)
-        })
-    }
-
-    fn enter(&self) -> String {
-        format!("echo $$ > '{}'", self.0.join("cgroup.procs").display())
-    }
-}
-
-impl Drop for ControlGroup {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir(&self.0);
-    }
-}
-
 #[test]
 fn a_quota_of_half_a_cpu_is_named_and_a_run_under_it_says_so() {
     let _alone = alone();
     let first: &[_] = &[("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "50000")];
     let second: &[_] = &[("cpu.max", "50000 100000")];
     let places = [("/sys/fs/cgroup/cpu", first), ("/sys/fs/cgroup/cpu,cpuacct", first), ("/sys/fs/cgroup", second)];
-    let Some(group) = ControlGroup::of(&places) else { return skipped("no CPU control group can be made here") };
+    let Some(group) = ControlGroup::of("lacking", &places) else {
+        return skipped("no CPU control group can be made here");
+    };
     let home = Home::new();
     let inside = Smaller { home: &home, outside: &[], inside: group.enter() };
     let (code, report) = inside.host();
@@ -132,7 +108,9 @@ fn what_a_quota_stops_is_seen_in_the_rounds() {
     let first: &[_] = &[("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "10000")];
     let second: &[_] = &[("cpu.max", "10000 100000")];
     let places = [("/sys/fs/cgroup/cpu", first), ("/sys/fs/cgroup/cpu,cpuacct", first), ("/sys/fs/cgroup", second)];
-    let Some(group) = ControlGroup::of(&places) else { return skipped("no CPU control group can be made here") };
+    let Some(group) = ControlGroup::of("lacking", &places) else {
+        return skipped("no CPU control group can be made here");
+    };
     let home = Home::new();
     let (run, _) = Smaller { home: &home, outside: &[], inside: group.enter() }.run(&["clock.loop"]);
     let rounds = &run.cases[0].measured().unwrap().rounds;
@@ -203,7 +181,9 @@ fn a_memory_limit_is_named_and_what_does_not_fit_is_skipped() {
     let text = LIMIT.to_string();
     let (first, second) = ([("memory.limit_in_bytes", text.as_str())], [("memory.max", text.as_str())]);
     let places: [(&str, &[_]); 2] = [("/sys/fs/cgroup/memory", &first), ("/sys/fs/cgroup", &second)];
-    let Some(group) = ControlGroup::of(&places) else { return skipped("no memory control group can be made here") };
+    let Some(group) = ControlGroup::of("lacking", &places) else {
+        return skipped("no memory control group can be made here");
+    };
     let home = Home::new();
     let inside = Smaller { home: &home, outside: &[], inside: group.enter() };
     let (code, report) = inside.host();
@@ -237,7 +217,7 @@ fn on_a_slow_disk_what_takes_too_long_to_fill_is_skipped_with_its_rate_and_nothi
         let (one, both) = (format!("{disk} {bytes_a_second}"), format!("{disk} wbps={bytes_a_second}"));
         let (first, second) = ([("blkio.throttle.write_bps_device", one.as_str())], [("io.max", both.as_str())]);
         let places: [(&str, &[_]); 2] = [("/sys/fs/cgroup/blkio", &first), ("/sys/fs/cgroup", &second)];
-        let Some(group) = ControlGroup::of(&places) else { return skipped("no disk can be made slow here") };
+        let Some(group) = ControlGroup::of("lacking", &places) else { return skipped("no disk can be made slow here") };
         let (run, _) = Smaller { home: &home, outside: &[], inside: group.enter() }.run(&["disk.read", "clock.loop"]);
         assert!(is_measured(&run, "clock.loop"));
         for case in run.cases.iter().filter(|case| case.probe == "disk.read") {
@@ -337,7 +317,9 @@ const QUOTAS: [(&str, &[(&str, &str)]); 3] = [
 #[test]
 fn limits_of_a_group_that_cannot_be_seen_are_unknown_everywhere() {
     let _alone = alone();
-    let Some(group) = ControlGroup::of(&QUOTAS) else { return skipped("no CPU control group can be made here") };
+    let Some(group) = ControlGroup::of("lacking", &QUOTAS) else {
+        return skipped("no CPU control group can be made here");
+    };
     let home = Home::new();
     let ways = ["umount -l /sys/fs/cgroup", "mount -t tmpfs hostmark-test /sys/fs/cgroup"];
     for way in ways {

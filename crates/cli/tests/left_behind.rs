@@ -18,6 +18,7 @@ use crate::processes::{processes, within};
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM, ended, files};
 use crate::traces::{Queues, adopt_orphans, names, objects, orphans};
+use crate::under_way::journal_in;
 
 /// Long enough for a loaded machine to do what is done at once.
 const SOON: Duration = Duration::from_secs(10);
@@ -123,13 +124,6 @@ impl UnderWay<'_> {
         }
     }
 
-    /// Lines of the journal: its header, and a line for each round.
-    fn journalled(&self) -> String {
-        let left = files(self.home.data.path());
-        let journal = left.iter().find(|path| path.display().to_string().ends_with(".partial.jsonl"));
-        journal.and_then(|journal| fs::read_to_string(journal).ok()).unwrap_or_default()
-    }
-
     /// Directories of this run in memory that are there: those that a process of it ever had open.
     fn in_memory(&self) -> Vec<PathBuf> {
         let mut seen = self.memory.borrow_mut();
@@ -162,9 +156,9 @@ impl UnderWay<'_> {
         let mut has_ended = false;
         let seen = within(SOON, || {
             has_ended = self.child.try_wait().unwrap().is_some();
-            has_ended || (self.journalled().lines().count() > 1 && self.has(trace))
+            has_ended || (journal_in(&self.home).lines().count() > 1 && self.has(trace))
         });
-        assert!(seen && !has_ended, "never seen: {trace:?}; {}", self.journalled());
+        assert!(seen && !has_ended, "never seen: {trace:?}; {}", journal_in(&self.home));
     }
 
     /// Waits for the end, and looks for what is left: nothing but what is in the data directory.
@@ -365,9 +359,10 @@ fn a_killed_worker_costs_its_case_and_leaves_nothing() {
             let Some(worker) = worker.and_then(|(pid, _)| Pid::from_raw(pid)) else { panic!("no worker") };
             let _ = kill_process(worker, Signal::KILL);
             // The run goes on, unless the worker had already done its work.
-            let rounds = run.journalled().lines().count();
-            let goes_on =
-                within(SOON, || run.journalled().lines().count() > rounds || run.child.try_wait().unwrap().is_some());
+            let rounds = journal_in(&run.home).lines().count();
+            let goes_on = within(SOON, || {
+                journal_in(&run.home).lines().count() > rounds || run.child.try_wait().unwrap().is_some()
+            });
             assert!(goes_on);
             let _ = kill_process(Pid::from_child(&run.child), Signal::INT);
         });

@@ -1,7 +1,6 @@
 //! Hosts that give little: a full disk, little memory, one CPU, nowhere to write.
 
 use std::fs;
-use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,6 +9,7 @@ use hostmark_model::{Measured, Outcome, Run, load_run};
 
 // Runs are timed: one at a time.
 use crate::alone::alone;
+use crate::control_group::ControlGroup;
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM, ended, files, said};
 
@@ -96,52 +96,10 @@ fn a_disk_without_room_for_a_journal_is_told_before_anything_is_measured() {
     assert_eq!(files(&disk.0), [filler]);
 }
 
-/// A memory control group while it lives.
-struct MemoryGroup {
-    path: PathBuf,
-    /// The file that counts kills for want of memory.
-    kills: &'static str,
-    /// The file with the most that was ever used; kernels before 5.19 have none in version 2.
-    peak: &'static str,
-}
-
-impl MemoryGroup {
-    fn of(bytes: u64) -> Option<MemoryGroup> {
-        let name = format!("hostmark-test-{}", std::process::id());
-        let first = ("memory.limit_in_bytes", "memory.oom_control", "memory.max_usage_in_bytes");
-        let second = ("memory.max", "memory.events", "memory.peak");
-        let places = [("/sys/fs/cgroup/memory", first), ("/sys/fs/cgroup", second), ("/sys/fs/cgroup/unified", second)];
-        places.into_iter().find_map(|(parent, (limit, kills, peak))| {
-            let parent = Path::new(parent);
-            // Version 2 gives the controller only where its parent says so.
-            let _ = set(&parent.join("cgroup.subtree_control"), "+memory");
-            fs::create_dir(parent.join(&name)).ok()?;
-            let group = MemoryGroup { path: parent.join(&name), kills, peak };
-            set(&group.path.join(limit), &bytes.to_string()).ok()?;
-            Some(group)
-        })
-    }
-
-    fn kills(&self) -> u64 {
-        let text = fs::read_to_string(self.path.join(self.kills)).unwrap();
-        let count = text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok());
-        count.unwrap_or(0)
-    }
-
-    fn peak(&self) -> Option<u64> {
-        fs::read_to_string(self.path.join(self.peak)).ok()?.trim().parse().ok()
-    }
-}
-
-/// Writes to a file that the kernel made.
-fn set(file: &Path, value: &str) -> std::io::Result<()> {
-    fs::File::options().write(true).open(file)?.write_all(value.as_bytes())
-}
-
-impl Drop for MemoryGroup {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir(&self.path);
-    }
+/// The most that a group ever used, bytes; kernels before 5.19 do not tell it in version 2.
+fn peak(group: &ControlGroup) -> Option<u64> {
+    let read = |name: &&str| fs::read_to_string(group.0.join(name)).ok();
+    ["memory.max_usage_in_bytes", "memory.peak"].iter().find_map(read)?.trim().parse().ok()
 }
 
 /// The run of a command that ended well, in which nothing failed.
@@ -161,15 +119,20 @@ fn a_memory_limit_makes_buffers_smaller_and_kills_nothing() {
     let _alone = alone();
     const LIMIT: u64 = 256 << 20;
     let home = Home::new();
-    let Some(group) = MemoryGroup::of(LIMIT) else { return skipped("no memory control group can be made here") };
-    let mut command = home.start("sh");
-    let enter = format!("echo $$ > {}/cgroup.procs && exec \"$0\" \"$@\"", group.path.display());
-    command.args(["-c", &enter, PROGRAM, "run", "memory", "memory.read@size=1G", "memory.latency@size=1G"]);
+    let text = LIMIT.to_string();
+    let (first, second) = ([("memory.limit_in_bytes", text.as_str())], [("memory.max", text.as_str())]);
+    let places: [(&str, &[_]); 3] =
+        [("/sys/fs/cgroup/memory", &first), ("/sys/fs/cgroup", &second), ("/sys/fs/cgroup/unified", &second)];
+    let Some(group) = ControlGroup::of("test", &places) else {
+        return skipped("no memory control group can be made here");
+    };
+    let mut command = group.start(&home, &[PROGRAM, "run", "memory", "memory.read@size=1G", "memory.latency@size=1G"]);
     let run = whole_run(command.args(["--format", "json"]));
     assert_eq!(run.host.limits.memory_limit_bytes, Some(LIMIT));
     assert_eq!(group.kills(), 0);
     // So far below the limit nothing is swapped either.
-    assert!(group.peak().is_none_or(|bytes| bytes < LIMIT * 3 / 4), "{:?}", group.peak());
+    let peak = peak(&group);
+    assert!(peak.is_none_or(|bytes| bytes < LIMIT * 3 / 4), "{peak:?}");
     let too_large: Vec<_> = run.cases.iter().filter(|case| case.params.get("size") == Some("1073741824")).collect();
     assert_eq!(too_large.len(), 2);
     for case in too_large {

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -12,65 +11,26 @@ use hostmark_model::{AxisKind, CaseRecord, Event, Job, Outcome, load_run};
 use hostmark_probes::CATALOGUE;
 
 use crate::alone::beside;
+use crate::control_group::ControlGroup;
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM, ended, files};
 
-/// A control group of either version, whichever this machine has; removed when dropped, when all in it have ended.
-struct Group(PathBuf);
+/// Where a limit is written, by version: the directory of groups, the file, and the value.
+type Limit = [(&'static str, &'static [(&'static str, &'static str)]); 2];
 
-/// Where a limit is written, by version: the mount, the file, and the value.
-type Limit = [(&'static str, &'static str, &'static str); 2];
-
-const OF_128_MIB: Limit =
-    [("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "134217728"), ("/sys/fs/cgroup", "memory.max", "134217728")];
+const OF_128_MIB: Limit = [
+    ("/sys/fs/cgroup/memory", &[("memory.limit_in_bytes", "134217728")]),
+    ("/sys/fs/cgroup", &[("memory.max", "134217728")]),
+];
 /// A twentieth of a CPU.
 const OF_LITTLE_CPU: Limit =
-    [("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "5000"), ("/sys/fs/cgroup", "cpu.max", "5000 100000")];
-
-impl Group {
-    fn new(name: &str, limit: Limit) -> Option<Group> {
-        let name = format!("hostmark-{name}-{}", std::process::id());
-        for (mount, file, value) in limit {
-            let group = Group(Path::new(mount).join(&name));
-            if fs::create_dir(&group.0).is_ok() && fs::write(group.0.join(file), value).is_ok() {
-                return Some(group);
-            }
-        }
-        None
-    }
-
-    /// A command that is started in the group.
-    fn start(&self, home: &Home, words: &[&str]) -> Command {
-        let mut command = home.start("sh");
-        command.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]).arg(self.0.join("cgroup.procs")).args(words);
-        command
-    }
-
-    /// How many processes of the group the kernel has killed for want of memory.
-    fn killed(&self) -> u64 {
-        let of = |name: &str| fs::read_to_string(self.0.join(name)).unwrap_or_default();
-        let text = of("memory.oom_control") + &of("memory.events");
-        let count = text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok());
-        count.expect("a kernel that counts its kills")
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        for _ in 0..200 {
-            if fs::remove_dir(&self.0).is_ok() || !self.0.exists() {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
-}
+    [("/sys/fs/cgroup/cpu", &[("cpu.cfs_quota_us", "5000")]), ("/sys/fs/cgroup", &[("cpu.max", "5000 100000")])];
 
 /// A process that holds 60 MiB and does nothing; killed when dropped.
 struct Bystander(Child);
 
 impl Bystander {
-    fn start(group: &Group, home: &Home) -> Option<Bystander> {
+    fn start(group: &ControlGroup, home: &Home) -> Option<Bystander> {
         let holds = "$| = 1; my $held = ''; vec($held, (60 << 20) - 1, 8) = 1; print qq(held\\n); sleep 600";
         let mut child = group.start(home, &["perl", "-e", holds]).stdout(Stdio::piped()).spawn().ok()?;
         let mut word = [0; 5];
@@ -110,7 +70,7 @@ fn events(mut worker: Command, job: &Job) -> Vec<Event> {
 }
 
 /// The last event of a round that is measured in the group.
-fn last_event(group: &Group, home: &Home, case: &str) -> Event {
+fn last_event(group: &ControlGroup, home: &Home, case: &str) -> Event {
     let memory = Private::make("/dev/shm".as_ref()).unwrap();
     let job = job(case).with(|job| job.environment.memory_scratch = memory.told().unwrap());
     let mut events = events(group.start(home, &[PROGRAM, "worker"]), &job);
@@ -121,7 +81,7 @@ fn last_event(group: &Group, home: &Home, case: &str) -> Event {
 #[test]
 fn what_no_longer_fits_the_group_is_skipped_before_it_is_filled() {
     let _beside = beside();
-    let (home, Some(group)) = (Home::new(), Group::new("worker", OF_128_MIB)) else {
+    let (home, Some(group)) = (Home::new(), ControlGroup::of("worker", &OF_128_MIB)) else {
         return skipped("no control group with a memory limit can be made here");
     };
     let Some(mut bystander) = Bystander::start(&group, &home) else { return skipped("perl is not available here") };
@@ -139,7 +99,7 @@ fn what_no_longer_fits_the_group_is_skipped_before_it_is_filled() {
             reason.contains("needs") && reason.contains("can spare") || reason.contains("locked"),
             "{case}: {reason}"
         );
-        assert!(bystander.lives() && group.killed() == 0, "{case}");
+        assert!(bystander.lives() && group.kills() == 0, "{case}");
     }
     // What fits is measured, and of memory that is only looked through as much as fits.
     for case in [
@@ -148,7 +108,7 @@ fn what_no_longer_fits_the_group_is_skipped_before_it_is_filled() {
     ] {
         let event = last_event(&group, &home, case);
         assert!(matches!(event, Event::Done { .. }), "{case}: {event:?}");
-        assert!(bystander.lives() && group.killed() == 0, "{case}");
+        assert!(bystander.lives() && group.kills() == 0, "{case}");
     }
 }
 
@@ -167,7 +127,7 @@ fn a_set_up_that_would_take_too_long_is_skipped_after_its_first_part() {
 #[test]
 fn a_slow_set_up_is_told_of_until_the_first_sample() {
     let _beside = beside();
-    let (home, Some(group)) = (Home::new(), Group::new("slow", OF_LITTLE_CPU)) else {
+    let (home, Some(group)) = (Home::new(), ControlGroup::of("slow", &OF_LITTLE_CPU)) else {
         return skipped("no control group with a CPU quota can be made here");
     };
     let job = job("memory.read@kernel=best,size=134217728,page=base,threads=1");
@@ -203,7 +163,7 @@ fn a_worker_and_its_copies_are_the_first_to_be_killed() {
 #[test]
 fn a_whole_run_leaves_everyone_else_in_the_group_alive() {
     let _beside = beside();
-    let (home, Some(group)) = (Home::new(), Group::new("run", OF_128_MIB)) else {
+    let (home, Some(group)) = (Home::new(), ControlGroup::of("run", &OF_128_MIB)) else {
         return skipped("no control group with a memory limit can be made here");
     };
     let Some(mut bystander) = Bystander::start(&group, &home) else { return skipped("perl is not available here") };
@@ -217,13 +177,13 @@ fn a_whole_run_leaves_everyone_else_in_the_group_alive() {
     }
     assert!(run.cases.iter().any(|case| case.measured().is_some()));
     assert!(bystander.lives());
-    assert_eq!((group.killed(), files(home.scratch.path())), (0, Vec::new()));
+    assert_eq!((group.kills(), files(home.scratch.path())), (0, Vec::new()));
 }
 
 #[test]
 fn a_size_that_no_machine_has_is_skipped_whichever_axis_it_is_of() {
     let _beside = beside();
-    let Some(group) = Group::new("sizes", OF_128_MIB) else {
+    let Some(group) = ControlGroup::of("sizes", &OF_128_MIB) else {
         return skipped("no memory control group can be made here");
     };
     let home = Home::new();
@@ -244,5 +204,5 @@ fn a_size_that_no_machine_has_is_skipped_whichever_axis_it_is_of() {
     for case in cases {
         assert!(matches!(case.outcome, Outcome::Skipped { .. }), "{}: {:?}", case.id, case.outcome);
     }
-    assert_eq!(group.killed(), 0);
+    assert_eq!(group.kills(), 0);
 }

@@ -3,11 +3,11 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
 
 use hostmark_model::{Outcome, load_run};
 
 use crate::alone::alone;
+use crate::control_group::ControlGroup;
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM, ended, files};
 
@@ -100,29 +100,10 @@ const INSIDE: &str = r#"
     kill "$bystander"
 "#;
 
-/// A control group that is removed when dropped.
-struct Group(PathBuf);
-
-impl Group {
-    fn of([controller, first, second, value]: [&str; 4]) -> Option<Group> {
-        let name = format!("hostmark-short-of-{}", std::process::id());
-        let _ = fs::write("/sys/fs/cgroup/cgroup.subtree_control", format!("+{controller}"));
-        let places = [(Path::new("/sys/fs/cgroup").join(controller), first), ("/sys/fs/cgroup".into(), second)];
-        places.into_iter().find_map(|(parent, limit)| {
-            fs::create_dir(parent.join(&name)).ok()?;
-            let group = Group(parent.join(&name));
-            // A file that is not there would be made in a directory that is no control group.
-            let mut file = fs::File::options().write(true).open(group.0.join(limit)).ok()?;
-            std::io::Write::write_all(&mut file, value.as_bytes()).ok()?;
-            Some(group)
-        })
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir(&self.0);
-    }
+/// A group in which this is limited: controller, limit of version 1 and 2, value.
+fn group_of([controller, first, second, value]: [&str; 4]) -> Option<ControlGroup> {
+    let parent = format!("/sys/fs/cgroup/{controller}");
+    ControlGroup::of("short-of", &[(&parent, &[(first, value)]), ("/sys/fs/cgroup", &[(second, value)])])
 }
 
 /// Where a process namespace is had, and as whom hostmark runs in it.
@@ -158,7 +139,7 @@ impl Apart {
     /// The reasons why cases have no value where this is lacking; None where it cannot be taken from hostmark here.
     fn reasons(&self, lack: &Lack) -> Option<Vec<String>> {
         let group = match lack.group {
-            Some(group) => Some(Group::of(group)?),
+            Some(group) => Some(group_of(group)?),
             None => None,
         };
         let mut command = self.home.start("sh");

@@ -7,6 +7,8 @@ mod between;
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 #[path = "support/calls.rs"]
 mod calls;
+#[path = "support/control_group.rs"]
+mod control_group;
 #[path = "support/control_groups.rs"]
 mod control_groups;
 #[path = "support/far.rs"]

@@ -15,6 +15,14 @@ use crate::support::{Home, PROGRAM, files};
 pub const SOON: Duration = Duration::from_secs(10);
 /// First rounds fill memory, which may be slow to touch.
 const BEGUN_WITHIN: Duration = Duration::from_secs(60);
+
+/// The journal that a run keeps in its home, as far as there is one.
+pub fn journal_in(home: &Home) -> String {
+    let left = files(home.data.path());
+    let journal = left.iter().find(|path| path.display().to_string().ends_with(".partial.jsonl"));
+    journal.and_then(|journal| std::fs::read_to_string(journal).ok()).unwrap_or_default()
+}
+
 /// A run under way, which its test stops.
 pub struct UnderWay {
     pub home: Home,
@@ -57,9 +65,7 @@ impl UnderWay {
 
     /// The text of the journal; nothing when there is none.
     pub fn journal(&self) -> String {
-        let left = files(self.home.data.path());
-        let journal = left.iter().find(|path| path.display().to_string().ends_with(".partial.jsonl"));
-        journal.and_then(|journal| std::fs::read_to_string(journal).ok()).unwrap_or_default()
+        journal_in(&self.home)
     }
 
     /// Waits for the end. Nobody reads the output meanwhile, so it has to fit into a pipe, or the run to be stopped soon.
