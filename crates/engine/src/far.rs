@@ -233,7 +233,7 @@ impl FarEnds {
                         _ => return Err(failed("the far end wrote what none says before it listens".into())),
                     }
                 }
-                Waited::Ended(how) => return Err(failed(format!("the far end {how}"))),
+                Waited::Ended(how) | Waited::Killed(how) => return Err(failed(format!("the far end {how}"))),
                 Waited::Hung(silent) | Waited::Starved(silent) => {
                     return Err(failed(format!("the far end did not listen within {:.0} s", silent.as_secs_f64())));
                 }
@@ -315,7 +315,7 @@ fn account_of(link: &mut dyn ServiceLink) -> Result<Option<FarUsage>, RoundError
             Ok(Event::Skipped { reason }) => Err(RoundError::Skipped(last_words::told(&reason))),
             _ => Err(RoundError::failed("the far end wrote what none says when it ends")),
         },
-        Received::Ended(how) => Err(RoundError::Failed(format!("the far end {how}"))),
+        Received::Ended(how) | Received::Killed(how) => Err(RoundError::Failed(format!("the far end {how}"))),
         // It has served; a kernel that tells nobody of the end of an input, or a person in a hurry, is no fault of the round.
         Received::TimedOut | Received::Interrupted => Ok(None),
     }

@@ -80,6 +80,7 @@ pub(crate) fn check_case(entry: &Entry, id: &CaseId, cpus: &[usize]) -> Result<(
     }
     Ok(())
 }
+
 /// Whether the scheduler decides where a case runs.
 pub(crate) fn is_free(entry: &Entry, id: &CaseId) -> bool {
     let is_free = |axis: &Axis| axis.kind == AxisKind::Placement && id.params.get(axis.name) == Some(FREE);

@@ -51,6 +51,9 @@ pub(crate) fn cure(error: &io::Error) -> Option<String> {
     }
 }
 
+/// Why a case in huge pages cannot be measured in a process that may have none.
+pub(crate) const HUGE_PAGES_FORBIDDEN: &str = "huge pages are forbidden for this process by prctl (PR_SET_THP_DISABLE)";
+
 /// What an error of the system mostly means here, and what to look at; none of an error that has no number of the system's.
 pub(crate) fn hint(error: &io::Error) -> Option<&'static str> {
     Some(match Errno::from_raw_os_error(call::errno(error)?) {

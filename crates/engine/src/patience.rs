@@ -18,6 +18,8 @@ pub(crate) enum Waited {
     Line(String),
     /// There will be none. How it ended, as a fragment that fits after "the worker".
     Ended(String),
+    /// The same of one that somebody else killed.
+    Killed(String),
     /// It had the CPU, and has said nothing for so long.
     Hung(Duration),
     /// It had too little of a CPU, or waited for a device, and has said nothing for so long.
@@ -54,6 +56,7 @@ impl Patience<'_> {
                     return Waited::Line(line);
                 }
                 Received::Ended(how) => return Waited::Ended(how),
+                Received::Killed(how) => return Waited::Killed(how),
                 // Which of the two it waited for, and not the clock, decides: a wait may end a little early.
                 Received::TimedOut if self.limit <= self.hung => return Waited::OutOfTime,
                 Received::TimedOut => {

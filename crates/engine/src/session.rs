@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hostmark_launch::WorkerLink;
-use hostmark_model::{Event, Line, OUT_OF_MEMORY, PROTOCOL};
+use hostmark_model::{Event, Line, PROTOCOL};
 
 use crate::patience::{Patience, Waited};
 use crate::wall::Wall;
@@ -70,11 +70,11 @@ impl Session<'_> {
                     }
                     Err(reason) => break Event::Failed { reason },
                 },
+                Waited::Ended(_) if self.has_greeted && events.is_empty() => return self.cut_short(events, End::Gone),
                 // One that was killed may have been filling memory for this round, and so may the next.
-                Waited::Ended(how) if self.has_greeted && events.is_empty() && !how.starts_with(OUT_OF_MEMORY) => {
-                    return self.cut_short(events, End::Gone);
+                Waited::Ended(how) | Waited::Killed(how) => {
+                    break Event::Failed { reason: format!("the worker {how}") };
                 }
-                Waited::Ended(how) => break Event::Failed { reason: format!("the worker {how}") },
                 Waited::Hung(silent) => {
                     break Event::Failed { reason: format!("no answer within {:.0} s", silent.as_secs_f64()) };
                 }
@@ -129,7 +129,7 @@ mod tests {
     use std::collections::VecDeque;
 
     use hostmark_launch::Received;
-    use hostmark_model::RoundNoise;
+    use hostmark_model::{OUT_OF_MEMORY, RoundNoise};
 
     use super::*;
 
@@ -153,7 +153,7 @@ mod tests {
 
     impl WorkerLink for Killed {
         fn receive(&mut self, _: Duration) -> Received {
-            self.0.pop_front().map_or_else(|| Received::Ended(OUT_OF_MEMORY.into()), Received::Line)
+            self.0.pop_front().map_or_else(|| Received::Killed(OUT_OF_MEMORY.into()), Received::Line)
         }
 
         fn is_starved(&mut self, _: Duration) -> bool {

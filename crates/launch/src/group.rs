@@ -103,7 +103,7 @@ impl Group {
 
 /// Nothing to read, and nobody who reads. The library opens the same, and its error does not say that this file is missing and
 /// not the program's. An error without the system's number says what to do.
-pub(crate) fn null() -> io::Result<Stdio> {
+pub fn null() -> io::Result<Stdio> {
     let opened = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null");
     opened.map(Stdio::from).map_err(|error| {
         let number = error.raw_os_error().map(Errno::from_raw_os_error);

@@ -25,6 +25,8 @@ pub enum Received {
     Line(String),
     /// The worker ended; how, as a fragment that fits after "the worker".
     Ended(String),
+    /// The same of one that somebody else killed.
+    Killed(String),
     /// Nothing came in the time given.
     TimedOut,
     /// The person asked to stop.

@@ -10,6 +10,7 @@ use std::time::Duration;
 use hostmark_model::OUT_OF_MEMORY;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
+use rustix::process::Signal;
 
 use crate::group::named;
 use crate::link::{Received, ServiceLink, WorkerLink};
@@ -72,19 +73,21 @@ impl LocalWorker {
         Ok(LocalWorker { process, warden: Some(warden) })
     }
 
-    /// How it ended, as a fragment that fits after "the worker".
-    fn how(&mut self) -> String {
+    /// How it ended.
+    fn how(&mut self) -> Received {
         // Its output has ended: it is about to end by itself, or must be made to.
         let ended_by_itself = self.process.ends_within(GRACE);
-        let how = match self.process.end() {
-            Ok(status) if ended_by_itself && status.signal() == Some(KILLED) => OUT_OF_MEMORY.to_owned(),
-            Ok(status) => describe(status),
-            Err(error) => format!("cannot be waited for: {error}"),
+        let (ended, how): (fn(String) -> Received, _) = match self.process.end() {
+            Ok(status) if ended_by_itself && status.signal() == Some(Signal::KILL.as_raw()) => {
+                (Received::Killed, OUT_OF_MEMORY.to_owned())
+            }
+            Ok(status) => (Received::Ended, describe(status)),
+            Err(error) => (Received::Ended, format!("cannot be waited for: {error}")),
         };
-        match self.process.last_word() {
+        ended(match self.process.last_word() {
             Some(word) => format!("{how}: {word}"),
             None => how,
-        }
+        })
     }
 }
 
@@ -95,7 +98,7 @@ impl WorkerLink for LocalWorker {
             Ok(Heard::TimedOut) => Received::TimedOut,
             Ok(Heard::Stopped) => Received::Interrupted,
             Ok(Heard::TooLong) => Received::Ended(format!("wrote a line of over {LONGEST_LINE} bytes")),
-            Ok(Heard::Closed) => Received::Ended(self.how()),
+            Ok(Heard::Closed) => self.how(),
             Err(error) => Received::Ended(format!("cannot be heard: {error}")),
         }
     }
@@ -157,9 +160,6 @@ impl Drop for LocalWorker {
         self.end();
     }
 }
-
-/// The number of SIGKILL.
-const KILLED: i32 = 9;
 
 fn describe(status: ExitStatus) -> String {
     match (status.signal(), status.code()) {
@@ -250,14 +250,14 @@ mod tests {
         let script = "yes no | head -c 1000000 1>&2 2>/dev/null; echo done; kill -9 $$";
         let mut worker = shell(script, None);
         assert_eq!(worker.receive(SOON), Received::Line("done".into()));
-        let Received::Ended(how) = worker.receive(SOON) else { panic!() };
+        let Received::Killed(how) = worker.receive(SOON) else { panic!() };
         assert!(how.starts_with(&format!("{OUT_OF_MEMORY}: n")), "{how}");
     }
 
     #[test]
     fn a_worker_that_was_killed_says_by_what() {
         let mut worker = shell("kill -9 $$", None);
-        assert_eq!(worker.receive(SOON), Received::Ended(OUT_OF_MEMORY.into()));
+        assert_eq!(worker.receive(SOON), Received::Killed(OUT_OF_MEMORY.into()));
     }
 
     #[test]

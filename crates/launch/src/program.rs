@@ -17,7 +17,7 @@ const MACHINES: [(&str, &[&str], u16); 2] =
 /// What the file of this process is read and started through, also when it has no name any more.
 pub const OWN: &str = "/proc/self/exe";
 /// What a process of this program is called in the list of processes, whatever it was started through.
-pub const NAME: &str = "hostmark";
+const NAME: &str = "hostmark";
 /// Bytes of a file that are read at once for its digest.
 const DIGESTED_AT_ONCE: usize = 1 << 18;
 

@@ -10,6 +10,7 @@ use crate::allotment::{Allotment, Filling};
 use crate::arena::Buffer;
 use crate::bind::Bind;
 use crate::clock::{Clock, Ticks};
+use crate::lack::HUGE_PAGES_FORBIDDEN;
 use crate::round_error::{Result, RoundError};
 use crate::sys::affinity;
 use crate::sys::memory::{Node, Pages};
@@ -84,10 +85,7 @@ impl Case {
     /// Skipped where huge pages are kept from this process, unless a trial keeps them: for who names them as what is measured.
     pub fn may_have_huge_pages(&self) -> Result<()> {
         let are_forbidden = self.inputs().tried.is_none() && crate::sys::process::huge_pages_forbidden();
-        match are_forbidden {
-            true => Err(RoundError::skipped("huge pages are forbidden for this process by prctl (PR_SET_THP_DISABLE)")),
-            false => Ok(()),
-        }
+        if are_forbidden { Err(RoundError::skipped(HUGE_PAGES_FORBIDDEN)) } else { Ok(()) }
     }
 
     /// Memory, touched by this thread and filled with varying non-zero data. The pages really obtained are noted.

@@ -4,6 +4,8 @@ use std::fmt;
 
 use hostmark_model::{HostFacts, Inputs, Sampled, Unit};
 
+use crate::lack::HUGE_PAGES_FORBIDDEN;
+
 /// What a probe needs of its host and of the run's inputs; an unmet need is Skipped with the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
@@ -83,7 +85,7 @@ impl Need {
                 let are_forbidden = host.memory.transparent_huge_pages_forbidden == Some(true);
                 match (host.memory.pmd_page_bytes, are_forbidden && inputs.tried.is_none()) {
                     (None, _) => Some("needs transparent huge pages, which this kernel lacks".into()),
-                    (_, true) => Some("huge pages are forbidden for this process by prctl (PR_SET_THP_DISABLE)".into()),
+                    (_, true) => Some(HUGE_PAGES_FORBIDDEN.into()),
                     (_, false) => None,
                 }
             }

@@ -6,6 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command as Program;
 
+use hostmark_engine::prelude::null_device;
 use rustix::fd::OwnedFd;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -55,10 +56,7 @@ impl Command {
         let written = File::options().create(true).read(true).append(true).open(output).call("openat")?;
         let mut program = Program::new(name);
         let copy = || written.try_clone().call("fcntl");
-        // The library opens the same, and its error does not say that this file is missing and not the program's.
-        let nothing = File::open("/dev/null")
-            .map_err(|error| io::Error::new(error.kind(), format!("/dev/null cannot be opened: {error}")))?;
-        program.args(arguments).stdin(nothing).stdout(copy()?).stderr(copy()?);
+        program.args(arguments).stdin(null_device()?).stdout(copy()?).stderr(copy()?);
         let home = home.map(files::copy).transpose()?;
         Ok(Command { program, cpus: cpus.to_vec(), home, output: written, begun: 0 })
     }
