@@ -144,28 +144,20 @@ fn combine(entry: &Entry, place: Place, rounds: &[RoundValues]) -> Measured {
     }
 }
 
-/// What a value is in cycles of the core's clock beside it, for quantities that are made of it: a time in cycles, a rate
+/// What a value is in cycles of the core's clock beside it (hertz), for quantities that are made of it: a time in cycles, a rate
 /// over the clock.
-fn in_cycles(quantity: &Quantity, value: f64, core_hz: f64) -> Option<f64> {
+fn in_cycles(quantity: &Quantity) -> Option<fn(f64, f64) -> f64> {
     match quantity.source {
-        ValueSource::CoreCycles => Some(value * core_hz / 1e9),
-        ValueSource::EachCoreCycle => Some(value / core_hz),
+        ValueSource::CoreCycles => Some(|value, core_hz| value * core_hz / 1e9),
+        ValueSource::EachCoreCycle => Some(|value, core_hz| value / core_hz),
         _ => None,
     }
 }
 
 /// The same of what the machine does when left alone, where that is told at a clock.
 fn quiet_in_cycles(quantity: &Quantity, quiet: Quiet) -> Option<Quiet> {
-    let core_hz = quiet.at_hz?;
-    let of = |value: f64| in_cycles(quantity, value, core_hz);
-    let range = quiet.range.and_then(|[least, most]| Some([of(least)?, of(most)?]));
-    Some(Quiet {
-        value: of(quiet.value)?,
-        low: quiet.low.and_then(of),
-        high: quiet.high.and_then(of),
-        range,
-        at_hz: None,
-    })
+    let (core_hz, of) = (quiet.at_hz?, in_cycles(quantity)?);
+    Some(quiet.map(|number| of(number, core_hz)))
 }
 
 fn also(
@@ -176,9 +168,9 @@ fn also(
     quiet: Option<Quiet>,
 ) -> BTreeMap<String, Also> {
     let of_value = |quantity: &Quantity, round: &RoundValues| -> Option<Vec<f64>> {
-        let core_hz = round.noise.core_hz?;
-        let values: Option<Vec<f64>> = round.values.iter().map(|&value| in_cycles(quantity, value, core_hz)).collect();
-        Some(round.counting(&values?, leave_out))
+        let (core_hz, of) = (round.noise.core_hz?, in_cycles(quantity)?);
+        let values: Vec<f64> = round.values.iter().map(|&value| of(value, core_hz)).collect();
+        Some(round.counting(&values, leave_out))
     };
     let estimated = |quantity: &Quantity| {
         let better = quantity.better;
@@ -197,8 +189,7 @@ fn also(
         } else {
             let rounds: Option<Vec<Vec<f64>>> = rounds.iter().map(|round| of_value(quantity, round)).collect();
             let quiet = quiet.and_then(|quiet| quiet_in_cycles(quantity, quiet));
-            let leading = quiet.map_or(Leading::Typical, |_| Leading::Quiet);
-            rounds.map(|rounds| Estimate { quiet, leading, ..estimate(&rounds, relative_resolution, better) })
+            rounds.map(|rounds| estimate(&rounds, relative_resolution, better).led_by(quiet))
         };
         Some((quantity.name.to_owned(), Also { estimate: estimate? }))
     };

@@ -448,11 +448,11 @@ fn what_follows_from_a_value_is_never_asked_of_a_probe() {
     ];
     for (quantity, of_ten) in in_each {
         assert!(!quantity.is_given_as(quantity.name), "{}", quantity.name);
-        let found = in_cycles(&quantity, 10.0, 3e9).unwrap();
+        let found = in_cycles(&quantity).unwrap()(10.0, 3e9);
         assert!((found / of_ten - 1.0).abs() < 1e-12, "{}: {found}", quantity.name);
     }
     // Readers of a run know by the name what follows the value.
     let made = in_each.iter().map(|(quantity, _)| quantity).chain(Quantity::OF_BATCHES);
     assert!(made.into_iter().all(|quantity| Measured::OF_THE_VALUE.contains(&quantity.name)));
-    assert!(Quantity::WHOLE.is_given_as("whole") && in_cycles(&Quantity::WHOLE, 10.0, 3e9).is_none());
+    assert!(Quantity::WHOLE.is_given_as("whole") && in_cycles(&Quantity::WHOLE).is_none());
 }

@@ -56,6 +56,19 @@ pub struct Quiet {
     pub at_hz: Option<f64>,
 }
 
+impl Quiet {
+    /// The same in another unit: `of` each of its numbers. It is told at no clock.
+    pub fn map(self, of: impl Fn(f64) -> f64) -> Quiet {
+        Quiet {
+            value: of(self.value),
+            low: self.low.map(&of),
+            high: self.high.map(&of),
+            range: self.range.map(|ends| ends.map(&of)),
+            at_hz: None,
+        }
+    }
+}
+
 /// Where the leading value of another run on this host is to be expected: the interval of this run, and how far runs lie
 /// apart.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -153,6 +166,11 @@ impl Estimate {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference to what it may skip")]
     fn is_typical(leading: &Leading) -> bool {
         *leading == Leading::Typical
+    }
+
+    /// The same with this quiet value, which leads where there is one.
+    pub fn led_by(self, quiet: Option<Quiet>) -> Estimate {
+        Estimate { quiet, leading: quiet.map_or(Leading::Typical, |_| Leading::Quiet), ..self }
     }
 
     /// The value that stands for the case, with its own ranges: whoever shows a value shows this, or names the other.

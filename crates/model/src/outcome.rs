@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Estimate, FarUsage, Histogram, Noise, Others, Params, Quiet, Raw, Repetition, Throttling};
+use crate::{Estimate, FarUsage, Histogram, Noise, Others, Params, Raw, Repetition, Throttling};
 
 /// A further quantity of a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -155,14 +155,7 @@ impl Measured {
         let leading = self.estimate.estimator();
         let mut companion = Estimate { leading, ..own.clone() };
         if let (Some(quiet), None) = (self.estimate.leading_quiet(), companion.leading_quiet()) {
-            let scaled = |end: f64| end * scale;
-            companion.quiet = Some(Quiet {
-                value: scaled(quiet.value),
-                low: quiet.low.map(scaled),
-                high: quiet.high.map(scaled),
-                range: quiet.range.map(|ends| ends.map(scaled)),
-                at_hz: None,
-            });
+            companion.quiet = Some(quiet.map(|number| number * scale));
         }
         let by = companion.value() / self.estimate.value();
         let repetition = self.estimate.repetition.filter(|_| by.is_finite());

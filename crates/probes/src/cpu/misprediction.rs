@@ -88,11 +88,9 @@ fn derive(cases: &[CaseRecord], _: &HostFacts) -> Vec<CaseRecord> {
         if let Some(cycles) = super::cycles_by_round(&both, lost) {
             let at_the_clock = quiet.and_then(|quiet| {
                 let ghz = quiet.at_hz? / 1e9;
-                let of = |end: f64| end * ghz;
-                let (low, high, range) = (quiet.low.map(of), quiet.high.map(of), quiet.range.map(|ends| ends.map(of)));
-                Some(Quiet { value: of(quiet.value), low, high, range, at_hz: None })
+                Some(quiet.map(|number| number * ghz))
             });
-            also(Quantity::CORE_CYCLES.name, super::led_by(at_the_clock, estimate(&cycles, 0.0, Better::Lower)));
+            also(Quantity::CORE_CYCLES.name, estimate(&cycles, 0.0, Better::Lower).led_by(at_the_clock));
         }
     }
     vec![record]

@@ -84,11 +84,6 @@ fn quiet_of(sources: &[&Measured], value: impl Fn(&[f64]) -> f64) -> Option<Quie
     })
 }
 
-/// An estimate led by its quiet value, where there is one.
-fn led_by(quiet: Option<Quiet>, typical: Estimate) -> Estimate {
-    Estimate { quiet, leading: quiet.map_or(Leading::Typical, |_| Leading::Quiet), ..typical }
-}
-
 /// The record of a derived probe, from a value for each round and the quiet one. What is remarkable about its sources is so about it.
 fn derived(
     probe: &str,
@@ -99,7 +94,7 @@ fn derived(
 ) -> CaseRecord {
     let point = params.0.iter().map(|(axis, value)| format!("{axis}={value}")).collect::<Vec<_>>().join(",");
     let id = if point.is_empty() { probe.to_owned() } else { format!("{probe}@{point}") };
-    let estimate = led_by(quiet, estimate(&rounds, 0.0, better));
+    let estimate = estimate(&rounds, 0.0, better).led_by(quiet);
     let mut flags: Vec<Flag> = Vec::new();
     for flag in sources.iter().flat_map(|source| &source.flags) {
         if !flags.contains(flag) {
