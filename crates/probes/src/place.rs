@@ -16,11 +16,16 @@ const LIES_ON: &str = "lies_on";
 
 /// A directory of this round at the case's place; its filesystem is noted.
 pub fn directory(case: &mut Case) -> Result<PathBuf> {
-    let directory = match case.param::<String>("place")?.as_str() {
-        "tmpfs" => case.memory_dir()?,
-        _ => case.scratch_dir()?,
+    let (directory, stack) = match case.param::<String>("place")?.as_str() {
+        // Nothing lies below it.
+        "tmpfs" => (case.memory_dir()?, Vec::new()),
+        _ => {
+            let directory = case.scratch_dir()?;
+            let stack = storage_stack(&Root::here(), &directory);
+            (directory, stack)
+        }
     };
-    note(case, &directory, &storage_stack(&Root::here(), &directory))?;
+    note(case, &directory, &stack)?;
     Ok(directory)
 }
 

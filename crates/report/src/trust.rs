@@ -1,6 +1,6 @@
 //! How far a run can be trusted: within what fraction the next run's values are to be expected, as a grade with its reasons.
 
-use hostmark_model::{CaseRecord, Doubt, Estimate, FlagKind, Grade, Neighbours, Repetition, Run, Text, Trust, counted};
+use hostmark_model::{CaseRecord, Doubt, Estimate, FlagKind, Grade, Repetition, Run, Text, Trust, counted};
 use hostmark_stats::repetition;
 
 use crate::escape::visible;
@@ -28,7 +28,8 @@ pub fn trust(run: &Run) -> Option<Trust> {
     let differences: Vec<f64> = measured().filter_map(difference).collect();
     let within = repetition::within(&differences, PROMISED)?;
     let runs = measured().filter_map(|estimate| estimate.repetition).map(|known| known.runs).max().unwrap_or(0);
-    let doubts = doubts(run);
+    let others = others(run);
+    let doubts = doubts(run, others);
     let predicted = match within {
         near if near <= WITHIN_A => Grade::A,
         near if near <= WITHIN_B => Grade::B,
@@ -36,10 +37,10 @@ pub fn trust(run: &Run) -> Option<Trust> {
     };
     // What disturbed a run was not in those that tell how far runs lie apart: competition that goes on all the time moves all
     // values alike, and scatters none.
-    let disturbed = match others(run) {
-        others if others >= WITHIN_B => Grade::C,
-        _ if doubts.is_empty() => Grade::A,
-        _ => Grade::B,
+    let disturbed = match doubts.is_empty() {
+        _ if others >= WITHIN_B => Grade::C,
+        true => Grade::A,
+        false => Grade::B,
     };
     let grade = predicted.max(disturbed);
     Some(Trust { grade, within, runs, doubts })
@@ -73,8 +74,8 @@ enum Cause {
     Unknown,
 }
 
-/// What makes it less trustworthy: by its cause, and the worst of each first.
-fn doubts(run: &Run) -> Vec<Doubt> {
+/// What makes it less trustworthy, in which others had this share of the CPUs' time: by its cause, and the worst of each first.
+fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
     let mut all: Vec<(Cause, f64, Doubt)> = Vec::new();
     let mut doubt = |cause: Cause, weight: f64, en: String, zh: String, cure: Text| {
         let (en_cure, zh_cure) = (cure.en.to_owned(), cure.zh.to_owned());
@@ -124,7 +125,7 @@ fn doubts(run: &Run) -> Vec<Doubt> {
             },
         );
     }
-    let (others, contended) = (others(run), flagged(FlagKind::Contended));
+    let contended = flagged(FlagKind::Contended);
     if others.max(contended) >= WORTH_SAYING {
         let (en, zh) = match others >= WORTH_SAYING {
             true => (
@@ -183,7 +184,7 @@ fn doubts(run: &Run) -> Vec<Doubt> {
             Text { en: "take an instance with CPUs of its own", zh: "请使用独占 CPU 的实例" },
         );
     }
-    let Neighbours { core_shared, .. } = run.neighbours.clone().unwrap_or_default();
+    let core_shared = run.neighbours.as_ref().and_then(|neighbours| neighbours.core_shared);
     if let Some(shared) = core_shared.filter(|shared| *shared >= SHARED) {
         doubt(
             Cause::Neighbours,

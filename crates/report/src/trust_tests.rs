@@ -1,7 +1,7 @@
 //! The grade of a run and its reasons.
 
 use super::*;
-use hostmark_model::{HostFacts, LastCache, Noise, Outcome};
+use hostmark_model::{HostFacts, LastCache, Neighbours, Noise, Outcome};
 
 /// A run of so many values, of which each differs from another run's by this deviation.
 fn run(deviations: &[f64], runs: u32) -> Run {

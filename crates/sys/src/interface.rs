@@ -15,15 +15,13 @@ pub const LOOPBACK: &str = "lo";
 pub fn bring_up(name: &str) -> io::Result<()> {
     let mut request = request(name)?;
     request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
-    ask(&socket()?, libc::SIOCSIFFLAGS as _, &request)
+    ask(&socket()?, libc::SIOCSIFFLAGS as _, &mut request)
 }
 
 /// Whether an interface is up.
 pub fn is_up(name: &str) -> io::Result<bool> {
     let mut request = request(name)?;
-    let socket = socket()?;
-    // SAFETY: the request is whole and lives on; the kernel writes the flags into it.
-    returned("ioctl", unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS as _, &raw mut request) })?;
+    ask(&socket()?, libc::SIOCGIFFLAGS as _, &mut request)?;
     // SAFETY: the kernel has just written them.
     let flags = unsafe { request.ifr_ifru.ifru_flags };
     Ok(libc::c_int::from(flags) & libc::IFF_UP != 0)
@@ -36,7 +34,7 @@ pub fn give_address(name: &str, address: Ipv4Addr, prefix: u8) -> io::Result<()>
     for (call, address) in [(libc::SIOCSIFADDR, address), (libc::SIOCSIFNETMASK, Ipv4Addr::from_bits(mask))] {
         let mut request = request(name)?;
         request.ifr_ifru.ifru_addr = socket_address(address);
-        ask(&socket, call as _, &request)?;
+        ask(&socket, call as _, &mut request)?;
     }
     Ok(())
 }
@@ -81,9 +79,9 @@ fn socket_address(address: Ipv4Addr) -> libc::sockaddr {
     told
 }
 
-fn ask(socket: &OwnedFd, call: libc::Ioctl, request: &libc::ifreq) -> io::Result<()> {
-    // SAFETY: the kernel reads the request, which is whole, and keeps nothing of it.
-    returned("ioctl", unsafe { libc::ioctl(socket.as_raw_fd(), call, &raw const *request) }).map(drop)
+fn ask(socket: &OwnedFd, call: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
+    // SAFETY: the kernel reads the request, which is whole, or writes its answer into it, and keeps nothing of it.
+    returned("ioctl", unsafe { libc::ioctl(socket.as_raw_fd(), call, &raw mut *request) }).map(drop)
 }
 
 #[cfg(test)]

@@ -41,11 +41,12 @@ pub(super) fn read(name: &str, path: &mut NetworkPath) {
 /// An interface with what its driver tells, where it has a device.
 pub(crate) fn interface(of: Link) -> NetworkInterface {
     let Link { name, has_device, state, mtu_bytes } = of;
-    let ask = |question| ask_driver(&CString::new(name.as_str()).ok()?, question).ok().filter(|_| has_device);
+    let own = CString::new(name.as_str()).ok().filter(|_| has_device);
+    let ask = |question| ask_driver(own.as_deref()?, question).ok();
     let driver = ask(Question::Driver).and_then(|words| driver(&words));
     // A link that is down has no speed.
     let is_up = state.as_deref() == Some("up");
-    let bits_per_s = ask(Question::Link).filter(|_| is_up).and_then(|words| link(&words).0);
+    let bits_per_s = is_up.then(|| ask(Question::Link)).flatten().and_then(|words| link(&words).0);
     NetworkInterface { name, driver, bits_per_s, mtu_bytes, state }
 }
 

@@ -22,27 +22,26 @@ pub(super) struct InTurn {
     pub(super) same: f64,
     /// How many pairs there are.
     pub(super) pairs: usize,
-    /// How many of them the last look saw.
+    /// How many of them the last look saw, which the difference is of.
     seen: usize,
-    /// The values of either side that the difference is of.
-    pub(super) values: [Vec<f64>; 2],
 }
 
-/// By the pairs that both sides have of the case, in the order in which they were made; none before the first look.
+/// By the pairs that both sides have of the case, in the order in which they were made, and the values of either side that the
+/// difference is of; none before the first look.
 pub(super) fn of(
     sides: (&[Run], &[Run]),
     (old, new): (&[Found], &[Found]),
     by: By,
     looks: &[usize],
     same_within: f64,
-) -> Option<InTurn> {
+) -> Option<(InTurn, [Vec<f64>; 2])> {
     let value = |one: &Measured| by.value(one).filter(|value| *value > 0.0);
     let both = |(before, after)| Some((value(before)?, value(after)?));
     let (before, after): (Vec<f64>, Vec<f64>) = pairs(sides, (old, new)).filter_map(both).unzip();
     let ratios: Vec<f64> = before.iter().zip(&after).map(|(before, after)| (after / before).ln()).collect();
-    let mut told = of_ratios(&ratios, looks, same_within)?;
-    told.values = [before, after].map(|side| side[..told.seen].to_vec());
-    Some(told)
+    let told = of_ratios(&ratios, looks, same_within)?;
+    let values = [before, after].map(|side| side[..told.seen].to_vec());
+    Some((told, values))
 }
 
 /// What both runs of a pair have of the case, in the order in which the pairs were made.
@@ -66,7 +65,7 @@ fn of_ratios(ratios: &[f64], looks: &[usize], same_within: f64) -> Option<InTurn
         last = Some((look, difference));
     }
     let (seen, difference) = last?;
-    Some(InTurn { difference, changed, same, pairs: ratios.len(), seen, values: Default::default() })
+    Some(InTurn { difference, changed, same, pairs: ratios.len(), seen })
 }
 
 #[cfg(test)]

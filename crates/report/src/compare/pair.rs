@@ -230,8 +230,8 @@ impl Told {
     /// Pairs that were made in turn: how much they differ is all that there is to know.
     fn in_turn(old: &[Found], new: &[Found], by: By, looked: &Looked) -> Option<Told> {
         let Looked { sides, looks, same_within, .. } = looked;
-        let InTurn { difference, changed, same, pairs, values, .. } =
-            in_turn::of(*sides, (old, new), by, looks, *same_within)?;
+        let (told, values) = in_turn::of(*sides, (old, new), by, looks, *same_within)?;
+        let InTurn { difference, changed, same, pairs, .. } = told;
         let sides = 2.0 / pairs as f64;
         let deviation = difference.error / sides.sqrt();
         let claim = Claim { difference, changed, same, is_told: true };

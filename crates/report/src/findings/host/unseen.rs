@@ -3,6 +3,7 @@
 use hostmark_model::{Disturbed, HostFacts, HostWeight, LimitFacts, Resource, Sight, Text};
 
 use super::{HostRule, text};
+use crate::bilingual::{Words, fixed, joined};
 
 /// A group's name is cut to so many letters, so that the effect stays on its line.
 const GROUP_CHARS: usize = 24;
@@ -63,17 +64,17 @@ pub(super) static LIMITS_ABOVE: HostRule = HostRule {
 };
 
 /// What /proc would tell, and does not.
-fn missing(host: &HostFacts, disturbed: &Disturbed) -> Vec<Text> {
-    let process = host.process.policy.is_none();
+fn missing(host: &HostFacts, disturbed: &Disturbed) -> Vec<Words> {
     [
         (host.memory.total_bytes == 0, Text { en: "memory", zh: "内存" }),
         (host.activity.load.or(disturbed.load).is_none(), Text { en: "load", zh: "负载" }),
         (host.activity.uptime_s.is_none(), Text { en: "steal", zh: "被窃取时间" }),
         (disturbed.processes_unseen, Text { en: "processes", zh: "进程" }),
-        (process, Text { en: "scheduling", zh: "调度" }),
+        (host.process.policy.is_none(), Text { en: "scheduling", zh: "调度" }),
     ]
     .into_iter()
-    .filter_map(|(is_missing, what)| is_missing.then_some(what))
+    .filter(|(is_missing, _)| *is_missing)
+    .map(|(_, what)| fixed(what))
     .collect()
 }
 
@@ -85,10 +86,7 @@ pub(super) static NO_PROC: HostRule = HostRule {
         // What another tool measured tells neither the memory nor the size of a page.
         let is_here = host.limits.unknown || host.memory.page_bytes > 0;
         (is_here && host.memory.total_bytes == 0).then_some(())?;
-        let missing = missing(host, disturbed);
-        let [en, zh] = [", ", "、"];
-        let en = missing.iter().map(|what| what.en).collect::<Vec<_>>().join(en);
-        let zh = missing.iter().map(|what| what.zh).collect::<Vec<_>>().join(zh);
+        let Words { en, zh } = joined(&missing(host, disturbed), Text { en: ", ", zh: "、" });
         text(format!("no /proc, or not all of it: {en} unknown"), format!("/proc 缺失或不完整：{zh}未知"))
     },
 };
