@@ -50,6 +50,10 @@ pub(super) const PAIRS: &[Pair] = &[
     ),
     ("a switch", "一次切换"),
     ("{} switches", "{0} 次切换"),
+    (
+        "{} KiB {}, and the host reports {} KiB: neighbours probably use the rest",
+        "实测{1} {0} KiB，而主机报告 {2} KiB：其余部分可能被邻居虚拟机占用",
+    ),
     ("{} KiB {}, and the host reports {} KiB", "实测{1} {0} KiB，而主机报告 {2} KiB"),
     ("fit", "可容纳"),
     ("do not fit", "容纳不下"),
