@@ -106,9 +106,13 @@ pub(crate) fn outcome(entry: &Entry, place: Place, rounds: &[Round], planned: u3
 pub(crate) fn is_finite(measured: &Measured) -> bool {
     let estimates = measured.also.values().map(|also| &also.estimate).chain([&measured.estimate]);
     let numbers = estimates.flat_map(|estimate| {
-        let Estimate { typical, ci_low, ci_high, confidence, min, max, mean, stddev, mad, best_round, .. } = estimate;
-        let ends = [ci_low.unwrap_or(0.0), ci_high.unwrap_or(0.0)];
-        [*typical, *confidence, *min, *max, *mean, *stddev, *mad, *best_round].into_iter().chain(ends)
+        let Estimate { confidence, min, max, mean, stddev, mad, best_round, .. } = estimate;
+        let both = Leading::EACH.into_iter().filter_map(|by| estimate.by(by));
+        let both = both.flat_map(|stated| {
+            let (low, high) = stated.of_this_run.unwrap_or((stated.value, stated.value));
+            [stated.value, low, high]
+        });
+        [*confidence, *min, *max, *mean, *stddev, *mad, *best_round].into_iter().chain(both)
     });
     let medians = measured.rounds.iter().map(|round| round.median);
     numbers.chain(medians).chain(measured.samples.iter().flatten().copied()).all(f64::is_finite)

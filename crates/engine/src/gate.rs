@@ -26,6 +26,17 @@ pub(crate) fn mark(entries: &[Entry], records: &mut [CaseRecord], host: &HostFac
     relations::mark(entries, records, host);
 }
 
+/// Marks values that stand beside the same in cycles of a clock that no core of the run had; `of` tells the probe of each.
+pub(crate) fn mark_clocks(of: &[Entry], cases: &mut [CaseRecord], seen_hz: impl Iterator<Item = f64>) {
+    let seen = seen_hz
+        .filter(|&hz| hz > 0.0)
+        .fold([f64::INFINITY, 0.0], |[slowest, fastest], hz| [hz.min(slowest), hz.max(fastest)]);
+    for record in cases.iter_mut().filter(|_| seen[1] > 0.0) {
+        let unit = of.iter().find(|entry| entry.id() == record.probe).map(|entry| entry.probe.unit);
+        unit.into_iter().for_each(|unit| relations::mark_clocks(unit, record, seen));
+    }
+}
+
 /// Holds the ends of a value's intervals to what physics allows: that a value may lie there is no reason to say so.
 fn hold(entry: &Entry, record: &mut CaseRecord, fastest_hz: Option<f64>, host: &HostFacts) {
     let Outcome::Measured(measured) = &mut record.outcome else { return };
@@ -51,8 +62,11 @@ fn flag(record: &mut CaseRecord, detail: String) {
 }
 
 fn remark(record: &mut CaseRecord, kind: FlagKind, detail: String) {
-    if let Outcome::Measured(measured) = &mut record.outcome {
-        measured.flags.push(Flag { kind, detail });
+    let flag = Flag { kind, detail };
+    if let Outcome::Measured(measured) = &mut record.outcome
+        && !measured.flags.contains(&flag)
+    {
+        measured.flags.push(flag);
     }
 }
 

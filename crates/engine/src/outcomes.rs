@@ -45,6 +45,9 @@ pub(crate) fn judged(record: &Record, mut measured: Vec<CaseRecord>) -> Outcomes
             }
         }
     }
+    let rounds = record.cases.iter().flat_map(|case| case.rounds.iter().filter_map(|round| round.sampled.as_ref()));
+    let seen_hz = rounds.flat_map(|round| round.core_hz().into_iter().chain(round.noise.core_hz));
+    gate::mark_clocks(&record.selected, &mut cases, seen_hz);
     let lost = record.cases.iter().zip(&measured).flat_map(|(case, record)| case.lost(record.measured()));
     let lost_rounds = lost.collect();
     Outcomes { cases, lost_rounds }

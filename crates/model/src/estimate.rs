@@ -14,7 +14,7 @@ pub enum IntervalMethod {
 }
 
 /// Which value of an estimate stands for it, wherever one number is shown: decided for its kind of case, never by what was measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Leading {
@@ -26,6 +26,9 @@ pub enum Leading {
 }
 
 impl Leading {
+    /// Both: what holds among values of one estimator is looked at by each.
+    pub const EACH: [Leading; 2] = [Leading::Typical, Leading::Quiet];
+
     /// As a run file writes it.
     pub fn word(self) -> &'static str {
         match self {
@@ -175,16 +178,31 @@ impl Estimate {
 
     /// The value that stands for the case, with its own ranges: whoever shows a value shows this, or names the other.
     pub fn stated(&self) -> Stated {
-        let (value, of_this_run, range, at_hz) = match self.leading_quiet() {
-            Some(quiet) => (quiet.value, quiet.low.zip(quiet.high), quiet.range.or(self.range), quiet.at_hz),
-            None => (self.typical, self.ci_low.zip(self.ci_high), self.range, None),
+        self.of(self.leading_quiet())
+    }
+
+    /// The same by one estimator, whichever leads; none where there is no such value.
+    pub fn by(&self, estimator: Leading) -> Option<Stated> {
+        match estimator {
+            Leading::Quiet => self.quiet.map(|quiet| self.of(Some(quiet))),
+            Leading::Typical => Some(self.of(None)),
+        }
+    }
+
+    fn of(&self, quiet: Option<Quiet>) -> Stated {
+        let (estimator, value, of_this_run, range, at_hz) = match quiet {
+            Some(Quiet { value, low, high, range, at_hz }) => {
+                (Leading::Quiet, value, low.zip(high), range.or(self.range), at_hz)
+            }
+            None => (Leading::Typical, self.typical, self.ci_low.zip(self.ci_high), self.range, None),
         };
+        let is_told = of_this_run.is_some() && estimator == self.estimator();
         Stated {
-            estimator: self.estimator(),
+            estimator,
             value,
             range: range.map(|[low, high]| [low.min(value), high.max(value)]),
             of_this_run,
-            of_repetition: self.repetition.filter(|_| of_this_run.is_some()).map(|known| (known.low, known.high)),
+            of_repetition: self.repetition.filter(|_| is_told).map(|known| (known.low, known.high)),
             at_hz,
         }
     }

@@ -5,9 +5,11 @@ use std::collections::HashMap;
 
 use hostmark_model::*;
 use hostmark_report::RenderOptions;
-use hostmark_report::export::format_named;
+use hostmark_report::compare::{Comparison, History, Pool, SAME};
+use hostmark_report::export::{comparison, fleet, format_named};
+use hostmark_report::fleet::{Fleet, Gathering};
 
-use crate::synthetic;
+use crate::{synthetic, tables};
 
 /// What the quiet value is of the typical one, in time.
 const BETTER: f64 = 0.77;
@@ -30,10 +32,9 @@ const FORMATS: [&str; 11] = [
 /// Units behind the numbers of the page that are no coordinates.
 const UNITS: [&str; 6] = [" ns", " µs", " ms", " GB/s", " MB/s", " cycles"];
 
-/// Every second case leads with its quiet value, the others with the typical one. With it the same in which the leading values are all
-/// that there is.
-fn planted() -> (Run, Run, Vec<f64>) {
-    let mut run = synthetic::plausible();
+/// Every second case of a run leads with its quiet value, the others with the typical one. With it the same in which the leading values
+/// are all that there is.
+fn planted(mut run: Run) -> (Run, Run, Vec<f64>) {
     let mut others = Vec::new();
     let rates: Vec<String> = run.probes.iter().filter(|p| p.better == Better::Higher).map(|p| p.id.clone()).collect();
     let mut plain = run.clone();
@@ -45,11 +46,15 @@ fn planted() -> (Run, Run, Vec<f64>) {
         let leading = if index % 2 == 0 { Leading::Quiet } else { Leading::Typical };
         // No two cases have the same.
         let apart = 1.0 + 0.0137 * index as f64;
+        for measured in [&mut *both, &mut *alone] {
+            measured.samples.iter_mut().flatten().for_each(|sample| *sample *= apart);
+            measured.rounds.iter_mut().for_each(|round| round.median *= apart);
+        }
         let mut plant = |both: &mut Estimate, alone: &mut Estimate| {
             for estimate in [&mut *both, &mut *alone] {
-                let Estimate { typical, ci_low, ci_high, best_round, .. } = estimate;
+                let Estimate { typical, ci_low, ci_high, best_round, min, max, mean, stddev, mad, .. } = estimate;
                 let ends = [ci_low.as_mut(), ci_high.as_mut()].into_iter().flatten();
-                ends.chain([typical, best_round]).for_each(|value| *value *= apart);
+                ends.chain([typical, best_round, min, max, mean, stddev, mad]).for_each(|value| *value *= apart);
             }
             let (typical, value) = (both.typical, both.typical * better);
             let (low, high) = (Some(value * 0.999), Some(value * 1.001));
@@ -67,10 +72,14 @@ fn planted() -> (Run, Run, Vec<f64>) {
             }
         }
     }
+    // What looks like one that leads is no proof of anything.
+    let led: Vec<f64> = run.cases.iter().filter_map(|case| Some(case.measured()?.estimate.value())).collect();
+    let mantissa = |value: &f64| format!("{value:.2e}").split('e').next().unwrap_or_default().to_owned();
+    others.retain(|other| !led.iter().any(|value| mantissa(value) == mantissa(other)));
     (run, plain, others)
 }
 
-/// The numbers of a text of three digits or more, each with what stands before it in its line and what behind.
+/// The numbers of a text, each with what stands before it in its line and what behind.
 fn numbers(text: &str) -> Vec<(&str, &str, &str)> {
     let mut found = Vec::new();
     for line in text.lines() {
@@ -82,11 +91,14 @@ fn numbers(text: &str) -> Vec<(&str, &str, &str)> {
             rest = start + length;
         }
     }
-    // 100fd is a name.
+    // 100fd is a name, and so is db-17.
     let is_name = |before: &str, behind: &str| {
+        let before = before.strip_suffix('-').unwrap_or(before);
         before.ends_with(|c: char| c.is_alphabetic() || c == '_') || behind.starts_with(char::is_alphabetic)
     };
-    found.retain(|(number, before, behind)| digits(number).len() >= 3 && !is_name(before, behind));
+    // A share is no value, nor is one digit: that is one of most values.
+    let is_share = |behind: &str| behind.trim_start().starts_with('%');
+    found.retain(|(number, before, behind)| digits(number).len() >= 2 && !is_name(before, behind) && !is_share(behind));
     found
 }
 
@@ -102,42 +114,153 @@ fn is_it(number: &str, value: f64) -> bool {
     shown.split('e').next().is_some_and(|mantissa| mantissa.replace('.', "") == digits)
 }
 
+/// Looks at each number of a text beside those of its control. Those of `others` that have a name.
+fn named(what: &str, [text, control]: [String; 2], others: &[f64], with_units: bool) -> Vec<String> {
+    assert!(!text.is_empty(), "{what}");
+    let is_read = |number: &str, behind: &str| {
+        // Where a unit stands behind a value, it has three digits; two are an axis's.
+        !with_units || digits(number).len() >= 3 && UNITS.iter().any(|unit| behind.starts_with(unit))
+    };
+    // What is a number of something else stands there without the planted ones too.
+    let mut known: HashMap<&str, usize> = HashMap::new();
+    numbers(&control).into_iter().filter(|(number, _, behind)| is_read(number, behind)).for_each(|(number, ..)| {
+        *known.entry(number).or_default() += 1;
+    });
+    let mut named = Vec::new();
+    for (number, before, behind) in numbers(&text).into_iter().filter(|(number, _, behind)| is_read(number, behind)) {
+        if !others.iter().any(|other| is_it(number, *other)) {
+            continue;
+        }
+        if NAMES.iter().any(|name| before.contains(name)) {
+            named.push(number.to_owned());
+            continue;
+        }
+        match known.get_mut(number) {
+            Some(left) if *left > 0 => *left -= 1,
+            _ => panic!("{what}: {number} does not lead and has no name: {before}>{number}<{behind}"),
+        }
+    }
+    named
+}
+
+/// Whether each case's value that does not lead is among these numbers.
+fn hold_all(what: &str, named: &[String], run: &Run, others: &[f64]) {
+    let all = run.cases.iter().filter_map(|case| {
+        let estimate = &case.measured()?.estimate;
+        let other = Leading::EACH.into_iter().find(|by| *by != estimate.estimator())?;
+        Some((&case.id, estimate.by(other)?.value)).filter(|(_, value)| others.contains(value))
+    });
+    let named: Vec<&String> = named.iter().filter(|number| digits(number).len() >= 3).collect();
+    let lacking: Vec<(&String, f64)> =
+        all.filter(|(_, value)| !named.iter().any(|number| is_it(number, *value))).collect();
+    assert!(lacking.is_empty(), "{what}: {lacking:?}");
+}
+
+fn in_both_languages(formats: &[&'static str]) -> Vec<(&'static str, RenderOptions)> {
+    let options = |lang| RenderOptions { lang, verbose: false, width: 400, ..RenderOptions::default() };
+    formats.iter().flat_map(|format| [Lang::En, Lang::Zh].map(|lang| (*format, options(lang)))).collect()
+}
+
 #[test]
 fn every_number_of_every_format_is_the_leading_value_or_is_called_what_it_is() {
-    let (run, plain, others) = planted();
-    let mut named = 0;
-    for (format, lang) in FORMATS.iter().flat_map(|format| [(*format, Lang::En), (*format, Lang::Zh)]) {
-        let options = RenderOptions { lang, verbose: false, width: 200, ..RenderOptions::default() };
-        let render = |run: &Run| format_named(format).unwrap().render_one(run, &options);
-        let is_read = |behind: &str| format != "html" || UNITS.iter().any(|unit| behind.starts_with(unit));
-        let (text, control) = (render(&run), render(&plain));
-        // What is a number of something else stands there without the planted ones too.
-        let mut known: HashMap<&str, usize> = HashMap::new();
-        numbers(&control).into_iter().filter(|(.., behind)| is_read(behind)).for_each(|(number, ..)| {
-            *known.entry(number).or_default() += 1;
-        });
-        for (number, before, behind) in numbers(&text).into_iter().filter(|(.., behind)| is_read(behind)) {
-            if !others.iter().any(|other| is_it(number, *other)) {
-                continue;
-            }
-            if NAMES.iter().any(|name| before.contains(name)) {
-                named += 1;
-                continue;
-            }
-            match known.get_mut(number) {
-                Some(left) if *left > 0 => *left -= 1,
-                _ => panic!("{format}: {number} does not lead and has no name: {before}>{number}<{behind}"),
-            }
+    let (run, plain, others) = planted(synthetic::plausible());
+    for (format, options) in in_both_languages(&FORMATS) {
+        let texts = [&run, &plain].map(|run| format_named(format).unwrap().render_one(run, &options));
+        let named = named(format, texts, &others, ["html", "card"].contains(&format));
+        if ["table", "markdown", "html"].contains(&format) {
+            hold_all(format, &named, &run, &others);
         }
-        // Each of them that leads is there, as without the others.
-        assert!(!text.is_empty(), "{format}");
     }
-    assert!(named > 50, "{named}");
+}
+
+#[test]
+fn so_is_every_number_of_the_tables_that_are_measured_by_name() {
+    for table in ["memory-bandwidth", "size-stride", "pipe"] {
+        let (run, plain, others) = planted(tables::run_of(table));
+        for (format, options) in in_both_languages(&[table, "table", "markdown"]) {
+            let texts = [&run, &plain].map(|run| format_named(format).unwrap().render_one(run, &options));
+            hold_all(&format!("{table} as {format}"), &named(format, texts, &others, false), &run, &others);
+        }
+    }
+    let mut run = synthetic::plausible();
+    run.cases = ["copy", "scale", "add", "triad"]
+        .map(|kernel| {
+            let id = format!("memory.stream@kernel={kernel},store=plain,threads=1");
+            let mut case = synthetic::value(&id, 1e10 + kernel.len() as f64 * 1e9);
+            let Outcome::Measured(measured) = &mut case.outcome else { unreachable!() };
+            measured.notes.insert("elements".into(), "30000000".into());
+            case
+        })
+        .into();
+    run.probes.push(synthetic::probe("memory.stream", ("s", "s"), Unit::BytesPerSecond, ("m", "m"), &[]));
+    let (run, plain, others) = planted(run);
+    let options = RenderOptions::default();
+    let texts = [&run, &plain].map(|run| format_named("stream").unwrap().render_one(run, &options));
+    hold_all("stream", &named("stream", texts, &others, false), &run, &others);
+}
+
+#[test]
+fn so_is_every_number_of_a_comparison() {
+    let (run, plain, others) = planted(synthetic::plausible());
+    let compared = |run: &Run| {
+        let mut sides = [run.clone(), run.clone()];
+        sides[1].id.push('2');
+        let [base, new] = sides.each_ref().map(|run| Pool { name: "a", runs: std::slice::from_ref(run) });
+        Comparison::of(base, &[new], &History::default(), SAME)
+    };
+    let comparisons = [compared(&run), compared(&plain)];
+    // A side whose samples tell something else than its values has none to show.
+    let is_shown = |case: &CaseRecord| {
+        let mut of = comparisons[0].new[0].cases.iter().filter(|of| of.id == case.id);
+        of.any(|of| of.effect.is_some())
+    };
+    let shown = Run { cases: run.cases.iter().filter(|case| is_shown(case)).cloned().collect(), ..run.clone() };
+    assert!(shown.cases.len() > 30);
+    for (format, options) in in_both_languages(&["table", "markdown", "html"]) {
+        let options = RenderOptions { verbose: true, ..options };
+        let render = comparison::format_named(format).unwrap().render;
+        let texts = comparisons.each_ref().map(|comparison| render(comparison, &options));
+        hold_all(format, &named(format, texts, &others, true), &shown, &others);
+    }
+    for case in &comparisons[0].new[0].cases {
+        let stated = run.cases.iter().find(|record| record.id == case.id).unwrap().measured();
+        let stated =
+            stated.map(|measured| (measured.estimate.stated(), measured.estimate.quiet.unwrap(), &measured.estimate));
+        assert_eq!(case.estimator, stated.map(|(stated, ..)| stated.estimator));
+        let Some((stated, quiet, estimate)) = stated else { continue };
+        assert_eq!(case.base.as_ref().unwrap().value, stated.value);
+        let other = case.beside.unwrap();
+        assert_ne!(other.estimator, stated.estimator);
+        let value = if other.estimator == Leading::Quiet { quiet.value } else { estimate.typical };
+        assert_eq!([other.base, other.new], [value; 2]);
+    }
+}
+
+#[test]
+fn so_is_every_value_of_a_fleet() {
+    let (mut run, ..) = planted(synthetic::plausible());
+    let mut gathering = Gathering::new(&[]);
+    for host in 0..6 {
+        (run.id, run.host.hostname) = (format!("run-{host}"), format!("host-{host}"));
+        gathering.read(&format!("{host}.json"), serde_json::to_string(&run).unwrap().as_bytes());
+    }
+    let mut lines = String::new();
+    (fleet::format_named("jsonl").unwrap().write)(&Fleet::of(&gathering), &RenderOptions::default(), &mut |part| {
+        lines += part
+    });
+    assert!(lines.lines().count() > 300);
+    for line in lines.lines() {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let case = run.cases.iter().find(|case| case.id == line["case"].as_str().unwrap()).unwrap();
+        let stated = case.measured().unwrap().estimate.stated();
+        assert_eq!(line["estimator"], stated.estimator.word(), "{line}");
+        assert!((line["value"].as_f64().unwrap() / stated.value - 1.0).abs() < 1e-6, "{line}");
+    }
 }
 
 #[test]
 fn a_value_and_its_interval_are_of_one_estimator_wherever_they_stand() {
-    let (run, ..) = planted();
+    let (run, ..) = planted(synthetic::plausible());
     for measured in run.cases.iter().filter_map(CaseRecord::measured) {
         let stated = measured.estimate.stated();
         let (low, high) = stated.interval().unwrap();

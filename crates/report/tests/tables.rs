@@ -40,7 +40,7 @@ fn id_of(cell: &CaseId, run: &Run, point: &str) -> String {
 }
 
 /// A run of a table: rates fall and latencies rise with the size, and 3.1 GHz are told beside rates.
-fn run_of(table: &str) -> Run {
+pub fn run_of(table: &str) -> Run {
     let mut run = synthetic::plausible();
     run.cases.clear();
     run.probes.push(synthetic::probe(

@@ -1,6 +1,6 @@
 //! What one value may be at most or at least, whatever else a run measured.
 
-use hostmark_model::{AxisKind, Bounds, HostFacts, Measured, Params};
+use hostmark_model::{AxisKind, Bounds, HostFacts, Leading, Measured, Params};
 
 use crate::probe::{Limit, Probe};
 
@@ -62,8 +62,8 @@ pub(super) fn of(
     })
 }
 
-/// What no value of this probe can be, as a sentence where this one is it. `core_hz`: the fastest clock of
-/// a core in the run.
+/// What no value of this probe can be, as a sentence where one of this case is it: the leading one, the other, or a sample. `core_hz`:
+/// the fastest clock of a core in the run.
 pub(super) fn broken(
     probe: &Probe,
     measured: &Measured,
@@ -71,7 +71,23 @@ pub(super) fn broken(
     core_hz: Option<f64>,
     host: &HostFacts,
 ) -> Option<String> {
-    let value = measured.estimate.typical;
+    let estimate = &measured.estimate;
+    let both = Leading::EACH.into_iter().filter_map(|by| Some((estimate.by(by)?.value, core_hz)));
+    // A sample is short: the core may have had a clock that no round had all along. What rounds vote on is theirs all together, and
+    // differences scatter to both sides of nothing.
+    let are_times = estimate.agreement.is_none() && estimate.min > 0.0;
+    let samples = [estimate.min, estimate.max].map(|sample| (sample, None)).into_iter().filter(|_| are_times);
+    both.chain(samples).find_map(|(value, core_hz)| broken_by(value, probe, measured, params, core_hz, host))
+}
+
+fn broken_by(
+    value: f64,
+    probe: &Probe,
+    measured: &Measured,
+    params: &Params,
+    core_hz: Option<f64>,
+    host: &HostFacts,
+) -> Option<String> {
     let hz = core_hz.unwrap_or(FASTEST_HZ);
     let cycles = value * hz / 1e9;
     let threads = threads(probe, params, measured);

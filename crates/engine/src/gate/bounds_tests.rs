@@ -1,6 +1,6 @@
 //! Each bound, on both of its sides.
 
-use hostmark_model::{CaseRecord, Outcome, RoundRecord};
+use hostmark_model::{CaseRecord, Estimate, Outcome, Quiet, RoundRecord};
 
 use super::*;
 use crate::fixture::{PLAIN, entry, host, params, record, round_at};
@@ -113,4 +113,21 @@ fn a_line_is_a_power_of_two() {
     assert!([32.0, 64.0, 128.0, 256.0].into_iter().all(|bytes| said(bytes).is_none()));
     assert_eq!(said(192.0).unwrap(), "192 bytes, and the line of every cache is a power of two");
     assert!(said(0.0).is_some() && said(64.5).is_some() && said(-64.0).is_some());
+}
+
+#[test]
+fn the_leading_value_the_other_and_every_sample_are_bound() {
+    let probe = Probe { limit: Limit::CyclesPerOp, ..PLAIN };
+    let said = |typical: f64, quiet: f64, leading: Leading, fastest: f64| {
+        let mut record = record("memory.stream", &[typical; 3]);
+        let Outcome::Measured(measured) = &mut record.outcome else { unreachable!() };
+        let of = Quiet { value: quiet, low: None, high: None, range: None, at_hz: None };
+        measured.estimate = Estimate { leading, min: fastest, ..measured.estimate.clone().led_by(Some(of)) };
+        broken(&probe, measured, &params(&[]), GHZ_3, &host()).is_some()
+    };
+    for leading in Leading::EACH {
+        // A sample at the boost of a moment, and one of a difference.
+        assert!(!said(1.0, 0.5, leading, 0.4) && !said(1.0, 0.5, leading, 0.3) && !said(1.0, 0.5, leading, -0.1));
+        assert!(said(0.3, 0.5, leading, 0.4) && said(1.0, 0.3, leading, 0.4) && said(1.0, 0.5, leading, 0.13));
+    }
 }

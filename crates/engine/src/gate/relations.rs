@@ -1,7 +1,7 @@
 //! What two values of one run cannot be to each other.
 
 use hostmark_host::Placement;
-use hostmark_model::{AxisKind, CaseRecord, FlagKind, HostFacts, Params};
+use hostmark_model::{AxisKind, CaseRecord, FlagKind, HostFacts, Leading, Measured, Params, Unit};
 
 use super::{flag, remark};
 use crate::probe::{Entry, Limit, Probe};
@@ -18,6 +18,10 @@ const SHARE_OF_SWITCH: f64 = 0.7;
 const SATURATED: f64 = 0.97;
 /// A buffer of this share of a cache lies in it.
 const SHARE_OF_CACHE: f64 = 0.5;
+/// A clock that lies outside of those that were seen by no more than this may be one of them.
+const CLOCK_TOLERANCE: f64 = 0.02;
+/// Cycles of the CPU's counter, which is no core's clock.
+const OF_THE_COUNTER: [&str; 2] = ["reference_cycles", "batch_cycles"];
 
 /// Marks values that others of the run rule out.
 pub(super) fn mark(entries: &[Entry], records: &mut [CaseRecord], host: &HostFacts) {
@@ -59,7 +63,9 @@ fn mark_unsaturated(records: &mut [CaseRecord], axis: &str) {
     let order = along(records, axis);
     for series in order.chunk_by(|one, other| one.0 == other.0) {
         let Some(((_, point, largest), smaller)) = series.split_last() else { continue };
-        let value = |index: usize| records[index].measured().map_or(0.0, |measured| measured.estimate.typical);
+        let estimate = |index: usize| records[index].measured().map(|measured| &measured.estimate);
+        let by = estimate(*largest).map(hostmark_model::Estimate::estimator).unwrap_or_default();
+        let value = |index: usize| estimate(index).and_then(|known| known.by(by)).map_or(0.0, |stated| stated.value);
         if smaller.iter().any(|&(_, _, index)| value(index) >= SATURATED * value(*largest)) {
             continue;
         }
@@ -73,11 +79,12 @@ fn mark_unsaturated(records: &mut [CaseRecord], axis: &str) {
 /// `records`: the cases of one probe; `rises`: of which this is known.
 fn mark_falling(records: &mut [CaseRecord], axis: &str, rises: impl Fn(&Params) -> bool) {
     let order = along(records, axis);
-    for series in order.chunk_by(|one, other| one.0 == other.0).filter(|series| rises(&series[0].0)) {
+    let all = order.chunk_by(|one, other| one.0 == other.0).filter(|series| rises(&series[0].0));
+    for (series, by) in all.flat_map(|series| Leading::EACH.map(|by| (series, by))) {
         let mut highest: Option<(f64, String)> = None;
         for &(_, _, index) in series {
             let id = records[index].id.clone();
-            let Some((low, high)) = ends(&records[index]) else { continue };
+            let Some((low, high)) = ends(&records[index], by) else { continue };
             if let Some((before, of)) = &highest
                 && high * FALL < *before
             {
@@ -105,7 +112,8 @@ fn mark_under_a_switch(entries: &[Entry], records: &mut [CaseRecord]) {
     for (entry, record) in entries.iter().zip(records) {
         let Limit::HandOvers(count) = entry.probe.limit else { continue };
         let Some(measured) = record.measured().filter(|_| shares_a_cpu(entry.probe, record)) else { continue };
-        if measured.estimate.typical < switch * f64::from(count) * SHARE_OF_SWITCH {
+        let mut values = Leading::EACH.into_iter().filter_map(|by| Some(measured.estimate.by(by)?.value));
+        if values.any(|value| value < switch * f64::from(count) * SHARE_OF_SWITCH) {
             let times = if count == 1 { "a switch".to_owned() } else { format!("{count} switches") };
             flag(record, format!("takes {times}, and is far below what {of} says: one of the two is wrong"));
         }
@@ -121,17 +129,44 @@ fn mark_under_a_cache(entries: &[Entry], records: &mut [CaseRecord], host: &Host
         let is_usual = record.params.with(axis, "") == entry.default_params().with(axis, "");
         is_usual && is_good(record) && size.is_some_and(|size| size <= cached_bytes)
     };
-    let of_cache = entries.iter().zip(&*records).filter(is_cached);
-    let highest = of_cache
-        .filter_map(|(_, record)| Some((ends(record)?.0, record.id.clone())))
-        .max_by(|one, other| one.0.total_cmp(&other.0));
-    let Some((cache, of)) = highest else { return };
-    for (entry, record) in entries.iter().zip(records) {
-        if entry.probe.limit == Limit::DramLatency
-            && ends(record).is_some_and(|(_, high)| high * FALL_ELSEWHERE < cache)
-        {
-            flag(record, format!("lower than {of}, which a cache holds: one of the two is wrong"));
+    for by in Leading::EACH {
+        let of_cache = entries.iter().zip(&*records).filter(is_cached);
+        let highest = of_cache
+            .filter_map(|(_, record)| Some((ends(record, by)?.0, record.id.clone())))
+            .max_by(|one, other| one.0.total_cmp(&other.0));
+        let Some((cache, of)) = highest else { continue };
+        for (entry, record) in entries.iter().zip(&mut *records) {
+            if entry.probe.limit == Limit::DramLatency
+                && ends(record, by).is_some_and(|(_, high)| high * FALL_ELSEWHERE < cache)
+            {
+                flag(record, format!("lower than {of}, which a cache holds: one of the two is wrong"));
+            }
         }
+    }
+}
+
+/// The core clocks that a value and the same in cycles imply, hertz, by either estimator.
+fn implied_hz(unit: Unit, measured: &Measured) -> Vec<f64> {
+    let of = |name: &&str, by: Leading| {
+        let (value, in_cycles) = (measured.estimate.by(by)?.value, measured.companion(name)?.by(by)?.value);
+        let hz = if unit == Unit::Nanoseconds { in_cycles / value * 1e9 } else { value / in_cycles };
+        (value > 0.0 && in_cycles > 0.0).then_some(hz)
+    };
+    let names = || Measured::OF_THE_VALUE.iter().filter(|name| !OF_THE_COUNTER.contains(name));
+    Leading::EACH.into_iter().flat_map(|by| names().filter_map(move |name| of(name, by))).collect()
+}
+
+/// Marks values whose like in cycles takes a clock that no core of the run had. `seen`: the slowest and the fastest of it.
+pub(super) fn mark_clocks(unit: Unit, record: &mut CaseRecord, seen: [f64; 2]) {
+    let [slowest, fastest] = seen;
+    let is_seen = |hz: f64| hz >= slowest * (1.0 - CLOCK_TOLERANCE) && hz <= fastest * (1.0 + CLOCK_TOLERANCE);
+    let implied = record.measured().map(|measured| implied_hz(unit, measured)).unwrap_or_default();
+    if let Some(hz) = implied.into_iter().find(|&hz| !is_seen(hz)) {
+        let [hz, slowest, fastest] = [hz, slowest, fastest].map(|hz| hz / 1e9);
+        flag(
+            record,
+            format!("it implies a core clock of {hz:.2} GHz, and the run saw {slowest:.2} to {fastest:.2} GHz"),
+        );
     }
 }
 
@@ -147,11 +182,11 @@ fn is_good(record: &CaseRecord) -> bool {
     record.measured().is_some_and(|measured| !measured.flags.iter().any(|flag| is_doubted(flag.kind)))
 }
 
-/// The ends of a value's interval; without one those of its rounds.
-fn ends(record: &CaseRecord) -> Option<(f64, f64)> {
-    let estimate = &record.measured()?.estimate;
-    let [least, most] = estimate.range.unwrap_or([estimate.typical; 2]);
-    Some((estimate.ci_low.unwrap_or(least), estimate.ci_high.unwrap_or(most)))
+/// The ends of a value's interval, by one estimator; without one those of its rounds.
+fn ends(record: &CaseRecord, by: Leading) -> Option<(f64, f64)> {
+    let stated = record.measured()?.estimate.by(by)?;
+    let [least, most] = stated.range.unwrap_or([stated.value; 2]);
+    Some(stated.of_this_run.unwrap_or((least, most)))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Each relation between values of one run, held and broken.
 
-use hostmark_model::Outcome;
+use hostmark_model::{Also, Flag, Outcome, Quiet};
 
 use super::*;
 use crate::fixture::{PLAIN, entry, host, planned_case, record};
@@ -187,4 +187,67 @@ fn memory_is_no_faster_than_the_last_cache() {
     let detail = format!("lower than {inside}, which a cache holds: one of the two is wrong");
     assert_eq!(of(60.0, 40.0), Some(detail));
     assert_eq!((of(60.0, 50.0), of(60.0, 90.0)), (None, None));
+}
+
+/// The same record with a quiet value, which leads.
+fn led(record: CaseRecord, value: f64) -> CaseRecord {
+    let Outcome::Measured(mut measured) = record.outcome else { unreachable!("a measured case") };
+    let quiet = Quiet { value, low: None, high: None, range: Some([value; 2]), at_hz: None };
+    measured.estimate = measured.estimate.led_by(Some(quiet));
+    CaseRecord { outcome: Outcome::Measured(measured), ..record }
+}
+
+#[test]
+fn values_of_either_estimator_are_held_against_their_like() {
+    let fallen = |points: [(f64, f64); 2]| {
+        let ids = ["memory.latency@size=1", "memory.latency@size=2"];
+        let mut records: Vec<CaseRecord> =
+            (ids.iter().zip(points)).map(|(id, (typical, quiet))| led(record(id, &[typical; 3]), quiet)).collect();
+        mark_falling(&mut records, "size", |_| true);
+        records[1].measured().unwrap().flags.len()
+    };
+    assert_eq!(fallen([(10.0, 10.0), (12.0, 8.0)]), 1, "the one that leads");
+    assert_eq!(fallen([(12.0, 8.0), (10.0, 9.0)]), 1, "the other");
+    assert_eq!(fallen([(12.0, 8.0), (8.0, 6.0)]), 1, "both are one fall");
+    assert_eq!(fallen([(12.0, 8.0), (12.0, 9.0)]), 0, "9 of the one is no fall from 12 of the other");
+
+    let under = |quiet: f64| {
+        let point = |size: u64| format!("memory.latency@size={size},pattern=random");
+        let cases = [point(2 << 20), "memory.numa_latency".to_owned()];
+        let entries = [planned_case(entry("memory.latency").probe, &cases[0]), planned_case(&FAR, &cases[1])];
+        let mut records = [led(record(&cases[0], &[70.0; 3]), 60.0), led(record(&cases[1], &[90.0; 3]), quiet)];
+        mark(&entries.map(|case| case.entry), &mut records, &host());
+        records[1].measured().unwrap().flags.len()
+    };
+    assert_eq!((under(80.0), under(40.0)), (0, 1));
+}
+
+#[test]
+fn a_value_and_its_like_in_cycles_imply_a_clock_that_the_run_saw() {
+    /// 10 ns that are so many cycles, and where it leads a quiet value that is so many.
+    fn planted(cycles: f64, quiet: Option<(f64, Option<f64>)>) -> Vec<Flag> {
+        let mut planted = record("memory.latency@size=1", &[10.0; 3]);
+        if let Some((value, _)) = quiet {
+            planted = led(planted, value);
+        }
+        let Outcome::Measured(measured) = &mut planted.outcome else { unreachable!("a measured case") };
+        let mut also = record("memory.latency@size=1", &[cycles; 3]);
+        if let Some((_, Some(cycles))) = quiet {
+            also = led(also, cycles);
+        }
+        let estimate = also.measured().unwrap().estimate.clone();
+        measured.also.insert("cycles".into(), Also { estimate });
+        mark_clocks(Unit::Nanoseconds, &mut planted, [2.7e9, 3.1e9]);
+        planted.measured().unwrap().flags.clone()
+    }
+    // 2.7 to 3.1 GHz were seen, which are known to 2 %.
+    assert!([26.5, 27.0, 31.0, 31.6].iter().all(|cycles| planted(*cycles, None).is_empty()));
+    assert_eq!((planted(26.4, None).len(), planted(31.7, None).len()), (1, 1));
+    let flag = planted(34.0, None).remove(0);
+    let detail = "it implies a core clock of 3.40 GHz, and the run saw 2.70 to 3.10 GHz";
+    assert_eq!((flag.kind, flag.detail.as_str()), (FlagKind::Implausible, detail));
+    // A quiet time beside typical cycles, as tables had it once.
+    assert!(planted(30.0, Some((5.0, Some(15.0)))).is_empty() && planted(30.0, Some((5.0, None))).is_empty());
+    assert_eq!(planted(30.0, Some((5.0, Some(30.0)))).len(), 1);
+    assert_eq!(planted(60.0, Some((5.0, Some(15.0)))).len(), 1, "the one that does not lead");
 }

@@ -44,9 +44,10 @@ pub static PROBE: Probe = Probe {
                  在虚拟机里还有与别人共用的宿主 CPU。",
         },
         reading: Text {
-            en: "The number of copies is perfect scaling. A null call should lose nothing but frequency. cpu.sieve \
+            en: "The number of copies is perfect scaling. Both sides are typical values, also where the table of the source \
+                 shows a quiet one. A null call should lose nothing but frequency. cpu.sieve \
                  shows shared cores, memory.latency shared caches, process.fork_exit the kernel's locks.",
-            zh: "等于份数即为完美。空系统调用除频率外不应有损失；cpu.sieve 反映共用的核心，memory.latency 反映共享的缓存，process.fork_exit 反映内核的\
+            zh: "等于份数即为完美。两边都取典型值，即使 source 的表中给出的是空闲值。空系统调用除频率外不应有损失；cpu.sieve 反映共用的核心，memory.latency 反映共享的缓存，process.fork_exit 反映内核的\
                  锁。",
         },
         typical: Text {

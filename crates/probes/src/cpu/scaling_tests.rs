@@ -45,6 +45,22 @@ fn copies_that_do_not_slow_down_scale_perfectly() {
 }
 
 #[test]
+fn one_alone_is_held_against_copies_by_its_typical_value_whatever_leads() {
+    let mut alone = call("1", &[100.0; 3]);
+    let quiet = Quiet { value: 80.0, low: None, high: None, range: None, at_hz: None };
+    let Outcome::Measured(measured) = &mut alone.outcome else { unreachable!("a measured case") };
+    measured.estimate = measured.estimate.clone().led_by(Some(quiet));
+    let estimate =
+        |alone: CaseRecord| derived(&[alone, call("2", &[100.0; 3])])[0].measured().unwrap().estimate.clone();
+    let of_rounds = estimate(alone.clone());
+    assert_eq!((of_rounds.value(), of_rounds.estimator()), (2.0, Leading::Typical));
+    // Where no round of the one has its like, too.
+    let Outcome::Measured(measured) = &mut alone.outcome else { unreachable!("a measured case") };
+    measured.rounds.clear();
+    assert_eq!(estimate(alone).value(), 2.0);
+}
+
+#[test]
 fn disturbed_samples_of_the_copies_are_not_its_own() {
     let mut many = call("2", &[100.0; 3]);
     let Outcome::Measured(measured) = &mut many.outcome else { unreachable!("a measured case") };

@@ -17,7 +17,7 @@ mod tables;
 mod verdict;
 mod widened;
 
-use hostmark_model::{Better, Params, Profile, Run, Text, Unit};
+use hostmark_model::{Better, Leading, Params, Profile, Run, Text, Unit};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use differs::{FactOfRuns, differing};
@@ -299,6 +299,12 @@ pub struct CaseComparison {
     pub unit: Option<Unit>,
     /// Which direction is good.
     pub better: Option<Better>,
+    /// Of which estimator both values are, and the change; none where neither side has a value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimator: Option<Leading>,
+    /// What the other estimator says of both sides, where it is something else on one of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<OtherValues>,
     /// The base's value, when it has one.
     pub base: Option<Value>,
     /// The other side's value.
@@ -319,6 +325,17 @@ pub struct CaseComparison {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference to what it may skip")]
 fn is_none(count: &usize) -> bool {
     *count == 0
+}
+
+/// The values of both sides by the estimator that is not compared first; in the base unit.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct OtherValues {
+    /// Which it is.
+    pub estimator: Leading,
+    /// The base's.
+    pub base: f64,
+    /// The other side's.
+    pub new: f64,
 }
 
 /// The value of one side.

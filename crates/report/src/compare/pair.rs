@@ -9,7 +9,7 @@ use super::in_turn::{self, InTurn};
 use super::known::{Claim, Known};
 use super::reason::Level;
 use super::scatter::Scatters;
-use super::side::{By, Found, Records, ids, is_voted, named, of_runs, value};
+use super::side::{self, By, Found, Records, ids, is_voted, named, of_runs, value};
 use super::{
     Against, Aspect, CaseComparison, Counts, Effect, FALSE_DISCOVERIES, History, Pool, ReasonKind, Test, Value,
     Verdict, Without, differs, group, reason, tables, verdict, widened,
@@ -161,6 +161,8 @@ fn paired(first: &Found, old: &[Found], new: &[Found], looked: &Looked) -> (Case
         unit: probe.map(|probe| probe.unit),
         better: probe.map(|probe| probe.better),
         remarks: remarks(old, new, &old_value, &new_value),
+        beside: by.estimator().and_then(|by| side::beside(old, new, by)),
+        estimator: old_value.as_ref().or(new_value.as_ref()).and(by.estimator()),
         base: old_value,
         new: new_value,
         effect,

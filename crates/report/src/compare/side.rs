@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use hostmark_model::{CaseRecord, FlagKind, Histogram, Measured, Outcome, ProbeInfo, Run};
+use hostmark_model::{CaseRecord, FlagKind, Histogram, Leading, Measured, Outcome, ProbeInfo, Run};
 use hostmark_stats::histogram::Percentile;
 use hostmark_stats::{descriptive, interval};
 
-use super::{Pool, RunName, Side, Value};
-use crate::difference;
+use super::{OtherValues, Pool, RunName, Side, Value};
 use crate::repetition;
+use crate::{difference, format};
 
 /// The names of a side.
 pub(super) fn named(pool: Pool) -> Side {
@@ -128,6 +128,15 @@ impl By {
         }
     }
 
+    /// Which estimator it is; none of a percentile.
+    pub(super) fn estimator(self) -> Option<Leading> {
+        match self {
+            By::Quiet => Some(Leading::Quiet),
+            By::Typical => Some(Leading::Typical),
+            By::Percentile(_) => None,
+        }
+    }
+
     /// How many times as far as the typical value it is assumed to lie apart between runs.
     fn times_as_far(self) -> f64 {
         let By::Percentile(name) = self else { return 1.0 };
@@ -240,6 +249,19 @@ pub(super) fn value(found: &[Found], by: By) -> Option<Value> {
         samples: measured.iter().map(|measured| measured.taken()).fold(0, u64::saturating_add),
         disturbed: measured.iter().map(|measured| measured.noise.tainted).fold(0, u64::saturating_add),
     })
+}
+
+/// What the estimator beside `by` says of both sides, where it is something else on one of them.
+pub(super) fn beside(old: &[Found], new: &[Found], by: Leading) -> Option<OtherValues> {
+    let of_side = |side: &[Found], by: Leading| {
+        let all = side.iter().filter_map(Found::measured).map(|measured| Some(measured.estimate.by(by)?.value));
+        middle(&all.collect::<Option<Vec<f64>>>()?)
+    };
+    let estimator = format::beside(by);
+    let [base, new] = [old, new].map(|side| Some((of_side(side, estimator)?, of_side(side, by)?)));
+    let (base, new) = (base?, new?);
+    let is_told = [base, new].into_iter().any(|(other, compared)| format::are_apart(other, compared));
+    is_told.then_some(OtherValues { estimator, base: base.0, new: new.0 })
 }
 
 /// What several runs come to: their geometric mean, which is what a change is a ratio of; of what has no logarithm the median.

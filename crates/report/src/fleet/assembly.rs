@@ -241,6 +241,7 @@ impl<'a> Pending<'a> {
             result.odd_cases.push(OddCase {
                 case,
                 id: info.id.clone(),
+                estimator: info.estimator,
                 value: logarithm.exp(),
                 change: apart.by.exp_m1(),
                 distance: apart.distance(),
@@ -292,6 +293,7 @@ impl<'a> Pending<'a> {
             title: info.title.clone(),
             unit: info.unit,
             better: info.better,
+            estimator: info.estimator,
             group: self.group_of_case[case],
             hosts: sorted.len(),
             median: centre.exp(),

@@ -1,6 +1,6 @@
 //! What a fleet comes to, as data: every format shows this.
 
-use hostmark_model::{Better, Text, Unit};
+use hostmark_model::{Better, Leading, Text, Unit};
 use serde::Serialize;
 
 use super::between::BetweenHosts;
@@ -101,6 +101,8 @@ pub struct CaseSpread {
     pub unit: Unit,
     /// Which direction is good.
     pub better: Better,
+    /// Of which estimator the hosts' values are: `quiet` or `typical`.
+    pub estimator: Leading,
     /// Its group, by number.
     pub group: usize,
     /// Hosts that have it.
@@ -177,6 +179,8 @@ pub struct OddCase {
     pub case: usize,
     /// Its id.
     pub id: String,
+    /// Of which estimator the values are.
+    pub estimator: Leading,
     /// The host's value.
     pub value: f64,
     /// Beside the median of the kind, as a fraction less or more of what is delivered.

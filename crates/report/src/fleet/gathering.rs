@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use hostmark_model::{Better, HostFacts, Neighbours, Run, Text, Unit, size_text};
+use hostmark_model::{Better, HostFacts, Leading, Neighbours, Run, Text, Unit, size_text};
 
 use super::between::BetweenHosts;
 use super::kind::Kind;
@@ -54,6 +54,8 @@ pub(super) struct CaseInfo {
     pub(super) title: Text<String>,
     pub(super) unit: Unit,
     pub(super) better: Better,
+    /// Of which estimator its values are.
+    pub(super) estimator: Leading,
 }
 
 /// What a case is that no run has, but the fleet.
@@ -94,7 +96,7 @@ pub(super) struct RunRow {
 pub struct Gathering {
     pub(super) runs: Vec<RunRow>,
     pub(super) cases: Vec<CaseInfo>,
-    numbers: HashMap<(String, u32), u32>,
+    numbers: HashMap<(String, u32, Leading), u32>,
     /// What facts are called, by their number.
     pub(super) labels: Vec<Text<String>>,
     keys: Names,
@@ -219,13 +221,14 @@ impl Gathering {
 
     /// The number of a case of the fleet.
     pub(super) fn number_of(&mut self, named: &Named) -> Option<u32> {
-        let key = (named.id.to_owned(), 0);
+        let estimator = Leading::Typical;
+        let key = (named.id.to_owned(), 0, estimator);
         if let Some(number) = self.numbers.get(&key) {
             return Some(*number);
         }
         let number = u32::try_from(self.cases.len()).ok()?;
         let (id, probe, title) = (named.id.to_owned(), named.probe.to_owned(), named.title.to_owned_text());
-        self.cases.push(CaseInfo { id, probe, title, unit: named.unit, better: named.better });
+        self.cases.push(CaseInfo { id, probe, title, unit: named.unit, better: named.better, estimator });
         self.numbers.insert(key, number);
         Some(number)
     }
@@ -235,14 +238,17 @@ impl Gathering {
         if probe.better == Better::Neither || !value.is_finite() || value <= 0.0 {
             return None;
         }
-        let key = (case.id.clone(), probe.revision);
+        // Values of two estimators are no values of one case.
+        let estimator = measured.estimate.estimator();
+        let key = (case.id.clone(), probe.revision, estimator);
         let number = match self.numbers.get(&key) {
             Some(number) => *number,
             None => {
                 let number = u32::try_from(self.cases.len()).ok()?;
                 let title = Text { en: short(&probe.title.en), zh: short(&probe.title.zh) };
                 let (id, probe_id) = (short(&case.id), short(&case.probe));
-                self.cases.push(CaseInfo { id, probe: probe_id, title, unit: probe.unit, better: probe.better });
+                let (unit, better) = (probe.unit, probe.better);
+                self.cases.push(CaseInfo { id, probe: probe_id, title, unit, better, estimator });
                 self.numbers.insert(key, number);
                 number
             }

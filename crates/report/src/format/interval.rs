@@ -75,17 +75,41 @@ pub(crate) const QUIET: Text = Text { en: "quiet", zh: "空闲值" };
 
 /// The value beside the leading one and its name, where the two differ by so much that a reader must know.
 pub(crate) fn other(estimate: &Estimate) -> Option<(Text, f64)> {
-    let (quiet, typical) = (estimate.quiet?.value, estimate.typical);
-    let is_apart = (typical - quiet).abs() > APART * quiet.abs();
-    is_apart.then_some(match estimate.estimator() {
-        Leading::Quiet => (TYPICAL, typical),
-        Leading::Typical => (QUIET, quiet),
-    })
+    let by = beside(estimate.estimator());
+    let other = estimate.by(by)?.value;
+    are_apart(other, estimate.value()).then_some((estimator(by), other))
+}
+
+/// The estimator that does not lead.
+pub(crate) fn beside(leading: Leading) -> Leading {
+    match leading {
+        Leading::Quiet => Leading::Typical,
+        Leading::Typical => Leading::Quiet,
+    }
+}
+
+/// Whether two values are so far apart that both are told.
+pub(crate) fn are_apart(one: f64, other: f64) -> bool {
+    (one - other).abs() > APART * one.abs().min(other.abs())
+}
+
+/// What a value of an estimator is called.
+pub(crate) const fn estimator(by: Leading) -> Text {
+    match by {
+        Leading::Quiet => QUIET,
+        Leading::Typical => TYPICAL,
+    }
 }
 
 /// The same as people read it: `typical 1.72 ns`.
 pub fn other_value(estimate: &Estimate, unit: Unit, lang: Lang) -> Option<String> {
     other(estimate).map(|(name, other)| format!("{} {}", name.get(lang), value(other, unit, lang)))
+}
+
+/// The leading value, and the other where they differ: `12.5 GB/s (quiet 15.5 GB/s)`.
+pub fn both(estimate: &Estimate, unit: Unit, lang: Lang) -> String {
+    let shown = value(estimate.value(), unit, lang);
+    other_value(estimate, unit, lang).map_or(shown.clone(), |other| format!("{shown} ({other})"))
 }
 
 /// How many rounds of a voted value agree: `3 of 3 rounds`; none of a value that was not voted on.

@@ -159,13 +159,14 @@ fn row(case: &CaseComparison, section: Option<Words>) -> Case {
         let reason = case.reason.iter().map(|reason| reason.text.get(lang).to_owned());
         let remarks = case.remarks.iter().map(|remark| remark.get(lang).to_owned());
         let grounds = words::grounds(case, lang).filter(|_| words::is_change(case.verdict));
-        let all: Vec<String> = reason.chain(grounds).chain(remarks).collect();
+        let all: Vec<String> =
+            words::others(case, lang).into_iter().chain(reason).chain(grounds).chain(remarks).collect();
         all.join(separator(lang))
     });
     Case {
         section,
         id: case.typed().to_owned(),
-        label: case.label.clone(),
+        label: each(|lang| words::label(case, lang)),
         base,
         new,
         change,
@@ -226,7 +227,7 @@ pub(super) fn forest(against: &Against) -> Option<Figure> {
         let told = change(effect.ratio);
         let interval = format!("{} … {}", change(test.low), change(test.high));
         Some(Row {
-            label: case.label.clone(),
+            label: each(|lang| words::label(case, lang)),
             remark: each(|lang| format!("{told} {sign} {}", verdict.get(lang))),
             value: effect.ratio,
             interval: Some((test.low, test.high)),

@@ -46,7 +46,7 @@ struct Odd {
     stands_out: Words,
     odds: String,
     remarks: Vec<Words>,
-    cases: Vec<String>,
+    cases: Vec<Words>,
 }
 
 #[derive(Debug, Serialize)]
@@ -134,7 +134,7 @@ fn odd(fleet: &Fleet, kind: &KindOfHosts, host: &HostResult) -> Odd {
     if host.shares_name {
         remarks.push(fixed(words::SAME_NAME));
     }
-    let case = |case: &crate::fleet::OddCase| format!("{} {}", case.id, words::change(case.change));
+    let cases = host.odd_cases.iter().take(MOST_CASES);
     Odd {
         name: host.name.clone(),
         anchor: anchor(number, place),
@@ -142,7 +142,7 @@ fn odd(fleet: &Fleet, kind: &KindOfHosts, host: &HostResult) -> Odd {
         stands_out: each(|lang| words::stands_out(kind, host, lang)),
         odds: host.q.map(words::odds).unwrap_or_default(),
         remarks,
-        cases: host.odd_cases.iter().take(MOST_CASES).map(case).collect(),
+        cases: cases.map(|case| each(|lang| words::odd_case(case, lang))).collect(),
     }
 }
 

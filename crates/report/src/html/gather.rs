@@ -6,7 +6,7 @@ use hostmark_model::{CaseRecord, Estimate, Lang, Params, ProbeInfo, Run, Unit};
 
 use super::bilingual::{Words, each, same};
 use crate::RenderOptions;
-use crate::format::{agreement, low_high, other_value, percent, value};
+use crate::format::{agreement, both, low_high, percent};
 use crate::labels::{ProbeLabels, run_letter};
 use crate::references::{Beside, beside};
 use crate::render::console::view::View;
@@ -214,8 +214,7 @@ impl<'a> Case<'a> {
 /// that a page of thousands of marks has it once.
 pub(super) fn told(estimate: &Estimate, unit: Unit) -> Words {
     each(|lang| {
-        let shown = value(estimate.value(), unit, lang);
-        let shown = other_value(estimate, unit, lang).map_or(shown.clone(), |other| format!("{shown} ({other})"));
+        let shown = both(estimate, unit, lang);
         match (low_high(estimate, unit, lang), agreement(estimate, lang)) {
             (Some(interval), _) => format!("{shown} [95 %: {interval}]"),
             (None, Some(agreement)) => format!("{shown} [{agreement}]"),

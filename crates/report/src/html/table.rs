@@ -8,7 +8,7 @@ use super::bilingual::{COMMA, Words, each, fixed, joined, same};
 use super::facts::unit;
 use super::gather::{Case, Probe, Runs, plus_minus};
 use crate::cut_pages::cut_pages;
-use crate::format::{DISTURBED_SHARE, agreement, low_high, number, other_value, rounds_and_samples, value};
+use crate::format::{DISTURBED_SHARE, agreement, both, low_high, number, rounds_and_samples, value};
 use crate::labels::run_letter;
 use crate::reasons;
 use crate::render::console::words;
@@ -178,10 +178,7 @@ fn cells(probe: &Probe, measured: &Measured, also: Vec<Words>) -> Cells {
     let taken = measured.taken();
     let none = fixed(words::NO_INTERVAL);
     Cells {
-        value: each(|lang| {
-            let shown = value(estimate.value(), unit, lang);
-            other_value(estimate, unit, lang).map_or(shown.clone(), |other| format!("{shown} ({other})"))
-        }),
+        value: each(|lang| both(estimate, unit, lang)),
         interval: match (low_high(estimate, unit, Lang::En), estimate.agreement) {
             (Some(_), _) => each(|lang| low_high(estimate, unit, lang).unwrap_or_default()),
             (None, Some(_)) => each(|lang| agreement(estimate, lang).unwrap_or_default()),

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 use super::RenderOptions;
 use super::references::{paragraph, source};
 use crate::escape::{self, visible};
-use crate::format::value as shown;
+use crate::format::{both, value as shown};
 use crate::references::{Found, Reference, Standing, Value, ratio_text};
 
 /// Ids up to so many columns stand in their row, longer ones over it.
@@ -48,6 +48,7 @@ struct Row<'a> {
     id: &'a str,
     quantity: &'a str,
     value: f64,
+    estimator: &'static str,
     interval: Option<[f64; 2]>,
     reference: f64,
     reference_interval: Option<[f64; 2]>,
@@ -78,6 +79,7 @@ impl<'a> Against<'a> {
                 id: &value.id,
                 quantity: &value.quantity,
                 value: found.estimate.value(),
+                estimator: found.estimate.estimator().word(),
                 interval: found.estimate.interval().map(|(low, high)| [low, high]),
                 reference: value.value,
                 reference_interval: value.interval,
@@ -158,7 +160,7 @@ impl<'a> Against<'a> {
             }
             rows.push([
                 visible(format!("{} {}", value.id, value.quantity).trim_end()),
-                shown(found.estimate.value(), found.unit, lang),
+                both(found.estimate, found.unit, lang),
                 shown(value.value, found.unit, lang),
                 ratio_text(found.estimate.value() / value.value),
                 verdict,

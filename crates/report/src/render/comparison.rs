@@ -2,10 +2,10 @@
 
 pub(crate) mod markdown;
 
-use hostmark_model::{Lang, Text, Unit, counted};
+use hostmark_model::{Lang, Leading, Text, Unit, counted};
 
 use crate::compare::{Against, CaseComparison, Evidence, Group, On, ReasonKind, Side, Test, Value, Verdict, Without};
-use crate::format::{in_scale, percent, scale_for};
+use crate::format::{QUIET, estimator, in_scale, percent, scale_for};
 
 /// Up to this many cases all are shown; of more only those that changed, unless everything is asked for.
 const FEW_CASES: usize = 24;
@@ -180,14 +180,34 @@ pub(crate) fn shown(against: &Against, verbose: bool) -> (Vec<&CaseComparison>, 
 
 /// The values of both sides in one scale, so that the eye can compare them.
 pub(crate) fn values(case: &CaseComparison, lang: Lang) -> [String; 2] {
-    let unit = case.unit.unwrap_or(Unit::Count);
+    let value = |value: &Option<Value>| value.as_ref().map(|value| value.value);
+    in_one_scale(case, [value(&case.base), value(&case.new)], lang)
+}
+
+fn in_one_scale(case: &CaseComparison, values: [Option<f64>; 2], lang: Lang) -> [String; 2] {
     let known = case.base.as_ref().or(case.new.as_ref()).map_or(0.0, |value| value.value);
-    let scale = scale_for(known, unit);
-    let one = |value: &Option<Value>| match value {
+    let scale = scale_for(known, case.unit.unwrap_or(Unit::Count));
+    values.map(|value| match value {
         None => "–".to_owned(),
-        Some(value) => format!("{} {}", in_scale(value.value, scale), scale.suffix.get(lang)).trim_end().to_owned(),
-    };
-    [one(&case.base), one(&case.new)]
+        Some(value) => format!("{} {}", in_scale(value, scale), scale.suffix.get(lang)).trim_end().to_owned(),
+    })
+}
+
+/// A case as it is called, with the estimator where that is the quiet value.
+pub(crate) fn label(case: &CaseComparison, lang: Lang) -> String {
+    let (label, quiet) = (case.label.get(lang), QUIET.get(lang));
+    match (case.estimator, lang) {
+        (Some(Leading::Quiet), Lang::En) => format!("{label} ({quiet})"),
+        (Some(Leading::Quiet), Lang::Zh) => format!("{label}（{quiet}）"),
+        _ => label.to_owned(),
+    }
+}
+
+/// What the other estimator says where it is something else: `typical 12.5 → 12.4 GB/s`.
+pub(crate) fn others(case: &CaseComparison, lang: Lang) -> Option<String> {
+    let other = case.beside?;
+    let [base, new] = in_one_scale(case, [Some(other.base), Some(other.new)], lang);
+    Some(format!("{} {base} → {new}", estimator(other.estimator).get(lang)))
 }
 
 /// `+37.8`, `−1.1`: a fraction as percent without the sign of percent.
@@ -316,6 +336,12 @@ pub(crate) fn method(against: &Against, lang: Lang) -> Vec<String> {
     let told: Vec<&Test> = tests().filter(|test| test.runs > 0).collect();
     let mut said = Vec::new();
     let mut add = |en: String, zh: String| said.push(if lang == Lang::Zh { zh } else { en });
+    if against.cases.iter().any(|case| case.estimator == Some(Leading::Quiet)) {
+        add(
+            "(quiet) values are of an undisturbed core, all others typical ones".to_owned(),
+            "标有“（空闲值）”的为核心未受干扰时的数值，其余为典型值".to_owned(),
+        );
+    }
     if let Some(program) = &against.program {
         let program = crate::escape::visible(program);
         add(

@@ -1,11 +1,12 @@
 //! What a fleet's report says, in words that the table, the page and markdown have in common.
 
-use hostmark_model::{Lang, Text, Unit};
+use hostmark_model::{Lang, Leading, Text, Unit};
 
 use crate::fleet::{
-    BetweenHosts, Carried, Cause, Drift, Fleet, HostResult, KindOfHosts, LEAST_HOSTS, PairApart, Reason, WithinBy,
+    BetweenHosts, Carried, Cause, Drift, Fleet, HostResult, KindOfHosts, LEAST_HOSTS, OddCase, PairApart, Reason,
+    WithinBy,
 };
-use crate::format::percent;
+use crate::format::{QUIET, percent};
 use crate::reasons;
 
 /// Groups of an odd host that are named in a line.
@@ -66,6 +67,16 @@ pub(crate) fn change(change: f64) -> String {
     }
     let sign = if change < 0.0 { "−" } else { "+" };
     format!("{sign}{}", percent(change.abs()))
+}
+
+/// A case in which a host stands out, with the estimator where that is the quiet value: `cpu.latency@op=add −12 % (quiet)`.
+pub(crate) fn odd_case(case: &OddCase, lang: Lang) -> String {
+    let (id, change, quiet) = (&case.id, change(case.change), QUIET.get(lang));
+    match (case.estimator, lang) {
+        (Leading::Typical, _) => format!("{id} {change}"),
+        (Leading::Quiet, Lang::En) => format!("{id} {change} ({quiet})"),
+        (Leading::Quiet, Lang::Zh) => format!("{id} {change}（{quiet}）"),
+    }
 }
 
 /// In what a host stands out: `memory −21 %, paging −8 %`.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use hostmark_model::{CaseRecord, Estimate, Finding, Lang, Measured, NetworkPath, Offloads, Peer, Run, Text, Unit};
 
 use crate::bilingual::{COMMA, Words, each, fixed, joined, same};
-use crate::format::{low_high, percent, value};
+use crate::format::{both, low_high, percent, value};
 use crate::network::{
     Capacity, Cause, Direction, Flow, Matrix, Protocol, TCP_BANDWIDTH, TCP_ROUND_TRIP, bits, capacities, cases_to,
     flows, matrices, peers,
@@ -70,7 +70,7 @@ pub(crate) fn section(run: &Run, findings: &[Finding], first: usize) -> Option<S
 
 fn table(title: Text, sides: Text, matrix: &Matrix, unit: Unit) -> Table {
     let cell = |estimate: &Option<&Estimate>| match estimate {
-        Some(estimate) => each(|lang| value(estimate.value(), unit, lang)),
+        Some(estimate) => each(|lang| both(estimate, unit, lang)),
         None => same("–"),
     };
     let row = |(host, cells): (&&str, &Vec<Option<&Estimate>>)| ((*host).to_owned(), cells.iter().map(cell).collect());
@@ -217,7 +217,7 @@ fn shown(estimate: &Estimate, unit: Unit, possible: Option<f64>) -> Words {
     let share = possible.filter(|possible| *possible > 0.0).map(|possible| percent(estimate.value() / possible));
     each(|lang| {
         let interval = low_high(estimate, unit, lang).map(|interval| format!(" ({interval})")).unwrap_or_default();
-        let told = format!("{}{interval}", value(estimate.value(), unit, lang));
+        let told = format!("{}{interval}", both(estimate, unit, lang));
         match (&share, lang) {
             (None, _) => told,
             (Some(share), Lang::En) => format!("{told}, {share} of what is possible"),

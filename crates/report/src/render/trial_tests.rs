@@ -30,6 +30,8 @@ fn case(probe: &str, size: &str, verdict: Verdict, test: Test) -> CaseComparison
         section: Text::default(),
         unit: None,
         better: Some(Better::Lower),
+        estimator: None,
+        beside: None,
         base: None,
         new: None,
         effect: Some(Effect { ratio: test.ratio, test: Some(test), others: Vec::new() }),

@@ -325,7 +325,10 @@ fn cases() -> Vec<CaseRecord> {
                 m.estimate = estimate(ns, 0.083);
                 m.estimate.best_round = 18.1;
                 m.flags.push(flag(FlagKind::BestRoundGap, "the best round was 18 % faster"));
-                m.flags.push(flag(FlagKind::Unconfirmed, "20480 KiB do not fit, and the host reports 36608 KiB"));
+                m.flags.push(flag(
+                    FlagKind::Unconfirmed,
+                    "20480 KiB do not fit, and the host reports 36608 KiB: neighbours probably use the rest",
+                ));
             }
         }));
     }

@@ -38,7 +38,8 @@ pub fn measured(level: &Level, beside: Vec<(&'static str, Also)>) -> Measured {
         if level.bracket.is_over(reported as f64) {
             flag(FlagKind::Unconfirmed, detail(fits.unwrap_or(0.0) / 1024.0, "fit"));
         } else if level.bracket.is_under(reported as f64) {
-            flag(FlagKind::Unconfirmed, detail(leaves.unwrap_or(0.0) / 1024.0, "do not fit"));
+            let detail = detail(leaves.unwrap_or(0.0) / 1024.0, "do not fit");
+            flag(FlagKind::Unconfirmed, format!("{detail}: neighbours probably use the rest"));
         }
     } else if level.name != Name::Memory {
         flag(FlagKind::Unconfirmed, "the host reports no such cache".into());

@@ -3,7 +3,7 @@
 use hostmark_model::{AxisKind, Unit};
 
 use super::{Figure, percentiles, title};
-use crate::format::{unit_name, value};
+use crate::format::{both, unit_name};
 use crate::html::bilingual::{COMMA, Words, each, joined};
 use crate::html::chart::scale::Kind;
 use crate::html::chart::{Line, Point, Row, Rows, Series};
@@ -116,7 +116,7 @@ fn rows(runs: &Runs, probe: &Probe) -> Option<Figure> {
             let Some(estimate) = case.estimate(run) else { continue };
             let label = label(runs, probe, case, run, &axes);
             let told = told(estimate, probe.unit());
-            let remark = each(|lang| value(estimate.value(), probe.unit(), lang));
+            let remark = each(|lang| both(estimate, probe.unit(), lang));
             let reading = reading(&label, &told);
             let interval = interval(estimate);
             rows.push(Row { label, remark, value: estimate.value(), interval, style: run, reading });

@@ -44,8 +44,16 @@ pub(super) const PAIRS: &[Pair] = &[
     ("no smaller number was measured", "没有测量更小的值"),
     ("it still rises there", "且此处仍在上升"),
     ("takes {}, and is far below what {} says: one of the two is wrong", "含{0}，却远低于 {1} 的结果：两者必有一错"),
+    (
+        "it implies a core clock of {} GHz, and the run saw {} to {} GHz",
+        "由此推得核心频率为 {0} GHz，而本次运行测到的为 {1} 到 {2} GHz",
+    ),
     ("a switch", "一次切换"),
     ("{} switches", "{0} 次切换"),
+    (
+        "{} KiB {}, and the host reports {} KiB: neighbours probably use the rest",
+        "实测{1} {0} KiB，而主机报告 {2} KiB：其余部分可能被邻居虚拟机占用",
+    ),
     ("{} KiB {}, and the host reports {} KiB", "实测{1} {0} KiB，而主机报告 {2} KiB"),
     ("fit", "可容纳"),
     ("do not fit", "容纳不下"),

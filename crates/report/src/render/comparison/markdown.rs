@@ -126,11 +126,11 @@ fn row(case: &CaseComparison, options: &RenderOptions) -> String {
     let mut verdict = words::verdict_text(case, lang);
     let remarks = case.remarks.iter().map(|remark| remark.get(lang).to_owned());
     let grounds = words::grounds(case, lang).filter(|_| options.verbose);
-    for remark in remarks.chain(grounds) {
+    for remark in words::others(case, lang).into_iter().chain(remarks).chain(grounds) {
         verdict = format!("{verdict}; {remark}");
     }
-    let label = if options.verbose { case.typed() } else { case.label.get(lang) };
-    let cells = [label, &base, &new, &change, &interval, &verdict].map(plain);
+    let label = if options.verbose { case.typed().to_owned() } else { words::label(case, lang) };
+    let cells = [&label, &base, &new, &change, &interval, &verdict].map(plain);
     format!("| {} |", cells.join(" | "))
 }
 
@@ -149,7 +149,9 @@ fn not_comparable(against: &Against, options: &RenderOptions, out: &mut String) 
         let is_all = options.verbose || words::is_open(&cases);
         for case in cases.iter().filter(|case| is_all || case.effect.is_some()) {
             let ([base, new], [change, _]) = (words::values(case, lang), words::change(case));
-            line(out, &format!("  - {} {} → {} {}", plain(case.typed()), plain(&base), plain(&new), plain(&change)));
+            let others = words::others(case, lang).map_or(String::new(), |others| format!("; {}", plain(others)));
+            let typed = plain(case.typed());
+            line(out, &format!("  - {typed} {} → {} {}{others}", plain(&base), plain(&new), plain(&change)));
         }
     }
 }

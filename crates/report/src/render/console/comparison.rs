@@ -144,10 +144,11 @@ fn cases(page: &mut Page, against: &Against) {
             _ => Style::Plain,
         };
         let verdict = Piece::new(pad(&word(case)), style);
-        let plain = [case.label.get(lang), &base, &new, &change, &interval].map(Piece::plain);
+        let plain = [&words::label(case, lang), &base, &new, &change, &interval].map(Piece::plain);
         let cells = plain.into_iter().chain([verdict]).collect();
-        let mut notes: Vec<Piece> =
-            case.remarks.iter().map(|remark| Piece::new(format!("! {}", remark.get(lang)), Style::Warning)).collect();
+        let remarks = case.remarks.iter().map(|remark| Piece::new(format!("! {}", remark.get(lang)), Style::Warning));
+        let others = words::others(case, lang).map(|text| Piece::new(text, Style::Dim));
+        let mut notes: Vec<Piece> = others.into_iter().chain(remarks).collect();
         if page.options.verbose {
             notes.extend(words::grounds(case, lang).map(|text| Piece::new(text, Style::Dim)));
             notes.push(Piece::new(case.typed(), Style::Dim));
@@ -182,12 +183,13 @@ fn not_comparable(page: &mut Page, against: &Against) {
         let is_all = page.options.verbose || words::is_open(&cases);
         let most = if is_all { cases.len() } else { FEW_NAMES };
         let one = |case: &&CaseComparison| {
-            let name = if page.options.verbose { case.typed() } else { case.label.get(lang) };
+            let name = if page.options.verbose { case.typed().to_owned() } else { words::label(case, lang) };
             match case.change() {
-                None => name.to_owned(),
+                None => name,
                 Some(_) => {
                     let ([base, new], [change, _]) = (words::values(case, lang), words::change(case));
-                    format!("{name}  {base} → {new}  {change}")
+                    let others = words::others(case, lang).map_or(String::new(), |others| format!("  {others}"));
+                    format!("{name}  {base} → {new}  {change}{others}")
                 }
             }
         };

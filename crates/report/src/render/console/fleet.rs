@@ -107,12 +107,8 @@ fn of_host(page: &mut Page, kind: &KindOfHosts, host: &HostResult) {
         page.paragraph("    ", none, Style::Dim);
     }
     let most = if page.options.verbose { host.odd_cases.len() } else { FEW_CASES };
-    let cases: Vec<Piece> = host
-        .odd_cases
-        .iter()
-        .take(most)
-        .map(|case| Piece::new(format!("{} {}", case.id, words::change(case.change)), Style::Dim))
-        .collect();
+    let cases: Vec<Piece> =
+        host.odd_cases.iter().take(most).map(|case| Piece::new(words::odd_case(case, lang), Style::Dim)).collect();
     if !cases.is_empty() {
         page.flow(4, &cases);
     }

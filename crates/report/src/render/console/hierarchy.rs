@@ -56,7 +56,9 @@ pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>)
         let name = view.say(BANDWIDTHS[*column].1);
         grid.column(&if nth == 0 { format!("{name} GB/s") } else { name.to_owned() }, Align::Point);
     }
-    for line in lines {
+    for mut line in lines {
+        let others = columns.iter().filter_map(|column| other_bandwidth(view, line.bandwidths[*column]?, *column));
+        line.notes.extend(others);
         let mut cells =
             vec![Piece::plain(&line.label), Piece::plain(&line.size), latency_cell(view, line.case, line.measured)];
         if has_cycles {
@@ -83,7 +85,10 @@ fn level_line<'a>(view: &View<'a>, page: &mut Page, case: &'a CaseRecord, measur
     let contradicts = |told: &f64| bracket.is_some_and(|bracket| bracket.is_over(*told) || bracket.is_under(*told));
     let differ = reported.filter(contradicts);
     if let Some(reported) = differ {
-        let says = format!("{} {}", view.say(words::REPORTS), value(reported, Unit::Bytes, view.lang));
+        let mut says = format!("{} {}", view.say(words::REPORTS), value(reported, Unit::Bytes, view.lang));
+        if bracket.is_some_and(|bracket| bracket.is_under(reported)) {
+            says += &format!("{}{}", view.say(words::COLON), view.say(words::REST));
+        }
         notes.push(Piece::new(says, Style::Warning));
     }
     notes.extend(level_remarks(view, case, measured, differ.is_some()));
@@ -255,6 +260,12 @@ fn bandwidth_cell(view: &View, page: &mut Page, case: Option<&CaseRecord>) -> Pi
             Piece::new("·", Style::Dim)
         }
     }
+}
+
+/// What the other estimator says of a bandwidth: `read quiet 15.5 GB/s`.
+fn other_bandwidth(view: &View, case: &CaseRecord, column: usize) -> Option<Piece> {
+    let other = other_value(&case.measured()?.estimate, Unit::BytesPerSecond, view.lang)?;
+    Some(Piece::new(format!("{} {other}", view.say(BANDWIDTHS[column].1)), Style::Dim))
 }
 
 /// What the host says of its caches, in one line.

@@ -76,6 +76,7 @@ impl Sweep<'_> {
         }) {
             self.write_columns(page, &columns[bank]);
         }
+        self.write_others(view, page);
         self.write_remarks(view, page);
     }
 

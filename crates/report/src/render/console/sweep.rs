@@ -229,8 +229,17 @@ impl<'a> Sweep<'a> {
 
     /// What the other estimator says, by name, under all values: a row for each series in which it is something else somewhere.
     fn other_rows(&self, view: &View, scale: Option<Scale>) -> Vec<(Piece, Vec<Piece>)> {
+        let row = |(label, cells): (String, Vec<Option<String>>)| {
+            let pieces = cells.iter().map(|text| Piece::new(text.as_deref().unwrap_or("–"), Style::Dim)).collect();
+            (Piece::new(label, Style::Dim), pieces)
+        };
+        self.others(view, scale).into_iter().map(row).collect()
+    }
+
+    /// The other estimator's values of each series in which they are something else somewhere, under its name, by point.
+    fn others(&self, view: &View, scale: Option<Scale>) -> Vec<(String, Vec<Option<String>>)> {
         let other_of = |cell: &Option<&CaseRecord>| other(&cell.as_ref()?.measured()?.estimate);
-        let of_series = |series: &Series| -> Vec<(Piece, Vec<Piece>)> {
+        let of_series = |series: &Series| -> Vec<(String, Vec<Option<String>>)> {
             let others: Vec<Option<(Text, f64)>> = series.cells.iter().map(other_of).collect();
             let row = |name: Text| {
                 let of_name = others.iter().map(|other| other.filter(|(of, _)| *of == name));
@@ -243,12 +252,21 @@ impl<'a> Sweep<'a> {
                     _ => format!("{} {}", view.say(name), series.label.trim()),
                 };
                 let cells: Vec<Option<String>> = of_name.map(|other| other.map(text)).collect();
-                let pieces = cells.iter().map(|text| Piece::new(text.as_deref().unwrap_or("–"), Style::Dim)).collect();
-                cells.iter().any(Option::is_some).then(|| (Piece::new(label, Style::Dim), pieces))
+                cells.iter().any(Option::is_some).then_some((label, cells))
             };
             [TYPICAL, QUIET].into_iter().filter_map(row).collect()
         };
         self.series.iter().flat_map(of_series).collect()
+    }
+
+    /// The same in lines, under a table that has no room for them: `quiet stride 64: 8M 15.5, 16M 17.0`.
+    pub(super) fn write_others(&self, view: &View, page: &mut Page) {
+        for (label, cells) in self.others(view, self.scale()) {
+            let known = self.points.iter().zip(cells).filter_map(|(point, cell)| Some((&point.label, cell?)));
+            let known: Vec<String> = known.map(|(point, cell)| format!("{point} {cell}")).collect();
+            let text = format!("{}{}{}", label.trim(), view.say(words::COLON), known.join(view.say(words::COMMA)));
+            page.paragraph("    ", &text, Style::Dim);
+        }
     }
 
     /// The intervals, under all values, so that these can be compared line by line: a row for each series that has a wide

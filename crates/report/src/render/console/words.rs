@@ -50,6 +50,7 @@ words! {
     CASES: "cases", "个用例";
     NO_CASES: "No case was measured.", "没有测得任何用例。";
     REPORTS: "the host reports", "主机标称";
+    REST: "neighbours probably use the rest", "其余部分可能被邻居虚拟机占用";
     REPORTED: "the host reports:", "主机标称：";
     LINE: "line", "缓存行";
     CACHE_LINE: "cache line", "缓存行";
