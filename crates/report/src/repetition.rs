@@ -1,13 +1,20 @@
-//! Where another run's values are to be expected: this run's intervals, widened by what runs on this host differ by.
+//! Where another run's values are to be expected: this run's intervals, widened by what runs on this host differ by, or where these are
+//! too few, by what the run's own rounds disagree by.
 
 mod assumed;
 
 use std::borrow::Borrow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use hostmark_model::{CaseRecord, Estimate, HostFacts, Outcome, Repetition, Run};
-use hostmark_stats::repetition::Deviation;
+use hostmark_stats::descriptive;
+use hostmark_stats::repetition::{CALIBRATED, Deviation};
 
+/// A clock was held nine tenths of the time: so much of it may have been lower.
+const HELD: f64 = 0.1;
+/// So many rounds of a pass tell the clock that it held, and so many passes how far that differs.
+const ROUNDS_OF_A_CLOCK: usize = 20;
+const PASSES_OF_A_CLOCK: usize = 3;
 /// Earlier runs of a host take part from this number on: two tell no scatter.
 pub const LEAST_RUNS: usize = 3;
 
@@ -72,12 +79,14 @@ fn is_same_host(one: &HostFacts, other: &HostFacts) -> bool {
     told(one) == told(other)
 }
 
-/// Says of each value where another run's is to be expected, by what earlier runs of the host differed by, or by what is assumed.
+/// Says of each value where another run's is to be expected, by what earlier runs of the host differed by, or by what this run tells
+/// of that.
 pub fn add(run: &mut Run, earlier: &Earlier) {
+    let of_one_run = OfOneRun::of(run);
     for case in &mut run.cases {
         let own = earlier.values.get(&case.id).map_or(&[][..], Vec::as_slice);
         let Some(estimate) = case.measured().map(|measured| &measured.estimate) else { continue };
-        let assumed_sd = assumed::deviation(case, Some(estimate));
+        let assumed_sd = of_one_run.deviation(case, estimate);
         let all: Vec<f64> = own.iter().copied().chain([estimate.value()]).collect();
         let known = Deviation::of(&all, assumed_sd).filter(|_| own.len() >= LEAST_RUNS);
         let deviation = known.unwrap_or_else(|| Deviation::assumed(assumed_sd));
@@ -87,18 +96,82 @@ pub fn add(run: &mut Run, earlier: &Earlier) {
     repeat(run);
 }
 
-/// The same of a run that was estimated again: what runs differ by stands as the file has it.
+/// The same of a run that was estimated again: what earlier runs told stands as the file has it.
 pub fn keep(run: &mut Run, stored: &Run) {
     let known: HashMap<&str, Repetition> = stored
         .cases
         .iter()
         .filter_map(|case| Some((case.id.as_str(), case.measured()?.estimate.repetition?)))
         .collect();
+    let of_one_run = OfOneRun::of(run);
     for case in &mut run.cases {
         let Some(Repetition { deviation, runs, .. }) = known.get(case.id.as_str()).copied() else { continue };
-        set(case, stored_deviation(deviation, runs), runs);
+        let Some(estimate) = case.measured().map(|measured| &measured.estimate) else { continue };
+        let deviation = match runs {
+            0 => Deviation::assumed(of_one_run.deviation(case, estimate)),
+            _ => stored_deviation(deviation, runs),
+        };
+        set(case, deviation, runs);
     }
     repeat(run);
+}
+
+/// The least that runs of a value are taken to differ by.
+pub(crate) fn least_deviation(estimate: &Estimate) -> f64 {
+    CALIBRATED.least(is_of_core(estimate))
+}
+
+/// Whether it is what the core does by itself.
+fn is_of_core(estimate: &Estimate) -> bool {
+    estimate.leading_quiet().is_some()
+}
+
+/// What a run alone tells of how far runs lie apart.
+#[derive(Default)]
+struct OfOneRun {
+    /// The half-widths of its intervals, on logarithms, by kind: cases of a group that the same value leads.
+    halves: HashMap<(String, bool), Vec<f64>>,
+    /// Of the clock at which quiet values are told, between its passes.
+    clock: f64,
+}
+
+impl OfOneRun {
+    fn of(run: &Run) -> OfOneRun {
+        let mut alone = OfOneRun { clock: clock_deviation(run), ..OfOneRun::default() };
+        for case in &run.cases {
+            let Some(estimate) = case.measured().map(|measured| &measured.estimate) else { continue };
+            let Some((down, up)) = sides(estimate) else { continue };
+            alone.halves.entry(kind(case, estimate)).or_default().push((down + up) / 2.0);
+        }
+        alone
+    }
+
+    /// By what runs differ in such a case. What is told at a clock differs by that clock too.
+    fn deviation(&self, case: &CaseRecord, estimate: &Estimate) -> f64 {
+        let halves = self.halves.get(&kind(case, estimate)).map_or(&[][..], Vec::as_slice);
+        let clock = estimate.leading_quiet().and_then(|quiet| quiet.at_hz).map_or(0.0, |_| self.clock);
+        CALIBRATED.deviation(is_of_core(estimate), halves).hypot(clock)
+    }
+}
+
+/// Of the clock that a core held nine tenths of the time, on logarithms, between the passes of a run; 0 where no core has enough
+/// passes of enough rounds.
+fn clock_deviation(run: &Run) -> f64 {
+    let mut passes: HashMap<usize, BTreeMap<u32, Vec<f64>>> = HashMap::new();
+    for round in run.cases.iter().filter_map(CaseRecord::measured).flat_map(|measured| &measured.rounds) {
+        let Some((cpu, core_hz)) = round.cpus.first().zip(round.core_hz.filter(|hz| *hz > 0.0)) else { continue };
+        passes.entry(*cpu).or_default().entry(round.round).or_default().push(core_hz);
+    }
+    let of_core = |passes: &BTreeMap<u32, Vec<f64>>| {
+        let enough = passes.values().filter(|rounds| rounds.len() >= ROUNDS_OF_A_CLOCK);
+        let held: Vec<f64> = enough.filter_map(|rounds| Some(descriptive::quantile(rounds, HELD)?.ln())).collect();
+        descriptive::stddev(&held).filter(|_| held.len() >= PASSES_OF_A_CLOCK)
+    };
+    passes.values().filter_map(of_core).fold(0.0, f64::max)
+}
+
+fn kind(case: &CaseRecord, estimate: &Estimate) -> (String, bool) {
+    (case.probe.split('.').next().unwrap_or("").to_owned(), is_of_core(estimate))
 }
 
 /// A further quantity that is another case's value, as a level's bandwidth is, has what is said of that: one value has one interval.
@@ -132,15 +205,19 @@ fn set(case: &mut CaseRecord, deviation: Deviation, runs: u32) {
     });
 }
 
-/// The ends of the interval; none of what rounds voted on, of what has none of this run, and of what is not above zero.
+/// The ends of the interval.
 fn expected(estimate: &Estimate, deviation: &Deviation) -> Option<(f64, f64)> {
-    let ((low, high), value) = (estimate.of_this_run()?, estimate.value());
-    if estimate.agreement.is_some() || value <= 0.0 || low <= 0.0 || !high.is_finite() {
-        return None;
-    }
-    let (down, up) = ((value / low).ln(), (high / value).ln());
+    let ((down, up), value) = (sides(estimate)?, estimate.value());
     let ends = (value * (-deviation.half_width(down)).exp(), value * deviation.half_width(up).exp());
     (ends.0 > 0.0 && ends.1.is_finite()).then_some(ends)
+}
+
+/// How far this run's interval reaches to either side, on logarithms; none of what rounds voted on, of what has none, and of what is
+/// not above zero.
+fn sides(estimate: &Estimate) -> Option<(f64, f64)> {
+    let ((low, high), value) = (estimate.of_this_run()?, estimate.value());
+    let is_told = estimate.agreement.is_none() && value > 0.0 && low > 0.0 && high.is_finite();
+    is_told.then(|| ((value / low).ln(), (high / value).ln()))
 }
 
 #[cfg(test)]

@@ -133,3 +133,45 @@ fn estimated_again_it_stands_as_the_file_has_it() {
     keep(&mut again, &new);
     assert_eq!(again, new);
 }
+
+#[test]
+fn a_value_whose_rounds_agree_is_as_far_off_as_others_of_its_kind() {
+    let half_of = |others: f64| {
+        let mut cases = vec![case("net.tcp", 100.0, 0.0)];
+        cases.extend((0..6).map(|number| case(&format!("net.{number}"), 100.0, others)));
+        cases.extend((0..6).map(|number| case(&format!("ipc.{number}"), 100.0, 0.4)));
+        let mut run = run("new", cases);
+        add(&mut run, &Earlier::default());
+        let of = of_id(&run, "net.tcp");
+        (of.high / of.low).ln() / 2.0
+    };
+    let (calm, busy) = (half_of(0.0), half_of(0.1));
+    assert!((0.014..0.015).contains(&calm) && (0.07..0.09).contains(&busy), "{calm} {busy}");
+}
+
+#[test]
+fn what_is_told_at_a_clock_differs_by_what_that_did_between_passes() {
+    let half_with = |ghz: [f64; 5]| {
+        let mut core = case("cpu.latency", 100.0, 0.0);
+        let Outcome::Measured(measured) = &mut core.outcome else { unreachable!() };
+        measured.estimate.quiet =
+            Some(Quiet { value: 100.0, low: Some(100.0), high: Some(100.0), range: None, at_hz: Some(3e9) });
+        measured.estimate.leading = Leading::Quiet;
+        measured.rounds = (0..100)
+            .map(|number: u32| {
+                serde_json::from_value(serde_json::json!({
+                    "round": number % 5, "median": 100.0, "taints": [], "core_hz": ghz[number as usize % 5] * 1e9, "cpus": [1],
+                    "iterations": 1, "settled": true, "steal_ns": null, "throttled": null, "waited": null, "others": null
+                }))
+                .unwrap()
+            })
+            .collect();
+        let mut new = run("new", vec![core, case("net.tcp", 100.0, 0.0)]);
+        add(&mut new, &Earlier::default());
+        let half = |id: &str| (of_id(&new, id).high / of_id(&new, id).low).ln() / 2.0;
+        (half("cpu.latency"), half("net.tcp"))
+    };
+    let (steady, stepping) = (half_with([3.0; 5]), half_with([2.85, 3.0, 2.9, 3.0, 2.95]));
+    assert!(steady.0 < 0.006 && (0.05..0.07).contains(&stepping.0), "{steady:?} {stepping:?}");
+    assert_eq!(steady.1, stepping.1);
+}

@@ -8,6 +8,7 @@ use crate::findings::host::{limits_unseen, yields};
 use crate::findings::steal::stolen_share;
 use crate::format::percent;
 use crate::neighbours::{SHARED, of_rounds, slowed};
+use crate::repetition::least_deviation;
 
 /// So many of a run's values are to lie within what is promised.
 const PROMISED: f64 = 0.9;
@@ -47,12 +48,13 @@ pub fn trust(run: &Run) -> Option<Trust> {
 }
 
 /// The standard deviation of the logarithm of another run's value over this one's. What runs differ by has what one run does not
-/// know in it, where runs tell it; what is assumed has not.
+/// know in it, where runs tell it. Else the values' own intervals tell it, each its own: nine of ten of them are asked for, and what
+/// their kind has in common widens each but not the nine.
 fn difference(estimate: &Estimate) -> Option<f64> {
     let Repetition { deviation, runs, .. } = estimate.repetition?;
     let (low, high) = estimate.of_this_run()?;
     let own = (high / low).ln() / 2.0 / HALF_IN_DEVIATIONS;
-    let of_one = if runs > 0 { deviation } else { deviation.hypot(own) };
+    let of_one = if runs > 0 { deviation } else { least_deviation(estimate).hypot(own) };
     Some(of_one * std::f64::consts::SQRT_2).filter(|sd| sd.is_finite())
 }
 

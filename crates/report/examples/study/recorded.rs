@@ -12,6 +12,9 @@ use crate::estimators::ALL;
 
 /// The table of a directory, where run files were made one.
 const TABLE: &str = "runs.tsv";
+/// Which value leads, as a table has it at the end of a line.
+const QUIET: &str = "quiet";
+const TYPICAL: &str = "typical";
 /// So many quantiles stand for the samples of a round.
 const QUANTILES: usize = 11;
 /// Digits that are kept of values.
@@ -39,6 +42,8 @@ pub struct Case {
     pub id: String,
     /// Whether it is of the kind for which the core alone counts: cpu, clock, syscall, and memory up to 2 MiB by one thread.
     pub is_core: bool,
+    /// Whether the quiet value stood for it; not known of tables that were kept before that was told.
+    pub leads_quiet: Option<bool>,
     /// The value that stood for it.
     pub value: f64,
     /// The ends of this run's interval.
@@ -110,7 +115,8 @@ pub fn table(runs: &[Recorded]) -> String {
             for estimate in [&case.quietest].into_iter().chain(&case.estimates) {
                 let _ = write!(out, "\t{}", cell(estimate.map(beside)));
             }
-            out.push('\n');
+            let leading = case.leads_quiet.map_or("-", |is_quiet| if is_quiet { QUIET } else { TYPICAL });
+            let _ = writeln!(out, "\t{leading}");
         }
     }
     out
@@ -145,6 +151,11 @@ fn of_table(text: &str) -> Option<Vec<Recorded>> {
                 let case = Case {
                     id: id.to_owned(),
                     is_core: is_core(&id.parse().ok()?),
+                    leads_quiet: match cells.last() {
+                        Some(&QUIET) => Some(true),
+                        Some(&TYPICAL) => Some(false),
+                        _ => None,
+                    },
                     value,
                     ends: of(1).zip(of(2)),
                     repetition: of(3)
@@ -227,6 +238,7 @@ fn of_case(case: &CaseRecord, better: Better) -> Option<(Case, Vec<Round>, bool)
     let told = Case {
         id: case.id.clone(),
         is_core,
+        leads_quiet: Some(estimate.leading_quiet().is_some()),
         value: rounded(estimate.value()),
         ends: estimate.of_this_run().map(|(low, high)| (rounded(low), rounded(high))),
         repetition: estimate.repetition.map(|known| (rounded(known.low), rounded(known.high), known.runs)),

@@ -1,4 +1,4 @@
-//! What runs are assumed to differ by where a host has too few of its own: what recorded runs of other hosts differed by.
+//! What comparisons assume runs to differ by where a host has too few of its own: what recorded runs of other hosts differed by.
 
 use hostmark_model::{CaseRecord, Estimate};
 

@@ -1,0 +1,247 @@
+//! What a single run must assume of how far runs lie apart: fitted on all machines but one, and held against that one.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use hostmark_stats::descriptive::{mean, median, quantile};
+use hostmark_stats::repetition::{CALIBRATED, Calibration, Deviation, within};
+
+use crate::recorded::{self, Case, Recorded};
+
+/// The machines, and their folders.
+const MACHINES: &[(&str, &[&str])] = &[("A", &["a"]), ("B", &["b", "c", "d"]), ("E", &["e"])];
+/// What is tried of each number.
+const OF_CORE: &[f64] = &[0.002, 0.004, 0.008];
+const OF_OTHERS: &[f64] = &[0.005, 0.01, 0.015, 0.02];
+const SHARES: &[f64] = &[0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5];
+/// What the machines that are fitted must have: so much held of each folder, and of each group with so many pairs of runs.
+const HELD: f64 = 0.95;
+const HELD_OF_GROUP: f64 = 0.88;
+const PAIRS: usize = 200;
+/// What makes of a t interval of three rounds one that is as much wider than the error of their median (0.670 σ) as the range of
+/// five is beside that of theirs (1.163 σ to either side of 0.536 σ): on average it reaches 4.303 · 0.886 σ / √3.
+const OF_T_INTERVAL: f64 = 0.66;
+/// A 95 % interval is so many standard deviations wide to either side.
+const HALF_IN_DEVIATIONS: f64 = 1.96;
+
+/// A value of a run, beside those that the other runs found.
+struct Value {
+    run: usize,
+    group: String,
+    is_core: bool,
+    /// How far the run's own interval reaches to either side, on logarithms.
+    sides: (f64, f64),
+    /// The same of the interval of repetition that stood in its file.
+    recorded: Option<(f64, f64)>,
+    /// How far the other runs' values lie from it.
+    apart: Vec<f64>,
+}
+
+/// The values of a folder, and what its runs promised.
+struct Folder {
+    name: &'static str,
+    values: Vec<Value>,
+    promised: Vec<f64>,
+}
+
+/// How often intervals hold another run's value, over how many pairs, and the median of their half-widths.
+#[derive(Clone, Copy)]
+struct Held {
+    share: f64,
+    pairs: usize,
+    width: f64,
+}
+
+/// All tables.
+pub fn text(studies: &Path) -> Result<String, String> {
+    let mut machines: Vec<(&str, Vec<Folder>)> = Vec::new();
+    for &(machine, folders) in MACHINES {
+        let of_folder = |&name: &&'static str| Ok(folder(name, &recorded::of_directory(&studies.join(name))?));
+        machines.push((machine, folders.iter().map(of_folder).collect::<Result<_, String>>()?));
+    }
+    let mut out = "each machine by what the others say; of single runs, %: held of other runs' values, the least of a group, median half-width\n".to_owned();
+    for (left_out, folders) in &machines {
+        let others: Vec<&Folder> =
+            machines.iter().filter(|(name, _)| name != left_out).flat_map(|(_, folders)| folders).collect();
+        match fitted(&others) {
+            Some(fit) => rows(&mut out, left_out, &folders.iter().collect::<Vec<_>>(), fit),
+            None => out += &format!("  {left_out}: nothing that was tried holds enough of the others\n"),
+        }
+    }
+    let all: Vec<&Folder> = machines.iter().flat_map(|(_, folders)| folders).collect();
+    if let Some(fit) = fitted(&all) {
+        rows(&mut out, "none", &all, fit);
+    }
+    out += "\nin use\n";
+    rows(&mut out, "-", &all, CALIBRATED);
+    out += "\nby group, in use: held and half-width, %; in brackets as the files had it\n";
+    for folder in all {
+        by_group(&mut out, folder);
+    }
+    Ok(out)
+}
+
+fn rows(out: &mut String, left_out: &str, folders: &[&Folder], with: Calibration) {
+    let Calibration { least_of_core, least_of_others, share } = with;
+    *out += &format!("  left out {left_out:4}  core {least_of_core} others {least_of_others} share {share}\n");
+    for folder in folders {
+        let now = folder.held(&folder.halves(with));
+        let before = folder.held(&folder.recorded());
+        let told = |by: &BTreeMap<String, Held>| {
+            all_of(by).map_or("-".to_owned(), |all| {
+                format!("{:5.1} {:5.1} {:5.1}", 100.0 * all.share, 100.0 * least_of_groups(by), 100.0 * all.width)
+            })
+        };
+        let (promised, came) = (folder.promise(with), folder.came());
+        let recorded = median(&folder.promised).map_or("-".to_owned(), |within| format!("{:.1}", 100.0 * within));
+        *out += &format!(
+            "    {}  {}   [{}]   promised {:.1} [{recorded}], nine of ten lay within {:.1}\n",
+            folder.name,
+            told(&now),
+            told(&before),
+            100.0 * promised,
+            100.0 * came
+        );
+    }
+}
+
+fn by_group(out: &mut String, folder: &Folder) {
+    let (now, before) = (folder.held(&folder.halves(CALIBRATED)), folder.held(&folder.recorded()));
+    for (group, Held { share, pairs, width }) in now {
+        let told = |held: &Held| format!("[{:5.1} {:5.1}]", 100.0 * held.share, 100.0 * held.width);
+        let before = before.get(&group).map_or("[-]".to_owned(), told);
+        let (share, width) = (100.0 * share, 100.0 * width);
+        *out += &format!("  {} {group:8} {share:5.1} {width:5.1}  {before}  of {pairs}\n", folder.name);
+    }
+}
+
+/// What holds enough of all these with the narrowest intervals.
+fn fitted(folders: &[&Folder]) -> Option<Calibration> {
+    let mut best: Option<(f64, Calibration)> = None;
+    for &least_of_core in OF_CORE {
+        for &least_of_others in OF_OTHERS {
+            for &share in SHARES {
+                let tried = Calibration { least_of_core, least_of_others, share };
+                let held: Vec<_> = folders.iter().map(|folder| folder.held(&folder.halves(tried))).collect();
+                let is_enough = |by: &BTreeMap<String, Held>| {
+                    all_of(by).is_some_and(|all| all.share >= HELD) && least_of_groups(by) >= HELD_OF_GROUP
+                };
+                let widths: Vec<f64> = held.iter().filter_map(|by| Some(all_of(by)?.width.ln())).collect();
+                let width = mean(&widths).unwrap_or(f64::INFINITY);
+                if held.iter().all(is_enough) && best.is_none_or(|(least, _)| width < least) {
+                    best = Some((width, tried));
+                }
+            }
+        }
+    }
+    best.map(|(_, fit)| fit)
+}
+
+/// The name under which all groups stand together.
+const ALL: &str = "all";
+
+fn all_of(by: &BTreeMap<String, Held>) -> Option<Held> {
+    by.get(ALL).copied()
+}
+
+fn least_of_groups(by: &BTreeMap<String, Held>) -> f64 {
+    by.values().filter(|held| held.pairs >= PAIRS).map(|held| held.share).fold(1.0, f64::min)
+}
+
+impl Folder {
+    /// How far each value's interval reaches.
+    fn halves(&self, with: Calibration) -> Vec<Option<(f64, f64)>> {
+        let mut kinds: BTreeMap<(usize, &str, bool), Vec<f64>> = BTreeMap::new();
+        for value in &self.values {
+            let half = (value.sides.0 + value.sides.1) / 2.0;
+            kinds.entry((value.run, &value.group, value.is_core)).or_default().push(half);
+        }
+        let deviations: BTreeMap<_, Deviation> = kinds
+            .into_iter()
+            .map(|(kind, halves)| (kind, Deviation::assumed(with.deviation(kind.2, &halves))))
+            .collect();
+        let of = |value: &Value| {
+            let deviation = deviations[&(value.run, value.group.as_str(), value.is_core)];
+            Some((deviation.half_width(value.sides.0), deviation.half_width(value.sides.1)))
+        };
+        self.values.iter().map(of).collect()
+    }
+
+    fn recorded(&self) -> Vec<Option<(f64, f64)>> {
+        self.values.iter().map(|value| value.recorded).collect()
+    }
+
+    /// What such intervals hold, by group and of all.
+    fn held(&self, intervals: &[Option<(f64, f64)>]) -> BTreeMap<String, Held> {
+        let mut counts: BTreeMap<&str, (usize, usize, Vec<f64>)> = BTreeMap::new();
+        for (value, ends) in self.values.iter().zip(intervals) {
+            let Some((down, up)) = *ends else { continue };
+            let held = value.apart.iter().filter(|apart| -down <= **apart && **apart <= up).count();
+            for group in [value.group.as_str(), ALL] {
+                let (all_held, all, widths) = counts.entry(group).or_default();
+                *all_held += held;
+                *all += value.apart.len();
+                widths.push((up.exp() - (-down).exp()) / 2.0);
+            }
+        }
+        let told = |(group, (held, pairs, widths)): (&str, (usize, usize, Vec<f64>))| {
+            let share = held as f64 / pairs.max(1) as f64;
+            (group.to_owned(), Held { share, pairs, width: median(&widths).unwrap_or(0.0) })
+        };
+        counts.into_iter().map(told).collect()
+    }
+
+    /// Within what nine of ten values of another run are promised by each run: the median of the promises.
+    fn promise(&self, with: Calibration) -> f64 {
+        let mut runs: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        for value in &self.values {
+            let own = (value.sides.0 + value.sides.1) / 2.0 / HALF_IN_DEVIATIONS;
+            let difference = with.least(value.is_core).hypot(own) * std::f64::consts::SQRT_2;
+            runs.entry(value.run).or_default().push(difference);
+        }
+        median(&runs.values().filter_map(|all| within(all, 0.9)).collect::<Vec<_>>()).unwrap_or(0.0)
+    }
+
+    /// Within what they lay.
+    fn came(&self) -> f64 {
+        let mut runs: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        for value in &self.values {
+            let apart = value.apart.iter().map(|apart| apart.exp_m1().abs());
+            runs.entry(value.run).or_default().extend(apart);
+        }
+        median(&runs.values().filter_map(|all| quantile(all, 0.9)).collect::<Vec<_>>()).unwrap_or(0.0)
+    }
+}
+
+/// The values of a folder that have an interval, of cases that three runs have or more.
+fn folder(name: &'static str, runs: &[Recorded]) -> Folder {
+    let mut by_id: BTreeMap<&str, Vec<(usize, &Case)>> = BTreeMap::new();
+    for (number, run) in runs.iter().enumerate() {
+        for case in run.cases.iter().filter(|case| case.value > 0.0) {
+            by_id.entry(&case.id).or_default().push((number, case));
+        }
+    }
+    let mut values = Vec::new();
+    for (id, cases) in by_id.iter().filter(|(_, cases)| cases.len() >= 3) {
+        for (run, case) in cases {
+            let logarithms = |(low, high): (f64, f64)| ((case.value / low).ln(), (high / case.value).ln());
+            let Some((down, up)) = case.ends.filter(|ends| ends.0 > 0.0).map(logarithms) else { continue };
+            // Runs of an older program have no grade, and t intervals of three rounds.
+            let by = if runs[*run].trust.is_none() { OF_T_INTERVAL } else { 1.0 };
+            values.push(Value {
+                run: *run,
+                group: id.split('.').next().unwrap_or("").to_owned(),
+                is_core: case.leads_quiet.unwrap_or(case.is_core),
+                sides: (by * down.max(0.0), by * up.max(0.0)),
+                recorded: case.repetition.map(|(low, high, _)| logarithms((low, high))),
+                apart: cases
+                    .iter()
+                    .filter(|(other, _)| other != run)
+                    .map(|(_, it)| (it.value / case.value).ln())
+                    .collect(),
+            });
+        }
+    }
+    let promised = runs.iter().filter_map(|run| Some(run.trust.as_ref()?.1)).collect();
+    Folder { name, values, promised }
+}
