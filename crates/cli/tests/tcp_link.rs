@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use hostmark_engine::far::FarEnds;
 use hostmark_model::{Event, Job};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::alone::{alone, beside};
 use crate::far::far_ends;
@@ -198,6 +199,32 @@ fn a_far_end_that_dies_midway_is_no_value() {
         let Some(Event::Failed { reason }) = last else { panic!("{case}: {text}") };
         assert!(reason.starts_with("the far end is gone"), "{case}: {reason}");
     }
+}
+
+#[test]
+fn a_receiver_that_finds_a_full_buffer_is_no_faster_than_its_wire() {
+    let _beside = beside();
+    let mbit = 83;
+    let wire = match of(mbit) {
+        Ok(wire) => wire,
+        Err(reason) => return skipped(&format!("no wire between networks of one's own: {reason}")),
+    };
+    let mut round = Round::start(&wire, TCP, Duration::from_secs(2));
+    let pid = Pid::from_child(&round.worker);
+    // What comes meanwhile is read at once. Noise only takes from what the wire lets through.
+    while round.worker.try_wait().unwrap().is_none() {
+        for (signal, ms) in [(Signal::STOP, 200), (Signal::CONT, 50)] {
+            kill_process(pid, signal).unwrap();
+            std::thread::sleep(Duration::from_millis(ms));
+        }
+    }
+    let events = round.events();
+    let share = Came::of(TCP, &events).rate() / goodput(mbit);
+    let Some(Event::Samples { ns, .. }) = events.iter().find(|event| matches!(event, Event::Samples { .. })) else {
+        panic!("{events:?}")
+    };
+    // All of a frame, and a bucket that is full at first: 32 KiB of 3 MB.
+    assert!(ns.len() == 1 && share < 1514.0 / 1448.0 * 1.02, "{share} {ns:?}");
 }
 
 #[test]

@@ -88,7 +88,8 @@ fn known(catalogue: Catalogue, run: &Run) -> Vec<Entry> {
 }
 
 fn record(run: &Run, selected: Vec<Entry>, cases: Vec<CaseRounds>) -> Record {
-    Record { seed: run.settings.seed, planned: run.settings.rounds, host: run.host.clone(), selected, cases }
+    let (host, peers) = (run.host.clone(), run.peers.clone());
+    Record { seed: run.settings.seed, planned: run.settings.rounds, host, peers, selected, cases }
 }
 
 /// The outcomes of a run whose file this is, and what could not be made again.

@@ -20,6 +20,9 @@ use crate::vote;
 /// Groups whose disturbed samples leave the estimate: their values are the hardware's.
 const HARDWARE_GROUPS: [&str; 2] = ["cpu", "memory"];
 
+/// A disk that did less than this share of what was asked of it was not what was measured.
+const LEAST_OF_DEVICE: f64 = 0.5;
+
 /// A round that has values.
 struct RoundValues<'a> {
     round: &'a Round,
@@ -130,9 +133,11 @@ fn combine(entry: &Entry, place: Place, rounds: &[RoundValues]) -> Measured {
     // Nothing leads that is not there: where no clock was timed, what was measured stands.
     let leading = quiet.map_or(Leading::Typical, |_| quiet::leading(entry, place, cpu));
     let estimate = Estimate { quiet, leading, ..typical };
-    let flags = flags_of(rounds, &estimate, relative_resolution, leave_out);
+    let also = also(entry, rounds, leave_out, relative_resolution, quiet.filter(|_| leading == Leading::Quiet));
+    let mut flags = flags_of(rounds, &estimate, relative_resolution, leave_out);
+    flags.extend(also.get(Quantity::DEVICE_SHARE.name).and_then(|share| from_cache(share.estimate.typical)));
     Measured {
-        also: also(entry, rounds, leave_out, relative_resolution, quiet.filter(|_| leading == Leading::Quiet)),
+        also,
         samples: rounds.iter().map(|round| round.values.clone()).collect(),
         rounds: rounds
             .iter()
@@ -314,6 +319,12 @@ fn flags_of(rounds: &[RoundValues], estimate: &Estimate, relative_resolution: f6
         flag(FlagKind::Contended, detail);
     }
     flags
+}
+
+/// What says of a disk that it did little of what was asked.
+fn from_cache(device_share: f64) -> Option<Flag> {
+    let detail = || format!("the device did {:.0} % of what was asked of it", device_share * 100.0);
+    (device_share < LEAST_OF_DEVICE).then(|| Flag { kind: FlagKind::FromCache, detail: detail() })
 }
 
 /// What others used in each round that they disturbed.

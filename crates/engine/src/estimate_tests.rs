@@ -415,6 +415,23 @@ fn what_rounds_came_to_as_a_whole_is_over_all_of_them_where_most_did_not_stall()
     }
 }
 
+#[test]
+fn what_the_disk_did_not_do_came_from_a_cache() {
+    static OF_DISK: Probe = Probe { also: &[Quantity::DEVICE_SHARE], ..PLAIN };
+    let entry = Entry { group: "disk", name: "read", shares_worker: false, probe: &OF_DISK };
+    let flagged = |share: f64| {
+        let mut all = rounds((0..5).map(|_| given(&[1.0])).collect());
+        for round in &mut all {
+            let end = round.events.len() - 1;
+            round.events.insert(end, Event::Also { name: "device_share".into(), values: vec![share] });
+        }
+        let Outcome::Measured(measured) = outcome(&entry, &all, 5) else { panic!("not measured") };
+        measured.flags.iter().find(|flag| flag.kind == FlagKind::FromCache).map(|flag| flag.detail.clone())
+    };
+    assert_eq!(flagged(0.018).as_deref(), Some("the device did 2 % of what was asked of it"));
+    assert_eq!((flagged(0.5), flagged(1.0)), (None, None));
+}
+
 #[path = "estimate_percentiles_tests.rs"]
 mod percentiles;
 

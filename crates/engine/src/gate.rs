@@ -1,22 +1,26 @@
 //! The plausibility gate: no number that physics forbids is reported as good.
 
 mod bounds;
+mod link;
 mod relations;
 
-use hostmark_model::{CaseRecord, Flag, FlagKind, HostFacts, Outcome, Quiet};
+use hostmark_model::{Bounds, CaseRecord, Flag, FlagKind, HostFacts, Outcome, Peer, Quiet};
 
-use crate::probe::Entry;
+use crate::probe::{Entry, Limit};
 
 /// Marks every value of a run that physics forbids, by itself or beside others. `entries`: the probe of each record.
-pub(crate) fn mark(entries: &[Entry], records: &mut [CaseRecord], host: &HostFacts) {
+pub(crate) fn mark(entries: &[Entry], records: &mut [CaseRecord], host: &HostFacts, peers: &[Peer]) {
     // A case's own clock may have been timed while others had the core, which makes any value of the case look too fast; and a
     // core may hold its highest clock in a single round.
     let fastest_hz = records.iter().flat_map(core_hz).max_by(f64::total_cmp);
     for (entry, record) in entries.iter().zip(&mut *records) {
-        hold(entry, record, fastest_hz, host);
+        hold(entry, record, fastest_hz, host, peers);
     }
     let found: Vec<Option<String>> = (entries.iter().zip(&*records))
-        .map(|(entry, record)| bounds::broken(entry.probe, record.measured()?, &record.params, fastest_hz, host))
+        .map(|(entry, record)| match entry.probe.limit {
+            Limit::Link => link::broken(record.measured()?, &record.params, peers),
+            _ => bounds::broken(entry.probe, record.measured()?, &record.params, fastest_hz, host),
+        })
         .collect();
     for (record, detail) in records.iter_mut().zip(found) {
         if let Some(detail) = detail {
@@ -38,9 +42,12 @@ pub(crate) fn mark_clocks(of: &[Entry], cases: &mut [CaseRecord], seen_hz: impl 
 }
 
 /// Holds the ends of a value's intervals to what physics allows: that a value may lie there is no reason to say so.
-fn hold(entry: &Entry, record: &mut CaseRecord, fastest_hz: Option<f64>, host: &HostFacts) {
+fn hold(entry: &Entry, record: &mut CaseRecord, fastest_hz: Option<f64>, host: &HostFacts, peers: &[Peer]) {
     let Outcome::Measured(measured) = &mut record.outcome else { return };
-    measured.bounds = bounds::of(entry.probe, measured, &record.params, fastest_hz, host);
+    measured.bounds = match entry.probe.limit {
+        Limit::Link => link::most(&record.params, peers).map(|most| Bounds { least: None, most: Some(most) }),
+        _ => bounds::of(entry.probe, measured, &record.params, fastest_hz, host),
+    };
     let Some(bounds) = measured.bounds else { return };
     let estimate = &mut measured.estimate;
     if let (Some(low), Some(high)) = (&mut estimate.ci_low, &mut estimate.ci_high) {
@@ -84,7 +91,7 @@ mod tests {
             let mut records = [record("memory.latency@size=1", rounds)];
             let Outcome::Measured(measured) = &mut records[0].outcome else { unreachable!() };
             measured.rounds = vec![crate::fixture::round_at(2e9)];
-            mark(std::slice::from_ref(&case.entry), &mut records, &host());
+            mark(std::slice::from_ref(&case.entry), &mut records, &host(), &[]);
             let measured = records[0].measured().unwrap();
             assert_eq!(measured.bounds.unwrap().least, Some(0.5));
             (measured.estimate.ci_low.unwrap(), measured.estimate.ci_high.unwrap())
@@ -106,7 +113,7 @@ mod tests {
                 let Outcome::Measured(measured) = &mut record.outcome else { unreachable!() };
                 measured.rounds = vec![crate::fixture::round_at(hz)];
             }
-            mark(&cases.clone().map(|case| case.entry), &mut records, &host());
+            mark(&cases.clone().map(|case| case.entry), &mut records, &host(), &[]);
             records.map(|record| record.measured().unwrap().flags.len())
         };
         // 4 cycles at 4 GHz; one by a clock that had to wait for the core.

@@ -30,7 +30,7 @@ pub fn of(record: &Record) -> Outcomes {
 /// The same of what was estimated.
 pub(crate) fn judged(record: &Record, mut measured: Vec<CaseRecord>) -> Outcomes {
     let entries: Vec<Entry> = record.cases.iter().map(|case| case.entry).collect();
-    gate::mark(&entries, &mut measured, &record.host);
+    gate::mark(&entries, &mut measured, &record.host, &record.peers);
     let mut cases = Vec::new();
     for entry in &record.selected {
         match entry.probe.measure {

@@ -6,7 +6,7 @@ pub use hostmark_model::{
     RoundRecord, Sampled, Text, Unit,
 };
 
-pub use hostmark_host::{Root, domains, is_memory, of_caches, single, storage_stack};
+pub use hostmark_host::{DeviceWork, Root, device_work, domains, is_memory, of_caches, single, storage_stack};
 pub use hostmark_launch::group::null as null_device;
 pub use hostmark_stats::capacity::{self, Bracket};
 pub use hostmark_stats::change::{Plateau, Reading, plateaus, plateaus_of};

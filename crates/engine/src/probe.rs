@@ -204,6 +204,8 @@ pub enum Limit {
     /// Most operations a core cycle and thread: of the first entry whose word is a value of the case's axes; an empty word
     /// is that of every case.
     OperationsPerCycle(&'static [(&'static str, u32)]),
+    /// No more bytes a second than the slower of both ends' links and the sender's queue let through.
+    Link,
     /// The value rises along this axis up to what the hardware has: where it still rises at the largest point, it is at least
     /// that much.
     Saturating(&'static str),

@@ -118,6 +118,15 @@ impl Quantity {
     /// The same in bytes, of a probe whose value is a rate of bytes.
     pub const SUSTAINED_BYTES: Quantity = Quantity { unit: Unit::BytesPerSecond, ..Quantity::SUSTAINED };
 
+    /// Of what a case asked of a disk, the share that the lowest device below its filesystem did: what it did not do, a cache above it
+    /// did.
+    pub const DEVICE_SHARE: Quantity = Quantity::given(
+        "device_share",
+        Unit::Ratio,
+        Better::Neither,
+        Text { en: "share that the device did", zh: "由设备完成的占比" },
+    );
+
     /// A quantity of which the probe gives the values.
     pub const fn given(name: &'static str, unit: Unit, better: Better, title: Text) -> Quantity {
         Quantity { name, unit, better, title, source: ValueSource::Probe }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hostmark_model::{
-    CaseId, Event, FarUsage, Histogram, HostFacts, LostRound, Measured, Others, Raw, RoundNoise, RoundRecord,
+    CaseId, Event, FarUsage, Histogram, HostFacts, LostRound, Measured, Others, Peer, Raw, RoundNoise, RoundRecord,
 };
 use hostmark_stats::descriptive as stats;
 
@@ -32,6 +32,8 @@ pub struct Record {
     pub planned: u32,
     /// The machine.
     pub host: HostFacts,
+    /// The other machines that took part, with the ways between.
+    pub peers: Vec<Peer>,
     /// Every probe that was selected, in the order of the run.
     pub selected: Vec<Entry>,
     /// The cases that were measured in workers, those of a probe beside each other.

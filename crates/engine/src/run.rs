@@ -380,6 +380,8 @@ impl Runner<'_> {
             seed: plan.request.seed,
             planned: TimeBudget::rounds(plan),
             host: self.setting.host.clone(),
+            // Who measures knows them.
+            peers: Vec::new(),
             selected: plan.selected.clone(),
             cases: (0..self.states.len()).map(|index| self.case_rounds(index)).collect(),
         };

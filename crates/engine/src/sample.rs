@@ -128,6 +128,16 @@ impl Samples {
         self.whole.add(iterations, spent_ns);
     }
 
+    /// Makes one of all of them.
+    pub fn join(&mut self) {
+        for sum in [&mut self.ns, &mut self.delays_ns, &mut self.spent_ns] {
+            *sum = vec![sum.iter().sum()];
+        }
+        self.iterations = vec![self.iterations.iter().sum()];
+        self.taints = vec![Taint(self.taints.iter().fold(0, |all, taint| all | taint.0))];
+        self.core_hz.clear();
+    }
+
     /// For an operation that waits for another party, being woken and put on the CPU is part of it: only a share of delay
     /// far over the round's usual one marks a sample.
     pub fn forgive_usual_delay(&mut self) {

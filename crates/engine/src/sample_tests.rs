@@ -48,3 +48,14 @@ fn a_share_of_delay_that_scatters_is_forgiven_whatever_the_samples_last() {
     let tainted: Vec<bool> = samples.taints.iter().map(|taint| taint.is_tainted()).collect();
     assert_eq!(tainted, [false, false, false, false, false, false, true]);
 }
+
+#[test]
+fn all_that_was_sampled_is_one_sample() {
+    let mut samples = Samples::of_times(1);
+    (1..=3).for_each(|n| samples.push(f64::from(n), 10, 2.0));
+    samples.taints[1] = Taint(Taint::DELAYED);
+    let whole = samples.whole;
+    samples.join();
+    assert_eq!((samples.ns, samples.iterations, samples.spent_ns), (vec![6.0], vec![30], vec![6.0]));
+    assert_eq!((samples.taints, samples.delays_ns, samples.whole), (vec![Taint(Taint::DELAYED)], vec![0.0], whole));
+}

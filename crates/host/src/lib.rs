@@ -15,6 +15,7 @@ mod cpu_model;
 mod cpu_times;
 mod cpuinfo;
 mod cpus;
+mod device_work;
 mod firmware;
 mod hypervisor;
 mod kernel;
@@ -41,6 +42,7 @@ mod virtualization;
 
 pub use cpu_list::parse_cpu_list;
 pub use cpu_times::{CpuTimes, Used, note_busy};
+pub use device_work::{DeviceWork, device_work};
 pub use hypervisor::EMULATED;
 pub use kvm::{cpu_time_ns, exits, guest_settings};
 pub use network_path::{addresses, network_path, ssh_address};

@@ -38,6 +38,8 @@ pub enum FlagKind {
     Throttled,
     /// Others used a CPU of the case in some of the rounds, and these were disturbed.
     Contended,
+    /// The disk did not do what the case asked of it: a cache above it did.
+    FromCache,
     /// The value cannot be confirmed by what the host reports, or stands on a choice that the detail names.
     Unconfirmed,
 }

@@ -91,3 +91,25 @@ pub fn on_device(case: &mut Case, bytes: u64) -> Result<OwnedFd> {
     files::sync(&file)?;
     Ok(file)
 }
+
+/// The device that a case's file lies on, and what it had done before samples began.
+pub struct Device {
+    stack: Vec<String>,
+    before: Option<DeviceWork>,
+}
+
+impl Device {
+    /// That of the scratch directory.
+    pub fn of(case: &mut Case) -> Result<Device> {
+        let stack = storage_stack(&Root::here(), &case.scratch_dir()?);
+        Ok(Device { before: device_work(&Root::here(), &stack), stack })
+    }
+
+    /// Gives the case what share of `asked` the device did meanwhile, counted as `work` has it. Others may have asked it for more.
+    pub fn give(self, case: &mut Case, asked: u64, work: impl Fn(DeviceWork) -> u64) -> Result<()> {
+        let did = self.before.zip(device_work(&Root::here(), &self.stack));
+        let did = did.map(|(before, after)| work(after).saturating_sub(work(before)));
+        let share = did.filter(|_| asked > 0).map(|did| (did as f64 / asked as f64).min(1.0));
+        case.also(Quantity::DEVICE_SHARE.name, share)
+    }
+}

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use hostmark_engine::far::{OpenService, Peers};
-use hostmark_engine::{KernelMeters, Observer, PastRound, RoundSink, Setting, Wall, outcomes};
+use hostmark_engine::{KernelMeters, Observer, PastRound, Record, RoundSink, Setting, Wall, outcomes};
 use hostmark_host::{NoiseSnapshot, Root};
 use hostmark_model::{Environment, Job, Run};
 use hostmark_report::findings;
@@ -103,7 +103,7 @@ pub fn measure(
     run.interrupted = results.interrupted.then(|| "stopped by a signal".into());
     run.finished = Some(began.after(wall.elapsed().saturating_sub(gone)).to_string());
     run.disturbances.extend(results.taken.iter().map(taken_away));
-    let made = outcomes::of(&results.record);
+    let made = outcomes::of(&Record { peers: run.peers.clone(), ..results.record });
     (run.cases, run.lost_rounds) = (made.cases, made.lost_rounds);
     run.time = Some(results.time);
     run.neighbours = results.neighbours;

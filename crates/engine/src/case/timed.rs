@@ -76,6 +76,15 @@ impl<'case, T: Elapsed, F: FnMut(&Clock) -> Result<T>> Timed<'case, F> {
         self.measure(amount)
     }
 
+    /// A rate of everything that the round timed, as one sample: where pieces of it are no rates, since what comes late in one is in
+    /// the next.
+    pub fn rate_of_the_whole(self, amount: u64) -> Result<()> {
+        let Timed { case, next } = self;
+        Timed { case: &mut *case, next }.measure(amount)?;
+        case.yielded.samples.iter_mut().for_each(Samples::join);
+        Ok(())
+    }
+
     fn measure(self, amount: u64) -> Result<()> {
         let Timed { case, mut next } = self;
         if case.start_barrier()? {

@@ -1,6 +1,6 @@
 //! Policies, firmware, disks, directories, interfaces, and what a machine gives to guests.
 
-use hostmark_host::{is_memory, storage_stack};
+use hostmark_host::{DeviceWork, device_work, is_memory, storage_stack};
 use hostmark_model::{HugePages, Purpose};
 
 use crate::machines;
@@ -228,4 +228,35 @@ fn an_overlay_lies_where_its_upper_directory_lies() {
     {
         assert_eq!(is_memory(&["ext4".to_owned(), last.to_owned()]), are_memory, "{last}");
     }
+}
+
+#[test]
+fn the_work_of_the_lowest_devices_is_counted_and_no_others() {
+    let tree = Tree::new();
+    let stat = |device: &str, counts: &str| tree.file(&format!("/sys/class/block/{device}/stat"), counts);
+    // As Linux 6.18 had it of a disk of a guest; its loop device had more, from the page cache of the file below.
+    stat("vda", "  266 8 2128 72 41 12 904 38 0 61 118 0 0 0 0 7 8\n");
+    stat("loop1", "  14632 0 117056 800 0 0 0 0 0 400 800 0 0 0 0 0 0\n");
+    // Older kernels do not tell of flushes.
+    stat("sda1", "1 0 8 0 2 3 16 0 0 0 0\n");
+    let of = |stack: &str| {
+        let stack: Vec<String> = stack.split(" on ").map(str::to_owned).collect();
+        device_work(&tree.root(), &stack).map(|work| (work.read_bytes, work.written_bytes, work.writes))
+    };
+    let vda = Some((2128 * 512, 904 * 512, 41 + 12 + 7));
+    assert_eq!(of("ext4 on loop1 on /x/image on ext4 on vda"), vda);
+    assert_eq!(of("ext4 on loop1 (direct I/O)"), Some((117_056 * 512, 0, 0)));
+    assert_eq!(of("xfs on md0 (raid0) on sda1+vda"), Some((2136 * 512, 920 * 512, 5 + 60)));
+    // Of several devices one alone is followed, or named; and none.
+    for stack in [
+        "xfs on md0 (raid0) on dm-0+dm-1 on vda",
+        "btrfs on vda",
+        "overlay on tmpfs",
+        "nfs4 on server:/home",
+        "x on vdz",
+    ] {
+        assert_eq!(of(stack), None, "{stack}");
+    }
+    stat("vda", "garbage\n");
+    assert_eq!((of("ext4 on vda"), device_work(&tree.root(), &[])), (None, None::<DeviceWork>));
 }

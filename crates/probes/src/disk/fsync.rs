@@ -11,7 +11,15 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[Quantity::P50, Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN, Quantity::SUSTAINED],
+    also: &[
+        Quantity::P50,
+        Quantity::P90,
+        Quantity::P99,
+        Quantity::P999,
+        Quantity::MEAN,
+        Quantity::SUSTAINED,
+        Quantity::DEVICE_SHARE,
+    ],
     explain: Explain {
         what: Text {
             en: "pwrite appends a record of `block` random bytes (no two records are alike), and fdatasync waits \
@@ -117,7 +125,8 @@ fn measure(case: &mut Case) -> Result<()> {
         Ok(files::sync(&file)?)
     };
     begin()?;
-    let mut end = 0;
+    let device = crate::place::Device::of(case)?;
+    let (mut end, mut appends) = (0, 0);
     case.timed(|clock| {
         if end + block > SEGMENT_BYTES.max(block) {
             begin()?;
@@ -129,8 +138,11 @@ fn measure(case: &mut Case) -> Result<()> {
         files::sync_data(&file)?;
         let took = clock.end().since(start);
         end += block;
+        appends += 1;
         Ok(took)
     })
     .singly()
-    .time()
+    .time()?;
+    // Each is one request at least.
+    device.give(case, appends, |work| work.writes)
 }

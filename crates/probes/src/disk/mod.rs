@@ -31,3 +31,13 @@ const CROSSED: &[Cross] = &[
 /// What the rate comes to in requests.
 const OPERATIONS: Quantity =
     Quantity::given("operations", Unit::OperationsPerSecond, Better::Higher, Text { en: "requests", zh: "请求数" });
+/// What stands beside the rate of requests.
+const ALSO: &[Quantity] = &[
+    OPERATIONS,
+    Quantity::P50,
+    Quantity::P99,
+    Quantity::P999,
+    Quantity::MEAN,
+    Quantity::SUSTAINED,
+    Quantity::DEVICE_SHARE,
+];

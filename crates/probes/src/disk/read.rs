@@ -13,7 +13,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
-    also: &[super::OPERATIONS, Quantity::P50, Quantity::P99, Quantity::P999, Quantity::MEAN, Quantity::SUSTAINED],
+    also: super::ALSO,
     explain: Explain {
         what: Text {
             en: "Reads of `block` bytes bypass the page cache (O_DIRECT). The file is an unnamed scratch file of 64 \

@@ -10,7 +10,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
-    also: &[super::OPERATIONS, Quantity::P50, Quantity::P99, Quantity::P999, Quantity::MEAN, Quantity::SUSTAINED],
+    also: super::ALSO,
     explain: Explain {
         what: Text {
             en: "As disk.read, but with writes: they bypass the page cache (O_DIRECT) and overwrite blocks that the 64 \

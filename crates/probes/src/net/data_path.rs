@@ -125,7 +125,14 @@ fn measure(case: &mut Case) -> Result<()> {
     let started = Pipeline::start(&plan, block.bytes_mut());
     let mut pipeline =
         started.map_err(|error| RoundError::lacking("these processes cannot be connected so", &error))?;
-    case.timed(|clock| Ok(clock.ticks(pipeline.transfer()? as f64))).rate(amount)?;
+    let is_cold = path.stages[0].from == Place::ColdFile;
+    let (device, mut moved) = (is_cold.then(|| crate::place::Device::of(case)).transpose()?, 0);
+    case.timed(|clock| {
+        moved += amount;
+        Ok(clock.ticks(pipeline.transfer()? as f64))
+    })
+    .rate(amount)?;
+    device.map_or(Ok(()), |device| device.give(case, moved, |work| work.read_bytes))?;
     case.note("stages", &path);
     if let Some(algorithm) = &pipeline.congestion_control {
         case.note("congestion_control", algorithm);

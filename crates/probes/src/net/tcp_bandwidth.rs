@@ -26,15 +26,15 @@ pub use terms::Terms;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "TCP bandwidth", zh: "TCP 带宽" },
-    revision: 1,
+    revision: 2,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: ALSO,
     explain: Explain {
         what: Text {
             en: "One process sends messages of `message` bytes over a TCP connection without pause; the other reads \
-                 them, at most `block` bytes at a time. The value is the rate of received bytes, by the receiver's \
-                 clock. direction sets the sender: the far end (receive), this case (send; the far end reports on \
+                 them, at most `block` bytes at a time. The value is the rate of received bytes, by the receiver's clock, over all of a \
+                 round after the stream has reached its rate. Bytes count when they arrive, not when they are read. direction sets the sender: the far end (receive), this case (send; the far end reports on \
                  the same connection how much has arrived), or both at once over one connection each, whose rates \
                  are added. The connection uses loopback or goes to another host; Nagle's algorithm is on, as by \
                  default. method: write (send(2)), sendfile and splice (pages of a file in memory; splice goes \
@@ -45,7 +45,7 @@ pub static PROBE: Probe = Probe {
                  sum. Before the first sample the stream has up to 3 s to reach its rate. TCP_INFO values come from \
                  the sender at the end: retransmits are summed over connections, the others averaged.",
             zh: "一个进程在 TCP 连接上不停地发送 `message` 字节的消息，另一个读取，每次最多 `block` 字节。数值是收到\
-                 的字节的速率，按接收方的时钟计。direction 表示谁发送：远端（receive）、本用例（send；远端在同一连接\
+                 的字节的速率，按接收方的时钟计，取流达到稳定速率之后的整轮；字节在到达时计入，而不是在读取时。direction 表示谁发送：远端（receive）、本用例（send；远端在同一连接\
                  上告知已收到多少），或两者同时各用一条连接（both），速率相加。经由环回接口，或连到另一台主机；Nagle \
                  算法开启，与未改动的套接字相同。method：write（send(2)）、sendfile 与 splice（内存文件的页面，\
                  splice 经由管道）、zero_copy（MSG_ZEROCOPY；会记录内核是否仍然复制）。cpus 表示两端运行的位置。\
@@ -132,6 +132,7 @@ pub static PROBE: Probe = Probe {
         Cross { from: Profile::Thorough, axes: &["window", "congestion"] },
     ],
     blocking: true,
+    limit: Limit::Link,
     replaces: &["bw_tcp"],
     section: crate::section::NETWORK,
     measure: Measure::Between { service: &far::STREAMS, measure },

@@ -11,7 +11,7 @@ use hostmark_engine::prelude::*;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "UDP bandwidth", zh: "UDP 带宽" },
-    revision: 1,
+    revision: 2,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: quantities::ALSO,
@@ -19,7 +19,7 @@ pub static PROBE: Probe = Probe {
         what: Text {
             en: "One end sends numbered datagrams of `datagram` bytes (send on a connected socket); the other receives \
                  them one by one (recv). The value is the rate of the bytes that arrived, without headers, by the \
-                 receiver's clock. direction: receive (the far end sends) or send (this case sends; the far end \
+                 receiver's clock, over all of a round. direction: receive (the far end sends) or send (this case sends; the far end \
                  counts). rate_mbit is the number of megabits (10^6) of datagrams sent per second, in bursts of at \
                  most a millisecond; max sends without pause. segmentation=gso lets the kernel cut longer messages \
                  into the same datagrams (UDP_SEGMENT) and merge them for the receiver (UDP_GRO). loss is the share of \
@@ -28,7 +28,7 @@ pub static PROBE: Probe = Probe {
                  loopback unless a peer is named; cpus sets where the ends run. Buffers have the system's default \
                  size.",
             zh: "一端发送大小为 `datagram` 字节、带编号的数据报（在已连接的套接字上 send），另一端逐个接收（recv）。\
-                 数值为到达字节的速率，不计报头，按接收方时钟计算。direction：receive（远端发送）或 send（本用例发送，远端计数）。\
+                 数值为整轮内到达字节的速率，不计报头，按接收方时钟计算。direction：receive（远端发送）或 send（本用例发送，远端计数）。\
                  rate_mbit：每秒发送的数据报兆比特数（10^6），突发不超过一毫秒；max 为不停地发送。segmentation：gso 由内核把较长的消息切成同样的数据报\
                  （UDP_SEGMENT），并为接收方合并（UDP_GRO）。loss 为未到达数据报的比例，overrun 为其中因接收缓冲区已满而丢失的部分；held back 为内核不接受发送方数据报的时间占比。\
                  若未指定对端，数据报经由环回接口；cpus 表示双方运行的位置。缓冲区为系统默认值。",
@@ -90,6 +90,7 @@ pub static PROBE: Probe = Probe {
         Cross { from: Profile::Thorough, axes: &["direction", "segmentation"] },
     ],
     blocking: true,
+    limit: Limit::Link,
     replaces: &["bw_udp"],
     section: crate::section::NETWORK,
     measure: Measure::Between { service: &far::SERVICE, measure },

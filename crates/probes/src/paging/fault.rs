@@ -19,7 +19,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[PER_PAGE, AGAIN],
+    also: &[PER_PAGE, AGAIN, Quantity::DEVICE_SHARE],
     explain: Explain {
         what: Text {
             en: "A pass touches every page of a fresh mapping once; its time is divided by the faults that the kernel counted. \

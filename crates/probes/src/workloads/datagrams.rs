@@ -11,7 +11,7 @@ use rustix::fd::AsRawFd;
 use rustix::net::{RecvFlags, SendFlags};
 
 use super::call::{Call, named, returned};
-use super::{by_function, clock, cpu_time};
+use super::{by_function, clock, cpu_time, socket};
 
 /// A datagram begins with its number and the moment at which it was sent, 8 bytes each.
 pub const HEADER_BYTES: usize = 16;
@@ -28,8 +28,6 @@ const MOST_SLEPT_NS: f64 = 10e6;
 // Of linux/udp.h: not every library has them.
 const UDP_SEGMENT: libc::c_int = 103;
 const UDP_GRO: libc::c_int = 104;
-/// Of asm-generic/socket.h, which both of our architectures have.
-const SO_MEMINFO: libc::c_int = 55;
 
 /// How datagrams are sent.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -182,6 +180,11 @@ impl Arrivals {
         self.waited_for = Some([self.waited_for.map_or(this, |[first, _]| first), this]);
     }
 
+    /// Whether the last one was waited for.
+    pub fn is_last_waited_for(&self) -> bool {
+        self.waited_for.is_some_and(|[_, (received, _)]| received == self.received)
+    }
+
     /// The time from the first to the last, as they were read, ns.
     pub fn span_ns(&self) -> u64 {
         self.last_ns - self.first_ns
@@ -286,15 +289,6 @@ impl<'a> Receiver<'a> {
         self.block.get(self.message.clone()).unwrap_or_default()
     }
 
-    /// Receives up to `most` datagrams for so long, and tells how many came.
-    pub fn count_within(&mut self, arrivals: &mut Arrivals, most: u64, time: Duration) -> io::Result<u64> {
-        let (mut count, begun_ns) = (0, clock::monotonic_ns());
-        while count < most && clock::monotonic_ns() - begun_ns < time.as_nanos() as u64 {
-            count += self.receive(arrivals, RecvFlags::empty())?;
-        }
-        Ok(count)
-    }
-
     /// Waits for a message that is none of the flow and that `wanted` takes, for so long; meanwhile the flow may go on.
     pub fn hear<T>(&mut self, time: Duration, wanted: impl Fn(&[u8]) -> Option<T>) -> io::Result<Option<T>> {
         let (mut others, begun_ns) = (Arrivals::default(), clock::monotonic_ns());
@@ -312,19 +306,11 @@ impl<'a> Receiver<'a> {
     }
 }
 
-/// Datagrams that came to a socket and that its buffer had no room for, so far (SK_MEMINFO_DROPS of linux/sock_diag.h); 0 where
-/// the kernel does not tell.
+/// Datagrams that came to a socket and that its buffer had no room for, so far; 0 where the kernel does not tell.
 pub fn dropped(socket: &UdpSocket) -> u64 {
+    /// SK_MEMINFO_DROPS of linux/sock_diag.h.
     const DROPS: usize = 8;
-    let mut told = [0_u32; 16];
-    let mut size = size_of_val(&told) as libc::socklen_t;
-    // SAFETY: the kernel writes at most `size` bytes to `told`.
-    let result = unsafe {
-        let to = told.as_mut_ptr().cast();
-        libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, SO_MEMINFO, to, &raw mut size)
-    };
-    let is_told = result == 0 && size as usize > DROPS * size_of::<u32>();
-    if is_told { told[DROPS].into() } else { 0 }
+    socket::memory(socket, DROPS).unwrap_or(0)
 }
 
 /// What a message begins with that is none of a flow.

@@ -76,6 +76,33 @@ pub fn receive_buffer(stream: &TcpStream) -> io::Result<u64> {
     Ok(sockopt::socket_recv_buffer_size(stream).call("getsockopt")? as u64 / 2)
 }
 
+/// Of asm-generic/socket.h, which both of our architectures have.
+const SO_MEMINFO: libc::c_int = 55;
+
+/// One of the numbers of a socket's memory, by its place in linux/sock_diag.h (SK_MEMINFO_…); none where the kernel does not tell.
+pub fn memory(socket: &impl AsFd, place: usize) -> Option<u64> {
+    let mut told = [0_u32; 16];
+    let mut size = size_of_val(&told) as libc::socklen_t;
+    // SAFETY: the kernel writes at most `size` bytes to `told`.
+    let result = unsafe {
+        let (socket, to) = (socket.as_fd().as_raw_fd(), told.as_mut_ptr().cast());
+        libc::getsockopt(socket, libc::SOL_SOCKET, SO_MEMINFO, to, &raw mut size)
+    };
+    told.get(place).filter(|_| result == 0 && size as usize > place * size_of::<u32>()).map(|&number| number.into())
+}
+
+/// Whether all that has come of a stream is in order, as far as the kernel tells: memory that its buffer takes while nothing can be
+/// read is of packets behind one that was lost. None while something can be read: what lies behind it is unknown.
+pub fn is_in_order(stream: &TcpStream) -> io::Result<Option<bool>> {
+    /// SK_MEMINFO_RMEM_ALLOC.
+    const RECEIVED: usize = 0;
+    if memory(stream, RECEIVED).unwrap_or(0) == 0 {
+        return Ok(Some(true));
+    }
+    let is_empty = rustix::io::ioctl_fionread(stream).call("ioctl")? == 0;
+    Ok(is_empty.then_some(false))
+}
+
 /// The algorithm by which the kernel decides how much of a stream may be under way, as `cubic`.
 pub fn congestion_control(stream: &impl AsFd) -> io::Result<String> {
     // By hand: the library's function panics where an emulator or a sandbox gives back less than the whole name.
@@ -353,6 +380,15 @@ mod tests {
             [&b"cubic\0\0"[..], b"cubi", b"", b"\0x", b"a\xff"].map(name_of),
             ["cubic", "cubi", "", "", "a\u{fffd}"]
         );
+    }
+
+    #[test]
+    fn what_comes_in_order_is_in_order_read_or_not() {
+        let (near, mut far) = pair();
+        assert_eq!(is_in_order(&near).unwrap(), Some(true));
+        far.write_all(&[1; 10_000]).unwrap();
+        while rustix::io::ioctl_fionread(&near).unwrap() < 10_000 {}
+        assert_eq!(is_in_order(&near).unwrap().is_none(), memory(&near, 0).is_some_and(|bytes| bytes > 10_000));
     }
 
     #[test]

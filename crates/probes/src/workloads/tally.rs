@@ -1,23 +1,30 @@
-//! What a receiver has got of a stream so far, and when, by its own clock: as it keeps it, and as it tells its sender.
+//! What has come to a receiver of a stream so far, and when, by its own clock: as it keeps it, and as it tells its sender.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 
 use super::call::Call;
-use super::clock;
+use super::tcp_info::TcpInfo;
+use super::{clock, socket};
 
-/// Bytes that have come, and when the last of them did.
+/// Bytes that had come by a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// Bytes so far.
+    /// Bytes so far, as the kernel counts them, also those that nobody has read yet: a receiver that had to wait for its CPU finds a
+    /// full buffer, and reads it faster than any wire.
     pub bytes: u64,
     /// By the receiver's clock, ns: of use beside its own readings alone.
     pub at_ns: u64,
 }
 
 const TOLD_BYTES: usize = 16;
-/// A receiver tells no more often: whoever reads it shares a CPU with one of the ends.
+/// A receiver looks no more often, and tells no more often: whoever reads it shares a CPU with one of the ends.
 const EVERY_NS: u64 = 5_000_000;
+/// What came behind a lost packet is counted when that comes too, unless it takes so long: after a slow start that went too far, a
+/// queue of 50 ms is out of order for over half a second.
+const LATEST_NS: u64 = 2_000_000_000;
+/// A receiver that has never read all by then is slower than what comes.
+const BEHIND_NS: u64 = 20_000_000;
 
 impl Tally {
     /// The rate of what came since an earlier one, bytes a nanosecond; none where nothing has.
@@ -43,33 +50,43 @@ impl Tally {
     }
 }
 
-/// Reads a stream to its end, and gives `keep` what has come after each read.
+/// Reads a stream to its end, and gives `keep` from time to time what has come.
 pub fn receive(
     mut stream: &TcpStream,
     block: &mut [u8],
     mut keep: impl FnMut(Tally) -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut tally = Tally::default();
+    let (mut read, mut kept_ns) = (0, 0);
     loop {
-        let got = stream.read(block).call("recvfrom")?;
-        if got == 0 {
-            return Ok(());
+        match stream.read(block).call("recvfrom")? {
+            0 => return Ok(()),
+            got => read += got as u64,
         }
-        tally = Tally { bytes: tally.bytes + got as u64, at_ns: clock::monotonic_ns() };
-        keep(tally)?;
+        let at_ns = clock::monotonic_ns();
+        if at_ns >= kept_ns + EVERY_NS && at_ns >= kept_ns + EVERY_NS + unsure_ns(stream)? {
+            kept_ns = at_ns;
+            keep(Tally { bytes: arrived(stream, read)?, at_ns })?;
+        }
     }
+}
+
+/// How long after it is due a count is put off while packets behind a lost one may be missing in it, ns.
+pub fn unsure_ns(stream: &TcpStream) -> io::Result<u64> {
+    Ok(match socket::is_in_order(stream)? {
+        Some(true) => 0,
+        Some(false) => LATEST_NS,
+        None => BEHIND_NS,
+    })
+}
+
+/// Bytes that have come over a stream, or those that were read where the kernel is too old to tell.
+pub fn arrived(stream: &TcpStream, read: u64) -> io::Result<u64> {
+    Ok(TcpInfo::of(stream)?.received_bytes.unwrap_or(read))
 }
 
 /// Reads a stream to its end, and tells its sender from time to time what has come.
 pub fn receive_and_tell(stream: &TcpStream, block: &mut [u8]) -> io::Result<()> {
-    let mut told_ns = 0;
-    receive(stream, block, |tally| {
-        if tally.at_ns < told_ns + EVERY_NS {
-            return Ok(());
-        }
-        told_ns = tally.at_ns;
-        (&*stream).write_all(&tally.told()).call("sendto")
-    })
+    receive(stream, block, |tally| (&*stream).write_all(&tally.told()).call("sendto"))
 }
 
 #[cfg(test)]

@@ -32,9 +32,11 @@ pub struct TcpInfo {
     pub buffer_limited_ns: Option<u64>,
     /// Segments that were sent.
     pub segments_out: Option<u64>,
+    /// Bytes of data that have come, whether somebody has read them or not.
+    pub received_bytes: Option<u64>,
 }
 
-const NUMBERS: usize = 11;
+const NUMBERS: usize = 12;
 /// Bytes of it as it is told to another process.
 pub const TOLD_BYTES: usize = NUMBERS * size_of::<u64>();
 const ABSENT: u64 = u64::MAX;
@@ -76,6 +78,7 @@ impl TcpInfo {
             receiver_limited_ns: ns(176),
             buffer_limited_ns: ns(184),
             segments_out: known(136),
+            received_bytes: long(128),
         }
     }
 
@@ -92,6 +95,7 @@ impl TcpInfo {
             self.receiver_limited_ns,
             self.buffer_limited_ns,
             self.segments_out,
+            self.received_bytes,
         ]
     }
 
@@ -120,6 +124,7 @@ impl TcpInfo {
             receiver_limited_ns: next(),
             buffer_limited_ns: next(),
             segments_out: next(),
+            received_bytes: next(),
         }
     }
 }
@@ -148,6 +153,7 @@ mod tests {
         assert!(info.window_bytes >= info.segment_bytes, "{info:?}");
         assert!(info.rtt_ns.is_some_and(|ns| ns < 1_000_000_000), "{info:?}");
         assert!(info.receiver_limited_ns <= info.busy_ns && info.buffer_limited_ns <= info.busy_ns, "{info:?}");
+        assert_eq!(info.received_bytes, Some(100), "{info:?}");
         assert_eq!(TcpInfo::heard(&info.told()), info);
     }
 

@@ -11,7 +11,8 @@ pub(super) fn case_at<'a>(run: &'a Run, probe: &str, at: &[(&str, &str)]) -> Opt
 
 /// A measurement that nothing speaks against.
 pub(super) fn believed(case: &CaseRecord) -> Option<&Measured> {
-    let is_doubted = |kind: FlagKind| matches!(kind, FlagKind::Implausible | FlagKind::UnderResolution);
+    let is_doubted =
+        |kind: FlagKind| matches!(kind, FlagKind::Implausible | FlagKind::UnderResolution | FlagKind::FromCache);
     case.measured().filter(|measured| measured.flags.iter().all(|flag| !is_doubted(flag.kind)))
 }
 

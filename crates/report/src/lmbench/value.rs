@@ -228,10 +228,11 @@ pub(crate) fn remark(measured: &Measured) -> Option<Text<String>> {
 }
 
 fn flagged(measured: &Measured) -> Option<Text<String>> {
-    let told = [FlagKind::Implausible, FlagKind::UnderResolution, FlagKind::Unconfirmed];
+    let told = [FlagKind::Implausible, FlagKind::UnderResolution, FlagKind::FromCache, FlagKind::Unconfirmed];
     let flag = told.iter().find_map(|kind| measured.flags.iter().find(|flag| flag.kind == *kind))?;
     let what: Text = match flag.kind {
         FlagKind::Implausible => Text { en: "implausible", zh: "不合理" },
+        FlagKind::FromCache => Text { en: "from a cache below", zh: "来自下层缓存" },
         FlagKind::Unconfirmed => Text { en: "unconfirmed", zh: "未证实" },
         _ => Text { en: "smaller than the clock can tell", zh: "小于时钟能分辨的程度" },
     };

@@ -35,7 +35,8 @@ pub fn keep(case: &mut Case, direction: Direction) -> Result<()> {
         at = if is_random { u64::from(random.below(places as u32)) } else { (at + 1) % places };
         at * block
     };
-    let mut begun = vec![Ticks(0); door.depth()];
+    let device = crate::place::Device::of(case)?;
+    let (mut begun, mut asked) = (vec![Ticks(0); door.depth()], 0);
     let (mut times, mut rates, mut steady_after) = (Vec::new(), Vec::new(), None);
     let mut is_first = true;
     let measured = case
@@ -53,6 +54,7 @@ pub fn keep(case: &mut Case, direction: Direction) -> Result<()> {
                     let now = clock.start();
                     times.push(clock.ns(now.since(begun[slot])));
                     done += 1;
+                    asked += block;
                     begun[slot] = now;
                     door.submit(slot, next_offset())?;
                     if clock.ns(now.since(start)) >= SLICE_NS {
@@ -72,6 +74,10 @@ pub fn keep(case: &mut Case, direction: Direction) -> Result<()> {
         .rate(block);
     measured?;
     let slices = steady_after.map(|slices| slices as f64 * SLICE_NS / 1e6);
+    device.give(case, asked, |work| match direction {
+        Direction::Read => work.read_bytes,
+        Direction::Write => work.written_bytes,
+    })?;
     case.note("steady", slices.map_or("not reached".to_owned(), |ms| format!("after {ms:.0} ms")));
     case.also(super::super::OPERATIONS.name, rates)?;
     case.times(times)

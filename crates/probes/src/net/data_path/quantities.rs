@@ -6,7 +6,7 @@ use crate::turns::MIB;
 use crate::workloads::pipeline::{Account, MOST_STAGES};
 
 /// Quantities of all processes together.
-const BEFORE: usize = 3;
+const BEFORE: usize = 4;
 /// Quantities of one process.
 const OF_EACH: usize = 8;
 
@@ -72,6 +72,7 @@ pub const ALSO: &[Quantity] = &{
     let mut all = [COPIES; BEFORE + OF_EACH * MOST_STAGES];
     all[1] = BUSY_CPUS;
     all[2] = Quantity::SUSTAINED_BYTES;
+    all[3] = Quantity::DEVICE_SHARE;
     let mut at = 0;
     while at < OF_EACH * MOST_STAGES {
         all[BEFORE + at] = STAGES[at / OF_EACH][at % OF_EACH];

@@ -223,6 +223,12 @@ impl<'scope> Flows<'scope> {
         std::thread::sleep(wait);
         loop {
             let now = self.progress()?;
+            // Who has just begun has been nowhere.
+            before
+                .iter_mut()
+                .zip(&now)
+                .filter(|(before, _)| before.at_ns == 0)
+                .for_each(|(before, now)| *before = *now);
             if let Some(rates) = self.rates_since(&now, before) {
                 *before = now;
                 return Ok(rates);
@@ -238,10 +244,10 @@ impl<'scope> Flows<'scope> {
     pub fn settle(&self, clock: &Clock) -> Result<Look> {
         let (mut settling, start) = (Settling::new(), clock.start());
         let mut before = self.progress()?;
-        let window = Duration::from_nanos(self.pace.window_ns() as u64);
+        let mut rate = f64::INFINITY;
         loop {
-            let rates = self.rates(clock, &mut before, window)?;
-            let rate: f64 = rates.iter().sum();
+            let rates = self.rates(clock, &mut before, Duration::from_nanos(self.pace.window_ns(rate) as u64))?;
+            rate = rates.iter().sum();
             if settling.is_over(rate, clock.ns(clock.start().since(start))) {
                 let slowest = rates.into_iter().filter(|&rate| rate > 0.0).fold(rate, f64::min);
                 let wait = Duration::from_nanos(self.pace.sample_ns(slowest) as u64);

@@ -17,7 +17,7 @@ use crate::workloads::socket;
 use crate::workloads::tcp_info::TcpInfo;
 
 /// Bytes of a sample at most.
-const LONGEST_STEP: u64 = 64 << 20;
+const LONGEST_STEP: u64 = 128 << 20;
 
 /// Measures the point at which the case stands.
 pub fn measure(case: &mut Case) -> Result<()> {
@@ -40,30 +40,26 @@ fn received(case: &mut Case, terms: &Terms) -> Result<()> {
     case.note("congestion_control", congestion);
     let pace = Pace::of(&TcpInfo::of(&stream)?);
     let mut receiver = Receiver::of(stream, terms.block)?;
-    let longest = (terms.message << 16).min(LONGEST_STEP);
     let (mut busy, turns) = (Busy::default(), Turns::of_this_side());
-    let (mut all, mut timed, mut settled) = (0, 0, None);
+    let (mut timed, mut settled) = (0, None);
     case.timed(|clock| {
-        let (step, last) = match &mut settled {
-            Some(settled) => settled,
-            none => {
-                let (rate, bytes) = receiver.settle(clock, pace).map_err(unanswered)?;
-                turns.moved(bytes);
-                all += bytes;
-                none.insert((pace.sample_bytes(rate, longest), clock.start()))
-            }
+        let Some((sample_ns, place)) = &mut settled else {
+            // What the stream takes to get to its rate is thrown away, as every round's first sample is.
+            let rate = receiver.settle(clock, pace).map_err(unanswered)?;
+            turns.moved(receiver.read);
+            settled = Some((pace.sample_ns(rate), receiver.place(clock)?));
+            return Ok((clock.ticks(1.0), 1));
         };
+        let before = receiver.read;
         busy.begin()?;
-        let got = receiver.receive_at_least(*step).map_err(unanswered)?;
+        let came = receiver.receive_for(clock, place, *sample_ns, LONGEST_STEP).map_err(unanswered)?;
         busy.end()?;
-        turns.moved(got);
-        all += got;
-        timed += got;
-        // From the end of the last one: what came between the two is in this one, and so is its time.
-        let end = clock.end();
-        Ok((end.since(std::mem::replace(last, end)), got))
+        turns.moved(receiver.read - before);
+        timed += receiver.read - before;
+        Ok(came)
     })
-    .rate(1)?;
+    .rate_of_the_whole(1)?;
+    let all = receiver.read;
     case.note("receive_buffer_bytes", receiver.receive_buffer()?);
     // Its end is that of what the sender accounts for.
     drop(receiver);
@@ -89,9 +85,9 @@ fn looked_at(case: &mut Case, terms: &Terms) -> Result<()> {
             note_begun(case, &flows)?;
             let mut look = None;
             case.timed(|clock| {
-                let look = match &mut look {
-                    Some(look) => look,
-                    none => none.insert(flows.settle(clock)?),
+                let Some(look) = &mut look else {
+                    look = Some(flows.settle(clock)?);
+                    return Ok((clock.ticks(1.0), 1));
                 };
                 let start = clock.start();
                 let [received, sent] = look.next(&flows, clock)?;
@@ -99,7 +95,7 @@ fn looked_at(case: &mut Case, terms: &Terms) -> Result<()> {
                 rates.push([received, sent]);
                 Ok((ticks, (((received + sent) * clock.ns(ticks)).round() as u64).max(1)))
             })
-            .rate(1)?;
+            .rate_of_the_whole(1)?;
             note_buffers(case, &flows)?;
             let mut all = flows.end()?;
             told.append(&mut all.told);
@@ -115,8 +111,8 @@ fn looked_at(case: &mut Case, terms: &Terms) -> Result<()> {
         note_copied(case, copied);
     }
     if terms.direction == Direction::Both {
-        // The first is thrown away, as every round's first sample is.
-        rates.iter().skip(1).try_for_each(|&rates| give_rates(case, rates))?;
+        let mean = |way: usize| rates.iter().map(|rates| rates[way]).sum::<f64>() / rates.len().max(1) as f64;
+        give_rates(case, [mean(0), mean(1)])?;
     }
     let bytes = ended.bytes[0].saturating_add(ended.bytes[1]);
     let of_far = || told.iter().filter_map(|told| told.account.cpus()).reduce(|sum, cpus| sum + cpus);

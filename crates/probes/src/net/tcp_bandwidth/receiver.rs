@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use hostmark_engine::prelude::*;
 
 use super::settle::{Pace, Settling};
-use crate::workloads::socket;
+use crate::workloads::{socket, tally};
 
 /// Room for a read of so many bytes, one at least.
 pub fn block_of(bytes: u64) -> Result<Vec<u8>> {
@@ -18,12 +18,14 @@ pub fn block_of(bytes: u64) -> Result<Vec<u8>> {
 pub struct Receiver {
     stream: TcpStream,
     block: Vec<u8>,
+    /// Bytes that it has read.
+    pub read: u64,
 }
 
 impl Receiver {
     /// The receiver of a stream on which a read ends in time, a block at a time.
     pub fn of(stream: TcpStream, block: u64) -> Result<Receiver> {
-        Ok(Receiver { stream, block: block_of(block)? })
+        Ok(Receiver { stream, block: block_of(block)?, read: 0 })
     }
 
     /// What its buffer has room for now, bytes.
@@ -41,15 +43,35 @@ impl Receiver {
         Ok(())
     }
 
-    /// Reads until at least so many bytes have come, and tells how many did: the last read takes all that came with it, as where
-    /// a link hands over many packets at once.
-    #[inline]
-    pub fn receive_at_least(&mut self, bytes: u64) -> io::Result<u64> {
-        let mut got = 0;
-        while got < bytes {
-            got += self.receive_some(u64::MAX)?;
+    /// Where its stream is now: bytes that have come, read or not, and when.
+    pub fn place(&self, clock: &Clock) -> io::Result<(u64, Ticks)> {
+        let at = clock.end();
+        Ok((tally::arrived(&self.stream, self.read)?, at))
+    }
+
+    /// Reads on from a place for a sample's time, or until it has read `most` bytes: how many came in which time. Where a packet is
+    /// missing by then, it is waited for: those behind it count when it has come.
+    pub fn receive_for(
+        &mut self,
+        clock: &Clock,
+        from: &mut (u64, Ticks),
+        sample_ns: f64,
+        most: u64,
+    ) -> io::Result<(Ticks, u64)> {
+        let (last, mut due_ns) = (self.read.saturating_add(most), f64::INFINITY);
+        loop {
+            self.receive_some(u64::MAX)?;
+            let ns = clock.ns(clock.end().since(from.1));
+            if ns >= sample_ns || self.read >= last {
+                due_ns = ns.min(due_ns);
+            }
+            if ns >= due_ns && ns >= due_ns + tally::unsure_ns(&self.stream)? as f64 {
+                break;
+            }
         }
-        Ok(got)
+        let to = self.place(clock)?;
+        let (came, begun) = std::mem::replace(from, to);
+        Ok((to.1.since(begun), (to.0 - came).max(1)))
     }
 
     /// Reads once, so many bytes at most.
@@ -58,28 +80,47 @@ impl Receiver {
         let most = self.block.len().min(usize::try_from(bytes).unwrap_or(usize::MAX));
         match self.stream.read(&mut self.block[..most]).call("recvfrom")? {
             0 => Err(io::ErrorKind::UnexpectedEof.into()),
-            got => Ok(got as u64),
+            got => {
+                self.read += got as u64;
+                Ok(got as u64)
+            }
         }
     }
 
-    /// Reads until the stream has got to its rate: that rate, bytes a nanosecond, and how many bytes came.
-    pub fn settle(&mut self, clock: &Clock, pace: Pace) -> io::Result<(f64, u64)> {
-        let (mut settling, begun, mut all) = (Settling::new(), clock.start(), 0);
+    /// Reads until the stream has got to its rate, bytes a nanosecond.
+    pub fn settle(&mut self, clock: &Clock, pace: Pace) -> io::Result<f64> {
+        let (mut settling, begun) = (Settling::new(), clock.start());
+        let (mut from, mut rate) = (self.place(clock)?, f64::INFINITY);
         loop {
-            let (start, mut bytes, mut reads) = (clock.start(), 0, 0);
-            let ns = loop {
-                bytes += self.receive_some(u64::MAX)?;
-                reads += 1;
-                let ns = clock.ns(clock.end().since(start));
-                if pace.is_window(ns, reads) {
-                    break ns;
-                }
-            };
-            all += bytes;
-            let rate = bytes as f64 / ns;
+            let (ticks, bytes) = self.receive_for(clock, &mut from, pace.window_ns(rate), u64::MAX)?;
+            rate = bytes as f64 / clock.ns(ticks);
             if settling.is_over(rate, clock.ns(clock.end().since(begun))) {
-                return Ok((rate, all));
+                return Ok(rate);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+    use crate::workloads::local;
+
+    #[test]
+    fn what_nobody_has_read_yet_counts_when_it_came() {
+        let (_listener, near, mut far) = local::tcp_pair().unwrap();
+        let clock = Clock::MonotonicRaw;
+        let mut receiver = Receiver::of(near, 4096).map_err(|_| "no room").unwrap();
+        let has = |receiver: &Receiver, bytes| while receiver.place(&clock).unwrap().0 < bytes {};
+        far.write_all(&[1; 20_000]).unwrap();
+        has(&receiver, 20_000);
+        let mut place = receiver.place(&clock).unwrap();
+        far.write_all(&[1; 5000]).unwrap();
+        has(&receiver, 25_000);
+        // By its own reads it would have got five times as much.
+        let (_, came) = receiver.receive_for(&clock, &mut place, 1.0, u64::MAX).unwrap();
+        assert_eq!((came, receiver.read, place.0), (5000, 25_000, 25_000));
     }
 }

@@ -2,22 +2,26 @@
 
 use crate::workloads::tcp_info::TcpInfo;
 
-/// A window of the warm-up is this many round trips, within bounds, ns: a slow start doubles the rate in each.
+/// A window of the warm-up is this many round trips, within bounds, ns: a slow start doubles the rate in each, and two ends on one
+/// CPU take turns of some milliseconds.
 const WINDOW_ROUND_TRIPS: f64 = 2.0;
-const WINDOW_NS: (f64, f64) = (5e6, 200e6);
-/// Pieces of a stream that tell a rate.
-const LEAST_PIECES: u64 = 16;
+const WINDOW_NS: (f64, f64) = (20e6, 200e6);
+/// Packets in which a window tells a rate.
+const WINDOW_PACKETS: f64 = 16.0;
 /// A rate that grew by no more than this is not growing.
 const GROWTH: f64 = 1.1;
 /// So many windows in a row that do not grow end the warm-up; so does this time, ns.
 const CALM: u32 = 2;
 const LONGEST_NS: f64 = 3e9;
-/// A sample is no shorter than this, ns: two ends on one CPU take turns of some milliseconds, and a sample has many of them.
-const SAMPLE_NS: f64 = 100e6;
+/// A sample is no shorter than this, ns, and where it lasts until so many bytes have come, no shorter than the second: two ends on one
+/// CPU take turns of some milliseconds, and a sample has many of them.
+const SAMPLE_NS: f64 = 300e6;
+const LEAST_SAMPLE_NS: f64 = 100e6;
+const SAMPLE_BYTES: f64 = 128.0 * 1024.0 * 1024.0;
 /// A sample has this many round trips, in each of which a window's worth of data comes at once, and this many packets: senders
-/// and rate limits let up to 45 of them go at once.
+/// and rate limits let up to 45 of them go at once, and one more or less at either end is less than a hundredth.
 const SAMPLE_ROUND_TRIPS: f64 = 4.0;
-const SAMPLE_PACKETS: f64 = 64.0;
+const SAMPLE_PACKETS: f64 = 256.0;
 /// A sample is no longer than this, ns.
 const LONGEST_SAMPLE_NS: f64 = 1e9;
 /// A packet of the usual Ethernet. Over loopback, where they are larger, no sample has few of them.
@@ -43,25 +47,20 @@ impl Pace {
         Pace { rtt_ns: self.rtt_ns.max(other.rtt_ns), segment: self.segment.max(other.segment) }
     }
 
-    /// Time between two looks at how fast it is, ns.
-    pub fn window_ns(self) -> f64 {
-        (WINDOW_ROUND_TRIPS * self.rtt_ns).clamp(WINDOW_NS.0, WINDOW_NS.1)
+    /// Time between two looks at how fast it is, after one that saw this rate, bytes a nanosecond, ns.
+    pub fn window_ns(self, rate: f64) -> f64 {
+        (WINDOW_ROUND_TRIPS * self.rtt_ns).max(self.packets_ns(WINDOW_PACKETS, rate)).clamp(WINDOW_NS.0, WINDOW_NS.1)
     }
 
-    /// Whether so many pieces in this time tell a rate.
-    pub fn is_window(self, ns: f64, pieces: u64) -> bool {
-        ns >= self.window_ns() && (pieces >= LEAST_PIECES || ns >= WINDOW_NS.1)
+    fn packets_ns(self, packets: f64, rate: f64) -> f64 {
+        packets * self.segment as f64 / rate.max(f64::MIN_POSITIVE)
     }
 
     /// The time of a sample at this rate, bytes a nanosecond, ns.
     pub fn sample_ns(self, rate: f64) -> f64 {
-        let packets_ns = SAMPLE_PACKETS * self.segment as f64 / rate.max(f64::MIN_POSITIVE);
-        SAMPLE_NS.max(SAMPLE_ROUND_TRIPS * self.rtt_ns).max(packets_ns).min(LONGEST_SAMPLE_NS)
-    }
-
-    /// The bytes of a sample at this rate, bytes a nanosecond, and at most `most`.
-    pub fn sample_bytes(self, rate: f64, most: u64) -> u64 {
-        ((rate * self.sample_ns(rate)) as u64).clamp(1, most.max(1))
+        let packets_ns = self.packets_ns(SAMPLE_PACKETS, rate);
+        let least_ns = (SAMPLE_BYTES / rate.max(f64::MIN_POSITIVE)).clamp(LEAST_SAMPLE_NS, SAMPLE_NS);
+        least_ns.max(SAMPLE_ROUND_TRIPS * self.rtt_ns).max(packets_ns).min(LONGEST_SAMPLE_NS)
     }
 }
 
@@ -99,7 +98,7 @@ mod tests {
     /// Windows of a warm-up until it is over.
     fn windows(pace: Pace, mut rate: impl FnMut(u32) -> f64) -> u32 {
         let mut settling = Settling::new();
-        let is_over = |window: &u32| settling.is_over(rate(*window), f64::from(*window) * pace.window_ns());
+        let is_over = |window: &u32| settling.is_over(rate(*window), f64::from(*window) * pace.window_ns(1.0));
         (1..).find(is_over).unwrap()
     }
 
@@ -116,17 +115,33 @@ mod tests {
 
     #[test]
     fn a_sample_has_many_packets_and_round_trips_and_ends() {
-        let most = 64 << 20;
-        // 4 GB/s over loopback: as many bytes as a sample may have.
-        assert_eq!(pace(20_000).sample_bytes(4.0, most), most);
-        // 10 Gbit/s over 20 µs, 83 Mbit/s, 1 Mbit/s, in bytes a nanosecond.
-        for (rate, rtt, ns) in [(1.25, 20_000, 53e6), (0.01, MS, 100e6), (125e-6, MS, 741e6), (0.125, 100 * MS, 400e6)]
-        {
-            let pace = pace(rtt);
-            let took = pace.sample_bytes(rate, most) as f64 / rate;
-            assert!((took / ns - 1.0).abs() < 0.02, "{rate}: {took}");
+        // 20 and 5 Gbit/s over 20 µs, 83, 10 and 1 Mbit/s, 1 Gbit/s over 100 ms, in bytes a nanosecond; nothing at all.
+        for (rate, rtt, ms) in [
+            (2.5, 20_000, 100.0),
+            (0.625, 20_000, 214.7),
+            (0.01, MS, 300.0),
+            (1.2e-3, MS, 308.9),
+            (125e-6, MS, 1e3),
+            (0.125, 100 * MS, 400.0),
+            (0.0, 0, 1e3),
+        ] {
+            let took = pace(rtt).sample_ns(rate) / 1e6;
+            assert!((took / ms - 1.0).abs() < 0.001, "{rate}: {took}");
         }
-        assert_eq!(pace(0).sample_bytes(1e-12, most), 1);
-        assert_eq!(pace(20_000).sample_bytes(0.001, 65_536), 65_536);
+    }
+
+    #[test]
+    fn a_window_that_saw_few_packets_is_followed_by_a_longer_one() {
+        // The first, 10 Gbit/s, 5 Mbit/s, hardly anything; 10 Gbit/s over 50 ms.
+        for (rate, rtt, ms) in [
+            (f64::INFINITY, MS, 20.0),
+            (1.25, MS, 20.0),
+            (0.625e-3, MS, 37.0),
+            (0.0, MS, 200.0),
+            (1.25, 50 * MS, 100.0),
+        ] {
+            let took = pace(rtt).window_ns(rate) / 1e6;
+            assert!((took / ms - 1.0).abs() < 0.01, "{rate}: {took}");
+        }
     }
 }

@@ -14,14 +14,11 @@ use crate::net::RECEIVER_CPUS;
 use crate::workloads::busy::Busy;
 use crate::workloads::datagrams::{Arrivals, FLOW_SHIFT, Flow, Receiver, Sender, dropped, path_mtu};
 
-/// Datagrams of an iteration: two ends on one CPU take turns of some milliseconds, and an iteration has many of them.
-const MOST: u64 = 1 << 12;
-const LEAST: u64 = 1 << 8;
-const STEP_BYTES: u64 = 4 << 20;
-/// So many times as many where the kernel cuts and joins them: a turn has as many more.
-const CUT_TIMES: u64 = 32;
-/// On a slow link an iteration is what comes in this time.
-const STEP_TIME: Duration = Duration::from_millis(50);
+/// A sample is what comes in this time: two ends on one CPU take turns of some milliseconds, and a sample has many of them.
+const SAMPLE_NS: f64 = 50e6;
+/// It ends with a datagram that was waited for, as long as one comes in so many times that time: what had been kept is read faster
+/// than it came.
+const MOST_SAMPLES: f64 = 2.0;
 /// What is told may be lost: it is told again after this time, so often at most.
 const TOLD_EVERY: Duration = Duration::from_millis(200);
 const MOST_TOLD: u32 = 25;
@@ -40,28 +37,29 @@ const MOST_EMPTY: u32 = 3;
 pub fn receive(case: &mut Case, flow: Flow) -> Result<()> {
     let far = case.far_end()?.clone();
     let socket = door::correspond(&far)?;
-    let mut receiver = Receiver::new(&socket, flow, MESSAGE_BYTES).map_err(uncut)?;
+    let mut receiver = Receiver::new(&socket, flow, MESSAGE_BYTES).map_err(uncut)?.noting_waits();
     let (mut arrivals, mut busy) = (Arrivals::default(), Busy::default());
     begin(&socket, &mut receiver, &mut arrivals)?;
-    let most = (STEP_BYTES / flow.datagram as u64).clamp(LEAST, MOST) * if flow.is_cut { CUT_TIMES } else { 1 };
-    let count = receiver.count_within(&mut arrivals, most, STEP_TIME).map_err(nothing_came)?.clamp(1, most);
-    let mut ahead = 0;
-    case.loops(|steps| -> Result<()> {
-        let wanted = steps * count;
+    let mut last = None;
+    case.timed(|clock| {
+        let (mut count, start) = (0, *last.get_or_insert_with(|| clock.start()));
         busy.begin()?;
-        while ahead < wanted {
-            ahead += receiver.receive(&mut arrivals, RecvFlags::empty()).map_err(nothing_came)?;
-        }
-        // What the kernel joined may reach into the next iteration.
-        ahead -= wanted;
-        Ok(busy.end()?)
+        let end = loop {
+            count += receiver.receive(&mut arrivals, RecvFlags::empty()).map_err(nothing_came)?;
+            let (end, is_waited_for) = (clock.end(), arrivals.is_last_waited_for());
+            let samples = clock.ns(end.since(start)) / SAMPLE_NS;
+            if count > 0 && samples >= if is_waited_for { 1.0 } else { MOST_SAMPLES } {
+                break end;
+            }
+        };
+        busy.end()?;
+        last = Some(end);
+        Ok((end.since(start), count))
     })
-    .rate(count * flow.datagram as u64)?;
+    .rate_of_the_whole(flow.datagram as u64)?;
     let dropped = dropped(&socket);
     let (sent, path_mtu) = messages::sent(ask(&socket, &mut receiver, 0)?);
-    // It reads without pause from the first to the last.
-    let counted = arrivals.received.saturating_sub(1);
-    let received = Received { counted, ..Received::of(arrivals, busy.cpu_ns(), dropped) };
+    let received = Received::of(arrivals, busy.cpu_ns(), dropped);
     quantities::give(case, flow.datagram, arrivals.missing(), sent, received)?;
     case.also(RECEIVER_CPUS.name, busy.cpus())?;
     quantities::note(case, flow.is_cut, sent, received);
@@ -97,7 +95,7 @@ pub fn send(case: &mut Case, flow: Flow) -> Result<()> {
                 )));
             }
         }
-    }).rate(flow.datagram as u64)?;
+    }).rate_of_the_whole(flow.datagram as u64)?;
     for &(sent, received) in &flows {
         let came = received.datagrams.min(sent.datagrams) as f64 / sent.datagrams as f64;
         quantities::give(case, flow.datagram, Some(1.0 - came), sent, received)?;

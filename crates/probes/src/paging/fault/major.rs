@@ -17,6 +17,7 @@ pub(super) fn major(case: &mut Case) -> Result<()> {
     let file = crate::place::on_device(case, MAJOR_BYTES as u64)?;
     let mut offsets: Vec<usize> = (0..MAJOR_BYTES / page).map(|number| number * page).collect();
     Random::new(case.seed()).shuffle(&mut offsets);
+    let (device, mut bytes) = (crate::place::Device::of(case)?, 0);
     passes(case, None, |clock| {
         files::drop_cache(&file)?;
         let mapping = Mapping::file(&file, MAJOR_BYTES, Sharing::Shared, false)?;
@@ -25,7 +26,11 @@ pub(super) fn major(case: &mut Case) -> Result<()> {
         let pass = Pass::of(clock, || mapping.read_at(&offsets))?;
         match thread_faults()?.major - before.major {
             0 => Err(RoundError::skipped("the filesystem keeps its pages, though asked to drop them")),
-            major => Ok(Pass { faults: major, ..pass }),
+            major => {
+                bytes += major * page as u64;
+                Ok(Pass { faults: major, ..pass })
+            }
         }
-    })
+    })?;
+    device.give(case, bytes, |work| work.read_bytes)
 }

@@ -46,8 +46,10 @@ impl<'a> View<'a> {
             kinds.into_iter().for_each(|kind| *flags.entry(kind).or_insert(0) += 1);
         }
         let is_common = |(kind, count): (&FlagKind, &usize)| {
-            let of_the_value =
-                matches!(kind, FlagKind::Implausible | FlagKind::UnderResolution | FlagKind::Unconfirmed);
+            let of_the_value = matches!(
+                kind,
+                FlagKind::Implausible | FlagKind::UnderResolution | FlagKind::FromCache | FlagKind::Unconfirmed
+            );
             (!of_the_value && *count >= COMMON_CASES && count * COMMON_SHARE >= measured).then_some(*kind)
         };
         let common: HashSet<FlagKind> = flags.iter().filter_map(is_common).collect();
