@@ -74,6 +74,7 @@ fn a_long_line_on_a_slow_link_is_no_silence() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn a_long_line_is_waited_for_while_it_comes_and_no_longer() {
     let part = "head -c 200000 /dev/zero | tr '\\0' ' '; sleep 0.4";
     let whole = format!("for part in 1 2 3 4 5 6 7 8; do {part}; done; echo '{}'; exec sleep 1000", step());

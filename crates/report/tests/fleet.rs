@@ -284,6 +284,7 @@ fn programs_read_what_people_read() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn only_the_cases_that_are_asked_for_judge() {
     let made_up = MadeUp { odd: 2, shift: 0.4, planted: Planted::Modules, ..MadeUp::usual(20, 13) };
     let of = |filter: &str| {

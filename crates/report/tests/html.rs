@@ -318,6 +318,7 @@ fn a_comparison_is_a_forest_plot_and_a_table_of_every_case() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn the_largest_run_stays_under_three_megabytes() {
     let run = thorough::thorough();
     assert!(run.cases.len() >= thorough::CASES);

@@ -172,6 +172,7 @@ fn constants_stand_with_a_ratio_beside_the_nearest_machine() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn of_another_architecture_there_is_no_nearest_machine_and_markdown_says_the_same() {
     let mut run = on_such_a_machine();
     let options = RenderOptions::default();

@@ -30,6 +30,7 @@ fn a_token_comes_back_in_every_interleaving() {
 }
 
 #[test]
+#[ignore = "takes long"]
 fn every_call_has_its_answer_in_every_interleaving() {
     every_interleaving(3, || {
         let words = Arc::new([ModelWord::default(), ModelWord::default()]);
@@ -75,6 +76,7 @@ fn in_turns(
 }
 
 #[test]
+#[ignore = "takes long"]
 fn who_is_marked_is_woken_in_every_interleaving() {
     let sleep = |mark: &ModelWord, count: &ModelWord, turn: u32| {
         sleep_marked(mark, || count.load(Ordering::Acquire) >= turn).unwrap();

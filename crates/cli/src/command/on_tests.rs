@@ -143,6 +143,7 @@ fn what_was_not_asked_for_or_comes_twice_is_refused() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn whatever_an_agent_says_is_taken_or_refused() {
     let lines = lines();
     let mut draw = Mutator::new(0xfa6);

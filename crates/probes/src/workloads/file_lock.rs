@@ -90,6 +90,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "takes long"]
     fn turns_without_the_other_are_told_of() {
         let directory = tempfile::tempdir().unwrap();
         in_a_child(|| {

@@ -72,6 +72,7 @@ mod tests {
     const BYTES: usize = 4;
 
     #[test]
+    #[ignore = "takes long"]
     fn both_ends_of_a_ring_come_through_in_every_interleaving() {
         every_interleaving(3, || {
             let flow = std::sync::Arc::new(Flow::<2, 1, ModelWord>::default());

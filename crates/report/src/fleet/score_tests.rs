@@ -17,6 +17,7 @@ const NORMAL: f64 = 0.0;
 const HEAVY: f64 = 4.0;
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn of_two_hundred_fleets_without_an_odd_host_at_most_one_in_twenty_names_one() {
     for (hosts, tails) in [(5, HEAVY), (8, NORMAL), (20, HEAVY)] {
         let named = (0..200).filter(|seed| !found(&Fleet::of(hosts, tails, *seed)).is_empty()).count();

@@ -33,13 +33,19 @@ pub fn measured(level: &Level, beside: Vec<(&'static str, Also)>) -> Measured {
     if let Some(doubt) = &level.doubt {
         flag(FlagKind::Unconfirmed, doubt.clone());
     } else if let Some(reported) = level.reported_bytes {
-        let detail =
-            |kib: f64, word: &str| format!("{kib:.0} KiB {word}, and the host reports {} KiB", reported / 1024);
+        let kib = |bytes: Option<f64>| bytes.unwrap_or(0.0) / 1024.0;
+        let reported_kib = reported / 1024;
         if level.bracket.is_over(reported as f64) {
-            flag(FlagKind::Unconfirmed, detail(fits.unwrap_or(0.0) / 1024.0, "fit"));
+            let detail = format!("{:.0} KiB fit, and the host reports {reported_kib} KiB", kib(fits));
+            flag(FlagKind::Unconfirmed, detail);
         } else if level.bracket.is_under(reported as f64) {
-            let detail = detail(leaves.unwrap_or(0.0) / 1024.0, "do not fit");
-            flag(FlagKind::Unconfirmed, format!("{detail}: neighbours probably use the rest"));
+            flag(
+                FlagKind::Unconfirmed,
+                format!(
+                    "{:.0} KiB do not fit, and the host reports {reported_kib} KiB: neighbours probably use the rest",
+                    kib(leaves)
+                ),
+            );
         }
     } else if level.name != Name::Memory {
         flag(FlagKind::Unconfirmed, "the host reports no such cache".into());
