@@ -28,7 +28,7 @@ pub(super) const PAIRS: &[Pair] = &[
     ("the device did {} % of what was asked of it", "设备只完成了所要求的 {0} %"),
     (
         "a sample of {} Mbit/s, and the link lets {} Mbit/s through with all that packets take",
-        "有样本达到 {} Mbit/s，而链路连同报文开销最多通过 {} Mbit/s",
+        "有样本达到 {0} Mbit/s，而链路连同报文开销最多通过 {1} Mbit/s",
     ),
     ("{} core cycles for {}, which takes at least {}", "{1}只用了 {0} 个核心周期，而至少需要 {2} 个"),
     ("a dependent operation", "一次相互依赖的运算"),
@@ -56,10 +56,8 @@ pub(super) const PAIRS: &[Pair] = &[
     ("a switch", "一次切换"),
     ("{} switches", "{0} 次切换"),
     (
-        "{} KiB {}, and the host reports {} KiB: neighbours probably use the rest",
-        "实测{1} {0} KiB，而主机报告 {2} KiB：其余部分可能被邻居虚拟机占用",
+        "{} KiB do not fit, and the host reports {} KiB: neighbours probably use the rest",
+        "实测容纳不下 {0} KiB，而主机报告 {1} KiB：其余部分可能被邻居虚拟机占用",
     ),
-    ("{} KiB {}, and the host reports {} KiB", "实测{1} {0} KiB，而主机报告 {2} KiB"),
-    ("fit", "可容纳"),
-    ("do not fit", "容纳不下"),
+    ("{} KiB fit, and the host reports {} KiB", "实测可容纳 {0} KiB，而主机报告 {1} KiB"),
 ];
