@@ -50,6 +50,9 @@ pub mod service;
 mod serving;
 mod session;
 mod setup;
+#[cfg(test)]
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
 pub mod threads;
 mod time_budget;
 mod vote;
