@@ -23,7 +23,7 @@ pub use crate::quantity::Quantity;
 pub use crate::round_error::{Checked, Result, RoundError};
 pub use crate::serving::{Service, Serving};
 pub use crate::sys;
-pub use crate::sys::call::Call;
+pub use crate::sys::call::{Call, received};
 pub use crate::sys::memory::{Node, Pages};
 pub use crate::threads;
 pub use crate::time_budget::{largest_buffer, may_fill_bytes};

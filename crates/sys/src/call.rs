@@ -56,6 +56,18 @@ impl<T, E: Into<io::Error>> Call<T> for Result<T, E> {
     }
 }
 
+/// What a call returns that waits for a socket no longer than so long. Such calls end early where a process that was stopped goes on
+/// (signal(7)), and are made again.
+#[inline]
+pub fn received(mut call: impl FnMut() -> io::Result<usize>) -> io::Result<usize> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result.call("recvfrom"),
+        }
+    }
+}
+
 /// What a function of the C library returned, or the error that it left in errno. Anything below 0 is an error.
 #[inline(always)]
 pub fn returned<N: Into<i64> + Copy>(call: &'static str, result: N) -> io::Result<N> {
@@ -65,6 +77,16 @@ pub fn returned<N: Into<i64> + Copy>(call: &'static str, result: N) -> io::Resul
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_interrupted_is_called_again_and_nothing_else_is() {
+        let after = |kinds: &[io::ErrorKind]| {
+            let mut kinds = kinds.iter();
+            received(|| kinds.next().map_or(Ok(7), |kind| Err((*kind).into()))).map_err(|error| error.kind())
+        };
+        assert_eq!(after(&[io::ErrorKind::Interrupted; 3]), Ok(7));
+        assert_eq!(after(&[io::ErrorKind::Interrupted, io::ErrorKind::WouldBlock]), Err(io::ErrorKind::WouldBlock));
+    }
 
     #[test]
     fn an_error_says_which_call_failed_and_keeps_kind_and_number() {

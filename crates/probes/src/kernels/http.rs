@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, Read, Write};
 
-use hostmark_engine::prelude::Call;
+use hostmark_engine::prelude::received;
 
 /// The longest head of a request or a response.
 pub const LONGEST_HEAD: usize = 4096;
@@ -124,7 +124,7 @@ pub fn read_head(stream: &mut impl Read, bytes: &mut [u8], mut have: usize) -> i
         if have >= LONGEST_HEAD.min(bytes.len()) {
             return Err(Malformed::Long.into());
         }
-        match stream.read(&mut bytes[have..]).call("recvfrom")? {
+        match received(|| stream.read(&mut bytes[have..]))? {
             0 if have == 0 => return Ok(None),
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
             more => have += more,

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::io::{self, Read, Write};
 
-use hostmark_engine::prelude::Call;
+use hostmark_engine::prelude::{Call, received};
 
 /// A program's number, out of the range that anyone may use (0x20000000 to 0x3fffffff).
 pub const PROGRAM: u32 = 0x2000_686d;
@@ -216,7 +216,7 @@ impl<R: Read> RecordReader<R> {
             (self.begin, self.end) = (0, self.end - self.begin);
         }
         while self.end - self.begin < bytes {
-            match self.stream.read(&mut self.bytes[self.end..]).call("recvfrom")? {
+            match received(|| self.stream.read(&mut self.bytes[self.end..]))? {
                 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                 more => self.end += more,
             }

@@ -105,7 +105,7 @@ fn measure(case: &mut Case) -> Result<()> {
         let mut stream = workloads::socket::connect(address, super::PATIENCE)?;
         fetch(&mut stream, &request, &mut bytes, size)?;
         // The server closes first: its end of the stream is part of the response.
-        if stream.read(&mut bytes).call("recvfrom")? == 0 { Ok(()) } else { Err(super::wrong_answer()) }
+        if received(|| stream.read(&mut bytes))? == 0 { Ok(()) } else { Err(super::wrong_answer()) }
     })
 }
 

@@ -82,7 +82,8 @@ fn measure(case: &mut Case) -> Result<()> {
     let far = case.far_end()?;
     let (_known, address) = (connect(far)?, far.address);
     super::exchanges(case, || {
-        match workloads::socket::connect(address, super::PATIENCE)?.read(&mut [0]).call("recvfrom")? {
+        let mut stream = workloads::socket::connect(address, super::PATIENCE)?;
+        match received(|| stream.read(&mut [0]))? {
             0 => Ok(()),
             _ => Err(super::wrong_answer()),
         }

@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 
-use super::call::Call;
+use super::call::{Call, received};
 use super::tcp_info::TcpInfo;
 use super::{clock, socket};
 
@@ -58,7 +58,7 @@ pub fn receive(
 ) -> io::Result<()> {
     let (mut read, mut kept_ns) = (0, 0);
     loop {
-        match stream.read(block).call("recvfrom")? {
+        match received(|| stream.read(block))? {
             0 => return Ok(()),
             got => read += got as u64,
         }

@@ -78,7 +78,7 @@ impl Receiver {
     #[inline]
     fn receive_some(&mut self, bytes: u64) -> io::Result<u64> {
         let most = self.block.len().min(usize::try_from(bytes).unwrap_or(usize::MAX));
-        match self.stream.read(&mut self.block[..most]).call("recvfrom")? {
+        match received(|| self.stream.read(&mut self.block[..most]))? {
             0 => Err(io::ErrorKind::UnexpectedEof.into()),
             got => {
                 self.read += got as u64;

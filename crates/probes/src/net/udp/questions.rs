@@ -87,7 +87,7 @@ pub fn measure<Q: Question>(case: &mut Case) -> Result<()> {
 #[inline]
 fn next_answer<Q: Question>(socket: &UdpSocket, far: &FarEnd, back: &mut [u8]) -> io::Result<Q::Number> {
     loop {
-        let bytes = socket.recv(back).call("recvfrom")?;
+        let bytes = received(|| socket.recv(back))?;
         if !door::is_second_answer(far, &back[..bytes]) {
             return Q::read(&back[..bytes]);
         }

@@ -51,7 +51,7 @@ fn send_flow(admitted: &Admitted, socket: &UdpSocket, flow: Flow) -> io::Result<
     let mut sender = Sender::new(socket, flow)?;
     let (mut sent, mut told) = (Sent::default(), [0; ROOM]);
     loop {
-        let bytes = match socket.recv(&mut told).call("recvfrom") {
+        let bytes = match received(|| socket.recv(&mut told)) {
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => continue,
             bytes => bytes?,
         };
