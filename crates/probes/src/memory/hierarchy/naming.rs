@@ -16,6 +16,9 @@ const MOST_PLATEAUS: usize = NAMES.len() + 1;
 /// A told size and a plateau's end may differ by this factor and be of one cache; see [`Bracket`].
 const TOLERANCE: f64 = 1.5;
 
+/// No first cache of a server is smaller, bytes.
+const SMALLEST_FIRST: f64 = 16384.0;
+
 /// What a plateau is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Name {
@@ -121,11 +124,22 @@ pub fn names(plateaus: &[Plateau], told: &Told, largest: f64) -> Vec<Name> {
     if let (Last::Memory(_), Some(name)) = (last, names.last_mut()) {
         *name = Name::Memory;
     }
-    // A curve begins with the level that answers first, which needs nobody's word.
-    if caches > 0 && names.len() > 1 {
+    // A curve from its smallest sizes on begins with the level that answers first, which needs nobody's word.
+    if caches > 0 && names.len() > 1 && begins_within(&plateaus[0], told.bytes(NAMES[0]).unwrap_or(SMALLEST_FIRST)) {
         names[0] = Name::Cache(NAMES[0]);
     }
+    // Where small sizes have no value, what is seen first is no small cache.
+    for (index, name) in names.iter_mut().enumerate() {
+        if told.bytes(&name.key()).is_some_and(|bytes| !begins_within(&plateaus[index], bytes)) {
+            *name = Name::Unnamed(index + 1);
+        }
+    }
     names
+}
+
+/// Whether a level of so many bytes can have begun the plateau.
+fn begins_within(plateau: &Plateau, bytes: f64) -> bool {
+    plateau.first_size <= TOLERANCE * bytes
 }
 
 /// Which plateau is which level of the told caches: all by their order where there are as many; else each takes the plateau that

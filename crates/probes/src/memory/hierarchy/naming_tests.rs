@@ -44,6 +44,22 @@ fn three_caches_and_memory_have_their_names_on_hardware_and_in_guests() {
     }
 }
 
+/// As where the small sizes had no time.
+#[test]
+fn a_curve_that_begins_at_large_sizes_has_no_small_cache() {
+    let largest = 640.0 * MIB;
+    let late = [[23.0, 45.0, 66.0], [64.0, 640.0, 135.0]].map(|[first, last, latency]| Plateau {
+        first_size: first * MIB,
+        last_size: last * MIB,
+        latency,
+        capacity: (last < 640.0).then_some(last * MIB),
+    });
+    assert_names(&late, &told(&[48.0 * KIB, 2.0 * MIB, 300.0 * MIB], true), largest, &["l3", "dram"]);
+    assert_names(&late, &told(&[48.0 * KIB, 2.0 * MIB], true), largest, &["plateau1", "dram"]);
+    assert_names(&late, &told(&[48.0 * KIB], true), largest, &["plateau1", "dram"]);
+    assert_names(&late, &told(&[], false), largest, &["plateau1", "dram"]);
+}
+
 #[test]
 fn a_slice_of_a_told_cache_is_that_cache_and_what_follows_it_is_memory() {
     // Far below 100 ns, and the curve ends inside the told size: one plateau more than caches is what tells.
