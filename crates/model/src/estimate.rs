@@ -29,6 +29,14 @@ impl Leading {
     /// Both: what holds among values of one estimator is looked at by each.
     pub const EACH: [Leading; 2] = [Leading::Typical, Leading::Quiet];
 
+    /// The one that it is not.
+    pub fn other(self) -> Leading {
+        match self {
+            Leading::Quiet => Leading::Typical,
+            Leading::Typical => Leading::Quiet,
+        }
+    }
+
     /// As a run file writes it.
     pub fn word(self) -> &'static str {
         match self {

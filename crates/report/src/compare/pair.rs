@@ -161,7 +161,7 @@ fn paired(first: &Found, old: &[Found], new: &[Found], looked: &Looked) -> (Case
         unit: probe.map(|probe| probe.unit),
         better: probe.map(|probe| probe.better),
         remarks: remarks(old, new, &old_value, &new_value),
-        beside: by.estimator().and_then(|by| side::beside(old, new, by)),
+        beside: by.estimator().and_then(|by| side::other_values(old, new, by)),
         estimator: old_value.as_ref().or(new_value.as_ref()).and(by.estimator()),
         base: old_value,
         new: new_value,

@@ -252,12 +252,12 @@ pub(super) fn value(found: &[Found], by: By) -> Option<Value> {
 }
 
 /// What the estimator beside `by` says of both sides, where it is something else on one of them.
-pub(super) fn beside(old: &[Found], new: &[Found], by: Leading) -> Option<OtherValues> {
+pub(super) fn other_values(old: &[Found], new: &[Found], by: Leading) -> Option<OtherValues> {
     let of_side = |side: &[Found], by: Leading| {
         let all = side.iter().filter_map(Found::measured).map(|measured| Some(measured.estimate.by(by)?.value));
         middle(&all.collect::<Option<Vec<f64>>>()?)
     };
-    let estimator = format::beside(by);
+    let estimator = by.other();
     let [base, new] = [old, new].map(|side| Some((of_side(side, estimator)?, of_side(side, by)?)));
     let (base, new) = (base?, new?);
     let is_told = [base, new].into_iter().any(|(other, compared)| format::are_apart(other, compared));

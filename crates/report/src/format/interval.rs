@@ -75,17 +75,9 @@ pub(crate) const QUIET: Text = Text { en: "quiet", zh: "空闲值" };
 
 /// The value beside the leading one and its name, where the two differ by so much that a reader must know.
 pub(crate) fn other(estimate: &Estimate) -> Option<(Text, f64)> {
-    let by = beside(estimate.estimator());
+    let by = estimate.estimator().other();
     let other = estimate.by(by)?.value;
     are_apart(other, estimate.value()).then_some((estimator(by), other))
-}
-
-/// The estimator that does not lead.
-pub(crate) fn beside(leading: Leading) -> Leading {
-    match leading {
-        Leading::Quiet => Leading::Typical,
-        Leading::Typical => Leading::Quiet,
-    }
 }
 
 /// Whether two values are so far apart that both are told.
@@ -101,7 +93,17 @@ pub(crate) const fn estimator(by: Leading) -> Text {
     }
 }
 
-/// The same as people read it: `typical 1.72 ns`.
+/// What has a value, with the estimator where that is the quiet value: `cpu.latency@op=add −12 % (quiet)`.
+pub(crate) fn called(what: &str, by: Leading, lang: Lang) -> String {
+    let quiet = QUIET.get(lang);
+    match (by, lang) {
+        (Leading::Typical, _) => what.to_owned(),
+        (Leading::Quiet, Lang::En) => format!("{what} ({quiet})"),
+        (Leading::Quiet, Lang::Zh) => format!("{what}（{quiet}）"),
+    }
+}
+
+/// The value beside the leading one, as people read it: `typical 1.72 ns`.
 pub fn other_value(estimate: &Estimate, unit: Unit, lang: Lang) -> Option<String> {
     other(estimate).map(|(name, other)| format!("{} {}", name.get(lang), value(other, unit, lang)))
 }

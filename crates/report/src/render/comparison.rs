@@ -5,7 +5,7 @@ pub(crate) mod markdown;
 use hostmark_model::{Lang, Leading, Text, Unit, counted};
 
 use crate::compare::{Against, CaseComparison, Evidence, Group, On, ReasonKind, Side, Test, Value, Verdict, Without};
-use crate::format::{QUIET, estimator, in_scale, percent, scale_for};
+use crate::format::{called, estimator, in_scale, percent, scale_for};
 
 /// Up to this many cases all are shown; of more only those that changed, unless everything is asked for.
 const FEW_CASES: usize = 24;
@@ -195,12 +195,7 @@ fn in_one_scale(case: &CaseComparison, values: [Option<f64>; 2], lang: Lang) -> 
 
 /// A case as it is called, with the estimator where that is the quiet value.
 pub(crate) fn label(case: &CaseComparison, lang: Lang) -> String {
-    let (label, quiet) = (case.label.get(lang), QUIET.get(lang));
-    match (case.estimator, lang) {
-        (Some(Leading::Quiet), Lang::En) => format!("{label} ({quiet})"),
-        (Some(Leading::Quiet), Lang::Zh) => format!("{label}（{quiet}）"),
-        _ => label.to_owned(),
-    }
+    called(case.label.get(lang), case.estimator.unwrap_or_default(), lang)
 }
 
 /// What the other estimator says where it is something else: `typical 12.5 → 12.4 GB/s`.

@@ -1,12 +1,12 @@
 //! What a fleet's report says, in words that the table, the page and markdown have in common.
 
-use hostmark_model::{Lang, Leading, Text, Unit};
+use hostmark_model::{Lang, Text, Unit};
 
 use crate::fleet::{
     BetweenHosts, Carried, Cause, Drift, Fleet, HostResult, KindOfHosts, LEAST_HOSTS, OddCase, PairApart, Reason,
     WithinBy,
 };
-use crate::format::{QUIET, percent};
+use crate::format::{called, percent};
 use crate::reasons;
 
 /// Groups of an odd host that are named in a line.
@@ -69,14 +69,9 @@ pub(crate) fn change(change: f64) -> String {
     format!("{sign}{}", percent(change.abs()))
 }
 
-/// A case in which a host stands out, with the estimator where that is the quiet value: `cpu.latency@op=add −12 % (quiet)`.
+/// A case in which a host stands out.
 pub(crate) fn odd_case(case: &OddCase, lang: Lang) -> String {
-    let (id, change, quiet) = (&case.id, change(case.change), QUIET.get(lang));
-    match (case.estimator, lang) {
-        (Leading::Typical, _) => format!("{id} {change}"),
-        (Leading::Quiet, Lang::En) => format!("{id} {change} ({quiet})"),
-        (Leading::Quiet, Lang::Zh) => format!("{id} {change}（{quiet}）"),
-    }
+    called(&format!("{} {}", case.id, change(case.change)), case.estimator, lang)
 }
 
 /// In what a host stands out: `memory −21 %, paging −8 %`.
