@@ -1,5 +1,5 @@
-//! Kernel objects that outlive every process: each is written down in a directory of the run's, by what it is and not by who
-//! made it, so that what is found there later is that object and no other.
+//! Kernel objects that outlive every process: each is written down in a directory of the run's before it is made, by what it is
+//! and not by who made it, so that what is found there later is that object and no other.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -14,7 +14,7 @@ use super::names;
 /// Who may use them: their maker alone.
 pub const MODE: libc::c_int = 0o600;
 /// Semaphores of a set.
-pub const SEMAPHORES: libc::c_int = 2;
+const SEMAPHORES: libc::c_int = 2;
 /// How the names of the records begin.
 const RECORD: &str = "object";
 
@@ -27,21 +27,22 @@ pub fn write_down_in(directory: OwnedFd) {
     let _ = RECORDS.set(directory);
 }
 
-/// An object, as it is told from any other: the kernel gives an id or a name again, but not with the same time and maker.
+/// An object, as it is told from any other: by a key or a name that nobody can foresee, and no older than its record, which is
+/// written before it is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Object {
     /// A set of semaphores.
     Set {
-        /// Its id.
-        id: i32,
-        /// When it was made, seconds since 1970.
+        /// Its key.
+        key: libc::key_t,
+        /// A time before it was made, seconds since 1970.
         made: i64,
     },
     /// A System V message queue.
     Messages {
-        /// Its id.
-        id: i32,
-        /// When it was made, seconds since 1970.
+        /// Its key.
+        key: libc::key_t,
+        /// A time before it was made, seconds since 1970.
         made: i64,
     },
     /// A POSIX message queue.
@@ -54,55 +55,85 @@ pub enum Object {
 }
 
 impl Object {
-    /// The set or the queue of messages that has just been made.
-    pub fn set(id: i32) -> io::Result<Object> {
-        Ok(Object::Set { id, made: set_state(id)?.rest[MADE_AT] as i64 })
+    /// A set of semaphores that is about to be made.
+    pub fn set() -> io::Result<Object> {
+        Ok(Object::Set { key: random_key()?, made: just_before() })
     }
 
-    /// The same of a queue of messages.
-    pub fn messages(id: i32) -> io::Result<Object> {
-        Ok(Object::Messages { id, made: messages_state(id)?.msg_ctime })
+    /// A System V message queue that is about to be made.
+    pub fn messages() -> io::Result<Object> {
+        Ok(Object::Messages { key: random_key()?, made: just_before() })
     }
 
-    /// A POSIX queue that is about to be made, by a name that nobody can foresee.
+    /// A POSIX queue that is about to be made.
     pub fn queue() -> io::Result<Object> {
-        // The kernel writes times by a clock that lags behind by a tick.
-        Ok(Object::Queue { number: names::random()?, made: now() - 1 })
+        Ok(Object::Queue { number: names::random()?, made: just_before() })
     }
 
-    /// Removes it, if what has its id or its name now is still it: of this user and this user's alone, without a key by which
-    /// another program could have found it, and made when it was.
+    /// The call that makes it.
+    pub fn call(self) -> &'static str {
+        match self {
+            Object::Set { .. } => "semget",
+            Object::Messages { .. } => "msgget",
+            Object::Queue { .. } => "mq_open",
+        }
+    }
+
+    /// Makes a System V object, which there was not: its id.
+    pub fn make(self) -> io::Result<i32> {
+        self.id(libc::IPC_CREAT | libc::IPC_EXCL | MODE)
+    }
+
+    /// The id of the System V object of this key, by the call that makes it too.
+    fn id(self, flags: libc::c_int) -> io::Result<i32> {
+        // SAFETY: no pointers are given.
+        let id = unsafe {
+            match self {
+                Object::Set { key, .. } => libc::semget(key, SEMAPHORES, flags),
+                Object::Messages { key, .. } => libc::msgget(key, flags),
+                Object::Queue { .. } => return Err(io::ErrorKind::InvalidInput.into()),
+            }
+        };
+        returned(self.call(), id)
+    }
+
+    /// Removes it, if what has its key or its name now is still it: of this user and this user's alone, and no older.
     pub fn remove(self) -> io::Result<()> {
         let is_ours = |of: &libc::ipc_perm, key: libc::key_t| {
             let user = rustix::process::geteuid().as_raw();
-            of.cuid == user && of.uid == user && of.mode as libc::c_int & 0o777 == MODE && key == libc::IPC_PRIVATE
+            of.cuid == user && of.uid == user && of.mode as libc::c_int & 0o777 == MODE && key_of(of) == key
         };
-        let is_it = match self {
-            Object::Set { id, made } => {
+        match self {
+            Object::Set { key, made } => {
+                let id = self.id(0)?;
                 let state = set_state(id)?;
                 // SAFETY: GETVAL takes no pointer.
                 let has = |index: libc::c_int| unsafe { libc::semctl(id, index, libc::GETVAL) } >= 0;
-                let is_as_made = state.rest[MADE_AT] as i64 == made && has(SEMAPHORES - 1) && !has(SEMAPHORES);
-                is_as_made && is_ours(&state.permissions, key(&state.permissions))
+                let is_as_made = state.rest[MADE_AT] as i64 >= made && has(SEMAPHORES - 1) && !has(SEMAPHORES);
+                if is_as_made && is_ours(&state.permissions, key) {
+                    // SAFETY: IPC_RMID takes no further argument.
+                    return returned("semctl", unsafe { libc::semctl(id, 0, libc::IPC_RMID) }).map(drop);
+                }
             }
-            Object::Messages { id, made } => {
+            Object::Messages { key, made } => {
+                let id = self.id(0)?;
                 let state = messages_state(id)?;
-                state.msg_ctime == made && is_ours(&state.msg_perm, key(&state.msg_perm))
+                if state.msg_ctime >= made && is_ours(&state.msg_perm, key) {
+                    // SAFETY: IPC_RMID ignores its null pointer.
+                    let removed = unsafe { libc::msgctl(id, libc::IPC_RMID, std::ptr::null_mut()) };
+                    return returned("msgctl", removed).map(drop);
+                }
             }
             Object::Queue { number, made } => return unlink_ours(&queue_name(number)?, made),
-        };
-        match (is_it, self) {
-            (true, Object::Set { id, .. }) => remove_set(id),
-            (true, Object::Messages { id, .. }) => remove_queue(id),
-            _ => Err(io::Error::other("another object has its id by now")),
         }
+        Err(io::ErrorKind::PermissionDenied.into())
     }
 
     /// The name of its record, made by a process of this group.
     fn record(self, group: u32) -> String {
         match self {
-            Object::Set { id, made } => format!("{RECORD}-{group}-set-{id}-{made}"),
-            Object::Messages { id, made } => format!("{RECORD}-{group}-messages-{id}-{made}"),
+            Object::Set { key, made } => format!("{RECORD}-{group}-set-{key}-{made}"),
+            Object::Messages { key, made } => format!("{RECORD}-{group}-messages-{key}-{made}"),
             Object::Queue { number, made } => format!("{RECORD}-{group}-queue-{number}-{made}"),
         }
     }
@@ -113,8 +144,8 @@ impl Object {
         let [RECORD, group, kind, which, made] = *words.as_slice() else { return None };
         let made = made.parse().ok()?;
         let object = match kind {
-            "set" => Object::Set { id: which.parse().ok()?, made },
-            "messages" => Object::Messages { id: which.parse().ok()?, made },
+            "set" => Object::Set { key: which.parse().ok()?, made },
+            "messages" => Object::Messages { key: which.parse().ok()?, made },
             "queue" => Object::Queue { number: which.parse().ok()?, made },
             _ => return None,
         };
@@ -184,13 +215,18 @@ struct SetState {
 /// (asm/sembuf.h of the kernel).
 const MADE_AT: usize = if cfg!(target_arch = "x86_64") { 2 } else { 1 };
 
-/// The time now as IPC objects have it: seconds since 1970.
-fn now() -> i64 {
-    rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec
+/// A time before now, seconds since 1970: the kernel writes an object's time by a clock that lags behind by a tick.
+fn just_before() -> i64 {
+    rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec - 1
+}
+
+/// A positive key, so that it is not IPC_PRIVATE and its digits are one word of a record's name.
+fn random_key() -> io::Result<libc::key_t> {
+    Ok((names::random()? >> 33) as libc::key_t | 1)
 }
 
 /// The key of an object. It stands first for every C library, which do not agree on its name.
-fn key(permissions: &libc::ipc_perm) -> libc::key_t {
+fn key_of(permissions: &libc::ipc_perm) -> libc::key_t {
     // SAFETY: the structure begins with the key, as the kernel's does.
     unsafe { std::ptr::from_ref(permissions).cast::<libc::key_t>().read() }
 }
@@ -227,18 +263,6 @@ fn unlink_ours(name: &CStr, since: i64) -> io::Result<()> {
     }
     // SAFETY: the same name. The queues' directory lets nobody but its owner take a name away.
     returned("mq_unlink", unsafe { libc::syscall(libc::SYS_mq_unlink, name.as_ptr()) }).map(drop)
-}
-
-/// Removes the set that has this id, whatever it is.
-fn remove_set(id: i32) -> io::Result<()> {
-    // SAFETY: IPC_RMID takes no further argument.
-    returned("semctl", unsafe { libc::semctl(id, 0, libc::IPC_RMID) }).map(drop)
-}
-
-/// Removes the queue of messages that has this id, whatever it is.
-fn remove_queue(id: i32) -> io::Result<()> {
-    // SAFETY: IPC_RMID ignores its null pointer.
-    returned("msgctl", unsafe { libc::msgctl(id, libc::IPC_RMID, std::ptr::null_mut()) }).map(drop)
 }
 
 #[cfg(test)]

@@ -5,36 +5,21 @@ use rustix::fd::AsFd;
 use super::*;
 use crate::process::in_a_child;
 
-/// A set and a queue of messages by this key; none where the kernel has none.
-fn made(key: libc::key_t, mode: libc::c_int) -> Option<[i32; 2]> {
-    let flags = mode | libc::IPC_CREAT | libc::IPC_EXCL;
-    // SAFETY: no pointers are given.
-    let ids = unsafe { [libc::semget(key, SEMAPHORES, flags), libc::msgget(key, flags)] };
-    (ids[0] >= 0 && ids[1] >= 0).then_some(ids)
+/// A set and a queue of messages, which are there now; none where the kernel has none.
+fn made() -> Option<[Object; 2]> {
+    let both = [Object::set().unwrap(), Object::messages().unwrap()];
+    both.iter().all(|object| object.make().is_ok()).then_some(both)
 }
 
-fn objects([set, messages]: [i32; 2]) -> [Object; 2] {
-    [Object::set(set).unwrap(), Object::messages(messages).unwrap()]
-}
-
-fn are_there([set, messages]: [i32; 2]) -> bool {
-    set_state(set).is_ok() && messages_state(messages).is_ok()
-}
-
-/// Removes by bare ids what a test made.
-fn discard([set, messages]: [i32; 2]) {
-    // SAFETY: no memory is concerned.
-    unsafe {
-        libc::semctl(set, 0, libc::IPC_RMID);
-        libc::msgctl(messages, libc::IPC_RMID, std::ptr::null_mut::<libc::msqid_ds>());
-    }
+fn are_there(objects: [Object; 2]) -> bool {
+    objects.iter().all(|object| object.id(0).is_ok())
 }
 
 #[test]
 fn a_record_reads_back_as_written_and_other_names_say_nothing() {
     let all = [
-        Object::Set { id: 3, made: 17 },
-        Object::Messages { id: i32::MAX, made: i64::MAX },
+        Object::Set { key: 3, made: 17 },
+        Object::Messages { key: i32::MAX, made: i64::MAX },
         Object::Queue { number: u64::MAX, made: 0 },
     ];
     for object in all {
@@ -49,27 +34,53 @@ fn a_record_reads_back_as_written_and_other_names_say_nothing() {
 }
 
 #[test]
-fn what_has_another_time_key_mode_or_kind_is_left_alone() {
-    let Some(ours) = made(libc::IPC_PRIVATE, MODE) else { return };
-    let [Object::Set { id: set, made: at }, Object::Messages { id: messages, .. }] = objects(ours) else { panic!() };
-    for wrong in [at - 1, at + 1] {
-        for object in [Object::Set { id: set, made: wrong }, Object::Messages { id: messages, made: wrong }] {
-            object.remove().unwrap_err();
-        }
+fn what_is_older_or_of_another_mode_shape_or_kind_is_left_alone() {
+    let Some(ours) = made() else { return };
+    let [Object::Set { key: set, made: at }, Object::Messages { key: messages, .. }] = ours else { panic!() };
+    // Made by others before this run asked for one of its key.
+    let later = at + 60;
+    for object in [Object::Set { key: set, made: later }, Object::Messages { key: messages, made: later }] {
+        object.remove().unwrap_err();
     }
-    // Others may enter this one, and that one is found by a key: no object of ours is so.
-    let key = 0x0bad_0000 | std::process::id() as libc::key_t & 0xffff;
-    for foreign in [made(libc::IPC_PRIVATE, 0o644), made(key, MODE)] {
-        let foreign = foreign.unwrap();
-        for object in objects(foreign) {
-            object.remove().unwrap_err();
-        }
-        assert!(are_there(foreign));
-        discard(foreign);
+    // A key is of one kind.
+    for object in [Object::Set { key: messages, made: at }, Object::Messages { key: set, made: at }] {
+        object.remove().unwrap_err();
+    }
+    // Others may enter these, and the last is of another size.
+    let [
+        Object::Set { key: open_set, .. },
+        Object::Messages { key: open_messages, .. },
+        Object::Set { key: large, .. },
+    ] = [Object::set(), Object::messages(), Object::set()].map(Result::unwrap)
+    else {
+        panic!()
+    };
+    let flags = libc::IPC_CREAT | libc::IPC_EXCL;
+    // SAFETY: no pointers are given.
+    let foreign = unsafe {
+        [
+            libc::semget(open_set, SEMAPHORES, flags | 0o644),
+            libc::msgget(open_messages, flags | 0o644),
+            libc::semget(large, SEMAPHORES + 1, flags | MODE),
+        ]
+    };
+    let keys = [(open_set, true), (open_messages, false), (large, true)];
+    for (key, is_set) in keys {
+        let object = if is_set { Object::Set { key, made: at } } else { Object::Messages { key, made: at } };
+        object.remove().unwrap_err();
+        object.id(0).unwrap();
+        // What there is already is nobody's to make.
+        assert_eq!(object.make().unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+    }
+    // SAFETY: no memory is concerned.
+    unsafe {
+        libc::semctl(foreign[0], 0, libc::IPC_RMID);
+        libc::msgctl(foreign[1], libc::IPC_RMID, std::ptr::null_mut::<libc::msqid_ds>());
+        libc::semctl(foreign[2], 0, libc::IPC_RMID);
     }
     assert!(are_there(ours));
-    objects(ours).into_iter().for_each(|object| object.remove().unwrap());
-    assert!(!are_there(ours));
+    ours.into_iter().for_each(|object| object.remove().unwrap());
+    assert!(!ours.iter().any(|object| object.id(0).is_ok()));
 }
 
 #[test]
@@ -78,21 +89,20 @@ fn what_a_group_has_written_down_is_removed_and_nothing_else() {
         let base = tempfile::tempdir()?;
         let directory = || rustix::fs::open(base.path(), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty());
         write_down_in(directory()?);
-        let Some((ours, others)) = made(libc::IPC_PRIVATE, MODE).zip(made(libc::IPC_PRIVATE, MODE)) else {
-            return Ok(());
-        };
-        let unrecorded = made(libc::IPC_PRIVATE, MODE).unwrap();
-        let records = [(ours, 7), (others, 8)].map(|(ids, group)| objects(ids).map(|it| Record::of_group(it, group)));
+        let (Some(ours), Some(others), Some(unrecorded)) = (made(), made(), made()) else { return Ok(()) };
+        let records = [(ours, 7), (others, 8)].map(|(both, group)| both.map(|it| Record::of_group(it, group)));
         // Their makers are killed.
         std::mem::forget(records);
         let queue = Object::queue()?;
         std::mem::forget(Record::of_group(queue, 7));
+        // One that was killed between its record and its object.
+        std::mem::forget(Record::of_group(Object::messages()?, 7));
         remove_recorded(directory()?.as_fd(), Some(7));
         assert_eq!((are_there(ours), are_there(others), are_there(unrecorded)), (false, true, true));
         remove_recorded(directory()?.as_fd(), None);
         assert_eq!((are_there(others), are_there(unrecorded)), (false, true));
         assert_eq!(std::fs::read_dir(base.path())?.count(), 0);
-        discard(unrecorded);
+        unrecorded.into_iter().for_each(|object| object.remove().unwrap());
         Ok(())
     });
 }

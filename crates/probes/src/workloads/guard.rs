@@ -5,13 +5,10 @@ use std::io;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::pipe::PipeFlags;
 
-use super::call::{Call, errno, failed, named};
+use super::call::{Call, errno, named};
 use super::child::ChildId;
 use super::ipc_cleanup::{Object, Record};
 use super::{last_words, process};
-
-/// Added to the number of an error of the second call: more than any error has (MAX_ERRNO of the kernel's is 4095).
-const SECOND: i64 = 1 << 12;
 
 /// An object that a process of its own made, and that it removes when this value is dropped or its holder has died.
 ///
@@ -24,8 +21,7 @@ const SECOND: i64 = 1 << 12;
 pub struct Guarded {
     /// The object's id.
     pub id: i32,
-    /// It, once it is known.
-    object: Option<Object>,
+    object: Object,
     /// There until this is dropped.
     guard: Option<ChildId>,
     holder: u32,
@@ -33,14 +29,8 @@ pub struct Guarded {
 }
 
 impl Guarded {
-    /// Has a guard `make` an object that has no key, which is `known` by its id from then on; before that `discard` removes
-    /// it. An error is that of `make` or of `known`, which are the system calls `calls`.
-    pub(super) fn new(
-        calls: [&'static str; 2],
-        make: impl Fn() -> io::Result<i32>,
-        known: fn(i32) -> io::Result<Object>,
-        discard: fn(i32) -> io::Result<()>,
-    ) -> io::Result<Guarded> {
+    /// Has a guard make an object, and write it down before. An error is that of the call that makes it.
+    pub(super) fn new(object: Object) -> io::Result<Guarded> {
         process::only_one_thread()?;
         last_words::prepare()?;
         let group = rustix::process::getpgrp().as_raw_nonzero().get().unsigned_abs();
@@ -53,24 +43,17 @@ impl Guarded {
         let Some(guard) = unsafe { ChildId::forked("clone", guard) }? else {
             drop((answer, alive));
             stand_apart();
-            // One that cannot be told from others is none, and goes at once.
-            let known = |id| known(id).inspect_err(|_| drop(discard(id))).map(|object| (id, object));
-            let made = make().and_then(known);
-            let object = made.as_ref().ok().map(|&(_, object)| object);
-            // It is written down before anybody may use it.
-            let record = object.map(|object| Record::of_group(object, group));
+            let record = Record::of_group(object, group);
+            let made = object.make();
             let word = match &made {
-                Ok((id, _)) => i64::from(*id),
-                Err(error) => {
-                    let which = if failed(error) == Some(calls[1]) { SECOND } else { 0 };
-                    -(which + i64::from(errno(error).unwrap_or(libc::EIO)))
-                }
+                Ok(id) => i64::from(*id),
+                Err(error) => -i64::from(errno(error).unwrap_or(libc::EIO)),
             };
             let is_told = rustix::io::write(&told, &word.to_ne_bytes())
                 .inspect_err(|error| last_words::say(&format!("write: {error}")))
                 .is_ok();
             drop(told);
-            if let Some(object) = object {
+            if made.is_ok() {
                 if is_told {
                     // A byte says that the object is given up. Else this ends when all who hold the other end have.
                     while rustix::io::read(&ended, &mut [0]) == Err(rustix::io::Errno::INTR) {}
@@ -86,18 +69,19 @@ impl Guarded {
         drop((told, ended));
         let mut word = [0; 8];
         let got = rustix::io::retry_on_intr(|| rustix::io::read(&answer, &mut word));
-        let mut guarded = Guarded { id: -1, object: None, guard: Some(guard), holder: std::process::id(), alive };
-        match (got, i64::from_ne_bytes(word)) {
-            (Ok(8), id @ 0..) => guarded.id = id as i32,
-            (Ok(8), word) => {
-                let call = if -word >= SECOND { calls[1] } else { calls[0] };
-                return Err(named(call, io::Error::from_raw_os_error((-word % SECOND) as i32)));
+        let error = match (got, i64::from_ne_bytes(word)) {
+            (Ok(8), id @ 0..) => {
+                let holder = std::process::id();
+                return Ok(Guarded { id: id as i32, object, guard: Some(guard), holder, alive });
             }
-            (Err(error), _) => return Err(named("read", error.into())),
-            _ => return Err(io::Error::other("the guard of an object ended before it had made it")),
-        }
-        guarded.object = known(guarded.id).ok();
-        Ok(guarded)
+            (Ok(8), word) => named(object.call(), io::Error::from_raw_os_error(-word as i32)),
+            (Err(error), _) => named("read", error.into()),
+            _ => io::Error::other("the guard of an object ended before it had made it"),
+        };
+        // It ends, and removes what it may have made.
+        drop(alive);
+        let _ = guard.wait();
+        Err(error)
     }
 
     /// The guard.
@@ -141,8 +125,8 @@ impl Drop for Guarded {
             // One that cannot be told goes on waiting until this process has ended, and is not waited for.
             let is_told = rustix::io::write(&self.alive, b"x").is_ok();
             let has_removed = self.guard.take().is_some_and(|guard| is_told && guard.wait().is_ok());
-            if !has_removed && let Some(object) = self.object {
-                let _ = object.remove();
+            if !has_removed {
+                let _ = self.object.remove();
             }
         }
     }

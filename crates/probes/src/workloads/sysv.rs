@@ -3,11 +3,10 @@
 use std::io;
 
 use super::arch;
-use super::call::returned;
 use super::checked;
 use super::exchange::{Exchange, Turn};
 use super::guard::Guarded;
-use super::ipc_cleanup::{self, Object};
+use super::ipc_cleanup::Object;
 
 /// A call, made again when a signal had interrupted it, as a process that is stopped and goes on sees it.
 ///
@@ -24,31 +23,14 @@ pub(super) unsafe fn until_done(name: &'static str, number: libc::c_long, argume
     }
 }
 
-/// How objects are made: without a key, so that nobody finds them who was not told of them.
-const FLAGS: libc::c_int = libc::IPC_CREAT | libc::IPC_EXCL | ipc_cleanup::MODE;
-
 /// A set of two semaphores, both zero.
 fn semaphores() -> io::Result<Guarded> {
-    // SAFETY: no pointers are given.
-    let make = || returned("semget", unsafe { libc::semget(libc::IPC_PRIVATE, ipc_cleanup::SEMAPHORES, FLAGS) });
-    Guarded::new(["semget", "semctl"], make, Object::set, remove_set)
+    Guarded::new(Object::set()?)
 }
 
 /// A message queue.
 fn queue() -> io::Result<Guarded> {
-    // SAFETY: no pointers are given.
-    let make = || returned("msgget", unsafe { libc::msgget(libc::IPC_PRIVATE, FLAGS) });
-    Guarded::new(["msgget", "msgctl"], make, Object::messages, remove_queue)
-}
-
-fn remove_set(id: i32) -> io::Result<()> {
-    // SAFETY: IPC_RMID takes no further argument.
-    returned("semctl", unsafe { libc::semctl(id, 0, libc::IPC_RMID) }).map(drop)
-}
-
-fn remove_queue(id: i32) -> io::Result<()> {
-    // SAFETY: IPC_RMID ignores its null pointer.
-    returned("msgctl", unsafe { libc::msgctl(id, libc::IPC_RMID, std::ptr::null_mut()) }).map(drop)
+    Guarded::new(Object::messages()?)
 }
 
 /// A token by two semaphores of one set. Each turn is one call of two operations, done together or not at all: take one
@@ -120,6 +102,7 @@ mod tests {
     use crate::workloads::affinity;
     use crate::workloads::child::ChildId;
     use crate::workloads::exchange::tests::check;
+    use crate::workloads::ipc_cleanup;
     use crate::workloads::process::in_a_child;
 
     #[test]
