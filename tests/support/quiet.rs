@@ -47,6 +47,11 @@ impl Quiet {
         Some(others as f64 / (now.all - before.all).max(1) as f64)
     }
 
+    /// Whether others had so much of it that nothing can be told.
+    pub fn is_over(&self) -> bool {
+        self.others().is_none_or(|others| others > OTHERS)
+    }
+
     /// Whether it holds. What does not hold fails on a machine that was quiet, and on another one is skipped.
     #[track_caller]
     pub fn holds(&self, holds: bool, what: impl FnOnce() -> String) -> bool {

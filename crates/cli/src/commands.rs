@@ -25,11 +25,10 @@ pub fn serve(words: &[OsString]) -> Option<ExitCode> {
     signals::let_writes_fail();
     // Workers and the janitor are started by the hundred: they skip everything that only a person needs.
     let (first, rest) = words.split_first()?;
-    let (next, after) = (rest.first().map(OsString::as_os_str), rest.get(1).map(OsString::as_os_str));
     let words = || rest.iter().cloned();
     Some(match first.to_str()? {
         command::worker::NAME => command::worker::serve(),
-        command::agent::NAME => command::agent::serve(next, after),
+        command::agent::NAME => command::agent::serve(rest),
         command::service::NAME => command::service::serve(),
         command::dial::NAME => command::dial::dial(words()),
         command::janitor::NAME => command::janitor::serve(),

@@ -68,11 +68,16 @@ pub fn exit() -> Exit {
     if LOST.get() { Exit::ResourceLost } else { Exit::Fine }
 }
 
-/// Prints `text`; a closed output is ignored.
-pub fn print(text: &str) {
+/// Prints `text`, and says what became of it.
+pub fn written(text: &str) -> io::Result<()> {
     let context = context();
     let mut out = context.output.borrow_mut();
-    if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush())
+    out.write_all(text.as_bytes()).and_then(|()| out.flush())
+}
+
+/// Prints `text`; a closed output is ignored.
+pub fn print(text: &str) {
+    if let Err(error) = written(text)
         && error.kind() != io::ErrorKind::BrokenPipe
     {
         // Once is enough, however much more there was to print.

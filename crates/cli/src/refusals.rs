@@ -51,6 +51,9 @@ pub fn of_plan(refused: &PlanError) -> String {
         PlanError::OtherValue { probe } => {
             both!("{en}", "{probe} 测量的不是对该命令的要求；请去掉过滤表达式：探针由 --bytes、--value 和 --unit 决定")
         }
+        PlanError::TooMany { probe, most } => {
+            both!("{en}", "{probe} 使计划超过 {most} 个用例；请在 --set 中减少取值")
+        }
         PlanError::NoCpu => both!("{en}", "本进程不能在任何在线 CPU 上运行；请放宽其 CPU 亲和性"),
         PlanError::MalformedSet(typed) => both!(
             "{en}",

@@ -86,6 +86,12 @@ impl Place {
         Ok(Place { file: at(".json"), journal: at(".partial.jsonl"), name, replace: false })
     }
 
+    /// The same of a run that begins now.
+    pub fn begun_now(hostname: &str) -> Result<Place, String> {
+        let (stamp, unique) = moment(now());
+        Place::fresh(&stamp, hostname, &unique)
+    }
+
     /// Where a run goes whose journal is already there. A file in its place is replaced where it is what this run came to before.
     pub fn of_journal(journal: &Path, file: &Path, run: &Run) -> Result<Place> {
         let file = parent(journal).join(file);
@@ -245,6 +251,16 @@ pub fn find_journal(run: &str) -> Result<PathBuf> {
     })
 }
 
+/// The newest run that was given this name, or was measured on a host of this name: what stands between the time and its part of a second.
+fn newest_named(name: &str) -> Result<Option<PathBuf>> {
+    let is_named = |path: &PathBuf| {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let parts = stem.split_once('-').and_then(|(_, rest)| rest.rsplit_once('-'));
+        parts.is_some_and(|(middle, _)| middle == name)
+    };
+    Ok(kept()?.into_iter().rev().find(is_named))
+}
+
 /// The file that a person means by `run`: a file, `last`, `last-1` …, or the name of a run that is kept.
 pub fn find(run: &str) -> Result<PathBuf> {
     let back = match run {
@@ -277,7 +293,9 @@ pub fn find(run: &str) -> Result<PathBuf> {
     if path.exists() {
         return Ok(path);
     }
-    in_store(&format!("{run}.json"))?.with_context(|| {
+    let found = in_store(&format!("{run}.json"))?;
+    let found = found.map_or_else(|| newest_named(run), |path| Ok(Some(path)))?;
+    found.with_context(|| {
         both!(
             "there is no run '{run}'; give a file, a run's name, or last",
             "没有运行“{run}”；请给出文件、运行名称或 last"
@@ -326,7 +344,10 @@ pub fn text(path: &Path) -> Result<String> {
 /// Writes `text` to a file that a person named: a regular file whole or not at all, anything else as it can be.
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
     match fs::metadata(path) {
-        Ok(found) if !found.is_file() => File::options().write(true).open(path)?.write_all(text.as_bytes()),
+        Ok(found) if !found.is_file() => {
+            whole::refuse_foreign_link(path)?;
+            File::options().write(true).open(path)?.write_all(text.as_bytes())
+        }
         _ => whole::write(path, text, true),
     }
 }

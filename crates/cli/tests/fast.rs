@@ -10,6 +10,8 @@ mod answers;
 mod control_group;
 #[path = "support/far.rs"]
 mod far;
+#[path = "../../../tests/support/garbled_text.rs"]
+mod garbled_text;
 #[path = "../../../tests/support/golden.rs"]
 mod golden;
 #[path = "../../../tests/support/made_up_fleet.rs"]
@@ -38,6 +40,7 @@ mod hostile_runs;
 mod kept_runs;
 mod lmbench;
 mod management;
+mod mutated_inputs;
 mod overhead;
 mod packaged;
 mod published_schema;

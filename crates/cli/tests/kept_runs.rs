@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::answers::printed;
-use crate::support::{Home, ended, files};
+use crate::support::{Home, ended, files, in_process};
 
 /// A measured run, and the directory it lies in.
 fn measured(home: &Home) -> (String, PathBuf) {
@@ -162,6 +162,58 @@ fn only_what_was_asked_for_is_removed_and_never_the_newest_or_another_file() {
     assert_eq!(printed(&home, &["runs", "--prune", "--keep", "1", "--lang", "zh"]).matches("删除 0 个").count(), 1);
 }
 
+#[test]
+fn a_run_has_the_name_that_it_was_given_and_shows_the_cases_that_are_asked_for() {
+    let home = Home::new();
+    printed(&home, &["run", "clock.loop", "syscall.null", "--name", "before-bios", "--note", "BIOS 2.1, SMT off"]);
+    for words in [&["runs"][..], &["report", "before-bios"], &["report", "before-bios", "--full"]] {
+        assert!(printed(&home, words).contains("BIOS 2.1, SMT off"), "{words:?}");
+    }
+    let number = |words: &[&str]| {
+        printed(&home, &[&["report", "before-bios", "--get"], words].concat()).trim().parse::<f64>().unwrap()
+    };
+    let ns = number(&["clock.loop"]);
+    assert!(ns > 0.0 && (number(&["clock.loop", "--unit", "us"]) * 1e3 / ns - 1.0).abs() < 1e-9);
+    let shown = printed(&home, &["report", "before-bios", "syscall"]);
+    assert!(shown.contains("Null call") && !shown.contains("Empty loop"), "{shown}");
+    let nothing: i32 = hostmark_model::Exit::NothingSelected.code().into();
+    for (words, exit) in [
+        (&["report", "before-bios", "memory"][..], nothing),
+        (&["report", "before-bios", "--get", "memory.read"], nothing),
+        (&["report", "before-bios", "--get", "clock.loop", "--unit", "MB/s"], 2),
+        (&["report", "before-", "clock.loop"], 2),
+        (&["run", "clock.loop", "--name", "last-1"], 2),
+        (&["run", "clock.loop", "--name", "a/b"], 2),
+        (&["run", "clock.loop", "--note", " "], 2),
+        (&["run", "clock.loop", "--expect", "nothing"], 2),
+        (&["run", "--command", "/no/such/program", "--dry-run"], 2),
+    ] {
+        assert_eq!(ended(&mut home.hostmark(words)).0, exit, "{words:?}");
+    }
+    assert_eq!(names(&home).len(), 1);
+    // The newest of a name is meant.
+    printed(&home, &["run", "clock.loop", "--name", "before-bios"]);
+    assert_eq!(ended(&mut home.hostmark(&["report", "before-bios", "syscall"])).0, nothing);
+}
+
+#[test]
+fn a_run_that_is_slower_than_expected_ends_with_one() {
+    let home = Home::new();
+    let (text, _) = measured(&home);
+    for (name, factor, slower) in [("faster", 0.7, true), ("slower", 2.0, false)] {
+        let directory = home.data.path().join(name);
+        fs::create_dir(&directory).unwrap();
+        for day in 0..5 {
+            let (file, text) = scaled(&text, day, factor);
+            keep(&directory, &file, &text);
+        }
+        let (code, shown, errors) =
+            in_process(&home.hostmark(&["run", "clock.loop", "--expect", &directory.display().to_string()]));
+        assert_eq!(code == 1, slower, "{shown}{errors}");
+        assert!(shown.contains("CASES"), "{shown}");
+    }
+}
+
 /// The same run with every value times a factor, on another kernel.
 fn scaled(text: &str, day: u32, factor: f64) -> (String, String) {
     let (name, text) = on_day(text, day);
@@ -169,11 +221,23 @@ fn scaled(text: &str, day: u32, factor: f64) -> (String, String) {
     run["id"] = format!("00000000-0000-7000-8000-{day:012}").into();
     run["host"]["kernel"]["release"] = if factor > 1.1 { "6.99.0" } else { "6.1.0" }.into();
     for case in run["cases"].as_array_mut().unwrap() {
-        let estimate = &mut case["outcome"]["measured"]["estimate"];
         let noise = 1.0 + 0.01 * f64::from(day * 37 % 11) / 11.0;
-        for key in ["typical", "ci_low", "ci_high", "min", "max", "mean", "best_round"] {
-            let value = estimate[key].as_f64().unwrap_or(0.0);
-            estimate[key] = (value * factor * noise).into();
+        let times = |number: &mut Value| *number = (number.as_f64().unwrap_or(0.0) * factor * noise).into();
+        let measured = &mut case["outcome"]["measured"];
+        let medians = measured["rounds"].as_array_mut().unwrap().iter_mut().map(|round| &mut round["median"]);
+        medians.for_each(times);
+        measured["samples"]
+            .as_array_mut()
+            .unwrap()
+            .iter_mut()
+            .flat_map(|round| round.as_array_mut().unwrap())
+            .for_each(times);
+        let estimate = &mut measured["estimate"];
+        for key in ["typical", "ci_low", "ci_high", "min", "max", "mean", "stddev", "mad", "best_round"] {
+            times(&mut estimate[key]);
+        }
+        for end in ["/range/0", "/range/1", "/repetition/low", "/repetition/high"] {
+            estimate.pointer_mut(end).map(times);
         }
         estimate.as_object_mut().unwrap().remove("quiet");
         estimate["leading"] = "typical".into();

@@ -12,6 +12,7 @@ use hostmark_model::{BusyTask, CaseRecord, FlagKind, HostReport, Outcome, Run, l
 use crate::alone::{alone, beside};
 use crate::control_group::ControlGroup;
 use crate::neighbour::{Neighbour, one_cpu};
+use crate::quiet::Quiet;
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM, ended, files};
 
@@ -360,7 +361,9 @@ fn without_proc_or_with_a_part_of_it_a_check_does_not_pass() {
 fn who_yields_to_others_is_told_and_no_finding_has_another_cause_for_it() {
     let _alone = alone();
     let home = Home::new();
-    for (outside, named) in [(&["chrt", "--idle", "0"][..], "SCHED_IDLE"), (&["nice", "-n", "7"], "nice 7")] {
+    // `nice` adds to what the tests run at.
+    let nice = format!("nice {}", (rustix::process::getpriority_process(None).unwrap() + 7).min(19));
+    for (outside, named) in [(&["chrt", "--idle", "0"][..], "SCHED_IDLE"), (&["nice", "-n", "7"], &nice)] {
         let smaller = Smaller { home: &home, outside, inside: "true".into() };
         if !smaller.can_be_had() {
             return skipped("there is no chrt here");
@@ -371,6 +374,44 @@ fn who_yields_to_others_is_told_and_no_finding_has_another_cause_for_it() {
         assert!(table.contains(named), "{table}");
         assert!(!table.contains("leaves the guest") && !table.contains("deep idle state"), "{table}");
     }
+}
+
+#[test]
+fn where_too_few_files_may_be_open_every_probe_is_skipped_with_the_same_remedy() {
+    let _beside = beside();
+    let (home, mut skipped) = (Home::new(), 0);
+    const FAR: &[&str] = &["net.tcp@cpus=same_cpu", "net.rpc_udp@cpus=same_cpu"];
+    // No worker has room, or no far end has.
+    for (files, filters) in [(17, &["net", "ipc", "file"][..]), (18, FAR), (19, FAR)] {
+        let smaller = Smaller { home: &home, outside: &[], inside: format!("ulimit -n {files}") };
+        let remedy = format!("{files} files may be open here; raise ulimit -n");
+        for case in smaller.run(filters).0.cases {
+            let Outcome::Skipped { reason } = &case.outcome else { continue };
+            assert!(reason.ends_with(&remedy) || reason.contains("kernel module"), "{}: {reason}", case.id);
+            skipped += usize::from(reason.ends_with(&remedy));
+        }
+    }
+    assert!(skipped > 0);
+}
+
+#[test]
+fn what_stands_on_the_loopback_path_is_told_and_is_unknown_to_who_may_not_see_it() {
+    let _alone = alone();
+    let home = Home::new();
+    let rules = "ip link set lo up && for n in $(seq 30); do iptables -A INPUT -s 10.0.0.$n -j DROP || exit; done";
+    let smaller = Smaller { home: &home, outside: &["unshare", "-n"], inside: rules.into() };
+    if !smaller.can_be_had() {
+        return skipped("no network namespace with a packet filter can be made here");
+    }
+    let (_, report) = smaller.host();
+    assert_eq!(report.host.loopback.filter_rules, Some(30));
+    assert!(ids(&report).contains(&"host.loopback_path"), "{:?}", ids(&report));
+    let table = smaller.table(&["net.udp@cpus=same_cpu", "--full"]);
+    assert!(table.contains("30 packet-filter rules on the loopback path"), "{table}");
+    let nobody = Smaller { outside: &["setpriv", "--reuid=65534", "--clear-groups"], inside: "true".into(), ..smaller };
+    let (_, report) = nobody.host();
+    assert_eq!(report.host.loopback.filter_rules, None);
+    assert!(ids(&report).contains(&"host.packet_filter_unseen"), "{:?}", ids(&report));
 }
 
 #[test]
@@ -414,22 +455,22 @@ fn an_overlay_on_memory_is_no_disk() {
 }
 
 #[test]
-fn a_device_that_is_a_file_is_told_beside_the_disks_values() {
-    let _alone = alone();
+fn a_device_that_is_a_file_is_told_beside_the_disks_values_and_answers_from_a_cache_below() {
+    let (_alone, quiet) = (alone(), Quiet::begin());
     let home = Home::new();
     let at = home.data.path().display();
+    let image = format!("{at}/image");
     let inside = format!(
-        "truncate -s 300M {at}/image && mkfs.ext4 -q {at}/image && mkdir -p {at}/mounted && mount -o loop {at}/image {at}/mounted"
+        "truncate -s 300M {image} && mkfs.ext4 -qF {image} && mkdir -p {at}/mounted && mount -o loop {image} {at}/mounted"
     );
-    let made = home.start("sh").args(["-c", &inside]).output().is_ok_and(|made| made.status.success());
-    if !made {
+    let smaller = Smaller { home: &home, outside: OWN_MOUNTS, inside };
+    if !smaller.can_be_had() {
         return skipped("no loop device can be had here");
     }
-    let smaller = Smaller { home: &home, outside: &[], inside: "true".into() };
-    let scratch = format!("{at}/mounted");
-    let table = smaller.table(&["disk.read", "--scratch", &scratch, "--full"]);
-    let unmounted = home.start("umount").arg(&scratch).status().unwrap();
-    assert!(unmounted.success());
-    let image = format!("{at}/image");
+    let (run, _) = smaller.run(&["disk.read", "--scratch", &format!("{at}/mounted")]);
+    let table = ended(&mut home.hostmark(&["report", "--full"])).1;
     assert!(table.contains("ext4 on loop") && table.replace("\n  ", " ").contains(&image), "{table}");
+    // What others read meanwhile from the device below counts as if this file had been read from there.
+    let is_told = has_flag(&run.cases[0], FlagKind::FromCache) && table.contains("from a cache below");
+    quiet.holds(is_told, || format!("{:?} {table}", run.cases[0]));
 }

@@ -327,7 +327,7 @@ fn every_figure_of_memory_leaves_a_large_cache_that_is_told() {
                 (Profile::Quick, _) => &["memory.read", "memory.write"],
                 _ => &["memory.read", "memory.write", "memory.copy"],
             };
-            let of_all = ["memory.scaling", "memory.loaded_latency", "memory.numa_latency"];
+            let of_all = ["memory.scaling", "memory.loaded_latency"];
             for probe in of_all.iter().chain(of_one_thread) {
                 let largest = largest_size(&plan, probe);
                 assert!(largest >= Some(2 * cache), "{name} {profile:?} {probe}: {largest:?}");

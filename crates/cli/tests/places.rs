@@ -11,6 +11,7 @@ use serde_json::Value;
 
 // Runs are timed: one at a time.
 use crate::alone::alone;
+use crate::neighbour::one_cpu;
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM, ended, files, said};
 use crate::under_way::{SOON, UnderWay, assert_is_interrupted};
@@ -27,6 +28,11 @@ fn measured(home: &Home, arguments: &[&str]) -> Run {
     let (code, out, errors) = ended(&mut home.hostmark(&[arguments, &["--format", "json"]].concat()));
     assert_eq!((code, errors.as_str()), (0, ""), "{arguments:?}");
     load_run(&out).unwrap()
+}
+
+/// The one to measure on: which one is chosen otherwise depends on who is busy meanwhile.
+fn a_cpu() -> String {
+    one_cpu().unwrap_or_default().to_string()
 }
 
 fn case_ids(run: &Run) -> Vec<&str> {
@@ -72,7 +78,8 @@ fn a_run_here_has_its_programs_digest_and_no_place() {
 fn a_place_measures_the_same_cases_as_often_and_in_the_same_order() {
     let _alone = alone();
     let home = Home::new();
-    let arguments = ["clock", "syscall.null", "--seed", "0x7f3a"];
+    let cpu = a_cpu();
+    let arguments = ["clock", "syscall.null", "--seed", "0x7f3a", "--cpu", cpu.as_str()];
     let here = measured(&home, &[&["run"], &arguments[..]].concat());
     let there = measured(&home, &[&["run", "--on", ENV], &arguments[..]].concat());
     assert_eq!(case_ids(&here), case_ids(&there));
@@ -85,7 +92,7 @@ fn a_place_measures_the_same_cases_as_often_and_in_the_same_order() {
     }
     // A journal is in the order of time.
     let order = |place: &[&str]| {
-        let mut run = UnderWay::start(&[&["run"], place, LONG, &["--seed", "7"]].concat());
+        let mut run = UnderWay::start(&[&["run"], place, LONG, &["--seed", "7", "--cpu", cpu.as_str()]].concat());
         let text = run.journal();
         run.child.kill().unwrap();
         run.child.wait().unwrap();
@@ -99,9 +106,10 @@ fn a_place_measures_the_same_cases_as_often_and_in_the_same_order() {
 #[test]
 fn a_plan_and_facts_are_those_of_the_place() {
     let _alone = alone();
-    let home = Home::new();
+    let (home, cpu) = (Home::new(), a_cpu());
     let plan = |on: &[&str]| {
-        let arguments = [&["run", "--dry-run", "--format", "json", "--seed", "7", "clock", "syscall"], on].concat();
+        let case = ["run", "--dry-run", "--format", "json", "--seed", "7", "--cpu", cpu.as_str(), "clock", "syscall"];
+        let arguments = [&case[..], on].concat();
         let (code, out, errors) = ended(&mut home.hostmark(&arguments));
         assert_eq!((code, errors.as_str()), (0, ""));
         serde_json::from_str::<Value>(&out).unwrap()

@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::mutated::{Mutator, trials};
 use crate::processes::{processes, within};
-use crate::server::{Client, Server, greeting, is_shown_out};
+use crate::server::{Client, Server, greeting, is_shown_out, listening_elsewhere, loopback};
 use crate::support;
 use crate::support::{Home, ended};
 
@@ -121,23 +121,31 @@ fn a_place_of_a_server_wants_its_token_and_an_address() {
     assert!(told(&["serve", "--bind", "192.0.2.1:7417"]).contains("name an address of this machine by --bind"));
 }
 
+/// A request to measure what filters pick.
+fn request_with(filters: &[&str], set: &[String], inputs: Inputs) -> String {
+    let filters = filters.iter().map(|&filter| filter.to_owned()).collect();
+    let (profile, seed, table, via, begun) = (Profile::Quick, None, None, Vec::new(), None);
+    let run = RunRequest { filters, profile, seed, set: set.to_vec(), table, inputs, via, begun };
+    AgentRequest::Run(Box::new(run)).to_line().unwrap()
+}
+
+/// A request for so many values of each of two axes, and so for their product, and so many filters that each pick one case of it.
+fn request_for_product(values: usize, filters: usize) -> String {
+    let one = |number: usize| {
+        let (processes, footprint) = (number % values + 1, number / values % values + 1);
+        format!("sched.context_switch@processes={processes},footprint={footprint}")
+    };
+    let filters: Vec<String> = (0..filters).map(one).chain(["sched.context_switch".to_owned()]).collect();
+    let filters: Vec<&str> = filters.iter().map(String::as_str).collect();
+    let values: Vec<String> = (1..=values).map(|value| value.to_string()).collect();
+    let set = ["processes", "footprint"].map(|axis| format!("{axis}={}", values.join(",")));
+    request_with(&filters, &set, Inputs::default())
+}
+
 #[test]
 fn a_session_gives_facts_and_measurements_and_nothing_of_a_login() {
     let server = Server::start(&[]);
-    let request = |inputs: Inputs| {
-        let (filters, set) = (vec!["clock.read".to_owned()], Vec::new());
-        let run = RunRequest {
-            filters,
-            profile: Profile::Quick,
-            seed: None,
-            set,
-            table: None,
-            inputs,
-            via: Vec::new(),
-            begun: None,
-        };
-        AgentRequest::Run(Box::new(run)).to_line().unwrap()
-    };
+    let request = |inputs: Inputs| request_with(&["clock.read"], &[], inputs);
     let none = Inputs::default();
     let asked = [
         (request(Inputs { command: vec!["id".into()], ..none.clone() }), "runs no commands"),
@@ -146,6 +154,7 @@ fn a_session_gives_facts_and_measurements_and_nothing_of_a_login() {
         (AgentRequest::Kept { run: "last".into() }.to_line().unwrap(), "gives no runs that are kept"),
         ("{\"shell\":\"id\"}".to_owned(), "is no request"),
         ("x".repeat(2 << 20), "has no end"),
+        (request_for_product(1000, 0), "more than 65536 cases"),
     ];
     for (line, expected) in asked {
         let told = Client::asks(&server, line.trim_end());
@@ -180,7 +189,7 @@ fn half_open_connections_keep_nobody_from_measuring() {
 }
 
 /// Shown by --nocapture.
-fn show(text: &str) {
+pub fn show(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
@@ -341,6 +350,43 @@ fn a_server_without_a_file_prints_a_token_once_that_lets_in() {
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(143));
     assert_eq!(token.map(|token| said.matches(&token.hex()).count()), Some(1), "{said}");
+    assert!(said.contains("memory: all sessions together fill at most "), "{said}");
+    assert!(said.contains("planning: a request takes at most 5 s of CPU time\n"), "{said}");
+}
+
+#[test]
+fn a_server_whose_token_nobody_can_read_ends() {
+    for outputs in ["exec >/dev/full", "exec >&-", "exec >/dev/null", "exec > >(:); sleep 0.2"] {
+        let home = Home::new();
+        let mut command = home.start("bash");
+        command.args(["-c", &format!("{outputs}; exec \"$0\" serve --bind 127.0.0.1:0"), support::PROGRAM]);
+        let (code, _, errors) = ended(&mut command);
+        assert_eq!(code, 5, "{outputs}: {errors}");
+        assert!(errors.contains("the token cannot be printed"), "{outputs}: {errors}");
+    }
+}
+
+#[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
+fn what_all_sessions_fill_and_plan_is_bounded() {
+    let server = Server::start(&[]);
+    // Each may fill a third of what was left to the one before.
+    let held: Vec<Client> = (0..5).map(|_| Client::enter(&server)).collect();
+    assert!(within(SOON, || count(&server, "agent") == held.len()));
+    let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap();
+    let available = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:")).unwrap();
+    let kib: u64 = available.trim().trim_end_matches(" kB").parse().unwrap();
+    let home = Home::new();
+    let case = format!("memory.read@size={}M", (kib >> 10) / 100);
+    let (_, out, errors) = ended(&mut server.client(&home, &["run", &case, "--format", "json"]));
+    assert!(out.contains("or its share of hostmark serve"), "{out}{errors}");
+    drop(held);
+    assert_alone(&server);
+    let told = Client::asks(&server, request_for_product(250, 2000).trim_end());
+    // A fast machine's optimized program has planned it by then.
+    let is_answered = told.contains("of CPU time at most") || told.starts_with("{\"plan\"");
+    assert!(is_answered, "{}", &told[..told.len().min(200)]);
+    assert_alone(&server);
 }
 
 #[test]
@@ -365,34 +411,6 @@ fn a_server_is_a_peer_and_measures_to_none_itself() {
     let (code, _, errors) = with(&["run", "net.tcp@to=peer", "--peer", "here"]);
     assert_eq!(code, 2, "{errors}");
     assert!(errors.contains("--token-file belongs to a place as tcp:HOST"), "{errors}");
-}
-
-/// The listening sockets of a server's processes that are not at this address: protocol and address, as the kernel shows them.
-fn listening_elsewhere(server: &Server, address: &str) -> Vec<String> {
-    let mut inodes = Vec::new();
-    for (pid, _) in processes(&server.home) {
-        let files = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-        let links = files.filter_map(|file| std::fs::read_link(file.path()).ok()?.into_os_string().into_string().ok());
-        inodes.extend(links.filter_map(|link| Some(link.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned())));
-    }
-    let mut found = Vec::new();
-    // Of a datagram socket, whoever it is connected to.
-    for (protocol, state) in [("tcp", Some("0A")), ("tcp6", Some("0A")), ("udp", None), ("udp6", None)] {
-        let table = std::fs::read_to_string(format!("/proc/net/{protocol}")).unwrap_or_default();
-        for line in table.lines().skip(1) {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            let is_ours = state.is_none_or(|state| words[3] == state) && inodes.iter().any(|inode| inode == words[9]);
-            if is_ours && words[1].split(':').next() != Some(address) {
-                found.push(format!("{protocol} {}", words[1]));
-            }
-        }
-    }
-    found
-}
-
-/// 127.0.0.1 as the kernel shows it.
-fn loopback() -> String {
-    format!("{:08X}", u32::from_ne_bytes([127, 0, 0, 1]))
 }
 
 #[test]

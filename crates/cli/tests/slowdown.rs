@@ -130,6 +130,7 @@ fn run(id: &str, host: &HostFacts, rounds: Vec<(String, Vec<Vec<f64>>)>) -> Run 
         peers: Vec::new(),
         pairs: Vec::new(),
         again: None,
+        note: None,
         place: None,
     }
 }

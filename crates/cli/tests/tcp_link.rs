@@ -22,6 +22,8 @@ use crate::wire::{FAR, program_at};
 
 /// How far a value may be off: a burst of some packets at either end of a sample.
 const OFF: f64 = 0.02;
+/// How far apart rounds may be.
+const SPREAD: f64 = 0.03;
 /// Rounds of which one has to be undisturbed.
 const ROUNDS: usize = 10;
 /// No round tells of more than this share of the wire: a sender's buffers are a multiple of what passes in a sample.
@@ -177,6 +179,28 @@ fn streams_and_methods_share_the_wire() {
     for method in ["sendfile", "splice", "zero_copy"] {
         let case = with(&with(TCP, "direction=receive", "direction=send"), "method=write", &format!("method={method}"));
         is_full(&wire, &case, OFF, |came| came.rate() / goodput(mbit));
+    }
+}
+
+#[test]
+fn four_streams_on_fewer_cpus_share_the_wire() {
+    let _alone = alone();
+    for (mbit, burst) in [(250, "64kb"), (1000, "256kb")] {
+        let wire = match wire::with_rate(&format!("rate {mbit}mbit burst {burst} latency 50ms")) {
+            Ok(wire) => wire,
+            Err(reason) => return skipped(&format!("no wire between networks of one's own: {reason}")),
+        };
+        for direction in ["receive", "send"] {
+            let case =
+                with(&with(TCP, "streams=1", "streams=4"), "direction=receive", &format!("direction={direction}"));
+            let quiet = Quiet::begin();
+            let share = |_| measured(&wire, &case, Duration::from_millis(1500)).rate() / goodput(mbit);
+            let mut shares: Vec<f64> = (0..3).map(share).collect();
+            shares.sort_by(f64::total_cmp);
+            let (least, most) = (shares[0], shares[2]);
+            let is_so = least > 1.0 - OFF && most < 1.0 + OFF && most - least < SPREAD;
+            quiet.holds(is_so, || format!("{case}: {shares:?}"));
+        }
     }
 }
 

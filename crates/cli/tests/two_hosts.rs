@@ -22,7 +22,7 @@ fn hosts(count: usize) -> Option<Networks> {
 }
 
 /// The way from one host to another, as a place that is typed.
-fn beside(networks: &Networks, host: usize) -> String {
+pub fn beside(networks: &Networks, host: usize) -> String {
     format!("nsenter -n -t {}", networks.pid(host))
 }
 
@@ -32,7 +32,7 @@ fn place(networks: &Networks, host: usize) -> String {
 }
 
 /// hostmark with these arguments at a host.
-fn at(home: &Home, networks: &Networks, host: usize, arguments: &[&str]) -> Command {
+pub fn at(home: &Home, networks: &Networks, host: usize, arguments: &[&str]) -> Command {
     let words = networks.enter(host);
     let mut command = home.start(&words[0]);
     command.args(&words[1..]).arg(PROGRAM).args(arguments);
@@ -40,7 +40,7 @@ fn at(home: &Home, networks: &Networks, host: usize, arguments: &[&str]) -> Comm
 }
 
 /// A run that ended well, as `--format json` printed it.
-fn measured(command: &mut Command) -> Run {
+pub fn measured(command: &mut Command) -> Run {
     let (code, out, errors) = ended(command.args(["--format", "json"]));
     assert_eq!((code, errors.as_str()), (0, ""), "{command:?}");
     load_run(&out).unwrap()

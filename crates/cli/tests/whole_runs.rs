@@ -152,7 +152,8 @@ fn a_run_that_was_killed_goes_on_where_it_was() {
     assert!(!journal.exists());
     assert_eq!((run.settings.seed, run.interrupted.as_ref()), (9, None));
     assert_eq!(run.settings.set["source"], "monotonic,monotonic_raw");
-    assert!(run.disturbances.iter().any(|text| text.en.starts_with("the run was cut short after ")));
+    let told = |start: &str| run.disturbances.iter().any(|text| text.en.starts_with(start));
+    assert!(told("the run was cut short after ") && told("left out 1 damaged line of the journal"));
     for case in &run.cases {
         let rounds: Vec<u32> = case.measured().unwrap().rounds.iter().map(|round| round.round).collect();
         assert_eq!(rounds[..3], [0, 1, 2], "{}", case.id);
@@ -164,6 +165,40 @@ fn a_run_that_was_killed_goes_on_where_it_was() {
     assert_eq!(case.measured().unwrap().samples[0].len(), count.unwrap());
     let sentence = "no run on this machine was cut short; hostmark run begins one";
     assert_refused(&home, &["run", "--resume"], sentence);
+}
+
+#[test]
+fn a_torn_journal_goes_on_with_every_line_that_is_whole() {
+    let home = Home::new();
+    let arguments = ["run", "clock", "--seed", "9", "--set", "source=monotonic,monotonic_raw"];
+    let journal = killed(&home, &arguments, 4);
+    let whole = std::fs::read(&journal).unwrap();
+    let ends: Vec<usize> = (1..=whole.len()).filter(|end| whole[end - 1] == b'\n').collect();
+    let goes_on = |torn: &[u8], lines: usize, damaged: usize| {
+        files(home.data.path()).iter().for_each(|file| std::fs::remove_file(file).unwrap());
+        std::fs::write(&journal, torn).unwrap();
+        let run = load_run(&printed(&home, &["run", "--resume", "--format", "json"])).unwrap();
+        let told = |text: &str| run.disturbances.iter().filter(|told| told.en.contains(text)).count();
+        assert_eq!(told(&format!("the run was cut short after {lines} round")), 1, "{:?}", run.disturbances);
+        assert_eq!(told(&format!("left out {damaged} damaged line")), damaged.min(1), "{:?}", run.disturbances);
+        for case in &run.cases {
+            let rounds: Vec<u32> = case.measured().unwrap().rounds.iter().map(|round| round.round).collect();
+            assert!(rounds.len() >= 5 && rounds.is_sorted(), "{}: {rounds:?}", case.id);
+        }
+    };
+    // Each line is torn once, in its middle; one of them in every other way.
+    for (&end, &next) in ends.iter().zip(&ends[1..]) {
+        let mut zeroed = whole.clone();
+        zeroed[end + 9..next - 9].fill(0);
+        goes_on(&zeroed, ends.len() - 2, 1);
+    }
+    let line = ends.len() / 2;
+    let end = ends[line];
+    goes_on(&whole[..end], line, 0);
+    goes_on(&[&whole[..end], &[0; 4096]].concat(), line, 1);
+    goes_on(&whole[..end + 1], line, 1);
+    goes_on(&whole[..ends[line + 1] - 1], line, 1);
+    goes_on(&whole[..ends[0]], 0, 0);
 }
 
 #[test]

@@ -7,7 +7,6 @@ use hostmark_model::{CaseId, CaseRecord, Gap, LostRound, Measured, Outcome, Para
 use crate::journal::PastRound;
 use crate::outcomes::{self, Outcomes};
 use crate::probe::{Catalogue, Entry, Measure, find};
-use crate::quiet::Clocks;
 use crate::record::{CaseRounds, Record, Round};
 
 /// A case of a run file, as far as it can be estimated again.
@@ -110,8 +109,7 @@ pub fn of_run(catalogue: Catalogue, run: &Run) -> (Outcomes, Vec<Gap>) {
         }
     }
     let record = record(run, known.clone(), filed.iter().map(|filed| filed.rounds.clone()).collect());
-    let clocks = Clocks::of_run(&record.host, &record.cases);
-    let again = |filed: &Filed| again(filed, &record, &clocks);
+    let again = |filed: &Filed| again(filed, &record);
     let estimated = filed.iter().map(|filed| outcomes::case_record(&filed.rounds, again(filed))).collect();
     let Outcomes { cases, lost_rounds } = outcomes::judged(&record, estimated);
     let mut made: HashMap<&str, Vec<CaseRecord>> = HashMap::new();
@@ -170,9 +168,9 @@ fn of_file(measured: &Measured) -> Option<Vec<Round>> {
 }
 
 /// The outcome of a case, made again where its rounds carry it.
-fn again(filed: &Filed, record: &Record, clocks: &Clocks) -> Outcome {
+fn again(filed: &Filed, record: &Record) -> Outcome {
     match filed.is_whole {
-        true => outcomes::of_case(&filed.rounds, record.planned, &record.host, clocks),
+        true => outcomes::of_case(&filed.rounds, record.planned, &record.host),
         false => filed.stored.outcome.clone(),
     }
 }

@@ -152,6 +152,7 @@ fn begun(plan: &Plan) -> Run {
         peers: Vec::new(),
         pairs: Vec::new(),
         again: None,
+        note: None,
         place: None,
     }
 }

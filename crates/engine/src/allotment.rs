@@ -72,7 +72,7 @@ impl MemoryBudget {
         if bytes > account.most_bytes {
             let may = account.most_bytes >> 20;
             return Err(RoundError::skipped(format!(
-                "needs {asked} MiB of memory; a case of this run may fill {may} MiB, half of what was free at its start"
+                "needs {asked} MiB of memory; a case of this run may fill {may} MiB: half of what was free at its start, or its share of hostmark serve"
             )));
         }
         let spare = self.spare().now(node.map(|node| node.0)).ok_or_else(|| {
@@ -185,7 +185,7 @@ impl Allotment {
             from = to;
         }
         if touched < self.bytes {
-            buffer.gather(self.pages);
+            buffer.gather();
         }
         Ok(buffer)
     }

@@ -88,7 +88,7 @@ impl Buffer {
         let buffer = match found {
             None => return Buffer::fresh(bytes, pages, node),
             Some(Some(mut buffer)) => {
-                buffer.resize(bytes, pages);
+                buffer.resize(bytes);
                 buffer
             }
             // Where so much cannot even be promised, as much as is asked for.

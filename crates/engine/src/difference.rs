@@ -1,10 +1,15 @@
 //! Samples of what is left of an operation when a known part of it is taken away, both timed in turn.
 
+use hostmark_stats::descriptive::median;
+
 use crate::beside::Beside;
 use crate::counter_blocks::CounterBlocks;
 use crate::round_error::Result;
 use crate::sample::Samples;
 use crate::sampler::{MOST_SOUGHT, Sampler};
+
+/// How often the part of a whole that goes on is timed, before it and after it.
+const PARTS: usize = 8;
 
 /// Samples of a difference, and both sides of each, ns an iteration.
 pub(crate) struct Differences {
@@ -59,5 +64,32 @@ impl Sampler<'_> {
                 return Ok(taken);
             }
         }
+    }
+
+    /// The same of a whole that goes on: it does not stand still for the part, which is timed before it and after it.
+    pub(crate) fn take_steady_difference(
+        &mut self,
+        hint: Option<u64>,
+        whole: &mut dyn FnMut(u64) -> Result<()>,
+        part: &mut dyn FnMut(u64) -> Result<()>,
+    ) -> Result<Differences> {
+        let of_part = self.find_confirmed(None, part)?;
+        let mut part_ns = Vec::new();
+        let mut time_part = |sampler: &Self| -> Result<()> {
+            (0..PARTS).try_for_each(|_| {
+                part_ns.push(sampler.timed(of_part, part)? / of_part as f64);
+                Ok(())
+            })
+        };
+        time_part(self)?;
+        let mut samples = self.take(hint, whole)?;
+        time_part(self)?;
+        let part_each_ns = median(&part_ns).unwrap_or_default();
+        let mut whole_ns = Vec::new();
+        for (ns, &iterations) in samples.ns.iter_mut().zip(&samples.iterations) {
+            whole_ns.push(*ns / iterations as f64);
+            *ns -= part_each_ns * iterations as f64;
+        }
+        Ok(Differences { samples, whole_ns, part_ns })
     }
 }

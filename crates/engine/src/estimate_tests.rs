@@ -3,7 +3,6 @@
 use super::*;
 use crate::fixture::{PLAIN, entry};
 use crate::probe::{Probe, Quantity};
-use crate::quiet::Clocks;
 use crate::record::RoundResult;
 use hostmark_model::{Event, Others, RoundNoise, Text, Throttling, Unit};
 
@@ -49,8 +48,8 @@ fn rounds(given: Vec<Given>) -> Vec<RoundResult> {
 /// The outcome of rounds as a journal has them.
 fn outcome(entry: &Entry, rounds: &[RoundResult], planned: u32) -> Outcome {
     let rounds: Vec<Round> = rounds.iter().cloned().map(Round::of).collect();
-    let (host, clocks) = (crate::fixture::host(), Clocks::default());
-    let place = Place { params: &entry.default_params(), host: &host, clocks: &clocks };
+    let host = crate::fixture::host();
+    let place = Place { params: &entry.default_params(), host: &host };
     super::outcome(entry, place, &rounds, planned)
 }
 

@@ -121,7 +121,10 @@ pub fn cpus_of(entry: &Entry, id: &CaseId, cpus: &[usize]) -> Vec<Vec<usize>> {
     let parties = parties_of(entry, id);
     match placement_of(entry, id) {
         _ if parties == 0 => Vec::new(),
-        _ if parties > 1 => cpus.iter().take(parties).map(|&cpu| vec![cpu]).collect(),
+        _ if parties > 1 => {
+            let of_each = entry.probe.threads_per_cpu();
+            cpus.iter().cycle().take(parties.min(cpus.len() * of_each)).map(|&cpu| vec![cpu]).collect()
+        }
         Some(FREE) => vec![cpus.to_vec()],
         _ => vec![cpus.last().copied().into_iter().collect()],
     }

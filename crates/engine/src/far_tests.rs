@@ -20,6 +20,7 @@ static PLACED: Probe = Probe {
     measure: MEASURE,
     ..PLAIN
 };
+static SHARED: Probe = Probe { axes: &[Axis::threads("streams", LISTED).sharing_cpus(2)], measure: MEASURE, ..PLAIN };
 static COPIED: Probe = Probe { axes: &[Axis::copies(hostmark_model::Profile::Quick)], measure: MEASURE, ..PLAIN };
 
 fn never(_: &mut Serving) -> crate::Result<()> {
@@ -152,6 +153,10 @@ fn there_is_a_far_end_for_each_copy_and_each_stream() {
     assert_eq!(cpus(&PLACED, "net.any@cpus=same_cache,streams=1"), [vec![6]]);
     assert_eq!(cpus(&PLACED, "net.any@cpus=free,streams=1"), [vec![3, 5, 6]]);
     assert_eq!(cpus(&PLACED, "net.any@cpus=same_cache,streams=2"), [vec![3], vec![5]]);
+    let shared = cpus(&SHARED, "net.any@streams=5");
+    assert_eq!(shared, [vec![3], vec![5], vec![6], vec![3], vec![5]]);
+    assert_eq!(cpus(&SHARED, "net.any@streams=1000000").len(), 6);
+    assert_eq!(cpus(&PLACED, "net.any@cpus=same_cache,streams=5").len(), 3);
     assert_eq!(cpus(&COPIED, "net.any@copies=3"), [vec![3], vec![5], vec![6]]);
     assert!(cpus(&PLAIN, "net.any").is_empty());
 }

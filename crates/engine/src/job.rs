@@ -75,7 +75,9 @@ pub(crate) fn check_case(entry: &Entry, id: &CaseId, cpus: &[usize]) -> Result<(
         let value = id.params.get(axis.name).ok_or_else(missing)?;
         if axis.kind == AxisKind::Threads {
             let threads: usize = value.parse().map_err(RoundError::failed)?;
-            expect(threads <= cpus.len(), || format!("{threads} threads on {} CPUs", cpus.len()))?;
+            expect(threads.div_ceil(axis.threads_per_cpu) <= cpus.len(), || {
+                format!("{threads} threads on {} CPUs", cpus.len())
+            })?;
         }
     }
     Ok(())

@@ -73,7 +73,7 @@ pub struct Header<R> {
     pub cases: Vec<String>,
     /// Who wrote it.
     pub origin: Origin,
-    /// Lines behind it that are damaged, as a loss of power leaves them; nothing of them is taken.
+    /// Lines behind it that are damaged, as a kill or a loss of power leaves them; nothing of them is taken.
     pub damaged: usize,
 }
 
@@ -300,13 +300,14 @@ fn parse<R: DeserializeOwned>(bytes: &[u8]) -> Result<(Header<R>, Vec<PastRound>
     };
     let (mut rounds, mut damaged) = (Vec::new(), 0);
     for line in lines {
-        match text_of(line).ok().and_then(|line| RoundLine::from_line(line).ok()) {
-            Some(line) => rounds.push(PastRound::of(line)),
-            None => damaged += 1,
-        }
+        // A page of zeros before a whole line is damage, and the line is none.
+        let zeros = line.iter().take_while(|&&byte| byte == 0).count();
+        let round = text_of(&line[zeros..]).ok().and_then(|line| RoundLine::from_line(line).ok());
+        damaged += usize::from(zeros > 0 || round.is_none());
+        rounds.extend(round.map(PastRound::of));
     }
     // A process that was killed leaves the start of a line, a loss of power pages of zeros.
-    damaged += usize::from(bytes[whole..].contains(&0));
+    damaged += usize::from(whole < bytes.len());
     let ReadHeader { run, plan, origin } = header;
     Ok((Header { run, cases: plan.cases, origin, damaged }, rounds, whole as u64))
 }

@@ -108,12 +108,15 @@ fn every_whole_line_is_kept_whatever_lies_between() {
     let mut zeroed = text.clone();
     zeroed[ends[2] - 20..ends[2] + 20].fill(0);
     assert_eq!(read(&zeroed), (1, vec![0, 3]));
+    for line in &ends[..4] {
+        assert_eq!(read(&[&text[..*line], &[0; 4096], &text[*line..]].concat()), (1, vec![0, 1, 2, 3]));
+    }
     let torn = [&text[..ends[1]], &text[ends[1] + 5..]].concat();
     assert_eq!(read(&torn), (1, vec![0, 2, 3]));
     assert_eq!(read(&[&text[..ends[4]], &[0; 4096]].concat()), (1, vec![0, 1, 2, 3]));
     for end in ends[0]..text.len() {
         let whole = ends[1..].iter().filter(|&&line| line <= end).count() as u32;
-        assert_eq!(read(&text[..end]), (0, (0..whole).collect()), "{end}");
+        assert_eq!(read(&text[..end]), (usize::from(!ends.contains(&end)), (0..whole).collect()), "{end}");
     }
     // What goes on writes behind the last whole line.
     std::fs::write(&path, [&text[..ends[3]], &[0; 4096]].concat()).unwrap();

@@ -7,7 +7,7 @@ use crate::derived::derived;
 use crate::estimate;
 use crate::gate;
 use crate::probe::{Entry, Measure};
-use crate::quiet::{Clocks, Place};
+use crate::quiet::Place;
 use crate::record::{CaseRounds, Record};
 
 /// What a record comes to.
@@ -21,8 +21,7 @@ pub struct Outcomes {
 
 /// How the cases of a record ended.
 pub fn of(record: &Record) -> Outcomes {
-    let clocks = Clocks::of_run(&record.host, &record.cases);
-    let of_case = |case| of_case(case, record.planned, &record.host, &clocks);
+    let of_case = |case| of_case(case, record.planned, &record.host);
     let cases = record.cases.iter().map(|case| case_record(case, of_case(case))).collect();
     judged(record, cases)
 }
@@ -54,11 +53,11 @@ pub(crate) fn judged(record: &Record, mut measured: Vec<CaseRecord>) -> Outcomes
 }
 
 /// How a case ended.
-pub(crate) fn of_case(case: &CaseRounds, planned: u32, host: &HostFacts, clocks: &Clocks) -> Outcome {
+pub(crate) fn of_case(case: &CaseRounds, planned: u32, host: &HostFacts) -> Outcome {
     match &case.skip {
         Some(reason) => Outcome::Skipped { reason: reason.clone() },
         None => {
-            let place = Place { params: &case.id.params, host, clocks };
+            let place = Place { params: &case.id.params, host };
             estimate::outcome(&case.entry, place, &case.rounds, planned)
         }
     }

@@ -154,21 +154,20 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
         let swept = |profile| {
             // What was set of the far end's machine chooses among all of them.
             let (to, set) = set.iter().cloned().partition::<Vec<_>, _>(|(name, _)| *name == TO.name);
-            let mut star = with_peers(&entry, &Swept { axes: &axes, set, host, profile }, peers);
+            let mut star = with_peers(&entry, &Swept { axes: &axes, set, host, profile }, peers)?;
             star.retain(|params| {
                 to.iter().all(|(name, values)| params.get(name).is_none_or(|to| values.iter().any(|value| value == to)))
             });
-            star
+            Ok::<_, PlanError>(star)
         };
-        let star = swept(profile);
+        let star = swept(profile)?;
         if star.is_empty() {
             continue;
         }
-        let shorter: Vec<(Profile, HashSet<Params>)> = [Profile::Quick, Profile::Standard]
-            .into_iter()
-            .filter(|&shorter| shorter < profile)
-            .map(|shorter| (shorter, swept(shorter).into_iter().collect()))
-            .collect();
+        let shorter = [Profile::Quick, Profile::Standard].into_iter().filter(|&shorter| shorter < profile);
+        let shorter: Vec<(Profile, HashSet<Params>)> = shorter
+            .map(|shorter| Ok((shorter, swept(shorter)?.into_iter().collect())))
+            .collect::<Result<_, PlanError>>()?;
         let mut points = unique(selection.points(&entry, &star, host));
         if points.is_empty() {
             continue;
@@ -178,6 +177,7 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
         if told_once.any(|need| need.unmet(host, &plan.request.inputs).is_some()) {
             points.truncate(1);
         }
+        enough(&entry, plan.cases.len().saturating_add(points.len()))?;
         plan.selected.push(entry);
         for params in points {
             let needs = if entry.peer(&params).is_some() { &[][..] } else { entry.probe.needs };
@@ -198,10 +198,10 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
 }
 
 /// The cases with both ends here, and behind them those with the far end at each of the peers.
-fn with_peers(entry: &Entry, swept: &Swept, peers: &[String]) -> Vec<Params> {
-    let mut all = star(swept, entry);
+fn with_peers(entry: &Entry, swept: &Swept, peers: &[String]) -> Result<Vec<Params>, PlanError> {
+    let mut all = star(swept, entry)?;
     if entry.probe.service().is_none() || peers.is_empty() {
-        return all;
+        return Ok(all);
     }
     // One machine has one way to itself.
     let is_here = |params: &&Params| params.get(IP.name).is_none_or(|ip| ip == IP.default);
@@ -212,7 +212,15 @@ fn with_peers(entry: &Entry, swept: &Swept, peers: &[String]) -> Vec<Params> {
         all.extend(points.iter().map(|point| base.with(axis.name, point)));
     }
     let there = peers.iter().flat_map(|peer| all.iter().filter_map(|params| entry.towards(params, peer)));
-    unique(here.iter().cloned().chain(there).collect())
+    Ok(unique(here.iter().cloned().chain(there).collect()))
+}
+
+/// Cases of a plan at most: more than the longest run measures, and than any machine has pairs of cores. What is typed may come to
+/// any number of them, each with its memory and its share of the time that planning takes.
+const MOST_CASES: usize = 1 << 16;
+
+fn enough(entry: &Entry, cases: usize) -> Result<(), PlanError> {
+    if cases > MOST_CASES { Err(PlanError::TooMany { probe: entry.id(), most: MOST_CASES }) } else { Ok(()) }
 }
 
 fn unique(points: Vec<Params>) -> Vec<Params> {
@@ -296,7 +304,7 @@ impl Swept<'_> {
 }
 
 /// The cases of a probe: the base, then one axis at a time, then the products that the probe asks for.
-fn star(swept: &Swept, entry: &Entry) -> Vec<Params> {
+fn star(swept: &Swept, entry: &Entry) -> Result<Vec<Params>, PlanError> {
     let base = Params(swept.axes.iter().map(|axis| (axis.name.to_owned(), swept.base(axis))).collect());
     let mut cases = vec![base.clone()];
     for axis in swept.axes {
@@ -314,6 +322,7 @@ fn star(swept: &Swept, entry: &Entry) -> Vec<Params> {
         let mut product = vec![base.clone()];
         for axis in swept.axes.iter().filter(|axis| axes.contains(&axis.name)) {
             let points = swept.points(axis);
+            enough(entry, product.len().saturating_mul(points.len()))?;
             product = product
                 .iter()
                 .flat_map(|params| points.iter().map(|point| params.with(axis.name, point)).collect::<Vec<_>>())
@@ -321,7 +330,7 @@ fn star(swept: &Swept, entry: &Entry) -> Vec<Params> {
         }
         cases.extend(product);
     }
-    unique(cases)
+    Ok(unique(cases))
 }
 
 /// A size over this is none: no machine addresses as much for a process.

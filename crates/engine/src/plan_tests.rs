@@ -236,6 +236,22 @@ fn threads_have_a_cpu_each_or_the_reason_why_not() {
     assert_eq!(plan.cases[1].skip, Some("needs 5 CPUs, and may use 4 here".into()));
 }
 
+static SHARING: Probe = Probe {
+    axes: &[Axis::threads("streams", Points::OfHost(|_, _| vec![1])).sharing_cpus(2)],
+    ..crate::fixture::PLAIN
+};
+static WITH_SHARING: Catalogue = &[&Group { name: "cpu", shares_worker: false, probes: &[("flows", &SHARING)] }];
+
+#[test]
+fn threads_that_may_share_cpus_have_each_cpu_once_in_their_case() {
+    let filters = ["cpu.flows@streams=4", "cpu.flows@streams=5"];
+    let plan = plan(WITH_SHARING, &host_with(&[1, 2]), request(&filters, Profile::Quick)).unwrap();
+    let mut cpus = plan.cases[0].cpus.clone();
+    cpus.sort_unstable();
+    assert_eq!((plan.cases[0].skip.clone(), cpus), (None, vec![1, 2]));
+    assert_eq!(plan.cases[1].skip, Some("needs 3 CPUs, and may use 2 here".into()));
+}
+
 #[test]
 fn one_usable_cpu_is_enough_for_what_one_party_does() {
     let plan = plan(CATALOGUE, &host_with(&[2]), request(&[], Profile::Quick)).unwrap();
@@ -370,10 +386,12 @@ fn pairs_of_nodes_that_are_not_there_are_skipped_with_the_reason() {
         let id = format!("memory.numa@nodes={pair}");
         assert_eq!(skip(&of_nodes(&host, &[&id], Profile::Quick), &id).as_deref(), Some(reason));
     }
-    let told_none = HostFacts { nodes: Vec::new(), ..three_nodes() };
-    let only = of_nodes(&told_none, &[], Profile::Thorough);
-    assert_eq!(skip(&only, "memory.numa@nodes=0-0").as_deref(), Some("the kernel tells of no memory nodes"));
-    assert_eq!(only.cases.len(), 1);
+    for (count, reason) in [(0, "the kernel tells of no memory nodes"), (1, "this host has only one memory node")] {
+        let nodes = three_nodes().nodes.into_iter().take(count).collect();
+        let only = of_nodes(&HostFacts { nodes, ..three_nodes() }, &[], Profile::Thorough);
+        assert_eq!(skip(&only, "memory.numa@nodes=0-0").as_deref(), Some(reason));
+        assert_eq!(only.cases.len(), 1);
+    }
 }
 
 #[test]

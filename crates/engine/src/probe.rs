@@ -58,6 +58,8 @@ pub struct Axis {
     pub fill: Fill,
     /// Whether the points of the standard profile are there from quick on where the far end is a peer.
     pub is_of_links: bool,
+    /// How many threads may share a CPU, of an axis of their number.
+    pub threads_per_cpu: usize,
 }
 
 /// The word for a number that the host's facts settle.
@@ -89,7 +91,7 @@ fn copies(host: &HostFacts, profile: Profile, from: Profile) -> Vec<u64> {
 
 impl Axis {
     const fn new(name: &'static str, kind: AxisKind, default: &'static str, points: Points) -> Axis {
-        Axis { name, kind, default, points, settled: None, fill: Fill::Nothing, is_of_links: false }
+        Axis { name, kind, default, points, settled: None, fill: Fill::Nothing, is_of_links: false, threads_per_cpu: 1 }
     }
 
     /// An axis of bytes.

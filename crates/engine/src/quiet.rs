@@ -3,15 +3,11 @@
 //! What disturbs a guest lasts longer than its run, and mostly only adds. A fixed quantile, on the good side, of all samples that
 //! nothing is known to have disturbed repeats where the median does not, and does not wander off as samples become more, as the
 //! best of them does. What the core does by itself takes the same number of its cycles at whatever clock it has, and that clock
-//! steps with the load of the whole package: such samples are counted in cycles, and told at the clock that the core held nine
-//! tenths of the time (docs/decisions/0027-typical-and-quiet.md has the evidence).
-
-mod clocks;
+//! steps with the load of the whole package: such samples are counted in cycles, and converted at the median clock of the case's
+//! rounds, at which a typical value of as many cycles stands too (docs/decisions/0027-typical-and-quiet.md has the evidence).
 
 use hostmark_model::{AxisKind, Better, HostFacts, Leading, Params, Quiet, Taint, Unit};
 use hostmark_stats::{descriptive, interval};
-
-pub(crate) use clocks::Clocks;
 
 use crate::probe::Entry;
 use crate::record::{Round, Sampled};
@@ -34,8 +30,6 @@ pub(crate) struct Place<'a> {
     pub params: &'a Params,
     /// The machine.
     pub host: &'a HostFacts,
-    /// The clocks that its cores held.
-    pub clocks: &'a Clocks,
 }
 
 /// The quiet value of a case from its rounds; none of cases of which it is not told.
@@ -56,7 +50,7 @@ pub(crate) fn of(
         return None;
     }
     let cpu = rounds[0].0.cpus.first().copied();
-    let at_hz = if is_of_core(entry, place, cpu) { place.clocks.of(place.host, cpu, rounds) } else { None };
+    let at_hz = if is_of_core(entry, place, cpu) { median_clock(rounds) } else { None };
     let is_time = entry.probe.unit == Unit::Nanoseconds;
     let rounds: Vec<Vec<f64>> = rounds.iter().map(|(_, sampled)| undisturbed(sampled, at_hz, is_time)).collect();
     let value = descriptive::quantile(&rounds.concat(), p)?;
@@ -66,6 +60,13 @@ pub(crate) fn of(
     let (low, high) = (interval.map(|interval| interval.low), interval.map(|interval| interval.high));
     let range = descriptive::min(&of_rounds).zip(descriptive::max(&of_rounds));
     Some(Quiet { value, low, high, range: range.map(|(least, most)| [least.min(value), most.max(value)]), at_hz })
+}
+
+/// The median over the rounds of the median clock beside a round's samples, hertz.
+fn median_clock(rounds: &[(&Round, &Sampled)]) -> Option<f64> {
+    let known = |sampled: &Sampled| sampled.core_hz().into_iter().filter(|hz| *hz > 0.0).collect::<Vec<f64>>();
+    let of_rounds = rounds.iter().filter_map(|(_, sampled)| descriptive::median(&known(sampled)));
+    descriptive::median(&of_rounds.collect::<Vec<f64>>())
 }
 
 /// Which value stands for a case that was measured on `cpu`: of what the core does by itself the quiet one, where there is one. What

@@ -20,7 +20,6 @@ use crate::far::{OpenService, Peers};
 use crate::journal::{PastRound, RoundSink, Took};
 use crate::outcomes;
 use crate::plan::{Plan, PlannedCase, TIME_BUDGET, nearest_other};
-use crate::quiet::Clocks;
 use crate::record::{CaseRounds, Record, Round, RoundResult};
 use crate::session::{End, Session};
 use crate::time_budget::{TimeBudget, Verdict};
@@ -152,14 +151,17 @@ impl Runner<'_> {
         let rounds = plan.cases.iter().map(|case| plan.rounds_of(case)).max().unwrap_or(0);
         self.warm_cpus();
         for pass in 0..rounds {
-            let has_round =
-                |&index: &usize| pass < plan.rounds_of(&plan.cases[index]) && !self.states[index].filled_once;
-            let mut units = self.units(self.pending().into_iter().filter(has_round).collect(), pass);
+            let is_due = |&index: &usize| {
+                let is_open = self.is_pending(index) && !self.states[index].filled_once;
+                is_open && pass < plan.rounds_of(&plan.cases[index]) || self.past_of(index, pass, false).is_some()
+            };
+            let mut units = self.units((0..self.states.len()).filter(is_due).collect(), pass);
             if pass == 0 {
                 // Whatever the machine does, every default has a value, those first that are cheap to set up, and then what tells
-                // most; and a probe's other cases know what a round of its default costs. What may do all of its rounds comes after.
-                let is_dear = |case: &PlannedCase| (case.has_long_set_up(), case.entry.shares_worker);
-                units.sort_by_key(|unit| (plan.cases[unit[0]].worth, is_dear(&plan.cases[unit[0]])));
+                // most; and a probe's other cases know what a round of its default costs. What may do all of its rounds comes after,
+                // and after the cells that fill nothing: hundreds of them take less than one that fills a machine's memory.
+                let order = |case: &PlannedCase| (case.unit_worth(), case.has_long_set_up(), case.entry.shares_worker);
+                units.sort_by_key(|unit| order(&plan.cases[unit[0]]));
             }
             if self.interrupted || !self.pass(pass, &units) {
                 return;
@@ -228,29 +230,19 @@ impl Runner<'_> {
         while position < sequence.len() {
             let Visit { case: index, round } = sequence[position];
             position += 1;
-            if !self.is_pending(index) {
+            let plan = self.setting.plan;
+            if let Some(place) = self.past_of(index, round, round > pass) {
+                is_cut_short = round > pass;
+                self.states[index].filled_once |= is_cut_short;
+                self.take_over(index, place);
                 continue;
             }
-            let plan = self.setting.plan;
-            let id = plan.cases[index].id.to_string();
-            match self.past.front() {
-                Some(past) if past.case == id && past.round.round == round => {
-                    is_cut_short = round > pass;
-                    self.states[index].filled_once |= is_cut_short;
-                    self.take_over(index);
-                    continue;
-                }
-                // A later pass' round is for the worker that has just filled memory for it, or for that pass.
-                Some(_) if round > pass => continue,
-                None if round > pass && !std::mem::take(&mut is_cut_short) => continue,
-                // What comes later in the journal shows that there was no time for this one.
-                Some(_) => {
-                    self.drop_unless_enough(index, pass);
-                    continue;
-                }
-                None => {}
+            // A later pass' round is for the worker that has just filled memory for it, or for that pass.
+            if !self.is_pending(index) || round > pass && (!self.past.is_empty() || !std::mem::take(&mut is_cut_short))
+            {
+                continue;
             }
-            if self.ends_by_loss(sequence[position - 1]) {
+            if self.has(index, round) || self.ends_by_loss(sequence[position - 1]) {
                 continue;
             }
             let to_come = &sequence[position - 1..];
@@ -260,16 +252,17 @@ impl Runner<'_> {
             let budget = TimeBudget::new(plan, self.wall.elapsed(), rounds, overhead);
             let grant = match budget.decide(next) {
                 Verdict::Sample(grant) => grant,
-                Verdict::Drop => {
+                Verdict::Over if self.past.is_empty() => return false,
+                Verdict::Drop | Verdict::Over => {
                     self.drop_unless_enough(index, pass);
                     continue;
                 }
-                Verdict::Over => return false,
             };
-            let (unit, grant) = self.together(&to_come[..left[position - 1]], &remaining, &budget, grant);
+            let (unit, grant) =
+                self.together(&to_come[..left[position - 1]], &remaining, budget.after(grant + next.overhead), grant);
             let fills = plan.cases[index].has_long_set_up();
             self.observer.silent(TimeBudget::silent(plan, self.wall.elapsed(), grant, fills));
-            self.observer.round(&id, self.done, self.done + rounds, budget.expected());
+            self.observer.round(&plan.cases[index].id.to_string(), self.done, self.done + rounds, budget.expected());
             match self.work(&unit, grant) {
                 // Of a round that was spoilt nothing is kept.
                 Some(measured) => position += measured.saturating_sub(1),
@@ -291,9 +284,26 @@ impl Runner<'_> {
         self.past.iter().filter_map(index).collect()
     }
 
-    /// Takes over the next of the past rounds, which is one of this case.
-    fn take_over(&mut self, index: usize) {
-        if let Some(past) = self.past.pop_front() {
+    /// Where a round is among the past ones that are left. Behind a torn line of the journal they come in another order than here; only
+    /// `next` tells that a worker went on to later passes.
+    fn past_of(&self, index: usize, round: u32, next: bool) -> Option<usize> {
+        if self.past.is_empty() {
+            return None;
+        }
+        let id = self.setting.plan.cases[index].id.to_string();
+        let looked_at = if next { 1 } else { self.past.len() };
+        self.past.iter().take(looked_at).position(|past| past.round.round == round && past.case == id)
+    }
+
+    /// Whether a case has had this round, or had it before.
+    fn has(&self, index: usize, round: u32) -> bool {
+        self.states[index].rounds.iter().any(|had| had.round == round) || self.past_of(index, round, false).is_some()
+    }
+
+    /// Takes over the past round at `place`, which is one of this case.
+    fn take_over(&mut self, index: usize, place: usize) {
+        if let Some(past) = self.past.remove(place) {
+            self.states[index].dropped = false;
             self.add(index, past.round, &past.took);
         }
     }
@@ -368,8 +378,7 @@ impl Runner<'_> {
     /// A case's outcome so far.
     fn outcome(&self, index: usize) -> Outcome {
         let plan = self.setting.plan;
-        let clocks = Clocks::default();
-        outcomes::of_case(&self.case_rounds(index), TimeBudget::rounds(plan), self.setting.host, &clocks)
+        outcomes::of_case(&self.case_rounds(index), TimeBudget::rounds(plan), self.setting.host)
     }
 
     fn finish(mut self) -> Results {

@@ -5,16 +5,17 @@ use std::collections::HashSet;
 use super::*;
 use crate::journal::{Journal, PlanLine};
 use crate::mock::go_on;
+use crate::plan::Worth;
 
 /// Ten cases of one probe, each of which fills memory.
-fn filling() -> Plan {
+pub(super) fn filling() -> Plan {
     let mut plan = planned(SHARED, &["many.a"], Profile::Quick);
     plan.cases.iter_mut().for_each(|case| case.set_up = Duration::from_millis(30));
     plan
 }
 
 /// A worker that takes so long to touch what its first case fills, and skips one case.
-fn touching(job: &Job, first_touch: Duration, skipped: &str) -> Script {
+pub(super) fn touching(job: &Job, first_touch: Duration, skipped: &str) -> Script {
     if job.cases.is_empty() {
         return usual(job);
     }
@@ -100,6 +101,33 @@ fn where_a_machine_is_busy_no_default_goes_without_for_the_rounds_of_another() {
     let defaults = seen.outcomes.cases.iter().filter(|case| case.id.ends_with("@n=1"));
     for case in defaults {
         assert!(is_measured(&case.outcome), "{}: {:?}", case.id, case.outcome);
+    }
+}
+
+#[test]
+fn cells_that_fill_nothing_wait_for_none_that_fills_a_machine() {
+    // As STREAM on a host that tells of 300 MiB of cache: cells of gigabytes, each of which takes seconds a round, as forecast.
+    let mut plan = planned(SHARED, &["many.a", "many.b", "many.c"], Profile::Quick);
+    let fills = |id: &str| id.starts_with("many.a@");
+    plan.cases.retain(|case| {
+        !fills(&case.id.to_string()) || ["=1", "=2", "=3", "=4"].iter().any(|n| case.id.to_string().ends_with(n))
+    });
+    for case in &mut plan.cases {
+        case.worth = case.worth.min(Worth::Cell);
+        if fills(&case.id.to_string()) {
+            case.set_up = Duration::from_secs(5);
+        }
+    }
+    let seen = perform(&plan, &host(), None, |job| match job.cases.first() {
+        Some(case) if fills(&case.id) => {
+            let rounds = job.cases.iter().flat_map(|_| fine(job, 5.0, Duration::from_secs(5)).into_iter().skip(1));
+            std::iter::once(hello()).chain(rounds).collect()
+        }
+        _ => usual(job),
+    });
+    for case in &seen.outcomes.cases {
+        let least = if fills(&case.id) { 1 } else { 5 };
+        assert!(rounds_had(&seen, &case.id).len() >= least, "{}: {:?}", case.id, case.outcome);
     }
 }
 

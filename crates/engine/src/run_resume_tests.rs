@@ -4,6 +4,7 @@ use std::path::Path;
 
 use hostmark_launch::Received;
 
+use super::filled::{filling, touching};
 use super::*;
 use crate::fixture::resumed;
 use crate::journal::{Journal, PlanLine};
@@ -56,6 +57,46 @@ fn a_run_that_goes_on_has_exactly_the_rounds_of_one_that_was_never_cut_short() {
         drop(journal);
         // The journal went on in the same file.
         assert_eq!(Journal::read::<String>(&path).unwrap().1.len(), all.len());
+    }
+}
+
+/// A run goes on whose journal has lost the lines that `is_torn` says; gives what it then measures.
+fn torn(plan: &Plan, whole: &[PastRound], script: fn(&Job) -> Script, is_torn: &dyn Fn(usize) -> bool) -> usize {
+    let kept = |place: &usize| !is_torn(*place);
+    let past: Vec<PastRound> = (0..whole.len()).filter(kept).map(|place| whole[place].clone()).collect();
+    let seen = go_on(plan, &host(), None, past.clone(), script);
+    for case in &seen.results.record.cases {
+        let id = case.id.to_string();
+        let had: Vec<u32> = case.rounds.iter().map(|round| round.round).collect();
+        assert!(had.iter().all(|round| had.iter().filter(|other| *other == round).count() == 1), "{id}: {had:?}");
+        let lost = past.iter().find(|past| past.case == id && !had.contains(&past.round.round));
+        assert_eq!(lost, None, "{id}: {had:?}");
+    }
+    seen.results.record.cases.iter().map(|case| case.rounds.len()).sum::<usize>() - past.len()
+}
+
+#[test]
+fn behind_torn_lines_every_round_that_was_kept_stays_and_what_they_held_is_measured_anew() {
+    let directory = tempfile::tempdir().unwrap();
+    let slow = |job: &Job| touching(job, Duration::from_secs(4), "none");
+    let shared = planned(SHARED, &["many.a"], Profile::Quick);
+    // For one round alone no memory is filled again.
+    type Answers = fn(&Job) -> Script;
+    let plans: [(Plan, Answers, usize); 3] =
+        [(planned(CATALOGUE, &[], Profile::Quick), varied, 4), (shared, each, 4), (filling(), slow, 3)];
+    for (number, (plan, script, least)) in plans.iter().enumerate() {
+        let path = directory.path().join(number.to_string());
+        let mut journal = Journal::create(&path, &"run", &PlanLine::of(plan), &Origin::default()).unwrap();
+        perform(plan, &host(), Some(&mut journal), script);
+        drop(journal);
+        let mut whole = resumed::<String>(&path).unwrap().2;
+        whole.truncate(whole.len() - 3);
+        for place in 0..whole.len() {
+            assert!(torn(plan, &whole, *script, &|other| other == place) >= *least, "{place}");
+        }
+        for every in 2..7 {
+            torn(plan, &whole, *script, &|place| place % every == 0);
+        }
     }
 }
 

@@ -128,6 +128,29 @@ fn the_length_of_both_sides_of_a_difference_is_sought_anew() {
 }
 
 #[test]
+fn a_whole_that_goes_on_is_never_interrupted_by_its_part() {
+    let fake = FakeClock::new(0);
+    let clock = Clock::Fake(fake.clone());
+    let turns = std::cell::RefCell::new(Vec::new());
+    let body = |name: char, op_ns: u64| {
+        let (fake, turns) = (fake.clone(), &turns);
+        move |n: u64| {
+            fake.advance(n * op_ns);
+            turns.borrow_mut().push(name);
+            Ok(())
+        }
+    };
+    let (mut whole, mut part) = (body('w', 30_000), body('p', 10_000));
+    let taken =
+        sampler(&clock, &Interference::Blind, 40e6).take_steady_difference(None, &mut whole, &mut part).unwrap();
+    assert!(taken.samples.ns.iter().zip(&taken.samples.iterations).all(|(ns, &n)| *ns == 20_000.0 * n as f64));
+    assert!(taken.whole_ns.len() > 3 && taken.whole_ns.iter().all(|&ns| ns == 30_000.0));
+    assert!(taken.part_ns.iter().all(|&ns| ns == 10_000.0));
+    turns.borrow_mut().dedup();
+    assert_eq!(turns.into_inner(), ['p', 'w', 'p']);
+}
+
+#[test]
 fn what_an_earlier_round_learned_is_used_when_it_still_fits() {
     let learned = take(3, 0, 20, None).learned;
     assert_eq!(take(3, 0, 20, Some(learned)).learned, learned);

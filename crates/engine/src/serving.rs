@@ -66,7 +66,7 @@ impl Serving<'_> {
     /// Memory, touched by this thread and filled with varying non-zero data. The pages really obtained are noted.
     pub fn buffer(&mut self, bytes: u64, pages: Pages) -> Result<Buffer> {
         let buffer = self.memory.allot(1, bytes, pages, None)?.map()?;
-        self.note("pages", buffer.obtained(pages))?;
+        self.note("pages", buffer.obtained())?;
         Ok(buffer)
     }
 

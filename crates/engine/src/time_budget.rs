@@ -155,6 +155,11 @@ impl TimeBudget {
         host.fillable_bytes() / MEMORY_SHARE
     }
 
+    /// The same when so much more time is gone.
+    pub fn after(self, spent: Duration) -> TimeBudget {
+        TimeBudget { left: self.left.saturating_sub(spent), ..self }
+    }
+
     /// What the rounds to come are expected to take.
     pub fn expected(&self) -> Duration {
         (self.share() * self.rounds as u32 + self.overhead).min(self.left)

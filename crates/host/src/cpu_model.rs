@@ -7,6 +7,7 @@ use crate::cpu_list::parse_cpu_list;
 use crate::cpuinfo::{CpuInfo, Stanza};
 use crate::placement::{CoreKind, core_kinds};
 use crate::root::Root;
+use crate::x86;
 
 const CPU_DIR: &str = "/sys/devices/system/cpu";
 
@@ -30,6 +31,7 @@ pub(crate) fn read(root: &Root, cpuinfo: &CpuInfo, cpus: &[CpuFact]) -> CpuFacts
             .filter(|name| !is_arm || !name.starts_with("ARMv8 Processor"))
             .map(str::to_owned)
             .or_else(|| arm_model(root, cpuinfo)),
+        microarchitecture: microarchitecture(cpuinfo),
         microcode: cpuinfo.first("microcode").map(str::to_owned),
         features,
         packages: packages.len(),
@@ -44,6 +46,14 @@ pub(crate) fn read(root: &Root, cpuinfo: &CpuInfo, cpus: &[CpuFact]) -> CpuFacts
         smt_active: smt_active(root, cpus),
         kinds: Vec::new(),
     }
+}
+
+/// What an x86 design is called, unless the model's name has it. Arm's names are those of designs.
+fn microarchitecture(cpuinfo: &CpuInfo) -> Option<String> {
+    let number = |key: &str| cpuinfo.first(key)?.parse().ok();
+    let name = x86::design(cpuinfo.first("vendor_id")?, number("cpu family")?, number("model")?, number("stepping")?)?;
+    let is_told = cpuinfo.first("model name").is_some_and(|model| model.contains(name));
+    (!is_told).then(|| name.to_owned())
 }
 
 /// The kinds of core of a host that is read so far, and what holds the clock of each: its fastest CPU is asked.

@@ -11,6 +11,7 @@ const VULNERABILITY_DIR: &str = "/sys/devices/system/cpu/vulnerabilities";
 
 pub(crate) fn read(root: &Root) -> KernelFacts {
     KernelFacts {
+        system: String::new(),
         release: root.text("/proc/sys/kernel/osrelease").unwrap_or_default(),
         version: root.text("/proc/sys/kernel/version").unwrap_or_default(),
         command_line: root.text("/proc/cmdline"),

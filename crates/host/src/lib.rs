@@ -39,6 +39,7 @@ mod storage;
 mod storage_stack;
 mod throttling;
 mod virtualization;
+mod x86;
 
 pub use cpu_list::parse_cpu_list;
 pub use cpu_times::{CpuTimes, Used, note_busy};
@@ -82,6 +83,7 @@ pub fn read_with_scratch(root: &Root, scratch: Option<&Path>) -> HostFacts {
         firmware: firmware::read(root),
         storage: storage::read(root, scratch),
         network: network::read(root),
+        loopback: network_path::loopback(root),
         activity: activity::read(root),
         cpus,
     };

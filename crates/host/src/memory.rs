@@ -16,8 +16,7 @@ pub(crate) fn read(root: &Root) -> MemoryFacts {
     let swap_total_bytes = bytes("SwapTotal");
     MemoryFacts {
         total_bytes: bytes("MemTotal"),
-        // Kernels before 3.14 do not estimate; free memory is what is certain then.
-        available_bytes: kilobytes_field(&meminfo, "MemAvailable").unwrap_or_else(|| bytes("MemFree")),
+        available_bytes: told_available(&meminfo).unwrap_or(0),
         swap_total_bytes,
         swap_used_bytes: swap_total_bytes.saturating_sub(bytes("SwapFree")),
         page_bytes: page_bytes(root),
@@ -38,6 +37,18 @@ pub(crate) fn read(root: &Root) -> MemoryFacts {
         swappiness: root.number("/proc/sys/vm/swappiness"),
         overcommit: root.number("/proc/sys/vm/overcommit_memory"),
     }
+}
+
+/// What can be used without swapping, as /proc/meminfo says. Kernels before 3.14 do not estimate; free memory is what is certain then.
+fn told_available(meminfo: &str) -> Option<u64> {
+    kilobytes_field(meminfo, "MemAvailable").or_else(|| kilobytes_field(meminfo, "MemFree"))
+}
+
+/// The same, or what the kernel says itself where /proc holds processes alone (`subset=pid`, systemd's `ProcSubset=pid`) or is not there.
+/// It is no fact of the host: who looks is told that there is no /proc.
+pub(crate) fn available_bytes(root: &Root, meminfo: &str) -> Option<u64> {
+    told_available(meminfo)
+        .or_else(|| root.is_this_machine().then(hostmark_sys::memory::of_machine)?.map(|(_, free)| free))
 }
 
 /// The reserved huge pages under `dir` (`hugepages-2048kB/nr_hugepages`), largest first; sizes without any are left out.
@@ -68,6 +79,15 @@ pub(crate) fn chosen(text: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn without_meminfo_this_machines_kernel_is_asked_and_no_captured_tree() {
+        let (all, free) = hostmark_sys::memory::of_machine().unwrap();
+        assert!(0 < free && free < all, "{free} of {all}");
+        assert!(available_bytes(&Root::here(), "").is_some_and(|bytes| bytes > 0));
+        assert_eq!(available_bytes(&Root::here(), "MemFree: 3 kB\nMemAvailable: 2 kB\n"), Some(2048));
+        assert_eq!(available_bytes(&Root::at("/nowhere"), ""), None);
+    }
 
     #[test]
     fn huge_pages_that_a_process_was_denied_are_told_where_the_kernel_tells() {

@@ -6,6 +6,8 @@ mod addresses;
 mod attributes;
 mod driver;
 mod interface;
+mod loopback;
+mod packet_filter;
 mod queue;
 mod route;
 
@@ -19,6 +21,7 @@ use crate::root::Root;
 pub use addresses::{addresses, ssh_address};
 pub(crate) use driver::interface;
 pub(crate) use interface::{Link, links};
+pub(crate) use loopback::loopback;
 
 /// More than kernels have; a name is at most 16 bytes.
 const MOST_CONGESTION_CONTROLS: usize = 32;
@@ -39,7 +42,7 @@ pub fn network_path(to: IpAddr) -> NetworkPath {
         path.on_link = Some(route.next_hop.is_none());
         path.next_hop = route.next_hop;
         interface::read(route.interface, &mut path);
-        path.queue = queue::of(route.interface).or(path.queue);
+        path.queue = queue::all().and_then(|queues| queue::of(&queues, route.interface)).or(path.queue);
     }
     if let Some(name) = path.interface.clone() {
         driver::read(&name, &mut path);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::cgroups::{Groups, Version};
 use crate::limits;
-use crate::root::{Root, kilobytes_field};
+use crate::root::Root;
 
 /// Of a node whose watermarks the kernel does not tell, this share of all its memory is taken to be reserved.
 const USUAL_RESERVE: u64 = 64;
@@ -58,9 +58,8 @@ impl SpareMemory {
     /// group, and by `node` where memory is bound to one. None where the kernel does not tell what the machine or
     /// the node has.
     pub fn now(&self, node: Option<usize>) -> Option<Spare> {
-        let meminfo = self.root.raw("/proc/meminfo")?;
-        // Kernels before 3.14 do not estimate; free memory is what is certain then.
-        let bytes = kilobytes_field(&meminfo, "MemAvailable").or_else(|| kilobytes_field(&meminfo, "MemFree"))?;
+        let meminfo = self.root.raw("/proc/meminfo").unwrap_or_default();
+        let bytes = crate::memory::available_bytes(&self.root, &meminfo)?;
         let machine = Spare { bytes, holder: Holder::Machine };
         let of_group = |(version, directory): &(Version, String)| {
             let room = limits::memory_limit(&self.root, *version, directory)?.room_bytes();

@@ -16,7 +16,7 @@ use crate::timing::{LEASES, timing};
 /// The word that starts an agent.
 pub const AGENT: &str = "agent";
 /// The word behind it for an agent of a server: who asks that has no login, and may have facts and measurements alone. The next
-/// word is the address to which the server is bound.
+/// words are the address to which the server is bound, and how many bytes of memory this session may fill.
 pub const SERVED: &str = "--served";
 /// An agent may ask for no longer lease: that of a command of which nobody knows how long it takes.
 const LONGEST_LEASE: Duration = Duration::from_secs(8 * 24 * 3600);

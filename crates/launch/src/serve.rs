@@ -38,6 +38,11 @@ const ACCEPT_WITHIN: Duration = Duration::from_millis(100);
 /// How long nothing is accepted after there were no more files or memory.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// Memory that a session may fill of what is left: two thirds, so that one that is alone has nearly all, and the eighth still some.
+pub const fn share_bytes(left_bytes: u64) -> u64 {
+    left_bytes / 3 * 2
+}
+
 /// What a server is started with.
 pub struct Terms<'a> {
     /// What lets somebody in.
@@ -46,6 +51,8 @@ pub struct Terms<'a> {
     pub sessions: usize,
     /// The program whose agents are started.
     pub program: PathBuf,
+    /// Bytes of memory that all sessions together may fill at most.
+    pub memory_bytes: u64,
     /// Becomes readable when the server is to end.
     pub stop: &'a OwnedFd,
     /// Takes lines about those who were refused.
@@ -180,11 +187,19 @@ impl Server<'_> {
             self.refusals.count(Refusal::Full, from);
             return self.turn_away(guest, now);
         }
-        let bound = self.listener.local_addr();
-        match bound.and_then(|at| Session::begin(guest, &self.terms.program, at.ip(), now)) {
+        let (bound, memory_bytes) = (self.listener.local_addr(), self.share_bytes(now));
+        match bound.and_then(|at| Session::begin(guest, &self.terms.program, at.ip(), memory_bytes, now)) {
             Ok(session) => self.sessions.push(session),
             Err(_) => self.refusals.count(Refusal::NoAgent, from),
         }
+    }
+
+    /// Memory that the next session may fill: a part of what the others leave.
+    fn share_bytes(&mut self, now: Instant) -> u64 {
+        self.leftovers.retain(|leftover| leftover.stays(now));
+        let of_leftovers = self.leftovers.iter().map(Leftover::memory_bytes);
+        let taken: u64 = self.sessions.iter().map(Session::memory_bytes).chain(of_leftovers).sum();
+        share_bytes(self.terms.memory_bytes.saturating_sub(taken))
     }
 
     /// Tells somebody in the agent's place that there is none.

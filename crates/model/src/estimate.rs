@@ -61,8 +61,7 @@ pub struct Quiet {
     /// The smallest and the largest of the rounds' own quantiles; absent of files of other programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
-    /// The core clock at which it is told, hertz: what the core held nine tenths of the time; absent where it is a time as it was
-    /// measured.
+    /// The core clock at which it is told, hertz: the median over the case's rounds; absent where it is a time as it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_hz: Option<f64>,
 }

@@ -2,6 +2,7 @@
 
 mod condition;
 mod devices;
+mod loopback;
 mod network_path;
 mod process;
 
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use condition::{Activity, BusyTask, Disturbed, HostFinding, HostReport, HostWeight, Pressure};
 pub use devices::{BlockDevice, DirectoryFact, FirmwareFacts, MemoryModule, NetworkInterface, Purpose, StorageFacts};
+pub use loopback::LoopbackFacts;
 pub use network_path::{
     Channels, InterfaceLosses, InterruptModeration, NetworkPath, Offloads, QueueingDiscipline, Rings,
 };
@@ -49,6 +51,9 @@ pub struct HostFacts {
     pub storage: StorageFacts,
     /// Network interfaces.
     pub network: Vec<NetworkInterface>,
+    /// What a packet meets that the machine sends to itself.
+    #[serde(default, skip_serializing_if = "LoopbackFacts::is_unknown")]
+    pub loopback: LoopbackFacts,
     /// What the machine was doing when it was read.
     pub activity: Activity,
 }
@@ -105,6 +110,9 @@ pub struct CpuFacts {
     pub vendor: Option<String>,
     /// Model name; on aarch64 implementer and part where the firmware gives no name.
     pub model: Option<String>,
+    /// What the design is called, where it is known and the model's name does not say it: `Emerald Rapids`, `Zen 3, Milan`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub microarchitecture: Option<String>,
     /// Microcode revision.
     pub microcode: Option<String>,
     /// Feature names as in /proc/cpuinfo, sorted.
@@ -134,6 +142,14 @@ impl CpuFacts {
     /// The model's name without the marks of a trade name, which tell nobody anything.
     pub fn plain_model(&self) -> Option<String> {
         self.model.as_ref().map(|model| model.replace("(R)", "").replace("(TM)", ""))
+    }
+
+    /// The same with what its design is called: `Intel Xeon Processor (Emerald Rapids)`.
+    pub fn named_model(&self) -> Option<String> {
+        match (self.plain_model(), &self.microarchitecture) {
+            (Some(model), Some(design)) => Some(format!("{} ({design})", model.trim_end())),
+            (model, design) => model.or_else(|| design.clone()),
+        }
     }
 }
 
@@ -280,6 +296,9 @@ pub struct MemoryFacts {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct KernelFacts {
+    /// Which it is, as `uname -s`, in a run of another tool; empty for Linux.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub system: String,
     /// As `uname -r`.
     pub release: String,
     /// As `uname -v`.
@@ -300,6 +319,25 @@ pub struct KernelFacts {
     pub io_uring_disabled: Option<u32>,
     /// The version of the project's kernel module, where it is loaded.
     pub module_version: Option<String>,
+}
+
+const LINUX: &str = "Linux";
+
+impl KernelFacts {
+    /// Takes what `uname -s` says.
+    pub fn system_is(&mut self, system: &str) {
+        self.system = if system == LINUX { "" } else { system }.into();
+    }
+
+    /// What `uname -s` says.
+    pub fn system(&self) -> &str {
+        if self.system.is_empty() { LINUX } else { &self.system }
+    }
+
+    /// The system and its release, where that is known.
+    pub fn named(&self) -> Option<String> {
+        (!self.release.is_empty()).then(|| format!("{} {}", self.system(), self.release))
+    }
 }
 
 /// What the machine runs in.

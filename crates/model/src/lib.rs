@@ -44,9 +44,9 @@ pub use histogram::Histogram;
 pub use host::{
     Activity, BlockDevice, BusyTask, CacheFact, CacheKind, Channels, CoreKindFact, CpuFact, CpuFacts, DirectoryFact,
     Disturbed, FirmwareFacts, GroupFact, HostFacts, HostFinding, HostReport, HostWeight, HugePages, InterfaceLosses,
-    InterruptModeration, KernelFacts, LimitFacts, MemoryFacts, MemoryModule, NetworkInterface, NetworkPath, NodeFact,
-    Offloads, Pressure, ProcessFacts, Purpose, QueueingDiscipline, Resource, Rings, Sight, StorageFacts,
-    VirtualizationFacts,
+    InterruptModeration, KernelFacts, LimitFacts, LoopbackFacts, MemoryFacts, MemoryModule, NetworkInterface,
+    NetworkPath, NodeFact, Offloads, Pressure, ProcessFacts, Purpose, QueueingDiscipline, Resource, Rings, Sight,
+    StorageFacts, VirtualizationFacts,
 };
 pub use inputs::Inputs;
 pub use job::{CalibratedClock, Choice, Environment, Job, JobCase, PROTOCOL};

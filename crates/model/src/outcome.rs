@@ -141,13 +141,15 @@ pub struct Measured {
 }
 
 impl Measured {
+    /// The further quantity that is a time in cycles of the core's clock.
+    pub const CYCLES: &str = "cycles";
     /// Further quantities that are the value itself, in cycles of a clock.
     pub const OF_THE_VALUE: [&str; 5] =
-        ["cycles", "reference_cycles", "batch_cycles", "bytes_per_cycle", "operations_per_cycle"];
+        [Self::CYCLES, "reference_cycles", "batch_cycles", "bytes_per_cycle", "operations_per_cycle"];
 
-    /// A further quantity as it stands beside the value. What is the same value in cycles has the value's estimator, and is expected of
-    /// another run as the value is: typical beside a typical one; quiet beside a quiet one, where it has no quiet value of its own at the
-    /// clock that the typical values imply.
+    /// A further quantity as it stands beside the value. What is the same value in cycles has the value's estimator: typical beside a
+    /// typical one; quiet beside a quiet one, where it has no quiet value of its own at the clock that the typical values imply. It is
+    /// expected of another run as the value is, unless it has an expectation of its own.
     pub fn companion(&self, name: &str) -> Option<Cow<'_, Estimate>> {
         let own = &self.also.get(name)?.estimate;
         let scale = own.typical / self.estimate.typical;
@@ -161,8 +163,15 @@ impl Measured {
         }
         let by = companion.value() / self.estimate.value();
         let repetition = self.estimate.repetition.filter(|_| by.is_finite());
-        companion.repetition = repetition.map(|next| Repetition { low: next.low * by, high: next.high * by, ..next });
+        let scaled = repetition.map(|next| Repetition { low: next.low * by, high: next.high * by, ..next });
+        companion.repetition = own.repetition.or(scaled);
         Some(Cow::Owned(companion))
+    }
+
+    /// What the core does by itself, in cycles: they repeat where the clock at which the value is told does not. None of all else.
+    pub fn in_cycles(&self) -> Option<Cow<'_, Estimate>> {
+        self.estimate.leading_quiet()?.at_hz?;
+        self.companion(Self::CYCLES)
     }
 
     /// Samples that were taken: those that count, and those that were left out.

@@ -173,6 +173,9 @@ pub struct Run {
     pub id: String,
     /// A name for people: the file's stem.
     pub name: String,
+    /// What a person wrote of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     /// When it started, RFC 3339, UTC.
     #[cfg_attr(test, schemars(extend("format" = "date-time")))]
     pub started: String,

@@ -43,8 +43,9 @@ pub struct Doubt {
 pub struct Trust {
     /// The grade.
     pub grade: Grade,
-    /// Nine of ten values of the next run are expected within this fraction of this run's.
-    pub within: f64,
+    /// Nine of ten values of the next run are expected within this fraction of this run's; none where no value has an interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<f64>,
     /// The earlier runs of this host that tell it; 0 where it is assumed, from runs of other hosts.
     pub runs: u32,
     /// Why it is no better, the worst first.

@@ -101,7 +101,7 @@ impl<K: Kernel> Candidates<K> {
         run: impl Fn(&K, &mut Buffer, Range<usize>, u64) -> std::result::Result<(), Refused> + Sync,
     ) -> Result<&'static K> {
         let all = 0..usize::try_from(bytes).map_err(RoundError::skipped)?;
-        let llc_bytes = case.llc_bytes();
+        let llc_bytes = share_of_caches(case, cpus);
         let way = case.choose_in_lockstep(cpus, touched(bytes, all_bytes), &self.names(), |_| {
             let mut buffer = allotment.map()?;
             run(self.at(0), &mut buffer, all.clone(), 1).map_err(refused)?;
@@ -113,6 +113,11 @@ impl<K: Kernel> Candidates<K> {
         case.note("kernel", self.at(way).name());
         Ok(self.at(way))
     }
+}
+
+/// What each of these threads has of their last caches: together they go over all of them.
+pub(crate) fn share_of_caches(case: &Case, cpus: &[Cpu]) -> u64 {
+    case.llc_sum_bytes() / cpus.len().max(1) as u64
 }
 
 /// How much of so much memory all of its arrays of so many bytes take: what keeps them apart is not touched.

@@ -1,9 +1,9 @@
 //! The constants of a machine that people ask for first, and where each lies in a run.
 
-use hostmark_model::{Better, CaseId, CaseRecord, Estimate, Lang, Outcome, Run, Text, Unit};
+use hostmark_model::{Better, CaseId, CaseRecord, Estimate, Lang, Measured, Outcome, Run, Text, Unit};
 use hostmark_stats::histogram::Percentile;
 
-use crate::format::{interval_target, low_high, other_value, plus_minus, value};
+use crate::format::{WIDEST, interval_target, low_high, other_value, plus_minus, value};
 use crate::lmbench::case_at;
 use crate::reasons;
 
@@ -163,9 +163,14 @@ impl Told<'_> {
         id.probe == self.place.probe && id.params.0.len() == self.place.at.len() && self.place.at.iter().all(is_there)
     }
 
-    /// Its value with its unit.
+    /// Its value with its unit; of what the core does by itself the cycles before it.
     pub(crate) fn value(&self, lang: Lang) -> String {
-        value(self.estimate.value(), self.unit, lang)
+        let shown = value(self.estimate.value(), self.unit, lang);
+        let cycles = self.case.measured().filter(|_| self.quantity().is_empty()).and_then(Measured::in_cycles);
+        match cycles {
+            Some(cycles) => format!("{} · {shown}", value(cycles.value(), Unit::CoreCycles, lang)),
+            None => shown,
+        }
     }
 
     /// How sure it is, where that is worth a word: half of an interval that is wider than the run's profile aims at, or the range of rounds
@@ -173,15 +178,19 @@ impl Told<'_> {
     pub(crate) fn how_sure(&self, run: &Run, lang: Lang) -> Option<String> {
         let Told { estimate, unit, .. } = self;
         let range = || low_high(estimate, *unit, lang).map(|range| format!("({range})"));
-        let is_wide = estimate.relative_half_width().is_none_or(|half| half > interval_target(run.settings.profile));
-        let sure = match estimate.shown_range() {
-            Some(_) => range(),
-            None => plus_minus(estimate).filter(|_| is_wide),
+        let half = estimate.relative_half_width();
+        let sure = match (estimate.shown_range(), half) {
+            (None, Some(half)) if half <= interval_target(run.settings.profile) => None,
+            (None, Some(half)) if half <= WIDEST => plus_minus(estimate),
+            _ => range().or_else(|| (estimate.rounds == 1).then(|| ONE_ROUND.get(lang).to_owned())),
         };
         let parts: Vec<String> = sure.into_iter().chain(other_value(estimate, *unit, lang)).collect();
         (!parts.is_empty()).then(|| parts.join(if lang == Lang::Zh { "，" } else { ", " }))
     }
 }
+
+/// What stands beside a value of which nothing else tells how sure it is.
+const ONE_ROUND: Text = Text { en: "(one round)", zh: "（一轮）" };
 
 /// A constant that a run was to have and does not, and why.
 #[derive(Debug)]

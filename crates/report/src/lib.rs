@@ -12,6 +12,7 @@ mod data_path;
 mod difference;
 mod duration;
 pub mod escape;
+mod estimators;
 pub mod export;
 pub mod findings;
 pub mod fleet;

@@ -4,7 +4,7 @@ mod flow;
 mod goodput;
 mod matrix;
 
-use hostmark_model::{Lang, Unit};
+use hostmark_model::{Lang, QueueingDiscipline, Unit};
 
 use crate::format::{in_scale, scale_for};
 
@@ -20,6 +20,11 @@ pub(crate) fn bits(bits_per_s: u64) -> String {
     let shown = in_scale(bits_per_s as f64, scale);
     let shown = if shown.contains('.') { shown.trim_end_matches('0').trim_end_matches('.') } else { &shown };
     format!("{shown} {unit}")
+}
+
+/// `tbf 1 Gbit/s`.
+pub(crate) fn queue_text(queue: &QueueingDiscipline) -> String {
+    format!("{}{}", queue.kind, queue.bits_per_s.map(|rate| format!(" {}", bits(rate))).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -138,9 +138,13 @@ impl Names {
             self.host(&pair.from);
             self.host(&pair.to);
         }
-        run.each("", &mut |_, leaf| {
+        run.each("", &mut |field, leaf| {
             if let Leaf::Text(text) = leaf {
                 self.users_of(text);
+                // A note of what was imported.
+                if field == "host" {
+                    self.host(text);
+                }
             }
         });
     }
@@ -198,13 +202,17 @@ impl Names {
             Some(Sampled::Printed { pattern, .. }) => Some(pattern),
             _ => None,
         };
-        let typed = [run.imported.as_mut().map(|imported| &mut imported.file), pattern];
+        let typed = [run.imported.as_mut().map(|imported| &mut imported.file), pattern, run.note.as_mut()];
         let set = set.iter_mut().filter(|(name, _)| ["command", "value"].contains(&name.as_str()));
         typed.into_iter().flatten().chain(set.map(|(_, text)| text)).for_each(|text| *text = GONE.into());
         for command in std::iter::once(&mut inputs.command).chain(run.guest.as_mut().map(|guest| &mut guest.command)) {
             if !command.is_empty() {
                 *command = vec![GONE.into()];
             }
+        }
+        if run.imported.is_some() {
+            // They quote what stands in the file besides.
+            run.disturbances.clear();
         }
         run.host.boot_id = None;
         run.peers.iter_mut().for_each(|peer| peer.host.boot_id = None);

@@ -4,17 +4,12 @@
 mod assumed;
 
 use std::borrow::Borrow;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
-use hostmark_model::{CaseRecord, Estimate, HostFacts, Outcome, Repetition, Run};
+use hostmark_model::{CaseRecord, Estimate, HostFacts, Measured, Outcome, Repetition, Run};
 use hostmark_stats::descriptive;
 use hostmark_stats::repetition::{CALIBRATED, Deviation};
 
-/// A clock was held nine tenths of the time: so much of it may have been lower.
-const HELD: f64 = 0.1;
-/// So many rounds of a pass tell the clock that it held, and so many passes how far that differs.
-const ROUNDS_OF_A_CLOCK: usize = 20;
-const PASSES_OF_A_CLOCK: usize = 3;
 /// Earlier runs of a host take part from this number on: two tell no scatter.
 pub const LEAST_RUNS: usize = 3;
 
@@ -30,10 +25,22 @@ pub(crate) fn assumed_shift(group: &str) -> f64 {
     assumed::shift(group)
 }
 
+/// What is expected of another run apart: a case's value, and the same in cycles where the core alone decides. These differ by no clock.
+const EACH: [&str; 2] = ["", Measured::CYCLES];
+
+/// One of them.
+fn quantity<'a>(measured: &'a Measured, name: &str) -> Option<&'a Estimate> {
+    if name.is_empty() {
+        return Some(&measured.estimate);
+    }
+    measured.in_cycles()?;
+    measured.also.get(name).map(|also| &also.estimate).filter(|estimate| is_of_core(estimate))
+}
+
 /// What earlier runs of the same host found: each case's leading values.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Earlier {
-    values: HashMap<String, Vec<f64>>,
+    values: HashMap<(String, &'static str), Vec<f64>>,
     runs: usize,
 }
 
@@ -57,8 +64,10 @@ impl Earlier {
             let others = self::revisions(other);
             let same = |case: &&CaseRecord| revisions.get(case.probe.as_str()) == others.get(case.probe.as_str());
             for case in other.cases.iter().filter(same) {
-                let Some(estimate) = case.measured().map(|measured| &measured.estimate) else { continue };
-                earlier.values.entry(case.id.clone()).or_default().push(estimate.value());
+                let of = |name: &'static str| Some((name, quantity(case.measured()?, name)?.value()));
+                for (name, value) in EACH.into_iter().filter_map(of) {
+                    earlier.values.entry((case.id.clone(), name)).or_default().push(value);
+                }
             }
         }
         earlier
@@ -82,36 +91,37 @@ fn is_same_host(one: &HostFacts, other: &HostFacts) -> bool {
 /// Says of each value where another run's is to be expected, by what earlier runs of the host differed by, or by what this run tells
 /// of that.
 pub fn add(run: &mut Run, earlier: &Earlier) {
-    let of_one_run = OfOneRun::of(run);
-    for case in &mut run.cases {
-        let own = earlier.values.get(&case.id).map_or(&[][..], Vec::as_slice);
-        let Some(estimate) = case.measured().map(|measured| &measured.estimate) else { continue };
+    let (of_one_run, cases) = (OfOneRun::of(run), run.cases.len());
+    for (name, index) in EACH.into_iter().flat_map(|name| (0..cases).map(move |index| (name, index))) {
+        let case = &mut run.cases[index];
+        let own = earlier.values.get(&(case.id.clone(), name)).map_or(&[][..], Vec::as_slice);
+        let Some(estimate) = case.measured().and_then(|measured| quantity(measured, name)) else { continue };
         let assumed_sd = of_one_run.deviation(case, estimate);
         let all: Vec<f64> = own.iter().copied().chain([estimate.value()]).collect();
         let known = Deviation::of(&all, assumed_sd).filter(|_| own.len() >= LEAST_RUNS);
         let deviation = known.unwrap_or_else(|| Deviation::assumed(assumed_sd));
         let runs = if known.is_some() { own.len() as u32 } else { 0 };
-        set(case, deviation, runs);
+        set(case, name, deviation, runs);
     }
     repeat(run);
 }
 
 /// The same of a run that was estimated again: what earlier runs told stands as the file has it.
 pub fn keep(run: &mut Run, stored: &Run) {
-    let known: HashMap<&str, Repetition> = stored
-        .cases
-        .iter()
-        .filter_map(|case| Some((case.id.as_str(), case.measured()?.estimate.repetition?)))
-        .collect();
     let of_one_run = OfOneRun::of(run);
-    for case in &mut run.cases {
-        let Some(Repetition { deviation, runs, .. }) = known.get(case.id.as_str()).copied() else { continue };
-        let Some(estimate) = case.measured().map(|measured| &measured.estimate) else { continue };
-        let deviation = match runs {
-            0 => Deviation::assumed(of_one_run.deviation(case, estimate)),
-            _ => stored_deviation(deviation, runs),
-        };
-        set(case, deviation, runs);
+    for name in EACH {
+        let told = |case: &CaseRecord| quantity(case.measured()?, name)?.repetition;
+        let known: HashMap<&str, Repetition> =
+            stored.cases.iter().filter_map(|case| Some((case.id.as_str(), told(case)?))).collect();
+        for case in &mut run.cases {
+            let Some(Repetition { deviation, runs, .. }) = known.get(case.id.as_str()).copied() else { continue };
+            let Some(estimate) = case.measured().and_then(|measured| quantity(measured, name)) else { continue };
+            let deviation = match runs {
+                0 => Deviation::assumed(of_one_run.deviation(case, estimate)),
+                _ => stored_deviation(deviation, runs),
+            };
+            set(case, name, deviation, runs);
+        }
     }
     repeat(run);
 }
@@ -131,7 +141,7 @@ fn is_of_core(estimate: &Estimate) -> bool {
 struct OfOneRun {
     /// The half-widths of its intervals, on logarithms, by kind: cases of a group that the same value leads.
     halves: HashMap<(String, bool), Vec<f64>>,
-    /// Of the clock at which quiet values are told, between its passes.
+    /// Of the clocks at which quiet values are told.
     clock: f64,
 }
 
@@ -154,20 +164,18 @@ impl OfOneRun {
     }
 }
 
-/// Of the clock that a core held nine tenths of the time, on logarithms, between the passes of a run; 0 where no core has enough
-/// passes of enough rounds.
+/// Of the clocks of a case's rounds, on logarithms, as the root mean square over the cases told at one: what moves a clock lasts longer
+/// than a round, so that another run's median clock differs by about as much.
 fn clock_deviation(run: &Run) -> f64 {
-    let mut passes: HashMap<usize, BTreeMap<u32, Vec<f64>>> = HashMap::new();
-    for round in run.cases.iter().filter_map(CaseRecord::measured).flat_map(|measured| &measured.rounds) {
-        let Some((cpu, core_hz)) = round.cpus.first().zip(round.core_hz.filter(|hz| *hz > 0.0)) else { continue };
-        passes.entry(*cpu).or_default().entry(round.round).or_default().push(core_hz);
-    }
-    let of_core = |passes: &BTreeMap<u32, Vec<f64>>| {
-        let enough = passes.values().filter(|rounds| rounds.len() >= ROUNDS_OF_A_CLOCK);
-        let held: Vec<f64> = enough.filter_map(|rounds| Some(descriptive::quantile(rounds, HELD)?.ln())).collect();
-        descriptive::stddev(&held).filter(|_| held.len() >= PASSES_OF_A_CLOCK)
+    let variance = |case: &CaseRecord| {
+        let measured = case.measured()?;
+        measured.estimate.leading_quiet()?.at_hz?;
+        let known = measured.rounds.iter().filter_map(|round| round.core_hz.filter(|hz| *hz > 0.0));
+        let logs: Vec<f64> = known.map(f64::ln).collect();
+        descriptive::stddev(&logs).map(|deviation| deviation * deviation)
     };
-    passes.values().filter_map(of_core).fold(0.0, f64::max)
+    let variances: Vec<f64> = run.cases.iter().filter_map(variance).collect();
+    descriptive::mean(&variances).map_or(0.0, f64::sqrt)
 }
 
 fn kind(case: &CaseRecord, estimate: &Estimate) -> (String, bool) {
@@ -183,7 +191,7 @@ fn repeat(run: &mut Run) {
     }
     for case in &mut run.cases {
         let Outcome::Measured(measured) = &mut case.outcome else { continue };
-        for also in measured.also.values_mut() {
+        for (_, also) in measured.also.iter_mut().filter(|(name, _)| *name != Measured::CYCLES) {
             let is_several = also.estimate.rounds > 1;
             also.estimate.repetition = known.get(&key(&also.estimate)).copied().filter(|_| is_several);
         }
@@ -196,10 +204,13 @@ fn stored_deviation(sd: f64, runs: u32) -> Deviation {
     Deviation { freedom: assumed.freedom + f64::from(runs), runs: runs as usize, ..assumed }
 }
 
-fn set(case: &mut CaseRecord, deviation: Deviation, runs: u32) {
+fn set(case: &mut CaseRecord, name: &str, deviation: Deviation, runs: u32) {
     let Outcome::Measured(measured) = &mut case.outcome else { return };
-    let (value, bounds) = (measured.estimate.value(), measured.bounds.unwrap_or_default());
-    measured.estimate.repetition = expected(&measured.estimate, &deviation).map(|(low, high)| {
+    // Bounds are in the value's own unit.
+    let bounds = measured.bounds.filter(|_| name.is_empty()).unwrap_or_default();
+    let estimate = measured.also.get_mut(name).map_or(&mut measured.estimate, |also| &mut also.estimate);
+    let value = estimate.value();
+    estimate.repetition = expected(estimate, &deviation).map(|(low, high)| {
         let (low, high) = bounds.held((low, high), value);
         Repetition { low, high, deviation: deviation.sd, runs }
     });

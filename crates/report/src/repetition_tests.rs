@@ -150,17 +150,18 @@ fn a_value_whose_rounds_agree_is_as_far_off_as_others_of_its_kind() {
 }
 
 #[test]
-fn what_is_told_at_a_clock_differs_by_what_that_did_between_passes() {
+fn what_is_told_at_a_clock_differs_by_what_that_did_between_rounds_and_cycles_do_not() {
     let half_with = |ghz: [f64; 5]| {
         let mut core = case("cpu.latency", 100.0, 0.0);
         let Outcome::Measured(measured) = &mut core.outcome else { unreachable!() };
-        measured.estimate.quiet =
-            Some(Quiet { value: 100.0, low: Some(100.0), high: Some(100.0), range: None, at_hz: Some(3e9) });
-        measured.estimate.leading = Leading::Quiet;
-        measured.rounds = (0..100)
+        let quiet = Quiet { value: 100.0, low: Some(100.0), high: Some(100.0), range: None, at_hz: Some(3e9) };
+        let led = |quiet: Quiet| estimate(quiet.value, 0.0).led_by(Some(quiet));
+        measured.estimate = led(quiet);
+        measured.also.insert("cycles".into(), Also { estimate: led(quiet.map(|ns| 3.0 * ns)) });
+        measured.rounds = (0..5)
             .map(|number: u32| {
                 serde_json::from_value(serde_json::json!({
-                    "round": number % 5, "median": 100.0, "taints": [], "core_hz": ghz[number as usize % 5] * 1e9, "cpus": [1],
+                    "round": number, "median": 100.0, "taints": [], "core_hz": ghz[number as usize] * 1e9, "cpus": [1],
                     "iterations": 1, "settled": true, "steal_ns": null, "throttled": null, "waited": null, "others": null
                 }))
                 .unwrap()
@@ -168,10 +169,18 @@ fn what_is_told_at_a_clock_differs_by_what_that_did_between_passes() {
             .collect();
         let mut new = run("new", vec![core, case("net.tcp", 100.0, 0.0)]);
         add(&mut new, &Earlier::default());
-        let half = |id: &str| (of_id(&new, id).high / of_id(&new, id).low).ln() / 2.0;
-        (half("cpu.latency"), half("net.tcp"))
+        let half = |of: Repetition| (of.high / of.low).ln() / 2.0;
+        let cycles = |run: &Run| run.cases[0].measured().unwrap().in_cycles().unwrap().repetition.unwrap();
+        let mut again = new.clone();
+        let Outcome::Measured(measured) = &mut again.cases[0].outcome else { unreachable!() };
+        measured.also.values_mut().for_each(|also| also.estimate.repetition = None);
+        keep(&mut again, &new);
+        assert_eq!(again, new);
+        [half(of_id(&new, "cpu.latency")), half(of_id(&new, "net.tcp")), half(cycles(&new))]
     };
     let (steady, stepping) = (half_with([3.0; 5]), half_with([2.85, 3.0, 2.9, 3.0, 2.95]));
-    assert!(steady.0 < 0.006 && (0.05..0.07).contains(&stepping.0), "{steady:?} {stepping:?}");
-    assert_eq!(steady.1, stepping.1);
+    assert!(steady[0] < 0.006 && (0.05..0.07).contains(&stepping[0]), "{steady:?} {stepping:?}");
+    // What waits, and cycles, have no part in that.
+    assert_eq!(steady[1..], stepping[1..]);
+    assert_eq!(steady[0], steady[2]);
 }

@@ -20,20 +20,21 @@ const WORTH_SAYING: f64 = 0.05;
 /// A 95 % interval is so many standard deviations wide to either side.
 const HALF_IN_DEVIATIONS: f64 = 1.96;
 
-/// The trust in a run whose values say how far another run's may lie; none without such values.
+/// The trust in a run that has values; the least where none of them says how far another run's may lie.
 pub fn trust(run: &Run) -> Option<Trust> {
     if run.imported.is_some() {
         return None;
     }
     let measured = || run.cases.iter().filter_map(CaseRecord::measured).map(|measured| &measured.estimate);
     let differences: Vec<f64> = measured().filter_map(difference).collect();
-    let within = repetition::within(&differences, PROMISED)?;
+    measured().next()?;
+    let within = repetition::within(&differences, PROMISED);
     let runs = measured().filter_map(|estimate| estimate.repetition).map(|known| known.runs).max().unwrap_or(0);
     let others = others(run);
     let doubts = doubts(run, others);
     let predicted = match within {
-        near if near <= WITHIN_A => Grade::A,
-        near if near <= WITHIN_B => Grade::B,
+        Some(near) if near <= WITHIN_A => Grade::A,
+        Some(near) if near <= WITHIN_B => Grade::B,
         _ => Grade::C,
     };
     // What disturbed a run was not in those that tell how far runs lie apart: competition that goes on all the time moves all
@@ -249,7 +250,13 @@ fn graded(trust: &Trust, by: Text<String>) -> Text<String> {
 
 /// What the grade promises, and on what ground.
 fn promised(trust: &Trust, by: Text<String>) -> Text<String> {
-    let (within, Text { en: by, zh: by_zh }) = (percent(trust.within), by);
+    let Some(within) = trust.within.map(percent) else {
+        return Text {
+            en: "no value has rounds enough for an interval: nothing tells how far another run may lie".to_owned(),
+            zh: "没有数值的轮次足以给出区间，无法说明再次运行会相差多少".to_owned(),
+        };
+    };
+    let Text { en: by, zh: by_zh } = by;
     Text {
         en: format!("9 of 10 values of another run lie within {within} of these ({by})"),
         zh: format!("在本机再次运行，十分之九的数值与此相差不超过 {within}（{by_zh}）"),

@@ -1,6 +1,6 @@
 //! The answer that stands first: one screen, whatever the width and the language, and the table where a run is none of a machine.
 
-use hostmark_model::{Also, Better, Doubt, Finding, Grade, Lang, Outcome, QuantityInfo, Run, Text, Trust, Unit};
+use hostmark_model::{Also, Better, Doubt, Finding, Grade, Lang, Outcome, QuantityInfo, Quiet, Run, Text, Trust, Unit};
 use hostmark_report::RenderOptions;
 use hostmark_report::export::format_named;
 use unicode_width::UnicodeWidthStr;
@@ -170,7 +170,7 @@ fn three_findings_stand_in_it_however_many_reasons_the_grade_has() {
         ),
         cure: text("stop them, or choose other CPUs (--cpu)", "请停止这些进程，或选用其他 CPU（--cpu）"),
     };
-    run.trust = Some(Trust { grade: Grade::C, within: 0.21, runs: 0, doubts: vec![doubt; 4] });
+    run.trust = Some(Trust { grade: Grade::C, within: Some(0.21), runs: 0, doubts: vec![doubt; 4] });
     for lang in [Lang::En, Lang::Zh] {
         for width in [100, 132, 200] {
             let shown = shown(&run, RenderOptions { width, lang, ..RenderOptions::default() });
@@ -182,5 +182,39 @@ fn three_findings_stand_in_it_however_many_reasons_the_grade_has() {
             let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
             assert_eq!(words.matches("hostmark try idle-poll").count(), 3, "{width}:\n{shown}");
         }
+    }
+}
+
+#[test]
+fn what_the_core_does_by_itself_begins_with_its_cycles_and_the_time_follows() {
+    let mut run = synthetic::plausible();
+    let is_of_core = |id: &str| id.starts_with("cpu.latency@") || id == "memory.hierarchy@level=l1d";
+    for case in run.cases.iter_mut().filter(|case| is_of_core(&case.id)) {
+        let Outcome::Measured(measured) = &mut case.outcome else { panic!("it is measured") };
+        let ns = measured.estimate.typical;
+        let quiet = |value: f64, at_hz| Quiet { value, low: Some(value), high: Some(value), range: None, at_hz };
+        measured.estimate = measured.estimate.clone().led_by(Some(quiet(ns, Some(3.1e9))));
+        let cycles = &mut measured.also.get_mut("cycles").unwrap().estimate;
+        *cycles = cycles.clone().led_by(Some(quiet(3.1 * ns, None)));
+    }
+    let text = shown(&run, RenderOptions { width: 200, ..RenderOptions::default() });
+    assert!(text.contains("L1d 4.06 cycles · 1.31 ns") && text.contains("   L2 4.63 ns"), "{text}");
+    let text = table(&run, RenderOptions { width: 200, ..RenderOptions::default() });
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
+    let lines: Vec<String> = text.lines().map(words).collect();
+    let of =
+        |begin: &str| lines.iter().find(|line| line.starts_with(begin)).unwrap_or_else(|| panic!("{begin}: {text}"));
+    assert!(of("MEMORY HIERARCHY").contains("size cycles latency"), "{text}");
+    assert!(of("operation latency by op,").contains("cycles add mul"), "{text}");
+    assert_eq!(of("type i64 1.00"), "type i64 1.00 3.00 14.2 14.3");
+    assert_eq!(of("ns type i64"), "ns type i64 0.323 0.968 4.58 4.61");
+    // A row of its own: the cycles in its column, the time first of what stands behind.
+    let single = &mut run;
+    single.cases.retain(|case| !case.id.starts_with("cpu.latency@") || case.id.ends_with("type=i64,op=add"));
+    for format in ["table", "markdown"] {
+        let text = format_named(format).unwrap().render_one(single, &RenderOptions::default());
+        let (before, behind) = text.split_once("1.00 cycles").unwrap_or_else(|| panic!("{text}"));
+        assert!(before.lines().last().unwrap().contains("operation latency"), "{text}");
+        assert!(behind.lines().take(2).any(|line| line.contains("0.323 ns")), "{text}");
     }
 }

@@ -459,3 +459,29 @@ fn datagrams_lost_within_the_machine_are_a_finding_and_cost_their_share() {
     }
     none(&to_a_peer, ID);
 }
+
+#[test]
+fn what_stands_on_the_loopback_path_is_a_finding_beside_what_was_measured_over_it() {
+    const ID: &str = "run.loopback_path";
+    let with = |rules: Option<u64>| {
+        let mut run = synthetic::plausible();
+        let mut probe = run.probes[0].clone();
+        (probe.id, probe.unit) = ("net.tcp".into(), Unit::Nanoseconds);
+        run.probes.push(probe);
+        run.cases.push(value("net.tcp@cpus=same_cpu", 160e3, NARROW));
+        run.host.loopback.filter_rules = rules;
+        run
+    };
+    let finding = one(&with(Some(2000)), ID);
+    near(finding.cost, 0.25);
+    assert!(finding.text.en.starts_with("2000 packet-filter rules on the loopback path"), "{}", finding.text.en);
+    assert!(finding.cases.contains(&"net.tcp@cpus=same_cpu".to_owned()), "{:?}", finding.cases);
+    none(&with(Some(3)), ID);
+    none(&with(None), ID);
+    let mut elsewhere = with(Some(2000));
+    elsewhere.cases.retain(|case| !case.probe.starts_with("net."));
+    none(&elsewhere, ID);
+    let mut shaped = with(None);
+    shaped.host.loopback.mtu_bytes = Some(1500);
+    assert_eq!(one(&shaped, ID).cost, 0.0);
+}

@@ -6,6 +6,7 @@ use hostmark_model::*;
 use hostmark_report::RenderOptions;
 use hostmark_report::export;
 use hostmark_report::import::{self, ImportError};
+use hostmark_report::redact::redact;
 
 const STREAM: &str = include_str!("fixtures/import/stream.txt");
 const FIO: &str = include_str!("fixtures/import/fio.json");
@@ -18,7 +19,7 @@ const STRESS_NG: &str = include_str!("fixtures/import/stress-ng.yaml");
 const PERF: &str = include_str!("fixtures/import/perf-bench.txt");
 const PERF_SIMPLE: &str = include_str!("fixtures/import/perf-simple.txt");
 
-fn read(format: &str, text: impl AsRef<[u8]>) -> Result<Run, ImportError> {
+pub fn read(format: &str, text: impl AsRef<[u8]>) -> Result<Run, ImportError> {
     (import::format_named(format).unwrap().read)(&mut Cursor::new(text))
 }
 
@@ -27,12 +28,12 @@ fn case<'a>(run: &'a Run, id: &str) -> &'a CaseRecord {
     run.cases.iter().find(|case| case.id == id).unwrap_or_else(|| panic!("no {id} in {:#?}", ids()))
 }
 
-fn measured<'a>(run: &'a Run, id: &str) -> &'a Measured {
+pub fn measured<'a>(run: &'a Run, id: &str) -> &'a Measured {
     case(run, id).measured().unwrap_or_else(|| panic!("{id} has no value"))
 }
 
 /// Values and further quantities (`id/name`) as they should be.
-fn check(run: &Run, wanted: &[(&str, f64)]) {
+pub fn check(run: &Run, wanted: &[(&str, f64)]) {
     for (place, wanted) in wanted {
         let (id, also) = place.split_once('/').map_or((*place, None), |(id, also)| (id, Some(also)));
         let measured = measured(run, id);
@@ -59,7 +60,7 @@ fn check(run: &Run, wanted: &[(&str, f64)]) {
 fn stream_gives_its_best_rates_and_its_times() {
     let run = read("stream", STREAM).unwrap();
     let at = |kernel: &str, rest: &str| format!("stream.best_rate@kernel={kernel},{rest}");
-    let (one, two) = ("threads=1,elements=30000000", "threads=2,elements=2000000");
+    let (one, two) = ("threads=1,elements=30000000,element=8", "threads=2,elements=2000000,element=8");
     check(
         &run,
         &[
@@ -103,9 +104,9 @@ fn a_solution_that_stream_did_not_validate_is_failed() {
 #[test]
 fn fio_gives_rates_operations_and_percentiles_of_each_job() {
     let run = read("fio", FIO).unwrap();
-    let random = "fio.read@job=randread,number=1,pattern=randread,block=4096,depth=1";
-    let second = "job=mixed,number=2,pattern=randrw,block=16384,depth=1";
-    let last = "job=seqwrite,number=1,pattern=write,block=131072,depth=1";
+    let random = "fio.read@job=randread,number=1,pattern=randread,block=4096,depth=1,direct=0";
+    let second = "job=mixed,number=2,pattern=randrw,block=16384,depth=1,direct=0";
+    let last = "job=seqwrite,number=1,pattern=write,block=131072,depth=1,direct=0";
     check(
         &run,
         &[
@@ -131,8 +132,15 @@ fn fio_gives_rates_operations_and_percentiles_of_each_job() {
 #[test]
 fn a_job_that_fio_ended_with_an_error_is_failed() {
     let run = read("fio", FIO.replacen("\"error\": 0", "\"error\": 28", 1)).unwrap();
-    let failed = case(&run, "fio.read@job=randread,number=1,pattern=randread,block=4096,depth=1");
+    let failed = case(&run, "fio.read@job=randread,number=1,pattern=randread,block=4096,depth=1,direct=0");
     assert!(matches!(&failed.outcome, Outcome::Failed { reason } if reason.contains("28")), "{failed:?}");
+}
+
+#[test]
+fn the_host_of_a_job_is_redacted() {
+    let run = with("fio", FIO, &[("\"jobname\"", "\"hostname\": \"db-17\", \"jobname\"")]).unwrap();
+    assert!(format!("{run:?}").contains("db-17"));
+    assert!(!format!("{:?}", redact(vec![run])).contains("db-17"));
 }
 
 #[test]
@@ -225,8 +233,8 @@ fn perf_bench_gives_each_of_its_benchmarks_in_both_formats() {
     check(
         &run,
         &[
-            ("perf.sched_pipe", 7189.95),
-            ("perf.sched_messaging@groups=2", 0.129e9),
+            ("perf.sched_pipe@parties=processes", 7189.95),
+            ("perf.sched_messaging@groups=2,parties=processes", 0.129e9),
             ("perf.syscall_basic", 135.68),
             // perf's GB is 2^30.
             ("perf.memcpy@function=default,size=1048576", 12.207_031 * 1_073_741_824.0),
@@ -245,7 +253,7 @@ fn perf_bench_gives_each_of_its_benchmarks_in_both_formats() {
         &run,
         &[
             ("perf.sched_pipe_total", 6.298e9),
-            ("perf.sched_messaging@groups=untold", 1.448e9),
+            ("perf.sched_messaging@groups=untold,parties=untold", 1.448e9),
             ("perf.syscall_total@call=basic", 1.962e9),
             ("perf.memset@function=x86-64-stosb,size=untold", 45_590_260_869.565_216),
         ],
@@ -303,4 +311,169 @@ fn a_document_behind_the_stream_is_the_same_result_and_a_second_one_is_refused()
     assert!(error.what.contains("second") && error.line >= 4, "{error}");
     let (_, json) = FIO.split_once('\n').unwrap();
     assert!(read("fio", format!("{FIO}{json}")).unwrap_err().what.contains("second"));
+}
+
+/// All that are here, by format.
+pub fn each_output() -> impl Iterator<Item = (&'static str, &'static str)> {
+    crate::garbled_text::OUTPUTS.iter().copied()
+}
+
+#[test]
+fn a_byte_order_mark_is_passed_over_and_another_encoding_is_named() {
+    for (format, text) in each_output() {
+        assert_eq!(read(format, format!("\u{feff}{text}")).unwrap(), read(format, text).unwrap(), "{format}");
+        let utf_16: Vec<u8> = format!("\u{feff}{text}").encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let error = read(format, utf_16).unwrap_err();
+        assert!(error.line == 1 && error.what.contains("UTF-16"), "{format}: {error}");
+    }
+}
+
+#[test]
+fn text_behind_a_result_is_passed_over_and_named() {
+    for (format, text) in each_output() {
+        let with_text = format!("{}\nterminating on signal 2\nand more\n", text.trim_end());
+        let run = read(format, with_text).unwrap();
+        assert_eq!(run.cases, read(format, text).unwrap().cases, "{format}");
+        // In a text of lines results may follow anywhere.
+        if ["fio", "iperf3", "lmbench", "stress-ng", "hyperfine", "google-benchmark"].contains(&format) {
+            let [told] = &run.disturbances[..] else { panic!("{format}: {:?}", run.disturbances) };
+            let line = format!("line {}, 'terminating on signal 2'", text.trim_end().lines().count() + 1);
+            assert!(told.en.ends_with(&line), "{format}: {told:?}");
+            // Nobody knows whom it names.
+            assert!(redact(vec![run]).iter().all(|run| run.disturbances.is_empty()));
+        }
+    }
+}
+
+#[test]
+fn a_file_of_another_tool_is_known_by_its_text() {
+    for (format, text) in each_output() {
+        for other in import::FORMATS {
+            let hint = import::hint(text, other);
+            let wanted = format!("hostmark import {format}");
+            assert_eq!(hint, (other.name != format).then_some(wanted.as_str()), "{format} {}", other.name);
+        }
+    }
+    let fio = import::format_named("fio").unwrap();
+    assert_eq!(import::hint("a: (groupid=0, jobs=1): err= 0:", fio), Some("fio --output-format=json"));
+    let summary = "                 L M B E N C H  3 . 0   S U M M A R Y";
+    let lmbench = import::format_named("lmbench").unwrap();
+    assert_eq!(import::hint(summary, lmbench), Some("hostmark import lmbench results/SYSTEM/HOST.0"));
+}
+
+/// What an output becomes when a part is another.
+pub fn with(format: &str, text: &str, changes: &[(&str, &str)]) -> Result<Run, ImportError> {
+    let text = changes.iter().fold(text.to_owned(), |text, (from, to)| {
+        assert!(text.contains(from), "{from}");
+        text.replace(from, to)
+    });
+    read(format, text)
+}
+
+#[test]
+fn what_decides_a_value_is_part_of_its_case() {
+    let float = STREAM.replace("uses 8 bytes", "uses 4 bytes");
+    let run = read("stream", format!("{STREAM}{float}")).unwrap();
+    assert!(run.cases.len() == 16 && run.cases.iter().all(|case| case.measured().unwrap().estimate.n == 1));
+    let run = with("stream", STREAM, &[("Number of Threads counted = 2", ""), ("requested = 2", "requested = 7")]);
+    measured(&run.unwrap(), "stream.best_rate@kernel=copy,threads=7,elements=2000000,element=8");
+    let run = with("fio", FIO, &[("\"bs\": \"4k\"", "\"bsrange\": \"4k-64k\", \"buffered\": \"0\"")]).unwrap();
+    measured(&run, "fio.read@job=randread,number=1,pattern=randread,block=4k-64k,depth=1,direct=1");
+    let run = with("fio", FIO, &[("\"bs\": \"16k\"", "\"bs\": \"16k,8k\""), ("\"read\": {", "\"mixed\": {")]).unwrap();
+    measured(&run, "fio.mixed@job=randread,number=1,pattern=randread,block=4096,depth=1,direct=0");
+    measured(&run, "fio.write@job=mixed,number=1,pattern=randrw,block=8192,depth=1,direct=0");
+    let both = PERF.replace("two processes", "two threads").replace("7.189950", "3.5") + PERF;
+    let run = read("perf-bench", both).unwrap();
+    check(&run, &[("perf.sched_pipe@parties=threads", 3500.0), ("perf.sched_pipe@parties=processes", 7189.95)]);
+}
+
+#[test]
+fn a_failure_that_stream_tells_last_is_one() {
+    let start = STREAM.split("Solution Validates").next().unwrap();
+    let run = read(
+        "stream",
+        format!("{start}Failed Validation on array a[]\n  For array a[], 2 errors were found.\n-----\n"),
+    );
+    assert!(run.unwrap().cases.iter().all(|case| matches!(case.outcome, Outcome::Failed { .. })));
+}
+
+#[test]
+fn an_export_says_of_the_solution_what_the_file_says() {
+    let table = |run: &Run| export::format_named("stream").unwrap().render_one(run, &RenderOptions::default());
+    let told = "Solution Validates: avg error less than 1.000000e-06 on all three arrays";
+    let run = with("stream", STREAM, &[("less than 1.000000e-13", "less than 1.000000e-06")]).unwrap();
+    assert!(table(&run).contains(told), "{}", table(&run));
+    let run = with("stream", STREAM, &[(": avg error less than 1.000000e-13 on all three arrays", "")]).unwrap();
+    assert!(table(&run).contains("Solution Validates\n"), "{}", table(&run));
+}
+
+#[test]
+fn iperf3_before_3_10_tells_what_was_sent_and_no_target() {
+    let udp = |target: &str| format!("iperf3.udp@direction=forward,streams=1,message=32768,target={target}");
+    let old = [
+        ("sum_sent", "x"),
+        ("sum_received", "y"),
+        ("\"target_bitrate\": 100000000", "\"z\": 1"),
+        ("\"lost_percent\": 0,", "\"lost_percent\": 40,"),
+    ];
+    let run = with("iperf3", IPERF_UDP, &old).unwrap();
+    let whole: serde_json::Value = serde_json::from_str(IPERF_UDP).unwrap();
+    let sent = whole["end"]["sum"]["bits_per_second"].as_f64().unwrap();
+    check(&run, &[(&udp("unknown"), 0.6 * sent / 8.0), (&(udp("unknown") + "/lost"), 0.4)]);
+    // More than was sent cannot be lost.
+    let run = with("iperf3", IPERF_UDP, &[("\"lost_percent\": 0,", "\"lost_percent\": 180,")]).unwrap();
+    let odd = measured(&run, &udp("100000000"));
+    assert!(!odd.also.contains_key("lost") && odd.flags[0].detail.contains("180 %"), "{:?}", odd.flags);
+    assert!(read("iperf3", format!("{IPERF_TCP}{IPERF_TCP}")).unwrap_err().what.contains("second"));
+}
+
+#[test]
+fn other_versions_other_tests_and_errors_are_told_by_name() {
+    let first = SYSBENCH.lines().next().unwrap();
+    let prepare = format!("{first}\n\nCreating files for the test...\nExtra file open flags: (none)\n");
+    let whole = read("sysbench", SYSBENCH).unwrap();
+    assert_eq!(
+        read("sysbench", format!("{prepare}{SYSBENCH}\n{first}\nRemoving test files...\n")).unwrap().cases,
+        whole.cases
+    );
+    assert_eq!(
+        with("sysbench", SYSBENCH, &[("total time:  ", "time elapsed:  "), (first, "sysbench 1.1.0-a (using x)")])
+            .unwrap()
+            .cases,
+        whole.cases
+    );
+    // fileio of 1.1 prints its rates in three lines, and no times of threads behind them.
+    let (_, options) = SYSBENCH.split_once("File operations:").unwrap().0.rsplit_once("sysbench 1").unwrap();
+    let rates =
+        "read:  IOPS=1857.00 29.02 MiB/s (30.43 MB/s)\n write: IOPS=0.00 0.00 MiB/s (0.00 MB/s)\n fsync: IOPS=3968.59";
+    let text = format!("sysbench 1{options}Throughput:\n {rates}\n\nLatency (ms):\n sum: 9921.26\n");
+    let file = "threads=1,mode=rndrw,block=16384";
+    let run = read("sysbench", &text).unwrap();
+    let (read_file, sync) = (format!("sysbench.file_read@{file}"), format!("sysbench.file_sync@{file}"));
+    check(&run, &[(&read_file, 29.02 * 1_048_576.0), (&format!("{read_file}/operations"), 1857.0), (&sync, 3968.59)]);
+    assert_eq!(run.cases.len(), 2);
+    let cut = text.split_once("sum:").unwrap().0;
+    assert!(read("sysbench", cut).unwrap_err().what.contains("truncated"));
+    for (text, wanted) in [
+        (prepare, "prepare and cleanup measure nothing"),
+        (SYSBENCH.replace(first, "sysbench 0.4.12:  multi-threaded system"), "it is of sysbench 0.4.12"),
+        (format!("{first}\nFATAL: no space\n"), "sysbench ended with an error (no space)"),
+        (format!("{SYSBENCH}\n{first}\nSQL statistics:\n"), "it is of a database test"),
+    ] {
+        let error = read("sysbench", text).unwrap_err();
+        assert!(error.what.contains(wanted), "{error}");
+    }
+    let lmbench = each_output().find(|(format, _)| *format == "lmbench").unwrap().1;
+    for (half, started) in [("10:30:00 PM JST", "22:30"), ("12:30:00 AM CET", "00:30"), ("12:30:00 PM CET", "12:30")] {
+        let run = with("lmbench", lmbench, &[("10:30:00 UTC", half)]).unwrap();
+        assert_eq!(run.started, format!("2010-01-07T{started}:00Z"));
+    }
+    let run = with("lmbench", lmbench, &[("results for Linux", "results for FreeBSD")]).unwrap();
+    assert!(run.host.kernel.named().unwrap().starts_with("FreeBSD "), "{:?}", run.host.kernel);
+    for format in ["lmbench", "lmbench-result", "markdown"] {
+        let text = export::format_named(format).unwrap().render_one(&run, &RenderOptions::default());
+        assert!(text.contains("FreeBSD") && !text.contains("Linux"), "{text}");
+    }
+    let error = read("perf-bench", "# Running 'numa/mem benchmark:\n 1.0, secs, x\n").unwrap_err();
+    assert!(error.what.starts_with("numa/mem is no benchmark"), "{error}");
 }

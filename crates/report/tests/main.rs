@@ -2,6 +2,8 @@
 
 #[cfg(feature = "system")]
 mod browser;
+#[path = "../../../tests/support/garbled_text.rs"]
+mod garbled_text;
 #[path = "../../../tests/support/golden.rs"]
 mod golden;
 #[path = "../../../tests/support/made_up_fleet.rs"]
@@ -26,6 +28,7 @@ mod consistency;
 mod costs;
 mod curves;
 mod data_path;
+mod doubt;
 mod export;
 mod findings;
 mod fleet;
@@ -37,6 +40,7 @@ mod html;
 #[cfg(feature = "system")]
 mod html_browser;
 mod import;
+mod import_further;
 mod import_hostile;
 mod interchange;
 mod interpreted_guest;

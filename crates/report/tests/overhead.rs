@@ -4,7 +4,7 @@
 mod conclusions;
 mod families;
 mod guests;
-mod reference;
+pub mod reference;
 mod telling;
 
 use hostmark_model::*;

@@ -9,7 +9,7 @@ use hostmark_report::compare::{Comparison, History, Pool, SAME};
 use hostmark_report::export::{comparison, fleet, format_named};
 use hostmark_report::fleet::{Fleet, Gathering};
 
-use crate::{synthetic, tables};
+use crate::{data_path, overhead, synthetic, tables};
 
 /// What the quiet value is of the typical one, in time.
 const BETTER: f64 = 0.77;
@@ -200,6 +200,35 @@ fn so_is_every_number_of_the_tables_that_are_measured_by_name() {
 }
 
 #[test]
+fn so_is_every_number_of_a_pipeline() {
+    let mut pipelines = data_path::made::one_cpu();
+    pipelines.cases.extend(data_path::made::two_cpus().cases);
+    let (run, plain, others) = planted(pipelines);
+    for (format, options) in in_both_languages(&["data-path"]) {
+        let texts = [&run, &plain].map(|run| format_named(format).unwrap().render_one(run, &options));
+        named(format, texts, &others, false);
+    }
+}
+
+#[test]
+fn layers_are_of_typical_values_alone_and_say_so() {
+    let runs = overhead::reference::reference().map(|run| planted(run).0);
+    let alone = runs.clone().map(|mut run| {
+        let measured = run.cases.iter_mut().filter_map(|case| match &mut case.outcome {
+            Outcome::Measured(measured) => Some(measured),
+            _ => None,
+        });
+        measured.for_each(|measured| measured.estimate.quiet = None);
+        run
+    });
+    for (format, options) in in_both_languages(&["overhead"]) {
+        let text = |runs: &[Run]| format_named(format).unwrap().render(runs, &options).unwrap();
+        assert_eq!(text(&runs), text(&alone));
+        assert!(NAMES[..2].iter().any(|name| text(&runs).contains(name)));
+    }
+}
+
+#[test]
 fn so_is_every_number_of_a_comparison() {
     let (run, plain, others) = planted(synthetic::plausible());
     let compared = |run: &Run| {
@@ -244,17 +273,104 @@ fn so_is_every_value_of_a_fleet() {
         (run.id, run.host.hostname) = (format!("run-{host}"), format!("host-{host}"));
         gathering.read(&format!("{host}.json"), serde_json::to_string(&run).unwrap().as_bytes());
     }
-    let mut lines = String::new();
-    (fleet::format_named("jsonl").unwrap().write)(&Fleet::of(&gathering), &RenderOptions::default(), &mut |part| {
-        lines += part
-    });
+    // One that is worse in all, and less so by the estimator that does not lead.
+    let mut odd = Run { id: "odd".into(), ..run.clone() };
+    odd.host.hostname = "odd".into();
+    for case in &mut odd.cases {
+        let worse = run.probes.iter().any(|probe| probe.id == case.probe && probe.better == Better::Higher);
+        let by = |factor: f64| if worse { factor.recip() } else { factor };
+        let Outcome::Measured(measured) = &mut case.outcome else { continue };
+        let Estimate { typical, quiet, leading, .. } = &mut measured.estimate;
+        let factors = if *leading == Leading::Quiet { [1.2, 2.0] } else { [2.0, 1.2] };
+        *typical *= by(factors[0]);
+        quiet.iter_mut().for_each(|quiet| quiet.value *= by(factors[1]));
+    }
+    gathering.read("odd.json", serde_json::to_string(&odd).unwrap().as_bytes());
+    let all = Fleet::of(&gathering);
+    let written = |format: &str, lang| {
+        let mut text = String::new();
+        let options = RenderOptions { lang, verbose: true, width: 400, ..RenderOptions::default() };
+        (fleet::format_named(format).unwrap().write)(&all, &options, &mut |part| text += part);
+        text
+    };
+    let cases = &all.odd().next().unwrap().1.odd_cases;
+    assert!(cases.len() > 5 && cases.iter().all(|case| case.beside.is_some()), "{cases:?}");
+    for case in cases {
+        let beside = case.beside.unwrap();
+        assert!((case.change - -0.5).abs() < 1e-6 && (beside.change - (1.0 / 1.2 - 1.0)).abs() < 1e-6, "{case:?}");
+        let id = &case.id;
+        let [en, zh] = match case.estimator {
+            Leading::Quiet => {
+                [format!("{id} −50 % (quiet; typical −17 %)"), format!("{id} −50 %（空闲值；典型值 −17 %）")]
+            }
+            Leading::Typical => [format!("{id} −50 % (quiet −17 %)"), format!("{id} −50 %（空闲值 −17 %）")],
+        };
+        let is_said = |format: &str, lang, text: &str| written(format, lang).contains(text);
+        assert!(is_said("table", Lang::En, &en) && is_said("table", Lang::Zh, &zh), "{en}");
+    }
+    let page = written("html", Lang::En);
+    assert!(page.matches("−17 %").count() >= 3, "{cases:?}");
+    let lines = written("jsonl", Lang::En);
     assert!(lines.lines().count() > 300);
     for line in lines.lines() {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        if line["host"] == "odd" {
+            continue;
+        }
         let case = run.cases.iter().find(|case| case.id == line["case"].as_str().unwrap()).unwrap();
-        let stated = case.measured().unwrap().estimate.stated();
+        let estimate = &case.measured().unwrap().estimate;
+        let stated = estimate.stated();
+        let other = estimate.by(stated.estimator.other()).unwrap();
+        assert_eq!(line["beside"]["estimator"], other.estimator.word(), "{line}");
+        assert!((line["beside"]["value"].as_f64().unwrap() / other.value - 1.0).abs() < 1e-6, "{line}");
         assert_eq!(line["estimator"], stated.estimator.word(), "{line}");
         assert!((line["value"].as_f64().unwrap() / stated.value - 1.0).abs() < 1e-6, "{line}");
+    }
+}
+
+#[test]
+fn values_on_one_and_on_more_cpus_say_of_which_estimator_they_are_however_near() {
+    let mut run = synthetic::plausible();
+    let axes: &[_] = &[("threads", AxisKind::Threads, "1")];
+    run.probes = vec![
+        synthetic::probe("cpu.sieve", ("sieve", "sieve"), Unit::OperationsPerSecond, ("core", "core"), axes),
+        synthetic::probe("cpu.scaling", ("scaling", "scaling"), Unit::Ratio, ("core", "core"), &[]),
+    ];
+    run.cases = ["cpu.sieve@threads=1", "cpu.sieve@threads=2", "cpu.scaling@source=cpu.sieve,copies=2"]
+        .iter()
+        .zip([1830.0, 3697.0, 2.02])
+        .map(|(id, typical)| synthetic::value(id, typical))
+        .collect();
+    let Outcome::Measured(one) = &mut run.cases[0].outcome else { unreachable!() };
+    one.estimate.quiet = Some(Quiet { value: 1850.0, low: None, high: None, range: None, at_hz: None });
+    one.estimate.leading = Leading::Quiet;
+    for (format, options) in in_both_languages(&["table", "markdown", "html"]) {
+        let text = format_named(format).unwrap().render_one(&run, &options);
+        let typical = NAMES[usize::from(options.lang == Lang::Zh)];
+        for value in ["1.85 ", "3.70 ", "2.02"] {
+            let named = |line: &str| line.contains(value) && line.contains(typical);
+            assert!(text.lines().any(named), "{format}: {value} has no name: {text}");
+        }
+        assert!(text.contains(&format!("{typical} 1.83 ")), "{format}: {text}");
+    }
+}
+
+#[test]
+fn a_row_of_which_nothing_stands_in_a_bank_is_left_out_of_it() {
+    let (mut run, ..) = planted(synthetic::plausible());
+    for case in &mut run.cases {
+        let is_small =
+            case.params.get("size").and_then(|size| size.parse::<u64>().ok()).is_some_and(|size| size < 20_000);
+        let Outcome::Measured(measured) = &mut case.outcome else { continue };
+        measured.estimate.quiet = measured.estimate.quiet.filter(|_| is_small);
+    }
+    for lang in [Lang::En, Lang::Zh] {
+        let options = RenderOptions { lang, width: 60, ..RenderOptions::default() };
+        let text = format_named("table").unwrap().render_one(&run, &options);
+        assert!(text.lines().any(|line| line.trim_start().starts_with(NAMES[if lang == Lang::En { 2 } else { 3 }])));
+        for line in text.lines() {
+            assert!(!line.ends_with("  –") || line.contains(|c: char| c.is_ascii_digit()), "{line}: {text}");
+        }
     }
 }
 

@@ -40,6 +40,16 @@ impl ChildId {
         }
     }
 
+    /// The same of a call that comes back in the parent alone, or whose child has gone its way before this.
+    ///
+    /// # Safety
+    /// As of [`ChildId::forked`].
+    #[inline(always)]
+    pub unsafe fn started(name: &'static str, result: impl Into<i64>) -> io::Result<ChildId> {
+        // SAFETY: as the caller says.
+        unsafe { ChildId::forked(name, result) }?.ok_or_else(|| unusable(name, 0))
+    }
+
     /// A child that another process has started and whose parents have ended, or one of this process: none when the kernel
     /// says that it is no child of this process. Only for who is waited for by this thread alone.
     pub(super) fn adopted(number: u32) -> Option<ChildId> {
@@ -216,6 +226,8 @@ mod tests {
         for number in [1, -2, i64::MIN, i64::from(i32::MAX) + 1, (1 << 32) - 1, i64::MAX] {
             assert!(made_of(number).is_err(), "{number}");
         }
+        // SAFETY: as above.
+        assert!(unsafe { ChildId::started("clone", 0) }.is_err());
     }
 
     #[test]

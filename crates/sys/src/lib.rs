@@ -3,6 +3,7 @@
 
 pub mod affinity;
 pub mod again;
+pub mod bpf;
 pub mod call;
 pub mod call_filter;
 pub mod child;
@@ -23,6 +24,7 @@ pub mod memory;
 mod names;
 pub mod namespaces;
 pub mod netlink;
+pub mod packet_filter;
 pub mod peer;
 pub mod process;
 pub mod random;

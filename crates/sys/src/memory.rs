@@ -38,10 +38,14 @@ impl Pages {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Node(pub usize);
 
-/// Bytes of memory that this machine has, free or not: sysinfo(2).
-pub fn of_machine() -> u64 {
-    let told = rustix::system::sysinfo();
-    told.totalram * u64::from(told.mem_unit)
+/// Bytes of memory that this machine has, and those of them that are free, caches not among them: sysinfo(2). None where it may not be
+/// asked.
+pub fn of_machine() -> Option<(u64, u64)> {
+    let mut told = std::mem::MaybeUninit::<libc::sysinfo>::zeroed();
+    // SAFETY: the kernel writes one of these, which is valid as zeros too.
+    let told = unsafe { (libc::sysinfo(told.as_mut_ptr()) == 0).then_some(told.assume_init()) }?;
+    let bytes = |units: libc::c_ulong| u64::from(told.mem_unit).saturating_mul(units);
+    Some((bytes(told.totalram), bytes(told.freeram)))
 }
 
 /// The huge page of the PMD level: the kernel's word, else that of 4 KiB base pages.
@@ -62,6 +66,8 @@ pub struct Buffer {
     length: usize,
     /// How long it can become.
     capacity: usize,
+    /// What it asked for: what it can become is whole pages of these.
+    pages: Pages,
     /// How long it has been.
     longest: usize,
     /// So many bytes from its start have been filled.
@@ -93,14 +99,14 @@ impl Buffer {
     pub fn map(bytes: usize, pages: Pages, node: Option<Node>) -> io::Result<Buffer> {
         let mut buffer = Buffer::reserve(bytes, pages, node)?;
         buffer.fill(0, bytes, Pattern::START);
-        buffer.gather(pages);
+        buffer.gather();
         Ok(buffer)
     }
 
     /// Where fragmentation gave base pages for huge ones, the kernel may still gather them (Linux 6.1 and later).
-    pub fn gather(&mut self, pages: Pages) {
-        if pages == Pages::Pmd {
-            self.advise(self.length.max(1).next_multiple_of(pmd_bytes()), MADV_COLLAPSE);
+    pub fn gather(&mut self) {
+        if self.pages == Pages::Pmd {
+            self.advise(self.whole_bytes(), MADV_COLLAPSE);
         }
     }
 
@@ -114,7 +120,10 @@ impl Buffer {
     pub fn reserve_within(bytes: usize, capacity: usize, pages: Pages, node: Option<Node>) -> io::Result<Buffer> {
         let align = pages.bytes();
         let page = rustix::param::page_size();
-        let whole = capacity.max(bytes).max(1).next_multiple_of(align);
+        // So much that the sum of all cannot wrap.
+        let most = (isize::MAX as usize).saturating_sub(2 * align + 2 * page);
+        let whole = capacity.max(bytes).max(1).checked_next_multiple_of(align).filter(|whole| *whole <= most);
+        let whole = whole.ok_or_else(|| named("mmap", io::ErrorKind::OutOfMemory.into()))?;
         // One page on either side is present as well. What a program touches seldom ends where its memory ends, and there
         // it pays: `rep stosb` looks one page ahead, and a page that is not there costs it 230 cycles a call on Cascade Lake.
         let mapped = whole + 2 * page + if pages == Pages::Pmd { align - page } else { 0 };
@@ -130,7 +139,8 @@ impl Buffer {
         let mapping = NonNull::new(address.cast::<u8>()).ok_or_else(|| io::Error::other("mmap gave address 0"))?;
         // SAFETY: the second page lies inside the mapping, which has three at least.
         let offset = page + unsafe { mapping.as_ptr().add(page) }.align_offset(align);
-        let mut buffer = Buffer { mapping, mapped, offset, length: bytes, capacity: whole, longest: bytes, filled: 0 };
+        let mut buffer =
+            Buffer { mapping, mapped, offset, length: bytes, capacity: whole, pages, longest: bytes, filled: 0 };
         // Also the pages on either side, which would be huge ones where the system gives those to all.
         // SAFETY: the range is this new mapping, of which nobody has a reference.
         let _ = unsafe { libc::madvise(address, mapped, libc::MADV_NOHUGEPAGE) };
@@ -140,7 +150,7 @@ impl Buffer {
         if let Some(node) = node {
             buffer.bind(whole, node)?;
         }
-        buffer.touch_neighbours(bytes.max(1).next_multiple_of(align));
+        buffer.touch_neighbours();
         Ok(buffer)
     }
 
@@ -154,12 +164,17 @@ impl Buffer {
         self.filled
     }
 
-    /// Makes it so long, of pages of this kind, within what it can become: it holds what it held, as far as it was filled.
-    pub fn resize(&mut self, bytes: usize, pages: Pages) {
+    /// Makes it so long, within what it can become: it holds what it held, as far as it was filled.
+    pub fn resize(&mut self, bytes: usize) {
         assert!(bytes <= self.capacity, "a buffer of {} bytes cannot have {bytes}", self.capacity);
         self.length = bytes;
         self.longest = self.longest.max(bytes);
-        self.touch_neighbours(bytes.max(1).next_multiple_of(pages.bytes()));
+        self.touch_neighbours();
+    }
+
+    /// Its length in whole pages of what it asked for, which is no more than it can become.
+    fn whole_bytes(&self) -> usize {
+        self.length.max(1).next_multiple_of(self.pages.bytes()).min(self.capacity)
     }
 
     /// Locks a part of it into memory until it is dropped, so that it is neither swapped nor moved to other memory by
@@ -197,7 +212,8 @@ impl Buffer {
     }
 
     /// Makes the pages before and after the buffer present.
-    fn touch_neighbours(&mut self, whole: usize) {
+    fn touch_neighbours(&mut self) {
+        let whole = self.whole_bytes();
         // SAFETY: there is a page before the start and one after what it can become, inside the mapping.
         unsafe {
             self.start().sub(1).write_volatile(1);
@@ -251,9 +267,9 @@ impl Buffer {
         Some((huge_kib? as f64 * 1024.0 / self.longest.max(1) as f64).min(1.0))
     }
 
-    /// In words, the pages that back the buffer, which asked for `pages`.
-    pub fn obtained(&self, pages: Pages) -> String {
-        match (pages, self.huge_fraction()) {
+    /// In words, the pages that back the buffer.
+    pub fn obtained(&self) -> String {
+        match (self.pages, self.huge_fraction()) {
             (Pages::Base, _) => "base".to_owned(),
             (Pages::Pmd, Some(fraction)) if fraction >= MOSTLY_HUGE => "pmd".to_owned(),
             (Pages::Pmd, Some(fraction)) => format!("pmd {:.0} %, the rest base", fraction * 100.0),
@@ -320,6 +336,21 @@ mod tests {
             assert!(buffer.bytes().chunks(64).all(|line| line.iter().any(|&byte| byte != 0)));
             buffer.bytes_mut()[100_002] = 7;
             assert_eq!(buffer.bytes()[100_002], 7);
+        }
+    }
+
+    #[test]
+    fn neighbours_lie_inside_the_mapping_whatever_the_length() {
+        let page = Pages::Base.bytes();
+        for (pages, capacity) in [(Pages::Base, 3 * page), (Pages::Pmd, 3 * Pages::Pmd.bytes())] {
+            let mut buffer = Buffer::reserve_within(1, capacity, pages, None).unwrap();
+            for bytes in [0, 1, page, page + 1, capacity] {
+                buffer.resize(bytes);
+                assert!(buffer.offset > 0 && buffer.offset + buffer.whole_bytes() < buffer.mapped, "{bytes}");
+            }
+            for bytes in [usize::MAX, usize::MAX - page, isize::MAX as usize] {
+                assert!(Buffer::reserve(bytes, pages, None).is_err(), "{bytes}");
+            }
         }
     }
 

@@ -1,5 +1,5 @@
-//! What the kernel tells of its network: questions and answers of rtnetlink(7), and the ioctls of an interface. Nothing here
-//! changes anything, and nothing is sent to the network.
+//! What the kernel tells of its network: questions and answers of rtnetlink(7) and nfnetlink, and the ioctls of an interface. Nothing
+//! here changes anything, and nothing is sent to the network.
 
 use std::ffi::CStr;
 use std::io;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use rustix::net::{AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, netlink};
 
 use super::call::{Call, named, returned};
 
@@ -17,6 +17,8 @@ const HEADER_BYTES: usize = 16;
 const DATAGRAM_BYTES: usize = 64 << 10;
 /// A host of containers has some thousand interfaces, and tells some hundred bytes of each.
 const MOST_BYTES: usize = 16 << 20;
+/// Of the packet filter's objects each has some hundred bytes, and a host of many services a hundred thousand rules; none is kept.
+const MOST_FILTER_BYTES: usize = 256 << 20;
 /// The kernel answers at once; this ends a wait for an answer that never comes.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The number of the one question that a socket here asks.
@@ -42,6 +44,28 @@ pub enum Scope {
 
 /// Asks the kernel about its network: a question of kind RTM_GETLINK and the like, with its fixed part and attributes.
 pub fn ask(kind: u16, scope: Scope, body: &[u8]) -> io::Result<Vec<Answer>> {
+    let mut answers = Vec::new();
+    exchange(None, kind, scope, body, MOST_BYTES, &mut |answer| answers.push(answer))?;
+    Ok(answers)
+}
+
+/// Hears all objects of a kind (NFT_MSG_GETRULE and the like) that nftables(8) has in this network namespace; needs CAP_NET_ADMIN there.
+pub fn hear_filter(kind: u8, heard: &mut dyn FnMut(Answer)) -> io::Result<()> {
+    /// NFNL_SUBSYS_NFTABLES of linux/netfilter/nfnetlink.h.
+    const NFTABLES: u16 = 10;
+    // An nfgenmsg: of all families, version 0.
+    exchange(Some(netlink::NETFILTER), NFTABLES << 8 | u16::from(kind), Scope::All, &[0; 4], MOST_FILTER_BYTES, heard)
+}
+
+/// Without a protocol it is NETLINK_ROUTE.
+fn exchange(
+    protocol: Option<Protocol>,
+    kind: u16,
+    scope: Scope,
+    body: &[u8],
+    most_bytes: usize,
+    heard: &mut dyn FnMut(Answer),
+) -> io::Result<()> {
     let more = match scope {
         Scope::One => libc::NLM_F_ACK,
         Scope::All => libc::NLM_F_DUMP,
@@ -53,17 +77,20 @@ pub fn ask(kind: u16, scope: Scope, body: &[u8]) -> io::Result<Vec<Answer>> {
     question.extend(QUESTION.to_ne_bytes());
     question.extend(0_u32.to_ne_bytes());
     question.extend(body);
-    // Protocol 0 is NETLINK_ROUTE; without an address it goes to the kernel.
+    // Without an address it goes to the kernel.
     let socket: OwnedFd =
-        rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None).call("socket")?;
+        rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, protocol)
+            .call("socket")?;
     set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE)).call("setsockopt")?;
     rustix::net::send(&socket, &question, SendFlags::empty()).call("send")?;
-    let (mut answers, mut datagram, mut heard) = (Vec::new(), vec![0; DATAGRAM_BYTES], 0_usize);
-    while heard < MOST_BYTES {
+    let (mut answers, mut datagram, mut received) = (Vec::new(), vec![0; DATAGRAM_BYTES], 0_usize);
+    while received < most_bytes {
         let (got, _) = rustix::net::recv(&socket, &mut datagram[..], RecvFlags::empty()).call("recv")?;
-        heard = heard.saturating_add(got.max(1));
-        if is_last(&datagram[..got], &mut answers)? {
-            return Ok(answers);
+        received = received.saturating_add(got.max(1));
+        let is_last = is_last(&datagram[..got], &mut answers)?;
+        answers.drain(..).for_each(&mut *heard);
+        if is_last {
+            return Ok(());
         }
     }
     Err(named("rtnetlink", io::Error::other("the answer has no end")))

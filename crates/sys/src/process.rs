@@ -1,6 +1,8 @@
 //! Processes: dying with the parent, forking with one thread, and what stays of children that have ended.
 
 use std::io;
+#[cfg(any(test, feature = "tests"))]
+use std::io::{Read, Write};
 
 use rustix::process::Signal;
 
@@ -80,17 +82,31 @@ pub fn keep_ended_children() {
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
 }
 
-/// Runs a test in a forked process of one thread, as tests themselves have several; it fails when the test fails there.
+/// Runs a test in a forked process of one thread, as tests themselves have several; it fails when the test fails there, and with its words.
 #[cfg(any(test, feature = "tests"))]
 pub fn in_a_child(test: impl FnOnce() -> io::Result<()>) {
+    let (words, mut said) = std::io::pipe().unwrap();
     // SAFETY: the child runs only the test and ends by exit_group; the allocator's locks are made usable by fork(3).
     let Some(child) = unsafe { ChildId::forked("fork", libc::fork()) }.unwrap() else {
-        let passed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(test));
-        let status = i32::from(!matches!(passed, Ok(Ok(()))));
+        let failed = match std::panic::catch_unwind(std::panic::AssertUnwindSafe(test)) {
+            Ok(passed) => passed.err().map(|error| error.to_string()),
+            Err(panic) => Some(match panic.downcast::<String>() {
+                Ok(words) => *words,
+                Err(panic) => panic.downcast_ref::<&str>().unwrap_or(&"a panic").to_string(),
+            }),
+        };
+        // A pipe takes a page at once.
+        let _ = failed.as_ref().map(|words| said.write_all(&words.as_bytes()[..words.len().min(4096)]));
         // SAFETY: ends the child.
-        unsafe { libc::_exit(status) };
+        unsafe { libc::_exit(failed.is_some().into()) };
     };
-    child.wait().unwrap();
+    drop(said);
+    let ended = child.wait();
+    // Another process of the test's may hold the other end.
+    rustix::io::ioctl_fionbio(&words, true).unwrap();
+    let mut told = [0; 4096];
+    let length = (&words).read(&mut told).unwrap_or(0);
+    assert!(ended.is_ok() && length == 0, "{ended:?}: {}", String::from_utf8_lossy(&told[..length]));
 }
 
 #[cfg(test)]
@@ -110,6 +126,12 @@ mod tests {
             assert!(!is_forbidden());
             Ok(())
         });
+    }
+
+    #[test]
+    #[should_panic(expected = "1 is no 2")]
+    fn a_test_that_fails_in_a_child_says_why() {
+        in_a_child(|| panic!("{} is no 2", 1));
     }
 
     #[test]

@@ -8,7 +8,7 @@ mod serving;
 mod watch;
 
 use std::cell::RefCell;
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -36,6 +36,8 @@ use outbox::{Outbox, Teller};
 use relayed::Relayed;
 use serving::Serving;
 
+pub use served::MOST_PLANNING;
+
 /// The word that starts it; no command for people.
 pub const NAME: &str = hostmark_launch::agent::AGENT;
 /// Rounds at most that a run goes on after: each case of the largest plan has some dozens.
@@ -43,14 +45,32 @@ const MOST_PAST: usize = 1 << 20;
 /// Nobody may be silent for longer, whatever was asked for: twice the longest run.
 const LONGEST_IDLE: Duration = Duration::from_secs(2 * 3600);
 /// Bytes of a line at most of who came by a server: none of its requests has rounds with it.
-const LONGEST_SERVED_LINE: usize = 1 << 20;
+const LONGEST_SERVED_LINE: usize = 128 << 10;
 
-/// Serves who is at the other end of standard input and output, until that is over. The word behind its name says whether that
-/// is somebody whom a server has let in, and the next one at which address that server is bound.
-pub fn serve(word: Option<&OsStr>, bound: Option<&OsStr>) -> ExitCode {
-    let is_served = word.is_some_and(|word| word == SERVED);
-    // Of a server that does not say it, nobody but this machine reaches the far ends.
-    let bound = bound.and_then(|word| word.to_str()?.parse().ok()).unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+/// Who came by a server, and has no login here.
+#[derive(Debug, Clone, Copy)]
+pub struct Served {
+    /// The address to which the server is bound.
+    bound: IpAddr,
+    /// Memory that the session may fill, bytes.
+    memory_bytes: u64,
+}
+
+impl Served {
+    /// Of the words behind the agent's name; none where no server has started it.
+    fn of(words: &[OsString]) -> Option<Served> {
+        let word = |at: usize| words.get(at)?.to_str();
+        // Of a server that does not say it, nobody but this machine reaches the far ends.
+        let bound = word(1).and_then(|word| word.parse().ok()).unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let memory_bytes = word(2).and_then(|word| word.parse().ok()).unwrap_or(0);
+        (word(0) == Some(SERVED)).then_some(Served { bound, memory_bytes })
+    }
+}
+
+/// Serves who is at the other end of standard input and output, until that is over. The words behind its name say whether that
+/// is somebody whom a server has let in, and what that one may have.
+pub fn serve(words: &[OsString]) -> ExitCode {
+    let served = Served::of(words);
     // Nor does anything that is started here inherit the program's file.
     let _ = place::close_own_descriptor();
     let mut outbox = match Outbox::of_standard_output() {
@@ -61,9 +81,9 @@ pub fn serve(word: Option<&OsStr>, bound: Option<&OsStr>) -> ExitCode {
         Ok(inbox) => inbox,
         Err(error) => return complain(&format!("standard input cannot be read ({error})")),
     };
-    let inbox = if is_served { inbox.of_lines_up_to(LONGEST_SERVED_LINE) } else { inbox };
-    let (serving, idle) = (Serving::bound_to(is_served.then_some(bound)), timing().silence());
-    let mut session = Session { inbox: Some(inbox), greeted: false, is_served, serving, idle };
+    let inbox = if served.is_some() { inbox.of_lines_up_to(LONGEST_SERVED_LINE) } else { inbox };
+    let (serving, idle) = (Serving::of(served), timing().silence());
+    let mut session = Session { inbox: Some(inbox), greeted: false, served, serving, idle };
     loop {
         match session.next(&mut outbox) {
             Ok(true) => {}
@@ -93,8 +113,8 @@ struct Session {
     serving: Serving,
     /// How long nobody need say anything while nothing is served.
     idle: Duration,
-    /// Whether who asks came by a server: it has no login here, and must get nothing like it.
-    is_served: bool,
+    /// Who asks, where that one came by a server: it must get nothing like a login.
+    served: Option<Served>,
 }
 
 impl Session {
@@ -122,7 +142,7 @@ impl Session {
             // One that comes late, of a run that has ended by itself.
             AgentRequest::Heard { .. } | AgentRequest::Stop => {}
             _ if !self.greeted => bail!("the first line is no greeting; use hostmark run --on"),
-            _ if self.is_served && served::refusal(&request).is_some() => {
+            _ if self.served.is_some() && served::refusal(&request).is_some() => {
                 bail!("{}", served::refusal(&request).unwrap_or_default())
             }
             AgentRequest::Facts => outbox.say(&AgentAnswer::Facts(Box::new(report_of_host())))?,
@@ -155,7 +175,8 @@ impl Session {
         request.inputs = inputs::on_this_machine(request.inputs)?;
         let host = machine.facts(&request.inputs);
         let stop = machine.catch()?;
-        let ready = match begun {
+        let planning = self.served.map(|_| served::watch_planning()).transpose()?;
+        let mut ready = match begun {
             Some(begun) => {
                 let BegunRun { run, cases, .. } = *begun;
                 let shown = format!("the run {}", run.name);
@@ -163,6 +184,12 @@ impl Session {
             }
             None => Ready::fresh(&request, host, &machine)?,
         };
+        drop(planning);
+        if let Some(served) = self.served {
+            // A round fills half of what its host has, at most.
+            let memory = &mut ready.host.memory;
+            memory.available_bytes = memory.available_bytes.min(served.memory_bytes.saturating_mul(2));
+        }
         let cases = ready.plan.cases.iter().map(|case| case.id.to_string()).collect();
         let link = Arc::clone(outbox.link());
         outbox.begin(&AgentAnswer::Plan { run: Box::new(ready.run.clone()), cases })?;
@@ -178,7 +205,6 @@ impl Session {
         let names = request.inputs.peers.clone();
         let relayed = Relayed { teller: Teller(&teller), answers, names: names.clone(), stop: &stop };
         let peers = FarPeers::settle(relayed, names, &request.via)?;
-        let mut ready = ready;
         ready.run.peers = peers.described()?;
         let means = Means { machine, stop: &stop, wall: &wall, peers: &peers };
         let measured = measure(ready, means, &mut observer, Some(&mut sink))?;

@@ -19,7 +19,7 @@ fn inbox(bytes: &[u8]) -> Inbox {
 
 fn session(bytes: &[u8]) -> Session {
     let (serving, idle) = (Serving::default(), Duration::from_secs(40));
-    Session { inbox: Some(inbox(bytes)), greeted: false, is_served: false, serving, idle }
+    Session { inbox: Some(inbox(bytes)), greeted: false, served: None, serving, idle }
 }
 
 fn request(begun: Option<Box<BegunRun>>) -> RunRequest {

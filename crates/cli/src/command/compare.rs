@@ -1,10 +1,8 @@
 //! `hostmark compare BASE NEW…`: whether something became slower, from runs that are kept or from runs made in turn.
 
 pub(super) mod interleave;
-pub(super) mod sides;
 pub(super) mod turn;
 
-use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,11 +10,11 @@ use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use hostmark_model::{Exit, Lang};
-use hostmark_report::compare::{Comparison, LOOKS, Open, Pool, SAME};
+use hostmark_report::compare::{Comparison, LOOKS, Pool, SAME};
 use hostmark_report::export::comparison;
 
 use super::run::{ProfileName, seed};
-use super::{hand_over, inputs, references};
+use super::{chosen, hand_over, inputs, references, sides, verdict};
 use crate::language::{both, refuse};
 use crate::output;
 
@@ -29,7 +27,8 @@ pub struct CompareArguments {
     /// Base run, then the runs to compare with it
     ///
     /// Each is a run (file, name, last, last-1 …) or several pooled runs of one environment: a,b,c, a quoted pattern
-    /// such as 'before-*.json', or a directory. With --interleave: filters, see "Filters" below.
+    /// such as 'before-*.json', or a directory. What is no run is a filter (see "Filters" below): only these cases are
+    /// compared. With --interleave: filters alone.
     #[arg(value_name = "BASE NEW… | FILTER…")]
     names: Vec<String>,
     /// Compare a run with a reference, e.g. x220
@@ -66,7 +65,7 @@ pub struct CompareArguments {
     /// undecided.
     #[arg(long, value_name = "PERCENT", value_parser = percent, requires = "interleave", conflicts_with_all = ["pairs", "threshold"])]
     resolve: Option<f64>,
-    /// Time limit for --resolve, e.g. 90s, 10m or 2h
+    /// Time limit for --resolve, e.g. 90s, 10m or 1h30m
     ///
     /// A pair that would end later does not start.
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "30m", requires = "resolve", hide_short_help = true)]
@@ -117,24 +116,30 @@ fn percent(typed: &str) -> Result<f64, String> {
     if number.is_finite() && number >= 0.0 { Ok(number / 100.0) } else { Err(no_percentage()) }
 }
 
-/// A time as a person types it: `90s`, `10m`, `2h`.
+/// A time as a person types it: `90s`, `10m`, `1h30m`.
 pub(super) fn time(typed: &str) -> Result<Duration, String> {
     let wanted = || {
         both!(
-            "it is no time; give a number with its unit, as 90s, 10m or 2h",
-            "不是时长；请给出带单位的数，如 90s、10m、2h"
+            "it is no time; give a number with its unit, as 90s, 10m or 1h30m",
+            "不是时长；请给出带单位的数，如 90s、10m、1h30m"
         )
     };
-    let unit = typed.chars().last().ok_or_else(wanted)?;
-    let seconds = match unit {
-        's' => 1,
-        'm' => 60,
-        'h' => 3600,
-        _ => return Err(wanted()),
-    };
-    let number: u64 = typed[..typed.len() - 1].parse().map_err(|_| wanted())?;
-    let all = number.checked_mul(seconds).filter(|all| (1..=MOST_SECONDS).contains(all)).ok_or_else(wanted)?;
-    Ok(Duration::from_secs(all))
+    // Each unit is smaller than the one before it.
+    let (mut all, mut before) = (0_u64, u64::MAX);
+    for part in typed.split_inclusive(['s', 'm', 'h']) {
+        let seconds = match part.chars().last() {
+            Some('s') => 1,
+            Some('m') => 60,
+            Some('h') => 3600,
+            _ => return Err(wanted()),
+        };
+        let digits = &part[..part.len() - 1];
+        let number: u64 = digits.parse().ok().filter(|_| !digits.starts_with('+')).ok_or_else(wanted)?;
+        let more = number.checked_mul(seconds).filter(|_| seconds < before);
+        all = more.and_then(|more| all.checked_add(more)).ok_or_else(wanted)?;
+        before = seconds;
+    }
+    if (1..=MOST_SECONDS).contains(&all) { Ok(Duration::from_secs(all)) } else { Err(wanted()) }
 }
 
 /// A week.
@@ -145,9 +150,9 @@ fn no_percentage() -> String {
 }
 
 /// The names of all sides; with `--against` the reference's is the first. None where it has no runs, and all is said.
-fn names(arguments: &CompareArguments, lang: Lang) -> Result<Option<Cow<'_, [String]>>> {
-    let Some(against) = &arguments.against else { return Ok(Some(Cow::Borrowed(&arguments.names))) };
-    let run = match arguments.names.as_slice() {
+fn names(arguments: &CompareArguments, given: Vec<String>, lang: Lang) -> Result<Option<Vec<String>>> {
+    let Some(against) = &arguments.against else { return Ok(Some(given)) };
+    let run = match given.as_slice() {
         [] => "last",
         [run] => run,
         _ => refuse!(
@@ -156,7 +161,7 @@ fn names(arguments: &CompareArguments, lang: Lang) -> Result<Option<Cow<'_, [Str
         ),
     };
     match references::find(against)? {
-        references::Named::Runs(base) => Ok(Some(Cow::Owned(vec![base, run.to_owned()]))),
+        references::Named::Runs(base) => Ok(Some(vec![base, run.to_owned()])),
         references::Named::Reference(reference) => {
             let options = output::options_for(arguments.out.as_deref(), lang, arguments.verbose);
             let text = references::held(run, &reference, &arguments.format, &options, lang)?;
@@ -167,14 +172,18 @@ fn names(arguments: &CompareArguments, lang: Lang) -> Result<Option<Cow<'_, [Str
 }
 
 pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
-    let Some(names) = names(arguments, lang)? else { return Ok(Exit::Fine) };
-    let sides = match arguments.interleave.as_slice() {
+    let (given, chosen) = match arguments.interleave.is_empty() && arguments.against.is_none() {
+        true => chosen::parted(&arguments.names),
+        false => (arguments.names.clone(), chosen::Chosen::default()),
+    };
+    let Some(names) = names(arguments, given, lang)? else { return Ok(Exit::Fine) };
+    let mut sides = match arguments.interleave.as_slice() {
         [a, b] => {
             let token_file = arguments.token_file.as_deref();
             let (mut one, mut other) = (turn::Side::of(a, token_file)?, turn::Side::of(b, token_file)?);
             let trial = interleave::Trial {
                 sides: [a, b],
-                filters: &names,
+                filters: &arguments.names,
                 command: arguments.command.as_deref(),
                 sampled: &arguments.sampled,
                 pairs: match arguments.resolve {
@@ -192,6 +201,7 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
         }
         _ => sides::read(&names, lang)?,
     };
+    chosen.narrow(sides.iter_mut().flat_map(|side| &mut side.runs))?;
     let pools: Vec<Pool> = sides.iter().map(sides::Side::pool).collect();
     let Some((base, new)) = pools.split_first() else {
         refuse!("there is nothing to compare; give BASE and NEW", "没有可比较的内容；请给出 BASE 和 NEW")
@@ -222,42 +232,7 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
     }
     let limit = arguments.threshold.unwrap_or(0.0);
     let is_strict = arguments.strict || arguments.resolve.is_some();
-    let is_open = is_strict && has_open(&comparison, limit, lang);
-    Ok(match comparison.has_regression(limit) {
-        true => Exit::Found,
-        false if is_open => Exit::Undecided,
-        false => Exit::Fine,
-    })
-}
-
-/// Cases that are named on standard error.
-const MOST_NAMED: usize = 20;
-
-/// Whether a case is not known to be the same or faster; says which and why, those that more runs would decide by their number.
-fn has_open(comparison: &Comparison, limit: f64, lang: Lang) -> bool {
-    let all = comparison.open(limit);
-    let (undecided, others): (Vec<&Open>, Vec<&Open>) = all.iter().partition(|open| open.is_undecided());
-    for open in others.iter().take(MOST_NAMED) {
-        let (id, side, why) = (open.case.typed(), open.side, open.why(lang));
-        output::complain(&both!("{id} ({side}): {why}", "{id}（{side}）：{why}"));
-    }
-    if let more @ 1.. = others.len().saturating_sub(MOST_NAMED) {
-        output::complain(&both!("{more} more cases as these", "另有 {more} 个这样的用例"));
-    }
-    if !undecided.is_empty() {
-        let count = undecided.len();
-        output::complain(&both!(
-            "{count} undecided; more runs or a quieter machine would tell",
-            "{count} 个用例无法判定；更多的运行或更安静的机器才能得出结论"
-        ));
-    }
-    if comparison.tells_nothing() {
-        output::complain(&both!(
-            "no case could be compared; the reasons stand in the comparison",
-            "没有可比较的用例；原因见比较结果"
-        ));
-    }
-    !all.is_empty() || comparison.tells_nothing()
+    Ok(verdict::exit(&comparison, limit, is_strict, lang))
 }
 
 #[cfg(test)]
@@ -268,7 +243,8 @@ mod tests {
     fn a_time_has_a_unit() {
         assert_eq!(time("90s"), Ok(Duration::from_secs(90)));
         assert_eq!((time("10m"), time("2h")), (Ok(Duration::from_secs(600)), Ok(Duration::from_secs(7200))));
-        for wrong in ["", "10", "m", "-1s", "1d", "0s", "99999999999999999h", "１m"] {
+        assert_eq!((time("1m30s"), time("1h1s")), (Ok(Duration::from_secs(90)), Ok(Duration::from_secs(3601))));
+        for wrong in ["", "10", "m", "-1s", "+1s", "1d", "0s", "99999999999999999h", "１m", "1m10", "1s1m", "1m 1s"] {
             assert!(time(wrong).is_err(), "{wrong}");
         }
     }

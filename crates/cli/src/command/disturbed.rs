@@ -89,9 +89,9 @@ pub fn damaged(lines: usize) -> Option<Text<String>> {
     let counted = counted(lines, "damaged line");
     (lines > 0).then(|| Text {
         en: format!(
-            "{counted} of the journal were left out, as a loss of power leaves them; every whole round was kept"
+            "left out {counted} of the journal, as a kill or a loss of power leaves; every whole round was kept"
         ),
-        zh: format!("日志中有 {lines} 行已损坏（如断电所致），已略去；完整的各轮均保留"),
+        zh: format!("日志中有 {lines} 行已损坏（如进程被杀或断电所致），已略去；完整的各轮均保留"),
     })
 }
 

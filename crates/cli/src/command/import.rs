@@ -1,6 +1,6 @@
 //! `hostmark import FORMAT FILE`: what another tool measured, as a run like any other.
 
-use std::io::BufReader;
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -89,12 +89,26 @@ fn read(format: &str, path: &Path) -> Result<Run> {
         );
     }
     // A pipe has no length: what it brings is limited as well.
-    let mut input = BufReader::new(std::io::Read::take(file, LARGEST));
-    let mut run = (format.read)(&mut input).map_err(|error| refused!("{shown}, {error}", "{shown}，{error}"))?;
+    let mut input = BufReader::new(file.take(LARGEST));
+    let mut run = (format.read)(&mut input).map_err(|error| match hint(path, format) {
+        None => refused!("{shown}, {error}", "{shown}，{error}"),
+        Some(hint) => refused!(
+            "{shown} is no file of {}; by its text it is one for another command: {hint}",
+            "{shown} 不是 {} 的文件；从内容看应使用：{hint}",
+            format.name
+        ),
+    })?;
     if let Some(imported) = &mut run.imported {
         imported.file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     }
     Ok(run)
+}
+
+/// What to do with a file that is none of this format, by what it begins with.
+fn hint(path: &Path, format: &import::Format) -> Option<&'static str> {
+    let mut start = Vec::new();
+    regular::open_to_read(path).ok()?.take(1 << 16).read_to_end(&mut start).ok()?;
+    import::hint(&String::from_utf8_lossy(&start), format)
 }
 
 fn done(run: &Run, file: &Path, is_named: bool, lang: Lang) -> String {

@@ -113,7 +113,7 @@ fn pattern(typed: &str) -> Result<String, String> {
 }
 
 /// A unit in which programs print numbers.
-fn unit(typed: &str) -> Result<String, String> {
+pub fn unit(typed: &str) -> Result<String, String> {
     match PrintedUnit::of_name(typed) {
         Some(unit) => Ok(unit.name.to_owned()),
         None => Err(both!("choose from {}", "可选 {}", PrintedUnit::names())),

@@ -100,8 +100,7 @@ pub fn without_rounds(sentence: &str) -> &str {
 
 /// Where the run is kept, when nobody named a file. Without such a place the run is measured all the same.
 fn keep(hostname: &str) -> Option<Place> {
-    let (stamp, unique) = store::moment(store::now());
-    match Place::fresh(&stamp, hostname, &unique) {
+    match Place::begun_now(hostname) {
         Ok(place) => Some(place),
         Err(reason) => {
             output::complain(&both!(

@@ -21,12 +21,12 @@ use hostmark_report::render::trial::{self, Listed, Told};
 
 use self::catalogue::{KNOBS, Knob, named};
 use self::side::Side;
-use super::compare::sides::{self, Side as Runs};
 use super::compare::{self, interleave};
 use super::hand_over;
 use super::inputs::SampledArguments;
 use super::place::Place;
 use super::run::{ProfileName, seed};
+use super::sides::{self, Side as Runs};
 use crate::language::{both, current, refuse, refused};
 use crate::output;
 

@@ -3,6 +3,7 @@
 mod again;
 pub mod agent;
 mod changed;
+mod chosen;
 mod closing;
 pub mod compare;
 pub mod completions;
@@ -42,8 +43,10 @@ pub mod runs;
 pub mod serve;
 pub mod service;
 mod several;
+mod sides;
 mod tables;
 mod turns;
+mod verdict;
 pub mod vm;
 pub mod worker;
 

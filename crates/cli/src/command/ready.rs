@@ -119,6 +119,7 @@ fn begin(plan: &Plan, host: HostFacts, calibration: &Calibration, id: uuid::Uuid
         peers: Vec::new(),
         pairs: Vec::new(),
         again: None,
+        note: None,
         place: None,
     }
 }

@@ -6,12 +6,12 @@ use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use hostmark_launch::place::TCP;
-use hostmark_model::{Exit, Lang, Run};
+use hostmark_model::{Exit, Lang, PrintedUnit, Run};
 use hostmark_report::redact::redact;
 use hostmark_report::{RenderOptions, export};
 
 use super::place::Place;
-use super::{again, hand_over, load, on, references, several};
+use super::{again, chosen, hand_over, inputs, load, on, references, several};
 use crate::language::{both, refuse};
 use crate::{output, store};
 
@@ -22,12 +22,23 @@ pub fn formats() -> PossibleValuesParser {
 
 #[derive(Debug, Args)]
 pub struct ReportArguments {
-    /// Runs to show: files, names, last, last-1 …
+    /// Runs to show: files, names, last, last-1 … [default: last]
     ///
     /// Several at once: a,b,c, a quoted pattern such as 'before-*.json', or a directory. NAME=RUN shows a run under
     /// NAME; --format overhead pools runs of one NAME. html, markdown, lmbench and overhead show several runs.
-    #[arg(value_name = "RUN", default_value = "last")]
-    runs: Vec<String>,
+    /// What is no run is a filter (see "Filters" below): only these cases are shown.
+    #[arg(value_name = "RUN | FILTER")]
+    names: Vec<String>,
+    /// Print the value of this case as a number, for a script
+    ///
+    /// Of a probe, that of its default case; in its base unit (ns, B/s, ops/s …) or that of --unit. One line a run.
+    #[arg(long, value_name = "CASE", conflicts_with_all = ["format", "full", "base", "verbose"])]
+    get: Option<String>,
+    /// Unit of that number, e.g. us, MB/s or ops/s
+    ///
+    /// One of ns, us, ms, s, min, B/s, kB/s, MB/s, GB/s, KiB/s, MiB/s, GiB/s, kbit/s, Mbit/s, Gbit/s, ops/s, kops/s, Mops/s, count.
+    #[arg(long, value_name = "UNIT", value_parser = inputs::unit, requires = "get", hide_short_help = true)]
+    unit: Option<String>,
     /// Output format [default: answer; for several runs hosts]
     ///
     /// A run of few cases prints their table.
@@ -79,12 +90,23 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
             several::files(typed)?.iter().map(of).collect()
         }
     };
+    let (mut names, chosen) = chosen::parted(&arguments.names);
+    if names.is_empty() {
+        names.push("last".to_owned());
+    }
     let mut runs = Vec::new();
-    for typed in &arguments.runs {
+    for typed in &names {
         runs.extend(named(typed, &load_all)?);
     }
+    chosen.narrow(runs.iter_mut())?;
     if arguments.redact {
         runs = redact(runs);
+    }
+    if let Some(case) = &arguments.get {
+        let unit = arguments.unit.as_deref().and_then(PrintedUnit::of_name);
+        let numbers = runs.iter().map(|run| Ok(format!("{}\n", chosen::number(run, case, unit.as_ref())?)));
+        hand_over(&numbers.collect::<Result<String>>()?, arguments.out.as_deref())?;
+        return Ok(Exit::Fine);
     }
     let usual = match runs.len() {
         _ if arguments.full => "table",

@@ -14,19 +14,21 @@ use hostmark_model::{Exit, HostFacts, Inputs, Lang, Outcome, Profile, Run, RunRe
 use hostmark_report::render::console;
 
 use super::closing::{self, Shown};
-use super::inputs::InputArguments;
+use super::inputs::{InputArguments, check_command};
 use super::kept::{Author, Kept};
 use super::machine::Machine;
 use super::measure::{self, Means, Measured};
 use super::peers::{self, Direct, FarPeers};
 use super::ready::{self, Ready};
 use super::resume::Begun;
+use super::sides::{Side, side};
+use super::verdict::held_against;
 use super::{dry_run, history, lost, place, remedy, remedy_or_another_file, report, unsaved};
-use crate::language::{both, refuse};
+use crate::language::{both, refuse, refused};
 use crate::output;
 use crate::progress::Bar;
 use crate::signals::StopRequest;
-use crate::store::Place;
+use crate::store::{self, Place};
 use crate::world::World;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -84,6 +86,20 @@ pub struct RunArguments {
     /// A run in the store is called `last`, the one before it `last-1`.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Store the run under this name, e.g. before-bios
+    ///
+    /// The name stands for the newest run that has it, wherever a RUN is given.
+    #[arg(long, value_name = "NAME", value_parser = run_name, conflicts_with_all = ["out", "resume"])]
+    name: Option<String>,
+    /// Keep this text with the run, e.g. 'BIOS 2.1, SMT off'
+    #[arg(long, value_name = "TEXT", value_parser = note, conflicts_with = "resume", hide_short_help = true)]
+    note: Option<String>,
+    /// Compare with this run, and exit 1 if a case is slower
+    ///
+    /// A file, a name, or several pooled runs, as for `hostmark compare`: a fresh instance against what it should be. Exit 1 if
+    /// a case is slower by more than 5 %, and 6 if one is not known to be the same or faster.
+    #[arg(long, value_name = "RUN", conflicts_with = "format")]
+    expect: Option<String>,
     /// Measure and print only the cells of this table
     ///
     /// Tables: memory-bandwidth, size-stride, pipe, stream, lmbench, overhead, data-path.
@@ -162,9 +178,20 @@ impl RunArguments {
         self.token_file.as_deref().filter(|_| is_served(typed))
     }
 
-    /// The file that a person named.
+    /// The file that a person named, or a new one of the name that they gave.
     pub(super) fn named_file(&self) -> Result<Option<Place>> {
-        self.out.as_deref().map(Place::named).transpose()
+        let Some(name) = &self.name else { return self.out.as_deref().map(Place::named).transpose() };
+        Place::begun_now(name).map(Some).map_err(|why| {
+            refused!(
+                "the run cannot be kept as {name} ({why}); name a file by --out",
+                "运行无法以 {name} 为名保存（{why}）；请用 --out 指定文件"
+            )
+        })
+    }
+
+    /// What the run is held against.
+    fn expected(&self, lang: Lang) -> Result<Option<Side>> {
+        self.expect.as_deref().map(|name| side(name, lang)).transpose()
     }
 }
 
@@ -187,7 +214,27 @@ pub(super) fn seed(typed: &str) -> Result<u64, String> {
     })
 }
 
+/// What is to be said of a run.
+fn note(typed: &str) -> Result<String, String> {
+    match typed.trim() {
+        text if (1..=200).contains(&text.chars().count()) => Ok(text.to_owned()),
+        _ => Err(both!("give a text of 1 to 200 characters", "请给出 1 到 200 个字符的文本")),
+    }
+}
+
+/// A name of runs that are kept.
+fn run_name(typed: &str) -> Result<String, String> {
+    match store::file_part(typed) == typed && typed != "last" && !typed.starts_with("last-") {
+        true => Ok(typed.to_owned()),
+        false => Err(both!(
+            "it is no name; give up to 40 letters, digits, - and _, and not last",
+            "不是名称；请用最多 40 个字母、数字、- 和 _，且不能是 last"
+        )),
+    }
+}
+
 pub fn run(arguments: &RunArguments, lang: Lang, world: &mut World) -> Result<Exit> {
+    let expected = arguments.expected(lang)?;
     // Read once: what it says is done is what its owner has been checked for.
     let begun = arguments.resume.as_deref().map(|named| Begun::open(named, arguments.named_file()?)).transpose()?;
     let place = match (&arguments.on, begun.as_ref().and_then(Begun::elsewhere)) {
@@ -199,13 +246,19 @@ pub fn run(arguments: &RunArguments, lang: Lang, world: &mut World) -> Result<Ex
         begun.check_typed(arguments.on.as_deref(), &arguments.inputs()?)?;
     }
     match place {
-        Some(place) => elsewhere::run(arguments, begun, &place, lang),
-        None => here(arguments, begun, lang, world),
+        Some(place) => elsewhere::run(arguments, begun, &place, expected, lang),
+        None => here(arguments, begun, expected, lang, world),
     }
 }
 
 /// Measures on this machine.
-fn here(arguments: &RunArguments, begun: Option<Begun>, lang: Lang, world: &mut World) -> Result<Exit> {
+fn here(
+    arguments: &RunArguments,
+    begun: Option<Begun>,
+    expected: Option<Side>,
+    lang: Lang,
+    world: &mut World,
+) -> Result<Exit> {
     let is_fresh = begun.is_none();
     let machine = match &mut world.mock_machine {
         Some(mock_machine) => Machine::Mock(mock_machine),
@@ -216,6 +269,8 @@ fn here(arguments: &RunArguments, begun: Option<Begun>, lang: Lang, world: &mut 
     let request = arguments.request()?;
     let host = machine.facts(&request.inputs);
     if arguments.dry_run {
+        check_command(&request.inputs)?;
+        arguments.named_file()?;
         return show_plan(arguments, &request, host, lang);
     }
     let stop = machine.catch()?;
@@ -231,6 +286,7 @@ fn here(arguments: &RunArguments, begun: Option<Begun>, lang: Lang, world: &mut 
         None => {
             let named = arguments.named_file()?;
             let mut ready = Ready::fresh(&request, host, &machine)?;
+            ready.run.note.clone_from(&arguments.note);
             let author = Author { binary: ready::binary(), elsewhere: None };
             let kept = Kept::begin(&mut ready.run, named.as_ref(), &PlanLine::of(&ready.plan), author)?;
             (ready, kept)
@@ -250,7 +306,7 @@ fn here(arguments: &RunArguments, begun: Option<Begun>, lang: Lang, world: &mut 
                 false => Ok(()),
             };
             // What was measured is saved all the same.
-            let exit = finish(arguments, measured, kept, stop.signal(), lang)?;
+            let exit = finish(arguments, measured, kept, expected, stop.signal(), lang)?;
             added.map(|()| exit)
         }
         Err(error) => {
@@ -284,7 +340,14 @@ fn show_plan(arguments: &RunArguments, request: &RunRequest, host: HostFacts, la
 }
 
 /// Saves and shows what was measured, wherever that was.
-fn finish(arguments: &RunArguments, measured: Measured, kept: Kept, signal: Option<u8>, lang: Lang) -> Result<Exit> {
+fn finish(
+    arguments: &RunArguments,
+    measured: Measured,
+    kept: Kept,
+    expected: Option<Side>,
+    signal: Option<u8>,
+    lang: Lang,
+) -> Result<Exit> {
     let Measured { mut run, sink_lost } = measured;
     history::judge(&mut run);
     let (what_to_do, goes_on) = (kept.what_to_do(), kept.goes_on(&run).map(str::to_owned));
@@ -315,7 +378,11 @@ fn finish(arguments: &RunArguments, measured: Measured, kept: Kept, signal: Opti
             "日志未能写完（{error}）；{remedy}"
         )));
     }
-    Ok(exit_of(&run, signal))
+    let exit = exit_of(&run, signal);
+    Ok(match expected {
+        Some(expected) if exit == Exit::Fine => held_against(expected, run, lang),
+        _ => exit,
+    })
 }
 
 /// A run that could not be saved: its journal has what was measured.

@@ -158,6 +158,7 @@ fn value(kept: &Kept) -> Value {
         Kept::Unreadable { name, reason } => json!({ "name": name, "unreadable": reason }),
         Kept::Run(run, state) => json!({
             "name": run.name,
+            "note": run.note,
             "id": run.id,
             "started": run.started,
             "finished": run.finished,
@@ -211,6 +212,8 @@ fn table(kept: &[Kept], lang: Lang) -> String {
             };
             let counts = [run.measured, run.skipped, run.failed].map(|count| count.to_string());
             let texts = [run.name.clone(), run.host.clone(), run.started.clone(), profile];
+            let state = run.note.clone().into_iter().chain(Some(state).filter(|state| !state.is_empty()));
+            let state = state.collect::<Vec<_>>().join(" · ");
             texts.into_iter().chain(counts).chain([state]).map(|text| visible(&text)).collect()
         }
     };

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
+use hostmark_host::{Root, Spare, SpareMemory};
 use hostmark_launch::program::OWN;
-use hostmark_launch::serve::{self, PORT, SESSIONS, Terms};
+use hostmark_launch::serve::{self, PORT, SESSIONS, Terms, share_bytes};
 use hostmark_launch::token::Token;
 use hostmark_model::{Exit, Lang};
 
+use super::agent::MOST_PLANNING;
 use super::machine::catch;
 use super::{EndsWith, lost};
 use crate::language::both;
@@ -20,6 +22,10 @@ use crate::within::Outside;
 
 /// Sessions at once that one may ask for.
 const MOST_SESSIONS: i64 = 64;
+/// Of what can be spared at the start, the sessions together fill three quarters at most: the first has half of it, as a run has.
+const MEMORY_SHARE: (u64, u64) = (3, 4);
+/// The same where nobody says what can be spared: few machines lack so much.
+const OF_UNKNOWN_BYTES: u64 = 64 << 20;
 
 #[derive(Debug, Args)]
 pub struct ServeArguments {
@@ -64,12 +70,24 @@ pub fn serve(arguments: &ServeArguments, lang: Lang) -> Result<Exit> {
     let listener = TcpListener::bind(arguments.bind).map_err(|error| unbound(arguments.bind, &error))?;
     let at = listener.local_addr().unwrap_or(arguments.bind);
     let made = arguments.token_file.is_none().then(|| token.hex());
-    output::print(&opening(at, made.as_deref(), lang));
+    let spare = SpareMemory::new(Root::here()).now(None);
+    let memory_bytes = memory_bytes(spare.as_ref());
+    match opening(at, made.as_deref(), (memory_bytes, spare.is_some()), lang) {
+        text if made.is_none() => output::print(&text),
+        // Nobody could come without the token.
+        text => shown(&text).map_err(|error| {
+            lost(both!(
+                "the token cannot be printed ({error}); redirect standard output elsewhere, or name a file by --token-file",
+                "无法输出令牌（{error}）；请把标准输出重定向到别处，或用 --token-file 指定文件"
+            ))
+        })?,
+    }
     let readable = stop.readable();
     let served = serve::serve(
         &listener,
         Terms {
             token,
+            memory_bytes,
             sessions: usize::try_from(arguments.sessions).unwrap_or(SESSIONS),
             program: Path::new(OWN).to_owned(),
             stop: &readable,
@@ -82,8 +100,22 @@ pub fn serve(arguments: &ServeArguments, lang: Lang) -> Result<Exit> {
     Ok(stop.signal().map_or(Exit::Fine, Exit::Signal))
 }
 
-/// What a person has to know to come here.
-fn opening(at: SocketAddr, made: Option<&str>, lang: Lang) -> String {
+/// What the sessions fill together at most, bytes.
+fn memory_bytes(spare: Option<&Spare>) -> u64 {
+    spare.map_or(OF_UNKNOWN_BYTES, |spare| spare.bytes / MEMORY_SHARE.1 * MEMORY_SHARE.0)
+}
+
+/// Prints a text that somebody has to read: an output that was closed is as good as none, and has become /dev/null by now.
+fn shown(text: &str) -> io::Result<()> {
+    let [out, null] = [rustix::fs::fstat(io::stdout()), rustix::fs::stat("/dev/null")];
+    match (out, null) {
+        (Ok(out), Ok(null)) if out.st_rdev == null.st_rdev => Err(io::Error::other("it goes to /dev/null")),
+        _ => output::written(text),
+    }
+}
+
+/// What a person has to know to come here, and what those may have who come.
+fn opening(at: SocketAddr, made: Option<&str>, (memory_bytes, is_known): (u64, bool), lang: Lang) -> String {
     let mut text = match lang {
         Lang::En => format!("listening on {at}\n"),
         Lang::Zh => format!("正在监听 {at}\n"),
@@ -94,6 +126,21 @@ fn opening(at: SocketAddr, made: Option<&str>, lang: Lang) -> String {
             Lang::Zh => format!("令牌 {token}\n"),
         };
     }
+    let (all, first, cpu_s) = (memory_bytes >> 20, share_bytes(memory_bytes) >> 20, MOST_PLANNING.as_secs());
+    let unknown = match (is_known, lang) {
+        (true, _) => "",
+        (_, Lang::En) => "how much is free is unknown here; ",
+        (_, Lang::Zh) => "无法得知可用内存；",
+    };
+    text += &match lang {
+        Lang::En => format!(
+            "memory: {unknown}all sessions together fill at most {all} MiB, the first {first} MiB\n\
+             planning: a request takes at most {cpu_s} s of CPU time\n"
+        ),
+        Lang::Zh => format!(
+            "内存：{unknown}所有会话合计最多写满 {all} MiB，第一个会话 {first} MiB\n规划：每个请求最多占用 {cpu_s} s CPU 时间\n"
+        ),
+    };
     // All addresses are none that can be dialled.
     let dialled = if at.ip().is_unspecified() { format!("HOST:{}", at.port()) } else { at.to_string() };
     text += &match lang {
@@ -121,6 +168,23 @@ fn unbound(at: SocketAddr, error: &io::Error) -> anyhow::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_that_nobody_tells_is_little_and_not_none() {
+        let empty = tempfile::tempdir().unwrap();
+        let bytes = memory_bytes(SpareMemory::new(Root::at(empty.path())).now(None).as_ref());
+        let at = address("::1").unwrap();
+        for (lang, told) in [
+            (
+                Lang::En,
+                "memory: how much is free is unknown here; all sessions together fill at most 64 MiB, the first 42 MiB",
+            ),
+            (Lang::Zh, "内存：无法得知可用内存；所有会话合计最多写满 64 MiB，第一个会话 42 MiB"),
+        ] {
+            assert!(opening(at, None, (bytes, false), lang).contains(told));
+            assert!(!opening(at, None, (bytes, true), lang).contains(told));
+        }
+    }
 
     #[test]
     fn an_address_has_our_port_where_it_names_none() {

@@ -56,7 +56,7 @@ fn with_completer(argument: Arg, path: &str) -> Arg {
         (_, "set") => argument.add(ArgValueCompleter::new(|typed: &OsStr| of(typed, sets))),
         (_, "table") => argument.add(ArgValueCompleter::new(|typed: &OsStr| of(typed, tables))),
         ("run", "resume") => argument.add(ArgValueCompleter::new(|typed: &OsStr| of(typed, journals))),
-        ("report", "runs") => argument.add(ArgValueCompleter::new(runs_or_files)),
+        ("report", "names") | ("run", "expect") => argument.add(ArgValueCompleter::new(runs_or_files)),
         ("compare", "names") => argument.add(ArgValueCompleter::new(|typed: &OsStr| {
             let mut all = runs_or_files(typed);
             all.extend(of(typed, filters));

@@ -60,6 +60,12 @@ pub const ALL: &[Example] = &[
         "测量本机与另一台机器之间的网络。",
     ),
     example("run", "hostmark run --command 'gzip -t data.gz'", "Measure your own command.", "测量你自己的命令。"),
+    example(
+        "run",
+        "hostmark run --name before-bios",
+        "Store the run under a name; compare before-bios last tells what changed.",
+        "以名称保存该运行；之后可用 compare before-bios last 比较。",
+    ),
     example("run", "hostmark run --out host.json --dry-run", "Show what would be measured.", "只列出将要测量的内容。"),
     example("list", "hostmark list", "List all probes.", "列出所有探针。"),
     example(
@@ -93,6 +99,12 @@ pub const ALL: &[Example] = &[
         "hostmark report last --redact --format markdown",
         "Print it without the names of hosts, people and paths.",
         "打印时去掉主机、个人和路径的名称。",
+    ),
+    example(
+        "report",
+        "hostmark report last --get syscall.null --unit us",
+        "Print one number for a script.",
+        "为脚本打印一个数值。",
     ),
     example(
         "report",

@@ -91,7 +91,7 @@ impl Topic {
 /// What the page of a command tells.
 pub fn of(path: &str) -> Vec<Topic> {
     let mut topics = Vec::new();
-    if ["", "run", "list", "compare", "vm run"].contains(&path) {
+    if ["", "run", "list", "report", "compare", "vm run"].contains(&path) {
         topics.push(filters());
     }
     topics.push(exits(path));
@@ -141,8 +141,8 @@ const EXITS: &[(Exit, Text)] = &[
     (
         Exit::Found,
         Text {
-            en: "compare found a regression, or host --check something that would disturb a measurement",
-            zh: "compare 发现性能退化，或 host --check 发现会干扰测量的因素",
+            en: "compare or run --expect found a regression, or host --check something that would disturb a measurement",
+            zh: "compare 或 run --expect 发现性能退化，或 host --check 发现会干扰测量的因素",
         },
     ),
     (
@@ -161,8 +161,8 @@ const EXITS: &[(Exit, Text)] = &[
     (
         Exit::Undecided,
         Text {
-            en: "compare --strict or --resolve found no regression, and a case not known to be the same or faster",
-            zh: "compare --strict 或 --resolve 没有发现退化，但有用例无法确认相同或变快",
+            en: "compare --strict or --resolve, or run --expect, found no regression, and a case not known to be the same or faster",
+            zh: "compare --strict、--resolve 或 run --expect 没有发现退化，但有用例无法确认相同或变快",
         },
     ),
 ];
@@ -170,10 +170,10 @@ const EXITS: &[(Exit, Text)] = &[
 fn exits(path: &str) -> Topic {
     let measures = ["run", "compare", "vm run", ""].contains(&path);
     let applies = |exit: Exit| match exit {
-        Exit::Found => ["", "compare", "host"].contains(&path),
-        Exit::Undecided => ["", "compare"].contains(&path),
+        Exit::Found => ["", "run", "compare", "host"].contains(&path),
+        Exit::Undecided => ["", "run", "compare"].contains(&path),
         Exit::CaseFailed => measures,
-        Exit::NothingSelected => measures || ["list", "explain"].contains(&path),
+        Exit::NothingSelected => measures || ["list", "explain", "report"].contains(&path),
         _ => true,
     };
     let mut rows: Vec<(String, Text)> =

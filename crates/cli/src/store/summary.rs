@@ -15,6 +15,8 @@ use super::{directory, load, whole};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     pub name: String,
+    #[serde(default)]
+    pub note: Option<String>,
     pub id: String,
     pub started: String,
     pub finished: Option<String>,
@@ -34,6 +36,7 @@ impl Summary {
         let count = |is: fn(&Outcome) -> bool| run.cases.iter().filter(|case| is(&case.outcome)).count();
         Summary {
             name: run.name.clone(),
+            note: run.note.clone(),
             id: run.id.clone(),
             started: run.started.clone(),
             finished: run.finished.clone(),

@@ -16,11 +16,7 @@ const MODE: u32 = 0o666;
 
 /// Writes a file; a symbolic link goes on pointing to it. A file that is there is replaced, or is an error.
 pub fn write(path: &Path, text: &str, replace: bool) -> io::Result<()> {
-    // A link that another user made leads where that user likes.
-    let link = found(fs::symlink_metadata(path))?.filter(|found| found.is_symlink());
-    if link.is_some_and(|link| link.uid() != rustix::process::geteuid().as_raw()) {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is a link that another user made"));
-    }
+    refuse_foreign_link(path)?;
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let directory = parent(path);
     if !is_directory(directory)? {
@@ -41,6 +37,15 @@ pub fn write(path: &Path, text: &str, replace: bool) -> io::Result<()> {
     // The file's name is kept by its directory. Not every file system can be asked to.
     let _ = File::open(directory).and_then(|directory| directory.sync_all());
     Ok(())
+}
+
+/// A link that another user made leads where that user likes: to a file, a pipe or a device. Root's are trusted, as /dev/stdout.
+pub fn refuse_foreign_link(path: &Path) -> io::Result<()> {
+    let link = found(fs::symlink_metadata(path))?.filter(|found| found.is_symlink());
+    match link.is_some_and(|link| ![0, rustix::process::geteuid().as_raw()].contains(&link.uid())) {
+        true => Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is a link that another user made")),
+        false => Ok(()),
+    }
 }
 
 /// Whether there is a directory; an error where the kernel does not say.
@@ -159,6 +164,23 @@ mod tests {
         write(&symlink, "new", true).unwrap();
         assert!(fs::symlink_metadata(&symlink).unwrap().is_symlink());
         assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+    }
+
+    #[test]
+    fn a_link_that_another_user_made_is_not_followed_to_whatever_it_leads() {
+        let directory = tempfile::tempdir().unwrap();
+        let (file, link) = (directory.path().join("run.json"), directory.path().join("latest"));
+        fs::write(&file, "old").unwrap();
+        for target in [file.as_path(), Path::new("/dev/null"), directory.path()] {
+            std::os::unix::fs::symlink(target, &link).unwrap();
+            // Who is not root can give nothing away.
+            if std::os::unix::fs::lchown(&link, Some(65534), None).is_ok() {
+                let refused = crate::store::write(&link, "new").unwrap_err();
+                assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied, "{}", target.display());
+            }
+            fs::remove_file(&link).unwrap();
+        }
+        assert_eq!(fs::read_to_string(&file).unwrap(), "old");
     }
 
     #[test]

@@ -27,6 +27,7 @@ pub const CALLS: &[Call] = calls! {
     SYS_accept4 "accept4" EMFILE ["accept"];
     SYS_access "access" EIO [];
     SYS_bind "bind" EADDRINUSE [];
+    SYS_bpf "bpf" EPERM [];
     SYS_capget "capget" EPERM [];
     SYS_chdir "chdir" EIO [];
     SYS_chmod "chmod" EPERM [];

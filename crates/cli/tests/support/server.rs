@@ -11,6 +11,7 @@ use std::time::Duration;
 use hostmark_launch::channel::{Channel, Dialling, GREETING, Greeting, HANDSHAKE_MESSAGE, MOST_CARRIED, Records};
 use hostmark_launch::token::Token;
 
+use crate::processes::processes;
 use crate::support::{Home, PROGRAM, ended};
 
 /// A server without which a test ends, and its sessions with it.
@@ -119,6 +120,34 @@ pub fn is_shown_out(mut socket: &TcpStream) -> bool {
         Ok(length) => length == 0,
         Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
     }
+}
+
+/// The listening sockets of a server's processes that are not at this address: protocol and address, as the kernel shows them.
+pub fn listening_elsewhere(server: &Server, address: &str) -> Vec<String> {
+    let mut inodes = Vec::new();
+    for (pid, _) in processes(&server.home) {
+        let files = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        let links = files.filter_map(|file| std::fs::read_link(file.path()).ok()?.into_os_string().into_string().ok());
+        inodes.extend(links.filter_map(|link| Some(link.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned())));
+    }
+    let mut found = Vec::new();
+    // Of a datagram socket, whoever it is connected to.
+    for (protocol, state) in [("tcp", Some("0A")), ("tcp6", Some("0A")), ("udp", None), ("udp6", None)] {
+        let table = std::fs::read_to_string(format!("/proc/net/{protocol}")).unwrap_or_default();
+        for line in table.lines().skip(1) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let is_ours = state.is_none_or(|state| words[3] == state) && inodes.iter().any(|inode| inode == words[9]);
+            if is_ours && words[1].split(':').next() != Some(address) {
+                found.push(format!("{protocol} {}", words[1]));
+            }
+        }
+    }
+    found
+}
+
+/// 127.0.0.1 as the kernel shows it.
+pub fn loopback() -> String {
+    format!("{:08X}", u32::from_ne_bytes([127, 0, 0, 1]))
 }
 
 /// A client that is let in, and says what it likes.

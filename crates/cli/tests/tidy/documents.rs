@@ -1,6 +1,6 @@
 //! Rules on what people read: links that lead somewhere, and no word about the machine it was written on.
 
-use hostmark_report::findings::Rule;
+use hostmark_report::findings::{Doubt, Rule, Shown};
 
 use super::tree::{File, Tree};
 
@@ -93,7 +93,8 @@ fn a_machine_path_is_found() {
 #[test]
 fn a_table_of_findings_that_is_not_that_of_the_rules_is_found() {
     const fn rule(id: &'static str) -> Rule {
-        Rule { id, shown: hostmark_report::findings::Shown::Host, probes: &[], cure: None, draw: |_| Vec::new() }
+        let (shown, doubt) = (Shown::Host, Doubt { spoiled_by: &[], rivals: &[] });
+        Rule { id, shown, probes: &[], cure: None, doubt, draw: |_| Vec::new() }
     }
     let (one, two) = (&rule("run.one"), &rule("run.two"));
     let table = |rows: &str| {

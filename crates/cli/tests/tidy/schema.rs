@@ -9,10 +9,10 @@ use hostmark_model::{
     Activity, Again, Also, Better, BlockDevice, Bounds, BusyTask, CacheFact, CalibratedClock, CaseRecord, Channels,
     ClockFacts, CpuFact, DirectoryFact, Disturbed, Doubt, Estimate, Event, FarEnd, FarUsage, Finding, FirmwareFacts,
     Flag, FlagKind, Gap, Grade, GroupFact, Histogram, HostFacts, HostFinding, HostReport, HostWeight, HugePages,
-    Imported, InterfaceLosses, InterruptModeration, Job, LastCache, Leading, LimitFacts, LostRound, Measured,
-    MemoryFacts, MemoryModule, Neighbours, NetworkInterface, NetworkPath, NodeFact, Noise, Nonce, Others, Outcome,
-    PROTOCOL, PairRun, Params, PathBytes, Peer, Pressure, ProcessFacts, Profile, QueueingDiscipline, Quiet, Raw,
-    Repetition, Rings, RoundNoise, RoundRecord, RoundTime, Run, RunTime, SCHEMA, Scratch, ServiceJob, Settings,
+    Imported, InterfaceLosses, InterruptModeration, Job, LastCache, Leading, LimitFacts, LoopbackFacts, LostRound,
+    Measured, MemoryFacts, MemoryModule, Neighbours, NetworkInterface, NetworkPath, NodeFact, Noise, Nonce, Others,
+    Outcome, PROTOCOL, PairRun, Params, PathBytes, Peer, Pressure, ProcessFacts, Profile, QueueingDiscipline, Quiet,
+    Raw, Repetition, Rings, RoundNoise, RoundRecord, RoundTime, Run, RunTime, SCHEMA, Scratch, ServiceJob, Settings,
     StorageFacts, Text, Throttling, Tool, Trust,
 };
 use hostmark_probes::CATALOGUE;
@@ -136,6 +136,7 @@ fn run() -> Run {
         schema: SCHEMA.into(),
         id: String::new(),
         name: String::new(),
+        note: Some(String::new()),
         started: String::new(),
         finished: None,
         interrupted: None,
@@ -167,7 +168,7 @@ fn run() -> Run {
             core_shared: Some(0.1),
             last_cache: Some(LastCache { bytes: 1, looks_ns: vec![1.0] }),
         }),
-        trust: Some(Trust { grade: Grade::A, within: 0.1, runs: 3, doubts: vec![doubt] }),
+        trust: Some(Trust { grade: Grade::A, within: Some(0.1), runs: 3, doubts: vec![doubt] }),
         time: Some(RunTime::default()),
         probes: entries(CATALOGUE).map(|entry| entry.info()).collect(),
         cases: outcomes.map(case).into(),
@@ -230,6 +231,12 @@ fn host() -> HostFacts {
         firmware: FirmwareFacts { memory_modules: vec![MemoryModule::default()], ..FirmwareFacts::default() },
         storage,
         network: vec![NetworkInterface::default()],
+        loopback: LoopbackFacts {
+            mtu_bytes: Some(65536),
+            queue: Some(QueueingDiscipline::default()),
+            filter_rules: Some(0),
+            programs: Some(vec![String::new()]),
+        },
         activity: Activity { pressure, ..Activity::default() },
         ..HostFacts::default()
     }

@@ -19,6 +19,7 @@ pub struct LoopsBeyond<'case, F, G> {
     whole: F,
     overhead: G,
     each: u64,
+    is_steady: bool,
 }
 
 /// The same, and how fast a counter of others grew meanwhile.
@@ -43,7 +44,7 @@ impl<'case, R: Checked, F: FnMut(u64) -> R> Loops<'case, F> {
     /// What is left without `overhead(n)`: both do their thing n times, and are timed in turn, in every sample. Both sides are
     /// given as the further quantities [`Quantity::WHOLE`] and [`Quantity::OVERHEAD`]; nothing is clamped.
     pub fn beyond<S: Checked, G: FnMut(u64) -> S>(self, overhead: G) -> LoopsBeyond<'case, F, G> {
-        LoopsBeyond { case: self.case, whole: self.body, overhead, each: 1 }
+        LoopsBeyond { case: self.case, whole: self.body, overhead, each: 1, is_steady: false }
     }
 
     /// Beside each sample, how fast `counter` grew meanwhile, a second: values of the further quantity `name`.
@@ -72,16 +73,24 @@ impl<R: Checked, F: FnMut(u64) -> R, S: Checked, G: FnMut(u64) -> S> LoopsBeyond
         LoopsBeyond { each: times, ..self }
     }
 
+    /// What is measured goes on without standing still for the overhead, which is timed before it and after it.
+    pub fn steady(self) -> Self {
+        LoopsBeyond { is_steady: true, ..self }
+    }
+
     /// The time of one operation.
     pub fn time(self) -> Result<()> {
-        let LoopsBeyond { case, mut whole, mut overhead, each } = self;
+        let LoopsBeyond { case, mut whole, mut overhead, each, is_steady } = self;
         let whole = &mut |iterations| whole(iterations).check();
         let overhead = &mut |iterations| overhead(iterations).check();
         if case.start_barrier()? {
             return copies::for_ever(&case.clock, whole);
         }
         let hint = case.own.iterations;
-        let taken = case.sampler().take_difference(hint, whole, overhead)?;
+        let taken = match is_steady {
+            true => case.sampler().take_steady_difference(hint, whole, overhead)?,
+            false => case.sampler().take_difference(hint, whole, overhead)?,
+        };
         case.also(Quantity::WHOLE.name, taken.whole_ns.iter().map(|ns| ns / each as f64))?;
         case.also(Quantity::OVERHEAD.name, taken.part_ns.iter().map(|ns| ns / each as f64))?;
         case.keep(taken.samples, 0)?;

@@ -91,21 +91,21 @@ impl Case {
     /// Memory, touched by this thread and filled with varying non-zero data. The pages really obtained are noted.
     pub fn buffer(&mut self, bytes: u64, pages: Pages, node: Option<Node>) -> Result<Buffer> {
         let buffer = self.allot(1, bytes, pages, node)?.map()?;
-        Ok(self.noted(buffer, pages, node))
+        Ok(self.noted(buffer, node))
     }
 
     /// The same for who writes all of it: it is touched by this thread, and holds anything.
     pub fn touched(&mut self, bytes: u64, pages: Pages, node: Option<Node>) -> Result<Buffer> {
         let buffer = self.allot(1, bytes, pages, node)?.touch()?;
-        Ok(self.noted(buffer, pages, node))
+        Ok(self.noted(buffer, node))
     }
 
     /// Notes what was obtained.
-    fn noted(&mut self, buffer: Buffer, pages: Pages, node: Option<Node>) -> Buffer {
+    fn noted(&mut self, buffer: Buffer, node: Option<Node>) -> Buffer {
         if node.is_some() {
             self.note("node", obtained(&buffer.nodes()));
         }
-        self.note("pages", buffer.obtained(pages));
+        self.note("pages", buffer.obtained());
         buffer
     }
 

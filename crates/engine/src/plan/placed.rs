@@ -75,10 +75,12 @@ pub(super) fn placed(
     } else if let Some(threads) = threads.filter(|&threads| threads != 1) {
         let placement = value_of(AxisKind::Placement);
         let apart = placement.filter(|&placement| ![Placement::SameCpu.name(), TWO_HOSTS].contains(&placement));
-        match threads {
+        let of_each = entry.probe.threads_per_cpu();
+        let needed = threads.div_ceil(of_each);
+        match needed {
             _ if apart.is_some() => case.skip = case.skip.or(Some("several threads have a CPU each".into())),
-            2.. if threads <= have => case.cpus = host_facts::in_order(host, threads, order),
-            _ => case.skip = case.skip.or(Some(format!("needs {threads} CPUs, and may use {have} here"))),
+            1.. if needed <= have => case.cpus = host_facts::in_order(host, threads, order),
+            _ => case.skip = case.skip.or(Some(format!("needs {needed} CPUs, and may use {have} here"))),
         }
     } else if let Some(value) = value_of(AxisKind::Placement) {
         if value == TWO_HOSTS {
@@ -103,10 +105,12 @@ pub(super) fn placed(
     } else if let Some([cpus, memory]) = value_of(AxisKind::Nodes).and_then(node_pair) {
         let has_memory = host.nodes.iter().any(|node| node.id == memory && node.memory_bytes > 0);
         let of_node = host_facts::of_node(host, cpus);
-        let reason = match (host.nodes.is_empty(), of_node.is_empty(), has_memory) {
-            (true, ..) => Some("the kernel tells of no memory nodes".to_owned()),
+        let reason = match (host.nodes.len(), of_node.is_empty(), has_memory) {
+            (0, ..) => Some("the kernel tells of no memory nodes".to_owned()),
             (_, true, _) => Some(format!("node {cpus} has no CPU that may be used")),
             (.., false) => Some(format!("node {memory} has no memory")),
+            // What other probes measure of that one is not measured again.
+            (1, ..) => Some("this host has only one memory node".to_owned()),
             _ => None,
         };
         match reason {

@@ -16,9 +16,20 @@ impl PlannedCase {
         self.set_up >= LONG_SET_UP
     }
 
+    /// Whether a worker fills what takes long for it and for others.
+    pub fn shares_filling(&self) -> bool {
+        self.has_long_set_up() && self.entry.shares_worker
+    }
+
+    /// What the cases tell beside which a worker measures it in the first pass: memory that takes long to fill is filled once for
+    /// defaults and cells.
+    pub fn unit_worth(&self) -> Worth {
+        if self.shares_filling() { self.worth.max(Worth::Cell) } else { self.worth }
+    }
+
     /// Whether it is one of those that tell most of what takes long to fill: these share what is filled.
     pub fn is_filling_cell(&self) -> bool {
-        self.has_long_set_up() && self.entry.shares_worker && self.worth <= Worth::Cell
+        self.shares_filling() && self.worth <= Worth::Cell
     }
 }
 

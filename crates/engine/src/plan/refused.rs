@@ -70,6 +70,14 @@ pub enum PlanError {
         /// The probe that was asked for.
         probe: String,
     },
+    /// What was asked for comes to more cases than anybody measures.
+    #[error("{probe} brings the plan to more than {most} cases; name fewer values by --set")]
+    TooMany {
+        /// The probe whose cases are too many.
+        probe: String,
+        /// How many there may be.
+        most: usize,
+    },
     /// The process may use no CPU.
     #[error("this process may run on no online CPU; widen its affinity")]
     NoCpu,

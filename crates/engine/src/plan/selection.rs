@@ -1,6 +1,6 @@
 //! What a person asked for, and what derived probes need of others.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use hostmark_model::{CaseIdError, HostFacts, Params};
 
@@ -94,7 +94,10 @@ pub(super) struct Selection {
 
 impl Selection {
     pub fn parse(catalogue: Catalogue, filters: &[String]) -> Result<Selection, PlanError> {
-        let filters = filters.iter().map(|text| Filter::parse(catalogue, text)).collect::<Result<_, _>>()?;
+        // One that is said again picks nothing more.
+        let mut seen = HashSet::new();
+        let filters = filters.iter().filter(|text| seen.insert(*text));
+        let filters = filters.map(|text| Filter::parse(catalogue, text)).collect::<Result<_, _>>()?;
         let mut selection = Selection { filters, sources: Vec::new() };
         for entry in entries(catalogue).filter(|entry| selection.picks(entry)).collect::<Vec<_>>() {
             if let Measure::Derive { from, .. } = entry.probe.measure {

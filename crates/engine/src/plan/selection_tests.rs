@@ -126,3 +126,9 @@ fn a_derived_probe_selects_what_it_stands_on() {
     assert_eq!(with_point.len(), 6);
     assert_eq!(with_point[0], "memory.latency@size=65536,pattern=random");
 }
+
+#[test]
+fn a_filter_that_is_said_again_costs_nothing() {
+    let filters = vec!["memory".to_owned(); 1000];
+    assert_eq!(Selection::parse(CATALOGUE, &filters).unwrap().filters.len(), 1);
+}

@@ -4,7 +4,7 @@ use hostmark_model::Profile;
 
 use crate::fixture::{CATALOGUE, PLAIN, host, request};
 use crate::plan::{Plan, PlanError, plan};
-use crate::probe::{Axis, Catalogue, Group, Points, Probe};
+use crate::probe::{Axis, Catalogue, Cross, Group, Points, Probe};
 
 const fn listed(quick: &'static [&'static str]) -> Points {
     Points::Listed { quick, standard: &[], thorough: &[] }
@@ -21,8 +21,33 @@ static TYPED: Probe = Probe {
     ..PLAIN
 };
 
-/// A probe whose values may be typed in several ways.
-static SIZES: Catalogue = &[&Group { name: "typed", shares_worker: false, probes: &[("sizes", &TYPED)] }];
+static PRODUCT: Probe = Probe {
+    axes: &[Axis::size("rows", "1", listed(&["2"])), Axis::size("columns", "1", listed(&["2"]))],
+    cross: &[Cross { from: Profile::Quick, axes: &["rows", "columns"] }],
+    ..PLAIN
+};
+
+/// A probe whose values may be typed in several ways, and one of two axes that are crossed.
+static SIZES: Catalogue =
+    &[&Group { name: "typed", shares_worker: false, probes: &[("sizes", &TYPED), ("product", &PRODUCT)] }];
+
+#[test]
+fn more_cases_than_anybody_measures_are_refused() {
+    let values = |axis: &str, most: usize| {
+        let values: Vec<String> = (1..=most).map(|value| value.to_string()).collect();
+        format!("{axis}={}", values.join(","))
+    };
+    let planned = |set: Vec<String>| {
+        let request = crate::plan::Request { set, ..request(&["typed.product"], Profile::Quick) };
+        plan(SIZES, &host(), request).map(|plan| plan.cases.len()).map_err(|error| error.to_string())
+    };
+    assert_eq!(planned(vec![values("rows", 9), values("columns", 9)]), Ok(81));
+    // A product that would take hours, and terabytes, before anybody counted it.
+    for set in [vec![values("rows", 50_000), values("columns", 50_000)], vec![values("rows", (1 << 16) + 1)]] {
+        let refused = planned(set).unwrap_err();
+        assert_eq!(refused, "typed.product brings the plan to more than 65536 cases; name fewer values by --set");
+    }
+}
 
 #[test]
 fn a_value_is_the_same_however_it_is_typed() {

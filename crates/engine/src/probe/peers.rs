@@ -2,7 +2,7 @@
 
 use hostmark_model::{AxisKind, HERE, PEER_AXIS, Params};
 
-use super::{Axis, Entry, FREE, Points};
+use super::{Axis, Entry, FREE, Points, Probe};
 
 /// Whichever address answered first.
 const ANY: &str = "any";
@@ -42,5 +42,17 @@ impl Axis {
     /// The same axis, whose points tell most where two hosts are apart: of those the quick profile has them too.
     pub const fn of_links(self) -> Axis {
         Axis { is_of_links: true, ..self }
+    }
+
+    /// The same axis of threads, of which so many may share a CPU: more than there are CPUs are spread over these in turn.
+    pub const fn sharing_cpus(self, threads_per_cpu: usize) -> Axis {
+        Axis { threads_per_cpu, ..self }
+    }
+}
+
+impl Probe {
+    /// How many of its threads may share a CPU.
+    pub(crate) fn threads_per_cpu(&self) -> usize {
+        self.axis_of(AxisKind::Threads).map_or(1, |axis| axis.threads_per_cpu)
     }
 }

@@ -12,9 +12,10 @@ use crate::time_budget::{Next, TimeBudget};
 /// Rounds that are promised to what is slow to fill: all others have theirs before it has another.
 const LEAST_DEAR_ROUNDS: usize = 1;
 /// Slow to fill is what takes so many times what was forecast of a fast machine, and more than this part of the profile's limit in
-/// a round: half a second of the quick profile.
+/// a round: half a second of the quick profile. Two seconds of it are slow whatever was forecast.
 const SLOWER_THAN_FORECAST: u32 = 5;
 const SLOW_TO_FILL: u32 = 120;
+const SLOW_BY_ITSELF: u32 = 30;
 
 impl Runner<'_> {
     /// What the rounds still to come cost, `remaining` in this pass and all that are pending in the later ones:
@@ -110,7 +111,8 @@ impl Runner<'_> {
     fn is_slow_to_fill(&self, index: usize) -> bool {
         let plan = self.setting.plan;
         let (case, last) = (&plan.cases[index], self.states[index].last);
-        let least = (case.set_up * SLOWER_THAN_FORECAST).max(plan.profile_limits().limit / SLOW_TO_FILL);
+        let limit = plan.profile_limits().limit;
+        let least = (case.set_up * SLOWER_THAN_FORECAST).clamp(limit / SLOW_TO_FILL, limit / SLOW_BY_ITSELF);
         case.has_long_set_up() && last.is_some_and(|last| last.overhead > least)
     }
 

@@ -74,10 +74,7 @@ impl Runner<'_> {
     pub(super) fn visits(&self, units: &[Vec<usize>], pass: u32) -> Vec<Vec<Visit>> {
         let plan = self.setting.plan;
         let cases = &plan.cases;
-        let rounds_of = |unit: &[usize]| match pass == 0
-            && cases[unit[0]].has_long_set_up()
-            && cases[unit[0]].entry.shares_worker
-        {
+        let rounds_of = |unit: &[usize]| match pass == 0 && cases[unit[0]].shares_filling() {
             true => unit.iter().map(|&case| plan.rounds_of(&cases[case])).max().unwrap_or(1),
             false => pass + 1,
         };
@@ -118,18 +115,17 @@ impl Runner<'_> {
             // What takes long to fill is filled for one thread and for several.
             cpus: if case.has_long_set_up() { &case.cpus[..case.cpus.len().min(1)] } else { &case.cpus },
             has_long_set_up: case.has_long_set_up(),
-            // What fills memory for long fills it once for defaults and cells.
-            worth: (pass == 0).then_some(if case.has_long_set_up() { case.worth.max(Worth::Cell) } else { case.worth }),
+            worth: (pass == 0).then_some(case.unit_worth()),
         })
     }
 
     /// How many of a unit's cases one worker measures now, the first of them at least, and what each has for samples: as many
-    /// as have time, and as a part of the run's limit holds.
+    /// as have time, and as a part of the run's limit holds. `budget`: what the first of them leaves.
     pub(super) fn together(
         &self,
         unit: &[Visit],
         remaining: &[usize],
-        budget: &TimeBudget,
+        mut budget: TimeBudget,
         granted: Duration,
     ) -> (Vec<Visit>, Duration) {
         let (mut together, mut granted) = (vec![unit[0]], granted);
@@ -141,8 +137,9 @@ impl Runner<'_> {
             // Those of later passes end when so much time is gone, whatever was forecast.
             if visit.round == unit[0].round {
                 left = left.saturating_sub(grant + next.overhead);
+                budget = budget.after(grant + next.overhead);
             }
-            if left.is_zero() || !self.is_pending(visit.case) {
+            if left.is_zero() || !self.is_pending(visit.case) || self.has(visit.case, visit.round) {
                 break;
             }
             granted = granted.min(grant);

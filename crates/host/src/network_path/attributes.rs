@@ -40,6 +40,15 @@ pub(super) fn text(value: &[u8]) -> Option<String> {
     is_name.then(|| String::from_utf8_lossy(text).into_owned())
 }
 
+/// An attribute as the kernel lays it.
+#[cfg(test)]
+pub(super) fn attribute_of(kind: u16, value: &[u8]) -> Vec<u8> {
+    let mut bytes = [(4 + value.len() as u16).to_ne_bytes(), kind.to_ne_bytes()].concat();
+    bytes.extend(value);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

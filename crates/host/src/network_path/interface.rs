@@ -21,7 +21,7 @@ const IFLA_LINKINFO: u16 = 18;
 const IFLA_STATS64: u16 = 23;
 const IFLA_INFO_KIND: u16 = 1;
 /// ARPHRD_LOOPBACK of linux/if_arp.h.
-const LOOPBACK: u16 = 772;
+pub(super) const LOOPBACK: u16 = 772;
 /// The values of IFLA_OPERSTATE, in the words of sysfs.
 const STATES: [&str; 7] = ["unknown", "notpresent", "down", "lowerlayerdown", "testing", "dormant", "up"];
 
@@ -56,7 +56,7 @@ pub(crate) fn links() -> Option<Vec<Link>> {
 
 fn link(body: &[u8]) -> Option<Link> {
     let attributes = body.get(FIXED_BYTES..)?;
-    let kind = u16::from_ne_bytes(*body.get(TYPE_AT..)?.first_chunk()?);
+    let kind = kind(body)?;
     // What the kernel makes by itself has a kind, as a bridge has, but for loopback.
     let is_made = attribute(attributes, IFLA_LINKINFO).is_some_and(|info| attribute(info, IFLA_INFO_KIND).is_some());
     let state = attribute(attributes, IFLA_OPERSTATE).and_then(<[u8]>::first);
@@ -68,7 +68,12 @@ fn link(body: &[u8]) -> Option<Link> {
     })
 }
 
-fn fill(body: &[u8], path: &mut NetworkPath) {
+/// Its type in the kernel's numbers (ARPHRD_ETHER …).
+pub(super) fn kind(body: &[u8]) -> Option<u16> {
+    Some(u16::from_ne_bytes(*body.get(TYPE_AT..)?.first_chunk()?))
+}
+
+pub(super) fn fill(body: &[u8], path: &mut NetworkPath) {
     let Some(attributes) = body.get(FIXED_BYTES..) else { return };
     path.interface = attribute(attributes, IFLA_IFNAME).and_then(text);
     path.mtu_bytes = attribute(attributes, IFLA_MTU).and_then(|value| u32_at(value, 0)).map(u64::from);
@@ -91,15 +96,8 @@ fn losses(value: &[u8]) -> Option<InterfaceLosses> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::attributes::attribute_of;
     use super::*;
-
-    fn attribute_of(kind: u16, value: &[u8]) -> Vec<u8> {
-        let mut bytes = (4 + value.len() as u16).to_ne_bytes().to_vec();
-        bytes.extend(kind.to_ne_bytes());
-        bytes.extend(value);
-        bytes.resize(bytes.len().next_multiple_of(4), 0);
-        bytes
-    }
 
     fn message(kind: u16, attributes: &[Vec<u8>]) -> Vec<u8> {
         let mut body = vec![0; FIXED_BYTES];

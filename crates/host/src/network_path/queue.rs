@@ -11,6 +11,9 @@ const NEW_QUEUE: u16 = 36;
 /// RTM_GETTCLASS and RTM_NEWTCLASS.
 const GET_CLASS: u16 = 42;
 const NEW_CLASS: u16 = 40;
+/// RTM_GETTFILTER and RTM_NEWTFILTER.
+const GET_FILTER: u16 = 46;
+const NEW_FILTER: u16 = 44;
 /// A tcmsg: family, interface, handle, parent, information.
 const FIXED_BYTES: usize = 20;
 const INTERFACE_AT: usize = 4;
@@ -19,15 +22,21 @@ const PARENT_AT: usize = 12;
 /// The parent of an interface's own queue, and of what is done with packets that arrive.
 const ROOT: u32 = u32::MAX;
 const INGRESS: u32 = 0xffff_fff1;
+/// What filters of clsact hang at: packets that arrive, and those that are sent.
+const CLSACT: [u32; 2] = [0xffff_fff2, 0xffff_fff3];
 const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
 /// More kinds than anybody nests.
 const MOST_KINDS: usize = 8;
 
-/// The queue of the interface with this number; none where the kernel tells of none.
-pub(super) fn of(interface: u32) -> Option<QueueingDiscipline> {
-    let queues = ask(GET_QUEUE, Scope::All, &[0; FIXED_BYTES]).ok()?;
-    let (mut queue, options) = own(&queues, interface)?;
+/// All queues of this process's network namespace; none where the kernel is not asked.
+pub(super) fn all() -> Option<Vec<Answer>> {
+    ask(GET_QUEUE, Scope::All, &[0; FIXED_BYTES]).ok()
+}
+
+/// The queue of the interface with this number among all; none where the kernel tells of none.
+pub(super) fn of(queues: &[Answer], interface: u32) -> Option<QueueingDiscipline> {
+    let (mut queue, options) = own(queues, interface)?;
     if queue.kind == "htb" {
         let mut question = vec![0; FIXED_BYTES];
         question[INTERFACE_AT..INTERFACE_AT + 4].copy_from_slice(&interface.to_ne_bytes());
@@ -35,6 +44,33 @@ pub(super) fn of(interface: u32) -> Option<QueueingDiscipline> {
         queue.bits_per_s = of_class(&classes, &options);
     }
     Some(queue)
+}
+
+/// What classifies the packets of the interface with this number outside of its queue: `clsact` or `ingress`, and the kinds of filter
+/// there.
+pub(super) fn classifiers(queues: &[Answer], interface: u32) -> Vec<String> {
+    let is_there = |answer: &&Answer| {
+        let at = |place| u32_at(&answer.body, place);
+        answer.kind == NEW_QUEUE && at(INTERFACE_AT) == Some(interface) && at(PARENT_AT) == Some(INGRESS)
+    };
+    let kind = |answer: &Answer| attribute(answer.body.get(FIXED_BYTES..)?, TCA_KIND).and_then(text);
+    let mut found: Vec<String> = queues.iter().filter(is_there).filter_map(kind).collect();
+    if found.is_empty() {
+        return found;
+    }
+    for parent in CLSACT {
+        let mut question = vec![0; FIXED_BYTES];
+        question[INTERFACE_AT..INTERFACE_AT + 4].copy_from_slice(&interface.to_ne_bytes());
+        question[PARENT_AT..PARENT_AT + 4].copy_from_slice(&parent.to_ne_bytes());
+        let filters = ask(GET_FILTER, Scope::All, &question).unwrap_or_default();
+        for kind in filters.iter().filter(|answer| answer.kind == NEW_FILTER).filter_map(kind) {
+            let name = format!("tc {kind}");
+            if !found.contains(&name) && found.len() < MOST_KINDS {
+                found.push(name);
+            }
+        }
+    }
+    found
 }
 
 /// The interface's own queue among all, with its options.

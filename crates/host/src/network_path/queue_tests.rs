@@ -6,6 +6,7 @@ use hostmark_model::NetworkPath;
 use hostmark_sys::namespaces::unshare_network;
 use hostmark_sys::process::in_a_child;
 
+use super::super::attributes::attribute_of;
 use super::super::network_path;
 use super::*;
 use crate::skip::skipped;
@@ -22,13 +23,6 @@ const SLOW: &str = "00000000 03000000 00000380 ffffffff 03000000 080001007462660
 fn recorded(hex: &str) -> Answer {
     let digits: Vec<u32> = hex.chars().filter_map(|digit| digit.to_digit(16)).collect();
     Answer { kind: NEW_QUEUE, body: digits.chunks(2).map(|pair| (pair[0] * 16 + pair[1]) as u8).collect() }
-}
-
-fn attribute_of(kind: u16, value: &[u8]) -> Vec<u8> {
-    let mut bytes = [(4 + value.len() as u16).to_ne_bytes(), kind.to_ne_bytes()].concat();
-    bytes.extend(value);
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
-    bytes
 }
 
 /// A queue or class of interface 2.

@@ -1,6 +1,9 @@
 //! Rules on a host fire where they should, and nowhere else.
 
-use hostmark_model::{BusyTask, CoreKindFact, DirectoryFact, Disturbed, HostFacts, HostWeight, Purpose, Sight};
+use hostmark_model::{
+    BusyTask, CoreKindFact, DirectoryFact, Disturbed, HostFacts, HostWeight, LoopbackFacts, Purpose,
+    QueueingDiscipline, Sight,
+};
 use hostmark_report::findings::host::{HOST_RULES, host_findings, host_report};
 
 use crate::machines;
@@ -62,7 +65,7 @@ fn a_read_only_system_keeps_no_runs() {
 
 #[test]
 fn each_fact_calls_its_own_rule() {
-    let cases: [(&str, Change); 28] = [
+    let cases: [(&str, Change); 33] = [
         ("yields_to_others", |host| host.process.policy = Some("SCHED_IDLE".into())),
         ("yields_to_others", |host| host.process.nice = Some(5)),
         ("traced", |host| host.process.traced = Some(true)),
@@ -99,6 +102,21 @@ fn each_fact_calls_its_own_rule() {
             host.limits.is_root = Some(false);
             host.kernel.perf_event_paranoid = Some(4);
         }),
+        ("loopback_path", |host| host.loopback.filter_rules = Some(20)),
+        ("loopback_path", |host| host.loopback.mtu_bytes = Some(1500)),
+        ("loopback_path", |host| host.loopback.programs = Some(vec!["xdp".into()])),
+        ("loopback_path", |host| {
+            let queue = QueueingDiscipline { kind: "tbf".into(), ..Default::default() };
+            host.loopback = LoopbackFacts {
+                queue: Some(queue),
+                filter_rules: Some(0),
+                programs: Some(Vec::new()),
+                mtu_bytes: None,
+            };
+        }),
+        ("packet_filter_unseen", |host| {
+            host.loopback.queue = Some(QueueingDiscipline { kind: "noqueue".into(), ..Default::default() });
+        }),
         ("load", |host| host.activity.load = Some([1.7, 0.0, 0.0])),
         ("no_room_for_runs", |host| {
             let data = DirectoryFact { purpose: Purpose::Data, available_bytes: Some(4096), ..Default::default() };
@@ -120,9 +138,11 @@ fn each_fact_calls_its_own_rule() {
 
 #[test]
 fn what_is_harmless_calls_none() {
-    let cases: [Change; 17] = [
+    let cases: [Change; 19] = [
         |host| (host.process.policy, host.process.nice) = (Some("SCHED_OTHER".into()), Some(-5)),
         |host| host.process.traced = Some(false),
+        |host| (host.loopback.filter_rules, host.loopback.mtu_bytes) = (Some(19), Some(65536)),
+        |host| host.loopback.programs = Some(vec![]),
         |host| host.process.uclamp_max = Some(1024),
         |host| host.storage.directories = vec![DirectoryFact { writable: Some(true), ..Default::default() }],
         |host| host.limits.cpu_quota = Some(2.0),

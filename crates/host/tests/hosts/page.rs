@@ -1,6 +1,6 @@
 //! The page of a host keeps its width in both languages, and each effect and each cure its line.
 
-use hostmark_model::{DirectoryFact, Disturbed, HostFacts, Lang, Purpose, Sight};
+use hostmark_model::{DirectoryFact, Disturbed, HostFacts, Lang, Purpose, QueueingDiscipline, Sight};
 use hostmark_report::RenderOptions;
 use hostmark_report::findings::host::{host_findings, host_report};
 use hostmark_report::render::host::host as page;
@@ -48,6 +48,7 @@ fn all() -> Vec<HostFacts> {
         for group in &mut host.limits.groups {
             (group.path, group.sight) = (Some("/kubepods.slice/".repeat(9)), sight);
         }
+        host.loopback.queue = Some(QueueingDiscipline { kind: "noqueue".into(), ..Default::default() });
         all.push(host);
     }
     for policy in ["SCHED_BATCH", "SCHED_DEADLINE"] {
@@ -87,6 +88,9 @@ fn hostile() -> HostFacts {
     (host.process.traced, host.process.uclamp_max) = (Some(true), Some(512));
     host.process.resource_limits = [(bad.clone(), bad.clone())].into();
     host.memory.transparent_huge_pages_forbidden = Some(true);
+    host.loopback.filter_rules = Some(u64::MAX);
+    host.loopback.queue = Some(QueueingDiscipline { kind: bad.clone(), bits_per_s: Some(1), ..Default::default() });
+    (host.loopback.programs, host.loopback.mtu_bytes) = (Some(vec![bad.clone(); 3]), Some(0));
     host.memory.swap_used_bytes = 1 << 30;
     host.memory.available_bytes = 100 << 20;
     host.limits.cpu_quota = Some(0.123_456);

@@ -32,6 +32,7 @@ pub struct Session {
     agent: Group,
     relay: Relay,
     from: Option<IpAddr>,
+    memory_bytes: u64,
     until: Instant,
 }
 
@@ -51,21 +52,24 @@ pub enum Turned {
 /// An agent whose session is over.
 pub struct Leftover {
     agent: Group,
+    memory_bytes: u64,
     until: Instant,
 }
 
 impl Session {
-    /// Starts an agent of this program, which has nothing listen but at the address to which its server is bound.
-    pub fn begin(guest: Guest, program: &Path, bound: IpAddr, now: Instant) -> io::Result<Session> {
+    /// Starts an agent of this program, which has nothing listen but at the address to which its server is bound, and fills so much
+    /// memory at most.
+    pub fn begin(guest: Guest, program: &Path, bound: IpAddr, memory_bytes: u64, now: Instant) -> io::Result<Session> {
         let Guest { socket, from, channel } = guest;
         let mut command = command(program);
-        command.args([AGENT, SERVED, &bound.to_string()]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(null()?);
+        command.args([AGENT, SERVED, &bound.to_string(), &memory_bytes.to_string()]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(null()?);
         let mut agent = Group::spawn(&mut command)?;
         let (stdin, stdout) = (agent.streams().stdin.take(), agent.streams().stdout.take());
         let (Some(stdin), Some(stdout)) = (stdin, stdout) else { return Err(io::ErrorKind::BrokenPipe.into()) };
         let (output, input) = (File::from(OwnedFd::from(stdin)), File::from(OwnedFd::from(stdout)));
         let relay = Relay::new(socket, *channel, input, output);
-        Ok(Session { agent, relay, from, until: now + LONGEST })
+        Ok(Session { agent, relay, from, memory_bytes, until: now + LONGEST })
     }
 
     /// Adds what is to be waited for.
@@ -95,9 +99,14 @@ impl Session {
         self.from
     }
 
+    /// Memory that it may fill.
+    pub fn memory_bytes(&self) -> u64 {
+        self.memory_bytes
+    }
+
     /// Its agent, whose input is closed by that as by the end of its link, and the connection.
     pub fn end(self, now: Instant) -> (Leftover, TcpStream) {
-        (Leftover { agent: self.agent, until: now + GRACE }, self.relay.into_socket())
+        (Leftover { agent: self.agent, memory_bytes: self.memory_bytes, until: now + GRACE }, self.relay.into_socket())
     }
 }
 
@@ -105,6 +114,11 @@ impl Leftover {
     /// Whether it is still to be looked after; one that has ended, or has had its time, is gone with its group when this is dropped.
     pub fn stays(&self, now: Instant) -> bool {
         now < self.until && !self.agent.has_ended().unwrap_or(true)
+    }
+
+    /// Memory that it may still have filled.
+    pub fn memory_bytes(&self) -> u64 {
+        self.memory_bytes
     }
 
     /// When to look again.

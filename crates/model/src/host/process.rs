@@ -35,6 +35,8 @@ pub struct ProcessFacts {
     pub resource_limits: BTreeMap<String, String>,
 }
 
+/// The whole computing capacity of a CPU, as utilization clamps count it.
+const WHOLE_CAPACITY: u32 = 1024;
 /// The policy of what waits for all others.
 const IDLE: &str = "SCHED_IDLE";
 
@@ -42,6 +44,11 @@ impl ProcessFacts {
     /// Whether nothing is known of it.
     pub fn is_unknown(&self) -> bool {
         *self == ProcessFacts::default()
+    }
+
+    /// The most that the scheduler asks for it, where that is less than a whole CPU.
+    pub fn clamped(&self) -> Option<u32> {
+        self.uclamp_max.filter(|most| *most < WHOLE_CAPACITY)
     }
 
     /// Whether others that want its CPU go first, by its policy or its nice value.

@@ -77,7 +77,7 @@ fn derive(cases: &[CaseRecord], _: &HostFacts) -> Vec<CaseRecord> {
     };
     let both = [random, predicted];
     let lost = |values: &[f64]| (values[0] - values[1]) / WRONG;
-    let quiet = super::quiet_of(&both, lost);
+    let quiet = super::quiet_of(both.map(|source| (source, false)), lost);
     let values = (super::by_round(&both, lost), quiet);
     let mut record = super::derived("cpu.misprediction", Params::default(), &both, values, PROBE.better);
     if let Outcome::Measured(measured) = &mut record.outcome {

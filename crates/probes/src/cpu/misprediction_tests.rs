@@ -25,16 +25,18 @@ fn half_of_the_guesses_bear_the_whole_difference() {
 }
 
 #[test]
-fn beside_quiet_parts_it_is_made_of_these_at_the_clock_that_they_are_told_at() {
-    let led = |pattern: &str, rounds: &[f64], value: f64| {
+fn beside_quiet_parts_it_is_made_of_these_at_one_clock() {
+    let led = |pattern: &str, rounds: &[f64], value: f64, slower: f64| {
         let mut record = record("cpu.branch", &[("pattern", pattern)], rounds);
         let Outcome::Measured(measured) = &mut record.outcome else { unreachable!() };
         let (low, high) = (Some(value - 0.25), Some(value + 0.5));
-        let quiet = Quiet { value, low, high, range: Some([value, value + 1.0]), at_hz: Some(3e9) };
+        let quiet = Quiet { value, low, high, range: Some([value, value + 1.0]), at_hz: None };
+        let quiet = Quiet { at_hz: Some(3e9 / slower), ..quiet.map(|number| number * slower) };
         (measured.estimate.quiet, measured.estimate.leading) = (Some(quiet), Leading::Quiet);
         record
     };
-    let found = derive(&[led("1048576", &[5.0, 6.0, 7.0], 4.0), led("2", &[1.0; 3], 1.0)], &HostFacts::default());
+    let parts = [led("1048576", &[5.0, 6.0, 7.0], 4.0, 1.0), led("2", &[1.0; 3], 1.0, 2.0)];
+    let found = derive(&parts, &HostFacts::default());
     let measured = found[0].measured().unwrap();
     let stated = measured.estimate.stated();
     assert_eq!((stated.value, stated.of_this_run, stated.range), (6.0, Some((4.5, 7.5)), Some([4.0, 8.0])));

@@ -61,9 +61,16 @@ fn cycles_by_round(sources: &[&Measured], value: impl Fn(&[f64]) -> f64) -> Opti
     Some(by_round(&sources.iter().collect::<Vec<_>>(), value))
 }
 
-/// The same from the sources' quiet values, where these lead, with all that lies between the ends of their intervals and of their rounds.
-fn quiet_of(sources: &[&Measured], value: impl Fn(&[f64]) -> f64) -> Option<Quiet> {
-    let all: Vec<Quiet> = sources.iter().map(|source| source.estimate.leading_quiet()).collect::<Option<_>>()?;
+/// The same from the sources' quiet values, where these lead, with all that lies between the ends of their intervals and of their rounds:
+/// times and rates (`is_rate`) of one clock, that of the first.
+fn quiet_of(sources: [(&Measured, bool); 2], value: impl Fn(&[f64]) -> f64) -> Option<Quiet> {
+    let all: Vec<Quiet> = sources.iter().map(|(source, _)| source.estimate.leading_quiet()).collect::<Option<_>>()?;
+    let at_hz = all[0].at_hz.filter(|_| all.iter().all(|quiet| quiet.at_hz.is_some()));
+    let at_the_clock = |(quiet, (_, is_rate)): (&Quiet, &(&Measured, bool))| {
+        let slower = quiet.at_hz.zip(at_hz).map_or(1.0, |(own, common)| own / common);
+        quiet.map(|number| if *is_rate { number / slower } else { number * slower })
+    };
+    let all: Vec<Quiet> = all.iter().zip(&sources).map(at_the_clock).collect();
     let hulls = |ends: &[[f64; 2]]| {
         let corner = |corner: usize| {
             let at: Vec<f64> = ends.iter().enumerate().map(|(index, ends)| ends[corner >> index & 1]).collect();
@@ -80,7 +87,7 @@ fn quiet_of(sources: &[&Measured], value: impl Fn(&[f64]) -> f64) -> Option<Quie
         low: interval.map(|[low, _]| low),
         high: interval.map(|[_, high]| high),
         range: ends_of(|quiet| quiet.range),
-        at_hz: all.first()?.at_hz.filter(|hz| all.iter().all(|quiet| quiet.at_hz == Some(*hz))),
+        at_hz,
     })
 }
 

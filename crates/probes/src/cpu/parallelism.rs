@@ -59,7 +59,7 @@ fn derive(cases: &[CaseRecord], _: &HostFacts) -> Vec<CaseRecord> {
         let throughput = throughputs.iter().find(|case| case.params == latency.params)?;
         let (ns, rate) = (latency.measured()?, throughput.measured()?);
         let product = |values: &[f64]| values[0] / 1e9 * values[1];
-        let at_once = (super::by_round(&[ns, rate], product), super::quiet_of(&[ns, rate], product));
+        let at_once = (super::by_round(&[ns, rate], product), super::quiet_of([(ns, false), (rate, true)], product));
         Some(super::derived("cpu.parallelism", latency.params.clone(), &[ns, rate], at_once, PROBE.better))
     });
     both.collect()

@@ -47,8 +47,11 @@ pub static PROBE: Probe = Probe {
     differs: Some(Text {
         en: "lat_fs prints files per second, which the summary inverts; hostmark shows the time of one file. lat_fs \
              uses a given directory without naming its filesystem; hostmark uses tmpfs by default and notes the \
-             filesystem.",
-        zh: "lat_fs 打印每秒文件数，汇总表再取倒数；这里直接给出一个文件的时间。它用给定的目录，不说明其文件系统；这里默认 tmpfs，并注明文件系统。",
+             filesystem. lat_fs makes thousands of files before it removes one, by absolute paths. In passes of \
+             thousands a file costs 1.3 to 1.5 times as much on tmpfs (docs/accuracy.md); hostmark makes 200.",
+        zh: "lat_fs 打印每秒文件数，汇总表再取倒数；这里直接给出一个文件的时间。它用给定的目录，不说明其文件系统；这里默认 tmpfs，并注明文件系统。\
+             lat_fs 用绝对路径创建数千个文件之后才开始删除；在 tmpfs 上，一次数千个时每个文件的代价为 1.3 到 1.5 倍（见 \
+             docs/accuracy.md），hostmark 每次创建 200 个。",
     }),
     axes: &[super::SMALL, crate::place::PLACE],
     limit: Limit::KernelEntry,

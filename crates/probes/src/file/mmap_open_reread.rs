@@ -57,7 +57,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let kernel = super::loading(case, Mapping::file(&path.open()?, size, Sharing::Shared, false)?.bytes())?;
     super::passes(case, size, || {
         let file = path.open()?;
-        let mapping = Mapping::file(&file, size, Sharing::Shared, false)?;
+        let mut mapping = Mapping::file(&file, size, Sharing::Shared, false)?;
         super::sum(kernel, mapping.bytes());
         Ok(())
     })

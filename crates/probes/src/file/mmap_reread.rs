@@ -56,8 +56,9 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let (file, size) = super::cached(case)?;
-    let mapping = Mapping::file(&file, size, Sharing::Shared, false)?;
+    let mut mapping = Mapping::file(&file, size, Sharing::Shared, false)?;
     mapping.read_every(Pages::Base.bytes(), size);
-    let kernel = super::loading(case, mapping.bytes())?;
-    case.loops(|n| (0..n).for_each(|_| super::sum(kernel, mapping.bytes()))).rate(size as u64)
+    let memory = mapping.bytes();
+    let kernel = super::loading(case, memory)?;
+    case.loops(|n| (0..n).for_each(|_| super::sum(kernel, memory))).rate(size as u64)
 }

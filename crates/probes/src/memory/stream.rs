@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use hostmark_engine::prelude::*;
 
-use crate::fastest::Candidates;
+use crate::fastest::{Candidates, share_of_caches};
 use crate::kernels::bandwidth::{Reach, copy_offset_bytes};
 use crate::kernels::stream::{self, Kernel, Operation};
 
@@ -114,12 +114,12 @@ fn measure(case: &mut Case) -> Result<()> {
     case.note("elements", elements);
     case.note("threads", cpus.len());
     case.note("offset_bytes", copy_offset_bytes(Reach::Memory));
-    let (obtained, llc_bytes) = (Mutex::new(None), case.llc_bytes());
+    let (obtained, llc_bytes) = (Mutex::new(None), share_of_caches(case, &cpus));
     let way = case
         .lockstep(&cpus, &kernels.names(), |index| {
             let share = Share::new(part(total, cpus.len(), index), &kernels, &memory, llc_bytes)?;
             if let (0, Ok(mut obtained)) = (index, obtained.lock()) {
-                *obtained = Some(share.pages(pages));
+                *obtained = Some(share.pages());
             }
             Ok(share)
         })

@@ -20,8 +20,9 @@ pub static PROBE: Probe = Probe {
                  sink. Sources are zero (/dev/zero), file (cached), cold_file (first dropped from the cache) and \
                  memory. Sinks are null (written to /dev/null) and memory (left where they were read). A process \
                  between each two stations reads and writes `block` bytes at a time. A word before a station makes the \
-                 process use splice, sendfile or send with MSG_ZEROCOPY instead. zero_pipe_socket_null is `dd | nc` \
-                 and `nc > /dev/null`. All processes may run on the first `cpus` CPUs, where the scheduler places \
+                 process use splice, sendfile or send with MSG_ZEROCOPY instead, or poll: at most 16 KiB at a time, \
+                 and poll before each call, as Debian's nc does. zero_pipe_poll_socket_poll_null is `dd bs=64k | nc` \
+                 and `nc > /dev/null`; zero_pipe_socket_null is the same with 64 KiB blocks and no poll. All processes may run on the first `cpus` CPUs, where the scheduler places \
                  them. The time runs from the start of the first process to the arrival of the last byte. Each process \
                  reports its CPU time, its switches, the bytes it copied, and its waiting time in the reading and in \
                  the writing call (one block of each MiB is timed with its CPU clock; time not running is waiting). \
@@ -30,8 +31,9 @@ pub static PROBE: Probe = Probe {
             zh: "`amount` 字节沿 `path` 前进：从来源经管道和环回上的 TCP 连接到达终点。来源有 zero（/dev/zero）、file\
                  （已缓存的文件）、cold_file（事先从缓存中丢弃）和 memory（内存）；终点有 null（写入 /dev/null）和 \
                  memory（读到即止）。每两站之间有一个进程，每次读写 `block` 字节；站名之前的词表示该进程改用 splice、\
-                 sendfile 或带 MSG_ZEROCOPY 的 send。zero_pipe_socket_null 即 `dd | nc` 与 `nc > /dev/null`。所有进程\
-                 都可在前 `cpus` 个 CPU 上运行，由调度器安排。时间从第一个进程开始算到最后一个字节到达。每个进程给出其 \
+                 sendfile 或带 MSG_ZEROCOPY 的 send；poll 则如 Debian 的 nc：每次至多 16 KiB，每次调用前先 poll。\
+                 zero_pipe_poll_socket_poll_null 即 `dd bs=64k | nc` 与 `nc > /dev/null`；zero_pipe_socket_null 与之相同，但用 \
+                 64 KiB 块且不用 poll。所有进程都可在前 `cpus` 个 CPU 上运行，由调度器安排。时间从第一个进程开始算到最后一个字节到达。每个进程给出其 \
                  CPU 时间、切换次数、复制的字节，以及在读调用和写调用中等待了多久（每 MiB 有一块用其 CPU 时钟计时，未\
                  运行即为等待）。close 与 behind 让同一 CPU 上的两个进程每块之后轮换，二者之间分别没有积压和积压八块。",
         },
@@ -53,12 +55,13 @@ pub static PROBE: Probe = Probe {
         typical: Text {
             en: "A published course document reports for a Celeron 1037U (two cores) `dd | nc` to `nc > /dev/null` at \
                  580 MB/s, `nc < file` cached at 1074 MB/s, cold at 116 MB/s, and guesses 1.6 GB/s for TCP alone. \
-                 Measured with hostmark on a 2-CPU KVM guest (Zen 5, Linux 6.18), one CPU: 2.2 to 2.3 GB/s of 3.2 to \
-                 3.6 for TCP alone under bbr, 2.2 to 2.3 of 8.3 to 9.2 under reno. Debian's nc gives 0.68 to 0.80 of \
-                 it, since it asks poll before each call.",
+                 Measured with hostmark on a 2-CPU KVM guest (Zen 5, Linux 6.18), one CPU, 64 KiB blocks: 2.2 to 2.3 \
+                 GB/s of 3.2 to 3.6 for TCP alone under bbr, 2.2 to 2.3 of 8.3 to 9.2 under reno. On a Xeon guest \
+                 under bbr: 1.03 GB/s with nc's polls, as Debian's nc itself (0.92 to 1.02), and 1.68 without.",
             zh: "一份课程文档在 Celeron 1037U（双核）上测得：`dd | nc` 到 `nc > /dev/null` 为 580 MB/s，`nc < file` 已缓存 1074 MB/s，未缓存 116 \
-                 MB/s，并推测单独的 TCP 为 1.6 GB/s。用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 5，Linux 6.18）的一个 CPU 上实测：bbr 下 2.2 到 2.3 \
-                 GB/s，单独的 TCP 为 3.2 到 3.6；reno 下 2.2 到 2.3，单独的 TCP 为 8.3 到 9.2。Debian 的 nc 只有其 0.68 到 0.80，因为每次读写前都先调用 poll。",
+                 MB/s，并推测单独的 TCP 为 1.6 GB/s。用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 5，Linux 6.18）的一个 CPU 上实测（64 KiB 块）：bbr 下 2.2 到 2.3 \
+                 GB/s，单独的 TCP 为 3.2 到 3.6；reno 下 2.2 到 2.3，单独的 TCP 为 8.3 到 9.2。在一台 Xeon 虚拟机上（bbr）：像 nc 那样 poll 时 1.03 GB/s，\
+                 与 Debian 的 nc 相同（0.92 到 1.02 倍），不用 poll 时 1.68。",
         },
         causes: Text {
             en: "Processes that only pass data on (cat, pv); small blocks, each of which costs two system calls and \
@@ -117,8 +120,7 @@ fn measure(case: &mut Case) -> Result<()> {
         Place::ColdFile => Some(crate::place::on_device(case, amount)?),
         _ => None,
     };
-    let block: u64 = case.param("block")?;
-    // Each process writes into a copy of its own.
+    let block: u64 = case.param("block")?; // of which each process has a copy of its own
     case.may_fill(block.saturating_mul(path.stages.len() as u64 + 1))?;
     let mut block = case.buffer(block, Pages::Base, None)?;
     let plan = Plan { path: &path, file: file.as_ref(), amount, cpus: &cpus };

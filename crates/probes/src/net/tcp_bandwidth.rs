@@ -41,16 +41,16 @@ pub static PROBE: Probe = Probe {
                  through a pipe), zero_copy (MSG_ZEROCOPY; a note shows whether the kernel copied anyway). cpus sets \
                  where the two ends run. window sets SO_SNDBUF and SO_RCVBUF; by default the kernel tunes them, and \
                  a note shows the result. congestion is the sender's congestion control, by default the system's. \
-                 With several streams both ends of each share a CPU that no other stream uses, and the value is the \
-                 sum. Before the first sample the stream has up to 3 s to reach its rate. TCP_INFO values come from \
-                 the sender at the end: retransmits are summed over connections, the others averaged.",
+                 With several streams both ends of each share a CPU, and the value is the sum; more streams than CPUs \
+                 take these in turn, and a note shows how many share one. Before the first sample the stream has up \
+                 to 3 s to reach its rate. TCP_INFO values come from the sender at the end: retransmits are summed, the others averaged.",
             zh: "一个进程在 TCP 连接上不停地发送 `message` 字节的消息，另一个读取，每次最多 `block` 字节。数值是收到\
                  的字节的速率，按接收方的时钟计，取流达到稳定速率之后的整轮；字节在到达时计入，而不是在读取时。direction 表示谁发送：远端（receive）、本用例（send；远端在同一连接\
                  上告知已收到多少），或两者同时各用一条连接（both），速率相加。经由环回接口，或连到另一台主机；Nagle \
                  算法开启，与未改动的套接字相同。method：write（send(2)）、sendfile 与 splice（内存文件的页面，\
                  splice 经由管道）、zero_copy（MSG_ZEROCOPY；会记录内核是否仍然复制）。cpus 表示两端运行的位置。\
                  window：SO_SNDBUF、SO_RCVBUF，默认由内核自动调节；会记录实际所得。congestion：发送方的拥塞控制，默\
-                 认用系统的。有多个流时，每个流的两端共用一个 CPU，不与其他流共用；数值为各流速率之和。第一个样本之\
+                 认用系统的。有多个流时，每个流的两端共用一个 CPU；流多于 CPU 时依次分配，并记录几个流共用一个 CPU；数值为各流速率之和。第一个样本之\
                  前先等各流速率达到稳定，最多 3 s。TCP 自身的数据（TCP_INFO）取自发送方，在结束时读取：重传数为各连\
                  接之和，其余为平均值。",
         },
@@ -118,7 +118,7 @@ pub static PROBE: Probe = Probe {
         direction::AXIS,
         method::AXIS,
         Axis::near_and_free("cpus"),
-        Axis::threads("streams", Points::OfHost(streams)),
+        Axis::threads("streams", Points::OfHost(streams)).sharing_cpus(flows::PER_CPU),
         window::AXIS,
         congestion::AXIS,
         window::BLOCK,

@@ -7,7 +7,7 @@ use crate::workloads;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Fork + exec", zh: "创建进程并执行程序" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     explain: Explain {

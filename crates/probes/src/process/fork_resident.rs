@@ -7,7 +7,7 @@ use crate::workloads;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Fork by resident size", zh: "按常驻内存的 fork" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[STANDSTILL],
@@ -93,6 +93,7 @@ fn measure(case: &mut Case) -> Result<()> {
     };
     let resident = case.param("resident")?;
     let _resident = case.buffer(resident, pages, None)?;
+    let _left_out = super::small_parent(case);
     let mut calls_ns = Vec::new();
     case.timed(|clock| {
         let start = clock.start();

@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use hostmark_engine::prelude::*;
 
 use crate::workloads;
+use crate::workloads::small_parent::{self, LeftOut};
 
 /// The dynamically linked program: every system has it, and it does nothing.
 const DYNAMIC: &str = "/bin/true";
@@ -46,6 +47,23 @@ fn run(case: &mut Case, program: &workloads::program::Program) -> Result<()> {
 
 /// Times starting a program in some way; one that ends badly at its first run is the host's lack, not a cost.
 fn by_way(case: &mut Case, mut run: impl FnMut() -> std::io::Result<()>) -> Result<()> {
+    let _left_out = small_parent(case);
     run().map_err(|error| RoundError::skipped(format!("the program cannot be executed here: {error}")))?;
     case.calls(run).time()
+}
+
+/// Makes this process cheaper to fork, as a small C program is, for children that do nothing but system calls, while the result lives.
+fn small_parent(case: &mut Case) -> Option<LeftOut> {
+    share_relocated(case);
+    noted(case, LeftOut::libraries())
+}
+
+/// The same for children that need all libraries.
+fn share_relocated(case: &mut Case) {
+    noted(case, small_parent::share_relocated());
+}
+
+/// Where something forbids it, a note says so.
+fn noted<T>(case: &mut Case, made: std::io::Result<T>) -> Option<T> {
+    made.inspect_err(|error| case.note("parent_not_small", error)).ok()
 }

@@ -7,7 +7,7 @@ use crate::workloads;
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Fork + /bin/sh -c", zh: "经 shell 执行程序" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     explain: Explain {

@@ -7,7 +7,7 @@ use crate::workloads::program::{ChildStack, Program};
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Spawn a program", zh: "启动程序（spawn）" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     explain: Explain {

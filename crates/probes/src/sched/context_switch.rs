@@ -9,25 +9,26 @@ use crate::workloads::token_ring::{Member, Pipes, Ring};
 /// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Context switch", zh: "上下文切换" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::WHOLE, Quantity::OVERHEAD],
     explain: Explain {
         what: Text {
             en: "Processes form a ring and pass a one-byte token through pipes, by default all on one CPU. Each blocks in read, \
-                 sums its own memory of `footprint` bytes (8-byte loads) and writes the token on. In the same sample a \
-                 single process passes the token through as many pipes and sums one such memory after each: this is \
-                 the overhead, and hostmark subtracts it. The rest is the time of one switch: the scheduler, the \
-                 change of address space, and the cache and TLB misses until the process has its footprint back. \
-                 kind=thread uses threads of one process. cpus=same_cache places them alternately on two CPUs: each \
-                 hand-over then wakes the other CPU instead of switching. cpus=free leaves the placement to the \
+                 sums its own memory of `footprint` bytes (8-byte loads) and writes the token on. The ring goes on without a \
+                 pause, as in lat_ctx and a busy server. Before and after it a single process passes the token through as many \
+                 pipes and sums one such memory after each: this is the overhead, and hostmark subtracts its median. The rest is \
+                 the time of one switch: the scheduler, the change of address space, and the cache and TLB misses until the \
+                 process has its footprint back. kind=thread uses threads of one process. cpus=same_cache places them alternately \
+                 on two CPUs: each hand-over then wakes the other CPU instead of switching. cpus=free leaves the placement to the \
                  scheduler.",
             zh: "若干进程围成一圈，经管道传递一个字节的令牌，默认全部在同一个 CPU 上：每个进程阻塞在 read，随后对自己的 \
-                 `footprint` 字节内存求和（8 字节加载），再 write 出去。在同一个样本内，单个进程让令牌经过同样多的管\
-                 道，并在每次之后对一块同样大的内存求和：这就是开销，会被减去。剩下的是一次切换的时间：调度器、切换地\
-                 址空间，以及进程取回其工作集时的缓存与 TLB 未命中。kind=thread 用同一进程的线程。cpus=same_cache 把它\
-                 们交替放在两个 CPU 上：此时每次交接都是唤醒另一个 CPU，而不是切换。cpus=free 由调度器决定位置。",
+                 `footprint` 字节内存求和（8 字节加载），再 write 出去。环不停顿地运行，与 lat_ctx 和繁忙的服务器一样。\
+                 在其之前和之后，单个进程让令牌经过同样多的管道，并在每次之后对一块同样大的内存求和：这就是开销，减去其\
+                 中位数。剩下的是一次切换的时间：调度器、切换地址空间，以及进程取回其工作集时的缓存与 TLB 未命中。kind=thread \
+                 用同一进程的线程。cpus=same_cache 把它们交替放在两个 CPU 上：此时每次交接都是唤醒另一个 CPU，而不是切换。\
+                 cpus=free 由调度器决定位置。",
         },
         why: Text {
             en: "A program pays this whenever one process blocks and another runs; no useful work is done meanwhile. \
@@ -122,10 +123,8 @@ fn measure(case: &mut Case) -> Result<()> {
     let memory = case.allot(members as u64 + 1, footprint as u64, Pages::Base, None)?;
     let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
     let kernel = bandwidth::read("scalar").ok_or_else(|| RoundError::failed("there is no scalar kernel"))?;
-    let member = match case.param::<String>("kind")?.as_str() {
-        "thread" => Member::Thread,
-        _ => Member::Process,
-    };
+    let is_thread = case.param::<String>("kind")? == "thread";
+    let member = if is_thread { Member::Thread } else { Member::Process };
     let none = |error| RoundError::lacking(format_args!("cannot build a ring of {members}"), &error);
     let pipes = Pipes::new(members).map_err(none)?;
     let is_free = case.param::<String>("cpus")? == "free";
@@ -146,5 +145,6 @@ fn measure(case: &mut Case) -> Result<()> {
         (0..n).try_for_each(|_| pipes.tour(&mut *work))
     })
     .each(members as u64)
+    .steady()
     .time()
 }

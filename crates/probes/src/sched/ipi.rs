@@ -59,6 +59,7 @@ pub static PROBE: Probe = Probe {
         settled: None,
         fill: Fill::Nothing,
         is_of_links: false,
+        threads_per_cpu: 1,
     }],
     limit: Limit::KernelEntry,
     needs: &[Need::Cpus(2)],

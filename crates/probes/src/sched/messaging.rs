@@ -28,8 +28,12 @@ pub static PROBE: Probe = Probe {
         },
         reading: Text {
             en: "About one write and one read of the channel, since messages go in batches and few need a switch. \
-                 Several CPUs shorten it, by less than their number. It should hardly depend on groups.",
-            zh: "约为通道的一次写加一次读，因为消息成批传递，很少需要切换；多个 CPU 能缩短它，但小于 CPU 数的倍数。它应基本不随 groups 变化。",
+                 Several CPUs shorten it, by less than their number. It should hardly depend on groups. \
+                 perf bench sched messaging times one burst of processes that have just been forked, until they have \
+                 ended; per message that is 1.1 to 2 times this value with its 100 loops, and about the same with \
+                 1000 (docs/accuracy.md).",
+            zh: "约为通道的一次写加一次读，因为消息成批传递，很少需要切换；多个 CPU 能缩短它，但小于 CPU 数的倍数。它应基本不随 groups 变化。perf bench sched messaging 计时的是刚 fork 出的进程的一次突发，直到进程全部结束：\
+                 折算到每条消息，100 次循环（默认）时为此值的 1.1 到 2 倍，1000 次时大致相同（见 docs/accuracy.md）。",
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), busy with other work: \

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use rustix::fd::{AsRawFd, OwnedFd};
 
@@ -43,8 +44,12 @@ impl Mapping {
     /// Private memory that asks for `pages`; `bytes` is rounded up to them.
     pub fn anonymous(bytes: usize, pages: Pages) -> io::Result<Mapping> {
         let (align, page) = (pages.bytes(), Pages::Base.bytes());
-        let length = bytes.max(1).next_multiple_of(align);
-        let mut mapping = Mapping::map(length + align - page, WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)?;
+        let length = bytes.max(1).checked_next_multiple_of(align);
+        let mapped = length.and_then(|length| length.checked_add(align - page));
+        let (Some(length), Some(mapped)) = (length, mapped) else {
+            return Err(named("mmap", io::ErrorKind::OutOfMemory.into()));
+        };
+        let mut mapping = Mapping::map(mapped, WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)?;
         mapping.offset = mapping.mapping.as_ptr().align_offset(align);
         mapping.length = length;
         mapping.advise(if pages == Pages::Pmd { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE })?;
@@ -92,37 +97,42 @@ impl Mapping {
         self.advise(libc::MADV_DONTNEED)
     }
 
+    /// Each multiple of `stride` below `until`, as far as the mapping goes.
+    #[inline(always)]
+    fn each(&self, stride: usize, until: usize, access: impl Fn(&AtomicU8)) {
+        let mut offset = 0;
+        while offset < until.min(self.length) {
+            access(self.byte(offset));
+            offset = offset.saturating_add(stride);
+        }
+    }
+
+    /// A byte as several threads may access it. Where it is not writable, who stores to it ends the process.
+    #[inline(always)]
+    fn byte(&self, offset: usize) -> &AtomicU8 {
+        assert!(offset < self.length);
+        // SAFETY: inside the mapping, which is readable and lives as long as self; `bytes` borrows the mapping alone, so that nobody
+        // accesses it in another way meanwhile.
+        unsafe { AtomicU8::from_ptr(self.start().add(offset)) }
+    }
+
     /// Loads a byte at each multiple of `stride` below `until`.
     #[inline(always)]
     pub fn read_every(&self, stride: usize, until: usize) {
-        let mut offset = 0;
-        while offset < until.min(self.length) {
-            // SAFETY: inside the mapping, which is readable.
-            std::hint::black_box(unsafe { self.start().add(offset).read_volatile() });
-            offset += stride;
-        }
+        self.each(stride, until, load);
     }
 
     /// Loads a byte at each of `offsets`; those beyond the end are left out.
     #[inline(always)]
     pub fn read_at(&self, offsets: &[usize]) {
-        for &offset in offsets.iter().filter(|&&offset| offset < self.length) {
-            // SAFETY: inside the mapping, which is readable.
-            std::hint::black_box(unsafe { self.start().add(offset).read_volatile() });
-        }
+        offsets.iter().filter(|&&offset| offset < self.length).for_each(|&offset| load(self.byte(offset)));
     }
 
     /// Stores a byte at each multiple of `stride` below `until`. The mapping must be writable: the process dies of SIGSEGV
     /// otherwise.
     #[inline(always)]
     pub fn write_every(&self, stride: usize, until: usize) {
-        let mut offset = 0;
-        while offset < until.min(self.length) {
-            // SAFETY: inside the mapping, of which nobody holds a reference; where it is not writable, the kernel ends the
-            // process.
-            unsafe { self.start().add(offset).write_volatile(1) };
-            offset += stride;
-        }
+        self.each(stride, until, |byte| byte.store(1, Ordering::Relaxed));
     }
 
     /// mprotect(2) of all of it.
@@ -135,8 +145,8 @@ impl Mapping {
         }
     }
 
-    /// The memory, while nobody writes to it.
-    pub fn bytes(&self) -> &[u8] {
+    /// The memory, which nothing else is done to meanwhile.
+    pub fn bytes(&mut self) -> &[u8] {
         // SAFETY: readable, and of a length that lies inside the mapping. What a file's mapping holds changes only by whoever
         // writes to the file, which is the caller's own.
         unsafe { std::slice::from_raw_parts(self.start(), self.length) }
@@ -147,6 +157,11 @@ impl Mapping {
     }
 }
 
+#[inline(always)]
+fn load(byte: &AtomicU8) {
+    std::hint::black_box(byte.load(Ordering::Relaxed));
+}
+
 impl Drop for Mapping {
     #[inline(always)]
     fn drop(&mut self) {
@@ -155,7 +170,7 @@ impl Drop for Mapping {
     }
 }
 
-// SAFETY: the mapping is nobody else's; what several threads do by it are single volatile accesses and system calls.
+// SAFETY: the mapping is nobody else's; what several threads do by it are atomic accesses and system calls.
 unsafe impl Sync for Mapping {}
 
 #[cfg(test)]
@@ -180,13 +195,20 @@ mod tests {
     }
 
     #[test]
+    fn what_no_address_reaches_is_refused() {
+        for pages in [Pages::Base, Pages::Pmd] {
+            assert!([usize::MAX, isize::MAX as usize].iter().all(|&bytes| Mapping::anonymous(bytes, pages).is_err()));
+        }
+    }
+
+    #[test]
     fn what_is_written_to_a_private_mapping_stays_out_of_the_file() {
         let directory = tempfile::tempdir().unwrap();
         let file = files::unnamed(directory.path()).unwrap();
         let page = Pages::Base.bytes();
         files::write_at(&file, 0, &vec![7; 4 * page]).unwrap();
-        let before = Mapping::file(&file, 4 * page, Sharing::Shared, false).unwrap();
-        let private = Mapping::file(&file, 4 * page, Sharing::Private, true).unwrap();
+        let mut before = Mapping::file(&file, 4 * page, Sharing::Shared, false).unwrap();
+        let mut private = Mapping::file(&file, 4 * page, Sharing::Private, true).unwrap();
         private.write_every(page, usize::MAX);
         assert_eq!((private.bytes()[page], before.bytes()[page]), (1, 7));
         private.give_back().unwrap();
@@ -195,7 +217,7 @@ mod tests {
 
     #[test]
     fn protection_is_changed_and_changed_back() {
-        let mapping = Mapping::plain(Pages::Base.bytes()).unwrap();
+        let mut mapping = Mapping::plain(Pages::Base.bytes()).unwrap();
         mapping.protect(false).unwrap();
         mapping.read_at(&[0, usize::MAX]);
         mapping.protect(true).unwrap();

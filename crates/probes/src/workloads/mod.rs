@@ -43,6 +43,7 @@ pub mod shm_ring;
 pub mod signal;
 pub mod signal_pair;
 pub mod sleeper;
+pub mod small_parent;
 pub mod socket;
 pub mod steal;
 pub mod stream;

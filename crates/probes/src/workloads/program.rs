@@ -6,10 +6,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitStatus;
 
-use super::arch;
 use super::call::named;
 use super::child::ChildId;
 use super::memory::{Buffer, Pages};
+use super::{arch, checked};
 
 /// With a status from this on a child says that its exec failed: the rest is the error's number.
 const EXEC_FAILED: i32 = 0x80;
@@ -42,12 +42,13 @@ impl Program {
     pub fn run(&self) -> io::Result<()> {
         // SAFETY: as in `fork::fork_exit`: the child goes on on its copy of this stack, and does nothing but execve and
         // exit_group, which are safe whatever other threads held when it was made.
-        let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
-        // SAFETY: what the call has just returned.
-        match unsafe { ChildId::forked("clone", child) }? {
-            Some(child) => child.wait_status().and_then(ended_well),
-            None => self.become_it(),
+        let child = unsafe { arch::call(libc::SYS_clone, [libc::SIGCHLD as usize, 0, 0, 0, 0, 0]) };
+        if child == 0 {
+            self.become_it();
         }
+        // SAFETY: what the call has just returned.
+        let child = unsafe { ChildId::started("clone", checked("clone", child)? as i64) }?;
+        child.wait_status().and_then(ended_well)
     }
 
     /// The same by the way of vfork(2): the child has the parent's memory, on a stack of its own, and the parent stands still
@@ -65,10 +66,7 @@ impl Program {
         let child =
             unsafe { libc::clone(execute, top.cast(), libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD, program) };
         // SAFETY: what the call has just returned.
-        match unsafe { ChildId::forked("clone", child) }? {
-            Some(child) => child.wait_status().and_then(ended_well),
-            None => Err(io::Error::other("clone with a stack of its own came back in the child")),
-        }
+        unsafe { ChildId::started("clone", child) }?.wait_status().and_then(ended_well)
     }
 
     /// The same by the C library's posix_spawn(3), with no attributes.
@@ -93,10 +91,7 @@ impl Program {
             return Err(named("posix_spawn", io::Error::from_raw_os_error(result)));
         }
         // SAFETY: what the call has just returned.
-        match unsafe { ChildId::forked("posix_spawn", child) }? {
-            Some(child) => child.wait(),
-            None => Err(io::Error::other("posix_spawn told of no child")),
-        }
+        unsafe { ChildId::started("posix_spawn", child) }?.wait()
     }
 
     /// The same by clone3(2), which copies the page tables as fork does and gives a descriptor of the child (pidfd), by which

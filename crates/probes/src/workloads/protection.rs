@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn every_fault_and_every_signal_is_handled_and_the_page_keeps_its_byte() {
-        let protected = Protected::install().unwrap();
+        let mut protected = Protected::install().unwrap();
         let before = protected.handled();
         for done in 1..=100 {
             protected.fault();

@@ -37,7 +37,7 @@ impl Ring {
     /// it.
     pub fn new(file: OwnedFd, depth: u32, block_bytes: usize) -> io::Result<Ring> {
         let rings = Rings::of_this_thread(depth)?;
-        let blocks = ManuallyDrop::new(Buffer::map(depth as usize * block_bytes, Pages::Base, None)?);
+        let blocks = ManuallyDrop::new(Buffer::map((depth as usize).saturating_mul(block_bytes), Pages::Base, None)?);
         Ok(Ring { rings, file, blocks, block_bytes, under_way: 0 })
     }
 

@@ -179,7 +179,7 @@ fn run_file(path: &Path) -> Result<Recorded, String> {
     let cases: Vec<(Case, Vec<Round>, bool)> =
         run.cases.iter().filter_map(|case| of_case(case, better(case)?)).collect();
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let trust = run.trust.as_ref().map(|trust| (trust.grade.letter().to_owned(), trust.within));
+    let trust = run.trust.as_ref().and_then(|trust| Some((trust.grade.letter().to_owned(), trust.within?)));
     Ok(Recorded { name, trust, cases: estimated(cases) })
 }
 

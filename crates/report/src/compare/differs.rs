@@ -154,13 +154,7 @@ pub(super) fn warnings(base: &[Run], new: &[Run]) -> Vec<Text<String>> {
         "C 库不同；凡调用 libc 的（复制、内存分配、创建进程）仅因此就会不同",
     );
     warn(
-        &|run| {
-            if run.host.kernel.release.is_empty() {
-                String::new()
-            } else {
-                format!("Linux {}", run.host.kernel.release)
-            }
-        },
+        &|run| run.host.kernel.named().unwrap_or_default(),
         "the kernels differ; system calls, scheduling, paging and I/O are theirs",
         "内核不同；系统调用、调度、分页与 I/O 均由内核决定",
     );

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use hostmark_model::{CacheKind, HostFacts, NetworkPath, Resource, Run, Sight, Text, size_text};
 
-use crate::network::{bits, peers};
+use crate::network::{bits, peers, queue_text};
 
 /// A fact as text; none where it is not known.
 pub(crate) struct Fact {
@@ -68,6 +68,7 @@ pub(crate) fn facts(run: &Run) -> Vec<Fact> {
     memory(&run.host, is_known, &mut facts);
     surroundings(&run.host, is_known, &mut facts);
     devices(&run.host, &mut facts);
+    loopback(&run.host, &mut facts);
     links(run, &mut facts);
     guest(run, &mut facts);
     settings(run, &mut facts);
@@ -275,6 +276,18 @@ fn devices(host: &HostFacts, facts: &mut Facts) {
         let options = Some(directory.options.join(" "));
         facts.words(&format!("host.storage.directories.{name}.options"), "mount options", "挂载选项", options);
     }
+}
+
+/// What a packet meets that the machine sends to itself.
+fn loopback(host: &HostFacts, facts: &mut Facts) {
+    let lo = &host.loopback;
+    facts.shown("host.loopback.mtu_bytes", "loopback MTU", "环回接口 MTU", lo.mtu_bytes);
+    let queue = lo.queue.as_ref().map(queue_text);
+    facts.add("host.loopback.queue", "loopback queue", "环回接口队列", queue);
+    facts.shown("host.loopback.filter_rules", "packet-filter rules", "包过滤规则数", lo.filter_rules);
+    let programs =
+        lo.programs.as_ref().map(|programs| if programs.is_empty() { "none".into() } else { programs.join(", ") });
+    facts.add("host.loopback.programs", "programs on loopback", "环回接口上的程序", programs);
 }
 
 /// Both ends of the link to each peer.

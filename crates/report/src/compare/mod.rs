@@ -75,7 +75,7 @@ pub struct RunName {
     pub started: String,
     /// The host's name.
     pub host: String,
-    /// Release of the kernel.
+    /// The kernel: its system and release.
     pub kernel: String,
     /// The profile.
     pub profile: Profile,
@@ -237,6 +237,8 @@ pub enum ReasonKind {
     Skipped,
     /// The pages that the kernel gave differ.
     PageSize,
+    /// A buffer of this size lies in another cache on each side, as their machines differ.
+    CacheLevel,
     /// A side's numbers cannot be true together: its file was changed or damaged.
     ContradictsItself,
     /// A side's value is one that physics forbids.

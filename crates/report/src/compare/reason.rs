@@ -1,11 +1,12 @@
 //! Why a case has no verdict, in the order in which a reader would ask.
 
-use hostmark_model::{Lang, Measured, ProbeInfo, Text, Unit};
+use hostmark_model::{AxisKind, CacheFact, Lang, Measured, ProbeInfo, Text, Unit, typed_value};
 
 use super::side::{Found, is_implausible, round_medians, without_value};
 use super::{On, Reason, ReasonKind};
 use crate::consistency;
 use crate::format::unit_name;
+use crate::levels::{Place, place_of_size};
 use crate::reasons;
 
 /// Of one round alone nothing tells how far it may be off.
@@ -22,6 +23,8 @@ pub(super) enum Level {
 
 /// The key under which a case notes the pages that the kernel gave.
 const PAGES: &str = "pages";
+/// The axis of a buffer's size, bytes.
+const SIZE: &str = "size";
 
 fn reason(kind: ReasonKind, on: On, en: impl Into<String>, zh: impl Into<String>) -> Option<Reason> {
     Some(Reason { kind, on, is_open: true, text: Text { en: en.into(), zh: zh.into() } })
@@ -154,6 +157,16 @@ pub(super) fn of_values(base: &[Found], new: &[Found], level: Level) -> Option<R
             format!("实际得到的页大小不同：{old}、{new}"),
         );
     }
+    if let Some((old, new)) = cache_levels(base, new) {
+        let size = base.first().and_then(|found| found.record.params.get(SIZE)).unwrap_or_default();
+        let size = typed_value(AxisKind::Size, size);
+        return closed(reason(
+            ReasonKind::CacheLevel,
+            On::Both,
+            format!("{size} lies in {old} on the base, and in {new} on the other side"),
+            format!("{size} 在基准一方位于 {old}，在另一方位于 {new}"),
+        ));
+    }
     if let Some(on) = have(&|_, one| is_implausible(one)) {
         return reason(ReasonKind::Implausible, on, "a value is implausible", "有不可信的数值");
     }
@@ -204,6 +217,18 @@ pub(super) fn of_pairs() -> Option<Reason> {
         "fewer pairs of runs have it on both sides than the first look takes",
         "双方均测得它的成对运行少于首次检视所需",
     )
+}
+
+/// The levels in which a buffer of memory lies on machines of other caches, where they are known and differ.
+fn cache_levels(base: &[Found], new: &[Found]) -> Option<(&'static str, &'static str)> {
+    fn of_side<'a>(side: &[Found<'a>]) -> Option<(&'static str, &'a [CacheFact])> {
+        let found = side.first().filter(|found| found.record.probe.starts_with("memory."))?;
+        let bytes: f64 = found.record.params.get(SIZE)?.parse().ok()?;
+        let Place::In(level) = place_of_size(found.run, bytes)? else { return None };
+        Some((level.name, &found.run.host.caches))
+    }
+    let ((old, old_caches), (new, new_caches)) = (of_side(base)?, of_side(new)?);
+    (old != new && old_caches != new_caches).then_some((old, new))
 }
 
 /// The pages that the two sides got, where they differ. Base pages have a size of their own on each kernel.

@@ -17,7 +17,7 @@ pub(super) fn named(pool: Pool) -> Side {
         name: run.name.clone(),
         started: run.started.clone(),
         host: run.host.hostname.clone(),
-        kernel: run.host.kernel.release.clone(),
+        kernel: run.host.kernel.named().unwrap_or_default(),
         profile: run.settings.profile,
         tool: run.tool.version.clone(),
         imported: run.imported.as_ref().map(|imported| imported.format.clone()),

@@ -2,7 +2,7 @@
 
 use hostmark_model::{Run, Text};
 
-use crate::bilingual::{COMMA, joined};
+use crate::bilingual::{COMMA, joined, same};
 
 use super::drawing::{command, process_name};
 use super::figures::{plain, plain_rate, times};
@@ -12,8 +12,9 @@ use super::setting::{SOCKET, Setting, settings};
 use super::slowest::slowest;
 use super::telling::{is_full, title};
 
-/// The pipelines that the answer names, where they were measured.
-const NAMED: [&str; 2] = ["zero_pipe_socket_null", "file_socket_null"];
+/// The pipelines that the answer names, the first of each that was measured: as nc moves bytes, or without its polls.
+const NAMED: [[&str; 2]; 2] =
+    [["zero_pipe_poll_socket_poll_null", "zero_pipe_socket_null"], ["file_poll_socket_poll_null", "file_socket_null"]];
 
 /// What is said of a setting.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,7 +38,8 @@ pub(crate) fn answers(run: &Run) -> Vec<Answer> {
 }
 
 fn answer(setting: &Setting) -> Option<Answer> {
-    let named: Vec<&Pipeline> = NAMED.iter().filter_map(|path| setting.named(path)).collect();
+    let named: Vec<&Pipeline> =
+        NAMED.iter().filter_map(|ways| ways.iter().find_map(|path| setting.named(path))).collect();
     let others = setting.composed().filter(|pipeline| pipeline.is_copying()).take(NAMED.len());
     let through: Vec<&Pipeline> = if named.is_empty() { others.collect() } else { named };
     let bare = setting.named(SOCKET);
@@ -48,20 +50,18 @@ fn answer(setting: &Setting) -> Option<Answer> {
     let title = title(setting);
     let rates = join(&all, |pipeline| {
         let rate = plain_rate(pipeline.rate.value);
-        match (pipeline.path == SOCKET, command(pipeline.path)) {
-            (true, _) => Text { en: format!("{rate} TCP alone"), zh: format!("单独 TCP {rate}") },
-            (false, command) => {
-                let name = command.unwrap_or(Text { en: pipeline.path, zh: pipeline.path });
-                Text { en: format!("{rate} through {}", name.en), zh: format!("{} 为 {rate}", name.zh) }
-            }
+        if pipeline.path == SOCKET {
+            return Text { en: format!("{rate} TCP alone"), zh: format!("单独 TCP {rate}") };
         }
+        let Text { en, zh } = command(setting, pipeline).unwrap_or_else(|| same(pipeline.path));
+        Text { en: format!("{rate} through {en}"), zh: format!("{zh} 为 {rate}").replace("） ", "）") }
     });
     let because = because(setting, &through, &all);
     let text = Text {
         en: format!("{}: {}{}.", title.en, rates.en, because.en),
         zh: format!("{}：{}{}。", title.zh, rates.zh, because.zh),
     };
-    let is_proven = |pipeline: &&&Pipeline| pipeline.is_believed && pipeline.path == NAMED[0];
+    let is_proven = |pipeline: &&&Pipeline| pipeline.is_believed && NAMED[0].contains(&pipeline.path);
     let pair = through.iter().find(is_proven).copied().zip(bare.filter(|bare| bare.is_believed));
     let (cases, cost) =
         pair.map(|(one, bare)| (vec![one.id.to_owned(), bare.id.to_owned()], lost(one, bare))).unwrap_or_default();
@@ -72,7 +72,8 @@ fn answer(setting: &Setting) -> Option<Answer> {
 
 /// `dd | nc 1.2 GB/s on 1 CPU, TCP alone 3.4 GB/s`.
 fn in_short(setting: &Setting, pipeline: &Pipeline, bare: &Pipeline) -> Text<String> {
-    let Text { en, zh } = command(pipeline.path).unwrap_or(Text { en: pipeline.path, zh: pipeline.path });
+    let Text { en, zh } = command(setting, pipeline).unwrap_or_else(|| same(pipeline.path));
+    let [en, zh] = [en, zh].map(|line| line.replace(" → nc -l > /dev/null", ""));
     let [rate, bare] = [pipeline, bare].map(|pipeline| plain_rate(pipeline.rate.value));
     let (cpus, on) = (setting.cpus, setting.cpus_text());
     Text {

@@ -36,6 +36,22 @@ pub(super) fn changes(all: &[Setting], setting: &Setting, pipeline: &Pipeline) -
             add(Text { en: format!("{calls} ({})", other.path), zh: format!("改用 {calls}（{}）", other.path) }, other);
         }
     }
+    let of_same_way = |other: &&Pipeline| other.ends() == pipeline.ends() && other.places().eq(pipeline.places());
+    for other in setting
+        .pipelines
+        .iter()
+        .filter(|other| pipeline.polls() && other.is_copying() && !other.polls())
+        .filter(of_same_way)
+    {
+        let (block, path) = (block(setting), other.path);
+        add(
+            Text {
+                en: format!("blocks of {block} without poll ({path})"),
+                zh: format!("不用 poll，块大小 {block}（{path}）"),
+            },
+            other,
+        );
+    }
     let fewer = || setting.pipelines.iter().filter(|other| is_a_process_less(pipeline, other));
     let of_same_source = |other: &&Pipeline| other.ends() == pipeline.ends();
     let has_same_source = fewer().any(|other| of_same_source(&other));
@@ -91,6 +107,7 @@ fn is_a_process_less(pipeline: &Pipeline, other: &Pipeline) -> bool {
     same_ends
         && pipeline.is_copying()
         && other.is_copying()
+        && pipeline.polls() == other.polls()
         && !fewer.is_empty()
         && (0..places.len()).any(is_one_less)
         // Of TCP alone one way is enough.

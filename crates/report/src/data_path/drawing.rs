@@ -4,7 +4,9 @@ use hostmark_model::Text;
 
 use crate::bilingual::same;
 
+use super::changes::block;
 use super::pipeline::{Pipeline, Process};
+use super::setting::Setting;
 use super::slowest::Slowest;
 
 /// A path that a command line makes.
@@ -20,6 +22,8 @@ const fn made_by(path: &'static str, line: &'static str, programs: &'static [&'s
 }
 
 const COMMANDS: &[Command] = &[
+    made_by("zero_pipe_poll_socket_poll_null", "dd | nc → nc -l > /dev/null", &["dd", "nc", "nc -l"]),
+    made_by("file_poll_socket_poll_null", "nc < file → nc -l > /dev/null", &["nc", "nc -l"]),
     made_by("zero_pipe_socket_null", "dd | nc → nc -l > /dev/null", &["dd", "nc", "nc -l"]),
     made_by("file_pipe_socket_null", "cat file | nc → nc -l > /dev/null", &["cat", "nc", "nc -l"]),
     made_by("file_socket_null", "nc < file → nc -l > /dev/null", &["nc", "nc -l"]),
@@ -38,9 +42,16 @@ const COMMANDS: &[Command] = &[
     ),
 ];
 
-/// The command line that does what a path does, where people know one.
-pub(super) fn command(path: &str) -> Option<Text> {
-    COMMANDS.iter().find(|command| command.path == path).map(|command| command.line)
+/// The command line that does what a path does, where people know one. A nc that does not poll moves blocks of another size.
+pub(super) fn command(setting: &Setting, pipeline: &Pipeline) -> Option<Text<String>> {
+    let line = COMMANDS.iter().find(|command| command.path == pipeline.path)?.line;
+    let block = block(setting);
+    let (en, zh) = match (pipeline.polls(), block.is_empty()) {
+        (true, _) => return Some(line.to_owned_text()),
+        (false, true) => (String::new(), String::new()),
+        (false, false) => (format!("{block} blocks, "), format!("{block} 块，")),
+    };
+    Some(Text { en: format!("{} ({en}no poll)", line.en), zh: format!("{}（{zh}不用 poll）", line.zh) })
 }
 
 /// A process by its number and its program, or by what it reads and writes.

@@ -34,7 +34,7 @@ pub(crate) enum Item {
 }
 
 /// Every path of the probe, in the order of its axis.
-pub(crate) const PATHS: [&str; 19] = [
+pub(crate) const PATHS: [&str; 21] = [
     "zero_null",
     "file_null",
     "cold_file_null",
@@ -42,6 +42,8 @@ pub(crate) const PATHS: [&str; 19] = [
     "memory_socket_memory",
     "memory_socket_memory_close",
     "memory_socket_memory_behind",
+    "zero_pipe_poll_socket_poll_null",
+    "file_poll_socket_poll_null",
     "zero_pipe_socket_null",
     "file_socket_null",
     "cold_file_socket_null",

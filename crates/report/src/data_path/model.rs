@@ -14,8 +14,8 @@ pub(super) enum Forecast {
     Range { low: Joined, high: Joined, parts: Vec<Part> },
     /// These single stages were not measured, or cannot be believed.
     Lacks(Vec<String>),
-    /// A process moves bytes without a copy, and single stages are measured with copies.
-    WithoutCopies,
+    /// A process makes other calls than the single stages, which only read and write.
+    OtherCalls,
     /// The run does not name the processes.
     Unknown,
 }
@@ -54,8 +54,8 @@ pub(super) fn forecast(all: &[Setting], setting: &Setting, pipeline: &Pipeline) 
 
 fn of_setting(setting: &Setting, pipeline: &Pipeline) -> Forecast {
     let Some((source, _)) = pipeline.ends() else { return Forecast::Unknown };
-    if !pipeline.is_copying() {
-        return Forecast::WithoutCopies;
+    if !pipeline.is_copying() || pipeline.polls() {
+        return Forecast::OtherCalls;
     }
     let places: Vec<&str> = pipeline.places().collect();
     let wanted = places.iter().enumerate().map(|(index, place)| single_stages_of(setting, &places, index, place));
@@ -224,7 +224,7 @@ impl Forecast {
             Forecast::Range { low, .. } if measured.value < low.value => over(low),
             Forecast::Range { high, .. } if measured.value > high.value => over(high),
             Forecast::Range { .. } => Some(Joined { value: 0.0, interval: None }),
-            Forecast::Lacks(_) | Forecast::WithoutCopies | Forecast::Unknown => None,
+            Forecast::Lacks(_) | Forecast::OtherCalls | Forecast::Unknown => None,
         }
     }
 
@@ -232,7 +232,7 @@ impl Forecast {
     pub(super) fn parts(&self) -> &[Part] {
         match self {
             Forecast::Point { parts, .. } | Forecast::Range { parts, .. } => parts,
-            Forecast::Lacks(_) | Forecast::WithoutCopies | Forecast::Unknown => &[],
+            Forecast::Lacks(_) | Forecast::OtherCalls | Forecast::Unknown => &[],
         }
     }
 }

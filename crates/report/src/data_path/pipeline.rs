@@ -72,7 +72,12 @@ pub(super) struct Pipeline<'a> {
 impl Process {
     /// Whether it moves the bytes by read and write.
     pub(super) fn is_copying(&self) -> bool {
-        self.method == "copy"
+        self.method == "copy" || self.polls()
+    }
+
+    /// Whether it asks before each of them, and moves less at once, as nc does.
+    pub(super) fn polls(&self) -> bool {
+        self.method == "poll"
     }
 
     /// CPUs that it kept busy.
@@ -142,6 +147,11 @@ impl<'a> Pipeline<'a> {
     /// Whether each process moves the bytes by read and write.
     pub(super) fn is_copying(&self) -> bool {
         self.processes.iter().all(Process::is_copying)
+    }
+
+    /// Whether one of them asks before it does.
+    pub(super) fn polls(&self) -> bool {
+        self.processes.iter().any(Process::polls)
     }
 
     /// Copies of each byte, or crossings, of all processes.

@@ -63,7 +63,7 @@ fn forecasts(all: &[Setting], setting: &Setting) -> Option<Table> {
         let cell = match &model {
             Forecast::Point { rate, .. } => same(plain_rate(rate.value)),
             Forecast::Range { .. } => forecast_text(&model),
-            Forecast::Lacks(_) | Forecast::WithoutCopies | Forecast::Unknown => table.without(forecast_text(&model)),
+            Forecast::Lacks(_) | Forecast::OtherCalls | Forecast::Unknown => table.without(forecast_text(&model)),
         };
         let alone = from_crossings(setting, pipeline);
         let off = alone.map(|alone| over(alone.value / pipeline.rate.value - 1.0));

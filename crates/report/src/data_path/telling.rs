@@ -105,7 +105,7 @@ fn congestion(setting: &Setting) -> Option<Text<String>> {
 fn tell_one(all: &[Setting], setting: &Setting, pipeline: &Pipeline, with_intervals: bool) -> Vec<Item> {
     let slowest = slowest(pipeline);
     let path = pipeline.path;
-    let name = match command(path) {
+    let name = match command(setting, pipeline) {
         Some(Text { en, zh }) => Text { en: format!("{path}: {en}"), zh: format!("{path}：{zh}") },
         None => same(path),
     };
@@ -336,9 +336,7 @@ pub(super) fn forecast_text(forecast: &Forecast) -> Text<String> {
                 en: format!("not measured or not believed: {paths}"), zh: format!("未测量或不可信：{paths}")
             }
         }
-        Forecast::WithoutCopies => {
-            Text { en: "no copies: not modelled".to_owned(), zh: "无复制：不建模".to_owned() }
-        }
+        Forecast::OtherCalls => Text { en: "no model for its calls".to_owned(), zh: "其调用不建模".to_owned() },
         Forecast::Unknown => Text { en: "processes unknown".to_owned(), zh: "进程未知".to_owned() },
     }
 }

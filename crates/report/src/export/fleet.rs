@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::RenderOptions;
 use crate::escape::{self, markdown as text, visible};
-use crate::fleet::{Fleet, HostResult, KindOfHosts};
+use crate::fleet::{Beside, Fleet, HostResult, KindOfHosts};
 use crate::format::percent;
 use crate::html;
 use crate::render::console;
@@ -99,13 +99,14 @@ struct Line<'a> {
     value: f64,
     median: f64,
     change: f64,
+    beside: Option<Beside>,
 }
 
 fn jsonl(fleet: &Fleet, out: &mut dyn FnMut(&str)) {
     for kind in &fleet.kinds {
         for host in &kind.hosts {
             let mut lines = String::new();
-            for (case, place) in kind.cases.iter().zip(&host.places) {
+            for (number, (case, place)) in kind.cases.iter().zip(&host.places).enumerate() {
                 let Some(place) = place else { continue };
                 let line = Line {
                     host: &host.name,
@@ -121,6 +122,7 @@ fn jsonl(fleet: &Fleet, out: &mut dyn FnMut(&str)) {
                     value: case.value_at(*place),
                     median: case.median,
                     change: f64::from(*place).exp_m1(),
+                    beside: host.besides.get(&number).copied(),
                 };
                 if let Ok(line) = serde_json::to_string(&line) {
                     lines += &escape::json(&line);

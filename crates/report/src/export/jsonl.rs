@@ -23,6 +23,8 @@ pub(super) const FORMAT: Format = Format {
 #[derive(Serialize)]
 struct Line<'a> {
     run: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'a str>,
     host: &'a str,
     started: &'a str,
     tool: &'a str,
@@ -60,6 +62,7 @@ fn line<'a>(run: &'a Run, case: &'a CaseRecord) -> Line<'a> {
     let probe = run.probes.iter().find(|probe| probe.id == case.probe);
     let mut line = Line {
         run: &run.name,
+        note: run.note.as_deref(),
         host: &run.host.hostname,
         started: &run.started,
         tool: &run.tool.version,

@@ -43,7 +43,7 @@ fn rows(runs: &[Run]) -> Vec<Row<'_>> {
         let run: &Run = run;
         let is_alone = hosts.iter().filter(|other| *other == name).count() == 1;
         let host = visible(if is_alone { name } else { &run.name });
-        Row { run, host, system: visible(format!("Linux {}", run.host.kernel.release).trim()) }
+        Row { run, host, system: visible(&run.host.kernel.named().unwrap_or_else(|| run.host.kernel.system().into())) }
     };
     runs.iter().zip(&hosts).map(row).collect()
 }

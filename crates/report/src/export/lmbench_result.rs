@@ -167,7 +167,8 @@ fn header(run: &Run, out: &mut String) -> std::fmt::Result {
     let line = |text: &str| text.replace(|c: char| steers(c) || c == '[' || c == ']', " ");
     let (name, release) = (word(&host.hostname), word(&host.kernel.release));
     let (version, machine) = (line(&host.kernel.version), word(&host.cpu.architecture));
-    writeln!(out, "[lmbench3.0 results for Linux {name} {release} {} {machine} GNU/Linux]", version.trim())?;
+    let (system, suffix) = (word(host.kernel.system()), if host.kernel.system.is_empty() { " GNU/Linux" } else { "" });
+    writeln!(out, "[lmbench3.0 results for {system} {name} {release} {} {machine}{suffix}]", version.trim())?;
     writeln!(out, "[LMBENCH_VER: hostmark {}]", line(&run.tool.version))?;
     let mut estimators = run.cases.iter().filter_map(|case| Some(case.measured()?.estimate.estimator()));
     let is_quiet = estimators.any(|estimator| estimator == Leading::Quiet);
@@ -183,7 +184,7 @@ fn header(run: &Run, out: &mut String) -> std::fmt::Result {
     writeln!(out, "[PROCESSORS: {online}]")?;
     writeln!(out, "[OS: {}]", word(&run.tool.target))?;
     writeln!(out, "[SYNC_MAX: {}]", run.settings.set.get("SYNC_MAX").map_or("1".into(), |copies| word(copies)))?;
-    writeln!(out, "[NODENAME: {name}]\n[SYSNAME: Linux]\n[MACHINE: {machine}]\n[RELEASE: {release}]")?;
+    writeln!(out, "[NODENAME: {name}]\n[SYSNAME: {system}]\n[MACHINE: {machine}]\n[RELEASE: {release}]")?;
     writeln!(out, "[VERSION: {}]\n[{}]", version.trim(), date(run))
 }
 

@@ -169,7 +169,9 @@ fn notes(run: &Run) -> String {
     let without = run.cases.iter().filter(|case| case.measured().is_none()).count();
     let values = "Values are in base units: each result's description names its estimator, quiet (of an undisturbed core) or \
                   typical (the median of the rounds, with those of each round as raw values).";
-    if without == 0 { values.to_owned() } else { format!("{values} {without} cases have no value and are not here.") }
+    let note = run.note.iter().map(|note| format!("{note} · "));
+    let without = (without > 0).then(|| format!(" {without} cases have no value and are not here."));
+    note.chain([values.to_owned()]).chain(without).collect()
 }
 
 fn hardware(host: &HostFacts) -> String {

@@ -22,7 +22,10 @@ pub(super) const FORMAT: Format = Format {
 };
 
 /// Labels that Prometheus or its exporters give themselves.
-const TAKEN: [&str; 5] = ["job", "instance", "le", "quantile", ESTIMATOR];
+const TAKEN: [&str; 7] = ["job", "instance", "le", "quantile", RUN, HOST, ESTIMATOR];
+/// Labels of every line: files of several runs may lie in one folder.
+const RUN: &str = "run";
+const HOST: &str = "host";
 /// The label that says which value it is: quiet or typical. The kind of a case decides, so that no series changes its name.
 const ESTIMATOR: &str = "estimator";
 /// Ends of names that belong to other kinds of metric.
@@ -32,7 +35,7 @@ const OF_OTHER_KINDS: [&str; 4] = ["_total", "_count", "_sum", "_bucket"];
 struct Family {
     name: String,
     help: String,
-    /// Labels in braces, and the value.
+    /// Labels, and the value.
     lines: Vec<(String, f64)>,
 }
 
@@ -68,12 +71,14 @@ fn render(run: &Run, _: &RenderOptions) -> String {
     for case in &run.cases {
         of_case(run, case, &mut families);
     }
+    let of_run = format!("{},{}", written(RUN, &run.name), written(HOST, &run.host.hostname));
     let mut text = String::new();
     for Family { name, help, lines } in families.all {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "# HELP {name} {}\n# TYPE {name} gauge", help_text(&help));
         for (labels, value) in lines {
-            let _ = writeln!(text, "{name}{labels} {value}");
+            let comma = if labels.is_empty() { "" } else { "," };
+            let _ = writeln!(text, "{name}{{{labels}{comma}{of_run}}} {value}");
         }
     }
     text
@@ -83,10 +88,9 @@ fn about(run: &Run, families: &mut Families) {
     let profile = serde_json::to_value(run.settings.profile).ok();
     let profile = profile.as_ref().and_then(|profile| profile.as_str()).unwrap_or_default();
     let info = [
-        ("run", run.name.as_str()),
-        ("host", &run.host.hostname),
-        ("kernel", &run.host.kernel.release),
+        ("kernel", run.host.kernel.release.as_str()),
         ("version", &run.tool.version),
+        ("note", run.note.as_deref().unwrap_or_default()),
         ("profile", if run.imported.is_some() { "" } else { profile }),
     ];
     families.add("hostmark_run_info", "The run that the values are of.", &labels(&[], &info), 1.0);
@@ -121,7 +125,9 @@ fn of_case(run: &Run, case: &CaseRecord, families: &mut Families) {
     for also in &probe.also {
         if let Some(estimate) = measured.companion(&also.name) {
             let title = format!("{}: {}", probe.title.en, also.title.en);
-            all.push((format!("_{}", also.name), also.unit, title, estimate));
+            // The unit stands at the end once, and is the base one.
+            let name = also.name.strip_suffix("_ns").or_else(|| also.name.strip_suffix(base(also.unit).0));
+            all.push((format!("_{}", name.unwrap_or(&also.name)), also.unit, title, estimate));
         }
     }
     for (quantity, unit, title, estimate) in all {
@@ -185,8 +191,7 @@ fn labels(points: &[(String, String)], own: &[(&str, &str)]) -> String {
         seen.insert(label.clone()).then(|| written(&label, value))
     };
     let own = own.iter().map(|(label, value)| written(label, value));
-    let all: Vec<String> = points.iter().filter_map(one).chain(own).collect();
-    if all.is_empty() { String::new() } else { format!("{{{}}}", all.join(",")) }
+    points.iter().filter_map(one).chain(own).collect::<Vec<String>>().join(",")
 }
 
 fn help_text(text: &str) -> String {

@@ -4,7 +4,7 @@ use hostmark_model::{CaseRecord, Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, lost};
 use super::short::short;
-use super::{Conclusion, Rule, Shown};
+use super::{Conclusion, DISTURBED, Doubt, QUOTA_OF_ONE, Rule, Shown, TRACED, YIELDS};
 use crate::format::{number, value};
 
 const PIPE: &str = "ipc.pipe";
@@ -25,6 +25,7 @@ pub(super) static RULE: Rule = Rule {
         zh: "让互相等待的两个进程共用一个 CPU（taskset、cpuset），每次多传一些，或让读方先自旋几微秒再睡眠。虚拟机中可用 idle=poll，或把 cpuidle 调速器\
              设为 haltpoll，使 CPU 保持唤醒；宿主机的 kvm.halt_poll_ns 从外部起同样作用。",
     }),
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE, &TRACED] },
     draw,
 };
 
@@ -41,8 +42,7 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     // The nearest of the others, by what it takes: what is far is slow by itself.
     let others = all.iter().filter(|(_, at, _)| at != HERE && at != "free");
     let (id, _, across) = others.min_by(|one, other| one.2.value.total_cmp(&other.2.value))?;
-    // Who yields to others waits for them first, whatever wakes a CPU.
-    if across.low < FACTOR * here.high || run.host.process.yields_to_others() {
+    if across.low < FACTOR * here.high {
         return None;
     }
     let times = number(across.value / here.value);

@@ -3,7 +3,7 @@
 use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::short::short;
-use super::{Conclusion, Rule, Shown};
+use super::{Conclusion, DISTURBED, Doubt, Rule, Shown};
 use crate::format::value;
 use crate::levels::{HIERARCHY, LEVELS, Level};
 
@@ -17,6 +17,7 @@ pub(super) static RULE: Rule = Rule {
         zh: "请以实测容量为准。在空闲时段再测一次：若容量变大，则说明缓存此前被共享。若宿主机由您管理，请把缓存拓扑透传给虚拟机\
              （QEMU：-cpu host,host-cache-info=on）。",
     }),
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[] },
     draw,
 };
 

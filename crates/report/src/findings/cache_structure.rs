@@ -3,7 +3,7 @@
 use hostmark_model::{CacheFact, Estimate, Lang, Run, Text, Unit};
 
 use super::short::short;
-use super::{Conclusion, Rule, Shown};
+use super::{Conclusion, DISTURBED, Doubt, Rule, Shown};
 use crate::format::value;
 use crate::levels::{HIERARCHY, LEVELS, Level};
 
@@ -17,6 +17,7 @@ pub(super) static RULE: Rule = Rule {
         zh: "请按实测数值填充和放置数据。若路数少于标称，请在同一核心的另一线程空闲时再测一次。若宿主机由您管理，请把处理器的缓存描述透传给\
              虚拟机（QEMU：-cpu host）。",
     }),
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[] },
     draw,
 };
 

@@ -4,7 +4,7 @@ use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, case_at, lost};
 use super::short::short;
-use super::{Conclusion, Rule, Shown};
+use super::{Conclusion, DISTURBED, Doubt, Rule, Shown, TRACED};
 use crate::format::value;
 
 const READ: &str = "clock.read";
@@ -26,6 +26,7 @@ pub(super) static RULE: Rule = Rule {
         zh: "若 /sys/devices/system/clocksource/clocksource0/available_clocksource 提供 tsc（虚拟机中还有 kvm-clock 或 hyperv_clocksource_tsc_page），\
              请把它写入同目录的 current_clocksource。若不提供，内核日志会说明原因；虚拟机监控程序必须透传恒定频率的 TSC。",
     }),
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&TRACED] },
     draw,
 };
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hostmark_model::{CaseRecord, FlagKind, Measured, RoundRecord, Run, Text, counted};
 
 use super::short::short;
-use super::{Conclusion, Rule, Shown};
+use super::{Conclusion, Doubt, NOTHING, Rule, Shown};
 use crate::format::percent;
 
 /// Under this share of the rounds it was a moment, of which the cases' own marks tell.
@@ -23,6 +23,7 @@ pub(super) static RULE: Rule = Rule {
         zh: "找出这些程序并停止或移走：top -d 1 可见长期运行的，perf trace -s 或 execsnoop 可见短暂运行的（cron、监控代理、健康检查）。\
              为要求速度的任务留出 CPU（cpuset、isolcpus=），或用 --cpu 换到其他 CPU 测量。",
     }),
+    doubt: Doubt { spoiled_by: NOTHING, rivals: &[] },
     draw,
 };
 

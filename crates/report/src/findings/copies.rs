@@ -1,6 +1,6 @@
 //! How several copies at once do beside one alone, by the source of the work: what the rules on scaling share.
 
-use hostmark_model::{CaseRecord, HostFacts, Resource, Run, Sight};
+use hostmark_model::{CaseRecord, HostFacts, Run};
 
 use super::evidence::Proven;
 
@@ -38,11 +38,6 @@ fn together(case: &CaseRecord) -> Option<Together<'_>> {
     let copies: f64 = case.params.get("copies")?.parse().ok()?;
     let source = case.params.get("source")?;
     (copies > 1.0).then_some(Together { case, source, copies, times: Proven::of_case(case)? })
-}
-
-/// Whether a quota, which has a rule of its own, stops so many copies, or one that cannot be seen may.
-pub(super) fn is_stopped_by_quota(host: &HostFacts, copies: f64) -> bool {
-    host.limits.cpu_quota.is_some_and(|quota| quota < copies) || host.limits.sight(Resource::Cpu) == Sight::Nothing
 }
 
 /// The cores among the usable CPUs, as the host tells its siblings; none where it has no CPU.

@@ -4,7 +4,7 @@ use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::evidence::Proven;
 use super::short::short;
-use super::{Conclusion, Rule, Shown};
+use super::{Conclusion, DISTURBED, Doubt, Rule, Shown};
 use crate::cut_pages::{EFFECTIVE_PAGE, cut_into};
 use crate::format::value;
 use crate::levels::LEVELS;
@@ -20,6 +20,7 @@ pub(super) static RULE: Rule = Rule {
         zh: "若宿主机由您管理，请用大页支撑虚拟机：预留大页（QEMU：-object memory-backend-memfd,hugetlb=on；libvirt：<hugepages/>），或在宿主机上设 \
              THP=always；并避免会拆分大页的机制：KSM、换出、气球。若不归您管理，请选用承诺大页或独占主机的实例类型。",
     }),
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[] },
     draw,
 };
 

@@ -2,7 +2,7 @@
 
 use hostmark_model::{Run, Text};
 
-use super::{Conclusion, Rule, Shown};
+use super::{Conclusion, DISTURBED, Doubt, LOOPBACK, QUOTA_OF_ONE, Rule, Shown, YIELDS};
 use crate::data_path::{Answer, PROBE, answers};
 
 pub(super) static RULE: Rule = Rule {
@@ -15,6 +15,7 @@ pub(super) static RULE: Rule = Rule {
         zh: "去掉一个进程（用 nc < file 代替 cat file | nc），或去掉一次复制：splice 与 sendfile 在内核中移动数据。`hostmark run --table data-path` \
              给出每种做法在此机上的效果。",
     }),
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE, &LOOPBACK] },
     draw,
 };
 

@@ -4,7 +4,7 @@ use hostmark_model::{CaseRecord, Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, believed, case_at};
 use super::short::short;
-use super::{Conclusion, Rule, Shown};
+use super::{Conclusion, Doubt, Rule, Shown, WRONG};
 use crate::format::value;
 
 const READ: &str = "disk.read";
@@ -28,6 +28,7 @@ pub(super) static RULE: Rule = Rule {
         zh: "这些数值只适用于放得进该缓存的数据。要测设备本身，请使用远大于该缓存的数据量（用 fio 与大文件）；若宿主机由您管理，cache=none 才能看到设备，\
              而 cache=unsafe 所承诺的持久性并不存在。",
     }),
+    doubt: Doubt { spoiled_by: WRONG, rivals: &[] },
     draw,
 };
 

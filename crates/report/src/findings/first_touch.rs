@@ -4,7 +4,7 @@ use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, case_at, lost};
 use super::short::short;
-use super::{Conclusion, Rule, Shown};
+use super::{Conclusion, DISTURBED, Doubt, QUOTA_OF_ONE, Rule, Shown, YIELDS};
 use crate::format::{number, percent, value};
 
 const FAULT: &str = "paging.fault";
@@ -24,6 +24,7 @@ pub(super) static RULE: Rule = Rule {
         zh: "对速度有要求的内存，使用之前先触碰（MAP_POPULATE、mlock、-XX:+AlwaysPreTouch）并一直保留：分配器会归还内存（malloc_trim、\
              MALLOC_TRIM_THRESHOLD_、jemalloc 的 background_thread）。若宿主机由您管理：为虚拟机预留大页，并关闭气球与空闲页上报。",
     }),
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
     draw,
 };
 

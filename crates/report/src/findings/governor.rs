@@ -5,7 +5,7 @@ use hostmark_model::{Lang, Run, Text, Unit};
 use super::evidence::{Proven, case_at, lost};
 use super::host::FOLLOWING_GOVERNORS;
 use super::short::short;
-use super::{Conclusion, Rule, Shown};
+use super::{CLAMPED, Conclusion, DISTURBED, Doubt, Rule, Shown};
 use crate::format::{percent, value};
 
 const FREQUENCY: &str = "cpu.frequency";
@@ -23,6 +23,7 @@ pub(super) static RULE: Rule = Rule {
         zh: "执行 cpupower frequency-set -g performance；若驱动为 intel_pstate 或 amd_pstate，还应把 energy_performance_preference \
              设为 performance，并检查固件中的功耗上限。",
     }),
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&CLAMPED] },
     draw,
 };
 

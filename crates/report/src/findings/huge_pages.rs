@@ -4,7 +4,7 @@ use hostmark_model::{CaseRecord, Estimate, Lang, Run, Text, Unit};
 
 use super::evidence::lost;
 use super::short::short;
-use super::{Conclusion, Rule, Shown};
+use super::{Conclusion, DISTURBED, Doubt, Rule, Shown};
 use crate::format::{percent, value};
 use crate::levels::last_cache_size;
 
@@ -23,6 +23,7 @@ pub(super) static RULE: Rule = Rule {
         zh: "修改方法：echo always > /sys/kernel/mm/transparent_hugepage/enabled（或在程序中调用 madvise(MADV_HUGEPAGE)；\
              部分数据库的建议相反，请先查阅其手册）。",
     }),
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[] },
     draw,
 };
 

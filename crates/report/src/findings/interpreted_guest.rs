@@ -4,7 +4,7 @@ use hostmark_model::{CaseRecord, Lang, Run, Text, Unit};
 
 use super::evidence::Proven;
 use super::short::short;
-use super::{Conclusion, Rule, Shown};
+use super::{Conclusion, Doubt, Rule, Shown, WRONG};
 use crate::format::value;
 
 const PROBE: &str = "virt.exit";
@@ -24,6 +24,7 @@ pub(super) static RULE: Rule = Rule {
              with nested virtualization by the CPU (kvm_intel or kvm_amd with nested=1 below).",
         zh: "请在由 CPU 直接执行虚拟机内核代码的主机上测量 virt.exit：物理机，或由 CPU 支持嵌套虚拟化的虚拟机（下层的 kvm_intel 或 kvm_amd 设 nested=1）。",
     }),
+    doubt: Doubt { spoiled_by: WRONG, rivals: &[] },
     draw,
 };
 

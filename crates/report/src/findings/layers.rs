@@ -3,7 +3,7 @@
 
 use hostmark_model::{Run, Text};
 
-use super::{Conclusion, Rule, Shown};
+use super::{Conclusion, DISTURBED, Doubt, QUOTA_OF_ONE, Rule, Shown, TRACED, YIELDS};
 use crate::overhead::{Told, Verdict, conclusions};
 
 pub(super) static RULE: Rule = Rule {
@@ -20,6 +20,7 @@ pub(super) static RULE: Rule = Rule {
         "memory.random_access",
     ],
     cure: None,
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE, &TRACED] },
     draw,
 };
 

@@ -6,7 +6,7 @@ use hostmark_model::{CaseRecord, HostFacts, Lang, MemoryModule, Resource, Run, S
 
 use super::evidence::{Proven, lost};
 use super::short::short;
-use super::{Conclusion, Rule, Shown};
+use super::{Conclusion, DISTURBED, Doubt, QUOTA, Rule, Shown, YIELDS};
 use crate::curve::curve;
 use crate::format::{percent, value};
 use crate::levels::last_cache_size;
@@ -38,6 +38,7 @@ pub(super) static RULE: Rule = Rule {
         zh: "为每个通道装上相同的内存条，先每通道一条（dmidecode -t memory，主板手册）；检查固件是否让它们按标称速率运行并启用通道交错。\
              多节点时，内存应位于线程所在的节点（numactl）。",
     }),
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA] },
     draw,
 };
 

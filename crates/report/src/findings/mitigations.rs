@@ -5,7 +5,7 @@ use hostmark_model::{Lang, Run, Text, Unit};
 use super::evidence::{Proven, case_at, lost};
 use super::host::named_mitigations;
 use super::short::short;
-use super::{Conclusion, Rule, Shown};
+use super::{Conclusion, DISTURBED, Doubt, Rule, Shown, TRACED};
 use crate::format::{percent, value};
 
 const NULL: &str = "syscall.null";
@@ -25,6 +25,7 @@ pub(super) static RULE: Rule = Rule {
         zh: "合并系统调用（io_uring、sendmmsg、更大的读写）。较新的处理器所需的缓解措施较少。只有在运行的代码全部可信时，才可在内核命令行使用 \
              mitigations=off。",
     }),
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&TRACED] },
     draw,
 };
 

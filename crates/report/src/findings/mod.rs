@@ -9,6 +9,7 @@ mod copies;
 mod cut_pages;
 mod data_path;
 mod disk_cache;
+mod doubt;
 mod evidence;
 mod first_touch;
 mod governor;
@@ -16,6 +17,7 @@ pub mod host;
 mod huge_pages;
 mod interpreted_guest;
 mod layers;
+mod loopback_path;
 mod memory_modules;
 mod mitigations;
 mod neighbours;
@@ -39,6 +41,8 @@ mod write_allocate;
 
 use hostmark_model::{Finding, Run, Text};
 
+use self::doubt::{CLAMPED, DISTURBED, LOOPBACK, NOTHING, QUOTA, QUOTA_OF_ONE, TRACED, WRONG, YIELDS};
+pub use self::doubt::{Doubt, RIVALS, Rival, conclusions};
 pub use self::short::MOST_COLUMNS;
 pub use self::shown::Shown;
 
@@ -67,6 +71,8 @@ pub struct Rule {
     pub probes: &'static [&'static str],
     /// What to do about it, where something can be done.
     pub cure: Option<Text>,
+    /// What speaks against it.
+    pub doubt: Doubt,
     /// The conclusions, none when all is well or the run does not say.
     pub draw: fn(&Run) -> Vec<Conclusion>,
 }
@@ -106,6 +112,7 @@ pub static RULES: &[&Rule] = &[
     &network::bufferbloat::RULE,
     &network::full::RULE,
     &network::path_mtu::RULE,
+    &loopback_path::RULE,
     &tcp_loopback::RULE,
     &udp_loss::RULE,
     &data_path::RULE,
@@ -117,7 +124,7 @@ pub static RULES: &[&Rule] = &[
 pub fn findings(run: &Run) -> Vec<Finding> {
     let of_rule = |rule: &&'static Rule| {
         let rule = *rule;
-        (rule.draw)(run).into_iter().map(move |conclusion| Finding {
+        conclusions(rule, run).into_iter().map(move |conclusion| Finding {
             id: rule.id.to_owned(),
             short: conclusion.short,
             text: conclusion.text,

@@ -3,7 +3,7 @@
 use hostmark_model::{FlagKind, Lang, Run, Text, Unit};
 
 use super::short::short;
-use super::{Conclusion, Rule, Shown};
+use super::{Conclusion, DISTURBED, Doubt, QUOTA_OF_ONE, Rule, Shown, YIELDS};
 use crate::format::{percent, value};
 use crate::levels::{HIERARCHY, LEVELS};
 
@@ -19,6 +19,7 @@ pub(super) static RULE: Rule = Rule {
              hour; where the neighbours are not yours, a dedicated host or instance is the cure.",
         zh: "最佳一轮代表硬件不受干扰时的表现。请停止本机的其他任务，或在空闲时段再测；若邻居不归您管理，可改用独占主机或独占实例。",
     }),
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
     draw,
 };
 

@@ -4,7 +4,7 @@ use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, believed};
 use super::short::short;
-use super::{Conclusion, Rule, Shown};
+use super::{Conclusion, Doubt, QUOTA_OF_ONE, Rule, Shown, WRONG, YIELDS};
 use crate::format::{number, percent, value};
 
 const NOISE: &str = "sched.noise";
@@ -25,6 +25,7 @@ pub(super) static RULE: Rule = Rule {
         zh: "间隙长：停止或移走其他任务（taskset、cpuset），或改用独占 CPU。间隙短：让中断避开这些 CPU（/proc/irq/*/smp_affinity），\
              在内核命令行使用 isolcpus= 与 nohz_full=。",
     }),
+    doubt: Doubt { spoiled_by: WRONG, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
     draw,
 };
 

@@ -4,7 +4,7 @@ use hostmark_model::{Lang, Run, Text, Unit, size_text};
 
 use super::evidence::lost;
 use super::short::short;
-use super::{Conclusion, Rule, Shown};
+use super::{Conclusion, DISTURBED, Doubt, QUOTA_OF_ONE, Rule, Shown, YIELDS};
 use crate::curve::{Point, curve};
 use crate::format::{number, value};
 
@@ -23,6 +23,7 @@ pub(super) static RULE: Rule = Rule {
              /proc/sys/fs/pipe-max-size; shared memory saves both copies.",
         zh: "每次写入不要超过管道容量。fcntl(F_SETPIPE_SZ) 可以增大容量，上限见 /proc/sys/fs/pipe-max-size；共享内存可省去两次复制。",
     }),
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
     draw,
 };
 

@@ -4,7 +4,7 @@ use hostmark_model::{CaseRecord, Run, Text};
 
 use super::evidence::lost;
 use super::short::short;
-use super::{Conclusion, Rule, Shown};
+use super::{Conclusion, Doubt, NOTHING, Rule, Shown};
 use crate::format::{number, percent};
 
 /// The cases that are named.
@@ -20,6 +20,7 @@ pub(super) static RULE: Rule = Rule {
         zh: "取消配额（docker --cpus、systemd CPUQuota=、Kubernetes limits.cpu），或让线程数不超过配额（GOMAXPROCS、OMP_NUM_THREADS、cpuset）：\
              少量不停运行的线程好于许多被反复暂停的线程。",
     }),
+    doubt: Doubt { spoiled_by: NOTHING, rivals: &[] },
     draw,
 };
 

@@ -2,10 +2,10 @@
 
 use hostmark_model::{Run, Text};
 
-use super::copies::{PURE, SCALING, Together, WORTH_SAYING, is_stopped_by_quota, most_copies};
+use super::copies::{PURE, SCALING, Together, WORTH_SAYING, most_copies};
 use super::evidence::lost;
 use super::short::short;
-use super::{Conclusion, Rule, Shown};
+use super::{Conclusion, DISTURBED, Doubt, QUOTA, Rule, Shown, YIELDS};
 use crate::format::number;
 
 pub(super) static RULE: Rule = Rule {
@@ -17,6 +17,7 @@ pub(super) static RULE: Rule = Rule {
              coroutines each fork less; data that each CPU keeps to itself needs no lock.",
         zh: "找出相争的锁或缓存：perf lock、perf c2c、perf top。减少进程、每个进程用更多线程或协程，可减少 fork；每个 CPU 各自保有的数据不需要锁。",
     }),
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA] },
     draw,
 };
 
@@ -36,7 +37,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     let pure = all.iter().find(|together| together.source == PURE);
     let mut found: Vec<(f64, &Together)> = all
         .iter()
-        .filter(|together| together.source != PURE && !is_stopped_by_quota(&run.host, together.copies))
+        .filter(|together| together.source != PURE)
         .filter_map(|together| Some((hindered(together, pure)?, together)))
         .collect();
     found.sort_by(|one, other| other.0.total_cmp(&one.0));

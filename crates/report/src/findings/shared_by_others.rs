@@ -3,7 +3,7 @@
 use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::short::short;
-use super::{Conclusion, Rule, Shown};
+use super::{Conclusion, Doubt, NOTHING, QUOTA_OF_ONE, Rule, Shown, YIELDS};
 use crate::format::{percent, value};
 use crate::neighbours::{SHARED, slowed};
 
@@ -16,6 +16,7 @@ pub(super) static RULE: Rule = Rule {
              dedicated host.",
         zh: "本机的任何设置都无法改变这一点。请在较空闲的时段重测；若长期如此，请使用整核实例或独占主机。",
     }),
+    doubt: Doubt { spoiled_by: NOTHING, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
     draw,
 };
 

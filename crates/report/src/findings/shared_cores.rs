@@ -2,10 +2,10 @@
 
 use hostmark_model::{Lang, Run, Text, Unit};
 
-use super::copies::{PURE, SCALING, Together, WORTH_SAYING, is_stopped_by_quota, most_copies, usable_cores};
+use super::copies::{PURE, SCALING, Together, WORTH_SAYING, most_copies, usable_cores};
 use super::evidence::{Proven, lost};
 use super::short::short;
-use super::{Conclusion, Rule, Shown};
+use super::{Conclusion, DISTURBED, Doubt, QUOTA, Rule, Shown, YIELDS};
 use crate::format::{number, percent, value};
 
 const FREQUENCY: &str = "cpu.frequency";
@@ -21,6 +21,7 @@ pub(super) static RULE: Rule = Rule {
         zh: "请按这一倍数而非 CPU 个数规划吞吐量。要求快速响应的任务应独占核心：每个核心只用一个线程（taskset、/sys/devices/system/cpu/smt/control），\
              云上选用整核实例；若宿主机由您管理，请绑定虚拟机的 CPU 并透传拓扑。",
     }),
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA] },
     draw,
 };
 
@@ -31,7 +32,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
 fn conclusion(run: &Run) -> Option<Conclusion> {
     let all = most_copies(run);
     let sieve = all.iter().find(|together| together.source == PURE)?;
-    if sieve.times.high / sieve.copies >= 1.0 - WORTH_SAYING || is_stopped_by_quota(&run.host, sieve.copies) {
+    if sieve.times.high / sieve.copies >= 1.0 - WORTH_SAYING {
         return None;
     }
     let cost = lost(sieve.copies, sieve.times.value);

@@ -5,7 +5,7 @@ use hostmark_model::{Lang, Run, Text, Unit};
 use super::evidence::{Proven, case_at, lost};
 use super::host::named_mitigations;
 use super::short::short;
-use super::{Conclusion, Rule, Shown};
+use super::{Conclusion, DISTURBED, Doubt, Rule, Shown, TRACED};
 use crate::format::{percent, value};
 
 const GETPID: &str = "syscall.getpid";
@@ -21,6 +21,7 @@ pub(super) static RULE: Rule = Rule {
              does not see this.",
         zh: "合并系统调用（io_uring、sendmmsg、更大的读写）。内联系统调用指令的基准测试看不到这一项。",
     }),
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&TRACED] },
     draw: |run| conclusion(run).into_iter().collect(),
 };
 

@@ -3,7 +3,7 @@
 use hostmark_model::{CaseRecord, Lang, Run, Text, Unit};
 
 use super::short::short;
-use super::{Conclusion, Rule, Shown};
+use super::{Conclusion, Doubt, NOTHING, Rule, Shown};
 use crate::duration::duration_s;
 use crate::format::{percent, value};
 
@@ -23,6 +23,7 @@ pub(super) static RULE: Rule = Rule {
              shows steal as well. On your own hypervisor: give the guest's CPUs host CPUs of their own.",
         zh: "在空闲时段测量，或改用独占主机或独占实例。CPU 积分耗尽的突发型实例也会显示 steal。若宿主机由您管理，请为虚拟机的 CPU 绑定专用的宿主 CPU。",
     }),
+    doubt: Doubt { spoiled_by: NOTHING, rivals: &[] },
     draw,
 };
 

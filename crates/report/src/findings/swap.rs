@@ -4,7 +4,7 @@ use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::host::SWAP_BYTES;
 use super::short::short;
-use super::{Conclusion, Rule, Shown};
+use super::{Conclusion, Doubt, NOTHING, Rule, Shown};
 use crate::format::{percent, value};
 
 /// Under this share of the time nobody notices that tasks waited for memory.
@@ -19,6 +19,7 @@ pub(super) static RULE: Rule = Rule {
              brings back what was put away. What must never wait locks its memory (mlockall).",
         zh: "找出占用内存的程序（ps --sort -rss），增加内存或减少任务；随后 swapoff -a && swapon -a 可把换出的页面换回。绝不能等待的程序应锁定内存（mlockall）。",
     }),
+    doubt: Doubt { spoiled_by: NOTHING, rivals: &[] },
     draw,
 };
 

@@ -4,7 +4,7 @@ use hostmark_model::{Estimate, Lang, Measured, Run, Text, Unit};
 
 use super::evidence::{case_at, lost};
 use super::short::short;
-use super::{Conclusion, Rule, Shown};
+use super::{Conclusion, DISTURBED, Doubt, QUOTA_OF_ONE, Rule, Shown, YIELDS};
 use crate::format::value;
 
 const SYNC: &str = "disk.fsync";
@@ -23,6 +23,7 @@ pub(super) static RULE: Rule = Rule {
              In a cloud choose a volume with reserved operations. --scratch measures any other directory.",
         zh: "给日志一块带掉电保护、刷新不花时间的专用设备，不让其他程序写它；云上请选有预留 IOPS 的卷。用 --scratch 可测量其他目录。",
     }),
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
     draw,
 };
 

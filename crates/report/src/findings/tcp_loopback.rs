@@ -6,7 +6,7 @@ use hostmark_model::{CaseRecord, Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, believed, case_at, lost};
 use super::short::short;
-use super::{Conclusion, Rule, Shown};
+use super::{Conclusion, DISTURBED, Doubt, LOOPBACK, QUOTA_OF_ONE, Rule, Shown, YIELDS};
 use crate::bilingual::{SEMICOLON, joined};
 use crate::format::{low_high, number, value};
 
@@ -40,6 +40,7 @@ pub(super) static RULE: Rule = Rule {
         zh: "改用此处已证实更快的做法：只在本机通信的套接字的拥塞控制（TCP_CONGESTION 或 net.ipv4.tcp_congestion_control）、其缓冲区\
              （SO_SNDBUF、SO_RCVBUF）、两端所在的 CPU。Unix 套接字和共享内存则完全不经过 TCP。",
     }),
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE, &LOOPBACK] },
     draw,
 };
 

@@ -4,7 +4,7 @@ use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, case_at, lost};
 use super::short::short;
-use super::{Conclusion, Rule, Shown};
+use super::{Conclusion, DISTURBED, Doubt, QUOTA_OF_ONE, Rule, Shown, TRACED, YIELDS};
 use crate::format::value;
 
 const SLEEP: &str = "clock.sleep";
@@ -30,6 +30,7 @@ pub(super) static RULE: Rule = Rule {
         zh: "检查是否启用高精度定时器：/proc/timer_list 应有 hres_active，内核命令行不应有 highres=off 或 nohz=off。虚拟机中，虚拟机监控程序须提供精确的\
              定时器（TSC deadline），宿主机须及时唤醒虚拟机的 CPU：限制宿主的空闲状态深度，或启用轮询（kvm.halt_poll_ns）。",
     }),
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE, &TRACED] },
     draw,
 };
 
@@ -38,8 +39,6 @@ fn draw(run: &Run) -> Vec<Conclusion> {
 }
 
 fn conclusion(run: &Run) -> Option<Conclusion> {
-    // Who yields to others is late by what they take, whatever its timers do.
-    (!run.host.process.yields_to_others()).then_some(())?;
     let case = case_at(run, SLEEP, AT)?;
     let late = Proven::of_case(case).filter(|late| late.low > LATE_NS)?;
     let why = match (late.value >= TICK_NS, run.host.virtualization.hypervisor.is_some()) {

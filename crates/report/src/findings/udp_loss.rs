@@ -4,7 +4,7 @@ use hostmark_model::{Run, Text, size_text};
 
 use super::evidence::{Proven, case_at};
 use super::short::short;
-use super::{Conclusion, Rule, Shown};
+use super::{Conclusion, DISTURBED, Doubt, LOOPBACK, QUOTA_OF_ONE, Rule, Shown, YIELDS};
 use crate::format::percent;
 
 const UDP: &str = "net.udp_bandwidth";
@@ -22,6 +22,7 @@ pub(super) static RULE: Rule = Rule {
         zh: "让接收方申请更大的缓冲区（SO_RCVBUF，上限为 net.core.rmem_max）并一次取走多个数据报（recvmmsg、UDP_GRO），发送方则控制节奏或等待应答。\
              不容丢失时请用 TCP 或 Unix 套接字，它们会使发送方等待。",
     }),
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE, &LOOPBACK] },
     draw,
 };
 

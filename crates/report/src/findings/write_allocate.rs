@@ -4,7 +4,7 @@ use hostmark_model::{Lang, Run, Text, Unit, size_text};
 
 use super::evidence::lost;
 use super::short::short;
-use super::{Conclusion, Rule, Shown};
+use super::{Conclusion, DISTURBED, Doubt, Rule, Shown};
 use crate::curve::{Point, curve};
 use crate::format::{number, value};
 use crate::levels::{LEVELS, last_cache_size};
@@ -34,6 +34,7 @@ pub(super) static RULE: Rule = Rule {
         zh: "只写一次且不会很快读取的数据可以绕过缓存：使用非临时存储，或使用 C 库的 memset 与 memcpy（超过一定大小后会自动改用）。\
              仍装得进缓存的数据这样写反而更慢。",
     }),
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[] },
     draw,
 };
 

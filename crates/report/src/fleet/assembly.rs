@@ -9,13 +9,14 @@ use hostmark_stats::outlier::{between, within};
 use hostmark_stats::scale::qn;
 use hostmark_stats::selection::{discoveries, level_inside};
 
-use super::data::{CaseSpread, Fleet, GroupSpread, HostResult, KindOfHosts, OddCase, Place, SCHEMA, WithinBy};
+use super::data::{Beside, CaseSpread, Fleet, GroupSpread, HostResult, KindOfHosts, OddCase, Place, SCHEMA, WithinBy};
 use super::drift::drifts;
-use super::gathering::{CaseInfo, Gathering};
+use super::gathering::{CaseInfo, Gathering, Value};
 use super::host::{Host, hosts};
 use super::score::{Column, LEAST_HOSTS, Scores, scores};
 use super::why::{Judged, causes, reasons};
 use crate::difference::FALSE_DISCOVERIES;
+use crate::format::are_apart;
 
 /// Cases of an odd host that are listed.
 const MOST_CASES: usize = 40;
@@ -28,7 +29,9 @@ struct Pending<'a> {
     columns: Vec<Column>,
     /// Each host's value of each case, as it stands in its files.
     logarithms: Vec<Vec<Option<f64>>>,
-    /// Their median, and what makes less worse.
+    /// The same by the other estimator, and their median.
+    others: Vec<(Vec<Option<f64>>, f64)>,
+    /// The median of those in the files, and what makes less worse.
     centres: Vec<(f64, f64)>,
     within: Vec<Option<(f64, WithinBy)>>,
     groups: Vec<String>,
@@ -116,11 +119,11 @@ fn sign(case: &CaseInfo) -> f64 {
 
 impl<'a> Pending<'a> {
     fn of(gathering: &Gathering, hosts: Vec<&'a Host>) -> Pending<'a> {
-        let mut values: BTreeMap<u32, Vec<(usize, f64, f32)>> = BTreeMap::new();
+        let mut values: BTreeMap<u32, Vec<(usize, &Value)>> = BTreeMap::new();
         for (index, host) in hosts.iter().enumerate() {
             for run in &host.runs {
                 for value in &gathering.runs[*run].values {
-                    values.entry(value.case).or_default().push((index, value.logarithm, value.error));
+                    values.entry(value.case).or_default().push((index, value));
                 }
             }
         }
@@ -140,6 +143,7 @@ impl<'a> Pending<'a> {
             group_of_case: cases.iter().map(|case| group_number(group_of(info(*case)))).collect(),
             columns: Vec::with_capacity(cases.len()),
             logarithms: Vec::with_capacity(cases.len()),
+            others: Vec::with_capacity(cases.len()),
             centres: Vec::with_capacity(cases.len()),
             within: Vec::with_capacity(cases.len()),
             scores: None,
@@ -160,11 +164,18 @@ impl<'a> Pending<'a> {
     }
 
     /// A case: one value a host, and what its runs scatter by.
-    fn add(&mut self, probe: usize, sign: f64, values: Vec<(usize, f64, f32)>) {
+    fn add(&mut self, probe: usize, sign: f64, values: Vec<(usize, &Value)>) {
         let mut of_host: Vec<Vec<f64>> = vec![Vec::new(); self.hosts.len()];
-        values.iter().for_each(|(host, value, _)| of_host[*host].push(*value));
+        let mut others = of_host.clone();
+        for (host, value) in &values {
+            of_host[*host].push(value.logarithm);
+            others[*host].extend(Some(value.logarithm + f64::from(value.other)).filter(|other| other.is_finite()));
+        }
+        let others: Vec<Option<f64>> = others.iter().map(|runs| median(runs)).collect();
+        let known: Vec<f64> = others.iter().flatten().copied().collect();
+        self.others.push((others, median(&known).unwrap_or(0.0)));
         let errors: Vec<f64> =
-            values.iter().map(|(_, _, error)| f64::from(*error)).filter(|error| error.is_finite()).collect();
+            values.iter().map(|(_, value)| f64::from(value.error)).filter(|error| error.is_finite()).collect();
         let of_runs = within(&of_host).map(|deviation| (deviation, WithinBy::Runs));
         let inside = of_runs.or_else(|| median(&errors).map(|error| (error, WithinBy::Rounds)));
         let logarithms: Vec<Option<f64>> = of_host.iter().map(|runs| median(runs)).collect();
@@ -186,6 +197,16 @@ impl<'a> Pending<'a> {
         self.centres.push((median(&known).unwrap_or(0.0), sign));
         self.logarithms.push(logarithms);
         self.within.push(inside);
+    }
+
+    fn beside(&self, gathering: &Gathering, case: usize, host: usize) -> Option<Beside> {
+        let (others, centre) = &self.others[case];
+        let (led, other) = (self.logarithms[case][host]?, others[host]?);
+        are_apart(led.exp(), other.exp()).then(|| Beside {
+            estimator: gathering.cases[self.cases[case] as usize].estimator.other(),
+            value: other.exp(),
+            change: (self.centres[case].1 * (other - centre)).exp_m1(),
+        })
     }
 
     fn result(&self, gathering: &Gathering, host: usize, q: Option<f64>) -> HostResult {
@@ -218,6 +239,9 @@ impl<'a> Pending<'a> {
             failed: run.failed,
             missing: self.columns.iter().filter(lacks).count(),
             places: (0..self.cases.len()).map(place_of).collect(),
+            besides: (0..self.cases.len())
+                .filter_map(|case| Some((case, self.beside(gathering, case, host)?)))
+                .collect(),
         }
     }
 
@@ -245,6 +269,7 @@ impl<'a> Pending<'a> {
                 value: logarithm.exp(),
                 change: apart.by.exp_m1(),
                 distance: apart.distance(),
+                beside: result.besides.get(&case).copied(),
             });
         }
     }

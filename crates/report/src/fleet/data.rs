@@ -1,5 +1,7 @@
 //! What a fleet comes to, as data: every format shows this.
 
+use std::collections::BTreeMap;
+
 use hostmark_model::{Better, Leading, Text, Unit};
 use serde::Serialize;
 
@@ -161,6 +163,9 @@ pub struct HostResult {
     /// Beside each case of the kind, as a logarithm, worse being negative.
     #[serde(skip)]
     pub places: Vec<Option<f32>>,
+    /// Of the cases by number what the other estimator says, where it is something else.
+    #[serde(skip)]
+    pub besides: BTreeMap<usize, Beside>,
 }
 
 /// Where a host stands.
@@ -170,6 +175,17 @@ pub struct Place {
     pub change: f64,
     /// In deviations of the other hosts.
     pub distance: f64,
+}
+
+/// What the other estimator says of a host's case, where it is something else.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Beside {
+    /// The other one.
+    pub estimator: Leading,
+    /// The host's value by it.
+    pub value: f64,
+    /// Beside the median of the kind's values by it, as a fraction less or more of what is delivered.
+    pub change: f64,
 }
 
 /// A case that stands out.
@@ -187,6 +203,9 @@ pub struct OddCase {
     pub change: f64,
     /// In deviations of the other hosts.
     pub distance: f64,
+    /// The other estimator's, where it is something else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Beside>,
 }
 
 /// A fact of an odd host that few others share.

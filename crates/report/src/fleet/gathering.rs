@@ -67,12 +67,15 @@ pub(super) struct Named {
     pub(super) better: Better,
 }
 
-/// A value of a run: the case by number, the logarithm of its value as it stands in the file, and how far its rounds let that be off.
+/// A value of a run: the case by number, the logarithm of its value as it stands in the file, how far its rounds let that be off, and the
+/// other estimator's.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Value {
     pub(super) case: u32,
     pub(super) logarithm: f64,
     pub(super) error: f32,
+    /// The logarithm of what the other estimator says over this; not a number where there is none.
+    pub(super) other: f32,
 }
 
 /// A run.
@@ -256,7 +259,8 @@ impl Gathering {
         let ends = measured.estimate.of_this_run().filter(|(low, high)| *low > 0.0 && high.is_finite() && low <= high);
         // An interval of 95 % reaches two standard errors to both sides.
         let error = ends.map_or(f32::NAN, |(low, high)| ((high / low).ln() / 4.0) as f32);
-        Some(Value { case: number, logarithm: value.ln(), error })
+        let other = measured.estimate.by(estimator.other()).map_or(f32::NAN, |other| (other.value / value).ln() as f32);
+        Some(Value { case: number, logarithm: value.ln(), error, other })
     }
 
     fn facts_of(&mut self, run: &Run) -> Vec<(u32, u32)> {

@@ -37,7 +37,7 @@ impl Gathering {
                 let deviation = robust_stddev(&values).unwrap_or(f64::NAN);
                 let error = (OF_MEDIAN * deviation / (values.len() as f64).sqrt()) as f32;
                 if let Some(case) = self.number_of(named) {
-                    self.runs[*run].values.push(Value { case, logarithm: sign * middle, error });
+                    self.runs[*run].values.push(Value { case, logarithm: sign * middle, error, other: f32::NAN });
                 }
             }
         }

@@ -94,6 +94,7 @@ impl SlimRun {
             time: None,
             findings: Vec::new(),
             again: None,
+            note: None,
         };
         (run, self.probes, self.cases)
     }

@@ -36,9 +36,16 @@ pub(crate) fn percent_number(fraction: f64) -> String {
 /// The interval as `±2.1 %` of the value; none without an interval, or where the rounds disagree so far that their range tells
 /// more.
 pub fn plus_minus(estimate: &Estimate) -> Option<String> {
-    let half = estimate.relative_half_width().filter(|_| estimate.shown_range().is_none());
-    half.map(|half| format!("±{}", percent(half)))
+    estimate.relative_half_width().filter(|_| estimate.shown_range().is_none()).map(plus_minus_of)
 }
+
+/// Half of an interval's width, a fraction of the value: `±2.1 %`. What is wider than the value itself is said to be no more than that.
+pub(crate) fn plus_minus_of(half: f64) -> String {
+    if half > WIDEST { format!("±>{}", percent(WIDEST)) } else { format!("±{}", percent(half)) }
+}
+
+/// From here on an interval's ends tell more than its half width.
+pub(crate) const WIDEST: f64 = 1.0;
 
 /// The interval as `87.9 … 88.4`, in the scale in which the value itself is shown; where the rounds disagree too far for one, or
 /// are too few, what they lie between: `61.0 … 140, unstable`. None without either.
@@ -160,6 +167,7 @@ mod tests {
         let narrow = estimate(88.1, Some(88.11), Some(88.14));
         assert_eq!(low_high(&narrow, Unit::Nanoseconds, Lang::En).unwrap(), "88.11 … 88.14");
         assert_eq!(plus_minus(&narrow).unwrap(), "±<0.1 %");
+        assert_eq!((plus_minus_of(1.0), plus_minus_of(21.96)), ("±100 %".into(), "±>100 %".into()));
     }
 
     #[test]

@@ -94,7 +94,7 @@ pub(super) fn heads(runs: &Runs) -> Vec<Head> {
 fn machine(run: &Run) -> Words {
     let host = &run.host;
     each(|lang| {
-        let mut parts: Vec<String> = host.cpu.plain_model().into_iter().collect();
+        let mut parts: Vec<String> = host.cpu.named_model().into_iter().collect();
         let online = host.cpus.iter().filter(|cpu| cpu.online).count();
         if online > 0 {
             parts.push(if lang == Lang::Zh { format!("{online} 个 CPU") } else { counted(online, "CPU") });
@@ -102,9 +102,7 @@ fn machine(run: &Run) -> Words {
         if host.memory.total_bytes > 0 {
             parts.push(value(host.memory.total_bytes as f64, Unit::Bytes, lang));
         }
-        if !host.kernel.release.is_empty() {
-            parts.push(format!("Linux {}", host.kernel.release));
-        }
+        parts.extend(host.kernel.named());
         parts.extend(host.virtualization.hypervisor.as_ref().map(|name| match lang {
             Lang::En => format!("{name} guest"),
             Lang::Zh => format!("{name} 虚拟机"),
@@ -177,6 +175,7 @@ fn settings(runs: &[&Run]) -> Block {
     };
     let measured = |run: &Run| run.imported.is_none();
     row("run", "运行", &|run| same(&run.name));
+    row("note", "备注", &|run| same(run.note.clone().unwrap_or_default()));
     row("host", "主机", &|run| same(&run.host.hostname));
     row("measured at", "测量位置", &|run| same(run.place.clone().unwrap_or_default()));
     row("imported from", "导入自", &|run| {

@@ -6,7 +6,7 @@ use hostmark_model::{CaseRecord, Estimate, Lang, Params, ProbeInfo, Run, Unit};
 
 use super::bilingual::{Words, each, same};
 use crate::RenderOptions;
-use crate::format::{agreement, both, low_high, percent};
+use crate::format::{agreement, both, low_high, plus_minus_of};
 use crate::labels::{ProbeLabels, run_letter};
 use crate::references::{Beside, beside};
 use crate::render::console::view::View;
@@ -236,7 +236,7 @@ pub(super) fn interval(estimate: &Estimate) -> Option<(f64, f64)> {
 
 /// Half an interval's width as `±2.1 %`, or nothing.
 pub(super) fn plus_minus(estimate: &Estimate) -> String {
-    estimate.relative_half_width().map(|half| format!("±{}", percent(half))).unwrap_or_default()
+    estimate.relative_half_width().map(plus_minus_of).unwrap_or_default()
 }
 
 /// The ids of `probes`, each once.

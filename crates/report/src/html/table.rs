@@ -8,7 +8,8 @@ use super::bilingual::{COMMA, Words, each, fixed, joined, same};
 use super::facts::unit;
 use super::gather::{Case, Probe, Runs, plus_minus};
 use crate::cut_pages::cut_pages;
-use crate::format::{DISTURBED_SHARE, agreement, both, low_high, number, rounds_and_samples, value};
+use crate::estimators;
+use crate::format::{DISTURBED_SHARE, agreement, low_high, number, rounds_and_samples, value};
 use crate::labels::run_letter;
 use crate::reasons;
 use crate::render::console::words;
@@ -118,7 +119,11 @@ pub(super) fn table(runs: &Runs, probe: &Probe) -> Table {
             },
             span: if is_first { runs.all.len() } else { 0 },
             run: if runs.are_many() { run_letter(run) } else { String::new() },
-            cells: measured.map(|measured| cells(probe, measured, also(measured))),
+            cells: record.zip(measured).map(|(record, measured)| {
+                let both =
+                    each(|lang| estimators::both(&runs.all[run], record, &measured.estimate, probe.unit(), lang));
+                cells(probe, measured, both, also(measured))
+            }),
             instead: instead.as_ref().map(|(text, _)| text.clone()),
             failed: instead.is_some_and(|(_, failed)| failed),
             remarks: record.map(|record| remarks(runs, run, record, &notes)).unwrap_or_default(),
@@ -173,12 +178,12 @@ fn point(probe: &Probe, case: &Case, axis: &str) -> Words {
     case.params.get(axis).map_or_else(|| same("–"), |at| probe.labels.value(axis, at))
 }
 
-fn cells(probe: &Probe, measured: &Measured, also: Vec<Words>) -> Cells {
+fn cells(probe: &Probe, measured: &Measured, value: Words, also: Vec<Words>) -> Cells {
     let (unit, estimate, tainted) = (probe.unit(), &measured.estimate, measured.noise.tainted);
     let taken = measured.taken();
     let none = fixed(words::NO_INTERVAL);
     Cells {
-        value: each(|lang| both(estimate, unit, lang)),
+        value,
         interval: match (low_high(estimate, unit, Lang::En), estimate.agreement) {
             (Some(_), _) => each(|lang| low_high(estimate, unit, lang).unwrap_or_default()),
             (None, Some(_)) => each(|lang| agreement(estimate, lang).unwrap_or_default()),

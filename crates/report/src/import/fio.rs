@@ -27,6 +27,7 @@ const AXES: &[(&str, AxisKind)] = &[
     ("pattern", AxisKind::Choice),
     ("block", AxisKind::Size),
     ("depth", AxisKind::Count),
+    ("direct", AxisKind::Count),
 ];
 const OPERATIONS: Further = Further("operations", Unit::OperationsPerSecond, t("operations", "操作"));
 const MEAN: Further = Further("mean", Unit::Nanoseconds, t("mean", "平均"));
@@ -77,6 +78,14 @@ static SOURCE: Source = Source {
                 "fio 任务每秒 trim 的字节数；时间为完成延迟（clat）。",
             ),
         ),
+        transfer(
+            "fio.mixed",
+            t("fio: reads, writes and trims together", "fio：读、写与 trim 合计"),
+            t(
+                "Bytes that a fio job moved a second, whichever way (unified_rw_reporting); times are completion latencies (clat).",
+                "fio 任务每秒传输的字节数，读、写与 trim 合计（unified_rw_reporting）；时间为完成延迟（clat）。",
+            ),
+        ),
         Program {
             id: "fio.sync",
             title: t("fio: sync", "fio：sync"),
@@ -94,9 +103,8 @@ static SOURCE: Source = Source {
 /// Most jobs of a file: more than anyone runs, and some hundred bytes each.
 const MOST_JOBS: usize = 2000;
 /// Options of a job that are worth keeping.
-const KEPT: [(&str, &[&str]); 8] = [
+const KEPT: [(&str, &[&str]); 7] = [
     ("engine", &["ioengine"]),
-    ("direct", &["direct"]),
     ("size", &["size", "filesize"]),
     ("runtime", &["runtime"]),
     ("jobs", &["numjobs"]),
@@ -134,6 +142,8 @@ struct Job {
     write: Transfer,
     #[serde(default, deserialize_with = "or_default")]
     trim: Transfer,
+    #[serde(default, deserialize_with = "or_default")]
+    mixed: Transfer,
     #[serde(default, deserialize_with = "or_default")]
     sync: Sync,
 }
@@ -183,16 +193,14 @@ impl Latency {
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
     let mut run = Foreign::of(&SOURCE);
     let mut is_read = false;
-    let line = each_document(input, WHAT, |file: File| {
+    let (line, rest) = each_document(input, WHAT, |file: File| {
         if std::mem::replace(&mut is_read, true) {
             return Err("a second result begins here; import each alone".into());
         }
         keep(&mut run, file)
     })?;
-    match run.is_empty() {
-        true => Err(ImportError { line, what: format!("no job of this file did anything; give {WHAT}") }),
-        false => Ok(run.into_run()),
-    }
+    run.rest = rest;
+    run.finish(line, || format!("no job of this file did anything; give {WHAT}"))
 }
 
 fn keep(run: &mut Foreign, file: File) -> Result<(), String> {
@@ -222,16 +230,18 @@ fn keep_job(run: &mut Foreign, job: &Job, number: u32, global: &BTreeMap<String,
     };
     // What fio takes where a job says nothing.
     let pattern = option(&["rw", "readwrite"]).unwrap_or_else(|| "read".into());
-    let block = option(&["bs", "blocksize"]).unwrap_or_else(|| "4k".into());
     let depth = option(&["iodepth"]).unwrap_or_else(|| "1".into());
-    let block = bytes(&block).map_or(block, |bytes| bytes.to_string());
+    // buffered is the same asked the other way round.
+    let buffered = option(&["buffered"]).map(|buffered| u8::from(buffered == "0").to_string());
+    let direct = option(&["direct"]).or(buffered).unwrap_or_else(|| "0".into());
     let case = |probe: &'static str, samples: Vec<f64>| {
         let mut value = Value::new(probe, samples)
             .at("job", &job.jobname.0)
             .at("number", number)
             .at("pattern", &pattern)
-            .at("block", &block)
+            .at("block", block(probe, &option))
             .at("depth", &depth)
+            .at("direct", &direct)
             .note("job", &job.jobname.0)
             .note("host", &job.hostname.0);
         for (key, names) in KEPT {
@@ -240,7 +250,8 @@ fn keep_job(run: &mut Foreign, job: &Job, number: u32, global: &BTreeMap<String,
         value.failed = (job.error != 0).then(|| format!("fio ended this job with error {}", job.error));
         value
     };
-    let transfers = [("fio.read", &job.read), ("fio.write", &job.write), ("fio.trim", &job.trim)];
+    let transfers =
+        [("fio.read", &job.read), ("fio.write", &job.write), ("fio.trim", &job.trim), ("fio.mixed", &job.mixed)];
     let mut did = false;
     for (probe, transfer) in transfers.into_iter().filter(|(_, transfer)| transfer.total_ios.0 > 0.0) {
         let rate = transfer.bw_bytes.or(transfer.bw.map(|kib| Amount(kib.0 * 1024.0)));
@@ -261,6 +272,22 @@ fn keep_job(run: &mut Foreign, job: &Job, number: u32, global: &BTreeMap<String,
         run.keep(case(probe, Vec::new()))?;
     }
     Ok(())
+}
+
+/// The size of a block, or what it is drawn from. Of several between commas reads, writes and trims each have their own; the
+/// last stands for those that are left.
+fn block(probe: &str, option: &dyn Fn(&[&str]) -> Option<String>) -> String {
+    let split = option(&["bssplit"]).map(|split| format!("split-{split}"));
+    let told = split.or_else(|| option(&["bsrange", "blocksize_range"])).or_else(|| option(&["bs", "blocksize"]));
+    let told = told.unwrap_or_else(|| "4k".into());
+    let sizes: Vec<&str> = told.split(',').collect();
+    let one = match probe {
+        "fio.read" => sizes[0],
+        "fio.write" => sizes[1.min(sizes.len() - 1)],
+        "fio.trim" => sizes[2.min(sizes.len() - 1)],
+        _ => &told,
+    };
+    bytes(one).map_or(one.to_owned(), |bytes| bytes.to_string())
 }
 
 /// `16k` as bytes; fio's k is 1024 unless told otherwise.

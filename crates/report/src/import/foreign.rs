@@ -9,7 +9,8 @@ use hostmark_model::{
 };
 use hostmark_stats::descriptive as stats;
 
-use super::lines::LARGEST;
+use super::ImportError;
+use super::lines::{LARGEST, Rest};
 use crate::timestamp::Timestamp;
 
 /// Most values of a run. A file has at most some hundred; each costs under a KiB.
@@ -102,9 +103,13 @@ pub(super) struct Foreign {
     pub started: String,
     /// As the file writes it.
     pub date: Option<String>,
+    /// What stands behind the result in the file.
+    pub rest: Option<Rest>,
     cases: Vec<(CaseId, Value)>,
     known: HashMap<CaseId, usize>,
     values: usize,
+    /// Names of the file by what they become as the value of an axis.
+    names: HashMap<String, HashMap<String, usize>>,
 }
 
 impl Foreign {
@@ -115,15 +120,34 @@ impl Foreign {
             host: HostFacts::default(),
             started: String::new(),
             date: None,
+            rest: None,
             cases: Vec::new(),
             known: HashMap::new(),
             values: 0,
+            names: HashMap::new(),
         }
     }
 
     /// Whether nothing was kept yet.
     pub(super) fn is_empty(&self) -> bool {
         self.cases.is_empty()
+    }
+
+    /// A name as the value of an axis: where another name became the same, with a number behind it.
+    pub(super) fn distinct(&mut self, name: &str) -> String {
+        const LONGEST_NUMBER: usize = 6;
+        let value: String = axis_value(name).chars().take(LONGEST_NAME - LONGEST_NUMBER).collect();
+        let names = self.names.entry(value.clone()).or_default();
+        let next = names.len() + 1;
+        match *names.entry(name.to_owned()).or_insert(next) {
+            1 => value,
+            number => format!("{value}+{number}"),
+        }
+    }
+
+    /// The run; where nothing was kept, an error at the file's last line with what `nothing` says.
+    pub(super) fn finish(self, line: u64, nothing: impl FnOnce() -> String) -> Result<Run, ImportError> {
+        if self.is_empty() { Err(ImportError { line, what: nothing() }) } else { Ok(self.into_run()) }
     }
 
     /// Takes seconds since 1970 as the start.
@@ -185,7 +209,7 @@ impl Foreign {
             },
             settings: no_settings(BTreeMap::new()),
             host: self.host,
-            disturbances: Vec::new(),
+            disturbances: self.rest.iter().map(Rest::passed_over).collect(),
             neighbours: None,
             trust: None,
             probes,
@@ -197,6 +221,7 @@ impl Foreign {
             peers: Vec::new(),
             pairs: Vec::new(),
             again: None,
+            note: None,
             place: None,
         }
     }
@@ -296,6 +321,11 @@ pub(super) fn axis_value(name: &str) -> String {
         value.push(if fits { c } else { '-' });
     }
     if value.is_empty() { "unnamed".into() } else { value }
+}
+
+/// What is wrong with a file in which nothing was found, which should be `what`.
+pub(super) fn no_result(what: &str) -> String {
+    format!("the file has no result; give {what}")
 }
 
 /// A number as the shortest text that reads back the same.

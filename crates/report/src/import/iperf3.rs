@@ -167,7 +167,8 @@ struct TestStart {
     omit: Amount,
     reverse: Amount,
     bidir: Amount,
-    target_bitrate: Amount,
+    /// Told since 3.10.
+    target_bitrate: Option<Amount>,
 }
 
 #[derive(Deserialize, Default)]
@@ -228,16 +229,14 @@ struct Cpu {
 
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
     let mut run = Foreign::of(&SOURCE);
-    let (mut start, mut is_read) = (Part::default(), false);
-    let line = each_document(input, WHAT, |document: Document| {
+    let (mut start, mut is_read, mut is_stream) = (Part::default(), false, false);
+    let (line, rest) = each_document(input, WHAT, |document: Document| {
         if is_read {
-            // The whole document again, which some versions write after their stream.
-            return if document.event.is_some() {
-                Err("a second result begins here; import each alone".into())
-            } else {
-                Ok(())
-            };
+            // Some versions write the whole document again after their stream.
+            let is_same = std::mem::take(&mut is_stream) && document.event.is_none();
+            return if is_same { Ok(()) } else { Err("a second result begins here; import each alone".into()) };
         }
+        is_stream = document.event.is_some();
         let (begin, end) = match document.event {
             None => {
                 no_error(document.error.as_ref())?;
@@ -257,13 +256,8 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
         is_read = true;
         keep(&mut run, &begin, &end.unwrap_or_default())
     })?;
-    match run.is_empty() {
-        true => {
-            let what = format!("the file ends here without iperf3's end, so it is truncated; give {WHAT}");
-            Err(ImportError { line, what })
-        }
-        false => Ok(run.into_run()),
-    }
+    run.rest = rest;
+    run.finish(line, || format!("the file ends here without iperf3's end, so it is truncated; give {WHAT}"))
 }
 
 fn no_error(error: Option<&Short>) -> Result<(), String> {
@@ -278,7 +272,8 @@ fn keep(run: &mut Foreign, start: &Part, end: &Part) -> Result<(), String> {
     // "iperf 3.12"
     run.version = format!("iperf3 {}", start.version.0.trim_start_matches("iperf").trim()).trim_end().to_owned();
     let system: Vec<&str> = start.system_info.0.split_whitespace().collect();
-    if let ["Linux", host, release, .., machine] = system[..] {
+    if let [system, host, release, .., machine] = system[..] {
+        run.host.kernel.system_is(system);
         run.host.hostname = host.to_owned();
         run.host.kernel.release = release.to_owned();
         run.host.cpu.architecture = machine.to_owned();
@@ -300,12 +295,16 @@ fn keep(run: &mut Foreign, start: &Part, end: &Part) -> Result<(), String> {
         (false, false) => ("forward", ""),
     };
     let at = |value: Value, direction: &str| {
-        let target = asked.target_bitrate.0;
+        let target = match asked.target_bitrate.map(|target| target.0) {
+            None => "unknown".to_owned(),
+            Some(0.0) => "none".to_owned(),
+            Some(target) => target.to_string(),
+        };
         value
             .at("direction", direction)
             .at("streams", asked.num_streams.0)
             .at("message", asked.blksize.0)
-            .at("target", if target > 0.0 { format!("{target}") } else { "none".into() })
+            .at("target", target)
     };
     let whole = |value: Value| {
         value
@@ -321,12 +320,21 @@ fn keep(run: &mut Foreign, start: &Part, end: &Part) -> Result<(), String> {
     ];
     for (direction, sent, received) in directions.into_iter().filter(|(direction, ..)| !direction.is_empty()) {
         let received = received.ok_or_else(|| format!("the sum of what was received is missing; give {WHAT}"))?;
-        let rate = received.rate().ok_or_else(|| format!("the sum tells no bits_per_second; give {WHAT}"))?;
-        let value = whole(at(Value::new(probe, vec![rate]), direction));
+        let mut rate = received.rate().ok_or_else(|| format!("the sum tells no bits_per_second; give {WHAT}"))?;
+        let lost = received.lost_percent.filter(|percent| *percent >= 0.0).map(|percent| percent / 100.0);
+        let mut unconfirmed = None;
+        if let Some(lost) = lost.filter(|lost| *lost > 1.0) {
+            unconfirmed = Some(format!("iperf3 says that {} % were lost, more than were sent", 100.0 * lost));
+        }
+        let lost = lost.filter(|lost| *lost <= 1.0);
+        if probe == "iperf3.udp" && end.sum_received.is_none() && received.sender == Some(true) {
+            rate *= 1.0 - lost.unwrap_or(0.0);
+            unconfirmed = Some("iperf3 before 3.10 tells what was sent: less the share that was lost".into());
+        }
+        let mut value = whole(at(Value::new(probe, vec![rate]), direction));
+        value.unconfirmed = unconfirmed;
         let value = match probe {
-            "iperf3.udp" => value
-                .and("lost", received.lost_percent.filter(|percent| *percent >= 0.0).map(|percent| percent / 100.0))
-                .and("jitter", received.jitter_ms.map(|ms| ms.0 * 1e6)),
+            "iperf3.udp" => value.and("lost", lost).and("jitter", received.jitter_ms.map(|ms| ms.0 * 1e6)),
             _ => value.and("retransmits", sent.as_ref().and_then(|sent| sent.retransmits).map(|count| count.0)),
         };
         run.keep(value)?;

@@ -9,29 +9,39 @@ use serde::de::{DeserializeOwned, Deserializer, Error, IgnoredAny, MapAccess, Se
 use serde::{Deserialize, de};
 
 use super::ImportError;
-use super::lines::LARGEST;
+use super::lines::{LARGEST, Rest, past_mark, shortened};
 
 /// Longest text that is kept, characters.
 const LONGEST_TEXT: usize = 300;
-/// What may stand before the document, bytes: warnings of the tool.
-const MOST_BEFORE: usize = 1 << 20;
+/// What may stand before a document, bytes: warnings of the tool.
+const MOST_TEXT: usize = 1 << 20;
 
-/// The documents of a file, one after the other, each given to `each`; what stands before the first is passed over.
-/// Returns the line where the last ended. `what` is what the file should be, for errors.
+/// The documents of a file, one after the other, each given to `each`; text before, between and behind them is passed over.
+/// Returns the line where the last ended, and the text behind the first. `what` is what the file should be, for errors.
 pub(super) fn each_document<T: DeserializeOwned>(
     input: &mut dyn BufRead,
     what: &str,
     mut each: impl FnMut(T) -> Result<(), String>,
-) -> Result<u64, ImportError> {
-    let before = lines_before(input, what)?;
-    let lines = Cell::new(before);
-    let documents = serde_json::Deserializer::from_reader(Counted { input, lines: &lines }).into_iter::<T>();
-    let here = || lines.get() + 1;
-    for document in documents {
-        let document = document.map_err(|error| problem(&error, before, what))?;
-        each(document).map_err(|problem| ImportError { line: here(), what: problem })?;
+) -> Result<(u64, Option<Rest>), ImportError> {
+    past_mark(input)?;
+    let (mut lines, mut rest, mut is_first) = (0, None, true);
+    loop {
+        let (text, is_end) = pass_text(input, &mut lines)?;
+        let error = |what| ImportError { line: lines + 1, what };
+        match (is_first, is_end) {
+            (true, true) => return Err(error(format!("the file has no JSON object; give {what}"))),
+            (true, false) => {}
+            (false, _) => rest = rest.or(text),
+        }
+        if is_end {
+            return Ok((lines + 1, rest));
+        }
+        let counted = Cell::new(lines);
+        let mut document = serde_json::Deserializer::from_reader(Counted { input: &mut *input, lines: &counted });
+        let document = T::deserialize(&mut document).map_err(|error| problem(&error, lines, what))?;
+        (lines, is_first) = (counted.get(), false);
+        each(document).map_err(|what| ImportError { line: lines + 1, what })?;
     }
-    Ok(here())
 }
 
 /// What is wrong with a document, and where.
@@ -50,27 +60,31 @@ fn problem(error: &serde_json::Error, before: u64, what: &str) -> ImportError {
     ImportError { line: before + error.line() as u64, what }
 }
 
-/// Passes over lines until one begins with a brace; returns how many.
-fn lines_before(input: &mut dyn BufRead, what: &str) -> Result<u64, ImportError> {
-    let (mut lines, mut bytes, mut is_blank) = (0, 0, true);
-    loop {
-        let line = lines + 1;
-        let error = |problem: String| ImportError { line, what: problem };
-        let buffer = input.fill_buf().map_err(|failure| error(format!("it cannot be read ({failure}); try again")))?;
-        let Some(&byte) = buffer.first() else {
-            return Err(error(format!("the file ends here without a JSON object; give {what}")));
+/// Passes over text until a line goes on with a brace, counting its lines: what it begins with, and whether there is no brace.
+fn pass_text(input: &mut dyn BufRead, lines: &mut u64) -> Result<(Option<Rest>, bool), ImportError> {
+    let (mut bytes, mut begin, mut text, mut is_blank) = (0, 0, Vec::new(), true);
+    let is_end = loop {
+        let line = *lines + 1;
+        let buffer = input
+            .fill_buf()
+            .map_err(|failure| ImportError { line, what: format!("it cannot be read ({failure}); try again") })?;
+        let byte = match buffer.first() {
+            Some(b'{') if is_blank => break false,
+            Some(&byte) if bytes < MOST_TEXT => byte,
+            _ => break true,
         };
-        match byte {
-            b'{' if is_blank => return Ok(lines),
-            b'\n' => (lines, is_blank) = (lines + 1, true),
-            byte => is_blank &= byte.is_ascii_whitespace(),
+        (bytes, is_blank) = (bytes + 1, byte == b'\n' || (is_blank && byte.is_ascii_whitespace()));
+        *lines += u64::from(byte == b'\n');
+        if text.is_empty() && !is_blank {
+            begin = line;
         }
-        bytes += 1;
-        if bytes > MOST_BEFORE {
-            return Err(error(format!("no JSON object begins in the first {MOST_BEFORE} bytes; give {what}")));
+        if begin == line && text.len() < LONGEST_TEXT {
+            text.push(byte);
         }
         input.consume(1);
-    }
+    };
+    let rest = Rest { line: begin, text: shortened(String::from_utf8_lossy(&text).trim_end()) };
+    Ok(((begin > 0).then_some(rest), is_end))
 }
 
 /// Counts the lines that were read.

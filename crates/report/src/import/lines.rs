@@ -2,6 +2,8 @@
 
 use std::io::{BufRead, Read};
 
+use hostmark_model::Text;
+
 use super::ImportError;
 
 /// Longest line, bytes: far longer than any that these tools write.
@@ -16,6 +18,7 @@ pub(super) fn each_line(
     what: &str,
     mut each: impl FnMut(u64, &str) -> Result<(), ImportError>,
 ) -> Result<u64, ImportError> {
+    past_mark(input)?;
     let mut line = Vec::new();
     let mut count = 0;
     loop {
@@ -36,6 +39,41 @@ pub(super) fn each_line(
             Ok(_) => count = at,
         }
         each(at, String::from_utf8_lossy(&line).trim_end())?;
+    }
+}
+
+/// Passes over a byte order mark; one of another encoding is told.
+pub(super) fn past_mark(input: &mut dyn BufRead) -> Result<(), ImportError> {
+    let error = |what: String| Err(ImportError { line: 1, what });
+    let length = match input.fill_buf() {
+        Err(failure) => return error(format!("it cannot be read ({failure}); try again")),
+        Ok([0xff, 0xfe, ..] | [0xfe, 0xff, ..]) => {
+            return error("the text is UTF-16; convert it: iconv -f UTF-16 -t UTF-8".into());
+        }
+        Ok([0xef, 0xbb, 0xbf, ..]) => 3,
+        Ok(_) => 0,
+    };
+    input.consume(length);
+    Ok(())
+}
+
+/// What stands behind a result and is none of it.
+#[derive(Debug)]
+pub(super) struct Rest {
+    /// Where it begins.
+    pub line: u64,
+    /// Its first words.
+    pub text: String,
+}
+
+impl Rest {
+    /// For who reads the run.
+    pub(super) fn passed_over(&self) -> Text<String> {
+        let Rest { line, text } = self;
+        Text {
+            en: format!("the file has text behind the result, which was passed over: line {line}, '{text}'"),
+            zh: format!("文件中结果之后还有其他文本，已略过：第 {line} 行，“{text}”"),
+        }
     }
 }
 

@@ -25,20 +25,22 @@ pub(super) const FORMAT: Format = Format {
 const WHAT: &str = "the whole text of perf bench";
 
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
-    let mut reader = Reader { run: Foreign::of(&SOURCE), now: None };
+    let mut reader = Reader { run: Foreign::of(&SOURCE), now: None, unknown: String::new() };
     let lines =
         each_line(input, WHAT, |at, line| reader.take(line.trim()).map_err(|what| ImportError { line: at, what }))?;
     reader.end().map_err(|what| ImportError { line: lines, what })?;
-    match reader.run.is_empty() {
-        true => Err(ImportError { line: lines, what: format!("it has no result; give {WHAT}") }),
-        false => Ok(reader.run.into_run()),
-    }
+    reader.run.finish(lines, || match reader.unknown.as_str() {
+        "" => format!("it has no result; give {WHAT}"),
+        unknown => format!("{unknown} is no benchmark that can be imported; give another"),
+    })
 }
 
 struct Reader {
     run: Foreign,
     /// The benchmark whose lines are read.
     now: Option<Benchmark>,
+    /// The last benchmark that is none of those that are read.
+    unknown: String,
 }
 
 /// One benchmark, from its heading on.
@@ -51,6 +53,8 @@ struct Benchmark {
     operations: Option<f64>,
     groups: Option<f64>,
     threads: Option<f64>,
+    /// Whether processes or threads work.
+    parties: Option<String>,
     /// For how many seconds it ran.
     seconds: Option<f64>,
     /// The function of the mem benchmarks, and the bytes it moves at a time.
@@ -70,6 +74,7 @@ impl Benchmark {
             operations: None,
             groups: None,
             threads: None,
+            parties: None,
             seconds: None,
             function: None,
             size: None,
@@ -115,7 +120,11 @@ impl Reader {
         };
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
-            ["#", "Executed", count, ..] => now.operations = Some(amount(count, "the number of operations")?),
+            ["#", "Executed", count, .., parties] => {
+                now.operations = Some(amount(count, "the number of operations")?);
+                now.parties = Some(parties.to_owned());
+            }
+            ["#", _, "sender", "and", "receiver", parties, ..] => now.parties = Some(parties.to_owned()),
             ["#", groups, "groups", "==", ..] => now.groups = Some(amount(groups, "the number of groups")?),
             ["#", "Copying", size, ..] => now.size = Some(bytes(size)?),
             ["Total", "time:", seconds, "[sec]"] => {
@@ -205,14 +214,16 @@ impl Reader {
 
     fn per_operation(&mut self, time: &str) -> Result<(), String> {
         let time = amount(time, "the time of an operation")? * 1e3;
-        self.keep(self.id(""), vec![time], &[])
+        let is_pipe = self.now.as_ref().is_some_and(|now| now.name == "sched/pipe");
+        let at = is_pipe.then(|| ("parties", self.parties()));
+        self.keep(self.id(""), vec![time], at.as_slice())
     }
 
     fn total_time(&mut self) -> Result<(), String> {
         let (Some(now), id) = (&self.now, self.id("")) else { return Ok(()) };
         let groups = now.groups.map_or("untold".to_owned(), shortest);
         let total = now.total.unwrap_or_default() * 1e9;
-        self.keep(id, vec![total], &[("groups", groups)])
+        self.keep(id, vec![total], &[("groups", groups), ("parties", self.parties())])
     }
 
     fn bandwidth(&mut self, rate: &str, unit: &str) -> Result<(), String> {
@@ -228,6 +239,10 @@ impl Reader {
         let function = now.function.clone().ok_or_else(|| format!("a rate without a function; give {WHAT}"))?;
         let size = now.size.map_or("untold".to_owned(), shortest);
         self.keep(id, vec![rate], &[("function", function), ("size", size)])
+    }
+
+    fn parties(&self) -> String {
+        self.now.as_ref().and_then(|now| now.parties.clone()).unwrap_or_else(|| "untold".to_owned())
     }
 
     fn threads(&self) -> String {
@@ -280,7 +295,11 @@ impl Reader {
     /// The benchmark whose lines were read is over: it must have given a value, when it is one that is known.
     fn end(&mut self) -> Result<(), String> {
         let Some(now) = self.now.take() else { return Ok(()) };
-        match now.is_done || program(&now.name, "").is_none() {
+        if program(&now.name, "").is_none() {
+            self.unknown = shortened(&now.name);
+            return Ok(());
+        }
+        match now.is_done {
             true => Ok(()),
             false => Err(format!("the result of {} did not come before this line; give {WHAT}", shortened(&now.name))),
         }

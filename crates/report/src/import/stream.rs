@@ -20,8 +20,13 @@ const WHAT: &str = "the whole output of STREAM";
 
 /// The probe, whose axes are called as those of memory.stream are.
 pub(crate) const PROBE: &str = "stream.best_rate";
+/// The note with STREAM's own words of how valid the solution is.
+pub(crate) const VALIDATION: &str = "validation";
 /// The further quantities: times of a pass.
 pub(crate) const TIMES: [&str; 3] = ["mean_time", "least_time", "greatest_time"];
+
+/// Bytes of one.
+const ELEMENT: (&str, AxisKind) = ("element", AxisKind::Size);
 
 static SOURCE: Source = Source {
     format: "stream",
@@ -38,7 +43,7 @@ static SOURCE: Source = Source {
         id: PROBE,
         title: t("STREAM, best rate", "STREAM 最佳速率"),
         unit: Unit::BytesPerSecond,
-        axes: &[("kernel", AxisKind::Choice), ("threads", AxisKind::Count), ("elements", AxisKind::Count)],
+        axes: &[("kernel", AxisKind::Choice), ("threads", AxisKind::Count), ("elements", AxisKind::Count), ELEMENT],
         also: &[
             Further(TIMES[0], Unit::Nanoseconds, t("mean time of a pass", "一遍的平均时间")),
             Further(TIMES[1], Unit::Nanoseconds, t("least time of a pass", "一遍的最短时间")),
@@ -78,6 +83,8 @@ struct Output {
     element_bytes: Option<f64>,
     passes: Option<f64>,
     rows: Vec<(&'static str, [f64; 4])>,
+    /// The line that says that the solution is valid.
+    validation: String,
     failed: Option<String>,
 }
 
@@ -102,8 +109,9 @@ impl Output {
                 // Without OpenMP it says nothing of threads.
                 .at("threads", self.threads.unwrap_or(1.0))
                 .at("elements", elements)
+                .at("element", self.element_bytes.map_or("unknown".to_owned(), |bytes| bytes.to_string()))
                 .note("passes", self.passes.map(|passes| passes.to_string()).unwrap_or_default())
-                .note("element_bytes", self.element_bytes.map(|bytes| bytes.to_string()).unwrap_or_default());
+                .note(VALIDATION, &self.validation);
             for (name, seconds) in TIMES.into_iter().zip(times) {
                 value = value.and(name, Some(seconds * 1e9));
             }
@@ -132,15 +140,19 @@ fn line_of(run: &mut Foreign, output: &mut Option<Output>, line: &str) -> Result
         output.elements = Some(whole(&first(rest), "the size of the arrays")?);
     } else if let Some(rest) = line.strip_prefix("Number of Threads counted =") {
         output.threads = Some(whole(&first(rest), "the number of threads")?);
+    } else if let (Some(rest), None) = (line.strip_prefix("Number of Threads requested ="), output.threads) {
+        // STREAM 5.9 counts none.
+        output.threads = Some(whole(&first(rest), "the number of threads")?);
     } else if let Some(rest) = line.strip_prefix("This system uses ") {
         output.element_bytes = Some(whole(&first(rest), "the bytes of an element")?);
     } else if let Some(rest) = line.strip_prefix("Each kernel will be executed ") {
         output.passes = Some(whole(&first(rest), "the number of passes")?);
     } else if line.starts_with("Failed Validation") {
         output.failed = Some("STREAM's own validation failed".into());
-    } else if line.starts_with("Solution Validates")
-        || (line.starts_with("Results Validation Verbose") && output.failed.is_some())
-    {
+    } else if line.starts_with("Solution Validates") {
+        output.validation = line.to_owned();
+        return Ok(true);
+    } else if output.failed.is_some() && (line.starts_with("---") || line.starts_with("Results Validation Verbose")) {
         return Ok(true);
     } else if let Some((label, kernel)) = KERNELS.iter().find(|(label, _)| line.starts_with(label)) {
         let words: Vec<&str> = line[label.len()..].split_whitespace().collect();

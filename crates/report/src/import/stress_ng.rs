@@ -5,7 +5,7 @@ use std::io::BufRead;
 use hostmark_model::{AxisKind, Run, Text, Unit};
 
 use super::foreign::{Foreign, Further, Program, Source, Value, t};
-use super::lines::{amount, each_line, shortened};
+use super::lines::{Rest, amount, each_line, shortened};
 use super::{Format, ImportError};
 
 /// stress-ng's metrics.
@@ -83,15 +83,13 @@ const MOST_METRICS: usize = 100;
 
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
     let mut reader = Reader { run: Foreign::of(&SOURCE), section: String::new(), stressor: None, is_closed: false };
-    let lines = each_line(input, WHAT, |at, line| reader.take(line).map_err(|what| ImportError { line: at, what }))?;
-    let error = |what: String| Err(ImportError { line: lines, what });
+    let lines =
+        each_line(input, WHAT, |at, line| reader.take(at, line).map_err(|what| ImportError { line: at, what }))?;
     if !reader.is_closed {
-        return error(format!("the file ends here without '...', so it is truncated; give {WHAT}"));
+        let what = format!("the file ends here without '...', so it is truncated; give {WHAT}");
+        return Err(ImportError { line: lines, what });
     }
-    match reader.run.is_empty() {
-        true => error(format!("it has no metrics of a stressor; give {WHAT}")),
-        false => Ok(reader.run.into_run()),
-    }
+    reader.run.finish(lines, || format!("it has no metrics of a stressor; give {WHAT}"))
 }
 
 struct Reader {
@@ -110,7 +108,7 @@ struct Stressor {
 }
 
 impl Reader {
-    fn take(&mut self, line: &str) -> Result<(), String> {
+    fn take(&mut self, at: u64, line: &str) -> Result<(), String> {
         let inside = line.trim_start();
         match inside {
             "" => return Ok(()),
@@ -125,7 +123,10 @@ impl Reader {
                 return self.end_stressor();
             }
             _ if inside.starts_with('#') => return Ok(()),
-            _ if self.is_closed => return Err(format!("there is more behind the end '...'; give {WHAT}")),
+            _ if self.is_closed => {
+                self.run.rest.get_or_insert_with(|| Rest { line: at, text: shortened(inside) });
+                return Ok(());
+            }
             _ => {}
         }
         let is_item = inside.starts_with("- ");
@@ -166,6 +167,7 @@ impl Reader {
         match key {
             "stress-ng-version" => run.version = format!("stress-ng {}", shortened(value)),
             "hostname" => run.host.hostname = short(),
+            "sysname" => run.host.kernel.system_is(value),
             "release" => run.host.kernel.release = short(),
             "version" => run.host.kernel.version = short(),
             "machine" => run.host.cpu.architecture = short(),

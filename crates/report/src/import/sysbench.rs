@@ -1,4 +1,4 @@
-//! Reads the text of sysbench 1.0: cpu, memory, threads, mutex and fileio. Several outputs in one file are samples.
+//! Reads the text of sysbench 1: cpu, memory, threads, mutex and fileio. Several outputs in one file are samples.
 
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -6,20 +6,20 @@ use std::io::BufRead;
 use hostmark_model::{AxisKind, Run, Text, Unit};
 
 use super::foreign::{Foreign, Further, Program, Source, Value, t};
-use super::lines::{amount, each_line};
+use super::lines::{amount, each_line, shortened};
 use super::{Format, ImportError};
 
 /// sysbench's text.
 pub(super) const FORMAT: Format = Format {
     name: "sysbench",
     description: Text {
-        en: "the text of sysbench 1.0: cpu, memory, threads, mutex, fileio",
-        zh: "sysbench 1.0 的文本：cpu、memory、threads、mutex、fileio",
+        en: "the text of sysbench 1: cpu, memory, threads, mutex, fileio",
+        zh: "sysbench 1 的文本：cpu、memory、threads、mutex、fileio",
     },
     read,
 };
 
-const WHAT: &str = "the whole text of sysbench 1.0";
+const WHAT: &str = "the whole text of sysbench 1";
 
 const MEAN: Further = Further("mean", Unit::Nanoseconds, t("mean of an event", "单个事件平均"));
 const LEAST: Further = Further("least", Unit::Nanoseconds, t("least of an event", "单个事件最短"));
@@ -127,6 +127,8 @@ const KEYS: &[(&str, &str)] = &[
     ("read, MiB/s:", "read"),
     ("written, MiB/s:", "written"),
     ("total time:", "time"),
+    // As sysbench 1.1 prints it.
+    ("time elapsed:", "time"),
     ("total number of events:", "events"),
     ("min:", "least"),
     ("avg:", "mean"),
@@ -137,8 +139,9 @@ const KEYS: &[(&str, &str)] = &[
     ("Extra file open flags:", "flags"),
 ];
 
-/// The end of an output.
-const LAST: &str = "execution time (avg/stddev):";
+/// Rates of fileio as sysbench 1.1 prints them, `read:  IOPS=1857.00 29.02 MiB/s (30.43 MB/s)`, by their names in [`KEYS`].
+const RATES: &[(&str, [&str; 2])] =
+    &[("read:", ["reads", "read"]), ("write:", ["writes", "written"]), ("fsync:", ["syncs", "synced"])];
 /// The modes of fileio as they are printed, and as they are asked for.
 const MODES: &[(&str, &str)] = &[
     ("sequential write (creation)", "seqwr"),
@@ -156,30 +159,49 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
     let lines = each_line(input, WHAT, |at, line| {
         let error = |what: String| ImportError { line: at, what };
         let line = line.trim_start();
-        if line.starts_with("sysbench ") && line.contains("(using ") {
-            if output.is_some() {
+        if let Some(version) = version(line) {
+            if output.as_ref().is_some_and(|output| output.is_run) {
                 return Err(error(format!("another output begins here before the last is whole; give {WHAT}")));
             }
-            run.version = line.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
+            if !version.starts_with("1.") {
+                let version = shortened(version);
+                return Err(error(format!("it is of sysbench {version}; texts of sysbench 1 can be imported")));
+            }
+            run.version = format!("sysbench {}", shortened(version));
             output = Some(Output::default());
-        } else if line.starts_with(LAST) && output.is_some() {
+        } else if let Some(problem) = line.strip_prefix("FATAL: ") {
+            let problem = shortened(problem);
+            return Err(error(format!("sysbench ended with an error ({problem}); measure again")));
+        } else if line.starts_with("SQL statistics:") {
+            return Err(error("it is of a database test, which cannot be imported; remove it from the file".into()));
+        } else if output.as_ref().is_some_and(|output| output.ends_with(line)) {
             return output.take().map_or(Ok(()), |output| output.keep(&mut run)).map_err(error);
         } else if let Some(output) = &mut output {
             output.take(line).map_err(error)?;
         }
         Ok(())
     })?;
-    let what = match output {
-        None if !run.is_empty() => return Ok(run.into_run()),
+    let what = match output.map(|output| output.is_run) {
+        // Behind a run the files of prepare are removed by cleanup.
+        None | Some(false) if !run.is_empty() => return Ok(run.into_run()),
+        Some(false) => format!("no test was run: prepare and cleanup measure nothing; give {WHAT}"),
         None => format!("sysbench's first line is missing; give {WHAT}"),
-        Some(_) => format!("the file ends here before sysbench's last line, so it is truncated; give {WHAT}"),
+        Some(true) => format!("the file ends here before sysbench's last line, so it is truncated; give {WHAT}"),
     };
     Err(ImportError { line: lines, what })
+}
+
+/// The version in the first line of an output.
+fn version(line: &str) -> Option<&str> {
+    let version = line.strip_prefix("sysbench ")?.split_whitespace().next()?;
+    version.starts_with(|c: char| c.is_ascii_digit()).then(|| version.trim_end_matches(':'))
 }
 
 /// One output.
 #[derive(Default)]
 struct Output {
+    /// Whether it is one of a test, and not of what prepares it or cleans up.
+    is_run: bool,
     told: HashMap<&'static str, String>,
     /// Rates in parentheses: operations and MiB, of the memory test.
     transferred: Option<f64>,
@@ -188,10 +210,25 @@ struct Output {
 }
 
 impl Output {
+    /// Whether the line is the last of an output: fileio of sysbench 1.1 has no times of threads.
+    fn ends_with(&self, line: &str) -> bool {
+        line.starts_with("execution time (avg/stddev):")
+            || (line.starts_with("sum:") && self.told.contains_key("reads") && !self.told.contains_key("time"))
+    }
+
     fn take(&mut self, line: &str) -> Result<(), String> {
+        self.is_run |= line.starts_with("Running the test with following options");
         if let Some((_, name)) = line.split_once("MiB transferred (") {
             let word = name.split_whitespace().next().unwrap_or_default();
             self.transferred = Some(amount(word, "the rate of MiB")? * f64::from(1 << 20));
+        } else if let Some((rate, names, words)) = RATES
+            .iter()
+            .find_map(|(rate, names)| Some((rate, names, line.strip_prefix(rate)?.trim_start().strip_prefix("IOPS=")?)))
+        {
+            for (name, word) in names.iter().zip(words.split_whitespace()) {
+                amount(word, rate)?;
+                self.told.insert(name, word.to_owned());
+            }
         } else if let Some(share) = line.strip_prefix("events (avg/stddev):") {
             self.share = share.trim().to_owned();
         } else if let Some((start, name)) = KEYS.iter().find(|(start, _)| line.starts_with(start)) {
@@ -226,12 +263,14 @@ impl Output {
 
     fn keep(self, run: &mut Foreign) -> Result<(), String> {
         let threads = self.number("threads")?;
-        let time = match self.number("time")? {
-            0.0 => return Err(format!("the total time is 0; give {WHAT}")),
-            time => time,
+        let seconds = match self.number("time") {
+            Ok(0.0) => return Err(format!("the total time is 0; give {WHAT}")),
+            // fileio of sysbench 1.1 does not tell it.
+            Err(_) if self.told.contains_key("mode") => String::new(),
+            time => time?.to_string(),
         };
         let case = |probe: &'static str, number: f64| {
-            Value::new(probe, vec![number]).at("threads", threads).note("seconds", time)
+            Value::new(probe, vec![number]).at("threads", threads).note("seconds", &seconds)
         };
         let events = |mut value: Value| -> Result<Value, String> {
             for name in ["mean", "least", "greatest", "p95"].into_iter().filter(|name| self.told.contains_key(name)) {
@@ -251,7 +290,7 @@ impl Output {
         if self.told.contains_key("mode") {
             return self.keep_files(run, &case);
         }
-        let count = self.number("events")?;
+        let (count, time) = (self.number("events")?, self.number("time")?);
         let unnamed = "sysbench's text does not name its test:";
         // A thread of the mutex test does all it was told in one event.
         let (mut value, why) = match self.share.starts_with("1.0000/0.00") {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use hostmark_model::{AxisKind, CaseRecord, FlagKind, Lang, Measured, Outcome, PEER_AXIS, Params, Run, Text, Unit};
 
 use super::{Column, Point, Source};
-use crate::format::{agreement, number, other_value, percent, value};
+use crate::format::{agreement, number, other_value, plus_minus_of, value};
 use crate::levels::{HIERARCHY, LEVELS, UNNAMED, bracket_of, bracket_text, unnamed};
 use crate::reasons;
 
@@ -101,7 +101,7 @@ pub(crate) fn interval(run: &Run, column: &Column) -> Option<String> {
     // Of two ways the value is that of the first that there is.
     let told = if let Source::Either(..) = source(run, column) { 1 } else { points.len() };
     let widest = points.iter().filter_map(half).take(told).reduce(f64::max)?;
-    Some(format!("±{}", percent(widest)))
+    Some(plus_minus_of(widest))
 }
 
 /// The number of copies of which each is within 5 % of one alone, of the probe that needs nothing but its CPU.

@@ -119,7 +119,7 @@ without! {
 
 fields! {
     Run {
-        schema, id, name, started, finished, interrupted, imported, tool, place, guest, settings, host, peers, pairs, disturbances, neighbours,
+        schema, id, name, note, started, finished, interrupted, imported, tool, place, guest, settings, host, peers, pairs, disturbances, neighbours,
         trust, probes, cases, lost_rounds, time, findings, again
     }
     Tool { version, target, libc, is_static, digest }
@@ -143,10 +143,10 @@ fields! {
     Gap { what, cases }
 
     HostFacts {
-        hostname, boot_id, cpu, cpus, caches, nodes, memory, kernel, virtualization, limits, process, firmware, storage, network, activity
+        hostname, boot_id, cpu, cpus, caches, nodes, memory, kernel, virtualization, limits, process, firmware, storage, network, loopback, activity
     }
     CpuFacts {
-        architecture, vendor, model, microcode, features, packages, governor, smt_active, frequency_driver, turbo, isolated, tickless,
+        architecture, vendor, model, microarchitecture, microcode, features, packages, governor, smt_active, frequency_driver, turbo, isolated, tickless,
         callback_free, kinds
     }
     CoreKindFact { name, cpus, max_hz, limit_hz, governor }
@@ -159,7 +159,7 @@ fields! {
         swappiness, overcommit
     }
     KernelFacts {
-        release, version, command_line, clock_source, clock_sources, vulnerabilities, has_run_delay, perf_event_paranoid, io_uring_disabled,
+        system, release, version, command_line, clock_source, clock_sources, vulnerabilities, has_run_delay, perf_event_paranoid, io_uring_disabled,
         module_version
     }
     VirtualizationFacts {
@@ -168,6 +168,7 @@ fields! {
     LimitFacts { cgroup_version, cpu_quota, memory_limit_bytes, memory_used_bytes, is_root, unknown, groups, seccomp }
     GroupFact { resource, path, sight }
     ProcessFacts { policy, nice, priority, uclamp_min, uclamp_max, traced, no_new_privs, resource_limits }
+    LoopbackFacts { mtu_bytes, queue, filter_rules, programs }
     FirmwareFacts { vendor, product, bios_version, bios_date, memory_modules }
     MemoryModule { slot, kind, size_bytes, transfers_per_s }
     StorageFacts { devices, directories }

@@ -134,8 +134,7 @@ pub(crate) fn of_side(side: &Side, lang: Lang) -> Vec<String> {
         }
     };
     distinct(side.runs.iter().map(|run| run.host.clone()).collect());
-    let kernel = |release: &String| if release.is_empty() { String::new() } else { format!("Linux {release}") };
-    distinct(side.runs.iter().map(|run| kernel(&run.kernel)).collect());
+    distinct(side.runs.iter().map(|run| run.kernel.clone()).collect());
     distinct(side.runs.iter().map(|run| run.imported.clone().unwrap_or_else(|| profile(run.profile, lang))).collect());
     let count = side.runs.len();
     facts.push(match lang {
@@ -268,6 +267,7 @@ fn without(one: &Without, lang: Lang) -> String {
         ReasonKind::Failed => Text { en: "failed", zh: "失败" },
         ReasonKind::Skipped => Text { en: "skipped", zh: "跳过" },
         ReasonKind::PageSize => Text { en: "on other pages", zh: "页大小不同" },
+        ReasonKind::CacheLevel => Text { en: "in another cache", zh: "所在缓存不同" },
         ReasonKind::ContradictsItself => Text { en: "contradicting itself", zh: "自相矛盾" },
         ReasonKind::Implausible => Text { en: "implausible", zh: "不可信" },
         ReasonKind::OneValue => Text { en: "one value alone", zh: "仅有单个数值" },
@@ -278,7 +278,12 @@ fn without(one: &Without, lang: Lang) -> String {
     };
     let is_of_the_pair = matches!(
         one.kind,
-        ReasonKind::Revision | ReasonKind::Unit | ReasonKind::PageSize | ReasonKind::Derived | ReasonKind::TooFewPairs
+        ReasonKind::Revision
+            | ReasonKind::Unit
+            | ReasonKind::PageSize
+            | ReasonKind::CacheLevel
+            | ReasonKind::Derived
+            | ReasonKind::TooFewPairs
     );
     let (count, what) = (one.cases, what.say(lang));
     let on = match one.on {

@@ -1,12 +1,12 @@
 //! What a fleet's report says, in words that the table, the page and markdown have in common.
 
-use hostmark_model::{Lang, Text, Unit};
+use hostmark_model::{Lang, Leading, Text, Unit};
 
 use crate::fleet::{
     BetweenHosts, Carried, Cause, Drift, Fleet, HostResult, KindOfHosts, LEAST_HOSTS, OddCase, PairApart, Reason,
     WithinBy,
 };
-use crate::format::{called, percent};
+use crate::format::{QUIET, called, estimator, percent};
 use crate::reasons;
 
 /// Groups of an odd host that are named in a line.
@@ -69,9 +69,18 @@ pub(crate) fn change(change: f64) -> String {
     format!("{sign}{}", percent(change.abs()))
 }
 
-/// A case in which a host stands out.
+/// A case in which a host stands out, with what the other estimator says: `cpu.latency@op=add −12 % (quiet; typical −3 %)`.
 pub(crate) fn odd_case(case: &OddCase, lang: Lang) -> String {
-    called(&format!("{} {}", case.id, change(case.change)), case.estimator, lang)
+    let what = format!("{} {}", case.id, change(case.change));
+    let Some(beside) = case.beside else { return called(&what, case.estimator, lang) };
+    let other = format!("{} {}", estimator(beside.estimator).get(lang), change(beside.change));
+    let led = if case.estimator == Leading::Quiet { QUIET.get(lang) } else { "" };
+    match (lang, led.is_empty()) {
+        (Lang::En, true) => format!("{what} ({other})"),
+        (Lang::En, false) => format!("{what} ({led}; {other})"),
+        (Lang::Zh, true) => format!("{what}（{other}）"),
+        (Lang::Zh, false) => format!("{what}（{led}；{other}）"),
+    }
 }
 
 /// In what a host stands out: `memory −21 %, paging −8 %`.

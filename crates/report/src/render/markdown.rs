@@ -4,7 +4,9 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
-use hostmark_model::{AxisKind, CaseRecord, Finding, Lang, Outcome, ProbeInfo, Run, Text, Unit, counted, size_text};
+use hostmark_model::{
+    AxisKind, CaseRecord, Finding, Lang, Measured, Outcome, ProbeInfo, Run, Text, Unit, counted, size_text,
+};
 
 use super::RenderOptions;
 use super::console::header::{again, place};
@@ -15,8 +17,9 @@ use crate::bilingual::joined;
 use crate::consistency;
 use crate::constants::{self, MOST_FINDINGS};
 use crate::escape::markdown as safe;
+use crate::estimators;
 use crate::findings::findings_and_kept;
-use crate::format::{agreement, low_high, other_value, rounds_and_samples, value};
+use crate::format::{agreement, low_high, rounds_and_samples, value};
 use crate::guest;
 use crate::reasons;
 use crate::references::beside;
@@ -74,7 +77,7 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
         let heads = [CASE, VALUE, INTERVAL, SAMPLES, REMARKS].map(|head| head.say(lang));
         let _ = writeln!(out, "| {} |\n|---|--:|---|--:|---|", heads.join(" | "));
         for case in cases {
-            row(&varied, probe(case), case, options, &mut out);
+            row((run, &varied), probe(case), case, options, &mut out);
         }
     }
     findings(FURTHER, MOST_FINDINGS + 1, all.iter().skip(MOST_FINDINGS), lang, &mut out);
@@ -145,12 +148,11 @@ fn head(run: &Run, lang: Lang, out: &mut String) {
     if host.memory.total_bytes > 0 {
         facts.push(size_text(host.memory.total_bytes));
     }
-    if !host.kernel.release.is_empty() {
-        facts.push(format!("Linux {}", host.kernel.release));
-    }
+    facts.extend(host.kernel.named());
     facts.extend(host.virtualization.hypervisor.clone());
     facts.push(run.started.clone());
     facts.extend(place(run, lang));
+    facts.extend(run.note.clone());
     let facts: Vec<String> = facts.iter().filter(|fact| !fact.is_empty()).map(|fact| safe(fact)).collect();
     let _ = writeln!(out, "{}\n", facts.join(" · "));
 }
@@ -224,7 +226,13 @@ fn varied(run: &Run) -> Varied<'_> {
     varied
 }
 
-fn row(varied: &Varied, probe: Option<&ProbeInfo>, case: &CaseRecord, options: &RenderOptions, out: &mut String) {
+fn row(
+    (run, varied): (&Run, &Varied),
+    probe: Option<&ProbeInfo>,
+    case: &CaseRecord,
+    options: &RenderOptions,
+    out: &mut String,
+) {
     let lang = options.lang;
     let label = safe(&label(varied, probe, case, lang));
     let measured = match &case.outcome {
@@ -238,12 +246,16 @@ fn row(varied: &Varied, probe: Option<&ProbeInfo>, case: &CaseRecord, options: &
             return;
         }
     };
-    let (unit, estimate) = (probe.map_or(Unit::Ratio, |probe| probe.unit), &measured.estimate);
+    let own = probe.map_or(Unit::Ratio, |probe| probe.unit);
+    let (estimate, unit) = estimators::first(measured, own);
+    let estimate = &*estimate;
     let interval = low_high(estimate, unit, lang).or_else(|| agreement(estimate, lang));
     let interval = interval.unwrap_or_else(|| NO_INTERVAL.say(lang).to_owned());
-    let mut remarks: Vec<String> = other_value(estimate, unit, lang).into_iter().collect();
+    let mut remarks: Vec<String> = estimators::beside(run, case, estimate, unit, lang).into_iter().collect();
     for also in probe.into_iter().flat_map(|probe| &probe.also) {
-        if let Some(known) = measured.companion(&also.name) {
+        if also.name == Measured::CYCLES && unit == Unit::CoreCycles {
+            remarks.insert(0, value(measured.estimate.value(), own, lang));
+        } else if let Some(known) = measured.companion(&also.name) {
             let shown = value(known.value(), also.unit, lang);
             remarks.push(safe(&format!("{} {shown}", also.title.get(lang))));
         }

@@ -8,7 +8,7 @@ use crate::bilingual::{COMMA, Words, each, fixed, joined, same};
 use crate::format::{both, low_high, percent, value};
 use crate::network::{
     Capacity, Cause, Direction, Flow, Matrix, Protocol, TCP_BANDWIDTH, TCP_ROUND_TRIP, bits, capacities, cases_to,
-    flows, matrices, peers,
+    flows, matrices, peers, queue_text,
 };
 use crate::reasons;
 
@@ -164,10 +164,9 @@ fn path(path: &NetworkPath) -> Vec<Words> {
     facts.extend(shorter.map(|mtu| Words { en: format!("path MTU {mtu}"), zh: format!("路径 MTU {mtu}") }));
     facts.extend(path.next_hop.map(|hop| Words { en: format!("via {hop}"), zh: format!("经由 {hop}") }));
     if let Some(queue) = &path.queue {
-        let rate = queue.bits_per_s.map(|rate| format!(" {}", bits(rate))).unwrap_or_default();
         facts.push(each(|lang| match lang {
-            Lang::En => format!("queue {}{rate}", queue.kind),
-            Lang::Zh => format!("队列 {}{rate}", queue.kind),
+            Lang::En => format!("queue {}", queue_text(queue)),
+            Lang::Zh => format!("队列 {}", queue_text(queue)),
         }));
     }
     facts.push(offloads(&path.offloads));

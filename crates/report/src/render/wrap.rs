@@ -22,20 +22,26 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(2);
     let mut lines = Vec::new();
     let mut line = String::new();
+    // Counted as it grows: a line may go on with any number of spaces.
+    let mut columns = 0;
     for word in words(text) {
-        if line.width() + word.trim_end().width() > width && !line.is_empty() {
+        if columns + word.trim_end().width() > width && !line.is_empty() {
             lines.push(line.trim_end().to_owned());
             line.clear();
+            columns = 0;
         }
         for c in word.chars() {
-            if line.width() + c.width().unwrap_or(0) > width && c != ' ' {
+            let wide = c.width().unwrap_or(0);
+            if columns + wide > width && c != ' ' {
                 let joint =
                     line.rfind(|c| JOINTS.contains(c)).map(|at| at + 1).filter(|at| line[..*at].width() > width / 3);
                 let rest = line.split_off(joint.unwrap_or(line.len()));
                 lines.push(line.trim_end().to_owned());
                 line = rest;
+                columns = line.width();
             }
             line.push(c);
+            columns += wide;
         }
     }
     if !line.trim_end().is_empty() || lines.is_empty() {
@@ -154,6 +160,8 @@ mod tests {
         assert_eq!(wrap("a 12 % b", 4), ["a", "12 %", "b"]);
         assert_eq!(wrap("", 9), [""]);
         assert_eq!(wrap("abcdefgh ij", 3), ["abc", "def", "gh", "ij"]);
+        // In a time that grows with the text alone.
+        assert_eq!(wrap(&format!("a{}b", " ".repeat(1 << 18)), 9), ["a", "b"]);
     }
 
     #[test]

@@ -39,7 +39,7 @@ const OF_GROUPS: &[(&str, f64)] = &[
     ("net", 0.022),
     ("virt", 0.017),
 ];
-/// What the core does by itself, told at the clock that it held.
+/// What the core does by itself, told at a clock.
 const CORE: &str = "core";
 /// Other quiet values.
 const QUIET: &str = "quiet";

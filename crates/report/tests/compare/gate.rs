@@ -167,6 +167,40 @@ fn a_tail_that_grew_on_a_disturbed_side_or_once_is_a_remark() {
 }
 
 #[test]
+fn a_quiet_value_of_a_shared_core_is_not_slower() {
+    let quiet = |name: &str, ns: f64, shared: f64| {
+        let case = with(rounds(ID, &[ns, ns * 1.001, ns * 0.999, ns * 1.002, ns]), |measured| {
+            let quiet = [ns * 0.99, ns * 0.995];
+            measured.estimate.quiet = Some(Quiet {
+                value: ns * 0.99,
+                low: Some(quiet[0]),
+                high: Some(quiet[1]),
+                range: Some(quiet),
+                at_hz: None,
+            });
+            measured.estimate.leading = Leading::Quiet;
+            measured.noise.shared = Some(shared);
+        });
+        run(name, vec![case])
+    };
+    let judged = |base: f64, new: f64, ns: f64| {
+        let comparison = compared(&[quiet("a", 100.0, base)], &[quiet("b", ns, new)]);
+        (comparison.new[0].cases[0].verdict, comparison)
+    };
+    assert_eq!(judged(0.0, 0.1, 140.0).0, Verdict::Slower);
+    // Who is better had less of the core, and not more.
+    assert_eq!(judged(0.6, 0.0, 140.0).0, Verdict::Slower);
+    assert_eq!(judged(0.0, 0.6, 70.0).0, Verdict::Faster);
+    for (base, new, ns) in [(0.0, 0.6, 140.0), (0.6, 0.6, 140.0), (0.6, 0.0, 70.0)] {
+        let (verdict, comparison) = judged(base, new, ns);
+        assert_eq!((verdict, comparison.has_regression(0.0)), (Verdict::Inconclusive, false), "{base} {new} {ns}");
+        assert!(
+            comparison.new[0].cases[0].remarks.iter().any(|one| one.en.starts_with("another thread ran on its core"))
+        );
+    }
+}
+
+#[test]
 fn a_tail_that_grew_in_four_of_five_pairs_is_another_shape() {
     let side = |name: &str, p99: [f64; 5], contended: usize| -> Vec<Run> {
         let case = |(n, p99): (usize, f64)| {
@@ -215,4 +249,43 @@ fn of_two_hundred_harmless_changes_few_are_red() {
     assert!(in_turn * 20 <= TRIALS, "in turn: {in_turn} of {TRIALS}");
     // By their tests alone so many more would be.
     assert!(trapped * 4 >= TRIALS, "{trapped} of {TRIALS}");
+}
+
+#[test]
+fn a_size_is_compared_where_it_lies_in_the_same_cache_on_both_sides() {
+    let of = |name: &str, last_mib: u64, size: u64| {
+        let mut run = run(name, vec![about(&format!("memory.latency@size={size}"), 100.0)]);
+        run.host.virtualization.hypervisor = None;
+        for (level, bytes) in [(1, 32 << 10), (2, 1 << 20), (3, last_mib << 20)] {
+            let cache = CacheFact { level, size_bytes: bytes, shared_cpus: vec![0], ..CacheFact::default() };
+            run.host.caches.push(cache);
+        }
+        run
+    };
+    let case = |size: u64| compared(&[of("a", 260, size)], &[of("b", 32, size)]).new[0].cases[0].clone();
+    let reason = case(64 << 20).reason.unwrap();
+    assert_eq!(reason.text.en, "64M lies in L3 on the base, and in DRAM on the other side");
+    assert!(reason.kind == ReasonKind::CacheLevel && !reason.is_open);
+    assert!(case(1 << 30).reason.is_none() && case(16 << 10).reason.is_none());
+}
+
+#[test]
+fn where_the_clock_alone_differs_the_comparison_says_so() {
+    let at = |ghz: f64, cycles: f64| {
+        let record = rounds(ID, &[cycles / ghz; 5]);
+        with(record, |measured| {
+            let quiet = |value: f64, at_hz| Quiet { value, low: Some(value), high: Some(value), range: None, at_hz };
+            let led = |value: f64, at_hz| synthetic::estimate(value, 0.001).led_by(Some(quiet(value, at_hz)));
+            measured.estimate = led(cycles / ghz, Some(ghz * 1e9));
+            measured.also.insert("cycles".into(), Also { estimate: led(cycles, None) });
+        })
+    };
+    let told = |new: CaseRecord| {
+        let comparison = compared(&[run("a", vec![at(2.75, 400.0)])], &[run("b", vec![new])]);
+        let remarks = comparison.new[0].cases[0].remarks.iter();
+        remarks.filter(|one| one.en.contains("clock")).map(|one| one.en.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(told(at(2.96, 401.0)), ["same work in cycles; clock 2.75 GHz → 2.96 GHz"]);
+    // More work, or the same at the same clock.
+    assert_eq!((told(at(2.96, 410.0)), told(at(2.76, 401.0))), (vec![], vec![]));
 }

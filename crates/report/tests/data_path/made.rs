@@ -55,8 +55,8 @@ pub fn case_of(path: &str, cpus: usize, rate: f64, stages: &str, busy: &[Busy]) 
         let (way, method) = stage.split_once(' ').unwrap();
         let (from, to) = way.split_once('>').unwrap();
         let ways = |none: &[&str]| [from, to].iter().filter(|place| !none.contains(place)).count() as f64;
-        let copies = if method == "copy" { ways(&["memory", "null"]) } else { 0.0 };
-        let crossings = if method == "copy" { ways(&["memory"]) } else { 1.0 };
+        let copies = if matches!(method, "copy" | "poll") { ways(&["memory", "null"]) } else { 0.0 };
+        let crossings = if matches!(method, "copy" | "poll") { ways(&["memory"]) } else { 1.0 };
         for (name, value) in [
             ("user", busy.user),
             ("kernel", busy.kernel),

@@ -440,6 +440,7 @@ pub fn empty() -> Run {
         peers: Vec::new(),
         pairs: Vec::new(),
         again: None,
+        note: None,
         place: None,
     }
 }

@@ -1,7 +1,46 @@
 //! What an agent of a server does not do. Who has the token may see what this machine is and measure it, as those do who have a
 //! login, and no more: no command, file or kept run of this machine is named from there.
 
-use hostmark_model::{AgentRequest, Inputs, RunRequest};
+use std::io::Write;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::Result;
+use hostmark_engine::sys::cpu_time;
+use hostmark_model::{AgentAnswer, AgentRequest, Exit, Inputs, Line, RunRequest};
+
+use crate::command::lost;
+
+/// CPU time that a request may take until it is planned: a hundred times as much as all probes at all their points.
+pub const MOST_PLANNING: Duration = Duration::from_secs(5);
+/// The time between two looks at it.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
+
+/// Ends this process, which says why, where its request is not planned within [`MOST_PLANNING`]: until what comes back is dropped.
+pub fn watch_planning() -> Result<Sender<()>> {
+    let (planned, waits) = mpsc::channel::<()>();
+    let is_late = || cpu_time::of_process().is_ok_and(|ns| Duration::from_nanos(ns) > MOST_PLANNING);
+    let watch = move || {
+        while waits.recv_timeout(BETWEEN_LOOKS) == Err(RecvTimeoutError::Timeout) {
+            if is_late() {
+                let sentence = format!(
+                    "hostmark serve plans a request for {} s of CPU time at most; name fewer filters and values",
+                    MOST_PLANNING.as_secs()
+                );
+                // Nothing else is said before there is a plan.
+                let line = AgentAnswer::Error { sentence, exit: Exit::BadInput.code() }.to_line().unwrap_or_default();
+                let _ = std::io::stdout().write_all(line.as_bytes());
+                std::process::exit(Exit::BadInput.code().into());
+            }
+        }
+    };
+    let started = thread::Builder::new().spawn(watch);
+    started.map_err(|error| {
+        lost(format!("no thread could be started ({error}); raise the limit of processes (ulimit -u)"))
+    })?;
+    Ok(planned)
+}
 
 /// Why a request is refused: a sentence that ends with what to do; none where it is not. Whatever is not listed here as allowed is
 /// refused, so that a new request is looked at before it comes through.

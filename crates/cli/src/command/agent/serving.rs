@@ -12,6 +12,7 @@ use hostmark_launch::program::OWN;
 use hostmark_launch::timing::timing;
 use hostmark_model::{Event, HostFacts, Inputs, PeerAnswer, PeerRequest, Scratch, ServeRequest};
 
+use super::Served;
 use crate::command::host::report_of_host;
 use crate::command::janitor::Janitor;
 use crate::command::processes::Processes;
@@ -27,8 +28,8 @@ const LONGEST_SILENCE: Duration = Duration::from_secs(3600);
 /// What a peer has under way.
 #[derive(Default)]
 pub struct Serving {
-    /// The address of the server by which who asks came: nothing listens at another one for it.
-    bound: Option<IpAddr>,
+    /// Who asks, where that one came by a server: nothing listens at another address for it.
+    served: Option<Served>,
     means: Option<Means>,
     far: Option<FarEnds>,
     /// How long who asks may be silent meanwhile.
@@ -44,14 +45,14 @@ struct Means {
 }
 
 impl Serving {
-    /// What is served for who came by a server that is bound to this address, or by a login.
-    pub fn bound_to(bound: Option<IpAddr>) -> Serving {
-        Serving { bound, ..Serving::default() }
+    /// What is served for who came by a server, or by a login.
+    pub fn of(served: Option<Served>) -> Serving {
+        Serving { served, ..Serving::default() }
     }
 
     /// Those of these addresses at which far ends may listen.
     fn allowed(&self, all: impl Iterator<Item = IpAddr>) -> Vec<IpAddr> {
-        let Some(bound) = self.bound else { return all.collect() };
+        let Some(Served { bound, .. }) = self.served else { return all.collect() };
         let is_within = |at: &IpAddr| *at == bound || bound.is_unspecified() && (at.is_ipv4() || bound.is_ipv6());
         let mut allowed: Vec<IpAddr> = all.filter(is_within).collect();
         if allowed.is_empty() {
@@ -107,19 +108,20 @@ impl Serving {
             none => none.insert(Means::begin()?),
         };
         let most = means.host.usable_cpus().len().max(1);
-        if self.bound.is_some() && parties > most {
+        if self.served.is_some() && parties > most {
             let reason = format!(
                 "{parties} far ends were asked for, and hostmark serve starts one for each CPU that it may use at most: {most}"
             );
             return Ok(PeerAnswer::Unserved { is_skipped: true, reason });
         }
         self.rounds += 1;
+        let may_fill = self.served.map_or(u64::MAX, |served| served.memory_bytes);
         let wanted = Wanted {
             service: &request.service,
             params: &request.params,
             cpus: means.cpus(parties, request.is_bound),
             at: &at,
-            memory_bytes: request.memory_bytes.min(means.host.memory.available_bytes / 2),
+            memory_bytes: request.memory_bytes.min(means.host.memory.available_bytes / 2).min(may_fill),
             setup_ns: request.setup_ns,
             scratch: &means.scratch,
             folder: &format!("peer-{}", self.rounds),

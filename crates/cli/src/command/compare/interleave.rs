@@ -15,13 +15,13 @@ use hostmark_report::compare::{Comparison, LOOKS, Pool};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::sides::Side;
 use super::turn::{Party, Turn};
 use crate::command::inputs::{SampledArguments, scratch};
 use crate::command::janitor::Janitor;
 use crate::command::lost;
 use crate::command::machine::{catch, own_program};
 use crate::command::run::ProfileName;
+use crate::command::sides::Side;
 use crate::command::turns::{Progress, file_stem, keep, prepare};
 use crate::progress::Bar;
 use crate::wall::SinceStart;

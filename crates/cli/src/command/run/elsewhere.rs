@@ -14,12 +14,19 @@ use crate::command::on::{Keeper, measure_there, report_of_host};
 use crate::command::peers::{self, Direct};
 use crate::command::place::Place;
 use crate::command::resume::Begun;
+use crate::command::sides::Side;
 use crate::progress::Bar;
 use crate::store;
 use crate::within::Outside;
 
 /// Measures there, keeps and shows here.
-pub(super) fn run(arguments: &RunArguments, begun: Option<Begun>, place: &Place, lang: Lang) -> Result<Exit> {
+pub(super) fn run(
+    arguments: &RunArguments,
+    begun: Option<Begun>,
+    place: &Place,
+    expected: Option<Side>,
+    lang: Lang,
+) -> Result<Exit> {
     let mut request = arguments.request()?;
     if arguments.dry_run {
         // A plan follows from the machine's facts alone.
@@ -28,14 +35,14 @@ pub(super) fn run(arguments: &RunArguments, begun: Option<Begun>, place: &Place,
     }
     let places = arguments.peers()?;
     peers::names_of(&places, begun.as_ref())?;
-    let mut keeper = Here { named: arguments.named_file()?, kept: None, rounds: 0 };
+    let mut keeper = Here { named: arguments.named_file()?, note: arguments.note.clone(), kept: None, rounds: 0 };
     let stop = catch(&Outside::default())?;
     let mut past = Vec::new();
     if let Some(begun) = begun {
         // How the peers are reached is said anew, as their places are.
         request = RunRequest { via: request.via, ..begun.request() };
         past = begun.past;
-        keeper = Here { named: None, kept: Some(begun.kept), rounds: past.len() };
+        keeper = Here { named: None, note: begun.header.run.note.clone(), kept: Some(begun.kept), rounds: past.len() };
     }
     let peers = Direct::open(&places, &stop, profile_limits(request.profile).limit)?;
     let mut bar = Bar::new();
@@ -44,8 +51,9 @@ pub(super) fn run(arguments: &RunArguments, begun: Option<Begun>, place: &Place,
     peers.finish();
     match (measured, keeper.kept) {
         (Ok(mut measured), kept) => {
+            measured.run.note = keeper.note;
             measured.run.peers = peers::typed(measured.run.peers, &places);
-            finish(arguments, measured, kept.unwrap_or_default(), stop.signal(), lang)
+            finish(arguments, measured, kept.unwrap_or_default(), expected, stop.signal(), lang)
         }
         (Err(error), Some(kept)) if keeper.rounds > 0 => Err(kept.goes_on_later(error, keeper.rounds)),
         (Err(error), kept) => {
@@ -58,12 +66,14 @@ pub(super) fn run(arguments: &RunArguments, begun: Option<Begun>, place: &Place,
 /// Keeps a run as one of this machine is kept.
 struct Here {
     named: Option<store::Place>,
+    note: Option<String>,
     kept: Option<Kept>,
     rounds: usize,
 }
 
 impl Keeper for Here {
     fn begins(&mut self, run: &mut Run, planned: &PlanLine, elsewhere: Elsewhere) -> Result<()> {
+        run.note.clone_from(&self.note);
         match self.kept.as_ref().and_then(|kept| kept.place.as_ref()) {
             Some(place) => run.name.clone_from(&place.name),
             None => {

@@ -35,7 +35,7 @@ pub struct Built<'a> {
 }
 
 impl<'a> Built<'a> {
-    /// Every line of the memory has been loaded; loads the whole chain in its order, or where the caches of `cache_bytes` hold
+    /// Every page of the memory has been given; loads the whole chain in its order, or where the caches of `cache_bytes` hold
     /// half of it or less so much of it that they hold nothing else: from then on a walk of any length meets what every later one
     /// meets. `line_bytes`: what a node takes in a cache.
     pub fn settled(self, cache_bytes: u64, line_bytes: u64) -> Chain<'a> {
@@ -96,7 +96,7 @@ impl<'a> Chain<'a> {
         for ((index, line), &next) in (0..).zip(memory.chunks_exact_mut(line_bytes)).zip(&successors) {
             write_line(line, base + next as usize * line_bytes, index);
         }
-        Self::read_once(memory, line_bytes, sequence)
+        Built { nodes: sequence.len() as u64, memory, node_bytes: line_bytes, sequence }
     }
 
     /// Builds one cycle that visits all lines of a window of `window_pages` pages in random order before it enters the
@@ -140,7 +140,11 @@ impl<'a> Chain<'a> {
             let next = if next == nodes as usize { 0 } else { next };
             node[..LINK_BYTES].copy_from_slice(&(base + next * stride_bytes).to_ne_bytes());
         }
-        Ok(Self::read_once(memory, stride_bytes, Vec::new()))
+        // What was not written has to be given and translated too.
+        for line in memory.chunks(SMALLEST_LINE_BYTES) {
+            black_box(line[0]);
+        }
+        Ok(Built { memory, node_bytes: stride_bytes, nodes, sequence: Vec::new() })
     }
 
     /// Builds a chain through the nodes at these `offsets` of `memory`, in their order, and back to the first.
@@ -161,15 +165,6 @@ impl<'a> Chain<'a> {
             memory[offset..offset + LINK_BYTES].copy_from_slice(&(base + next).to_ne_bytes());
         }
         Ok(Self::starting_at(memory, first, offsets.len() as u64))
-    }
-
-    /// A chain after a load of every line, so that all of the memory has been given and translated.
-    fn read_once(memory: &'a mut [u8], node_bytes: usize, sequence: Vec<u32>) -> Built<'a> {
-        for line in memory.chunks(SMALLEST_LINE_BYTES) {
-            black_box(line[0]);
-        }
-        let nodes = (memory.len() / node_bytes) as u64;
-        Built { memory, node_bytes, nodes, sequence }
     }
 
     fn starting_at(memory: &'a mut [u8], start: usize, nodes: u64) -> Self {

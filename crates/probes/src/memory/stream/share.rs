@@ -6,7 +6,7 @@ use hostmark_engine::prelude::*;
 
 use crate::fastest::{Candidates, Stretches};
 use crate::kernels::Refused;
-use crate::kernels::stream::{Kernel, Operation, numbers, starts};
+use crate::kernels::stream::{Kernel, numbers, starts};
 
 /// The scalar of STREAM.
 const SCALAR: f64 = 3.0;
@@ -14,7 +14,7 @@ const SCALAR: f64 = 3.0;
 const ERROR_BOUND: f64 = 1e-13;
 /// Elements are split among threads in whole cache lines.
 const LINE: usize = 8;
-/// Values repeat after so many elements: they vary, so that no core can keep equal lines for nothing.
+/// Values repeat after so many elements, a page of them: they vary, so that no core can keep equal lines for nothing.
 const PERIOD: usize = 512;
 
 /// The elements of thread `index`: equal lines for all, as far as they go, and for the last what is no whole line.
@@ -41,8 +41,8 @@ pub(super) struct Share<'a> {
 }
 
 impl<'a> Share<'a> {
-    /// Three arrays of `elements` each, of the memory allotted, touched and filled by the calling thread. The last cache has
-    /// `llc_bytes`.
+    /// Three arrays of `elements` each, of the memory allotted, touched and filled by the calling thread: sources that a case before
+    /// has left are not filled again. Its share of the last caches is `llc_bytes`.
     pub(super) fn new(
         elements: usize,
         kernels: &'a Candidates<Kernel>,
@@ -52,19 +52,20 @@ impl<'a> Share<'a> {
         let buffer = memory.touch()?;
         let stretches = Stretches::of((elements * size_of::<f64>()) as u64, bytes(elements), llc_bytes);
         let mut share = Share { buffer, elements, kernels, kernel: kernels.at(0), stretches, refused: None };
-        let roles = share.roles();
-        for (array, role) in share.arrays().into_iter().zip(roles) {
+        for (array, role) in share.arrays().into_iter().zip(ROLES) {
             let values: Vec<f64> = (0..PERIOD).map(|index| before(role, index)).collect();
-            for chunk in array.chunks_mut(PERIOD) {
-                chunk.copy_from_slice(&values[..chunk.len()]);
+            // One element of each page: whatever else used the memory wrote more than this, and what is wrong in between `check` finds.
+            let is_left = |chunk: &[f64]| chunk[chunk.len() / 2] == values[chunk.len() / 2];
+            if role == Role::D || !array.chunks(PERIOD).all(is_left) {
+                array.chunks_mut(PERIOD).for_each(|chunk| chunk.copy_from_slice(&values[..chunk.len()]));
             }
         }
         Ok(share)
     }
 
     /// The pages obtained, in words.
-    pub(super) fn pages(&self, pages: Pages) -> String {
-        self.buffer.obtained(pages)
+    pub(super) fn pages(&self) -> String {
+        self.buffer.obtained()
     }
 
     fn arrays(&mut self) -> [&mut [f64]; 3] {
@@ -75,23 +76,9 @@ impl<'a> Share<'a> {
         [&mut a[..elements], &mut b[..elements], &mut c[..elements]]
     }
 
-    /// What a, b and c are to the kernel: destination, or a source.
-    fn roles(&self) -> [Role; 3] {
-        match self.kernel.operation {
-            Operation::Scale => [Role::Y, Role::D, Role::X],
-            Operation::Triad => [Role::D, Role::X, Role::Y],
-            _ => [Role::X, Role::Y, Role::D],
-        }
-    }
-
     /// Goes over these elements.
     fn go(&mut self, kernel: &Kernel, part: Range<usize>, passes: u64) {
-        let [a, b, c] = self.arrays().map(|array| &mut array[part.clone()]);
-        let (d, x, y) = match kernel.operation {
-            Operation::Scale => (b, c, a),
-            Operation::Triad => (a, b, c),
-            _ => (c, a, b),
-        };
+        let [x, y, d] = self.arrays().map(|array| &mut array[part.clone()]);
         self.refused = kernel.run(d, x, y, SCALAR, passes).err();
     }
 }
@@ -103,6 +90,9 @@ enum Role {
     X,
     Y,
 }
+
+/// What the three arrays are, whatever the operation: so all find the same sources.
+const ROLES: [Role; 3] = [Role::X, Role::Y, Role::D];
 
 /// What an element is before the first pass: a destination is negative, which no result is.
 fn before(role: Role, index: usize) -> f64 {
@@ -135,20 +125,14 @@ impl Part for Share<'_> {
         let operation = self.kernel.operation;
         let [d, x, y] = [Role::D, Role::X, Role::Y].map(|role| move |index| before(role, index));
         let expected: Vec<f64> = (0..PERIOD).map(|index| operation.of(d(index), x(index), y(index), SCALAR)).collect();
-        let roles = self.roles();
-        let mut wrong = 0;
-        for (array, role) in self.arrays().into_iter().zip(roles).filter(|(_, role)| *role == Role::D) {
-            debug_assert!(role == Role::D);
-            for chunk in array.chunks(PERIOD) {
-                let is_wrong = |(&found, &expected): (&f64, &f64)| {
-                    usize::from((found - expected).abs() <= ERROR_BOUND * expected.abs()) ^ 1
-                };
-                wrong += chunk.iter().zip(&expected).map(is_wrong).sum::<usize>();
-            }
-        }
-        match wrong {
+        let is_wrong = |(&found, &expected): (&f64, &f64)| {
+            usize::from((found - expected).abs() <= ERROR_BOUND * expected.abs()) ^ 1
+        };
+        let [.., destination] = self.arrays();
+        let of_chunk = |chunk: &[f64]| chunk.iter().zip(&expected).map(is_wrong).sum::<usize>();
+        match destination.chunks(PERIOD).map(of_chunk).sum::<usize>() {
             0 => Ok(()),
-            _ => Err(RoundError::failed(format!("{wrong} of {} elements of a thread are wrong", self.elements))),
+            wrong => Err(RoundError::failed(format!("{wrong} of {} elements of a thread are wrong", self.elements))),
         }
     }
 }
@@ -156,7 +140,7 @@ impl Part for Share<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::stream::kernels;
+    use crate::kernels::stream::{Operation, kernels};
 
     #[test]
     fn parts_are_equal_lines_and_cover_all() {
@@ -179,13 +163,12 @@ mod tests {
             assert!(share.check().is_err(), "nothing is done yet");
             (0..3).for_each(|_| share.pass());
             assert_eq!(share.check(), Ok(()), "{} {:?}", kernel.name, kernel.operation);
-            let destination = share.roles().iter().position(|role| *role == Role::D).unwrap();
             for value in [f64::NAN, 0.0, 2.0 + 1e-12] {
-                let element = &mut share.arrays()[destination][10_000];
+                let element = &mut share.arrays()[2][10_000];
                 let right = std::mem::replace(element, value);
                 let wrong = "1 of 10001 elements of a thread are wrong";
                 assert_eq!(share.check(), Err(RoundError::failed(wrong)), "{value} for {right}");
-                share.arrays()[destination][10_000] = right;
+                share.arrays()[2][10_000] = right;
             }
         }
     }

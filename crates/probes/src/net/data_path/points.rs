@@ -2,9 +2,9 @@
 
 use hostmark_engine::prelude::*;
 
-/// The rows that are measured: those of `dd`, `nc` and `pv`, the parts of which they are made, and those that copy less.
+/// The rows that are measured: those of `dd` and `nc` as they are, the same with larger blocks and `pv`, the parts of which they are made, and those that copy less.
 pub const PATHS: Points = Points::Listed {
-    quick: &["zero_pipe_socket_null", "memory_socket_memory", "file_socket_null"],
+    quick: &["zero_pipe_poll_socket_poll_null", "zero_pipe_socket_null", "memory_socket_memory", "file_socket_null"],
     standard: &[
         "zero_null",
         "file_null",
@@ -13,6 +13,7 @@ pub const PATHS: Points = Points::Listed {
         "memory_socket_memory_behind",
         "cold_file_null",
         "cold_file_socket_null",
+        "file_poll_socket_poll_null",
         "zero_pipe_socket_pipe_null",
         "zero_pipe_socket_pipe_pipe_null",
         "file_pipe_socket_null",

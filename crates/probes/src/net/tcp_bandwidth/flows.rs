@@ -21,6 +21,8 @@ use crate::workloads::tcp_info::TcpInfo;
 
 /// A stream on which nothing moves for so long has broken off: longer than a sender takes that loses the same packet some times.
 const SILENCE: Duration = Duration::from_secs(4);
+/// Streams that may share a CPU at most: each has a process at its far end.
+pub const PER_CPU: usize = 32;
 /// How long is waited for a receiver that has nothing new to tell.
 const MOMENT: Duration = Duration::from_millis(2);
 
@@ -118,8 +120,8 @@ impl Flow {
 }
 
 impl<'scope> Flows<'scope> {
-    /// Connects streams to each of `far` and starts their threads in `scope`, those of each on its CPU of `cpus`, where there
-    /// are any. `message` is what this side sends.
+    /// Connects streams to each of `far` and starts their threads in `scope`, those of each on one of `cpus` in turn, where
+    /// there are any. `message` is what this side sends.
     pub fn start(
         scope: &'scope Scope<'scope, '_>,
         terms: &'scope Terms,
@@ -143,7 +145,7 @@ impl<'scope> Flows<'scope> {
         type Work<'scope> = Box<dyn FnOnce() -> Result<()> + Send + 'scope>;
         let mut works: Vec<Work> = Vec::new();
         for (index, far) in far.iter().enumerate() {
-            let cpu = cpus.get(index).copied();
+            let cpu = cpus.get(index % cpus.len().max(1)).copied();
             let wanted = [(terms.direction.receives(), false), (terms.direction.sends(), true)];
             for (_, sends) in wanted.into_iter().filter(|(is_wanted, _)| *is_wanted) {
                 let (flow, told) = Flow::connect(far, terms, sends)?;

@@ -77,6 +77,9 @@ fn looked_at(case: &mut Case, terms: &Terms) -> Result<()> {
     let far = case.far_ends().to_vec();
     case.may_fill(u64::saturating_mul(terms.block, far.len() as u64))?;
     let cpus = if far.len() > 1 { case.thread_cpus() } else { Vec::new() };
+    if far.len() > cpus.len() && !cpus.is_empty() {
+        case.note("streams_per_cpu", far.len().div_ceil(cpus.len()));
+    }
     let message = case.buffer(if terms.direction.sends() { terms.message } else { 1 }, Pages::Base, None)?;
     let (mut rates, mut ended, mut told) = (Vec::new(), None, Vec::new());
     let near = Account::of(|| {

@@ -106,11 +106,16 @@ mod tests {
     use std::io::Write;
 
     use super::*;
+    use crate::skip::skipped;
     use crate::workloads::local;
+    use crate::workloads::tcp_info::TcpInfo;
 
     #[test]
     fn what_nobody_has_read_yet_counts_when_it_came() {
         let (_listener, near, mut far) = local::tcp_pair().unwrap();
+        if TcpInfo::of(&near).unwrap().received_bytes.is_none() {
+            return skipped("nobody tells what has arrived, as an emulator does not");
+        }
         let clock = Clock::MonotonicRaw;
         let mut receiver = Receiver::of(near, 4096).map_err(|_| "no room").unwrap();
         let has = |receiver: &Receiver, bytes| while receiver.place(&clock).unwrap().0 < bytes {};

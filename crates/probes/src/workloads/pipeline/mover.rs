@@ -2,6 +2,7 @@
 
 use std::io;
 
+use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::pipe::SpliceFlags;
 
@@ -10,6 +11,9 @@ use crate::workloads::by_function;
 use crate::workloads::call::Call;
 use crate::workloads::files;
 use crate::workloads::socket::{ZeroCopySender, pipe_of};
+
+/// What netcat-openbsd reads at once at most: its `BUFSIZE`.
+const NC_BYTES: usize = 16 << 10;
 
 /// The two descriptors of a process, none where its own memory is the place, and its block.
 pub struct Mover<'a> {
@@ -56,10 +60,14 @@ impl<'a> Mover<'a> {
             (Method::Copy, Some(from), _) => {
                 by_function(|| rustix::io::read(from, &mut self.block[..most])).call("read")?
             }
+            (Method::Poll, Some(from), _) => {
+                self.poll(PollFlags::IN, PollFlags::empty())?;
+                by_function(|| rustix::io::read(from, &mut self.block[..most.min(NC_BYTES)])).call("read")?
+            }
             (Method::Splice, Some(from), Some((_, write_end))) => splice(from, write_end, most)?,
             (Method::Splice, Some(from), None) => {
                 // One call reads and writes: what it waits for on this side is waited for before it.
-                let mut readable = [rustix::event::PollFd::new(from, rustix::event::PollFlags::IN)];
+                let mut readable = [PollFd::new(from, PollFlags::IN)];
                 by_function(|| rustix::event::poll(&mut readable, None)).call("poll")?;
                 most
             }
@@ -83,15 +91,28 @@ impl<'a> Mover<'a> {
                 Some(sender) => sender.send(&self.block[..came]).map(|()| came),
                 None => Err(io::ErrorKind::Unsupported.into()),
             },
-            _ => {
+            (method, ..) => {
                 let mut at = 0;
                 all(came, |left| {
+                    if method == Method::Poll {
+                        self.poll(PollFlags::empty(), PollFlags::OUT)?;
+                    }
                     let wrote = by_function(|| rustix::io::write(to, &self.block[at..at + left])).call("write")?;
                     at += wrote;
                     Ok(wrote)
                 })
             }
         }
+    }
+
+    /// What nc waits for: all four descriptors that it has where it sends, the network's twice; where it receives, its input has
+    /// ended.
+    fn poll(&self, from_for: PollFlags, to_for: PollFlags) -> io::Result<()> {
+        let (Some(from), Some(to)) = (self.from, self.to) else { return Ok(()) };
+        let all = [(from, from_for), (to, to_for), (to, PollFlags::IN), (from, PollFlags::empty())];
+        let mut all = all.map(|(at, flags)| PollFd::new(at, flags));
+        let polled = if self.stage.to == Place::Socket { &mut all[..] } else { &mut all[..2] };
+        by_function(|| rustix::event::poll(polled, None)).call("poll").map(drop)
     }
 
     /// Of a block what its queue takes without waiting, none when it is full.
@@ -107,7 +128,7 @@ impl<'a> Mover<'a> {
     pub fn copies(&self) -> [bool; 2] {
         let copied = self.zero_copy.as_ref().is_some_and(|sender| sender.copied);
         match self.stage.by {
-            Method::Copy => [self.from.is_some(), self.to.is_some() && self.stage.to != Place::Null],
+            Method::Copy | Method::Poll => [self.from.is_some(), self.to.is_some() && self.stage.to != Place::Null],
             Method::Splice | Method::SendFile => [false, false],
             Method::ZeroCopy => [false, copied],
         }
@@ -116,7 +137,7 @@ impl<'a> Mover<'a> {
     /// The same of bytes handed over by a call of read or write, whether the kernel copies them or not.
     pub fn crossings(&self) -> [bool; 2] {
         match self.stage.by {
-            Method::Copy => [self.from.is_some(), self.to.is_some()],
+            Method::Copy | Method::Poll => [self.from.is_some(), self.to.is_some()],
             Method::Splice | Method::SendFile => [false, false],
             Method::ZeroCopy => [false, true],
         }

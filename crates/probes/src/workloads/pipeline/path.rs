@@ -41,6 +41,8 @@ impl Place {
 pub enum Method {
     /// read(2) into a block and write(2) of it.
     Copy,
+    /// The same as Debian's nc does it: 16 KiB at a time, and poll(2) before each call.
+    Poll,
     /// splice(2), by way of a pipe of its own where neither place is one.
     Splice,
     /// sendfile(2).
@@ -53,6 +55,7 @@ impl Method {
     fn name(self) -> &'static str {
         match self {
             Method::Copy => "copy",
+            Method::Poll => "poll",
             Method::Splice => "splice",
             Method::SendFile => "sendfile",
             Method::ZeroCopy => "zero_copy",
@@ -118,6 +121,7 @@ const WORDS: &[(&str, Word)] = &[
     ("pipe", Word::At(Place::Pipe)),
     ("socket", Word::At(Place::Socket)),
     ("null", Word::At(Place::Null)),
+    ("poll", Word::By(Method::Poll)),
     ("splice", Word::By(Method::Splice)),
     ("sendfile", Word::By(Method::SendFile)),
     ("close", Word::Paced(Pace::Close)),
@@ -159,6 +163,7 @@ impl Path {
         let (Some(first), Some(last)) = (self.stages.first(), self.stages.last()) else { return false };
         let each = |stage: &Stage| match stage.by {
             Method::Copy => true,
+            Method::Poll => stage.from != Memory && stage.to != Memory,
             Method::Splice => matches!(
                 (stage.from, stage.to),
                 (Pipe, Socket | Pipe | Null) | (Socket, Pipe | Null) | (File | ColdFile, Socket | Pipe)
@@ -195,6 +200,7 @@ mod tests {
         assert_eq!(of("cold_file_sendfile_socket_null"), "cold_file>socket sendfile; socket>null copy");
         assert_eq!(of("memory_zero_copy_socket_memory"), "memory>socket zero_copy; socket>memory copy");
         assert_eq!(of("zero_pipe_socket_splice_null"), "zero>pipe copy; pipe>socket copy; socket>null splice");
+        assert_eq!(of("zero_pipe_poll_socket_poll_null"), "zero>pipe copy; pipe>socket poll; socket>null poll");
         assert_eq!(of("zero_null"), "zero>null copy");
         assert_eq!(told("memory_socket_memory_behind").unwrap(), told("memory_socket_memory").unwrap());
         assert_eq!("memory_socket_memory_behind".parse::<Path>().unwrap().pace, Pace::Behind);

@@ -37,6 +37,7 @@ fn every_process_moves_all_bytes_and_counts_its_copies() {
             assert_eq!(of("zero_null", cpus)?, [[1, 2]]);
             assert_eq!(of("memory_pipe_memory", cpus)?, [[1, 1], [1, 1]]);
             assert_eq!(of("zero_pipe_socket_null", cpus)?, [[2, 2], [2, 2], [1, 2]]);
+            assert_eq!(of("zero_pipe_poll_socket_poll_null", cpus)?, [[2, 2], [2, 2], [1, 2]]);
             assert_eq!(of("zero_pipe_splice_socket_null", cpus)?, [[2, 2], [0, 0], [1, 2]]);
             assert_eq!(of("zero_pipe_socket_splice_null", cpus)?, [[2, 2], [2, 2], [0, 0]]);
             assert_eq!(of("file_socket_null", cpus)?, [[2, 2], [1, 2]]);
@@ -105,6 +106,8 @@ fn each_way_moves_the_bytes_in_their_order() {
     for (from, by, to) in [
         (Place::File, Method::Copy, Place::Socket),
         (Place::File, Method::SendFile, Place::Socket),
+        (Place::File, Method::Poll, Place::Socket),
+        (Place::Socket, Method::Poll, Place::Pipe),
         (Place::File, Method::Splice, Place::Socket),
         (Place::File, Method::Splice, Place::Pipe),
         (Place::Pipe, Method::Copy, Place::Socket),

@@ -6,6 +6,7 @@ mod cpus;
 mod frequency;
 mod kernel_entry;
 mod kernel_files;
+mod loopback;
 mod memory;
 mod permissions;
 mod place;
@@ -15,6 +16,7 @@ mod virtualization;
 
 pub(super) use frequency::FOLLOWING as FOLLOWING_GOVERNORS;
 pub(super) use kernel_entry::named_mitigations;
+pub(super) use loopback::obstacles;
 pub(super) use memory::SWAP_BYTES;
 pub(crate) use process::yields;
 pub(crate) use unseen::limits_unseen;
@@ -56,6 +58,7 @@ pub static HOST_RULES: &[&HostRule] = &[
     &unseen::LIMITS,
     &process::POLICY,
     &process::CLAMPED,
+    &loopback::OBSTACLES,
     &kernel_entry::MITIGATIONS,
     &kernel_entry::SECCOMP,
     &memory::NO_HUGE_PAGES,
@@ -65,6 +68,7 @@ pub static HOST_RULES: &[&HostRule] = &[
     &kernel_files::NO_SYS,
     &unseen::LIMITS_ABOVE,
     &unseen::PROCESSES,
+    &loopback::FILTER_UNSEEN,
     &permissions::PERF,
 ];
 

@@ -61,9 +61,6 @@ pub(super) static POLICY: HostRule = HostRule {
     },
 };
 
-/// The whole computing capacity of a CPU, as utilization clamps count it.
-const WHOLE_CAPACITY: u32 = 1024;
-
 pub(super) static CLAMPED: HostRule = HostRule {
     id: "host.clamped",
     weight: HostWeight::Shifts,
@@ -72,7 +69,7 @@ pub(super) static CLAMPED: HostRule = HostRule {
         zh: "执行 uclampset -M 1024，或改控制组的 cpu.uclamp.max",
     },
     see: |host, _| {
-        let most = host.process.uclamp_max.filter(|most| *most < WHOLE_CAPACITY)?;
+        let most = host.process.clamped()?;
         text(
             format!("uclamp.max {most} of 1024: the kernel asks for a lower clock, or slower cores"),
             format!("uclamp.max 为 {most}（满值 1024）：内核会要求较低频率或较慢的核心"),

@@ -4,7 +4,7 @@ use hostmark_model::{CaseRecord, Lang, Peer, Run, Text, Unit};
 
 use super::super::evidence::{Proven, lost};
 use super::super::short::{peer as short_name, short};
-use super::super::{Conclusion, Rule, Shown};
+use super::super::{Conclusion, DISTURBED, Doubt, QUOTA_OF_ONE, Rule, Shown, YIELDS};
 use super::rate;
 use crate::format::value;
 use crate::network::{cases_to, peers};
@@ -21,6 +21,7 @@ pub(in super::super) static RULE: Rule = Rule {
         zh: "在最慢的链路之前使用会自行保持短小的队列（fq_codel、cake，或速率略低于链路的 fq），或让大流量使用 bbr。\
              都不可行时，缩短队列（tbf limit、txqueuelen）也有帮助。",
     }),
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
     draw,
 };
 

@@ -3,7 +3,7 @@
 use hostmark_model::{NetworkPath, Run, Text};
 
 use super::super::short::short;
-use super::super::{Conclusion, Rule, Shown};
+use super::super::{Conclusion, DISTURBED, Doubt, QUOTA_OF_ONE, Rule, Shown, YIELDS};
 use super::{TCP, also, cases, falls_short, proven, rate, way, way_in_short};
 use crate::bilingual::Words;
 use crate::format::number;
@@ -19,6 +19,7 @@ pub(in super::super) static RULE: Rule = Rule {
         zh: "分散负载：多个流、多个队列（ethtool -L、RPS）、中断与程序使用不同 CPU。降低每字节开销：打开 TSO 与 GRO（ethtool -K），\
              网络允许时用 9000 的 MTU，使用 sendfile，减少包过滤。",
     }),
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
     draw,
 };
 

@@ -3,7 +3,7 @@
 use hostmark_model::{Run, Text};
 
 use super::super::short::short;
-use super::super::{Conclusion, Rule, Shown};
+use super::super::{Conclusion, Doubt, Rule, Shown, WRONG};
 use super::{TCP, also, cases, proven, rate, reaches, way, way_in_short};
 use crate::format::number;
 use crate::network::{Cause, Flow, bits, flows};
@@ -17,6 +17,7 @@ pub(in super::super) static RULE: Rule = Rule {
              compress.",
         zh: "只有更快的链路、第二条链路（bonding、多路径）或更少的字节（压缩）才能搬运更多。CPU 有余力做压缩。",
     }),
+    doubt: Doubt { spoiled_by: WRONG, rivals: &[] },
     draw,
 };
 

@@ -3,7 +3,7 @@
 use hostmark_model::{Run, Text};
 
 use super::super::short::short;
-use super::super::{Conclusion, Rule, Shown};
+use super::super::{Conclusion, DISTURBED, Doubt, QUOTA_OF_ONE, Rule, Shown, YIELDS};
 use super::rate_limit::holds;
 use super::{TCP, also, cases, proven, rate, way, way_in_short};
 use crate::format::{number, percent};
@@ -19,6 +19,7 @@ pub(in super::super) static RULE: Rule = Rule {
         zh: "查找丢包之处：两端的 ip -s link 与 ethtool -S、环形缓冲区（ethtool -g）、交换机计数器、双工不匹配、坏线缆、云厂商的限速器。\
              与 cubic、reno 相比，bbr 受丢包影响较小。",
     }),
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
     draw,
 };
 

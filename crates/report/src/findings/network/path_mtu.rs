@@ -3,7 +3,7 @@
 use hostmark_model::{NetworkPath, Run, Text};
 
 use super::super::short::{peer as short_name, short};
-use super::super::{Conclusion, Rule, Shown};
+use super::super::{Conclusion, Doubt, NOTHING, Rule, Shown};
 use crate::network::peers;
 
 pub(in super::super) static RULE: Rule = Rule {
@@ -15,6 +15,7 @@ pub(in super::super) static RULE: Rule = Rule {
              path takes, or raise the path's.",
         zh: "用 tracepath 找出允许值更小的一跳：隧道、VPN 或叠加网络会增加头部。把接口 MTU 设为路径允许的值，或提高路径的 MTU。",
     }),
+    doubt: Doubt { spoiled_by: NOTHING, rivals: &[] },
     draw,
 };
 

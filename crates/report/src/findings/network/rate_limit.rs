@@ -3,7 +3,7 @@
 use hostmark_model::{Run, Text};
 
 use super::super::short::short;
-use super::super::{Conclusion, Rule, Shown};
+use super::super::{Conclusion, Doubt, Rule, Shown, WRONG};
 use super::{CLOSE, TCP, cases, place, proven, rate, reaches, way, way_in_short};
 use crate::network::{Cause, Flow, bits, flows};
 
@@ -16,6 +16,7 @@ pub(in super::super) static RULE: Rule = Rule {
              virtual machine. No setting of TCP gets past it.",
         zh: "在设置处提高或取消限速：该接口上的 tc qdisc，或实例、容器、虚拟机的带宽配额。调整 TCP 无法突破它。",
     }),
+    doubt: Doubt { spoiled_by: WRONG, rivals: &[] },
     draw,
 };
 

@@ -3,7 +3,7 @@
 use hostmark_model::{Run, Text};
 
 use super::super::short::short;
-use super::super::{Conclusion, Rule, Shown};
+use super::super::{Conclusion, DISTURBED, Doubt, QUOTA_OF_ONE, Rule, Shown, YIELDS};
 use super::{TCP, also, cases, falls_short, proven, rate, way, way_in_short};
 use crate::format::percent;
 use crate::network::{Flow, flows};
@@ -18,6 +18,7 @@ pub(in super::super) static RULE: Rule = Rule {
         zh: "把缓冲区上限提高到速率乘以往返时间的两倍：接收方 net.ipv4.tcp_rmem，发送方 net.ipv4.tcp_wmem。不要设置 SO_RCVBUF 与 SO_SNDBUF，\
              否则会关闭内核的自动调节。或使用多个流。",
     }),
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
     draw,
 };
 

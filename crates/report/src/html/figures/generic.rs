@@ -3,7 +3,8 @@
 use hostmark_model::{AxisKind, Unit};
 
 use super::{Figure, percentiles, title};
-use crate::format::{both, unit_name};
+use crate::estimators;
+use crate::format::unit_name;
 use crate::html::bilingual::{COMMA, Words, each, joined};
 use crate::html::chart::scale::Kind;
 use crate::html::chart::{Line, Point, Row, Rows, Series};
@@ -113,10 +114,10 @@ fn rows(runs: &Runs, probe: &Probe) -> Option<Figure> {
     let mut rows = Vec::new();
     for case in &probe.cases {
         for run in 0..runs.all.len() {
-            let Some(estimate) = case.estimate(run) else { continue };
+            let Some((estimate, record)) = case.estimate(run).zip(case.record(run)) else { continue };
             let label = label(runs, probe, case, run, &axes);
             let told = told(estimate, probe.unit());
-            let remark = each(|lang| both(estimate, probe.unit(), lang));
+            let remark = each(|lang| estimators::both(&runs.all[run], record, estimate, probe.unit(), lang));
             let reading = reading(&label, &told);
             let interval = interval(estimate);
             rows.push(Row { label, remark, value: estimate.value(), interval, style: run, reading });

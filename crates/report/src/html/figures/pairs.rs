@@ -62,9 +62,9 @@ fn of_pairs(
         let at = |name: usize| names.binary_search(&name).unwrap_or(0);
         let mut cells = Vec::new();
         for (one, other, case) in &pairs {
-            cells.extend(cell(probe, case, run, (at(*one), at(*other))));
+            cells.extend(cell(probe, case, axis, run, (at(*one), at(*other))));
             if mirrored {
-                cells.extend(cell(probe, case, run, (at(*other), at(*one))));
+                cells.extend(cell(probe, case, axis, run, (at(*other), at(*one))));
             }
         }
         // The keyboard goes through cells as one reads.
@@ -86,9 +86,8 @@ fn suffix(at: f64) -> &'static str {
     scale_for(at, Unit::Nanoseconds).suffix.en
 }
 
-fn cell(probe: &Probe, case: &Case, run: usize, (row, column): (usize, usize)) -> Option<Cell> {
+fn cell(probe: &Probe, case: &Case, axis: &str, run: usize, (row, column): (usize, usize)) -> Option<Cell> {
     let estimate = case.estimate(run)?;
-    let axis = if probe.axes().contains(&"nodes") { "nodes" } else { "cpus" };
     let point = case.params.get(axis)?;
     let before = match probe.labels.kind(axis) {
         AxisKind::Nodes => title(&format!("nodes {point}"), &format!("节点 {point}")),

@@ -12,7 +12,7 @@ use hostmark_model::{
 };
 
 use super::foreign::{estimate, no_settings};
-use super::lines::{LARGEST, each_line};
+use super::lines::{LARGEST, Rest, each_line, shortened};
 use super::{Format, ImportError};
 use crate::timestamp::{MONTHS, Timestamp};
 use lines::{Block, Value};
@@ -56,8 +56,10 @@ struct Reader {
     cases: Vec<(CaseId, Vec<f64>)>,
     known: HashMap<CaseId, usize>,
     values: usize,
-    /// Whether the last line with anything on it was a date in brackets, after a value.
+    /// Whether a date in brackets came, and no value since.
     is_closed: bool,
+    /// What came since besides.
+    rest: Option<Rest>,
 }
 
 impl Reader {
@@ -70,7 +72,6 @@ impl Reader {
             self.block = None;
             return Ok(());
         }
-        self.is_closed = false;
         if let Some(inside) = line.strip_prefix('[') {
             return match inside.strip_suffix(']') {
                 Some(inside) => self.bracket(inside),
@@ -93,6 +94,9 @@ impl Reader {
             }
             _ => lines::value(line).map_err(|what| self.error(what))?.into_iter().collect(),
         };
+        if values.is_empty() && self.is_closed && self.rest.is_none() {
+            self.rest = Some(Rest { line: self.line, text: shortened(line) });
+        }
         values.into_iter().try_for_each(|value| self.keep(value))
     }
 
@@ -125,6 +129,7 @@ impl Reader {
         }
         let words: Vec<&str> = machine.split_whitespace().collect();
         let word = |index: usize| words.get(index).copied().unwrap_or_default().to_owned();
+        self.host.kernel.system_is(&word(0));
         self.host.hostname = word(1);
         self.host.kernel.release = word(2);
         self.version = Some(version.to_owned());
@@ -135,6 +140,7 @@ impl Reader {
         if self.version.is_none() {
             return Err(self.error("a value stands before lmbench's first line; give a whole result file of lmbench"));
         }
+        (self.is_closed, self.rest) = (false, None);
         self.values += 1;
         if self.values > MOST_VALUES {
             return Err(self.error(format!("there are more than {MOST_VALUES} values; give a result file of lmbench")));
@@ -183,7 +189,7 @@ impl Reader {
             },
             settings: no_settings(BTreeMap::from_iter(set)),
             host: self.host,
-            disturbances: Vec::new(),
+            disturbances: self.rest.iter().map(Rest::passed_over).collect(),
             neighbours: None,
             trust: None,
             probes: programs,
@@ -195,6 +201,7 @@ impl Reader {
             peers: Vec::new(),
             pairs: Vec::new(),
             again: None,
+            note: None,
             place: None,
         })
     }
@@ -204,6 +211,9 @@ impl Reader {
         let host = &mut self.host;
         if let Some(name) = told("NODENAME").or_else(|| told("HOSTNAME")) {
             host.hostname = name;
+        }
+        if let Some(system) = told("SYSNAME") {
+            host.kernel.system_is(&system);
         }
         host.kernel.release = told("RELEASE").unwrap_or_else(|| host.kernel.release.clone());
         host.kernel.version = told("VERSION").unwrap_or_default();
@@ -244,9 +254,16 @@ fn is_date(inside: &str) -> bool {
 /// the date as the file writes it is kept besides.
 fn timestamp(date: &str) -> Option<String> {
     let words: Vec<&str> = date.split_whitespace().collect();
-    let [_, month, day, time, .., year] = words[..] else { return None };
+    let [_, month, day, time, ref zone @ .., year] = words[..] else { return None };
+    let (hour, rest) = time.split_once(':')?;
+    let hour: u32 = hour.parse().ok()?;
+    // In half days the first hour is 12.
+    let hour = match zone.first() {
+        Some(half @ (&"AM" | &"PM")) => hour % 12 + if *half == "PM" { 12 } else { 0 },
+        _ => hour,
+    };
     let month = 1 + MONTHS.iter().position(|name| name.eq_ignore_ascii_case(month))?;
-    Some(Timestamp::parse(&format!("{year}-{month:02}-{day:0>2}T{time}Z"))?.to_string())
+    Some(Timestamp::parse(&format!("{year}-{month:02}-{day:0>2}T{hour:02}:{rest}Z"))?.to_string())
 }
 
 /// The case: a value that lmbench printed once, or several of one name as samples.

@@ -5,6 +5,7 @@ use hostmark_model::{AxisKind, Text, Unit};
 use super::super::foreign::{Program, Source, t};
 
 const THREADS: (&str, AxisKind) = ("threads", AxisKind::Count);
+const PARTIES: (&str, AxisKind) = ("parties", AxisKind::Choice);
 const MEM: &[(&str, AxisKind)] = &[("function", AxisKind::Choice), ("size", AxisKind::Size)];
 
 const fn program_of(
@@ -33,10 +34,10 @@ pub(super) static SOURCE: Source = Source {
             "perf.sched_pipe",
             t("perf bench: pipe", "perf bench：管道"),
             Nanoseconds,
-            &[],
+            &[PARTIES],
             t(
-                "A round trip of a 4-byte token between two processes over two pipes.",
-                "两个进程经两条管道往返一个 4 字节令牌的时间。",
+                "A round trip of a 4-byte token between two processes or threads over two pipes.",
+                "两个进程或线程经两条管道往返一个 4 字节令牌的时间。",
             ),
         ),
         program_of(
@@ -53,7 +54,7 @@ pub(super) static SOURCE: Source = Source {
             "perf.sched_messaging",
             t("perf bench: messaging", "perf bench：消息传递"),
             Nanoseconds,
-            &[("groups", AxisKind::Count)],
+            &[("groups", AxisKind::Count), PARTIES],
             t(
                 "The time in which groups of 20 senders and 20 receivers sent all their messages.",
                 "各组 20 个发送者与 20 个接收者发完全部消息的时间。",

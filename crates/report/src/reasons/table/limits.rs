@@ -53,8 +53,8 @@ pub(super) const PAIRS: &[Pair] = &[
     ("a file or device is missing; look for who removes or unmounts it", "缺少文件或设备；请检查是谁删除或卸载了它"),
     ("not expected here; measure the case alone, and look at dmesg", "意料之外的错误；请单独测量该用例，并查看 dmesg"),
     (
-        "needs {} MiB of memory; a case of this run may fill {} MiB, half of what was free at its start",
-        "需要 {0} MiB 内存；本次运行的每个用例最多写满 {1} MiB，即开始时空闲内存的一半",
+        "needs {} MiB of memory; a case of this run may fill {} MiB: half of what was free at its start, or its share of hostmark serve",
+        "需要 {0} MiB 内存；本次运行的每个用例最多写满 {1} MiB：开始时空闲内存的一半，或 hostmark serve 分给它的份额",
     ),
     (
         "needs {} MiB of memory, and how much is free is unknown here (open, read): mount /proc and /sys",

@@ -20,6 +20,7 @@ pub(super) const PAIRS: &[Pair] = &[
     ("two hosts need a peer; name one by --peer", "两台主机之间的测量需要对端；请用 --peer 指定"),
     ("CPU {} cannot be used here", "这里不能使用 CPU {0}"),
     ("the kernel tells of no memory nodes", "内核未报告任何内存节点"),
+    ("this host has only one memory node", "本机只有一个内存节点"),
     ("node {} has no CPU that may be used", "节点 {0} 没有可用的 CPU"),
     ("node {} has no memory", "节点 {0} 没有内存"),
     ("the usable cores are all of one kind", "可用核心都是同一种"),

@@ -36,6 +36,7 @@ pub(super) fn write(view: &View, page: &mut Page) {
     if let Some(guest) = &view.run.guest {
         page.flow(0, &virtual_machine(guest, view));
     }
+    noted(view, page);
     for line in brought_along(view) {
         page.paragraph("  ", &line, Style::Dim);
     }
@@ -63,6 +64,7 @@ pub(super) fn write(view: &View, page: &mut Page) {
 /// how the run ended.
 pub(super) fn write_short(view: &View, page: &mut Page, reasons: usize) {
     page.flow(0, &machine(view));
+    noted(view, page);
     for warning in guest::warning(view.run).into_iter().chain(contradiction(view)) {
         page.paragraph("! ", warning.get(view.lang), Style::Bad);
     }
@@ -77,6 +79,13 @@ pub(super) fn write_short(view: &View, page: &mut Page, reasons: usize) {
     how_it_ended(view, Reasons::InFull, &mut |en, zh| ends.push(if view.lang == Lang::Zh { zh } else { en }));
     for end in &ends {
         page.paragraph("! ", end, Style::Warning);
+    }
+}
+
+/// What a person wrote of the run.
+fn noted(view: &View, page: &mut Page) {
+    if let Some(note) = &view.run.note {
+        page.paragraph(if view.lang == Lang::Zh { "备注：" } else { "note: " }, &visible(note), Style::Plain);
     }
 }
 
@@ -122,7 +131,7 @@ pub(super) fn machine(view: &View) -> Vec<Piece> {
     let mut facts = vec![Piece::new(tool(run), Style::Heading), Piece::new(&host.hostname, Style::Heading)];
     let online = host.cpus.iter().filter(|cpu| cpu.online).count();
     let usable = host.usable_cpus().len();
-    let model = host.cpu.plain_model();
+    let model = host.cpu.named_model();
     let mut parts: Vec<String> = model.into_iter().collect();
     if online > 0 {
         // One package and one node are what everybody expects.
@@ -164,9 +173,7 @@ pub(super) fn machine(view: &View) -> Vec<Piece> {
     }
     let comma = if view.lang == Lang::Zh { "，" } else { ", " };
     facts.push(Piece::plain(parts.join(comma)));
-    if !host.kernel.release.is_empty() {
-        facts.push(Piece::plain(format!("Linux {}", host.kernel.release)));
-    }
+    facts.extend(host.kernel.named().map(Piece::plain));
     if let Some(hypervisor) = &host.virtualization.hypervisor {
         let name = if hypervisor == "kvm" { "KVM" } else { hypervisor };
         facts.push(Piece::plain(match view.lang {

@@ -45,13 +45,13 @@ pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>)
 
     let mut grid = Grid::new();
     grid.row(Row::Heading(Piece::new(view.say(words::HIERARCHY), Style::Heading)));
-    let has_cycles = lines.iter().any(|line| line.measured.also.contains_key("cycles"));
+    let has_cycles = lines.iter().any(|line| line.measured.also.contains_key(Measured::CYCLES));
     let columns: Vec<usize> = (0..3).filter(|c| lines.iter().any(|line| line.bandwidths[*c].is_some())).collect();
     grid.column(view.say(words::SIZE), Align::Right);
-    grid.column(view.say(words::LATENCY_COLUMN), Align::Point);
     if has_cycles {
         grid.column(view.say(words::CYCLES), Align::Point);
     }
+    grid.column(view.say(words::LATENCY_COLUMN), Align::Point);
     for (nth, column) in columns.iter().enumerate() {
         let name = view.say(BANDWIDTHS[*column].1);
         grid.column(&if nth == 0 { format!("{name} GB/s") } else { name.to_owned() }, Align::Point);
@@ -59,12 +59,15 @@ pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>)
     for mut line in lines {
         let others = columns.iter().filter_map(|column| other_bandwidth(view, line.bandwidths[*column]?, *column));
         line.notes.extend(others);
-        let mut cells =
-            vec![Piece::plain(&line.label), Piece::plain(&line.size), latency_cell(view, line.case, line.measured)];
+        let mut cells = vec![Piece::plain(&line.label), Piece::plain(&line.size)];
         if has_cycles {
-            let cycles = line.measured.companion("cycles").map(|cycles| number(cycles.value()));
-            cells.push(Piece::plain(cycles.as_deref().unwrap_or("–")));
+            let cycles = line.measured.companion(Measured::CYCLES);
+            // Of what is shared the interval of the time is that of the cycles.
+            let sure = line.measured.in_cycles().map_or_else(String::new, |cycles| interval(view, &cycles));
+            let told = |cycles: &Estimate| format!("{}{sure}", number(cycles.value()));
+            cells.push(Piece::plain(cycles.as_deref().map_or("–".to_owned(), told)));
         }
+        cells.push(latency_cell(view, line.case, line.measured));
         for column in &columns {
             cells.push(bandwidth_cell(view, page, line.bandwidths[*column]));
         }

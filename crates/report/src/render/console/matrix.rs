@@ -4,10 +4,10 @@ use unicode_width::UnicodeWidthStr;
 
 use super::grid::{Align, Grid, Row};
 use super::page::{Page, Piece, Style};
-use super::sweep::{Sweep, even_banks, half_width};
+use super::sweep::{Sweep, even_banks};
 use super::view::View;
 use super::words;
-use crate::format::{percent, percent_number};
+use crate::format::{percent_number, plus_minus_of};
 
 /// Columns before the names of the levels.
 const INDENT: usize = 2;
@@ -94,9 +94,9 @@ impl Sweep<'_> {
         for series in &self.series {
             let cell = |case: &Option<_>| {
                 let mut piece = self.text(view, page, scale, *case);
-                let shown = case.filter(|case| with_intervals && Self::shows_interval(view, case));
-                if let Some(half) = half_width(shown) {
-                    piece.text.push_str(&format!(" ±{}", percent(half)));
+                let shown = case.filter(|case| with_intervals && self.shows_interval(view, case));
+                if let Some(half) = self.half_width(shown) {
+                    piece.text.push_str(&format!(" {}", plus_minus_of(half)));
                 }
                 piece
             };
@@ -110,7 +110,7 @@ impl Sweep<'_> {
                 columns.push(Column { short: header.clone(), header, align: Align::Right, cells });
             }
         }
-        let is_wide = |case: &_| Self::shows_interval(view, case);
+        let is_wide = |case| self.shows_interval(view, case);
         if !with_intervals && self.series.iter().any(|series| series.cells.iter().flatten().any(|case| is_wide(case))) {
             let widest = (0..self.points.len()).map(|index| self.widest(index).map_or("–".to_owned(), percent_number));
             let cells = widest.map(|text| Piece::new(text, Style::Dim)).collect();

@@ -21,6 +21,7 @@ pub(crate) mod view;
 pub(crate) mod words;
 
 use hostmark_model::{CaseRecord, Lang, Run, Unit};
+use hostmark_stats::descriptive;
 
 pub use self::answer::{answer, is_answered};
 pub use self::hosts::hosts;
@@ -121,13 +122,12 @@ fn legend(view: &View, page: &mut Page) {
                 format!("± 在本机再次运行的区间（95 %，离散程度为假定值）的一半，超过 {target} 时显示")
             }
         });
-        if let Some(hz) = view.run.cases.iter().find_map(|case| case.measured()?.estimate.leading_quiet()?.at_hz) {
+        let quiet = view.run.cases.iter().filter_map(|case| case.measured()?.estimate.leading_quiet()?.at_hz);
+        if let Some(hz) = descriptive::median(&quiet.collect::<Vec<f64>>()) {
             let clock = value(hz, Unit::Hertz, view.lang);
             facts.push(match view.lang {
-                Lang::En => {
-                    format!("values of the core alone are quiet ones, at {clock}, which it held 90 % of the time")
-                }
-                Lang::Zh => format!("仅取决于核心的数值为空闲值，按核心 90 % 的时间保持的频率 {clock} 给出"),
+                Lang::En => format!("core-bound values are for an undisturbed core at its median clock, about {clock}"),
+                Lang::Zh => format!("仅取决于核心的数值是核心不受干扰、频率为中位数（约 {clock}）时的值"),
             });
         }
     }

@@ -10,7 +10,8 @@ use super::page::{Piece, Style};
 use super::view::{View, reason};
 use super::words;
 use crate::cut_pages::cut_pages;
-use crate::format::{DISTURBED_SHARE, between, in_scale, other_value, percent, scale_for, value};
+use crate::estimators;
+use crate::format::{DISTURBED_SHARE, between, in_scale, percent, plus_minus_of, scale_for, value};
 use crate::reasons;
 use crate::short_arrays::short_arrays;
 
@@ -20,8 +21,10 @@ const FEW_QUANTITIES: usize = 3;
 /// The further quantities of a measurement.
 pub(super) fn quantities(view: &View, case: &CaseRecord, measured: &Measured) -> Vec<Piece> {
     let Some(info) = view.probe(&case.probe) else { return Vec::new() };
-    let is_percentile = |name: &str| Percentile::of_name(name).is_some();
-    let known = info.also.iter().filter(|quantity| !is_percentile(&quantity.name)).filter_map(|quantity| {
+    let (estimate, unit) = estimators::first(measured, info.unit);
+    let is_in_cycles = unit == Unit::CoreCycles;
+    let is_elsewhere = |name: &str| Percentile::of_name(name).is_some() || is_in_cycles && name == Measured::CYCLES;
+    let known = info.also.iter().filter(|quantity| !is_elsewhere(&quantity.name)).filter_map(|quantity| {
         let shown = value(measured.companion(&quantity.name)?.value(), quantity.unit, view.lang);
         Some(match quantity.unit {
             // The unit says it all.
@@ -31,11 +34,13 @@ pub(super) fn quantities(view: &View, case: &CaseRecord, measured: &Measured) ->
     });
     let known: Vec<Piece> = known.map(|text| Piece::new(text, Style::Dim)).collect();
     let mut shown = if known.len() > FEW_QUANTITIES && !view.verbose { Vec::new() } else { known };
-    shown.extend(other_value(&measured.estimate, info.unit, view.lang).map(|text| Piece::new(text, Style::Dim)));
+    if is_in_cycles {
+        shown.insert(0, Piece::new(value(measured.estimate.value(), info.unit, view.lang), Style::Dim));
+    }
+    let beside = estimators::beside(view.run, case, &estimate, unit, view.lang);
+    shown.extend(beside.map(|text| Piece::new(text, Style::Dim)));
     if view.verbose {
-        shown.extend(
-            intervals(&measured.estimate, info.unit, view.lang).into_iter().map(|text| Piece::new(text, Style::Dim)),
-        );
+        shown.extend(intervals(&estimate, unit, view.lang).into_iter().map(|text| Piece::new(text, Style::Dim)));
     }
     shown.extend(percentiles(view, info, measured).map(|text| Piece::new(text, Style::Dim)));
     shown
@@ -71,7 +76,7 @@ fn percentiles(view: &View, info: &ProbeInfo, measured: &Measured) -> Option<Str
     let scale = scale_for(estimate.value(), first.unit);
     let one = |(quantity, estimate): &(&QuantityInfo, &Estimate)| {
         let half = estimate.relative_half_width().filter(|_| view.verbose);
-        let half = half.map(|half| format!(" ±{}", percent(half))).unwrap_or_default();
+        let half = half.map(|half| format!(" {}", plus_minus_of(half))).unwrap_or_default();
         format!("{} {}{half}", short_name(&quantity.name), in_scale(estimate.value(), scale))
     };
     let parts: Vec<String> = known.iter().map(one).collect();

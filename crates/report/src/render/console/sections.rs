@@ -11,6 +11,7 @@ use super::sweep::{Point, Series, Sweep, cells, lines_along, points};
 use super::view::{Shown, View};
 use super::words;
 use crate::escape::visible;
+use crate::estimators;
 use crate::format::{UNSTABLE, agreement, low_high, rounds_and_samples, value};
 use crate::labels::ProbeLabels;
 
@@ -98,8 +99,8 @@ fn probe_rows(view: &View, page: &mut Page, grid: &mut Grid, cases: &[&CaseRecor
 
 fn case_row(view: &View, all: &[&CaseRecord], case: &CaseRecord, measured: &Measured, is_first: bool) -> Row {
     let probe = case.probe.as_str();
-    let estimate = &measured.estimate;
-    let unit = view.unit_or(probe, Unit::Ratio);
+    let (estimate, unit) = estimators::first(measured, view.unit_or(probe, Unit::Ratio));
+    let estimate = &*estimate;
     let labels = view.labels(probe);
     let off = labels.off_default(&case.params);
     let label = if is_first && off.is_empty() {
@@ -176,12 +177,10 @@ fn take_sweeps<'a>(view: &View, sweeps: &mut Vec<Sweep<'a>>, cases: &[&'a CaseRe
             };
             Series { label: format!("  {label}"), cells: cells(&at, axis, line), lines: None }
         });
-        let mut sweep = Sweep {
-            title: String::new(),
-            series: series.collect(),
-            unit: view.unit_or(probe, Unit::Ratio),
-            points: at,
-        };
+        let mut all = members.iter().filter_map(|case| case.measured());
+        let is_in_cycles = all.all(|measured| measured.in_cycles().is_some());
+        let unit = if is_in_cycles { Unit::CoreCycles } else { view.unit_or(probe, Unit::Ratio) };
+        let mut sweep = Sweep { title: String::new(), series: series.collect(), unit, points: at };
         let title = view.told(&labels.title(&[]));
         let unit = sweep.unit_name(view);
         sweep.title = match (view.lang, unit) {

@@ -1,8 +1,9 @@
 //! Values along an axis: points read across, or down where there are many kinds of value for each point.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
-use hostmark_model::{AxisKind, CaseRecord, FlagKind, Lang, Outcome, Params, Text, Unit};
+use hostmark_model::{AxisKind, CaseRecord, Estimate, FlagKind, Lang, Outcome, Params, Text, Unit};
 use unicode_width::UnicodeWidthStr;
 
 use super::grid::WIDEST_HEADER;
@@ -18,6 +19,9 @@ use crate::short_arrays::short_arrays;
 
 /// Values that lie further apart than this have no unit in common that suits them all.
 const ONE_SCALE: f64 = 1e4;
+
+/// What stands under a point of which a row says nothing.
+const NOTHING: &str = "–";
 
 /// Up to so many series have a row of intervals each.
 const SERIES_WITH_INTERVALS: usize = 4;
@@ -132,9 +136,12 @@ pub(super) fn even_banks(width: usize, count: usize, end: impl Fn(usize, usize) 
     banks(enough)
 }
 
-/// Half of a value's interval over the value.
-pub(super) fn half_width(cell: Option<&CaseRecord>) -> Option<f64> {
-    cell?.measured()?.estimate.relative_half_width()
+/// The scale that suits all of these values; none when they lie too far apart.
+fn scale_of(values: impl Iterator<Item = f64>, unit: Unit) -> Option<Scale> {
+    let mut values: Vec<f64> = values.map(f64::abs).filter(|value| value.is_finite() && *value > 0.0).collect();
+    values.sort_by(f64::total_cmp);
+    let (first, last) = (values.first()?, values.last()?);
+    (last / first < ONE_SCALE).then(|| scale_for(values[values.len() / 2], unit))
 }
 
 impl<'a> Sweep<'a> {
@@ -142,13 +149,21 @@ impl<'a> Sweep<'a> {
         self.series.iter().flat_map(|series| series.cells.iter().flatten().copied())
     }
 
+    /// A case's value in the unit of the table.
+    fn estimate(&self, case: Option<&'a CaseRecord>) -> Option<Cow<'a, Estimate>> {
+        let measured = case?.measured()?;
+        let cycles = measured.in_cycles().filter(|_| self.unit == Unit::CoreCycles);
+        Some(cycles.unwrap_or(Cow::Borrowed(&measured.estimate)))
+    }
+
+    /// Half of a value's interval over the value.
+    pub(super) fn half_width(&self, cell: Option<&'a CaseRecord>) -> Option<f64> {
+        self.estimate(cell)?.relative_half_width()
+    }
+
     /// The scale that suits all values; none when they lie too far apart.
     pub(super) fn scale(&self) -> Option<Scale> {
-        let all = self.cases().filter_map(|case| Some(case.measured()?.estimate.value().abs()));
-        let mut values: Vec<f64> = all.filter(|value| value.is_finite() && *value > 0.0).collect();
-        values.sort_by(f64::total_cmp);
-        let (first, last) = (values.first()?, values.last()?);
-        (last / first < ONE_SCALE).then(|| scale_for(values[values.len() / 2], self.unit))
+        scale_of(self.cases().filter_map(|case| Some(self.estimate(Some(case))?.value())), self.unit)
     }
 
     /// What the unit of the numbers is called, when there is one for all.
@@ -156,7 +171,13 @@ impl<'a> Sweep<'a> {
         self.scale().map_or("", |scale| view.say(scale.suffix))
     }
 
-    pub(super) fn text(&self, view: &View, page: &mut Page, scale: Option<Scale>, cell: Option<&CaseRecord>) -> Piece {
+    pub(super) fn text(
+        &self,
+        view: &View,
+        page: &mut Page,
+        scale: Option<Scale>,
+        cell: Option<&'a CaseRecord>,
+    ) -> Piece {
         let Some(case) = cell else {
             page.marks.insert(Mark::NotPlanned);
             return Piece::new("·", Style::Dim);
@@ -167,8 +188,9 @@ impl<'a> Sweep<'a> {
                 _ => Piece::new(view.say(words::SKIP), Style::Dim),
             };
         };
-        let led = measured.estimate.value();
-        let is_unstable = measured.estimate.is_unstable();
+        let estimate = self.estimate(cell);
+        let led = estimate.as_ref().map_or(f64::NAN, |estimate| estimate.value());
+        let is_unstable = estimate.is_some_and(|estimate| estimate.is_unstable());
         let mut text = scale.map_or_else(|| value(led, self.unit, view.lang), |scale| in_scale(led, scale));
         let mut style = Style::Plain;
         for flag in measured.flags.iter().filter(|flag| !view.told_once.contains(&flag.kind)) {
@@ -190,9 +212,8 @@ impl<'a> Sweep<'a> {
     }
 
     /// Whether a value's interval is wide enough to be shown.
-    pub(super) fn shows_interval(view: &View, case: &CaseRecord) -> bool {
-        let half = case.measured().and_then(|measured| measured.estimate.relative_half_width());
-        half.is_some_and(|half| view.verbose || half > view.target)
+    pub(super) fn shows_interval(&self, view: &View, case: &'a CaseRecord) -> bool {
+        self.half_width(Some(case)).is_some_and(|half| view.verbose || half > view.target)
     }
 
     /// Writes the sweep with its points across, in as many banks as the width asks for.
@@ -207,6 +228,7 @@ impl<'a> Sweep<'a> {
                 rows.push((label, lines.iter().map(|text| Piece::new(text, Style::Dim)).collect()));
             }
         }
+        rows.extend(self.time_rows(view));
         rows.extend(self.other_rows(view, scale));
         rows.extend(self.interval_rows(view));
         let labels = rows.iter().map(|(label, _)| label.width()).chain([self.title.as_str().width()]);
@@ -227,10 +249,35 @@ impl<'a> Sweep<'a> {
         self.write_remarks(view, page);
     }
 
+    /// What a row under the values of a series is called.
+    fn named(&self, name: &str, series: &Series) -> String {
+        if self.series.len() == 1 { format!("  {name}") } else { format!("{name} {}", series.label.trim()) }
+    }
+
+    /// What values in cycles take, under all of them: a row for each series.
+    fn time_rows(&self, view: &View) -> Vec<(Piece, Vec<Piece>)> {
+        if self.unit != Unit::CoreCycles {
+            return Vec::new();
+        }
+        let time = |case: &CaseRecord| Some(case.measured()?.estimate.value());
+        let Some(scale) = scale_of(self.cases().filter_map(time), Unit::Nanoseconds) else { return Vec::new() };
+        let cell = |cell: &Option<&CaseRecord>| {
+            let text = cell.and_then(time).map(|time| in_scale(time, scale));
+            Piece::new(text.as_deref().unwrap_or(NOTHING), Style::Dim)
+        };
+        let row = |series: &Series| {
+            (
+                Piece::new(self.named(view.say(scale.suffix), series), Style::Dim),
+                series.cells.iter().map(cell).collect(),
+            )
+        };
+        self.series.iter().map(row).collect()
+    }
+
     /// What the other estimator says, by name, under all values: a row for each series in which it is something else somewhere.
     fn other_rows(&self, view: &View, scale: Option<Scale>) -> Vec<(Piece, Vec<Piece>)> {
         let row = |(label, cells): (String, Vec<Option<String>>)| {
-            let pieces = cells.iter().map(|text| Piece::new(text.as_deref().unwrap_or("–"), Style::Dim)).collect();
+            let pieces = cells.iter().map(|text| Piece::new(text.as_deref().unwrap_or(NOTHING), Style::Dim)).collect();
             (Piece::new(label, Style::Dim), pieces)
         };
         self.others(view, scale).into_iter().map(row).collect()
@@ -238,7 +285,7 @@ impl<'a> Sweep<'a> {
 
     /// The other estimator's values of each series in which they are something else somewhere, under its name, by point.
     fn others(&self, view: &View, scale: Option<Scale>) -> Vec<(String, Vec<Option<String>>)> {
-        let other_of = |cell: &Option<&CaseRecord>| other(&cell.as_ref()?.measured()?.estimate);
+        let other_of = |cell: &Option<&CaseRecord>| other(&*self.estimate(*cell)?);
         let of_series = |series: &Series| -> Vec<(String, Vec<Option<String>>)> {
             let others: Vec<Option<(Text, f64)>> = series.cells.iter().map(other_of).collect();
             let row = |name: Text| {
@@ -247,10 +294,7 @@ impl<'a> Sweep<'a> {
                     Some(scale) => in_scale(number, scale),
                     None => value(number, self.unit, view.lang),
                 };
-                let label = match self.series.len() {
-                    1 => format!("  {}", view.say(name)),
-                    _ => format!("{} {}", view.say(name), series.label.trim()),
-                };
+                let label = self.named(view.say(name), series);
                 let cells: Vec<Option<String>> = of_name.map(|other| other.map(text)).collect();
                 cells.iter().any(Option::is_some).then_some((label, cells))
             };
@@ -273,28 +317,24 @@ impl<'a> Sweep<'a> {
     /// one, or the widest of each point where the series are many.
     fn interval_rows(&self, view: &View) -> Vec<(Piece, Vec<Piece>)> {
         let row = |label: String, halves: Vec<Option<f64>>| {
-            let text = |half: Option<f64>| Piece::new(half.map_or("–".to_owned(), percent_number), Style::Dim);
+            let text = |half: Option<f64>| Piece::new(half.map_or(NOTHING.to_owned(), percent_number), Style::Dim);
             (Piece::new(label, Style::Dim), halves.into_iter().map(text).collect())
         };
-        let is_wide = |series: &&Series| series.cells.iter().flatten().any(|case| Self::shows_interval(view, case));
+        let is_wide = |series: &&Series| series.cells.iter().flatten().any(|case| self.shows_interval(view, case));
         if self.series.len() > SERIES_WITH_INTERVALS && self.series.iter().any(|series| is_wide(&series)) {
             let widest = (0..self.points.len()).map(|index| self.widest(index)).collect();
             return vec![row(view.say(words::PLUS_MINUS_MOST).to_owned(), widest)];
         }
         let sign = view.say(words::PLUS_MINUS);
         let of_series = |series: &Series| {
-            let label = match self.series.len() {
-                1 => format!("  {sign}"),
-                _ => format!("{sign} {}", series.label.trim()),
-            };
-            row(label, series.cells.iter().map(|cell| half_width(*cell)).collect())
+            row(self.named(sign, series), series.cells.iter().map(|cell| self.half_width(*cell)).collect())
         };
         self.series.iter().filter(is_wide).map(of_series).collect()
     }
 
     /// The widest interval at a point.
     pub(super) fn widest(&self, index: usize) -> Option<f64> {
-        self.series.iter().filter_map(|series| half_width(series.cells[index])).max_by(f64::total_cmp)
+        self.series.iter().filter_map(|series| self.half_width(series.cells[index])).max_by(f64::total_cmp)
     }
 
     pub(super) fn begins_group(&self, index: usize, first: usize) -> bool {
@@ -345,8 +385,10 @@ impl<'a> Sweep<'a> {
         }
         let head = bank.clone().map(|index| Piece::new(&self.points[index].label, Style::Dim)).collect::<Vec<_>>();
         let title = Piece::new(&self.title, Style::Dim);
-        let all = std::iter::once((&title, head.as_slice()))
-            .chain(rows.iter().map(|(label, cells)| (label, &cells[bank.clone()])));
+        let rows = rows.iter().map(|(label, cells)| (label, &cells[bank.clone()]));
+        // Of a row that says something in another bank alone nothing stands here.
+        let says_something = |(_, cells): &(&Piece, &[Piece])| cells.iter().any(|cell| cell.text != NOTHING);
+        let all = std::iter::once((&title, head.as_slice())).chain(rows.filter(says_something));
         for (label, cells) in all {
             let lead = label.text.len() - label.text.trim_start().len();
             let mut parts = crate::render::wrap::wrap(label.text.trim_start(), label_width.saturating_sub(lead));
@@ -402,7 +444,7 @@ impl<'a> Sweep<'a> {
         let scale = self.scale();
         let unstable = self.series.iter().flat_map(|series| {
             self.points.iter().zip(&series.cells).filter_map(|(point, case)| {
-                let estimate = &case.as_ref()?.measured()?.estimate;
+                let estimate = self.estimate(*case)?;
                 let range = estimate.shown_range().filter(|_| estimate.is_unstable())?;
                 let [low, high] = range.map(|end| match scale {
                     Some(scale) => in_scale(end, scale),

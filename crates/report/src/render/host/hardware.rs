@@ -2,10 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use hostmark_model::{CacheKind, CoreKindFact, DirectoryFact, HostReport, HugePages, NetworkInterface, Purpose, Unit};
+use hostmark_model::{
+    CacheKind, CoreKindFact, DirectoryFact, HostReport, HugePages, LoopbackFacts, NetworkInterface, Purpose, Unit,
+    counted,
+};
 
 use super::{Block, id_list};
 use crate::format::{number, value};
+use crate::network::queue_text;
 
 /// More devices would bury the rest; the file has all of them.
 const MOST_DEVICES: usize = 8;
@@ -15,7 +19,7 @@ const MOST_OPTIONS: usize = 6;
 pub(super) fn cpu(report: &HostReport, block: &mut Block) {
     let (host, cpu) = (&report.host, &report.host.cpu);
     block.title("CPU", "CPU", &host.hostname);
-    block.row("model", "型号", &[cpu.plain_model().unwrap_or_default(), cpu.architecture.clone()]);
+    block.row("model", "型号", &[cpu.named_model().unwrap_or_default(), cpu.architecture.clone()]);
     let online: Vec<usize> = host.cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect();
     let usable = host.usable_cpus();
     let mut counts = Vec::new();
@@ -199,6 +203,21 @@ pub(super) fn devices(report: &HostReport, block: &mut Block) {
     block.row("disks", "磁盘", &few(block, devices));
     let links: Vec<String> = host.network.iter().map(|link| interface(link, block)).collect();
     block.row("network", "网络", &few(block, links));
+    block.row("loopback", "环回接口", &loopback(&host.loopback, block));
+}
+
+fn loopback(lo: &LoopbackFacts, block: &Block) -> Vec<String> {
+    let mut words: Vec<String> = lo.mtu_bytes.map(|mtu| format!("MTU {mtu}")).into_iter().collect();
+    words.extend(lo.queue.as_ref().map(queue_text));
+    match lo.filter_rules {
+        Some(0) => words.push(block.say("no packet-filter rules", "无包过滤规则").to_owned()),
+        Some(rules) if block.lang == hostmark_model::Lang::Zh => words.push(format!("{rules} 条包过滤规则")),
+        Some(rules) => words.push(counted(rules, "packet-filter rule")),
+        None if lo.is_unknown() => {}
+        None => words.push(block.say("packet-filter rules unknown", "包过滤规则未知").to_owned()),
+    }
+    words.extend(lo.programs.iter().flatten().cloned());
+    words
 }
 
 /// Virtual disks do not say what they are, and the kernel takes silence for rotation.

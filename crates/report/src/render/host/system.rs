@@ -8,7 +8,7 @@ use crate::format::{number, percent, value};
 pub(super) fn kernel(report: &HostReport, block: &mut Block) {
     let (kernel, activity) = (&report.host.kernel, &report.host.activity);
     block.title("KERNEL", "内核", "");
-    block.row("release", "版本", &[join(&["Linux", &kernel.release]), kernel.version.clone()]);
+    block.row("release", "版本", &[kernel.named().unwrap_or_default(), kernel.version.clone()]);
     block.row("command line", "命令行", &kernel.command_line.clone().into_iter().collect::<Vec<_>>());
     let others: Vec<&str> = kernel
         .clock_sources
@@ -63,10 +63,6 @@ pub(super) fn kernel(report: &HostReport, block: &mut Block) {
         load.push(format!("{} {told}", block.say("pressure", "压力")));
     }
     block.row("activity", "活动", &load);
-}
-
-fn join(parts: &[&str]) -> String {
-    if parts.iter().any(|part| part.is_empty()) { String::new() } else { parts.join(" ") }
 }
 
 /// The names of the vulnerabilities of which the kernel's word begins so.

@@ -1,13 +1,13 @@
 //! The sides of a comparison: which runs a person means, and what earlier runs tell of their environments.
 
 use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 use hostmark_model::{Lang, Run};
 use hostmark_report::compare::{History, Pool};
 
-use crate::command::{load, several};
+use super::{load, several};
 use crate::language::refuse;
 use crate::store;
 
@@ -54,7 +54,8 @@ pub fn read(names: &[String], lang: Lang) -> Result<Vec<Side>> {
     Ok(sides)
 }
 
-fn side(name: &str, lang: Lang) -> Result<Side> {
+/// The runs that an argument means.
+pub fn side(name: &str, lang: Lang) -> Result<Side> {
     let runs = several::files(name)?.iter().map(|file| load::checked(file, lang)).collect::<Result<Vec<Run>>>()?;
     // `last` is another run tomorrow.
     let name = match runs.as_slice() {
@@ -67,16 +68,12 @@ fn side(name: &str, lang: Lang) -> Result<Side> {
 /// What the runs that are kept here tell of how much runs of the sides' hosts differ. What cannot be read tells nothing.
 pub fn history(sides: &[Side]) -> History {
     let mut history = History::default();
-    let hosts: HashSet<String> =
-        sides.iter().flat_map(|side| &side.runs).map(|run| store::file_part(&run.host.hostname)).collect();
-    let of_hosts = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        hosts.iter().any(|host| name.contains(&format!("-{host}-")))
-    };
-    for path in store::kept().unwrap_or_default().into_iter().rev().filter(of_hosts).take(MOST_EARLIER) {
-        if let Ok(run) = store::load(&path) {
-            history.add(&run);
-        }
+    let hosts: HashSet<&str> = sides.iter().flat_map(|side| &side.runs).map(|run| run.host.hostname.as_str()).collect();
+    let mut kept = store::kept().unwrap_or_default();
+    let mut summaries = store::summary::summaries(&kept).into_iter();
+    kept.retain(|_| summaries.next().is_some_and(|run| run.is_ok_and(|run| hosts.contains(run.host.as_str()))));
+    for run in kept.iter().rev().take(MOST_EARLIER).filter_map(|path| store::load(path).ok()) {
+        history.add(&run);
     }
     history
 }

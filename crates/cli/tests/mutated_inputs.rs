@@ -1,0 +1,176 @@
+//! Files that are nearly right, through the commands that read some, in one process: none panics, takes seconds or fills memory.
+//! `HOSTMARK_FUZZ=1000000` asks for as many; `HOSTMARK_SEEDS` names a directory of further files, those of other tools called FORMAT-….
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::time::Duration;
+
+use hostmark_report::{export, import};
+use rustix::time::{ClockId, clock_gettime};
+use serde_json::Value;
+
+use crate::garbled_text::{OUTPUTS, garbled_text};
+use crate::made_up_fleet::MadeUp;
+use crate::mutated::{Mutator, trials};
+use crate::support::{Home, files, in_process};
+use crate::whole_runs::stopped;
+
+/// The most CPU time and memory that any file may cost: what is over them has no end that a person would wait for.
+const LIMIT: (Duration, u64) = (Duration::from_secs(5), 1 << 20);
+
+/// What is changed.
+#[derive(Default)]
+struct Seeds {
+    runs: Vec<String>,
+    journals: Vec<String>,
+    /// With the tool.
+    outputs: Vec<(String, String)>,
+    /// Of one fleet.
+    hosts: Vec<Value>,
+}
+
+impl Seeds {
+    fn of(home: &Home) -> Seeds {
+        let mut seeds = Seeds::default();
+        for filters in [&["clock.loop", "syscall.null"][..], &["memory.read@size=4K,64M"], &["ipc.pipe", "net.tcp"]] {
+            stopped(home, &[&["run"], filters].concat(), 4);
+            in_process(&home.hostmark(&[&["run"], filters].concat()));
+        }
+        seeds.outputs = OUTPUTS.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+        let further = std::env::var_os("HOSTMARK_SEEDS").map(|directory| files(Path::new(&directory)));
+        for file in files(home.data.path()).into_iter().chain(further.unwrap_or_default()) {
+            let text = String::from_utf8_lossy(&fs::read(&file).unwrap()).into_owned();
+            let name = file.file_name().unwrap().to_string_lossy();
+            let tool = import::FORMATS.iter().find(|format| name.starts_with(&format!("{}-", format.name)));
+            match tool {
+                Some(tool) => seeds.outputs.push((tool.name.to_owned(), text)),
+                None if name.ends_with(".jsonl") => seeds.journals.push(text),
+                None => seeds.runs.push(text),
+            }
+        }
+        for host in 0..6 {
+            let mut run: Value = serde_json::from_str(&MadeUp::usual(6, 1).run(host, 0)).unwrap();
+            run["cases"].as_array_mut().unwrap().truncate(12);
+            seeds.hosts.push(run);
+        }
+        seeds
+    }
+
+    /// Writes this trial's files, and gives the words of a command that reads them.
+    fn command(&self, draw: &mut Mutator, at: &Path) -> Vec<String> {
+        let path = |name: &str| at.join(name).display().to_string();
+        let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+        let input = path("input");
+        match draw.below(8) {
+            0..4 => {
+                let (tool, text) = &self.outputs[draw.below(self.outputs.len())];
+                fs::write(&input, garbled_text(draw, text)).unwrap();
+                words(&["import", tool, &input, "--out", &path("imported")])
+            }
+            4 | 5 => {
+                let of = if draw.below(5) == 0 { &self.journals } else { &self.runs };
+                let text = &of[draw.below(of.len())];
+                fs::write(&input, changed(draw, text)).unwrap();
+                let format = export::FORMATS[draw.below(export::FORMATS.len())].name;
+                let option = draw.one(&["--verbose", "--full", "--again", "--redact", "--quiet"]);
+                let second = draw.one(&["last", &path("imported"), &input]).to_owned();
+                let further = if draw.below(4) == 0 { vec![second] } else { Vec::new() };
+                [words(&["report", &input, "--format", format, option]), further].concat()
+            }
+            6 => {
+                let base = &self.runs[draw.below(self.runs.len())];
+                fs::write(&input, changed(draw, base)).unwrap();
+                let mut new: Value = serde_json::from_str(base).unwrap();
+                new["id"] = "another".into();
+                fs::write(path("other"), new.to_string()).unwrap();
+                let format = draw.one(&["table", "markdown", "html", "json"]);
+                let option = draw.one(&["--strict", "--verbose", "--threshold=0"]);
+                let both = [input, path("other")];
+                let side = draw.below(2);
+                let (base, new) = (both[side].as_str(), both[1 - side].as_str());
+                match draw.below(8) {
+                    0 => words(&["compare", new, "--against", "x220", "--format", format, option]),
+                    _ => words(&["compare", base, new, "--format", format, option]),
+                }
+            }
+            _ => {
+                let _ = fs::create_dir(path("fleet"));
+                for (host, run) in self.hosts.iter().enumerate() {
+                    let mut run = run.clone();
+                    if draw.below(3) == 0 {
+                        draw.document(&mut run);
+                    }
+                    fs::write(path(&format!("fleet/{host}.json")), run.to_string()).unwrap();
+                }
+                let format = draw.one(&["table", "html", "markdown", "json", "jsonl", "prometheus"]);
+                words(&["fleet", "report", &path("fleet"), "--format", format, draw.one(&["--check", "--verbose"])])
+            }
+        }
+    }
+}
+
+/// A run or a journal, changed in its values or in its bytes.
+fn changed(draw: &mut Mutator, text: &str) -> Vec<u8> {
+    if draw.below(4) == 0 {
+        return garbled_text(draw, text);
+    }
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let line = draw.below(lines.len());
+    if let Ok(mut value) = serde_json::from_str(&lines[line]) {
+        draw.document(&mut value);
+        lines[line] = value.to_string();
+    }
+    lines.join("\n").into_bytes()
+}
+
+/// What this process may have at most until the next call, in KiB: the peak since the last one.
+fn peak_kib() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let _ = fs::write("/proc/self/clear_refs", "5");
+    peak.trim_end_matches("kB").trim().parse().unwrap()
+}
+
+fn cpu_time() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap()
+}
+
+#[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
+fn whatever_a_file_says_every_command_answers_soon() {
+    let home = Home::new();
+    let seeds = Seeds::of(&home);
+    let (mut ends, mut slowest, mut largest) = (BTreeMap::new(), Default::default(), Default::default());
+    let mut too_much = Vec::new();
+    let first = std::env::var("HOSTMARK_FUZZ_FIRST").map_or(0, |first| first.parse().unwrap());
+    for trial in first..first + trials(1000) {
+        let mut words = seeds.command(&mut Mutator::new(trial as u64), home.scratch.path());
+        words.extend(["--lang".to_owned(), ["en", "zh"][trial % 2].to_owned()]);
+        let command = home.hostmark(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        let (before_kib, began) = (peak_kib(), cpu_time());
+        let answer = catch_unwind(AssertUnwindSafe(|| in_process(&command)));
+        let (taken, kib) = (cpu_time() - began, peak_kib());
+        let (code, output, errors) = answer.unwrap_or((101, String::new(), String::new()));
+        let is_clean = |text: &str| !text.contains(['\u{1b}', '\u{202e}', '\0', '\r']);
+        // Standard error is for sentences: those of a refusal begin with the program's name.
+        let is_told = matches!(code, 0 | 1 | 3 | 6) || errors.starts_with("hostmark: ");
+        if !matches!(code, 0..=4 | 6) || taken > LIMIT.0 || kib > before_kib + LIMIT.1 || !is_told {
+            too_much.push((trial, code, taken, kib, words.join(" ")));
+        } else if !is_clean(&output) || !is_clean(&errors) {
+            too_much.push((trial, 27, taken, kib, words.join(" ")));
+        }
+        *ends.entry((words[0].clone(), code)).or_insert(0) += 1;
+        slowest = (taken, trial, words.join(" ")).max(slowest);
+        largest = (kib, trial, words.join(" ")).max(largest);
+        if too_much.len() > 9 {
+            break;
+        }
+    }
+    let shown = format!("{ends:?}\nslowest: {slowest:?}\nmost memory: {largest:?} KiB\n");
+    assert!(too_much.is_empty(), "{shown}{too_much:#?}");
+    crate::serve::show(&shown);
+    let of = |name: &str| ends.get(&(name.to_owned(), 0)).is_some_and(|&count: &usize| count > 10);
+    assert!(["report", "compare", "import", "fleet"].iter().all(|&name| of(name)), "{shown}");
+}

@@ -1,0 +1,97 @@
+//! What speaks against a rule: flags that spoil a case as its evidence, and other causes of the same values. The rule says nothing then;
+//! the rival has a finding or a word elsewhere.
+
+use std::borrow::Cow;
+
+use hostmark_model::{FlagKind, Measured, Outcome, Resource, Run, Sight};
+
+use super::host::obstacles;
+use super::{Conclusion, Rule};
+
+/// Nothing spoils what stands on the host's facts, or on the flags themselves.
+pub(super) const NOTHING: &[FlagKind] = &[];
+/// A value that was got in the way that its case says, whoever else was there.
+pub(super) const WRONG: &[FlagKind] = &[FlagKind::Implausible, FlagKind::UnderResolution, FlagKind::FromCache];
+/// Others took the CPU, or a quota did: what was seen is partly theirs.
+pub(super) const DISTURBED: &[FlagKind] = &[
+    FlagKind::Implausible,
+    FlagKind::UnderResolution,
+    FlagKind::FromCache,
+    FlagKind::MostlyTainted,
+    FlagKind::Throttled,
+    FlagKind::Contended,
+];
+
+/// Another cause that gives the same values.
+#[derive(Debug)]
+pub struct Rival {
+    /// Its stable name.
+    pub id: &'static str,
+    /// Whether it was there.
+    pub is_there: fn(&Run) -> bool,
+}
+
+/// hostmark's own class or nice value lets others go first.
+pub(super) static YIELDS: Rival = Rival { id: "yields", is_there: |run| run.host.process.yields_to_others() };
+/// Every system call and signal may stop for a tracer.
+pub(super) static TRACED: Rival = Rival { id: "traced", is_there: |run| run.host.process.traced == Some(true) };
+/// The kernel is asked for less than the whole clock.
+pub(super) static CLAMPED: Rival = Rival { id: "clamped", is_there: |run| run.host.process.clamped().is_some() };
+/// A quota stops a single thread.
+pub(super) static QUOTA_OF_ONE: Rival = Rival { id: "quota of one CPU", is_there: |run| has_quota_under(run, 1) };
+/// A quota stops all CPUs at once, or one that cannot be seen may.
+pub(super) static QUOTA: Rival = Rival {
+    id: "quota",
+    is_there: |run| {
+        has_quota_under(run, run.host.usable_cpus().len()) || run.host.limits.sight(Resource::Cpu) == Sight::Nothing
+    },
+};
+/// Packets on loopback pass more than the kernel itself.
+pub(super) static LOOPBACK: Rival =
+    Rival { id: "loopback path", is_there: |run| !obstacles(&run.host.loopback).is_empty() };
+
+/// Every rival that a rule may name.
+pub static RIVALS: &[&Rival] = &[&YIELDS, &TRACED, &CLAMPED, &QUOTA_OF_ONE, &QUOTA, &LOOPBACK];
+
+fn has_quota_under(run: &Run, cpus: usize) -> bool {
+    run.host.limits.cpu_quota.is_some_and(|quota| quota < cpus as f64)
+}
+
+/// Whether one of these flags says that the value is not what the rule needs. A few rounds that others disturbed leave the others.
+fn is_spoiled(measured: &Measured, by: &[FlagKind]) -> bool {
+    let few = |rounds: u32| f64::from(rounds) * 2.0 < measured.rounds.len() as f64;
+    measured.flags.iter().filter(|flag| by.contains(&flag.kind)).any(|flag| match flag.kind {
+        FlagKind::Contended => !measured.noise.contended_rounds.is_some_and(few),
+        _ => true,
+    })
+}
+
+/// What speaks against a rule.
+#[derive(Debug, Clone, Copy)]
+pub struct Doubt {
+    /// Flags that make a case no evidence of what the rule says.
+    pub spoiled_by: &'static [FlagKind],
+    /// Other causes of what it sees, each told elsewhere: where one of them is there it says nothing.
+    pub rivals: &'static [&'static Rival],
+}
+
+/// The run as a rule may look at it: a case whose flags spoil it has no value.
+fn sound<'a>(run: &'a Run, by: &[FlagKind]) -> Cow<'a, Run> {
+    let is_spoiled = |outcome: &Outcome| matches!(outcome, Outcome::Measured(measured) if is_spoiled(measured, by));
+    if !run.cases.iter().any(|case| is_spoiled(&case.outcome)) {
+        return Cow::Borrowed(run);
+    }
+    let mut run = run.clone();
+    for case in run.cases.iter_mut().filter(|case| is_spoiled(&case.outcome)) {
+        case.outcome = Outcome::Skipped { reason: String::new() };
+    }
+    Cow::Owned(run)
+}
+
+/// What a rule concludes from what nothing speaks against.
+pub fn conclusions(rule: &Rule, run: &Run) -> Vec<Conclusion> {
+    if rule.doubt.rivals.iter().any(|rival| (rival.is_there)(run)) {
+        return Vec::new();
+    }
+    (rule.draw)(&sound(run, rule.doubt.spoiled_by))
+}

@@ -1,0 +1,86 @@
+//! Reads the JSON of hyperfine (`--export-json FILE`): the time of every run of a command.
+
+use std::io::BufRead;
+
+use hostmark_model::{AxisKind, Run, Text, Unit};
+use serde::Deserialize;
+
+use super::foreign::{Foreign, Further, Program, Source, Value, no_result, t};
+use super::json::{Amount, AtMost, Short, each_document, or_default};
+use super::{Format, ImportError};
+
+/// hyperfine's JSON.
+pub(super) const FORMAT: Format = Format {
+    name: "hyperfine",
+    description: Text { en: "the JSON of hyperfine (--export-json)", zh: "hyperfine 的 JSON（--export-json）" },
+    read,
+};
+
+static SOURCE: Source = Source {
+    format: "hyperfine",
+    tool: "hyperfine",
+    section: t("Measured by hyperfine", "hyperfine 测得"),
+    reading: t(
+        "The median of all runs, by the wall clock, less the time of an empty shell where one was used. The file does not tell \
+         shell, preparation and warm-up.",
+        "全部运行的中位数（挂钟时间）；经由 shell 时已减去空 shell 的时间。文件不含 shell、准备命令与预热次数。",
+    ),
+    programs: &[Program {
+        id: "hyperfine.time",
+        title: t("hyperfine: time", "hyperfine：时间"),
+        unit: Unit::Nanoseconds,
+        axes: &[("command", AxisKind::Choice)],
+        also: &[
+            Further("user", Unit::Nanoseconds, t("user time, mean", "用户态时间，平均")),
+            Further("system", Unit::Nanoseconds, t("system time, mean", "内核态时间，平均")),
+        ],
+        what: t("The wall time of a command.", "命令的挂钟时间。"),
+    }],
+};
+
+const MOST_RUNS: usize = 20_000;
+
+#[derive(Deserialize)]
+struct File {
+    results: AtMost<Command, 2000>,
+}
+
+#[derive(Deserialize)]
+struct Command {
+    command: Short,
+    mean: Amount,
+    #[serde(default, deserialize_with = "or_default")]
+    user: Amount,
+    #[serde(default, deserialize_with = "or_default")]
+    system: Amount,
+    #[serde(default, deserialize_with = "or_default")]
+    times: AtMost<Amount, MOST_RUNS>,
+    /// None for one that a signal ended.
+    #[serde(default, deserialize_with = "or_default")]
+    exit_codes: AtMost<Option<i64>, MOST_RUNS>,
+}
+
+fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
+    let what = "what hyperfine wrote with --export-json";
+    let mut run = Foreign::of(&SOURCE);
+    let (line, rest) = each_document(input, what, |file: File| {
+        file.results.0.iter().try_for_each(|command| keep_command(&mut run, command))
+    })?;
+    run.rest = rest;
+    run.finish(line, || no_result(what))
+}
+
+fn keep_command(
+    run: &mut Foreign,
+    Command { command, mean, user, system, times, exit_codes }: &Command,
+) -> Result<(), String> {
+    let times = if times.0.is_empty() { vec![*mean] } else { times.0.clone() };
+    let mut value = Value::new("hyperfine.time", times.iter().map(|time| time.0 * 1e9).collect())
+        .at("command", run.distinct(&command.0))
+        .and("user", Some(user.0 * 1e9))
+        .and("system", Some(system.0 * 1e9))
+        .note("command", &command.0);
+    let bad = exit_codes.0.iter().filter(|code| **code != Some(0)).count();
+    value.unconfirmed = (bad > 0).then(|| format!("{bad} of {} runs did not end with exit code 0", exit_codes.0.len()));
+    run.keep(value)
+}

@@ -1,0 +1,140 @@
+//! Reads the text of netperf's classic tests: streams and transactions, each under its heading.
+
+use std::io::BufRead;
+
+use hostmark_model::{AxisKind, Run, Text, Unit};
+
+use super::foreign::{Foreign, Further, Program, Source, Value, no_result, t};
+use super::lines::{amount, each_line, shortened};
+use super::{Format, ImportError};
+
+/// netperf's text.
+pub(super) const FORMAT: Format = Format {
+    name: "netperf",
+    description: Text {
+        en: "the text of netperf's STREAM, MAERTS and RR tests",
+        zh: "netperf 的 STREAM、MAERTS 与 RR 测试文本",
+    },
+    read,
+};
+
+const TEST: (&str, AxisKind) = ("test", AxisKind::Choice);
+const SOCKET: (&str, AxisKind) = ("socket", AxisKind::Size);
+
+static SOURCE: Source = Source {
+    format: "netperf",
+    tool: "netperf",
+    section: t("Measured by netperf", "netperf 测得"),
+    reading: t(
+        "The mean over the whole time. Which machine is at the other end the file tells by an address alone, which is not kept.",
+        "整个时段的平均值。文件只以地址说明对端，这里不保存地址。",
+    ),
+    programs: &[
+        Program {
+            id: "netperf.stream",
+            title: t("netperf: stream", "netperf：流"),
+            unit: Unit::BytesPerSecond,
+            axes: &[TEST, ("message", AxisKind::Size), SOCKET],
+            also: &[Further("sent", Unit::BytesPerSecond, t("sent", "发送"))],
+            what: t(
+                "Bytes that arrived per second; of UDP more may have been sent.",
+                "每秒到达的字节数；UDP 发送的可能更多。",
+            ),
+        },
+        Program {
+            id: "netperf.transactions",
+            title: t("netperf: transactions", "netperf：事务"),
+            unit: Unit::OperationsPerSecond,
+            axes: &[TEST, ("request", AxisKind::Size), ("response", AxisKind::Size), SOCKET],
+            also: &[],
+            what: t("Requests that were answered per second, one after the other.", "每秒依次得到应答的请求数。"),
+        },
+    ],
+};
+
+/// What one is in bytes per second; without a K, M or G in front of bytes it is a power of ten of bits.
+const UNITS: [(&str, f64); 6] = [
+    ("10^3bits/s", 125.0),
+    ("10^6bits/s", 125e3),
+    ("10^9bits/s", 125e6),
+    ("KBytes/s", 1024.0),
+    ("MBytes/s", 1_048_576.0),
+    ("GBytes/s", 1_073_741_824.0),
+];
+const WHAT: &str = "the whole text of netperf, without -P 0, -k, -o and -O";
+
+/// A test whose lines are read.
+#[derive(Default)]
+struct Test {
+    name: String,
+    unit: Option<f64>,
+    /// Whether the columns are the usual ones.
+    is_classic: bool,
+    /// The line of the sending end of UDP: socket, message, what was sent.
+    sender: Option<[f64; 3]>,
+}
+
+fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
+    let mut run = Foreign::of(&SOURCE);
+    let mut now: Option<Test> = None;
+    let unfinished = |test: &Test| format!("{} has no result before this line; give {WHAT}", shortened(&test.name));
+    let lines = each_line(input, WHAT, |line, text| {
+        let error = |what| ImportError { line, what };
+        if let Some((name, _)) = text.split_once(" TEST from ") {
+            if let Some(test) = &now {
+                return Err(error(unfinished(test)));
+            }
+            let name = name.rsplit("MIGRATED ").next().unwrap_or(name).trim().to_owned();
+            now = Some(Test { name, ..Test::default() });
+        } else if let Some(test) = now.as_mut().filter(|_| !text.starts_with("Interim result:")) {
+            let unit = |word: &str| UNITS.iter().find(|(unit, _)| word.strip_suffix("ec").unwrap_or(word) == *unit);
+            test.unit = test.unit.or(text.split_whitespace().find_map(unit).map(|(_, bytes)| *bytes));
+            test.is_classic |= text.starts_with("Socket ") && (text.contains("Message") || text.contains("Request"));
+            if let Some(value) = result(test, text).map_err(error)? {
+                now = None;
+                run.keep(value).map_err(error)?;
+            }
+        }
+        Ok(())
+    })?;
+    match now {
+        Some(test) => Err(ImportError { line: lines, what: unfinished(&test) }),
+        None => run.finish(lines, || no_result(WHAT)),
+    }
+}
+
+/// What a line of numbers says; none where more is to come, or it says something else.
+fn result(test: &mut Test, line: &str) -> Result<Option<Value>, String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    if !test.is_classic || words.len() < 4 || words.iter().any(|word| word.parse::<f64>().is_err()) {
+        return Ok(None);
+    }
+    let numbers = words.iter().map(|word| amount(word, "a number")).collect::<Result<Vec<f64>, String>>()?;
+    let unit =
+        || test.unit.ok_or_else(|| format!("the heading names no unit of {}; give {WHAT}", shortened(&test.name)));
+    let stream = |[message, socket, rate]: [f64; 3], seconds: f64| -> Result<Value, String> {
+        let value = Value::new("netperf.stream", vec![rate * unit()?]).at("test", &test.name);
+        Ok(value.at("message", message).at("socket", socket).note("seconds", seconds))
+    };
+    let is_udp = test.name.starts_with("UDP") || test.name.starts_with("UNIDIRECTIONAL");
+    match (test.sender, &numbers[..]) {
+        _ if test.name.to_ascii_uppercase().contains("REQUEST/RESPONSE") => {
+            let &[_, socket, request, response, seconds, rate, ..] = &numbers[..] else { return Ok(None) };
+            let value = Value::new("netperf.transactions", vec![rate]).at("test", &test.name);
+            let value = value.at("request", request).at("response", response).at("socket", socket);
+            Ok(Some(value.note("seconds", seconds)))
+        }
+        (None, &[socket, message, _, _, _, rate, ..]) if is_udp => {
+            test.sender = Some([message, socket, rate]);
+            Ok(None)
+        }
+        (Some([message, socket, sent]), &[_, seconds, _, rate, ..]) => {
+            let sent = Some(sent * unit()?);
+            Ok(Some(stream([message, socket, rate], seconds)?.and("sent", sent)))
+        }
+        (None, &[socket, _, message, seconds, rate, ..]) if !is_udp => {
+            stream([message, socket, rate], seconds).map(Some)
+        }
+        _ => Ok(None),
+    }
+}

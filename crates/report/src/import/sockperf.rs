@@ -1,0 +1,123 @@
+//! Reads the text of sockperf: latency with percentiles, and the rate of messages.
+
+use std::io::BufRead;
+
+use hostmark_model::{AxisKind, Run, Text, Unit};
+
+use super::foreign::{Foreign, Further, Program, Source, Value, no_result, t};
+use super::lines::{amount, each_line};
+use super::{Format, ImportError};
+
+/// sockperf's text.
+pub(super) const FORMAT: Format =
+    Format { name: "sockperf", description: Text { en: "the text of sockperf", zh: "sockperf 的文本" }, read };
+
+const PROTOCOL: (&str, AxisKind) = ("protocol", AxisKind::Choice);
+const MESSAGE: (&str, AxisKind) = ("message", AxisKind::Size);
+
+static SOURCE: Source = Source {
+    format: "sockperf",
+    tool: "sockperf",
+    section: t("Measured by sockperf", "sockperf 测得"),
+    reading: t(
+        "sockperf prints neither its mode nor, for latency, the size of a message: compare runs of the same command line alone.",
+        "sockperf 不打印模式，测延迟时也不打印消息大小：只有命令行相同的结果才能比较。",
+    ),
+    programs: &[
+        Program {
+            id: "sockperf.latency",
+            title: t("sockperf: latency", "sockperf：延迟"),
+            unit: Unit::Nanoseconds,
+            axes: &[PROTOCOL, MESSAGE, ("way", AxisKind::Choice)],
+            also: &[
+                Further("p50", Unit::Nanoseconds, t("p50", "50 % 分位数")),
+                Further("p90", Unit::Nanoseconds, t("p90", "90 % 分位数")),
+                Further("p99", Unit::Nanoseconds, t("p99", "99 % 分位数")),
+                Further("p999", Unit::Nanoseconds, t("p99.9", "99.9 % 分位数")),
+                Further("greatest", Unit::Nanoseconds, t("greatest", "最大")),
+            ],
+            what: t(
+                "The mean time of a message: half the round trip (one), or all of it (both).",
+                "一条消息的平均时间：往返时间的一半（one），或全部（both）。",
+            ),
+        },
+        Program {
+            id: "sockperf.messages",
+            title: t("sockperf: messages", "sockperf：消息"),
+            unit: Unit::OperationsPerSecond,
+            axes: &[PROTOCOL, MESSAGE],
+            also: &[Further("bytes", Unit::BytesPerSecond, t("bytes", "字节速率"))],
+            what: t(
+                "Messages that the client sent per second, arrived or not.",
+                "客户端每秒发送的消息数，无论是否到达。",
+            ),
+        },
+    ],
+};
+
+/// How lines of latencies begin.
+const TIMES: &[(&str, &str)] = &[
+    ("---> <MAX> observation =", "greatest"),
+    ("---> percentile 99.900 =", "p999"),
+    ("---> percentile 99.90 =", "p999"),
+    ("---> percentile 99.000 =", "p99"),
+    ("---> percentile 99.00 =", "p99"),
+    ("---> percentile 90.000 =", "p90"),
+    ("---> percentile 90.00 =", "p90"),
+    ("---> percentile 50.000 =", "p50"),
+    ("---> percentile 50.00 =", "p50"),
+];
+const WHAT: &str = "the whole text of sockperf";
+
+fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
+    let mut run = Foreign::of(&SOURCE);
+    let (mut protocol, mut message) = (String::from("unknown"), String::from("unknown"));
+    // The value whose last line has not come yet.
+    let mut now: Option<Value> = None;
+    let lines = each_line(input, WHAT, |line, text| {
+        let text = text.split_once("sockperf: ").map_or(text, |(_, said)| said).trim();
+        let first = |rest: &str| rest.split_whitespace().next().unwrap_or_default().to_owned();
+        let number = |rest: &str| amount(&first(rest), text).map_err(|what| ImportError { line, what });
+        let begins =
+            text.contains("== version #") || (text.starts_with("Summary: ") && !text.starts_with("Summary: BandWidth"));
+        if begins && now.is_some() {
+            return Err(ImportError { line, what: format!("the result before this line is not whole; give {WHAT}") });
+        }
+        if let Some((_, version)) = text.split_once("== version #") {
+            run.version = format!("sockperf {}", first(version).chars().take(40).collect::<String>());
+            (protocol, message) = ("unknown".into(), "unknown".into());
+        } else if let Some((_, name)) = text.split_once("PORT = ").and_then(|(_, rest)| rest.split_once("# ")) {
+            protocol = first(name);
+        } else if let Some((_, size)) = text.split_once("msg-size=") {
+            message = first(size).trim_end_matches('.').to_owned();
+        } else if let Some((way, time)) = [("one", "Latency is "), ("both", "Round trip is ")]
+            .iter()
+            .find_map(|(way, begin)| Some((way, text.strip_prefix("Summary: ")?.strip_prefix(begin)?)))
+            .filter(|(_, time)| time.ends_with("usec"))
+        {
+            let value = Value::new("sockperf.latency", vec![number(time)? * 1e3]).at("protocol", &protocol);
+            now = Some(value.at("message", &message).at("way", way));
+        } else if let Some(rate) = text.strip_prefix("Summary: Message Rate is ").filter(|t| t.ends_with("[msg/sec]")) {
+            let value = Value::new("sockperf.messages", vec![number(rate)?]);
+            now = Some(value.at("protocol", &protocol).at("message", &message));
+        } else if let (Some(value), Some((begin, name))) =
+            (&mut now, TIMES.iter().find(|(begin, _)| text.starts_with(begin)))
+        {
+            value.also.push((*name, number(&text[begin.len()..])? * 1e3));
+        } else if let Some(value) = now.take_if(|_| text.starts_with("---> <MIN> observation")) {
+            return run.keep(value).map_err(|what| ImportError { line, what });
+        } else if let Some(rate) = text.strip_prefix("Summary: BandWidth is ")
+            && let Some(value) = now.take()
+        {
+            // Its MB are 2^20 bytes.
+            let bytes = rate.contains(" MBps").then(|| number(rate)).transpose()?;
+            let value = value.and("bytes", bytes.map(|mib| mib * f64::from(1 << 20)));
+            return run.keep(value).map_err(|what| ImportError { line, what });
+        }
+        Ok(())
+    })?;
+    match now {
+        Some(_) => Err(ImportError { line: lines, what: format!("the file ends here within a result; give {WHAT}") }),
+        None => run.finish(lines, || no_result(WHAT)),
+    }
+}
