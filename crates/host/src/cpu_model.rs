@@ -51,9 +51,11 @@ pub(crate) fn read(root: &Root, cpuinfo: &CpuInfo, cpus: &[CpuFact]) -> CpuFacts
 /// What an x86 design is called, unless the model's name has it. Arm's names are those of designs.
 fn microarchitecture(cpuinfo: &CpuInfo) -> Option<String> {
     let number = |key: &str| cpuinfo.first(key)?.parse().ok();
-    let name = x86::design(cpuinfo.first("vendor_id")?, number("cpu family")?, number("model")?, number("stepping")?)?;
-    let is_told = cpuinfo.first("model name").is_some_and(|model| model.contains(name));
-    (!is_told).then(|| name.to_owned())
+    let numbers = (number("cpu family")?, number("model")?, number("stepping")?);
+    let has = |flag: &str| cpuinfo.words("flags").any(|word| word == flag);
+    let name = x86::name(cpuinfo.first("vendor_id")?, numbers, has)?;
+    let is_told = cpuinfo.first("model name").is_some_and(|model| model.contains(&name));
+    (!is_told).then_some(name)
 }
 
 /// The kinds of core of a host that is read so far, and what holds the clock of each: its fastest CPU is asked.

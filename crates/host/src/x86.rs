@@ -82,8 +82,28 @@ const DESIGNS: &[Design] = &[
     Design { vendor: "HygonGenuine", family: 0x18, models: (0x00, 0xff), name: "Dhyana" },
 ];
 
-/// The design's name; none of one that is not known.
-pub(crate) fn design(vendor: &str, family: u32, model: u32, stepping: u32) -> Option<&'static str> {
+/// What came with a design and no earlier one can do, whatever a hypervisor calls the processor: vendor, flag, and how the names of the designs
+/// begin that have it, the first of them first. From Intel's Architecture Instruction Set Extensions reference and AMD's manuals.
+const CAME_WITH: &[(&str, &str, &[&str])] = &[
+    ("GenuineIntel", "amx_tile", &["Sapphire Rapids", "Emerald Rapids", "Granite Rapids"]),
+    ("GenuineIntel", "avx512_bf16", &["Cooper Lake", "Sapphire Rapids", "Emerald Rapids", "Granite Rapids"]),
+    ("AuthenticAMD", "avx_vnni", &["Zen 5"]),
+    ("AuthenticAMD", "avx512f", &["Zen 4", "Zen 5"]),
+];
+
+/// The design's name; that of the first that it can be (`≥ Sapphire Rapids`) where it can do what the design of its numbers cannot; none of one
+/// that is not known.
+pub(crate) fn name(vendor: &str, numbers: (u32, u32, u32), has: impl Fn(&str) -> bool) -> Option<String> {
+    let (family, model, stepping) = numbers;
+    let told = design(vendor, family, model, stepping)?;
+    let is_other = |(of, flag, names): &&(&str, &str, &[&str])| {
+        *of == vendor && has(flag) && !names.iter().any(|name| told.starts_with(name))
+    };
+    let other = CAME_WITH.iter().find(is_other);
+    Some(other.map_or_else(|| told.to_owned(), |(_, _, names)| format!("≥ {}", names[0])))
+}
+
+fn design(vendor: &str, family: u32, model: u32, stepping: u32) -> Option<&'static str> {
     let is_it =
         |one: &&Design| one.vendor == vendor && one.family == family && (one.models.0..=one.models.1).contains(&model);
     let known = DESIGNS.iter().find(is_it)?.name;
@@ -114,6 +134,19 @@ mod tests {
         ] {
             assert_eq!(design(vendor, family, model, stepping), name);
         }
+    }
+
+    #[test]
+    fn what_a_design_cannot_do_tells_that_it_is_another_one() {
+        let named = |vendor, numbers, flags: &[&str]| name(vendor, numbers, |flag| flags.contains(&flag));
+        // A hypervisor's guest of 2026.
+        let flags = ["avx2", "avx_vnni", "avx512f", "avx512_bf16", "amx_tile"];
+        assert_eq!(named("GenuineIntel", (6, 0xa7, 1), &flags).unwrap(), "≥ Sapphire Rapids");
+        assert_eq!(named("GenuineIntel", (6, 0xa7, 1), &flags[..3]).unwrap(), "Rocket Lake");
+        assert_eq!(named("GenuineIntel", (6, 0xad, 1), &flags).unwrap(), "Granite Rapids");
+        assert_eq!(named("AuthenticAMD", (0x19, 1, 1), &["avx512f"]).unwrap(), "≥ Zen 4");
+        assert_eq!(named("AuthenticAMD", (0x19, 0x11, 1), &["avx512f"]).unwrap(), "Zen 4, Genoa");
+        assert_eq!(named("GenuineIntel", (6, 9999, 0), &flags), None);
     }
 
     #[test]

@@ -111,6 +111,7 @@ pub struct CpuFacts {
     /// Model name; on aarch64 implementer and part where the firmware gives no name.
     pub model: Option<String>,
     /// What the design is called, where it is known and the model's name does not say it: `Emerald Rapids`, `Zen 3, Milan`.
+    /// `≥ Sapphire Rapids` where it can do what the design of its numbers cannot: a hypervisor gives those of another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub microarchitecture: Option<String>,
     /// Microcode revision.
