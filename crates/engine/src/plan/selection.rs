@@ -59,21 +59,20 @@ impl Filter {
         self.probes.contains(&entry.id())
     }
 
-    /// The cases of the star that have the filter's values; where there is none, the default point with those values.
-    pub fn points(&self, entry: &Entry, star: &[Params], host: &HostFacts) -> Vec<Params> {
+    /// The places of the star's cases that have the filter's values; where there is none, the default point with those values.
+    fn points(&self, entry: &Entry, star: &Star, host: &HostFacts) -> (Vec<usize>, Option<Params>) {
         let settled = |(axis, value): &(String, String)| {
             let axes = entry.axes();
             let known = axes.iter().find(|known| known.name == axis);
             (axis.clone(), known.map_or_else(|| value.clone(), |known| known.on(host, value)))
         };
         let pairs: Vec<(String, String)> = self.pairs.iter().map(settled).collect();
-        let has_all = |params: &&Params| pairs.iter().all(|(axis, value)| params.get(axis) == Some(value));
-        let of_star: Vec<Params> = star.iter().filter(has_all).cloned().collect();
-        if !of_star.is_empty() {
-            return of_star;
+        let places = star.having(&pairs);
+        if !places.is_empty() {
+            return (places, None);
         }
         // An axis that the cases of this host do not have, as that of cores which are all alike: the case says so.
-        let mut point = star[0].clone();
+        let mut point = star.cases[0].clone();
         for (axis, value) in &pairs {
             match point.get(axis) {
                 Some(_) => point = point.with(axis, value),
@@ -81,7 +80,38 @@ impl Filter {
                 None => point.0.push((axis.clone(), value.clone())),
             }
         }
-        vec![point]
+        (places, Some(point))
+    }
+}
+
+/// The cases of a star and where each value stands among them: so that thousands of filters do not look at thousands of cases each.
+struct Star<'a> {
+    cases: &'a [Params],
+    places: HashMap<(&'a str, &'a str), Vec<usize>>,
+}
+
+impl Star<'_> {
+    fn of(cases: &[Params]) -> Star<'_> {
+        let mut places: HashMap<_, Vec<usize>> = HashMap::new();
+        for (place, params) in cases.iter().enumerate() {
+            for (axis, value) in &params.0 {
+                places.entry((axis.as_str(), value.as_str())).or_default().push(place);
+            }
+        }
+        Star { cases, places }
+    }
+
+    /// The places of those that have all these values.
+    fn having(&self, pairs: &[(String, String)]) -> Vec<usize> {
+        let has_all = |&place: &usize| {
+            let case = &self.cases[place];
+            pairs.iter().all(|(axis, value)| case.get(axis) == Some(value))
+        };
+        let of_each = pairs.iter().map(|(axis, value)| self.places.get(&(axis.as_str(), value.as_str())));
+        match of_each.map(|places| places.map_or(&[][..], Vec::as_slice)).min_by_key(|places| places.len()) {
+            Some(fewest) => fewest.iter().copied().filter(has_all).collect(),
+            None => (0..self.cases.len()).collect(),
+        }
     }
 }
 
@@ -94,10 +124,15 @@ pub(super) struct Selection {
 
 impl Selection {
     pub fn parse(catalogue: Catalogue, filters: &[String]) -> Result<Selection, PlanError> {
-        // One that is said again picks nothing more.
-        let mut seen = HashSet::new();
-        let filters = filters.iter().filter(|text| seen.insert(*text));
-        let filters = filters.map(|text| Filter::parse(catalogue, text)).collect::<Result<_, _>>()?;
+        // One that is said again, be it in other words, picks nothing more.
+        let (mut texts, mut seen) = (HashSet::new(), HashSet::new());
+        let filters = filters.iter().filter(|text| texts.insert(*text));
+        let mut filters = filters.map(|text| Filter::parse(catalogue, text)).collect::<Result<Vec<_>, _>>()?;
+        filters.retain(|filter| {
+            let mut pairs = filter.pairs.clone();
+            pairs.sort();
+            seen.insert((filter.probes.clone(), pairs))
+        });
         let mut selection = Selection { filters, sources: Vec::new() };
         for entry in entries(catalogue).filter(|entry| selection.picks(entry)).collect::<Vec<_>>() {
             if let Measure::Derive { from, .. } = entry.probe.measure {
@@ -137,20 +172,22 @@ impl Selection {
         if self.filters.is_empty() {
             return star.to_vec();
         }
-        let mut points: Vec<Params> = Vec::new();
+        let by_value = Star::of(star);
+        let (mut is_asked, mut beyond) = (vec![false; star.len()], Vec::new());
         for (_, source) in self.needed(entry) {
-            let needed: Vec<&Params> = star.iter().filter(|params| source.needs(params, &star[0])).collect();
+            let needed: Vec<usize> = (0..star.len()).filter(|&place| source.needs(&star[place], &star[0])).collect();
             // Where this host and profile have but one point along the axes, there is nothing to compare.
             if needed.len() > 1 || source.axes().is_none_or(<[_]>::is_empty) {
-                points.extend(needed.into_iter().cloned());
+                needed.into_iter().for_each(|place| is_asked[place] = true);
             }
         }
         for filter in self.filters.iter().filter(|filter| filter.picks(entry)) {
-            points.extend(filter.points(entry, star, host));
+            let (places, point) = filter.points(entry, &by_value, host);
+            places.into_iter().for_each(|place| is_asked[place] = true);
+            beyond.extend(point);
         }
-        let places: HashMap<&Params, usize> = star.iter().zip(0..).collect();
-        points.sort_by_key(|params| places.get(params).copied().unwrap_or(star.len()));
-        points
+        let asked = star.iter().zip(is_asked).filter(|(_, is_asked)| *is_asked).map(|(params, _)| params.clone());
+        asked.chain(beyond).collect()
     }
 }
 

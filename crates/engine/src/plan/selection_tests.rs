@@ -131,4 +131,19 @@ fn a_derived_probe_selects_what_it_stands_on() {
 fn a_filter_that_is_said_again_costs_nothing() {
     let filters = vec!["memory".to_owned(); 1000];
     assert_eq!(Selection::parse(CATALOGUE, &filters).unwrap().filters.len(), 1);
+    let filters = ["n=2,way=in", "way=in,n=2", "way=in,n=2,way=in"].map(|pairs| format!("work.swept@{pairs}"));
+    assert_eq!(Selection::parse(WORK, &filters).unwrap().filters.len(), 1);
+}
+
+#[test]
+fn filters_that_pick_the_same_cases_keep_each_of_them_once() {
+    let filters = ["", "@n=2", "@way=in", "@copies=1", "@n=2,way=in", "@n=9", "@n=9,way=in"];
+    let filters = filters.map(|pairs| format!("work.swept{pairs}"));
+    let selection = Selection::parse(WORK, &filters).unwrap();
+    let [entry, ..] = crate::plan::pick(WORK, &filters).unwrap()[..] else { panic!("no probe") };
+    let star: Vec<Params> = of(&["work.swept"]).cases.into_iter().map(|case| case.id.params).collect();
+    let points = selection.points(&entry, &star, &host());
+    // The two that have no case here are points beyond, of which the plan takes one.
+    assert_eq!(points[..star.len()], star);
+    assert_eq!(points.len(), star.len() + 2);
 }
