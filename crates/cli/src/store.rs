@@ -45,6 +45,13 @@ impl Place {
         let stem = file.file_stem().with_context(|| {
             both!("--out '{shown}' has no file name; give another file", "--out “{shown}”没有文件名；请换一个文件")
         })?;
+        // Not only once the run is measured.
+        whole::refuse_foreign_link(file).map_err(|error| {
+            refused!(
+                "--out {shown} cannot be written ({error}); give another file",
+                "无法写入 --out {shown}（{error}）；请换一个文件"
+            )
+        })?;
         let is_directory = whole::is_directory(parent);
         if !is_directory.map_err(|error| {
             refused!(

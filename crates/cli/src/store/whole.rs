@@ -1,10 +1,11 @@
 //! Files that are there whole and synced, or not at all, however the program ends meanwhile.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hostmark_engine::sys::call::Call;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
@@ -39,13 +40,32 @@ pub fn write(path: &Path, text: &str, replace: bool) -> io::Result<()> {
     Ok(())
 }
 
-/// A link that another user made leads where that user likes: to a file, a pipe or a device. Root's are trusted, as /dev/stdout.
+/// Links on the way to a file at most: the kernel follows no more.
+const MOST_LINKS: usize = 40;
+
+/// A link that another user made leads where that user likes: to a file, a pipe or a device, and as well where it stands for a
+/// directory on the way or another link leads to it. Root's are trusted, as /dev/stdout.
 pub fn refuse_foreign_link(path: &Path) -> io::Result<()> {
-    let link = found(fs::symlink_metadata(path))?.filter(|found| found.is_symlink());
-    match link.is_some_and(|link| ![0, rustix::process::geteuid().as_raw()].contains(&link.uid())) {
-        true => Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is a link that another user made")),
-        false => Ok(()),
+    let parts = |path: &Path| path.iter().rev().map(OsStr::to_owned).collect::<Vec<_>>();
+    let (mut ahead, mut at, mut links) = (parts(path), PathBuf::new(), 0);
+    while let Some(part) = ahead.pop() {
+        at.push(part);
+        let Some(found) = found(fs::symlink_metadata(&at))? else { break };
+        if !found.is_symlink() {
+            continue;
+        }
+        if ![0, rustix::process::geteuid().as_raw()].contains(&found.uid()) {
+            let told = "a link that another user made leads there";
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, told));
+        }
+        links += 1;
+        if links > MOST_LINKS {
+            break;
+        }
+        ahead.extend(parts(&fs::read_link(&at).call("readlink")?));
+        at.pop();
     }
+    Ok(())
 }
 
 /// Whether there is a directory; an error where the kernel does not say.
@@ -171,12 +191,18 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (file, link) = (directory.path().join("run.json"), directory.path().join("latest"));
         fs::write(&file, "old").unwrap();
+        let ours = directory.path().join("ours");
+        std::os::unix::fs::symlink("latest", &ours).unwrap();
         for target in [file.as_path(), Path::new("/dev/null"), directory.path()] {
             std::os::unix::fs::symlink(target, &link).unwrap();
             // Who is not root can give nothing away.
             if std::os::unix::fs::lchown(&link, Some(65534), None).is_ok() {
-                let refused = crate::store::write(&link, "new").unwrap_err();
-                assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied, "{}", target.display());
+                for named in [link.clone(), link.join("run.json"), ours.clone(), ours.join("run.json")] {
+                    let told = crate::store::write(&named, "new").unwrap_err().to_string();
+                    assert!(told.contains("another user"), "{}: {told}", named.display());
+                    // Before anything is measured.
+                    assert!(crate::store::Place::named(&named).is_err(), "{}", named.display());
+                }
             }
             fs::remove_file(&link).unwrap();
         }
