@@ -340,14 +340,20 @@ fn disturbed_samples_and_other_inner_loops_are_told() {
     let id = "ipc.x@n=0";
     let disturbed = with(about(id, 100.0), |measured| {
         measured.noise.tainted = 60;
-        measured.notes.insert("kernel".into(), "avx512".into());
+        measured.notes.extend([("kernel".into(), "avx512".into()), ("environment".into(), "CFLAGS=-O3".into())]);
     });
-    let quiet = with(about(id, 100.0), |measured| drop(measured.notes.insert("kernel".into(), "avx2".into())));
+    let quiet = with(about(id, 100.0), |measured| {
+        measured.notes.extend([("kernel".into(), "avx2".into()), ("environment".into(), "CFLAGS=-O2".into())]);
+    });
     let case = one_case(quiet, disturbed);
     let remarks: Vec<&str> = case.remarks.iter().map(|remark| remark.en.as_str()).collect();
     assert_eq!(
         remarks,
-        ["kernel differs: avx2 → avx512", "disturbed samples: 0 % on the base, 50 % on the other side"]
+        [
+            "kernel differs: avx2 → avx512",
+            "environment differs: CFLAGS=-O2 → CFLAGS=-O3",
+            "disturbed samples: 0 % on the base, 50 % on the other side"
+        ]
     );
     let contended = with(about(id, 100.0), |measured| measured.noise.others_share = Some(0.46));
     let case = one_case(about(id, 100.0), contended);

@@ -19,7 +19,7 @@ use crate::format::{self, DISTURBED_SHARE, percent};
 use crate::labels::Labels;
 
 /// Notes that say what was executed and where: a reader must know when they differ. Others are measured themselves.
-const TELLING: [&str; 11] = [
+const TELLING: [&str; 14] = [
     "kernel",
     "isa",
     "method",
@@ -31,6 +31,9 @@ const TELLING: [&str; 11] = [
     "capacity_bytes",
     "send_buffer_bytes",
     "node",
+    "environment",
+    "governor",
+    "compiler",
 ];
 
 /// Cycles within this part of each other are the same work: runs of one program in one place differ by half as much.
