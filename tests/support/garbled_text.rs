@@ -20,6 +20,8 @@ pub const OUTPUTS: &[(&str, &str)] = &[
     ("sc-membench", include_str!("../../crates/report/tests/fixtures/import/sc-membench.csv")),
     ("hyperfine", include_str!("../../crates/report/tests/fixtures/import/hyperfine.json")),
     ("google-benchmark", include_str!("../../crates/report/tests/fixtures/import/google-benchmark.json")),
+    ("perfkit", include_str!("../../crates/report/tests/fixtures/import/perfkit.json")),
+    ("phoronix", include_str!("../../crates/report/tests/fixtures/import/phoronix.xml")),
     (
         "lmbench",
         "[lmbench3.0 results for Linux h 5 x]\n[MHZ: 2400 MHz]\n[Thu Jan  7 10:00:00 UTC 2010]\nSimple syscall: 0.0911 microseconds\n\"mappings\n0.5 15\n\n\"stride=128\n0.00098 1.3\n\n[Thu Jan  7 10:30:00 UTC 2010]\n",

@@ -67,7 +67,7 @@ fn every_format_is_fuzzed() {
 #[test]
 fn a_file_that_is_cut_off_at_the_end_of_any_line_is_refused() {
     // The others may hold several results: they end well behind each.
-    let has_end = ["lmbench", "fio", "iperf3", "stress-ng", "hyperfine", "google-benchmark"];
+    let has_end = ["lmbench", "fio", "iperf3", "stress-ng", "hyperfine", "google-benchmark", "phoronix"];
     for (name, text) in OUTPUTS.iter().filter(|(name, _)| has_end.contains(name)) {
         let format = format_named(name).unwrap();
         for (end, _) in text.trim_end().match_indices('\n') {
@@ -127,6 +127,16 @@ fn endless_lines_elements_and_nesting_are_refused_early() {
         ("fio", "", "no brace ", false),
         ("iperf3", stream, ",{}", false),
         ("iperf3", "{\"start\": ", "{\"start\": ", true),
+        ("perfkit", "", "{\"metric\": \"a\", \"value\": 1, \"test\": \"b\"}\n", false),
+        ("perfkit", "{\"metadata\": {\"a\": ", "[", false),
+        ("perfkit", "{\"metadata\": {\"a\": [0", ",0", true),
+        ("perfkit", "{\"metadata\": {\"a\": 0", ",\"a\": 0", true),
+        ("phoronix", "<a>", "<a>", false),
+        ("phoronix", "<PhoronixTestSuite>", "x", false),
+        ("phoronix", "<", "a", false),
+        ("phoronix", "<PhoronixTestSuite>", "<System></System>", false),
+        ("phoronix", "<PhoronixTestSuite><Result><Data>", "<Entry><Value>1</Value></Entry>", false),
+        ("phoronix", "<PhoronixTestSuite>", "<a/>", true),
     ] {
         let many: &'static [u8] = part.repeat((1 << 16) / part.len()).into_bytes().leak();
         let endless = Endless { start: Cursor::new(start.into()), part: many, at: 0, given: 0 };

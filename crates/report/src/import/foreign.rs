@@ -108,6 +108,8 @@ pub(super) struct Foreign {
     cases: Vec<(CaseId, Value)>,
     known: HashMap<CaseId, usize>,
     values: usize,
+    /// Programs of numbers without a unit of ours of which a direction is known.
+    pub directions: &'static [(&'static str, Better)],
     /// Names of the file by what they become as the value of an axis.
     names: HashMap<String, HashMap<String, usize>>,
 }
@@ -124,6 +126,7 @@ impl Foreign {
             cases: Vec::new(),
             known: HashMap::new(),
             values: 0,
+            directions: &[],
             names: HashMap::new(),
         }
     }
@@ -136,7 +139,7 @@ impl Foreign {
     /// A name as the value of an axis: where another name became the same, with a number behind it.
     pub(super) fn distinct(&mut self, name: &str) -> String {
         const LONGEST_NUMBER: usize = 6;
-        let value: String = axis_value(name).chars().take(LONGEST_NAME - LONGEST_NUMBER).collect();
+        let value = shortened_axis_value(name, LONGEST_NAME - LONGEST_NUMBER);
         let names = self.names.entry(value.clone()).or_default();
         let next = names.len() + 1;
         match *names.entry(name.to_owned()).or_insert(next) {
@@ -189,7 +192,10 @@ impl Foreign {
         let ids: HashSet<&str> = self.cases.iter().map(|(id, _)| id.probe.as_str()).collect();
         let programs: Vec<&Program> = source.programs.iter().filter(|program| ids.contains(program.id)).collect();
         let place = |id: &CaseId| programs.iter().position(|program| program.id == id.probe);
-        let probes = programs.iter().map(|program| info(source, program)).collect();
+        let mut probes: Vec<ProbeInfo> = programs.iter().map(|program| info(source, program)).collect();
+        for (id, better) in self.directions {
+            probes.iter_mut().filter(|probe| probe.id == *id).for_each(|probe| probe.better = *better);
+        }
         // Stable: within a program the file's order remains.
         self.cases.sort_by_key(|(id, _)| place(id));
         Run {
@@ -323,6 +329,19 @@ pub(super) fn axis_value(name: &str) -> String {
     if value.is_empty() { "unnamed".into() } else { value }
 }
 
+/// The same of at most `most` signs: of a longer name its beginning and a digest of all, so that in every file it becomes the same
+/// and another name with that beginning does not.
+fn shortened_axis_value(name: &str, most: usize) -> String {
+    const DIGEST: usize = 7;
+    if name.chars().count() <= most {
+        return axis_value(name);
+    }
+    // FNV-1a.
+    let digest = name.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    let begin: String = axis_value(name).chars().take(most - DIGEST).collect();
+    format!("{begin}.{:06x}", digest & 0xff_ffff)
+}
+
 /// What is wrong with a file in which nothing was found, which should be `what`.
 pub(super) fn no_result(what: &str) -> String {
     format!("the file has no result; give {what}")
@@ -392,6 +411,14 @@ mod tests {
             assert!(is_axis_value(&axis_value(name)));
         }
         assert!(axis_value(&"é".repeat(500)).len() <= LONGEST_NAME);
+    }
+
+    #[test]
+    fn long_names_that_begin_alike_are_told_apart_in_every_file() {
+        let name = |end: &str| format!("{}{end}", "compress --level 19 ".repeat(4));
+        let [one, other] = ["a", "b"].map(|end| shortened_axis_value(&name(end), 54));
+        assert!(one != other && one == shortened_axis_value(&name("a"), 54));
+        assert!(one.len() == 54 && is_axis_value(&one) && one.starts_with("compress---level"), "{one}");
     }
 
     #[test]

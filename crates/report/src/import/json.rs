@@ -73,7 +73,9 @@ fn pass_text(input: &mut dyn BufRead, lines: &mut u64) -> Result<(Option<Rest>, 
             Some(&byte) if bytes < MOST_TEXT => byte,
             _ => break true,
         };
-        (bytes, is_blank) = (bytes + 1, byte == b'\n' || (is_blank && byte.is_ascii_whitespace()));
+        // Documents may be the elements of a list.
+        let is_between = byte.is_ascii_whitespace() || matches!(byte, b'[' | b',' | b']');
+        (bytes, is_blank) = (bytes + 1, byte == b'\n' || (is_blank && is_between));
         *lines += u64::from(byte == b'\n');
         if text.is_empty() && !is_blank {
             begin = line;
@@ -122,32 +124,73 @@ pub(super) struct Short(pub String);
 
 impl<'de> Deserialize<'de> for Short {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Short, D::Error> {
-        struct Any;
-        impl<'de> Visitor<'de> for Any {
-            type Value = Short;
-            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("a text")
-            }
-            fn visit_str<E: Error>(self, text: &str) -> Result<Short, E> {
-                Ok(Short(text.chars().take(LONGEST_TEXT).collect()))
-            }
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Short, E> {
-                Ok(Short(number.to_string()))
-            }
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Short, E> {
-                Ok(Short(number.to_string()))
-            }
-            fn visit_f64<E: Error>(self, number: f64) -> Result<Short, E> {
-                Ok(Short(number.to_string()))
-            }
-            fn visit_bool<E: Error>(self, truth: bool) -> Result<Short, E> {
-                Ok(Short(truth.to_string()))
-            }
-            fn visit_unit<E: Error>(self) -> Result<Short, E> {
-                Ok(Short::default())
-            }
+        deserializer.deserialize_any(AnyText { with_lists: false }).map(Short)
+    }
+}
+
+/// The same, which a list or an object may be as well: of those the texts of the values, one after the other.
+#[derive(Debug)]
+pub(super) struct Plain(pub String);
+
+impl<'de> Deserialize<'de> for Plain {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Plain, D::Error> {
+        deserializer.deserialize_any(AnyText { with_lists: true }).map(Plain)
+    }
+}
+
+struct AnyText {
+    with_lists: bool,
+}
+
+impl<'de> Visitor<'de> for AnyText {
+    type Value = String;
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a text")
+    }
+    fn visit_str<E: Error>(self, text: &str) -> Result<String, E> {
+        Ok(text.chars().take(LONGEST_TEXT).collect())
+    }
+    fn visit_u64<E: Error>(self, number: u64) -> Result<String, E> {
+        Ok(number.to_string())
+    }
+    fn visit_i64<E: Error>(self, number: i64) -> Result<String, E> {
+        Ok(number.to_string())
+    }
+    fn visit_f64<E: Error>(self, number: f64) -> Result<String, E> {
+        Ok(number.to_string())
+    }
+    fn visit_bool<E: Error>(self, truth: bool) -> Result<String, E> {
+        Ok(truth.to_string())
+    }
+    fn visit_unit<E: Error>(self) -> Result<String, E> {
+        Ok(String::new())
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<String, A::Error> {
+        if !self.with_lists {
+            return Err(A::Error::invalid_type(de::Unexpected::Seq, &self));
         }
-        deserializer.deserialize_any(Any)
+        let mut texts = Vec::new();
+        while let Some(Plain(text)) = list.next_element()? {
+            add_text(&mut texts, text);
+        }
+        self.visit_str(&format!("[{}]", texts.join(", ")))
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<String, A::Error> {
+        if !self.with_lists {
+            return Err(A::Error::invalid_type(de::Unexpected::Map, &self));
+        }
+        let mut texts = Vec::new();
+        while let Some((Short(name), Plain(text))) = map.next_entry()? {
+            add_text(&mut texts, format!("{name}: {text}"));
+        }
+        self.visit_str(&format!("{{{}}}", texts.join(", ")))
+    }
+}
+
+/// Adds a text to others unless they are long enough.
+fn add_text(texts: &mut Vec<String>, text: String) {
+    if texts.len() < LONGEST_TEXT {
+        texts.push(text);
     }
 }
 

@@ -10,12 +10,16 @@ mod lines;
 mod lmbench;
 mod netperf;
 mod perf;
+mod perfkit;
+mod phoronix;
 mod sc_membench;
 mod sockperf;
 pub(crate) mod stream;
 mod stress_ng;
 mod sysbench;
+mod units;
 mod unixbench;
+mod xml;
 
 use std::io::BufRead;
 
@@ -48,6 +52,8 @@ pub static FORMATS: &[Format] = &[
     sc_membench::FORMAT,
     hyperfine::FORMAT,
     google_benchmark::FORMAT,
+    perfkit::FORMAT,
+    phoronix::FORMAT,
 ];
 
 /// The format called `name`.
@@ -68,6 +74,8 @@ const KNOWN_BY: &[(&str, &str)] = &[
     ("sockperf: ", "hostmark import sockperf"),
     ("BYTE UNIX Benchmarks", "hostmark import unixbench"),
     ("operation,bandwidth_mb_s,latency_ns", "hostmark import sc-membench"),
+    ("\"PerfKitBenchmarker\"", "hostmark import perfkit"),
+    ("<PhoronixTestSuite>", "hostmark import phoronix"),
     ("\"times\": [", "hostmark import hyperfine"),
     ("\"benchmarks\": [", "hostmark import google-benchmark"),
     ("S U M M A R Y", "hostmark import lmbench results/SYSTEM/HOST.0"),

@@ -1,0 +1,385 @@
+//! Reads the samples of PerfKitBenchmarker (`perfkitbenchmarker_results.json`): what a test measured, with its labels.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
+use std::io::BufRead;
+
+use hostmark_model::{AxisKind, Better, Run, Text, Unit};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
+
+use super::foreign::{Foreign, Program, Source, Value, no_result, t};
+use super::json::{Amount, Plain, Short, each_document, or_default};
+use super::units::{Kind, known};
+use super::{Format, ImportError};
+
+/// PerfKitBenchmarker's samples.
+pub(super) const FORMAT: Format = Format {
+    name: "perfkit",
+    description: Text {
+        en: "the JSON lines of PerfKitBenchmarker (perfkitbenchmarker_results.json)",
+        zh: "PerfKitBenchmarker 的 JSON 行（perfkitbenchmarker_results.json）",
+    },
+    read,
+};
+
+const AXES: &[(&str, AxisKind)] = &[
+    ("test", AxisKind::Choice),
+    ("metric", AxisKind::Choice),
+    ("unit", AxisKind::Choice),
+    ("setup", AxisKind::Choice),
+    ("machine", AxisKind::Choice),
+];
+
+const fn program(id: &'static str, title: Text, unit: Unit, what: Text) -> Program {
+    Program { id, title, unit, axes: AXES, also: &[], what }
+}
+
+static SOURCE: Source = Source {
+    format: "perfkit",
+    tool: "PerfKitBenchmarker",
+    section: t("Measured by PerfKitBenchmarker", "PerfKitBenchmarker 测得"),
+    reading: t(
+        "Samples with the same labels are samples of one case. setup holds the labels that neither describe a machine nor are known \
+         to be results; machine tells samples of different machines apart. Numbers in units that may be two things (MB/s) are kept \
+         in the file's own unit.",
+        "标签相同的样本属于同一个用例。setup 由既不描述机器、也不是已知结果的标签组成；machine 区分不同机器的样本。含义不唯一的单位（如 MB/s）保留原样。",
+    ),
+    programs: &[
+        program(
+            "perfkit.time",
+            t("PerfKit: time", "PerfKit：时间"),
+            Unit::Nanoseconds,
+            t("A time that a test measured.", "某项测试测得的时间。"),
+        ),
+        program(
+            "perfkit.rate",
+            t("PerfKit: bytes", "PerfKit：字节速率"),
+            Unit::BytesPerSecond,
+            t("Bytes per second.", "每秒字节数。"),
+        ),
+        program(
+            "perfkit.operations",
+            t("PerfKit: operations", "PerfKit：操作速率"),
+            Unit::OperationsPerSecond,
+            t("Operations per second.", "每秒操作数。"),
+        ),
+        program(
+            "perfkit.per_second",
+            t("PerfKit: per second", "PerfKit：每秒数量"),
+            Unit::Count,
+            t("Things per second, in the unit of the file.", "以文件所写单位计的每秒数量。"),
+        ),
+        program(
+            "perfkit.number",
+            t("PerfKit: other numbers", "PerfKit：其他数值"),
+            Unit::Count,
+            t(
+                "A number in the unit of the file, which does not tell whether more is better.",
+                "以文件所写单位计的数值，文件未说明大小孰优。",
+            ),
+        ),
+    ],
+};
+
+const WHAT: &str = "perfkitbenchmarker_results.json of PerfKitBenchmarker";
+/// Most labels of a sample: each virtual machine brings some thirty.
+const MOST_LABELS: usize = 5000;
+
+/// Most samples that are held.
+const MOST_SAMPLES: usize = 20_000;
+
+/// Samples that carry facts of a machine as labels and no value.
+const FACTS: [&str; 8] =
+    ["lscpu", "proccpu", "proccpu_mapping", "cpu_vuln", "gcc_version", "glibc_version", "ulimit", "metadata"];
+
+/// How far a number may be off its sample's seconds since 1970 to be such a date itself.
+const DATES_S: f64 = 1e7;
+
+/// Labels of a machine, and the same behind a name as in `sending_zone`: what tells machines apart, ...
+const MACHINE: [&str; 20] = [
+    "aws_credit_specification",
+    "boot_disk_size",
+    "boot_disk_type",
+    "cloud",
+    "cpu_arch",
+    "dedicated_host",
+    "efa",
+    "image",
+    "kernel_release",
+    "machine_type",
+    "mtu",
+    "num_cpus",
+    "numa_node_count",
+    "os_info",
+    "os_type",
+    "placement_group_strategy",
+    "preemptible",
+    "region",
+    "threads_per_core",
+    "zone",
+];
+/// ... and what only names one.
+const NAMES: [&str; 6] = ["hostnames", "node_name", "project", "vm_count", "vm_ip_addresses", "vm_names"];
+
+/// Labels that are results, or only say which run it was.
+const RESULTS: [&str; 24] = [
+    "buffer_size",
+    "congestion_window",
+    "congestion_window_scale",
+    "end_time",
+    "err_packet_count",
+    "histogram",
+    "jitter",
+    "lost_datagrams",
+    "netperf_retransmissions",
+    "netpwr",
+    "perfkitbenchmarker_version",
+    "retry_packet_count",
+    "rtt",
+    "rtt_unit",
+    "run_number",
+    "run_uri",
+    "start_time",
+    "summary",
+    "tcp_window_size",
+    "total_datagrams_sent",
+    "total_ticks",
+    "total_time_sec",
+    "transfer_mbytes",
+    "write_packet_count",
+];
+
+#[derive(Deserialize)]
+struct Sample {
+    metric: Short,
+    value: Amount,
+    #[serde(default, deserialize_with = "or_default")]
+    unit: Short,
+    test: Short,
+    #[serde(default, deserialize_with = "or_default")]
+    timestamp: Amount,
+    #[serde(default, alias = "metadata", deserialize_with = "or_default")]
+    labels: Labels,
+}
+
+/// Labels by their names: `|key:value|,|key:value|`, or an object.
+#[derive(Default)]
+struct Labels(BTreeMap<String, String>);
+
+impl<'de> Deserialize<'de> for Labels {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Labels, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Labels;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("labels")
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Labels, E> {
+                let text = text.strip_prefix('|').unwrap_or(text);
+                let pairs = text.strip_suffix('|').unwrap_or(text).split("|,|").filter_map(|pair| pair.split_once(':'));
+                checked(pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).take(MOST_LABELS + 1).collect())
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Labels, A::Error> {
+                let mut labels = BTreeMap::new();
+                while let Some((key, Plain(value))) = map.next_entry::<String, Plain>()? {
+                    labels.insert(key, value);
+                    if labels.len() > MOST_LABELS {
+                        break;
+                    }
+                }
+                checked(labels)
+            }
+        }
+        fn checked<E: Error>(labels: BTreeMap<String, String>) -> Result<Labels, E> {
+            match labels.len() > MOST_LABELS {
+                true => Err(E::custom(format!("a sample has more than {MOST_LABELS} labels"))),
+                false => Ok(Labels(labels)),
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+/// Whether a label is one of `names`, or such a one behind another name.
+fn is_one_of(names: &[&str], label: &str) -> bool {
+    names.iter().any(|name| label.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('_')))
+}
+
+/// `key=value+key=value`.
+fn joined<'a>(labels: impl Iterator<Item = (&'a String, &'a String)>) -> String {
+    labels.map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join("+")
+}
+
+impl Labels {
+    /// How the test was set up: labels that neither describe a machine nor are results.
+    fn setup(&self) -> String {
+        let is_setting = |key: &str| {
+            let is_machine = is_one_of(&MACHINE, key)
+                || is_one_of(&NAMES, key)
+                || key.starts_with("vm_")
+                || key.contains("data_disk_")
+                || key.contains("/dev/");
+            let is_result = RESULTS.contains(&key) || key.starts_with("bw_") || key.ends_with("_list");
+            !is_machine && !is_result
+        };
+        joined(self.0.iter().filter(|(key, _)| is_setting(key)))
+    }
+
+    /// What tells its machines from others.
+    fn machine(&self) -> BTreeMap<String, String> {
+        let of_machine = self.0.iter().filter(|(key, _)| is_one_of(&MACHINE, key));
+        of_machine.map(|(key, value)| (key.clone(), value.clone())).collect()
+    }
+
+    /// What a machine's label says, if the test had one kind of machine.
+    fn of_machine(&self, name: &str) -> Option<&str> {
+        let is_of = |key: &str| key == name || (key.ends_with(name) && key.starts_with("vm_"));
+        let mut values = self.0.iter().filter(|(key, _)| is_of(key)).map(|(_, value)| value.as_str());
+        let first = values.next()?;
+        values.all(|value| value == first).then_some(first)
+    }
+}
+
+/// What a file holds, gathered before the first value is kept: whether samples are of several machines is told by all of them.
+#[derive(Default)]
+struct Found {
+    version: String,
+    samples: Vec<Held>,
+    /// By what tells them apart, in the order in which they were met.
+    machines: BTreeMap<BTreeMap<String, String>, usize>,
+    names: BTreeSet<String>,
+    models: BTreeSet<String>,
+    architectures: BTreeSet<String>,
+    kernels: BTreeSet<String>,
+    started: Option<f64>,
+}
+
+struct Held {
+    program: &'static str,
+    number: f64,
+    /// Test, metric, unit and setup.
+    of: [String; 4],
+    machine: usize,
+    machine_type: String,
+    zone: String,
+}
+
+fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
+    let mut found = Found::default();
+    let (line, rest) = each_document(input, WHAT, |sample: Sample| found.take(&sample))?;
+    let mut run = Foreign::of(&SOURCE);
+    run.directions = &[("perfkit.per_second", Better::Higher)];
+    run.rest = rest;
+    found.keep(&mut run).map_err(|what| ImportError { line, what })?;
+    run.finish(line, || no_result(WHAT))
+}
+
+impl Found {
+    fn take(&mut self, sample: &Sample) -> Result<(), String> {
+        let Sample {
+            metric: Short(metric),
+            value: Amount(value),
+            unit: Short(unit),
+            test: Short(test),
+            timestamp: Amount(timestamp),
+            labels,
+        } = sample;
+        if let Some(version) = labels.0.get("perfkitbenchmarker_version") {
+            self.version = version.chars().take(60).collect();
+        }
+        if *timestamp > 0.0 {
+            self.started = Some(self.started.map_or(*timestamp, |started| started.min(*timestamp)));
+        }
+        self.kernels.extend(labels.of_machine("kernel_release").map(str::to_owned));
+        for (found, name) in [
+            (&mut self.names, "node_name"),
+            (&mut self.models, "Model name"),
+            (&mut self.architectures, "Architecture"),
+        ] {
+            found.extend(labels.0.get(name).map(|value| value.chars().take(100).collect()));
+        }
+        // When something began or ended is a sample, too.
+        let is_date = *timestamp > 0.0 && (value - timestamp).abs() < DATES_S;
+        if (FACTS.contains(&metric.as_str()) && *value == 0.0) || is_date {
+            return Ok(());
+        }
+        if self.samples.len() == MOST_SAMPLES {
+            return Err(format!("there are more than {MOST_SAMPLES} samples; give one result of PerfKitBenchmarker"));
+        }
+        let (program, one) = program_of(test, metric, unit);
+        let next = self.machines.len();
+        let machine = *self.machines.entry(labels.machine()).or_insert(next);
+        let of_machine = |name: &str| labels.of_machine(name).unwrap_or_default().to_owned();
+        let of = [test.clone(), metric.clone(), unit.clone(), labels.setup()];
+        let (machine_type, zone) = (of_machine("machine_type"), of_machine("zone"));
+        self.samples.push(Held { program, number: value * one, of, machine, machine_type, zone });
+        Ok(())
+    }
+
+    fn keep(self, run: &mut Foreign) -> Result<(), String> {
+        run.version = format!("PerfKitBenchmarker {}", self.version).trim_end().to_owned();
+        let only = |found: BTreeSet<String>| found.into_iter().reduce(|_, _| String::new()).unwrap_or_default();
+        run.host.hostname = only(self.names);
+        run.host.cpu.architecture = only(self.architectures);
+        run.host.cpu.model = Some(only(self.models)).filter(|model| !model.is_empty());
+        run.host.kernel.release = only(self.kernels);
+        if let Some(started) = self.started {
+            run.begun_at(started);
+        }
+        let mut machines: Vec<(usize, BTreeMap<String, String>)> =
+            self.machines.into_iter().map(|(machine, number)| (number, machine)).collect();
+        machines.sort_by_key(|(number, _)| *number);
+        let mut of_case: HashMap<&[String; 4], BTreeSet<usize>> = HashMap::new();
+        for held in &self.samples {
+            of_case.entry(&held.of).or_default().insert(held.machine);
+        }
+        let apart: HashMap<&[String; 4], Vec<String>> = of_case
+            .into_iter()
+            .map(|(of, those)| (of, differing(those.into_iter().map(|number| &machines[number].1))))
+            .collect();
+        for held in &self.samples {
+            let [test, metric, unit, setup] = &held.of;
+            let labels = machines[held.machine].1.iter().filter(|(key, _)| apart[&held.of].contains(key));
+            let machine = if apart[&held.of].is_empty() { "only".to_owned() } else { joined(labels) };
+            let mut named = |name: &str| run.distinct(if name.is_empty() { "none" } else { name });
+            let value = Value::new(held.program, vec![held.number])
+                .at("test", named(test))
+                .at("metric", named(metric))
+                .at("unit", named(unit))
+                .at("setup", named(setup))
+                .at("machine", named(&machine))
+                .note("metric", metric)
+                .note("setup", setup)
+                .note("machine_type", &held.machine_type)
+                .note("zone", &held.zone);
+            run.keep(value)?;
+        }
+        Ok(())
+    }
+}
+
+/// The labels in which machines differ.
+fn differing<'a>(mut machines: impl Iterator<Item = &'a BTreeMap<String, String>>) -> Vec<String> {
+    let first = machines.next().cloned().unwrap_or_default();
+    let mut differ = BTreeSet::new();
+    for machine in machines {
+        let keys = first.keys().chain(machine.keys()).filter(|key| first.get(*key) != machine.get(*key));
+        differ.extend(keys.cloned());
+    }
+    differ.into_iter().collect()
+}
+
+/// The program that a sample's unit belongs to, and what one is in its unit.
+fn program_of(test: &str, metric: &str, unit: &str) -> (&'static str, f64) {
+    match known(unit) {
+        Some((Kind::Time, one)) => ("perfkit.time", one),
+        Some((Kind::Rate, one)) => ("perfkit.rate", one),
+        Some((Kind::Operations, one)) => ("perfkit.operations", one),
+        // What fio calls KB is 1024 bytes; its operations have no unit here.
+        None if test == "fio" && unit == "KB/s" => ("perfkit.rate", 1024.0),
+        None if test == "fio" && unit.is_empty() && metric.ends_with(":iops") => ("perfkit.operations", 1.0),
+        None if ["/s", "/sec", "per second"].iter().any(|end| unit.ends_with(end)) => ("perfkit.per_second", 1.0),
+        None => ("perfkit.number", 1.0),
+    }
+}
