@@ -72,6 +72,11 @@ fn prometheus(text: &str) -> Vec<Sample> {
         if let Some(rest) = line.strip_prefix("# HELP ") {
             let (name, help) = rest.split_once(' ').unwrap();
             assert!(is_name(name) && !help.is_empty() && closed.insert(name.to_owned()), "{line}");
+            // As promtool's rule is.
+            assert!(
+                !name.split('_').any(|part| ["s", "ms", "us", "ns", "b", "kb", "mb", "gb"].contains(&part)),
+                "{line}"
+            );
             family = name.to_owned();
             continue;
         }
@@ -143,7 +148,8 @@ fn prometheus_text_is_read_by_its_rules_whatever_the_names_are() {
 
 #[test]
 fn prometheus_values_are_in_base_units_with_the_unit_in_the_name() {
-    let run = synthetic::plausible();
+    let mut run = synthetic::plausible();
+    run.trust = Some(Trust { grade: Grade::B, within: Some(0.084), runs: 0, doubts: Vec::new() });
     let samples = prometheus(&render("prometheus", &run));
     let find = |name: &str| samples.iter().find(|sample| sample.0 == name).unwrap_or_else(|| panic!("no {name}"));
     let case = |probe: &str| run.cases.iter().find(|case| case.probe == probe).unwrap();
@@ -156,14 +162,19 @@ fn prometheus_values_are_in_base_units_with_the_unit_in_the_name() {
     let sample = find("hostmark_memory_read_bytes_per_second");
     assert_eq!(sample.2, read.measured().unwrap().estimate.typical);
     assert_eq!(sample.1, with_estimator(&read.params, "typical"));
+    assert_eq!(find("hostmark_run_trust_info").1[0], ("grade".to_owned(), "B".to_owned()));
+    assert_eq!(find("hostmark_run_trust_within_ratio").2, 0.084);
 }
 
 #[test]
-fn a_label_that_prometheus_takes_itself_gets_another_name() {
+fn a_label_that_prometheus_takes_itself_gets_another_name_and_a_short_unit_too() {
     let mut run = synthetic::empty();
-    run.probes.push(synthetic::probe("fio.read", ("a", "b"), Unit::BytesPerSecond, ("c", "d"), &[]));
-    run.cases.push(synthetic::value("fio.read@job=x,number=1", 5.0));
+    for id in ["fio.read", "fio.again_per_gb"] {
+        run.probes.push(synthetic::probe(id, ("a", "b"), Unit::BytesPerSecond, ("c", "d"), &[]));
+        run.cases.push(synthetic::value(&format!("{id}@job=x,number=1"), 5.0));
+    }
     let samples = prometheus(&render("prometheus", &run));
+    assert!(samples.iter().any(|sample| sample.0 == "hostmark_fio_again_per_gigabyte_bytes_per_second"));
     let read = samples.iter().find(|sample| sample.0 == "hostmark_fio_read_bytes_per_second").unwrap();
     assert_eq!(read.1[0], ("axis_job".to_owned(), "x".to_owned()));
 }

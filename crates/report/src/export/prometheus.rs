@@ -31,6 +31,24 @@ const ESTIMATOR: &str = "estimator";
 /// Ends of names that belong to other kinds of metric.
 const OF_OTHER_KINDS: [&str; 4] = ["_total", "_count", "_sum", "_bucket"];
 
+/// Units that a name spells out.
+const SHORT: [(&str, &str); 14] = [
+    ("s", "second"),
+    ("sec", "second"),
+    ("ms", "millisecond"),
+    ("us", "microsecond"),
+    ("ns", "nanosecond"),
+    ("m", "minute"),
+    ("h", "hour"),
+    ("d", "day"),
+    ("b", "byte"),
+    ("kb", "kilobyte"),
+    ("mb", "megabyte"),
+    ("gb", "gigabyte"),
+    ("tb", "terabyte"),
+    ("pb", "petabyte"),
+];
+
 /// The values of one name; all of them stand together.
 struct Family {
     name: String,
@@ -98,6 +116,12 @@ fn about(run: &Run, families: &mut Families) {
         let name = "hostmark_run_finished_timestamp_seconds";
         families.add(name, "When the run had finished.", "", time.seconds() as f64);
     }
+    if let Some(trust) = &run.trust {
+        let grade = labels(&[], &[("grade", trust.grade.letter())]);
+        families.add("hostmark_run_trust_info", "How far the run can be trusted: A, B or C.", &grade, 1.0);
+        let help = "Nine of ten values of another run are expected within this part of the values.";
+        families.add("hostmark_run_trust_within_ratio", help, "", trust.within.unwrap_or(f64::NAN));
+    }
     for outcome in ["measured", "skipped", "failed"] {
         let is_it = |case: &&CaseRecord| word(&case.outcome) == outcome;
         let count = run.cases.iter().filter(is_it).count();
@@ -136,7 +160,7 @@ fn of_case(run: &Run, case: &CaseRecord, families: &mut Families) {
         let stated = estimate.stated();
         let labels = labels(&points, &[(ESTIMATOR, stated.estimator.word())]);
         let mut add = |part: &str, of: &str, value: f64| {
-            let name = name(&format!("hostmark_{}{quantity}{part}{suffix}", case.probe));
+            let name = metric(&format!("hostmark_{}{quantity}{part}{suffix}", case.probe));
             families.add(&name, &format!("{title}{of}."), &labels, value * scale);
         };
         add("", "", stated.value);
@@ -167,6 +191,14 @@ fn base(unit: Unit) -> (&'static str, f64) {
 }
 
 /// A metric's name: letters, digits and underscores, with an end that no other kind of metric claims.
+/// The name of a metric: no part of it is a short unit, as `promtool check metrics` wants it.
+fn metric(text: &str) -> String {
+    let spelt = |part: &str| {
+        SHORT.iter().find(|(short, _)| *short == part).map_or(part.to_owned(), |(_, unit)| (*unit).to_owned())
+    };
+    name(text).split('_').map(spelt).collect::<Vec<String>>().join("_")
+}
+
 fn name(text: &str) -> String {
     let fits = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
     let mut name: String = text.chars().map(fits).collect();
