@@ -49,6 +49,7 @@ mod neighbours;
 mod network;
 mod overhead;
 mod planted;
+mod prometheus_text;
 mod reasons;
 mod redact;
 mod references;
