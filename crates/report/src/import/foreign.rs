@@ -33,6 +33,19 @@ pub(super) struct Program {
     pub what: Text,
 }
 
+impl Program {
+    /// One with a single quantity.
+    pub(super) const fn plain(
+        id: &'static str,
+        title: Text,
+        unit: Unit,
+        axes: &'static [(&'static str, AxisKind)],
+        what: Text,
+    ) -> Program {
+        Program { id, title, unit, axes, also: &[], what }
+    }
+}
+
 /// A further quantity: its name, unit and title.
 pub(super) struct Further(pub &'static str, pub Unit, pub Text);
 

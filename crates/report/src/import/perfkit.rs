@@ -31,10 +31,6 @@ const AXES: &[(&str, AxisKind)] = &[
     ("machine", AxisKind::Choice),
 ];
 
-const fn program(id: &'static str, title: Text, unit: Unit, what: Text) -> Program {
-    Program { id, title, unit, axes: AXES, also: &[], what }
-}
-
 static SOURCE: Source = Source {
     format: "perfkit",
     tool: "PerfKitBenchmarker",
@@ -46,34 +42,39 @@ static SOURCE: Source = Source {
         "标签相同的样本属于同一个用例。setup 由既不描述机器、也不是已知结果的标签组成；machine 区分不同机器的样本。含义不唯一的单位（如 MB/s）保留原样。",
     ),
     programs: &[
-        program(
+        Program::plain(
             "perfkit.time",
             t("PerfKit: time", "PerfKit：时间"),
             Unit::Nanoseconds,
+            AXES,
             t("A time that a test measured.", "某项测试测得的时间。"),
         ),
-        program(
+        Program::plain(
             "perfkit.rate",
             t("PerfKit: bytes", "PerfKit：字节速率"),
             Unit::BytesPerSecond,
+            AXES,
             t("Bytes per second.", "每秒字节数。"),
         ),
-        program(
+        Program::plain(
             "perfkit.operations",
             t("PerfKit: operations", "PerfKit：操作速率"),
             Unit::OperationsPerSecond,
+            AXES,
             t("Operations per second.", "每秒操作数。"),
         ),
-        program(
+        Program::plain(
             "perfkit.per_second",
             t("PerfKit: per second", "PerfKit：每秒数量"),
             Unit::Count,
+            AXES,
             t("Things per second, in the unit of the file.", "以文件所写单位计的每秒数量。"),
         ),
-        program(
+        Program::plain(
             "perfkit.number",
             t("PerfKit: other numbers", "PerfKit：其他数值"),
             Unit::Count,
+            AXES,
             t(
                 "A number in the unit of the file, which does not tell whether more is better.",
                 "以文件所写单位计的数值，文件未说明大小孰优。",
@@ -267,16 +268,16 @@ struct Held {
 
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
     let mut found = Found::default();
-    let (line, rest) = each_document(input, WHAT, |sample: Sample| found.take(&sample))?;
+    let (line, rest) = each_document(input, WHAT, |sample: Sample| found.add_sample(&sample))?;
     let mut run = Foreign::of(&SOURCE);
     run.directions = &[("perfkit.per_second", Better::Higher)];
     run.rest = rest;
-    found.keep(&mut run).map_err(|what| ImportError { line, what })?;
+    found.make_cases(&mut run).map_err(|what| ImportError { line, what })?;
     run.finish(line, || no_result(WHAT))
 }
 
 impl Found {
-    fn take(&mut self, sample: &Sample) -> Result<(), String> {
+    fn add_sample(&mut self, sample: &Sample) -> Result<(), String> {
         let Sample {
             metric: Short(metric),
             value: Amount(value),
@@ -317,7 +318,7 @@ impl Found {
         Ok(())
     }
 
-    fn keep(self, run: &mut Foreign) -> Result<(), String> {
+    fn make_cases(self, run: &mut Foreign) -> Result<(), String> {
         run.version = format!("PerfKitBenchmarker {}", self.version).trim_end().to_owned();
         let only = |found: BTreeSet<String>| found.into_iter().reduce(|_, _| String::new()).unwrap_or_default();
         run.host.hostname = only(self.names);

@@ -32,10 +32,6 @@ const AXES: &[(&str, AxisKind)] = &[
     ("unit", AxisKind::Choice),
 ];
 
-const fn program(id: &'static str, title: Text, unit: Unit, what: Text) -> Program {
-    Program { id, title, unit, axes: AXES, also: &[], what }
-}
-
 static SOURCE: Source = Source {
     format: "phoronix",
     tool: "Phoronix Test Suite",
@@ -46,40 +42,46 @@ static SOURCE: Source = Source {
         "一项测试各次运行的中位数；该套件自身显示平均值。含义不唯一的单位（如 MB/s）保留原样。",
     ),
     programs: &[
-        program(
+        Program::plain(
             "phoronix.time",
             t("Phoronix: time", "Phoronix：时间"),
             Unit::Nanoseconds,
+            AXES,
             t("A time of which less is better.", "时间，越小越好。"),
         ),
-        program(
+        Program::plain(
             "phoronix.rate",
             t("Phoronix: bytes", "Phoronix：字节速率"),
             Unit::BytesPerSecond,
+            AXES,
             t("Bytes per second.", "每秒字节数。"),
         ),
-        program(
+        Program::plain(
             "phoronix.operations",
             t("Phoronix: operations", "Phoronix：操作速率"),
             Unit::OperationsPerSecond,
+            AXES,
             t("Operations per second.", "每秒操作数。"),
         ),
-        program(
+        Program::plain(
             "phoronix.more",
             t("Phoronix: more is better", "Phoronix：越大越好"),
             Unit::Count,
+            AXES,
             t("A number in the unit of the file, of which more is better.", "以文件所写单位计的数值，越大越好。"),
         ),
-        program(
+        Program::plain(
             "phoronix.less",
             t("Phoronix: less is better", "Phoronix：越小越好"),
             Unit::Count,
+            AXES,
             t("A number in the unit of the file, of which less is better.", "以文件所写单位计的数值，越小越好。"),
         ),
-        program(
+        Program::plain(
             "phoronix.number",
             t("Phoronix: other numbers", "Phoronix：其他数值"),
             Unit::Count,
+            AXES,
             t(
                 "A number in the unit of the file, which does not tell whether more is better.",
                 "以文件所写单位计的数值，文件未说明大小孰优。",
@@ -169,7 +171,7 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
     let line = each_element(input, WHAT, |path, text| file.element(path, text))?;
     let mut run = Foreign::of(&SOURCE);
     run.directions = &[("phoronix.more", Better::Higher), ("phoronix.less", Better::Lower)];
-    file.keep(&mut run).map_err(|what| ImportError { line, what })?;
+    file.make_cases(&mut run).map_err(|what| ImportError { line, what })?;
     run.finish(line, || no_result(WHAT))
 }
 
@@ -215,7 +217,7 @@ impl File {
         }
     }
 
-    fn keep(self, run: &mut Foreign) -> Result<(), String> {
+    fn make_cases(self, run: &mut Foreign) -> Result<(), String> {
         if !self.client.is_empty() {
             run.version = self.client;
         }

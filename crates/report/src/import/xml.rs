@@ -27,6 +27,8 @@ pub(super) fn each_element(
 ) -> Result<u64, ImportError> {
     past_mark(input)?;
     let mut reader = Reader::from_reader(Bounded { input, lines: 0, left: LONGEST_TEXT });
+    // An element without contents ends as all do.
+    reader.config_mut().expand_empty_elements = true;
     let (mut buffer, mut path, mut texts) = (Vec::new(), String::new(), Vec::<String>::new());
     loop {
         buffer.clear();
@@ -46,10 +48,6 @@ pub(super) fn each_element(
                 begin(&mut path, &mut texts, tag.name().as_ref()).map_err(|what| error(what.into()))?;
                 false
             }
-            Event::Empty(tag) => {
-                begin(&mut path, &mut texts, tag.name().as_ref()).map_err(|what| error(what.into()))?;
-                true
-            }
             Event::End(_) => true,
             Event::Text(text) => add(&mut texts, &text).map_err(error)?,
             Event::CData(text) => add(&mut texts, &text).map_err(error)?,
@@ -60,7 +58,7 @@ pub(super) fn each_element(
                     sign.ok_or_else(|| error(format!("it uses an entity that XML does not have; give {what}")))?;
                 add(&mut texts, &sign).map_err(error)?
             }
-            Event::Decl(_) | Event::PI(_) | Event::Comment(_) => false,
+            Event::Empty(_) | Event::Decl(_) | Event::PI(_) | Event::Comment(_) => false,
         };
         if is_end && let Some(text) = texts.pop() {
             each(&path, text.trim()).map_err(error)?;

@@ -1,5 +1,7 @@
 //! What the lines of a result file say: labels and headings as data.
 
+use super::super::lines::shortened;
+
 type Axes = &'static [(&'static str, &'static str)];
 
 /// A value with the case it belongs to, in its base unit.
@@ -137,10 +139,6 @@ fn number(word: &str, what: &str) -> Result<f64, String> {
         let (word, what) = (shortened(word), shortened(what));
         format!("'{word}' is no number, where the value of '{what}' should be; correct the line or remove it")
     })
-}
-
-fn shortened(text: &str) -> String {
-    text.chars().take(60).collect()
 }
 
 /// Which chain the blocks that follow are of.

@@ -1,22 +1,12 @@
 //! The benchmarks of perf bench as probes of a run.
 
-use hostmark_model::{AxisKind, Text, Unit};
+use hostmark_model::{AxisKind, Unit};
 
 use super::super::foreign::{Program, Source, t};
 
 const THREADS: (&str, AxisKind) = ("threads", AxisKind::Count);
 const PARTIES: (&str, AxisKind) = ("parties", AxisKind::Choice);
 const MEM: &[(&str, AxisKind)] = &[("function", AxisKind::Choice), ("size", AxisKind::Size)];
-
-const fn program_of(
-    id: &'static str,
-    title: Text,
-    unit: Unit,
-    axes: &'static [(&'static str, AxisKind)],
-    what: Text,
-) -> Program {
-    Program { id, title, unit, axes, also: &[], what }
-}
 
 use Unit::{BytesPerSecond, Nanoseconds, OperationsPerSecond};
 
@@ -30,7 +20,7 @@ pub(super) static SOURCE: Source = Source {
         "对该基准测试循环一次运行的平均值，含预热和循环本身，用微秒级时钟计时；所用 CPU 未给出。hostmark 的同类探针在这些方面不同。",
     ),
     programs: &[
-        program_of(
+        Program::plain(
             "perf.sched_pipe",
             t("perf bench: pipe", "perf bench：管道"),
             Nanoseconds,
@@ -40,7 +30,7 @@ pub(super) static SOURCE: Source = Source {
                 "两个进程或线程经两条管道往返一个 4 字节令牌的时间。",
             ),
         ),
-        program_of(
+        Program::plain(
             "perf.sched_pipe_total",
             t("perf bench: pipe, total", "perf bench：管道，总时间"),
             Nanoseconds,
@@ -50,7 +40,7 @@ pub(super) static SOURCE: Source = Source {
                 "全部往返的总时间；simple 格式不给出次数。",
             ),
         ),
-        program_of(
+        Program::plain(
             "perf.sched_messaging",
             t("perf bench: messaging", "perf bench：消息传递"),
             Nanoseconds,
@@ -60,35 +50,35 @@ pub(super) static SOURCE: Source = Source {
                 "各组 20 个发送者与 20 个接收者发完全部消息的时间。",
             ),
         ),
-        program_of(
+        Program::plain(
             "perf.syscall_basic",
             t("perf bench: getppid", "perf bench：getppid"),
             Nanoseconds,
             &[],
             t("A getppid through libc, in a loop.", "循环中经 libc 调用一次 getppid。"),
         ),
-        program_of(
+        Program::plain(
             "perf.syscall_getpgid",
             t("perf bench: getpgid", "perf bench：getpgid"),
             Nanoseconds,
             &[],
             t("A getpgid through libc, in a loop.", "循环中经 libc 调用一次 getpgid。"),
         ),
-        program_of(
+        Program::plain(
             "perf.syscall_fork",
             t("perf bench: fork", "perf bench：fork"),
             Nanoseconds,
             &[],
             t("A fork, and the end of the child.", "一次 fork 及子进程结束。"),
         ),
-        program_of(
+        Program::plain(
             "perf.syscall_execve",
             t("perf bench: execve", "perf bench：execve"),
             Nanoseconds,
             &[],
             t("A fork, an execve of /bin/true, and its end.", "一次 fork、执行 /bin/true 及其结束。"),
         ),
-        program_of(
+        Program::plain(
             "perf.syscall_total",
             t("perf bench: system calls, total", "perf bench：系统调用，总时间"),
             Nanoseconds,
@@ -98,21 +88,21 @@ pub(super) static SOURCE: Source = Source {
                 "系统调用基准的总时间；simple 格式不给出次数。",
             ),
         ),
-        program_of(
+        Program::plain(
             "perf.memcpy",
             t("perf bench: memcpy", "perf bench：memcpy"),
             BytesPerSecond,
             MEM,
             t("Bytes copied a second by the function named.", "所列函数每秒复制的字节数。"),
         ),
-        program_of(
+        Program::plain(
             "perf.memset",
             t("perf bench: memset", "perf bench：memset"),
             BytesPerSecond,
             MEM,
             t("Bytes set a second by the function named.", "所列函数每秒填充的字节数。"),
         ),
-        program_of(
+        Program::plain(
             "perf.futex_hash",
             t("perf bench: futex hash", "perf bench：futex 哈希"),
             OperationsPerSecond,
@@ -122,7 +112,7 @@ pub(super) static SOURCE: Source = Source {
                 "每个线程每秒在自己的一千个 futex 上执行的（立即失败的）等待次数。",
             ),
         ),
-        program_of(
+        Program::plain(
             "perf.futex_wake",
             t("perf bench: futex wake", "perf bench：futex 唤醒"),
             Nanoseconds,
@@ -132,7 +122,7 @@ pub(super) static SOURCE: Source = Source {
                 "一个线程唤醒某个 futex 上全部等待者的时间；每次运行为一个样本。",
             ),
         ),
-        program_of(
+        Program::plain(
             "perf.futex_wake_parallel",
             t("perf bench: futex wake in parallel", "perf bench：futex 并行唤醒"),
             Nanoseconds,
@@ -142,7 +132,7 @@ pub(super) static SOURCE: Source = Source {
                 "多个线程同时唤醒时单个线程的时间；每次运行为一个样本。",
             ),
         ),
-        program_of(
+        Program::plain(
             "perf.futex_requeue",
             t("perf bench: futex requeue", "perf bench：futex 重排队"),
             Nanoseconds,
@@ -152,7 +142,7 @@ pub(super) static SOURCE: Source = Source {
                 "把某个 futex 上全部等待者移到另一个 futex 的时间；每次运行为一个样本。",
             ),
         ),
-        program_of(
+        Program::plain(
             "perf.futex_lock_pi",
             t("perf bench: futex lock with priority inheritance", "perf bench：优先级继承 futex 锁"),
             OperationsPerSecond,
@@ -162,14 +152,14 @@ pub(super) static SOURCE: Source = Source {
                 "各线程在同一个 futex 上每秒加锁并解锁的次数。",
             ),
         ),
-        program_of(
+        Program::plain(
             "perf.epoll_wait",
             t("perf bench: epoll wait", "perf bench：epoll 等待"),
             OperationsPerSecond,
             &[THREADS],
             t("Events that each thread took from epoll a second.", "每个线程每秒从 epoll 取得的事件数。"),
         ),
-        program_of(
+        Program::plain(
             "perf.epoll_ctl",
             t("perf bench: epoll_ctl", "perf bench：epoll_ctl"),
             OperationsPerSecond,
