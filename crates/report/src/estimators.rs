@@ -15,7 +15,13 @@ pub(crate) fn first(measured: &Measured, unit: Unit) -> (Cow<'_, Estimate>, Unit
 
 /// What stands beside a value: the other estimator's where the two differ, and however near they are where the same on more or fewer
 /// CPUs, or what it scales, leads with the other one. What has one value alone is called what it is there.
-pub(crate) fn beside(run: &Run, case: &CaseRecord, estimate: &Estimate, unit: Unit, lang: Lang) -> Option<String> {
+pub(crate) fn other_estimator(
+    run: &Run,
+    case: &CaseRecord,
+    estimate: &Estimate,
+    unit: Unit,
+    lang: Lang,
+) -> Option<String> {
     let (by, other) = (estimate.estimator(), estimate.estimator().other());
     if !is_compared_with(run, case, other) {
         return other_value(estimate, unit, lang);
@@ -29,7 +35,7 @@ pub(crate) fn beside(run: &Run, case: &CaseRecord, estimate: &Estimate, unit: Un
 /// The value, and what stands beside it: `1.36 k/s (typical 1.37 k/s)`.
 pub(crate) fn both(run: &Run, case: &CaseRecord, estimate: &Estimate, unit: Unit, lang: Lang) -> String {
     let shown = value(estimate.value(), unit, lang);
-    beside(run, case, estimate, unit, lang).map_or(shown.clone(), |beside| format!("{shown} ({beside})"))
+    other_estimator(run, case, estimate, unit, lang).map_or(shown.clone(), |other| format!("{shown} ({other})"))
 }
 
 /// Whether a case that is read beside this one leads with this estimator.

@@ -120,7 +120,7 @@ fn about(run: &Run, families: &mut Families) {
         let grade = labels(&[], &[("grade", trust.grade.letter())]);
         families.add("hostmark_run_trust_info", "How far the run can be trusted: A, B or C.", &grade, 1.0);
         let help = "Nine of ten values of another run are expected within this part of the values.";
-        families.add("hostmark_run_trust_within_ratio", help, "", trust.within.unwrap_or(f64::NAN));
+        trust.within.into_iter().for_each(|within| families.add("hostmark_run_trust_within_ratio", help, "", within));
     }
     for outcome in ["measured", "skipped", "failed"] {
         let is_it = |case: &&CaseRecord| word(&case.outcome) == outcome;

@@ -251,7 +251,7 @@ fn row(
     let estimate = &*estimate;
     let interval = low_high(estimate, unit, lang).or_else(|| agreement(estimate, lang));
     let interval = interval.unwrap_or_else(|| NO_INTERVAL.say(lang).to_owned());
-    let mut remarks: Vec<String> = estimators::beside(run, case, estimate, unit, lang).into_iter().collect();
+    let mut remarks: Vec<String> = estimators::other_estimator(run, case, estimate, unit, lang).into_iter().collect();
     for also in probe.into_iter().flat_map(|probe| &probe.also) {
         if also.name == Measured::CYCLES && unit == Unit::CoreCycles {
             remarks.insert(0, value(measured.estimate.value(), own, lang));

@@ -37,8 +37,8 @@ pub(super) fn quantities(view: &View, case: &CaseRecord, measured: &Measured) ->
     if is_in_cycles {
         shown.insert(0, Piece::new(value(measured.estimate.value(), info.unit, view.lang), Style::Dim));
     }
-    let beside = estimators::beside(view.run, case, &estimate, unit, view.lang);
-    shown.extend(beside.map(|text| Piece::new(text, Style::Dim)));
+    let other = estimators::other_estimator(view.run, case, &estimate, unit, view.lang);
+    shown.extend(other.map(|text| Piece::new(text, Style::Dim)));
     if view.verbose {
         shown.extend(intervals(&estimate, unit, view.lang).into_iter().map(|text| Piece::new(text, Style::Dim)));
     }
