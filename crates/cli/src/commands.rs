@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches};
 use clap_complete::CompleteEnv;
+use hostmark_analysis::references;
 use hostmark_model::Exit;
-use hostmark_report::references;
 
 use crate::command::{self, Arguments, Command};
 use crate::world::World;

@@ -46,7 +46,7 @@ macro_rules! both {
     ($en:literal, $zh:literal $(, $($rest:tt)*)?) => {
         match $crate::language::current() {
             hostmark_model::Lang::En => format!($en $(, $($rest)*)?),
-            hostmark_model::Lang::Zh => hostmark_report::reasons::with_errors_named(&format!($zh $(, $($rest)*)?)),
+            hostmark_model::Lang::Zh => hostmark_analysis::reasons::with_errors_named(&format!($zh $(, $($rest)*)?)),
         }
     };
 }

@@ -5,9 +5,9 @@ use std::io;
 use std::path::Path;
 
 use clap::ValueEnum;
+use hostmark_analysis::escape::{self, visible};
 use hostmark_model::{Exit, Lang};
-use hostmark_report::RenderOptions;
-use hostmark_report::escape::{self, visible};
+use hostmark_present::RenderOptions;
 
 use crate::language::both;
 use crate::world::context;

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use hostmark_engine::sys::regular;
+use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{Run, load_run};
-use hostmark_report::timestamp::Timestamp;
-use hostmark_report::{RenderOptions, export};
+use hostmark_present::{RenderOptions, export};
 
 use crate::language::{both, refuse, refused};
 use crate::world::context;

@@ -3,7 +3,7 @@
 //! Libraries for this only say that a command is wrong, and shlex takes what follows a `#` for a comment: what a person typed
 //! would be run in part.
 
-use hostmark_report::escape::steers;
+use hostmark_analysis::escape::steers;
 
 use crate::language::both;
 

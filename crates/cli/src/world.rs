@@ -13,7 +13,7 @@ use hostmark_engine::clock::Calibration;
 use hostmark_engine::{Meters, OpenLink, Wall};
 use hostmark_launch::program::OWN;
 use hostmark_model::HostFacts;
-use hostmark_report::timestamp::Timestamp;
+use hostmark_model::timestamp::Timestamp;
 use rustix::fd::AsFd;
 
 use crate::emulator;

@@ -3,16 +3,16 @@
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write;
 
+use hostmark_analysis::findings::RULES;
+use hostmark_analysis::format::unit_name;
+use hostmark_analysis::lmbench::PROGRAMS;
 use hostmark_engine::plan::{Plan, Request, plan};
 use hostmark_engine::probe::{Axis, Entry, Limit, Measure, Points, entries, find};
 use hostmark_model::{
     AxisKind, CacheFact, CacheKind, CaseId, CpuFact, HostFacts, Lang, MemoryFacts, NodeFact, Profile, size_text,
 };
+use hostmark_present::html::FIGURES;
 use hostmark_probes::CATALOGUE;
-use hostmark_report::findings::RULES;
-use hostmark_report::format::unit_name;
-use hostmark_report::html::FIGURES;
-use hostmark_report::lmbench::PROGRAMS;
 
 use crate::golden;
 

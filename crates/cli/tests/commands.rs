@@ -427,7 +427,7 @@ fn names_and_hosts_of_runs_that_are_kept_steer_no_terminal() {
     std::fs::write(runs.join("a.json"), serde_json::to_string(&run).unwrap()).unwrap();
     std::fs::write(runs.join(format!("{EVIL}.json")), "{}").unwrap();
     std::fs::write(runs.join("b.json"), format!("{{\"schema\":\"{EVIL}\"}}")).unwrap();
-    let steers = |c: char| c != '\n' && hostmark_report::escape::steers(c);
+    let steers = |c: char| c != '\n' && hostmark_analysis::escape::steers(c);
     for arguments in
         [&["runs"][..], &["runs", "--format", "json"], &["report", "a"], &["report", EVIL], &["report", "b"]]
     {

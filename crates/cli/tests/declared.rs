@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use hostmark_engine::probe::{Need, entries};
 use hostmark_model::{CaseRecord, Measured, Outcome, Run, load_run};
+use hostmark_present::{RenderOptions, export};
 use hostmark_probes::CATALOGUE;
-use hostmark_report::{RenderOptions, export};
 
 use crate::alone::alone;
 use crate::support::{Home, ended, files};

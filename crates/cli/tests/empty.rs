@@ -17,7 +17,7 @@ fn a_view_that_would_be_empty_says_so_and_ends_with_2() {
     let measured = in_process(&home.hostmark(&["run", "clock.loop"]));
     assert_eq!(measured.0, 0, "{measured:?}");
     let mut empty = Vec::new();
-    for format in hostmark_report::export::FORMATS {
+    for format in hostmark_present::export::FORMATS {
         let (code, out, errors) = ended(&mut home.hostmark(&["report", "--format", format.name]));
         match code {
             0 => assert!(!out.trim().is_empty() && errors.is_empty(), "{} {errors}", format.name),

@@ -3,11 +3,12 @@
 
 use std::collections::BTreeSet;
 
+use hostmark_analysis::compare::{Comparison, History, Pool};
+use hostmark_analysis::findings;
 use hostmark_engine::{PastRound, again};
 use hostmark_model::{RoundLine, Run, load_run};
+use hostmark_present::{RenderOptions, export};
 use hostmark_probes::CATALOGUE;
-use hostmark_report::compare::{Comparison, History, Pool};
-use hostmark_report::{RenderOptions, export, findings};
 use serde_json::Value;
 
 use crate::mutated::{Mutator, trials};

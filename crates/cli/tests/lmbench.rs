@@ -3,11 +3,11 @@
 
 use std::collections::HashSet;
 
+use hostmark_analysis::lmbench::{Column, PROGRAMS, Point, TABLES};
 use hostmark_engine::plan::{Plan, Request, pick, plan};
 use hostmark_engine::probe::{Entry, entries, find};
 use hostmark_model::{CpuFact, HostFacts, MemoryFacts, NodeFact, Profile};
 use hostmark_probes::CATALOGUE;
-use hostmark_report::lmbench::{Column, PROGRAMS, Point, TABLES};
 
 use crate::support::{Home, ended, files};
 
@@ -106,7 +106,7 @@ fn a_column_of_the_summary_is_explained_by_its_name_and_is_no_filter() {
     for (_, column) in columns() {
         let head = column.head.en.replace('\n', " ");
         assert!(pick(CATALOGUE, std::slice::from_ref(&head)).is_err(), "{head} is a filter as well");
-        for probe in hostmark_report::lmbench::probes_of_column(&head) {
+        for probe in hostmark_analysis::lmbench::probes_of_column(&head) {
             assert!(find(CATALOGUE, probe).is_some(), "{head}: there is no {probe}");
         }
     }

@@ -7,13 +7,13 @@ mod told;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use hostmark_analysis::lmbench;
 use hostmark_engine::Eta;
 use hostmark_engine::plan::{Cell, Plan, PlannedCase, Request, TIME_BUDGET, Worth, plan, plan_table};
 use hostmark_engine::probe::entries;
 use hostmark_model::{CaseId, CpuFact, EACH_POINT, HostFacts, Inputs, Profile};
+use hostmark_present::tables::{TABLES, Table};
 use hostmark_probes::CATALOGUE;
-use hostmark_report::lmbench;
-use hostmark_report::tables::{TABLES, Table};
 use simulated::simulated;
 use told::{MACHINES, Machine, machine};
 

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Duration;
 
-use hostmark_report::{export, import};
+use hostmark_present::export;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 
@@ -43,7 +43,7 @@ impl Seeds {
         for file in files(home.data.path()).into_iter().chain(further.unwrap_or_default()) {
             let text = String::from_utf8_lossy(&fs::read(&file).unwrap()).into_owned();
             let name = file.file_name().unwrap().to_string_lossy();
-            let tool = import::FORMATS.iter().find(|format| name.starts_with(&format!("{}-", format.name)));
+            let tool = hostmark_import::FORMATS.iter().find(|format| name.starts_with(&format!("{}-", format.name)));
             match tool {
                 Some(tool) => seeds.outputs.push((tool.name.to_owned(), text)),
                 None if name.ends_with(".jsonl") => seeds.journals.push(text),

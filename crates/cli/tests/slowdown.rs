@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use hostmark_analysis::compare::{CaseComparison, Comparison, Pool, Verdict};
 use hostmark_engine::prelude::*;
 use hostmark_engine::probe::{Catalogue, entries};
 use hostmark_engine::{clock, estimate, worker};
@@ -11,7 +12,6 @@ use hostmark_model::{
     RoundRecord, Run, SCHEMA, Settings, Tool,
 };
 use hostmark_probes::workloads::clocks::Source;
-use hostmark_report::compare::{CaseComparison, Comparison, Pool, Verdict};
 
 use crate::alone::alone;
 use crate::skip::skipped;

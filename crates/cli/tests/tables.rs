@@ -1,6 +1,6 @@
 //! `run --table`: what is planned, what is refused, and a table that was cut short and is shown again from its file.
 
-use hostmark_report::tables::TABLES;
+use hostmark_present::tables::TABLES;
 use serde_json::Value;
 
 use crate::support::{Home, ended, in_process};

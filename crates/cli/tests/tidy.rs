@@ -14,12 +14,12 @@ mod sources;
 mod texts;
 mod tree;
 
+use hostmark_analysis::findings::RULES;
 use hostmark_engine::probe::{Catalogue, Group};
 use hostmark_engine::sys;
 use hostmark_engine::worker;
 use hostmark_model::{Event, Job};
 use hostmark_probes::CATALOGUE;
-use hostmark_report::findings::RULES;
 use nix::errno::Errno;
 use tree::Tree;
 
@@ -128,7 +128,7 @@ fn every_error_is_told_in_both_languages() {
 
 #[test]
 fn every_reason_is_told_in_chinese() {
-    nothing(reasons::in_english_alone(Tree::of_repository(), hostmark_report::reasons::is_known));
+    nothing(reasons::in_english_alone(Tree::of_repository(), hostmark_analysis::reasons::is_known));
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn every_error_of_the_system_has_its_own_name_in_chinese() {
     let known = (1..=133).filter(|&number| Errno::from_raw(number) != Errno::UnknownErrno);
     for number in known {
         let error = std::io::Error::from_raw_os_error(number).to_string();
-        let told = hostmark_report::reasons::told(&error, hostmark_model::Lang::Zh);
+        let told = hostmark_analysis::reasons::told(&error, hostmark_model::Lang::Zh);
         assert_eq!(told.split('；').next(), Some(&*format!("{:?} ({number})", Errno::from_raw(number))));
     }
 }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
+use hostmark_analysis::findings::{RULES, Shown};
 use hostmark_model::load_run;
-use hostmark_report::findings::{RULES, Shown};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 

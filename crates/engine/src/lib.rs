@@ -1,4 +1,5 @@
 //! How is it measured? Clock, calibration, samples, rounds, plan, worker, journal, janitor. Knows no probe by name.
+#![warn(missing_docs)]
 #![deny(unsafe_code)]
 
 #[expect(unsafe_code, reason = "reads the counter and runs the chain of adds by their instructions")]

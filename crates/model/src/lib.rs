@@ -1,4 +1,5 @@
 //! What is a result? Ids, units, probes' texts, cases, runs, worker events and exit codes: pure data and serde.
+#![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
 mod agent;
@@ -11,6 +12,7 @@ mod fleet_run;
 mod guest;
 mod histogram;
 mod host;
+pub mod imported;
 mod inputs;
 mod job;
 mod line;
@@ -26,6 +28,7 @@ mod schema_tests;
 mod scratch;
 mod text;
 mod time;
+pub mod timestamp;
 mod trust;
 mod typed;
 mod unit;

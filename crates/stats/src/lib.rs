@@ -2,6 +2,7 @@
 //!
 //! Nothing here knows a probe, a unit or a clock. Values come in one unit and leave in it; an answer that the data
 //! do not carry is `None`, never a panic and never a NaN.
+#![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
 pub mod capacity;

@@ -1,5 +1,6 @@
 //! How is the kernel asked? Typed, safe functions over its calls, where no library has them as we need them: what the engine
 //! and the probes share.
+#![warn(missing_docs)]
 
 pub mod affinity;
 pub mod again;

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
+use hostmark_analysis::{findings, repetition, trust::trust};
 use hostmark_engine::{Journal, again, outcomes::Outcomes};
 use hostmark_model::{Again, Gap, Lang, Run};
 use hostmark_probes::CATALOGUE;
-use hostmark_report::{findings, repetition, trust::trust};
 
 use super::disturbed::damaged;
 use super::{load, ready};

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
+use hostmark_analysis::fleet::{Change, Gathering, changes};
 use hostmark_engine::sys::regular;
 use hostmark_model::{Exit, Text};
-use hostmark_report::fleet::{Change, Gathering, changes};
 
 use super::EndsWith;
 use crate::language::{both, current};

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use hostmark_analysis::escape::visible;
+use hostmark_analysis::findings::findings_and_kept;
 use hostmark_engine::probe;
 use hostmark_model::{CaseRecord, Lang, Run};
 use hostmark_probes::CATALOGUE;
-use hostmark_report::escape::visible;
-use hostmark_report::findings::findings_and_kept;
 
 use super::several;
 use crate::{output, store, words};

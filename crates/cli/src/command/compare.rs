@@ -9,9 +9,9 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use hostmark_analysis::compare::{Comparison, LOOKS, Pool, SAME};
 use hostmark_model::{Exit, Lang};
-use hostmark_report::compare::{Comparison, LOOKS, Pool, SAME};
-use hostmark_report::export::comparison;
+use hostmark_present::export::comparison;
 
 use super::run::{ProfileName, seed};
 use super::{chosen, hand_over, inputs, references, sides, verdict};

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use hostmark_analysis::escape::visible;
+use hostmark_analysis::reasons::told;
 use hostmark_engine::Eta;
 use hostmark_engine::plan::Plan;
 use hostmark_model::{Exit, Lang, Text, counted};
-use hostmark_report::RenderOptions;
-use hostmark_report::escape::visible;
-use hostmark_report::reasons::told;
-use hostmark_report::render::wrap::hanging;
+use hostmark_present::RenderOptions;
+use hostmark_present::render::wrap::hanging;
 use serde_json::json;
 use unicode_width::UnicodeWidthStr;
 

@@ -2,11 +2,12 @@
 
 use anyhow::Result;
 use clap::Args;
+use hostmark_analysis::{lmbench, references};
 use hostmark_engine::plan;
 use hostmark_model::{Exit, Lang, ProbeInfo};
+use hostmark_present::render;
+use hostmark_present::render::handbook;
 use hostmark_probes::CATALOGUE;
-use hostmark_report::render::handbook;
-use hostmark_report::{lmbench, references, render};
 
 use super::knobs;
 use super::references as own;

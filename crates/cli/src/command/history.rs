@@ -5,11 +5,11 @@ use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
+use hostmark_analysis::findings;
+use hostmark_analysis::repetition::{self, Earlier};
+use hostmark_analysis::trust::trust;
 use hostmark_engine::Wall;
 use hostmark_model::{Run, load_run};
-use hostmark_report::findings;
-use hostmark_report::repetition::{self, Earlier};
-use hostmark_report::trust::trust;
 
 use crate::store;
 use crate::wall::SinceStart;

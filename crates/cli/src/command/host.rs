@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use hostmark_analysis::findings;
 use hostmark_host::{NoiseSnapshot, Root, busiest_other};
 use hostmark_model::{BusyTask, Disturbed, Exit, HostFacts, HostReport, Lang};
-use hostmark_report::{findings, render};
+use hostmark_present::render;
 
 use super::machine::catch;
 use super::on;

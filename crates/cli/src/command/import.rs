@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use hostmark_analysis::escape::visible;
 use hostmark_engine::sys::regular;
 use hostmark_model::{Exit, Lang, Run, counted};
-use hostmark_report::escape::visible;
-use hostmark_report::import;
 
 use super::unsaved;
 use crate::language::{both, refuse, refused};
@@ -20,7 +19,7 @@ use crate::{output, words};
 const LARGEST: u64 = 64 << 20;
 
 fn formats() -> PossibleValuesParser {
-    PossibleValuesParser::new(import::FORMATS.iter().map(|format| format.name))
+    PossibleValuesParser::new(hostmark_import::FORMATS.iter().map(|format| format.name))
 }
 
 #[derive(Debug, Args)]
@@ -59,7 +58,7 @@ pub fn import(arguments: &ImportArguments, lang: Lang) -> Result<Exit> {
         }
     };
     run.name.clone_from(&place.name);
-    run.findings = hostmark_report::findings(&run);
+    run.findings = hostmark_analysis::findings(&run);
     place.save(&run).map_err(|error| unsaved(&place.file.display().to_string(), &error))?;
     output::print(&done(&run, &place.file, arguments.out.is_some(), lang));
     Ok(Exit::Fine)
@@ -67,7 +66,7 @@ pub fn import(arguments: &ImportArguments, lang: Lang) -> Result<Exit> {
 
 fn read(format: &str, path: &Path) -> Result<Run> {
     let shown = path.display();
-    let format = import::format_named(format).with_context(|| {
+    let format = hostmark_import::format_named(format).with_context(|| {
         both!(
             "there is no such format; hostmark import --help names them",
             "没有这种格式；hostmark import --help 列出全部"
@@ -105,10 +104,10 @@ fn read(format: &str, path: &Path) -> Result<Run> {
 }
 
 /// What to do with a file that is none of this format, by what it begins with.
-fn hint(path: &Path, format: &import::Format) -> Option<&'static str> {
+fn hint(path: &Path, format: &hostmark_import::Format) -> Option<&'static str> {
     let mut start = Vec::new();
     regular::open_to_read(path).ok()?.take(1 << 16).read_to_end(&mut start).ok()?;
-    import::hint(&String::from_utf8_lossy(&start), format)
+    hostmark_import::hint(&String::from_utf8_lossy(&start), format)
 }
 
 fn done(run: &Run, file: &Path, is_named: bool, lang: Lang) -> String {

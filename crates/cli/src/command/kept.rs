@@ -6,9 +6,9 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 
 use anyhow::Result;
+use hostmark_analysis::escape::visible;
 use hostmark_engine::{Journal, Origin, PlanLine};
 use hostmark_model::{Elsewhere, PathBytes, Run, counted};
-use hostmark_report::escape::visible;
 
 use super::{EndsWith, exit_of, retyped, sentence, unwritten};
 use crate::language::{both, refused};

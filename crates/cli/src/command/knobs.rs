@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Args;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use hostmark_analysis::compare::{Comparison, Pool, SAME};
 use hostmark_host::Root;
 use hostmark_model::{Exit, HERE, HostFacts, Inputs, Lang};
-use hostmark_report::RenderOptions;
-use hostmark_report::compare::{Comparison, Pool, SAME};
-use hostmark_report::export::comparison;
-use hostmark_report::render::trial::{self, Listed, Told};
+use hostmark_present::RenderOptions;
+use hostmark_present::export::comparison;
+use hostmark_present::render::trial::{self, Listed, Told};
 
 use self::catalogue::{KNOBS, Knob, named};
 use self::side::Side;
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn names_are_words_of_their_own_and_findings_are_rules() {
-        let rules: Vec<&str> = hostmark_report::findings::RULES.iter().map(|rule| rule.id).collect();
+        let rules: Vec<&str> = hostmark_analysis::findings::RULES.iter().map(|rule| rule.id).collect();
         for (index, knob) in KNOBS.iter().enumerate() {
             assert!(KNOBS[..index].iter().all(|other| other.name != knob.name), "{}", knob.name);
             for finding in knob.findings {

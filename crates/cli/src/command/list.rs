@@ -4,8 +4,8 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use hostmark_engine::plan;
 use hostmark_model::{Exit, Lang, ProbeInfo};
+use hostmark_present::render::{handbook, references};
 use hostmark_probes::CATALOGUE;
-use hostmark_report::render::{handbook, references};
 
 use super::references as own;
 use crate::output;

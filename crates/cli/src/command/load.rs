@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::Result;
+use hostmark_analysis::consistency;
 use hostmark_model::{Lang, Run};
-use hostmark_report::consistency;
 
 use crate::{output, store};
 

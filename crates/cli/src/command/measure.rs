@@ -5,12 +5,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
+use hostmark_analysis::findings;
 use hostmark_engine::far::{OpenService, Peers};
 use hostmark_engine::{KernelMeters, Observer, PastRound, Record, RoundSink, Setting, Wall, outcomes};
 use hostmark_host::{NoiseSnapshot, Root};
+use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{Environment, Job, Run};
-use hostmark_report::findings;
-use hostmark_report::timestamp::Timestamp;
 
 use super::disturbed::{disturbances, emulated, on_one_machine, taken_away};
 use super::janitor::Janitor;

@@ -61,9 +61,9 @@ use std::io;
 use std::path::Path;
 
 use clap::{Parser, Subcommand};
+use hostmark_analysis::lmbench::PROGRAMS;
 use hostmark_engine::plan::PlanError;
 use hostmark_model::Exit;
-use hostmark_report::lmbench::PROGRAMS;
 
 use crate::language::{Language, both};
 use crate::{output, store};

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::Result;
+use hostmark_analysis::escape::visible;
 use hostmark_engine::plan::profile_limits;
 use hostmark_engine::{Observer, PastRound, PlanLine, line_of};
 use hostmark_launch::agent::AgentError;
@@ -14,7 +15,6 @@ use hostmark_model::{
     AgentAnswer, AgentRequest, CaseId, Elsewhere, HostReport, Profile, RoundLine, Run, RunRequest, SCHEMA, Sampled,
     Settings,
 };
-use hostmark_report::escape::visible;
 
 use super::far::{Far, failed};
 use super::lost;

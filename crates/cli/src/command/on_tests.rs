@@ -33,7 +33,7 @@ struct Shown;
 
 impl Observer for Shown {
     fn round(&mut self, case: &str, _: usize, _: usize, _: Duration) {
-        assert!(!case.chars().any(hostmark_report::escape::steers) && case.len() < 20 * LONGEST_CASE);
+        assert!(!case.chars().any(hostmark_analysis::escape::steers) && case.len() < 20 * LONGEST_CASE);
     }
 }
 
@@ -184,8 +184,8 @@ fn a_machine_is_planned_for_and_shown_whatever_it_says_of_itself() {
         draw.document(&mut document);
         let Ok(host) = serde_json::from_value::<hostmark_model::HostFacts>(document.clone()) else { continue };
         let came = std::panic::catch_unwind(|| {
-            let report = hostmark_report::findings::host::host_report(host.clone(), Default::default());
-            hostmark_report::render::host::host(&report, &hostmark_report::RenderOptions::default());
+            let report = hostmark_analysis::findings::host::host_report(host.clone(), Default::default());
+            hostmark_present::render::host::host(&report, &hostmark_present::RenderOptions::default());
             if super::super::ready::is_machine(&host) {
                 let id = uuid::Uuid::now_v7();
                 drop(super::super::ready::planned(&RunRequest { filters: Vec::new(), ..request() }, host, id));

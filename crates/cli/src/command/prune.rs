@@ -5,10 +5,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use hostmark_analysis::escape::visible;
+use hostmark_analysis::format::value;
+use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{Exit, Unit};
-use hostmark_report::escape::visible;
-use hostmark_report::format::value;
-use hostmark_report::timestamp::Timestamp;
 
 use crate::language::{both, current};
 use crate::output;

@@ -10,8 +10,8 @@ use hostmark_engine::clock::Calibration;
 use hostmark_engine::plan::{self, Plan, Request};
 use hostmark_launch::program::{OWN, digest_of};
 use hostmark_model::{HostFacts, Inputs, Run, RunRequest, SCHEMA, Settings, Tool};
+use hostmark_present::tables::Table;
 use hostmark_probes::CATALOGUE;
-use hostmark_report::tables::Table;
 
 use super::machine::Machine;
 use super::{inputs, quiet, tables};
@@ -158,7 +158,7 @@ pub fn fitted(host: &HostFacts, request: Request, table: Option<&Table>) -> Resu
         None => plan::plan(CATALOGUE, host, request)?,
         Some(table) => plan::plan_table(CATALOGUE, host, request, &table.cells())?,
     };
-    let cells = hostmark_report::lmbench::cells().map(|point| plan::Cell { probe: point.probe, at: point.at });
+    let cells = hostmark_analysis::lmbench::cells().map(|point| plan::Cell { probe: point.probe, at: point.at });
     plan.fit(host, &cells.chain(STREAM).collect::<Vec<_>>());
     Ok(plan)
 }

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use hostmark_analysis::references::{self, Reference, SCHEMA};
 use hostmark_model::{Exit, Lang};
-use hostmark_report::RenderOptions;
-use hostmark_report::references::{self, Reference, SCHEMA};
-use hostmark_report::render::against::against;
+use hostmark_present::RenderOptions;
+use hostmark_present::render::against::against;
 
 use super::{EndsWith, load};
 use crate::language::{both, refuse, refused};

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use hostmark_analysis::redact::redact;
 use hostmark_launch::place::TCP;
 use hostmark_model::{Exit, Lang, PrintedUnit, Run};
-use hostmark_report::redact::redact;
-use hostmark_report::{RenderOptions, export};
+use hostmark_present::{RenderOptions, export};
 
 use super::place::Place;
 use super::{again, chosen, hand_over, inputs, load, on, references, several};

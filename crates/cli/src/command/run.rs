@@ -11,7 +11,7 @@ use hostmark_engine::plan::profile_limits;
 use hostmark_engine::{PlanLine, RoundSink};
 use hostmark_launch::place::TCP;
 use hostmark_model::{Exit, HostFacts, Inputs, Lang, Outcome, Profile, Run, RunRequest};
-use hostmark_report::render::console;
+use hostmark_present::render::console;
 
 use super::closing::{self, Shown};
 use super::inputs::{InputArguments, check_command};

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use clap::{ArgGroup, Args, ValueEnum};
+use hostmark_analysis::escape::visible;
+use hostmark_analysis::reasons::told;
 use hostmark_engine::Journal;
 use hostmark_model::{Exit, Lang, Run, Text};
-use hostmark_report::escape::visible;
-use hostmark_report::reasons::told;
-use hostmark_report::render::columns::{Column, columns};
-use hostmark_report::render::console;
+use hostmark_present::render::columns::{Column, columns};
+use hostmark_present::render::console;
 use serde_json::{Value, json};
 
 use super::changed;

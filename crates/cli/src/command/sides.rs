@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use anyhow::Result;
+use hostmark_analysis::compare::{History, Pool};
 use hostmark_model::{Lang, Run};
-use hostmark_report::compare::{History, Pool};
 
 use super::{load, several};
 use crate::language::refuse;

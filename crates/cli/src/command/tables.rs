@@ -1,7 +1,7 @@
 //! `--table NAME`: the table that is meant, and what may be set beside it.
 
 use anyhow::Result;
-use hostmark_report::tables::{self, Table};
+use hostmark_present::tables::{self, Table};
 
 use crate::language::refuse;
 

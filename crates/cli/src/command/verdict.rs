@@ -1,8 +1,8 @@
 //! What a comparison comes to for who asked: its exit code, and on standard error what keeps it from being green.
 
+use hostmark_analysis::compare::{Comparison, Open, SAME};
 use hostmark_model::{Exit, Lang, Run};
-use hostmark_report::compare::{Comparison, Open, SAME};
-use hostmark_report::export::comparison;
+use hostmark_present::export::comparison;
 
 use super::sides::{Side, history};
 use crate::language::both;

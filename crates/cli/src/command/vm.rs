@@ -12,11 +12,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use hostmark_analysis::escape::visible;
 use hostmark_engine::Observer;
 use hostmark_host::Root;
 use hostmark_launch::place::TCP;
 use hostmark_model::{Exit, HostFacts, Lang, counted};
-use hostmark_report::escape::visible;
 
 use self::held::{Held, Size};
 use self::made::Made;

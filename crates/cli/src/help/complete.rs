@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn the_tables_that_are_offered_are_formats() {
         for table in TABLES {
-            assert!(hostmark_report::export::format_named(table).is_some(), "{table}");
+            assert!(hostmark_present::export::format_named(table).is_some(), "{table}");
         }
     }
 }

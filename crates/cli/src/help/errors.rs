@@ -5,8 +5,8 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
+use hostmark_analysis::escape;
 use hostmark_model::{Exit, Lang};
-use hostmark_report::escape;
 
 use super::{at, built, examples, help, path_of};
 use crate::language::both;

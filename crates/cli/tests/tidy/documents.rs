@@ -1,6 +1,6 @@
 //! Rules on what people read: links that lead somewhere, and no word about the machine it was written on.
 
-use hostmark_report::findings::{Doubt, Rule, Shown};
+use hostmark_analysis::findings::{Doubt, Rule, Shown};
 
 use super::tree::{File, Tree};
 

@@ -2,7 +2,6 @@
 
 use hostmark_engine::prelude::*;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Path lookup", zh: "路径查找" },
     revision: 1,

@@ -13,10 +13,12 @@ const EMPTY_NAMES: [&str; 6] = ["utils", "util", "common", "helpers", "manager",
 /// What the compiler is told of by a manifest.
 const ROOTS: [&str; 4] = ["lib", "main", "fast", "system"];
 /// What each crate may import of ours; the command line may import all.
-const MAY_IMPORT: [(&str, &[&str]); 8] = [
+const MAY_IMPORT: [(&str, &[&str]); 10] = [
     ("model", &[]),
     ("stats", &[]),
-    ("report", &["model", "stats"]),
+    ("analysis", &["model", "stats"]),
+    ("import", &["model", "stats"]),
+    ("present", &["analysis", "model", "stats"]),
     ("launch", &["model"]),
     ("host", &["model", "sys"]),
     ("sys", &["model"]),

@@ -206,7 +206,7 @@ fn a_reason_without_chinese_is_found() {
                 #[derive(Debug)] #[error(\"{0} is wrong here\")] struct E;\n\
                 fn known() { RoundError::failed(\"this one is known\") }\n\
                 #[cfg(test)]\nmod tests { fn f() { RoundError::skipped(\"of no run\") } }";
-    let tree = Tree::of(&[("crates/probes/src/a.rs", code), ("crates/report/src/a.rs", code)]);
+    let tree = Tree::of(&[("crates/probes/src/a.rs", code), ("crates/analysis/src/a.rs", code)]);
     let found = in_english_alone(&tree, |reason, _| reason == "this one is known");
     assert_eq!(found.len(), 5, "{found:?}");
     assert!(found.iter().any(|line| line.ends_with("no Chinese: 7 is wrong here")), "{found:?}");

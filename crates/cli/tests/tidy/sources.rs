@@ -71,20 +71,20 @@ pub fn memory_unasked(tree: &Tree) -> Vec<String> {
 
 /// Files of what people read that take another value of an estimate than the leading one: each of them names it.
 const SAY_WHICH: [&str; 14] = [
-    "report/src/compare/reason.rs",
-    "report/src/compare/scatter.rs",
-    "report/src/compare/side.rs",
-    "report/src/consistency.rs",
-    "report/src/consistency/samples.rs",
-    "report/src/export/csv.rs",
-    "report/src/findings/neighbours.rs",
-    "report/src/findings/sync_latency.rs",
-    "report/src/format/interval.rs",
-    "report/src/html/figures/samples.rs",
-    "report/src/overhead/value.rs",
-    "report/src/redact/leaves.rs",
-    "report/src/render/console/hierarchy.rs",
-    "report/src/render/console/remarks.rs",
+    "analysis/src/compare/reason.rs",
+    "analysis/src/compare/scatter.rs",
+    "analysis/src/compare/side.rs",
+    "analysis/src/consistency.rs",
+    "analysis/src/consistency/samples.rs",
+    "present/src/export/csv.rs",
+    "analysis/src/findings/neighbours.rs",
+    "analysis/src/findings/sync_latency.rs",
+    "analysis/src/format/interval.rs",
+    "present/src/html/figures/samples.rs",
+    "analysis/src/overhead/value.rs",
+    "analysis/src/redact/leaves.rs",
+    "present/src/render/console/hierarchy.rs",
+    "present/src/render/console/remarks.rs",
 ];
 
 /// Numbers of an estimate that are read elsewhere than through its leading value, and such values that are called a median.
@@ -99,8 +99,8 @@ pub fn beside_the_leading_value(tree: &Tree) -> Vec<String> {
         bound.is_some_and(|(names, value)| names.contains("median") && value.contains("estimate.value()"))
     };
     let is_of_people = |file: &&File| {
-        let is_there = ["crates/report/src/", "crates/cli/src/"].iter().any(|folder| file.path.starts_with(folder));
-        is_there && !file.stem().ends_with("_tests") && !file.path.starts_with("crates/report/src/import/")
+        let folders = ["crates/analysis/src/", "crates/present/src/", "crates/cli/src/"];
+        folders.iter().any(|folder| file.path.starts_with(folder)) && !file.stem().ends_with("_tests")
     };
     let mut found = Vec::new();
     for file in tree.sources().filter(is_of_people) {
@@ -237,14 +237,14 @@ fn a_probe_that_maps_memory_unasked_is_found() {
 #[test]
 fn a_value_beside_the_leading_one_is_found() {
     let tree = Tree::of(&[
-        ("crates/report/src/a.rs", "//! A.\nlet value = measured.estimate.typical;"),
+        ("crates/analysis/src/a.rs", "//! A.\nlet value = measured.estimate.typical;"),
         ("crates/cli/src/b.rs", "//! B.\nlet median = estimate.value();"),
         (
-            "crates/report/src/c.rs",
+            "crates/analysis/src/c.rs",
             "//! C.\nlet value = estimate.value();\n#[cfg(test)]\nmod tests { estimate.typical }",
         ),
-        ("crates/report/src/d.rs", "//! D.\nlet text = info.explain.typical.en;"),
-        ("crates/report/src/overhead/value.rs", "//! V.\nlet value = estimate.typical;"),
+        ("crates/analysis/src/d.rs", "//! D.\nlet text = info.explain.typical.en;"),
+        ("crates/analysis/src/overhead/value.rs", "//! V.\nlet value = estimate.typical;"),
     ]);
     assert_eq!(beside_the_leading_value(&tree).len(), 2, "{:?}", beside_the_leading_value(&tree));
 }

@@ -1,8 +1,8 @@
 //! Rules on the two languages: every text is there in both, and each is what it says it is.
 
+use hostmark_analysis::findings::Rule;
 use hostmark_engine::probe::{Catalogue, entries};
 use hostmark_model::Text;
-use hostmark_report::findings::Rule;
 
 use super::tree::Tree;
 

@@ -1,10 +1,10 @@
 //! Rules on a host fire where they should, and nowhere else.
 
+use hostmark_analysis::findings::host::{HOST_RULES, host_findings, host_report};
 use hostmark_model::{
     BusyTask, CoreKindFact, DirectoryFact, Disturbed, HostFacts, HostWeight, LoopbackFacts, Purpose,
     QueueingDiscipline, Sight,
 };
-use hostmark_report::findings::host::{HOST_RULES, host_findings, host_report};
 
 use crate::machines;
 use crate::tree::Tree;

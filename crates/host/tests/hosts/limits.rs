@@ -97,14 +97,14 @@ fn what_nobody_can_look_for_is_unknown_and_not_absent() {
         assert_eq!((host.virtualization.container.as_deref(), host.virtualization.container_unknown), (None, true));
         let limits = host.limits.clone();
         assert!(limits.unknown && limits.is_root.is_none() && limits.cpu_quota.is_none(), "{limits:?}");
-        let report = hostmark_report::findings::host::host_report(host, hostmark_model::Disturbed::default());
+        let report = hostmark_analysis::findings::host::host_report(host, hostmark_model::Disturbed::default());
         assert!(report.is_disturbed(), "{:?}", report.findings);
         for (lang, claims, says) in [
             (hostmark_model::Lang::En, ["no container", "no CPU quota", "no memory limit", "not root"], "unknown"),
             (hostmark_model::Lang::Zh, ["非容器", "无 CPU 配额", "无内存限额", "非 root"], "未知"),
         ] {
-            let options = hostmark_report::RenderOptions { lang, ..Default::default() };
-            let page = hostmark_report::render::host::host(&report, &options);
+            let options = hostmark_present::RenderOptions { lang, ..Default::default() };
+            let page = hostmark_present::render::host::host(&report, &options);
             assert!(!claims.iter().any(|claim| page.contains(claim)), "{page}");
             assert!(page.matches(says).count() > 4, "{page}");
         }

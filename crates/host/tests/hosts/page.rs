@@ -1,9 +1,9 @@
 //! The page of a host keeps its width in both languages, and each effect and each cure its line.
 
+use hostmark_analysis::findings::host::{host_findings, host_report};
 use hostmark_model::{DirectoryFact, Disturbed, HostFacts, Lang, Purpose, QueueingDiscipline, Sight};
-use hostmark_report::RenderOptions;
-use hostmark_report::findings::host::{host_findings, host_report};
-use hostmark_report::render::host::host as page;
+use hostmark_present::RenderOptions;
+use hostmark_present::render::host::host as page;
 use unicode_width::UnicodeWidthStr;
 
 use crate::disturbances::everything;
@@ -137,9 +137,9 @@ fn an_effect_and_a_cure_are_a_line_each_on_80_columns() {
             seen.insert(finding.id);
         }
     }
-    let unseen = |rule: &&&hostmark_report::findings::host::HostRule| !seen.contains(rule.id);
+    let unseen = |rule: &&&hostmark_analysis::findings::host::HostRule| !seen.contains(rule.id);
     let unseen: Vec<&str> =
-        hostmark_report::findings::host::HOST_RULES.iter().filter(unseen).map(|rule| rule.id).collect();
+        hostmark_analysis::findings::host::HOST_RULES.iter().filter(unseen).map(|rule| rule.id).collect();
     assert_eq!(unseen, Vec::<&str>::new(), "every rule was seen");
 }
 

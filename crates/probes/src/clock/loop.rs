@@ -4,7 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::kernels::arith;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Empty loop", zh: "空循环" },
     revision: 1,

@@ -4,7 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads::clocks::Source;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Clock read", zh: "读取时钟" },
     revision: 2,

@@ -4,7 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads::clocks::Source;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Clock resolution", zh: "时钟分辨率" },
     revision: 1,

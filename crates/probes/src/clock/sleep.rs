@@ -6,7 +6,6 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads::timer::{Sleeper, slack_ns};
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Oversleep", zh: "定时唤醒延迟" },
     revision: 1,

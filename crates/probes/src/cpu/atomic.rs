@@ -4,7 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::kernels::atomic::{self, Lonely};
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Atomic operation", zh: "原子操作" },
     revision: 1,

@@ -4,7 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::kernels::bogoflops::Arrays;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Bogus flops", zh: "伪浮点运算" },
     revision: 1,

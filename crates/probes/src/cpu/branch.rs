@@ -11,7 +11,6 @@ pub(super) const UNKNOWABLE: &str = "1048576";
 /// Passes over a pattern before it is measured: what a predictor can learn of it, it has learnt by then.
 const LESSONS: u64 = 16;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Branch", zh: "分支" },
     revision: 1,

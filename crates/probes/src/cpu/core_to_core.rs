@@ -14,7 +14,6 @@ use pairs::places;
 /// Pages that a round chooses one of, so that rounds differ in where the line's home is.
 const PAGES: u64 = 64;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Core to core", zh: "核心间传输" },
     revision: 1,

@@ -4,7 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::kernels::flops;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Peak floating-point rate", zh: "浮点峰值速率" },
     revision: 1,

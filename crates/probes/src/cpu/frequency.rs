@@ -6,7 +6,6 @@ use hostmark_engine::prelude::*;
 
 use crate::kernels::{arith, flops};
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Core frequency", zh: "核心频率" },
     revision: 1,

@@ -2,7 +2,6 @@
 
 use hostmark_engine::prelude::*;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Operation latency", zh: "运算延迟" },
     revision: 1,

@@ -5,7 +5,6 @@ use hostmark_engine::prelude::*;
 /// Of branches that go either way at random, this share is guessed wrongly by whatever predictor.
 const WRONG: f64 = 0.5;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Mispredicted branch", zh: "分支预测失败" },
     revision: 1,

@@ -2,7 +2,6 @@
 
 use hostmark_engine::prelude::*;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Operation parallelism", zh: "运算并行度" },
     revision: 1,

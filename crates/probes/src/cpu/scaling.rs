@@ -12,7 +12,6 @@ use sources::{FROM, SOURCES};
 /// The key of the number of copies that are not.
 const WITHIN: &str = "within_5_percent";
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Scaling", zh: "扩展性" },
     revision: 1,

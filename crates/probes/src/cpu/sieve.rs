@@ -4,7 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::kernels::sieve::{BELOW, PRIMES, WORDS, sieve};
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Prime sieve to 10^6", zh: "筛法求 10^6 以内素数" },
     revision: 1,

@@ -4,7 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::kernels::operation::INDEPENDENT;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Operation throughput", zh: "运算吞吐量" },
     revision: 1,

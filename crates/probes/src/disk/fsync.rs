@@ -5,7 +5,6 @@ use hostmark_engine::prelude::*;
 use crate::workloads::files;
 use crate::workloads::random_blocks::Content;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Append + fdatasync", zh: "追加并 fdatasync" },
     revision: 1,

@@ -7,7 +7,6 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads::uring::Direction;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Disk read", zh: "磁盘读" },
     revision: 1,

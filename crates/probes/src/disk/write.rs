@@ -4,7 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads::uring::Direction;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Disk write", zh: "磁盘写" },
     revision: 1,

@@ -4,7 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::executed::{self, AXES, PEAK_MEMORY, SYSTEM, USER};
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Command", zh: "命令" },
     revision: 1,

@@ -4,7 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::executed::{ASKED, how_printed};
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Command, rate", zh: "命令的速率" },
     unit: Unit::BytesPerSecond,

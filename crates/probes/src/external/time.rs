@@ -4,7 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::executed::{ASKED, how_printed};
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Command, printed time", zh: "命令打印的时间" },
     unit: Unit::Nanoseconds,

@@ -6,7 +6,6 @@ use crate::in_kernel;
 use crate::page_access;
 use crate::workloads::kernel_module::Operation;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Read inside the kernel", zh: "内核态读取文件" },
     revision: 1,

@@ -4,7 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads::mapping::{Mapping, Sharing};
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Mmap open + reread", zh: "打开、映射并重读文件" },
     revision: 1,

@@ -4,7 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads::mapping::{Mapping, Sharing};
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Mmap reread", zh: "重读映射文件" },
     revision: 1,

@@ -5,7 +5,6 @@ use hostmark_engine::prelude::*;
 use crate::page_access;
 use crate::workloads::files;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Overwrite a file's start", zh: "覆盖文件开头" },
     revision: 1,

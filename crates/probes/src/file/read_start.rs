@@ -5,7 +5,6 @@ use hostmark_engine::prelude::*;
 use crate::page_access;
 use crate::workloads::files;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Read at a file's start", zh: "读取文件开头" },
     revision: 1,

@@ -4,7 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads::files;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "File write", zh: "写文件" },
     revision: 1,

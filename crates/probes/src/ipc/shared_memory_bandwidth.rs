@@ -4,7 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Shared memory bandwidth", zh: "共享内存带宽" },
     revision: 1,

@@ -4,7 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Unix datagram round trip", zh: "Unix 数据报往返" },
     revision: 1,

@@ -18,7 +18,6 @@ const LASTING: usize = 3;
 const LOADS: usize = 2048;
 const WALKS: usize = 6;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Ways of the L1 data cache", zh: "一级数据缓存的路数" },
     revision: 1,

@@ -7,7 +7,6 @@ use hostmark_engine::prelude::*;
 use crate::fastest::{Candidates, passes};
 use crate::kernels::bandwidth::{self, CopyKernel};
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Memory copy", zh: "内存复制" },
     revision: 1,

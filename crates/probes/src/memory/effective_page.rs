@@ -31,7 +31,6 @@ const fn walk(name: &'static str, title: Text) -> Quantity {
     Quantity::given(name, Unit::Nanoseconds, Better::Lower, title)
 }
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Effective page size", zh: "有效页大小" },
     revision: 1,

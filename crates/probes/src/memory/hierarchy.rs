@@ -11,7 +11,6 @@ use beside::beside;
 use levels::{LATENCY, absent, levels};
 use measured::measured;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Memory hierarchy", zh: "存储层次" },
     revision: 1,

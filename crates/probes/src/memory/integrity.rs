@@ -10,7 +10,6 @@ mod words;
 use walk::Pattern;
 use words::sound;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Memory integrity", zh: "内存完整性" },
     revision: 2,

@@ -15,7 +15,6 @@ const SIZE: Axis = Axis::size(
 )
 .fills(Fill::InAll(1));
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Random access inside the kernel", zh: "内核态随机访问" },
     revision: 1,

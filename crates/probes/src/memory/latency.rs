@@ -8,7 +8,6 @@ use crate::kernels::chase::{Chain, WINDOW_PAGES};
 /// line under way, or not, as the machine's load decides.
 const PAIR_BYTES: usize = 128;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Memory latency", zh: "内存延迟" },
     revision: 1,

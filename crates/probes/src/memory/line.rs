@@ -25,7 +25,6 @@ const LARGEST_L1D_BYTES: u64 = 128 << 10;
 /// Walks of a distance.
 const WALKS: usize = 6;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Cache line", zh: "缓存行大小" },
     revision: 2,

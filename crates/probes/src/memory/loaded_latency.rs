@@ -14,7 +14,6 @@ use traffic::{Mix, Traffic};
 const INJECTED: Quantity =
     Quantity::given("injected", Unit::BytesPerSecond, Better::Neither, Text { en: "injected traffic", zh: "注入流量" });
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Loaded memory latency", zh: "有负载的内存延迟" },
     revision: 1,

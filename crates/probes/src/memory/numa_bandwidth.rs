@@ -11,7 +11,6 @@ const CACHES: u64 = 4;
 const LEAST_BYTES: u64 = 16 << 20;
 const MOST_BYTES: u64 = 256 << 20;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Bandwidth between nodes", zh: "节点间内存带宽" },
     revision: 1,

@@ -10,7 +10,6 @@ const CACHES: u64 = 2;
 const LEAST_BYTES: u64 = 64 << 20;
 const MOST_BYTES: u64 = 1 << 30;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Latency between nodes", zh: "节点间内存延迟" },
     revision: 1,

@@ -15,7 +15,6 @@ const SHARE: Quantity = Quantity::given(
     Text { en: "time a load, all chains together", zh: "所有链合计的每次加载时间" },
 );
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Memory parallelism", zh: "访存并行度" },
     revision: 1,

@@ -4,7 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::kernels::random_access::{Access, Blocks};
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Random access", zh: "随机访问" },
     revision: 1,

@@ -5,7 +5,6 @@ use hostmark_engine::prelude::*;
 use crate::fastest::{Candidates, passes};
 use crate::kernels::bandwidth;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Memory read", zh: "内存读取" },
     revision: 1,

@@ -5,7 +5,6 @@ use hostmark_engine::prelude::*;
 use crate::fastest::{BEST, Candidates, refused};
 use crate::kernels::bandwidth;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Read bandwidth of threads", zh: "多线程读带宽" },
     revision: 1,

@@ -14,7 +14,6 @@ mod share;
 use elements::{note_short, settled};
 use share::{Share, bytes, part};
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "STREAM", zh: "STREAM 内存带宽" },
     revision: 2,

@@ -5,7 +5,6 @@ use hostmark_engine::prelude::*;
 use crate::fastest::Candidates;
 use crate::kernels::stream::{self, Operation, numbers, starts};
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "STREAM2", zh: "STREAM2 各大小带宽" },
     revision: 1,

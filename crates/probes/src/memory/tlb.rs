@@ -28,7 +28,6 @@ const FLAT: Quantity = Quantity::given("flat", Unit::Count, Better::Higher, Text
 const MISS: Quantity =
     Quantity::given("miss", Unit::Nanoseconds, Better::Lower, Text { en: "cost of a miss", zh: "未命中代价" });
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "TLB reach", zh: "TLB 覆盖的页数" },
     revision: 2,

@@ -5,7 +5,6 @@ use hostmark_engine::prelude::*;
 use crate::fastest::{Candidates, passes};
 use crate::kernels::bandwidth::{self, WriteKernel};
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Memory write", zh: "内存写入" },
     revision: 1,

@@ -7,7 +7,6 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads::pipeline::{Method, Pace, Path, Pipeline, Place, Plan};
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Data path", zh: "数据通路" },
     revision: 1,

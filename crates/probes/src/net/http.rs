@@ -11,7 +11,6 @@ use crate::door::connect;
 use crate::kernels::http::{LONGEST_HEAD, get, length, read_head};
 use crate::workloads;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "HTTP GET", zh: "HTTP GET 请求" },
     revision: 1,

@@ -9,7 +9,6 @@ use requests::Plan;
 
 use super::udp::questions::LOST;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Round trip at a given load", zh: "给定负载下的往返" },
     revision: 1,

@@ -7,7 +7,6 @@ use hostmark_engine::prelude::*;
 use super::tcp_bandwidth::{Direction, Flows, Terms};
 use crate::door::connect;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "TCP round trip under bulk load", zh: "大流量下的 TCP 往返" },
     revision: 1,

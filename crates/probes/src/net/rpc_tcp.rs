@@ -8,7 +8,6 @@ use hostmark_engine::prelude::*;
 use crate::door::{Door, connect};
 use crate::kernels::rpc::{RecordReader, answer, check_reply, null_call, write_record};
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "RPC over TCP", zh: "TCP 上的 RPC" },
     revision: 1,

@@ -8,7 +8,6 @@ use super::udp::questions::{self, Question};
 use crate::door::receive;
 use crate::kernels::rpc::{LONGEST_MESSAGE, answer, check_reply, null_call};
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "RPC over UDP", zh: "UDP 上的 RPC" },
     revision: 1,

@@ -7,7 +7,6 @@ use hostmark_engine::prelude::*;
 
 use crate::door::{Door, connect};
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "TCP round trip", zh: "TCP 往返" },
     revision: 1,

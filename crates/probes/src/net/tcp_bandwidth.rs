@@ -23,7 +23,6 @@ pub use flows::Flows;
 pub use receiver::Receiver;
 pub use terms::Terms;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "TCP bandwidth", zh: "TCP 带宽" },
     revision: 2,

@@ -7,7 +7,6 @@ use hostmark_engine::prelude::*;
 use crate::door::{Door, connect};
 use crate::workloads;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "TCP connect + close", zh: "TCP 建立并关闭连接" },
     revision: 1,

@@ -11,7 +11,6 @@ use super::tcp_bandwidth::Receiver;
 use crate::turns::{SWITCHES, Turns, WAKE_UPS};
 use crate::workloads::own_network::{CONGESTION, Device, OwnConnection};
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "TCP segmentation and joining", zh: "TCP 分段与合并" },
     revision: 1,

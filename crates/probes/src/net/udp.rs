@@ -9,7 +9,6 @@ use questions::Question;
 
 use crate::door::receive;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "UDP round trip", zh: "UDP 往返" },
     revision: 1,

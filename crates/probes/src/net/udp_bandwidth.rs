@@ -8,7 +8,6 @@ mod quantities;
 
 use hostmark_engine::prelude::*;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "UDP bandwidth", zh: "UDP 带宽" },
     revision: 2,

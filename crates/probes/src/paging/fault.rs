@@ -13,7 +13,6 @@ use returned::returned;
 
 use crate::workloads::mapping::{Mapping, Sharing};
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Page fault", zh: "缺页" },
     revision: 1,

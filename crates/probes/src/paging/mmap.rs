@@ -4,7 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads::mapping::{Mapping, Sharing};
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Map, touch, unmap", zh: "映射、访问、解除映射" },
     revision: 1,

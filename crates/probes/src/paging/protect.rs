@@ -7,7 +7,6 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads::mapping::Mapping;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Protect and unprotect", zh: "保护与解除保护" },
     revision: 1,

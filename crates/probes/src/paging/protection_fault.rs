@@ -4,7 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads::protection::Protected;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Protection fault", zh: "保护异常" },
     revision: 1,

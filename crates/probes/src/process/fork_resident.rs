@@ -4,7 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Fork by resident size", zh: "按常驻内存的 fork" },
     revision: 2,

@@ -4,7 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Fork + /bin/sh -c", zh: "经 shell 执行程序" },
     revision: 2,

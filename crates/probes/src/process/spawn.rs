@@ -4,7 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads::program::{ChildStack, Program};
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Spawn a program", zh: "启动程序（spawn）" },
     revision: 2,

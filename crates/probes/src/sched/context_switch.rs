@@ -6,7 +6,6 @@ use crate::kernels::bandwidth::{self, ReadKernel};
 use crate::workloads::fork;
 use crate::workloads::token_ring::{Member, Pipes, Ring};
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Context switch", zh: "上下文切换" },
     revision: 2,

@@ -7,7 +7,6 @@ use hostmark_engine::prelude::*;
 use crate::kernels::atomic::Lonely;
 use crate::workloads;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Interrupting other CPUs (IPI)", zh: "中断其他 CPU（IPI）" },
     revision: 1,

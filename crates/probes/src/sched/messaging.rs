@@ -5,7 +5,6 @@ use hostmark_engine::prelude::*;
 use crate::workloads::fork;
 use crate::workloads::message_groups::{Channel, Crowd, Gathered};
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Messages in a crowd", zh: "多进程互发消息" },
     revision: 1,

@@ -2,7 +2,6 @@
 
 use hostmark_engine::prelude::*;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Noise: time lost in each second", zh: "噪声：每秒损失的时间" },
     revision: 1,

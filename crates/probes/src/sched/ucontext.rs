@@ -4,7 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads::context;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "User context switch, pair", zh: "用户态上下文切换（一对）" },
     revision: 1,

@@ -4,7 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads::sleeper::Sleeper;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Wake-up to running", zh: "从唤醒到运行" },
     revision: 1,

@@ -4,7 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Signal handling", zh: "信号处理" },
     revision: 2,

@@ -6,7 +6,6 @@ use std::sync::atomic::AtomicU32;
 use hostmark_engine::prelude::sys::futex;
 use hostmark_engine::prelude::*;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "futex, uncontended", zh: "futex（无竞争）" },
     revision: 2,

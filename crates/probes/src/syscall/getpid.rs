@@ -4,7 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "getpid", zh: "取进程号 getpid" },
     revision: 2,

@@ -6,7 +6,6 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "getrandom", zh: "取随机数 getrandom" },
     revision: 2,

@@ -4,7 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads::uring_nop::Nops;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "io_uring, empty operation", zh: "io_uring 空操作" },
     revision: 2,

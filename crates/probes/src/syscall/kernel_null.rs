@@ -5,7 +5,6 @@ use hostmark_engine::prelude::*;
 use crate::in_kernel;
 use crate::workloads::kernel_module::Operation;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Null call inside the kernel", zh: "内核态空调用" },
     revision: 1,

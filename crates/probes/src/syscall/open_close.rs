@@ -4,7 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads::path_ops::KernelPath;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Open + close", zh: "打开并关闭文件" },
     revision: 2,

@@ -6,7 +6,6 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Read 1 byte of /dev/zero", zh: "从 /dev/zero 读 1 字节" },
     revision: 2,

@@ -2,7 +2,6 @@
 
 use hostmark_engine::prelude::*;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "select", zh: "多路等待 select" },
     revision: 2,

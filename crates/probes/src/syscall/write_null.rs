@@ -6,7 +6,6 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Write 1 byte to /dev/null", zh: "向 /dev/null 写 1 字节" },
     revision: 2,

@@ -4,7 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads::sensitive;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "cpuid in a guest", zh: "虚拟机内的 cpuid" },
     revision: 1,

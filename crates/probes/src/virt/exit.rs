@@ -4,7 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads::tiny_guest::{Cause, Pass, TIMES, TinyGuest};
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "VM exit", zh: "虚拟机退出" },
     revision: 1,

@@ -4,7 +4,6 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads::sensitive::Port;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Port write in a guest", zh: "虚拟机内写 I/O 端口" },
     revision: 1,

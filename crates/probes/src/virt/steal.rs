@@ -6,7 +6,6 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads::steal::Stolen;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Stolen CPU time", zh: "被窃取的 CPU 时间" },
     revision: 1,

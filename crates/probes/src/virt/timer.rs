@@ -6,7 +6,6 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads::timer::Alarm;
 
-/// See the module.
 pub static PROBE: Probe = Probe {
     title: Text { en: "Setting the CPU's timer", zh: "设置 CPU 定时器" },
     revision: 1,

@@ -7,11 +7,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
+use hostmark_analysis::compare::{Comparison, LOOKS, Pool};
 use hostmark_engine::plan::profile_limits;
 use hostmark_engine::{Observer, Wall};
 use hostmark_launch::timing::timing;
 use hostmark_model::{Inputs, Run, Scratch};
-use hostmark_report::compare::{Comparison, LOOKS, Pool};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 

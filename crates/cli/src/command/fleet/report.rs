@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use hostmark_analysis::fleet::{Fleet, Gathering};
+use hostmark_analysis::reasons::told;
 use hostmark_engine::sys::regular;
 use hostmark_model::{Exit, FLEET_RUN_FILE, FleetRun, HostState, Lang, Text};
-use hostmark_report::export::fleet;
-use hostmark_report::fleet::{Fleet, Gathering};
-use hostmark_report::reasons::told;
+use hostmark_present::export::fleet;
 
 use super::files;
 use crate::command::{EndsWith, hand_over};

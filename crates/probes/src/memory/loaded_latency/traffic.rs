@@ -39,7 +39,6 @@ enum Kernel {
     Write(&'static WriteKernel),
 }
 
-/// See the module.
 pub(super) struct Traffic {
     kernel: Kernel,
     delay: u64,

@@ -30,7 +30,6 @@ pub(super) fn bytes(elements: usize) -> u64 {
     ((last + elements.max(1)) * size_of::<f64>()) as u64
 }
 
-/// See the module.
 pub(super) struct Share<'a> {
     buffer: Buffer,
     elements: usize,

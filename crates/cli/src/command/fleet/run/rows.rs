@@ -1,9 +1,9 @@
 //! What became of the hosts, as a person reads it at the end.
 
+use hostmark_analysis::escape::visible;
+use hostmark_analysis::reasons::told;
 use hostmark_model::{HostState, Lang};
-use hostmark_report::escape::visible;
-use hostmark_report::reasons::told;
-use hostmark_report::render::columns::{Column, columns};
+use hostmark_present::render::columns::{Column, columns};
 
 use super::directory::Directory;
 use crate::output;

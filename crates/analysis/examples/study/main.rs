@@ -1,0 +1,34 @@
+//! Compares estimators on recorded runs: `cargo run --release -p hostmark-analysis --example study -- tables DIRECTORY`.
+//!
+//! `keep DIRECTORY` prints what the comparison needs of a directory of run files as one table, `tables DIRECTORY` reads such a table
+//! (`runs.tsv`) and run files alike, `calibrate STUDIES` fits on the tables of all machines what a single run says of others, `bias`
+//! simulates what each estimator makes of a known cost, and `verdicts DIRECTORY` tells of run files what comparisons find when one
+//! side is made slower.
+
+mod bias;
+mod calibrate;
+mod estimators;
+mod recorded;
+mod tables;
+mod verdicts;
+
+use std::io::Write;
+use std::path::Path;
+
+fn main() -> Result<(), String> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let text = match words[..] {
+        ["keep", directory] => recorded::table(&recorded::of_directory(Path::new(directory))?),
+        ["tables", directory] => tables::text(&recorded::of_directory(Path::new(directory))?),
+        ["calibrate", studies] => calibrate::text(Path::new(studies))?,
+        ["bias"] => bias::text(),
+        ["verdicts", directory] => verdicts::of_directory(Path::new(directory))?,
+        _ => {
+            return Err(
+                "give keep DIRECTORY, tables DIRECTORY, calibrate docs/study, bias, or verdicts DIRECTORY".to_owned()
+            );
+        }
+    };
+    std::io::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string())
+}

@@ -1,0 +1,35 @@
+//! Texts in both languages, made of names and numbers as well as of words.
+
+use hostmark_model::{Lang, Text};
+
+/// A text in both languages, as a run file carries it.
+pub type Words = Text<String>;
+
+/// The same in both languages: a name, a number.
+pub fn same(text: impl Into<String>) -> Words {
+    let text = text.into();
+    Text { en: text.clone(), zh: text }
+}
+
+/// What `of` says in each language.
+pub fn each(of: impl Fn(Lang) -> String) -> Words {
+    Text { en: of(Lang::En), zh: of(Lang::Zh) }
+}
+
+/// A fixed text.
+pub fn fixed(text: Text) -> Words {
+    text.to_owned_text()
+}
+
+/// Several texts behind each other, with `between` in the gaps.
+pub fn joined(parts: &[Words], between: Text) -> Words {
+    each(|lang| {
+        let all: Vec<&str> = parts.iter().map(|part| part.get(lang)).filter(|part| !part.is_empty()).collect();
+        all.join(between.get(lang))
+    })
+}
+
+/// A semicolon as each language writes it.
+pub(crate) const SEMICOLON: Text = Text { en: "; ", zh: "；" };
+/// A comma as each language writes it.
+pub const COMMA: Text = Text { en: ", ", zh: "，" };

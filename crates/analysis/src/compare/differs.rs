@@ -1,0 +1,176 @@
+//! What differs between the hosts and settings of two sides, and what of it shifts values by itself.
+
+use std::collections::{BTreeSet, HashMap};
+
+use hostmark_model::{Run, Text};
+
+use super::Difference;
+use super::facts::{Fact, facts};
+
+/// What differs, and how many facts do not.
+pub(super) struct Differs {
+    pub(super) differences: Vec<Difference>,
+    pub(super) same: usize,
+}
+
+/// A fact of one side: every value that its runs have.
+struct OfSide {
+    fact: Fact,
+    values: BTreeSet<String>,
+}
+
+impl OfSide {
+    fn text(&self) -> Option<String> {
+        (!self.values.is_empty()).then(|| self.values.iter().cloned().collect::<Vec<_>>().join(" | "))
+    }
+}
+
+/// The facts of a side's runs, in order.
+fn of_side(runs: &[Run]) -> Vec<OfSide> {
+    let mut all: Vec<OfSide> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for mut fact in runs.iter().flat_map(facts) {
+        let value = fact.value.take();
+        let place = *places.entry(fact.key.clone()).or_insert_with(|| {
+            all.push(OfSide { fact, values: BTreeSet::new() });
+            all.len() - 1
+        });
+        all[place].values.extend(value);
+    }
+    all
+}
+
+/// Holds every fact of the one side against that of the other. A fact that neither side knows does not count.
+pub(super) fn differs(base: &[Run], new: &[Run]) -> Differs {
+    let (mut old, new) = (of_side(base), of_side(new));
+    for of_new in &new {
+        if !old.iter().any(|of_old| of_old.fact.key == of_new.fact.key) {
+            let Fact { key, label, is_words, .. } = &of_new.fact;
+            let fact = Fact { key: key.clone(), label: label.clone(), value: None, is_words: *is_words };
+            old.push(OfSide { fact, values: BTreeSet::new() });
+        }
+    }
+    let mut found = Differs { differences: Vec::new(), same: 0 };
+    for of_old in &old {
+        let of_new = new.iter().find(|of_new| of_new.fact.key == of_old.fact.key);
+        let (before, after) = (of_old.text(), of_new.and_then(OfSide::text));
+        match (&before, &after) {
+            (None, None) => {}
+            _ if before == after => found.same += 1,
+            _ => {
+                let (base, new) = if of_old.fact.is_words { only_differing(before, after) } else { (before, after) };
+                let Fact { key, label, .. } = &of_old.fact;
+                found.differences.push(Difference { key: key.clone(), label: label.clone(), base, new });
+            }
+        }
+    }
+    found
+}
+
+/// A fact that is not the same in all of several runs.
+pub struct FactOfRuns {
+    /// What it is called.
+    pub label: Text<String>,
+    /// What it is in each run; none where it is not known.
+    pub values: Vec<Option<String>>,
+}
+
+/// The facts in which several runs differ, and how many facts they share.
+pub fn differing(runs: &[Run]) -> (Vec<FactOfRuns>, usize) {
+    let sides: Vec<Vec<OfSide>> = runs.iter().map(|run| of_side(std::slice::from_ref(run))).collect();
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    let (mut differ, mut same) = (Vec::new(), 0);
+    for of_side in sides.iter().flatten() {
+        let Fact { key, label, is_words, .. } = &of_side.fact;
+        if !seen.insert(key) {
+            continue;
+        }
+        let of_run = |side: &Vec<OfSide>| side.iter().find(|other| other.fact.key == *key)?.text();
+        let values: Vec<Option<String>> = sides.iter().map(of_run).collect();
+        if values.iter().all(Option::is_none) {
+            continue;
+        }
+        if values.windows(2).all(|pair| pair[0] == pair[1]) {
+            same += 1;
+            continue;
+        }
+        let values = if *is_words { without_common(values) } else { values };
+        differ.push(FactOfRuns { label: label.clone(), values });
+    }
+    (differ, same)
+}
+
+/// Of lists of words what not all of them have; whole where only their order differs.
+fn without_common(values: Vec<Option<String>>) -> Vec<Option<String>> {
+    let words = |value: &Option<String>| -> BTreeSet<String> {
+        value.iter().flat_map(|value| value.split_whitespace()).map(str::to_owned).collect()
+    };
+    let common =
+        values.iter().filter(|value| value.is_some()).map(words).reduce(|one, other| &one & &other).unwrap_or_default();
+    let rest = |value: &Option<String>| -> Option<String> {
+        let rest: Vec<&str> = value.as_ref()?.split_whitespace().filter(|word| !common.contains(*word)).collect();
+        Some(if rest.is_empty() { "-".to_owned() } else { rest.join(" ") })
+    };
+    let rests: Vec<Option<String>> = values.iter().map(rest).collect();
+    if rests.iter().flatten().all(|rest| rest == "-") { values } else { rests }
+}
+
+/// SHA-256 of the program that measured every run of both sides; none where there were several, or where one is not known.
+pub(super) fn program(base: &[Run], new: &[Run]) -> Option<String> {
+    let mut digests = base.iter().chain(new).map(|run| run.tool.digest.as_ref());
+    let first = digests.next()??;
+    digests.all(|digest| digest == Some(first)).then(|| first.clone())
+}
+
+/// Of two lists of words what only one of them has; whole where only their order differs.
+fn only_differing(before: Option<String>, after: Option<String>) -> (Option<String>, Option<String>) {
+    let (Some(one), Some(other)) = (&before, &after) else { return (before, after) };
+    let less = |of: &str, other: &str| {
+        let known: BTreeSet<&str> = other.split_whitespace().collect();
+        let rest: Vec<&str> = of.split_whitespace().filter(|word| !known.contains(word)).collect();
+        if rest.is_empty() { "-".to_owned() } else { rest.join(" ") }
+    };
+    match (less(one, other), less(other, one)) {
+        (rest, other_rest) if rest == "-" && other_rest == "-" => (before, after),
+        (rest, other_rest) => (Some(rest), Some(other_rest)),
+    }
+}
+
+/// Differences that shift values by themselves, and how.
+pub(super) fn warnings(base: &[Run], new: &[Run]) -> Vec<Text<String>> {
+    let mut found = Vec::new();
+    let mut warn = |of: &dyn Fn(&Run) -> String, en: &str, zh: &str| {
+        let of_side = |runs: &[Run]| runs.iter().map(of).filter(|value| !value.is_empty()).collect::<BTreeSet<_>>();
+        let (old, new) = (of_side(base), of_side(new));
+        if !old.is_empty() && !new.is_empty() && (old != new || old.len() > 1) {
+            let joined = |side: BTreeSet<String>| side.into_iter().collect::<Vec<_>>().join(" | ");
+            let (old, new) = (joined(old), joined(new));
+            found.push(Text { en: format!("{old}, {new}: {en}"), zh: format!("{old}、{new}：{zh}") });
+        }
+    };
+    warn(
+        &|run| if run.imported.is_some() { String::new() } else { linked(run) },
+        "the C libraries differ; what calls libc (copies, allocation, process creation) differs by that alone",
+        "C 库不同；凡调用 libc 的（复制、内存分配、创建进程）仅因此就会不同",
+    );
+    warn(
+        &|run| run.host.kernel.named().unwrap_or_default(),
+        "the kernels differ; system calls, scheduling, paging and I/O are theirs",
+        "内核不同；系统调用、调度、分页与 I/O 均由内核决定",
+    );
+    warn(
+        &|run| match run.host.memory.page_bytes {
+            0 => String::new(),
+            bytes => hostmark_model::size_text(bytes),
+        },
+        "the base pages differ; TLB reach, page faults and memory in base pages are not alike",
+        "基本页大小不同；TLB 覆盖范围、缺页与使用基本页的内存均不可同等看待",
+    );
+    found
+}
+
+/// The C library, and how it is linked.
+fn linked(run: &Run) -> String {
+    let kind = if run.tool.is_static { " (static)" } else { "" };
+    format!("{}{kind}", run.tool.libc)
+}

@@ -1,0 +1,497 @@
+//! Compares runs: what differs between their hosts and settings, and for every case whether it became slower.
+//!
+//! Pure over runs: a [`Comparison`] is made from run files alone, and can be serialised as `hostmark.comparison/2`.
+
+mod differs;
+mod evidence;
+pub(crate) mod facts;
+mod gate;
+mod group;
+mod in_turn;
+mod known;
+mod pair;
+mod reason;
+mod scatter;
+mod side;
+mod tables;
+mod verdict;
+mod widened;
+
+use hostmark_model::{Better, Leading, Params, Profile, Run, Text, Unit};
+use serde::{Deserialize, Serialize};
+
+pub use differs::{FactOfRuns, differing};
+
+pub use crate::difference::FALSE_DISCOVERIES;
+pub use gate::Open;
+pub use in_turn::LOOKS;
+pub use scatter::History;
+
+/// The schema that this version writes.
+pub const SCHEMA: &str = "hostmark.comparison/2";
+
+/// What changes are the same by, where nobody says otherwise: within 5 %. No unit.
+pub const SAME: f64 = 0.05;
+
+/// One side as it is given: a name for people, and its runs, which are one environment and are pooled.
+#[derive(Debug, Clone, Copy)]
+pub struct Pool<'a> {
+    /// What the table calls it.
+    pub name: &'a str,
+    /// Its runs; at least one.
+    pub runs: &'a [Run],
+}
+
+/// Several sides, each against one base.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// What everything is compared with.
+    pub base: Side,
+    /// What is compared with it, in the order given.
+    pub new: Vec<Against>,
+}
+
+/// The runs of one environment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Side {
+    /// What the table calls it.
+    pub name: String,
+    /// Its runs.
+    pub runs: Vec<RunName>,
+    /// What took the machine's time while they ran.
+    pub disturbances: Vec<Text<String>>,
+}
+
+/// Which run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunName {
+    /// Its unique id.
+    pub id: String,
+    /// Its name for people.
+    pub name: String,
+    /// When it started, RFC 3339, UTC.
+    pub started: String,
+    /// The host's name.
+    pub host: String,
+    /// The kernel: its system and release.
+    pub kernel: String,
+    /// The profile.
+    pub profile: Profile,
+    /// Version of the program that measured.
+    pub tool: String,
+    /// The format it was imported from, when another tool measured it.
+    pub imported: Option<String>,
+    /// SHA-256 of the program that measured, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// The command that led to the machine, where the run was ordered from another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+}
+
+/// One side against the base.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Against {
+    /// The side.
+    pub side: Side,
+    /// What differs between hosts and settings.
+    pub differs: Vec<Difference>,
+    /// How many facts are known of both sides and the same.
+    pub same: usize,
+    /// SHA-256 of the program, where one and the same measured every run of both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    /// Of a trial: what the setting does here, and where that pays how to make it permanent; a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub said: Vec<Text<String>>,
+    /// Differences that shift values by themselves: libc, kernel, page size.
+    pub warnings: Vec<Text<String>>,
+    /// By how much a value may change, as a fraction, to be called the same.
+    pub same_within: f64,
+    /// What the cases of each group come to together, in catalogue order; none of groups of fewer than three.
+    pub groups: Vec<Group>,
+    /// The same of the tables that people know, those of lmbench's summary and STREAM's; none of tables of fewer than three cases.
+    pub tables: Vec<Group>,
+    /// Every case of either side, in catalogue order.
+    pub cases: Vec<CaseComparison>,
+    /// How many cases have which verdict.
+    pub counts: Counts,
+    /// Why cases have none: how many for which reason and on which side, the most first.
+    #[serde(default)]
+    pub without: Vec<Without>,
+}
+
+/// A fact or setting that is not the same on both sides.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Difference {
+    /// Its place in the run file: `host.kernel.release`.
+    pub key: String,
+    /// What it is called.
+    pub label: Text<String>,
+    /// What the base has; none where it is not known. Runs that differ among themselves are joined by ` | `.
+    pub base: Option<String>,
+    /// What the other side has.
+    pub new: Option<String>,
+}
+
+/// How many cases have which verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Counts {
+    /// Worse than on the base.
+    pub slower: usize,
+    /// Better than on the base.
+    pub faster: usize,
+    /// Other than on the base, where neither direction is good.
+    pub changed: usize,
+    /// The same when undisturbed, and another value all in all.
+    pub changed_shape: usize,
+    /// The same within [`Against::same_within`].
+    pub same: usize,
+    /// Neither a difference nor the lack of one could be shown.
+    pub inconclusive: usize,
+    /// Without a verdict.
+    pub not_comparable: usize,
+    /// Those that failed in some runs, and that others measured.
+    #[serde(default)]
+    pub partly_failed: usize,
+    /// Of the inconclusive: the median of the changes that would have been seen, as a fraction.
+    pub visible: Option<f64>,
+}
+
+/// How many cases have no verdict for one reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Without {
+    /// Which reason.
+    pub kind: ReasonKind,
+    /// Where.
+    pub on: On,
+    /// How many.
+    pub cases: usize,
+}
+
+/// The change of a group of cases: its mean by a random-effects model whose parts are probes, with the variance that runs have in
+/// common.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    /// The first part of its probes' ids: `syscall`. Of a table what `--table` calls it: `lmbench`, `stream`.
+    pub name: String,
+    /// For people; of lmbench's summary the table of it.
+    pub title: Text<String>,
+    /// Its cases that take part.
+    pub cases: usize,
+    /// Of how many probes.
+    pub probes: usize,
+    /// Cost of the new side over that of the base; above 1 is slower, of rates too.
+    pub ratio: f64,
+    /// Lower end of its 95 % interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Two-sided p value of "no change", adjusted for all groups.
+    pub adjusted_p_value: f64,
+    /// The change, as a fraction, that would have been found four times of five.
+    pub visible: f64,
+    /// The standard deviation between probes beyond their errors, on the logarithms.
+    pub heterogeneity: f64,
+    /// The answer.
+    pub verdict: Verdict,
+    /// Cases that are far from the rest of their group, the farthest first.
+    pub odd: Vec<String>,
+}
+
+/// A comparison's answer for one case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It got worse, in the direction of the probe's `better`.
+    Slower,
+    /// It got better.
+    Faster,
+    /// It is another value, of a quantity that has no good direction.
+    Changed,
+    /// Its value did not change, and its typical value or a percentile did: some of the operations became slower or faster.
+    ChangedShape,
+    /// Neither can be told: `Test::visible` says which change would have been seen.
+    Inconclusive,
+    /// It changed by no more than the comparison's `same_within`; of a number that rounds vote on, it is the same.
+    Same,
+    /// There is no verdict, and `reason` says why.
+    NotComparable,
+}
+
+/// Why a case has no verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReasonKind {
+    /// Only one side has the case.
+    OneSide,
+    /// The probe's revisions differ: the numbers do not mean the same.
+    Revision,
+    /// The units differ.
+    Unit,
+    /// It failed on a side.
+    Failed,
+    /// It was skipped on a side.
+    Skipped,
+    /// The pages that the kernel gave differ.
+    PageSize,
+    /// A buffer of this size lies in another cache on each side, as their machines differ.
+    CacheLevel,
+    /// A side's numbers cannot be true together: its file was changed or damaged.
+    ContradictsItself,
+    /// A side's value is one that physics forbids.
+    Implausible,
+    /// A side has one value and no rounds, as another tool's results do.
+    OneValue,
+    /// It is computed from other cases, which have verdicts of their own.
+    Derived,
+    /// A side has fewer than two rounds.
+    TooFewRounds,
+    /// There are fewer pairs of runs made in turn than the first look takes.
+    TooFewPairs,
+    /// A value is zero or negative, so that there is no ratio.
+    NotPositive,
+}
+
+/// Which side a reason is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum On {
+    /// The base.
+    Base,
+    /// The side that is compared with it.
+    New,
+    /// Both, or how they relate.
+    Both,
+}
+
+/// Why a case has no verdict, in words.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reason {
+    /// Which reason.
+    pub kind: ReasonKind,
+    /// Which side lacks the case, has no value, or has the one that cannot be judged.
+    pub on: On,
+    /// Whether `--strict` takes it for an open question. What both sides skipped for the same reason tells nothing, and what is
+    /// computed from other cases is told by them.
+    pub is_open: bool,
+    /// What was found, a fragment.
+    pub text: Text<String>,
+}
+
+/// One case on both sides.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CaseComparison {
+    /// The case id.
+    pub id: String,
+    /// The same with sizes as people type them, for the eye.
+    #[serde(skip)]
+    pub typed: String,
+    /// Its probe.
+    pub probe: String,
+    /// Its point.
+    pub params: Params,
+    /// The probe's title, with the axes that are not at their default.
+    pub label: Text<String>,
+    /// The section of a report that shows it.
+    pub section: Text<String>,
+    /// The unit of both values; none where the run does not describe the probe.
+    pub unit: Option<Unit>,
+    /// Which direction is good.
+    pub better: Option<Better>,
+    /// Of which estimator both values are, and the change; none where neither side has a value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimator: Option<Leading>,
+    /// What the other estimator says of both sides, where it is something else on one of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<OtherValues>,
+    /// The base's value, when it has one.
+    pub base: Option<Value>,
+    /// The other side's value.
+    pub new: Option<Value>,
+    /// How the two relate, when both have a positive value of the same meaning.
+    pub effect: Option<Effect>,
+    /// The answer.
+    pub verdict: Verdict,
+    /// Why there is none.
+    pub reason: Option<Reason>,
+    /// In how many runs it failed, of both sides, where others measured it.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub failed_runs: usize,
+    /// What a reader should know: another inner loop, disturbed samples.
+    pub remarks: Vec<Text<String>>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference to what it may skip")]
+fn is_none(count: &usize) -> bool {
+    *count == 0
+}
+
+/// The values of both sides by the estimator that is not compared first; in the base unit.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct OtherValues {
+    /// Which it is.
+    pub estimator: Leading,
+    /// The base's.
+    pub base: f64,
+    /// The other side's.
+    pub new: f64,
+}
+
+/// The value of one side.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Value {
+    /// What leads on both sides, the quiet or the typical value; of several runs the geometric mean of theirs, so that the change is that
+    /// of the two values. In the base unit.
+    pub value: f64,
+    /// Lower end of its interval of the run; of several runs that over the runs. None without one.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Runs that have a value.
+    pub runs: usize,
+    /// Rounds of all of them.
+    pub rounds: usize,
+    /// Samples of all of them, those that were left out included.
+    pub samples: u64,
+    /// Samples that moved to another CPU or were kept waiting for one.
+    pub disturbed: u64,
+}
+
+/// How a value relates to the base's.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Effect {
+    /// New over base; 1 is no change. With a test it is that of the geometric means of runs.
+    pub ratio: f64,
+    /// The test behind it; none where there is nothing but two values.
+    pub test: Option<Test>,
+    /// What else was compared: the typical values where the quiet ones lead, and percentiles.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<Aspect>,
+}
+
+/// Another value of a case that was compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Aspect {
+    /// `typical`, or the percentile: `p50`, `p90`, `p99`, `p999`.
+    pub name: String,
+    /// Its test.
+    pub test: Test,
+    /// Whether a change of it can be one of the case.
+    pub evidence: Evidence,
+}
+
+/// Whether a change beside the leading value, in some of the operations, can be one of the case. Single operations are late for many
+/// reasons, and percentiles tell of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Evidence {
+    /// It is seen in every round, or in four of five runs or pairs of them, that nothing disturbed.
+    Repeats,
+    /// Something disturbed a side.
+    Disturbed,
+    /// It is not seen each time.
+    Once,
+}
+
+/// What is known of a change: a test on logarithms, by what both sides' rounds tell and by what runs differ.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Test {
+    /// New over base.
+    pub ratio: f64,
+    /// Lower end of the ratio's 95 % interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Two-sided p value of "no change".
+    pub p_value: f64,
+    /// The same, adjusted for all cases of this comparison (Benjamini & Hochberg).
+    pub adjusted_p_value: f64,
+    /// The p value of "it changed by `same_within` or more", adjusted by itself for all cases.
+    pub same_p_value: f64,
+    /// So much it changed at most, as a fraction: the farther end of the 90 % interval.
+    pub within: f64,
+    /// The change, as a fraction, that would have been found four times of five at the level that the adjustment came to.
+    pub visible: f64,
+    /// The standard deviation between runs, of the value's logarithm.
+    pub deviation: f64,
+    /// Runs that tell it; 0 where it is assumed, from runs of other hosts.
+    pub runs: usize,
+}
+
+impl Test {
+    /// Whether a change is shown.
+    pub fn is_shown(&self) -> bool {
+        self.adjusted_p_value <= FALSE_DISCOVERIES
+    }
+}
+
+impl Aspect {
+    /// Whether it changed, and that is one of the case.
+    pub(crate) fn is_a_change(&self) -> bool {
+        self.test.is_shown() && self.evidence == Evidence::Repeats
+    }
+}
+
+impl Comparison {
+    /// Compares two sides whose runs were made in turn, the first of one with the first of the other, and looked at when there were as
+    /// many pairs as each of `looks` says: [`LOOKS`], or one number that was decided beforehand.
+    pub fn in_turn(base: Pool, new: Pool, looks: &[usize], same_within: f64) -> Comparison {
+        let against = pair::against(base, new, &pair::Design::InTurn(looks), same_within);
+        Comparison { schema: SCHEMA.to_owned(), base: side::named(base), new: vec![against] }
+    }
+
+    /// Compares `base` with each of `new`; `history` tells how much runs of the same environments differ, and values are the same that
+    /// changed by no more than `same_within` (0.05 is 5 %).
+    pub fn of(base: Pool, new: &[Pool], history: &History, same_within: f64) -> Comparison {
+        let design = pair::Design::Apart(history);
+        let against = |new: &Pool| pair::against(base, *new, &design, same_within);
+        Comparison { schema: SCHEMA.to_owned(), base: side::named(base), new: new.iter().map(against).collect() }
+    }
+}
+
+impl CaseComparison {
+    /// The case id with sizes as people type them; the exact one where the comparison was read from a file.
+    pub fn typed(&self) -> &str {
+        if self.typed.is_empty() { &self.id } else { &self.typed }
+    }
+
+    /// By how much the value changed, as a fraction: 0.05 is 5 % more than the base.
+    pub fn change(&self) -> Option<f64> {
+        self.effect.as_ref().map(|effect| effect.ratio - 1.0)
+    }
+
+    /// Where the shape alone changed: what moved most of what was shown to.
+    pub fn moved(&self) -> Option<&Aspect> {
+        let all = self.effect.as_ref().filter(|_| self.verdict == Verdict::ChangedShape)?.others.iter();
+        let size = |aspect: &Aspect| aspect.test.ratio.ln().abs();
+        all.filter(|aspect| aspect.is_a_change()).max_by(|one, other| size(one).total_cmp(&size(other)))
+    }
+
+    /// The test that the verdict stands on: that of what moved where the shape alone changed.
+    pub fn told_by(&self) -> Option<&Test> {
+        match self.verdict {
+            Verdict::ChangedShape => self.moved().map(|aspect| &aspect.test),
+            _ => self.effect.as_ref()?.test.as_ref(),
+        }
+    }
+
+    /// The change that the verdict names, as a fraction.
+    pub fn shown_change(&self) -> Option<f64> {
+        self.told_by().map(|test| test.ratio - 1.0).or_else(|| self.change())
+    }
+
+    /// Whether it got worse, all in all or in some of its operations.
+    pub fn is_worse(&self) -> bool {
+        let is_up = self.shown_change().is_some_and(|change| change > 0.0);
+        match self.verdict {
+            Verdict::Slower => true,
+            Verdict::ChangedShape => {
+                (self.better == Some(Better::Lower)) == is_up && self.better != Some(Better::Neither)
+            }
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! The constants of a machine that people ask for first, and where each lies in a run.
+
+use hostmark_model::{Better, CaseId, CaseRecord, Estimate, Lang, Measured, Outcome, Run, Text, Unit};
+use hostmark_stats::histogram::Percentile;
+
+use crate::format::{WIDEST, interval_target, low_high, other_value, plus_minus, value};
+use crate::lmbench::case_at;
+use crate::reasons;
+
+/// Findings that stand beside the constants at most.
+pub const MOST_FINDINGS: usize = 3;
+
+/// A constant.
+#[derive(Debug)]
+pub struct Constant {
+    /// What it is called.
+    pub(crate) name: Text,
+    /// Where it lies: the first of these that was measured.
+    places: &'static [Place],
+}
+
+/// A case, by the axes on which it is not at its probe's default, and a further quantity of it; empty for its value.
+#[derive(Debug)]
+struct Place {
+    probe: &'static str,
+    at: &'static [(&'static str, &'static str)],
+    quantity: &'static str,
+}
+
+/// Constants that stand in one line.
+#[derive(Debug)]
+pub struct Line {
+    pub name: Text,
+    pub constants: &'static [Constant],
+}
+
+const fn at(probe: &'static str, at: &'static [(&'static str, &'static str)]) -> Place {
+    Place { probe, at, quantity: "" }
+}
+
+const fn quantity(probe: &'static str, at: &'static [(&'static str, &'static str)], quantity: &'static str) -> Place {
+    Place { probe, at, quantity }
+}
+
+const fn level(key: &'static [(&'static str, &'static str)]) -> Place {
+    at("memory.hierarchy", key)
+}
+
+const fn t(en: &'static str, zh: &'static str) -> Text {
+    Text { en, zh }
+}
+
+/// All constants, in the order in which they are told.
+pub static LINES: &[Line] = &[
+    Line {
+        name: t("memory latency", "内存延迟"),
+        constants: &[
+            Constant { name: t("L1d", "L1d"), places: &[level(&[("level", "l1d")])] },
+            Constant { name: t("L2", "L2"), places: &[level(&[("level", "l2")])] },
+            Constant { name: t("L3", "L3"), places: &[level(&[("level", "l3")])] },
+            Constant { name: t("DRAM", "DRAM"), places: &[level(&[("level", "dram")])] },
+        ],
+    },
+    Line {
+        name: t("memory bandwidth", "内存带宽"),
+        constants: &[
+            Constant {
+                name: t("read by one core", "单核读"),
+                places: &[quantity("memory.hierarchy", &[("level", "dram")], "read"), at("memory.read", &[])],
+            },
+            Constant {
+                name: t("STREAM triad by all", "全部核心 STREAM triad"),
+                places: &[at("memory.stream", &[("kernel", "triad")])],
+            },
+        ],
+    },
+    Line {
+        name: t("core", "核心"),
+        constants: &[
+            Constant { name: t("clock", "频率"), places: &[at("cpu.frequency", &[])] },
+            Constant {
+                name: t("reading the time", "读取时间"),
+                places: &[at("clock.read", &[("source", "monotonic")])],
+            },
+        ],
+    },
+    Line {
+        name: t("kernel", "内核"),
+        constants: &[
+            Constant { name: t("null call", "空调用"), places: &[at("syscall.null", &[])] },
+            Constant { name: t("context switch", "上下文切换"), places: &[at("sched.context_switch", &[])] },
+            Constant { name: t("page fault", "缺页"), places: &[at("paging.fault", &[("kind", "anonymous")])] },
+            Constant {
+                name: t("fork + exec", "创建进程并执行"),
+                places: &[at("process.fork_exec", &[("child", "static")])],
+            },
+        ],
+    },
+    Line {
+        name: t("pipe round trip", "管道往返"),
+        constants: &[
+            Constant { name: t("on one CPU", "同一 CPU"), places: &[at("ipc.pipe", &[("cpus", "same_cpu")])] },
+            Constant {
+                name: t("across CPUs", "跨 CPU"),
+                places: &[
+                    at("ipc.pipe", &[("cpus", "same_cache")]),
+                    at("ipc.pipe", &[("cpus", "other_cache")]),
+                    at("ipc.pipe", &[("cpus", "same_package_other_node")]),
+                    at("ipc.pipe", &[("cpus", "other_node")]),
+                    at("ipc.pipe", &[("cpus", "smt_sibling")]),
+                ],
+            },
+        ],
+    },
+    Line {
+        name: t("TCP over loopback", "本机 TCP"),
+        constants: &[
+            Constant { name: t("round trip", "往返"), places: &[at("net.tcp", &[("cpus", "same_cpu")])] },
+            Constant { name: t("rate", "速率"), places: &[at("net.tcp_bandwidth", &[("cpus", "same_cpu")])] },
+        ],
+    },
+    Line {
+        name: t("disk", "磁盘"),
+        constants: &[
+            Constant { name: t("append + fdatasync", "追加并 fdatasync"), places: &[at("disk.fsync", &[])] },
+            Constant {
+                name: t("its tail", "尾部"),
+                places: &[quantity("disk.fsync", &[], "p99"), quantity("disk.fsync", &[], "p90")],
+            },
+        ],
+    },
+];
+
+/// A constant that a run has.
+#[derive(Debug)]
+pub struct Told<'a> {
+    /// What it is called: of a percentile which one it is.
+    pub name: Text,
+    pub estimate: &'a Estimate,
+    pub(crate) unit: Unit,
+    pub(crate) better: Better,
+    /// The case that has it.
+    pub(crate) case: &'a CaseRecord,
+    place: &'static Place,
+}
+
+impl Told<'_> {
+    /// The further quantity of its case that it is; empty for its value.
+    pub(crate) fn quantity(&self) -> &'static str {
+        self.place.quantity
+    }
+
+    /// Its case on any machine: the probe and the axes on which it is not at its default.
+    pub(crate) fn key(&self) -> String {
+        let axes: Vec<String> = self.place.at.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
+        if axes.is_empty() { self.place.probe.to_owned() } else { format!("{}@{}", self.place.probe, axes.join(",")) }
+    }
+
+    /// Whether an id means it on any machine.
+    pub(crate) fn is_at(&self, id: &str) -> bool {
+        let Some(id) = id.strip_prefix(self.place.probe).and_then(|_| id.parse::<CaseId>().ok()) else { return false };
+        let is_there = |(axis, value): &(&str, &str)| id.params.get(axis) == Some(value);
+        id.probe == self.place.probe && id.params.0.len() == self.place.at.len() && self.place.at.iter().all(is_there)
+    }
+
+    /// Its value with its unit; of what the core does by itself the cycles before it.
+    pub fn value(&self, lang: Lang) -> String {
+        let shown = value(self.estimate.value(), self.unit, lang);
+        let cycles = self.case.measured().filter(|_| self.quantity().is_empty()).and_then(Measured::in_cycles);
+        match cycles {
+            Some(cycles) => format!("{} · {shown}", value(cycles.value(), Unit::CoreCycles, lang)),
+            None => shown,
+        }
+    }
+
+    /// How sure it is, where that is worth a word: half of an interval that is wider than the run's profile aims at, or the range of rounds
+    /// that do not agree; and what the other estimator says, where that is something else.
+    pub fn how_sure(&self, run: &Run, lang: Lang) -> Option<String> {
+        let Told { estimate, unit, .. } = self;
+        let range = || low_high(estimate, *unit, lang).map(|range| format!("({range})"));
+        let half = estimate.relative_half_width();
+        let sure = match (estimate.shown_range(), half) {
+            (None, Some(half)) if half <= interval_target(run.settings.profile) => None,
+            (None, Some(half)) if half <= WIDEST => plus_minus(estimate),
+            _ => range().or_else(|| (estimate.rounds == 1).then(|| ONE_ROUND.get(lang).to_owned())),
+        };
+        let parts: Vec<String> = sure.into_iter().chain(other_value(estimate, *unit, lang)).collect();
+        (!parts.is_empty()).then(|| parts.join(if lang == Lang::Zh { "，" } else { ", " }))
+    }
+}
+
+/// What stands beside a value of which nothing else tells how sure it is.
+const ONE_ROUND: Text = Text { en: "(one round)", zh: "（一轮）" };
+
+/// A constant that a run was to have and does not, and why.
+#[derive(Debug)]
+pub(crate) struct Untold<'a> {
+    pub(crate) name: Text,
+    /// As the run's file has it.
+    pub(crate) reason: &'a str,
+}
+
+/// A constant of several runs.
+#[derive(Debug)]
+pub struct Beside<'a> {
+    /// What it is called in the first run that has it.
+    pub name: Text,
+    /// What each run has.
+    pub told: Vec<Option<Told<'a>>>,
+}
+
+impl Beside<'_> {
+    /// The value of one of the runs; where it is another percentile than the name says, it says which.
+    pub fn value(&self, told: &Told, lang: Lang) -> String {
+        match told.name == self.name {
+            true => told.value(lang),
+            false => format!("{} {}", told.name.get(lang), told.value(lang)),
+        }
+    }
+}
+
+impl Constant {
+    /// What each of several runs has of it; none where none has any.
+    pub fn beside<'a>(&'static self, runs: &'a [Run]) -> Option<Beside<'a>> {
+        let told: Vec<Option<Told>> = runs.iter().map(|run| self.told(run)).collect();
+        let name = told.iter().flatten().map(|told| told.name).next()?;
+        Some(Beside { name, told })
+    }
+
+    /// Why a run does not have it, where it was planned; none where it was measured or nobody asked for it.
+    fn untold<'a>(&'static self, run: &'a Run) -> Option<Untold<'a>> {
+        if self.told(run).is_some() {
+            return None;
+        }
+        self.places.iter().find_map(|place| match &case_at(run, place.probe, place.at)?.outcome {
+            Outcome::Skipped { reason } | Outcome::Failed { reason } => Some(Untold { name: self.name, reason }),
+            Outcome::Measured(_) => None,
+        })
+    }
+
+    /// Where a run has it; none where it was not measured.
+    pub(crate) fn told<'a>(&'static self, run: &'a Run) -> Option<Told<'a>> {
+        self.places.iter().find_map(|place| {
+            let case = case_at(run, place.probe, place.at)?;
+            let info = run.probes.iter().find(|info| info.id == case.probe)?;
+            let measured = case.measured()?;
+            let (estimate, unit, better) = match place.quantity {
+                "" => (&measured.estimate, info.unit, info.better),
+                name => {
+                    let also = info.also.iter().find(|also| also.name == name);
+                    let (unit, better) = also.map_or((info.unit, info.better), |also| (also.unit, also.better));
+                    (&measured.also.get(name)?.estimate, unit, better)
+                }
+            };
+            let name = Percentile::of_name(place.quantity).map_or(self.name, |_| t(place.quantity, place.quantity));
+            (estimate.value() > 0.0).then_some(Told { name, estimate, unit, better, case, place })
+        })
+    }
+}
+
+/// The lines of which a run has anything.
+pub fn told(run: &Run) -> Vec<(&'static Line, Vec<Told<'_>>)> {
+    let of_line = |line: &'static Line| {
+        let told: Vec<Told> = line.constants.iter().filter_map(|constant| constant.told(run)).collect();
+        (!told.is_empty()).then_some((line, told))
+    };
+    LINES.iter().filter_map(of_line).collect()
+}
+
+/// What is absent from them, and why: a sentence for each reason.
+pub fn untold(run: &Run) -> Vec<Text<String>> {
+    let mut by_reason: Vec<(&str, Vec<[Text; 2]>)> = Vec::new();
+    let of_line = |line: &'static Line| line.constants.iter().map(move |constant| (line.name, constant));
+    for (kind, constant) in LINES.iter().flat_map(of_line) {
+        let Some(Untold { name, reason }) = constant.untold(run) else { continue };
+        match by_reason.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) => names.push([kind, name]),
+            None => by_reason.push((reason, vec![[kind, name]])),
+        }
+    }
+    let sentence = |(reason, names): (&str, Vec<[Text; 2]>)| {
+        let joined = |lang: Lang, comma: &str| {
+            let named = names.iter().map(|[kind, name]| format!("{} · {}", kind.say(lang), name.say(lang)));
+            named.collect::<Vec<_>>().join(comma)
+        };
+        Text {
+            en: format!("{} not measured: {reason}", joined(Lang::En, ", ")),
+            zh: format!("{} 未测量：{}", joined(Lang::Zh, "、"), reasons::told(reason, Lang::Zh)),
+        }
+    };
+    by_reason.into_iter().map(sentence).collect()
+}

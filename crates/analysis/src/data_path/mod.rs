@@ -1,0 +1,83 @@
+//! The data path of TCP, taken apart: what each process of a pipeline takes of a byte's time, which one holds it up, and
+//! what single stages alone would make one expect.
+
+mod answer;
+mod changes;
+mod drawing;
+mod figures;
+mod model;
+mod pipeline;
+mod setting;
+mod slowest;
+mod summary;
+mod telling;
+
+use hostmark_model::{Run, Text};
+
+use crate::plain_table::Table;
+
+pub(crate) use answer::{Answer, answers};
+pub use setting::is_of_one_cpu;
+pub use summary::{DISK, IN_ORDER};
+
+/// A piece of the view.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Item {
+    /// What stands over what follows.
+    Heading(Text<String>),
+    /// A paragraph.
+    Line(Text<String>),
+    /// Lines that keep their columns.
+    Drawing([Text<String>; 2]),
+    /// A table.
+    Table(Table),
+}
+
+/// Every path of the probe, in the order of its axis.
+pub const PATHS: [&str; 21] = [
+    "zero_null",
+    "file_null",
+    "cold_file_null",
+    "memory_pipe_memory",
+    "memory_socket_memory",
+    "memory_socket_memory_close",
+    "memory_socket_memory_behind",
+    "zero_pipe_poll_socket_poll_null",
+    "file_poll_socket_poll_null",
+    "zero_pipe_socket_null",
+    "file_socket_null",
+    "cold_file_socket_null",
+    "file_pipe_socket_null",
+    "memory_socket_pipe_memory",
+    "zero_pipe_socket_pipe_null",
+    "zero_pipe_socket_pipe_pipe_null",
+    "zero_pipe_splice_socket_null",
+    "zero_pipe_socket_splice_null",
+    "file_splice_socket_null",
+    "file_sendfile_socket_null",
+    "memory_zero_copy_socket_memory",
+];
+
+/// Probe and axes of the paths.
+pub const PROBE: &str = pipeline::PROBE;
+pub const PATH: &str = pipeline::PATH;
+pub const CPUS: &str = setting::CPUS;
+
+/// The view of a run; nothing where it has no case of the probe. `all` adds the intervals of what each process took.
+pub fn data_path(run: &Run, all: bool) -> Vec<Item> {
+    let settings = setting::settings(run);
+    if settings.is_empty() {
+        return Vec::new();
+    }
+    let mut items: Vec<Item> = answers(run)
+        .into_iter()
+        .flat_map(|answer| std::iter::once(answer.text).chain(answer.by_crossings).map(Item::Line))
+        .collect();
+    for setting in &settings {
+        items.extend(telling::tell(&settings, setting, all));
+        items.extend(summary::summary(run, &settings, setting));
+    }
+    items.push(Item::Heading(telling::READING_TITLE.to_owned_text()));
+    items.extend(telling::READING.iter().map(|text| Item::Line(text.to_owned_text())));
+    items
+}

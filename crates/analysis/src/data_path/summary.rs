@@ -1,0 +1,128 @@
+//! A setting in tables: the single stages, each pipeline beside its forecasts, and cold files beside the disk.
+
+use hostmark_model::{CaseRecord, Params, Run, Text};
+
+use crate::bilingual::same;
+use crate::plain_table::{Row, Table};
+
+use super::Item;
+use super::figures::{NOTHING, over, plain, plain_rate, rate};
+use super::model::{Forecast, forecast, from_crossings};
+use super::pipeline::{Pipeline, number};
+use super::setting::{COLD_FILE, Setting};
+use super::telling::{forecast_text, title};
+
+/// The tables of a setting; none of them is empty.
+pub(super) fn summary(run: &Run, all: &[Setting], setting: &Setting) -> Vec<Item> {
+    let tables = [single_stages(setting), forecasts(all, setting), cold_files(run, setting)];
+    tables.into_iter().flatten().filter(|table| !table.rows.is_empty()).map(Item::Table).collect()
+}
+
+fn texts(all: &[(&str, &str)]) -> Vec<Text<String>> {
+    all.iter().map(|(en, zh)| Text { en: (*en).to_owned(), zh: (*zh).to_owned() }).collect()
+}
+
+fn single_stages(setting: &Setting) -> Option<Table> {
+    let Text { en, zh } = title(setting);
+    let mut table = Table {
+        title: Text { en: format!("Single stages: {en}"), zh: format!("单级：{zh}") },
+        columns: texts(&[("rate", "速率"), ("ns/B", "ns/B"), ("CPU ns/B", "CPU ns/B")]),
+        ..Table::default()
+    };
+    for stage in setting.single_stages() {
+        let time = crate::format::number(1e9 / stage.rate.value);
+        let cpu = plain(stage.time_per_byte_ns(), false);
+        table.rows.push(row(stage, vec![same(rate(stage.rate)), same(time), same(cpu)]));
+        table.notes.extend(noted(stage));
+    }
+    Some(table)
+}
+
+/// Each pipeline as measured, by the model and by its crossings alone.
+fn forecasts(all: &[Setting], setting: &Setting) -> Option<Table> {
+    let Text { en, zh } = title(setting);
+    let mut table = Table {
+        title: Text { en: format!("Measured and expected: {en}"), zh: format!("实测与预期：{zh}") },
+        columns: texts(&[
+            ("measured", "实测"),
+            ("model", "模型"),
+            ("error", "误差"),
+            ("copies alone", "只算复制"),
+            ("error", "误差"),
+        ]),
+        ..Table::default()
+    };
+    for pipeline in setting.composed() {
+        let model = forecast(all, setting, pipeline);
+        let within = Text { en: "within".to_owned(), zh: "在内".to_owned() };
+        let error = match (&model, model.error(pipeline.rate)) {
+            (Forecast::Range { .. }, Some(error)) if error.value == 0.0 => within,
+            (_, Some(error)) => same(over(error.value)),
+            (_, None) => same(NOTHING),
+        };
+        let cell = match &model {
+            Forecast::Point { rate, .. } => same(plain_rate(rate.value)),
+            Forecast::Range { .. } => forecast_text(&model),
+            Forecast::Lacks(_) | Forecast::OtherCalls | Forecast::Unknown => table.without(forecast_text(&model)),
+        };
+        let alone = from_crossings(setting, pipeline);
+        let off = alone.map(|alone| over(alone.value / pipeline.rate.value - 1.0));
+        let alone = alone.map(|alone| plain_rate(alone.value));
+        let or_nothing = |text: Option<String>| same(text.unwrap_or_else(|| NOTHING.to_owned()));
+        let cells = vec![same(plain_rate(pipeline.rate.value)), cell, error, or_nothing(alone), or_nothing(off)];
+        table.rows.push(row(pipeline, cells));
+    }
+    Some(table)
+}
+
+fn row(pipeline: &Pipeline, cells: Vec<Text<String>>) -> Row {
+    Row { label: same(pipeline.path), cells }
+}
+
+fn noted(stage: &Pipeline) -> Option<Text<String>> {
+    let Text { en, zh } = stage.remark.clone()?;
+    Some(Text { en: format!("{}: {en}", stage.path), zh: format!("{}：{zh}", stage.path) })
+}
+
+/// The probe of direct reads, and where it reads in order, large blocks, several at a time.
+pub const DISK: &str = "disk.read";
+pub const IN_ORDER: [(&str, &str); 3] = [("pattern", "sequential"), ("block", "1048576"), ("depth", "4")];
+
+/// What goes through a file that is not cached, beside the file alone and the disk itself.
+fn cold_files(run: &Run, setting: &Setting) -> Option<Table> {
+    let cold = |pipeline: &&Pipeline| pipeline.ends().is_some_and(|(source, _)| source == "cold_file");
+    let all: Vec<&Pipeline> = setting.pipelines.iter().filter(cold).collect();
+    let alone = setting.named(COLD_FILE);
+    let mut table = Table {
+        title: Text {
+            en: "Files that are not cached, beside the disk".to_owned(),
+            zh: "未缓存的文件，与磁盘并列".to_owned(),
+        },
+        columns: texts(&[("rate", "速率"), ("of the file alone", "相对只读文件")]),
+        ..Table::default()
+    };
+    for pipeline in &all {
+        let of = alone.map(|alone| crate::format::percent(pipeline.rate.value / alone.rate.value));
+        let cells = vec![same(rate(pipeline.rate)), same(of.unwrap_or_else(|| NOTHING.to_owned()))];
+        table.rows.push(row(pipeline, cells));
+    }
+    if all.is_empty() {
+        return None;
+    }
+    let in_order =
+        run.cases.iter().filter(|case| case.probe == DISK && case.params.get(IN_ORDER[0].0) == Some(IN_ORDER[0].1));
+    for case in in_order {
+        let Some(measured) = case.measured().and_then(|measured| number(&measured.estimate)) else { continue };
+        let of = alone.map(|alone| crate::format::percent(measured.value / alone.rate.value));
+        let cells = vec![same(rate(measured)), same(of.unwrap_or_else(|| NOTHING.to_owned()))];
+        table.rows.push(Row { label: same(disk_label(case)), cells });
+    }
+    Some(table)
+}
+
+/// The probe with what tells its sequential cases apart.
+fn disk_label(case: &CaseRecord) -> String {
+    let rest = Params(case.params.0.iter().filter(|(axis, _)| axis == "block" || axis == "depth").cloned().collect());
+    let at: Vec<String> = rest.0.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
+    format!("{DISK}, {} {}", IN_ORDER[0].1, at.join(" ")).trim_end().to_owned()
+}

@@ -1,0 +1,92 @@
+//! What a host's facts, and a short look at what goes on there, mean for a measurement; one rule each, in [`HOST_RULES`].
+
+mod activity;
+mod clock;
+mod cpus;
+mod frequency;
+mod kernel_entry;
+mod kernel_files;
+mod loopback;
+mod memory;
+mod permissions;
+mod place;
+mod process;
+mod unseen;
+mod virtualization;
+
+pub(super) use frequency::FOLLOWING as FOLLOWING_GOVERNORS;
+pub(super) use kernel_entry::named_mitigations;
+pub(super) use loopback::obstacles;
+pub(super) use memory::SWAP_BYTES;
+pub use process::yields;
+pub use unseen::limits_unseen;
+
+use hostmark_model::{Disturbed, HostFacts, HostFinding, HostReport, HostWeight, Text};
+
+/// A rule over a host. Effect and cure are one line each, also on a terminal of 80 columns.
+#[derive(Debug)]
+pub struct HostRule {
+    /// Its stable name.
+    pub id: &'static str,
+    /// What it means for a measurement.
+    pub weight: HostWeight,
+    /// What to do about it.
+    pub cure: Text,
+    /// What was seen and its effect; None when all is well or the host does not say.
+    pub see: fn(&HostFacts, &Disturbed) -> Option<Text<String>>,
+}
+
+/// Every rule, what disturbs most first.
+pub static HOST_RULES: &[&HostRule] = &[
+    &cpus::QUOTA,
+    &process::YIELDS,
+    &process::TRACED,
+    &activity::STEAL,
+    &activity::BUSY,
+    &memory::LITTLE,
+    &memory::SWAP,
+    &activity::LOAD,
+    &frequency::GOVERNOR,
+    &cpus::SINGLE,
+    &cpus::SIBLINGS,
+    &frequency::TURBO,
+    &clock::SOURCE,
+    &memory::BALANCING,
+    &memory::MERGING,
+    &place::DATA,
+    &unseen::NO_PROC,
+    &unseen::LIMITS,
+    &process::POLICY,
+    &process::CLAMPED,
+    &loopback::OBSTACLES,
+    &kernel_entry::MITIGATIONS,
+    &kernel_entry::SECCOMP,
+    &memory::NO_HUGE_PAGES,
+    &process::HUGE_PAGES_FORBIDDEN,
+    &virtualization::UNKNOWN_PAGING,
+    &place::SCRATCH,
+    &kernel_files::NO_SYS,
+    &unseen::LIMITS_ABOVE,
+    &unseen::PROCESSES,
+    &loopback::FILTER_UNSEEN,
+    &permissions::PERF,
+];
+
+/// What follows from a host, in the order of [`HOST_RULES`].
+pub fn host_findings(host: &HostFacts, disturbed: &Disturbed) -> Vec<HostFinding> {
+    let of_rule = |rule: &&'static HostRule| {
+        let effect = (rule.see)(host, disturbed)?;
+        Some(HostFinding { id: rule.id.to_owned(), weight: rule.weight, effect, cure: rule.cure.to_owned_text() })
+    };
+    HOST_RULES.iter().filter_map(of_rule).collect()
+}
+
+/// A host with what follows from it.
+pub fn host_report(host: HostFacts, disturbed: Disturbed) -> HostReport {
+    let findings = host_findings(&host, &disturbed);
+    HostReport { schema: HostReport::SCHEMA.to_owned(), host, disturbed, findings }
+}
+
+fn text(en: impl Into<String>, zh: impl Into<String>) -> Option<Text<String>> {
+    Some(Text { en: en.into(), zh: zh.into() })
+}

@@ -1,0 +1,153 @@
+//! Conclusions drawn from a run: each rule is data and one function in a file of its own, named in [`RULES`].
+
+mod across_cpus;
+mod cache_size;
+mod cache_structure;
+mod clock_read;
+mod contention;
+mod copies;
+mod cut_pages;
+mod data_path;
+mod disk_cache;
+mod doubt;
+mod evidence;
+mod first_touch;
+mod governor;
+pub mod host;
+mod huge_pages;
+mod interpreted_guest;
+mod layers;
+mod loopback_path;
+mod memory_modules;
+mod mitigations;
+mod neighbours;
+mod network;
+mod noise;
+mod pipe_capacity;
+mod quota;
+mod scaling;
+mod shared_by_others;
+mod shared_cores;
+mod short;
+mod shown;
+mod slow_return;
+pub mod steal;
+mod swap;
+mod sync_latency;
+mod tcp_loopback;
+mod timers;
+mod udp_loss;
+mod write_allocate;
+
+use hostmark_model::{Finding, Run, Text};
+
+use self::doubt::{CLAMPED, DISTURBED, LOOPBACK, NOTHING, QUOTA, QUOTA_OF_ONE, TRACED, WRONG, YIELDS};
+pub use self::doubt::{Doubt, RIVALS, Rival, conclusions};
+pub use self::short::MOST_COLUMNS;
+pub use self::shown::Shown;
+
+/// What a rule concludes, and from which cases.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Conclusion {
+    /// What was seen, in a line with its figures, as [`Finding::short`].
+    pub short: Text<String>,
+    /// What was seen and what probably causes it.
+    pub text: Text<String>,
+    /// The cases it stands on; none where it stands on the host's facts alone.
+    pub cases: Vec<String>,
+    /// What it costs: the share of its time that a program loses which does what the cases do; 0 where nothing is lost and
+    /// only a shape is explained.
+    pub cost: f64,
+}
+
+/// A rule that draws conclusions from a run.
+#[derive(Debug)]
+pub struct Rule {
+    /// Its stable name.
+    pub id: &'static str,
+    /// The command that shows it.
+    pub shown: Shown,
+    /// The probes that it reads, none where it reads the host or every case; the CLI's tests hold them against the catalogue.
+    pub probes: &'static [&'static str],
+    /// What to do about it, where something can be done.
+    pub cure: Option<Text>,
+    /// What speaks against it.
+    pub doubt: Doubt,
+    /// The conclusions, none when all is well or the run does not say.
+    pub draw: fn(&Run) -> Vec<Conclusion>,
+}
+
+/// Every rule. Findings are ordered by what they cost; this is the order of those that cost the same: first what can be
+/// changed, then what explains the shape of the curves.
+pub static RULES: &[&Rule] = &[
+    &quota::RULE,
+    &steal::RULE,
+    &contention::RULE,
+    &huge_pages::RULE,
+    &cut_pages::RULE,
+    &neighbours::RULE,
+    &shared_by_others::RULE,
+    &governor::RULE,
+    &mitigations::RULE,
+    &slow_return::RULE,
+    &clock_read::RULE,
+    &timers::RULE,
+    &noise::RULE,
+    &across_cpus::RULE,
+    &shared_cores::RULE,
+    &scaling::RULE,
+    &memory_modules::RULE,
+    &sync_latency::RULE,
+    &swap::RULE,
+    &first_touch::RULE,
+    &disk_cache::RULE,
+    &cache_size::RULE,
+    &cache_structure::RULE,
+    &write_allocate::RULE,
+    &pipe_capacity::RULE,
+    &network::rate_limit::RULE,
+    &network::cpu::RULE,
+    &network::window::RULE,
+    &network::loss::RULE,
+    &network::bufferbloat::RULE,
+    &network::full::RULE,
+    &network::path_mtu::RULE,
+    &loopback_path::RULE,
+    &tcp_loopback::RULE,
+    &udp_loss::RULE,
+    &data_path::RULE,
+    &layers::RULE,
+    &interpreted_guest::RULE,
+];
+
+/// What follows from a run, what costs most first.
+pub fn findings(run: &Run) -> Vec<Finding> {
+    let of_rule = |rule: &&'static Rule| {
+        let rule = *rule;
+        conclusions(rule, run).into_iter().map(move |conclusion| Finding {
+            id: rule.id.to_owned(),
+            short: conclusion.short,
+            text: conclusion.text,
+            command: Some(rule.shown.command(run, &conclusion.cases)),
+            cure: rule.cure.map(|cure| cure.to_owned_text()),
+            cases: conclusion.cases,
+            // A quotient of two values that are above zero; nothing can cost less than nothing, or more than all.
+            cost: if conclusion.cost.is_nan() { 0.0 } else { conclusion.cost.clamp(0.0, 1.0) },
+        })
+    };
+    dearest_first(RULES.iter().flat_map(of_rule).collect())
+}
+
+/// By cost, and those that cost the same in their order.
+fn dearest_first(mut findings: Vec<Finding>) -> Vec<Finding> {
+    findings.sort_by(|one, other| other.cost.total_cmp(&one.cost));
+    findings
+}
+
+/// What follows from a run as this version sees it, and what the run carries from rules that this version lacks.
+pub fn findings_and_kept(run: &Run) -> Vec<Finding> {
+    let mut all = findings(run);
+    let is_unknown = |kept: &&Finding| RULES.iter().all(|rule| rule.id != kept.id);
+    all.extend(run.findings.iter().filter(is_unknown).cloned());
+    dearest_first(all)
+}

@@ -1,0 +1,68 @@
+//! Time that the hypervisor gave to others while the run measured.
+
+use hostmark_model::{CaseRecord, Lang, Run, Text, Unit};
+
+use super::short::short;
+use super::{Conclusion, Doubt, NOTHING, Rule, Shown};
+use crate::duration::duration_s;
+use crate::format::{percent, value};
+
+/// Steal is counted in ticks of 10 ms: ten of them are no chance.
+const LEAST_NS: f64 = 100e6;
+/// One lost time slice in a hundred is seen in tails, and soon in medians.
+const WORTH_SAYING: f64 = 0.01;
+/// The cases that are named, those that lost most first.
+const MOST_CASES: usize = 5;
+
+pub(super) static RULE: Rule = Rule {
+    id: "run.steal",
+    shown: Shown::Host,
+    probes: &[],
+    cure: Some(Text {
+        en: "Measure at a quiet hour, or move to a dedicated host or instance. An instance with CPU credits that are used up \
+             shows steal as well. On your own hypervisor: give the guest's CPUs host CPUs of their own.",
+        zh: "在空闲时段测量，或改用独占主机或独占实例。CPU 积分耗尽的突发型实例也会显示 steal。若宿主机由您管理，请为虚拟机的 CPU 绑定专用的宿主 CPU。",
+    }),
+    doubt: Doubt { spoiled_by: NOTHING, rivals: &[] },
+    draw,
+};
+
+/// What was stolen from a case, for each CPU that it used, ns.
+pub fn stolen_ns(case: &CaseRecord) -> Option<f64> {
+    let measured = case.measured()?;
+    let cpus = measured.rounds.iter().map(|round| round.cpus.len()).max().unwrap_or(1).max(1);
+    measured.noise.steal_ns.filter(|ns| ns.is_finite() && *ns > 0.0).map(|ns| ns / cpus as f64)
+}
+
+/// The share of a run's time that the hypervisor gave to others; none where that is too little to say so.
+pub(crate) fn stolen_share(run: &Run) -> Option<f64> {
+    let total_ns: f64 = run.cases.iter().filter_map(stolen_ns).sum();
+    let whole_ns = duration_s(run).map(|seconds| seconds * 1e9).filter(|ns| *ns > 0.0)?;
+    let share = (total_ns / whole_ns).min(1.0);
+    (total_ns >= LEAST_NS && share >= WORTH_SAYING).then_some(share)
+}
+
+fn draw(run: &Run) -> Vec<Conclusion> {
+    let Some(cost) = stolen_share(run) else { return Vec::new() };
+    let mut stolen: Vec<(f64, &CaseRecord)> =
+        run.cases.iter().filter_map(|case| Some((stolen_ns(case)?, case))).collect();
+    let total_ns: f64 = stolen.iter().map(|(ns, _)| ns).sum();
+    let whole_ns = duration_s(run).unwrap_or(0.0) * 1e9;
+    stolen.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let cases = stolen.iter().take(MOST_CASES).map(|(_, case)| case.id.clone()).collect();
+    let (share, [time, whole]) = (percent(cost), [total_ns, whole_ns].map(|ns| value(ns, Unit::Nanoseconds, Lang::En)));
+    let text = Text {
+        en: format!(
+            "The hypervisor gave {time} of the {whole} that this run took to others (steal {share}): every program on this \
+             machine loses that, and some moments lose far more."
+        ),
+        zh: format!(
+            "在本次运行的 {whole} 中，虚拟机监控程序把 {time} 给了他人（steal {share}）：本机的所有程序都要承受这一损失，某些时刻的损失远大于此。"
+        ),
+    };
+    let short = short(
+        format!("CPU steal {share}: the hypervisor gave {time} of this run's {whole} to others"),
+        format!("CPU steal {share}：宿主机把本次运行 {whole} 中的 {time} 分给了其他虚拟机"),
+    );
+    vec![Conclusion { short, text, cases, cost }]
+}

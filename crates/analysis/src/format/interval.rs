@@ -1,0 +1,219 @@
+//! How sure a value is: its interval as ± or as low … high.
+
+use hostmark_model::{Estimate, Lang, Leading, Profile, Text, Unit};
+
+use super::scale::{in_scale, scale_for, value, with_digits};
+use super::{DIGITS, number};
+
+/// Half an interval's width, as a fraction of the value, that a profile aims at. A table leaves out what is within it,
+/// and says so: quick 2 %, standard 1 %, thorough 0.5 %.
+pub const fn interval_target(profile: Profile) -> f64 {
+    match profile {
+        Profile::Quick => 0.02,
+        Profile::Standard => 0.01,
+        Profile::Thorough => 0.005,
+    }
+}
+
+/// A fraction as a percentage: `0.3 %`, `17 %`; what would round to nothing is `<0.1 %`.
+pub fn percent(fraction: f64) -> String {
+    format!("{} %", percent_number(fraction))
+}
+
+/// The number of [`percent`] without its sign.
+pub fn percent_number(fraction: f64) -> String {
+    let percent = fraction * 100.0;
+    match percent.abs() {
+        size if !size.is_finite() => "?".to_owned(),
+        0.0 => "0".to_owned(),
+        size if size < 0.05 => "<0.1".to_owned(),
+        size if size < 9.95 => format!("{percent:.1}").replacen('-', "−", 1),
+        size if size < 1e6 => format!("{percent:.0}").replacen('-', "−", 1),
+        _ => number(percent),
+    }
+}
+
+/// The interval as `±2.1 %` of the value; none without an interval, or where the rounds disagree so far that their range tells
+/// more.
+pub fn plus_minus(estimate: &Estimate) -> Option<String> {
+    estimate.relative_half_width().filter(|_| estimate.shown_range().is_none()).map(plus_minus_of)
+}
+
+/// Half of an interval's width, a fraction of the value: `±2.1 %`. What is wider than the value itself is said to be no more than that.
+pub fn plus_minus_of(half: f64) -> String {
+    if half > WIDEST { format!("±>{}", percent(WIDEST)) } else { format!("±{}", percent(half)) }
+}
+
+/// From here on an interval's ends tell more than its half width.
+pub const WIDEST: f64 = 1.0;
+
+/// The interval as `87.9 … 88.4`, in the scale in which the value itself is shown; where the rounds disagree too far for one, or
+/// are too few, what they lie between: `61.0 … 140, unstable`. None without either.
+pub fn low_high(estimate: &Estimate, unit: Unit, lang: Lang) -> Option<String> {
+    match estimate.shown_range() {
+        Some([low, high]) if estimate.is_unstable() => {
+            let range = between((low, high), estimate.value(), unit);
+            Some(format!("{range}{}{}", if lang == Lang::Zh { "，" } else { ", " }, UNSTABLE.get(lang)))
+        }
+        Some([low, high]) => Some(between((low, high), estimate.value(), unit)),
+        None => Some(between(estimate.interval()?, estimate.value(), unit)),
+    }
+}
+
+/// What a value is called whose rounds disagree too far for an interval.
+pub const UNSTABLE: Text = Text { en: "unstable", zh: "不稳定" };
+
+/// Two ends in the scale in which the value between them is shown.
+pub fn between((low, high): (f64, f64), value: f64, unit: Unit) -> String {
+    let scale = scale_for(value, unit);
+    let (mut from, mut to) = (in_scale(low, scale), in_scale(high, scale));
+    if from == to && low != high {
+        (from, to) = (with_digits(low / scale.size, DIGITS + 1), with_digits(high / scale.size, DIGITS + 1));
+    }
+    format!("{from} … {to}")
+}
+
+/// The quiet and the typical value are both told where they differ by more than this.
+const APART: f64 = 0.05;
+/// What the typical value is called.
+pub const TYPICAL: Text = Text { en: "typical", zh: "典型值" };
+/// What the quiet one is called.
+pub const QUIET: Text = Text { en: "quiet", zh: "空闲值" };
+
+/// The value beside the leading one and its name, where the two differ by so much that a reader must know.
+pub fn other(estimate: &Estimate) -> Option<(Text, f64)> {
+    let by = estimate.estimator().other();
+    let other = estimate.by(by)?.value;
+    are_apart(other, estimate.value()).then_some((estimator(by), other))
+}
+
+/// Whether two values are so far apart that both are told.
+pub fn are_apart(one: f64, other: f64) -> bool {
+    (one - other).abs() > APART * one.abs().min(other.abs())
+}
+
+/// What a value of an estimator is called.
+pub const fn estimator(by: Leading) -> Text {
+    match by {
+        Leading::Quiet => QUIET,
+        Leading::Typical => TYPICAL,
+    }
+}
+
+/// What has a value, with the estimator where that is the quiet value: `cpu.latency@op=add −12 % (quiet)`.
+pub fn called(what: &str, by: Leading, lang: Lang) -> String {
+    let quiet = QUIET.get(lang);
+    match (by, lang) {
+        (Leading::Typical, _) => what.to_owned(),
+        (Leading::Quiet, Lang::En) => format!("{what} ({quiet})"),
+        (Leading::Quiet, Lang::Zh) => format!("{what}（{quiet}）"),
+    }
+}
+
+/// The value beside the leading one, as people read it: `typical 1.72 ns`.
+pub fn other_value(estimate: &Estimate, unit: Unit, lang: Lang) -> Option<String> {
+    other(estimate).map(|(name, other)| format!("{} {}", name.get(lang), value(other, unit, lang)))
+}
+
+/// The leading value, and the other where they differ: `12.5 GB/s (quiet 15.5 GB/s)`.
+pub fn both(estimate: &Estimate, unit: Unit, lang: Lang) -> String {
+    let shown = value(estimate.value(), unit, lang);
+    other_value(estimate, unit, lang).map_or(shown.clone(), |other| format!("{shown} ({other})"))
+}
+
+/// How many rounds of a voted value agree: `3 of 3 rounds`; none of a value that was not voted on.
+pub fn agreement(estimate: &Estimate, lang: Lang) -> Option<String> {
+    let share = estimate.agreement?;
+    // Rounds that abstained are in the share alone.
+    Some(match lang {
+        Lang::En => format!("{} of rounds agree", percent(share)),
+        Lang::Zh => format!("{} 的轮次一致", percent(share)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hostmark_model::{IntervalMethod, Quiet, Repetition};
+
+    fn estimate(median: f64, low: Option<f64>, high: Option<f64>) -> Estimate {
+        Estimate {
+            typical: median,
+            ci_low: low,
+            ci_high: high,
+            confidence: 0.95,
+            method: IntervalMethod::OrderStatistics,
+            min: median,
+            max: median,
+            mean: median,
+            stddev: 0.0,
+            mad: 0.0,
+            best_round: median,
+            n: 120,
+            rounds: 3,
+            range: None,
+            quiet: None,
+            leading: Default::default(),
+            repetition: None,
+            agreement: None,
+        }
+    }
+
+    #[test]
+    fn an_interval_stands_in_the_scale_of_its_value() {
+        let fork = estimate(68_200.0, Some(66_000.0), Some(70_900.0));
+        assert_eq!(low_high(&fork, Unit::Nanoseconds, Lang::En).unwrap(), "66.0 … 70.9");
+        assert_eq!(plus_minus(&fork).unwrap(), "±3.6 %");
+        let narrow = estimate(88.1, Some(88.11), Some(88.14));
+        assert_eq!(low_high(&narrow, Unit::Nanoseconds, Lang::En).unwrap(), "88.11 … 88.14");
+        assert_eq!(plus_minus(&narrow).unwrap(), "±<0.1 %");
+        assert_eq!((plus_minus_of(1.0), plus_minus_of(21.96)), ("±100 %".into(), "±>100 %".into()));
+    }
+
+    #[test]
+    fn no_interval_is_made_up() {
+        assert_eq!(low_high(&estimate(1.0, None, Some(2.0)), Unit::Ratio, Lang::En), None);
+        assert_eq!(plus_minus(&estimate(0.0, Some(0.0), Some(1.0))), None);
+    }
+
+    #[test]
+    fn rounds_that_disagree_too_far_or_are_too_few_are_told_by_their_range() {
+        let apart = Estimate { range: Some([60.0, 140.0]), ..estimate(100.0, Some(61.0), Some(140.0)) };
+        assert_eq!(low_high(&apart, Unit::Nanoseconds, Lang::En).unwrap(), "60.0 … 140, unstable");
+        assert_eq!(low_high(&apart, Unit::Nanoseconds, Lang::Zh).unwrap(), "60.0 … 140，不稳定");
+        assert_eq!(plus_minus(&apart), None);
+        let few = Estimate { range: Some([98.0, 103.0]), ..estimate(100.0, None, None) };
+        assert_eq!(low_high(&few, Unit::Nanoseconds, Lang::En).unwrap(), "98.0 … 103");
+        let near = Estimate { range: Some([98.0, 103.0]), ..estimate(100.0, Some(98.0), Some(103.0)) };
+        assert_eq!(plus_minus(&near).unwrap(), "±2.5 %");
+    }
+
+    #[test]
+    fn the_leading_value_is_told_with_the_interval_of_repetition() {
+        let quiet = Quiet { value: 95.0, low: Some(94.9), high: Some(95.2), range: None, at_hz: None };
+        let repetition = Repetition { low: 94.05, high: 95.95, deviation: 0.005, runs: 4 };
+        let led = Estimate {
+            quiet: Some(quiet),
+            leading: Leading::Quiet,
+            repetition: Some(repetition),
+            range: Some([60.0, 140.0]),
+            ..estimate(100.0, Some(61.0), Some(140.0))
+        };
+        // That the typical values of its rounds lie far apart is not what is asked of the quiet one.
+        assert_eq!((led.value(), plus_minus(&led).unwrap()), (95.0, "±1.0 %".into()));
+        assert_eq!(low_high(&led, Unit::Nanoseconds, Lang::En).unwrap(), "94.0 … 96.0");
+    }
+
+    #[test]
+    fn both_values_are_told_where_they_lie_apart() {
+        let quiet = |value: f64| Quiet { value, low: None, high: None, range: None, at_hz: None };
+        let of = |value: f64, leading: Leading| {
+            let led = Estimate { quiet: Some(quiet(value)), leading, ..estimate(100.0, None, None) };
+            other_value(&led, Unit::Nanoseconds, Lang::En)
+        };
+        assert_eq!(of(90.0, Leading::Quiet).unwrap(), "typical 100 ns");
+        assert_eq!(of(90.0, Leading::Typical).unwrap(), "quiet 90.0 ns");
+        assert_eq!(of(96.0, Leading::Quiet), None);
+        assert_eq!(other_value(&estimate(100.0, None, None), Unit::Nanoseconds, Lang::Zh), None);
+    }
+}

@@ -1,0 +1,123 @@
+//! A run's virtual machine in words: a list of facts, each with what it is called.
+
+use std::collections::BTreeMap;
+
+use hostmark_model::{Guest, Run, Text, Unit, size_text};
+
+use crate::bilingual::{COMMA, Words, each, fixed, joined, same};
+use crate::format::{number, percent, value};
+
+/// Digits of a digest that tell two files apart; the run's file has all.
+const DIGITS: usize = 12;
+/// Facts of a kind that are shown at most: a file may have any number.
+const MOST: usize = 12;
+
+/// What is shown of it: a label and what it says. `all` adds command lines and whole digests.
+pub fn facts(guest: &Guest, all: bool) -> Vec<(Words, Words)> {
+    let mut facts: Vec<(Words, Words)> = Vec::new();
+    let mut add = |en: &str, zh: &str, says: Words| {
+        if !says.en.is_empty() {
+            facts.push((Text { en: en.to_owned(), zh: zh.to_owned() }, says));
+        }
+    };
+    let plain = |text: &Option<String>| same(text.clone().unwrap_or_default());
+    add("accelerator", "加速方式", accelerator(guest));
+    add("monitor", "虚拟机监控程序", same(&guest.vmm));
+    add("machine", "机器类型", same(&guest.machine));
+    add("CPU model", "CPU 型号", same(&guest.cpu));
+    add("virtual CPUs", "虚拟 CPU", cpus(guest));
+    add("memory", "内存", memory(guest));
+    add("disk", "磁盘", plain(&guest.disk));
+    add("network", "网络", plain(&guest.net));
+    add("channel", "通道", same(&guest.channel));
+    add("boot", "启动用时", each(|lang| value(guest.boot_ns as f64, Unit::Nanoseconds, lang)));
+    let idle = guest.idle_cpus.filter(|cpus| cpus.is_finite());
+    add("idle", "空闲时", idle.map(idle_text).unwrap_or_default());
+    add("exits", "退出次数", exits_text(&guest.exits));
+    add("of the host", "宿主机", same(pairs(&guest.host, |text| text.clone())));
+    let digits = |digest: &String| digest.chars().take(if all { usize::MAX } else { DIGITS }).collect();
+    add("SHA-256", "SHA-256", same(pairs(&guest.digests, digits)));
+    if all {
+        add("kernel's command line", "内核命令行", same(&guest.append));
+        add("command", "命令行", same(guest.command.join(" ")));
+    }
+    facts
+}
+
+/// What a reader must know before any figure of the run.
+pub fn warning(run: &Run) -> Option<Words> {
+    const EMULATED: Text = Text {
+        en: "measured under QEMU's software emulation: the figures tell nothing about KVM",
+        zh: "在 QEMU 的软件模拟下测量：这些数字与 KVM 无关",
+    };
+    run.guest.as_ref().is_some_and(|guest| guest.is_emulated()).then(|| fixed(EMULATED))
+}
+
+/// How often a guest left guest mode, the most frequent reasons first, with each one's share.
+pub(crate) fn exits(all: &BTreeMap<String, u64>) -> (u64, Vec<(&str, u64)>) {
+    // KVM counts all of them too, and among its reasons other events.
+    const ALL: &str = "exits";
+    let is_reason =
+        |name: &str| name != ALL && (name.ends_with("_exits") || ["hypercalls", "pf_taken"].contains(&name));
+    let known = all.iter().filter(|(name, count)| is_reason(name) && **count > 0);
+    let mut reasons: Vec<(&str, u64)> = known.map(|(name, count)| (name.as_str(), *count)).collect();
+    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let sum = reasons.iter().fold(0, |sum: u64, (_, count)| sum.saturating_add(*count));
+    (all.get(ALL).copied().unwrap_or(sum).max(1), reasons)
+}
+
+/// The reasons that say most, as shares of all.
+pub(crate) fn shares(all: u64, reasons: &[(&str, u64)], most: usize) -> String {
+    let shown = reasons.iter().take(most);
+    let shown: Vec<String> =
+        shown.map(|(name, count)| format!("{name} {}", percent(*count as f64 / all as f64))).collect();
+    shown.join(", ")
+}
+
+fn exits_text(of: &BTreeMap<String, u64>) -> Words {
+    let (all, reasons) = exits(of);
+    match reasons.is_empty() {
+        true => Words::default(),
+        false => {
+            let (count, shown) = (number(all as f64), shares(all, &reasons, MOST));
+            Text { en: format!("{count}: {shown}"), zh: format!("{count}：{shown}") }
+        }
+    }
+}
+
+fn accelerator(guest: &Guest) -> Words {
+    match guest.is_emulated() {
+        true => {
+            Text { en: format!("{}, software emulation", guest.accel), zh: format!("{}，软件模拟", guest.accel) }
+        }
+        false => same(&guest.accel),
+    }
+}
+
+fn cpus(guest: &Guest) -> Words {
+    let list: Vec<String> = guest.pinned.iter().map(usize::to_string).collect();
+    let list = list.join(" ");
+    let count = Text { en: guest.cpus.to_string(), zh: format!("{} 个", guest.cpus) };
+    let nodes = (guest.nodes > 1)
+        .then(|| Text { en: format!("{} memory nodes", guest.nodes), zh: format!("{} 个内存节点", guest.nodes) });
+    let pinned = match list.is_empty() {
+        true => Text { en: "not pinned".to_owned(), zh: "未绑定".to_owned() },
+        false => Text { en: format!("pinned to {list}"), zh: format!("绑定到 {list}") },
+    };
+    joined(&[count].into_iter().chain(nodes).chain([pinned]).collect::<Vec<_>>(), COMMA)
+}
+
+fn memory(guest: &Guest) -> Words {
+    let (size, backing) = (size_text(guest.memory), &guest.backing);
+    Text { en: format!("{size} in {backing} pages"), zh: format!("{size}，{backing} 页") }
+}
+
+fn idle_text(cpus: f64) -> Words {
+    let cpus = percent(cpus);
+    Text { en: format!("takes {cpus} of a CPU"), zh: format!("占一个 CPU 的 {cpus}") }
+}
+
+fn pairs<V>(map: &BTreeMap<String, V>, shown: impl Fn(&V) -> String) -> String {
+    let pairs: Vec<String> = map.iter().take(MOST).map(|(key, value)| format!("{key} {}", shown(value))).collect();
+    pairs.join(", ")
+}

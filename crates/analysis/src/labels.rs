@@ -1,0 +1,145 @@
+//! What a run's cases are called: probes by their titles, points by their axes. Built once, in both languages, for the
+//! console, the page and comparisons.
+
+use std::collections::HashMap;
+
+use hostmark_model::{AxisInfo, AxisKind, CaseRecord, Params, ProbeInfo, Run, Text, size_text};
+
+use crate::bilingual::{COMMA, Words, each, joined, same};
+
+/// A point of an axis: the axis' name, and the value in a case id.
+pub(crate) type Point<'a> = (&'a str, &'a str);
+
+/// The letter by which a run is called beside others.
+pub fn run_letter(index: usize) -> String {
+    match u8::try_from(index).ok().filter(|index| *index < 26) {
+        Some(index) => char::from(b'A' + index).to_string(),
+        None => format!("R{}", index + 1),
+    }
+}
+
+/// The labels of a run's probes.
+pub struct Labels<'a> {
+    probes: HashMap<&'a str, ProbeLabels<'a>>,
+}
+
+impl<'a> Labels<'a> {
+    pub fn of(run: &'a Run) -> Labels<'a> {
+        let mut probes: HashMap<&str, ProbeLabels> = HashMap::new();
+        for info in &run.probes {
+            probes.insert(&info.id, ProbeLabels { id: &info.id, info: Some(info), first: None });
+        }
+        for case in &run.cases {
+            let probe = probes.entry(&case.probe).or_insert(ProbeLabels::unknown(&case.probe));
+            probe.first = probe.first.or(Some(&case.params));
+        }
+        Labels { probes }
+    }
+
+    /// Those of a probe, which the run need not know.
+    pub fn probe<'b>(&self, id: &'b str) -> ProbeLabels<'b>
+    where
+        'a: 'b,
+    {
+        self.probes.get(id).copied().unwrap_or(ProbeLabels::unknown(id))
+    }
+
+    /// A case: its probe's title, with the axes behind it that are not at their default.
+    pub(crate) fn case(&self, case: &CaseRecord) -> Words {
+        let probe = self.probe(&case.probe);
+        probe.title(&probe.off_default(&case.params))
+    }
+}
+
+/// The labels of one probe.
+#[derive(Clone, Copy)]
+pub struct ProbeLabels<'a> {
+    id: &'a str,
+    info: Option<&'a ProbeInfo>,
+    /// The point of its first case.
+    first: Option<&'a Params>,
+}
+
+impl<'a> ProbeLabels<'a> {
+    /// Those of a probe of which several runs tell.
+    pub fn new(id: &'a str, info: Option<&'a ProbeInfo>, first: Option<&'a Params>) -> ProbeLabels<'a> {
+        ProbeLabels { id, info, first }
+    }
+
+    fn unknown(id: &'a str) -> ProbeLabels<'a> {
+        ProbeLabels { id, info: None, first: None }
+    }
+
+    /// What the run says of it; a file may lack it.
+    pub fn info(&self) -> Option<&'a ProbeInfo> {
+        self.info
+    }
+
+    fn axis(&self, name: &str) -> Option<&'a AxisInfo> {
+        self.info?.axes.iter().find(|axis| axis.name == name)
+    }
+
+    pub fn kind(&self, axis: &str) -> AxisKind {
+        self.axis(axis).map_or(AxisKind::Choice, |axis| axis.kind)
+    }
+
+    /// Whether the values of an axis are numbers, and so have an order of their own.
+    pub fn is_numeric(&self, axis: &str) -> bool {
+        matches!(self.kind(axis), AxisKind::Size | AxisKind::Count | AxisKind::Threads | AxisKind::Copies)
+    }
+
+    /// The value that an axis has while another is swept: what the probe says, else that of its first case.
+    pub fn default_of(&self, axis: &str) -> Option<&'a str> {
+        let said = self.axis(axis).map(|axis| axis.default.as_str()).filter(|default| !default.is_empty());
+        said.or_else(|| self.first?.get(axis))
+    }
+
+    /// The axes of a case that are not at their default.
+    pub fn off_default<'b>(&self, params: &'b Params) -> Vec<Point<'b>> {
+        let points = params.0.iter().map(|(axis, at)| (axis.as_str(), at.as_str()));
+        points.filter(|(axis, at)| self.default_of(axis) != Some(at)).collect()
+    }
+
+    /// Its title, with points behind it: `memory read, kernel nt`.
+    pub fn title(&self, points: &[Point]) -> Words {
+        let title = self.info.map_or_else(|| same(self.id), |info| info.title.clone());
+        joined(&[title, self.points(points)], COMMA)
+    }
+
+    /// A value of an axis: `64 KiB`, `same CPU`, `nt`.
+    pub fn value(&self, axis: &str, at: &str) -> Words {
+        match self.kind(axis) {
+            AxisKind::Size => same(at.parse().map_or_else(|_| at.to_owned(), size_text)),
+            AxisKind::Placement => placement(at).map_or_else(|| same(at), |text| text.to_owned_text()),
+            AxisKind::Count | AxisKind::Threads | AxisKind::Copies | AxisKind::Choice | AxisKind::Nodes => same(at),
+        }
+    }
+
+    /// A value with its axis' name: `size 64 KiB`, `copies 4`, `same CPU`.
+    pub fn point(&self, axis: &str, at: &str) -> Words {
+        let value = self.value(axis, at);
+        match self.kind(axis) {
+            AxisKind::Placement if placement(at).is_some() => value,
+            _ => each(|lang| format!("{axis} {}", value.get(lang))),
+        }
+    }
+
+    /// Several points: `kernel nt, page pmd`.
+    pub fn points(&self, points: &[Point]) -> Words {
+        joined(&points.iter().map(|(axis, at)| self.point(axis, at)).collect::<Vec<_>>(), COMMA)
+    }
+}
+
+/// The words for values of a placement axis.
+fn placement(value: &str) -> Option<Text> {
+    Some(match value {
+        "same_cpu" => Text { en: "same CPU", zh: "同一 CPU" },
+        "smt_sibling" => Text { en: "SMT sibling", zh: "SMT 兄弟线程" },
+        "same_cache" => Text { en: "same cache", zh: "同一缓存" },
+        "other_cache" => Text { en: "other cache", zh: "另一缓存" },
+        "same_package_other_node" => Text { en: "other node, same package", zh: "同一封装的另一节点" },
+        "other_node" => Text { en: "other node", zh: "另一节点" },
+        "free" => Text { en: "free", zh: "自由调度" },
+        _ => return None,
+    })
+}

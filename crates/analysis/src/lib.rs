@@ -1,0 +1,35 @@
+//! What does a run mean? Comparison, findings, overhead, fleets, trust: values and sentences, from run files alone.
+#![forbid(unsafe_code)]
+
+pub mod bars;
+pub mod bilingual;
+pub mod compare;
+pub mod consistency;
+pub mod constants;
+mod curve;
+pub mod cut_pages;
+pub mod data_path;
+mod difference;
+pub mod duration;
+pub mod escape;
+pub mod findings;
+pub mod fleet;
+pub mod format;
+pub mod guest;
+mod joined;
+pub mod labels;
+pub mod levels;
+pub mod lmbench;
+mod neighbours;
+pub mod network;
+pub mod overhead;
+pub mod plain_table;
+pub mod reasons;
+pub mod redact;
+pub mod references;
+pub mod repetition;
+pub mod short_arrays;
+pub mod stream_times;
+pub mod trust;
+
+pub use findings::findings;

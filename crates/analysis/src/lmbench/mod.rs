@@ -1,0 +1,177 @@
+//! lmbench's summary: its twelve tables as data, and where each column's value lies in a run.
+
+pub mod tables;
+mod value;
+
+pub use tables::TABLES;
+pub use value::{Cell, Remark, case_at, case_of, cases_of, cell, far_case, interval, is_far, remark, values};
+
+use hostmark_model::Text;
+
+/// The programs of lmbench 3, whose places probes take; their names are filters.
+pub const PROGRAMS: &[&str] = &[
+    "bw_file_rd",
+    "bw_mem",
+    "bw_mmap_rd",
+    "bw_pipe",
+    "bw_tcp",
+    "bw_udp",
+    "bw_unix",
+    "cache",
+    "disk",
+    "enough",
+    "lat_cmd",
+    "lat_connect",
+    "lat_ctx",
+    "lat_dram_page",
+    "lat_fcntl",
+    "lat_fifo",
+    "lat_fs",
+    "lat_http",
+    "lat_mem_rd",
+    "lat_mmap",
+    "lat_ops",
+    "lat_pagefault",
+    "lat_pipe",
+    "lat_pmake",
+    "lat_proc",
+    "lat_rand",
+    "lat_rpc",
+    "lat_select",
+    "lat_sem",
+    "lat_sig",
+    "lat_syscall",
+    "lat_tcp",
+    "lat_udp",
+    "lat_unix",
+    "lat_unix_connect",
+    "lat_usleep",
+    "line",
+    "lmdd",
+    "lmhttp",
+    "loop_o",
+    "memsize",
+    "mhz",
+    "par_mem",
+    "par_ops",
+    "stream",
+    "timing_o",
+    "tlb",
+];
+
+/// A table of the summary.
+#[derive(Debug)]
+pub struct Table {
+    /// What stands over it, with the unit of its values.
+    pub title: Text,
+    /// Its columns behind host and system, in lmbench's order.
+    pub columns: &'static [Column],
+}
+
+/// A column of a table.
+#[derive(Debug)]
+pub struct Column {
+    /// What stands over it; a line break begins a further line.
+    pub head: Text,
+    /// How many of a value's base unit are one of the column's.
+    pub scale: f64,
+    /// Where its value lies in a run of this program.
+    pub ours: Source,
+    /// Where its value lies in a run that was read from a result file of lmbench.
+    pub theirs: Source,
+}
+
+/// Where a value lies in a run.
+#[derive(Debug, Clone, Copy)]
+pub enum Source {
+    /// In a case.
+    Case(Point),
+    /// In two cases, whose mean it is.
+    Mean(Point, Point),
+    /// In the first of two cases; where that has no value, in the second, which measures the same in another way.
+    Either(Point, Point),
+    /// It is a number of copies: of ours, up to which none hinders another; of lmbench's, how many measured at once.
+    Load,
+    /// It is text on the machine itself: its model.
+    Machine,
+    /// It is text on the caches.
+    Caches,
+}
+
+/// A case, by the axes on which it is not at its probe's default.
+#[derive(Debug, Clone, Copy)]
+pub struct Point {
+    /// The probe.
+    pub probe: &'static str,
+    /// Values on axes.
+    pub at: &'static [(&'static str, &'static str)],
+    /// The axis of which the case with the largest value is meant; empty for none.
+    pub largest: &'static str,
+    /// The further quantity of the case that is meant; empty for its value.
+    pub quantity: &'static str,
+}
+
+impl Source {
+    /// The probes that it comes from.
+    fn probes(&self) -> Vec<&'static str> {
+        match self {
+            Source::Load => vec![value::SCALING],
+            Source::Caches => vec![crate::levels::HIERARCHY],
+            _ => self.points().iter().map(|point| point.probe).collect(),
+        }
+    }
+
+    /// The cases that it needs.
+    pub fn points(&self) -> Vec<Point> {
+        match *self {
+            Source::Case(point) => vec![point],
+            Source::Mean(one, other) | Source::Either(one, other) => vec![one, other],
+            Source::Load | Source::Machine | Source::Caches => Vec::new(),
+        }
+    }
+}
+
+/// The cases of all columns: a run that has them leaves no cell of the summary blank.
+pub fn cells() -> impl Iterator<Item = Point> {
+    let columns = TABLES.iter().flat_map(|table| table.columns);
+    columns.flat_map(|column| match column.ours {
+        Source::Load => vec![point(value::SCALING, &[])],
+        Source::Caches => vec![point(crate::levels::HIERARCHY, &[])],
+        ref other => other.points(),
+    })
+}
+
+/// The probes behind the columns whose head is `name` in either language, whatever its case and its spaces; none where there
+/// is no such column, or it has no probe.
+pub fn probes_of_column(name: &str) -> Vec<&'static str> {
+    let plain = |text: &str| -> String { text.split_whitespace().collect::<String>().to_lowercase() };
+    let wanted = plain(name);
+    let is_meant = |column: &&Column| [column.head.en, column.head.zh].iter().any(|head| plain(head) == wanted);
+    let columns = TABLES.iter().flat_map(|table| table.columns).filter(is_meant);
+    let mut probes: Vec<&str> = Vec::new();
+    for probe in columns.flat_map(|column| column.ours.probes()) {
+        if !probes.contains(&probe) {
+            probes.push(probe);
+        }
+    }
+    probes
+}
+
+/// A case at its probe's default but for `at`.
+const fn case(probe: &'static str, at: &'static [(&'static str, &'static str)]) -> Source {
+    Source::Case(point(probe, at))
+}
+
+/// A further quantity of a case at its probe's default but for `at`.
+const fn also(probe: &'static str, at: &'static [(&'static str, &'static str)], quantity: &'static str) -> Source {
+    Source::Case(Point { quantity, ..point(probe, at) })
+}
+
+/// The case of the largest `axis` that has `at`.
+const fn largest(probe: &'static str, axis: &'static str, at: &'static [(&'static str, &'static str)]) -> Source {
+    Source::Case(Point { largest: axis, ..point(probe, at) })
+}
+
+const fn point(probe: &'static str, at: &'static [(&'static str, &'static str)]) -> Point {
+    Point { probe, at, largest: "", quantity: "" }
+}

@@ -1,0 +1,401 @@
+//! Finds a column's value in a run, or says why there is none.
+
+use std::borrow::Cow;
+
+use hostmark_model::{AxisKind, CaseRecord, FlagKind, Lang, Measured, Outcome, PEER_AXIS, Params, Run, Text, Unit};
+
+use super::{Column, Point, Source};
+use crate::format::{agreement, number, other_value, plus_minus_of, value};
+use crate::levels::{HIERARCHY, LEVELS, UNNAMED, bracket_of, bracket_text, unnamed};
+use crate::reasons;
+
+/// What tells how several copies fare beside one.
+pub(super) const SCALING: &str = "cpu.scaling";
+
+/// What stands in a cell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell {
+    /// The value; none when there is none.
+    pub text: Option<Text<String>>,
+    /// Why there is none, or what is remarkable about it.
+    pub note: Option<Remark>,
+}
+
+/// What is said of a cell under its table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Remark {
+    /// The reason.
+    pub text: Text<String>,
+    /// What would measure it, as a filter.
+    pub filter: Option<String>,
+}
+
+impl From<Text<String>> for Remark {
+    fn from(text: Text<String>) -> Remark {
+        Remark { text, filter: None }
+    }
+}
+
+impl Cell {
+    fn of(text: String) -> Cell {
+        Cell { text: Some(both(text)), note: None }
+    }
+
+    fn without(why: impl Into<Remark>) -> Cell {
+        Cell { text: None, note: Some(why.into()) }
+    }
+}
+
+/// A text that is the same in both languages.
+fn both(text: String) -> Text<String> {
+    Text { en: text.clone(), zh: text }
+}
+
+/// The column's cell of a run.
+pub fn cell(run: &Run, column: &Column) -> Cell {
+    match source(run, column) {
+        Source::Case(point) => numeric(run, &[point], column.scale),
+        Source::Mean(one, other) => numeric(run, &[one, other], column.scale),
+        Source::Either(one, other) => either(run, one, other, column.scale),
+        Source::Load => match &run.imported {
+            None => unhindered(run),
+            Some(_) => match run.settings.set.get("SYNC_MAX") {
+                Some(copies) => Cell::of(copies.clone()),
+                None => Cell::without(Text {
+                    en: "the result file does not tell it".into(),
+                    zh: "结果文件未说明".into(),
+                }),
+            },
+        },
+        Source::Machine => machine(run),
+        Source::Caches => caches(run),
+    }
+}
+
+/// The first's value; the second's, with the reason, where that alone is there.
+fn either(run: &Run, one: Point, other: Point, scale: f64) -> Cell {
+    let first = numeric(run, &[one], scale);
+    match (&first, numeric(run, &[other], scale)) {
+        (Cell { text: None, note: Some(why) }, Cell { text: Some(text), .. }) => {
+            let (wanted, way) = (wanted(one), wanted(other));
+            let said = Text {
+                en: format!("by {way}; {wanted}: {}", why.text.en),
+                zh: format!("由 {way} 测得；{wanted}：{}", why.text.zh),
+            };
+            Cell { text: Some(text), note: Some(said.into()) }
+        }
+        _ => first,
+    }
+}
+
+/// How sure the column's value is, as ±; of a mean of two the wider of both. None where there is no interval.
+pub fn interval(run: &Run, column: &Column) -> Option<String> {
+    let half = |point: &Point| {
+        let measured = measured(run, *point).ok()?;
+        match point.quantity {
+            "" => measured.estimate.relative_half_width(),
+            quantity => measured.companion(quantity)?.relative_half_width(),
+        }
+    };
+    let points = source(run, column).points();
+    // Of two ways the value is that of the first that there is.
+    let told = if let Source::Either(..) = source(run, column) { 1 } else { points.len() };
+    let widest = points.iter().filter_map(half).take(told).reduce(f64::max)?;
+    Some(plus_minus_of(widest))
+}
+
+/// The number of copies of which each is within 5 % of one alone, of the probe that needs nothing but its CPU.
+fn unhindered(run: &Run) -> Cell {
+    const WITHIN: &str = "within_5_percent";
+    let of_sieve = |case: &&CaseRecord| case.probe == SCALING && case.params.get("source") == Some("cpu.sieve");
+    let mut cases = run.cases.iter().filter(of_sieve);
+    let told = cases.clone().find_map(|case| case.measured()?.also.get(WITHIN));
+    match (told, cases.next().map(|case| &case.outcome)) {
+        (Some(within), _) => Cell::of(format!("{:.0}", within.estimate.value())),
+        // More than one copy takes more than one CPU.
+        (None, _) if run.host.usable_cpus().len() == 1 => Cell::of("1".into()),
+        (None, Some(Outcome::Skipped { reason })) => Cell::without(reasons::because(reasons::SKIPPED, reason)),
+        _ => Cell::without(Remark { filter: Some(SCALING.into()), ..not_here().into() }),
+    }
+}
+
+/// The column's source, by where the run comes from.
+fn source(run: &Run, column: &Column) -> Source {
+    if run.imported.is_some() { column.theirs } else { column.ours }
+}
+
+/// The values that a column is made of, in its unit; none where one of them is missing or not above zero.
+pub fn values(run: &Run, column: &Column) -> Option<Vec<f64>> {
+    let value = |point: Point| Some(value_of(measured(run, point).ok()?, point) / column.scale);
+    let is_value = |value: &f64| value.is_finite() && *value > 0.0;
+    let values = source(run, column).points().into_iter().map(|point| value(point).filter(is_value));
+    let values = match source(run, column) {
+        Source::Either(..) => values.flatten().next().map(|value| vec![value]),
+        _ => values.collect::<Option<Vec<f64>>>(),
+    };
+    values.filter(|values| !values.is_empty())
+}
+
+/// The case of a column of one case.
+pub fn case_of<'a>(run: &'a Run, column: &Column) -> Option<&'a CaseRecord> {
+    find(run, *source(run, column).points().first()?)
+}
+
+/// All cases that a column is made of.
+pub fn cases_of<'a>(run: &'a Run, column: &Column) -> impl Iterator<Item = &'a CaseRecord> {
+    source(run, column).points().into_iter().filter_map(|point| find(run, point))
+}
+
+fn numeric(run: &Run, points: &[Point], scale: f64) -> Cell {
+    let mut values = Vec::new();
+    let mut note = None;
+    for point in points {
+        match measured(run, *point) {
+            Err(why) => return Cell::without(why),
+            Ok(measured) => {
+                note = note.or_else(|| remark(measured)).or_else(|| far(run, *point)).or_else(|| set(run, *point));
+                note = note.or_else(|| apart(run, measured, *point));
+                values.push(value_of(measured, *point));
+            }
+        }
+    }
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    if !mean.is_finite() || mean <= 0.0 {
+        let shown = number(mean / scale);
+        return Cell::without(Text {
+            en: format!("it came out as {shown}: what is taken off it is as large as what was measured"),
+            zh: format!("得到 {shown}：扣除的开销与测得的值一样大"),
+        });
+    }
+    // Numbers of pages and bytes are exact.
+    let is_whole = scale == 1.0 && mean.fract() == 0.0 && points.len() == 1 && is_counted(run, points[0]);
+    let shown = if is_whole { format!("{mean:.0}") } else { number(mean / scale) };
+    Cell { text: Some(both(shown)), note: note.map(Remark::from) }
+}
+
+fn is_counted(run: &Run, point: Point) -> bool {
+    let probe = run.probes.iter().find(|probe| probe.id == point.probe);
+    probe.is_some_and(|probe| matches!(probe.unit, Unit::Count | Unit::Bytes))
+}
+
+/// Whose value it is, where the other end was another host.
+fn far(run: &Run, point: Point) -> Option<Text<String>> {
+    let peer = &run.peers.first().filter(|_| is_far(point))?.name;
+    Some(Text { en: format!("to {peer}"), zh: format!("至 {peer}") })
+}
+
+/// What the person set of the case, where the column does not ask for it: the value is not that of other runs.
+fn set(run: &Run, point: Point) -> Option<Text<String>> {
+    let case = find(run, point).filter(|_| run.imported.is_none())?;
+    let is_set = |axis: &str| {
+        let set = &run.settings.set;
+        set.contains_key(axis) || set.contains_key(&format!("{}:{axis}", point.probe))
+    };
+    let is_asked = |axis: &str| point.at.iter().any(|(name, _)| *name == axis);
+    let pairs = case.params.0.iter().filter(|(axis, _)| is_set(axis) && !is_asked(axis));
+    let pairs: Vec<String> = pairs.map(|(axis, value)| format!("{axis}={value}")).collect();
+    let pairs = (!pairs.is_empty()).then(|| pairs.join(" "))?;
+    Some(Text { en: format!("set to {pairs}"), zh: format!("设为 {pairs}") })
+}
+
+/// The value of what a point names in its case; not a number where the case lacks it.
+fn value_of(measured: &Measured, point: Point) -> f64 {
+    match point.quantity {
+        "" => measured.estimate.value(),
+        quantity => measured.companion(quantity).map_or(f64::NAN, |estimate| estimate.value()),
+    }
+}
+
+/// What the other estimator says, where that is something else.
+fn apart(run: &Run, measured: &Measured, point: Point) -> Option<Text<String>> {
+    let probe = run.probes.iter().find(|probe| probe.id == point.probe)?;
+    let (estimate, unit) = match point.quantity {
+        "" => (Cow::Borrowed(&measured.estimate), probe.unit),
+        name => (measured.companion(name)?, probe.also.iter().find(|also| also.name == name)?.unit),
+    };
+    let told = |lang: Lang| other_value(&estimate, unit, lang);
+    Some(Text { en: told(Lang::En)?, zh: told(Lang::Zh)? })
+}
+
+/// What a reader must know before the number is believed.
+pub fn remark(measured: &Measured) -> Option<Text<String>> {
+    let split = || {
+        let estimate =
+            Some(&measured.estimate).filter(|estimate| estimate.agreement.is_some_and(|share| share < 1.0))?;
+        Some(Text { en: agreement(estimate, Lang::En)?, zh: agreement(estimate, Lang::Zh)? })
+    };
+    flagged(measured).or_else(split)
+}
+
+fn flagged(measured: &Measured) -> Option<Text<String>> {
+    let told = [FlagKind::Implausible, FlagKind::UnderResolution, FlagKind::FromCache, FlagKind::Unconfirmed];
+    let flag = told.iter().find_map(|kind| measured.flags.iter().find(|flag| flag.kind == *kind))?;
+    let what: Text = match flag.kind {
+        FlagKind::Implausible => Text { en: "implausible", zh: "不合理" },
+        FlagKind::FromCache => Text { en: "from a cache below", zh: "来自下层缓存" },
+        FlagKind::Unconfirmed => Text { en: "unconfirmed", zh: "未证实" },
+        _ => Text { en: "smaller than the clock can tell", zh: "小于时钟能分辨的程度" },
+    };
+    Some(reasons::because(what, &flag.detail))
+}
+
+/// The measurement at a point, or why there is none.
+fn measured(run: &Run, point: Point) -> Result<&Measured, Remark> {
+    let Some(case) = find(run, point) else {
+        return Err(match &run.imported {
+            Some(_) => {
+                Text { en: "the result file has no value".to_owned(), zh: "结果文件中没有这个值".to_owned() }.into()
+            }
+            None if is_far(point) && !run.peers.is_empty() => {
+                Remark { filter: Some(point.probe.to_owned()), ..not_here().into() }
+            }
+            None if is_far(point) || lacks_axis(run, point) => {
+                Text { en: "no second host was measured".to_owned(), zh: "未测量第二台主机".to_owned() }.into()
+            }
+            None => Remark { filter: Some(wanted(point)), ..not_here().into() },
+        });
+    };
+    match &case.outcome {
+        Outcome::Measured(measured) => Ok(measured),
+        outcome => Err(reasons::of_outcome(outcome).unwrap_or_default().into()),
+    }
+}
+
+/// Whether the point is that of a far end: which filter would measure it depends on the program that made the run.
+pub fn is_far(point: Point) -> bool {
+    point.at.contains(&super::tables::PEER)
+}
+
+/// Whether the point names an axis that its probe, as this run knows it, does not have: that of the far end.
+fn lacks_axis(run: &Run, point: Point) -> bool {
+    let probe = run.probes.iter().find(|probe| probe.id == point.probe);
+    let has = |name: &str| probe.is_some_and(|probe| probe.axes.iter().any(|axis| axis.name == name));
+    probe.is_some() && point.at.iter().any(|(name, _)| !has(name))
+}
+
+fn not_here() -> Text<String> {
+    Text { en: "not in this run".into(), zh: "此次运行未包含".into() }
+}
+
+/// The point as a filter that a person could type.
+fn wanted(point: Point) -> String {
+    let at: Vec<String> = point.at.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
+    if at.is_empty() { point.probe.to_owned() } else { format!("{}@{}", point.probe, at.join(",")) }
+}
+
+/// The case at a point: on every other axis it stands at the probe's default.
+fn find(run: &Run, point: Point) -> Option<&CaseRecord> {
+    let cases = || run.cases.iter().filter(|case| case.probe == point.probe);
+    if !point.largest.is_empty() {
+        let size = |case: &CaseRecord| case.params.get(point.largest).and_then(|size| size.parse::<u64>().ok());
+        let has_all = |case: &&CaseRecord| point.at.iter().all(|(axis, value)| case.params.get(axis) == Some(value));
+        // A case with a value is preferred to a larger one without.
+        return cases().filter(has_all).max_by_key(|case| (case.measured().is_some(), size(case)));
+    }
+    match is_far(point) && run.imported.is_none() {
+        true => far_case(run, point.probe),
+        false => case_at(run, point.probe, point.at),
+    }
+}
+
+/// The default case of a probe whose other end is the run's first peer.
+pub fn far_case<'a>(run: &'a Run, probe: &str) -> Option<&'a CaseRecord> {
+    let peer = run.peers.first()?.name.as_str();
+    let info = run.probes.iter().find(|info| info.id == probe)?;
+    let is_default = |case: &&CaseRecord| {
+        info.axes.iter().filter(|axis| axis.kind != AxisKind::Placement && axis.name != PEER_AXIS).all(|axis| {
+            let at = case.params.get(&axis.name);
+            axis.default.is_empty() || at.is_none() || at == Some(axis.default.as_str())
+        })
+    };
+    run.cases.iter().filter(|case| case.probe == probe && case.peer() == Some(peer)).find(is_default)
+}
+
+/// The case of a probe that has these values, and on every other axis stands at its probe's default, with both ends on one
+/// machine.
+pub fn case_at<'a>(run: &'a Run, probe: &str, at: &[(&str, &str)]) -> Option<&'a CaseRecord> {
+    let cases = || run.cases.iter().filter(|case| case.probe == probe);
+    let info = run.probes.iter().find(|info| info.id == probe)?;
+    let is_wanted = |params: &Params| {
+        // A point that the probe's axes do not have is none of its cases.
+        at.iter().all(|(axis, value)| params.get(axis) == Some(*value))
+            && info.axes.iter().all(|axis| {
+                at.iter().any(|(name, _)| *name == axis.name)
+                    || params.get(&axis.name) == Some(axis.default.as_str())
+                    // Of a probe whose default depends on the host, the first case is the default.
+                    || axis.default.is_empty()
+                    || (axis.kind == AxisKind::Placement && cases().next().is_some_and(|first| first.params == *params))
+            })
+    };
+    cases().find(|case| case.peer().is_none() && is_wanted(&case.params))
+}
+
+fn machine(run: &Run) -> Cell {
+    let host = &run.host;
+    let model = host.cpu.plain_model();
+    let description = if run.imported.is_some() { Some(run.tool.target.clone()) } else { model };
+    let description = description.filter(|text| !text.trim().is_empty());
+    match description.or_else(|| Some(host.cpu.architecture.clone()).filter(|text| !text.is_empty())) {
+        Some(text) => Cell::of(text.trim().to_owned()),
+        None => Cell::without(Text { en: "the run does not tell it".into(), zh: "此次运行未说明".into() }),
+    }
+}
+
+/// The levels of the hierarchy with their sizes as they were measured; of lmbench's own values only whether neighbours
+/// look alike.
+fn caches(run: &Run) -> Cell {
+    if run.imported.is_some() {
+        return alike(run);
+    }
+    let describe = |lang: Lang| {
+        let mut parts = Vec::new();
+        for level in LEVELS.iter().filter(|level| level.cache.is_some()) {
+            let size = level.bracket(run).and_then(|bracket| bracket_text(&bracket));
+            let (Some(size), Some(case)) = (size, level.case(run)) else { continue };
+            let mut part = format!("{} {}", level.name, size.get(lang));
+            // lmbench has no column for it.
+            if level.key == "l3"
+                && let Some(measured) = case.measured()
+            {
+                part += &format!(" {}", value(measured.estimate.value(), Unit::Nanoseconds, lang));
+            }
+            parts.push(part);
+        }
+        for case in unnamed(run) {
+            let size = bracket_of(case).and_then(|bracket| bracket_text(&bracket));
+            let (Some(size), Some(measured)) = (size, case.measured()) else { continue };
+            let latency = value(measured.estimate.value(), Unit::Nanoseconds, lang);
+            parts.push(format!("{} {} {latency}", UNNAMED.get(lang), size.get(lang)));
+        }
+        parts.join(if lang == Lang::Zh { "，" } else { ", " })
+    };
+    let text = Text { en: describe(Lang::En), zh: describe(Lang::Zh) };
+    if text.en.is_empty() {
+        return Cell::without(Remark { filter: Some(HIERARCHY.into()), ..not_here().into() });
+    }
+    Cell { text: Some(text), note: None }
+}
+
+/// How far two levels may differ and still look like one.
+const ALIKE: f64 = 0.2;
+
+fn alike(run: &Run) -> Cell {
+    let latency = |point: Option<Point>| Some(measured(run, point?).ok()?.estimate.value());
+    let [l1, l2, memory] = [1, 2, 3].map(|index| {
+        let column = super::TABLES.last().and_then(|table| table.columns.get(index));
+        latency(column.and_then(|column| column.theirs.points().first().copied()))
+    });
+    let is_one = |one: f64, other: f64| (one - other).abs() <= ALIKE * one.max(other);
+    let text = match (l1, l2, memory) {
+        (Some(l1), Some(l2), _) if is_one(l1, l2) => Text { en: "L1 = L2?", zh: "L1 = L2？" },
+        (_, Some(l2), Some(memory)) if is_one(l2, memory) => Text { en: "L2 = memory?", zh: "L2 = 主存？" },
+        (Some(_), Some(_), Some(_)) => Text { en: "three levels", zh: "三级" },
+        _ => {
+            return Cell::without(Text {
+                en: "the result file has no chain with a stride of 128 bytes".into(),
+                zh: "结果文件中没有步长 128 字节的链".into(),
+            });
+        }
+    };
+    Cell { text: Some(text.to_owned_text()), note: None }
+}

@@ -1,0 +1,253 @@
+//! What a published report on native and guest file I/O concludes from its tables, held against these runs: each claim is a
+//! function, and says whether it holds here as far as the intervals tell.
+
+mod causes;
+mod costs;
+mod groups;
+mod losses;
+
+use hostmark_model::{Params, Text};
+
+use super::family::{FILE, IRQ, Side};
+use super::kind::Kind;
+use super::sheet::{Base, Figure, Sheet};
+use super::{Environment, over};
+use crate::joined::{Joined, joined, joined_ratio};
+
+/// Whether a claim holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// All intervals lie on the side that the claim names.
+    So,
+    /// An interval lies on the other side.
+    NotSo,
+    /// An interval reaches over both, or there is none that proves anything.
+    Unknown,
+    /// It takes further runs or cases.
+    Needs,
+}
+
+impl Verdict {
+    /// As it stands before the claim.
+    pub fn label(self) -> Text {
+        match self {
+            Verdict::So => Text { en: "so here", zh: "此处成立" },
+            Verdict::NotSo => Text { en: "not so here", zh: "此处不成立" },
+            Verdict::Unknown => Text { en: "cannot be told", zh: "无法判断" },
+            Verdict::Needs => Text { en: "needs more", zh: "数据不足" },
+        }
+    }
+}
+
+/// A claim, and what these runs say of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Told {
+    pub verdict: Verdict,
+    pub text: Text<String>,
+    /// What was measured in a line, whatever the verdict, where one run can prove or refute it.
+    pub(crate) short: Option<Text<String>>,
+    /// The cases it stands on.
+    pub(crate) cases: Vec<String>,
+    /// The share of its time that a program loses by it.
+    pub(crate) cost: f64,
+}
+
+impl Told {
+    fn in_short(self, en: String, zh: String) -> Told {
+        let zh = zh.replace(" %", "%");
+        Told { short: Some(Text { en, zh }), ..self }
+    }
+
+    /// In short by the greatest of its figures.
+    fn by_greatest(self, shorts: Vec<(f64, Text<String>)>) -> Told {
+        let greatest = shorts.into_iter().max_by(|one, other| one.0.abs().total_cmp(&other.0.abs()));
+        greatest.map_or(self.clone(), |(_, Text { en, zh })| self.in_short(en, zh))
+    }
+}
+
+/// Where each environment costs most beside the first, and why.
+pub(super) fn of_environments(environments: &[Environment], kinds: &[Kind]) -> Vec<Told> {
+    let Some((first, others)) = environments.split_first() else { return Vec::new() };
+    let mut all = Vec::new();
+    for (other, kind) in others.iter().zip(kinds.iter().skip(1)) {
+        let pairs = groups::pairs(first, other);
+        all.extend(groups::dearest(other, *kind, &pairs));
+        // An emulator has neither exits nor nested page tables.
+        if *kind == Kind::Guest && !other.is_emulated() {
+            all.extend(groups::bandwidth(other, &pairs));
+            all.extend(causes::of(other, &pairs));
+        }
+    }
+    all
+}
+
+/// Every claim that these runs say anything of.
+pub(super) fn draw(sheets: &[Sheet], kinds: &[Kind]) -> Vec<Told> {
+    let sheets: Vec<Claims> = sheets.iter().map(|sheet| Claims::of(sheet, kinds)).collect();
+    let of_file = || sheets.iter().filter(|claims| std::ptr::eq(claims.sheet.family, &FILE));
+    let mut all: Vec<Told> = Vec::new();
+    all.extend(of_file().filter_map(costs::of_writes));
+    all.extend(of_file().filter_map(losses::ratio));
+    all.extend(of_file().flat_map(losses::of_reads));
+    all.extend(sheets.iter().flat_map(losses::of_kernel));
+    all.extend(sheets.iter().flat_map(costs::of_binding));
+    all.extend(of_file().flat_map(costs::of_interrupts));
+    all
+}
+
+/// A sheet as claims read it.
+struct Claims<'a> {
+    sheet: &'a Sheet<'a>,
+    kinds: &'a [Kind],
+    /// The time of an operation in each figure, with its interval; not a number where there is none.
+    times: Vec<(f64, Option<(f64, f64)>)>,
+}
+
+/// Something that is above zero where a claim holds.
+struct Part {
+    /// What is held against what.
+    label: Text<String>,
+    figure: Joined,
+}
+
+impl<'a> Claims<'a> {
+    fn of(sheet: &'a Sheet<'a>, kinds: &'a [Kind]) -> Claims<'a> {
+        let time = |figure: &Figure| match &figure.value {
+            // The interval of what others disturbed is not that of the machine.
+            Ok(value) => (value.time().value, value.time().interval.filter(|_| !value.is_doubted)),
+            Err(_) => (f64::NAN, None),
+        };
+        Claims { sheet, kinds, times: sheet.figures.iter().map(time).collect() }
+    }
+
+    /// Where the time of an operation stands; none where it was not measured, or may not be held against others.
+    fn index(&self, environment: usize, operation: usize, side: Side, point: &Params) -> Option<usize> {
+        let is_meant = |figure: &Figure| {
+            (figure.environment, figure.operation, figure.side) == (environment, operation, side)
+                && figure.point == *point
+                && figure.unlike.is_none()
+        };
+        let index = self.sheet.figures.iter().position(is_meant)?;
+        (self.times[index].0 > 0.0).then_some(index)
+    }
+
+    /// The base, where it lies inside the kernel: over user space no layer's overhead is told.
+    fn kernel_base(&self) -> Option<&Base> {
+        self.sheet.base.as_ref().filter(|base| base.side == Side::Kernel)
+    }
+
+    /// Where the base of an operation stands.
+    fn base(&self, operation: usize) -> Option<usize> {
+        let base = self.kernel_base()?;
+        self.index(0, operation, base.side, &base.point)
+    }
+
+    /// The points of the percentages of a side of an environment: all but the base.
+    fn columns(&self, environment: usize, side: Side) -> Vec<Params> {
+        let points = self.sheet.points(side);
+        points.into_iter().filter(|point| !self.sheet.is_base(environment, side, point)).collect()
+    }
+
+    fn joined(&self, make: impl Fn(&[f64]) -> Option<f64>) -> Option<Joined> {
+        joined(&self.times, make)
+    }
+
+    fn joined_ratio(&self, make: impl Fn(&[f64]) -> Option<f64>) -> Option<Joined> {
+        joined_ratio(&self.times, make)
+    }
+
+    fn ids(&self, indices: &[usize]) -> Vec<String> {
+        let mut ids: Vec<String> = Vec::new();
+        for index in indices {
+            let id = &self.sheet.figures[*index].id;
+            if !ids.contains(id) {
+                ids.push(id.clone());
+            }
+        }
+        ids
+    }
+
+    /// A claim with the family that it is about.
+    fn named(&self, claim: Text<String>) -> Text<String> {
+        let name = self.sheet.family.name;
+        Text { en: format!("{} ({})", claim.en, name.en), zh: format!("{}（{}）", claim.zh, name.zh) }
+    }
+}
+
+/// What all parts together say.
+fn verdict(parts: &[Part]) -> Verdict {
+    let intervals = || parts.iter().map(|part| part.figure.interval);
+    match () {
+        () if intervals().any(|interval| interval.is_some_and(|(_, high)| high < 0.0)) => Verdict::NotSo,
+        () if intervals().all(|interval| interval.is_some_and(|(low, _)| low > 0.0)) => Verdict::So,
+        () => Verdict::Unknown,
+    }
+}
+
+/// A claim that stands on parts; none without any.
+fn of_parts(claim: &Text<String>, parts: &[Part], cases: Vec<String>) -> Option<Told> {
+    let list = |of: fn(&Text<String>) -> &str, between: &str| {
+        parts.iter().map(|part| of(&part.label)).collect::<Vec<&str>>().join(between)
+    };
+    (!parts.is_empty()).then(|| Told {
+        verdict: verdict(parts),
+        text: Text {
+            en: format!("{}: {}", claim.en, list(|text| &text.en, "; ")),
+            zh: format!("{}：{}", claim.zh, list(|text| &text.zh, "；")),
+        },
+        short: None,
+        cases,
+        cost: 0.0,
+    })
+}
+
+/// A claim that these runs cannot answer, and what would.
+fn needs(claim: &Text<String>, what: Text) -> Told {
+    let text = Text { en: format!("{}: {}", claim.en, what.en), zh: format!("{}：{}", claim.zh, what.zh) };
+    Told { verdict: Verdict::Needs, text, short: None, cases: Vec::new(), cost: 0.0 }
+}
+
+const NEEDS_KERNEL: Text = Text {
+    en: "needs the same measured inside the kernel, by hostmark's kernel module",
+    zh: "需要用 hostmark 的内核模块在内核态测量同样的操作",
+};
+const NEEDS_GUEST: Text =
+    Text { en: "needs a guest's run beside it (guest=RUN)", zh: "需要并列一次虚拟机的运行（guest=RUN）" };
+
+/// A number with its interval, which `end` writes as it does the number.
+fn with_interval(number: &str, figure: &Joined, end: impl Fn(f64) -> String) -> Text<String> {
+    match figure.interval.map(|(low, high)| (end(low), end(high))) {
+        Some((low, high)) => {
+            Text { en: format!("{number} ({low} … {high})"), zh: format!("{number}（{low} … {high}）") }
+        }
+        None => Text { en: format!("{number} (no reliable interval)"), zh: format!("{number}（无可靠区间）") },
+    }
+}
+
+/// A fraction in hundredths, with its sign.
+fn hundredths(fraction: f64) -> String {
+    over(fraction).trim_end_matches(" %").to_owned()
+}
+
+/// A fraction with its interval, as a percentage.
+fn percentage(figure: &Joined) -> Text<String> {
+    with_interval(&over(figure.value), figure, hundredths)
+}
+
+/// A difference of two fractions in percentage points.
+fn points(figure: &Joined) -> Text<String> {
+    let value = hundredths(figure.value);
+    let [en, zh] = [format!("{value} points"), format!("{value} 个百分点")];
+    Text { en: with_interval(&en, figure, hundredths).en, zh: with_interval(&zh, figure, hundredths).zh }
+}
+
+/// A ratio with its interval, to so many digits behind the point.
+fn ratio(figure: &Joined, digits: usize) -> Text<String> {
+    let shown = |ratio: f64| format!("{ratio:.digits$}");
+    with_interval(&shown(figure.value), figure, shown)
+}
+
+/// Whether a point has interrupts off.
+fn is_without_irq(point: &Params) -> bool {
+    point.get(IRQ) == Some("off")
+}

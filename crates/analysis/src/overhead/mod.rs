@@ -1,0 +1,183 @@
+//! What an environment costs over another, and one case over another: percent over a named base. Runs of one name are runs
+//! of one environment; the first environment is the base of the others.
+
+mod alike;
+mod conclusions;
+mod control;
+mod decomposition;
+mod equal_numbers;
+mod family;
+mod kind;
+mod layers;
+mod machines;
+mod merged;
+mod names;
+mod pairs;
+mod ratio;
+mod remarks;
+mod sheet;
+mod stream;
+mod value;
+
+use hostmark_model::{CaseRecord, Guest, Run, Text};
+
+pub use conclusions::{Told, Verdict};
+
+use crate::bars::Bars;
+use crate::bilingual::same;
+use crate::joined::Joined;
+use crate::plain_table::{Row, Table};
+use family::FAMILIES;
+use sheet::Sheet;
+
+/// An environment: a bare machine, a guest, a container.
+#[derive(Debug, Clone)]
+pub struct Environment<'a> {
+    /// The name that its runs have in common.
+    pub name: &'a str,
+    /// Its runs.
+    pub runs: Vec<&'a Run>,
+}
+
+impl Environment<'_> {
+    /// The id of one of its cases as people type it.
+    pub(crate) fn typed_id(&self, id: &str) -> String {
+        self.runs.first().map_or_else(|| id.to_owned(), |run| run.typed_id(id))
+    }
+}
+
+/// Tables that belong together.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Part {
+    /// What stands over them; none of those that speak for themselves.
+    pub title: Option<Text>,
+    pub tables: Vec<Table>,
+    /// What of the tables is worth a picture.
+    pub bars: Vec<Bars>,
+}
+
+/// What the view shows.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Overhead {
+    /// What a reader must know before the tables.
+    pub remarks: Vec<Text<String>>,
+    /// None of them is empty.
+    pub parts: Vec<Part>,
+    /// What follows, as far as these runs tell.
+    pub conclusions: Vec<Told>,
+}
+
+/// The environment that the others are held against, where one is called so.
+const BASE: &str = "native";
+/// The environment that is not held to the size of the others; a value of it is shown, and never a base.
+const FREE: &str = "native-free";
+
+impl Environment<'_> {
+    /// Whether it has all of its machine.
+    pub(crate) fn is_free(&self) -> bool {
+        self.name == FREE
+    }
+
+    /// The virtual machine of its runs, where the one who ordered them started it.
+    pub(crate) fn guest(&self) -> Option<&Guest> {
+        self.runs.iter().find_map(|run| run.guest.as_deref())
+    }
+
+    /// Whether software carries its instructions out.
+    pub(crate) fn is_emulated(&self) -> bool {
+        self.guest().is_some_and(Guest::is_emulated)
+    }
+}
+
+/// The environments of `runs`, in the order in which they first appear; but the bare machine comes first, and what has all
+/// of its machine last.
+pub fn environments(runs: &[Run]) -> Vec<Environment<'_>> {
+    let mut all: Vec<Environment> = Vec::new();
+    for run in runs {
+        match all.iter_mut().find(|known| known.name == run.name) {
+            Some(known) => known.runs.push(run),
+            None => all.push(Environment { name: &run.name, runs: vec![run] }),
+        }
+    }
+    all.sort_by_key(|one| (one.name != BASE, one.is_free()));
+    all
+}
+
+/// Whether runs are those of environments, and not any runs beside each other: some have a name in common, one is called the
+/// bare machine's, or was measured in a virtual machine that was started for it.
+pub fn is_wanted(runs: &[Run]) -> bool {
+    let environments = environments(runs);
+    let is_named = || environments.iter().any(|one| one.name == BASE || one.guest().is_some());
+    environments.len() > 1 && (environments.len() < runs.len() || is_named())
+}
+
+/// The view of `runs`. `base` names a case of the first environment that the others are held against; without it each family
+/// of the decomposition stands over its plain case inside the kernel, and every other case over itself in the first
+/// environment. `all` adds intervals. An error is one sentence.
+pub fn overhead(runs: &[Run], base: Option<&str>, all: bool) -> Result<Overhead, String> {
+    let environments = environments(runs);
+    let Some(first) = environments.first() else { return Ok(Overhead::default()) };
+    let base = base.map(|id| pairs::base(first, id)).transpose()?;
+    let plain = |tables: Vec<Table>| Part { tables, ..Part::default() };
+    let mut view = Overhead { remarks: remarks::of_machines(&environments), ..Overhead::default() };
+    match base.filter(|case| !family::is_part(case)) {
+        Some(case) => view.parts.push(plain(pairs::over(&environments, case, all).into_iter().collect())),
+        None => {
+            let (sheets, kinds) = (sheets(&environments, base), kind::kinds(&environments));
+            view.remarks.extend(remarks::of_sheets(&sheets));
+            for sheet in &sheets {
+                let tables = decomposition::tables(sheet, &kinds, all);
+                view.parts.push(Part { title: Some(sheet.family.title), tables, bars: Vec::new() });
+            }
+            view.parts.push(stream::part(&environments, all));
+            view.parts.push(plain(pairs::tables(&environments, all).into_iter().collect()));
+            // No claim is about an environment that is not held to the size of the others.
+            let held = environments.iter().take_while(|one| !one.is_free()).count().max(1);
+            let held = &environments[..held];
+            view.conclusions = conclusions::draw(&self::sheets(held, base), &kinds);
+            view.conclusions.extend(conclusions::of_environments(held, &kinds));
+        }
+    }
+    view.parts.retain(|part| !part.tables.is_empty());
+    if environments.len() > 1 && !view.parts.is_empty() {
+        view.parts.insert(0, plain(vec![machines::table(&environments)]));
+    }
+    Ok(view)
+}
+
+/// What follows from one run alone; its environment has no name, as there is no other.
+pub(crate) fn conclusions(run: &Run) -> Vec<Told> {
+    let environments = [Environment { name: "", runs: vec![run] }];
+    conclusions::draw(&sheets(&environments, None), &kind::kinds(&environments))
+}
+
+/// The cases that a table of this view shows: of each family all bindings, and inside the kernel with interrupts on and off.
+pub fn cells() -> impl Iterator<Item = (&'static str, Vec<(&'static str, &'static str)>)> {
+    FAMILIES.iter().flat_map(|family| family.cells())
+}
+
+fn sheets<'a>(environments: &'a [Environment<'a>], named: Option<&CaseRecord>) -> Vec<Sheet<'a>> {
+    FAMILIES.iter().map(|family| Sheet::of(family, environments, named)).collect()
+}
+
+/// A fraction as the percentage that something lies over its base: `+15.64 %`, `−4.07 %`.
+fn over(fraction: f64) -> String {
+    let text = format!("{:+.2} %", fraction * 100.0);
+    match text.as_str() {
+        "+0.00 %" | "-0.00 %" => "0.00 %".to_owned(),
+        _ => text.replacen('-', "−", 1),
+    }
+}
+
+/// A ratio as a percentage of something: `95.93 %`.
+fn of(ratio: f64) -> String {
+    format!("{:.2} %", ratio * 100.0)
+}
+
+/// The cell of a fraction over a base, with its interval where `all` is shown.
+fn cell_of(fraction: &Joined, all: bool) -> Text<String> {
+    match fraction.interval.filter(|_| all) {
+        Some((low, high)) => same(format!("{} ({} … {})", over(fraction.value), over(low), over(high))),
+        None => same(over(fraction.value)),
+    }
+}

@@ -1,0 +1,318 @@
+//! References: what other machines delivered, as data with a source for every value, and this machine's values held against them.
+
+mod built_in;
+mod nearest;
+mod of_run;
+
+use std::cell::Cell;
+
+use hostmark_model::{Better, CaseId, CaseRecord, Estimate, Run, Text, Unit};
+use serde::Deserialize;
+
+use crate::constants::Told;
+use crate::lmbench::case_at;
+
+pub use built_in::built_in;
+pub use nearest::{Beside, beside};
+pub use of_run::of_run;
+
+/// The schema of a reference's file.
+pub const SCHEMA: &str = "hostmark.reference/1";
+/// A file with more values is none.
+const MOST_VALUES: usize = 20_000;
+/// A text in it has no more bytes.
+const LONGEST_TEXT: usize = 4096;
+
+/// A machine, and what was measured on it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Reference {
+    /// What a person calls it.
+    #[serde(default)]
+    pub name: String,
+    /// The machine in words.
+    pub machine: Text<String>,
+    /// `x86_64` or `aarch64`; empty where the source does not tell.
+    #[serde(default)]
+    pub architecture: String,
+    /// The processor's vendor, as the processor says it.
+    #[serde(default)]
+    pub vendor: Option<String>,
+    /// The processor's model, or the part of its name by which it is known.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// Whether it is a virtual machine.
+    #[serde(default)]
+    pub guest: bool,
+    /// Its CPUs.
+    #[serde(default)]
+    pub cpus: Option<usize>,
+    /// The widest vector instructions: avx, avx2 or avx512.
+    #[serde(default)]
+    pub instructions: Option<String>,
+    /// Where its values stand, unless a value says otherwise.
+    pub address: String,
+    /// When they were measured or published.
+    pub date: String,
+    /// How they were measured.
+    pub method: Text<String>,
+    /// The values.
+    pub values: Vec<Value>,
+    /// The run that it was made of.
+    #[serde(skip)]
+    pub run: Option<String>,
+}
+
+/// A value of a reference.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Value {
+    /// The case of hostmark that it stands beside: its id, or the probe and the axes on which it is not at its default.
+    pub id: String,
+    /// The further quantity of the case that is meant; empty for its value.
+    #[serde(default)]
+    pub quantity: String,
+    /// In the base unit of the probe.
+    pub value: f64,
+    /// Between what it lies; a published number has none.
+    #[serde(default)]
+    pub interval: Option<[f64; 2]>,
+    /// In what it was measured otherwise than by hostmark; none where it was not.
+    #[serde(default)]
+    pub differs: Option<Text<String>>,
+    /// Where it stands, if not where the others do.
+    #[serde(default)]
+    pub address: Option<String>,
+    /// When it was measured or published, if not with the others.
+    #[serde(default)]
+    pub date: Option<String>,
+    /// The machine, if it is another.
+    #[serde(default)]
+    pub machine: Option<Text<String>>,
+    /// How it was measured, if otherwise than the others.
+    #[serde(default)]
+    pub method: Option<Text<String>>,
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Source<'a> {
+    /// Where it stands.
+    pub address: &'a str,
+    /// When it was measured or published.
+    pub date: &'a str,
+    /// On what.
+    pub machine: &'a Text<String>,
+    /// How.
+    pub method: &'a Text<String>,
+}
+
+impl Source<'_> {
+    /// Whether all of it is told.
+    pub fn is_whole(&self) -> bool {
+        let told = |text: &Text<String>| !text.en.trim().is_empty() && !text.zh.trim().is_empty();
+        !self.address.trim().is_empty() && !self.date.trim().is_empty() && told(self.machine) && told(self.method)
+    }
+}
+
+/// How a value stands to that of a reference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// Both intervals together explain the difference.
+    Within,
+    /// It is better than they explain.
+    Better,
+    /// It is worse than they explain.
+    Worse,
+    /// One of them has no interval.
+    NoInterval,
+    /// They were not measured alike.
+    OtherMethod,
+    /// Neither direction is good.
+    NoDirection,
+}
+
+impl Value {
+    /// Where it comes from.
+    pub fn source<'a>(&'a self, of: &'a Reference) -> Source<'a> {
+        Source {
+            address: self.address.as_deref().unwrap_or(&of.address),
+            date: self.date.as_deref().unwrap_or(&of.date),
+            machine: self.machine.as_ref().unwrap_or(&of.machine),
+            method: self.method.as_ref().unwrap_or(&of.method),
+        }
+    }
+
+    /// How an estimate stands to it. A verdict needs an interval on both sides and the same method.
+    pub fn standing(&self, estimate: &Estimate, better: Better) -> Standing {
+        if self.differs.is_some() {
+            return Standing::OtherMethod;
+        }
+        let (Some([low, high]), Some((from, to))) = (self.interval, estimate.interval()) else {
+            return Standing::NoInterval;
+        };
+        // Where rounds do not agree, all that they came to explains a difference too.
+        let (from, to) = estimate.shown_range().map_or((from, to), |[least, most]| (from.min(least), to.max(most)));
+        match better {
+            Better::Neither => Standing::NoDirection,
+            _ if from <= high && low <= to => Standing::Within,
+            Better::Lower if from > high => Standing::Worse,
+            Better::Higher if to < low => Standing::Worse,
+            _ => Standing::Better,
+        }
+    }
+
+    /// The case of a run beside which it stands, with what is measured of it.
+    pub fn in_run<'a>(&self, run: &'a Run) -> Option<Found<'a>> {
+        let exact = || run.cases.iter().find(|case| case.id == self.id && case.peer().is_none());
+        let case = exact().or_else(|| {
+            let id: CaseId = self.id.parse().ok()?;
+            let at: Vec<(&str, &str)> =
+                id.params.0.iter().map(|(axis, value)| (axis.as_str(), value.as_str())).collect();
+            case_at(run, &id.probe, &at)
+        })?;
+        Found::of(run, case, &self.quantity)
+    }
+}
+
+/// What a run has of a case.
+#[derive(Debug, Clone, Copy)]
+pub struct Found<'a> {
+    pub estimate: &'a Estimate,
+    pub unit: Unit,
+    pub better: Better,
+}
+
+impl<'a> Found<'a> {
+    fn of(run: &'a Run, case: &'a CaseRecord, quantity: &str) -> Option<Found<'a>> {
+        let info = run.probes.iter().find(|info| info.id == case.probe)?;
+        let measured = case.measured()?;
+        let (estimate, unit, better) = match quantity {
+            "" => (&measured.estimate, info.unit, info.better),
+            name => {
+                let also = info.also.iter().find(|also| also.name == name)?;
+                (&measured.also.get(name)?.estimate, also.unit, also.better)
+            }
+        };
+        (estimate.value() > 0.0).then_some(Found { estimate, unit, better })
+    }
+}
+
+impl Reference {
+    /// Where its values come from, unless a value says otherwise.
+    pub fn source(&self) -> Source<'_> {
+        Source { address: &self.address, date: &self.date, machine: &self.machine, method: &self.method }
+    }
+
+    /// Reads a reference, or a run as one.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the text, as the rest of a sentence.
+    pub fn parse(text: &str, name: &str, address: &str) -> Result<Reference, String> {
+        #[derive(Deserialize)]
+        struct Head {
+            schema: Option<String>,
+        }
+        let head: Head =
+            serde_json::from_str(text).map_err(|error| format!("is neither a run nor a reference ({error})"))?;
+        match head.schema.as_deref() {
+            Some(SCHEMA) => {}
+            Some(schema) if schema.starts_with("hostmark.run/") => {
+                let run = hostmark_model::load_run(text).map_err(|error| error.to_string())?;
+                return Ok(of_run(&run, name, address));
+            }
+            Some(other) => return Err(format!("has the schema '{}', and no reference has", shortened(other))),
+            None => return Err("names no schema, as hostmark.run/1 or hostmark.reference/1".to_owned()),
+        }
+        let mut read: Reference = serde_json::from_str(text).map_err(|error| format!("is no reference ({error})"))?;
+        name.clone_into(&mut read.name);
+        read.check()?;
+        Ok(read)
+    }
+
+    /// What cannot be in a reference.
+    fn check(&self) -> Result<(), String> {
+        if self.values.len() > MOST_VALUES {
+            return Err(format!("has {} values, more than {MOST_VALUES}", self.values.len()));
+        }
+        for value in &self.values {
+            let id = shortened(&value.id);
+            if value.id.parse::<CaseId>().is_err() {
+                return Err(format!("has '{id}', which is no case's id"));
+            }
+            let is_fine = |number: f64| number.is_finite() && number > 0.0;
+            if !is_fine(value.value) {
+                return Err(format!("has a value of {id} that is no positive number"));
+            }
+            let is_around = |[low, high]: [f64; 2]| is_fine(low) && low <= value.value && value.value <= high;
+            if value.interval.is_some_and(|interval| !is_around(interval) || !interval[1].is_finite()) {
+                return Err(format!("has an interval of {id} that is not around its value"));
+            }
+            let source = value.source(self);
+            if !source.is_whole() {
+                return Err(format!("does not tell address, date, machine and method of {id}"));
+            }
+            let differs = value.differs.iter().flat_map(|text| [&text.en, &text.zh]);
+            let texts = [&source.machine.en, &source.machine.zh, &source.method.en, &source.method.zh];
+            let longest = texts.into_iter().chain(differs).map(String::len).max().unwrap_or(0);
+            if longest.max(source.address.len()).max(source.date.len()) > LONGEST_TEXT {
+                return Err(format!("has a text of more than {LONGEST_TEXT} bytes at {id}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What it has of a constant.
+    pub(crate) fn of_constant(&self, told: &Told) -> Option<&Value> {
+        let is_it =
+            |value: &&Value| value.quantity == told.quantity() && (told.is_at(&value.id) || value.id == told.case.id);
+        self.values.iter().find(is_it)
+    }
+}
+
+/// The beginning of something that a file says.
+fn shortened(text: &str) -> String {
+    text.chars().take(60).collect()
+}
+
+thread_local! {
+    /// A person's own references: they stand before those of the program.
+    static OWN: Cell<&'static [Reference]> = const { Cell::new(&[]) };
+}
+
+/// Brings a person's own references along, for what this thread prints from now on; they stay in memory.
+pub fn bring(own: Vec<Reference>) {
+    OWN.set(own.leak());
+}
+
+/// All references, a person's own first.
+pub fn all() -> impl Iterator<Item = &'static Reference> {
+    OWN.get().iter().chain(built_in())
+}
+
+/// The reference of this name.
+pub fn named(name: &str) -> Option<&'static Reference> {
+    all().find(|reference| reference.name == name)
+}
+
+/// A value over that of a reference: two digits are what such a ratio can bear.
+pub fn ratio_text(ratio: f64) -> String {
+    match ratio {
+        // Nothing real is off by so much; a file may say anything.
+        9999.5.. => format!("{ratio:.0e}x"),
+        9.95.. => format!("{ratio:.0}x"),
+        0.995.. => format!("{ratio:.1}x"),
+        0.0095.. => format!("{ratio:.2}x"),
+        _ => format!("{ratio:.0e}x"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ratio_text;
+
+    #[test]
+    fn a_ratio_has_two_digits() {
+        let shown = [0.004, 0.53, 0.996, 1.04, 1.26, 9.9, 17.3, 9999.0, 1.8e299].map(ratio_text);
+        assert_eq!(shown, ["4e-3x", "0.53x", "1.0x", "1.0x", "1.3x", "9.9x", "17x", "9999x", "2e299x"]);
+    }
+}

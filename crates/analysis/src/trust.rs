@@ -1,0 +1,279 @@
+//! How far a run can be trusted: within what fraction the next run's values are to be expected, as a grade with its reasons.
+
+use hostmark_model::{CaseRecord, Doubt, Estimate, FlagKind, Grade, Repetition, Run, Text, Trust, counted};
+use hostmark_stats::repetition;
+
+use crate::escape::visible;
+use crate::findings::host::{limits_unseen, yields};
+use crate::findings::steal::stolen_share;
+use crate::format::percent;
+use crate::neighbours::{SHARED, of_rounds, slowed};
+use crate::repetition::least_deviation;
+
+/// So many of a run's values are to lie within what is promised.
+const PROMISED: f64 = 0.9;
+/// Within what fraction, for an A and a B.
+const WITHIN_A: f64 = 0.05;
+const WITHIN_B: f64 = 0.15;
+/// The share of a run's values, of looks, or of its time from which something is a reason.
+const WORTH_SAYING: f64 = 0.05;
+/// A 95 % interval is so many standard deviations wide to either side.
+const HALF_IN_DEVIATIONS: f64 = 1.96;
+
+/// The trust in a run that has values; the least where none of them says how far another run's may lie.
+pub fn trust(run: &Run) -> Option<Trust> {
+    if run.imported.is_some() {
+        return None;
+    }
+    let measured = || run.cases.iter().filter_map(CaseRecord::measured).map(|measured| &measured.estimate);
+    let differences: Vec<f64> = measured().filter_map(difference).collect();
+    measured().next()?;
+    let within = repetition::within(&differences, PROMISED);
+    let runs = measured().filter_map(|estimate| estimate.repetition).map(|known| known.runs).max().unwrap_or(0);
+    let others = others(run);
+    let doubts = doubts(run, others);
+    let predicted = match within {
+        Some(near) if near <= WITHIN_A => Grade::A,
+        Some(near) if near <= WITHIN_B => Grade::B,
+        _ => Grade::C,
+    };
+    // What disturbed a run was not in those that tell how far runs lie apart: competition that goes on all the time moves all
+    // values alike, and scatters none.
+    let disturbed = match doubts.is_empty() {
+        _ if others >= WITHIN_B => Grade::C,
+        true => Grade::A,
+        false => Grade::B,
+    };
+    let grade = predicted.max(disturbed);
+    Some(Trust { grade, within, runs, doubts })
+}
+
+/// The standard deviation of the logarithm of another run's value over this one's. What runs differ by has what one run does not
+/// know in it, where runs tell it. Else the values' own intervals tell it, each its own: nine of ten of them are asked for, and what
+/// their kind has in common widens each but not the nine.
+fn difference(estimate: &Estimate) -> Option<f64> {
+    let Repetition { deviation, runs, .. } = estimate.repetition?;
+    let (low, high) = estimate.of_this_run()?;
+    let own = (high / low).ln() / 2.0 / HALF_IN_DEVIATIONS;
+    let of_one = if runs > 0 { deviation } else { least_deviation(estimate).hypot(own) };
+    Some(of_one * std::f64::consts::SQRT_2).filter(|sd| sd.is_finite())
+}
+
+/// The share of the CPUs' time that others had in this run's rounds, as far as it is known.
+fn others(run: &Run) -> f64 {
+    of_rounds(run.cases.iter().filter_map(CaseRecord::measured).flat_map(|measured| &measured.rounds)).unwrap_or(0.0)
+}
+
+/// Who brought a doubt about. What a reader can end comes first, and what is merely seen of a cause last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Cause {
+    /// How the run was asked for, or ended.
+    Run,
+    /// This system: its processes, its quotas, its settings.
+    System,
+    /// Whoever else the hardware serves.
+    Neighbours,
+    /// Values that disagree, whatever the cause.
+    Unknown,
+}
+
+/// What makes it less trustworthy, in which others had this share of the CPUs' time: by its cause, and the worst of each first.
+fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
+    let mut all: Vec<(Cause, f64, Doubt)> = Vec::new();
+    let mut doubt = |cause: Cause, weight: f64, en: String, zh: String, cure: Text| {
+        let (en_cure, zh_cure) = (cure.en.to_owned(), cure.zh.to_owned());
+        all.push((cause, weight, Doubt { text: Text { en, zh }, cure: Text { en: en_cure, zh: zh_cure } }));
+    };
+    let measured: Vec<_> = run.cases.iter().filter_map(CaseRecord::measured).collect();
+    let count = measured.len().max(1) as f64;
+    let share_of = |is_so: &dyn Fn(&hostmark_model::Measured) -> bool| {
+        measured.iter().filter(|measured| is_so(measured)).count() as f64 / count
+    };
+    let flagged = |kind: FlagKind| share_of(&|measured| measured.flags.iter().any(|flag| flag.kind == kind));
+    let told = |share: f64| percent(share);
+
+    if run.interrupted.is_some() {
+        doubt(
+            Cause::Run,
+            1.0,
+            "the run was stopped before its end".into(),
+            "运行在结束前被停止".into(),
+            Text { en: "continue it, or run it again", zh: "请继续完成，或重新运行" },
+        );
+    }
+    let unstable = share_of(&|measured| measured.estimate.is_unstable() && measured.estimate.agreement.is_none());
+    if unstable >= WORTH_SAYING {
+        doubt(
+            Cause::Unknown,
+            unstable,
+            format!("rounds of {} of the values disagree by over 25 %", told(unstable)),
+            format!("{} 的数值各轮相差超过 25 %", told(unstable)),
+            Text { en: "rerun when the machine is idle", zh: "请在机器空闲时重新运行" },
+        );
+    }
+    let few = share_of(&|measured| {
+        measured.estimate.agreement.is_none()
+            && measured.estimate.rounds > 0
+            && measured.estimate.of_this_run().is_none()
+    });
+    if few >= WORTH_SAYING {
+        doubt(
+            Cause::Run,
+            few,
+            format!("{} of the values have fewer than five rounds", told(few)),
+            format!("{} 的数值不足五轮", told(few)),
+            Text {
+                en: "take a longer profile (--profile standard), or fewer cases",
+                zh: "请使用更长的配置（--profile standard），或减少用例",
+            },
+        );
+    }
+    let contended = flagged(FlagKind::Contended);
+    if others.max(contended) >= WORTH_SAYING {
+        let (en, zh) = match others >= WORTH_SAYING {
+            true => (
+                format!("other processes used {} of the CPUs' time", told(others)),
+                format!("其他进程占用了 {} 的 CPU 时间", told(others)),
+            ),
+            false => (
+                format!("other processes used the CPUs of {} of the cases", told(contended)),
+                format!("{} 的用例有其他进程占用其 CPU", told(contended)),
+            ),
+        };
+        let cure = Text {
+            en: "stop them, or choose other CPUs (--cpu)",
+            zh: "请停止这些进程，或选用其他 CPU（--cpu）",
+        };
+        doubt(Cause::System, others.max(contended), en, zh, cure);
+    }
+    let throttled = flagged(FlagKind::Throttled);
+    if throttled > 0.0 {
+        doubt(
+            Cause::System,
+            throttled.max(WORTH_SAYING),
+            format!("a CPU quota stopped hostmark in {} of the cases", told(throttled)),
+            format!("CPU 配额在 {} 的用例中暂停了 hostmark", told(throttled)),
+            Text {
+                en: "lift the quota of its control group while it runs", zh: "运行期间请取消其控制组的 CPU 配额"
+            },
+        );
+    }
+    if let Some(yields) = yields(&run.host) {
+        let cure = Text { en: "start it with chrt --other 0 and nice 0", zh: "请以 chrt --other 0、nice 0 启动" };
+        doubt(Cause::System, 1.0, yields.en, yields.zh, cure);
+    }
+    if let Some(unseen) = limits_unseen(&run.host) {
+        let cure = Text {
+            en: "mount /sys/fs/cgroup, or measure outside", zh: "请挂载 /sys/fs/cgroup，或在外部测量"
+        };
+        doubt(Cause::System, WORTH_SAYING, unseen.en, unseen.zh, cure);
+    }
+    let unsettled = flagged(FlagKind::Unsettled);
+    if unsettled >= WORTH_SAYING {
+        doubt(
+            Cause::System,
+            unsettled,
+            format!("the core's frequency did not settle in {} of the cases", told(unsettled)),
+            format!("{} 的用例中核心频率未稳定", told(unsettled)),
+            Text { en: "set the performance governor", zh: "请将调频策略设为 performance" },
+        );
+    }
+    if let Some(stolen) = stolen_share(run) {
+        doubt(
+            Cause::Neighbours,
+            stolen,
+            format!("the hypervisor gave {} of the CPUs' time to others", told(stolen)),
+            format!("虚拟机监控程序把 {} 的 CPU 时间分给了他人", told(stolen)),
+            Text { en: "take an instance with CPUs of its own", zh: "请使用独占 CPU 的实例" },
+        );
+    }
+    let core_shared = run.neighbours.as_ref().and_then(|neighbours| neighbours.core_shared);
+    if let Some(shared) = core_shared.filter(|shared| *shared >= SHARED) {
+        doubt(
+            Cause::Neighbours,
+            shared,
+            format!("another thread used this core {} of the time", told(shared)),
+            format!("有 {} 的时间另一线程在使用同一核心", told(shared)),
+            Text { en: "rerun later, or take whole cores", zh: "请稍后重新运行，或使用整核实例" },
+        );
+    }
+    if let Some((fastest, slowest)) = slowed(run) {
+        let times = slowest / fastest;
+        doubt(
+            Cause::Neighbours,
+            1.0 - 1.0 / times,
+            format!("the last cache was up to {times:.1} times slower while the run went on, as neighbours use it"),
+            format!("运行期间末级缓存最多慢了 {times:.1} 倍，因为有邻居在使用它"),
+            Text { en: "rerun at a quieter hour", zh: "请在较空闲的时段重新运行" },
+        );
+    }
+    all.sort_by(|one, other| one.0.cmp(&other.0).then(other.1.total_cmp(&one.1)));
+    all.into_iter().map(|(_, _, doubt)| doubt).collect()
+}
+
+/// The grade and its reasons, a line each, for the head of a report.
+pub fn lines(trust: &Trust) -> Vec<Text<String>> {
+    std::iter::once(graded(trust, by(trust))).chain(trust.doubts.iter().map(doubted)).collect()
+}
+
+/// The grade in a line for the answer, which has `left` more reasons elsewhere.
+pub fn line(trust: &Trust, left: usize) -> Text<String> {
+    let by = match trust.runs {
+        0 => Text { en: "assumed".to_owned(), zh: "假定值".to_owned() },
+        _ => by(trust),
+    };
+    let Text { mut en, mut zh } = graded(trust, by);
+    if left > 0 {
+        let (noun, lead) = if left < trust.doubts.len() { ("more reason", "另有 ") } else { ("reason", "") };
+        en = format!("{en}; {}: --full", counted(left, noun));
+        zh = format!("{zh}；{lead}{left} 条原因：--full");
+    }
+    Text { en, zh }
+}
+
+/// What the grade stands on.
+fn by(trust: &Trust) -> Text<String> {
+    match trust.runs {
+        0 => Text {
+            en: "assumed, as this host has no three earlier runs".to_owned(),
+            zh: "假定值，本机此前运行不足三次".to_owned(),
+        },
+        runs => Text { en: format!("by {runs} earlier runs"), zh: format!("依据此前 {runs} 次运行") },
+    }
+}
+
+/// The grade, and what it stands on: `TRUST B  9 of 10 values of another run lie within 11 % …`.
+fn graded(trust: &Trust, by: Text<String>) -> Text<String> {
+    let (grade, Text { en, zh }) = (trust.grade.letter(), promised(trust, by));
+    Text { en: format!("TRUST {grade}  {en}"), zh: format!("可信度 {grade}  {zh}") }
+}
+
+/// What the grade promises, and on what ground.
+fn promised(trust: &Trust, by: Text<String>) -> Text<String> {
+    let Some(within) = trust.within.map(percent) else {
+        return Text {
+            en: "no value has rounds enough for an interval: nothing tells how far another run may lie".to_owned(),
+            zh: "没有数值的轮次足以给出区间，无法说明再次运行会相差多少".to_owned(),
+        };
+    };
+    let Text { en: by, zh: by_zh } = by;
+    Text {
+        en: format!("9 of 10 values of another run lie within {within} of these ({by})"),
+        zh: format!("在本机再次运行，十分之九的数值与此相差不超过 {within}（{by_zh}）"),
+    }
+}
+
+/// What the grade promises, without the grade.
+pub fn promise(trust: &Trust) -> Text<String> {
+    promised(trust, by(trust))
+}
+
+/// A reason with what to do about it.
+pub fn doubted(doubt: &Doubt) -> Text<String> {
+    let Doubt { text, cure } = doubt;
+    Text { en: visible(&format!("{}: {}", text.en, cure.en)), zh: visible(&format!("{}：{}", text.zh, cure.zh)) }
+}
+
+#[cfg(test)]
+#[path = "trust_tests.rs"]
+mod tests;

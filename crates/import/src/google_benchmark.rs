@@ -1,0 +1,134 @@
+//! Reads the JSON of google-benchmark (`--benchmark_out=FILE`): the time of an iteration; repetitions are samples.
+
+use std::collections::HashSet;
+use std::io::BufRead;
+
+use hostmark_model::timestamp::Timestamp;
+use hostmark_model::{AxisKind, Run, Text, Unit};
+use serde::Deserialize;
+
+use super::foreign::{Foreign, Further, Program, Source, Value, no_result, t};
+use super::json::{Amount, AtMost, Short, each_document};
+use super::{Format, ImportError};
+
+/// google-benchmark's JSON.
+pub(super) const FORMAT: Format = Format {
+    name: "google-benchmark",
+    description: Text {
+        en: "the JSON of google-benchmark (--benchmark_out=FILE)",
+        zh: "google-benchmark 的 JSON（--benchmark_out=FILE）",
+    },
+    read,
+};
+
+static SOURCE: Source = Source {
+    format: "google-benchmark",
+    tool: "google-benchmark",
+    section: t("Measured by google-benchmark", "google-benchmark 测得"),
+    reading: t(
+        "The mean of many iterations, by the clock of the wall. Repetitions are samples; where only aggregates were written, statistic \
+         names which.",
+        "多次迭代的平均值（挂钟时间）。重复测量为样本；若只写出汇总值，则由 statistic 标明。",
+    ),
+    programs: &[Program {
+        id: "google_benchmark.time",
+        title: t("google-benchmark: time", "google-benchmark：时间"),
+        unit: Unit::Nanoseconds,
+        axes: &[("name", AxisKind::Choice), ("threads", AxisKind::Count), ("statistic", AxisKind::Choice)],
+        also: &[
+            Further("cpu", Unit::Nanoseconds, t("CPU time", "CPU 时间")),
+            Further("bytes", Unit::BytesPerSecond, t("bytes", "字节速率")),
+            Further("items", Unit::OperationsPerSecond, t("items", "项目速率")),
+        ],
+        what: t("The time of an iteration.", "一次迭代的时间。"),
+    }],
+};
+
+/// What one is in ns.
+const UNITS: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+/// How names of aggregates end, for versions that do not say what is one.
+const AGGREGATES: [&str; 6] = ["mean", "median", "stddev", "cv", "BigO", "RMS"];
+
+#[derive(Deserialize)]
+struct File {
+    #[serde(default)]
+    context: Context,
+    benchmarks: AtMost<Entry, 20_000>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Context {
+    date: Short,
+    host_name: Short,
+    library_version: Short,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Entry {
+    name: Short,
+    run_type: Short,
+    threads: Option<Amount>,
+    real_time: Option<Amount>,
+    cpu_time: Option<Amount>,
+    time_unit: Short,
+    bytes_per_second: Option<Amount>,
+    items_per_second: Option<Amount>,
+    label: Short,
+    error_occurred: bool,
+    error_message: Short,
+}
+
+impl Entry {
+    /// Of which benchmark it is, and what of it.
+    fn parts(&self) -> (&str, &str) {
+        let ending = self.name.0.rsplit_once('_').filter(|(_, ending)| AGGREGATES.contains(ending));
+        match self.run_type.0.as_str() {
+            "iteration" => (&self.name.0, "each"),
+            "aggregate" => ending.unwrap_or((&self.name.0, "another")),
+            _ => ending.unwrap_or((&self.name.0, "each")),
+        }
+    }
+}
+
+fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
+    let what = "what google-benchmark wrote with --benchmark_out";
+    let mut run = Foreign::of(&SOURCE);
+    let (line, rest) = each_document(input, what, |File { context, benchmarks }: File| {
+        run.version = format!("google-benchmark {}", context.library_version.0).trim_end().to_owned();
+        run.host.hostname = context.host_name.0;
+        run.started = Timestamp::parse(&context.date.0).map(|time| time.to_string()).unwrap_or_default();
+        run.date = Some(context.date.0).filter(|date| !date.is_empty());
+        let parts = || benchmarks.0.iter().map(Entry::parts);
+        let whole: HashSet<&str> = parts().filter(|(_, what)| *what == "each").map(|(name, _)| name).collect();
+        benchmarks.0.iter().try_for_each(|entry| keep_entry(&mut run, entry, &whole))
+    })?;
+    run.rest = rest;
+    run.finish(line, || no_result(what))
+}
+
+fn keep_entry(run: &mut Foreign, entry: &Entry, whole: &HashSet<&str>) -> Result<(), String> {
+    let (name, statistic) = entry.parts();
+    // What an aggregate is of says it better.
+    if !["each", "mean", "median"].contains(&statistic) || (statistic != "each" && whole.contains(name)) {
+        return Ok(());
+    }
+    let unit = UNITS.iter().find(|(unit, _)| *unit == entry.time_unit.0).map(|(_, ns)| *ns);
+    let ns = |time: Option<Amount>| Some(time?.0 * unit?);
+    let mut value = Value::new("google_benchmark.time", ns(entry.real_time).into_iter().collect())
+        .at("name", run.distinct(name))
+        .at("threads", entry.threads.map_or("unknown".to_owned(), |threads| threads.0.to_string()))
+        .at("statistic", statistic)
+        .and("cpu", ns(entry.cpu_time))
+        .and("bytes", entry.bytes_per_second.map(|rate| rate.0))
+        .and("items", entry.items_per_second.map(|rate| rate.0))
+        .note("name", name)
+        .note("label", &entry.label.0);
+    value.failed =
+        entry.error_occurred.then(|| format!("the benchmark ended with an error ({})", entry.error_message.0));
+    if value.samples.is_empty() && value.failed.is_none() {
+        return Err(format!("the time of {name} is in no unit that is known ({})", entry.time_unit.0));
+    }
+    run.keep(value)
+}

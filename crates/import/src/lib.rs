@@ -1,0 +1,112 @@
+//! Runs made of what other tools wrote, by format; a new one is a file here and one name in [`FORMATS`].
+#![forbid(unsafe_code)]
+
+mod fio;
+mod foreign;
+mod google_benchmark;
+mod hyperfine;
+mod iperf3;
+mod json;
+mod lines;
+mod lmbench;
+mod netperf;
+mod perf;
+mod perfkit;
+mod phoronix;
+mod sc_membench;
+mod sockperf;
+mod stream;
+mod stress_ng;
+mod sysbench;
+mod units;
+mod unixbench;
+mod xml;
+
+use std::io::BufRead;
+
+use hostmark_model::{Run, Text};
+
+/// What another tool writes.
+#[derive(Debug)]
+pub struct Format {
+    /// What the command line calls it.
+    pub name: &'static str,
+    /// What it reads.
+    pub description: Text,
+    /// Reads a file. The run has neither id nor name yet, and no start where the file tells none; its values have no
+    /// intervals where the tool tells none.
+    pub read: fn(&mut dyn BufRead) -> Result<Run, ImportError>,
+}
+
+/// Every format.
+pub static FORMATS: &[Format] = &[
+    lmbench::FORMAT,
+    stream::FORMAT,
+    fio::FORMAT,
+    iperf3::FORMAT,
+    sysbench::FORMAT,
+    stress_ng::FORMAT,
+    perf::FORMAT,
+    netperf::FORMAT,
+    sockperf::FORMAT,
+    unixbench::FORMAT,
+    sc_membench::FORMAT,
+    hyperfine::FORMAT,
+    google_benchmark::FORMAT,
+    perfkit::FORMAT,
+    phoronix::FORMAT,
+];
+
+/// The format called `name`.
+pub fn format_named(name: &str) -> Option<&'static Format> {
+    FORMATS.iter().find(|format| format.name == name)
+}
+
+/// How files of a format can be known, and texts that their tools write unless told otherwise: a part, and what to do.
+const KNOWN_BY: &[(&str, &str)] = &[
+    ("[lmbench", "hostmark import lmbench"),
+    ("STREAM version", "hostmark import stream"),
+    ("\"fio version\"", "hostmark import fio"),
+    ("\"test_start\"", "hostmark import iperf3"),
+    ("# Running ", "hostmark import perf-bench"),
+    ("bogo-ops-per-second-real-time:", "hostmark import stress-ng"),
+    ("STREAM TEST from ", "hostmark import netperf"),
+    ("REQUEST/RESPONSE TEST from ", "hostmark import netperf"),
+    ("sockperf: ", "hostmark import sockperf"),
+    ("BYTE UNIX Benchmarks", "hostmark import unixbench"),
+    ("operation,bandwidth_mb_s,latency_ns", "hostmark import sc-membench"),
+    ("\"PerfKitBenchmarker\"", "hostmark import perfkit"),
+    ("<PhoronixTestSuite>", "hostmark import phoronix"),
+    ("\"times\": [", "hostmark import hyperfine"),
+    ("\"benchmarks\": [", "hostmark import google-benchmark"),
+    ("S U M M A R Y", "hostmark import lmbench results/SYSTEM/HOST.0"),
+    ("sysbench 0.", "hostmark import sysbench"),
+    ("sysbench 1.", "hostmark import sysbench"),
+    ("(groupid=", "fio --output-format=json"),
+    (";fio-3.", "fio --output-format=json"),
+    ("[ ID] Interval", "iperf3 --json"),
+    ("stress-ng: info:", "stress-ng --metrics --yaml FILE"),
+];
+
+/// What to do with a text that is none of this format: the command that reads it, or has its tool write what can be read.
+pub fn hint(text: &str, format: &Format) -> Option<&'static str> {
+    let known = KNOWN_BY.iter().find(|(part, _)| text.contains(part))?.1;
+    (known.strip_prefix("hostmark import ") != Some(format.name)).then_some(known)
+}
+
+/// Why a file cannot be read, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImportError {
+    /// The line, from 1.
+    pub line: u64,
+    /// What is wrong with it and what to do, a fragment.
+    pub what: String,
+}
+
+impl std::fmt::Display for ImportError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "line {}: {}", self.line, self.what)
+    }
+}
+
+impl std::error::Error for ImportError {}

@@ -1,0 +1,170 @@
+//! Reads the output of STREAM 5.9 and 5.10: the size of the arrays, the threads, the table of four rates, the validation.
+//! Several outputs in one file are samples of one case.
+
+use std::io::BufRead;
+
+use hostmark_model::imported::stream::{PROBE, TIMES, VALIDATION};
+use hostmark_model::{AxisKind, Run, Text, Unit};
+
+use super::foreign::{Foreign, Further, Program, Source, Value, t};
+use super::lines::{amount, each_line};
+use super::{Format, ImportError};
+
+/// STREAM's output.
+pub(super) const FORMAT: Format = Format {
+    name: "stream",
+    description: Text { en: "the output of STREAM 5.9 or 5.10", zh: "STREAM 5.9 或 5.10 的输出" },
+    read,
+};
+
+const WHAT: &str = "the whole output of STREAM";
+
+/// Bytes of one.
+const ELEMENT: (&str, AxisKind) = ("element", AxisKind::Size);
+
+static SOURCE: Source = Source {
+    format: "stream",
+    tool: "STREAM",
+    section: t("Measured by STREAM", "STREAM 测得"),
+    reading: t(
+        "It is the best pass, where memory.stream gives the median one, and which stores and pages it used was decided by its \
+         compiler and its system: 5 to 15 % above the median is usual. Copy is often above Scale because compilers make it a \
+         memcpy with non-temporal stores.",
+        "取的是最好的一遍，而 memory.stream 给出中位数；用哪种存储指令和页由编译器和系统决定：比中位数高 5% 到 15% 属于正常。\
+         Copy 常高于 Scale，因为编译器把它变成了使用非临时存储的 memcpy。",
+    ),
+    programs: &[Program {
+        id: PROBE,
+        title: t("STREAM, best rate", "STREAM 最佳速率"),
+        unit: Unit::BytesPerSecond,
+        axes: &[("kernel", AxisKind::Choice), ("threads", AxisKind::Count), ("elements", AxisKind::Count), ELEMENT],
+        also: &[
+            Further(TIMES[0], Unit::Nanoseconds, t("mean time of a pass", "一遍的平均时间")),
+            Further(TIMES[1], Unit::Nanoseconds, t("least time of a pass", "一遍的最短时间")),
+            Further(TIMES[2], Unit::Nanoseconds, t("greatest time of a pass", "一遍的最长时间")),
+        ],
+        what: t(
+            "STREAM's `Best Rate`: bytes by STREAM's count over the time of the best pass but the first.",
+            "STREAM 的 `Best Rate`：按 STREAM 的计数方式，字节数除以（不计第一遍的）最好一遍的时间。",
+        ),
+    }],
+};
+
+const KERNELS: [(&str, &str); 4] = [("Copy:", "copy"), ("Scale:", "scale"), ("Add:", "add"), ("Triad:", "triad")];
+
+fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
+    let mut run = Foreign::of(&SOURCE);
+    let mut output: Option<Output> = None;
+    let lines = each_line(input, WHAT, |at, line| {
+        let done = line_of(&mut run, &mut output, line.trim()).map_err(|what| ImportError { line: at, what })?;
+        if done { output.take().map_or(Ok(()), |output| output.keep(&mut run, at)) } else { Ok(()) }
+    })?;
+    match output {
+        None if !run.is_empty() => Ok(run.into_run()),
+        None => Err(ImportError { line: lines, what: format!("STREAM's first line is missing; give {WHAT}") }),
+        Some(_) => {
+            let what = format!("the file ends here before the solution is validated, so it is truncated; give {WHAT}");
+            Err(ImportError { line: lines, what })
+        }
+    }
+}
+
+/// One output of STREAM.
+#[derive(Default)]
+struct Output {
+    elements: Option<f64>,
+    threads: Option<f64>,
+    element_bytes: Option<f64>,
+    passes: Option<f64>,
+    rows: Vec<(&'static str, [f64; 4])>,
+    /// The line that says that the solution is valid.
+    validation: String,
+    failed: Option<String>,
+}
+
+impl Output {
+    fn keep(self, run: &mut Foreign, line: u64) -> Result<(), ImportError> {
+        let error = |what: String| ImportError { line, what };
+        let Some(elements) = self.elements else {
+            return Err(error(format!("the size of the arrays was not told before this line; give {WHAT}")));
+        };
+        if let Some((label, _)) = KERNELS.iter().find(|(_, name)| self.rows.iter().all(|(row, _)| row != name)) {
+            return Err(error(format!("the row {label} did not come before this line; give {WHAT}")));
+        }
+        for (kernel, [rate, mean, least, greatest]) in self.rows {
+            if !(least <= mean * 1.001 && mean <= greatest * 1.001) {
+                return Err(error(format!(
+                    "the mean time of {kernel} is not between its least and greatest; give {WHAT}"
+                )));
+            }
+            let times = [mean, least, greatest];
+            let mut value = Value::new(PROBE, vec![rate * 1e6])
+                .at("kernel", kernel)
+                // Without OpenMP it says nothing of threads.
+                .at("threads", self.threads.unwrap_or(1.0))
+                .at("elements", elements)
+                .at("element", self.element_bytes.map_or("unknown".to_owned(), |bytes| bytes.to_string()))
+                .note("passes", self.passes.map(|passes| passes.to_string()).unwrap_or_default())
+                .note(VALIDATION, &self.validation);
+            for (name, seconds) in TIMES.into_iter().zip(times) {
+                value = value.and(name, Some(seconds * 1e9));
+            }
+            value.failed.clone_from(&self.failed);
+            run.keep(value).map_err(error)?;
+        }
+        Ok(())
+    }
+}
+
+/// Takes a line; whether it is the last of an output.
+fn line_of(run: &mut Foreign, output: &mut Option<Output>, line: &str) -> Result<bool, String> {
+    if let Some(version) = line.strip_prefix("STREAM version") {
+        if output.is_some() {
+            return Err(format!("another output begins here before the last was validated; give {WHAT}"));
+        }
+        let is_version = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit());
+        let version = version.split_whitespace().find(is_version).unwrap_or_default();
+        run.version = format!("STREAM {}", version.chars().take(20).collect::<String>()).trim_end().to_owned();
+        *output = Some(Output::default());
+        return Ok(false);
+    }
+    let Some(output) = output else { return Ok(false) };
+    let first = |rest: &str| rest.split_whitespace().next().unwrap_or_default().trim_end_matches(',').to_owned();
+    if let Some(rest) = line.strip_prefix("Array size =") {
+        output.elements = Some(whole(&first(rest), "the size of the arrays")?);
+    } else if let Some(rest) = line.strip_prefix("Number of Threads counted =") {
+        output.threads = Some(whole(&first(rest), "the number of threads")?);
+    } else if let (Some(rest), None) = (line.strip_prefix("Number of Threads requested ="), output.threads) {
+        // STREAM 5.9 counts none.
+        output.threads = Some(whole(&first(rest), "the number of threads")?);
+    } else if let Some(rest) = line.strip_prefix("This system uses ") {
+        output.element_bytes = Some(whole(&first(rest), "the bytes of an element")?);
+    } else if let Some(rest) = line.strip_prefix("Each kernel will be executed ") {
+        output.passes = Some(whole(&first(rest), "the number of passes")?);
+    } else if line.starts_with("Failed Validation") {
+        output.failed = Some("STREAM's own validation failed".into());
+    } else if line.starts_with("Solution Validates") {
+        output.validation = line.to_owned();
+        return Ok(true);
+    } else if output.failed.is_some() && (line.starts_with("---") || line.starts_with("Results Validation Verbose")) {
+        return Ok(true);
+    } else if let Some((label, kernel)) = KERNELS.iter().find(|(label, _)| line.starts_with(label)) {
+        let words: Vec<&str> = line[label.len()..].split_whitespace().collect();
+        let number = |index: usize| match amount(words.get(index).copied().unwrap_or_default(), label)? {
+            0.0 => Err(format!("a 0 stands in the row {label}, which is no value; give {WHAT}")),
+            number => Ok(number),
+        };
+        if output.rows.iter().any(|(row, _)| row == kernel) {
+            return Err(format!("the row {label} stands there twice; give {WHAT}"));
+        }
+        output.rows.push((kernel, [number(0)?, number(1)?, number(2)?, number(3)?]));
+    }
+    Ok(false)
+}
+
+fn whole(word: &str, what: &str) -> Result<f64, String> {
+    match amount(word, what)? {
+        number if number >= 1.0 && number.fract() == 0.0 => Ok(number),
+        number => Err(format!("{number} is not {what}; correct the line")),
+    }
+}

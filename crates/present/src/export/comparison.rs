@@ -1,0 +1,56 @@
+//! The formats in which a comparison is written, by name; a new one is its function and one line in [`FORMATS`].
+
+use hostmark_analysis::compare::Comparison;
+use hostmark_analysis::escape;
+use hostmark_model::Text;
+
+use crate::RenderOptions;
+use crate::html;
+use crate::render::comparison::markdown;
+use crate::render::console;
+
+/// A format of comparisons.
+#[derive(Debug)]
+pub struct Format {
+    /// What `--format` calls it.
+    pub name: &'static str,
+    /// What it is good for.
+    pub description: Text,
+    /// How it is written; the text ends with a line break.
+    pub render: fn(&Comparison, &RenderOptions) -> String,
+}
+
+/// Every format; the first is the default.
+pub static FORMATS: &[Format] = &[
+    Format {
+        name: "table",
+        description: Text { en: "for the eye: what changed, and what differs", zh: "供阅读：变化与差异" },
+        render: console::comparison,
+    },
+    Format {
+        name: "markdown",
+        description: Text { en: "for a report or a pull request", zh: "供报告或合并请求使用" },
+        render: markdown::comparison,
+    },
+    Format {
+        name: "html",
+        description: Text { en: "a page with charts that stands alone", zh: "可独立打开、带图表的网页" },
+        render: html::comparison,
+    },
+    Format {
+        name: "json",
+        description: Text { en: "hostmark.comparison/2, for programs", zh: "hostmark.comparison/2，供程序使用" },
+        render: json,
+    },
+];
+
+/// The format called `name`.
+pub fn format_named(name: &str) -> Option<&'static Format> {
+    FORMATS.iter().find(|format| format.name == name)
+}
+
+fn json(comparison: &Comparison, _: &RenderOptions) -> String {
+    let text = serde_json::to_string_pretty(comparison);
+    // Only a key that is no string could fail, and there is none.
+    escape::json(&text.unwrap_or_else(|error| serde_json::json!({ "error": error.to_string() }).to_string())) + "\n"
+}

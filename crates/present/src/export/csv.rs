@@ -1,0 +1,158 @@
+//! One row for each case and quantity, for spreadsheets and data frames; a case without a value has a row too.
+
+use std::borrow::Cow;
+
+use hostmark_analysis::escape::csv as safe;
+use hostmark_model::{CaseRecord, Estimate, Measured, Outcome, Run, Text};
+
+use super::{Format, Render};
+use crate::RenderOptions;
+
+/// For tables elsewhere.
+pub(super) const FORMAT: Format = Format {
+    name: "csv",
+    description: Text {
+        en: "a row for each case and quantity, in base units", zh: "每个用例与量一行，基本单位"
+    },
+    render: Render::One(render),
+};
+
+const COLUMNS: [&str; 20] = [
+    "run",
+    "host",
+    "case",
+    "probe",
+    "params",
+    "quantity",
+    "unit",
+    "typical",
+    "ci_low",
+    "ci_high",
+    "rounds",
+    "n",
+    "flags",
+    "outcome",
+    "reason",
+    "quiet",
+    "repetition_low",
+    "repetition_high",
+    "value",
+    "estimator",
+];
+/// What the value itself is called, beside the further quantities' own names.
+const VALUE: &str = "value";
+
+fn render(run: &Run, _: &RenderOptions) -> String {
+    let mut text = COLUMNS.join(",") + "\n";
+    for row in run.cases.iter().flat_map(|case| rows(run, case)) {
+        let cells: Vec<Cow<str>> = row.iter().map(|cell| quoted(cell)).collect();
+        text += &(cells.join(",") + "\n");
+    }
+    text
+}
+
+/// In quotes where a reader would part it (RFC 4180).
+fn quoted(cell: &str) -> Cow<'_, str> {
+    match cell.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", cell.replace('"', "\"\"")).into(),
+        false => cell.into(),
+    }
+}
+
+fn rows(run: &Run, case: &CaseRecord) -> Vec<Vec<String>> {
+    let params: Vec<String> = case.params.0.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
+    let row = |quantity: &str, numbers: [String; 10], flags: &str, outcome: &str, reason: &str| {
+        let [typical, low, high, rounds, n, led @ ..] = numbers;
+        let unit = unit(run, case, quantity);
+        let start = [&run.name, &run.host.hostname, &case.id, &case.probe, &params.join(";")].map(|text| safe(text));
+        let [name, host, id, probe, params] = start;
+        let [quantity, flags, outcome, reason] = [quantity, flags, outcome, reason].map(safe);
+        let end = [flags, outcome, reason];
+        let start = [name, host, id, probe, params, quantity, unit, typical, low, high, rounds, n];
+        start.into_iter().chain(end).chain(led).collect()
+    };
+    let without = |outcome: &str, reason: &str| vec![row(VALUE, Default::default(), "", outcome, reason)];
+    match &case.outcome {
+        Outcome::Skipped { reason } => without("skipped", reason),
+        Outcome::Failed { reason } => without("failed", reason),
+        Outcome::Measured(measured) => {
+            let flags = flags(measured);
+            let also = measured.also.keys().filter_map(|name| Some((name.as_str(), measured.companion(name)?)));
+            let all = std::iter::once((VALUE, Cow::Borrowed(&measured.estimate))).chain(also);
+            all.map(|(name, estimate)| row(name, numbers(&estimate), &flags, "measured", "")).collect()
+        }
+    }
+}
+
+/// The shortest texts that read back as the same numbers; what is not known is empty.
+fn numbers(estimate: &Estimate) -> [String; 10] {
+    let Estimate { typical, ci_low, ci_high, rounds, n, quiet, repetition, .. } = estimate;
+    let known = |number: Option<f64>| number.map(|number| number.to_string()).unwrap_or_default();
+    let (next_low, next_high) = repetition.map(|next| (next.low, next.high)).unzip();
+    [
+        typical.to_string(),
+        known(*ci_low),
+        known(*ci_high),
+        rounds.to_string(),
+        n.to_string(),
+        known(quiet.map(|quiet| quiet.value)),
+        known(next_low),
+        known(next_high),
+        estimate.value().to_string(),
+        estimate.estimator().word().to_owned(),
+    ]
+}
+
+fn flags(measured: &Measured) -> String {
+    measured.flags.iter().map(|flag| word(&flag.kind)).collect::<Vec<_>>().join(";")
+}
+
+fn unit(run: &Run, case: &CaseRecord, quantity: &str) -> String {
+    let probe = run.probes.iter().find(|probe| probe.id == case.probe);
+    let of_also = |name: &str| probe?.also.iter().find(|also| also.name == name).map(|also| also.unit);
+    let unit = if quantity == VALUE { probe.map(|probe| probe.unit) } else { of_also(quantity) };
+    unit.map(|unit| word(&unit)).unwrap_or_default()
+}
+
+/// A variant as the run file writes it.
+fn word(variant: &impl serde::Serialize) -> String {
+    match serde_json::to_value(variant) {
+        Ok(serde_json::Value::String(word)) => word,
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hostmark_model::{FlagKind, HostFacts, Unit, load_run};
+    use serde_json::json;
+
+    #[test]
+    fn words_are_those_of_the_run_file() {
+        assert_eq!(word(&Unit::BytesPerSecond), "bytes_per_second");
+        assert_eq!(word(&FlagKind::FewRounds), "few_rounds");
+    }
+
+    #[test]
+    fn a_case_without_a_value_has_a_row_and_what_needs_quotes_has_them() {
+        let run = json!({
+            "schema": "hostmark.run/1", "id": "i", "name": "a,b", "started": "s", "finished": null,
+            "tool": { "version": "1", "target": "t", "libc": "l", "static": false },
+            "settings": { "profile": "quick", "seed": 1, "filters": [], "rounds": 3, "limit_s": 60.0, "cpu": 0, "set": {},
+                          "clock": { "source": "tsc", "hz": 1.0, "reason": null, "drift": null } },
+            "host": HostFacts { hostname: "h".into(), ..HostFacts::default() }, "disturbances": [], "findings": [], "probes": [],
+            "cases": [
+                { "id": "x.y@s=1,t=2", "probe": "x.y", "params": { "s": "1", "t": "2" },
+                  "outcome": { "skipped": { "reason": "no \"huge\" pages" } } },
+                { "id": "x.z", "probe": "x.z", "params": {}, "outcome": { "failed": { "reason": "it broke" } } },
+            ],
+        });
+        let text = render(&load_run(&run.to_string()).unwrap(), &RenderOptions::default());
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], COLUMNS.join(","));
+        assert_eq!(lines[1], r#""a,b",h,"x.y@s=1,t=2",x.y,s=1;t=2,value,,,,,,,,skipped,"no ""huge"" pages",,,,,"#);
+        assert_eq!(lines[2], r#""a,b",h,x.z,x.z,,value,,,,,,,,failed,it broke,,,,,"#);
+        assert_eq!(lines.len(), 3);
+    }
+}

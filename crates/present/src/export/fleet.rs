@@ -1,0 +1,246 @@
+//! The formats in which a fleet is written, by name; a new one is its function and one line in [`FORMATS`].
+
+use std::fmt::Write;
+
+use hostmark_analysis::escape::{self, markdown as text, visible};
+use hostmark_analysis::fleet::{Beside, Fleet, HostResult, KindOfHosts};
+use hostmark_analysis::format::percent;
+use hostmark_model::timestamp::Timestamp;
+use hostmark_model::{Lang, Text};
+use serde::Serialize;
+
+use crate::RenderOptions;
+use crate::html;
+use crate::render::console;
+use crate::render::fleet as words;
+
+/// A format of fleets.
+#[derive(Debug)]
+pub struct Format {
+    /// What `--format` calls it.
+    pub name: &'static str,
+    /// What it is good for.
+    pub description: Text,
+    /// Writes it piece by piece, each of whole lines: of ten thousand hosts no text is kept whole that need not be.
+    pub write: Written,
+}
+
+/// How a fleet is written: each piece is handed on.
+pub type Written = fn(&Fleet, &RenderOptions, &mut dyn FnMut(&str));
+
+/// Every format; the first is the default.
+pub static FORMATS: &[Format] = &[
+    Format {
+        name: "table",
+        description: Text {
+            en: "for the eye: who is odd, in what and why",
+            zh: "供阅读：哪些主机异常、异常在何处及原因",
+        },
+        write: |fleet, options, out| out(&console::fleet(fleet, options)),
+    },
+    Format {
+        name: "html",
+        description: Text {
+            en: "a page with a heat map that stands alone", zh: "可独立打开、带热图的网页"
+        },
+        write: |fleet, options, out| out(&html::fleet(fleet, options)),
+    },
+    Format {
+        name: "markdown",
+        description: Text { en: "for a ticket or a report", zh: "供工单或报告使用" },
+        write: |fleet, options, out| out(&markdown(fleet, options)),
+    },
+    Format {
+        name: "json",
+        description: Text { en: "hostmark.fleet/1, for programs", zh: "hostmark.fleet/1，供程序使用" },
+        write: |fleet, _, out| out(&json(fleet)),
+    },
+    Format {
+        name: "jsonl",
+        description: Text {
+            en: "one line a host and case, for DuckDB and the like",
+            zh: "每台主机每个用例一行，供 DuckDB 等使用",
+        },
+        write: |fleet, _, out| jsonl(fleet, out),
+    },
+    Format {
+        name: "prometheus",
+        description: Text {
+            en: "for a text file collector, to raise alerts", zh: "供文本文件采集器使用，用于告警"
+        },
+        write: |fleet, _, out| out(&prometheus(fleet)),
+    },
+];
+
+/// The format called `name`.
+pub fn format_named(name: &str) -> Option<&'static Format> {
+    FORMATS.iter().find(|format| format.name == name)
+}
+
+fn json(fleet: &Fleet) -> String {
+    let text = serde_json::to_string_pretty(fleet);
+    // Only a key that is no string could fail, and there is none.
+    escape::json(&text.unwrap_or_else(|error| serde_json::json!({ "error": error.to_string() }).to_string())) + "\n"
+}
+
+/// A line of the tidy form.
+#[derive(Serialize)]
+struct Line<'a> {
+    host: &'a str,
+    kind: &'a str,
+    file: &'a str,
+    started: &'a str,
+    odd: bool,
+    q: Option<f64>,
+    group: &'a str,
+    case: &'a str,
+    unit: hostmark_model::Unit,
+    estimator: hostmark_model::Leading,
+    value: f64,
+    median: f64,
+    change: f64,
+    beside: Option<Beside>,
+}
+
+fn jsonl(fleet: &Fleet, out: &mut dyn FnMut(&str)) {
+    for kind in &fleet.kinds {
+        for host in &kind.hosts {
+            let mut lines = String::new();
+            for (number, (case, place)) in kind.cases.iter().zip(&host.places).enumerate() {
+                let Some(place) = place else { continue };
+                let line = Line {
+                    host: &host.name,
+                    kind: &kind.title.en,
+                    file: &host.file,
+                    started: &host.started,
+                    odd: host.is_odd,
+                    q: host.q,
+                    group: kind.groups.get(case.group).map_or("", |group| &group.name),
+                    case: &case.id,
+                    unit: case.unit,
+                    estimator: case.estimator,
+                    value: case.value_at(*place),
+                    median: case.median,
+                    change: f64::from(*place).exp_m1(),
+                    beside: host.besides.get(&number).copied(),
+                };
+                if let Ok(line) = serde_json::to_string(&line) {
+                    lines += &escape::json(&line);
+                    lines.push('\n');
+                }
+            }
+            out(&lines);
+        }
+    }
+}
+
+fn markdown(fleet: &Fleet, options: &RenderOptions) -> String {
+    let lang = options.lang;
+    let mut out = format!("# {}\n\n{}\n", words::TITLE.say(lang), text(&words::summary(fleet, lang)));
+    let odd: Vec<(&KindOfHosts, &HostResult)> = fleet.odd().collect();
+    if !odd.is_empty() {
+        let heads = match lang {
+            Lang::En => "| host | kind | stands out in | q | has |",
+            Lang::Zh => "| 主机 | 机型 | 异常之处 | q | 特征 |",
+        };
+        let _ = writeln!(out, "\n## {}\n\n{heads}\n|---|---|---|---|---|", words::ODD.say(lang));
+        for (kind, host) in odd {
+            let reasons: Vec<String> = host.reasons.iter().map(|reason| text(&words::reason(reason, lang))).collect();
+            let q = host.q.map(words::odds).unwrap_or_default();
+            let cells = [
+                text(&host.name),
+                text(kind.title.get(lang)),
+                text(&words::stands_out(kind, host, lang)),
+                text(&q),
+                reasons.join("<br>"),
+            ];
+            let _ = writeln!(out, "| {} |", cells.join(" | "));
+        }
+    }
+    let causes = fleet.causes.iter().map(|cause| words::cause(cause, lang)).collect();
+    let drifts = fleet.drifts.iter().map(|drift| words::drift(drift, lang)).collect();
+    let unread = fleet.unread.iter().map(|unread| format!("{} {}", unread.file, unread.reason.get(lang))).collect();
+    let pairs = (words::BETWEEN_HOSTS, words::pairs(fleet, lang));
+    let lists: [(Text, Vec<String>); 4] =
+        [(words::CAUSES, causes), (words::DRIFTS, drifts), pairs, (words::UNREAD, unread)];
+    for (title, lines) in &lists[..3] {
+        list(&mut out, title.say(lang), lines);
+    }
+    for kind in &fleet.kinds {
+        let _ = writeln!(out, "\n## {}\n", text(&words::kind(kind, lang)));
+        if !kind.is_judged {
+            let _ = writeln!(out, "{}", text(&words::no_verdict(kind, lang)));
+            continue;
+        }
+        let heads = [words::GROUP, words::CASES, words::BETWEEN, words::WITHIN].map(|head| head.say(lang));
+        let _ = writeln!(out, "| {} |\n|---|--:|--:|--:|", heads.join(" | "));
+        let share = |share: Option<f64>| share.map_or("–".to_owned(), percent);
+        for group in &kind.groups {
+            let (between, within) = (share(group.between), share(group.within));
+            let _ = writeln!(out, "| {} | {} | {between} | {within} |", text(&group.name), group.cases);
+        }
+    }
+    list(&mut out, lists[3].0.say(lang), &lists[3].1);
+    out
+}
+
+fn list(out: &mut String, title: &str, lines: &[String]) {
+    if !lines.is_empty() {
+        let _ = writeln!(out, "\n## {title}\n");
+        for line in lines {
+            let _ = writeln!(out, "- {}", text(line));
+        }
+    }
+}
+
+/// The verdicts as gauges: values of single hosts come from their runs' own text.
+fn prometheus(fleet: &Fleet) -> String {
+    let mut out = String::new();
+    let mut family = |name: &str, help: &str, lines: &[(String, f64)]| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} gauge");
+        for (labels, value) in lines.iter().filter(|(_, value)| value.is_finite()) {
+            let _ = writeln!(out, "{name}{labels} {value}");
+        }
+    };
+    let of_kinds = |of: &dyn Fn(&KindOfHosts) -> f64| -> Vec<(String, f64)> {
+        fleet.kinds.iter().map(|kind| (labels(&[("kind", &kind.title.en)]), of(kind))).collect()
+    };
+    family("hostmark_fleet_hosts", "Hosts of a kind.", &of_kinds(&|kind| kind.hosts.len() as f64));
+    let odd = |kind: &KindOfHosts| kind.hosts.iter().filter(|host| host.is_odd).count() as f64;
+    family("hostmark_fleet_odd_hosts", "Hosts that are not like the others of their kind.", &of_kinds(&odd));
+    let (mut is_odd, mut q, mut groups, mut times) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for kind in &fleet.kinds {
+        for host in &kind.hosts {
+            let of_host = labels(&[("host", &host.name), ("kind", &kind.title.en)]);
+            if kind.is_judged {
+                is_odd.push((of_host.clone(), f64::from(u8::from(host.is_odd))));
+            }
+            q.extend(host.q.map(|q| (of_host.clone(), q)));
+            for (group, place) in kind.groups.iter().zip(&host.groups) {
+                let labels = labels(&[("host", &host.name), ("kind", &kind.title.en), ("group", &group.name)]);
+                groups.extend(place.map(|place| (labels, place.change)));
+            }
+            if let Some(time) = Timestamp::parse(&host.started) {
+                times.push((of_host, time.seconds() as f64));
+            }
+        }
+    }
+    family("hostmark_fleet_host_odd", "Whether the host is not like the others of its kind.", &is_odd);
+    family(
+        "hostmark_fleet_host_q_ratio",
+        "How likely hosts alike have one that far out, adjusted for their number.",
+        &q,
+    );
+    family("hostmark_fleet_group_change_ratio", "What a group delivers on the host beside the usual.", &groups);
+    family("hostmark_fleet_run_started_timestamp_seconds", "When the host's latest run began.", &times);
+    family("hostmark_fleet_unread_files", "Files that were not read.", &[(String::new(), fleet.unread.len() as f64)]);
+    out
+}
+
+fn labels(all: &[(&str, &str)]) -> String {
+    let one = |(name, value): &(&str, &str)| {
+        format!("{name}=\"{}\"", visible(value).replace('\\', "\\\\").replace('"', "\\\""))
+    };
+    format!("{{{}}}", all.iter().map(one).collect::<Vec<_>>().join(","))
+}

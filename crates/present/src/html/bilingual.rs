@@ -1,0 +1,55 @@
+//! Texts of two languages as markup, in which the page shows one of them.
+
+pub(super) use hostmark_analysis::bilingual::{COMMA, Words, each, fixed, joined, same};
+use hostmark_analysis::escape::visible;
+use hostmark_model::Text;
+
+/// `text` as it may stand in an element or between an attribute's quotes: nothing in it is markup, and what would steer
+/// its neighbours is written out.
+pub(super) fn escaped(text: &str) -> String {
+    let text = visible(text);
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            '\'' => out += "&#39;",
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Markup that shows `text` in the page's language: as it is where both say the same, else an element for each, of which
+/// the style sheet hides one.
+pub(super) fn markup(text: &Words) -> String {
+    match text {
+        Text { en, zh } if en == zh => escaped(en),
+        Text { en, zh } => {
+            format!("<span lang=\"en\">{}</span><span lang=\"zh-CN\">{}</span>", escaped(en), escaped(zh))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_from_a_file_becomes_markup() {
+        assert_eq!(
+            escaped("<script>\"a\" & 'b'</script>"),
+            "&lt;script&gt;&quot;a&quot; &amp; &#39;b&#39;&lt;/script&gt;"
+        );
+        assert_eq!(escaped("\u{202e}evil\u{1b}[31m\0"), "\\u{202e}evil\\u{1b}[31m\\u{0}");
+    }
+
+    #[test]
+    fn a_text_that_is_the_same_in_both_languages_stands_there_once() {
+        assert_eq!(markup(&same("3 < 4")), "3 &lt; 4");
+        let both = Text { en: "size".to_owned(), zh: "容量".to_owned() };
+        assert_eq!(markup(&both), "<span lang=\"en\">size</span><span lang=\"zh-CN\">容量</span>");
+    }
+}

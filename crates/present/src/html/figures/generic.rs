@@ -1,0 +1,137 @@
+//! What a probe's axes suggest: a line along its longest axis of numbers, else rows under each other.
+
+use hostmark_analysis::format::unit_name;
+use hostmark_model::{AxisKind, Unit};
+
+use super::{Figure, percentiles, title};
+use crate::estimators;
+use crate::html::bilingual::{COMMA, Words, each, joined};
+use crate::html::chart::scale::Kind;
+use crate::html::chart::{Line, Point, Row, Rows, Series};
+use crate::html::gather::{Case, Probe, Runs, distinct, interval, reading, told};
+
+/// Points of an axis of numbers from which a line says more than rows.
+const LINE_POINTS: usize = 3;
+/// Rows from which a picture says more than the table, and up to which it is read.
+const LEAST_ROWS: usize = 3;
+const MOST_ROWS: usize = 40;
+
+/// Which lines are wanted.
+pub(super) struct Along<'a> {
+    /// The axis that they run along.
+    pub(super) axis: &'a str,
+    /// Points that a line must have.
+    pub(super) least: usize,
+    /// The axes that may be off their default; all when empty.
+    pub(super) but: &'a [&'a str],
+}
+
+/// The lines of a probe along an axis of numbers, those of each run beside each other.
+pub(super) fn series_along(runs: &Runs, probe: &Probe, along: &Along) -> Vec<Series> {
+    let others: Vec<&str> = probe.axes().into_iter().filter(|axis| *axis != along.axis).collect();
+    let is_wanted = |case: &&Case| along.but.is_empty() || probe.is_default_but(case.params, along.but);
+    let cases: Vec<&Case> = probe.cases.iter().filter(is_wanted).collect();
+    let rest = |case: &Case| {
+        let at: Vec<&str> = others.iter().map(|axis| case.params.get(axis).unwrap_or("")).collect();
+        at.join("\u{1f}")
+    };
+    let keys: Vec<String> = cases.iter().map(|case| rest(case)).collect();
+    let lines = distinct(keys.iter().map(String::as_str));
+    let mut all = Vec::new();
+    for line in lines {
+        let members = || cases.iter().zip(&keys).filter(|(_, key)| *key == line).map(|(case, _)| *case);
+        for run in 0..runs.all.len() {
+            let mut points: Vec<Point> = members().filter_map(|case| point_on(probe, case, run, along.axis)).collect();
+            if points.len() >= along.least
+                && let Some(case) = members().next()
+            {
+                points.sort_by(|one, other| one.x.total_cmp(&other.x));
+                all.push((run, case, points));
+            }
+        }
+    }
+    // Axes that no line leaves need no word.
+    let varies = |axis: &&str| distinct(all.iter().map(|(_, case, _)| case.params.get(axis).unwrap_or(""))).len() > 1;
+    let varying: Vec<&str> = others.iter().copied().filter(varies).collect();
+    let series = |(run, case, points): (usize, &Case, Vec<Point>)| {
+        Series::joining(runs.of_run(run, probe.all_named(case.params, &varying)), points)
+    };
+    all.into_iter().map(series).collect()
+}
+
+fn point_on(probe: &Probe, case: &Case, run: usize, axis: &str) -> Option<Point> {
+    let estimate = case.estimate(run)?;
+    let before = probe.labels.value(axis, case.params.get(axis)?);
+    let reading = reading(&before, &told(estimate, probe.unit()));
+    Some(Point { x: case.number_on(axis)?, y: estimate.value(), interval: interval(estimate), reading })
+}
+
+/// The figures of a probe that none by name shows, and its percentiles.
+pub(in crate::html) fn of_probe(runs: &Runs, probe: &Probe, is_shown: bool) -> Vec<Figure> {
+    let mut all = Vec::new();
+    if !is_shown {
+        all.extend(lines(runs, probe).or_else(|| rows(runs, probe)));
+    }
+    all.extend(percentiles::of_probe(runs, probe));
+    all
+}
+
+fn lines(runs: &Runs, probe: &Probe) -> Option<Figure> {
+    let is_number = |axis: &&str| {
+        matches!(probe.labels.kind(axis), AxisKind::Size | AxisKind::Count | AxisKind::Threads | AxisKind::Copies)
+    };
+    let most = |axis: &&str| {
+        let lines = series_along(runs, probe, &Along { axis, least: LINE_POINTS, but: &[] });
+        lines.iter().map(|series| series.points.len()).max().unwrap_or(0)
+    };
+    // Of axes with as many points the first: it is the one that the probe is read along.
+    let axis = probe.axes().into_iter().filter(is_number).rev().max_by_key(most)?;
+    let x = if probe.labels.kind(axis) == AxisKind::Size { Kind::Size } else { Kind::Count };
+    let (en, zh) = match x {
+        Kind::Size => (axis.to_owned(), axis.to_owned()),
+        _ => (format!("{axis}, number"), format!("{axis}，个数")),
+    };
+    let series = series_along(runs, probe, &Along { axis, least: LINE_POINTS, but: &[] });
+    let line = Line::of((title(&en, &zh), x), (axis_title(probe), Kind::Value(probe.unit())), series);
+    let name = probe.title();
+    let name = title(&format!("{} by {axis}", name.en), &format!("{}，按 {axis}", name.zh));
+    Some(Figure { title: name, note: None, chart: line.draw()?, probes: Vec::new() })
+}
+
+/// What an axis of a probe's values is called: with its unit, where the names of the ticks have none.
+pub(super) fn axis_title(probe: &Probe) -> Words {
+    let name = probe.title();
+    match probe.unit() {
+        unit @ (Unit::Count | Unit::Ratio) => {
+            each(|lang| format!("{}{}{}", name.get(lang), COMMA.get(lang), unit_name(unit, lang)))
+        }
+        _ => name,
+    }
+}
+
+fn rows(runs: &Runs, probe: &Probe) -> Option<Figure> {
+    let axes = probe.varying();
+    let mut rows = Vec::new();
+    for case in &probe.cases {
+        for run in 0..runs.all.len() {
+            let Some((estimate, record)) = case.estimate(run).zip(case.record(run)) else { continue };
+            let label = label(runs, probe, case, run, &axes);
+            let told = told(estimate, probe.unit());
+            let remark = each(|lang| estimators::both(&runs.all[run], record, estimate, probe.unit(), lang));
+            let reading = reading(&label, &told);
+            let interval = interval(estimate);
+            rows.push(Row { label, remark, value: estimate.value(), interval, style: run, reading });
+        }
+    }
+    if !(LEAST_ROWS..=MOST_ROWS).contains(&rows.len()) {
+        return None;
+    }
+    let chart = Rows { x_title: axis_title(probe), x: Kind::Value(probe.unit()), rows, styles: Vec::new() }.draw()?;
+    Some(Figure { title: probe.title(), note: None, chart, probes: Vec::new() })
+}
+
+fn label(runs: &Runs, probe: &Probe, case: &Case, run: usize, axes: &[&str]) -> Words {
+    let points: Vec<Words> =
+        axes.iter().filter_map(|axis| Some(probe.labels.value(axis, case.params.get(axis)?))).collect();
+    runs.of_run(run, joined(&points, COMMA))
+}

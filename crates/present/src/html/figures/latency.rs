@@ -1,0 +1,136 @@
+//! Latency over size, with the levels of the memory hierarchy marked.
+
+use hostmark_analysis::escape::visible;
+use hostmark_analysis::format::value;
+use hostmark_analysis::levels::{HIERARCHY, LEVELS, Level, UNNAMED, bracket_of, bracket_text, unnamed};
+use hostmark_analysis::references::Value;
+use hostmark_model::{CaseId, Lang, Run, Text, Unit};
+
+use super::{Figure, FigureKind, title};
+use crate::html::bilingual::{Words, each, same};
+use crate::html::chart::scale::Kind;
+use crate::html::chart::{Border, Line, Point, Series};
+use crate::html::figures::generic::{Along, series_along};
+use crate::html::gather::{Probe, Runs};
+
+const LATENCY: &str = "memory.latency";
+const MEASURED: Text = Text { en: "measured", zh: "实测" };
+const REPORTED: Text = Text { en: "reported", zh: "标称" };
+
+pub(in crate::html) static KIND: FigureKind = FigureKind { id: "latency_by_size", probes: &[LATENCY, HIERARCHY], draw };
+
+/// The default line over size, with the ranges of the caches and the nearest reference's line behind it.
+pub(super) fn leading(runs: &Runs) -> Option<Figure> {
+    let probe = runs.probe(LATENCY)?;
+    let mut series = series_along(runs, probe, &Along { axis: "size", least: 3, but: &["size"] });
+    let behind = reference_along_size(runs, probe);
+    if let ([one], Some(_)) = (series.as_mut_slice(), &behind) {
+        one.label = title("this machine", "本机");
+    }
+    figure(runs, series, behind)
+}
+
+/// All lines over size, where there are more than the leading ones.
+fn draw(runs: &Runs) -> Vec<Figure> {
+    let Some(probe) = runs.probe(LATENCY) else { return Vec::new() };
+    let along = |but| series_along(runs, probe, &Along { axis: "size", least: 3, but });
+    let (every, leading) = (along(&[]), along(&["size"]));
+    let is_more = every.len() > leading.len();
+    let title = title("Memory latency by size and pattern", "各大小与访问模式的内存延迟");
+    is_more.then(|| figure(runs, every, None)).flatten().map(|figure| Figure { title, ..figure }).into_iter().collect()
+}
+
+/// Where the levels of the memory hierarchy end, of one run or of several alike, and what lies behind the last.
+pub(super) fn borders_of(runs: &Runs) -> (Vec<Border>, Option<Words>) {
+    match runs.all {
+        [run] => borders(run),
+        all => (reported_alike(all), None),
+    }
+}
+
+/// What the nearest reference of a run alone has of a probe over size; none under three points.
+pub(super) fn reference_along_size(runs: &Runs, probe: &Probe) -> Option<Series> {
+    let reference = runs.reference?.reference;
+    let point = |value: &Value| {
+        let id: CaseId = value.id.parse().ok().filter(|id: &CaseId| id.probe == probe.id)?;
+        let is_meant =
+            value.quantity.is_empty() && value.differs.is_none() && probe.is_default_but(&id.params, &["size"]);
+        let x = id.params.get("size")?.parse().ok().filter(|_| is_meant)?;
+        Some(Point { x, y: value.value, interval: None, reading: same("") })
+    };
+    let mut points: Vec<Point> = reference.values.iter().filter_map(point).collect();
+    points.sort_by(|one, other| one.x.total_cmp(&other.x));
+    let name = probe.title();
+    let label = each(|lang| format!("{} · {}", visible(&reference.name), name.get(lang)));
+    (points.len() >= 3).then(|| Series::joining(label, points))
+}
+
+fn figure(runs: &Runs, series: Vec<Series>, behind: Option<Series>) -> Option<Figure> {
+    let (borders, beyond) = borders_of(runs);
+    let note = (!borders.is_empty()).then(|| match runs.all {
+        [_] => title(
+            "Solid verticals: where a level ends as measured; dotted: where it ends by what the host reports.",
+            "竖实线：实测的各级边界；竖点线：主机标称的边界。",
+        ),
+        _ => title(
+            "Dotted verticals: where a level ends by what all these hosts report.",
+            "竖点线：这些主机共同标称的各级边界。",
+        ),
+    });
+    let lines = Line::of(
+        (title("size of the buffer", "缓冲区大小"), Kind::Size),
+        (title("latency of a load", "加载延迟"), Kind::Value(Unit::Nanoseconds)),
+        series,
+    );
+    let chart = Line { borders, beyond, behind, ..lines }.draw()?;
+    let probes = vec![LATENCY.to_owned(), HIERARCHY.to_owned()];
+    Some(Figure { title: title("Memory latency by size", "各大小的内存延迟"), note, chart, probes })
+}
+
+/// Where levels end by what every host reports; none where one reports another size than the others.
+fn reported_alike(runs: &[Run]) -> Vec<Border> {
+    let alike = |level: &Level| -> Option<Border> {
+        let mut sizes = runs.iter().map(|run| level.reported(run).map(|cache| cache.size_bytes));
+        let bytes = sizes.next()??;
+        let size = value(bytes as f64, Unit::Bytes, Lang::En);
+        let reading = each(|lang| format!("{}: {} {size}", level.name, REPORTED.say(lang)));
+        sizes.all(|size| size == Some(bytes)).then_some(Border { at: bytes as f64, name: None, reading })
+    };
+    LEVELS.iter().filter_map(alike).collect()
+}
+
+/// Where levels end, ascending, and what lies behind the last one.
+fn borders(run: &Run) -> (Vec<Border>, Option<Words>) {
+    let bytes = |size: f64| value(size, Unit::Bytes, Lang::En);
+    let mut all = Vec::new();
+    for level in LEVELS.iter().filter(|level| level.cache.is_some()) {
+        let bracket = level.bracket(run);
+        let told = bracket.and_then(|bracket| bracket_text(&bracket));
+        let reported = level.reported(run).map(|cache| cache.size_bytes as f64);
+        // As reported where that is not contradicted: the bracket is as wide as the points are apart.
+        let measured = bracket.and_then(|bracket| bracket.size(reported));
+        let reading = each(|lang| {
+            let (measured, reported) = (told.as_ref().map(|told| told.get(lang).to_owned()), reported.map(bytes));
+            let parts = [(MEASURED, measured), (REPORTED, reported)];
+            let told: Vec<String> =
+                parts.into_iter().filter_map(|(word, size)| Some(format!("{} {}", word.say(lang), size?))).collect();
+            format!("{}: {}", level.name, told.join(", "))
+        });
+        if let Some(at) = measured {
+            all.push(Border { at, name: Some(same(level.name)), reading: reading.clone() });
+        }
+        if let Some(at) = reported.filter(|_| measured != reported) {
+            all.push(Border { at, name: None, reading });
+        }
+    }
+    for case in unnamed(run) {
+        let Some(bracket) = bracket_of(case).filter(|bracket| bracket.leaves.is_some()) else { continue };
+        let (Some(at), Some(told)) = (bracket.size(None), bracket_text(&bracket)) else { continue };
+        let reading = each(|lang| format!("{}: {} {}", UNNAMED.get(lang), MEASURED.say(lang), told.get(lang)));
+        all.push(Border { at, name: Some(each(|_| "–".to_owned())), reading });
+    }
+    all.sort_by(|one, other| one.at.total_cmp(&other.at));
+    let last = LEVELS.last().filter(|level| level.case(run).and_then(|case| case.measured()).is_some());
+    let has_names = all.iter().any(|border| border.name.is_some());
+    (all, last.filter(|_| has_names).map(|level: &Level| same(level.name)))
+}

@@ -1,0 +1,48 @@
+//! What a load takes over the traffic that the other CPUs make beside it.
+
+use hostmark_analysis::format::value;
+use hostmark_model::Unit;
+
+use super::{Figure, FigureKind, title};
+use crate::html::bilingual::{each, same};
+use crate::html::chart::scale::Kind;
+use crate::html::chart::{Line, Point, Series};
+use crate::html::gather::{Runs, distinct, interval, told};
+
+const LOADED: &str = "memory.loaded_latency";
+
+pub(in crate::html) static KIND: FigureKind = FigureKind { id: "loaded_latency", probes: &[LOADED], draw };
+
+fn draw(runs: &Runs) -> Vec<Figure> {
+    let Some(probe) = runs.probe(LOADED) else { return Vec::new() };
+    let mixes = distinct(probe.cases.iter().map(|case| case.params.get("mix").unwrap_or("")));
+    let mut series = Vec::new();
+    for run in 0..runs.all.len() {
+        for mix in &mixes {
+            let of_mix = probe.measured(run).filter(|(case, _)| case.params.get("mix").unwrap_or("") == *mix);
+            let point = |(case, estimate): (&super::super::gather::Case, &hostmark_model::Estimate)| {
+                let injected = case.record(run)?.measured()?.also.get("injected")?.estimate.value();
+                let told = told(estimate, probe.unit());
+                let delay = case.params.get("delay").unwrap_or("");
+                let reading = each(|lang| {
+                    let beside = value(injected, Unit::BytesPerSecond, lang);
+                    format!("{beside}, delay {delay}: {}", told.get(lang))
+                });
+                Some(Point { x: injected, y: estimate.value(), interval: interval(estimate), reading })
+            };
+            let mut points: Vec<Point> = of_mix.filter_map(point).collect();
+            points.sort_by(|one, other| one.x.total_cmp(&other.x));
+            if !points.is_empty() {
+                series.push(Series::joining(runs.of_run(run, same(*mix)), points));
+            }
+        }
+    }
+    let line = Line::of(
+        (title("traffic of the other CPUs", "其他 CPU 的流量"), Kind::Value(Unit::BytesPerSecond)),
+        (title("latency of a load", "加载延迟"), Kind::Value(Unit::Nanoseconds)),
+        series,
+    );
+    let Some(chart) = line.draw() else { return Vec::new() };
+    let name = title("Memory latency by load", "各负载下的内存延迟");
+    vec![Figure { title: name, note: None, chart, probes: vec![LOADED.to_owned()] }]
+}

@@ -1,0 +1,83 @@
+//! The roofline: what rate of arithmetic each level of the memory hierarchy can feed, by operations for each byte read
+//! (Williams, Waterman, Patterson: Roofline, CACM 52(4), 2009).
+
+use hostmark_analysis::format::value;
+use hostmark_analysis::levels::{HIERARCHY, LEVELS};
+use hostmark_model::{Estimate, Lang, Params, Text, Unit};
+
+use super::{Figure, FigureKind, title};
+use crate::html::bilingual::{Words, each, fixed, same};
+use crate::html::chart::scale::Kind;
+use crate::html::chart::{Line, Point, Series};
+use crate::html::gather::{Probe, Runs};
+
+const FLOPS: &str = "cpu.flops";
+const STREAM: &str = "memory.stream";
+const PEAK: Text = Text { en: "peak of arithmetic", zh: "算力峰值" };
+/// The ends of the drawing, operations a byte: a sum of numbers read once has 1/8, a large product of matrices over ten.
+const LEAST: f64 = 1.0 / 32.0;
+const MOST: f64 = 64.0;
+
+pub(in crate::html) static KIND: FigureKind = FigureKind { id: "roofline", probes: &[FLOPS, HIERARCHY, STREAM], draw };
+
+fn draw(runs: &Runs) -> Vec<Figure> {
+    (0..runs.all.len()).filter_map(|run| of_run(runs, run)).collect()
+}
+
+/// The roofline of a run: one core over each level, and all threads over memory. None without a peak and a bandwidth.
+fn of_run(runs: &Runs, run: usize) -> Option<Figure> {
+    let flops = runs.probe(FLOPS)?;
+    let of_threads = |probe: &Probe, threads: Option<&str>| -> Option<(f64, f64)> {
+        let at = |params: &Params| -> f64 { params.get("threads").and_then(|at| at.parse().ok()).unwrap_or(1.0) };
+        let cases = probe.measured(run).filter(|(case, _)| probe.is_default_but(case.params, &["threads"]));
+        let wanted = cases.filter(|(case, _)| threads.is_none_or(|one| case.params.get("threads") == Some(one)));
+        wanted.map(|(case, estimate)| (at(case.params), estimate.value())).max_by(|a, b| a.0.total_cmp(&b.0))
+    };
+    let (_, peak) = of_threads(flops, Some("1"))?;
+    let mut series: Vec<Series> = Vec::new();
+    for level in LEVELS {
+        let Some(read) = level.also(&runs.all[run], "read").map(Estimate::value) else { continue };
+        series.extend(roof(title(&format!("one core, {}", level.name), &format!("单核，{}", level.name)), peak, read));
+    }
+    let stream = runs.probe(STREAM).and_then(|stream| {
+        let triad = stream.cases.iter().filter(|case| case.params.get("kernel") == Some("triad"));
+        triad.filter_map(|case| case.estimate(run)).map(Estimate::value).reduce(f64::max)
+    });
+    if let (Some((threads, all)), Some(stream)) = (of_threads(flops, None), stream)
+        && threads > 1.0
+    {
+        let label = title(&format!("{threads} threads, STREAM triad"), &format!("{threads} 个线程，STREAM triad"));
+        series.extend(roof(label, all, stream));
+    }
+    let line = Line::of(
+        (title("operations for each byte (flop/B)", "每字节运算数（flop/B）"), Kind::Intensity),
+        (title("f64 operations", "f64 运算"), Kind::Value(Unit::OperationsPerSecond)),
+        series,
+    );
+    let name = runs.of_run(run, title("Roofline", "屋顶线"));
+    let note = title(
+        "A program with so few operations a byte is bound by the level's bandwidth on the slope, and by arithmetic on the flat part.",
+        "程序每字节的运算数落在斜线段时受该层带宽限制，落在水平段时受算力限制。",
+    );
+    Some(Figure { title: name, note: Some(note), chart: line.draw()?, probes: Vec::new() })
+}
+
+/// The slope of a bandwidth up to the peak.
+fn roof(label: Words, peak: f64, bandwidth: f64) -> Option<Series> {
+    let ridge = peak / bandwidth;
+    if !(ridge.is_finite() && peak > 0.0 && bandwidth > 0.0) {
+        return None;
+    }
+    let told = |at: f64| each(|lang| value(at, Unit::OperationsPerSecond, lang));
+    let from = value(bandwidth, Unit::BytesPerSecond, Lang::En);
+    let point = |x: f64| {
+        let y = (bandwidth * x).min(peak);
+        let bound = if y < peak { same(&from) } else { fixed(PEAK) };
+        let reading = each(|lang| format!("{x:.3} flop/B: {} ({})", told(y).get(lang), bound.get(lang)));
+        Point { x, y, interval: None, reading }
+    };
+    let mut at = vec![LEAST, MOST];
+    at.extend(Some(ridge).filter(|at| (LEAST..MOST).contains(at)));
+    at.sort_by(f64::total_cmp);
+    Some(Series::joining(label, at.into_iter().map(point).collect()))
+}

@@ -1,0 +1,96 @@
+//! The samples of a case, the disturbed ones shown: of the default case, and of the one whose interval is widest.
+
+use hostmark_analysis::format::value;
+use hostmark_model::{Estimate, Lang, Measured, Taint, counted};
+
+use super::generic::axis_title;
+use super::{Figure, title};
+use crate::html::bilingual::{Words, each};
+use crate::html::chart::scale::Kind;
+use crate::html::chart::{Round, Strip};
+use crate::html::gather::{Case, Probe, Runs, plus_minus};
+
+/// Samples of a case that the page shows at most; the run file has all.
+pub(in crate::html) const MOST_SAMPLES: usize = 150;
+
+/// The figures of a probe's samples: the default case in each run, then what scatters most.
+pub(in crate::html) fn of_samples(runs: &Runs, probe: &Probe) -> Vec<Figure> {
+    let (mut all, mut others) = (Vec::new(), Vec::new());
+    for run in 0..runs.all.len() {
+        let Some(first) = probe.cases.iter().find(|case| case.estimate(run).is_some()) else { continue };
+        let width = |case: &Case| case.estimate(run).and_then(Estimate::relative_half_width).unwrap_or(0.0);
+        let widest = probe.cases.iter().max_by(|one, other| width(one).total_cmp(&width(other)));
+        let target = runs.views[run][0].target;
+        let widest = widest.filter(|case| case.id != first.id && width(case) > target);
+        all.extend(figure(runs, probe, first, run));
+        others.extend(widest.and_then(|case| figure(runs, probe, case, run)));
+    }
+    all.append(&mut others);
+    all
+}
+
+fn figure(runs: &Runs, probe: &Probe, case: &Case, run: usize) -> Option<Figure> {
+    let measured = case.record(run)?.measured()?;
+    let count: usize = measured.samples.iter().map(Vec::len).sum();
+    let rounds: Vec<Round> = (0..measured.samples.len()).map(|index| round(probe, measured, index, count)).collect();
+    let shown: usize = rounds.iter().map(|round| round.samples.len()).sum();
+    let strip = Strip { y_title: axis_title(probe), y: Kind::Value(probe.unit()), rounds };
+    let chart = strip.draw()?;
+    let at = probe.all_named(case.params, &probe.varying());
+    let name = each(|lang| match (lang, at.get(lang)) {
+        (Lang::En, "") => "Samples".to_owned(),
+        (Lang::En, at) => format!("Samples at {at}"),
+        (Lang::Zh, "") => "样本".to_owned(),
+        (Lang::Zh, at) => format!("样本：{at}"),
+    });
+    let wide = plus_minus(&measured.estimate);
+    let note = match shown < count {
+        true => title(
+            &format!(
+                "{shown} of {count} samples are shown, evenly picked, every disturbed one as far as there is room; {wide}"
+            ),
+            &format!("均匀选取显示 {count} 个样本中的 {shown} 个，受扰样本尽量全部保留；{wide}"),
+        ),
+        false => title(&format!("all {}; {wide}", counted(count, "sample")), &format!("全部 {count} 个样本；{wide}")),
+    };
+    Some(Figure { title: runs.of_run(run, name), note: Some(note), chart, probes: Vec::new() })
+}
+
+/// One round with as many of its samples as there is room for.
+fn round(probe: &Probe, measured: &Measured, index: usize, count: usize) -> Round {
+    let samples = &measured.samples[index];
+    let record = measured.rounds.get(index);
+    let is_tainted =
+        |at: usize| record.and_then(|record| record.taints.get(at)).is_some_and(|bits| Taint(*bits).is_tainted());
+    let room = if count <= MOST_SAMPLES { samples.len() } else { (samples.len() * MOST_SAMPLES / count.max(1)).max(1) };
+    let tainted = (0..samples.len()).filter(|at| is_tainted(*at)).count();
+    // Disturbed samples get up to half of the room, the others what is left; both evenly picked.
+    let for_tainted = tainted.min((room / 2).max(room.saturating_sub(samples.len() - tainted)));
+    let picked_tainted = picked((0..samples.len()).filter(|at| is_tainted(*at)).collect(), for_tainted);
+    let picked_good = picked((0..samples.len()).filter(|at| !is_tainted(*at)).collect(), room - for_tainted);
+    let mut places: Vec<usize> = picked_tainted.into_iter().chain(picked_good).collect();
+    places.sort_unstable();
+    let samples_shown: Vec<(f64, bool)> =
+        places.into_iter().map(|at| (samples[at], is_tainted(at))).filter(|(value, _)| value.is_finite()).collect();
+    let median = record.map_or(measured.estimate.typical, |record| record.median);
+    Round { samples: samples_shown, median, reading: told(probe, index, median, samples.len(), tainted) }
+}
+
+/// `most` of `all`, evenly.
+fn picked(all: Vec<usize>, most: usize) -> Vec<usize> {
+    if all.len() <= most {
+        return all;
+    }
+    (0..most).map(|index| all[index * all.len() / most]).collect()
+}
+
+fn told(probe: &Probe, index: usize, median: f64, count: usize, tainted: usize) -> Words {
+    each(|lang| {
+        let shown = value(median, probe.unit(), lang);
+        let round = index + 1;
+        match lang {
+            Lang::En => format!("round {round}: median {shown}, {}, {tainted} disturbed", counted(count, "sample")),
+            Lang::Zh => format!("第 {round} 轮：中位数 {shown}，{count} 个样本，{tainted} 个受扰"),
+        }
+    })
+}

@@ -1,0 +1,410 @@
+//! What the table and the markdown of a comparison have in common: words, signs and groups.
+
+pub(crate) mod markdown;
+
+use hostmark_analysis::compare::{
+    Against, CaseComparison, Evidence, Group, On, ReasonKind, Side, Test, Value, Verdict, Without,
+};
+use hostmark_analysis::format::{called, estimator, in_scale, percent, scale_for};
+use hostmark_model::{Lang, Leading, Text, Unit, counted};
+
+/// Up to this many cases all are shown; of more only those that changed, unless everything is asked for.
+const FEW_CASES: usize = 24;
+
+pub(crate) const BASE: Text = Text { en: "base", zh: "基准" };
+pub(crate) const NEW: Text = Text { en: "new", zh: "对比" };
+pub(crate) const CHANGE: Text = Text { en: "change", zh: "变化" };
+pub(crate) const INTERVAL: Text = Text { en: "95 % interval", zh: "95 % 区间" };
+pub(crate) const VERDICT: Text = Text { en: "verdict", zh: "判定" };
+pub(crate) const CASE: Text = Text { en: "case", zh: "用例" };
+pub(crate) const DIFFERS: Text = Text { en: "DIFFERS", zh: "差异" };
+pub(crate) const CASES: Text = Text { en: "CASES", zh: "用例" };
+pub(crate) const COST: Text = Text { en: "cost", zh: "代价" };
+pub(crate) const GROUPS: Text = Text { en: "GROUPS", zh: "各组" };
+pub(crate) const TABLES: Text = Text { en: "TABLES", zh: "各表" };
+pub(crate) const ODD: Text = Text { en: "unlike the rest", zh: "与其余不同" };
+pub(crate) const NOT_COMPARABLE: Text = Text { en: "NOT COMPARABLE", zh: "不可比较" };
+pub(crate) const UNKNOWN: Text = Text { en: "not known", zh: "未知" };
+pub(crate) const DISTURBED: Text = Text { en: "disturbed", zh: "受扰" };
+
+pub(crate) const fn verdict_word(verdict: Verdict) -> Text {
+    match verdict {
+        Verdict::Slower => Text { en: "slower", zh: "变慢" },
+        Verdict::Faster => Text { en: "faster", zh: "变快" },
+        Verdict::Changed => Text { en: "changed", zh: "有变化" },
+        Verdict::ChangedShape => Text { en: "changed shape", zh: "分布有变" },
+        Verdict::Inconclusive => Text { en: "inconclusive", zh: "无法判定" },
+        Verdict::Same => Text { en: "same", zh: "相同" },
+        Verdict::NotComparable => Text { en: "not comparable", zh: "不可比较" },
+    }
+}
+
+/// The verdict of a case in a cell of a table: of what is undecided the change that would have been seen, of another shape the typical
+/// value's.
+pub(crate) fn verdict_text(case: &CaseComparison, lang: Lang) -> String {
+    match (case.verdict, case.told_by()) {
+        (Verdict::Inconclusive, Some(test)) if test.visible.is_finite() => would_see(test.visible, lang),
+        (Verdict::ChangedShape, Some(test)) => {
+            let name = case.moved().map_or("", |aspect| aspect.name.as_str());
+            let name = if name == "typical" && lang == Lang::Zh { "典型值" } else { name };
+            format!("{name} {} %", signed(test.ratio - 1.0))
+        }
+        (verdict, _) => verdict_word(verdict).say(lang).to_owned(),
+    }
+}
+
+fn would_see(visible: f64, lang: Lang) -> String {
+    match lang {
+        Lang::En => format!("would see {}", percent(visible)),
+        Lang::Zh => format!("能看出 {}", percent(visible)),
+    }
+}
+
+/// `same within 5 %`.
+fn same_word(same_within: f64, lang: Lang) -> String {
+    let within = limit(same_within);
+    match lang {
+        Lang::En => format!("same within {within}"),
+        Lang::Zh => format!("相差不超过 {within}"),
+    }
+}
+
+/// A limit as it was typed: `5 %`, `2.5 %`.
+fn limit(fraction: f64) -> String {
+    format!("{} %", (fraction * 1e4).round() / 100.0)
+}
+
+/// What cases come to together: by group, and by the tables that people know, each with its heading; none where there is nothing.
+pub(crate) fn together(against: &Against) -> impl Iterator<Item = (Text, &[Group])> {
+    let all = [(GROUPS, against.groups.as_slice()), (TABLES, against.tables.as_slice())];
+    all.into_iter().filter(|(_, groups)| !groups.is_empty())
+}
+
+/// A group in words: its change, the interval of that, and its verdict.
+pub(crate) fn group_cells(group: &Group, lang: Lang) -> [String; 3] {
+    let change = format!("{} %", signed(group.ratio - 1.0));
+    let interval = format!("{} … {}", signed(group.low - 1.0), signed(group.high - 1.0));
+    let verdict = match group.verdict {
+        Verdict::Inconclusive => would_see(group.visible, lang),
+        verdict => verdict_word(verdict).say(lang).to_owned(),
+    };
+    [change, interval, verdict]
+}
+
+/// What a reader should know of a group: how far its probes differ, and which cases are unlike the rest.
+pub(crate) fn group_remarks(group: &Group, against: &Against, lang: Lang) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if group.heterogeneity > TELLING_SPREAD {
+        let spread = percent(group.heterogeneity);
+        remarks.push(match lang {
+            Lang::En => format!("its probes differ by {spread}"),
+            Lang::Zh => format!("各探针之间相差 {spread}"),
+        });
+    }
+    let case = |id: &String| against.cases.iter().find(|case| case.id == *id);
+    let odd: Vec<String> =
+        group.odd.iter().filter_map(case).map(|case| format!("{} {}", case.label.get(lang), change(case)[0])).collect();
+    if !odd.is_empty() {
+        let colon = if lang == Lang::Zh { "：" } else { ": " };
+        let list = odd.join(if lang == Lang::Zh { "；" } else { "; " });
+        remarks.push(format!("{}{colon}{list}", ODD.say(lang)));
+    }
+    remarks
+}
+
+/// A spread between the probes of a group from which on it is told.
+const TELLING_SPREAD: f64 = 0.01;
+
+/// Whether a verdict is one of those that a reader looks for: something changed.
+pub(crate) fn is_change(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Slower | Verdict::Faster | Verdict::Changed | Verdict::ChangedShape)
+}
+
+/// What is known of a side, one fact each, behind its name.
+pub(crate) fn of_side(side: &Side, lang: Lang) -> Vec<String> {
+    let mut facts = Vec::new();
+    let mut distinct = |all: Vec<String>| {
+        let mut seen: Vec<String> = Vec::new();
+        all.into_iter().filter(|text| !text.is_empty()).for_each(|text| {
+            if !seen.contains(&text) {
+                seen.push(text);
+            }
+        });
+        if !seen.is_empty() {
+            facts.push(seen.join(" | "));
+        }
+    };
+    distinct(side.runs.iter().map(|run| run.host.clone()).collect());
+    distinct(side.runs.iter().map(|run| run.kernel.clone()).collect());
+    distinct(side.runs.iter().map(|run| run.imported.clone().unwrap_or_else(|| profile(run.profile, lang))).collect());
+    let count = side.runs.len();
+    facts.push(match lang {
+        Lang::En if count == 1 => "1 run".to_owned(),
+        Lang::En => format!("{count} runs, pooled"),
+        Lang::Zh if count == 1 => "1 次运行".to_owned(),
+        Lang::Zh => format!("{count} 次运行，合并"),
+    });
+    facts.extend(match side.runs.as_slice() {
+        [only] => Some(only.started.clone()),
+        [first, .., last] => Some(format!("{} … {}", first.started, last.started)),
+        [] => None,
+    });
+    facts
+}
+
+fn profile(profile: hostmark_model::Profile, lang: Lang) -> String {
+    let word = match profile {
+        hostmark_model::Profile::Quick => Text { en: "quick profile", zh: "快速档" },
+        hostmark_model::Profile::Standard => Text { en: "standard profile", zh: "标准档" },
+        hostmark_model::Profile::Thorough => Text { en: "thorough profile", zh: "详尽档" },
+    };
+    word.say(lang).to_owned()
+}
+
+/// The cases of a table, the greatest changes first; how many without a change are left out.
+pub(crate) fn shown(against: &Against, verbose: bool) -> (Vec<&CaseComparison>, usize) {
+    let judged: Vec<&CaseComparison> =
+        against.cases.iter().filter(|case| case.verdict != Verdict::NotComparable).collect();
+    let is_all = verbose || judged.len() <= FEW_CASES;
+    let left_out = if is_all { 0 } else { against.counts.same + against.counts.inconclusive };
+    let is_shown = |case: &&CaseComparison| is_all || is_change(case.verdict);
+    let mut cases: Vec<&CaseComparison> = judged.into_iter().filter(is_shown).collect();
+    // Those without a difference keep the catalogue's order, where neighbours are related.
+    let size = |case: &CaseComparison| match case.verdict {
+        Verdict::Same | Verdict::Inconclusive => 0.0,
+        _ => case.shown_change().map_or(0.0, |change| change.ln_1p().abs()),
+    };
+    cases.sort_by(|a, b| a.verdict.cmp(&b.verdict).then(size(b).total_cmp(&size(a))));
+    (cases, left_out)
+}
+
+/// The values of both sides in one scale, so that the eye can compare them.
+pub(crate) fn values(case: &CaseComparison, lang: Lang) -> [String; 2] {
+    let value = |value: &Option<Value>| value.as_ref().map(|value| value.value);
+    in_one_scale(case, [value(&case.base), value(&case.new)], lang)
+}
+
+fn in_one_scale(case: &CaseComparison, values: [Option<f64>; 2], lang: Lang) -> [String; 2] {
+    let known = case.base.as_ref().or(case.new.as_ref()).map_or(0.0, |value| value.value);
+    let scale = scale_for(known, case.unit.unwrap_or(Unit::Count));
+    values.map(|value| match value {
+        None => "–".to_owned(),
+        Some(value) => format!("{} {}", in_scale(value, scale), scale.suffix.get(lang)).trim_end().to_owned(),
+    })
+}
+
+/// A case as it is called, with the estimator where that is the quiet value.
+pub(crate) fn label(case: &CaseComparison, lang: Lang) -> String {
+    called(case.label.get(lang), case.estimator.unwrap_or_default(), lang)
+}
+
+/// What the other estimator says where it is something else: `typical 12.5 → 12.4 GB/s`.
+pub(crate) fn others(case: &CaseComparison, lang: Lang) -> Option<String> {
+    let other = case.beside?;
+    let [base, new] = in_one_scale(case, [Some(other.base), Some(other.new)], lang);
+    Some(format!("{} {base} → {new}", estimator(other.estimator).get(lang)))
+}
+
+/// `+37.8`, `−1.1`: a fraction as percent without the sign of percent.
+pub(crate) fn signed(fraction: f64) -> String {
+    let percent = fraction * 100.0;
+    let digits = if percent.abs() < 99.95 { 1 } else { 0 };
+    let sign = if percent < 0.0 { '−' } else { '+' };
+    format!("{sign}{:.*}", digits, percent.abs())
+}
+
+/// The change of a case, and its interval.
+pub(crate) fn change(case: &CaseComparison) -> [String; 2] {
+    let change = case.change().map_or_else(|| "–".to_owned(), |change| format!("{} %", signed(change)));
+    let test = case.effect.as_ref().and_then(|effect| effect.test.as_ref());
+    let interval = test.map(|test| format!("{} … {}", signed(test.low - 1.0), signed(test.high - 1.0)));
+    [change, interval.unwrap_or_else(|| "–".to_owned())]
+}
+
+/// What a verdict stands on: the adjusted p value, how much it changed at most, and how much runs differ.
+pub(crate) fn grounds(case: &CaseComparison, lang: Lang) -> Option<String> {
+    let test = case.told_by()?;
+    let p = match test.adjusted_p_value {
+        p if p < 0.0001 => "p < 0.0001".to_owned(),
+        p => format!("p = {p:.4}"),
+    };
+    let (within, deviation) = (percent(test.within), percent(test.deviation));
+    Some(match (lang, test.runs) {
+        (Lang::En, 0) => format!("{p}, changed by {within} at most, runs differ by {deviation} (assumed)"),
+        (Lang::En, runs) => {
+            format!("{p}, changed by {within} at most, runs differ by {deviation} ({})", counted(runs, "run"))
+        }
+        (Lang::Zh, 0) => format!("{p}，变化不超过 {within}，运行间标准差 {deviation}（假定）"),
+        (Lang::Zh, runs) => format!("{p}，变化不超过 {within}，运行间标准差 {deviation}（{runs} 次运行）"),
+    })
+}
+
+/// Cases without a verdict that share their reason: the reason, and the cases.
+pub(crate) fn reasons(against: &Against, lang: Lang) -> Vec<(&str, Vec<&CaseComparison>)> {
+    let mut groups: Vec<(&str, Vec<&CaseComparison>)> = Vec::new();
+    for case in &against.cases {
+        let Some(reason) = &case.reason else { continue };
+        let text = reason.text.get(lang);
+        match groups.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, cases)) => cases.push(case),
+            None => groups.push((text, vec![case])),
+        }
+    }
+    groups.sort_by_key(|(_, cases)| std::cmp::Reverse(cases.len()));
+    groups
+}
+
+/// Whether these cases, which share a reason, are an open question: each is named then.
+pub(crate) fn is_open(cases: &[&CaseComparison]) -> bool {
+    cases.iter().any(|case| case.reason.as_ref().is_some_and(|reason| reason.is_open))
+}
+
+/// Why a case has no verdict, in a summary: `failed on the new side`.
+fn without(one: &Without, lang: Lang) -> String {
+    let what = match one.kind {
+        ReasonKind::OneSide => Text { en: "missing", zh: "缺失" },
+        ReasonKind::Revision => Text { en: "of another revision", zh: "修订号不同" },
+        ReasonKind::Unit => Text { en: "in another unit", zh: "单位不同" },
+        ReasonKind::Failed => Text { en: "failed", zh: "失败" },
+        ReasonKind::Skipped => Text { en: "skipped", zh: "跳过" },
+        ReasonKind::PageSize => Text { en: "on other pages", zh: "页大小不同" },
+        ReasonKind::CacheLevel => Text { en: "in another cache", zh: "所在缓存不同" },
+        ReasonKind::ContradictsItself => Text { en: "contradicting itself", zh: "自相矛盾" },
+        ReasonKind::Implausible => Text { en: "implausible", zh: "不可信" },
+        ReasonKind::OneValue => Text { en: "one value alone", zh: "仅有单个数值" },
+        ReasonKind::Derived => Text { en: "computed from others", zh: "由其他用例算得" },
+        ReasonKind::TooFewRounds => Text { en: "too few rounds", zh: "轮数不足" },
+        ReasonKind::TooFewPairs => Text { en: "too few pairs", zh: "成对运行不足" },
+        ReasonKind::NotPositive => Text { en: "zero or negative", zh: "为零或为负" },
+    };
+    let is_of_the_pair = matches!(
+        one.kind,
+        ReasonKind::Revision
+            | ReasonKind::Unit
+            | ReasonKind::PageSize
+            | ReasonKind::CacheLevel
+            | ReasonKind::Derived
+            | ReasonKind::TooFewPairs
+    );
+    let (count, what) = (one.cases, what.say(lang));
+    let on = match one.on {
+        _ if is_of_the_pair => {
+            return if lang == Lang::Zh { format!("{count} 个{what}") } else { format!("{count} {what}") };
+        }
+        On::Base => Text { en: "on the base", zh: "在基准一方" },
+        On::New => Text { en: "on the new side", zh: "在对比一方" },
+        On::Both => Text { en: "on both sides", zh: "在双方" },
+    };
+    match lang {
+        Lang::En => format!("{count} {what} {}", on.en),
+        Lang::Zh => format!("{count} 个{}{what}", on.zh),
+    }
+}
+
+/// `2 slower, 0 faster, 120 same within 5 %, 60 inconclusive (would see 8 %, median), 4 not comparable (3 skipped on both sides, 1 failed
+/// on the new side)`.
+pub(crate) fn summary(against: &Against, lang: Lang) -> String {
+    let counts = against.counts;
+    let word = |verdict: Verdict| verdict_word(verdict).say(lang).to_owned();
+    let undecided = match (lang, counts.visible.map(percent)) {
+        (_, None) => word(Verdict::Inconclusive),
+        (Lang::En, Some(visible)) => format!("inconclusive (would see {visible}, median)"),
+        (Lang::Zh, Some(visible)) => format!("无法判定（能看出 {visible}，中位数）"),
+    };
+    let (comma, [open, close]) = if lang == Lang::Zh { ("，", ["（", "）"]) } else { (", ", [" (", ")"]) };
+    let why: Vec<String> = against.without.iter().map(|one| without(one, lang)).collect();
+    let uncompared = format!("{}{open}{}{close}", word(Verdict::NotComparable), why.join(comma));
+    let failed = Text { en: "failed in some runs", zh: "在部分运行中失败" }.say(lang).to_owned();
+    let all = [
+        (counts.slower, word(Verdict::Slower), true),
+        (counts.faster, word(Verdict::Faster), true),
+        (counts.changed, word(Verdict::Changed), false),
+        (counts.changed_shape, word(Verdict::ChangedShape), false),
+        (counts.same, same_word(against.same_within, lang), true),
+        (counts.inconclusive, undecided, true),
+        (counts.not_comparable, uncompared, false),
+        (counts.partly_failed, failed, false),
+    ];
+    let told = all.into_iter().filter(|(count, _, is_always)| *count > 0 || *is_always);
+    let one = |(count, word, _): (usize, String, bool)| format!("{count} {word}");
+    told.map(one).collect::<Vec<_>>().join(comma)
+}
+
+/// What the verdicts stand on, in sentences: where it comes from how much runs differ, and what a verdict needs.
+pub(crate) fn method(against: &Against, lang: Lang) -> Vec<String> {
+    let tests = || against.cases.iter().filter_map(|case| case.effect.as_ref()?.test.as_ref());
+    let assumed = tests().filter(|test| test.runs == 0).count();
+    let told: Vec<&Test> = tests().filter(|test| test.runs > 0).collect();
+    let mut said = Vec::new();
+    let mut add = |en: String, zh: String| said.push(if lang == Lang::Zh { zh } else { en });
+    if against.cases.iter().any(|case| case.estimator == Some(Leading::Quiet)) {
+        add(
+            "(quiet) values are of an undisturbed core, all others typical ones".to_owned(),
+            "标有“（空闲值）”的为核心未受干扰时的数值，其余为典型值".to_owned(),
+        );
+    }
+    if let Some(program) = &against.program {
+        let program = hostmark_analysis::escape::visible(program);
+        add(
+            format!("one program measured both sides: SHA-256 {program}"),
+            format!("双方由同一程序测量：SHA-256 {program}"),
+        );
+    }
+    if !told.is_empty() {
+        let runs = told.iter().map(|test| test.runs);
+        let (least, most) = runs.fold((usize::MAX, 0), |(low, high), runs| (low.min(runs), high.max(runs)));
+        let runs = if least == most { least.to_string() } else { format!("{least} … {most}") };
+        let cases = told.len();
+        add(
+            format!(
+                "how much runs differ is told for {} by {}: of both sides, and earlier ones of their environments",
+                counted(cases, "case"),
+                counted(&runs, "run")
+            ),
+            format!("{cases} 个用例的运行间差异由 {runs} 次运行得出：双方的运行，以及同一环境早先的运行"),
+        );
+    }
+    if assumed > 0 {
+        add(
+            format!(
+                "how much runs differ is assumed for {}, from runs of other hosts; three runs or more of these environments, or --interleave, tell more",
+                counted(assumed, "case")
+            ),
+            format!(
+                "{assumed} 个用例的运行间差异为假定值，取自其他主机的运行；同一环境三次以上的运行或 --interleave 更可靠"
+            ),
+        );
+    }
+    if !told.is_empty() || assumed > 0 {
+        let within = limit(against.same_within);
+        add(
+            format!(
+                "slower, faster: a p value of at most 5 % after Benjamini and Hochberg over all cases; same: both one-sided tests of a change of {within} say no, adjusted alike; inconclusive: neither, with the change that would have been found four times of five"
+            ),
+            format!(
+                "变慢、变快：对全部用例作 Benjamini–Hochberg 校正后 p 值不大于 5 %；相同：变化达到 {within} 的两个单侧检验均被否定（同样校正）； 无法判定：两者皆非，并给出五次中有四次能被发现的变化幅度"
+            ),
+        );
+    }
+    let mut aspects = against.cases.iter().filter_map(|case| case.effect.as_ref()).flat_map(|effect| &effect.others);
+    if against.counts.changed_shape > 0
+        || aspects.any(|aspect| aspect.test.is_shown() && aspect.evidence != Evidence::Repeats)
+    {
+        add(
+            "changed shape: the value is as it was, and the typical value or a percentile moved: some of the operations became slower or faster; only where nothing disturbed either side and it is seen each time (in every round, or four of five pairs of runs), else it is a remark".to_owned(),
+            "分布有变：数值未变，而典型值或某个分位数移动，即部分操作变慢或变快；仅当双方均未受扰且每次如此（每一轮，或五对运行中有四对）时才如此判定，否则只作说明".to_owned(),
+        );
+    }
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_have_a_sign() {
+        let texts = [0.378, -0.011, 0.0, 9.0, -0.9996].map(signed);
+        assert_eq!(texts, ["+37.8", "−1.1", "+0.0", "+900", "−100"]);
+    }
+}

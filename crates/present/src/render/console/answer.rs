@@ -1,0 +1,194 @@
+//! The answer: what machine it is, how far its values can be trusted, the constants that people ask for, and what costs most. No more
+//! than a screen.
+
+use unicode_width::UnicodeWidthStr;
+
+use hostmark_analysis::constants::{self, Line, MOST_FINDINGS, Told};
+use hostmark_analysis::findings::findings_and_kept;
+use hostmark_analysis::references::{Beside, beside};
+use hostmark_model::{Finding, Run};
+
+use super::page::{Page, Piece, Style, gap};
+use super::view::View;
+use super::{header, table, words};
+use crate::RenderOptions;
+
+/// Lines of it at most: with the two that tell where the rest is, it fills a screen of 25.
+const MOST_LINES: usize = 23;
+/// A run with fewer constants was not made to answer for a machine: its table is the answer.
+const LEAST_CONSTANTS: usize = 8;
+/// From this width on, the constants stand in a column behind the names of their kinds.
+const WIDE: usize = 80;
+
+/// How much of each part stands in the answer.
+#[derive(Debug, Clone, Copy)]
+struct Way {
+    /// So many reasons for the grade, at most.
+    reasons: usize,
+    /// Whether the constants stand beside those of a reference.
+    beside: bool,
+    findings: Part,
+}
+
+/// From all of it to the least. Findings before ratios, ratios before the lesser reasons: of these the whole report tells.
+const WAYS: [Way; 9] = [
+    Way { reasons: usize::MAX, beside: true, findings: Part::Cure },
+    Way { reasons: usize::MAX, beside: true, findings: Part::FirstOfCure },
+    Way { reasons: usize::MAX, beside: true, findings: Part::Command },
+    Way { reasons: 2, beside: true, findings: Part::Command },
+    Way { reasons: 1, beside: true, findings: Part::Command },
+    Way { reasons: 0, beside: true, findings: Part::Command },
+    Way { reasons: 1, beside: false, findings: Part::Command },
+    Way { reasons: 0, beside: false, findings: Part::Command },
+    Way { reasons: 0, beside: false, findings: Part::Bare },
+];
+
+/// The answer of a run; of one that was made of few cases its table.
+pub fn answer(run: &Run, options: &RenderOptions) -> String {
+    let lines = constants::told(run);
+    if options.verbose || !are_enough(&lines) {
+        return table(run, options);
+    }
+    let view = View::new(run, options);
+    let beside = beside(run);
+    let all: Vec<Finding> = findings_and_kept(run).into_iter().filter(|finding| finding.cost > 0.0).collect();
+    let written = |way: Way, is_loose: bool, findings: &[Finding]| {
+        let mut page = Page::new(options);
+        header::write_short(&view, &mut page, way.reasons);
+        if is_loose {
+            page.blank();
+        }
+        constants(&view, &lines, beside.as_ref().filter(|_| way.beside), &mut page);
+        if is_loose && !findings.is_empty() {
+            page.blank();
+        }
+        some_findings(findings, way.findings, &mut page);
+        page
+    };
+    // Three findings however short, rather than fewer at length; and no empty line, rather than less.
+    for count in (0..=all.len().min(MOST_FINDINGS)).rev() {
+        let findings = &all[..count];
+        let pages = WAYS.iter().flat_map(|way| [true, false].map(|is_loose| written(*way, is_loose, findings)));
+        if let Some(page) = { pages }.find(|page| page.lines() <= MOST_LINES) {
+            return page.into_text();
+        }
+    }
+    let [.., least] = WAYS;
+    written(least, false, &[]).into_text()
+}
+
+/// Whether a run has an answer: one of few cases has its table alone.
+pub fn is_answered(run: &Run) -> bool {
+    are_enough(&constants::told(run))
+}
+
+fn are_enough(lines: &[(&Line, Vec<Told>)]) -> bool {
+    lines.iter().map(|(_, told)| told.len()).sum::<usize>() >= LEAST_CONSTANTS
+}
+
+/// A line for each kind, beside which machine the ratios stand, and what is absent.
+fn constants(view: &View, lines: &[(&'static Line, Vec<Told>)], beside: Option<&Beside>, page: &mut Page) {
+    let mut ratios = Vec::new();
+    let widest = lines.iter().map(|(line, _)| line.name.get(view.lang).width()).max().unwrap_or(0);
+    let column = if page.width < WIDE { None } else { Some(widest) };
+    for (line, told) in lines {
+        let name = line.name.get(view.lang);
+        let fill = column.map_or(0, |width| width.saturating_sub(name.width()));
+        let label = Piece::new(format!("{name}{}", " ".repeat(fill)), Style::Dim);
+        let facts = told.iter().map(|told| {
+            let ratio = beside.and_then(|beside| beside.ratio(told));
+            let style =
+                if ratio.as_ref().is_some_and(|ratio| ratio.ends_with('!')) { Style::Warning } else { Style::Plain };
+            let shown = ratio.as_ref().map_or_else(String::new, |ratio| format!(" {ratio}"));
+            ratios.extend(ratio);
+            Piece::new(format!("{}{shown}", fact(view, told)), style)
+        });
+        let all: Vec<Piece> = std::iter::once(label).chain(facts).collect();
+        page.flow_hanging(0, column.map_or(HANG, |width| width + 3), &all);
+    }
+    for sentence in constants::untold(view.run) {
+        page.paragraph("", sentence.get(view.lang), Style::Warning);
+    }
+    if let Some(beside) = beside.filter(|_| !ratios.is_empty()) {
+        page.paragraph("", &beside.legend(&ratios, view.lang), Style::Dim);
+    }
+}
+
+/// Where a narrow page goes on with the constants of a kind.
+const HANG: usize = 4;
+
+/// `L1d 1.67 ns`, with how sure it is where that is worth a word.
+fn fact(view: &View, told: &Told) -> String {
+    let shown = format!("{} {}", told.name.get(view.lang), told.value(view.lang));
+    let how_sure = told.how_sure(view.run, view.lang);
+    how_sure.map_or(shown.clone(), |how_sure| format!("{shown} {how_sure}"))
+}
+
+/// What stands beside the short text of each finding in the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// The command that shows it, and what to do.
+    Cure,
+    /// The same, of what to do the first sentence.
+    FirstOfCure,
+    /// The command that shows it.
+    Command,
+    /// Nothing.
+    Bare,
+}
+
+/// What costs most.
+fn some_findings(findings: &[Finding], part: Part, page: &mut Page) {
+    if findings.is_empty() {
+        return;
+    }
+    let lang = page.options.lang;
+    page.line(&[
+        Piece::new(page.say(words::FINDINGS), Style::Heading),
+        gap(3),
+        Piece::new(page.say(words::DEAREST_FIRST), Style::Dim),
+    ]);
+    for (index, finding) in findings.iter().enumerate() {
+        let command = finding.command.as_ref().filter(|_| part != Part::Bare);
+        let command = command.map_or_else(String::new, |command| words::shows(command, lang));
+        let text = format!("{}  {command}", finding.short.get(lang));
+        page.paragraph(&format!("{:>3}  ", index + 1), text.trim_end(), Style::Plain);
+        let cure = finding.cure.as_ref().map_or("", |cure| cure.get(lang));
+        match part {
+            Part::Cure if !cure.is_empty() => page.paragraph("     ", cure, Style::Dim),
+            Part::FirstOfCure if !cure.is_empty() => page.paragraph("     ", first_sentence(cure), Style::Dim),
+            _ => {}
+        }
+    }
+}
+
+/// A text up to the end of its first sentence. A point within a name, a number or brackets ends none.
+fn first_sentence(text: &str) -> &str {
+    let mut depth = 0_i32;
+    for (at, c) in text.char_indices() {
+        let rest = &text[at + c.len_utf8()..];
+        match c {
+            '(' | '（' => depth += 1,
+            ')' | '）' => depth -= 1,
+            '。' if depth <= 0 => return &text[..at + c.len_utf8()],
+            '.' if depth <= 0 && rest.trim_start() != rest => return &text[..at + 1],
+            _ => {}
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first_sentence;
+
+    #[test]
+    fn a_sentence_ends_at_a_point_before_a_space() {
+        assert_eq!(
+            first_sentence("It takes 1.5 ns (p99. more) in net.ipv4. The rest."),
+            "It takes 1.5 ns (p99. more) in net.ipv4."
+        );
+        assert_eq!(first_sentence("需要 1.5 ns（见 a。b）。其余。"), "需要 1.5 ns（见 a。b）。");
+        assert_eq!(first_sentence("no end"), "no end");
+    }
+}

@@ -1,0 +1,54 @@
+//! What was measured beside the levels, in one line: TLB reach, cache line, ways.
+
+use hostmark_analysis::format::{agreement, value};
+use hostmark_analysis::levels::{LEVELS, Level};
+use hostmark_model::{Estimate, Lang, Unit};
+
+use crate::render::console::page::{Page, Piece};
+use crate::render::console::view::View;
+use crate::render::console::words;
+
+/// Writes the line when the run has any of it.
+pub(super) fn write(view: &View, page: &mut Page) {
+    let facts: Vec<Piece> = facts(view).into_iter().map(Piece::plain).collect();
+    if !facts.is_empty() {
+        page.flow(2, &facts);
+    }
+}
+
+/// A number that rounds voted on, with their share where some disagree.
+fn counted(view: &View, estimate: &Estimate, unit: Unit) -> String {
+    let shown = value(estimate.value(), unit, view.lang);
+    let is_split = estimate.agreement.is_some_and(|share| share < 1.0);
+    match agreement(estimate, view.lang).filter(|_| is_split) {
+        Some(share) => format!("{shown} [{share}]"),
+        None => shown,
+    }
+}
+
+fn facts(view: &View) -> Vec<String> {
+    let of = |level: &Level, name: &str| level.also(view.run, name);
+    let mut facts = Vec::new();
+    for level in LEVELS {
+        let Some(reach) = of(level, "tlb") else { continue };
+        let pages = counted(view, reach, Unit::Count);
+        let miss = of(level, "tlb_miss").map(|miss| value(miss.value(), Unit::Nanoseconds, view.lang));
+        let name = level.name;
+        facts.push(match (view.lang, miss) {
+            (Lang::En, Some(miss)) => format!("{name} TLB {pages} pages, miss +{miss}"),
+            (Lang::En, None) => format!("{name} TLB {pages} pages"),
+            (Lang::Zh, Some(miss)) => format!("{name} TLB {pages} 页，未命中 +{miss}"),
+            (Lang::Zh, None) => format!("{name} TLB {pages} 页"),
+        });
+    }
+    for level in LEVELS {
+        let line = of(level, "line").map(|line| counted(view, line, Unit::Bytes));
+        facts.extend(line.map(|line| format!("{} {line}", view.say(words::CACHE_LINE))));
+        let ways = |ways: &Estimate| match view.lang {
+            Lang::En => format!("{} ways ({})", counted(view, ways, Unit::Count), level.name),
+            Lang::Zh => format!("{} 路（{}）", counted(view, ways, Unit::Count), level.name),
+        };
+        facts.extend(of(level, "ways").map(ways));
+    }
+    facts
+}

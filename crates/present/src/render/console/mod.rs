@@ -1,0 +1,146 @@
+//! The table of `hostmark run` and `hostmark report`, made from a run alone.
+
+mod answer;
+mod changes;
+mod comparison;
+mod fleet;
+mod grid;
+pub(crate) mod header;
+mod hierarchy;
+mod hosts;
+mod matrix;
+mod memory;
+mod network;
+mod nodes;
+pub(in crate::render) mod page;
+mod remarks;
+mod sections;
+mod spent;
+mod sweep;
+pub(crate) mod view;
+pub(crate) mod words;
+
+use hostmark_analysis::findings::findings_and_kept;
+use hostmark_analysis::format::{percent, value};
+use hostmark_model::{CaseRecord, Lang, Run, Unit};
+use hostmark_stats::descriptive;
+
+pub use self::answer::{answer, is_answered};
+pub use self::hosts::hosts;
+use self::page::{Mark, Page, Piece, Style};
+use self::view::{Shown, View};
+use super::RenderOptions;
+
+/// What machine a run is of, without its name: the processor with its CPUs and memory first.
+pub(crate) fn machine(run: &Run, lang: Lang) -> Vec<String> {
+    let options = RenderOptions { lang, ..RenderOptions::default() };
+    let pieces = header::machine(&View::new(run, &options));
+    // The program and the host's name stand before it.
+    pieces.into_iter().skip(2).map(|piece| piece.text).filter(|text| !text.is_empty()).collect()
+}
+
+/// The table of a comparison; it ends with a line break.
+pub fn comparison(comparison: &hostmark_analysis::compare::Comparison, options: &RenderOptions) -> String {
+    comparison::table(comparison, options)
+}
+
+/// The changes over so many runs that are kept; it ends with a line break.
+pub fn changes(changes: &[hostmark_analysis::fleet::Change], runs: usize, options: &RenderOptions) -> String {
+    changes::table(changes, runs, options)
+}
+
+/// The table of a fleet; it ends with a line break.
+pub fn fleet(fleet: &hostmark_analysis::fleet::Fleet, options: &RenderOptions) -> String {
+    fleet::table(fleet, options)
+}
+
+/// The whole table; it ends with a line break and holds nothing that steers a terminal but its own colours.
+pub fn table(run: &Run, options: &RenderOptions) -> String {
+    let view = View::new(run, options);
+    let mut page = Page::new(options);
+    let mut shown = Shown::new();
+    header::write(&view, &mut page);
+    if run.cases.is_empty() {
+        page.blank();
+        let nothing = page.say(words::NO_CASES);
+        page.paragraph("", nothing, Style::Plain);
+        return page.into_text();
+    }
+    hierarchy::write(&view, &mut page, &mut shown);
+    memory::write(&view, &mut page, &mut shown);
+    nodes::write(&view, &mut page, &mut shown);
+    network::write(&view, &mut page);
+    sections::write(&view, &mut page, &mut shown);
+    findings(run, &mut page);
+    legend(&view, &mut page);
+    page.into_text()
+}
+
+fn findings(run: &Run, page: &mut Page) {
+    let findings = findings_and_kept(run);
+    let title = page.say(words::FINDINGS);
+    if findings.is_empty() {
+        let none = page.say(words::ALL_WELL);
+        page.heading(title, none);
+        return;
+    }
+    let order = if findings.iter().any(|finding| finding.cost > 0.0) { page.say(words::DEAREST_FIRST) } else { "" };
+    page.heading(title, order);
+    let lang = page.options.lang;
+    for (index, finding) in findings.iter().enumerate() {
+        page.paragraph(&format!("{:>3}  ", index + 1), finding.text.get(lang), Style::Plain);
+        if let Some(cure) = &finding.cure {
+            page.paragraph("     ", cure.get(lang), Style::Dim);
+        }
+        if let Some(command) = &finding.command {
+            page.paragraph("     ", &words::shows(command, lang), Style::Dim);
+        }
+    }
+}
+
+/// What the marks on this page mean.
+fn legend(view: &View, page: &mut Page) {
+    let target = percent(view.target);
+    let target = target.replace(".0", "");
+    let mut facts = Vec::new();
+    if !view.verbose && view.measured > 0 {
+        let told = |case: &CaseRecord| Some(case.measured()?.estimate.repetition?.runs);
+        let runs = view.run.cases.iter().filter_map(told).max();
+        facts.push(match (view.lang, runs.map(|runs| runs == 0)) {
+            (Lang::En, None) => format!("± half of the 95 % interval, shown where over {target}"),
+            (Lang::Zh, None) => format!("± 95 % 区间的一半，超过 {target} 时显示"),
+            (Lang::En, Some(false)) => {
+                format!("± half of the interval for another run here (95 %), shown where over {target}")
+            }
+            (Lang::En, Some(true)) => {
+                format!(
+                    "± half of the interval for another run here (95 %, scatter assumed), shown where over {target}"
+                )
+            }
+            (Lang::Zh, Some(false)) => format!("± 在本机再次运行的区间（95 %）的一半，超过 {target} 时显示"),
+            (Lang::Zh, Some(true)) => {
+                format!("± 在本机再次运行的区间（95 %，离散程度为假定值）的一半，超过 {target} 时显示")
+            }
+        });
+        let quiet = view.run.cases.iter().filter_map(|case| case.measured()?.estimate.leading_quiet()?.at_hz);
+        if let Some(hz) = descriptive::median(&quiet.collect::<Vec<f64>>()) {
+            let clock = value(hz, Unit::Hertz, view.lang);
+            facts.push(match view.lang {
+                Lang::En => format!("core-bound values are for an undisturbed core at its median clock, about {clock}"),
+                Lang::Zh => format!("仅取决于核心的数值是核心不受干扰、频率为中位数（约 {clock}）时的值"),
+            });
+        }
+    }
+    let marks = [
+        (Mark::About, words::ABOUT_LEGEND),
+        (Mark::Remark, words::REMARK_LEGEND),
+        (Mark::NotPlanned, words::NOT_PLANNED_LEGEND),
+    ];
+    let used = marks.into_iter().filter(|(mark, _)| page.marks.contains(mark));
+    facts.extend(used.map(|(_, text)| view.say(text).to_owned()));
+    if !facts.is_empty() {
+        page.blank();
+        let pieces: Vec<Piece> = facts.iter().map(|fact| Piece::new(fact, Style::Dim)).collect();
+        page.flow_hanging(0, 0, &pieces);
+    }
+}

@@ -1,0 +1,219 @@
+//! The page that the console's blocks are written on: it keeps the width, the colours and the escaping in one place.
+
+use std::collections::BTreeSet;
+
+use hostmark_analysis::escape::visible;
+use hostmark_model::Text;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::render::RenderOptions;
+use crate::render::wrap::wrap;
+
+/// How a piece of text stands out where colour may be used; nothing depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::render) enum Style {
+    /// As it is.
+    Plain,
+    /// A heading.
+    Heading,
+    /// What may be skipped by the eye.
+    Dim,
+    /// What deserves a look.
+    Warning,
+    /// What went wrong.
+    Bad,
+}
+
+/// A piece of a line: every text enters the page through here, and so no control character does.
+#[derive(Debug, Clone)]
+pub(in crate::render) struct Piece {
+    /// What is written, escaped.
+    pub(in crate::render) text: String,
+    /// How.
+    pub(in crate::render) style: Style,
+}
+
+impl Piece {
+    pub(in crate::render) fn new(text: impl AsRef<str>, style: Style) -> Piece {
+        Piece { text: visible(text.as_ref()), style }
+    }
+
+    pub(in crate::render) fn plain(text: impl AsRef<str>) -> Piece {
+        Piece::new(text, Style::Plain)
+    }
+
+    pub(in crate::render) fn width(&self) -> usize {
+        self.text.width()
+    }
+}
+
+/// Spaces.
+pub(in crate::render) fn gap(columns: usize) -> Piece {
+    Piece { text: " ".repeat(columns), style: Style::Plain }
+}
+
+/// Marks whose meaning stands at the end of the page, when they were used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::render) enum Mark {
+    /// `≈`.
+    About,
+    /// `!` behind a number.
+    Remark,
+    /// `·`.
+    NotPlanned,
+}
+
+/// The page.
+pub(in crate::render) struct Page {
+    pub(in crate::render) options: RenderOptions,
+    /// Columns that a line may fill.
+    pub(in crate::render) width: usize,
+    /// Marks used so far.
+    pub(in crate::render) marks: BTreeSet<Mark>,
+    out: String,
+}
+
+impl Page {
+    pub(in crate::render) fn new(options: &RenderOptions) -> Page {
+        Page { options: *options, width: options.width.max(40), marks: BTreeSet::new(), out: String::new() }
+    }
+
+    /// The text in the page's language.
+    pub(in crate::render) fn say(&self, text: Text) -> &'static str {
+        text.say(self.options.lang)
+    }
+
+    /// One line; what would stand beyond the width is cut, with `…` in its place.
+    pub(in crate::render) fn line(&mut self, pieces: &[Piece]) {
+        let end = pieces.iter().rposition(|piece| !piece.text.trim_end().is_empty()).map_or(0, |last| last + 1);
+        let mut used = 0;
+        for (index, piece) in pieces[..end].iter().enumerate() {
+            let text = if index + 1 == end { piece.text.trim_end() } else { &piece.text };
+            let room = self.width.saturating_sub(used);
+            let is_cut = text.width() > room;
+            let text = if is_cut { cut(text, room) } else { text.to_owned() };
+            used += text.width();
+            self.paint(&text, piece.style);
+            if is_cut {
+                break;
+            }
+        }
+        self.out.push('\n');
+    }
+
+    fn paint(&mut self, text: &str, style: Style) {
+        let code = match style {
+            Style::Heading => "1",
+            Style::Dim => "2",
+            Style::Warning => "33",
+            Style::Bad => "31",
+            Style::Plain => "",
+        };
+        if !self.options.color || code.is_empty() || text.trim().is_empty() {
+            self.out.push_str(text);
+        } else {
+            self.out.push_str(&format!("\u{1b}[{code}m{text}\u{1b}[0m"));
+        }
+    }
+
+    /// An empty line, never two and never the first.
+    pub(in crate::render) fn blank(&mut self) {
+        if !self.out.is_empty() && !self.out.ends_with("\n\n") {
+            self.out.push('\n');
+        }
+    }
+
+    /// A heading with a remark in its line.
+    pub(in crate::render) fn heading(&mut self, title: &str, remark: &str) {
+        self.blank();
+        let (title, remark) = (Piece::new(title, Style::Heading), Piece::new(remark, Style::Dim));
+        if title.width() + 3 + remark.width() <= self.width {
+            self.line(&[title, gap(3), remark]);
+        } else {
+            self.line(&[title]);
+            self.paragraph("  ", &remark.text, Style::Dim);
+        }
+    }
+
+    /// A text in as many lines as it needs, behind `first` and then indented by as much.
+    pub(in crate::render) fn paragraph(&mut self, first: &str, text: &str, style: Style) {
+        let text = visible(text);
+        let indent = first.width();
+        for (index, part) in wrap(&text, self.width.saturating_sub(indent)).into_iter().enumerate() {
+            let lead = if index == 0 { Piece::new(first, style) } else { gap(indent) };
+            self.line(&[lead, Piece { text: part, style }]);
+        }
+    }
+
+    /// Facts one behind the other, three spaces apart, on as many lines as they need.
+    pub(in crate::render) fn flow(&mut self, indent: usize, facts: &[Piece]) {
+        self.flow_hanging(indent, indent + 2, facts);
+    }
+
+    /// Facts one behind the other, with the lines after the first at an indent of their own.
+    pub(in crate::render) fn flow_hanging(&mut self, indent: usize, hang: usize, facts: &[Piece]) {
+        let mut line: Vec<Piece> = vec![gap(indent)];
+        let mut used = indent;
+        for fact in facts.iter().filter(|fact| !fact.text.is_empty()) {
+            let is_first = line.len() == 1;
+            if !is_first && used + 3 + fact.width() > self.width {
+                self.line(&line);
+                line = vec![gap(hang)];
+                used = hang;
+            } else if !is_first {
+                line.push(gap(3));
+                used += 3;
+            }
+            if used + fact.width() > self.width {
+                self.paragraph(&" ".repeat(used), &fact.text, fact.style);
+                line = vec![gap(hang)];
+                used = hang;
+                continue;
+            }
+            used += fact.width();
+            line.push(fact.clone());
+        }
+        if line.len() > 1 {
+            self.line(&line);
+        }
+    }
+
+    /// Another page of the same width, to be appended later.
+    pub(in crate::render) fn sheet(&self) -> Page {
+        Page::new(&self.options)
+    }
+
+    /// Appends lines that came from a page.
+    pub(in crate::render) fn append(&mut self, lines: &str) {
+        self.out.push_str(lines);
+    }
+
+    /// How many lines there are.
+    pub(in crate::render) fn lines(&self) -> usize {
+        self.out.lines().count()
+    }
+
+    pub(in crate::render) fn into_text(self) -> String {
+        self.out
+    }
+}
+
+/// `text` where it fits in `room` columns, else its beginning with `…` behind it.
+pub(in crate::render) fn cut(text: &str, room: usize) -> String {
+    if text.width() <= room {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    let mut used = 0;
+    for c in text.chars() {
+        used += c.width().unwrap_or(0);
+        if used + 1 > room {
+            break;
+        }
+        kept.push(c);
+    }
+    if room > 0 {
+        kept.push('…');
+    }
+    kept
+}

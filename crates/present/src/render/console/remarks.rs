@@ -1,0 +1,195 @@
+//! What stands behind a value: further quantities, flags, disturbed samples; and what stands in the place of one.
+
+use hostmark_analysis::cut_pages::cut_pages;
+use hostmark_analysis::format::{DISTURBED_SHARE, between, in_scale, percent, plus_minus_of, scale_for, value};
+use hostmark_analysis::reasons;
+use hostmark_analysis::short_arrays::short_arrays;
+use hostmark_model::{
+    CaseRecord, Estimate, Flag, FlagKind, Lang, Measured, ProbeInfo, QuantityInfo, Text, Unit, counted,
+};
+use hostmark_stats::histogram::Percentile;
+
+use super::grid::Row;
+use super::page::{Piece, Style};
+use super::view::{View, reason};
+use super::words;
+use crate::estimators;
+
+/// Further quantities up to this many fit behind a value.
+const FEW_QUANTITIES: usize = 3;
+
+/// The further quantities of a measurement.
+pub(super) fn quantities(view: &View, case: &CaseRecord, measured: &Measured) -> Vec<Piece> {
+    let Some(info) = view.probe(&case.probe) else { return Vec::new() };
+    let (estimate, unit) = estimators::first(measured, info.unit);
+    let is_in_cycles = unit == Unit::CoreCycles;
+    let is_elsewhere = |name: &str| Percentile::of_name(name).is_some() || is_in_cycles && name == Measured::CYCLES;
+    let known = info.also.iter().filter(|quantity| !is_elsewhere(&quantity.name)).filter_map(|quantity| {
+        let shown = value(measured.companion(&quantity.name)?.value(), quantity.unit, view.lang);
+        Some(match quantity.unit {
+            // The unit says it all.
+            Unit::CoreCycles | Unit::ReferenceCycles => shown,
+            _ => format!("{} {shown}", quantity.title.get(view.lang)),
+        })
+    });
+    let known: Vec<Piece> = known.map(|text| Piece::new(text, Style::Dim)).collect();
+    let mut shown = if known.len() > FEW_QUANTITIES && !view.verbose { Vec::new() } else { known };
+    if is_in_cycles {
+        shown.insert(0, Piece::new(value(measured.estimate.value(), info.unit, view.lang), Style::Dim));
+    }
+    let other = estimators::other_estimator(view.run, case, &estimate, unit, view.lang);
+    shown.extend(other.map(|text| Piece::new(text, Style::Dim)));
+    if view.verbose {
+        shown.extend(intervals(&estimate, unit, view.lang).into_iter().map(|text| Piece::new(text, Style::Dim)));
+    }
+    shown.extend(percentiles(view, info, measured).map(|text| Piece::new(text, Style::Dim)));
+    shown
+}
+
+/// Both intervals: of this run, and of its repetition.
+fn intervals(estimate: &Estimate, unit: Unit, lang: Lang) -> Vec<String> {
+    let of = |ends: (f64, f64)| between(ends, estimate.value(), unit);
+    let this = estimate.of_this_run().map(|ends| match lang {
+        Lang::En => format!("this run {}", of(ends)),
+        Lang::Zh => format!("本次运行 {}", of(ends)),
+    });
+    let next = estimate.repetition.map(|next| {
+        let ends = of((next.low, next.high));
+        match (lang, next.runs) {
+            (Lang::En, 0) => format!("another run {ends} (scatter assumed)"),
+            (Lang::En, runs) => format!("another run {ends} (scatter of {})", counted(runs, "run")),
+            (Lang::Zh, 0) => format!("再次运行 {ends}（离散程度为假定值）"),
+            (Lang::Zh, runs) => format!("再次运行 {ends}（离散程度来自 {runs} 次运行）"),
+        }
+    });
+    this.into_iter().chain(next).collect()
+}
+
+/// The percentiles of a measurement, in one unit: `p50 52.1, p99 61.0, p99.9 188 µs`; with their intervals when all is to
+/// be shown.
+fn percentiles(view: &View, info: &ProbeInfo, measured: &Measured) -> Option<String> {
+    let known: Vec<(&QuantityInfo, &Estimate)> = (info.also.iter())
+        .filter(|quantity| Percentile::of_name(&quantity.name).is_some())
+        .filter_map(|quantity| Some((quantity, &measured.also.get(&quantity.name)?.estimate)))
+        .collect();
+    let (first, estimate) = known.first()?;
+    let scale = scale_for(estimate.value(), first.unit);
+    let one = |(quantity, estimate): &(&QuantityInfo, &Estimate)| {
+        let half = estimate.relative_half_width().filter(|_| view.verbose);
+        let half = half.map(|half| format!(" {}", plus_minus_of(half))).unwrap_or_default();
+        format!("{} {}{half}", short_name(&quantity.name), in_scale(estimate.value(), scale))
+    };
+    let parts: Vec<String> = known.iter().map(one).collect();
+    Some(format!("{} {}", parts.join(view.say(words::COMMA)), view.say(scale.suffix)).trim_end().to_owned())
+}
+
+/// `p99.9` of `p999`: as people write a percentile.
+fn short_name(name: &str) -> String {
+    match name.split_at_checked(3) {
+        Some((whole, part)) if !part.is_empty() => format!("{whole}.{part}"),
+        _ => name.to_owned(),
+    }
+}
+
+/// The remarks on a value.
+pub(super) fn remarks(view: &View, case: &CaseRecord, measured: &Measured) -> Vec<Piece> {
+    let mut texts: Vec<String> = Vec::new();
+    for flag in &measured.flags {
+        if !view.told_once.contains(&flag.kind) {
+            texts.push(flag_text(view, measured, flag));
+        }
+    }
+    texts.extend(short_arrays(measured).map(|short| short.get(view.lang).to_owned()));
+    texts.extend(cut_pages(view.run, case).map(|cut| cut.get(view.lang).to_owned()));
+    let noise = &measured.noise;
+    let samples = measured.taken().max(1);
+    let is_told = measured.flags.iter().any(|flag| flag.kind == FlagKind::MostlyTainted);
+    let share = noise.tainted as f64 / samples as f64;
+    if noise.tainted > 0 && (view.verbose || (share >= DISTURBED_SHARE && !is_told)) {
+        texts.push(match view.lang {
+            Lang::En => format!("{} of {} disturbed", noise.tainted, counted(samples, "sample")),
+            Lang::Zh => format!("{samples} 个样本中 {} 个受扰", noise.tainted),
+        });
+    }
+    let mut pieces: Vec<Piece> =
+        texts.into_iter().map(|text| Piece::new(format!("! {text}"), Style::Warning)).collect();
+    if view.verbose {
+        pieces.extend(measured.notes.iter().map(|(key, note)| Piece::new(format!("{key}: {note}"), Style::Dim)));
+        pieces.push(Piece::new(view.run.typed_id(&case.id), Style::Dim));
+    }
+    pieces
+}
+
+/// One flag in words, with what it stands on where that cannot be told in few words of our own.
+fn flag_text(view: &View, measured: &Measured, flag: &Flag) -> String {
+    let estimate = &measured.estimate;
+    let label = view.say(words::flag(flag.kind));
+    let text = match flag.kind {
+        FlagKind::BestRoundGap if estimate.best_round > 0.0 && estimate.typical > 0.0 => {
+            let by = percent((1.0 - estimate.best_round / estimate.typical).abs());
+            match view.lang {
+                Lang::En => format!("best round {by} better"),
+                Lang::Zh => format!("最佳一轮好 {by}"),
+            }
+        }
+        FlagKind::RoundsLost => match view.lang {
+            Lang::En => format!("{} of {}", estimate.rounds, counted(view.run.settings.rounds, "round")),
+            Lang::Zh => format!("{} 轮中只有 {} 轮", view.run.settings.rounds, estimate.rounds),
+        },
+        FlagKind::Contended => match measured.noise.others_share.map(percent) {
+            Some(share) => match view.lang {
+                Lang::En => format!("others used {share} of its CPU"),
+                Lang::Zh => format!("CPU 有 {share} 被他人占用"),
+            },
+            None => label.to_owned(),
+        },
+        _ => label.to_owned(),
+    };
+    let needs_detail = matches!(flag.kind, FlagKind::Implausible | FlagKind::Unconfirmed) || view.verbose;
+    let detail = match (flag.kind, flag.detail.split_once(": ")) {
+        // How many there are is said; why there are no more is not.
+        (FlagKind::RoundsLost, Some((_, reason))) => reason,
+        _ if needs_detail => flag.detail.as_str(),
+        _ => "",
+    };
+    match detail {
+        "" => text,
+        _ => format!("{text}{}{}", view.say(words::COLON), view.run.typed_text(&reasons::told(detail, view.lang))),
+    }
+}
+
+/// The rows of cases without a value: one for each reason of a probe, with the number of cases that share it.
+pub(super) fn reason_rows(view: &View, cases: &[&CaseRecord]) -> Vec<Row> {
+    let mut groups: Vec<(&str, bool, &str, Vec<&CaseRecord>)> = Vec::new();
+    for case in cases {
+        let Some((is_failed, why)) = reason(case) else { continue };
+        match groups
+            .iter_mut()
+            .find(|(probe, failed, other, _)| *probe == case.probe && *failed == is_failed && *other == why)
+        {
+            Some((.., members)) => members.push(case),
+            None => groups.push((&case.probe, is_failed, why, vec![case])),
+        }
+    }
+    let row = |(probe, is_failed, why, members): (&str, bool, &str, Vec<&CaseRecord>)| {
+        let (word, style): (Text, Style) =
+            if is_failed { (words::FAILED, Style::Bad) } else { (words::SKIPPED, Style::Dim) };
+        let mut text = format!("{}{}{}", view.say(word), view.say(words::COLON), reasons::told(why, view.lang));
+        if view.verbose {
+            let ids: Vec<String> = members.iter().map(|case| view.run.typed_id(&case.id)).collect();
+            text = format!("{text} [{}]", ids.join(" "));
+        }
+        Row::Instead(Piece::plain(which(view, probe, &members)), Piece::new(text, style))
+    };
+    groups.into_iter().map(row).collect()
+}
+
+/// Which cases of a probe: its title for the default, the point when it is one, else how many.
+fn which(view: &View, probe: &str, cases: &[&CaseRecord]) -> String {
+    let labels = view.labels(probe);
+    if let [case] = cases {
+        return view.told(&labels.title(&labels.off_default(&case.params)));
+    }
+    let title = view.told(&labels.title(&[]));
+    format!("{title}{}{} {}", view.say(words::COMMA), cases.len(), view.say(words::CASES))
+}

@@ -1,0 +1,116 @@
+//! A run as the blocks look at it: its labels, what is told of it as a whole, and which cases were shown already.
+
+use std::collections::{BTreeMap, HashSet};
+
+use hostmark_analysis::bilingual::Words;
+use hostmark_analysis::format::interval_target;
+use hostmark_analysis::labels::{Labels, ProbeLabels};
+use hostmark_model::{CaseRecord, FlagKind, Lang, Outcome, ProbeInfo, Run, Text, Unit};
+use hostmark_stats::histogram::Percentile;
+
+use crate::render::RenderOptions;
+
+/// Ids of the cases that a block has shown; the rest goes to the sections, so that nothing is silently absent.
+pub(crate) type Shown<'a> = HashSet<&'a str>;
+
+/// A run, with what all blocks need to know of it.
+pub(crate) struct View<'a> {
+    pub(crate) run: &'a Run,
+    pub(crate) lang: Lang,
+    pub(crate) verbose: bool,
+    /// Half-width above which an interval is shown everywhere.
+    pub(crate) target: f64,
+    /// How many measured cases carry each flag.
+    pub(crate) flags: BTreeMap<FlagKind, usize>,
+    /// Those that are on so many cases that they say something about the run and nothing about a case.
+    pub(crate) common: HashSet<FlagKind>,
+    /// Those that are not told beside each value: the common ones, unless all is to be shown.
+    pub(crate) told_once: HashSet<FlagKind>,
+    /// Cases with a value.
+    pub(crate) measured: usize,
+    labels: Labels<'a>,
+}
+
+/// A flag that at least this many cases carry is told once for the run and not beside each value …
+const COMMON_CASES: usize = 8;
+/// … when it is on at least one of this many.
+const COMMON_SHARE: usize = 5;
+
+impl<'a> View<'a> {
+    pub(crate) fn new(run: &'a Run, options: &RenderOptions) -> View<'a> {
+        let mut flags: BTreeMap<FlagKind, usize> = BTreeMap::new();
+        let mut measured = 0;
+        for values in run.cases.iter().filter_map(CaseRecord::measured) {
+            measured += 1;
+            let kinds: HashSet<FlagKind> = values.flags.iter().map(|flag| flag.kind).collect();
+            kinds.into_iter().for_each(|kind| *flags.entry(kind).or_insert(0) += 1);
+        }
+        let is_common = |(kind, count): (&FlagKind, &usize)| {
+            let of_the_value = matches!(
+                kind,
+                FlagKind::Implausible | FlagKind::UnderResolution | FlagKind::FromCache | FlagKind::Unconfirmed
+            );
+            (!of_the_value && *count >= COMMON_CASES && count * COMMON_SHARE >= measured).then_some(*kind)
+        };
+        let common: HashSet<FlagKind> = flags.iter().filter_map(is_common).collect();
+        View {
+            run,
+            told_once: if options.verbose { HashSet::new() } else { common.clone() },
+            common,
+            lang: options.lang,
+            verbose: options.verbose,
+            target: interval_target(run.settings.profile),
+            flags,
+            measured,
+            labels: Labels::of(run),
+        }
+    }
+
+    pub(crate) fn say(&self, text: Text) -> &'static str {
+        text.say(self.lang)
+    }
+
+    /// A label in the reader's language.
+    pub(crate) fn told(&self, label: &Words) -> String {
+        label.get(self.lang).to_owned()
+    }
+
+    /// What the run says of a probe.
+    pub(crate) fn probe<'b>(&self, id: &'b str) -> Option<&'b ProbeInfo>
+    where
+        'a: 'b,
+    {
+        self.labels.probe(id).info()
+    }
+
+    pub(crate) fn cases_of(&self, probe: &str) -> Vec<&'a CaseRecord> {
+        self.run.cases.iter().filter(|case| case.probe == probe).collect()
+    }
+
+    /// The unit of a probe, `otherwise` when the run does not describe it.
+    pub(crate) fn unit_or(&self, probe: &str, otherwise: Unit) -> Unit {
+        self.probe(probe).map_or(otherwise, |info| info.unit)
+    }
+
+    /// Whether a probe watches the tails of its values.
+    pub(crate) fn has_percentiles(&self, id: &str) -> bool {
+        self.probe(id).is_some_and(|info| info.also.iter().any(|also| Percentile::of_name(&also.name).is_some()))
+    }
+
+    /// What a probe's cases and points are called.
+    pub(crate) fn labels<'b>(&self, probe: &'b str) -> ProbeLabels<'b>
+    where
+        'a: 'b,
+    {
+        self.labels.probe(probe)
+    }
+}
+
+/// The reason of a case that has no value, and whether it went wrong.
+pub(crate) fn reason(case: &CaseRecord) -> Option<(bool, &str)> {
+    match &case.outcome {
+        Outcome::Measured(_) => None,
+        Outcome::Skipped { reason } => Some((false, reason)),
+        Outcome::Failed { reason } => Some((true, reason)),
+    }
+}

@@ -1,0 +1,289 @@
+//! A run as markdown: the answer first (machine, grade, constants, what costs most), then a table for each section with intervals and
+//! remarks, and all other findings.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write;
+
+use hostmark_analysis::bilingual::joined;
+use hostmark_analysis::consistency;
+use hostmark_analysis::constants::{self, MOST_FINDINGS};
+use hostmark_analysis::escape::markdown as safe;
+use hostmark_analysis::findings::findings_and_kept;
+use hostmark_analysis::format::{agreement, low_high, rounds_and_samples, value};
+use hostmark_analysis::guest;
+use hostmark_analysis::reasons;
+use hostmark_analysis::references::beside;
+use hostmark_analysis::trust;
+use hostmark_model::{
+    AxisKind, CaseRecord, Finding, Lang, Measured, Outcome, ProbeInfo, Run, Text, Unit, counted, size_text,
+};
+
+use super::RenderOptions;
+use super::console::header::{again, place};
+use super::console::machine;
+use super::console::words::shows;
+use super::network::{TITLE, section};
+use crate::estimators;
+
+const CASE: Text = Text { en: "case", zh: "用例" };
+const VALUE: Text = Text { en: "value", zh: "数值" };
+const INTERVAL: Text = Text { en: "95 % interval", zh: "95 % 区间" };
+const SAMPLES: Text = Text { en: "rounds × samples", zh: "轮 × 样本" };
+const REMARKS: Text = Text { en: "also, remarks", zh: "其他量与备注" };
+const FINDINGS: Text = Text { en: "What costs most", zh: "代价最大的结论" };
+const FURTHER: Text = Text { en: "Further findings", zh: "其他结论" };
+const SPACE: Text = Text { en: " ", zh: "" };
+const OTHER: Text = Text { en: "Other", zh: "其他" };
+const SKIPPED: Text = Text { en: "skipped: ", zh: "已跳过：" };
+const FAILED: Text = Text { en: "**FAILED**: ", zh: "**失败**：" };
+const NO_CASES: Text = Text { en: "No case was measured.", zh: "没有测得任何用例。" };
+const NO_INTERVAL: Text = Text { en: "none", zh: "无" };
+
+/// The whole document; it ends with a line break, and nothing of the run's own texts is taken for markup.
+pub fn markdown(run: &Run, options: &RenderOptions) -> String {
+    let lang = options.lang;
+    let mut out = format!("# {}\n\n", safe(&run.name));
+    head(run, lang, &mut out);
+    let all = findings_and_kept(run);
+    let grade = run.trust.iter().map(|trust| joined(&trust::lines(trust), SPACE));
+    let believed = guest::warning(run).into_iter().chain(consistency::warning(run));
+    for text in believed.chain(grade) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "> ! {}\n", safe(text.get(lang)));
+    }
+    constants(run, lang, &mut out);
+    findings(FINDINGS, 1, all.iter().take(MOST_FINDINGS), lang, &mut out);
+    virtual_machine(run, options, &mut out);
+    for text in again(run).iter().chain(&run.disturbances) {
+        let _ = writeln!(out, "\n> ! {}", safe(text.get(lang)));
+    }
+    network(run, lang, &mut out);
+    if run.cases.is_empty() {
+        let _ = writeln!(out, "{}", NO_CASES.say(lang));
+    }
+    let probe = |case: &CaseRecord| run.probes.iter().find(|probe| probe.id == case.probe);
+    let section = |case: &CaseRecord| probe(case).map_or(OTHER.say(lang), |probe| probe.section.get(lang));
+    let mut sections: Vec<(&str, Vec<&CaseRecord>)> = Vec::new();
+    for case in &run.cases {
+        let name = section(case);
+        match sections.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, cases)) => cases.push(case),
+            None => sections.push((name, vec![case])),
+        }
+    }
+    let varied = varied(run);
+    for (name, cases) in sections {
+        let _ = writeln!(out, "\n## {}\n", safe(name));
+        let heads = [CASE, VALUE, INTERVAL, SAMPLES, REMARKS].map(|head| head.say(lang));
+        let _ = writeln!(out, "| {} |\n|---|--:|---|--:|---|", heads.join(" | "));
+        for case in cases {
+            row((run, &varied), probe(case), case, options, &mut out);
+        }
+    }
+    findings(FURTHER, MOST_FINDINGS + 1, all.iter().skip(MOST_FINDINGS), lang, &mut out);
+    out
+}
+
+/// A few lines for an issue: the machine without its name, the grade, the constants, and what costs most.
+pub fn short(run: &Run, options: &RenderOptions) -> String {
+    let lang = options.lang;
+    let machine: Vec<String> = machine(run, lang).iter().map(|part| safe(part)).collect();
+    let mut out = format!("**{}**\n\n", machine.join(" · "));
+    for text in guest::warning(run).into_iter().chain(consistency::warning(run)) {
+        let _ = writeln!(out, "! {}\n", safe(text.get(lang)));
+    }
+    if let Some(trust) = &run.trust {
+        let _ = writeln!(out, "{}\n", safe(trust::line(trust, 0).get(lang)));
+    }
+    constants(run, lang, &mut out);
+    for (index, finding) in findings_and_kept(run).iter().filter(|one| one.cost > 0.0).take(MOST_FINDINGS).enumerate() {
+        let gap = if index == 0 { "\n" } else { "" };
+        let _ = writeln!(out, "{gap}{}. {}", index + 1, safe(finding.short.get(lang)));
+    }
+    let day = run.started.split('T').next().unwrap_or_default();
+    let _ = writeln!(out, "\nhostmark {} · {}", safe(&run.tool.version), safe(day));
+    out
+}
+
+/// The constants that people ask for, a row for each kind.
+fn constants(run: &Run, lang: Lang, out: &mut String) {
+    let lines = constants::told(run);
+    if lines.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "| | |\n|---|---|");
+    let beside = beside(run);
+    let mut ratios = Vec::new();
+    for (line, told) in &lines {
+        let fact = |told: &constants::Told| {
+            let sure = told.how_sure(run, lang).map(|sure| format!(" {sure}")).unwrap_or_default();
+            let ratio = beside.as_ref().and_then(|beside| beside.ratio(told));
+            let shown = ratio.as_ref().map(|ratio| format!(" {ratio}")).unwrap_or_default();
+            ratios.extend(ratio);
+            safe(&format!("{} {}{sure}{shown}", told.name.get(lang), told.value(lang)))
+        };
+        let facts: Vec<String> = told.iter().map(fact).collect();
+        let _ = writeln!(out, "| {} | {} |", safe(line.name.get(lang)), facts.join(" · "));
+    }
+    for sentence in constants::untold(run) {
+        let _ = writeln!(out, "\n{}", safe(sentence.get(lang)));
+    }
+    if let Some(beside) = beside.filter(|_| !ratios.is_empty()) {
+        let _ = writeln!(out, "\n{}", safe(&beside.legend(&ratios, lang)));
+    }
+}
+
+fn head(run: &Run, lang: Lang, out: &mut String) {
+    let host = &run.host;
+    let tool = if run.imported.is_some() { run.tool.version.clone() } else { format!("hostmark {}", run.tool.version) };
+    let mut facts = vec![tool, host.hostname.clone()];
+    facts.extend(host.cpu.model.clone());
+    if !host.cpus.is_empty() {
+        let count = host.cpus.len();
+        facts.push(match lang {
+            Lang::En => counted(count, "CPU"),
+            Lang::Zh => format!("{count} 个 CPU"),
+        });
+    }
+    if host.memory.total_bytes > 0 {
+        facts.push(size_text(host.memory.total_bytes));
+    }
+    facts.extend(host.kernel.named());
+    facts.extend(host.virtualization.hypervisor.clone());
+    facts.push(run.started.clone());
+    facts.extend(place(run, lang));
+    facts.extend(run.note.clone());
+    let facts: Vec<String> = facts.iter().filter(|fact| !fact.is_empty()).map(|fact| safe(fact)).collect();
+    let _ = writeln!(out, "{}\n", facts.join(" · "));
+}
+
+/// The virtual machine that it was measured in.
+fn virtual_machine(run: &Run, options: &RenderOptions, out: &mut String) {
+    let Some(guest) = &run.guest else { return };
+    let lang = options.lang;
+    for (label, says) in guest::facts(guest, options.verbose) {
+        let _ = writeln!(out, "- {}: {}", safe(label.get(lang)), safe(says.get(lang)));
+    }
+    out.push('\n');
+}
+
+/// Findings, numbered from `number` on.
+fn findings<'a>(title: Text, number: usize, findings: impl Iterator<Item = &'a Finding>, lang: Lang, out: &mut String) {
+    for (index, finding) in findings.enumerate() {
+        if index == 0 {
+            let _ = writeln!(out, "\n## {}\n", title.say(lang));
+        }
+        let _ = writeln!(out, "{}. {}", number + index, safe(finding.text.get(lang)));
+        if let Some(cure) = &finding.cure {
+            let _ = writeln!(out, "   *{}*", safe(cure.get(lang)));
+        }
+        if let Some(command) = &finding.command {
+            let _ = writeln!(out, "   {}", safe(&shows(command, lang)));
+        }
+    }
+}
+
+/// The links to the run's peers, and all hosts against all.
+fn network(run: &Run, lang: Lang, out: &mut String) {
+    let Some(section) = section(run, &findings_and_kept(run), 1) else { return };
+    let _ = writeln!(out, "\n## {}", TITLE.say(lang));
+    for peer in &section.peers {
+        let _ = writeln!(out, "\n### {}\n\n| | |\n|---|---|", safe(peer.title.get(lang)));
+        for (label, facts) in &peer.rows {
+            let facts: Vec<String> = facts.iter().map(|fact| safe(fact.get(lang))).collect();
+            let _ = writeln!(out, "| {} | {} |", safe(label.get(lang)), facts.join(" · "));
+        }
+    }
+    for table in &section.tables {
+        let hosts: Vec<String> = table.hosts.iter().map(|host| safe(host)).collect();
+        let (title, sides) = (safe(table.title.get(lang)), safe(table.sides.get(lang)));
+        let _ =
+            writeln!(out, "\n### {title}\n\n| {sides} | {} |\n|---|{}", hosts.join(" | "), "--:|".repeat(hosts.len()));
+        for (host, cells) in &table.rows {
+            let cells: Vec<&str> = cells.iter().map(|cell| cell.get(lang)).collect();
+            let _ = writeln!(out, "| {} | {} |", safe(host), cells.join(" | "));
+        }
+    }
+    for remark in &section.remarks {
+        let _ = writeln!(out, "\n{}", safe(remark.get(lang)));
+    }
+}
+
+/// The axes, by probe, along which the cases of a run differ.
+type Varied<'a> = HashSet<(&'a str, &'a str)>;
+
+fn varied(run: &Run) -> Varied<'_> {
+    let mut first: HashMap<(&str, &str), &str> = HashMap::new();
+    let mut varied = HashSet::new();
+    for case in &run.cases {
+        for (axis, value) in &case.params.0 {
+            let place = (case.probe.as_str(), axis.as_str());
+            if *first.entry(place).or_insert(value) != value.as_str() {
+                varied.insert(place);
+            }
+        }
+    }
+    varied
+}
+
+fn row(
+    (run, varied): (&Run, &Varied),
+    probe: Option<&ProbeInfo>,
+    case: &CaseRecord,
+    options: &RenderOptions,
+    out: &mut String,
+) {
+    let lang = options.lang;
+    let label = safe(&label(varied, probe, case, lang));
+    let measured = match &case.outcome {
+        Outcome::Measured(measured) => measured,
+        Outcome::Skipped { reason } => {
+            let _ = writeln!(out, "| {label} | {}{} | | | |", SKIPPED.say(lang), safe(&reasons::told(reason, lang)));
+            return;
+        }
+        Outcome::Failed { reason } => {
+            let _ = writeln!(out, "| {label} | {}{} | | | |", FAILED.say(lang), safe(&reasons::told(reason, lang)));
+            return;
+        }
+    };
+    let own = probe.map_or(Unit::Ratio, |probe| probe.unit);
+    let (estimate, unit) = estimators::first(measured, own);
+    let estimate = &*estimate;
+    let interval = low_high(estimate, unit, lang).or_else(|| agreement(estimate, lang));
+    let interval = interval.unwrap_or_else(|| NO_INTERVAL.say(lang).to_owned());
+    let mut remarks: Vec<String> = estimators::other_estimator(run, case, estimate, unit, lang).into_iter().collect();
+    for also in probe.into_iter().flat_map(|probe| &probe.also) {
+        if also.name == Measured::CYCLES && unit == Unit::CoreCycles {
+            remarks.insert(0, value(measured.estimate.value(), own, lang));
+        } else if let Some(known) = measured.companion(&also.name) {
+            let shown = value(known.value(), also.unit, lang);
+            remarks.push(safe(&format!("{} {shown}", also.title.get(lang))));
+        }
+    }
+    remarks.extend(measured.flags.iter().map(|flag| format!("! {}", safe(&reasons::told(&flag.detail, lang)))));
+    if options.verbose {
+        remarks.extend(measured.notes.iter().map(|(key, note)| safe(&format!("{key}: {note}"))));
+    }
+    let (shown, samples) = (value(estimate.value(), unit, lang), rounds_and_samples(estimate));
+    let _ = writeln!(out, "| {label} | {shown} | {interval} | {samples} | {} |", remarks.join("; "));
+}
+
+/// The probe's title, and where the case stands on axes along which the run's cases differ.
+fn label(varied: &Varied, probe: Option<&ProbeInfo>, case: &CaseRecord, lang: Lang) -> String {
+    let title = probe.map_or(case.probe.as_str(), |probe| probe.title.get(lang));
+    let kind = |axis: &str| probe?.axes.iter().find(|known| known.name == axis).map(|axis| axis.kind);
+    let mut label = title.to_owned();
+    for (axis, value) in case.params.0.iter().filter(|(axis, _)| varied.contains(&(case.probe.as_str(), axis.as_str())))
+    {
+        let shown = match value.parse() {
+            Ok(bytes) if kind(axis) == Some(AxisKind::Size) => size_text(bytes),
+            _ => value.clone(),
+        };
+        label += match lang {
+            Lang::En => ", ",
+            Lang::Zh => "，",
+        };
+        label += &format!("{axis} {shown}");
+    }
+    label
+}

@@ -1,0 +1,141 @@
+//! The references as a person asks for them: all names, one with the source of every value, and what all have of a probe.
+
+use hostmark_analysis::escape::visible;
+use hostmark_analysis::format::{between, value as shown};
+use hostmark_analysis::references::{Reference, Source, Value, all};
+use hostmark_model::{CaseId, Lang, ProbeInfo, Text, Unit};
+use unicode_width::UnicodeWidthStr;
+
+use super::RenderOptions;
+use super::wrap::wrap;
+
+/// Values of a reference that a probe's page shows at most, the first of it: they are at the probe's defaults or next to them.
+const MOST_OF_PROBE: usize = 3;
+
+/// A text in as many lines as it needs, behind `first` and then indented by as much.
+pub(super) fn paragraph(out: &mut String, first: &str, text: &str, width: usize) {
+    let indent = first.width();
+    for (index, line) in wrap(&visible(text), width.saturating_sub(indent)).into_iter().enumerate() {
+        let lead = if index == 0 { first.to_owned() } else { " ".repeat(indent) };
+        *out += &format!("{lead}{line}\n");
+    }
+}
+
+/// A source in words, the machine left out. Its address stands on a line of its own, unbroken, so that it can be followed.
+pub(super) fn source(out: &mut String, indent: &str, of: &Source, options: &RenderOptions) {
+    let says = match options.lang {
+        Lang::En => format!("{}; {}", of.date, of.method.en),
+        Lang::Zh => format!("{}；{}", of.date, of.method.zh),
+    };
+    *out += &format!("{indent}{}\n", visible(of.address));
+    paragraph(out, indent, &says, options.width.max(40));
+}
+
+/// All names, each with its machine.
+pub fn list(options: &RenderOptions) -> String {
+    let (lang, width) = (options.lang, options.width.max(40));
+    let names = all().map(|reference| visible(&reference.name).width()).max().unwrap_or(0).min(width / 3);
+    let mut out = String::new();
+    for reference in all() {
+        let name = visible(&reference.name);
+        let first = format!("  {name}{}  ", " ".repeat(names.saturating_sub(name.width())));
+        let (machine, count) = (reference.machine.get(lang), reference.values.len());
+        let says = match lang {
+            Lang::En => format!("{machine}; {}; values: {count}", reference.date),
+            Lang::Zh => format!("{machine}；{}；数值 {count} 个", reference.date),
+        };
+        paragraph(&mut out, &first, &says, width);
+    }
+    out.push('\n');
+    paragraph(&mut out, "", HOW.get(lang), width);
+    out
+}
+
+const HOW: Text = Text {
+    en: "hostmark explain NAME has every value with its source, hostmark compare --against NAME holds a run against it.",
+    zh: "hostmark explain 名称 列出每个数值及其来源，hostmark compare --against 名称 将一次运行与其对比。",
+};
+
+/// A reference with the source of every value.
+pub fn page(reference: &Reference, probes: &[ProbeInfo], options: &RenderOptions) -> String {
+    let (lang, width) = (options.lang, options.width.max(40));
+    let mut out = String::new();
+    let name = &reference.name;
+    let colon = if lang == Lang::Zh { "：" } else { ": " };
+    paragraph(&mut out, "", &format!("{name}{colon}{}", reference.machine.get(lang)), width);
+    source(&mut out, "  ", &reference.source(), options);
+    out.push('\n');
+    for value in &reference.values {
+        let says = format!("{} {}", value.id, value.quantity);
+        paragraph(&mut out, "  ", &format!("{}   {}", says.trim_end(), number(value, probes, lang)), width);
+        if let Some(differs) = &value.differs {
+            let says = match lang {
+                Lang::En => format!("Measured otherwise: {}.", differs.en),
+                Lang::Zh => format!("测法不同：{}。", differs.zh),
+            };
+            paragraph(&mut out, "      ", &says, width);
+        }
+        let own = value.source(reference);
+        if own != reference.source() {
+            source(&mut out, "      ", &own, options);
+            if let Some(machine) = &value.machine {
+                paragraph(&mut out, "      ", machine.get(lang), width);
+            }
+        }
+    }
+    out
+}
+
+/// A value with its unit and its interval.
+fn number(value: &Value, probes: &[ProbeInfo], lang: Lang) -> String {
+    let unit = unit(value, probes).unwrap_or(Unit::Count);
+    let number = shown(value.value, unit, lang);
+    match (value.interval, lang) {
+        (Some([low, high]), _) => format!("{number} [{}]", between((low, high), value.value, unit)),
+        (None, Lang::En) => format!("{number} (no interval)"),
+        (None, Lang::Zh) => format!("{number}（无区间）"),
+    }
+}
+
+fn unit(value: &Value, probes: &[ProbeInfo]) -> Option<Unit> {
+    let id: CaseId = value.id.parse().ok()?;
+    let info = probes.iter().find(|info| info.id == id.probe)?;
+    match value.quantity.as_str() {
+        "" => Some(info.unit),
+        name => info.also.iter().find(|also| also.name == name).map(|also| also.unit),
+    }
+}
+
+/// What references have of a probe, with where it stands; empty where none has anything.
+pub fn figures(probe: &ProbeInfo, options: &RenderOptions) -> String {
+    let (lang, width) = (options.lang, options.width.max(40));
+    let mut out = String::new();
+    for reference in all() {
+        let is_its = |value: &&Value| value.id.split('@').next() == Some(probe.id.as_str());
+        let mut values = reference.values.iter().filter(is_its);
+        let first: Vec<&Value> = values.by_ref().take(MOST_OF_PROBE).collect();
+        let Some(one) = first.first() else { continue };
+        let numbers: Vec<String> = first
+            .iter()
+            .map(|value| {
+                let at = value.id.split_once('@').map_or("", |(_, at)| at);
+                let number = number(value, std::slice::from_ref(probe), lang);
+                format!("{at} {} {number}", value.quantity).split_whitespace().collect::<Vec<&str>>().join(" ")
+            })
+            .collect();
+        let more = values.count();
+        let more = match lang {
+            _ if more == 0 => String::new(),
+            Lang::En => format!("; {more} more cases not shown"),
+            Lang::Zh => format!("；另有 {more} 个用例未列出"),
+        };
+        let mark = if lang == Lang::Zh { "：" } else { ": " };
+        let (name, machine) = (&reference.name, reference.machine.get(lang));
+        paragraph(&mut out, "  ", &format!("{name} ({machine}){mark}{}{more}", numbers.join("; ")), width);
+        let own = one.source(reference);
+        out += &format!("      {}\n", visible(&format!("{} ({})", own.address, own.date)));
+    }
+    if out.is_empty() { out } else { format!("{}\n{out}\n", visible(&FIGURES.get(lang).replace("{}", &probe.id))) }
+}
+
+const FIGURES: Text = Text { en: "Reference values of {}", zh: "{} 的参考数值" };

@@ -1,0 +1,229 @@
+//! What stands around the verdicts of `hostmark try`: what the setting does here, and how to make that permanent. And the list of
+//! settings.
+
+use hostmark_analysis::compare::{Against, CaseComparison, Comparison, Test, Verdict};
+use hostmark_analysis::format::{number, percent, percent_number};
+use hostmark_model::{Lang, Text};
+use unicode_width::UnicodeWidthStr;
+
+use super::RenderOptions;
+use super::console::page::{Page, Style};
+
+/// Changes that the sentence tells at most.
+const MOST_TOLD: usize = 3;
+/// From this ratio on a change is told as a factor.
+const FACTOR: f64 = 2.0;
+
+const TO_KEEP: Text = Text { en: "To make it permanent: ", zh: "永久设置：" };
+const SETTINGS: Text = Text { en: "SETTINGS TO TRY", zh: "可试验的设置" };
+const HOW: Text = Text { en: "hostmark try KNOB", zh: "hostmark try 设置名" };
+const CURES: Text = Text { en: "finding: ", zh: "相关结论：" };
+const CANNOT: Text = Text { en: "not here: ", zh: "此处不可用：" };
+
+/// What a trial says beside its verdicts.
+#[derive(Debug, Clone)]
+pub struct Told {
+    /// The start of a sentence that goes on with what changed, and of one that goes on with what did not.
+    pub makes: [Text; 2],
+    /// Cases by their filters, `probe@axis=value`, and what each measures, the most important first. Others have their labels.
+    pub names: Vec<(String, Text)>,
+    /// How it is made permanent.
+    pub permanent: Text,
+    /// How many pairs there were.
+    pub pairs: u32,
+}
+
+/// Says in a comparison what the setting does here and, where a case got better or otherwise changed, how it is made permanent.
+pub fn say(comparison: &mut Comparison, told: &Told) {
+    for against in &mut comparison.new {
+        let does = Text { en: sentence(against, told, Lang::En), zh: sentence(against, told, Lang::Zh) };
+        let keep = |lang| format!("{}{}", TO_KEEP.say(lang), told.permanent.get(lang));
+        let pays = against.cases.iter().any(|case| PAYS.contains(&case.verdict));
+        let keep = pays.then(|| Text { en: keep(Lang::En), zh: keep(Lang::Zh) });
+        against.said = std::iter::once(does).chain(keep).collect();
+    }
+}
+
+/// Verdicts after which somebody may want to keep the setting.
+const PAYS: [Verdict; 3] = [Verdict::Faster, Verdict::Changed, Verdict::ChangedShape];
+
+/// What it says stands before the verdicts, and the rest behind them; each ends with a line break.
+pub fn around(comparison: &Comparison, options: &RenderOptions) -> [String; 2] {
+    let (mut first, mut last) = (Page::new(options), Page::new(options));
+    for against in &comparison.new {
+        let mut said = against.said.iter().map(|text| text.get(options.lang));
+        said.by_ref().take(1).for_each(|text| first.paragraph("", text, Style::Heading));
+        said.for_each(|text| last.paragraph("", text, Style::Plain));
+    }
+    let last = last.into_text();
+    let gap = if last.is_empty() { "" } else { "\n" };
+    [format!("{}\n", first.into_text()), format!("{gap}{last}")]
+}
+
+/// What the setting does here.
+fn sentence(against: &Against, told: &Told, lang: Lang) -> String {
+    let cases = in_order(against, told, lang);
+    let of = |wanted: &[Verdict]| -> Vec<&(&CaseComparison, String)> {
+        cases.iter().filter(|(case, _)| wanted.contains(&case.verdict)).collect()
+    };
+    let changed = of(&[Verdict::Slower, Verdict::Faster, Verdict::Changed, Verdict::ChangedShape]);
+    let (same, undecided) = (of(&[Verdict::Same]), of(&[Verdict::Inconclusive]));
+    let [makes, keeps] = told.makes.map(|text| text.get(lang).to_owned());
+    let listed = |parts: Vec<String>| match (lang, parts.as_slice()) {
+        (Lang::En, [rest @ .., last]) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        (Lang::En, _) => parts.join(", "),
+        (Lang::Zh, _) => parts.join("，"),
+    };
+    if !changed.is_empty() {
+        let parts = changed.iter().take(MOST_TOLD).filter_map(|(case, name)| {
+            let test = case.told_by()?;
+            Some(match lang {
+                Lang::En => format!("{name} {}", change(test, lang)),
+                Lang::Zh => spaced(name, &change(test, lang)),
+            })
+        });
+        let parts = listed(parts.collect());
+        return match lang {
+            Lang::En => format!("{makes} {parts}."),
+            Lang::Zh => format!("{}。", spaced(&makes, &parts)),
+        };
+    }
+    if !same.is_empty() {
+        let parts = same.iter().take(MOST_TOLD).filter_map(|(case, name)| {
+            let within = percent(case.told_by()?.within);
+            Some(match lang {
+                Lang::En => format!("{name} (by {within} at most)"),
+                Lang::Zh => format!("{name}（至多 {within}）"),
+            })
+        });
+        let parts = listed(parts.collect());
+        return match lang {
+            Lang::En => format!("{keeps} {parts} here."),
+            Lang::Zh => format!("{}。", spaced(&keeps, &parts)),
+        };
+    }
+    let pairs = told.pairs;
+    match (undecided.first(), lang) {
+        (Some((case, name)), _) => {
+            let more = (pairs * 4).max(10);
+            let range = case.told_by().map(|test| range(test, lang)).unwrap_or_default();
+            match lang {
+                Lang::En => format!("{pairs} pairs cannot tell what it does to {name} ({range}); try --pairs {more}."),
+                Lang::Zh => {
+                    let whether = spaced(&spaced("无法判定其对", name), "的影响");
+                    format!("{pairs} 对运行{whether}（{range}）；请试 --pairs {more}。")
+                }
+            }
+        }
+        (None, Lang::En) => "No case could be compared; the reasons stand below.".to_owned(),
+        (None, Lang::Zh) => "没有可比较的用例，原因见下。".to_owned(),
+    }
+}
+
+/// Two Chinese texts one behind the other, with a space between a Chinese character and another one.
+fn spaced(one: &str, other: &str) -> String {
+    let is_wide = |c: Option<char>| c.is_some_and(|c| !c.is_ascii());
+    let space = if is_wide(one.chars().last()) == is_wide(other.chars().next()) { "" } else { " " };
+    format!("{one}{space}{other}")
+}
+
+/// The cases with what they are called: those that the setting concerns first, in their order.
+fn in_order<'a>(against: &'a Against, told: &Told, lang: Lang) -> Vec<(&'a CaseComparison, String)> {
+    let named = told.names.iter().filter_map(|(filter, name)| {
+        let case = against.cases.iter().find(|case| is_at(case, filter))?;
+        Some((case, (*name.get(lang)).to_owned()))
+    });
+    let named: Vec<(&CaseComparison, String)> = named.collect();
+    let mut others: Vec<&CaseComparison> = against.cases.iter().collect();
+    others.retain(|case| named.iter().all(|(known, _)| known.id != case.id));
+    let size = |case: &CaseComparison| case.told_by().map_or(0.0, |test| test.ratio.ln().abs());
+    others.sort_by(|one, other| size(other).total_cmp(&size(one)));
+    // Nothing else is told where the setting's own cases are there.
+    match named.is_empty() {
+        true => others.into_iter().map(|case| (case, format!("'{}'", case.label.get(lang)))).collect(),
+        false => named,
+    }
+}
+
+/// Whether a case lies where a filter says.
+fn is_at(case: &CaseComparison, filter: &str) -> bool {
+    let (probe, points) = filter.split_once('@').unwrap_or((filter, ""));
+    let mut points = points.split(',').filter_map(|point| point.split_once('='));
+    case.probe == probe && points.all(|(axis, value)| case.params.get(axis) == Some(value))
+}
+
+/// `18 % lower (12 … 23 %)`, `3.4 times as high (3.1 … 3.7)`.
+fn change(test: &Test, lang: Lang) -> String {
+    let Test { ratio, low, high, .. } = *test;
+    if ratio >= FACTOR {
+        let (times, range) = (number(ratio), format!("{} … {}", number(low), number(high)));
+        return match lang {
+            Lang::En => format!("{times} times as high ({range})"),
+            Lang::Zh => format!("升至 {times} 倍（{range}）"),
+        };
+    }
+    let (by, range) = (percent((ratio - 1.0).abs()), range(test, lang));
+    match (lang, ratio < 1.0) {
+        (Lang::En, true) => format!("{by} lower ({range})"),
+        (Lang::En, false) => format!("{by} higher ({range})"),
+        (Lang::Zh, true) => format!("降低 {by}（{range}）"),
+        (Lang::Zh, false) => format!("升高 {by}（{range}）"),
+    }
+}
+
+/// The interval of a change: of one that is certain of its direction without signs.
+fn range(test: &Test, lang: Lang) -> String {
+    let [low, high] = [test.low, test.high].map(|ratio| ratio - 1.0);
+    let signed = |fraction: f64| match fraction > 0.0 {
+        true => format!("+{}", percent_number(fraction)),
+        false => percent_number(fraction),
+    };
+    match (low >= 0.0, high <= 0.0) {
+        (true, _) => format!("{} … {} %", percent_number(low), percent_number(high)),
+        (_, true) => format!("{} … {} %", percent_number(-high), percent_number(-low)),
+        _ => match lang {
+            Lang::En => format!("between {} and {} %", signed(low), signed(high)),
+            Lang::Zh => format!("在 {} 与 {} % 之间", signed(low), signed(high)),
+        },
+    }
+}
+
+/// A setting as the list shows it.
+#[derive(Debug, Clone)]
+pub struct Listed<'a> {
+    /// What a person types.
+    pub name: &'a str,
+    /// What it does.
+    pub what: Text,
+    /// Findings that it cures.
+    pub findings: &'a [&'a str],
+    /// Why it cannot be tried here, if it cannot.
+    pub possible: Result<(), Text<String>>,
+}
+
+/// The settings, and which of them can be tried here.
+pub fn list(all: &[Listed], options: &RenderOptions) -> String {
+    let mut page = Page::new(options);
+    let (title, how) = (page.say(SETTINGS), page.say(HOW));
+    page.heading(title, how);
+    let width = all.iter().map(|one| one.name.width()).max().unwrap_or(0);
+    let lang = options.lang;
+    for one in all {
+        let name = format!("  {}{}  ", one.name, " ".repeat(width - one.name.width()));
+        let indent = " ".repeat(name.width());
+        page.paragraph(&name, one.what.get(lang), Style::Plain);
+        if let Err(why) = &one.possible {
+            let cannot = page.say(CANNOT);
+            page.paragraph(&indent, &format!("{cannot}{}", why.get(lang)), Style::Warning);
+        }
+        if !one.findings.is_empty() {
+            let cures = page.say(CURES);
+            page.paragraph(&indent, &format!("{cures}{}", one.findings.join(", ")), Style::Dim);
+        }
+    }
+    page.into_text()
+}
+
+#[cfg(test)]
+#[path = "trial_tests.rs"]
+mod tests;

@@ -1,0 +1,124 @@
+//! A table of one row a size, in sections: how it is printed.
+
+use std::fmt::Write;
+
+use hostmark_analysis::escape::visible;
+use hostmark_analysis::labels::Labels;
+use hostmark_model::{Lang, Run, Text};
+
+use super::row::{Note, Row, SURE, bytes_per_cycle};
+use super::section::{Form, Section};
+use crate::RenderOptions;
+use crate::render::wrap;
+
+/// A table of one row a size.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    /// What `--table` and `--format` call it.
+    pub(crate) name: &'static str,
+    /// What stands over it.
+    pub(crate) title: Text,
+    /// Its parts.
+    pub(crate) sections: &'static [Section],
+    /// What a reader has to know.
+    pub(crate) reading: &'static [Text],
+}
+
+impl Layout {
+    /// The table of a run.
+    pub(crate) fn render(&self, run: &Run, options: &RenderOptions) -> String {
+        let lang = options.lang;
+        let parts: Vec<(&Section, Option<String>, Vec<Row>)> = (self.sections.iter())
+            .flat_map(|section| section.points(run).into_iter().map(move |point| (section, point)))
+            .map(|(section, point)| {
+                let rows = section.sizes().map(|size| section.case(run, &size, point.as_deref()));
+                let rows = section.sizes().zip(rows).map(|(size, case)| Row::of(section, &size, case)).collect();
+                (section, point, rows)
+            })
+            .collect();
+        if parts.iter().all(|(.., rows)| rows.iter().all(Row::is_absent)) {
+            let command = format!("`hostmark run --table {}`", self.name);
+            let nothing = match lang {
+                Lang::En => format!("This run has no cell of this table; measure it by {command}."),
+                Lang::Zh => format!("此次运行没有该表的任何单元；用 {command} 测量。"),
+            };
+            return wrap::fit(&nothing, options.width.max(40));
+        }
+        let mut text = format!("{}\n{}\n", self.title.get(lang), "-".repeat(37));
+        let mut notes = Notes { name: self.name, texts: Vec::new() };
+        let labels = Labels::of(run);
+        for (section, point, rows) in &parts {
+            text.push_str(&heading(section, point.as_deref(), &labels, lang));
+            let width = rows.iter().map(|row| row.value().chars().count()).max().unwrap_or(0);
+            for row in rows {
+                let note = row.note().map(|note| notes.number(&note, lang)).unwrap_or_default();
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "    {}", row.line(run, width, &note, lang).trim_end());
+            }
+            if let Form::RateAndCycles(_) = section.form {
+                text.push_str(&bytes_per_cycle(run, rows, lang));
+            }
+        }
+        text.push('\n');
+        text = wrap::fit(&text, options.width.max(40));
+        let all: Vec<&Row> = parts.iter().flat_map(|(.., rows)| rows).collect();
+        let below = notes.lines().into_iter().chain(set(run, lang)).chain(disturbed(run, &all, lang));
+        let below = below.chain([&SURE].into_iter().chain(self.reading).map(|text| text.get(lang).to_owned()));
+        for line in below.flat_map(|line| wrap::wrap(&visible(&line), options.width.max(40))) {
+            text.push_str(&line);
+            text.push('\n');
+        }
+        text
+    }
+}
+
+fn heading(section: &Section, point: Option<&str>, labels: &Labels, lang: Lang) -> String {
+    let title = section.title.get(lang);
+    let of_point = section.each.zip(point).map(|(axis, at)| labels.probe(section.probe).point(axis, at));
+    match of_point {
+        Some(words) => {
+            format!("\n    {title}{} {}\n\n", if lang == Lang::Zh { "：" } else { ":" }, visible(words.get(lang)))
+        }
+        None if title.is_empty() => "    =====================\n".to_owned(),
+        None => format!("\n    {title}\n\n"),
+    }
+}
+
+/// What took the machine's time meanwhile, and in how many rows.
+fn disturbed(run: &Run, rows: &[&Row], lang: Lang) -> Vec<String> {
+    let (all, contended) = (rows.len(), rows.iter().filter(|row| row.is_contended()).count());
+    let of_rows = (contended > 0).then(|| match lang {
+        Lang::En => format!("{contended} of {all} rows were measured while other programs used their CPUs"),
+        Lang::Zh => format!("{all} 行中有 {contended} 行在测量时，其 CPU 被其他程序占用"),
+    });
+    run.disturbances.iter().map(|text| text.get(lang).to_owned()).chain(of_rows).collect()
+}
+
+/// What the person set, and the rows do not tell.
+fn set(run: &Run, lang: Lang) -> Option<String> {
+    let set: Vec<String> = run.settings.set.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
+    let said = if lang == Lang::Zh { "设为：" } else { "set: " };
+    (!set.is_empty()).then(|| format!("{said}{}", set.join(" ")))
+}
+
+/// Why cells have no value, or are to be taken with care; rows refer to them by number.
+struct Notes {
+    /// The table.
+    name: &'static str,
+    texts: Vec<String>,
+}
+
+impl Notes {
+    fn number(&mut self, note: &Note, lang: Lang) -> String {
+        let text = note.text(self.name, lang);
+        let index = self.texts.iter().position(|known| *known == text).unwrap_or_else(|| {
+            self.texts.push(text);
+            self.texts.len() - 1
+        });
+        format!("({})", index + 1)
+    }
+
+    fn lines(&self) -> Vec<String> {
+        (1..).zip(&self.texts).map(|(number, text)| format!("({number}) {text}")).collect()
+    }
+}

@@ -1,0 +1,116 @@
+//! Tables that people know from elsewhere, by name: which cases each asks for, and how it is printed.
+
+mod bandwidth;
+mod layout;
+mod row;
+mod section;
+mod size_stride;
+
+use hostmark_analysis::data_path;
+use hostmark_analysis::lmbench;
+use hostmark_analysis::overhead;
+use hostmark_analysis::stream_times;
+use hostmark_model::{CaseId, CaseRecord, EACH_POINT, Params, Run};
+
+pub(crate) use bandwidth::{MEMORY_BANDWIDTH, PIPE};
+use layout::Layout;
+pub(crate) use size_stride::SIZE_STRIDE;
+
+/// A table that can be measured by its name; the format of that name prints it.
+#[derive(Debug)]
+pub struct Table {
+    /// What `--table` and `--format` call it.
+    pub name: &'static str,
+    /// Its cells.
+    cells: fn() -> Vec<CaseId>,
+}
+
+impl Table {
+    /// The cases that it shows, by the axes on which they are not at their probe's default; [`EACH_POINT`] stands for every
+    /// point of an axis.
+    pub fn cells(&self) -> Vec<CaseId> {
+        (self.cells)()
+    }
+}
+
+impl Table {
+    /// Whether any of its cells was measured in any of the runs.
+    pub fn is_in(&self, runs: &[Run]) -> bool {
+        let cells = self.cells();
+        let is_at = |case: &CaseRecord, cell: &CaseId| {
+            let same = |(axis, value): (&String, &String)| value == EACH_POINT || case.params.get(axis) == Some(value);
+            case.probe == cell.probe && cell.params.0.iter().all(|(axis, value)| same((axis, value)))
+        };
+        let measured = runs.iter().flat_map(|run| &run.cases).filter(|case| case.measured().is_some());
+        measured.into_iter().any(|case| cells.iter().any(|cell| is_at(case, cell)))
+    }
+}
+
+/// Every table.
+pub static TABLES: &[Table] = &[
+    Table { name: MEMORY_BANDWIDTH.name, cells: || MEMORY_BANDWIDTH.cells() },
+    Table { name: SIZE_STRIDE.name, cells: || SIZE_STRIDE.cells() },
+    Table { name: PIPE.name, cells: || PIPE.cells() },
+    Table { name: "stream", cells: of_stream },
+    Table { name: "lmbench", cells: of_lmbench },
+    Table { name: "overhead", cells: of_overhead },
+    Table { name: "data-path", cells: of_data_path },
+];
+
+/// The table called `name`.
+pub fn table_named(name: &str) -> Option<&'static Table> {
+    TABLES.iter().find(|table| table.name == name)
+}
+
+fn of_stream() -> Vec<CaseId> {
+    stream_times::KERNELS.map(|(kernel, ..)| cell(stream_times::PROBE, &[(stream_times::KERNEL, kernel)])).into()
+}
+
+/// Those of one machine: the far end of the others is another one. Whether the number of chains that go on at once still
+/// rises at the most of them, fewer have to tell.
+fn of_lmbench() -> Vec<CaseId> {
+    let fewer = ["16", "24"].map(|chains| cell("memory.parallelism", &[("chains", chains)]));
+    let cells = lmbench::cells().filter(|point| !lmbench::is_far(*point)).map(|point| cell(point.probe, point.at));
+    cells.chain(fewer).collect()
+}
+
+fn of_overhead() -> Vec<CaseId> {
+    overhead::cells().map(|(probe, at)| cell(probe, &at)).collect()
+}
+
+/// Every path on one CPU, on two, and on as many more as the profile has; what takes turns on one CPU on that alone. And the
+/// disk beneath the cold files.
+fn of_data_path() -> Vec<CaseId> {
+    let cells = data_path::PATHS.iter().flat_map(|path| {
+        let cpus: &[&str] = if data_path::is_of_one_cpu(path) { &["1"] } else { &[EACH_POINT, "2"] };
+        cpus.iter().map(|cpus| cell(data_path::PROBE, &[(data_path::PATH, path), (data_path::CPUS, cpus)]))
+    });
+    cells.chain([cell(data_path::DISK, &data_path::IN_ORDER)]).collect()
+}
+
+fn cell(probe: &str, at: &[(&str, &str)]) -> CaseId {
+    let params = at.iter().map(|&(axis, value)| (axis.to_owned(), value.to_owned())).collect();
+    CaseId { probe: probe.to_owned(), params: Params(params) }
+}
+
+impl Layout {
+    /// The cases of all rows, each once.
+    fn cells(&self) -> Vec<CaseId> {
+        let mut cells: Vec<CaseId> = Vec::new();
+        for section in self.sections {
+            for size in section.sizes() {
+                let each = section.each.map(|axis| (axis, EACH_POINT));
+                let at: Vec<(&str, &str)> = [(section.along, size.as_str())]
+                    .into_iter()
+                    .chain(section.at.iter().copied())
+                    .chain(each)
+                    .collect();
+                let cell = cell(section.probe, &at);
+                if !cells.contains(&cell) {
+                    cells.push(cell);
+                }
+            }
+        }
+        cells
+    }
+}

@@ -1,0 +1,176 @@
+//! A row of a table of sizes: the value with its interval, or why there is none.
+
+use std::fmt::Write;
+
+use hostmark_analysis::escape::visible;
+use hostmark_analysis::format::{number, other, plus_minus};
+use hostmark_analysis::lmbench::remark;
+use hostmark_analysis::reasons;
+use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, Outcome, Run, Text};
+
+use super::section::{Form, Section};
+
+/// A row.
+pub(super) struct Row<'a> {
+    form: Form,
+    bytes: u64,
+    case: Option<&'a CaseRecord>,
+}
+
+/// What is said below the table of a row's cell.
+pub(super) enum Note {
+    /// The run has no such case.
+    Absent,
+    /// Why it was not measured, or what is remarkable.
+    Said(Text<String>),
+}
+
+impl Note {
+    /// As it is printed below the table of this name.
+    pub(super) fn text(&self, table: &str, lang: Lang) -> String {
+        match (self, lang) {
+            (Note::Absent, Lang::En) => format!("not in this run; to measure: hostmark run --table {table}"),
+            (Note::Absent, Lang::Zh) => format!("此次运行未包含；测量方法：hostmark run --table {table}"),
+            (Note::Said(text), lang) => text.get(lang).to_owned(),
+        }
+    }
+}
+
+/// The unit of rates.
+const MB_PER_S: f64 = 1e6;
+/// What stands in the place of a value.
+const NOTHING: &str = "-";
+
+impl<'a> Row<'a> {
+    pub(super) fn of(section: &Section, size: &str, case: Option<&'a CaseRecord>) -> Row<'a> {
+        Row { form: section.form, bytes: size.parse().unwrap_or(0), case }
+    }
+
+    /// Whether the run has no such case.
+    pub(super) fn is_absent(&self) -> bool {
+        self.case.is_none()
+    }
+
+    /// Whether others used its CPUs.
+    pub(super) fn is_contended(&self) -> bool {
+        self.measured().is_some_and(|measured| measured.flags.iter().any(|flag| flag.kind == FlagKind::Contended))
+    }
+
+    fn measured(&self) -> Option<&'a Measured> {
+        self.case?.measured()
+    }
+
+    /// The number alone.
+    pub(super) fn value(&self) -> String {
+        let Some(measured) = self.measured() else { return NOTHING.to_owned() };
+        let value = measured.estimate.value();
+        match self.form {
+            Form::Rate(_) | Form::RateAndCycles(_) => format!("{:.1}", value / MB_PER_S),
+            Form::Latency(_) => format!("{value:.3}"),
+        }
+    }
+
+    pub(super) fn note(&self) -> Option<Note> {
+        let Some(case) = self.case else { return Some(Note::Absent) };
+        match &case.outcome {
+            Outcome::Measured(measured) => remark(measured).map(Note::Said),
+            outcome => reasons::of_outcome(outcome).map(Note::Said),
+        }
+    }
+
+    /// The line: what is measured, the value in a field of this width, how sure it is, and the number of its note.
+    pub(super) fn line(&self, run: &Run, width: usize, note: &str, lang: Lang) -> String {
+        let (kib, value) = (self.bytes / 1024, self.value());
+        let scale = if let Form::Latency(_) = self.form { 1.0 } else { MB_PER_S };
+        let sure = self.measured().map(|measured| sure(&measured.estimate, scale, lang)).unwrap_or_default();
+        match self.form {
+            Form::Rate(label) | Form::RateAndCycles(label) => {
+                let (size, label) = (size_word(lang), label.get(lang));
+                format!("{size}: {kib:>7} KiB   {label}: {value:>width$} MB/s  {sure} {note}")
+            }
+            Form::Latency(stride) => {
+                let lines = self.bytes / stride.max(line_bytes(run));
+                match lang {
+                    Lang::En => format!(
+                        "buflen = {kib:>5} KiB   stride = {stride:>5}   lines = {lines:>5}   latency: {value:>width$} ns  \
+                         {sure} {note}"
+                    ),
+                    Lang::Zh => format!(
+                        "缓冲区 = {kib:>5} KiB   步长 = {stride:>5}   缓存行 = {lines:>5}   延迟：{value:>width$} ns  {sure} {note}"
+                    ),
+                }
+            }
+        }
+    }
+}
+
+const fn size_word(lang: Lang) -> &'static str {
+    match lang {
+        Lang::En => "blocksize",
+        Lang::Zh => "块大小",
+    }
+}
+
+/// How to read [`sure`].
+pub(super) const SURE: Text = Text {
+    en: "A value is quiet (of an undisturbed core) where the core works alone, as in its own caches, and typical (the median of the \
+         rounds) where something is shared. ±: half of its 95 % interval; [low … high]: what the value and the rounds span, where the \
+         rounds are too few for an interval or differ too much.",
+    zh: "只涉及核心自身（含其自有缓存）的数值为空闲值（核心未受干扰时的表现），涉及共享资源的为典型值（各轮的中位数）。±：其 95% 区间的一半；[低 … 高]：轮次太少、没有区间或各轮差异过大时，数值与各轮中位数的范围。",
+};
+
+/// The interval as ±, or what the value and the rounds span where these are too few for one; and what the other estimator says, where
+/// that is something else.
+fn sure(estimate: &Estimate, scale: f64, lang: Lang) -> String {
+    let range = || estimate.stated().range.filter(|[low, high]| low < high);
+    let span = || range().map(|[low, high]| format!("[{} … {}]", number(low / scale), number(high / scale)));
+    let other = other(estimate).map(|(name, other)| format!("{} {}", name.get(lang), number(other / scale)));
+    plus_minus(estimate).or_else(span).into_iter().chain(other).collect::<Vec<_>>().join(" ")
+}
+
+/// The bytes of a line, as the first cache for data tells them; where none does, those of nearly every machine.
+fn line_bytes(run: &Run) -> u64 {
+    let cpu = run.settings.cpu;
+    run.host.cache(cpu, 1).and_then(|cache| cache.line_bytes).map_or(64, u64::from)
+}
+
+/// How large the first cache for data is; where nothing tells it, what nearly every machine has at least.
+fn first_cache_bytes(run: &Run) -> u64 {
+    let told = run.host.cache(run.settings.cpu, 1).map(|cache| cache.size_bytes).filter(|&bytes| bytes > 0);
+    told.unwrap_or(32 << 10)
+}
+
+/// Bytes a core cycle of the rows that the first cache holds, and how many loads of the kernel's width these are.
+pub(super) fn bytes_per_cycle(run: &Run, rows: &[Row], lang: Lang) -> String {
+    const QUANTITY: &str = "bytes_per_cycle";
+    let mut text = String::new();
+    for row in rows.iter().filter(|row| row.bytes <= first_cache_bytes(run)) {
+        let Some(measured) = row.measured() else { continue };
+        let Some(cycles) = measured.companion(QUANTITY) else { continue };
+        let (bytes, ghz) = (cycles.value(), measured.estimate.value() / cycles.value() / 1e9);
+        let kernel = visible(measured.notes.get("kernel").map_or("", String::as_str));
+        let loads = width_bytes(&kernel).map(|width| (width, bytes / width));
+        let (kib, sure) = (row.bytes / 1024, sure(&cycles, 1.0, lang));
+        let line = match lang {
+            Lang::En => {
+                let of = |(width, loads)| format!(" = {loads:.2} loads of {width} bytes");
+                let loads = loads.map(of).unwrap_or_default();
+                format!("{kib:>5} KiB   {bytes:>6.1} bytes a core cycle  {sure}{loads} ({kernel}, {ghz:.2} GHz)")
+            }
+            Lang::Zh => {
+                let of = |(width, loads)| format!(" = {loads:.2} 次 {width} 字节的加载");
+                let loads = loads.map(of).unwrap_or_default();
+                format!("{kib:>5} KiB   每核心周期 {bytes:>6.1} 字节  {sure}{loads}（{kernel}，{ghz:.2} GHz）")
+            }
+        };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "    {line}");
+    }
+    if text.is_empty() { text } else { format!("\n{text}") }
+}
+
+/// The bytes that one load of a kernel takes in, where its name tells them.
+fn width_bytes(kernel: &str) -> Option<f64> {
+    let widths = [("avx512", 64.0), ("avx2", 32.0), ("sse2", 16.0), ("neon", 16.0), ("scalar", 8.0)];
+    widths.into_iter().find(|(name, _)| kernel.split('-').next() == Some(name)).map(|(_, width)| width)
+}

@@ -1,0 +1,66 @@
+//! A part of a table of sizes: which probe it goes along, and which cases are its rows.
+
+use hostmark_analysis::lmbench::case_at;
+use hostmark_model::{CaseRecord, Run, Text};
+
+/// A part of a table: one probe along one axis of sizes.
+#[derive(Debug)]
+pub(crate) struct Section {
+    /// What stands over it; empty for nothing but a rule.
+    pub(crate) title: Text,
+    /// The probe.
+    pub(crate) probe: &'static str,
+    /// The axis along which it goes.
+    pub(crate) along: &'static str,
+    /// Its points there, KiB.
+    pub(crate) kib: &'static [u64],
+    /// Where it stands on other axes.
+    pub(crate) at: &'static [(&'static str, &'static str)],
+    /// The axis of which every point gets such a section.
+    pub(crate) each: Option<&'static str>,
+    /// What a row tells.
+    pub(crate) form: Form,
+}
+
+/// What a row tells.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Form {
+    /// A rate in units of 10^6 bytes/s, under this name.
+    Rate(Text),
+    /// The same, and below it bytes a core cycle of what the first cache holds.
+    RateAndCycles(Text),
+    /// The time of a load at a stride of so many bytes, and the lines that it goes round.
+    Latency(u64),
+}
+
+impl Section {
+    /// Its points as they stand in case ids.
+    pub(crate) fn sizes(&self) -> impl Iterator<Item = String> {
+        self.kib.iter().map(|kib| (kib * 1024).to_string())
+    }
+
+    /// The points of the axis of which each gets a section, in the run's order; one where there is no such axis.
+    pub(super) fn points(&self, run: &Run) -> Vec<Option<String>> {
+        let Some(axis) = self.each else { return vec![None] };
+        let mut points: Vec<Option<String>> = Vec::new();
+        for size in self.sizes() {
+            let cases = run.cases.iter().filter(|case| case.probe == self.probe);
+            let of_row = cases.filter(|case| case.params.get(self.along) == Some(&size));
+            for point in of_row.map(|case| case.params.get(axis).map(str::to_owned)) {
+                let is_row = || self.case(run, &size, point.as_deref()).is_some();
+                if point.is_some() && !points.contains(&point) && is_row() {
+                    points.push(point);
+                }
+            }
+        }
+        points
+    }
+
+    /// The case of a row; of the section at `point`, where each point of an axis has one.
+    pub(super) fn case<'a>(&self, run: &'a Run, size: &str, point: Option<&str>) -> Option<&'a CaseRecord> {
+        let each = self.each.zip(point);
+        let at: Vec<(&str, &str)> =
+            [(self.along, size)].into_iter().chain(self.at.iter().copied()).chain(each).collect();
+        case_at(run, self.probe, &at)
+    }
+}

@@ -1,0 +1,253 @@
+//! The findings: each is drawn from what it needs, and from nothing less.
+
+use std::collections::HashSet;
+
+use crate::short::sound;
+use hostmark_analysis::findings::{self, RULES};
+use hostmark_model::{Also, Finding, Lang, Measured, Outcome, Run, Text};
+use hostmark_present::RenderOptions;
+use hostmark_present::render::console::table;
+
+fn findings(run: &Run) -> Vec<Finding> {
+    findings::findings(run).into_iter().map(sound).collect()
+}
+
+use crate::synthetic;
+
+fn ids(run: &Run) -> Vec<String> {
+    findings(run).into_iter().map(|finding| finding.id).collect()
+}
+
+fn change(run: &mut Run, id: &str, change: impl FnOnce(&mut Measured)) {
+    let case = run.cases.iter_mut().find(|case| case.id == id).unwrap();
+    let Outcome::Measured(measured) = &mut case.outcome else { panic!("{id} has no value") };
+    change(measured);
+}
+
+const BASE: &str = "memory.latency@size=268435456,pattern=random,page=base";
+
+#[test]
+fn the_plausible_run_has_what_can_be_changed_before_what_explains_its_curves() {
+    let found = findings(&synthetic::plausible());
+    let ids: Vec<&str> = found.iter().map(|finding| finding.id.as_str()).collect();
+    let to_change = ["memory.huge_pages_off", "memory.rounds_differ", "memory.cache_size_differs"];
+    assert_eq!(ids[..3], to_change);
+    assert_eq!(ids[3..], ["memory.write_allocate"]);
+    for finding in &found {
+        assert!(!finding.cases.is_empty() && finding.cure.is_some());
+        assert!(!finding.text.en.is_empty() && !finding.text.zh.is_empty());
+    }
+    assert!(found[0].text.en.contains("27 %") && found[0].text.zh.contains("27 %"));
+}
+
+#[test]
+fn huge_pages_are_no_finding_when_they_are_on_or_the_difference_is_not_sure() {
+    let mut always = synthetic::plausible();
+    always.host.memory.transparent_huge_pages = Some("always".into());
+    let mut unknown = synthetic::plausible();
+    unknown.host.memory.transparent_huge_pages = None;
+    let mut unsure = synthetic::plausible();
+    change(&mut unsure, BASE, |measured| measured.estimate = synthetic::estimate(122.0, 0.3));
+    let mut small = synthetic::plausible();
+    change(&mut small, BASE, |measured| measured.estimate = synthetic::estimate(104.0, 0.001));
+    let mut open = synthetic::plausible();
+    change(&mut open, BASE, |measured| measured.estimate.ci_low = None);
+    for run in [always, unknown, unsure, small, open] {
+        assert!(!ids(&run).contains(&"memory.huge_pages_off".to_owned()));
+    }
+}
+
+#[test]
+fn a_pipe_across_cpus_is_a_finding_where_it_is_proven_to_be_far_slower_than_on_one() {
+    let with = |across: f64, spread: f64| {
+        let mut run = synthetic::plausible();
+        change(&mut run, "ipc.pipe@cpus=same_cpu", |measured| measured.estimate = synthetic::estimate(2600.0, 0.02));
+        for case in
+            run.cases.iter_mut().filter(|case| case.id.starts_with("ipc.pipe@") && !case.id.ends_with("same_cpu"))
+        {
+            if let Outcome::Measured(measured) = &mut case.outcome {
+                measured.estimate = synthetic::estimate(across, spread);
+            }
+        }
+        findings(&run).into_iter().find(|finding| finding.id == "ipc.across_cpus")
+    };
+    let found = with(48_000.0, 0.05).unwrap();
+    assert!(found.text.en.contains("18.5 times") && found.text.zh.contains("18.5 倍"), "{}", found.text.en);
+    assert!((found.cost - (1.0 - 2600.0 / 48_000.0)).abs() < 1e-9 && found.cases.len() == 2);
+    // What a wake-up costs anywhere is none, nor what is not proven.
+    assert!(with(9000.0, 0.05).is_none() && with(14_000.0, 0.5).is_none());
+}
+
+#[test]
+fn a_cache_that_is_proven_to_be_of_another_size_is_a_finding_and_one_between_two_points_is_none() {
+    let with = |fits: f64, leaves: Option<f64>| {
+        let mut run = synthetic::plausible();
+        run.cases.retain(|case| case.probe != "memory.hierarchy" || case.id == "memory.hierarchy@level=l2");
+        change(&mut run, "memory.hierarchy@level=l2", |measured| {
+            measured.also.get_mut("size").unwrap().estimate.typical = fits;
+            match leaves {
+                Some(leaves) => measured.also.get_mut("leaves").unwrap().estimate.typical = leaves,
+                None => drop(measured.also.remove("leaves")),
+            }
+        });
+        let sizes = findings(&run).into_iter().filter(|finding| finding.id == "memory.cache_size_differs");
+        sizes.map(|finding| finding.text.en.split(':').next().unwrap().to_owned()).collect::<Vec<String>>()
+    };
+    let mib = 1_048_576.0;
+    assert_eq!(with(2.0 * mib, None), ["L2 is reported as 1 MiB, but a working set of 2 MiB still fits"]);
+    let smaller = ["L2 is reported as 1 MiB, but a working set of 512 KiB no longer fits"];
+    assert_eq!(with(0.25 * mib, Some(0.5 * mib)), smaller);
+    for (fits, leaves) in [(1.4, 2.8), (0.7, 2.8), (0.5, 0.7), (0.1, 9.0)] {
+        assert_eq!(with(fits * mib, Some(leaves * mib)), [""; 0]);
+    }
+}
+
+#[test]
+fn lines_and_ways_that_measure_otherwise_are_findings_where_the_rounds_agree() {
+    let mut run = synthetic::plausible();
+    let reported = run.host.caches.iter_mut().find(|cache| cache.level == 1).unwrap();
+    (reported.line_bytes, reported.ways) = (Some(64), Some(8));
+    let voted = |value: f64, agreement| {
+        let estimate = synthetic::estimate(value, 0.0);
+        Also { estimate: hostmark_model::Estimate { ci_low: None, ci_high: None, agreement, ..estimate } }
+    };
+    let with = |line: f64, ways: f64, agreement: Option<f64>| {
+        let mut run = run.clone();
+        change(&mut run, "memory.hierarchy@level=l1d", |measured| {
+            measured.also.insert("line".into(), voted(line, agreement));
+            measured.also.insert("ways".into(), voted(ways, agreement));
+        });
+        let all = findings(&run).into_iter().filter(|finding| finding.id == "memory.cache_structure_differs");
+        all.map(|finding| finding.text.en).collect::<Vec<String>>()
+    };
+    assert_eq!(with(64.0, 8.0, Some(1.0)), Vec::<String>::new());
+    // Two of three rounds, or a value that no round voted on.
+    assert_eq!(with(256.0, 6.0, Some(0.66)), Vec::<String>::new());
+    assert_eq!(with(256.0, 6.0, None), Vec::<String>::new());
+    assert_eq!(with(64.0, 6.0, Some(1.0)), ["L1d is reported with 8 ways, but 6 lines fill a set."]);
+    assert!(with(128.0, 8.0, Some(1.0))[0].contains("units of 128 bytes"));
+}
+
+#[test]
+fn an_even_run_on_a_truthful_host_has_nothing_to_change() {
+    let mut run = synthetic::plausible();
+    run.host.memory.transparent_huge_pages = Some("always".into());
+    change(&mut run, "memory.hierarchy@level=l3", |measured| {
+        measured.estimate = synthetic::estimate(22.0, 0.01);
+        measured.flags.clear();
+        measured.also.get_mut("leaves").unwrap().estimate.typical = 33e6;
+    });
+    run.cases.retain(|case| !["memory.read", "memory.write", "memory.copy"].contains(&case.probe.as_str()));
+    assert_eq!(ids(&run), Vec::<String>::new());
+}
+
+#[test]
+fn an_empty_run_has_none() {
+    assert_eq!(findings(&synthetic::empty()), Vec::new());
+}
+
+#[test]
+fn a_finding_of_another_version_is_kept() {
+    let mut run = synthetic::plausible();
+    let kept = Text { en: "a later conclusion".to_owned(), zh: "后来的结论".to_owned() };
+    run.findings = findings(&run);
+    run.findings.push(Finding {
+        id: "later.rule".into(),
+        short: Text::default(),
+        text: kept,
+        cure: None,
+        command: None,
+        cases: Vec::new(),
+        cost: 0.0,
+    });
+    let text = table(&run, &RenderOptions { lang: Lang::Zh, ..RenderOptions::default() });
+    assert!(text.contains("  5  后来的结论"), "{text}");
+}
+
+#[test]
+fn every_rule_has_a_name_of_its_own_and_names_its_probes() {
+    let names: HashSet<&str> = RULES.iter().map(|rule| rule.id).collect();
+    assert_eq!(names.len(), RULES.len());
+    let of_host = |id: &str| id.starts_with("run.");
+    assert!(RULES.iter().all(|rule| rule.probes.is_empty() == of_host(rule.id)));
+}
+
+#[test]
+fn the_short_text_of_every_rule_is_held_to_its_form() {
+    let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let entries =
+        |path: &std::path::Path| std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut paths: Vec<std::path::PathBuf> = entries(&directory);
+    paths.extend(paths.clone().iter().filter(|path| path.is_dir()).flat_map(|path| -> Vec<_> { entries(path) }));
+    let holding = paths.iter().filter(|path| path.extension().is_some_and(|name| name == "rs"));
+    let holding: Vec<String> =
+        holding.map(|path| std::fs::read_to_string(path).unwrap()).filter(|text| text.contains("sound")).collect();
+    for rule in RULES {
+        let name = format!("\"{}\"", rule.id);
+        assert!(holding.iter().any(|text| text.contains(&name)), "no test draws {name} and holds it to its form");
+    }
+}
+
+#[test]
+fn a_sync_that_is_too_slow_for_consensus_is_told_and_one_that_may_be_is_told_as_that() {
+    let drawn = |p99: f64, spread: f64| {
+        let mut run = synthetic::empty();
+        let mut sync = synthetic::measured(1e6, 0.01);
+        sync.also.insert("p99".into(), hostmark_model::Also { estimate: synthetic::estimate(p99, spread) });
+        let outcome = hostmark_model::Outcome::Measured(Box::new(sync));
+        run.cases = vec![synthetic::case("disk.fsync@block=2300,space=preallocated", outcome)];
+        let found = findings(&run).into_iter().find(|finding| finding.id == "disk.slow_sync");
+        found.map(|finding| format!("{} {}", finding.short.en, finding.text.en)).unwrap_or_default()
+    };
+    assert!(drawn(12e6, 0.5).contains(" may take 12.0 ms or more"));
+    assert!(drawn(25e6, 0.1).contains(" is too slow for etcd"));
+    assert!(drawn(12e6, 0.5).contains(" may be too slow for etcd"));
+    assert_eq!(drawn(8e6, 0.5), "");
+    assert!(findings(&synthetic::empty()).is_empty());
+}
+
+#[test]
+fn a_sync_that_a_limit_makes_stall_is_told_though_its_median_is_fast_and_its_percentile_is_not_known() {
+    let drawn = |mean: f64, slow: u64| {
+        let mut run = synthetic::empty();
+        let mut sync = synthetic::measured(0.71e6, 0.01);
+        for (name, value) in [("mean", mean), ("sustained", 1e9 / mean)] {
+            sync.also.insert(name.into(), hostmark_model::Also { estimate: synthetic::estimate(value, 0.3) });
+        }
+        let counts = vec![100 - slow, slow];
+        sync.histogram = Some(hostmark_model::Histogram { values: vec![710_000, 90_000_000], counts });
+        let outcome = hostmark_model::Outcome::Measured(Box::new(sync));
+        run.cases = vec![synthetic::case("disk.fsync@block=2300,space=preallocated", outcome)];
+        let found = findings(&run).into_iter().filter(|finding| finding.id == "disk.slow_sync");
+        found.map(|finding| finding.text.en).collect::<Vec<_>>()
+    };
+    let limited = drawn(11.4e6, 12);
+    let [stalls, slow] = limited.as_slice() else { panic!("{limited:?}") };
+    assert!(slow.contains(" is too slow for etcd") && slow.contains("12 of 100 appends"), "{slow}");
+    assert!(stalls.contains("at most 710 µs, but 11.4 ms on average") && stalls.contains(" 88 a second"), "{stalls}");
+    assert!(drawn(4e6, 4).iter().any(|text| text.contains(" may be too slow for etcd")));
+    // One of a hundred is what they ask for, and a mean near the median is no stall.
+    assert_eq!(drawn(1.6e6, 1), Vec::<String>::new());
+}
+
+#[test]
+fn every_finding_names_the_command_that_shows_it() {
+    let mut run = synthetic::plausible();
+    run.host.limits.cpu_quota = Some(1.0);
+    let found = findings(&run);
+    let command = |id: &str| {
+        let finding = found.iter().find(|finding| finding.id == id).unwrap();
+        finding.command.clone().unwrap()
+    };
+    assert!(found.iter().all(|finding| finding.command.as_ref().is_some_and(|text| text.starts_with("hostmark "))));
+    assert_eq!(command("memory.huge_pages_off"), "hostmark try huge-pages");
+    assert_eq!(command("run.cpu_quota"), "hostmark host");
+    let of_cases = command("memory.rounds_differ");
+    assert!(of_cases.starts_with("hostmark run memory."), "{of_cases}");
+    // A run file carries them.
+    run.findings = found.clone();
+    for format in ["table", "markdown", "html", "json"] {
+        let text = hostmark_present::export::format_named(format).unwrap().render_one(&run, &Default::default());
+        assert!(text.contains("hostmark try huge-pages"), "{format}");
+    }
+}

@@ -1,0 +1,155 @@
+//! No text of a run file steers a terminal, a spreadsheet or a page: every string that a file may have, in every format.
+
+use std::collections::BTreeSet;
+
+use hostmark_analysis::compare::{Comparison, History, Pool, SAME};
+use hostmark_analysis::escape::steers;
+use hostmark_model::{Again, Event, Gap, Lang, LostRound, Run, load_run};
+use hostmark_present::{RenderOptions, export};
+use serde_json::Value;
+
+use crate::peers;
+
+/// A bell, colours by both introducers, a change of direction of each kind, marks without a picture, a formula, markup.
+const EVIL: &str = "=1+1\u{1b}[31m\u{9b}31m\u{7}\u{0}\u{7f}\r\n\t\u{202e}\u{2066}\u{200f}\u{61c}\u{feff}\u{e0041}<b>|`";
+
+/// The ways to the strings of a document; `*` stands for any place of a list and any key of a map that may have any.
+fn ways(value: &Value, way: &mut Vec<String>, found: &mut BTreeSet<Vec<String>>) {
+    match value {
+        Value::String(_) => drop(found.insert(way.clone())),
+        Value::Array(values) => values.iter().for_each(|value| step("*", value, way, found)),
+        Value::Object(map) => map.iter().for_each(|(key, value)| step(key, value, way, found)),
+        _ => {}
+    }
+}
+
+fn step(key: &str, value: &Value, way: &mut Vec<String>, found: &mut BTreeSet<Vec<String>>) {
+    way.push(key.to_owned());
+    ways(value, way, found);
+    way.pop();
+}
+
+/// Puts the hostile text, or its key, behind every string on this way.
+fn spoil(value: &mut Value, way: &[String], is_key: bool) {
+    match (value, way) {
+        (Value::Object(map), [last]) if is_key => {
+            if let Some(old) = map.remove(last) {
+                map.insert(format!("{EVIL}{last}"), old);
+            }
+        }
+        // First and last: what begins with a formula, and what only ends with what steers.
+        (Value::String(text), []) => *text = format!("{EVIL}{text}{EVIL}"),
+        (Value::Array(values), [_, rest @ ..]) => values.iter_mut().for_each(|value| spoil(value, rest, is_key)),
+        (Value::Object(map), [key, rest @ ..]) => {
+            if let Some(value) = map.get_mut(key) {
+                spoil(value, rest, is_key);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A run in which every string and every key that the schema leaves free is hostile, and how many ways there were.
+fn hostile(of: &Run) -> (Run, usize) {
+    let mut whole = serde_json::to_value(of).unwrap();
+    let mut found = BTreeSet::new();
+    ways(&whole, &mut Vec::new(), &mut found);
+    let mut spoilt = 0;
+    for way in &found {
+        for is_key in [false, true] {
+            let mut trial = whole.clone();
+            spoil(&mut trial, way, is_key);
+            // What cannot be loaded, or is dropped as an unknown field, is no way for a text.
+            let run = load_run(&trial.to_string());
+            if run.is_ok_and(|run| serde_json::to_value(&run).is_ok_and(|again| again == trial)) && trial != whole {
+                (whole, spoilt) = (trial, spoilt + 1);
+            }
+        }
+    }
+    (load_run(&whole.to_string()).unwrap(), spoilt)
+}
+
+/// A run with a text wherever one may stand.
+fn with_every_text() -> Run {
+    let mut run = peers::three_hosts();
+    // Every outcome and every probe once is enough: each string is tried by itself.
+    let mut seen = BTreeSet::new();
+    run.cases.retain(|case| seen.insert((case.probe.clone(), case.measured().is_some())));
+    let text = || hostmark_model::Text { en: "x".to_owned(), zh: "x".to_owned() };
+    run.interrupted = Some("x".into());
+    run.finished = Some("x".into());
+    run.disturbances = vec![text()];
+    run.again = Some(Again { version: "x".into(), gaps: vec![Gap { what: text(), cases: vec!["x".into()] }] });
+    let events = vec![Event::Note { key: "x".into(), value: "x".into() }, Event::Failed { reason: "x".into() }];
+    run.lost_rounds = vec![LostRound { case: "x".into(), round: 0, cpus: vec![0], others: None, events }];
+    run.settings.filters = vec!["x".into()];
+    run.settings.set.insert("command".into(), "x".into());
+    run.host.kernel.command_line = Some("x".into());
+    run.host.kernel.vulnerabilities.insert("x".into(), "x".into());
+    run.findings = hostmark_analysis::findings(&run);
+    run
+}
+
+fn options() -> impl Iterator<Item = RenderOptions> {
+    let all = [(Lang::En, false), (Lang::En, true), (Lang::Zh, false), (Lang::Zh, true)];
+    all.into_iter().map(|(lang, verbose)| RenderOptions { lang, verbose, ..RenderOptions::default() })
+}
+
+#[track_caller]
+fn assert_steers_nothing(format: &str, text: &str) {
+    let found = text.char_indices().find(|&(_, c)| c != '\n' && steers(c));
+    let around =
+        |at: usize| text[..at].chars().rev().take(80).collect::<Vec<char>>().into_iter().rev().collect::<String>();
+    assert!(found.is_none(), "{format}: {found:?} behind {:?}", found.map(|(at, _)| around(at)));
+}
+
+#[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
+fn nothing_of_a_run_steers_in_any_format() {
+    let (run, spoilt) = hostile(&with_every_text());
+    // The file has many more free texts than its name and its host.
+    assert!(spoilt > 60, "{spoilt}");
+    for options in options() {
+        for format in export::FORMATS {
+            assert_steers_nothing(format.name, &format.render_one(&run, &options));
+            if let Some(text) = format.render(&[run.clone(), run.clone()], &options) {
+                assert_steers_nothing(format.name, &text);
+            }
+        }
+    }
+    let json = export::format_named("json").unwrap().render_one(&run, &RenderOptions::default());
+    assert_eq!(load_run(&json).unwrap(), run);
+}
+
+#[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
+fn nothing_of_two_runs_steers_in_any_format_of_a_comparison() {
+    let (base, _) = hostile(&with_every_text());
+    let mut new = base.clone();
+    new.host.kernel.release += "other";
+    new.cases.truncate(base.cases.len() / 2);
+    let pool = |run| Pool { name: &base.name, runs: std::slice::from_ref(run) };
+    let comparison = Comparison::of(pool(&base), &[pool(&new)], &History::default(), SAME);
+    for options in options() {
+        for format in export::comparison::FORMATS {
+            assert_steers_nothing(format.name, &(format.render)(&comparison, &options));
+        }
+    }
+}
+
+#[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
+fn no_field_of_a_table_for_spreadsheets_is_a_formula() {
+    let (run, _) = hostile(&with_every_text());
+    let text = export::format_named("csv").unwrap().render_one(&run, &RenderOptions::default());
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let mut rows = 0;
+    for record in reader.records() {
+        for field in &record.unwrap() {
+            let is_formula = field.trim_start().starts_with(['=', '+', '-', '@']);
+            assert!(!is_formula || field.parse::<f64>().is_ok(), "{field:?}");
+        }
+        rows += 1;
+    }
+    assert!(rows >= run.cases.len());
+}

@@ -1,0 +1,479 @@
+//! What other tools wrote, as real outputs of them: every value in its base unit, and what is wrong told with its line.
+
+use std::io::Cursor;
+
+use hostmark_analysis::redact::redact;
+use hostmark_import::ImportError;
+use hostmark_model::*;
+use hostmark_present::RenderOptions;
+use hostmark_present::export;
+
+const STREAM: &str = include_str!("fixtures/import/stream.txt");
+const FIO: &str = include_str!("fixtures/import/fio.json");
+const IPERF_TCP: &str = include_str!("fixtures/import/iperf3-tcp.json");
+const IPERF_UDP: &str = include_str!("fixtures/import/iperf3-udp.json");
+const IPERF_BOTH: &str = include_str!("fixtures/import/iperf3-bidir.json");
+const IPERF_STREAM: &str = include_str!("fixtures/import/iperf3-stream.json");
+const SYSBENCH: &str = include_str!("fixtures/import/sysbench.txt");
+const STRESS_NG: &str = include_str!("fixtures/import/stress-ng.yaml");
+const PERF: &str = include_str!("fixtures/import/perf-bench.txt");
+const PERF_SIMPLE: &str = include_str!("fixtures/import/perf-simple.txt");
+
+pub fn read(format: &str, text: impl AsRef<[u8]>) -> Result<Run, ImportError> {
+    (hostmark_import::format_named(format).unwrap().read)(&mut Cursor::new(text))
+}
+
+fn case<'a>(run: &'a Run, id: &str) -> &'a CaseRecord {
+    let ids = || run.cases.iter().map(|case| case.id.as_str()).collect::<Vec<_>>();
+    run.cases.iter().find(|case| case.id == id).unwrap_or_else(|| panic!("no {id} in {:#?}", ids()))
+}
+
+pub fn measured<'a>(run: &'a Run, id: &str) -> &'a Measured {
+    case(run, id).measured().unwrap_or_else(|| panic!("{id} has no value"))
+}
+
+/// Values and further quantities (`id/name`) as they should be.
+pub fn check(run: &Run, wanted: &[(&str, f64)]) {
+    for (place, wanted) in wanted {
+        let (id, also) = place.split_once('/').map_or((*place, None), |(id, also)| (id, Some(also)));
+        let measured = measured(run, id);
+        let found = match also {
+            None => measured.estimate.typical,
+            Some(name) => measured.also.get(name).unwrap_or_else(|| panic!("{id} has no {name}")).estimate.typical,
+        };
+        assert!((found - wanted).abs() <= wanted.abs() * 1e-9, "{place}: {found}, not {wanted}");
+    }
+    assert!(run.cases.iter().all(|case| case.id.parse::<CaseId>().is_ok()));
+    for case in &run.cases {
+        let probe = run.probes.iter().find(|probe| probe.id == case.probe).expect("a case has its probe");
+        let axes = |names: Vec<&str>| names.join(",");
+        let own = axes(case.params.0.iter().map(|(axis, _)| axis.as_str()).collect());
+        assert_eq!(own, axes(probe.axes.iter().map(|axis| axis.name.as_str()).collect()), "{}", case.id);
+        let also = case.measured().into_iter().flat_map(|measured| measured.also.keys());
+        for name in also {
+            assert!(probe.also.iter().any(|also| also.name == *name), "{}: {name}", case.id);
+        }
+    }
+}
+
+#[test]
+fn stream_gives_its_best_rates_and_its_times() {
+    let run = read("stream", STREAM).unwrap();
+    let at = |kernel: &str, rest: &str| format!("stream.best_rate@kernel={kernel},{rest}");
+    let (one, two) = ("threads=1,elements=30000000,element=8", "threads=2,elements=2000000,element=8");
+    check(
+        &run,
+        &[
+            (&at("copy", one), 10026.5e6),
+            (&at("triad", one), 11652.0e6),
+            (&(at("scale", one) + "/mean_time"), 48.040e6),
+            (&(at("scale", one) + "/least_time"), 43.701e6),
+            (&(at("add", two) + "/greatest_time"), 7.714e6),
+            (&at("add", two), 20108.5e6),
+        ],
+    );
+    assert_eq!(run.tool.version, "STREAM 5.10");
+    assert_eq!(run.cases.len(), 8);
+    // The same once more is a second sample of each.
+    let twice = read("stream", format!("{STREAM}{}", STREAM.replace("10026.5", "11026.5"))).unwrap();
+    let copy = &measured(&twice, &at("copy", one)).estimate;
+    assert_eq!((copy.n, copy.min, copy.max), (2, 10026.5e6, 11026.5e6));
+}
+
+#[test]
+fn what_stream_printed_is_shown_again_as_its_table() {
+    let run = read("stream", STREAM).unwrap();
+    let text = export::format_named("stream").unwrap().render_one(&run, &RenderOptions::default());
+    for line in STREAM.lines().filter(|line| line.contains(": ") && line.contains("0.0")) {
+        let numbers: Vec<&str> = line.split_whitespace().collect();
+        let is_row = |row: &str| row.split_whitespace().collect::<Vec<_>>() == numbers;
+        assert!(text.lines().any(is_row), "{line}\n{text}");
+    }
+}
+
+#[test]
+fn a_solution_that_stream_did_not_validate_is_failed() {
+    let wrong =
+        "Failed Validation on array a[], AvgRelAbsErr > epsilon (1.0e-13)\nResults Validation Verbose Results: \n";
+    let start = STREAM.split("Solution Validates").next().unwrap();
+    let run = read("stream", format!("{start}{wrong}")).unwrap();
+    assert_eq!(run.cases.len(), 4);
+    assert!(run.cases.iter().all(|case| matches!(case.outcome, Outcome::Failed { .. })));
+}
+
+#[test]
+fn fio_gives_rates_operations_and_percentiles_of_each_job() {
+    let run = read("fio", FIO).unwrap();
+    let random = "fio.read@job=randread,number=1,pattern=randread,block=4096,depth=1,direct=0";
+    let second = "job=mixed,number=2,pattern=randrw,block=16384,depth=1,direct=0";
+    let last = "job=seqwrite,number=1,pattern=write,block=131072,depth=1,direct=0";
+    check(
+        &run,
+        &[
+            (random, 81_576_965.0),
+            (&format!("{random}/operations"), 19_916.251_246),
+            (&format!("{random}/mean"), 48_881.274_079),
+            (&format!("{random}/p50"), 37_120.0),
+            (&format!("{random}/p99"), 113_152.0),
+            (&format!("{random}/p999"), 4_014_080.0),
+            (&format!("fio.write@{second}"), 154_101_258.0),
+            (&format!("fio.read@{second}"), 152_022_569.0),
+            (&format!("fio.write@{last}"), 320_311_275.0),
+            (&format!("fio.sync@{last}"), 2_849_824.589_577),
+            (&format!("fio.sync@{last}/p99"), 7_962_624.0),
+        ],
+    );
+    // What a job did not do is no case.
+    assert_eq!(run.cases.len(), 7);
+    assert_eq!((run.tool.version.as_str(), run.started.as_str()), ("fio-3.33", "2026-11-21T17:09:54Z"));
+    assert_eq!(measured(&run, random).notes["engine"], "psync");
+}
+
+#[test]
+fn a_job_that_fio_ended_with_an_error_is_failed() {
+    let run = read("fio", FIO.replacen("\"error\": 0", "\"error\": 28", 1)).unwrap();
+    let failed = case(&run, "fio.read@job=randread,number=1,pattern=randread,block=4096,depth=1,direct=0");
+    assert!(matches!(&failed.outcome, Outcome::Failed { reason } if reason.contains("28")), "{failed:?}");
+}
+
+#[test]
+fn the_host_of_a_job_is_redacted() {
+    let run = with("fio", FIO, &[("\"jobname\"", "\"hostname\": \"db-17\", \"jobname\"")]).unwrap();
+    assert!(format!("{run:?}").contains("db-17"));
+    assert!(!format!("{:?}", redact(vec![run])).contains("db-17"));
+}
+
+#[test]
+fn iperf3_gives_what_arrived_and_what_it_cost() {
+    let run = read("iperf3", IPERF_TCP).unwrap();
+    let tcp = "direction=forward,streams=2,message=131072,target=none";
+    check(
+        &run,
+        &[
+            (&format!("iperf3.tcp@{tcp}"), 17_095_972_075.421_934 / 8.0),
+            (&format!("iperf3.tcp@{tcp}/retransmits"), 13.0),
+            (&format!("iperf3.tcp@{tcp}/cpu_here"), 0.313_770_253_635_672_94),
+            (&format!("iperf3.stream@{tcp},number=2"), 8_817_729_469.660_793 / 8.0),
+            (&format!("iperf3.stream@{tcp},number=1/round_trip"), 160e3),
+        ],
+    );
+    assert_eq!((run.host.hostname.as_str(), run.host.kernel.release.as_str()), ("db-1", "6.12.0"));
+    let run = read("iperf3", IPERF_UDP).unwrap();
+    let udp = "iperf3.udp@direction=forward,streams=1,message=32768,target=100000000";
+    check(&run, &[(udp, 99_986_438.915_633_13 / 8.0), (&format!("{udp}/lost"), 0.0)]);
+    let run = read("iperf3", IPERF_BOTH).unwrap();
+    let both = |direction: &str| format!("iperf3.tcp@direction={direction},streams=1,message=131072,target=none");
+    check(
+        &run,
+        &[(&both("both_forward"), 7_196_166_248.546_228 / 8.0), (&both("both_reverse"), 7_369_933_591.226_957 / 8.0)],
+    );
+}
+
+#[test]
+fn the_stream_of_iperf3_is_read_as_well_and_one_that_is_cut_off_is_not() {
+    let run = read("iperf3", IPERF_STREAM).unwrap();
+    assert!(run.tool.version.starts_with("iperf3 3.") && run.cases.len() == 3, "{:?}", run.tool);
+    check(&run, &[]);
+    let lines: Vec<&str> = IPERF_STREAM.lines().collect();
+    let error = read("iperf3", lines[..lines.len() - 1].join("\n")).unwrap_err();
+    assert!(error.what.contains("truncated") && error.line == lines.len() as u64 - 1, "{error}");
+    let failed = format!("{}\n{{\"event\":\"error\",\"data\":\"the server has terminated\"}}\n", lines[0]);
+    let error = read("iperf3", failed).unwrap_err();
+    assert!(error.what.contains("the server has terminated") && error.line == 2, "{error}");
+}
+
+#[test]
+fn sysbench_gives_the_value_of_each_of_its_tests() {
+    let run = read("sysbench", SYSBENCH).unwrap();
+    let memory = "sysbench.memory@threads=2,block=1024,operation=write,scope=global";
+    let file = "threads=1,mode=rndrw,block=16384";
+    check(
+        &run,
+        &[
+            ("sysbench.cpu@threads=2,limit=10000", 756.86),
+            ("sysbench.cpu@threads=2,limit=10000/p95", 9.06e6),
+            (memory, 2792.56 * 1_048_576.0),
+            ("sysbench.threads@threads=2", 2623.0 / 2.0006),
+            ("sysbench.mutex@threads=2", 0.6434e9),
+            (&format!("sysbench.file_read@{file}"), 74.58 * 1_048_576.0),
+            (&format!("sysbench.file_write@{file}/operations"), 3182.03),
+            (&format!("sysbench.file_sync@{file}"), 319.79),
+        ],
+    );
+    // Printed as 0.00: no time.
+    assert!(!measured(&run, memory).also.contains_key("mean"));
+    assert!(measured(&run, memory).also.contains_key("greatest"));
+    // The text does not name these two.
+    for id in ["sysbench.threads@threads=2", "sysbench.mutex@threads=2"] {
+        assert_eq!(measured(&run, id).flags[0].kind, FlagKind::Unconfirmed);
+    }
+    assert_eq!((run.tool.version.as_str(), run.cases.len()), ("sysbench 1.0.20", 7));
+}
+
+#[test]
+fn stress_ng_gives_bogo_operations_and_each_stressors_own_metrics() {
+    let run = read("stress-ng", STRESS_NG).unwrap();
+    check(
+        &run,
+        &[
+            ("stress_ng.bogo_operations@stressor=cpu", 339.995_799),
+            ("stress_ng.bogo_operations@stressor=vm/peak_memory", 34_828.0 * 1024.0),
+            ("stress_ng.bogo_operations@stressor=pipe/of_cpu_time", 431_567.915_363),
+            ("stress_ng.time@stressor=switch,metric=nanosecs-per-context-switch-pipe-method", 10_241.895_037),
+            ("stress_ng.metric@stressor=pipe,metric=mb-per-sec-pipe-write-rate", 108.483_553),
+        ],
+    );
+    assert_eq!((run.host.hostname.as_str(), run.started.as_str()), ("db-1", "2026-11-21T17:10:06Z"));
+    assert_eq!((run.tool.version.as_str(), run.cases.len()), ("stress-ng 0.15.06", 6));
+}
+
+#[test]
+fn perf_bench_gives_each_of_its_benchmarks_in_both_formats() {
+    let run = read("perf-bench", PERF).unwrap();
+    check(
+        &run,
+        &[
+            ("perf.sched_pipe@parties=processes", 7189.95),
+            ("perf.sched_messaging@groups=2,parties=processes", 0.129e9),
+            ("perf.syscall_basic", 135.68),
+            // perf's GB is 2^30.
+            ("perf.memcpy@function=default,size=1048576", 12.207_031 * 1_073_741_824.0),
+            ("perf.futex_hash@threads=2", 1_430_016.0),
+            ("perf.futex_lock_pi@threads=2", 6510.0),
+            ("perf.epoll_wait@threads=1", 161_730.0),
+            ("perf.epoll_ctl@threads=2,op=mod", 141_760.0),
+            ("perf.futex_wake_parallel@threads=2", 4750.0),
+            ("perf.futex_requeue@threads=2", 4500.0),
+        ],
+    );
+    let wake = &measured(&run, "perf.futex_wake@threads=2").estimate;
+    assert_eq!((wake.n, wake.min, wake.max), (10, 8e3, 65e3));
+    let run = read("perf-bench", PERF_SIMPLE).unwrap();
+    check(
+        &run,
+        &[
+            ("perf.sched_pipe_total", 6.298e9),
+            ("perf.sched_messaging@groups=untold,parties=untold", 1.448e9),
+            ("perf.syscall_total@call=basic", 1.962e9),
+            ("perf.memset@function=x86-64-stosb,size=untold", 45_590_260_869.565_216),
+        ],
+    );
+    assert_eq!(measured(&run, "perf.futex_wake@threads=2").estimate.max, 10.1e6);
+    let error = read("perf-bench", "0.129\n").unwrap_err();
+    assert!(error.line == 1 && error.what.contains("heading"), "{error}");
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_line() {
+    let whole: &[(&str, &str)] =
+        &[("stream", STREAM), ("sysbench", SYSBENCH), ("stress-ng", STRESS_NG), ("perf-bench", PERF)];
+    for (format, from, to) in [
+        ("stream", "Copy:           10026.5", "Copy:           -5"),
+        ("stream", "Scale:          10983.7", "Scale:          NaN"),
+        ("stream", "Triad:          11652.0     0.069630", "Triad:          11652.0     0.999"),
+        ("stream", "Array size = 30000000", "Array size = many"),
+        ("sysbench", "events per second:   756.86", "events per second:   -1"),
+        ("sysbench", "(2792.56 MiB/sec)", "(inf MiB/sec)"),
+        ("stress-ng", "bogo-ops-per-second-real-time: 339.995799", "bogo-ops-per-second-real-time: x"),
+        ("stress-ng", "max-rss: 6380", "max-rss"),
+        ("perf-bench", "7.189950 usecs/op", "1e400 usecs/op"),
+        ("perf-bench", "12.207031 GB/sec", "-12.207031 GB/sec"),
+    ] {
+        let text = whole.iter().find(|(name, _)| *name == format).unwrap().1;
+        assert!(text.contains(from), "{from}");
+        let error = read(format, text.replacen(from, to, 1)).expect_err(to);
+        let at = text[..text.find(from).unwrap()].lines().count().max(1) as u64;
+        // Some are seen at the end of their block.
+        assert!(error.line >= at && error.line <= at + 40, "{format} {to}: {error}, not about line {at}");
+    }
+    for (format, text, from, to) in [
+        ("fio", FIO, "\"bw_bytes\": 81576965", "\"bw_bytes\": -81576965"),
+        ("fio", FIO, "\"iops\": 19916.251246", "\"iops\": \"fast\""),
+        ("iperf3", IPERF_TCP, "\"bits_per_second\": 17095972075.421934", "\"bits_per_second\": 1e300"),
+    ] {
+        let error = read(format, text.replacen(from, to, 1)).expect_err(to);
+        let at = text[..text.find(from).unwrap()].lines().count() as u64;
+        assert!(error.line.abs_diff(at) <= 1 && error.what.contains("column"), "{format} {to}: {error}, not line {at}");
+    }
+}
+
+#[test]
+fn a_value_of_0_is_skipped_and_says_so() {
+    let run = read("stress-ng", STRESS_NG.replace("339.995799", "0.000000")).unwrap();
+    let zero = case(&run, "stress_ng.bogo_operations@stressor=cpu");
+    assert!(matches!(&zero.outcome, Outcome::Skipped { reason } if reason.contains('0')), "{zero:?}");
+}
+
+#[test]
+fn a_document_behind_the_stream_is_the_same_result_and_a_second_one_is_refused() {
+    assert!(read("iperf3", format!("{IPERF_STREAM}{IPERF_TCP}")).is_ok());
+    let error = read("iperf3", format!("{IPERF_STREAM}{IPERF_STREAM}")).unwrap_err();
+    assert!(error.what.contains("second") && error.line >= 4, "{error}");
+    let (_, json) = FIO.split_once('\n').unwrap();
+    assert!(read("fio", format!("{FIO}{json}")).unwrap_err().what.contains("second"));
+}
+
+/// All that are here, by format.
+pub fn each_output() -> impl Iterator<Item = (&'static str, &'static str)> {
+    crate::garbled_text::OUTPUTS.iter().copied()
+}
+
+#[test]
+fn a_byte_order_mark_is_passed_over_and_another_encoding_is_named() {
+    for (format, text) in each_output() {
+        assert_eq!(read(format, format!("\u{feff}{text}")).unwrap(), read(format, text).unwrap(), "{format}");
+        let utf_16: Vec<u8> = format!("\u{feff}{text}").encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let error = read(format, utf_16).unwrap_err();
+        assert!(error.line == 1 && error.what.contains("UTF-16"), "{format}: {error}");
+    }
+}
+
+#[test]
+fn text_behind_a_result_is_passed_over_and_named() {
+    for (format, text) in each_output() {
+        let with_text = format!("{}\nterminating on signal 2\nand more\n", text.trim_end());
+        let run = read(format, with_text).unwrap();
+        assert_eq!(run.cases, read(format, text).unwrap().cases, "{format}");
+        // In a text of lines results may follow anywhere.
+        if ["fio", "iperf3", "lmbench", "stress-ng", "hyperfine", "google-benchmark"].contains(&format) {
+            let [told] = &run.disturbances[..] else { panic!("{format}: {:?}", run.disturbances) };
+            let line = format!("line {}, 'terminating on signal 2'", text.trim_end().lines().count() + 1);
+            assert!(told.en.ends_with(&line), "{format}: {told:?}");
+            // Nobody knows whom it names.
+            assert!(redact(vec![run]).iter().all(|run| run.disturbances.is_empty()));
+        }
+    }
+}
+
+#[test]
+fn a_file_of_another_tool_is_known_by_its_text() {
+    for (format, text) in each_output() {
+        for other in hostmark_import::FORMATS {
+            let hint = hostmark_import::hint(text, other);
+            let wanted = format!("hostmark import {format}");
+            assert_eq!(hint, (other.name != format).then_some(wanted.as_str()), "{format} {}", other.name);
+        }
+    }
+    let fio = hostmark_import::format_named("fio").unwrap();
+    assert_eq!(hostmark_import::hint("a: (groupid=0, jobs=1): err= 0:", fio), Some("fio --output-format=json"));
+    let summary = "                 L M B E N C H  3 . 0   S U M M A R Y";
+    let lmbench = hostmark_import::format_named("lmbench").unwrap();
+    assert_eq!(hostmark_import::hint(summary, lmbench), Some("hostmark import lmbench results/SYSTEM/HOST.0"));
+}
+
+/// What an output becomes when a part is another.
+pub fn with(format: &str, text: &str, changes: &[(&str, &str)]) -> Result<Run, ImportError> {
+    let text = changes.iter().fold(text.to_owned(), |text, (from, to)| {
+        assert!(text.contains(from), "{from}");
+        text.replace(from, to)
+    });
+    read(format, text)
+}
+
+#[test]
+fn what_decides_a_value_is_part_of_its_case() {
+    let float = STREAM.replace("uses 8 bytes", "uses 4 bytes");
+    let run = read("stream", format!("{STREAM}{float}")).unwrap();
+    assert!(run.cases.len() == 16 && run.cases.iter().all(|case| case.measured().unwrap().estimate.n == 1));
+    let run = with("stream", STREAM, &[("Number of Threads counted = 2", ""), ("requested = 2", "requested = 7")]);
+    measured(&run.unwrap(), "stream.best_rate@kernel=copy,threads=7,elements=2000000,element=8");
+    let run = with("fio", FIO, &[("\"bs\": \"4k\"", "\"bsrange\": \"4k-64k\", \"buffered\": \"0\"")]).unwrap();
+    measured(&run, "fio.read@job=randread,number=1,pattern=randread,block=4k-64k,depth=1,direct=1");
+    let run = with("fio", FIO, &[("\"bs\": \"16k\"", "\"bs\": \"16k,8k\""), ("\"read\": {", "\"mixed\": {")]).unwrap();
+    measured(&run, "fio.mixed@job=randread,number=1,pattern=randread,block=4096,depth=1,direct=0");
+    measured(&run, "fio.write@job=mixed,number=1,pattern=randrw,block=8192,depth=1,direct=0");
+    let both = PERF.replace("two processes", "two threads").replace("7.189950", "3.5") + PERF;
+    let run = read("perf-bench", both).unwrap();
+    check(&run, &[("perf.sched_pipe@parties=threads", 3500.0), ("perf.sched_pipe@parties=processes", 7189.95)]);
+}
+
+#[test]
+fn a_failure_that_stream_tells_last_is_one() {
+    let start = STREAM.split("Solution Validates").next().unwrap();
+    let run = read(
+        "stream",
+        format!("{start}Failed Validation on array a[]\n  For array a[], 2 errors were found.\n-----\n"),
+    );
+    assert!(run.unwrap().cases.iter().all(|case| matches!(case.outcome, Outcome::Failed { .. })));
+}
+
+#[test]
+fn an_export_says_of_the_solution_what_the_file_says() {
+    let table = |run: &Run| export::format_named("stream").unwrap().render_one(run, &RenderOptions::default());
+    let told = "Solution Validates: avg error less than 1.000000e-06 on all three arrays";
+    let run = with("stream", STREAM, &[("less than 1.000000e-13", "less than 1.000000e-06")]).unwrap();
+    assert!(table(&run).contains(told), "{}", table(&run));
+    let run = with("stream", STREAM, &[(": avg error less than 1.000000e-13 on all three arrays", "")]).unwrap();
+    assert!(table(&run).contains("Solution Validates\n"), "{}", table(&run));
+}
+
+#[test]
+fn iperf3_before_3_10_tells_what_was_sent_and_no_target() {
+    let udp = |target: &str| format!("iperf3.udp@direction=forward,streams=1,message=32768,target={target}");
+    let old = [
+        ("sum_sent", "x"),
+        ("sum_received", "y"),
+        ("\"target_bitrate\": 100000000", "\"z\": 1"),
+        ("\"lost_percent\": 0,", "\"lost_percent\": 40,"),
+    ];
+    let run = with("iperf3", IPERF_UDP, &old).unwrap();
+    let whole: serde_json::Value = serde_json::from_str(IPERF_UDP).unwrap();
+    let sent = whole["end"]["sum"]["bits_per_second"].as_f64().unwrap();
+    check(&run, &[(&udp("unknown"), 0.6 * sent / 8.0), (&(udp("unknown") + "/lost"), 0.4)]);
+    // More than was sent cannot be lost.
+    let run = with("iperf3", IPERF_UDP, &[("\"lost_percent\": 0,", "\"lost_percent\": 180,")]).unwrap();
+    let odd = measured(&run, &udp("100000000"));
+    assert!(!odd.also.contains_key("lost") && odd.flags[0].detail.contains("180 %"), "{:?}", odd.flags);
+    assert!(read("iperf3", format!("{IPERF_TCP}{IPERF_TCP}")).unwrap_err().what.contains("second"));
+}
+
+#[test]
+fn other_versions_other_tests_and_errors_are_told_by_name() {
+    let first = SYSBENCH.lines().next().unwrap();
+    let prepare = format!("{first}\n\nCreating files for the test...\nExtra file open flags: (none)\n");
+    let whole = read("sysbench", SYSBENCH).unwrap();
+    assert_eq!(
+        read("sysbench", format!("{prepare}{SYSBENCH}\n{first}\nRemoving test files...\n")).unwrap().cases,
+        whole.cases
+    );
+    assert_eq!(
+        with("sysbench", SYSBENCH, &[("total time:  ", "time elapsed:  "), (first, "sysbench 1.1.0-a (using x)")])
+            .unwrap()
+            .cases,
+        whole.cases
+    );
+    // fileio of 1.1 prints its rates in three lines, and no times of threads behind them.
+    let (_, options) = SYSBENCH.split_once("File operations:").unwrap().0.rsplit_once("sysbench 1").unwrap();
+    let rates =
+        "read:  IOPS=1857.00 29.02 MiB/s (30.43 MB/s)\n write: IOPS=0.00 0.00 MiB/s (0.00 MB/s)\n fsync: IOPS=3968.59";
+    let text = format!("sysbench 1{options}Throughput:\n {rates}\n\nLatency (ms):\n sum: 9921.26\n");
+    let file = "threads=1,mode=rndrw,block=16384";
+    let run = read("sysbench", &text).unwrap();
+    let (read_file, sync) = (format!("sysbench.file_read@{file}"), format!("sysbench.file_sync@{file}"));
+    check(&run, &[(&read_file, 29.02 * 1_048_576.0), (&format!("{read_file}/operations"), 1857.0), (&sync, 3968.59)]);
+    assert_eq!(run.cases.len(), 2);
+    let cut = text.split_once("sum:").unwrap().0;
+    assert!(read("sysbench", cut).unwrap_err().what.contains("truncated"));
+    for (text, wanted) in [
+        (prepare, "prepare and cleanup measure nothing"),
+        (SYSBENCH.replace(first, "sysbench 0.4.12:  multi-threaded system"), "it is of sysbench 0.4.12"),
+        (format!("{first}\nFATAL: no space\n"), "sysbench ended with an error (no space)"),
+        (format!("{SYSBENCH}\n{first}\nSQL statistics:\n"), "it is of a database test"),
+    ] {
+        let error = read("sysbench", text).unwrap_err();
+        assert!(error.what.contains(wanted), "{error}");
+    }
+    let lmbench = each_output().find(|(format, _)| *format == "lmbench").unwrap().1;
+    for (half, started) in [("10:30:00 PM JST", "22:30"), ("12:30:00 AM CET", "00:30"), ("12:30:00 PM CET", "12:30")] {
+        let run = with("lmbench", lmbench, &[("10:30:00 UTC", half)]).unwrap();
+        assert_eq!(run.started, format!("2010-01-07T{started}:00Z"));
+    }
+    let run = with("lmbench", lmbench, &[("results for Linux", "results for FreeBSD")]).unwrap();
+    assert!(run.host.kernel.named().unwrap().starts_with("FreeBSD "), "{:?}", run.host.kernel);
+    for format in ["lmbench", "lmbench-result", "markdown"] {
+        let text = export::format_named(format).unwrap().render_one(&run, &RenderOptions::default());
+        assert!(text.contains("FreeBSD") && !text.contains("Linux"), "{text}");
+    }
+    let error = read("perf-bench", "# Running 'numa/mem benchmark:\n 1.0, secs, x\n").unwrap_err();
+    assert!(error.what.starts_with("numa/mem is no benchmark"), "{error}");
+}

@@ -1,0 +1,428 @@
+//! The formats for other programs: each is read here by its own rules, of a plausible run and of one with hostile texts.
+
+use hostmark_model::*;
+use hostmark_present::RenderOptions;
+use hostmark_present::export::format_named;
+
+use crate::prometheus_text::{Sample, prometheus};
+use crate::synthetic;
+
+fn render(format: &str, run: &Run) -> String {
+    format_named(format).unwrap().render_one(run, &RenderOptions::default())
+}
+
+const HOSTILE: &str = "a\"b\\c\n# TYPE x y\r\u{1b}[31m<script>|]]> &amp; `*_~ \u{202e}\0{}=,'";
+
+/// A run all of whose texts are hostile.
+fn hostile() -> Run {
+    let mut run = synthetic::plausible();
+    let text = || Text { en: HOSTILE.to_owned(), zh: HOSTILE.to_owned() };
+    run.name = HOSTILE.into();
+    run.started = HOSTILE.into();
+    run.host.hostname = HOSTILE.into();
+    run.host.cpu.model = Some(HOSTILE.into());
+    run.tool.version = HOSTILE.into();
+    run.tool.digest = Some(HOSTILE.into());
+    run.place = Some(HOSTILE.into());
+    run.disturbances = vec![text()];
+    run.findings = vec![Finding {
+        id: HOSTILE.into(),
+        short: text(),
+        text: text(),
+        cure: Some(text()),
+        command: Some(HOSTILE.into()),
+        cases: vec![],
+        cost: 0.0,
+    }];
+    for probe in &mut run.probes {
+        (probe.title, probe.section) = (text(), text());
+    }
+    for (number, case) in run.cases.iter_mut().enumerate() {
+        case.params.0.push((format!("{HOSTILE}{number}"), HOSTILE.into()));
+        match &mut case.outcome {
+            Outcome::Skipped { reason } | Outcome::Failed { reason } => *reason = HOSTILE.into(),
+            Outcome::Measured(measured) => {
+                measured.flags.push(Flag { kind: FlagKind::Unconfirmed, detail: HOSTILE.into() });
+                measured.notes.insert(HOSTILE.into(), HOSTILE.into());
+            }
+        }
+    }
+    run
+}
+
+fn runs() -> [Run; 3] {
+    [synthetic::plausible(), synthetic::empty(), hostile()]
+}
+
+#[test]
+fn prometheus_text_is_read_by_its_rules_whatever_the_names_are() {
+    for run in runs() {
+        let samples = prometheus(&render("prometheus", &run));
+        let info = samples.iter().find(|(name, ..)| name == "hostmark_run_info").unwrap();
+        assert_eq!(info.2, 1.0);
+        let counts: f64 = samples.iter().filter(|(name, ..)| name == "hostmark_run_cases").map(|sample| sample.2).sum();
+        assert_eq!(counts as usize, run.cases.len());
+    }
+}
+
+#[test]
+fn prometheus_values_are_in_base_units_with_the_unit_in_the_name() {
+    let mut run = synthetic::plausible();
+    run.trust = Some(Trust { grade: Grade::B, within: Some(0.084), runs: 0, doubts: Vec::new() });
+    let samples = prometheus(&render("prometheus", &run));
+    let find = |name: &str| samples.iter().find(|sample| sample.0 == name).unwrap_or_else(|| panic!("no {name}"));
+    let case = |probe: &str| run.cases.iter().find(|case| case.probe == probe).unwrap();
+    let call = case("syscall.null").measured().unwrap();
+    assert!((find("hostmark_syscall_null_seconds").2 / (call.estimate.typical * 1e-9) - 1.0).abs() < 1e-12);
+    let (low, high) =
+        (find("hostmark_syscall_null_interval_low_seconds").2, find("hostmark_syscall_null_interval_high_seconds").2);
+    assert!(low < high && low <= call.estimate.typical * 1e-9);
+    let read = case("memory.read");
+    let sample = find("hostmark_memory_read_bytes_per_second");
+    assert_eq!(sample.2, read.measured().unwrap().estimate.typical);
+    assert_eq!(sample.1, with_estimator(&read.params, "typical"));
+    assert_eq!(find("hostmark_run_trust_info").1[0], ("grade".to_owned(), "B".to_owned()));
+    assert_eq!(find("hostmark_run_trust_within_ratio").2, 0.084);
+}
+
+#[test]
+fn a_label_that_prometheus_takes_itself_gets_another_name_and_a_short_unit_too() {
+    let mut run = synthetic::empty();
+    for id in ["fio.read", "fio.again_per_gb"] {
+        run.probes.push(synthetic::probe(id, ("a", "b"), Unit::BytesPerSecond, ("c", "d"), &[]));
+        run.cases.push(synthetic::value(&format!("{id}@job=x,number=1"), 5.0));
+    }
+    let samples = prometheus(&render("prometheus", &run));
+    assert!(samples.iter().any(|sample| sample.0 == "hostmark_fio_again_per_gigabyte_bytes_per_second"));
+    let read = samples.iter().find(|sample| sample.0 == "hostmark_fio_read_bytes_per_second").unwrap();
+    assert_eq!(read.1[0], ("axis_job".to_owned(), "x".to_owned()));
+}
+
+/// Elements of a document that is well-formed: path and text of each that has no children.
+fn xml(text: &str) -> Vec<(String, String)> {
+    let mut rest = text.strip_prefix("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n").unwrap();
+    let (mut open, mut leaves, mut last) = (Vec::<&str>::new(), Vec::new(), "");
+    while let Some(start) = rest.find('<') {
+        let content = &rest[..start];
+        assert!(!content.contains('>'), "{content}");
+        let end = start + rest[start..].find('>').unwrap();
+        let tag = &rest[start + 1..end];
+        match tag.strip_prefix('/') {
+            Some(name) => {
+                assert_eq!(open.last(), Some(&name));
+                if last == name {
+                    leaves.push((open.join("/"), unescaped(content)));
+                }
+                open.pop();
+                last = "";
+            }
+            None => {
+                assert!(content.trim().is_empty() && tag.chars().all(char::is_alphanumeric), "{tag}");
+                open.push(tag);
+                last = tag;
+            }
+        }
+        rest = &rest[end + 1..];
+    }
+    assert!(open.is_empty() && rest.trim().is_empty());
+    leaves
+}
+
+fn unescaped(text: &str) -> String {
+    assert!(!text.chars().any(char::is_control), "{text:?}");
+    for (at, _) in text.match_indices('&') {
+        let known = ["&lt;", "&gt;", "&amp;", "&quot;", "&apos;"];
+        assert!(known.iter().any(|entity| text[at..].starts_with(entity)), "{text}");
+    }
+    text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&apos;", "'").replace("&amp;", "&")
+}
+
+#[test]
+fn the_openbenchmarking_file_has_the_elements_of_its_schema_in_their_order() {
+    const GENERATED: [&str; 8] = [
+        "Title",
+        "Description",
+        "Notes",
+        "LastModified",
+        "TestClient",
+        "InternalTags",
+        "ReferenceID",
+        "PreSetEnvironmentVariables",
+    ];
+    const SYSTEM: [&str; 7] = ["Identifier", "TestClientVersion", "Hardware", "Software", "User", "TimeStamp", "Notes"];
+    const RESULT: [&str; 12] = [
+        "Identifier",
+        "ProfileVersion",
+        "Title",
+        "AppVersion",
+        "Arguments",
+        "Description",
+        "Scale",
+        "Proportion",
+        "DisplayFormat",
+        "Data/Entry/Identifier",
+        "Data/Entry/Value",
+        "Data/Entry/RawString",
+    ];
+    for run in runs() {
+        let leaves = xml(&render("openbenchmarking", &run));
+        let paths: Vec<&str> =
+            leaves.iter().map(|(path, _)| path.strip_prefix("PhoronixTestSuite/").unwrap()).collect();
+        let within =
+            |name: &str, leaves: &[&str]| leaves.iter().map(|leaf| format!("{name}/{leaf}")).collect::<Vec<_>>();
+        let head = [within("Generated", &GENERATED), within("System", &SYSTEM)].concat();
+        assert_eq!(&paths[..head.len()], &head[..]);
+        let results = &paths[head.len()..];
+        assert_eq!(results.len() % RESULT.len(), 0);
+        assert!(results.len() / RESULT.len() >= run.cases.iter().filter(|case| case.measured().is_some()).count());
+        for result in results.chunks(RESULT.len()) {
+            assert_eq!(result, within("Result", &RESULT));
+        }
+        for (path, text) in &leaves {
+            if path.ends_with("Value") {
+                assert!(text.parse::<f64>().unwrap().is_finite());
+            }
+            if path.ends_with("LastModified") || path.ends_with("TimeStamp") {
+                assert_eq!((text.len(), text.matches(['-', ':', ' ']).count()), (19, 5), "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn openbenchmarking_values_and_directions_are_the_runs() {
+    let run = synthetic::plausible();
+    let leaves = xml(&render("openbenchmarking", &run));
+    let at = leaves.iter().position(|(_, text)| text == "syscall.null@copies=1").unwrap();
+    let of = |name: &str| &leaves[at..].iter().find(|(path, _)| path.ends_with(name)).unwrap().1;
+    let call = run.cases.iter().find(|case| case.id == "syscall.null@copies=1").unwrap().measured().unwrap();
+    assert_eq!((of("Proportion").as_str(), of("Scale").as_str()), ("LIB", "Nanoseconds"));
+    assert_eq!(of("Value").parse::<f64>().unwrap(), call.estimate.typical);
+    assert_eq!(of("RawString").split(':').count(), call.rounds.len());
+}
+
+#[test]
+fn every_line_of_jsonl_is_one_case_whole_in_itself() {
+    for run in runs() {
+        let text = render("jsonl", &run);
+        let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(lines.len(), run.cases.len());
+        for (line, case) in lines.iter().zip(&run.cases) {
+            assert_eq!((line["case"].as_str(), line["run"].as_str()), (Some(&*case.id), Some(&*run.name)));
+            match &case.outcome {
+                Outcome::Measured(measured) => {
+                    assert_eq!(line["estimate"]["typical"].as_f64(), Some(measured.estimate.typical));
+                    assert_eq!(line["samples"].as_array().unwrap().len(), measured.samples.len());
+                }
+                Outcome::Skipped { reason } | Outcome::Failed { reason } => {
+                    assert_eq!(line["reason"].as_str(), Some(reason.as_str()));
+                }
+            }
+        }
+    }
+}
+
+/// A markdown row's cells: parted by bars that no backslash precedes.
+fn cells(row: &str) -> Vec<String> {
+    let (mut cells, mut cell, mut is_escaped) = (Vec::new(), String::new(), false);
+    for c in row.chars() {
+        match c {
+            '|' if !is_escaped => cells.push(std::mem::take(&mut cell)),
+            c => cell.push(c),
+        }
+        is_escaped = c == '\\' && !is_escaped;
+    }
+    cells.split_off(1)
+}
+
+#[test]
+fn markdown_has_a_row_for_each_case_and_no_text_becomes_markup() {
+    for run in runs() {
+        for lang in [Lang::En, Lang::Zh] {
+            let options = RenderOptions { lang, verbose: true, ..RenderOptions::default() };
+            let text = format_named("markdown").unwrap().render_one(&run, &options);
+            let rows = text.lines().filter(|line| line.starts_with('|')).map(cells);
+            // The constants, with their own two lines of a head, stand in two columns; each case in five.
+            let (constants, rows): (Vec<_>, Vec<_>) = rows.partition(|row| row.len() == 2);
+            assert_eq!(constants.len(), if constants.is_empty() { 0 } else { answered(&run, lang) + 2 });
+            assert!(rows.iter().all(|row| row.len() == 5), "{text}");
+            let heads = text.lines().filter(|line| line.starts_with("|---|--:")).count();
+            assert_eq!(rows.len(), run.cases.len() + 2 * heads);
+            // Nothing of a text begins a line, opens a tag or steers.
+            assert!(!text.chars().any(|c| c != '\n' && (c.is_control() || c == '\u{202e}')), "{text}");
+            assert!(!text.contains("<script") && !text.contains("\n# TYPE"), "{text}");
+            assert!(rows.iter().all(|row| !row[1].trim().is_empty()), "{text}");
+        }
+    }
+}
+
+/// Kinds of constants that the page has of a run.
+fn answered(run: &Run, lang: Lang) -> usize {
+    let page = format_named("html").unwrap().render_one(run, &RenderOptions { lang, ..RenderOptions::default() });
+    page.split("<div class=\"constants\">")
+        .nth(1)
+        .map_or(0, |rest| rest.split("<h2>").next().unwrap_or_default().matches("<dl>").count())
+}
+
+#[test]
+fn markdown_tells_the_interval_and_the_reason() {
+    let text = render("markdown", &synthetic::plausible());
+    assert!(text.contains("## ") && text.contains(" … "), "{text}");
+    assert!(text.contains("skipped: ") && text.contains("**FAILED**: "), "{text}");
+}
+
+/// The core's clock in runs whose values are [`led`].
+const GHZ: f64 = 3.1;
+
+/// A run whose quiet values lead and are a fifth better than the typical ones, with the same in cycles beside each: every second has a
+/// quiet value of its cycles too, as cases have that are told at a clock.
+fn led() -> Run {
+    let mut run = synthetic::plausible();
+    let quiet = |of: &mut Estimate, better: f64, at_hz: Option<f64>| {
+        let value = of.typical * better;
+        let (low, high) = (Some(value * 0.999), Some(value * 1.001));
+        (of.quiet, of.leading, of.repetition) =
+            (Some(Quiet { value, low, high, range: None, at_hz }), Leading::Quiet, None);
+    };
+    let is_rate = |probe: &ProbeInfo| probe.unit == Unit::BytesPerSecond;
+    for probe in &mut run.probes {
+        let (name, unit) = if is_rate(probe) { ("bytes_per_cycle", Unit::Ratio) } else { ("cycles", Unit::CoreCycles) };
+        let title = Text { en: name.to_owned(), zh: name.to_owned() };
+        probe.also.retain(|also| also.name != name);
+        probe.also.push(QuantityInfo { name: name.into(), unit, better: Better::Neither, title });
+    }
+    for (index, case) in run.cases.iter_mut().enumerate() {
+        let probe = run.probes.iter().find(|probe| probe.id == case.probe).unwrap();
+        let Outcome::Measured(measured) = &mut case.outcome else { continue };
+        let typical = measured.estimate.typical;
+        let (name, cycles, better) = match is_rate(probe) {
+            true => ("bytes_per_cycle", typical / GHZ / 1e9, 1.25),
+            false => ("cycles", typical * GHZ, 0.8),
+        };
+        let at_hz = (index % 2 == 0).then_some(GHZ * 1e9);
+        let mut estimate = synthetic::estimate(cycles, 0.004);
+        if at_hz.is_some() {
+            quiet(&mut estimate, better, None);
+        }
+        measured.also.insert(name.into(), Also { estimate });
+        quiet(&mut measured.estimate, better, at_hz);
+    }
+    run
+}
+
+/// Cases with a value, with what leads of it and of its cycles.
+fn leading(run: &Run) -> impl Iterator<Item = (&CaseRecord, &Measured, f64, f64)> {
+    run.cases.iter().filter_map(|case| {
+        let measured = case.measured()?;
+        let better = measured.estimate.quiet?.value / measured.estimate.typical;
+        let of_cycles = ["cycles", "bytes_per_cycle"].iter().find_map(|name| measured.also.get(*name)).unwrap();
+        Some((case, measured, better * measured.estimate.typical, better * of_cycles.estimate.typical))
+    })
+}
+
+fn with_estimator(params: &Params, estimator: &str) -> Vec<(String, String)> {
+    params.0.iter().cloned().chain([("estimator".to_owned(), estimator.to_owned())]).collect()
+}
+
+fn is_near(one: f64, other: f64) -> bool {
+    (one / other - 1.0).abs() < 1e-5
+}
+
+#[test]
+fn every_export_gives_the_leading_value_of_a_case_and_of_its_cycles() {
+    let run = led();
+    let csv = render("csv", &run);
+    let heads: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
+    let at = |name: &str| heads.iter().position(|head| *head == name).unwrap();
+    let jsonl: Vec<serde_json::Value> =
+        render("jsonl", &run).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let prometheus = prometheus(&render("prometheus", &run));
+    let xml = xml(&render("openbenchmarking", &run));
+    for (case, measured, value, cycles) in leading(&run) {
+        let name = if measured.also.contains_key("cycles") { "cycles" } else { "bytes_per_cycle" };
+        for (quantity, wanted, typical) in
+            [("value", value, measured.estimate.typical), (name, cycles, measured.also[name].estimate.typical)]
+        {
+            let quoted = format!("{}{quantity}", if case.id.contains(',') { "\"" } else { "" });
+            let is_row = |line: &&str| line.contains(&case.id) && line.contains(&format!(",{quantity},"));
+            let row = csv.lines().find(is_row).unwrap_or_else(|| panic!("{} {quoted}", case.id));
+            // The id alone may have commas, and it stands before what is read here.
+            let cells: Vec<&str> = row.split(',').rev().collect();
+            let cell = |name: &str| cells[heads.len() - 1 - at(name)];
+            assert!(is_near(cell("value").parse().unwrap(), wanted), "{row}");
+            assert_eq!((cell("estimator"), cell("typical").parse()), ("quiet", Ok(typical)), "{row}");
+        }
+        let line = jsonl.iter().find(|line| line["case"] == case.id.as_str()).unwrap();
+        for (of, wanted) in [(line, value), (&line["also"][name], cycles)] {
+            assert!(is_near(of["value"].as_f64().unwrap(), wanted) && of["estimator"] == "quiet", "{line}");
+        }
+        let is_it = |sample: &&Sample, part: &str| {
+            let start = format!("hostmark_{}_{part}", case.probe.replace('.', "_"));
+            sample.0.starts_with(&start)
+                && !sample.0.contains("_interval_")
+                && sample.1 == with_estimator(&case.params, "quiet")
+        };
+        let (part, base) = if name == "cycles" { ("seconds", 1e-9) } else { ("bytes_per_second", 1.0) };
+        for (part, wanted) in [(part, value * base), (name, cycles)] {
+            let sample = prometheus.iter().find(|sample| is_it(sample, part)).unwrap_or_else(|| panic!("{part}"));
+            assert!(is_near(sample.2, wanted), "{sample:?}");
+        }
+        // Its own result stands before those of its further quantities.
+        let first = xml.iter().position(|(_, text)| *text == case.id).unwrap();
+        let of = |name: &str| &xml[first..].iter().find(|(path, _)| path.ends_with(name)).unwrap().1;
+        assert!(is_near(of("Value").parse().unwrap(), value), "{}", case.id);
+        assert!(of("RawString").split(':').all(|raw| raw == of("Value")), "{}", case.id);
+        let numbers = xml[first..].iter().filter(|(path, _)| path.ends_with("Value"));
+        let numbers: Vec<f64> = numbers.map(|(_, text)| text.parse().unwrap()).collect();
+        let further = measured.also.len();
+        assert!(numbers[1..=further].iter().any(|number| is_near(*number, cycles)), "{} {cycles}", case.id);
+    }
+}
+
+#[test]
+fn what_people_read_has_the_leading_value_and_calls_no_other_number_a_median() {
+    let run = led();
+    // Of 88.1 ns, 70.5; of 273 cycles, 218.
+    let (typical, wanted) = (["88.1", "273"], ["70.5", "218"]);
+    for format in ["table", "markdown", "html", "answer", "card", "card-markdown", "hosts", "lmbench", "lmbench-result"]
+    {
+        for lang in [Lang::En, Lang::Zh] {
+            let options = RenderOptions { lang, ..RenderOptions::default() };
+            let text = format_named(format).unwrap().render_one(&run, &options);
+            let shown = if format.starts_with("lmbench") { "0.07" } else { wanted[0] };
+            assert!(text.contains(shown), "{format}");
+            let others = [format!("{} ns", typical[0]), format!("{} cycles", typical[1])];
+            for (at, _) in others.iter().flat_map(|other| text.match_indices(other.as_str())) {
+                let before = text[..at].trim_end();
+                // Strips of samples say what the median of each round is.
+                let is_called = ["typical", "典型值", "median", "中位数"].iter().any(|name| before.ends_with(name));
+                assert!(is_called, "{format}: …{}", before.lines().next_back().unwrap_or_default());
+            }
+            if matches!(format, "table" | "markdown" | "html") {
+                assert!(text.contains(wanted[1]), "{format}");
+            }
+            // The page says of values without a quiet one what they are; those of clocks are medians.
+            let right = ["median of its rounds' medians", "各轮中位数的中位数", "at its median clock", "频率为中位数"];
+            let calls_it = right.iter().fold(text, |text, name| text.replace(name, ""));
+            let words = if format == "html" { [">median<", ">中位数<"] } else { ["median", "中位数"] };
+            assert!(words.iter().all(|word| !calls_it.contains(word)), "{format}");
+        }
+    }
+}
+
+#[test]
+fn a_latency_and_its_cycles_imply_the_clock_that_the_core_had() {
+    let text = render("table", &led());
+    let levels = text.lines().skip_while(|line| !line.starts_with("MEMORY HIERARCHY"));
+    let levels: Vec<&str> = levels.take_while(|line| !line.is_empty()).filter(|line| line.contains(" ns")).collect();
+    let mut count = 0;
+    for line in levels.iter().filter(|line| line.starts_with("  L") || line.starts_with("  DRAM, 2")) {
+        let (before, _) = line.split_once(" ns").unwrap();
+        let mut words = before.split_whitespace().rev().filter(|word| !word.starts_with('±') && *word != "%");
+        let [ns, cycles] =
+            [words.next(), words.next()].map(|word| word.unwrap().parse::<f64>().unwrap_or_else(|_| panic!("{line}")));
+        assert!((cycles / ns / GHZ - 1.0).abs() < 0.02, "{line}");
+        count += 1;
+    }
+    assert_eq!(count, 4, "{text}");
+}

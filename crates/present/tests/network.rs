@@ -1,0 +1,345 @@
+//! What limits a link, from constructed runs: each rule speaks where its data prove it, and not where they do not.
+
+use hostmark_analysis::network::{Framing, Protocol, goodput};
+use hostmark_analysis::{compare, findings};
+use hostmark_model::*;
+use hostmark_present::export::format_named;
+use hostmark_present::render::{console, markdown};
+use hostmark_present::{RenderOptions, html};
+
+use crate::peers::{TCP, case, limited, path, peer, sends, three_hosts};
+use crate::short::sound;
+use crate::synthetic;
+use crate::synthetic::{empty, estimate};
+
+fn run(peer: Peer, cases: Vec<CaseRecord>) -> Run {
+    Run { peers: vec![peer], cases, ..empty() }
+}
+
+/// The texts of a rule's findings in English; each says something else in Chinese.
+fn said(run: &Run, rule: &str) -> Vec<String> {
+    let found = findings(run).into_iter().map(sound).filter(|finding| finding.id == rule);
+    found
+        .map(|finding| {
+            assert!(finding.text.en != finding.text.zh && finding.cure.is_some(), "{finding:?}");
+            finding.text.en
+        })
+        .collect()
+}
+
+#[test]
+fn a_rate_limit_that_is_reached_is_named_with_its_place() {
+    let here = |rate| run(peer(limited(83_000_000), path("veth", None, 1500)), vec![sends(rate, &[])]);
+    // 83 Mbit/s carry 9.923 MB/s: 1448 of every 1514 bytes.
+    let told = said(&here(9.9e6), "net.rate_limit");
+    assert_eq!(
+        told,
+        [
+            "TCP to db-18 gives 9.90 MB/s: a rate limit of 83 Mbit/s on eth0 (tbf) holds it. With 1448 of every 1514 bytes for data, it \
+          lets 9.92 MB/s through."
+        ]
+    );
+    // What is 6 % below has another reason, and what is above was not limited there.
+    for other in [9.3e6, 10.5e6] {
+        assert!(said(&here(other), "net.rate_limit").is_empty(), "{other}");
+    }
+    let there = run(
+        peer(path("veth", None, 1500), limited(83_000_000)),
+        vec![case(&format!("{TCP}@to=db-18"), 9.9e6, &[]), sends(9.9e6, &[])],
+    );
+    let told = said(&there, "net.rate_limit");
+    assert!(told.len() == 1 && told[0].contains("TCP from db-18") && told[0].contains("eth0 of db-18"), "{told:?}");
+}
+
+#[test]
+fn an_interval_that_does_not_prove_it_is_no_finding() {
+    let mut wide = sends(9.9e6, &[]);
+    if let Outcome::Measured(measured) = &mut wide.outcome {
+        (measured.estimate.ci_low, measured.estimate.ci_high) = (Some(8e6), Some(12e6));
+    }
+    assert!(findings(&run(peer(limited(83_000_000), limited(83_000_000)), vec![wide.clone()])).is_empty());
+    if let Outcome::Measured(measured) = &mut wide.outcome {
+        (measured.estimate.ci_low, measured.estimate.ci_high) = (None, None);
+    }
+    assert!(findings(&run(peer(limited(83_000_000), limited(83_000_000)), vec![wide])).is_empty());
+}
+
+#[test]
+fn a_full_link_with_idle_cpus_is_told_so() {
+    let wire = || path("igb", Some(1_000_000_000), 1500);
+    let at = |rate, sender, receiver| {
+        let also = [("sender_cpus", sender), ("receiver_cpus", receiver)];
+        said(&run(peer(wire(), wire()), vec![sends(rate, &also)]), "net.link_full")
+    };
+    assert_eq!(
+        at(117.6e6, 0.12, 0.2),
+        [
+            "The link is full, the CPUs are not: TCP to db-18 gives 118 MB/s of the 118 MB/s that 1 Gbit/s can carry, while sending keeps \
+          0.120 CPUs busy and receiving 0.200."
+        ]
+    );
+    assert!(at(117.6e6, 0.12, 0.8).is_empty(), "the receiver is busy");
+    assert!(at(105e6, 0.12, 0.2).is_empty(), "the link is not full");
+    let unknown = run(peer(wire(), wire()), vec![sends(117.6e6, &[])]);
+    assert!(said(&unknown, "net.link_full").is_empty(), "nobody knows of the CPUs");
+    // The speed that a veth names is nobody's.
+    let veth = || path("veth", Some(10_000_000_000), 1500);
+    let also = [("sender_cpus", 0.1), ("receiver_cpus", 0.1)];
+    assert!(said(&run(peer(veth(), veth()), vec![sends(1.2e9, &also)]), "net.link_full").is_empty());
+}
+
+#[test]
+fn the_slower_end_is_what_a_link_can_carry() {
+    let ends = peer(path("ixgbe", Some(10_000_000_000), 1500), path("igb", Some(1_000_000_000), 1500));
+    let also = [("sender_cpus", 0.1), ("receiver_cpus", 0.2)];
+    assert_eq!(said(&run(ends, vec![sends(117.6e6, &also)]), "net.link_full").len(), 1);
+}
+
+#[test]
+fn a_busy_end_limits_a_link_that_has_room() {
+    let wire = || NetworkPath {
+        offloads: Offloads { tso: Some(false), ..Offloads::default() },
+        ..path("ixgbe", Some(10_000_000_000), 1500)
+    };
+    let at = |rate, sender, streams: &str| {
+        let also = [("sender_cpus", sender), ("receiver_cpus", 0.4)];
+        let case = case(&format!("{TCP}@direction=send,streams={streams},to=db-18"), rate, &also);
+        said(&run(peer(wire(), wire()), vec![case]), "net.link_cpu")
+    };
+    assert_eq!(
+        at(600e6, 0.98, "1"),
+        [
+            "The CPU limits the link: TCP to db-18 gives 600 MB/s of the 1.18 GB/s that 10 Gbit/s can carry, and sending keeps 0.980 CPUs \
+          busy. Packets have 1500 bytes. The sender's TSO is off."
+        ]
+    );
+    assert!(at(600e6, 0.7, "1").is_empty());
+    assert!(at(600e6, 0.98, "4").is_empty(), "four streams have four CPUs");
+    assert!(at(1.17e9, 0.98, "1").is_empty(), "the link is full");
+}
+
+#[test]
+fn a_window_that_holds_the_sender_is_named() {
+    let wire = || path("ixgbe", Some(10_000_000_000), 1500);
+    let at = |rate, also: &[(&str, f64)]| said(&run(peer(wire(), wire()), vec![sends(rate, also)]), "net.link_window");
+    let told = at(60e6, &[("receiver_limited", 0.93), ("buffer_limited", 0.01)]);
+    assert_eq!(
+        told,
+        [
+            "Waiting limits the link: TCP to db-18 gives 60.0 MB/s, and the sender is held by the receiver's window for 93 % of its time."
+        ]
+    );
+    let told = at(60e6, &[("receiver_limited", 0.01), ("buffer_limited", 0.9)]);
+    assert!(told.len() == 1 && told[0].contains("its own send buffer"), "{told:?}");
+    assert!(at(60e6, &[("receiver_limited", 0.2)]).is_empty());
+    assert!(at(1.17e9, &[("buffer_limited", 0.9)]).is_empty(), "the link is what it waits for");
+}
+
+#[test]
+fn loss_is_told_where_no_limit_drops_on_purpose() {
+    let wire = || path("igb", Some(1_000_000_000), 1500);
+    // 690,608 segments of 1448 bytes are a gigabyte.
+    let lossy = |per_gb| vec![sends(9.9e6, &[("retransmits_per_gb", per_gb)])];
+    assert_eq!(
+        said(&run(peer(wire(), wire()), lossy(6906.0)), "net.link_loss"),
+        ["Packets get lost: TCP to db-18 gives 9.90 MB/s and sends 1.0 % of its segments again (6906 per GB)."]
+    );
+    assert!(said(&run(peer(wire(), wire()), lossy(100.0)), "net.link_loss").is_empty());
+    assert!(said(&run(peer(limited(83_000_000), wire()), lossy(6906.0)), "net.link_loss").is_empty());
+}
+
+#[test]
+fn a_path_that_carries_less_than_its_interface_is_told() {
+    let mut short = path("igb", None, 1500);
+    short.path_mtu_bytes = Some(1400);
+    let told = said(&run(peer(short, path("igb", None, 1500)), Vec::new()), "run.path_mtu");
+    assert_eq!(told, ["The path to db-18 carries packets of 1400 bytes, eth0 takes 1500."]);
+    let mut lo = path("lo", None, 65_536);
+    lo.path_mtu_bytes = Some(65_535);
+    assert!(findings(&run(peer(lo, path("igb", None, 1500)), Vec::new())).is_empty());
+}
+
+#[test]
+fn a_long_queue_before_the_link_is_told_with_its_length() {
+    let at = |loaded: f64, idle: f64, to: &str| {
+        let case = case(&format!("net.rate_latency@load=send{to}"), loaded, &[("idle", idle), ("rate", 9.9e6)]);
+        said(&run(peer(limited(83_000_000), path("veth", None, 1500)), vec![case]), "net.bufferbloat")
+    };
+    assert_eq!(
+        at(31e6, 3e5, ",to=db-18"),
+        [
+            "A small request to db-18 takes 31.0 ms in place of 300 µs while a bulk flow, of 9.90 MB/s, fills the link: 297 KiB wait in \
+          its queue."
+        ]
+    );
+    assert!(at(31e6, 29e6, ",to=db-18").is_empty(), "the way is long");
+    assert!(at(9e5, 1e5, ",to=db-18").is_empty(), "a millisecond is no bloat");
+    assert!(at(31e6, 3e5, "").is_empty(), "loopback is no link");
+}
+
+#[test]
+fn what_a_hostile_file_says_of_a_link_is_no_panic() {
+    let mut odd = path("igb", Some(u64::MAX), u64::MAX);
+    odd.interface = Some("\u{1b}[2J".into());
+    odd.queue = Some(QueueingDiscipline { bits_per_s: Some(u64::MAX), ..QueueingDiscipline::default() });
+    let odd_case = |id: &str, value: f64, also: &[(&str, f64)]| {
+        let mut odd = case(id, 1.0, also);
+        let Outcome::Measured(measured) = &mut odd.outcome else { panic!("it has a value") };
+        measured.estimate = estimate(value, 0.004);
+        odd
+    };
+    let send = format!("{TCP}@direction=send,to=db-18");
+    let cases = vec![
+        odd_case(&send, f64::INFINITY, &[("sender_cpus", f64::MAX)]),
+        odd_case(&send, -1.0, &[("retransmits_per_gb", f64::MAX)]),
+        odd_case(&send, f64::NAN, &[]),
+        odd_case("net.rate_latency@to=db-18", f64::MAX, &[("idle", f64::MIN_POSITIVE), ("rate", f64::MAX)]),
+    ];
+    for mtu in [0, 1, 52, 53, u64::MAX] {
+        let mut path = odd.clone();
+        path.path_mtu_bytes = Some(mtu);
+        let text: String =
+            findings(&run(peer(path.clone(), path), cases.clone())).iter().map(|one| one.text.en.clone()).collect();
+        assert!(!text.contains("NaN"), "{text}");
+    }
+}
+
+#[test]
+fn the_network_section_tells_what_each_link_can_do_does_and_is_limited_by() {
+    let run = three_hosts();
+    // Wide enough for every fact to stand on one line.
+    let options = RenderOptions { width: 200, ..RenderOptions::default() };
+    let table = console::table(&run, &options);
+    for line in [
+        "db-18, ssh db-18, 10.0.0.8",
+        "eth0 (veth); MTU 1500; queue tbf 83 Mbit/s",
+        "eth0 (igb); 1 Gbit/s; MTU 1500",
+        "TCP at most 9.92 MB/s: rate limit of 83 Mbit/s on eth0, 1448 of 1514 bytes in the queue",
+        "TCP at most 118 MB/s: link of 1 Gbit/s, 1448 of 1538 bytes on the wire",
+        "1 stream, 9.90 MB/s (9.86 … 9.94), 100 % of what is possible",
+        "4 streams, 9.91 MB/s",
+        "51.2 µs (51.0 … 51.4), p50 51.0 µs, p99 88.0 µs",
+        "load there, 31.0 ms",
+        "1.3 % lost",
+        "a rate limit (finding",
+    ] {
+        assert!(table.contains(line), "{line}\n{table}");
+    }
+    // 117.7 MB/s: what the table tells is what can be computed.
+    let wire = goodput(1_000_000_000, 1500, false, Framing::Wire, Protocol::Tcp);
+    assert!(wire.is_some_and(|rate| (rate - 117.69e6).abs() < 1e4));
+    let chinese = console::table(&run, &RenderOptions { lang: Lang::Zh, ..options });
+    for line in ["本端", "去程上限", "TCP 往返", "瓶颈", "主机间网络"] {
+        assert!(chinese.contains(line), "{line}\n{chinese}");
+    }
+}
+
+#[test]
+fn the_matrix_has_each_pair_in_its_direction() {
+    let run = three_hosts();
+    let table = console::table(&run, &RenderOptions { width: 100, ..RenderOptions::default() });
+    let rows = |title: &str| -> Vec<String> {
+        let from = table.lines().skip_while(|line| !line.contains(title)).skip(2).take(3);
+        from.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+    };
+    assert_eq!(
+        rows("TCP bandwidth   down"),
+        ["db-17 – 9.91 MB/s 110 MB/s", "db-18 117 MB/s – 111 MB/s", "db-19 – 112 MB/s –"]
+    );
+    assert_eq!(
+        rows("TCP round trip   down"),
+        ["db-17 – 51.2 µs 61.0 µs", "db-18 54.0 µs – 55.5 µs", "db-19 – 56.5 µs –"]
+    );
+    assert!(table.contains("turn 2: db-18 → db-19, db-19 → db-18, db-18 → here"), "{table}");
+}
+
+#[test]
+fn a_pair_that_failed_is_told_with_the_reason() {
+    let mut run = three_hosts();
+    let lost = Some("the link broke".to_owned());
+    run.pairs[1] = PairRun { turn: 2, cases: Vec::new(), failed: lost, ..run.pairs[1].clone() };
+    let table = console::table(&run, &RenderOptions::default());
+    assert!(
+        table.contains("turn 2: db-18 → db-19, db-18 → here\n") && table.contains("turn 3: db-19 → db-18\n"),
+        "{table}"
+    );
+    assert!(table.contains("db-19 → db-18 failed: the link broke"), "{table}");
+    let page = html::page(std::slice::from_ref(&run), &RenderOptions::default());
+    let text = markdown::markdown(&run, &RenderOptions::default());
+    assert!(page.contains("failed: the link broke") && text.contains("failed: the link broke"));
+}
+
+#[test]
+fn page_and_markdown_have_the_section_and_nothing_of_a_file_becomes_markup() {
+    let mut run = three_hosts();
+    run.peers[1].place = Some("ssh <script>|x|".into());
+    let page = html::page(std::slice::from_ref(&run), &RenderOptions::default());
+    assert!(page.contains("<section id=\"network\">") && page.contains("Network between hosts"));
+    assert!(page.contains("ssh &lt;script&gt;|x|") && !page.contains("ssh <script>"));
+    let text = markdown::markdown(&run, &RenderOptions::default());
+    assert!(
+        text.contains("| can carry there | TCP at most 9.92 MB/s: rate limit") && text.contains("\\|x\\|"),
+        "{text}"
+    );
+    assert!(text.contains("| db-18 | 117 MB/s | – | 111 MB/s |"), "{text}");
+    // Of two runs the findings have one count, so the second's go on where the first's end.
+    let both = html::page(&[run.clone(), run.clone()], &RenderOptions::default());
+    let (first, second) = (findings(&run).len(), findings(&run).len() * 2);
+    let numbers: Vec<usize> =
+        both.split("(finding ").skip(1).filter_map(|text| text.split(')').next()?.parse().ok()).collect();
+    assert!(numbers.len() == 4 && numbers[..2].iter().all(|number| *number <= first), "{numbers:?}");
+    assert!(numbers[2..].iter().all(|number| (first + 1..=second).contains(number)), "{numbers:?}");
+    run.peers.clear();
+    run.pairs.clear();
+    let page = html::page(std::slice::from_ref(&run), &RenderOptions::default());
+    assert!(!page.contains("id=\"network\""));
+    assert!(!console::table(&run, &RenderOptions::default()).contains("can carry"));
+}
+
+#[test]
+fn cases_to_another_host_never_pair_with_those_on_this_one() {
+    let mut far = three_hosts();
+    far.cases.retain(|case| case.peer().is_some());
+    let mut here = far.clone();
+    for case in &mut here.cases {
+        case.params.0.retain(|(axis, _)| axis != "to");
+        let id = CaseId { probe: case.probe.clone(), params: case.params.clone() };
+        case.id = id.to_string();
+    }
+    fn pool<'a>(name: &'a str, run: &'a Run) -> compare::Pool<'a> {
+        compare::Pool { name, runs: std::slice::from_ref(run) }
+    }
+    let between = |new: &Run| {
+        let compared =
+            compare::Comparison::of(pool("a", &far), &[pool("b", new)], &compare::History::default(), compare::SAME);
+        compared.new[0].cases.iter().filter(|case| case.effect.is_some()).count()
+    };
+    assert_eq!(between(&here), 0);
+    assert_eq!(between(&far), far.cases.len());
+}
+
+#[test]
+fn lmbenchs_remote_table_is_that_of_the_first_peer() {
+    let mut run = three_hosts();
+    let axes: &[(&str, AxisKind, &str)] =
+        &[("cpus", AxisKind::Placement, "same_cpu"), ("copies", AxisKind::Copies, "1")];
+    for probe in ["net.tcp", "net.udp"] {
+        run.probes.push(synthetic::probe(probe, (probe, probe), Unit::Nanoseconds, ("Network", "网络"), axes));
+    }
+    run.cases.retain(|case| !matches!(case.probe.as_str(), "net.tcp" | "net.udp"));
+    run.cases.extend([
+        synthetic::value("net.tcp@cpus=same_cpu,copies=1", 9_000.0),
+        synthetic::value("net.tcp@cpus=two_hosts,copies=2,to=db-18", 77_000.0),
+        synthetic::value("net.tcp@cpus=two_hosts,copies=1,to=db-19", 61_000.0),
+        synthetic::value("net.tcp@cpus=two_hosts,copies=1,to=db-18", 51_200.0),
+    ]);
+    let text = format_named("lmbench").unwrap().render_one(&run, &RenderOptions::default());
+    let remote: Vec<&str> = text.lines().skip_while(|line| !line.contains("Remote communication")).take(14).collect();
+    assert!(remote.iter().any(|line| line.contains("51.2")), "{text}");
+    assert!(remote.iter().all(|line| !line.contains("61.0") && !line.contains("77.0")), "{remote:?}");
+    let local: Vec<&str> = text.lines().skip_while(|line| !line.contains("Local communication lat")).take(10).collect();
+    assert!(
+        local.iter().any(|line| line.contains("9.00")) && local.iter().all(|line| !line.contains("51.2")),
+        "{local:?}"
+    );
+}

@@ -1,0 +1,274 @@
+//! The conclusions of the overhead view: with the figures of the report that draws them, and with one figure changed, which
+//! flips those that it must and no others.
+
+use std::collections::BTreeSet;
+
+use hostmark_analysis::findings::{RULES, findings};
+use hostmark_model::*;
+use hostmark_present::RenderOptions;
+use hostmark_present::export::overhead_over;
+use hostmark_present::tables::table_named;
+
+use super::reference::{cycles, reference, view};
+use crate::synthetic::case;
+
+/// The claims of the report's figures as the view begins them.
+const WRITES: &str = "Writes cost more than reads (file)";
+const RATIO: &str = "The overhead of reads is greater than that of writes (file)";
+const READS: [&str; 4] = [
+    "Reads lose more than writes, kernel overhead, native, inside the kernel (file)",
+    "Reads lose more than writes, OS overhead, native, in user space (file)",
+    "Reads lose more than writes, hypervisor + kernel overhead, guest, inside the kernel (file)",
+    "Reads lose more than writes, hypervisor + guest OS overhead, guest, in user space (file)",
+];
+const LAYERS: [&str; 2] =
+    ["The kernel loses less than the OS (file)", "Hypervisor and kernel lose less than hypervisor and guest OS (file)"];
+const BINDING: [&str; 4] = [
+    "Binding to a CPU costs, native, inside the kernel (file)",
+    "Binding to a CPU costs, native, in user space (file)",
+    "Binding to a CPU costs, guest, inside the kernel (file)",
+    "Binding to a CPU costs, guest, in user space (file)",
+];
+const REFUSED: &str = "File I/O with interrupts off is refused, native, inside the kernel";
+const REASON: &str = "file I/O waits for the disk's interrupts";
+
+/// The report's runs; inside the kernel with interrupts off nothing is measured.
+fn refused() -> [Run; 2] {
+    let [mut native, guest] = reference();
+    native.cases.push(case("file.kernel_read@bind=none,irq=off", Outcome::Skipped { reason: REASON.into() }));
+    [native, guest]
+}
+
+/// Verdict and text of each conclusion.
+pub fn conclusions(runs: &[Run]) -> Vec<(String, String)> {
+    let view = view(runs);
+    let lines = view.lines().skip_while(|line| *line != "Conclusions").skip(2);
+    let split = |line: &str| {
+        let (verdict, text) = line.trim_start().split_once("  ").unwrap();
+        (verdict.to_owned(), text.trim_start().to_owned())
+    };
+    lines.map(split).collect()
+}
+
+/// What is said of the claim that begins so.
+#[track_caller]
+fn told(all: &[(String, String)], claim: &str) -> (String, String) {
+    let mut found = all.iter().filter(|(_, text)| text.starts_with(&format!("{claim}:")));
+    let one = found.next().unwrap_or_else(|| panic!("{claim} is not among {all:#?}"));
+    assert!(found.next().is_none(), "{claim} twice");
+    one.clone()
+}
+
+fn claims() -> Vec<&'static str> {
+    [WRITES, RATIO].into_iter().chain(READS).chain(LAYERS).chain(BINDING).chain([REFUSED]).collect()
+}
+
+/// The claims of which something else is said than with the report's figures.
+fn flipped(change: impl FnOnce(&mut [Run; 2])) -> BTreeSet<&'static str> {
+    let mut runs = refused();
+    let before = conclusions(&runs);
+    change(&mut runs);
+    let after = conclusions(&runs);
+    claims().into_iter().filter(|claim| told(&before, claim).0 != told(&after, claim).0).collect()
+}
+
+/// Puts other cycles into a case.
+fn set(runs: &mut [Run; 2], run: usize, id: &str, value: f64) {
+    let place = runs[run].cases.iter_mut().find(|case| case.id == id).unwrap();
+    *place = cycles(id, value);
+}
+
+#[track_caller]
+fn flips(run: usize, id: &str, value: f64, expected: &[&'static str]) {
+    let found = flipped(|runs| set(runs, run, id, value));
+    assert_eq!(found, expected.iter().copied().collect(), "{id} = {value}");
+}
+
+#[test]
+fn the_reports_figures_give_its_conclusions() {
+    let all = conclusions(&refused());
+    assert_eq!(all.len(), claims().len(), "{all:#?}");
+    for claim in claims() {
+        assert_eq!(told(&all, claim).0, "so here", "{claim}");
+    }
+    assert!(told(&all, WRITES).1.contains("takes 2.55 (2.55 … 2.55) times as long as a read, the mean of 4 sides"));
+    let ratio = told(&all, RATIO).1;
+    assert!(ratio.contains("2.559 (2.559 … 2.559) times as great, the mean of 4 tables"), "{ratio}");
+    assert!(told(&all, READS[0]).1.contains("bind=last irq=on +15.64 % against +4.73 %, +10.91 points"));
+    assert!(told(&all, LAYERS[0]).1.contains("READ at most +15.64 % against at least +204.20 %, +188.56 points"));
+    assert!(told(&all, BINDING[3]).1.contains("WRITE bind=0 +0.45 % (+0.45 … +0.45)"));
+    assert!(told(&all, REFUSED).1.ends_with(&format!(": {REASON}")));
+}
+
+#[test]
+fn one_figure_flips_what_it_must() {
+    // A bound write of the guest that is faster than the free one.
+    flips(1, "file.overwrite@bind=0,through=cache", 44_800_000.0, &[BINDING[3]]);
+    // A free read from user space that is hardly slower than inside the kernel: it loses less than the bound kernel, and less
+    // than the write.
+    flips(0, "file.read_start@bind=none,through=cache", 7_500_000.0, &[READS[1], LAYERS[0]]);
+    // A bound read inside the kernel that is faster than the free one.
+    flips(0, "file.kernel_read@bind=last,irq=on", 7_000_000.0, &[READS[0], BINDING[0]]);
+    // The same of the guest, still slower than the free one of the first environment.
+    flips(1, "file.kernel_read@bind=last,irq=on", 7_960_000.0, &[READS[2], BINDING[2]]);
+    // A base of writes so fast that all writes lose more than reads.
+    let writes = [RATIO, READS[0], READS[1], READS[2], READS[3]];
+    flips(0, "file.kernel_write@bind=none,irq=on", 5_000_000.0, &writes);
+    // A free write from user space that is slower than the bound ones.
+    flips(0, "file.overwrite@bind=none,through=cache", 42_000_000.0, &[BINDING[1]]);
+    // A bound write inside the guest's kernel that loses more than its user space.
+    flips(1, "file.kernel_write@bind=last,irq=on", 46_000_000.0, &[READS[2], LAYERS[1]]);
+    // A change that contradicts nothing.
+    flips(0, "file.read_start@bind=none,through=cache", 21_000_000.0, &[]);
+}
+
+#[test]
+fn writes_that_are_faster_than_reads_flip_that_claim_alone() {
+    let of_user = |write: f64| {
+        let mut native = refused()[0].clone();
+        native.cases.retain(|case| case.id.ends_with("bind=none,through=cache"));
+        let place = native.cases.iter_mut().find(|case| case.probe == "file.overwrite").unwrap();
+        *place = cycles("file.overwrite@bind=none,through=cache", write);
+        conclusions(&[native])
+    };
+    let (usual, fast) = (of_user(40_444_060.8), of_user(20_000_000.0));
+    assert_eq!((told(&usual, WRITES).0.as_str(), told(&fast, WRITES).0.as_str()), ("so here", "not so here"));
+    assert!(told(&fast, WRITES).1.contains("0.94 (0.94 … 0.94) times as long as a read, native, in user space"));
+    let others = |all: &[(String, String)]| -> Vec<_> {
+        all.iter().filter(|(_, text)| !text.starts_with(WRITES)).cloned().collect()
+    };
+    assert_eq!(others(&usual), others(&fast));
+}
+
+#[test]
+fn a_refusal_is_told_by_its_reason_alone() {
+    let of = |outcome: Outcome| {
+        let mut runs = refused();
+        runs[0].cases.last_mut().unwrap().outcome = outcome;
+        let all = conclusions(&runs);
+        all.into_iter().find(|(_, text)| text.starts_with(REFUSED)).map(|(verdict, _)| verdict)
+    };
+    assert_eq!(of(Outcome::Skipped { reason: "time budget".into() }), None);
+    let measured = cycles("file.kernel_read@bind=none,irq=off", 7e6).outcome;
+    assert_eq!(of(measured).as_deref(), Some("not so here"));
+}
+
+/// Gives a case an interval of so many times its value.
+fn spread(run: &mut Run, id: &str, low: f64, high: f64) {
+    let place = run.cases.iter_mut().find(|case| case.id == id).unwrap();
+    let Outcome::Measured(measured) = &mut place.outcome else { panic!() };
+    let median = measured.estimate.typical;
+    (measured.estimate.ci_low, measured.estimate.ci_high) = (Some(median * low), Some(median * high));
+}
+
+#[test]
+fn an_interval_that_reaches_over_both_answers_leaves_the_claim_open() {
+    // Binding costs this write 0.45 %.
+    let found = flipped(|runs| spread(&mut runs[1], "file.overwrite@bind=0,through=cache", 0.99, 1.01));
+    assert_eq!(found, BTreeSet::from([BINDING[3]]));
+    let mut runs = refused();
+    spread(&mut runs[1], "file.overwrite@bind=0,through=cache", 0.99, 1.01);
+    let all = conclusions(&runs);
+    let (verdict, text) = told(&all, BINDING[3]);
+    assert!(verdict == "cannot be told" && text.contains("+0.45 % (−0.55 … +1.46)"), "{text}");
+    // Both sides' intervals count: half of a percent each gives 0.7 %.
+    spread(&mut runs[1], "file.overwrite@bind=0,through=cache", 0.995, 1.005);
+    spread(&mut runs[1], "file.overwrite@bind=none,through=cache", 0.995, 1.005);
+    let text = told(&conclusions(&runs), BINDING[3]).1;
+    assert!(text.contains("+0.45 % (−0.25 … +1.17)"), "{text}");
+    // Too few rounds for an interval.
+    let Outcome::Measured(measured) = &mut runs[0].cases[0].outcome else { panic!() };
+    measured.estimate.ci_low = None;
+    let all = conclusions(&runs);
+    for claim in [WRITES, RATIO, READS[0], LAYERS[0], LAYERS[1], BINDING[0]] {
+        assert_eq!(told(&all, claim).0, "cannot be told", "{claim}");
+    }
+    assert!(told(&all, WRITES).1.contains("2.55 (no reliable interval)"));
+}
+
+#[test]
+fn one_run_says_what_a_guest_would_add_and_a_run_without_the_kernels_side_what_that_would() {
+    let native = refused()[0].clone();
+    let all = conclusions(std::slice::from_ref(&native));
+    let needing: Vec<_> = all.iter().filter(|(verdict, _)| verdict == "needs more").collect();
+    assert_eq!(needing.len(), 2, "{all:#?}");
+    assert!(needing.iter().all(|(_, text)| text.contains("needs a guest's run beside it")), "{needing:?}");
+    assert!(told(&all, RATIO).1.contains("the mean of 2 tables"));
+    let mut user = native;
+    user.cases.retain(|case| !case.probe.contains("kernel"));
+    let all = conclusions(&[user]);
+    let needing: Vec<_> = all.iter().filter(|(verdict, _)| verdict == "needs more").collect();
+    assert!(needing.len() == 1 && needing[0].1.contains("inside the kernel"), "{all:#?}");
+}
+
+#[test]
+fn no_conclusion_stands_on_what_others_disturbed() {
+    let flag = |kind| vec![Flag { kind, detail: "others used 60 % of its CPU".into() }];
+    let disturb = |runs: &mut [Run; 2], kind| {
+        let case = runs[1].cases.iter_mut().find(|case| case.id == "file.overwrite@bind=0,through=cache").unwrap();
+        let Outcome::Measured(measured) = &mut case.outcome else { panic!() };
+        measured.flags = flag(kind);
+    };
+    let all = BTreeSet::from([WRITES, RATIO, READS[3], LAYERS[1], BINDING[3]]);
+    assert_eq!(flipped(|runs| disturb(runs, FlagKind::Contended)), all);
+    assert_eq!(flipped(|runs| disturb(runs, FlagKind::BestRoundGap)), BTreeSet::new());
+    let mut runs = refused();
+    disturb(&mut runs, FlagKind::Contended);
+    runs[0].disturbances.push(Text { en: "a busy neighbour".into(), zh: "繁忙的邻居".into() });
+    runs[1].host.virtualization.hypervisor = Some("qemu".into());
+    let text = view(&runs);
+    for said in
+        ["! native: a busy neighbour", "! guest: 1 of 10 values below were disturbed", "! guest runs in QEMU, and its"]
+    {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    assert!(!view(&refused()).contains("! guest"), "{}", view(&refused()));
+}
+
+/// A run's findings by the rule on layers.
+fn found(run: &Run) -> Vec<Finding> {
+    findings(run).into_iter().map(crate::short::sound).filter(|finding| finding.id == "kernel.layers").collect()
+}
+
+#[test]
+fn a_run_has_what_it_proves_as_findings() {
+    let mut native = refused()[0].clone();
+    let texts = |run: &Run| -> Vec<String> { found(run).into_iter().map(|finding| finding.text.en).collect() };
+    // Writes, overheads, two tables of reads, layers, two bindings, and the refusal.
+    assert_eq!(texts(&native).len(), 8, "{:#?}", texts(&native));
+    let bound =
+        found(&native).into_iter().find(|finding| finding.text.en.contains("inside the kernel (file): READ")).unwrap();
+    // A bound read takes 15.64 % longer: of its time that is 13.5 %.
+    assert!(
+        bound.text.en.starts_with("Binding to a CPU costs, inside the kernel") && (bound.cost - 0.135).abs() < 0.001
+    );
+    assert!(bound.cases.iter().any(|id| id == "file.kernel_read@bind=last,irq=on"));
+    // What cannot be told is no finding; what is not so says so.
+    spread(&mut native, "file.kernel_read@bind=last,irq=on", 0.8, 1.2);
+    assert!(!texts(&native).iter().any(|text| text.contains("inside the kernel (file): READ")));
+    let mut runs = refused();
+    set(&mut runs, 0, "file.kernel_read@bind=last,irq=on", 6e6);
+    let texts = texts(&runs[0]);
+    let denied = texts.iter().find(|text| text.contains("Binding to a CPU costs, inside the kernel")).unwrap();
+    assert!(denied.starts_with("Not so here: "), "{denied}");
+    assert_eq!(found(&runs[0]).iter().find(|finding| finding.text.en == *denied).unwrap().cost, 0.0);
+    // Nothing of the kind was measured.
+    assert!(found(&crate::synthetic::plausible()).is_empty());
+}
+
+#[test]
+fn the_rule_on_layers_names_the_probes_that_the_table_measures() {
+    let rule = RULES.iter().find(|rule| rule.id == "kernel.layers").unwrap();
+    let measured: BTreeSet<String> =
+        table_named("overhead").unwrap().cells().into_iter().map(|cell| cell.probe).collect();
+    assert_eq!(rule.probes.iter().map(|probe| (*probe).to_owned()).collect::<BTreeSet<_>>(), measured);
+}
+
+#[test]
+fn every_verdict_is_said_in_chinese() {
+    let options = RenderOptions { lang: Lang::Zh, width: 100, ..RenderOptions::default() };
+    let text = overhead_over(&refused()[..1], None, &options).unwrap();
+    for said in ["结论\n----\n", "此处成立", "数据不足", "需要并列一次虚拟机的运行", "2.559"] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+}

@@ -1,0 +1,120 @@
+//! That a Chinese page tells every reason in Chinese.
+
+use hostmark_analysis::compare::{Comparison, History, Pool, SAME};
+use hostmark_analysis::reasons::told;
+use hostmark_model::{Lang, Outcome, Run};
+use hostmark_present::RenderOptions;
+use hostmark_present::export::format_named;
+use hostmark_present::html;
+use hostmark_present::render::console::{self, table};
+use hostmark_present::render::markdown::markdown;
+
+use crate::synthetic;
+
+/// Reasons of several kinds: of a plan, a host that lacks something, a probe, a worker, a system call.
+const REASONS: [&str; 8] = [
+    "needs 64 CPUs, and may use 4 here",
+    "memory ran short while it was filled: 64 MiB are left to fill, and the control group /a can spare 32 MiB",
+    "cannot open a socket at 127.0.0.1:0: bind: Permission denied (os error 13)",
+    "no process for the far end: clone: Resource temporarily unavailable (os error 11): no further process may be started \
+     here; raise ulimit -u, or pids.max of the control group",
+    "the worker was ended by signal 9",
+    "a copy on CPU 3 failed: 4 of 16 elements of a thread are wrong",
+    "there is no tmpfs to write to: the scratch directory lies on a device; the run's scratch directory cannot be used: \
+     open: No such file or directory (os error 2)",
+    "the latency curve shows 3 plateaus, and none of them is l3 for certain",
+];
+
+/// A run of which every other case has one of these reasons, or failed for it.
+fn run() -> Run {
+    let mut run = synthetic::plausible();
+    for (place, case) in run.cases.iter_mut().enumerate().filter(|(place, _)| place % 2 == 0) {
+        let reason = REASONS[place / 2 % REASONS.len()].to_owned();
+        case.outcome = if place % 4 == 0 { Outcome::Skipped { reason } } else { Outcome::Failed { reason } };
+    }
+    run
+}
+
+fn options() -> RenderOptions {
+    RenderOptions { width: 400, lang: Lang::Zh, ..RenderOptions::default() }
+}
+
+/// Three words of a reason in a row, wherever a page shows them.
+#[track_caller]
+fn has_no_english(page: &str) {
+    let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    for reason in REASONS {
+        let words: Vec<&str> = reason.split(' ').collect();
+        let is_word = |word: &&str| word.trim_end_matches([',', ':', ';']).chars().all(|c| c.is_ascii_alphabetic());
+        for three in words.windows(3).filter(|three| three.iter().all(is_word)) {
+            assert!(!page.contains(&three.join(" ")), "'{}' stands in:\n{page}", three.join(" "));
+        }
+    }
+}
+
+#[track_caller]
+fn tells_all(page: &str) {
+    has_no_english(page);
+    for reason in REASONS {
+        let zh = told(reason, Lang::Zh);
+        assert!(page.contains(&*zh), "{zh}\nis not in:\n{page}");
+    }
+}
+
+#[test]
+fn no_reason_has_three_english_words_left() {
+    for reason in REASONS {
+        let zh = told(reason, Lang::Zh);
+        let words: Vec<&str> = zh.split([' ', '，', '：', '；', '（', '）']).collect();
+        let is_word = |word: &&str| word.len() > 1 && word.chars().all(|c| c.is_ascii_alphabetic());
+        assert!(!words.windows(3).any(|three| three.iter().all(is_word)), "{zh}");
+    }
+}
+
+#[test]
+fn console_and_markdown_tell_every_reason_in_chinese() {
+    let run = run();
+    tells_all(&table(&run, &options()));
+    tells_all(&table(&run, &RenderOptions { verbose: true, ..options() }));
+    // Markdown marks up what is special to it.
+    has_no_english(&markdown(&run, &options()));
+}
+
+#[test]
+fn no_format_for_people_leaves_a_reason_in_english() {
+    for name in ["table", "markdown", "answer", "lmbench", "overhead"] {
+        let format = format_named(name).unwrap_or_else(|| panic!("there is no {name}"));
+        has_no_english(&format.render(&[run()], &options()).unwrap_or_default());
+    }
+}
+
+#[test]
+fn the_page_tells_every_reason_in_both_languages() {
+    let page = html::page(&[run()], &options());
+    let chinese: Vec<&str> = page
+        .split("<span lang=\"zh-CN\">")
+        .skip(1)
+        .filter_map(|rest| rest.split_once("</span>").map(|(text, _)| text))
+        .collect();
+    tells_all(&chinese.join("\n"));
+    for reason in REASONS.iter().filter(|reason| !reason.contains('\'')) {
+        assert!(page.contains(reason), "{reason}");
+    }
+}
+
+#[test]
+fn a_comparison_tells_every_reason_in_chinese() {
+    let (base, new) = ([run()], [synthetic::plausible()]);
+    let pool = |name, runs| Pool { name, runs };
+    let compared = Comparison::of(pool("a", &base), &[pool("b", &new)], &History::default(), SAME);
+    let page = console::comparison(&compared, &RenderOptions { verbose: true, ..options() });
+    tells_all(&page);
+}
+
+#[test]
+fn machines_read_english() {
+    for name in ["csv", "json", "jsonl"] {
+        let page = format_named(name).unwrap().render(&[run()], &options()).unwrap();
+        assert!(page.contains(REASONS[0]) && !page.contains(&*told(REASONS[0], Lang::Zh)), "{name}");
+    }
+}

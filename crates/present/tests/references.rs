@@ -1,0 +1,254 @@
+//! References: every value has its source, ours are what docs/study says, a ratio stands beside the nearest kind of machine, and a
+//! number without an interval never gets a verdict.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use hostmark_analysis::references::{Reference, built_in, named, of_run};
+use hostmark_model::{Lang, Outcome, Run};
+use hostmark_present::RenderOptions;
+use hostmark_present::export::format_named;
+use hostmark_present::render::{against::against, references};
+use unicode_width::UnicodeWidthStr;
+
+use crate::synthetic;
+use crate::thorough;
+
+#[test]
+fn every_value_has_address_date_machine_and_method() {
+    let files = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../analysis/references")).unwrap();
+    let mut names = Vec::new();
+    for path in files.map(|file| file.unwrap().path()) {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(Reference::parse(&text, &name, &name).err(), None, "{name}");
+        names.push(name);
+    }
+    names.sort();
+    // None of the directory is left out, whether by its name or because it could not be read.
+    assert_eq!(built_in().iter().map(|reference| reference.name.clone()).collect::<Vec<String>>(), names);
+    for reference in built_in() {
+        assert!(!reference.values.is_empty(), "{}", reference.name);
+        for value in &reference.values {
+            let (source, at) = (value.source(reference), format!("{} of {}", value.id, reference.name));
+            assert!(source.is_whole(), "{at}");
+            let is_address = ["https://", "document: ", "docs/"].iter().any(|begin| source.address.starts_with(begin));
+            assert!(is_address, "{at}: {}", source.address);
+            assert!(source.date.contains("20"), "{at}: {}", source.date);
+            // A number with an interval is ours; a published one says in what it was measured otherwise.
+            assert_eq!(value.interval.is_some(), value.differs.is_none(), "{at}");
+            assert_eq!(value.interval.is_some(), source.address == "docs/study", "{at}");
+        }
+    }
+}
+
+#[test]
+fn a_file_without_one_of_the_four_is_refused() {
+    let whole = serde_json::json!({
+        "schema": "hostmark.reference/1", "machine": {"en": "m", "zh": "m"}, "address": "a", "date": "d",
+        "method": {"en": "how", "zh": "how"}, "values": [{"id": "syscall.null", "value": 50.0}],
+    });
+    let read = |json: &serde_json::Value| Reference::parse(&json.to_string(), "mine", "mine.json");
+    assert_eq!(read(&whole).unwrap().name, "mine");
+    for (key, empty) in [
+        ("address", "".into()),
+        ("date", " ".into()),
+        ("machine", serde_json::json!({"en": "", "zh": "m"})),
+        ("method", serde_json::json!({"en": "how", "zh": ""})),
+    ] {
+        let mut less = whole.clone();
+        less[key] = empty;
+        assert!(read(&less).unwrap_err().contains("syscall.null"), "{key}");
+        less.as_object_mut().unwrap().remove(key);
+        assert!(read(&less).is_err(), "{key}");
+    }
+    for value in [
+        serde_json::json!({"id": "syscall.null", "value": -1.0}),
+        serde_json::json!({"id": "syscall.null", "value": 0.0}),
+        serde_json::json!({"id": "no id", "value": 1.0}),
+        serde_json::json!({"id": "syscall.null", "value": 1.0, "interval": [2.0, 3.0]}),
+        serde_json::json!({"id": "syscall.null", "value": 1.0, "interval": [0.0, 3.0]}),
+        serde_json::json!({"id": "syscall.null", "value": "many"}),
+    ] {
+        let mut wrong = whole.clone();
+        wrong["values"][0] = value.clone();
+        assert!(read(&wrong).is_err(), "{value}");
+    }
+}
+
+/// The values of each case in the runs that are kept in docs/study.
+fn recorded() -> HashMap<String, Vec<f64>> {
+    let mut all: HashMap<String, Vec<f64>> = HashMap::new();
+    for folder in ["b", "c", "d"] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/study").join(folder);
+        let table = std::fs::read_to_string(folder.join("runs.tsv")).unwrap();
+        let mut case = "";
+        for line in table.lines() {
+            match line.split('\t').collect::<Vec<_>>()[..] {
+                ["run", ..] => {}
+                ["case", id] => case = id,
+                [_, value, ..] => all.entry(case.to_owned()).or_default().push(value.parse().unwrap()),
+                _ => panic!("{line}"),
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn ours_is_what_the_recorded_runs_come_to() {
+    let recorded = recorded();
+    let ours = named("emerald-rapids-kvm").unwrap();
+    for value in &ours.values {
+        // An id without all axes means the probe's defaults: the case is the one that has the value.
+        let probe = value.id.split('@').next().unwrap();
+        let is_fitting = |values: &&Vec<f64>| {
+            let mut sorted = (*values).clone();
+            sorted.sort_by(f64::total_cmp);
+            let n = sorted.len();
+            let median = (sorted[(n - 1) / 2] + sorted[n / 2]) / 2.0;
+            let ends =
+                [sorted[(0.05 * (n - 1) as f64).floor() as usize], sorted[(0.95 * (n - 1) as f64).ceil() as usize]];
+            n >= 20 && (median / value.value - 1.0).abs() < 1e-9 && value.interval == Some(ends)
+        };
+        let found = match recorded.get(&value.id) {
+            Some(values) => Some(values).filter(is_fitting).is_some(),
+            None => recorded.iter().any(|(id, values)| id.starts_with(&format!("{probe}@")) && is_fitting(&values)),
+        };
+        assert!(found, "{}", value.id);
+    }
+}
+
+fn text(run: &Run, lang: Lang, width: usize) -> String {
+    let options = RenderOptions { width, lang, ..RenderOptions::default() };
+    format_named("answer").unwrap().render_one(run, &options)
+}
+
+/// The large run on such a machine as ours was.
+fn on_such_a_machine() -> Run {
+    let mut run = thorough::thorough();
+    run.host.cpu.architecture = "x86_64".into();
+    run.host.cpu.vendor = Some("GenuineIntel".into());
+    run
+}
+
+/// The same run with every value of a probe times a factor.
+fn times(mut run: Run, probe: &str, factor: f64) -> Run {
+    for case in run.cases.iter_mut().filter(|case| case.probe == probe) {
+        if let Outcome::Measured(measured) = &mut case.outcome {
+            measured.estimate = synthetic::estimate(measured.estimate.typical * factor, 0.001);
+        }
+    }
+    run
+}
+
+fn null_call(run: &Run) -> f64 {
+    run.cases.iter().find(|case| case.probe == "syscall.null").unwrap().measured().unwrap().estimate.value()
+}
+
+#[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
+fn constants_stand_with_a_ratio_beside_the_nearest_machine() {
+    let run = on_such_a_machine();
+    let ours = named("emerald-rapids-kvm").unwrap();
+    let reference = ours.values.iter().find(|value| value.id == "syscall.null").unwrap();
+    // Three times the reference is worse than both intervals explain, a third of it is not bad, the same is neither.
+    for (factor, shown) in [(3.0, " 3.0x!"), (1.0 / 3.0, " 0.33x "), (1.0, " 1.0x ")] {
+        let factor = factor * reference.value / null_call(&run);
+        let text = text(&times(run.clone(), "syscall.null", factor), Lang::En, 100);
+        let null = text.split("null call ").nth(1).unwrap().split("   ").next().unwrap();
+        assert!(format!("{null} ").ends_with(&format!("{} ", shown.trim_end())), "{null} has not {shown}\n{text}");
+        assert_eq!(text.matches("over emerald-rapids-kvm (hostmark explain").count(), 1, "{text}");
+    }
+    for (lang, width) in [Lang::En, Lang::Zh]
+        .into_iter()
+        .flat_map(|lang| [60, 70, 80, 90, 100, 120, 160, 200].map(|width| (lang, width)))
+    {
+        let text = text(&run, lang, width);
+        assert!(text.lines().count() <= 25, "{width}:\n{text}");
+        assert!(text.lines().all(|line| line.width() <= width), "{width}:\n{text}");
+        assert!(width < 80 || text.contains("emerald-rapids-kvm"), "{width}:\n{text}");
+    }
+}
+
+#[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
+fn of_another_architecture_there_is_no_nearest_machine_and_markdown_says_the_same() {
+    let mut run = on_such_a_machine();
+    let options = RenderOptions::default();
+    let markdown = format_named("markdown").unwrap().render_one(&run, &options);
+    assert!(markdown.contains("hostmark explain emerald\\-rapids\\-kvm") || markdown.contains("emerald-rapids-kvm"));
+    run.host.cpu.architecture = "riscv64".into();
+    assert!(!text(&run, Lang::En, 100).contains("hostmark explain"));
+}
+
+#[test]
+fn a_published_number_gets_a_ratio_and_no_verdict() {
+    let run = times(on_such_a_machine(), "syscall.null", 1000.0);
+    let published = against(&run, named("x220").unwrap()).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&published.json()).unwrap();
+    let rows = json["rows"].as_array().unwrap();
+    assert!(!rows.is_empty() && rows.iter().all(|row| row["standing"] == "other_method"), "{json}");
+    assert!(rows.iter().all(|row| row["reference_interval"].is_null() && row["ratio"].as_f64().unwrap() > 0.0));
+    // One of the same method without an interval is no better.
+    let mut alike = named("x220").unwrap().clone();
+    alike.values.iter_mut().for_each(|value| value.differs = None);
+    let json: serde_json::Value = serde_json::from_str(&against(&run, &alike).unwrap().json()).unwrap();
+    assert!(json["rows"].as_array().unwrap().iter().all(|row| row["standing"] == "no_interval"), "{json}");
+    // With intervals on both sides the direction tells.
+    let ours = against(&run, named("emerald-rapids-kvm").unwrap()).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&ours.json()).unwrap();
+    let null = json["rows"].as_array().unwrap().iter().find(|row| row["id"] == "syscall.null").unwrap();
+    assert_eq!(null["standing"], "worse");
+    // Rounds that do not agree, one of them as good as the reference, explain it.
+    let mut unstable = run;
+    for case in unstable.cases.iter_mut().filter(|case| case.probe == "syscall.null") {
+        let Outcome::Measured(measured) = &mut case.outcome else { continue };
+        let value = measured.estimate.value();
+        measured.estimate = synthetic::estimate(value, 0.5);
+        measured.estimate.range = Some([value / 2000.0, value * 2.0]);
+    }
+    let ours = against(&unstable, named("emerald-rapids-kvm").unwrap()).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&ours.json()).unwrap();
+    let null = json["rows"].as_array().unwrap().iter().find(|row| row["id"] == "syscall.null").unwrap();
+    assert_eq!(null["standing"], "within");
+}
+
+#[test]
+fn a_run_is_a_reference_and_stands_beside_itself_as_the_same() {
+    let run = on_such_a_machine();
+    let itself = of_run(&run, "mine", "mine.json");
+    let json: serde_json::Value = serde_json::from_str(&against(&run, &itself).unwrap().json()).unwrap();
+    let rows = json["rows"].as_array().unwrap();
+    let measured = run.cases.iter().filter(|case| case.measured().is_some()).count();
+    assert!(rows.len() > measured / 2, "{} of {measured}", rows.len());
+    for row in rows {
+        assert_eq!(row["ratio"], 1.0, "{row}");
+        assert!(row["standing"] != "worse" && row["standing"] != "better", "{row}");
+    }
+}
+
+#[test]
+fn what_is_shown_has_the_sources_and_steers_no_terminal() {
+    let run = on_such_a_machine();
+    for (lang, reference) in
+        [Lang::En, Lang::Zh].into_iter().flat_map(|lang| built_in().iter().map(move |one| (lang, one)))
+    {
+        let options = RenderOptions { lang, ..RenderOptions::default() };
+        let page = references::page(reference, &run.probes, &options);
+        let joined: String = page.split_whitespace().collect();
+        for value in &reference.values {
+            let address: String = value.source(reference).address.split_whitespace().collect();
+            assert!(joined.contains(&address) && joined.contains(&value.id), "{page}");
+        }
+    }
+    let mut hostile = named("x220").unwrap().clone();
+    hostile.machine.en = "a\u{1b}[31mred".into();
+    hostile.address = "http://x/\u{202e}".into();
+    hostile.values[0].differs.as_mut().unwrap().en = "b\u{7}".into();
+    let options = RenderOptions::default();
+    let table = against(&run, &hostile).unwrap();
+    for text in [references::page(&hostile, &run.probes, &options), table.table(&options), table.json()] {
+        assert!(!text.chars().any(|c| hostmark_analysis::escape::steers(c) && c != '\n'), "{text:?}");
+    }
+}
