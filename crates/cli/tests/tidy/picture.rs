@@ -1,4 +1,4 @@
-//! The picture of crates and modules that ARCHITECTURE.md shows, made from manifests and code.
+//! The picture of crates and modules that docs/modules.md shows, made from manifests and code.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -8,7 +8,7 @@ use super::modules::{Modules, crates};
 use super::tree::Tree;
 
 /// The document with the picture.
-pub const DOCUMENT: &str = "ARCHITECTURE.md";
+pub const DOCUMENT: &str = "docs/modules.md";
 /// What stands before the picture and behind it.
 const BEGIN: &str = "<!-- made by HOSTMARK_BLESS=1 cargo test -p hostmark --test fast tidy:: -->\n";
 const END: &str = "<!-- end of what is made -->\n";
@@ -93,7 +93,7 @@ fn layers<'a>(names: &[&'a str], arrows: &Arrows) -> Vec<Vec<&'a str>> {
 #[test]
 fn the_picture_shows_who_imports_whom() {
     let tree = Tree::of(&[
-        ("ARCHITECTURE.md", &format!("# A\n{BEGIN}old\n{END}rest\n")),
+        ("docs/modules.md", &format!("# A\n{BEGIN}old\n{END}rest\n")),
         ("crates/a/Cargo.toml", "[dependencies]\nhostmark-b.workspace = true\nhostmark-c.workspace = true"),
         ("crates/a/src/main.rs", "//! A."),
         (
