@@ -16,12 +16,12 @@ pub struct Constant {
     /// What it is called.
     pub(crate) name: Text,
     /// Where it lies: the first of these that was measured.
-    places: &'static [Place],
+    places: &'static [ConstantCase],
 }
 
 /// A case, by the axes on which it is not at its probe's default, and a further quantity of it; empty for its value.
 #[derive(Debug)]
-struct Place {
+struct ConstantCase {
     probe: &'static str,
     at: &'static [(&'static str, &'static str)],
     quantity: &'static str,
@@ -34,15 +34,19 @@ pub struct Line {
     pub constants: &'static [Constant],
 }
 
-const fn at(probe: &'static str, at: &'static [(&'static str, &'static str)]) -> Place {
-    Place { probe, at, quantity: "" }
+const fn at(probe: &'static str, at: &'static [(&'static str, &'static str)]) -> ConstantCase {
+    ConstantCase { probe, at, quantity: "" }
 }
 
-const fn quantity(probe: &'static str, at: &'static [(&'static str, &'static str)], quantity: &'static str) -> Place {
-    Place { probe, at, quantity }
+const fn quantity(
+    probe: &'static str,
+    at: &'static [(&'static str, &'static str)],
+    quantity: &'static str,
+) -> ConstantCase {
+    ConstantCase { probe, at, quantity }
 }
 
-const fn level(key: &'static [(&'static str, &'static str)]) -> Place {
+const fn level(key: &'static [(&'static str, &'static str)]) -> ConstantCase {
     at("memory.hierarchy", key)
 }
 
@@ -133,7 +137,7 @@ pub static LINES: &[Line] = &[
 
 /// A constant that a run has.
 #[derive(Debug)]
-pub struct Told<'a> {
+pub struct ConstantValue<'a> {
     /// What it is called: of a percentile which one it is.
     pub name: Text,
     pub estimate: &'a Estimate,
@@ -141,10 +145,10 @@ pub struct Told<'a> {
     pub(crate) better: Better,
     /// The case that has it.
     pub(crate) case: &'a CaseRecord,
-    place: &'static Place,
+    place: &'static ConstantCase,
 }
 
-impl Told<'_> {
+impl ConstantValue<'_> {
     /// The further quantity of its case that it is; empty for its value.
     pub(crate) fn quantity(&self) -> &'static str {
         self.place.quantity
@@ -176,7 +180,7 @@ impl Told<'_> {
     /// How sure it is, where that is worth a word: half of an interval that is wider than the run's profile aims at, or the range of rounds
     /// that do not agree; and what the other estimator says, where that is something else.
     pub fn how_sure(&self, run: &Run, lang: Lang) -> Option<String> {
-        let Told { estimate, unit, .. } = self;
+        let ConstantValue { estimate, unit, .. } = self;
         let range = || low_high(estimate, *unit, lang).map(|range| format!("({range})"));
         let half = estimate.relative_half_width();
         let sure = match (estimate.shown_range(), half) {
@@ -202,16 +206,16 @@ pub(crate) struct Untold<'a> {
 
 /// A constant of several runs.
 #[derive(Debug)]
-pub struct Beside<'a> {
+pub struct ConstantOfRuns<'a> {
     /// What it is called in the first run that has it.
     pub name: Text,
     /// What each run has.
-    pub told: Vec<Option<Told<'a>>>,
+    pub told: Vec<Option<ConstantValue<'a>>>,
 }
 
-impl Beside<'_> {
+impl ConstantOfRuns<'_> {
     /// The value of one of the runs; where it is another percentile than the name says, it says which.
-    pub fn value(&self, told: &Told, lang: Lang) -> String {
+    pub fn value(&self, told: &ConstantValue, lang: Lang) -> String {
         match told.name == self.name {
             true => told.value(lang),
             false => format!("{} {}", told.name.get(lang), told.value(lang)),
@@ -221,10 +225,10 @@ impl Beside<'_> {
 
 impl Constant {
     /// What each of several runs has of it; none where none has any.
-    pub fn beside<'a>(&'static self, runs: &'a [Run]) -> Option<Beside<'a>> {
-        let told: Vec<Option<Told>> = runs.iter().map(|run| self.told(run)).collect();
+    pub fn beside<'a>(&'static self, runs: &'a [Run]) -> Option<ConstantOfRuns<'a>> {
+        let told: Vec<Option<ConstantValue>> = runs.iter().map(|run| self.told(run)).collect();
         let name = told.iter().flatten().map(|told| told.name).next()?;
-        Some(Beside { name, told })
+        Some(ConstantOfRuns { name, told })
     }
 
     /// Why a run does not have it, where it was planned; none where it was measured or nobody asked for it.
@@ -239,7 +243,7 @@ impl Constant {
     }
 
     /// Where a run has it; none where it was not measured.
-    pub(crate) fn told<'a>(&'static self, run: &'a Run) -> Option<Told<'a>> {
+    pub(crate) fn told<'a>(&'static self, run: &'a Run) -> Option<ConstantValue<'a>> {
         self.places.iter().find_map(|place| {
             let case = case_at(run, place.probe, place.at)?;
             let info = run.probes.iter().find(|info| info.id == case.probe)?;
@@ -253,15 +257,15 @@ impl Constant {
                 }
             };
             let name = Percentile::of_name(place.quantity).map_or(self.name, |_| t(place.quantity, place.quantity));
-            (estimate.value() > 0.0).then_some(Told { name, estimate, unit, better, case, place })
+            (estimate.value() > 0.0).then_some(ConstantValue { name, estimate, unit, better, case, place })
         })
     }
 }
 
 /// The lines of which a run has anything.
-pub fn told(run: &Run) -> Vec<(&'static Line, Vec<Told<'_>>)> {
+pub fn told(run: &Run) -> Vec<(&'static Line, Vec<ConstantValue<'_>>)> {
     let of_line = |line: &'static Line| {
-        let told: Vec<Told> = line.constants.iter().filter_map(|constant| constant.told(run)).collect();
+        let told: Vec<ConstantValue> = line.constants.iter().filter_map(|constant| constant.told(run)).collect();
         (!told.is_empty()).then_some((line, told))
     };
     LINES.iter().filter_map(of_line).collect()

@@ -131,31 +131,31 @@ pub fn last_cache_size(run: &Run) -> Option<f64> {
 
 /// Where a buffer lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Location {
     /// In this level.
     In(&'static Level),
     /// Between two levels, in a plateau without a name, or in what only a hypervisor tells of.
     Uncertain,
 }
 
-impl Place {
+impl Location {
     /// Whether that is memory.
     pub fn is_memory(self) -> bool {
-        matches!(self, Place::In(level) if level.cache.is_none())
+        matches!(self, Location::In(level) if level.cache.is_none())
     }
 
     /// Its name for people.
     pub fn name(self) -> &'static str {
         match self {
-            Place::In(level) => level.name,
-            Place::Uncertain => "–",
+            Location::In(level) => level.name,
+            Location::Uncertain => "–",
         }
     }
 }
 
 /// Where a buffer of `bytes` lies, by the levels that were found, and where none was looked for by what the host reports; none
 /// where it reports no cache either.
-pub fn place_of_size(run: &Run, bytes: f64) -> Option<Place> {
+pub fn place_of_size(run: &Run, bytes: f64) -> Option<Location> {
     let is_searched = LEVELS.iter().any(|level| level.is_found(run));
     let reported: Vec<(&Level, f64)> =
         LEVELS.iter().filter_map(|l| Some((l, l.reported(run)?.size_bytes as f64))).collect();
@@ -163,7 +163,7 @@ pub fn place_of_size(run: &Run, bytes: f64) -> Option<Place> {
         let (last, _) = reported.last()?;
         let holds = reported.iter().find(|(_, size)| bytes <= *size).map(|(level, _)| *level);
         let is_sure = |level: &&Level| !is_guest(run) || (level.cache.is_some() && level.key != last.key);
-        return Some(holds.or(LEVELS.last()).filter(is_sure).map_or(Place::Uncertain, Place::In));
+        return Some(holds.or(LEVELS.last()).filter(is_sure).map_or(Location::Uncertain, Location::In));
     }
     for level in LEVELS.iter().filter(|level| level.cache.is_some() && level.is_found(run)) {
         let bracket = level.bracket(run).unwrap_or_default();
@@ -175,15 +175,15 @@ pub fn place_of_size(run: &Run, bytes: f64) -> Option<Place> {
             (None, fits, leaves) => (fits.or(leaves).unwrap_or(0.0), leaves.unwrap_or(f64::INFINITY)),
         };
         match bytes {
-            _ if bytes <= fits => return Some(Place::In(level)),
-            _ if bytes < leaves => return Some(Place::Uncertain),
+            _ if bytes <= fits => return Some(Location::In(level)),
+            _ if bytes < leaves => return Some(Location::Uncertain),
             _ => {}
         }
     }
     let mut nameless = unnamed(run).map(|case| bracket_of(case).and_then(|bracket| bracket.leaves));
     let is_past = nameless.all(|leaves| leaves.is_some_and(|leaves| bytes >= leaves));
     let memory = LEVELS.last().filter(|level| is_past && level.is_found(run));
-    Some(memory.map_or(Place::Uncertain, Place::In))
+    Some(memory.map_or(Location::Uncertain, Location::In))
 }
 
 fn is_guest(run: &Run) -> bool {

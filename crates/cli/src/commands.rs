@@ -81,7 +81,7 @@ fn answered(words: &[OsString], world: &mut World) -> Exit {
         Command::Host(host) => command::host::host(&host, lang),
         Command::Report(report) => command::report::report(&report, lang),
         Command::Compare(compare) => command::compare::compare(&compare, lang),
-        Command::Try(knob) => command::knobs::try_out(&knob, lang),
+        Command::Try(tuning) => command::tuning::try_out(&tuning, lang),
         Command::Fleet(fleet) => command::fleet::fleet(&fleet, lang),
         Command::Import(import) => command::import::import(&import, lang),
         Command::Runs(runs) => command::runs::runs(&runs, lang),

@@ -1,7 +1,7 @@
 //! The runs kept on this machine: where they lie, how they are named, how one is found again.
 
+mod atomic_file;
 pub mod summary;
-mod whole;
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -27,7 +27,7 @@ pub fn directory() -> Option<PathBuf> {
 
 /// Where one run goes: its file, and its journal while it goes on.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct RunFiles {
     /// The run file.
     pub file: PathBuf,
     /// The journal.
@@ -38,21 +38,21 @@ pub struct Place {
     replace: bool,
 }
 
-impl Place {
+impl RunFiles {
     /// The file that the person named.
-    pub fn named(file: &Path) -> Result<Place> {
+    pub fn named(file: &Path) -> Result<RunFiles> {
         let (shown, parent) = (file.display(), parent(file));
         let stem = file.file_stem().with_context(|| {
             both!("--out '{shown}' has no file name; give another file", "--out “{shown}”没有文件名；请换一个文件")
         })?;
         // Not only once the run is measured.
-        whole::refuse_foreign_link(file).map_err(|error| {
+        atomic_file::refuse_foreign_link(file).map_err(|error| {
             refused!(
                 "--out {shown} cannot be written ({error}); give another file",
                 "无法写入 --out {shown}（{error}）；请换一个文件"
             )
         })?;
-        let is_directory = whole::is_directory(parent);
+        let is_directory = atomic_file::is_directory(parent);
         if !is_directory.map_err(|error| {
             refused!(
                 "--out {shown} cannot be looked for ({error}); give another file",
@@ -79,28 +79,28 @@ impl Place {
         let mut journal = stem.to_owned();
         journal.push(JOURNAL);
         let name = stem.to_string_lossy().into_owned();
-        Ok(Place { file: file.to_owned(), journal: parent.join(journal), name, replace: true })
+        Ok(RunFiles { file: file.to_owned(), journal: parent.join(journal), name, replace: true })
     }
 
     /// A new name in the directory of runs, which is made when it is not there; or why there is none.
-    pub fn fresh(started: &str, hostname: &str, unique: &str) -> Result<Place, String> {
+    pub fn fresh(started: &str, hostname: &str, unique: &str) -> Result<RunFiles, String> {
         let directory = directory().ok_or_else(|| {
             both!("neither XDG_DATA_HOME nor HOME names a directory", "XDG_DATA_HOME 与 HOME 都没有指明目录")
         })?;
         fs::create_dir_all(&directory).map_err(|error| format!("{} cannot be made: {error}", directory.display()))?;
         let name = format!("{started}-{}-{unique}", file_part(hostname));
         let at = |suffix: &str| directory.join(format!("{name}{suffix}"));
-        Ok(Place { file: at(".json"), journal: at(".partial.jsonl"), name, replace: false })
+        Ok(RunFiles { file: at(".json"), journal: at(".partial.jsonl"), name, replace: false })
     }
 
     /// The same of a run that begins now.
-    pub fn begun_now(hostname: &str) -> Result<Place, String> {
+    pub fn begun_now(hostname: &str) -> Result<RunFiles, String> {
         let (stamp, unique) = moment(now());
-        Place::fresh(&stamp, hostname, &unique)
+        RunFiles::fresh(&stamp, hostname, &unique)
     }
 
     /// Where a run goes whose journal is already there. A file in its place is replaced where it is what this run came to before.
-    pub fn of_journal(journal: &Path, file: &Path, run: &Run) -> Result<Place> {
+    pub fn of_journal(journal: &Path, file: &Path, run: &Run) -> Result<RunFiles> {
         let file = parent(journal).join(file);
         let replace = is_part_of(&file, &run.id);
         if !replace && file.symlink_metadata().is_ok() {
@@ -110,12 +110,12 @@ impl Place {
                 file.display()
             );
         }
-        Ok(Place { file, journal: journal.to_owned(), name: run.name.clone(), replace })
+        Ok(RunFiles { file, journal: journal.to_owned(), name: run.name.clone(), replace })
     }
 
     /// Writes the run's file: whole and synced, or not at all.
     pub fn save(&self, run: &Run) -> io::Result<()> {
-        whole::write(&self.file, &text_of(run), self.replace)?;
+        atomic_file::write(&self.file, &text_of(run), self.replace)?;
         summary::remember(&self.file, run);
         Ok(())
     }
@@ -352,9 +352,9 @@ pub fn text(path: &Path) -> Result<String> {
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(found) if !found.is_file() => {
-            whole::refuse_foreign_link(path)?;
+            atomic_file::refuse_foreign_link(path)?;
             File::options().write(true).open(path)?.write_all(text.as_bytes())
         }
-        _ => whole::write(path, text, true),
+        _ => atomic_file::write(path, text, true),
     }
 }

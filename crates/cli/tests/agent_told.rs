@@ -153,7 +153,7 @@ fn a_run_of_what_is_not_there_is_refused_and_nothing_is_left() {
         RunRequest { inputs: scratch(b"\0"), ..request() },
         RunRequest { inputs: Inputs { cpus: Some("0-4294967295".into()), ..inputs() }, ..request() },
         RunRequest { inputs: Inputs { cpus: Some("99999".into()), ..inputs() }, ..request() },
-        RunRequest { inputs: Inputs { within: vec!["chroot\n".into()], ..inputs() }, ..request() },
+        RunRequest { inputs: Inputs { isolate: vec!["chroot\n".into()], ..inputs() }, ..request() },
     ] {
         let mut agent = Agent::greeted();
         agent.ask(&AgentRequest::Run(Box::new(wanted.clone())));

@@ -91,7 +91,7 @@ const GROWTH: f64 = 1.4;
 
 fn of_its_record_come_the_same_outcomes(home: &Home, json: &str, run: &Run) {
     let again = |of: &str| {
-        let (code, json, errors) = ended(&mut home.hostmark(&["report", of, "--again", "--format", "json"]));
+        let (code, json, errors) = ended(&mut home.hostmark(&["report", of, "--reestimate", "--format", "json"]));
         assert_eq!((code, errors.as_str()), (0, ""));
         json
     };

@@ -341,7 +341,7 @@ fn layers() {
     if ended(Home::new().start("unshare").args(["-r", "--mount", "--pid", "--fork", "true"])).0 != 0 {
         return skipped("no user, mount and PID namespace can be made here");
     }
-    ends_with_its_link(&["--within", "namespaces", "syscall"]);
+    ends_with_its_link(&["--isolate", "namespaces", "syscall"]);
 }
 
 fn ends_with_its_link(arguments: &[&str]) {

@@ -77,7 +77,7 @@ fn a_second_request_ends_a_run_at_once_and_leaves_the_journal() {
     // What it has is as good as any other run's rounds; what it lacks says so.
     let [journal] = &run.left(SOON)[..] else { unreachable!() };
     let journal = journal.to_str().unwrap();
-    let (code, json, errors) = ended(&mut run.home.hostmark(&["report", journal, "--again", "--format", "json"]));
+    let (code, json, errors) = ended(&mut run.home.hostmark(&["report", journal, "--reestimate", "--format", "json"]));
     assert_eq!((code, errors.as_str()), (0, ""));
     let again = load_run(&json).unwrap();
     assert_eq!((again.interrupted.as_deref(), again.finished), (Some("only its journal is left"), None));

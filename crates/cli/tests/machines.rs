@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use hostmark_analysis::lmbench;
 use hostmark_engine::Eta;
-use hostmark_engine::plan::{Cell, Plan, PlannedCase, Request, TIME_BUDGET, Worth, plan, plan_table};
+use hostmark_engine::plan::{Cell, Plan, PlannedCase, Priority, Request, TIME_BUDGET, plan, plan_table};
 use hostmark_engine::probe::entries;
 use hostmark_model::{CaseId, CpuFact, EACH_POINT, HostFacts, Inputs, Profile};
-use hostmark_present::tables::{TABLES, Table};
+use hostmark_present::tables::{NamedTable, TABLES};
 use hostmark_probes::CATALOGUE;
 use simulated::simulated;
 use told::{MACHINES, Machine, machine};
@@ -33,7 +33,7 @@ fn fitted(host: &HostFacts, profile: Profile) -> Plan {
 }
 
 /// The plan of a table that is asked for by name, as the command line makes it.
-fn of_table(table: &Table, host: &HostFacts, profile: Profile) -> Plan {
+fn of_table(table: &NamedTable, host: &HostFacts, profile: Profile) -> Plan {
     let request = Request { filters: Vec::new(), profile, seed: 1, set: Vec::new(), inputs: Inputs::default() };
     let mut plan = plan_table(CATALOGUE, host, request, &table.cells()).unwrap();
     plan.fit(host, &cells());
@@ -49,7 +49,7 @@ fn able(machine: &Machine) -> HostFacts {
 }
 
 /// The cells of a table that a plan does not measure, with the reason.
-fn lost(table: &Table, plan: &Plan, host: &HostFacts) -> Vec<String> {
+fn lost(table: &NamedTable, plan: &Plan, host: &HostFacts) -> Vec<String> {
     let has = |case: &PlannedCase, cell: &CaseId| {
         let mut pairs = cell.params.0.iter().filter(|(_, value)| value != EACH_POINT);
         case.id.probe == cell.probe && pairs.all(|(axis, value)| case.id.params.get(axis) == Some(value))
@@ -130,7 +130,7 @@ fn no_machine_loses_a_default_or_a_cell_of_lmbenchs_tables() {
         let profiles = if host.cpus.len() > 300 { &PROFILES[..2] } else { &PROFILES };
         for &profile in profiles {
             let plan = fitted(&host, profile);
-            let of_tables: Vec<_> = plan.cases.iter().filter(|case| case.worth <= Worth::Cell).collect();
+            let of_tables: Vec<_> = plan.cases.iter().filter(|case| case.worth <= Priority::Cell).collect();
             let lost: Vec<String> = of_tables
                 .iter()
                 .filter(|case| case.skip.as_deref() == Some(TIME_BUDGET))
@@ -397,13 +397,13 @@ fn a_quick_run_keeps_its_limit_on_every_machine_with_filling_and_warm_up() {
         for slower in [1.0, 4.0] {
             let (elapsed, rounds) = simulated(&plan, &host, |_| slower);
             assert!(elapsed < LIMIT, "{} {slower}: {elapsed:?}", machine.name);
-            let has_few = |worth: Worth| {
+            let has_few = |worth: Priority| {
                 let cases =
                     plan.cases.iter().zip(&rounds).filter(move |(case, _)| case.worth <= worth && case.skip.is_none());
                 cases.filter(|(_, rounds)| **rounds < 3).map(|(case, _)| case.id.to_string()).collect::<Vec<_>>()
             };
             if slower <= 1.0 {
-                assert_eq!(has_few(Worth::Cell), Vec::<String>::new(), "{} {slower}", machine.name);
+                assert_eq!(has_few(Priority::Cell), Vec::<String>::new(), "{} {slower}", machine.name);
             }
         }
     }
@@ -418,7 +418,7 @@ fn where_time_is_short_what_tells_more_has_it() {
     // Slow from the start, and slow when most cases have begun.
     for slower in [[3.0, 3.0], [1.0, 4.0]] {
         let (_, rounds) = simulated(&plan, &host, |round| slower[round.min(1) as usize]);
-        let share = |of: &dyn Fn(Worth) -> bool| {
+        let share = |of: &dyn Fn(Priority) -> bool| {
             let cases: Vec<usize> = plan
                 .cases
                 .iter()
@@ -428,7 +428,7 @@ fn where_time_is_short_what_tells_more_has_it() {
                 .collect();
             cases.iter().filter(|&&rounds| rounds >= 3).count() as f64 / cases.len() as f64
         };
-        let (tables, further) = (share(&|worth| worth <= Worth::Cell), share(&|worth| worth > Worth::Cell));
+        let (tables, further) = (share(&|worth| worth <= Priority::Cell), share(&|worth| worth > Priority::Cell));
         // What is in no table may have to do without: an interval of those in tables goes before a value of others.
         assert!(tables > 0.99 && further < 0.9, "{slower:?}: {tables} {further}");
     }

@@ -74,7 +74,7 @@ impl Seeds {
                 let text = &of[draw.below(of.len())];
                 fs::write(&input, changed(draw, text)).unwrap();
                 let format = export::FORMATS[draw.below(export::FORMATS.len())].name;
-                let option = draw.one(&["--verbose", "--full", "--again", "--redact", "--quiet"]);
+                let option = draw.one(&["--verbose", "--full", "--reestimate", "--redact", "--quiet"]);
                 let second = draw.one(&["last", &path("imported"), &input]).to_owned();
                 let further = if draw.below(4) == 0 { vec![second] } else { Vec::new() };
                 [words(&["report", &input, "--format", format, option]), further].concat()

@@ -70,7 +70,7 @@ fn a_filter_that_refuses_namespaces_is_the_reason_why_a_network_of_ones_own_is_s
         return skipped("this kernel cannot filter system calls");
     }
     let home = Home::new();
-    let run = run(&home, &["net.tcp_offload", "--within", "seccomp"]);
+    let run = run(&home, &["net.tcp_offload", "--isolate", "seccomp"]);
     assert!(!run.cases.is_empty());
     for case in &run.cases {
         let Outcome::Skipped { reason } = &case.outcome else { panic!("{}: {:?}", case.id, case.outcome) };

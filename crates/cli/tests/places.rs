@@ -199,12 +199,12 @@ fn a_scratch_directory_is_looked_for_at_the_place_alone() {
 fn a_place_may_be_measured_within_namespaces() {
     let _alone = alone();
     let home = Home::new();
-    let (code, _, errors) = ended(&mut home.hostmark(&["run", "clock.loop", "--within", "namespaces"]));
+    let (code, _, errors) = ended(&mut home.hostmark(&["run", "clock.loop", "--isolate", "namespaces"]));
     if code != 0 {
         return skipped(&format!("no namespaces can be entered ({})", errors.trim()));
     }
-    let run = measured(&home, &["run", "--on", ENV, "clock.loop", "--within", "namespaces"]);
-    assert_eq!(run.settings.inputs.within, ["namespaces"]);
+    let run = measured(&home, &["run", "--on", ENV, "clock.loop", "--isolate", "namespaces"]);
+    assert_eq!(run.settings.inputs.isolate, ["namespaces"]);
     assert!(run.cases.iter().all(|case| case.measured().is_some()));
 }
 

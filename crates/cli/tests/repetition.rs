@@ -42,7 +42,7 @@ fn three_kept_runs_tell_what_is_assumed_before_and_a_file_estimated_again_says_t
         let next = estimate.repetition.unwrap();
         assert!(next.low <= estimate.value() && estimate.value() <= next.high, "{next:?}");
     }
-    let (code, again, _) = ended(&mut home.hostmark(&["report", "last", "--again", "--format", "json"]));
+    let (code, again, _) = ended(&mut home.hostmark(&["report", "last", "--reestimate", "--format", "json"]));
     let again = load_run(&again).unwrap();
     assert_eq!((code, &again.cases, &again.trust), (0, &fourth.cases, &fourth.trust));
     // The head says what the grade stands on, and --verbose both intervals.

@@ -149,7 +149,7 @@ fn a_session_gives_facts_and_measurements_and_nothing_of_a_login() {
     let none = Inputs::default();
     let asked = [
         (request(Inputs { command: vec!["id".into()], ..none.clone() }), "runs no commands"),
-        (request(Inputs { within: vec!["namespaces".into()], ..none.clone() }), "enters no layers"),
+        (request(Inputs { isolate: vec!["namespaces".into()], ..none.clone() }), "enters no layers"),
         (request(Inputs { scratch: Some(PathBytes(b"/etc".to_vec())), ..none.clone() }), "takes no directory"),
         (AgentRequest::Kept { run: "last".into() }.to_line().unwrap(), "gives no runs that are kept"),
         ("{\"shell\":\"id\"}".to_owned(), "is no request"),

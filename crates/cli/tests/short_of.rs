@@ -171,7 +171,7 @@ impl Apart {
 }
 
 #[test]
-fn who_is_short_of_something_is_told_and_harms_nobody() {
+fn resource_limits_are_reported_and_contained() {
     let _alone = alone();
     let Some(apart) = Apart::new() else { return skipped("no process namespace can be made here") };
     for lack in LACKS {

@@ -20,23 +20,23 @@ static KEPT: Mutex<Option<Vec<Kept>>> = Mutex::new(None);
 #[derive(Debug)]
 struct Kept {
     buffer: memory::Buffer,
-    place: Place,
+    place: PagePlacement,
 }
 
 /// What tells where the pages of a mapping lie: whoever touches them first has them on the nearest node.
 #[derive(Debug, PartialEq, Eq)]
-struct Place {
+struct PagePlacement {
     pages: Pages,
     node: Option<Node>,
     cpu: usize,
 }
 
-impl Place {
+impl PagePlacement {
     /// That of memory which the calling thread touches; none where it may run on several CPUs.
-    fn here(pages: Pages, node: Option<Node>) -> Option<Place> {
+    fn here(pages: Pages, node: Option<Node>) -> Option<PagePlacement> {
         let cpus = affinity::allowed().ok()?;
         let [cpu] = cpus[..] else { return None };
-        Some(Place { pages, node, cpu })
+        Some(PagePlacement { pages, node, cpu })
     }
 }
 
@@ -46,7 +46,7 @@ pub struct Buffer {
     /// There until it is dropped.
     buffer: Option<memory::Buffer>,
     /// Where it is kept afterwards.
-    place: Option<Place>,
+    place: Option<PagePlacement>,
 }
 
 /// From now on this process keeps the memory of its cases.
@@ -78,7 +78,7 @@ impl Buffer {
     /// The same where nothing is kept; else what an earlier case has left that had its memory touched by a thread on the same
     /// CPU, the longest first, or what the next one will find. It holds anything.
     pub(crate) fn kept(bytes: usize, pages: Pages, node: Option<Node>) -> std::io::Result<Buffer> {
-        let Some(place) = Place::here(pages, node) else { return Buffer::fresh(bytes, pages, node) };
+        let Some(place) = PagePlacement::here(pages, node) else { return Buffer::fresh(bytes, pages, node) };
         let found = with_kept(|kept| {
             let fits = |one: &Kept| one.place == place && one.buffer.capacity() >= bytes;
             let fitting = kept.iter().enumerate().filter(|(_, one)| fits(one));

@@ -59,7 +59,7 @@ use crate::round_error::{Result, RoundError};
 use crate::sample::{Interference, Samples};
 use crate::sampler::Sampler;
 use crate::setup::{self, Deadline};
-use crate::sys::last_words;
+use crate::sys::exit_message;
 use crate::sys::scratch::Folder;
 use directories::Kind;
 
@@ -199,8 +199,8 @@ impl Case {
         }
         self.copies.end_barrier()?;
         // What is measured without a party that has failed is something else, however well it went on.
-        if let Some(words) = last_words::heard() {
-            return Err(RoundError::failed(last_words::told(&words)));
+        if let Some(words) = exit_message::heard() {
+            return Err(RoundError::failed(exit_message::told(&words)));
         }
         self.yielded.complete_ns = monotonic_ns();
         self.yielded.samples = Some(samples);

@@ -277,7 +277,7 @@ fn what_went_on_without_a_party_that_failed_is_not_measured() {
     in_a_child(|| {
         let fake = FakeClock::new(10);
         let _peer = Peer::spawn(&affinity::allowed()?, || Err(named("fcntl", std::io::ErrorKind::Other.into())))?;
-        last_words::settle();
+        exit_message::settle();
         let measured = case(&fake, "a.b").calls(|| fake.advance(1000)).time();
         assert_eq!(measured, Err(RoundError::failed("another process of the case ended: fcntl: other error")));
         Ok(())

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use hostmark_launch::program::{OWN, command};
-use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
+use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Supervised, Terms};
 use hostmark_model::{Event, Job, Line};
 
 use crate::clock::Clock;
@@ -78,7 +78,7 @@ impl Copies {
     pub(crate) fn start(jobs: &[Job], program: impl Fn() -> Command) -> Result<Copies> {
         let start = |job: &Job| -> std::io::Result<Replica> {
             // Nobody listens while it is measured: who complains meanwhile must not stand still.
-            let (errors, ending) = (Errors::HeardAtLeisure, Ending::Killed);
+            let (errors, ending) = (Errors::CapturedAtLeisure, Ending::Killed);
             let terms = Terms { group: Membership::Ours, has_input: true, errors, ending, stop: None };
             let mut process = Supervised::start(program(), terms).map_err(spawned)?;
             process.tell_last(&job.to_line()?)?;
@@ -149,7 +149,7 @@ impl Replica {
     fn next(&mut self) -> Result<Option<Event>> {
         loop {
             let heard = self.process.hear_line(Duration::MAX).map_err(|error| self.lost(error))?;
-            let Heard::Line(line) = heard else { return Ok(None) };
+            let ReadOutcome::Line(line) = heard else { return Ok(None) };
             match Event::from_line(&line).ok() {
                 Some(Event::Hello { .. }) => {}
                 // Whoever waits for this worker learns that the copy is on its way.

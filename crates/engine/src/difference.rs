@@ -2,7 +2,7 @@
 
 use hostmark_stats::descriptive::median;
 
-use crate::beside::Beside;
+use crate::core_monitor::CoreMonitor;
 use crate::counter_blocks::CounterBlocks;
 use crate::round_error::Result;
 use crate::sample::Samples;
@@ -37,7 +37,7 @@ impl Sampler<'_> {
         let mut of_part = self.find_confirmed(None, part)?;
         let mut taken = Differences::none(of_whole);
         let (begin, mut sought) = (self.clock.start(), 1);
-        let mut beside = Beside::begin(self.clock, self.core.take(), self.whole_width);
+        let mut beside = CoreMonitor::begin(self.clock, self.core.take(), self.whole_width);
         let mut blocks = CounterBlocks::begin(self.clock, self.interference);
         loop {
             let whole_ns = self.timed(of_whole, whole)?;

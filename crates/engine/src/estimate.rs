@@ -13,7 +13,7 @@ use hostmark_stats::interval;
 
 use crate::contention;
 use crate::probe::{Entry, Limit, Quantity, ValueSource};
-use crate::quiet::{self, Place};
+use crate::quiet::{self, CasePoint};
 use crate::record::{Round, Sampled};
 use crate::vote;
 
@@ -73,7 +73,7 @@ fn round_values(round: &Round) -> Option<RoundValues<'_>> {
 }
 
 /// How a case ended, from its rounds in order. `planned`: the rounds that it was to have.
-pub(crate) fn outcome(entry: &Entry, place: Place, rounds: &[Round], planned: u32) -> Outcome {
+pub(crate) fn outcome(entry: &Entry, place: CasePoint, rounds: &[Round], planned: u32) -> Outcome {
     let failed = rounds.iter().find_map(|round| round.failed.clone());
     let skipped = rounds.iter().find_map(|round| round.skipped.clone());
     let measured: Vec<RoundValues> = rounds.iter().filter_map(round_values).collect();
@@ -121,7 +121,7 @@ pub(crate) fn is_finite(measured: &Measured) -> bool {
     numbers.chain(medians).chain(measured.samples.iter().flatten().copied()).all(f64::is_finite)
 }
 
-fn combine(entry: &Entry, place: Place, rounds: &[RoundValues]) -> Measured {
+fn combine(entry: &Entry, place: CasePoint, rounds: &[RoundValues]) -> Measured {
     let leave_out = HARDWARE_GROUPS.contains(&entry.group);
     let counting: Vec<Vec<f64>> = rounds.iter().map(|round| round.counting(&round.values, leave_out)).collect();
     let histogram = all_operations(rounds);

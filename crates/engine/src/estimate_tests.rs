@@ -49,7 +49,7 @@ fn rounds(given: Vec<Given>) -> Vec<RoundResult> {
 fn outcome(entry: &Entry, rounds: &[RoundResult], planned: u32) -> Outcome {
     let rounds: Vec<Round> = rounds.iter().cloned().map(Round::of).collect();
     let host = crate::fixture::host();
-    let place = Place { params: &entry.default_params(), host: &host };
+    let place = CasePoint { params: &entry.default_params(), host: &host };
     super::outcome(entry, place, &rounds, planned)
 }
 
@@ -326,7 +326,7 @@ fn no_number_that_is_none_comes_out() {
         let reason = "no round gave a finite value".to_owned();
         assert_eq!(outcome_of("net.tcp", &rounds(vec![one])), Outcome::Failed { reason }, "{index}");
     }
-    // Beside good rounds, a bad one is a round lost.
+    // CoreMonitor good rounds, a bad one is a round lost.
     for one in bad() {
         let measured = measured(vec![good(), one, good(), good()]);
         assert!(is_finite(&measured));

@@ -14,7 +14,7 @@ use rustix::fd::AsFd;
 use crate::patience::{Patience, Waited};
 use crate::probe::{Entry, FREE, IP};
 use crate::round_error::RoundError;
-use crate::sys::{last_words, random, scratch};
+use crate::sys::{exit_message, random, scratch};
 use crate::wall::Wall;
 
 /// Starts a far end that has been given the job, where it is to serve.
@@ -314,8 +314,8 @@ fn account_of(link: &mut dyn ServiceLink) -> Result<Option<FarUsage>, RoundError
     match link.receive(GRACE) {
         Received::Line(line) => match Event::from_line(&line) {
             Ok(Event::Served(usage)) => Ok(Some(usage)),
-            Ok(Event::Failed { reason }) => Err(RoundError::Failed(last_words::told(&reason))),
-            Ok(Event::Skipped { reason }) => Err(RoundError::Skipped(last_words::told(&reason))),
+            Ok(Event::Failed { reason }) => Err(RoundError::Failed(exit_message::told(&reason))),
+            Ok(Event::Skipped { reason }) => Err(RoundError::Skipped(exit_message::told(&reason))),
             _ => Err(RoundError::failed("the far end wrote what none says when it ends")),
         },
         Received::Ended(how) | Received::Killed(how) => Err(RoundError::Failed(format!("the far end {how}"))),

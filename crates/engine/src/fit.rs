@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hostmark_model::{AxisKind, HostFacts, Profile};
 
-use crate::plan::{Cell, Plan, PlannedCase, TIME_BUDGET, Worth};
+use crate::plan::{Cell, Plan, PlannedCase, Priority, TIME_BUDGET};
 use crate::probe::Measure;
 use crate::time_budget::TimeBudget;
 
@@ -31,11 +31,11 @@ impl Plan {
         }
         let mut left = TimeBudget::for_rounds(self);
         let rounds = self.profile_limits().least_rounds as usize;
-        for index in self.by_worth() {
+        for index in self.by_priority() {
             let case = &mut self.cases[index];
             match left.checked_sub(TimeBudget::at_least(rounds, case.set_up)) {
                 Some(rest) => left = rest,
-                None if case.worth == Worth::Default => left = Duration::ZERO,
+                None if case.worth == Priority::Default => left = Duration::ZERO,
                 None => case.skip = Some(TIME_BUDGET.into()),
             }
         }
@@ -43,9 +43,9 @@ impl Plan {
 
     /// The cases that can be measured, those that tell most first; of those that tell as much, what is cheap before what is
     /// dear, and points of curves before others.
-    pub fn by_worth(&self) -> Vec<usize> {
+    pub fn by_priority(&self) -> Vec<usize> {
         let measurable = self.cases.iter().enumerate().filter(|(_, case)| case.skip.is_none());
-        let mut sequence: Vec<(Worth, Duration, usize)> =
+        let mut sequence: Vec<(Priority, Duration, usize)> =
             measurable.map(|(index, case)| (case.worth, self.toll(case), index)).collect();
         sequence.sort_unstable();
         sequence.into_iter().map(|(.., index)| index).collect()
@@ -83,7 +83,7 @@ impl Plan {
                     None => case.id.params == wanted,
                 };
                 if is_cell {
-                    case.worth = case.worth.min(Worth::Cell);
+                    case.worth = case.worth.min(Priority::Cell);
                 }
             }
         }
@@ -91,7 +91,7 @@ impl Plan {
 }
 
 fn is_of_quick(case: &PlannedCase) -> bool {
-    case.worth == Worth::Further(Profile::Quick)
+    case.worth == Priority::Further(Profile::Quick)
 }
 
 #[cfg(test)]

@@ -52,12 +52,13 @@ fn what_the_time_does_not_hold_is_skipped_and_never_a_default_or_a_cell() {
     // The dearest case of all is there, as it is a cell; of the others the dearest ones go.
     assert!(measured.iter().any(|case| case.id.to_string() == "wide.memory@size=614400,page=pmd"));
     let dearest = |page: &str| {
-        let kept = measured.iter().filter(|case| case.worth > Worth::Cell && case.id.params.get("page") == Some(page));
+        let kept =
+            measured.iter().filter(|case| case.worth > Priority::Cell && case.id.params.get("page") == Some(page));
         kept.map(|case| case.set_up).max().unwrap()
     };
     // Points of the curve may cost several times as much as others.
     assert!(dearest("base") > 2 * dearest("pmd"), "{:?} {:?}", dearest("base"), dearest("pmd"));
-    assert!(dropped.iter().all(|case| case.worth > Worth::Cell));
+    assert!(dropped.iter().all(|case| case.worth > Priority::Cell));
     // What could not be measured anyway takes no time, and keeps its own reason.
     let root = plan.cases.iter().find(|case| case.id.probe == "late.root").unwrap();
     assert_eq!(root.skip.as_deref(), Some("needs root"));
@@ -71,7 +72,7 @@ fn what_the_time_does_not_hold_is_skipped_and_never_a_default_or_a_cell() {
 #[test]
 fn curves_come_before_choices_and_a_shorter_profile_before_what_a_longer_one_adds() {
     let plan = fitted(OVERFULL, &no_root(), Profile::Standard, &[]);
-    let sequence: Vec<&PlannedCase> = plan.by_worth().into_iter().map(|index| &plan.cases[index]).collect();
+    let sequence: Vec<&PlannedCase> = plan.by_priority().into_iter().map(|index| &plan.cases[index]).collect();
     let place = |id: &str| sequence.iter().position(|case| case.id.to_string() == id).unwrap();
     let ids = ["size=4096,page=base", "size=8192,page=base", "size=4096,page=pmd", "size=4096,page=huge"];
     let places = ids.map(|id| place(&format!("wide.memory@{id}")));
@@ -87,12 +88,12 @@ fn curves_come_before_choices_and_a_shorter_profile_before_what_a_longer_one_add
 fn a_cell_that_is_computed_brings_the_curve_that_it_is_made_of() {
     let plan = fitted(CATALOGUE, &host(), Profile::Standard, &[Cell { probe: "memory.hierarchy", at: &[] }]);
     let cells: Vec<String> =
-        plan.cases.iter().filter(|case| case.worth == Worth::Cell).map(|case| case.id.to_string()).collect();
+        plan.cases.iter().filter(|case| case.worth == Priority::Cell).map(|case| case.id.to_string()).collect();
     assert!(cells.len() >= 3 && cells.iter().all(|id| id.starts_with("memory.latency@")), "{cells:?}");
     // No more of it than the quick profile has.
     assert!(!cells.iter().any(|id| id.contains("pattern=stride")), "{cells:?}");
     let none = fitted(CATALOGUE, &host(), Profile::Quick, &[Cell { probe: "no.such", at: &[] }]);
-    assert!(none.cases.iter().all(|case| case.worth != Worth::Cell));
+    assert!(none.cases.iter().all(|case| case.worth != Priority::Cell));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use hostmark_model::{
 use crate::case::Case;
 use crate::estimate::estimate;
 use crate::journal::{Header, Journal, PastRound, ResumeError};
-use crate::plan::{Plan, PlannedCase, Request, Worth, plan};
+use crate::plan::{Plan, PlannedCase, Priority, Request, plan};
 use crate::probe::{Axis, Catalogue, Cross, Entry, Group, Limit, Measure, Need, Points, Probe, Source, find};
 use crate::round_error::{Result, RoundError};
 
@@ -248,7 +248,7 @@ pub fn planned_case(probe: &'static Probe, id: &str) -> PlannedCase {
         id: id.parse().unwrap(),
         is_default: false,
         steps: 0,
-        worth: Worth::Default,
+        worth: Priority::Default,
         set_up: Duration::ZERO,
         cpus: vec![0],
         skip: None,

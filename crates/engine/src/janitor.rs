@@ -9,9 +9,9 @@ use std::path::Path;
 use hostmark_model::{PathBytes, Scratch};
 use serde::{Deserialize, Serialize};
 
-use crate::sys::again;
 use crate::sys::control_group::GroupPlace;
 use crate::sys::group::{Family, Group};
+use crate::sys::retry;
 use crate::sys::scratch::Private;
 use crate::sys::setting::{Change, Setting};
 
@@ -95,7 +95,7 @@ pub fn serve_below(root: &Path, input: impl BufRead, mut output: impl Write) {
     }
     // First: the whole machine waits for them, and ending processes takes a while. Those that were changed last, first.
     for change in changes.iter().rev() {
-        again::until(|| change.put_back(root).is_ok());
+        retry::until(|| change.put_back(root).is_ok());
     }
     // Kills them, waits until none of them is left, and removes what they made. Who is killed still ends the call that it is
     // in, which may make a file.
@@ -126,7 +126,7 @@ fn make(base: &Path, name: &str) -> (Option<Private>, Scratch) {
 
 fn remove(directory: &Private) {
     // Nobody is left who could be told of an error: content may have changed meanwhile, or the kernel been short of memory.
-    again::until(|| directory.remove().is_ok());
+    retry::until(|| directory.remove().is_ok());
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::counter_blocks::CounterBlocks;
 use crate::round_error::{Result, RoundError};
 use crate::sample::{Interference, Samples};
 use crate::sampler::{Body, fits};
-use crate::whole::Whole;
+use crate::totals::Totals;
 
 /// Batches that a round's time is cut into: the kernel's counters are read around batches, never between operations.
 const BATCHES: f64 = 80.0;
@@ -47,7 +47,7 @@ impl LatencySampler<'_> {
         let mut samples = Samples::of_times(batch);
         let mut times: Vec<f64> = vec![0.0; usize::try_from(batch).unwrap_or(usize::MAX)];
         let begin = self.clock.start();
-        let (mut is_over, mut sum_ns, mut whole) = (false, 0.0, Whole::default());
+        let (mut is_over, mut sum_ns, mut whole) = (false, 0.0, Totals::default());
         let mut blocks = CounterBlocks::begin(self.clock, self.interference);
         while !is_over {
             let from = self.clock.start();
@@ -61,7 +61,7 @@ impl LatencySampler<'_> {
                 until = self.clock.start();
                 is_over = self.clock.ns(until.since(begin)) >= self.budget_ns;
             }
-            whole = Whole { operations: whole.operations + done as u64, ns: self.clock.ns(until.since(begin)) };
+            whole = Totals { operations: whole.operations + done as u64, ns: self.clock.ns(until.since(begin)) };
             let is_whole = done as f64 >= WHOLE_ENOUGH * times.len() as f64;
             if let Some(ns) = median_in_place(&mut times[..done]).filter(|_| is_whole || samples.ns.is_empty()) {
                 samples.push(ns, 1, self.clock.ns(until.since(from)));

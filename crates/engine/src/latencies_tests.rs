@@ -130,7 +130,7 @@ fn stalls_after_bursts_are_in_the_mean_and_the_rate_which_the_median_hides() {
     let taken = sampler.take(None, &mut next).unwrap();
     assert_eq!(hostmark_stats::descriptive::median(&taken.samples.ns), Some(710_000.0));
     assert!((taken.mean_ns / 5e6 - 1.0).abs() < 0.15, "{}", taken.mean_ns);
-    let Whole { operations, ns } = taken.samples.whole;
+    let Totals { operations, ns } = taken.samples.whole;
     let sustained = operations as f64 * 1e9 / ns;
     assert!((sustained / 200.0 - 1.0).abs() < 0.15, "{sustained}");
     assert!((sustained * taken.mean_ns / 1e9 - 1.0).abs() < 1e-9, "{sustained} {}", taken.mean_ns);

@@ -5,15 +5,14 @@
 #[expect(unsafe_code, reason = "reads the counter and runs the chain of adds by their instructions")]
 pub mod clock;
 
-pub mod again;
 mod allotment;
 mod arena;
-mod beside;
 mod bind;
 mod case;
 mod choice;
 mod contention;
 mod copies;
+mod core_monitor;
 mod counter_blocks;
 mod cpu;
 mod derived;
@@ -29,7 +28,6 @@ mod gate;
 pub mod janitor;
 mod job;
 mod journal;
-mod lack;
 mod last_cache;
 mod latencies;
 mod lockstep;
@@ -43,6 +41,8 @@ pub mod probe;
 mod quantity;
 mod quiet;
 mod record;
+pub mod reestimate;
+mod resource_limits;
 mod round_error;
 mod run;
 mod sample;
@@ -56,9 +56,9 @@ mod setup;
 mod skip;
 pub mod threads;
 mod time_budget;
+mod totals;
 mod vote;
 mod wall;
-mod whole;
 pub mod worker;
 
 pub use contention::{KernelMeters, Meters};

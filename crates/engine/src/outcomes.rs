@@ -7,7 +7,7 @@ use crate::derived::derived;
 use crate::estimate;
 use crate::gate;
 use crate::probe::{Entry, Measure};
-use crate::quiet::Place;
+use crate::quiet::CasePoint;
 use crate::record::{CaseRounds, Record};
 
 /// What a record comes to.
@@ -57,7 +57,7 @@ pub(crate) fn of_case(case: &CaseRounds, planned: u32, host: &HostFacts) -> Outc
     match &case.skip {
         Some(reason) => Outcome::Skipped { reason: reason.clone() },
         None => {
-            let place = Place { params: &case.id.params, host };
+            let place = CasePoint { params: &case.id.params, host };
             estimate::outcome(&case.entry, place, &case.rounds, planned)
         }
     }

@@ -2,12 +2,12 @@
 
 mod cpus;
 mod placed;
+mod priority;
 mod profile_limits;
 mod refused;
 mod selection;
 mod set;
 mod table;
-mod worth;
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -21,12 +21,12 @@ use crate::sys::affinity::MOST_CPUS;
 
 pub use cpus::{cpu_list, keep_to_cpus, nearest_other};
 use placed::{cpu_pair, placed};
+pub use priority::{Cell, Priority, TIME_BUDGET};
 pub use profile_limits::{ProfileLimits, profile_limits};
 pub use refused::PlanError;
 use selection::Selection;
 use set::Sets;
 pub use table::plan_table;
-pub use worth::{Cell, TIME_BUDGET, Worth};
 
 /// What the person asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,7 +55,7 @@ pub struct PlannedCase {
     /// On how many axes it does not.
     pub steps: usize,
     /// How much it tells, and so when its turn is.
-    pub worth: Worth,
+    pub worth: Priority,
     /// What a round of it is forecast to take besides its samples; nothing before the plan is fitted.
     pub set_up: Duration,
     /// The CPUs it runs on, the measuring thread's first.
@@ -187,7 +187,7 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
             // Cases of a peer are swept around a point of its own.
             let base = entry.peer(&params).and_then(|peer| entry.towards(&star[0], peer));
             let base = base.as_ref().unwrap_or(&star[0]);
-            let worth = worth::of_case(&params, base, &shorter, profile);
+            let worth = priority::of_case(&params, base, &shorter, profile);
             plan.cases.push(PlannedCase { worth, ..placed(entry, params, base, host, cpu, skip) });
         }
         plan.bases.insert(entry.id(), star[0].clone());

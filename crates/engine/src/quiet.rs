@@ -25,7 +25,7 @@ const SHARE_OF_CACHE: f64 = 0.5;
 
 /// Where a case was measured.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct CasePoint<'a> {
     /// Its point.
     pub params: &'a Params,
     /// The machine.
@@ -35,7 +35,7 @@ pub(crate) struct Place<'a> {
 /// The quiet value of a case from its rounds; none of cases of which it is not told.
 pub(crate) fn of(
     entry: &Entry,
-    place: Place,
+    place: CasePoint,
     rounds: &[(&Round, &Sampled)],
     relative_resolution: f64,
 ) -> Option<Quiet> {
@@ -71,7 +71,7 @@ fn median_clock(rounds: &[(&Round, &Sampled)]) -> Option<f64> {
 
 /// Which value stands for a case that was measured on `cpu`: of what the core does by itself the quiet one, where there is one. What
 /// is shared with others leads with what a program got.
-pub(crate) fn leading(entry: &Entry, place: Place, cpu: Option<usize>) -> Leading {
+pub(crate) fn leading(entry: &Entry, place: CasePoint, cpu: Option<usize>) -> Leading {
     if is_told(entry) && is_of_core(entry, place, cpu) { Leading::Quiet } else { Leading::Typical }
 }
 
@@ -82,7 +82,7 @@ fn is_told(entry: &Entry) -> bool {
 }
 
 /// Whether what the case does is the core's own, caches of its own included.
-fn is_of_core(entry: &Entry, place: Place, cpu: Option<usize>) -> bool {
+fn is_of_core(entry: &Entry, place: CasePoint, cpu: Option<usize>) -> bool {
     if entry.group != MEMORY {
         return true;
     }

@@ -29,7 +29,7 @@ fn quiet_of(entry: Entry, at: &str, rounds: &[Round]) -> Option<Quiet> {
     let (id, host): (CaseId, _) = (at.parse().unwrap(), cached());
     let sampled: Vec<(&Round, &Sampled)> =
         rounds.iter().map(|round| (round, round.sampled.as_ref().unwrap())).collect();
-    of(&entry, Place { params: &id.params, host: &host }, &sampled, 0.0)
+    of(&entry, CasePoint { params: &id.params, host: &host }, &sampled, 0.0)
 }
 
 /// A host whose cores have a second cache of 2 MiB each.
@@ -111,7 +111,7 @@ fn memory_beyond_the_cores_own_caches_is_told_as_it_was_measured_and_leads_with_
     assert!(is_near(at(second / 2).at_hz.unwrap(), 3.15e9));
     let leads = |group, probe, at: &str| {
         let (id, host): (CaseId, _) = (at.parse().unwrap(), cached());
-        leading(&entry(group, probe), Place { params: &id.params, host: &host }, Some(0))
+        leading(&entry(group, probe), CasePoint { params: &id.params, host: &host }, Some(0))
     };
     let memory = |bytes: u64| leads("memory", &SIZED, &format!("memory.latency@size={bytes}"));
     assert_eq!(

@@ -6,8 +6,8 @@ use std::io;
 
 use hostmark_model::Event;
 
-use crate::lack;
-use crate::sys::last_words;
+use crate::resource_limits;
+use crate::sys::exit_message;
 
 /// Why a round ends without a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,9 +26,9 @@ impl RoundError {
 
     /// Skipped, since what the measurement needs is not available; with what helps, where the error tells.
     pub fn lacking(what: impl Display, error: &io::Error) -> RoundError {
-        last_words::settle();
-        match lack::cure(error) {
-            Some(cure) => RoundError::skipped(format_args!("{what}: {error}: {cure}")),
+        exit_message::settle();
+        match resource_limits::remedy(error) {
+            Some(remedy) => RoundError::skipped(format_args!("{what}: {error}: {remedy}")),
             None => RoundError::skipped(format_args!("{what}: {error}")),
         }
     }
@@ -36,7 +36,7 @@ impl RoundError {
     /// Skipped, since `what` cannot do this; where the error tells of something else that the host lacks, that and not `what`
     /// is the reason, with what helps.
     pub fn unable(what: impl Display, error: io::Error) -> RoundError {
-        match lack::cure(&error) {
+        match resource_limits::remedy(&error) {
             Some(_) => RoundError::from(error),
             None => RoundError::lacking(what, &error),
         }
@@ -77,9 +77,9 @@ impl From<RoundError> for Event {
 
 impl From<io::Error> for RoundError {
     fn from(error: io::Error) -> RoundError {
-        last_words::settle();
-        match (lack::cure(&error), lack::hint(&error)) {
-            (Some(cure), _) => RoundError::skipped(format_args!("{error}: {cure}")),
+        exit_message::settle();
+        match (resource_limits::remedy(&error), resource_limits::hint(&error)) {
+            (Some(remedy), _) => RoundError::skipped(format_args!("{error}: {remedy}")),
             (None, Some(hint)) => RoundError::failed(format_args!("{error}: {hint}")),
             (None, None) => RoundError::failed(error),
         }

@@ -21,7 +21,7 @@ use crate::journal::{PastRound, RoundSink, Took};
 use crate::outcomes;
 use crate::plan::{Plan, PlannedCase, TIME_BUDGET, nearest_other};
 use crate::record::{CaseRounds, Record, Round, RoundResult};
-use crate::session::{End, Session};
+use crate::session::{End, WorkerSession};
 use crate::time_budget::{TimeBudget, Verdict};
 use crate::wall::Wall;
 use progress::Progress;
@@ -117,7 +117,7 @@ pub fn run<'a>(
     let states = cases.iter().map(fresh).collect();
     let (defaults, past) = (defaults(cases), setting.past.clone().into());
     let mut ranks = vec![usize::MAX; cases.len()];
-    setting.plan.by_worth().into_iter().enumerate().for_each(|(rank, index)| ranks[index] = rank);
+    setting.plan.by_priority().into_iter().enumerate().for_each(|(rank, index)| ranks[index] = rank);
     let blocks = Blocks::new(setting.meters);
     let (interrupted, journal_lost, done) = (false, None, 0);
     let mut runner = Runner {
@@ -203,7 +203,7 @@ impl Runner<'_> {
             let job = self.job(Vec::new(), vec![cpu], 0, Duration::ZERO);
             if let Ok(link) = (self.open)(&job) {
                 let (patience, limit) = (TimeBudget::WARM_UP_LIMIT, TimeBudget::hard_limit(plan));
-                let mut session = Session::new(link, self.wall, patience, limit);
+                let mut session = WorkerSession::new(link, self.wall, patience, limit);
                 // Whether it settled is measured again in every round.
                 let heard = session.round();
                 session.end();

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::*;
 use crate::journal::{Journal, PlanLine};
 use crate::mock::go_on;
-use crate::plan::Worth;
+use crate::plan::Priority;
 
 /// Ten cases of one probe, each of which fills memory.
 pub(super) fn filling() -> Plan {
@@ -113,7 +113,7 @@ fn cells_that_fill_nothing_wait_for_none_that_fills_a_machine() {
         !fills(&case.id.to_string()) || ["=1", "=2", "=3", "=4"].iter().any(|n| case.id.to_string().ends_with(n))
     });
     for case in &mut plan.cases {
-        case.worth = case.worth.min(Worth::Cell);
+        case.worth = case.worth.min(Priority::Cell);
         if fills(&case.id.to_string()) {
             case.set_up = Duration::from_secs(5);
         }

@@ -3,7 +3,7 @@
 use hostmark_model::Taint;
 
 use crate::sys::counters::{Reading, ThreadCounters};
-use crate::whole::Whole;
+use crate::totals::Totals;
 
 /// Samples of a round at most.
 pub(crate) const MOST_SAMPLES: usize = 1000;
@@ -93,7 +93,7 @@ pub struct Samples {
     /// Iterations of a sample, to hand on to later rounds.
     pub learned: u64,
     /// All operations, also those whose time is left out of a sample.
-    pub whole: Whole,
+    pub whole: Totals,
     /// Whether `ns` are times: what the clock cannot tell apart is then not known better.
     pub is_time: bool,
 }

@@ -1,7 +1,7 @@
 //! How a round's samples are taken: how many iterations, and two lengths.
 
-use crate::beside::Beside;
 use crate::clock::{Clock, CoreClock, Precision};
+use crate::core_monitor::CoreMonitor;
 use crate::counter_blocks::CounterBlocks;
 use crate::round_error::{Result, RoundError};
 use crate::sample::{Interference, MOST_SAMPLES, Samples};
@@ -71,7 +71,7 @@ impl Sampler<'_> {
         let (mut iterations, mut sample_ns) = self.find_iterations(hint, body)?;
         let mut samples = Samples::of_times(iterations);
         let (begin, mut sought) = (self.clock.start(), 1);
-        let mut beside = Beside::begin(self.clock, self.core.take(), self.whole_width);
+        let mut beside = CoreMonitor::begin(self.clock, self.core.take(), self.whole_width);
         let mut blocks = CounterBlocks::begin(self.clock, self.interference);
         while !self.is_enough(self.clock.ns(self.clock.start().since(begin)), sample_ns, samples.ns.len()) {
             self.one(iterations, body, &mut samples)?;

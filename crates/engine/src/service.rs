@@ -12,7 +12,7 @@ use crate::setup;
 use crate::sys::affinity::{self, MOST_CPUS};
 use crate::sys::call::Call;
 use crate::sys::usage::outlive_input;
-use crate::sys::{first_victim, process};
+use crate::sys::{oom_score, process};
 
 /// Addresses to be tried at most: a machine's own.
 const MOST_ADDRESSES: usize = 1000;
@@ -27,7 +27,7 @@ pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl W
         return Ok(());
     }
     // As for workers: no other program is to be killed for what a round fills.
-    let _ = first_victim::become_first();
+    let _ = oom_score::prefer_this_process();
     std::panic::set_hook(Box::new(|_| {}));
     setup::begin()?;
     tell(&Event::Hello { protocol: PROTOCOL, pid: std::process::id() }, output)?;

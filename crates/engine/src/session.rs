@@ -26,7 +26,7 @@ pub(crate) enum End {
 
 /// What was heard of a round.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Heard {
+pub(crate) struct RoundEvents {
     /// Its events as far as they came; the greeting is among those of a worker's first.
     pub events: Vec<Event>,
     /// How it ended.
@@ -34,21 +34,26 @@ pub(crate) struct Heard {
 }
 
 /// What a worker says that has a job of some cases, each told when it is done, or of one warm-up.
-pub(crate) struct Session<'a> {
+pub(crate) struct WorkerSession<'a> {
     link: Box<dyn WorkerLink>,
     patience: Patience<'a>,
     has_greeted: bool,
     is_over: bool,
 }
 
-impl Session<'_> {
+impl WorkerSession<'_> {
     /// The worker has hung when nothing was heard of it for `patience` although it had the CPU, and the run is over at `limit`.
-    pub(crate) fn new(link: Box<dyn WorkerLink>, wall: &dyn Wall, patience: Duration, limit: Duration) -> Session<'_> {
-        Session { link, patience: Patience::new(wall, patience, limit), has_greeted: false, is_over: false }
+    pub(crate) fn new(
+        link: Box<dyn WorkerLink>,
+        wall: &dyn Wall,
+        patience: Duration,
+        limit: Duration,
+    ) -> WorkerSession<'_> {
+        WorkerSession { link, patience: Patience::new(wall, patience, limit), has_greeted: false, is_over: false }
     }
 
     /// Hears out its next round; that of a worker that goes wrong fails.
-    pub(crate) fn round(&mut self) -> Heard {
+    pub(crate) fn round(&mut self) -> RoundEvents {
         let (mut events, mut fills) = (Vec::new(), 0);
         let reason = loop {
             match self.patience.line(self.link.as_mut()) {
@@ -60,7 +65,7 @@ impl Session<'_> {
                         let is_last = event.is_last();
                         events.push(event);
                         if is_last {
-                            return Heard { events, end: End::Complete };
+                            return RoundEvents { events, end: End::Complete };
                         }
                         if events.len() >= MOST_LINES {
                             break Event::Failed {
@@ -94,9 +99,9 @@ impl Session<'_> {
         self.cut_short(events, End::Complete)
     }
 
-    fn cut_short(&mut self, events: Vec<Event>, end: End) -> Heard {
+    fn cut_short(&mut self, events: Vec<Event>, end: End) -> RoundEvents {
         self.is_over = true;
-        Heard { events, end }
+        RoundEvents { events, end }
     }
 
     /// Whether nothing more is to be heard of this worker: what is left of its job needs another.
@@ -171,13 +176,13 @@ mod tests {
         }
     }
 
-    fn session(events: &[Event]) -> Session<'static> {
+    fn session(events: &[Event]) -> WorkerSession<'static> {
         let lines = events.iter().map(|event| serde_json::to_string(event).unwrap()).collect();
-        Session::new(Box::new(Written(lines)), &NoTime, Duration::from_secs(1), Duration::from_secs(9))
+        WorkerSession::new(Box::new(Written(lines)), &NoTime, Duration::from_secs(1), Duration::from_secs(9))
     }
 
-    fn complete(events: &[Event]) -> Heard {
-        Heard { events: events.to_vec(), end: End::Complete }
+    fn complete(events: &[Event]) -> RoundEvents {
+        RoundEvents { events: events.to_vec(), end: End::Complete }
     }
 
     const HELLO: Event = Event::Hello { protocol: PROTOCOL, pid: 1 };
@@ -192,7 +197,7 @@ mod tests {
         let skipped = Event::Skipped { reason: "no device".into() };
         let events = [HELLO, note("one"), done.clone(), skipped.clone(), note("three"), done.clone()];
         let mut session = session(&events);
-        let told: Vec<Heard> = (0..3).map(|_| session.round()).collect();
+        let told: Vec<RoundEvents> = (0..3).map(|_| session.round()).collect();
         assert_eq!(told, [complete(&events[..3]), complete(&events[3..4]), complete(&events[4..])]);
         assert!(!session.is_over());
     }
@@ -202,10 +207,10 @@ mod tests {
         let done = Event::Done { noise: RoundNoise::default() };
         let mut gone = session(&[HELLO, done.clone()]);
         assert_eq!(gone.round(), complete(&[HELLO, done]));
-        assert_eq!(gone.round(), Heard { events: Vec::new(), end: End::Gone });
+        assert_eq!(gone.round(), RoundEvents { events: Vec::new(), end: End::Gone });
         assert!(gone.is_over());
         // One that never greeted has failed its first.
-        let Heard { events, end } = session(&[]).round();
+        let RoundEvents { events, end } = session(&[]).round();
         assert!(end == End::Complete && matches!(events[..], [Event::Failed { .. }]), "{events:?}");
     }
 
@@ -214,7 +219,8 @@ mod tests {
         let lines =
             [HELLO, Event::Done { noise: RoundNoise::default() }].map(|event| serde_json::to_string(&event).unwrap());
         let written = Killed(lines.into_iter().collect());
-        let mut session = Session::new(Box::new(written), &NoTime, Duration::from_secs(1), Duration::from_secs(9));
+        let mut session =
+            WorkerSession::new(Box::new(written), &NoTime, Duration::from_secs(1), Duration::from_secs(9));
         session.round();
         let reason = format!("the worker {OUT_OF_MEMORY}");
         assert_eq!(session.round(), complete(&[Event::Failed { reason }]));

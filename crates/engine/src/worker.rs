@@ -8,10 +8,10 @@ use hostmark_host::{Root, RoundCounters};
 use hostmark_model::{AxisKind, CaseId, Choice, Event, Job, JobCase, Line, PROTOCOL, Params, RoundNoise, RoundTime};
 
 use crate::arena;
-use crate::beside;
 use crate::case::{Case, WorkersPart, Yield};
 use crate::clock::{Clock, CoreClock, Precision, monotonic_ns, warm_up};
 use crate::copies::{self, Copies};
+use crate::core_monitor;
 use crate::job;
 use crate::last_cache;
 use crate::probe::{Catalogue, Entry, Quantity, find};
@@ -20,7 +20,7 @@ use crate::sample::{Interference, Samples};
 use crate::setup;
 use crate::sys::call::Call;
 use crate::sys::counters::ThreadCounters;
-use crate::sys::{affinity, first_victim, ipc_cleanup, last_words, process, scratch};
+use crate::sys::{affinity, exit_message, ipc_cleanup, oom_score, process, scratch};
 
 /// The warm-up of a CPU at the start of a run: at least, at most, ns.
 const RUN_WARM_UP_NS: (f64, f64) = (20e6, 200e6);
@@ -48,7 +48,7 @@ pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl W
     }
     // When memory runs out, this process is to be killed and nothing of others. Where the kernel does not take that, as
     // without /proc, it fills no more than it may all the same.
-    let _ = first_victim::become_first();
+    let _ = oom_score::prefer_this_process();
     // A panic is reported as an event, not on the terminal of whoever measures.
     std::panic::set_hook(Box::new(|_| {}));
     setup::begin()?;
@@ -67,9 +67,9 @@ fn respond(catalogue: Catalogue, job: Job, output: &mut impl Write) -> std::io::
     greet(output)?;
     answer_with_last_words();
     for_each_case(catalogue, &job, |events| {
-        last_words::answer_self();
+        exit_message::answer_self();
         tell(&events, output)?;
-        last_words::answer_for_children();
+        exit_message::answer_for_children();
         Ok(())
     })
 }
@@ -77,9 +77,9 @@ fn respond(catalogue: Catalogue, job: Job, output: &mut impl Write) -> std::io::
 /// Has this worker answer with the last words of a child that has failed, where it waits for that child.
 fn answer_with_last_words() {
     const WORDS: &str = "@@";
-    let lines = lines(&[Event::Failed { reason: last_words::told(WORDS) }]);
+    let lines = lines(&[Event::Failed { reason: exit_message::told(WORDS) }]);
     if let Some((before, after)) = lines.as_deref().ok().and_then(|lines| lines.split_once(WORDS)) {
-        last_words::answer_with(before.as_bytes().to_vec(), after.as_bytes().to_vec());
+        exit_message::answer_with(before.as_bytes().to_vec(), after.as_bytes().to_vec());
     }
 }
 
@@ -159,7 +159,7 @@ fn for_each_case(
         }
         done(events)?;
         // What a child has said, and an alarm that it may have set off, belong to this case: the others have another worker.
-        if last_words::heard().is_some() {
+        if exit_message::heard().is_some() {
             break;
         }
     }
@@ -186,8 +186,8 @@ fn guarded(round: impl FnOnce() -> Result<Vec<Event>>) -> Vec<Event> {
 
 /// Why a process that this one forked has ended, where one has, and the reason: mostly what came of it.
 fn with_last_words(reason: String) -> String {
-    match last_words::heard() {
-        Some(words) if !reason.contains(&words) => format!("{} ({reason})", last_words::told(&words)),
+    match exit_message::heard() {
+        Some(words) if !reason.contains(&words) => format!("{} ({reason})", exit_message::told(&words)),
         _ => reason,
     }
 }
@@ -366,7 +366,7 @@ fn report(entry: &Entry, mut case: Case, surroundings: RoundNoise) -> Result<Vec
     let precision = case.precision();
     let noise = RoundNoise {
         core_hz: case.core().and_then(CoreClock::median_hz),
-        core_khz: beside::in_rows(&samples.core_hz),
+        core_khz: core_monitor::in_rows(&samples.core_hz),
         width: case.core().and_then(CoreClock::width),
         shared: case.core().zip(case.whole_width()).and_then(|(core, width)| core.shared(width)),
         resolution_ns: if samples.is_time { precision.resolution_ns } else { 0.0 },

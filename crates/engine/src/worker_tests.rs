@@ -380,8 +380,8 @@ fn garbage_is_an_error() {
 
 /// A case in which a child ends, and says why.
 fn says(_: &mut Case) -> Result<()> {
-    last_words::prepare().call("sigaction")?;
-    last_words::say("no memory");
+    exit_message::prepare().call("sigaction")?;
+    exit_message::say("no memory");
     Err(RoundError::skipped("a child ended"))
 }
 

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use hostmark_model::{AGENT_PROTOCOL, AgentAnswer, AgentRequest, LONGEST_AGENT_LINE, Line};
 
 use crate::link_speed::SLOWEST_LINK;
-use crate::place::{Place, PlaceError};
 use crate::program::Programs;
-use crate::supervise::{Heard, Supervised, Terms, Told, left, now};
+use crate::supervise::{ReadOutcome, Supervised, Terms, WriteOutcome, left, now};
 use crate::timing::{LEASES, timing};
+use crate::transport::{Transport, TransportError};
 
 /// The word that starts an agent.
 pub const AGENT: &str = "agent";
@@ -40,7 +40,7 @@ const LONGEST_QUOTE: usize = 1000;
 pub enum AgentError {
     /// The program did not come to run there.
     #[error(transparent)]
-    Place(PlaceError),
+    Transport(TransportError),
     /// It has ended, or the link to it has.
     #[error("'{name}' broke off ({how}); look at that host and at the way there")]
     Ended {
@@ -111,7 +111,7 @@ pub enum AgentError {
     },
     /// It told an error of its own.
     #[error("{sentence}")]
-    Told {
+    Reported {
         /// Its sentence, with the place before it.
         sentence: String,
         /// The exit code that it gave.
@@ -145,11 +145,11 @@ pub struct AgentLink {
     heard: Option<u64>,
 }
 
-impl From<PlaceError> for AgentError {
-    fn from(error: PlaceError) -> AgentError {
+impl From<TransportError> for AgentError {
+    fn from(error: TransportError) -> AgentError {
         match error {
-            PlaceError::Stopped => AgentError::Stopped,
-            other => AgentError::Place(other),
+            TransportError::Stopped => AgentError::Stopped,
+            other => AgentError::Transport(other),
         }
     }
 }
@@ -157,7 +157,7 @@ impl From<PlaceError> for AgentError {
 impl AgentLink {
     /// Starts one at this place, which is called this in sentences. `started` is told its process here as soon as there is one.
     pub fn open(
-        place: &Place,
+        place: &Transport,
         name: &str,
         programs: &Programs,
         terms: Terms,
@@ -174,7 +174,7 @@ impl AgentLink {
             heard: None,
         };
         link.ask(&AgentRequest::Hello { protocol: AGENT_PROTOCOL })?;
-        let is_served = matches!(place, Place::Tcp(_));
+        let is_served = matches!(place, Transport::Tcp(_));
         let hello = link.hear().map_err(|error| match error {
             AgentError::Ended { name, how } if is_served => {
                 let word = link.process.last_word().map(|word| quoted(word.trim_start_matches(OURS)));
@@ -221,9 +221,9 @@ impl AgentLink {
         let io = |error: io::Error| AgentError::Io { name: self.name.clone(), error };
         let line = request.to_line().map_err(|error| io(error.into()))?;
         match self.process.tell_within(&line, self.patience()).map_err(io)? {
-            Told::All | Told::Closed => Ok(()),
-            Told::TimedOut => Err(self.silent()),
-            Told::Stopped => Err(AgentError::Stopped),
+            WriteOutcome::All | WriteOutcome::Closed => Ok(()),
+            WriteOutcome::TimedOut => Err(self.silent()),
+            WriteOutcome::Stopped => Err(AgentError::Stopped),
         }
     }
 
@@ -248,13 +248,13 @@ impl AgentLink {
             let (begun, patience) = (self.process.unheard_bytes(), self.patience());
             let heard = self.process.hear_line_of(LONGEST_AGENT_LINE, patience);
             let line = match heard.map_err(|error| AgentError::Io { name: self.name.clone(), error })? {
-                Heard::Line(line) => line,
-                Heard::Closed => return Err(self.ended()),
+                ReadOutcome::Line(line) => line,
+                ReadOutcome::Closed => return Err(self.ended()),
                 // A long line on a slow link is no silence.
-                Heard::TimedOut if self.has_come(begun, patience) => continue,
-                Heard::TimedOut => return Err(self.silent()),
-                Heard::TooLong => return Err(self.garbled("a line without an end")),
-                Heard::Stopped => return Err(AgentError::Stopped),
+                ReadOutcome::TimedOut if self.has_come(begun, patience) => continue,
+                ReadOutcome::TimedOut => return Err(self.silent()),
+                ReadOutcome::TooLong => return Err(self.garbled("a line without an end")),
+                ReadOutcome::Stopped => return Err(AgentError::Stopped),
             };
             self.taken += line.len() as u64 + 1;
             if self.taken > MOST_HEARD {
@@ -302,7 +302,7 @@ impl AgentLink {
             }
             (AgentAnswer::Error { sentence, exit }, _) => {
                 let sentence = format!("'{}': {}", self.name, quoted(sentence));
-                return Err(AgentError::Told { sentence, exit: *exit });
+                return Err(AgentError::Reported { sentence, exit: *exit });
             }
             _ => {}
         }

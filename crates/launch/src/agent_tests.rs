@@ -17,7 +17,7 @@ const SOON: Duration = Duration::from_secs(20);
 fn link(script: &str, heard: Option<u64>, stop: Option<Rc<rustix::fd::OwnedFd>>) -> AgentLink {
     let mut command = Command::new("sh");
     command.args(["-c", script]);
-    let (group, errors, ending) = (Membership::Own, Errors::Heard, Ending::Killed);
+    let (group, errors, ending) = (Membership::Own, Errors::Captured, Ending::Killed);
     let process = Supervised::start(command, Terms { group, has_input: true, errors, ending, stop }).unwrap();
     let (name, digest) = ("there".to_owned(), String::new());
     AgentLink { process, name, digest, lease: timing().lease, until: None, taken: 0, heard }

@@ -4,9 +4,9 @@ use std::io;
 use std::time::Duration;
 
 use crate::link_speed::on_the_way;
-use crate::place_error::{Name, PlaceError, shown};
 use crate::program::{Program, Programs, nonce};
-use crate::supervise::{Heard, Supervised, Told, left, now};
+use crate::supervise::{ReadOutcome, Supervised, WriteOutcome, left, now};
+use crate::transport_error::{Name, TransportError, shown};
 
 /// What a shell there is told to do.
 const SCRIPT: &str = include_str!("copy_in.sh");
@@ -56,7 +56,7 @@ impl Far {
     }
 
     /// Has the shell become the program; whatever fails, nothing of it is left.
-    pub(crate) fn copy_in(mut self, programs: &Programs, arguments: &[&str]) -> Result<Started, PlaceError> {
+    pub(crate) fn copy_in(mut self, programs: &Programs, arguments: &[&str]) -> Result<Started, TransportError> {
         match self.try_copy_in(programs, arguments) {
             Ok((Program { digest, is_static, .. }, has_copied)) => {
                 Ok(Started { process: self.process, digest: Some(digest), has_copied, is_static })
@@ -71,7 +71,7 @@ impl Far {
     }
 
     /// The program, and whether it was copied.
-    fn try_copy_in(&mut self, programs: &Programs, arguments: &[&str]) -> Result<(Program, bool), PlaceError> {
+    fn try_copy_in(&mut self, programs: &Programs, arguments: &[&str]) -> Result<(Program, bool), TransportError> {
         let words: String = arguments.iter().map(|word| format!(" {}", quoted(word))).collect();
         // Enclosed, so that the shell has read all of it before it does any of it, and nothing of what comes then.
         let script = format!("{{ n={}\nset --{words}\n{SCRIPT}}}\n", self.nonce);
@@ -100,18 +100,18 @@ impl Far {
         match answer.split_once(' ') {
             Some(("copied", there)) if there == "-" || there == program.digest => Ok((program, true)),
             Some(("copied" | "differs", there)) => {
-                Err(PlaceError::DigestDiffers { place, here: program.digest, there: shown(there) })
+                Err(TransportError::DigestDiffers { place, here: program.digest, there: shown(there) })
             }
             Some(("short", rest)) => {
                 let (taken, why) = rest.split_once(' ').unwrap_or((rest, ""));
-                Err(PlaceError::Short { place, taken: shown(taken), size, why: after(": ", why) })
+                Err(TransportError::Short { place, taken: shown(taken), size, why: after(": ", why) })
             }
             _ => Err(self.strange(&answer)),
         }
     }
 
     /// Hears which directories do not do, until one does.
-    fn find_room(&mut self) -> Result<(), PlaceError> {
+    fn find_room(&mut self) -> Result<(), TransportError> {
         let mut tried = Vec::new();
         loop {
             let answer = self.answer(self.patience)?;
@@ -119,53 +119,53 @@ impl Far {
             match answer.split_once(' ').unwrap_or((&answer, "")) {
                 ("tried", what) if tried.len() < MOST_TRIED => tried.push(shown(what)),
                 ("room", _) => return Ok(()),
-                ("nowhere", _) => return Err(PlaceError::Nowhere { place, tried }),
-                ("lacks", what) => return Err(PlaceError::Lacks { place, what: shown(what) }),
+                ("nowhere", _) => return Err(TransportError::Nowhere { place, tried }),
+                ("lacks", what) => return Err(TransportError::Lacks { place, what: shown(what) }),
                 _ => return Err(self.strange(&answer)),
             }
         }
     }
 
-    fn feed(&mut self, bytes: &[u8]) -> Result<(), PlaceError> {
+    fn feed(&mut self, bytes: &[u8]) -> Result<(), TransportError> {
         let patience = self.patience + on_the_way(bytes.len());
         let until = now().checked_add(patience);
         for part in bytes.chunks(PART) {
             match self.process.feed(part, Some(&self.nonce), self.patience)? {
-                Told::All if left(until).is_none_or(|left| !left.is_zero()) => {}
-                Told::All | Told::TimedOut => return Err(self.silent(patience)),
+                WriteOutcome::All if left(until).is_none_or(|left| !left.is_zero()) => {}
+                WriteOutcome::All | WriteOutcome::TimedOut => return Err(self.silent(patience)),
                 // Who does not take all of it says why.
-                Told::Closed => return Ok(()),
-                Told::Stopped => return Err(PlaceError::Stopped),
+                WriteOutcome::Closed => return Ok(()),
+                WriteOutcome::Stopped => return Err(TransportError::Stopped),
             }
         }
         Ok(())
     }
 
     /// What its next line in our own words says; whatever else comes before is dropped.
-    fn answer(&mut self, patience: Duration) -> Result<String, PlaceError> {
+    fn answer(&mut self, patience: Duration) -> Result<String, TransportError> {
         // Of the whole wait, so that noise now and then makes it no longer.
         let until = now().checked_add(patience);
         let mut dropped = 0;
         while dropped <= MOST_BANNERS {
             let line = match self.process.hear_line_of(MOST_BANNERS, left(until).unwrap_or(Duration::MAX))? {
-                Heard::Line(line) => line,
-                Heard::TooLong => break,
-                Heard::Closed => return Err(self.ended()),
-                Heard::TimedOut => return Err(self.silent(patience)),
-                Heard::Stopped => return Err(PlaceError::Stopped),
+                ReadOutcome::Line(line) => line,
+                ReadOutcome::TooLong => break,
+                ReadOutcome::Closed => return Err(self.ended()),
+                ReadOutcome::TimedOut => return Err(self.silent(patience)),
+                ReadOutcome::Stopped => return Err(TransportError::Stopped),
             };
             if let Some(answer) = line.strip_prefix(&format!("hostmark {} ", self.nonce)) {
                 return Ok(answer.trim_end().to_owned());
             }
             if line.contains(&self.nonce) {
-                return Err(PlaceError::Terminal { place: self.name.clone() });
+                return Err(TransportError::Terminal { place: self.name.clone() });
             }
             dropped += line.len() + 1;
             if !line.trim().is_empty() {
                 self.noise = line;
             }
         }
-        Err(PlaceError::Banner { place: self.name.clone() })
+        Err(TransportError::Banner { place: self.name.clone() })
     }
 
     /// Its last word on standard error, or else the last thing that it said.
@@ -173,17 +173,17 @@ impl Far {
         shown(&self.process.last_word().unwrap_or_else(|| std::mem::take(&mut self.noise)))
     }
 
-    fn silent(&mut self, patience: Duration) -> PlaceError {
+    fn silent(&mut self, patience: Duration) -> TransportError {
         let unended = self.process.heard();
         if !unended.is_empty() {
             // A question ends without a line.
             self.noise = String::from_utf8_lossy(&unended).into_owned();
         }
         let (seconds, word) = (patience.as_secs(), after(": ", &self.last_word()));
-        PlaceError::Silent { place: self.name.clone(), seconds, step: self.step, word }
+        TransportError::Silent { place: self.name.clone(), seconds, step: self.step, word }
     }
 
-    fn ended(&mut self) -> PlaceError {
+    fn ended(&mut self) -> TransportError {
         // It is about to end by itself, and to say why.
         let has_ended = self.process.ends_within(GRACE);
         let status = self.process.kill();
@@ -196,13 +196,13 @@ impl Far {
         let how = format!("{how}{}", after(": ", &self.last_word()));
         let place = self.name.clone();
         match has_no_shell {
-            true => PlaceError::NoShell { place, how },
-            false => PlaceError::Ended { place, step: self.step, how },
+            true => TransportError::NoShell { place, how },
+            false => TransportError::Ended { place, step: self.step, how },
         }
     }
 
-    fn strange(&self, answer: &str) -> PlaceError {
-        PlaceError::Strange { place: self.name.clone(), step: self.step, answer: shown(answer) }
+    fn strange(&self, answer: &str) -> TransportError {
+        TransportError::Strange { place: self.name.clone(), step: self.step, answer: shown(answer) }
     }
 }
 

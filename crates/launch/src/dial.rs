@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 use rustix::event::poll;
 
 use crate::channel::{CHANNEL, Channel, ChannelError, Dialling, GREETING, Greeting, HANDSHAKE_MESSAGE, Records};
-use crate::place_error::shown;
 use crate::relay::{Carried, Relay};
 use crate::supervise::{left, now};
 use crate::timing::timing;
 use crate::token::Token;
+use crate::transport_error::shown;
 
 /// The word that starts it.
 pub const DIAL: &str = "dial";

@@ -134,7 +134,7 @@ pub fn carry(channel: OwnedFd, monitor: Monitor, input: OwnedFd, output: OwnedFd
     match session.how.as_str() {
         FINE => Ok(()),
         _ => Err(SessionError::Agent {
-            how: crate::place_error::shown(&session.how),
+            how: crate::transport_error::shown(&session.how),
             lines: session.monitor.last_lines(),
         }),
     }

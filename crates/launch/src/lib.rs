@@ -15,8 +15,6 @@ pub mod link;
 pub mod link_speed;
 pub mod local;
 pub mod monitor;
-pub mod place;
-mod place_error;
 pub mod program;
 mod relay;
 pub mod serve;
@@ -24,6 +22,8 @@ mod starved;
 pub mod supervise;
 pub mod timing;
 pub mod token;
+pub mod transport;
+mod transport_error;
 
 pub use link::{Received, ServiceLink, WorkerLink};
 

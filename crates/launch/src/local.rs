@@ -15,7 +15,7 @@ use rustix::process::Signal;
 use crate::group::named;
 use crate::link::{Received, ServiceLink, WorkerLink};
 use crate::program::command;
-use crate::supervise::{Ending, Errors, Heard, LONGEST_LINE, Membership, Supervised, Terms};
+use crate::supervise::{Ending, Errors, LONGEST_LINE, Membership, ReadOutcome, Supervised, Terms};
 
 /// How long a worker whose output has ended may take to end by itself.
 const GRACE: Duration = Duration::from_millis(200);
@@ -61,7 +61,7 @@ impl LocalWorker {
         let mut command = command(program);
         command.args(arguments);
         // It says nothing on standard error, unless it cannot even begin.
-        let errors = Errors::HeardAtLeisure;
+        let errors = Errors::CapturedAtLeisure;
         let terms = Terms { group: Membership::Own, has_input: true, errors, ending: Ending::Killed, stop };
         let process = Supervised::start(command, terms).map_err(|error| match error.raw_os_error() {
             Some(number) if Errno::from_raw_os_error(number) == Errno::NOENT => {
@@ -94,11 +94,11 @@ impl LocalWorker {
 impl WorkerLink for LocalWorker {
     fn receive(&mut self, at_most: Duration) -> Received {
         match self.process.hear_line(at_most) {
-            Ok(Heard::Line(line)) => Received::Line(line),
-            Ok(Heard::TimedOut) => Received::TimedOut,
-            Ok(Heard::Stopped) => Received::Interrupted,
-            Ok(Heard::TooLong) => Received::Ended(format!("wrote a line of over {LONGEST_LINE} bytes")),
-            Ok(Heard::Closed) => self.how(),
+            Ok(ReadOutcome::Line(line)) => Received::Line(line),
+            Ok(ReadOutcome::TimedOut) => Received::TimedOut,
+            Ok(ReadOutcome::Stopped) => Received::Interrupted,
+            Ok(ReadOutcome::TooLong) => Received::Ended(format!("wrote a line of over {LONGEST_LINE} bytes")),
+            Ok(ReadOutcome::Closed) => self.how(),
             Err(error) => Received::Ended(format!("cannot be heard: {error}")),
         }
     }

@@ -8,9 +8,9 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{RecvFlags, SendFlags};
 use serde_json::{Value, json};
 
-use crate::place_error::shown;
 use crate::supervise::{left, now};
 use crate::timing::timing;
+use crate::transport_error::shown;
 
 /// Bytes of a line at most: a console's end is the longest.
 const LONGEST_LINE: usize = 1 << 20;

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use sha2::{Digest, Sha256};
 
-use crate::place_error::{Name, PlaceError, shown};
+use crate::transport_error::{Name, TransportError, shown};
 
 /// The architectures that the program is made for: its name in file names and targets, what `uname -m` may call it, and its
 /// number in an ELF file.
@@ -64,14 +64,14 @@ impl Programs {
 
     /// The program that is sent to a machine of this architecture, in the word of `uname -m`: ours if it is static; else a
     /// static one from beside it; else ours, if it is of that architecture.
-    pub fn for_machine(&self, arch: &str) -> Result<Program, PlaceError> {
+    pub fn for_machine(&self, arch: &str) -> Result<Program, TransportError> {
         self.for_place(arch, &Name::of("the place"))
     }
 
     /// The same, for the place of this name.
-    pub(crate) fn for_place(&self, arch: &str, place: &Name) -> Result<Program, PlaceError> {
+    pub(crate) fn for_place(&self, arch: &str, place: &Name) -> Result<Program, TransportError> {
         let Some(&(machine, _, number)) = MACHINES.iter().find(|(_, words, _)| words.contains(&arch)) else {
-            return Err(PlaceError::UnknownMachine { place: place.clone(), machine: shown(arch) });
+            return Err(TransportError::UnknownMachine { place: place.clone(), machine: shown(arch) });
         };
         let is_ours = machine == std::env::consts::ARCH;
         if is_ours && self.is_static {
@@ -84,14 +84,14 @@ impl Programs {
         };
         match self.beside.as_ref().map(|directory| fs::read(directory.join(&file))) {
             Some(Ok(bytes)) if is_for(&bytes, number) => Ok(Program::of(bytes, true)),
-            Some(Ok(_)) => Err(PlaceError::WrongFile { file: named, machine }),
+            Some(Ok(_)) => Err(TransportError::WrongFile { file: named, machine }),
             Some(Err(error)) if error.kind() != io::ErrorKind::NotFound => Err(io::Error::new(
                 error.kind(),
                 format!("cannot read {named}: {error}; make it readable or remove it"),
             )
             .into()),
             _ if is_ours => Ok(self.ours()?),
-            _ => Err(PlaceError::WrongMachine { place: place.clone(), machine, file: named }),
+            _ => Err(TransportError::WrongMachine { place: place.clone(), machine, file: named }),
         }
     }
 
@@ -204,7 +204,7 @@ mod tests {
         assert!(fixed.for_machine(there).unwrap().is_static);
         fs::write(expected, "#!/bin/sh\n").unwrap();
         let error = fixed.for_machine(there).unwrap_err();
-        assert!(matches!(error, PlaceError::WrongFile { .. }), "{error}");
+        assert!(matches!(error, TransportError::WrongFile { .. }), "{error}");
     }
 
     #[test]
@@ -213,7 +213,7 @@ mod tests {
         let programs = Programs::of(Path::new("/proc/self/exe"), true, directory.path());
         for word in ["", "../../etc", "i686", "armv7l", "x86_64\u{1b}[2J", "X86_64", &"x".repeat(100_000)] {
             let error = programs.for_machine(word).unwrap_err();
-            assert!(matches!(error, PlaceError::UnknownMachine { .. }), "{error}");
+            assert!(matches!(error, TransportError::UnknownMachine { .. }), "{error}");
             let text = error.to_string();
             assert!(text.len() < 1500 && !text.contains('\u{1b}'), "{text}");
         }

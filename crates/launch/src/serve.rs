@@ -1,7 +1,7 @@
 //! A server that lets those in who have its token, and gives each an agent. It accepts, shakes hands and relays, in one thread
 //! that sleeps until there is something to do; who measures is a process of its own.
 
-mod door;
+mod admission;
 mod pace;
 mod refusals;
 mod session;
@@ -18,12 +18,12 @@ use rustix::fd::OwnedFd;
 use crate::relay::is_later;
 use crate::supervise::now;
 use crate::token::Token;
-use door::{Door, Guest};
+use admission::{Admission, Guest};
 use pace::Pace;
 use refusals::{Refusal, Refusals};
 use session::{Leftover, Session, Turned};
 
-pub use door::{MOST_AT_DOOR, MOST_HANDSHAKES};
+pub use admission::{MOST_AT_DOOR, MOST_HANDSHAKES};
 pub use session::{LONGEST, MOST_BYTES};
 
 /// The port of a server, unless another one is named.
@@ -62,7 +62,7 @@ pub struct Terms<'a> {
 /// Serves until it is to end. Then nothing of its sessions is left.
 pub fn serve<'a>(listener: &'a TcpListener, terms: Terms<'a>) -> io::Result<()> {
     listener.set_nonblocking(true)?;
-    let door = Door::new(terms.token.clone());
+    let door = Admission::new(terms.token.clone());
     let mut server = Server {
         listener,
         door,
@@ -79,7 +79,7 @@ pub fn serve<'a>(listener: &'a TcpListener, terms: Terms<'a>) -> io::Result<()> 
 
 struct Server<'a> {
     listener: &'a TcpListener,
-    door: Door,
+    door: Admission,
     accepts: Pace,
     /// Until when nothing is accepted.
     paused: Option<Instant>,
@@ -232,7 +232,7 @@ impl Server<'_> {
             let (leftover, socket) = session.end(now);
             self.leftovers.push(leftover);
             match turned {
-                Turned::Told => self.door.see_off(socket, from, now),
+                Turned::Informed => self.door.see_off(socket, from, now),
                 Turned::Refused(refusal) => self.refusals.count(refusal, from),
                 Turned::On | Turned::Lost => {}
             }

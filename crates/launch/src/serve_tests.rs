@@ -14,7 +14,7 @@ use crate::timing::timing;
 /// A door, the port before it, and the refusals that are counted at it.
 struct Street {
     listener: TcpListener,
-    door: Door,
+    door: Admission,
     token: Token,
     refusals: Refusals,
     begin: Instant,
@@ -23,7 +23,7 @@ struct Street {
 impl Street {
     fn new() -> Street {
         let (listener, token) = (TcpListener::bind("127.0.0.1:0").unwrap(), Token::fresh().unwrap());
-        Street { listener, door: Door::new(token.clone()), token, refusals: Refusals::default(), begin: now() }
+        Street { listener, door: Admission::new(token.clone()), token, refusals: Refusals::default(), begin: now() }
     }
 
     /// Somebody comes from this address of loopback, and is greeted.

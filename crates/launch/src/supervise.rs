@@ -58,9 +58,9 @@ pub enum Errors {
     /// Nobody reads it.
     Dropped,
     /// Its end is the last word. Who writes more than is read meanwhile waits.
-    Heard,
+    Captured,
     /// Its end is the last word. Who writes more than is read meanwhile is not kept waiting: the rest is lost.
-    HeardAtLeisure,
+    CapturedAtLeisure,
 }
 
 /// How one is ended.
@@ -76,7 +76,7 @@ pub enum Ending {
 
 /// What was heard.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
+pub enum ReadOutcome {
     /// A line, without its end.
     Line(String),
     /// Its output has ended.
@@ -91,7 +91,7 @@ pub enum Heard {
 
 /// What became of what one was told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told {
+pub enum WriteOutcome {
     /// It was taken, as far as a pipe can tell.
     All,
     /// It has ended, or reads no more.
@@ -119,8 +119,8 @@ impl Supervised {
     pub fn start(mut command: Command, terms: Terms) -> io::Result<Supervised> {
         let flags = match terms.errors {
             Errors::Dropped => None,
-            Errors::Heard => Some(PipeFlags::CLOEXEC),
-            Errors::HeardAtLeisure => Some(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK),
+            Errors::Captured => Some(PipeFlags::CLOEXEC),
+            Errors::CapturedAtLeisure => Some(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK),
         };
         // Without a pipe it has no last word.
         let (errors, stderr) = match flags.and_then(|flags| pipe_with(flags).ok()) {
@@ -171,12 +171,12 @@ impl Supervised {
 
     /// Tells it much, of which no part may stand still for longer than `at_most`. What it says meanwhile is taken in, and
     /// there to be heard, so that neither waits for the other.
-    pub fn tell_within(&mut self, text: &str, at_most: Duration) -> io::Result<Told> {
+    pub fn tell_within(&mut self, text: &str, at_most: Duration) -> io::Result<WriteOutcome> {
         self.feed(text.as_bytes(), None, at_most)
     }
 
     /// The same, unless it says this word: then it is told no more, as one that reads no more is.
-    pub(crate) fn feed(&mut self, bytes: &[u8], word: Option<&str>, at_most: Duration) -> io::Result<Told> {
+    pub(crate) fn feed(&mut self, bytes: &[u8], word: Option<&str>, at_most: Duration) -> io::Result<WriteOutcome> {
         let mut parts = bytes.chunks(LEAST_ROOM);
         let mut next = parts.next();
         let mut until = now().checked_add(at_most);
@@ -188,13 +188,13 @@ impl Supervised {
                 self.hear_errors();
             }
             if ready.has_stop {
-                return Ok(Told::Stopped);
+                return Ok(WriteOutcome::Stopped);
             }
             // One that may be told at once is heard later: whoever answers each word with a flood fills no memory by that.
             if ready.has_output && (word.is_some() || !ready.has_room) {
                 let before = self.unheard.len();
                 if self.hear_part()? == Some(0) || word.is_some_and(|word| self.has_said(word, before)) {
-                    return Ok(Told::Closed);
+                    return Ok(WriteOutcome::Closed);
                 }
             }
             match &mut self.input {
@@ -203,15 +203,15 @@ impl Supervised {
                         next = parts.next();
                         until = now().checked_add(at_most);
                     }
-                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(Told::Closed),
+                    Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(WriteOutcome::Closed),
                     Err(error) => return Err(named("write", error)),
                 },
-                None => return Ok(Told::Closed),
-                _ if left(until).is_some_and(|left| left.is_zero()) => return Ok(Told::TimedOut),
+                None => return Ok(WriteOutcome::Closed),
+                _ if left(until).is_some_and(|left| left.is_zero()) => return Ok(WriteOutcome::TimedOut),
                 _ => {}
             }
         }
-        Ok(Told::All)
+        Ok(WriteOutcome::All)
     }
 
     /// Whether it has said this word, of which all that it had said up to there has been looked at.
@@ -233,26 +233,26 @@ impl Supervised {
     }
 
     /// The next line, or why there is none within `at_most`; of the longest time there is no end.
-    pub fn hear_line(&mut self, at_most: Duration) -> io::Result<Heard> {
+    pub fn hear_line(&mut self, at_most: Duration) -> io::Result<ReadOutcome> {
         self.hear_line_of(LONGEST_LINE, at_most)
     }
 
     /// The same, of a line of so many bytes at most.
-    pub fn hear_line_of(&mut self, most: usize, at_most: Duration) -> io::Result<Heard> {
+    pub fn hear_line_of(&mut self, most: usize, at_most: Duration) -> io::Result<ReadOutcome> {
         let until = now().checked_add(at_most);
         let (mut searched, mut is_first) = (0, true);
         loop {
             if let Some(end) = self.unheard[searched..].iter().position(|&byte| byte == b'\n') {
                 let line: Vec<u8> = self.unheard.drain(..=searched + end).collect();
-                return Ok(Heard::Line(String::from_utf8_lossy(&line[..line.len() - 1]).into_owned()));
+                return Ok(ReadOutcome::Line(String::from_utf8_lossy(&line[..line.len() - 1]).into_owned()));
             }
             searched = self.unheard.len();
             if searched > most {
-                return Ok(Heard::TooLong);
+                return Ok(ReadOutcome::TooLong);
             }
             // From the start of the wait, so that half a line now and then makes it no longer.
             if !is_first && left(until).is_some_and(|left| left.is_zero()) {
-                return Ok(Heard::TimedOut);
+                return Ok(ReadOutcome::TimedOut);
             }
             is_first = false;
             if let Some(other) = self.hear_more(until)? {
@@ -262,17 +262,17 @@ impl Supervised {
     }
 
     /// Everything until its output ends, which [`Supervised::heard`] then has, unless that is more than `most` bytes.
-    pub fn hear_out(&mut self, at_most: Duration, most: usize) -> io::Result<Heard> {
+    pub fn hear_out(&mut self, at_most: Duration, most: usize) -> io::Result<ReadOutcome> {
         let until = now().checked_add(at_most);
         loop {
             if left(until).is_some_and(|left| left.is_zero()) {
-                return Ok(Heard::TimedOut);
+                return Ok(ReadOutcome::TimedOut);
             }
             if let Some(other) = self.hear_more(until)? {
                 return Ok(other);
             }
             if self.unheard.len() > most {
-                return Ok(Heard::TooLong);
+                return Ok(ReadOutcome::TooLong);
             }
         }
     }
@@ -299,23 +299,23 @@ impl Supervised {
     }
 
     /// Waits until it has said more, which is then there, or why that is not so.
-    fn hear_more(&mut self, until: Option<Instant>) -> io::Result<Option<Heard>> {
+    fn hear_more(&mut self, until: Option<Instant>) -> io::Result<Option<ReadOutcome>> {
         loop {
             let ready = self.wait(left(until), true, false)?;
             if ready.has_errors {
                 self.hear_errors();
             }
             if ready.has_stop {
-                return Ok(Some(Heard::Stopped));
+                return Ok(Some(ReadOutcome::Stopped));
             }
             if !ready.has_output {
                 match ready.has_errors || ready.was_interrupted {
                     true if left(until).is_none_or(|left| !left.is_zero()) => continue,
-                    _ => return Ok(Some(Heard::TimedOut)),
+                    _ => return Ok(Some(ReadOutcome::TimedOut)),
                 }
             }
             match self.hear_part()? {
-                Some(0) => return Ok(Some(Heard::Closed)),
+                Some(0) => return Ok(Some(ReadOutcome::Closed)),
                 Some(_) => return Ok(None),
                 None => {}
             }

@@ -7,7 +7,7 @@ use super::*;
 const SOON: Duration = Duration::from_secs(20);
 
 fn terms(ending: Ending) -> Terms {
-    Terms { group: Membership::Own, has_input: true, errors: Errors::Heard, ending, stop: None }
+    Terms { group: Membership::Own, has_input: true, errors: Errors::Captured, ending, stop: None }
 }
 
 fn shell(script: &str, terms: Terms) -> Supervised {
@@ -19,7 +19,7 @@ fn shell(script: &str, terms: Terms) -> Supervised {
 /// Waits until one has said this line.
 #[track_caller]
 fn says(process: &mut Supervised, line: &str) {
-    assert_eq!(process.hear_line(SOON).unwrap(), Heard::Line(line.into()));
+    assert_eq!(process.hear_line(SOON).unwrap(), ReadOutcome::Line(line.into()));
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn what_is_told_arrives_line_by_line() {
     process.tell("two\n").unwrap();
     says(&mut process, "two");
     process.tell_last("three").unwrap();
-    assert_eq!(process.hear_out(SOON, 100).unwrap(), Heard::Closed);
+    assert_eq!(process.hear_out(SOON, 100).unwrap(), ReadOutcome::Closed);
     assert_eq!(process.heard(), b"three");
     assert_eq!(process.tell("four").unwrap_err().kind(), io::ErrorKind::BrokenPipe);
 }
@@ -40,15 +40,15 @@ fn one_that_ended_before_it_had_read_is_told_of_by_its_end() {
     let mut process = shell("exit 4", terms(Ending::Killed));
     assert!(process.ends_within(SOON));
     process.tell_last("order\n").unwrap();
-    assert_eq!(process.hear_line(SOON).unwrap(), Heard::Closed);
+    assert_eq!(process.hear_line(SOON).unwrap(), ReadOutcome::Closed);
     assert_eq!(process.end().unwrap().code(), Some(4));
 }
 
 #[test]
 fn all_of_an_output_is_bounded_in_bytes_and_in_time() {
     let mut process = shell("printf 12345; exec sleep 60", terms(Ending::Killed));
-    assert_eq!(process.hear_out(SOON, 4).unwrap(), Heard::TooLong);
-    assert_eq!(process.hear_out(Duration::from_millis(20), 5).unwrap(), Heard::TimedOut);
+    assert_eq!(process.hear_out(SOON, 4).unwrap(), ReadOutcome::TooLong);
+    assert_eq!(process.hear_out(Duration::from_millis(20), 5).unwrap(), ReadOutcome::TimedOut);
     assert_eq!(process.heard(), b"12345");
 }
 
@@ -64,7 +64,7 @@ fn who_complains_at_length_is_read_and_its_last_line_is_kept() {
 #[test]
 fn complaints_without_end_do_not_put_the_end_of_a_wait_off() {
     let mut process = shell("yes >&2 & exec sleep 60", terms(Ending::Killed));
-    assert_eq!(process.hear_line(Duration::from_millis(50)).unwrap(), Heard::TimedOut);
+    assert_eq!(process.hear_line(Duration::from_millis(50)).unwrap(), ReadOutcome::TimedOut);
     assert_eq!(process.last_word().as_deref(), Some("y"));
     assert!(!process.ends_within(Duration::from_millis(50)));
     assert_eq!(process.end().unwrap().signal(), Some(9));
@@ -72,7 +72,7 @@ fn complaints_without_end_do_not_put_the_end_of_a_wait_off() {
 
 #[test]
 fn who_complains_while_nobody_listens_is_kept_waiting_only_where_that_is_wanted() {
-    for (errors, is_kept) in [(Errors::Heard, true), (Errors::HeardAtLeisure, false)] {
+    for (errors, is_kept) in [(Errors::Captured, true), (Errors::CapturedAtLeisure, false)] {
         let script = "head -c 3000000 /dev/zero 1>&2 2>/dev/null; exit 7";
         let process = shell(script, Terms { errors, ..terms(Ending::Killed) });
         let until = now() + if is_kept { Duration::from_millis(300) } else { SOON };
@@ -138,17 +138,17 @@ fn a_request_to_stop_ends_every_wait() {
     let mut process = shell("echo one; exec sleep 60", Terms { stop, ..terms(Ending::Killed) });
     says(&mut process, "one");
     rustix::io::write(&write, b"x").unwrap();
-    assert_eq!(process.hear_line(Duration::MAX).unwrap(), Heard::Stopped);
-    assert_eq!(process.hear_out(Duration::MAX, 1).unwrap(), Heard::Stopped);
+    assert_eq!(process.hear_line(Duration::MAX).unwrap(), ReadOutcome::Stopped);
+    assert_eq!(process.hear_out(Duration::MAX, 1).unwrap(), ReadOutcome::Stopped);
 }
 
 #[test]
 fn much_is_told_while_as_much_is_heard() {
     let mut process = shell("cat", terms(Ending::Killed));
     let text = "0123456789abcde\n".repeat(60_000);
-    assert_eq!(process.tell_within(&text, SOON).unwrap(), Told::All);
+    assert_eq!(process.tell_within(&text, SOON).unwrap(), WriteOutcome::All);
     process.tell_no_more();
-    assert_eq!(process.hear_out(SOON, 1 << 20).unwrap(), Heard::Closed);
+    assert_eq!(process.hear_out(SOON, 1 << 20).unwrap(), ReadOutcome::Closed);
     assert!(process.heard() == text.as_bytes());
 }
 
@@ -157,11 +157,11 @@ fn who_reads_nothing_stands_still_whatever_it_says_meanwhile() {
     for script in ["exec sleep 60", "while :; do echo; echo >&2; sleep 0.01; done"] {
         let mut process = shell(script, terms(Ending::Killed));
         let text = "x".repeat(1 << 20);
-        assert_eq!(process.tell_within(&text, Duration::from_millis(100)).unwrap(), Told::TimedOut, "{script}");
+        assert_eq!(process.tell_within(&text, Duration::from_millis(100)).unwrap(), WriteOutcome::TimedOut, "{script}");
     }
     let mut process = shell("exec yes", terms(Ending::Killed));
     process.unheard = vec![b'x'; LONGEST_LINE];
-    assert_eq!(process.tell_within(&"x".repeat(1 << 20), Duration::from_millis(100)).unwrap(), Told::TimedOut);
+    assert_eq!(process.tell_within(&"x".repeat(1 << 20), Duration::from_millis(100)).unwrap(), WriteOutcome::TimedOut);
     assert_eq!(process.unheard.len(), LONGEST_LINE);
 }
 
@@ -169,10 +169,10 @@ fn who_reads_nothing_stands_still_whatever_it_says_meanwhile() {
 fn who_has_ended_or_reads_no_more_is_told_no_more() {
     for script in ["exit 3", "exec 0<&-; echo; exec sleep 60", "exec 1>&-; exec sleep 60"] {
         let mut process = shell(script, terms(Ending::Killed));
-        assert_eq!(process.tell_within(&"x".repeat(1 << 20), SOON).unwrap(), Told::Closed, "{script}");
+        assert_eq!(process.tell_within(&"x".repeat(1 << 20), SOON).unwrap(), WriteOutcome::Closed, "{script}");
     }
     let (read, write) = rustix::pipe::pipe().unwrap();
     let mut process = shell("exec sleep 60", Terms { stop: Some(Rc::new(read)), ..terms(Ending::Killed) });
     rustix::io::write(&write, b"x").unwrap();
-    assert_eq!(process.tell_within("x", SOON).unwrap(), Told::Stopped);
+    assert_eq!(process.tell_within("x", SOON).unwrap(), WriteOutcome::Stopped);
 }

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-use crate::place_error::shown;
 use crate::program::hex;
+use crate::transport_error::shown;
 
 /// Bytes of a token.
 pub const TOKEN_BYTES: usize = 32;

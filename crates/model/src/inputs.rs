@@ -24,7 +24,7 @@ pub struct Inputs {
     pub sampled: Option<Sampled>,
     /// The layers of a container within which the run measured, as `namespaces` and `seccomp`. Empty: none, it measured
     /// natively.
-    pub within: Vec<String>,
+    pub isolate: Vec<String>,
     /// What the other machines are called at which far ends serve, as values of the axis `to`. Empty: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub peers: Vec<String>,
@@ -40,7 +40,7 @@ pub struct Inputs {
 impl Inputs {
     /// What was given, by the name of its option, as text for people.
     pub fn given(&self) -> Vec<(&'static str, String)> {
-        let Inputs { cpus, scratch, command, sampled, within, peers, limit_s, tried } = self;
+        let Inputs { cpus, scratch, command, sampled, isolate, peers, limit_s, tried } = self;
         let scratch = scratch.as_ref().map(|path| String::from_utf8_lossy(&path.0).into_owned());
         let command =
             (!command.is_empty()).then(|| command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
@@ -49,7 +49,7 @@ impl Inputs {
             Some(Sampled::Bytes(bytes)) => (Some(bytes.to_string()), None, None),
             Some(Sampled::Printed { pattern, unit }) => (None, Some(quoted(pattern)), Some(unit.clone())),
         };
-        let within = (!within.is_empty()).then(|| within.join(","));
+        let isolate = (!isolate.is_empty()).then(|| isolate.join(","));
         let peers = (!peers.is_empty()).then(|| peers.join(","));
         let limit = limit_s.map(|limit| format!("{limit} s"));
         let all = [
@@ -59,7 +59,7 @@ impl Inputs {
             (BYTES, bytes),
             (VALUE, value),
             (UNIT, unit),
-            (WITHIN, within),
+            (ISOLATE, isolate),
             (PEER, peers),
             (LIMIT, limit),
             (TRIED, tried.clone()),
@@ -75,7 +75,7 @@ impl Inputs {
     /// The entries of a run file's `settings.set` that are axes: [`Inputs::given`] stands there too.
     pub fn axes(set: &BTreeMap<String, String>) -> impl Iterator<Item = (&str, &str)> {
         let is_axis = |key: &&String| {
-            ![CPUS, SCRATCH, COMMAND, BYTES, VALUE, UNIT, WITHIN, PEER, LIMIT, TRIED].contains(&key.as_str())
+            ![CPUS, SCRATCH, COMMAND, BYTES, VALUE, UNIT, ISOLATE, PEER, LIMIT, TRIED].contains(&key.as_str())
         };
         set.iter().filter(move |(key, _)| is_axis(key)).map(|(key, value)| (key.as_str(), value.as_str()))
     }
@@ -88,7 +88,7 @@ const COMMAND: &str = "command";
 const BYTES: &str = "bytes";
 const VALUE: &str = "value";
 const UNIT: &str = "unit";
-const WITHIN: &str = "within";
+const ISOLATE: &str = "isolate";
 const PEER: &str = "peer";
 /// No option of a run: who orders several runs gives each its share.
 const LIMIT: &str = "limit";
@@ -116,20 +116,20 @@ mod tests {
             scratch: Some(PathBytes(b"/mnt/d".to_vec())),
             command: ["sh", "-c", "echo 'a b'", ""].map(str::to_owned).to_vec(),
             sampled: Some(Sampled::Printed { pattern: "took ([0-9.]+)".into(), unit: "us".into() }),
-            within: ["namespaces", "seccomp"].map(str::to_owned).to_vec(),
+            isolate: ["namespaces", "seccomp"].map(str::to_owned).to_vec(),
             peers: ["db-17", "db-18"].map(str::to_owned).to_vec(),
             limit_s: Some(12),
             tried: Some("huge-pages=on".into()),
         };
         let command = ("command", r"sh -c 'echo '\''a b'\''' ''");
-        let (within, peer, limit) = (("within", "namespaces,seccomp"), ("peer", "db-17,db-18"), ("limit", "12 s"));
+        let (isolate, peer, limit) = (("isolate", "namespaces,seccomp"), ("peer", "db-17,db-18"), ("limit", "12 s"));
         let given = [
             ("cpu", "0-3"),
             ("scratch", "/mnt/d"),
             command,
             ("value", "'took ([0-9.]+)'"),
             ("unit", "us"),
-            within,
+            isolate,
             peer,
             limit,
             ("try", "huge-pages=on"),

@@ -128,7 +128,7 @@ impl Program {
         let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
         let command = Command::new(&words, &cpus, &output, case.home_dir())?;
         // The worker is the first to be killed when memory runs out, but the command is the user's own.
-        if sys::first_victim::be_as_the_user_wants().is_err() {
+        if sys::oom_score::be_as_the_user_wants().is_err() {
             case.note("oom_score_adj", "1000, as the kernel refuses to lower it: killed first when memory runs out");
         }
         Ok(Program { name: words[0].clone(), command, used: None })
@@ -148,7 +148,7 @@ impl Program {
                 Ok(Ticks(ticks))
             }
             Err(how) => {
-                let last = self.last_words();
+                let last = self.exit_message();
                 Err(RoundError::failed(format!("{} {how}{last}", self.name)))
             }
         }
@@ -158,13 +158,13 @@ impl Program {
     fn printed(&mut self, pattern: &Regex) -> Result<f64> {
         let text = self.command.written()?;
         printed::number(pattern, &text).map_err(|error| match error {
-            RoundError::Failed(reason) => RoundError::failed(format!("{reason}{}", self.last_words())),
+            RoundError::Failed(reason) => RoundError::failed(format!("{reason}{}", self.exit_message())),
             other => other,
         })
     }
 
     /// The last line that it wrote, behind a colon.
-    fn last_words(&mut self) -> String {
+    fn exit_message(&mut self) -> String {
         self.command.last_line().map(|line| format!(": {line}")).unwrap_or_default()
     }
 }

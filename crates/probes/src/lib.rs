@@ -6,11 +6,12 @@ pub mod kernels;
 #[expect(unsafe_code, reason = "raw system calls and mappings, as typed safe functions")]
 pub mod workloads;
 
+mod authenticated;
 mod chained;
 mod clock;
+mod context_switches;
 mod cpu;
 mod disk;
-mod door;
 mod executed;
 mod external;
 mod fastest;
@@ -32,7 +33,6 @@ mod signal;
 #[path = "../../../tests/support/skip.rs"]
 mod skip;
 mod syscall;
-mod turns;
 mod virt;
 
 use hostmark_engine::probe::Catalogue;

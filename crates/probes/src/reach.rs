@@ -5,7 +5,7 @@ use std::net::{IpAddr, TcpStream};
 
 use hostmark_engine::prelude::*;
 
-use crate::door;
+use crate::authenticated;
 
 /// The service that is reached.
 pub const REACHED: &str = crate::net::REACHED;
@@ -20,8 +20,8 @@ pub fn reach(far: &FarEnd) -> Result<IpAddr> {
         let mut back = [0];
         stream.write_all(&[7]).call("sendto")?;
         stream.read_exact(&mut back).call("recvfrom")?;
-        if back == [7] { stream.local_addr().call("getsockname") } else { Err(door::wrong_answer()) }
+        if back == [7] { stream.local_addr().call("getsockname") } else { Err(authenticated::wrong_answer()) }
     };
-    let stream = door::connect(far)?;
-    Ok(exchange(&stream).map_err(door::unanswered)?.ip())
+    let stream = authenticated::connect(far)?;
+    Ok(exchange(&stream).map_err(authenticated::unanswered)?.ip())
 }

@@ -21,7 +21,7 @@ pub struct Prior {
 
 /// What is known of the values beside themselves.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Beside<'a> {
+pub struct Variances<'a> {
     /// The variance that each value has beyond what all have, as that of a member which was measured less often; none where empty.
     pub own: &'a [f64],
     /// No standard deviation is taken for less.
@@ -49,7 +49,7 @@ impl Apart {
 /// How far each value lies from the others' median, beside their robust standard deviation (Qn).
 ///
 /// `None` in the place of a value is `None` in the answer. `None` throughout for fewer than three values.
-pub fn distances(values: &[Option<f64>], beside: &Beside) -> Vec<Option<Apart>> {
+pub fn distances(values: &[Option<f64>], beside: &Variances) -> Vec<Option<Apart>> {
     let mut sorted: Vec<f64> = values.iter().flatten().copied().collect();
     sorted.sort_unstable_by(f64::total_cmp);
     let count = sorted.len();

@@ -6,7 +6,7 @@ use rand_pcg::Pcg64Mcg;
 use super::*;
 use crate::made_up::normal;
 
-fn far(values: &[Option<f64>], beside: &Beside) -> Vec<Option<f64>> {
+fn far(values: &[Option<f64>], beside: &Variances) -> Vec<Option<f64>> {
     distances(values, beside).into_iter().map(|apart| apart.map(|apart| apart.distance())).collect()
 }
 
@@ -18,7 +18,7 @@ fn p_values_of_normal_members_hold_their_level_whatever_their_number() {
         let (trials, mut at_5, mut at_1_in_1000) = (30_000 / count * 10, 0, 0);
         for _ in 0..trials {
             let values: Vec<Option<f64>> = (0..count).map(|_| Some(normal(&mut random))).collect();
-            for distance in far(&values, &Beside::default()).into_iter().flatten() {
+            for distance in far(&values, &Variances::default()).into_iter().flatten() {
                 let p = p_of(distance, freedom(count));
                 at_5 += usize::from(p <= 0.05);
                 at_1_in_1000 += usize::from(p <= 0.001);
@@ -34,9 +34,9 @@ fn p_values_of_normal_members_hold_their_level_whatever_their_number() {
 #[test]
 fn a_far_member_moves_neither_the_others_nor_what_it_is_held_against() {
     let mut values: Vec<Option<f64>> = [1.0, 1.01, 0.99, 1.02, 0.98, 1.005].map(Some).to_vec();
-    let before = far(&values, &Beside::default());
+    let before = far(&values, &Variances::default());
     values.extend([Some(9.0), None]);
-    let after = far(&values, &Beside::default());
+    let after = far(&values, &Variances::default());
     assert!(after[6].unwrap() > 100.0 && after[7].is_none());
     for (one, other) in before.iter().zip(&after) {
         assert!((one.unwrap() - other.unwrap()).abs() < 1.5, "{before:?} {after:?}");
@@ -46,14 +46,17 @@ fn a_far_member_moves_neither_the_others_nor_what_it_is_held_against() {
 #[test]
 fn what_never_varies_has_a_floor_and_what_is_measured_less_often_weighs_less() {
     let values = [Some(0.0), Some(0.0), Some(0.0), Some(0.0), Some(0.004)];
-    let at = |beside: &Beside| far(&values, beside)[4].unwrap();
-    assert!(at(&Beside { floor: 0.005, ..Beside::default() }) < 1.0);
-    assert_eq!(far(&[Some(3.0); 6], &Beside::default()), [Some(0.0); 6]);
+    let at = |beside: &Variances| far(&values, beside)[4].unwrap();
+    assert!(at(&Variances { floor: 0.005, ..Variances::default() }) < 1.0);
+    assert_eq!(far(&[Some(3.0); 6], &Variances::default()), [Some(0.0); 6]);
     let own = [0.0, 0.0, 0.0, 0.0, 1e-4];
-    assert!(at(&Beside { floor: 0.001, own: &own, prior: None }) < at(&Beside { floor: 0.001, ..Beside::default() }));
+    assert!(
+        at(&Variances { floor: 0.001, own: &own, prior: None })
+            < at(&Variances { floor: 0.001, ..Variances::default() })
+    );
     let prior = Some(Prior { variance: 1e-4, freedom: 4.0 });
-    assert!(at(&Beside { floor: 0.001, own: &[], prior }) < at(&Beside { floor: 0.001, ..Beside::default() }));
-    assert_eq!(far(&[Some(1.0), Some(2.0)], &Beside::default()), [None, None]);
+    assert!(at(&Variances { floor: 0.001, own: &[], prior }) < at(&Variances { floor: 0.001, ..Variances::default() }));
+    assert_eq!(far(&[Some(1.0), Some(2.0)], &Variances::default()), [None, None]);
 }
 
 #[test]

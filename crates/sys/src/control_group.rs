@@ -10,8 +10,8 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::again;
 use super::call::Call;
+use super::retry;
 use super::scratch::plain;
 
 /// Files that limit memory: of version 2 and of version 1 of control groups.
@@ -95,7 +95,7 @@ impl GroupPlace {
         for _ in 0..MOST_LOOKS {
             let mut removed = Ok(());
             // What is in use may be free soon; any other error stays.
-            let is_done = again::until(|| {
+            let is_done = retry::until(|| {
                 removed = self.remove();
                 !matches!(removed, Err(Errno::BUSY))
             });

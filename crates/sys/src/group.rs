@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
-use super::again;
+use super::retry;
 
 /// The flag of pidfd_send_signal(2) that means the group which the process leads (Linux 6.9).
 const PIDFD_SIGNAL_PROCESS_GROUP: libc::c_uint = 1 << 2;
@@ -162,7 +162,7 @@ impl Group {
     /// that is of the run, whatever number it has.
     pub fn end(&self) {
         let until = now();
-        again::until(|| match kill_by_descriptor(self.descriptor.as_ref()) {
+        retry::until(|| match kill_by_descriptor(self.descriptor.as_ref()) {
             Sent::Taken => false,
             Sent::Gone => true,
             Sent::Refused => !self.kill_members(self.since, until),

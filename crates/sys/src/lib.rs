@@ -3,7 +3,6 @@
 #![warn(missing_docs)]
 
 pub mod affinity;
-pub mod again;
 pub mod bpf;
 pub mod call;
 pub mod call_filter;
@@ -13,23 +12,24 @@ pub mod control_group;
 pub mod counters;
 pub mod cpu_time;
 pub mod descendants;
+pub mod exit_message;
 pub mod filesystem;
-pub mod first_victim;
 pub mod futex;
 pub mod group;
 pub mod inherited;
 pub mod interface;
 pub mod ipc_cleanup;
-pub mod last_words;
 pub mod memory;
 mod names;
 pub mod namespaces;
 pub mod netlink;
+pub mod oom_score;
 pub mod packet_filter;
 pub mod peer;
 pub mod process;
 pub mod random;
 pub mod regular;
+pub mod retry;
 pub mod scratch;
 pub mod setting;
 pub mod shared;

@@ -4,7 +4,7 @@ use std::io;
 use std::panic::AssertUnwindSafe;
 
 use super::child::{Address, Child, ChildId};
-use super::{affinity, last_words, process};
+use super::{affinity, exit_message, process};
 
 /// A forked child, bound to CPUs of its own. It dies with its parent, and is ended and reaped when dropped.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl Peer {
     /// process has several threads: a lock held by one of them would stay locked in the child.
     pub fn spawn(cpus: &[usize], work: impl FnOnce() -> io::Result<()>) -> io::Result<Peer> {
         process::only_one_thread()?;
-        last_words::prepare()?;
+        exit_message::prepare()?;
         let parent = std::process::id();
         // SAFETY: one thread, as checked: the child's copy of every lock is free. It never returns to what called this, and
         // ends by exit_group.
@@ -40,9 +40,9 @@ impl Peer {
         if let Err(error) = worked {
             // What another's end has brought about is no cause: that other is about to say it.
             if matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe) {
-                last_words::settle();
+                exit_message::settle();
             }
-            last_words::say(&error.to_string());
+            exit_message::say(&error.to_string());
         }
         loop {
             // SAFETY: ends the child.

@@ -128,18 +128,18 @@ fn paired(first: &Found, old: &[Found], new: &[Found], looked: &Looked) -> (Case
                 why
             } else {
                 reason::of_values(old, new, level).or_else(|| {
-                    let of = |by: By| Told::of(&first.record.id, old, new, by, looked);
+                    let of = |by: By| ChangeEvidence::of(&first.record.id, old, new, by, looked);
                     let leading = of(by);
                     let others = by.beside(old, new).filter_map(|by| Some((by, of(by)?)));
-                    let others: Vec<(By, Told)> = others.filter(|_| leading.is_some()).collect();
+                    let others: Vec<(By, ChangeEvidence)> = others.filter(|_| leading.is_some()).collect();
                     if let (Some(found), Some(old), Some(new)) = (&leading, &mut old_value, &mut new_value) {
                         of_runs(old, &found.values[0]);
                         of_runs(new, &found.values[1]);
                     }
                     if let Some(effect) = &mut effect {
-                        effect.test = leading.as_ref().map(Told::test);
+                        effect.test = leading.as_ref().map(ChangeEvidence::test);
                         effect.ratio = effect.test.as_ref().map_or(effect.ratio, |test| test.ratio);
-                        let aspect = |(by, told): &(By, Told)| Aspect {
+                        let aspect = |(by, told): &(By, ChangeEvidence)| Aspect {
                             name: by.name().to_owned(),
                             test: told.test(),
                             evidence: evidence(*by, told.claim.difference.logarithm, old, new, looked.pairs()),
@@ -222,7 +222,7 @@ fn untested(old: &Option<Value>, new: &Option<Value>) -> Option<Effect> {
 }
 
 /// What the change of a case is known by.
-struct Told {
+struct ChangeEvidence {
     claim: Claim,
     own: f64,
     deviation: f64,
@@ -233,10 +233,10 @@ struct Told {
     values: [Vec<f64>; 2],
 }
 
-impl Told {
+impl ChangeEvidence {
     /// The runs of both sides, and how much runs differ. One run a side never tells more than that allows.
-    fn of(id: &str, old: &[Found], new: &[Found], by: By, looked: &Looked) -> Option<Told> {
-        let Some(scatters) = &looked.scatters else { return Told::in_turn(old, new, by, looked) };
+    fn of(id: &str, old: &[Found], new: &[Found], by: By, looked: &Looked) -> Option<ChangeEvidence> {
+        let Some(scatters) = &looked.scatters else { return ChangeEvidence::in_turn(old, new, by, looked) };
         let of_side = |side: &[Found]| -> Vec<f64> {
             side.iter().filter_map(|found| by.value(found.measured()?)).filter(|value| value.ln().is_finite()).collect()
         };
@@ -252,18 +252,18 @@ impl Told {
         let (changed, same) = (difference.p_changed(), difference.p_within(looked.same_within));
         let (deviation, runs) = known.map_or((assumed, 0), |known| (known.sd, known.runs));
         let claim = Claim { difference, changed, same, is_told: runs > 0 };
-        Some(Told { claim, own, deviation, runs, sides, values })
+        Some(ChangeEvidence { claim, own, deviation, runs, sides, values })
     }
 
     /// Pairs that were made in turn: how much they differ is all that there is to know.
-    fn in_turn(old: &[Found], new: &[Found], by: By, looked: &Looked) -> Option<Told> {
+    fn in_turn(old: &[Found], new: &[Found], by: By, looked: &Looked) -> Option<ChangeEvidence> {
         let Looked { sides, looks, same_within, .. } = looked;
         let (told, values) = in_turn::of(*sides, (old, new), by, looks, *same_within)?;
         let InTurn { difference, changed, same, pairs, .. } = told;
         let sides = 2.0 / pairs as f64;
         let deviation = difference.error / sides.sqrt();
         let claim = Claim { difference, changed, same, is_told: true };
-        Some(Told { claim, own: 0.0, deviation, runs: 2 * pairs, sides, values })
+        Some(ChangeEvidence { claim, own: 0.0, deviation, runs: 2 * pairs, sides, values })
     }
 
     /// The test, before the other cases are known.

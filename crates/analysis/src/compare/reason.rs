@@ -6,7 +6,7 @@ use super::side::{Found, is_implausible, round_medians, without_value};
 use super::{On, Reason, ReasonKind};
 use crate::consistency;
 use crate::format::unit_name;
-use crate::levels::{Place, place_of_size};
+use crate::levels::{Location, place_of_size};
 use crate::reasons;
 
 /// Of one round alone nothing tells how far it may be off.
@@ -224,7 +224,7 @@ fn cache_levels(base: &[Found], new: &[Found]) -> Option<(&'static str, &'static
     fn of_side<'a>(side: &[Found<'a>]) -> Option<(&'static str, &'a [CacheFact])> {
         let found = side.first().filter(|found| found.record.probe.starts_with("memory."))?;
         let bytes: f64 = found.record.params.get(SIZE)?.parse().ok()?;
-        let Place::In(level) = place_of_size(found.run, bytes)? else { return None };
+        let Location::In(level) = place_of_size(found.run, bytes)? else { return None };
         Some((level.name, &found.run.host.caches))
     }
     let ((old, old_caches), (new, new_caches)) = (of_side(base)?, of_side(new)?);

@@ -2,7 +2,7 @@
 
 use hostmark_model::{Text, size_text};
 
-use crate::joined::{Joined, joined_ratio};
+use crate::propagated::{Propagated, propagated_ratio};
 
 use super::pipeline::Pipeline;
 use super::setting::{CPUS, Setting, is_of_one_cpu};
@@ -16,9 +16,9 @@ pub(super) struct Change {
     /// What was changed.
     pub(super) what: Text<String>,
     /// The rate with it.
-    pub(super) rate: Joined,
+    pub(super) rate: Propagated,
     /// How many times the rate without it.
-    pub(super) times: Joined,
+    pub(super) times: Propagated,
 }
 
 /// All that were measured, what gives most first.
@@ -26,7 +26,7 @@ pub(super) fn changes(all: &[Setting], setting: &Setting, pipeline: &Pipeline) -
     let mut found: Vec<Change> = Vec::new();
     let mut add = |what: Text<String>, other: &Pipeline| {
         let values = [(other.rate.value, other.rate.interval), (pipeline.rate.value, pipeline.rate.interval)];
-        let times = joined_ratio(&values, |values| (values[1] > 0.0).then(|| values[0] / values[1]));
+        let times = propagated_ratio(&values, |values| (values[1] > 0.0).then(|| values[0] / values[1]));
         if let Some(times) = times.filter(|_| other.is_believed && pipeline.is_believed) {
             found.push(Change { what, rate: other.rate, times });
         }

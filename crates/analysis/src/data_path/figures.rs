@@ -3,13 +3,13 @@
 use hostmark_model::{Lang, Unit};
 
 use crate::format::{self, in_scale, number, percent, scale_for};
-use crate::joined::Joined;
+use crate::propagated::Propagated;
 
 /// What stands in the place of a number that the run does not have.
 pub(super) const NOTHING: &str = "–";
 
 /// `2.24 GB/s (2.20 … 2.28)`.
-pub(super) fn rate(rate: Joined) -> String {
+pub(super) fn rate(rate: Propagated) -> String {
     let text = plain_rate(rate.value);
     match rate.interval {
         Some((low, high)) => {
@@ -31,26 +31,26 @@ pub(super) fn plain_rate(rate: f64) -> String {
 }
 
 /// `0.447`.
-pub(super) fn plain(value: Option<Joined>, all: bool) -> String {
+pub(super) fn plain(value: Option<Propagated>, all: bool) -> String {
     with_interval(value, all, number)
 }
 
 /// `25 %`.
-pub(super) fn share(value: Option<Joined>, all: bool) -> String {
+pub(super) fn share(value: Option<Propagated>, all: bool) -> String {
     with_interval(value, all, percent)
 }
 
 /// Copies and crossings: `2`, or `1.98`.
-pub(super) fn times(value: Option<Joined>) -> String {
+pub(super) fn times(value: Option<Propagated>) -> String {
     let is_whole = |value: f64| (value - value.round()).abs() < 0.005;
     match value {
-        Some(Joined { value, .. }) if is_whole(value) => format!("{value:.0}").replace("-0", "0"),
+        Some(Propagated { value, .. }) if is_whole(value) => format!("{value:.0}").replace("-0", "0"),
         other => plain(other, false),
     }
 }
 
-fn with_interval(value: Option<Joined>, all: bool, text: fn(f64) -> String) -> String {
-    let Some(Joined { value, interval }) = value else { return NOTHING.to_owned() };
+fn with_interval(value: Option<Propagated>, all: bool, text: fn(f64) -> String) -> String {
+    let Some(Propagated { value, interval }) = value else { return NOTHING.to_owned() };
     match interval.filter(|_| all) {
         Some((low, high)) => format!("{} ({} … {})", text(value), text(low), text(high)),
         None => text(value),
@@ -64,7 +64,7 @@ pub(super) fn over(fraction: f64) -> String {
 }
 
 /// The same with its interval.
-pub(super) fn over_with_interval(fraction: Joined) -> String {
+pub(super) fn over_with_interval(fraction: Propagated) -> String {
     match fraction.interval {
         Some((low, high)) => format!("{} ({} … {})", over(fraction.value), over(low), over(high)),
         None => over(fraction.value),

@@ -1,6 +1,6 @@
 //! What a pipeline should give by the rates of single stages alone: a point on one CPU, a range on several.
 
-use crate::joined::{Joined, joined_ratio};
+use crate::propagated::{Propagated, propagated_ratio};
 
 use super::pipeline::{NS_PER_S, Pipeline, Process};
 use super::setting::{COLD_FILE, CPUS, FILE, PIPE, SOCKET, SOCKET_BEHIND, SOCKET_CLOSE, Setting, ZERO};
@@ -9,9 +9,9 @@ use super::setting::{COLD_FILE, CPUS, FILE, PIPE, SOCKET, SOCKET_BEHIND, SOCKET_
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Forecast {
     /// One rate: on one CPU the times of a byte add up.
-    Point { rate: Joined, parts: Vec<Part> },
+    Point { rate: Propagated, parts: Vec<Part> },
     /// From one hop after another to all at once.
-    Range { low: Joined, high: Joined, parts: Vec<Part> },
+    Range { low: Propagated, high: Propagated, parts: Vec<Part> },
     /// These single stages were not measured, or cannot be believed.
     Lacks(Vec<String>),
     /// A process makes other calls than the single stages, which only read and write.
@@ -162,7 +162,7 @@ fn part(of: &str, stage: &Pipeline) -> Part {
 }
 
 /// The rate at which a byte passes all stages before the next one comes: one over the sum of their times.
-fn one_after_another(stages: &[&Pipeline]) -> Option<Joined> {
+fn one_after_another(stages: &[&Pipeline]) -> Option<Propagated> {
     // A stage that stands in it twice moves both at once.
     let mut each: Vec<(&Pipeline, f64)> = Vec::new();
     for stage in stages {
@@ -175,16 +175,16 @@ fn one_after_another(stages: &[&Pipeline]) -> Option<Joined> {
     let time = |rates: &[f64]| {
         rates.iter().zip(&each).map(|(rate, (_, count))| (*rate > 0.0).then(|| count / rate)).sum::<Option<f64>>()
     };
-    joined_ratio(&values, |rates| time(rates).filter(|time| *time > 0.0).map(f64::recip))
+    propagated_ratio(&values, |rates| time(rates).filter(|time| *time > 0.0).map(f64::recip))
 }
 
 /// The rate where all processes work at once: no faster than the source, than the process that takes most CPU time, or than
 /// the CPUs together. An error is the single stage whose CPU time is not known.
-fn at_once(cpus: f64, source: Option<&Pipeline>, places: &[&Pipeline]) -> Result<Joined, String> {
+fn at_once(cpus: f64, source: Option<&Pipeline>, places: &[&Pipeline]) -> Result<Propagated, String> {
     let time = |stage: &Pipeline, process: Option<&Process>| {
         process.and_then(|process| process.time_per_byte_ns(stage.rate)).ok_or_else(|| stage.path.to_owned())
     };
-    let mut times: Vec<Vec<Joined>> = Vec::new();
+    let mut times: Vec<Vec<Propagated>> = Vec::new();
     times.push(source.map(|stage| time(stage, stage.processes.first())).transpose()?.into_iter().collect());
     for stage in places {
         if let Some(writer) = times.last_mut() {
@@ -209,21 +209,23 @@ fn at_once(cpus: f64, source: Option<&Pipeline>, places: &[&Pipeline]) -> Result
         let of_source = values.get(all).copied().unwrap_or(f64::INFINITY);
         (slowest > 0.0).then(|| (NS_PER_S / slowest).min(cpus * NS_PER_S / total).min(of_source))
     };
-    joined_ratio(&values, make).ok_or_else(|| places.first().map_or_else(String::new, |stage| stage.path.to_owned()))
+    propagated_ratio(&values, make)
+        .ok_or_else(|| places.first().map_or_else(String::new, |stage| stage.path.to_owned()))
 }
 
 impl Forecast {
     /// By what fraction it lies over what was measured: of a range its nearer end, and nothing within.
-    pub(super) fn error(&self, measured: Joined) -> Option<Joined> {
-        let over = |rate: &Joined| {
+    pub(super) fn error(&self, measured: Propagated) -> Option<Propagated> {
+        let over = |rate: &Propagated| {
             let values = [(rate.value, rate.interval), (measured.value, measured.interval)];
-            joined_ratio(&values, |values| (values[1] > 0.0).then(|| values[0] / values[1])).map(Joined::beyond_one)
+            propagated_ratio(&values, |values| (values[1] > 0.0).then(|| values[0] / values[1]))
+                .map(Propagated::beyond_one)
         };
         match self {
             Forecast::Point { rate, .. } => over(rate),
             Forecast::Range { low, .. } if measured.value < low.value => over(low),
             Forecast::Range { high, .. } if measured.value > high.value => over(high),
-            Forecast::Range { .. } => Some(Joined { value: 0.0, interval: None }),
+            Forecast::Range { .. } => Some(Propagated { value: 0.0, interval: None }),
             Forecast::Lacks(_) | Forecast::OtherCalls | Forecast::Unknown => None,
         }
     }
@@ -238,9 +240,9 @@ impl Forecast {
 }
 
 /// What counting crossings alone would say: TCP has two of them, so that a pipeline with six gives a third of its rate.
-pub(super) fn from_crossings(setting: &Setting, pipeline: &Pipeline) -> Option<Joined> {
+pub(super) fn from_crossings(setting: &Setting, pipeline: &Pipeline) -> Option<Propagated> {
     let bare = believed(setting, SOCKET)?.rate;
     let crossings = pipeline.total(|process| process.crossings)?;
     let values = [(bare.value, bare.interval), (crossings.value, crossings.interval)];
-    joined_ratio(&values, |values| (values[1] > 0.0).then(|| values[0] * CROSSINGS_OF_TCP / values[1]))
+    propagated_ratio(&values, |values| (values[1] > 0.0).then(|| values[0] * CROSSINGS_OF_TCP / values[1]))
 }

@@ -2,9 +2,9 @@
 
 use hostmark_model::{CaseRecord, Estimate, FlagKind, Measured, Text};
 
-use crate::joined::{Joined, joined_ratio};
 use crate::lmbench::remark;
 use crate::neighbours::of_rounds;
+use crate::propagated::{Propagated, propagated_ratio};
 use crate::reasons;
 
 pub(super) const PROBE: &str = "net.data_path";
@@ -28,21 +28,21 @@ pub(super) struct Process {
     /// `copy` by read and write, or by which other calls it moves the bytes.
     pub(super) method: String,
     /// CPUs that it kept busy in user space.
-    pub(super) user: Option<Joined>,
+    pub(super) user: Option<Propagated>,
     /// The same in the kernel.
-    pub(super) kernel: Option<Joined>,
+    pub(super) kernel: Option<Propagated>,
     /// Copies of each byte between user and kernel.
-    pub(super) copies: Option<Joined>,
+    pub(super) copies: Option<Propagated>,
     /// How often a byte went through a call of it.
-    pub(super) crossings: Option<Joined>,
+    pub(super) crossings: Option<Propagated>,
     /// The share of the time in which it stood still in the call that reads.
-    pub(super) read_wait: Option<Joined>,
+    pub(super) read_wait: Option<Propagated>,
     /// The same in the call that writes.
-    pub(super) write_wait: Option<Joined>,
+    pub(super) write_wait: Option<Propagated>,
     /// The share of the time in which it could have run and had no CPU.
-    pub(super) run_delay: Option<Joined>,
+    pub(super) run_delay: Option<Propagated>,
     /// How often it left its CPU, for each MiB.
-    pub(super) switches: Option<Joined>,
+    pub(super) switches: Option<Propagated>,
 }
 
 /// A measured case of the probe.
@@ -52,11 +52,11 @@ pub(super) struct Pipeline<'a> {
     /// What the axis calls it.
     pub(super) path: &'a str,
     /// Bytes a second that arrive at the last process.
-    pub(super) rate: Joined,
+    pub(super) rate: Propagated,
     /// None where the run does not name them.
     pub(super) processes: Vec<Process>,
     /// CPUs busy with all processes.
-    pub(super) busy_cpus: Option<Joined>,
+    pub(super) busy_cpus: Option<Propagated>,
     /// The share of its CPUs' time that others used, as far as no error of the counters explains it.
     pub(super) others: f64,
     /// Whether the kernel copied what was sent without a copy.
@@ -81,12 +81,12 @@ impl Process {
     }
 
     /// CPUs that it kept busy.
-    pub(super) fn busy(&self) -> Option<Joined> {
+    pub(super) fn busy(&self) -> Option<Propagated> {
         sum(&[self.user?, self.kernel?])
     }
 
     /// CPU time of a byte, ns, in a pipeline of this rate.
-    pub(super) fn time_per_byte_ns(&self, rate: Joined) -> Option<Joined> {
+    pub(super) fn time_per_byte_ns(&self, rate: Propagated) -> Option<Propagated> {
         time_per_byte_ns(&[self.user?, self.kernel?], rate)
     }
 }
@@ -155,40 +155,40 @@ impl<'a> Pipeline<'a> {
     }
 
     /// Copies of each byte, or crossings, of all processes.
-    pub(super) fn total(&self, of: impl Fn(&Process) -> Option<Joined>) -> Option<Joined> {
-        let all: Vec<Joined> = self.processes.iter().map(of).collect::<Option<_>>()?;
+    pub(super) fn total(&self, of: impl Fn(&Process) -> Option<Propagated>) -> Option<Propagated> {
+        let all: Vec<Propagated> = self.processes.iter().map(of).collect::<Option<_>>()?;
         if all.is_empty() { None } else { sum(&all) }
     }
 
     /// CPU time of a byte in all processes, ns.
-    pub(super) fn time_per_byte_ns(&self) -> Option<Joined> {
+    pub(super) fn time_per_byte_ns(&self) -> Option<Propagated> {
         time_per_byte_ns(&[self.busy_cpus?], self.rate)
     }
 }
 
 /// The estimate of a value, where it is a number.
-pub(super) fn number(estimate: &Estimate) -> Option<Joined> {
+pub(super) fn number(estimate: &Estimate) -> Option<Propagated> {
     let stated = estimate.stated();
-    stated.value.is_finite().then_some(Joined { value: stated.value, interval: stated.of_this_run })
+    stated.value.is_finite().then_some(Propagated { value: stated.value, interval: stated.of_this_run })
 }
 
-fn also(measured: &Measured, name: &str) -> Option<Joined> {
+fn also(measured: &Measured, name: &str) -> Option<Propagated> {
     number(&measured.also.get(name)?.estimate)
 }
 
 /// CPUs busy over bytes a second.
-fn time_per_byte_ns(busy: &[Joined], rate: Joined) -> Option<Joined> {
+fn time_per_byte_ns(busy: &[Propagated], rate: Propagated) -> Option<Propagated> {
     let values: Vec<_> = busy.iter().chain([&rate]).map(|part| (part.value, part.interval)).collect();
     let make = |values: &[f64]| {
         let (rate, busy) = values.split_last()?;
         (*rate > 0.0).then(|| busy.iter().sum::<f64>() * NS_PER_S / rate)
     };
-    joined_ratio(&values, make)
+    propagated_ratio(&values, make)
 }
 
-fn sum(parts: &[Joined]) -> Option<Joined> {
+fn sum(parts: &[Propagated]) -> Option<Propagated> {
     let values: Vec<_> = parts.iter().map(|part| (part.value, part.interval)).collect();
-    crate::joined::joined(&values, |values| Some(values.iter().sum()))
+    crate::propagated::joined(&values, |values| Some(values.iter().sum()))
 }
 
 /// Others had its CPUs, or a quota stopped it: what [`remark`] leaves to the marks of the console.

@@ -3,8 +3,8 @@
 use hostmark_model::Text;
 
 use crate::bilingual::{COMMA, SEMICOLON, joined, same};
-use crate::joined::Joined;
 use crate::plain_table::{Row, Table};
+use crate::propagated::Propagated;
 
 use super::Item;
 use super::changes::{block, changes};
@@ -216,8 +216,8 @@ const FULL: f64 = 0.9;
 /// The slowest process in words.
 fn why(setting: &Setting, pipeline: &Pipeline, slowest: &Slowest) -> Text<String> {
     let name = process_name(pipeline, slowest.index);
-    let waits = share(Some(Joined { value: slowest.waits, interval: None }), false);
-    let of = share(Some(Joined { value: slowest.because.share(), interval: None }), false);
+    let waits = share(Some(Propagated { value: slowest.waits, interval: None }), false);
+    let of = share(Some(Propagated { value: slowest.because.share(), interval: None }), false);
     let does = match slowest.because {
         Because::Kernel(_) => Text {
             en: format!("{of} of the time it works in the kernel"),
@@ -238,7 +238,7 @@ fn why(setting: &Setting, pipeline: &Pipeline, slowest: &Slowest) -> Text<String
     };
     let tied = slowest.tied_with.map(|(next, share_of_next)| {
         let name = process_name(pipeline, next);
-        let share = share(Some(Joined { value: share_of_next, interval: None }), false);
+        let share = share(Some(Propagated { value: share_of_next, interval: None }), false);
         Text {
             en: format!(" {name} is hardly better ({share}): a faster one of them alone changes little."),
             zh: format!("{name} 相差无几（{share}）：只加快其中之一收效甚微。"),
@@ -298,8 +298,8 @@ fn parts(pipeline: &Pipeline, forecast: &Forecast) -> Option<Text<String>> {
         return None;
     }
     let one = |part: &Part| {
-        let time = plain(Some(Joined { value: part.time_ns, interval: None }), false);
-        let share = share(Some(Joined { value: part.time_ns / total, interval: None }), false);
+        let time = plain(Some(Propagated { value: part.time_ns, interval: None }), false);
+        let share = share(Some(Propagated { value: part.time_ns / total, interval: None }), false);
         let Text { en, zh } = in_words(&part.of);
         let path = &part.path;
         Text { en: format!("{en} {time} ns ({share}, {path})"), zh: format!("{zh} {time} ns（{share}，{path}）") }

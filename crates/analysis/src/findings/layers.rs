@@ -4,7 +4,7 @@
 use hostmark_model::{Run, Text};
 
 use super::{Conclusion, DISTURBED, Doubt, QUOTA_OF_ONE, Rule, Shown, TRACED, YIELDS};
-use crate::overhead::{Told, Verdict, conclusions};
+use crate::overhead::{LayerConclusion, Verdict, conclusions};
 
 pub(super) static RULE: Rule = Rule {
     id: "kernel.layers",
@@ -29,7 +29,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
 }
 
 /// What is proven or refuted; what is open is no finding.
-fn concluded(told: Told) -> Option<Conclusion> {
+fn concluded(told: LayerConclusion) -> Option<Conclusion> {
     let text = match told.verdict {
         Verdict::So => told.text,
         Verdict::NotSo => {

@@ -6,7 +6,6 @@ mod cache_structure;
 mod clock_read;
 mod contention;
 mod copies;
-mod cut_pages;
 mod data_path;
 mod disk_cache;
 mod doubt;
@@ -31,6 +30,7 @@ mod shared_cores;
 mod short;
 mod shown;
 mod slow_return;
+mod split_huge_pages;
 pub mod steal;
 mod swap;
 mod sync_latency;
@@ -84,7 +84,7 @@ pub static RULES: &[&Rule] = &[
     &steal::RULE,
     &contention::RULE,
     &huge_pages::RULE,
-    &cut_pages::RULE,
+    &split_huge_pages::RULE,
     &neighbours::RULE,
     &shared_by_others::RULE,
     &governor::RULE,

@@ -49,7 +49,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
 }
 
 /// What is said, the cases that prove it, and what the base loses against what can be chosen in its place.
-struct Told {
+struct LoopbackFinding {
     pub text: Text<String>,
     cases: Vec<String>,
     cost: f64,
@@ -57,7 +57,7 @@ struct Told {
     most: Option<(f64, Text<String>)>,
 }
 
-impl Told {
+impl LoopbackFinding {
     fn add(&mut self, en: String, zh: String, case: &CaseRecord) {
         self.text.en += &en;
         self.text.zh += &zh;
@@ -91,7 +91,7 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
         en: format!("TCP over loopback gives {told} on one CPU{ends_en}."),
         zh: format!("环回接口上的 TCP 在同一 CPU 上为 {told}{ends_zh}。"),
     };
-    let mut told = Told { text, cases: vec![base.id.clone()], cost: 0.0, most: None };
+    let mut told = LoopbackFinding { text, cases: vec![base.id.clone()], cost: 0.0, most: None };
     congestion(run, base, &mut told);
     windows(run, &mut told);
     placements(run, base, &mut told);
@@ -152,7 +152,7 @@ fn fastest<'a>(cases: impl Iterator<Item = &'a CaseRecord>) -> Option<&'a CaseRe
     proven.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(case, _)| case)
 }
 
-fn congestion(run: &Run, base: &CaseRecord, told: &mut Told) {
+fn congestion(run: &Run, base: &CaseRecord, told: &mut LoopbackFinding) {
     let others = ["reno", "cubic"].iter().filter_map(|name| at(run, TCP, &BASE, &[("congestion", name)]));
     let Some(best) = fastest(others) else { return };
     let (Some(system), Some(name)) = (note(base, "congestion_control"), best.params.get("congestion")) else { return };
@@ -181,7 +181,7 @@ fn loss(best: &CaseRecord, base: &CaseRecord) -> f64 {
 }
 
 /// The best of the fixed windows, on one CPU and on two, where it is above the system's tuning; else the worst where it is below.
-fn windows(run: &Run, told: &mut Told) {
+fn windows(run: &Run, told: &mut LoopbackFinding) {
     let mut places: Vec<&str> = Vec::new();
     for place in run.cases.iter().filter(|case| case.probe == TCP).filter_map(|case| case.params.get("cpus")) {
         if !places.contains(&place) {
@@ -226,7 +226,7 @@ fn size(name: &str) -> String {
     }
 }
 
-fn placements(run: &Run, base: &CaseRecord, told: &mut Told) {
+fn placements(run: &Run, base: &CaseRecord, told: &mut LoopbackFinding) {
     for place in ["smt_sibling", "same_cache", "other_cache", "same_package_other_node", "other_node"] {
         let Some(case) = at(run, TCP, &BASE, &[("cpus", place)]) else { continue };
         let (Some(change), Some(gives)) = (change(case, base), rate(case)) else { continue };
@@ -252,7 +252,7 @@ fn placements(run: &Run, base: &CaseRecord, told: &mut Told) {
     }
 }
 
-fn methods(run: &Run, base: &CaseRecord, told: &mut Told) {
+fn methods(run: &Run, base: &CaseRecord, told: &mut LoopbackFinding) {
     for (method, name) in [("zero_copy", "MSG_ZEROCOPY"), ("sendfile", "sendfile"), ("splice", "splice")] {
         let Some(case) = at(run, TCP, &BASE, &[("method", method)]) else { continue };
         let (Some(change), Some(gives)) = (change(case, base), rate(case)) else { continue };
@@ -272,7 +272,7 @@ fn methods(run: &Run, base: &CaseRecord, told: &mut Told) {
 }
 
 /// What it is worth that packets pass whole, in namespaces of the probe's own.
-fn packets(run: &Run, told: &mut Told) {
+fn packets(run: &Run, told: &mut LoopbackFinding) {
     for (device, name) in [("lo", "lo"), ("veth", "veth")] {
         let of = |offload| at(run, OFFLOAD, &OFFLOAD_BASE, &[("device", device), ("offload", offload)]);
         let Some(whole) = of("all") else { continue };

@@ -9,7 +9,9 @@ use hostmark_stats::outlier::{between, within};
 use hostmark_stats::scale::qn;
 use hostmark_stats::selection::{discoveries, level_inside};
 
-use super::data::{Beside, CaseSpread, Fleet, GroupSpread, HostResult, KindOfHosts, OddCase, Place, SCHEMA, WithinBy};
+use super::data::{
+    CaseSpread, Deviation, Fleet, GroupSpread, HostResult, KindOfHosts, OddCase, OtherEstimate, SCHEMA, WithinBy,
+};
 use super::drift::drifts;
 use super::gathering::{CaseInfo, Gathering, Value};
 use super::host::{Host, hosts};
@@ -199,10 +201,10 @@ impl<'a> Pending<'a> {
         self.within.push(inside);
     }
 
-    fn beside(&self, gathering: &Gathering, case: usize, host: usize) -> Option<Beside> {
+    fn beside(&self, gathering: &Gathering, case: usize, host: usize) -> Option<OtherEstimate> {
         let (others, centre) = &self.others[case];
         let (led, other) = (self.logarithms[case][host]?, others[host]?);
-        are_apart(led.exp(), other.exp()).then(|| Beside {
+        are_apart(led.exp(), other.exp()).then(|| OtherEstimate {
             estimator: gathering.cases[self.cases[case] as usize].estimator.other(),
             value: other.exp(),
             change: (self.centres[case].1 * (other - centre)).exp_m1(),
@@ -211,7 +213,7 @@ impl<'a> Pending<'a> {
 
     fn result(&self, gathering: &Gathering, host: usize, q: Option<f64>) -> HostResult {
         let run = &gathering.runs[latest(self.hosts[host])];
-        let place = |(change, distance): (f64, f64)| Place { change: change.exp_m1(), distance };
+        let place = |(change, distance): (f64, f64)| Deviation { change: change.exp_m1(), distance };
         let of_group = |group: usize| {
             let unit = &self.scores.as_ref()?.groups[group];
             Some(place((unit.shown[host]?, unit.apart[host]?.distance())))

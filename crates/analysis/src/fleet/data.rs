@@ -149,7 +149,7 @@ pub struct HostResult {
     /// The same adjusted for the number of hosts.
     pub q: Option<f64>,
     /// What each group delivers beside the usual, as a fraction less or more, and how many deviations that is.
-    pub groups: Vec<Option<Place>>,
+    pub groups: Vec<Option<Deviation>>,
     /// The groups that stand out, by number, the farthest first; of odd hosts alone.
     pub odd_groups: Vec<usize>,
     /// The cases that stand out, the farthest first; of odd hosts alone.
@@ -165,12 +165,12 @@ pub struct HostResult {
     pub places: Vec<Option<f32>>,
     /// Of the cases by number what the other estimator says, where it is something else.
     #[serde(skip)]
-    pub besides: BTreeMap<usize, Beside>,
+    pub besides: BTreeMap<usize, OtherEstimate>,
 }
 
 /// Where a host stands.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Place {
+pub struct Deviation {
     /// −0.2: it delivers a fifth less than usual.
     pub change: f64,
     /// In deviations of the other hosts.
@@ -179,7 +179,7 @@ pub struct Place {
 
 /// What the other estimator says of a host's case, where it is something else.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Beside {
+pub struct OtherEstimate {
     /// The other one.
     pub estimator: Leading,
     /// The host's value by it.
@@ -205,7 +205,7 @@ pub struct OddCase {
     pub distance: f64,
     /// The other estimator's, where it is something else.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub beside: Option<Beside>,
+    pub beside: Option<OtherEstimate>,
 }
 
 /// A fact of an odd host that few others share.

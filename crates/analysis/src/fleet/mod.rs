@@ -18,8 +18,8 @@ mod why;
 pub use between::{BetweenHosts, Carried, FailedPair, PairApart};
 pub use changes::{CaseChange, Change, Changed, changes};
 pub use data::{
-    Beside, CaseSpread, Cause, Drift, Fleet, GroupSpread, HostResult, KindOfHosts, OddCase, Place, Reason, SCHEMA,
-    WithinBy,
+    CaseSpread, Cause, Deviation, Drift, Fleet, GroupSpread, HostResult, KindOfHosts, OddCase, OtherEstimate, Reason,
+    SCHEMA, WithinBy,
 };
 pub use gathering::{Gathering, Unread};
 pub use kind::Kind;

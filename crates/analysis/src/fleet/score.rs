@@ -1,7 +1,7 @@
 //! How far each host of one kind lies from the others, case by case, probe by probe and group by group, and one p value a host.
 
 use hostmark_stats::descriptive::{mean, median};
-use hostmark_stats::outlier::{Apart, Beside, Prior, Tails, combined, distances, freedom};
+use hostmark_stats::outlier::{Apart, Prior, Tails, Variances, combined, distances, freedom};
 use hostmark_stats::random_effects::common;
 use hostmark_stats::scale::qn;
 use hostmark_stats::selection::discoveries;
@@ -142,7 +142,7 @@ fn level(hosts: usize, values: &[Vec<Option<f64>>], own: &[&[f64]]) -> Vec<Unit>
     for (index, unit) in values.iter().enumerate() {
         let own = own.get(index).copied().unwrap_or_default();
         let apart = match enough[index] {
-            true => distances(unit, &Beside { own, floor: LEAST_SCATTER, prior }),
+            true => distances(unit, &Variances { own, floor: LEAST_SCATTER, prior }),
             false => vec![None; hosts],
         };
         let shown = apart.iter().map(|apart| apart.map(|apart| apart.by)).collect();

@@ -61,7 +61,7 @@ pub const PROGRAMS: &[&str] = &[
 
 /// A table of the summary.
 #[derive(Debug)]
-pub struct Table {
+pub struct SummaryTable {
     /// What stands over it, with the unit of its values.
     pub title: Text,
     /// Its columns behind host and system, in lmbench's order.

@@ -5,7 +5,7 @@
 
 use hostmark_model::Text;
 
-use super::{Column, Source, Table, also, case, largest, point};
+use super::{Column, Source, SummaryTable, also, case, largest, point};
 
 const NS: f64 = 1.0;
 const US: f64 = 1e3;
@@ -14,76 +14,76 @@ const MHZ: f64 = 1e6;
 const ONE: f64 = 1.0;
 
 /// The tables in lmbench's order.
-pub static TABLES: &[Table] = &[
-    Table { title: t("Basic system parameters", "系统基本参数"), columns: BASIC },
-    Table {
+pub static TABLES: &[SummaryTable] = &[
+    SummaryTable { title: t("Basic system parameters", "系统基本参数"), columns: BASIC },
+    SummaryTable {
         title: t(
             "Processor, processes: times in microseconds, smaller is better",
             "处理器与进程：时间，单位微秒，越小越好",
         ),
         columns: PROCESSES,
     },
-    Table {
+    SummaryTable {
         title: t(
             "Basic integer operations: times in nanoseconds, smaller is better",
             "基本整数运算：时间，单位纳秒，越小越好",
         ),
         columns: INTEGER,
     },
-    Table {
+    SummaryTable {
         title: t(
             "Basic uint64 operations: times in nanoseconds, smaller is better",
             "基本 64 位整数运算：时间，单位纳秒，越小越好",
         ),
         columns: INT64,
     },
-    Table {
+    SummaryTable {
         title: t(
             "Basic float operations: times in nanoseconds, smaller is better",
             "基本单精度浮点运算：时间，单位纳秒，越小越好",
         ),
         columns: FLOAT,
     },
-    Table {
+    SummaryTable {
         title: t(
             "Basic double operations: times in nanoseconds, smaller is better",
             "基本双精度浮点运算：时间，单位纳秒，越小越好",
         ),
         columns: DOUBLE,
     },
-    Table {
+    SummaryTable {
         title: t("Context switching: times in microseconds, smaller is better", "上下文切换：时间，单位微秒，越小越好"),
         columns: CONTEXT,
     },
-    Table {
+    SummaryTable {
         title: t(
             "Local communication latencies in microseconds, smaller is better",
             "本机通信延迟，单位微秒，越小越好",
         ),
         columns: LOCAL,
     },
-    Table {
+    SummaryTable {
         title: t(
             "Remote communication latencies in microseconds, smaller is better",
             "远程通信延迟，单位微秒，越小越好",
         ),
         columns: REMOTE,
     },
-    Table {
+    SummaryTable {
         title: t(
             "File and virtual memory latencies in microseconds, smaller is better",
             "文件与虚拟内存延迟，单位微秒，越小越好",
         ),
         columns: FILE_VM,
     },
-    Table {
+    SummaryTable {
         title: t(
             "Local communication bandwidths in MB/s (10^6 bytes), bigger is better",
             "本机通信带宽，单位 MB/s（10^6 字节），越大越好",
         ),
         columns: BANDWIDTH,
     },
-    Table {
+    SummaryTable {
         title: t("Memory latencies in nanoseconds, smaller is better", "内存延迟，单位纳秒，越小越好"),
         columns: MEMORY,
     },

@@ -7,7 +7,7 @@ use hostmark_stats::{descriptive, halves};
 use super::value::Value;
 use super::{Environment, cell_of};
 use crate::bilingual::{Words, same};
-use crate::joined::Joined;
+use crate::propagated::Propagated;
 
 /// Whether the first environment can be held against itself: it has runs for two halves.
 pub(super) fn is_there(first: &Environment) -> bool {
@@ -20,7 +20,7 @@ pub(super) fn distance(of_first: &Value) -> Option<f64> {
 }
 
 /// The cell of a percentage: within the control, or of values whose runs may be those of one machine, it is no difference.
-pub(super) fn beside(fraction: &Joined, may_equal: bool, distance: Option<f64>, all: bool) -> Words {
+pub(super) fn beside(fraction: &Propagated, may_equal: bool, distance: Option<f64>, all: bool) -> Words {
     let shown = cell_of(fraction, all);
     if may_equal || is_within(1.0 + fraction.value, distance) { no_difference(&shown) } else { shown }
 }
@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn what_chance_may_have_made_is_no_difference() {
         let shown = |value, may_equal, distance: Option<f64>| {
-            let fraction = Joined { value, interval: Some((value - 0.001, value + 0.001)) };
+            let fraction = Propagated { value, interval: Some((value - 0.001, value + 0.001)) };
             beside(&fraction, may_equal, distance.map(f64::ln_1p), false).en
         };
         assert_eq!(shown(0.01, false, Some(0.02)), "+1.00 % (no difference)");

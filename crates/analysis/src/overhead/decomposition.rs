@@ -3,7 +3,7 @@
 
 use hostmark_model::{Params, Text};
 
-use super::family::{BIND, IRQ, Operation, SIDES, Side};
+use super::family::{BIND, IRQ, Operation, SPACES, Space};
 use super::kind::Kind;
 use super::names::{of_rates, side_of, title};
 use super::sheet::{Figure, Sheet, at};
@@ -13,7 +13,7 @@ use crate::bilingual::same;
 
 /// All tables of a family; none where no run has a value of it. `all` adds intervals.
 pub(super) fn tables(sheet: &Sheet, kinds: &[Kind], all: bool) -> Vec<Table> {
-    let each = || (0..sheet.environments.len()).flat_map(|environment| SIDES.map(|side| (environment, side)));
+    let each = || (0..sheet.environments.len()).flat_map(|environment| SPACES.map(|side| (environment, side)));
     let mut tables: Vec<Table> = layers::tables(sheet, kinds, all);
     tables.extend(each().filter_map(|(environment, side)| values(sheet, environment, side, all)));
     tables.extend(each().filter_map(|(environment, side)| {
@@ -27,7 +27,7 @@ pub(super) fn tables(sheet: &Sheet, kinds: &[Kind], all: bool) -> Vec<Table> {
 }
 
 /// Whether an environment has a value of a side.
-fn is_measured(sheet: &Sheet, environment: usize, side: Side) -> bool {
+fn is_measured(sheet: &Sheet, environment: usize, side: Space) -> bool {
     let is_here = |figure: &&Figure| figure.environment == environment && figure.side == side;
     sheet.figures.iter().filter(is_here).any(|figure| figure.value.is_ok())
 }
@@ -47,7 +47,7 @@ fn table(
     table
 }
 
-fn values(sheet: &Sheet, environment: usize, side: Side, all: bool) -> Option<Table> {
+fn values(sheet: &Sheet, environment: usize, side: Space, all: bool) -> Option<Table> {
     if !is_measured(sheet, environment, side) {
         return None;
     }
@@ -91,7 +91,7 @@ fn values(sheet: &Sheet, environment: usize, side: Side, all: bool) -> Option<Ta
     Some(table)
 }
 
-fn percentages(sheet: &Sheet, environment: usize, side: Side, title: Text<String>, all: bool) -> Option<Table> {
+fn percentages(sheet: &Sheet, environment: usize, side: Space, title: Text<String>, all: bool) -> Option<Table> {
     let points = sheet.measured_points(side);
     // A base that stands over itself alone tells nothing.
     let is_told = points.iter().any(|point| !sheet.is_base(environment, side, point));
@@ -129,14 +129,14 @@ fn controls(sheet: &Sheet, points: &[Params], cell: impl Fn(usize, &Params) -> T
 
 /// What interrupts cost: inside the kernel with them on, over the same with them off.
 fn interrupts(sheet: &Sheet, environment: usize, all: bool) -> Option<Table> {
-    let pairs: Vec<(Params, Params)> = (sheet.measured_points(Side::Kernel).into_iter())
+    let pairs: Vec<(Params, Params)> = (sheet.measured_points(Space::Kernel).into_iter())
         .filter(|point| point.get(IRQ) == Some("on"))
         .map(|on| (on.with(IRQ, "off"), on))
         .filter(|(off, _)| {
-            sheet.operations().any(|(index, _)| sheet.value(environment, index, Side::Kernel, off).is_ok())
+            sheet.operations().any(|(index, _)| sheet.value(environment, index, Space::Kernel, off).is_ok())
         })
         .collect();
-    let place = side_of(&sheet.environments[environment], Side::Kernel);
+    let place = side_of(&sheet.environments[environment], Space::Kernel);
     let of = of_rates(sheet);
     let mut table = Table {
         title: Text {
@@ -151,17 +151,17 @@ fn interrupts(sheet: &Sheet, environment: usize, all: bool) -> Option<Table> {
     };
     for (index, operation) in sheet.operations() {
         let over = |(off, on): &(Params, Params)| {
-            let value = |point| sheet.value(environment, index, Side::Kernel, point);
+            let value = |point| sheet.value(environment, index, Space::Kernel, point);
             let (on_value, off_value) = (value(on)?, value(off)?);
             let over = on_value.time().over(&off_value.time())?;
-            let distance = sheet.control(index, Side::Kernel, on);
+            let distance = sheet.control(index, Space::Kernel, on);
             Ok(control::beside(&over, on_value.may_equal(off_value), distance, all))
         };
         let cells = pairs.iter().map(|pair| over(pair).unwrap_or_else(|why| table.without(why))).collect();
         table.rows.push(Row { label: operation.name.to_owned_text(), cells });
     }
     let with: Vec<Params> = pairs.into_iter().map(|(_, on)| on).collect();
-    let of = |operation, point: &Params| control::cell(sheet.control(operation, Side::Kernel, point));
+    let of = |operation, point: &Params| control::cell(sheet.control(operation, Space::Kernel, point));
     table.rows.extend(controls(sheet, &with, of));
     (!with.is_empty()).then_some(table)
 }

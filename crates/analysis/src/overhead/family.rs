@@ -4,28 +4,28 @@ use hostmark_model::{CaseRecord, Params, Text};
 
 /// Where an operation is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum Space {
     Kernel,
     User,
 }
 
 /// The side that is nearer to the hardware first.
-pub(super) const SIDES: [Side; 2] = [Side::Kernel, Side::User];
+pub(super) const SPACES: [Space; 2] = [Space::Kernel, Space::User];
 
-impl Side {
+impl Space {
     /// As it stands behind the name of an environment.
     pub(super) fn name(self) -> Text {
         match self {
-            Side::Kernel => Text { en: "inside the kernel", zh: "内核态" },
-            Side::User => Text { en: "in user space", zh: "用户态" },
+            Space::Kernel => Text { en: "inside the kernel", zh: "内核态" },
+            Space::User => Text { en: "in user space", zh: "用户态" },
         }
     }
 
     /// As it stands in the head of a column.
     pub(super) fn short(self) -> Text {
         match self {
-            Side::Kernel => Text { en: "kernel", zh: "内核态" },
-            Side::User => Text { en: "user", zh: "用户态" },
+            Space::Kernel => Text { en: "kernel", zh: "内核态" },
+            Space::User => Text { en: "user", zh: "用户态" },
         }
     }
 }
@@ -46,10 +46,10 @@ pub(super) struct Operation {
 }
 
 impl Operation {
-    pub(super) fn source(&self, side: Side) -> Option<&Source> {
+    pub(super) fn source(&self, side: Space) -> Option<&Source> {
         match side {
-            Side::Kernel => self.kernel.as_ref(),
-            Side::User => Some(&self.user),
+            Space::Kernel => self.kernel.as_ref(),
+            Space::User => Some(&self.user),
         }
     }
 }
@@ -160,13 +160,13 @@ pub(super) static FAMILIES: [&Family; 4] = [&FILE, &DIRECT, &CPU, &MEMORY];
 
 impl Family {
     /// Operation, side and point of a case; none where it is none of the family's.
-    pub(super) fn place(&self, case: &CaseRecord) -> Option<(usize, Side, Params)> {
+    pub(super) fn place(&self, case: &CaseRecord) -> Option<(usize, Space, Params)> {
         let has = |(axis, wanted): &(&str, &str)| match case.params.get(axis) {
             Some(value) => value == *wanted,
             None => self.may_lack_axes,
         };
         let is_of = |source: &Source| source.probe == case.probe && source.at.iter().all(has);
-        let sides = |operation: &Operation| SIDES.into_iter().find(|side| operation.source(*side).is_some_and(is_of));
+        let sides = |operation: &Operation| SPACES.into_iter().find(|side| operation.source(*side).is_some_and(is_of));
         let (index, side) =
             self.operations.iter().enumerate().find_map(|(index, operation)| Some((index, sides(operation)?)))?;
         let is_wanted = match case.params.get(BIND) {

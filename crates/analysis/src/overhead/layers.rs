@@ -3,16 +3,16 @@
 
 use hostmark_model::{Params, Text};
 
-use super::family::{BIND, IRQ, Operation, SIDES, Side};
+use super::family::{BIND, IRQ, Operation, SPACES, Space};
 use super::kind::Kind;
 use super::sheet::{Sheet, at};
 use super::value::Value;
 use super::{Row, Table, control};
 use crate::bilingual::{each, joined, same};
-use crate::joined::Joined;
+use crate::propagated::Propagated;
 
 /// An environment's side: a column of the values.
-type Column = (usize, Side);
+type Column = (usize, Space);
 
 /// Where there are several environments, the values, and for each operation the percentages between them.
 pub(super) fn tables(sheet: &Sheet, kinds: &[Kind], all: bool) -> Vec<Table> {
@@ -21,8 +21,8 @@ pub(super) fn tables(sheet: &Sheet, kinds: &[Kind], all: bool) -> Vec<Table> {
     if columns.iter().filter(|(environment, _)| *environment > 0).count() == 0 || bindings.is_empty() {
         return Vec::new();
     }
-    let places: Vec<Place> = (sheet.operations())
-        .flat_map(|(index, operation)| bindings.iter().map(move |binding| Place { index, operation, binding }))
+    let places: Vec<BoundOperation> = (sheet.operations())
+        .flat_map(|(index, operation)| bindings.iter().map(move |binding| BoundOperation { index, operation, binding }))
         .collect();
     let mut values = Table {
         title: Text { en: "Side by side".to_owned(), zh: "并列".to_owned() },
@@ -37,12 +37,12 @@ pub(super) fn tables(sheet: &Sheet, kinds: &[Kind], all: bool) -> Vec<Table> {
     }
     let steps = steps(&columns, kinds);
     let own: Vec<Column> = columns.iter().copied().filter(|column| column.0 == 0 && sheet.is_controlled()).collect();
-    let of_operation = |places: &[Place]| layers(sheet, places, &steps, &own, all);
+    let of_operation = |places: &[BoundOperation]| layers(sheet, places, &steps, &own, all);
     std::iter::once(values).chain(places.chunks(bindings.len()).map(of_operation)).collect()
 }
 
 /// The percentages of one operation: a row for each step, and for each side of the first environment its control.
-fn layers(sheet: &Sheet, places: &[Place], steps: &[Step], own: &[Column], all: bool) -> Table {
+fn layers(sheet: &Sheet, places: &[BoundOperation], steps: &[Step], own: &[Column], all: bool) -> Table {
     let name = places.first().map(|place| place.operation.name).unwrap_or(Text { en: "", zh: "" });
     let mut table = Table {
         title: Text {
@@ -52,7 +52,7 @@ fn layers(sheet: &Sheet, places: &[Place], steps: &[Step], own: &[Column], all: 
         columns: places.iter().map(|place| at(place.binding)).collect(),
         ..Table::default()
     };
-    let distance = |side, place: &Place| sheet.control(place.index, side, &point(sheet, side, place.binding));
+    let distance = |side, place: &BoundOperation| sheet.control(place.index, side, &point(sheet, side, place.binding));
     for step in steps {
         let mut cells = Vec::new();
         for place in places {
@@ -72,13 +72,13 @@ fn layers(sheet: &Sheet, places: &[Place], steps: &[Step], own: &[Column], all: 
 }
 
 /// An operation at a binding.
-struct Place<'a> {
+struct BoundOperation<'a> {
     index: usize,
     operation: &'static Operation,
     binding: &'a Params,
 }
 
-impl Place<'_> {
+impl BoundOperation<'_> {
     fn label(&self) -> Text<String> {
         match self.binding.0.is_empty() {
             true => self.operation.name.to_owned_text(),
@@ -97,7 +97,7 @@ fn short(sheet: &Sheet, (environment, side): Column) -> Text<String> {
 /// so that one kernel stands beside the other.
 fn columns(sheet: &Sheet) -> Vec<Column> {
     let sides = |environment: usize| {
-        let mut sides = SIDES;
+        let mut sides = SPACES;
         if environment == 0 {
             sides.reverse();
         }
@@ -113,7 +113,7 @@ fn columns(sheet: &Sheet) -> Vec<Column> {
 /// The points of binding anywhere.
 fn bindings(sheet: &Sheet) -> Vec<Params> {
     let mut all: Vec<Params> = Vec::new();
-    for point in SIDES.into_iter().flat_map(|side| sheet.measured_points(side)) {
+    for point in SPACES.into_iter().flat_map(|side| sheet.measured_points(side)) {
         let binding = Params(point.0.into_iter().filter(|(axis, _)| axis == BIND).collect());
         if !all.contains(&binding) {
             all.push(binding);
@@ -123,15 +123,15 @@ fn bindings(sheet: &Sheet) -> Vec<Params> {
 }
 
 /// The point of a side at a binding; inside the kernel with interrupts as the family's base has them.
-fn point(sheet: &Sheet, side: Side, binding: &Params) -> Params {
+fn point(sheet: &Sheet, side: Space, binding: &Params) -> Params {
     let irq = if sheet.family.is_base_without_irq { "off" } else { "on" };
     let is_meant = |point: &Params| {
-        point.get(BIND) == binding.get(BIND) && point.get(IRQ).is_none_or(|on| side == Side::User || on == irq)
+        point.get(BIND) == binding.get(BIND) && point.get(IRQ).is_none_or(|on| side == Space::User || on == irq)
     };
     sheet.points(side).into_iter().find(is_meant).unwrap_or_else(|| binding.clone())
 }
 
-fn found<'a>(sheet: &'a Sheet, (environment, side): Column, place: &Place) -> Result<&'a Value, Text<String>> {
+fn found<'a>(sheet: &'a Sheet, (environment, side): Column, place: &BoundOperation) -> Result<&'a Value, Text<String>> {
     sheet.value(environment, place.index, side, &point(sheet, side, place.binding))
 }
 
@@ -148,9 +148,9 @@ fn steps(columns: &[Column], kinds: &[Kind]) -> Vec<Step> {
     let mut all = Vec::new();
     for (environment, kind) in kinds.iter().enumerate() {
         let pairs = [
-            ((environment, Side::Kernel), (0, Side::Kernel)),
-            ((environment, Side::User), (0, Side::User)),
-            ((environment, Side::User), (environment, Side::Kernel)),
+            ((environment, Space::Kernel), (0, Space::Kernel)),
+            ((environment, Space::User), (0, Space::User)),
+            ((environment, Space::User), (environment, Space::Kernel)),
         ];
         let pairs = pairs.into_iter().filter(|(of, over)| of != over && is_there(of) && is_there(over));
         all.extend(pairs.map(|(of, over)| Step { of, over, kind: *kind }));
@@ -173,7 +173,7 @@ impl Step {
         each(|lang| format!("{}: {} / {}", layer.get(lang), of.get(lang), over.get(lang)))
     }
 
-    fn over(&self, sheet: &Sheet, place: &Place) -> Result<(Joined, bool), Text<String>> {
+    fn over(&self, sheet: &Sheet, place: &BoundOperation) -> Result<(Propagated, bool), Text<String>> {
         let (Ok(of), Ok(over)) = (found(sheet, self.of, place), found(sheet, self.over, place)) else {
             return Err(same("–"));
         };

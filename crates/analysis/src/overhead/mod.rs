@@ -21,12 +21,12 @@ mod value;
 
 use hostmark_model::{CaseRecord, Guest, Run, Text};
 
-pub use conclusions::{Told, Verdict};
+pub use conclusions::{LayerConclusion, Verdict};
 
 use crate::bars::Bars;
 use crate::bilingual::same;
-use crate::joined::Joined;
 use crate::plain_table::{Row, Table};
+use crate::propagated::Propagated;
 use family::FAMILIES;
 use sheet::Sheet;
 
@@ -64,7 +64,7 @@ pub struct Overhead {
     /// None of them is empty.
     pub parts: Vec<Part>,
     /// What follows, as far as these runs tell.
-    pub conclusions: Vec<Told>,
+    pub conclusions: Vec<LayerConclusion>,
 }
 
 /// The environment that the others are held against, where one is called so.
@@ -146,7 +146,7 @@ pub fn overhead(runs: &[Run], base: Option<&str>, all: bool) -> Result<Overhead,
 }
 
 /// What follows from one run alone; its environment has no name, as there is no other.
-pub(crate) fn conclusions(run: &Run) -> Vec<Told> {
+pub(crate) fn conclusions(run: &Run) -> Vec<LayerConclusion> {
     let environments = [Environment { name: "", runs: vec![run] }];
     conclusions::draw(&sheets(&environments, None), &kind::kinds(&environments))
 }
@@ -175,7 +175,7 @@ fn of(ratio: f64) -> String {
 }
 
 /// The cell of a fraction over a base, with its interval where `all` is shown.
-fn cell_of(fraction: &Joined, all: bool) -> Text<String> {
+fn cell_of(fraction: &Propagated, all: bool) -> Text<String> {
     match fraction.interval.filter(|_| all) {
         Some((low, high)) => same(format!("{} ({} … {})", over(fraction.value), over(low), over(high))),
         None => same(over(fraction.value)),

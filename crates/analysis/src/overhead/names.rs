@@ -3,7 +3,7 @@
 use hostmark_model::Text;
 
 use super::Environment;
-use super::family::Side;
+use super::family::Space;
 use super::kind::{Kind, WITHIN};
 use super::sheet::{Sheet, at};
 
@@ -14,35 +14,35 @@ fn layers(environment: &Environment) -> String {
 }
 
 /// What a side of an environment costs over the base.
-pub(super) fn overhead(kind: Kind, side: Side, environment: &Environment) -> Text<String> {
+pub(super) fn overhead(kind: Kind, side: Space, environment: &Environment) -> Text<String> {
     let (name, layers) = (environment.name, layers(environment));
     let fixed = |en: &str, zh: &str| Text { en: en.to_owned(), zh: zh.to_owned() };
     match (kind, side) {
-        (Kind::First, Side::Kernel) => fixed("Kernel overhead", "内核开销"),
-        (Kind::First, Side::User) => fixed("OS overhead", "操作系统开销"),
-        (Kind::Guest, Side::Kernel) => fixed("Hypervisor + kernel overhead", "虚拟机监控程序与内核的开销"),
-        (Kind::Guest, Side::User) => fixed("Hypervisor + guest OS overhead", "虚拟机监控程序与客户机操作系统的开销"),
-        (Kind::Container, Side::Kernel) => Text {
+        (Kind::First, Space::Kernel) => fixed("Kernel overhead", "内核开销"),
+        (Kind::First, Space::User) => fixed("OS overhead", "操作系统开销"),
+        (Kind::Guest, Space::Kernel) => fixed("Hypervisor + kernel overhead", "虚拟机监控程序与内核的开销"),
+        (Kind::Guest, Space::User) => fixed("Hypervisor + guest OS overhead", "虚拟机监控程序与客户机操作系统的开销"),
+        (Kind::Container, Space::Kernel) => Text {
             en: format!("Container layers{layers} + kernel overhead"),
             zh: format!("容器各层{layers}与内核的开销"),
         },
-        (Kind::Container, Side::User) => Text {
+        (Kind::Container, Space::User) => Text {
             en: format!("Container layers{layers} + OS overhead"),
             zh: format!("容器各层{layers}与操作系统的开销"),
         },
-        (Kind::Free, Side::Kernel) => fixed("Kernel overhead with all of the machine", "使用整机时的内核开销"),
-        (Kind::Free, Side::User) => fixed("OS overhead with all of the machine", "使用整机时的操作系统开销"),
-        (Kind::Other, Side::Kernel) => {
+        (Kind::Free, Space::Kernel) => fixed("Kernel overhead with all of the machine", "使用整机时的内核开销"),
+        (Kind::Free, Space::User) => fixed("OS overhead with all of the machine", "使用整机时的操作系统开销"),
+        (Kind::Other, Space::Kernel) => {
             Text { en: format!("{name} + kernel overhead"), zh: format!("{name} 与内核的开销") }
         }
-        (Kind::Other, Side::User) => {
+        (Kind::Other, Space::User) => {
             Text { en: format!("{name} + OS overhead"), zh: format!("{name} 与操作系统的开销") }
         }
     }
 }
 
 /// The name of an environment's side; the side alone where the environment has no name.
-pub(super) fn side_of(environment: &Environment, side: Side) -> Text<String> {
+pub(super) fn side_of(environment: &Environment, side: Space) -> Text<String> {
     let (name, side) = (environment.name, side.name());
     if name.is_empty() {
         return side.to_owned_text();
@@ -51,15 +51,15 @@ pub(super) fn side_of(environment: &Environment, side: Side) -> Text<String> {
 }
 
 /// The title of the percentages of a side of an environment.
-pub(super) fn title(sheet: &Sheet, environment: usize, side: Side, kind: Kind) -> Text<String> {
+pub(super) fn title(sheet: &Sheet, environment: usize, side: Space, kind: Kind) -> Text<String> {
     let here = &sheet.environments[environment];
     let place = side_of(here, side);
     let Some(base) = &sheet.base else { return place };
     let (over, point) = (side_of(&sheet.environments[0], base.side), at(&base.point));
     // Without the kernel's side it is not the OS that the base lacks.
     let name = match base.side {
-        Side::Kernel => overhead(kind, side, here),
-        Side::User => Text { en: "Overhead".to_owned(), zh: "开销".to_owned() },
+        Space::Kernel => overhead(kind, side, here),
+        Space::User => Text { en: "Overhead".to_owned(), zh: "开销".to_owned() },
     };
     let of = of_rates(sheet);
     Text {

@@ -9,7 +9,7 @@ use super::value::{Value, middle};
 use super::{Environment, Row, Table, alike, control, family, stream};
 use crate::bilingual::same;
 use crate::difference::FALSE_DISCOVERIES;
-use crate::joined::Joined;
+use crate::propagated::Propagated;
 
 /// The measured case of an environment that a person named; or a sentence.
 pub(super) fn base<'a>(first: &Environment<'a>, id: &str) -> Result<&'a CaseRecord, String> {
@@ -147,7 +147,7 @@ pub(super) fn compared(
     id: &str,
     value: &Value,
     base: &Value,
-) -> Result<Joined, Text<String>> {
+) -> Result<Propagated, Text<String>> {
     value.over_alike(base)?;
     match alike::unlike_by_id(first, other, id) {
         Some(why) => Err(why),

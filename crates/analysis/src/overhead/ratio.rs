@@ -2,14 +2,14 @@
 
 use hostmark_model::{Params, Text};
 
-use super::family::{SIDES, Side};
+use super::family::{SPACES, Space};
 use super::names::side_of;
 use super::sheet::{Sheet, at};
 use super::value::{Value, middle};
 use super::{Row, Table};
 use crate::bilingual::same;
 use crate::format::{number, percent};
-use crate::joined::{Joined, joined_ratio};
+use crate::propagated::{Propagated, propagated_ratio};
 
 /// Reads and writes, where a family has both.
 pub(super) const READ: usize = 0;
@@ -23,7 +23,7 @@ pub(super) struct Pairs {
 }
 
 /// What a side of an environment has of both.
-pub(super) fn pairs(sheet: &Sheet, environment: usize, side: Side) -> Pairs {
+pub(super) fn pairs(sheet: &Sheet, environment: usize, side: Space) -> Pairs {
     let mut all = Pairs { points: Vec::new(), times: Vec::new(), cases: Vec::new() };
     for point in sheet.points(side) {
         let figure = |operation| sheet.figure(environment, operation, side, &point);
@@ -52,12 +52,12 @@ pub(super) fn ratio(sheet: &Sheet, all: bool) -> Option<Table> {
     let mut rows = Vec::new();
     let mut means = Vec::new();
     for environment in 0..sheet.environments.len() {
-        for side in SIDES {
+        for side in SPACES {
             let pairs = pairs(sheet, environment, side);
-            let Some(mean) = joined_ratio(&pairs.times, mean_ratio) else { continue };
-            let each: Vec<(Text<String>, Joined)> = (pairs.points.iter().map(at))
+            let Some(mean) = propagated_ratio(&pairs.times, mean_ratio) else { continue };
+            let each: Vec<(Text<String>, Propagated)> = (pairs.points.iter().map(at))
                 .zip(pairs.times.chunks_exact(2))
-                .filter_map(|(at, times)| Some((at, joined_ratio(times, mean_ratio)?)))
+                .filter_map(|(at, times)| Some((at, propagated_ratio(times, mean_ratio)?)))
                 .collect();
             means.push(mean.value);
             let list = |lang: fn(&Text<String>) -> &str| {
@@ -86,7 +86,7 @@ pub(super) fn ratio(sheet: &Sheet, all: bool) -> Option<Table> {
 }
 
 /// A ratio, and where it lies.
-pub(super) fn times(ratio: &Joined, all: bool) -> String {
+pub(super) fn times(ratio: &Propagated, all: bool) -> String {
     match ratio.interval.filter(|_| all) {
         Some((low, high)) => format!("{} ({} … {})", two_digits(ratio.value), two_digits(low), two_digits(high)),
         None => two_digits(ratio.value),
@@ -101,7 +101,7 @@ pub(super) fn two_digits(ratio: f64) -> String {
 pub(super) fn deviation(sheet: &Sheet) -> Option<Table> {
     let mut rows = Vec::new();
     for (environment, here) in sheet.environments.iter().enumerate() {
-        for side in SIDES {
+        for side in SPACES {
             for (index, operation) in sheet.operations() {
                 let of = |value: &Value| value.deviation;
                 let at_point = |point: &Params| sheet.value(environment, index, side, point).ok().and_then(of);

@@ -3,7 +3,7 @@
 use hostmark_model::{IN_SOFTWARE, Lang, Text, Unit};
 
 use super::alike::{cpus as cpus_of, is_as_large, memory};
-use super::family::Side;
+use super::family::Space;
 use super::merged::merged;
 use super::sheet::Sheet;
 use super::{Environment, control};
@@ -90,7 +90,7 @@ fn without_kernel(sheets: &[Sheet]) -> Vec<Text<String>> {
     let mut reasons: Vec<(&Text<String>, Vec<&str>)> = Vec::new();
     for (sheet, index) in sheets.iter().flat_map(|sheet| (0..sheet.environments.len()).map(move |index| (sheet, index)))
     {
-        let of_kernel = || sheet.figures.iter().filter(|one| one.environment == index && one.side == Side::Kernel);
+        let of_kernel = || sheet.figures.iter().filter(|one| one.environment == index && one.side == Space::Kernel);
         let Some(why) = of_kernel().find_map(|one| one.value.as_ref().err()) else { continue };
         if of_kernel().any(|one| one.value.is_ok()) {
             continue;

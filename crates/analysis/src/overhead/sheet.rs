@@ -2,10 +2,10 @@
 
 use hostmark_model::{CaseRecord, Params, Text};
 
-use super::family::{BIND, FREE_OF_CPUS, Family, IRQ, Operation, Side};
+use super::family::{BIND, FREE_OF_CPUS, Family, IRQ, Operation, Space};
 use super::value::Value;
 use super::{Environment, alike, control};
-use crate::joined::Joined;
+use crate::propagated::Propagated;
 
 /// What the cases say how many reference cycles a batch of operations took, where they do.
 const BATCH: &str = "batch_cycles";
@@ -15,7 +15,7 @@ const BATCH: &str = "batch_cycles";
 pub(super) struct Figure {
     pub(super) environment: usize,
     pub(super) operation: usize,
-    pub(super) side: Side,
+    pub(super) side: Space,
     pub(super) point: Params,
     pub(super) id: String,
     pub(super) value: Result<Value, Text<String>>,
@@ -28,7 +28,7 @@ pub(super) struct Figure {
 /// What all is held against: a side and a point in the first environment.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Base {
-    pub(super) side: Side,
+    pub(super) side: Space,
     pub(super) point: Params,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Sheet<'a> {
 }
 
 /// A case with its place.
-type Placed<'a> = (usize, &'a CaseRecord, (usize, Side, Params));
+type Placed<'a> = (usize, &'a CaseRecord, (usize, Space, Params));
 
 impl<'a> Sheet<'a> {
     /// Over the side and point of `named`, where that is a case of the family.
@@ -54,7 +54,7 @@ impl<'a> Sheet<'a> {
         let all: Vec<Placed> = cases.filter_map(placed).collect();
         let named = named.and_then(|case| Some((case, family.place(case)?)));
         // The kernel's side has one such value; without it a probe's default comes first.
-        let inside = all.iter().find(|(_, _, (_, side, _))| *side == Side::Kernel).map(|(_, case, _)| *case);
+        let inside = all.iter().find(|(_, _, (_, side, _))| *side == Space::Kernel).map(|(_, case, _)| *case);
         let leading =
             named.as_ref().map(|(case, _)| *case).or(inside).or_else(|| all.first().map(|(_, case, _)| *case));
         let alike = leading.map(|case| family.alike(case)).unwrap_or_default();
@@ -89,7 +89,7 @@ impl<'a> Sheet<'a> {
             let is_bound = figure.point.get(BIND).is_some_and(|bind| bind != FREE_OF_CPUS);
             let wanted = if self.family.is_base_without_irq { "off" } else { "on" };
             let has_other_irq = figure.point.get(IRQ).is_some_and(|irq| irq != wanted);
-            (figure.side == Side::User, is_bound, has_other_irq)
+            (figure.side == Space::User, is_bound, has_other_irq)
         })?;
         Some(Base { side: first.side, point: first.point.clone() })
     }
@@ -99,7 +99,7 @@ impl<'a> Sheet<'a> {
     }
 
     /// The points of a side anywhere, in the order of the runs.
-    pub(super) fn points(&self, side: Side) -> Vec<Params> {
+    pub(super) fn points(&self, side: Space) -> Vec<Params> {
         let mut points: Vec<Params> = Vec::new();
         for figure in self.figures.iter().filter(|figure| figure.side == side) {
             if !points.contains(&figure.point) {
@@ -110,7 +110,7 @@ impl<'a> Sheet<'a> {
     }
 
     /// Those at which any environment has a value.
-    pub(super) fn measured_points(&self, side: Side) -> Vec<Params> {
+    pub(super) fn measured_points(&self, side: Space) -> Vec<Params> {
         let is_measured = |point: &Params| {
             let mut of_point = self.figures.iter().filter(|figure| figure.side == side && figure.point == *point);
             of_point.any(|figure| figure.value.is_ok())
@@ -118,7 +118,7 @@ impl<'a> Sheet<'a> {
         self.points(side).into_iter().filter(is_measured).collect()
     }
 
-    pub(super) fn figure(&self, environment: usize, operation: usize, side: Side, point: &Params) -> Option<&Figure> {
+    pub(super) fn figure(&self, environment: usize, operation: usize, side: Space, point: &Params) -> Option<&Figure> {
         self.figures.iter().find(|figure| {
             (figure.environment, figure.operation, figure.side) == (environment, operation, side)
                 && figure.point == *point
@@ -130,7 +130,7 @@ impl<'a> Sheet<'a> {
         &self,
         environment: usize,
         operation: usize,
-        side: Side,
+        side: Space,
         point: &Params,
     ) -> Result<&Value, Text<String>> {
         match self.figure(environment, operation, side, point) {
@@ -144,9 +144,9 @@ impl<'a> Sheet<'a> {
         &self,
         environment: usize,
         operation: usize,
-        side: Side,
+        side: Space,
         point: &Params,
-    ) -> Result<Joined, Text<String>> {
+    ) -> Result<Propagated, Text<String>> {
         let value = self.value(environment, operation, side, point)?;
         let base = self.base.as_ref().map(|base| self.value(0, operation, base.side, &base.point));
         let base = match base {
@@ -160,13 +160,13 @@ impl<'a> Sheet<'a> {
             return Err(why);
         }
         match self.is_base(environment, side, point) {
-            true => Ok(Joined { value: 0.0, interval: None }),
+            true => Ok(Propagated { value: 0.0, interval: None }),
             false => value.time().over(&base.time()),
         }
     }
 
     /// Whether a value there may be that of the base.
-    pub(super) fn may_equal(&self, environment: usize, operation: usize, side: Side, point: &Params) -> bool {
+    pub(super) fn may_equal(&self, environment: usize, operation: usize, side: Space, point: &Params) -> bool {
         let base = self.base.as_ref().and_then(|base| self.value(0, operation, base.side, &base.point).ok());
         let value = self.value(environment, operation, side, point).ok();
         value.zip(base).is_some_and(|(value, base)| value.may_equal(base))
@@ -178,11 +178,11 @@ impl<'a> Sheet<'a> {
     }
 
     /// How far halves of the first environment's runs lie apart there.
-    pub(super) fn control(&self, operation: usize, side: Side, point: &Params) -> Option<f64> {
+    pub(super) fn control(&self, operation: usize, side: Space, point: &Params) -> Option<f64> {
         control::distance(self.value(0, operation, side, point).ok()?)
     }
 
-    pub(super) fn is_base(&self, environment: usize, side: Side, point: &Params) -> bool {
+    pub(super) fn is_base(&self, environment: usize, side: Space, point: &Params) -> bool {
         environment == 0 && self.base.as_ref().is_some_and(|base| base.side == side && base.point == *point)
     }
 

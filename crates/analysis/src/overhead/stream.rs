@@ -11,7 +11,7 @@ use super::{Environment, Part, Row, Table, alike, of};
 use crate::bars::{Bars, Group, Scale};
 use crate::bilingual::{COMMA, joined, same};
 use crate::difference;
-use crate::joined::Joined;
+use crate::propagated::Propagated;
 use crate::reasons;
 use crate::repetition;
 use crate::short_arrays::short_arrays;
@@ -230,7 +230,7 @@ fn turned(runs: &[(f64, f64)], scale: Scale) -> Vec<f64> {
 
 impl Kernel {
     /// The share of the first that an environment has, with its interval; or why there is none.
-    fn share(&self, index: usize, scale: Scale) -> Result<Joined, Text<String>> {
+    fn share(&self, index: usize, scale: Scale) -> Result<Propagated, Text<String>> {
         let (Ok(base), Ok(value)) = (&self.best[0], &self.best[index]) else { return Err(same("–")) };
         if let Some(why) = unlike(base, value).or_else(|| self.unlike[index].clone()) {
             return Err(why);
@@ -241,8 +241,8 @@ impl Kernel {
         let deviation = difference::told(&[&before, &after], assumed).unwrap_or_else(alone);
         let (ratio, (low, high)) = extreme::ratio_of_greatest(&before, &after, &deviation).ok_or_else(|| same("–"))?;
         Ok(match scale {
-            Scale::Rate => Joined { value: ratio, interval: Some((low, high)) },
-            Scale::Time => Joined { value: ratio.recip(), interval: Some((high.recip(), low.recip())) },
+            Scale::Rate => Propagated { value: ratio, interval: Some((low, high)) },
+            Scale::Time => Propagated { value: ratio.recip(), interval: Some((high.recip(), low.recip())) },
         })
     }
 
@@ -266,7 +266,7 @@ impl Kernel {
     }
 
     /// A share, and whether it says nothing: its interval holds 100 %, or halves of the first differ as much.
-    fn beside(&self, share: &Joined, scale: Scale) -> Text<String> {
+    fn beside(&self, share: &Propagated, scale: Scale) -> Text<String> {
         let shown = same(match share.interval.filter(|_| self.with_intervals) {
             Some((low, high)) => format!("{} ({} … {})", of(share.value), of(low), of(high)),
             None => of(share.value),

@@ -8,7 +8,7 @@ use hostmark_stats::descriptive;
 use super::Environment;
 use crate::difference::{self, FALSE_DISCOVERIES};
 use crate::format;
-use crate::joined::Joined;
+use crate::propagated::Propagated;
 use crate::reasons;
 
 /// A value with what it takes to hold it against another.
@@ -102,7 +102,7 @@ impl Value {
     }
 
     /// By what fraction it lies over `base`, with the interval that both give it; or why that would say nothing.
-    pub(super) fn over(&self, base: &Value) -> Result<Joined, Text<String>> {
+    pub(super) fn over(&self, base: &Value) -> Result<Propagated, Text<String>> {
         let not =
             |en: String, zh: String| Err(Text { en: format!("not comparable: {en}"), zh: format!("不可比：{zh}") });
         if self.unit != base.unit {
@@ -127,7 +127,7 @@ impl Value {
             let ((low, high), middle) = (difference.interval(), difference.ratio());
             (ratio * low / middle, ratio * high / middle)
         };
-        Ok(Joined { value: ratio, interval: self.difference(base).map(ends) }.beyond_one())
+        Ok(Propagated { value: ratio, interval: self.difference(base).map(ends) }.beyond_one())
     }
 
     /// The difference to `base`, as a comparison of the runs of both has it; none of values that have no logarithm. Two cases of the

@@ -9,11 +9,11 @@ use std::cell::Cell;
 use hostmark_model::{Better, CaseId, CaseRecord, Estimate, Run, Text, Unit};
 use serde::Deserialize;
 
-use crate::constants::Told;
+use crate::constants::ConstantValue;
 use crate::lmbench::case_at;
 
 pub use built_in::built_in;
-pub use nearest::{Beside, beside};
+pub use nearest::{NearestReference, beside};
 pub use of_run::of_run;
 
 /// The schema of a reference's file.
@@ -262,7 +262,7 @@ impl Reference {
     }
 
     /// What it has of a constant.
-    pub(crate) fn of_constant(&self, told: &Told) -> Option<&Value> {
+    pub(crate) fn of_constant(&self, told: &ConstantValue) -> Option<&Value> {
         let is_it =
             |value: &&Value| value.quantity == told.quantity() && (told.is_at(&value.id) || value.id == told.case.id);
         self.values.iter().find(is_it)

@@ -3,7 +3,7 @@
 use hostmark_model::{Better, HostFacts, Lang, Run, Text};
 
 use super::{Reference, Standing, all, ratio_text};
-use crate::constants::{self, Told};
+use crate::constants::{self, ConstantValue};
 use crate::escape::visible;
 
 /// A reference with fewer constants of a run tells too little of it.
@@ -11,7 +11,7 @@ const LEAST_COMMON: usize = 3;
 
 /// The nearest reference, as the constants of a run stand beside it.
 #[derive(Debug, Clone, Copy)]
-pub struct Beside<'a> {
+pub struct NearestReference<'a> {
     pub reference: &'a Reference,
 }
 
@@ -27,12 +27,12 @@ pub(super) fn widest(features: &[String]) -> Option<&'static str> {
 }
 
 /// The nearest kind of machine among all references; none where nothing tells which.
-pub fn beside(run: &Run) -> Option<Beside<'static>> {
+pub fn beside(run: &Run) -> Option<NearestReference<'static>> {
     beside_among(run, all())
 }
 
 /// The same among these.
-pub(crate) fn beside_among<'a>(run: &Run, among: impl Iterator<Item = &'a Reference>) -> Option<Beside<'a>> {
+pub(crate) fn beside_among<'a>(run: &Run, among: impl Iterator<Item = &'a Reference>) -> Option<NearestReference<'a>> {
     // What another tool measured is not this machine's.
     if run.imported.is_some() {
         return None;
@@ -43,7 +43,7 @@ pub(crate) fn beside_among<'a>(run: &Run, among: impl Iterator<Item = &'a Refere
     let mut best: Option<((bool, Nearness), &Reference)> = None;
     for reference in among {
         let is_itself = reference.run.as_ref().is_some_and(|id| *id == run.id);
-        let has = |told: &&Told| reference.of_constant(told).is_some();
+        let has = |told: &&ConstantValue| reference.of_constant(told).is_some();
         let common = told.iter().flat_map(|(_, told)| told).filter(has).count();
         if is_itself || reference.architecture != run.host.cpu.architecture || common < LEAST_COMMON {
             continue;
@@ -54,7 +54,7 @@ pub(crate) fn beside_among<'a>(run: &Run, among: impl Iterator<Item = &'a Refere
             best = Some((nearness, reference));
         }
     }
-    best.map(|(_, reference)| Beside { reference })
+    best.map(|(_, reference)| NearestReference { reference })
 }
 
 /// How near, by facts in the order in which they weigh: vendor, model, instructions, native or guest, number of CPUs.
@@ -75,10 +75,10 @@ fn nearness(host: &HostFacts, reference: &Reference) -> Nearness {
     (is_known(&host.cpu.vendor, &reference.vendor), is_model, instructions, is_alike, -apart)
 }
 
-impl Beside<'_> {
+impl NearestReference<'_> {
     /// A constant over that of the reference: `1.3x`, with `~` before it where the methods differ, and `!` behind it where it is worse
     /// than both intervals explain.
-    pub fn ratio(&self, told: &Told) -> Option<String> {
+    pub fn ratio(&self, told: &ConstantValue) -> Option<String> {
         let value = self.reference.of_constant(told)?;
         let standing = value.standing(told.estimate, told.better);
         let about = if standing == Standing::OtherMethod { "~" } else { "" };
@@ -89,13 +89,13 @@ impl Beside<'_> {
     }
 
     /// A constant over that of the reference; none where the reference lacks it.
-    pub fn over(&self, told: &Told) -> Option<f64> {
+    pub fn over(&self, told: &ConstantValue) -> Option<f64> {
         let ratio = told.estimate.value() / self.reference.of_constant(told)?.value;
         (ratio.is_finite() && ratio > 0.0).then_some(ratio)
     }
 
     /// What is delivered over what the reference delivers: above 1 is better; none where the reference lacks the constant.
-    pub fn better(&self, told: &Told) -> Option<f64> {
+    pub fn better(&self, told: &ConstantValue) -> Option<f64> {
         let ratio = self.over(told)?;
         Some(if told.better == Better::Lower { ratio.recip() } else { ratio })
     }

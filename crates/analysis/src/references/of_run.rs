@@ -12,10 +12,10 @@ use crate::constants;
 pub fn of_run(run: &Run, name: &str, address: &str) -> Reference {
     let host = &run.host;
     let told = constants::told(run);
-    let constants: Vec<&constants::Told> = told.iter().flat_map(|(_, told)| told).collect();
+    let constants: Vec<&constants::ConstantValue> = told.iter().flat_map(|(_, told)| told).collect();
     let shown: HashSet<&str> =
         constants.iter().filter(|told| told.quantity().is_empty()).map(|told| told.case.id.as_str()).collect();
-    let of_constant = |told: &&constants::Told| value(told.key(), told.quantity(), told.estimate);
+    let of_constant = |told: &&constants::ConstantValue| value(told.key(), told.quantity(), told.estimate);
     let rest = run.cases.iter().filter(|case| case.peer().is_none() && !shown.contains(case.id.as_str()));
     let of_case = |case: &hostmark_model::CaseRecord| value(case.id.clone(), "", &case.measured()?.estimate);
     let values = constants.iter().filter_map(of_constant).chain(rest.filter_map(of_case)).collect();

@@ -18,9 +18,9 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use hostmark_engine::PastRound;
 use hostmark_launch::agent::SERVED;
-use hostmark_launch::place;
 use hostmark_launch::program::OWN;
 use hostmark_launch::timing::timing;
+use hostmark_launch::transport;
 use hostmark_model::{AGENT_PROTOCOL, AgentAnswer, AgentRequest, BegunRun, Exit, Lang, RunRequest};
 
 use super::host::report_of_host;
@@ -29,8 +29,8 @@ use super::measure::{Means, measure};
 use super::peers::FarPeers;
 use super::ready::{self, Ready};
 use super::{EndsWith, exit_of, inputs, load, lost, resume, sentence};
+use crate::isolate::Layer;
 use crate::wall::SinceStart;
-use crate::within::Layer;
 use inbox::{Inbox, Next};
 use outbox::{Outbox, Teller};
 use relayed::Relayed;
@@ -72,7 +72,7 @@ impl Served {
 pub fn serve(words: &[OsString]) -> ExitCode {
     let served = Served::of(words);
     // Nor does anything that is started here inherit the program's file.
-    let _ = place::close_own_descriptor();
+    let _ = transport::close_own_descriptor();
     let mut outbox = match Outbox::of_standard_output() {
         Ok(outbox) => outbox,
         Err(error) => return complain(&format!("standard output cannot be written ({error})")),
@@ -83,7 +83,7 @@ pub fn serve(words: &[OsString]) -> ExitCode {
     };
     let inbox = if served.is_some() { inbox.of_lines_up_to(LONGEST_SERVED_LINE) } else { inbox };
     let (serving, idle) = (Serving::of(served), timing().silence());
-    let mut session = Session { inbox: Some(inbox), greeted: false, served, serving, idle };
+    let mut session = AgentSession { inbox: Some(inbox), greeted: false, served, serving, idle };
     loop {
         match session.next(&mut outbox) {
             Ok(true) => {}
@@ -105,7 +105,7 @@ fn complain(sentence: &str) -> ExitCode {
 }
 
 /// What has been asked for so far.
-struct Session {
+struct AgentSession {
     /// What comes; none once another thread reads it.
     inbox: Option<Inbox>,
     greeted: bool,
@@ -117,7 +117,7 @@ struct Session {
     served: Option<Served>,
 }
 
-impl Session {
+impl AgentSession {
     /// Does what is asked for next. False when nothing is any more.
     fn next(&mut self, outbox: &mut Outbox) -> Result<bool> {
         // Nobody is waited for who says nothing.
@@ -239,7 +239,7 @@ impl Session {
 
 /// The layers that a request names.
 fn layers(request: &RunRequest) -> Result<Vec<Layer>> {
-    let named = request.inputs.within.iter().map(|name| match Layer::named(name) {
+    let named = request.inputs.isolate.iter().map(|name| match Layer::named(name) {
         Some(layer) => Ok(layer),
         None => bail!("no layer is called '{}'; take the same version of both", name.escape_debug()),
     });

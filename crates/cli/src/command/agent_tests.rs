@@ -17,9 +17,9 @@ fn inbox(bytes: &[u8]) -> Inbox {
     Inbox::of(file.into())
 }
 
-fn session(bytes: &[u8]) -> Session {
+fn session(bytes: &[u8]) -> AgentSession {
     let (serving, idle) = (Serving::default(), Duration::from_secs(40));
-    Session { inbox: Some(inbox(bytes)), greeted: false, served: None, serving, idle }
+    AgentSession { inbox: Some(inbox(bytes)), greeted: false, served: None, serving, idle }
 }
 
 fn request(begun: Option<Box<BegunRun>>) -> RunRequest {
@@ -77,7 +77,7 @@ fn lines() -> Vec<String> {
 }
 
 /// Hears a session to its end, and plans what is asked for in it, but measures nothing.
-fn hear(mut session: Session, plans: &mut usize) -> usize {
+fn hear(mut session: AgentSession, plans: &mut usize) -> usize {
     let mut heard = 0;
     while let Ok(Next::Request(request)) = session.heard() {
         heard += 1;

@@ -202,7 +202,7 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
         _ => sides::read(&names, lang)?,
     };
     chosen.narrow(sides.iter_mut().flat_map(|side| &mut side.runs))?;
-    let pools: Vec<Pool> = sides.iter().map(sides::Side::pool).collect();
+    let pools: Vec<Pool> = sides.iter().map(sides::NamedRuns::pool).collect();
     let Some((base, new)) = pools.split_first() else {
         refuse!("there is nothing to compare; give BASE and NEW", "没有可比较的内容；请给出 BASE 和 NEW")
     };

@@ -9,8 +9,8 @@ use hostmark_present::render;
 use hostmark_present::render::handbook;
 use hostmark_probes::CATALOGUE;
 
-use super::knobs;
 use super::references as own;
+use super::tuning;
 use crate::language::refuse;
 use crate::output;
 
@@ -58,7 +58,7 @@ pub fn explain(arguments: &ExplainArguments, lang: Lang) -> Result<Exit> {
         }
     });
     if let [probe] = picked.as_slice() {
-        output::print(&trials(&knobs::of_probe(&probe.id), lang));
+        output::print(&trials(&tuning::of_probe(&probe.id), lang));
     }
     Ok(Exit::Fine)
 }

@@ -5,14 +5,14 @@ use std::time::Duration;
 use anyhow::Result;
 use hostmark_engine::janitor::CleanupEntry;
 use hostmark_launch::agent::{AgentError, AgentLink};
-use hostmark_launch::place::PlaceError;
 use hostmark_launch::program::Programs;
 use hostmark_launch::supervise::{Ending, Errors, Membership, Terms};
 use hostmark_launch::timing::timing;
+use hostmark_launch::transport::TransportError;
 use hostmark_model::{AgentAnswer, AgentRequest, Exit};
 
 use super::janitor::Janitor;
-use super::place::Place;
+use super::target::Target;
 use super::{EndsWith, lost, machine};
 use crate::language::{both, refused};
 use crate::refusals::of_launch;
@@ -28,10 +28,10 @@ pub struct Far {
 
 impl Far {
     /// Starts one at a place.
-    pub fn open(place: &Place, stop: &StopRequest) -> Result<Far> {
+    pub fn open(place: &Target, stop: &StopRequest) -> Result<Far> {
         let janitor = Janitor::start(&machine::own_program()?).map_err(lost)?;
         let programs = programs()?;
-        let (errors, ending) = (Errors::Heard, Ending::Killed);
+        let (errors, ending) = (Errors::Captured, Ending::Killed);
         let terms = Terms { group: Membership::Own, has_input: true, errors, ending, stop: Some(stop.readable()) };
         // From its start on, so that the janitor is told of its end too where it comes to nothing.
         let mut far = Far { link: None, janitor, process: None };
@@ -115,10 +115,12 @@ pub fn programs() -> Result<Programs> {
 /// An error of the far end as this command's: bad input stays bad input, whatever breaks off is a lost resource.
 pub fn failed(error: AgentError, stop: &StopRequest) -> anyhow::Error {
     let exit = match &error {
-        AgentError::Stopped | AgentError::Place(PlaceError::Stopped) => Exit::Signal(stop.signal().unwrap_or(2)),
-        AgentError::Told { exit, .. } if *exit == Exit::NothingSelected.code() => Exit::NothingSelected,
-        AgentError::Told { exit, .. } if *exit == Exit::BadInput.code() => Exit::BadInput,
-        AgentError::Place(_) | AgentError::Version { .. } | AgentError::NotLetIn { .. } => Exit::BadInput,
+        AgentError::Stopped | AgentError::Transport(TransportError::Stopped) => {
+            Exit::Signal(stop.signal().unwrap_or(2))
+        }
+        AgentError::Reported { exit, .. } if *exit == Exit::NothingSelected.code() => Exit::NothingSelected,
+        AgentError::Reported { exit, .. } if *exit == Exit::BadInput.code() => Exit::BadInput,
+        AgentError::Transport(_) | AgentError::Version { .. } | AgentError::NotLetIn { .. } => Exit::BadInput,
         _ => Exit::ResourceLost,
     };
     EndsWith(exit, of_launch(&error)).into()

@@ -12,9 +12,9 @@ use hostmark_present::render;
 
 use super::machine::catch;
 use super::on;
-use super::place::Place;
+use super::target::Target;
+use crate::isolate::Outside;
 use crate::output;
-use crate::within::Outside;
 
 /// How long the machine is watched: twenty ticks of the kernel's accounting, and still an answer at once.
 const LOOK: Duration = Duration::from_millis(200);
@@ -47,7 +47,7 @@ pub struct HostArguments {
 pub fn host(arguments: &HostArguments, lang: Lang) -> Result<Exit> {
     let report = match &arguments.on {
         Some(place) => {
-            let place = Place::named(place, "--on", arguments.token_file.as_deref())?;
+            let place = Target::named(place, "--on", arguments.token_file.as_deref())?;
             on::report_of_host(&place, &catch(&Outside::default())?)?
         }
         None => report_of_host(),

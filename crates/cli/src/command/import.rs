@@ -12,7 +12,7 @@ use hostmark_model::{Exit, Lang, Run, counted};
 
 use super::unsaved;
 use crate::language::{both, refuse, refused};
-use crate::store::{self, Place};
+use crate::store::{self, RunFiles};
 use crate::{output, words};
 
 /// Larger than any result file of another tool, and small enough to be read on any host.
@@ -44,12 +44,12 @@ pub fn import(arguments: &ImportArguments, lang: Lang) -> Result<Exit> {
         run.finished = Some(run.started.clone());
     }
     let place = match &arguments.out {
-        Some(path) => Place::named(path)?,
+        Some(path) => RunFiles::named(path)?,
         None => {
             let stamp: String = run.started.chars().filter(|c| !matches!(c, '-' | ':')).collect();
             // The same file may be imported again.
             let unique = format!("{:04x}", id.as_u64_pair().1 & 0xffff);
-            Place::fresh(&stamp, &run.host.hostname, &unique).map_err(|reason| {
+            RunFiles::fresh(&stamp, &run.host.hostname, &unique).map_err(|reason| {
                 refused!(
                     "the run cannot be kept ({reason}); name a file by --out",
                     "无法保存该运行（{reason}）；请用 --out 指定文件"

@@ -13,8 +13,8 @@ use hostmark_model::{Inputs, PathBytes, PrintedUnit, Sampled};
 use regex_lite::Regex;
 use rustix::fs::Access;
 
+use crate::isolate::Layer;
 use crate::language::{both, refuse, refused};
-use crate::within::Layer;
 use crate::words;
 
 #[derive(Debug, Args)]
@@ -40,7 +40,7 @@ pub struct InputArguments {
     /// To see what each layer costs, compare with a run without them: `hostmark report native=RUN LAYER=RUN --format
     /// overhead`.
     #[arg(long, value_name = "LAYER,…", value_enum, value_delimiter = ',', hide_short_help = true)]
-    pub within: Vec<Layer>,
+    pub isolate: Vec<Layer>,
 }
 
 /// What of a command is its value.
@@ -133,7 +133,7 @@ impl From<CommandWords> for Vec<String> {
 impl InputArguments {
     /// The layers that were named, each once, in the order in which they are entered.
     pub fn layers(&self) -> Vec<Layer> {
-        let mut layers = self.within.clone();
+        let mut layers = self.isolate.clone();
         layers.sort_unstable();
         layers.dedup();
         layers
@@ -151,7 +151,7 @@ impl InputArguments {
             scratch: self.scratch.clone().map(|path| PathBytes(path.into_os_string().into_vec())),
             command: self.command.clone().map_or_else(Vec::new, |command| command.0),
             sampled: self.sampled.given(),
-            within: self.layers().iter().map(|layer| layer.name().to_owned()).collect(),
+            isolate: self.layers().iter().map(|layer| layer.name().to_owned()).collect(),
             peers: Vec::new(),
             limit_s: None,
             tried: None,

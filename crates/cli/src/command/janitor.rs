@@ -14,7 +14,7 @@ use hostmark_engine::sys::call::spawned;
 use hostmark_engine::sys::scratch::{fresh_name, remove_left, remove_unanswered};
 use hostmark_engine::sys::setting::{Change, Setting};
 use hostmark_launch::program::{OWN, command};
-use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
+use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Supervised, Terms};
 use hostmark_launch::timing::timing;
 use hostmark_model::{PathBytes, Scratch};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -91,7 +91,7 @@ impl Janitor {
             return Ok(None);
         }
         Ok(match self.process.hear_line(timing().start)? {
-            Heard::Line(line) => Some(line),
+            ReadOutcome::Line(line) => Some(line),
             _ => None,
         })
     }

@@ -12,14 +12,14 @@ use hostmark_model::{Elsewhere, PathBytes, Run, counted};
 
 use super::{EndsWith, exit_of, retyped, sentence, unwritten};
 use crate::language::{both, refused};
-use crate::store::{self, Place};
+use crate::store::{self, RunFiles};
 use crate::{output, words};
 
 /// Where a run goes: nowhere where it cannot be kept.
 #[derive(Default)]
 pub struct Kept {
     /// Its file.
-    pub place: Option<Place>,
+    pub place: Option<RunFiles>,
     /// Its journal.
     pub journal: Option<Journal>,
     /// The command line that goes on with it, where one can.
@@ -36,7 +36,7 @@ pub struct Author {
 
 impl Kept {
     /// Makes the place of a run that begins, and names the run after it: the file that a person named, else one with the others.
-    pub fn begin(run: &mut Run, named: Option<&Place>, planned: &PlanLine, author: Author) -> Result<Kept> {
+    pub fn begin(run: &mut Run, named: Option<&RunFiles>, planned: &PlanLine, author: Author) -> Result<Kept> {
         let place = match named {
             Some(place) => Some(place.clone()),
             None => keep(&run.host.hostname),
@@ -50,7 +50,7 @@ impl Kept {
 
     /// Saves the run's file, and removes the journal, which would only be a copy: by that of a run that was stopped it goes on.
     /// None where it is not kept.
-    pub fn save(self, run: &Run) -> Option<(Place, io::Result<()>)> {
+    pub fn save(self, run: &Run) -> Option<(RunFiles, io::Result<()>)> {
         let goes_on = self.goes_on(run).is_some();
         let place = self.place?;
         let saved = place.save(run);
@@ -71,7 +71,8 @@ impl Kept {
     /// What can be done with the rounds in the journal: the run can go on, unless a server measured it. Nothing without one.
     pub fn what_to_do(&self) -> Option<String> {
         let path = self.journal.as_ref()?.path().display().to_string();
-        let report = || format!("hostmark report --again {}", words::quoted(&path).unwrap_or_else(|| visible(&path)));
+        let report =
+            || format!("hostmark report --reestimate {}", words::quoted(&path).unwrap_or_else(|| visible(&path)));
         Some(self.resume.clone().unwrap_or_else(report))
     }
 
@@ -92,15 +93,15 @@ impl Kept {
 
 /// A sentence of [`Kept::goes_on_later`] without what can be done with the rounds: for who does not keep them.
 pub fn without_rounds(sentence: &str) -> &str {
-    let told = ["hostmark run --resume ", "hostmark report --again "].iter().find_map(|told| sentence.find(told));
+    let told = ["hostmark run --resume ", "hostmark report --reestimate "].iter().find_map(|told| sentence.find(told));
     let before = told.and_then(|told| sentence[..told].strip_suffix(": ").or(sentence[..told].strip_suffix("：")));
     let end = before.and_then(|before| before.rfind("; ").max(before.rfind("；")));
     end.map_or(sentence, |end| &sentence[..end])
 }
 
 /// Where the run is kept, when nobody named a file. Without such a place the run is measured all the same.
-fn keep(hostname: &str) -> Option<Place> {
-    match Place::begun_now(hostname) {
+fn keep(hostname: &str) -> Option<RunFiles> {
+    match RunFiles::begun_now(hostname) {
         Ok(place) => Some(place),
         Err(reason) => {
             output::complain(&both!(
@@ -113,13 +114,19 @@ fn keep(hostname: &str) -> Option<Place> {
 }
 
 /// Whether the journal in this place belongs to the file beside it, of a run that was stopped and does not go on at the moment.
-fn is_of_stopped(place: &Place) -> bool {
+fn is_of_stopped(place: &RunFiles) -> bool {
     Journal::read::<Run>(&place.journal)
         .is_ok_and(|(header, _, is_under_way)| !is_under_way && store::is_part_of(&place.file, &header.run.id))
 }
 
 /// The run's journal. One that cannot be made is an error where a person named the file, and else only said.
-fn open_journal(place: &Place, is_named: bool, run: &Run, planned: &PlanLine, by: Author) -> Result<Option<Journal>> {
+fn open_journal(
+    place: &RunFiles,
+    is_named: bool,
+    run: &Run,
+    planned: &PlanLine,
+    by: Author,
+) -> Result<Option<Journal>> {
     let bytes = |path: &OsStr| PathBytes(path.as_bytes().to_vec());
     let file = bytes(place.file.file_name().unwrap_or_default());
     let origin = Origin { binary: by.binary, file, elsewhere: by.elsewhere };

@@ -1,4 +1,4 @@
-//! The machine that a run measures: this one, inside the layers of `--within`, or a mock.
+//! The machine that a run measures: this one, inside the layers of `--isolate`, or a mock.
 
 use std::path::PathBuf;
 
@@ -9,9 +9,9 @@ use hostmark_model::{HostFacts, Inputs};
 
 use super::quiet::Look;
 use super::{inputs, lost};
+use crate::isolate::{self, Layer, Outside};
 use crate::language::both;
 use crate::signals::StopRequest;
-use crate::within::{self, Layer, Outside};
 use crate::world::{MockMachine, context};
 
 /// What a run measures.
@@ -32,7 +32,7 @@ pub enum Machine<'a> {
 impl Machine<'_> {
     /// This machine, from inside these layers.
     pub fn local(program: Option<PathBuf>, layers: &[Layer]) -> Result<Machine<'static>> {
-        let outside = within::enter(layers)?;
+        let outside = isolate::enter(layers)?;
         Ok(Machine::Local { program, outside, look: Look::begin(&Root::here()) })
     }
 

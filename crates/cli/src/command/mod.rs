@@ -1,6 +1,5 @@
 //! The commands, and what all of them share.
 
-mod again;
 pub mod agent;
 mod changed;
 mod chosen;
@@ -18,9 +17,9 @@ mod history;
 pub mod host;
 pub mod import;
 mod inputs;
+mod interleaved;
 pub mod janitor;
 mod kept;
-pub mod knobs;
 pub mod list;
 mod load;
 mod machine;
@@ -29,11 +28,11 @@ pub mod neighbour;
 mod on;
 mod pairs;
 mod peers;
-mod place;
 mod processes;
 mod prune;
 mod quiet;
 mod ready;
+mod reestimate;
 pub mod references;
 pub mod report;
 pub mod resume;
@@ -45,7 +44,8 @@ pub mod service;
 mod several;
 mod sides;
 mod tables;
-mod turns;
+mod target;
+pub mod tuning;
 mod verdict;
 pub mod vm;
 pub mod worker;
@@ -102,7 +102,7 @@ pub enum Command {
     /// Compare runs: a verdict for every case
     Compare(compare::CompareArguments),
     /// Try a setting: measure without and with it in turn
-    Try(knobs::TryArguments),
+    Try(tuning::TryArguments),
     /// Measure a fleet, and find the hosts that are not like the others
     Fleet(fleet::FleetArguments),
     /// Import another tool's results

@@ -9,7 +9,7 @@ use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::sys::affinity;
 use hostmark_engine::sys::process;
 use hostmark_launch::program::command;
-use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
+use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Supervised, Terms};
 use hostmark_launch::timing::timing;
 
 use super::janitor::Janitor;
@@ -116,7 +116,7 @@ pub fn start(program: &Path, work: Work, cpus: &[usize], janitor: &mut Janitor) 
     let mut process = Supervised::start(command, terms).map_err(|error| not_started(&error.to_string()))?;
     janitor.tell(&CleanupEntry::Group(process.id()));
     match process.hear_line(timing().start) {
-        Ok(Heard::Line(_)) => Ok(process),
+        Ok(ReadOutcome::Line(_)) => Ok(process),
         Ok(_) => Err(not_started(&both!("it ended at once", "它立即结束了"))),
         Err(error) => Err(not_started(&error.to_string())),
     }

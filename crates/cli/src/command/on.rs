@@ -21,10 +21,10 @@ use super::lost;
 use super::machine::catch;
 use super::measure::Measured;
 use super::peers::{Direct, NoAnswer, PeerLink};
-use super::place::Place;
+use super::target::Target;
+use crate::isolate::Outside;
 use crate::language::both;
 use crate::signals::StopRequest;
-use crate::within::Outside;
 
 /// Cases of a plan at most; the largest profile on the largest machines has some thousands.
 const MOST_CASES: usize = 1 << 17;
@@ -32,7 +32,7 @@ const MOST_CASES: usize = 1 << 17;
 const LONGEST_CASE: usize = 200;
 
 /// What the machine there is.
-pub fn report_of_host(place: &Place, stop: &StopRequest) -> Result<HostReport> {
+pub fn report_of_host(place: &Target, stop: &StopRequest) -> Result<HostReport> {
     let mut far = Far::open(place, stop)?;
     let heard = far.ask(&AgentRequest::Facts).and_then(|()| far.hear()).map_err(|error| failed(error, stop))?;
     let AgentAnswer::Facts(report) = heard else { return Err(astray(place)) };
@@ -44,7 +44,7 @@ pub fn report_of_host(place: &Place, stop: &StopRequest) -> Result<HostReport> {
 }
 
 /// A run that is kept there.
-pub fn kept_run(place: &Place, run: &str) -> Result<Run> {
+pub fn kept_run(place: &Target, run: &str) -> Result<Run> {
     let stop = catch(&Outside::default())?;
     let mut far = Far::open(place, &stop)?;
     let request = AgentRequest::Kept { run: run.to_owned() };
@@ -65,7 +65,7 @@ pub trait Keeper {
 
 /// Measures there: the run under the name that its keeper gave it.
 pub fn measure_there(
-    place: &Place,
+    place: &Target,
     request: RunRequest,
     past: Vec<PastRound>,
     stop: &StopRequest,
@@ -148,7 +148,7 @@ impl Wanted {
 
 /// What has been heard of a run.
 struct Hearing<'a> {
-    place: &'a Place,
+    place: &'a Target,
     keeper: &'a mut dyn Keeper,
     wanted: Wanted,
     planned: Option<Planned>,
@@ -206,7 +206,7 @@ impl Hearing<'_> {
 }
 
 /// A run as files have them.
-fn readable(run: Run, place: &Place) -> Result<Run> {
+fn readable(run: Run, place: &Target) -> Result<Run> {
     let mut machines = std::iter::once(&run.host).chain(run.peers.iter().map(|peer| &peer.host));
     match run.schema == SCHEMA && uuid::Uuid::parse_str(&run.id).is_ok() && machines.all(super::ready::is_machine) {
         true => Ok(run),
@@ -215,7 +215,7 @@ fn readable(run: Run, place: &Place) -> Result<Run> {
 }
 
 /// What came fits nowhere.
-fn astray(place: &Place) -> anyhow::Error {
+fn astray(place: &Target) -> anyhow::Error {
     lost(both!(
         "'{}' said what was not asked for; look at what runs there",
         "“{}”的回答不是所问；请检查那里运行的程序",

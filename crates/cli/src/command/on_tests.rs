@@ -85,7 +85,7 @@ fn lines() -> Vec<String> {
 
 /// What comes of these lines: rounds that were kept, and the run.
 fn heard(lines: &[String]) -> (usize, Result<Option<Run>>) {
-    let place = Place::of(vec!["there".into()], "there".to_owned(), None);
+    let place = Target::of(vec!["there".into()], "there".to_owned(), None);
     let mut keeper = Nowhere::default();
     let (wanted, rounds) = (Wanted::of(&request()), HashSet::new());
     let mut hearing = Hearing { place: &place, keeper: &mut keeper, wanted, planned: None, rounds, sink_lost: None };

@@ -8,7 +8,7 @@ use anyhow::Result;
 use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::plan::profile_limits;
 use hostmark_launch::program::command;
-use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
+use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Supervised, Terms};
 use hostmark_launch::timing::timing;
 use hostmark_model::{CaseRecord, HERE, Inputs, Profile, Scratch, load_run};
 
@@ -63,7 +63,7 @@ impl Pairs<'_> {
             command.arg("--token-file").arg(file);
         }
         command.args(["--peer", to.unwrap_or(HERE)]);
-        let (errors, ending) = (Errors::Heard, Ending::Asked(timing().end));
+        let (errors, ending) = (Errors::Captured, Ending::Asked(timing().end));
         let terms =
             Terms { group: Membership::Own, has_input: false, errors, ending, stop: Some(self.stop.readable()) };
         let process = Supervised::start(command, terms).map_err(|error| error.to_string())?;
@@ -83,8 +83,8 @@ impl Pairs<'_> {
             self.janitor.tell(&CleanupEntry::Reaped(process.id()));
         }
         match heard {
-            Ok(Heard::Stopped) => return Ok(None),
-            Ok(Heard::Closed) => {}
+            Ok(ReadOutcome::Stopped) => return Ok(None),
+            Ok(ReadOutcome::Closed) => {}
             Ok(_) => return Err("it did not end in time".into()),
             Err(error) => return Err(error.to_string()),
         }

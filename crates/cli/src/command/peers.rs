@@ -14,9 +14,9 @@ use hostmark_model::{
 };
 
 use super::far;
-use super::place::Place;
 use super::ready;
 use super::resume::Begun;
+use super::target::Target;
 use crate::language::{both, refuse, refused};
 use crate::refusals::of_launch;
 use crate::signals::StopRequest;
@@ -274,7 +274,7 @@ pub struct Direct<'a> {
 
 impl<'a> Direct<'a> {
     /// Starts an agent at each of these places, for a run that takes so long.
-    pub fn open(places: &[Place], stop: &'a StopRequest, limit: Duration) -> Result<Direct<'a>> {
+    pub fn open(places: &[Target], stop: &'a StopRequest, limit: Duration) -> Result<Direct<'a>> {
         let ms = u64::try_from((limit * 2).as_millis()).unwrap_or(u64::MAX);
         let opened = places.iter().map(|place| {
             let mut far = far::Far::open(place, stop)?;
@@ -306,7 +306,7 @@ impl PeerLink for Direct<'_> {
 }
 
 /// What the peers at these places are called: one alone is `peer`, several by the last word of each that names a host.
-pub fn names(places: &[Place]) -> Vec<String> {
+pub fn names(places: &[Target]) -> Vec<String> {
     if places.len() == 1 {
         return vec!["peer".to_owned()];
     }
@@ -334,7 +334,7 @@ pub fn names(places: &[Place]) -> Vec<String> {
 }
 
 /// What the peers at these places are called in a run: one that goes on has names for them.
-pub fn names_of(places: &[Place], begun: Option<&Begun>) -> Result<Vec<String>> {
+pub fn names_of(places: &[Target], begun: Option<&Begun>) -> Result<Vec<String>> {
     let Some(begun) = begun else { return Ok(names(places)) };
     let before = &begun.header.run.settings.inputs.peers;
     match before.len() == places.len() {
@@ -351,7 +351,7 @@ pub fn names_of(places: &[Place], begun: Option<&Begun>) -> Result<Vec<String>> 
 }
 
 /// What a run file says of peers that were typed so.
-pub fn typed(mut peers: Vec<Peer>, places: &[Place]) -> Vec<Peer> {
+pub fn typed(mut peers: Vec<Peer>, places: &[Target]) -> Vec<Peer> {
     for (peer, place) in peers.iter_mut().zip(places) {
         peer.place = Some(place.shown().to_owned());
     }

@@ -10,7 +10,7 @@ use hostmark_engine::clock::Calibration;
 use hostmark_engine::plan::{self, Plan, Request};
 use hostmark_launch::program::{OWN, digest_of};
 use hostmark_model::{HostFacts, Inputs, Run, RunRequest, SCHEMA, Settings, Tool};
-use hostmark_present::tables::Table;
+use hostmark_present::tables::NamedTable;
 use hostmark_probes::CATALOGUE;
 
 use super::machine::Machine;
@@ -153,7 +153,7 @@ const fn stream(at: &'static [(&'static str, &'static str)]) -> plan::Cell {
 
 /// The plan of a request within its profile's time; the cells of lmbench's and STREAM's tables come right behind the defaults.
 /// Of a table that is named its cells alone.
-pub fn fitted(host: &HostFacts, request: Request, table: Option<&Table>) -> Result<Plan> {
+pub fn fitted(host: &HostFacts, request: Request, table: Option<&NamedTable>) -> Result<Plan> {
     let mut plan = match table {
         None => plan::plan(CATALOGUE, host, request)?,
         Some(table) => plan::plan_table(CATALOGUE, host, request, &table.cells())?,

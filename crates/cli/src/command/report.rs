@@ -6,12 +6,12 @@ use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use hostmark_analysis::redact::redact;
-use hostmark_launch::place::TCP;
+use hostmark_launch::transport::TCP;
 use hostmark_model::{Exit, Lang, PrintedUnit, Run};
 use hostmark_present::{RenderOptions, export};
 
-use super::place::Place;
-use super::{again, chosen, hand_over, inputs, load, on, references, several};
+use super::target::Target;
+use super::{chosen, hand_over, inputs, load, on, reestimate, references, several};
 use crate::language::{both, refuse};
 use crate::{output, store};
 
@@ -55,13 +55,13 @@ pub struct ReportArguments {
     /// Show runs stored on another machine, e.g. 'ssh db-17'
     ///
     /// hostmark copies itself there and removes itself afterwards.
-    #[arg(long, value_name = "COMMAND", conflicts_with = "again")]
+    #[arg(long, value_name = "COMMAND", conflicts_with = "reestimate")]
     on: Option<String>,
     /// Recompute estimates from the recorded rounds
     ///
     /// Uses the rules of this version; RUN may be a journal too. What cannot be recomputed stays unchanged and is listed.
     #[arg(long)]
-    again: bool,
+    reestimate: bool,
     /// Replace names of hosts, people and paths
     ///
     /// Replaces host names, users, paths, addresses, the boot id, measured commands, and kernel arguments that explain no
@@ -81,10 +81,10 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
     let load_all = |typed: &str| match &place {
         Some(place) => Ok(vec![on::kept_run(place, typed)?]),
         // A run that was cut short has a journal alone.
-        None if arguments.again && !several::is_meant(typed) => Ok(vec![again::load(typed, lang)?]),
+        None if arguments.reestimate && !several::is_meant(typed) => Ok(vec![reestimate::load(typed, lang)?]),
         None => {
-            let of = |file: &PathBuf| match arguments.again {
-                true => again::load(&file.to_string_lossy(), lang),
+            let of = |file: &PathBuf| match arguments.reestimate {
+                true => reestimate::load(&file.to_string_lossy(), lang),
                 false => load::checked(file, lang),
             };
             several::files(typed)?.iter().map(of).collect()
@@ -138,14 +138,14 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
 }
 
 /// The place that keeps runs.
-fn kept_at(typed: &str) -> Result<Place> {
+fn kept_at(typed: &str) -> Result<Target> {
     if typed.trim_start().starts_with(TCP) {
         refuse!(
             "hostmark serve gives no runs that are kept there; log in there, as by --on 'ssh HOST'",
             "hostmark serve 不提供那里保存的运行；请登录过去，例如 --on 'ssh HOST'"
         );
     }
-    Place::named(typed, "--on", None)
+    Target::named(typed, "--on", None)
 }
 
 /// The runs that an argument means, under the name that it gives. A file or a kept run whose own name has an equals sign in

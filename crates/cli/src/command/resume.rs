@@ -16,7 +16,7 @@ use super::machine::Machine;
 use super::ready::{Ready, binary, planned_before};
 use super::retyped;
 use crate::language::refuse;
-use crate::store::{self, JOURNAL, Place};
+use crate::store::{self, JOURNAL, RunFiles};
 
 /// A journal that a run goes on with.
 pub struct Begun {
@@ -32,7 +32,7 @@ pub struct Begun {
 
 impl Begun {
     /// Opens the journal that a person named; the run goes to `out`, else to the file that it was begun for.
-    pub fn open(named: &str, out: Option<Place>) -> Result<Begun> {
+    pub fn open(named: &str, out: Option<RunFiles>) -> Result<Begun> {
         let path = store::find_journal(named)?;
         let shown = path.display().to_string();
         let (journal, mut header, past) = Journal::resume::<Run>(&path)
@@ -49,7 +49,7 @@ impl Begun {
                 out.journal = path;
                 out
             }
-            None => Place::of_journal(&path, &file, &header.run)?,
+            None => RunFiles::of_journal(&path, &file, &header.run)?,
         };
         Ok(Begun { kept: Kept { place: Some(place), journal: Some(journal), resume }, header, past, shown })
     }
@@ -91,15 +91,15 @@ impl Begun {
     /// Everything for the rest of the run, on this machine.
     pub fn ready(self, host: HostFacts, within: &[String], machine: &Machine) -> Result<(Ready, Kept)> {
         let Begun { kept, header, past, shown } = self;
-        match (header.run.settings.inputs.within.as_slice(), within) {
+        match (header.run.settings.inputs.isolate.as_slice(), within) {
             (before, now) if before == now => {}
             ([], _) => refuse!(
-                "{shown} was begun outside of all layers; leave out --within",
-                "{shown} 开始时不在任何层内；请去掉 --within"
+                "{shown} was begun outside of all layers; leave out --isolate",
+                "{shown} 开始时不在任何层内；请去掉 --isolate"
             ),
             (before, _) => refuse!(
-                "{shown} was begun within layers; add --within {}",
-                "{shown} 是在层内开始的；请加上 --within {}",
+                "{shown} was begun within layers; add --isolate {}",
+                "{shown} 是在层内开始的；请加上 --isolate {}",
                 before.join(",")
             ),
         }

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use hostmark_launch::place::TCP;
+use hostmark_launch::transport::TCP;
 use hostmark_model::{Elsewhere, Inputs, PathBytes};
 
 use crate::language::refuse;
@@ -12,7 +12,7 @@ use crate::words;
 
 /// The command line that goes on with a run; none of one that cannot go on, as at a server, or that nobody can type.
 pub fn line(journal: &Path, inputs: &Inputs, elsewhere: Option<&Elsewhere>) -> Option<String> {
-    let Inputs { command, scratch, within, .. } = inputs;
+    let Inputs { command, scratch, isolate, .. } = inputs;
     let mut typed = vec!["--resume".to_owned(), journal.to_str()?.to_owned()];
     let mut option = |name: &str, value: String| typed.extend([name.to_owned(), value]);
     if let Some(elsewhere) = elsewhere {
@@ -28,8 +28,8 @@ pub fn line(journal: &Path, inputs: &Inputs, elsewhere: Option<&Elsewhere>) -> O
     if let Some(PathBytes(path)) = scratch {
         option("--scratch", String::from_utf8(path.clone()).ok()?);
     }
-    if !within.is_empty() {
-        option("--within", within.join(","));
+    if !isolate.is_empty() {
+        option("--isolate", isolate.join(","));
     }
     let quoted: Option<Vec<String>> = typed.iter().map(|word| words::quoted(word)).collect();
     Some(format!("hostmark run {}", quoted?.join(" ")))
@@ -88,14 +88,14 @@ mod tests {
         let inputs = Inputs {
             command: ["make", "a b"].map(str::to_owned).to_vec(),
             scratch: Some(PathBytes(b"/mnt/$x".to_vec())),
-            within: vec!["seccomp".into()],
+            isolate: vec!["seccomp".into()],
             ..Inputs::default()
         };
         let place = at(&["sh", "-c", "touch it; exec \"$@\""]);
         let line = line(Path::new("a.partial.jsonl"), &inputs, Some(&place)).unwrap();
         let words = words::split(&line).unwrap();
         assert_eq!(words[..5], ["hostmark", "run", "--resume", "a.partial.jsonl", "--on"]);
-        assert_eq!(words[6..], ["--command", "make 'a b'", "--scratch", "/mnt/$x", "--within", "seccomp"]);
+        assert_eq!(words[6..], ["--command", "make 'a b'", "--scratch", "/mnt/$x", "--isolate", "seccomp"]);
         let is_refused =
             |on: Option<&str>, typed: &Inputs| check("a", (&inputs, Some(&place)), on, typed, None).is_err();
         assert!(!is_refused(Some(&words[5]), &inputs));

@@ -9,7 +9,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use hostmark_engine::plan::profile_limits;
 use hostmark_engine::{PlanLine, RoundSink};
-use hostmark_launch::place::TCP;
+use hostmark_launch::transport::TCP;
 use hostmark_model::{Exit, HostFacts, Inputs, Lang, Outcome, Profile, Run, RunRequest};
 use hostmark_present::render::console;
 
@@ -21,14 +21,14 @@ use super::measure::{self, Means, Measured};
 use super::peers::{self, Direct, FarPeers};
 use super::ready::{self, Ready};
 use super::resume::Begun;
-use super::sides::{Side, side};
+use super::sides::{NamedRuns, side};
 use super::verdict::held_against;
-use super::{dry_run, history, lost, place, remedy, remedy_or_another_file, report, unsaved};
+use super::{dry_run, history, lost, remedy, remedy_or_another_file, report, target, unsaved};
 use crate::language::{both, refuse, refused};
 use crate::output;
 use crate::progress::Bar;
 use crate::signals::StopRequest;
-use crate::store::{self, Place};
+use crate::store::{self, RunFiles};
 use crate::world::World;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -163,14 +163,14 @@ impl RunArguments {
     }
 
     /// Where the run's peers are.
-    fn peers(&self) -> Result<Vec<place::Place>> {
+    fn peers(&self) -> Result<Vec<target::Target>> {
         if self.token_file.is_some() && !self.peer.iter().chain(&self.on).any(|typed| is_served(typed)) {
             refuse!(
                 "--token-file belongs to a place as tcp:HOST, and there is none; leave it out",
                 "--token-file 用于 tcp:HOST 形式的位置，而这里没有；请去掉它"
             );
         }
-        self.peer.iter().map(|typed| place::Place::named(typed, "--peer", self.token_of(typed))).collect()
+        self.peer.iter().map(|typed| target::Target::named(typed, "--peer", self.token_of(typed))).collect()
     }
 
     /// What lets us in at a place.
@@ -179,9 +179,9 @@ impl RunArguments {
     }
 
     /// The file that a person named, or a new one of the name that they gave.
-    pub(super) fn named_file(&self) -> Result<Option<Place>> {
-        let Some(name) = &self.name else { return self.out.as_deref().map(Place::named).transpose() };
-        Place::begun_now(name).map(Some).map_err(|why| {
+    pub(super) fn named_file(&self) -> Result<Option<RunFiles>> {
+        let Some(name) = &self.name else { return self.out.as_deref().map(RunFiles::named).transpose() };
+        RunFiles::begun_now(name).map(Some).map_err(|why| {
             refused!(
                 "the run cannot be kept as {name} ({why}); name a file by --out",
                 "运行无法以 {name} 为名保存（{why}）；请用 --out 指定文件"
@@ -190,7 +190,7 @@ impl RunArguments {
     }
 
     /// What the run is held against.
-    fn expected(&self, lang: Lang) -> Result<Option<Side>> {
+    fn expected(&self, lang: Lang) -> Result<Option<NamedRuns>> {
         self.expect.as_deref().map(|name| side(name, lang)).transpose()
     }
 }
@@ -238,8 +238,8 @@ pub fn run(arguments: &RunArguments, lang: Lang, world: &mut World) -> Result<Ex
     // Read once: what it says is done is what its owner has been checked for.
     let begun = arguments.resume.as_deref().map(|named| Begun::open(named, arguments.named_file()?)).transpose()?;
     let place = match (&arguments.on, begun.as_ref().and_then(Begun::elsewhere)) {
-        (typed, Some(elsewhere)) => Some(place::Place::of_journal(elsewhere, typed.as_deref())?),
-        (Some(place), None) => Some(place::Place::named(place, "--on", arguments.token_of(place))?),
+        (typed, Some(elsewhere)) => Some(target::Target::of_journal(elsewhere, typed.as_deref())?),
+        (Some(place), None) => Some(target::Target::named(place, "--on", arguments.token_of(place))?),
         (None, None) => None,
     };
     if let Some(begun) = &begun {
@@ -255,7 +255,7 @@ pub fn run(arguments: &RunArguments, lang: Lang, world: &mut World) -> Result<Ex
 fn here(
     arguments: &RunArguments,
     begun: Option<Begun>,
-    expected: Option<Side>,
+    expected: Option<NamedRuns>,
     lang: Lang,
     world: &mut World,
 ) -> Result<Exit> {
@@ -282,7 +282,7 @@ fn here(
     let peers = FarPeers::settle(direct, names, &request.via)?;
     let described = peers.described()?;
     let (mut ready, mut kept) = match begun {
-        Some(begun) => begun.ready(host, &request.inputs.within, &machine)?,
+        Some(begun) => begun.ready(host, &request.inputs.isolate, &machine)?,
         None => {
             let named = arguments.named_file()?;
             let mut ready = Ready::fresh(&request, host, &machine)?;
@@ -320,7 +320,7 @@ fn here(
 }
 
 /// Measures between all hosts of a run with several peers, and adds it.
-fn add_pairs(run: &mut Run, arguments: &RunArguments, places: &[place::Place], stop: &StopRequest) -> Result<()> {
+fn add_pairs(run: &mut Run, arguments: &RunArguments, places: &[target::Target], stop: &StopRequest) -> Result<()> {
     let names = run.settings.inputs.peers.clone();
     let mut bar = Bar::new();
     let measured = matrix::Hosts { places, names: &names, token_file: arguments.token_file.as_deref() }.measure(
@@ -344,7 +344,7 @@ fn finish(
     arguments: &RunArguments,
     measured: Measured,
     kept: Kept,
-    expected: Option<Side>,
+    expected: Option<NamedRuns>,
     signal: Option<u8>,
     lang: Lang,
 ) -> Result<Exit> {
@@ -386,7 +386,7 @@ fn finish(
 }
 
 /// A run that could not be saved: its journal has what was measured.
-fn unsaved_with_journal(place: &Place, what_to_do: Option<&str>, error: &std::io::Error) -> anyhow::Error {
+fn unsaved_with_journal(place: &RunFiles, what_to_do: Option<&str>, error: &std::io::Error) -> anyhow::Error {
     let file = place.file.display();
     let Some(what_to_do) = what_to_do.filter(|_| place.journal.exists()) else {
         return unsaved(&file.to_string(), error);

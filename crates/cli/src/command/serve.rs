@@ -15,10 +15,10 @@ use hostmark_model::{Exit, Lang};
 use super::agent::MOST_PLANNING;
 use super::machine::catch;
 use super::{EndsWith, lost};
+use crate::isolate::Outside;
 use crate::language::both;
 use crate::output;
 use crate::refusals::of_launch;
-use crate::within::Outside;
 
 /// Sessions at once that one may ask for.
 const MOST_SESSIONS: i64 = 64;

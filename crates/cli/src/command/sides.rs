@@ -15,14 +15,14 @@ use crate::store;
 const MOST_EARLIER: usize = 60;
 
 /// One side: what it is called, and its runs.
-pub struct Side {
+pub struct NamedRuns {
     /// As it was typed.
     pub name: String,
     /// At least one.
     pub runs: Vec<Run>,
 }
 
-impl Side {
+impl NamedRuns {
     /// The side as a comparison takes it.
     pub fn pool(&self) -> Pool<'_> {
         Pool { name: &self.name, runs: &self.runs }
@@ -30,14 +30,14 @@ impl Side {
 }
 
 /// The sides that a person names, the base first.
-pub fn read(names: &[String], lang: Lang) -> Result<Vec<Side>> {
+pub fn read(names: &[String], lang: Lang) -> Result<Vec<NamedRuns>> {
     if names.len() < 2 {
         refuse!(
             "a comparison has a base and something new; give both, as hostmark compare last-1 last",
             "比较需要基准与对比两侧；请都给出，例如 hostmark compare last-1 last"
         );
     }
-    let sides = names.iter().map(|name| side(name, lang)).collect::<Result<Vec<Side>>>()?;
+    let sides = names.iter().map(|name| side(name, lang)).collect::<Result<Vec<NamedRuns>>>()?;
     let mut seen: HashMap<&str, &str> = HashMap::new();
     for side in &sides {
         for run in &side.runs {
@@ -55,18 +55,18 @@ pub fn read(names: &[String], lang: Lang) -> Result<Vec<Side>> {
 }
 
 /// The runs that an argument means.
-pub fn side(name: &str, lang: Lang) -> Result<Side> {
+pub fn side(name: &str, lang: Lang) -> Result<NamedRuns> {
     let runs = several::files(name)?.iter().map(|file| load::checked(file, lang)).collect::<Result<Vec<Run>>>()?;
     // `last` is another run tomorrow.
     let name = match runs.as_slice() {
         [only] if !Path::new(name).exists() => only.name.clone(),
         _ => name.to_owned(),
     };
-    Ok(Side { name, runs })
+    Ok(NamedRuns { name, runs })
 }
 
 /// What the runs that are kept here tell of how much runs of the sides' hosts differ. What cannot be read tells nothing.
-pub fn history(sides: &[Side]) -> History {
+pub fn history(sides: &[NamedRuns]) -> History {
     let mut history = History::default();
     let hosts: HashSet<&str> = sides.iter().flat_map(|side| &side.runs).map(|run| run.host.hostname.as_str()).collect();
     let mut kept = store::kept().unwrap_or_default();

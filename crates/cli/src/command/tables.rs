@@ -1,12 +1,12 @@
 //! `--table NAME`: the table that is meant, and what may be set beside it.
 
 use anyhow::Result;
-use hostmark_present::tables::{self, Table};
+use hostmark_present::tables::{self, NamedTable};
 
 use crate::language::refuse;
 
 /// The table of this name.
-pub fn named(name: &str) -> Result<&'static Table> {
+pub fn named(name: &str) -> Result<&'static NamedTable> {
     match tables::table_named(name) {
         Some(table) => Ok(table),
         None => refuse!("no table is called '{name}'; choose {}", "没有名为“{name}”的表；可选 {}", names()),
@@ -20,7 +20,7 @@ fn names() -> String {
 }
 
 /// Refuses points in the place of those that make the table.
-pub fn check_set(table: &Table, set: &[String]) -> Result<()> {
+pub fn check_set(table: &NamedTable, set: &[String]) -> Result<()> {
     let cells = table.cells();
     let is_of_table = |typed: &&String| {
         let place = typed.split('=').next().unwrap_or_default();

@@ -4,17 +4,17 @@ use hostmark_analysis::compare::{Comparison, Open, SAME};
 use hostmark_model::{Exit, Lang, Run};
 use hostmark_present::export::comparison;
 
-use super::sides::{Side, history};
+use super::sides::{NamedRuns, history};
 use crate::language::both;
 use crate::output;
 
 /// What is told of a run that is held against others: a comparison of the cases that it was asked for, and whether any is slower by more
 /// than [`SAME`].
-pub fn held_against(mut expected: Side, run: Run, lang: Lang) -> Exit {
+pub fn held_against(mut expected: NamedRuns, run: Run, lang: Lang) -> Exit {
     for other in &mut expected.runs {
         other.cases.retain(|case| run.cases.iter().any(|own| own.id == case.id));
     }
-    let sides = [expected, Side { name: run.name.clone(), runs: vec![run] }];
+    let sides = [expected, NamedRuns { name: run.name.clone(), runs: vec![run] }];
     let comparison = Comparison::of(sides[0].pool(), &[sides[1].pool()], &history(&sides), SAME);
     let table =
         comparison::format_named("table").map(|format| (format.render)(&comparison, &output::options(lang, false)));

@@ -1,8 +1,8 @@
 //! `hostmark vm run`: the same program natively and in a guest, in turns, and what the guest costs.
 
-mod held;
 mod made;
 mod options;
+mod resource_cap;
 mod sides;
 mod trial;
 mod watch;
@@ -15,26 +15,26 @@ use clap::{Args, Subcommand};
 use hostmark_analysis::escape::visible;
 use hostmark_engine::Observer;
 use hostmark_host::Root;
-use hostmark_launch::place::TCP;
+use hostmark_launch::transport::TCP;
 use hostmark_model::{Exit, HostFacts, Lang, counted};
 
-use self::held::{Held, Size};
 use self::made::Made;
 use self::options::{FREE, GUEST, NATIVE, VmRunArguments};
+use self::resource_cap::{ResourceCap, Size};
 use self::sides::{planned, request, turn_limit};
 use self::trial::Trial;
 use self::watch::Watch;
+use super::interleaved::{prepare, refuse_used};
 use super::janitor::Janitor;
 use super::machine::{catch, own_program};
 use super::on::report_of_host;
-use super::place::Place;
 use super::run::exit_of;
-use super::turns::{prepare, refuse_used};
+use super::target::Target;
 use super::{dry_run, lost, report};
+use crate::isolate::Outside;
 use crate::language::{both, refuse};
 use crate::progress::Bar;
 use crate::signals::StopRequest;
-use crate::within::Outside;
 use crate::{output, store, words};
 
 #[derive(Debug, Args)]
@@ -84,7 +84,7 @@ fn run(arguments: &VmRunArguments, lang: Lang) -> Result<Exit> {
         }
     };
     let mut janitor = Janitor::start(&own_program()?).map_err(lost)?;
-    let held = Held::to(&size, &host, &mut janitor);
+    let held = ResourceCap::to(&size, &host, &mut janitor);
     held.lacks.iter().for_each(|lack| output::complain(lack));
     let sides = sides::all(arguments, place, &held, &host, &stop)?;
     output::remark(&announced(arguments, sides.len(), lang));
@@ -118,14 +118,14 @@ fn asked(arguments: &VmRunArguments) -> Size {
 }
 
 /// The guest that is there already, and what it is.
-fn existing(typed: &str, stop: &StopRequest) -> Result<(Place, HostFacts)> {
+fn existing(typed: &str, stop: &StopRequest) -> Result<(Target, HostFacts)> {
     if typed.trim_start().starts_with(TCP) {
         refuse!(
             "the guest has to run the same program as this machine, and hostmark serve has its own; log in, as by --on 'ssh vm1'",
             "虚拟机须与本机运行同一个程序，而 hostmark serve 用的是它自己的；请登录过去，例如 --on 'ssh vm1'"
         );
     }
-    let place = Place::named(typed, "--on", None)?;
+    let place = Target::named(typed, "--on", None)?;
     let there = report_of_host(&place, stop)?.host;
     Ok((place, there))
 }

@@ -46,8 +46,8 @@ pub const VALUES: &[(&str, &str, &str, &str)] = &[
     ("vm run", "profile", "quick", "不超过 60 秒"),
     ("vm run", "profile", "standard", "不超过 5 分钟"),
     ("vm run", "profile", "thorough", "不超过 30 分钟"),
-    ("run", "within", "namespaces", "独立的命名空间：挂载、进程、IPC、主机名、网络；非 root 时还有用户"),
-    ("run", "within", "seccomp", "与容器运行时类似的系统调用过滤器：名单之外一律拒绝"),
+    ("run", "isolate", "namespaces", "独立的命名空间：挂载、进程、IPC、主机名、网络；非 root 时还有用户"),
+    ("run", "isolate", "seccomp", "与容器运行时类似的系统调用过滤器：名单之外一律拒绝"),
     ("vm run", "accel", "kvm", "由 CPU 直接执行，经 /dev/kvm"),
     ("vm run", "accel", "tcg", "由 QEMU 软件模拟；数值不反映 KVM 的性能"),
 ];
@@ -56,7 +56,7 @@ pub const VALUES: &[(&str, &str, &str, &str)] = &[
 pub const VALUE_NAMES: &[(&str, &str)] = &[
     ("LANG", "语言"),
     ("WHEN", "何时"),
-    ("KNOB", "设置"),
+    ("TUNING", "设置"),
     ("REFERENCE", "参考"),
     ("REGEX", "正则"),
     ("TEXT", "文本"),

@@ -9,7 +9,7 @@ use hostmark_engine::sys::regular;
 use hostmark_model::{Imported, Outcome, Profile, Run};
 use serde::{Deserialize, Serialize};
 
-use super::{directory, load, whole};
+use super::{atomic_file, directory, load};
 
 /// What is said of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -147,7 +147,7 @@ fn write(index: &Path, runs: HashMap<String, Known>) {
     if let Ok(text) = serde_json::to_string(&Remembered { form: FORM, runs })
         && is_ours
     {
-        let _ = whole::write(index, &text, true);
+        let _ = atomic_file::write(index, &text, true);
     }
 }
 

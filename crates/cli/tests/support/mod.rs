@@ -64,7 +64,7 @@ pub fn ended(command: &mut Command) -> (i32, String, String) {
 fn starts_nothing(command: &Command) -> bool {
     const ONLY_READ: [&str; 9] =
         ["list", "explain", "report", "compare", "import", "runs", "completions", "man", "--dry-run"];
-    const ELSEWHERE: [&str; 4] = ["--on", "--peer", "--interleave", "--within"];
+    const ELSEWHERE: [&str; 4] = ["--on", "--peer", "--interleave", "--isolate"];
     const MEASURE: [&str; 5] = ["run", "try", "vm", "serve", "agent"];
     let words: Vec<&str> = command.get_args().filter_map(OsStr::to_str).collect();
     let is = |known: &[&str]| words.iter().any(|word| known.contains(word));

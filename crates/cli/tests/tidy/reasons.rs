@@ -17,7 +17,7 @@ const NO_REASONS: [&str; 7] = [
     "crates/engine/src/journal.rs",
     "crates/engine/src/plan.rs",
     "crates/engine/src/plan/refused.rs",
-    "crates/engine/src/again.rs",
+    "crates/engine/src/reestimate.rs",
     "crates/launch/src/serve/refusals.rs",
 ];
 /// Files and folders of which every sentence is a reason or a part of one.
@@ -27,9 +27,9 @@ const ALL_REASONS: [&str; 16] = [
     "crates/engine/src/derived.rs",
     "crates/engine/src/gate/",
     "crates/engine/src/job.rs",
-    "crates/engine/src/lack.rs",
+    "crates/engine/src/resource_limits.rs",
     "crates/engine/src/plan/placed.rs",
-    "crates/engine/src/plan/worth.rs",
+    "crates/engine/src/plan/priority.rs",
     "crates/engine/src/probe/need.rs",
     "crates/engine/src/session.rs",
     "crates/engine/src/round_error.rs",

@@ -24,7 +24,7 @@ pub struct LoopsBeyond<'case, F, G> {
 
 /// The same, and how fast a counter of others grew meanwhile.
 #[must_use = "nothing is measured before it is said what is wanted of it"]
-pub struct LoopsBeside<'case, F, C> {
+pub struct LoopsWithCounter<'case, F, C> {
     case: &'case mut Case,
     body: F,
     name: &'case str,
@@ -47,9 +47,9 @@ impl<'case, R: Checked, F: FnMut(u64) -> R> Loops<'case, F> {
         LoopsBeyond { case: self.case, whole: self.body, overhead, each: 1, is_steady: false }
     }
 
-    /// Beside each sample, how fast `counter` grew meanwhile, a second: values of the further quantity `name`.
-    pub fn beside<C: Fn() -> u64>(self, name: &'case str, counter: C) -> LoopsBeside<'case, F, C> {
-        LoopsBeside { case: self.case, body: self.body, name, counter }
+    /// CoreMonitor each sample, how fast `counter` grew meanwhile, a second: values of the further quantity `name`.
+    pub fn with_counter<C: Fn() -> u64>(self, name: &'case str, counter: C) -> LoopsWithCounter<'case, F, C> {
+        LoopsWithCounter { case: self.case, body: self.body, name, counter }
     }
 
     /// The time of one operation.
@@ -99,10 +99,10 @@ impl<R: Checked, F: FnMut(u64) -> R, S: Checked, G: FnMut(u64) -> S> LoopsBeyond
     }
 }
 
-impl<R: Checked, F: FnMut(u64) -> R, C: Fn() -> u64> LoopsBeside<'_, F, C> {
+impl<R: Checked, F: FnMut(u64) -> R, C: Fn() -> u64> LoopsWithCounter<'_, F, C> {
     /// The time of one operation.
     pub fn time(self) -> Result<()> {
-        let LoopsBeside { case, mut body, name, counter } = self;
+        let LoopsWithCounter { case, mut body, name, counter } = self;
         let clock = case.clock.clone();
         let mut rates: Vec<(u64, f64)> = Vec::new();
         case.sample(0, &mut |iterations| {

@@ -10,7 +10,7 @@ use crate::allotment::{Allotment, Filling};
 use crate::arena::Buffer;
 use crate::bind::Bind;
 use crate::clock::{Clock, Ticks};
-use crate::lack::HUGE_PAGES_FORBIDDEN;
+use crate::resource_limits::HUGE_PAGES_FORBIDDEN;
 use crate::round_error::{Result, RoundError};
 use crate::sys::affinity;
 use crate::sys::memory::{Node, Pages};

@@ -1,9 +1,9 @@
 //! Operations that the probe times itself, on the clock that it is shown.
 
 use super::Case;
-use crate::beside::Beside;
 use crate::clock::{Clock, Ticks};
 use crate::copies;
+use crate::core_monitor::CoreMonitor;
 use crate::counter_blocks::CounterBlocks;
 use crate::latencies::LatencySampler;
 use crate::quantity::Quantity;
@@ -158,7 +158,7 @@ impl<F: FnMut(&Clock, u64, f64) -> Result<(Ticks, u64)>> TimedBatches<'_, F> {
         let most_ns = MOST * budget_ns;
         next(&case.clock, BATCH, most_ns)?;
         let begin = case.clock.start();
-        let mut beside = Beside::begin(&case.clock, case.core.as_mut(), whole_width);
+        let mut beside = CoreMonitor::begin(&case.clock, case.core.as_mut(), whole_width);
         let mut blocks = CounterBlocks::begin(&case.clock, &case.interference);
         loop {
             let (ticks, operations) = next(&case.clock, BATCH, most_ns)?;

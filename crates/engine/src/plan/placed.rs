@@ -5,7 +5,7 @@ use std::time::Duration;
 use hostmark_host::{self as host_facts, CoreKind, Order, Placement};
 use hostmark_model::{AxisKind, CaseId, HostFacts, Params};
 
-use super::{PlannedCase, Worth, node_pair};
+use super::{PlannedCase, Priority, node_pair};
 use crate::bind::Bind;
 use crate::probe::{CORE, Entry, ORDER, TWO_HOSTS};
 
@@ -24,7 +24,7 @@ pub(super) fn placed(
         entry,
         is_default: steps == 0,
         steps,
-        worth: Worth::Default,
+        worth: Priority::Default,
         set_up: Duration::ZERO,
         cpus: vec![cpu],
         skip,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hostmark_model::Profile;
 
-use super::{Plan, PlannedCase, Worth};
+use super::{Plan, PlannedCase, Priority};
 
 /// A set-up of so long, by forecast, is no cheap one.
 const LONG_SET_UP: Duration = Duration::from_millis(25);
@@ -23,13 +23,13 @@ impl PlannedCase {
 
     /// What the cases tell beside which a worker measures it in the first pass: memory that takes long to fill is filled once for
     /// defaults and cells.
-    pub fn unit_worth(&self) -> Worth {
-        if self.shares_filling() { self.worth.max(Worth::Cell) } else { self.worth }
+    pub fn unit_worth(&self) -> Priority {
+        if self.shares_filling() { self.worth.max(Priority::Cell) } else { self.worth }
     }
 
     /// Whether it is one of those that tell most of what takes long to fill: these share what is filled.
     pub fn is_filling_cell(&self) -> bool {
-        self.shares_filling() && self.worth <= Worth::Cell
+        self.shares_filling() && self.worth <= Priority::Cell
     }
 }
 

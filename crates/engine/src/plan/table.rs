@@ -3,7 +3,7 @@
 use hostmark_model::{CaseId, EACH_POINT, HostFacts, Params};
 
 use super::set::Sets;
-use super::{Plan, PlanError, Request, Swept, Worth, plan};
+use super::{Plan, PlanError, Priority, Request, Swept, plan};
 use crate::probe::{Catalogue, Entry, Measure, find};
 
 /// Turns cells into a plan: each names the axes on which it is not at its probe's default. What derived cells are computed
@@ -24,7 +24,7 @@ pub fn plan_table(
         });
         sources.flatten().any(|source| source.probe == probe && source.needs(params, base))
     };
-    let keep: Vec<Option<Worth>> = (plan.cases.iter())
+    let keep: Vec<Option<Priority>> = (plan.cases.iter())
         .map(|case| {
             let base = plan.base(&case.id.probe)?;
             let is_cell = |cell: &CaseId| {
@@ -37,7 +37,7 @@ pub fn plan_table(
                         == case.id.params
             };
             match cells.iter().any(is_cell) {
-                true => Some(case.worth.min(Worth::Cell)),
+                true => Some(case.worth.min(Priority::Cell)),
                 false => needed(&case.id.probe, &case.id.params, base).then_some(case.worth),
             }
         })

@@ -4,7 +4,7 @@ use std::fmt;
 
 use hostmark_model::{HostFacts, Inputs, Sampled, Unit};
 
-use crate::lack::HUGE_PAGES_FORBIDDEN;
+use crate::resource_limits::HUGE_PAGES_FORBIDDEN;
 
 /// What a probe needs of its host and of the run's inputs; an unmet need is Skipped with the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

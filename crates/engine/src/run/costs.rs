@@ -6,7 +6,7 @@ use hostmark_model::Outcome;
 use hostmark_stats::interval::LEAST_ROUNDS;
 
 use super::Runner;
-use crate::plan::Worth;
+use crate::plan::Priority;
 use crate::time_budget::{Next, TimeBudget};
 
 /// Rounds that are promised to what is slow to fill: all others have theirs before it has another.
@@ -52,7 +52,7 @@ impl Runner<'_> {
         self.pending().into_iter().for_each(|of| to_come[of] += self.later(of, pass));
         // What goes beyond the least waits until all that have begun can have theirs, whatever these tell.
         let (is_beyond, is_slow) = (had(index) >= self.promised_rounds(index), self.is_slow_to_fill(index));
-        let is_cell = |of: usize| cases[of].worth <= Worth::Cell;
+        let is_cell = |of: usize| cases[of].worth <= Priority::Cell;
         let wants_least = is_cell(index) && had(index) < self.least_rounds(index);
         let (mut others, mut all_rounds, mut all_overhead) = (Duration::ZERO, 0, Duration::ZERO);
         for (of, &rounds) in to_come.iter().enumerate().filter(|(_, rounds)| **rounds > 0) {
@@ -102,8 +102,8 @@ impl Runner<'_> {
         let plan = self.setting.plan;
         let promised = self.promised_rounds(index);
         match plan.cases[index].worth {
-            Worth::Default | Worth::Cell => promised.min(plan.profile_limits().least_rounds as usize),
-            Worth::Further(_) => promised,
+            Priority::Default | Priority::Cell => promised.min(plan.profile_limits().least_rounds as usize),
+            Priority::Further(_) => promised,
         }
     }
 

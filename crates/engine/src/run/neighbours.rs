@@ -6,7 +6,7 @@ use hostmark_model::{Event, LastCache, Neighbours};
 use hostmark_stats::descriptive;
 
 use super::Runner;
-use crate::session::{End, Session};
+use crate::session::{End, WorkerSession};
 use crate::time_budget::TimeBudget;
 
 /// The group whose values depend on the last cache.
@@ -26,7 +26,7 @@ impl Runner<'_> {
         job.look_at_cache = Some(bytes);
         self.observer.silent(TimeBudget::WARM_UP_LIMIT);
         let Ok(link) = (self.open)(&job) else { return };
-        let mut session = Session::new(link, self.wall, TimeBudget::WARM_UP_LIMIT, limit);
+        let mut session = WorkerSession::new(link, self.wall, TimeBudget::WARM_UP_LIMIT, limit);
         let heard = session.round();
         session.end();
         self.interrupted |= heard.end == End::Interrupted;

@@ -8,7 +8,7 @@ use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
 use super::Runner;
-use crate::plan::Worth;
+use crate::plan::Priority;
 use crate::time_budget::{TimeBudget, Verdict};
 
 /// Cases of one worker at most.
@@ -33,7 +33,7 @@ struct Common<'a> {
     cpus: &'a [usize],
     has_long_set_up: bool,
     /// In the first pass, where what tells most comes first.
-    worth: Option<Worth>,
+    worth: Option<Priority>,
 }
 
 impl Runner<'_> {
@@ -101,7 +101,7 @@ impl Runner<'_> {
         let known: Vec<Duration> = (0..self.states.len()).filter_map(of_cheap).map(|last| last.overhead).collect();
         let usual = known.iter().sum::<Duration>() / known.len().max(1) as u32;
         let has_not_begun =
-            |index: &usize| self.states[*index].rounds.is_empty() && plan.cases[*index].worth <= Worth::Cell;
+            |index: &usize| self.states[*index].rounds.is_empty() && plan.cases[*index].worth <= Priority::Cell;
         let open = self.pending().into_iter().filter(has_not_begun).map(|index| self.least_rounds(index)).sum();
         TimeBudget::at_least(open, usual) < TimeBudget::time_for_more(plan, self.wall.elapsed())
     }

@@ -11,7 +11,7 @@ use crate::journal::Took;
 use crate::plan::PlannedCase;
 use crate::record::{RoundResult, round_seed};
 use crate::round_error::RoundError;
-use crate::session::{End, Heard, Session};
+use crate::session::{End, RoundEvents, WorkerSession};
 use crate::time_budget::TimeBudget;
 
 impl<'a> Runner<'a> {
@@ -83,7 +83,7 @@ impl<'a> Runner<'a> {
             }
         };
         let (patience, limit) = (grant + TimeBudget::patience(plan), TimeBudget::hard_limit(plan));
-        let (mut session, mut far) = (Some(Session::new(link, self.wall, patience, limit)), far);
+        let (mut session, mut far) = (Some(WorkerSession::new(link, self.wall, patience, limit)), far);
         let mut is_filled_once: Option<bool> = None;
         for (place, &visit) in unit.iter().enumerate() {
             let Some(hearing) = &mut session else { break };
@@ -101,13 +101,13 @@ impl<'a> Runner<'a> {
                 }
             }
             let cpus = self.cpus_of(visit.case);
-            let Heard { mut events, end } = hearing.round();
+            let RoundEvents { mut events, end } = hearing.round();
             // What a failure may have left behind is met by no other case.
             let has_failed = matches!(events.last(), Some(Event::Failed { .. }));
             self.look_at_losses();
             let loss = self.loss(visit.case, &cpus);
             if hearing.is_over() || has_failed || loss.is_some() || place + 1 == unit.len() {
-                session.take().into_iter().for_each(Session::end);
+                session.take().into_iter().for_each(WorkerSession::end);
                 if let (Some(far), End::Complete) = (far.take(), end) {
                     far.finish(&mut events);
                 }
@@ -131,7 +131,7 @@ impl<'a> Runner<'a> {
             }
             began = self.wall.elapsed();
         }
-        session.into_iter().for_each(Session::end);
+        session.into_iter().for_each(WorkerSession::end);
         false
     }
 

@@ -22,11 +22,11 @@ use crate::agent::OURS;
 use crate::guest_channel::{self, KNOCK, Piece, READY, Sieve};
 use crate::guest_session::{MOST_BEFORE, TURN};
 use crate::monitor::{Monitor, Stopped};
-use crate::place::{self, Place};
-use crate::place_error::shown;
 use crate::program::{Programs, nonce};
 use crate::supervise::{Supervised, left, now};
 use crate::timing::timing;
+use crate::transport::{self, Transport};
+use crate::transport_error::shown;
 
 /// How long one that has ended may take to say why.
 const GRACE: Duration = Duration::from_secs(1);
@@ -90,8 +90,8 @@ impl Booted {
     }
 
     /// Where it leads: each start there is a new agent in this guest.
-    pub fn place(&self) -> Place {
-        Place::Guest(place::Guest::new(Rc::clone(&self.channel), Rc::clone(&self.shared), self.digest.clone()))
+    pub fn place(&self) -> Transport {
+        Transport::Guest(transport::Guest::new(Rc::clone(&self.channel), Rc::clone(&self.shared), self.digest.clone()))
     }
 
     /// What it is.

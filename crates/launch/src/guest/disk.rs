@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use super::contents;
 use super::error::GuestError;
 use super::{DiskFormat, DiskSpec};
-use crate::place_error::shown;
+use crate::transport_error::shown;
 
 /// Makes the filesystem. Nothing of it is left for the guest's kernel to do in the background.
 const MKFS: [&str; 7] = ["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard", "-m", "0"];

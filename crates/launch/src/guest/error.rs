@@ -4,7 +4,7 @@ use std::io;
 
 use super::kernel::KernelError;
 use crate::guest_session::{MOST_BEFORE, console};
-use crate::place_error::PlaceError;
+use crate::transport_error::TransportError;
 
 /// Why there is no guest. A sentence that ends with what to do.
 #[derive(Debug, thiserror::Error)]
@@ -14,7 +14,7 @@ pub enum GuestError {
     Kernel(#[from] KernelError),
     /// The program that is to run in it.
     #[error(transparent)]
-    Program(PlaceError),
+    Program(TransportError),
     /// It is not static.
     #[error(
         "this program is not static and runs in no guest; put hostmark-{machine}-linux-musl beside it, made by cargo build \

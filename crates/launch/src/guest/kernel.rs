@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::contents;
-use crate::place_error::shown;
 use crate::program::hex;
+use crate::transport_error::shown;
 
 /// Bytes of a kernel at most; distributions' have 10 to 60 MB.
 const MOST_BYTES: u64 = 512 << 20;

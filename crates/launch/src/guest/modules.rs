@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use super::contents;
 use super::error::GuestError;
-use crate::place_error::shown;
+use crate::transport_error::shown;
 
 /// Where distributions put the modules of each kernel.
 const MODULES: &str = "/lib/modules";
@@ -105,7 +105,7 @@ impl Modules {
         match output.status.success() {
             true => Ok(Module { name, bytes: output.stdout }),
             false => {
-                let why = crate::place_error::shown(&String::from_utf8_lossy(&output.stderr));
+                let why = crate::transport_error::shown(&String::from_utf8_lossy(&output.stderr));
                 Err(failed(format!("{unpacker}: {why}"), "name another directory by --modules"))
             }
         }

@@ -16,8 +16,8 @@ use super::initramfs::Initramfs;
 use super::kernel::Kernel;
 use super::modules::{Module, Modules};
 use super::{DiskFormat, GuestSpec, NetSpec, SETUP, VIRTIO_PORT};
-use crate::place_error::shown;
 use crate::program::{Program, Programs, digest_of, hex};
+use crate::transport_error::shown;
 
 /// What the guest's first filesystem has directories for.
 const DIRECTORIES: [&str; 8] = ["dev", "proc", "sys", "tmp", "root", "disk", "image", "modules"];

@@ -56,7 +56,7 @@ pub fn start(
     let all = all.iter().chain(&words).map(|word| word.to_string_lossy().into_owned()).collect();
     let mut command = command(programs.own());
     command.arg(MACHINE).arg(std::process::id().to_string()).arg(&spec.qemu).args(&words);
-    let (errors, ending) = (Errors::HeardAtLeisure, Ending::Killed);
+    let (errors, ending) = (Errors::CapturedAtLeisure, Ending::Killed);
     let terms = Terms { group: Membership::Own, has_input: false, errors, ending, stop };
     let process = Supervised::start(command, terms)?;
     Ok(Started { process, channel, monitor, command: all })

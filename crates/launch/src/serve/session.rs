@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFd;
 
-use super::door::Guest;
+use super::admission::Guest;
 use super::refusals::Refusal;
 use crate::agent::{AGENT, SERVED};
 use crate::group::{Group, null};
@@ -42,7 +42,7 @@ pub enum Turned {
     /// It goes on.
     On,
     /// It is over, and all of it was told.
-    Told,
+    Informed,
     /// The connection has ended.
     Lost,
     /// It is ended for this.
@@ -89,7 +89,7 @@ impl Session {
             _ if self.relay.bytes() > MOST_BYTES => Turned::Refused(Refusal::Bytes),
             _ if now >= self.until => Turned::Refused(Refusal::Time),
             Carried::Lost => Turned::Lost,
-            Carried::On if self.relay.has_said_all() => Turned::Told,
+            Carried::On if self.relay.has_said_all() => Turned::Informed,
             Carried::On => Turned::On,
         }
     }

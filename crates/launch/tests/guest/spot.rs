@@ -54,7 +54,7 @@ pub fn program() -> Option<PathBuf> {
 
 /// An agent in a guest.
 pub fn agent(booted: &Booted, programs: &Programs) -> AgentLink {
-    let (errors, ending) = (Errors::Heard, Ending::Killed);
+    let (errors, ending) = (Errors::Captured, Ending::Killed);
     let terms = Terms { group: Membership::Own, has_input: true, errors, ending, stop: None };
     AgentLink::open(&booted.place(), "guest", programs, terms, |_| {}).unwrap()
 }

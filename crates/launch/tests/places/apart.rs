@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-use hostmark_launch::place::PlaceError;
-use hostmark_launch::supervise::{Ending, Heard};
+use hostmark_launch::supervise::{Ending, ReadOutcome};
+use hostmark_launch::transport::TransportError;
 
 use super::spot::Spot;
 use super::{SOON, says, terms};
@@ -25,7 +25,7 @@ const WITHOUT_ANY: &str = r#"mount --rbind / "$0" && mount -t tmpfs -o noexec no
 fn a_directory_whose_files_are_not_executed_is_passed_over() {
     let Some(spot) = Spot::apart(WITHOUT_TMP) else { return skipped(NO_NAMESPACE) };
     let mut process = spot.start("readlink /proc/self/fd/9", terms(Ending::Killed));
-    let Heard::Line(path) = process.hear_line(SOON).unwrap() else { panic!() };
+    let ReadOutcome::Line(path) = process.hear_line(SOON).unwrap() else { panic!() };
     assert!(path.starts_with("/var/tmp/hostmark-") && path.ends_with(" (deleted)"), "{path}");
     let Some(nowhere) = Spot::apart(WITHOUT_ANY) else { return };
     let refusal = nowhere.refusal();
@@ -43,7 +43,7 @@ const OPEN: &str = r#"mount --rbind / "$0" && mount -t tmpfs -o mode=777 none "$
 fn a_directory_in_which_others_may_rename_is_refused_with_what_to_do() {
     let Some(spot) = Spot::apart(OPEN) else { return skipped(NO_NAMESPACE) };
     let error = spot.start_file(&spot.program("exit"), &[], terms(Ending::Killed)).unwrap_err();
-    let PlaceError::Nowhere { tried, .. } = &error else { panic!("{error}") };
+    let TransportError::Nowhere { tried, .. } = &error else { panic!("{error}") };
     let [link, temporary, variable, shared] = &tried[..] else { panic!("{tried:?}") };
     assert_eq!(link, "/tmp/open/own (others may rename files in /tmp)");
     assert_eq!(temporary, "/tmp (others may rename files in /tmp)");
@@ -79,14 +79,14 @@ fn a_directory_without_room_is_passed_over() {
     let Some(spot) = Spot::apart(WITH_LITTLE_TMP) else { return skipped(NO_NAMESPACE) };
     let own = spot.large("readlink /proc/self/fd/9; head -c 20 /proc/self/fd/9 | wc -c", MUCH);
     let mut process = spot.start_file(&own, &[], terms(Ending::Killed)).unwrap().process;
-    let Heard::Line(path) = process.hear_line(SOON).unwrap() else { panic!() };
+    let ReadOutcome::Line(path) = process.hear_line(SOON).unwrap() else { panic!() };
     assert!(path.starts_with("/var/tmp/hostmark-") && path.ends_with(" (deleted)"), "{path}");
     says(&mut process, "20");
     drop(process);
 
     let Some(spot) = Spot::apart(WITH_LITTLE) else { return };
     let error = spot.start_file(&spot.large("exit", MUCH), &[], terms(Ending::Killed)).unwrap_err();
-    let PlaceError::Nowhere { tried, .. } = &error else { panic!("{error}") };
+    let TransportError::Nowhere { tried, .. } = &error else { panic!("{error}") };
     assert_eq!(tried.len(), 3, "{tried:?}");
     assert!(tried[0].starts_with("/tmp (no file can be written: "), "{tried:?}");
     assert!(tried[1].starts_with(&format!("/var/tmp (no room for {} bytes: No space", own_size(&spot))), "{tried:?}");
@@ -103,7 +103,7 @@ fn a_root_directory_that_cannot_be_written_is_passed_over() {
     let own = spot.program("readlink /proc/self/fd/9; touch /var/tmp/written || echo no");
     let mut process =
         spot.start_file(&own, &[], terms(Ending::Killed)).unwrap_or_else(|error| panic!("{error}")).process;
-    let Heard::Line(path) = process.hear_line(SOON).unwrap() else { panic!() };
+    let ReadOutcome::Line(path) = process.hear_line(SOON).unwrap() else { panic!() };
     assert!(path.starts_with("/dev/shm/hostmark-"), "{path}");
     says(&mut process, "no");
 }
@@ -154,7 +154,7 @@ fn room_that_ends_while_the_program_is_copied_is_told_of() {
     // Without /dev/zero it is not tried before whether there is room.
     let Some(spot) = bare(BARE_WITH_LITTLE) else { return skipped(NO_CONTAINER) };
     let error = spot.start_file(&spot.large("exit", MUCH), &[], terms(Ending::Killed)).unwrap_err();
-    let PlaceError::Short { taken, why, .. } = &error else { panic!("{error}") };
+    let TransportError::Short { taken, why, .. } = &error else { panic!("{error}") };
     assert!(taken.parse::<usize>().unwrap() < MUCH && why.starts_with(": "), "{error}");
 }
 
@@ -163,7 +163,7 @@ fn a_program_that_needs_libraries_does_not_begin_in_a_container_without_them() {
     let Some(spot) = bare(BARE) else { return skipped(NO_CONTAINER) };
     let mut started = spot.start_file("/bin/cat".as_ref(), &[], terms(Ending::Killed)).unwrap();
     assert!(!started.is_static);
-    assert_eq!(started.process.hear_line(SOON).unwrap(), Heard::Closed);
+    assert_eq!(started.process.hear_line(SOON).unwrap(), ReadOutcome::Closed);
     assert!(started.process.ends_within(SOON));
     assert_eq!(started.process.end().unwrap().code(), Some(127));
     let word = started.process.last_word().unwrap();

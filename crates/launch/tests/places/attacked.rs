@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use hostmark_launch::place::Place;
 use hostmark_launch::supervise::Ending;
+use hostmark_launch::transport::Transport;
 
 use super::spot::Spot;
 use super::{says, terms};
@@ -101,7 +101,7 @@ fn who_may_rename_there_has_nothing_of_his_own_executed() {
         let base = made(above.join("base"), base.0, base.1);
         made(above.join("base.work"), 0o777, None);
         let mut spot = Spot::here();
-        spot.place = Place::Command(vec!["env".into(), format!("TMPDIR={}", base.display()).into()]);
+        spot.place = Transport::Command(vec!["env".into(), format!("TMPDIR={}", base.display()).into()]);
         let bait = base.join(format!("{OURS}bait"));
         fs::write(&bait, "").unwrap();
         let attacker = Attacker::of(&base);

@@ -5,8 +5,8 @@ use std::process::Command;
 use std::rc::Rc;
 use std::time::Duration;
 
-use hostmark_launch::place::PlaceError;
-use hostmark_launch::supervise::{Ending, Heard, Terms};
+use hostmark_launch::supervise::{Ending, ReadOutcome, Terms};
+use hostmark_launch::transport::TransportError;
 
 use super::spot::Spot;
 use super::{SOON, says, terms};
@@ -52,7 +52,7 @@ fn lines_come_one_by_one_and_then_the_end(spot: &Spot) {
     says(&mut process, "got one");
     process.tell_last("two\n").unwrap();
     says(&mut process, "two");
-    assert_eq!(process.hear_line(SOON).unwrap(), Heard::Closed);
+    assert_eq!(process.hear_line(SOON).unwrap(), ReadOutcome::Closed);
     assert!(process.ends_within(SOON));
     assert_eq!(process.end().unwrap().code(), Some(3));
 }
@@ -61,7 +61,7 @@ fn arguments_arrive_as_they_are(spot: &Spot) {
     let arguments = ["a b", "", "it's", "\"$HOME\" `id` \\", "-n", "two\nlines", "}", "字"];
     let program = spot.program("for a in \"$@\"; do printf '<%s>' \"$a\"; done");
     let mut process = spot.start_file(&program, &arguments, terms(Ending::Killed)).unwrap().process;
-    assert_eq!(process.hear_out(SOON, 1000).unwrap(), Heard::Closed);
+    assert_eq!(process.hear_out(SOON, 1000).unwrap(), ReadOutcome::Closed);
     let expected: String = arguments.iter().map(|argument| format!("<{argument}>")).collect();
     assert_eq!(String::from_utf8(process.heard()).unwrap(), expected);
 }
@@ -71,7 +71,7 @@ fn a_program_in_the_machines_own_language_runs(spot: &Spot) {
     process.tell("hostmark\n").unwrap();
     says(&mut process, "hostmark");
     process.tell_last("and no more").unwrap();
-    assert_eq!(process.hear_out(SOON, 1000).unwrap(), Heard::Closed);
+    assert_eq!(process.hear_out(SOON, 1000).unwrap(), ReadOutcome::Closed);
     assert_eq!(process.heard(), b"and no more");
 }
 
@@ -89,7 +89,7 @@ fn files_are_made_as_the_caller_has_it(spot: &Spot) {
 
 fn who_fails_says_why(spot: &Spot) {
     let mut process = spot.start("echo first >&2; echo why >&2; exit 5", terms(Ending::Killed));
-    assert_eq!(process.hear_line(SOON).unwrap(), Heard::Closed);
+    assert_eq!(process.hear_line(SOON).unwrap(), ReadOutcome::Closed);
     assert!(process.ends_within(SOON));
     assert_eq!((process.end().unwrap().code(), process.last_word().as_deref()), (Some(5), Some("why")));
 }
@@ -97,7 +97,7 @@ fn who_fails_says_why(spot: &Spot) {
 fn silence_times_out_and_nothing_is_left(spot: &Spot) {
     let mut process = spot.start("sleep 1000 & echo; sleep 1000", terms(Ending::Killed));
     says(&mut process, "");
-    assert_eq!(process.hear_line(Duration::from_millis(20)).unwrap(), Heard::TimedOut);
+    assert_eq!(process.hear_line(Duration::from_millis(20)).unwrap(), ReadOutcome::TimedOut);
     let group = rustix::process::Pid::from_raw(process.id() as i32).unwrap();
     drop(process);
     // Orphans of it are reaped by init in their own time.
@@ -128,13 +128,13 @@ fn a_request_to_stop_is_heard(spot: &Spot) {
     let mut process = spot.start("echo; sleep 1000", Terms { stop: Some(Rc::new(read)), ..terms(Ending::Killed) });
     says(&mut process, "");
     rustix::io::write(&write, b"x").unwrap();
-    assert_eq!(process.hear_line(Duration::MAX).unwrap(), Heard::Stopped);
+    assert_eq!(process.hear_line(Duration::MAX).unwrap(), ReadOutcome::Stopped);
 }
 
 fn a_program_that_is_not_there_is_an_error(spot: &Spot) {
     let missing = spot.outside.path().join("nothing");
     let error = spot.start_file(&missing, &[], terms(Ending::Killed)).unwrap_err();
-    let PlaceError::Io(error) = error else { panic!("{error}") };
+    let TransportError::Io(error) = error else { panic!("{error}") };
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
 }
 
@@ -149,6 +149,6 @@ fn every_kind_of_shell_reads_the_script() {
         let spot = Spot::behind(&format!("exec {shell}"));
         let mut process = spot.start("read -r a; echo \"$a\"", terms(Ending::Killed));
         process.tell_last("told\n").unwrap();
-        assert_eq!(process.hear_line(SOON).unwrap(), Heard::Line("told".into()), "{shell}");
+        assert_eq!(process.hear_line(SOON).unwrap(), ReadOutcome::Line("told".into()), "{shell}");
     }
 }

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::fs;
 use std::time::{Duration, Instant};
 
-use hostmark_launch::place::Place;
 use hostmark_launch::program::Programs;
 use hostmark_launch::supervise::Ending;
+use hostmark_launch::transport::Transport;
 
 use super::spot::Spot;
 use super::ssh::{over_ssh, sessions};
@@ -28,18 +28,18 @@ fn whoever_is_killed_while_it_is_copied_leaves_nothing() {
 
 /// How long it takes to start a program there.
 #[expect(clippy::disallowed_methods, reason = "tells when one may be killed; nothing is measured with it")]
-fn duration(place: &Place, programs: &Programs) -> Duration {
+fn duration(place: &Transport, programs: &Programs) -> Duration {
     let begin = Instant::now();
     drop(place.start(programs, &[], terms(Ending::Killed)).unwrap());
     begin.elapsed()
 }
 
 /// A place to which this happens at one of so many moments while a program is started there.
-fn at_moment(place: &Place, moment: usize, duration: Duration, happens: &str) -> Place {
-    let Place::Command(words) = place else { panic!() };
+fn at_moment(place: &Transport, moment: usize, duration: Duration, happens: &str) -> Transport {
+    let Transport::Command(words) = place else { panic!() };
     let seconds = duration.as_secs_f64() * moment as f64 / KILLED as f64;
     let script = format!("(sleep {seconds}; {happens}) & exec \"$0\" \"$@\"");
-    Place::Command([&["sh", "-c", &script].map(OsString::from)[..], words].concat())
+    Transport::Command([&["sh", "-c", &script].map(OsString::from)[..], words].concat())
 }
 
 #[test]

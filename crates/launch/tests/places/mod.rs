@@ -14,15 +14,15 @@ mod stand_in;
 
 use std::time::Duration;
 
-use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
+use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Supervised, Terms};
 
 const SOON: Duration = Duration::from_secs(20);
 
 fn terms(ending: Ending) -> Terms {
-    Terms { group: Membership::Own, has_input: true, errors: Errors::Heard, ending, stop: None }
+    Terms { group: Membership::Own, has_input: true, errors: Errors::Captured, ending, stop: None }
 }
 
 #[track_caller]
 fn says(process: &mut Supervised, line: &str) {
-    assert_eq!(process.hear_line(SOON).unwrap(), Heard::Line(line.into()));
+    assert_eq!(process.hear_line(SOON).unwrap(), ReadOutcome::Line(line.into()));
 }

@@ -6,9 +6,9 @@ use std::process::Command;
 use std::rc::Rc;
 use std::time::Duration;
 
-use hostmark_launch::place::{Place, PlaceError};
 use hostmark_launch::program::Programs;
 use hostmark_launch::supervise::{Ending, Terms};
+use hostmark_launch::transport::{Transport, TransportError};
 
 use super::spot::Spot;
 use super::{says, terms};
@@ -36,10 +36,10 @@ fn what_leads_to_no_shell_is_told_in_one_sentence() {
     // What is typed at a terminal comes back.
     let refusal = Spot::behind("exec cat").refusal();
     assert!(refusal.contains("opens a terminal") && refusal.contains("leave out -t"), "{refusal}");
-    let missing = Place::Command(vec!["/nonexistent/ssh".into(), "host".into()]);
+    let missing = Transport::Command(vec!["/nonexistent/ssh".into(), "host".into()]);
     let cat = Programs::of("/bin/cat".as_ref(), false, "/nonexistent".as_ref());
     let error = missing.start(&cat, &[], terms(Ending::Killed)).unwrap_err();
-    assert!(matches!(error, PlaceError::NotStarted { .. }), "{error}");
+    assert!(matches!(error, TransportError::NotStarted { .. }), "{error}");
     let expected = "cannot start '/nonexistent/ssh' to reach '/nonexistent/ssh host': No such file or directory";
     assert!(error.to_string().starts_with(expected), "{error}");
 }
@@ -58,12 +58,12 @@ fn with_tool(name: &str, text: &str) -> Spot {
     fs::create_dir(&directory).unwrap();
     fs::rename(spot.tool(name, text), directory.join(name)).unwrap();
     // In the place of the last word, which is this script's own name.
-    let Place::Command(words) = &mut spot.place else { panic!() };
+    let Transport::Command(words) = &mut spot.place else { panic!() };
     *words.last_mut().unwrap() = directory.into();
     spot
 }
 
-fn error_of(spot: &Spot) -> PlaceError {
+fn error_of(spot: &Spot) -> TransportError {
     spot.start_file(&spot.program("exit"), &[], terms(Ending::Killed)).unwrap_err()
 }
 
@@ -113,7 +113,7 @@ fn a_machine_of_another_kind_is_told_of_with_the_file_that_it_needs() {
     for machine in ["i686", "../../etc/passwd", "", "a b", "$(id)"] {
         let spot = with_tool("uname", &format!("echo '{machine}'"));
         let error = error_of(&spot);
-        assert!(matches!(error, PlaceError::UnknownMachine { .. }), "{error}");
+        assert!(matches!(error, TransportError::UnknownMachine { .. }), "{error}");
         assert!(error.to_string().contains("hostmark runs on x86_64 and aarch64"), "{error}");
     }
 }
@@ -125,7 +125,7 @@ fn data_that_a_connection_alters_is_told_of_before_it_is_executed() {
     let ran = spot.outside.path().join("ran");
     let own = spot.program(&format!("echo > {}", ran.display()));
     let error = spot.start_file(&own, &[], terms(Ending::Killed)).unwrap_err();
-    assert!(matches!(&error, PlaceError::DigestDiffers { there, .. } if *there == other), "{error}");
+    assert!(matches!(&error, TransportError::DigestDiffers { there, .. } if *there == other), "{error}");
     assert!(!ran.exists());
 }
 
@@ -138,7 +138,7 @@ fn with_tools(tools: &[&str]) -> Spot {
         let found = Command::new("sh").args(["-c", "command -v \"$0\"", tool]).output().unwrap().stdout;
         symlink(String::from_utf8(found).unwrap().trim(), directory.join(tool)).unwrap();
     }
-    let Place::Command(words) = &mut spot.place else { panic!() };
+    let Transport::Command(words) = &mut spot.place else { panic!() };
     *words.last_mut().unwrap() = directory.into();
     spot
 }
@@ -171,7 +171,7 @@ fn silence_is_told_of_with_what_was_said_last() {
         let argument = "x".repeat(200_000);
         let terms = Terms { ..terms(Ending::Awaited) };
         let error = spot.place.start_within(&programs, &[&argument], terms, patience).unwrap_err();
-        assert!(matches!(error, PlaceError::Silent { .. }), "{error}");
+        assert!(matches!(error, TransportError::Silent { .. }), "{error}");
         assert!(error.to_string().contains(word), "{error}");
     }
 }
@@ -190,7 +190,7 @@ fn one_that_stands_still_after_it_has_answered_is_told_of() {
         let programs = Programs::of(&spot.large("exit", 10_000), false, spot.outside.path());
         let error =
             spot.place.start_within(&programs, &[], terms(Ending::Killed), Duration::from_millis(300)).unwrap_err();
-        assert!(matches!(&error, PlaceError::Silent { step: told, .. } if *told == step), "{error}");
+        assert!(matches!(&error, TransportError::Silent { step: told, .. } if *told == step), "{error}");
     }
     for (after, says) in [
         ("while :; do say tried x; done", "answers 'tried x'"),
@@ -225,7 +225,7 @@ fn nothing_that_comes_from_there_fills_the_screen_or_steers_it() {
     ] {
         let mut spot = Spot::here();
         let script = spot.tool("script", &format!("{begin} {answers}; cat > /dev/null"));
-        spot.place = Place::Command(vec![script.into()]);
+        spot.place = Transport::Command(vec![script.into()]);
         let refusal = spot.refusal();
         assert!(refusal.len() < 4000 && !refusal.chars().any(char::is_control), "{answers}: {refusal}");
     }
@@ -238,5 +238,5 @@ fn a_request_to_stop_is_heard_on_the_way() {
     let spot = Spot::behind("exec sleep 1000");
     let terms = Terms { stop: Some(Rc::new(read)), ..terms(Ending::Killed) };
     let error = spot.start_file(&spot.program("exit"), &[], terms).unwrap_err();
-    assert!(matches!(error, PlaceError::Stopped), "{error}");
+    assert!(matches!(error, TransportError::Stopped), "{error}");
 }

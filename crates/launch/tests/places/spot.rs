@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use hostmark_launch::place::{Place, PlaceError, Started};
 use hostmark_launch::program::Programs;
-use hostmark_launch::supervise::{Ending, Heard, Supervised, Terms};
+use hostmark_launch::supervise::{Ending, ReadOutcome, Supervised, Terms};
+use hostmark_launch::transport::{Started, Transport, TransportError};
 use tempfile::TempDir;
 
 use super::{SOON, says, terms};
 
 /// A place, and what is seen of it from here.
 pub struct Spot {
-    pub place: Place,
+    pub place: Transport,
     /// Its directory for temporary files.
     pub temporary: TempDir,
     /// Where its root directory is, and the programs of this test are.
@@ -25,7 +25,7 @@ pub struct Spot {
 impl Spot {
     pub fn new(prefix: impl FnOnce(&Path, &Path) -> Option<Vec<OsString>>) -> Spot {
         let (temporary, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let place = prefix(outside.path(), temporary.path()).map_or(Place::Here, Place::Command);
+        let place = prefix(outside.path(), temporary.path()).map_or(Transport::Here, Transport::Command);
         Spot { place, temporary, outside }
     }
 
@@ -97,7 +97,7 @@ impl Spot {
         says(&mut process, "got one 2");
         process.tell_last("and all the rest\n").unwrap();
         says(&mut process, "and all the rest");
-        assert_eq!(process.hear_line(SOON).unwrap(), Heard::Closed);
+        assert_eq!(process.hear_line(SOON).unwrap(), ReadOutcome::Closed);
         assert!(process.ends_within(SOON));
         assert_eq!((process.end().unwrap().code(), process.last_word().as_deref()), (Some(3), Some("why")));
     }
@@ -114,7 +114,7 @@ impl Spot {
         self.start_file(&self.program(text), &[], terms).unwrap().process
     }
 
-    pub fn start_file(&self, own: &Path, arguments: &[&str], terms: Terms) -> Result<Started, PlaceError> {
+    pub fn start_file(&self, own: &Path, arguments: &[&str], terms: Terms) -> Result<Started, TransportError> {
         self.place.start(&Programs::of(own, false, self.outside.path()), arguments, terms)
     }
 

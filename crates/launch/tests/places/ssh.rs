@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use hostmark_launch::place::PlaceError;
-use hostmark_launch::supervise::{Ending, Heard};
+use hostmark_launch::supervise::{Ending, ReadOutcome};
+use hostmark_launch::transport::TransportError;
 
 use super::spot::Spot;
 use super::{SOON, terms};
@@ -33,7 +33,7 @@ fn a_program_runs_behind_ssh_and_nothing_of_it_is_left() {
     spot.works();
     // Of a session in the middle of its work, too: an agent ends when its input does.
     let mut process = spot.start("echo $$; exec cat >/dev/null", terms(Ending::Killed));
-    let Heard::Line(pid) = process.hear_line(SOON).unwrap() else { panic!("it says nothing") };
+    let ReadOutcome::Line(pid) = process.hear_line(SOON).unwrap() else { panic!("it says nothing") };
     assert_ne!(sessions(&server), "");
     assert!(Path::new("/proc").join(&pid).exists());
     drop(process);
@@ -61,7 +61,7 @@ fn a_banner_before_the_login_changes_nothing() {
     };
     spot.works();
     let mut process = spot.start("exit 4", terms(Ending::Killed));
-    assert_eq!(process.hear_line(SOON).unwrap(), Heard::Closed);
+    assert_eq!(process.hear_line(SOON).unwrap(), ReadOutcome::Closed);
     assert!(process.ends_within(SOON));
     assert_eq!((process.end().unwrap().code(), process.last_word()), (Some(4), None));
 }
@@ -78,7 +78,7 @@ fn a_message_of_the_day_is_dropped_unless_it_is_too_long() {
             continue;
         }
         let error = spot.start_file(&spot.program("exit"), &[], terms(Ending::Killed)).unwrap_err();
-        assert!(matches!(error, PlaceError::Banner { .. }), "{error}");
+        assert!(matches!(error, TransportError::Banner { .. }), "{error}");
     }
 }
 
@@ -96,10 +96,10 @@ fn a_program_runs_behind_every_login_shell() {
 #[test]
 fn a_terminal_of_ssh_is_told_of() {
     let Some((mut spot, _server)) = over_ssh(&Options::default()) else { return skipped(NO_SERVER) };
-    let hostmark_launch::place::Place::Command(words) = &mut spot.place else { panic!() };
+    let hostmark_launch::transport::Transport::Command(words) = &mut spot.place else { panic!() };
     words.insert(1, "-tt".into());
     let error = spot.start_file(&spot.program("exit"), &[], terms(Ending::Killed)).unwrap_err();
-    assert!(matches!(error, PlaceError::Terminal { .. }), "{error}");
+    assert!(matches!(error, TransportError::Terminal { .. }), "{error}");
     assert!(error.to_string().ends_with("leave out -t"), "{error}");
 }
 
@@ -118,13 +118,13 @@ fn ssh_leads_through_ssh() {
 fn what_ssh_says_of_a_login_that_fails_is_told() {
     let Some((mut spot, server)) = over_ssh(&Options::default()) else { return skipped(NO_SERVER) };
     let begun = spot.start("echo begun", terms(Ending::Killed)).hear_line(SOON).unwrap();
-    assert_eq!(begun, Heard::Line("begun".into()));
+    assert_eq!(begun, ReadOutcome::Line("begun".into()));
     for (option, says) in [("User=nobody", "Permission denied"), ("Port=1", "Connection refused")] {
         let mut words = server.prefix();
         words.splice(1..1, ["-o".into(), option.into()]);
-        spot.place = hostmark_launch::place::Place::Command(words.into_iter().map(Into::into).collect());
+        spot.place = hostmark_launch::transport::Transport::Command(words.into_iter().map(Into::into).collect());
         let error = spot.start_file(&spot.program("exit"), &[], terms(Ending::Killed)).unwrap_err();
-        assert!(matches!(error, PlaceError::Ended { .. }), "{error}");
+        assert!(matches!(error, TransportError::Ended { .. }), "{error}");
         let text = error.to_string();
         assert!(text.contains("before its shell had begun (exit status: 255: ") && text.contains(says), "{text}");
     }

@@ -45,7 +45,7 @@ fn behind(name: &str, text: &str, words: &[&str], last: &[&str]) -> Spot {
     let client = spot.tool(name, text);
     let temporary = spot.temporary.path().to_str().unwrap().to_owned();
     let words = [&[client.as_str()], words, &[temporary.as_str()], last].concat();
-    spot.place = hostmark_launch::place::Place::Command(words.into_iter().map(Into::into).collect());
+    spot.place = hostmark_launch::transport::Transport::Command(words.into_iter().map(Into::into).collect());
     spot
 }
 
@@ -70,7 +70,7 @@ fn who_lives_on_in_a_container_whose_client_is_killed_ends_with_its_input() {
     let ended = spot.outside.path().join("ended");
     let text = format!("echo $$; cat > /dev/null; echo > {}", ended.display());
     let mut process = spot.start(&text, terms(Ending::Killed));
-    let hostmark_launch::supervise::Heard::Line(pid) = process.hear_line(super::SOON).unwrap() else { panic!() };
+    let hostmark_launch::supervise::ReadOutcome::Line(pid) = process.hear_line(super::SOON).unwrap() else { panic!() };
     let there = rustix::process::Pid::from_raw(pid.parse().unwrap()).unwrap();
     assert!(rustix::process::getpgid(Some(there)).unwrap().as_raw_nonzero().get() != process.id() as i32);
     drop(process);
@@ -86,9 +86,9 @@ fn a_container_of_docker_that_is_killed_while_it_takes_the_program_keeps_nothing
         let spot = behind("docker", DOCKER, &["exec", "-i"], &[]);
         // The client takes so much, and then is no more.
         let cut = format!("(sleep 0.0{parts}; kill -9 0) & exec \"$0\" \"$@\"");
-        let hostmark_launch::place::Place::Command(words) = &spot.place else { panic!() };
+        let hostmark_launch::transport::Transport::Command(words) = &spot.place else { panic!() };
         let before = ["sh", "-c", &cut].map(std::ffi::OsString::from);
-        let place = hostmark_launch::place::Place::Command([&before[..], words].concat());
+        let place = hostmark_launch::transport::Transport::Command([&before[..], words].concat());
         let programs = hostmark_launch::program::Programs::of(&spot.large("exit", 8 << 20), false, spot.outside.path());
         // Where it was fast, it is killed afterwards.
         drop(place.start(&programs, &[], terms(Ending::Killed)));

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use hostmark_analysis::escape::{self, markdown as text, visible};
-use hostmark_analysis::fleet::{Beside, Fleet, HostResult, KindOfHosts};
+use hostmark_analysis::fleet::{Fleet, HostResult, KindOfHosts, OtherEstimate};
 use hostmark_analysis::format::percent;
 use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{Lang, Text};
@@ -99,7 +99,7 @@ struct Line<'a> {
     value: f64,
     median: f64,
     change: f64,
-    beside: Option<Beside>,
+    beside: Option<OtherEstimate>,
 }
 
 fn jsonl(fleet: &Fleet, out: &mut dyn FnMut(&str)) {

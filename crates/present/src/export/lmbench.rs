@@ -2,7 +2,7 @@
 //! has no value.
 
 use hostmark_analysis::escape::visible;
-use hostmark_analysis::lmbench::{Cell, Remark, TABLES, Table, cell, interval};
+use hostmark_analysis::lmbench::{Cell, Remark, SummaryTable, TABLES, cell, interval};
 use hostmark_model::{Lang, Run, Text};
 use unicode_width::UnicodeWidthStr;
 
@@ -30,20 +30,24 @@ fn render(runs: &[Run], options: &RenderOptions) -> String {
 }
 
 /// A run, and what stands before its values.
-struct Row<'a> {
+struct HostRow<'a> {
     run: &'a Run,
     host: String,
     system: String,
 }
 
 /// Rows are called by their hosts; where two would be called alike, by their runs.
-fn rows(runs: &[Run]) -> Vec<Row<'_>> {
+fn rows(runs: &[Run]) -> Vec<HostRow<'_>> {
     let hosts: Vec<String> = runs.iter().map(host).collect();
     let row = |(run, name): (_, &String)| {
         let run: &Run = run;
         let is_alone = hosts.iter().filter(|other| *other == name).count() == 1;
         let host = visible(if is_alone { name } else { &run.name });
-        Row { run, host, system: visible(&run.host.kernel.named().unwrap_or_else(|| run.host.kernel.system().into())) }
+        HostRow {
+            run,
+            host,
+            system: visible(&run.host.kernel.named().unwrap_or_else(|| run.host.kernel.system().into())),
+        }
     };
     runs.iter().zip(&hosts).map(row).collect()
 }
@@ -51,7 +55,7 @@ fn rows(runs: &[Run]) -> Vec<Row<'_>> {
 /// The columns before those that the table names: text, at the left.
 const TEXTS: usize = 2;
 
-fn write(table: &Table, runs: &[Row], options: &RenderOptions) -> String {
+fn write(table: &SummaryTable, runs: &[HostRow], options: &RenderOptions) -> String {
     let lang = options.lang;
     let mut notes = Notes::default();
     let heads = [HOST, SYSTEM].into_iter().chain(table.columns.iter().map(|column| column.head));
@@ -106,7 +110,7 @@ fn write(table: &Table, runs: &[Row], options: &RenderOptions) -> String {
 }
 
 /// The row below a run's values: how sure each is; none where no value of the run has an interval.
-fn intervals(table: &Table, row: &Row) -> Option<Vec<String>> {
+fn intervals(table: &SummaryTable, row: &HostRow) -> Option<Vec<String>> {
     let cells: Vec<Option<String>> = table.columns.iter().map(|column| interval(row.run, column)).collect();
     cells.iter().any(Option::is_some).then(|| {
         let shown = cells.into_iter().map(|cell| cell.unwrap_or_else(|| "-".to_owned()));

@@ -1,7 +1,7 @@
 //! What an environment costs over another: a guest over the bare machine, user space over the kernel.
 
 use hostmark_analysis::escape::{markdown, visible};
-use hostmark_analysis::overhead::{Overhead, Told, overhead};
+use hostmark_analysis::overhead::{LayerConclusion, Overhead, overhead};
 use hostmark_model::{Run, Text};
 use unicode_width::UnicodeWidthStr;
 
@@ -87,7 +87,9 @@ fn document(view: &Overhead, options: &RenderOptions) -> String {
         }
     }
     if !view.conclusions.is_empty() {
-        let told = |told: &Told| format!("- **{}** {}\n", markdown(told.verdict.label().get(lang)), say(&told.text));
+        let told = |told: &LayerConclusion| {
+            format!("- **{}** {}\n", markdown(told.verdict.label().get(lang)), say(&told.text))
+        };
         let all: String = view.conclusions.iter().map(told).collect();
         blocks.push(format!("## {}\n\n{all}", markdown(CONCLUSIONS.get(lang))));
     }
@@ -106,8 +108,8 @@ fn text(view: &Overhead, options: &RenderOptions) -> String {
 }
 
 /// Each with its verdict before it.
-fn conclusions(all: &[Told], options: &RenderOptions) -> String {
-    let label = |told: &Told| told.verdict.label().get(options.lang).to_owned();
+fn conclusions(all: &[LayerConclusion], options: &RenderOptions) -> String {
+    let label = |told: &LayerConclusion| told.verdict.label().get(options.lang).to_owned();
     let widest = all.iter().map(|told| label(told).width()).max().unwrap_or(0);
     let lead = 2 * GAP.len() + widest;
     let mut text = heading(CONCLUSIONS.get(options.lang), options);

@@ -1,6 +1,6 @@
 //! The answer at the top of the page: the constants that people ask for, a column for each run, and what costs most.
 
-use hostmark_analysis::constants::{self, Constant, LINES, Line, Told};
+use hostmark_analysis::constants::{self, Constant, ConstantValue, LINES, Line};
 use hostmark_model::Run;
 use serde::Serialize;
 
@@ -73,7 +73,7 @@ pub(super) fn answer(runs: &Runs) -> Answer {
         let Line { name, constants } = line;
         let mut shown = |constant: &'static Constant| {
             let beside = constant.beside(runs.all)?;
-            let cell = |(run, told): (&Run, &Option<Told>)| {
+            let cell = |(run, told): (&Run, &Option<ConstantValue>)| {
                 let both = reference.zip(told.as_ref());
                 let ratio = both.and_then(|(reference, told)| reference.ratio(told));
                 Cell {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::bilingual::{Words, each, fixed, same};
 use super::chart::scale::{Kind, change};
-use super::chart::{Row, Rows};
+use super::chart::{Rows, ValueRow};
 use super::figures::Figure;
 use crate::render::comparison as words;
 
@@ -226,7 +226,7 @@ pub(super) fn forest(against: &Against) -> Option<Figure> {
         let (sign, _) = sign(case.verdict);
         let told = change(effect.ratio);
         let interval = format!("{} … {}", change(test.low), change(test.high));
-        Some(Row {
+        Some(ValueRow {
             label: each(|lang| words::label(case, lang)),
             remark: each(|lang| format!("{told} {sign} {}", verdict.get(lang))),
             value: effect.ratio,

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use hostmark_analysis::escape;
-use hostmark_analysis::fleet::{Fleet, HostResult, KindOfHosts, Place};
+use hostmark_analysis::fleet::{Deviation, Fleet, HostResult, KindOfHosts};
 use hostmark_analysis::format::percent;
 use hostmark_model::{Lang, Text};
 use serde::Serialize;
@@ -195,8 +195,8 @@ fn rows(number: usize, kind: &KindOfHosts, details: &Details) -> String {
 }
 
 /// A cell: its colour says how unusual it is, its number how far off.
-fn cell(place: Option<Place>) -> String {
-    let Some(Place { change, distance }) = place else { return "<td>".to_owned() };
+fn cell(place: Option<Deviation>) -> String {
+    let Some(Deviation { change, distance }) = place else { return "<td>".to_owned() };
     let size = match distance.abs() {
         0.0..2.0 => 0,
         2.0..4.0 => 1,

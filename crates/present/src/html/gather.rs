@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use hostmark_analysis::format::{agreement, both, low_high, plus_minus_of};
 use hostmark_analysis::labels::{ProbeLabels, run_letter};
-use hostmark_analysis::references::{Beside, beside};
+use hostmark_analysis::references::{NearestReference, beside};
 use hostmark_model::{CaseRecord, Estimate, Lang, Params, ProbeInfo, Run, Unit};
 
 use super::bilingual::{Words, each, same};
@@ -19,7 +19,7 @@ pub(super) struct Runs<'a> {
     pub(super) views: Vec<[View<'a>; 2]>,
     pub(super) probes: Vec<Probe<'a>>,
     /// The nearest kind of machine, where a run stands alone.
-    pub(super) reference: Option<Beside<'static>>,
+    pub(super) reference: Option<NearestReference<'static>>,
 }
 
 /// A probe, and its cases in any of the runs.

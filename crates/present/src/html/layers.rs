@@ -1,6 +1,6 @@
 //! What the layers between environments cost: the overhead view as a section of the page.
 
-use hostmark_analysis::overhead::{Part, Told, Verdict, environments, is_wanted, overhead};
+use hostmark_analysis::overhead::{LayerConclusion, Part, Verdict, environments, is_wanted, overhead};
 use hostmark_analysis::plain_table::{self, Remark};
 use hostmark_model::Run;
 use serde::Serialize;
@@ -83,7 +83,7 @@ fn table(table: plain_table::Table) -> Table {
     Table { title: table.title, width, columns: table.columns, rows, notes: table.notes, remarks }
 }
 
-fn conclusion(told: Told) -> Conclusion {
+fn conclusion(told: LayerConclusion) -> Conclusion {
     let sign = match told.verdict {
         Verdict::So => "✓",
         Verdict::NotSo => "✗",

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::bilingual::Words;
 use super::gather::Runs;
-use crate::render::network::{Block, Table, section};
+use crate::render::network::{Block, HostMatrix, section};
 
 /// The links of one run.
 #[derive(Debug, Serialize)]
@@ -22,11 +22,11 @@ pub(super) struct Links {
 #[derive(Debug, Serialize)]
 struct Link {
     title: Words,
-    rows: Vec<Row>,
+    rows: Vec<LinkRow>,
 }
 
 #[derive(Debug, Serialize)]
-struct Row {
+struct LinkRow {
     label: Words,
     facts: Vec<Words>,
 }
@@ -65,11 +65,11 @@ pub(super) fn links(runs: &Runs) -> Vec<Links> {
 }
 
 fn link(block: Block) -> Link {
-    let rows = block.rows.into_iter().map(|(label, facts)| Row { label, facts });
+    let rows = block.rows.into_iter().map(|(label, facts)| LinkRow { label, facts });
     Link { title: block.title, rows: rows.collect() }
 }
 
-fn hosts(table: Table) -> Hosts {
+fn hosts(table: HostMatrix) -> Hosts {
     let rows = table.rows.into_iter().map(|(host, cells)| HostRow { host, cells });
     Hosts { title: table.title, sides: table.sides, hosts: table.hosts, rows: rows.collect() }
 }

@@ -19,7 +19,7 @@ use super::gather::{Probe, Runs};
 use super::layers::{Layers, by_environment, layers};
 use super::network::{Links, links};
 use super::picture::Picture;
-use super::table::{Table, anchor, table};
+use super::table::{ProbeTable, anchor, table};
 use crate::RenderOptions;
 
 /// Pictures of samples in a page at most, and cases beyond which there are fewer of them: rows need the room. A probe's default case
@@ -44,7 +44,7 @@ pub(super) struct Page {
     findings: Vec<Found>,
     layers: Option<Layers>,
     network: Vec<Links>,
-    comparisons: Vec<Beside>,
+    comparisons: Vec<ComparisonView>,
     /// The charts beside the constants.
     leading: Vec<Picture>,
     figures: Vec<Picture>,
@@ -57,7 +57,7 @@ pub(super) struct Page {
 
 /// One side against another.
 #[derive(Debug, Serialize)]
-struct Beside {
+struct ComparisonView {
     compared: Compared,
     picture: Option<Picture>,
 }
@@ -92,7 +92,7 @@ struct Section {
 
 #[derive(Debug, Serialize)]
 struct Shown {
-    table: Table,
+    table: ProbeTable,
     figures: Vec<Picture>,
     samples: Vec<Picture>,
 }
@@ -186,9 +186,11 @@ pub(super) fn of_comparison(comparison: &Comparison, options: &RenderOptions) ->
     }
 }
 
-fn comparisons(comparison: &Comparison, picture: &mut impl FnMut(Figure) -> Picture) -> Vec<Beside> {
-    let beside =
-        |against| Beside { compared: compared(&comparison.base, against), picture: forest(against).map(&mut *picture) };
+fn comparisons(comparison: &Comparison, picture: &mut impl FnMut(Figure) -> Picture) -> Vec<ComparisonView> {
+    let beside = |against| ComparisonView {
+        compared: compared(&comparison.base, against),
+        picture: forest(against).map(&mut *picture),
+    };
     comparison.new.iter().map(beside).collect()
 }
 

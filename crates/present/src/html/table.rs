@@ -1,10 +1,10 @@
 //! A probe's table: a row for each case and run, with its value, interval and remarks, or why there is none.
 
-use hostmark_analysis::cut_pages::cut_pages;
 use hostmark_analysis::format::{DISTURBED_SHARE, agreement, low_high, number, rounds_and_samples, value};
 use hostmark_analysis::labels::run_letter;
 use hostmark_analysis::reasons;
 use hostmark_analysis::short_arrays::short_arrays;
+use hostmark_analysis::split_huge_pages::split_huge_pages;
 use hostmark_model::{CaseRecord, FlagKind, Lang, Measured, Outcome, ProbeInfo, Unit};
 use hostmark_stats::histogram::Percentile;
 use serde::Serialize;
@@ -17,7 +17,7 @@ use crate::render::console::words;
 
 /// What the page says of a probe.
 #[derive(Debug, Serialize)]
-pub(super) struct Table {
+pub(super) struct ProbeTable {
     id: String,
     anchor: String,
     title: Words,
@@ -30,7 +30,7 @@ pub(super) struct Table {
     quantities: Vec<Words>,
     /// Columns that hold a value and what stands beside it.
     columns: usize,
-    rows: Vec<Row>,
+    rows: Vec<CaseRow>,
 }
 
 #[derive(Debug, Serialize)]
@@ -44,7 +44,7 @@ struct Explained {
 }
 
 #[derive(Debug, Serialize)]
-struct Row {
+struct CaseRow {
     anchor: String,
     /// Where it stands on the axes; empty for the further runs of a case.
     points: Vec<Words>,
@@ -79,7 +79,7 @@ struct Remark {
 }
 
 /// The table of a probe.
-pub(super) fn table(runs: &Runs, probe: &Probe) -> Table {
+pub(super) fn table(runs: &Runs, probe: &Probe) -> ProbeTable {
     let axes = probe.varying();
     let common: Vec<&str> = probe.axes().into_iter().filter(|axis| !axes.contains(axis)).collect();
     let first = probe.cases.first();
@@ -111,7 +111,7 @@ pub(super) fn table(runs: &Runs, probe: &Probe) -> Table {
             quantities.iter().map(cell).collect()
         };
         let is_first = run == 0;
-        Row {
+        CaseRow {
             anchor: if is_first { case.anchor() } else { String::new() },
             points: match is_first {
                 true => axes.iter().map(|axis| point(probe, case, axis)).collect(),
@@ -131,7 +131,7 @@ pub(super) fn table(runs: &Runs, probe: &Probe) -> Table {
     };
     let mut fixed_parts: Vec<Words> = first.map(|case| probe.all_named(case.params, &common)).into_iter().collect();
     fixed_parts.extend(notes.iter().map(|(key, note)| same(format!("{key}={note}"))));
-    Table {
+    ProbeTable {
         id: probe.id.to_owned(),
         anchor: anchor(probe.id),
         title: probe.title(),
@@ -233,7 +233,7 @@ fn remarks(runs: &Runs, run: usize, case: &CaseRecord, common: &[(&String, &Stri
         });
         all.push(Remark { text, warns: true });
     }
-    for said in [short_arrays(measured), cut_pages(&runs.all[run], case)].into_iter().flatten() {
+    for said in [short_arrays(measured), split_huge_pages(&runs.all[run], case)].into_iter().flatten() {
         all.push(Remark { text: each(|lang| said.get(lang).to_owned()), warns: true });
     }
     // What a column says is not said again.

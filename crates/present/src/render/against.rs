@@ -44,7 +44,7 @@ fn says(standing: Standing) -> (Text, &'static str) {
 
 /// A row for programs.
 #[derive(Debug, Serialize)]
-struct Row<'a> {
+struct ReferenceRow<'a> {
     id: &'a str,
     quantity: &'a str,
     value: f64,
@@ -67,7 +67,7 @@ struct Document<'a> {
     schema: &'static str,
     run: &'a str,
     reference: &'a str,
-    rows: Vec<Row<'a>>,
+    rows: Vec<ReferenceRow<'a>>,
 }
 
 impl<'a> Against<'a> {
@@ -75,7 +75,7 @@ impl<'a> Against<'a> {
     pub fn json(&self) -> String {
         let row = |(value, found): &(&'a Value, Found)| {
             let source = value.source(self.reference);
-            Row {
+            ReferenceRow {
                 id: &value.id,
                 quantity: &value.quantity,
                 value: found.estimate.value(),

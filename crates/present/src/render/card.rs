@@ -4,11 +4,11 @@
 use std::fmt::Write;
 
 use hostmark_analysis::consistency;
-use hostmark_analysis::constants::{self, Told};
+use hostmark_analysis::constants::{self, ConstantValue};
 use hostmark_analysis::escape::{visible, xml};
 use hostmark_analysis::findings::findings_and_kept;
 use hostmark_analysis::guest;
-use hostmark_analysis::references::{Beside, beside};
+use hostmark_analysis::references::{NearestReference, beside};
 use hostmark_analysis::trust;
 use hostmark_model::{Lang, Run, Text};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -67,7 +67,7 @@ pub fn svg(run: &Run, options: &RenderOptions) -> String {
     line(&mut out, MARGIN, 126.0, (19.0, 600), colour, &visible(says.get(lang)), room);
     let beside = beside(run);
     let told = constants::told(run);
-    let all: Vec<(&Text, &Told)> =
+    let all: Vec<(&Text, &ConstantValue)> =
         told.iter().flat_map(|(kind, told)| told.iter().map(|told| (&kind.name, told))).take(MOST).collect();
     let width = room / COLUMNS as f64;
     let rows = all.len().div_ceil(COLUMNS);
@@ -112,8 +112,8 @@ fn constant(
     out: &mut String,
     (x, y, width): (f64, f64, f64),
     kind: &Text,
-    told: &Told,
-    beside: Option<&Beside>,
+    told: &ConstantValue,
+    beside: Option<&NearestReference>,
     run: &Run,
     lang: Lang,
 ) {
@@ -154,7 +154,7 @@ fn constant(
     );
 }
 
-fn foot(out: &mut String, run: &Run, beside: Option<&Beside>, has_constants: bool, lang: Lang) {
+fn foot(out: &mut String, run: &Run, beside: Option<&NearestReference>, has_constants: bool, lang: Lang) {
     let day = run.started.split('T').next().unwrap_or_default();
     let made = shortened(&visible(&format!("hostmark {} · {day}", run.tool.version)), 16.0, 400, 400.0);
     let kept = columns(&made, 16.0, 400) + 24.0;

@@ -115,7 +115,7 @@ fn constants(run: &Run, lang: Lang, out: &mut String) {
     let beside = beside(run);
     let mut ratios = Vec::new();
     for (line, told) in &lines {
-        let fact = |told: &constants::Told| {
+        let fact = |told: &constants::ConstantValue| {
             let sure = told.how_sure(run, lang).map(|sure| format!(" {sure}")).unwrap_or_default();
             let ratio = beside.as_ref().and_then(|beside| beside.ratio(told));
             let shown = ratio.as_ref().map(|ratio| format!(" {ratio}")).unwrap_or_default();

@@ -22,7 +22,7 @@ pub(crate) struct Section {
     /// A block for each peer.
     pub(crate) peers: Vec<Block>,
     /// All hosts against all, where there are three or more.
-    pub(crate) tables: Vec<Table>,
+    pub(crate) tables: Vec<HostMatrix>,
     /// Which pairs of peers were measured at the same time, and which failed, and why.
     pub(crate) remarks: Vec<Words>,
 }
@@ -38,7 +38,7 @@ pub(crate) struct Block {
 
 /// A table of hosts by hosts.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Table {
+pub(crate) struct HostMatrix {
     /// What its values are.
     pub(crate) title: Words,
     /// What its rows and its columns are.
@@ -67,13 +67,13 @@ pub(crate) fn section(run: &Run, findings: &[Finding], first: usize) -> Option<S
     Some(Section { peers, tables: tables.unwrap_or_default(), remarks: remarks(run) })
 }
 
-fn table(title: Text, sides: Text, matrix: &Matrix, unit: Unit) -> Table {
+fn table(title: Text, sides: Text, matrix: &Matrix, unit: Unit) -> HostMatrix {
     let cell = |estimate: &Option<&Estimate>| match estimate {
         Some(estimate) => each(|lang| both(estimate, unit, lang)),
         None => same("–"),
     };
     let row = |(host, cells): (&&str, &Vec<Option<&Estimate>>)| ((*host).to_owned(), cells.iter().map(cell).collect());
-    Table {
+    HostMatrix {
         title: fixed(title),
         sides: fixed(sides),
         hosts: matrix.hosts.iter().map(|host| (*host).to_owned()).collect(),

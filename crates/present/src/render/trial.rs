@@ -16,13 +16,13 @@ const FACTOR: f64 = 2.0;
 
 const TO_KEEP: Text = Text { en: "To make it permanent: ", zh: "永久设置：" };
 const SETTINGS: Text = Text { en: "SETTINGS TO TRY", zh: "可试验的设置" };
-const HOW: Text = Text { en: "hostmark try KNOB", zh: "hostmark try 设置名" };
+const HOW: Text = Text { en: "hostmark try TUNING", zh: "hostmark try 设置名" };
 const CURES: Text = Text { en: "finding: ", zh: "相关结论：" };
 const CANNOT: Text = Text { en: "not here: ", zh: "此处不可用：" };
 
 /// What a trial says beside its verdicts.
 #[derive(Debug, Clone)]
-pub struct Told {
+pub struct TrialText {
     /// The start of a sentence that goes on with what changed, and of one that goes on with what did not.
     pub makes: [Text; 2],
     /// Cases by their filters, `probe@axis=value`, and what each measures, the most important first. Others have their labels.
@@ -34,7 +34,7 @@ pub struct Told {
 }
 
 /// Says in a comparison what the setting does here and, where a case got better or otherwise changed, how it is made permanent.
-pub fn say(comparison: &mut Comparison, told: &Told) {
+pub fn say(comparison: &mut Comparison, told: &TrialText) {
     for against in &mut comparison.new {
         let does = Text { en: sentence(against, told, Lang::En), zh: sentence(against, told, Lang::Zh) };
         let keep = |lang| format!("{}{}", TO_KEEP.say(lang), told.permanent.get(lang));
@@ -61,7 +61,7 @@ pub fn around(comparison: &Comparison, options: &RenderOptions) -> [String; 2] {
 }
 
 /// What the setting does here.
-fn sentence(against: &Against, told: &Told, lang: Lang) -> String {
+fn sentence(against: &Against, told: &TrialText, lang: Lang) -> String {
     let cases = in_order(against, told, lang);
     let of = |wanted: &[Verdict]| -> Vec<&(&CaseComparison, String)> {
         cases.iter().filter(|(case, _)| wanted.contains(&case.verdict)).collect()
@@ -128,7 +128,7 @@ fn spaced(one: &str, other: &str) -> String {
 }
 
 /// The cases with what they are called: those that the setting concerns first, in their order.
-fn in_order<'a>(against: &'a Against, told: &Told, lang: Lang) -> Vec<(&'a CaseComparison, String)> {
+fn in_order<'a>(against: &'a Against, told: &TrialText, lang: Lang) -> Vec<(&'a CaseComparison, String)> {
     let named = told.names.iter().filter_map(|(filter, name)| {
         let case = against.cases.iter().find(|case| is_at(case, filter))?;
         Some((case, (*name.get(lang)).to_owned()))

@@ -58,7 +58,7 @@ fn said(cases: Vec<CaseComparison>, names: &[(&str, Text)]) -> [String; 2] {
         without: Vec::new(),
         counts: Counts::default(),
     };
-    let told = Told {
+    let told = TrialText {
         makes: [Text { en: "It makes", zh: "它使" }, Text { en: "It does not change", zh: "它不改变" }],
         names: names.iter().map(|(filter, name)| ((*filter).to_owned(), *name)).collect(),
         permanent: Text { en: "do it", zh: "去做" },
@@ -118,7 +118,7 @@ fn a_setting_that_cannot_be_tried_says_why_in_the_list() {
         Listed { name: "other", what, findings: &[], possible: Err(why) },
     ];
     let text = list(&listed, &RenderOptions::default());
-    let expected = "SETTINGS TO TRY   hostmark try KNOB\n  long-name  what it does\n             finding: a.rule, b.rule\n  other      what it does\n             not here: no root\n";
+    let expected = "SETTINGS TO TRY   hostmark try TUNING\n  long-name  what it does\n             finding: a.rule, b.rule\n  other      what it does\n             not here: no root\n";
     assert_eq!(text, expected);
     let text = list(&listed, &RenderOptions { lang: Lang::Zh, ..RenderOptions::default() });
     assert!(text.contains("此处不可用：无 root 权限"), "{text}");

@@ -6,7 +6,7 @@ use hostmark_analysis::escape::visible;
 use hostmark_analysis::labels::Labels;
 use hostmark_model::{Lang, Run, Text};
 
-use super::row::{Note, Row, SURE, bytes_per_cycle};
+use super::row::{CaseRow, Note, SURE, bytes_per_cycle};
 use super::section::{Form, Section};
 use crate::RenderOptions;
 use crate::render::wrap;
@@ -28,15 +28,15 @@ impl Layout {
     /// The table of a run.
     pub(crate) fn render(&self, run: &Run, options: &RenderOptions) -> String {
         let lang = options.lang;
-        let parts: Vec<(&Section, Option<String>, Vec<Row>)> = (self.sections.iter())
+        let parts: Vec<(&Section, Option<String>, Vec<CaseRow>)> = (self.sections.iter())
             .flat_map(|section| section.points(run).into_iter().map(move |point| (section, point)))
             .map(|(section, point)| {
                 let rows = section.sizes().map(|size| section.case(run, &size, point.as_deref()));
-                let rows = section.sizes().zip(rows).map(|(size, case)| Row::of(section, &size, case)).collect();
+                let rows = section.sizes().zip(rows).map(|(size, case)| CaseRow::of(section, &size, case)).collect();
                 (section, point, rows)
             })
             .collect();
-        if parts.iter().all(|(.., rows)| rows.iter().all(Row::is_absent)) {
+        if parts.iter().all(|(.., rows)| rows.iter().all(CaseRow::is_absent)) {
             let command = format!("`hostmark run --table {}`", self.name);
             let nothing = match lang {
                 Lang::En => format!("This run has no cell of this table; measure it by {command}."),
@@ -61,7 +61,7 @@ impl Layout {
         }
         text.push('\n');
         text = wrap::fit(&text, options.width.max(40));
-        let all: Vec<&Row> = parts.iter().flat_map(|(.., rows)| rows).collect();
+        let all: Vec<&CaseRow> = parts.iter().flat_map(|(.., rows)| rows).collect();
         let below = notes.lines().into_iter().chain(set(run, lang)).chain(disturbed(run, &all, lang));
         let below = below.chain([&SURE].into_iter().chain(self.reading).map(|text| text.get(lang).to_owned()));
         for line in below.flat_map(|line| wrap::wrap(&visible(&line), options.width.max(40))) {
@@ -85,7 +85,7 @@ fn heading(section: &Section, point: Option<&str>, labels: &Labels, lang: Lang) 
 }
 
 /// What took the machine's time meanwhile, and in how many rows.
-fn disturbed(run: &Run, rows: &[&Row], lang: Lang) -> Vec<String> {
+fn disturbed(run: &Run, rows: &[&CaseRow], lang: Lang) -> Vec<String> {
     let (all, contended) = (rows.len(), rows.iter().filter(|row| row.is_contended()).count());
     let of_rows = (contended > 0).then(|| match lang {
         Lang::En => format!("{contended} of {all} rows were measured while other programs used their CPUs"),

@@ -18,14 +18,14 @@ pub(crate) use size_stride::SIZE_STRIDE;
 
 /// A table that can be measured by its name; the format of that name prints it.
 #[derive(Debug)]
-pub struct Table {
+pub struct NamedTable {
     /// What `--table` and `--format` call it.
     pub name: &'static str,
     /// Its cells.
     cells: fn() -> Vec<CaseId>,
 }
 
-impl Table {
+impl NamedTable {
     /// The cases that it shows, by the axes on which they are not at their probe's default; [`EACH_POINT`] stands for every
     /// point of an axis.
     pub fn cells(&self) -> Vec<CaseId> {
@@ -33,7 +33,7 @@ impl Table {
     }
 }
 
-impl Table {
+impl NamedTable {
     /// Whether any of its cells was measured in any of the runs.
     pub fn is_in(&self, runs: &[Run]) -> bool {
         let cells = self.cells();
@@ -47,18 +47,18 @@ impl Table {
 }
 
 /// Every table.
-pub static TABLES: &[Table] = &[
-    Table { name: MEMORY_BANDWIDTH.name, cells: || MEMORY_BANDWIDTH.cells() },
-    Table { name: SIZE_STRIDE.name, cells: || SIZE_STRIDE.cells() },
-    Table { name: PIPE.name, cells: || PIPE.cells() },
-    Table { name: "stream", cells: of_stream },
-    Table { name: "lmbench", cells: of_lmbench },
-    Table { name: "overhead", cells: of_overhead },
-    Table { name: "data-path", cells: of_data_path },
+pub static TABLES: &[NamedTable] = &[
+    NamedTable { name: MEMORY_BANDWIDTH.name, cells: || MEMORY_BANDWIDTH.cells() },
+    NamedTable { name: SIZE_STRIDE.name, cells: || SIZE_STRIDE.cells() },
+    NamedTable { name: PIPE.name, cells: || PIPE.cells() },
+    NamedTable { name: "stream", cells: of_stream },
+    NamedTable { name: "lmbench", cells: of_lmbench },
+    NamedTable { name: "overhead", cells: of_overhead },
+    NamedTable { name: "data-path", cells: of_data_path },
 ];
 
 /// The table called `name`.
-pub fn table_named(name: &str) -> Option<&'static Table> {
+pub fn table_named(name: &str) -> Option<&'static NamedTable> {
     TABLES.iter().find(|table| table.name == name)
 }
 

@@ -11,7 +11,7 @@ use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, Outcome, Ru
 use super::section::{Form, Section};
 
 /// A row.
-pub(super) struct Row<'a> {
+pub(super) struct CaseRow<'a> {
     form: Form,
     bytes: u64,
     case: Option<&'a CaseRecord>,
@@ -41,9 +41,9 @@ const MB_PER_S: f64 = 1e6;
 /// What stands in the place of a value.
 const NOTHING: &str = "-";
 
-impl<'a> Row<'a> {
-    pub(super) fn of(section: &Section, size: &str, case: Option<&'a CaseRecord>) -> Row<'a> {
-        Row { form: section.form, bytes: size.parse().unwrap_or(0), case }
+impl<'a> CaseRow<'a> {
+    pub(super) fn of(section: &Section, size: &str, case: Option<&'a CaseRecord>) -> CaseRow<'a> {
+        CaseRow { form: section.form, bytes: size.parse().unwrap_or(0), case }
     }
 
     /// Whether the run has no such case.
@@ -141,7 +141,7 @@ fn first_cache_bytes(run: &Run) -> u64 {
 }
 
 /// Bytes a core cycle of the rows that the first cache holds, and how many loads of the kernel's width these are.
-pub(super) fn bytes_per_cycle(run: &Run, rows: &[Row], lang: Lang) -> String {
+pub(super) fn bytes_per_cycle(run: &Run, rows: &[CaseRow], lang: Lang) -> String {
     const QUANTITY: &str = "bytes_per_cycle";
     let mut text = String::new();
     for row in rows.iter().filter(|row| row.bytes <= first_cache_bytes(run)) {

@@ -1,6 +1,6 @@
 //! Probe disk.read: direct reads of a file, by pattern, block and queue depth.
 
-mod door;
+mod io_path;
 pub(super) mod requests;
 
 use hostmark_engine::prelude::*;

@@ -23,7 +23,7 @@ use std::io;
 
 use hostmark_engine::prelude::*;
 
-use crate::turns::{SWITCHES, Turns, WAKE_UPS};
+use crate::context_switches::{ContextSwitches, SWITCHES, WAKE_UPS};
 use crate::workloads::exchange::{Exchange, Turn};
 
 /// Axis cpus of most round trips: one CPU by default, as the costs of the way itself are compared best.
@@ -108,7 +108,7 @@ fn hand_over<T: Turn>(case: &mut Case, made: io::Result<Exchange<T>>) -> Result<
 
 /// The rate of `read`, which reads as many bytes as it is told of those that the process `writer` writes.
 fn bytes_read(case: &mut Case, writer: u32, mut read: impl FnMut(u64) -> io::Result<()>) -> Result<()> {
-    let turns = Turns::with(writer);
+    let turns = ContextSwitches::with(writer);
     case.loops(|steps| {
         turns.moved(steps * STEP_BYTES);
         read(steps * STEP_BYTES)

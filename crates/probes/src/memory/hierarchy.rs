@@ -2,12 +2,12 @@
 
 use hostmark_engine::prelude::*;
 
-mod beside;
+mod companions;
 mod levels;
 mod measured;
 mod naming;
 
-use beside::beside;
+use companions::companions;
 use levels::{LATENCY, absent, levels};
 use measured::measured;
 
@@ -20,13 +20,13 @@ pub static PROBE: Probe = Probe {
         measured::FITS,
         measured::LEAVES,
         Quantity::CORE_CYCLES,
-        beside::READ,
-        beside::WRITE,
-        beside::COPY,
-        beside::LINE,
-        beside::WAYS,
-        beside::TLB,
-        beside::TLB_MISS,
+        companions::READ,
+        companions::WRITE,
+        companions::COPY,
+        companions::LINE,
+        companions::WAYS,
+        companions::TLB,
+        companions::TLB_MISS,
     ],
     explain: Explain {
         what: Text {
@@ -120,7 +120,7 @@ fn derive(cases: &[CaseRecord], host: &HostFacts) -> Vec<CaseRecord> {
     let mut records: Vec<CaseRecord> = found
         .iter()
         .map(|level| {
-            record(level.name.key(), Outcome::Measured(Box::new(measured(level, beside(level, &found, cases)))))
+            record(level.name.key(), Outcome::Measured(Box::new(measured(level, companions(level, &found, cases)))))
         })
         .collect();
     for (place, key) in LEVELS.iter().enumerate() {

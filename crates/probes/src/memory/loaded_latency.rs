@@ -139,6 +139,6 @@ fn measure(case: &mut Case) -> Result<()> {
     let traffic = Traffic::new(mix, delay, allotment)?;
     case.note("kernel", traffic.kernel());
     traffic.beside(&others, |moved| {
-        case.loops(|n| chain.walk(n)).beside(INJECTED.name, || moved.load(Ordering::Relaxed)).time()
+        case.loops(|n| chain.walk(n)).with_counter(INJECTED.name, || moved.load(Ordering::Relaxed)).time()
     })
 }

@@ -5,7 +5,7 @@ mod quantities;
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::pipeline::{Method, Pace, Path, Pipeline, Place, Plan};
+use crate::workloads::pipeline::{Endpoint, Method, Pace, Path, Pipeline, Plan};
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Data path", zh: "数据通路" },
@@ -112,11 +112,11 @@ fn measure(case: &mut Case) -> Result<()> {
         return Err(RoundError::skipped("only processes of one CPU take turns"));
     }
     let file = match path.stages[0].from {
-        Place::File => {
+        Endpoint::File => {
             let directory = case.scratch_dir()?;
             Some(crate::place::filled(case, &directory, amount)?)
         }
-        Place::ColdFile => Some(crate::place::on_device(case, amount)?),
+        Endpoint::ColdFile => Some(crate::place::on_device(case, amount)?),
         _ => None,
     };
     let block: u64 = case.param("block")?; // of which each process has a copy of its own
@@ -126,7 +126,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let started = Pipeline::start(&plan, block.bytes_mut());
     let mut pipeline =
         started.map_err(|error| RoundError::lacking("these processes cannot be connected so", &error))?;
-    let is_cold = path.stages[0].from == Place::ColdFile;
+    let is_cold = path.stages[0].from == Endpoint::ColdFile;
     let (device, mut moved) = (is_cold.then(|| crate::place::Device::of(case)).transpose()?, 0);
     case.timed(|clock| {
         moved += amount;

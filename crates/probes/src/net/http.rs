@@ -7,7 +7,7 @@ use std::net::TcpStream;
 
 use hostmark_engine::prelude::*;
 
-use crate::door::connect;
+use crate::authenticated::connect;
 use crate::kernels::http::{LONGEST_HEAD, get, length, read_head};
 use crate::workloads;
 

@@ -5,7 +5,7 @@ use std::io;
 
 use hostmark_engine::prelude::*;
 
-use crate::door::{PATIENCE, unanswered, wrong_answer};
+use crate::authenticated::{PATIENCE, unanswered, wrong_answer};
 
 mod data_path;
 mod http;

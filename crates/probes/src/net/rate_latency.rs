@@ -5,7 +5,7 @@ mod echo;
 use hostmark_engine::prelude::*;
 
 use super::tcp_bandwidth::{Direction, Flows, Terms};
-use crate::door::connect;
+use crate::authenticated::connect;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "TCP round trip under bulk load", zh: "大流量下的 TCP 往返" },

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use hostmark_engine::prelude::*;
 
-use crate::door::{Door, connect};
+use crate::authenticated::{AuthenticatedListener, connect};
 use crate::kernels::rpc::{RecordReader, answer, check_reply, null_call, write_record};
 
 pub static PROBE: Probe = Probe {
@@ -65,7 +65,7 @@ pub static PROBE: Probe = Probe {
 static SERVICE: Service = Service { name: "rpc_tcp", serve };
 
 fn serve(serving: &mut Serving) -> Result<()> {
-    Ok(Door::open(serving)?.serve(session)?)
+    Ok(AuthenticatedListener::open(serving)?.serve(session)?)
 }
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -5,7 +5,7 @@ use std::io;
 use hostmark_engine::prelude::*;
 
 use super::udp::questions::{self, Question};
-use crate::door::receive;
+use crate::authenticated::receive;
 use crate::kernels::rpc::{LONGEST_MESSAGE, answer, check_reply, null_call};
 
 pub static PROBE: Probe = Probe {

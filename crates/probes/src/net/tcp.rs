@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use hostmark_engine::prelude::*;
 
-use crate::door::{Door, connect};
+use crate::authenticated::{AuthenticatedListener, connect};
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "TCP round trip", zh: "TCP 往返" },
@@ -78,7 +78,7 @@ fn measure(case: &mut Case) -> Result<()> {
 }
 
 pub(super) fn serve(serving: &mut Serving) -> Result<()> {
-    Ok(Door::open(serving)?.serve(echo)?)
+    Ok(AuthenticatedListener::open(serving)?.serve(echo)?)
 }
 
 /// Sends back each byte until the client is gone.

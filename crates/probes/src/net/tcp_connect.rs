@@ -4,7 +4,7 @@ use std::io::Read;
 
 use hostmark_engine::prelude::*;
 
-use crate::door::{Door, connect};
+use crate::authenticated::{AuthenticatedListener, connect};
 use crate::workloads;
 
 pub static PROBE: Probe = Probe {
@@ -70,7 +70,7 @@ pub static PROBE: Probe = Probe {
 static SERVICE: Service = Service { name: "tcp_connect", serve };
 
 fn serve(serving: &mut Serving) -> Result<()> {
-    let door = Door::open(serving)?;
+    let door = AuthenticatedListener::open(serving)?;
     let (_known, client) = door.admit()?;
     loop {
         door.accept_of(client)?;

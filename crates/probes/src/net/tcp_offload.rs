@@ -8,7 +8,7 @@ use hostmark_engine::prelude::*;
 use offload::Offload;
 
 use super::tcp_bandwidth::Receiver;
-use crate::turns::{SWITCHES, Turns, WAKE_UPS};
+use crate::context_switches::{ContextSwitches, SWITCHES, WAKE_UPS};
 use crate::workloads::own_network::{CONGESTION, Device, OwnConnection};
 
 pub static PROBE: Probe = Probe {
@@ -123,7 +123,7 @@ fn measure(case: &mut Case) -> Result<()> {
         .map_err(|error| RoundError::lacking("a network of its own cannot be set up so", &error))?;
     let mut receiver = Receiver::of(connection.stream().try_clone().call("fcntl")?, MESSAGE_BYTES)?;
     case.note("congestion_control", CONGESTION);
-    let (turns, moved) = (Turns::with(connection.sender()), Cell::new(0_u64));
+    let (turns, moved) = (ContextSwitches::with(connection.sender()), Cell::new(0_u64));
     let before = connection.passed()?;
     case.loops(|steps| {
         let bytes = steps * STEP_BYTES;

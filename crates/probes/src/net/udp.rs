@@ -7,7 +7,7 @@ use std::io;
 use hostmark_engine::prelude::*;
 use questions::Question;
 
-use crate::door::receive;
+use crate::authenticated::receive;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "UDP round trip", zh: "UDP 往返" },

@@ -12,8 +12,8 @@ use rustix::pipe::PipeFlags;
 use super::call::Call;
 use super::files::copy;
 use super::peer::Peer;
-use super::turns::Turns;
-use super::{arch, checked, files, last_words, local};
+use super::ping_pong::Turns;
+use super::{arch, checked, exit_message, files, local};
 
 /// Another process and this one, each waiting for its turn until the other has had its own.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl<T: Turn> Exchange<T> {
         // Some ways of waiting never end when the other has gone: one that could not begin is noticed here.
         files::read_byte(&ready).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => {
-                last_words::settle();
+                exit_message::settle();
                 io::Error::other("the other process could not begin")
             }
             _ => error,
@@ -215,8 +215,8 @@ pub(super) mod tests {
     use super::*;
     use crate::workloads::affinity;
     use crate::workloads::clock;
+    use crate::workloads::ping_pong::tests::{delay_turns, never_early};
     use crate::workloads::process::in_a_child;
-    use crate::workloads::turns::tests::{delay_turns, never_early};
 
     /// The law of all exchanges, on one CPU and, where there are two, on two: none comes back before the other has had its
     /// turn, however long that takes, and the other has as many turns as this one.

@@ -14,18 +14,18 @@ const BYTES: i64 = 3;
 
 /// A place among the file's bytes, the lock of which is held.
 #[derive(Debug)]
-struct Place {
+struct LockedByte {
     file: OwnedFd,
     byte: i64,
 }
 
-impl Place {
+impl LockedByte {
     /// Opens `path` and locks its byte number `byte`.
-    fn take(path: &Path, byte: i64) -> io::Result<Place> {
+    fn take(path: &Path, byte: i64) -> io::Result<LockedByte> {
         let file = std::fs::File::options().read(true).write(true).create(true).truncate(false).open(path);
         let file = file.call("openat")?.into();
         lock(&file, byte)?;
-        Ok(Place { file, byte })
+        Ok(LockedByte { file, byte })
     }
 
     /// Goes on to the next byte, waiting until it is free, and frees this one.
@@ -62,13 +62,13 @@ fn set(file: &OwnedFd, command: i32, kind: i32, byte: i64) -> io::Result<()> {
 /// none can go twice. A turn of each is two hand-overs.
 pub fn by_file_locks(cpus: &[usize], directory: &Path) -> io::Result<Exchange<impl Turn + use<>>> {
     let path = directory.join("locked");
-    let mut near = Place::take(&path, 0)?;
+    let mut near = LockedByte::take(&path, 0)?;
     let exchange = Exchange::start(
         cpus,
         move || near.advance(),
         move || {
             // Locks belong to a process: the child takes its own, and this one does not begin before it has it.
-            let mut far = Place::take(&path, 1)?;
+            let mut far = LockedByte::take(&path, 1)?;
             Ok(move || far.advance())
         },
     )?;

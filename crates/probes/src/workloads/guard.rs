@@ -8,7 +8,7 @@ use rustix::pipe::PipeFlags;
 use super::call::{Call, errno, named};
 use super::child::ChildId;
 use super::ipc_cleanup::{Object, Record};
-use super::{last_words, process};
+use super::{exit_message, process};
 
 /// An object that a process of its own made, and that it removes when this value is dropped or its holder has died.
 ///
@@ -32,7 +32,7 @@ impl Guarded {
     /// Has a guard make an object, and write it down before. An error is that of the call that makes it.
     pub(super) fn new(object: Object) -> io::Result<Guarded> {
         process::only_one_thread()?;
-        last_words::prepare()?;
+        exit_message::prepare()?;
         let group = rustix::process::getpgrp().as_raw_nonzero().get().unsigned_abs();
         let (answer, told) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).call("pipe2")?;
         let (ended, alive) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).call("pipe2")?;
@@ -50,7 +50,7 @@ impl Guarded {
                 Err(error) => -i64::from(errno(error).unwrap_or(libc::EIO)),
             };
             let is_told = rustix::io::write(&told, &word.to_ne_bytes())
-                .inspect_err(|error| last_words::say(&format!("write: {error}")))
+                .inspect_err(|error| exit_message::say(&format!("write: {error}")))
                 .is_ok();
             drop(told);
             if made.is_ok() {

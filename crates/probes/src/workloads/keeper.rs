@@ -31,7 +31,7 @@ pub(super) struct Keeper {
 
 /// What it tells the worker.
 #[derive(Serialize, Deserialize)]
-struct Told<T> {
+struct KeeperReport<T> {
     done: Result<T, String>,
     ended: Result<(), String>,
 }
@@ -56,7 +56,7 @@ pub(super) fn under<T: Serialize + DeserializeOwned>(work: impl FnOnce(&Keeper) 
         let done = done.unwrap_or_else(|_| Err(io::Error::other("it panicked"))).map_err(|error| error.to_string());
         let ended = descendants::end(&[], Duration::ZERO, PATIENCE).map_err(|error| error.to_string());
         // Who is not told of it finds that this process has ended without a word.
-        let _ = serde_json::to_vec(&Told { done, ended })
+        let _ = serde_json::to_vec(&KeeperReport { done, ended })
             .map_err(io::Error::from)
             .and_then(|text| std::fs::File::from(told).write_all(&text));
         loop {
@@ -68,12 +68,14 @@ pub(super) fn under<T: Serialize + DeserializeOwned>(work: impl FnOnce(&Keeper) 
     let mut text = Vec::new();
     std::fs::File::from(answer).read_to_end(&mut text).call("read")?;
     let waited = keeper.wait();
-    let heard = serde_json::from_slice::<Told<T>>(&text).map_err(|_| waited.err());
+    let heard = serde_json::from_slice::<KeeperReport<T>>(&text).map_err(|_| waited.err());
     // Whatever it has left is this process' by now.
     let left = descendants::end(&[], Duration::ZERO, PATIENCE);
     match heard {
-        Ok(Told { ended: Err(why), .. }) => Err(io::Error::other(format!("what the command started goes on: {why}"))),
-        Ok(Told { done, .. }) => left.and_then(|()| done.map_err(io::Error::other)),
+        Ok(KeeperReport { ended: Err(why), .. }) => {
+            Err(io::Error::other(format!("what the command started goes on: {why}")))
+        }
+        Ok(KeeperReport { done, .. }) => left.and_then(|()| done.map_err(io::Error::other)),
         Err(how) => {
             const ENDED: &str = "the command's keeper was ended before the command";
             Err(io::Error::other(how.map_or_else(|| ENDED.to_owned(), |how| format!("{ENDED}: {how}"))))

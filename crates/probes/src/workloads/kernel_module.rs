@@ -16,7 +16,7 @@ const VERSION: u32 = 1;
 /// A request's flag.
 const IRQ_OFF: u32 = 1;
 /// The request's number.
-const RUN: ioctl::Opcode = opcode::read_write::<Request>(b'h', 0xb1);
+const RUN: ioctl::Opcode = opcode::read_write::<ModuleRequest>(b'h', 0xb1);
 
 /// What is done inside the kernel.
 #[derive(Debug, Clone, Copy)]
@@ -78,7 +78,7 @@ pub struct Batch {
 
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
-struct Request {
+struct ModuleRequest {
     version: u32,
     operation: u32,
     flags: u32,
@@ -94,15 +94,15 @@ struct Request {
 }
 
 impl Operation<'_> {
-    fn request(self) -> Request {
-        let none = Request { version: VERSION, batches: 1, file: -1, ..Request::default() };
+    fn request(self) -> ModuleRequest {
+        let none = ModuleRequest { version: VERSION, batches: 1, file: -1, ..ModuleRequest::default() };
         match self {
             Operation::NullCall => none,
-            Operation::FileRead(file) => Request { operation: 1, file: file.as_raw_fd(), ..none },
-            Operation::FileWrite(file) => Request { operation: 2, file: file.as_raw_fd(), ..none },
-            Operation::Sieve => Request { operation: 3, ..none },
-            Operation::RandomRead { bytes, seed } => Request { operation: 4, bytes, seed, ..none },
-            Operation::RandomWrite { bytes, seed } => Request { operation: 5, bytes, seed, ..none },
+            Operation::FileRead(file) => ModuleRequest { operation: 1, file: file.as_raw_fd(), ..none },
+            Operation::FileWrite(file) => ModuleRequest { operation: 2, file: file.as_raw_fd(), ..none },
+            Operation::Sieve => ModuleRequest { operation: 3, ..none },
+            Operation::RandomRead { bytes, seed } => ModuleRequest { operation: 4, bytes, seed, ..none },
+            Operation::RandomWrite { bytes, seed } => ModuleRequest { operation: 5, bytes, seed, ..none },
         }
     }
 }
@@ -137,10 +137,10 @@ impl KernelModule {
         let flags = if interrupts == Interrupts::Off { IRQ_OFF } else { 0 };
         let address = std::ptr::from_mut(&mut batch).expose_provenance() as u64;
         let most_ns = most_ns.min(interrupts.limit_ns());
-        let mut request = Request { flags, operations, most_ns, batch: address, ..operation.request() };
-        // SAFETY: the number says a `Request` that is read and written; the module writes one `Batch` to `batch`, which
+        let mut request = ModuleRequest { flags, operations, most_ns, batch: address, ..operation.request() };
+        // SAFETY: the number says a `ModuleRequest` that is read and written; the module writes one `Batch` to `batch`, which
         // outlives the call. A file of another driver refuses the number.
-        unsafe { ioctl::ioctl(&self.device, Updater::<RUN, Request>::new(&mut request)) }.call("ioctl")?;
+        unsafe { ioctl::ioctl(&self.device, Updater::<RUN, ModuleRequest>::new(&mut request)) }.call("ioctl")?;
         if batch.operations == 0 {
             return Err(named("ioctl", io::Error::other("no operation was done")));
         }
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn requests_have_the_layout_of_the_header() {
-        assert_eq!((size_of::<Request>(), size_of::<Batch>()), (72, 24));
+        assert_eq!((size_of::<ModuleRequest>(), size_of::<Batch>()), (72, 24));
         // _IOWR('h', 0xb1, 72 bytes)
         assert_eq!(RUN, 0xc048_68b1);
     }

@@ -8,7 +8,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use super::call::Call;
 use super::peer::Peer;
-use super::turns::Turns;
+use super::ping_pong::Turns;
 use super::{by_function, files, local};
 
 /// A child that accepts and closes until it is dropped; it dies with its parent.
@@ -63,8 +63,8 @@ mod tests {
     use super::*;
     use crate::workloads::affinity;
     use crate::workloads::clock;
+    use crate::workloads::ping_pong::tests::{delay_turns, never_early};
     use crate::workloads::process::in_a_child;
-    use crate::workloads::turns::tests::{delay_turns, never_early};
 
     #[test]
     fn every_connection_is_closed_by_the_other_before_it_counts() {

@@ -100,7 +100,7 @@ fn receive(crowd: &Crowd, from: &OwnedFd, finishing: &OwnedFd) -> io::Result<()>
     let mut message = vec![0; crowd.bytes];
     loop {
         #[cfg(test)]
-        super::turns::tests::delay();
+        super::ping_pong::tests::delay();
         for _ in 0..crowd.senders * crowd.messages {
             read_whole(from, &mut message)?;
         }
@@ -132,7 +132,7 @@ mod tests {
 
     use super::*;
     use crate::workloads::clock;
-    use crate::workloads::turns::tests::{delay_turns, never_early};
+    use crate::workloads::ping_pong::tests::{delay_turns, never_early};
     use crate::workloads::{affinity, process::in_a_child};
 
     #[test]

@@ -2,8 +2,8 @@
 //! functions over raw calls. What the engine needs too is in the crate `sys`.
 
 use hostmark_engine::prelude::sys::{
-    affinity, call, child, clock, cpu_time, descendants, ipc_cleanup, last_words, memory, peer, process, shared, usage,
-    waits,
+    affinity, call, child, clock, cpu_time, descendants, exit_message, ipc_cleanup, memory, peer, process, shared,
+    usage, waits,
 };
 
 mod arch;
@@ -32,6 +32,7 @@ pub mod message_groups;
 pub mod message_queue;
 pub mod own_network;
 pub mod path_ops;
+mod ping_pong;
 pub mod pipe;
 pub mod pipeline;
 pub mod program;
@@ -55,7 +56,6 @@ pub mod thread;
 pub mod timer;
 pub mod tiny_guest;
 pub mod token_ring;
-mod turns;
 pub mod uring;
 pub mod uring_nop;
 mod uring_queues;

@@ -4,8 +4,8 @@ use std::io;
 
 use super::child::Address;
 use super::peer::Peer;
+use super::ping_pong::Turns;
 use super::signal::{Handled, MASK_BYTES};
-use super::turns::Turns;
 use super::{arch, checked, process};
 
 /// SIGUSR1 in the kernel's signal mask.
@@ -114,8 +114,8 @@ mod tests {
     use super::*;
     use crate::workloads::affinity;
     use crate::workloads::clock;
+    use crate::workloads::ping_pong::tests::{delay_turns, never_early};
     use crate::workloads::process::in_a_child;
-    use crate::workloads::turns::tests::{delay_turns, never_early};
 
     #[test]
     fn each_signal_is_answered_by_one_before_it_counts() {

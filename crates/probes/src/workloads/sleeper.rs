@@ -92,7 +92,7 @@ fn serve(words: &Words, bell: &Bell, clock: &Clock, is_here: bool) -> io::Result
             Bell::Eventfd(counter) => take_all(counter)?,
         }
         #[cfg(test)]
-        super::turns::tests::delay();
+        super::ping_pong::tests::delay();
         if is_here {
             words.at.store(clock.end().0, Ordering::Release);
         }
@@ -110,7 +110,7 @@ mod tests {
 
     use super::*;
     use crate::workloads::clock;
-    use crate::workloads::turns::tests::{delay_turns, never_early};
+    use crate::workloads::ping_pong::tests::{delay_turns, never_early};
     use crate::workloads::{affinity, process::in_a_child};
 
     #[test]

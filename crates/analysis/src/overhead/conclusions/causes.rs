@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use hostmark_model::{CaseId, Params, Text, size_text};
 
 use super::groups::Pair;
-use super::{Part, Told, Verdict, of_parts, percentage, ratio};
+use super::{LayerConclusion, Part, Verdict, of_parts, percentage, ratio};
 use crate::format::number;
 use crate::guest::{exits, shares};
-use crate::joined::{Joined, joined_ratio};
 use crate::overhead::Environment;
+use crate::propagated::{Propagated, propagated_ratio};
 
 /// What a probe pays for in a guest.
 struct Cause {
@@ -45,19 +45,19 @@ static CAUSES: [Cause; 3] = [
 ];
 
 /// What is known of a guest's causes.
-pub(super) fn of(guest: &Environment, pairs: &[Pair]) -> Vec<Told> {
+pub(super) fn of(guest: &Environment, pairs: &[Pair]) -> Vec<LayerConclusion> {
     let each = CAUSES.iter().filter_map(|cause| beside(guest, cause, pairs));
     nested_paging(guest, pairs).into_iter().chain(each).chain(of_exits(guest)).collect()
 }
 
 /// How many times as much longer one case takes in the guest as another.
-fn more(one: &Pair, other: &Pair) -> Option<Joined> {
+fn more(one: &Pair, other: &Pair) -> Option<Propagated> {
     let times = [one.times, other.times].concat();
-    joined_ratio(&times, |times| Some(times[0] / times[1] / (times[2] / times[3])))
+    propagated_ratio(&times, |times| Some(times[0] / times[1] / (times[2] / times[3])))
 }
 
 /// A claim that one case's overhead is greater than another's.
-fn greater(claim: Text, guest: &Environment, [one, other]: [&Pair; 2], names: [&str; 2]) -> Option<Told> {
+fn greater(claim: Text, guest: &Environment, [one, other]: [&Pair; 2], names: [&str; 2]) -> Option<LayerConclusion> {
     let (more, name) = (more(one, other)?, guest.name);
     let (times, [of_one, of_other]) = (ratio(&more, 2), [percentage(&one.over()?), percentage(&other.over()?)]);
     let [first, second] = names;
@@ -70,7 +70,7 @@ fn greater(claim: Text, guest: &Environment, [one, other]: [&Pair; 2], names: [&
     of_parts(&claim, &[part], vec![one.id.clone(), other.id.clone()])
 }
 
-fn beside(guest: &Environment, cause: &Cause, pairs: &[Pair]) -> Option<Told> {
+fn beside(guest: &Environment, cause: &Cause, pairs: &[Pair]) -> Option<LayerConclusion> {
     // A probe's default case comes first.
     let of = |probe: &str| pairs.iter().find(|pair| pair.id.split('@').next() == Some(probe));
     let (one, other) = (of(cause.probe)?, of(STAYS)?);
@@ -78,7 +78,7 @@ fn beside(guest: &Environment, cause: &Cause, pairs: &[Pair]) -> Option<Told> {
 }
 
 /// Loads at random whose pages no TLB holds, beside those that the first cache holds: of the same pages, else nothing is said.
-fn nested_paging(guest: &Environment, pairs: &[Pair]) -> Option<Told> {
+fn nested_paging(guest: &Environment, pairs: &[Pair]) -> Option<LayerConclusion> {
     const PROBE: &str = "memory.latency";
     const SIZE: &str = "size";
     /// So many times as large, one fits the TLB and the other does not.
@@ -122,7 +122,7 @@ const MEANINGS: [(&str, Text); 6] = [
 ];
 
 /// How often the guest left guest mode while it was measured, and for what.
-fn of_exits(guest: &Environment) -> Option<Told> {
+fn of_exits(guest: &Environment) -> Option<LayerConclusion> {
     /// Reasons that are told at most.
     const MOST: usize = 4;
     let told: Vec<_> = guest.runs.iter().filter_map(|run| Some((run, &run.guest.as_ref()?.exits))).collect();
@@ -153,5 +153,5 @@ fn of_exits(guest: &Environment) -> Option<Told> {
             if wall_s.is_some() { format!("，每秒 {}", rate("")) } else { String::new() },
         ),
     };
-    Some(Told { verdict: Verdict::So, text, short: None, cases: Vec::new(), cost: 0.0 })
+    Some(LayerConclusion { verdict: Verdict::So, text, short: None, cases: Vec::new(), cost: 0.0 })
 }

@@ -2,20 +2,20 @@
 
 use hostmark_model::{Params, Text, counted};
 
-use super::{Claims, Part, Told, Verdict, is_without_irq, of_parts, percentage};
+use super::{Claims, LayerConclusion, Part, Verdict, is_without_irq, of_parts, percentage};
 use crate::overhead::Environment;
-use crate::overhead::family::{BIND, FREE_OF_CPUS, IRQ, SIDES, Side};
+use crate::overhead::family::{BIND, FREE_OF_CPUS, IRQ, SPACES, Space};
 use crate::overhead::names::side_of;
 use crate::overhead::over;
 use crate::overhead::ratio::{READ, WRITE, mean_ratio};
 use crate::overhead::sheet::{Figure, at};
 
 /// Writes cost more than reads: the mean over all sides of the mean over their points.
-pub(super) fn of_writes(claims: &Claims) -> Option<Told> {
+pub(super) fn of_writes(claims: &Claims) -> Option<LayerConclusion> {
     let mut sides: Vec<Vec<[usize; 2]>> = Vec::new();
     let mut names: Vec<Text<String>> = Vec::new();
     for (environment, here) in claims.sheet.environments.iter().enumerate() {
-        for side in SIDES {
+        for side in SPACES {
             let pair = |point: &Params| {
                 let index = |operation| claims.index(environment, operation, side, point);
                 Some([index(READ)?, index(WRITE)?])
@@ -31,7 +31,7 @@ pub(super) fn of_writes(claims: &Claims) -> Option<Told> {
         let turns: Vec<f64> = pairs.iter().flatten().map(|index| times[*index]).collect();
         mean_ratio(&turns)
     };
-    let ratio = claims.joined_ratio(|times| {
+    let ratio = claims.propagated_ratio(|times| {
         let means: Option<Vec<f64>> = sides.iter().map(|pairs| of_side(times, pairs)).collect();
         means.filter(|means| !means.is_empty()).map(|means| means.iter().sum::<f64>() / means.len() as f64)
     })?;
@@ -59,10 +59,10 @@ pub(super) fn of_writes(claims: &Claims) -> Option<Told> {
 }
 
 /// Binding to a CPU costs: on each side of each environment, bound over not bound, with interrupts as the base has them.
-pub(super) fn of_binding(claims: &Claims) -> Vec<Told> {
+pub(super) fn of_binding(claims: &Claims) -> Vec<LayerConclusion> {
     let mut all = Vec::new();
     for (environment, here) in claims.sheet.environments.iter().enumerate() {
-        for side in SIDES {
+        for side in SPACES {
             let points: Vec<Params> = claims.sheet.points(side);
             let has_off = points.iter().any(|point| is_without_irq(point) && claims.sheet.family.is_base_without_irq);
             let is_meant = |point: &&Params| point.get(IRQ).is_none() || is_without_irq(point) == has_off;
@@ -75,7 +75,7 @@ pub(super) fn of_binding(claims: &Claims) -> Vec<Told> {
                 for point in points.iter().filter(is_meant).filter(|point| *point != free) {
                     let index = |point| claims.index(environment, operation, side, point);
                     let (Some(bound), Some(unbound)) = (index(point), index(free)) else { continue };
-                    let Some(figure) = claims.joined_ratio(|times| Some(times[bound] / times[unbound])) else {
+                    let Some(figure) = claims.propagated_ratio(|times| Some(times[bound] / times[unbound])) else {
                         continue;
                     };
                     let figure = figure.beyond_one();
@@ -99,7 +99,7 @@ pub(super) fn of_binding(claims: &Claims) -> Vec<Told> {
                 zh: format!("绑定 CPU 有代价，{}", place.zh),
             });
             let worst = parts.iter().map(|part| part.figure.value).fold(0.0, f64::max);
-            all.extend(of_parts(&claim, &parts, claims.ids(&used)).map(|told| Told {
+            all.extend(of_parts(&claim, &parts, claims.ids(&used)).map(|told| LayerConclusion {
                 cost: if told.verdict == Verdict::So { worst / (1.0 + worst) } else { 0.0 },
                 ..told.by_greatest(shorts)
             }));
@@ -112,17 +112,17 @@ pub(super) fn of_binding(claims: &Claims) -> Vec<Told> {
 const REFUSED_FOR: &str = "interrupt";
 
 /// File I/O with interrupts off is refused.
-pub(super) fn of_interrupts(claims: &Claims) -> Vec<Told> {
+pub(super) fn of_interrupts(claims: &Claims) -> Vec<LayerConclusion> {
     let told = |(environment, here): (usize, &Environment)| {
         let is_meant = |figure: &&Figure| {
-            figure.environment == environment && figure.side == Side::Kernel && is_without_irq(&figure.point)
+            figure.environment == environment && figure.side == Space::Kernel && is_without_irq(&figure.point)
         };
         let figures: Vec<_> = claims.sheet.figures.iter().filter(is_meant).collect();
         let cases = |is_measured: bool| -> Vec<String> {
             let of = figures.iter().filter(|figure| figure.value.is_ok() == is_measured);
             of.map(|figure| figure.id.clone()).collect()
         };
-        let (place, measured) = (side_of(here, Side::Kernel), cases(true));
+        let (place, measured) = (side_of(here, Space::Kernel), cases(true));
         let claim = Text {
             en: format!("File I/O with interrupts off is refused, {}", place.en),
             zh: format!("关中断时文件 I/O 被拒绝，{}", place.zh),
@@ -134,7 +134,7 @@ pub(super) fn of_interrupts(claims: &Claims) -> Vec<Told> {
                 zh: format!("{}：已测得 {list}", claim.zh),
             };
             let count = measured.len();
-            let told = Told { verdict: Verdict::NotSo, text, short: None, cases: measured, cost: 0.0 };
+            let told = LayerConclusion { verdict: Verdict::NotSo, text, short: None, cases: measured, cost: 0.0 };
             return Some(told.in_short(
                 format!("File I/O works with interrupts off, {}: {} measured", place.en, counted(count, "case")),
                 format!("关中断时文件 I/O 可用，{}：测得 {count} 个用例", place.zh),
@@ -146,7 +146,7 @@ pub(super) fn of_interrupts(claims: &Claims) -> Vec<Told> {
             en: format!("{}: {}", claim.en, refused.en.trim_start_matches("skipped: ")),
             zh: format!("{}：{}", claim.zh, refused.zh.trim_start_matches("已跳过：")),
         };
-        let told = Told { verdict: Verdict::So, text, short: None, cases: cases(false), cost: 0.0 };
+        let told = LayerConclusion { verdict: Verdict::So, text, short: None, cases: cases(false), cost: 0.0 };
         Some(told.in_short(claim.en, claim.zh))
     };
     claims.sheet.environments.iter().enumerate().filter_map(told).collect()

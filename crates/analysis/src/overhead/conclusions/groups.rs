@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use hostmark_model::Text;
 
-use super::{Part, Told, of_parts, percentage, ratio};
+use super::{LayerConclusion, Part, of_parts, percentage, ratio};
 use crate::bilingual::each;
-use crate::joined::{Joined, joined_ratio};
 use crate::overhead::Environment;
 use crate::overhead::kind::Kind;
 use crate::overhead::pairs::compared;
 use crate::overhead::value::{Value, middle};
+use crate::propagated::{Propagated, propagated_ratio};
 
 /// A time with its interval.
 type Time = (f64, Option<(f64, f64)>);
@@ -43,8 +43,8 @@ pub(super) fn pairs(first: &Environment, other: &Environment) -> Vec<Pair> {
 
 impl Pair {
     /// By what fraction it takes longer.
-    pub(super) fn over(&self) -> Option<Joined> {
-        joined_ratio(&self.times, median_ratio).map(Joined::beyond_one)
+    pub(super) fn over(&self) -> Option<Propagated> {
+        propagated_ratio(&self.times, median_ratio).map(Propagated::beyond_one)
     }
 
     fn group(&self) -> &str {
@@ -61,13 +61,13 @@ fn median_ratio(times: &[f64]) -> Option<f64> {
 struct Group<'a> {
     name: &'a str,
     pairs: Vec<&'a Pair>,
-    over: Joined,
+    over: Propagated,
 }
 
 impl<'a> Group<'a> {
     fn of(name: &'a str, pairs: Vec<&'a Pair>) -> Option<Group<'a>> {
         let times: Vec<Time> = pairs.iter().flat_map(|pair| pair.times).collect();
-        Some(Group { name, over: joined_ratio(&times, median_ratio)?.beyond_one(), pairs })
+        Some(Group { name, over: propagated_ratio(&times, median_ratio)?.beyond_one(), pairs })
     }
 
     fn times(&self) -> Vec<Time> {
@@ -99,12 +99,13 @@ fn groups(pairs: &[Pair]) -> Vec<Group<'_>> {
 }
 
 /// Which group costs most, by how much more than the next one, and its dearest case.
-pub(super) fn dearest(other: &Environment, kind: Kind, pairs: &[Pair]) -> Option<Told> {
+pub(super) fn dearest(other: &Environment, kind: Kind, pairs: &[Pair]) -> Option<LayerConclusion> {
     let groups = groups(pairs);
     let [first, second, rest @ ..] = groups.as_slice() else { return None };
     let both: Vec<Time> = first.times().into_iter().chain(second.times()).collect();
     let middle = first.pairs.len() * 2;
-    let more = joined_ratio(&both, |times| Some(median_ratio(&times[..middle])? / median_ratio(&times[middle..])?))?;
+    let more =
+        propagated_ratio(&both, |times| Some(median_ratio(&times[..middle])? / median_ratio(&times[middle..])?))?;
     let (shown, next) = (ratio(&more, 2), second.told());
     let others: Vec<Text<String>> = rest.iter().map(Group::told).collect();
     let list = |of: fn(&Text<String>) -> &str, between: &str| {
@@ -158,7 +159,7 @@ fn layer(other: &Environment, kind: Kind) -> Text<String> {
 }
 
 /// How much of the native bandwidth of memory is left, beside the report's least.
-pub(super) fn bandwidth(other: &Environment, pairs: &[Pair]) -> Option<Told> {
+pub(super) fn bandwidth(other: &Environment, pairs: &[Pair]) -> Option<LayerConclusion> {
     /// What a published report on memory in KVM has at least: 94.72 % of native, by Add.
     const LEAST: f64 = 0.9472;
     let is_stream = |pair: &&Pair| pair.id.starts_with("memory.stream@");
@@ -166,9 +167,9 @@ pub(super) fn bandwidth(other: &Environment, pairs: &[Pair]) -> Option<Told> {
     let mut parts = Vec::new();
     for pair in pairs.iter().filter(is_stream) {
         let [there, native] = pair.times;
-        let Some(kept) = joined_ratio(&[native, there], median_ratio) else { continue };
+        let Some(kept) = propagated_ratio(&[native, there], median_ratio) else { continue };
         let times = |times: &[f64]| Some(times[0] / times[1] / LEAST);
-        let Some(figure) = joined_ratio(&[native, there], times) else { continue };
+        let Some(figure) = propagated_ratio(&[native, there], times) else { continue };
         let shown = ratio(&kept, 4);
         let kernel = pair.id.split_once("kernel=").map_or(pair.id.as_str(), |(_, kernel)| kernel);
         let kernel = kernel.split(',').next().unwrap_or_default();

@@ -2,14 +2,14 @@
 
 use hostmark_model::{Params, Text};
 
-use super::{Claims, NEEDS_GUEST, NEEDS_KERNEL, Part, Told, Verdict, needs, of_parts, points};
-use crate::joined::Joined;
-use crate::overhead::family::{FILE, SIDES, Side};
+use super::{Claims, LayerConclusion, NEEDS_GUEST, NEEDS_KERNEL, Part, Verdict, needs, of_parts, points};
+use crate::overhead::family::{FILE, SPACES, Space};
 use crate::overhead::kind::Kind;
 use crate::overhead::names::{overhead, side_of};
 use crate::overhead::over;
 use crate::overhead::ratio::{READ, WRITE};
 use crate::overhead::sheet::at;
+use crate::propagated::Propagated;
 
 /// By what fraction a time lies over its base.
 fn lost(times: &[f64], index: usize, base: usize) -> f64 {
@@ -20,7 +20,7 @@ fn lost(times: &[f64], index: usize, base: usize) -> f64 {
 type Pair = (Params, [usize; 2]);
 
 /// The pairs of the percentages of a side of an environment.
-fn table(claims: &Claims, environment: usize, side: Side) -> Vec<Pair> {
+fn table(claims: &Claims, environment: usize, side: Space) -> Vec<Pair> {
     let pair = |point: Params| {
         let index = |operation| claims.index(environment, operation, side, &point);
         let pair = [index(READ)?, index(WRITE)?];
@@ -30,8 +30,8 @@ fn table(claims: &Claims, environment: usize, side: Side) -> Vec<Pair> {
 }
 
 /// Every table of percentages that has reads and writes.
-fn tables(claims: &Claims) -> Vec<(usize, Side, Vec<Pair>)> {
-    let each = (0..claims.sheet.environments.len()).flat_map(|environment| SIDES.map(|side| (environment, side)));
+fn tables(claims: &Claims) -> Vec<(usize, Space, Vec<Pair>)> {
+    let each = (0..claims.sheet.environments.len()).flat_map(|environment| SPACES.map(|side| (environment, side)));
     let of = |(environment, side)| (environment, side, table(claims, environment, side));
     each.map(of).filter(|(.., pairs)| !pairs.is_empty()).collect()
 }
@@ -47,7 +47,7 @@ fn has_guest(claims: &Claims) -> bool {
 }
 
 /// The overhead of reads is so many times that of writes: the mean over the tables of the mean over their columns.
-pub(super) fn ratio(claims: &Claims) -> Option<Told> {
+pub(super) fn ratio(claims: &Claims) -> Option<LayerConclusion> {
     if !has_values(claims) {
         return None;
     }
@@ -81,7 +81,7 @@ pub(super) fn ratio(claims: &Claims) -> Option<Told> {
             en: format!("{}: a write costs no more than the base at one point or more, so there is no ratio", claim.en),
             zh: format!("{}：至少一处的写不比基准慢，因此没有比值", claim.zh),
         };
-        return Some(Told { verdict: Verdict::Unknown, text, short: None, cases, cost: 0.0 });
+        return Some(LayerConclusion { verdict: Verdict::Unknown, text, short: None, cases, cost: 0.0 });
     };
     let (shown, count) = (super::ratio(&mean, 3), tables.len());
     let label = Text {
@@ -102,7 +102,7 @@ pub(super) fn ratio(claims: &Claims) -> Option<Told> {
 }
 
 /// Reads lose more than writes: at every point of each table.
-pub(super) fn of_reads(claims: &Claims) -> Vec<Told> {
+pub(super) fn of_reads(claims: &Claims) -> Vec<LayerConclusion> {
     let claim = |place: &Text<String>| {
         claims.named(Text {
             en: format!("Reads lose more than writes, {}", place.en),
@@ -156,7 +156,7 @@ fn lower(name: &str) -> String {
 }
 
 /// Inside the kernel an operation loses less than in user space: the most of the one over the least of the other.
-pub(super) fn of_kernel(claims: &Claims) -> Vec<Told> {
+pub(super) fn of_kernel(claims: &Claims) -> Vec<LayerConclusion> {
     if claims.kernel_base().is_none() {
         return Vec::new();
     }
@@ -170,7 +170,7 @@ pub(super) fn of_kernel(claims: &Claims) -> Vec<Told> {
                 let columns = claims.columns(environment, side);
                 columns.iter().filter_map(|point| claims.index(environment, operation, side, point)).collect()
             };
-            let [inside, outside] = SIDES.map(of);
+            let [inside, outside] = SPACES.map(of);
             let most = |times: &[f64]| inside.iter().map(|index| lost(times, *index, base)).reduce(f64::max);
             let least = |times: &[f64]| outside.iter().map(|index| lost(times, *index, base)).reduce(f64::min);
             let times: Vec<f64> = claims.times.iter().map(|(time, _)| *time).collect();
@@ -178,7 +178,7 @@ pub(super) fn of_kernel(claims: &Claims) -> Vec<Told> {
             let Some(figure) = claims.joined(|times| Some(least(times)? - most(times)?)) else { continue };
             // One that is not the least here might be it undisturbed.
             let is_sure = inside.iter().chain(&outside).all(|index| claims.times[*index].1.is_some());
-            let figure = Joined { interval: figure.interval.filter(|_| is_sure), ..figure };
+            let figure = Propagated { interval: figure.interval.filter(|_| is_sure), ..figure };
             let (name, less) = (named.name, points(&figure));
             let (at_most, at_least) = (over(at_most), over(at_least));
             let label = Text {

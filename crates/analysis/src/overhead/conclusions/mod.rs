@@ -8,11 +8,11 @@ mod losses;
 
 use hostmark_model::{Params, Text};
 
-use super::family::{FILE, IRQ, Side};
+use super::family::{FILE, IRQ, Space};
 use super::kind::Kind;
 use super::sheet::{Base, Figure, Sheet};
 use super::{Environment, over};
-use crate::joined::{Joined, joined, joined_ratio};
+use crate::propagated::{Propagated, joined, propagated_ratio};
 
 /// Whether a claim holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Verdict {
 
 /// A claim, and what these runs say of it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Told {
+pub struct LayerConclusion {
     pub verdict: Verdict,
     pub text: Text<String>,
     /// What was measured in a line, whatever the verdict, where one run can prove or refute it.
@@ -52,21 +52,21 @@ pub struct Told {
     pub(crate) cost: f64,
 }
 
-impl Told {
-    fn in_short(self, en: String, zh: String) -> Told {
+impl LayerConclusion {
+    fn in_short(self, en: String, zh: String) -> LayerConclusion {
         let zh = zh.replace(" %", "%");
-        Told { short: Some(Text { en, zh }), ..self }
+        LayerConclusion { short: Some(Text { en, zh }), ..self }
     }
 
     /// In short by the greatest of its figures.
-    fn by_greatest(self, shorts: Vec<(f64, Text<String>)>) -> Told {
+    fn by_greatest(self, shorts: Vec<(f64, Text<String>)>) -> LayerConclusion {
         let greatest = shorts.into_iter().max_by(|one, other| one.0.abs().total_cmp(&other.0.abs()));
         greatest.map_or(self.clone(), |(_, Text { en, zh })| self.in_short(en, zh))
     }
 }
 
 /// Where each environment costs most beside the first, and why.
-pub(super) fn of_environments(environments: &[Environment], kinds: &[Kind]) -> Vec<Told> {
+pub(super) fn of_environments(environments: &[Environment], kinds: &[Kind]) -> Vec<LayerConclusion> {
     let Some((first, others)) = environments.split_first() else { return Vec::new() };
     let mut all = Vec::new();
     for (other, kind) in others.iter().zip(kinds.iter().skip(1)) {
@@ -82,10 +82,10 @@ pub(super) fn of_environments(environments: &[Environment], kinds: &[Kind]) -> V
 }
 
 /// Every claim that these runs say anything of.
-pub(super) fn draw(sheets: &[Sheet], kinds: &[Kind]) -> Vec<Told> {
+pub(super) fn draw(sheets: &[Sheet], kinds: &[Kind]) -> Vec<LayerConclusion> {
     let sheets: Vec<Claims> = sheets.iter().map(|sheet| Claims::of(sheet, kinds)).collect();
     let of_file = || sheets.iter().filter(|claims| std::ptr::eq(claims.sheet.family, &FILE));
-    let mut all: Vec<Told> = Vec::new();
+    let mut all: Vec<LayerConclusion> = Vec::new();
     all.extend(of_file().filter_map(costs::of_writes));
     all.extend(of_file().filter_map(losses::ratio));
     all.extend(of_file().flat_map(losses::of_reads));
@@ -107,7 +107,7 @@ struct Claims<'a> {
 struct Part {
     /// What is held against what.
     label: Text<String>,
-    figure: Joined,
+    figure: Propagated,
 }
 
 impl<'a> Claims<'a> {
@@ -121,7 +121,7 @@ impl<'a> Claims<'a> {
     }
 
     /// Where the time of an operation stands; none where it was not measured, or may not be held against others.
-    fn index(&self, environment: usize, operation: usize, side: Side, point: &Params) -> Option<usize> {
+    fn index(&self, environment: usize, operation: usize, side: Space, point: &Params) -> Option<usize> {
         let is_meant = |figure: &Figure| {
             (figure.environment, figure.operation, figure.side) == (environment, operation, side)
                 && figure.point == *point
@@ -133,7 +133,7 @@ impl<'a> Claims<'a> {
 
     /// The base, where it lies inside the kernel: over user space no layer's overhead is told.
     fn kernel_base(&self) -> Option<&Base> {
-        self.sheet.base.as_ref().filter(|base| base.side == Side::Kernel)
+        self.sheet.base.as_ref().filter(|base| base.side == Space::Kernel)
     }
 
     /// Where the base of an operation stands.
@@ -143,17 +143,17 @@ impl<'a> Claims<'a> {
     }
 
     /// The points of the percentages of a side of an environment: all but the base.
-    fn columns(&self, environment: usize, side: Side) -> Vec<Params> {
+    fn columns(&self, environment: usize, side: Space) -> Vec<Params> {
         let points = self.sheet.points(side);
         points.into_iter().filter(|point| !self.sheet.is_base(environment, side, point)).collect()
     }
 
-    fn joined(&self, make: impl Fn(&[f64]) -> Option<f64>) -> Option<Joined> {
+    fn joined(&self, make: impl Fn(&[f64]) -> Option<f64>) -> Option<Propagated> {
         joined(&self.times, make)
     }
 
-    fn joined_ratio(&self, make: impl Fn(&[f64]) -> Option<f64>) -> Option<Joined> {
-        joined_ratio(&self.times, make)
+    fn propagated_ratio(&self, make: impl Fn(&[f64]) -> Option<f64>) -> Option<Propagated> {
+        propagated_ratio(&self.times, make)
     }
 
     fn ids(&self, indices: &[usize]) -> Vec<String> {
@@ -185,11 +185,11 @@ fn verdict(parts: &[Part]) -> Verdict {
 }
 
 /// A claim that stands on parts; none without any.
-fn of_parts(claim: &Text<String>, parts: &[Part], cases: Vec<String>) -> Option<Told> {
+fn of_parts(claim: &Text<String>, parts: &[Part], cases: Vec<String>) -> Option<LayerConclusion> {
     let list = |of: fn(&Text<String>) -> &str, between: &str| {
         parts.iter().map(|part| of(&part.label)).collect::<Vec<&str>>().join(between)
     };
-    (!parts.is_empty()).then(|| Told {
+    (!parts.is_empty()).then(|| LayerConclusion {
         verdict: verdict(parts),
         text: Text {
             en: format!("{}: {}", claim.en, list(|text| &text.en, "; ")),
@@ -202,9 +202,9 @@ fn of_parts(claim: &Text<String>, parts: &[Part], cases: Vec<String>) -> Option<
 }
 
 /// A claim that these runs cannot answer, and what would.
-fn needs(claim: &Text<String>, what: Text) -> Told {
+fn needs(claim: &Text<String>, what: Text) -> LayerConclusion {
     let text = Text { en: format!("{}: {}", claim.en, what.en), zh: format!("{}：{}", claim.zh, what.zh) };
-    Told { verdict: Verdict::Needs, text, short: None, cases: Vec::new(), cost: 0.0 }
+    LayerConclusion { verdict: Verdict::Needs, text, short: None, cases: Vec::new(), cost: 0.0 }
 }
 
 const NEEDS_KERNEL: Text = Text {
@@ -215,7 +215,7 @@ const NEEDS_GUEST: Text =
     Text { en: "needs a guest's run beside it (guest=RUN)", zh: "需要并列一次虚拟机的运行（guest=RUN）" };
 
 /// A number with its interval, which `end` writes as it does the number.
-fn with_interval(number: &str, figure: &Joined, end: impl Fn(f64) -> String) -> Text<String> {
+fn with_interval(number: &str, figure: &Propagated, end: impl Fn(f64) -> String) -> Text<String> {
     match figure.interval.map(|(low, high)| (end(low), end(high))) {
         Some((low, high)) => {
             Text { en: format!("{number} ({low} … {high})"), zh: format!("{number}（{low} … {high}）") }
@@ -230,19 +230,19 @@ fn hundredths(fraction: f64) -> String {
 }
 
 /// A fraction with its interval, as a percentage.
-fn percentage(figure: &Joined) -> Text<String> {
+fn percentage(figure: &Propagated) -> Text<String> {
     with_interval(&over(figure.value), figure, hundredths)
 }
 
 /// A difference of two fractions in percentage points.
-fn points(figure: &Joined) -> Text<String> {
+fn points(figure: &Propagated) -> Text<String> {
     let value = hundredths(figure.value);
     let [en, zh] = [format!("{value} points"), format!("{value} 个百分点")];
     Text { en: with_interval(&en, figure, hundredths).en, zh: with_interval(&zh, figure, hundredths).zh }
 }
 
 /// A ratio with its interval, to so many digits behind the point.
-fn ratio(figure: &Joined, digits: usize) -> Text<String> {
+fn ratio(figure: &Propagated, digits: usize) -> Text<String> {
     let shown = |ratio: f64| format!("{ratio:.digits$}");
     with_interval(&shown(figure.value), figure, shown)
 }

@@ -67,7 +67,7 @@ const NO_RESUME: &str = "a run at hostmark serve cannot be gone on with; measure
 fn of_run(request: &RunRequest) -> Option<&'static str> {
     // All fields of both, so that a new one does not compile before it is looked at.
     let RunRequest { filters: _, profile: _, seed: _, set: _, table: _, inputs, via: _, begun } = request;
-    let Inputs { cpus: _, scratch, command, within, peers, limit_s: _, sampled: _, tried: _ } = inputs;
+    let Inputs { cpus: _, scratch, command, isolate, peers, limit_s: _, sampled: _, tried: _ } = inputs;
     match () {
         () if begun.is_some() => Some(NO_RESUME),
         () if !command.is_empty() => {
@@ -77,7 +77,9 @@ fn of_run(request: &RunRequest) -> Option<&'static str> {
         () if !peers.is_empty() => {
             Some("hostmark serve measures to no other host; name it by --peer of a run that is measured elsewhere")
         }
-        () if !within.is_empty() => Some("hostmark serve enters no layers; leave out --within, or use --on 'ssh HOST'"),
+        () if !isolate.is_empty() => {
+            Some("hostmark serve enters no layers; leave out --isolate, or use --on 'ssh HOST'")
+        }
         () if scratch.is_some() => Some(
             "hostmark serve takes no directory from outside; leave out --scratch, or set TMPDIR where it is started",
         ),
@@ -113,7 +115,7 @@ mod tests {
         let named = [
             Inputs { command: vec!["true".into()], ..none.clone() },
             Inputs { peers: vec!["peer".into()], ..none.clone() },
-            Inputs { within: vec!["seccomp".into()], ..none.clone() },
+            Inputs { isolate: vec!["seccomp".into()], ..none.clone() },
             Inputs { scratch: Some(PathBytes(b"/".to_vec())), ..none },
         ];
         for (inputs, word) in named.into_iter().zip(["commands", "no other host", "layers", "directory"]) {

@@ -17,15 +17,15 @@ use rand_pcg::Pcg64Mcg;
 
 use super::turn::{Party, Turn};
 use crate::command::inputs::{SampledArguments, scratch};
+use crate::command::interleaved::{Progress, file_stem, keep, prepare};
 use crate::command::janitor::Janitor;
 use crate::command::lost;
 use crate::command::machine::{catch, own_program};
 use crate::command::run::ProfileName;
-use crate::command::sides::Side;
-use crate::command::turns::{Progress, file_stem, keep, prepare};
+use crate::command::sides::NamedRuns;
+use crate::isolate::Outside;
 use crate::progress::Bar;
 use crate::wall::SinceStart;
-use crate::within::Outside;
 
 /// What the two are called in the names of files.
 const LETTERS: [&str; 2] = ["a", "b"];
@@ -72,7 +72,7 @@ impl Pairs {
 /// How a trial ended.
 pub enum Ended {
     /// Every run is there.
-    Whole(Vec<Side>),
+    Whole(Vec<NamedRuns>),
     /// By this signal; nothing half is left.
     Stopped(u8),
 }
@@ -141,7 +141,7 @@ pub fn run(trial: &Trial, parties: [&mut dyn Party; 2]) -> Result<Ended> {
         }
     }
     bar.finish();
-    let sides = trial.sides.into_iter().zip(runs).map(|(name, runs)| Side { name: name.to_owned(), runs });
+    let sides = trial.sides.into_iter().zip(runs).map(|(name, runs)| NamedRuns { name: name.to_owned(), runs });
     Ok(Ended::Whole(sides.collect()))
 }
 

@@ -10,15 +10,15 @@ use clap::ValueEnum;
 use hostmark_engine::Observer;
 use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::sys::regular;
-use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
+use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Supervised, Terms};
 use hostmark_launch::timing::timing;
 use hostmark_model::{Exit, Inputs, Run, RunRequest, load_run};
 
 use crate::command::inputs::{self, SampledArguments};
+use crate::command::interleaved;
 use crate::command::janitor::Janitor;
-use crate::command::place::Place;
 use crate::command::run::ProfileName;
-use crate::command::turns;
+use crate::command::target::Target;
 use crate::language::{refuse, refused};
 use crate::signals::StopRequest;
 use crate::{store, words};
@@ -42,7 +42,7 @@ pub enum Side {
     /// A command that ends in a hostmark, whose runs it prints.
     Command(Vec<String>),
     /// Where this program measures.
-    Place(Place),
+    Target(Target),
 }
 
 impl Side {
@@ -62,7 +62,7 @@ impl Side {
         }
         Ok(match words.iter().any(|word| is_hostmark(word)) {
             true => Side::Command(words),
-            false => Side::Place(Place::of_words(words, typed, token_file)?),
+            false => Side::Target(Target::of_words(words, typed, token_file)?),
         })
     }
 }
@@ -107,7 +107,7 @@ impl Party for Side {
         observer: &mut dyn Observer,
     ) -> Result<Option<(Run, String)>> {
         match self {
-            Side::Place(place) => turn.measured_at(place, turn.filters, Inputs::default(), observer),
+            Side::Target(place) => turn.measured_at(place, turn.filters, Inputs::default(), observer),
             Side::Command(words) => {
                 let mut command = Command::new(&words[0]);
                 command.args(&words[1..]).args(turn.arguments()).env("XDG_DATA_HOME", turn.data);
@@ -123,7 +123,7 @@ impl Turn<'_> {
     /// when the person asked to stop.
     pub fn measured_at(
         &self,
-        place: &Place,
+        place: &Target,
         filters: &[String],
         inputs: Inputs,
         observer: &mut dyn Observer,
@@ -142,7 +142,7 @@ impl Turn<'_> {
             via: Vec::new(),
             begun: None,
         };
-        let run = turns::measured_at(place, request, &self.run, &[], self.stop, observer)?;
+        let run = interleaved::measured_at(place, request, &self.run, &[], self.stop, observer)?;
         Ok(run.map(|run| {
             let text = store::text_of(&run);
             (run, text)
@@ -164,7 +164,7 @@ impl Turn<'_> {
     /// What the command printed, when it ended well; none when the person asked to stop.
     fn printed_by(&self, command: Command, janitor: &mut Janitor) -> Result<Option<String>> {
         let name = self.name;
-        let (errors, ending) = (Errors::Heard, Ending::Asked(timing().end));
+        let (errors, ending) = (Errors::Captured, Ending::Asked(timing().end));
         let stop = Some(self.stop.readable());
         let terms = Terms { group: Membership::Own, has_input: false, errors, ending, stop };
         let mut process = Supervised::start(command, terms).map_err(|error| {
@@ -176,7 +176,7 @@ impl Turn<'_> {
         janitor.tell(&CleanupEntry::Group(process.id()));
         let heard = process.hear_out(self.limit, regular::MOST_BYTES as usize);
         let text = process.heard();
-        let has_ended = matches!(heard, Ok(Heard::Closed)) && process.ends_within(timing().end);
+        let has_ended = matches!(heard, Ok(ReadOutcome::Closed)) && process.ends_within(timing().end);
         let status = process.end();
         // One that cannot be ended stays in the janitor's charge.
         if status.is_ok() {
@@ -185,19 +185,19 @@ impl Turn<'_> {
         match heard.map_err(|error| {
             refused!("'{name}' cannot be heard ({error}); try again", "无法读取“{name}”的输出（{error}）；请重试")
         })? {
-            Heard::Stopped => return Ok(None),
-            Heard::TimedOut => {
+            ReadOutcome::Stopped => return Ok(None),
+            ReadOutcome::TimedOut => {
                 refuse!(
                     "'{name}' took over {} s; set up key-based login for ssh",
                     "“{name}”超过了 {} s；请为 ssh 配置密钥登录",
                     self.limit.as_secs()
                 )
             }
-            Heard::TooLong => refuse!(
+            ReadOutcome::TooLong => refuse!(
                 "'{name}' printed over 256 MiB; the command must end with the hostmark executable",
                 "“{name}”输出超过 256 MiB；命令必须以 hostmark 可执行文件结尾"
             ),
-            Heard::Closed | Heard::Line(_) => {}
+            ReadOutcome::Closed | ReadOutcome::Line(_) => {}
         }
         let Some(status) = status.ok().filter(|_| has_ended) else {
             refuse!(
@@ -238,7 +238,7 @@ impl Turn<'_> {
                 error = crate::refusals::of_run(&error)
             )
         })?;
-        turns::whole(run, self.name)
+        interleaved::whole(run, self.name)
     }
 }
 

@@ -12,19 +12,19 @@ use crate::command::kept::{Author, Kept};
 use crate::command::machine::catch;
 use crate::command::on::{Keeper, measure_there, report_of_host};
 use crate::command::peers::{self, Direct};
-use crate::command::place::Place;
 use crate::command::resume::Begun;
-use crate::command::sides::Side;
+use crate::command::sides::NamedRuns;
+use crate::command::target::Target;
+use crate::isolate::Outside;
 use crate::progress::Bar;
 use crate::store;
-use crate::within::Outside;
 
 /// Measures there, keeps and shows here.
 pub(super) fn run(
     arguments: &RunArguments,
     begun: Option<Begun>,
-    place: &Place,
-    expected: Option<Side>,
+    place: &Target,
+    expected: Option<NamedRuns>,
     lang: Lang,
 ) -> Result<Exit> {
     let mut request = arguments.request()?;
@@ -65,7 +65,7 @@ pub(super) fn run(
 
 /// Keeps a run as one of this machine is kept.
 struct Here {
-    named: Option<store::Place>,
+    named: Option<store::RunFiles>,
     note: Option<String>,
     kept: Option<Kept>,
     rounds: usize,

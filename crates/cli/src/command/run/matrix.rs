@@ -9,7 +9,7 @@ use hostmark_launch::supervise::Supervised;
 use hostmark_model::{HERE, PairRun};
 
 use crate::command::pairs::{Pairs, tournament};
-use crate::command::place::Place;
+use crate::command::target::Target;
 use crate::signals::StopRequest;
 use crate::wall::SinceStart;
 
@@ -18,7 +18,7 @@ const EXPECTED: Duration = Duration::from_secs(6);
 /// The hosts of a run, this one first.
 pub struct Hosts<'a> {
     /// Where its peers are.
-    pub places: &'a [Place],
+    pub places: &'a [Target],
     /// What they are called.
     pub names: &'a [String],
     /// What lets us in at servers among them.
@@ -71,7 +71,7 @@ impl Hosts<'_> {
     /// Starts a run between two of them.
     fn begin(&self, runs: &mut Pairs, (from, to): (usize, usize)) -> Result<Supervised, String> {
         let place = |host: usize| host.checked_sub(1).map(|peer| &self.places[peer]);
-        let is_served = [from, to].into_iter().any(|host| place(host).is_some_and(Place::is_served));
-        runs.begin(place(from).map(Place::shown), place(to).map(Place::shown), self.token_file.filter(|_| is_served))
+        let is_served = [from, to].into_iter().any(|host| place(host).is_some_and(Target::is_served));
+        runs.begin(place(from).map(Target::shown), place(to).map(Target::shown), self.token_file.filter(|_| is_served))
     }
 }

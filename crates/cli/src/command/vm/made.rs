@@ -11,7 +11,7 @@ use crate::command::far::programs;
 use crate::command::inputs::scratch;
 use crate::command::janitor::Janitor;
 use crate::command::machine::own_program;
-use crate::command::place::Place;
+use crate::command::target::Target;
 use crate::command::{EndsWith, lost};
 use crate::refusals::of_launch;
 use crate::signals::StopRequest;
@@ -44,8 +44,8 @@ impl Made {
     }
 
     /// Where it is measured.
-    pub fn place(&self, name: &str) -> Place {
-        Place::in_guest(self.booted.place(), name)
+    pub fn place(&self, name: &str) -> Target {
+        Target::in_guest(self.booted.place(), name)
     }
 
     /// QEMU's process, and what the guest is.

@@ -13,8 +13,8 @@ use hostmark_engine::sys::affinity;
 use hostmark_host::parse_cpu_list;
 
 use crate::command::inputs::{CommandWords, command};
-use crate::command::place::Place;
 use crate::command::run::{ProfileName, seed};
+use crate::command::target::Target;
 use crate::language::both;
 
 /// What carries a guest's instructions out.
@@ -105,8 +105,8 @@ impl VmRunArguments {
     }
 
     /// Where the other ends of the network are.
-    pub fn peers(&self) -> Result<Vec<Place>> {
-        self.peer.iter().map(|typed| Place::named(typed, "--peer", None)).collect()
+    pub fn peers(&self) -> Result<Vec<Target>> {
+        self.peer.iter().map(|typed| Target::named(typed, "--peer", None)).collect()
     }
 
     /// Whether the guest is one that QEMU emulates.

@@ -7,13 +7,13 @@ use anyhow::Result;
 use hostmark_engine::plan::{Plan, profile_limits};
 use hostmark_model::{HostFacts, Inputs, PathBytes, Run, RunRequest};
 
-use super::held::{Held, Size, free};
 use super::options::{FREE, GUEST, NATIVE, VmRunArguments};
+use super::resource_cap::{ResourceCap, Size, free};
 use crate::command::measure::MEMORY_FILES;
 use crate::command::on::report_of_host;
 use crate::command::peers::names;
-use crate::command::place::Place;
 use crate::command::ready;
+use crate::command::target::Target;
 use crate::signals::StopRequest;
 use crate::words;
 
@@ -45,20 +45,20 @@ const TIMES_CACHES: u64 = 4;
 const STREAM: &str = "memory.stream";
 
 /// One side.
-pub struct Side {
+pub struct VmSide {
     /// What its runs are called.
     pub name: String,
     /// Where it measures.
-    pub place: Place,
+    pub place: Target,
     /// What it measures with.
     pub inputs: Inputs,
     /// Its runs so far, in the order of turns.
     pub runs: Vec<Run>,
 }
 
-impl Side {
-    fn new(name: &str, place: Place, inputs: Inputs) -> Side {
-        Side { name: name.to_owned(), place, inputs, runs: Vec::new() }
+impl VmSide {
+    fn new(name: &str, place: Target, inputs: Inputs) -> VmSide {
+        VmSide { name: name.to_owned(), place, inputs, runs: Vec::new() }
     }
 
     /// Whether a side of this name is this machine, to which nothing that was typed leads.
@@ -70,20 +70,20 @@ impl Side {
 /// All sides: native first, as the base of all others, and the guest where there is one already.
 pub fn all(
     arguments: &VmRunArguments,
-    guest: Place,
-    held: &Held,
+    guest: Target,
+    held: &ResourceCap,
     host: &HostFacts,
     stop: &StopRequest,
-) -> Result<Vec<Side>> {
+) -> Result<Vec<VmSide>> {
     let native = Inputs { scratch: scratch(arguments), ..Inputs::default() };
     let inputs = Inputs { cpus: held.cpus.clone(), ..native.clone() };
-    let mut sides = vec![Side::new(NATIVE, Place::behind(held.words(), NATIVE), inputs)];
-    sides.push(Side::new(GUEST, guest, Inputs::default()));
+    let mut sides = vec![VmSide::new(NATIVE, Target::behind(held.words(), NATIVE), inputs)];
+    sides.push(VmSide::new(GUEST, guest, Inputs::default()));
     for (name, typed) in &arguments.also {
         sides.push(also(name, typed, held, host, stop)?);
     }
     if held.holds() {
-        sides.push(Side::new(FREE, Place::behind(free(), FREE), native));
+        sides.push(VmSide::new(FREE, Target::behind(free(), FREE), native));
     }
     Ok(sides)
 }
@@ -95,23 +95,23 @@ fn scratch(arguments: &VmRunArguments) -> Option<PathBytes> {
 }
 
 /// A further side: one of this very kernel is held as native runs are, as far as it lets itself be held from outside.
-fn also(name: &str, typed: &str, held: &Held, host: &HostFacts, stop: &StopRequest) -> Result<Side> {
-    let place = Place::named(typed, "--also", None)?;
+fn also(name: &str, typed: &str, held: &ResourceCap, host: &HostFacts, stop: &StopRequest) -> Result<VmSide> {
+    let place = Target::named(typed, "--also", None)?;
     let there = report_of_host(&place, stop)?.host;
     let is_same = there.boot_id.is_some() && there.boot_id == host.boot_id;
     if !is_same {
-        return Ok(Side::new(name, place, Inputs::default()));
+        return Ok(VmSide::new(name, place, Inputs::default()));
     }
     let own = words::split(typed).unwrap_or_default().into_iter().map(Into::into);
     let words = held.words().into_iter().chain(own).collect();
     let inputs = Inputs { cpus: held.cpus.clone(), ..Inputs::default() };
-    Ok(Side::new(name, Place::of(words, typed.trim().to_owned(), None), inputs))
+    Ok(VmSide::new(name, Target::of(words, typed.trim().to_owned(), None), inputs))
 }
 
 /// What every side is asked for, but for its inputs and its seed.
 pub fn request(
     arguments: &VmRunArguments,
-    peers: &[Place],
+    peers: &[Target],
     size: &Size,
     host: &HostFacts,
     has_module: bool,

@@ -11,10 +11,10 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 use super::options::GUEST;
-use super::sides::Side;
+use super::sides::VmSide;
 use super::watch::Watch;
-use crate::command::place::Place;
-use crate::command::turns::{Progress, file_stem, keep, measured_at};
+use crate::command::interleaved::{Progress, file_stem, keep, measured_at};
+use crate::command::target::Target;
 use crate::command::{EndsWith, exit_of, sentence};
 use crate::language::both;
 use crate::progress::Bar;
@@ -25,11 +25,11 @@ use crate::wall::SinceStart;
 /// What is to be measured in turns.
 pub struct Trial<'a> {
     /// Who takes turns.
-    pub sides: Vec<Side>,
+    pub sides: Vec<VmSide>,
     /// What each is asked for, but for its own inputs and the seed.
     pub request: RunRequest,
     /// Where the other ends of the network are, which all sides measure to.
-    pub peers: Vec<Place>,
+    pub peers: Vec<Target>,
     /// How many turns each has.
     pub runs: u32,
     /// Of the order, and of each turn's runs.
@@ -79,7 +79,7 @@ impl Trial<'_> {
     /// One side's turn; whether the person has not asked to stop.
     fn turn(&mut self, side: usize, turn: u32, seed: u32, progress: &mut Progress) -> Result<bool> {
         let whole: usize = self.sides.iter().map(|side| side.runs.len()).sum();
-        let Side { name, place, inputs, runs } = &mut self.sides[side];
+        let VmSide { name, place, inputs, runs } = &mut self.sides[side];
         let Inputs { command, limit_s, peers, .. } = self.request.inputs.clone();
         let inputs = Inputs { command, limit_s, peers, ..inputs.clone() };
         let request = RunRequest { seed: Some(seed.into()), inputs, ..self.request.clone() };
@@ -108,7 +108,7 @@ impl Trial<'_> {
             Some(watch) => watch.was_idle(),
             None => {}
         }
-        if run.guest.is_some() || Side::is_ours(name) {
+        if run.guest.is_some() || VmSide::is_ours(name) {
             // No command that a person typed leads there.
             run.place = None;
         }

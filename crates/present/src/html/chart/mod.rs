@@ -13,7 +13,7 @@ mod svg;
 
 pub(super) use heat::{Cell, Heat};
 pub(super) use line::{Border, Line, Point, Series};
-pub(super) use rows::{Row, Rows};
+pub(super) use rows::{Rows, ValueRow};
 pub(super) use strip::{Round, Strip};
 
 use super::bilingual::Words;

@@ -11,13 +11,13 @@ use crate::html::bilingual::Words;
 pub(in crate::html) struct Rows {
     pub(in crate::html) x_title: Words,
     pub(in crate::html) x: Kind,
-    pub(in crate::html) rows: Vec<Row>,
-    /// What the marks stand for, in the order of [`Row::style`]; empty where there is nothing to tell apart.
+    pub(in crate::html) rows: Vec<ValueRow>,
+    /// What the marks stand for, in the order of [`ValueRow::style`]; empty where there is nothing to tell apart.
     pub(in crate::html) styles: Vec<Words>,
 }
 
 /// One value.
-pub(in crate::html) struct Row {
+pub(in crate::html) struct ValueRow {
     pub(in crate::html) label: Words,
     /// Written at the row's end.
     pub(in crate::html) remark: Words,
@@ -56,7 +56,7 @@ pub(super) fn cut(label: &str, remark: &str) -> String {
 impl Rows {
     /// The chart; none without rows.
     pub(in crate::html) fn draw(self) -> Option<Chart> {
-        let rows: Vec<&Row> = self.rows.iter().filter(|row| row.value.is_finite()).collect();
+        let rows: Vec<&ValueRow> = self.rows.iter().filter(|row| row.value.is_finite()).collect();
         let (least, most) =
             rows.iter().fold((f64::INFINITY, 0.0f64), |(a, b), row| (a.min(row.value), b.max(row.value)));
         // An interval that reaches far beyond all values is cut: it would push them together.

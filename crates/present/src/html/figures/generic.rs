@@ -7,7 +7,7 @@ use super::{Figure, percentiles, title};
 use crate::estimators;
 use crate::html::bilingual::{COMMA, Words, each, joined};
 use crate::html::chart::scale::Kind;
-use crate::html::chart::{Line, Point, Row, Rows, Series};
+use crate::html::chart::{Line, Point, Rows, Series, ValueRow};
 use crate::html::gather::{Case, Probe, Runs, distinct, interval, reading, told};
 
 /// Points of an axis of numbers from which a line says more than rows.
@@ -120,7 +120,7 @@ fn rows(runs: &Runs, probe: &Probe) -> Option<Figure> {
             let remark = each(|lang| estimators::both(&runs.all[run], record, estimate, probe.unit(), lang));
             let reading = reading(&label, &told);
             let interval = interval(estimate);
-            rows.push(Row { label, remark, value: estimate.value(), interval, style: run, reading });
+            rows.push(ValueRow { label, remark, value: estimate.value(), interval, style: run, reading });
         }
     }
     if !(LEAST_ROWS..=MOST_ROWS).contains(&rows.len()) {

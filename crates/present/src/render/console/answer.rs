@@ -3,9 +3,9 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use hostmark_analysis::constants::{self, Line, MOST_FINDINGS, Told};
+use hostmark_analysis::constants::{self, ConstantValue, Line, MOST_FINDINGS};
 use hostmark_analysis::findings::findings_and_kept;
-use hostmark_analysis::references::{Beside, beside};
+use hostmark_analysis::references::{NearestReference, beside};
 use hostmark_model::{Finding, Run};
 
 use super::page::{Page, Piece, Style, gap};
@@ -82,12 +82,17 @@ pub fn is_answered(run: &Run) -> bool {
     are_enough(&constants::told(run))
 }
 
-fn are_enough(lines: &[(&Line, Vec<Told>)]) -> bool {
+fn are_enough(lines: &[(&Line, Vec<ConstantValue>)]) -> bool {
     lines.iter().map(|(_, told)| told.len()).sum::<usize>() >= LEAST_CONSTANTS
 }
 
 /// A line for each kind, beside which machine the ratios stand, and what is absent.
-fn constants(view: &View, lines: &[(&'static Line, Vec<Told>)], beside: Option<&Beside>, page: &mut Page) {
+fn constants(
+    view: &View,
+    lines: &[(&'static Line, Vec<ConstantValue>)],
+    beside: Option<&NearestReference>,
+    page: &mut Page,
+) {
     let mut ratios = Vec::new();
     let widest = lines.iter().map(|(line, _)| line.name.get(view.lang).width()).max().unwrap_or(0);
     let column = if page.width < WIDE { None } else { Some(widest) };
@@ -118,7 +123,7 @@ fn constants(view: &View, lines: &[(&'static Line, Vec<Told>)], beside: Option<&
 const HANG: usize = 4;
 
 /// `L1d 1.67 ns`, with how sure it is where that is worth a word.
-fn fact(view: &View, told: &Told) -> String {
+fn fact(view: &View, told: &ConstantValue) -> String {
     let shown = format!("{} {}", told.name.get(view.lang), told.value(view.lang));
     let how_sure = told.how_sure(view.run, view.lang);
     how_sure.map_or(shown.clone(), |how_sure| format!("{shown} {how_sure}"))

@@ -4,7 +4,7 @@ use hostmark_analysis::compare::{Against, CaseComparison, Comparison, Group, Sid
 use hostmark_model::{Lang, Text};
 use unicode_width::UnicodeWidthStr;
 
-use super::grid::{Align, Grid, Row};
+use super::grid::{Align, Grid, GridRow};
 use super::page::{Page, Piece, Style};
 use crate::render::RenderOptions;
 use crate::render::comparison as words;
@@ -98,7 +98,7 @@ fn groups(page: &mut Page, against: &Against, (heading, groups): (Text, &[Group]
     grid.column(page.say(words::INTERVAL), Align::Ellipsis);
     grid.column(&pad(page.say(words::VERDICT)), Align::Right);
     page.blank();
-    grid.row(Row::Heading(Piece::new(page.say(heading), Style::Heading)));
+    grid.row(GridRow::Heading(Piece::new(page.say(heading), Style::Heading)));
     for (group, [change, interval, verdict]) in groups.iter().zip(&cells) {
         let style = match group.verdict {
             Verdict::Slower => Style::Bad,
@@ -109,7 +109,7 @@ fn groups(page: &mut Page, against: &Against, (heading, groups): (Text, &[Group]
         let cells = plain.into_iter().chain([Piece::new(pad(verdict), style)]).collect();
         let remarks = words::group_remarks(group, against, lang);
         let notes = remarks.into_iter().map(|remark| Piece::new(format!("! {remark}"), Style::Warning)).collect();
-        grid.row(Row::Cells(cells, notes));
+        grid.row(GridRow::Cells(cells, notes));
     }
     grid.write(page);
 }
@@ -134,7 +134,7 @@ fn cases(page: &mut Page, against: &Against) {
     grid.column(page.say(words::INTERVAL), Align::Ellipsis);
     grid.column(&pad(page.say(words::VERDICT)), Align::Right);
     page.blank();
-    grid.row(Row::Heading(Piece::new(page.say(words::CASES), Style::Heading)));
+    grid.row(GridRow::Heading(Piece::new(page.say(words::CASES), Style::Heading)));
     for case in &shown {
         let [base, new] = words::values(case, lang);
         let [change, interval] = words::change(case);
@@ -153,7 +153,7 @@ fn cases(page: &mut Page, against: &Against) {
             notes.extend(words::grounds(case, lang).map(|text| Piece::new(text, Style::Dim)));
             notes.push(Piece::new(case.typed(), Style::Dim));
         }
-        grid.row(Row::Cells(cells, notes));
+        grid.row(GridRow::Cells(cells, notes));
     }
     grid.write(page);
     if left_out > 0 {

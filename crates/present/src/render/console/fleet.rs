@@ -4,7 +4,7 @@ use hostmark_analysis::fleet::{Fleet, HostResult, KindOfHosts};
 use hostmark_analysis::format::percent;
 use hostmark_model::{Lang, Text};
 
-use super::grid::{Align, Grid, Row};
+use super::grid::{Align, Grid, GridRow};
 use super::page::{Page, Piece, Style};
 use crate::render::RenderOptions;
 use crate::render::fleet as words;
@@ -120,7 +120,7 @@ fn spread(page: &mut Page, kind: &KindOfHosts) {
         let header = page.say(column);
         grid.column(header, Align::Right);
     }
-    grid.row(Row::Heading(Piece::new(page.say(words::SPREAD), Style::Plain)));
+    grid.row(GridRow::Heading(Piece::new(page.say(words::SPREAD), Style::Plain)));
     let share = |share: Option<f64>| Piece::plain(share.map_or("–".to_owned(), percent));
     for group in &kind.groups {
         let cells = vec![
@@ -129,7 +129,7 @@ fn spread(page: &mut Page, kind: &KindOfHosts) {
             share(group.between),
             share(group.within),
         ];
-        grid.row(Row::Cells(cells, Vec::new()));
+        grid.row(GridRow::Cells(cells, Vec::new()));
     }
     grid.write(page);
     if let Some(remark) = words::within_by_rounds(kind) {

@@ -31,7 +31,7 @@ pub(super) enum Align {
 }
 
 /// A row.
-pub(super) enum Row {
+pub(super) enum GridRow {
     /// A cell for each column, and what is remarkable about them.
     Cells(Vec<Piece>, Vec<Piece>),
     /// A label, and what stands in the place of all other cells.
@@ -45,7 +45,7 @@ pub(super) enum Row {
 /// A table without lines.
 pub(super) struct Grid {
     columns: Vec<(Piece, Align)>,
-    rows: Vec<Row>,
+    rows: Vec<GridRow>,
     /// Columns from this one on may go where the width is too small for all.
     needed: Option<usize>,
 }
@@ -85,9 +85,9 @@ impl Grid {
         };
         for row in &self.rows {
             match row {
-                Row::Cells(_, notes) => notes.iter().for_each(|note| count(&note.text)),
-                Row::Instead(_, text) => count(&text.text),
-                Row::Heading(_) | Row::Lines(_) => {}
+                GridRow::Cells(_, notes) => notes.iter().for_each(|note| count(&note.text)),
+                GridRow::Instead(_, text) => count(&text.text),
+                GridRow::Heading(_) | GridRow::Lines(_) => {}
             }
         }
         let is_repeated = |(text, count): &(String, usize)| *count >= REPEATED && text.as_str().width() > LONG_NOTE;
@@ -95,7 +95,7 @@ impl Grid {
         let number = |text: &str| repeated.iter().position(|known| known == text).map(|at| at + 1);
         for row in &mut self.rows {
             match row {
-                Row::Cells(_, notes) => {
+                GridRow::Cells(_, notes) => {
                     for note in notes {
                         if let Some(number) = number(&note.text) {
                             let mark = if note.text.starts_with("! ") { "! " } else { "" };
@@ -103,12 +103,12 @@ impl Grid {
                         }
                     }
                 }
-                Row::Instead(_, text) => {
+                GridRow::Instead(_, text) => {
                     if let Some(number) = number(&text.text) {
                         text.text = format!("{} [{number}]", what_became(&text.text).0);
                     }
                 }
-                Row::Heading(_) | Row::Lines(_) => {}
+                GridRow::Heading(_) | GridRow::Lines(_) => {}
             }
         }
         let told = |text: String| what_became(text.trim_start_matches("! ")).1.to_owned();
@@ -116,17 +116,17 @@ impl Grid {
     }
 
     /// Adds a row; its first cell is the label.
-    pub(super) fn row(&mut self, row: Row) {
+    pub(super) fn row(&mut self, row: GridRow) {
         self.rows.push(row);
     }
 
     /// Writes the grid, in several parts when its columns need more than the width.
     pub(super) fn write(mut self, page: &mut Page) {
         let (widths, headers): (Vec<usize>, Vec<Piece>) = (0..self.columns.len()).map(|c| self.align(c)).unzip();
-        let label_of = |row: &Row| match row {
-            Row::Cells(cells, _) => cells.first().map_or(0, Piece::width),
-            Row::Instead(label, _) => label.width(),
-            Row::Heading(_) | Row::Lines(_) => 0,
+        let label_of = |row: &GridRow| match row {
+            GridRow::Cells(cells, _) => cells.first().map_or(0, Piece::width),
+            GridRow::Instead(label, _) => label.width(),
+            GridRow::Heading(_) | GridRow::Lines(_) => 0,
         };
         let natural = self.rows.iter().map(label_of).max().unwrap_or(0);
         let wanted = natural.min((page.width as f64 * LABEL_SHARE) as usize);
@@ -183,7 +183,7 @@ impl Grid {
         let pad = |text: &str, to: usize| " ".repeat(to.saturating_sub(text.width()));
         let mut parts = parts.into_iter();
         for row in &mut self.rows {
-            let Row::Cells(cells, _) = row else { continue };
+            let GridRow::Cells(cells, _) = row else { continue };
             let Some(cell) = cells.get_mut(column + 1) else { continue };
             if is_whole(&cell.text) {
                 cell.text = pad(&cell.text, width) + &cell.text;
@@ -212,9 +212,9 @@ fn what_became(text: &str) -> (&str, &str) {
 }
 
 /// The cell of a row in a column behind the labels.
-fn cell(row: &Row, column: usize) -> Option<&Piece> {
+fn cell(row: &GridRow, column: usize) -> Option<&Piece> {
     match row {
-        Row::Cells(cells, _) => cells.get(column + 1),
+        GridRow::Cells(cells, _) => cells.get(column + 1),
         _ => None,
     }
 }
@@ -238,10 +238,10 @@ fn split(text: &str, align: Align) -> [String; 4] {
 }
 
 impl Layout {
-    fn write_row(&self, page: &mut Page, row: &Row, columns: std::ops::Range<usize>, is_last: bool) {
+    fn write_row(&self, page: &mut Page, row: &GridRow, columns: std::ops::Range<usize>, is_last: bool) {
         match row {
-            Row::Heading(title) => self.write_heading(page, title, columns),
-            Row::Cells(cells, notes) => {
+            GridRow::Heading(title) => self.write_heading(page, title, columns),
+            GridRow::Cells(cells, notes) => {
                 let label = cells.first().cloned().unwrap_or_else(|| Piece::plain(""));
                 let (mut line, indent) = self.write_label(page, &label);
                 for cell in cells.iter().skip(1 + columns.start).take(columns.len()) {
@@ -258,7 +258,7 @@ impl Layout {
                     page.flow(indent + 6, notes);
                 }
             }
-            Row::Instead(label, text) if columns.start == 0 => {
+            GridRow::Instead(label, text) if columns.start == 0 => {
                 let (mut line, indent) = self.write_label(page, label);
                 let used = line.iter().map(Piece::width).sum::<usize>() + self.gap;
                 let room = page.width.saturating_sub(used);
@@ -273,8 +273,8 @@ impl Layout {
                 page.line(&line);
                 parts.for_each(|part| page.line(&[gap(used), Piece { text: part, style: text.style }]));
             }
-            Row::Lines(text) if is_last => page.append(text),
-            Row::Instead(..) | Row::Lines(_) => {}
+            GridRow::Lines(text) if is_last => page.append(text),
+            GridRow::Instead(..) | GridRow::Lines(_) => {}
         }
     }
 

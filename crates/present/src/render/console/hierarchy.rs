@@ -7,7 +7,7 @@ use hostmark_analysis::levels::{HIERARCHY, LEVELS, Level, UNNAMED, bracket_of, i
 use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, Run, Unit, size_text};
 use hostmark_stats::capacity::Bracket;
 
-use super::grid::{Align, Grid, Row};
+use super::grid::{Align, Grid, GridRow};
 use super::memory::{BANDWIDTHS, LATENCY};
 use super::page::{Mark, Page, Piece, Style};
 use super::remarks::{reason_rows, remarks};
@@ -44,7 +44,7 @@ pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>)
     lines.extend(other_page_line(view));
 
     let mut grid = Grid::new();
-    grid.row(Row::Heading(Piece::new(view.say(words::HIERARCHY), Style::Heading)));
+    grid.row(GridRow::Heading(Piece::new(view.say(words::HIERARCHY), Style::Heading)));
     let has_cycles = lines.iter().any(|line| line.measured.also.contains_key(Measured::CYCLES));
     let columns: Vec<usize> = (0..3).filter(|c| lines.iter().any(|line| line.bandwidths[*c].is_some())).collect();
     grid.column(view.say(words::SIZE), Align::Right);
@@ -71,7 +71,7 @@ pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>)
         for column in &columns {
             cells.push(bandwidth_cell(view, page, line.bandwidths[*column]));
         }
-        grid.row(Row::Cells(cells, line.notes));
+        grid.row(GridRow::Cells(cells, line.notes));
     }
     reason_rows(view, &cases).into_iter().for_each(|row| grid.row(row));
     grid.write(page);

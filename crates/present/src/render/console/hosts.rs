@@ -3,11 +3,11 @@
 use unicode_width::UnicodeWidthStr;
 
 use hostmark_analysis::compare::{FactOfRuns, differing};
-use hostmark_analysis::constants::{self, Beside, Told};
+use hostmark_analysis::constants::{self, ConstantOfRuns, ConstantValue};
 use hostmark_analysis::labels::run_letter;
 use hostmark_model::{Lang, Run, Text};
 
-use super::grid::{Align, Grid, Row};
+use super::grid::{Align, Grid, GridRow};
 use super::header;
 use super::page::{Page, Piece, Style, cut};
 use super::view::View;
@@ -115,11 +115,11 @@ fn constants(runs: &[Run], names: &[String], page: &mut Page) {
     let lang = page.options.lang;
     let mut grid = Grid::new();
     names.iter().for_each(|name| grid.column(name, Align::Point));
-    grid.row(Row::Heading(Piece::new(page.say(CONSTANTS), Style::Heading)));
+    grid.row(GridRow::Heading(Piece::new(page.say(CONSTANTS), Style::Heading)));
     if runs.iter().any(|run| run.trust.is_some()) {
         let grade = |run: &Run| run.trust.as_ref().map_or("–".to_owned(), |trust| trust.grade.letter().to_owned());
         let cells = runs.iter().map(|run| Piece::plain(grade(run)));
-        grid.row(Row::Cells(
+        grid.row(GridRow::Cells(
             std::iter::once(Piece::new(page.say(TRUST), Style::Dim)).chain(cells).collect(),
             Vec::new(),
         ));
@@ -129,11 +129,11 @@ fn constants(runs: &[Run], names: &[String], page: &mut Page) {
         for beside in line.constants.iter().filter_map(|constant| constant.beside(runs)) {
             has_constants = true;
             let label = format!("{}{}{}", line.name.get(lang), page.say(words::COMMA), beside.name.get(lang));
-            let cell = |(run, told): (&Run, &Option<Told>)| {
+            let cell = |(run, told): (&Run, &Option<ConstantValue>)| {
                 Piece::plain(told.as_ref().map_or_else(|| "–".to_owned(), |told| cell(&beside, told, run, lang)))
             };
             let cells = runs.iter().zip(&beside.told).map(cell);
-            grid.row(Row::Cells(std::iter::once(Piece::plain(label)).chain(cells).collect(), Vec::new()));
+            grid.row(GridRow::Cells(std::iter::once(Piece::plain(label)).chain(cells).collect(), Vec::new()));
         }
     }
     if !has_constants {
@@ -146,7 +146,7 @@ fn constants(runs: &[Run], names: &[String], page: &mut Page) {
 }
 
 /// `1.67 ns`, with how sure it is where that is worth a word; a range of rounds that disagree in the place of a half-width.
-fn cell(beside: &Beside, told: &Told, run: &Run, lang: Lang) -> String {
+fn cell(beside: &ConstantOfRuns, told: &ConstantValue, run: &Run, lang: Lang) -> String {
     let shown = beside.value(told, lang);
     told.how_sure(run, lang).map_or(shown.clone(), |sure| format!("{shown} {sure}"))
 }

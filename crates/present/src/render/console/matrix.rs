@@ -4,7 +4,7 @@ use hostmark_analysis::format::{percent_number, plus_minus_of};
 
 use unicode_width::UnicodeWidthStr;
 
-use super::grid::{Align, Grid, Row};
+use super::grid::{Align, Grid, GridRow};
 use super::page::{Page, Piece, Style};
 use super::sweep::{Sweep, even_banks};
 use super::view::View;
@@ -127,12 +127,12 @@ impl Sweep<'_> {
         for (index, column) in columns.iter().enumerate() {
             grid.column(if index == 0 { &column.header } else { &column.short }, column.align);
         }
-        grid.row(Row::Heading(Piece::plain("")));
+        grid.row(GridRow::Heading(Piece::plain("")));
         for (index, point) in self.points.iter().enumerate() {
             let group = point.group.filter(|_| self.begins_group(index, 0)).unwrap_or("");
             let mut cells = vec![Piece::new(group, Style::Dim), Piece::new(&point.label, Style::Dim)];
             cells.extend(columns.iter().map(|column| column.cells[index].clone()));
-            grid.row(Row::Cells(cells, Vec::new()));
+            grid.row(GridRow::Cells(cells, Vec::new()));
         }
         grid.write(page);
     }

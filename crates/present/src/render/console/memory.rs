@@ -1,6 +1,6 @@
 //! The blocks BANDWIDTH BY SIZE and LATENCY BY SIZE AND PATTERN.
 
-use hostmark_analysis::levels::{Place, level_of_lines, lines_of, place_of_size};
+use hostmark_analysis::levels::{Location, level_of_lines, lines_of, place_of_size};
 use hostmark_model::{CaseRecord, Run, Text, Unit};
 use hostmark_stats::change::LEAST_STEP;
 
@@ -72,9 +72,9 @@ fn block<'a>(
     for point in &mut at {
         let bytes = point.value.parse::<u64>().ok();
         let place = bytes.and_then(|bytes| place_of_size(view.run, bytes as f64));
-        let is_faster = place.is_some_and(Place::is_memory)
+        let is_faster = place.is_some_and(Location::is_memory)
             && lines.iter().any(|(.., line)| is_faster_than_memory(line, &point.value, unit));
-        point.group = place.map(|place| if is_faster { Place::Uncertain } else { place }).map(Place::name);
+        point.group = place.map(|place| if is_faster { Location::Uncertain } else { place }).map(Location::name);
     }
     let series = lines.into_iter().map(|(stride, label, line)| Series {
         label,

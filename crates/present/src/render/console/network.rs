@@ -4,10 +4,10 @@ use hostmark_analysis::findings::findings_and_kept;
 use hostmark_model::Lang;
 use unicode_width::UnicodeWidthStr;
 
-use super::grid::{Align, Grid, Row};
+use super::grid::{Align, Grid, GridRow};
 use super::page::{Page, Piece, Style, gap};
 use super::view::View;
-use crate::render::network::{Block, TITLE, Table, section};
+use crate::render::network::{Block, HostMatrix, TITLE, section};
 
 /// Writes the block, where the run has peers.
 pub(super) fn write(view: &View, page: &mut Page) {
@@ -30,17 +30,17 @@ fn peer(view: &View, page: &mut Page, block: &Block) {
     }
 }
 
-fn table(view: &View, page: &mut Page, table: &Table) {
+fn table(view: &View, page: &mut Page, table: &HostMatrix) {
     page.blank();
     let (title, sides) = (table.title.get(view.lang), table.sides.get(view.lang));
     page.line(&[gap(2), Piece::plain(title), gap(3), Piece::new(sides, Style::Dim)]);
     let mut grid = Grid::new();
     table.hosts.iter().for_each(|host| grid.column(host, Align::Point));
-    grid.row(Row::Heading(Piece::plain("")));
+    grid.row(GridRow::Heading(Piece::plain("")));
     for (host, cells) in &table.rows {
         let mut row = vec![Piece::new(host, Style::Dim)];
         row.extend(cells.iter().map(|cell| Piece::plain(cell.get(view.lang))));
-        grid.row(Row::Cells(row, Vec::new()));
+        grid.row(GridRow::Cells(row, Vec::new()));
     }
     grid.write(page);
 }

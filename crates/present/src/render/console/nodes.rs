@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use hostmark_model::{CaseRecord, HostFacts, Text, Unit};
 
-use super::grid::{Align, Grid, Row};
+use super::grid::{Align, Grid, GridRow};
 use super::page::{Page, Piece, Style};
 use super::remarks::reason_rows;
 use super::sweep::{Point, Series, Sweep, lines_along};
@@ -80,12 +80,12 @@ fn distances(view: &View, page: &mut Page, pairs: &BTreeSet<[usize; 2]>) {
     }
     let mut grid = Grid::new();
     to.iter().for_each(|node| grid.column(&node.to_string(), Align::Right));
-    grid.row(Row::Heading(Piece::new(view.say(DISTANCE), Style::Dim)));
+    grid.row(GridRow::Heading(Piece::new(view.say(DISTANCE), Style::Dim)));
     for &cpus in &from {
         let cell = |&memory: &usize| Piece::plain(told(cpus, memory).map_or("–".to_owned(), |told| told.to_string()));
         let mut cells = vec![Piece::new(format!("{} {cpus}", view.say(NODE)), Style::Dim)];
         cells.extend(to.iter().map(cell));
-        grid.row(Row::Cells(cells, Vec::new()));
+        grid.row(GridRow::Cells(cells, Vec::new()));
     }
     grid.write(page);
 }

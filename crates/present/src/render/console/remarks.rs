@@ -1,15 +1,15 @@
 //! What stands behind a value: further quantities, flags, disturbed samples; and what stands in the place of one.
 
-use hostmark_analysis::cut_pages::cut_pages;
 use hostmark_analysis::format::{DISTURBED_SHARE, between, in_scale, percent, plus_minus_of, scale_for, value};
 use hostmark_analysis::reasons;
 use hostmark_analysis::short_arrays::short_arrays;
+use hostmark_analysis::split_huge_pages::split_huge_pages;
 use hostmark_model::{
     CaseRecord, Estimate, Flag, FlagKind, Lang, Measured, ProbeInfo, QuantityInfo, Text, Unit, counted,
 };
 use hostmark_stats::histogram::Percentile;
 
-use super::grid::Row;
+use super::grid::GridRow;
 use super::page::{Piece, Style};
 use super::view::{View, reason};
 use super::words;
@@ -100,7 +100,7 @@ pub(super) fn remarks(view: &View, case: &CaseRecord, measured: &Measured) -> Ve
         }
     }
     texts.extend(short_arrays(measured).map(|short| short.get(view.lang).to_owned()));
-    texts.extend(cut_pages(view.run, case).map(|cut| cut.get(view.lang).to_owned()));
+    texts.extend(split_huge_pages(view.run, case).map(|cut| cut.get(view.lang).to_owned()));
     let noise = &measured.noise;
     let samples = measured.taken().max(1);
     let is_told = measured.flags.iter().any(|flag| flag.kind == FlagKind::MostlyTainted);
@@ -159,7 +159,7 @@ fn flag_text(view: &View, measured: &Measured, flag: &Flag) -> String {
 }
 
 /// The rows of cases without a value: one for each reason of a probe, with the number of cases that share it.
-pub(super) fn reason_rows(view: &View, cases: &[&CaseRecord]) -> Vec<Row> {
+pub(super) fn reason_rows(view: &View, cases: &[&CaseRecord]) -> Vec<GridRow> {
     let mut groups: Vec<(&str, bool, &str, Vec<&CaseRecord>)> = Vec::new();
     for case in cases {
         let Some((is_failed, why)) = reason(case) else { continue };
@@ -179,7 +179,7 @@ pub(super) fn reason_rows(view: &View, cases: &[&CaseRecord]) -> Vec<Row> {
             let ids: Vec<String> = members.iter().map(|case| view.run.typed_id(&case.id)).collect();
             text = format!("{text} [{}]", ids.join(" "));
         }
-        Row::Instead(Piece::plain(which(view, probe, &members)), Piece::new(text, style))
+        GridRow::Instead(Piece::plain(which(view, probe, &members)), Piece::new(text, style))
     };
     groups.into_iter().map(row).collect()
 }

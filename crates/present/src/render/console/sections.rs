@@ -7,7 +7,7 @@ use hostmark_analysis::format::{UNSTABLE, agreement, low_high, rounds_and_sample
 use hostmark_analysis::labels::ProbeLabels;
 use hostmark_model::{AxisKind, CaseRecord, Lang, Measured, Text, Unit};
 
-use super::grid::{Align, Grid, Row};
+use super::grid::{Align, Grid, GridRow};
 use super::page::{Page, Piece, Style};
 use super::remarks::{quantities, reason_rows, remarks};
 use super::sweep::{Point, Series, Sweep, cells, lines_along, points};
@@ -47,13 +47,13 @@ pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>)
     grid.column(view.say(words::SAMPLES), Align::Right);
     for (_, name, cases) in sections {
         let heading = if view.lang == Lang::En { name.to_uppercase() } else { name.to_owned() };
-        grid.row(Row::Heading(Piece::new(&heading, Style::Heading)));
+        grid.row(GridRow::Heading(Piece::new(&heading, Style::Heading)));
         let stacks: BTreeSet<&str> =
             cases.iter().filter_map(|case| Some(case.measured()?.notes.get(LIES_ON)?.as_str())).collect();
         for stack in stacks {
             let mut sheet = page.sheet();
             sheet.paragraph("  ", &format!("{} {}", view.say(ON), visible(stack)), Style::Dim);
-            grid.row(Row::Lines(sheet.into_text()));
+            grid.row(GridRow::Lines(sheet.into_text()));
         }
         let mut seen: HashSet<&str> = HashSet::new();
         for case in &cases {
@@ -93,11 +93,11 @@ fn probe_rows(view: &View, page: &mut Page, grid: &mut Grid, cases: &[&CaseRecor
         let mut sheet = page.sheet();
         sweep.write_across(view, &mut sheet);
         page.marks.append(&mut sheet.marks);
-        grid.row(Row::Lines(sheet.into_text()));
+        grid.row(GridRow::Lines(sheet.into_text()));
     }
 }
 
-fn case_row(view: &View, all: &[&CaseRecord], case: &CaseRecord, measured: &Measured, is_first: bool) -> Row {
+fn case_row(view: &View, all: &[&CaseRecord], case: &CaseRecord, measured: &Measured, is_first: bool) -> GridRow {
     let probe = case.probe.as_str();
     let (estimate, unit) = estimators::first(measured, view.unit_or(probe, Unit::Ratio));
     let estimate = &*estimate;
@@ -131,7 +131,7 @@ fn case_row(view: &View, all: &[&CaseRecord], case: &CaseRecord, measured: &Meas
         Piece::plain(interval),
         Piece::new(rounds_and_samples(estimate), Style::Dim),
     ];
-    Row::Cells(cells, notes)
+    GridRow::Cells(cells, notes)
 }
 
 /// Puts lines of cases along an axis into sweeps, longest axis first; returns the ids that they hold.

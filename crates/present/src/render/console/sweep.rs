@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use hostmark_analysis::cut_pages::cut_pages;
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::format::{QUIET, Scale, TYPICAL, UNSTABLE, in_scale, other, percent_number, scale_for, value};
 use hostmark_analysis::labels::ProbeLabels;
 use hostmark_analysis::reasons;
 use hostmark_analysis::short_arrays::short_arrays;
+use hostmark_analysis::split_huge_pages::split_huge_pages;
 use hostmark_model::{AxisKind, CaseRecord, Estimate, FlagKind, Lang, Outcome, Params, Text, Unit};
 use unicode_width::UnicodeWidthStr;
 
@@ -468,7 +468,7 @@ impl<'a> Sweep<'a> {
             page.paragraph("    ! ", &text, Style::Warning);
         }
         let mut cells = self.series.iter().flat_map(|series| &series.cells).flatten();
-        if let Some(cut) = cells.find_map(|case| cut_pages(view.run, case)) {
+        if let Some(cut) = cells.find_map(|case| split_huge_pages(view.run, case)) {
             page.paragraph("    ! ", &format!("DRAM{}{}", view.say(words::COLON), cut.get(view.lang)), Style::Warning);
         }
         for (kind, names, detail) in kinds {

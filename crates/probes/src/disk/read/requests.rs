@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use hostmark_engine::prelude::*;
 
-use super::door::Door;
+use super::io_path::IoPath;
 use crate::kernels::random::Random;
 use crate::workloads::files;
 use crate::workloads::uring::Direction;
@@ -28,7 +28,7 @@ pub fn keep(case: &mut Case, direction: Direction) -> Result<()> {
     files::bypass_cache(&file)
         .map_err(|error| RoundError::unable("this filesystem has no direct input and output", error))?;
     case.may_fill(u64::from(depth) * block)?;
-    let mut door = Door::open(case, file, direction, depth, usize::try_from(block).map_err(RoundError::skipped)?)?;
+    let mut io_path = IoPath::open(case, file, direction, depth, usize::try_from(block).map_err(RoundError::skipped)?)?;
     let places = FILE_BYTES.max(block) / block;
     let (mut random, mut at) = (Random::new(case.seed()), 0);
     let mut next_offset = || {
@@ -36,7 +36,7 @@ pub fn keep(case: &mut Case, direction: Direction) -> Result<()> {
         at * block
     };
     let device = crate::place::Device::of(case)?;
-    let (mut begun, mut asked) = (vec![Ticks(0); door.depth()], 0);
+    let (mut begun, mut asked) = (vec![Ticks(0); io_path.depth()], 0);
     let (mut times, mut rates, mut steady_after) = (Vec::new(), Vec::new(), None);
     let mut is_first = true;
     let measured = case
@@ -44,19 +44,19 @@ pub fn keep(case: &mut Case, direction: Direction) -> Result<()> {
             if is_first {
                 for (slot, begun) in begun.iter_mut().enumerate() {
                     *begun = clock.start();
-                    door.submit(slot, next_offset())?;
+                    io_path.submit(slot, next_offset())?;
                 }
             }
             let mut slice = |times: &mut Vec<f64>| -> Result<(Ticks, u64)> {
                 let (start, mut done) = (clock.start(), 0);
                 loop {
-                    let slot = door.wait()?;
+                    let slot = io_path.wait()?;
                     let now = clock.start();
                     times.push(clock.ns(now.since(begun[slot])));
                     done += 1;
                     asked += block;
                     begun[slot] = now;
-                    door.submit(slot, next_offset())?;
+                    io_path.submit(slot, next_offset())?;
                     if clock.ns(now.since(start)) >= SLICE_NS {
                         return Ok((now.since(start), done));
                     }

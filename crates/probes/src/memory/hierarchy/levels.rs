@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use super::naming::{Last, Name, Told, last, names};
+use super::naming::{Last, Name, ReportedCaches, last, names};
 
 /// The probe whose curve it is.
 pub const LATENCY: &str = "memory.latency";
@@ -59,7 +59,7 @@ pub fn levels(cases: &[CaseRecord], host: &HostFacts) -> Vec<Level> {
     curve.sort_by(|one, other| one.size.total_cmp(&other.size));
     let readings: Vec<Reading> = curve.iter().map(Point::reading).collect();
     let plateaus = plateaus_of(&readings);
-    let told = Told::of(host);
+    let told = ReportedCaches::of(host);
     let largest = readings.last().map_or(0.0, |reading| reading.size);
     let names = names(&plateaus, &told, largest);
     let level = |(index, plateau): (usize, &Plateau)| {
@@ -97,7 +97,7 @@ pub fn absent(key: &str, found: &[Level], cases: &[CaseRecord]) -> String {
 }
 
 /// Why a name is not certain, or why there is none.
-fn doubt(name: Name, told: &Told, plateau: &Plateau, largest: f64) -> Option<String> {
+fn doubt(name: Name, told: &ReportedCaches, plateau: &Plateau, largest: f64) -> Option<String> {
     let mib = |bytes: f64| bytes / f64::from(1 << 20);
     let last = told.caches.iter().rev().find_map(|(_, bytes)| *bytes);
     match name {

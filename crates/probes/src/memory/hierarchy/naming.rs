@@ -43,20 +43,20 @@ impl Name {
 
 /// The data caches that the host tells of, as the CPU that measures sees them.
 #[derive(Debug, Clone, Default)]
-pub struct Told {
+pub struct ReportedCaches {
     /// First level first; bytes, where they are told.
     pub caches: Vec<(u8, Option<f64>)>,
     /// A hypervisor tells it, which may tell what it likes; else the hardware itself.
     pub is_claim: bool,
 }
 
-impl Told {
+impl ReportedCaches {
     /// As `host` tells it.
-    pub fn of(host: &HostFacts) -> Told {
+    pub fn of(host: &HostFacts) -> ReportedCaches {
         let told = |cpu, level| host.cache(cpu, level).map(|cache| (level, Some(cache.size_bytes as f64)));
         let sized = |(level, bytes): (u8, Option<f64>)| (level, bytes.filter(|bytes| *bytes > 0.0));
         let caches = single(host).into_iter().flat_map(|cpu| (1..=5).filter_map(move |level| told(cpu, level)));
-        Told { caches: caches.map(sized).collect(), is_claim: host.virtualization.hypervisor.is_some() }
+        ReportedCaches { caches: caches.map(sized).collect(), is_claim: host.virtualization.hypervisor.is_some() }
     }
 
     /// The size of the cache of this name.
@@ -85,7 +85,7 @@ pub enum Last {
 }
 
 /// Whether the last plateau is memory; `largest` is the last size of the curve.
-pub fn last(plateaus: &[Plateau], told: &Told, largest: f64) -> Last {
+pub fn last(plateaus: &[Plateau], told: &ReportedCaches, largest: f64) -> Last {
     let Some(last) = plateaus.last() else { return Last::Unknown };
     if last.capacity.is_some() {
         // Something slower follows, even if the curve ends before it is flat.
@@ -113,7 +113,7 @@ pub fn last(plateaus: &[Plateau], told: &Told, largest: f64) -> Last {
 }
 
 /// A name for each plateau.
-pub fn names(plateaus: &[Plateau], told: &Told, largest: f64) -> Vec<Name> {
+pub fn names(plateaus: &[Plateau], told: &ReportedCaches, largest: f64) -> Vec<Name> {
     let mut names: Vec<Name> = (1..=plateaus.len()).map(Name::Unnamed).collect();
     let last = last(plateaus, told, largest);
     let caches = if last == Last::Cache { names.len() } else { names.len().saturating_sub(1) };
@@ -145,7 +145,7 @@ fn begins_within(plateau: &Plateau, bytes: f64) -> bool {
 /// Which plateau is which level of the told caches: all by their order where there are as many; else each takes the plateau that
 /// ends nearest to its size, in order. Of a cache that neighbours use up a part answers as fast as ever, and behind it loads find
 /// now the cache and now memory: what is nearer to memory than to the plateau before it is no cache.
-fn caches_of(plateaus: &[Plateau], told: &Told, largest: f64, memory_ns: Option<f64>) -> Vec<(usize, u8)> {
+fn caches_of(plateaus: &[Plateau], told: &ReportedCaches, largest: f64, memory_ns: Option<f64>) -> Vec<(usize, u8)> {
     let levels = &told.caches;
     if levels.len() == plateaus.len() {
         return levels.iter().enumerate().map(|(index, (level, _))| (index, *level)).collect();

@@ -21,15 +21,15 @@ fn curve(caches: &[(f64, f64)], memory_ns: f64, largest: f64) -> Vec<Plateau> {
     plateaus(&sizes.map(|size| (size, latency(size))).collect::<Vec<_>>())
 }
 
-fn told(caches: &[f64], is_claim: bool) -> Told {
-    Told {
+fn told(caches: &[f64], is_claim: bool) -> ReportedCaches {
+    ReportedCaches {
         caches: (1..).zip(caches).map(|(level, &bytes)| (level, (bytes > 0.0).then_some(bytes))).collect(),
         is_claim,
     }
 }
 
 #[track_caller]
-fn assert_names(plateaus: &[Plateau], told: &Told, largest: f64, expected: &[&str]) {
+fn assert_names(plateaus: &[Plateau], told: &ReportedCaches, largest: f64, expected: &[&str]) {
     let found: Vec<String> = names(plateaus, told, largest).into_iter().map(Name::key).collect();
     assert_eq!(found, expected, "{told:?} {plateaus:?}");
 }
@@ -82,7 +82,7 @@ fn a_told_cache_that_neighbours_use_up_does_not_lend_its_name_to_memory() {
         assert_names(&curve(&CACHES[..2], 85.0, largest), &told, largest, &["l1d", "l2", "plateau3"]);
     }
     // The hardware itself tells the truth: beyond twice its caches is memory, and inside them none.
-    let sure = Told { is_claim: false, ..told };
+    let sure = ReportedCaches { is_claim: false, ..told };
     assert_names(&curve(&CACHES[..2], 85.0, 1024.0 * MIB), &sure, 1024.0 * MIB, &["l1d", "l2", "dram"]);
     assert_names(&curve(&CACHES[..2], 50.0, 64.0 * MIB), &sure, 64.0 * MIB, &["l1d", "l2", "l3"]);
 }
@@ -111,7 +111,7 @@ fn what_lies_between_a_used_up_cache_and_memory_is_not_the_cache() {
     // What is nearer to a step before it than to memory is the cache: the step was something else.
     assert_names(&found(6.0, 15.0), &guest, largest, &["l1d", "l2", "plateau3", "l3", "dram"]);
     // Hardware of its own has no neighbours.
-    let sure = Told { is_claim: false, ..guest };
+    let sure = ReportedCaches { is_claim: false, ..guest };
     assert_names(&found(15.0, 75.0), &sure, largest, &["l1d", "l2", "plateau3", "l3", "dram"]);
 }
 
@@ -122,7 +122,7 @@ fn a_cache_that_is_told_too_small_is_not_memory() {
     let caches = [CACHES[0], CACHES[1], (400.0 * MIB, 25.0)];
     assert_names(&curve(&caches, 95.0, 128.0 * MIB), &told, 128.0 * MIB, &["l1d", "l2", "l3"]);
     // Nor where none is told for it, so that there is a plateau more than caches.
-    let fewer = Told { caches: told.caches[..2].to_vec(), ..told };
+    let fewer = ReportedCaches { caches: told.caches[..2].to_vec(), ..told };
     assert_names(&curve(&caches, 95.0, 128.0 * MIB), &fewer, 128.0 * MIB, &["l1d", "l2", "plateau3"]);
 }
 
@@ -149,7 +149,7 @@ fn levels_that_are_told_without_a_size_are_named_by_their_order() {
 
 #[test]
 fn where_nothing_is_told_the_first_level_and_what_only_memory_can_be_are_named() {
-    let nothing = Told::default();
+    let nothing = ReportedCaches::default();
     let largest = 256.0 * MIB;
     assert_names(&curve(&CACHES, 90.0, largest), &nothing, largest, &["l1d", "plateau2", "plateau3", "dram"]);
     assert_names(&curve(&CACHES[..2], 120.0, largest), &nothing, largest, &["l1d", "plateau2", "dram"]);

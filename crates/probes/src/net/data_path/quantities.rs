@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::turns::MIB;
+use crate::context_switches::MIB;
 use crate::workloads::pipeline::{Account, MOST_STAGES};
 
 /// Quantities of all processes together.

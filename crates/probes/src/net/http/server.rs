@@ -9,7 +9,7 @@ use hostmark_engine::prelude::sys::call::named;
 use hostmark_engine::prelude::*;
 
 use super::NAME;
-use crate::door::{Door, gone};
+use crate::authenticated::{AuthenticatedListener, gone};
 use crate::kernels::http::{LONGEST_HEAD, Malformed, asked, read_head, respond};
 use crate::workloads;
 
@@ -23,7 +23,7 @@ fn serve(serving: &mut Serving) -> Result<()> {
     let folder = serving.scratch_dir()?;
     workloads::files::write(&folder.join(NAME), &vec![b'x'; size], 0o600)?;
     let keep = serving.param::<String>("connection")? == "keep_alive";
-    let door = Door::open(serving)?;
+    let door = AuthenticatedListener::open(serving)?;
     if keep {
         return Ok(door.serve(|stream| session(stream, &folder))?);
     }

@@ -5,7 +5,7 @@ use std::net::{TcpStream, UdpSocket};
 
 use hostmark_engine::prelude::*;
 
-use crate::door;
+use crate::authenticated;
 
 /// A way to a server and back.
 pub trait Carrier: Sized {
@@ -32,7 +32,7 @@ impl Carrier for Stream {
     const IS_LOSSY: bool = false;
 
     fn to(far: &FarEnd, _: usize) -> Result<Stream> {
-        let stream = door::connect(far)?;
+        let stream = authenticated::connect(far)?;
         stream.set_nonblocking(true).call("ioctl")?;
         Ok(Stream(stream))
     }
@@ -67,7 +67,7 @@ impl Carrier for Datagrams {
     const IS_LOSSY: bool = true;
 
     fn to(far: &FarEnd, outstanding: usize) -> Result<Datagrams> {
-        let socket = door::correspond(far)?;
+        let socket = authenticated::correspond(far)?;
         socket.set_nonblocking(true).call("ioctl")?;
         Ok(Datagrams { socket, far: far.clone(), bytes: if outstanding == 1 { 1 } else { 8 } })
     }
@@ -85,7 +85,9 @@ impl Carrier for Datagrams {
                 back[bytes..].fill(0);
                 Ok(back.first_chunk().map(|&number| u64::from_le_bytes(number)))
             }
-            Some(bytes) if !door::is_second_answer(&self.far, &back[..bytes]) => Err(super::super::wrong_answer()),
+            Some(bytes) if !authenticated::is_second_answer(&self.far, &back[..bytes]) => {
+                Err(super::super::wrong_answer())
+            }
             _ => Ok(None),
         }
     }

@@ -6,7 +6,7 @@ use std::io;
 use hostmark_engine::prelude::*;
 
 use super::carriers::Carrier;
-use crate::door::{self, PATIENCE};
+use crate::authenticated::{self, PATIENCE};
 
 /// How requests are sent.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +34,7 @@ const LEAST_LATE_NS: f64 = 20e6;
 const MOST_LATE_NS: f64 = 1e9;
 
 /// A request that is not answered yet.
-struct Request {
+struct PendingRequest {
     number: u64,
     due: Ticks,
     sent: Ticks,
@@ -57,8 +57,8 @@ struct Requests<C> {
     outstanding: usize,
     due: Due,
     /// In the order in which they were sent: those that are waited for, and those that made room.
-    waited_for: VecDeque<Request>,
-    late: VecDeque<Request>,
+    waited_for: VecDeque<PendingRequest>,
+    late: VecDeque<PendingRequest>,
     sent: u64,
     answered: u64,
     lost: u64,
@@ -96,7 +96,7 @@ impl Plan {
             if rate.is_none() {
                 rate = Some(requests.begin(self, clock)?);
             }
-            requests.next(clock).map_err(door::unanswered)
+            requests.next(clock).map_err(authenticated::unanswered)
         })
         .singly()
         .time()?;
@@ -113,7 +113,7 @@ impl<C: Carrier> Requests<C> {
         let mut spent = Ticks(0);
         while self.answered < CLOSED && (self.answered < LEAST_CLOSED || clock.ns(spent) < CLOSED_SHARE * plan.grant_ns)
         {
-            sum_ns += clock.ns(self.next(clock).map_err(door::unanswered)?);
+            sum_ns += clock.ns(self.next(clock).map_err(authenticated::unanswered)?);
             let late_ns = LATE_TIMES * sum_ns / self.answered as f64;
             self.late_after = ticks(late_ns.clamp(LEAST_LATE_NS, MOST_LATE_NS));
             spent = clock.end().since(start);
@@ -122,7 +122,7 @@ impl<C: Carrier> Requests<C> {
         // What is still under way is none of those that will be due.
         self.due = Due::Never;
         while !self.waited_for.is_empty() {
-            self.turn(clock).map_err(door::unanswered)?;
+            self.turn(clock).map_err(authenticated::unanswered)?;
         }
         (self.late, self.answered, self.lost) = (VecDeque::new(), 0, 0);
         let rate = plan.fixed.unwrap_or(can * plan.load);
@@ -154,7 +154,7 @@ impl<C: Carrier> Requests<C> {
                 self.heard = now;
             }
             self.carrier.send(self.sent)?;
-            self.waited_for.push_back(Request { number: self.sent, due, sent: now });
+            self.waited_for.push_back(PendingRequest { number: self.sent, due, sent: now });
         }
         if self.waited_for.is_empty() && self.late.is_empty() {
             std::hint::spin_loop();
@@ -170,7 +170,7 @@ impl<C: Carrier> Requests<C> {
     #[inline]
     fn answered(&mut self, low: u64, now: Ticks) -> Option<Ticks> {
         let bits = self.carrier.bits();
-        let find = |all: &VecDeque<Request>| all.iter().position(|request| request.number & bits == low);
+        let find = |all: &VecDeque<PendingRequest>| all.iter().position(|request| request.number & bits == low);
         let found = match find(&self.waited_for) {
             Some(at) => self.waited_for.remove(at),
             // Late, and not lost: its time counts.
@@ -184,7 +184,8 @@ impl<C: Carrier> Requests<C> {
     /// Requests that have waited for too long make room, and are lost in the end. An error where all are.
     #[inline]
     fn age(&mut self, now: Ticks) -> io::Result<()> {
-        let is_older = |request: Option<&Request>, ticks| request.is_some_and(|one| now.since(one.sent).0 > ticks);
+        let is_older =
+            |request: Option<&PendingRequest>, ticks| request.is_some_and(|one| now.since(one.sent).0 > ticks);
         if C::IS_LOSSY && is_older(self.waited_for.front(), self.late_after) {
             let sent = self.waited_for.front().map_or(now, |one| one.sent);
             self.stalled += now.since(Ticks(self.heard.0.max(sent.0))).0;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hostmark_engine::prelude::*;
 
-use crate::door;
+use crate::authenticated;
 use crate::net::tcp;
 use crate::net::tcp_bandwidth::{Direction, Far, Terms};
 
@@ -23,7 +23,7 @@ fn serve(serving: &mut Serving) -> Result<()> {
         let (told, _) = door.admit()?;
         let (requests, _) = door.admit()?;
         std::thread::scope(|scope| -> Result<()> {
-            let echoing = || door::gone(tcp::echo(requests));
+            let echoing = || authenticated::gone(tcp::echo(requests));
             let echoing = std::thread::Builder::new().spawn_scoped(scope, echoing).call("clone")?;
             far.carry(&door, told, sender.as_ref())?;
             Ok(echoing.join().unwrap_or(Ok(()))?)
@@ -52,7 +52,7 @@ pub struct Client {
 impl Client {
     /// One that the far end knows.
     pub fn connect(far: &FarEnd) -> Result<Client> {
-        Ok(Client { stream: door::connect_with(far, PATIENCE, |_| Ok(()))?, sent: 0 })
+        Ok(Client { stream: authenticated::connect_with(far, PATIENCE, |_| Ok(()))?, sent: 0 })
     }
 
     /// One round trip, after a pause.
@@ -63,7 +63,7 @@ impl Client {
             io::ErrorKind::WouldBlock => {
                 RoundError::failed(format!("a request under load was not answered within {} s", PATIENCE.as_secs()))
             }
-            _ => door::unanswered(error),
+            _ => authenticated::unanswered(error),
         })?;
         Ok(clock.end().since(start))
     }
@@ -73,7 +73,7 @@ impl Client {
         self.stream.write_all(&[self.sent]).call("sendto")?;
         let mut back = [0];
         self.stream.read_exact(&mut back).call("recvfrom")?;
-        if back == [self.sent] { Ok(()) } else { Err(door::wrong_answer()) }
+        if back == [self.sent] { Ok(()) } else { Err(authenticated::wrong_answer()) }
     }
 
     /// Round trips without load, ns. The first is thrown away.

@@ -10,7 +10,7 @@ use crate::workloads::tcp_info::{self, TcpInfo};
 
 /// What the far end tells when its client has had enough.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Told {
+pub struct FarReport {
     /// What carrying the streams took.
     pub account: Account,
     /// What its buffer has room for at the end, bytes: the one to send from, where it sent.
@@ -21,7 +21,7 @@ pub struct Told {
     pub sent: Option<TcpInfo>,
 }
 
-impl Told {
+impl FarReport {
     /// As bytes for the client.
     pub fn told(&self) -> Vec<u8> {
         let flags = [self.copied.map_or(2, u8::from), self.sent.is_some().into()];
@@ -30,13 +30,13 @@ impl Told {
     }
 
     /// What comes over the connection that is kept for this.
-    pub fn heard(mut stream: TcpStream) -> io::Result<Told> {
+    pub fn heard(mut stream: TcpStream) -> io::Result<FarReport> {
         let (mut account, mut buffer, mut flags) = ([0; busy::TOLD_BYTES], [0; 8], [0; 2]);
         let mut info = [0; tcp_info::TOLD_BYTES];
         for part in [&mut account[..], &mut buffer, &mut flags, &mut info] {
             stream.read_exact(part).call("recvfrom")?;
         }
-        Ok(Told {
+        Ok(FarReport {
             account: Account::heard(&account),
             buffer: u64::from_le_bytes(buffer),
             copied: (flags[0] < 2).then_some(flags[0] == 1),
@@ -58,9 +58,9 @@ mod tests {
         let info = TcpInfo { retransmits: Some(7), ..TcpInfo::default() };
         for (copied, sent) in [(None, None), (Some(true), Some(info)), (Some(false), Some(TcpInfo::default()))] {
             let (_listener, near, mut far) = local::tcp_pair().unwrap();
-            let told = Told { account, buffer: 4096, copied, sent };
+            let told = FarReport { account, buffer: 4096, copied, sent };
             far.write_all(&told.told()).unwrap();
-            assert_eq!(Told::heard(near).unwrap(), told);
+            assert_eq!(FarReport::heard(near).unwrap(), told);
         }
     }
 }

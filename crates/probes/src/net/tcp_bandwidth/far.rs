@@ -5,10 +5,10 @@ use std::net::TcpStream;
 
 use hostmark_engine::prelude::*;
 
-use super::account::Told;
+use super::account::FarReport;
 use super::method::Sender;
 use super::terms::Terms;
-use crate::door::{Door, gone};
+use crate::authenticated::{AuthenticatedListener, gone};
 use crate::workloads::busy::Account;
 use crate::workloads::socket::{self, NAME_BYTES, name_of};
 use crate::workloads::tally;
@@ -60,12 +60,12 @@ impl Far<'_> {
     }
 
     /// Opens the door to it.
-    pub fn open(&self, serving: &mut Serving) -> Result<Door> {
-        Door::open_with(serving, |listener| self.terms.set_listener(listener))
+    pub fn open(&self, serving: &mut Serving) -> Result<AuthenticatedListener> {
+        AuthenticatedListener::open_with(serving, |listener| self.terms.set_listener(listener))
     }
 
     /// Admits the streams of a client and carries them until it has had enough; over `told` it hears what that took.
-    pub fn carry(&mut self, door: &Door, mut told: TcpStream, sender: Option<&Sender>) -> Result<()> {
+    pub fn carry(&mut self, door: &AuthenticatedListener, mut told: TcpStream, sender: Option<&Sender>) -> Result<()> {
         let admit = |sends| -> io::Result<Option<TcpStream>> {
             let (stream, _) = door.admit()?;
             // Whoever is gone by now has no stream.
@@ -97,7 +97,7 @@ impl Far<'_> {
             (None, None) => 0,
         };
         let sent = from_here.as_ref().map(TcpInfo::of).transpose()?;
-        let all = Told { account, buffer, copied, sent };
+        let all = FarReport { account, buffer, copied, sent };
         Ok(gone(told.write_all(&all.told()).call("sendto"))?)
     }
 }

@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use hostmark_engine::prelude::*;
 
-use super::account::Told;
+use super::account::FarReport;
 use super::far::begun;
 use super::method::Sender;
 use super::settle::{Pace, Settling};
 use super::terms::Terms;
-use crate::door::{self, unanswered};
+use crate::authenticated::{self, unanswered};
 use crate::workloads::socket;
 use crate::workloads::tally::{self, Tally};
 use crate::workloads::tcp_info::TcpInfo;
@@ -57,7 +57,7 @@ pub struct Ended {
     /// Whether MSG_ZEROCOPY copied after all.
     pub copied: Option<bool>,
     /// What the far ends tell.
-    pub told: Vec<Told>,
+    pub told: Vec<FarReport>,
 }
 
 fn locked<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -67,7 +67,7 @@ fn locked<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 impl Flow {
     /// Connects it, on `terms`; what the far end tells of its own end comes along.
     fn connect(far: &FarEnd, terms: &Terms, sends: bool) -> Result<(Arc<Flow>, (u64, String))> {
-        let stream = door::connect_with(far, SILENCE, |socket| terms.set_near(socket, sends))?;
+        let stream = authenticated::connect_with(far, SILENCE, |socket| terms.set_near(socket, sends))?;
         let begun = begun(&stream).map_err(unanswered)?;
         let own = if sends { socket::send_buffer(&stream)? } else { socket::receive_buffer(&stream)? };
         terms.window.check(begun.0, own)?;
@@ -129,7 +129,7 @@ impl<'scope> Flows<'scope> {
         far: &[FarEnd],
         cpus: &[Cpu],
     ) -> Result<Flows<'scope>> {
-        let accounts = far.iter().map(door::connect).collect::<Result<Vec<_>>>()?;
+        let accounts = far.iter().map(authenticated::connect).collect::<Result<Vec<_>>>()?;
         Flows::over(scope, terms, message, (far, accounts), cpus)
     }
 
@@ -273,7 +273,7 @@ impl<'scope> Flows<'scope> {
         let copied = self.flows.iter().find_map(|flow| *locked(&flow.copied));
         // Closed, they are reset: what is still queued is not waited for.
         self.flows.clear();
-        let told = std::mem::take(&mut self.accounts).into_iter().map(Told::heard);
+        let told = std::mem::take(&mut self.accounts).into_iter().map(FarReport::heard);
         let told = told.collect::<io::Result<Vec<_>>>().map_err(unanswered)?;
         Ok(Ended { bytes, sent, copied, told })
     }

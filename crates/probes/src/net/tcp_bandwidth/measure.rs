@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use super::account::Told;
+use super::account::FarReport;
 use super::direction::Direction;
 use super::far::begun;
 use super::flows::Flows;
@@ -10,8 +10,8 @@ use super::quantities::{give_cpu_time, give_cpus, give_info, give_rates, give_tu
 use super::receiver::Receiver;
 use super::settle::Pace;
 use super::terms::Terms;
-use crate::door::{PATIENCE, connect, connect_with, unanswered};
-use crate::turns::Turns;
+use crate::authenticated::{PATIENCE, connect, connect_with, unanswered};
+use crate::context_switches::ContextSwitches;
 use crate::workloads::busy::{Account, Busy};
 use crate::workloads::socket;
 use crate::workloads::tcp_info::TcpInfo;
@@ -40,7 +40,7 @@ fn received(case: &mut Case, terms: &Terms) -> Result<()> {
     case.note("congestion_control", congestion);
     let pace = Pace::of(&TcpInfo::of(&stream)?);
     let mut receiver = Receiver::of(stream, terms.block)?;
-    let (mut busy, turns) = (Busy::default(), Turns::of_this_side());
+    let (mut busy, turns) = (Busy::default(), ContextSwitches::of_this_side());
     let (mut timed, mut settled) = (0, None);
     case.timed(|clock| {
         let Some((sample_ns, place)) = &mut settled else {
@@ -63,7 +63,7 @@ fn received(case: &mut Case, terms: &Terms) -> Result<()> {
     case.note("receive_buffer_bytes", receiver.receive_buffer()?);
     // Its end is that of what the sender accounts for.
     drop(receiver);
-    let told = Told::heard(account).map_err(unanswered)?;
+    let told = FarReport::heard(account).map_err(unanswered)?;
     note_far(case, terms.direction, &told);
     turns.give_beside(case, told.account.switches)?;
     give_cpus(case, told.account.cpus(), busy.cpus())?;
@@ -147,7 +147,7 @@ fn note_buffers(case: &mut Case, flows: &Flows) -> Result<()> {
 }
 
 /// Notes how the far end carried its streams.
-fn note_far(case: &mut Case, direction: Direction, told: &Told) {
+fn note_far(case: &mut Case, direction: Direction, told: &FarReport) {
     match direction {
         Direction::Receive => case.note("send_buffer_bytes", told.buffer),
         Direction::Send => case.note("receive_buffer_bytes", told.buffer),

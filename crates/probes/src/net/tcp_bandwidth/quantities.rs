@@ -2,9 +2,9 @@
 
 use hostmark_engine::prelude::*;
 
-use super::account::Told;
+use super::account::FarReport;
+use crate::context_switches::{MIB, SWITCHES, WAKE_UPS};
 use crate::net::{RECEIVER_CPUS, SENDER_CPUS};
-use crate::turns::{MIB, SWITCHES, WAKE_UPS};
 use crate::workloads::busy::Account;
 use crate::workloads::switches::Switches;
 use crate::workloads::tcp_info::TcpInfo;
@@ -142,7 +142,7 @@ pub fn give_turns(case: &mut Case, accounts: impl Iterator<Item = Account>, byte
 }
 
 /// Gives the case the CPU time that `near` and the far ends took for so many bytes, in either direction.
-pub fn give_cpu_time(case: &mut Case, near: (u64, u64), told: &[Told], bytes: u64) -> Result<()> {
+pub fn give_cpu_time(case: &mut Case, near: (u64, u64), told: &[FarReport], bytes: u64) -> Result<()> {
     let each = |ns: f64, bytes: u64| (bytes > 0).then(|| ns / bytes as f64);
     case.also(NEAR_CPU.name, each(near.0 as f64, near.1))?;
     case.also(FAR_CPU.name, each(told.iter().map(|told| told.account.cpu_ns() as f64).sum(), bytes))

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use hostmark_engine::prelude::*;
 
-use crate::door::{self, PATIENCE};
+use crate::authenticated::{self, PATIENCE};
 use crate::kernels::rpc::LONGEST_MESSAGE;
 
 /// Further quantities of round trips by datagrams.
@@ -44,7 +44,7 @@ pub trait Question {
 /// The answers to one question after the other: the value is the median of their times, and the percentiles are those of all.
 pub fn measure<Q: Question>(case: &mut Case) -> Result<()> {
     let far = case.far_end()?.clone();
-    let socket = door::correspond(&far)?;
+    let socket = authenticated::correspond(&far)?;
     socket.set_read_timeout(Some(FIRST_WAIT)).call("setsockopt")?;
     let (mut count, mut tally) = (0, Tally::default());
     let (mut asked, mut back) = (Vec::new(), [0; LONGEST_MESSAGE]);
@@ -56,7 +56,7 @@ pub fn measure<Q: Question>(case: &mut Case) -> Result<()> {
             asked.push((one, clock.start()));
             socket.send(Q::write(one).as_ref()).call("sendto").map(drop)
         };
-        ask(&mut asked).map_err(door::unanswered)?;
+        ask(&mut asked).map_err(authenticated::unanswered)?;
         loop {
             match next_answer::<Q>(&socket, &far, &mut back) {
                 Ok(answered) => {
@@ -70,11 +70,11 @@ pub fn measure<Q: Question>(case: &mut Case) -> Result<()> {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     let first = asked.first().map_or(clock.end(), |(_, since)| *since);
                     if clock.ns(clock.end().since(first)) >= PATIENCE.as_nanos() as f64 {
-                        return Err(door::unanswered(error));
+                        return Err(authenticated::unanswered(error));
                     }
-                    ask(&mut asked).map_err(door::unanswered)?;
+                    ask(&mut asked).map_err(authenticated::unanswered)?;
                 }
-                Err(error) => return Err(door::unanswered(error)),
+                Err(error) => return Err(authenticated::unanswered(error)),
             }
         }
     })
@@ -88,7 +88,7 @@ pub fn measure<Q: Question>(case: &mut Case) -> Result<()> {
 fn next_answer<Q: Question>(socket: &UdpSocket, far: &FarEnd, back: &mut [u8]) -> io::Result<Q::Number> {
     loop {
         let bytes = received(|| socket.recv(back))?;
-        if !door::is_second_answer(far, &back[..bytes]) {
+        if !authenticated::is_second_answer(far, &back[..bytes]) {
             return Q::read(&back[..bytes]);
         }
     }

@@ -10,7 +10,7 @@ use rustix::net::RecvFlags;
 use super::axes::flow;
 use super::messages::{MESSAGE_BYTES, Message};
 use super::quantities::Received;
-use crate::door::{self, Admitted};
+use crate::authenticated::{self, Admitted};
 use crate::workloads::datagrams::{Arrivals, Flow, Receiver, Sender, Sent, dropped, path_mtu};
 
 /// The service.
@@ -25,7 +25,7 @@ fn serve(serving: &mut Serving) -> Result<()> {
     let (client_sends, flow) = flow(|axis| serving.param(axis))?;
     // What is sent, and what is received at once.
     serving.may_fill(2 * (1 << 16))?;
-    let admitted = door::receive(serving)?;
+    let admitted = authenticated::receive(serving)?;
     let socket = admitted.connected()?;
     match client_sends {
         true => Ok(count_flows(&admitted, socket, flow)?),

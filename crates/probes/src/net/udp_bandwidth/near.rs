@@ -9,7 +9,7 @@ use rustix::net::RecvFlags;
 
 use super::messages::{self, MESSAGE_BYTES, Message, NUMBERS};
 use super::quantities::{self, Received};
-use crate::door::{self, PATIENCE};
+use crate::authenticated::{self, PATIENCE};
 use crate::net::RECEIVER_CPUS;
 use crate::workloads::busy::Busy;
 use crate::workloads::datagrams::{Arrivals, FLOW_SHIFT, Flow, Receiver, Sender, dropped, path_mtu};
@@ -36,7 +36,7 @@ const MOST_EMPTY: u32 = 3;
 /// Receives what the far end sends.
 pub fn receive(case: &mut Case, flow: Flow) -> Result<()> {
     let far = case.far_end()?.clone();
-    let socket = door::correspond(&far)?;
+    let socket = authenticated::correspond(&far)?;
     let mut receiver = Receiver::new(&socket, flow, MESSAGE_BYTES).map_err(uncut)?.noting_waits();
     let (mut arrivals, mut busy) = (Arrivals::default(), Busy::default());
     begin(&socket, &mut receiver, &mut arrivals)?;
@@ -69,7 +69,7 @@ pub fn receive(case: &mut Case, flow: Flow) -> Result<()> {
 /// Sends, and asks the far end what came.
 pub fn send(case: &mut Case, flow: Flow) -> Result<()> {
     let far = case.far_end()?.clone();
-    let socket = door::correspond(&far)?;
+    let socket = authenticated::correspond(&far)?;
     let mut sender = Sender::new(&socket, flow).map_err(uncut)?;
     let mut receiver = Receiver::new(&socket, Flow { is_cut: false, ..flow }, MESSAGE_BYTES)?;
     let (mut flows, mut id, mut empty) = (Vec::new(), 0, 0);
@@ -78,9 +78,9 @@ pub fn send(case: &mut Case, flow: Flow) -> Result<()> {
         loop {
             id += 2;
             let filling = sender.send((id - 1) << FLOW_SHIFT, |passed_ns, _| Ok(passed_ns >= filling_ns));
-            filling.map_err(door::unanswered)?;
+            filling.map_err(authenticated::unanswered)?;
             let sent = sender.send(id << FLOW_SHIFT, |passed_ns, count| Ok(is_over(passed_ns, count)));
-            let sent = sent.map_err(door::unanswered)?;
+            let sent = sent.map_err(authenticated::unanswered)?;
             let received = messages::received(ask(&socket, &mut receiver, id)?);
             if received.datagrams > 1 && received.span_ns > 0 {
                 flows.push((sent, received));
@@ -116,14 +116,14 @@ fn is_over(passed_ns: u64, count: u64) -> bool {
 fn begin(socket: &UdpSocket, receiver: &mut Receiver, arrivals: &mut Arrivals) -> Result<()> {
     socket.set_read_timeout(Some(TOLD_EVERY)).call("setsockopt")?;
     for _ in 0..PATIENCE.div_duration_f64(TOLD_EVERY) as u32 {
-        socket.send(&Message::Begin.bytes()).call("sendto").map_err(door::unanswered)?;
+        socket.send(&Message::Begin.bytes()).call("sendto").map_err(authenticated::unanswered)?;
         loop {
             match receiver.receive(arrivals, RecvFlags::empty()) {
                 // A second answer to the nonce.
                 Ok(0) => {}
                 Ok(_) => return Ok(socket.set_read_timeout(Some(PATIENCE)).call("setsockopt")?),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(error) => return Err(door::unanswered(error)),
+                Err(error) => return Err(authenticated::unanswered(error)),
             }
         }
     }
@@ -133,12 +133,12 @@ fn begin(socket: &UdpSocket, receiver: &mut Receiver, arrivals: &mut Arrivals) -
 /// What the far end tells of a flow.
 fn ask(socket: &UdpSocket, receiver: &mut Receiver, flow: u64) -> Result<[u64; NUMBERS]> {
     for _ in 0..MOST_TOLD {
-        socket.send(&Message::Ask(flow).bytes()).call("sendto").map_err(door::unanswered)?;
+        socket.send(&Message::Ask(flow).bytes()).call("sendto").map_err(authenticated::unanswered)?;
         let account = receiver.hear(TOLD_EVERY, |message| match Message::read(message) {
             Some(Message::Account(of, numbers)) if of == flow => Some(numbers),
             _ => None,
         });
-        if let Some(numbers) = account.map_err(door::unanswered)? {
+        if let Some(numbers) = account.map_err(authenticated::unanswered)? {
             return Ok(numbers);
         }
     }
@@ -169,7 +169,7 @@ fn nothing_came(error: io::Error) -> RoundError {
             "no datagram came within {} s: look for a packet filter on the way, and whether the far end still runs",
             PATIENCE.as_secs()
         )),
-        _ => door::unanswered(error),
+        _ => authenticated::unanswered(error),
     }
 }
 

@@ -13,7 +13,7 @@ use rustix::fd::OwnedFd;
 pub use account::Account;
 use account::{Meter, Slot, clock_cost};
 use mover::Mover;
-pub use path::{MOST_STAGES, Method, Pace, Path, Place, Stage};
+pub use path::{Endpoint, MOST_STAGES, Method, Pace, Path, Stage};
 
 use super::call::Call;
 use super::files;
@@ -69,8 +69,8 @@ impl Pipeline {
             pipe_bytes: None,
         };
         let mut from = match stages.first().map(|stage| stage.from) {
-            Some(Place::Zero) => Some(files::open(std::path::Path::new("/dev/zero"), false)?),
-            Some(Place::File | Place::ColdFile) => plan.file.map(files::copy).transpose()?,
+            Some(Endpoint::Zero) => Some(files::open(std::path::Path::new("/dev/zero"), false)?),
+            Some(Endpoint::File | Endpoint::ColdFile) => plan.file.map(files::copy).transpose()?,
             _ => None,
         };
         for (nth, &stage) in stages.iter().enumerate() {
@@ -84,15 +84,15 @@ impl Pipeline {
     }
 
     /// Both ends of a place between two processes, or what the last one writes to: to write first, to read next.
-    fn connect(&mut self, place: Place) -> io::Result<(Option<OwnedFd>, Option<OwnedFd>)> {
+    fn connect(&mut self, place: Endpoint) -> io::Result<(Option<OwnedFd>, Option<OwnedFd>)> {
         match place {
-            Place::Null => Ok((Some(files::open(std::path::Path::new("/dev/null"), true)?), None)),
-            Place::Pipe => {
+            Endpoint::Null => Ok((Some(files::open(std::path::Path::new("/dev/null"), true)?), None)),
+            Endpoint::Pipe => {
                 let (read_end, write_end) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).call("pipe2")?;
                 self.pipe_bytes = Some(rustix::pipe::fcntl_getpipe_size(&write_end).call("fcntl")?);
                 Ok((Some(write_end), Some(read_end)))
             }
-            Place::Socket => {
+            Endpoint::Socket => {
                 let (_, near, far) = local::tcp_pair()?;
                 self.congestion_control = Some(super::socket::congestion_control(&near)?);
                 Ok((Some(near.into()), Some(far.into())))

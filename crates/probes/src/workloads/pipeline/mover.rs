@@ -6,7 +6,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::pipe::SpliceFlags;
 
-use super::path::{Method, Place, Stage};
+use super::path::{Endpoint, Method, Stage};
 use crate::workloads::by_function;
 use crate::workloads::call::Call;
 use crate::workloads::files;
@@ -34,7 +34,7 @@ impl<'a> Mover<'a> {
         to: Option<&'a OwnedFd>,
         block: &'a mut [u8],
     ) -> io::Result<Mover<'a>> {
-        let is_pipe = |place| place == Place::Pipe;
+        let is_pipe = |place| place == Endpoint::Pipe;
         let needs_pipe = stage.by == Method::Splice && !is_pipe(stage.from) && !is_pipe(stage.to);
         let own_pipe = needs_pipe.then(|| pipe_of(block.len())).transpose()?;
         let sender = to.filter(|_| stage.by == Method::ZeroCopy);
@@ -44,9 +44,9 @@ impl<'a> Mover<'a> {
 
     /// What is done before a transfer: a file is read from its start, and one that is to be cold is dropped from the cache.
     pub fn begin(&self) -> io::Result<()> {
-        if let (Place::File | Place::ColdFile, Some(file)) = (self.stage.from, self.from) {
+        if let (Endpoint::File | Endpoint::ColdFile, Some(file)) = (self.stage.from, self.from) {
             rustix::fs::seek(file, rustix::fs::SeekFrom::Start(0)).call("lseek")?;
-            if self.stage.from == Place::ColdFile {
+            if self.stage.from == Endpoint::ColdFile {
                 files::drop_cache(file)?;
             }
         }
@@ -111,7 +111,7 @@ impl<'a> Mover<'a> {
         let (Some(from), Some(to)) = (self.from, self.to) else { return Ok(()) };
         let all = [(from, from_for), (to, to_for), (to, PollFlags::IN), (from, PollFlags::empty())];
         let mut all = all.map(|(at, flags)| PollFd::new(at, flags));
-        let polled = if self.stage.to == Place::Socket { &mut all[..] } else { &mut all[..2] };
+        let polled = if self.stage.to == Endpoint::Socket { &mut all[..] } else { &mut all[..2] };
         by_function(|| rustix::event::poll(polled, None)).call("poll").map(drop)
     }
 
@@ -128,7 +128,7 @@ impl<'a> Mover<'a> {
     pub fn copies(&self) -> [bool; 2] {
         let copied = self.zero_copy.as_ref().is_some_and(|sender| sender.copied);
         match self.stage.by {
-            Method::Copy | Method::Poll => [self.from.is_some(), self.to.is_some() && self.stage.to != Place::Null],
+            Method::Copy | Method::Poll => [self.from.is_some(), self.to.is_some() && self.stage.to != Endpoint::Null],
             Method::Splice | Method::SendFile => [false, false],
             Method::ZeroCopy => [false, copied],
         }

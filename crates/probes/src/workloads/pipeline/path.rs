@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 /// Something that a process reads from or writes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum Endpoint {
     /// /dev/zero.
     Zero,
     /// A file that the page cache holds.
@@ -22,16 +22,16 @@ pub enum Place {
     Null,
 }
 
-impl Place {
+impl Endpoint {
     fn name(self) -> &'static str {
         match self {
-            Place::Zero => "zero",
-            Place::File => "file",
-            Place::ColdFile => "cold_file",
-            Place::Memory => "memory",
-            Place::Pipe => "pipe",
-            Place::Socket => "socket",
-            Place::Null => "null",
+            Endpoint::Zero => "zero",
+            Endpoint::File => "file",
+            Endpoint::ColdFile => "cold_file",
+            Endpoint::Memory => "memory",
+            Endpoint::Pipe => "pipe",
+            Endpoint::Socket => "socket",
+            Endpoint::Null => "null",
         }
     }
 }
@@ -78,11 +78,11 @@ pub enum Pace {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stage {
     /// Where it reads.
-    pub from: Place,
+    pub from: Endpoint,
     /// How it moves.
     pub by: Method,
     /// Where it writes.
-    pub to: Place,
+    pub to: Endpoint,
 }
 
 impl fmt::Display for Stage {
@@ -106,21 +106,21 @@ pub const MOST_STAGES: usize = 5;
 /// A word of a path's name.
 #[derive(Clone, Copy)]
 enum Word {
-    At(Place),
+    At(Endpoint),
     By(Method),
     Paced(Pace),
 }
 
 /// Longer words before those that they begin with.
 const WORDS: &[(&str, Word)] = &[
-    ("cold_file", Word::At(Place::ColdFile)),
+    ("cold_file", Word::At(Endpoint::ColdFile)),
     ("zero_copy", Word::By(Method::ZeroCopy)),
-    ("zero", Word::At(Place::Zero)),
-    ("file", Word::At(Place::File)),
-    ("memory", Word::At(Place::Memory)),
-    ("pipe", Word::At(Place::Pipe)),
-    ("socket", Word::At(Place::Socket)),
-    ("null", Word::At(Place::Null)),
+    ("zero", Word::At(Endpoint::Zero)),
+    ("file", Word::At(Endpoint::File)),
+    ("memory", Word::At(Endpoint::Memory)),
+    ("pipe", Word::At(Endpoint::Pipe)),
+    ("socket", Word::At(Endpoint::Socket)),
+    ("null", Word::At(Endpoint::Null)),
     ("poll", Word::By(Method::Poll)),
     ("splice", Word::By(Method::Splice)),
     ("sendfile", Word::By(Method::SendFile)),
@@ -159,7 +159,7 @@ impl FromStr for Path {
 impl Path {
     /// Whether it begins at a source, ends at a sink, has only ways between that there are, and not too many processes.
     fn is_possible(&self) -> bool {
-        use Place::{ColdFile, File, Memory, Null, Pipe, Socket, Zero};
+        use Endpoint::{ColdFile, File, Memory, Null, Pipe, Socket, Zero};
         let (Some(first), Some(last)) = (self.stages.first(), self.stages.last()) else { return false };
         let each = |stage: &Stage| match stage.by {
             Method::Copy => true,

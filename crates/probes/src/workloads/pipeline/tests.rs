@@ -104,15 +104,15 @@ fn who_waits_for_a_slow_neighbour_waits_on_its_side() {
 fn each_way_moves_the_bytes_in_their_order() {
     let content: Vec<u8> = (0..200_000_u32).map(|index| (index % 251) as u8).collect();
     for (from, by, to) in [
-        (Place::File, Method::Copy, Place::Socket),
-        (Place::File, Method::SendFile, Place::Socket),
-        (Place::File, Method::Poll, Place::Socket),
-        (Place::Socket, Method::Poll, Place::Pipe),
-        (Place::File, Method::Splice, Place::Socket),
-        (Place::File, Method::Splice, Place::Pipe),
-        (Place::Pipe, Method::Copy, Place::Socket),
-        (Place::Pipe, Method::Splice, Place::Socket),
-        (Place::Socket, Method::Splice, Place::Pipe),
+        (Endpoint::File, Method::Copy, Endpoint::Socket),
+        (Endpoint::File, Method::SendFile, Endpoint::Socket),
+        (Endpoint::File, Method::Poll, Endpoint::Socket),
+        (Endpoint::Socket, Method::Poll, Endpoint::Pipe),
+        (Endpoint::File, Method::Splice, Endpoint::Socket),
+        (Endpoint::File, Method::Splice, Endpoint::Pipe),
+        (Endpoint::Pipe, Method::Copy, Endpoint::Socket),
+        (Endpoint::Pipe, Method::Splice, Endpoint::Socket),
+        (Endpoint::Socket, Method::Splice, Endpoint::Pipe),
     ] {
         let file = super::super::socket::memory_file(&content).unwrap();
         let pipe = || rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
@@ -121,12 +121,12 @@ fn each_way_moves_the_bytes_in_their_order() {
             (OwnedFd::from(far), OwnedFd::from(near))
         };
         let (source, fed) = match from {
-            Place::Pipe => Some(pipe()),
-            Place::Socket => Some(socket()),
+            Endpoint::Pipe => Some(pipe()),
+            Endpoint::Socket => Some(socket()),
             _ => None,
         }
         .map_or((file, None), |(read_end, write_end)| (read_end, Some(write_end)));
-        let (drain, sink) = if to == Place::Pipe { pipe() } else { socket() };
+        let (drain, sink) = if to == Endpoint::Pipe { pipe() } else { socket() };
         let got = std::thread::scope(|scope| {
             let feeder = scope.spawn(|| fed.map(|fed| std::fs::File::from(fed).write_all(&content)));
             let reader = scope.spawn(|| {

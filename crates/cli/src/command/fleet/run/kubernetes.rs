@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use hostmark_engine::Wall;
-use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms, Told};
+use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Supervised, Terms, WriteOutcome};
 use hostmark_launch::timing::timing;
 use hostmark_model::Exit;
 use serde_json::Value;
@@ -97,7 +97,7 @@ impl Pods {
             let mut command = Command::new("sh");
             command.args(["-c", REMOVE, "sh"]).args(&self.cluster.words);
             command.args(["delete", "pods", "-l", &self.selector(), "--ignore-not-found", "--wait=false"]);
-            let (errors, ending) = (Errors::HeardAtLeisure, Ending::Awaited);
+            let (errors, ending) = (Errors::CapturedAtLeisure, Ending::Awaited);
             let terms = Terms { group: Membership::Own, has_input: true, errors, ending, stop: None };
             self.remover = Some(Supervised::start(command, terms)?);
         }
@@ -301,7 +301,7 @@ impl Client {
     fn ask(&self, words: &[&str], input: Option<&str>) -> Result<String> {
         let mut command = Command::new(&self.words[0]);
         command.args(&self.words[1..]).args(words);
-        let (errors, ending) = (Errors::HeardAtLeisure, Ending::Killed);
+        let (errors, ending) = (Errors::CapturedAtLeisure, Ending::Killed);
         let terms = Terms { group: Membership::Own, has_input: true, errors, ending, stop: Some(self.stop.clone()) };
         let cannot = |error: std::io::Error| {
             let client = &self.words[0];
@@ -314,12 +314,12 @@ impl Client {
         let told = client.tell_within(input.unwrap_or_default(), timing().kubernetes).map_err(cannot)?;
         let _ = client.tell_last("");
         let heard = match told {
-            Told::Stopped => Heard::Stopped,
+            WriteOutcome::Stopped => ReadOutcome::Stopped,
             _ => client.hear_out(timing().kubernetes, MOST_BYTES).map_err(cannot)?,
         };
         match heard {
-            Heard::Closed => {}
-            Heard::Stopped => {
+            ReadOutcome::Closed => {}
+            ReadOutcome::Stopped => {
                 let sentence =
                     both!("stopped before the cluster answered; start again", "集群应答之前即被停止；请重新运行");
                 return Err(EndsWith(Exit::Signal(2), sentence).into());

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use hostmark_launch::program::command;
-use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
+use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Supervised, Terms};
 use hostmark_launch::timing::timing;
 use hostmark_model::{Exit, FleetRequest, HostState, Lang};
 use rustix::process::Signal;
@@ -47,7 +47,7 @@ impl Measuring {
         let mut command = command(program);
         command.args(["--quiet", "--color=never", "--lang", lang, "run", "--on", &place, "--out"]).arg(&file);
         command.args(words_of(request));
-        let (errors, ending) = (Errors::HeardAtLeisure, Ending::Asked(stops_within()));
+        let (errors, ending) = (Errors::CapturedAtLeisure, Ending::Asked(stops_within()));
         let terms = Terms { group: Membership::Own, has_input: false, errors, ending, stop: None };
         let process = Supervised::start(command, terms).map_err(|error| {
             lost(both!(
@@ -69,7 +69,7 @@ impl Measuring {
 
     /// Whether it has ended; what it prints meanwhile is not wanted, and must not hold it up.
     pub fn has_ended(&mut self) -> bool {
-        while let Ok(Heard::Line(_)) = self.process.hear_line(Duration::ZERO) {}
+        while let Ok(ReadOutcome::Line(_)) = self.process.hear_line(Duration::ZERO) {}
         self.process.has_ended().unwrap_or(true)
     }
 

@@ -12,7 +12,7 @@ mod places;
 mod printed;
 mod rows;
 mod slurm;
-mod turns;
+mod waves;
 
 use anyhow::{Result, bail};
 use hostmark_model::{Exit, HostState, Lang};
@@ -23,10 +23,10 @@ use self::options::{Engine, typed_again};
 use self::places::{Places, Registered};
 use crate::command::machine::{catch, own_program};
 use crate::command::{EndsWith, exit_of, ready};
+use crate::isolate::Outside;
 use crate::language::both;
 use crate::output;
 use crate::signals::StopRequest;
-use crate::within::Outside;
 
 pub fn run(arguments: &RunArguments, lang: Lang) -> Result<Exit> {
     let engine = arguments.engine()?;
@@ -119,8 +119,8 @@ fn measure(
     directory.save()?;
     let at_once = arguments.at_once.unwrap_or_else(|| engine.usually_at_once(known.len())).get();
     let (request, timeout, keeps_ways) = (directory.request().clone(), arguments.timeout, arguments.pairs);
-    let terms = turns::Terms { program, request, at_once, timeout, keeps_ways };
-    turns::take(&mut directory, turns, places, &terms, stop)?;
+    let terms = waves::Terms { program, request, at_once, timeout, keeps_ways };
+    waves::take(&mut directory, turns, places, &terms, stop)?;
     if arguments.pairs && stop.signal().is_none() {
         let met: Vec<(usize, usize)> = known.into_iter().filter(|(_, row)| directory.is_measured(*row)).collect();
         pairs::measure(&mut directory, &met, places, at_once, stop)?;

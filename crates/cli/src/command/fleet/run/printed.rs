@@ -6,8 +6,8 @@ use hostmark_model::FleetRequest;
 use super::options::{Engine, RunArguments, words_of};
 use super::{hosts, kubernetes, manifest, slurm};
 use crate::command::machine::catch;
+use crate::isolate::Outside;
 use crate::language::both;
-use crate::within::Outside;
 use crate::words;
 
 /// What stands for a host in what xargs starts.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
-use hostmark_launch::supervise::{Ending, Errors, Heard, Membership, Supervised, Terms};
+use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Supervised, Terms};
 use hostmark_launch::timing::timing;
 use hostmark_model::Exit;
 
@@ -59,7 +59,7 @@ impl Allocation {
         let mark = format!("hostmark-{}", uuid::Uuid::now_v7().simple());
         let mut command = Command::new("salloc");
         command.args(WHOLE_NODES).args(&typed).args(["sh", "-c", HOLD, &mark]);
-        let (errors, ending) = (Errors::HeardAtLeisure, Ending::Asked(timing().release));
+        let (errors, ending) = (Errors::CapturedAtLeisure, Ending::Asked(timing().release));
         let stop = Some(Rc::clone(&stop.readable()));
         let terms = Terms { group: Membership::Own, has_input: true, errors, ending, stop };
         let holder = Supervised::start(command, terms).map_err(|error| {
@@ -85,13 +85,13 @@ impl Allocation {
                     "无法读取 salloc 的输出（{error}）；请重试"
                 ))
             })? {
-                Heard::TimedOut => {
+                ReadOutcome::TimedOut => {
                     if told == SOON {
                         output::remark(&both!("waiting for an allocation of salloc", "正在等待 salloc 分配节点"));
                     }
                     told = Duration::from_secs(3600);
                 }
-                Heard::Line(line) => match line.strip_prefix(mark).map(str::trim) {
+                ReadOutcome::Line(line) => match line.strip_prefix(mark).map(str::trim) {
                     Some("all") => return Ok(()),
                     Some(job) => self.job = number(job.trim_start_matches("job ")),
                     None if self.job.is_empty() => {}
@@ -106,8 +106,8 @@ impl Allocation {
                         self.hosts.push(Registered::named(node.to_owned()));
                     }
                 },
-                Heard::Stopped => return Err(stopped()),
-                Heard::Closed | Heard::TooLong => {
+                ReadOutcome::Stopped => return Err(stopped()),
+                ReadOutcome::Closed | ReadOutcome::TooLong => {
                     holder.ends_within(timing().release);
                     let word = holder.last_word().unwrap_or_default();
                     bail!(both!(
@@ -194,7 +194,7 @@ fn is_unusable(state: &str) -> bool {
 fn states(hosts: &[String], stop: &StopRequest) -> Result<Vec<(String, String)>> {
     let mut command = Command::new("sinfo");
     command.args(["-h", "-N", "-o", "%N %t", "-n", &hosts.join(",")]);
-    let (errors, ending, stop) = (Errors::HeardAtLeisure, Ending::Killed, Some(stop.readable()));
+    let (errors, ending, stop) = (Errors::CapturedAtLeisure, Ending::Killed, Some(stop.readable()));
     let terms = Terms { group: Membership::Own, has_input: false, errors, ending, stop };
     let cannot = |error: std::io::Error| {
         anyhow!(both!(
@@ -204,8 +204,8 @@ fn states(hosts: &[String], stop: &StopRequest) -> Result<Vec<(String, String)>>
     };
     let mut asked = Supervised::start(command, terms).map_err(cannot)?;
     match asked.hear_out(timing().slurm, MOST_BYTES).map_err(cannot)? {
-        Heard::Closed => {}
-        Heard::Stopped => return Err(stopped()),
+        ReadOutcome::Closed => {}
+        ReadOutcome::Stopped => return Err(stopped()),
         _ => return Err(lost(both!("sinfo does not answer; look at slurmctld", "sinfo 没有应答；请检查 slurmctld"))),
     }
     let text = String::from_utf8_lossy(&asked.heard()).into_owned();

@@ -1,0 +1,187 @@
+//! What a host lacks when it refuses a system call, and what helps.
+
+use std::io;
+
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+
+use crate::sys::call;
+
+/// Open files that Linux lets a process have unless somebody says otherwise. No measurement needs more of them without
+/// asking first: whoever meets this limit loses descriptors.
+const USUAL_OPEN_FILES: u64 = 1024;
+
+/// Calls that make processes and threads.
+const FORKS: [&str; 5] = ["clone", "clone3", "fork", "pthread_create", "vfork"];
+/// Calls that also say that there is no memory where they are told of an address at which nothing is mapped.
+const AT_ADDRESSES: [&str; 8] = ["madvise", "mincore", "mlock", "mprotect", "mremap", "msync", "munlock", "munmap"];
+/// Calls that make an object of which the system has only so many.
+const OBJECTS: [&str; 4] = ["mq_open", "msgget", "semget", "shmget"];
+
+/// What helps, where the error can only mean that the host has, or lets this user have, no more of something. None where it
+/// may as well be a fault of what is measured, or of the program.
+pub(crate) fn remedy(error: &io::Error) -> Option<String> {
+    let raw = call::errno(error)?;
+    let is_one_of = |calls: &[&str]| call::failed(error).is_some_and(|call| calls.contains(&call));
+    let limit = |resource| getrlimit(resource).current;
+    match Errno::from_raw_os_error(raw) {
+        Errno::FBIG => {
+            limit(Resource::Fsize).map(|bytes| format!("files are limited to {bytes} bytes here; raise ulimit -f"))
+        }
+        Errno::MFILE => limit(Resource::Nofile)
+            .filter(|&files| files < USUAL_OPEN_FILES)
+            .map(|files| format!("{files} files may be open here; raise ulimit -n")),
+        Errno::NFILE => Some("the machine may open no further files; raise fs.file-max".into()),
+        // A read that waited in vain says the same.
+        Errno::AGAIN if is_one_of(&FORKS) => {
+            Some("no further process may be started here; raise ulimit -u, or pids.max of the control group".into())
+        }
+        Errno::NOMEM if !is_one_of(&AT_ADDRESSES) => Some(match limit(Resource::As) {
+            Some(bytes) => format!("a process may have {} MiB of addresses here; raise ulimit -v", bytes >> 20),
+            None => "free memory, or raise the limit of the control group".into(),
+        }),
+        Errno::NOSPC if is_one_of(&OBJECTS) => Some("the system has no more of them; look at ipcs -l".into()),
+        Errno::NOSPC => Some("the file system is full; make room, or name another directory by --scratch".into()),
+        Errno::DQUOT => Some("the quota is used up; make room, or name another directory by --scratch".into()),
+        // Nothing but loopback is ever sent to.
+        Errno::NETUNREACH | Errno::NETDOWN => {
+            Some("the loopback interface is down; bring it up by: ip link set lo up".into())
+        }
+        _ => None,
+    }
+}
+
+/// Why a case in huge pages cannot be measured in a process that may have none.
+pub(crate) const HUGE_PAGES_FORBIDDEN: &str = "huge pages are forbidden for this process by prctl (PR_SET_THP_DISABLE)";
+
+/// What an error of the system mostly means here, and what to look at; none of an error that has no number of the system's.
+pub(crate) fn hint(error: &io::Error) -> Option<&'static str> {
+    Some(match Errno::from_raw_os_error(call::errno(error)?) {
+        Errno::TIMEDOUT | Errno::AGAIN => {
+            "nobody answered in time; look for a packet filter, a full queue or a machine that stands still"
+        }
+        Errno::CONNREFUSED | Errno::CONNRESET | Errno::CONNABORTED | Errno::PIPE | Errno::NOTCONN => {
+            "the other end is gone; look for who ends processes, and for a packet filter"
+        }
+        Errno::HOSTUNREACH | Errno::HOSTDOWN | Errno::ADDRNOTAVAIL => {
+            "the address cannot be reached; look at the addresses and routes of this network namespace"
+        }
+        Errno::PERM | Errno::ACCESS => "this process may not; look at its user, capabilities and system call filter",
+        Errno::NOSYS | Errno::OPNOTSUPP => "this kernel or filesystem cannot; look at its version and configuration",
+        Errno::IO | Errno::ROFS | Errno::STALE => "the device or filesystem fails; look at dmesg",
+        Errno::NOENT | Errno::NODEV | Errno::NXIO | Errno::NOTDIR => {
+            "a file or device is missing; look for who removes or unmounts it"
+        }
+        _ => "not expected here; measure the case alone, and look at dmesg",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::{Rlimit, setrlimit};
+
+    use super::*;
+    use crate::round_error::RoundError;
+    use crate::sys::process::in_a_child;
+
+    fn of(call: Option<&'static str>, errno: Errno) -> io::Error {
+        let error = io::Error::from_raw_os_error(errno.raw_os_error());
+        match call {
+            Some(call) => call::named(call, error),
+            None => error,
+        }
+    }
+
+    /// Whether it is Skipped, with the call's name, the error and advice; Failed otherwise, with what the error mostly means.
+    fn is_skipped(call: Option<&'static str>, errno: Errno) -> bool {
+        let error = of(call, errno);
+        let told = error.to_string();
+        match RoundError::from(error) {
+            RoundError::Skipped(reason) => reason.starts_with(&format!("{told}: ")),
+            RoundError::Failed(reason) => {
+                assert!(reason.strip_prefix(&told).is_some_and(|rest| rest.len() > 20), "{reason}");
+                false
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_host_lacks_is_skipped_and_a_fault_fails() {
+        let lacks = [
+            (Some("clone"), Errno::AGAIN),
+            (None, Errno::NOMEM),
+            (Some("mmap"), Errno::NOMEM),
+            (Some("open"), Errno::NFILE),
+            (None, Errno::NOSPC),
+            (Some("semget"), Errno::NOSPC),
+            (Some("write"), Errno::DQUOT),
+            (Some("connect"), Errno::NETUNREACH),
+        ];
+        for (call, errno) in lacks {
+            assert!(is_skipped(call, errno), "{call:?} {errno}");
+        }
+        let faults = [
+            // Nobody answered in time.
+            (None, Errno::AGAIN),
+            (Some("recv"), Errno::AGAIN),
+            // Nothing is mapped there.
+            (Some("munmap"), Errno::NOMEM),
+            (Some("mprotect"), Errno::NOMEM),
+            (Some("read"), Errno::IO),
+            (Some("write"), Errno::BADF),
+            (Some("connect"), Errno::CONNREFUSED),
+            // No port is left: whoever connects has not let go.
+            (Some("connect"), Errno::ADDRNOTAVAIL),
+        ];
+        for (call, errno) in faults {
+            assert!(!is_skipped(call, errno), "{call:?} {errno}");
+        }
+        assert!(matches!(RoundError::from(io::Error::other("wrong answer")), RoundError::Failed(_)));
+    }
+
+    #[test]
+    fn a_limit_is_told_where_there_is_one_and_is_at_fault() {
+        let under = |resource, current, errno| {
+            in_a_child(|| {
+                setrlimit(resource, Rlimit { current, maximum: getrlimit(resource).maximum })?;
+                let remedy = remedy(&of(Some("open"), errno));
+                match remedy.is_some() == current.is_some_and(|limit| limit != USUAL_OPEN_FILES) {
+                    true => Ok(()),
+                    false => Err(io::Error::other(format!("{current:?}: {remedy:?}"))),
+                }
+            });
+        };
+        under(Resource::Nofile, Some(24), Errno::MFILE);
+        under(Resource::Nofile, Some(USUAL_OPEN_FILES), Errno::MFILE);
+        under(Resource::Fsize, Some(4096), Errno::FBIG);
+        under(Resource::Fsize, None, Errno::FBIG);
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_skipped_whatever_the_error_and_says_what_helps() {
+        let reason = |errno| RoundError::lacking("no ring", &of(Some("clone"), errno)).to_string();
+        assert!(reason(Errno::AGAIN).ends_with("pids.max of the control group"));
+        assert_eq!(
+            RoundError::lacking("no ring", &of(None, Errno::PERM)),
+            RoundError::skipped(format!("no ring: {}", of(None, Errno::PERM)))
+        );
+    }
+
+    #[test]
+    fn nobody_is_blamed_for_what_the_host_lacks() {
+        let reason = |errno| RoundError::unable("this filesystem cannot", of(Some("fallocate"), errno)).to_string();
+        assert_eq!(
+            reason(Errno::OPNOTSUPP),
+            format!("this filesystem cannot: {}", of(Some("fallocate"), Errno::OPNOTSUPP))
+        );
+        assert!(reason(Errno::NOSPC).starts_with("fallocate: ") && reason(Errno::NOSPC).contains("make room"));
+        in_a_child(|| {
+            setrlimit(Resource::Fsize, Rlimit { current: Some(4096), maximum: getrlimit(Resource::Fsize).maximum })?;
+            let told = reason(Errno::FBIG);
+            match told.starts_with("fallocate: ") && told.ends_with("4096 bytes here; raise ulimit -f") {
+                true => Ok(()),
+                false => Err(io::Error::other(told)),
+            }
+        });
+    }
+}

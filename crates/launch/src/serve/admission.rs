@@ -1,0 +1,247 @@
+//! The connections whose handshake is under way: few of them, for a short time, and with next to nothing kept of each.
+
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::net::{IpAddr, Shutdown, TcpStream};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::net::sockopt::set_tcp_user_timeout;
+
+use super::pace::Pace;
+use super::refusals::{Refusal, Refusals};
+use crate::channel::{Admitted, CONFIRMATION, Channel, Greeting, HANDSHAKE_MESSAGE, Records};
+use crate::relay::is_later;
+use crate::timing::timing;
+use crate::token::Token;
+
+/// Connections at most. Who comes later takes the place of the oldest one, of the network that has most of them.
+pub const MOST_AT_DOOR: usize = 256;
+/// Handshakes at most within a second: each multiplies two points of the curve.
+pub const MOST_HANDSHAKES: usize = 10;
+/// How long who was told why it is refused may take to hear it.
+const FAREWELL: Duration = Duration::from_secs(2);
+/// Bytes of what nobody reads any more that are dropped at once.
+const DROPPED_AT_ONCE: usize = 1 << 12;
+
+/// Somebody whose handshake is over.
+pub struct Guest {
+    /// The connection, which does not wait.
+    pub socket: TcpStream,
+    /// From where.
+    pub from: Option<IpAddr>,
+    /// The channel.
+    pub channel: Box<Channel>,
+}
+
+/// How far one has come.
+enum Step {
+    /// It was greeted.
+    Greeted(Greeting),
+    /// It has the token, and waits for its turn.
+    Admitted(Box<Admitted>),
+    /// It was answered, and has to show that it is there.
+    Answered(Box<Channel>),
+    /// It was told why it is refused.
+    Leaving,
+}
+
+struct Knocker {
+    socket: TcpStream,
+    from: Option<IpAddr>,
+    records: Records,
+    step: Step,
+    until: Instant,
+}
+
+/// Everybody at the door, the oldest first.
+pub struct Admission {
+    token: Token,
+    knockers: Vec<Knocker>,
+    handshakes: Pace,
+}
+
+/// What comes of a look at one.
+enum Look {
+    Stays,
+    Refused(Refusal),
+    Gone,
+    In(Box<Channel>),
+}
+
+impl Admission {
+    /// For those who have this token.
+    pub fn new(token: Token) -> Admission {
+        let handshakes = Pace::of(MOST_HANDSHAKES, Duration::from_secs(1));
+        Admission { token, knockers: Vec::new(), handshakes }
+    }
+
+    /// Greets somebody.
+    pub fn greet(&mut self, socket: TcpStream, now: Instant, refusals: &mut Refusals) {
+        let from = socket.peer_addr().ok().map(|address| address.ip().to_canonical());
+        let Ok(greeting) = Greeting::fresh() else { return refusals.count(Refusal::NoAccept, from) };
+        let record = greeting.record();
+        // A host that has lost its power takes up no session for long.
+        let unacknowledged = timing().unacknowledged.as_millis();
+        let _ = set_tcp_user_timeout(&socket, u32::try_from(unacknowledged).unwrap_or(u32::MAX));
+        // What is sent first always has room.
+        let is_ready = socket.set_nonblocking(true).is_ok() && socket.set_nodelay(true).is_ok();
+        if !is_ready || !matches!((&socket).write(&record), Ok(sent) if sent == record.len()) {
+            return;
+        }
+        if self.knockers.len() >= MOST_AT_DOOR {
+            let evicted = self.knockers.remove(self.who_makes_room());
+            refusals.count(Refusal::Crowded, evicted.from);
+        }
+        let (records, step) = (Records::of_at_most(HANDSHAKE_MESSAGE), Step::Greeted(greeting));
+        self.knockers.push(Knocker { socket, from, records, step, until: now + timing().handshake });
+    }
+
+    /// Who is sent away where there are too many: the oldest one that has shown nothing, of the network that most of them are of. So
+    /// one network that fills the door has no one else's connection ended.
+    fn who_makes_room(&self) -> usize {
+        let mut counts: HashMap<Option<[u8; 8]>, usize> = HashMap::new();
+        let is_unknown = |knocker: &Knocker| matches!(knocker.step, Step::Greeted(_) | Step::Leaving);
+        for knocker in self.knockers.iter().filter(|knocker| is_unknown(knocker)) {
+            *counts.entry(knocker.from.map(network)).or_default() += 1;
+        }
+        let most = counts.values().copied().max();
+        let is_of_most = |knocker: &Knocker| most == counts.get(&knocker.from.map(network)).copied();
+        self.knockers.iter().position(|knocker| is_unknown(knocker) && is_of_most(knocker)).unwrap_or_default()
+    }
+
+    /// Sees somebody off who has been sent the last: what is still under way would be lost if our end were closed at once.
+    pub fn see_off(&mut self, socket: TcpStream, from: Option<IpAddr>, now: Instant) {
+        if self.knockers.len() < MOST_AT_DOOR && socket.shutdown(Shutdown::Write).is_ok() {
+            let records = Records::of_at_most(HANDSHAKE_MESSAGE);
+            self.knockers.push(Knocker { socket, from, records, step: Step::Leaving, until: now + FAREWELL });
+        }
+    }
+
+    /// Adds what is to be waited for: one for each, in order, of which some want nothing.
+    pub fn watch<'a>(&'a self, watched: &mut Vec<PollFd<'a>>) {
+        let of = |knocker: &'a Knocker| {
+            let waits = matches!(knocker.step, Step::Admitted(_));
+            PollFd::new(&knocker.socket, if waits { PollFlags::empty() } else { PollFlags::IN })
+        };
+        watched.extend(self.knockers.iter().map(of));
+    }
+
+    /// How long at most until there is something to do without anybody's word; none when there is nobody.
+    pub fn wait(&self, now: Instant) -> Option<Duration> {
+        let late = self.knockers.iter().map(|knocker| knocker.until.saturating_duration_since(now)).min();
+        let is_waiting = self.knockers.iter().any(|knocker| matches!(knocker.step, Step::Admitted(_)));
+        let turn = is_waiting.then(|| self.handshakes.wait(now).unwrap_or_default());
+        late.into_iter().chain(turn).min()
+    }
+
+    /// Goes on with everybody for whom there is something, as `ready` says in order; those whose handshake is over come back.
+    pub fn turn(&mut self, ready: &[bool], now: Instant, refusals: &mut Refusals) -> Vec<Guest> {
+        let mut guests = Vec::new();
+        for (index, mut knocker) in std::mem::take(&mut self.knockers).into_iter().enumerate() {
+            let is_ready = ready.get(index).copied().unwrap_or_default();
+            match knocker.step(is_ready, &self.token, &mut self.handshakes, now).unwrap_or(Look::Stays) {
+                Look::Stays => self.knockers.push(knocker),
+                Look::Gone => {}
+                Look::Refused(refusal) => refusals.count(refusal, knocker.from),
+                Look::In(channel) => guests.push(Guest { socket: knocker.socket, from: knocker.from, channel }),
+            }
+        }
+        guests
+    }
+}
+
+impl Knocker {
+    /// A step on, if there is one; none where nothing has changed.
+    fn step(&mut self, is_ready: bool, token: &Token, handshakes: &mut Pace, now: Instant) -> Option<Look> {
+        if now >= self.until {
+            let is_known = matches!(self.step, Step::Leaving);
+            return Some(if is_known { Look::Gone } else { Look::Refused(Refusal::Late) });
+        }
+        if is_ready {
+            if matches!(self.step, Step::Admitted(_)) {
+                // Nothing is wanted of it now, so that this is its end.
+                return Some(Look::Gone);
+            }
+            let record = match self.hear() {
+                Ok(record) => record?,
+                Err(look) => return Some(look),
+            };
+            match std::mem::replace(&mut self.step, Step::Leaving) {
+                Step::Greeted(_) if record.len() != HANDSHAKE_MESSAGE => return Some(Look::Refused(Refusal::Garbage)),
+                Step::Greeted(greeting) => match Admitted::of(token, &greeting, &record) {
+                    Ok(admitted) => self.step = Step::Admitted(Box::new(admitted)),
+                    Err(_) => return Some(Look::Refused(Refusal::Token)),
+                },
+                Step::Answered(mut channel) => {
+                    return Some(match channel.open(&record) {
+                        Ok(carried) if carried.is_empty() => Look::In(channel),
+                        _ => Look::Refused(Refusal::Altered),
+                    });
+                }
+                Step::Admitted(_) | Step::Leaving => {}
+            }
+        }
+        if matches!(self.step, Step::Admitted(_)) && handshakes.wait(now).is_none() {
+            handshakes.count(now);
+            let Step::Admitted(admitted) = std::mem::replace(&mut self.step, Step::Leaving) else { return None };
+            return Some(self.answer(*admitted));
+        }
+        None
+    }
+
+    /// Answers one that has the token.
+    fn answer(&mut self, admitted: Admitted) -> Look {
+        let Ok((channel, record)) = admitted.answer() else { return Look::Gone };
+        match self.socket.write(&record) {
+            Ok(sent) if sent == record.len() => {
+                (self.step, self.records) = (Step::Answered(Box::new(channel)), Records::of_at_most(CONFIRMATION));
+                Look::Stays
+            }
+            Ok(_) | Err(_) => Look::Gone,
+        }
+    }
+
+    /// A whole record, if one is there now.
+    fn hear(&mut self) -> Result<Option<Vec<u8>>, Look> {
+        if matches!(self.step, Step::Leaving) {
+            return self.drop_what_comes();
+        }
+        // Twice: its length, and the rest.
+        for _ in 0..2 {
+            let mut part = vec![0; self.records.wants()];
+            let length = match self.socket.read(&mut part) {
+                Ok(0) => return Err(Look::Gone),
+                Ok(length) => length,
+                Err(error) if is_later(&error) => return Ok(None),
+                Err(_) => return Err(Look::Gone),
+            };
+            if self.records.take(&part[..length]).is_err() {
+                return Err(Look::Refused(Refusal::Garbage));
+            }
+            if let Some(record) = self.records.whole() {
+                return Ok(Some(record));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Nothing of it counts any more.
+    fn drop_what_comes(&mut self) -> Result<Option<Vec<u8>>, Look> {
+        match self.socket.read(&mut [0; DROPPED_AT_ONCE]) {
+            Err(error) if is_later(&error) => Ok(None),
+            Ok(1..) => Ok(None),
+            Ok(0) | Err(_) => Err(Look::Gone),
+        }
+    }
+}
+
+/// What counts as one party: an address of IPv4, or what one host has of IPv6 at least.
+fn network(address: IpAddr) -> [u8; 8] {
+    let mut network = [0; 8];
+    match address {
+        IpAddr::V4(address) => network[..4].copy_from_slice(&address.octets()),
+        IpAddr::V6(address) => network.copy_from_slice(&address.octets()[..8]),
+    }
+    network
+}

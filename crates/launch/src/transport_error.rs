@@ -1,0 +1,198 @@
+//! Why a program cannot be started at a place: the step that failed, and what to do.
+
+use std::fmt;
+use std::io;
+
+/// Characters at most of what is shown of a text that came from elsewhere.
+const LONGEST: usize = 300;
+
+/// Why a program cannot be started at a place. What came from there is bounded and has no control characters in it.
+#[derive(Debug, thiserror::Error)]
+pub enum TransportError {
+    /// The first word of the place is no program that can be started here.
+    #[error("cannot start {word} to reach {place}: {error}; install it or correct the place")]
+    NotStarted {
+        /// The place.
+        place: Name,
+        /// What was to be started.
+        word: Name,
+        /// Why it was not.
+        #[source]
+        error: io::Error,
+    },
+    /// It says too much before its shell does.
+    #[error("{place} prints more than 64 KiB before its shell starts; use an account that prints no greeting")]
+    Banner {
+        /// The place.
+        place: Name,
+    },
+    /// It says that there is no shell.
+    #[error("{place} has no shell ({how}); it must lead to where there is sh")]
+    NoShell {
+        /// The place.
+        place: Name,
+        /// How it ended, and its last word.
+        how: String,
+    },
+    /// It repeats what it is told.
+    #[error("{place} opens a terminal, which repeats its input; leave out -t")]
+    Terminal {
+        /// The place.
+        place: Name,
+    },
+    /// It stands still.
+    #[error(
+        "{place} was silent for {seconds} s {step}{word}; try `{place:#} sh` by hand: it must not ask for anything"
+    )]
+    Silent {
+        /// The place.
+        place: Name,
+        /// How long it was.
+        seconds: u64,
+        /// When it was.
+        step: &'static str,
+        /// Its last word, or nothing.
+        word: String,
+    },
+    /// It ended, and did not say why in our terms.
+    #[error("{place} ended {step} ({how}); try `{place:#} sh` by hand")]
+    Ended {
+        /// The place.
+        place: Name,
+        /// When it was.
+        step: &'static str,
+        /// How it ended, and its last word.
+        how: String,
+    },
+    /// A machine of another architecture, and its program is not here.
+    #[error(
+        "{place} is a {machine} machine, and there is no {file} here; build it by \
+         `cargo build --release --target {machine}-unknown-linux-musl` and copy it to that name"
+    )]
+    WrongMachine {
+        /// The place.
+        place: Name,
+        /// Its architecture.
+        machine: &'static str,
+        /// Where a program for it is looked for.
+        file: String,
+    },
+    /// A machine of an architecture that this program is not made for.
+    #[error("{place} is a machine of '{machine}'; hostmark runs on x86_64 and aarch64: choose one of these")]
+    UnknownMachine {
+        /// The place.
+        place: Name,
+        /// What it calls its architecture.
+        machine: String,
+    },
+    /// What lies where its program should is none.
+    #[error(
+        "{file} is no program for {machine}; build it by `cargo build --release --target {machine}-unknown-linux-musl`"
+    )]
+    WrongFile {
+        /// The file.
+        file: String,
+        /// The architecture.
+        machine: &'static str,
+    },
+    /// It lacks something that the copying takes.
+    #[error("{place} lacks {what}, without which no program can be copied there; {}", if what == "/proc" { "mount it" } else { "install it" })]
+    Lacks {
+        /// The place.
+        place: Name,
+        /// What it lacks.
+        what: String,
+    },
+    /// No directory takes a program that can be executed.
+    #[error(
+        "{place} has no directory that takes a program and executes it; set TMPDIR there to one that has room, is not \
+         mounted noexec, and in which and above which nobody else may rename files. Tried: {}",
+        if tried.is_empty() { "none".to_owned() } else { tried.join(", ") }
+    )]
+    Nowhere {
+        /// The place.
+        place: Name,
+        /// Each directory that was tried, and why it does not do.
+        tried: Vec<String>,
+    },
+    /// Only a part of the program arrived.
+    #[error("{place} took {taken} of {size} bytes of the program{why}; free space there or set TMPDIR")]
+    Short {
+        /// The place.
+        place: Name,
+        /// How much of it arrived.
+        taken: String,
+        /// Its size.
+        size: usize,
+        /// Why, in the system's words, or nothing.
+        why: String,
+    },
+    /// What arrived is not what was sent.
+    #[error(
+        "{place} received another program than was sent (SHA-256 {there}, sent {here}); the connection alters data: repair it"
+    )]
+    DigestDiffers {
+        /// The place.
+        place: Name,
+        /// Of what was sent.
+        here: String,
+        /// Of what arrived.
+        there: String,
+    },
+    /// What it says is not what our script says.
+    #[error("{place} answers '{answer}' {step}; check that it leads to a shell of its own")]
+    Strange {
+        /// The place.
+        place: Name,
+        /// When it was.
+        step: &'static str,
+        /// What it says.
+        answer: String,
+    },
+    /// The person asked to stop.
+    #[error("stopped on request; start again when you like")]
+    Stopped,
+    /// A call of the system failed here.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// A place as it is shown: in quotes, or bare as `{:#}`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Name(String);
+
+impl Name {
+    /// Of a place of these words.
+    pub fn of(words: &str) -> Name {
+        Name(shown(words))
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        if f.alternate() { write!(f, "{}", self.0) } else { write!(f, "'{}'", self.0) }
+    }
+}
+
+/// A text from elsewhere as it is shown: not too much of it, and nothing that steers a terminal.
+pub fn shown(text: &str) -> String {
+    let steers = |c: char| {
+        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    let text = text.trim();
+    let begin: String = text.chars().take(LONGEST).map(|c| if steers(c) { '\u{fffd}' } else { c }).collect();
+    if text.chars().nth(LONGEST).is_some() { format!("{begin}…") } else { begin }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_from_elsewhere_is_bounded_and_steers_no_terminal() {
+        assert_eq!(shown(" a\u{1b}[2J\u{202e}b\n"), "a\u{fffd}[2J\u{fffd}b");
+        assert_eq!(shown(&"字".repeat(5000)).chars().count(), LONGEST + 1);
+        let name = Name::of("ssh h\u{7}");
+        assert_eq!(format!("{name} {name:#}"), "'ssh h\u{fffd}' ssh h\u{fffd}");
+    }
+}

@@ -1,0 +1,368 @@
+//! The door of a far end: who knows its nonce is served, and nobody else. What is timed never goes through it.
+
+use std::cell::RefCell;
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::time::Duration;
+
+use hostmark_engine::prelude::sys::clock;
+use hostmark_engine::prelude::*;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
+use rustix::net::{RecvFlags, sockopt};
+
+use crate::workloads::{local, socket};
+
+/// How long a client waits for its server: one that died or hangs is an error, and never a hang of the client.
+pub const PATIENCE: Duration = Duration::from_secs(2);
+const NONCE_BYTES: usize = 16;
+
+fn no_socket(at: &[IpAddr], error: &io::Error) -> RoundError {
+    let at: Vec<String> = at.iter().map(IpAddr::to_string).collect();
+    RoundError::lacking(format_args!("cannot open a socket at {}", at.join(" or ")), error)
+}
+
+/// Strangers that are heard at once: whoever comes later takes the place of the one who has been silent for longest.
+const MOST_STRANGERS: usize = 256;
+
+/// Somebody who has connected, and has not yet told the whole nonce.
+#[derive(Debug)]
+struct Stranger {
+    stream: TcpStream,
+    from: IpAddr,
+    told: [u8; NONCE_BYTES],
+    bytes: usize,
+    until_ns: u64,
+}
+
+impl Stranger {
+    /// Whether it has told the nonce by now; none where it tells something else, or nothing any more.
+    fn has_told(&mut self, nonce: &Nonce) -> Option<bool> {
+        use rustix::io::Errno;
+        match rustix::net::recv(&self.stream, &mut self.told[self.bytes..], RecvFlags::DONTWAIT) {
+            Ok((_, bytes)) if bytes > 0 => self.bytes += bytes,
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            _ => return None,
+        }
+        (self.told[..self.bytes] == nonce.0[..self.bytes]).then_some(self.bytes == NONCE_BYTES)
+    }
+}
+
+/// What accepts the connections of a far end's clients.
+#[derive(Debug)]
+pub struct AuthenticatedListener {
+    listener: TcpListener,
+    nonce: Nonce,
+    /// The first to come is the first here.
+    strangers: RefCell<Vec<Stranger>>,
+}
+
+impl AuthenticatedListener {
+    /// Opens it, and tells where.
+    pub fn open(serving: &mut Serving) -> Result<AuthenticatedListener> {
+        AuthenticatedListener::open_with(serving, |_| Ok(()))
+    }
+
+    /// The same; what `prepare` sets holds for every connection from its first packet on.
+    pub fn open_with(
+        serving: &mut Serving,
+        prepare: impl FnOnce(&TcpListener) -> Result<()>,
+    ) -> Result<AuthenticatedListener> {
+        let opened = local::tcp_listener(serving.addresses());
+        let (listener, address) = opened.map_err(|error| no_socket(serving.addresses(), &error))?;
+        prepare(&listener)?;
+        let door = AuthenticatedListener { listener, nonce: serving.nonce(), strangers: RefCell::default() };
+        serving.listens(address)?;
+        Ok(door)
+    }
+
+    /// The next connection whose first bytes are the nonce, and where it comes from: it hears the same, so that it does not go on
+    /// before. What is written to it leaves at once. Whoever says nothing keeps nobody waiting.
+    pub fn admit(&self) -> io::Result<(TcpStream, IpAddr)> {
+        let mut strangers = self.strangers.borrow_mut();
+        loop {
+            let (has_connection, is_heard) = self.wait(&strangers)?;
+            let (now_ns, mut index) = (clock::monotonic_ns(), 0);
+            for is_heard in is_heard {
+                let stranger = &mut strangers[index];
+                match if is_heard { stranger.has_told(&self.nonce) } else { Some(false) } {
+                    Some(true) => {
+                        let Stranger { mut stream, from, .. } = strangers.remove(index);
+                        if stream.set_nodelay(true).and_then(|()| stream.write_all(&self.nonce.0)).is_ok() {
+                            return Ok((stream, from));
+                        }
+                    }
+                    Some(false) if now_ns < stranger.until_ns => index += 1,
+                    _ => drop(strangers.remove(index)),
+                }
+            }
+            if has_connection {
+                self.hear_another(&mut strangers)?;
+            }
+        }
+    }
+
+    /// Waits for somebody to come, to say something or to have said nothing for too long: whether there is a connection, and who
+    /// of the strangers is to be heard.
+    fn wait(&self, strangers: &[Stranger]) -> io::Result<(bool, Vec<bool>)> {
+        let mut watched = vec![PollFd::new(&self.listener, PollFlags::IN)];
+        watched.extend(strangers.iter().map(|stranger| PollFd::new(&stranger.stream, PollFlags::IN)));
+        let left_ns = strangers.first().map(|first| first.until_ns.saturating_sub(clock::monotonic_ns()));
+        let at_most = left_ns.and_then(|ns| Timespec::try_from(Duration::from_nanos(ns)).ok());
+        rustix::io::retry_on_intr(|| poll(&mut watched, at_most.as_ref())).call("poll")?;
+        let mut is_ready = watched.iter().map(|fd| !fd.revents().is_empty());
+        Ok((is_ready.next().unwrap_or_default(), is_ready.collect()))
+    }
+
+    fn hear_another(&self, strangers: &mut Vec<Stranger>) -> io::Result<()> {
+        match self.listener.accept().call("accept4") {
+            Ok((stream, client)) => {
+                if strangers.len() == MOST_STRANGERS {
+                    strangers.remove(0);
+                }
+                let until_ns = clock::monotonic_ns() + PATIENCE.as_nanos() as u64;
+                strangers.push(Stranger { stream, from: client.ip(), told: [0; NONCE_BYTES], bytes: 0, until_ns });
+            }
+            // They have all the files that this process may open.
+            Err(_) if !strangers.is_empty() => drop(strangers.remove(0)),
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// The next connection of a client that was admitted before: it is made without a word, as its making is what is timed.
+    #[inline]
+    pub fn accept_of(&self, admitted: IpAddr) -> io::Result<TcpStream> {
+        loop {
+            let (stream, client) = self.listener.accept().call("accept4")?;
+            if client.ip() == admitted {
+                return Ok(stream);
+            }
+        }
+    }
+
+    /// Serves one connection after the other; where a client is gone, that is the end of its connection alone.
+    pub fn serve(&self, mut session: impl FnMut(TcpStream) -> io::Result<()>) -> io::Result<()> {
+        loop {
+            gone(session(self.admit()?.0))?;
+        }
+    }
+}
+
+/// An error that tells of no more than a client who is gone is none of the server's.
+pub fn gone(ended: io::Result<()>) -> io::Result<()> {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    match ended {
+        Err(error) if [BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof].contains(&error.kind()) => Ok(()),
+        ended => ended,
+    }
+}
+
+/// The far end of datagrams: it hears its client alone.
+#[derive(Debug)]
+pub struct Admitted {
+    socket: UdpSocket,
+    client: SocketAddr,
+    nonce: Nonce,
+}
+
+/// Room for a nonce, and for a byte that one does not have.
+const ROOM_FOR_NONCE: usize = NONCE_BYTES + 1;
+
+/// Waits for a datagram that is the nonce, answers it with the same, and hears from then on who sent it.
+pub fn receive(serving: &mut Serving) -> Result<Admitted> {
+    let opened = local::udp_socket(serving.addresses());
+    let (socket, address) = opened.map_err(|error| no_socket(serving.addresses(), &error))?;
+    let nonce = serving.nonce();
+    serving.listens(address)?;
+    loop {
+        let mut told = [0; ROOM_FOR_NONCE];
+        let (bytes, client) = socket.recv_from(&mut told).call("recvfrom")?;
+        if told[..bytes] == nonce.0 {
+            socket.send_to(&nonce.0, client).call("sendto")?;
+            return Ok(Admitted { socket, client, nonce });
+        }
+    }
+}
+
+impl Admitted {
+    /// Its socket, which takes datagrams from anywhere.
+    pub fn socket(&self) -> &UdpSocket {
+        &self.socket
+    }
+
+    /// Its socket when datagrams of the client alone are taken, and those sent go to the client.
+    pub fn connected(&self) -> io::Result<&UdpSocket> {
+        self.socket.connect(self.client).call("connect")?;
+        Ok(&self.socket)
+    }
+
+    /// Whether this is the client's nonce once more, which it sends where no answer came; it is answered again.
+    #[inline]
+    pub fn is_knock(&self, message: &[u8]) -> io::Result<bool> {
+        if message != self.nonce.0 {
+            return Ok(false);
+        }
+        // To the client, whatever the socket is connected to.
+        self.socket.send_to(&self.nonce.0, self.client).call("sendto")?;
+        Ok(true)
+    }
+
+    /// The next datagram of the client, and where it came from. `message` has room for more than a nonce.
+    #[inline]
+    pub fn hear(&self, message: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        loop {
+            let (bytes, from) = self.socket.recv_from(message).call("recvfrom")?;
+            if from == self.client && !self.is_knock(&message[..bytes])? {
+                return Ok((bytes, from));
+            }
+        }
+    }
+}
+
+/// A client's connection: the far end has admitted it, what is written leaves at once, and a read ends when it does not answer.
+pub fn connect(far: &FarEnd) -> Result<TcpStream> {
+    connect_with(far, PATIENCE, |_| Ok(()))
+}
+
+/// The same where a read waits for so long; what `prepare` sets holds from the first packet on.
+pub fn connect_with(
+    far: &FarEnd,
+    patience: Duration,
+    prepare: impl FnOnce(&OwnedFd) -> Result<()>,
+) -> Result<TcpStream> {
+    // What drops the first packet is waited for no longer than what answers nothing.
+    let prepared = |socket: &OwnedFd| {
+        sockopt::set_socket_timeout(socket, sockopt::Timeout::Send, Some(patience)).call("setsockopt")?;
+        prepare(socket)
+    };
+    let mut stream = socket::connect_with(far.address, patience, prepared)?;
+    stream.set_write_timeout(None).call("setsockopt")?;
+    stream.set_nodelay(true).call("setsockopt")?;
+    stream.write_all(&far.nonce.0).call("sendto")?;
+    let mut back = [0; NONCE_BYTES];
+    stream.read_exact(&mut back).call("recvfrom").map_err(unanswered)?;
+    if back == far.nonce.0 { Ok(stream) } else { Err(wrong_answer().into()) }
+}
+
+/// How often a client sends its nonce at most: each datagram there and back may be lost.
+const KNOCKS: u32 = 8;
+
+/// A client's socket for datagrams to and from a far end, which knows it. A second answer to the nonce may still come.
+pub fn correspond(far: &FarEnd) -> Result<UdpSocket> {
+    let socket = local::udp_connected(far.address)?;
+    socket.set_read_timeout(Some(PATIENCE / KNOCKS)).call("setsockopt")?;
+    for _ in 0..KNOCKS {
+        socket.send(&far.nonce.0).call("sendto").map_err(unanswered)?;
+        let mut back = [0; ROOM_FOR_NONCE];
+        match socket.recv(&mut back).call("recvfrom") {
+            Ok(bytes) if back[..bytes] == far.nonce.0 => {
+                socket.set_read_timeout(Some(PATIENCE)).call("setsockopt")?;
+                return Ok(socket);
+            }
+            Ok(_) => return Err(wrong_answer().into()),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(unanswered(error)),
+        }
+    }
+    Err(unanswered(io::ErrorKind::TimedOut.into()))
+}
+
+/// Whether a datagram is a second answer to the client's nonce.
+pub fn is_second_answer(far: &FarEnd, message: &[u8]) -> bool {
+    message == far.nonce.0
+}
+
+/// What a client's error says of its server.
+pub fn unanswered(error: io::Error) -> RoundError {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            RoundError::failed(format!("the far end did not answer within {} s", PATIENCE.as_secs()))
+        }
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionRefused => {
+            RoundError::failed(format!("the far end is gone: {error}"))
+        }
+        _ => error.into(),
+    }
+}
+
+/// The answer was not the one to the question.
+pub fn wrong_answer() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "the far end answered something else")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NONCE: Nonce = Nonce([9; NONCE_BYTES]);
+
+    fn door() -> (AuthenticatedListener, FarEnd) {
+        let (listener, address) = local::tcp_listener(&["127.0.0.1".parse().unwrap()]).unwrap();
+        (
+            AuthenticatedListener { listener, nonce: NONCE, strangers: RefCell::default() },
+            FarEnd { address, nonce: NONCE },
+        )
+    }
+
+    /// So many who connect and say something, or nothing.
+    fn strangers(far: &FarEnd, count: usize, says: &[u8]) -> Vec<TcpStream> {
+        let come = |_| {
+            let mut stream = TcpStream::connect(far.address).unwrap();
+            stream.write_all(says).unwrap();
+            stream.set_nonblocking(true).unwrap();
+            stream
+        };
+        (0..count).map(come).collect()
+    }
+
+    fn is_held(mut stream: &TcpStream) -> bool {
+        stream.read(&mut [0]).is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    #[test]
+    fn a_client_is_admitted_while_strangers_are_silent() {
+        for count in [20, 200] {
+            let (door, far) = door();
+            std::thread::scope(|scope| {
+                let admitted = scope.spawn(|| door.admit().map(|_| door));
+                let says: [&[u8]; 2] = [b"", &NONCE.0[..5]];
+                let silent: Vec<_> = says.iter().flat_map(|says| strangers(&far, count / 2, says)).collect();
+                let other = strangers(&far, 3, b"GET / HTTP/1.1\r\n\r\n");
+                connect(&far).unwrap();
+                // One after the other they would have been shown out before.
+                assert!(silent.iter().filter(|stream| is_held(stream)).count() > count / 2);
+                assert!(!other.iter().any(is_held));
+                drop(admitted.join());
+            });
+        }
+    }
+
+    #[test]
+    #[ignore = "takes long"]
+    fn too_many_strangers_take_the_place_of_the_first_ones_and_of_no_client() {
+        let (door, far) = door();
+        std::thread::scope(|scope| {
+            let admitted = scope.spawn(|| (door.admit().unwrap(), door.admit().unwrap(), door));
+            let client = connect(&far).unwrap();
+            let all = strangers(&far, MOST_STRANGERS + 40, b"");
+            connect(&far).unwrap();
+            assert!(is_held(&client) && all[41..].iter().filter(|stream| is_held(stream)).count() > MOST_STRANGERS / 2);
+            assert!(!all[..40].iter().any(is_held));
+            drop(admitted.join());
+        });
+    }
+
+    #[test]
+    #[ignore = "takes long"]
+    fn who_is_silent_for_too_long_is_shown_out() {
+        let (door, far) = door();
+        std::thread::scope(|scope| {
+            let admitted = scope.spawn(|| door.admit().map(|_| door));
+            let mut silent = TcpStream::connect(far.address).unwrap();
+            assert_eq!(silent.read(&mut [0]).unwrap_or_default(), 0);
+            connect(&far).unwrap();
+            drop(admitted.join());
+        });
+    }
+}

@@ -1,0 +1,82 @@
+//! How requests reach a file on a device.
+
+use hostmark_engine::prelude::*;
+
+use crate::workloads::files::{self, OwnedFd};
+use crate::workloads::random_blocks::Content;
+use crate::workloads::uring::{Direction, Ring};
+
+/// How requests reach the file, and what they write there, if they do.
+pub(super) struct IoPath {
+    way: Way,
+    written: Option<Content>,
+}
+
+enum Way {
+    Ring(Ring),
+    Plain { file: OwnedFd, memory: Buffer },
+}
+
+impl IoPath {
+    /// The ring, or plain calls where the kernel refuses one and there is no more than one request at a time.
+    pub fn open(case: &mut Case, file: OwnedFd, direction: Direction, depth: u32, block: usize) -> Result<IoPath> {
+        let spare = files::copy(&file)?;
+        let way = match Ring::new(file, depth, block) {
+            Ok(ring) => Way::Ring(ring),
+            Err(error) if depth > 1 => return Err(RoundError::skipped(format!("io_uring is not available: {error}"))),
+            Err(_) => Way::Plain { file: spare, memory: case.buffer(block as u64, Pages::Base, None)? },
+        };
+        case.note("interface", if matches!(way, Way::Ring(_)) { "io_uring" } else { "pread and pwrite" });
+        let mut io_path = IoPath { way, written: None };
+        if direction == Direction::Write {
+            let mut content = Content::new()?;
+            (0..io_path.depth()).for_each(|slot| content.fill(io_path.way.block_mut(slot)));
+            io_path.written = Some(content);
+        }
+        Ok(io_path)
+    }
+
+    /// Requests that it has room for.
+    pub fn depth(&self) -> usize {
+        match &self.way {
+            Way::Ring(ring) => ring.depth(),
+            Way::Plain { .. } => 1,
+        }
+    }
+
+    /// Hands over a request of one block, in the memory of `slot`. No two blocks that are written are alike.
+    pub fn submit(&mut self, slot: usize, offset: u64) -> std::io::Result<()> {
+        let direction = match &mut self.written {
+            Some(content) => {
+                content.renew(self.way.block_mut(slot));
+                Direction::Write
+            }
+            None => Direction::Read,
+        };
+        match &mut self.way {
+            Way::Ring(ring) => ring.submit(slot, direction, offset),
+            Way::Plain { file, memory } => match direction {
+                Direction::Read => files::read_at(file, offset, memory.bytes_mut()),
+                Direction::Write => files::write_at(file, offset, memory.bytes()),
+            },
+        }
+    }
+
+    /// Waits for a request to be done: its slot.
+    pub fn wait(&mut self) -> std::io::Result<usize> {
+        match &mut self.way {
+            Way::Ring(ring) => ring.wait(),
+            // It was done when it was handed over.
+            Way::Plain { .. } => Ok(0),
+        }
+    }
+}
+
+impl Way {
+    fn block_mut(&mut self, slot: usize) -> &mut [u8] {
+        match self {
+            Way::Ring(ring) => ring.block_mut(slot),
+            Way::Plain { memory, .. } => memory.bytes_mut(),
+        }
+    }
+}
