@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use hostmark_analysis::compare::{Comparison, History, Pool};
 use hostmark_analysis::findings;
-use hostmark_engine::{PastRound, reestimate};
+use hostmark_engine::{PastRound, estimate::reestimate};
 use hostmark_model::{RoundLine, Run, load_run};
 use hostmark_present::{RenderOptions, export};
 use hostmark_probes::CATALOGUE;

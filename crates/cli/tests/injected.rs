@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use hostmark_engine::far::LOOPBACK;
+use hostmark_engine::worker::far::LOOPBACK;
 use hostmark_model::{Event, Job, Outcome, load_run};
 use nix::libc::{self, c_long};
 

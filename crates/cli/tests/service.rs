@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use hostmark_engine::RoundError;
-use hostmark_engine::far::{FarEnds, LOOPBACK, Missing};
 use hostmark_engine::plan::{Request, plan};
 use hostmark_engine::sys::scratch::Private;
+use hostmark_engine::worker::far::{FarEnds, LOOPBACK, Missing};
 use hostmark_model::{Event, FarEnd, FarUsage, Job, Nonce, Outcome, Profile, load_run};
 use hostmark_probes::CATALOGUE;
 

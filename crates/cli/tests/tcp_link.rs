@@ -6,7 +6,7 @@ use std::io::Write;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use hostmark_engine::far::FarEnds;
+use hostmark_engine::worker::far::FarEnds;
 use hostmark_model::{Event, Job};
 use rustix::process::{Pid, Signal, kill_process};
 

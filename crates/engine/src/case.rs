@@ -35,6 +35,11 @@
 //! }
 //! ```
 
+pub(crate) mod allotment;
+pub(crate) mod arena;
+pub(crate) mod bind;
+pub(crate) mod copies;
+
 mod calls;
 mod choice;
 mod directories;
@@ -50,15 +55,15 @@ use std::collections::BTreeMap;
 use hostmark_host::Root;
 use hostmark_model::{CaseId, Choice, Histogram, Job, JobCase};
 
-use crate::allotment::MemoryBudget;
+use crate::case::allotment::MemoryBudget;
+use crate::case::copies::Copies;
 use crate::clock::{Clock, CoreClock, Precision, Ticks, monotonic_ns};
-use crate::copies::{self, Copies};
-use crate::cpu::Cpu;
-use crate::latencies;
 use crate::round_error::{Result, RoundError};
-use crate::sample::{Interference, Samples};
-use crate::sampler::Sampler;
-use crate::setup::{self, Deadline};
+use crate::sampling::cpu::Cpu;
+use crate::sampling::latencies;
+use crate::sampling::sample::{Interference, Samples};
+use crate::sampling::sampler::Sampler;
+use crate::sampling::setup::{self, Deadline};
 use crate::sys::exit_message;
 use crate::sys::scratch::Folder;
 use directories::Kind;

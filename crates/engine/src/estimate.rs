@@ -1,5 +1,12 @@
 //! From the rounds of a case to its outcome: values, marks, estimate, interval, flags.
 
+pub(crate) mod derived;
+pub(crate) mod gate;
+pub mod outcomes;
+pub(crate) mod quiet;
+pub mod reestimate;
+pub(crate) mod vote;
+
 use std::collections::BTreeMap;
 use std::ops::Deref;
 
@@ -11,11 +18,10 @@ use hostmark_stats::descriptive as stats;
 use hostmark_stats::histogram::{Percentile, merged};
 use hostmark_stats::interval;
 
-use crate::contention;
+use crate::estimate::quiet::CasePoint;
 use crate::probe::{Entry, Limit, Quantity, ValueSource};
-use crate::quiet::{self, CasePoint};
+use crate::record::contention;
 use crate::record::{Round, Sampled};
-use crate::vote;
 
 /// Groups whose disturbed samples leave the estimate: their values are the hardware's.
 const HARDWARE_GROUPS: [&str; 2] = ["cpu", "memory"];

@@ -10,9 +10,9 @@ use hostmark_model::{
 
 use crate::case::Case;
 use crate::estimate::estimate;
-use crate::journal::{Header, Journal, PastRound, ResumeError};
 use crate::plan::{Plan, PlannedCase, Priority, Request, plan};
 use crate::probe::{Axis, Catalogue, Cross, Entry, Group, Limit, Measure, Need, Points, Probe, Source, find};
+use crate::record::journal::{Header, Journal, PastRound, ResumeError};
 use crate::round_error::{Result, RoundError};
 
 const TEXT: Text = Text { en: "a text", zh: "文字" };

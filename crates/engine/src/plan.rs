@@ -1,5 +1,9 @@
 //! What a run will measure: filters, axes and needs turned into cases, before anything is timed.
 
+pub(crate) mod eta;
+pub(crate) mod fit;
+pub(crate) mod time_budget;
+
 mod cpus;
 mod placed;
 mod priority;
@@ -15,7 +19,7 @@ use std::time::Duration;
 use hostmark_host as host_facts;
 use hostmark_model::{AxisKind, CaseId, HostFacts, Inputs, Params, ProbeInfo, Profile, is_axis_value};
 
-use crate::bind::Bind;
+use crate::case::bind::Bind;
 use crate::probe::{Axis, CORE, Catalogue, Cross, Entry, IP, Measure, Points, TO, TWO_HOSTS, entries};
 use crate::sys::affinity::MOST_CPUS;
 

@@ -1,5 +1,7 @@
 //! A probe is data and one function; everything that help, plan, worker and report need of it stands in its one struct.
 
+pub(crate) mod serving;
+
 mod bind;
 mod fill;
 mod need;
@@ -10,10 +12,10 @@ use hostmark_model::{
     AxisInfo, AxisKind, Better, CaseRecord, Explain, HostFacts, Params, ProbeInfo, Profile, QuantityInfo, Text, Unit,
 };
 
-use crate::bind::{BIND, Bind};
 use crate::case::Case;
+use crate::case::bind::{BIND, Bind};
+use crate::probe::serving::Service;
 use crate::round_error::{Result, RoundError};
-use crate::serving::Service;
 
 pub use crate::quantity::{Quantity, ValueSource};
 pub use fill::Fill;

@@ -1,5 +1,8 @@
 //! What a run records of its cases: their rounds, of which alone outcomes are made, now or later.
 
+pub(crate) mod contention;
+pub(crate) mod journal;
+
 use std::collections::BTreeMap;
 
 use hostmark_model::{
@@ -7,8 +10,8 @@ use hostmark_model::{
 };
 use hostmark_stats::descriptive as stats;
 
-use crate::core_monitor;
 use crate::probe::Entry;
+use crate::sampling::core_monitor;
 
 /// What one round came to.
 #[derive(Debug, Clone, PartialEq)]

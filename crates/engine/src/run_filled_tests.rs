@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use super::*;
-use crate::journal::{Journal, PlanLine};
 use crate::mock::go_on;
 use crate::plan::Priority;
+use crate::record::journal::{Journal, PlanLine};
 
 /// Ten cases of one probe, each of which fills memory.
 pub(super) fn filling() -> Plan {

@@ -7,8 +7,8 @@ use hostmark_launch::Received;
 use super::filled::{filling, touching};
 use super::*;
 use crate::fixture::resumed;
-use crate::journal::{Journal, PlanLine};
 use crate::mock::go_on;
+use crate::record::journal::{Journal, PlanLine};
 
 /// A run with a journal, whose process is gone when it has journalled so many rounds.
 fn cut_short(plan: &Plan, path: &Path, rounds: usize, script: fn(&Job) -> Script) -> Vec<PastRound> {

@@ -5,8 +5,8 @@ use std::cell::{Cell, RefCell};
 use hostmark_host::CpuTimes;
 
 use super::*;
-use crate::contention::Meters;
 use crate::mock::perform_on;
+use crate::record::contention::Meters;
 
 /// A kernel that tells which CPUs there are, and nothing else.
 struct Shrinking(RefCell<Vec<usize>>);

@@ -5,8 +5,8 @@ use hostmark_model::{FlagKind, PROTOCOL, Profile};
 
 use super::*;
 use crate::fixture::{CATALOGUE, MANY, ODD, SHARED, host, planned};
-use crate::journal::{Journal, Origin, PlanLine};
 use crate::mock::{STARVED, Script, Seen, done, fine, hello, line, perform, samples, usual};
+use crate::record::journal::{Journal, Origin, PlanLine};
 
 #[path = "run_budget_tests.rs"]
 mod budget;

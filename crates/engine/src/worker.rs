@@ -1,5 +1,11 @@
 //! The worker: reads one job, runs one round of its cases in this fresh process, and says what came of it in JSON lines.
 
+pub mod far;
+pub(crate) mod job;
+pub(crate) mod patience;
+pub mod service;
+pub(crate) mod session;
+
 use std::collections::HashSet;
 use std::io::{BufRead, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,17 +13,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use hostmark_host::{Root, RoundCounters};
 use hostmark_model::{AxisKind, CaseId, Choice, Event, Job, JobCase, Line, PROTOCOL, Params, RoundNoise, RoundTime};
 
-use crate::arena;
+use crate::case::arena;
+use crate::case::copies::{self, Copies};
 use crate::case::{Case, WorkersPart, Yield};
 use crate::clock::{Clock, CoreClock, Precision, monotonic_ns, warm_up};
-use crate::copies::{self, Copies};
-use crate::core_monitor;
-use crate::job;
-use crate::last_cache;
 use crate::probe::{Catalogue, Entry, Quantity, find};
 use crate::round_error::{Result, RoundError, panic_text};
-use crate::sample::{Interference, Samples};
-use crate::setup;
+use crate::sampling::core_monitor;
+use crate::sampling::last_cache;
+use crate::sampling::sample::{Interference, Samples};
+use crate::sampling::setup;
 use crate::sys::call::Call;
 use crate::sys::counters::ThreadCounters;
 use crate::sys::{affinity, exit_message, ipc_cleanup, oom_score, process, scratch};

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use anyhow::Result;
 use hostmark_analysis::findings;
-use hostmark_engine::far::{OpenService, Peers};
-use hostmark_engine::{KernelMeters, Observer, PastRound, Record, RoundSink, Setting, Wall, outcomes};
+use hostmark_engine::worker::far::{OpenService, Peers};
+use hostmark_engine::{KernelMeters, Observer, PastRound, Record, RoundSink, Setting, Wall, estimate::outcomes};
 use hostmark_host::{NoiseSnapshot, Root};
 use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{Environment, Job, Run};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use hostmark_engine::RoundError;
-use hostmark_engine::far::{Account, Distant, Missing, Peers, fresh_nonce, of_version};
+use hostmark_engine::worker::far::{Account, Distant, Missing, Peers, fresh_nonce, of_version};
 use hostmark_launch::agent::AgentError;
 use hostmark_launch::timing::timing;
 use hostmark_model::{

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow};
 use hostmark_analysis::{findings, repetition, trust::trust};
-use hostmark_engine::{Journal, outcomes::Outcomes, reestimate};
+use hostmark_engine::{Journal, estimate::outcomes::Outcomes, estimate::reestimate};
 use hostmark_model::{Again, Gap, Lang, Run};
 use hostmark_probes::CATALOGUE;
 

@@ -97,7 +97,7 @@ pub fn simulated(plan: &Plan, host: &HostFacts, slower: impl Fn(u32) -> f64) -> 
         environment,
         past: Vec::new(),
         open_service,
-        peers: &hostmark_engine::far::NoPeers,
+        peers: &hostmark_engine::worker::far::NoPeers,
         meters,
     };
     let mut observer = Silent;

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use hostmark_engine::Wall;
-use hostmark_engine::far::{FarEnds, Missing, Waiting, Wanted, cpus_of};
 use hostmark_engine::probe::find;
+use hostmark_engine::worker::far::{FarEnds, Missing, Waiting, Wanted, cpus_of};
 use hostmark_launch::ServiceLink;
 use hostmark_launch::local::{LocalService, Warden};
 use hostmark_model::{CaseId, Job};

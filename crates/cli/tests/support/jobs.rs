@@ -158,7 +158,7 @@ pub fn jobs(places: &Places) -> Vec<Job> {
         environment,
         past: vec![],
         open_service,
-        peers: &hostmark_engine::far::NoPeers,
+        peers: &hostmark_engine::worker::far::NoPeers,
         meters,
     };
     let mut jobs = Vec::new();

@@ -3,10 +3,10 @@
 use std::hint::black_box;
 
 use super::Case;
+use crate::case::copies;
 use crate::clock::{Clock, Ticks};
-use crate::copies;
-use crate::latencies;
 use crate::round_error::{Checked, Result};
+use crate::sampling::latencies;
 
 /// The clock is read in a batch as often as this at most, once it has lasted this share of its time.
 const TURNS: f64 = 16.0;

@@ -3,11 +3,11 @@
 use hostmark_model::Choice;
 
 use super::{Case, Cpu};
-use crate::choice;
-use crate::copies::Copies;
-use crate::lockstep::{self, Part};
+use crate::case::copies::Copies;
 use crate::round_error::{Result, RoundError};
-use crate::setup;
+use crate::sampling::choice;
+use crate::sampling::lockstep::{self, Part};
+use crate::sampling::setup;
 
 impl Case {
     /// Which of these ways the case goes, by its name: what an earlier round chose, of this case or of one that differs from it

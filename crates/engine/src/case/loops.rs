@@ -1,7 +1,7 @@
 //! Short operations, which do themselves over and over.
 
 use super::Case;
-use crate::copies;
+use crate::case::copies;
 use crate::quantity::Quantity;
 use crate::round_error::{Checked, Result};
 

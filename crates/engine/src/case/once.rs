@@ -3,9 +3,9 @@
 use super::Case;
 use super::timed::Elapsed;
 use crate::clock::{Clock, Ticks};
-use crate::counter_blocks::CounterBlocks;
 use crate::round_error::Result;
-use crate::sample::Samples;
+use crate::sampling::counter_blocks::CounterBlocks;
+use crate::sampling::sample::Samples;
 
 /// What is done once in a round.
 #[must_use = "nothing is measured before it is said what is wanted of it"]

@@ -6,9 +6,9 @@ use std::str::FromStr;
 use hostmark_model::{FarEnd, Inputs};
 
 use super::{Case, Cpu};
-use crate::allotment::{Allotment, Filling};
-use crate::arena::Buffer;
-use crate::bind::Bind;
+use crate::case::allotment::{Allotment, Filling};
+use crate::case::arena::Buffer;
+use crate::case::bind::Bind;
 use crate::clock::{Clock, Ticks};
 use crate::resource_limits::HUGE_PAGES_FORBIDDEN;
 use crate::round_error::{Result, RoundError};

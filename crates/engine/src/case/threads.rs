@@ -1,10 +1,10 @@
 //! Work of several threads at once.
 
 use super::Case;
-use crate::cpu::Cpu;
-use crate::free_running;
-use crate::lockstep::{self, Part};
 use crate::round_error::{Checked, Result};
+use crate::sampling::cpu::Cpu;
+use crate::sampling::free_running;
+use crate::sampling::lockstep::{self, Part};
 
 /// Workers that run freely, one a CPU.
 #[must_use = "nothing is measured before it is said what is wanted of it"]

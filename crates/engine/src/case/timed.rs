@@ -1,14 +1,14 @@
 //! Operations that the probe times itself, on the clock that it is shown.
 
 use super::Case;
+use crate::case::copies;
 use crate::clock::{Clock, Ticks};
-use crate::copies;
-use crate::core_monitor::CoreMonitor;
-use crate::counter_blocks::CounterBlocks;
-use crate::latencies::LatencySampler;
 use crate::quantity::Quantity;
 use crate::round_error::Result;
-use crate::sample::{MOST_SAMPLES, Samples};
+use crate::sampling::core_monitor::CoreMonitor;
+use crate::sampling::counter_blocks::CounterBlocks;
+use crate::sampling::latencies::LatencySampler;
+use crate::sampling::sample::{MOST_SAMPLES, Samples};
 
 /// Operations of a batch.
 pub(super) const BATCH: u64 = 10_000;

@@ -1,11 +1,11 @@
 //! Values that are no times.
 
 use super::Case;
+use crate::case::copies;
 use crate::clock::Clock;
-use crate::copies;
-use crate::counter_blocks::CounterBlocks;
 use crate::round_error::{Result, RoundError};
-use crate::sample::Samples;
+use crate::sampling::counter_blocks::CounterBlocks;
+use crate::sampling::sample::Samples;
 
 /// Values counted in one round at most.
 const MOST_COUNTED: usize = 200;

@@ -1,5 +1,7 @@
 //! The clock: the CPU's constant-rate counter where it can be trusted, `CLOCK_MONOTONIC_RAW` where not, a fake one in tests.
 
+pub(crate) mod wall;
+
 mod adds;
 mod calibrate;
 mod chain;

@@ -4,9 +4,9 @@ use hostmark_model::{Inputs, Profile};
 
 use super::*;
 use crate::fixture::{PLAIN, host, request};
+use crate::probe::serving::{Service, Serving};
 use crate::probe::{Group, Measure, Probe};
 use crate::round_error::RoundError;
-use crate::serving::{Service, Serving};
 
 static SERVICE: Service = Service { name: "nobody", serve: never };
 static BETWEEN: Probe = Probe {

@@ -6,7 +6,7 @@ use hostmark_host::{self as host_facts, CoreKind, Order, Placement};
 use hostmark_model::{AxisKind, CaseId, HostFacts, Params};
 
 use super::{PlannedCase, Priority, node_pair};
-use crate::bind::Bind;
+use crate::case::bind::Bind;
 use crate::probe::{CORE, Entry, ORDER, TWO_HOSTS};
 
 /// A case on its CPUs, with the reason why it cannot be measured: `skip` where that is known, else that of its placement.

@@ -113,7 +113,7 @@ const fn allow(
 mod tests {
     use super::*;
     use crate::fixture::{CATALOGUE, planned};
-    use crate::time_budget::TimeBudget;
+    use crate::plan::time_budget::TimeBudget;
 
     #[test]
     fn what_is_cheap_to_set_up_has_more_rounds() {

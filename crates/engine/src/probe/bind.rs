@@ -1,7 +1,7 @@
 //! The axis of where the one thread of a case is bound.
 
 use super::{Axis, Points};
-use crate::bind::{BIND, CPU, LAST, NONE};
+use crate::case::bind::{BIND, CPU, LAST, NONE};
 
 impl Axis {
     /// Where the thread of a case is bound: nowhere (the default), to CPU 0, which on many hosts serves most interrupts, or to

@@ -7,7 +7,7 @@ use hostmark_stats::interval::LEAST_ROUNDS;
 
 use super::Runner;
 use crate::plan::Priority;
-use crate::time_budget::{Next, TimeBudget};
+use crate::plan::time_budget::{Next, TimeBudget};
 
 /// Rounds that are promised to what is slow to fill: all others have theirs before it has another.
 const LEAST_DEAR_ROUNDS: usize = 1;

@@ -6,8 +6,8 @@ use hostmark_model::{Event, LastCache, Neighbours};
 use hostmark_stats::descriptive;
 
 use super::Runner;
-use crate::session::{End, WorkerSession};
-use crate::time_budget::TimeBudget;
+use crate::plan::time_budget::TimeBudget;
+use crate::worker::session::{End, WorkerSession};
 
 /// The group whose values depend on the last cache.
 const MEMORY: &str = "memory";

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use hostmark_model::{Choice, Event};
 
-use crate::journal::Took;
 use crate::record::RoundResult;
+use crate::record::journal::Took;
 
 /// The state of one planned case.
 #[derive(Default)]

@@ -6,9 +6,9 @@ use hostmark_model::{Event, HostFacts};
 
 use super::units::Visit;
 use super::{Runner, Setting};
-use crate::bind::Bind;
-use crate::contention::Meters;
-use crate::job;
+use crate::case::bind::Bind;
+use crate::record::contention::Meters;
+use crate::worker::job;
 
 /// What a run may lose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

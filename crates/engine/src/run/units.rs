@@ -9,7 +9,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::Runner;
 use crate::plan::Priority;
-use crate::time_budget::{TimeBudget, Verdict};
+use crate::plan::time_budget::{TimeBudget, Verdict};
 
 /// Cases of one worker at most.
 const MOST_CASES: usize = 32;

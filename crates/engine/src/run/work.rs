@@ -6,13 +6,13 @@ use hostmark_model::{Event, FarEnd, Job, JobCase};
 
 use super::Runner;
 use super::units::Visit;
-use crate::far::{self, Distant, FarEnds, Missing, Peers, Waiting, Wanted};
-use crate::journal::Took;
 use crate::plan::PlannedCase;
+use crate::plan::time_budget::TimeBudget;
+use crate::record::journal::Took;
 use crate::record::{RoundResult, round_seed};
 use crate::round_error::RoundError;
-use crate::session::{End, RoundEvents, WorkerSession};
-use crate::time_budget::TimeBudget;
+use crate::worker::far::{self, Distant, FarEnds, Missing, Peers, Waiting, Wanted};
+use crate::worker::session::{End, RoundEvents, WorkerSession};
 
 impl<'a> Runner<'a> {
     /// The rounds of a unit by one worker, or as many as it does. How many these are, one at least; none when the run is over.

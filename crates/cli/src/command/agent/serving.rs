@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use hostmark_engine::RoundError;
-use hostmark_engine::far::{Account, FarEnds, Missing, OpenService, Waiting, Wanted};
+use hostmark_engine::worker::far::{Account, FarEnds, Missing, OpenService, Waiting, Wanted};
 use hostmark_host::Root;
 use hostmark_launch::program::OWN;
 use hostmark_launch::timing::timing;

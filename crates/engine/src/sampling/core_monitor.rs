@@ -3,7 +3,7 @@
 use hostmark_model::Taint;
 
 use crate::clock::{Clock, CoreClock, Look};
-use crate::sample::Samples;
+use crate::sampling::sample::Samples;
 
 /// Two looks whose frequencies lie further apart than this had a change between them: nobody knows at which of the two the
 /// samples between them ran.

@@ -11,11 +11,11 @@ use hostmark_model::{
 };
 use rustix::fd::AsFd;
 
-use crate::patience::{Patience, Waited};
+use crate::clock::wall::Wall;
 use crate::probe::{Entry, FREE, IP};
 use crate::round_error::RoundError;
 use crate::sys::{exit_message, random, scratch};
-use crate::wall::Wall;
+use crate::worker::patience::{Patience, Waited};
 
 /// Starts a far end that has been given the job, where it is to serve.
 pub type OpenService<'a> = dyn Fn(&ServiceJob) -> io::Result<Box<dyn ServiceLink>> + 'a;

@@ -5,17 +5,17 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use hostmark_model::Taint;
 
-use crate::choice;
 use crate::clock::Clock;
-use crate::counter_blocks::CounterBlocks;
-use crate::cpu::Cpu;
 use crate::round_error::{Result, RoundError};
-use crate::sample::{DELAY_SHARE, Interference, Samples};
-use crate::setup;
+use crate::sampling::choice;
+use crate::sampling::counter_blocks::CounterBlocks;
+use crate::sampling::cpu::Cpu;
+use crate::sampling::sample::{DELAY_SHARE, Interference, Samples};
+use crate::sampling::setup;
+use crate::sampling::threads;
 use crate::sys::affinity;
 use crate::sys::counters::ThreadCounters;
 use crate::sys::waits::{Alone, Word};
-use crate::threads;
 
 /// Samples of a round at least, where three do not take over twice the time.
 const LEAST_SAMPLES: usize = 3;

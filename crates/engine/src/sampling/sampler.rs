@@ -1,10 +1,10 @@
 //! How a round's samples are taken: how many iterations, and two lengths.
 
 use crate::clock::{Clock, CoreClock, Precision};
-use crate::core_monitor::CoreMonitor;
-use crate::counter_blocks::CounterBlocks;
 use crate::round_error::{Result, RoundError};
-use crate::sample::{Interference, MOST_SAMPLES, Samples};
+use crate::sampling::core_monitor::CoreMonitor;
+use crate::sampling::counter_blocks::CounterBlocks;
+use crate::sampling::sample::{Interference, MOST_SAMPLES, Samples};
 
 /// A sample lasts so long, ns, whatever the budget, so that a quantile of samples means the same in every profile: exact, yet an
 /// interruption spoils one sample and not the case.

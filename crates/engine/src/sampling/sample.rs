@@ -2,8 +2,8 @@
 
 use hostmark_model::Taint;
 
+use crate::sampling::totals::Totals;
 use crate::sys::counters::{Reading, ThreadCounters};
-use crate::totals::Totals;
 
 /// Samples of a round at most.
 pub(crate) const MOST_SAMPLES: usize = 1000;

@@ -7,10 +7,10 @@ use hostmark_model::{
 
 use super::*;
 use crate::fixture::{PLAIN, host, request, resumed};
-use crate::journal::{Journal, Origin, PlanLine};
 use crate::mock::{Script, Seen, done, hello, line, perform, samples};
 use crate::plan::{Plan, plan};
 use crate::probe::{Axis, Group, Limit, Points, Probe, Quantity, Source, ValueSource};
+use crate::record::journal::{Journal, Origin, PlanLine};
 
 const LOSS: Quantity = Quantity { name: "loss", unit: Unit::Ratio, source: ValueSource::Probe, ..Quantity::MEAN };
 const SIZE: &[Axis] =

@@ -3,7 +3,7 @@
 use hostmark_model::Taint;
 
 use crate::clock::{Clock, Ticks};
-use crate::sample::{DELAY_SHARE, Interference, Samples};
+use crate::sampling::sample::{DELAY_SHARE, Interference, Samples};
 use crate::sys::counters::Reading;
 
 /// Samples that are shorter than this, ns, share a reading with their neighbours.

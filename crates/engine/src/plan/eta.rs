@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use crate::plan::time_budget::TimeBudget;
 use crate::plan::{Plan, PlannedCase};
-use crate::time_budget::TimeBudget;
 
 /// What the rounds of a plan are expected to take.
 #[derive(Debug, Clone, Copy, PartialEq)]

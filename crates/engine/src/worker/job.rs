@@ -2,14 +2,14 @@
 
 use hostmark_model::{AxisKind, CalibratedClock, CaseId, Job, JobCase};
 
-use crate::bind::Bind;
-use crate::far;
-use crate::last_cache;
+use crate::case::bind::Bind;
 use crate::plan::checked_value;
 use crate::probe::{Axis, Entry, FREE};
 use crate::round_error::{Result, RoundError};
-use crate::sampler::MOST_ITERATIONS;
+use crate::sampling::last_cache;
+use crate::sampling::sampler::MOST_ITERATIONS;
 use crate::sys::affinity::MOST_CPUS;
+use crate::worker::far;
 
 /// No curve has as many points.
 const MOST_CASES: usize = 10_000;

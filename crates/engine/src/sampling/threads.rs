@@ -3,8 +3,8 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
-use crate::cpu::Cpu;
 use crate::round_error::{Result, RoundError};
+use crate::sampling::cpu::Cpu;
 use crate::sys::affinity;
 use crate::sys::call::named;
 

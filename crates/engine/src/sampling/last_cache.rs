@@ -12,7 +12,7 @@ use hostmark_stats::descriptive;
 
 use crate::clock::Clock;
 use crate::round_error::{Result, RoundError};
-use crate::sample::{Interference, is_disturbed};
+use crate::sampling::sample::{Interference, is_disturbed};
 use crate::sys::counters::ThreadCounters;
 
 /// A line, in numbers of 4 bytes: no two steps of the walk meet in one, on any machine of today.
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn a_stretch_that_waited_for_its_cpu_is_none_of_the_look() {
         let look = |is_disturbed: fn(u64) -> bool| {
-            let script = std::rc::Rc::new(crate::sample::Script::default());
+            let script = std::rc::Rc::new(crate::sampling::sample::Script::default());
             let interference = Interference::Scripted(script.clone());
             let mut turn = 0;
             undisturbed_ns(&interference, || {

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use super::*;
 use crate::clock::{FakeClock, Precision};
-use crate::sample::Script;
-use crate::sampler::Sampler;
+use crate::sampling::sample::Script;
+use crate::sampling::sampler::Sampler;
 
 impl Script {
     fn wait(&self, ns: u64) {

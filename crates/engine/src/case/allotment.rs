@@ -5,10 +5,10 @@ use std::sync::{Arc, OnceLock};
 
 use hostmark_host::{Root, SpareMemory};
 
-use crate::arena::{self, Buffer};
+use crate::case::arena::{self, Buffer};
 use crate::clock::monotonic_ns;
 use crate::round_error::{Result, RoundError};
-use crate::setup::{self, Deadline};
+use crate::sampling::setup::{self, Deadline};
 use crate::sys::memory::{Node, Pages, Pattern, footprint_bytes};
 
 /// What is no larger is not asked for: the program itself takes more.

@@ -7,7 +7,7 @@ use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
 use crate::round_error::Result;
-use crate::sample::{Interference, is_disturbed};
+use crate::sampling::sample::{Interference, is_disturbed};
 
 /// A trial lasts so long at least, ns, and what leads to it untimed as long: what a way did to the caches and the core's
 /// predictors goes on for a good part of a millisecond after it, and meets the way that follows. On Zen 5, trials of 40 µs took

@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hostmark_model::{CalibratedClock, Taint};
 
 use crate::clock::{self, Clock, Ticks};
-use crate::counter_blocks::Growth;
-use crate::cpu::Cpu;
 use crate::round_error::{Checked, Result, RoundError};
-use crate::sample::Samples;
-use crate::sampler::MOST_ITERATIONS;
-use crate::setup;
+use crate::sampling::counter_blocks::Growth;
+use crate::sampling::cpu::Cpu;
+use crate::sampling::sample::Samples;
+use crate::sampling::sampler::MOST_ITERATIONS;
+use crate::sampling::setup;
+use crate::sampling::threads;
 use crate::sys::affinity;
 use crate::sys::counters::ThreadCounters;
-use crate::threads;
 
 /// A chunk of work between two readings of the clock lasts about this long, ns.
 const CHUNK_NS: f64 = 100_000.0;

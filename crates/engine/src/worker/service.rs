@@ -5,10 +5,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hostmark_model::{Event, Line, PROTOCOL, ServiceJob};
 
+use crate::probe::serving::{Service, Serving, tell};
 use crate::probe::{Catalogue, entries};
 use crate::round_error::{Result, RoundError, panic_text};
-use crate::serving::{Service, Serving, tell};
-use crate::setup;
+use crate::sampling::setup;
 use crate::sys::affinity::{self, MOST_CPUS};
 use crate::sys::call::Call;
 use crate::sys::usage::outlive_input;

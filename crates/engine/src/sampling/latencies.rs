@@ -5,11 +5,11 @@ use hostmark_model::Histogram;
 use hostmark_stats::descriptive::median_in_place;
 
 use crate::clock::{Clock, Ticks};
-use crate::counter_blocks::CounterBlocks;
 use crate::round_error::{Result, RoundError};
-use crate::sample::{Interference, Samples};
-use crate::sampler::{Body, fits};
-use crate::totals::Totals;
+use crate::sampling::counter_blocks::CounterBlocks;
+use crate::sampling::sample::{Interference, Samples};
+use crate::sampling::sampler::{Body, fits};
+use crate::sampling::totals::Totals;
 
 /// Batches that a round's time is cut into: the kernel's counters are read around batches, never between operations.
 const BATCHES: f64 = 80.0;

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use hostmark_model::{AxisKind, HostFacts, Profile};
 
+use crate::plan::time_budget::TimeBudget;
 use crate::plan::{Cell, Plan, PlannedCase, Priority, TIME_BUDGET};
 use crate::probe::Measure;
-use crate::time_budget::TimeBudget;
 
 /// A case that is no point of a curve has to be so many times cheaper than one that is, for each axis on which it is not at
 /// its default.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use hostmark_model::{AxisKind, HostFacts};
 
 use crate::plan::PlannedCase;
+use crate::plan::time_budget::TimeBudget;
 use crate::probe::{Axis, Fill};
-use crate::time_budget::TimeBudget;
 
 /// What each thread, and each further process, adds to a round: start, binding, the barrier.
 const A_THREAD: Duration = Duration::from_micros(200);

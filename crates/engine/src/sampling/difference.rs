@@ -2,11 +2,11 @@
 
 use hostmark_stats::descriptive::median;
 
-use crate::core_monitor::CoreMonitor;
-use crate::counter_blocks::CounterBlocks;
 use crate::round_error::Result;
-use crate::sample::Samples;
-use crate::sampler::{MOST_SOUGHT, Sampler};
+use crate::sampling::core_monitor::CoreMonitor;
+use crate::sampling::counter_blocks::CounterBlocks;
+use crate::sampling::sample::Samples;
+use crate::sampling::sampler::{MOST_SOUGHT, Sampler};
 
 /// How often the part of a whole that goes on is timed, before it and after it.
 const PARTS: usize = 8;

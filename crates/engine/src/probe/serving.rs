@@ -8,10 +8,10 @@ use std::str::FromStr;
 use hostmark_host::Root;
 use hostmark_model::{Event, FarUsage, Line, Nonce, ServiceJob};
 
-use crate::allotment::MemoryBudget;
-use crate::arena::Buffer;
+use crate::case::allotment::MemoryBudget;
+use crate::case::arena::Buffer;
 use crate::round_error::{Result, RoundError};
-use crate::setup::{self, Deadline};
+use crate::sampling::setup::{self, Deadline};
 use crate::sys::call::Call;
 use crate::sys::memory::Pages;
 use crate::sys::scratch::{self, Folder};

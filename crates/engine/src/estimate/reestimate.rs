@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use hostmark_model::{CaseId, CaseRecord, Gap, LostRound, Measured, Outcome, Params, Run, Text};
 
-use crate::journal::PastRound;
-use crate::outcomes::{self, Outcomes};
+use crate::estimate::outcomes::{self, Outcomes};
 use crate::probe::{Catalogue, Entry, Measure, find};
+use crate::record::journal::PastRound;
 use crate::record::{CaseRounds, Record, Round};
 
 /// A case of a run file, as far as it can be estimated again.

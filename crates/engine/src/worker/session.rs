@@ -5,8 +5,8 @@ use std::time::Duration;
 use hostmark_launch::WorkerLink;
 use hostmark_model::{Event, Line, PROTOCOL};
 
-use crate::patience::{Patience, Waited};
-use crate::wall::Wall;
+use crate::clock::wall::Wall;
+use crate::worker::patience::{Patience, Waited};
 
 /// A round is a handful of lines; a worker that goes on and on would fill the parent's memory.
 const MOST_LINES: usize = 10_000;

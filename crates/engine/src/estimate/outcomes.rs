@@ -3,11 +3,11 @@
 
 use hostmark_model::{CaseRecord, HostFacts, LostRound, Outcome};
 
-use crate::derived::derived;
 use crate::estimate;
-use crate::gate;
+use crate::estimate::derived::derived;
+use crate::estimate::gate;
+use crate::estimate::quiet::CasePoint;
 use crate::probe::{Entry, Measure};
-use crate::quiet::CasePoint;
 use crate::record::{CaseRounds, Record};
 
 /// What a record comes to.

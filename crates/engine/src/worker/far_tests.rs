@@ -9,8 +9,8 @@ use hostmark_launch::WorkerLink;
 use super::*;
 use crate::fixture::PLAIN;
 use crate::mock::MockWall;
+use crate::probe::serving::{Service, Serving};
 use crate::probe::{Axis, Measure, Points, Probe};
-use crate::serving::{Service, Serving};
 
 static SERVICE: Service = Service { name: "nobody", serve: never };
 const MEASURE: Measure = Measure::Between { service: &SERVICE, measure: unmeasured };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hostmark_launch::{Received, WorkerLink};
 
-use crate::wall::Wall;
+use crate::clock::wall::Wall;
 
 /// A process that waits for a CPU or a device is waited for in turn, until this multiple of the patience.
 const MOST_PATIENCE: u32 = 3;

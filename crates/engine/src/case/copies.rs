@@ -11,8 +11,8 @@ use hostmark_model::{Event, Job, Line};
 
 use crate::clock::Clock;
 use crate::round_error::{Result, RoundError};
-use crate::sampler::MOST_ITERATIONS;
-use crate::setup;
+use crate::sampling::sampler::MOST_ITERATIONS;
+use crate::sampling::setup;
 use crate::sys::call::{Call, spawned};
 
 /// A replica's body is repeated until it lasts so long, ns, so that what lies between two does not count.

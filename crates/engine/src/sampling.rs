@@ -1,0 +1,16 @@
+//! How are samples taken? One round of a case: how long a sample is, when the counters are read, what the core and the last cache did.
+
+pub(crate) mod choice;
+pub(crate) mod core_monitor;
+pub(crate) mod counter_blocks;
+pub(crate) mod cpu;
+pub(crate) mod difference;
+pub(crate) mod free_running;
+pub(crate) mod last_cache;
+pub(crate) mod latencies;
+pub(crate) mod lockstep;
+pub(crate) mod sample;
+pub(crate) mod sampler;
+pub(crate) mod setup;
+pub mod threads;
+pub(crate) mod totals;
