@@ -11,7 +11,7 @@ use hostmark_model::{
     CalibratedClock, CaseId, CaseRecord, ClockFacts, Event, HostFacts, Job, Measured, Noise, Outcome, Profile,
     RoundRecord, Run, SCHEMA, Settings, Tool,
 };
-use hostmark_probes::workloads::clocks::Source;
+use hostmark_probes::workloads::machine::clocks::Source;
 
 use crate::alone::alone;
 use crate::skip::skipped;

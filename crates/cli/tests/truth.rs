@@ -11,7 +11,7 @@ use hostmark_engine::worker;
 use hostmark_model::{Choice, Event, Job, Taint};
 use hostmark_probes::CATALOGUE;
 use hostmark_probes::kernels::arith;
-use hostmark_probes::workloads::clocks::Source;
+use hostmark_probes::workloads::machine::clocks::Source;
 
 use crate::alone::alone;
 use crate::quiet::Quiet;

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::net::{RecvFlags, sockopt};
 
-use crate::workloads::{local, socket};
+use crate::workloads::{network::local, network::socket};
 
 /// How long a client waits for its server: one that died or hangs is an error, and never a hang of the client.
 pub const PATIENCE: Duration = Duration::from_secs(2);

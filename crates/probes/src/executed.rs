@@ -4,7 +4,7 @@ use hostmark_engine::prelude::*;
 use regex_lite::Regex;
 
 use crate::printed;
-use crate::workloads::command::{Command, Used, own_peak_bytes};
+use crate::workloads::processes::command::{Command, Used, own_peak_bytes};
 
 /// Its time, where something else of it is the value.
 pub(crate) const WALL: Quantity = quantity("wall", Unit::Nanoseconds, Text { en: "wall", zh: "挂钟" });

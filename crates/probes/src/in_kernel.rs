@@ -4,7 +4,7 @@ use hostmark_engine::prelude::*;
 use rustix::io::Errno;
 
 use crate::kernels::sieve::PRIMES;
-use crate::workloads::kernel_module::{Interrupts, KernelModule, Operation};
+use crate::workloads::machine::kernel_module::{Interrupts, KernelModule, Operation};
 
 /// Axis irq: whether the CPU takes interrupts while it measures.
 pub const IRQ: Axis = Axis::choice("irq", "on", Points::Listed { quick: &["on", "off"], standard: &[], thorough: &[] });

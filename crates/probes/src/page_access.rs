@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::files::{self, OwnedFd};
+use crate::workloads::storage::files::{self, OwnedFd};
 
 /// Axis through: whether the page cache answers or the device.
 pub const THROUGH: Axis =

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::files::{self, OwnedFd};
+use crate::workloads::storage::files::{self, OwnedFd};
 
 /// In memory, which shows the kernel's own path; on the standard profile also on the filesystem of the scratch directory,
 /// which `--scratch` names.

@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::clocks::Source;
+use crate::workloads::machine::clocks::Source;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Clock resolution", zh: "时钟分辨率" },

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::timer::{Sleeper, slack_ns};
+use crate::workloads::machine::timer::{Sleeper, slack_ns};
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Oversleep", zh: "定时唤醒延迟" },

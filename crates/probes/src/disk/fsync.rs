@@ -2,8 +2,8 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::files;
-use crate::workloads::random_blocks::Content;
+use crate::workloads::storage::files;
+use crate::workloads::storage::random_blocks::Content;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Append + fdatasync", zh: "追加并 fdatasync" },

@@ -5,7 +5,7 @@ pub(super) mod requests;
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::uring::Direction;
+use crate::workloads::storage::uring::Direction;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Disk read", zh: "磁盘读" },

@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::uring::Direction;
+use crate::workloads::storage::uring::Direction;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Disk write", zh: "磁盘写" },

@@ -4,7 +4,7 @@ use hostmark_engine::prelude::*;
 
 use crate::in_kernel;
 use crate::page_access;
-use crate::workloads::kernel_module::Operation;
+use crate::workloads::machine::kernel_module::Operation;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Overwrite inside the kernel", zh: "内核态覆盖文件" },

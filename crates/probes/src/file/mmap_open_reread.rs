@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::mapping::{Mapping, Sharing};
+use crate::workloads::mappings::mapping::{Mapping, Sharing};
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Mmap open + reread", zh: "打开、映射并重读文件" },

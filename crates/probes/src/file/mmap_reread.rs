@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::mapping::{Mapping, Sharing};
+use crate::workloads::mappings::mapping::{Mapping, Sharing};
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Mmap reread", zh: "重读映射文件" },

@@ -18,9 +18,9 @@ use hostmark_engine::prelude::*;
 
 use crate::fastest::{BEST, Candidates};
 use crate::kernels::bandwidth::{self, ReadKernel};
-use crate::workloads::create_delete::Names;
-use crate::workloads::files::{self, OwnedFd};
-use crate::workloads::path_ops::KernelPath;
+use crate::workloads::storage::create_delete::Names;
+use crate::workloads::storage::files::{self, OwnedFd};
+use crate::workloads::storage::path_ops::KernelPath;
 
 /// Axis size of files that are made and removed.
 const SMALL: Axis =

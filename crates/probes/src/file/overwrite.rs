@@ -3,7 +3,7 @@
 use hostmark_engine::prelude::*;
 
 use crate::page_access;
-use crate::workloads::files;
+use crate::workloads::storage::files;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Overwrite a file's start", zh: "覆盖文件开头" },

@@ -3,7 +3,7 @@
 use hostmark_engine::prelude::*;
 
 use crate::page_access;
-use crate::workloads::files;
+use crate::workloads::storage::files;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Read at a file's start", zh: "读取文件开头" },

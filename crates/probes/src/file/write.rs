@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::files;
+use crate::workloads::storage::files;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "File write", zh: "写文件" },

@@ -47,5 +47,5 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let other = super::other_party(case)?;
-    super::round_trip(case, workloads::exchange::by_eventfd(&other))
+    super::round_trip(case, workloads::handover::exchange::by_eventfd(&other))
 }

@@ -56,5 +56,5 @@ pub static PROBE: Probe = Probe {
 fn measure(case: &mut Case) -> Result<()> {
     let other = super::other_party(case)?;
     let directory = case.scratch_dir()?;
-    super::round_trip(case, workloads::exchange::by_fifo(&other, &directory))
+    super::round_trip(case, workloads::handover::exchange::by_fifo(&other, &directory))
 }

@@ -59,5 +59,5 @@ pub static PROBE: Probe = Probe {
 fn measure(case: &mut Case) -> Result<()> {
     let other = super::other_party(case)?;
     let directory = case.scratch_dir()?;
-    super::hand_over(case, workloads::file_lock::by_file_locks(&other, &directory))
+    super::hand_over(case, workloads::handover::file_lock::by_file_locks(&other, &directory))
 }

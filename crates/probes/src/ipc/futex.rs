@@ -52,5 +52,5 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let other = super::other_party(case)?;
-    super::round_trip(case, workloads::futex::by_futex(&other))
+    super::round_trip(case, workloads::handover::futex::by_futex(&other))
 }

@@ -58,7 +58,7 @@ pub static PROBE: Probe = Probe {
 fn measure(case: &mut Case) -> Result<()> {
     let other = super::other_party(case)?;
     match case.param::<String>("kind")?.as_str() {
-        "sysv" => super::round_trip(case, workloads::sysv::by_queues(&other)),
-        _ => super::round_trip(case, workloads::message_queue::by_queues(&other)),
+        "sysv" => super::round_trip(case, workloads::handover::sysv::by_queues(&other)),
+        _ => super::round_trip(case, workloads::handover::message_queue::by_queues(&other)),
     }
 }

@@ -24,7 +24,7 @@ use std::io;
 use hostmark_engine::prelude::*;
 
 use crate::context_switches::{ContextSwitches, SWITCHES, WAKE_UPS};
-use crate::workloads::exchange::{Exchange, Turn};
+use crate::workloads::handover::exchange::{Exchange, Turn};
 
 /// Axis cpus of most round trips: one CPU by default, as the costs of the way itself are compared best.
 const PLACEMENT: Axis = Axis::placements(

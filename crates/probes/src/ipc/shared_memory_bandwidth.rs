@@ -57,6 +57,6 @@ fn measure(case: &mut Case) -> Result<()> {
     let writer = super::other_party(case)?;
     let message = case.buffer(case.param("message")?, Pages::Base, None)?;
     let mut block = case.buffer(super::BLOCK_BYTES, Pages::Base, None)?;
-    let ring = workloads::shm_ring::RingWriter::spawn(message.bytes(), &writer).map_err(super::refused)?;
+    let ring = workloads::handover::shm_ring::RingWriter::spawn(message.bytes(), &writer).map_err(super::refused)?;
     super::bytes_read(case, ring.writer(), |bytes| ring.read(bytes, block.bytes_mut()))
 }

@@ -59,12 +59,12 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    use crate::workloads::exchange::Kind;
+    use crate::workloads::handover::exchange::Kind;
     let kind = match case.param::<String>("type")?.as_str() {
         "dgram" => Kind::Datagram,
         "seqpacket" => Kind::SeqPacket,
         _ => Kind::Stream,
     };
     let other = super::other_party(case)?;
-    super::round_trip(case, workloads::exchange::by_socket_pair(&other, kind))
+    super::round_trip(case, workloads::handover::exchange::by_socket_pair(&other, kind))
 }

@@ -58,5 +58,5 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let other = super::other_party(case)?;
-    super::hand_over(case, workloads::sysv::by_semaphores(&other))
+    super::hand_over(case, workloads::handover::sysv::by_semaphores(&other))
 }

@@ -60,7 +60,8 @@ fn measure(case: &mut Case) -> Result<()> {
     let writer = super::other_party(case)?;
     let message = case.buffer(case.param("message")?, Pages::Base, None)?;
     let mut block = case.buffer(super::BLOCK_BYTES, Pages::Base, None)?;
-    let stream = workloads::stream::Stream::by_socket_pair(message.bytes(), &writer).map_err(super::refused)?;
+    let stream =
+        workloads::handover::stream::Stream::by_socket_pair(message.bytes(), &writer).map_err(super::refused)?;
     case.note("send_buffer_bytes", stream.send_buffer_bytes());
     super::bytes_read(case, stream.writer(), |bytes| stream.read(bytes, block.bytes_mut()))
 }

@@ -53,5 +53,5 @@ pub static PROBE: Probe = Probe {
 fn measure(case: &mut Case) -> Result<()> {
     let other = super::other_party(case)?;
     let directory = case.scratch_dir()?;
-    super::round_trip(case, workloads::exchange::by_unix_datagram(&other, &directory))
+    super::round_trip(case, workloads::handover::exchange::by_unix_datagram(&other, &directory))
 }

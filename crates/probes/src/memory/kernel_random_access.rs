@@ -3,7 +3,7 @@
 use hostmark_engine::prelude::*;
 
 use crate::in_kernel;
-use crate::workloads::kernel_module::Operation;
+use crate::workloads::machine::kernel_module::Operation;
 
 /// Ten thousand accesses are over too soon.
 const TIMES: u64 = 16;

@@ -101,7 +101,7 @@ fn measure(case: &mut Case) -> Result<()> {
     }
     let address = far.address;
     super::exchanges(case, || {
-        let mut stream = workloads::socket::connect(address, super::PATIENCE)?;
+        let mut stream = workloads::network::socket::connect(address, super::PATIENCE)?;
         fetch(&mut stream, &request, &mut bytes, size)?;
         // The server closes first: its end of the stream is part of the response.
         if received(|| stream.read(&mut bytes))? == 0 { Ok(()) } else { Err(super::wrong_answer()) }

@@ -81,7 +81,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let far = case.far_end()?;
     let (_known, address) = (connect(far)?, far.address);
     super::exchanges(case, || {
-        let mut stream = workloads::socket::connect(address, super::PATIENCE)?;
+        let mut stream = workloads::network::socket::connect(address, super::PATIENCE)?;
         match received(|| stream.read(&mut [0]))? {
             0 => Ok(()),
             _ => Err(super::wrong_answer()),

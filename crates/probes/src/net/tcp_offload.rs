@@ -9,7 +9,7 @@ use offload::Offload;
 
 use super::tcp_bandwidth::Receiver;
 use crate::context_switches::{ContextSwitches, SWITCHES, WAKE_UPS};
-use crate::workloads::own_network::{CONGESTION, Device, OwnConnection};
+use crate::workloads::network::own_network::{CONGESTION, Device, OwnConnection};
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "TCP segmentation and joining", zh: "TCP 分段与合并" },

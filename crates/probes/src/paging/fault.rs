@@ -11,7 +11,7 @@ use major::major;
 use pass::{PER_PAGE, Pass, passes};
 use returned::returned;
 
-use crate::workloads::mapping::{Mapping, Sharing};
+use crate::workloads::mappings::mapping::{Mapping, Sharing};
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Page fault", zh: "缺页" },

@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::mapping::{Mapping, Sharing};
+use crate::workloads::mappings::mapping::{Mapping, Sharing};
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Map, touch, unmap", zh: "映射、访问、解除映射" },

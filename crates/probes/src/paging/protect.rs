@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::mapping::Mapping;
+use crate::workloads::mappings::mapping::Mapping;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Protect and unprotect", zh: "保护与解除保护" },

@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::protection::Protected;
+use crate::workloads::mappings::protection::Protected;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Protection fault", zh: "保护异常" },

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use hostmark_engine::prelude::*;
 
 use crate::workloads;
-use crate::workloads::small_parent::{self, LeftOut};
+use crate::workloads::processes::small_parent::{self, LeftOut};
 
 /// The dynamically linked program: every system has it, and it does nothing.
 const DYNAMIC: &str = "/bin/true";
@@ -36,12 +36,12 @@ fn child(case: &mut Case) -> Result<PathBuf> {
 /// The smallest program there is, in the scratch directory.
 fn static_program(case: &mut Case) -> Result<PathBuf> {
     let path = case.scratch_dir()?.join("exit");
-    workloads::files::write(&path, &workloads::program::smallest_elf(), 0o755)?;
+    workloads::storage::files::write(&path, &workloads::processes::program::smallest_elf(), 0o755)?;
     Ok(path)
 }
 
 /// Times a program that must end well.
-fn run(case: &mut Case, program: &workloads::program::Program) -> Result<()> {
+fn run(case: &mut Case, program: &workloads::processes::program::Program) -> Result<()> {
     by_way(case, || program.run())
 }
 

@@ -59,7 +59,9 @@ fn measure(case: &mut Case) -> Result<()> {
     if let Ok(shell) = std::fs::canonicalize("/bin/sh") {
         case.note("shell", shell.display());
     }
-    let program =
-        workloads::program::Program::new(std::path::Path::new("/bin/sh"), &["-c", &path.display().to_string()])?;
+    let program = workloads::processes::program::Program::new(
+        std::path::Path::new("/bin/sh"),
+        &["-c", &path.display().to_string()],
+    )?;
     super::run(case, &program)
 }

@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::program::{ChildStack, Program};
+use crate::workloads::processes::program::{ChildStack, Program};
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Spawn a program", zh: "启动程序（spawn）" },

@@ -3,8 +3,8 @@
 use hostmark_engine::prelude::*;
 
 use crate::kernels::bandwidth::{self, ReadKernel};
-use crate::workloads::fork;
-use crate::workloads::token_ring::{Member, Pipes, Ring};
+use crate::workloads::handover::token_ring::{Member, Pipes, Ring};
+use crate::workloads::processes::fork;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Context switch", zh: "上下文切换" },

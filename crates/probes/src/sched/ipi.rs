@@ -77,7 +77,7 @@ fn others(host: &HostFacts, profile: Profile) -> Vec<u64> {
 }
 
 fn measure(case: &mut Case) -> Result<()> {
-    let barrier = workloads::membarrier::Barrier::register()
+    let barrier = workloads::mappings::membarrier::Barrier::register()
         .map_err(|error| RoundError::skipped(format!("membarrier is not available: {error}")))?;
     let cpus = case.thread_cpus();
     let others = cpus.get(1..).unwrap_or_default();

@@ -2,8 +2,8 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::fork;
-use crate::workloads::message_groups::{Channel, Crowd, Gathered};
+use crate::workloads::handover::message_groups::{Channel, Crowd, Gathered};
+use crate::workloads::processes::fork;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Messages in a crowd", zh: "多进程互发消息" },

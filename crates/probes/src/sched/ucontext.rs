@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::context;
+use crate::workloads::machine::context;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "User context switch, pair", zh: "用户态上下文切换（一对）" },

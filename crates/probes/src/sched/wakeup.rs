@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::sleeper::Sleeper;
+use crate::workloads::handover::sleeper::Sleeper;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Wake-up to running", zh: "从唤醒到运行" },

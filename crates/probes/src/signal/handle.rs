@@ -68,7 +68,7 @@ const HANDLING: Quantity =
 const BATCH: u32 = 256;
 
 fn measure(case: &mut Case) -> Result<()> {
-    let handler = workloads::signal::Handled::install()?;
+    let handler = workloads::machine::signal::Handled::install()?;
     let (before, mut due) = (handler.handled(), 0);
     let (mut sending, mut handling) = (Vec::new(), Vec::new());
     case.search(|clock| {

@@ -49,5 +49,5 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    case.calls(workloads::signal::install).time()
+    case.calls(workloads::machine::signal::install).time()
 }

@@ -52,7 +52,7 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let path = crate::place::directory(case)?.join("file");
-    workloads::files::write(&path, b"x", 0o600)?;
-    let file = workloads::files::open(&path, false)?;
-    case.calls(|| workloads::path_ops::fstat(&file)).time()
+    workloads::storage::files::write(&path, b"x", 0o600)?;
+    let file = workloads::storage::files::open(&path, false)?;
+    case.calls(|| workloads::storage::path_ops::fstat(&file)).time()
 }

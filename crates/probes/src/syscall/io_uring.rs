@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::uring_nop::Nops;
+use crate::workloads::storage::uring_nop::Nops;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "io_uring, empty operation", zh: "io_uring 空操作" },

@@ -3,7 +3,7 @@
 use hostmark_engine::prelude::*;
 
 use crate::in_kernel;
-use crate::workloads::kernel_module::Operation;
+use crate::workloads::machine::kernel_module::Operation;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Null call inside the kernel", zh: "内核态空调用" },

@@ -21,9 +21,9 @@ use std::path::PathBuf;
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::files;
-use crate::workloads::path_ops::KernelPath;
-use crate::workloads::readiness::{self, Descriptors};
+use crate::workloads::network::readiness::{self, Descriptors};
+use crate::workloads::storage::files;
+use crate::workloads::storage::path_ops::KernelPath;
 
 /// Axis descriptors: how many are asked about at once.
 const DESCRIPTORS: Axis = Axis::count(

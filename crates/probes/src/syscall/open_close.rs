@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::path_ops::KernelPath;
+use crate::workloads::storage::path_ops::KernelPath;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Open + close", zh: "打开并关闭文件" },

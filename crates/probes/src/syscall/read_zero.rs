@@ -58,7 +58,7 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    let file = workloads::files::open(Path::new("/dev/zero"), false)
+    let file = workloads::storage::files::open(Path::new("/dev/zero"), false)
         .map_err(|error| RoundError::skipped(format!("/dev/zero cannot be opened: {error}")))?;
-    case.calls(|| workloads::files::read_byte(&file)).time()
+    case.calls(|| workloads::storage::files::read_byte(&file)).time()
 }

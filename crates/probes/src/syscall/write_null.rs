@@ -55,7 +55,7 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    let file = workloads::files::open(Path::new("/dev/null"), true)
+    let file = workloads::storage::files::open(Path::new("/dev/null"), true)
         .map_err(|error| RoundError::skipped(format!("/dev/null cannot be opened: {error}")))?;
-    case.calls(|| workloads::files::write_byte(&file)).time()
+    case.calls(|| workloads::storage::files::write_byte(&file)).time()
 }

@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::sensitive;
+use crate::workloads::machine::sensitive;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "cpuid in a guest", zh: "虚拟机内的 cpuid" },

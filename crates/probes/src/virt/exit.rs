@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::tiny_guest::{Cause, Pass, TIMES, TinyGuest};
+use crate::workloads::machine::tiny_guest::{Cause, Pass, TIMES, TinyGuest};
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "VM exit", zh: "虚拟机退出" },

@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::sensitive::Port;
+use crate::workloads::machine::sensitive::Port;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Port write in a guest", zh: "虚拟机内写 I/O 端口" },

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::steal::Stolen;
+use crate::workloads::machine::steal::Stolen;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Stolen CPU time", zh: "被窃取的 CPU 时间" },

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::timer::Alarm;
+use crate::workloads::machine::timer::Alarm;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Setting the CPU's timer", zh: "设置 CPU 定时器" },

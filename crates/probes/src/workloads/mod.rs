@@ -6,59 +6,13 @@ use hostmark_engine::prelude::sys::{
     usage, waits,
 };
 
-mod arch;
-pub mod balloon;
-pub mod busy;
-pub mod clocks;
-pub mod command;
-pub mod context;
-pub mod create_delete;
-pub mod datagrams;
-pub mod exchange;
-pub mod file_lock;
-pub mod files;
-mod flow;
-pub mod fork;
-pub mod futex;
-mod guard;
-mod keeper;
-pub mod kernel_module;
-pub mod link;
-pub mod listener;
-pub mod local;
-pub mod mapping;
-pub mod membarrier;
-pub mod message_groups;
-pub mod message_queue;
-pub mod own_network;
-pub mod path_ops;
-mod ping_pong;
-pub mod pipe;
+pub mod handover;
+pub mod machine;
+pub mod mappings;
+pub mod network;
 pub mod pipeline;
-pub mod program;
-pub mod protection;
-pub mod random_blocks;
-pub mod readiness;
-pub mod sensitive;
-pub mod shm_ring;
-pub mod signal;
-pub mod signal_pair;
-pub mod sleeper;
-pub mod small_parent;
-pub mod socket;
-pub mod steal;
-pub mod stream;
-pub mod switches;
-pub mod sysv;
-pub mod tally;
-pub mod tcp_info;
-pub mod thread;
-pub mod timer;
-pub mod tiny_guest;
-pub mod token_ring;
-pub mod uring;
-pub mod uring_nop;
-mod uring_queues;
+pub mod processes;
+pub mod storage;
 
 #[cfg(test)]
 #[path = "soak_tests.rs"]
@@ -79,17 +33,17 @@ pub fn by_function<R>(call: impl FnOnce() -> R) -> R {
 /// `getpid` by a function around the instruction: no library and no cache can answer it.
 #[inline(always)]
 pub fn getpid() -> u64 {
-    arch::call0(libc::SYS_getpid) as u64
+    machine::arch::call0(libc::SYS_getpid) as u64
 }
 
 /// The same by the instruction alone.
 #[inline(always)]
 pub fn bare_getpid() -> u64 {
-    arch::bare_call0(libc::SYS_getpid) as u64
+    machine::arch::bare_call0(libc::SYS_getpid) as u64
 }
 
 /// `getppid` by a function around the instruction: no libc, no vDSO, no cache can answer it.
 #[inline(always)]
 pub fn getppid() -> u64 {
-    arch::call0(libc::SYS_getppid) as u64
+    machine::arch::call0(libc::SYS_getppid) as u64
 }

@@ -5,7 +5,8 @@ use std::io;
 use hostmark_engine::prelude::Clock;
 use hostmark_engine::prelude::sys::soak::soak;
 
-use super::{affinity, exchange, file_lock, futex, message_groups, shm_ring, signal_pair, sleeper, sysv, token_ring};
+use super::affinity;
+use super::handover::{exchange, file_lock, futex, message_groups, shm_ring, signal_pair, sleeper, sysv, token_ring};
 
 /// Soaks an exchange, and looks whether every turn was one.
 fn exchanges<T: exchange::Turn>(make: impl FnOnce(&[usize]) -> io::Result<exchange::Exchange<T>>) {

@@ -2,9 +2,9 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::files::{self, OwnedFd};
-use crate::workloads::random_blocks::Content;
-use crate::workloads::uring::{Direction, Ring};
+use crate::workloads::storage::files::{self, OwnedFd};
+use crate::workloads::storage::random_blocks::Content;
+use crate::workloads::storage::uring::{Direction, Ring};
 
 /// How requests reach the file, and what they write there, if they do.
 pub(super) struct IoPath {

@@ -6,8 +6,8 @@ use hostmark_engine::prelude::*;
 
 use super::io_path::IoPath;
 use crate::kernels::random::Random;
-use crate::workloads::files;
-use crate::workloads::uring::Direction;
+use crate::workloads::storage::files;
+use crate::workloads::storage::uring::Direction;
 
 /// The scratch file: larger than what a device's own write buffer holds back for long, and quickly written.
 const FILE_BYTES: u64 = 64 << 20;

@@ -21,7 +21,7 @@ fn serve(serving: &mut Serving) -> Result<()> {
     // The file, and what either side holds of it.
     serving.may_fill(3 * size as u64)?;
     let folder = serving.scratch_dir()?;
-    workloads::files::write(&folder.join(NAME), &vec![b'x'; size], 0o600)?;
+    workloads::storage::files::write(&folder.join(NAME), &vec![b'x'; size], 0o600)?;
     let keep = serving.param::<String>("connection")? == "keep_alive";
     let door = AuthenticatedListener::open(serving)?;
     if keep {

@@ -5,8 +5,8 @@ use std::net::TcpStream;
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::busy::{self, Account};
-use crate::workloads::tcp_info::{self, TcpInfo};
+use crate::workloads::machine::busy::{self, Account};
+use crate::workloads::network::tcp_info::{self, TcpInfo};
 
 /// What the far end tells when its client has had enough.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,7 +50,7 @@ mod tests {
     use std::io::Write;
 
     use super::*;
-    use crate::workloads::local;
+    use crate::workloads::network::local;
 
     #[test]
     fn what_is_told_is_heard() {

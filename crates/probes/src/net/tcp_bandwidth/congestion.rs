@@ -30,11 +30,11 @@ impl Congestion {
     /// Sets it for a socket and what it accepts. Skipped where the kernel has not loaded it, and where it is the system's own.
     pub fn set(&self, socket: &impl AsFd) -> Result<()> {
         let Some(wanted) = &self.0 else { return Ok(()) };
-        let of_system = workloads::socket::congestion_control(socket)?;
+        let of_system = workloads::network::socket::congestion_control(socket)?;
         if *wanted == of_system {
             return Err(RoundError::skipped(format!("{wanted} is the system's own: congestion=default measures it")));
         }
-        let loaded = workloads::socket::congestion_controls()?;
+        let loaded = workloads::network::socket::congestion_controls()?;
         if !loaded.contains(wanted) {
             let loaded = loaded.join(", ");
             return Err(RoundError::skipped(format!(
@@ -42,7 +42,7 @@ impl Congestion {
             )));
         }
         let refused = |error| RoundError::lacking(format_args!("only root may use {wanted} here"), &error);
-        workloads::socket::set_congestion_control(socket, wanted).map_err(refused)
+        workloads::network::socket::set_congestion_control(socket, wanted).map_err(refused)
     }
 }
 
@@ -51,7 +51,7 @@ mod tests {
     use std::net::TcpListener;
 
     use super::*;
-    use crate::workloads::socket;
+    use crate::workloads::network::socket;
 
     fn set(name: &str) -> Result<String> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();

@@ -9,10 +9,10 @@ use super::account::FarReport;
 use super::method::Sender;
 use super::terms::Terms;
 use crate::authenticated::{AuthenticatedListener, gone};
-use crate::workloads::busy::Account;
-use crate::workloads::socket::{self, NAME_BYTES, name_of};
-use crate::workloads::tally;
-use crate::workloads::tcp_info::TcpInfo;
+use crate::workloads::machine::busy::Account;
+use crate::workloads::network::socket::{self, NAME_BYTES, name_of};
+use crate::workloads::network::tally;
+use crate::workloads::network::tcp_info::TcpInfo;
 
 /// Carries the streams of whoever is admitted, one client after the other.
 pub static STREAMS: Service = Service { name: "tcp_streams", serve };

@@ -15,9 +15,9 @@ use super::method::Sender;
 use super::settle::{Pace, Settling};
 use super::terms::Terms;
 use crate::authenticated::{self, unanswered};
-use crate::workloads::socket;
-use crate::workloads::tally::{self, Tally};
-use crate::workloads::tcp_info::TcpInfo;
+use crate::workloads::network::socket;
+use crate::workloads::network::tally::{self, Tally};
+use crate::workloads::network::tcp_info::TcpInfo;
 
 /// A stream on which nothing moves for so long has broken off: longer than a sender takes that loses the same packet some times.
 const SILENCE: Duration = Duration::from_secs(4);

@@ -5,8 +5,8 @@ use std::net::TcpListener;
 
 use super::super::direction::Direction;
 use super::*;
-use crate::workloads::local;
-use crate::workloads::socket::NAME_BYTES;
+use crate::workloads::network::local;
+use crate::workloads::network::socket::NAME_BYTES;
 
 /// What a far end does with a stream of its client's.
 type Act<'a> = dyn Fn(TcpStream) + Sync + 'a;

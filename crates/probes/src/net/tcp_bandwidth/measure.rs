@@ -12,9 +12,9 @@ use super::settle::Pace;
 use super::terms::Terms;
 use crate::authenticated::{PATIENCE, connect, connect_with, unanswered};
 use crate::context_switches::ContextSwitches;
-use crate::workloads::busy::{Account, Busy};
-use crate::workloads::socket;
-use crate::workloads::tcp_info::TcpInfo;
+use crate::workloads::machine::busy::{Account, Busy};
+use crate::workloads::network::socket;
+use crate::workloads::network::tcp_info::TcpInfo;
 
 /// Bytes of a sample at most.
 const LONGEST_STEP: u64 = 128 << 20;

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use hostmark_engine::prelude::*;
 use rustix::fd::OwnedFd;
 
-use crate::workloads::socket::{self, Splicer, ZeroCopySender};
+use crate::workloads::network::socket::{self, Splicer, ZeroCopySender};
 
 /// The axis of how a message is sent.
 pub const AXIS: Axis = Axis::choice(

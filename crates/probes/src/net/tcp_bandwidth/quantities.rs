@@ -5,9 +5,9 @@ use hostmark_engine::prelude::*;
 use super::account::FarReport;
 use crate::context_switches::{MIB, SWITCHES, WAKE_UPS};
 use crate::net::{RECEIVER_CPUS, SENDER_CPUS};
-use crate::workloads::busy::Account;
-use crate::workloads::switches::Switches;
-use crate::workloads::tcp_info::TcpInfo;
+use crate::workloads::machine::busy::Account;
+use crate::workloads::machine::switches::Switches;
+use crate::workloads::network::tcp_info::TcpInfo;
 
 const fn quantity(name: &'static str, unit: Unit, better: Better, title: Text) -> Quantity {
     Quantity::given(name, unit, better, title)

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use hostmark_engine::prelude::*;
 
 use super::settle::{Pace, Settling};
-use crate::workloads::{socket, tally};
+use crate::workloads::{network::socket, network::tally};
 
 /// Room for a read of so many bytes, one at least.
 pub fn block_of(bytes: u64) -> Result<Vec<u8>> {
@@ -107,8 +107,8 @@ mod tests {
 
     use super::*;
     use crate::skip::skipped;
-    use crate::workloads::local;
-    use crate::workloads::tcp_info::TcpInfo;
+    use crate::workloads::network::local;
+    use crate::workloads::network::tcp_info::TcpInfo;
 
     #[test]
     fn what_nobody_has_read_yet_counts_when_it_came() {

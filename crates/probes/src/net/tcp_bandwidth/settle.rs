@@ -1,6 +1,6 @@
 //! How long a stream takes to get to its rate, and how long a sample of it has to be: by the link's round trip and by the rate.
 
-use crate::workloads::tcp_info::TcpInfo;
+use crate::workloads::network::tcp_info::TcpInfo;
 
 /// A window of the warm-up is this many round trips, within bounds, ns: a slow start doubles the rate in each, and two ends on one
 /// CPU take turns of some milliseconds.

@@ -11,7 +11,7 @@ use super::direction::Direction;
 use super::method::Method;
 use super::receiver::block_of;
 use super::window::Window;
-use crate::workloads::socket;
+use crate::workloads::network::socket;
 
 /// How streams are to be carried.
 #[derive(Debug, Clone)]

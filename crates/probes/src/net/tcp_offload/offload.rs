@@ -2,8 +2,8 @@
 
 use std::str::FromStr;
 
-use crate::workloads::link::Packets;
-use crate::workloads::own_network::{Device, Wanted};
+use crate::workloads::network::link::Packets;
+use crate::workloads::network::own_network::{Device, Wanted};
 
 /// Where a stream is cut to packets of one MTU, and whether it is joined again before TCP receives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

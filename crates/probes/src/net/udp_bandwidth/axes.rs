@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::datagrams::{Flow, HEADER_BYTES};
+use crate::workloads::network::datagrams::{Flow, HEADER_BYTES};
 
 /// What the length of an IPv4 packet leaves beside its header and UDP's (RFC 768, RFC 791).
 const LONGEST_DATAGRAM: usize = 65535 - 20 - 8;

@@ -11,7 +11,7 @@ use super::axes::flow;
 use super::messages::{MESSAGE_BYTES, Message};
 use super::quantities::Received;
 use crate::authenticated::{self, Admitted};
-use crate::workloads::datagrams::{Arrivals, Flow, Receiver, Sender, Sent, dropped, path_mtu};
+use crate::workloads::network::datagrams::{Arrivals, Flow, Receiver, Sender, Sent, dropped, path_mtu};
 
 /// The service.
 pub static SERVICE: Service = Service { name: "udp_flow", serve };

@@ -1,6 +1,6 @@
 //! What the two ends of a flow tell each other beside it: each may be lost, and is asked for again.
 
-use crate::workloads::datagrams::{NO_NUMBER, Sent};
+use crate::workloads::network::datagrams::{NO_NUMBER, Sent};
 
 use super::quantities::Received;
 

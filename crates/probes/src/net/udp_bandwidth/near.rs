@@ -11,8 +11,8 @@ use super::messages::{self, MESSAGE_BYTES, Message, NUMBERS};
 use super::quantities::{self, Received};
 use crate::authenticated::{self, PATIENCE};
 use crate::net::RECEIVER_CPUS;
-use crate::workloads::busy::Busy;
-use crate::workloads::datagrams::{Arrivals, FLOW_SHIFT, Flow, Receiver, Sender, dropped, path_mtu};
+use crate::workloads::machine::busy::Busy;
+use crate::workloads::network::datagrams::{Arrivals, FLOW_SHIFT, Flow, Receiver, Sender, dropped, path_mtu};
 
 /// A sample is what comes in this time: two ends on one CPU take turns of some milliseconds, and a sample has many of them.
 const SAMPLE_NS: f64 = 50e6;

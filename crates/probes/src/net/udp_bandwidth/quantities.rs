@@ -3,7 +3,7 @@
 use hostmark_engine::prelude::*;
 
 use crate::net::{RECEIVER_CPUS, SENDER_CPUS};
-use crate::workloads::datagrams::{Arrivals, Sent};
+use crate::workloads::network::datagrams::{Arrivals, Sent};
 
 /// What was lost, what was sent, and what the two ends cost.
 pub const ALSO: &[Quantity] = &[

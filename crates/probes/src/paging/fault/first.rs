@@ -3,7 +3,7 @@
 use hostmark_engine::prelude::*;
 
 use super::pass::Pass;
-use crate::workloads::mapping::Mapping;
+use crate::workloads::mappings::mapping::Mapping;
 
 /// A page that was touched, given back to the kernel, and touched again.
 pub(super) const AGAIN: Quantity =

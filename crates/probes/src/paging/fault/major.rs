@@ -5,8 +5,8 @@ use sys::counters::thread_faults;
 
 use super::pass::{Pass, passes};
 use crate::kernels::random::Random;
-use crate::workloads::files;
-use crate::workloads::mapping::{Mapping, Sharing};
+use crate::workloads::mappings::mapping::{Mapping, Sharing};
+use crate::workloads::storage::files;
 
 /// Bytes of a pass.
 const MAJOR_BYTES: usize = 1 << 20;

@@ -7,8 +7,8 @@ use hostmark_engine::prelude::*;
 
 use super::first::AGAIN;
 use super::pass::Pass;
-use crate::workloads::balloon::reports_free_pages;
-use crate::workloads::mapping::Mapping;
+use crate::workloads::mappings::balloon::reports_free_pages;
+use crate::workloads::mappings::mapping::Mapping;
 
 /// In huge pages: the kernel reports blocks of that size and larger, and gives such pages out of them alone.
 const BYTES: usize = 64 << 20;

@@ -16,11 +16,11 @@ use mover::Mover;
 pub use path::{Endpoint, MOST_STAGES, Method, Pace, Path, Stage};
 
 use super::call::Call;
-use super::files;
-use super::local;
 use super::peer::Peer;
 use super::shared::Shared;
 use super::waits::{give, take};
+use crate::workloads::network::local;
+use crate::workloads::storage::files;
 
 /// Blocks that lie in the queue at any time where its reader is behind, if it takes them: of 64 KiB half a megabyte, at which the
 /// window is still open, so that each block goes out at once.
@@ -94,7 +94,7 @@ impl Pipeline {
             }
             Endpoint::Socket => {
                 let (_, near, far) = local::tcp_pair()?;
-                self.congestion_control = Some(super::socket::congestion_control(&near)?);
+                self.congestion_control = Some(crate::workloads::network::socket::congestion_control(&near)?);
                 Ok((Some(near.into()), Some(far.into())))
             }
             _ => Ok((None, None)),

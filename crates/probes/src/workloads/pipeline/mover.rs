@@ -9,8 +9,8 @@ use rustix::pipe::SpliceFlags;
 use super::path::{Endpoint, Method, Stage};
 use crate::workloads::by_function;
 use crate::workloads::call::Call;
-use crate::workloads::files;
-use crate::workloads::socket::{ZeroCopySender, pipe_of};
+use crate::workloads::network::socket::{ZeroCopySender, pipe_of};
+use crate::workloads::storage::files;
 
 /// What netcat-openbsd reads at once at most: its `BUFSIZE`.
 const NC_BYTES: usize = 16 << 10;

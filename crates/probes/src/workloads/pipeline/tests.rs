@@ -114,7 +114,7 @@ fn each_way_moves_the_bytes_in_their_order() {
         (Endpoint::Pipe, Method::Splice, Endpoint::Socket),
         (Endpoint::Socket, Method::Splice, Endpoint::Pipe),
     ] {
-        let file = super::super::socket::memory_file(&content).unwrap();
+        let file = crate::workloads::network::socket::memory_file(&content).unwrap();
         let pipe = || rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
         let socket = || {
             let (_, near, far) = local::tcp_pair().unwrap();

@@ -1,0 +1,312 @@
+//! Two processes that hand a byte or a token to and fro: the ways of it that are descriptors.
+
+use std::io;
+use std::path::Path;
+
+use rustix::event::EventfdFlags;
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rustix::pipe::PipeFlags;
+
+use crate::workloads::call::Call;
+use crate::workloads::handover::ping_pong::Turns;
+use crate::workloads::peer::Peer;
+use crate::workloads::storage::files::copy;
+use crate::workloads::{checked, exit_message, machine::arch, network::local, storage::files};
+
+/// Another process and this one, each waiting for its turn until the other has had its own.
+#[derive(Debug)]
+pub struct Exchange<T> {
+    _peer: Peer,
+    turn: T,
+    /// Turns that this process has had.
+    own: u64,
+    /// Turns that the other has had.
+    theirs: Turns,
+    /// Turns that the other may take before ours.
+    ahead: u64,
+}
+
+/// A process' part of an exchange, done over and over.
+pub trait Turn: FnMut() -> io::Result<()> {}
+
+impl<T: FnMut() -> io::Result<()>> Turn for T {}
+
+impl<T: Turn> Exchange<T> {
+    /// Starts a child bound to `cpus` that takes its turns for ever; its error is its end. `near` is this process' turn: it
+    /// hands over, and comes back when the token has. The child's turn, made there by `make_far`, waits for the token and
+    /// hands it back: all that it has to hold before the first turn is made before this comes back. Each process drops what
+    /// belongs to the other, so that descriptors tell of the other's end.
+    pub(crate) fn start<F: Turn>(
+        cpus: &[usize],
+        near: T,
+        make_far: impl FnOnce() -> io::Result<F>,
+    ) -> io::Result<Exchange<T>> {
+        let (ready, tell) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).call("pipe2")?;
+        let theirs = Turns::new()?;
+        let mut near = Some(near);
+        let ours = &mut near;
+        let peer = Peer::spawn(cpus, || {
+            drop(ours.take());
+            let mut far = make_far()?;
+            rustix::io::write(&tell, b"x").call("write")?;
+            drop(tell);
+            loop {
+                theirs.take(&mut far)?;
+            }
+        })?;
+        // Some ways of waiting never end when the other has gone: one that could not begin is noticed here.
+        files::read_byte(&ready).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => {
+                exit_message::settle();
+                io::Error::other("the other process could not begin")
+            }
+            _ => error,
+        })?;
+        let turn = near.ok_or_else(|| io::Error::other("its own half is gone"))?;
+        Ok(Exchange { _peer: peer, turn, own: 0, theirs, ahead: 0 })
+    }
+
+    /// The same exchange, of which the other has so many turns before ours.
+    pub(crate) fn ahead_by(self, ahead: u64) -> Exchange<T> {
+        Exchange { ahead, ..self }
+    }
+
+    /// Hands the token to the other process and waits until it is back.
+    #[inline(always)]
+    pub fn there_and_back(&mut self) -> io::Result<()> {
+        self.own += 1;
+        (self.turn)()
+    }
+
+    /// Called after the measuring: an error unless the other has had a turn for each of ours. What was timed were else no
+    /// hand-overs.
+    pub fn check(&self) -> io::Result<()> {
+        self.theirs.expect(self.own + self.ahead)
+    }
+}
+
+/// Two ends of a party: what it writes to and what it reads from.
+#[derive(Debug)]
+struct Ends {
+    to: OwnedFd,
+    from: OwnedFd,
+}
+
+/// Bytes by two one-way channels, each a pair of what is read and what is written.
+fn by_channels(
+    cpus: &[usize],
+    there: (OwnedFd, OwnedFd),
+    back: (OwnedFd, OwnedFd),
+) -> io::Result<Exchange<impl Turn + use<>>> {
+    let near = Ends { to: there.1, from: back.0 };
+    let far = Ends { to: back.1, from: there.0 };
+    Exchange::start(
+        cpus,
+        move || files::write_byte(&near.to).and_then(|()| files::read_byte(&near.from)),
+        move || Ok(move || files::read_byte(&far.from).and_then(|()| files::write_byte(&far.to))),
+    )
+}
+
+/// Bytes by two connected sockets.
+fn by_sockets(cpus: &[usize], near: OwnedFd, far: OwnedFd) -> io::Result<Exchange<impl Turn + use<>>> {
+    Exchange::start(
+        cpus,
+        move || files::write_byte(&near).and_then(|()| files::read_byte(&near)),
+        move || Ok(move || files::read_byte(&far).and_then(|()| files::write_byte(&far))),
+    )
+}
+
+/// A byte through two pipes.
+pub fn by_pipe(cpus: &[usize]) -> io::Result<Exchange<impl Turn + use<>>> {
+    let pipe = || rustix::pipe::pipe_with(PipeFlags::CLOEXEC).call("pipe2");
+    by_channels(cpus, pipe()?, pipe()?)
+}
+
+/// A byte through two named pipes, which are made in `directory`.
+pub fn by_fifo(cpus: &[usize], directory: &Path) -> io::Result<Exchange<impl Turn + use<>>> {
+    by_channels(cpus, fifo(&directory.join("there"))?, fifo(&directory.join("back"))?)
+}
+
+/// Both ends of a new named pipe, that which is read first.
+fn fifo(path: &Path) -> io::Result<(OwnedFd, OwnedFd)> {
+    rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
+        .call("mknodat")?;
+    // Without waiting for who writes, since that is opened next.
+    let read =
+        rustix::fs::open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()).call("openat")?;
+    let write = files::open(path, true)?;
+    rustix::fs::fcntl_setfl(&read, OFlags::empty()).call("fcntl")?;
+    Ok((read, write))
+}
+
+/// What a pair of sockets keeps together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Bytes in their order.
+    Stream,
+    /// Messages.
+    Datagram,
+    /// Messages of a connection.
+    SeqPacket,
+}
+
+/// A byte through a pair of sockets that have no name.
+pub fn by_socket_pair(cpus: &[usize], kind: Kind) -> io::Result<Exchange<impl Turn + use<>>> {
+    let kind = match kind {
+        Kind::Stream => SocketType::STREAM,
+        Kind::Datagram => SocketType::DGRAM,
+        Kind::SeqPacket => SocketType::SEQPACKET,
+    };
+    let (near, far) =
+        rustix::net::socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None).call("socketpair")?;
+    by_sockets(cpus, near, far)
+}
+
+/// A byte through a connection to a socket's file, which is made in `directory`.
+pub fn by_unix_stream(cpus: &[usize], directory: &Path) -> io::Result<Exchange<impl Turn + use<>>> {
+    let path = directory.join("socket");
+    let listener = local::unix_listener(&path)?;
+    let near = local::unix_stream(&path)?;
+    let (far, _) = listener.accept().call("accept4")?;
+    by_sockets(cpus, near.into(), far.into())
+}
+
+/// A datagram of one byte between two sockets that have files in `directory`.
+pub fn by_unix_datagram(cpus: &[usize], directory: &Path) -> io::Result<Exchange<impl Turn + use<>>> {
+    let (near_path, far_path) = (directory.join("near"), directory.join("far"));
+    let (near, far) = (local::unix_datagram(&near_path)?, local::unix_datagram(&far_path)?);
+    near.connect(&far_path).call("connect")?;
+    far.connect(&near_path).call("connect")?;
+    by_sockets(cpus, near.into(), far.into())
+}
+
+/// A token by the counters of two eventfds.
+pub fn by_eventfd(cpus: &[usize]) -> io::Result<Exchange<impl Turn + use<>>> {
+    let eventfd = || rustix::event::eventfd(0, EventfdFlags::CLOEXEC).call("eventfd2");
+    let (there, back) = (eventfd()?, eventfd()?);
+    let (near, far) = ((copy(&there)?, copy(&back)?), (back, there));
+    Exchange::start(
+        cpus,
+        move || add_one(&near.0).and_then(|()| take_all(&near.1)),
+        move || Ok(move || take_all(&far.1).and_then(|()| add_one(&far.0))),
+    )
+}
+
+/// Adds one to an eventfd's counter.
+#[inline(always)]
+pub(crate) fn add_one(eventfd: &OwnedFd) -> io::Result<()> {
+    let mut one = 1_u64.to_ne_bytes();
+    checked("write", arch::transfer(libc::SYS_write, eventfd.as_raw_fd(), one.as_mut_ptr(), one.len())).map(drop)
+}
+
+/// Waits until an eventfd's counter is more than zero, and makes it zero.
+#[inline(always)]
+pub(crate) fn take_all(eventfd: &OwnedFd) -> io::Result<()> {
+    let mut count = [0; 8];
+    checked("read", arch::transfer(libc::SYS_read, eventfd.as_raw_fd(), count.as_mut_ptr(), count.len())).map(drop)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::workloads::affinity;
+    use crate::workloads::clock;
+    use crate::workloads::handover::ping_pong::tests::{delay_turns, never_early};
+    use crate::workloads::process::in_a_child;
+
+    /// The law of all exchanges, on one CPU and, where there are two, on two: none comes back before the other has had its
+    /// turn, however long that takes, and the other has as many turns as this one.
+    pub(in crate::workloads) fn check<T: Turn>(make: impl Fn(&[usize]) -> io::Result<Exchange<T>>) {
+        const DELAY: Duration = Duration::from_millis(5);
+        in_a_child(|| {
+            let cpus = affinity::allowed()?;
+            affinity::bind(&cpus[..1])?;
+            for other in [cpus.first(), cpus.last()].into_iter().flatten() {
+                for (delay, times) in [(DELAY, 8), (Duration::ZERO, 1000)] {
+                    delay_turns(delay);
+                    let begin_ns = clock::monotonic_ns();
+                    let mut exchange = make(&[*other])?;
+                    never_early(begin_ns, delay, times, || {
+                        exchange.there_and_back()?;
+                        // It counts a turn after it has had it.
+                        assert!(exchange.theirs.taken() + 1 >= exchange.own);
+                        Ok(())
+                    })?;
+                    exchange.check()?;
+                }
+            }
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn a_byte_goes_to_and_fro_by_each_descriptor() {
+        check(by_pipe);
+        check(by_eventfd);
+        for kind in [Kind::Stream, Kind::Datagram, Kind::SeqPacket] {
+            check(|cpus| by_socket_pair(cpus, kind));
+        }
+    }
+
+    #[test]
+    fn a_byte_goes_to_and_fro_by_each_file() {
+        let here = || tempfile::tempdir().unwrap();
+        check(|cpus| by_fifo(cpus, here().path()));
+        check(|cpus| by_unix_stream(cpus, here().path()));
+        check(|cpus| by_unix_datagram(cpus, here().path()));
+    }
+
+    #[test]
+    fn the_other_has_a_turn_for_each_of_ours() {
+        in_a_child(|| {
+            let (there, back) = (rustix::pipe::pipe()?, rustix::pipe::pipe()?);
+            let mut turns = 0_u8;
+            let far = move || {
+                files::read_byte(&there.0)?;
+                turns += 1;
+                rustix::io::write(&back.1, &[turns])?;
+                Ok(())
+            };
+            let near = || {
+                files::write_byte(&there.1)?;
+                let mut turn = [0];
+                rustix::io::read(&back.0, &mut turn)?;
+                Err(io::Error::from_raw_os_error(turn[0].into()))
+            };
+            let mut exchange = Exchange::start(&affinity::allowed()?, near, move || Ok(far))?;
+            for turn in 1..=9 {
+                assert_eq!(exchange.there_and_back().unwrap_err().raw_os_error(), Some(turn));
+            }
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn the_end_of_the_other_is_an_error_and_no_signal() {
+        in_a_child(|| {
+            let mut exchange = by_pipe(&affinity::allowed()?)?;
+            exchange.there_and_back()?;
+            end(&exchange)?;
+            while exchange.there_and_back().is_ok() {}
+            Ok(())
+        });
+    }
+
+    /// Ends the other party in the midst.
+    pub(in crate::workloads) fn end<T: Turn>(exchange: &Exchange<T>) -> io::Result<()> {
+        exchange._peer.kill()
+    }
+
+    #[test]
+    fn a_peer_that_cannot_begin_is_told_of() {
+        in_a_child(|| {
+            let refused = by_eventfd(&[1 << 16]).map(drop).unwrap_err();
+            assert!(refused.to_string().contains("could not begin"));
+            Ok(())
+        });
+    }
+}

@@ -1,0 +1,232 @@
+//! A ring of processes or threads that hand a token on through pipes, and the same pipes in one process alone.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::fd::OwnedFd;
+
+use crate::workloads::call::Call;
+use crate::workloads::peer::Peer;
+use crate::workloads::{affinity, storage::files};
+
+/// How often, and how far apart, is looked why a tour failed: a thread that ends the ring is about to end itself.
+const LOOKS: u32 = 100;
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
+
+/// What members are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Member {
+    /// A process of its own.
+    Process,
+    /// A thread of this process.
+    Thread,
+}
+
+/// Members that wait for a byte, do their work and hand it on; the caller is one of them. They end with the ring.
+#[derive(Debug)]
+pub struct Ring {
+    /// Dropped first: threads end when nothing can come any more.
+    out: Option<OwnedFd>,
+    back: OwnedFd,
+    /// The token's value, to which every other member adds one.
+    token: Cell<u8>,
+    /// What a tour adds to it.
+    others: u8,
+    _processes: Vec<Peer>,
+    threads: RefCell<Vec<JoinHandle<io::Result<()>>>>,
+}
+
+fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).call("pipe2")
+}
+
+impl Ring {
+    /// A ring of `members`, the caller among them as number 0; the others are bound to the CPUs that `cpus` gives for their
+    /// number. `make` runs in each of them and returns its work. Of processes it refuses when this process has several
+    /// threads.
+    pub fn new<W: FnMut()>(
+        member: Member,
+        members: usize,
+        cpus: impl Fn(usize) -> Vec<usize>,
+        make: impl Fn() -> io::Result<W> + Clone + Send + 'static,
+    ) -> io::Result<Ring> {
+        let (mut from, out) = pipe()?;
+        let (mut processes, mut threads) = (Vec::new(), Vec::new());
+        for number in 1..members {
+            // The member alone has both ends: where it ends, the next one's input ends, and so on round to the caller.
+            let (next, to) = pipe()?;
+            let from = std::mem::replace(&mut from, next);
+            let (make, cpus) = (make.clone(), cpus(number));
+            match member {
+                Member::Process => processes.push(Peer::spawn(&cpus, move || hand_on(&from, &to, make()?))?),
+                Member::Thread => threads.push(
+                    std::thread::Builder::new()
+                        .spawn(move || {
+                            affinity::bind(&cpus)?;
+                            hand_on(&from, &to, make()?)
+                        })
+                        .call("pthread_create")?,
+                ),
+            }
+        }
+        let others = (members.saturating_sub(1) % 256) as u8;
+        Ok(Ring {
+            out: Some(out),
+            back: from,
+            token: Cell::new(0),
+            others,
+            _processes: processes,
+            threads: RefCell::new(threads),
+        })
+    }
+
+    /// Sends the token round, and waits for it: all other members have worked when it is back, and it tells so.
+    #[inline(always)]
+    pub fn tour(&self) -> io::Result<()> {
+        let token = self.token.get();
+        if let Some(out) = &self.out {
+            files::give_byte(out, token).map_err(|error| self.cause(error))?;
+        }
+        let back = files::take_byte(&self.back).map_err(|error| self.cause(error))?;
+        self.token.set(back);
+        match back == token.wrapping_add(self.others) {
+            true => Ok(()),
+            false => Err(io::Error::other("the token came back without having been with every member")),
+        }
+    }
+}
+
+impl Ring {
+    /// Why a tour failed: mostly a thread has ended, and only it knows why. A process says so in its last words.
+    #[cold]
+    fn cause(&self, error: io::Error) -> io::Error {
+        let is_echo =
+            |error: &io::Error| matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe);
+        for _ in 0..LOOKS {
+            let mut threads = self.threads.borrow_mut();
+            while let Some(ended) = threads.iter().position(JoinHandle::is_finished) {
+                match threads.swap_remove(ended).join() {
+                    Ok(Err(error)) if !is_echo(&error) => return error,
+                    Ok(_) => {}
+                    Err(_) => return io::Error::other("a thread of the ring panicked"),
+                }
+            }
+            if threads.is_empty() {
+                break;
+            }
+            drop(threads);
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        error
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        self.out = None;
+        for thread in self.threads.get_mut().drain(..) {
+            // It ended because its input did.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn hand_on(from: &OwnedFd, to: &OwnedFd, mut work: impl FnMut()) -> io::Result<()> {
+    loop {
+        let token = files::take_byte(from)?;
+        work();
+        files::give_byte(to, token.wrapping_add(1))?;
+    }
+}
+
+/// As many pipes as a ring has, with this process at both ends of each: a token goes through them without a switch.
+#[derive(Debug)]
+pub struct Pipes(Vec<(OwnedFd, OwnedFd)>);
+
+impl Pipes {
+    /// Makes them.
+    pub fn new(count: usize) -> io::Result<Pipes> {
+        Ok(Pipes((0..count).map(|_| pipe()).collect::<io::Result<_>>()?))
+    }
+
+    /// Passes the token through all of them, and works after each.
+    #[inline(always)]
+    pub fn tour(&self, mut work: impl FnMut()) -> io::Result<()> {
+        for (from, to) in &self.0 {
+            files::write_byte(to)?;
+            files::read_byte(from)?;
+            work();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+    use crate::workloads::process::in_a_child;
+
+    #[test]
+    fn every_thread_of_a_ring_works_once_a_tour_and_ends_with_it() {
+        let worked = Arc::new(AtomicU32::new(0));
+        let counter = worked.clone();
+        let make = move || {
+            let counter = counter.clone();
+            Ok(move || {
+                counter.fetch_add(1, Ordering::Relaxed);
+            })
+        };
+        let ring = Ring::new(Member::Thread, 5, |_| affinity::allowed().unwrap(), make).unwrap();
+        for tours in 1..=10 {
+            ring.tour().unwrap();
+            assert_eq!(worked.load(Ordering::Relaxed), 4 * tours);
+        }
+        drop(ring);
+        assert_eq!(Arc::strong_count(&worked), 1, "a thread is left");
+    }
+
+    #[test]
+    fn a_ring_of_processes_goes_round_and_leaves_none_behind() {
+        in_a_child(|| {
+            let ring = Ring::new(Member::Process, 4, |_| affinity::allowed().unwrap(), || Ok(|| ()))?;
+            (0..100).try_for_each(|_| ring.tour())?;
+            drop(ring);
+            // SAFETY: no pointer is given.
+            let left = unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) };
+            assert_eq!((left, io::Error::last_os_error().raw_os_error()), (-1, Some(libc::ECHILD)));
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn a_token_that_missed_a_member_is_told_of() {
+        let mut ring = Ring::new(Member::Thread, 3, |_| affinity::allowed().unwrap(), || Ok(|| ())).unwrap();
+        ring.tour().unwrap();
+        // As if there were another member, which the token does not come to.
+        ring.others += 1;
+        assert!(ring.tour().unwrap_err().to_string().contains("every member"));
+    }
+
+    #[test]
+    fn a_member_that_ends_breaks_the_ring_and_does_not_hang_it() {
+        let broken = || -> io::Result<fn()> { Err(io::Error::other("no work")) };
+        in_a_child(move || {
+            let ring = Ring::new(Member::Process, 4, |_| affinity::allowed().unwrap(), broken)?;
+            assert!(ring.tour().is_err());
+            Ok(())
+        });
+        assert!(Ring::new(Member::Thread, 4, |_| affinity::allowed().unwrap(), broken).unwrap().tour().is_err());
+    }
+
+    #[test]
+    fn one_process_passes_through_every_pipe() {
+        let mut worked = 0;
+        Pipes::new(7).unwrap().tour(|| worked += 1).unwrap();
+        assert_eq!(worked, 7);
+    }
+}

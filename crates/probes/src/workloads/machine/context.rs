@@ -1,0 +1,142 @@
+//! Switching between two stacks of one thread, as operations to be measured: by our own instructions and by the C library.
+
+use std::io;
+
+use crate::workloads::call::named;
+use crate::workloads::machine::arch;
+use crate::workloads::memory::{Buffer, Pages};
+
+/// A coroutine's stack: it calls nothing that needs more.
+const STACK_BYTES: usize = 64 << 10;
+
+/// A coroutine that does nothing but switch back, and the place where each side's stack pointer is kept meanwhile.
+#[derive(Debug)]
+pub struct Coroutine {
+    /// Stack pointers of the caller and of the coroutine; its address is the coroutine's own register.
+    pointers: Box<[usize; 2]>,
+    _stack: Buffer,
+}
+
+impl Coroutine {
+    /// A coroutine that waits for its first switch.
+    pub fn new() -> io::Result<Coroutine> {
+        let mut stack = Buffer::map(STACK_BYTES, Pages::Base, None)?;
+        let mut pointers = Box::new([0; 2]);
+        let of_pointers = pointers.as_mut_ptr().expose_provenance();
+        pointers[1] = arch::new_stack(stack.bytes_mut(), of_pointers);
+        Ok(Coroutine { pointers, _stack: stack })
+    }
+
+    /// Switches to the coroutine and back: two switches.
+    #[inline(always)]
+    pub fn there_and_back(&mut self) {
+        let pointers = self.pointers.as_mut_ptr();
+        // SAFETY: both slots are valid; the second holds the stack pointer that `new_stack` made or the coroutine's last
+        // switch left, on a stack that lives as long as self. The coroutine touches nothing but both.
+        unsafe { arch::switch(pointers, *pointers.add(1)) };
+    }
+}
+
+/// Sets this thread's signal mask to none, as swapcontext does at each switch.
+#[inline(always)]
+pub fn set_signal_mask() -> io::Result<()> {
+    // SAFETY: an empty set is valid zeroed memory on Linux, and both pointers are valid or null.
+    let result = unsafe {
+        let none = std::mem::zeroed::<libc::sigset_t>();
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut())
+    };
+    if result == 0 { Ok(()) } else { Err(named("sigprocmask", io::Error::last_os_error())) }
+}
+
+/// The same coroutine made and switched by the C library's makecontext and swapcontext, where it has them (glibc).
+#[cfg(target_env = "gnu")]
+pub mod by_libc {
+    use std::io;
+
+    use super::{Buffer, Pages, STACK_BYTES};
+
+    /// The contexts of both sides.
+    struct Contexts {
+        caller: libc::ucontext_t,
+        coroutine: libc::ucontext_t,
+    }
+
+    /// A coroutine of the C library that does nothing but switch back.
+    pub struct LibcCoroutine {
+        contexts: Box<Contexts>,
+        _stack: Buffer,
+    }
+
+    std::thread_local! {
+        /// Where the coroutine finds both contexts: makecontext passes on ints alone.
+        static CURRENT: std::cell::Cell<*mut Contexts> = const { std::cell::Cell::new(std::ptr::null_mut()) };
+    }
+
+    extern "C" fn switch_back() {
+        let contexts = CURRENT.get();
+        loop {
+            // SAFETY: `new` set the pointer to contexts that live as long as the coroutine, on this very thread.
+            unsafe { libc::swapcontext(&raw mut (*contexts).coroutine, &raw const (*contexts).caller) };
+        }
+    }
+
+    impl LibcCoroutine {
+        /// A coroutine of this thread that waits for its first switch.
+        pub fn new() -> io::Result<LibcCoroutine> {
+            let mut stack = Buffer::map(STACK_BYTES, Pages::Base, None)?;
+            // SAFETY: a ucontext is plain data, and zeroed is valid until getcontext fills it.
+            let mut contexts = Box::new(unsafe { std::mem::zeroed::<Contexts>() });
+            // SAFETY: fills the context it is given.
+            if unsafe { libc::getcontext(&raw mut contexts.coroutine) } != 0 {
+                return Err(super::named("getcontext", io::Error::last_os_error()));
+            }
+            contexts.coroutine.uc_stack.ss_sp = stack.bytes_mut().as_mut_ptr().cast();
+            contexts.coroutine.uc_stack.ss_size = STACK_BYTES;
+            contexts.coroutine.uc_link = std::ptr::null_mut();
+            CURRENT.set(&raw mut *contexts);
+            // SAFETY: the context was got, and has a stack that lives as long as it.
+            unsafe { libc::makecontext(&raw mut contexts.coroutine, switch_back, 0) };
+            Ok(LibcCoroutine { contexts, _stack: stack })
+        }
+
+        /// Switches to the coroutine and back: two switches.
+        #[inline(always)]
+        pub fn there_and_back(&mut self) -> io::Result<()> {
+            let contexts = &raw mut *self.contexts;
+            // SAFETY: both contexts are valid, and the coroutine's is one that waits.
+            match unsafe { libc::swapcontext(&raw mut (*contexts).caller, &raw const (*contexts).coroutine) } {
+                0 => Ok(()),
+                _ => Err(super::named("swapcontext", io::Error::last_os_error())),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_coroutine_comes_back_as_often_as_it_is_switched_to() {
+        let mut coroutine = Coroutine::new().unwrap();
+        let (mut turns, mut sum) = (0_u64, 0.5_f64);
+        for _ in 0..1000 {
+            coroutine.there_and_back();
+            turns += 1;
+            sum += 1.0;
+        }
+        assert_eq!((turns, sum), (1000, 1000.5));
+    }
+
+    #[test]
+    #[cfg(target_env = "gnu")]
+    fn the_library_s_coroutine_comes_back_too() {
+        let mut coroutine = by_libc::LibcCoroutine::new().unwrap();
+        let mut turns = 0_u64;
+        for _ in 0..1000 {
+            coroutine.there_and_back().unwrap();
+            turns += 1;
+        }
+        assert_eq!(turns, 1000);
+    }
+}

@@ -1,0 +1,13 @@
+//! System calls, instructions, clocks, signals, and what others take of the CPU.
+
+pub(crate) mod arch;
+pub mod busy;
+pub mod clocks;
+pub mod context;
+pub mod kernel_module;
+pub mod sensitive;
+pub mod signal;
+pub mod steal;
+pub mod switches;
+pub mod timer;
+pub mod tiny_guest;

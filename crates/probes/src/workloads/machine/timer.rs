@@ -1,0 +1,149 @@
+//! Ways to wait for a time to pass, by the system calls that programs use.
+
+use std::io;
+use std::time::Duration;
+
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
+
+use crate::workloads::by_function;
+use crate::workloads::call::{Call, named};
+
+/// A way to wait; its descriptors are made beforehand.
+#[derive(Debug)]
+pub enum Sleeper {
+    /// `nanosleep`.
+    Nanosleep,
+    /// `ppoll` of nothing, with a time-out.
+    Poll,
+    /// `epoll_pwait2` of nothing, with a time-out: unlike `epoll_wait` it is not rounded to milliseconds.
+    Epoll(OwnedFd),
+    /// A one-shot timer descriptor of the monotonic clock, set and read.
+    Timer(OwnedFd),
+}
+
+impl Sleeper {
+    /// The way of this name: nanosleep, poll, epoll, timerfd. None for any other name; an error where the kernel has it not.
+    pub fn of_name(name: &str) -> io::Result<Option<Sleeper>> {
+        let sleeper = match name {
+            "nanosleep" => Sleeper::Nanosleep,
+            "poll" => Sleeper::Poll,
+            "epoll" => Sleeper::Epoll(
+                rustix::event::epoll::create(rustix::event::epoll::CreateFlags::CLOEXEC).call("epoll_create1")?,
+            ),
+            "timerfd" => Sleeper::Timer(
+                rustix::time::timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)
+                    .call("timerfd_create")?,
+            ),
+            _ => return Ok(None),
+        };
+        // Whether the kernel has the call is known once it was made.
+        sleeper.sleep(Duration::from_nanos(1)).map(|()| Some(sleeper))
+    }
+
+    /// Waits for `delay`, and until the thread runs again; an error where it was ended by anything but the time.
+    #[inline]
+    pub fn sleep(&self, delay: Duration) -> io::Result<()> {
+        let delay = Timespec { tv_sec: delay.as_secs() as i64, tv_nsec: delay.subsec_nanos().into() };
+        match self {
+            Sleeper::Nanosleep => match by_function(|| rustix::thread::nanosleep(&delay)) {
+                rustix::thread::NanosleepRelativeResult::Ok => Ok(()),
+                rustix::thread::NanosleepRelativeResult::Interrupted(_) => {
+                    Err(named("nanosleep", io::ErrorKind::Interrupted.into()))
+                }
+                rustix::thread::NanosleepRelativeResult::Err(error) => Err(named("nanosleep", error.into())),
+            },
+            Sleeper::Poll => poll(&delay),
+            Sleeper::Epoll(epoll) => epoll_wait(epoll, &delay),
+            Sleeper::Timer(timer) => {
+                let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: delay };
+                set(timer, &once)?;
+                match by_function(|| rustix::io::read(timer, &mut [0_u8; 8])).call("read")? {
+                    8 => Ok(()),
+                    _ => Err(io::Error::other("the timer told of no expiry")),
+                }
+            }
+        }
+    }
+}
+
+/// A timer descriptor of the monotonic clock that nobody waits for; what it is set to ends with it.
+#[derive(Debug)]
+pub struct Alarm(OwnedFd);
+
+impl Alarm {
+    /// One that is not set.
+    pub fn new() -> io::Result<Alarm> {
+        rustix::time::timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC).call("timerfd_create").map(Alarm)
+    }
+
+    /// Sets it to so long ahead, whatever it was set to before.
+    #[inline(always)]
+    pub fn set(&self, ahead: Duration) -> io::Result<()> {
+        let ahead = Timespec { tv_sec: ahead.as_secs() as i64, tv_nsec: ahead.subsec_nanos().into() };
+        let once = Itimerspec { it_interval: Timespec { tv_sec: 0, tv_nsec: 0 }, it_value: ahead };
+        set(&self.0, &once)
+    }
+}
+
+#[inline(always)]
+fn set(timer: &OwnedFd, once: &Itimerspec) -> io::Result<()> {
+    let set = || rustix::time::timerfd_settime(timer, TimerfdTimerFlags::empty(), once);
+    by_function(set).call("timerfd_settime").map(drop)
+}
+
+fn timed_out(call: &'static str, ready: i64) -> io::Result<()> {
+    match ready {
+        0 => Ok(()),
+        -1 => Err(named(call, io::Error::last_os_error())),
+        _ => Err(io::Error::other("something was ready where nothing is watched")),
+    }
+}
+
+fn poll(delay: &Timespec) -> io::Result<()> {
+    let delay = libc::timespec { tv_sec: delay.tv_sec, tv_nsec: delay.tv_nsec };
+    // SAFETY: no descriptors are given, the time is read alone, and no signal mask is given.
+    let ready = unsafe { libc::ppoll(std::ptr::null_mut(), 0, &raw const delay, std::ptr::null()) };
+    timed_out("ppoll", ready.into())
+}
+
+fn epoll_wait(epoll: &OwnedFd, delay: &Timespec) -> io::Result<()> {
+    let delay = libc::timespec { tv_sec: delay.tv_sec, tv_nsec: delay.tv_nsec };
+    let mut event = libc::epoll_event { events: 0, u64: 0 };
+    let (descriptor, event, no_mask) = (epoll.as_raw_fd(), &raw mut event, std::ptr::null::<libc::sigset_t>());
+    // SAFETY: the kernel writes at most one event to `event` and reads the time; no signal mask is given.
+    let ready = unsafe { libc::syscall(libc::SYS_epoll_pwait2, descriptor, event, 1, &raw const delay, no_mask, 0) };
+    timed_out("epoll_pwait2", ready)
+}
+
+/// The time by which the kernel may put off the end of the calling thread's waits, so as to end several at once, ns.
+pub fn slack_ns() -> io::Result<u64> {
+    rustix::thread::current_timer_slack().call("prctl")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workloads::machine::clocks::Source;
+
+    #[test]
+    fn no_way_wakes_before_its_time() {
+        for name in ["nanosleep", "poll", "epoll", "timerfd"] {
+            let sleeper = match Sleeper::of_name(name) {
+                Ok(sleeper) => sleeper.unwrap(),
+                Err(error) if crate::workloads::call::errno(&error) == Some(libc::ENOSYS) => continue,
+                Err(error) => panic!("{name}: {error}"),
+            };
+            let before = Source::Monotonic.read();
+            sleeper.sleep(Duration::from_micros(1500)).unwrap();
+            let took = Source::Monotonic.read() - before;
+            assert!(took >= 1_500_000, "{name}: {took} ns");
+        }
+        assert!(Sleeper::of_name("snooze").unwrap().is_none());
+    }
+
+    #[test]
+    fn a_thread_of_no_special_kind_has_slack() {
+        assert!(slack_ns().unwrap() > 0);
+    }
+}

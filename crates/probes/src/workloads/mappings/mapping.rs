@@ -1,0 +1,227 @@
+//! Mappings as operations to be measured: made, touched page by page, protected, given up.
+
+use std::io;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use rustix::fd::{AsRawFd, OwnedFd};
+
+use crate::workloads::call::named;
+use crate::workloads::memory::Pages;
+
+/// What writes to a file's mapping become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    /// Writes to the file.
+    Shared,
+    /// Copies of its pages, of this process alone.
+    Private,
+}
+
+/// A mapping of this process, untouched until it is touched; unmapped when dropped. Whatever is in it may be anything.
+#[derive(Debug)]
+pub struct Mapping {
+    mapping: NonNull<u8>,
+    mapped: usize,
+    offset: usize,
+    length: usize,
+}
+
+const READ: libc::c_int = libc::PROT_READ;
+const WRITE: libc::c_int = libc::PROT_READ | libc::PROT_WRITE;
+
+impl Mapping {
+    fn map(mapped: usize, protection: libc::c_int, flags: libc::c_int, file: libc::c_int) -> io::Result<Mapping> {
+        // SAFETY: a new mapping at an address of the kernel's choice touches nothing that exists.
+        let address = unsafe { libc::mmap(std::ptr::null_mut(), mapped, protection, flags, file, 0) };
+        if address == libc::MAP_FAILED {
+            return Err(named("mmap", io::Error::last_os_error()));
+        }
+        let mapping = NonNull::new(address.cast::<u8>()).ok_or_else(|| io::Error::other("mmap gave address 0"))?;
+        Ok(Mapping { mapping, mapped, offset: 0, length: mapped })
+    }
+
+    /// Private memory that asks for `pages`; `bytes` is rounded up to them.
+    pub fn anonymous(bytes: usize, pages: Pages) -> io::Result<Mapping> {
+        let (align, page) = (pages.bytes(), Pages::Base.bytes());
+        let length = bytes.max(1).checked_next_multiple_of(align);
+        let mapped = length.and_then(|length| length.checked_add(align - page));
+        let (Some(length), Some(mapped)) = (length, mapped) else {
+            return Err(named("mmap", io::ErrorKind::OutOfMemory.into()));
+        };
+        let mut mapping = Mapping::map(mapped, WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)?;
+        mapping.offset = mapping.mapping.as_ptr().align_offset(align);
+        mapping.length = length;
+        mapping.advise(if pages == Pages::Pmd { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE })?;
+        Ok(mapping)
+    }
+
+    /// The same of the default kind, as programs get it: nothing is asked of its pages.
+    #[inline(always)]
+    pub fn plain(bytes: usize) -> io::Result<Mapping> {
+        Mapping::map(bytes, WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
+    }
+
+    /// The first `bytes` of a file, to read and, where `write`, to write.
+    #[inline(always)]
+    pub fn file(file: &OwnedFd, bytes: usize, sharing: Sharing, write: bool) -> io::Result<Mapping> {
+        let flags = if sharing == Sharing::Shared { libc::MAP_SHARED } else { libc::MAP_PRIVATE };
+        Mapping::map(bytes, if write { WRITE } else { READ }, flags, file.as_raw_fd())
+    }
+
+    fn start(&self) -> *mut u8 {
+        // SAFETY: the offset lies inside the mapping, by construction.
+        unsafe { self.mapping.as_ptr().add(self.offset) }
+    }
+
+    /// Its length in bytes.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    fn advise(&self, advice: libc::c_int) -> io::Result<()> {
+        // SAFETY: the range is this mapping's own, and nobody holds a reference into it.
+        match unsafe { libc::madvise(self.start().cast(), self.length, advice) } {
+            0 => Ok(()),
+            _ => Err(named("madvise", io::Error::last_os_error())),
+        }
+    }
+
+    /// Tells the kernel that accesses come in no order, so that it reads nothing ahead.
+    pub fn expect_random(&self) -> io::Result<()> {
+        self.advise(libc::MADV_RANDOM)
+    }
+
+    /// Gives the pages back: the next access to each is its first again.
+    pub fn give_back(&self) -> io::Result<()> {
+        self.advise(libc::MADV_DONTNEED)
+    }
+
+    /// Each multiple of `stride` below `until`, as far as the mapping goes.
+    #[inline(always)]
+    fn each(&self, stride: usize, until: usize, access: impl Fn(&AtomicU8)) {
+        let mut offset = 0;
+        while offset < until.min(self.length) {
+            access(self.byte(offset));
+            offset = offset.saturating_add(stride);
+        }
+    }
+
+    /// A byte as several threads may access it. Where it is not writable, who stores to it ends the process.
+    #[inline(always)]
+    fn byte(&self, offset: usize) -> &AtomicU8 {
+        assert!(offset < self.length);
+        // SAFETY: inside the mapping, which is readable and lives as long as self; `bytes` borrows the mapping alone, so that nobody
+        // accesses it in another way meanwhile.
+        unsafe { AtomicU8::from_ptr(self.start().add(offset)) }
+    }
+
+    /// Loads a byte at each multiple of `stride` below `until`.
+    #[inline(always)]
+    pub fn read_every(&self, stride: usize, until: usize) {
+        self.each(stride, until, load);
+    }
+
+    /// Loads a byte at each of `offsets`; those beyond the end are left out.
+    #[inline(always)]
+    pub fn read_at(&self, offsets: &[usize]) {
+        offsets.iter().filter(|&&offset| offset < self.length).for_each(|&offset| load(self.byte(offset)));
+    }
+
+    /// Stores a byte at each multiple of `stride` below `until`. The mapping must be writable: the process dies of SIGSEGV
+    /// otherwise.
+    #[inline(always)]
+    pub fn write_every(&self, stride: usize, until: usize) {
+        self.each(stride, until, |byte| byte.store(1, Ordering::Relaxed));
+    }
+
+    /// mprotect(2) of all of it.
+    #[inline(always)]
+    pub fn protect(&self, write: bool) -> io::Result<()> {
+        // SAFETY: the range is this mapping's own, which stays readable, and nobody holds a reference into it.
+        match unsafe { libc::mprotect(self.start().cast(), self.length, if write { WRITE } else { READ }) } {
+            0 => Ok(()),
+            _ => Err(named("mprotect", io::Error::last_os_error())),
+        }
+    }
+
+    /// The memory, which nothing else is done to meanwhile.
+    pub fn bytes(&mut self) -> &[u8] {
+        // SAFETY: readable, and of a length that lies inside the mapping. What a file's mapping holds changes only by whoever
+        // writes to the file, which is the caller's own.
+        unsafe { std::slice::from_raw_parts(self.start(), self.length) }
+    }
+
+    pub(crate) fn address(&self) -> *mut u8 {
+        self.start()
+    }
+}
+
+#[inline(always)]
+fn load(byte: &AtomicU8) {
+    std::hint::black_box(byte.load(Ordering::Relaxed));
+}
+
+impl Drop for Mapping {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: unmaps exactly what was mapped; no borrow outlives self.
+        unsafe { libc::munmap(self.mapping.as_ptr().cast(), self.mapped) };
+    }
+}
+
+// SAFETY: the mapping is nobody else's; what several threads do by it are atomic accesses and system calls.
+unsafe impl Sync for Mapping {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hostmark_engine::prelude::sys::counters::thread_faults;
+
+    use crate::workloads::storage::files;
+
+    #[test]
+    fn every_page_of_new_memory_faults_once_until_it_is_given_back() {
+        let (page, pages) = (Pages::Base.bytes(), 100);
+        let mapping = Mapping::anonymous(pages * page, Pages::Base).unwrap();
+        let faults = || {
+            let before = thread_faults().unwrap().minor;
+            mapping.write_every(page, mapping.length());
+            thread_faults().unwrap().minor - before
+        };
+        assert_eq!((faults(), faults()), (pages as u64, 0));
+        mapping.give_back().unwrap();
+        assert_eq!(faults(), pages as u64);
+    }
+
+    #[test]
+    fn what_no_address_reaches_is_refused() {
+        for pages in [Pages::Base, Pages::Pmd] {
+            assert!([usize::MAX, isize::MAX as usize].iter().all(|&bytes| Mapping::anonymous(bytes, pages).is_err()));
+        }
+    }
+
+    #[test]
+    fn what_is_written_to_a_private_mapping_stays_out_of_the_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = files::unnamed(directory.path()).unwrap();
+        let page = Pages::Base.bytes();
+        files::write_at(&file, 0, &vec![7; 4 * page]).unwrap();
+        let mut before = Mapping::file(&file, 4 * page, Sharing::Shared, false).unwrap();
+        let mut private = Mapping::file(&file, 4 * page, Sharing::Private, true).unwrap();
+        private.write_every(page, usize::MAX);
+        assert_eq!((private.bytes()[page], before.bytes()[page]), (1, 7));
+        private.give_back().unwrap();
+        assert_eq!(private.bytes()[page], 7);
+    }
+
+    #[test]
+    fn protection_is_changed_and_changed_back() {
+        let mut mapping = Mapping::plain(Pages::Base.bytes()).unwrap();
+        mapping.protect(false).unwrap();
+        mapping.read_at(&[0, usize::MAX]);
+        mapping.protect(true).unwrap();
+        mapping.write_every(1, 1);
+        assert_eq!(mapping.bytes()[0], 1);
+    }
+}

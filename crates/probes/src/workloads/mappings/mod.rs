@@ -1,0 +1,6 @@
+//! Mappings, protection, barriers.
+
+pub mod balloon;
+pub mod mapping;
+pub mod membarrier;
+pub mod protection;

@@ -1,0 +1,175 @@
+//! What the kernel tells of a TCP connection (TCP_INFO): what it sent again, how far the other end is, and what held it up.
+
+use std::io;
+use std::net::TcpStream;
+
+use rustix::fd::AsRawFd;
+
+use crate::workloads::call::returned;
+
+/// The state of a TCP connection at its sender. A field is none where the kernel is too old to tell it, or does not know it yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TcpInfo {
+    /// Bytes of data that a packet takes to the other end at most.
+    pub segment_bytes: Option<u64>,
+    /// Segments that were sent again.
+    pub retransmits: Option<u64>,
+    /// What may be under way before it is acknowledged, bytes.
+    pub window_bytes: Option<u64>,
+    /// The round trip, smoothed, ns.
+    pub rtt_ns: Option<u64>,
+    /// The shortest one, ns.
+    pub min_rtt_ns: Option<u64>,
+    /// The rate at which it sends at most, bytes a second.
+    pub pacing_rate: Option<u64>,
+    /// The rate at which data last arrived, bytes a second.
+    pub delivery_rate: Option<u64>,
+    /// How long there was something to send, ns.
+    pub busy_ns: Option<u64>,
+    /// How long of that the receiver's window had no room, ns.
+    pub receiver_limited_ns: Option<u64>,
+    /// How long of that the send buffer was too small, ns.
+    pub buffer_limited_ns: Option<u64>,
+    /// Segments that were sent.
+    pub segments_out: Option<u64>,
+    /// Bytes of data that have come, whether somebody has read them or not.
+    pub received_bytes: Option<u64>,
+}
+
+const NUMBERS: usize = 12;
+/// Bytes of it as it is told to another process.
+pub const TOLD_BYTES: usize = NUMBERS * size_of::<u64>();
+const ABSENT: u64 = u64::MAX;
+/// Room for a struct tcp_info of linux/tcp.h, of which each kernel fills as much as it knows.
+const ROOM: usize = 512;
+
+impl TcpInfo {
+    /// That of a connection now.
+    pub fn of(stream: &TcpStream) -> io::Result<TcpInfo> {
+        let mut told = [0_u8; ROOM];
+        let mut size = size_of_val(&told) as libc::socklen_t;
+        // SAFETY: the kernel writes at most `size` bytes to `told`.
+        let result = unsafe {
+            let to = told.as_mut_ptr().cast();
+            libc::getsockopt(stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, to, &raw mut size)
+        };
+        returned("getsockopt", result)?;
+        Ok(TcpInfo::read(&told[..ROOM.min(size as usize)]))
+    }
+
+    /// What stands in a struct tcp_info, by the places that linux/tcp.h gives.
+    fn read(told: &[u8]) -> TcpInfo {
+        let word = |at: usize| told.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
+        let long = |at: usize| told.get(at..)?.first_chunk().map(|bytes| u64::from_ne_bytes(*bytes));
+        // All ones: not known, or without a bound.
+        let known = |at| word(at).filter(|&number| number != u32::MAX).map(u64::from);
+        let rate = |at| long(at).filter(|&rate| rate != 0 && rate != u64::MAX);
+        let ns = |at| long(at).map(|us| us.saturating_mul(1000));
+        let segment_bytes = known(16).filter(|&bytes| bytes > 0);
+        TcpInfo {
+            segment_bytes,
+            retransmits: known(100),
+            window_bytes: segment_bytes.zip(known(80)).map(|(bytes, segments)| bytes * segments),
+            rtt_ns: known(68).filter(|&us| us > 0).map(|us| us * 1000),
+            min_rtt_ns: known(148).filter(|&us| us > 0).map(|us| us * 1000),
+            pacing_rate: rate(104),
+            delivery_rate: rate(160),
+            busy_ns: ns(168),
+            receiver_limited_ns: ns(176),
+            buffer_limited_ns: ns(184),
+            segments_out: known(136),
+            received_bytes: long(128),
+        }
+    }
+
+    fn numbers(&self) -> [Option<u64>; NUMBERS] {
+        [
+            self.segment_bytes,
+            self.retransmits,
+            self.window_bytes,
+            self.rtt_ns,
+            self.min_rtt_ns,
+            self.pacing_rate,
+            self.delivery_rate,
+            self.busy_ns,
+            self.receiver_limited_ns,
+            self.buffer_limited_ns,
+            self.segments_out,
+            self.received_bytes,
+        ]
+    }
+
+    /// As bytes for another process.
+    pub fn told(&self) -> [u8; TOLD_BYTES] {
+        let mut told = [0; TOLD_BYTES];
+        let numbers = self.numbers().map(|number| number.unwrap_or(ABSENT));
+        told.as_chunks_mut().0.iter_mut().zip(numbers).for_each(|(place, number)| *place = number.to_le_bytes());
+        told
+    }
+
+    /// What another process told.
+    pub fn heard(told: &[u8; TOLD_BYTES]) -> TcpInfo {
+        let mut numbers =
+            told.as_chunks().0.iter().map(|&bytes| Some(u64::from_le_bytes(bytes)).filter(|&number| number != ABSENT));
+        let mut next = || numbers.next().flatten();
+        TcpInfo {
+            segment_bytes: next(),
+            retransmits: next(),
+            window_bytes: next(),
+            rtt_ns: next(),
+            min_rtt_ns: next(),
+            pacing_rate: next(),
+            delivery_rate: next(),
+            busy_ns: next(),
+            receiver_limited_ns: next(),
+            buffer_limited_ns: next(),
+            segments_out: next(),
+            received_bytes: next(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+
+    use super::*;
+    use crate::workloads::network::local;
+
+    #[test]
+    fn the_kernel_tells_of_a_connection() {
+        let (_listener, mut near, mut far) = local::tcp_pair().unwrap();
+        far.set_nodelay(true).unwrap();
+        for _ in 0..100 {
+            near.write_all(&[1; 1000]).unwrap();
+            far.read_exact(&mut [0; 1000]).unwrap();
+            far.write_all(b"x").unwrap();
+            near.read_exact(&mut [0]).unwrap();
+        }
+        let info = TcpInfo::of(&near).unwrap();
+        assert_eq!(info.retransmits, Some(0), "{info:?}");
+        assert!(info.segments_out.is_some_and(|segments| (100..1000).contains(&segments)), "{info:?}");
+        assert!(info.segment_bytes.is_some_and(|bytes| (500..=65_536).contains(&bytes)), "{info:?}");
+        assert!(info.window_bytes >= info.segment_bytes, "{info:?}");
+        assert!(info.rtt_ns.is_some_and(|ns| ns < 1_000_000_000), "{info:?}");
+        assert!(info.receiver_limited_ns <= info.busy_ns && info.buffer_limited_ns <= info.busy_ns, "{info:?}");
+        assert_eq!(info.received_bytes, Some(100), "{info:?}");
+        assert_eq!(TcpInfo::heard(&info.told()), info);
+    }
+
+    #[test]
+    fn what_an_older_kernel_does_not_tell_is_absent() {
+        let all: Vec<u8> = (0..ROOM).map(|at| (at % 7) as u8 + 1).collect();
+        assert!(TcpInfo::read(&all).numbers().iter().all(Option::is_some));
+        // As far as Linux 4.2 had it, and as 4.9 had it.
+        let old = TcpInfo::read(&all[..136]);
+        assert!(old.retransmits.is_some() && old.pacing_rate.is_some() && old.segments_out.is_none(), "{old:?}");
+        let newer = TcpInfo::read(&all[..168]);
+        assert!(newer.delivery_rate.is_some() && newer.busy_ns.is_none(), "{newer:?}");
+        assert_eq!(TcpInfo::read(&[]), TcpInfo::default());
+        assert_eq!(TcpInfo::heard(&old.told()), old);
+        // A rate without a bound, and a round trip that nobody has seen yet.
+        let unknown = TcpInfo::read(&[0xff; ROOM]);
+        assert_eq!((unknown.pacing_rate, unknown.min_rtt_ns), (None, None));
+    }
+}

@@ -1,0 +1,278 @@
+//! A whole program as an operation: started, waited for, with what it and its descendants used.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command as Program;
+
+use hostmark_engine::prelude::null_device;
+use rustix::fd::OwnedFd;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::workloads::affinity;
+use crate::workloads::call::{Call, named, spawned};
+use crate::workloads::process::die_with_parent;
+use crate::workloads::processes::keeper::{self, Keeper};
+use crate::workloads::storage::files;
+
+/// How much of the end of a program's output is looked at for its last line, bytes.
+const LAST_BYTES: u64 = 4096;
+/// How much of the end of a program's output is searched for its value, bytes.
+const MOST_READ: u64 = 1 << 20;
+/// Longest last line that is told, characters.
+const LONGEST_LINE: usize = 200;
+
+/// A program with its arguments, made ready before anything is timed.
+#[derive(Debug)]
+pub struct Command {
+    program: Program,
+    cpus: Vec<usize>,
+    home: Option<OwnedFd>,
+    output: File,
+    /// Where in `output` what the last execution wrote begins.
+    begun: u64,
+}
+
+/// What a program used that has ended well.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Used {
+    /// CPU time in user space, of it and of all descendants that were waited for, ns.
+    pub user_ns: f64,
+    /// The same in the kernel.
+    pub system_ns: f64,
+    /// The largest resident memory of one of these processes, bytes. The kernel carries the peak of the process that started
+    /// a program over to it: what is not above [`own_peak_bytes`] tells nothing.
+    pub peak_bytes: u64,
+}
+
+impl Command {
+    /// The program and its arguments, on these CPUs. It reads nothing, and what it writes goes to the end of the file
+    /// `output`. Its working directory is `home`, else the caller's.
+    pub fn new(words: &[String], cpus: &[usize], output: &Path, home: Option<&OwnedFd>) -> io::Result<Command> {
+        let (name, arguments) =
+            words.split_first().ok_or_else(|| io::Error::other("a command has at least one word"))?;
+        let written = File::options().create(true).read(true).append(true).open(output).call("openat")?;
+        let mut program = Program::new(name);
+        let copy = || written.try_clone().call("fcntl");
+        program.args(arguments).stdin(null_device()?).stdout(copy()?).stderr(copy()?);
+        let home = home.map(files::copy).transpose()?;
+        Ok(Command { program, cpus: cpus.to_vec(), home, output: written, begun: 0 })
+    }
+
+    /// Has a process of its own, a [`keeper`], do `timed`, which is given what executes the program from its start to its end
+    /// and returns what it used, or how it ended when that was not with status 0. Comes back when the program and all that it
+    /// has started are gone, also what has left its group and session. They end with the calling thread too.
+    pub fn run<T: Serialize + DeserializeOwned>(
+        &mut self,
+        timed: impl FnOnce(&mut dyn FnMut() -> io::Result<Result<Used, String>>) -> io::Result<T>,
+    ) -> io::Result<T> {
+        self.begun = self.output.metadata().call("fstat")?.len();
+        keeper::under(|keeper| {
+            self.prepare(keeper)?;
+            timed(&mut || self.execute(keeper))
+        })
+    }
+
+    fn prepare(&mut self, keeper: &Keeper) -> io::Result<()> {
+        let (keeper, group, blocked) = (keeper.id, keeper.group, keeper.blocked);
+        let (cpus, home) = (self.cpus.clone(), self.home.take());
+        let prepare = move || {
+            if !die_with_parent(keeper) {
+                return Err(io::Error::other("whoever asked for it is gone"));
+            }
+            // As if the worker had started it.
+            rustix::process::setpgid(None, Some(group)).call("setpgid")?;
+            // SAFETY: reads a set; the null pointer asks for no old one.
+            unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const blocked, std::ptr::null_mut()) };
+            home.as_ref().map_or(Ok(()), rustix::process::fchdir).call("fchdir")?;
+            affinity::bind(&cpus)
+        };
+        // SAFETY: between fork and exec it makes system calls, and allocates for the mask of CPUs, in a child of a keeper that
+        // has one thread, so that no lock of the allocator can be held by another.
+        unsafe { self.program.pre_exec(prepare) };
+        Ok(())
+    }
+
+    fn execute(&mut self, keeper: &Keeper) -> io::Result<Result<Used, String>> {
+        let child = match self.program.spawn() {
+            Ok(child) => child.id() as libc::pid_t,
+            Err(error) => return Ok(Err(format!("cannot be started: {}", spawned(error)))),
+        };
+        keeper.wait_until(|| ended(child))
+    }
+
+    /// The last line that it wrote with anything on it.
+    pub fn last_line(&mut self) -> Option<String> {
+        let end = self.end(LAST_BYTES).ok()?;
+        let line = end.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
+        Some(line.chars().take(LONGEST_LINE).collect())
+    }
+
+    /// What its last execution wrote, to either output: of more than a MiB the end.
+    pub fn written(&mut self) -> io::Result<String> {
+        self.end(MOST_READ)
+    }
+
+    /// The last `most` bytes that its last execution wrote.
+    fn end(&mut self, most: u64) -> io::Result<String> {
+        let length = self.output.metadata().call("fstat")?.len();
+        self.output.seek(SeekFrom::Start(length.saturating_sub(most).max(self.begun))).call("lseek")?;
+        let mut end = Vec::new();
+        Read::by_ref(&mut self.output).take(most).read_to_end(&mut end).call("read")?;
+        Ok(String::from_utf8_lossy(&end).into_owned())
+    }
+}
+
+/// What a child used that has ended, or how it ended when that was not with status 0; nothing while it goes on.
+fn ended(child: libc::pid_t) -> io::Result<Option<Result<Used, String>>> {
+    let mut status: libc::c_int = 0;
+    // SAFETY: a structure of integers, for which zero is a value.
+    let mut used: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: wait4 writes an int and a rusage through the pointers given.
+    let waited = unsafe { libc::wait4(child, &raw mut status, libc::WNOHANG, &raw mut used) };
+    if waited == 0 {
+        return Ok(None);
+    }
+    if waited != child {
+        return Err(named("wait4", io::Error::last_os_error()));
+    }
+    if libc::WIFSIGNALED(status) {
+        return Ok(Some(Err(format!("was ended by signal {}", libc::WTERMSIG(status)))));
+    }
+    let code = libc::WEXITSTATUS(status);
+    if code != 0 {
+        return Ok(Some(Err(format!("ended with status {code}"))));
+    }
+    let (user_ns, system_ns) = (ns(used.ru_utime), ns(used.ru_stime));
+    Ok(Some(Ok(Used { user_ns, system_ns, peak_bytes: bytes(used.ru_maxrss) })))
+}
+
+/// The largest resident memory that this process had, bytes: the floor of what is told of a program it starts.
+pub fn own_peak_bytes() -> u64 {
+    // SAFETY: a structure of integers, for which zero is a value; the kernel fills it.
+    let mut used: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is to that structure.
+    let result = unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut used) };
+    if result == 0 { bytes(used.ru_maxrss) } else { 0 }
+}
+
+fn ns(time: libc::timeval) -> f64 {
+    time.tv_sec as f64 * 1e9 + time.tv_usec as f64 * 1e3
+}
+
+/// Of KiB, as Linux counts it.
+fn bytes(kib: libc::c_long) -> u64 {
+    u64::try_from(kib).unwrap_or(0) * 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workloads::process::in_a_child;
+
+    /// Runs a script in the forked process of one thread.
+    fn shell(script: &str) -> io::Result<(Result<Used, String>, Option<String>)> {
+        let directory = tempfile::tempdir()?;
+        let words = ["sh", "-c", script].map(str::to_owned);
+        let mut command = Command::new(&words, &affinity::allowed()?, &directory.path().join("output"), None)?;
+        let how = command.run(|execute| execute())?;
+        Ok((how, command.last_line()))
+    }
+
+    #[test]
+    fn what_it_used_is_told_and_what_it_wrote_is_kept_away() {
+        in_a_child(|| {
+            let (how, line) =
+                shell("i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done; echo one; echo two >&2; echo")?;
+            let used = how.unwrap();
+            assert!(used.user_ns > 0.0 && used.peak_bytes > 0, "{used:?}");
+            assert_eq!(line.as_deref(), Some("two"));
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn one_that_ends_badly_says_how() {
+        in_a_child(|| {
+            let (how, line) = shell("echo it broke; exit 3")?;
+            assert_eq!((how.unwrap_err().as_str(), line.as_deref()), ("ended with status 3", Some("it broke")));
+            assert_eq!(shell("kill -9 $$")?.0.unwrap_err(), "was ended by signal 9");
+            let mut none =
+                Command::new(&["/no/such/program".to_owned()], &affinity::allowed()?, Path::new("/dev/null"), None)?;
+            let refused = none.run(|execute| execute())?.unwrap_err();
+            assert!(refused.starts_with("cannot be started: execve: No such file"), "{refused}");
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn what_one_execution_wrote_is_not_taken_for_the_next_ones() {
+        in_a_child(|| {
+            let directory = tempfile::tempdir()?;
+            let output = directory.path().join("output");
+            let run = |script: &str| {
+                let words = ["sh", "-c", script].map(str::to_owned);
+                let mut command = Command::new(&words, &affinity::allowed()?, &output, None)?;
+                command.run(|execute| execute())?.unwrap();
+                command.written()
+            };
+            assert_eq!(run("echo first; echo to stderr >&2")?, "first\nto stderr\n");
+            assert_eq!(run(":")?, "");
+            assert_eq!(run("head -c 3000000 /dev/zero; echo end")?.len(), 1 << 20);
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn it_runs_on_the_cpus_given() {
+        in_a_child(|| {
+            let last = *affinity::allowed()?.last().unwrap();
+            let directory = tempfile::tempdir()?;
+            let words = ["sh", "-c", "grep Cpus_allowed_list /proc/self/status"].map(str::to_owned);
+            let mut command = Command::new(&words, &[last], &directory.path().join("output"), None)?;
+            command.run(|execute| execute())?.unwrap();
+            let line = command.last_line().unwrap();
+            assert_eq!(line.split_whitespace().last(), Some(last.to_string().as_str()));
+            Ok(())
+        });
+    }
+    #[test]
+    fn what_it_leaves_running_is_ended_and_what_has_left_a_shells_wait_too() {
+        in_a_child(|| {
+            let directory = tempfile::tempdir()?;
+            let pids = directory.path().join("pids");
+            let told = format!(
+                "setsid sh -c 'echo $$ >> {0}; exec sleep 1000' & setsid setsid sh -c '(sh -c \"echo \\$\\$ >> {0}; \
+                                exec sleep 1000\" &)' & until [ \"$(wc -l < {0})\" = 2 ]; do sleep 0.01; done",
+                pids.display()
+            );
+            let (how, _) = shell(&format!(": > {}; {told}", pids.display()))?;
+            how.unwrap();
+            let text = std::fs::read_to_string(&pids)?;
+            for pid in text.lines() {
+                assert!(!Path::new("/proc").join(pid).exists(), "{pid} lives");
+            }
+            assert_eq!(text.lines().count(), 2);
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn without_its_keeper_what_it_started_is_ended_all_the_same() {
+        in_a_child(|| {
+            let directory = tempfile::tempdir()?;
+            let pids = directory.path().join("pids");
+            let script = format!(
+                "setsid sh -c 'echo $$ > {0}; exec sleep 1000' & until [ -s {0} ]; do sleep 0.01; done; \
+                                  kill -9 $PPID; sleep 1000",
+                pids.display()
+            );
+            let error = shell(&script).unwrap_err();
+            assert!(error.to_string().contains("keeper was ended"), "{error}");
+            assert!(!Path::new("/proc").join(std::fs::read_to_string(&pids)?.trim()).exists());
+            Ok(())
+        });
+    }
+}

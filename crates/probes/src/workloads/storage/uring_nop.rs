@@ -1,0 +1,105 @@
+//! io_uring by its three system calls and its shared memory: operations that do nothing, in batches.
+
+use std::io;
+
+use crate::workloads::storage::uring_queues::{Poller, Rings, Submission};
+
+/// The kernel's thread polls for so long after the last submission, ms: longer than any pause between two samples.
+const POLLS_MS: u32 = 200;
+/// After so many looks for a completion the CPU is offered to others: the kernel's thread may need this one.
+const PATIENCE: u32 = 1 << 14;
+
+/// A ring on which batches of operations that do nothing are submitted and completed.
+#[derive(Debug)]
+pub struct Nops {
+    rings: Rings,
+    batch: u32,
+    is_polled: bool,
+    /// Operations so far: the name of the next.
+    done: u32,
+}
+
+impl Nops {
+    /// A ring for batches of `batch`. `poller`: the CPU of a thread of the kernel that takes submissions without being called
+    /// (SQPOLL).
+    pub fn new(batch: u32, poller: Option<usize>) -> io::Result<Nops> {
+        let cpu = poller.map(u32::try_from).transpose().map_err(|_| io::ErrorKind::InvalidInput)?;
+        let rings = Rings::new(batch, cpu.map(|cpu| Poller { cpu, idle_ms: POLLS_MS }))?;
+        Ok(Nops { rings, batch, is_polled: cpu.is_some(), done: 0 })
+    }
+
+    /// Submits a batch, waits until all of it is completed, and takes the completions; an error when one is missing, failed
+    /// or is another one's.
+    #[inline]
+    pub fn submit_and_complete(&mut self) -> io::Result<()> {
+        for number in 0..self.batch {
+            let name = u64::from(self.done.wrapping_add(number));
+            // SAFETY: an operation that does nothing names no memory, and the batch before has been completed.
+            unsafe { self.rings.write(number, Submission { name, ..Submission::default() }) };
+        }
+        self.rings.publish(self.batch);
+        self.submit()?;
+        self.complete()
+    }
+
+    #[inline(always)]
+    fn submit(&self) -> io::Result<()> {
+        if self.is_polled {
+            return self.rings.wake(self.batch);
+        }
+        match self.rings.enter(self.batch, self.batch)? {
+            taken if taken == self.batch as usize => Ok(()),
+            _ => Err(io::Error::other("the kernel took a part of the batch")),
+        }
+    }
+
+    #[inline(always)]
+    fn complete(&mut self) -> io::Result<()> {
+        let mut looks = 0_u32;
+        while self.rings.completed() < self.batch {
+            looks += 1;
+            if looks.is_multiple_of(PATIENCE) {
+                std::thread::yield_now();
+            }
+            std::hint::spin_loop();
+        }
+        for number in 0..self.batch {
+            let done = self.rings.completion(number);
+            if done.name != u64::from(self.done.wrapping_add(number)) || done.result != 0 {
+                return Err(io::Error::other(format!("operation {} ended with {}", done.name, done.result)));
+            }
+        }
+        self.rings.take(self.batch);
+        self.done = self.done.wrapping_add(self.batch);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_of_every_batch_is_completed_once() {
+        let last = crate::workloads::affinity::allowed().unwrap().last().copied();
+        for poller in [None, last] {
+            for batch in [1, 3, 32] {
+                let mut nops = match Nops::new(batch, poller) {
+                    Ok(nops) => nops,
+                    // Kernels, containers and emulators without it.
+                    Err(error)
+                        if matches!(
+                            crate::workloads::call::errno(&error),
+                            Some(libc::ENOSYS | libc::EPERM | libc::EACCES)
+                        ) =>
+                    {
+                        return;
+                    }
+                    Err(error) => panic!("{error}"),
+                };
+                (0..100).for_each(|_| nops.submit_and_complete().unwrap());
+                assert_eq!(nops.done, 100 * batch);
+            }
+        }
+    }
+}
