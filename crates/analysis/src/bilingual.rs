@@ -16,7 +16,6 @@ pub fn each(of: impl Fn(Lang) -> String) -> Words {
     Text { en: of(Lang::En), zh: of(Lang::Zh) }
 }
 
-/// A fixed text.
 pub fn fixed(text: Text) -> Words {
     text.to_owned_text()
 }

@@ -132,7 +132,6 @@ pub fn last_cache_size(run: &Run) -> Option<f64> {
 /// Where a buffer lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Location {
-    /// In this level.
     In(&'static Level),
     /// Between two levels, in a plateau without a name, or in what only a hypervisor tells of.
     Uncertain,

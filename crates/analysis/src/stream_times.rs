@@ -5,7 +5,6 @@ use hostmark_model::imported::stream as imported;
 use hostmark_model::{CaseRecord, Measured};
 use hostmark_stats::descriptive;
 
-/// The probe.
 pub const PROBE: &str = "memory.stream";
 /// Its axis of kernels.
 pub const KERNEL: &str = "kernel";

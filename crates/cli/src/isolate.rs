@@ -60,7 +60,6 @@ impl Layer {
         }
     }
 
-    /// The layer of this name.
     pub fn named(name: &str) -> Option<Layer> {
         Layer::value_variants().iter().copied().find(|layer| layer.name() == name)
     }

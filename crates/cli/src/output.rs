@@ -24,9 +24,7 @@ pub enum Color {
     /// On a terminal; NO_COLOR and CLICOLOR_FORCE have a say
     #[default]
     Auto,
-    /// Always
     Always,
-    /// Never
     Never,
 }
 

@@ -30,7 +30,6 @@ pub fn directory() -> Option<PathBuf> {
 pub struct RunFiles {
     /// The run file.
     pub file: PathBuf,
-    /// The journal.
     pub journal: PathBuf,
     /// The run's name: the file's stem.
     pub name: String,

@@ -120,7 +120,6 @@ fn columns_of(stream: impl AsFd) -> Option<usize> {
 
 /// A mock of the machine: a run of it starts no process and does not wait.
 pub struct MockMachine {
-    /// Its facts.
     pub host: HostFacts,
     /// The clock of its workers.
     pub calibration: Calibration,

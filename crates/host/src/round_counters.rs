@@ -42,7 +42,6 @@ impl RoundCounters {
         }
     }
 
-    /// The round ends.
     pub fn end(&self) -> RoundLosses {
         let after = steal_ns(&self.root, &self.cpus);
         // Some hypervisors let the counter step back across a migration.

@@ -33,7 +33,6 @@ impl fmt::Display for Holder {
 /// What can be spared, and by whom.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spare {
-    /// Bytes.
     pub bytes: u64,
     /// Who can spare no more.
     pub holder: Holder,

@@ -44,7 +44,6 @@ static SOURCE: Source = Source {
     }],
 };
 
-/// What one is in ns.
 const UNITS: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
 /// How names of aggregates end, for versions that do not say what is one.
 const AGGREGATES: [&str; 6] = ["mean", "median", "stddev", "cv", "BigO", "RMS"];

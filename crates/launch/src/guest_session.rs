@@ -55,7 +55,6 @@ pub enum SessionError {
         console(lines)
     )]
     Agent {
-        /// How.
         how: String,
         /// The end of its console.
         lines: Vec<String>,

@@ -66,7 +66,6 @@ pub enum Errors {
 /// How one is ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// It is killed.
     Killed,
     /// It is asked to stop by SIGINT, or SIGTERM where it ignores that, and killed when it has not ended in this time.
     Asked(Duration),

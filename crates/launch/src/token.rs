@@ -11,7 +11,6 @@ use rustix::fs::OFlags;
 use crate::program::hex;
 use crate::transport_error::shown;
 
-/// Bytes of a token.
 pub const TOKEN_BYTES: usize = 32;
 /// Bytes of a token's file at most: its digits, and blanks around them.
 const LONGEST_FILE: u64 = 256;
@@ -34,37 +33,22 @@ pub enum TokenError {
     /// It cannot be read.
     #[error("the token file {file} cannot be read ({error}); name one that is there and yours")]
     Unread {
-        /// The file.
         file: String,
         /// Why.
         error: io::Error,
     },
     /// It is a directory, a pipe or a device.
     #[error("the token file {file} is no regular file; write the token to one")]
-    NoFile {
-        /// The file.
-        file: String,
-    },
+    NoFile { file: String },
     /// It belongs to somebody else, who could change it.
     #[error("the token file {file} belongs to another user; use one of your own")]
-    OfAnother {
-        /// The file.
-        file: String,
-    },
+    OfAnother { file: String },
     /// Others may read or write it.
     #[error("the token file {file} is open to others (mode {mode:03o}); run chmod 600 on it, and make a new token")]
-    Open {
-        /// The file.
-        file: String,
-        /// Its mode.
-        mode: u32,
-    },
+    Open { file: String, mode: u32 },
     /// Its contents are no token.
     #[error("the token file {file} holds no token; write the 64 hexadecimal digits to it that hostmark serve prints")]
-    NoToken {
-        /// The file.
-        file: String,
-    },
+    NoToken { file: String },
 }
 
 impl Token {

@@ -12,7 +12,6 @@ pub enum TransportError {
     /// The first word of the place is no program that can be started here.
     #[error("cannot start {word} to reach {place}: {error}; install it or correct the place")]
     NotStarted {
-        /// The place.
         place: Name,
         /// What was to be started.
         word: Name,
@@ -22,30 +21,22 @@ pub enum TransportError {
     },
     /// It says too much before its shell does.
     #[error("{place} prints more than 64 KiB before its shell starts; use an account that prints no greeting")]
-    Banner {
-        /// The place.
-        place: Name,
-    },
+    Banner { place: Name },
     /// It says that there is no shell.
     #[error("{place} has no shell ({how}); it must lead to where there is sh")]
     NoShell {
-        /// The place.
         place: Name,
         /// How it ended, and its last word.
         how: String,
     },
     /// It repeats what it is told.
     #[error("{place} opens a terminal, which repeats its input; leave out -t")]
-    Terminal {
-        /// The place.
-        place: Name,
-    },
+    Terminal { place: Name },
     /// It stands still.
     #[error(
         "{place} was silent for {seconds} s {step}{word}; try `{place:#} sh` by hand: it must not ask for anything"
     )]
     Silent {
-        /// The place.
         place: Name,
         /// How long it was.
         seconds: u64,
@@ -57,7 +48,6 @@ pub enum TransportError {
     /// It ended, and did not say why in our terms.
     #[error("{place} ended {step} ({how}); try `{place:#} sh` by hand")]
     Ended {
-        /// The place.
         place: Name,
         /// When it was.
         step: &'static str,
@@ -70,7 +60,6 @@ pub enum TransportError {
          `cargo build --release --target {machine}-unknown-linux-musl` and copy it to that name"
     )]
     WrongMachine {
-        /// The place.
         place: Name,
         /// Its architecture.
         machine: &'static str,
@@ -80,7 +69,6 @@ pub enum TransportError {
     /// A machine of an architecture that this program is not made for.
     #[error("{place} is a machine of '{machine}'; hostmark runs on x86_64 and aarch64: choose one of these")]
     UnknownMachine {
-        /// The place.
         place: Name,
         /// What it calls its architecture.
         machine: String,
@@ -90,7 +78,6 @@ pub enum TransportError {
         "{file} is no program for {machine}; build it by `cargo build --release --target {machine}-unknown-linux-musl`"
     )]
     WrongFile {
-        /// The file.
         file: String,
         /// The architecture.
         machine: &'static str,
@@ -98,7 +85,6 @@ pub enum TransportError {
     /// It lacks something that the copying takes.
     #[error("{place} lacks {what}, without which no program can be copied there; {}", if what == "/proc" { "mount it" } else { "install it" })]
     Lacks {
-        /// The place.
         place: Name,
         /// What it lacks.
         what: String,
@@ -110,7 +96,6 @@ pub enum TransportError {
         if tried.is_empty() { "none".to_owned() } else { tried.join(", ") }
     )]
     Nowhere {
-        /// The place.
         place: Name,
         /// Each directory that was tried, and why it does not do.
         tried: Vec<String>,
@@ -118,11 +103,9 @@ pub enum TransportError {
     /// Only a part of the program arrived.
     #[error("{place} took {taken} of {size} bytes of the program{why}; free space there or set TMPDIR")]
     Short {
-        /// The place.
         place: Name,
         /// How much of it arrived.
         taken: String,
-        /// Its size.
         size: usize,
         /// Why, in the system's words, or nothing.
         why: String,
@@ -132,7 +115,6 @@ pub enum TransportError {
         "{place} received another program than was sent (SHA-256 {there}, sent {here}); the connection alters data: repair it"
     )]
     DigestDiffers {
-        /// The place.
         place: Name,
         /// Of what was sent.
         here: String,
@@ -142,7 +124,6 @@ pub enum TransportError {
     /// What it says is not what our script says.
     #[error("{place} answers '{answer}' {step}; check that it leads to a shell of its own")]
     Strange {
-        /// The place.
         place: Name,
         /// When it was.
         step: &'static str,

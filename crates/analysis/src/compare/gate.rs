@@ -9,7 +9,6 @@ use super::{Against, CaseComparison, Comparison, FALSE_DISCOVERIES, ReasonKind, 
 pub struct Open<'a> {
     /// What the table calls the side.
     pub side: &'a str,
-    /// The case.
     pub case: &'a CaseComparison,
 }
 

@@ -58,7 +58,6 @@ pub struct Comparison {
 pub struct Side {
     /// What the table calls it.
     pub name: String,
-    /// Its runs.
     pub runs: Vec<RunName>,
     /// What took the machine's time while they ran.
     pub disturbances: Vec<Text<String>>,
@@ -77,7 +76,6 @@ pub struct RunName {
     pub host: String,
     /// The kernel: its system and release.
     pub kernel: String,
-    /// The profile.
     pub profile: Profile,
     /// Version of the program that measured.
     pub tool: String,
@@ -94,7 +92,6 @@ pub struct RunName {
 /// One side against the base.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Against {
-    /// The side.
     pub side: Side,
     /// What differs between hosts and settings.
     pub differs: Vec<Difference>,
@@ -163,7 +160,6 @@ pub struct Counts {
 /// How many cases have no verdict for one reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Without {
-    /// Which reason.
     pub kind: ReasonKind,
     /// Where.
     pub on: On,
@@ -259,7 +255,6 @@ pub enum ReasonKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum On {
-    /// The base.
     Base,
     /// The side that is compared with it.
     New,
@@ -270,7 +265,6 @@ pub enum On {
 /// Why a case has no verdict, in words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
-    /// Which reason.
     pub kind: ReasonKind,
     /// Which side lacks the case, has no value, or has the one that cannot be judged.
     pub on: On,
@@ -289,7 +283,6 @@ pub struct CaseComparison {
     /// The same with sizes as people type them, for the eye.
     #[serde(skip)]
     pub typed: String,
-    /// Its probe.
     pub probe: String,
     /// Its point.
     pub params: Params,
@@ -377,7 +370,6 @@ pub struct Effect {
 pub struct Aspect {
     /// `typical`, or the percentile: `p50`, `p90`, `p99`, `p999`.
     pub name: String,
-    /// Its test.
     pub test: Test,
     /// Whether a change of it can be one of the case.
     pub evidence: Evidence,

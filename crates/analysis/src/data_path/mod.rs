@@ -29,7 +29,6 @@ pub enum Item {
     Line(Text<String>),
     /// Lines that keep their columns.
     Drawing([Text<String>; 2]),
-    /// A table.
     Table(Table),
 }
 

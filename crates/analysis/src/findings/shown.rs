@@ -19,7 +19,6 @@ pub enum Shown {
 }
 
 impl Shown {
-    /// The command.
     pub(super) fn command(self, run: &Run, cases: &[String]) -> String {
         match self {
             Shown::Try(setting) => format!("hostmark try {setting}"),

@@ -32,7 +32,6 @@ pub struct PairApart {
     pub to: String,
     /// In what.
     pub carried: Carried,
-    /// The value.
     pub value: f64,
     /// What is delivered beside what is expected of the two: −0.2 is a fifth less.
     pub change: f64,

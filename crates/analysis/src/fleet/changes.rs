@@ -27,7 +27,6 @@ const HALF_IN_ERRORS: f64 = 1.96;
 /// A run from which on a host gives other values.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
-    /// The host.
     pub host: String,
     /// The file of the first run that has them.
     pub run: String,

@@ -82,9 +82,7 @@ pub enum WithinBy {
 /// The scatter of a group: the median of its cases.
 #[derive(Debug, Clone, Serialize)]
 pub struct GroupSpread {
-    /// Its name.
     pub name: String,
-    /// Cases in it.
     pub cases: usize,
     /// Between hosts, as a fraction; none where fewer than five have it.
     pub between: Option<f64>,
@@ -95,7 +93,6 @@ pub struct GroupSpread {
 /// The scatter of a case.
 #[derive(Debug, Clone, Serialize)]
 pub struct CaseSpread {
-    /// Its id.
     pub id: String,
     /// What it is called.
     pub title: Text<String>,
@@ -136,7 +133,6 @@ pub struct HostResult {
     pub name: String,
     /// Whether another host is called the same.
     pub shares_name: bool,
-    /// Its runs.
     pub runs: usize,
     /// The latest of them.
     pub file: String,
@@ -193,7 +189,6 @@ pub struct OtherEstimate {
 pub struct OddCase {
     /// The case, by number among those of the kind.
     pub case: usize,
-    /// Its id.
     pub id: String,
     /// Of which estimator the values are.
     pub estimator: Leading,
@@ -232,7 +227,6 @@ pub struct Cause {
     pub key: String,
     /// What it is called.
     pub label: Text<String>,
-    /// The value.
     pub value: Text<String>,
     /// Further facts that the very same hosts have.
     pub along: Vec<Text<String>>,
@@ -247,11 +241,9 @@ pub struct Cause {
 /// A host whose runs rise or fall.
 #[derive(Debug, Clone, Serialize)]
 pub struct Drift {
-    /// The host.
     pub host: String,
     /// The group of its cases.
     pub group: String,
-    /// Its runs.
     pub runs: usize,
     /// When the first and the last of them began.
     pub time: (String, String),

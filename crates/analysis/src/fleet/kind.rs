@@ -12,7 +12,6 @@ pub struct Kind {
     pub cpu: String,
     /// CPUs online.
     pub cpus: usize,
-    /// Packages.
     pub packages: usize,
     /// Memory as a class, since firmware and kernel keep some of it for themselves: the nearest of 512 MiB, 768 MiB, 1, 1.5, 2, 3 GiB and
     /// so on. 0 where unknown.

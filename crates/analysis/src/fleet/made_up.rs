@@ -15,9 +15,7 @@ const CASES: usize = 5;
 pub(super) enum Odd {
     /// In everything.
     All,
-    /// In one group.
     Group,
-    /// In one probe.
     Probe,
 }
 

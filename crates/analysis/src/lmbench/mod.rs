@@ -84,7 +84,6 @@ pub struct Column {
 /// Where a value lies in a run.
 #[derive(Debug, Clone, Copy)]
 pub enum Source {
-    /// In a case.
     Case(Point),
     /// In two cases, whose mean it is.
     Mean(Point, Point),
@@ -101,7 +100,6 @@ pub enum Source {
 /// A case, by the axes on which it is not at its probe's default.
 #[derive(Debug, Clone, Copy)]
 pub struct Point {
-    /// The probe.
     pub probe: &'static str,
     /// Values on axes.
     pub at: &'static [(&'static str, &'static str)],

@@ -136,7 +136,6 @@ pub fn values(run: &Run, column: &Column) -> Option<Vec<f64>> {
     values.filter(|values| !values.is_empty())
 }
 
-/// The case of a column of one case.
 pub fn case_of<'a>(run: &'a Run, column: &Column) -> Option<&'a CaseRecord> {
     find(run, *source(run, column).points().first()?)
 }

@@ -35,7 +35,6 @@ use sheet::Sheet;
 pub struct Environment<'a> {
     /// The name that its runs have in common.
     pub name: &'a str,
-    /// Its runs.
     pub runs: Vec<&'a Run>,
 }
 

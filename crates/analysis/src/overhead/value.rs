@@ -36,7 +36,6 @@ pub(super) struct Value {
     pub(super) is_doubted: bool,
     /// The revision of its probe.
     revision: Option<u32>,
-    /// Its probe.
     probe: String,
     /// How many CPUs it kept busy; 0 where the run does not tell.
     cpus: usize,

@@ -55,7 +55,6 @@ pub struct Reference {
     pub date: String,
     /// How they were measured.
     pub method: Text<String>,
-    /// The values.
     pub values: Vec<Value>,
     /// The run that it was made of.
     #[serde(skip)]
@@ -289,7 +288,6 @@ pub fn all() -> impl Iterator<Item = &'static Reference> {
     OWN.get().iter().chain(built_in())
 }
 
-/// The reference of this name.
 pub fn named(name: &str) -> Option<&'static Reference> {
     all().find(|reference| reference.name == name)
 }

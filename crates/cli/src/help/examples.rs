@@ -18,7 +18,6 @@ const fn example(path: &'static str, line: &'static str, en: &'static str, zh: &
     Example { path, line, what: Text { en, zh } }
 }
 
-/// All examples.
 pub const ALL: &[Example] = &[
     example(
         "",

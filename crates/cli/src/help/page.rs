@@ -46,9 +46,7 @@ pub enum Kind {
 pub struct Section {
     /// What it holds.
     pub kind: Kind,
-    /// Its heading.
     pub heading: String,
-    /// Its entries.
     pub entries: Vec<Entry>,
 }
 

@@ -68,7 +68,6 @@ pub fn of_every_command(id: &str) -> Option<Text> {
 
 /// A table of terms.
 pub struct Topic {
-    /// Its heading.
     pub heading: Text,
     rows: Vec<(String, Text)>,
 }

@@ -23,7 +23,6 @@ const SYSTEM: &str = "/usr/sbin:/sbin";
 /// Bytes of the smallest disk with a journal that leaves room for cases.
 const LEAST: u64 = 64 << 20;
 
-/// Makes one.
 pub fn make(spec: &DiskSpec) -> Result<File, GuestError> {
     let directory = shown(&spec.directory.to_string_lossy());
     let failed = |why: String, remedy: &str| {

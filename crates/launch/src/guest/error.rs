@@ -48,7 +48,6 @@ pub enum GuestError {
     /// It ended while it booted.
     #[error("the guest ended while it booted: {how}{}; {remedy}", console(lines))]
     Ended {
-        /// How.
         how: &'static str,
         /// The end of its console.
         lines: Vec<String>,

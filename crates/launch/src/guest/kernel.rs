@@ -29,7 +29,6 @@ pub enum KernelError {
     /// It cannot be read.
     #[error("the kernel {file} cannot be read ({error}); name another by --kernel, or make it readable")]
     Unread {
-        /// Its file.
         file: String,
         /// Why.
         error: io::Error,
@@ -37,13 +36,11 @@ pub enum KernelError {
     /// It is something else.
     #[error("{file} is no kernel of Linux for {machine} ({what}); name a {wanted} by --kernel")]
     Other {
-        /// Its file.
         file: String,
         /// The architecture.
         machine: &'static str,
         /// What it seems to be.
         what: String,
-        /// What is wanted.
         wanted: &'static str,
     },
 }

@@ -50,7 +50,6 @@ impl Accel {
 pub struct GuestSpec {
     /// What carries its instructions out.
     pub accel: Accel,
-    /// QEMU.
     pub qemu: OsString,
     /// The machine type; QEMU's usual one of the architecture unless given.
     pub machine: Option<String>,
@@ -64,7 +63,6 @@ pub struct GuestSpec {
     pub memory: u64,
     /// Bytes of the huge pages that back it; whatever the host gives unless said.
     pub huge_pages: Option<u64>,
-    /// Its kernel.
     pub kernel: PathBuf,
     /// The directory with that kernel's modules; /lib/modules/RELEASE where that is there, unless given.
     pub modules: Option<PathBuf>,
@@ -72,7 +70,6 @@ pub struct GuestSpec {
     pub module: Option<PathBuf>,
     /// A distribution's image, in whose filesystem agents run. It is not written.
     pub image: Option<PathBuf>,
-    /// Its disk.
     pub disk: Option<DiskSpec>,
     /// Its network.
     pub net: Option<NetSpec>,

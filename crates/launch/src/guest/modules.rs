@@ -28,7 +28,6 @@ pub struct Modules {
 /// A module as a kernel loads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Module {
-    /// Its name.
     pub name: String,
     /// Its file's contents, unpacked.
     pub bytes: Vec<u8>,

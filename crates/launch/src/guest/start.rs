@@ -27,7 +27,6 @@ pub struct Started {
     pub command: Vec<String>,
 }
 
-/// Starts it.
 pub fn start(
     spec: &GuestSpec,
     programs: &Programs,

@@ -30,7 +30,6 @@ pub struct Guest {
     pub socket: TcpStream,
     /// From where.
     pub from: Option<IpAddr>,
-    /// The channel.
     pub channel: Box<Channel>,
 }
 

@@ -24,7 +24,6 @@ impl Pace {
         (!left.is_zero()).then_some(left)
     }
 
-    /// Counts one.
     pub fn count(&mut self, now: Instant) {
         if self.times.len() >= self.most {
             self.times.pop_front();

@@ -76,7 +76,6 @@ pub struct Refusals {
 }
 
 impl Refusals {
-    /// Counts one.
     pub fn count(&mut self, refusal: Refusal, from: Option<IpAddr>) {
         let kind = &mut self.kinds[refusal as usize];
         kind.untold += 1;

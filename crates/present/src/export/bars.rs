@@ -52,7 +52,6 @@ pub(super) fn write(bars: &Bars, options: &RenderOptions) -> Option<String> {
     Some(fit(&text, options.width.max(40)))
 }
 
-/// A bar of this share of the room.
 fn bar(share: f64, room: usize) -> String {
     let eighths = (share.clamp(0.0, 1.0) * room as f64 * 8.0).round() as usize;
     WHOLE.repeat(eighths / 8) + EIGHTHS[eighths % 8]

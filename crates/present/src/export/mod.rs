@@ -43,7 +43,6 @@ pub struct Format {
 /// How a format is written; the text ends with a line break, or is empty where there is no line.
 #[derive(Debug, Clone, Copy)]
 pub enum Render {
-    /// One run.
     One(fn(&Run, &RenderOptions) -> String),
     /// Several runs beside each other.
     Many(fn(&[Run], &RenderOptions) -> String),

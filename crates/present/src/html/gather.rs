@@ -167,7 +167,6 @@ impl<'a> Probe<'a> {
         self.labels.points(&points.filter(|(axis, _)| axes.contains(axis)).collect::<Vec<_>>())
     }
 
-    /// The measured cases of one run.
     pub(super) fn measured(&self, run: usize) -> impl Iterator<Item = (&Case<'a>, &'a Estimate)> {
         self.cases.iter().filter_map(move |case| Some((case, case.estimate(run)?)))
     }

@@ -78,7 +78,6 @@ struct Remark {
     warns: bool,
 }
 
-/// The table of a probe.
 pub(super) fn table(runs: &Runs, probe: &Probe) -> ProbeTable {
     let axes = probe.varying();
     let common: Vec<&str> = probe.axes().into_iter().filter(|axis| !axes.contains(axis)).collect();

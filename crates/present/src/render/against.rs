@@ -71,7 +71,6 @@ struct Document<'a> {
 }
 
 impl<'a> Against<'a> {
-    /// It as JSON.
     pub fn json(&self) -> String {
         let row = |(value, found): &(&'a Value, Found)| {
             let source = value.source(self.reference);
@@ -101,7 +100,6 @@ impl<'a> Against<'a> {
         escape::json(&serde_json::to_string_pretty(&document).unwrap_or_default()) + "\n"
     }
 
-    /// It as a table.
     pub fn table(&self, options: &RenderOptions) -> String {
         let (lang, width) = (options.lang, options.width.max(40));
         let (run, reference) = (self.run, self.reference);

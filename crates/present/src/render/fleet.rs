@@ -139,7 +139,6 @@ pub(crate) fn cause(cause: &Cause, lang: Lang) -> String {
     }
 }
 
-/// A drift.
 pub(crate) fn drift(drift: &Drift, lang: Lang) -> String {
     let Drift { host, group, runs, time, p, .. } = drift;
     let change = change(drift.change);

@@ -96,7 +96,6 @@ const MEANT: Text = Text {
          含下一次运行的数值。备注是报告在数值旁给出的 key=value。",
 };
 
-/// The page of one probe.
 pub fn page(probe: &ProbeInfo, options: &RenderOptions) -> String {
     let lang = options.lang;
     let comma = if lang == Lang::Zh { "、" } else { ", " };

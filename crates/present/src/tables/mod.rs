@@ -21,7 +21,6 @@ pub(crate) use size_stride::SIZE_STRIDE;
 pub struct NamedTable {
     /// What `--table` and `--format` call it.
     pub name: &'static str,
-    /// Its cells.
     cells: fn() -> Vec<CaseId>,
 }
 

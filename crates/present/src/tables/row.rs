@@ -10,7 +10,6 @@ use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, Outcome, Ru
 
 use super::section::{Form, Section};
 
-/// A row.
 pub(super) struct CaseRow<'a> {
     form: Form,
     bytes: u64,

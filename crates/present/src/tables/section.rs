@@ -8,7 +8,6 @@ use hostmark_model::{CaseRecord, Run, Text};
 pub(crate) struct Section {
     /// What stands over it; empty for nothing but a rule.
     pub(crate) title: Text,
-    /// The probe.
     pub(crate) probe: &'static str,
     /// The axis along which it goes.
     pub(crate) along: &'static str,

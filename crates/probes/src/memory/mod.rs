@@ -35,7 +35,6 @@ const PMD_FIRST: Axis =
     Axis::choice("page", "pmd", Points::Listed { quick: &["pmd"], standard: &["base"], thorough: &[] });
 /// Axis threads of a bandwidth: each has a buffer of its own.
 const THREADS: Axis = Axis::threads("threads", Points::OfHost(threads));
-/// Axis size of a bandwidth.
 const SIZE: Axis = Axis::size("size", "67108864", Points::OfHost(bandwidth_sizes)).fills(Fill::EachThread(1));
 /// The same of what fills more, or tells less: far beyond a large cache from the standard profile on.
 const SIZE_BEYOND_LATER: Axis = Axis { points: Points::OfHost(sizes_beyond_later), ..SIZE };

@@ -16,7 +16,6 @@ pub(in crate::html) struct Rows {
     pub(in crate::html) styles: Vec<Words>,
 }
 
-/// One value.
 pub(in crate::html) struct ValueRow {
     pub(in crate::html) label: Words,
     /// Written at the row's end.

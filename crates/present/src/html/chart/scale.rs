@@ -23,7 +23,6 @@ pub(in crate::html) enum Kind {
     Size,
     /// Whole numbers.
     Count,
-    /// Values in this unit.
     Value(Unit),
     /// Operations for each byte, at powers of two and their fractions.
     Intensity,

@@ -14,7 +14,6 @@ pub(in crate::html) struct Strip {
     pub(in crate::html) rounds: Vec<Round>,
 }
 
-/// One round.
 pub(in crate::html) struct Round {
     /// Its samples, in their order, and whether each was disturbed.
     pub(in crate::html) samples: Vec<(f64, bool)>,

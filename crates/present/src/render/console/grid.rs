@@ -30,7 +30,6 @@ pub(super) enum Align {
     Ellipsis,
 }
 
-/// A row.
 pub(super) enum GridRow {
     /// A cell for each column, and what is remarkable about them.
     Cells(Vec<Piece>, Vec<Piece>),

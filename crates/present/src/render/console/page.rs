@@ -14,7 +14,6 @@ use crate::render::wrap::wrap;
 pub(in crate::render) enum Style {
     /// As it is.
     Plain,
-    /// A heading.
     Heading,
     /// What may be skipped by the eye.
     Dim,
@@ -63,7 +62,6 @@ pub(in crate::render) enum Mark {
     NotPlanned,
 }
 
-/// The page.
 pub(in crate::render) struct Page {
     pub(in crate::render) options: RenderOptions,
     /// Columns that a line may fill.

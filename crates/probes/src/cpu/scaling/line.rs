@@ -53,7 +53,6 @@ pub fn id(source: &str, copies: u64) -> String {
     format!("cpu.scaling@source={source},copies={copies}")
 }
 
-/// A record of that case.
 pub fn record(source: &str, copies: u64, outcome: Outcome) -> CaseRecord {
     let params = Params(vec![("source".into(), source.into()), ("copies".into(), copies.to_string())]);
     CaseRecord { id: id(source, copies), probe: "cpu.scaling".into(), params, outcome }

@@ -111,7 +111,6 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// The operation of this name.
     pub fn named(name: &str) -> Option<Operation> {
         Some(match name {
             "copy" => Operation::Copy,

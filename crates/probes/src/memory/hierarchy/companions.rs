@@ -5,7 +5,6 @@ use hostmark_engine::prelude::*;
 use super::levels::Level;
 use super::naming::Name;
 
-/// Bandwidths.
 pub const READ: Quantity = bandwidth("read", Text { en: "read", zh: "读取" });
 /// See [`READ`].
 pub const WRITE: Quantity = bandwidth("write", Text { en: "write", zh: "写入" });
@@ -14,7 +13,6 @@ pub const COPY: Quantity = bandwidth("copy", Text { en: "copy", zh: "复制" });
 /// Cache line.
 pub const LINE: Quantity =
     Quantity::given("line", Unit::Bytes, Better::Neither, Text { en: "cache line", zh: "缓存行" });
-/// Ways.
 pub const WAYS: Quantity = Quantity::given("ways", Unit::Count, Better::Higher, Text { en: "ways", zh: "路数" });
 /// Base pages that the TLB of the same rank reaches.
 pub const TLB: Quantity =

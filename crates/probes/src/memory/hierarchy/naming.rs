@@ -24,7 +24,6 @@ const SMALLEST_FIRST: f64 = 16384.0;
 pub enum Name {
     /// l1d, l2 or l3: a cache that the host tells of, and the first level of all, which needs no telling.
     Cache(&'static str),
-    /// The memory.
     Memory,
     /// The plateau of this number, the fastest being 1: nothing tells what it is.
     Unnamed(usize),
@@ -78,7 +77,6 @@ fn called(level: u8) -> Option<&'static str> {
 pub enum Last {
     /// Memory, and how that is known.
     Memory(&'static str),
-    /// A cache.
     Cache,
     /// One of the two.
     Unknown,

@@ -80,7 +80,6 @@ const BACKGROUNDS: [u64; 7] = [
 ];
 
 impl Pattern {
-    /// The pattern of this name.
     pub(super) fn named(name: &str) -> Option<Pattern> {
         Some(match name {
             "address" => Pattern::Address,

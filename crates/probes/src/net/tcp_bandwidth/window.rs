@@ -17,7 +17,6 @@ const SIZES: &[(&str, usize)] = &[
     ("16m", 16 << 20),
 ];
 
-/// The axis.
 pub const AXIS: Axis = Axis::choice(
     "window",
     "default",

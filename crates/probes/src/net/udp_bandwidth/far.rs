@@ -13,7 +13,6 @@ use super::quantities::Received;
 use crate::authenticated::{self, Admitted};
 use crate::workloads::network::datagrams::{Arrivals, Flow, Receiver, Sender, Sent, dropped, path_mtu};
 
-/// The service.
 pub static SERVICE: Service = Service { name: "udp_flow", serve };
 
 /// A sender looks so often for what it is told.

@@ -75,13 +75,11 @@ const HELD_FROM: f64 = 0.01;
 /// What a receiver counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Received {
-    /// Datagrams.
     pub datagrams: u64,
     /// Those that came in the time below, and more than 0 where it begins and ends with one that was waited for.
     pub counted: u64,
     /// That time; else from the first datagram that was read to the last, ns.
     pub span_ns: u64,
-    /// The jitter, ns.
     pub jitter_ns: u64,
     /// Datagrams that came after a later one.
     pub reordered: u64,

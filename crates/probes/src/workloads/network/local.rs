@@ -19,7 +19,6 @@ fn socket(family: AddressFamily, kind: SocketType) -> io::Result<OwnedFd> {
     rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, None).call("socket")
 }
 
-/// The family of an address.
 pub fn family(address: IpAddr) -> AddressFamily {
     if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 }
 }

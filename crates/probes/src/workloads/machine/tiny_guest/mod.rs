@@ -30,7 +30,6 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// The cause of this name.
     pub fn of_name(name: &str) -> Option<Cause> {
         Some(match name {
             "cpuid" => Cause::Cpuid,

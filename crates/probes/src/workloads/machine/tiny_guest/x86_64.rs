@@ -53,7 +53,6 @@ impl Cause {
         }
     }
 
-    /// The one instruction.
     fn instruction(self, is_amd: bool) -> &'static [u8] {
         match self {
             // cpuid
@@ -125,7 +124,6 @@ impl Memory {
         NonNull::new(start.cast()).map(Memory).ok_or_else(|| io::Error::other("memory was mapped at address 0"))
     }
 
-    /// A word of it.
     fn word(&self, at: usize) -> &AtomicU64 {
         assert!(at.is_multiple_of(8) && at < MEMORY_BYTES);
         // SAFETY: an aligned word inside the mapping, which lives as long as `self`; both sides access it as a whole.
