@@ -83,7 +83,7 @@ pub static LINES: &[Line] = &[
         constants: &[
             Constant { name: t("clock", "频率"), places: &[at("cpu.frequency", &[])] },
             Constant {
-                name: t("reading the time", "读取时间"),
+                name: t("clock_gettime", "读时钟（clock_gettime）"),
                 places: &[at("clock.read", &[("source", "monotonic")])],
             },
         ],
@@ -95,7 +95,7 @@ pub static LINES: &[Line] = &[
             Constant { name: t("context switch", "上下文切换"), places: &[at("sched.context_switch", &[])] },
             Constant { name: t("page fault", "缺页"), places: &[at("paging.fault", &[("kind", "anonymous")])] },
             Constant {
-                name: t("fork + exec", "创建进程并执行"),
+                name: t("fork + exec", "fork + exec"),
                 places: &[at("process.fork_exec", &[("child", "static")])],
             },
         ],

@@ -12,9 +12,13 @@ use crate::repetition::least_deviation;
 
 /// So many of a run's values are to lie within what is promised.
 const PROMISED: f64 = 0.9;
-/// Within what fraction, for an A and a B.
+/// Within what fraction, for an A, a B, a C and a D.
 const WITHIN_A: f64 = 0.05;
 const WITHIN_B: f64 = 0.15;
+const WITHIN_C: f64 = 0.3;
+const WITHIN_D: f64 = 1.0;
+/// The share of the CPUs' time from which most values are those of the competition.
+const MOST_DISTURBED: f64 = 0.5;
 /// The share of a run's values, of looks, or of its time from which something is a reason.
 const WORTH_SAYING: f64 = 0.05;
 /// A 95 % interval is so many standard deviations wide to either side.
@@ -35,11 +39,15 @@ pub fn trust(run: &Run) -> Option<Trust> {
     let predicted = match within {
         Some(near) if near <= WITHIN_A => Grade::A,
         Some(near) if near <= WITHIN_B => Grade::B,
-        _ => Grade::C,
+        Some(near) if near <= WITHIN_C => Grade::C,
+        Some(near) if near <= WITHIN_D => Grade::D,
+        _ => Grade::F,
     };
     // What disturbed a run was not in those that tell how far runs lie apart: competition that goes on all the time moves all
     // values alike, and scatters none.
     let disturbed = match doubts.is_empty() {
+        _ if others >= MOST_DISTURBED => Grade::F,
+        _ if others >= WITHIN_C => Grade::D,
         _ if others >= WITHIN_B => Grade::C,
         true => Grade::A,
         false => Grade::B,
@@ -124,7 +132,7 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
             format!("{} 的数值不足五轮", told(few)),
             Text {
                 en: "take a longer profile (--profile standard), or fewer cases",
-                zh: "请使用更长的配置（--profile standard），或减少用例",
+                zh: "请用更长的档位（--profile standard），或减少用例",
             },
         );
     }
@@ -183,7 +191,7 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
             Cause::Neighbours,
             stolen,
             format!("the hypervisor gave {} of the CPUs' time to others", told(stolen)),
-            format!("虚拟机监控程序把 {} 的 CPU 时间分给了他人", told(stolen)),
+            format!("宿主机把 {} 的 CPU 时间分给了其他虚拟机", told(stolen)),
             Text { en: "take an instance with CPUs of its own", zh: "请使用独占 CPU 的实例" },
         );
     }
@@ -192,9 +200,12 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
         doubt(
             Cause::Neighbours,
             shared,
-            format!("another thread used this core {} of the time", told(shared)),
-            format!("有 {} 的时间另一线程在使用同一核心", told(shared)),
-            Text { en: "rerun later, or take whole cores", zh: "请稍后重新运行，或使用整核实例" },
+            format!("a neighbour shared this physical core {} of the time", told(shared)),
+            format!("有 {} 的时间邻居虚拟机共用此物理核心", told(shared)),
+            Text {
+                en: "rerun later, or use an instance with dedicated cores",
+                zh: "请稍后重新运行，或使用独占核心的实例",
+            },
         );
     }
     if let Some((fastest, slowest)) = slowed(run) {
@@ -202,8 +213,8 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
         doubt(
             Cause::Neighbours,
             1.0 - 1.0 / times,
-            format!("the last cache was up to {times:.1} times slower while the run went on, as neighbours use it"),
-            format!("运行期间末级缓存最多慢了 {times:.1} 倍，因为有邻居在使用它"),
+            format!("the last-level cache was up to {times:.1}x slower at times: others use it"),
+            format!("末级缓存有时慢到 {times:.1} 倍：邻居虚拟机在争用"),
             Text { en: "rerun at a quieter hour", zh: "请在较空闲的时段重新运行" },
         );
     }
@@ -219,7 +230,7 @@ pub fn lines(trust: &Trust) -> Vec<Text<String>> {
 /// The grade in a line for the answer, which has `left` more reasons elsewhere.
 pub fn line(trust: &Trust, left: usize) -> Text<String> {
     let by = match trust.runs {
-        0 => Text { en: "assumed".to_owned(), zh: "假定值".to_owned() },
+        0 => Text { en: "estimated".to_owned(), zh: "估计".to_owned() },
         _ => by(trust),
     };
     let Text { mut en, mut zh } = graded(trust, by);
@@ -235,14 +246,14 @@ pub fn line(trust: &Trust, left: usize) -> Text<String> {
 fn by(trust: &Trust) -> Text<String> {
     match trust.runs {
         0 => Text {
-            en: "assumed, as this host has no three earlier runs".to_owned(),
-            zh: "假定值，本机此前运行不足三次".to_owned(),
+            en: "estimated from other machines until three runs are stored here".to_owned(),
+            zh: "本机存满三次运行之前，按其他机器估计".to_owned(),
         },
         runs => Text { en: format!("by {runs} earlier runs"), zh: format!("依据此前 {runs} 次运行") },
     }
 }
 
-/// The grade, and what it stands on: `TRUST B  9 of 10 values of another run lie within 11 % …`.
+/// The grade, and what it stands on: `TRUST B  repeat this run, and 9 of 10 values lie within ±11 % …`.
 fn graded(trust: &Trust, by: Text<String>) -> Text<String> {
     let (grade, Text { en, zh }) = (trust.grade.letter(), promised(trust, by));
     Text { en: format!("TRUST {grade}  {en}"), zh: format!("可信度 {grade}  {zh}") }
@@ -252,14 +263,19 @@ fn graded(trust: &Trust, by: Text<String>) -> Text<String> {
 fn promised(trust: &Trust, by: Text<String>) -> Text<String> {
     let Some(within) = trust.within.map(percent) else {
         return Text {
-            en: "no value has rounds enough for an interval: nothing tells how far another run may lie".to_owned(),
-            zh: "没有数值的轮次足以给出区间，无法说明再次运行会相差多少".to_owned(),
+            en: "do not use: no value has rounds enough to tell how far another run may lie".to_owned(),
+            zh: "请勿使用：没有数值的轮次足以说明再次运行会相差多少".to_owned(),
         };
+    };
+    let good_for = match trust.grade {
+        Grade::A | Grade::B | Grade::C => Text { en: "", zh: "" },
+        Grade::D => Text { en: ": orders of magnitude only", zh: "：只看数量级" },
+        Grade::F => Text { en: ": do not use", zh: "：请勿使用" },
     };
     let Text { en: by, zh: by_zh } = by;
     Text {
-        en: format!("9 of 10 values of another run lie within {within} of these ({by})"),
-        zh: format!("在本机再次运行，十分之九的数值与此相差不超过 {within}（{by_zh}）"),
+        en: format!("repeat this run, and 9 of 10 values lie within ±{within} ({by}){}", good_for.en),
+        zh: format!("再次运行，十分之九的数值相差不超过 ±{within}（{by_zh}）{}", good_for.zh),
     }
 }
 

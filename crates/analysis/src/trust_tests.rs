@@ -52,6 +52,10 @@ fn the_grade_follows_from_how_far_another_runs_values_lie() {
     assert_eq!(grade(&run(&[0.01; 20], 5)), Grade::A);
     assert_eq!(grade(&run(&[0.04; 20], 5)), Grade::B);
     assert_eq!(grade(&run(&[0.10; 20], 5)), Grade::C);
+    assert_eq!(grade(&run(&[0.25; 20], 5)), Grade::D);
+    assert_eq!(grade(&run(&[0.50; 20], 5)), Grade::F);
+    let far = line(&trust(&run(&[0.25; 20], 5)).unwrap(), 0);
+    assert!(far.en.ends_with("): orders of magnitude only") && far.zh.ends_with("：只看数量级"), "{far:?}");
     let near = trust(&run(&[0.01; 20], 5)).unwrap();
     assert!((near.within.unwrap() - 0.0235).abs() < 0.002 && near.runs == 5 && near.doubts.is_empty(), "{near:?}");
     // One of ten may be anywhere.
@@ -71,11 +75,11 @@ fn a_disturbed_run_is_no_a_and_says_what_disturbed_it_in_both_languages() {
     };
     let mut shared = quiet();
     shared.neighbours = Some(Neighbours { core_shared: Some(0.31), last_cache: None });
-    told(&shared, "another thread used this core 31 %");
+    told(&shared, "a neighbour shared this physical core 31 %");
     let mut cache = quiet();
     let looks_ns = vec![30.0, 31.0, 60.0];
     cache.neighbours = Some(Neighbours { core_shared: Some(0.04), last_cache: Some(LastCache { bytes: 1, looks_ns }) });
-    told(&cache, "2.0 times slower");
+    told(&cache, "2.0x slower");
     let mut stopped = quiet();
     stopped.interrupted = Some("stopped by a signal".into());
     told(&stopped, "stopped before its end");
@@ -118,7 +122,9 @@ fn steady_competition_lowers_the_grade_though_no_value_scatters() {
     };
     assert_eq!(grade(&beside(0.03)), Grade::A);
     assert_eq!(grade(&beside(0.10)), Grade::B);
-    assert_eq!(grade(&beside(0.75)), Grade::C);
+    assert_eq!(grade(&beside(0.25)), Grade::C);
+    assert_eq!(grade(&beside(0.40)), Grade::D);
+    assert_eq!(grade(&beside(0.75)), Grade::F);
     let told = trust(&beside(0.75)).unwrap().doubts;
     assert!(told[0].text.en.contains("used 73 % of the CPUs' time"), "{told:?}");
 }
@@ -136,7 +142,7 @@ fn what_a_reader_can_end_stands_before_what_others_do_however_much_that_weighs()
     let flag = hostmark_model::Flag { kind: FlagKind::Contended, detail: String::new() };
     (0..2).for_each(|index| estimate(&mut all, index).flags.push(flag.clone()));
     let trust = trust(&all).unwrap();
-    let words = ["other processes used", "neighbours use it", "disagree by over 25 %"];
+    let words = ["other processes used", "others use it", "disagree by over 25 %"];
     assert_eq!(trust.doubts.len(), words.len(), "{:?}", trust.doubts);
     for (doubt, word) in trust.doubts.iter().zip(words) {
         assert!(doubt.text.en.contains(word), "{word}: {:?}", trust.doubts);
@@ -151,8 +157,8 @@ fn what_says_nothing_of_other_runs_has_the_least_grade_and_what_has_no_value_non
     (0..3).for_each(|index| estimate(&mut old, index).estimate.repetition = None);
     // As a run beside six busy loops, which has one round of each case: it is the least of grades, and not none.
     let least = trust(&old).unwrap();
-    assert_eq!((least.grade, least.within), (Grade::C, None));
-    assert!(line(&least, 0).en.starts_with("TRUST C  no value has rounds enough"), "{:?}", line(&least, 0));
+    assert_eq!((least.grade, least.within), (Grade::F, None));
+    assert!(line(&least, 0).en.starts_with("TRUST F  do not use: no value has rounds enough"), "{:?}", line(&least, 0));
     assert_eq!(trust(&run(&[], 5)), None);
     let mut imported = run(&[0.01; 3], 5);
     imported.imported = Some(hostmark_model::Imported::default());

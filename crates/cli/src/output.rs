@@ -24,7 +24,9 @@ pub enum Color {
     /// On a terminal; NO_COLOR and CLICOLOR_FORCE have a say
     #[default]
     Auto,
+    /// Always
     Always,
+    /// Never
     Never,
 }
 

@@ -201,11 +201,11 @@ pub enum Limit {
     Switch,
     /// So many hand-overs between two parties that wait for each other in the kernel: 2 are a round trip.
     HandOvers(u32),
-    /// No more bytes a core cycle and thread than the load and store ports move.
+    /// No more bytes per core cycle and thread than the load and store ports move.
     BytesPerCycle,
     /// The same, and no more than the sockets' memory gives.
     DramBandwidth,
-    /// Most operations a core cycle and thread: of the first entry whose word is a value of the case's axes; an empty word
+    /// Most operations per core cycle and thread: of the first entry whose word is a value of the case's axes; an empty word
     /// is that of every case.
     OperationsPerCycle(&'static [(&'static str, u32)]),
     /// No more bytes a second than the slower of both ends' links and the sender's queue let through.

@@ -69,7 +69,7 @@ impl Quantity {
         name: "bytes_per_cycle",
         unit: Unit::Ratio,
         better: Better::Higher,
-        title: Text { en: "bytes a core cycle", zh: "每核心周期字节数" },
+        title: Text { en: "bytes per core cycle", zh: "每核心周期字节数" },
         source: ValueSource::EachCoreCycle,
     };
     /// Of a probe that measures what is left beyond another body: the time with the overhead in it.
@@ -141,7 +141,7 @@ impl Quantity {
         name: "operations_per_cycle",
         unit: Unit::Ratio,
         better: Better::Higher,
-        title: Text { en: "operations a core cycle", zh: "每核心周期运算数" },
+        title: Text { en: "operations per core cycle", zh: "每核心周期运算数" },
         source: ValueSource::EachCoreCycle,
     };
 }

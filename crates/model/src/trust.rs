@@ -12,8 +12,12 @@ pub enum Grade {
     A,
     /// Nine of ten within 15 %.
     B,
-    /// Further apart.
+    /// Nine of ten within 30 %.
     C,
+    /// Nine of ten within 100 %: orders of magnitude only.
+    D,
+    /// Further apart, most values disturbed, or nothing that tells how far: not to be used.
+    F,
 }
 
 impl Grade {
@@ -23,6 +27,8 @@ impl Grade {
             Grade::A => "A",
             Grade::B => "B",
             Grade::C => "C",
+            Grade::D => "D",
+            Grade::F => "F",
         }
     }
 }

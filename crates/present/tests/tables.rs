@@ -131,7 +131,7 @@ fn a_rate_and_its_bytes_per_cycle_imply_the_clock_that_the_core_had_and_ranges_h
     let number = |text: &str| text.trim().parse::<f64>().unwrap_or_else(|_| panic!("{text:?}"));
     let rate_of = |row: &str| number(row.split("mem read:").nth(1).unwrap().split(" MB/s").next().unwrap());
     let rows: Vec<&str> = text.lines().filter(|line| line.contains("bandwidth of mem read:")).collect();
-    let per_cycle: Vec<&str> = text.lines().filter(|line| line.contains("bytes a core cycle")).collect();
+    let per_cycle: Vec<&str> = text.lines().filter(|line| line.contains("bytes per cycle")).collect();
     assert_eq!(per_cycle.len(), 4, "{text}");
     for (row, line) in rows.iter().zip(per_cycle) {
         let told_ghz = number(line.split(", ").last().unwrap().strip_suffix(" GHz)").unwrap());
@@ -169,7 +169,7 @@ fn no_cell_is_blank_and_each_reason_stands_below() {
     for name in ["memory-bandwidth", "size-stride", "pipe"] {
         let text = shown(&incomplete(name), name, Lang::En);
         let rows =
-            text.lines().filter(|line| line.contains("KiB   ") && !line.contains("core cycle")).collect::<Vec<_>>();
+            text.lines().filter(|line| line.contains("KiB   ") && !line.contains("bytes per cycle")).collect::<Vec<_>>();
         let without: Vec<_> = rows.iter().filter(|row| row.contains(" - ")).collect();
         assert!(without.len() >= 3 && without.iter().all(|row| row.ends_with(')')), "{text}");
         for said in [

@@ -44,7 +44,7 @@ pub(crate) const ASKED: Probe = Probe {
         },
         causes: Text {
             en: "What the command's own documentation says; a CPU quota or neighbours (hostmark host); the first round, which finds its files uncached.",
-            zh: "见该命令自己的文档；CPU 配额或同机租户（hostmark host）；第一轮时文件尚未缓存。",
+            zh: "见该命令自己的文档；CPU 配额或邻居虚拟机（hostmark host）；第一轮时文件尚未缓存。",
         },
     },
     axes: AXES,

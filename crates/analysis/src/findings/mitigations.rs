@@ -59,13 +59,12 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     let (share, spent) = (percent(cost), format!("{:.0}", cycles.value));
     let text = Text {
         en: format!(
-            "A null system call takes {took} ({spent} core cycles), at least {more} ({share}) more than hardware and kernel need \
-             when nothing guards the way in and out. In force on that way: {}{filter_en}.",
+            "A null system call takes {took} ({spent} core cycles). At least {more} ({share}) of it guards the way into the kernel \
+             and back: {}{filter_en}.",
             named.join(", ")
         ),
         zh: format!(
-            "一次空系统调用需 {took}（{spent} 个核心周期）；若进出内核时不加防护，硬件与内核所需要比这至少少 {more}（{share}）。\
-             这条路径上生效的缓解措施：{}{filter_zh}。",
+            "一次空系统调用需 {took}（{spent} 个核心周期），其中至少 {more}（{share}）是漏洞缓解措施的开销：{}{filter_zh}。",
             named.join("，")
         ),
     };

@@ -57,12 +57,12 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     let [typical, longest] = [typical, longest].map(|ns| value(ns, Unit::Nanoseconds, Lang::En));
     let text = Text {
         en: format!(
-            "A thread that never waits loses {share} of its CPU: {gaps} gaps a second of {typical} on average, the longest \
+            "A busy thread loses {share} of its CPU time: {gaps} gaps a second of {typical} on average, the longest \
              {longest}; {}.",
             why.en
         ),
         zh: format!(
-            "从不等待的线程损失了 {share} 的 CPU 时间：每秒 {gaps} 个间隙，平均 {typical}，最长 {longest}；{}。",
+            "忙碌的线程损失了 {share} 的 CPU 时间：每秒 {gaps} 个间隙，平均 {typical}，最长 {longest}；{}。",
             why.zh
         ),
     };

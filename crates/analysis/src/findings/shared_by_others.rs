@@ -46,10 +46,10 @@ fn draw(run: &Run) -> Vec<Conclusion> {
         let size = value(cache.bytes as f64, Unit::Bytes, Lang::En);
         let text = Text {
             en: format!(
-                "What neighbours leave of the last cache changed while the run went on: a load from {size} took {fastest} at its best \
-                 and {slowest} at its worst."
+                "The latency of the last-level cache varied during the run: a load from {size} took {fastest} at best and {slowest} at \
+                 worst. Others use it."
             ),
-            zh: format!("运行期间邻居留下的末级缓存份额有变化：从 {size} 中加载一次，最快 {fastest}，最慢 {slowest}。"),
+            zh: format!("运行期间可用的末级缓存忽多忽少：从 {size} 中加载一次，最快 {fastest}，最慢 {slowest}。同宿主机的其他虚拟机在争用。"),
         };
         let short = short(
             format!("Last-level cache latency varied during the run ({fastest} … {slowest}): others use it"),

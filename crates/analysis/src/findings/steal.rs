@@ -57,7 +57,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
              machine loses that, and some moments lose far more."
         ),
         zh: format!(
-            "在本次运行的 {whole} 中，虚拟机监控程序把 {time} 给了他人（steal {share}）：本机的所有程序都要承受这一损失，某些时刻的损失远大于此。"
+            "在本次运行的 {whole} 中，宿主机把 {time} 分给了其他虚拟机（steal {share}）：本机的所有程序都要承受这一损失，某些时刻的损失远大于此。"
         ),
     };
     let short = short(

@@ -128,5 +128,5 @@ impl NearestReference<'_> {
 
 /// The ratio of what is the same.
 const SAME: &str = "1.0x";
-const WORSE: Text = Text { en: "; !: worse beyond both intervals", zh: "；!：差于两者区间所能解释" };
+const WORSE: Text = Text { en: "; !: worse beyond both intervals", zh: "；!：更差，且超出误差范围" };
 const OTHERWISE: Text = Text { en: "; ~: another method", zh: "；~：方法不同" };

@@ -82,7 +82,7 @@ impl Target {
             None => refuse!("the journal names no place; measure anew", "日志中没有位置；请重新测量"),
             Some(word) if word.as_bytes().starts_with(TCP.as_bytes()) => {
                 refuse!(
-                    "a run at hostmark serve cannot be gone on with; measure anew",
+                    "a run started through hostmark serve cannot be resumed; start a new run",
                     "在 hostmark serve 上的运行无法继续；请重新测量"
                 )
             }

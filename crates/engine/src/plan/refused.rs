@@ -99,7 +99,7 @@ pub enum PlanError {
         set: String,
     },
     /// The selected probes have other axes.
-    #[error("no selected probe that is meant has an axis '{axis}'; use {known}")]
+    #[error("no selected probe has an axis '{axis}'; use {known}")]
     SetUnknownAxis {
         /// The axis.
         axis: String,

@@ -188,11 +188,7 @@ fn what_cannot_be_set_is_refused_with_what_can() {
             "'rand' is no value of memory.latency's axis pattern; use in_page, random, stride, 64",
         ),
         (&["memory.latency"], &["memory.latency:colour=1"], "memory.latency has no axis 'colour'; use size, pattern"),
-        (
-            &["memory"],
-            &["colour=1"],
-            "no selected probe that is meant has an axis 'colour'; use size, pattern, threads, passes",
-        ),
+        (&["memory"], &["colour=1"], "no selected probe has an axis 'colour'; use size, pattern, threads, passes"),
         (
             &["net.tcp"],
             &["size=4K"],

@@ -44,7 +44,9 @@ pub(crate) fn check(job: &Job) -> Result<()> {
         expect(iterations <= MOST_ITERATIONS, || format!("{iterations} iterations of a sample"))?;
     }
     let widths = job.core_width;
-    expect(widths.is_none_or(|width| WIDTHS.contains(&width)), || format!("a core of {widths:?} operations a cycle"))?;
+    expect(widths.is_none_or(|width| WIDTHS.contains(&width)), || {
+        format!("a core of {widths:?} operations per cycle")
+    })?;
     let looked_at = job.look_at_cache.unwrap_or(0);
     expect(looked_at <= last_cache::MOST_BYTES, || format!("a look at {looked_at} bytes"))?;
     if let CalibratedClock::Counter { hz, .. } = job.environment.clock {

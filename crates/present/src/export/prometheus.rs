@@ -118,7 +118,7 @@ fn about(run: &Run, families: &mut Families) {
     }
     if let Some(trust) = &run.trust {
         let grade = labels(&[], &[("grade", trust.grade.letter())]);
-        families.add("hostmark_run_trust_info", "How far the run can be trusted: A, B or C.", &grade, 1.0);
+        families.add("hostmark_run_trust_info", "How far the run can be trusted: A, B, C, D or F.", &grade, 1.0);
         let help = "Nine of ten values of another run are expected within this part of the values.";
         trust.within.into_iter().for_each(|within| families.add("hostmark_run_trust_within_ratio", help, "", within));
     }

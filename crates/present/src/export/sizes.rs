@@ -9,7 +9,7 @@ use crate::tables;
 pub(super) const MEMORY_BANDWIDTH: Format = Format {
     name: tables::MEMORY_BANDWIDTH.name,
     description: Text {
-        en: "read, write and copy bandwidth by block size, and bytes a core cycle",
+        en: "read, write and copy bandwidth by block size, and bytes per core cycle",
         zh: "按块大小列出的内存读、写、复制带宽，以及每核心周期字节数",
     },
     render: Render::One(|run, options| tables::MEMORY_BANDWIDTH.render(run, options)),

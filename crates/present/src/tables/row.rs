@@ -154,7 +154,7 @@ pub(super) fn bytes_per_cycle(run: &Run, rows: &[CaseRow], lang: Lang) -> String
             Lang::En => {
                 let of = |(width, loads)| format!(" = {loads:.2} loads of {width} bytes");
                 let loads = loads.map(of).unwrap_or_default();
-                format!("{kib:>5} KiB   {bytes:>6.1} bytes a core cycle  {sure}{loads} ({kernel}, {ghz:.2} GHz)")
+                format!("{kib:>5} KiB   {bytes:>6.1} bytes per cycle  {sure}{loads} ({kernel}, {ghz:.2} GHz)")
             }
             Lang::Zh => {
                 let of = |(width, loads)| format!(" = {loads:.2} 次 {width} 字节的加载");

@@ -26,7 +26,7 @@ pub(crate) struct Section {
 pub(crate) enum Form {
     /// A rate in units of 10^6 bytes/s, under this name.
     Rate(Text),
-    /// The same, and below it bytes a core cycle of what the first cache holds.
+    /// The same, and below it bytes per core cycle of what the first cache holds.
     RateAndCycles(Text),
     /// The time of a load at a stride of so many bytes, and the lines that it goes round.
     Latency(u64),

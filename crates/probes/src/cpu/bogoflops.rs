@@ -5,7 +5,7 @@ use hostmark_engine::prelude::*;
 use crate::kernels::bogoflops::Arrays;
 
 pub static PROBE: Probe = Probe {
-    title: Text { en: "Bogus flops", zh: "伪浮点运算" },
+    title: Text { en: "Bogus flops", zh: "伪浮点运算（bogoflops）" },
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,

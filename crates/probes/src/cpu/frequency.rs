@@ -27,7 +27,7 @@ pub static PROBE: Probe = Probe {
                  that your program gets, with turbo, power limits and neighbours. Every latency in cycles depends on \
                  it.",
             zh: "型号标称值和内核 cpufreq 文件给出的是标称或请求的频率；这里测的是程序真正得到的频率，包含睿频、功耗限\
-                 制和同机租户的影响。所有以周期表示的延迟都以它为基础。",
+                 制和邻居虚拟机的影响。所有以周期表示的延迟都以它为基础。",
         },
         reading: Text {
             en: "Compare one thread with all: a drop is the power or turbo limit. SMT siblings share one core's adders \
@@ -50,7 +50,7 @@ pub static PROBE: Probe = Probe {
             en: "A power-saving governor or energy preference, thermal throttling, a power cap (RAPL, BMC), turbo \
                  disabled in firmware, neighbours that use up the power of a shared socket. In a guest also a virtual \
                  CPU that was not running: a separate value counts its steal.",
-            zh: "节能的调频策略或能耗偏好、过热降频、功耗封顶（RAPL、BMC）、固件中关闭睿频、同一插槽的同机租户耗尽功\
+            zh: "节能的调频策略或能耗偏好、过热降频、功耗封顶（RAPL、BMC）、固件中关闭睿频、同一插槽的邻居虚拟机耗尽功\
                  率。在虚拟机里还可能是虚拟 CPU 没有在运行：其 steal 会与数值一并给出。",
         },
     },

@@ -21,7 +21,7 @@ pub static PROBE: Probe = Probe {
         WITHIN,
         Unit::Count,
         Better::Higher,
-        Text { en: "copies within 5 % of one", zh: "与单个相差 5 % 以内的份数" },
+        Text { en: "copies within 5 % of one", zh: "每份降速不超过 5% 的最大份数" },
     )],
     explain: Explain {
         what: Text {

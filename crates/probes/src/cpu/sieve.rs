@@ -23,7 +23,7 @@ pub static PROBE: Probe = Probe {
                  hardly any memory traffic. Whatever it loses in a guest, beside a neighbour or with all CPUs busy, is \
                  the CPU's own loss.",
             zh: "它是一个普通程序：移位、掩码、加载、存储和易预测的分支，没有系统调用，几乎不占内存。它在虚拟机里、与\
-                 同机租户共处或全部 CPU 忙碌时的损失，就是 CPU 自身的损失。",
+                 邻居虚拟机共处或全部 CPU 忙碌时的损失，就是 CPU 自身的损失。",
         },
         reading: Text {
             en: "Sieves per second: with threads the sum of all, with copies that of one. All threads together should \

@@ -47,7 +47,7 @@ pub static PROBE: Probe = Probe {
         causes: Text {
             en: "Files not yet cached in the first round, a CPU quota or neighbours (hostmark host), too little \
                  memory, a slow disk (disk.fsync), expensive forks and page faults (process.fork_exec, paging.fault).",
-            zh: "第一轮时文件尚未缓存；CPU 配额或同机租户（hostmark host）；内存不足；磁盘慢（disk.fsync）；fork 与缺\
+            zh: "第一轮时文件尚未缓存；CPU 配额或邻居虚拟机（hostmark host）；内存不足；磁盘慢（disk.fsync）；fork 与缺\
                  页昂贵（process.fork_exec、paging.fault）。",
         },
     },

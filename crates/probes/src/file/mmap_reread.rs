@@ -35,7 +35,7 @@ pub static PROBE: Probe = Probe {
         },
         causes: Text {
             en: "As for memory.read: neighbours, base pages, another node.",
-            zh: "同 memory.read：同机租户、基本页、另一节点。",
+            zh: "同 memory.read：邻居虚拟机、基本页、另一节点。",
         },
     },
     related: &["memory.read", "file.reread", "file.mmap_open_reread"],

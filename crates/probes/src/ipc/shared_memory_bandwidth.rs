@@ -42,7 +42,7 @@ pub static PROBE: Probe = Probe {
         causes: Text {
             en: "Two CPUs without a shared cache; an L2 that cannot hold the 256 KiB ring; expensive wake-ups; \
                  neighbours.",
-            zh: "两个 CPU 没有共同的缓存；二级缓存装不下 256 KiB 的环；唤醒昂贵；同机租户。",
+            zh: "两个 CPU 没有共同的缓存；二级缓存装不下 256 KiB 的环；唤醒昂贵；邻居虚拟机。",
         },
     },
     related: &["ipc.pipe_bandwidth", "ipc.unix_bandwidth", "memory.copy", "cpu.core_to_core"],

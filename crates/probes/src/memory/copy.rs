@@ -41,7 +41,7 @@ pub static PROBE: Probe = Probe {
                  neighbours cause the spread in DRAM. libc's memcpy is up to a quarter below the best kernel, most in \
                  L2 (docs/accuracy.md).",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：L1d 165 到 172 GB/s（63 字节/周\
-                 期），L2 37 到 41，L3 11 到 12，DRAM 单线程 3 到 6，两个线程 6 到 9；DRAM 中的离散来自同机租户。libc \
+                 期），L2 37 到 41，L3 11 到 12，DRAM 单线程 3 到 6，两个线程 6 到 9；DRAM 中的离散来自邻居虚拟机。libc \
                  的 memcpy 最多比 best 内核低四分之一，以 L2 中为甚（见 docs/accuracy.md）。",
         },
         causes: Text {
@@ -49,7 +49,7 @@ pub static PROBE: Probe = Probe {
                  loads wait for stores (this probe avoids it); base pages; a C library that switches to non-temporal \
                  stores too early or too late; neighbours.",
             zh: "写分配；源与目的在各自 4 KiB 页内的位置几乎相同，使加载等待存储（本探针已避开）；基本页；C 库改用非临\
-                 时存储过早或过晚；同机租户。",
+                 时存储过早或过晚；邻居虚拟机。",
         },
     },
     related: &["memory.read", "memory.write", "memory.stream", "ipc.shared_memory_bandwidth"],

@@ -50,7 +50,7 @@ pub static PROBE: Probe = Probe {
         why: Text {
             en: "A working set must fit a cache to be fast, and what the host reports is often not what you get: \
                  guests see wrong sizes, neighbours use a shared L3, firmware hides ways.",
-            zh: "程序的工作集要装进缓存才快；而主机报告的容量常常不是实际可用的：虚拟机看到错误的大小，同机租户占用共\
+            zh: "程序的工作集要装进缓存才快；而主机报告的容量常常不是实际可用的：虚拟机看到错误的大小，邻居虚拟机占用共\
                  享的 L3，固件隐藏了若干路。",
         },
         reading: Text {
@@ -76,7 +76,7 @@ pub static PROBE: Probe = Probe {
                  shared so heavily that no plateau is left. Wrong sizes in a guest are the hypervisor's claim. DRAM \
                  far slower than on similar hosts: a power-saving uncore, memory on another node, or pages that the \
                  hypervisor backs with small ones.",
-            zh: "L3 提前结束，说明被同机租户占用，或按核心复合体划分；完全看不到 L3，说明共享过于激烈，曲线上没有平\
+            zh: "L3 提前结束，说明被邻居虚拟机占用，或按核心复合体划分；完全看不到 L3，说明共享过于激烈，曲线上没有平\
                  台。虚拟机里容量不符是虚拟机监控程序的说法。DRAM 远高于同类机器：非核心部分节能、内存位于另一节点，或\
                  虚拟机监控程序以小页支撑。",
         },
@@ -87,7 +87,7 @@ pub static PROBE: Probe = Probe {
              powers of two with their latency, and with neighbours its guesses vary freely. hostmark splits one curve, \
              of random chains in huge pages, into plateaus. The summary's L1 and L2 are lat_mem_rd at 1 KiB and 128 \
              KiB with a stride of 128 bytes, whatever the caches are.",
-        zh: "cache 用编译器生成的加载以固定步长走过逐渐变大的数组，给出 2 的幂的容量及其延迟；有同机租户时只能乱猜。这\
+        zh: "cache 用编译器生成的加载以固定步长走过逐渐变大的数组，给出 2 的幂的容量及其延迟；有邻居虚拟机时只能乱猜。这\
              里从一条大页、随机链的曲线中切出平台。汇总表中的 L1 与 L2 是 lat_mem_rd 在 1 KiB 与 128 KiB、步长 128 字\
              节处的值，不管缓存实际多大。",
     }),

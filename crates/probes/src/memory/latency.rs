@@ -42,7 +42,7 @@ pub static PROBE: Probe = Probe {
                  it. A guest shares its L3 with neighbours: a wide interval at L3 sizes comes from them.",
             zh: "沿 size 看，台阶处即某一级缓存的边界。random 高出 in_page 的部分，是在所用页大小下 TLB 未命中的代\
                  价；base 高出 pmd 的部分，是大页从中省去的。默认的 64 MiB 可能仍装得进很大的 L3：曲线再次变平处才是 \
-                 DRAM（见 memory.hierarchy）。小步长在 L2 之外看起来比 random 快，因为预取器能猜中。虚拟机与同机租户\
+                 DRAM（见 memory.hierarchy）。小步长在 L2 之外看起来比 random 快，因为预取器能猜中。虚拟机与邻居虚拟机\
                  共享 L3：L3 大小处的区间若很宽，是他们造成的。",
         },
         typical: Text {
@@ -61,7 +61,7 @@ pub static PROBE: Probe = Probe {
             en: "Base pages where huge pages would do (THP=madvise or never), in the guest or on its host; neighbours \
                  in a shared L3; memory on another node; a power-saving uncore or memory clock; an unexpected sub-NUMA \
                  mode. L1d above 5 cycles: a disturbed core, or a chain that does not fit L1d.",
-            zh: "本可用大页却用了基本页（THP 为 madvise 或 never），在虚拟机内或宿主机上；共享 L3 的同机租户；内存位于\
+            zh: "本可用大页却用了基本页（THP 为 madvise 或 never），在虚拟机内或宿主机上；共享 L3 的邻居虚拟机；内存位于\
                  另一节点；非核心部分或内存降频节能；sub-NUMA 模式与预期不同。L1d 超过 5 个周期：核心受到干扰，或链超\
                  出了 L1d。",
         },

@@ -51,7 +51,7 @@ pub static PROBE: Probe = Probe {
                  small guest sees only the flat part, unless its neighbours add load. A rise that it does see is \
                  mostly contention on the ring or mesh.",
             zh: "队列为空时曲线平坦，接近空载延迟，到拐点后陡升。read_write 使总线频繁换向，拐点更早。少量 CPU 跑不满一路\
-                 的内存，因此小虚拟机只看到平坦部分，除非同机租户补上其余负载；此时看到的上升多半来自环形或网状互连上\
+                 的内存，因此小虚拟机只看到平坦部分，除非邻居虚拟机补上其余负载；此时看到的上升多半来自环形或网状互连上\
                  的争用。",
         },
         typical: Text {
@@ -66,7 +66,7 @@ pub static PROBE: Probe = Probe {
         causes: Text {
             en: "Unpopulated channels or slow DIMMs move the knee to the left; so do neighbours, whose traffic is not \
                  in `injected`. A high idle latency: see memory.latency.",
-            zh: "通道未插满或内存条较慢使拐点左移；同机租户也会，而其流量不计入 injected。空载延迟本身就高：见 \
+            zh: "通道未插满或内存条较慢使拐点左移；邻居虚拟机也会，而其流量不计入 injected。空载延迟本身就高：见 \
                  memory.latency。",
         },
     },

@@ -40,12 +40,12 @@ pub static PROBE: Probe = Probe {
                  Linux 6.18), two CPUs of one node: 9 to 19 GB/s, with neighbours.",
             zh: "Memory Latency Checker 在双路 Cascade Lake 服务器上的公开结果：本节点 113 GB/s（标称至多 141），另一\
                  插槽 34 GB/s。用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测（单节点的两个 \
-                 CPU，有同机租户）：9 到 19 GB/s。",
+                 CPU，有邻居虚拟机）：9 到 19 GB/s。",
         },
         causes: Text {
             en: "Few CPUs on the node; unpopulated channels; links between sockets that save power or run at a lower \
                  rate; in a guest, neighbours that use the same links.",
-            zh: "节点上 CPU 太少；通道未插满；插槽间链路节能或降速；虚拟机里被同机租户占去一份。",
+            zh: "节点上 CPU 太少；通道未插满；插槽间链路节能或降速；虚拟机里被邻居虚拟机占去一份。",
         },
     },
     related: &["memory.numa_latency", "memory.stream", "memory.read"],

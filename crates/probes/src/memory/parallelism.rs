@@ -12,7 +12,7 @@ const SHARE: Quantity = Quantity::given(
     "load",
     Unit::Nanoseconds,
     Better::Lower,
-    Text { en: "time a load, all chains together", zh: "所有链合计的每次加载时间" },
+    Text { en: "time per load over all chains", zh: "所有链合计的每次加载时间" },
 );
 
 pub static PROBE: Probe = Probe {
@@ -66,7 +66,7 @@ pub static PROBE: Probe = Probe {
              size measured, which may still be a cache. Here one and many chains are timed side by side at 64 MiB, so \
              neighbours act on both alike.",
         zh: "par_mem 运行 1 到 16 条独立的链，打印最好的加速比；汇总表取所测的最大尺寸，那可能仍是缓存。这里在 64 MiB \
-             让单链与多链交替计时，同机租户对两者的影响相同。",
+             让单链与多链交替计时，邻居虚拟机对两者的影响相同。",
     }),
     axes: &[
         Axis::size("size", "67108864", Points::OfHost(sizes)).fills(Fill::Chain),

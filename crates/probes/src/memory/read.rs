@@ -61,7 +61,7 @@ pub static PROBE: Probe = Probe {
             en: "Base pages (prefetchers stop at each 4 KiB page: compare page=base); a neighbour in the shared L3 or \
                  on the channels; unpopulated memory channels; memory on another node; a busy SMT sibling, which \
                  halves the L1d and L2 rates; a lower clock under wide vectors.",
-            zh: "基本页（预取器止步于每个 4 KiB 页，可与 page=base 比较）；占用共享 L3 或内存通道的同机租户；内存通道\
+            zh: "基本页（预取器止步于每个 4 KiB 页，可与 page=base 比较）；占用共享 L3 或内存通道的邻居虚拟机；内存通道\
                  未插满；内存位于另一节点；繁忙的 SMT 兄弟线程使 L1d 与 L2 的速率减半；宽向量下频率降低。",
         },
     },

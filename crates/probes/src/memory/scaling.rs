@@ -47,7 +47,7 @@ pub static PROBE: Probe = Probe {
                  invented nodes. All threads slower than half of them: power limits, SMT siblings that evict each \
                  other's lines, neighbours.",
             zh: "双插槽上 scatter 不比 compact 快：内存在节点间交织，或虚拟机的节点是虚构的。全部线程反而比一半线程\
-                 慢：功耗限制、SMT 兄弟线程互相挤出缓存行，或有同机租户。",
+                 慢：功耗限制、SMT 兄弟线程互相挤出缓存行，或有邻居虚拟机。",
         },
     },
     related: &["memory.read", "memory.stream", "memory.numa_bandwidth", "cpu.scaling"],

@@ -62,7 +62,7 @@ pub static PROBE: Probe = Probe {
             en: "Few CPUs (outstanding misses limit a single thread); unpopulated channels or DIMMs at a lower rate (hostmark host, dmidecode); \
                  arrays on one node only; base pages; neighbours, which a guest cannot see.",
             zh: "CPU 太少（单线程受限于可同时未完成的缓存缺失数）；通道未插满或内存条降速（见 hostmark host、dmidecode）；数组只在一个节点上；基\
-                 本页；虚拟机看不到的同机租户。",
+                 本页；虚拟机看不到的邻居虚拟机。",
         },
     },
     related: &["memory.stream2", "memory.read", "memory.loaded_latency", "memory.numa_bandwidth"],

@@ -50,7 +50,7 @@ pub static PROBE: Probe = Probe {
             en: "Write-allocate above all (compare kernel=nt with several threads); few write-combining buffers, which \
                  limit nt in one thread; neighbours on the memory channels; pages that the hypervisor has not backed \
                  yet.",
-            zh: "首先是写分配（可用多线程的 kernel=nt 比较）；写合并缓冲很少，限制单线程的 nt；内存通道上的同机租户；\
+            zh: "首先是写分配（可用多线程的 kernel=nt 比较）；写合并缓冲很少，限制单线程的 nt；内存通道上的邻居虚拟机；\
                  虚拟机监控程序尚未提供的页。",
         },
     },

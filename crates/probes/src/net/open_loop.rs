@@ -52,7 +52,7 @@ pub static PROBE: Probe = Probe {
         causes: Text {
             en: "Deep idle states and expensive wake-ups (sched.wakeup); CPU quotas, neighbours and steal, which stop \
                  either side; interrupts and other tasks on the server's CPU (sched.noise).",
-            zh: "较深的空闲状态与昂贵的唤醒（sched.wakeup）；使任一方停下的 CPU 配额、同机租户与 steal；服务器所在 CPU \
+            zh: "较深的空闲状态与昂贵的唤醒（sched.wakeup）；使任一方停下的 CPU 配额、邻居虚拟机与 steal；服务器所在 CPU \
                  上的中断与其他任务（sched.noise）。",
         },
     },

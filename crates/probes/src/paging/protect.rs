@@ -8,7 +8,7 @@ use hostmark_engine::prelude::*;
 use crate::workloads::mappings::mapping::Mapping;
 
 pub static PROBE: Probe = Probe {
-    title: Text { en: "Protect and unprotect", zh: "保护与解除保护" },
+    title: Text { en: "Protect and unprotect", zh: "mprotect 改权限" },
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,

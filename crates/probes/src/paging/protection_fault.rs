@@ -5,7 +5,7 @@ use hostmark_engine::prelude::*;
 use crate::workloads::mappings::protection::Protected;
 
 pub static PROBE: Probe = Probe {
-    title: Text { en: "Protection fault", zh: "保护异常" },
+    title: Text { en: "Protection fault", zh: "写保护异常" },
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,

@@ -5,7 +5,7 @@ use hostmark_engine::prelude::*;
 use crate::workloads;
 
 pub static PROBE: Probe = Probe {
-    title: Text { en: "Fork + exec", zh: "创建进程并执行程序" },
+    title: Text { en: "Fork + exec", zh: "创建进程并执行（fork + exec）" },
     revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,

@@ -61,7 +61,7 @@ pub static PROBE: Probe = Probe {
                  control groups with CPU limits; tracing or accounting of switches; neighbours in a shared cache. In \
                  a guest with cpus=free or same_cache, a VM exit for each wake-up of another CPU.",
             zh: "漏洞缓解措施：页表隔离、每次切换都清空分支预测器（IBPB）；许多带 CPU 限制的 cgroup；对切换的跟踪或\
-                 统计；占用共享缓存的同机租户。虚拟机里 cpus=free 或 same_cache 时，每次唤醒另一个 CPU 都要退出到虚\
+                 统计；占用共享缓存的邻居虚拟机。虚拟机里 cpus=free 或 same_cache 时，每次唤醒另一个 CPU 都要退出到虚\
                  拟机监控程序。",
         },
     },

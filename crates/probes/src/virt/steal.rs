@@ -7,7 +7,7 @@ use hostmark_engine::prelude::*;
 use crate::workloads::machine::steal::Stolen;
 
 pub static PROBE: Probe = Probe {
-    title: Text { en: "Stolen CPU time", zh: "被窃取的 CPU 时间" },
+    title: Text { en: "Stolen CPU time", zh: "CPU steal 时间" },
     revision: 1,
     unit: Unit::Ratio,
     better: Better::Lower,
@@ -44,7 +44,7 @@ pub static PROBE: Probe = Probe {
         causes: Text {
             en: "Neighbours on the host; a CPU quota or used-up burst credit of the guest; the host's own work \
                  (emulating devices, migration) on the same CPUs.",
-            zh: "宿主机上的同机租户；虚拟机的 CPU 配额或用尽的突发额度；宿主机在同一 CPU 上的自身工作（模拟设备、迁移）。",
+            zh: "宿主机上的邻居虚拟机；虚拟机的 CPU 配额或用尽的突发额度；宿主机在同一 CPU 上的自身工作（模拟设备、迁移）。",
         },
     },
     related: &["sched.noise", "cpu.scaling", "clock.sleep"],

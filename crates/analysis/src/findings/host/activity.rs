@@ -26,7 +26,7 @@ pub(super) static STEAL: HostRule = HostRule {
         let share = percent(disturbed.steal_share.filter(|share| *share >= STEAL_SHARE)?);
         text(
             format!("steal {share}: the hypervisor gives this machine's CPU time to others"),
-            format!("被窃取 {share}：虚拟机监控程序把本机的 CPU 时间给了他人"),
+            format!("CPU steal {share}：宿主机把本机的 CPU 时间分给了其他虚拟机"),
         )
     },
 };

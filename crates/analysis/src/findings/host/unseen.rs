@@ -68,7 +68,7 @@ fn missing(host: &HostFacts, disturbed: &Disturbed) -> Vec<Words> {
     [
         (host.memory.total_bytes == 0, Text { en: "memory", zh: "内存" }),
         (host.activity.load.or(disturbed.load).is_none(), Text { en: "load", zh: "负载" }),
-        (host.activity.uptime_s.is_none(), Text { en: "steal", zh: "被窃取时间" }),
+        (host.activity.uptime_s.is_none(), Text { en: "steal", zh: "CPU steal" }),
         (disturbed.processes_unseen, Text { en: "processes", zh: "进程" }),
         (host.process.policy.is_none(), Text { en: "scheduling", zh: "调度" }),
     ]

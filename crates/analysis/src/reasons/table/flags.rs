@@ -36,12 +36,12 @@ pub(super) const PAIRS: &[Pair] = &[
     ("a way into the kernel and back", "一次进出内核"),
     ("the system calls of a hand-over between two parties", "双方一次交接的系统调用"),
     (
-        "{} bytes a core cycle, and no core's ports move more than {}",
+        "{} bytes per core cycle, and no core's ports move more than {}",
         "每核心周期 {0} 字节，而没有核心的端口能超过 {1} 字节",
     ),
     ("{} TB/s a socket, and no memory gives more than {}", "每插槽 {0} TB/s，而没有内存能超过 {1} TB/s"),
     (
-        "{} operations a core cycle, and the widest cores do at most {}",
+        "{} operations per core cycle, and the widest cores do at most {}",
         "每核心周期 {0} 次运算，而最宽的核心最多 {1} 次",
     ),
     ("{} bytes, and the line of every cache is a power of two", "{0} 字节，而缓存行的大小总是 2 的幂"),

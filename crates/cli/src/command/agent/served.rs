@@ -62,7 +62,7 @@ pub fn refusal(request: &AgentRequest) -> Option<&'static str> {
     }
 }
 
-const NO_RESUME: &str = "a run at hostmark serve cannot be gone on with; measure anew";
+const NO_RESUME: &str = "a run started through hostmark serve cannot be resumed; start a new run";
 
 fn of_run(request: &RunRequest) -> Option<&'static str> {
     // All fields of both, so that a new one does not compile before it is looked at.

@@ -26,7 +26,7 @@ const LEAST_ENTRY_CYCLES: f64 = 20.0;
 /// Calls that must follow one another in a hand-over: one party gives. That the other waited for it may be over before.
 const ENTRIES_A_HAND_OVER: f64 = 1.0;
 
-/// Most bytes a core cycle of one thread: the widest vectors times the load and store ports of the widest cores known
+/// Most bytes per core cycle of one thread: the widest vectors times the load and store ports of the widest cores known
 /// (two 64-byte loads and one 64-byte store: Intel Skylake-SP and later, AMD Zen 5; three 16-byte loads: Neoverse V2).
 const MOST_BYTES_A_CYCLE: f64 = 192.0;
 
@@ -101,7 +101,7 @@ fn broken_by(
     let ports = || {
         let most = MOST_BYTES_A_CYCLE;
         let is_broken = per_cycle > most * TOLERANCE;
-        is_broken.then(|| format!("{per_cycle:.0} bytes a core cycle, and no core's ports move more than {most:.0}"))
+        is_broken.then(|| format!("{per_cycle:.0} bytes per core cycle, and no core's ports move more than {most:.0}"))
     };
     match probe.limit {
         Limit::None | Limit::Voted | Limit::Switch | Limit::Saturating(_) | Limit::Link => None,
@@ -125,7 +125,7 @@ fn broken_by(
             let most = f64::from(most.iter().find(|(word, _)| of_case(word))?.1);
             let is_broken = per_cycle > most * PEAK_TOLERANCE;
             is_broken
-                .then(|| format!("{per_cycle:.1} operations a core cycle, and the widest cores do at most {most:.0}"))
+                .then(|| format!("{per_cycle:.1} operations per core cycle, and the widest cores do at most {most:.0}"))
         }
         Limit::PowerOfTwo => {
             let is_one = value >= 1.0 && value.fract() == 0.0 && (value as u64).is_power_of_two();

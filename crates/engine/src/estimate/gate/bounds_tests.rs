@@ -55,7 +55,7 @@ fn ports_move_so_many_bytes_a_cycle_and_thread() {
         // Two threads at 3 GHz: 192 bytes a cycle each are 1152 GB/s.
         assert_eq!((said_of(limit, 1152e9, GHZ_3), said_of(limit, 1152e9 * 1.02, GHZ_3)), (None, None));
         let said = said_of(limit, 1500e9, GHZ_3).unwrap();
-        assert_eq!(said, "250 bytes a core cycle, and no core's ports move more than 192");
+        assert_eq!(said, "250 bytes per core cycle, and no core's ports move more than 192");
     }
 }
 
@@ -86,7 +86,7 @@ fn a_core_does_so_many_operations_a_cycle_by_their_width() {
     let probe = Probe { limit, ..PLAIN };
     let of_type = |word, a_cycle: f64| said(&probe, &[("type", word)], a_cycle * 3e9, GHZ_3);
     assert_eq!((of_type("f64", 32.0), of_type("f32", 64.0), of_type("f64", 39.0)), (None, None, None));
-    assert_eq!(of_type("f64", 64.0).unwrap(), "64.0 operations a core cycle, and the widest cores do at most 32");
+    assert_eq!(of_type("f64", 64.0).unwrap(), "64.0 operations per core cycle, and the widest cores do at most 32");
     assert!(of_type("f32", 128.0).is_some());
     // A case that no entry is meant for is let be.
     let none = Probe { limit: Limit::OperationsPerCycle(&[("f32", 64)]), ..PLAIN };

@@ -423,8 +423,8 @@ fn noise(view: &View, say: &mut impl FnMut(String, String)) {
                 None => format!("steal: the hypervisor gave {time} of this run to others"),
             },
             match &share {
-                Some(share) => format!("被窃取 {share}：虚拟机监控程序把本次运行中的 {time} 给了他人"),
-                None => format!("被窃取：虚拟机监控程序把本次运行中的 {time} 给了他人"),
+                Some(share) => format!("CPU steal {share}：宿主机把本次运行中的 {time} 分给了其他虚拟机"),
+                None => format!("CPU steal：宿主机把本次运行中的 {time} 分给了其他虚拟机"),
             },
         );
     }

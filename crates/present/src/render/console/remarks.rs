@@ -134,7 +134,7 @@ fn flag_text(view: &View, measured: &Measured, flag: &Flag) -> String {
         }
         FlagKind::RoundsLost => match view.lang {
             Lang::En => format!("{} of {}", estimate.rounds, counted(view.run.settings.rounds, "round")),
-            Lang::Zh => format!("{} 轮中只有 {} 轮", view.run.settings.rounds, estimate.rounds),
+            Lang::Zh => format!("{} 轮只完成 {} 轮", view.run.settings.rounds, estimate.rounds),
         },
         FlagKind::Contended => match measured.noise.others_share.map(percent) {
             Some(share) => match view.lang {

@@ -54,7 +54,7 @@ words! {
     LINE: "line", "缓存行";
     CACHE_LINE: "cache line", "缓存行";
     PAGES: "pages", "页";
-    DEAREST_FIRST: "what costs most first", "按代价从高到低";
+    DEAREST_FIRST: "most expensive first", "按代价从高到低";
     ALL_WELL: "none", "无";
     ABOUT_LEGEND: "≈ a figure that this machine's reported topology does not confirm",
         "≈ 本机标称的拓扑无法证实的数值";

@@ -22,7 +22,7 @@ const NOTHING_SEEN: Text =
 const UNSEEN: Text = Text { en: "WHAT CANNOT BE SEEN", zh: "无法看到的因素" };
 const MAY_DISTURB: Text = Text { en: "it may disturb a measurement", zh: "可能干扰测量" };
 const SHIFTS: Text = Text { en: "WORTH KNOWING", zh: "值得了解" };
-const NO_NOISE: Text = Text { en: "no noise: the same every time", zh: "不是噪声：每次影响相同" };
+const NO_NOISE: Text = Text { en: "constant costs, not noise", zh: "固定开销（不是噪声）" };
 
 /// The whole page; it ends with a line break and holds nothing that steers a terminal but its own colours.
 pub fn host(report: &HostReport, options: &RenderOptions) -> String {

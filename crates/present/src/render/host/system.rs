@@ -18,7 +18,8 @@ pub(super) fn kernel(report: &HostReport, block: &mut Block) {
         .collect();
     let mut clock: Vec<String> = kernel.clock_source.clone().into_iter().collect();
     if !others.is_empty() {
-        clock.push(format!("{} {}", block.say("could use", "另可选"), others.join(" ")));
+        let [others, words] = [others.join(" "), block.say("also available:", "另可选").to_owned()];
+        clock.push(format!("({words} {others})"));
     }
     block.row("clock source", "时钟源", &clock);
     let is_safe = |status: &&String| status.starts_with("Not affected");
