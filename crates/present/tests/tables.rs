@@ -168,8 +168,10 @@ fn bandwidth_of_a_pipe_for_each_placement_that_the_run_has() {
 fn no_cell_is_blank_and_each_reason_stands_below() {
     for name in ["memory-bandwidth", "size-stride", "pipe"] {
         let text = shown(&incomplete(name), name, Lang::En);
-        let rows =
-            text.lines().filter(|line| line.contains("KiB   ") && !line.contains("bytes per cycle")).collect::<Vec<_>>();
+        let rows = text
+            .lines()
+            .filter(|line| line.contains("KiB   ") && !line.contains("bytes per cycle"))
+            .collect::<Vec<_>>();
         let without: Vec<_> = rows.iter().filter(|row| row.contains(" - ")).collect();
         assert!(without.len() >= 3 && without.iter().all(|row| row.ends_with(')')), "{text}");
         for said in [
