@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use hostmark_analysis::references::{Reference, built_in, named, of_run};
+use hostmark_analysis::references::{Reference, beside, built_in, named, of_run};
 use hostmark_model::{Lang, Outcome, Run};
 use hostmark_present::RenderOptions;
 use hostmark_present::export::format_named;
@@ -35,9 +35,11 @@ fn every_value_has_address_date_machine_and_method() {
             let is_address = ["https://", "document: ", "docs/"].iter().any(|begin| source.address.starts_with(begin));
             assert!(is_address, "{at}: {}", source.address);
             assert!(source.date.contains("20"), "{at}: {}", source.date);
-            // A number with an interval is ours; a published one says in what it was measured otherwise.
+            // A number with an interval is ours, or what is usual; a published one says in what it was measured otherwise.
             assert_eq!(value.interval.is_some(), value.differs.is_none(), "{at}");
-            assert_eq!(value.interval.is_some(), source.address == "docs/study", "{at}");
+            let is_ours = source.address == "docs/study";
+            assert_eq!(value.interval.is_some(), is_ours || reference.design.is_some(), "{at}");
+            assert_eq!(reference.design.is_some(), reference.name.starts_with("usual-"), "{at}");
         }
     }
 }
@@ -169,6 +171,27 @@ fn constants_stand_with_a_ratio_beside_the_nearest_machine() {
         assert!(text.lines().all(|line| line.width() <= width), "{width}:\n{text}");
         assert!(width < 80 || text.contains("emerald-rapids-kvm"), "{width}:\n{text}");
     }
+}
+
+#[test]
+fn a_host_is_judged_by_servers_of_its_design_and_never_by_another_vendor() {
+    let on = |vendor: &str, design: Option<&str>| {
+        let mut run = on_such_a_machine();
+        run.host.cpu.vendor = Some(vendor.into());
+        run.host.cpu.model = Some("Processor".into());
+        run.host.cpu.microarchitecture = design.map(str::to_owned);
+        run
+    };
+    let nearest = |run: &Run| beside(run).map(|nearest| nearest.reference.name.clone());
+    let named = |vendor: &str, design: Option<&str>| nearest(&on(vendor, design));
+    assert_eq!(named("AuthenticAMD", Some("Zen 3, Milan")).as_deref(), Some("usual-zen-3-milan"));
+    assert_eq!(named("GenuineIntel", Some("Granite Rapids")).as_deref(), Some("usual-granite-rapids"));
+    assert_eq!(named("GenuineIntel", Some("≥ Sapphire Rapids")).as_deref(), Some("emerald-rapids-kvm"));
+    assert_eq!(named("GenuineIntel", Some("Lunar Lake")).as_deref(), Some("emerald-rapids-kvm"));
+    assert_eq!(named("AuthenticAMD", None), None);
+    let mut in_one_word = on("GenuineIntel", None);
+    in_one_word.host.cpu.model = Some("Intel Xeon Processor (Cascadelake)".into());
+    assert_eq!(nearest(&in_one_word).as_deref(), Some("usual-cascade-lake"));
 }
 
 #[test]

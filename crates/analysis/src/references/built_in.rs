@@ -18,6 +18,19 @@ const FILES: &[(&str, &str)] = files![
     "i7-6500u",
     "i7-6500u-kvm",
     "lmbench-result",
+    "usual-broadwell",
+    "usual-cascade-lake",
+    "usual-cooper-lake",
+    "usual-emerald-rapids",
+    "usual-granite-rapids",
+    "usual-haswell",
+    "usual-ice-lake",
+    "usual-sapphire-rapids",
+    "usual-skylake",
+    "usual-zen-2-rome",
+    "usual-zen-3-milan",
+    "usual-zen-4-genoa",
+    "usual-zen-5-turin",
     "x220"
 ];
 

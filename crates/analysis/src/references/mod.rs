@@ -40,6 +40,9 @@ pub struct Reference {
     /// The processor's model, or the part of its name by which it is known.
     #[serde(default)]
     pub model: Option<String>,
+    /// What the processor's design is called, where the values are what is usual for servers of that design and of no other.
+    #[serde(default)]
+    pub design: Option<String>,
     /// Whether it is a virtual machine.
     #[serde(default)]
     pub guest: bool,

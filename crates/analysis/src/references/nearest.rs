@@ -6,8 +6,9 @@ use super::{Reference, Standing, all, ratio_text};
 use crate::constants::{self, ConstantValue};
 use crate::escape::visible;
 
-/// A reference with fewer constants of a run tells too little of it.
+/// A reference with fewer constants of a run tells too little of it; what is usual has three at most, and one of them may be missing in a run.
 const LEAST_COMMON: usize = 3;
+const LEAST_USUAL: usize = 2;
 
 /// The nearest reference, as the constants of a run stand beside it.
 #[derive(Debug, Clone, Copy)]
@@ -39,22 +40,36 @@ pub(crate) fn beside_among<'a>(run: &Run, among: impl Iterator<Item = &'a Refere
     }
     let told = constants::told(run);
     let constants = told.iter().map(|(_, told)| told.len()).sum::<usize>();
-    // One that has half of the constants or more stands before one that has a few.
-    let mut best: Option<((bool, Nearness), &Reference)> = None;
+    // What is usual for the kind comes first; then one that has half of the constants or more, before one that has a few.
+    let mut best: Option<((bool, bool, Nearness), &Reference)> = None;
     for reference in among {
         let is_itself = reference.run.as_ref().is_some_and(|id| *id == run.id);
         let has = |told: &&ConstantValue| reference.of_constant(told).is_some();
         let common = told.iter().flat_map(|(_, told)| told).filter(has).count();
-        if is_itself || reference.architecture != run.host.cpu.architecture || common < LEAST_COMMON {
+        let least = if reference.design.is_some() { LEAST_USUAL } else { LEAST_COMMON };
+        if is_itself || !may_judge(&run.host, reference) || common < least {
             continue;
         }
-        let nearness = (2 * common >= constants, nearness(&run.host, reference));
+        let nearness = (reference.design.is_some(), 2 * common >= constants, nearness(&run.host, reference));
         // Of two as near the first: a person's own.
         if best.as_ref().is_none_or(|(nearest, _)| nearness > *nearest) {
             best = Some((nearness, reference));
         }
     }
     best.map(|(_, reference)| NearestReference { reference })
+}
+
+/// Whether it says anything of this host: of the same architecture and, where both are known, vendor; what is usual for a design says
+/// something of that design alone.
+fn may_judge(host: &HostFacts, reference: &Reference) -> bool {
+    let cpu = &host.cpu;
+    let is_vendor = cpu.vendor.as_ref().zip(reference.vendor.as_ref()).is_none_or(|(one, other)| one == other);
+    // A model's name may have it in one word. A design that is only known to be this one or a later one is not it.
+    let plain = |text: &str| text.replace(' ', "").to_lowercase();
+    let is_later = cpu.microarchitecture.as_ref().is_some_and(|name| name.starts_with('≥'));
+    let is_design =
+        |design: &String| !is_later && cpu.named_model().is_some_and(|name| plain(&name).contains(&plain(design)));
+    reference.architecture == cpu.architecture && is_vendor && reference.design.as_ref().is_none_or(is_design)
 }
 
 /// How near, by facts in the order in which they weigh: vendor, model, instructions, native or guest, number of CPUs.

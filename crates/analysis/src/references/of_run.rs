@@ -39,6 +39,7 @@ pub fn of_run(run: &Run, name: &str, address: &str) -> Reference {
         architecture: host.cpu.architecture.clone(),
         vendor: host.cpu.vendor.clone(),
         model,
+        design: None,
         guest: is_guest,
         cpus: Some(cpus).filter(|cpus| *cpus > 0),
         instructions: super::nearest::widest(&host.cpu.features).map(str::to_owned),
