@@ -135,6 +135,21 @@ pub static LINES: &[Line] = &[
     },
 ];
 
+/// The probes behind the constants of this name, or of the line of this name, in either language; none where nothing is called so.
+pub fn probes_of(name: &str) -> Vec<&'static str> {
+    let plain = |text: &str| -> String { text.split_whitespace().collect::<String>().to_lowercase() };
+    let wanted = plain(name);
+    let is_called = |text: &Text| [text.en, text.zh].iter().any(|text| plain(text) == wanted);
+    let mut probes: Vec<&str> = Vec::new();
+    for line in LINES {
+        for constant in line.constants.iter().filter(|one| is_called(&one.name) || is_called(&line.name)) {
+            let probe = constant.places.iter().map(|place| place.probe).find(|probe| !probes.contains(probe));
+            probes.extend(probe.filter(|probe| constant.places.first().is_some_and(|first| first.probe == *probe)));
+        }
+    }
+    probes
+}
+
 /// A constant that a run has.
 #[derive(Debug)]
 pub struct ConstantValue<'a> {

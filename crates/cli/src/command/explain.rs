@@ -2,11 +2,11 @@
 
 use anyhow::Result;
 use clap::Args;
-use hostmark_analysis::{lmbench, references};
+use hostmark_analysis::{constants, lmbench, references};
 use hostmark_engine::plan;
 use hostmark_model::{Exit, Lang, ProbeInfo};
 use hostmark_present::render;
-use hostmark_present::render::handbook;
+use hostmark_present::render::{handbook, terms};
 use hostmark_probes::CATALOGUE;
 
 use super::references as own;
@@ -18,7 +18,7 @@ use crate::output;
 pub struct ExplainArguments {
     /// Probes, groups, lmbench names or references [default: the contents]
     ///
-    /// Columns of lmbench's summary work too, e.g. "null call".
+    /// Names that a report prints work too, e.g. DRAM, "context switch", TRUST, and columns of lmbench's summary, e.g. "null call".
     ids: Vec<String>,
     /// Show every value of this reference and where it comes from
     #[arg(long, value_name = "NAME", conflicts_with = "ids")]
@@ -46,8 +46,15 @@ pub fn explain(arguments: &ExplainArguments, lang: Lang) -> Result<Exit> {
         ),
         _ => {}
     }
-    let wanted: Vec<String> = arguments.ids.iter().flat_map(|id| of_column(id)).collect();
     let options = output::options(lang, false);
+    let (terms, ids): (Vec<_>, Vec<_>) =
+        arguments.ids.iter().map(|id| terms::term(id, &options).ok_or(id)).partition(Result::is_ok);
+    let terms: Vec<String> = terms.into_iter().flatten().collect();
+    output::print(&terms.join("\n"));
+    if !terms.is_empty() && ids.is_empty() {
+        return Ok(Exit::Fine);
+    }
+    let wanted: Vec<String> = ids.into_iter().filter_map(Result::err).flat_map(|id| probes_named(id)).collect();
     let picked: Vec<ProbeInfo> = plan::pick(CATALOGUE, &wanted)?.iter().map(|entry| entry.info()).collect();
     output::print(&match arguments.ids.as_slice() {
         [] => handbook::contents(&picked, &options),
@@ -73,8 +80,12 @@ fn trials(settings: &[&str], lang: Lang) -> String {
     }
 }
 
-/// The probes behind a column of lmbench's summary, or the name as it is.
-fn of_column(name: &str) -> Vec<String> {
-    let probes = lmbench::probes_of_column(name);
+/// The probes behind a column of lmbench's summary, or behind a constant whose name is no filter; else the name as it is.
+fn probes_named(name: &str) -> Vec<String> {
+    let is_filter = || plan::pick(CATALOGUE, &[name.to_owned()]).is_ok();
+    let probes = match lmbench::probes_of_column(name) {
+        none if none.is_empty() && !is_filter() => constants::probes_of(name),
+        probes => probes,
+    };
     if probes.is_empty() { vec![name.to_owned()] } else { probes.into_iter().map(str::to_owned).collect() }
 }

@@ -66,7 +66,7 @@ pub const ARGUMENTS: &[(&str, &str, &str)] = &[
     ("list", "format",
      "输出格式"),
     ("explain", "ids",
-     "探针、组或 lmbench 名称 [默认：目录]\n\n也可以用 lmbench 汇总表的列名，如 \"null call\"。"),
+     "探针、组或 lmbench 名称 [默认：目录]\n\n报告中出现的名称也可以，如 DRAM、上下文切换、可信度；lmbench 汇总表的列名也可以，如 \"null call\"。"),
     ("explain", "reference",
      "显示该参考机器的全部数值及其来源"),
     ("host", "format",

@@ -11,6 +11,7 @@ pub mod host;
 pub mod markdown;
 pub(crate) mod network;
 pub mod references;
+pub mod terms;
 pub mod trial;
 pub mod wrap;
 

@@ -1,0 +1,55 @@
+//! The words of a report's head that are no probe, for `hostmark explain`.
+
+use hostmark_model::Text;
+
+use super::RenderOptions;
+use super::wrap::hanging;
+
+/// The widest line.
+const WIDEST: usize = 100;
+
+/// What a report says, by what it is called in either language, and what that means.
+const TERMS: [(Text, Text); 4] = [
+    (
+        Text { en: "TRUST", zh: "可信度" },
+        Text {
+            en: "How far another run on this machine may lie from this one: nine of ten values within 5 % (A), 15 % (B), 30 % (C), 100 % (D: \
+                 orders of magnitude only), or further (F: do not use). The lines below it say why, and what to do. What you can \
+                 remove comes first. Three stored runs make it a measurement of this machine; until then it is estimated from others.",
+            zh: "在本机再次运行，结果可能相差多少：十分之九的数值在 5 %（A）、15 %（B）、30 %（C）、100 %（D：只看数量级）以内，或更远（F：请勿使用）。下面各行说明原因和办法，\
+                 您能消除的排在前面。存满三次运行后按本机实测，此前按其他机器估计。",
+        },
+    ),
+    (
+        Text { en: "quiet", zh: "空闲值" },
+        Text {
+            en: "The value of the undisturbed machine: where the best tenth of the undisturbed samples begins. It leads for what a core does \
+                 by itself: cpu, clock, system calls, its own caches.",
+            zh: "机器不受干扰时的值：未受干扰的样本中最好的十分之一从此开始。核心自身的工作（cpu、clock、系统调用、自身缓存）以它为主值。",
+        },
+    ),
+    (
+        Text { en: "typical", zh: "典型值" },
+        Text {
+            en: "The median over the rounds of each round's median: what a program got. It leads for what is shared: memory, files, disks, \
+                 network, processes, scheduling.",
+            zh: "各轮中位数的中位数：程序实际得到的值。共享的资源（内存、文件、磁盘、网络、进程、调度）以它为主值。",
+        },
+    ),
+    (
+        Text { en: "±", zh: "±" },
+        Text {
+            en: "Half of the interval in which another run's value is expected, with 95 % confidence, as a percentage of the value.",
+            zh: "再次运行时该值所在区间（95 % 置信）的一半，占该值的百分比。",
+        },
+    ),
+];
+
+/// What a term means, under its name; none of what is no term.
+pub fn term(name: &str, options: &RenderOptions) -> Option<String> {
+    let wanted = name.to_lowercase();
+    let is_meant = |called: &Text| [called.en, called.zh].iter().any(|text| text.to_lowercase() == wanted);
+    let (called, meaning) = TERMS.iter().find(|(called, _)| is_meant(called))?;
+    let [called, meaning] = [called, meaning].map(|text| text.get(options.lang));
+    Some(format!("{called}\n\n{}", hanging("  ", meaning, options.width.min(WIDEST))))
+}
