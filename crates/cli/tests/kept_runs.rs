@@ -214,6 +214,14 @@ fn a_run_that_is_slower_than_expected_ends_with_one() {
     }
 }
 
+#[test]
+fn what_is_usual_for_an_unknown_processor_is_refused_before_anything_is_measured() {
+    let home = Home::new();
+    let (code, shown, errors) = in_process(&home.hostmark(&["run", "clock.loop", "--expect", "usual"]));
+    assert_eq!((code, shown.as_str()), (2, ""), "{errors}");
+    assert!(errors.starts_with("hostmark: nothing is known of what is usual for "), "{errors}");
+}
+
 /// The same run with every value times a factor, on another kernel.
 fn scaled(text: &str, day: u32, factor: f64) -> (String, String) {
     let (name, text) = on_day(text, day);

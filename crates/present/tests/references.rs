@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use hostmark_analysis::references::{Reference, beside, built_in, named, of_run};
+use hostmark_analysis::references::{Reference, Standing, beside, built_in, named, of_run, usual};
 use hostmark_model::{Lang, Outcome, Run};
 use hostmark_present::RenderOptions;
 use hostmark_present::export::format_named;
@@ -192,6 +192,31 @@ fn a_host_is_judged_by_servers_of_its_design_and_never_by_another_vendor() {
     let mut in_one_word = on("GenuineIntel", None);
     in_one_word.host.cpu.model = Some("Intel Xeon Processor (Cascadelake)".into());
     assert_eq!(nearest(&in_one_word).as_deref(), Some("usual-cascade-lake"));
+}
+
+#[test]
+fn what_nine_of_ten_servers_of_a_design_deliver_is_held_against_a_run() {
+    let mut run = on_such_a_machine();
+    run.host.cpu.model = None;
+    run.host.cpu.microarchitecture = Some("Ice Lake".into());
+    let of_design = usual(&run.host).unwrap();
+    assert_eq!(of_design.name, "usual-ice-lake");
+    let standings = |factor: f64| {
+        let mut run = run.clone();
+        for case in run.cases.iter_mut().filter(|case| case.probe == "memory.hierarchy") {
+            let level = format!("memory.hierarchy@level={}", case.params.get("level").unwrap());
+            let known = of_design.values.iter().find(|value| value.id == level);
+            if let (Outcome::Measured(measured), Some(known)) = (&mut case.outcome, known) {
+                measured.estimate = synthetic::estimate(known.value * factor, 0.001);
+            }
+        }
+        against(&run, of_design).unwrap().standings().collect::<Vec<_>>()
+    };
+    assert!(standings(1.0).iter().all(|standing| *standing == Standing::Within), "{:?}", standings(1.0));
+    assert!(standings(9.0).iter().all(|standing| *standing == Standing::Worse), "{:?}", standings(9.0));
+    assert!(standings(0.1).iter().all(|standing| *standing == Standing::Better), "{:?}", standings(0.1));
+    run.host.cpu.microarchitecture = None;
+    assert_eq!(usual(&run.host).map(|reference| &reference.name), None);
 }
 
 #[test]

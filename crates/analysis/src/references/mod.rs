@@ -13,7 +13,7 @@ use crate::constants::ConstantValue;
 use crate::lmbench::case_at;
 
 pub use built_in::built_in;
-pub use nearest::{NearestReference, beside};
+pub use nearest::{NearestReference, beside, usual};
 pub use of_run::of_run;
 
 /// The schema of a reference's file.

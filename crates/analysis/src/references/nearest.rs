@@ -2,7 +2,7 @@
 
 use hostmark_model::{Better, HostFacts, Lang, Run, Text};
 
-use super::{Reference, Standing, all, ratio_text};
+use super::{Reference, Standing, all, built_in, ratio_text};
 use crate::constants::{self, ConstantValue};
 use crate::escape::visible;
 
@@ -30,6 +30,11 @@ pub(super) fn widest(features: &[String]) -> Option<&'static str> {
 /// The nearest kind of machine among all references; none where nothing tells which.
 pub fn beside(run: &Run) -> Option<NearestReference<'static>> {
     beside_among(run, all())
+}
+
+/// What is usual for servers of this host's design; none where that is not known.
+pub fn usual(host: &HostFacts) -> Option<&'static Reference> {
+    built_in().iter().find(|reference| reference.design.is_some() && may_judge(host, reference))
 }
 
 /// The same among these.

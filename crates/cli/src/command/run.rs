@@ -21,8 +21,8 @@ use super::measure::{self, Means, Measured};
 use super::peers::{self, Direct, FarPeers};
 use super::ready::{self, Ready};
 use super::resume::Begun;
-use super::sides::{NamedRuns, side};
-use super::verdict::held_against;
+use super::sides::side;
+use super::verdict::{Expected, USUAL};
 use super::{dry_run, history, lost, remedy, remedy_or_another_file, report, target, unsaved};
 use crate::language::{both, refuse, refused};
 use crate::output;
@@ -97,7 +97,8 @@ pub struct RunArguments {
     /// Compare with this run, and exit 1 if a case is slower
     ///
     /// A file, a name, or several pooled runs, as for `hostmark compare`: a fresh instance against what it should be. Exit 1 if
-    /// a case is slower by more than 5 %, and 6 if one is not known to be the same or faster.
+    /// a case is slower by more than 5 %, and 6 if one is not known to be the same or faster. `usual` stands for what nine of
+    /// ten cloud servers of the same processor deliver.
     #[arg(long, value_name = "RUN", conflicts_with = "format")]
     expect: Option<String>,
     /// Measure and print only the cells of this table
@@ -190,8 +191,12 @@ impl RunArguments {
     }
 
     /// What the run is held against.
-    fn expected(&self, lang: Lang) -> Result<Option<NamedRuns>> {
-        self.expect.as_deref().map(|name| side(name, lang)).transpose()
+    fn expected(&self, lang: Lang) -> Result<Option<Expected>> {
+        let of = |name: &str| match name {
+            USUAL => Ok(Expected::Usual),
+            name => side(name, lang).map(Expected::Runs),
+        };
+        self.expect.as_deref().map(of).transpose()
     }
 }
 
@@ -255,7 +260,7 @@ pub fn run(arguments: &RunArguments, lang: Lang, world: &mut World) -> Result<Ex
 fn here(
     arguments: &RunArguments,
     begun: Option<Begun>,
-    expected: Option<NamedRuns>,
+    expected: Option<Expected>,
     lang: Lang,
     world: &mut World,
 ) -> Result<Exit> {
@@ -268,6 +273,7 @@ fn here(
     };
     let request = arguments.request()?;
     let host = machine.facts(&request.inputs);
+    expected.as_ref().map_or(Ok(()), |expected| expected.check(&host))?;
     if arguments.dry_run {
         check_command(&request.inputs)?;
         arguments.named_file()?;
@@ -344,7 +350,7 @@ fn finish(
     arguments: &RunArguments,
     measured: Measured,
     kept: Kept,
-    expected: Option<NamedRuns>,
+    expected: Option<Expected>,
     signal: Option<u8>,
     lang: Lang,
 ) -> Result<Exit> {
@@ -380,7 +386,7 @@ fn finish(
     }
     let exit = exit_of(&run, signal);
     Ok(match expected {
-        Some(expected) if exit == Exit::Fine => held_against(expected, run, lang),
+        Some(expected) if exit == Exit::Fine => expected.verdict(run, lang),
         _ => exit,
     })
 }

@@ -1,16 +1,86 @@
 //! What a comparison comes to for who asked: its exit code, and on standard error what keeps it from being green.
 
+use anyhow::Result;
 use hostmark_analysis::compare::{Comparison, Open, SAME};
-use hostmark_model::{Exit, Lang, Run};
+use hostmark_analysis::escape::visible;
+use hostmark_analysis::references::{Standing, usual};
+use hostmark_model::{Exit, HostFacts, Lang, Run};
 use hostmark_present::export::comparison;
+use hostmark_present::render::against::against;
 
 use super::sides::{NamedRuns, history};
-use crate::language::both;
+use crate::language::{both, refused};
 use crate::output;
+
+/// What a run is held against.
+pub enum Expected {
+    /// Runs.
+    Runs(NamedRuns),
+    /// What is usual for servers of the same design.
+    Usual,
+}
+
+/// The word for [`Expected::Usual`].
+pub const USUAL: &str = "usual";
+
+impl Expected {
+    /// Refuses what nothing is known of, before anything is measured on this host.
+    pub fn check(&self, host: &HostFacts) -> Result<()> {
+        match self {
+            Expected::Usual if usual(host).is_none() => Err(no_usual(host)),
+            _ => Ok(()),
+        }
+    }
+
+    /// What the run comes to; the comparison is printed.
+    pub fn verdict(self, run: Run, lang: Lang) -> Exit {
+        match self {
+            Expected::Runs(runs) => held_against(runs, run, lang),
+            Expected::Usual => held_against_usual(&run, lang),
+        }
+    }
+}
+
+fn no_usual(host: &HostFacts) -> anyhow::Error {
+    let name = visible(&host.cpu.named_model().unwrap_or_else(|| host.cpu.architecture.clone()));
+    refused!(
+        "nothing is known of what is usual for {name}; hostmark list --references shows for which it is",
+        "不知道 {name} 的常见范围；hostmark list --references 列出已知的"
+    )
+}
+
+/// What is told of a run beside what is usual for its design, and whether a value is worse than nine of ten such servers deliver.
+fn held_against_usual(run: &Run, lang: Lang) -> Exit {
+    let Some(usual) = usual(&run.host) else {
+        output::complain(&no_usual(&run.host).to_string());
+        return Exit::Undecided;
+    };
+    let Some(beside) = against(run, usual) else {
+        output::complain(&both!(
+            "the run has no value of which the usual is known; measure memory.hierarchy",
+            "本次运行没有已知常见范围的数值；请测量 memory.hierarchy"
+        ));
+        return Exit::Undecided;
+    };
+    output::print(&beside.table(&output::options(lang, false)));
+    let is_known = |standing: Standing| matches!(standing, Standing::Within | Standing::Better | Standing::Worse);
+    let unknown = beside.lacking() + beside.standings().filter(|standing| !is_known(*standing)).count();
+    if beside.standings().any(|standing| standing == Standing::Worse) {
+        return Exit::Found;
+    }
+    if unknown > 0 {
+        output::complain(&both!(
+            "{unknown} of the values are not known to be as usual",
+            "{unknown} 个数值无法确认是否正常"
+        ));
+        return Exit::Undecided;
+    }
+    Exit::Fine
+}
 
 /// What is told of a run that is held against others: a comparison of the cases that it was asked for, and whether any is slower by more
 /// than [`SAME`].
-pub fn held_against(mut expected: NamedRuns, run: Run, lang: Lang) -> Exit {
+fn held_against(mut expected: NamedRuns, run: Run, lang: Lang) -> Exit {
     for other in &mut expected.runs {
         other.cases.retain(|case| run.cases.iter().any(|own| own.id == case.id));
     }

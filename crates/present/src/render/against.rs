@@ -71,6 +71,16 @@ struct Document<'a> {
 }
 
 impl<'a> Against<'a> {
+    /// How each value that both have stands to the reference's.
+    pub fn standings(&self) -> impl Iterator<Item = Standing> {
+        self.rows.iter().map(|(value, found)| value.standing(found.estimate, found.better))
+    }
+
+    /// Values of the reference that the run lacks.
+    pub fn lacking(&self) -> usize {
+        self.reference.values.len() - self.rows.len()
+    }
+
     pub fn json(&self) -> String {
         let row = |(value, found): &(&'a Value, Found)| {
             let source = value.source(self.reference);
@@ -116,8 +126,7 @@ impl<'a> Against<'a> {
         let rows = self.cells(lang, &mut notes);
         write_rows(&mut out, &rows, width);
         out.push('\n');
-        let all = reference.values.len();
-        let lacking = all - self.rows.len();
+        let (all, lacking) = (reference.values.len(), self.lacking());
         if lacking > 0 {
             let says = match lang {
                 Lang::En => format!("Of its {all} values this run lacks {lacking}."),

@@ -13,8 +13,8 @@ use crate::command::machine::catch;
 use crate::command::on::{Keeper, measure_there, report_of_host};
 use crate::command::peers::{self, Direct};
 use crate::command::resume::Begun;
-use crate::command::sides::NamedRuns;
 use crate::command::target::Target;
+use crate::command::verdict::Expected;
 use crate::isolate::Outside;
 use crate::progress::Bar;
 use crate::store;
@@ -24,7 +24,7 @@ pub(super) fn run(
     arguments: &RunArguments,
     begun: Option<Begun>,
     place: &Target,
-    expected: Option<NamedRuns>,
+    expected: Option<Expected>,
     lang: Lang,
 ) -> Result<Exit> {
     let mut request = arguments.request()?;
