@@ -88,7 +88,8 @@ const COMMAND: &str = "command";
 const BYTES: &str = "bytes";
 const VALUE: &str = "value";
 const UNIT: &str = "unit";
-const ISOLATE: &str = "isolate";
+/// The option, and the setting of a run, that name the layers of a container in which it measures.
+pub const ISOLATE: &str = "isolate";
 const PEER: &str = "peer";
 /// No option of a run: who orders several runs gives each its share.
 const LIMIT: &str = "limit";

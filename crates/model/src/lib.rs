@@ -51,7 +51,7 @@ pub use host::{
     NetworkPath, NodeFact, Offloads, Pressure, ProcessFacts, Purpose, QueueingDiscipline, Resource, Rings, Sight,
     StorageFacts, VirtualizationFacts,
 };
-pub use inputs::Inputs;
+pub use inputs::{ISOLATE, Inputs};
 pub use job::{CalibratedClock, Choice, Environment, Job, JobCase, PROTOCOL};
 pub use line::Line;
 pub use noise::{LastCache, Neighbours, Noise, Others, Throttling};

@@ -1,6 +1,6 @@
 //! What an environment is beside the first: a guest, a container, all of the same machine.
 
-use hostmark_model::Run;
+use hostmark_model::{ISOLATE, Run};
 
 use super::Environment;
 
@@ -16,9 +16,6 @@ pub(super) enum Kind {
     Free,
     Other,
 }
-
-/// The setting in which a run tells the layers of a container that it was put in.
-pub(super) const WITHIN: &str = "within";
 
 /// What each environment is.
 pub(super) fn kinds(environments: &[Environment]) -> Vec<Kind> {
@@ -36,7 +33,7 @@ pub(super) fn kind_of(first: &Environment, other: &Environment) -> Kind {
 }
 
 fn kind(first: &Run, other: &Run) -> Kind {
-    let within = |run: &Run| run.settings.set.get(WITHIN).cloned();
+    let within = |run: &Run| run.settings.set.get(ISOLATE).cloned();
     let is_new = |one: &Option<String>, two: &Option<String>| two.is_some() && one != two;
     let is_within = is_new(&within(first), &within(other));
     let is_guest = other.guest.is_some() && first.guest != other.guest;

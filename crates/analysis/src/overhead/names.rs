@@ -1,15 +1,15 @@
 //! What the tables of an environment are called, by what its runs say of themselves.
 
-use hostmark_model::Text;
+use hostmark_model::{ISOLATE, Text};
 
 use super::Environment;
 use super::family::Space;
-use super::kind::{Kind, WITHIN};
+use super::kind::Kind;
 use super::sheet::{Sheet, at};
 
 /// The layers that an environment's run names, in brackets; empty where it names none.
 fn layers(environment: &Environment) -> String {
-    let named = environment.runs.first().and_then(|run| run.settings.set.get(WITHIN));
+    let named = environment.runs.first().and_then(|run| run.settings.set.get(ISOLATE));
     named.map(|named| format!(" ({})", named.replace(',', ", "))).unwrap_or_default()
 }
 

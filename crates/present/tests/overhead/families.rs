@@ -154,7 +154,7 @@ fn an_environment_is_called_by_what_its_run_says_of_itself() {
         "Container layers (namespaces, seccomp) + kernel overhead",
         "Container layers (namespaces, seccomp) + OS overhead",
     ];
-    assert_eq!(title_of(|run| drop(run.settings.set.insert("within".into(), "namespaces,seccomp".into()))), named);
+    assert_eq!(title_of(|run| drop(run.settings.set.insert("isolate".into(), "namespaces,seccomp".into()))), named);
     assert_eq!(title_of(|_| ()), ["other + kernel overhead", "other + OS overhead"]);
     // Another boot is another machine, or was another day: its limits tell nothing.
     let rebooted = title_of(|run| (run.host.boot_id, run.host.limits.cpu_quota) = (Some("c".into()), Some(1.0)));
