@@ -177,7 +177,7 @@ fn layers_are_entered_together_and_told_by_a_comparison() {
     assert_eq!(inside.settings.inputs.isolate, ["namespaces", "seccomp"]);
     let (_, text, errors) = ended(&mut home.hostmark(&["compare", &native, &layered]));
     assert_eq!(errors, "");
-    assert!(text.contains("within=namespaces,seccomp"), "{text}");
+    assert!(text.contains("isolate=namespaces,seccomp"), "{text}");
     let view = ["report", &format!("native={native}"), &format!("layers={layered}"), "--format", "overhead"];
     let (code, text, errors) = ended(&mut home.hostmark(&view));
     assert_eq!((code, errors.as_str()), (0, ""));
