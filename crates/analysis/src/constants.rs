@@ -4,7 +4,7 @@ use hostmark_model::{Better, CaseId, CaseRecord, Estimate, Lang, Measured, Outco
 use hostmark_stats::histogram::Percentile;
 
 use crate::format::{WIDEST, interval_target, low_high, other_value, plus_minus, value};
-use crate::lmbench::case_at;
+use crate::lmbench::{case_at, distinct};
 use crate::reasons;
 
 /// Findings that stand beside the constants at most.
@@ -137,17 +137,9 @@ pub static LINES: &[Line] = &[
 
 /// The probes behind the constants of this name, or of the line of this name, in either language; none where nothing is called so.
 pub fn probes_of(name: &str) -> Vec<&'static str> {
-    let plain = |text: &str| -> String { text.split_whitespace().collect::<String>().to_lowercase() };
-    let wanted = plain(name);
-    let is_called = |text: &Text| [text.en, text.zh].iter().any(|text| plain(text) == wanted);
-    let mut probes: Vec<&str> = Vec::new();
-    for line in LINES {
-        for constant in line.constants.iter().filter(|one| is_called(&one.name) || is_called(&line.name)) {
-            let probe = constant.places.iter().map(|place| place.probe).find(|probe| !probes.contains(probe));
-            probes.extend(probe.filter(|probe| constant.places.first().is_some_and(|first| first.probe == *probe)));
-        }
-    }
-    probes
+    let is_meant = |line: &Line, constant: &Constant| constant.name.is_called(name) || line.name.is_called(name);
+    let of_line = |line: &'static Line| line.constants.iter().filter(|constant| is_meant(line, constant));
+    distinct(LINES.iter().flat_map(of_line).filter_map(|constant| Some(constant.places.first()?.probe)))
 }
 
 /// A constant that a run has.

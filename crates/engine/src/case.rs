@@ -1,7 +1,7 @@
 //! What a probe's function is given: the point it stands at, and the words by which it says what is measured, and how.
 //!
 //! A measurement reads as a sentence: what is done (`calls`, `loops`, `timed`, `timed_batches`, `once`, `values`, `search`, `workers`,
-//! `lockstep`), what is particular about it (`each`, `singly`, `in_batches`, `beyond`, `beside`), and what is wanted of it (`time`,
+//! `lockstep`), what is particular about it (`each`, `singly`, `in_batches`, `beyond`, `with_counter`), and what is wanted of it (`time`,
 //! `rate`, `value`). What makes no sense together does not compile:
 //!
 //! ```compile_fail

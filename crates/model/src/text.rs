@@ -47,6 +47,13 @@ impl Text {
 }
 
 impl<S: AsRef<str>> Text<S> {
+    /// Whether it is `name` in either language, whatever the case and the spaces.
+    pub fn is_called(&self, name: &str) -> bool {
+        let plain = |text: &str| -> String { text.split_whitespace().collect::<String>().to_lowercase() };
+        let wanted = plain(name);
+        [self.en.as_ref(), self.zh.as_ref()].iter().any(|text| plain(text) == wanted)
+    }
+
     /// The text in `lang`.
     pub fn get(&self, lang: Lang) -> &str {
         match lang {

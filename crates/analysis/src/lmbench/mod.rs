@@ -142,12 +142,14 @@ pub fn cells() -> impl Iterator<Item = Point> {
 /// The probes behind the columns whose head is `name` in either language, whatever its case and its spaces; none where there
 /// is no such column, or it has no probe.
 pub fn probes_of_column(name: &str) -> Vec<&'static str> {
-    let plain = |text: &str| -> String { text.split_whitespace().collect::<String>().to_lowercase() };
-    let wanted = plain(name);
-    let is_meant = |column: &&Column| [column.head.en, column.head.zh].iter().any(|head| plain(head) == wanted);
-    let columns = TABLES.iter().flat_map(|table| table.columns).filter(is_meant);
+    let columns = TABLES.iter().flat_map(|table| table.columns).filter(|column| column.head.is_called(name));
+    distinct(columns.flat_map(|column| column.ours.probes()))
+}
+
+/// Each of them once, in the order in which they come first.
+pub(crate) fn distinct(all: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
     let mut probes: Vec<&str> = Vec::new();
-    for probe in columns.flat_map(|column| column.ours.probes()) {
+    for probe in all {
         if !probes.contains(&probe) {
             probes.push(probe);
         }

@@ -49,10 +49,13 @@ pub(crate) fn beside_among<'a>(run: &Run, among: impl Iterator<Item = &'a Refere
     let mut best: Option<((bool, bool, Nearness), &Reference)> = None;
     for reference in among {
         let is_itself = reference.run.as_ref().is_some_and(|id| *id == run.id);
+        if is_itself || !may_judge(&run.host, reference) {
+            continue;
+        }
         let has = |told: &&ConstantValue| reference.of_constant(told).is_some();
         let common = told.iter().flat_map(|(_, told)| told).filter(has).count();
         let least = if reference.design.is_some() { LEAST_USUAL } else { LEAST_COMMON };
-        if is_itself || !may_judge(&run.host, reference) || common < least {
+        if common < least {
             continue;
         }
         let nearness = (reference.design.is_some(), 2 * common >= constants, nearness(&run.host, reference));

@@ -47,14 +47,19 @@ pub fn explain(arguments: &ExplainArguments, lang: Lang) -> Result<Exit> {
         _ => {}
     }
     let options = output::options(lang, false);
-    let (terms, ids): (Vec<_>, Vec<_>) =
-        arguments.ids.iter().map(|id| terms::term(id, &options).ok_or(id)).partition(Result::is_ok);
-    let terms: Vec<String> = terms.into_iter().flatten().collect();
-    output::print(&terms.join("\n"));
-    if !terms.is_empty() && ids.is_empty() {
-        return Ok(Exit::Fine);
+    let (mut meanings, mut wanted) = (Vec::new(), Vec::new());
+    for id in &arguments.ids {
+        match terms::term(id, &options) {
+            Some(meaning) => meanings.push(meaning),
+            None => wanted.extend(probes_named(id)),
+        }
     }
-    let wanted: Vec<String> = ids.into_iter().filter_map(Result::err).flat_map(|id| probes_named(id)).collect();
+    if !meanings.is_empty() {
+        output::print(&meanings.join("\n"));
+        if wanted.is_empty() {
+            return Ok(Exit::Fine);
+        }
+    }
     let picked: Vec<ProbeInfo> = plan::pick(CATALOGUE, &wanted)?.iter().map(|entry| entry.info()).collect();
     output::print(&match arguments.ids.as_slice() {
         [] => handbook::contents(&picked, &options),

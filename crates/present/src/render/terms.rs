@@ -47,9 +47,7 @@ const TERMS: [(Text, Text); 4] = [
 
 /// What a term means, under its name; none of what is no term.
 pub fn term(name: &str, options: &RenderOptions) -> Option<String> {
-    let wanted = name.to_lowercase();
-    let is_meant = |called: &Text| [called.en, called.zh].iter().any(|text| text.to_lowercase() == wanted);
-    let (called, meaning) = TERMS.iter().find(|(called, _)| is_meant(called))?;
+    let (called, meaning) = TERMS.iter().find(|(called, _)| called.is_called(name))?;
     let [called, meaning] = [called, meaning].map(|text| text.get(options.lang));
     Some(format!("{called}\n\n{}", hanging("  ", meaning, options.width.min(WIDEST))))
 }

@@ -24,7 +24,7 @@ fn checked(call: &'static str, result: i64) -> std::io::Result<usize> {
     usize::try_from(result).map_err(|_| call::named(call, std::io::Error::from_raw_os_error(-result as i32)))
 }
 
-/// Makes a call of a library that would inline the instruction, by a function that returns: as [`arch`] makes its own.
+/// Makes a call of a library that would inline the instruction, by a function that returns: as [`machine::arch`] makes its own.
 #[inline(never)]
 pub fn by_function<R>(call: impl FnOnce() -> R) -> R {
     call()
