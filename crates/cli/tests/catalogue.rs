@@ -397,21 +397,19 @@ fn both_languages_have_the_same_figures() {
 fn document() -> String {
     let mut text = String::from(
         "# Probes\n\nEvery probe of the catalogue, in the order of a report. `hostmark explain ID` has the page of each: \
-         what is executed, why it\nmatters, how to read it, typical figures with their [source](sources.md), and the \
-         usual causes of a bad value. An axis is\nshown with its default: its value while another axis \
-         is swept.\n\nGenerated from the catalogue; to regenerate it: \
+         what is executed, why it\nmatters, how to read it, typical figures with their [source](sources.md), the \
+         usual causes of a bad value, and related\nprobes. An axis is shown with its default.\n\nGenerated from the catalogue; to regenerate it: \
          `HOSTMARK_BLESS=1 cargo test -p hostmark --test fast catalogue::`.\n",
     );
     for group in CATALOGUE {
         let _ = write!(text, "\n## {}\n\n", group.name);
-        text += "| id | title | unit | axes | replaces lmbench's | related |\n|---|---|---|---|---|---|\n";
+        text += "| id | title | unit | axes | replaces lmbench's |\n|---|---|---|---|---|\n";
         for entry in entries(CATALOGUE).filter(|entry| entry.group == group.name) {
             let probe = entry.probe;
             let axes: Vec<String> = probe.axes.iter().map(axis_cell).collect();
             let replaces: Vec<String> = probe.replaces.iter().map(|name| format!("`{name}`")).collect();
             let cells = [format!("`{}`", entry.id()), probe.title.en.into(), unit_name(probe.unit, Lang::En).into()];
-            let related: Vec<String> = probe.related.iter().map(|id| format!("`{id}`")).collect();
-            let rest = [dash(axes), dash(replaces), dash(related)];
+            let rest = [dash(axes), dash(replaces)];
             let _ = writeln!(text, "| {} | {} |", cells.join(" | "), rest.join(" | "));
         }
     }
