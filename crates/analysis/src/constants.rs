@@ -135,6 +135,12 @@ pub static LINES: &[Line] = &[
     },
 ];
 
+/// Every case in which a constant may lie: its probe, and the axes on which it is not at its default.
+pub fn cases() -> impl Iterator<Item = (&'static str, &'static [(&'static str, &'static str)])> {
+    let constants = LINES.iter().flat_map(|line| line.constants);
+    constants.flat_map(|constant| constant.places).map(|place| (place.probe, place.at))
+}
+
 /// The probes behind the constants of this name, or of the line of this name, in either language; none where nothing is called so.
 pub fn probes_of(name: &str) -> Vec<&'static str> {
     let is_meant = |line: &Line, constant: &Constant| constant.name.is_called(name) || line.name.is_called(name);

@@ -17,7 +17,7 @@ fn an_unknown_table_is_refused_with_the_names_of_all() {
     let errors = refused(&["run", "--table", "pipes"]);
     assert_eq!(
         errors.trim_end(),
-        "hostmark: no table is called 'pipes'; choose memory-bandwidth, size-stride, pipe, stream, lmbench, overhead or data-path"
+        "hostmark: no table is called 'pipes'; choose memory-bandwidth, size-stride, pipe, stream, lmbench, answer, overhead or data-path"
     );
 }
 
@@ -38,6 +38,29 @@ fn help_names_every_table() {
     for table in TABLES {
         assert!(of_option.contains(table.name), "{}: {of_option}", table.name);
     }
+}
+
+#[test]
+fn a_glance_has_the_constants_in_ten_seconds_unless_something_is_asked_for() {
+    let plan = |more: &[&str]| -> Value {
+        let mut command = Home::new().hostmark(&["run", "--profile", "glance", "--dry-run", "--format", "json"]);
+        let (code, json, errors) = in_process(command.args(more));
+        assert_eq!((code, errors.as_str()), (0, ""));
+        serde_json::from_str(&json).unwrap()
+    };
+    let has = |plan: &Value, start: &str| {
+        let cases = plan["cases"].as_array().unwrap();
+        cases.iter().any(|case| case["id"].as_str().is_some_and(|id| id.starts_with(start)))
+    };
+    let all = plan(&[]);
+    assert_eq!((all["limit_s"].as_f64(), all["table"].as_str()), (Some(10.0), Some("answer")));
+    for constant in ["memory.latency@", "syscall.null", "net.tcp@", "disk.fsync", "memory.stream@kernel=triad"] {
+        assert!(has(&all, constant), "{constant}");
+    }
+    assert!(!has(&all, "memory.stream@kernel=copy") && !has(&all, "virt."));
+    let asked = plan(&["virt.exit"]);
+    assert_eq!((asked["limit_s"].as_f64(), asked["table"].as_str()), (Some(10.0), None));
+    assert!(has(&asked, "virt.exit") && !has(&asked, "syscall.null"));
 }
 
 #[test]

@@ -12,6 +12,7 @@ use hostmark_engine::{PlanLine, RoundSink};
 use hostmark_launch::transport::TCP;
 use hostmark_model::{Exit, HostFacts, Inputs, Lang, Outcome, Profile, Run, RunRequest};
 use hostmark_present::render::console;
+use hostmark_present::tables::CONSTANTS;
 
 use super::closing::{self, Shown};
 use super::inputs::{InputArguments, check_command};
@@ -41,6 +42,33 @@ pub(super) enum ProfileName {
     Thorough,
 }
 
+/// A profile of a run by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum RunProfile {
+    /// The constants of the first screen, in at most 10 seconds
+    Glance,
+    /// At most 60 seconds
+    Quick,
+    /// At most 5 minutes
+    Standard,
+    /// At most 30 minutes
+    Thorough,
+}
+
+impl From<RunProfile> for Profile {
+    fn from(name: RunProfile) -> Profile {
+        match name {
+            // The same cases in less time, so that it compares with longer runs.
+            RunProfile::Glance | RunProfile::Quick => Profile::Quick,
+            RunProfile::Standard => Profile::Standard,
+            RunProfile::Thorough => Profile::Thorough,
+        }
+    }
+}
+
+/// How long a glance takes at most.
+const GLANCE_S: u64 = 10;
+
 impl From<ProfileName> for Profile {
     fn from(name: ProfileName) -> Profile {
         match name {
@@ -60,7 +88,7 @@ pub struct RunArguments {
     filters: Vec<String>,
     /// Time limit of the run
     #[arg(long, value_enum, default_value = "quick")]
-    profile: ProfileName,
+    profile: RunProfile,
     /// Measure on another machine, e.g. 'ssh db-17'
     ///
     /// hostmark copies itself there, measures, removes itself, and stores the run here. Any command that gives a
@@ -103,7 +131,7 @@ pub struct RunArguments {
     expect: Option<String>,
     /// Measure and print only the cells of this table
     ///
-    /// Tables: memory-bandwidth, size-stride, pipe, stream, lmbench, overhead, data-path.
+    /// Tables: memory-bandwidth, size-stride, pipe, stream, lmbench, answer, overhead, data-path.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["filters", "command"], hide_short_help = true)]
     table: Option<String>,
     /// Output format [default: answer, or that of --table]
@@ -146,13 +174,16 @@ impl RunArguments {
     /// What is asked for, wherever it is measured.
     pub(super) fn request(&self) -> Result<RunRequest> {
         let inputs = self.inputs()?;
+        let is_glance = self.profile == RunProfile::Glance;
+        let asks_for_all = self.filters.is_empty() && inputs.command.is_empty();
+        let constants = (is_glance && asks_for_all).then(|| CONSTANTS.to_owned());
         Ok(RunRequest {
             filters: self.filters.clone(),
             profile: self.profile.into(),
             seed: self.seed,
             set: self.set.clone(),
-            table: self.table.clone(),
-            inputs: Inputs { peers: peers::names(&self.peers()?), ..inputs },
+            table: self.table.clone().or(constants),
+            inputs: Inputs { peers: peers::names(&self.peers()?), limit_s: is_glance.then_some(GLANCE_S), ..inputs },
             via: self.via.clone(),
             begun: None,
         })
@@ -342,7 +373,7 @@ fn add_pairs(run: &mut Run, arguments: &RunArguments, places: &[target::Target],
 /// Shows what would be measured on this host.
 fn show_plan(arguments: &RunArguments, request: &RunRequest, host: HostFacts, lang: Lang) -> Result<Exit> {
     let plan = ready::planned(request, host, uuid::Uuid::now_v7())?.0;
-    dry_run::show(&plan, arguments.table.as_deref(), arguments.format.as_deref().unwrap_or("table"), lang)
+    dry_run::show(&plan, request.table.as_deref(), arguments.format.as_deref().unwrap_or("table"), lang)
 }
 
 /// Saves and shows what was measured, wherever that was.

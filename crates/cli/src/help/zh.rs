@@ -31,6 +31,7 @@ pub const VALUES: &[(&str, &str, &str, &str)] = &[
     ("", "color", "auto", "在终端上使用"),
     ("", "color", "always", "总是使用"),
     ("", "color", "never", "从不使用"),
+    ("run", "profile", "glance", "仅首屏的关键常数，不超过 10 秒"),
     ("run", "profile", "quick", "不超过 60 秒"),
     ("run", "profile", "standard", "不超过 5 分钟"),
     ("run", "profile", "thorough", "不超过 30 分钟"),

@@ -61,8 +61,8 @@ impl Format {
 
     /// The name of the table to measure where this format would show nothing of the runs; none where it shows something.
     pub fn lacks(&self, runs: &[Run]) -> Option<&'static str> {
-        // Another tool's cases have names of their own, and its tables show them.
-        if runs.iter().any(|run| run.imported.is_some()) {
+        // Another tool's cases have names of their own, and its tables show them. The first screen shows what there is.
+        if self.name == tables::CONSTANTS || runs.iter().any(|run| run.imported.is_some()) {
             return None;
         }
         if self.name == overhead::FORMAT.name {

@@ -6,6 +6,7 @@ mod row;
 mod section;
 mod size_stride;
 
+use hostmark_analysis::constants;
 use hostmark_analysis::data_path;
 use hostmark_analysis::lmbench;
 use hostmark_analysis::overhead;
@@ -45,6 +46,9 @@ impl NamedTable {
     }
 }
 
+/// The table of the constants, which the first screen shows.
+pub const CONSTANTS: &str = "answer";
+
 /// Every table.
 pub static TABLES: &[NamedTable] = &[
     NamedTable { name: MEMORY_BANDWIDTH.name, cells: || MEMORY_BANDWIDTH.cells() },
@@ -52,6 +56,7 @@ pub static TABLES: &[NamedTable] = &[
     NamedTable { name: PIPE.name, cells: || PIPE.cells() },
     NamedTable { name: "stream", cells: of_stream },
     NamedTable { name: "lmbench", cells: of_lmbench },
+    NamedTable { name: CONSTANTS, cells: of_constants },
     NamedTable { name: "overhead", cells: of_overhead },
     NamedTable { name: "data-path", cells: of_data_path },
 ];
@@ -71,6 +76,10 @@ fn of_lmbench() -> Vec<CaseId> {
     let fewer = ["16", "24"].map(|chains| cell("memory.parallelism", &[("chains", chains)]));
     let cells = lmbench::cells().filter(|point| !lmbench::is_far(*point)).map(|point| cell(point.probe, point.at));
     cells.chain(fewer).collect()
+}
+
+fn of_constants() -> Vec<CaseId> {
+    constants::cases().map(|(probe, at)| cell(probe, at)).collect()
 }
 
 fn of_overhead() -> Vec<CaseId> {
