@@ -118,6 +118,8 @@ pub(super) struct Foreign {
     pub date: Option<String>,
     /// What stands behind the result in the file.
     pub rest: Option<Rest>,
+    /// What the file has results of that are not read.
+    pub unread: Vec<String>,
     cases: Vec<(CaseId, Value)>,
     known: HashMap<CaseId, usize>,
     values: usize,
@@ -136,6 +138,7 @@ impl Foreign {
             started: String::new(),
             date: None,
             rest: None,
+            unread: Vec::new(),
             cases: Vec::new(),
             known: HashMap::new(),
             values: 0,
@@ -228,7 +231,7 @@ impl Foreign {
             },
             settings: no_settings(BTreeMap::new()),
             host: self.host,
-            disturbances: self.rest.iter().map(Rest::passed_over).collect(),
+            disturbances: self.rest.iter().map(Rest::passed_over).chain(passed_over(&self.unread)).collect(),
             neighbours: None,
             trust: None,
             probes,
@@ -244,6 +247,15 @@ impl Foreign {
             place: None,
         }
     }
+}
+
+/// Says which results of the file are not in the run.
+fn passed_over(unread: &[String]) -> Option<Text<String>> {
+    let names = (!unread.is_empty()).then(|| unread.join(", "))?;
+    Some(Text {
+        en: format!("the file has results that cannot be imported, which were passed over: {names}"),
+        zh: format!("文件中有无法导入的结果，已略过：{names}"),
+    })
 }
 
 /// The settings of a run that this program was not asked for: they say nothing.

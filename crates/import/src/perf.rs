@@ -23,15 +23,18 @@ pub(super) const FORMAT: Format = Format {
 };
 
 const WHAT: &str = "the whole text of perf bench";
+/// Most names of benchmarks that are not read: perf has some dozen.
+const MOST_UNREAD: usize = 50;
 
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
-    let mut reader = Reader { run: Foreign::of(&SOURCE), now: None, unknown: String::new() };
+    let mut reader = Reader { run: Foreign::of(&SOURCE), now: None };
     let lines =
         each_line(input, WHAT, |at, line| reader.take(line.trim()).map_err(|what| ImportError { line: at, what }))?;
     reader.end().map_err(|what| ImportError { line: lines, what })?;
-    reader.run.finish(lines, || match reader.unknown.as_str() {
-        "" => format!("it has no result; give {WHAT}"),
-        unknown => format!("{unknown} is no benchmark that can be imported; give another"),
+    let unread = reader.run.unread.last().cloned();
+    reader.run.finish(lines, || match unread {
+        None => format!("it has no result; give {WHAT}"),
+        Some(name) => format!("{name} is no benchmark that can be imported; give another"),
     })
 }
 
@@ -39,8 +42,6 @@ struct Reader {
     run: Foreign,
     /// The benchmark whose lines are read.
     now: Option<Benchmark>,
-    /// The last benchmark that is none of those that are read.
-    unknown: String,
 }
 
 /// One benchmark, from its heading on.
@@ -51,6 +52,8 @@ struct Benchmark {
     is_done: bool,
     /// How many operations, groups or threads its lines told.
     operations: Option<f64>,
+    /// What its first line says of it.
+    setup: String,
     groups: Option<f64>,
     threads: Option<f64>,
     /// Whether processes or threads work.
@@ -72,6 +75,7 @@ impl Benchmark {
             name: name.to_owned(),
             is_done: false,
             operations: None,
+            setup: String::new(),
             groups: None,
             threads: None,
             parties: None,
@@ -108,24 +112,27 @@ impl Reader {
         if let Some((function, rest)) = line.strip_prefix("# function '").and_then(|rest| rest.split_once('\'')) {
             return self.function(function, rest);
         }
-        let is_number = |c: char| c.is_ascii_digit() || c == '.' || c == '-';
         let Some(now) = &mut self.now else {
             // Of the simple format a bare number is all there is.
-            return match !line.is_empty() && line.chars().all(is_number) {
+            return match is_number(line) || line.ends_with(" usecs/op") {
                 true => Err(format!(
                     "a number without a heading: the simple format does not tell which benchmark it is of; give {WHAT}"
                 )),
                 false => Ok(()),
             };
         };
-        let words: Vec<&str> = line.split_whitespace().collect();
+        if let (Some(setup), true) = (line.strip_prefix("# "), now.setup.is_empty()) {
+            setup.clone_into(&mut now.setup);
+        }
+        // Some locales group digits by spaces, which are none of ASCII's.
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
         match words[..] {
             ["#", "Executed", count, .., parties] => {
-                now.operations = Some(amount(count, "the number of operations")?);
+                now.operations = Some(whole(count, "the number of operations")?);
                 now.parties = Some(parties.to_owned());
             }
             ["#", _, "sender", "and", "receiver", parties, ..] => now.parties = Some(parties.to_owned()),
-            ["#", groups, "groups", "==", ..] => now.groups = Some(amount(groups, "the number of groups")?),
+            ["#", groups, "groups", "==", ..] => now.groups = Some(whole(groups, "the number of groups")?),
             ["#", "Copying", size, ..] => now.size = Some(bytes(size)?),
             ["Total", "time:", seconds, "[sec]"] => {
                 now.total = Some(amount(seconds, "the total time")?);
@@ -136,13 +143,13 @@ impl Reader {
             ["[Run", _, ref rest @ ..] => {
                 if let Some(at) = rest.iter().position(|word| *word == "in") {
                     let word = rest.get(at + 1).copied().unwrap_or_default();
-                    now.runs.push(amount(word, "the time of a run")? * 1e6);
+                    now.runs.push(decimal(word, "the time of a run")? * 1e6);
                 }
             }
             ["Averaged", rate, "operations/sec", ..] => return self.averaged(rate),
             ["Averaged", count, op @ ("ADD" | "MOD" | "DEL"), "operations", ..] => return self.controlled(count, op),
             ["Wokeup" | "Requeued" | "Avg", .., "ms", _] => return self.of_runs(),
-            [number] if !number.is_empty() && number.chars().all(is_number) => return self.bare(number),
+            [number] if is_number(number) => return self.bare(number),
             _ => {}
         }
         Ok(())
@@ -172,7 +179,7 @@ impl Reader {
     /// `# function 'name' (Default memcpy() provided by glibc)`
     fn function(&mut self, function: &str, rest: &str) -> Result<(), String> {
         // Without a heading, what the function copies or sets by is told by what stands behind its name.
-        let known = ["memcpy", "memset"].into_iter().find(|name| rest.contains(&format!("{name}()")));
+        let known = ["memcpy", "memset", "mmap"].into_iter().find(|name| rest.contains(&format!("{name}()")));
         if self.now.as_ref().is_none_or(|now| !now.name.starts_with("mem/")) {
             let Some(name) = known else {
                 return Err(format!("a function of no known benchmark; give {WHAT}"));
@@ -200,10 +207,12 @@ impl Reader {
         at: &[(&'static str, String)],
     ) -> Result<(), String> {
         let Some(now) = &mut self.now else { return Ok(()) };
-        now.is_done = true;
+        now.is_done = probe.is_some() || program(&now.name, "").is_some();
         let Some(probe) = probe else { return Ok(()) };
         let value = at.iter().fold(Value::new(probe, samples), |value, (axis, point)| value.at(axis, point));
         let value = value.note("operations", now.operations.map(shortest).unwrap_or_default());
+        // Of a benchmark without axes of its own all that it says of itself.
+        let value = value.note("setup", if probe == "perf.operation" { now.setup.as_str() } else { "" });
         let value = value.note("seconds", now.seconds.or(now.total).map(shortest).unwrap_or_default());
         self.run.keep(value)
     }
@@ -213,9 +222,13 @@ impl Reader {
     }
 
     fn per_operation(&mut self, time: &str) -> Result<(), String> {
-        let time = amount(time, "the time of an operation")? * 1e3;
-        let is_pipe = self.now.as_ref().is_some_and(|now| now.name == "sched/pipe");
-        let at = is_pipe.then(|| ("parties", self.parties()));
+        let time = decimal(time, "the time of an operation")? * 1e3;
+        let Some(name) = self.now.as_ref().map(|now| now.name.clone()) else { return Ok(()) };
+        let at = match self.id("") {
+            // Whatever it is, perf tells the time of one.
+            None => return self.keep(Some("perf.operation"), vec![time], &[("benchmark", name)]),
+            Some(_) => (name == "sched/pipe").then(|| ("parties", self.parties())),
+        };
         self.keep(self.id(""), vec![time], at.as_slice())
     }
 
@@ -234,7 +247,7 @@ impl Reader {
             "GB/sec" => 30,
             _ => 0,
         };
-        let rate = amount(rate, "the rate")? * f64::from(1u32 << scale);
+        let rate = decimal(rate, "the rate")? * f64::from(1u32 << scale);
         let (Some(now), id) = (&self.now, self.id("")) else { return Ok(()) };
         let function = now.function.clone().ok_or_else(|| format!("a rate without a function; give {WHAT}"))?;
         let size = now.size.map_or("untold".to_owned(), shortest);
@@ -250,13 +263,13 @@ impl Reader {
     }
 
     fn averaged(&mut self, rate: &str) -> Result<(), String> {
-        let rate = amount(rate, "the operations a second")?;
+        let rate = whole(rate, "the operations a second")?;
         self.keep(self.id(""), vec![rate], &[("threads", self.threads())])
     }
 
     /// Operations over the whole time, of each thread.
     fn controlled(&mut self, count: &str, op: &str) -> Result<(), String> {
-        let count = amount(count, "the number of operations")?;
+        let count = whole(count, "the number of operations")?;
         let seconds = self.now.as_ref().and_then(|now| now.seconds).filter(|seconds| *seconds > 0.0);
         let seconds = seconds.ok_or_else(|| format!("the seconds did not come before this line; give {WHAT}"))?;
         let at = [("threads", self.threads()), ("op", op.to_ascii_lowercase())];
@@ -276,7 +289,7 @@ impl Reader {
         match self.now.as_ref().map(|now| now.name.starts_with("mem/")) {
             Some(true) => self.bandwidth(number, "bytes/sec"),
             _ => {
-                let total = amount(number, "the total time")?;
+                let total = decimal(number, "the total time")?;
                 if let Some(now) = &mut self.now {
                     now.total = Some(total);
                 }
@@ -295,12 +308,15 @@ impl Reader {
     /// The benchmark whose lines were read is over: it must have given a value, when it is one that is known.
     fn end(&mut self) -> Result<(), String> {
         let Some(now) = self.now.take() else { return Ok(()) };
-        if program(&now.name, "").is_none() {
-            self.unknown = shortened(&now.name);
-            return Ok(());
-        }
         match now.is_done {
             true => Ok(()),
+            false if program(&now.name, "").is_none() => {
+                let name = shortened(&now.name);
+                if self.run.unread.len() < MOST_UNREAD && !self.run.unread.contains(&name) {
+                    self.run.unread.push(name);
+                }
+                Ok(())
+            }
             false => Err(format!("the result of {} did not come before this line; give {WHAT}", shortened(&now.name))),
         }
     }
@@ -324,4 +340,27 @@ fn bytes(text: &str) -> Result<f64, String> {
         _ => return Err(format!("'{}' is no size; give {WHAT}", shortened(text))),
     };
     Ok(amount(digits, "a size")? * f64::from(1u32 << scale))
+}
+
+/// Whether a text is a number and no other sign, as `...`.
+fn is_number(text: &str) -> bool {
+    text.contains(|c: char| c.is_ascii_digit())
+        && text.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | ',' | '-'))
+}
+
+/// A whole number, whose digits perf groups as the locale does: `10,000,000`, `10.000.000`.
+fn whole(word: &str, what: &str) -> Result<f64, String> {
+    amount(&ungrouped(word).unwrap_or_else(|| word.to_owned()), what)
+}
+
+/// A number of which perf prints decimals, behind the sign of the locale: `12.207031`, `12,207031`, `1,050.383`.
+fn decimal(word: &str, what: &str) -> Result<f64, String> {
+    let Some((before, decimals)) = word.rsplit_once(['.', ',']) else { return amount(word, what) };
+    amount(&format!("{}.{decimals}", ungrouped(before).unwrap_or_else(|| word.to_owned())), what)
+}
+
+/// The digits without the signs between groups of three.
+fn ungrouped(digits: &str) -> Option<String> {
+    let groups = digits.split(['.', ',', '\'', '\u{2019}', '\u{a0}', '\u{202f}']);
+    groups.clone().skip(1).all(|group| group.len() == 3).then(|| groups.collect())
 }

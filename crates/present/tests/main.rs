@@ -42,6 +42,7 @@ mod html_browser;
 mod import;
 mod import_further;
 mod import_hostile;
+mod import_printed;
 mod interchange;
 mod interpreted_guest;
 mod lmbench;

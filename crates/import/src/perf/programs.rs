@@ -103,6 +103,16 @@ pub(super) static SOURCE: Source = Source {
             t("Bytes set a second by the function named.", "所列函数每秒填充的字节数。"),
         ),
         Program::plain(
+            "perf.mmap",
+            t("perf bench: mmap", "perf bench：mmap"),
+            BytesPerSecond,
+            MEM,
+            t(
+                "Bytes mapped and populated a second, at once or by page faults, as the function's name tells.",
+                "每秒映射并分配的字节数；按函数名，一次性分配或由缺页逐页分配。",
+            ),
+        ),
+        Program::plain(
             "perf.futex_hash",
             t("perf bench: futex hash", "perf bench：futex 哈希"),
             OperationsPerSecond,
@@ -166,6 +176,16 @@ pub(super) static SOURCE: Source = Source {
             &[THREADS, ("op", AxisKind::Choice)],
             t("epoll_ctl calls of one kind a second of each thread.", "每个线程每秒某一类 epoll_ctl 调用的次数。"),
         ),
+        Program::plain(
+            "perf.operation",
+            t("perf bench: another operation", "perf bench：其他操作"),
+            Nanoseconds,
+            &[("benchmark", AxisKind::Choice)],
+            t(
+                "The time of one operation of the benchmark named; the note `setup` is what perf prints about it.",
+                "所列基准测试的一次操作的时间；注记 `setup` 为 perf 打印的说明。",
+            ),
+        ),
     ],
 };
 
@@ -179,6 +199,7 @@ const NAMES: &[(&str, &str, Option<&str>)] = &[
     ("syscall/execve", "perf.syscall_execve", Some("perf.syscall_total")),
     ("mem/memcpy", "perf.memcpy", None),
     ("mem/memset", "perf.memset", None),
+    ("mem/mmap", "perf.mmap", None),
     ("futex/hash", "perf.futex_hash", None),
     ("futex/wake", "perf.futex_wake", None),
     ("futex/wake-parallel", "perf.futex_wake_parallel", None),
@@ -188,7 +209,7 @@ const NAMES: &[(&str, &str, Option<&str>)] = &[
     ("epoll/ctl", "perf.epoll_ctl", None),
 ];
 
-/// The probe of a benchmark's result, or of its total time alone; none of a benchmark that is passed over.
+/// The probe of a benchmark's result, or of its total time alone; none of a benchmark without one of its own.
 pub(super) fn program(name: &str, what: &str) -> Option<&'static str> {
     let (_, result, total) = NAMES.iter().find(|(known, ..)| *known == name)?;
     if what == "total" { *total } else { Some(result) }
