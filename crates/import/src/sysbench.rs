@@ -26,9 +26,11 @@ const LEAST: Further = Further("least", Unit::Nanoseconds, t("least of an event"
 const GREATEST: Further = Further("greatest", Unit::Nanoseconds, t("greatest of an event", "单个事件最长"));
 const P95: Further = Further("p95", Unit::Nanoseconds, t("p95 of an event", "单个事件 95 % 分位数"));
 const EVENT: &[Further] = &[MEAN, LEAST, GREATEST, P95];
+/// Of a request of fileio, whose mean is the value.
+const REQUEST: &[Further] = &[LEAST, GREATEST, P95];
 const THREADS: (&str, AxisKind) = ("threads", AxisKind::Count);
 const FILE_AXES: &[(&str, AxisKind)] = &[THREADS, ("mode", AxisKind::Choice), ("block", AxisKind::Size)];
-const OPERATIONS: &[Further] = &[Further("operations", Unit::OperationsPerSecond, t("operations", "操作"))];
+const OPERATIONS: Further = Further("operations", Unit::OperationsPerSecond, t("operations", "操作"));
 
 static SOURCE: Source = Source {
     format: "sysbench",
@@ -56,7 +58,7 @@ static SOURCE: Source = Source {
             title: t("sysbench: memory", "sysbench：memory"),
             unit: Unit::BytesPerSecond,
             axes: &[THREADS, ("block", AxisKind::Size), ("operation", AxisKind::Choice), ("scope", AxisKind::Choice)],
-            also: EVENT,
+            also: &[MEAN, LEAST, GREATEST, P95, OPERATIONS],
             what: t(
                 "Bytes read or written a second, block by block; small blocks show sysbench's own loop rather than memory.",
                 "按块读或写的每秒字节数；块很小时看到的是 sysbench 自身的循环，而不是内存。",
@@ -90,7 +92,7 @@ static SOURCE: Source = Source {
             title: t("sysbench: file read", "sysbench：文件读"),
             unit: Unit::BytesPerSecond,
             axes: FILE_AXES,
-            also: OPERATIONS,
+            also: &[OPERATIONS],
             what: t("What sysbench's fileio read a second.", "sysbench fileio 每秒读取的字节数。"),
         },
         Program {
@@ -98,7 +100,7 @@ static SOURCE: Source = Source {
             title: t("sysbench: file write", "sysbench：文件写"),
             unit: Unit::BytesPerSecond,
             axes: FILE_AXES,
-            also: OPERATIONS,
+            also: &[OPERATIONS],
             what: t("What sysbench's fileio wrote a second.", "sysbench fileio 每秒写入的字节数。"),
         },
         Program {
@@ -108,6 +110,17 @@ static SOURCE: Source = Source {
             axes: FILE_AXES,
             also: &[],
             what: t("How many fsync a second sysbench's fileio did.", "sysbench fileio 每秒执行的 fsync 次数。"),
+        },
+        Program {
+            id: "sysbench.file_latency",
+            title: t("sysbench: file request", "sysbench：文件请求"),
+            unit: Unit::Nanoseconds,
+            axes: FILE_AXES,
+            also: REQUEST,
+            what: t(
+                "The mean time of a request of sysbench's fileio: reads, writes and fsyncs alike.",
+                "sysbench fileio 单个请求的平均时间：读、写与 fsync 一并计入。",
+            ),
         },
     ],
 };
@@ -137,7 +150,13 @@ const KEYS: &[(&str, &str)] = &[
     ("Doing ", "mode"),
     ("Using ", "engine"),
     ("Extra file open flags:", "flags"),
+    ("Periodic FSYNC enabled, calling fsync() each ", "fsync_after"),
+    ("Calling fsync() after ", "fsync_after"),
+    ("Read/Write ratio for combined random IO test:", "ratio"),
+    ("Target transaction rate:", "target"),
 ];
+/// Those of them that are notes of fileio, with the files that [`Output::take`] finds.
+const FILE_NOTES: [&str; 5] = ["engine", "flags", "files", "fsync_after", "ratio"];
 
 /// Rates of fileio as sysbench 1.1 prints them, `read:  IOPS=1857.00 29.02 MiB/s (30.43 MB/s)`, by their names in [`KEYS`].
 const RATES: &[(&str, [&str; 2])] =
@@ -193,8 +212,11 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
 
 /// The version in the first line of an output.
 fn version(line: &str) -> Option<&str> {
-    let version = line.strip_prefix("sysbench ")?.split_whitespace().next()?;
-    version.starts_with(|c: char| c.is_ascii_digit()).then(|| version.trim_end_matches(':'))
+    // A script may say before it which run this is.
+    let (before, rest) = line.split_once("sysbench ")?;
+    let version = rest.split_whitespace().next()?;
+    let is_first = version.starts_with(|c: char| c.is_ascii_digit()) && (before.is_empty() || rest.contains("(using "));
+    is_first.then(|| version.trim_end_matches(':'))
 }
 
 /// One output.
@@ -203,7 +225,8 @@ struct Output {
     /// Whether it is one of a test, and not of what prepares it or cleans up.
     is_run: bool,
     told: HashMap<&'static str, String>,
-    /// Rates in parentheses: operations and MiB, of the memory test.
+    /// Rates in parentheses: operations and bytes, of the memory test.
+    operations: Option<f64>,
     transferred: Option<f64>,
     /// How many events each thread had, and how they varied.
     share: String,
@@ -218,9 +241,11 @@ impl Output {
 
     fn take(&mut self, line: &str) -> Result<(), String> {
         self.is_run |= line.starts_with("Running the test with following options");
-        if let Some((_, name)) = line.split_once("MiB transferred (") {
-            let word = name.split_whitespace().next().unwrap_or_default();
+        let rate_behind = |begin: &str| Some(line.split_once(begin)?.1.split_whitespace().next().unwrap_or_default());
+        if let Some(word) = rate_behind("MiB transferred (") {
             self.transferred = Some(amount(word, "the rate of MiB")? * f64::from(1 << 20));
+        } else if let (true, Some(word)) = (line.starts_with("Total operations:"), rate_behind(" (")) {
+            self.operations = Some(amount(word, "the rate of operations")?);
         } else if let Some((rate, names, words)) = RATES
             .iter()
             .find_map(|(rate, names)| Some((rate, names, line.strip_prefix(rate)?.trim_start().strip_prefix("IOPS=")?)))
@@ -231,6 +256,9 @@ impl Output {
             }
         } else if let Some(share) = line.strip_prefix("events (avg/stddev):") {
             self.share = share.trim().to_owned();
+        } else if line.contains(" files, ") && line.ends_with(" each") {
+            // `128 files, 16MiB each`
+            self.told.insert("files", line.to_owned());
         } else if let Some((start, name)) = KEYS.iter().find(|(start, _)| line.starts_with(start)) {
             self.told.entry(name).or_insert_with(|| line[start.len()..].trim().chars().take(100).collect());
         }
@@ -270,14 +298,10 @@ impl Output {
             time => time?.to_string(),
         };
         let case = |probe: &'static str, number: f64| {
-            Value::new(probe, vec![number]).at("threads", threads).note("seconds", &seconds)
+            let value = Value::new(probe, vec![number]).at("threads", threads).note("seconds", &seconds);
+            value.note("target", self.text("target"))
         };
-        let events = |mut value: Value| -> Result<Value, String> {
-            for name in ["mean", "least", "greatest", "p95"].into_iter().filter(|name| self.told.contains_key(name)) {
-                value = value.and(name, Some(self.number(name)? * 1e6));
-            }
-            Ok(value)
-        };
+        let events = |value: Value| self.events(value, EVENT);
         if self.told.contains_key("limit") {
             let value = case("sysbench.cpu", self.number("rate")?).at("limit", self.number("limit")?);
             return run.keep(events(value)?);
@@ -285,7 +309,7 @@ impl Output {
         if let Some(rate) = self.transferred {
             let value = case("sysbench.memory", rate).at("block", self.size("block")?);
             let value = value.at("operation", self.text("operation")).at("scope", self.text("scope"));
-            return run.keep(events(value)?);
+            return run.keep(events(value.and("operations", self.operations))?);
         }
         if self.told.contains_key("mode") {
             return self.keep_files(run, &case);
@@ -306,13 +330,21 @@ impl Output {
         run.keep(events(value)?)
     }
 
+    /// Adds the times of an event.
+    fn events(&self, mut value: Value, times: &[Further]) -> Result<Value, String> {
+        for Further(name, ..) in times.iter().filter(|time| self.told.contains_key(time.0)) {
+            value = value.and(name, Some(self.number(name)? * 1e6));
+        }
+        Ok(value)
+    }
+
     fn keep_files(&self, run: &mut Foreign, case: &dyn Fn(&'static str, f64) -> Value) -> Result<(), String> {
         let printed = self.text("mode").trim_end_matches(" test");
         let mode = MODES.iter().find(|(known, _)| *known == printed).map_or(printed, |(_, mode)| mode);
         let block = self.size("block")?;
         let at = |value: Value| {
             let value = value.at("mode", mode).at("block", block);
-            value.note("engine", self.text("engine")).note("flags", self.text("flags"))
+            FILE_NOTES.iter().fold(value, |value, name| value.note(name, self.text(name)))
         };
         let mib = f64::from(1 << 20);
         let both = [("sysbench.file_read", "read", "reads"), ("sysbench.file_write", "written", "writes")];
@@ -329,6 +361,10 @@ impl Output {
         if syncs > 0.0 {
             run.keep(at(case("sysbench.file_sync", syncs)))?;
             did = true;
+        }
+        if self.told.contains_key("mean") {
+            let mean = self.number("mean")? * 1e6;
+            run.keep(self.events(at(case("sysbench.file_latency", mean)), REQUEST)?)?;
         }
         if did { Ok(()) } else { Err(format!("it read, wrote and synced nothing; give {WHAT}")) }
     }

@@ -193,6 +193,7 @@ fn sysbench_gives_the_value_of_each_of_its_tests() {
             ("sysbench.cpu@threads=2,limit=10000", 756.86),
             ("sysbench.cpu@threads=2,limit=10000/p95", 9.06e6),
             (memory, 2792.56 * 1_048_576.0),
+            (&format!("{memory}/operations"), 2_859_584.83),
             ("sysbench.threads@threads=2", 2623.0 / 2.0006),
             ("sysbench.mutex@threads=2", 0.6434e9),
             (&format!("sysbench.file_read@{file}"), 74.58 * 1_048_576.0),
@@ -207,7 +208,7 @@ fn sysbench_gives_the_value_of_each_of_its_tests() {
     for id in ["sysbench.threads@threads=2", "sysbench.mutex@threads=2"] {
         assert_eq!(measured(&run, id).flags[0].kind, FlagKind::Unconfirmed);
     }
-    assert_eq!((run.tool.version.as_str(), run.cases.len()), ("sysbench 1.0.20", 7));
+    assert_eq!((run.tool.version.as_str(), run.cases.len()), ("sysbench 1.0.20", 8));
 }
 
 #[test]

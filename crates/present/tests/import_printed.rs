@@ -1,4 +1,4 @@
-//! What perf bench prints in other locales and between other text.
+//! What perf bench and sysbench print in other locales and between other text.
 
 use hostmark_model::Run;
 
@@ -104,4 +104,58 @@ Results of this host
     assert!(told.ends_with("passed over: internals/synthesize"), "{told}");
     let error = read("perf-bench", "# Executed 5 fork() calls\n      10.000000 usecs/op\n").unwrap_err();
     assert!(error.line == 2 && error.what.contains("without a heading"), "{error}");
+}
+
+#[test]
+fn sysbench_fileio_tells_its_files_and_the_time_of_a_request() {
+    let text = "\
+run 1: sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)
+
+Running the test with following options:
+Number of threads: 2
+
+Extra file open flags: (none)
+16 files, 64MiB each
+1GiB total file size
+Block size 16KiB
+Read/Write ratio for combined random IO test: 1.50
+Periodic FSYNC enabled, calling fsync() each 50 requests.
+Calling fsync() at the end of test, Enabled.
+Using synchronous I/O mode
+Doing random r/w test
+
+File operations:
+    reads/s:                      300.00
+    writes/s:                     200.00
+    fsyncs/s:                     160.00
+
+Throughput:
+    read, MiB/s:                  4.69
+    written, MiB/s:               3.13
+
+General statistics:
+    total time:                          5.0010s
+    total number of events:              3300
+
+Latency (ms):
+         min:                                    0.00
+         avg:                                    0.75
+         max:                                   20.50
+         95th percentile:                        3.25
+
+Threads fairness:
+    events (avg/stddev):           1650.0000/5.00
+    execution time (avg/stddev):   4.9990/0.00
+";
+    let run = read("sysbench", text).unwrap();
+    let request = "sysbench.file_latency@threads=2,mode=rndrw,block=16384";
+    check(&run, &[(request, 75e4), (&format!("{request}/greatest"), 20.5e6), (&format!("{request}/p95"), 3.25e6)]);
+    let notes = &measured(&run, "sysbench.file_read@threads=2,mode=rndrw,block=16384").notes;
+    let told = ["files", "ratio", "fsync_after"].map(|name| notes[name].as_str());
+    assert_eq!(told, ["16 files, 64MiB each", "1.50", "50 requests."]);
+    assert!(run.cases.len() == 4 && !measured(&run, request).also.contains_key("least"));
+    let each = "Calling fsync() after each write operation.";
+    let synced =
+        read("sysbench", text.replace("Periodic FSYNC enabled, calling fsync() each 50 requests.", each)).unwrap();
+    assert_eq!(measured(&synced, request).notes["fsync_after"], "each write operation.");
 }
