@@ -85,7 +85,7 @@ const KNOWN_BY: &[(&str, &str)] = &[
     ("(groupid=", "fio --output-format=json"),
     (";fio-3.", "fio --output-format=json"),
     ("[ ID] Interval", "iperf3 --json"),
-    ("stress-ng: info:", "stress-ng --metrics --yaml FILE"),
+    ("stress-ng: info:", "hostmark import stress-ng"),
 ];
 
 /// What to do with a text that is none of this format: the command that reads it, or has its tool write what can be read.

@@ -1,4 +1,6 @@
-//! Reads the metrics that stress-ng writes as YAML (`--metrics --yaml FILE`): a regular text, read line by line.
+//! Reads the metrics that stress-ng writes as YAML (`--metrics --yaml FILE`), or prints where there is no YAML: line by line.
+
+mod table;
 
 use std::io::BufRead;
 
@@ -7,18 +9,19 @@ use hostmark_model::{AxisKind, Run, Text, Unit};
 use super::foreign::{Foreign, Further, Program, Source, Value, t};
 use super::lines::{Rest, amount, each_line, shortened};
 use super::{Format, ImportError};
+use table::Table;
 
 /// stress-ng's metrics.
 pub(super) const FORMAT: Format = Format {
     name: "stress-ng",
     description: Text {
-        en: "the metrics of stress-ng (--metrics --yaml FILE)",
-        zh: "stress-ng 的度量（--metrics --yaml FILE）",
+        en: "the metrics of stress-ng (--metrics --yaml FILE), or the text of --metrics",
+        zh: "stress-ng 的度量（--metrics --yaml FILE），或 --metrics 的文本",
     },
     read,
 };
 
-const WHAT: &str = "what stress-ng wrote with --metrics --yaml";
+const WHAT: &str = "what stress-ng wrote with --metrics, or with --metrics --yaml";
 
 const STRESSOR: (&str, AxisKind) = ("stressor", AxisKind::Choice);
 const RATE: &str = "bogo-ops-per-second-real-time";
@@ -74,7 +77,8 @@ static SOURCE: Source = Source {
 };
 
 /// Times by how a metric's name begins, ns.
-const TIMES: [(&str, f64); 4] = [("nanosecs", 1.0), ("microsecs", 1e3), ("millisecs", 1e6), ("secs", 1e9)];
+const TIMES: [(&str, f64); 5] =
+    [("nanosec", 1.0), ("microsec", 1e3), ("millisec", 1e6), ("secs", 1e9), ("seconds", 1e9)];
 /// What every stressor tells besides, which is no metric of its own.
 const COMMON: &[&str] =
     &["bogo-ops", RATE, CPU_RATE, "wall-clock-time", "user-time", "system-time", "cpu-usage-per-instance", "max-rss"];
@@ -82,12 +86,30 @@ const COMMON: &[&str] =
 const MOST_METRICS: usize = 100;
 
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
-    let mut reader = Reader { run: Foreign::of(&SOURCE), section: String::new(), stressor: None, is_closed: false };
+    let mut reader = Reader {
+        run: Foreign::of(&SOURCE),
+        section: String::new(),
+        stressor: None,
+        is_yaml: false,
+        is_closed: false,
+        table: Table::default(),
+    };
     let lines =
         each_line(input, WHAT, |at, line| reader.take(at, line).map_err(|what| ImportError { line: at, what }))?;
-    if !reader.is_closed {
+    if reader.is_yaml && !reader.is_closed {
         let what = format!("the file ends here without '...', so it is truncated; give {WHAT}");
         return Err(ImportError { line: lines, what });
+    }
+    // What stands in both is the same result, and the YAML has more digits.
+    if reader.run.is_empty() {
+        let Table { stressors, version, .. } = std::mem::take(&mut reader.table);
+        if let Some(version) = version {
+            reader.run.version = format!("stress-ng {}", shortened(&version));
+        }
+        for stressor in stressors {
+            reader.stressor = Some(stressor);
+            reader.end_stressor().map_err(|what| ImportError { line: lines, what })?;
+        }
     }
     reader.run.finish(lines, || format!("it has no metrics of a stressor; give {WHAT}"))
 }
@@ -97,24 +119,39 @@ struct Reader {
     /// The key in the first column under which the lines stand.
     section: String,
     stressor: Option<Stressor>,
-    /// Whether the end of the document has come.
+    /// Whether a document has begun, and whether its end has come.
+    is_yaml: bool,
     is_closed: bool,
+    table: Table,
 }
 
 /// What is told of one stressor, in the file's order.
 struct Stressor {
     name: String,
     told: Vec<(String, f64)>,
+    /// How many ran, where it is told.
+    instances: String,
+    /// Whether stress-ng says that one of them failed.
+    is_failed: bool,
+}
+
+impl Stressor {
+    fn named(name: &str) -> Stressor {
+        Stressor { name: name.to_owned(), told: Vec::new(), instances: String::new(), is_failed: false }
+    }
 }
 
 impl Reader {
     fn take(&mut self, at: u64, line: &str) -> Result<(), String> {
         let inside = line.trim_start();
+        if self.table.take(line)? {
+            return Ok(());
+        }
         match inside {
             "" => return Ok(()),
             "---" => {
                 // Several documents follow each other.
-                self.is_closed = false;
+                (self.is_yaml, self.is_closed) = (true, false);
                 self.section.clear();
                 return Ok(());
             }
@@ -132,19 +169,24 @@ impl Reader {
         let is_item = inside.starts_with("- ");
         let inside = inside.strip_prefix("- ").unwrap_or(inside);
         let Some((key, value)) = inside.split_once(':') else {
+            // Commands stand before what they print.
+            if !self.is_yaml {
+                return Ok(());
+            }
             return Err(format!("'{}' is not of the form key: value; give {WHAT}", shortened(inside)));
         };
         let value = unquoted(value.trim());
         if inside.len() == line.len() {
             self.end_stressor()?;
             key.clone_into(&mut self.section);
+            self.is_yaml |= matches!(key, "system-info" | "metrics");
             return Ok(());
         }
         match self.section.as_str() {
             "system-info" => self.system(key, value),
             "metrics" if is_item && key == "stressor" => {
                 self.end_stressor()?;
-                self.stressor = Some(Stressor { name: value.to_owned(), told: Vec::new() });
+                self.stressor = Some(Stressor::named(value));
                 Ok(())
             }
             "metrics" => {
@@ -184,7 +226,7 @@ impl Reader {
     }
 
     fn end_stressor(&mut self) -> Result<(), String> {
-        let Some(Stressor { name, told }) = self.stressor.take() else { return Ok(()) };
+        let Some(Stressor { name, told, instances, is_failed }) = self.stressor.take() else { return Ok(()) };
         let told_of = |wanted: &str| told.iter().find(|(key, _)| key == wanted).map(|(_, number)| *number);
         let rate =
             told_of(RATE).ok_or_else(|| format!("{RATE} of {} did not come before this line", shortened(&name)))?;
@@ -196,6 +238,8 @@ impl Reader {
         for key in ["bogo-ops", "wall-clock-time", "cpu-usage-per-instance"] {
             value = value.note(key, told_of(key).map(|number| number.to_string()).unwrap_or_default());
         }
+        value = value.note("instances", instances);
+        value.failed = is_failed.then(|| format!("stress-ng says that {} failed", shortened(&name)));
         self.run.keep(value)?;
         for (key, number) in told.iter().filter(|(key, _)| !COMMON.contains(&key.as_str())) {
             let time = TIMES.iter().find(|(start, _)| key.starts_with(start));

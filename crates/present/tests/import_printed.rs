@@ -1,11 +1,67 @@
-//! What perf bench and sysbench print in other locales and between other text.
+//! What perf bench, stress-ng and sysbench print in other locales, with other options and between other text.
 
-use hostmark_model::Run;
+use hostmark_model::{Outcome, Run};
 
 use crate::import::{check, measured, read};
 
+const STRESS_NG: &str = "\
+$ stress-ng --cpu 3 --flock 2 --vm 1 -t 4 --metrics -v
+stress-ng: debug: [70] stress-ng 0.18.02 g1a2b3c
+stress-ng: info:  [70] dispatching hogs: 3 cpu, 2 flock, 1 vm
+stress-ng: metrc: [70] stressor       bogo ops real time  usr time  sys time   bogo ops/s     bogo ops/s CPU used per       RSS Max
+stress-ng: metrc: [70]                           (secs)    (secs)    (secs)   (real time) (usr+sys time) instance (%)          (KB)
+stress-ng: metrc: [70] cpu                4100      4.00     11.90      0.10      1025.00         341.67       100.00          5120
+stress-ng: metrc: [70] flock            800000      4.00      0.50      7.50    200000.00      100000.00       100.00          2048
+stress-ng: metrc: [70] vm                 4000      4.00      3.00      1.00      1000.00        1000.00       100.00         70000
+stress-ng: metrc: [70] miscellaneous metrics:
+stress-ng: metrc: [70] flock                512.25 nanosecs per flock lock call (harmonic mean of 2 instances)
+stress-ng: metrc: [70] vm                   310.50 MB/sec written (average per stressor)
+stress-ng: info:  [70] for a 4.01s run time:
+stress-ng: info:  [70]     load average: 1.00 0.50 0.25
+stress-ng: info:  [70] failed: 1: vm (1)
+";
+
 fn passed_over_of(run: &Run) -> Vec<&str> {
     run.disturbances.iter().map(|told| told.en.as_str()).collect()
+}
+
+#[test]
+fn the_table_of_stress_ng_is_read_as_its_yaml_is() {
+    let run = read("stress-ng", STRESS_NG).unwrap();
+    let cpu = "stress_ng.bogo_operations@stressor=cpu";
+    check(
+        &run,
+        &[
+            (cpu, 1025.0),
+            (&format!("{cpu}/of_cpu_time"), 341.67),
+            (&format!("{cpu}/peak_memory"), 5120.0 * 1024.0),
+            ("stress_ng.bogo_operations@stressor=flock", 2e5),
+            ("stress_ng.time@stressor=flock,metric=nanosecs-per-flock-lock-call", 512.25),
+            ("stress_ng.metric@stressor=vm,metric=mbsec-written", 310.5),
+        ],
+    );
+    let notes = &measured(&run, cpu).notes;
+    assert_eq!((notes["instances"].as_str(), notes["cpu-usage-per-instance"].as_str()), ("3", "100"));
+    assert_eq!((run.tool.version.as_str(), run.cases.len()), ("stress-ng 0.18.02", 5));
+    let failed = run.cases.iter().find(|case| case.id == "stress_ng.bogo_operations@stressor=vm").unwrap();
+    assert!(matches!(&failed.outcome, Outcome::Failed { reason } if reason.contains("vm failed")), "{failed:?}");
+    // Without what stands before each message, and with the YAML between the lines.
+    let brief: String = STRESS_NG.lines().skip(2).map(|line| format!("{}\n", &line[23..])).collect();
+    assert_eq!(measured(&read("stress-ng", brief).unwrap(), cpu).estimate, measured(&run, cpu).estimate);
+    let printed = &STRESS_NG[STRESS_NG.find("stress-ng: info:").unwrap()..];
+    let (table, rest) = printed.split_at(printed.find("stress-ng: metrc: [70] flock").unwrap());
+    let yaml = format!(
+        "    - stressor: cpu\n      bogo-ops: 4100\n{rest}      bogo-ops-per-second-real-time: 1025.125\n...\n"
+    );
+    let both = read("stress-ng", format!("---\nmetrics:\n{table}{yaml}")).unwrap();
+    assert_eq!((measured(&both, cpu).estimate.typical, both.cases.len()), (1025.125, 1));
+    let error = read("stress-ng", STRESS_NG.replace("1025.00", "nan")).unwrap_err();
+    assert!(error.line == 6 && error.what.contains("'nan' is no amount"), "{error}");
+    let without = read("stress-ng", "stress-ng: info:  [70] dispatching hogs: 3 cpu\n").unwrap_err();
+    assert!(without.what.contains("--metrics"), "{without}");
+    for end in 0..STRESS_NG.len() {
+        let _ = read("stress-ng", &STRESS_NG[..end]);
+    }
 }
 
 #[test]
