@@ -1,5 +1,6 @@
 //! Comparisons: verdicts that are true, reasons where there is none, what differs, and what people read.
 
+mod asked;
 mod gate;
 pub mod made;
 mod pages;

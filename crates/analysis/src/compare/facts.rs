@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use hostmark_model::{CacheKind, HostFacts, NetworkPath, Resource, Run, Sight, Text, size_text};
+use hostmark_model::{CacheKind, CaseRecord, HostFacts, NetworkPath, Resource, Run, Sight, Text, size_text};
 
+use super::reason::ASKED;
 use crate::network::{bits, peers, queue_text};
 
 /// A fact as text; none where it is not known.
@@ -352,6 +353,12 @@ fn settings(run: &Run, facts: &mut Facts) {
     let imported = run.imported.as_ref().map_or("hostmark", |imported| imported.format.as_str());
     facts.text("imported.format", "measured by", "测量工具", imported);
     if run.imported.is_some() {
+        let measured = || run.cases.iter().filter_map(CaseRecord::measured);
+        for key in ASKED {
+            let values: BTreeSet<&str> = measured().filter_map(|one| one.notes.get(key).map(String::as_str)).collect();
+            let told = values.into_iter().collect::<Vec<_>>().join(", ");
+            facts.words(&format!("asked.{key}"), key, key, Some(told));
+        }
         return;
     }
     // A dozen digits tell two programs apart; the file has all.

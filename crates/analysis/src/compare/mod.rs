@@ -231,6 +231,8 @@ pub enum ReasonKind {
     Failed,
     /// It was skipped on a side.
     Skipped,
+    /// Another tool was asked to do something else.
+    Asked,
     /// The pages that the kernel gave differ.
     PageSize,
     /// A buffer of this size lies in another cache on each side, as their machines differ.

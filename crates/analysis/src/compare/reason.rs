@@ -1,5 +1,7 @@
 //! Why a case has no verdict, in the order in which a reader would ask.
 
+use std::collections::BTreeSet;
+
 use hostmark_model::{AxisKind, CacheFact, Lang, Measured, ProbeInfo, Text, Unit, typed_value};
 
 use super::side::{Found, is_implausible, round_medians, without_value};
@@ -23,6 +25,23 @@ pub(super) enum Level {
 
 /// The key under which a case notes the pages that the kernel gave.
 const PAGES: &str = "pages";
+/// The keys under which an import notes what another tool was asked to do: another value of them is another question.
+pub(super) const ASKED: [&str; 14] = [
+    "engine",
+    "size",
+    "runtime",
+    "jobs",
+    "fsync",
+    "fdatasync",
+    "rate",
+    "flags",
+    "files",
+    "fsync_after",
+    "ratio",
+    "target",
+    "instances",
+    "congestion",
+];
 /// The axis of a buffer's size, bytes.
 const SIZE: &str = "size";
 
@@ -149,6 +168,14 @@ pub(super) fn of_values(base: &[Found], new: &[Found], level: Level) -> Option<R
         let (old, new) = (has(base), has(new));
         (old || new).then(|| on(old, new))
     };
+    if let Some((key, old, new)) = asked(base, new) {
+        return reason(
+            ReasonKind::Asked,
+            On::Both,
+            format!("{key} differs: {old}, {new}"),
+            format!("{key} 不同：{old}、{new}"),
+        );
+    }
     if let Some((old, new)) = pages(base, new) {
         return reason(
             ReasonKind::PageSize,
@@ -229,6 +256,21 @@ fn cache_levels(base: &[Found], new: &[Found]) -> Option<(&'static str, &'static
     }
     let ((old, old_caches), (new, new_caches)) = (of_side(base)?, of_side(new)?);
     (old != new && old_caches != new_caches).then_some((old, new))
+}
+
+/// What another tool was asked to do on the two sides, where that differs: which of its notes, and what it says on each.
+fn asked(base: &[Found], new: &[Found]) -> Option<(&'static str, String, String)> {
+    ASKED.iter().find_map(|key| {
+        let of_side = |side: &[Found]| {
+            let imported = side.iter().filter(|found| found.run.imported.is_some());
+            let one =
+                |found: &Found| Some(found.measured()?.notes.get(*key).map_or("unknown", String::as_str).to_owned());
+            let all: BTreeSet<String> = imported.filter_map(one).collect();
+            all.into_iter().collect::<Vec<_>>().join(" | ")
+        };
+        let (old, new) = (of_side(base), of_side(new));
+        (old != new && !old.is_empty() && !new.is_empty()).then_some((*key, old, new))
+    })
 }
 
 /// The pages that the two sides got, where they differ. Base pages have a size of their own on each kernel.

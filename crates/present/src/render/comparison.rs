@@ -267,6 +267,7 @@ fn without(one: &Without, lang: Lang) -> String {
         ReasonKind::Unit => Text { en: "in another unit", zh: "单位不同" },
         ReasonKind::Failed => Text { en: "failed", zh: "失败" },
         ReasonKind::Skipped => Text { en: "skipped", zh: "跳过" },
+        ReasonKind::Asked => Text { en: "asked for differently", zh: "测试要求不同" },
         ReasonKind::PageSize => Text { en: "on other pages", zh: "页大小不同" },
         ReasonKind::CacheLevel => Text { en: "in another cache", zh: "所在缓存不同" },
         ReasonKind::ContradictsItself => Text { en: "contradicting itself", zh: "自相矛盾" },
@@ -281,6 +282,7 @@ fn without(one: &Without, lang: Lang) -> String {
         one.kind,
         ReasonKind::Revision
             | ReasonKind::Unit
+            | ReasonKind::Asked
             | ReasonKind::PageSize
             | ReasonKind::CacheLevel
             | ReasonKind::Derived

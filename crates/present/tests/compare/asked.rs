@@ -1,0 +1,36 @@
+//! What another tool was asked to do: two answers to different questions have no verdict.
+
+use hostmark_analysis::compare::ReasonKind;
+use hostmark_model::*;
+
+use super::made::run;
+use super::{about, compared, with};
+
+/// Three imported runs with this engine, where one is told.
+fn of_engine(engine: Option<&str>) -> [Run; 3] {
+    let case = with(about("ipc.x@n=0", 100.0), |measured| {
+        measured.notes.extend(engine.map(|engine| ("engine".to_owned(), engine.to_owned())));
+    });
+    ["1", "2", "3"].map(|name| {
+        let imported = Some(Imported { format: "fio".into(), ..Imported::default() });
+        Run { imported, ..run(&format!("{name}{engine:?}"), vec![case.clone()]) }
+    })
+}
+
+#[test]
+fn what_was_asked_differently_has_no_verdict_and_is_named() {
+    let judged = |base, new| compared(&of_engine(base), &of_engine(new)).new.remove(0);
+    let against = judged(Some("sync"), Some("libaio"));
+    let reason = against.cases[0].reason.as_ref().unwrap();
+    assert_eq!((reason.kind, reason.text.en.as_str()), (ReasonKind::Asked, "engine differs: sync, libaio"));
+    assert!(against.differs.iter().any(|one| one.label.en == "engine" && one.new.as_deref() == Some("libaio")));
+    // What one of them does not tell may have been anything.
+    assert_eq!(
+        judged(None, Some("libaio")).cases[0].reason.as_ref().unwrap().text.en,
+        "engine differs: unknown, libaio"
+    );
+    let kind =
+        |against: &hostmark_analysis::compare::Against| against.cases[0].reason.as_ref().map(|reason| reason.kind);
+    assert_ne!(kind(&judged(Some("sync"), Some("sync"))), Some(ReasonKind::Asked));
+    assert_ne!(kind(&judged(None, None)), Some(ReasonKind::Asked));
+}
