@@ -135,10 +135,26 @@ pub static LINES: &[Line] = &[
     },
 ];
 
-/// Every case in which a constant may lie: its probe, and the axes on which it is not at its default.
-pub fn cases() -> impl Iterator<Item = (&'static str, &'static [(&'static str, &'static str)])> {
+/// A case in which a constant may lie.
+#[derive(Debug, Clone, Copy)]
+pub struct OfConstant {
+    /// What the constant is called, with its line where it says nothing by itself; none of a further quantity of the case.
+    pub name: Option<Text>,
+    /// The case's probe.
+    pub probe: &'static str,
+    /// The axes on which it is not at its default.
+    pub at: &'static [(&'static str, &'static str)],
+}
+
+/// Every case in which a constant may lie.
+pub fn cases() -> impl Iterator<Item = OfConstant> {
     let constants = LINES.iter().flat_map(|line| line.constants);
-    constants.flat_map(|constant| constant.places).map(|place| (place.probe, place.at))
+    let of_place = |constant: &'static Constant, place: &'static ConstantCase| OfConstant {
+        name: place.quantity.is_empty().then_some(constant.name),
+        probe: place.probe,
+        at: place.at,
+    };
+    constants.flat_map(move |constant| constant.places.iter().map(move |place| of_place(constant, place)))
 }
 
 /// The probes behind the constants of this name, or of the line of this name, in either language; none where nothing is called so.

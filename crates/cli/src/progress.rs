@@ -3,8 +3,10 @@
 use std::io::Write;
 use std::time::Duration;
 
+use hostmark_analysis::{constants, format};
+use hostmark_engine::plan::{Cell, Plan};
 use hostmark_engine::{Observer, Wall};
-use hostmark_model::Lang;
+use hostmark_model::{CaseId, Lang, Outcome, Text, Unit};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::wall::SinceStart;
@@ -21,19 +23,45 @@ const NAME: usize = 46;
 /// Columns of a terminal that does not tell them.
 const USUAL_COLUMNS: usize = 80;
 
-/// One line with the case, a bar, the rounds and the time left; nothing when stderr is no terminal or only errors are wanted.
+/// The least of a case's name that is worth its columns beside a value.
+const LEAST_NAME: usize = 16;
+
+/// A constant of the first screen, which is shown as soon as it is known.
+struct Watched {
+    case: CaseId,
+    name: Text,
+    unit: Unit,
+}
+
+/// One line with the latest constant, the case, a bar, the rounds and the time left; nothing when stderr is no terminal or only errors are wanted.
 pub struct Bar {
     is_shown: bool,
     is_colored: bool,
     /// Since when the line is there.
     drawn: Option<SinceStart>,
+    watched: Vec<Watched>,
+    /// The constant that became known last.
+    latest: Option<String>,
 }
 
 impl Bar {
     /// A bar on stderr.
     pub fn new() -> Bar {
         let is_shown = !output::is_quiet() && context().errors.borrow().is_terminal();
-        Bar { is_shown, is_colored: output::may_color(true), drawn: None }
+        Bar { is_shown, is_colored: output::may_color(true), drawn: None, watched: Vec::new(), latest: None }
+    }
+
+    /// One that shows the constants of a plan as they become known.
+    pub fn watching(plan: &Plan) -> Bar {
+        let of_plan = |of: constants::OfConstant| {
+            let case = plan.case_at(Cell { probe: of.probe, at: of.at })?;
+            Some(Watched { case: case.id.clone(), name: of.name?, unit: case.entry.probe.unit })
+        };
+        let mut bar = Bar::new();
+        if bar.is_shown {
+            bar.watched = constants::cases().filter_map(of_plan).collect();
+        }
+        bar
     }
 
     /// Removes the bar.
@@ -62,14 +90,27 @@ impl Observer for Bar {
         }
         // Asked each time: a terminal may be resized, and a line of its whole width would wrap on some.
         let columns = context().errors.borrow().columns().unwrap_or(USUAL_COLUMNS).saturating_sub(1);
-        let state = State { case: &shown::case_id(case), done, all, left };
+        let state = State { latest: self.latest.as_deref(), case: &shown::case_id(case), done, all, left };
         draw(&state.line(columns, language::current(), self.is_colored));
         self.drawn = Some(SinceStart::now());
+    }
+
+    fn watches(&self, case: &CaseId) -> bool {
+        self.watched.iter().any(|watched| watched.case == *case)
+    }
+
+    fn value(&mut self, case: &CaseId, outcome: &Outcome) {
+        let watched = self.watched.iter().find(|watched| watched.case == *case);
+        if let (Some(Watched { name, unit, .. }), Outcome::Measured(measured)) = (watched, outcome) {
+            let lang = language::current();
+            self.latest = Some(format!("{} {}", name.say(lang), format::value(measured.estimate.value(), *unit, lang)));
+        }
     }
 }
 
 /// How far a run is.
 struct State<'a> {
+    latest: Option<&'a str>,
     case: &'a str,
     done: usize,
     all: usize,
@@ -93,10 +134,19 @@ impl State<'_> {
         let room = columns.saturating_sub(tail.width() + 1);
         let bar = (room / 3).min(BAR.0);
         let bar = if bar < BAR.1 { 0 } else { bar };
-        let name = room.saturating_sub(if bar > 0 { bar + 2 } else { 1 }).min(NAME);
+        let room = room.saturating_sub(if bar > 0 { bar + 2 } else { 1 });
         let mut line = String::from(" ");
+        // The latest constant stands before the name, or in its place.
+        let (case, name) = match self.latest {
+            Some(latest) if room >= latest.width() + 3 + LEAST_NAME => {
+                line += &format!("{latest}   ");
+                (self.case, (room - latest.width() - 3).min(NAME))
+            }
+            Some(latest) => (latest, room.min(NAME)),
+            None => (self.case, room.min(NAME)),
+        };
         if name > 3 {
-            let text = cut(self.case, name);
+            let text = cut(case, name);
             line += &format!("{text}{} ", " ".repeat(name - text.width()));
         }
         if bar > 0 {
@@ -129,6 +179,7 @@ mod tests {
     use super::*;
 
     const STATE: State = State {
+        latest: None,
         case: "memory.latency@size=64M,order=random,page=pmd,threads=1,place=other_cache",
         done: 212,
         all: 1312,
@@ -156,6 +207,18 @@ mod tests {
         // The bar stands where it stood, whatever the case is called.
         let at = |line: String| line.find('━').map(|at| line[..at].width());
         assert_eq!(at(narrow), at(short.line(59, Lang::En, false)));
+    }
+
+    #[test]
+    fn the_latest_constant_stands_before_the_name_or_in_its_place() {
+        let state = State { latest: Some("context switch 647 ns"), ..STATE };
+        let narrow = state.line(79, Lang::En, false);
+        assert!(narrow.starts_with(" context switch 647 ns ") && !narrow.contains("memory"), "{narrow}");
+        let wide = state.line(110, Lang::En, false);
+        assert!(wide.starts_with(" context switch 647 ns   memory.latency@"), "{wide}");
+        for (line, columns) in [(narrow, 79), (wide, 110), (state.line(12, Lang::Zh, false), 12)] {
+            assert!(line.width() <= columns, "{line}");
+        }
     }
 
     #[test]

@@ -98,6 +98,13 @@ impl Plan {
         self.bases.get(probe)
     }
 
+    /// The case of a probe by the axes on which it is not at its default.
+    pub fn case_at(&self, cell: Cell) -> Option<&PlannedCase> {
+        let base = self.base(cell.probe)?.clone();
+        let params = cell.at.iter().fold(base, |params, (axis, value)| params.with(axis, value));
+        self.cases.iter().find(|case| case.id.probe == cell.probe && case.id.params == params)
+    }
+
     /// What a run file says of the selected probes: an axis' default is the value at which this plan sweeps the others.
     pub fn probes(&self) -> Vec<ProbeInfo> {
         let info = |entry: &Entry| {

@@ -13,7 +13,9 @@ use std::io;
 use std::time::Duration;
 
 use hostmark_launch::WorkerLink;
-use hostmark_model::{Choice, Environment, Event, HostFacts, Job, JobCase, LastCache, Neighbours, Outcome, RunTime};
+use hostmark_model::{
+    CaseId, Choice, Environment, Event, HostFacts, Job, JobCase, LastCache, Neighbours, Outcome, RunTime,
+};
 
 use crate::clock::wall::Wall;
 use crate::estimate::outcomes;
@@ -40,6 +42,14 @@ pub trait Observer {
 
     /// A round is about to start: its case, rounds done, rounds in all, time left by estimate.
     fn round(&mut self, case: &str, done: usize, all: usize, left: Duration);
+
+    /// Whether it wants to know what this case comes to while the run goes on.
+    fn watches(&self, _case: &CaseId) -> bool {
+        false
+    }
+
+    /// What a watched case comes to by its rounds so far.
+    fn value(&mut self, _case: &CaseId, _outcome: &Outcome) {}
 }
 
 /// What a run stands on.
@@ -268,8 +278,20 @@ impl Runner<'_> {
                 Some(measured) => position += measured.saturating_sub(1),
                 None => return false,
             }
+            self.tell_values(&unit);
         }
         true
+    }
+
+    /// Tells what is watched of these cases.
+    fn tell_values(&mut self, unit: &[Visit]) {
+        for visit in unit {
+            let id = &self.setting.plan.cases[visit.case].id;
+            if self.observer.watches(id) {
+                let outcome = self.outcome(visit.case);
+                self.observer.value(id, &outcome);
+            }
+        }
     }
 
     /// Without a round of this pass, a case that cannot have as many as an interval needs leaves its time to the others.

@@ -79,7 +79,7 @@ fn of_lmbench() -> Vec<CaseId> {
 }
 
 fn of_constants() -> Vec<CaseId> {
-    constants::cases().map(|(probe, at)| cell(probe, at)).collect()
+    constants::cases().map(|of| cell(of.probe, of.at)).collect()
 }
 
 fn of_overhead() -> Vec<CaseId> {
