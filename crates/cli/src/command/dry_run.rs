@@ -9,7 +9,7 @@ use hostmark_engine::Eta;
 use hostmark_engine::plan::Plan;
 use hostmark_model::{Exit, Lang, Text, counted};
 use hostmark_present::RenderOptions;
-use hostmark_present::render::wrap::hanging;
+use hostmark_present::wrap::hanging;
 use serde_json::json;
 use unicode_width::UnicodeWidthStr;
 

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::plain_table::{GAP, lines};
 use crate::RenderOptions;
-use crate::render::wrap::fit;
+use crate::wrap::fit;
 
 /// The longest bar; more tells no more.
 const MOST: usize = 48;

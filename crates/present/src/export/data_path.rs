@@ -7,7 +7,7 @@ use hostmark_model::{Run, Text};
 use super::plain_table::{GAP, heading, lines, write};
 use super::{Format, Render};
 use crate::RenderOptions;
-use crate::render::wrap::fit;
+use crate::wrap::fit;
 
 /// For the question why a pipeline is slower than the network beneath it.
 pub(super) const FORMAT: Format = Format {

@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{Format, Render};
 use crate::RenderOptions;
-use crate::render::wrap;
+use crate::wrap;
 
 /// For eyes that know lmbench, and to set runs and imported result files beside each other.
 pub(super) const FORMAT: Format = Format {

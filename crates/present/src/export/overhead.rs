@@ -9,7 +9,7 @@ use super::bars;
 use super::plain_table::{GAP, heading, lines, write};
 use super::{Format, Render};
 use crate::RenderOptions;
-use crate::render::wrap;
+use crate::wrap;
 
 /// For the question what a layer costs.
 pub(super) const FORMAT: Format = Format {

@@ -6,7 +6,7 @@ use hostmark_model::Text;
 use unicode_width::UnicodeWidthStr;
 
 use crate::RenderOptions;
-use crate::render::wrap;
+use crate::wrap;
 
 /// What stands between two columns, and before the first.
 pub(super) const GAP: &str = "  ";

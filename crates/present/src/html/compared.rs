@@ -5,9 +5,9 @@ use hostmark_model::{Lang, Text};
 use serde::Serialize;
 
 use super::bilingual::{Words, each, fixed, same};
-use super::chart::scale::{Kind, change};
-use super::chart::{Rows, ValueRow};
 use super::figures::Figure;
+use crate::chart::scale::{Kind, change};
+use crate::chart::{Rows, ValueRow};
 use crate::render::comparison as words;
 
 /// Rows of a forest plot: so many changes at most, and so many rows at least where there are cases without a change.

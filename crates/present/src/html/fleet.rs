@@ -8,8 +8,9 @@ use hostmark_analysis::format::percent;
 use hostmark_model::{Lang, Text};
 use serde::Serialize;
 
-use super::bilingual::{Words, each, escaped, fixed, same};
+use super::bilingual::{Words, each, fixed, same};
 use crate::RenderOptions;
+use crate::markup::escaped;
 use crate::render::fleet as words;
 
 /// Rows of the heat map of one kind: the farthest hosts; whoever wants more takes a form for programs.

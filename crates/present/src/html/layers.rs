@@ -6,9 +6,9 @@ use hostmark_model::Run;
 use serde::Serialize;
 
 use super::bilingual::{Words, fixed};
-use super::chart::bars;
 use super::figures::Figure;
 use super::picture::Picture;
+use crate::chart::bars;
 
 /// The view as the page shows it.
 #[derive(Debug, Serialize)]

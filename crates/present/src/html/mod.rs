@@ -1,11 +1,9 @@
 //! The report as a page: one file that asks for nothing else, in both languages, read as tables without a script.
 //!
 //! What a page says is gathered into plain data ([`page`]); the template lays it out. Two things become markup in Rust:
-//! charts, and texts of two languages. The template engine writes every other string through [`bilingual::escaped`].
+//! charts, and texts of two languages. The template engine writes every other string through [`escaped`].
 
 mod answer;
-mod bilingual;
-mod chart;
 mod compared;
 mod facts;
 mod figures;
@@ -17,6 +15,7 @@ mod page;
 mod picture;
 mod table;
 
+use hostmark_analysis::bilingual::{self, Words};
 use hostmark_analysis::compare::Comparison;
 use hostmark_analysis::fleet::Fleet;
 use hostmark_model::{Run, Text};
@@ -27,7 +26,7 @@ use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, Value,
 pub use figures::{FIGURES, FigureKind};
 
 use crate::RenderOptions;
-use bilingual::{Words, escaped, markup};
+use crate::markup::{escaped, markup};
 use page::Page;
 
 const TEMPLATE: &str = include_str!("templates/page.html");

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::bilingual::Words;
-use super::chart::Entry;
 use super::figures::Figure;
+use crate::chart::Entry;
 
 /// A chart with what stands around it.
 #[derive(Debug, Serialize)]

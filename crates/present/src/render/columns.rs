@@ -2,7 +2,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use super::wrap::{hanging, wrap};
+use crate::wrap::{hanging, wrap};
 
 /// Columns between two columns.
 const GAP: usize = 2;

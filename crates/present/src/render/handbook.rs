@@ -6,7 +6,7 @@ use hostmark_model::{Lang, ProbeInfo, Text, typed_value};
 use unicode_width::UnicodeWidthStr;
 
 use super::RenderOptions;
-use super::wrap::hanging;
+use crate::wrap::hanging;
 
 /// Columns of a probe's id, title and unit in the contents, where nothing in them is longer.
 const COLUMNS: [usize; 3] = [22, 24, 8];

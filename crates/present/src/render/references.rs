@@ -7,7 +7,7 @@ use hostmark_model::{CaseId, Lang, ProbeInfo, Text, Unit};
 use unicode_width::UnicodeWidthStr;
 
 use super::RenderOptions;
-use super::wrap::wrap;
+use crate::wrap::wrap;
 
 /// Values of a reference that a probe's page shows at most, the first of it: they are at the probe's defaults or next to them.
 const MOST_OF_PROBE: usize = 3;

@@ -3,7 +3,7 @@
 use hostmark_model::Text;
 
 use super::RenderOptions;
-use super::wrap::hanging;
+use crate::wrap::hanging;
 
 /// The widest line.
 const WIDEST: usize = 100;

@@ -9,7 +9,7 @@ use hostmark_model::{Lang, Run, Text};
 use super::row::{CaseRow, Note, SURE, bytes_per_cycle};
 use super::section::{Form, Section};
 use crate::RenderOptions;
-use crate::render::wrap;
+use crate::wrap;
 
 /// A table of one row a size.
 #[derive(Debug)]

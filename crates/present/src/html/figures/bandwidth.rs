@@ -3,12 +3,12 @@
 use hostmark_model::Unit;
 
 use super::{Figure, FigureKind, title};
-use crate::html::bilingual::each;
-use crate::html::chart::scale::Kind;
-use crate::html::chart::{Line, Series};
+use crate::chart::scale::Kind;
+use crate::chart::{Line, Series};
 use crate::html::figures::generic::{Along, series_along};
 use crate::html::figures::latency::{borders_of, reference_along_size};
 use crate::html::gather::{Probe, Runs};
+use hostmark_analysis::bilingual::each;
 
 const OPERATIONS: [&str; 4] = ["memory.read", "memory.write", "memory.copy", "memory.fill"];
 

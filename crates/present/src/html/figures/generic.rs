@@ -4,11 +4,11 @@ use hostmark_analysis::format::unit_name;
 use hostmark_model::{AxisKind, Unit};
 
 use super::{Figure, percentiles, title};
+use crate::chart::scale::Kind;
+use crate::chart::{Line, Point, Rows, Series, ValueRow};
 use crate::estimators;
-use crate::html::bilingual::{COMMA, Words, each, joined};
-use crate::html::chart::scale::Kind;
-use crate::html::chart::{Line, Point, Rows, Series, ValueRow};
 use crate::html::gather::{Case, Probe, Runs, distinct, interval, reading, told};
+use hostmark_analysis::bilingual::{COMMA, Words, each, joined};
 
 /// Points of an axis of numbers from which a line says more than rows.
 const LINE_POINTS: usize = 3;

@@ -7,11 +7,11 @@ use hostmark_analysis::references::Value;
 use hostmark_model::{CaseId, Lang, Run, Text, Unit};
 
 use super::{Figure, FigureKind, title};
-use crate::html::bilingual::{Words, each, same};
-use crate::html::chart::scale::Kind;
-use crate::html::chart::{Border, Line, Point, Series};
+use crate::chart::scale::Kind;
+use crate::chart::{Border, Line, Point, Series};
 use crate::html::figures::generic::{Along, series_along};
 use crate::html::gather::{Probe, Runs};
+use hostmark_analysis::bilingual::{Words, each, same};
 
 const LATENCY: &str = "memory.latency";
 const MEASURED: Text = Text { en: "measured", zh: "实测" };

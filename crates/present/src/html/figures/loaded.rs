@@ -4,10 +4,10 @@ use hostmark_analysis::format::value;
 use hostmark_model::Unit;
 
 use super::{Figure, FigureKind, title};
-use crate::html::bilingual::{each, same};
-use crate::html::chart::scale::Kind;
-use crate::html::chart::{Line, Point, Series};
+use crate::chart::scale::Kind;
+use crate::chart::{Line, Point, Series};
 use crate::html::gather::{Runs, distinct, interval, told};
+use hostmark_analysis::bilingual::{each, same};
 
 const LOADED: &str = "memory.loaded_latency";
 

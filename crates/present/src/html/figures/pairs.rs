@@ -4,9 +4,9 @@ use hostmark_analysis::format::{in_scale, scale_for, value};
 use hostmark_model::{AxisKind, Lang, Unit};
 
 use super::{Figure, FigureKind, title};
-use crate::html::bilingual::{Words, each, same};
-use crate::html::chart::{Cell, Heat};
+use crate::chart::{Cell, Heat};
 use crate::html::gather::{Case, Probe, Runs, reading, told};
+use hostmark_analysis::bilingual::{Words, each, same};
 
 const CORE_TO_CORE: &str = "cpu.core_to_core";
 const LATENCY: &str = "memory.numa_latency";

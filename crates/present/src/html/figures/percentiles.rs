@@ -4,10 +4,10 @@ use hostmark_model::{Estimate, Histogram, Measured, Unit};
 use hostmark_stats::histogram::Percentile;
 
 use super::{Figure, title};
-use crate::html::bilingual::{Words, each};
-use crate::html::chart::scale::Kind;
-use crate::html::chart::{Line, Point, Series};
+use crate::chart::scale::Kind;
+use crate::chart::{Line, Point, Series};
 use crate::html::gather::{Case, Probe, Runs, interval, told};
+use hostmark_analysis::bilingual::{Words, each};
 
 /// A figure for each section with such probes.
 pub(super) fn figures(runs: &Runs) -> Vec<Figure> {

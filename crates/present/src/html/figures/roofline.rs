@@ -6,10 +6,10 @@ use hostmark_analysis::levels::{HIERARCHY, LEVELS};
 use hostmark_model::{Estimate, Lang, Params, Text, Unit};
 
 use super::{Figure, FigureKind, title};
-use crate::html::bilingual::{Words, each, fixed, same};
-use crate::html::chart::scale::Kind;
-use crate::html::chart::{Line, Point, Series};
+use crate::chart::scale::Kind;
+use crate::chart::{Line, Point, Series};
 use crate::html::gather::{Probe, Runs};
+use hostmark_analysis::bilingual::{Words, each, fixed, same};
 
 const FLOPS: &str = "cpu.flops";
 const STREAM: &str = "memory.stream";

@@ -5,10 +5,10 @@ use hostmark_model::{Estimate, Lang, Measured, Taint, counted};
 
 use super::generic::axis_title;
 use super::{Figure, title};
-use crate::html::bilingual::{Words, each};
-use crate::html::chart::scale::Kind;
-use crate::html::chart::{Round, Strip};
+use crate::chart::scale::Kind;
+use crate::chart::{Round, Strip};
 use crate::html::gather::{Case, Probe, Runs, plus_minus};
+use hostmark_analysis::bilingual::{Words, each};
 
 /// Samples of a case that the page shows at most; the run file has all.
 pub(in crate::html) const MOST_SAMPLES: usize = 150;

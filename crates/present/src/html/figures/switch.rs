@@ -3,8 +3,8 @@
 use hostmark_model::Unit;
 
 use super::{Figure, FigureKind, title};
-use crate::html::chart::Line;
-use crate::html::chart::scale::Kind;
+use crate::chart::Line;
+use crate::chart::scale::Kind;
 use crate::html::figures::generic::{Along, series_along};
 use crate::html::gather::Runs;
 

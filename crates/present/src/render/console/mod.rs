@@ -4,7 +4,6 @@ mod answer;
 mod changes;
 mod comparison;
 mod fleet;
-mod grid;
 pub(crate) mod header;
 mod hierarchy;
 mod hosts;
@@ -12,7 +11,6 @@ mod matrix;
 mod memory;
 mod network;
 mod nodes;
-pub(in crate::render) mod page;
 mod remarks;
 mod sections;
 mod spent;
@@ -29,7 +27,9 @@ pub use self::answer::{answer, is_answered};
 pub use self::hosts::hosts;
 use self::page::{Mark, Page, Piece, Style};
 use self::view::{Shown, View};
-use super::RenderOptions;
+use crate::RenderOptions;
+use crate::print::console::grid;
+pub(in crate::render) use crate::print::console::page;
 
 /// What machine a run is of, without its name: the processor with its CPUs and memory first.
 pub(crate) fn machine(run: &Run, lang: Lang) -> Vec<String> {

@@ -391,7 +391,7 @@ impl<'a> Sweep<'a> {
         let all = std::iter::once((&title, head.as_slice())).chain(rows.filter(says_something));
         for (label, cells) in all {
             let lead = label.text.len() - label.text.trim_start().len();
-            let mut parts = crate::render::wrap::wrap(label.text.trim_start(), label_width.saturating_sub(lead));
+            let mut parts = crate::wrap::wrap(label.text.trim_start(), label_width.saturating_sub(lead));
             let last = parts.pop().unwrap_or_default();
             for text in parts {
                 page.line(&[gap(2 + lead), Piece { text, style: label.style }]);

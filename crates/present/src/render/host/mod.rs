@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::RenderOptions;
 use super::console::page::{Page, Piece, Style, gap};
-use super::wrap::wrap;
+use crate::wrap::wrap;
 
 /// Columns of the labels, their indent and the gap behind them included.
 const LABEL_COLUMNS: usize = 16;

@@ -6,12 +6,12 @@ use hostmark_analysis::escape::visible;
 use hostmark_model::Text;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::render::RenderOptions;
-use crate::render::wrap::wrap;
+use crate::RenderOptions;
+use crate::wrap::wrap;
 
 /// How a piece of text stands out where colour may be used; nothing depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::render) enum Style {
+pub(crate) enum Style {
     /// As it is.
     Plain,
     Heading,
@@ -25,35 +25,35 @@ pub(in crate::render) enum Style {
 
 /// A piece of a line: every text enters the page through here, and so no control character does.
 #[derive(Debug, Clone)]
-pub(in crate::render) struct Piece {
+pub(crate) struct Piece {
     /// What is written, escaped.
-    pub(in crate::render) text: String,
+    pub(crate) text: String,
     /// How.
-    pub(in crate::render) style: Style,
+    pub(crate) style: Style,
 }
 
 impl Piece {
-    pub(in crate::render) fn new(text: impl AsRef<str>, style: Style) -> Piece {
+    pub(crate) fn new(text: impl AsRef<str>, style: Style) -> Piece {
         Piece { text: visible(text.as_ref()), style }
     }
 
-    pub(in crate::render) fn plain(text: impl AsRef<str>) -> Piece {
+    pub(crate) fn plain(text: impl AsRef<str>) -> Piece {
         Piece::new(text, Style::Plain)
     }
 
-    pub(in crate::render) fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.text.width()
     }
 }
 
 /// Spaces.
-pub(in crate::render) fn gap(columns: usize) -> Piece {
+pub(crate) fn gap(columns: usize) -> Piece {
     Piece { text: " ".repeat(columns), style: Style::Plain }
 }
 
 /// Marks whose meaning stands at the end of the page, when they were used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::render) enum Mark {
+pub(crate) enum Mark {
     /// `≈`.
     About,
     /// `!` behind a number.
@@ -62,27 +62,27 @@ pub(in crate::render) enum Mark {
     NotPlanned,
 }
 
-pub(in crate::render) struct Page {
-    pub(in crate::render) options: RenderOptions,
+pub(crate) struct Page {
+    pub(crate) options: RenderOptions,
     /// Columns that a line may fill.
-    pub(in crate::render) width: usize,
+    pub(crate) width: usize,
     /// Marks used so far.
-    pub(in crate::render) marks: BTreeSet<Mark>,
+    pub(crate) marks: BTreeSet<Mark>,
     out: String,
 }
 
 impl Page {
-    pub(in crate::render) fn new(options: &RenderOptions) -> Page {
+    pub(crate) fn new(options: &RenderOptions) -> Page {
         Page { options: *options, width: options.width.max(40), marks: BTreeSet::new(), out: String::new() }
     }
 
     /// The text in the page's language.
-    pub(in crate::render) fn say(&self, text: Text) -> &'static str {
+    pub(crate) fn say(&self, text: Text) -> &'static str {
         text.say(self.options.lang)
     }
 
     /// One line; what would stand beyond the width is cut, with `…` in its place.
-    pub(in crate::render) fn line(&mut self, pieces: &[Piece]) {
+    pub(crate) fn line(&mut self, pieces: &[Piece]) {
         let end = pieces.iter().rposition(|piece| !piece.text.trim_end().is_empty()).map_or(0, |last| last + 1);
         let mut used = 0;
         for (index, piece) in pieces[..end].iter().enumerate() {
@@ -115,14 +115,14 @@ impl Page {
     }
 
     /// An empty line, never two and never the first.
-    pub(in crate::render) fn blank(&mut self) {
+    pub(crate) fn blank(&mut self) {
         if !self.out.is_empty() && !self.out.ends_with("\n\n") {
             self.out.push('\n');
         }
     }
 
     /// A heading with a remark in its line.
-    pub(in crate::render) fn heading(&mut self, title: &str, remark: &str) {
+    pub(crate) fn heading(&mut self, title: &str, remark: &str) {
         self.blank();
         let (title, remark) = (Piece::new(title, Style::Heading), Piece::new(remark, Style::Dim));
         if title.width() + 3 + remark.width() <= self.width {
@@ -134,7 +134,7 @@ impl Page {
     }
 
     /// A text in as many lines as it needs, behind `first` and then indented by as much.
-    pub(in crate::render) fn paragraph(&mut self, first: &str, text: &str, style: Style) {
+    pub(crate) fn paragraph(&mut self, first: &str, text: &str, style: Style) {
         let text = visible(text);
         let indent = first.width();
         for (index, part) in wrap(&text, self.width.saturating_sub(indent)).into_iter().enumerate() {
@@ -144,12 +144,12 @@ impl Page {
     }
 
     /// Facts one behind the other, three spaces apart, on as many lines as they need.
-    pub(in crate::render) fn flow(&mut self, indent: usize, facts: &[Piece]) {
+    pub(crate) fn flow(&mut self, indent: usize, facts: &[Piece]) {
         self.flow_hanging(indent, indent + 2, facts);
     }
 
     /// Facts one behind the other, with the lines after the first at an indent of their own.
-    pub(in crate::render) fn flow_hanging(&mut self, indent: usize, hang: usize, facts: &[Piece]) {
+    pub(crate) fn flow_hanging(&mut self, indent: usize, hang: usize, facts: &[Piece]) {
         let mut line: Vec<Piece> = vec![gap(indent)];
         let mut used = indent;
         for fact in facts.iter().filter(|fact| !fact.text.is_empty()) {
@@ -177,27 +177,27 @@ impl Page {
     }
 
     /// Another page of the same width, to be appended later.
-    pub(in crate::render) fn sheet(&self) -> Page {
+    pub(crate) fn sheet(&self) -> Page {
         Page::new(&self.options)
     }
 
     /// Appends lines that came from a page.
-    pub(in crate::render) fn append(&mut self, lines: &str) {
+    pub(crate) fn append(&mut self, lines: &str) {
         self.out.push_str(lines);
     }
 
     /// How many lines there are.
-    pub(in crate::render) fn lines(&self) -> usize {
+    pub(crate) fn lines(&self) -> usize {
         self.out.lines().count()
     }
 
-    pub(in crate::render) fn into_text(self) -> String {
+    pub(crate) fn into_text(self) -> String {
         self.out
     }
 }
 
 /// `text` where it fits in `room` columns, else its beginning with `…` behind it.
-pub(in crate::render) fn cut(text: &str, room: usize) -> String {
+pub(crate) fn cut(text: &str, room: usize) -> String {
     if text.width() <= room {
         return text.to_owned();
     }

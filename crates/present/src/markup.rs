@@ -1,12 +1,14 @@
 //! Texts of two languages as markup, in which the page shows one of them.
 
-pub(super) use hostmark_analysis::bilingual::{COMMA, Words, each, fixed, joined, same};
+use hostmark_analysis::bilingual::Words;
+#[cfg(test)]
+use hostmark_analysis::bilingual::same;
 use hostmark_analysis::escape::visible;
 use hostmark_model::Text;
 
 /// `text` as it may stand in an element or between an attribute's quotes: nothing in it is markup, and what would steer
 /// its neighbours is written out.
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let text = visible(text);
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -24,7 +26,7 @@ pub(super) fn escaped(text: &str) -> String {
 
 /// Markup that shows `text` in the page's language: as it is where both say the same, else an element for each, of which
 /// the style sheet hides one.
-pub(super) fn markup(text: &Words) -> String {
+pub(crate) fn markup(text: &Words) -> String {
     match text {
         Text { en, zh } if en == zh => escaped(en),
         Text { en, zh } => {

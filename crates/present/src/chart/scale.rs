@@ -3,11 +3,11 @@
 use hostmark_analysis::format::scale_for;
 use hostmark_model::{Lang, Unit, size_text};
 
-use crate::html::bilingual::{Words, each, same};
+use hostmark_analysis::bilingual::{Words, each, same};
 
 /// How values are spread along an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(in crate::html) enum Spread {
+pub(crate) enum Spread {
     /// By their logarithm.
     Log,
     /// Evenly, from zero on.
@@ -18,7 +18,7 @@ pub(in crate::html) enum Spread {
 
 /// What the values of an axis are, which decides how they are written.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(in crate::html) enum Kind {
+pub(crate) enum Kind {
     /// Bytes at powers of two.
     Size,
     /// Whole numbers.
@@ -34,12 +34,12 @@ pub(in crate::html) enum Kind {
 
 /// An axis between two values, each of them finite and, on a logarithmic axis, positive.
 #[derive(Debug, Clone)]
-pub(in crate::html) struct Axis {
+pub(crate) struct Axis {
     spread: Spread,
     low: f64,
     high: f64,
     /// What is written, and where.
-    pub(in crate::html) ticks: Vec<(f64, Words)>,
+    pub(crate) ticks: Vec<(f64, Words)>,
 }
 
 /// Points up to this many are all named on an axis of whole numbers.
@@ -52,7 +52,7 @@ const LOG_SPAN: f64 = 3.0;
 impl Axis {
     /// An axis that has room for all `values`, of which at least one is finite; none where there is none. Where some are
     /// not positive, or all are close together, a logarithm shows nothing and the axis is linear.
-    pub(in crate::html) fn over(kind: Kind, values: &[f64]) -> Option<Axis> {
+    pub(crate) fn over(kind: Kind, values: &[f64]) -> Option<Axis> {
         let known: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
         let low = known.iter().copied().reduce(f64::min)?;
         let high = known.iter().copied().reduce(f64::max)?;
@@ -66,7 +66,7 @@ impl Axis {
     }
 
     /// An axis from zero on, or from below where values are.
-    pub(in crate::html) fn linear(kind: Kind, low: f64, high: f64) -> Axis {
+    pub(crate) fn linear(kind: Kind, low: f64, high: f64) -> Axis {
         let (low, mut high) = (low.min(0.0), high.max(0.0));
         if high - low < f64::MIN_POSITIVE {
             high = 1.0;
@@ -81,7 +81,7 @@ impl Axis {
     }
 
     /// An axis from near one value to near another, with three names or so.
-    pub(in crate::html) fn between(kind: Kind, low: f64, high: f64) -> Axis {
+    pub(crate) fn between(kind: Kind, low: f64, high: f64) -> Axis {
         let room = (high - low).max(0.02 * high.abs()).max(f64::MIN_POSITIVE) * 0.06;
         let (low, high) = (low - room, high + room);
         let step = nice_step((high - low) / 4.0, kind);
@@ -157,7 +157,7 @@ impl Axis {
     }
 
     /// Where `value` stands: 0 at the low end, 1 at the high one; none for what has no place on this axis.
-    pub(in crate::html) fn place(&self, value: f64) -> Option<f64> {
+    pub(crate) fn place(&self, value: f64) -> Option<f64> {
         let at = |value: f64| match self.spread {
             Spread::Log => value.ln(),
             Spread::Linear => value,
@@ -168,12 +168,12 @@ impl Axis {
     }
 
     /// [`Axis::place`], what lies beyond an end being put there: an interval that begins at zero has no logarithm.
-    pub(in crate::html) fn place_within(&self, value: f64) -> f64 {
+    pub(crate) fn place_within(&self, value: f64) -> f64 {
         self.place(value).unwrap_or(0.0).clamp(0.0, 1.0)
     }
 
     /// Whether it is logarithmic, which a reader must be told.
-    pub(in crate::html) fn is_log(&self) -> bool {
+    pub(crate) fn is_log(&self) -> bool {
         self.spread == Spread::Log
     }
 }
@@ -205,7 +205,7 @@ fn tick(kind: Kind, at: f64, largest: f64) -> Words {
 }
 
 /// A quotient as people say it: `+12 %`, `−9.1 %`, `×10`.
-pub(in crate::html) fn change(quotient: f64) -> String {
+pub(crate) fn change(quotient: f64) -> String {
     match quotient {
         at if at >= 9.95 => format!("×{}", short(at)),
         at if at <= 0.1005 && at > 0.0 => format!("÷{}", short(1.0 / at)),

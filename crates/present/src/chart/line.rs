@@ -5,56 +5,56 @@ use std::fmt::Write;
 use super::scale::{Axis, Kind};
 use super::svg::{Anchor, Plot, Svg, num};
 use super::{Chart, Entry, MOST_SERIES, classes, shape, sign};
-use crate::html::bilingual::Words;
+use hostmark_analysis::bilingual::Words;
 
 /// A chart of lines.
-pub(in crate::html) struct Line {
+pub(crate) struct Line {
     /// What the axes are called; the names of their ticks have the unit.
-    pub(in crate::html) x_title: Words,
-    pub(in crate::html) y_title: Words,
-    pub(in crate::html) x: Kind,
-    pub(in crate::html) y: Kind,
+    pub(crate) x_title: Words,
+    pub(crate) y_title: Words,
+    pub(crate) x: Kind,
+    pub(crate) y: Kind,
     /// Those beyond [`MOST_SERIES`] are left out; the legend says so.
-    pub(in crate::html) series: Vec<Series>,
+    pub(crate) series: Vec<Series>,
     /// Ascending.
-    pub(in crate::html) borders: Vec<Border>,
+    pub(crate) borders: Vec<Border>,
     /// What lies behind the last border; before each lies what it ends.
-    pub(in crate::html) beyond: Option<Words>,
+    pub(crate) beyond: Option<Words>,
     /// Another machine's line, drawn behind all others.
-    pub(in crate::html) behind: Option<Series>,
+    pub(crate) behind: Option<Series>,
 }
 
 /// One line.
-pub(in crate::html) struct Series {
-    pub(in crate::html) label: Words,
+pub(crate) struct Series {
+    pub(crate) label: Words,
     /// In the order in which they are joined.
-    pub(in crate::html) points: Vec<Point>,
+    pub(crate) points: Vec<Point>,
     /// Where the line runs, if more is known of it than its points.
-    pub(in crate::html) course: Vec<(f64, f64)>,
+    pub(crate) course: Vec<(f64, f64)>,
 }
 
 impl Series {
     /// A line that joins its points.
-    pub(in crate::html) fn joining(label: Words, points: Vec<Point>) -> Series {
+    pub(crate) fn joining(label: Words, points: Vec<Point>) -> Series {
         Series { label, points, course: Vec::new() }
     }
 }
 
 /// One value.
-pub(in crate::html) struct Point {
-    pub(in crate::html) x: f64,
-    pub(in crate::html) y: f64,
-    pub(in crate::html) interval: Option<(f64, f64)>,
+pub(crate) struct Point {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+    pub(crate) interval: Option<(f64, f64)>,
     /// What is said of it: where it stands, its value and its interval.
-    pub(in crate::html) reading: Words,
+    pub(crate) reading: Words,
 }
 
 /// A line across, where one region ends.
-pub(in crate::html) struct Border {
-    pub(in crate::html) at: f64,
+pub(crate) struct Border {
+    pub(crate) at: f64,
     /// What ends here; none for a border that is only claimed.
-    pub(in crate::html) name: Option<Words>,
-    pub(in crate::html) reading: Words,
+    pub(crate) name: Option<Words>,
+    pub(crate) reading: Words,
 }
 
 /// The sign of another machine's line in a legend.
@@ -76,13 +76,13 @@ const HEIGHT: f64 = 250.0;
 
 impl Line {
     /// Lines alone.
-    pub(in crate::html) fn of(x: (Words, Kind), y: (Words, Kind), series: Vec<Series>) -> Line {
+    pub(crate) fn of(x: (Words, Kind), y: (Words, Kind), series: Vec<Series>) -> Line {
         let ((x_title, x), (y_title, y)) = (x, y);
         Line { x_title, y_title, x, y, series, borders: Vec::new(), beyond: None, behind: None }
     }
 
     /// The chart; none where no two points stand anywhere.
-    pub(in crate::html) fn draw(self) -> Option<Chart> {
+    pub(crate) fn draw(self) -> Option<Chart> {
         let is_known = |point: &&Point| point.x.is_finite() && point.y.is_finite();
         let left_out = self.series.len().saturating_sub(MOST_SERIES);
         let series: Vec<(&Series, Vec<&Point>)> = (self.series.iter().take(MOST_SERIES))

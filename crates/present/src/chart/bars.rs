@@ -7,7 +7,7 @@ use super::rows::{WIDTH, cut};
 use super::scale::{Axis, Kind};
 use super::svg::{Anchor, Svg, num};
 use super::{COLOURS, Chart};
-use crate::html::bilingual::{Words, each};
+use hostmark_analysis::bilingual::{Words, each};
 
 const LEFT: f64 = 2.0;
 const RIGHT: f64 = WIDTH - 12.0;
@@ -17,7 +17,7 @@ const THICK: f64 = 7.0;
 const GAP: f64 = 7.0;
 
 /// The chart; none without a value above zero.
-pub(in crate::html) fn draw(bars: &Bars) -> Option<Chart> {
+pub(crate) fn draw(bars: &Bars) -> Option<Chart> {
     let most = bars.most()?;
     let (kind, unit) = match bars.scale {
         Scale::Rate => (Kind::Value(Unit::BytesPerSecond), 1e6),

@@ -3,13 +3,13 @@
 use unicode_width::UnicodeWidthStr;
 
 use super::page::{Page, Piece, Style, cut, gap};
-use crate::render::wrap::wrap;
+use crate::wrap::wrap;
 
 /// Columns between two columns, where the width allows it, and where not.
 const GAPS: [usize; 2] = [3, 2];
 
 /// A header may be this wide; it names a point of an axis, whose names are short in every catalogue.
-pub(super) const WIDEST_HEADER: usize = 20;
+pub(crate) const WIDEST_HEADER: usize = 20;
 
 /// The width of a usual fraction with its point: three digits, one of them before it.
 const USUAL_FRACTION: usize = 3;
@@ -21,7 +21,7 @@ const LEAST_LABEL: usize = 18;
 
 /// How the cells of a column stand under each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Align {
+pub(crate) enum Align {
     /// At their end.
     Right,
     /// At their decimal point, the units and the `±` under each other too.
@@ -30,7 +30,7 @@ pub(super) enum Align {
     Ellipsis,
 }
 
-pub(super) enum GridRow {
+pub(crate) enum GridRow {
     /// A cell for each column, and what is remarkable about them.
     Cells(Vec<Piece>, Vec<Piece>),
     /// A label, and what stands in the place of all other cells.
@@ -42,7 +42,7 @@ pub(super) enum GridRow {
 }
 
 /// A table without lines.
-pub(super) struct Grid {
+pub(crate) struct Grid {
     columns: Vec<(Piece, Align)>,
     rows: Vec<GridRow>,
     /// Columns from this one on may go where the width is too small for all.
@@ -59,24 +59,24 @@ struct Layout {
 
 impl Grid {
     /// A grid without a row.
-    pub(super) fn new() -> Grid {
+    pub(crate) fn new() -> Grid {
         Grid { columns: Vec::new(), rows: Vec::new(), needed: None }
     }
 
     /// Adds a column behind the labels.
-    pub(super) fn column(&mut self, header: &str, align: Align) {
+    pub(crate) fn column(&mut self, header: &str, align: Align) {
         let mut header = Piece::new(header, Style::Dim);
         header.text = cut(&header.text, WIDEST_HEADER);
         self.columns.push((header, align));
     }
 
     /// Columns that follow may go where the width is too small for all.
-    pub(super) fn rest_may_go(&mut self) {
+    pub(crate) fn rest_may_go(&mut self) {
         self.needed = Some(self.columns.len());
     }
 
     /// Takes what is said again and again out of the rows, which refer to it by number; the texts, for below the grid.
-    pub(super) fn take_repeated(&mut self) -> Vec<String> {
+    pub(crate) fn take_repeated(&mut self) -> Vec<String> {
         let mut counts: Vec<(String, usize)> = Vec::new();
         let mut count = |text: &str| match counts.iter_mut().find(|(known, _)| known == text) {
             Some((_, count)) => *count += 1,
@@ -115,12 +115,12 @@ impl Grid {
     }
 
     /// Adds a row; its first cell is the label.
-    pub(super) fn row(&mut self, row: GridRow) {
+    pub(crate) fn row(&mut self, row: GridRow) {
         self.rows.push(row);
     }
 
     /// Writes the grid, in several parts when its columns need more than the width.
-    pub(super) fn write(mut self, page: &mut Page) {
+    pub(crate) fn write(mut self, page: &mut Page) {
         let (widths, headers): (Vec<usize>, Vec<Piece>) = (0..self.columns.len()).map(|c| self.align(c)).unzip();
         let label_of = |row: &GridRow| match row {
             GridRow::Cells(cells, _) => cells.first().map_or(0, Piece::width),

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::Words;
 use super::scale::Axis;
-use crate::html::bilingual::escaped;
+use crate::markup::escaped;
 
 /// A picture in units of about a pixel on a narrow screen; the page scales it to its column.
 pub(super) struct Svg {

@@ -4,26 +4,26 @@ use std::fmt::Write;
 
 use super::svg::{Anchor, Svg, num};
 use super::{Chart, Entry};
-use crate::html::bilingual::{Words, same};
+use hostmark_analysis::bilingual::{Words, same};
 
 /// A heat map.
-pub(in crate::html) struct Heat {
+pub(crate) struct Heat {
     /// What the columns and the rows are called.
-    pub(in crate::html) columns: Words,
-    pub(in crate::html) rows: Words,
+    pub(crate) columns: Words,
+    pub(crate) rows: Words,
     /// The names along both sides, ascending.
-    pub(in crate::html) names: Vec<usize>,
-    pub(in crate::html) cells: Vec<Cell>,
+    pub(crate) names: Vec<usize>,
+    pub(crate) cells: Vec<Cell>,
     /// How a value is written in a cell, where there is room, and in the legend.
-    pub(in crate::html) short: fn(f64) -> Words,
+    pub(crate) short: fn(f64) -> Words,
 }
 
 /// One value, at indexes of the names.
-pub(in crate::html) struct Cell {
-    pub(in crate::html) row: usize,
-    pub(in crate::html) column: usize,
-    pub(in crate::html) value: f64,
-    pub(in crate::html) reading: Words,
+pub(crate) struct Cell {
+    pub(crate) row: usize,
+    pub(crate) column: usize,
+    pub(crate) value: f64,
+    pub(crate) reading: Words,
 }
 
 const WIDTH: f64 = 400.0;
@@ -38,7 +38,7 @@ const SHADES: usize = 7;
 
 impl Heat {
     /// The chart; none where nothing has a value.
-    pub(in crate::html) fn draw(self) -> Option<Chart> {
+    pub(crate) fn draw(self) -> Option<Chart> {
         let cells: Vec<&Cell> = self.cells.iter().filter(|cell| cell.value.is_finite()).collect();
         let low = cells.iter().map(|cell| cell.value).reduce(f64::min)?;
         let high = cells.iter().map(|cell| cell.value).reduce(f64::max)?;

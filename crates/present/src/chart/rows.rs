@@ -5,26 +5,26 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use super::scale::{Axis, Kind};
 use super::svg::{Anchor, Svg, num};
 use super::{Chart, Entry, classes, shape, sign};
-use crate::html::bilingual::Words;
+use hostmark_analysis::bilingual::Words;
 
 /// A chart of rows.
-pub(in crate::html) struct Rows {
-    pub(in crate::html) x_title: Words,
-    pub(in crate::html) x: Kind,
-    pub(in crate::html) rows: Vec<ValueRow>,
+pub(crate) struct Rows {
+    pub(crate) x_title: Words,
+    pub(crate) x: Kind,
+    pub(crate) rows: Vec<ValueRow>,
     /// What the marks stand for, in the order of [`ValueRow::style`]; empty where there is nothing to tell apart.
-    pub(in crate::html) styles: Vec<Words>,
+    pub(crate) styles: Vec<Words>,
 }
 
-pub(in crate::html) struct ValueRow {
-    pub(in crate::html) label: Words,
+pub(crate) struct ValueRow {
+    pub(crate) label: Words,
     /// Written at the row's end.
-    pub(in crate::html) remark: Words,
-    pub(in crate::html) value: f64,
-    pub(in crate::html) interval: Option<(f64, f64)>,
+    pub(crate) remark: Words,
+    pub(crate) value: f64,
+    pub(crate) interval: Option<(f64, f64)>,
     /// Which colour and shape.
-    pub(in crate::html) style: usize,
-    pub(in crate::html) reading: Words,
+    pub(crate) style: usize,
+    pub(crate) reading: Words,
 }
 
 pub(super) const WIDTH: f64 = 400.0;
@@ -54,7 +54,7 @@ pub(super) fn cut(label: &str, remark: &str) -> String {
 
 impl Rows {
     /// The chart; none without rows.
-    pub(in crate::html) fn draw(self) -> Option<Chart> {
+    pub(crate) fn draw(self) -> Option<Chart> {
         let rows: Vec<&ValueRow> = self.rows.iter().filter(|row| row.value.is_finite()).collect();
         let (least, most) =
             rows.iter().fold((f64::INFINITY, 0.0f64), |(a, b), row| (a.min(row.value), b.max(row.value)));

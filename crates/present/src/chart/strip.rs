@@ -5,21 +5,21 @@ use std::fmt::Write;
 use super::scale::{Axis, Kind};
 use super::svg::{Anchor, Plot, Svg, num};
 use super::{Chart, Entry};
-use crate::html::bilingual::{Words, same};
+use hostmark_analysis::bilingual::{Words, same};
 
 /// The samples of one case.
-pub(in crate::html) struct Strip {
-    pub(in crate::html) y_title: Words,
-    pub(in crate::html) y: Kind,
-    pub(in crate::html) rounds: Vec<Round>,
+pub(crate) struct Strip {
+    pub(crate) y_title: Words,
+    pub(crate) y: Kind,
+    pub(crate) rounds: Vec<Round>,
 }
 
-pub(in crate::html) struct Round {
+pub(crate) struct Round {
     /// Its samples, in their order, and whether each was disturbed.
-    pub(in crate::html) samples: Vec<(f64, bool)>,
+    pub(crate) samples: Vec<(f64, bool)>,
     /// The middle of all its samples.
-    pub(in crate::html) median: f64,
-    pub(in crate::html) reading: Words,
+    pub(crate) median: f64,
+    pub(crate) reading: Words,
 }
 
 const WIDTH: f64 = 400.0;
@@ -27,7 +27,7 @@ const HEIGHT: f64 = 160.0;
 
 impl Strip {
     /// The chart; none without samples.
-    pub(in crate::html) fn draw(self) -> Option<Chart> {
+    pub(crate) fn draw(self) -> Option<Chart> {
         let all = || self.rounds.iter().flat_map(|round| round.samples.iter());
         let values: Vec<f64> = all().map(|(value, _)| *value).filter(|value| value.is_finite()).collect();
         let y = around(self.y, &values)?;

@@ -3,39 +3,39 @@
 //! Each mark carries its reading as a `<title>`, so that it shows without a script, and class `m`, by which the page's
 //! script finds it. Series differ by colour, by the shape of their marks and by the dashes of their lines.
 
-pub(super) mod bars;
+pub(crate) mod bars;
 mod heat;
 mod line;
 mod rows;
-pub(super) mod scale;
+pub(crate) mod scale;
 mod strip;
 mod svg;
 
-pub(super) use heat::{Cell, Heat};
-pub(super) use line::{Border, Line, Point, Series};
-pub(super) use rows::{Rows, ValueRow};
-pub(super) use strip::{Round, Strip};
+pub(crate) use heat::{Cell, Heat};
+pub(crate) use line::{Border, Line, Point, Series};
+pub(crate) use rows::{Rows, ValueRow};
+pub(crate) use strip::{Round, Strip};
 
-use super::bilingual::Words;
+use hostmark_analysis::bilingual::Words;
 
 /// A chart and what its series are called.
 #[derive(Debug, Clone)]
-pub(super) struct Chart {
+pub(crate) struct Chart {
     /// The picture, as markup.
-    pub(super) svg: String,
+    pub(crate) svg: String,
     /// What stands below it.
-    pub(super) legend: Vec<Entry>,
+    pub(crate) legend: Vec<Entry>,
 }
 
 /// A line of a legend: a sign as markup, and what it stands for.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
-    pub(super) sign: String,
-    pub(super) label: Words,
+pub(crate) struct Entry {
+    pub(crate) sign: String,
+    pub(crate) label: Words,
 }
 
 /// Series that a chart shows at most: as many colours, shapes and dashes together can be told apart.
-pub(super) const MOST_SERIES: usize = 10;
+pub(crate) const MOST_SERIES: usize = 10;
 /// Colours of the style sheet, shapes among the page's symbols, and dashes; their numbers differ so that pairs repeat late.
 const COLOURS: usize = 6;
 const SHAPES: usize = 5;

@@ -1,0 +1,22 @@
+//! How a person wants to see what is shown.
+
+use hostmark_model::Lang;
+
+/// How a person wants to see a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RenderOptions {
+    /// Columns of the terminal that may be used, from 60 to 200; what is under 40 is taken as 40.
+    pub width: usize,
+    /// Whether colour may be used; nothing depends on it. Whoever asks decides on NO_COLOR.
+    pub color: bool,
+    /// The language.
+    pub lang: Lang,
+    /// Whether to show every interval, remark and id.
+    pub verbose: bool,
+}
+
+impl Default for RenderOptions {
+    fn default() -> Self {
+        RenderOptions { width: 100, color: false, lang: Lang::En, verbose: false }
+    }
+}

@@ -1,0 +1,4 @@
+//! A document in a terminal.
+
+pub(crate) mod grid;
+pub(crate) mod page;

@@ -1,0 +1,3 @@
+//! A document as text: one printer for each medium, none of which knows what the document is about.
+
+pub(crate) mod console;
