@@ -76,7 +76,7 @@ fn a_regression_ends_with_1_and_a_threshold_forgives_it() {
     let file = at.path().join("report.md");
     let (code, out, _) = compare(&[&base, &slow, "--format", "markdown", "--out", &file.display().to_string()]);
     assert_eq!((code, out.as_str()), (1, ""));
-    assert!(std::fs::read_to_string(&file).unwrap().contains("| slower"));
+    assert!(std::fs::read_to_string(&file).unwrap().contains("| ▼ slower"));
     let (_, out, _) = compare(&[&base, &slow, "--lang", "zh"]);
     assert!(out.contains("变慢"), "{out}");
 }

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod chart;
+mod document;
 mod estimators;
 pub mod export;
 pub mod html;
@@ -10,6 +11,7 @@ mod options;
 mod print;
 pub mod render;
 pub mod tables;
+mod views;
 pub mod wrap;
 
 pub use options::RenderOptions;

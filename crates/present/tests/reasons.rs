@@ -4,9 +4,9 @@ use hostmark_analysis::compare::{Comparison, History, Pool, SAME};
 use hostmark_analysis::reasons::told;
 use hostmark_model::{Lang, Outcome, Run};
 use hostmark_present::RenderOptions;
-use hostmark_present::export::format_named;
+use hostmark_present::export::{comparison, format_named};
 use hostmark_present::html;
-use hostmark_present::render::console::{self, table};
+use hostmark_present::render::console::table;
 use hostmark_present::render::markdown::markdown;
 
 use crate::synthetic;
@@ -107,7 +107,7 @@ fn a_comparison_tells_every_reason_in_chinese() {
     let (base, new) = ([run()], [synthetic::plausible()]);
     let pool = |name, runs| Pool { name, runs };
     let compared = Comparison::of(pool("a", &base), &[pool("b", &new)], &History::default(), SAME);
-    let page = console::comparison(&compared, &RenderOptions { verbose: true, ..options() });
+    let page = (comparison::FORMATS[0].render)(&compared, &RenderOptions { verbose: true, ..options() });
     tells_all(&page);
 }
 

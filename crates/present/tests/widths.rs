@@ -4,8 +4,8 @@ use hostmark_analysis::compare::{Comparison, History, Pool, SAME};
 use hostmark_analysis::findings::host::host_report;
 use hostmark_model::{Disturbed, Lang, Outcome, Run};
 use hostmark_present::RenderOptions;
-use hostmark_present::export::format_named;
-use hostmark_present::render::{console, handbook, host};
+use hostmark_present::export::{comparison, format_named};
+use hostmark_present::render::{handbook, host};
 use unicode_width::UnicodeWidthStr;
 
 use crate::synthetic::*;
@@ -101,8 +101,8 @@ fn a_comparison_keeps_its_width() {
     for (name, base) in &runs() {
         let new = slower(base.clone());
         let pool = |run| Pool { name, runs: std::slice::from_ref(run) };
-        let comparison = Comparison::of(pool(base), &[pool(&new)], &History::default(), SAME);
-        every(|options| assert_fits(name, &console::comparison(&comparison, &options), &options));
+        let compared = Comparison::of(pool(base), &[pool(&new)], &History::default(), SAME);
+        every(|options| assert_fits(name, &(comparison::FORMATS[0].render)(&compared, &options), &options));
     }
 }
 

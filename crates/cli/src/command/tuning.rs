@@ -154,16 +154,7 @@ fn show(arguments: &TryArguments, told: &TrialText, runs: &[Runs], lang: Lang) -
         both!("there is no such format; hostmark try --help names them", "没有这种格式；hostmark try --help 列出全部")
     })?;
     let options = output::options_for(arguments.out.as_deref(), lang, arguments.verbose);
-    let table = (format.render)(&comparison, &options);
-    let text = match arguments.format.as_str() {
-        "table" | "markdown" => {
-            let [first, last] = trial::around(&comparison, &options);
-            format!("{first}{table}{last}")
-        }
-        // Pages and files for programs have it in themselves.
-        _ => table,
-    };
-    hand_over(&text, arguments.out.as_deref())
+    hand_over(&(format.render)(&comparison, &options), arguments.out.as_deref())
 }
 
 /// The settings that there are, and what of them this machine can try.

@@ -54,7 +54,7 @@ pub(super) fn cut(label: &str, remark: &str) -> String {
 
 impl Rows {
     /// The chart; none without rows.
-    pub(crate) fn draw(self) -> Option<Chart> {
+    pub(crate) fn draw(&self) -> Option<Chart> {
         let rows: Vec<&ValueRow> = self.rows.iter().filter(|row| row.value.is_finite()).collect();
         let (least, most) =
             rows.iter().fold((f64::INFINITY, 0.0f64), |(a, b), row| (a.min(row.value), b.max(row.value)));

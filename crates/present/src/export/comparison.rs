@@ -6,8 +6,8 @@ use hostmark_model::Text;
 
 use crate::RenderOptions;
 use crate::html;
-use crate::render::comparison::markdown;
-use crate::render::console;
+use crate::print::{console, markdown};
+use crate::views::comparison::comparison;
 
 /// A format of comparisons.
 #[derive(Debug)]
@@ -25,12 +25,12 @@ pub static FORMATS: &[Format] = &[
     Format {
         name: "table",
         description: Text { en: "for the eye: what changed, and what differs", zh: "供阅读：变化与差异" },
-        render: console::comparison,
+        render: |all, options| console::write(&comparison(all), options),
     },
     Format {
         name: "markdown",
         description: Text { en: "for a report or a pull request", zh: "供报告或合并请求使用" },
-        render: markdown::comparison,
+        render: |all, options| markdown::write(&comparison(all), 2, options),
     },
     Format {
         name: "html",

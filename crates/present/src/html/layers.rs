@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use super::bilingual::{Words, fixed};
 use super::figures::Figure;
-use super::picture::Picture;
 use crate::chart::bars;
 
 /// The view as the page shows it.
@@ -22,7 +21,7 @@ pub(super) struct Layers {
 struct Shown {
     title: Option<Words>,
     tables: Vec<Table>,
-    pictures: Vec<Picture>,
+    pictures: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -55,7 +54,7 @@ pub(super) fn by_environment(all: &[Run]) -> Option<Vec<Run>> {
 }
 
 /// The section. A page of one environment has none.
-pub(super) fn layers(all: &[Run], picture: &mut impl FnMut(Figure) -> Picture) -> Option<Layers> {
+pub(super) fn layers(all: &[Run], picture: impl Fn(Figure) -> String) -> Option<Layers> {
     // The page has room for every interval.
     let view = overhead(all, None, true).ok().filter(|view| is_wanted(all) && !view.parts.is_empty())?;
     let shown = |part: Part| {
@@ -64,7 +63,7 @@ pub(super) fn layers(all: &[Run], picture: &mut impl FnMut(Figure) -> Picture) -
             charts.map(|(one, chart)| Figure { title: one.title.clone(), note: None, chart, probes: Vec::new() });
         Shown {
             title: part.title.map(fixed),
-            pictures: figures.map(&mut *picture).collect(),
+            pictures: figures.map(&picture).collect(),
             tables: part.tables.into_iter().map(table).collect(),
         }
     };

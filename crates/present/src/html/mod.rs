@@ -4,7 +4,6 @@
 //! charts, and texts of two languages. The template engine writes every other string through [`escaped`].
 
 mod answer;
-mod compared;
 mod facts;
 mod figures;
 mod fleet;
@@ -12,7 +11,6 @@ mod gather;
 mod layers;
 mod network;
 mod page;
-mod picture;
 mod table;
 
 use hostmark_analysis::bilingual::{self, Words};
@@ -34,12 +32,10 @@ const SWITCHES: &str = include_str!("templates/switches.html");
 const ANSWER: &str = include_str!("templates/answer.html");
 const FINDING: &str = include_str!("templates/finding.html");
 const PROBE: &str = include_str!("templates/probe.html");
-const COMPARED: &str = include_str!("templates/compared.html");
 const LAYERS: &str = include_str!("templates/layers.html");
 const FLEET: &str = include_str!("templates/fleet.html");
 const FLEET_STYLE: &str = include_str!("templates/fleet.css");
 const FLEET_SCRIPT: &str = include_str!("templates/fleet.js");
-const FIGURE: &str = include_str!("templates/figure.html");
 const STYLE: &str = include_str!("templates/style.css");
 const SCRIPT: &str = concat!(include_str!("templates/script.js"), include_str!("templates/table.js"));
 
@@ -66,9 +62,7 @@ fn render(page: Page) -> Result<String, Error> {
     let mut environment = environment()?;
     environment.add_template("answer.html", ANSWER)?;
     environment.add_template("finding.html", FINDING)?;
-    environment.add_template("figure.html", FIGURE)?;
     environment.add_template("probe.html", PROBE)?;
-    environment.add_template("compared.html", COMPARED)?;
     environment.add_template("layers.html", LAYERS)?;
     environment.add_template("page.html", TEMPLATE)?;
     let page = Value::from(Serde(page));
@@ -100,7 +94,7 @@ fn environment<'source>() -> Result<Environment<'source>, Error> {
     environment.add_filter("say", |text: Value| said(&text));
     environment.add_function("say", |en: String, zh: String| Value::from_safe_string(markup(&Words { en, zh })));
     environment.add_template("switches.html", SWITCHES)?;
-    environment.add_filter("picture", |svg: String| Value::from_safe_string(svg));
+    environment.add_filter("markup", |markup: String| Value::from_safe_string(markup));
     Ok(environment)
 }
 

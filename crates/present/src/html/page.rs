@@ -1,5 +1,6 @@
 //! The page as data: what the template lays out.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
 use hostmark_analysis::compare::{Comparison, History, Pool, SAME};
@@ -12,15 +13,15 @@ use serde::Serialize;
 
 use super::answer::{Answer, answer};
 use super::bilingual::Words;
-use super::compared::{Compared, compared, forest};
 use super::facts::{Block, Head, heads, tables};
 use super::figures::{Figure, Figures, MOST_SAMPLES, figures, of_probe, of_samples};
 use super::gather::{Probe, Runs};
 use super::layers::{Layers, by_environment, layers};
 use super::network::{Links, links};
-use super::picture::Picture;
 use super::table::{ProbeTable, anchor, table};
 use crate::RenderOptions;
+use crate::print::html;
+use crate::views;
 
 /// Pictures of samples in a page at most, and cases beyond which there are fewer of them: rows need the room. A probe's default case
 /// comes first, the case with its widest interval has what room is left.
@@ -44,22 +45,16 @@ pub(super) struct Page {
     findings: Vec<Found>,
     layers: Option<Layers>,
     network: Vec<Links>,
-    comparisons: Vec<ComparisonView>,
+    /// As markup, as all figures.
+    comparisons: Vec<String>,
     /// The charts beside the constants.
-    leading: Vec<Picture>,
-    figures: Vec<Picture>,
+    leading: Vec<String>,
+    figures: Vec<String>,
     sections: Vec<Section>,
     cases: usize,
     most_samples: usize,
     most_strips: usize,
     most_findings: usize,
-}
-
-/// One side against another.
-#[derive(Debug, Serialize)]
-struct ComparisonView {
-    compared: Compared,
-    picture: Option<Picture>,
 }
 
 /// A finding of one run.
@@ -93,8 +88,8 @@ struct Section {
 #[derive(Debug, Serialize)]
 struct Shown {
     table: ProbeTable,
-    figures: Vec<Picture>,
-    samples: Vec<Picture>,
+    figures: Vec<String>,
+    samples: Vec<String>,
 }
 
 /// What the page of these runs says.
@@ -104,22 +99,23 @@ pub(super) fn page(all: &[Run], options: &RenderOptions) -> Page {
     let runs = Runs::new(all, options);
     let sides = sides(all);
     let Figures { leading, all: first, shown } = figures(&runs);
-    let mut numbers = 0..;
-    let mut picture = |figure: Figure| Picture::of(figure, numbers.next().unwrap_or(0));
-    let leading: Vec<Picture> = leading.into_iter().map(&mut picture).collect();
-    let first: Vec<Picture> = first.into_iter().map(&mut picture).collect();
+    let numbers = Cell::new(0);
+    let number = || numbers.replace(numbers.get() + 1);
+    let picture = |figure: Figure| html::figure(&figure.title, figure.note.as_ref(), &figure.chart, number());
+    let leading: Vec<String> = leading.into_iter().map(&picture).collect();
+    let first: Vec<String> = first.into_iter().map(&picture).collect();
     let cases: usize = runs.probes.iter().map(|probe| probe.cases.len()).sum();
     let most_strips = MOST_STRIPS.min(MOST_STRIPS * MOST_CASES / cases.max(1));
     let mut strips = 0;
     let mut sections: Vec<Section> = Vec::new();
     for (index, probe) in runs.probes.iter().enumerate() {
-        let figures = of_probe(&runs, probe, shown.contains(probe.id)).into_iter().map(&mut picture).collect();
+        let figures = of_probe(&runs, probe, shown.contains(probe.id)).into_iter().map(&picture).collect();
         let mut samples = of_samples(&runs, probe);
         let to_come = runs.probes.len().saturating_sub(index + 1) * runs.all.len();
         samples.truncate(most_strips.saturating_sub(strips + to_come).max(runs.all.len()));
         samples.truncate(most_strips.saturating_sub(strips));
         strips += samples.len();
-        let samples = samples.into_iter().map(&mut picture).collect();
+        let samples = samples.into_iter().map(&picture).collect();
         let shown = Shown { table: table(&runs, probe), figures, samples };
         let title = probe.section();
         match sections.iter_mut().find(|section| section.title == title) {
@@ -144,9 +140,9 @@ pub(super) fn page(all: &[Run], options: &RenderOptions) -> Page {
         has_runs: true,
         answer: answer(&runs),
         findings: found(&runs),
-        layers: layers(all, &mut picture),
+        layers: layers(all, picture),
         network: links(&runs),
-        comparisons: beside(&sides).iter().flat_map(|comparison| comparisons(comparison, &mut picture)).collect(),
+        comparisons: beside(&sides).iter().flat_map(|comparison| comparisons(comparison, &number)).collect(),
         leading,
         figures: first,
         cases,
@@ -159,8 +155,7 @@ pub(super) fn page(all: &[Run], options: &RenderOptions) -> Page {
 
 /// What the page of a comparison alone says.
 pub(super) fn of_comparison(comparison: &Comparison, options: &RenderOptions) -> Page {
-    let mut numbers = 0..;
-    let mut picture = |figure: Figure| Picture::of(figure, numbers.next().unwrap_or(0));
+    let numbers = Cell::new(0);
     let names = std::iter::once(&comparison.base).chain(comparison.new.iter().map(|against| &against.side));
     Page {
         lang: if options.lang == Lang::Zh { "zh-CN" } else { "en" },
@@ -175,7 +170,7 @@ pub(super) fn of_comparison(comparison: &Comparison, options: &RenderOptions) ->
         findings: Vec::new(),
         layers: None,
         network: Vec::new(),
-        comparisons: comparisons(comparison, &mut picture),
+        comparisons: comparisons(comparison, &|| numbers.replace(numbers.get() + 1)),
         leading: Vec::new(),
         figures: Vec::new(),
         cases: comparison.new.iter().map(|against| against.cases.len()).sum(),
@@ -186,12 +181,8 @@ pub(super) fn of_comparison(comparison: &Comparison, options: &RenderOptions) ->
     }
 }
 
-fn comparisons(comparison: &Comparison, picture: &mut impl FnMut(Figure) -> Picture) -> Vec<ComparisonView> {
-    let beside = |against| ComparisonView {
-        compared: compared(&comparison.base, against),
-        picture: forest(against).map(&mut *picture),
-    };
-    comparison.new.iter().map(beside).collect()
+fn comparisons(comparison: &Comparison, number: &dyn Fn() -> usize) -> Vec<String> {
+    views::comparison::comparison(comparison).iter().map(|document| html::write(document, number)).collect()
 }
 
 /// The runs of each environment, which stand behind each other, with their letters; where the page is not about environments,

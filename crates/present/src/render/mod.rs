@@ -3,7 +3,6 @@
 pub mod against;
 pub mod card;
 pub mod columns;
-pub(crate) mod comparison;
 pub mod console;
 pub(crate) mod fleet;
 pub mod handbook;

@@ -47,19 +47,6 @@ pub fn say(comparison: &mut Comparison, told: &TrialText) {
 /// Verdicts after which somebody may want to keep the setting.
 const PAYS: [Verdict; 3] = [Verdict::Faster, Verdict::Changed, Verdict::ChangedShape];
 
-/// What it says stands before the verdicts, and the rest behind them; each ends with a line break.
-pub fn around(comparison: &Comparison, options: &RenderOptions) -> [String; 2] {
-    let (mut first, mut last) = (Page::new(options), Page::new(options));
-    for against in &comparison.new {
-        let mut said = against.said.iter().map(|text| text.get(options.lang));
-        said.by_ref().take(1).for_each(|text| first.paragraph("", text, Style::Heading));
-        said.for_each(|text| last.paragraph("", text, Style::Plain));
-    }
-    let last = last.into_text();
-    let gap = if last.is_empty() { "" } else { "\n" };
-    [format!("{}\n", first.into_text()), format!("{gap}{last}")]
-}
-
 /// What the setting does here.
 fn sentence(against: &Against, told: &TrialText, lang: Lang) -> String {
     let cases = in_order(against, told, lang);

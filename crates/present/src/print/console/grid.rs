@@ -3,6 +3,7 @@
 use unicode_width::UnicodeWidthStr;
 
 use super::page::{Page, Piece, Style, cut, gap};
+pub(crate) use crate::document::Align;
 use crate::wrap::wrap;
 
 /// Columns between two columns, where the width allows it, and where not.
@@ -18,17 +19,6 @@ const USUAL_FRACTION: usize = 3;
 const LABEL_SHARE: f64 = 0.45;
 /// Labels wrap down to this width before a column has to go, and all before the columns are parted.
 const LEAST_LABEL: usize = 18;
-
-/// How the cells of a column stand under each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Align {
-    /// At their end.
-    Right,
-    /// At their decimal point, the units and the `±` under each other too.
-    Point,
-    /// At their `…`.
-    Ellipsis,
-}
 
 pub(crate) enum GridRow {
     /// A cell for each column, and what is remarkable about them.
@@ -163,7 +153,16 @@ impl Grid {
 
     /// Pads the cells of a column to one width; tells it, and the padded header.
     fn align(&mut self, column: usize) -> (usize, Piece) {
-        let (header, align) = (self.columns[column].0.clone(), self.columns[column].1);
+        let (mut header, align) = (self.columns[column].0.clone(), self.columns[column].1);
+        if align == Align::Left {
+            let widest = self.rows.iter().filter_map(|row| cell(row, column)).map(Piece::width).max().unwrap_or(0);
+            let fill = |piece: &mut Piece| piece.text += &" ".repeat(widest.saturating_sub(piece.width()));
+            let cells = self.rows.iter_mut().filter_map(|row| match row {
+                GridRow::Cells(cells, _) => cells.get_mut(column + 1),
+                _ => None,
+            });
+            cells.chain([&mut header]).for_each(fill);
+        }
         // What has no two ends says something in their place, over the whole column.
         let is_whole = |text: &str| align == Align::Ellipsis && !text.contains(" …");
         let cells = || self.rows.iter().filter_map(|row| cell(row, column)).map(|cell| cell.text.as_str());
@@ -222,7 +221,7 @@ fn cell(row: &GridRow, column: usize) -> Option<&Piece> {
 fn split(text: &str, align: Align) -> [String; 4] {
     let nothing = String::new;
     match align {
-        Align::Right => [text.to_owned(), nothing(), nothing(), nothing()],
+        Align::Left | Align::Right => [text.to_owned(), nothing(), nothing(), nothing()],
         Align::Ellipsis => {
             let (before, after) = text.split_at(text.find(" …").unwrap_or(text.len()));
             [before.to_owned(), after.to_owned(), nothing(), nothing()]

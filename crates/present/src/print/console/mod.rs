@@ -1,4 +1,178 @@
-//! A document in a terminal.
+//! A document in a terminal: what it comes to stands last, where the eye is, and long lists are cut unless everything is asked for.
 
 pub(crate) mod grid;
 pub(crate) mod page;
+
+use hostmark_analysis::bilingual::Words;
+use hostmark_analysis::escape::visible;
+use hostmark_model::Lang;
+use unicode_width::UnicodeWidthStr;
+
+use self::grid::{Grid, GridRow};
+use self::page::{Page, Piece, cut};
+use crate::RenderOptions;
+use crate::document::{Block, Cell, Document, Kind, Named, Reason, Remark, Row, Style, Table, Tally};
+
+/// Columns that a row's values may take where it has lines of its own: the flags of a CPU fill a page.
+const LONGEST_VALUE: usize = 160;
+/// Rows named behind a reason, and warnings of somebody.
+const FEW_NAMES: usize = 3;
+
+/// The documents, one below the other; the text ends with a line break and holds nothing that steers a terminal but its own colours.
+pub(crate) fn write(documents: &[Document], options: &RenderOptions) -> String {
+    let mut printer = Printer { page: Page::new(options), lang: options.lang, verbose: options.verbose };
+    for document in documents {
+        printer.page.blank();
+        document.iter().for_each(|block| printer.block(block, document));
+    }
+    printer.page.into_text()
+}
+
+struct Printer {
+    page: Page,
+    lang: Lang,
+    verbose: bool,
+}
+
+impl Printer {
+    fn block(&mut self, block: &Block, document: &Document) {
+        match block {
+            Block::Title(_) | Block::Conclusion(_) | Block::Chart(_) => {}
+            Block::Method(sentences) => {
+                let conclusions = document.iter().filter_map(|block| match block {
+                    Block::Conclusion(text) => Some(text),
+                    _ => None,
+                });
+                conclusions.for_each(|text| self.sentence(text, Style::Heading));
+                sentences.iter().for_each(|text| self.paragraph("  ", text, Style::Dim));
+            }
+            Block::Heading(title, remark) => self.heading(title, remark.get(self.lang)),
+            Block::Sentence(text, style) => {
+                self.sentence(text, *style);
+                if *style == Style::Heading {
+                    self.page.blank();
+                }
+            }
+            Block::Warnings(all) => all.iter().for_each(|text| self.paragraph("! ", text, Style::Warning)),
+            Block::Named(all) => all.iter().for_each(|one| self.named(one)),
+            Block::Table(table) => match table.between {
+                Some(between) => self.lines(table, between),
+                None => self.table(table),
+            },
+            Block::Tally(tally) => self.tally(tally),
+        }
+    }
+
+    fn paragraph(&mut self, first: &str, text: &Words, style: Style) {
+        self.page.paragraph(first, text.get(self.lang), style);
+    }
+
+    fn sentence(&mut self, text: &Words, style: Style) {
+        self.page.blank();
+        self.paragraph("", text, style);
+    }
+
+    fn heading(&mut self, title: &Words, remark: &str) {
+        self.page.heading(&self.capitals(title), remark);
+    }
+
+    /// A title as the terminal sets it off where there may be no colour.
+    fn capitals(&self, title: &Words) -> String {
+        if self.lang == Lang::En { title.en.to_uppercase() } else { title.zh.clone() }
+    }
+
+    fn piece(&self, text: &Words, style: Style) -> Piece {
+        Piece::new(text.get(self.lang), style)
+    }
+
+    fn named(&mut self, one: &Named) {
+        let name = Piece::new(format!("{} {}", one.role.get(self.lang), one.name), Style::Heading);
+        let facts = one.facts.iter().map(|fact| self.piece(fact, Style::Plain));
+        let facts: Vec<Piece> = std::iter::once(name).chain(facts).collect();
+        self.page.flow(0, &facts);
+        let most = if self.verbose { one.warnings.len() } else { FEW_NAMES };
+        one.warnings.iter().take(most).for_each(|text| self.paragraph("! ", text, Style::Warning));
+        if one.warnings.len() > most {
+            self.page.paragraph("! ", "…", Style::Warning);
+        }
+    }
+
+    /// A line for each row, and more where it needs them: each is read by itself.
+    fn lines(&mut self, table: &Table, between: &str) {
+        let parts = |row: &Row| {
+            let mut texts = row.cells.iter().map(|cell| visible(cell.text.get(self.lang)));
+            (texts.next().unwrap_or_default(), texts.collect::<Vec<_>>().join(between))
+        };
+        let rows: Vec<(String, String)> = table.rows.iter().map(parts).collect();
+        let widest = rows.iter().map(|(label, _)| label.width()).max().unwrap_or(0).min(32);
+        for (label, text) in rows {
+            let text = if self.verbose { text } else { cut(&text, LONGEST_VALUE) };
+            let lead = format!("  {label}{}  ", " ".repeat(widest.saturating_sub(label.width())));
+            if lead.width() > self.page.width / 2 {
+                self.page.paragraph("  ", &label, Style::Plain);
+                self.page.paragraph("      ", &text, Style::Plain);
+            } else {
+                self.page.paragraph(&lead, &text, Style::Plain);
+            }
+        }
+    }
+
+    fn table(&mut self, table: &Table) {
+        let is_whole = table.is_whole(self.verbose);
+        let rows: Vec<&Row> = table.rows.iter().filter(|row| is_whole || !row.is_rest).collect();
+        self.page.blank();
+        if !rows.is_empty() {
+            let mut grid = Grid::new();
+            table.columns.iter().skip(1).for_each(|column| grid.column(column.head.get(self.lang), column.align));
+            grid.row(GridRow::Heading(Piece::new(self.capitals(&table.title), Style::Heading)));
+            for row in rows {
+                let cells = row.cells.iter().map(|cell| self.piece(&cell.text, style(row, cell))).collect();
+                grid.row(GridRow::Cells(cells, self.notes(row)));
+            }
+            grid.write(&mut self.page);
+        }
+        if let Some(rest) = table.rest.as_ref().filter(|_| !is_whole && table.rows.iter().any(|row| row.is_rest)) {
+            let hint = if self.lang == Lang::Zh { "；--verbose 可列出" } else { "; --verbose shows them" };
+            self.page.paragraph("  ", &format!("{}{hint}", rest.left_out.get(self.lang)), Style::Dim);
+        }
+    }
+
+    /// What is remarkable about a row; with everything asked for, what to type for it as well.
+    fn notes(&self, row: &Row) -> Vec<Piece> {
+        let shown = row.remarks.iter().filter(|remark| self.verbose || !remark.is_detail);
+        let note = |remark: &Remark| {
+            let mark = if remark.style == Style::Warning { "! " } else { "" };
+            Piece::new(format!("{mark}{}", remark.text.get(self.lang)), remark.style)
+        };
+        let id = (self.verbose && !row.id.is_empty()).then(|| Piece::new(&row.id, Style::Dim));
+        shown.map(note).chain(id).collect()
+    }
+
+    fn tally(&mut self, tally: &Tally) {
+        let count: usize = tally.reasons.iter().map(|reason| reason.rows.len()).sum();
+        self.heading(&tally.title, &count.to_string());
+        for Reason { text, is_open, rows } in &tally.reasons {
+            self.paragraph(&format!("{:>5}  ", rows.len()), text, Style::Plain);
+            let most = if self.verbose || *is_open { rows.len() } else { FEW_NAMES };
+            let mut names: Vec<Piece> = rows
+                .iter()
+                .take(most)
+                .map(|row| Piece::new(row.in_a_line(self.verbose, self.lang), Style::Dim))
+                .collect();
+            if rows.len() > most {
+                names.push(Piece::new("…", Style::Dim));
+            }
+            self.page.flow_hanging(7, 7, &names);
+        }
+    }
+}
+
+/// The cell that says what kind of row it is has that kind's colour.
+fn style(row: &Row, cell: &Cell) -> Style {
+    match row.kind {
+        _ if cell.sign.is_empty() => Style::Plain,
+        Kind::Worse => Style::Bad,
+        Kind::Better | Kind::Changed => Style::Warning,
+        Kind::None | Kind::Equal => Style::Plain,
+    }
+}

@@ -7,21 +7,8 @@ use hostmark_model::Text;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::RenderOptions;
+pub(crate) use crate::document::Style;
 use crate::wrap::wrap;
-
-/// How a piece of text stands out where colour may be used; nothing depends on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Style {
-    /// As it is.
-    Plain,
-    Heading,
-    /// What may be skipped by the eye.
-    Dim,
-    /// What deserves a look.
-    Warning,
-    /// What went wrong.
-    Bad,
-}
 
 /// A piece of a line: every text enters the page through here, and so no control character does.
 #[derive(Debug, Clone)]

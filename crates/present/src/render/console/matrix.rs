@@ -37,7 +37,7 @@ impl Column {
                 let before = texts().map(point).max().unwrap_or(0);
                 before + texts().map(|text| text.width() - point(text)).max().unwrap_or(0).max(3)
             }
-            Align::Right | Align::Ellipsis => texts().map(UnicodeWidthStr::width).max().unwrap_or(0),
+            _ => texts().map(UnicodeWidthStr::width).max().unwrap_or(0),
         };
         let header = if is_first { &self.header } else { &self.short };
         cells.max(header.as_str().width())

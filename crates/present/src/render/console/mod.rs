@@ -2,7 +2,6 @@
 
 mod answer;
 mod changes;
-mod comparison;
 mod fleet;
 pub(crate) mod header;
 mod hierarchy;
@@ -37,11 +36,6 @@ pub(crate) fn machine(run: &Run, lang: Lang) -> Vec<String> {
     let pieces = header::machine(&View::new(run, &options));
     // The program and the host's name stand before it.
     pieces.into_iter().skip(2).map(|piece| piece.text).filter(|text| !text.is_empty()).collect()
-}
-
-/// The table of a comparison; it ends with a line break.
-pub fn comparison(comparison: &hostmark_analysis::compare::Comparison, options: &RenderOptions) -> String {
-    comparison::table(comparison, options)
 }
 
 /// The changes over so many runs that are kept; it ends with a line break.

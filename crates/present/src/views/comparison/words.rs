@@ -1,33 +1,18 @@
-//! What the table and the markdown of a comparison have in common: words, signs and groups.
+//! The words of a comparison.
 
-pub(crate) mod markdown;
-
+use hostmark_analysis::bilingual::{Words, each, fixed, joined, same};
 use hostmark_analysis::compare::{
     Against, CaseComparison, Evidence, Group, On, ReasonKind, Side, Test, Value, Verdict, Without,
 };
 use hostmark_analysis::format::{called, estimator, in_scale, percent, scale_for};
-use hostmark_model::{Lang, Leading, Text, Unit, counted};
+use hostmark_model::{Lang, Leading, Profile, Text, Unit, counted};
 
-/// Up to this many cases all are shown; of more only those that changed, unless everything is asked for.
-const FEW_CASES: usize = 24;
+const GROUPS: Text = Text { en: "Groups", zh: "各组" };
+const TABLES: Text = Text { en: "Tables", zh: "各表" };
+const ODD: Text = Text { en: "unlike the rest: ", zh: "与其余不同：" };
+const SEMICOLON: Text = Text { en: "; ", zh: "；" };
 
-pub(crate) const BASE: Text = Text { en: "base", zh: "基准" };
-pub(crate) const NEW: Text = Text { en: "new", zh: "对比" };
-pub(crate) const CHANGE: Text = Text { en: "change", zh: "变化" };
-pub(crate) const INTERVAL: Text = Text { en: "95 % interval", zh: "95 % 区间" };
-pub(crate) const VERDICT: Text = Text { en: "verdict", zh: "判定" };
-pub(crate) const CASE: Text = Text { en: "case", zh: "用例" };
-pub(crate) const DIFFERS: Text = Text { en: "DIFFERS", zh: "差异" };
-pub(crate) const CASES: Text = Text { en: "CASES", zh: "用例" };
-pub(crate) const COST: Text = Text { en: "cost", zh: "代价" };
-pub(crate) const GROUPS: Text = Text { en: "GROUPS", zh: "各组" };
-pub(crate) const TABLES: Text = Text { en: "TABLES", zh: "各表" };
-pub(crate) const ODD: Text = Text { en: "unlike the rest", zh: "与其余不同" };
-pub(crate) const NOT_COMPARABLE: Text = Text { en: "NOT COMPARABLE", zh: "不可比较" };
-pub(crate) const UNKNOWN: Text = Text { en: "not known", zh: "未知" };
-pub(crate) const DISTURBED: Text = Text { en: "disturbed", zh: "受扰" };
-
-pub(crate) const fn verdict_word(verdict: Verdict) -> Text {
+pub(super) const fn verdict_word(verdict: Verdict) -> Text {
     match verdict {
         Verdict::Slower => Text { en: "slower", zh: "变慢" },
         Verdict::Faster => Text { en: "faster", zh: "变快" },
@@ -41,23 +26,22 @@ pub(crate) const fn verdict_word(verdict: Verdict) -> Text {
 
 /// The verdict of a case in a cell of a table: of what is undecided the change that would have been seen, of another shape the typical
 /// value's.
-pub(crate) fn verdict_text(case: &CaseComparison, lang: Lang) -> String {
+pub(super) fn verdict_text(case: &CaseComparison) -> Words {
     match (case.verdict, case.told_by()) {
-        (Verdict::Inconclusive, Some(test)) if test.visible.is_finite() => would_see(test.visible, lang),
+        (Verdict::Inconclusive, Some(test)) if test.visible.is_finite() => would_see(test.visible),
         (Verdict::ChangedShape, Some(test)) => {
             let name = case.moved().map_or("", |aspect| aspect.name.as_str());
-            let name = if name == "typical" && lang == Lang::Zh { "典型值" } else { name };
-            format!("{name} {} %", signed(test.ratio - 1.0))
+            let change = signed(test.ratio - 1.0);
+            let in_chinese = if name == "typical" { "典型值" } else { name };
+            Words { en: format!("{name} {change} %"), zh: format!("{in_chinese} {change} %") }
         }
-        (verdict, _) => verdict_word(verdict).say(lang).to_owned(),
+        (verdict, _) => fixed(verdict_word(verdict)),
     }
 }
 
-fn would_see(visible: f64, lang: Lang) -> String {
-    match lang {
-        Lang::En => format!("would see {}", percent(visible)),
-        Lang::Zh => format!("能看出 {}", percent(visible)),
-    }
+fn would_see(visible: f64) -> Words {
+    let visible = percent(visible);
+    Words { en: format!("would see {visible}"), zh: format!("能看出 {visible}") }
 }
 
 /// `same within 5 %`.
@@ -75,39 +59,39 @@ fn limit(fraction: f64) -> String {
 }
 
 /// What cases come to together: by group, and by the tables that people know, each with its heading; none where there is nothing.
-pub(crate) fn together(against: &Against) -> impl Iterator<Item = (Text, &[Group])> {
+pub(super) fn together(against: &Against) -> impl Iterator<Item = (Text, &[Group])> {
     let all = [(GROUPS, against.groups.as_slice()), (TABLES, against.tables.as_slice())];
     all.into_iter().filter(|(_, groups)| !groups.is_empty())
 }
 
-/// A group in words: its change, the interval of that, and its verdict.
-pub(crate) fn group_cells(group: &Group, lang: Lang) -> [String; 3] {
-    let change = format!("{} %", signed(group.ratio - 1.0));
-    let interval = format!("{} … {}", signed(group.low - 1.0), signed(group.high - 1.0));
+/// A group's change, the interval of that, and its verdict.
+pub(super) fn group_cells(group: &Group) -> (String, String, Words) {
     let verdict = match group.verdict {
-        Verdict::Inconclusive => would_see(group.visible, lang),
-        verdict => verdict_word(verdict).say(lang).to_owned(),
+        Verdict::Inconclusive => would_see(group.visible),
+        verdict => fixed(verdict_word(verdict)),
     };
-    [change, interval, verdict]
+    (format!("{} %", signed(group.ratio - 1.0)), interval(group.low, group.high), verdict)
+}
+
+fn interval(low: f64, high: f64) -> String {
+    format!("{} … {}", signed(low - 1.0), signed(high - 1.0))
 }
 
 /// What a reader should know of a group: how far its probes differ, and which cases are unlike the rest.
-pub(crate) fn group_remarks(group: &Group, against: &Against, lang: Lang) -> Vec<String> {
+pub(super) fn group_remarks(group: &Group, against: &Against) -> Vec<Words> {
     let mut remarks = Vec::new();
     if group.heterogeneity > TELLING_SPREAD {
         let spread = percent(group.heterogeneity);
-        remarks.push(match lang {
-            Lang::En => format!("its probes differ by {spread}"),
-            Lang::Zh => format!("各探针之间相差 {spread}"),
+        remarks.push(Words {
+            en: format!("its probes differ by {spread}"), zh: format!("各探针之间相差 {spread}")
         });
     }
     let case = |id: &String| against.cases.iter().find(|case| case.id == *id);
-    let odd: Vec<String> =
-        group.odd.iter().filter_map(case).map(|case| format!("{} {}", case.label.get(lang), change(case)[0])).collect();
+    let odd = group.odd.iter().filter_map(case);
+    let odd: Vec<Words> = odd.map(|case| each(|lang| format!("{} {}", case.label.get(lang), change(case).0))).collect();
     if !odd.is_empty() {
-        let colon = if lang == Lang::Zh { "：" } else { ": " };
-        let list = odd.join(if lang == Lang::Zh { "；" } else { "; " });
-        remarks.push(format!("{}{colon}{list}", ODD.say(lang)));
+        let odd = joined(&odd, SEMICOLON);
+        remarks.push(each(|lang| format!("{}{}", ODD.say(lang), odd.get(lang))));
     }
     remarks
 }
@@ -116,97 +100,83 @@ pub(crate) fn group_remarks(group: &Group, against: &Against, lang: Lang) -> Vec
 const TELLING_SPREAD: f64 = 0.01;
 
 /// Whether a verdict is one of those that a reader looks for: something changed.
-pub(crate) fn is_change(verdict: Verdict) -> bool {
+pub(super) fn is_change(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Slower | Verdict::Faster | Verdict::Changed | Verdict::ChangedShape)
 }
 
 /// What is known of a side, one fact each, behind its name.
-pub(crate) fn of_side(side: &Side, lang: Lang) -> Vec<String> {
-    let mut facts = Vec::new();
-    let mut distinct = |all: Vec<String>| {
-        let mut seen: Vec<String> = Vec::new();
-        all.into_iter().filter(|text| !text.is_empty()).for_each(|text| {
+pub(super) fn of_side(side: &Side) -> Vec<Words> {
+    let runs = &side.runs;
+    let distinct = |all: Vec<Words>| {
+        let mut seen: Vec<Words> = Vec::new();
+        for text in all {
             if !seen.contains(&text) {
                 seen.push(text);
             }
-        });
-        if !seen.is_empty() {
-            facts.push(seen.join(" | "));
         }
+        joined(&seen, Text { en: " | ", zh: " | " })
     };
-    distinct(side.runs.iter().map(|run| run.host.clone()).collect());
-    distinct(side.runs.iter().map(|run| run.kernel.clone()).collect());
-    distinct(side.runs.iter().map(|run| run.imported.clone().unwrap_or_else(|| profile(run.profile, lang))).collect());
-    let count = side.runs.len();
-    facts.push(match lang {
-        Lang::En if count == 1 => "1 run".to_owned(),
-        Lang::En => format!("{count} runs, pooled"),
-        Lang::Zh if count == 1 => "1 次运行".to_owned(),
-        Lang::Zh => format!("{count} 次运行，合并"),
+    let mut facts = vec![
+        distinct(runs.iter().map(|run| same(&run.host)).collect()),
+        distinct(runs.iter().map(|run| same(&run.kernel)).collect()),
+        distinct(
+            runs.iter().map(|run| run.imported.as_ref().map_or_else(|| fixed(profile(run.profile)), same)).collect(),
+        ),
+    ];
+    let count = runs.len();
+    facts.push(match count {
+        1 => Words { en: "1 run".to_owned(), zh: "1 次运行".to_owned() },
+        _ => Words { en: format!("{count} runs, pooled"), zh: format!("{count} 次运行，合并") },
     });
-    facts.extend(match side.runs.as_slice() {
-        [only] => Some(only.started.clone()),
-        [first, .., last] => Some(format!("{} … {}", first.started, last.started)),
+    facts.extend(match runs.as_slice() {
+        [only] => Some(same(&only.started)),
+        [first, .., last] => Some(same(format!("{} … {}", first.started, last.started))),
         [] => None,
     });
+    facts.retain(|fact| !fact.en.is_empty());
     facts
 }
 
-fn profile(profile: hostmark_model::Profile, lang: Lang) -> String {
-    let word = match profile {
-        hostmark_model::Profile::Quick => Text { en: "quick profile", zh: "快速档" },
-        hostmark_model::Profile::Standard => Text { en: "standard profile", zh: "标准档" },
-        hostmark_model::Profile::Thorough => Text { en: "thorough profile", zh: "详尽档" },
-    };
-    word.say(lang).to_owned()
-}
-
-/// The cases of a table, the greatest changes first; how many without a change are left out.
-pub(crate) fn shown(against: &Against, verbose: bool) -> (Vec<&CaseComparison>, usize) {
-    let judged: Vec<&CaseComparison> =
-        against.cases.iter().filter(|case| case.verdict != Verdict::NotComparable).collect();
-    let is_all = verbose || judged.len() <= FEW_CASES;
-    let left_out = if is_all { 0 } else { against.counts.same + against.counts.inconclusive };
-    let is_shown = |case: &&CaseComparison| is_all || is_change(case.verdict);
-    let mut cases: Vec<&CaseComparison> = judged.into_iter().filter(is_shown).collect();
-    // Those without a difference keep the catalogue's order, where neighbours are related.
-    let size = |case: &CaseComparison| match case.verdict {
-        Verdict::Same | Verdict::Inconclusive => 0.0,
-        _ => case.shown_change().map_or(0.0, |change| change.ln_1p().abs()),
-    };
-    cases.sort_by(|a, b| a.verdict.cmp(&b.verdict).then(size(b).total_cmp(&size(a))));
-    (cases, left_out)
+const fn profile(profile: Profile) -> Text {
+    match profile {
+        Profile::Quick => Text { en: "quick profile", zh: "快速档" },
+        Profile::Standard => Text { en: "standard profile", zh: "标准档" },
+        Profile::Thorough => Text { en: "thorough profile", zh: "详尽档" },
+    }
 }
 
 /// The values of both sides in one scale, so that the eye can compare them.
-pub(crate) fn values(case: &CaseComparison, lang: Lang) -> [String; 2] {
+pub(super) fn values(case: &CaseComparison) -> [Words; 2] {
     let value = |value: &Option<Value>| value.as_ref().map(|value| value.value);
-    in_one_scale(case, [value(&case.base), value(&case.new)], lang)
+    in_one_scale(case, [value(&case.base), value(&case.new)])
 }
 
-fn in_one_scale(case: &CaseComparison, values: [Option<f64>; 2], lang: Lang) -> [String; 2] {
+fn in_one_scale(case: &CaseComparison, values: [Option<f64>; 2]) -> [Words; 2] {
     let known = case.base.as_ref().or(case.new.as_ref()).map_or(0.0, |value| value.value);
     let scale = scale_for(known, case.unit.unwrap_or(Unit::Count));
     values.map(|value| match value {
-        None => "–".to_owned(),
-        Some(value) => format!("{} {}", in_scale(value, scale), scale.suffix.get(lang)).trim_end().to_owned(),
+        None => same("–"),
+        Some(value) => {
+            each(|lang| format!("{} {}", in_scale(value, scale), scale.suffix.get(lang)).trim_end().to_owned())
+        }
     })
 }
 
 /// A case as it is called, with the estimator where that is the quiet value.
-pub(crate) fn label(case: &CaseComparison, lang: Lang) -> String {
-    called(case.label.get(lang), case.estimator.unwrap_or_default(), lang)
+pub(super) fn label(case: &CaseComparison) -> Words {
+    each(|lang| called(case.label.get(lang), case.estimator.unwrap_or_default(), lang))
 }
 
 /// What the other estimator says where it is something else: `typical 12.5 → 12.4 GB/s`.
-pub(crate) fn others(case: &CaseComparison, lang: Lang) -> Option<String> {
+pub(super) fn others(case: &CaseComparison) -> Option<Words> {
     let other = case.beside?;
-    let [base, new] = in_one_scale(case, [Some(other.base), Some(other.new)], lang);
-    Some(format!("{} {base} → {new}", estimator(other.estimator).get(lang)))
+    let [base, new] = in_one_scale(case, [Some(other.base), Some(other.new)]);
+    let name = estimator(other.estimator);
+    Some(each(|lang| format!("{} {} → {}", name.get(lang), base.get(lang), new.get(lang))))
 }
 
 /// `+37.8`, `−1.1`: a fraction as percent without the sign of percent.
-pub(crate) fn signed(fraction: f64) -> String {
+pub(super) fn signed(fraction: f64) -> String {
     let percent = fraction * 100.0;
     let digits = if percent.abs() < 99.95 { 1 } else { 0 };
     let sign = if percent < 0.0 { '−' } else { '+' };
@@ -214,49 +184,43 @@ pub(crate) fn signed(fraction: f64) -> String {
 }
 
 /// The change of a case, and its interval.
-pub(crate) fn change(case: &CaseComparison) -> [String; 2] {
-    let change = case.change().map_or_else(|| "–".to_owned(), |change| format!("{} %", signed(change)));
+pub(super) fn change(case: &CaseComparison) -> (String, String) {
+    let none = || "–".to_owned();
+    let change = case.change().map_or_else(none, |change| format!("{} %", signed(change)));
     let test = case.effect.as_ref().and_then(|effect| effect.test.as_ref());
-    let interval = test.map(|test| format!("{} … {}", signed(test.low - 1.0), signed(test.high - 1.0)));
-    [change, interval.unwrap_or_else(|| "–".to_owned())]
+    (change, test.map_or_else(none, |test| interval(test.low, test.high)))
 }
 
 /// What a verdict stands on: the adjusted p value, how much it changed at most, and how much runs differ.
-pub(crate) fn grounds(case: &CaseComparison, lang: Lang) -> Option<String> {
+pub(super) fn grounds(case: &CaseComparison) -> Option<Words> {
     let test = case.told_by()?;
     let p = match test.adjusted_p_value {
         p if p < 0.0001 => "p < 0.0001".to_owned(),
         p => format!("p = {p:.4}"),
     };
     let (within, deviation) = (percent(test.within), percent(test.deviation));
-    Some(match (lang, test.runs) {
-        (Lang::En, 0) => format!("{p}, changed by {within} at most, runs differ by {deviation} (assumed)"),
-        (Lang::En, runs) => {
-            format!("{p}, changed by {within} at most, runs differ by {deviation} ({})", counted(runs, "run"))
-        }
-        (Lang::Zh, 0) => format!("{p}，变化不超过 {within}，运行间标准差 {deviation}（假定）"),
-        (Lang::Zh, runs) => format!("{p}，变化不超过 {within}，运行间标准差 {deviation}（{runs} 次运行）"),
+    let [en, zh] = match test.runs {
+        0 => ["assumed".to_owned(), "假定".to_owned()],
+        runs => [counted(runs, "run"), format!("{runs} 次运行")],
+    };
+    Some(Words {
+        en: format!("{p}, changed by {within} at most, runs differ by {deviation} ({en})"),
+        zh: format!("{p}，变化不超过 {within}，运行间标准差 {deviation}（{zh}）"),
     })
 }
 
 /// Cases without a verdict that share their reason: the reason, and the cases.
-pub(crate) fn reasons(against: &Against, lang: Lang) -> Vec<(&str, Vec<&CaseComparison>)> {
-    let mut groups: Vec<(&str, Vec<&CaseComparison>)> = Vec::new();
+pub(super) fn reasons(against: &Against) -> Vec<(&Words, Vec<&CaseComparison>)> {
+    let mut groups: Vec<(&Words, Vec<&CaseComparison>)> = Vec::new();
     for case in &against.cases {
         let Some(reason) = &case.reason else { continue };
-        let text = reason.text.get(lang);
-        match groups.iter_mut().find(|(known, _)| *known == text) {
+        match groups.iter_mut().find(|(known, _)| **known == reason.text) {
             Some((_, cases)) => cases.push(case),
-            None => groups.push((text, vec![case])),
+            None => groups.push((&reason.text, vec![case])),
         }
     }
     groups.sort_by_key(|(_, cases)| std::cmp::Reverse(cases.len()));
     groups
-}
-
-/// Whether these cases, which share a reason, are an open question: each is named then.
-pub(crate) fn is_open(cases: &[&CaseComparison]) -> bool {
-    cases.iter().any(|case| case.reason.as_ref().is_some_and(|reason| reason.is_open))
 }
 
 /// Why a case has no verdict, in a summary: `failed on the new side`.
@@ -305,7 +269,7 @@ fn without(one: &Without, lang: Lang) -> String {
 
 /// `2 slower, 0 faster, 120 same within 5 %, 60 inconclusive (would see 8 %, median), 4 not comparable (3 skipped on both sides, 1 failed
 /// on the new side)`.
-pub(crate) fn summary(against: &Against, lang: Lang) -> String {
+pub(super) fn summary(against: &Against, lang: Lang) -> String {
     let counts = against.counts;
     let word = |verdict: Verdict| verdict_word(verdict).say(lang).to_owned();
     let undecided = match (lang, counts.visible.map(percent)) {
@@ -333,12 +297,12 @@ pub(crate) fn summary(against: &Against, lang: Lang) -> String {
 }
 
 /// What the verdicts stand on, in sentences: where it comes from how much runs differ, and what a verdict needs.
-pub(crate) fn method(against: &Against, lang: Lang) -> Vec<String> {
+pub(super) fn method(against: &Against) -> Vec<Words> {
     let tests = || against.cases.iter().filter_map(|case| case.effect.as_ref()?.test.as_ref());
     let assumed = tests().filter(|test| test.runs == 0).count();
     let told: Vec<&Test> = tests().filter(|test| test.runs > 0).collect();
     let mut said = Vec::new();
-    let mut add = |en: String, zh: String| said.push(if lang == Lang::Zh { zh } else { en });
+    let mut add = |en: String, zh: String| said.push(Words { en, zh });
     if against.cases.iter().any(|case| case.estimator == Some(Leading::Quiet)) {
         add(
             "(quiet) values are of an undisturbed core, all others typical ones".to_owned(),
@@ -346,7 +310,6 @@ pub(crate) fn method(against: &Against, lang: Lang) -> Vec<String> {
         );
     }
     if let Some(program) = &against.program {
-        let program = hostmark_analysis::escape::visible(program);
         add(
             format!("one program measured both sides: SHA-256 {program}"),
             format!("双方由同一程序测量：SHA-256 {program}"),

@@ -1,0 +1,200 @@
+//! What a view says, in blocks, before a medium lays it out: texts are in both languages, and none is markup.
+
+use hostmark_analysis::bilingual::Words;
+use hostmark_model::Lang;
+
+use crate::chart::Rows;
+
+/// A view in blocks, in the order in which paper shows them.
+pub(crate) type Document = Vec<Block>;
+
+pub(crate) enum Block {
+    /// What it is about; a terminal leaves it out, as the command stands above.
+    Title(Words),
+    /// What it comes to: first on paper; in a terminal last, where the eye is, above the method.
+    Conclusion(Words),
+    /// What the verdicts stand on.
+    Method(Vec<Words>),
+    /// A part, and a remark in its line.
+    Heading(Words, Words),
+    Sentence(Words, Style),
+    Warnings(Vec<Words>),
+    /// Who takes part.
+    Named(Vec<Named>),
+    Table(Table),
+    Tally(Tally),
+    Chart(Chart),
+}
+
+/// How a text stands out where a medium can show it; nothing depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Style {
+    /// As it is.
+    #[default]
+    Plain,
+    Heading,
+    /// What may be skipped by the eye.
+    Dim,
+    /// What deserves a look.
+    Warning,
+    /// What went wrong.
+    Bad,
+}
+
+/// Somebody or something, and what is known of it.
+pub(crate) struct Named {
+    pub(crate) role: Words,
+    pub(crate) name: String,
+    pub(crate) facts: Vec<Words>,
+    pub(crate) warnings: Vec<Words>,
+}
+
+/// Rows under columns, of which the first has the labels.
+#[derive(Default)]
+pub(crate) struct Table {
+    pub(crate) title: Words,
+    pub(crate) columns: Vec<Column>,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) rest: Option<Rest>,
+    /// What a terminal writes between a row's cells where it gives each row lines of its own.
+    pub(crate) between: Option<&'static str>,
+}
+
+pub(crate) struct Column {
+    pub(crate) head: Words,
+    pub(crate) align: Align,
+    /// Whether it has the value that a reader looks for.
+    pub(crate) is_value: bool,
+}
+
+/// How the cells of a column stand under each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Align {
+    /// At their beginning.
+    Left,
+    /// At their end.
+    Right,
+    /// At their decimal point, the units and the `±` under each other too.
+    Point,
+    /// At their `…`.
+    Ellipsis,
+}
+
+#[derive(Default)]
+pub(crate) struct Row {
+    pub(crate) kind: Kind,
+    /// What a person types for it.
+    pub(crate) id: String,
+    /// The part of the table that it belongs to.
+    pub(crate) section: Words,
+    pub(crate) cells: Vec<Cell>,
+    pub(crate) remarks: Vec<Remark>,
+    /// Whether it is one of the table's rest.
+    pub(crate) is_rest: bool,
+}
+
+/// What a row says, as a reader looks for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Kind {
+    #[default]
+    None,
+    Worse,
+    Better,
+    Changed,
+    Equal,
+}
+
+#[derive(Default)]
+pub(crate) struct Cell {
+    pub(crate) text: Words,
+    /// By what its row is sorted.
+    pub(crate) key: Option<f64>,
+    /// What tells the row's kind without colour, in the cell that says it.
+    pub(crate) sign: &'static str,
+}
+
+pub(crate) struct Remark {
+    pub(crate) text: Words,
+    pub(crate) style: Style,
+    /// Whether it is for readers who ask for everything.
+    pub(crate) is_detail: bool,
+}
+
+/// Rows that a reader does not look for: folded or left out where there are more than a few rows.
+pub(crate) struct Rest {
+    pub(crate) title: Words,
+    /// How many are left out, without the mark at a sentence's end.
+    pub(crate) left_out: Words,
+    pub(crate) few: usize,
+}
+
+/// Rows by what they have in common, with their number.
+pub(crate) struct Tally {
+    pub(crate) title: Words,
+    pub(crate) columns: Vec<Column>,
+    pub(crate) reasons: Vec<Reason>,
+}
+
+pub(crate) struct Reason {
+    pub(crate) text: Words,
+    /// Whether each row is named, however many there are.
+    pub(crate) is_open: bool,
+    pub(crate) rows: Vec<Row>,
+}
+
+pub(crate) struct Chart {
+    pub(crate) title: Words,
+    pub(crate) note: Option<Words>,
+    pub(crate) drawing: Drawing,
+}
+
+pub(crate) enum Drawing {
+    /// Only where lines can be drawn.
+    Rows(Rows),
+}
+
+impl Column {
+    pub(crate) fn new(head: Words, align: Align) -> Column {
+        Column { head, align, is_value: false }
+    }
+}
+
+impl Table {
+    /// Whether all rows are shown, and not those alone that a reader looks for.
+    pub(crate) fn is_whole(&self, verbose: bool) -> bool {
+        verbose || self.rest.as_ref().is_none_or(|rest| self.rows.len() <= rest.few)
+    }
+}
+
+impl From<Words> for Cell {
+    fn from(text: Words) -> Cell {
+        Cell { text, ..Cell::default() }
+    }
+}
+
+impl Remark {
+    pub(crate) fn new(text: Words, style: Style) -> Remark {
+        Remark { text, style, is_detail: false }
+    }
+}
+
+impl Row {
+    /// Whether both sides have a value.
+    pub(crate) fn has_values(&self) -> bool {
+        self.cells.last().is_some_and(|change| change.text.en != "–")
+    }
+
+    /// Its name, or what to type for it, and its values where it has both.
+    pub(crate) fn in_a_line(&self, is_typed: bool, lang: Lang) -> String {
+        let mut texts = self.cells.iter().map(|cell| cell.text.get(lang));
+        let label = texts.next().unwrap_or_default();
+        let name = if is_typed { &self.id } else { label };
+        let remarks = self.remarks.iter().map(|remark| format!("  {}", remark.text.get(lang)));
+        match texts.collect::<Vec<_>>().as_slice() {
+            [base, new, change] if self.has_values() => {
+                format!("{name}  {base} → {new}  {change}{}", remarks.collect::<String>())
+            }
+            _ => name.to_owned(),
+        }
+    }
+}

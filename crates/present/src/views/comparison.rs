@@ -1,0 +1,204 @@
+//! One side against another: what differs, a forest plot of the changes, and every case.
+
+mod forest;
+mod words;
+
+use hostmark_analysis::bilingual::{Words, each, fixed, same};
+use hostmark_analysis::compare::{Against, CaseComparison, Comparison, Group, Side, Verdict};
+use hostmark_model::Text;
+
+use crate::document::{
+    Align, Block, Cell, Column, Document, Kind, Named, Reason, Remark, Rest, Row, Style, Table, Tally,
+};
+
+/// Up to this many cases all are shown; of more only those that changed, unless everything is asked for.
+const FEW_CASES: usize = 24;
+
+const DIFFERS: Text = Text { en: "Differs", zh: "差异" };
+const CASES: Text = Text { en: "Cases", zh: "用例" };
+const NOT_COMPARABLE: Text = Text { en: "Not comparable", zh: "不可比较" };
+const REST: Text = Text { en: "All other cases", zh: "其余用例" };
+const BASE: Text = Text { en: "base", zh: "基准" };
+const NEW: Text = Text { en: "new", zh: "对比" };
+const FACT: Text = Text { en: "fact", zh: "事实" };
+const GROUP: Text = Text { en: "group", zh: "组" };
+const CASE: Text = Text { en: "case", zh: "用例" };
+const COUNT: Text = Text { en: "CASES", zh: "用例" };
+const COST: Text = Text { en: "cost", zh: "代价" };
+const CHANGE: Text = Text { en: "change", zh: "变化" };
+const INTERVAL: Text = Text { en: "95 % interval", zh: "95 % 区间" };
+const VERDICT: Text = Text { en: "verdict", zh: "判定" };
+const UNKNOWN: Text = Text { en: "not known", zh: "未知" };
+
+/// A document for each of the new sides.
+pub(crate) fn comparison(comparison: &Comparison) -> Vec<Document> {
+    comparison.new.iter().map(|against| document(&comparison.base, against)).collect()
+}
+
+fn document(base: &Side, against: &Against) -> Document {
+    let title = Words {
+        en: format!("{} against {}", against.side.name, base.name),
+        zh: format!("{} 与 {} 相比", against.side.name, base.name),
+    };
+    let mut said = against.said.iter().cloned();
+    let first = said.by_ref().take(1).map(|text| Block::Sentence(text, Style::Heading));
+    let mut blocks: Document = first.chain([Block::Title(title)]).collect();
+    blocks.push(Block::Conclusion(each(|lang| words::summary(against, lang))));
+    blocks.push(Block::Named(vec![named(BASE, base), named(NEW, &against.side)]));
+    differs(against, &mut blocks);
+    blocks.extend(forest::forest(against).map(Block::Chart));
+    blocks.extend(words::together(against).map(|part| Block::Table(groups(against, part))));
+    blocks.extend(cases(against).map(Block::Table));
+    blocks.extend(not_comparable(against).map(Block::Tally));
+    blocks.push(Block::Method(words::method(against)));
+    blocks.extend(said.map(|text| Block::Sentence(text, Style::Plain)));
+    blocks
+}
+
+fn named(role: Text, side: &Side) -> Named {
+    Named {
+        role: fixed(role),
+        name: side.name.clone(),
+        facts: words::of_side(side),
+        warnings: side.disturbances.clone(),
+    }
+}
+
+fn differs(against: &Against, blocks: &mut Document) {
+    let same_facts = against.same;
+    let remark = match against.differs.len() {
+        0 => {
+            Words { en: format!("nothing of {same_facts} facts"), zh: format!("无，{same_facts} 项事实均相同") }
+        }
+        _ => Words { en: format!("same: {same_facts} other facts"), zh: format!("相同：其余 {same_facts} 项") },
+    };
+    blocks.push(Block::Heading(fixed(DIFFERS), remark));
+    let known = |value: &Option<String>| value.as_ref().map_or_else(|| fixed(UNKNOWN), same).into();
+    let rows = against
+        .differs
+        .iter()
+        .map(|one| Row { cells: vec![one.label.clone().into(), known(&one.base), known(&one.new)], ..Row::default() });
+    let columns = [FACT, BASE, NEW].map(|head| Column::new(fixed(head), Align::Left));
+    let table = Table { columns: columns.into(), rows: rows.collect(), between: Some(" → "), ..Table::default() };
+    if !table.rows.is_empty() {
+        blocks.push(Block::Table(table));
+    }
+    if !against.warnings.is_empty() {
+        blocks.push(Block::Warnings(against.warnings.clone()));
+    }
+}
+
+/// What the cases of each group come to together, or those of each table.
+fn groups(against: &Against, (title, groups): (Text, &[Group])) -> Table {
+    let row = |group: &Group| {
+        let (change, interval, verdict) = words::group_cells(group);
+        let remarks = words::group_remarks(group, against).into_iter();
+        Row {
+            kind: kind(group.verdict),
+            cells: vec![
+                group.title.clone().into(),
+                same(group.cases.to_string()).into(),
+                same(change).into(),
+                same(interval).into(),
+                Cell { text: verdict, sign: sign(group.verdict), ..Cell::default() },
+            ],
+            remarks: remarks.map(|text| Remark::new(text, Style::Warning)).collect(),
+            ..Row::default()
+        }
+    };
+    let mut columns = vec![
+        Column::new(fixed(GROUP), Align::Left),
+        Column::new(fixed(COUNT), Align::Right),
+        Column::new(fixed(COST), Align::Right),
+        Column::new(fixed(INTERVAL), Align::Ellipsis),
+        Column::new(fixed(VERDICT), Align::Left),
+    ];
+    columns[2].is_value = true;
+    Table { title: fixed(title), columns, rows: groups.iter().map(row).collect(), ..Table::default() }
+}
+
+/// Those with a verdict, the greatest changes first; those without a difference in the catalogue's order, where neighbours are related.
+fn cases(against: &Against) -> Option<Table> {
+    let mut cases: Vec<&CaseComparison> =
+        against.cases.iter().filter(|case| case.verdict != Verdict::NotComparable).collect();
+    let size = |case: &CaseComparison| match case.verdict {
+        Verdict::Same | Verdict::Inconclusive => 0.0,
+        _ => case.shown_change().map_or(0.0, |change| change.ln_1p().abs()),
+    };
+    cases.sort_by(|a, b| a.verdict.cmp(&b.verdict).then(size(b).total_cmp(&size(a))));
+    let mut columns = Vec::from(columns());
+    columns.push(Column::new(fixed(INTERVAL), Align::Ellipsis));
+    columns.push(Column::new(fixed(VERDICT), Align::Left));
+    let rows: Vec<Row> = cases.into_iter().map(judged).collect();
+    let count = rows.iter().filter(|row| row.is_rest).count();
+    let left_out = Words {
+        en: format!("{count} without a change are not shown"),
+        zh: format!("另有 {count} 个未见变化的用例未列出"),
+    };
+    let rest = Rest { title: fixed(REST), left_out, few: FEW_CASES };
+    (!rows.is_empty()).then(|| Table { title: fixed(CASES), columns, rows, rest: Some(rest), ..Table::default() })
+}
+
+/// The columns of a case, of both sides and its change.
+fn columns() -> [Column; 4] {
+    let mut columns = [(CASE, Align::Left), (BASE, Align::Point), (NEW, Align::Point), (CHANGE, Align::Right)]
+        .map(|(head, align)| Column::new(fixed(head), align));
+    columns[3].is_value = true;
+    columns
+}
+
+fn judged(case: &CaseComparison) -> Row {
+    let mut row = row(case);
+    row.cells.push(same(words::change(case).1).into());
+    row.cells.push(Cell { text: words::verdict_text(case), sign: sign(case.verdict), ..Cell::default() });
+    row.remarks.extend(case.remarks.iter().map(|remark| Remark::new(remark.clone(), Style::Warning)));
+    row.remarks.extend(words::grounds(case).map(|text| Remark { text, style: Style::Dim, is_detail: true }));
+    Row { is_rest: !words::is_change(case.verdict), ..row }
+}
+
+/// A case with both values and its change.
+fn row(case: &CaseComparison) -> Row {
+    let [base, new] = words::values(case).map(Cell::from);
+    let key = case.effect.as_ref().map(|effect| (effect.ratio - 1.0) * 100.0);
+    let change = Cell { text: same(words::change(case).0), key, ..Cell::default() };
+    Row {
+        kind: kind(case.verdict),
+        id: case.typed().to_owned(),
+        section: case.section.clone(),
+        cells: vec![words::label(case).into(), base, new, change],
+        remarks: words::others(case).map(|text| Remark::new(text, Style::Dim)).into_iter().collect(),
+        ..Row::default()
+    }
+}
+
+/// Cases without a verdict, by their reason; those of which both sides have a value with their ratio.
+fn not_comparable(against: &Against) -> Option<Tally> {
+    let reason = |(text, cases): (&Words, Vec<&CaseComparison>)| Reason {
+        text: text.clone(),
+        is_open: cases.iter().any(|case| case.reason.as_ref().is_some_and(|reason| reason.is_open)),
+        rows: cases.into_iter().map(row).collect(),
+    };
+    let reasons: Vec<Reason> = words::reasons(against).into_iter().map(reason).collect();
+    (!reasons.is_empty()).then(|| Tally { title: fixed(NOT_COMPARABLE), columns: columns().into(), reasons })
+}
+
+fn kind(verdict: Verdict) -> Kind {
+    match verdict {
+        Verdict::Slower => Kind::Worse,
+        Verdict::Faster => Kind::Better,
+        Verdict::Changed | Verdict::ChangedShape => Kind::Changed,
+        Verdict::Same | Verdict::Inconclusive | Verdict::NotComparable => Kind::Equal,
+    }
+}
+
+fn sign(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Slower => "▼",
+        Verdict::Faster => "▲",
+        Verdict::Changed => "◆",
+        Verdict::ChangedShape => "◇",
+        Verdict::Same => "=",
+        Verdict::Inconclusive => "?",
+        Verdict::NotComparable => "–",
+    }
+}

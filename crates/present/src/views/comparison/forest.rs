@@ -1,0 +1,71 @@
+//! The forest plot of a comparison: the changes with their intervals.
+
+use hostmark_analysis::bilingual::{Words, each, fixed};
+use hostmark_analysis::compare::{Against, CaseComparison, Verdict};
+
+use super::{sign, words};
+use crate::chart::scale::{Kind, change};
+use crate::chart::{Rows, ValueRow};
+use crate::document::{Chart, Drawing};
+
+/// Rows of a forest plot: so many changes at most, and so many rows at least where there are cases without a change.
+const MOST_CHANGES: usize = 40;
+const LEAST_ROWS: usize = 12;
+
+/// How large a change is: as much for a half as for twice.
+fn size(case: &CaseComparison) -> f64 {
+    case.effect.as_ref().map_or(0.0, |effect| effect.ratio.ln().abs())
+}
+
+/// Which colour and shape a verdict has in the plot; they are named below it in this order.
+fn style(verdict: Verdict) -> usize {
+    match verdict {
+        Verdict::Slower => 1,
+        Verdict::Faster => 2,
+        Verdict::Changed | Verdict::ChangedShape => 3,
+        Verdict::Inconclusive => 4,
+        Verdict::Same | Verdict::NotComparable => 0,
+    }
+}
+
+/// The changes of all cases with an interval, the greatest first; none where there is no such case.
+pub(super) fn forest(against: &Against) -> Option<Chart> {
+    let known = |case: &&CaseComparison| case.effect.as_ref().is_some_and(|effect| effect.test.is_some());
+    let mut cases: Vec<&CaseComparison> = against.cases.iter().filter(known).collect();
+    cases.sort_by(|a, b| {
+        let is_equal = |case: &CaseComparison| !words::is_change(case.verdict);
+        is_equal(a).cmp(&is_equal(b)).then(size(b).total_cmp(&size(a)))
+    });
+    let changed = cases.iter().filter(|case| words::is_change(case.verdict)).count();
+    let (all, shown) = (cases.len(), changed.clamp(LEAST_ROWS, MOST_CHANGES).min(cases.len()));
+    cases.truncate(shown);
+    let row = |case: &&CaseComparison| {
+        let effect = case.effect.as_ref()?;
+        let test = effect.test.as_ref()?;
+        let verdict = words::verdict_word(case.verdict);
+        let sign = sign(case.verdict);
+        let told = change(effect.ratio);
+        let interval = format!("{} … {}", change(test.low), change(test.high));
+        Some(ValueRow {
+            label: words::label(case),
+            remark: each(|lang| format!("{told} {sign} {}", verdict.get(lang))),
+            value: effect.ratio,
+            interval: Some((test.low, test.high)),
+            style: style(case.verdict),
+            reading: each(|lang| format!("{told} [95 %: {interval}] {}", verdict.get(lang))),
+        })
+    };
+    let styles = [Verdict::Same, Verdict::Slower, Verdict::Faster, Verdict::Changed, Verdict::Inconclusive];
+    let chart = Rows {
+        x_title: Words { en: "new against base, %".to_owned(), zh: "相对基准的变化，%".to_owned() },
+        x: Kind::Change,
+        rows: cases.iter().filter_map(row).collect(),
+        styles: styles.into_iter().map(|verdict| fixed(words::verdict_word(verdict))).collect(),
+    };
+    let note = (shown < all).then(|| Words {
+        en: format!("{shown} of {all} cases, the greatest changes first; all stand in the table below."),
+        zh: format!("显示 {all} 个用例中的 {shown} 个，变化最大者在前；全部见下表。"),
+    });
+    let title = Words { en: "Changes with their intervals".to_owned(), zh: "变化及其区间".to_owned() };
+    (shown > 0).then_some(Chart { title, note, drawing: Drawing::Rows(chart) })
+}

@@ -1,0 +1,3 @@
+//! What is said of a result: typed values become a document, once for all media.
+
+pub(crate) mod comparison;
