@@ -17,7 +17,12 @@ pub(crate) enum Block {
     Method(Vec<Words>),
     /// A part, and a remark in its line.
     Heading(Words, Words),
+    /// The same, where the title is a sentence.
+    Part(Words),
     Sentence(Words, Style),
+    /// What else is known of what stands above.
+    Remarks(Vec<Remark>),
+    List(List),
     Warnings(Vec<Words>),
     /// Who takes part.
     Named(Vec<Named>),
@@ -41,6 +46,14 @@ pub(crate) enum Style {
     Bad,
 }
 
+/// Sentences under a title.
+pub(crate) struct List {
+    pub(crate) title: Words,
+    pub(crate) lines: Vec<Words>,
+    /// How many a terminal shows, unless everything is asked for.
+    pub(crate) few: usize,
+}
+
 /// Somebody or something, and what is known of it.
 pub(crate) struct Named {
     pub(crate) role: Words,
@@ -53,24 +66,42 @@ pub(crate) struct Named {
 #[derive(Default)]
 pub(crate) struct Table {
     pub(crate) title: Words,
+    /// What its values are.
+    pub(crate) caption: Words,
     pub(crate) columns: Vec<Column>,
     pub(crate) rows: Vec<Row>,
     pub(crate) rest: Option<Rest>,
-    /// What a terminal writes between a row's cells where it gives each row lines of its own.
-    pub(crate) between: Option<&'static str>,
+    pub(crate) layout: Layout,
 }
 
+/// How a terminal lays out a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Layout {
+    #[default]
+    Grid,
+    /// A line for each row, and more where it needs them, with this between its cells.
+    Lines(&'static str),
+    /// A block for each row, so many of them unless everything is asked for: its texts of one line first, then the others.
+    Cards(usize),
+}
+
+#[derive(Default)]
 pub(crate) struct Column {
     pub(crate) head: Words,
     pub(crate) align: Align,
     /// Whether it has the value that a reader looks for.
     pub(crate) is_value: bool,
+    /// Whether a terminal has no room for it.
+    pub(crate) is_extra: bool,
+    /// Lines of a cell that a terminal shows, unless everything is asked for.
+    pub(crate) few: usize,
 }
 
 /// How the cells of a column stand under each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Align {
     /// At their beginning.
+    #[default]
     Left,
     /// At their end.
     Right,
@@ -107,10 +138,15 @@ pub(crate) enum Kind {
 #[derive(Default)]
 pub(crate) struct Cell {
     pub(crate) text: Words,
+    /// In the place of the text: a line each.
+    pub(crate) lines: Vec<Words>,
+    pub(crate) style: Style,
     /// By what its row is sorted.
     pub(crate) key: Option<f64>,
     /// What tells the row's kind without colour, in the cell that says it.
     pub(crate) sign: &'static str,
+    /// Where a page has more of it.
+    pub(crate) link: String,
 }
 
 pub(crate) struct Remark {
@@ -155,7 +191,7 @@ pub(crate) enum Drawing {
 
 impl Column {
     pub(crate) fn new(head: Words, align: Align) -> Column {
-        Column { head, align, is_value: false }
+        Column { head, align, ..Column::default() }
     }
 }
 

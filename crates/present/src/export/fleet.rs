@@ -2,17 +2,16 @@
 
 use std::fmt::Write;
 
-use hostmark_analysis::escape::{self, markdown as text, visible};
-use hostmark_analysis::fleet::{Fleet, HostResult, KindOfHosts, OtherEstimate};
-use hostmark_analysis::format::percent;
+use hostmark_analysis::escape::{self, visible};
+use hostmark_analysis::fleet::{Fleet, KindOfHosts, OtherEstimate};
+use hostmark_model::Text;
 use hostmark_model::timestamp::Timestamp;
-use hostmark_model::{Lang, Text};
 use serde::Serialize;
 
 use crate::RenderOptions;
 use crate::html;
-use crate::render::console;
-use crate::render::fleet as words;
+use crate::print::{console, markdown};
+use crate::views::fleet::fleet as document;
 
 /// A format of fleets.
 #[derive(Debug)]
@@ -36,7 +35,7 @@ pub static FORMATS: &[Format] = &[
             en: "for the eye: who is odd, in what and why",
             zh: "供阅读：哪些主机异常、异常在何处及原因",
         },
-        write: |fleet, options, out| out(&console::fleet(fleet, options)),
+        write: |fleet, options, out| out(&console::write(&[document(fleet)], options)),
     },
     Format {
         name: "html",
@@ -48,7 +47,7 @@ pub static FORMATS: &[Format] = &[
     Format {
         name: "markdown",
         description: Text { en: "for a ticket or a report", zh: "供工单或报告使用" },
-        write: |fleet, options, out| out(&markdown(fleet, options)),
+        write: |fleet, options, out| out(&markdown::write(&[document(fleet)], 1, options)),
     },
     Format {
         name: "json",
@@ -130,65 +129,6 @@ fn jsonl(fleet: &Fleet, out: &mut dyn FnMut(&str)) {
                 }
             }
             out(&lines);
-        }
-    }
-}
-
-fn markdown(fleet: &Fleet, options: &RenderOptions) -> String {
-    let lang = options.lang;
-    let mut out = format!("# {}\n\n{}\n", words::TITLE.say(lang), text(&words::summary(fleet, lang)));
-    let odd: Vec<(&KindOfHosts, &HostResult)> = fleet.odd().collect();
-    if !odd.is_empty() {
-        let heads = match lang {
-            Lang::En => "| host | kind | stands out in | q | has |",
-            Lang::Zh => "| 主机 | 机型 | 异常之处 | q | 特征 |",
-        };
-        let _ = writeln!(out, "\n## {}\n\n{heads}\n|---|---|---|---|---|", words::ODD.say(lang));
-        for (kind, host) in odd {
-            let reasons: Vec<String> = host.reasons.iter().map(|reason| text(&words::reason(reason, lang))).collect();
-            let q = host.q.map(words::odds).unwrap_or_default();
-            let cells = [
-                text(&host.name),
-                text(kind.title.get(lang)),
-                text(&words::stands_out(kind, host, lang)),
-                text(&q),
-                reasons.join("<br>"),
-            ];
-            let _ = writeln!(out, "| {} |", cells.join(" | "));
-        }
-    }
-    let causes = fleet.causes.iter().map(|cause| words::cause(cause, lang)).collect();
-    let drifts = fleet.drifts.iter().map(|drift| words::drift(drift, lang)).collect();
-    let unread = fleet.unread.iter().map(|unread| format!("{} {}", unread.file, unread.reason.get(lang))).collect();
-    let pairs = (words::BETWEEN_HOSTS, words::pairs(fleet, lang));
-    let lists: [(Text, Vec<String>); 4] =
-        [(words::CAUSES, causes), (words::DRIFTS, drifts), pairs, (words::UNREAD, unread)];
-    for (title, lines) in &lists[..3] {
-        list(&mut out, title.say(lang), lines);
-    }
-    for kind in &fleet.kinds {
-        let _ = writeln!(out, "\n## {}\n", text(&words::kind(kind, lang)));
-        if !kind.is_judged {
-            let _ = writeln!(out, "{}", text(&words::no_verdict(kind, lang)));
-            continue;
-        }
-        let heads = [words::GROUP, words::CASES, words::BETWEEN, words::WITHIN].map(|head| head.say(lang));
-        let _ = writeln!(out, "| {} |\n|---|--:|--:|--:|", heads.join(" | "));
-        let share = |share: Option<f64>| share.map_or("–".to_owned(), percent);
-        for group in &kind.groups {
-            let (between, within) = (share(group.between), share(group.within));
-            let _ = writeln!(out, "| {} | {} | {between} | {within} |", text(&group.name), group.cases);
-        }
-    }
-    list(&mut out, lists[3].0.say(lang), &lists[3].1);
-    out
-}
-
-fn list(out: &mut String, title: &str, lines: &[String]) {
-    if !lines.is_empty() {
-        let _ = writeln!(out, "\n## {title}\n");
-        for line in lines {
-            let _ = writeln!(out, "- {}", text(line));
         }
     }
 }

@@ -2,80 +2,31 @@
 
 use std::fmt::Write;
 
+use hostmark_analysis::bilingual::{Words, fixed};
 use hostmark_analysis::escape;
-use hostmark_analysis::fleet::{Deviation, Fleet, HostResult, KindOfHosts};
-use hostmark_analysis::format::percent;
+use hostmark_analysis::fleet::{Deviation, Fleet, KindOfHosts};
 use hostmark_model::{Lang, Text};
 use serde::Serialize;
 
-use super::bilingual::{Words, each, fixed, same};
 use crate::RenderOptions;
-use crate::markup::escaped;
-use crate::render::fleet as words;
+use crate::document::Block;
+use crate::markup::{escaped, markup};
+use crate::print::html;
+use crate::views::fleet as views;
 
-/// Rows of the heat map of one kind: the farthest hosts; whoever wants more takes a form for programs.
-const MOST_ROWS: usize = 2000;
 /// Room for the cases behind a click, characters of all hosts together, so that a page of a thousand hosts stays under 3 MB.
 const MOST_DETAILS: usize = 1_200_000;
 /// Characters of a case of a host.
 const DIGITS: usize = 2;
-/// Reasons of one odd host in the table, and cases: a click shows them all.
-const MOST_IN_ROW: usize = 6;
-const MOST_CASES: usize = 3;
-
+/// The page: its frame is the template's, and what it says is markup already.
 #[derive(Debug, Serialize)]
 pub(super) struct FleetPage {
     lang: &'static str,
     version: &'static str,
-    summary: Words,
-    odd: Vec<Odd>,
-    lists: Vec<List>,
-    kinds: Vec<Shown>,
-    unread: Vec<Words>,
-    method: Words,
+    body: String,
     /// What the script reads, as JSON.
     #[serde(skip)]
     pub(super) data: String,
-}
-
-#[derive(Debug, Serialize)]
-struct Odd {
-    name: String,
-    /// Its row in the heat map.
-    anchor: String,
-    kind: Words,
-    stands_out: Words,
-    odds: String,
-    remarks: Vec<Words>,
-    cases: Vec<Words>,
-}
-
-#[derive(Debug, Serialize)]
-struct List {
-    title: Words,
-    lines: Vec<Words>,
-}
-
-#[derive(Debug, Serialize)]
-struct Shown {
-    title: Words,
-    /// Why there is no verdict; empty where there is one.
-    no_verdict: Words,
-    names: String,
-    groups: Vec<Group>,
-    remark: Words,
-    /// Rows of the heat map, as markup.
-    rows: String,
-    /// What the map leaves out.
-    left_out: Words,
-}
-
-#[derive(Debug, Serialize)]
-struct Group {
-    name: String,
-    cases: usize,
-    between: String,
-    within: String,
 }
 
 /// What the script draws a host's cases of.
@@ -90,96 +41,66 @@ struct Details<'a> {
 }
 
 pub(super) fn page(fleet: &Fleet, options: &RenderOptions) -> FleetPage {
-    let list = |title: Text, lines: Vec<Words>| List { title: fixed(title), lines };
-    let causes = fleet.causes.iter().map(|cause| each(|lang| words::cause(cause, lang))).collect();
-    let drifts = fleet.drifts.iter().map(|drift| each(|lang| words::drift(drift, lang))).collect();
-    let (en, zh) = (words::pairs(fleet, Lang::En), words::pairs(fleet, Lang::Zh));
-    let mut pairs: Vec<Words> = en.into_iter().zip(zh).map(|(en, zh)| Text { en, zh }).collect();
-    pairs.truncate(MOST_ROWS);
-    let mut lists = vec![list(words::CAUSES, causes), list(words::DRIFTS, drifts), list(words::BETWEEN_HOSTS, pairs)];
-    lists.retain(|list| !list.lines.is_empty());
     let room = MOST_DETAILS / fleet.kinds.iter().filter(|kind| kind.is_judged).count().max(1);
     let details: Vec<Details> = fleet.kinds.iter().map(|kind| details(kind, room)).collect();
-    let unread =
-        |file: &hostmark_analysis::fleet::Unread| each(|lang| format!("{} {}", file.file, file.reason.get(lang)));
-    let mut unread_lines: Vec<Words> = fleet.unread.iter().take(MOST_ROWS).map(unread).collect();
-    if fleet.unread.len() > MOST_ROWS {
-        let more = fleet.unread.len() - MOST_ROWS;
-        unread_lines.push(Text { en: format!("{more} more"), zh: format!("另有 {more} 个") });
+    let write = |blocks: &[Block]| html::write(blocks, 1, &|| 0);
+    let [first, last] = views::around(fleet);
+    // The title stands in the frame.
+    let mut body = section(write(&first[1..]));
+    for (number, kind) in fleet.kinds.iter().enumerate() {
+        let document = views::kind(kind);
+        let map = if kind.is_judged { map(number, kind, &details[number]) } else { String::new() };
+        body += &section(write(&document[..1]) + &map + &write(&document[1..]));
     }
+    body += &section(write(&last));
     FleetPage {
         lang: if options.lang == Lang::Zh { "zh-CN" } else { "en" },
         version: env!("CARGO_PKG_VERSION"),
-        summary: each(|lang| words::summary(fleet, lang)),
-        odd: fleet.odd().take(MOST_ROWS).map(|(kind, host)| odd(fleet, kind, host)).collect(),
-        lists,
-        kinds: fleet.kinds.iter().enumerate().map(|(number, kind)| shown(number, kind, &details[number])).collect(),
-        unread: unread_lines,
-        method: fixed(words::METHOD),
+        body,
         // No string in it ends the element that holds it.
         data: escape::json(&serde_json::to_string(&details).unwrap_or_default()).replace('<', "\\u003c"),
     }
 }
 
-fn anchor(kind: usize, host: usize) -> String {
-    format!("h{kind}-{host}")
+fn section(inside: String) -> String {
+    format!("<section>\n{inside}</section>\n")
 }
 
-fn odd(fleet: &Fleet, kind: &KindOfHosts, host: &HostResult) -> Odd {
-    let number = fleet.kinds.iter().position(|other| std::ptr::eq(other, kind)).unwrap_or(0);
-    let place = kind.hosts.iter().position(|other| std::ptr::eq(other, host)).unwrap_or(0);
-    let reasons = host.reasons.iter().take(MOST_IN_ROW).map(|reason| each(|lang| words::reason(reason, lang)));
-    let mut remarks: Vec<Words> = reasons.collect();
-    if remarks.is_empty() {
-        remarks.push(fixed(words::NO_FACTS));
-    }
-    if host.shares_name {
-        remarks.push(fixed(words::SAME_NAME));
-    }
-    let cases = host.odd_cases.iter().take(MOST_CASES);
-    Odd {
-        name: host.name.clone(),
-        anchor: anchor(number, place),
-        kind: kind.title.clone(),
-        stands_out: each(|lang| words::stands_out(kind, host, lang)),
-        odds: host.q.map(words::odds).unwrap_or_default(),
-        remarks,
-        cases: cases.map(|case| each(|lang| words::odd_case(case, lang))).collect(),
-    }
-}
-
-fn shown(number: usize, kind: &KindOfHosts, details: &Details) -> Shown {
-    let share = |share: Option<f64>| share.map_or("–".to_owned(), percent);
-    let group = |group: &hostmark_analysis::fleet::GroupSpread| Group {
-        name: group.name.clone(),
-        cases: group.cases,
-        between: share(group.between),
-        within: share(group.within),
+/// The heat map of a kind: the farthest hosts.
+fn map(number: usize, kind: &KindOfHosts, details: &Details) -> String {
+    const NOTE: Text = Text {
+        en: "What each group delivers beside the usual of this kind, in percent; the farthest hosts first. The colour says how unusual that is: orange for less, blue for more, from 2, 4 and 8 deviations of the other hosts on.",
+        zh: "各组相对于同机型常态的表现，单位为 %；偏离最远的主机在前。颜色表示异常程度：橙色为偏低，蓝色为偏高，分别自其他主机标准差的 2、4、8 倍起。",
     };
-    let names: Vec<&str> = kind.hosts.iter().take(MOST_ROWS).map(|host| host.name.as_str()).collect();
-    let left_out = kind.hosts.len().saturating_sub(MOST_ROWS);
-    let nothing = || same("");
-    Shown {
-        title: each(|lang| words::kind(kind, lang)),
-        no_verdict: if kind.is_judged { nothing() } else { each(|lang| words::no_verdict(kind, lang)) },
-        names: if kind.is_judged { String::new() } else { names.join(", ") },
-        groups: kind.groups.iter().map(group).collect(),
-        remark: words::within_by_rounds(kind).map_or_else(nothing, fixed),
-        rows: if kind.is_judged { rows(number, kind, details) } else { String::new() },
-        left_out: match left_out {
-            0 => nothing(),
-            count => Text {
+    const FIND: Text = Text { en: "Find a host", zh: "查找主机" };
+    const CLICK: Text = Text { en: "Click a host to see its cases.", zh: "点击主机查看其用例。" };
+    const HOST: Text = Text { en: "host", zh: "主机" };
+    let say = |text: Text| markup(&fixed(text));
+    let (note, find, click, host) = (say(NOTE), say(FIND), say(CLICK), say(HOST));
+    let groups = kind.groups.iter().map(|group| format!("<th scope=\"col\">{}</th>", escaped(&group.name)));
+    let left_out = match kind.hosts.len().saturating_sub(html::MOST_ROWS) {
+        0 => String::new(),
+        count => format!(
+            "<p class=\"note\">{}</p>\n",
+            markup(&Words {
                 en: format!("{count} nearer hosts are left out; --format jsonl has all"),
                 zh: format!("省略了 {count} 台较接近常态的主机；--format jsonl 含全部主机"),
-            },
-        },
-    }
+            })
+        ),
+    };
+    format!(
+        "<p class=\"note\">{note}</p>\n<p class=\"find\" hidden><label>{find} <input type=\"search\"></label> <span>{click}</span></p>\n\
+         <div class=\"scroll\"><table class=\"map\" data-kind=\"{number}\">\n<thead><tr><th scope=\"col\">{host}</th>{}</tr></thead>\n\
+         <tbody>\n{}</tbody></table></div>\n{left_out}",
+        groups.collect::<String>(),
+        rows(number, kind, details)
+    )
 }
 
 /// The rows of the heat map.
 fn rows(number: usize, kind: &KindOfHosts, details: &Details) -> String {
     let mut out = String::new();
-    for (place, host) in kind.hosts.iter().take(MOST_ROWS).enumerate() {
+    for (place, host) in kind.hosts.iter().take(html::MOST_ROWS).enumerate() {
         let name = escaped(&host.name);
         let class = if host.is_odd { " class=\"odd\"" } else { "" };
         // A name of one language stands for itself, and a button is what a keyboard reaches.
@@ -188,7 +109,7 @@ fn rows(number: usize, kind: &KindOfHosts, details: &Details) -> String {
             None => name,
         };
         // Writing to a string cannot fail.
-        let _ = write!(out, "<tr id=\"{}\"{class}><th scope=\"row\">{name}</th>", anchor(number, place));
+        let _ = write!(out, "<tr id=\"{}\"{class}><th scope=\"row\">{name}</th>", views::anchor(number, place));
         host.groups.iter().for_each(|place| out += &cell(*place));
         out += "</tr>\n";
     }
@@ -209,7 +130,7 @@ fn cell(place: Option<Deviation>) -> String {
         (size, true) => format!(" class=\"s{size}\""),
         (size, false) => format!(" class=\"f{size}\""),
     };
-    format!("<td{class}>{}", words::change(change).replace(" %", ""))
+    format!("<td{class}>{}", views::change(change).replace(" %", ""))
 }
 
 /// The cases of the hosts that there is room for, the farthest first.
@@ -221,7 +142,7 @@ fn details(kind: &KindOfHosts, room: usize) -> Details<'_> {
         ids: cases.iter().map(|case| case.id.as_str()).collect(),
         titles: cases.iter().map(|case| &case.title).collect(),
         quantiles: cases.iter().map(|case| case.quantiles.map(thousandths)).collect(),
-        hosts: kind.hosts.iter().take(hosts.min(MOST_ROWS)).map(|host| code(&host.places, thousandths)).collect(),
+        hosts: kind.hosts.iter().take(hosts.min(html::MOST_ROWS)).map(|host| code(&host.places, thousandths)).collect(),
     }
 }
 

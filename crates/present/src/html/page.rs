@@ -182,7 +182,7 @@ pub(super) fn of_comparison(comparison: &Comparison, options: &RenderOptions) ->
 }
 
 fn comparisons(comparison: &Comparison, number: &dyn Fn() -> usize) -> Vec<String> {
-    views::comparison::comparison(comparison).iter().map(|document| html::write(document, number)).collect()
+    views::comparison::comparison(comparison).iter().map(|document| html::write(document, 3, number)).collect()
 }
 
 /// The runs of each environment, which stand behind each other, with their letters; where the page is not about environments,

@@ -4,23 +4,33 @@ use hostmark_analysis::bilingual::{Words, joined};
 use hostmark_model::Text;
 
 use crate::chart::Chart;
-use crate::document::{self, Align, Block, Column, Document, Drawing, Kind, Named, Row, Style, Table, Tally};
+use crate::document::{self, Align, Block, Column, Drawing, Kind, Layout, Named, Row, Style, Table, Tally};
 use crate::markup::{escaped, markup};
 
 const SEMICOLON: Text = Text { en: "; ", zh: "；" };
 const REMARKS: Text = Text { en: "remarks", zh: "备注" };
 
-/// The document as markup; `number` hands out the numbers of the page's figures.
-pub(crate) fn write(document: &Document, number: &dyn Fn() -> usize) -> String {
-    document.iter().map(|block| write_block(block, number)).collect()
+/// Rows of a table and lines of a list, and lines of a cell: whoever wants more takes a form for programs.
+pub(crate) const MOST_ROWS: usize = 2000;
+const MOST_LINES: usize = 6;
+
+/// The blocks as markup, their titles headings of this level; `number` hands out the numbers of the page's figures.
+pub(crate) fn write(blocks: &[Block], level: usize, number: &dyn Fn() -> usize) -> String {
+    blocks.iter().map(|block| write_block(block, level, number)).collect()
 }
 
-fn write_block(block: &Block, number: &dyn Fn() -> usize) -> String {
+fn write_block(block: &Block, level: usize, number: &dyn Fn() -> usize) -> String {
+    let part = level + 1;
     match block {
-        Block::Title(text) => format!("<h3>{}</h3>\n", markup(text)),
+        Block::Title(text) => format!("<h{level}>{}</h{level}>\n", markup(text)),
+        Block::Part(text) => format!("<h{part}>{}</h{part}>\n", markup(text)),
+        Block::Remarks(all) => all.iter().map(|one| format!("<p class=\"note\">{}</p>\n", markup(&one.text))).collect(),
+        Block::List(one) => format!("<h{part}>{}</h{part}>\n{}", markup(&one.title), list("<ul>", &one.lines)),
         Block::Conclusion(text) => format!("<p class=\"summary\">{}</p>\n", markup(text)),
         Block::Method(all) => list("<ul class=\"note\">", all),
-        Block::Heading(title, remark) => format!("<h4>{} <small>{}</small></h4>\n", markup(title), markup(remark)),
+        Block::Heading(title, remark) => {
+            format!("<h{part}>{} <small>{}</small></h{part}>\n", markup(title), markup(remark))
+        }
         Block::Sentence(text, Style::Heading) => format!("<p><b>{}</b></p>\n", markup(text)),
         Block::Sentence(text, _) => format!("<p>{}</p>\n", markup(text)),
         Block::Warnings(all) => format!("<div class=\"warning\" role=\"note\">{}</div>\n", list("<ul>", all)),
@@ -54,7 +64,10 @@ fn list(open: &str, all: &[Words]) -> String {
     if all.is_empty() {
         return String::new();
     }
-    format!("{open}\n{}</ul>\n", all.iter().map(|text| format!("<li>{}</li>\n", markup(text))).collect::<String>())
+    let left_out = all.len().saturating_sub(MOST_ROWS);
+    let more = (left_out > 0).then(|| Words { en: format!("{left_out} more"), zh: format!("另有 {left_out} 项") });
+    let lines = all.iter().take(MOST_ROWS).chain(&more).map(|text| format!("<li>{}</li>\n", markup(text)));
+    format!("{open}\n{}</ul>\n", lines.collect::<String>())
 }
 
 fn named(one: &Named) -> String {
@@ -67,11 +80,14 @@ fn named(one: &Named) -> String {
 /// The table, with its rest folded behind it.
 fn write_table(table: &Table) -> String {
     let has_remarks = table.rows.iter().any(|row| !row.remarks.is_empty());
-    let (rest, rows): (Vec<&Row>, Vec<&Row>) = table.rows.iter().partition(|row| row.is_rest && table.rest.is_some());
+    let (rest, rows): (Vec<&Row>, Vec<&Row>) =
+        table.rows.iter().take(MOST_ROWS).partition(|row| row.is_rest && table.rest.is_some());
     let mut text = String::new();
     if !rows.is_empty() {
         let rows: String = rows.iter().map(|row| write_row(row, &table.columns, has_remarks)).collect();
-        text = scroll(&table.title, &table.title, &table.columns, has_remarks, &rows);
+        let class = if matches!(table.layout, Layout::Cards(_)) { "values cards" } else { "values" };
+        let caption = if table.caption.en.is_empty() { &table.title } else { &table.caption };
+        text = scroll(caption, (class, caption), &table.columns, has_remarks, &rows);
     }
     if let Some(words) = table.rest.as_ref().filter(|_| !rest.is_empty()) {
         let mut sections: Vec<(&Words, String)> = Vec::new();
@@ -84,7 +100,7 @@ fn write_table(table: &Table) -> String {
         }
         let width = table.columns.len() + usize::from(has_remarks);
         let rows = sections.iter().map(|(title, rows)| section(title, width) + rows).collect::<String>();
-        let inside = scroll(&words.title, &Words::default(), &table.columns, has_remarks, &rows);
+        let inside = scroll(&words.title, ("values", &Words::default()), &table.columns, has_remarks, &rows);
         text += &folded(&words.title, rest.len(), &inside);
     }
     text
@@ -98,7 +114,7 @@ fn write_tally(tally: &Tally) -> String {
             + &reason.rows.iter().map(|row| write_row(row, &tally.columns, true)).collect::<String>()
     });
     let rows = reasons.collect::<String>();
-    folded(&tally.title, count, &scroll(&tally.title, &Words::default(), &tally.columns, true, &rows))
+    folded(&tally.title, count, &scroll(&tally.title, ("values", &Words::default()), &tally.columns, true, &rows))
 }
 
 fn folded(title: &Words, count: usize, inside: &str) -> String {
@@ -113,7 +129,7 @@ fn section(title: &Words, width: usize) -> String {
 }
 
 /// A table that can be scrolled sideways, by a keyboard as well.
-fn scroll(name: &Words, caption: &Words, columns: &[Column], has_remarks: bool, rows: &str) -> String {
+fn scroll(name: &Words, (class, caption): (&str, &Words), columns: &[Column], has_remarks: bool, rows: &str) -> String {
     let caption = match caption.en.is_empty() {
         true => String::new(),
         false => format!("<caption>{}</caption>\n", markup(caption)),
@@ -126,7 +142,7 @@ fn scroll(name: &Words, caption: &Words, columns: &[Column], has_remarks: bool, 
         .collect::<String>();
     let name = escaped(&name.en);
     format!(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{name}\"><table class=\"values\">\n{caption}<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n"
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{name}\"><table class=\"{class}\">\n{caption}<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n"
     )
 }
 
@@ -147,7 +163,13 @@ fn write_row(row: &Row, columns: &[Column], has_remarks: bool) -> String {
         Kind::Equal => " class=\"equal\"",
     };
     let cells = row.cells.iter().zip(columns).enumerate().map(|(index, (cell, column))| {
-        let text = markup(&cell.text);
+        let text = match cell.link.as_str() {
+            "" => markup(&cell.text),
+            link => format!("<a href=\"#{link}\">{}</a>", markup(&cell.text)),
+        };
+        let (class, most) = if cell.style == Style::Dim { (" class=\"dim\"", column.few) } else { ("", MOST_LINES) };
+        let lines = cell.lines.iter().take(most).map(|line| format!("<div{class}>{}</div>", markup(line)));
+        let text = text + &lines.collect::<String>();
         if index == 0 {
             let title = if row.id.is_empty() { String::new() } else { format!(" title=\"{}\"", escaped(&row.id)) };
             return format!("<th scope=\"row\"{title}>{text}</th>");

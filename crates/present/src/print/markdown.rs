@@ -5,7 +5,7 @@ use hostmark_analysis::escape;
 use hostmark_model::{Lang, Text};
 
 use crate::RenderOptions;
-use crate::document::{Align, Block, Cell, Column, Document, Kind, Named, Row, Table, Tally};
+use crate::document::{Align, Block, Cell, Column, Document, Kind, Named, Row, Style, Table, Tally};
 
 const DISTURBED: Text = Text { en: "disturbed: ", zh: "受扰：" };
 const COLON: Text = Text { en: ": ", zh: "：" };
@@ -33,6 +33,14 @@ impl Printer {
             Block::Title(text) => format!("{} {}\n", self.level, self.say(text)),
             Block::Conclusion(text) => format!("**{}**\n", self.say(text)),
             Block::Heading(title, remark) => self.heading(title, remark),
+            Block::Part(title) => self.heading(title, &Words::default()),
+            Block::Remarks(all) => {
+                all.iter().map(|one| format!("{}\n", self.say(&one.text))).collect::<Vec<_>>().join("\n")
+            }
+            Block::List(list) => {
+                let lines = list.lines.iter().map(|line| format!("- {}\n", self.say(line)));
+                format!("{}\n{}", self.heading(&list.title, &Words::default()), lines.collect::<String>())
+            }
             Block::Sentence(text, _) => format!("{}\n", self.say(text)),
             Block::Method(all) | Block::Warnings(all) => {
                 all.iter().map(|text| format!("- {}\n", self.say(text))).collect()
@@ -77,11 +85,14 @@ impl Printer {
         if !table.title.en.is_empty() {
             text = format!("{}\n", self.heading(&table.title, &Words::default()));
         }
+        if !table.caption.en.is_empty() {
+            text += &format!("**{}**\n\n", self.say(&table.caption));
+        }
         if !rows.is_empty() {
             let rule = |column: &Column| if column.align == Align::Left { "---|" } else { "--:|" };
             text += &line(table.columns.iter().map(|column| self.say(&column.head)));
             text += &format!("|{}\n", table.columns.iter().map(rule).collect::<String>());
-            text.extend(rows.iter().map(|row| self.row(row)));
+            text.extend(rows.iter().map(|row| self.row(row, &table.columns)));
         }
         if let Some(rest) = table.rest.as_ref().filter(|_| rows.len() < table.rows.len()) {
             let gap = if rows.is_empty() { "" } else { "\n" };
@@ -91,13 +102,17 @@ impl Printer {
     }
 
     /// The remarks stand in the last cell.
-    fn row(&self, row: &Row) -> String {
+    fn row(&self, row: &Row, columns: &[Column]) -> String {
         // What did not change needs no sign to be found.
-        let cell = |cell: &Cell| match cell.sign {
+        let cell = |(cell, column): (&Cell, &Column)| match cell.sign {
+            "" if !cell.lines.is_empty() => {
+                let most = if self.verbose || cell.style != Style::Dim { usize::MAX } else { column.few };
+                cell.lines.iter().take(most).map(|line| self.say(line)).collect::<Vec<_>>().join("<br>")
+            }
             sign if sign.is_empty() || row.kind == Kind::Equal => self.say(&cell.text),
             sign => format!("{sign} {}", self.say(&cell.text)),
         };
-        let mut cells: Vec<String> = row.cells.iter().map(cell).collect();
+        let mut cells: Vec<String> = row.cells.iter().zip(columns).map(cell).collect();
         let shown = row.remarks.iter().filter(|remark| self.verbose || !remark.is_detail);
         let id = (self.verbose && !row.id.is_empty()).then(|| plain(&row.id));
         if let Some(last) = cells.last_mut() {

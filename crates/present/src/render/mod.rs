@@ -4,7 +4,6 @@ pub mod against;
 pub mod card;
 pub mod columns;
 pub mod console;
-pub(crate) mod fleet;
 pub mod handbook;
 pub mod host;
 pub mod markdown;

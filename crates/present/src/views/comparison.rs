@@ -8,7 +8,7 @@ use hostmark_analysis::compare::{Against, CaseComparison, Comparison, Group, Sid
 use hostmark_model::Text;
 
 use crate::document::{
-    Align, Block, Cell, Column, Document, Kind, Named, Reason, Remark, Rest, Row, Style, Table, Tally,
+    Align, Block, Cell, Column, Document, Kind, Layout, Named, Reason, Remark, Rest, Row, Style, Table, Tally,
 };
 
 /// Up to this many cases all are shown; of more only those that changed, unless everything is asked for.
@@ -79,7 +79,8 @@ fn differs(against: &Against, blocks: &mut Document) {
         .iter()
         .map(|one| Row { cells: vec![one.label.clone().into(), known(&one.base), known(&one.new)], ..Row::default() });
     let columns = [FACT, BASE, NEW].map(|head| Column::new(fixed(head), Align::Left));
-    let table = Table { columns: columns.into(), rows: rows.collect(), between: Some(" → "), ..Table::default() };
+    let table =
+        Table { columns: columns.into(), rows: rows.collect(), layout: Layout::Lines(" → "), ..Table::default() };
     if !table.rows.is_empty() {
         blocks.push(Block::Table(table));
     }
@@ -100,7 +101,7 @@ fn groups(against: &Against, (title, groups): (Text, &[Group])) -> Table {
                 same(group.cases.to_string()).into(),
                 same(change).into(),
                 same(interval).into(),
-                Cell { text: verdict, sign: sign(group.verdict), ..Cell::default() },
+                verdict_cell(verdict, group.verdict),
             ],
             remarks: remarks.map(|text| Remark::new(text, Style::Warning)).collect(),
             ..Row::default()
@@ -150,7 +151,7 @@ fn columns() -> [Column; 4] {
 fn judged(case: &CaseComparison) -> Row {
     let mut row = row(case);
     row.cells.push(same(words::change(case).1).into());
-    row.cells.push(Cell { text: words::verdict_text(case), sign: sign(case.verdict), ..Cell::default() });
+    row.cells.push(verdict_cell(words::verdict_text(case), case.verdict));
     row.remarks.extend(case.remarks.iter().map(|remark| Remark::new(remark.clone(), Style::Warning)));
     row.remarks.extend(words::grounds(case).map(|text| Remark { text, style: Style::Dim, is_detail: true }));
     Row { is_rest: !words::is_change(case.verdict), ..row }
@@ -189,6 +190,15 @@ fn kind(verdict: Verdict) -> Kind {
         Verdict::Changed | Verdict::ChangedShape => Kind::Changed,
         Verdict::Same | Verdict::Inconclusive | Verdict::NotComparable => Kind::Equal,
     }
+}
+
+fn verdict_cell(text: Words, verdict: Verdict) -> Cell {
+    let style = match kind(verdict) {
+        Kind::Worse => Style::Bad,
+        Kind::Better | Kind::Changed => Style::Warning,
+        Kind::None | Kind::Equal => Style::Plain,
+    };
+    Cell { text, style, sign: sign(verdict), ..Cell::default() }
 }
 
 fn sign(verdict: Verdict) -> &'static str {

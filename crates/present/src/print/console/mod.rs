@@ -11,7 +11,7 @@ use unicode_width::UnicodeWidthStr;
 use self::grid::{Grid, GridRow};
 use self::page::{Page, Piece, cut};
 use crate::RenderOptions;
-use crate::document::{Block, Cell, Document, Kind, Named, Reason, Remark, Row, Style, Table, Tally};
+use crate::document::{Block, Document, Layout, List, Named, Reason, Remark, Row, Style, Table, Tally};
 
 /// Columns that a row's values may take where it has lines of its own: the flags of a CPU fill a page.
 const LONGEST_VALUE: usize = 160;
@@ -55,9 +55,13 @@ impl Printer {
             }
             Block::Warnings(all) => all.iter().for_each(|text| self.paragraph("! ", text, Style::Warning)),
             Block::Named(all) => all.iter().for_each(|one| self.named(one)),
-            Block::Table(table) => match table.between {
-                Some(between) => self.lines(table, between),
-                None => self.table(table),
+            Block::Part(title) => self.sentence(title, Style::Heading),
+            Block::Remarks(all) => all.iter().for_each(|one| self.paragraph("  ", &one.text, one.style)),
+            Block::List(list) => self.list(list),
+            Block::Table(table) => match table.layout {
+                Layout::Grid => self.table(table),
+                Layout::Lines(between) => self.lines(table, between),
+                Layout::Cards(few) => self.cards(table, few),
             },
             Block::Tally(tally) => self.tally(tally),
         }
@@ -90,7 +94,7 @@ impl Printer {
         let facts = one.facts.iter().map(|fact| self.piece(fact, Style::Plain));
         let facts: Vec<Piece> = std::iter::once(name).chain(facts).collect();
         self.page.flow(0, &facts);
-        let most = if self.verbose { one.warnings.len() } else { FEW_NAMES };
+        let most = self.most(FEW_NAMES);
         one.warnings.iter().take(most).for_each(|text| self.paragraph("! ", text, Style::Warning));
         if one.warnings.len() > most {
             self.page.paragraph("! ", "…", Style::Warning);
@@ -117,6 +121,52 @@ impl Printer {
         }
     }
 
+    fn list(&mut self, list: &List) {
+        self.sentence(&list.title, Style::Heading);
+        let most = self.most(list.few);
+        list.lines.iter().take(most).for_each(|line| self.paragraph("  ", line, Style::Plain));
+        self.more(list.lines.len().saturating_sub(most));
+    }
+
+    /// How many are shown.
+    fn most(&self, few: usize) -> usize {
+        if self.verbose { usize::MAX } else { few }
+    }
+
+    /// How many are not shown.
+    fn more(&mut self, count: usize) {
+        if count > 0 {
+            let text = match self.lang {
+                Lang::En => format!("{count} more; show them by --verbose"),
+                Lang::Zh => format!("另有 {count} 项；用 --verbose 显示"),
+            };
+            self.page.paragraph("  ", &text, Style::Dim);
+        }
+    }
+
+    /// A block for each row: what stands on one line first, then the rest; what may be skipped has no lines of its own.
+    fn cards(&mut self, table: &Table, few: usize) {
+        let most = self.most(few);
+        for row in table.rows.iter().take(most) {
+            let shown = || row.cells.iter().zip(&table.columns).filter(|(_, column)| !column.is_extra);
+            let single = shown().filter(|(cell, _)| cell.lines.is_empty());
+            let head = single.map(|(cell, _)| self.piece(&cell.text, cell.style));
+            let remarks = row.remarks.iter().map(|remark| self.piece(&remark.text, remark.style));
+            let head: Vec<Piece> = head.chain(remarks).collect();
+            self.page.flow(2, &head);
+            for (cell, column) in shown() {
+                let lines = cell.lines.iter().take(self.most(column.few));
+                if cell.style == Style::Dim {
+                    let pieces: Vec<Piece> = lines.map(|line| self.piece(line, cell.style)).collect();
+                    self.page.flow(4, &pieces);
+                } else {
+                    lines.for_each(|line| self.paragraph("    ", line, cell.style));
+                }
+            }
+        }
+        self.more(table.rows.len().saturating_sub(most));
+    }
+
     fn table(&mut self, table: &Table) {
         let is_whole = table.is_whole(self.verbose);
         let rows: Vec<&Row> = table.rows.iter().filter(|row| is_whole || !row.is_rest).collect();
@@ -124,9 +174,12 @@ impl Printer {
         if !rows.is_empty() {
             let mut grid = Grid::new();
             table.columns.iter().skip(1).for_each(|column| grid.column(column.head.get(self.lang), column.align));
-            grid.row(GridRow::Heading(Piece::new(self.capitals(&table.title), Style::Heading)));
+            grid.row(GridRow::Heading(match table.caption.en.is_empty() {
+                true => Piece::new(self.capitals(&table.title), Style::Heading),
+                false => self.piece(&table.caption, Style::Plain),
+            }));
             for row in rows {
-                let cells = row.cells.iter().map(|cell| self.piece(&cell.text, style(row, cell))).collect();
+                let cells = row.cells.iter().map(|cell| self.piece(&cell.text, cell.style)).collect();
                 grid.row(GridRow::Cells(cells, self.notes(row)));
             }
             grid.write(&mut self.page);
@@ -164,15 +217,5 @@ impl Printer {
             }
             self.page.flow_hanging(7, 7, &names);
         }
-    }
-}
-
-/// The cell that says what kind of row it is has that kind's colour.
-fn style(row: &Row, cell: &Cell) -> Style {
-    match row.kind {
-        _ if cell.sign.is_empty() => Style::Plain,
-        Kind::Worse => Style::Bad,
-        Kind::Better | Kind::Changed => Style::Warning,
-        Kind::None | Kind::Equal => Style::Plain,
     }
 }

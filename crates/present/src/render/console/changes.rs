@@ -6,7 +6,7 @@ use hostmark_model::{Lang, Text, counted};
 
 use super::page::{Page, Style};
 use crate::RenderOptions;
-use crate::render::fleet::change;
+use crate::views::fleet::change;
 
 /// Cases and facts of a change that are told unless everything is asked for.
 const FEW_CASES: usize = 8;

@@ -2,7 +2,6 @@
 
 mod answer;
 mod changes;
-mod fleet;
 pub(crate) mod header;
 mod hierarchy;
 mod hosts;
@@ -41,11 +40,6 @@ pub(crate) fn machine(run: &Run, lang: Lang) -> Vec<String> {
 /// The changes over so many runs that are kept; it ends with a line break.
 pub fn changes(changes: &[hostmark_analysis::fleet::Change], runs: usize, options: &RenderOptions) -> String {
     changes::table(changes, runs, options)
-}
-
-/// The table of a fleet; it ends with a line break.
-pub fn fleet(fleet: &hostmark_analysis::fleet::Fleet, options: &RenderOptions) -> String {
-    fleet::table(fleet, options)
 }
 
 /// The whole table; it ends with a line break and holds nothing that steers a terminal but its own colours.

@@ -1,4 +1,4 @@
-//! What a fleet's report says, in words that the table, the page and markdown have in common.
+//! The words of a fleet's report.
 
 use hostmark_analysis::fleet::{
     BetweenHosts, Carried, Cause, Drift, Fleet, HostResult, KindOfHosts, LEAST_HOSTS, OddCase, PairApart, Reason,
@@ -12,7 +12,7 @@ use hostmark_model::{Lang, Leading, Text, Unit};
 const MOST_GROUPS: usize = 4;
 
 /// How many hosts there are and how many are odd.
-pub(crate) fn summary(fleet: &Fleet, lang: Lang) -> String {
+pub(super) fn summary(fleet: &Fleet, lang: Lang) -> String {
     let (hosts, runs, judged, odd) = (fleet.hosts(), fleet.runs, fleet.judged, fleet.odd().count());
     let kinds = fleet.kinds.len();
     match lang {
@@ -41,7 +41,7 @@ fn many(count: usize, what: &str) -> String {
 }
 
 /// A kind and how many hosts it has.
-pub(crate) fn kind(kind: &KindOfHosts, lang: Lang) -> String {
+pub(super) fn kind(kind: &KindOfHosts, lang: Lang) -> String {
     let count = kind.hosts.len();
     match lang {
         Lang::En => format!("{}: {}", kind.title.en, many(count, "host")),
@@ -50,7 +50,7 @@ pub(crate) fn kind(kind: &KindOfHosts, lang: Lang) -> String {
 }
 
 /// Why there is no verdict of a kind.
-pub(crate) fn no_verdict(kind: &KindOfHosts, lang: Lang) -> String {
+pub(super) fn no_verdict(kind: &KindOfHosts, lang: Lang) -> String {
     let count = kind.hosts.len();
     match lang {
         Lang::En => format!("no verdict: {}, and it takes {LEAST_HOSTS} to tell what is usual", many(count, "host")),
@@ -69,7 +69,7 @@ pub(crate) fn change(change: f64) -> String {
 }
 
 /// A case in which a host stands out, with what the other estimator says: `cpu.latency@op=add −12 % (quiet; typical −3 %)`.
-pub(crate) fn odd_case(case: &OddCase, lang: Lang) -> String {
+pub(super) fn odd_case(case: &OddCase, lang: Lang) -> String {
     let what = format!("{} {}", case.id, change(case.change));
     let Some(beside) = case.beside else { return called(&what, case.estimator, lang) };
     let other = format!("{} {}", estimator(beside.estimator).get(lang), change(beside.change));
@@ -83,7 +83,7 @@ pub(crate) fn odd_case(case: &OddCase, lang: Lang) -> String {
 }
 
 /// In what a host stands out: `memory −21 %, paging −8 %`.
-pub(crate) fn stands_out(kind: &KindOfHosts, host: &HostResult, lang: Lang) -> String {
+pub(super) fn stands_out(kind: &KindOfHosts, host: &HostResult, lang: Lang) -> String {
     let group = |number: &usize| {
         let place = host.groups.get(*number).copied().flatten()?;
         Some(format!("{} {}", kind.groups.get(*number)?.name, change(place.change)))
@@ -101,12 +101,12 @@ pub(crate) fn stands_out(kind: &KindOfHosts, host: &HostResult, lang: Lang) -> S
 }
 
 /// The odds of a host that far out among hosts alike: `q 0.0004`.
-pub(crate) fn odds(q: f64) -> String {
+pub(super) fn odds(q: f64) -> String {
     if q < 0.0001 { "q < 0.0001".to_owned() } else { format!("q {q:.4}") }
 }
 
 /// A fact of an odd host.
-pub(crate) fn reason(reason: &Reason, lang: Lang) -> String {
+pub(super) fn reason(reason: &Reason, lang: Lang) -> String {
     let (label, value, usual) = (reason.label.get(lang), reason.value.get(lang), reason.usual.get(lang));
     let (others, of) = (reason.others, reason.of);
     match lang {
@@ -116,7 +116,7 @@ pub(crate) fn reason(reason: &Reason, lang: Lang) -> String {
 }
 
 /// What goes with being odd.
-pub(crate) fn cause(cause: &Cause, lang: Lang) -> String {
+pub(super) fn cause(cause: &Cause, lang: Lang) -> String {
     let (label, value) = (cause.label.get(lang), cause.value.get(lang));
     let ((odd, all_odd), (others, all)) = (cause.odd, cause.others);
     let along: Vec<&str> = cause.along.iter().map(|along| along.get(lang)).collect();
@@ -139,7 +139,7 @@ pub(crate) fn cause(cause: &Cause, lang: Lang) -> String {
     }
 }
 
-pub(crate) fn drift(drift: &Drift, lang: Lang) -> String {
+pub(super) fn drift(drift: &Drift, lang: Lang) -> String {
     let Drift { host, group, runs, time, p, .. } = drift;
     let change = change(drift.change);
     match lang {
@@ -149,7 +149,7 @@ pub(crate) fn drift(drift: &Drift, lang: Lang) -> String {
 }
 
 /// What the tournament tells: how many pairs, ways that are worse than both hosts' other ways, and pairs that could not be measured.
-pub(crate) fn pairs(fleet: &Fleet, lang: Lang) -> Vec<String> {
+pub(super) fn pairs(fleet: &Fleet, lang: Lang) -> Vec<String> {
     fleet.between.iter().flat_map(|all| between(all, lang)).collect()
 }
 
@@ -189,7 +189,7 @@ fn between(between: &BetweenHosts, lang: Lang) -> Vec<String> {
 }
 
 /// By what the scatter within a host is known, where that is not by its runs.
-pub(crate) fn within_by_rounds(kind: &KindOfHosts) -> Option<Text> {
+pub(super) fn within_by_rounds(kind: &KindOfHosts) -> Option<Text> {
     let by_rounds = kind.cases.iter().any(|case| case.within_by == Some(WithinBy::Rounds));
     by_rounds.then_some(Text {
         en: "Each host has one run: \"within\" is what its rounds let the value be off; runs differ more.",
@@ -198,30 +198,34 @@ pub(crate) fn within_by_rounds(kind: &KindOfHosts) -> Option<Text> {
 }
 
 /// The fixed texts.
-pub(crate) const TITLE: Text = Text { en: "Fleet", zh: "机群" };
-pub(crate) const ODD: Text = Text { en: "Hosts that are not like the others", zh: "与其他主机不同的主机" };
-pub(crate) const CAUSES: Text =
+pub(super) const TITLE: Text = Text { en: "Fleet", zh: "机群" };
+pub(super) const ODD: Text = Text { en: "Hosts that are not like the others", zh: "与其他主机不同的主机" };
+pub(super) const CAUSES: Text =
     Text { en: "What odd hosts share and others lack", zh: "异常主机共有而其他主机没有的" };
-pub(crate) const DRIFTS: Text = Text { en: "Hosts that change from run to run", zh: "随时间变化的主机" };
-pub(crate) const BETWEEN_HOSTS: Text =
+pub(super) const DRIFTS: Text = Text { en: "Hosts that change from run to run", zh: "随时间变化的主机" };
+pub(super) const BETWEEN_HOSTS: Text =
     Text { en: "Pairs of hosts over the network", zh: "主机两两之间的网络" };
-pub(crate) const UNREAD: Text = Text { en: "Files that were not read", zh: "未读取的文件" };
-pub(crate) const GROUP: Text = Text { en: "group", zh: "组" };
-pub(crate) const CASES: Text = Text { en: "cases", zh: "用例" };
-pub(crate) const BETWEEN: Text = Text { en: "between hosts", zh: "主机间" };
-pub(crate) const WITHIN: Text = Text { en: "within a host", zh: "主机内" };
-pub(crate) const SPREAD: Text = Text {
+pub(super) const UNREAD: Text = Text { en: "Files that were not read", zh: "未读取的文件" };
+pub(super) const HOST: Text = Text { en: "host", zh: "主机" };
+pub(super) const KIND: Text = Text { en: "kind", zh: "机型" };
+pub(super) const STANDS_OUT: Text = Text { en: "stands out in", zh: "异常之处" };
+pub(super) const HAS: Text = Text { en: "what it has and others lack", zh: "与众不同的特征" };
+pub(super) const GROUP: Text = Text { en: "group", zh: "组" };
+pub(super) const CASES: Text = Text { en: "cases", zh: "用例" };
+pub(super) const BETWEEN: Text = Text { en: "between hosts", zh: "主机间" };
+pub(super) const WITHIN: Text = Text { en: "within a host", zh: "主机内" };
+pub(super) const SPREAD: Text = Text {
     en: "Spread (standard deviation, median of the cases)",
     zh: "离散程度（标准差，取各用例的中位数）",
 };
-pub(crate) const NO_FACTS: Text = Text {
+pub(super) const NO_FACTS: Text = Text {
     en: "no recorded fact sets it apart; compare its run with another host's: hostmark compare",
     zh: "没有记录到与众不同的事实；可用 hostmark compare 与其他主机的运行对比",
 };
-pub(crate) const SAME_NAME: Text = Text { en: "another host has the same name", zh: "另有同名主机" };
+pub(super) const SAME_NAME: Text = Text { en: "another host has the same name", zh: "另有同名主机" };
 
 /// How verdicts are made.
-pub(crate) const METHOD: Text = Text {
+pub(super) const METHOD: Text = Text {
     en: "Hosts are held against others of their kind by robust distances; where no host is odd, at most 5 % of fleets name one \
          (Benjamini-Hochberg over hosts, Benjamini-Bogomolov within them).",
     zh: "主机按稳健距离与同机型的其他主机比较；没有异常主机时，至多 5 % 的机群会误报一台（主机间用 Benjamini-Hochberg，主机内用 Benjamini-Bogomolov）。",

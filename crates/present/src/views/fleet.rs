@@ -1,0 +1,118 @@
+//! A fleet: who is odd, in what and why; then how far hosts of each kind scatter.
+
+mod words;
+
+use hostmark_analysis::bilingual::{Words, each, fixed, same};
+use hostmark_analysis::fleet::{Fleet, HostResult, KindOfHosts};
+use hostmark_analysis::format::percent;
+use hostmark_model::{Lang, Text};
+
+pub(crate) use self::words::change;
+use crate::document::{Align, Block, Cell, Column, Document, Layout, List, Remark, Row, Style, Table};
+
+/// Odd hosts and lines of a list, reasons and cases of a host, and files that are listed where there is little room.
+const FEW_HOSTS: usize = 30;
+const FEW_REASONS: usize = 4;
+const FEW_CASES: usize = 3;
+const FEW_FILES: usize = 10;
+
+/// The whole report.
+pub(crate) fn fleet(fleet: &Fleet) -> Document {
+    let [first, last] = around(fleet);
+    first.into_iter().chain(fleet.kinds.iter().flat_map(kind)).chain(last).collect()
+}
+
+/// What stands before and behind the kinds of hosts.
+pub(crate) fn around(fleet: &Fleet) -> [Document; 2] {
+    let summary = Block::Sentence(each(|lang| words::summary(fleet, lang)), Style::Heading);
+    let mut first = vec![Block::Title(fixed(words::TITLE)), summary];
+    if fleet.odd().next().is_some() {
+        first.extend([Block::Part(fixed(words::ODD)), Block::Table(odd(fleet))]);
+    }
+    let list = |title: Text, lines: Vec<Words>, few| {
+        (!lines.is_empty()).then(|| Block::List(List { title: fixed(title), lines, few }))
+    };
+    let causes = fleet.causes.iter().map(|cause| each(|lang| words::cause(cause, lang))).collect();
+    let drifts = fleet.drifts.iter().map(|drift| each(|lang| words::drift(drift, lang))).collect();
+    let (en, zh) = (words::pairs(fleet, Lang::En), words::pairs(fleet, Lang::Zh));
+    let pairs = en.into_iter().zip(zh).map(|(en, zh)| Words { en, zh }).collect();
+    let unread = fleet.unread.iter();
+    let unread = unread.map(|unread| each(|lang| format!("{} {}", unread.file, unread.reason.get(lang)))).collect();
+    first.extend(list(words::CAUSES, causes, FEW_HOSTS));
+    first.extend(list(words::DRIFTS, drifts, FEW_HOSTS));
+    first.extend(list(words::BETWEEN_HOSTS, pairs, FEW_HOSTS));
+    let method = (fleet.judged > 0).then(|| Block::Sentence(fixed(words::METHOD), Style::Dim));
+    [first, list(words::UNREAD, unread, FEW_FILES).into_iter().chain(method).collect()]
+}
+
+/// Where a page has the row of a host.
+pub(crate) fn anchor(kind: usize, host: usize) -> String {
+    format!("h{kind}-{host}")
+}
+
+fn odd(fleet: &Fleet) -> Table {
+    let column = |head: Text, few| Column { head: fixed(head), few, ..Column::default() };
+    let columns = vec![
+        column(words::HOST, 0),
+        Column { is_extra: true, ..column(words::KIND, 0) },
+        column(words::STANDS_OUT, 0),
+        Column::new(same("q"), Align::Right),
+        column(words::HAS, FEW_REASONS),
+        column(words::CASES, FEW_CASES),
+    ];
+    let kinds = fleet.kinds.iter().enumerate();
+    let hosts =
+        kinds.flat_map(|(index, kind)| kind.hosts.iter().enumerate().map(move |(at, host)| (index, kind, at, host)));
+    let place = |host: &HostResult| hosts.clone().find(|(.., other)| std::ptr::eq(*other, host));
+    let row = |(kind, host): (&KindOfHosts, &HostResult)| {
+        let link = place(host).map(|(kind, _, at, _)| anchor(kind, at)).unwrap_or_default();
+        let reasons: Vec<Words> = host.reasons.iter().map(|reason| each(|lang| words::reason(reason, lang))).collect();
+        let (lines, style) = match reasons.is_empty() {
+            true => (vec![fixed(words::NO_FACTS)], Style::Dim),
+            false => (reasons, Style::Plain),
+        };
+        let cases = host.odd_cases.iter().map(|case| each(|lang| words::odd_case(case, lang)));
+        Row {
+            cells: vec![
+                Cell { text: same(&host.name), style: Style::Bad, link, ..Cell::default() },
+                kind.title.clone().into(),
+                each(|lang| words::stands_out(kind, host, lang)).into(),
+                Cell { text: same(host.q.map(words::odds).unwrap_or_default()), style: Style::Dim, ..Cell::default() },
+                Cell { lines, style, ..Cell::default() },
+                Cell { lines: cases.collect(), style: Style::Dim, ..Cell::default() },
+            ],
+            remarks: host
+                .shares_name
+                .then(|| Remark::new(fixed(words::SAME_NAME), Style::Warning))
+                .into_iter()
+                .collect(),
+            ..Row::default()
+        }
+    };
+    Table { columns, rows: fleet.odd().map(row).collect(), layout: Layout::Cards(FEW_HOSTS), ..Table::default() }
+}
+
+/// A kind of hosts, and how far they scatter, or why there is no verdict.
+pub(crate) fn kind(kind: &KindOfHosts) -> Document {
+    let title = Block::Part(each(|lang| words::kind(kind, lang)));
+    if !kind.is_judged {
+        let names: Vec<&str> = kind.hosts.iter().map(|host| host.name.as_str()).collect();
+        let why = Remark::new(each(|lang| words::no_verdict(kind, lang)), Style::Warning);
+        return vec![title, Block::Remarks(vec![why, Remark::new(same(names.join(", ")), Style::Plain)])];
+    }
+    let share = |share: Option<f64>| same(share.map_or("–".to_owned(), percent)).into();
+    let rows = kind.groups.iter().map(|group| Row {
+        cells: vec![
+            same(&group.name).into(),
+            same(group.cases.to_string()).into(),
+            share(group.between),
+            share(group.within),
+        ],
+        ..Row::default()
+    });
+    let numbers = [words::CASES, words::BETWEEN, words::WITHIN].map(|head| Column::new(fixed(head), Align::Right));
+    let columns = std::iter::once(Column::new(fixed(words::GROUP), Align::Left)).chain(numbers).collect();
+    let table = Table { caption: fixed(words::SPREAD), columns, rows: rows.collect(), ..Table::default() };
+    let remark = words::within_by_rounds(kind).map(|text| Block::Remarks(vec![Remark::new(fixed(text), Style::Dim)]));
+    [title, Block::Table(table)].into_iter().chain(remark).collect()
+}
