@@ -1,5 +1,6 @@
 //! What a view says, in blocks, before a medium lays it out: texts are in both languages, and none is markup.
 
+use hostmark_analysis::bars::Bars;
 use hostmark_analysis::bilingual::Words;
 use hostmark_model::Lang;
 
@@ -28,7 +29,9 @@ pub(crate) enum Block {
     Named(Vec<Named>),
     Table(Table),
     Tally(Tally),
-    Chart(Chart),
+    Charts(Vec<Chart>),
+    /// Claims under a title, and what became of them.
+    Judged(Words, Vec<Judged>),
 }
 
 /// How a text stands out where a medium can show it; nothing depends on it.
@@ -54,6 +57,13 @@ pub(crate) struct List {
     pub(crate) few: usize,
 }
 
+/// A claim with its verdict, and a sign that tells it without words.
+pub(crate) struct Judged {
+    pub(crate) sign: &'static str,
+    pub(crate) verdict: Words,
+    pub(crate) text: Words,
+}
+
 /// Somebody or something, and what is known of it.
 pub(crate) struct Named {
     pub(crate) role: Words,
@@ -71,6 +81,8 @@ pub(crate) struct Table {
     pub(crate) columns: Vec<Column>,
     pub(crate) rows: Vec<Row>,
     pub(crate) rest: Option<Rest>,
+    /// What is said below it.
+    pub(crate) notes: Vec<Words>,
     pub(crate) layout: Layout,
 }
 
@@ -83,6 +95,8 @@ pub(crate) enum Layout {
     Lines(&'static str),
     /// A block for each row, so many of them unless everything is asked for: its texts of one line first, then the others.
     Cards(usize),
+    /// Text without marks, whose cells may be sentences. A row of a label alone is the head of those below it.
+    Plain,
 }
 
 #[derive(Default)]
@@ -187,6 +201,7 @@ pub(crate) struct Chart {
 pub(crate) enum Drawing {
     /// Only where lines can be drawn.
     Rows(Rows),
+    Bars(Bars),
 }
 
 impl Column {
@@ -214,7 +229,19 @@ impl Remark {
     }
 }
 
+impl Named {
+    pub(crate) fn in_a_line(&self, lang: Lang) -> String {
+        let facts = self.facts.iter().map(|fact| format!(" · {}", fact.get(lang)));
+        format!("{} {}{}", self.role.get(lang), self.name, facts.collect::<String>())
+    }
+}
+
 impl Row {
+    /// Whether it is the head of the rows below it.
+    pub(crate) fn is_head(&self) -> bool {
+        self.cells.len() == 1
+    }
+
     /// Whether both sides have a value.
     pub(crate) fn has_values(&self) -> bool {
         self.cells.last().is_some_and(|change| change.text.en != "–")

@@ -4,9 +4,10 @@ use hostmark_analysis::data_path::{Item, data_path};
 use hostmark_analysis::escape::visible;
 use hostmark_model::{Run, Text};
 
-use super::plain_table::{GAP, heading, lines, write};
 use super::{Format, Render};
 use crate::RenderOptions;
+use crate::print::plain::{GAP, heading, lines, write_table};
+use crate::views::overhead;
 use crate::wrap::fit;
 
 /// For the question why a pipeline is slower than the network beneath it.
@@ -29,7 +30,7 @@ fn render(run: &Run, options: &RenderOptions) -> String {
         return lines(NOTHING.get(options.lang), options);
     }
     let mut text = String::new();
-    for item in &items {
+    for item in items {
         match item {
             Item::Heading(title) => text += &format!("\n{}", heading(title.get(options.lang), options)),
             Item::Line(line) => text += &lines(line.get(options.lang), options),
@@ -38,7 +39,7 @@ fn render(run: &Run, options: &RenderOptions) -> String {
                     text += &fit(&format!("{GAP}{}", visible(line.get(options.lang))), options.width.max(40));
                 }
             }
-            Item::Table(table) => text += &format!("\n{}", write(table, options)),
+            Item::Table(table) => text += &format!("\n{}", write_table(&overhead::table(table), options)),
         }
     }
     text

@@ -1,7 +1,6 @@
 //! The formats in which runs are written, by name; a new one is a file here and one name in [`FORMATS`].
 
 mod answer;
-mod bars;
 mod card;
 pub mod comparison;
 mod csv;
@@ -16,7 +15,6 @@ mod lmbench_result;
 mod markdown;
 mod openbenchmarking;
 mod overhead;
-mod plain_table;
 mod prometheus;
 mod sizes;
 mod stream;

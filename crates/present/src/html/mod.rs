@@ -32,7 +32,6 @@ const SWITCHES: &str = include_str!("templates/switches.html");
 const ANSWER: &str = include_str!("templates/answer.html");
 const FINDING: &str = include_str!("templates/finding.html");
 const PROBE: &str = include_str!("templates/probe.html");
-const LAYERS: &str = include_str!("templates/layers.html");
 const FLEET: &str = include_str!("templates/fleet.html");
 const FLEET_STYLE: &str = include_str!("templates/fleet.css");
 const FLEET_SCRIPT: &str = include_str!("templates/fleet.js");
@@ -63,7 +62,6 @@ fn render(page: Page) -> Result<String, Error> {
     environment.add_template("answer.html", ANSWER)?;
     environment.add_template("finding.html", FINDING)?;
     environment.add_template("probe.html", PROBE)?;
-    environment.add_template("layers.html", LAYERS)?;
     environment.add_template("page.html", TEMPLATE)?;
     let page = Value::from(Serde(page));
     let (style, script) = (markup_of(STYLE), markup_of(SCRIPT));

@@ -16,7 +16,7 @@ use super::bilingual::Words;
 use super::facts::{Block, Head, heads, tables};
 use super::figures::{Figure, Figures, MOST_SAMPLES, figures, of_probe, of_samples};
 use super::gather::{Probe, Runs};
-use super::layers::{Layers, by_environment, layers};
+use super::layers::{by_environment, layers};
 use super::network::{Links, links};
 use super::table::{ProbeTable, anchor, table};
 use crate::RenderOptions;
@@ -43,7 +43,7 @@ pub(super) struct Page {
     /// The constants that people ask for.
     answer: Answer,
     findings: Vec<Found>,
-    layers: Option<Layers>,
+    layers: Option<String>,
     network: Vec<Links>,
     /// As markup, as all figures.
     comparisons: Vec<String>,
@@ -140,7 +140,7 @@ pub(super) fn page(all: &[Run], options: &RenderOptions) -> Page {
         has_runs: true,
         answer: answer(&runs),
         findings: found(&runs),
-        layers: layers(all, picture),
+        layers: layers(all, &number),
         network: links(&runs),
         comparisons: beside(&sides).iter().flat_map(|comparison| comparisons(comparison, &number)).collect(),
         leading,

@@ -3,8 +3,8 @@
 use hostmark_analysis::bilingual::{Words, joined};
 use hostmark_model::Text;
 
-use crate::chart::Chart;
-use crate::document::{self, Align, Block, Column, Drawing, Kind, Layout, Named, Row, Style, Table, Tally};
+use crate::chart::{self, Chart};
+use crate::document::{Align, Block, Column, Drawing, Judged, Kind, Layout, Named, Row, Style, Table, Tally};
 use crate::markup::{escaped, markup};
 
 const SEMICOLON: Text = Text { en: "; ", zh: "；" };
@@ -39,12 +39,26 @@ fn write_block(block: &Block, level: usize, number: &dyn Fn() -> usize) -> Strin
         }
         Block::Table(table) => write_table(table),
         Block::Tally(tally) => write_tally(tally),
-        Block::Chart(document::Chart { title, note, drawing }) => {
-            let chart = match drawing {
-                Drawing::Rows(rows) => rows.draw(),
-            };
-            chart.map_or_else(String::new, |chart| figure(title, note.as_ref(), &chart, number()))
+        Block::Charts(all) => {
+            let figures = all
+                .iter()
+                .filter_map(|chart| Some(figure(&chart.title, chart.note.as_ref(), &drawn(&chart.drawing)?, number())));
+            let figures = figures.collect::<String>();
+            if all.len() > 1 { format!("<div class=\"figures\">\n{figures}</div>\n") } else { figures }
         }
+        Block::Judged(title, all) => {
+            let one =
+                |one: &Judged| format!("<li><b>{} {}</b> {}</li>\n", one.sign, markup(&one.verdict), markup(&one.text));
+            let all = all.iter().map(one).collect::<String>();
+            format!("<h{part}>{}</h{part}>\n<ul>\n{all}</ul>\n", markup(title))
+        }
+    }
+}
+
+fn drawn(drawing: &Drawing) -> Option<Chart> {
+    match drawing {
+        Drawing::Rows(rows) => rows.draw(),
+        Drawing::Bars(bars) => chart::bars::draw(bars),
     }
 }
 
@@ -85,7 +99,11 @@ fn write_table(table: &Table) -> String {
     let mut text = String::new();
     if !rows.is_empty() {
         let rows: String = rows.iter().map(|row| write_row(row, &table.columns, has_remarks)).collect();
-        let class = if matches!(table.layout, Layout::Cards(_)) { "values cards" } else { "values" };
+        let class = match table.layout {
+            Layout::Cards(_) => "values cards",
+            Layout::Plain => "values layers",
+            Layout::Grid | Layout::Lines(_) => "values",
+        };
         let caption = if table.caption.en.is_empty() { &table.title } else { &table.caption };
         text = scroll(caption, (class, caption), &table.columns, has_remarks, &rows);
     }
@@ -103,7 +121,7 @@ fn write_table(table: &Table) -> String {
         let inside = scroll(&words.title, ("values", &Words::default()), &table.columns, has_remarks, &rows);
         text += &folded(&words.title, rest.len(), &inside);
     }
-    text
+    text + &table.notes.iter().map(|note| format!("<p class=\"note\">{}</p>\n", markup(note))).collect::<String>()
 }
 
 fn write_tally(tally: &Tally) -> String {
@@ -155,6 +173,9 @@ fn is_number(column: &Column) -> bool {
 }
 
 fn write_row(row: &Row, columns: &[Column], has_remarks: bool) -> String {
+    if row.is_head() {
+        return section(&row.cells[0].text, columns.len() + usize::from(has_remarks));
+    }
     let class = match row.kind {
         Kind::None => "",
         Kind::Worse => " class=\"slower\"",

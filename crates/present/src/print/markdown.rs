@@ -4,6 +4,7 @@ use hostmark_analysis::bilingual::Words;
 use hostmark_analysis::escape;
 use hostmark_model::{Lang, Text};
 
+use super::plain;
 use crate::RenderOptions;
 use crate::document::{Align, Block, Cell, Column, Document, Kind, Named, Row, Style, Table, Tally};
 
@@ -14,13 +15,15 @@ const STOP: Text = Text { en: ".", zh: "。" };
 
 /// The documents below each other, with titles of this level; the text ends with a line break, and nothing of a file is taken for markup.
 pub(crate) fn write(documents: &[Document], level: usize, options: &RenderOptions) -> String {
-    let printer = Printer { lang: options.lang, verbose: options.verbose, level: "#".repeat(level) };
+    let RenderOptions { lang, verbose, .. } = *options;
+    let printer = Printer { options: *options, lang, verbose, level: "#".repeat(level) };
     let blocks = documents.iter().flatten().map(|block| printer.block(block));
     let blocks: Vec<String> = blocks.filter(|text| !text.is_empty()).collect();
     blocks.join("\n")
 }
 
 struct Printer {
+    options: RenderOptions,
     lang: Lang,
     verbose: bool,
     level: String,
@@ -48,7 +51,18 @@ impl Printer {
             Block::Named(all) => all.iter().map(|one| self.named(one)).collect(),
             Block::Table(table) => self.table(table),
             Block::Tally(tally) => self.tally(tally),
-            Block::Chart(_) => String::new(),
+            // Indented lines are shown as they are.
+            Block::Charts(all) => {
+                let drawn = all.iter().filter_map(|chart| plain::drawn(&chart.drawing, &self.options));
+                drawn
+                    .map(|text| text.lines().map(|line| format!("    {line}\n")).collect())
+                    .collect::<Vec<String>>()
+                    .join("\n")
+            }
+            Block::Judged(title, all) => {
+                let each = all.iter().map(|one| format!("- **{}** {}\n", self.say(&one.verdict), self.say(&one.text)));
+                format!("{}\n{}", self.heading(title, &Words::default()), each.collect::<String>())
+            }
         }
     }
 
@@ -94,6 +108,7 @@ impl Printer {
             text += &format!("|{}\n", table.columns.iter().map(rule).collect::<String>());
             text.extend(rows.iter().map(|row| self.row(row, &table.columns)));
         }
+        text.extend(table.notes.iter().map(|note| format!("\n{}\n", self.say(note))));
         if let Some(rest) = table.rest.as_ref().filter(|_| rows.len() < table.rows.len()) {
             let gap = if rows.is_empty() { "" } else { "\n" };
             text += &format!("{gap}{}{}\n", self.say(&rest.left_out), STOP.say(self.lang));
@@ -103,6 +118,10 @@ impl Printer {
 
     /// The remarks stand in the last cell.
     fn row(&self, row: &Row, columns: &[Column]) -> String {
+        if row.is_head() && columns.len() > 1 {
+            let label = format!("**{}**", self.say(&row.cells[0].text));
+            return line(std::iter::once(label).chain(vec![String::new(); columns.len() - 1]));
+        }
         // What did not change needs no sign to be found.
         let cell = |(cell, column): (&Cell, &Column)| match cell.sign {
             "" if !cell.lines.is_empty() => {

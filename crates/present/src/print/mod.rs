@@ -3,3 +3,4 @@
 pub(crate) mod console;
 pub(crate) mod html;
 pub(crate) mod markdown;
+pub(crate) mod plain;

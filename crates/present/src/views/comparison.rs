@@ -46,7 +46,7 @@ fn document(base: &Side, against: &Against) -> Document {
     blocks.push(Block::Conclusion(each(|lang| words::summary(against, lang))));
     blocks.push(Block::Named(vec![named(BASE, base), named(NEW, &against.side)]));
     differs(against, &mut blocks);
-    blocks.extend(forest::forest(against).map(Block::Chart));
+    blocks.extend(forest::forest(against).map(|chart| Block::Charts(vec![chart])));
     blocks.extend(words::together(against).map(|part| Block::Table(groups(against, part))));
     blocks.extend(cases(against).map(Block::Table));
     blocks.extend(not_comparable(against).map(Block::Tally));

@@ -69,7 +69,7 @@
   find.closest("label").hidden = false;
   let tables = null, were = null;
   const gather = () => [...document.querySelectorAll("table.values")].map(table => {
-    const article = table.closest("article"), title = article.querySelector("h3, h4").textContent.toLowerCase();
+    const article = table.closest("article"), title = article.querySelector("h2, h3, h4").textContent.toLowerCase();
     let last = null;
     const rows = [...table.tBodies[0].rows].filter(row => !row.classList.contains("section")).map(row => {
       // The further runs of a case are found by its name.

@@ -10,6 +10,7 @@ use unicode_width::UnicodeWidthStr;
 
 use self::grid::{Grid, GridRow};
 use self::page::{Page, Piece, cut};
+use super::plain;
 use crate::RenderOptions;
 use crate::document::{Block, Document, Layout, List, Named, Reason, Remark, Row, Style, Table, Tally};
 
@@ -37,7 +38,17 @@ struct Printer {
 impl Printer {
     fn block(&mut self, block: &Block, document: &Document) {
         match block {
-            Block::Title(_) | Block::Conclusion(_) | Block::Chart(_) => {}
+            Block::Title(_) | Block::Conclusion(_) => {}
+            Block::Charts(all) => {
+                let drawn = all.iter().filter_map(|chart| plain::drawn(&chart.drawing, &self.page.options));
+                drawn.collect::<Vec<_>>().iter().for_each(|text| self.page.append(text));
+            }
+            Block::Judged(title, all) => {
+                self.sentence(title, Style::Heading);
+                all.iter().for_each(|one| {
+                    self.paragraph(&format!("  {}  ", one.verdict.get(self.lang)), &one.text, Style::Plain)
+                });
+            }
             Block::Method(sentences) => {
                 let conclusions = document.iter().filter_map(|block| match block {
                     Block::Conclusion(text) => Some(text),
@@ -62,6 +73,7 @@ impl Printer {
                 Layout::Grid => self.table(table),
                 Layout::Lines(between) => self.lines(table, between),
                 Layout::Cards(few) => self.cards(table, few),
+                Layout::Plain => self.page.append(&plain::write_table(table, &self.page.options)),
             },
             Block::Tally(tally) => self.tally(tally),
         }

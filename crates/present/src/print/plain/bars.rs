@@ -5,7 +5,7 @@ use hostmark_analysis::escape::visible;
 use hostmark_model::Text;
 use unicode_width::UnicodeWidthStr;
 
-use super::plain_table::{GAP, lines};
+use super::{GAP, lines};
 use crate::RenderOptions;
 use crate::wrap::fit;
 

@@ -1,0 +1,122 @@
+//! A document as plain text: titles with a rule below, no colour, labels that wrap before cells are parted.
+
+mod bars;
+
+use hostmark_analysis::bilingual::Words;
+use hostmark_analysis::escape::visible;
+use unicode_width::UnicodeWidthStr;
+
+use crate::RenderOptions;
+use crate::document::{Block, Document, Drawing, Judged, Row, Table};
+use crate::wrap;
+
+/// What stands between two columns, and before the first.
+pub(crate) const GAP: &str = "  ";
+
+/// A title and its rule.
+pub(crate) fn heading(title: &str, options: &RenderOptions) -> String {
+    let title = visible(title);
+    let width = options.width.max(40);
+    format!("{}{}\n", wrap::fit(&title, width), "-".repeat(title.width().min(width)))
+}
+
+/// A text in lines of the width that is asked for.
+pub(crate) fn lines(text: &str, options: &RenderOptions) -> String {
+    wrap::wrap(&visible(text), options.width.max(40)).iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// The document with a blank line between its blocks.
+pub(crate) fn write(document: &Document, options: &RenderOptions) -> String {
+    document.iter().flat_map(|block| write_block(block, options)).collect::<Vec<String>>().join("\n")
+}
+
+fn write_block(block: &Block, options: &RenderOptions) -> Vec<String> {
+    let say = |text: &Words| lines(text.get(options.lang), options);
+    match block {
+        // The command that asked for it stands above.
+        Block::Title(_) => Vec::new(),
+        Block::Warnings(all) => {
+            all.iter().map(|text| lines(&format!("! {}", text.get(options.lang)), options)).collect()
+        }
+        Block::Part(title) | Block::Heading(title, _) => vec![heading(title.get(options.lang), options)],
+        Block::Conclusion(text) | Block::Sentence(text, _) => vec![say(text)],
+        Block::Method(all) => all.iter().map(say).collect(),
+        Block::Remarks(all) => all.iter().map(|remark| say(&remark.text)).collect(),
+        Block::Table(table) => vec![write_table(table, options)],
+        Block::Charts(all) => all.iter().filter_map(|chart| drawn(&chart.drawing, options)).collect(),
+        Block::Judged(title, all) => vec![judged(title, all, options)],
+        Block::List(list) => vec![titled(&list.title, list.lines.iter(), options)],
+        Block::Named(all) => all.iter().map(|one| lines(&one.in_a_line(options.lang), options)).collect(),
+        Block::Tally(tally) => vec![titled(&tally.title, tally.reasons.iter().map(|reason| &reason.text), options)],
+    }
+}
+
+fn titled<'a>(title: &Words, texts: impl Iterator<Item = &'a Words>, options: &RenderOptions) -> String {
+    let texts = texts.map(|text| lines(&format!("{GAP}{}", text.get(options.lang)), options));
+    heading(title.get(options.lang), options) + &texts.collect::<String>()
+}
+
+/// A drawing of letters; none where it takes lines.
+pub(crate) fn drawn(drawing: &Drawing, options: &RenderOptions) -> Option<String> {
+    match drawing {
+        Drawing::Bars(bars) => bars::write(bars, options),
+        Drawing::Rows(_) => None,
+    }
+}
+
+/// Each with its verdict before it.
+fn judged(title: &Words, all: &[Judged], options: &RenderOptions) -> String {
+    let widest = all.iter().map(|one| one.verdict.get(options.lang).width()).max().unwrap_or(0);
+    let width = options.width.max(40).max(2 * (2 * GAP.len() + widest));
+    let each = all.iter().map(|one| {
+        let label = one.verdict.get(options.lang);
+        let lead = format!("{GAP}{label}{}{GAP}", " ".repeat(widest.saturating_sub(label.width())));
+        wrap::hanging(&lead, &visible(one.text.get(options.lang)), width)
+    });
+    heading(title.get(options.lang), options) + &each.collect::<String>()
+}
+
+/// The table under its title; the first column to the left, the others to the right. A head of rows takes the whole line.
+pub(crate) fn write_table(table: &Table, options: &RenderOptions) -> String {
+    let lang = options.lang;
+    let shown = |text: &Words| visible(text.get(lang));
+    let heads: Vec<String> = table.columns.iter().map(|column| shown(&column.head)).collect();
+    let (count, mut rows) = (heads.len(), vec![heads]);
+    rows.extend(table.rows.iter().map(|row: &Row| row.cells.iter().map(|cell| shown(&cell.text)).collect()));
+    let of_cells = |row: &&Vec<String>| row.len() > 1 || count == 1;
+    let width = |index: usize| {
+        let rows = rows.iter().filter(of_cells);
+        rows.filter_map(|row| row.get(index)).map(|cell| cell.width()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..count).map(width).collect();
+    let page = options.width.max(40);
+    let mut text = lines(table.caption.get(lang), options);
+    // Labels wrap before the cells are parted into several tables below each other.
+    let widest = widths[1..].iter().max().map_or(0, |cell| cell + GAP.len());
+    let label = widths[0]
+        .min((page / 3).max(page.saturating_sub(GAP.len() + widths[1..].iter().map(|w| w + GAP.len()).sum::<usize>())));
+    let label = label.min(page.saturating_sub(GAP.len() + widest).max(page / 3));
+    let mut banks = wrap::banks(&widths[1..], GAP.len() + label, GAP.len(), page);
+    if banks.is_empty() {
+        banks.push(0..0);
+    }
+    for bank in banks {
+        for row in &rows {
+            if count > 1 && row.len() == 1 {
+                text += &lines(&row[0], options);
+                continue;
+            }
+            let mut parts = wrap::wrap(&row[0], label.max(2));
+            let last = parts.pop().unwrap_or_default();
+            text.extend(parts.into_iter().map(|part| format!("{GAP}{part}\n")));
+            let mut line = format!("{GAP}{last}{}", " ".repeat(label.saturating_sub(last.width())));
+            for index in bank.clone() {
+                let cell = row.get(index + 1).map_or("", String::as_str);
+                line += &format!("{GAP}{}{cell}", " ".repeat(widths[index + 1].saturating_sub(cell.width())));
+            }
+            text += &wrap::fit(line.trim_end(), page);
+        }
+    }
+    text.extend(table.notes.iter().map(|note| lines(note.get(lang), options)));
+    text
+}

@@ -1,0 +1,62 @@
+//! What environments cost over each other.
+
+use hostmark_analysis::bilingual::{each, fixed};
+use hostmark_analysis::overhead::{LayerConclusion, Overhead, Part, Verdict};
+use hostmark_analysis::plain_table::{self, Remark};
+use hostmark_model::Text;
+
+use crate::document::{Align, Block, Chart, Column, Document, Drawing, Judged, Layout, Row, Table};
+
+const TITLE: Text = Text { en: "What each layer costs", zh: "各层的开销" };
+const CONCLUSIONS: Text = Text { en: "Conclusions", zh: "结论" };
+
+pub(crate) fn overhead(view: Overhead) -> Document {
+    let mut blocks = vec![Block::Title(fixed(TITLE))];
+    if !view.remarks.is_empty() {
+        blocks.push(Block::Warnings(view.remarks));
+    }
+    blocks.extend(view.parts.into_iter().flat_map(part));
+    let conclusions: Vec<Judged> = view.conclusions.into_iter().map(conclusion).collect();
+    if !conclusions.is_empty() {
+        blocks.push(Block::Judged(fixed(CONCLUSIONS), conclusions));
+    }
+    blocks
+}
+
+fn part(part: Part) -> Document {
+    let title = part.title.map(|title| Block::Part(fixed(title)));
+    let tables = part.tables.into_iter().map(|one| Block::Table(table(one)));
+    let chart = |bars: hostmark_analysis::bars::Bars| {
+        bars.most().map(|_| Chart { title: bars.title.clone(), note: None, drawing: Drawing::Bars(bars) })
+    };
+    let charts: Vec<Chart> = part.bars.into_iter().filter_map(chart).collect();
+    let charts = (!charts.is_empty()).then_some(Block::Charts(charts));
+    title.into_iter().chain(tables).chain(charts).collect()
+}
+
+/// A table of texts, its reasons numbered below it.
+pub(crate) fn table(table: plain_table::Table) -> Table {
+    let row = |row: plain_table::Row| Row {
+        cells: std::iter::once(row.label).chain(row.cells).map(Into::into).collect(),
+        ..Row::default()
+    };
+    let numbers = table.columns.into_iter().map(|head| Column::new(head, Align::Right));
+    let notes = (1..).zip(&table.notes).map(|(number, note)| each(|lang| format!("({number}) {}", note.get(lang))));
+    Table {
+        caption: table.title,
+        columns: std::iter::once(Column::default()).chain(numbers).collect(),
+        rows: table.rows.into_iter().map(row).collect(),
+        notes: notes.chain(table.remarks.iter().map(Remark::text)).collect(),
+        layout: Layout::Plain,
+        ..Table::default()
+    }
+}
+
+fn conclusion(told: LayerConclusion) -> Judged {
+    let sign = match told.verdict {
+        Verdict::So => "✓",
+        Verdict::NotSo => "✗",
+        Verdict::Unknown | Verdict::Needs => "?",
+    };
+    Judged { sign, verdict: fixed(told.verdict.label()), text: told.text }
+}
