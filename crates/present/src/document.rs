@@ -95,6 +95,10 @@ pub(crate) enum Layout {
     Lines(&'static str),
     /// A block for each row, so many of them unless everything is asked for: its texts of one line first, then the others.
     Cards(usize),
+    /// A label in front of lines, under the table's caption.
+    Facts,
+    /// A grid whose first head says what its two sides are.
+    Matrix,
     /// Text without marks, whose cells may be sentences. A row of a label alone is the head of those below it.
     Plain,
 }

@@ -17,7 +17,7 @@ use super::facts::{Block, Head, heads, tables};
 use super::figures::{Figure, Figures, MOST_SAMPLES, figures, of_probe, of_samples};
 use super::gather::{Probe, Runs};
 use super::layers::{by_environment, layers};
-use super::network::{Links, links};
+use super::network::links;
 use super::table::{ProbeTable, anchor, table};
 use crate::RenderOptions;
 use crate::print::html;
@@ -44,7 +44,7 @@ pub(super) struct Page {
     answer: Answer,
     findings: Vec<Found>,
     layers: Option<String>,
-    network: Vec<Links>,
+    network: String,
     /// As markup, as all figures.
     comparisons: Vec<String>,
     /// The charts beside the constants.
@@ -169,7 +169,7 @@ pub(super) fn of_comparison(comparison: &Comparison, options: &RenderOptions) ->
         answer: Answer::default(),
         findings: Vec::new(),
         layers: None,
-        network: Vec::new(),
+        network: String::new(),
         comparisons: comparisons(comparison, &|| numbers.replace(numbers.get() + 1)),
         leading: Vec::new(),
         figures: Vec::new(),

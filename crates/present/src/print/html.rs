@@ -28,6 +28,7 @@ fn write_block(block: &Block, level: usize, number: &dyn Fn() -> usize) -> Strin
         Block::List(one) => format!("<h{part}>{}</h{part}>\n{}", markup(&one.title), list("<ul>", &one.lines)),
         Block::Conclusion(text) => format!("<p class=\"summary\">{}</p>\n", markup(text)),
         Block::Method(all) => list("<ul class=\"note\">", all),
+        Block::Heading(title, remark) if remark.en.is_empty() => format!("<h{part}>{}</h{part}>\n", markup(title)),
         Block::Heading(title, remark) => {
             format!("<h{part}>{} <small>{}</small></h{part}>\n", markup(title), markup(remark))
         }
@@ -102,7 +103,7 @@ fn write_table(table: &Table) -> String {
         let class = match table.layout {
             Layout::Cards(_) => "values cards",
             Layout::Plain => "values layers",
-            Layout::Grid | Layout::Lines(_) => "values",
+            _ => "values",
         };
         let caption = if table.caption.en.is_empty() { &table.title } else { &table.caption };
         text = scroll(caption, (class, caption), &table.columns, has_remarks, &rows);
@@ -159,12 +160,19 @@ fn scroll(name: &Words, (class, caption): (&str, &Words), columns: &[Column], ha
         .chain(remarks)
         .collect::<String>();
     let name = escaped(&name.en);
+    let heads = match columns.iter().all(|column| column.head.en.is_empty()) {
+        true => String::new(),
+        false => format!("<thead><tr>{heads}</tr></thead>\n"),
+    };
     format!(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{name}\"><table class=\"{class}\">\n{caption}<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n"
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{name}\"><table class=\"{class}\">\n{caption}{heads}<tbody>\n{rows}</tbody></table></div>\n"
     )
 }
 
 fn head(text: &Words, class: &str) -> String {
+    if text.en.is_empty() {
+        return "<td></td>".to_owned();
+    }
     format!("<th scope=\"col\"{class}>{}</th>", markup(text))
 }
 

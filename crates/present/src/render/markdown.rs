@@ -22,8 +22,9 @@ use super::RenderOptions;
 use super::console::header::{again, place};
 use super::console::machine;
 use super::console::words::shows;
-use super::network::{TITLE, section};
 use crate::estimators;
+use crate::print::markdown::write as write_document;
+use crate::views::network::network;
 
 const CASE: Text = Text { en: "case", zh: "用例" };
 const VALUE: Text = Text { en: "value", zh: "数值" };
@@ -57,7 +58,9 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
     for text in again(run).iter().chain(&run.disturbances) {
         let _ = writeln!(out, "\n> ! {}", safe(text.get(lang)));
     }
-    network(run, lang, &mut out);
+    if let Some(document) = network(run, &all, 1, "") {
+        let _ = write!(out, "\n{}", write_document(&[document], 1, options));
+    }
     if run.cases.is_empty() {
         let _ = writeln!(out, "{}", NO_CASES.say(lang));
     }
@@ -180,32 +183,6 @@ fn findings<'a>(title: Text, number: usize, findings: impl Iterator<Item = &'a F
         if let Some(command) = &finding.command {
             let _ = writeln!(out, "   {}", safe(&shows(command, lang)));
         }
-    }
-}
-
-/// The links to the run's peers, and all hosts against all.
-fn network(run: &Run, lang: Lang, out: &mut String) {
-    let Some(section) = section(run, &findings_and_kept(run), 1) else { return };
-    let _ = writeln!(out, "\n## {}", TITLE.say(lang));
-    for peer in &section.peers {
-        let _ = writeln!(out, "\n### {}\n\n| | |\n|---|---|", safe(peer.title.get(lang)));
-        for (label, facts) in &peer.rows {
-            let facts: Vec<String> = facts.iter().map(|fact| safe(fact.get(lang))).collect();
-            let _ = writeln!(out, "| {} | {} |", safe(label.get(lang)), facts.join(" · "));
-        }
-    }
-    for table in &section.tables {
-        let hosts: Vec<String> = table.hosts.iter().map(|host| safe(host)).collect();
-        let (title, sides) = (safe(table.title.get(lang)), safe(table.sides.get(lang)));
-        let _ =
-            writeln!(out, "\n### {title}\n\n| {sides} | {} |\n|---|{}", hosts.join(" | "), "--:|".repeat(hosts.len()));
-        for (host, cells) in &table.rows {
-            let cells: Vec<&str> = cells.iter().map(|cell| cell.get(lang)).collect();
-            let _ = writeln!(out, "| {} | {} |", safe(host), cells.join(" | "));
-        }
-    }
-    for remark in &section.remarks {
-        let _ = writeln!(out, "\n{}", safe(remark.get(lang)));
     }
 }
 

@@ -7,7 +7,6 @@ pub mod console;
 pub mod handbook;
 pub mod host;
 pub mod markdown;
-pub(crate) mod network;
 pub mod references;
 pub mod terms;
 pub mod trial;

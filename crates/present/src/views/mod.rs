@@ -2,4 +2,5 @@
 
 pub(crate) mod comparison;
 pub(crate) mod fleet;
+pub(crate) mod network;
 pub(crate) mod overhead;

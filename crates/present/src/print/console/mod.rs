@@ -5,14 +5,16 @@ pub(crate) mod page;
 
 use hostmark_analysis::bilingual::Words;
 use hostmark_analysis::escape::visible;
-use hostmark_model::Lang;
+use hostmark_model::{Lang, Text};
 use unicode_width::UnicodeWidthStr;
 
 use self::grid::{Grid, GridRow};
-use self::page::{Page, Piece, cut};
+use self::page::{Page, Piece, cut, gap};
 use super::plain;
 use crate::RenderOptions;
 use crate::document::{Block, Document, Layout, List, Named, Reason, Remark, Row, Style, Table, Tally};
+
+const SEMICOLON: Text = Text { en: "; ", zh: "；" };
 
 /// Columns that a row's values may take where it has lines of its own: the flags of a CPU fill a page.
 const LONGEST_VALUE: usize = 160;
@@ -21,21 +23,26 @@ const FEW_NAMES: usize = 3;
 
 /// The documents, one below the other; the text ends with a line break and holds nothing that steers a terminal but its own colours.
 pub(crate) fn write(documents: &[Document], options: &RenderOptions) -> String {
-    let mut printer = Printer { page: Page::new(options), lang: options.lang, verbose: options.verbose };
-    for document in documents {
-        printer.page.blank();
-        document.iter().for_each(|block| printer.block(block, document));
-    }
-    printer.page.into_text()
+    let mut page = Page::new(options);
+    documents.iter().for_each(|document| append(&mut page, document));
+    page.into_text()
 }
 
-struct Printer {
-    page: Page,
+/// The document below what stands on the page.
+pub(crate) fn append(page: &mut Page, document: &Document) {
+    page.blank();
+    let RenderOptions { lang, verbose, .. } = page.options;
+    let mut printer = Printer { page, lang, verbose };
+    document.iter().for_each(|block| printer.block(block, document));
+}
+
+struct Printer<'a> {
+    page: &'a mut Page,
     lang: Lang,
     verbose: bool,
 }
 
-impl Printer {
+impl Printer<'_> {
     fn block(&mut self, block: &Block, document: &Document) {
         match block {
             Block::Title(_) | Block::Conclusion(_) => {}
@@ -70,7 +77,8 @@ impl Printer {
             Block::Remarks(all) => all.iter().for_each(|one| self.paragraph("  ", &one.text, one.style)),
             Block::List(list) => self.list(list),
             Block::Table(table) => match table.layout {
-                Layout::Grid => self.table(table),
+                Layout::Grid | Layout::Matrix => self.table(table),
+                Layout::Facts => self.facts(table),
                 Layout::Lines(between) => self.lines(table, between),
                 Layout::Cards(few) => self.cards(table, few),
                 Layout::Plain => self.page.append(&plain::write_table(table, &self.page.options)),
@@ -179,6 +187,18 @@ impl Printer {
         self.more(table.rows.len().saturating_sub(most));
     }
 
+    fn facts(&mut self, table: &Table) {
+        self.paragraph("  ", &table.caption, Style::Heading);
+        let label = |row: &Row| visible(row.cells[0].text.get(self.lang));
+        let widest = table.rows.iter().map(|row| label(row).width()).max().unwrap_or(0);
+        for row in &table.rows {
+            let label = label(row);
+            let lead = format!("    {label}{}   ", " ".repeat(widest - label.width()));
+            let facts: Vec<&str> = row.cells[1].lines.iter().map(|fact| fact.get(self.lang)).collect();
+            self.page.paragraph(&lead, &facts.join(SEMICOLON.say(self.lang)), Style::Plain);
+        }
+    }
+
     fn table(&mut self, table: &Table) {
         let is_whole = table.is_whole(self.verbose);
         let rows: Vec<&Row> = table.rows.iter().filter(|row| is_whole || !row.is_rest).collect();
@@ -186,15 +206,21 @@ impl Printer {
         if !rows.is_empty() {
             let mut grid = Grid::new();
             table.columns.iter().skip(1).for_each(|column| grid.column(column.head.get(self.lang), column.align));
-            grid.row(GridRow::Heading(match table.caption.en.is_empty() {
-                true => Piece::new(self.capitals(&table.title), Style::Heading),
-                false => self.piece(&table.caption, Style::Plain),
+            let caption = self.piece(&table.caption, Style::Plain);
+            grid.row(GridRow::Heading(match table.layout {
+                Layout::Matrix => {
+                    let sides = self.piece(&table.columns[0].head, Style::Dim);
+                    self.page.line(&[gap(2), caption, gap(3), sides]);
+                    Piece::plain("")
+                }
+                _ if table.caption.en.is_empty() => Piece::new(self.capitals(&table.title), Style::Heading),
+                _ => caption,
             }));
             for row in rows {
                 let cells = row.cells.iter().map(|cell| self.piece(&cell.text, cell.style)).collect();
                 grid.row(GridRow::Cells(cells, self.notes(row)));
             }
-            grid.write(&mut self.page);
+            grid.write(self.page);
         }
         if let Some(rest) = table.rest.as_ref().filter(|_| !is_whole && table.rows.iter().any(|row| row.is_rest)) {
             let hint = if self.lang == Lang::Zh { "；--verbose 可列出" } else { "; --verbose shows them" };

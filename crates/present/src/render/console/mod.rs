@@ -7,7 +7,6 @@ mod hierarchy;
 mod hosts;
 mod matrix;
 mod memory;
-mod network;
 mod nodes;
 mod remarks;
 mod sections;
@@ -26,8 +25,10 @@ pub use self::hosts::hosts;
 use self::page::{Mark, Page, Piece, Style};
 use self::view::{Shown, View};
 use crate::RenderOptions;
+use crate::print::console::append;
 use crate::print::console::grid;
 pub(in crate::render) use crate::print::console::page;
+use crate::views::network::network;
 
 /// What machine a run is of, without its name: the processor with its CPUs and memory first.
 pub(crate) fn machine(run: &Run, lang: Lang) -> Vec<String> {
@@ -57,7 +58,9 @@ pub fn table(run: &Run, options: &RenderOptions) -> String {
     hierarchy::write(&view, &mut page, &mut shown);
     memory::write(&view, &mut page, &mut shown);
     nodes::write(&view, &mut page, &mut shown);
-    network::write(&view, &mut page);
+    if let Some(document) = network(run, &findings_and_kept(run), 1, "") {
+        append(&mut page, &document);
+    }
     sections::write(&view, &mut page, &mut shown);
     findings(run, &mut page);
     legend(&view, &mut page);

@@ -1,4 +1,4 @@
-//! The section on the network of a run with peers, as data that console, page and markdown lay out.
+//! The network of a run with peers: each link, then all hosts against all.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -11,73 +11,53 @@ use hostmark_analysis::network::{
 use hostmark_analysis::reasons;
 use hostmark_model::{CaseRecord, Estimate, Finding, Lang, Measured, NetworkPath, Offloads, Peer, Run, Text, Unit};
 
-/// What stands over the section.
-///
+use crate::document::{Align, Block, Cell, Column, Document, Layout, Remark, Row, Style, Table};
+
 /// Not the bare word: so the section of the probes is called.
-pub(crate) const TITLE: Text = Text { en: "Network between hosts", zh: "主机间网络" };
-
-/// The section.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Section {
-    /// A block for each peer.
-    pub(crate) peers: Vec<Block>,
-    /// All hosts against all, where there are three or more.
-    pub(crate) tables: Vec<HostMatrix>,
-    /// Which pairs of peers were measured at the same time, and which failed, and why.
-    pub(crate) remarks: Vec<Words>,
-}
-
-/// What is known of the link to a peer.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Block {
-    /// Who it is, and how it is reached.
-    pub(crate) title: Words,
-    /// What is told, and the facts.
-    pub(crate) rows: Vec<(Words, Vec<Words>)>,
-}
-
-/// A table of hosts by hosts.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct HostMatrix {
-    /// What its values are.
-    pub(crate) title: Words,
-    /// What its rows and its columns are.
-    pub(crate) sides: Words,
-    /// The columns' hosts.
-    pub(crate) hosts: Vec<String>,
-    /// A host, and its values.
-    pub(crate) rows: Vec<(String, Vec<Words>)>,
-}
+const TITLE: Text = Text { en: "Network between hosts", zh: "主机间网络" };
 
 /// The section of a run; none where all was measured on one machine. Its findings stand in a list of which the first has the
-/// number `first`.
-pub(crate) fn section(run: &Run, findings: &[Finding], first: usize) -> Option<Section> {
+/// number `first`, and beside other runs it has a letter.
+pub(crate) fn network(run: &Run, findings: &[Finding], first: usize, letter: &str) -> Option<Document> {
     if run.peers.is_empty() {
         return None;
     }
     let flows = flows(run);
-    let peers = peers(run).map(|peer| block(run, peer, &flows, (first, findings))).collect();
-    let tables = matrices(run).map(|[rates, times]| {
+    let mut tables: Vec<Table> = peers(run).map(|peer| facts(run, peer, &flows, (first, findings))).collect();
+    if let Some([rates, times]) = matrices(run) {
         const RATES: Text = Text { en: "TCP bandwidth", zh: "TCP 带宽" };
         const SENDS: Text = Text { en: "down: sends, across: receives", zh: "行：发送方，列：接收方" };
         const TIMES: Text = Text { en: "TCP round trip", zh: "TCP 往返时间" };
         const ASKS: Text = Text { en: "down: asks, across: answers", zh: "行：请求方，列：应答方" };
-        vec![table(RATES, SENDS, &rates, Unit::BytesPerSecond), table(TIMES, ASKS, &times, Unit::Nanoseconds)]
-    });
-    Some(Section { peers, tables: tables.unwrap_or_default(), remarks: remarks(run) })
+        tables.push(table(RATES, SENDS, &rates, Unit::BytesPerSecond));
+        tables.push(table(TIMES, ASKS, &times, Unit::Nanoseconds));
+    }
+    if !letter.is_empty() {
+        tables.iter_mut().for_each(|table| table.caption = joined(&[same(letter), table.caption.clone()], COMMA));
+    }
+    let heading = Block::Heading(fixed(TITLE), Words::default());
+    let remarks = remarks(run).into_iter().map(|text| Remark::new(text, Style::Dim)).collect();
+    let tables = tables.into_iter().map(Block::Table);
+    Some(std::iter::once(heading).chain(tables).chain([Block::Remarks(remarks)]).collect())
 }
 
-fn table(title: Text, sides: Text, matrix: &Matrix, unit: Unit) -> HostMatrix {
+/// All hosts against all.
+fn table(title: Text, sides: Text, matrix: &Matrix, unit: Unit) -> Table {
     let cell = |estimate: &Option<&Estimate>| match estimate {
-        Some(estimate) => each(|lang| both(estimate, unit, lang)),
-        None => same("–"),
+        Some(estimate) => each(|lang| both(estimate, unit, lang)).into(),
+        None => same("–").into(),
     };
-    let row = |(host, cells): (&&str, &Vec<Option<&Estimate>>)| ((*host).to_owned(), cells.iter().map(cell).collect());
-    HostMatrix {
-        title: fixed(title),
-        sides: fixed(sides),
-        hosts: matrix.hosts.iter().map(|host| (*host).to_owned()).collect(),
+    let row = |(host, cells): (&&str, &Vec<Option<&Estimate>>)| {
+        let host = Cell { text: same(*host), style: Style::Dim, ..Cell::default() };
+        Row { cells: std::iter::once(host).chain(cells.iter().map(cell)).collect(), ..Row::default() }
+    };
+    let hosts = matrix.hosts.iter().map(|host| Column::new(same(*host), Align::Point));
+    Table {
+        caption: fixed(title),
+        columns: std::iter::once(Column::new(fixed(sides), Align::Left)).chain(hosts).collect(),
         rows: matrix.hosts.iter().zip(&matrix.rows).map(row).collect(),
+        layout: Layout::Matrix,
+        ..Table::default()
     }
 }
 
@@ -103,7 +83,8 @@ fn remarks(run: &Run) -> Vec<Words> {
     turns.iter().map(turn).chain(failed).collect()
 }
 
-fn block(run: &Run, peer: &Peer, flows: &[Flow], findings: (usize, &[Finding])) -> Block {
+/// What is known of the link to a peer.
+fn facts(run: &Run, peer: &Peer, flows: &[Flow], findings: (usize, &[Finding])) -> Table {
     let mut title = vec![same(&peer.name)];
     let hostname = &peer.host.hostname;
     if !hostname.is_empty() && *hostname != peer.name {
@@ -115,7 +96,8 @@ fn block(run: &Run, peer: &Peer, flows: &[Flow], findings: (usize, &[Finding])) 
     let mut row = |label: Text, facts: Vec<Words>| {
         let facts: Vec<Words> = facts.into_iter().filter(|fact| !fact.en.is_empty()).collect();
         if !facts.is_empty() {
-            rows.push((fixed(label), facts));
+            let facts = Cell { lines: facts, ..Cell::default() };
+            rows.push(Row { cells: vec![fixed(label).into(), facts], ..Row::default() });
         }
     };
     row(Text { en: "this end", zh: "本端" }, peer.path.as_ref().map(path).unwrap_or_default());
@@ -143,7 +125,8 @@ fn block(run: &Run, peer: &Peer, flows: &[Flow], findings: (usize, &[Finding])) 
     row(Text { en: "TCP connection", zh: "TCP 建立连接" }, round_trip(run, peer, "net.tcp_connect"));
     row(Text { en: "round trip under load", zh: "负载下的往返" }, under_load(run, peer));
     row(Text { en: "what limits it", zh: "瓶颈" }, limits(run, peer, findings));
-    Block { title: joined(&title, COMMA), rows }
+    let columns = vec![Column::default(), Column::default()];
+    Table { caption: joined(&title, COMMA), columns, rows, layout: Layout::Facts, ..Table::default() }
 }
 
 /// An end of the way: its interface and what it does.
