@@ -29,6 +29,6 @@ pub fn joined(parts: &[Words], between: Text) -> Words {
 }
 
 /// A semicolon as each language writes it.
-pub(crate) const SEMICOLON: Text = Text { en: "; ", zh: "；" };
+pub const SEMICOLON: Text = Text { en: "; ", zh: "；" };
 /// A comma as each language writes it.
 pub const COMMA: Text = Text { en: ", ", zh: "，" };

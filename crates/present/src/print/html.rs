@@ -1,13 +1,12 @@
 //! A document as a part of a page: both languages at once, charts drawn, rows that nobody looks for folded.
 
-use hostmark_analysis::bilingual::{Words, joined};
+use hostmark_analysis::bilingual::{SEMICOLON, Words, joined};
 use hostmark_model::Text;
 
 use crate::chart::{self, Chart};
 use crate::document::{Align, Block, Column, Drawing, Judged, Kind, Layout, Named, Row, Style, Table, Tally};
 use crate::markup::{escaped, markup};
 
-const SEMICOLON: Text = Text { en: "; ", zh: "；" };
 const REMARKS: Text = Text { en: "remarks", zh: "备注" };
 
 /// Rows of a table and lines of a list, and lines of a cell: whoever wants more takes a form for programs.

@@ -3,9 +3,9 @@
 pub(crate) mod grid;
 pub(crate) mod page;
 
-use hostmark_analysis::bilingual::Words;
+use hostmark_analysis::bilingual::{SEMICOLON, Words};
 use hostmark_analysis::escape::visible;
-use hostmark_model::{Lang, Text};
+use hostmark_model::Lang;
 use unicode_width::UnicodeWidthStr;
 
 use self::grid::{Grid, GridRow};
@@ -13,8 +13,6 @@ use self::page::{Page, Piece, cut, gap};
 use super::plain;
 use crate::RenderOptions;
 use crate::document::{Block, Document, Layout, List, Named, Reason, Remark, Row, Style, Table, Tally};
-
-const SEMICOLON: Text = Text { en: "; ", zh: "；" };
 
 /// Columns that a row's values may take where it has lines of its own: the flags of a CPU fill a page.
 const LONGEST_VALUE: usize = 160;

@@ -1,6 +1,6 @@
 //! The words of a comparison.
 
-use hostmark_analysis::bilingual::{Words, each, fixed, joined, same};
+use hostmark_analysis::bilingual::{SEMICOLON, Words, each, fixed, joined, same};
 use hostmark_analysis::compare::{
     Against, CaseComparison, Evidence, Group, On, ReasonKind, Side, Test, Value, Verdict, Without,
 };
@@ -10,7 +10,6 @@ use hostmark_model::{Lang, Leading, Profile, Text, Unit, counted};
 const GROUPS: Text = Text { en: "Groups", zh: "各组" };
 const TABLES: Text = Text { en: "Tables", zh: "各表" };
 const ODD: Text = Text { en: "unlike the rest: ", zh: "与其余不同：" };
-const SEMICOLON: Text = Text { en: "; ", zh: "；" };
 
 pub(super) const fn verdict_word(verdict: Verdict) -> Text {
     match verdict {
