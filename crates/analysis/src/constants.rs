@@ -3,7 +3,7 @@
 use hostmark_model::{Better, CaseId, CaseRecord, Estimate, Lang, Measured, Outcome, Run, Text, Unit};
 use hostmark_stats::histogram::Percentile;
 
-use crate::format::{WIDEST, interval_target, low_high, other_value, plus_minus, value};
+use crate::format::{WIDEST, between, interval_target, low_high, other_value, plus_minus, value};
 use crate::lmbench::{case_at, distinct};
 use crate::reasons;
 
@@ -15,6 +15,8 @@ pub const MOST_FINDINGS: usize = 3;
 pub struct Constant {
     /// What it is called.
     pub(crate) name: Text,
+    /// What its row of the first screen is called.
+    pub row: Text,
     /// Where it lies: the first of these that was measured.
     places: &'static [ConstantCase],
 }
@@ -27,11 +29,24 @@ struct ConstantCase {
     quantity: &'static str,
 }
 
-/// Constants that stand in one line.
+/// Constants of one kind.
 #[derive(Debug)]
 pub struct Line {
     pub name: Text,
     pub constants: &'static [Constant],
+    /// What the rows of the first screen are called that hold two of them, the first two, the next two, and so on; none where each
+    /// always has its own.
+    pub pairs: &'static [Text],
+    /// How scarce lines must be for that.
+    pub paired_from: Scarcity,
+}
+
+/// How scarce lines are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scarcity {
+    None,
+    Some,
+    Great,
 }
 
 const fn at(probe: &'static str, at: &'static [(&'static str, &'static str)]) -> ConstantCase {
@@ -59,53 +74,90 @@ pub static LINES: &[Line] = &[
     Line {
         name: t("memory latency", "内存延迟"),
         constants: &[
-            Constant { name: t("L1d", "L1d"), places: &[level(&[("level", "l1d")])] },
-            Constant { name: t("L2", "L2"), places: &[level(&[("level", "l2")])] },
-            Constant { name: t("L3", "L3"), places: &[level(&[("level", "l3")])] },
-            Constant { name: t("DRAM", "DRAM"), places: &[level(&[("level", "dram")])] },
+            Constant {
+                name: t("L1d", "L1d"),
+                row: t("L1d latency", "L1d 延迟"),
+                places: &[level(&[("level", "l1d")])],
+            },
+            Constant { name: t("L2", "L2"), row: t("L2", "L2"), places: &[level(&[("level", "l2")])] },
+            Constant { name: t("L3", "L3"), row: t("L3", "L3"), places: &[level(&[("level", "l3")])] },
+            Constant { name: t("DRAM", "DRAM"), row: t("DRAM", "DRAM"), places: &[level(&[("level", "dram")])] },
         ],
+        pairs: &[],
+        paired_from: Scarcity::Great,
     },
     Line {
         name: t("memory bandwidth", "内存带宽"),
         constants: &[
             Constant {
                 name: t("read by one core", "单核读"),
+                row: t("read, one core", "单核读"),
                 places: &[quantity("memory.hierarchy", &[("level", "dram")], "read"), at("memory.read", &[])],
             },
             Constant {
                 name: t("STREAM triad by all", "全部核心 STREAM triad"),
+                row: t("triad, all cores", "全部核心 triad"),
                 places: &[at("memory.stream", &[("kernel", "triad")])],
             },
         ],
+        pairs: &[t("core read · triad", "单核读 · 全核 triad")],
+        paired_from: Scarcity::Great,
     },
     Line {
         name: t("core", "核心"),
         constants: &[
-            Constant { name: t("clock", "频率"), places: &[at("cpu.frequency", &[])] },
+            Constant {
+                name: t("clock", "频率"),
+                row: t("core clock", "核心频率"),
+                places: &[at("cpu.frequency", &[])],
+            },
             Constant {
                 name: t("clock_gettime", "读时钟（clock_gettime）"),
+                row: t("clock_gettime", "clock_gettime"),
                 places: &[at("clock.read", &[("source", "monotonic")])],
             },
         ],
+        pairs: &[t("clock · gettime", "频率 · gettime")],
+        paired_from: Scarcity::Some,
     },
     Line {
         name: t("kernel", "内核"),
         constants: &[
-            Constant { name: t("null call", "空调用"), places: &[at("syscall.null", &[])] },
-            Constant { name: t("context switch", "上下文切换"), places: &[at("sched.context_switch", &[])] },
-            Constant { name: t("page fault", "缺页"), places: &[at("paging.fault", &[("kind", "anonymous")])] },
+            Constant {
+                name: t("null call", "空调用"),
+                row: t("null call", "空系统调用"),
+                places: &[at("syscall.null", &[])],
+            },
+            Constant {
+                name: t("context switch", "上下文切换"),
+                row: t("context switch", "上下文切换"),
+                places: &[at("sched.context_switch", &[])],
+            },
+            Constant {
+                name: t("page fault", "缺页"),
+                row: t("page fault", "缺页"),
+                places: &[at("paging.fault", &[("kind", "anonymous")])],
+            },
             Constant {
                 name: t("fork + exec", "fork + exec"),
+                row: t("fork + exec", "fork + exec"),
                 places: &[at("process.fork_exec", &[("child", "static")])],
             },
         ],
+        pairs: &[t("null call · switch", "空调用 · 切换"), t("fault · fork+exec", "缺页 · fork+exec")],
+        paired_from: Scarcity::Great,
     },
     Line {
         name: t("pipe round trip", "管道往返"),
         constants: &[
-            Constant { name: t("on one CPU", "同一 CPU"), places: &[at("ipc.pipe", &[("cpus", "same_cpu")])] },
+            Constant {
+                name: t("on one CPU", "同一 CPU"),
+                row: t("pipe, one CPU", "管道，同一 CPU"),
+                places: &[at("ipc.pipe", &[("cpus", "same_cpu")])],
+            },
             Constant {
                 name: t("across CPUs", "跨 CPU"),
+                row: t("pipe, two CPUs", "管道，跨 CPU"),
                 places: &[
                     at("ipc.pipe", &[("cpus", "same_cache")]),
                     at("ipc.pipe", &[("cpus", "other_cache")]),
@@ -115,30 +167,49 @@ pub static LINES: &[Line] = &[
                 ],
             },
         ],
+        pairs: &[t("pipe, 1 · 2 CPUs", "管道，1 · 2 CPU")],
+        paired_from: Scarcity::Some,
     },
     Line {
         name: t("TCP over loopback", "本机 TCP"),
         constants: &[
-            Constant { name: t("round trip", "往返"), places: &[at("net.tcp", &[("cpus", "same_cpu")])] },
-            Constant { name: t("rate", "速率"), places: &[at("net.tcp_bandwidth", &[("cpus", "same_cpu")])] },
+            Constant {
+                name: t("round trip", "往返"),
+                row: t("TCP round trip", "本机 TCP 往返"),
+                places: &[at("net.tcp", &[("cpus", "same_cpu")])],
+            },
+            Constant {
+                name: t("rate", "速率"),
+                row: t("TCP rate", "本机 TCP 速率"),
+                places: &[at("net.tcp_bandwidth", &[("cpus", "same_cpu")])],
+            },
         ],
+        pairs: &[t("TCP trip · rate", "TCP 往返 · 速率")],
+        paired_from: Scarcity::Some,
     },
     Line {
         name: t("disk", "磁盘"),
         constants: &[
-            Constant { name: t("append + fdatasync", "追加并 fdatasync"), places: &[at("disk.fsync", &[])] },
+            Constant {
+                name: t("append + fdatasync", "追加并 fdatasync"),
+                row: t("disk fdatasync", "磁盘 fdatasync"),
+                places: &[at("disk.fsync", &[])],
+            },
             Constant {
                 name: t("its tail", "尾部"),
+                row: t("disk tail", "磁盘尾部"),
                 places: &[quantity("disk.fsync", &[], "p99"), quantity("disk.fsync", &[], "p90")],
             },
         ],
+        pairs: &[t("disk fdatasync", "磁盘 fdatasync")],
+        paired_from: Scarcity::None,
     },
 ];
 
 /// A case in which a constant may lie.
 #[derive(Debug, Clone, Copy)]
 pub struct OfConstant {
-    /// What the constant is called, with its line where it says nothing by itself; none of a further quantity of the case.
+    /// What the constant is called by itself; none of a further quantity of the case.
     pub name: Option<Text>,
     /// The case's probe.
     pub probe: &'static str,
@@ -150,17 +221,25 @@ pub struct OfConstant {
 pub fn cases() -> impl Iterator<Item = OfConstant> {
     let constants = LINES.iter().flat_map(|line| line.constants);
     let of_place = |constant: &'static Constant, place: &'static ConstantCase| OfConstant {
-        name: place.quantity.is_empty().then_some(constant.name),
+        name: place.quantity.is_empty().then_some(constant.row),
         probe: place.probe,
         at: place.at,
     };
     constants.flat_map(move |constant| constant.places.iter().map(move |place| of_place(constant, place)))
 }
 
-/// The probes behind the constants of this name, or of the line of this name, in either language; none where nothing is called so.
+/// The probes behind the constants of this name, or of the line or the row of this name, in either language; none where nothing is called so.
 pub fn probes_of(name: &str) -> Vec<&'static str> {
-    let is_meant = |line: &Line, constant: &Constant| constant.name.is_called(name) || line.name.is_called(name);
-    let of_line = |line: &'static Line| line.constants.iter().filter(|constant| is_meant(line, constant));
+    let of_line = |line: &'static Line| {
+        let is_meant = move |(at, constant): &(usize, &Constant)| {
+            let pair = line.pairs.get(at / 2);
+            [Some(&line.name), Some(&constant.name), Some(&constant.row), pair]
+                .into_iter()
+                .flatten()
+                .any(|one| one.is_called(name))
+        };
+        line.constants.iter().enumerate().filter(is_meant).map(|(_, constant)| constant)
+    };
     distinct(LINES.iter().flat_map(of_line).filter_map(|constant| Some(constant.places.first()?.probe)))
 }
 
@@ -169,6 +248,8 @@ pub fn probes_of(name: &str) -> Vec<&'static str> {
 pub struct ConstantValue<'a> {
     /// What it is called: of a percentile which one it is.
     pub name: Text,
+    /// What its row is called.
+    pub row: Text,
     pub estimate: &'a Estimate,
     pub(crate) unit: Unit,
     pub(crate) better: Better,
@@ -198,19 +279,41 @@ impl ConstantValue<'_> {
 
     /// Its value with its unit; of what the core does by itself the cycles before it.
     pub fn value(&self, lang: Lang) -> String {
-        let shown = value(self.estimate.value(), self.unit, lang);
-        let cycles = self.case.measured().filter(|_| self.quantity().is_empty()).and_then(Measured::in_cycles);
-        match cycles {
-            Some(cycles) => format!("{} · {shown}", value(cycles.value(), Unit::CoreCycles, lang)),
-            None => shown,
-        }
+        let shown = self.plain_value(lang);
+        self.cycles(lang).map_or(shown.clone(), |cycles| format!("{cycles} · {shown}"))
+    }
+
+    /// Its value with its unit.
+    fn plain_value(&self, lang: Lang) -> String {
+        value(self.estimate.value(), self.unit, lang)
+    }
+
+    /// Its cycles, of what the core does by itself.
+    pub fn cycles(&self, lang: Lang) -> Option<String> {
+        let cycles = self.case.measured().filter(|_| self.quantity().is_empty()).and_then(Measured::in_cycles)?;
+        Some(value(cycles.value(), Unit::CoreCycles, lang))
+    }
+
+    /// Its value in a row, and how sure it is; of a percentile which one it is. That rounds disagree is left to a word.
+    pub fn in_row(&self, run: &Run, lang: Lang) -> String {
+        let which =
+            Percentile::of_name(self.place.quantity).map_or(String::new(), |_| format!("{} ", self.place.quantity));
+        let sure = self.sureness(run, lang, false).map_or(String::new(), |sure| format!(" {sure}"));
+        format!("{which}{}{sure}", self.plain_value(lang))
     }
 
     /// How sure it is, where that is worth a word: half of an interval that is wider than the run's profile aims at, or the range of rounds
     /// that do not agree; and what the other estimator says, where that is something else.
     pub fn how_sure(&self, run: &Run, lang: Lang) -> Option<String> {
+        self.sureness(run, lang, true)
+    }
+
+    fn sureness(&self, run: &Run, lang: Lang, names_unstable: bool) -> Option<String> {
         let ConstantValue { estimate, unit, .. } = self;
-        let range = || low_high(estimate, *unit, lang).map(|range| format!("({range})"));
+        let range = || match estimate.shown_range().filter(|_| !names_unstable) {
+            Some([low, high]) => Some(format!("({})", between((low, high), estimate.value(), *unit))),
+            None => low_high(estimate, *unit, lang).map(|range| format!("({range})")),
+        };
         let half = estimate.relative_half_width();
         let sure = match (estimate.shown_range(), half) {
             (None, Some(half)) if half <= interval_target(run.settings.profile) => None,
@@ -286,7 +389,8 @@ impl Constant {
                 }
             };
             let name = Percentile::of_name(place.quantity).map_or(self.name, |_| t(place.quantity, place.quantity));
-            (estimate.value() > 0.0).then_some(ConstantValue { name, estimate, unit, better, case, place })
+            let row = self.row;
+            (estimate.value() > 0.0).then_some(ConstantValue { name, row, estimate, unit, better, case, place })
         })
     }
 }

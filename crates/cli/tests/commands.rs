@@ -90,36 +90,6 @@ fn an_unknown_command_option_or_format_is_refused() {
 }
 
 #[test]
-fn explain_knows_every_name_that_the_first_screen_prints() {
-    for (name, page) in [
-        ("memory latency", "memory.hierarchy"),
-        ("DRAM", "memory.hierarchy"),
-        ("read by one core", "memory.hierarchy"),
-        ("STREAM triad by all", "memory.stream"),
-        ("clock_gettime", "clock.read"),
-        ("读时钟（clock_gettime）", "clock.read"),
-        ("null call", "syscall.null"),
-        ("context switch", "sched.context_switch"),
-        ("上下文切换", "sched.context_switch"),
-        ("fork + exec", "process.fork_exec"),
-        ("across CPUs", "ipc.pipe"),
-        ("append + fdatasync", "disk.fsync"),
-        ("trust", "orders of magnitude only"),
-        ("可信度", "orders of magnitude only"),
-        ("quiet", "undisturbed"),
-        ("typical", "what a program got"),
-        // Groups stay groups.
-        ("disk", "disk.read"),
-    ] {
-        let (code, out, errors) = hostmark(&["explain", name]);
-        assert_eq!((code, errors.as_str()), (0, ""), "{name}");
-        assert!(out.contains(page), "{name}: {out}");
-    }
-    let (code, out, _) = hostmark(&["explain", "TRUST", "DRAM"]);
-    assert!(code == 0 && out.contains("nine of ten") && out.contains("memory.hierarchy"), "{out}");
-}
-
-#[test]
 fn a_list_has_a_line_for_each_probe() {
     // Wide enough that none goes on in another line.
     let (code, table, errors) = ended(support::Home::new().hostmark(&["list"]).env("COLUMNS", "200"));

@@ -33,6 +33,7 @@ mod compare;
 mod empty;
 mod errors;
 mod external;
+mod first_screen;
 mod fleet;
 mod help;
 mod host;

@@ -47,6 +47,8 @@ pub(crate) enum Style {
     Warning,
     /// What went wrong.
     Bad,
+    /// What is better than usual.
+    Good,
 }
 
 /// Sentences under a title.

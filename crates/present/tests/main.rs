@@ -57,4 +57,5 @@ mod references;
 mod table;
 mod tables;
 mod tcp_loopback;
+mod verdict;
 mod widths;

@@ -3,6 +3,7 @@
 mod built_in;
 mod nearest;
 mod of_run;
+mod verdict;
 
 use std::cell::Cell;
 
@@ -13,8 +14,9 @@ use crate::constants::ConstantValue;
 use crate::lmbench::case_at;
 
 pub use built_in::built_in;
-pub use nearest::{NearestReference, beside, usual};
+pub use nearest::{NearestReference, beside, is_about, usual};
 pub use of_run::of_run;
+pub use verdict::{Tone, UNSTEADY, Verdict};
 
 /// The schema of a reference's file.
 pub const SCHEMA: &str = "hostmark.reference/1";
@@ -56,6 +58,9 @@ pub struct Reference {
     pub address: String,
     /// When they were measured or published.
     pub date: String,
+    /// Who measured them, in a word or two.
+    #[serde(default)]
+    pub by: Option<String>,
     /// How they were measured.
     pub method: Text<String>,
     pub values: Vec<Value>,

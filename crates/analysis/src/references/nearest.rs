@@ -1,8 +1,8 @@
 //! The reference that is the nearest kind of machine, and the constants of a run beside it.
 
-use hostmark_model::{Better, HostFacts, Lang, Run, Text};
+use hostmark_model::{HostFacts, Lang, Run, Text};
 
-use super::{Reference, Standing, all, built_in, ratio_text};
+use super::{Reference, Value, all, built_in};
 use crate::constants::{self, ConstantValue};
 use crate::escape::visible;
 
@@ -98,58 +98,48 @@ fn nearness(host: &HostFacts, reference: &Reference) -> Nearness {
     (is_known(&host.cpu.vendor, &reference.vendor), is_model, instructions, is_alike, -apart)
 }
 
-impl NearestReference<'_> {
-    /// A constant over that of the reference: `1.3x`, with `~` before it where the methods differ, and `!` behind it where it is worse
-    /// than both intervals explain.
-    pub fn ratio(&self, told: &ConstantValue) -> Option<String> {
-        let value = self.reference.of_constant(told)?;
-        let standing = value.standing(told.estimate, told.better);
-        let about = if standing == Standing::OtherMethod { "~" } else { "" };
-        let ratio = ratio_text(told.estimate.value() / value.value);
-        // What rounds to the same costs nobody anything, however narrow the intervals are.
-        let bad = if standing == Standing::Worse && ratio != SAME { "!" } else { "" };
-        Some(format!("{about}{ratio}{bad}"))
+impl<'a> NearestReference<'a> {
+    /// Whether its values are what is usual for servers of the same design, and not one machine's.
+    pub fn is_usual(&self) -> bool {
+        self.reference.design.is_some()
     }
 
-    /// A constant over that of the reference; none where the reference lacks it.
-    pub fn over(&self, told: &ConstantValue) -> Option<f64> {
-        let ratio = told.estimate.value() / self.reference.of_constant(told)?.value;
-        (ratio.is_finite() && ratio > 0.0).then_some(ratio)
+    /// What the reference has of a constant.
+    pub(super) fn value_of(&self, told: &ConstantValue) -> Option<&'a Value> {
+        self.reference.of_constant(told)
     }
 
-    /// What is delivered over what the reference delivers: above 1 is better; none where the reference lacks the constant.
-    pub fn better(&self, told: &ConstantValue) -> Option<f64> {
-        let ratio = self.over(told)?;
-        Some(if told.better == Better::Lower { ratio.recip() } else { ratio })
-    }
-
-    /// What the ratios are over: the reference, and what machine it is.
-    pub fn machine(&self, lang: Lang) -> String {
-        let (name, machine) = (visible(&self.reference.name), visible(self.reference.machine.get(lang)));
-        match lang {
-            Lang::En => format!("1.3x: over {name}, {machine}"),
-            Lang::Zh => format!("1.3x：与 {name}（{machine}）之比"),
+    /// Beside what the constants stand, and where its values come from.
+    pub fn source(&self, lang: Lang) -> String {
+        let Reference { name, machine, date, by, .. } = self.reference;
+        let (name, machine) = (visible(name), visible(machine.get(lang)));
+        let year = visible(date.split('-').next().unwrap_or_default());
+        match (self.is_usual(), by, lang) {
+            (true, Some(by), Lang::En) => format!("usual: {machine} ({}, {year})", visible(by)),
+            (true, Some(by), Lang::Zh) => format!("常见范围：{machine}（{}，{year}）", visible(by)),
+            (true, None, Lang::En) => format!("usual: {machine} ({year})"),
+            (true, None, Lang::Zh) => format!("常见范围：{machine}（{year}）"),
+            (false, _, Lang::En) => format!("beside {name}, one machine"),
+            (false, _, Lang::Zh) => format!("与 {name}（一台机器）相比"),
         }
     }
 
-    /// What the ratios mean, of those that stand there, and where the reference's values come from.
-    pub fn legend(&self, ratios: &[String], lang: Lang) -> String {
+    /// The same, with the machine and with what a mark means, of those words that stand there.
+    pub fn legend(&self, words: &[String], lang: Lang) -> String {
         let name = visible(&self.reference.name);
-        let mut text = match lang {
-            Lang::En => format!("1.3x: over {name} (hostmark explain {name})"),
-            Lang::Zh => format!("1.3x：本机数值与 {name} 之比（hostmark explain {name}）"),
-        };
-        let any = |mark: char| ratios.iter().any(|ratio| ratio.contains(mark));
-        for (mark, says) in [('!', WORSE), ('~', OTHERWISE)] {
-            if any(mark) {
-                text += says.get(lang);
-            }
+        let about = if words.iter().any(|words| is_about(words)) { OTHERWISE.get(lang) } else { "" };
+        let source = self.source(lang);
+        match lang {
+            Lang::En => format!("{source}; hostmark explain {name}{about}"),
+            Lang::Zh => format!("{source}；hostmark explain {name}{about}"),
         }
-        text
     }
 }
 
-/// The ratio of what is the same.
-const SAME: &str = "1.0x";
-const WORSE: Text = Text { en: "; !: worse beyond both intervals", zh: "；!：更差，且超出误差范围" };
-const OTHERWISE: Text = Text { en: "; ~: another method", zh: "；~：方法不同" };
+/// Whether words are a rough ratio and no verdict.
+pub fn is_about(words: &str) -> bool {
+    words.starts_with(['~', '约'])
+}
+
+const OTHERWISE: Text =
+    Text { en: "; ~: another method, or a single round", zh: "；约：方法不同，或只有一轮" };

@@ -45,6 +45,7 @@ pub fn of_run(run: &Run, name: &str, address: &str) -> Reference {
         instructions: super::nearest::widest(&host.cpu.features).map(str::to_owned),
         address: address.to_owned(),
         date: run.started.clone(),
+        by: None,
         method: same(&method),
         values,
         run: Some(run.id.clone()),

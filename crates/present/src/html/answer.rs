@@ -1,13 +1,14 @@
 //! The answer at the top of the page: the constants that people ask for, a column for each run, and what costs most.
 
 use hostmark_analysis::constants::{self, Constant, ConstantValue, LINES, Line};
-use hostmark_model::Run;
+use hostmark_analysis::references::NearestReference;
+use hostmark_model::{Lang, Run};
 use serde::Serialize;
 
 use super::bilingual::{Words, each, fixed, same};
 use super::gather::Runs;
 
-/// The constants, what is absent from them, and what their ratios mean.
+/// The constants, what is absent from them, and what stands beside them.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Answer {
     kinds: Vec<Kind>,
@@ -29,19 +30,20 @@ struct Shown {
     cells: Vec<Cell>,
 }
 
-/// A value, and how sure it is where that is worth a word; a dash for what a run does not have. Of a run alone also its ratio over
-/// the nearest kind of machine, and whether it is worse.
+/// A value, and how sure it is where that is worth a word; a dash for what a run does not have. Of a run alone also what it comes to beside
+/// the nearest kind of machine, and what is usual there.
 #[derive(Debug, Serialize)]
 struct Cell {
     value: Words,
     sure: Words,
-    ratio: Option<String>,
-    is_worse: bool,
+    verdict: Option<Words>,
+    usual: Option<Words>,
+    tone: &'static str,
     bar: Option<Bar>,
 }
 
-/// A ratio as a bar from the middle of its room, where the two are the same: to the right what is larger, by its
-/// logarithm. In percent of the room.
+/// A verdict as a bar from the middle of its room, where what is as usual ends: to the right what is better, by its logarithm. In percent of
+/// the room.
 #[derive(Debug, Serialize)]
 struct Bar {
     left: String,
@@ -52,8 +54,8 @@ struct Bar {
 const REACH: f64 = 4.0;
 
 impl Bar {
-    fn of(ratio: f64) -> Option<Bar> {
-        let at = (ratio.ln() / REACH.ln()).clamp(-1.0, 1.0) * 50.0;
+    fn of(better: f64) -> Option<Bar> {
+        let at = (better.ln() / REACH.ln()).clamp(-1.0, 1.0) * 50.0;
         // What is the same is a line in the middle.
         let (from, to) = (50.0 + at.min(0.0), 50.0 + at.max(0.0));
         at.is_finite().then(|| Bar { left: format!("{from:.1}"), width: format!("{:.1}", (to - from).max(0.8)) })
@@ -67,25 +69,27 @@ pub(super) fn answer(runs: &Runs) -> Answer {
         _ => None,
     };
     let reference = runs.reference;
-    let mut ratios = Vec::new();
+    let mut words: Vec<Words> = Vec::new();
     let mut kinds = Vec::new();
     for line in LINES {
-        let Line { name, constants } = line;
+        let Line { name, constants, .. } = line;
         let mut shown = |constant: &'static Constant| {
             let beside = constant.beside(runs.all)?;
             let cell = |(run, told): (&Run, &Option<ConstantValue>)| {
                 let both = reference.zip(told.as_ref());
-                let ratio = both.and_then(|(reference, told)| reference.ratio(told));
+                let verdict = both.and_then(|(reference, told)| reference.verdict(told));
+                let range = |lang| both.and_then(|(reference, told)| reference.range(told, lang));
                 Cell {
-                    bar: both.and_then(|(reference, told)| reference.over(told)).and_then(Bar::of),
                     value: told.as_ref().map_or_else(|| same("–"), |told| each(|lang| beside.value(told, lang))),
                     sure: each(|lang| told.as_ref().and_then(|told| told.how_sure(run, lang)).unwrap_or_default()),
-                    is_worse: ratio.as_ref().is_some_and(|ratio| ratio.ends_with('!')),
-                    ratio,
+                    usual: range(Lang::En).is_some().then(|| each(|lang| range(lang).unwrap_or_default())),
+                    tone: verdict.as_ref().map_or("", |verdict| verdict.tone.name()),
+                    bar: verdict.as_ref().and_then(|verdict| Bar::of(verdict.better)),
+                    verdict: verdict.map(|verdict| verdict.words),
                 }
             };
             let cells: Vec<Cell> = runs.all.iter().zip(&beside.told).map(cell).collect();
-            ratios.extend(cells.iter().filter_map(|cell| cell.ratio.clone()));
+            words.extend(cells.iter().filter_map(|cell| cell.verdict.clone()));
             Some(Shown { name: fixed(beside.name), cells })
         };
         let constants: Vec<Shown> = constants.iter().filter_map(&mut shown).collect();
@@ -93,6 +97,12 @@ pub(super) fn answer(runs: &Runs) -> Answer {
             kinds.push(Kind { name: fixed(*name), constants });
         }
     }
-    let legend = reference.filter(|_| !ratios.is_empty()).map(|beside| each(|lang| beside.legend(&ratios, lang)));
+    let legend = |beside: NearestReference| {
+        each(|lang| {
+            let words: Vec<String> = words.iter().map(|words| words.get(lang).to_owned()).collect();
+            beside.legend(&words, lang)
+        })
+    };
+    let legend = reference.filter(|_| !words.is_empty()).map(legend);
     Answer { kinds, absent: alone.map(constants::untold).unwrap_or_default(), legend }
 }

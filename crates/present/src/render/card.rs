@@ -8,7 +8,7 @@ use hostmark_analysis::constants::{self, ConstantValue};
 use hostmark_analysis::escape::{visible, xml};
 use hostmark_analysis::findings::findings_and_kept;
 use hostmark_analysis::guest;
-use hostmark_analysis::references::{NearestReference, beside};
+use hostmark_analysis::references::{NearestReference, Tone, Verdict, beside};
 use hostmark_analysis::trust;
 use hostmark_model::{Lang, Run, Text};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -32,15 +32,15 @@ const CHARACTER: f64 = 0.56;
 const BOLD: f64 = 0.67;
 /// Sizes of a value's font.
 const SIZES: [f64; 4] = [20.0, 16.0, 13.0, 11.5];
-/// What is no more than so much better is the same.
-const SAME: f64 = 0.05;
+/// The size of a verdict's font.
+const VERDICT: f64 = 15.0;
 /// A ratio of so much fills half of its bar.
 const FULL: f64 = 4.0;
 
 const FONT: &str = "system-ui, -apple-system, 'Segoe UI', 'Noto Sans', 'Noto Sans CJK SC', 'PingFang SC', 'Microsoft YaHei', sans-serif";
 const INK: &str = "#16191d";
 const FAINT: &str = "#5b6470";
-const GOOD: &str = "#1b6ac9";
+const GOOD: &str = "#15803d";
 const BAD: &str = "#c2410c";
 
 const LEGEND: Text = Text { en: "bars to the right: better; ", zh: "条形向右：更好；" };
@@ -121,26 +121,26 @@ fn constant(
     line(out, x, y + 13.0, (14.5, 400), FAINT, &name, width);
     let sure = told.how_sure(run, lang).map(|sure| format!(" {sure}")).unwrap_or_default();
     let value = visible(&told.value(lang));
-    let ratio = beside.and_then(|beside| Some((beside.ratio(told)?, beside.better(told)?)));
-    let kept = if ratio.is_some() { 74.0 } else { 0.0 };
+    let verdict = beside.and_then(|beside| beside.verdict(told));
+    let kept = verdict.as_ref().map_or(0.0, |verdict| columns(verdict.words.get(lang), VERDICT, 600) + 8.0);
     let shown = format!("{value}{sure}");
     // How sure a value is is never left out: it is written smaller.
     let size =
         SIZES.into_iter().find(|size| columns(&shown, *size, 600) <= width - kept).unwrap_or(SIZES[SIZES.len() - 1]);
     line(out, x, y + 35.0, (size, 600), INK, &shown, width - kept);
-    let Some((text, better)) = ratio else { return };
-    // Worse is what both intervals do not explain.
-    let colour = match better {
-        _ if text.ends_with('!') => BAD,
-        better if better > 1.0 + SAME && told.estimate.shown_range().is_none() => GOOD,
-        _ => FAINT,
+    let Some(Verdict { words, tone, better }) = verdict else { return };
+    let colour = match tone {
+        Tone::Bad => BAD,
+        Tone::Good => GOOD,
+        Tone::Doubtful => INK,
+        Tone::Plain => FAINT,
     };
     let _ = writeln!(
         out,
-        "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"17\" font-weight=\"600\" fill=\"{colour}\" text-anchor=\"end\">{}</text>",
+        "<text x=\"{:.1}\" y=\"{:.1}\" font-size=\"{VERDICT}\" font-weight=\"600\" fill=\"{colour}\" text-anchor=\"end\">{}</text>",
         x + width,
         y + 35.0,
-        xml(&text)
+        xml(words.get(lang))
     );
     let (middle, half) = (x + width / 2.0, width / 2.0);
     let reach = (better.ln() / FULL.ln()).clamp(-1.0, 1.0) * half;
@@ -167,7 +167,7 @@ fn foot(out: &mut String, run: &Run, beside: Option<&NearestReference>, has_cons
     );
     if has_constants {
         let legend = match beside {
-            Some(beside) => format!("{}{}", LEGEND.say(lang), beside.machine(lang)),
+            Some(beside) => format!("{}{}", LEGEND.say(lang), beside.source(lang)),
             None => NO_REFERENCE.say(lang).to_owned(),
         };
         line(out, MARGIN, y, (16.0, 400), FAINT, &legend, WIDTH - 2.0 * MARGIN - kept);

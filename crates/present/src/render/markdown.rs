@@ -116,13 +116,13 @@ fn constants(run: &Run, lang: Lang, out: &mut String) {
     }
     let _ = writeln!(out, "| | |\n|---|---|");
     let beside = beside(run);
-    let mut ratios = Vec::new();
+    let mut words = Vec::new();
     for (line, told) in &lines {
         let fact = |told: &constants::ConstantValue| {
             let sure = told.how_sure(run, lang).map(|sure| format!(" {sure}")).unwrap_or_default();
-            let ratio = beside.as_ref().and_then(|beside| beside.ratio(told));
-            let shown = ratio.as_ref().map(|ratio| format!(" {ratio}")).unwrap_or_default();
-            ratios.extend(ratio);
+            let verdict = beside.as_ref().and_then(|beside| Some(beside.verdict(told)?.words.get(lang).to_owned()));
+            let shown = verdict.as_ref().map(|words| format!(", {words}")).unwrap_or_default();
+            words.extend(verdict);
             safe(&format!("{} {}{sure}{shown}", told.name.get(lang), told.value(lang)))
         };
         let facts: Vec<String> = told.iter().map(fact).collect();
@@ -131,8 +131,8 @@ fn constants(run: &Run, lang: Lang, out: &mut String) {
     for sentence in constants::untold(run) {
         let _ = writeln!(out, "\n{}", safe(sentence.get(lang)));
     }
-    if let Some(beside) = beside.filter(|_| !ratios.is_empty()) {
-        let _ = writeln!(out, "\n{}", safe(&beside.legend(&ratios, lang)));
+    if let Some(beside) = beside.filter(|_| !words.is_empty()) {
+        let _ = writeln!(out, "\n{}", safe(&beside.legend(&words, lang)));
     }
 }
 

@@ -9,7 +9,7 @@ use crate::wrap::hanging;
 const WIDEST: usize = 100;
 
 /// What a report says, by what it is called in either language, and what that means.
-const TERMS: [(Text, Text); 4] = [
+const TERMS: [(Text, Text); 6] = [
     (
         Text { en: "TRUST", zh: "可信度" },
         Text {
@@ -43,10 +43,39 @@ const TERMS: [(Text, Text); 4] = [
             zh: "再次运行时该值所在区间（95 % 置信）的一半，占该值的百分比。",
         },
     ),
+    (
+        Text { en: "usual", zh: "常见范围" },
+        Text {
+            en: "What eight of ten cloud servers with the same kind of processor deliver: from the 10th to the 90th percentile. \"16 % slower\" counts from \
+                 the slow end, and is said only if the whole interval of the value lies beyond it; else the value is \"as usual\". A mark (!) \
+                 stands from 25 % on. Without a known range, one machine of the same vendor stands beside the values, and \"same\" means that \
+                 the intervals meet.",
+            zh: "十分之八的同型处理器云服务器的数值：第 10 至第 90 百分位。“慢 16%”从较慢的一端算起，且仅当该值的整个区间都在范围之外时才给出，否则为“正常”。\
+                 慢 25% 及以上加“!”。范围未知时，与同一厂商的一台机器相比，“相当”表示两者的区间相交。",
+        },
+    ),
+    (
+        Text { en: "unsteady", zh: "不稳定" },
+        Text {
+            en: "The rounds of a value lie more than 25 % to either side of it, so that nothing can be said of it beside others. Their range stands in \
+                 brackets. Run again when the machine is quieter.",
+            zh: "该值各轮的结果向两侧相差超过 25%，因此无法与其他机器比较。括号内为各轮的范围。请在机器较空闲时重新运行。",
+        },
+    ),
+];
+
+/// Words that another term's page explains.
+const SAME_PAGE: [(Text, &str); 5] = [
+    (Text { en: "usual for its kind", zh: "同类常见范围" }, "usual"),
+    (Text { en: "beside one machine", zh: "与一台机器相比" }, "usual"),
+    (Text { en: "as usual", zh: "正常" }, "usual"),
+    (Text { en: "slower", zh: "慢" }, "usual"),
+    (Text { en: "unstable", zh: "不稳定" }, "unsteady"),
 ];
 
 /// What a term means, under its name; none of what is no term.
 pub fn term(name: &str, options: &RenderOptions) -> Option<String> {
+    let name = SAME_PAGE.iter().find(|(called, _)| called.is_called(name)).map_or(name, |(_, term)| *term);
     let (called, meaning) = TERMS.iter().find(|(called, _)| called.is_called(name))?;
     let [called, meaning] = [called, meaning].map(|text| text.get(options.lang));
     Some(format!("{called}\n\n{}", hanging("  ", meaning, options.width.min(WIDEST))))

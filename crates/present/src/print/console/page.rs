@@ -92,6 +92,7 @@ impl Page {
             Style::Dim => "2",
             Style::Warning => "33",
             Style::Bad => "31",
+            Style::Good => "32",
             Style::Plain => "",
         };
         if !self.options.color || code.is_empty() || text.trim().is_empty() {

@@ -3,45 +3,61 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use hostmark_analysis::constants::{self, ConstantValue, Line, MOST_FINDINGS};
+use hostmark_analysis::constants::{self, ConstantValue, Line, MOST_FINDINGS, Scarcity};
 use hostmark_analysis::findings::findings_and_kept;
-use hostmark_analysis::references::{NearestReference, beside};
+use hostmark_analysis::references::{NearestReference, Tone, beside, is_about};
 use hostmark_model::{Finding, Run};
 
+use super::constants::style;
 use super::page::{Page, Piece, Style, gap};
 use super::view::View;
 use super::{header, table, words};
 use crate::RenderOptions;
 
-/// Lines of it at most: with the two that tell where the rest is, it fills a screen of 25.
-const MOST_LINES: usize = 23;
+/// Lines of it at most: with the two that tell where the rest is, it fills a screen of 24.
+const MOST_LINES: usize = 22;
 /// A run with fewer constants was not made to answer for a machine: its table is the answer.
 const LEAST_CONSTANTS: usize = 8;
-/// From this width on, the constants stand in a column behind the names of their kinds.
-const WIDE: usize = 80;
+/// From this width on, the constants stand in rows.
+const WIDE: usize = 72;
 
 /// How much of each part stands in the answer.
 #[derive(Debug, Clone, Copy)]
 struct Way {
     /// So many reasons for the grade, at most.
     reasons: usize,
-    /// Whether the constants stand beside those of a reference.
-    beside: bool,
+    form: Form,
     findings: Part,
 }
 
-/// From all of it to the least. Findings before ratios, ratios before the lesser reasons: of these the whole report tells.
-const WAYS: [Way; 9] = [
-    Way { reasons: usize::MAX, beside: true, findings: Part::Cure },
-    Way { reasons: usize::MAX, beside: true, findings: Part::FirstOfCure },
-    Way { reasons: usize::MAX, beside: true, findings: Part::Command },
-    Way { reasons: 2, beside: true, findings: Part::Command },
-    Way { reasons: 1, beside: true, findings: Part::Command },
-    Way { reasons: 0, beside: true, findings: Part::Command },
-    Way { reasons: 1, beside: false, findings: Part::Command },
-    Way { reasons: 0, beside: false, findings: Part::Command },
-    Way { reasons: 0, beside: false, findings: Part::Bare },
+/// How the constants stand there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// In rows, with two in one where lines are so scarce.
+    Rows(Scarcity),
+    /// One behind the other, with what they come to beside a reference or without.
+    Flow { beside: bool },
+}
+
+/// From all of it to the least. Findings before rows of their own, those before the lesser reasons: of these the whole report tells.
+const WAYS: &[Way] = &[
+    Way { reasons: usize::MAX, form: Form::Rows(Scarcity::None), findings: Part::Cure },
+    Way { reasons: usize::MAX, form: Form::Rows(Scarcity::Some), findings: Part::Cure },
+    Way { reasons: usize::MAX, form: Form::Rows(Scarcity::Some), findings: Part::FirstOfCure },
+    Way { reasons: usize::MAX, form: Form::Rows(Scarcity::Some), findings: Part::Command },
+    Way { reasons: usize::MAX, form: Form::Rows(Scarcity::Great), findings: Part::FirstOfCure },
+    Way { reasons: usize::MAX, form: Form::Rows(Scarcity::Great), findings: Part::Command },
+    Way { reasons: 2, form: Form::Rows(Scarcity::Great), findings: Part::Command },
+    Way { reasons: 1, form: Form::Rows(Scarcity::Great), findings: Part::Command },
+    Way { reasons: 0, form: Form::Rows(Scarcity::Great), findings: Part::Command },
+    Way { reasons: 0, form: Form::Rows(Scarcity::Great), findings: Part::Bare },
+    Way { reasons: 1, form: Form::Flow { beside: true }, findings: Part::Command },
+    Way { reasons: 0, form: Form::Flow { beside: true }, findings: Part::Command },
+    Way { reasons: 1, form: Form::Flow { beside: false }, findings: Part::Command },
+    Way { reasons: 0, form: Form::Flow { beside: false }, findings: Part::Command },
+    LEAST,
 ];
+const LEAST: Way = Way { reasons: 0, form: Form::Flow { beside: false }, findings: Part::Bare };
 
 /// The answer of a run; of one that was made of few cases its table.
 pub fn answer(run: &Run, options: &RenderOptions) -> String {
@@ -52,29 +68,40 @@ pub fn answer(run: &Run, options: &RenderOptions) -> String {
     let view = View::new(run, options);
     let beside = beside(run);
     let all: Vec<Finding> = findings_and_kept(run).into_iter().filter(|finding| finding.cost > 0.0).collect();
-    let written = |way: Way, is_loose: bool, findings: &[Finding]| {
+    let written = |way: &Way, is_loose: bool, findings: &[Finding]| {
         let mut page = Page::new(options);
         header::write_short(&view, &mut page, way.reasons);
         if is_loose {
             page.blank();
         }
-        constants(&view, &lines, beside.as_ref().filter(|_| way.beside), &mut page);
+        let fits = match way.form {
+            Form::Rows(scarcity) => {
+                let fits = page.width >= WIDE && rows(&view, &lines, beside.as_ref(), scarcity, &mut page);
+                if is_loose {
+                    page.blank();
+                }
+                fits
+            }
+            Form::Flow { beside: is_beside } => {
+                flow(&view, &lines, beside.as_ref().filter(|_| is_beside), &mut page);
+                true
+            }
+        };
         if is_loose && !findings.is_empty() {
             page.blank();
         }
         some_findings(findings, way.findings, &mut page);
-        page
+        (fits && page.lines() <= MOST_LINES, page)
     };
     // Three findings however short, rather than fewer at length; and no empty line, rather than less.
     for count in (0..=all.len().min(MOST_FINDINGS)).rev() {
         let findings = &all[..count];
-        let pages = WAYS.iter().flat_map(|way| [true, false].map(|is_loose| written(*way, is_loose, findings)));
-        if let Some(page) = { pages }.find(|page| page.lines() <= MOST_LINES) {
+        let pages = WAYS.iter().flat_map(|way| [true, false].map(|is_loose| written(way, is_loose, findings)));
+        if let Some((_, page)) = { pages }.find(|(fits, _)| *fits) {
             return page.into_text();
         }
     }
-    let [.., least] = WAYS;
-    written(least, false, &[]).into_text()
+    written(&LEAST, false, &[]).1.into_text()
 }
 
 /// Whether a run has an answer: one of few cases has its table alone.
@@ -86,14 +113,26 @@ fn are_enough(lines: &[(&Line, Vec<ConstantValue>)]) -> bool {
     lines.iter().map(|(_, told)| told.len()).sum::<usize>() >= LEAST_CONSTANTS
 }
 
-/// A line for each kind, beside which machine the ratios stand, and what is absent.
-fn constants(
+/// The constants in rows, what is absent, and what is usual; whether no row is too long.
+fn rows(
+    view: &View,
+    lines: &[(&'static Line, Vec<ConstantValue>)],
+    beside: Option<&NearestReference>,
+    scarcity: Scarcity,
+    page: &mut Page,
+) -> bool {
+    let fits = super::constants::write(lines, beside, scarcity, view, page);
+    below(view, lines, beside, page);
+    fits
+}
+
+/// A line for each kind, and what is absent.
+fn flow(
     view: &View,
     lines: &[(&'static Line, Vec<ConstantValue>)],
     beside: Option<&NearestReference>,
     page: &mut Page,
 ) {
-    let mut ratios = Vec::new();
     let widest = lines.iter().map(|(line, _)| line.name.get(view.lang).width()).max().unwrap_or(0);
     let column = if page.width < WIDE { None } else { Some(widest) };
     for (line, told) in lines {
@@ -101,22 +140,42 @@ fn constants(
         let fill = column.map_or(0, |width| width.saturating_sub(name.width()));
         let label = Piece::new(format!("{name}{}", " ".repeat(fill)), Style::Dim);
         let facts = told.iter().map(|told| {
-            let ratio = beside.and_then(|beside| beside.ratio(told));
-            let style =
-                if ratio.as_ref().is_some_and(|ratio| ratio.ends_with('!')) { Style::Warning } else { Style::Plain };
-            let shown = ratio.as_ref().map_or_else(String::new, |ratio| format!(" {ratio}"));
-            ratios.extend(ratio);
-            Piece::new(format!("{}{shown}", fact(view, told)), style)
+            let verdict = beside.and_then(|beside| beside.verdict(told));
+            let words = verdict.as_ref().map_or(String::new(), |verdict| format!(" {}", verdict.words.get(view.lang)));
+            let style = verdict.map_or(Style::Plain, |verdict| match verdict.tone {
+                Tone::Plain => Style::Plain,
+                tone => style(tone),
+            });
+            Piece::new(format!("{}{words}", fact(view, told)), style)
         });
         let all: Vec<Piece> = std::iter::once(label).chain(facts).collect();
         page.flow_hanging(0, column.map_or(HANG, |width| width + 3), &all);
     }
+    below(view, lines, beside, page);
+}
+
+/// What is absent from the constants, and beside what the others stand.
+fn below(
+    view: &View,
+    lines: &[(&'static Line, Vec<ConstantValue>)],
+    beside: Option<&NearestReference>,
+    page: &mut Page,
+) {
     for sentence in constants::untold(view.run) {
         page.paragraph("", sentence.get(view.lang), Style::Warning);
     }
-    if let Some(beside) = beside.filter(|_| !ratios.is_empty()) {
-        page.paragraph("", &beside.legend(&ratios, view.lang), Style::Dim);
+    let Some(beside) = beside else { return };
+    let told = lines.iter().flat_map(|(_, told)| told);
+    let words: Vec<String> =
+        told.filter_map(|told| Some(beside.verdict(told)?.words.get(view.lang).to_owned())).collect();
+    if words.is_empty() {
+        return;
     }
+    // Where one line does not hold both, the page of the reference is the lesser half: every list of references leads there.
+    let [source, legend] = [beside.source(view.lang), beside.legend(&words, view.lang)];
+    let is_needed = legend.width() <= page.width || words.iter().any(|words| is_about(words));
+    let text = if is_needed { legend } else { source };
+    page.paragraph("", &text, Style::Dim);
 }
 
 /// Where a narrow page goes on with the constants of a kind.

@@ -2,6 +2,7 @@
 
 mod answer;
 mod changes;
+mod constants;
 pub(crate) mod header;
 mod hierarchy;
 mod hosts;

@@ -1,0 +1,177 @@
+//! The constants as rows: what was measured here, what is usual for the kind of machine, and what that comes to in words.
+
+use hostmark_analysis::constants::{ConstantValue, Line, Scarcity};
+use hostmark_analysis::references::{NearestReference, Tone, UNSTEADY};
+use hostmark_model::{Lang, Text};
+use unicode_width::UnicodeWidthStr;
+
+use super::page::{Page, Piece, Style, gap};
+use super::view::View;
+
+/// Columns between two columns.
+const BETWEEN: usize = 2;
+const HERE: Text = Text { en: "here", zh: "本机" };
+/// In place of the verdict on one of two.
+const NONE: &str = "–";
+/// Between what stands in one row.
+const AND: &str = " · ";
+
+/// A row: one constant, or two that belong together.
+struct Row {
+    label: String,
+    here: String,
+    usual: String,
+    verdict: Vec<Piece>,
+}
+
+impl Row {
+    /// Columns up to the end of what stands before the verdict.
+    fn before(&self, labels: usize) -> usize {
+        let usual = if self.usual.is_empty() { 0 } else { BETWEEN + self.usual.width() };
+        labels + self.here.width() + usual
+    }
+
+    fn of_verdict(&self) -> usize {
+        self.verdict.iter().map(Piece::width).sum()
+    }
+}
+
+/// How a verdict stands out.
+pub(super) fn style(tone: Tone) -> Style {
+    match tone {
+        Tone::Good => Style::Good,
+        Tone::Plain => Style::Dim,
+        Tone::Doubtful => Style::Warning,
+        Tone::Bad => Style::Bad,
+    }
+}
+
+/// What a constant comes to, in words.
+pub(super) fn verdict(told: &ConstantValue, beside: Option<&NearestReference>, view: &View) -> Option<Piece> {
+    if let Some(verdict) = beside.and_then(|beside| beside.verdict(told)) {
+        return Some(Piece::new(verdict.words.get(view.lang), style(verdict.tone)));
+    }
+    told.estimate.is_unstable().then(|| Piece::new(UNSTEADY.get(view.lang), Style::Warning))
+}
+
+/// The row of constants.
+fn row(label: Text, told: &[&ConstantValue], cycles: bool, beside: Option<&NearestReference>, view: &View) -> Row {
+    let here = |told: &&ConstantValue| {
+        let value = told.in_row(view.run, view.lang);
+        match (told.cycles(view.lang).filter(|_| cycles), view.lang) {
+            (Some(cycles), Lang::En) => format!("{value} ({cycles})"),
+            (Some(cycles), Lang::Zh) => format!("{value}（{cycles}）"),
+            (None, _) => value,
+        }
+    };
+    let here: Vec<String> = told.iter().map(here).collect();
+    let verdicts: Vec<Option<Piece>> = told.iter().map(|told| verdict(told, beside, view)).collect();
+    let has_any = verdicts.iter().any(Option::is_some);
+    let mut pieces: Vec<Piece> = Vec::new();
+    for piece in verdicts.into_iter().filter(|_| has_any) {
+        let piece = piece.unwrap_or_else(|| Piece::new(NONE, Style::Dim));
+        match pieces.last() {
+            // What both come to stands there once.
+            Some(first) if first.text == piece.text => {}
+            Some(_) => pieces.extend([Piece::new(AND, Style::Dim), piece]),
+            None => pieces.push(piece),
+        }
+    }
+    let usual = match told {
+        [one] => beside.and_then(|beside| beside.range(one, view.lang)).unwrap_or_default(),
+        _ => String::new(),
+    };
+    Row { label: label.get(view.lang).to_owned(), here: here.join(AND), usual, verdict: pieces }
+}
+
+/// The rows of all constants, with two in a row where lines are so scarce and the width allows it.
+fn rows(
+    lines: &[(&'static Line, Vec<ConstantValue>)],
+    beside: Option<&NearestReference>,
+    scarcity: Scarcity,
+    (labels, width): (usize, usize),
+    view: &View,
+) -> Vec<Row> {
+    let fits = |row: &Row| row.before(labels) + BETWEEN + row.of_verdict() <= width;
+    let mut rows = Vec::new();
+    for (line, told) in lines {
+        let pairs: &[Text] = if scarcity >= line.paired_from { line.pairs } else { &[] };
+        let pair_of = |told: &ConstantValue| {
+            let at = line.constants.iter().position(|constant| constant.row == told.row)? / 2;
+            Some((at, pairs.get(at)?))
+        };
+        let mut told = told.iter().peekable();
+        while let Some(one) = told.next() {
+            let pair = pair_of(one);
+            let both = told.peek().filter(|other| pair.is_some() && pair_of(other) == pair).zip(pair);
+            // Where there is no room for them, cycles are left to the table.
+            let written = |label: Text, told: &[&ConstantValue]| {
+                [true, false].map(|cycles| row(label, told, cycles, beside, view)).into_iter().find(&fits)
+            };
+            if let Some(row) = both.and_then(|(other, (_, label))| written(*label, &[one, other])) {
+                told.next();
+                rows.push(row);
+            } else {
+                rows.push(written(one.row, &[one]).unwrap_or_else(|| row(one.row, &[one], false, beside, view)));
+            }
+        }
+    }
+    rows
+}
+
+/// Writes the rows, each in one line; whether that was possible.
+pub(super) fn write(
+    lines: &[(&'static Line, Vec<ConstantValue>)],
+    beside: Option<&NearestReference>,
+    scarcity: Scarcity,
+    view: &View,
+    page: &mut Page,
+) -> bool {
+    let names = lines.iter().flat_map(|(line, _)| line.pairs.iter().chain(line.constants.iter().map(|one| &one.row)));
+    let labels = names.map(|name| name.get(view.lang).width()).max().unwrap_or(0) + BETWEEN;
+    let rows = rows(lines, beside, scarcity, (labels, page.width), view);
+    let most = |of: &dyn Fn(&Row) -> usize| rows.iter().map(of).max().unwrap_or(0);
+    let here = most(&|row: &Row| if row.usual.is_empty() { 0 } else { row.here.width() + BETWEEN });
+    let [usual, verdict] = [most(&|row: &Row| row.usual.width()), most(&Row::of_verdict)];
+    let end = |row: &Row| match (row.verdict.is_empty(), row.usual.is_empty()) {
+        (true, _) => 0,
+        (false, true) => row.before(labels),
+        (false, false) => labels + here + usual,
+    };
+    // One verdict that is long, as of two constants, does not push the others to the right.
+    let verdict_at = (most(&end) + BETWEEN).min(page.width.saturating_sub(verdict));
+    let usual_at = (labels + here).min(verdict_at.saturating_sub(BETWEEN + usual));
+    head(labels, if here > 0 { usual_at } else { verdict_at }, beside, page);
+    let mut all_fit = true;
+    for row in rows {
+        let mut pieces =
+            vec![Piece::new(&row.label, Style::Dim), gap(labels - row.label.width()), Piece::plain(&row.here)];
+        let mut used = labels + row.here.width();
+        if !row.usual.is_empty() {
+            let at = usual_at.max(used + BETWEEN);
+            pieces.extend([gap(at - used), Piece::new(&row.usual, Style::Dim)]);
+            used = at + row.usual.width();
+        }
+        if !row.verdict.is_empty() {
+            let at = verdict_at.max(used + BETWEEN);
+            pieces.push(gap(at - used));
+            used = at + row.of_verdict();
+            pieces.extend(row.verdict);
+        }
+        all_fit &= used <= page.width;
+        page.line(&pieces);
+    }
+    all_fit
+}
+
+/// What the columns are called.
+fn head(here_at: usize, at: usize, beside: Option<&NearestReference>, page: &mut Page) {
+    let here = page.say(HERE);
+    let mut pieces = vec![gap(here_at), Piece::new(here, Style::Dim)];
+    if let Some(beside) = beside {
+        let column = page.say(beside.column());
+        let at = at.min(page.width.saturating_sub(column.width()));
+        pieces.extend([gap(at.saturating_sub(here_at + here.width()).max(1)), Piece::new(column, Style::Dim)]);
+    }
+    page.line(&pieces);
+}

@@ -1,0 +1,225 @@
+//! What a constant comes to beside what is usual: the same words and the same direction wherever they stand, and none lost on a screen.
+
+use hostmark_analysis::constants::{ConstantValue, told};
+use hostmark_analysis::references::{NearestReference, Tone, Verdict, beside};
+use hostmark_model::{Also, Better, Lang, Outcome, QuantityInfo, Run, Text, Unit};
+use hostmark_present::RenderOptions;
+use hostmark_present::export::format_named;
+use unicode_width::UnicodeWidthStr;
+
+use crate::synthetic;
+
+fn shown(run: &Run, format: &str, lang: Lang, width: usize) -> String {
+    format_named(format).unwrap().render_one(run, &RenderOptions { width, lang, ..RenderOptions::default() })
+}
+
+/// A run of the constants alone, on an x86 processor of this vendor and design.
+fn of_design(vendor: &str, design: &str) -> Run {
+    let mut run = synthetic::plausible();
+    let [time, rate] = [Unit::Nanoseconds, Unit::BytesPerSecond];
+    run.cases.retain(|case| case.probe == "memory.hierarchy");
+    run.probes.retain(|probe| probe.id == "memory.hierarchy");
+    for (probe, unit, cases) in [
+        ("memory.read", rate, &[("", 13.4e9)][..]),
+        ("memory.stream", rate, &[("@kernel=triad", 25.8e9)]),
+        ("cpu.frequency", Unit::Hertz, &[("", 2.93e9)]),
+        ("clock.read", time, &[("@source=monotonic", 31.1)]),
+        ("syscall.null", time, &[("", 185.0)]),
+        ("sched.context_switch", time, &[("", 2850.0)]),
+        ("paging.fault", time, &[("@kind=anonymous", 3310.0)]),
+        ("process.fork_exec", time, &[("@child=static", 316e3)]),
+        ("ipc.pipe", time, &[("@cpus=same_cpu", 7540.0), ("@cpus=same_cache", 15.4e3)]),
+        ("net.tcp", time, &[("@cpus=same_cpu", 22.5e3)]),
+        ("net.tcp_bandwidth", rate, &[("@cpus=same_cpu", 2.19e9)]),
+        ("disk.fsync", time, &[("", 238e3)]),
+    ] {
+        let mut info = synthetic::probe(probe, (probe, probe), unit, ("Group", "组"), &[]);
+        info.better = if unit == time { Better::Lower } else { Better::Higher };
+        for (at, value) in cases {
+            let mut case = synthetic::value(&format!("{probe}{at}"), *value);
+            if probe == "disk.fsync" {
+                let title = Text { en: "p90".to_owned(), zh: "p90".to_owned() };
+                info.also = vec![QuantityInfo { name: "p90".into(), unit, better: Better::Lower, title }];
+                let Outcome::Measured(measured) = &mut case.outcome else { panic!("it is measured") };
+                measured.also.insert("p90".to_owned(), Also { estimate: synthetic::estimate(296e3, 0.23) });
+            }
+            run.cases.push(case);
+        }
+        run.probes.push(info);
+    }
+    run.findings = Vec::new();
+    run.host.cpu.architecture = "x86_64".into();
+    run.host.cpu.vendor = Some(vendor.into());
+    run.host.cpu.model = Some("Processor".into());
+    run.host.cpu.microarchitecture = Some(design.into());
+    run
+}
+
+/// One beside what is usual, one beside a machine, and one beside nothing.
+fn runs() -> [Run; 3] {
+    [("AuthenticAMD", "Zen 3, Milan"), ("GenuineIntel", "Lunar Lake"), ("AuthenticAMD", "Zen 9")]
+        .map(|(vendor, design)| of_design(vendor, design))
+}
+
+/// The run with this latency of a level, and rounds that lie so far to either side.
+fn with_latency(mut run: Run, level: &str, ns: f64, half: f64) -> Run {
+    let id = format!("memory.hierarchy@level={level}");
+    for case in run.cases.iter_mut().filter(|case| case.id == id) {
+        let Outcome::Measured(measured) = &mut case.outcome else { panic!("it is measured") };
+        measured.estimate = synthetic::estimate(ns, half);
+        measured.estimate.range = Some([ns * (1.0 - half), ns * (1.0 + half)]);
+    }
+    run
+}
+
+fn verdict_of(run: &Run, name: &str) -> Option<Verdict> {
+    let nearest = beside(run).unwrap();
+    let lines = told(run);
+    let constant = lines.iter().flat_map(|(_, told)| told).find(|told| told.name.en == name).unwrap();
+    nearest.verdict(constant)
+}
+
+/// What is usual for Zen 3, Milan has this as the ends of DRAM's latency.
+fn ends(run: &Run) -> [f64; 2] {
+    let NearestReference { reference, .. } = beside(run).unwrap();
+    reference.values.iter().find(|value| value.id.ends_with("level=dram")).unwrap().interval.unwrap()
+}
+
+#[test]
+fn slower_is_what_lies_beyond_nine_of_ten_servers_by_more_than_its_interval() {
+    let [run, ..] = runs();
+    let [low, high] = ends(&run);
+    let said = |ns: f64, half: f64| verdict_of(&with_latency(run.clone(), "dram", ns, half), "DRAM").unwrap();
+    for (ns, half, words, tone) in [
+        (high * 1.6, 0.02, "1.6x slower !", Tone::Bad),
+        (high * 1.3, 0.02, "30 % slower !", Tone::Bad),
+        (high * 1.1, 0.02, "10 % slower", Tone::Doubtful),
+        // Its interval reaches into what is usual.
+        (high * 1.1, 0.12, "as usual", Tone::Plain),
+        ((low + high) / 2.0, 0.02, "as usual", Tone::Plain),
+        (low / 1.1, 0.02, "10 % faster", Tone::Good),
+        (low / 2.0, 0.02, "2.0x faster", Tone::Good),
+        ((low + high) / 2.0, 0.5, "unsteady", Tone::Doubtful),
+        // However far rounds lie apart, all of them are beyond.
+        (high * 4.0, 0.5, "4.0x slower !", Tone::Bad),
+        // What rounds to nothing.
+        (high * 1.003, 0.001, "as usual", Tone::Plain),
+    ] {
+        let verdict = said(ns, half);
+        assert_eq!((verdict.words.en.as_str(), verdict.tone), (words, tone), "{ns} ±{half}");
+        let direction = if words.contains("slower") {
+            -1.0
+        } else if words.contains("faster") {
+            1.0
+        } else {
+            0.0
+        };
+        assert_eq!(verdict.better.ln().signum() * f64::from(u8::from(verdict.better != 1.0)), direction, "{words}");
+    }
+    // One round has nothing that would tell how far it can be off.
+    let mut single = with_latency(run, "dram", high * 2.0, 0.02);
+    for case in single.cases.iter_mut().filter(|case| case.id.ends_with("level=dram")) {
+        let Outcome::Measured(measured) = &mut case.outcome else { panic!("it is measured") };
+        (measured.estimate.ci_low, measured.estimate.ci_high, measured.estimate.range) = (None, None, None);
+    }
+    let verdict = verdict_of(&single, "DRAM").unwrap();
+    assert!(verdict.words.en.starts_with('~') && verdict.tone == Tone::Plain, "{verdict:?}");
+}
+
+#[test]
+fn nothing_of_a_row_is_lost_at_80_and_120_columns_in_either_language() {
+    for run in runs() {
+        // As long as rows get: a range in place of an interval.
+        let run = with_latency(with_latency(run, "l2", 4.21, 0.6), "l3", 38.0, 0.3);
+        let nearest = beside(&run);
+        for (lang, width) in [Lang::En, Lang::Zh].into_iter().flat_map(|lang| [(lang, 80), (lang, 120)]) {
+            let text = shown(&run, "answer", lang, width);
+            assert!(text.lines().count() <= 22 && text.lines().all(|line| line.width() <= width), "{width}:\n{text}");
+            let lines = told(&run);
+            assert!(lines.iter().map(|(_, told)| told.len()).sum::<usize>() >= 17, "{lines:?}");
+            for told in lines.iter().flat_map(|(_, told)| told) {
+                let range = nearest.and_then(|nearest| nearest.range(told, lang));
+                let words =
+                    nearest.and_then(|nearest| nearest.verdict(told)).map(|verdict| verdict.words.get(lang).to_owned());
+                for part in [Some(told.in_row(&run, lang)), range, words].into_iter().flatten() {
+                    assert!(text.contains(&part), "{width}: {part} is not in\n{text}");
+                }
+            }
+            let usual = if lang == Lang::En { "usual for its kind" } else { "同类常见范围" };
+            assert_eq!(text.contains(usual), nearest.is_some_and(|nearest| nearest.is_usual()), "{text}");
+        }
+    }
+}
+
+/// What a picture says of a constant: better, worse or neither.
+fn direction(number: f64, middle: f64) -> i32 {
+    if (number - middle).abs() < 0.051 { 0 } else { (number - middle).signum() as i32 }
+}
+
+fn after<'a>(text: &'a str, begin: &str) -> &'a str {
+    text.split_once(begin).unwrap_or_else(|| panic!("{begin} is not in\n{text}")).1
+}
+
+fn number(text: &str, begin: &str) -> f64 {
+    let rest = after(text, begin);
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-').unwrap();
+    rest[..end].parse().unwrap()
+}
+
+#[test]
+fn words_and_pictures_say_the_same_in_every_view() {
+    let [usual, machine, _] = runs();
+    let [low, high] = ends(&usual);
+    for (ns, expected) in [(high * 2.0, -1), ((low + high) / 2.0, 0), (low / 2.0, 1)] {
+        for run in [&usual, &machine].map(|run| with_latency(run.clone(), "dram", ns, 0.01)) {
+            let verdict = verdict_of(&run, "DRAM").unwrap();
+            for lang in [Lang::En, Lang::Zh] {
+                let words = verdict.words.get(lang);
+                for format in ["answer", "html", "card", "markdown", "card-markdown"] {
+                    let text = shown(&run, format, lang, 100);
+                    // The marks of markdown are kept from being any.
+                    let plain = text.replace('\\', "");
+                    assert!(plain.contains(words), "{format}: {words} is not in\n{text}");
+                }
+            }
+            let page = shown(&run, "html", Lang::En, 100);
+            let bar = after(&page, "<dt>DRAM</dt>").split("</div>").next().unwrap();
+            let left = number(bar, "style=\"left:");
+            let end = left + number(bar, "width:");
+            let drawn = if end > 50.9 { direction(end, 50.0) } else { direction(left, 50.0) };
+            let card = shown(&run, "card", Lang::En, 100);
+            let reach = after(after(&card, "· DRAM<"), "stroke=\"#e3e6ea\"");
+            let reach = number(after(reach, "<path d="), "h");
+            let told = direction(verdict.better.ln(), 0.0);
+            assert_eq!((drawn, direction(reach, 0.0)), (told, told), "{verdict:?}\n{bar}");
+            if beside(&run).unwrap().is_usual() {
+                assert_eq!(told, expected, "{verdict:?}");
+            }
+        }
+    }
+}
+
+/// Colour stands out what is worse and what is better.
+#[test]
+fn what_is_better_is_green_and_what_is_much_slower_red() {
+    let [run, ..] = runs();
+    let [low, high] = ends(&run);
+    let coloured = |ns: f64| {
+        let options = RenderOptions { color: true, ..RenderOptions::default() };
+        format_named("answer").unwrap().render_one(&with_latency(run.clone(), "dram", ns, 0.01), &options)
+    };
+    assert!(coloured(high * 2.0).contains("\u{1b}[31m2.0x slower !"));
+    assert!(coloured(low / 2.0).contains("\u{1b}[32m2.0x faster"));
+}
+
+#[test]
+fn a_constant_that_nothing_is_known_of_has_no_word() {
+    let [usual, _, unknown] = runs();
+    let is_known = |told: &ConstantValue| beside(&usual).unwrap().verdict(told).is_some();
+    let lines = told(&usual);
+    let known: Vec<&str> =
+        lines.iter().flat_map(|(_, told)| told).filter(|told| is_known(told)).map(|told| told.name.en).collect();
+    assert_eq!(known, ["L1d", "L3", "DRAM"]);
+    assert!(beside(&unknown).is_none());
+    assert!(!shown(&unknown, "answer", Lang::En, 80).contains("usual"));
+}
