@@ -80,8 +80,13 @@ const PARTS: &[(u32, u32, &str)] = &[
 ];
 
 /// Amazon's own processors carry Arm's ids; each generation uses another core, so that on EC2 the core names the chip.
-const GRAVITONS: &[(u32, &str)] =
-    &[(0xd08, "AWS Graviton"), (0xd0c, "AWS Graviton2"), (0xd40, "AWS Graviton3"), (0xd4f, "AWS Graviton4")];
+const GRAVITONS: &[(u32, &str)] = &[
+    (0xd08, "AWS Graviton"),
+    (0xd0c, "AWS Graviton2"),
+    (0xd40, "AWS Graviton3"),
+    (0xd4f, "AWS Graviton4"),
+    (0xd84, "AWS Graviton5"),
+];
 
 /// Who designed the processor.
 pub(crate) fn implementer(code: u32) -> Option<&'static str> {

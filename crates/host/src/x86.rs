@@ -1,5 +1,7 @@
 //! Names of x86 processors by family, model and stepping: a hypervisor may hide what the processor is called, and not these.
 
+use hostmark_model::design_that_can;
+
 /// What a design is called: from the Linux kernel's asm/intel-family.h, and AMD's and Hygon's revision guides.
 struct Design {
     vendor: &'static str,
@@ -21,28 +23,28 @@ const DESIGNS: &[Design] = &[
     intel(0x1a, "Nehalem"),
     intel(0x2c, "Westmere"),
     intel(0x2a, "Sandy Bridge"),
-    intel(0x2d, "Sandy Bridge"),
+    intel(0x2d, "Sandy Bridge-EP"),
     intel(0x3a, "Ivy Bridge"),
-    intel(0x3e, "Ivy Bridge"),
+    intel(0x3e, "Ivy Bridge-EP"),
     intel(0x3c, "Haswell"),
-    intel(0x3f, "Haswell"),
+    intel(0x3f, "Haswell-EP"),
     intel(0x45, "Haswell"),
     intel(0x46, "Haswell"),
     intel(0x3d, "Broadwell"),
     intel(0x47, "Broadwell"),
-    intel(0x4f, "Broadwell"),
-    intel(0x56, "Broadwell"),
+    intel(0x4f, "Broadwell-EP"),
+    intel(0x56, "Broadwell-DE"),
     intel(0x4e, "Skylake"),
     intel(0x5e, "Skylake"),
-    intel(0x55, "Skylake"),
+    intel(0x55, "Skylake-SP"),
     intel(0x5f, "Goldmont"),
     intel(0x86, "Tremont"),
     intel(0x8e, "Kaby Lake"),
     intel(0x9e, "Kaby Lake"),
     intel(0xa5, "Comet Lake"),
     intel(0xa6, "Comet Lake"),
-    intel(0x6a, "Ice Lake"),
-    intel(0x6c, "Ice Lake"),
+    intel(0x6a, "Ice Lake-SP"),
+    intel(0x6c, "Ice Lake-D"),
     intel(0x7e, "Ice Lake"),
     intel(0x8c, "Tiger Lake"),
     intel(0x8d, "Tiger Lake"),
@@ -82,25 +84,10 @@ const DESIGNS: &[Design] = &[
     Design { vendor: "HygonGenuine", family: 0x18, models: (0x00, 0xff), name: "Dhyana" },
 ];
 
-/// What came with a design and no earlier one can do, whatever a hypervisor calls the processor: vendor, flag, and how the names of the designs
-/// begin that have it, the first of them first. From Intel's Architecture Instruction Set Extensions reference and AMD's manuals.
-const CAME_WITH: &[(&str, &str, &[&str])] = &[
-    ("GenuineIntel", "amx_tile", &["Sapphire Rapids", "Emerald Rapids", "Granite Rapids"]),
-    ("GenuineIntel", "avx512_bf16", &["Cooper Lake", "Sapphire Rapids", "Emerald Rapids", "Granite Rapids"]),
-    ("AuthenticAMD", "avx_vnni", &["Zen 5"]),
-    ("AuthenticAMD", "avx512f", &["Zen 4", "Zen 5"]),
-];
-
-/// The design's name; that of the first that it can be (`≥ Sapphire Rapids`) where it can do what the design of its numbers cannot; none of one
-/// that is not known.
+/// The design's name, as far as what it can do does not contradict it; none of one that is not known.
 pub(crate) fn name(vendor: &str, numbers: (u32, u32, u32), has: impl Fn(&str) -> bool) -> Option<String> {
     let (family, model, stepping) = numbers;
-    let told = design(vendor, family, model, stepping)?;
-    let is_other = |(of, flag, names): &&(&str, &str, &[&str])| {
-        *of == vendor && has(flag) && !names.iter().any(|name| told.starts_with(name))
-    };
-    let other = CAME_WITH.iter().find(is_other);
-    Some(other.map_or_else(|| told.to_owned(), |(_, _, names)| format!("≥ {}", names[0])))
+    Some(design_that_can(vendor, design(vendor, family, model, stepping)?, has))
 }
 
 fn design(vendor: &str, family: u32, model: u32, stepping: u32) -> Option<&'static str> {
@@ -109,8 +96,8 @@ fn design(vendor: &str, family: u32, model: u32, stepping: u32) -> Option<&'stat
     let known = DESIGNS.iter().find(is_it)?.name;
     Some(match (known, model, stepping) {
         // Later designs of one model.
-        ("Skylake", 0x55, 5..=9) => "Cascade Lake",
-        ("Skylake", 0x55, 10..) => "Cooper Lake",
+        ("Skylake-SP", 0x55, 5..=9) => "Cascade Lake",
+        ("Skylake-SP", 0x55, 10..) => "Cooper Lake",
         ("Kaby Lake", 0x8e, 10..) | ("Kaby Lake", 0x9e, 10..) => "Coffee Lake",
         _ => known,
     })
@@ -123,7 +110,9 @@ mod tests {
     #[test]
     fn designs_are_told_by_model_and_stepping() {
         for (vendor, family, model, stepping, name) in [
-            ("GenuineIntel", 6, 85, 4, Some("Skylake")),
+            ("GenuineIntel", 6, 85, 4, Some("Skylake-SP")),
+            ("GenuineIntel", 6, 94, 3, Some("Skylake")),
+            ("GenuineIntel", 6, 106, 6, Some("Ice Lake-SP")),
             ("GenuineIntel", 6, 85, 7, Some("Cascade Lake")),
             ("GenuineIntel", 6, 85, 11, Some("Cooper Lake")),
             ("GenuineIntel", 6, 207, 2, Some("Emerald Rapids")),
@@ -137,16 +126,11 @@ mod tests {
     }
 
     #[test]
-    fn what_a_design_cannot_do_tells_that_it_is_another_one() {
-        let named = |vendor, numbers, flags: &[&str]| name(vendor, numbers, |flag| flags.contains(&flag));
-        // A hypervisor's guest of 2026.
-        let flags = ["avx2", "avx_vnni", "avx512f", "avx512_bf16", "amx_tile"];
-        assert_eq!(named("GenuineIntel", (6, 0xa7, 1), &flags).unwrap(), "≥ Sapphire Rapids");
-        assert_eq!(named("GenuineIntel", (6, 0xa7, 1), &flags[..3]).unwrap(), "Rocket Lake");
-        assert_eq!(named("GenuineIntel", (6, 0xad, 1), &flags).unwrap(), "Granite Rapids");
-        assert_eq!(named("AuthenticAMD", (0x19, 1, 1), &["avx512f"]).unwrap(), "≥ Zen 4");
-        assert_eq!(named("AuthenticAMD", (0x19, 0x11, 1), &["avx512f"]).unwrap(), "Zen 4, Genoa");
-        assert_eq!(named("GenuineIntel", (6, 9999, 0), &flags), None);
+    fn what_it_can_do_stands_before_its_numbers() {
+        let named = |numbers, flags: &[&str]| name("GenuineIntel", numbers, |flag| flags.contains(&flag));
+        assert_eq!(named((6, 0xa7, 1), &["avx512f", "amx_tile"]).as_deref(), Some("≥ Sapphire Rapids"));
+        assert_eq!(named((6, 0xa7, 1), &["avx512f"]).as_deref(), Some("Rocket Lake"));
+        assert_eq!(named((6, 9999, 0), &["amx_tile"]), None);
     }
 
     #[test]

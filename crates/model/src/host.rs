@@ -1,6 +1,7 @@
 //! What a machine is: read by `host`, kept in every run, compared by `compare`. Absent facts are `None`, never a guess.
 
 mod condition;
+mod design;
 mod devices;
 mod loopback;
 mod network_path;
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use condition::{Activity, BusyTask, Disturbed, HostFinding, HostReport, HostWeight, Pressure};
+pub use design::design_that_can;
 pub use devices::{BlockDevice, DirectoryFact, FirmwareFacts, MemoryModule, NetworkInterface, Purpose, StorageFacts};
 pub use loopback::LoopbackFacts;
 pub use network_path::{
@@ -110,7 +112,7 @@ pub struct CpuFacts {
     pub vendor: Option<String>,
     /// Model name; on aarch64 implementer and part where the firmware gives no name.
     pub model: Option<String>,
-    /// What the design is called, where it is known and the model's name does not say it: `Emerald Rapids`, `Zen 3, Milan`.
+    /// What the design is called, as it was recorded: `Emerald Rapids`, `Zen 3, Milan`; [`CpuFacts::design`] looks at the features too.
     /// `≥ Sapphire Rapids` where it can do what the design of its numbers cannot: a hypervisor gives those of another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub microarchitecture: Option<String>,
@@ -143,14 +145,6 @@ impl CpuFacts {
     /// The model's name without the marks of a trade name, which tell nobody anything.
     pub fn plain_model(&self) -> Option<String> {
         self.model.as_ref().map(|model| model.replace("(R)", "").replace("(TM)", ""))
-    }
-
-    /// The same with what its design is called: `Intel Xeon Processor (Emerald Rapids)`.
-    pub fn named_model(&self) -> Option<String> {
-        match (self.plain_model(), &self.microarchitecture) {
-            (Some(model), Some(design)) => Some(format!("{} ({design})", model.trim_end())),
-            (model, design) => model.or_else(|| design.clone()),
-        }
     }
 }
 

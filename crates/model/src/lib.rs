@@ -49,7 +49,7 @@ pub use host::{
     Disturbed, FirmwareFacts, GroupFact, HostFacts, HostFinding, HostReport, HostWeight, HugePages, InterfaceLosses,
     InterruptModeration, KernelFacts, LimitFacts, LoopbackFacts, MemoryFacts, MemoryModule, NetworkInterface,
     NetworkPath, NodeFact, Offloads, Pressure, ProcessFacts, Purpose, QueueingDiscipline, Resource, Rings, Sight,
-    StorageFacts, VirtualizationFacts,
+    StorageFacts, VirtualizationFacts, design_that_can,
 };
 pub use inputs::{ISOLATE, Inputs};
 pub use job::{CalibratedClock, Choice, Environment, Job, JobCase, PROTOCOL};

@@ -29,7 +29,7 @@ fn every_value_has_address_date_machine_and_method() {
     assert_eq!(built_in().iter().map(|reference| reference.name.clone()).collect::<Vec<String>>(), names);
     for reference in built_in() {
         assert!(!reference.values.is_empty(), "{}", reference.name);
-        for value in &reference.values {
+        for value in reference.values.iter().chain(reference.classes.iter().flat_map(|class| &class.values)) {
             let (source, at) = (value.source(reference), format!("{} of {}", value.id, reference.name));
             assert!(source.is_whole(), "{at}");
             let is_address = ["https://", "document: ", "docs/"].iter().any(|begin| source.address.starts_with(begin));
@@ -40,6 +40,11 @@ fn every_value_has_address_date_machine_and_method() {
             let is_ours = source.address == "docs/study";
             assert_eq!(value.interval.is_some(), is_ours || reference.design.is_some(), "{at}");
             assert_eq!(reference.design.is_some(), reference.name.starts_with("usual-"), "{at}");
+            // Half of the servers lie within what eight of ten do.
+            assert_eq!(value.half.is_some(), reference.design.is_some(), "{at}");
+            if let (Some([low, high]), Some([below, above])) = (value.interval, value.half) {
+                assert!(low <= below && below <= value.value && value.value <= above && above <= high, "{at}");
+            }
         }
     }
 }
@@ -188,8 +193,28 @@ fn a_host_is_judged_by_servers_of_its_design_and_never_by_another_vendor() {
     assert_eq!(named(intel, "Processor", Some("≥ Sapphire Rapids")).as_deref(), Some("emerald-rapids-kvm"));
     assert_eq!(named(intel, "Processor", Some("Lunar Lake")).as_deref(), Some("emerald-rapids-kvm"));
     assert_eq!(named(amd, "AMD EPYC", None), None);
+    // A desktop's processor of a server's generation is no server's.
+    assert_eq!(named(intel, "Intel Core i5-6500", Some("Skylake")).as_deref(), Some("emerald-rapids-kvm"));
     // As a hypervisor's model is called, in one word.
     assert_eq!(named(intel, "Intel Xeon Processor (Cascadelake)", None).as_deref(), Some("usual-cascade-lake"));
+}
+
+#[test]
+fn a_guest_stands_beside_servers_with_about_as_many_cpus() {
+    let mut run = of_constants();
+    run.host.cpu.model = None;
+    run.host.cpu.microarchitecture = Some("Ice Lake-SP".into());
+    let cpu = run.host.cpus[0].clone();
+    let mut beside_what = |cpus: usize| {
+        run.host.cpus = (0..cpus).map(|id| hostmark_model::CpuFact { id, online: true, ..cpu.clone() }).collect();
+        beside(&run).unwrap().source(Lang::En)
+    };
+    assert_eq!(beside_what(2), "usual: 32 Ice Lake-SP cloud servers with 1 to 2 CPUs (Spare Cores, 2026)");
+    assert_eq!(beside_what(300), "usual: 65 Ice Lake-SP cloud servers with 32 CPUs or more (Spare Cores, 2026)");
+    // Of a class with few servers nothing is told: all of the kind stand there.
+    run.host.cpu.microarchitecture = Some("Haswell-EP".into());
+    run.host.cpus.truncate(2);
+    assert_eq!(beside(&run).unwrap().source(Lang::En), "usual: 29 Haswell-EP cloud servers (Spare Cores, 2026)");
 }
 
 /// What of the large run the constants are made of: the rest takes long to go through.
@@ -204,9 +229,9 @@ fn of_constants() -> Run {
 fn what_nine_of_ten_servers_of_a_design_deliver_is_held_against_a_run() {
     let mut run = of_constants();
     run.host.cpu.model = None;
-    run.host.cpu.microarchitecture = Some("Ice Lake".into());
+    run.host.cpu.microarchitecture = Some("Ice Lake-SP".into());
     let of_design = usual(&run.host).unwrap();
-    assert_eq!(of_design.name, "usual-ice-lake");
+    assert_eq!(of_design.name, "usual-ice-lake-sp");
     let standings = |factor: f64| {
         let mut run = run.clone();
         for case in run.cases.iter_mut().filter(|case| case.probe == "memory.hierarchy") {

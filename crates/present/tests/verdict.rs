@@ -82,7 +82,8 @@ fn verdict_of(run: &Run, name: &str) -> Option<Verdict> {
 /// What is usual for Zen 3, Milan has this as the ends of DRAM's latency.
 fn ends(run: &Run) -> [f64; 2] {
     let NearestReference { reference, .. } = beside(run).unwrap();
-    reference.values.iter().find(|value| value.id.ends_with("level=dram")).unwrap().interval.unwrap()
+    let values = reference.values_for(&run.host);
+    values.iter().find(|value| value.id.ends_with("level=dram")).unwrap().interval.unwrap()
 }
 
 #[test]

@@ -7,10 +7,9 @@ mod verdict;
 
 use std::cell::Cell;
 
-use hostmark_model::{Better, CaseId, CaseRecord, Estimate, Run, Text, Unit};
+use hostmark_model::{Better, CaseId, CaseRecord, Estimate, HostFacts, Run, Text, Unit};
 use serde::Deserialize;
 
-use crate::constants::ConstantValue;
 use crate::lmbench::case_at;
 
 pub use built_in::built_in;
@@ -64,9 +63,22 @@ pub struct Reference {
     /// How they were measured.
     pub method: Text<String>,
     pub values: Vec<Value>,
+    /// The same of machines with so many CPUs alone.
+    #[serde(default)]
+    pub classes: Vec<Class>,
     /// The run that it was made of.
     #[serde(skip)]
     pub run: Option<String>,
+}
+
+/// What a reference has of machines with so many CPUs.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Class {
+    /// From and to.
+    pub cpus: [usize; 2],
+    /// The machines in words.
+    pub machine: Text<String>,
+    pub values: Vec<Value>,
 }
 
 /// A value of a reference.
@@ -82,6 +94,9 @@ pub struct Value {
     /// Between what it lies; a published number has none.
     #[serde(default)]
     pub interval: Option<[f64; 2]>,
+    /// Between what half of several machines lie.
+    #[serde(default)]
+    pub half: Option<[f64; 2]>,
     /// In what it was measured otherwise than by hostmark; none where it was not.
     #[serde(default)]
     pub differs: Option<Text<String>>,
@@ -238,10 +253,11 @@ impl Reference {
 
     /// What cannot be in a reference.
     fn check(&self) -> Result<(), String> {
-        if self.values.len() > MOST_VALUES {
-            return Err(format!("has {} values, more than {MOST_VALUES}", self.values.len()));
+        let all = || self.values.iter().chain(self.classes.iter().flat_map(|class| &class.values));
+        if all().count() > MOST_VALUES {
+            return Err(format!("has {} values, more than {MOST_VALUES}", all().count()));
         }
-        for value in &self.values {
+        for value in all() {
             let id = shortened(&value.id);
             if value.id.parse::<CaseId>().is_err() {
                 return Err(format!("has '{id}', which is no case's id"));
@@ -251,7 +267,8 @@ impl Reference {
                 return Err(format!("has a value of {id} that is no positive number"));
             }
             let is_around = |[low, high]: [f64; 2]| is_fine(low) && low <= value.value && value.value <= high;
-            if value.interval.is_some_and(|interval| !is_around(interval) || !interval[1].is_finite()) {
+            let mut around = value.interval.into_iter().chain(value.half);
+            if around.any(|interval| !is_around(interval) || !interval[1].is_finite()) {
                 return Err(format!("has an interval of {id} that is not around its value"));
             }
             let source = value.source(self);
@@ -268,11 +285,15 @@ impl Reference {
         Ok(())
     }
 
-    /// What it has of a constant.
-    pub(crate) fn of_constant(&self, told: &ConstantValue) -> Option<&Value> {
-        let is_it =
-            |value: &&Value| value.quantity == told.quantity() && (told.is_at(&value.id) || value.id == told.case.id);
-        self.values.iter().find(is_it)
+    /// What it has of machines with as many CPUs as a host; none where it does not tell them apart.
+    pub fn class_of(&self, host: &HostFacts) -> Option<&Class> {
+        let cpus = host.cpus.iter().filter(|cpu| cpu.online).count();
+        self.classes.iter().find(|class| (class.cpus[0]..=class.cpus[1]).contains(&cpus))
+    }
+
+    /// Its values that a host stands beside.
+    pub fn values_for(&self, host: &HostFacts) -> &[Value] {
+        self.class_of(host).map_or(&self.values, |class| &class.values)
     }
 }
 

@@ -14,6 +14,10 @@ const LEAST_USUAL: usize = 2;
 #[derive(Debug, Clone, Copy)]
 pub struct NearestReference<'a> {
     pub reference: &'a Reference,
+    /// Its values for as many CPUs.
+    values: &'a [Value],
+    /// Of what machines those are.
+    machine: &'a Text<String>,
 }
 
 /// The widest vector instructions that a processor names among its features: they tell generations of x86 apart.
@@ -52,7 +56,7 @@ pub(crate) fn beside_among<'a>(run: &Run, among: impl Iterator<Item = &'a Refere
         if is_itself || !may_judge(&run.host, reference) {
             continue;
         }
-        let has = |told: &&ConstantValue| reference.of_constant(told).is_some();
+        let has = |told: &&ConstantValue| constant(reference.values_for(&run.host), told).is_some();
         let common = told.iter().flat_map(|(_, told)| told).filter(has).count();
         let least = if reference.design.is_some() { LEAST_USUAL } else { LEAST_COMMON };
         if common < least {
@@ -64,7 +68,11 @@ pub(crate) fn beside_among<'a>(run: &Run, among: impl Iterator<Item = &'a Refere
             best = Some((nearness, reference));
         }
     }
-    best.map(|(_, reference)| NearestReference { reference })
+    best.map(|(_, reference)| NearestReference {
+        reference,
+        values: reference.values_for(&run.host),
+        machine: reference.class_of(&run.host).map_or(&reference.machine, |class| &class.machine),
+    })
 }
 
 /// Whether it says anything of this host: of the same architecture and, where both are known, vendor; what is usual for a design says
@@ -74,9 +82,9 @@ fn may_judge(host: &HostFacts, reference: &Reference) -> bool {
     let is_vendor = cpu.vendor.as_ref().zip(reference.vendor.as_ref()).is_none_or(|(one, other)| one == other);
     // A model's name may have it in one word. A design that is only known to be this one or a later one is not it.
     let plain = |text: &str| text.replace(' ', "").to_lowercase();
-    let is_later = cpu.microarchitecture.as_ref().is_some_and(|name| name.starts_with('≥'));
-    let is_design =
-        |design: &String| !is_later && cpu.named_model().is_some_and(|name| plain(&name).contains(&plain(design)));
+    let is_design = |design: &String| {
+        !cpu.is_later_design() && cpu.named_model().is_some_and(|name| plain(&name).contains(&plain(design)))
+    };
     reference.architecture == cpu.architecture && is_vendor && reference.design.as_ref().is_none_or(is_design)
 }
 
@@ -106,13 +114,13 @@ impl<'a> NearestReference<'a> {
 
     /// What the reference has of a constant.
     pub(super) fn value_of(&self, told: &ConstantValue) -> Option<&'a Value> {
-        self.reference.of_constant(told)
+        constant(self.values, told)
     }
 
     /// Beside what the constants stand, and where its values come from.
     pub fn source(&self, lang: Lang) -> String {
-        let Reference { name, machine, date, by, .. } = self.reference;
-        let (name, machine) = (visible(name), visible(machine.get(lang)));
+        let Reference { name, date, by, .. } = self.reference;
+        let (name, machine) = (visible(name), visible(self.machine.get(lang)));
         let year = visible(date.split('-').next().unwrap_or_default());
         match (self.is_usual(), by, lang) {
             (true, Some(by), Lang::En) => format!("usual: {machine} ({}, {year})", visible(by)),
@@ -134,6 +142,13 @@ impl<'a> NearestReference<'a> {
             Lang::Zh => format!("{source}；hostmark explain {name}{about}"),
         }
     }
+}
+
+/// What values have of a constant.
+fn constant<'a>(values: &'a [Value], told: &ConstantValue) -> Option<&'a Value> {
+    let is_it =
+        |value: &&Value| value.quantity == told.quantity() && (told.is_at(&value.id) || value.id == told.case.id);
+    values.iter().find(is_it)
 }
 
 /// Whether words are a rough ratio and no verdict.

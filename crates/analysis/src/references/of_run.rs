@@ -48,6 +48,7 @@ pub fn of_run(run: &Run, name: &str, address: &str) -> Reference {
         by: None,
         method: same(&method),
         values,
+        classes: Vec::new(),
         run: Some(run.id.clone()),
     }
 }
@@ -59,6 +60,7 @@ fn value(id: String, quantity: &str, estimate: &Estimate) -> Option<Value> {
         quantity: quantity.to_owned(),
         value,
         interval: estimate.interval().map(|(low, high)| [low, high]),
+        half: None,
         differs: None,
         address: None,
         date: None,

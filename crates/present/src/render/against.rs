@@ -26,7 +26,7 @@ pub struct Against<'a> {
 /// A run beside a reference; none where they have no value in common.
 pub fn against<'a>(run: &'a Run, reference: &'a Reference) -> Option<Against<'a>> {
     let row = |value: &'a Value| Some((value, value.in_run(run)?));
-    let rows: Vec<_> = reference.values.iter().filter_map(row).collect();
+    let rows: Vec<_> = reference.values_for(&run.host).iter().filter_map(row).collect();
     (!rows.is_empty()).then_some(Against { run, reference, rows })
 }
 
@@ -78,7 +78,7 @@ impl<'a> Against<'a> {
 
     /// Values of the reference that the run lacks.
     pub fn lacking(&self) -> usize {
-        self.reference.values.len() - self.rows.len()
+        self.reference.values_for(&self.run.host).len() - self.rows.len()
     }
 
     pub fn json(&self) -> String {
@@ -113,7 +113,7 @@ impl<'a> Against<'a> {
     pub fn table(&self, options: &RenderOptions) -> String {
         let (lang, width) = (options.lang, options.width.max(40));
         let (run, reference) = (self.run, self.reference);
-        let machine = reference.machine.get(lang);
+        let machine = reference.class_of(&run.host).map_or(&reference.machine, |class| &class.machine).get(lang);
         let mut out = String::new();
         let head = match lang {
             Lang::En => format!("{} against {}: {machine}", run.name, reference.name),

@@ -65,33 +65,53 @@ pub fn page(reference: &Reference, probes: &[ProbeInfo], options: &RenderOptions
     paragraph(&mut out, "", &format!("{name}{colon}{}", reference.machine.get(lang)), width);
     source(&mut out, "  ", &reference.source(), options);
     out.push('\n');
-    for value in &reference.values {
+    write_values(&mut out, reference, &reference.values, probes, options);
+    for class in &reference.classes {
+        out.push('\n');
+        paragraph(&mut out, "", class.machine.get(lang), width);
+        write_values(&mut out, reference, &class.values, probes, options);
+    }
+    out
+}
+
+fn write_values(
+    out: &mut String,
+    reference: &Reference,
+    values: &[Value],
+    probes: &[ProbeInfo],
+    options: &RenderOptions,
+) {
+    let (lang, width) = (options.lang, options.width.max(40));
+    for value in values {
         let says = format!("{} {}", value.id, value.quantity);
-        paragraph(&mut out, "  ", &format!("{}   {}", says.trim_end(), number(value, probes, lang)), width);
+        paragraph(out, "  ", &format!("{}   {}", says.trim_end(), number(value, probes, lang)), width);
         if let Some(differs) = &value.differs {
             let says = match lang {
                 Lang::En => format!("Measured otherwise: {}.", differs.en),
                 Lang::Zh => format!("测法不同：{}。", differs.zh),
             };
-            paragraph(&mut out, "      ", &says, width);
+            paragraph(out, "      ", &says, width);
         }
         let own = value.source(reference);
         if own != reference.source() {
-            source(&mut out, "      ", &own, options);
+            source(out, "      ", &own, options);
             if let Some(machine) = &value.machine {
-                paragraph(&mut out, "      ", machine.get(lang), width);
+                paragraph(out, "      ", machine.get(lang), width);
             }
         }
     }
-    out
 }
 
 /// A value with its unit and its interval.
 fn number(value: &Value, probes: &[ProbeInfo], lang: Lang) -> String {
     let unit = unit(value, probes).unwrap_or(Unit::Count);
     let number = shown(value.value, unit, lang);
+    let half = value.half.map_or(String::new(), |[low, high]| {
+        let half = between((low, high), value.value, unit);
+        if lang == Lang::Zh { format!("，一半在 {half}") } else { format!(", half of them {half}") }
+    });
     match (value.interval, lang) {
-        (Some([low, high]), _) => format!("{number} [{}]", between((low, high), value.value, unit)),
+        (Some([low, high]), _) => format!("{number} [{}]{half}", between((low, high), value.value, unit)),
         (None, Lang::En) => format!("{number} (no interval)"),
         (None, Lang::Zh) => format!("{number}（无区间）"),
     }
