@@ -19,11 +19,11 @@ pub(super) static RULE: Rule = Rule {
     shown: Shown::Try("idle-poll"),
     probes: &[PIPE],
     cure: Some(Text {
-        en: "Let two processes that wait for each other share a CPU (taskset, a cpuset), hand over more at a time, or let the reader spin \
-             for some microseconds before it sleeps. In a guest idle=poll, or haltpoll as its cpuidle governor, keeps the CPU awake; the host's \
-             kvm.halt_poll_ns does the same from outside.",
-        zh: "让互相等待的两个进程共用一个 CPU（taskset、cpuset），每次多传一些，或让读方先自旋几微秒再睡眠。虚拟机中可用 idle=poll，或把 cpuidle 调速器\
-             设为 haltpoll，使 CPU 保持唤醒；宿主机的 kvm.halt_poll_ns 从外部起同样作用。",
+        en: "Let two processes that wait for each other share a CPU (taskset, a cpuset). Or hand over more at a time, or let the reader spin \
+             for some microseconds before it sleeps. In a guest idle=poll, or haltpoll as its cpuidle governor, keeps the CPU awake; the \
+             host's kvm.halt_poll_ns does the same from outside.",
+        zh: "让互相等待的两个进程共用一个 CPU（taskset、cpuset）。或每次多传一些，或让读方先自旋几微秒再睡眠。虚拟机中可用 idle=poll，或把 \
+             cpuidle 调速器设为 haltpoll，使 CPU 保持唤醒；宿主机的 kvm.halt_poll_ns 从外部起同样作用。",
     }),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE, &TRACED] },
     draw,

@@ -20,11 +20,12 @@ pub(super) static RULE: Rule = Rule {
     shown: Shown::Explain("clock.read"),
     probes: &[READ],
     cure: Some(Text {
-        en: "Where /sys/devices/system/clocksource/clocksource0/available_clocksource offers tsc (in a guest also kvm-clock or \
-             hyperv_clocksource_tsc_page), write it to current_clocksource beside it. Where it does not, the kernel's log says why; \
-             a hypervisor must pass an invariant TSC on.",
-        zh: "若 /sys/devices/system/clocksource/clocksource0/available_clocksource 提供 tsc（虚拟机中还有 kvm-clock 或 hyperv_clocksource_tsc_page），\
-             请把它写入同目录的 current_clocksource。若不提供，内核日志会说明原因；虚拟机监控程序必须透传恒定频率的 TSC。",
+        en: "Switch to the clock source tsc, in a guest kvm-clock, if it is offered. Directory: \
+             /sys/devices/system/clocksource/clocksource0; what available_clocksource offers (also hyperv_clocksource_tsc_page), write to \
+             current_clocksource. Where it does not, the kernel's log says why; a hypervisor must pass an invariant TSC on.",
+        zh: "若可用，改用时钟源 tsc（虚拟机中也可用 kvm-clock）。目录为 /sys/devices/system/clocksource/clocksource0：available_clocksource \
+             中有的（还有 hyperv_clocksource_tsc_page），写入 \
+             current_clocksource。若不提供，内核日志会说明原因；虚拟机监控程序必须透传恒定频率的 TSC。",
     }),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&TRACED] },
     draw,

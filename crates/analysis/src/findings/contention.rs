@@ -18,10 +18,11 @@ pub(super) static RULE: Rule = Rule {
     shown: Shown::Host,
     probes: &[],
     cure: Some(Text {
-        en: "Find them and stop or move them: top -d 1 shows what stays, perf trace -s or execsnoop what comes and goes (cron, \
-             agents, health checks). Keep CPUs free for what has to be fast (cpuset, isolcpus=), or measure on others: --cpu.",
-        zh: "找出这些程序并停止或移走：top -d 1 可见长期运行的，perf trace -s 或 execsnoop 可见短暂运行的（cron、监控代理、健康检查）。\
-             为要求速度的任务留出 CPU（cpuset、isolcpus=），或用 --cpu 换到其他 CPU 测量。",
+        en: "Find these programs and stop or move them: top -d 1, perf trace -s. top shows what stays; perf trace -s or execsnoop shows what \
+             comes and goes (cron, agents, health checks). Keep CPUs free for what has to be fast (cpuset, isolcpus=), or measure on others: \
+             --cpu.",
+        zh: "找出这些程序并停止或移走：top -d 1、perf trace -s。top 可见长期运行的，perf trace -s 或 execsnoop \
+             可见短暂运行的（cron、监控代理、健康检查）。为要求速度的任务留出 CPU（cpuset、isolcpus=），或用 --cpu 换到其他 CPU 测量。",
     }),
     doubt: Doubt { spoiled_by: NOTHING, rivals: &[] },
     draw,

@@ -18,11 +18,12 @@ pub(super) static RULE: Rule = Rule {
     shown: Shown::Explain("paging.fault"),
     probes: &[FAULT],
     cure: Some(Text {
-        en: "Touch what has to be fast before it is needed (MAP_POPULATE, mlock, -XX:+AlwaysPreTouch), and keep it: allocators give \
-             memory back (malloc_trim, MALLOC_TRIM_THRESHOLD_, background_thread of jemalloc). On your own hypervisor: back the \
-             guest with huge pages that are reserved, and turn off ballooning and free page reporting.",
-        zh: "对速度有要求的内存，使用之前先触碰（MAP_POPULATE、mlock、-XX:+AlwaysPreTouch）并一直保留：分配器会归还内存（malloc_trim、\
-             MALLOC_TRIM_THRESHOLD_、jemalloc 的 background_thread）。若宿主机由您管理：为虚拟机预留大页，并关闭气球与空闲页上报。",
+        en: "Touch memory that must be fast before it is needed (MAP_POPULATE, mlock). Java has -XX:+AlwaysPreTouch. And keep it: allocators \
+             give memory back (malloc_trim, MALLOC_TRIM_THRESHOLD_, background_thread of jemalloc). On your own hypervisor: back the guest \
+             with huge pages that are reserved, and turn off ballooning and free page reporting.",
+        zh: "使用之前先触碰需要快速访问的内存（MAP_POPULATE、mlock）。Java 用 \
+             -XX:+AlwaysPreTouch。并一直保留：分配器会归还内存（malloc_trim、MALLOC_TRIM_THRESHOLD_、jemalloc 的 \
+             background_thread）。若宿主机由您管理：为虚拟机预留大页，并关闭气球与空闲页上报。",
     }),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
     draw,

@@ -18,9 +18,9 @@ pub(super) static RULE: Rule = Rule {
     shown: Shown::Try("governor"),
     probes: &[FREQUENCY],
     cure: Some(Text {
-        en: "cpupower frequency-set -g performance; where intel_pstate or amd_pstate drives, set energy_performance_preference \
-             to performance as well, and look at the power limits of the firmware.",
-        zh: "执行 cpupower frequency-set -g performance；若驱动为 intel_pstate 或 amd_pstate，还应把 energy_performance_preference \
+        en: "Set the governor: cpupower frequency-set -g performance. With intel_pstate or amd_pstate, set energy_performance_preference to \
+             performance as well, and look at the power limits of the firmware.",
+        zh: "设置调频策略：cpupower frequency-set -g performance。若驱动为 intel_pstate 或 amd_pstate，还应把 energy_performance_preference \
              设为 performance，并检查固件中的功耗上限。",
     }),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&CLAMPED] },

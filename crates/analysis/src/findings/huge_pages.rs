@@ -18,10 +18,10 @@ pub(super) static RULE: Rule = Rule {
     shown: Shown::Try("huge-pages"),
     probes: &[LATENCY],
     cure: Some(Text {
-        en: "To change it: echo always > /sys/kernel/mm/transparent_hugepage/enabled (or madvise(MADV_HUGEPAGE) in the \
-             program; databases may want the opposite: read their manual first).",
-        zh: "修改方法：echo always > /sys/kernel/mm/transparent_hugepage/enabled（或在程序中调用 madvise(MADV_HUGEPAGE)；\
-             部分数据库的建议相反，请先查阅其手册）。",
+        en: "echo always > /sys/kernel/mm/transparent_hugepage/enabled turns them on. Or call madvise(MADV_HUGEPAGE) in the program. \
+             Databases may want the opposite: read their manual first.",
+        zh: "开启方法：echo always > /sys/kernel/mm/transparent_hugepage/enabled。或在程序中调用 \
+             madvise(MADV_HUGEPAGE)。部分数据库的建议相反，请先查阅其手册。",
     }),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[] },
     draw,

@@ -20,9 +20,10 @@ pub(super) static RULE: Rule = Rule {
     shown: Shown::Explain("virt.exit"),
     probes: &[PROBE],
     cure: Some(Text {
-        en: "Measure virt.exit on a host whose KVM lets the CPU run the guest's kernel code: on the bare machine, or in a guest \
-             with nested virtualization by the CPU (kvm_intel or kvm_amd with nested=1 below).",
-        zh: "请在由 CPU 直接执行虚拟机内核代码的主机上测量 virt.exit：物理机，或由 CPU 支持嵌套虚拟化的虚拟机（下层的 kvm_intel 或 kvm_amd 设 nested=1）。",
+        en: "Measure virt.exit where KVM lets the CPU run the guest's kernel code. That is on the bare machine, or in a guest with nested \
+             virtualization by the CPU (kvm_intel or kvm_amd with nested=1 below).",
+        zh: "请在由 CPU 直接执行虚拟机内核代码的主机上测量 virt.exit。即物理机，或由 CPU 支持嵌套虚拟化的虚拟机（下层的 kvm_intel 或 kvm_amd \
+             设 nested=1）。",
     }),
     doubt: Doubt { spoiled_by: WRONG, rivals: &[] },
     draw,

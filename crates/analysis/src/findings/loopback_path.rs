@@ -21,11 +21,10 @@ pub(super) static RULE: Rule = Rule {
     shown: Shown::Host,
     probes: &[],
     cure: Some(Text {
-        en: "Accept what comes by lo in the first rule (iptables -I INPUT -i lo -j ACCEPT; nft: iif lo accept), put many addresses in \
-             one set, remove what is not needed on lo (tc qdisc del dev lo root). To see the values without \
-             them, run hostmark under unshare -n.",
-        zh: "在第一条规则中放行 lo（iptables -I INPUT -i lo -j ACCEPT；nft：iif lo accept），把大量地址放入一个集合，去掉 lo 上不需要的队列\
-             （tc qdisc del dev lo root）。用 unshare -n 运行可看到没有它们时的数值。",
+        en: "Accept lo in the first rule: iptables -I INPUT -i lo -j ACCEPT. With nft: iif lo accept. Put many addresses in one set, and \
+             remove what is not needed on lo (tc qdisc del dev lo root). To see the values without them, run hostmark under unshare -n.",
+        zh: "在第一条规则中放行 lo：iptables -I INPUT -i lo -j ACCEPT。nft 用 iif lo accept。把大量地址放入一个集合，并去掉 lo \
+             上不需要的队列（tc qdisc del dev lo root）。用 unshare -n 运行可看到没有它们时的数值。",
     }),
     doubt: Doubt { spoiled_by: WRONG, rivals: &[] },
     draw,

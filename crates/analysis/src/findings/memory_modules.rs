@@ -32,11 +32,10 @@ pub(super) static RULE: Rule = Rule {
     shown: Shown::Run,
     probes: &[STREAM, READ],
     cure: Some(Text {
-        en: "Populate every channel with equal modules, one for each first (dmidecode -t memory, the board's manual); look whether \
-             the firmware runs them at their rate and interleaves channels. With several nodes, memory must lie where its threads \
-             run (numactl).",
-        zh: "为每个通道装上相同的内存条，先每通道一条（dmidecode -t memory，主板手册）；检查固件是否让它们按标称速率运行并启用通道交错。\
-             多节点时，内存应位于线程所在的节点（numactl）。",
+        en: "Populate every channel with equal modules (dmidecode -t memory). The board's manual tells which slots come first. See that the \
+             firmware runs them at their rate and interleaves channels. With several nodes, memory must lie where its threads run (numactl).",
+        zh: "为每个通道装上相同的内存条（dmidecode -t \
+             memory）。插槽的先后见主板手册。检查固件是否让它们按标称速率运行并启用通道交错。多节点时，内存应位于线程所在的节点（numactl）。",
     }),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA] },
     draw,

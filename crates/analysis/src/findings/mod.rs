@@ -43,7 +43,7 @@ use hostmark_model::{Finding, Run, Text};
 
 use self::doubt::{CLAMPED, DISTURBED, LOOPBACK, NOTHING, QUOTA, QUOTA_OF_ONE, TRACED, WRONG, YIELDS};
 pub use self::doubt::{Doubt, RIVALS, Rival, conclusions};
-pub use self::short::MOST_COLUMNS;
+pub use self::short::{MOST_COLUMNS, first_thing_to_do};
 pub use self::shown::Shown;
 
 /// What a rule concludes, and from which cases.

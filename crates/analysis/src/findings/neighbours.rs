@@ -15,9 +15,9 @@ pub(super) static RULE: Rule = Rule {
     shown: Shown::Run,
     probes: &[HIERARCHY],
     cure: Some(Text {
-        en: "The best round is what the hardware gives when left alone. Stop other work on this host, or measure at a quiet \
-             hour; where the neighbours are not yours, a dedicated host or instance is the cure.",
-        zh: "最佳一轮代表硬件不受干扰时的表现。请停止本机的其他任务，或在空闲时段再测；若邻居不归您管理，可改用独占主机或独占实例。",
+        en: "Stop other work on this host, or measure at a quiet hour. Where the neighbours are not yours, a dedicated host or instance \
+             is the cure. The best round is what the hardware gives when left alone.",
+        zh: "请停止本机的其他任务，或在空闲时段再测。若邻居虚拟机不归您管理，可改用独占主机或独占实例。最佳一轮代表硬件不受干扰时的表现。",
     }),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
     draw,

@@ -20,10 +20,10 @@ pub(super) static RULE: Rule = Rule {
     shown: Shown::Explain("sched.noise"),
     probes: &[NOISE],
     cure: Some(Text {
-        en: "Long gaps: stop or move what else runs (taskset, cpuset), or take dedicated CPUs. Short ones: keep interrupts off \
+        en: "Stop or move what else runs (taskset, cpuset), or take dedicated CPUs. That cures long gaps. Short ones: keep interrupts off \
              these CPUs (/proc/irq/*/smp_affinity), isolcpus= and nohz_full= on the kernel's command line.",
-        zh: "间隙长：停止或移走其他任务（taskset、cpuset），或改用独占 CPU。间隙短：让中断避开这些 CPU（/proc/irq/*/smp_affinity），\
-             在内核命令行使用 isolcpus= 与 nohz_full=。",
+        zh: "停止或移走其他任务（taskset、cpuset），或改用独占 CPU。这适用于较长的间隙。间隙短：让中断避开这些 \
+             CPU（/proc/irq/*/smp_affinity），在内核命令行使用 isolcpus= 与 nohz_full=。",
     }),
     doubt: Doubt { spoiled_by: WRONG, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
     draw,

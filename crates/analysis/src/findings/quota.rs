@@ -15,10 +15,10 @@ pub(super) static RULE: Rule = Rule {
     shown: Shown::Host,
     probes: &[],
     cure: Some(Text {
-        en: "Lift the quota (docker --cpus, systemd CPUQuota=, Kubernetes limits.cpu), or run no more threads than it pays for \
-             (GOMAXPROCS, OMP_NUM_THREADS, a cpuset): fewer threads that run through beat many that are stopped.",
-        zh: "取消配额（docker --cpus、systemd CPUQuota=、Kubernetes limits.cpu），或让线程数不超过配额（GOMAXPROCS、OMP_NUM_THREADS、cpuset）：\
-             少量不停运行的线程好于许多被反复暂停的线程。",
+        en: "Lift the quota (docker --cpus, systemd CPUQuota=, Kubernetes limits.cpu). Or run no more threads than it pays for (GOMAXPROCS, \
+             OMP_NUM_THREADS, a cpuset): fewer threads that run through beat many that are stopped.",
+        zh: "取消配额（docker --cpus、systemd CPUQuota=、Kubernetes \
+             limits.cpu）。或让线程数不超过配额（GOMAXPROCS、OMP_NUM_THREADS、cpuset）：少量不停运行的线程好于许多被反复暂停的线程。",
     }),
     doubt: Doubt { spoiled_by: NOTHING, rivals: &[] },
     draw,

@@ -20,3 +20,56 @@ pub(super) fn peer(name: &str) -> Text<String> {
         false => Text { en: "the peer".to_owned(), zh: "对端".to_owned() },
     }
 }
+
+/// The first thing to do of a cure: its first sentence. A point within a name, a number or brackets ends none.
+pub fn first_thing_to_do(cure: &str) -> &str {
+    let mut depth = 0_i32;
+    for (at, c) in cure.char_indices() {
+        let rest = &cure[at + c.len_utf8()..];
+        match c {
+            '(' | '（' => depth += 1,
+            ')' | '）' => depth -= 1,
+            '。' if depth <= 0 => return &cure[..at + c.len_utf8()],
+            '.' if depth <= 0 && rest.trim_start() != rest => return &cure[..at + 1],
+            _ => {}
+        }
+    }
+    cure
+}
+
+#[cfg(test)]
+mod tests {
+    use hostmark_model::Lang;
+
+    use super::*;
+    use crate::findings::RULES;
+
+    /// A line of 80 columns, less what stands before it.
+    const LINE: usize = 75;
+
+    #[test]
+    fn a_sentence_ends_at_a_point_before_a_space() {
+        assert_eq!(
+            first_thing_to_do("It takes 1.5 ns (p99. more) in net.ipv4. The rest."),
+            "It takes 1.5 ns (p99. more) in net.ipv4."
+        );
+        assert_eq!(first_thing_to_do("需要 1.5 ns（见 a。b）。其余。"), "需要 1.5 ns（见 a。b）。");
+        assert_eq!(first_thing_to_do("no end"), "no end");
+    }
+
+    #[test]
+    fn every_rule_begins_with_one_thing_to_do_that_fits_into_a_line() {
+        for rule in RULES {
+            // What the layers of a kernel cost explains others.
+            let Some(cure) = rule.cure else {
+                assert_eq!(rule.id, "kernel.layers");
+                continue;
+            };
+            for lang in [Lang::En, Lang::Zh] {
+                let first = first_thing_to_do(cure.get(lang));
+                assert!(first.width() <= LINE, "{}: {} columns: {first}", rule.id, first.width());
+                assert!(first.ends_with(['.', '。']) && !first.contains(';'), "{}: {first}", rule.id);
+            }
+        }
+    }
+}

@@ -14,11 +14,12 @@ pub(super) static RULE: Rule = Rule {
     shown: Shown::Explain("memory.effective_page"),
     probes: &[EFFECTIVE_PAGE],
     cure: Some(Text {
-        en: "On your own hypervisor, back the guest with huge pages: reserved ones (QEMU: -object \
-             memory-backend-memfd,hugetlb=on; libvirt: <hugepages/>), or THP=always on the host; and avoid what splits them: KSM, \
-             swapping, ballooning. Elsewhere choose an instance type that promises huge pages or whole hosts.",
-        zh: "若宿主机由您管理，请用大页支撑虚拟机：预留大页（QEMU：-object memory-backend-memfd,hugetlb=on；libvirt：<hugepages/>），或在宿主机上设 \
-             THP=always；并避免会拆分大页的机制：KSM、换出、气球。若不归您管理，请选用承诺大页或独占主机的实例类型。",
+        en: "On your own host, back guests with huge pages (QEMU: hugetlb=on). Reserved ones (QEMU: -object memory-backend-memfd,hugetlb=on; \
+             libvirt: <hugepages/>), or THP=always on the host. And avoid what splits them: KSM, swapping, ballooning. Elsewhere choose an \
+             instance type that promises huge pages or whole hosts.",
+        zh: "若宿主机由您管理，请用大页承载虚拟机（QEMU：hugetlb=on）。预留大页（QEMU：-object \
+             memory-backend-memfd,hugetlb=on；libvirt：<hugepages/>），或在宿主机上设 \
+             THP=always。并避免会拆分大页的机制：KSM、换出、气球。若不归您管理，请选用承诺大页或独占主机的实例类型。",
     }),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[] },
     draw,

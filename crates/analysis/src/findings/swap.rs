@@ -15,9 +15,10 @@ pub(super) static RULE: Rule = Rule {
     shown: Shown::Host,
     probes: &[],
     cure: Some(Text {
-        en: "Find who holds the memory (ps --sort -rss), give the machine more or run less on it; then swapoff -a && swapon -a \
-             brings back what was put away. What must never wait locks its memory (mlockall).",
-        zh: "找出占用内存的程序（ps --sort -rss），增加内存或减少任务；随后 swapoff -a && swapon -a 可把换出的页面换回。绝不能等待的程序应锁定内存（mlockall）。",
+        en: "Find who holds the memory (ps aux --sort -rss), and run less. Or give the machine more. Then swapoff -a && swapon -a brings \
+             back what was put away. What must never wait locks its memory (mlockall).",
+        zh: "找出占用内存的程序（ps aux --sort -rss），并减少任务。或增加内存。随后 swapoff -a && swapon -a \
+             可把换出的页面换回。绝不能等待的程序应锁定内存（mlockall）。",
     }),
     doubt: Doubt { spoiled_by: NOTHING, rivals: &[] },
     draw,

@@ -19,9 +19,9 @@ pub(super) static RULE: Rule = Rule {
     shown: Shown::Run,
     probes: &[SYNC],
     cure: Some(Text {
-        en: "Give the log a device of its own with power-loss protection, on which a flush is free; keep other writers off it. \
-             In a cloud choose a volume with reserved operations. --scratch measures any other directory.",
-        zh: "给日志一块带掉电保护、刷新不花时间的专用设备，不让其他程序写它；云上请选有预留 IOPS 的卷。用 --scratch 可测量其他目录。",
+        en: "Give the log a device of its own with power-loss protection. A flush is free there; keep other writers off it. In a cloud \
+             choose a volume with reserved operations. --scratch measures any other directory.",
+        zh: "给日志一块带掉电保护的专用设备。其上刷新不花时间；不让其他程序写它；云上请选有预留 IOPS 的卷。用 --scratch 可测量其他目录。",
     }),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
     draw,

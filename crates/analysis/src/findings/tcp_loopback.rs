@@ -34,11 +34,11 @@ pub(super) static RULE: Rule = Rule {
     shown: Shown::Explain("net.tcp_bandwidth"),
     probes: &[TCP, OFFLOAD],
     cure: Some(Text {
-        en: "Change what is proven faster here: the congestion control of sockets that stay on the host (TCP_CONGESTION, or \
-             net.ipv4.tcp_congestion_control), their buffers (SO_SNDBUF, SO_RCVBUF), the CPUs of the two ends. Unix sockets and \
-             shared memory do without TCP.",
-        zh: "改用此处已证实更快的做法：只在本机通信的套接字的拥塞控制（TCP_CONGESTION 或 net.ipv4.tcp_congestion_control）、其缓冲区\
-             （SO_SNDBUF、SO_RCVBUF）、两端所在的 CPU。Unix 套接字和共享内存则完全不经过 TCP。",
+        en: "Change what is proven faster here: congestion control, buffers or CPUs. The congestion control is that of sockets which stay on \
+             the host (TCP_CONGESTION, or net.ipv4.tcp_congestion_control); the buffers are SO_SNDBUF and SO_RCVBUF; the CPUs are those of \
+             the two ends. Unix sockets and shared memory do without TCP.",
+        zh: "改用此处已证实更快的做法：拥塞控制、缓冲区或 CPU。拥塞控制指只在本机通信的套接字（TCP_CONGESTION 或 \
+             net.ipv4.tcp_congestion_control）；缓冲区指 SO_SNDBUF、SO_RCVBUF；CPU 指两端所在的 CPU。Unix 套接字和共享内存则完全不经过 TCP。",
     }),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE, &LOOPBACK] },
     draw,

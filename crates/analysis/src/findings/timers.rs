@@ -24,11 +24,12 @@ pub(super) static RULE: Rule = Rule {
     shown: Shown::Explain("clock.sleep"),
     probes: &[SLEEP],
     cure: Some(Text {
-        en: "Look for a timer with high resolution: /proc/timer_list says 'hres_active', the kernel's command line must not say \
-             highres=off or nohz=off. In a guest the hypervisor must give a precise timer (TSC deadline), and its host must wake \
-             the guest's CPU at once: keep its idle states shallow, or poll (kvm.halt_poll_ns).",
-        zh: "检查是否启用高精度定时器：/proc/timer_list 应有 hres_active，内核命令行不应有 highres=off 或 nohz=off。虚拟机中，虚拟机监控程序须提供精确的\
-             定时器（TSC deadline），宿主机须及时唤醒虚拟机的 CPU：限制宿主的空闲状态深度，或启用轮询（kvm.halt_poll_ns）。",
+        en: "Check that high-resolution timers are on: hres_active in /proc/timer_list. The kernel's command line must not say highres=off \
+             or nohz=off. In a guest the hypervisor must give a precise timer (TSC deadline), and its host must wake the guest's CPU at \
+             once: keep its idle states shallow, or poll (kvm.halt_poll_ns).",
+        zh: "检查是否启用高精度定时器：/proc/timer_list 中的 hres_active。内核命令行不应有 highres=off 或 \
+             nohz=off。虚拟机中，虚拟机监控程序须提供精确的定时器（TSC deadline），宿主机须及时唤醒虚拟机的 \
+             CPU：限制宿主的空闲状态深度，或启用轮询（kvm.halt_poll_ns）。",
     }),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE, &TRACED] },
     draw,

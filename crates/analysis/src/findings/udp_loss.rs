@@ -16,11 +16,10 @@ pub(super) static RULE: Rule = Rule {
     shown: Shown::Try("udp-buffer"),
     probes: &[UDP],
     cure: Some(Text {
-        en: "Let the receiver ask for a larger buffer (SO_RCVBUF, up to net.core.rmem_max) and take many datagrams at a time (recvmmsg, \
-             UDP_GRO), and let the sender pace itself or wait for answers. Where none may be lost, use TCP or a Unix socket, which hold \
-             the sender back.",
-        zh: "让接收方申请更大的缓冲区（SO_RCVBUF，上限为 net.core.rmem_max）并一次取走多个数据报（recvmmsg、UDP_GRO），发送方则控制节奏或等待应答。\
-             不容丢失时请用 TCP 或 Unix 套接字，它们会使发送方等待。",
+        en: "Give the receiver a larger buffer (SO_RCVBUF, net.core.rmem_max). Take many datagrams at a time (recvmmsg, UDP_GRO), and let \
+             the sender pace itself or wait for answers. Where none may be lost, use TCP or a Unix socket, which hold the sender back.",
+        zh: "给接收方更大的缓冲区（SO_RCVBUF、net.core.rmem_max）。一次取走多个数据报（recvmmsg、UDP_GRO），发送方则控制节奏或等待应答。不容丢失时请用 \
+             TCP 或 Unix 套接字，它们会使发送方等待。",
     }),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE, &LOOPBACK] },
     draw,

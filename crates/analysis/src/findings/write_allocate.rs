@@ -29,10 +29,10 @@ pub(super) static RULE: Rule = Rule {
     shown: Shown::Explain("memory.write"),
     probes: &[READ, WRITE, COPY],
     cure: Some(Text {
-        en: "What is written once and not read soon can go past the caches: non-temporal stores, or memset and memcpy of the C \
-             library, which turn to them above a size of their own. Data that still fits a cache is slower that way.",
-        zh: "只写一次且不会很快读取的数据可以绕过缓存：使用非临时存储，或使用 C 库的 memset 与 memcpy（超过一定大小后会自动改用）。\
-             仍装得进缓存的数据这样写反而更慢。",
+        en: "Write what is not read soon past the caches: non-temporal stores. memset and memcpy of the C library turn to them above a size \
+             of their own. Data that still fits a cache is slower that way.",
+        zh: "只写一次且不会很快读取的数据可以绕过缓存：非临时存储。C 库的 memset 与 memcpy \
+             超过一定大小后会自动改用。仍装得进缓存的数据这样写反而更慢。",
     }),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[] },
     draw,

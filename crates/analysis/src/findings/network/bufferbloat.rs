@@ -16,10 +16,10 @@ pub(in super::super) static RULE: Rule = Rule {
     shown: Shown::Explain("net.rate_latency"),
     probes: &[RATE_LATENCY],
     cure: Some(Text {
-        en: "Put a queue that keeps itself short before the slowest link (fq_codel, cake, fq with a rate just below the link's), or let \
-             bulk flows send by bbr. A shorter queue (tbf limit, txqueuelen) helps where neither can be had.",
-        zh: "在最慢的链路之前使用会自行保持短小的队列（fq_codel、cake，或速率略低于链路的 fq），或让大流量使用 bbr。\
-             都不可行时，缩短队列（tbf limit、txqueuelen）也有帮助。",
+        en: "Put fq_codel or cake before the slowest link: a queue that stays short. Or fq with a rate just below the link's, or let bulk \
+             flows send by bbr. A shorter queue (tbf limit, txqueuelen) helps where neither can be had.",
+        zh: "在最慢的链路之前使用会保持短小的队列：fq_codel、cake。或用速率略低于链路的 fq，或让大流量使用 bbr。都不可行时，缩短队列（tbf \
+             limit、txqueuelen）也有帮助。",
     }),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
     draw,

@@ -14,10 +14,10 @@ pub(in super::super) static RULE: Rule = Rule {
     shown: Shown::Explain("net.tcp_bandwidth"),
     probes: &[TCP],
     cure: Some(Text {
-        en: "Spread the work: several streams, several queues (ethtool -L, RPS), interrupts on other CPUs than the program. Make each \
-             byte cheaper: TSO and GRO on (ethtool -K), an MTU of 9000 where the network allows it, sendfile, fewer packet filters.",
-        zh: "分散负载：多个流、多个队列（ethtool -L、RPS）、中断与程序使用不同 CPU。降低每字节开销：打开 TSO 与 GRO（ethtool -K），\
-             网络允许时用 9000 的 MTU，使用 sendfile，减少包过滤。",
+        en: "Spread the work: several streams, several queues (ethtool -L, RPS). And take interrupts on other CPUs than the program. Make \
+             each byte cheaper: TSO and GRO on (ethtool -K), an MTU of 9000 where the network allows it, sendfile, fewer packet filters.",
+        zh: "分散负载：多个流、多个队列（ethtool -L、RPS）。并让中断与程序使用不同的 CPU。降低每字节开销：打开 TSO 与 GRO（ethtool \
+             -K），网络允许时用 9000 的 MTU，使用 sendfile，减少包过滤。",
     }),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
     draw,

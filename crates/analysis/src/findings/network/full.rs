@@ -13,9 +13,9 @@ pub(in super::super) static RULE: Rule = Rule {
     shown: Shown::Explain("net.tcp_bandwidth"),
     probes: &[TCP],
     cure: Some(Text {
-        en: "Only a faster link, a second one (bonding, several paths) or fewer bytes (compression) moves more. The CPUs have time to \
-             compress.",
-        zh: "只有更快的链路、第二条链路（bonding、多路径）或更少的字节（压缩）才能搬运更多。CPU 有余力做压缩。",
+        en: "Only a faster or a second link, or fewer bytes, moves more. A second one needs bonding or several paths; compression means \
+             fewer bytes. The CPUs have time to compress.",
+        zh: "只有更快的链路、第二条链路或更少的字节才能搬运更多。第二条链路需要 bonding 或多路径；压缩可减少字节。CPU 有余力做压缩。",
     }),
     doubt: Doubt { spoiled_by: WRONG, rivals: &[] },
     draw,

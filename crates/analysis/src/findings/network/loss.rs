@@ -14,10 +14,10 @@ pub(in super::super) static RULE: Rule = Rule {
     shown: Shown::Explain("net.tcp_bandwidth"),
     probes: &[TCP],
     cure: Some(Text {
-        en: "Look where packets get lost: ip -s link and ethtool -S at both ends, rings (ethtool -g), the switch's counters, a duplex \
+        en: "Look where packets get lost: ip -s link and ethtool -S at both ends. Then rings (ethtool -g), the switch's counters, a duplex \
              mismatch, a bad cable, a policer of the provider. bbr suffers less from loss than cubic and reno.",
-        zh: "查找丢包之处：两端的 ip -s link 与 ethtool -S、环形缓冲区（ethtool -g）、交换机计数器、双工不匹配、坏线缆、云厂商的限速器。\
-             与 cubic、reno 相比，bbr 受丢包影响较小。",
+        zh: "查找丢包之处：两端的 ip -s link 与 ethtool -S。再看环形缓冲区（ethtool \
+             -g）、交换机计数器、双工不匹配、坏线缆、云厂商的限速器。与 cubic、reno 相比，bbr 受丢包影响较小。",
     }),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
     draw,

@@ -11,9 +11,9 @@ pub(in super::super) static RULE: Rule = Rule {
     shown: Shown::Explain("net.tcp_bandwidth"),
     probes: &[],
     cure: Some(Text {
-        en: "Find the hop that takes less (tracepath): a tunnel, a VPN or an overlay adds headers. Set the interface's MTU to what the \
-             path takes, or raise the path's.",
-        zh: "用 tracepath 找出允许值更小的一跳：隧道、VPN 或叠加网络会增加头部。把接口 MTU 设为路径允许的值，或提高路径的 MTU。",
+        en: "Find the hop that takes less: tracepath. A tunnel, a VPN or an overlay adds headers. Set the interface's MTU to what the path \
+             takes, or raise the path's.",
+        zh: "用 tracepath 找出允许值更小的一跳。隧道、VPN 或叠加网络会增加头部。把接口 MTU 设为路径允许的值，或提高路径的 MTU。",
     }),
     doubt: Doubt { spoiled_by: NOTHING, rivals: &[] },
     draw,

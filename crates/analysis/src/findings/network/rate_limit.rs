@@ -12,9 +12,9 @@ pub(in super::super) static RULE: Rule = Rule {
     shown: Shown::Explain("net.tcp_bandwidth"),
     probes: &[TCP],
     cure: Some(Text {
-        en: "Raise or remove the limit where it is set: tc qdisc on that interface, the bandwidth of the instance, container or \
-             virtual machine. No setting of TCP gets past it.",
-        zh: "在设置处提高或取消限速：该接口上的 tc qdisc，或实例、容器、虚拟机的带宽配额。调整 TCP 无法突破它。",
+        en: "Raise or remove the limit where it is set: tc qdisc, or the instance. It may be on that interface, or be the bandwidth of the \
+             instance, container or virtual machine. No setting of TCP gets past it.",
+        zh: "在设置处提高或取消限速：tc qdisc，或实例的带宽配额。它在该接口上，或在实例、容器、虚拟机上。调整 TCP 无法突破它。",
     }),
     doubt: Doubt { spoiled_by: WRONG, rivals: &[] },
     draw,

@@ -13,10 +13,10 @@ pub(in super::super) static RULE: Rule = Rule {
     shown: Shown::Explain("net.tcp_bandwidth"),
     probes: &[TCP],
     cure: Some(Text {
-        en: "Raise the largest buffers to twice the rate times the round trip: net.ipv4.tcp_rmem at the receiver, net.ipv4.tcp_wmem at \
-             the sender. Leave SO_RCVBUF and SO_SNDBUF alone: who sets them ends the kernel's own tuning. Or use several streams.",
-        zh: "把缓冲区上限提高到速率乘以往返时间的两倍：接收方 net.ipv4.tcp_rmem，发送方 net.ipv4.tcp_wmem。不要设置 SO_RCVBUF 与 SO_SNDBUF，\
-             否则会关闭内核的自动调节。或使用多个流。",
+        en: "Raise net.ipv4.tcp_rmem (receiver) and tcp_wmem (sender). The largest buffers need twice the rate times the round trip. Leave \
+             SO_RCVBUF and SO_SNDBUF alone: who sets them ends the kernel's own tuning. Or use several streams.",
+        zh: "提高接收方的 net.ipv4.tcp_rmem 与发送方的 tcp_wmem。缓冲区上限应为速率乘以往返时间的两倍。不要设置 SO_RCVBUF 与 \
+             SO_SNDBUF，否则会关闭内核的自动调节。或使用多个流。",
     }),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
     draw,

@@ -4,7 +4,7 @@
 use unicode_width::UnicodeWidthStr;
 
 use hostmark_analysis::constants::{self, ConstantValue, Line, MOST_FINDINGS, Scarcity};
-use hostmark_analysis::findings::findings_and_kept;
+use hostmark_analysis::findings::{findings_and_kept, first_thing_to_do};
 use hostmark_analysis::references::{NearestReference, Tone, beside, is_about};
 use hostmark_model::{Finding, Run};
 
@@ -39,25 +39,26 @@ enum Form {
     Flow { beside: bool },
 }
 
-/// From all of it to the least. Findings before rows of their own, those before the lesser reasons: of these the whole report tells.
+/// From all of it to the least. Findings before rows of their own, what to do before the lesser reasons: of these the whole report tells.
 const WAYS: &[Way] = &[
     Way { reasons: usize::MAX, form: Form::Rows(Scarcity::None), findings: Part::Cure },
     Way { reasons: usize::MAX, form: Form::Rows(Scarcity::Some), findings: Part::Cure },
-    Way { reasons: usize::MAX, form: Form::Rows(Scarcity::Some), findings: Part::FirstOfCure },
-    Way { reasons: usize::MAX, form: Form::Rows(Scarcity::Some), findings: Part::Command },
-    Way { reasons: usize::MAX, form: Form::Rows(Scarcity::Great), findings: Part::FirstOfCure },
-    Way { reasons: usize::MAX, form: Form::Rows(Scarcity::Great), findings: Part::Command },
-    Way { reasons: 2, form: Form::Rows(Scarcity::Great), findings: Part::Command },
-    Way { reasons: 1, form: Form::Rows(Scarcity::Great), findings: Part::Command },
-    Way { reasons: 0, form: Form::Rows(Scarcity::Great), findings: Part::Command },
-    Way { reasons: 0, form: Form::Rows(Scarcity::Great), findings: Part::Bare },
-    Way { reasons: 1, form: Form::Flow { beside: true }, findings: Part::Command },
-    Way { reasons: 0, form: Form::Flow { beside: true }, findings: Part::Command },
-    Way { reasons: 1, form: Form::Flow { beside: false }, findings: Part::Command },
-    Way { reasons: 0, form: Form::Flow { beside: false }, findings: Part::Command },
+    Way { reasons: usize::MAX, form: Form::Rows(Scarcity::Some), findings: Part::ToDo(3) },
+    Way { reasons: usize::MAX, form: Form::Rows(Scarcity::Great), findings: Part::Cure },
+    Way { reasons: usize::MAX, form: Form::Rows(Scarcity::Great), findings: Part::ToDo(3) },
+    Way { reasons: 2, form: Form::Rows(Scarcity::Great), findings: Part::ToDo(3) },
+    Way { reasons: 1, form: Form::Rows(Scarcity::Great), findings: Part::ToDo(3) },
+    Way { reasons: 0, form: Form::Rows(Scarcity::Great), findings: Part::ToDo(3) },
+    Way { reasons: 1, form: Form::Rows(Scarcity::Great), findings: Part::ToDo(1) },
+    Way { reasons: 0, form: Form::Rows(Scarcity::Great), findings: Part::ToDo(2) },
+    Way { reasons: 0, form: Form::Rows(Scarcity::Great), findings: Part::ToDo(1) },
+    Way { reasons: 0, form: Form::Rows(Scarcity::Great), findings: Part::ToDo(0) },
+    Way { reasons: 1, form: Form::Flow { beside: true }, findings: Part::ToDo(1) },
+    Way { reasons: 0, form: Form::Flow { beside: true }, findings: Part::ToDo(0) },
+    Way { reasons: 1, form: Form::Flow { beside: false }, findings: Part::ToDo(0) },
     LEAST,
 ];
-const LEAST: Way = Way { reasons: 0, form: Form::Flow { beside: false }, findings: Part::Bare };
+const LEAST: Way = Way { reasons: 0, form: Form::Flow { beside: false }, findings: Part::ToDo(0) };
 
 /// The answer of a run; of one that was made of few cases its table.
 pub fn answer(run: &Run, options: &RenderOptions) -> String {
@@ -188,20 +189,16 @@ fn fact(view: &View, told: &ConstantValue) -> String {
     how_sure.map_or(shown.clone(), |how_sure| format!("{shown} {how_sure}"))
 }
 
-/// What stands beside the short text of each finding in the answer.
+/// What stands below the short text of each finding in the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// The command that shows it, and what to do.
+    /// What to do, in full.
     Cure,
-    /// The same, of what to do the first sentence.
-    FirstOfCure,
-    /// The command that shows it.
-    Command,
-    /// Nothing.
-    Bare,
+    /// The first thing to do, of so many findings.
+    ToDo(usize),
 }
 
-/// What costs most.
+/// What costs most, and what to do about it.
 fn some_findings(findings: &[Finding], part: Part, page: &mut Page) {
     if findings.is_empty() {
         return;
@@ -213,46 +210,19 @@ fn some_findings(findings: &[Finding], part: Part, page: &mut Page) {
         Piece::new(page.say(words::DEAREST_FIRST), Style::Dim),
     ]);
     for (index, finding) in findings.iter().enumerate() {
-        let command = finding.command.as_ref().filter(|_| part != Part::Bare);
-        let command = command.map_or_else(String::new, |command| words::shows(command, lang));
-        let text = format!("{}  {command}", finding.short.get(lang));
-        page.paragraph(&format!("{:>3}  ", index + 1), text.trim_end(), Style::Plain);
+        let text = finding.short.get(lang);
+        // A setting to try is something to do; what only shows it again is not.
+        let tried = finding.command.as_ref().filter(|command| command.starts_with("hostmark try "));
+        let command = tried.map_or_else(String::new, |command| format!("  {}", words::shows(command, lang)));
+        let command = if 5 + text.width() + command.width() <= page.width { command } else { String::new() };
+        page.paragraph(&format!("{:>3}  ", index + 1), &format!("{text}{command}"), Style::Plain);
         let cure = finding.cure.as_ref().map_or("", |cure| cure.get(lang));
         match part {
             Part::Cure if !cure.is_empty() => page.paragraph("     ", cure, Style::Dim),
-            Part::FirstOfCure if !cure.is_empty() => page.paragraph("     ", first_sentence(cure), Style::Dim),
+            Part::ToDo(count) if index < count && !cure.is_empty() => {
+                page.paragraph("     ", first_thing_to_do(cure), Style::Dim);
+            }
             _ => {}
         }
-    }
-}
-
-/// A text up to the end of its first sentence. A point within a name, a number or brackets ends none.
-fn first_sentence(text: &str) -> &str {
-    let mut depth = 0_i32;
-    for (at, c) in text.char_indices() {
-        let rest = &text[at + c.len_utf8()..];
-        match c {
-            '(' | '（' => depth += 1,
-            ')' | '）' => depth -= 1,
-            '。' if depth <= 0 => return &text[..at + c.len_utf8()],
-            '.' if depth <= 0 && rest.trim_start() != rest => return &text[..at + 1],
-            _ => {}
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::first_sentence;
-
-    #[test]
-    fn a_sentence_ends_at_a_point_before_a_space() {
-        assert_eq!(
-            first_sentence("It takes 1.5 ns (p99. more) in net.ipv4. The rest."),
-            "It takes 1.5 ns (p99. more) in net.ipv4."
-        );
-        assert_eq!(first_sentence("需要 1.5 ns（见 a。b）。其余。"), "需要 1.5 ns（见 a。b）。");
-        assert_eq!(first_sentence("no end"), "no end");
     }
 }
