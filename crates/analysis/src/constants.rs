@@ -96,11 +96,11 @@ pub static LINES: &[Line] = &[
             },
             Constant {
                 name: t("STREAM triad by all", "全部核心 STREAM triad"),
-                row: t("triad, all cores", "全部核心 triad"),
+                row: t("triad, all CPUs", "全部核心 triad"),
                 places: &[at("memory.stream", &[("kernel", "triad")])],
             },
         ],
-        pairs: &[t("core read · triad", "单核读 · 全核 triad")],
+        pairs: &[t("read · triad", "单核读 · triad")],
         paired_from: Scarcity::Great,
     },
     Line {
@@ -144,7 +144,7 @@ pub static LINES: &[Line] = &[
                 places: &[at("process.fork_exec", &[("child", "static")])],
             },
         ],
-        pairs: &[t("null call · switch", "空调用 · 切换"), t("fault · fork+exec", "缺页 · fork+exec")],
+        pairs: &[t("null · switch", "空调用 · 切换"), t("fault · exec", "缺页 · exec")],
         paired_from: Scarcity::Great,
     },
     Line {
@@ -167,7 +167,7 @@ pub static LINES: &[Line] = &[
                 ],
             },
         ],
-        pairs: &[t("pipe, 1 · 2 CPUs", "管道，1 · 2 CPU")],
+        pairs: &[t("pipe, 1 · 2 CPU", "管道，1 · 2 CPU")],
         paired_from: Scarcity::Some,
     },
     Line {
@@ -294,21 +294,22 @@ impl ConstantValue<'_> {
         Some(value(cycles.value(), Unit::CoreCycles, lang))
     }
 
-    /// Its value in a row, and how sure it is; of a percentile which one it is. That rounds disagree is left to a word.
-    pub fn in_row(&self, run: &Run, lang: Lang) -> String {
+    /// Its value in a row, and how sure it is; of a percentile which one it is. That rounds disagree is left to a word, and what the other
+    /// estimator says to whoever has room for it.
+    pub fn in_row(&self, run: &Run, with_other: bool, lang: Lang) -> String {
         let which =
             Percentile::of_name(self.place.quantity).map_or(String::new(), |_| format!("{} ", self.place.quantity));
-        let sure = self.sureness(run, lang, false).map_or(String::new(), |sure| format!(" {sure}"));
+        let sure = self.sureness(run, with_other, false, lang).map_or(String::new(), |sure| format!(" {sure}"));
         format!("{which}{}{sure}", self.plain_value(lang))
     }
 
     /// How sure it is, where that is worth a word: half of an interval that is wider than the run's profile aims at, or the range of rounds
     /// that do not agree; and what the other estimator says, where that is something else.
     pub fn how_sure(&self, run: &Run, lang: Lang) -> Option<String> {
-        self.sureness(run, lang, true)
+        self.sureness(run, true, true, lang)
     }
 
-    fn sureness(&self, run: &Run, lang: Lang, names_unstable: bool) -> Option<String> {
+    fn sureness(&self, run: &Run, with_other: bool, names_unstable: bool, lang: Lang) -> Option<String> {
         let ConstantValue { estimate, unit, .. } = self;
         let range = || match estimate.shown_range().filter(|_| !names_unstable) {
             Some([low, high]) => Some(format!("({})", between((low, high), estimate.value(), *unit))),
@@ -320,7 +321,8 @@ impl ConstantValue<'_> {
             (None, Some(half)) if half <= WIDEST => plus_minus(estimate),
             _ => range().or_else(|| (estimate.rounds == 1).then(|| ONE_ROUND.get(lang).to_owned())),
         };
-        let parts: Vec<String> = sure.into_iter().chain(other_value(estimate, *unit, lang)).collect();
+        let other = other_value(estimate, *unit, lang).filter(|_| with_other);
+        let parts: Vec<String> = sure.into_iter().chain(other).collect();
         (!parts.is_empty()).then(|| parts.join(if lang == Lang::Zh { "，" } else { ", " }))
     }
 }

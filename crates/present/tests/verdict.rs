@@ -142,10 +142,12 @@ fn nothing_of_a_row_is_lost_at_80_and_120_columns_in_either_language() {
                 let range = nearest.and_then(|nearest| nearest.range(told, lang));
                 let words =
                     nearest.and_then(|nearest| nearest.verdict(told)).map(|verdict| verdict.words.get(lang).to_owned());
-                for part in [Some(told.in_row(&run, lang)), range, words].into_iter().flatten() {
+                for part in [Some(told.in_row(&run, false, lang)), range, words].into_iter().flatten() {
                     assert!(text.contains(&part), "{width}: {part} is not in\n{text}");
                 }
             }
+            // What each row has at 80 columns: the names of its own or those of two.
+            assert_eq!(text.lines().filter(|line| line.starts_with("L3 ")).count(), 1, "{width}:\n{text}");
             let usual = if lang == Lang::En { "usual for its kind" } else { "同类常见范围" };
             assert_eq!(text.contains(usual), nearest.is_some_and(|nearest| nearest.is_usual()), "{text}");
         }

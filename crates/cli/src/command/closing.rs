@@ -41,10 +41,14 @@ pub fn lines(run: &Run, file: &Path, goes_on: Option<&str>, shown: Shown, lang: 
     if let Some(probe) = worth_explaining(run) {
         commands.push(format!("{}hostmark explain {probe}", word("explain: ", "讲解：")));
     }
-    let in_a_line = commands.join("    ");
-    let is_narrow = unicode_width::UnicodeWidthStr::width(in_a_line.as_str()) > width;
+    let is_wider = |commands: &[String]| unicode_width::UnicodeWidthStr::width(commands.join("    ").as_str()) > width;
+    // What explains more is the first to go, so that it stays one screen with the answer before it.
+    if shown == Shown::Part && commands.len() > 1 && is_wider(&commands) {
+        commands.pop();
+    }
+    let is_narrow = is_wider(&commands);
     // A command that is broken by a line's end cannot be pasted: a terminal wraps it, and gives it back whole.
-    text += &if is_narrow { commands.join("\n") } else { in_a_line };
+    text += &commands.join(if is_narrow { "\n" } else { "    " });
     // With the answer before it, it is a screen.
     let before = if shown == Shown::Part { "" } else { "\n" };
     format!("{before}{}\n", text.trim_end())

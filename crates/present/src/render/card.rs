@@ -43,7 +43,7 @@ const FAINT: &str = "#5b6470";
 const GOOD: &str = "#15803d";
 const BAD: &str = "#c2410c";
 
-const LEGEND: Text = Text { en: "bars to the right: better; ", zh: "条形向右：更好；" };
+const LEGEND: Text = Text { en: "right is better; ", zh: "条形向右：更好；" };
 const NO_REFERENCE: Text = Text { en: "no reference machine of this kind is known", zh: "没有同类的参考机器" };
 const NO_CONSTANTS: Text = Text { en: "The run has none of the constants.", zh: "此次运行没有这些常数。" };
 
@@ -119,15 +119,19 @@ fn constant(
 ) {
     let name = format!("{} · {}", kind.get(lang), told.name.get(lang));
     line(out, x, y + 13.0, (14.5, 400), FAINT, &name, width);
-    let sure = told.how_sure(run, lang).map(|sure| format!(" {sure}")).unwrap_or_default();
-    let value = visible(&told.value(lang));
     let verdict = beside.and_then(|beside| beside.verdict(told));
     let kept = verdict.as_ref().map_or(0.0, |verdict| columns(verdict.words.get(lang), VERDICT, 600) + 8.0);
-    let shown = format!("{value}{sure}");
-    // How sure a value is is never left out: it is written smaller.
-    let size =
-        SIZES.into_iter().find(|size| columns(&shown, *size, 600) <= width - kept).unwrap_or(SIZES[SIZES.len() - 1]);
-    line(out, x, y + 35.0, (size, 600), INK, &shown, width - kept);
+    let sure = told.how_sure(run, lang).map(|sure| format!(" {sure}")).unwrap_or_default();
+    // How sure a value is is never left out: it is written smaller, and rather without cycles and what the other estimator says.
+    let ways = [
+        visible(&format!("{}{sure}", told.value(lang))),
+        visible(&told.in_row(run, true, lang)),
+        visible(&told.in_row(run, false, lang)),
+    ];
+    let fits = |shown: &String| SIZES.into_iter().find(|size| columns(shown, *size, 600) <= width - kept);
+    let fitting = ways.iter().find_map(|shown| Some((shown, fits(shown)?)));
+    let (shown, size) = fitting.unwrap_or((&ways[ways.len() - 1], SIZES[SIZES.len() - 1]));
+    line(out, x, y + 35.0, (size, 600), INK, shown, width - kept);
     let Some(Verdict { words, tone, better }) = verdict else { return };
     let colour = match tone {
         Tone::Bad => BAD,

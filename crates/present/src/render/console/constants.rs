@@ -54,11 +54,27 @@ pub(super) fn verdict(told: &ConstantValue, beside: Option<&NearestReference>, v
     told.estimate.is_unstable().then(|| Piece::new(UNSTEADY.get(view.lang), Style::Warning))
 }
 
+/// What stands beside a value in a row.
+#[derive(Debug, Clone, Copy)]
+struct Extras {
+    /// The cycles of what the core does by itself.
+    cycles: bool,
+    /// What the other estimator says.
+    other: bool,
+}
+
+/// From all to none: where there is no room for them, they are left to the table.
+const EXTRAS: [Extras; 3] = [
+    Extras { cycles: true, other: true },
+    Extras { cycles: false, other: true },
+    Extras { cycles: false, other: false },
+];
+
 /// The row of constants.
-fn row(label: Text, told: &[&ConstantValue], cycles: bool, beside: Option<&NearestReference>, view: &View) -> Row {
+fn row(label: Text, told: &[&ConstantValue], with: Extras, beside: Option<&NearestReference>, view: &View) -> Row {
     let here = |told: &&ConstantValue| {
-        let value = told.in_row(view.run, view.lang);
-        match (told.cycles(view.lang).filter(|_| cycles), view.lang) {
+        let value = told.in_row(view.run, with.other, view.lang);
+        match (told.cycles(view.lang).filter(|_| with.cycles), view.lang) {
             (Some(cycles), Lang::En) => format!("{value} ({cycles})"),
             (Some(cycles), Lang::Zh) => format!("{value}（{cycles}）"),
             (None, _) => value,
@@ -104,15 +120,16 @@ fn rows(
         while let Some(one) = told.next() {
             let pair = pair_of(one);
             let both = told.peek().filter(|other| pair.is_some() && pair_of(other) == pair).zip(pair);
-            // Where there is no room for them, cycles are left to the table.
             let written = |label: Text, told: &[&ConstantValue]| {
-                [true, false].map(|cycles| row(label, told, cycles, beside, view)).into_iter().find(&fits)
+                // Two in a row lose nothing that each would have in its own, as long as lines allow that.
+                let most = if told.len() > 1 && scarcity < Scarcity::Great { 2 } else { EXTRAS.len() };
+                EXTRAS[..most].iter().map(|with| row(label, told, *with, beside, view)).find(&fits)
             };
             if let Some(row) = both.and_then(|(other, (_, label))| written(*label, &[one, other])) {
                 told.next();
                 rows.push(row);
             } else {
-                rows.push(written(one.row, &[one]).unwrap_or_else(|| row(one.row, &[one], false, beside, view)));
+                rows.push(written(one.row, &[one]).unwrap_or_else(|| row(one.row, &[one], EXTRAS[2], beside, view)));
             }
         }
     }
