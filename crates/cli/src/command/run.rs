@@ -86,7 +86,7 @@ pub struct RunArguments {
     /// See "Filters" below, and `hostmark list` for every group and probe.
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
-    /// Time limit of the run
+    /// Time limit
     #[arg(long, value_enum, default_value = "quick")]
     profile: RunProfile,
     /// Measure on another machine, e.g. 'ssh db-17'

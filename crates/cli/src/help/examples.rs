@@ -33,12 +33,6 @@ pub const ALL: &[Example] = &[
         "将最近一次运行与前一次比较。",
     ),
     example("", "hostmark explain memory.latency", "Explain a probe.", "讲解一个探针。"),
-    example(
-        "run",
-        "hostmark run --profile glance",
-        "Measure what the first screen shows, within 10 s.",
-        "在 10 秒内测量首屏显示的内容。",
-    ),
     example("run", "hostmark run memory ipc.pipe", "Measure one group and one more probe.", "测量一个组和另一个探针。"),
     example(
         "run",

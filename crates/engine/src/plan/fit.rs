@@ -17,6 +17,8 @@ const OFF_CURVE: u32 = 4;
 /// A pair of nodes may be so many times dearer than a point of a curve: memory beyond the caches is dear by itself, and no
 /// other case tells of it.
 const OF_NODES: u32 = 16;
+/// The part of a shortened limit that one set-up may take, by forecast: half a second of ten.
+const LARGEST_PART: u32 = 20;
 
 impl Plan {
     /// Gives the plan the profile's time: cases are taken by worth, of one worth the cheaper first, until what they are
@@ -31,8 +33,17 @@ impl Plan {
         }
         let mut left = TimeBudget::for_rounds(self);
         let rounds = self.profile_limits().least_rounds as usize;
+        // In less time than the profile has, what takes a large part of it to fill gives way to all others.
+        let most = match self.request.inputs.limit_s {
+            Some(_) => self.profile_limits().limit / LARGEST_PART,
+            None => Duration::MAX,
+        };
         for index in self.by_priority() {
             let case = &mut self.cases[index];
+            if case.set_up > most && case.worth != Priority::Default {
+                case.skip = Some(TIME_BUDGET.into());
+                continue;
+            }
             match left.checked_sub(TimeBudget::at_least(rounds, case.set_up)) {
                 Some(rest) => left = rest,
                 None if case.worth == Priority::Default => left = Duration::ZERO,

@@ -79,7 +79,13 @@ fn of_lmbench() -> Vec<CaseId> {
 }
 
 fn of_constants() -> Vec<CaseId> {
-    constants::cases().map(|of| cell(of.probe, of.at)).collect()
+    let mut cells: Vec<CaseId> = Vec::new();
+    for cell in constants::cases().map(|of| cell(of.probe, of.at)) {
+        if !cells.contains(&cell) {
+            cells.push(cell);
+        }
+    }
+    cells
 }
 
 fn of_overhead() -> Vec<CaseId> {
