@@ -389,7 +389,9 @@ fn remarks(old: &[Found], new: &[Found], old_value: &Option<Value>, new_value: &
         let [before, after] = [before, after].map(|hz| format::value(hz, Unit::Hertz, Lang::En));
         say(format!("same work in cycles; clock {before} → {after}"), format!("周期数相同；频率 {before} → {after}"));
     }
-    for key in TELLING {
+    // A shorter profile may have taken main memory at a smaller size, where translation costs less.
+    let is_of_memory = old.first().is_some_and(|found| found.record.params.get("level") == Some("dram"));
+    for key in TELLING.into_iter().chain(is_of_memory.then_some("at")) {
         let note = |side: &[Found]| side.iter().find_map(|found| found.measured()?.notes.get(key).cloned());
         if let (Some(before), Some(after)) = (note(old), note(new))
             && before != after

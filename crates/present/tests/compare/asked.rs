@@ -34,3 +34,15 @@ fn what_was_asked_differently_has_no_verdict_and_is_named() {
     assert_ne!(kind(&judged(Some("sync"), Some("sync"))), Some(ReasonKind::Asked));
     assert_ne!(kind(&judged(None, None)), Some(ReasonKind::Asked));
 }
+
+#[test]
+fn main_memory_that_was_taken_at_another_size_is_said_to_be() {
+    let at = |level: &str, size: &str| {
+        let case = about(&format!("memory.hierarchy@level={level}"), 100.0);
+        run(size, vec![with(case, |measured| drop(measured.notes.insert("at".into(), size.into())))])
+    };
+    let remarks = |level| compared(&[at(level, "256M")], &[at(level, "960M")]).new.remove(0).cases.remove(0).remarks;
+    assert!(remarks("dram").iter().any(|remark| remark.en == "at differs: 256M → 960M"));
+    // Within a cache any size that it holds is as good.
+    assert!(remarks("l2").iter().all(|remark| !remark.en.contains("at differs")));
+}
