@@ -109,7 +109,7 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
             Text { en: "continue it, or run it again", zh: "请继续完成，或重新运行" },
         );
     }
-    let unstable = share_of(&|measured| measured.estimate.is_unstable() && measured.estimate.agreement.is_none());
+    let unstable = share_of(&|measured| measured.estimate.is_unsteady() && measured.estimate.agreement.is_none());
     if unstable >= WORTH_SAYING {
         doubt(
             Cause::Unknown,

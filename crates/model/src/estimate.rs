@@ -170,7 +170,7 @@ pub struct Estimate {
 }
 
 /// Rounds that lie further apart than this fraction of the value, to either side, make it an unstable one.
-const UNSTABLE: f64 = 0.25;
+const UNSTEADY: f64 = 0.25;
 
 impl Estimate {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference to what it may skip")]
@@ -252,15 +252,15 @@ impl Estimate {
     /// Between what the rounds and the value lie, where rounds disagree so far that no ± tells it, or where they are too few for an
     /// interval. None of what rounds voted on.
     pub fn shown_range(&self) -> Option<[f64; 2]> {
-        let is_apart = |half: f64| half > UNSTABLE;
-        let is_unstable = self.relative_half_width_of_this_run().is_none_or(is_apart);
-        self.stated().range.filter(|[low, high]| is_unstable && self.agreement.is_none() && low < high)
+        let is_apart = |half: f64| half > UNSTEADY;
+        let is_unsteady = self.relative_half_width_of_this_run().is_none_or(is_apart);
+        self.stated().range.filter(|[low, high]| is_unsteady && self.agreement.is_none() && low < high)
     }
 
     /// Whether the rounds disagree so far that no ± tells it; that is not said without a range.
-    pub fn is_unstable(&self) -> bool {
+    pub fn is_unsteady(&self) -> bool {
         let Stated { value, range: Some([least, most]), of_this_run, .. } = self.stated() else { return false };
-        of_this_run.or(Some((least, most))).and_then(|ends| half_width(ends, value)).is_some_and(|half| half > UNSTABLE)
+        of_this_run.or(Some((least, most))).and_then(|ends| half_width(ends, value)).is_some_and(|half| half > UNSTEADY)
     }
 }
 

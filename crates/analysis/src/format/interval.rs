@@ -48,12 +48,12 @@ pub fn plus_minus_of(half: f64) -> String {
 pub const WIDEST: f64 = 1.0;
 
 /// The interval as `87.9 … 88.4`, in the scale in which the value itself is shown; where the rounds disagree too far for one, or
-/// are too few, what they lie between: `61.0 … 140, unstable`. None without either.
+/// are too few, what they lie between: `61.0 … 140, unsteady`. None without either.
 pub fn low_high(estimate: &Estimate, unit: Unit, lang: Lang) -> Option<String> {
     match estimate.shown_range() {
-        Some([low, high]) if estimate.is_unstable() => {
+        Some([low, high]) if estimate.is_unsteady() => {
             let range = between((low, high), estimate.value(), unit);
-            Some(format!("{range}{}{}", if lang == Lang::Zh { "，" } else { ", " }, UNSTABLE.get(lang)))
+            Some(format!("{range}{}{}", if lang == Lang::Zh { "，" } else { ", " }, UNSTEADY.get(lang)))
         }
         Some([low, high]) => Some(between((low, high), estimate.value(), unit)),
         None => Some(between(estimate.interval()?, estimate.value(), unit)),
@@ -61,7 +61,7 @@ pub fn low_high(estimate: &Estimate, unit: Unit, lang: Lang) -> Option<String> {
 }
 
 /// What a value is called whose rounds disagree too far for an interval.
-pub const UNSTABLE: Text = Text { en: "unstable", zh: "不稳定" };
+pub const UNSTEADY: Text = Text { en: "unsteady", zh: "不稳定" };
 
 /// Two ends in the scale in which the value between them is shown.
 pub fn between((low, high): (f64, f64), value: f64, unit: Unit) -> String {
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn rounds_that_disagree_too_far_or_are_too_few_are_told_by_their_range() {
         let apart = Estimate { range: Some([60.0, 140.0]), ..estimate(100.0, Some(61.0), Some(140.0)) };
-        assert_eq!(low_high(&apart, Unit::Nanoseconds, Lang::En).unwrap(), "60.0 … 140, unstable");
+        assert_eq!(low_high(&apart, Unit::Nanoseconds, Lang::En).unwrap(), "60.0 … 140, unsteady");
         assert_eq!(low_high(&apart, Unit::Nanoseconds, Lang::Zh).unwrap(), "60.0 … 140，不稳定");
         assert_eq!(plus_minus(&apart), None);
         let few = Estimate { range: Some([98.0, 103.0]), ..estimate(100.0, None, None) };

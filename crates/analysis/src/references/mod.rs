@@ -15,7 +15,7 @@ use crate::lmbench::case_at;
 pub use built_in::built_in;
 pub use nearest::{NearestReference, beside, is_about, usual};
 pub use of_run::of_run;
-pub use verdict::{Tone, UNSTEADY, Verdict};
+pub use verdict::{Tone, Verdict};
 
 /// The schema of a reference's file.
 pub const SCHEMA: &str = "hostmark.reference/1";

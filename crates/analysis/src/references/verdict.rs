@@ -5,7 +5,7 @@ use hostmark_model::{Better, Estimate, Lang, Text};
 use super::nearest::NearestReference;
 use super::ratio_text;
 use crate::constants::ConstantValue;
-use crate::format::{between, scale_for};
+use crate::format::{UNSTEADY, between, scale_for};
 
 /// From here on slower is worth a mark.
 const MUCH: f64 = 1.25;
@@ -48,8 +48,6 @@ impl Tone {
 const AS_USUAL: Text = Text { en: "as usual", zh: "正常" };
 /// Beside one machine.
 const SAME: Text = Text { en: "same", zh: "相当" };
-/// Of a value whose rounds disagree too far to tell.
-pub const UNSTEADY: Text = Text { en: "unsteady", zh: "不稳定" };
 
 /// How far a value lies beyond an end, above 1, in words; none of what rounds to nothing.
 fn amount(beyond: f64, [en, zh]: [&str; 2]) -> Option<Text<String>> {
@@ -96,7 +94,7 @@ impl NearestReference<'_> {
         let (is_above, is_below) = (from > high, to < low);
         let beyond = over(if is_above { high } else { low })?;
         if !is_above && !is_below {
-            return match told.estimate.is_unstable() {
+            return match told.estimate.is_unsteady() {
                 true => verdict(UNSTEADY.to_owned_text(), Tone::Doubtful, 1.0),
                 false => verdict(same.to_owned_text(), Tone::Plain, 1.0),
             };

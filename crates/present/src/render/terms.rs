@@ -65,12 +65,11 @@ const TERMS: [(Text, Text); 6] = [
 ];
 
 /// Words that another term's page explains.
-const SAME_PAGE: [(Text, &str); 5] = [
+const SAME_PAGE: [(Text, &str); 4] = [
     (Text { en: "usual for its kind", zh: "同类常见范围" }, "usual"),
     (Text { en: "beside one machine", zh: "与一台机器相比" }, "usual"),
     (Text { en: "as usual", zh: "正常" }, "usual"),
     (Text { en: "slower", zh: "慢" }, "usual"),
-    (Text { en: "unstable", zh: "不稳定" }, "unsteady"),
 ];
 
 /// What a term means, under its name; none of what is no term.

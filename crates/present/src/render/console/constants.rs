@@ -1,7 +1,8 @@
 //! The constants as rows: what was measured here, what is usual for the kind of machine, and what that comes to in words.
 
 use hostmark_analysis::constants::{ConstantValue, Line, Scarcity};
-use hostmark_analysis::references::{NearestReference, Tone, UNSTEADY};
+use hostmark_analysis::format::UNSTEADY;
+use hostmark_analysis::references::{NearestReference, Tone};
 use hostmark_model::{Lang, Text};
 use unicode_width::UnicodeWidthStr;
 
@@ -51,7 +52,7 @@ pub(super) fn verdict(told: &ConstantValue, beside: Option<&NearestReference>, v
     if let Some(verdict) = beside.and_then(|beside| beside.verdict(told)) {
         return Some(Piece::new(verdict.words.get(view.lang), style(verdict.tone)));
     }
-    told.estimate.is_unstable().then(|| Piece::new(UNSTEADY.get(view.lang), Style::Warning))
+    told.estimate.is_unsteady().then(|| Piece::new(UNSTEADY.get(view.lang), Style::Warning))
 }
 
 /// What stands beside a value in a row.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use hostmark_analysis::escape::visible;
-use hostmark_analysis::format::{UNSTABLE, agreement, low_high, rounds_and_samples, value};
+use hostmark_analysis::format::{UNSTEADY, agreement, low_high, rounds_and_samples, value};
 use hostmark_analysis::labels::ProbeLabels;
 use hostmark_model::{AxisKind, CaseRecord, Lang, Measured, Text, Unit};
 
@@ -117,12 +117,12 @@ fn case_row(view: &View, all: &[&CaseRecord], case: &CaseRecord, measured: &Meas
     let interval = low_high(estimate, unit, view.lang).or_else(|| agreement(estimate, view.lang));
     let mut interval = interval.unwrap_or_else(|| view.say(words::NO_INTERVAL).to_owned());
     let mut notes = quantities(view, case, measured);
-    if estimate.is_unstable() && estimate.shown_range().is_some() {
+    if estimate.is_unsteady() && estimate.shown_range().is_some() {
         // Beside the two ends it would take the room of every other row's label.
         if let Some((ends, _)) = interval.split_once([',', '，']) {
             interval = ends.to_owned();
         }
-        notes.insert(0, Piece::new(format!("! {}", UNSTABLE.get(view.lang)), Style::Warning));
+        notes.insert(0, Piece::new(format!("! {}", UNSTEADY.get(view.lang)), Style::Warning));
     }
     notes.extend(remarks(view, case, measured));
     let cells = vec![

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use hostmark_analysis::escape::visible;
-use hostmark_analysis::format::{QUIET, Scale, TYPICAL, UNSTABLE, in_scale, other, percent_number, scale_for, value};
+use hostmark_analysis::format::{QUIET, Scale, TYPICAL, UNSTEADY, in_scale, other, percent_number, scale_for, value};
 use hostmark_analysis::labels::ProbeLabels;
 use hostmark_analysis::reasons;
 use hostmark_analysis::short_arrays::short_arrays;
@@ -190,7 +190,7 @@ impl<'a> Sweep<'a> {
         };
         let estimate = self.estimate(cell);
         let led = estimate.as_ref().map_or(f64::NAN, |estimate| estimate.value());
-        let is_unstable = estimate.is_some_and(|estimate| estimate.is_unstable());
+        let is_unsteady = estimate.is_some_and(|estimate| estimate.is_unsteady());
         let mut text = scale.map_or_else(|| value(led, self.unit, view.lang), |scale| in_scale(led, scale));
         let mut style = Style::Plain;
         for flag in measured.flags.iter().filter(|flag| !view.told_once.contains(&flag.kind)) {
@@ -203,7 +203,7 @@ impl<'a> Sweep<'a> {
                 text.push('!');
             }
         }
-        if is_unstable && !text.ends_with('!') {
+        if is_unsteady && !text.ends_with('!') {
             style = Style::Warning;
             page.marks.insert(Mark::Remark);
             text.push('!');
@@ -445,7 +445,7 @@ impl<'a> Sweep<'a> {
         let unstable = self.series.iter().flat_map(|series| {
             self.points.iter().zip(&series.cells).filter_map(|(point, case)| {
                 let estimate = self.estimate(*case)?;
-                let range = estimate.shown_range().filter(|_| estimate.is_unstable())?;
+                let range = estimate.shown_range().filter(|_| estimate.is_unsteady())?;
                 let [low, high] = range.map(|end| match scale {
                     Some(scale) => in_scale(end, scale),
                     None => value(end, self.unit, view.lang),
@@ -460,7 +460,7 @@ impl<'a> Sweep<'a> {
             if more > 0 {
                 text.push_str(&format!(" +{more}"));
             }
-            let text = format!("{}{}{text}", UNSTABLE.get(view.lang), view.say(words::COLON));
+            let text = format!("{}{}{text}", UNSTEADY.get(view.lang), view.say(words::COLON));
             page.paragraph("    ! ", &text, Style::Warning);
         }
         for (short, names) in shorts {

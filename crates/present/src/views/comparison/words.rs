@@ -38,7 +38,13 @@ pub(super) fn verdict_text(case: &CaseComparison) -> Words {
     }
 }
 
+/// Where only what is more than ten times as much would have been seen, nothing would.
+const MOST_VISIBLE: f64 = 9.0;
+
 fn would_see(visible: f64) -> Words {
+    if visible > MOST_VISIBLE {
+        return Words { en: "sees no change".to_owned(), zh: "看不出变化".to_owned() };
+    }
     let visible = percent(visible);
     Words { en: format!("would see {visible}"), zh: format!("能看出 {visible}") }
 }
