@@ -124,7 +124,7 @@ pub static LINES: &[Line] = &[
         name: t("kernel", "内核"),
         constants: &[
             Constant {
-                name: t("null call", "空调用"),
+                name: t("null call", "空系统调用"),
                 row: t("null call", "空系统调用"),
                 places: &[at("syscall.null", &[])],
             },
@@ -144,7 +144,7 @@ pub static LINES: &[Line] = &[
                 places: &[at("process.fork_exec", &[("child", "static")])],
             },
         ],
-        pairs: &[t("null · switch", "空调用 · 切换"), t("fault · exec", "缺页 · exec")],
+        pairs: &[t("null · switch", "空系统调用 · 切换"), t("fault · exec", "缺页 · exec")],
         paired_from: Scarcity::Great,
     },
     Line {
@@ -299,7 +299,9 @@ impl ConstantValue<'_> {
     pub fn in_row(&self, run: &Run, with_other: bool, lang: Lang) -> String {
         let which =
             Percentile::of_name(self.place.quantity).map_or(String::new(), |_| format!("{} ", self.place.quantity));
-        let sure = self.sureness(run, with_other, false, lang).map_or(String::new(), |sure| format!(" {sure}"));
+        // Full-width brackets have their own room.
+        let apart = |sure: String| if sure.starts_with('（') { sure } else { format!(" {sure}") };
+        let sure = self.sureness(run, with_other, false, lang).map_or(String::new(), apart);
         format!("{which}{}{sure}", self.plain_value(lang))
     }
 
@@ -309,11 +311,12 @@ impl ConstantValue<'_> {
         self.sureness(run, true, true, lang)
     }
 
-    fn sureness(&self, run: &Run, with_other: bool, names_unstable: bool, lang: Lang) -> Option<String> {
+    fn sureness(&self, run: &Run, with_other: bool, names_unsteady: bool, lang: Lang) -> Option<String> {
         let ConstantValue { estimate, unit, .. } = self;
-        let range = || match estimate.shown_range().filter(|_| !names_unstable) {
-            Some([low, high]) => Some(format!("({})", between((low, high), estimate.value(), *unit))),
-            None => low_high(estimate, *unit, lang).map(|range| format!("({range})")),
+        let in_brackets = |text: String| if lang == Lang::Zh { format!("（{text}）") } else { format!("({text})") };
+        let range = || match estimate.shown_range().filter(|_| !names_unsteady) {
+            Some([low, high]) => Some(in_brackets(between((low, high), estimate.value(), *unit))),
+            None => low_high(estimate, *unit, lang).map(in_brackets),
         };
         let half = estimate.relative_half_width();
         let sure = match (estimate.shown_range(), half) {

@@ -115,7 +115,7 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
             Cause::Unknown,
             unstable,
             format!("rounds of {} of the values disagree by over 25 %", told(unstable)),
-            format!("{} 的数值各轮相差超过 25 %", told(unstable)),
+            format!("{} 的数值各轮相差超过 25%", told(unstable)),
             Text { en: "rerun when the machine is idle", zh: "请在机器空闲时重新运行" },
         );
     }

@@ -90,13 +90,13 @@ impl Quantity {
     };
     /// The time that half of the operations do not exceed. As the other percentiles it is filled in by the engine for
     /// probes whose operations are timed singly, where at least ten operations lie beyond it.
-    pub const P50: Quantity = Quantity::percentile("p50", Text { en: "p50", zh: "50 % 分位数" });
+    pub const P50: Quantity = Quantity::percentile("p50", Text { en: "p50", zh: "50% 分位数" });
     /// The time that 90 % of the operations do not exceed.
-    pub const P90: Quantity = Quantity::percentile("p90", Text { en: "p90", zh: "90 % 分位数" });
+    pub const P90: Quantity = Quantity::percentile("p90", Text { en: "p90", zh: "90% 分位数" });
     /// The time that 99 % of the operations do not exceed.
-    pub const P99: Quantity = Quantity::percentile("p99", Text { en: "p99", zh: "99 % 分位数" });
+    pub const P99: Quantity = Quantity::percentile("p99", Text { en: "p99", zh: "99% 分位数" });
     /// The time that 99.9 % of the operations do not exceed.
-    pub const P999: Quantity = Quantity::percentile("p999", Text { en: "p99.9", zh: "99.9 % 分位数" });
+    pub const P999: Quantity = Quantity::percentile("p999", Text { en: "p99.9", zh: "99.9% 分位数" });
 
     /// The mean of all operations: what a median of most of them hides, as a stall after a burst, is in it. Filled in by the
     /// engine, as [`Quantity::SUSTAINED`], for probes that measure times or rates.

@@ -31,10 +31,10 @@ const AXES: &[(&str, AxisKind)] = &[
 ];
 const OPERATIONS: Further = Further("operations", Unit::OperationsPerSecond, t("operations", "操作"));
 const MEAN: Further = Further("mean", Unit::Nanoseconds, t("mean", "平均"));
-const P50: Further = Further("p50", Unit::Nanoseconds, t("p50", "50 % 分位数"));
-const P90: Further = Further("p90", Unit::Nanoseconds, t("p90", "90 % 分位数"));
-const P99: Further = Further("p99", Unit::Nanoseconds, t("p99", "99 % 分位数"));
-const P999: Further = Further("p999", Unit::Nanoseconds, t("p99.9", "99.9 % 分位数"));
+const P50: Further = Further("p50", Unit::Nanoseconds, t("p50", "50% 分位数"));
+const P90: Further = Further("p90", Unit::Nanoseconds, t("p90", "90% 分位数"));
+const P99: Further = Further("p99", Unit::Nanoseconds, t("p99", "99% 分位数"));
+const P999: Further = Further("p999", Unit::Nanoseconds, t("p99.9", "99.9% 分位数"));
 const PERCENTILES: [(&str, &str); 4] = [("p50", "50."), ("p90", "90."), ("p99", "99.0"), ("p999", "99.9")];
 
 const fn transfer(id: &'static str, title: Text, what: Text) -> Program {

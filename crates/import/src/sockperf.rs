@@ -30,10 +30,10 @@ static SOURCE: Source = Source {
             unit: Unit::Nanoseconds,
             axes: &[PROTOCOL, MESSAGE, ("way", AxisKind::Choice)],
             also: &[
-                Further("p50", Unit::Nanoseconds, t("p50", "50 % 分位数")),
-                Further("p90", Unit::Nanoseconds, t("p90", "90 % 分位数")),
-                Further("p99", Unit::Nanoseconds, t("p99", "99 % 分位数")),
-                Further("p999", Unit::Nanoseconds, t("p99.9", "99.9 % 分位数")),
+                Further("p50", Unit::Nanoseconds, t("p50", "50% 分位数")),
+                Further("p90", Unit::Nanoseconds, t("p90", "90% 分位数")),
+                Further("p99", Unit::Nanoseconds, t("p99", "99% 分位数")),
+                Further("p999", Unit::Nanoseconds, t("p99.9", "99.9% 分位数")),
                 Further("greatest", Unit::Nanoseconds, t("greatest", "最大")),
             ],
             what: t(

@@ -24,7 +24,7 @@ const WHAT: &str = "the whole text of sysbench 1";
 const MEAN: Further = Further("mean", Unit::Nanoseconds, t("mean of an event", "单个事件平均"));
 const LEAST: Further = Further("least", Unit::Nanoseconds, t("least of an event", "单个事件最短"));
 const GREATEST: Further = Further("greatest", Unit::Nanoseconds, t("greatest of an event", "单个事件最长"));
-const P95: Further = Further("p95", Unit::Nanoseconds, t("p95 of an event", "单个事件 95 % 分位数"));
+const P95: Further = Further("p95", Unit::Nanoseconds, t("p95 of an event", "单个事件 95% 分位数"));
 const EVENT: &[Further] = &[MEAN, LEAST, GREATEST, P95];
 /// Of a request of fileio, whose mean is the value.
 const REQUEST: &[Further] = &[LEAST, GREATEST, P95];

@@ -11,6 +11,7 @@ mod options;
 mod print;
 pub mod render;
 pub mod tables;
+mod typography;
 mod views;
 pub mod wrap;
 

@@ -4,7 +4,9 @@ use hostmark_analysis::bilingual::Words;
 #[cfg(test)]
 use hostmark_analysis::bilingual::same;
 use hostmark_analysis::escape::visible;
-use hostmark_model::Text;
+use hostmark_model::{Lang, Text};
+
+use crate::typography::typeset;
 
 /// `text` as it may stand in an element or between an attribute's quotes: nothing in it is markup, and what would steer
 /// its neighbours is written out.
@@ -30,7 +32,11 @@ pub(crate) fn markup(text: &Words) -> String {
     match text {
         Text { en, zh } if en == zh => escaped(en),
         Text { en, zh } => {
-            format!("<span lang=\"en\">{}</span><span lang=\"zh-CN\">{}</span>", escaped(en), escaped(zh))
+            format!(
+                "<span lang=\"en\">{}</span><span lang=\"zh-CN\">{}</span>",
+                escaped(en),
+                escaped(&typeset(zh, Lang::Zh))
+            )
         }
     }
 }

@@ -159,7 +159,7 @@ fn the_first_screen_has_verdict_constants_and_findings() {
     let folder = tempfile::tempdir().unwrap();
     let text = |en: &str, zh: &str| Text { en: en.to_owned(), zh: zh.to_owned() };
     let doubt = Doubt {
-        text: text("other processes used the CPUs of 16 % of the cases", "16 % 的用例中有其他进程使用 CPU"),
+        text: text("other processes used the CPUs of 16 % of the cases", "16% 的用例中有其他进程使用 CPU"),
         cure: text("stop them", "请停止这些进程"),
     };
     let trust = Some(Trust { grade: Grade::C, within: Some(0.21), runs: 0, doubts: vec![doubt; 4] });

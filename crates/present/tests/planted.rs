@@ -301,9 +301,9 @@ fn so_is_every_value_of_a_fleet() {
         let id = &case.id;
         let [en, zh] = match case.estimator {
             Leading::Quiet => {
-                [format!("{id} −50 % (quiet; typical −17 %)"), format!("{id} −50 %（空闲值；典型值 −17 %）")]
+                [format!("{id} −50 % (quiet; typical −17 %)"), format!("{id} −50%（空闲值；典型值 −17%）")]
             }
-            Leading::Typical => [format!("{id} −50 % (quiet −17 %)"), format!("{id} −50 %（空闲值 −17 %）")],
+            Leading::Typical => [format!("{id} −50 % (quiet −17 %)"), format!("{id} −50%（空闲值 −17%）")],
         };
         let is_said = |format: &str, lang, text: &str| written(format, lang).contains(text);
         assert!(is_said("table", Lang::En, &en) && is_said("table", Lang::Zh, &zh), "{en}");

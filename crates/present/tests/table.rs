@@ -259,7 +259,7 @@ fn the_share_that_others_used_stands_beside_the_value_in_both_languages() {
     measured.noise.others_share = Some(0.463);
     measured.flags.push(hostmark_model::Flag { kind: FlagKind::Contended, detail: "in 3 of 3 rounds".into() });
     assert!(table(&run, &options(100, Lang::En)).contains("! others used 46 % of its CPU"));
-    assert!(table(&run, &options(100, Lang::Zh)).contains("! CPU 有 46 % 被他人占用"));
+    assert!(table(&run, &options(100, Lang::Zh)).contains("! CPU 有 46% 被他人占用"));
 }
 
 /// A run on a bad day: stolen time, tainted samples, a slow clock, a quota, an interruption, flags on half of the values.

@@ -208,7 +208,7 @@ fn what_was_set_is_said() {
 fn what_others_took_is_said_below() {
     let mut run = run_of("pipe");
     run.disturbances
-        .push(Text { en: "others used 14 % of CPU 1".into(), zh: "其他程序占用了 CPU 1 的 14 %".into() });
+        .push(Text { en: "others used 14 % of CPU 1".into(), zh: "其他程序占用了 CPU 1 的 14%".into() });
     let flag = Flag { kind: FlagKind::Contended, detail: "others used 46 % of its CPU".into() };
     measured(&mut run.cases[2]).flags.push(flag);
     let text = shown(&run, "pipe", Lang::En);

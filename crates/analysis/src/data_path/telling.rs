@@ -36,7 +36,7 @@ pub(super) const READING: &[Text] = &[
              gives a range, from one hop after another, or all on one CPU, to all at once. copies alone: the rate of TCP alone × 2 / crossings. \
              Range in brackets: 95 % intervals.",
         zh: "模型只用本次运行的单级速率拟合，不用任何流水线。在一个 CPU 上把每字节的时间相加；在多个 CPU 上给出一个范围：从逐级进行（或全在一个 CPU 上）到全部并行。只算复制：单独 TCP \
-             的速率 × 2 / 穿越次数。括号中为 95 % 区间。",
+             的速率 × 2 / 穿越次数。括号中为 95% 区间。",
     },
 ];
 

@@ -69,7 +69,7 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
         ),
         zh: format!(
             "全部 CPU 合计与内存交换 {got}，只有 {count} 条 {millions:.0} MT/s 内存条（至少 {channels} 个通道）所允许的 {nominal} 的 {share}；\
-             通常可达 70 % 到 90 %。"
+             通常可达 70% 到 90%。"
         ),
     };
     let short = short(

@@ -111,7 +111,9 @@ fn pieces(remark: &str) -> Vec<Piece<'_>> {
             }
             '0'..='9' => {
                 let end = rest.find(|one: char| !one.is_ascii_digit() && one != '.').unwrap_or(rest.len());
-                let share = rest[end..].starts_with(" %").then_some((at, Piece::Share(&rest[..end])));
+                // With a blank in English, without one in Chinese.
+                let is_share = rest[end..].trim_start_matches(' ').starts_with('%');
+                let share = is_share.then_some((at, Piece::Share(&rest[..end])));
                 at += if share.is_none() { end } else { 0 };
                 share
             }

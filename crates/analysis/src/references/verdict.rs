@@ -46,6 +46,10 @@ impl Tone {
 }
 
 const AS_USUAL: Text = Text { en: "as usual", zh: "正常" };
+/// Beyond what is usual, by less than the interval: from so much on.
+const PERHAPS: f64 = 0.02;
+const PERHAPS_SLOWER: Text = Text { en: "perhaps slower", zh: "可能偏慢" };
+const PERHAPS_FASTER: Text = Text { en: "perhaps faster", zh: "可能偏快" };
 /// Beside one machine.
 const SAME: Text = Text { en: "same", zh: "相当" };
 
@@ -94,9 +98,17 @@ impl NearestReference<'_> {
         let (is_above, is_below) = (from > high, to < low);
         let beyond = over(if is_above { high } else { low })?;
         if !is_above && !is_below {
+            let outside = if value > high { over(high) } else { over(low).filter(|_| value < low) };
+            let perhaps = |beyond: f64| match beyond.ln().abs() >= PERHAPS {
+                true if beyond > 1.0 => PERHAPS_SLOWER,
+                true => PERHAPS_FASTER,
+                false => same,
+            };
             return match told.estimate.is_unsteady() {
                 true => verdict(UNSTEADY.to_owned_text(), Tone::Doubtful, 1.0),
-                false => verdict(same.to_owned_text(), Tone::Plain, 1.0),
+                false => {
+                    verdict(outside.filter(|_| self.is_usual()).map_or(same, perhaps).to_owned_text(), Tone::Plain, 1.0)
+                }
             };
         }
         match (amount(beyond, SLOWER), amount(beyond.recip(), FASTER)) {

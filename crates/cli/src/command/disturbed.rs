@@ -30,7 +30,7 @@ pub fn disturbances(before: &NoiseSnapshot, after: &NoiseSnapshot, plan: &Plan) 
         let (pid, name, percent) = (busy.pid, &busy.name, busy.cpus * 100.0);
         found.push(Text {
             en: format!("a busy process (pid {pid}, {name}, {percent:.0} % of a CPU) disturbed this run"),
-            zh: format!("有繁忙的进程（pid {pid}，{name}，占一个 CPU 的 {percent:.0} %）干扰了本次运行"),
+            zh: format!("有繁忙的进程（pid {pid}，{name}，占一个 CPU 的 {percent:.0}%）干扰了本次运行"),
         });
     }
     // Also those that came and went, of which no process is left to be named.
@@ -43,7 +43,7 @@ pub fn disturbances(before: &NoiseSnapshot, after: &NoiseSnapshot, plan: &Plan) 
             en: format!(
                 "other programs or the kernel's own threads used {percent:.0} % of the time of CPU {cpus} during this run"
             ),
-            zh: format!("运行期间，其他程序或内核线程占用了 CPU {cpus} 时间的 {percent:.0} %"),
+            zh: format!("运行期间，其他程序或内核线程占用了 CPU {cpus} 时间的 {percent:.0}%"),
         });
     }
     found

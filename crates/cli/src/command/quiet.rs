@@ -42,7 +42,7 @@ pub fn chosen(host: &HostFacts, cpu: usize) -> Option<Text<String>> {
              --cpu {usual} measures there all the same"
         ),
         zh: format!(
-            "运行开始时 CPU {usual} 的占用率为 {theirs:.0} %，故改在占用率 {ours:.0} % 的 CPU {cpu} 上测量；如仍要在前者上测量，请用 --cpu {usual}"
+            "运行开始时 CPU {usual} 的占用率为 {theirs:.0}%，故改在占用率 {ours:.0}% 的 CPU {cpu} 上测量；如仍要在前者上测量，请用 --cpu {usual}"
         ),
     })
 }

@@ -181,7 +181,7 @@ pub const ALL: &[Example] = &[
         "compare",
         "hostmark compare last-1 last --threshold 5",
         "Exit 1 if a case became slower by over 5 %.",
-        "有用例变慢超过 5 % 则以 1 退出。",
+        "有用例变慢超过 5% 则以 1 退出。",
     ),
     example(
         "compare",

@@ -3,8 +3,11 @@
 use std::fmt::Write;
 
 use super::Words;
+use hostmark_model::Lang;
+
 use super::scale::Axis;
 use crate::markup::escaped;
+use crate::typography::typeset;
 
 /// A picture in units of about a pixel on a narrow screen; the page scales it to its column.
 pub(super) struct Svg {
@@ -60,7 +63,7 @@ impl Svg {
             let _ = write!(self.body, "<text {place}>{}</text>", escaped(&text.en));
         } else {
             let _ = write!(self.body, "<text {place} lang=\"en\">{}</text>", escaped(&text.en));
-            let _ = write!(self.body, "<text {place} lang=\"zh-CN\">{}</text>", escaped(&text.zh));
+            let _ = write!(self.body, "<text {place} lang=\"zh-CN\">{}</text>", escaped(&typeset(&text.zh, Lang::Zh)));
         }
     }
 
@@ -81,7 +84,7 @@ impl Svg {
     /// The rest of an element's tag and its title.
     fn reading(&mut self, reading: &Words) {
         if reading.en != reading.zh {
-            let _ = write!(self.body, " data-zh=\"{}\"", escaped(&reading.zh));
+            let _ = write!(self.body, " data-zh=\"{}\"", escaped(&typeset(&reading.zh, Lang::Zh)));
         }
         let _ = write!(self.body, "><title>{}</title>", escaped(&reading.en));
     }

@@ -7,6 +7,7 @@ use hostmark_model::{Lang, Text};
 use super::plain;
 use crate::RenderOptions;
 use crate::document::{Align, Block, Cell, Column, Document, Kind, Named, Row, Style, Table, Tally};
+use crate::typography::typeset;
 
 const DISTURBED: Text = Text { en: "disturbed: ", zh: "受扰：" };
 const COLON: Text = Text { en: ": ", zh: "：" };
@@ -18,7 +19,7 @@ pub(crate) fn write(documents: &[Document], level: usize, options: &RenderOption
     let printer = Printer { options: *options, lang, verbose, level: "#".repeat(level) };
     let blocks = documents.iter().flatten().map(|block| printer.block(block));
     let blocks: Vec<String> = blocks.filter(|text| !text.is_empty()).collect();
-    blocks.join("\n")
+    typeset(&blocks.join("\n"), lang).into_owned()
 }
 
 struct Printer {

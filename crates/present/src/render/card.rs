@@ -15,6 +15,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::RenderOptions;
 use super::console::machine;
+use crate::typography::typeset;
 
 /// The picture, in pixels: what services that show links ask for.
 const WIDTH: f64 = 1200.0;
@@ -88,7 +89,7 @@ pub fn svg(run: &Run, options: &RenderOptions) -> String {
         line(&mut out, MARGIN, y, (18.0, 400), INK, &format!("• {text}"), room);
     }
     foot(&mut out, run, beside.as_ref(), !all.is_empty(), lang);
-    out + "</svg>\n"
+    typeset(&(out + "</svg>\n"), lang).into_owned()
 }
 
 /// How far the figures are to be believed: what forbids it stands before the grade.

@@ -24,11 +24,12 @@ use super::console::machine;
 use super::console::words::shows;
 use crate::estimators;
 use crate::print::markdown::write as write_document;
+use crate::typography::typeset;
 use crate::views::network::network;
 
 const CASE: Text = Text { en: "case", zh: "用例" };
 const VALUE: Text = Text { en: "value", zh: "数值" };
-const INTERVAL: Text = Text { en: "95 % interval", zh: "95 % 区间" };
+const INTERVAL: Text = Text { en: "95 % interval", zh: "95% 区间" };
 const SAMPLES: Text = Text { en: "rounds × samples", zh: "轮 × 样本" };
 const REMARKS: Text = Text { en: "also, remarks", zh: "其他量与备注" };
 const FINDINGS: Text = Text { en: "What costs most", zh: "代价最大的结论" };
@@ -84,7 +85,7 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
         }
     }
     findings(FURTHER, MOST_FINDINGS + 1, all.iter().skip(MOST_FINDINGS), lang, &mut out);
-    out
+    typeset(&out, lang).into_owned()
 }
 
 /// A few lines for an issue: the machine without its name, the grade, the constants, and what costs most.
@@ -105,7 +106,7 @@ pub fn short(run: &Run, options: &RenderOptions) -> String {
     }
     let day = run.started.split('T').next().unwrap_or_default();
     let _ = writeln!(out, "\nhostmark {} · {}", safe(&run.tool.version), safe(day));
-    out
+    typeset(&out, lang).into_owned()
 }
 
 /// The constants that people ask for, a row for each kind.

@@ -16,7 +16,7 @@ const TERMS: [(Text, Text); 6] = [
             en: "How far another run on this machine may lie from this one: nine of ten values within 5 % (A), 15 % (B), 30 % (C), 100 % (D: \
                  orders of magnitude only), or further (F: do not use). The lines below it say why, and what to do. What you can \
                  remove comes first. Three stored runs make it a measurement of this machine; until then it is estimated from others.",
-            zh: "在本机再次运行，结果可能相差多少：十分之九的数值在 5 %（A）、15 %（B）、30 %（C）、100 %（D：只看数量级）以内，或更远（F：请勿使用）。下面各行说明原因和办法，\
+            zh: "在本机再次运行，结果可能相差多少：十分之九的数值在 5%（A）、15%（B）、30%（C）、100%（D：只看数量级）以内，或更远（F：请勿使用）。下面各行说明原因和办法，\
                  您能消除的排在前面。存满三次运行后按本机实测，此前按其他机器估计。",
         },
     ),
@@ -40,17 +40,17 @@ const TERMS: [(Text, Text); 6] = [
         Text { en: "±", zh: "±" },
         Text {
             en: "Half of the interval in which another run's value is expected, with 95 % confidence, as a percentage of the value.",
-            zh: "再次运行时该值所在区间（95 % 置信）的一半，占该值的百分比。",
+            zh: "再次运行时该值所在区间（95% 置信）的一半，占该值的百分比。",
         },
     ),
     (
         Text { en: "usual", zh: "常见范围" },
         Text {
             en: "What eight of ten cloud servers with the same kind of processor deliver: from the 10th to the 90th percentile. \"16 % slower\" counts from \
-                 the slow end, and is said only if the whole interval of the value lies beyond it; else the value is \"as usual\". A mark (!) \
+                 the slow end, and is said only if the whole interval of the value lies beyond it; \"perhaps slower\" if a part of it does. A mark (!) \
                  stands from 25 % on. Without a known range, one machine of the same vendor stands beside the values, and \"same\" means that \
                  the intervals meet.",
-            zh: "十分之八的同型处理器云服务器的数值：第 10 至第 90 百分位。“慢 16%”从较慢的一端算起，且仅当该值的整个区间都在范围之外时才给出，否则为“正常”。\
+            zh: "十分之八的同型处理器云服务器的数值：第 10 至第 90 百分位。“慢 16%”从较慢的一端算起，且仅当该值的整个区间都在范围之外时才给出；只有一部分在外时为“可能偏慢”。\
                  慢 25% 及以上加“!”。范围未知时，与同一厂商的一台机器相比，“相当”表示两者的区间相交。",
         },
     ),
@@ -65,11 +65,12 @@ const TERMS: [(Text, Text); 6] = [
 ];
 
 /// Words that another term's page explains.
-const SAME_PAGE: [(Text, &str); 4] = [
+const SAME_PAGE: [(Text, &str); 5] = [
     (Text { en: "usual for its kind", zh: "同类常见范围" }, "usual"),
     (Text { en: "beside one machine", zh: "与一台机器相比" }, "usual"),
     (Text { en: "as usual", zh: "正常" }, "usual"),
     (Text { en: "slower", zh: "慢" }, "usual"),
+    (Text { en: "perhaps slower", zh: "可能偏慢" }, "usual"),
 ];
 
 /// What a term means, under its name; none of what is no term.

@@ -170,7 +170,7 @@ fn range(test: &Test, lang: Lang) -> String {
         (_, true) => format!("{} … {} %", percent_number(-high), percent_number(-low)),
         _ => match lang {
             Lang::En => format!("between {} and {} %", signed(low), signed(high)),
-            Lang::Zh => format!("在 {} 与 {} % 之间", signed(low), signed(high)),
+            Lang::Zh => format!("在 {} 与 {}% 之间", signed(low), signed(high)),
         },
     }
 }

@@ -104,7 +104,7 @@ fn what_did_not_change_or_cannot_be_told_is_no_change() {
     assert_eq!(zh, "它不改变 DRAM 延迟（至多 2.1 %）。");
     let [en, zh] = said(cases(Verdict::Inconclusive), &[LATENCY]);
     assert_eq!(en, "5 pairs cannot tell what it does to DRAM latency (between −3.0 and +6.0 %); try --pairs 20.");
-    assert_eq!(zh, "5 对运行无法判定其对 DRAM 延迟的影响（在 −3.0 与 +6.0 % 之间）；请试 --pairs 20。");
+    assert_eq!(zh, "5 对运行无法判定其对 DRAM 延迟的影响（在 −3.0 与 +6.0% 之间）；请试 --pairs 20。");
     let [en, zh] = said(cases(Verdict::NotComparable), &[LATENCY]);
     assert!(en.starts_with("No case could be compared") && zh.starts_with("没有可比较的用例"), "{en} {zh}");
 }

@@ -26,7 +26,7 @@ const CASE: Text = Text { en: "case", zh: "用例" };
 const COUNT: Text = Text { en: "cases", zh: "用例" };
 const COST: Text = Text { en: "cost", zh: "代价" };
 const CHANGE: Text = Text { en: "change", zh: "变化" };
-const INTERVAL: Text = Text { en: "95 % interval", zh: "95 % 区间" };
+const INTERVAL: Text = Text { en: "95 % interval", zh: "95% 区间" };
 const VERDICT: Text = Text { en: "verdict", zh: "判定" };
 const UNKNOWN: Text = Text { en: "not known", zh: "未知" };
 

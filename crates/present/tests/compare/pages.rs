@@ -45,7 +45,7 @@ fn an_update() -> Comparison {
     new.host.kernel.vulnerabilities.insert("retbleed".into(), "Mitigation: IBPB".into());
     new.disturbances.push(Text {
         en: "a busy process (pid 4711, cc1plus, 98 % of a CPU) disturbed this run".into(),
-        zh: "有繁忙的进程（pid 4711，cc1plus，占一个 CPU 的 98 %）干扰了本次运行".into(),
+        zh: "有繁忙的进程（pid 4711，cc1plus，占一个 CPU 的 98%）干扰了本次运行".into(),
     });
     new.cases.push(rounds("ipc.x@n=9", &[1.0, 1.0, 1.0]));
     if let Outcome::Measured(measured) = &mut new.cases[1].outcome {

@@ -16,7 +16,7 @@ fn disturbed() -> Vec<Run> {
     };
     let told = |share: usize, pid: usize| Text {
         en: format!("others used {share} % of the time of CPU 0-1 (pid {pid})"),
-        zh: format!("其他程序占用了 CPU 0-1 时间的 {share} %（pid {pid}）"),
+        zh: format!("其他程序占用了 CPU 0-1 时间的 {share}%（pid {pid}）"),
     };
     let run = |name: &str, at: usize| {
         let mut run = Run { name: name.into(), started: format!("2026-11-23T12:0{at}:00Z"), ..synthetic::plausible() };

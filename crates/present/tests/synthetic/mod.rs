@@ -235,9 +235,9 @@ fn probes() -> Vec<ProbeInfo> {
     if let Some(pipe) = all.last_mut() {
         let percentile = |name: &str, en, zh| quantity(name, Unit::Nanoseconds, text(en, zh));
         pipe.also = vec![
-            percentile("p50", "p50", "50 % 分位数"),
-            percentile("p99", "p99", "99 % 分位数"),
-            percentile("p999", "p99.9", "99.9 % 分位数"),
+            percentile("p50", "p50", "50% 分位数"),
+            percentile("p99", "p99", "99% 分位数"),
+            percentile("p999", "p99.9", "99.9% 分位数"),
         ];
     }
     all[1].also = vec![quantity("cycles", Unit::CoreCycles, text("core cycles", "核心周期"))];

@@ -21,7 +21,7 @@ pub static PROBE: Probe = Probe {
             en: "No difference of two readings is more precise than this. For a precision of 0.1 %, a measurement must \
                  last a thousand times as long as the step plus the cost of a reading. hostmark checks both in every \
                  worker and chooses its sample length accordingly.",
-            zh: "任何两次读数之差都不会比它更精确。要精确到 0.1 %，被测时间须是步长与读取开销之和的一千倍；hostmark 在每个\
+            zh: "任何两次读数之差都不会比它更精确。要精确到 0.1%，被测时间须是步长与读取开销之和的一千倍；hostmark 在每个\
                  工作进程里检查这两者，并据此保证样本足够长。",
         },
         reading: Text {

@@ -37,7 +37,7 @@ pub static PROBE: Probe = Probe {
                  asks for 50 ms or more, the slack of poll and epoll is 0.1 % of that time.",
             zh: "nanosleep、poll 与 epoll 带有线程的定时器松弛量（见备注）；timerfd 没有松弛，显示的是定时器中断、退\
                  出空闲状态和调度所需的时间。请求的时间（delay_us）达到 50 ms 后，poll 与 epoll 的松弛量为该时间的 \
-                 0.1 %。",
+                 0.1%。",
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): nanosleep 56 to 60 µs, of \

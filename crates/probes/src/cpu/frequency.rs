@@ -43,7 +43,7 @@ pub static PROBE: Probe = Probe {
                  a model (no AVX, AVX2, AVX-512): 5 to 30 % apart up to Cascade Lake, little on later Intel, AMD and \
                  Arm, where power alone decides.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：scalar 3.09 GHz，AVX-512 占满流水线时 2.4 GHz，\
-                 标称 2.5 GHz。Intel 的规格更新为每个型号列出三档睿频上限（无 AVX、AVX2、AVX-512）：到 Cascade Lake 为止相差 5 到 30 %；之后的 \
+                 标称 2.5 GHz。Intel 的规格更新为每个型号列出三档睿频上限（无 AVX、AVX2、AVX-512）：到 Cascade Lake 为止相差 5 到 30%；之后的 \
                  Intel、AMD 和 Arm 很小，只取决于功耗。",
         },
         causes: Text {

@@ -27,13 +27,13 @@ pub static PROBE: Probe = Probe {
         reading: Text {
             en: "irq=off divided by irq=on is the cost of interrupts: the timer tick, devices and calls from other \
                  CPUs, mostly under 1 %. cpu.sieve with the same binding is the user-space side.",
-            zh: "irq=off 与 irq=on 之比就是中断的开销：时钟节拍、设备与其他 CPU 的调用，通常不到 1 %。绑定相同的 cpu.sieve 是\
+            zh: "irq=off 与 irq=on 之比就是中断的开销：时钟节拍、设备与其他 CPU 的调用，通常不到 1%。绑定相同的 cpu.sieve 是\
                  用户态一侧。",
         },
         typical: Text {
             en: "By design the rate of cpu.sieve, less what interrupts take: a tick of 250 Hz that takes 2 µs costs \
                  0.05 %.",
-            zh: "按设计即 cpu.sieve 的速率，减去中断所占：250 Hz 的节拍每次 2 µs，开销为 0.05 %。",
+            zh: "按设计即 cpu.sieve 的速率，减去中断所占：250 Hz 的节拍每次 2 µs，开销为 0.05%。",
         },
         causes: Text {
             en: "irq=on far below irq=off: a busy device interrupts this CPU (/proc/interrupts), or the timer of a \

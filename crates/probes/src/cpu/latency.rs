@@ -62,7 +62,7 @@ pub static PROBE: Probe = Probe {
              cycle; its mul and div loops include 1 to 3 per cent of loop overhead. hostmark's chains are hand-written \
              instructions, and a slope removes the loop. lmbench's 64-bit table never prints, because its summary \
              looks for another word.",
-        zh: "lat_ops 是 C 程序：编译器把加法折叠掉，该列显示 0.00，bit 不足一个周期；mul 与 div 的循环带有 1 到 3 % 的循环开销。这里每条链都由指令写成，并用斜\
+        zh: "lat_ops 是 C 程序：编译器把加法折叠掉，该列显示 0.00，bit 不足一个周期；mul 与 div 的循环带有 1 到 3% 的循环开销。这里每条链都由指令写成，并用斜\
              率去掉循环。lmbench 的 64 位表从不打印，因为其汇总脚本查找的是另一个词。",
     }),
     axes: &[TYPE, OP],

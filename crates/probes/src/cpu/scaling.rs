@@ -33,7 +33,7 @@ pub static PROBE: Probe = Probe {
                  number each copy stays within 5 % of a single one.",
             zh: "本身不执行任何东西。source 所指的探针以 1、2、4……份同时测量，每份是一个独立进程，各占一个 CPU，做同样的事；数值是这些份数合计完成的\
                  工作为单独一份的多少倍：对时间为 份数 × 时间（1） / 时间（份数），对速率为 份数 × 速率（份数） / 速率（1）。\
-                 多份的每一轮与同一遍中单独一份的那一轮相比，数值是这些轮的中位数。最大份数的一行旁边给出：每份比单独一份至多慢 5 % 的最大实测份数。",
+                 多份的每一轮与同一遍中单独一份的那一轮相比，数值是这些轮的中位数。最大份数的一行旁边给出：每份比单独一份至多慢 5% 的最大实测份数。",
         },
         why: Text {
             en: "A server is bought for what all its CPUs do together. Shared resources reduce that: execution units \
@@ -54,7 +54,7 @@ pub static PROBE: Probe = Probe {
                  cpu.sieve (docs/accuracy.md). Two threads of one core give 1.1 to 1.4 of 2, as their units are \
                  shared (the gain that Intel published for Hyper-Threading is up to 30 %).",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：cpu.sieve 的 2 份得 1.90 到 1.99（见 \
-                 docs/accuracy.md）。同一核心的两个线程因共用执行单元，2 份只得 1.1 到 1.4（Intel 公布的超线程收益最多 30 %）。",
+                 docs/accuracy.md）。同一核心的两个线程因共用执行单元，2 份只得 1.1 到 1.4（Intel 公布的超线程收益最多 30%）。",
         },
         causes: Text {
             en: "SMT siblings among the CPUs; a power limit that lowers the clock; a busy host: if two copies of \

@@ -21,7 +21,7 @@ pub static PROBE: Probe = Probe {
                  Measuring starts when the rates of five slices of 10 ms lie within 10 % of their mean; a note shows \
                  whether and when. Percentiles cover each request, from its submission until its completion was seen.",
             zh: "绕过页缓存（O_DIRECT），从 --scratch 所指目录中一个内容随机的 64 MiB 无名临时文件读取，每次 `block` 字节。经 io_uring 保持 depth 个请求同时在途，完成一个立即提交下一个。\
-                 偏移随机（pattern=random）或按顺序。连续五个 10 ms 时间片的速率都在其均值的 10 % 以内后才开始测量；是否及何时达到会记录。\
+                 偏移随机（pattern=random）或按顺序。连续五个 10 ms 时间片的速率都在其均值的 10% 以内后才开始测量；是否及何时达到会记录。\
                  分位数针对每个请求，从提交到看见其完成。",
         },
         why: Text {

@@ -30,7 +30,7 @@ pub static PROBE: Probe = Probe {
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 2.9 µs on one CPU, 5 % above \
                  ipc.pipe, 11 to 15 on two that share a cache.",
-            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：同一个 CPU 2.9 µs，比 ipc.pipe 高 5 %；共享缓存的两\
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：同一个 CPU 2.9 µs，比 ipc.pipe 高 5%；共享缓存的两\
                  个 CPU 11 到 15。",
         },
         causes: Text {

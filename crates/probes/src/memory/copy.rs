@@ -58,7 +58,7 @@ pub static PROBE: Probe = Probe {
              like kernel=libc here. lmbench uses the offsets that malloc returns, which costs up to 20 %; here it is \
              fixed.",
         zh: "fcp 用展开的循环复制 4 字节整数，cp 每 16 字节只复制 4 字节；bcopy 是 C 库的，与这里的 kernel=libc 相同。\
-             lmbench 用 malloc 给出的偏移，因此最多损失 20 %；这里的偏移是固定的。",
+             lmbench 用 malloc 给出的偏移，因此最多损失 20%；这里的偏移是固定的。",
     }),
     axes: &[
         super::SIZE_BEYOND_LATER.fills(Fill::EachThread(2)),

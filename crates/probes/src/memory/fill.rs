@@ -35,7 +35,7 @@ pub static PROBE: Probe = Probe {
                  20 to 25 in L3, 6 to 12 in DRAM. rep stosb runs at the full clock in L1d and claims whole lines \
                  without reading them in L3, where it is 1 to 2 % ahead of vectors (docs/accuracy.md).",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：L1d 172 GB/s，L2 58，L3 20 到 25，DRAM 6 到 \
-                 12。rep stosb 在 L1d 以全频运行，在 L3 不必读取就取得整行，比向量快 1 到 2 %（见 docs/accuracy.md）。",
+                 12。rep stosb 在 L1d 以全频运行，在 L3 不必读取就取得整行，比向量快 1 到 2%（见 docs/accuracy.md）。",
         },
         causes: Text {
             en: "As for memory.write. Microcode whose rep stosb lacks ERMS (before Ivy Bridge and Zen 3), or firmware \

@@ -74,7 +74,7 @@ pub static PROBE: Probe = Probe {
              With the same pattern both agree within 3 % (docs/accuracy.md).",
         zh: "lat_mem_rd 用固定步长，预取器跟得上：其 128 字节可能只显示 DRAM 延迟的十分之一；其 -t 在基本页中按随机顺\
              序，相当于这里的 page=base。lat_mem_rd 报告各次重复的最小值，hostmark 在核心自有缓存内报告多个进程的空闲值，此外报告中位数。相同模式下两\
-             者相差 3 % 以内（见 docs/accuracy.md）。",
+             者相差 3% 以内（见 docs/accuracy.md）。",
     }),
     axes: &[
         Axis::size("size", "67108864", Points::OfHost(sizes)).fills(Fill::Chain),

@@ -53,9 +53,9 @@ pub static PROBE: Probe = Probe {
                  bytes), 80 %; in triad's ratio of reads and writes 187, 66 % (a published run of Memory Latency Checker). A Broadwell Xeon \
                  limited to 4 CPUs, gcc -O3: copy 46, scale 31, add 32, triad 34 GB/s; a KVM guest on it reached 95 to 97 % of that in scale to \
                  triad. Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 6 to 10 GB/s copy, 8 to 19 triad and add.",
-            zh: "全部核心只读时，一台 Cascade Lake 服务器的两个插槽共达 226 GB/s，为标称 282（通道数 × 传输速率 × 8 字节）的 80 %；按 triad 的读\
-                 写比例为 187，即 66 %（Memory Latency Checker 的公开结果）。限用 4 个 CPU 的 Broadwell Xeon，gcc -O3：copy 46，scale 31，add 32，\
-                 triad 34 GB/s；其上的 KVM 虚拟机在 scale、add、triad 三项上达到其 95 到 97 %。用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，\
+            zh: "全部核心只读时，一台 Cascade Lake 服务器的两个插槽共达 226 GB/s，为标称 282（通道数 × 传输速率 × 8 字节）的 80%；按 triad 的读\
+                 写比例为 187，即 66%（Memory Latency Checker 的公开结果）。限用 4 个 CPU 的 Broadwell Xeon，gcc -O3：copy 46，scale 31，add 32，\
+                 triad 34 GB/s；其上的 KVM 虚拟机在 scale、add、triad 三项上达到其 95 到 97%。用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，\
                  Linux 6.18）上实测：copy 6 到 10 GB/s，triad 与 add 8 到 19。",
         },
         causes: Text {

@@ -38,16 +38,16 @@ pub static PROBE: Probe = Probe {
             en: "At 10 % close to net.tcp's closed loop on the same CPUs, or above it if a server that idles longer is \
                  more expensive to wake. Percentiles rise with the load, as requests queue behind late ones. At 80 %, \
                  p99 and p99.9 show the machine's stalls, multiplied by the requests queued behind each.",
-            zh: "10 % 时接近相同 CPU 上 net.tcp 的闭环值；若服务器空闲越久唤醒越贵，则高于它。分位数随负载上升，因为请\
-                 求排在迟到者之后；80 % 时 p99 与 p99.9 反映机器的停顿，乘以其后排队的请求数。",
+            zh: "10% 时接近相同 CPU 上 net.tcp 的闭环值；若服务器空闲越久唤醒越贵，则高于它。分位数随负载上升，因为请\
+                 求排在迟到者之后；80% 时 p99 与 p99.9 反映机器的停顿，乘以其后排队的请求数。",
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18), two CPUs that share a cache: \
                  tcp 18 to 21 µs at 10 %, 11 to 12 at 50 and 80 %, udp 13 to 17 and 9 to 10, against 15 in the closed \
                  loop of net.tcp. p99.9 is 2 to 4 ms at 80 %, against 0.04 in the closed loop: there a stall of 4 ms \
                  is one slow request, here it delays more than a hundred.",
-            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）、共享缓存的两个 CPU 上实测：tcp 在 10 % 时 18 到 21 µs，50 % 与 80 % 时 11 到 12；\
-                 udp 分别为 13 到 17 与 9 到 10；net.tcp 的闭环值为 15。80 % 时 p99.9 为 2 到 4 ms，闭环中只有 0.04：4 ms 的停顿在闭环里只是一个慢请求，在这里则是一百多个。",
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）、共享缓存的两个 CPU 上实测：tcp 在 10% 时 18 到 21 µs，50% 与 80% 时 11 到 12；\
+                 udp 分别为 13 到 17 与 9 到 10；net.tcp 的闭环值为 15。80% 时 p99.9 为 2 到 4 ms，闭环中只有 0.04：4 ms 的停顿在闭环里只是一个慢请求，在这里则是一百多个。",
         },
         causes: Text {
             en: "Deep idle states and expensive wake-ups (sched.wakeup); CPU quotas, neighbours and steal, which stop \

@@ -40,7 +40,7 @@ pub static PROBE: Probe = Probe {
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 8.3 to 8.5 µs on one CPU, 3 % \
                  above net.tcp; 16 to 25 µs on two that share a cache.",
-            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：同一 CPU 8.3 到 8.5 µs，比 net.tcp 高 3 %；共享缓\
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：同一 CPU 8.3 到 8.5 µs，比 net.tcp 高 3%；共享缓\
                  存的两个 CPU 16 到 25 µs。",
         },
         causes: Text { en: "As for net.tcp.", zh: "同 net.tcp。" },

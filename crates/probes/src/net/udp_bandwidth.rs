@@ -53,7 +53,7 @@ pub static PROBE: Probe = Probe {
                  on one CPU, 100 000 to 130 000 datagrams a second received and 60 % lost; 60 KiB 3.7 to 5.1 GB/s; \
                  0.19 to 0.21 GB/s on two that share a cache.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：1472 字节同一 CPU 0.14 到 0.19 GB/s，即每秒收到 \
-                 100 000 到 130 000 个数据报，丢失 60 %；60 KiB 3.7 到 5.1 GB/s；共享缓存的两个 CPU 0.19 到 0.21 GB/s。",
+                 100 000 到 130 000 个数据报，丢失 60%；60 KiB 3.7 到 5.1 GB/s；共享缓存的两个 CPU 0.19 到 0.21 GB/s。",
         },
         causes: Text {
             en: "A small receive buffer (net.core.rmem_default: 208 KiB hold some 90 datagrams of 1472 bytes, with \

@@ -42,7 +42,7 @@ pub static PROBE: Probe = Probe {
     differs: Some(Text {
         en: "The summary takes child=dynamic. lat_proc shell does the same from a parent with ten libraries, in about \
              twice the time and with 24 % of spread (docs/accuracy.md). Which shell ran is noted here.",
-        zh: "汇总表取 child=dynamic。lat_proc shell 由一个带十个库的父进程做同样的事，耗时约两倍，离散 24 %（见 docs/accuracy.md）。这里注明实际运行的 \
+        zh: "汇总表取 child=dynamic。lat_proc shell 由一个带十个库的父进程做同样的事，耗时约两倍，离散 24%（见 docs/accuracy.md）。这里注明实际运行的 \
              shell。",
     }),
     axes: &[super::CHILD],

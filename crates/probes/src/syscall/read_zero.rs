@@ -47,7 +47,7 @@ pub static PROBE: Probe = Probe {
     differs: Some(Text {
         en: "The same call of the same device as lat_syscall read; both agree within 1 % (docs/accuracy.md). The \
              summary's null I/O is the mean of this and syscall.write_null. What each call returns is checked here.",
-        zh: "与 lat_syscall read 是同一设备的同一调用，两者相差 1 % 以内（见 docs/accuracy.md）。汇总表的 null I/O 是它与 \
+        zh: "与 lat_syscall read 是同一设备的同一调用，两者相差 1% 以内（见 docs/accuracy.md）。汇总表的 null I/O 是它与 \
              syscall.write_null 的平均。这里检查每次调用的返回值。",
     }),
     limit: Limit::KernelEntry,

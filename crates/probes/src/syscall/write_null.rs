@@ -44,7 +44,7 @@ pub static PROBE: Probe = Probe {
     differs: Some(Text {
         en: "The same call of the same device as lat_syscall write; both agree within 2 % (docs/accuracy.md). The \
              summary's null I/O is the mean of this and syscall.read_zero.",
-        zh: "与 lat_syscall write 是同一设备的同一调用，两者相差 2 % 以内（见 docs/accuracy.md）。汇总表的 null I/O 是它与 \
+        zh: "与 lat_syscall write 是同一设备的同一调用，两者相差 2% 以内（见 docs/accuracy.md）。汇总表的 null I/O 是它与 \
              syscall.read_zero 的平均。",
     }),
     limit: Limit::KernelEntry,

@@ -180,7 +180,7 @@ pub(super) fn bandwidth(other: &Environment, pairs: &[Pair]) -> Option<LayerConc
     let name = other.name;
     let claim = Text {
         en: format!("STREAM keeps at least 94.72 % of native, as in a published report on KVM, {name}"),
-        zh: format!("STREAM 至少保留本机的 94.72 %（一份关于 KVM 的报告中的最低值），{name}"),
+        zh: format!("STREAM 至少保留本机的 94.72%（一份关于 KVM 的报告中的最低值），{name}"),
     };
     of_parts(&claim, &parts, cases)
 }

@@ -10,8 +10,8 @@ pub(super) const PAIRS: &[Pair] = &[
     ("in {} of {} over half of the samples were disturbed, and stay", "{1}中有 {0} 轮超过一半的样本受扰，仍予保留"),
     ("in {} of {} the core's frequency did not settle", "{1}中有 {0} 轮核心频率未稳定"),
     ("in {} of {} a CPU quota stopped the process", "{1}中有 {0} 轮进程因 CPU 配额被暂停"),
-    ("in {} of {} others used {} % of the time of a CPU", "{1}中有 {0} 轮其他进程占用了 {2} % 的 CPU 时间"),
-    ("the best round was {} % faster", "最好的一轮快 {0} %"),
+    ("in {} of {} others used {} % of the time of a CPU", "{1}中有 {0} 轮其他进程占用了 {2}% 的 CPU 时间"),
+    ("the best round was {} % faster", "最好的一轮快 {0}%"),
     ("the host reports no such cache", "主机没有报告这种缓存"),
     (
         "the largest buffer ({} MiB) is under twice the reported last cache ({} MiB)",
@@ -25,7 +25,7 @@ pub(super) const PAIRS: &[Pair] = &[
     ("no reported cache is of its size", "没有哪级报告的缓存是这个容量"),
     ("lower than {}, though {} is larger: one of the two is wrong", "低于 {0}，而其 {1} 更大：两者必有一错"),
     ("lower than {}, which a cache holds: one of the two is wrong", "低于缓存所能容纳的 {0}：两者必有一错"),
-    ("the device did {} % of what was asked of it", "设备只完成了所要求的 {0} %"),
+    ("the device did {} % of what was asked of it", "设备只完成了所要求的 {0}%"),
     (
         "a sample of {} Mbit/s, and the link lets {} Mbit/s through with all that packets take",
         "有样本达到 {0} Mbit/s，而链路连同报文开销最多通过 {1} Mbit/s",

@@ -4,6 +4,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::page::{Page, Piece, Style, cut, gap};
 pub(crate) use crate::document::Align;
+use crate::typography::typeset;
 use crate::wrap::wrap;
 
 /// Columns between two columns, where the width allows it, and where not.
@@ -111,6 +112,17 @@ impl Grid {
 
     /// Writes the grid, in several parts when its columns need more than the width.
     pub(crate) fn write(mut self, page: &mut Page) {
+        // Before widths are taken.
+        let lang = page.options.lang;
+        let set = |piece: &mut Piece| piece.text = typeset(&piece.text, lang).into_owned();
+        self.columns.iter_mut().for_each(|(header, _)| set(header));
+        for row in &mut self.rows {
+            match row {
+                GridRow::Cells(cells, notes) => cells.iter_mut().chain(notes).for_each(set),
+                GridRow::Instead(label, text) => [label, text].into_iter().for_each(set),
+                GridRow::Heading(_) | GridRow::Lines(_) => {}
+            }
+        }
         let (widths, headers): (Vec<usize>, Vec<Piece>) = (0..self.columns.len()).map(|c| self.align(c)).unzip();
         let label_of = |row: &GridRow| match row {
             GridRow::Cells(cells, _) => cells.first().map_or(0, Piece::width),

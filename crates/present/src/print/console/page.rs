@@ -8,6 +8,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::RenderOptions;
 pub(crate) use crate::document::Style;
+use crate::typography::typeset_columns;
 use crate::wrap::wrap;
 
 /// A piece of a line: every text enters the page through here, and so no control character does.
@@ -180,7 +181,7 @@ impl Page {
     }
 
     pub(crate) fn into_text(self) -> String {
-        self.out
+        typeset_columns(&self.out, self.options.lang).into_owned()
     }
 }
 

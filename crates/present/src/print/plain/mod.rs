@@ -8,6 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::RenderOptions;
 use crate::document::{Block, Document, Drawing, Judged, Row, Table};
+use crate::typography::{typeset, typeset_columns};
 use crate::wrap;
 
 /// What stands between two columns, and before the first.
@@ -22,7 +23,8 @@ pub(crate) fn heading(title: &str, options: &RenderOptions) -> String {
 
 /// A text in lines of the width that is asked for.
 pub(crate) fn lines(text: &str, options: &RenderOptions) -> String {
-    wrap::wrap(&visible(text), options.width.max(40)).iter().map(|line| format!("{line}\n")).collect()
+    let text = typeset(text, options.lang);
+    wrap::wrap(&visible(&text), options.width.max(40)).iter().map(|line| format!("{line}\n")).collect()
 }
 
 /// The document with a blank line between its blocks.
@@ -118,5 +120,5 @@ pub(crate) fn write_table(table: &Table, options: &RenderOptions) -> String {
         }
     }
     text.extend(table.notes.iter().map(|note| lines(note.get(lang), options)));
-    text
+    typeset_columns(&text, lang).into_owned()
 }

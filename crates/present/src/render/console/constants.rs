@@ -8,12 +8,11 @@ use unicode_width::UnicodeWidthStr;
 
 use super::page::{Page, Piece, Style, gap};
 use super::view::View;
+use crate::typography::typeset;
 
 /// Columns between two columns.
 const BETWEEN: usize = 2;
 const HERE: Text = Text { en: "here", zh: "本机" };
-/// In place of the verdict on one of two.
-const NONE: &str = "–";
 /// Between what stands in one row.
 const AND: &str = " · ";
 
@@ -75,18 +74,26 @@ const EXTRAS: [Extras; 3] = [
 fn row(label: Text, told: &[&ConstantValue], with: Extras, beside: Option<&NearestReference>, view: &View) -> Row {
     let here = |told: &&ConstantValue| {
         let value = told.in_row(view.run, with.other, view.lang);
-        match (told.cycles(view.lang).filter(|_| with.cycles), view.lang) {
+        let text = match (told.cycles(view.lang).filter(|_| with.cycles), view.lang) {
             (Some(cycles), Lang::En) => format!("{value} ({cycles})"),
             (Some(cycles), Lang::Zh) => format!("{value}（{cycles}）"),
             (None, _) => value,
-        }
+        };
+        typeset(&text, view.lang).into_owned()
     };
     let here: Vec<String> = told.iter().map(here).collect();
     let verdicts: Vec<Option<Piece>> = told.iter().map(|told| verdict(told, beside, view)).collect();
-    let has_any = verdicts.iter().any(Option::is_some);
+    let label = label.get(view.lang);
+    // Of one of two alone its name is said.
+    let is_of_one = told.len() > 1 && verdicts.iter().flatten().count() == 1;
+    let named = |(part, piece): (&str, Option<Piece>)| {
+        let Piece { text, style } = piece?;
+        let gap = if view.lang == Lang::Zh { "" } else { " " };
+        Some(Piece::new(if is_of_one { format!("{part}{gap}{text}") } else { text }, style))
+    };
+    let names = label.split(AND).chain(std::iter::repeat(label));
     let mut pieces: Vec<Piece> = Vec::new();
-    for piece in verdicts.into_iter().filter(|_| has_any) {
-        let piece = piece.unwrap_or_else(|| Piece::new(NONE, Style::Dim));
+    for piece in names.zip(verdicts).filter_map(named) {
         match pieces.last() {
             // What both come to stands there once.
             Some(first) if first.text == piece.text => {}
@@ -98,7 +105,7 @@ fn row(label: Text, told: &[&ConstantValue], with: Extras, beside: Option<&Neare
         [one] => beside.and_then(|beside| beside.range(one, view.lang)).unwrap_or_default(),
         _ => String::new(),
     };
-    Row { label: label.get(view.lang).to_owned(), here: here.join(AND), usual, verdict: pieces }
+    Row { label: label.to_owned(), here: here.join(AND), usual, verdict: pieces }
 }
 
 /// The rows of all constants, with two in a row where lines are so scarce and the width allows it.

@@ -100,7 +100,7 @@ fn legend(view: &View, page: &mut Page) {
         let runs = view.run.cases.iter().filter_map(told).max();
         facts.push(match (view.lang, runs.map(|runs| runs == 0)) {
             (Lang::En, None) => format!("± half of the 95 % interval, shown where over {target}"),
-            (Lang::Zh, None) => format!("± 95 % 区间的一半，超过 {target} 时显示"),
+            (Lang::Zh, None) => format!("± 95% 区间的一半，超过 {target} 时显示"),
             (Lang::En, Some(false)) => {
                 format!("± half of the interval for another run here (95 %), shown where over {target}")
             }
@@ -109,9 +109,9 @@ fn legend(view: &View, page: &mut Page) {
                     "± half of the interval for another run here (95 %, scatter assumed), shown where over {target}"
                 )
             }
-            (Lang::Zh, Some(false)) => format!("± 在本机再次运行的区间（95 %）的一半，超过 {target} 时显示"),
+            (Lang::Zh, Some(false)) => format!("± 在本机再次运行的区间（95%）的一半，超过 {target} 时显示"),
             (Lang::Zh, Some(true)) => {
-                format!("± 在本机再次运行的区间（95 %，离散程度为假定值）的一半，超过 {target} 时显示")
+                format!("± 在本机再次运行的区间（95%，离散程度为假定值）的一半，超过 {target} 时显示")
             }
         });
         let quiet = view.run.cases.iter().filter_map(|case| case.measured()?.estimate.leading_quiet()?.at_hz);

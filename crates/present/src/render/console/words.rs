@@ -37,7 +37,7 @@ words! {
     COPY: "copy", "复制";
     FILL: "fill", "填充";
     VALUE: "value", "数值";
-    INTERVAL: "95 % interval", "95 % 区间";
+    INTERVAL: "95 % interval", "95% 区间";
     SAMPLES: "samples", "样本";
     NO_INTERVAL: "none", "无";
     PLUS_MINUS: "± %", "± %";
@@ -82,7 +82,7 @@ pub(crate) const fn flag(kind: FlagKind) -> Text {
         FlagKind::MostlyTainted => Text { en: "most samples disturbed", zh: "多数样本受扰" },
         FlagKind::Unsettled => Text { en: "frequency never settled", zh: "频率未稳定" },
         FlagKind::RoundsLost => Text { en: "rounds lost", zh: "缺少若干轮" },
-        FlagKind::BestRoundGap => Text { en: "best round over 10 % better", zh: "最佳一轮好 10 % 以上" },
+        FlagKind::BestRoundGap => Text { en: "best round over 10 % better", zh: "最佳一轮好 10% 以上" },
         FlagKind::Throttled => Text { en: "stopped by a CPU quota", zh: "被 CPU 配额暂停" },
         FlagKind::Contended => Text { en: "others used its CPU", zh: "CPU 被他人占用" },
         FlagKind::FromCache => Text { en: "from a cache below", zh: "来自下层缓存" },

@@ -352,7 +352,7 @@ pub(super) fn method(against: &Against) -> Vec<Words> {
                 "slower, faster: a p value of at most 5 % after Benjamini and Hochberg over all cases; same: both one-sided tests of a change of {within} say no, adjusted alike; inconclusive: neither, with the change that would have been found four times of five"
             ),
             format!(
-                "变慢、变快：对全部用例作 Benjamini–Hochberg 校正后 p 值不大于 5 %；相同：变化达到 {within} 的两个单侧检验均被否定（同样校正）； 无法判定：两者皆非，并给出五次中有四次能被发现的变化幅度"
+                "变慢、变快：对全部用例作 Benjamini–Hochberg 校正后 p 值不大于 5%；相同：变化达到 {within} 的两个单侧检验均被否定（同样校正）； 无法判定：两者皆非，并给出五次中有四次能被发现的变化幅度"
             ),
         );
     }

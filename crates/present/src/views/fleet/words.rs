@@ -228,5 +228,5 @@ pub(super) const SAME_NAME: Text = Text { en: "another host has the same name", 
 pub(super) const METHOD: Text = Text {
     en: "Hosts are held against others of their kind by robust distances; where no host is odd, at most 5 % of fleets name one \
          (Benjamini-Hochberg over hosts, Benjamini-Bogomolov within them).",
-    zh: "主机按稳健距离与同机型的其他主机比较；没有异常主机时，至多 5 % 的机群会误报一台（主机间用 Benjamini-Hochberg，主机内用 Benjamini-Bogomolov）。",
+    zh: "主机按稳健距离与同机型的其他主机比较；没有异常主机时，至多 5% 的机群会误报一台（主机间用 Benjamini-Hochberg，主机内用 Benjamini-Bogomolov）。",
 };
