@@ -84,11 +84,11 @@ fn row(label: Text, told: &[&ConstantValue], with: Extras, beside: Option<&Neare
     let here: Vec<String> = told.iter().map(here).collect();
     let verdicts: Vec<Option<Piece>> = told.iter().map(|told| verdict(told, beside, view)).collect();
     let label = label.get(view.lang);
-    // Of one of two alone its name is said.
-    let is_of_one = told.len() > 1 && verdicts.iter().flatten().count() == 1;
+    // Of one of two alone its name is said, where the label has one.
+    let is_of_one = told.len() > 1 && verdicts.iter().flatten().count() == 1 && label.contains(AND);
     let named = |(part, piece): (&str, Option<Piece>)| {
         let Piece { text, style } = piece?;
-        let gap = if view.lang == Lang::Zh { "" } else { " " };
+        let gap = if part.ends_with(|c: char| c.is_ascii()) { " " } else { "" };
         Some(Piece::new(if is_of_one { format!("{part}{gap}{text}") } else { text }, style))
     };
     let names = label.split(AND).chain(std::iter::repeat(label));
