@@ -79,16 +79,15 @@ fn no_machine_loses_a_cell_of_a_table_that_is_asked_for_by_name() {
         for table in TABLES {
             for profile in [Profile::Quick, Profile::Standard] {
                 let plan = of_table(table, &host, profile);
-                assert_eq!(
-                    lost(table, &plan, &host),
-                    Vec::<String>::new(),
-                    "{} {} {profile:?}",
-                    table.name,
-                    machine.name
-                );
+                // The constants name every placement of a pipe's ends, of which a machine has one or two.
+                let is_placement = |cell: &String| table.name == "answer" && cell.starts_with("ipc.pipe@cpus=");
+                let lost: Vec<String> =
+                    lost(table, &plan, &host).into_iter().filter(|cell| !is_placement(cell)).collect();
+                assert_eq!(lost, Vec::<String>::new(), "{} {} {profile:?}", table.name, machine.name);
                 let skipped: Vec<_> =
                     plan.cases.iter().filter(|case| case.skip.is_some()).map(|case| &case.id).collect();
-                let may_lack = table.name == "lmbench" || table.name == "data-path" && host.cpus.len() == 1;
+                let may_lack =
+                    ["lmbench", "answer"].contains(&table.name) || table.name == "data-path" && host.cpus.len() == 1;
                 assert!(skipped.is_empty() || may_lack, "{} {}: {skipped:?}", table.name, machine.name);
                 assert!(Eta::of(&plan).fits(), "{} {} {profile:?}", table.name, machine.name);
                 // What is measured for no cell was not asked for.
