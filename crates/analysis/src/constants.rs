@@ -299,10 +299,7 @@ impl ConstantValue<'_> {
     pub fn in_row(&self, run: &Run, with_other: bool, lang: Lang) -> String {
         let which =
             Percentile::of_name(self.place.quantity).map_or(String::new(), |_| format!("{} ", self.place.quantity));
-        // Full-width brackets have their own room.
-        let apart = |sure: String| if sure.starts_with('（') { sure } else { format!(" {sure}") };
-        let sure = self.sureness(run, with_other, false, lang).map_or(String::new(), apart);
-        format!("{which}{}{sure}", self.plain_value(lang))
+        followed(format!("{which}{}", self.plain_value(lang)), self.sureness(run, with_other, false, lang))
     }
 
     /// How sure it is, where that is worth a word: half of an interval that is wider than the run's profile aims at, or the range of rounds
@@ -327,6 +324,15 @@ impl ConstantValue<'_> {
         let other = other_value(estimate, *unit, lang).filter(|_| with_other);
         let parts: Vec<String> = sure.into_iter().chain(other).collect();
         (!parts.is_empty()).then(|| parts.join(if lang == Lang::Zh { "，" } else { ", " }))
+    }
+}
+
+/// A value with how sure it is behind it: full-width brackets have their own room.
+pub fn followed(value: String, sure: Option<String>) -> String {
+    match sure {
+        Some(sure) if sure.starts_with('（') => value + &sure,
+        Some(sure) => format!("{value} {sure}"),
+        None => value,
     }
 }
 

@@ -31,5 +31,6 @@ pub mod short_arrays;
 pub mod split_huge_pages;
 pub mod stream_times;
 pub mod trust;
+pub mod typography;
 
 pub use findings::findings;

@@ -109,13 +109,13 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
             Text { en: "continue it, or run it again", zh: "请继续完成，或重新运行" },
         );
     }
-    let unstable = share_of(&|measured| measured.estimate.is_unsteady() && measured.estimate.agreement.is_none());
-    if unstable >= WORTH_SAYING {
+    let unsteady = share_of(&|measured| measured.estimate.is_unsteady() && measured.estimate.agreement.is_none());
+    if unsteady >= WORTH_SAYING {
         doubt(
             Cause::Unknown,
-            unstable,
-            format!("rounds of {} of the values disagree by over 25 %", told(unstable)),
-            format!("{} 的数值各轮相差超过 25%", told(unstable)),
+            unsteady,
+            format!("rounds of {} of the values disagree by over 25 %", told(unsteady)),
+            format!("{} 的数值各轮相差超过 25%", told(unsteady)),
             Text { en: "rerun when the machine is idle", zh: "请在机器空闲时重新运行" },
         );
     }

@@ -93,12 +93,12 @@ fn a_disturbed_run_is_no_a_and_says_what_disturbed_it_in_both_languages() {
         (0..2).for_each(|index| estimate(&mut flagged, index).flags.push(flag.clone()));
         told(&flagged, word);
     }
-    let mut unstable = quiet();
+    let mut unsteady = quiet();
     for index in 0..2 {
-        let estimate = &mut estimate(&mut unstable, index).estimate;
+        let estimate = &mut estimate(&mut unsteady, index).estimate;
         (estimate.ci_low, estimate.ci_high, estimate.range) = (Some(60.0), Some(140.0), Some([60.0, 140.0]));
     }
-    told(&unstable, "disagree by over 25 %");
+    told(&unsteady, "disagree by over 25 %");
     let mut few = quiet();
     for index in 0..2 {
         let estimate = &mut estimate(&mut few, index).estimate;

@@ -275,10 +275,12 @@ impl Runner<'_> {
             self.observer.round(&plan.cases[index].id.to_string(), self.done, self.done + rounds, budget.expected());
             match self.work(&unit, grant) {
                 // Of a round that was spoilt nothing is kept.
-                Some(measured) => position += measured.saturating_sub(1),
+                Some(measured) => {
+                    position += measured.saturating_sub(1);
+                    self.tell_values(&unit[..measured.min(unit.len())]);
+                }
                 None => return false,
             }
-            self.tell_values(&unit);
         }
         true
     }

@@ -169,7 +169,7 @@ pub struct Estimate {
     pub agreement: Option<f64>,
 }
 
-/// Rounds that lie further apart than this fraction of the value, to either side, make it an unstable one.
+/// Rounds that lie further apart than this fraction of the value, to either side, make it an unsteady one.
 const UNSTEADY: f64 = 0.25;
 
 impl Estimate {

@@ -11,7 +11,6 @@ mod options;
 mod print;
 pub mod render;
 pub mod tables;
-mod typography;
 mod views;
 pub mod wrap;
 

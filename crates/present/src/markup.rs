@@ -6,7 +6,7 @@ use hostmark_analysis::bilingual::same;
 use hostmark_analysis::escape::visible;
 use hostmark_model::{Lang, Text};
 
-use crate::typography::typeset;
+use hostmark_analysis::typography::typeset;
 
 /// `text` as it may stand in an element or between an attribute's quotes: nothing in it is markup, and what would steer
 /// its neighbours is written out.

@@ -258,40 +258,44 @@ fn cache_levels(base: &[Found], new: &[Found]) -> Option<(&'static str, &'static
     (old != new && old_caches != new_caches).then_some((old, new))
 }
 
+/// What the cases of a side come to by this, each once.
+fn each_once(side: &[Found], of: impl Fn(&Found) -> Option<String>) -> BTreeSet<String> {
+    side.iter().filter_map(of).collect()
+}
+
+/// What two sides have, each in a text.
+fn beside([old, new]: [BTreeSet<String>; 2]) -> (String, String) {
+    let text = |all: BTreeSet<String>| all.into_iter().collect::<Vec<_>>().join(" | ");
+    (text(old), text(new))
+}
+
 /// What another tool was asked to do on the two sides, where that differs: which of its notes, and what it says on each.
 fn asked(base: &[Found], new: &[Found]) -> Option<(&'static str, String, String)> {
     ASKED.iter().find_map(|key| {
-        let of_side = |side: &[Found]| {
-            let imported = side.iter().filter(|found| found.run.imported.is_some());
-            let one =
-                |found: &Found| Some(found.measured()?.notes.get(*key).map_or("unknown", String::as_str).to_owned());
-            let all: BTreeSet<String> = imported.filter_map(one).collect();
-            all.into_iter().collect::<Vec<_>>().join(" | ")
+        let one = |found: &Found| {
+            let measured = found.measured().filter(|_| found.run.imported.is_some())?;
+            Some(measured.notes.get(*key).map_or("unknown", String::as_str).to_owned())
         };
-        let (old, new) = (of_side(base), of_side(new));
-        (old != new && !old.is_empty() && !new.is_empty()).then_some((*key, old, new))
+        let [old, new] = [base, new].map(|side| each_once(side, one));
+        let is_same = old == new || old.is_empty() || new.is_empty();
+        let (old, new) = (!is_same).then(|| beside([old, new]))?;
+        Some((*key, old, new))
     })
 }
 
 /// The pages that the two sides got, where they differ. Base pages have a size of their own on each kernel.
 fn pages(base: &[Found], new: &[Found]) -> Option<(String, String)> {
-    let of_side = |side: &[Found]| {
-        let one = |found: &Found| {
-            let pages = found.measured()?.notes.get(PAGES)?;
-            let size = match pages.as_str() {
-                "base" => found.run.host.memory.page_bytes,
-                "pmd" => found.run.host.memory.pmd_page_bytes.unwrap_or(0),
-                _ => 0,
-            };
-            let size = if size > 0 { format!(" ({})", hostmark_model::size_text(size)) } else { String::new() };
-            Some(format!("{pages}{size}"))
+    let one = |found: &Found| {
+        let pages = found.measured()?.notes.get(PAGES)?;
+        let size = match pages.as_str() {
+            "base" => found.run.host.memory.page_bytes,
+            "pmd" => found.run.host.memory.pmd_page_bytes.unwrap_or(0),
+            _ => 0,
         };
-        let mut all: Vec<String> = side.iter().filter_map(one).collect();
-        all.sort();
-        all.dedup();
-        all
+        let size = if size > 0 { format!(" ({})", hostmark_model::size_text(size)) } else { String::new() };
+        Some(format!("{pages}{size}"))
     };
-    let (old, new) = (of_side(base), of_side(new));
+    let [old, new] = [base, new].map(|side| each_once(side, one));
     let is_same = old == new && old.len() <= 1 || old.is_empty() || new.is_empty();
-    (!is_same).then(|| (old.join(" | "), new.join(" | ")))
+    (!is_same).then(|| beside([old, new]))
 }

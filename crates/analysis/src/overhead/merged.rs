@@ -112,7 +112,7 @@ fn pieces(remark: &str) -> Vec<Piece<'_>> {
             '0'..='9' => {
                 let end = rest.find(|one: char| !one.is_ascii_digit() && one != '.').unwrap_or(rest.len());
                 // With a blank in English, without one in Chinese.
-                let is_share = rest[end..].trim_start_matches(' ').starts_with('%');
+                let is_share = [" %", "%"].iter().any(|sign| rest[end..].starts_with(sign));
                 let share = is_share.then_some((at, Piece::Share(&rest[..end])));
                 at += if share.is_none() { end } else { 0 };
                 share

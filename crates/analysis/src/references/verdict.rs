@@ -98,18 +98,19 @@ impl NearestReference<'_> {
         let (is_above, is_below) = (from > high, to < low);
         let beyond = over(if is_above { high } else { low })?;
         if !is_above && !is_below {
-            let outside = if value > high { over(high) } else { over(low).filter(|_| value < low) };
-            let perhaps = |beyond: f64| match beyond.ln().abs() >= PERHAPS {
-                true if beyond > 1.0 => PERHAPS_SLOWER,
-                true => PERHAPS_FASTER,
-                false => same,
+            if told.estimate.is_unsteady() {
+                return verdict(UNSTEADY.to_owned_text(), Tone::Doubtful, 1.0);
+            }
+            // 1 within the range.
+            let outside = over(value.max(low).min(high))?.ln();
+            let words = if !self.is_usual() || outside.abs() < PERHAPS {
+                same
+            } else if outside > 0.0 {
+                PERHAPS_SLOWER
+            } else {
+                PERHAPS_FASTER
             };
-            return match told.estimate.is_unsteady() {
-                true => verdict(UNSTEADY.to_owned_text(), Tone::Doubtful, 1.0),
-                false => {
-                    verdict(outside.filter(|_| self.is_usual()).map_or(same, perhaps).to_owned_text(), Tone::Plain, 1.0)
-                }
-            };
+            return verdict(words.to_owned_text(), Tone::Plain, 1.0);
         }
         match (amount(beyond, SLOWER), amount(beyond.recip(), FASTER)) {
             (Some(Text { en, zh }), _) if beyond >= MUCH => {

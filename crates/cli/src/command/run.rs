@@ -6,6 +6,7 @@ mod matrix;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use hostmark_engine::plan::profile_limits;
 use hostmark_engine::{PlanLine, RoundSink};
@@ -43,25 +44,37 @@ pub(super) enum ProfileName {
 }
 
 /// A profile of a run by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RunProfile {
-    /// The constants of the first screen, in at most 10 seconds
+    /// The constants alone.
     Glance,
-    /// At most 60 seconds
-    Quick,
-    /// At most 5 minutes
-    Standard,
-    /// At most 30 minutes
-    Thorough,
+    Whole(ProfileName),
+}
+
+impl ValueEnum for RunProfile {
+    fn value_variants<'a>() -> &'a [RunProfile] {
+        use ProfileName::{Quick, Standard, Thorough};
+        const ALL: &[RunProfile] =
+            &[RunProfile::Glance, RunProfile::Whole(Quick), RunProfile::Whole(Standard), RunProfile::Whole(Thorough)];
+        ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self {
+            RunProfile::Glance => {
+                Some(PossibleValue::new("glance").help("The constants of the first screen, in at most 10 seconds"))
+            }
+            RunProfile::Whole(name) => name.to_possible_value(),
+        }
+    }
 }
 
 impl From<RunProfile> for Profile {
     fn from(name: RunProfile) -> Profile {
         match name {
             // The same cases in less time, so that it compares with longer runs.
-            RunProfile::Glance | RunProfile::Quick => Profile::Quick,
-            RunProfile::Standard => Profile::Standard,
-            RunProfile::Thorough => Profile::Thorough,
+            RunProfile::Glance => Profile::Quick,
+            RunProfile::Whole(name) => name.into(),
         }
     }
 }

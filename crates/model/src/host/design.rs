@@ -5,17 +5,20 @@ use super::CpuFacts;
 /// What came with a design and no earlier one can do: vendor, flag, and how the names of the designs begin that have it, the first of them
 /// first. From Intel's Architecture Instruction Set Extensions reference and AMD's manuals.
 const CAME_WITH: &[(&str, &str, &[&str])] = &[
-    ("GenuineIntel", "amx_fp16", &["Granite Rapids"]),
+    ("GenuineIntel", "amx_fp16", GRANITE_RAPIDS),
     ("GenuineIntel", "amx_tile", SAPPHIRE_RAPIDS),
     ("GenuineIntel", "avx512_fp16", SAPPHIRE_RAPIDS),
     ("GenuineIntel", "avx512_bf16", &["Cooper Lake", "Sapphire Rapids", "Emerald Rapids", "Granite Rapids"]),
     ("GenuineIntel", "avx512_vbmi2", ICE_LAKE),
-    ("GenuineIntel", "avx512f", SKYLAKE),
+    ("GenuineIntel", "avx512f", WITH_AVX512),
     ("AuthenticAMD", "avx_vnni", &["Zen 5"]),
     ("AuthenticAMD", "avx512f", &["Zen 4", "Zen 5"]),
 ];
-const SAPPHIRE_RAPIDS: &[&str] = &["Sapphire Rapids", "Emerald Rapids", "Granite Rapids"];
-const ICE_LAKE: &[&str] = &[
+/// Intel's designs with AVX-512, the oldest first; the smaller Skylake and its successors have none of it.
+const WITH_AVX512: &[&str] = &[
+    "Skylake-SP",
+    "Cascade Lake",
+    "Cooper Lake",
     "Ice Lake-SP",
     "Ice Lake",
     "Tiger Lake",
@@ -25,19 +28,9 @@ const ICE_LAKE: &[&str] = &[
     "Emerald Rapids",
     "Granite Rapids",
 ];
-/// The smaller Skylake and its successors have none of it.
-const SKYLAKE: &[&str] = &[
-    "Skylake-SP",
-    "Cascade Lake",
-    "Cooper Lake",
-    "Ice Lake",
-    "Tiger Lake",
-    "Rocket Lake",
-    "Alder Lake",
-    "Sapphire Rapids",
-    "Emerald Rapids",
-    "Granite Rapids",
-];
+const ICE_LAKE: &[&str] = WITH_AVX512.split_at(3).1;
+const SAPPHIRE_RAPIDS: &[&str] = ICE_LAKE.split_at(5).1;
+const GRANITE_RAPIDS: &[&str] = SAPPHIRE_RAPIDS.split_at(2).1;
 
 /// The design's name; that of the first that it can be (`≥ Sapphire Rapids`) where it can do what the design cannot.
 pub fn design_that_can(vendor: &str, told: &str, has: impl Fn(&str) -> bool) -> String {

@@ -7,7 +7,7 @@ use hostmark_model::Lang;
 
 use super::scale::Axis;
 use crate::markup::escaped;
-use crate::typography::typeset;
+use hostmark_analysis::typography::typeset;
 
 /// A picture in units of about a pixel on a narrow screen; the page scales it to its column.
 pub(super) struct Svg {

@@ -12,8 +12,8 @@ use serde::Serialize;
 use super::bilingual::{Words, each, fixed, same};
 use super::gather::Runs;
 use crate::render::console::header::{warnings, whole_seconds};
-use crate::render::console::words;
 use crate::render::host::blocks;
+use crate::views;
 
 /// A table of facts: a column a run.
 #[derive(Debug, Serialize)]
@@ -183,7 +183,7 @@ fn settings(runs: &[&Run]) -> Block {
     });
     row("started", "开始时间", &|run| same(&run.started));
     row("took", "用时", &|run| same(duration_s(run).and_then(whole_seconds).unwrap_or_default()));
-    row("profile", "档位", &|run| if measured(run) { fixed(words::profile(run.settings.profile)) } else { same("") });
+    row("profile", "档位", &|run| if measured(run) { fixed(views::profile(run.settings.profile)) } else { same("") });
     row("cases × rounds", "用例 × 轮", &|run| same(format!("{} × {}", run.cases.len(), run.settings.rounds)));
     row("only", "筛选", &|run| same(run.settings.filters.join(" ")));
     row("table", "表", &|run| same(run.settings.table.clone().unwrap_or_default()));

@@ -7,7 +7,7 @@ use hostmark_model::{Lang, Text};
 use super::plain;
 use crate::RenderOptions;
 use crate::document::{Align, Block, Cell, Column, Document, Kind, Named, Row, Style, Table, Tally};
-use crate::typography::typeset;
+use hostmark_analysis::typography::typeset;
 
 const DISTURBED: Text = Text { en: "disturbed: ", zh: "受扰：" };
 const COLON: Text = Text { en: ": ", zh: "：" };

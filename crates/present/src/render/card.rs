@@ -15,7 +15,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::RenderOptions;
 use super::console::machine;
-use crate::typography::typeset;
+use hostmark_analysis::typography::typeset;
 
 /// The picture, in pixels: what services that show links ask for.
 const WIDTH: f64 = 1200.0;
@@ -122,10 +122,9 @@ fn constant(
     line(out, x, y + 13.0, (14.5, 400), FAINT, &name, width);
     let verdict = beside.and_then(|beside| beside.verdict(told));
     let kept = verdict.as_ref().map_or(0.0, |verdict| columns(verdict.words.get(lang), VERDICT, 600) + 8.0);
-    let sure = told.how_sure(run, lang).map(|sure| format!(" {sure}")).unwrap_or_default();
     // How sure a value is is never left out: it is written smaller, and rather without cycles and what the other estimator says.
     let ways = [
-        visible(&format!("{}{sure}", told.value(lang))),
+        visible(&constants::followed(told.value(lang), told.how_sure(run, lang))),
         visible(&told.in_row(run, true, lang)),
         visible(&told.in_row(run, false, lang)),
     ];

@@ -24,8 +24,8 @@ use super::console::machine;
 use super::console::words::shows;
 use crate::estimators;
 use crate::print::markdown::write as write_document;
-use crate::typography::typeset;
 use crate::views::network::network;
+use hostmark_analysis::typography::typeset;
 
 const CASE: Text = Text { en: "case", zh: "用例" };
 const VALUE: Text = Text { en: "value", zh: "数值" };
@@ -120,11 +120,11 @@ fn constants(run: &Run, lang: Lang, out: &mut String) {
     let mut words = Vec::new();
     for (line, told) in &lines {
         let fact = |told: &constants::ConstantValue| {
-            let sure = told.how_sure(run, lang).map(|sure| format!(" {sure}")).unwrap_or_default();
             let verdict = beside.as_ref().and_then(|beside| Some(beside.verdict(told)?.words.get(lang).to_owned()));
             let shown = verdict.as_ref().map(|words| format!(", {words}")).unwrap_or_default();
             words.extend(verdict);
-            safe(&format!("{} {}{sure}{shown}", told.name.get(lang), told.value(lang)))
+            let value = constants::followed(told.value(lang), told.how_sure(run, lang));
+            safe(&format!("{} {value}{shown}", told.name.get(lang)))
         };
         let facts: Vec<String> = told.iter().map(fact).collect();
         let _ = writeln!(out, "| {} | {} |", safe(line.name.get(lang)), facts.join(" · "));

@@ -79,13 +79,7 @@ fn of_lmbench() -> Vec<CaseId> {
 }
 
 fn of_constants() -> Vec<CaseId> {
-    let mut cells: Vec<CaseId> = Vec::new();
-    for cell in constants::cases().map(|of| cell(of.probe, of.at)) {
-        if !cells.contains(&cell) {
-            cells.push(cell);
-        }
-    }
-    cells
+    each_once(constants::cases().map(|of| cell(of.probe, of.at)))
 }
 
 fn of_overhead() -> Vec<CaseId> {
@@ -107,24 +101,27 @@ fn cell(probe: &str, at: &[(&str, &str)]) -> CaseId {
     CaseId { probe: probe.to_owned(), params: Params(params) }
 }
 
+/// The cells in the order in which they come first.
+fn each_once(all: impl Iterator<Item = CaseId>) -> Vec<CaseId> {
+    let mut cells: Vec<CaseId> = Vec::new();
+    for cell in all {
+        if !cells.contains(&cell) {
+            cells.push(cell);
+        }
+    }
+    cells
+}
+
 impl Layout {
     /// The cases of all rows, each once.
     fn cells(&self) -> Vec<CaseId> {
-        let mut cells: Vec<CaseId> = Vec::new();
-        for section in self.sections {
-            for size in section.sizes() {
+        each_once(self.sections.iter().flat_map(|section| {
+            section.sizes().map(move |size| {
                 let each = section.each.map(|axis| (axis, EACH_POINT));
-                let at: Vec<(&str, &str)> = [(section.along, size.as_str())]
-                    .into_iter()
-                    .chain(section.at.iter().copied())
-                    .chain(each)
-                    .collect();
-                let cell = cell(section.probe, &at);
-                if !cells.contains(&cell) {
-                    cells.push(cell);
-                }
-            }
-        }
-        cells
+                let along = [(section.along, size.as_str())].into_iter();
+                let at: Vec<(&str, &str)> = along.chain(section.at.iter().copied()).chain(each).collect();
+                cell(section.probe, &at)
+            })
+        }))
     }
 }

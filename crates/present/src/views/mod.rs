@@ -4,3 +4,14 @@ pub(crate) mod comparison;
 pub(crate) mod fleet;
 pub(crate) mod network;
 pub(crate) mod overhead;
+
+use hostmark_model::{Profile, Text};
+
+/// The word for a profile.
+pub(crate) const fn profile(profile: Profile) -> Text {
+    match profile {
+        Profile::Quick => Text { en: "quick profile", zh: "快速档" },
+        Profile::Standard => Text { en: "standard profile", zh: "标准档" },
+        Profile::Thorough => Text { en: "thorough profile", zh: "详尽档" },
+    }
+}

@@ -6,13 +6,14 @@ mod costs;
 mod groups;
 mod losses;
 
-use hostmark_model::{Params, Text};
+use hostmark_model::{Lang, Params, Text};
 
 use super::family::{FILE, IRQ, Space};
 use super::kind::Kind;
 use super::sheet::{Base, Figure, Sheet};
 use super::{Environment, over};
 use crate::propagated::{Propagated, joined, propagated_ratio};
+use crate::typography::typeset;
 
 /// Whether a claim holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +55,7 @@ pub struct LayerConclusion {
 
 impl LayerConclusion {
     fn in_short(self, en: String, zh: String) -> LayerConclusion {
-        let zh = zh.replace(" %", "%");
+        let zh = typeset(&zh, Lang::Zh).into_owned();
         LayerConclusion { short: Some(Text { en, zh }), ..self }
     }
 

@@ -4,8 +4,8 @@ use unicode_width::UnicodeWidthStr;
 
 use super::page::{Page, Piece, Style, cut, gap};
 pub(crate) use crate::document::Align;
-use crate::typography::typeset;
 use crate::wrap::wrap;
+use hostmark_analysis::typography::typeset;
 
 /// Columns between two columns, where the width allows it, and where not.
 const GAPS: [usize; 2] = [3, 2];

@@ -8,8 +8,8 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::RenderOptions;
 pub(crate) use crate::document::Style;
-use crate::typography::typeset_columns;
 use crate::wrap::wrap;
+use hostmark_analysis::typography::typeset_columns;
 
 /// A piece of a line: every text enters the page through here, and so no control character does.
 #[derive(Debug, Clone)]

@@ -8,8 +8,8 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::RenderOptions;
 use crate::document::{Block, Document, Drawing, Judged, Row, Table};
-use crate::typography::{typeset, typeset_columns};
 use crate::wrap;
+use hostmark_analysis::typography::{typeset, typeset_columns};
 
 /// What stands between two columns, and before the first.
 pub(crate) const GAP: &str = "  ";

@@ -3,7 +3,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use hostmark_analysis::constants::{self, ConstantValue, Line, MOST_FINDINGS, Scarcity};
+use hostmark_analysis::constants::{self, ConstantValue, Line, MOST_FINDINGS, Scarcity, followed};
 use hostmark_analysis::findings::{findings_and_kept, first_thing_to_do};
 use hostmark_analysis::references::{NearestReference, Tone, beside, is_about};
 use hostmark_model::{Finding, Run};
@@ -185,8 +185,7 @@ const HANG: usize = 4;
 /// `L1d 1.67 ns`, with how sure it is where that is worth a word.
 fn fact(view: &View, told: &ConstantValue) -> String {
     let shown = format!("{} {}", told.name.get(view.lang), told.value(view.lang));
-    let how_sure = told.how_sure(view.run, view.lang);
-    how_sure.map_or(shown.clone(), |how_sure| format!("{shown} {how_sure}"))
+    followed(shown, told.how_sure(view.run, view.lang))
 }
 
 /// What stands below the short text of each finding in the answer.

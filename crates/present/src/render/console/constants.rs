@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::page::{Page, Piece, Style, gap};
 use super::view::View;
-use crate::typography::typeset;
+use hostmark_analysis::typography::typeset;
 
 /// Columns between two columns.
 const BETWEEN: usize = 2;

@@ -18,6 +18,7 @@ use super::page::{Page, Piece, Style};
 use super::spent;
 use super::view::View;
 use super::words;
+use crate::views;
 
 /// Share of disturbed samples, unsettled rounds or stolen time that the run as a whole should know of.
 const WORTH_SAYING: f64 = 0.01;
@@ -226,7 +227,7 @@ fn settings(view: &View) -> Vec<Piece> {
     let (run, settings) = (view.run, &view.run.settings);
     let (cases, rounds, limit) = (run.cases.len(), settings.rounds, settings.limit_s);
     let has_more = run.cases.iter().filter_map(CaseRecord::measured).any(|measured| measured.estimate.rounds > rounds);
-    let profile = view.say(words::profile(settings.profile));
+    let profile = view.say(views::profile(settings.profile));
     let limit = value(if limit.is_finite() { limit * 1e9 } else { limit }, Unit::Nanoseconds, view.lang);
     let limit = whole_seconds(settings.limit_s).unwrap_or(limit);
     let mut facts = vec![

@@ -3,7 +3,7 @@
 use unicode_width::UnicodeWidthStr;
 
 use hostmark_analysis::compare::{FactOfRuns, differing};
-use hostmark_analysis::constants::{self, ConstantOfRuns, ConstantValue};
+use hostmark_analysis::constants::{self, ConstantOfRuns, ConstantValue, followed};
 use hostmark_analysis::labels::run_letter;
 use hostmark_model::{Lang, Run, Text};
 
@@ -147,6 +147,5 @@ fn constants(runs: &[Run], names: &[String], page: &mut Page) {
 
 /// `1.67 ns`, with how sure it is where that is worth a word; a range of rounds that disagree in the place of a half-width.
 fn cell(beside: &ConstantOfRuns, told: &ConstantValue, run: &Run, lang: Lang) -> String {
-    let shown = beside.value(told, lang);
-    told.how_sure(run, lang).map_or(shown.clone(), |sure| format!("{shown} {sure}"))
+    followed(beside.value(told, lang), told.how_sure(run, lang))
 }

@@ -1,7 +1,7 @@
 //! The fixed words of the tables, in both languages side by side.
 
 pub(crate) use hostmark_analysis::bilingual::COMMA;
-use hostmark_model::{FlagKind, Lang, Profile, Text};
+use hostmark_model::{FlagKind, Lang, Text};
 
 /// Declares a word in both languages.
 macro_rules! words {
@@ -62,15 +62,6 @@ words! {
     NOT_PLANNED_LEGEND: "· not in this run's plan", "· 不在本次运行计划之内";
     WHAT_TO_DO: "`hostmark host` says what disturbs a measurement, and what to do about it",
         "`hostmark host` 会说明哪些因素干扰测量以及如何处理";
-}
-
-/// The word for a profile.
-pub(crate) const fn profile(profile: Profile) -> Text {
-    match profile {
-        Profile::Quick => Text { en: "quick profile", zh: "快速档" },
-        Profile::Standard => Text { en: "standard profile", zh: "标准档" },
-        Profile::Thorough => Text { en: "thorough profile", zh: "详尽档" },
-    }
 }
 
 /// What a flag says, in a few words.

@@ -5,7 +5,9 @@ use hostmark_analysis::compare::{
     Against, CaseComparison, Evidence, Group, On, ReasonKind, Side, Test, Value, Verdict, Without,
 };
 use hostmark_analysis::format::{called, estimator, in_scale, percent, scale_for};
-use hostmark_model::{Lang, Leading, Profile, Text, Unit, counted};
+use hostmark_model::{Lang, Leading, Text, Unit, counted};
+
+use crate::views::profile;
 
 const GROUPS: Text = Text { en: "Groups", zh: "各组" };
 const TABLES: Text = Text { en: "Tables", zh: "各表" };
@@ -140,14 +142,6 @@ pub(super) fn of_side(side: &Side) -> Vec<Words> {
     });
     facts.retain(|fact| !fact.en.is_empty());
     facts
-}
-
-const fn profile(profile: Profile) -> Text {
-    match profile {
-        Profile::Quick => Text { en: "quick profile", zh: "快速档" },
-        Profile::Standard => Text { en: "standard profile", zh: "标准档" },
-        Profile::Thorough => Text { en: "thorough profile", zh: "详尽档" },
-    }
 }
 
 /// The values of both sides in one scale, so that the eye can compare them.

@@ -10,12 +10,12 @@ const WITH_BLANK: &str = " %";
 const RESET: &str = "\u{1b}[0m";
 
 /// `text` as it is set in a language.
-pub(crate) fn typeset(text: &str, lang: Lang) -> Cow<'_, str> {
+pub fn typeset(text: &str, lang: Lang) -> Cow<'_, str> {
     set(text, lang, false)
 }
 
 /// The same of lines with columns: these stay where they are.
-pub(crate) fn typeset_columns(text: &str, lang: Lang) -> Cow<'_, str> {
+pub fn typeset_columns(text: &str, lang: Lang) -> Cow<'_, str> {
     set(text, lang, true)
 }
 
