@@ -25,11 +25,15 @@ pub(crate) trait Kernel: Sync + 'static {
     fn name(&self) -> &'static str;
     /// Whether this CPU has its instructions.
     fn is_available(&self) -> bool;
+    /// Whether it writes all of its memory and reads none.
+    const STORES_ALONE: bool;
 }
 
 macro_rules! kernel {
-    ($($kernel:ty),*) => {
+    ($($kernel:ty, $stores_alone:literal;)*) => {
         $(impl Kernel for $kernel {
+            const STORES_ALONE: bool = $stores_alone;
+
             fn name(&self) -> &'static str {
                 self.name
             }
@@ -41,7 +45,12 @@ macro_rules! kernel {
     };
 }
 
-kernel!(ReadKernel, WriteKernel, CopyKernel, stream::Kernel);
+kernel! {
+    ReadKernel, false;
+    WriteKernel, true;
+    CopyKernel, false;
+    stream::Kernel, false;
+}
 
 /// Kernels that may do what a case asks for; the first is the one to stay with unless another is clearly faster.
 pub(crate) struct Candidates<K: 'static>(Vec<&'static K>);
@@ -173,13 +182,16 @@ pub(crate) fn passes<K: Kernel>(
     let all = 0..usize::try_from(bytes).map_err(RoundError::skipped)?;
     let cpus = case.thread_cpus();
     if cpus.len() < 2 {
-        let mut buffer = case.buffer(buffer_bytes, pages, None)?;
-        run(candidates.at(0), &mut buffer, all.clone(), 1).map_err(refused)?;
-        // The kernels are available, and take what the first took.
+        let mut buffer = if K::STORES_ALONE {
+            case.touched(buffer_bytes, pages, None)
+        } else {
+            case.buffer(buffer_bytes, pages, None)
+        }?;
+        let mut taken = Ok(());
         let kernel = candidates.chosen(case, (bytes, buffer_bytes), |kernel, part, times| {
-            let _ = run(kernel, &mut buffer, part, times);
+            taken = taken.and(run(kernel, &mut buffer, part, times));
         })?;
-        run(kernel, &mut buffer, all.clone(), 1).map_err(refused)?;
+        taken.and_then(|()| run(kernel, &mut buffer, all.clone(), 1)).map_err(refused)?;
         case.loops(|n| {
             let _ = run(kernel, &mut buffer, all.clone(), n);
         })
@@ -189,7 +201,7 @@ pub(crate) fn passes<K: Kernel>(
     let allotment = case.allot(cpus.len() as u64, buffer_bytes, pages, None)?;
     let kernel = candidates.chosen_in_lockstep(case, &cpus, &allotment, (bytes, buffer_bytes), &run)?;
     case.workers(&cpus, |_| {
-        let mut buffer = allotment.map()?;
+        let mut buffer = if K::STORES_ALONE { allotment.touch() } else { allotment.map() }?;
         run(kernel, &mut buffer, all.clone(), 1).map_err(refused)?;
         let (run, all) = (&run, all.clone());
         Ok(move |n| {
