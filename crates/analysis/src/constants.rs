@@ -284,7 +284,7 @@ impl ConstantValue<'_> {
     }
 
     /// Its value with its unit.
-    fn plain_value(&self, lang: Lang) -> String {
+    pub(crate) fn plain_value(&self, lang: Lang) -> String {
         value(self.estimate.value(), self.unit, lang)
     }
 

@@ -1,6 +1,7 @@
 //! What a constant comes to beside what is usual: the same words and the same direction wherever they stand, and none lost on a screen.
 
 use hostmark_analysis::constants::{ConstantValue, told};
+use hostmark_analysis::findings;
 use hostmark_analysis::references::{NearestReference, Tone, Verdict, beside};
 use hostmark_model::{Also, Better, Lang, Outcome, QuantityInfo, Run, Text, Unit};
 use hostmark_present::RenderOptions;
@@ -231,4 +232,40 @@ fn a_constant_that_nothing_is_known_of_has_no_word() {
     assert_eq!(known, ["L1d", "L3", "DRAM"]);
     assert!(beside(&unknown).is_none());
     assert!(!shown(&unknown, "answer", Lang::En, 80).contains("usual"));
+}
+
+#[test]
+fn what_is_far_slower_than_usual_is_a_finding_with_its_cause() {
+    let [run, beside_one, without] = runs().map(|run| with_latency(run, "l3", 14.0, 0.02));
+    let found = |run: &Run| {
+        let all = findings::findings(run).into_iter().map(crate::short::sound);
+        all.into_iter().find(|finding| finding.id == "machine.slower_than_usual")
+    };
+    let high = ends(&run)[1];
+    for same in [&run, &beside_one, &without] {
+        assert_eq!(found(&with_latency(same.clone(), "dram", high, 0.02)), None);
+    }
+    assert_eq!(found(&with_latency(without, "dram", high * 4.0, 0.02)), None);
+    let slow = with_latency(run, "dram", high * 1.6, 0.02);
+    let finding = found(&slow).unwrap();
+    assert!((finding.cost - (1.0 - 1.0 / 1.6)).abs() < 0.01 && finding.cases.len() == 1, "{finding:?}");
+    assert!(finding.short.en.starts_with("DRAM ") && finding.short.zh.starts_with("DRAM "), "{finding:?}");
+    assert!(finding.short.en.ends_with(": 1.6x slower than 9 of 10 such servers"), "{}", finding.short.en);
+    assert_eq!(findings::findings(&slow)[0].id, finding.id);
+    assert!(finding.text.en.contains("Nothing else") && finding.text.en.contains("Zen 3"), "{}", finding.text.en);
+    // The core's own cache is as slow.
+    let finding = found(&with_latency(slow.clone(), "l1d", 2.4, 0.02)).unwrap();
+    assert!(finding.short.en.ends_with("; the clock is low") && finding.cases.len() == 2, "{finding:?}");
+    // Huge pages that the hypervisor cuts.
+    let mut cut = slow;
+    cut.host.memory.pmd_page_bytes = Some(2 << 20);
+    let mut measured = synthetic::measured(4096.0, 0.0);
+    measured.estimate.agreement = Some(1.0);
+    for (name, ns) in [("huge", 78.0), ("base", 80.0)] {
+        measured.also.insert(name.into(), Also { estimate: synthetic::estimate(ns, 0.02) });
+    }
+    cut.cases.push(synthetic::case("memory.effective_page", Outcome::Measured(Box::new(measured))));
+    let finding = found(&cut).unwrap();
+    assert!(finding.short.en.ends_with("; 78.0 ns are page walks"), "{}", finding.short.en);
+    assert!(finding.text.en.contains("costs 78.0 ns of each load"), "{}", finding.text.en);
 }

@@ -30,6 +30,7 @@ mod shared_cores;
 mod short;
 mod shown;
 mod slow_return;
+mod slower_than_usual;
 mod split_huge_pages;
 pub mod steal;
 mod swap;
@@ -77,13 +78,14 @@ pub struct Rule {
     pub draw: fn(&Run) -> Vec<Conclusion>,
 }
 
-/// Every rule. Findings are ordered by what they cost; this is the order of those that cost the same: first what can be
+/// Every rule. Findings are ordered by what they cost, what is not usual before them; this is the order of those that cost the same: first what can be
 /// changed, then what explains the shape of the curves.
 pub static RULES: &[&Rule] = &[
     &quota::RULE,
     &steal::RULE,
     &contention::RULE,
     &huge_pages::RULE,
+    &slower_than_usual::RULE,
     &split_huge_pages::RULE,
     &neighbours::RULE,
     &shared_by_others::RULE,
@@ -120,7 +122,7 @@ pub static RULES: &[&Rule] = &[
     &interpreted_guest::RULE,
 ];
 
-/// What follows from a run, what costs most first.
+/// What follows from a run: what is not usual for its kind of machine, then what costs most.
 pub fn findings(run: &Run) -> Vec<Finding> {
     let of_rule = |rule: &&'static Rule| {
         let rule = *rule;
@@ -135,12 +137,21 @@ pub fn findings(run: &Run) -> Vec<Finding> {
             cost: if conclusion.cost.is_nan() { 0.0 } else { conclusion.cost.clamp(0.0, 1.0) },
         })
     };
-    dearest_first(RULES.iter().flat_map(of_rule).collect())
+    sorted(RULES.iter().flat_map(of_rule).collect())
 }
 
-/// By cost, and those that cost the same in their order.
-fn dearest_first(mut findings: Vec<Finding>) -> Vec<Finding> {
-    findings.sort_by(|one, other| other.cost.total_cmp(&one.cost));
+/// Whether it says that the machine is not as its kind usually is.
+pub fn is_unusual(finding: &Finding) -> bool {
+    finding.id == slower_than_usual::RULE.id
+}
+
+/// What is not usual for the kind of machine, then by cost, and those that cost the same in their order.
+fn sorted(mut findings: Vec<Finding>) -> Vec<Finding> {
+    let of = |finding: &Finding| (is_unusual(finding), finding.cost);
+    findings.sort_by(|one, other| {
+        let ((is_one, one), (is_other, other)) = (of(one), of(other));
+        is_other.cmp(&is_one).then(other.total_cmp(&one))
+    });
     findings
 }
 
@@ -149,5 +160,5 @@ pub fn findings_and_kept(run: &Run) -> Vec<Finding> {
     let mut all = findings(run);
     let is_unknown = |kept: &&Finding| RULES.iter().all(|rule| rule.id != kept.id);
     all.extend(run.findings.iter().filter(is_unknown).cloned());
-    dearest_first(all)
+    sorted(all)
 }

@@ -23,7 +23,7 @@ pub(super) static RULE: Rule = Rule {
     draw,
 };
 
-fn draw(run: &Run) -> Vec<Conclusion> {
+pub(super) fn draw(run: &Run) -> Vec<Conclusion> {
     let (mut en, mut zh, mut cases) = (Vec::new(), Vec::new(), Vec::new());
     let (mut cost, mut worst) = (0.0_f64, Text::default());
     for level in LEVELS {

@@ -206,7 +206,7 @@ fn some_findings(findings: &[Finding], part: Part, page: &mut Page) {
     page.line(&[
         Piece::new(page.say(words::FINDINGS), Style::Heading),
         gap(3),
-        Piece::new(page.say(words::DEAREST_FIRST), Style::Dim),
+        Piece::new(page.say(words::order(findings)), Style::Dim),
     ]);
     for (index, finding) in findings.iter().enumerate() {
         let text = finding.short.get(lang);

@@ -76,7 +76,7 @@ fn findings(run: &Run, page: &mut Page) {
         page.heading(title, none);
         return;
     }
-    let order = if findings.iter().any(|finding| finding.cost > 0.0) { page.say(words::DEAREST_FIRST) } else { "" };
+    let order = if findings.iter().any(|finding| finding.cost > 0.0) { page.say(words::order(&findings)) } else { "" };
     page.heading(title, order);
     let lang = page.options.lang;
     for (index, finding) in findings.iter().enumerate() {

@@ -1,7 +1,8 @@
 //! The fixed words of the tables, in both languages side by side.
 
 pub(crate) use hostmark_analysis::bilingual::COMMA;
-use hostmark_model::{FlagKind, Lang, Text};
+use hostmark_analysis::findings::is_unusual;
+use hostmark_model::{Finding, FlagKind, Lang, Text};
 
 /// Declares a word in both languages.
 macro_rules! words {
@@ -17,6 +18,11 @@ pub(crate) fn shows(command: &str, lang: Lang) -> String {
         false => Text { en: "see: ", zh: "详见：" },
     };
     format!("{}{command}", lead.get(lang))
+}
+
+/// In which order findings stand.
+pub(crate) fn order(findings: &[Finding]) -> Text {
+    if findings.first().is_some_and(is_unusual) { UNUSUAL_FIRST } else { DEAREST_FIRST }
 }
 
 words! {
@@ -55,6 +61,7 @@ words! {
     CACHE_LINE: "cache line", "缓存行";
     PAGES: "pages", "页";
     DEAREST_FIRST: "most expensive first", "按代价从高到低";
+    UNUSUAL_FIRST: "first what is not usual, then what costs most", "先列不同于同类之处，再按代价从高到低";
     ALL_WELL: "none", "无";
     ABOUT_LEGEND: "≈ a figure that this machine's reported topology does not confirm",
         "≈ 本机标称的拓扑无法证实的数值";

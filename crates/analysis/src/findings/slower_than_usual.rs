@@ -1,0 +1,141 @@
+//! A constant that is far slower than on nine of ten servers of the same design.
+
+use hostmark_model::{Lang, Run, Text, Unit};
+
+use super::evidence::Proven;
+use super::short::short;
+use super::{Conclusion, DISTURBED, Doubt, QUOTA_OF_ONE, Rule, Shown, YIELDS, neighbours};
+use crate::constants::{self, ConstantValue};
+use crate::format::value;
+use crate::levels::HIERARCHY;
+use crate::references::{NearestReference, Tone, Verdict, beside};
+use crate::split_huge_pages::cut_into;
+
+pub(super) static RULE: Rule = Rule {
+    id: "machine.slower_than_usual",
+    shown: Shown::Explain(HIERARCHY),
+    probes: &[HIERARCHY],
+    cure: Some(Text {
+        en: "Take another server of this kind and compare: hostmark run --expect usual. A cloud instance that is stopped and started \
+             again mostly gets another host. Where a cause is named, remove it first.",
+        zh: "换一台同类服务器再比较：hostmark run --expect usual。云实例停止后再启动，多半会换到另一台宿主机。若已指出原因，请先消除。",
+    }),
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
+    draw,
+};
+
+/// A constant, and how far it lies beyond what is usual.
+struct Slow<'a> {
+    constant: &'a ConstantValue<'a>,
+    verdict: Verdict,
+}
+
+impl Slow<'_> {
+    /// `DRAM 181 ns: 1.6x slower than 9 of 10 such servers`, and what is usual where that is given.
+    fn line(&self, range: Option<&str>) -> Text<String> {
+        let Slow { constant, verdict } = self;
+        let here = constant.plain_value(Lang::En);
+        let words = |lang| verdict.words.get(lang).trim_end_matches(" !");
+        let [en, zh] = range.map_or_else(Default::default, |range| [format!(" ({range})"), format!("（{range}）")]);
+        Text {
+            en: format!("{} {here}: {} than 9 of 10 such servers{en}", constant.name.en, words(Lang::En)),
+            zh: format!("{} {here}：比九成同类服务器{}{zh}", constant.name.zh, words(Lang::Zh)),
+        }
+    }
+}
+
+fn draw(run: &Run) -> Vec<Conclusion> {
+    conclusion(run).into_iter().collect()
+}
+
+fn conclusion(run: &Run) -> Option<Conclusion> {
+    let usual = beside(run).filter(NearestReference::is_usual)?;
+    let told = constants::told(run);
+    let mut slow: Vec<Slow> = told
+        .iter()
+        .flat_map(|(_, told)| told)
+        .filter_map(|constant| Some(Slow { constant, verdict: usual.verdict(constant)? }))
+        .filter(|slow| slow.verdict.tone == Tone::Bad)
+        .collect();
+    slow.sort_by(|one, other| one.verdict.better.total_cmp(&other.verdict.better));
+    let worst = slow.first()?;
+    let lines: Vec<Text<String>> =
+        slow.iter().map(|slow| slow.line(usual.range(slow.constant, Lang::En).as_deref())).collect();
+    let cause = Cause::of(run, &slow);
+    let words = cause.as_ref().map_or_else(Text::default, Cause::words);
+    let all = |lang: Lang, and: &str| lines.iter().map(|line| line.get(lang)).collect::<Vec<&str>>().join(and);
+    let why = cause.as_ref().map_or_else(
+        || Text {
+            en: "Nothing else that was measured here explains it.".to_owned(),
+            zh: "本次测得的其他结果都不能解释。".to_owned(),
+        },
+        Cause::sentence,
+    );
+    let [en, zh] = [usual.source(Lang::En), usual.source(Lang::Zh)];
+    let text = Text {
+        en: format!("{}; {en}. {}", all(Lang::En, ", "), why.en),
+        zh: format!("{}；{zh}。{}", all(Lang::Zh, "，"), why.zh),
+    };
+    let line = worst.line(None);
+    let short = short(line.en + &words.en, line.zh + &words.zh);
+    let cases = slow.iter().map(|slow| slow.constant.case.id.clone()).collect();
+    Some(Conclusion { short, text, cases, cost: 1.0 - worst.verdict.better })
+}
+
+/// What explains it, as far as the run tells.
+enum Cause {
+    /// Pages of so many bytes, and what they cost a load, ns.
+    HugePagesCut(f64, f64),
+    /// The core's own cache is as slow: its clock is.
+    Clock,
+    /// Rounds differ.
+    Neighbours,
+}
+
+impl Cause {
+    fn of(run: &Run, slow: &[Slow]) -> Option<Cause> {
+        let has = |level: &str| slow.iter().any(|slow| slow.constant.case.params.get("level") == Some(level));
+        if has("l1d") {
+            return Some(Cause::Clock);
+        }
+        if let Some((case, bytes)) = cut_into(run).filter(|_| has("dram")) {
+            return Some(Cause::HugePagesCut(bytes, Proven::also(case, "huge")?.value));
+        }
+        let disturbed = neighbours::draw(run);
+        let is_disturbed = |slow: &Slow| disturbed.iter().any(|other| other.cases.contains(&slow.constant.case.id));
+        slow.iter().any(is_disturbed).then_some(Cause::Neighbours)
+    }
+
+    /// Behind the line.
+    fn words(&self) -> Text<String> {
+        match self {
+            Cause::HugePagesCut(_, ns) => {
+                let ns = value(*ns, Unit::Nanoseconds, Lang::En);
+                Text { en: format!("; {ns} are page walks"), zh: format!("；其中页表遍历 {ns}") }
+            }
+            Cause::Clock => Text { en: "; the clock is low".to_owned(), zh: "；主频偏低".to_owned() },
+            Cause::Neighbours => Text { en: "; rounds differ".to_owned(), zh: "；各轮差异大".to_owned() },
+        }
+    }
+
+    fn sentence(&self) -> Text<String> {
+        match self {
+            Cause::HugePagesCut(bytes, ns) => {
+                let [page, ns] =
+                    [(*bytes, Unit::Bytes), (*ns, Unit::Nanoseconds)].map(|(of, unit)| value(of, unit, Lang::En));
+                Text {
+                    en: format!("The host backs huge pages with {page} ones; translation costs {ns} of each load."),
+                    zh: format!("宿主机用 {page} 的页承载虚拟机的大页，每次加载中地址转换占 {ns}。"),
+                }
+            }
+            Cause::Clock => Text {
+                en: "The core's own cache is slow as well, so its clock is lower than usual.".to_owned(),
+                zh: "核心自身的缓存也慢，可见主频低于同类。".to_owned(),
+            },
+            Cause::Neighbours => Text {
+                en: "Its rounds differ from each other: others use the same cache or memory.".to_owned(),
+                zh: "各轮之间差异大：有其他程序或虚拟机在用同一缓存或内存。".to_owned(),
+            },
+        }
+    }
+}
