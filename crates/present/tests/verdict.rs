@@ -2,10 +2,11 @@
 
 use hostmark_analysis::constants::{ConstantValue, told};
 use hostmark_analysis::findings;
+use hostmark_analysis::fleet::{Fleet, Gathering};
 use hostmark_analysis::references::{NearestReference, Tone, Verdict, beside};
 use hostmark_model::{Also, Better, Lang, Outcome, QuantityInfo, Run, Text, Unit};
 use hostmark_present::RenderOptions;
-use hostmark_present::export::format_named;
+use hostmark_present::export::{fleet, format_named};
 use unicode_width::UnicodeWidthStr;
 
 use crate::synthetic;
@@ -268,4 +269,34 @@ fn what_is_far_slower_than_usual_is_a_finding_with_its_cause() {
     let finding = found(&cut).unwrap();
     assert!(finding.short.en.ends_with("; 78.0 ns are page walks"), "{}", finding.short.en);
     assert!(finding.text.en.contains("costs 78.0 ns of each load"), "{}", finding.text.en);
+}
+
+#[test]
+fn a_fleet_says_where_each_host_lies_in_what_is_usual_even_where_all_are_slow() {
+    let [run, _, without] = runs().map(|run| with_latency(run, "l3", 14.0, 0.02));
+    let [low, high] = ends(&run);
+    let mut gathering = Gathering::new(&[]);
+    let middle = (low + high) / 2.0;
+    for (name, ns) in [("slow", high * 2.0), ("slower", high * 3.0), ("usual", middle), ("fast", low / 2.0)] {
+        let mut run = with_latency(run.clone(), "dram", ns, 0.02);
+        (run.host.hostname, run.id) = (name.to_owned(), name.to_owned());
+        gathering.read(name, serde_json::to_string(&run).unwrap().as_bytes());
+    }
+    let mut unknown = without;
+    (unknown.host.hostname, unknown.id) = ("unknown".to_owned(), "unknown".to_owned());
+    gathering.read("unknown", serde_json::to_string(&unknown).unwrap().as_bytes());
+    let all = Fleet::of(&gathering);
+    let known: Vec<_> = all.kinds.iter().flat_map(|kind| &kind.usual).filter(|case| case.name == "DRAM").collect();
+    let [dram] = known[..] else { panic!("{known:?}") };
+    assert_eq!((dram.better, dram.within), (1, 1));
+    let worse: Vec<(&str, f64)> = dram.worse.iter().map(|(host, times)| (host.as_str(), times.round())).collect();
+    assert_eq!(worse, [("slower", 3.0), ("slow", 2.0)]);
+    let hosts = all.kinds.iter().flat_map(|kind| &kind.hosts);
+    assert!(hosts.filter(|host| host.usual.is_empty()).map(|host| &host.name).eq(["unknown"]));
+    for (lang, said) in [(Lang::En, "2: slower 3.0x, slow 2.0x"), (Lang::Zh, "2：slower 3.0x，slow 2.0x")] {
+        let mut text = String::new();
+        let options = RenderOptions { lang, ..RenderOptions::default() };
+        (fleet::format_named("table").unwrap().write)(&all, &options, &mut |part| text += part);
+        assert!(text.contains(said), "{text}");
+    }
 }

@@ -16,6 +16,7 @@ use super::drift::drifts;
 use super::gathering::{CaseInfo, Gathering, Value};
 use super::host::{Host, hosts};
 use super::score::{Column, LEAST_HOSTS, Scores, scores};
+use super::usual::of_kind;
 use super::why::{Judged, causes, reasons};
 use crate::difference::FALSE_DISCOVERIES;
 use crate::format::are_apart;
@@ -238,6 +239,7 @@ impl<'a> Pending<'a> {
             odd_groups: Vec::new(),
             odd_cases: Vec::new(),
             reasons: Vec::new(),
+            usual: run.usual.clone(),
             failed: run.failed,
             missing: self.columns.iter().filter(lacks).count(),
             places: (0..self.cases.len()).map(place_of).collect(),
@@ -297,6 +299,7 @@ impl<'a> Pending<'a> {
             is_judged: self.scores.is_some(),
             groups: self.groups.iter().enumerate().map(group).collect(),
             cases,
+            usual: of_kind(hosts.iter().map(|host| (host.name.as_str(), host.usual.as_slice()))),
             hosts,
         }
     }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::between::BetweenHosts;
 use super::gathering::Unread;
 use super::kind::Kind;
+use super::usual::{BesideUsual, CaseBesideUsual};
 
 /// The schema of `--format json`.
 pub const SCHEMA: &str = "hostmark.fleet/1";
@@ -65,6 +66,9 @@ pub struct KindOfHosts {
     pub groups: Vec<GroupSpread>,
     /// Every case that is held against each other.
     pub cases: Vec<CaseSpread>,
+    /// Its cases beside what is usual for servers of its design.
+    #[serde(skip)]
+    pub usual: Vec<CaseBesideUsual>,
     /// The hosts, the farthest first.
     pub hosts: Vec<HostResult>,
 }
@@ -152,6 +156,9 @@ pub struct HostResult {
     pub odd_cases: Vec<OddCase>,
     /// What the host has and few others do; of odd hosts alone.
     pub reasons: Vec<Reason>,
+    /// Where its latest run lies in what is usual for servers of its design; empty where that is not known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub usual: Vec<BesideUsual>,
     /// Cases that failed in its latest run.
     pub failed: u32,
     /// Cases that most hosts of the kind have, and this one has not.

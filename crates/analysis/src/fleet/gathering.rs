@@ -7,6 +7,7 @@ use hostmark_model::{Better, HostFacts, Leading, Neighbours, Run, Text, Unit, si
 use super::between::BetweenHosts;
 use super::kind::Kind;
 use super::slim::{SlimCase, SlimMeasured, SlimOutcome, SlimProbe, SlimRun};
+use super::usual::{self, BesideUsual};
 use crate::compare::facts::facts;
 use crate::neighbours::SHARED;
 
@@ -88,6 +89,8 @@ pub(super) struct RunRow {
     pub(super) finished: String,
     pub(super) kind: Kind,
     pub(super) values: Vec<Value>,
+    /// Where values lie in what is usual for the host's design.
+    pub(super) usual: Vec<BesideUsual>,
     /// Cases that should have worked and did not.
     pub(super) failed: u32,
     /// Facts by the number of their name and that of their value.
@@ -172,6 +175,7 @@ impl Gathering {
             finished: short(run.finished.as_deref().unwrap_or(&run.started)),
             kind: Kind::of(&run),
             values: Vec::with_capacity(cases.len()),
+            usual: usual::of_run(&run, &probes, &cases),
             failed: 0,
             facts: Vec::new(),
         };

@@ -13,6 +13,7 @@ mod made_up;
 mod pairs;
 mod score;
 mod slim;
+mod usual;
 mod why;
 
 pub use between::{BetweenHosts, Carried, FailedPair, PairApart};
@@ -24,3 +25,4 @@ pub use data::{
 pub use gathering::{Gathering, Unread};
 pub use kind::Kind;
 pub use score::LEAST_HOSTS;
+pub use usual::{BesideUsual, CaseBesideUsual};

@@ -7,15 +7,16 @@ mod verdict;
 
 use std::cell::Cell;
 
-use hostmark_model::{Better, CaseId, CaseRecord, Estimate, HostFacts, Run, Text, Unit};
-use serde::Deserialize;
+use hostmark_model::{Better, CaseId, CaseRecord, Estimate, HostFacts, Lang, Run, Text, Unit};
+use serde::{Deserialize, Serialize};
 
+use crate::escape::visible;
 use crate::lmbench::case_at;
 
 pub use built_in::built_in;
 pub use nearest::{NearestReference, beside, is_about, usual};
 pub use of_run::of_run;
-pub use verdict::{Tone, Verdict};
+pub use verdict::{Tone, Verdict, beyond_text};
 
 /// The schema of a reference's file.
 pub const SCHEMA: &str = "hostmark.reference/1";
@@ -136,7 +137,8 @@ impl Source<'_> {
 }
 
 /// How a value stands to that of a reference.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// Both intervals together explain the difference.
     Within,
@@ -289,6 +291,18 @@ impl Reference {
     pub fn class_of(&self, host: &HostFacts) -> Option<&Class> {
         let cpus = host.cpus.iter().filter(|cpu| cpu.online).count();
         self.classes.iter().find(|class| (class.cpus[0]..=class.cpus[1]).contains(&cpus))
+    }
+
+    /// Machines in words, who measured them, and when.
+    pub(crate) fn machine_and_source(&self, machine: &Text<String>, lang: Lang) -> String {
+        let machine = visible(machine.get(lang));
+        let year = visible(self.date.split('-').next().unwrap_or_default());
+        match (&self.by, lang) {
+            (Some(by), Lang::En) => format!("{machine} ({}, {year})", visible(by)),
+            (Some(by), Lang::Zh) => format!("{machine}（{}，{year}）", visible(by)),
+            (None, Lang::En) => format!("{machine} ({year})"),
+            (None, Lang::Zh) => format!("{machine}（{year}）"),
+        }
     }
 
     /// Its values that a host stands beside.

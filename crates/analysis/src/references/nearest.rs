@@ -119,16 +119,12 @@ impl<'a> NearestReference<'a> {
 
     /// Beside what the constants stand, and where its values come from.
     pub fn source(&self, lang: Lang) -> String {
-        let Reference { name, date, by, .. } = self.reference;
-        let (name, machine) = (visible(name), visible(self.machine.get(lang)));
-        let year = visible(date.split('-').next().unwrap_or_default());
-        match (self.is_usual(), by, lang) {
-            (true, Some(by), Lang::En) => format!("usual: {machine} ({}, {year})", visible(by)),
-            (true, Some(by), Lang::Zh) => format!("常见范围：{machine}（{}，{year}）", visible(by)),
-            (true, None, Lang::En) => format!("usual: {machine} ({year})"),
-            (true, None, Lang::Zh) => format!("常见范围：{machine}（{year}）"),
-            (false, _, Lang::En) => format!("beside {name}, one machine"),
-            (false, _, Lang::Zh) => format!("与 {name}（一台机器）相比"),
+        let name = visible(&self.reference.name);
+        match (self.is_usual(), lang) {
+            (true, Lang::En) => format!("usual: {}", self.reference.machine_and_source(self.machine, lang)),
+            (true, Lang::Zh) => format!("常见范围：{}", self.reference.machine_and_source(self.machine, lang)),
+            (false, Lang::En) => format!("beside {name}, one machine"),
+            (false, Lang::Zh) => format!("与 {name}（一台机器）相比"),
         }
     }
 

@@ -95,10 +95,12 @@ fn odd(fleet: &Fleet) -> Table {
 /// A kind of hosts, and how far they scatter, or why there is no verdict.
 pub(crate) fn kind(kind: &KindOfHosts) -> Document {
     let title = Block::Part(each(|lang| words::kind(kind, lang)));
+    let usual = usual(kind);
     if !kind.is_judged {
         let names: Vec<&str> = kind.hosts.iter().map(|host| host.name.as_str()).collect();
         let why = Remark::new(each(|lang| words::no_verdict(kind, lang)), Style::Warning);
-        return vec![title, Block::Remarks(vec![why, Remark::new(same(names.join(", ")), Style::Plain)])];
+        let remarks = Block::Remarks(vec![why, Remark::new(same(names.join(", ")), Style::Plain)]);
+        return [title, remarks].into_iter().chain(usual).collect();
     }
     let share = |share: Option<f64>| same(share.map_or("–".to_owned(), percent)).into();
     let rows = kind.groups.iter().map(|group| Row {
@@ -114,5 +116,28 @@ pub(crate) fn kind(kind: &KindOfHosts) -> Document {
     let columns = std::iter::once(Column::new(fixed(words::GROUP), Align::Left)).chain(numbers).collect();
     let table = Table { caption: fixed(words::SPREAD), columns, rows: rows.collect(), ..Table::default() };
     let remark = words::within_by_rounds(kind).map(|text| Block::Remarks(vec![Remark::new(fixed(text), Style::Dim)]));
-    [title, Block::Table(table)].into_iter().chain(remark).collect()
+    [title, Block::Table(table)].into_iter().chain(remark).chain(usual).collect()
+}
+
+/// Where the hosts of a kind lie in what is usual for servers of their design; none where that is not known.
+fn usual(kind: &KindOfHosts) -> Document {
+    let rows = kind.usual.iter().map(|case| Row {
+        cells: vec![
+            same(&case.name).into(),
+            same(&case.range).into(),
+            same(case.within.to_string()).into(),
+            Cell { text: same(case.better.to_string()), style: Style::Good, ..Cell::default() },
+            Cell { text: each(|lang| words::worse(case, lang)), style: Style::Warning, ..Cell::default() },
+        ],
+        ..Row::default()
+    });
+    let heads =
+        [(same(""), Align::Left), (fixed(words::USUAL), Align::Ellipsis), (fixed(words::AS_USUAL), Align::Right)];
+    let heads = heads.into_iter().chain([(fixed(words::FASTER), Align::Right), (fixed(words::SLOWER), Align::Left)]);
+    let columns = heads.map(|(head, align)| Column::new(head, align)).collect();
+    if kind.usual.is_empty() {
+        return Vec::new();
+    }
+    let machine = Block::Sentence(each(|lang| words::beside_usual(&kind.usual, lang)), Style::Plain);
+    vec![machine, Block::Table(Table { columns, rows: rows.collect(), ..Table::default() })]
 }

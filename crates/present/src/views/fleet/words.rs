@@ -1,11 +1,12 @@
 //! The words of a fleet's report.
 
 use hostmark_analysis::fleet::{
-    BetweenHosts, Carried, Cause, Drift, Fleet, HostResult, KindOfHosts, LEAST_HOSTS, OddCase, PairApart, Reason,
-    WithinBy,
+    BetweenHosts, Carried, CaseBesideUsual, Cause, Drift, Fleet, HostResult, KindOfHosts, LEAST_HOSTS, OddCase,
+    PairApart, Reason, WithinBy,
 };
 use hostmark_analysis::format::{QUIET, called, estimator, percent};
 use hostmark_analysis::reasons;
+use hostmark_analysis::references::beyond_text;
 use hostmark_model::{Lang, Leading, Text, Unit};
 
 /// Groups of an odd host that are named in a line.
@@ -230,3 +231,29 @@ pub(super) const METHOD: Text = Text {
          (Benjamini-Hochberg over hosts, Benjamini-Bogomolov within them).",
     zh: "主机按稳健距离与同机型的其他主机比较；没有异常主机时，至多 5% 的机群会误报一台（主机间用 Benjamini-Hochberg，主机内用 Benjamini-Bogomolov）。",
 };
+
+pub(super) const USUAL: Text = Text { en: "usual", zh: "常见范围" };
+pub(super) const AS_USUAL: Text = Text { en: "as usual", zh: "正常" };
+pub(super) const FASTER: Text = Text { en: "faster", zh: "偏快" };
+pub(super) const SLOWER: Text = Text { en: "slower", zh: "偏慢" };
+/// Hosts that are named in a row.
+const FEW_NAMES: usize = 3;
+
+/// Beside which servers hosts stand.
+pub(super) fn beside_usual(cases: &[CaseBesideUsual], lang: Lang) -> String {
+    let machine = cases.first().map_or("", |case| case.machine.get(lang));
+    match lang {
+        Lang::En => format!("Beside {machine}, of which 8 in 10 lie within what is called usual:"),
+        Lang::Zh => format!("与 {machine}相比，其中八成在常见范围之内："),
+    }
+}
+
+/// How many deliver less than usual, and which deliver least: `2: n17 1.6x, n4 1.3x`.
+pub(super) fn worse(case: &CaseBesideUsual, lang: Lang) -> String {
+    let count = case.worse.len();
+    let few: Vec<String> =
+        case.worse.iter().take(FEW_NAMES).map(|(host, times)| format!("{host} {}", beyond_text(*times))).collect();
+    let (colon, and) = if lang == Lang::Zh { ("：", "，") } else { (": ", ", ") };
+    let more = if count > FEW_NAMES { " …" } else { "" };
+    if count == 0 { "0".to_owned() } else { format!("{count}{colon}{}{more}", few.join(and)) }
+}
