@@ -10,9 +10,9 @@ pub(super) static RULE: Rule = Rule {
     shown: Shown::Explain("net.data_path"),
     probes: &[PROBE],
     cure: Some(Text {
-        en: "Leave out a process: nc < file instead of cat file | nc. Or a copy: splice and sendfile move bytes inside the kernel. `hostmark \
+        en: "Leave out a process: nc < file instead of dd if=file | nc. Or a copy: splice and sendfile move bytes inside the kernel. `hostmark \
              run --table data-path` says what each gives here.",
-        zh: "去掉一个进程：用 nc < file 代替 cat file | nc。或去掉一次复制：splice 与 sendfile 在内核中移动数据。`hostmark run --table \
+        zh: "去掉一个进程：用 nc < file 代替 dd if=file | nc。或去掉一次复制：splice 与 sendfile 在内核中移动数据。`hostmark run --table \
              data-path` 给出每种做法在此机上的效果。",
     }),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE, &LOOPBACK] },
