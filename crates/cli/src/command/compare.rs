@@ -1,7 +1,7 @@
 //! `hostmark compare BASE NEW…`: whether something became slower, from runs that are kept or from runs made in turn.
 
 pub(super) mod interleave;
-pub(super) mod turn;
+mod typed_side;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,8 +13,13 @@ use hostmark_analysis::compare::{Comparison, LOOKS, Pool, SAME};
 use hostmark_model::{Exit, Lang};
 use hostmark_present::export::comparison;
 
+use self::interleave::{Interleaved, TwoSides};
+use self::typed_side::TypedSide;
+use super::machine::catch;
 use super::run::{ProfileName, seed};
+use super::trial::Rounds;
 use super::{chosen, hand_over, inputs, references, sides, verdict};
+use crate::isolate::Outside;
 use crate::language::{both, refuse};
 use crate::output;
 
@@ -177,26 +182,28 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
         false => (arguments.names.clone(), chosen::Chosen::default()),
     };
     let Some(names) = names(arguments, given, lang)? else { return Ok(Exit::Fine) };
+    let same_within = arguments.resolve.or(arguments.threshold.filter(|threshold| *threshold > 0.0)).unwrap_or(SAME);
     let mut sides = match arguments.interleave.as_slice() {
         [a, b] => {
             let token_file = arguments.token_file.as_deref();
-            let (mut one, mut other) = (turn::Side::of(a, token_file)?, turn::Side::of(b, token_file)?);
-            let trial = interleave::Trial {
-                sides: [a, b],
-                filters: &arguments.names,
+            let typed = [TypedSide::of(a, token_file)?, TypedSide::of(b, token_file)?];
+            let stop = catch(&Outside::default())?;
+            let asked = TwoSides {
+                names: [a, b],
                 command: arguments.command.as_deref(),
                 sampled: &arguments.sampled,
-                pairs: match arguments.resolve {
-                    Some(within) => interleave::Pairs::Until { within, at_most: arguments.at_most },
-                    None => interleave::Pairs::These(arguments.pairs),
+                rounds: match arguments.resolve {
+                    Some(_) => Rounds::Until { looks: &LOOKS, at_most: arguments.at_most },
+                    None => Rounds::Fixed(arguments.pairs),
                 },
                 profile: arguments.profile,
                 seed: arguments.seed,
                 keep: arguments.keep.as_deref(),
+                stop: &stop,
             };
-            match interleave::run(&trial, [&mut one, &mut other])? {
-                interleave::Ended::Whole(sides) => sides,
-                interleave::Ended::Stopped(signal) => return Ok(Exit::Signal(signal)),
+            match asked.run(&mut Interleaved::new(&asked, typed, &arguments.names, same_within)?)? {
+                Ok(sides) => sides,
+                Err(signal) => return Ok(Exit::Signal(signal)),
             }
         }
         _ => sides::read(&names, lang)?,
@@ -206,7 +213,6 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
     let Some((base, new)) = pools.split_first() else {
         refuse!("there is nothing to compare; give BASE and NEW", "没有可比较的内容；请给出 BASE 和 NEW")
     };
-    let same_within = arguments.resolve.or(arguments.threshold.filter(|threshold| *threshold > 0.0)).unwrap_or(SAME);
     let comparison = match (arguments.interleave.is_empty(), new) {
         // Of one or two pairs alone nothing tells how far they may be off.
         (false, [new]) if arguments.pairs > 2 || arguments.resolve.is_some() => {

@@ -29,7 +29,7 @@ pub struct Far {
 impl Far {
     /// Starts one at a place.
     pub fn open(place: &Target, stop: &StopRequest) -> Result<Far> {
-        let janitor = Janitor::start(&machine::own_program()?).map_err(lost)?;
+        let janitor = machine::janitor()?;
         let programs = programs()?;
         let (errors, ending) = (Errors::Captured, Ending::Killed);
         let terms = Terms { group: Membership::Own, has_input: true, errors, ending, stop: Some(stop.readable()) };

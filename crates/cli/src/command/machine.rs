@@ -1,12 +1,15 @@
 //! The machine that a run measures: this one, inside the layers of `--isolate`, or a mock.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use anyhow::Result;
 use hostmark_engine::clock::{self, Calibration};
 use hostmark_host::Root;
-use hostmark_model::{HostFacts, Inputs};
+use hostmark_model::{HostFacts, Inputs, Scratch};
 
+use super::janitor::Janitor;
 use super::quiet::Look;
 use super::{inputs, lost};
 use crate::isolate::{self, Layer, Outside};
@@ -83,6 +86,20 @@ pub fn own_program() -> Result<PathBuf> {
             "找不到程序自身的文件（{error}）；请挂载 /proc"
         ))
     })
+}
+
+/// Who cleans up where this process is killed.
+pub fn janitor() -> Result<Janitor> {
+    Janitor::start(&own_program()?).map_err(lost)
+}
+
+/// The same, and where programs that are started here keep runs that nobody asked for: a directory that goes with it.
+pub fn janitor_of_runs() -> Result<(Janitor, OsString)> {
+    let mut janitor = janitor()?;
+    match janitor.directory(&inputs::scratch(&Inputs::default())) {
+        Scratch::Made { path, .. } => Ok((janitor, OsString::from_vec(path.0))),
+        Scratch::Missing(reason) => Err(lost(reason)),
+    }
 }
 
 /// From now on a person's request to stop is heard.

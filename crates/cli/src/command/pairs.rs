@@ -1,7 +1,6 @@
 //! Runs of this program between two hosts, and the rounds in which all hosts meet.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -10,11 +9,10 @@ use hostmark_engine::plan::profile_limits;
 use hostmark_launch::program::command;
 use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Supervised, Terms};
 use hostmark_launch::timing::timing;
-use hostmark_model::{CaseRecord, HERE, Inputs, Profile, Scratch, load_run};
+use hostmark_model::{CaseRecord, HERE, Profile, load_run};
 
 use super::janitor::Janitor;
-use super::machine::own_program;
-use super::{inputs, lost};
+use super::machine::{janitor_of_runs, own_program};
 use crate::signals::StopRequest;
 
 /// What is measured between two hosts, from the first of them.
@@ -39,11 +37,7 @@ impl Pairs<'_> {
     /// With the seed of all random sequences, where there is one.
     pub fn new(seed: Option<u64>, stop: &StopRequest) -> Result<Pairs<'_>> {
         let program = own_program()?;
-        let mut janitor = Janitor::start(&program).map_err(lost)?;
-        let data = match janitor.directory(&inputs::scratch(&Inputs::default())) {
-            Scratch::Made { path, .. } => OsString::from_vec(path.0),
-            Scratch::Missing(sentence) => return Err(lost(sentence)),
-        };
+        let (janitor, data) = janitor_of_runs()?;
         Ok(Pairs { program, data, janitor, seed, stop })
     }
 
@@ -71,8 +65,15 @@ impl Pairs<'_> {
         Ok(process)
     }
 
-    /// Waits for its end: the cases that it printed; none when the person asked to stop.
-    pub fn heard(&mut self, mut process: Supervised) -> Result<Option<Vec<CaseRecord>>, String> {
+    /// Waits for the end of one, where it could be started: the cases that it printed; none when the person asked to stop, as what
+    /// there is of such a pair is none.
+    pub fn heard(&mut self, process: Result<Supervised, String>) -> Option<Result<Vec<CaseRecord>, String>> {
+        let cases = process.and_then(|process| self.printed(process));
+        let is_whole = cases.is_ok() || self.stop.signal().is_none();
+        is_whole.then_some(cases)
+    }
+
+    fn printed(&mut self, mut process: Supervised) -> Result<Vec<CaseRecord>, String> {
         // Beyond its limit it may take as much again, and two logins with the copying.
         let limit = (profile_limits(Profile::Quick).limit + timing().login) * 2;
         let heard = process.hear_out(limit, MOST_BYTES);
@@ -83,13 +84,12 @@ impl Pairs<'_> {
             self.janitor.tell(&CleanupEntry::Reaped(process.id()));
         }
         match heard {
-            Ok(ReadOutcome::Stopped) => return Ok(None),
             Ok(ReadOutcome::Closed) => {}
             Ok(_) => return Err("it did not end in time".into()),
             Err(error) => return Err(error.to_string()),
         }
         match load_run(&String::from_utf8_lossy(&text)) {
-            Ok(run) if run.interrupted.is_none() => Ok(Some(run.cases)),
+            Ok(run) if run.interrupted.is_none() => Ok(run.cases),
             _ => {
                 let why = process.last_word().unwrap_or_else(|| "it printed no run".into());
                 Err(why.chars().filter(|character| !character.is_control()).take(LONGEST_REASON).collect())
@@ -98,7 +98,8 @@ impl Pairs<'_> {
     }
 }
 
-/// The rounds of a tournament of so many hosts: each pair once, and no host twice in a round (the circle method).
+/// The rounds of a tournament of so many hosts, each followed by the same pairs the other way: each pair once either way, and no host
+/// twice in a round (the circle method).
 pub fn tournament(hosts: usize) -> Vec<Vec<(usize, usize)>> {
     // With an odd number one has nobody to meet in each round.
     let seats = hosts + hosts % 2;
@@ -114,6 +115,7 @@ pub fn tournament(hosts: usize) -> Vec<Vec<(usize, usize)>> {
             pairs.retain(|&(_, other)| other < hosts);
             pairs
         })
+        .flat_map(|pairs| [pairs.clone(), pairs.into_iter().map(|(one, other)| (other, one)).collect()])
         .collect()
 }
 
@@ -124,12 +126,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_pair_meets_once_and_no_host_is_twice_in_a_round() {
+    fn each_pair_meets_once_either_way_and_no_host_is_twice_in_a_round() {
         for hosts in 0..12 {
             let rounds = tournament(hosts);
             let all: Vec<_> = rounds.iter().flatten().copied().collect();
-            let pairs: BTreeSet<_> =
-                (0..hosts).flat_map(|one| (one + 1..hosts).map(move |other| (one, other))).collect();
+            let others = |one| (0..hosts).filter(move |other| *other != one).map(move |other| (one, other));
+            let pairs: BTreeSet<_> = (0..hosts).flat_map(others).collect();
             assert_eq!(all.len(), pairs.len(), "{hosts}");
             assert_eq!(all.into_iter().collect::<BTreeSet<_>>(), pairs, "{hosts}");
             for round in &rounds {
@@ -137,7 +139,7 @@ mod tests {
                 assert_eq!(present.iter().collect::<BTreeSet<_>>().len(), present.len(), "{hosts}: {round:?}");
             }
             // As few rounds as there can be.
-            assert!(hosts < 2 || rounds.len() == hosts - 1 + hosts % 2, "{hosts}");
+            assert!(hosts < 2 || rounds.len() == 2 * (hosts - 1 + hosts % 2), "{hosts}");
         }
     }
 }

@@ -14,19 +14,22 @@ use clap::Args;
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use hostmark_analysis::compare::{Comparison, Pool, SAME};
 use hostmark_host::Root;
-use hostmark_model::{Exit, HERE, HostFacts, Inputs, Lang};
+use hostmark_model::{Exit, HostFacts, Lang};
 use hostmark_present::RenderOptions;
 use hostmark_present::export::comparison;
 use hostmark_present::render::trial::{self, Listed, TrialText};
 
 use self::catalogue::{TUNINGS, Tuning, named};
-use self::side::TuningSide;
-use super::compare::{self, interleave};
+use self::side::{TuningSide, TuningSides};
+use super::compare;
+use super::compare::interleave::TwoSides;
 use super::hand_over;
 use super::inputs::SampledArguments;
+use super::machine::catch;
 use super::run::{ProfileName, seed};
 use super::sides::{self, NamedRuns as Runs};
-use super::target::Target;
+use super::trial::Rounds;
+use crate::isolate::Outside;
 use crate::language::{both, current, refuse, refused};
 use crate::output;
 
@@ -109,30 +112,22 @@ pub fn try_out(arguments: &TryArguments, lang: Lang) -> Result<Exit> {
     let filters: Vec<String> = own.iter().map(|(filter, _)| filter.clone()).chain(arguments.filters.clone()).collect();
     let names = [0, 1].map(|side: usize| tuning.sides[side].get(lang));
     let ([without, with], [off, on]) = (cases::of_sides(tuning, &filters)?, possible.during);
-    let side = |filters, during, word| TuningSide {
-        place: Target::of(vec![HERE.into()], HERE.to_owned(), None),
-        filters,
-        inputs: Inputs {
-            cpus: possible.cpus.clone(),
-            tried: Some(format!("{}={word}", tuning.name)),
-            ..Inputs::default()
-        },
-        during,
-    };
-    let (mut without, mut with) = (side(without, off, "off"), side(with, on, "on"));
-    let trial = interleave::Trial {
-        sides: names,
-        filters: &filters,
+    let side = |filters, during, word| TuningSide { filters, tried: format!("{}={word}", tuning.name), during };
+    let stop = catch(&Outside::default())?;
+    let asked = TwoSides {
+        names,
         command: arguments.command.as_deref(),
         sampled: &arguments.sampled,
-        pairs: interleave::Pairs::These(arguments.pairs),
+        rounds: Rounds::Fixed(arguments.pairs),
         profile: arguments.profile,
         seed: arguments.seed,
         keep: arguments.keep.as_deref(),
+        stop: &stop,
     };
-    let mut runs = match interleave::run(&trial, [&mut without, &mut with])? {
-        interleave::Ended::Whole(runs) => runs,
-        interleave::Ended::Stopped(signal) => return Ok(Exit::Signal(signal)),
+    let sides = [side(without, off, "off"), side(with, on, "on")];
+    let mut runs = match asked.run(&mut TuningSides::new(&asked, sides, possible.cpus)?)? {
+        Ok(runs) => runs,
+        Err(signal) => return Ok(Exit::Signal(signal)),
     };
     runs.iter_mut().flat_map(|side| &mut side.runs).for_each(|run| cases::make_alike(tuning, run));
     let (makes, permanent, pairs) = (tuning.makes, tuning.permanent, arguments.pairs);

@@ -4,7 +4,7 @@ mod made;
 mod options;
 mod resource_cap;
 mod sides;
-mod trial;
+mod turns;
 mod watch;
 
 use std::path::{Path, PathBuf};
@@ -16,21 +16,21 @@ use hostmark_analysis::escape::visible;
 use hostmark_engine::Observer;
 use hostmark_host::Root;
 use hostmark_launch::transport::TCP;
-use hostmark_model::{Exit, HostFacts, Lang, counted};
+use hostmark_model::{Exit, HostFacts, Lang, Run, counted};
 
 use self::made::Made;
 use self::options::{FREE, GUEST, NATIVE, VmRunArguments};
 use self::resource_cap::{ResourceCap, Size};
-use self::sides::{planned, request, turn_limit};
-use self::trial::Trial;
+use self::sides::{VmSide, planned, request, turn_limit};
+use self::turns::VmTurns;
 use self::watch::Watch;
-use super::interleaved::{prepare, refuse_used};
-use super::janitor::Janitor;
-use super::machine::{catch, own_program};
+use super::machine::{catch, janitor};
 use super::on::report_of_host;
 use super::run::exit_of;
 use super::target::Target;
-use super::{dry_run, lost, report};
+use super::trial::files::refuse_used;
+use super::trial::{Rounds, Side, Trial};
+use super::{dry_run, report};
 use crate::isolate::Outside;
 use crate::language::{both, refuse};
 use crate::progress::Bar;
@@ -83,26 +83,31 @@ fn run(arguments: &VmRunArguments, lang: Lang) -> Result<Exit> {
             (Some(made), place)
         }
     };
-    let mut janitor = Janitor::start(&own_program()?).map_err(lost)?;
+    let mut janitor = janitor()?;
     let held = ResourceCap::to(&size, &host, &mut janitor);
     held.lacks.iter().for_each(|lack| output::complain(lack));
     let sides = sides::all(arguments, place, &held, &host, &stop)?;
     output::remark(&announced(arguments, sides.len(), lang));
     let is_new = !directory.exists();
-    prepare(&directory, sides.iter().map(|side| side.name.as_str()))?;
     let described = made.as_ref().map(Made::described);
-    let mut trial = Trial {
+    let trial = Trial {
+        sides: sides.iter().map(|side| Side { label: side.name.clone(), place: String::new() }).collect(),
+        rounds: Rounds::Fixed(arguments.runs()),
+        seed: arguments.seed,
+        limit: turn_limit(arguments),
+        keep: Some(&directory),
+        stop: &stop,
+    };
+    let mut turns = VmTurns {
         sides,
         request,
         peers,
-        runs: arguments.runs(),
-        seed: arguments.seed.unwrap_or_else(|| uuid::Uuid::now_v7().as_u64_pair().1),
-        limit: turn_limit(arguments),
         directory: directory.clone(),
         stop: &stop,
         watch: described.map(|(process, described)| Watch::of(Root::here(), process, described)),
     };
-    let shown = trial.run().and_then(|()| show(arguments, trial, stop.signal(), lang));
+    let taken = trial.run(&mut turns);
+    let shown = taken.and_then(|taken| show(arguments, &turns, taken.runs, lang));
     if is_new {
         // Of turns of which none came to its end nothing is left; one that holds a run stays.
         let _ = std::fs::remove_dir(&directory);
@@ -138,15 +143,14 @@ fn directory(arguments: &VmRunArguments, host: &HostFacts) -> Result<PathBuf> {
     }
 }
 
-/// Shows what there is, where each side has a run.
-fn show(arguments: &VmRunArguments, trial: Trial, signal: Option<u8>, lang: Lang) -> Result<Exit> {
-    let (is_shown, directory) = (trial.is_shown(), trial.directory.clone());
-    let sides: Vec<String> = trial.sides.iter().map(|side| side.name.clone()).collect();
-    let runs = trial.finish()?;
+/// Shows what there is, where each side has a run: less can be shown as no comparison.
+fn show(arguments: &VmRunArguments, turns: &VmTurns, taken: Vec<Vec<Run>>, lang: Lang) -> Result<Exit> {
+    let (is_shown, directory) = (taken.iter().all(|runs| !runs.is_empty()), &turns.directory);
+    let runs = turns.finish(taken)?;
     if is_shown {
         output::print(&report::render(&runs, &arguments.format, lang, arguments.verbose)?);
         if arguments.format == options::FORMATS[0] && !output::is_quiet() {
-            output::print(&closing(&directory, &sides, lang));
+            output::print(&closing(directory, &turns.sides, lang));
         }
     } else if !runs.is_empty() {
         output::complain(&both!(
@@ -156,7 +160,7 @@ fn show(arguments: &VmRunArguments, trial: Trial, signal: Option<u8>, lang: Lang
             directory.display()
         ));
     }
-    let stopped = signal.map_or(Exit::Fine, Exit::Signal);
+    let stopped = turns.stop.signal().map_or(Exit::Fine, Exit::Signal);
     Ok(runs.iter().map(|run| exit_of(run, None)).fold(Exit::Fine, Exit::or).or(stopped))
 }
 
@@ -211,11 +215,11 @@ fn show_plan(
     Ok(exit)
 }
 
-fn closing(directory: &Path, sides: &[String], lang: Lang) -> String {
+fn closing(directory: &Path, sides: &[VmSide], lang: Lang) -> String {
     let shown = visible(&directory.display().to_string());
     // Of no side whose name begins so.
     let quoted = words::quoted(&shown).unwrap_or_else(|| shown.clone());
-    let of_side = |side: &String| format!("{quoted}/{side}-[0-9]*.json");
+    let of_side = |side: &VmSide| format!("{quoted}/{}-[0-9]*.json", side.name);
     let files = sides.iter().map(of_side).collect::<Vec<_>>().join(" ");
     let text = match lang {
         Lang::En => format!("kept in {shown}\nmore: hostmark report {files} --format overhead --verbose\n"),

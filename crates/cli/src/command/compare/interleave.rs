@@ -1,172 +1,156 @@
-//! Two sides that measure in turn, in random order, so that what drifts meanwhile meets both alike (Abedi & Brecht,
-//! "Conducting repeatable experiments in highly variable cloud computing environments", ICPE 2017).
+//! Two sides that measure in turn: what both are asked for, and those of `--interleave`.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Result;
+use clap::ValueEnum;
 use hostmark_analysis::compare::{Comparison, LOOKS, Pool};
+use hostmark_engine::Observer;
 use hostmark_engine::plan::profile_limits;
-use hostmark_engine::{Observer, Wall};
 use hostmark_launch::timing::timing;
-use hostmark_model::{Inputs, Run, Scratch};
-use rand::{RngExt, SeedableRng};
-use rand_pcg::Pcg64Mcg;
+use hostmark_model::{Inputs, Run, RunRequest};
 
-use super::turn::{Party, Turn};
-use crate::command::inputs::{SampledArguments, scratch};
-use crate::command::interleaved::{Progress, file_stem, keep, prepare};
+use super::typed_side::{PrintedRun, TypedSide};
+use crate::command::inputs::{self, SampledArguments};
 use crate::command::janitor::Janitor;
-use crate::command::lost;
-use crate::command::machine::{catch, own_program};
+use crate::command::machine::janitor_of_runs;
 use crate::command::run::ProfileName;
 use crate::command::sides::NamedRuns;
-use crate::isolate::Outside;
-use crate::progress::Bar;
-use crate::wall::SinceStart;
+use crate::command::target::Target;
+use crate::command::trial::place::measured_at;
+use crate::command::trial::{Rounds, Side, TakesTurns, Trial, Turn};
+use crate::signals::StopRequest;
+use crate::store;
 
-/// What the two are called in the names of files.
-const LETTERS: [&str; 2] = ["a", "b"];
-
-/// What is to be measured in turn.
-pub struct Trial<'a> {
+/// What two sides are asked for, and how they take turns.
+pub struct TwoSides<'a> {
     /// What the sides are called.
-    pub sides: [&'a str; 2],
-    /// What to measure.
-    pub filters: &'a [String],
-    /// The command that is measured in their place.
+    pub names: [&'a str; 2],
+    /// The command that is measured in the place of probes, as it was typed.
     pub command: Option<&'a str>,
     /// What of it is the value.
     pub sampled: &'a SampledArguments,
     /// How often each.
-    pub pairs: Pairs,
+    pub rounds: Rounds,
     /// In how much time.
     pub profile: ProfileName,
-    /// Of the order, and of each pair's runs.
+    /// Of the order, and of each round's runs.
     pub seed: Option<u64>,
     /// Where the runs are kept, if anywhere.
     pub keep: Option<&'a Path>,
+    /// The person's request.
+    pub stop: &'a StopRequest,
 }
 
-/// How many pairs of runs there are.
-#[derive(Debug, Clone, Copy)]
-pub enum Pairs {
-    /// So many.
-    These(u32),
-    /// Until every case is told to differ, or to be the same within this fraction; none that would end later than this.
-    Until { within: f64, at_most: Duration },
-}
+impl TwoSides<'_> {
+    /// Takes the turns: the runs of both, or the signal by which the person asked to stop.
+    pub fn run(&self, party: &mut impl TakesTurns<Run = Run>) -> Result<Result<Vec<NamedRuns>, u8>> {
+        let sides = ["a", "b"].into_iter().zip(self.names);
+        let sides = sides.map(|(label, place)| Side { label: label.into(), place: place.into() }).collect();
+        let TwoSides { rounds, seed, keep, stop, .. } = *self;
+        let taken = Trial { sides, rounds, seed, limit: self.limit(), keep, stop }.run(party)?;
+        let named = self.names.into_iter().zip(taken.runs);
+        let named = named.map(|(name, runs)| NamedRuns { name: name.to_owned(), runs }).collect();
+        Ok(taken.stopped.map_or(Ok(named), Err))
+    }
 
-impl Pairs {
-    /// At most.
-    fn most(self) -> u32 {
-        match self {
-            Pairs::These(count) => count,
-            Pairs::Until { .. } => LOOKS[LOOKS.len() - 1] as u32,
-        }
+    /// How long a run takes at most.
+    fn limit(&self) -> Duration {
+        profile_limits(self.profile.into()).limit
+    }
+
+    /// What this program measures there in a turn, with these inputs beside the command.
+    pub fn measured_at(
+        &self,
+        place: &Target,
+        filters: &[String],
+        inputs: Inputs,
+        turn: &Turn,
+        observer: &mut dyn Observer,
+    ) -> Result<Option<(String, Run)>> {
+        // The command line has seen to it that it can be split.
+        let command = self.command.and_then(|typed| inputs::command(typed).ok()).map_or_else(Vec::new, Vec::from);
+        let request = RunRequest {
+            filters: filters.to_vec(),
+            profile: self.profile.into(),
+            seed: Some(turn.seed.into()),
+            set: Vec::new(),
+            table: None,
+            inputs: Inputs { command, sampled: self.sampled.given(), ..inputs },
+            via: Vec::new(),
+            begun: None,
+        };
+        let run = measured_at(place, request, &turn.stem, &[], self.stop, observer)?;
+        Ok(run.map(|run| (store::text_of(&run), run)))
+    }
+
+    /// What stands behind the words of a hostmark that measures by itself.
+    fn words(&self, filters: &[String], seed: u32) -> Vec<String> {
+        let profile = self.profile.to_possible_value().map(|value| value.get_name().to_owned());
+        let mut words = vec!["run".to_owned()];
+        words.extend(filters.iter().cloned());
+        words.extend(self.command.into_iter().flat_map(|command| ["--command".to_owned(), command.to_owned()]));
+        words.extend(self.sampled.typed());
+        words.extend(["--profile".into(), profile.unwrap_or_default()]);
+        words.extend(["--format".into(), "json".into(), "--seed".into(), seed.to_string()]);
+        words
     }
 }
 
-/// How a trial ended.
-pub enum Ended {
-    /// Every run is there.
-    Whole(Vec<NamedRuns>),
-    /// By this signal; nothing half is left.
-    Stopped(u8),
+/// Two sides as they were typed.
+pub struct Interleaved<'a> {
+    asked: &'a TwoSides<'a>,
+    sides: [TypedSide; 2],
+    /// What is left to measure.
+    filters: Vec<String>,
+    /// What is the same within this fraction needs no more runs.
+    same_within: f64,
+    janitor: Janitor,
+    /// Where commands keep their runs.
+    data: OsString,
 }
 
-/// Measures; each side runs as often as the other.
-pub fn run(trial: &Trial, parties: [&mut dyn Party; 2]) -> Result<Ended> {
-    if let Some(directory) = trial.keep {
-        prepare(directory, LETTERS.into_iter())?;
+impl Interleaved<'_> {
+    pub fn new<'a>(
+        asked: &'a TwoSides,
+        sides: [TypedSide; 2],
+        filters: &[String],
+        same_within: f64,
+    ) -> Result<Interleaved<'a>> {
+        let (janitor, data) = janitor_of_runs()?;
+        Ok(Interleaved { asked, sides, filters: filters.to_vec(), same_within, janitor, data })
     }
-    let stop = catch(&Outside::default())?;
-    let mut janitor = Janitor::start(&own_program()?).map_err(lost)?;
-    // Whoever runs here keeps its run in a place of its own, which goes when this ends.
-    let data = match janitor.directory(&scratch(&Inputs::default())) {
-        Scratch::Made { path, .. } => OsString::from_vec(path.0),
-        Scratch::Missing(reason) => return Err(lost(reason)),
-    };
+}
 
-    let seed = trial.seed.unwrap_or_else(|| uuid::Uuid::now_v7().as_u64_pair().1);
-    let mut random = Pcg64Mcg::seed_from_u64(seed);
-    let mut runs: [Vec<Run>; 2] = Default::default();
-    let mut bar = Bar::new();
-    let (begin, mut pairs) = (SinceStart::now(), trial.pairs.most());
-    let mut filters = trial.filters.to_vec();
-    for pair in 0.. {
-        if let Pairs::Until { within, at_most } = trial.pairs {
-            match left(trial, &runs, within) {
-                Left::All => {}
-                Left::None => break,
-                // Of a command there is nothing to choose.
-                Left::These(ids) if trial.command.is_none() => filters = ids,
-                Left::These(_) => {}
+impl TakesTurns for Interleaved<'_> {
+    type Run = Run;
+
+    fn measure(&mut self, turn: &Turn, observer: &mut dyn Observer) -> Result<Option<(String, Run)>> {
+        let (asked, filters) = (self.asked, &self.filters);
+        match &self.sides[turn.side] {
+            TypedSide::Target(place) => asked.measured_at(place, filters, Inputs::default(), turn, observer),
+            TypedSide::Command(words) => {
+                let mut command = Command::new(&words[0]);
+                command.args(&words[1..]).args(asked.words(filters, turn.seed)).env("XDG_DATA_HOME", &self.data);
+                // Beyond the profile's limit it may take as much again, and a login to a far host.
+                let limit = asked.limit() * 2 + timing().login;
+                PrintedRun { name: asked.names[turn.side], limit, stop: asked.stop }.by(command, &mut self.janitor)
             }
-            // Pairs become shorter as cases are decided, and never longer.
-            let next = begin.elapsed() / pair.max(1);
-            if pair > 0 && begin.elapsed() + next > at_most {
-                break;
-            }
-            pairs = LOOKS.into_iter().find(|look| *look > pair as usize).map_or(pairs, |look| look as u32);
-        }
-        if pair >= trial.pairs.most() {
-            break;
-        }
-        let all = 2 * pairs as usize;
-        let first = usize::from(random.random::<bool>());
-        // Both have their cases in the same order.
-        let seed = random.random::<u32>();
-        for side in [first, 1 - first] {
-            let done = runs[0].len() + runs[1].len();
-            let mean = if done == 0 { guess(trial) } else { begin.elapsed() / done as u32 };
-            let turn = format!("{} {}/{pairs}", LETTERS[side], pair + 1);
-            bar.round(&format!("{turn} {}", trial.sides[side]), done, all, mean * (all - done) as u32);
-            let mut progress = Progress { bar: &mut bar, turn, done, all, later: mean * (all - done - 1) as u32 };
-            // Beyond the profile's limit it may take as much again, and a login to a far host.
-            let (run, limit) = (file_stem(LETTERS[side], pair), guess(trial) * 2 + timing().login);
-            let (filters, profile) = (&filters[..], trial.profile);
-            let (name, command, sampled) = (trial.sides[side], trial.command, trial.sampled);
-            let turn = Turn { name, run, filters, command, sampled, profile, seed, limit, stop: &stop, data: &data };
-            let Some((run, text)) = parties[side].take(&turn, &mut janitor, &mut progress)? else {
-                bar.finish();
-                return Ok(Ended::Stopped(stop.signal().unwrap_or(2)));
-            };
-            runs[side].push(run);
-            if let Some(directory) = trial.keep {
-                keep(directory, &turn.run, &text)?;
-            }
         }
     }
-    bar.finish();
-    let sides = trial.sides.into_iter().zip(runs).map(|(name, runs)| NamedRuns { name: name.to_owned(), runs });
-    Ok(Ended::Whole(sides.collect()))
-}
 
-/// What is left to measure.
-enum Left {
-    /// As before.
-    All,
-    /// These cases.
-    These(Vec<String>),
-    /// Nothing.
-    None,
-}
-
-/// What is left when there are so many pairs: at a look, what is undecided.
-fn left(trial: &Trial, runs: &[Vec<Run>; 2], within: f64) -> Left {
-    if !LOOKS.contains(&runs[0].len()) {
-        return Left::All;
+    fn is_resolved(&mut self, runs: &[Vec<Run>]) -> bool {
+        let [base, new] = [0, 1].map(|side| Pool { name: self.asked.names[side], runs: &runs[side] });
+        let comparison = Comparison::in_turn(base, new, &LOOKS, self.same_within);
+        let undecided: Vec<String> = comparison.undecided().into_iter().map(str::to_owned).collect();
+        let is_resolved = undecided.is_empty();
+        // Of a command there is nothing to choose.
+        if self.asked.command.is_none() {
+            self.filters = undecided;
+        }
+        is_resolved
     }
-    let [base, new] = [0, 1].map(|side| Pool { name: trial.sides[side], runs: &runs[side] });
-    let comparison = Comparison::in_turn(base, new, &LOOKS, within);
-    let undecided: Vec<String> = comparison.undecided().into_iter().map(str::to_owned).collect();
-    if undecided.is_empty() { Left::None } else { Left::These(undecided) }
-}
-
-/// How long a run takes at most.
-fn guess(trial: &Trial) -> Duration {
-    profile_limits(trial.profile.into()).limit
 }

@@ -35,34 +35,23 @@ impl Hosts<'_> {
         let mut runs = Pairs::new(Some(seed), stop)?;
         let mut measured = Vec::new();
         let rounds = tournament(self.places.len() + 1);
-        let (all, begin) = (rounds.iter().map(|round| 2 * round.len()).sum::<usize>(), SinceStart::now());
-        let mut turn = 0;
-        for round in rounds {
-            let back: Vec<(usize, usize)> = round.iter().map(|&(from, to)| (to, from)).collect();
-            for pairs in [round, back] {
-                let shown: Vec<String> =
-                    pairs.iter().map(|&(from, to)| format!("{} → {}", self.name(from), self.name(to))).collect();
-                let done = measured.len();
-                // As long as those before; the first has nobody to learn from.
-                let each = begin.elapsed().checked_div(done as u32).unwrap_or(EXPECTED);
-                observer.round(&shown.join(", "), done, all, each * (all - done.min(all)) as u32);
-                let begun: Vec<_> = pairs.iter().map(|&pair| (pair, self.begin(&mut runs, pair))).collect();
-                for (pair, process) in begun {
-                    let cases = process.map(|process| runs.heard(process));
-                    let (from, to) = (self.name(pair.0).to_owned(), self.name(pair.1).to_owned());
-                    match cases {
-                        Ok(Ok(Some(cases))) => measured.push(PairRun { from, to, turn, cases, failed: None }),
-                        // What there is of a pair that was stopped is none.
-                        Ok(Ok(None)) => {}
-                        Ok(Err(why)) | Err(why) => {
-                            measured.push(PairRun { from, to, turn, cases: Vec::new(), failed: Some(why) });
-                        }
-                    }
-                }
-                turn += 1;
-                if stop.signal().is_some() {
-                    return Ok(measured);
-                }
+        let (all, begin) = (rounds.iter().map(Vec::len).sum::<usize>(), SinceStart::now());
+        for (turn, pairs) in (0..).zip(rounds) {
+            let shown: Vec<String> =
+                pairs.iter().map(|&(from, to)| format!("{} → {}", self.name(from), self.name(to))).collect();
+            let done = measured.len();
+            // As long as those before; the first has nobody to learn from.
+            let each = begin.elapsed().checked_div(done as u32).unwrap_or(EXPECTED);
+            observer.round(&shown.join(", "), done, all, each * (all - done.min(all)) as u32);
+            let begun: Vec<_> = pairs.iter().map(|&pair| (pair, self.begin(&mut runs, pair))).collect();
+            for (pair, process) in begun {
+                let Some(heard) = runs.heard(process) else { continue };
+                let (from, to) = (self.name(pair.0).to_owned(), self.name(pair.1).to_owned());
+                let failed = heard.as_ref().err().cloned();
+                measured.push(PairRun { from, to, turn, cases: heard.unwrap_or_default(), failed });
+            }
+            if stop.signal().is_some() {
+                return Ok(measured);
             }
         }
         Ok(measured)

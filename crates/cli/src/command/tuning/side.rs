@@ -8,14 +8,15 @@ use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::sys::process::forbid_huge_pages;
 use hostmark_engine::sys::setting::{Change, Lock, PutBack, Setting};
 use hostmark_launch::supervise::Supervised;
-use hostmark_model::{Inputs, Run};
+use hostmark_model::{HERE, Inputs, Run};
 
-use crate::command::compare::turn::{Party, Turn};
+use crate::command::compare::interleave::TwoSides;
 use crate::command::janitor::Janitor;
 use crate::command::lost;
-use crate::command::machine::own_program;
+use crate::command::machine::{janitor, own_program};
 use crate::command::neighbour::{self, Work};
 use crate::command::target::Target;
+use crate::command::trial::{TakesTurns, Turn};
 use crate::language::{both, refuse};
 
 /// The root of the kernel's files.
@@ -36,34 +37,21 @@ pub enum During {
 
 /// A side.
 pub struct TuningSide {
-    /// Where it measures: here.
-    pub place: Target,
     /// What it measures; none where that is a command.
     pub filters: Vec<String>,
-    /// The CPUs that it keeps to, and what its runs say of the trial.
-    pub inputs: Inputs,
+    /// What its runs say of the trial.
+    pub tried: String,
     /// What holds meanwhile.
     pub during: During,
 }
 
-impl Party for TuningSide {
-    fn take(
-        &mut self,
-        turn: &Turn,
-        janitor: &mut Janitor,
-        observer: &mut dyn Observer,
-    ) -> Result<Option<(Run, String)>> {
-        let turned = Mechanism::to(&self.during, janitor)?;
-        let measured = turn.measured_at(&self.place, &self.filters, self.inputs.clone(), observer);
-        // What the machine is like afterwards is told before what became of the run.
-        turned.back()?;
-        measured
-    }
-}
-
-/// A setting that is turned. However this ends, it is put back: by [`Mechanism::back`], when it is dropped, or by the janitor.
-struct Mechanism<'a> {
-    janitor: &'a mut Janitor,
+/// The machine without and with a setting. What was changed for a turn is put back: at its end, when this is dropped, or by the janitor.
+pub struct TuningSides<'a> {
+    asked: &'a TwoSides<'a>,
+    sides: [TuningSide; 2],
+    /// The CPUs that both keep to; none for all.
+    cpus: Option<String>,
+    janitor: Janitor,
     changes: Vec<Change>,
     /// Those that were as they have to be.
     unchanged: Vec<(Setting, String)>,
@@ -72,17 +60,11 @@ struct Mechanism<'a> {
     beside: Option<Supervised>,
 }
 
-impl<'a> Mechanism<'a> {
-    fn to(during: &During, janitor: &'a mut Janitor) -> Result<Mechanism<'a>> {
-        let mut turned = Mechanism {
-            janitor,
-            changes: Vec::new(),
-            unchanged: Vec::new(),
-            locks: Vec::new(),
-            are_huge_pages_forbidden: false,
-            beside: None,
-        };
-        match during {
+impl TakesTurns for TuningSides<'_> {
+    type Run = Run;
+
+    fn prepare(&mut self, turn: &Turn) -> Result<()> {
+        match self.sides[turn.side].during.clone() {
             During::Usual => {}
             During::WithoutHugePages => {
                 forbid_huge_pages(true).map_err(|error| {
@@ -91,52 +73,28 @@ impl<'a> Mechanism<'a> {
                         "无法禁用大页（{error}）；Linux 3.15 起支持"
                     ))
                 })?;
-                turned.are_huge_pages_forbidden = true;
+                self.are_huge_pages_forbidden = true;
             }
             During::Beside(work, cpus) => {
-                turned.beside = Some(neighbour::start(&own_program()?, *work, cpus, turned.janitor).map_err(lost)?);
+                self.beside = Some(neighbour::start(&own_program()?, work, &cpus, &mut self.janitor).map_err(lost)?);
             }
             During::Settings(settings) => {
                 for (setting, word) in settings {
-                    turned.set(*setting, word)?;
+                    self.set(setting, &word)?;
                 }
             }
         }
-        Ok(turned)
+        Ok(())
     }
 
-    fn set(&mut self, setting: Setting, word: &str) -> Result<()> {
-        let (root, path) = (Path::new(ROOT), setting.path());
-        let failed = |error: std::io::Error| {
-            lost(both!(
-                "{path} cannot be set to {word} ({error}); it is left as it was",
-                "无法把 {path} 设为 {word}（{error}）；它保持原样"
-            ))
-        };
-        let Some(lock) = Lock::of(setting, root).map_err(failed)? else {
-            refuse!(
-                "another hostmark tries {path} now; wait for its end",
-                "另一个 hostmark 正在试验 {path}；请等它结束"
-            )
-        };
-        self.locks.push(lock);
-        let before = setting.read(root).map_err(failed)?;
-        if before == word {
-            self.unchanged.push((setting, before));
-            return Ok(());
-        }
-        let change = Change { setting, before, during: word.to_owned() };
-        // Before it is made: whoever kills this process leaves the machine as it was.
-        self.janitor.takes_charge(&change).map_err(failed)?;
-        self.changes.push(change.clone());
-        change.make(root).map_err(failed)
+    fn measure(&mut self, turn: &Turn, observer: &mut dyn Observer) -> Result<Option<(String, Run)>> {
+        let TuningSide { filters, tried, .. } = &self.sides[turn.side];
+        let inputs = Inputs { cpus: self.cpus.clone(), tried: Some(tried.clone()), ..Inputs::default() };
+        let here = Target::of(vec![HERE.into()], HERE.to_owned(), None);
+        self.asked.measured_at(&here, filters, inputs, turn, observer)
     }
 
     /// Puts everything back; an error where somebody else has changed it meanwhile, and it is left so.
-    fn back(mut self) -> Result<()> {
-        self.put_back()
-    }
-
     fn put_back(&mut self) -> Result<()> {
         let root = Path::new(ROOT);
         let mut first: Option<anyhow::Error> = None;
@@ -184,6 +142,41 @@ impl<'a> Mechanism<'a> {
     }
 }
 
+impl TuningSides<'_> {
+    pub fn new<'a>(asked: &'a TwoSides, sides: [TuningSide; 2], cpus: Option<String>) -> Result<TuningSides<'a>> {
+        let (janitor, changes, unchanged, locks) = (janitor()?, Vec::new(), Vec::new(), Vec::new());
+        let (are_huge_pages_forbidden, beside) = (false, None);
+        Ok(TuningSides { asked, sides, cpus, janitor, changes, unchanged, locks, are_huge_pages_forbidden, beside })
+    }
+
+    fn set(&mut self, setting: Setting, word: &str) -> Result<()> {
+        let (root, path) = (Path::new(ROOT), setting.path());
+        let failed = |error: std::io::Error| {
+            lost(both!(
+                "{path} cannot be set to {word} ({error}); it is left as it was",
+                "无法把 {path} 设为 {word}（{error}）；它保持原样"
+            ))
+        };
+        let Some(lock) = Lock::of(setting, root).map_err(failed)? else {
+            refuse!(
+                "another hostmark tries {path} now; wait for its end",
+                "另一个 hostmark 正在试验 {path}；请等它结束"
+            )
+        };
+        self.locks.push(lock);
+        let before = setting.read(root).map_err(failed)?;
+        if before == word {
+            self.unchanged.push((setting, before));
+            return Ok(());
+        }
+        let change = Change { setting, before, during: word.to_owned() };
+        // Before it is made: whoever kills this process leaves the machine as it was.
+        self.janitor.takes_charge(&change).map_err(failed)?;
+        self.changes.push(change.clone());
+        change.make(root).map_err(failed)
+    }
+}
+
 fn changed_by_others(path: &str, now: &str) -> String {
     both!(
         "somebody else has changed {path} to {now} meanwhile, and it is left so; try again when nobody does",
@@ -191,7 +184,7 @@ fn changed_by_others(path: &str, now: &str) -> String {
     )
 }
 
-impl Drop for Mechanism<'_> {
+impl Drop for TuningSides<'_> {
     fn drop(&mut self) {
         let _ = self.put_back();
     }

@@ -7,12 +7,12 @@ use hostmark_model::{Exit, Guest, Inputs};
 use anyhow::Result;
 
 use super::options::{AccelName, Disk, GuestArguments, Net};
+use crate::command::EndsWith;
 use crate::command::far::programs;
 use crate::command::inputs::scratch;
 use crate::command::janitor::Janitor;
-use crate::command::machine::own_program;
+use crate::command::machine::janitor;
 use crate::command::target::Target;
-use crate::command::{EndsWith, lost};
 use crate::refusals::of_launch;
 use crate::signals::StopRequest;
 
@@ -34,7 +34,7 @@ impl Made {
     pub fn boot(arguments: &GuestArguments, stop: &StopRequest) -> Result<Made> {
         let spec = spec(arguments).map_err(|error| failed(&error, stop))?;
         // Before its start, so that the janitor is told of its end too where it comes to nothing.
-        let mut charge = Charge { janitor: Janitor::start(&own_program()?).map_err(lost)?, process: None };
+        let mut charge = Charge { janitor: janitor()?, process: None };
         let booted = Booted::boot(&spec, &programs()?, Some(stop.readable()), |process| {
             charge.reaped();
             charge.process = Some(process);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use hostmark_engine::plan::{Plan, profile_limits};
-use hostmark_model::{HostFacts, Inputs, PathBytes, Run, RunRequest};
+use hostmark_model::{HostFacts, Inputs, PathBytes, RunRequest};
 
 use super::options::{FREE, GUEST, NATIVE, VmRunArguments};
 use super::resource_cap::{ResourceCap, Size, free};
@@ -52,13 +52,11 @@ pub struct VmSide {
     pub place: Target,
     /// What it measures with.
     pub inputs: Inputs,
-    /// Its runs so far, in the order of turns.
-    pub runs: Vec<Run>,
 }
 
 impl VmSide {
     fn new(name: &str, place: Target, inputs: Inputs) -> VmSide {
-        VmSide { name: name.to_owned(), place, inputs, runs: Vec::new() }
+        VmSide { name: name.to_owned(), place, inputs }
     }
 
     /// Whether a side of this name is this machine, to which nothing that was typed leads.

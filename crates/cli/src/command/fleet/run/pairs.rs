@@ -30,49 +30,35 @@ pub fn measure(
     let name = |directory: &Directory, host: usize| directory.hosts()[hosts[host].1].host.clone();
     let mut runs = Pairs::new(directory.request().seed, stop)?;
     let rounds = tournament(hosts.len());
-    let all = rounds.iter().map(|round| 2 * round.len()).sum::<usize>();
+    let all = rounds.iter().map(Vec::len).sum::<usize>();
     let mut over = 0;
-    let mut turn = 0;
-    for round in rounds {
-        let back: Vec<(usize, usize)> = round.iter().map(|&(from, to)| (to, from)).collect();
-        for pairs in [round, back] {
-            for together in pairs.chunks((at_once / 2).max(1)) {
-                let mut begun = Vec::new();
-                for &(from, to) in together {
-                    let (from_name, to_name) = (name(directory, from), name(directory, to));
-                    if directory.has_pair(&from_name, &to_name) {
-                        over += 1;
-                        continue;
-                    }
-                    let (since, ends) = (SinceStart::now(), [from, to].map(|host| hosts[host].0));
-                    begun.push((from_name, to_name, since, begin(&mut runs, ends, places, stop)));
-                }
-                for (from, to, since, process) in begun {
-                    let heard = match process.map(|process| runs.heard(process)) {
-                        Ok(Ok(Some(cases))) => Ok(cases),
-                        // What there is of a pair that was stopped is none.
-                        Ok(Ok(None)) => continue,
-                        Ok(Err(why)) | Err(why) => Err(why),
-                    };
-                    if heard.is_err() && stop.signal().is_some() {
-                        continue;
-                    }
+    for (turn, pairs) in (0..).zip(rounds) {
+        for together in pairs.chunks((at_once / 2).max(1)) {
+            let mut begun = Vec::new();
+            for &(from, to) in together {
+                let (from_name, to_name) = (name(directory, from), name(directory, to));
+                if directory.has_pair(&from_name, &to_name) {
                     over += 1;
-                    let why =
-                        heard.as_ref().err().map(|why| both!(" failed: {why}", "失败：{why}")).unwrap_or_default();
-                    let seconds = (since.elapsed().as_secs_f64() * 10.0).round() / 10.0;
-                    output::remark(&both!(
-                        "pair {over} of {all}: {from} → {to}{why} after {seconds} s",
-                        "第 {over}/{all} 对：{from} → {to}{why}，用时 {seconds} 秒"
-                    ));
-                    directory.add_pair(told(from, to, turn, heard));
+                    continue;
                 }
-                directory.save()?;
-                if stop.signal().is_some() {
-                    return Ok(());
-                }
+                let (since, ends) = (SinceStart::now(), [from, to].map(|host| hosts[host].0));
+                begun.push((from_name, to_name, since, begin(&mut runs, ends, places, stop)));
             }
-            turn += 1;
+            for (from, to, since, process) in begun {
+                let Some(heard) = runs.heard(process) else { continue };
+                over += 1;
+                let why = heard.as_ref().err().map(|why| both!(" failed: {why}", "失败：{why}")).unwrap_or_default();
+                let seconds = (since.elapsed().as_secs_f64() * 10.0).round() / 10.0;
+                output::remark(&both!(
+                    "pair {over} of {all}: {from} → {to}{why} after {seconds} s",
+                    "第 {over}/{all} 对：{from} → {to}{why}，用时 {seconds} 秒"
+                ));
+                directory.add_pair(told(from, to, turn, heard));
+            }
+            directory.save()?;
+            if stop.signal().is_some() {
+                return Ok(());
+            }
         }
     }
     Ok(())

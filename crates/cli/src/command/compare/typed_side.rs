@@ -1,53 +1,37 @@
-//! One turn of a trial: a command that ends in a hostmark, or this program at a place.
+//! A side of `--interleave`: a command that ends in a hostmark, or this program at a place.
 
-use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Result;
-use clap::ValueEnum;
-use hostmark_engine::Observer;
 use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::sys::regular;
 use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Supervised, Terms};
 use hostmark_launch::timing::timing;
-use hostmark_model::{Exit, Inputs, Run, RunRequest, load_run};
+use hostmark_model::{Exit, Run, load_run};
 
-use crate::command::inputs::{self, SampledArguments};
-use crate::command::interleaved;
 use crate::command::janitor::Janitor;
-use crate::command::run::ProfileName;
 use crate::command::target::Target;
+use crate::command::trial::place::whole;
 use crate::language::{refuse, refused};
 use crate::signals::StopRequest;
-use crate::{store, words};
+use crate::words;
 
 /// What a program is called that measures by itself.
 const PROGRAM: &str = "hostmark";
 
-/// One of the two that measure in turn.
-pub trait Party {
-    /// Its run and the text of its file; none when the person asked to stop.
-    fn take(
-        &mut self,
-        turn: &Turn,
-        janitor: &mut Janitor,
-        observer: &mut dyn Observer,
-    ) -> Result<Option<(Run, String)>>;
-}
-
 /// A side as a person names it.
-pub enum Side {
+pub enum TypedSide {
     /// A command that ends in a hostmark, whose runs it prints.
     Command(Vec<String>),
     /// Where this program measures.
     Target(Target),
 }
 
-impl Side {
+impl TypedSide {
     /// What a person typed: a command where one of its words is a hostmark, else a place.
-    pub fn of(typed: &str, token_file: Option<&Path>) -> Result<Side> {
+    pub fn of(typed: &str, token_file: Option<&Path>) -> Result<TypedSide> {
         let words = words::split(typed).map_err(|why| {
             refused!(
                 "the command {typed:?} cannot be split into words: {why}; quote it as for a shell",
@@ -61,8 +45,8 @@ impl Side {
             );
         }
         Ok(match words.iter().any(|word| is_hostmark(word)) {
-            true => Side::Command(words),
-            false => Side::Target(Target::of_words(words, typed, token_file)?),
+            true => TypedSide::Command(words),
+            false => TypedSide::Target(Target::of_words(words, typed, token_file)?),
         })
     }
 }
@@ -75,94 +59,26 @@ fn is_hostmark(word: &str) -> bool {
     }
 }
 
-/// One run of one side.
-pub struct Turn<'a> {
+/// One run that a command prints.
+pub struct PrintedRun<'a> {
     /// The side as it was typed.
     pub name: &'a str,
-    /// What the run is called where it has no name yet.
-    pub run: String,
-    /// What is measured.
-    pub filters: &'a [String],
-    /// The command that is measured in their place, as it was typed.
-    pub command: Option<&'a str>,
-    /// What of it is the value.
-    pub sampled: &'a SampledArguments,
-    /// In how much time.
-    pub profile: ProfileName,
-    /// The run's.
-    pub seed: u32,
-    /// How long a command may take.
+    /// How long it may take.
     pub limit: Duration,
     /// The person's request.
     pub stop: &'a StopRequest,
-    /// Where commands keep their runs.
-    pub data: &'a OsString,
 }
 
-impl Party for Side {
-    fn take(
-        &mut self,
-        turn: &Turn,
-        janitor: &mut Janitor,
-        observer: &mut dyn Observer,
-    ) -> Result<Option<(Run, String)>> {
-        match self {
-            Side::Target(place) => turn.measured_at(place, turn.filters, Inputs::default(), observer),
-            Side::Command(words) => {
-                let mut command = Command::new(&words[0]);
-                command.args(&words[1..]).args(turn.arguments()).env("XDG_DATA_HOME", turn.data);
-                let text = turn.printed_by(command, janitor)?;
-                text.map(|text| Ok((turn.read(&text)?, text))).transpose()
-            }
-        }
-    }
-}
-
-impl Turn<'_> {
-    /// The run of these cases that this program measures there, with these inputs beside the command, and its file's text; none
-    /// when the person asked to stop.
-    pub fn measured_at(
-        &self,
-        place: &Target,
-        filters: &[String],
-        inputs: Inputs,
-        observer: &mut dyn Observer,
-    ) -> Result<Option<(Run, String)>> {
-        let request = RunRequest {
-            filters: filters.to_vec(),
-            profile: self.profile.into(),
-            seed: Some(self.seed.into()),
-            set: Vec::new(),
-            table: None,
-            inputs: Inputs {
-                command: self.command.map_or_else(Vec::new, command_words),
-                sampled: self.sampled.given(),
-                ..inputs
-            },
-            via: Vec::new(),
-            begun: None,
-        };
-        let run = interleaved::measured_at(place, request, &self.run, &[], self.stop, observer)?;
-        Ok(run.map(|run| {
-            let text = store::text_of(&run);
-            (run, text)
-        }))
-    }
-
-    /// What stands behind a command's own words.
-    fn arguments(&self) -> Vec<String> {
-        let profile = self.profile.to_possible_value().map(|value| value.get_name().to_owned());
-        let mut arguments = vec!["run".to_owned()];
-        arguments.extend(self.filters.iter().cloned());
-        arguments.extend(self.command.into_iter().flat_map(|command| ["--command".to_owned(), command.to_owned()]));
-        arguments.extend(self.sampled.typed());
-        arguments.extend(["--profile".into(), profile.unwrap_or_default()]);
-        arguments.extend(["--format".into(), "json".into(), "--seed".into(), self.seed.to_string()]);
-        arguments
+impl PrintedRun<'_> {
+    /// What was printed, and the run; none when the person asked to stop.
+    pub fn by(&self, command: Command, janitor: &mut Janitor) -> Result<Option<(String, Run)>> {
+        let Some(text) = self.text(command, janitor)? else { return Ok(None) };
+        let run = self.read(&text)?;
+        Ok(Some((text, run)))
     }
 
     /// What the command printed, when it ended well; none when the person asked to stop.
-    fn printed_by(&self, command: Command, janitor: &mut Janitor) -> Result<Option<String>> {
+    fn text(&self, command: Command, janitor: &mut Janitor) -> Result<Option<String>> {
         let name = self.name;
         let (errors, ending) = (Errors::Captured, Ending::Asked(timing().end));
         let stop = Some(self.stop.readable());
@@ -238,13 +154,8 @@ impl Turn<'_> {
                 error = crate::refusals::of_run(&error)
             )
         })?;
-        interleaved::whole(run, self.name)
+        whole(run, self.name)
     }
-}
-
-/// The words of a command; the command line has seen to it that it can be split.
-fn command_words(typed: &str) -> Vec<String> {
-    inputs::command(typed).map_or_else(|_| Vec::new(), Vec::from)
 }
 
 /// What a command complained of last, behind a colon.
@@ -259,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_side_is_a_command_where_one_of_its_words_is_a_hostmark() {
-        let is_command = |typed: &str| matches!(Side::of(typed, None).unwrap(), Side::Command(_));
+        let is_command = |typed: &str| matches!(TypedSide::of(typed, None).unwrap(), TypedSide::Command(_));
         for typed in
             ["hostmark", "ssh db-17 hostmark", "./hostmark-0.2", "taskset -c 0 '/a b/hostmark'", "hostmark --x"]
         {
@@ -268,6 +179,6 @@ mod tests {
         for typed in ["here", "ssh hostmark-7", "ssh a", "env", "hostmark/bin/env", "ssh me@hostmark", "my-hostmark"] {
             assert!(!is_command(typed), "{typed}");
         }
-        assert!(Side::of(" ", None).is_err() && Side::of("'a", None).is_err());
+        assert!(TypedSide::of(" ", None).is_err() && TypedSide::of("'a", None).is_err());
     }
 }

@@ -1,0 +1,47 @@
+//! Where a trial keeps its runs.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use crate::command::unwritten;
+use crate::language::{both, refuse};
+use crate::store;
+
+/// What the file of a side's run is called; the first turn is 0.
+pub fn stem(side: &str, turn: u32) -> String {
+    format!("{side}-{:02}", turn + 1)
+}
+
+/// The directory for the runs of these sides, made where it is not there; one that holds runs of earlier turns is refused.
+pub fn prepare<'a>(directory: &Path, sides: impl Iterator<Item = &'a str>) -> Result<()> {
+    refuse_used(directory, sides)?;
+    std::fs::create_dir_all(directory).map_err(|error| {
+        let what = both!("{} cannot be made", "无法创建 {}", directory.display());
+        unwritten(&error, &what, &another_directory())
+    })
+}
+
+/// Refuses a directory that holds runs of these sides.
+pub fn refuse_used<'a>(directory: &Path, mut sides: impl Iterator<Item = &'a str>) -> Result<()> {
+    if sides.any(|side| directory.join(format!("{}.json", stem(side, 0))).exists()) {
+        refuse!(
+            "{} holds runs of an earlier trial; give another directory",
+            "{} 中已有先前试验的运行；请换一个目录",
+            directory.display()
+        );
+    }
+    Ok(())
+}
+
+/// Keeps a run there.
+pub fn keep(directory: &Path, stem: &str, text: &str) -> Result<()> {
+    let file = directory.join(format!("{stem}.json"));
+    store::write(&file, text).map_err(|error| {
+        unwritten(&error, &both!("{} cannot be written", "无法写入 {}", file.display()), &another_directory())
+    })
+}
+
+fn another_directory() -> String {
+    both!("give another directory", "请换一个目录")
+}

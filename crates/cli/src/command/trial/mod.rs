@@ -1,0 +1,197 @@
+//! A trial: sides that measure in turn, in random order, so that what drifts meanwhile meets all alike (Abedi & Brecht,
+//! "Conducting repeatable experiments in highly variable cloud computing environments", ICPE 2017).
+
+pub mod files;
+pub mod place;
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Result;
+use hostmark_engine::{Observer, Wall};
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use crate::progress::Bar;
+use crate::signals::StopRequest;
+use crate::wall::SinceStart;
+
+/// What a trial does in a turn. Whatever it prepares is put back: at the turn's end by [`TakesTurns::put_back`], else by whoever holds
+/// it.
+pub trait TakesTurns {
+    /// What a turn yields.
+    type Run;
+
+    /// Makes the machine what this side is to be measured on.
+    fn prepare(&mut self, _: &Turn) -> Result<()> {
+        Ok(())
+    }
+
+    /// Measures: the text of the run's file, and the run; none when the person asked to stop.
+    fn measure(&mut self, turn: &Turn, observer: &mut dyn Observer) -> Result<Option<(String, Self::Run)>>;
+
+    /// Puts back what [`TakesTurns::prepare`] changed, all or a part of it, however the turn ended.
+    fn put_back(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Whether nothing is left to measure after these runs of each side; asked where the rounds have [looks](Rounds::Until).
+    fn is_resolved(&mut self, _: &[Vec<Self::Run>]) -> bool {
+        false
+    }
+}
+
+/// What takes turns.
+pub struct Side {
+    /// What its files are called.
+    pub label: String,
+    /// What a person named beside that.
+    pub place: String,
+}
+
+/// How often each side is measured.
+#[derive(Debug, Clone, Copy)]
+pub enum Rounds {
+    /// So often.
+    Fixed(u32),
+    /// Until everything is resolved at one of these numbers of rounds, or at the last; no round begins that would end later than this.
+    Until { looks: &'static [usize], at_most: Duration },
+}
+
+/// Which turn it is.
+pub struct Turn {
+    /// Whose, as an index.
+    pub side: usize,
+    /// In which round; the first is 0.
+    pub round: u32,
+    /// How many are planned.
+    pub rounds: u32,
+    /// Turns that are over.
+    pub done: usize,
+    /// Of the run: that of the others in this round, so that all have their cases in the same order.
+    pub seed: u32,
+    /// What the run's file is called.
+    pub stem: String,
+}
+
+/// What was measured.
+pub struct Taken<R> {
+    /// Of each side, in the order of rounds.
+    pub runs: Vec<Vec<R>>,
+    /// The signal by which the person asked to stop before all was measured.
+    pub stopped: Option<u8>,
+}
+
+/// Who takes turns, how often and in what time.
+pub struct Trial<'a> {
+    /// Who takes turns.
+    pub sides: Vec<Side>,
+    /// How often.
+    pub rounds: Rounds,
+    /// Of the order, and of each round's runs.
+    pub seed: Option<u64>,
+    /// How long a turn takes at most.
+    pub limit: Duration,
+    /// Where the runs are kept, each as soon as it has ended.
+    pub keep: Option<&'a Path>,
+    /// The person's request.
+    pub stop: &'a StopRequest,
+}
+
+impl Trial<'_> {
+    /// Takes the turns, until all are over, one fails or the person asks to stop.
+    pub fn run<T: TakesTurns>(&self, party: &mut T) -> Result<Taken<T::Run>> {
+        if let Some(directory) = self.keep {
+            files::prepare(directory, self.sides.iter().map(|side| side.label.as_str()))?;
+        }
+        let seed = self.seed.unwrap_or_else(|| uuid::Uuid::now_v7().as_u64_pair().1);
+        self.turns(seed, party, &SinceStart::now(), &mut Bar::new())
+    }
+
+    fn turns<T: TakesTurns>(
+        &self,
+        seed: u64,
+        party: &mut T,
+        wall: &dyn Wall,
+        observer: &mut dyn Observer,
+    ) -> Result<Taken<T::Run>> {
+        let mut random = Pcg64Mcg::seed_from_u64(seed);
+        let mut order: Vec<usize> = (0..self.sides.len()).collect();
+        let (mut runs, mut done) = (order.iter().map(|_| Vec::new()).collect::<Vec<_>>(), 0);
+        for round in 0.. {
+            let Some(rounds) = self.rounds.planned(round, wall, || party.is_resolved(&runs)) else { break };
+            let all = self.sides.len() * rounds as usize;
+            order.shuffle(&mut random);
+            let seed = random.random::<u32>();
+            for &side in &order {
+                let Side { label, place } = &self.sides[side];
+                let mean = wall.elapsed().checked_div(done as u32).unwrap_or(self.limit);
+                let shown = format!("{label} {}/{rounds}", round + 1);
+                observer.round(format!("{shown} {place}").trim_end(), done, all, mean * (all - done) as u32);
+                let mut progress = Progress { observer, shown, done, all, later: mean * (all - done - 1) as u32 };
+                let turn = Turn { side, round, rounds, done, seed, stem: files::stem(label, round) };
+                let taken = if self.stop.signal().is_some() { None } else { take(party, &turn, &mut progress)? };
+                let Some((text, run)) = taken else {
+                    return Ok(Taken { runs, stopped: Some(self.stop.signal().unwrap_or(2)) });
+                };
+                if let Some(directory) = self.keep {
+                    files::keep(directory, &turn.stem, &text)?;
+                }
+                runs[side].push(run);
+                done += 1;
+            }
+        }
+        Ok(Taken { runs, stopped: None })
+    }
+}
+
+/// One turn.
+fn take<T: TakesTurns>(party: &mut T, turn: &Turn, observer: &mut dyn Observer) -> Result<Option<(String, T::Run)>> {
+    let measured = party.prepare(turn).map(|()| party.measure(turn, observer));
+    let is_back = party.put_back();
+    let measured = measured?;
+    // What the machine is like afterwards is told before what became of the run.
+    is_back?;
+    measured
+}
+
+impl Rounds {
+    /// How many rounds are planned when so many are over; none where no more is to begin.
+    fn planned(self, over: u32, wall: &dyn Wall, is_resolved: impl FnOnce() -> bool) -> Option<u32> {
+        let (looks, at_most) = match self {
+            Rounds::Fixed(count) => return (over < count).then_some(count),
+            Rounds::Until { looks, at_most } => (looks, at_most),
+        };
+        if looks.contains(&(over as usize)) && is_resolved() {
+            return None;
+        }
+        // Rounds become shorter as cases are decided, and never longer.
+        let elapsed = wall.elapsed();
+        if over > 0 && elapsed + elapsed / over > at_most {
+            return None;
+        }
+        looks.iter().find(|look| **look > over as usize).map(|look| *look as u32)
+    }
+}
+
+/// A turn within the progress of all.
+struct Progress<'a> {
+    observer: &'a mut dyn Observer,
+    /// Whose turn it is.
+    shown: String,
+    done: usize,
+    all: usize,
+    /// What the turns after it take.
+    later: Duration,
+}
+
+impl Observer for Progress<'_> {
+    fn round(&mut self, case: &str, _: usize, _: usize, left: Duration) {
+        let shown = format!("{} {case}", self.shown);
+        self.observer.round(&shown, self.done, self.all, left.saturating_add(self.later));
+    }
+}
+
+#[cfg(test)]
+mod tests;
