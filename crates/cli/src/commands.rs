@@ -27,12 +27,12 @@ pub fn serve(words: &[OsString]) -> Option<ExitCode> {
     let (first, rest) = words.split_first()?;
     let words = || rest.iter().cloned();
     Some(match first.to_str()? {
-        command::worker::NAME => command::worker::serve(),
-        command::agent::NAME => command::agent::serve(rest),
-        command::service::NAME => command::service::serve(),
-        command::dial::NAME => command::dial::dial(words()),
-        command::janitor::NAME => command::janitor::serve(),
-        command::neighbour::NAME => command::neighbour::serve(words()),
+        command::processes::worker::NAME => command::processes::worker::serve(),
+        command::far::agent::NAME => command::far::agent::serve(rest),
+        command::processes::service::NAME => command::processes::service::serve(),
+        command::far::dial::NAME => command::far::dial::dial(words()),
+        command::processes::janitor::NAME => command::processes::janitor::serve(),
+        command::processes::neighbour::NAME => command::processes::neighbour::serve(words()),
         command::guest::MACHINE => command::guest::machine(words()),
         command::guest::WITHIN => command::guest::within(words()),
         command::guest::SESSION => command::guest::session(words()),
@@ -86,7 +86,7 @@ fn answered(words: &[OsString], world: &mut World) -> Exit {
         Command::Import(import) => command::import::import(&import, lang),
         Command::Runs(runs) => command::runs::runs(&runs, lang),
         Command::Vm(vm) => command::vm::vm(&vm, lang),
-        Command::Serve(serve) => command::serve::serve(&serve, lang),
+        Command::Serve(serve) => command::far::serve::serve(&serve, lang),
         Command::Completions(completions) => command::completions::completions(&completions),
         Command::Man(man) => command::completions::man(&man, lang),
     };

@@ -9,7 +9,7 @@ use hostmark_present::render;
 use hostmark_present::render::{handbook, terms};
 use hostmark_probes::CATALOGUE;
 
-use super::references as own;
+use super::compare::references as own;
 use super::tuning;
 use crate::language::refuse;
 use crate::output;

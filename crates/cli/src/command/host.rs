@@ -1,23 +1,18 @@
 //! `hostmark host`: what this machine is, and what would disturb a measurement on it.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use hostmark_analysis::findings;
-use hostmark_host::{NoiseSnapshot, Root, busiest_other};
-use hostmark_model::{BusyTask, Disturbed, Exit, HostFacts, HostReport, Lang};
+use hostmark_model::{Exit, Lang};
 use hostmark_present::render;
 
-use super::machine::catch;
-use super::on;
-use super::target::Target;
+use super::far::on;
+use super::far::target::Target;
+use super::measure::host_report::report_of_host;
+use super::measure::machine::catch;
 use crate::isolate::Outside;
 use crate::output;
-
-/// How long the machine is watched: twenty ticks of the kernel's accounting, and still an answer at once.
-const LOOK: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
@@ -58,26 +53,4 @@ pub fn host(arguments: &HostArguments, lang: Lang) -> Result<Exit> {
     };
     output::print(&text);
     Ok(if arguments.check && report.is_disturbed() { Exit::Found } else { Exit::Fine })
-}
-
-/// What this machine is, and what others do with it.
-pub(super) fn report_of_host() -> HostReport {
-    let root = Root::here();
-    let before = NoiseSnapshot::read_with_processes(&root);
-    std::thread::sleep(LOOK);
-    let after = NoiseSnapshot::read_with_processes(&root);
-    let host = hostmark_host::read(&root);
-    let disturbed = disturbed(&host, &before, &after);
-    findings::host::host_report(host, disturbed)
-}
-
-/// What others did between two looks.
-fn disturbed(host: &HostFacts, before: &NoiseSnapshot, after: &NoiseSnapshot) -> Disturbed {
-    let busy = busiest_other(before, after);
-    Disturbed {
-        busy: busy.map(|busy| BusyTask { pid: busy.pid, name: busy.name, cpus: busy.cpus, last_cpu: busy.last_cpu }),
-        steal_share: before.steal_share(after, &host.usable_cpus()),
-        load: after.load,
-        processes_unseen: !after.sees_others(),
-    }
 }

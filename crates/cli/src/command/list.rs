@@ -7,7 +7,7 @@ use hostmark_model::{Exit, Lang, ProbeInfo};
 use hostmark_present::render::{handbook, references};
 use hostmark_probes::CATALOGUE;
 
-use super::references as own;
+use super::compare::references as own;
 use crate::output;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

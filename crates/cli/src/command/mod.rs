@@ -1,54 +1,22 @@
 //! The commands, and what all of them share.
 
-pub mod agent;
-mod changed;
-mod chosen;
-mod closing;
 pub mod compare;
 pub mod completions;
-pub mod dial;
-mod disturbed;
-pub mod dry_run;
 pub mod explain;
-mod far;
+pub mod far;
 pub mod fleet;
 pub mod guest;
-mod history;
 pub mod host;
 pub mod import;
-mod inputs;
-pub mod janitor;
-mod kept;
 pub mod list;
-mod load;
-mod machine;
 mod measure;
-pub mod neighbour;
-mod on;
-mod pairs;
-mod peers;
-mod processes;
-mod prune;
-mod quiet;
-mod ready;
-mod reestimate;
-pub mod references;
+pub mod processes;
 pub mod report;
-pub mod resume;
-mod retyped;
 pub mod run;
 pub mod runs;
-pub mod serve;
-pub mod service;
-mod several;
-mod sides;
-mod tables;
-mod target;
 mod trial;
 pub mod tuning;
-mod verdict;
 pub mod vm;
-pub mod worker;
 
 #[cfg(test)]
 #[path = "../../../../tests/support/garbled.rs"]
@@ -112,7 +80,7 @@ pub enum Command {
     /// Measure what a virtual machine costs
     Vm(vm::VmArguments),
     /// Let other hosts measure on this machine, with a token
-    Serve(serve::ServeArguments),
+    Serve(far::serve::ServeArguments),
     /// Print a shell's completion script
     #[command(hide = true)]
     Completions(completions::CompletionsArguments),

@@ -9,7 +9,7 @@ use super::tree::{File, Tree};
 const FOLDERS: [&str; 5] =
     ["crates/engine/src/", "crates/probes/src/", "crates/sys/src/", "crates/host/src/placement", "crates/launch/src/"];
 /// Files of the program that make reasons of a run.
-const OF_THE_PROGRAM: [&str; 1] = ["crates/cli/src/command/peers.rs"];
+const OF_THE_PROGRAM: [&str; 1] = ["crates/cli/src/command/far/peers.rs"];
 /// Files that are of no run: made-up workers and probes, errors that `refusals.rs` tells, and what only its own log says.
 const NO_REASONS: [&str; 7] = [
     "crates/engine/src/mock.rs",

@@ -13,13 +13,12 @@ use hostmark_engine::plan::profile_limits;
 use hostmark_launch::timing::timing;
 use hostmark_model::{Inputs, Run, RunRequest};
 
+use super::sides::NamedRuns;
 use super::typed_side::{PrintedRun, TypedSide};
-use crate::command::inputs::{self, SampledArguments};
-use crate::command::janitor::Janitor;
-use crate::command::machine::janitor_of_runs;
-use crate::command::run::ProfileName;
-use crate::command::sides::NamedRuns;
-use crate::command::target::Target;
+use crate::command::far::target::Target;
+use crate::command::measure::inputs::{self, ProfileName, SampledArguments};
+use crate::command::measure::machine::janitor_of_runs;
+use crate::command::processes::janitor::Janitor;
 use crate::command::trial::place::measured_at;
 use crate::command::trial::{Rounds, Side, TakesTurns, Trial, Turn};
 use crate::signals::StopRequest;

@@ -11,8 +11,8 @@ use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Superv
 use hostmark_launch::timing::timing;
 use hostmark_model::{Exit, Run, load_run};
 
-use crate::command::janitor::Janitor;
-use crate::command::target::Target;
+use crate::command::far::target::Target;
+use crate::command::processes::janitor::Janitor;
 use crate::command::trial::place::whole;
 use crate::language::{refuse, refused};
 use crate::signals::StopRequest;

@@ -8,8 +8,8 @@ use hostmark_engine::{Observer, Wall};
 use hostmark_launch::supervise::Supervised;
 use hostmark_model::{HERE, PairRun};
 
-use crate::command::pairs::{Pairs, tournament};
-use crate::command::target::Target;
+use crate::command::far::pairs::{Pairs, tournament};
+use crate::command::far::target::Target;
 use crate::signals::StopRequest;
 use crate::wall::SinceStart;
 

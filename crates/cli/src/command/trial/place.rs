@@ -7,10 +7,10 @@ use hostmark_engine::plan::profile_limits;
 use hostmark_engine::{Observer, PlanLine};
 use hostmark_model::{Elsewhere, RoundLine, Run, RunRequest};
 
-use crate::command::history;
-use crate::command::on::{self, Keeper};
-use crate::command::peers::{Direct, typed};
-use crate::command::target::Target;
+use crate::command::far::on::{self, Keeper};
+use crate::command::far::peers::{Direct, typed};
+use crate::command::far::target::Target;
+use crate::command::runs::history;
 use crate::language::refuse;
 use crate::signals::StopRequest;
 

@@ -8,7 +8,7 @@ use hostmark_model::{HostFacts, Text};
 use super::catalogue::{Mechanism, NEAR, Neighbour, Tuning};
 use super::setting::Machine;
 use super::side::During;
-use crate::command::neighbour::Work;
+use crate::command::processes::neighbour::Work;
 
 /// What a trial needs to know of this machine.
 #[derive(Debug, Clone)]

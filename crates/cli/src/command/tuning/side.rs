@@ -11,11 +11,11 @@ use hostmark_launch::supervise::Supervised;
 use hostmark_model::{HERE, Inputs, Run};
 
 use crate::command::compare::interleave::TwoSides;
-use crate::command::janitor::Janitor;
+use crate::command::far::target::Target;
 use crate::command::lost;
-use crate::command::machine::{janitor, own_program};
-use crate::command::neighbour::{self, Work};
-use crate::command::target::Target;
+use crate::command::measure::machine::{janitor, own_program};
+use crate::command::processes::janitor::Janitor;
+use crate::command::processes::neighbour::{self, Work};
 use crate::command::trial::{TakesTurns, Turn};
 use crate::language::{both, refuse};
 

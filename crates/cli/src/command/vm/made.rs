@@ -9,10 +9,10 @@ use anyhow::Result;
 use super::options::{AccelName, Disk, GuestArguments, Net};
 use crate::command::EndsWith;
 use crate::command::far::programs;
-use crate::command::inputs::scratch;
-use crate::command::janitor::Janitor;
-use crate::command::machine::janitor;
-use crate::command::target::Target;
+use crate::command::far::target::Target;
+use crate::command::measure::inputs::scratch;
+use crate::command::measure::machine::janitor;
+use crate::command::processes::janitor::Janitor;
 use crate::refusals::of_launch;
 use crate::signals::StopRequest;
 

@@ -12,9 +12,8 @@ use clap::{Args, ValueEnum};
 use hostmark_engine::sys::affinity;
 use hostmark_host::parse_cpu_list;
 
-use crate::command::inputs::{CommandWords, command};
-use crate::command::run::{ProfileName, seed};
-use crate::command::target::Target;
+use crate::command::far::target::Target;
+use crate::command::measure::inputs::{CommandWords, ProfileName, command, seed};
 use crate::language::both;
 
 /// What carries a guest's instructions out.

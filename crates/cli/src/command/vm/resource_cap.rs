@@ -11,7 +11,7 @@ use hostmark_engine::sys::scratch::fresh_name;
 use hostmark_host::{Root, memory_nurseries};
 use hostmark_model::{HostFacts, PathBytes, counted, size_text};
 
-use crate::command::janitor::Janitor;
+use crate::command::processes::janitor::Janitor;
 
 /// Goes into a control group and becomes what stands behind it. What the group is called is an argument, never a part of this.
 const ENTER: &str = r#"echo $$ > "$0/cgroup.procs" && exec "$@""#;

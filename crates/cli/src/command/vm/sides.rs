@@ -9,11 +9,10 @@ use hostmark_model::{HostFacts, Inputs, PathBytes, RunRequest};
 
 use super::options::{FREE, GUEST, NATIVE, VmRunArguments};
 use super::resource_cap::{ResourceCap, Size, free};
-use crate::command::measure::MEMORY_FILES;
-use crate::command::on::report_of_host;
-use crate::command::peers::names;
-use crate::command::ready;
-use crate::command::target::Target;
+use crate::command::far::on::report_of_host;
+use crate::command::far::peers::names;
+use crate::command::far::target::Target;
+use crate::command::measure::{MEMORY_FILES, ready};
 use crate::signals::StopRequest;
 use crate::words;
 

@@ -9,7 +9,7 @@ use hostmark_model::{Inputs, Run, RunRequest};
 use super::options::GUEST;
 use super::sides::VmSide;
 use super::watch::Watch;
-use crate::command::target::Target;
+use crate::command::far::target::Target;
 use crate::command::trial::place::measured_at;
 use crate::command::trial::{TakesTurns, Turn, files};
 use crate::command::{EndsWith, exit_of, sentence};

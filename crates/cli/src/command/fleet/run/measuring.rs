@@ -11,8 +11,8 @@ use hostmark_model::{Exit, FleetRequest, HostState, Lang};
 use rustix::process::Signal;
 
 use super::options::words_of;
-use crate::command::kept::without_rounds;
 use crate::command::lost;
+use crate::command::runs::kept::without_rounds;
 use crate::language::{self, both};
 use crate::words;
 

@@ -9,7 +9,7 @@ use clap::Args;
 use hostmark_model::{FleetRequest, Inputs, Profile, RunRequest};
 
 use crate::command::compare::time;
-use crate::command::run::{ProfileName, seed};
+use crate::command::measure::inputs::{ProfileName, seed};
 use crate::language::both;
 use crate::words;
 

@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::directory::Directory;
 use super::measuring::quoted;
 use super::places::{Places, Way};
-use crate::command::pairs::{Pairs, tournament};
+use crate::command::far::pairs::{Pairs, tournament};
 use crate::language::both;
 use crate::output;
 use crate::signals::StopRequest;

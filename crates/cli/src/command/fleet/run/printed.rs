@@ -5,7 +5,7 @@ use hostmark_model::FleetRequest;
 
 use super::options::{Engine, RunArguments, words_of};
 use super::{hosts, kubernetes, manifest, slurm};
-use crate::command::machine::catch;
+use crate::command::measure::machine::catch;
 use crate::isolate::Outside;
 use crate::language::both;
 use crate::words;

@@ -1,0 +1,271 @@
+//! `hostmark compare BASE NEW…`: whether something became slower, from runs that are kept or from runs made in turn.
+
+pub(super) mod interleave;
+pub mod references;
+pub mod sides;
+mod typed_side;
+pub mod verdict;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use hostmark_analysis::compare::{Comparison, LOOKS, Pool, SAME};
+use hostmark_model::{Exit, Lang};
+use hostmark_present::export::comparison;
+
+use self::interleave::{Interleaved, TwoSides};
+use self::typed_side::TypedSide;
+use super::hand_over;
+use super::measure::inputs;
+use super::measure::inputs::{ProfileName, seed};
+use super::measure::machine::catch;
+use super::runs::chosen;
+use super::trial::Rounds;
+use crate::isolate::Outside;
+use crate::language::{both, refuse};
+use crate::output;
+
+pub(super) fn formats() -> PossibleValuesParser {
+    PossibleValuesParser::new(comparison::FORMATS.iter().map(|format| format.name))
+}
+
+#[derive(Debug, Args)]
+pub struct CompareArguments {
+    /// Base run, then the runs to compare with it
+    ///
+    /// Each is a run (file, name, last, last-1 …) or several pooled runs of one environment: a,b,c, a quoted pattern
+    /// such as 'before-*.json', or a directory. What is no run is a filter (see "Filters" below): only these cases are
+    /// compared. With --interleave: filters alone.
+    #[arg(value_name = "BASE NEW… | FILTER…")]
+    names: Vec<String>,
+    /// Compare a run with a reference, e.g. x220
+    ///
+    /// A name from `hostmark list --references`, a reference of your own, or a run file. A published number has no
+    /// interval, so it gets a ratio but no verdict.
+    #[arg(long, value_name = "REFERENCE", conflicts_with_all = ["interleave", "strict", "threshold"])]
+    against: Option<String>,
+    /// Measure at two places in turn, in random order
+    ///
+    /// A and B are places to which hostmark copies itself ('ssh db-17', 'ip netns exec blue', or `here`), or commands that
+    /// end with a hostmark executable ('taskset -c 0 ./old/hostmark'). hostmark splits them into words like a shell, but
+    /// starts no shell.
+    #[arg(long, num_args = 2, value_names = ["A", "B"])]
+    interleave: Vec<String>,
+    /// Read the token for tcp:HOST from this file
+    #[arg(long, value_name = "FILE", requires = "interleave", hide_short_help = true)]
+    token_file: Option<PathBuf>,
+    /// Measure this command on both sides, and nothing else
+    ///
+    /// The sides can differ in words or directory: --interleave 'env -C old hostmark' 'env -C new hostmark' --command
+    /// ./program.
+    #[arg(long, value_name = "COMMAND", value_parser = command, requires = "interleave", conflicts_with = "names")]
+    command: Option<String>,
+    #[command(flatten)]
+    sampled: inputs::SampledArguments,
+    /// Number of pairs of runs
+    #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000),
+          requires = "interleave")]
+    pairs: u32,
+    /// Measure until every case differs or is the same
+    ///
+    /// The same means within PERCENT. After 5, 10, 20, 40 and 80 pairs only undecided cases continue. Exit 6 if any stay
+    /// undecided.
+    #[arg(long, value_name = "PERCENT", value_parser = percent, requires = "interleave", conflicts_with_all = ["pairs", "threshold"])]
+    resolve: Option<f64>,
+    /// Time limit for --resolve, e.g. 90s, 10m or 1h30m
+    ///
+    /// A pair that would end later does not start.
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "30m", requires = "resolve", hide_short_help = true)]
+    at_most: Duration,
+    /// Time limit of each run
+    #[arg(long, value_enum, default_value = "quick", requires = "interleave")]
+    profile: ProfileName,
+    /// Seed of the order and of all runs, decimal or 0x…
+    ///
+    /// [default: a new one, which the run files record]
+    #[arg(long, value_name = "N", value_parser = seed, requires = "interleave", hide_short_help = true)]
+    seed: Option<u64>,
+    /// Store the runs in this directory
+    ///
+    /// They are named a-01.json, b-01.json …
+    #[arg(long, value_name = "DIR", requires = "interleave", hide_short_help = true)]
+    keep: Option<PathBuf>,
+    /// Exit 1 only if a case is slower by more than PERCENT
+    ///
+    /// A case that changed by less counts as the same. By default any slower case exits 1, and the same means within 5 %.
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    threshold: Option<f64>,
+    /// Exit 6 unless every case is the same or faster
+    ///
+    /// A case that failed, was skipped or is missing on one side, has no interval or stays undecided exits 6, and a slower
+    /// one 1. What both sides skipped for the same reason does not count.
+    #[arg(long)]
+    strict: bool,
+    /// Output format
+    #[arg(long, default_value = "table", value_parser = formats())]
+    format: String,
+    /// Write to this file instead of standard output
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Print every case and the basis of every verdict
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+/// A command that can be split into words, as it was typed.
+pub(super) fn command(typed: &str) -> Result<String, String> {
+    inputs::command(typed).map(|_| typed.to_owned())
+}
+
+/// A share as a person types it: `5` or `5%`; the answer is a fraction.
+fn percent(typed: &str) -> Result<f64, String> {
+    let number: f64 = typed.strip_suffix('%').unwrap_or(typed).trim().parse().map_err(|_| no_percentage())?;
+    if number.is_finite() && number >= 0.0 { Ok(number / 100.0) } else { Err(no_percentage()) }
+}
+
+/// A time as a person types it: `90s`, `10m`, `1h30m`.
+pub(super) fn time(typed: &str) -> Result<Duration, String> {
+    let wanted = || {
+        both!(
+            "it is no time; give a number with its unit, as 90s, 10m or 1h30m",
+            "不是时长；请给出带单位的数，如 90s、10m、1h30m"
+        )
+    };
+    // Each unit is smaller than the one before it.
+    let (mut all, mut before) = (0_u64, u64::MAX);
+    for part in typed.split_inclusive(['s', 'm', 'h']) {
+        let seconds = match part.chars().last() {
+            Some('s') => 1,
+            Some('m') => 60,
+            Some('h') => 3600,
+            _ => return Err(wanted()),
+        };
+        let digits = &part[..part.len() - 1];
+        let number: u64 = digits.parse().ok().filter(|_| !digits.starts_with('+')).ok_or_else(wanted)?;
+        let more = number.checked_mul(seconds).filter(|_| seconds < before);
+        all = more.and_then(|more| all.checked_add(more)).ok_or_else(wanted)?;
+        before = seconds;
+    }
+    if (1..=MOST_SECONDS).contains(&all) { Ok(Duration::from_secs(all)) } else { Err(wanted()) }
+}
+
+/// A week.
+const MOST_SECONDS: u64 = 7 * 24 * 3600;
+
+fn no_percentage() -> String {
+    both!("it is no percentage; give a number from 0 up, as 5", "不是百分比；请给出不小于 0 的数，如 5")
+}
+
+/// The names of all sides; with `--against` the reference's is the first. None where it has no runs, and all is said.
+fn names(arguments: &CompareArguments, given: Vec<String>, lang: Lang) -> Result<Option<Vec<String>>> {
+    let Some(against) = &arguments.against else { return Ok(Some(given)) };
+    let run = match given.as_slice() {
+        [] => "last",
+        [run] => run,
+        _ => refuse!(
+            "--against holds one run against a reference; give one, or none for the last",
+            "--against 把一次运行与参考相比；请只给一个，不给则为最近一次"
+        ),
+    };
+    match references::find(against)? {
+        references::Named::Runs(base) => Ok(Some(vec![base, run.to_owned()])),
+        references::Named::Reference(reference) => {
+            let options = output::options_for(arguments.out.as_deref(), lang, arguments.verbose);
+            let text = references::held(run, &reference, &arguments.format, &options, lang)?;
+            hand_over(&text, arguments.out.as_deref())?;
+            Ok(None)
+        }
+    }
+}
+
+pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
+    let (given, chosen) = match arguments.interleave.is_empty() && arguments.against.is_none() {
+        true => chosen::parted(&arguments.names),
+        false => (arguments.names.clone(), chosen::Chosen::default()),
+    };
+    let Some(names) = names(arguments, given, lang)? else { return Ok(Exit::Fine) };
+    let same_within = arguments.resolve.or(arguments.threshold.filter(|threshold| *threshold > 0.0)).unwrap_or(SAME);
+    let mut sides = match arguments.interleave.as_slice() {
+        [a, b] => {
+            let token_file = arguments.token_file.as_deref();
+            let typed = [TypedSide::of(a, token_file)?, TypedSide::of(b, token_file)?];
+            let stop = catch(&Outside::default())?;
+            let asked = TwoSides {
+                names: [a, b],
+                command: arguments.command.as_deref(),
+                sampled: &arguments.sampled,
+                rounds: match arguments.resolve {
+                    Some(_) => Rounds::Until { looks: &LOOKS, at_most: arguments.at_most },
+                    None => Rounds::Fixed(arguments.pairs),
+                },
+                profile: arguments.profile,
+                seed: arguments.seed,
+                keep: arguments.keep.as_deref(),
+                stop: &stop,
+            };
+            match asked.run(&mut Interleaved::new(&asked, typed, &arguments.names, same_within)?)? {
+                Ok(sides) => sides,
+                Err(signal) => return Ok(Exit::Signal(signal)),
+            }
+        }
+        _ => sides::read(&names, lang)?,
+    };
+    chosen.narrow(sides.iter_mut().flat_map(|side| &mut side.runs))?;
+    let pools: Vec<Pool> = sides.iter().map(sides::NamedRuns::pool).collect();
+    let Some((base, new)) = pools.split_first() else {
+        refuse!("there is nothing to compare; give BASE and NEW", "没有可比较的内容；请给出 BASE 和 NEW")
+    };
+    let comparison = match (arguments.interleave.is_empty(), new) {
+        // Of one or two pairs alone nothing tells how far they may be off.
+        (false, [new]) if arguments.pairs > 2 || arguments.resolve.is_some() => {
+            let these = [arguments.pairs as usize];
+            Comparison::in_turn(*base, *new, if arguments.resolve.is_some() { &LOOKS } else { &these }, same_within)
+        }
+        _ => Comparison::of(*base, new, &sides::history(&sides), same_within),
+    };
+    let format = comparison::format_named(&arguments.format);
+    let format = format.with_context(|| {
+        both!(
+            "there is no such format; hostmark compare --help names them",
+            "没有这种格式；hostmark compare --help 列出全部"
+        )
+    })?;
+    let out = arguments.out.as_deref();
+    hand_over(&(format.render)(&comparison, &output::options_for(out, lang, arguments.verbose)), out)?;
+    if comparison.has_nothing() {
+        refuse!(
+            "the runs have no case that can be compared; compare runs of the same probes and axes (hostmark report RUN shows them)",
+            "两侧没有可比较的用例；请比较探针与轴相同的运行（hostmark report RUN 列出）"
+        );
+    }
+    let limit = arguments.threshold.unwrap_or(0.0);
+    let is_strict = arguments.strict || arguments.resolve.is_some();
+    Ok(verdict::exit(&comparison, limit, is_strict, lang))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_has_a_unit() {
+        assert_eq!(time("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!((time("10m"), time("2h")), (Ok(Duration::from_secs(600)), Ok(Duration::from_secs(7200))));
+        assert_eq!((time("1m30s"), time("1h1s")), (Ok(Duration::from_secs(90)), Ok(Duration::from_secs(3601))));
+        for wrong in ["", "10", "m", "-1s", "+1s", "1d", "0s", "99999999999999999h", "１m", "1m10", "1s1m", "1m 1s"] {
+            assert!(time(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_threshold_is_a_percentage() {
+        assert_eq!(percent("5"), Ok(0.05));
+        assert_eq!(percent("2.5%"), Ok(0.025));
+        for wrong in ["", "x", "-1", "nan", "inf"] {
+            assert!(percent(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! References as the command line has them: a person's own, in the directory beside the runs, and what `--against` names.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use hostmark_analysis::references::{self, Reference, SCHEMA};
+use hostmark_model::{Exit, Lang};
+use hostmark_present::RenderOptions;
+use hostmark_present::render::against::against;
+
+use crate::command::EndsWith;
+use crate::command::runs::load;
+use crate::language::{both, refuse, refused};
+use crate::{output, store};
+
+/// Files that are read of the directory at most: each may be as large as a run.
+const MOST_FILES: usize = 64;
+
+/// Where a person's own references lie: beside the runs.
+fn directory() -> Option<PathBuf> {
+    Some(store::directory()?.parent()?.join("references"))
+}
+
+/// A person's own references, each by the name of its file; with a sentence for each file that is none.
+fn own() -> (Vec<(Reference, PathBuf)>, Vec<String>) {
+    let (mut found, mut complaints) = (Vec::new(), Vec::new());
+    let Some(directory) = directory() else { return (found, complaints) };
+    let entries = match fs::read_dir(&directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return (found, complaints),
+        Err(error) => {
+            let at = directory.display();
+            complaints.push(both!(
+                "the references in {at} cannot be read ({error}); become the directory's owner",
+                "无法读取 {at} 中的参考（{error}）；请成为该目录的所有者"
+            ));
+            return (found, complaints);
+        }
+    };
+    // Neither a pipe, which would be waited for, nor a device.
+    let is_meant = |path: &PathBuf| path.extension().is_some_and(|end| end == "json") && path.is_file();
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_meant).collect();
+    paths.sort();
+    if paths.len() > MOST_FILES {
+        let (count, at) = (paths.len(), directory.display());
+        complaints.push(both!(
+            "of the {count} references in {at} the first {MOST_FILES} are taken; move others away",
+            "{at} 中有 {count} 个参考，只取前 {MOST_FILES} 个；请移走其余"
+        ));
+        paths.truncate(MOST_FILES);
+    }
+    for path in paths {
+        match read(&path) {
+            Ok(reference) => found.push((reference, path)),
+            Err(error) => complaints.push(error.to_string()),
+        }
+    }
+    (found, complaints)
+}
+
+/// Reads a file as a reference, whichever of the two kinds it is.
+fn read(path: &Path) -> Result<Reference> {
+    let text = store::text(path)?;
+    let (shown, name) = (path.display(), path.file_stem().unwrap_or_default().to_string_lossy());
+    let read = Reference::parse(&text, &name, &shown.to_string());
+    read.map_err(|error| {
+        refused!("{shown} {error}; mend it, or move it away", "{shown} {error}；请修正该文件，或把它移走")
+    })
+}
+
+/// Brings a person's own references along for what is printed; what is wrong with a file is said and nothing else.
+pub fn bring() {
+    let (found, complaints) = own();
+    complaints.iter().for_each(|sentence| output::complain(sentence));
+    references::bring(found.into_iter().map(|(reference, _)| reference).collect());
+}
+
+/// What `--against` names.
+pub enum Named {
+    /// A reference in a file's slim form, or one of the program's.
+    Reference(Box<Reference>),
+    /// A run, or several in a directory: they are compared as any others.
+    Runs(String),
+}
+
+/// What a person names: a file or a directory, a reference of their own, one of the program's, or a run that is kept.
+pub fn find(name: &str) -> Result<Named> {
+    let path = Path::new(name);
+    if path.is_dir() {
+        return Ok(Named::Runs(name.to_owned()));
+    }
+    if path.exists() {
+        return in_file(path);
+    }
+    let is_file_name = !name.is_empty() && !name.contains('/');
+    let own = directory().filter(|_| is_file_name).map(|at| at.join(format!("{name}.json")));
+    if let Some(path) = own.filter(|path| path.is_file()) {
+        return in_file(&path);
+    }
+    if let Some(reference) = references::built_in().iter().find(|reference| reference.name == name) {
+        return Ok(Named::Reference(Box::new(reference.clone())));
+    }
+    match store::find(name) {
+        Ok(_) => Ok(Named::Runs(name.to_owned())),
+        Err(_) => refuse!(
+            "there is no reference '{name}'; hostmark list --references shows them, and a file is one too",
+            "没有参考“{name}”；hostmark list --references 列出全部，也可以给出文件"
+        ),
+    }
+}
+
+fn in_file(path: &Path) -> Result<Named> {
+    // A run is compared by all that it has, and what is wrong with its file is told as of any run.
+    let text = store::text(path)?;
+    if !text.get(..LOOKED_AT.min(text.len())).unwrap_or(&text).contains(SCHEMA) {
+        return Ok(Named::Runs(path.display().to_string()));
+    }
+    Ok(Named::Reference(Box::new(read(path)?)))
+}
+
+/// The schema stands among the first bytes of a file.
+const LOOKED_AT: usize = 4096;
+
+/// A run held against a reference: in words, or as JSON.
+pub fn held(run: &str, reference: &Reference, format: &str, options: &RenderOptions, lang: Lang) -> Result<String> {
+    let run = load::found(run, lang)?;
+    let Some(beside) = against(&run, reference) else {
+        let (run, name) = (&run.name, &reference.name);
+        let sentence = both!(
+            "the run {run} has none of the values of {name}; measure what hostmark explain {name} lists",
+            "运行 {run} 没有 {name} 中的任何数值；请测量 hostmark explain {name} 所列的内容"
+        );
+        return Err(EndsWith(Exit::BadInput, sentence).into());
+    };
+    match format {
+        "table" => Ok(beside.table(options)),
+        "json" => Ok(beside.json()),
+        other => refuse!(
+            "--format {other} does not go with --against {}; give table or json",
+            "--format {other} 不能与 --against {} 同用；请用 table 或 json",
+            reference.name
+        ),
+    }
+}

@@ -1,0 +1,252 @@
+//! `hostmark agent`: this program where another one sent it. It measures what that asks for, keeps nothing, and ends with it.
+
+mod inbox;
+mod outbox;
+mod relayed;
+mod served;
+mod serving;
+mod watch;
+
+use std::cell::RefCell;
+use std::ffi::OsString;
+use std::net::{IpAddr, Ipv4Addr};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use hostmark_engine::PastRound;
+use hostmark_launch::agent::SERVED;
+use hostmark_launch::program::OWN;
+use hostmark_launch::timing::timing;
+use hostmark_launch::transport;
+use hostmark_model::{AGENT_PROTOCOL, AgentAnswer, AgentRequest, BegunRun, Exit, Lang, RunRequest};
+
+use super::peers::FarPeers;
+use crate::command::measure::host_report::report_of_host;
+use crate::command::measure::machine::Machine;
+use crate::command::measure::ready::{self, Ready};
+use crate::command::measure::{Means, inputs, measure, resume};
+use crate::command::runs::load;
+use crate::command::{EndsWith, exit_of, lost, sentence};
+use crate::isolate::Layer;
+use crate::wall::SinceStart;
+use inbox::{Inbox, Next};
+use outbox::{Outbox, Teller};
+use relayed::Relayed;
+use serving::Serving;
+
+pub use served::MOST_PLANNING;
+
+/// The word that starts it; no command for people.
+pub const NAME: &str = hostmark_launch::agent::AGENT;
+/// Rounds at most that a run goes on after: each case of the largest plan has some dozens.
+const MOST_PAST: usize = 1 << 20;
+/// Nobody may be silent for longer, whatever was asked for: twice the longest run.
+const LONGEST_IDLE: Duration = Duration::from_secs(2 * 3600);
+/// Bytes of a line at most of who came by a server: none of its requests has rounds with it.
+const LONGEST_SERVED_LINE: usize = 128 << 10;
+
+/// Who came by a server, and has no login here.
+#[derive(Debug, Clone, Copy)]
+pub struct Served {
+    /// The address to which the server is bound.
+    bound: IpAddr,
+    /// Memory that the session may fill, bytes.
+    memory_bytes: u64,
+}
+
+impl Served {
+    /// Of the words behind the agent's name; none where no server has started it.
+    fn of(words: &[OsString]) -> Option<Served> {
+        let word = |at: usize| words.get(at)?.to_str();
+        // Of a server that does not say it, nobody but this machine reaches the far ends.
+        let bound = word(1).and_then(|word| word.parse().ok()).unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let memory_bytes = word(2).and_then(|word| word.parse().ok()).unwrap_or(0);
+        (word(0) == Some(SERVED)).then_some(Served { bound, memory_bytes })
+    }
+}
+
+/// Serves who is at the other end of standard input and output, until that is over. The words behind its name say whether that
+/// is somebody whom a server has let in, and what that one may have.
+pub fn serve(words: &[OsString]) -> ExitCode {
+    let served = Served::of(words);
+    // Nor does anything that is started here inherit the program's file.
+    let _ = transport::close_own_descriptor();
+    let mut outbox = match Outbox::of_standard_output() {
+        Ok(outbox) => outbox,
+        Err(error) => return complain(&format!("standard output cannot be written ({error})")),
+    };
+    let inbox = match Inbox::of_standard_input() {
+        Ok(inbox) => inbox,
+        Err(error) => return complain(&format!("standard input cannot be read ({error})")),
+    };
+    let inbox = if served.is_some() { inbox.of_lines_up_to(LONGEST_SERVED_LINE) } else { inbox };
+    let (serving, idle) = (Serving::of(served), timing().silence());
+    let mut session = AgentSession { inbox: Some(inbox), greeted: false, served, serving, idle };
+    loop {
+        match session.next(&mut outbox) {
+            Ok(true) => {}
+            Ok(false) => return ExitCode::SUCCESS,
+            Err(error) => {
+                let answer = AgentAnswer::Error { sentence: sentence(&error), exit: exit_of(&error).code() };
+                return match outbox.say(&answer) {
+                    Ok(()) => ExitCode::from(exit_of(&error).code()),
+                    Err(_) => complain(&sentence(&error)),
+                };
+            }
+        }
+    }
+}
+
+fn complain(sentence: &str) -> ExitCode {
+    crate::output::complain(&format!("an agent is started by hostmark run --on, not by hand ({sentence})"));
+    ExitCode::from(Exit::BadInput.code())
+}
+
+/// What has been asked for so far.
+struct AgentSession {
+    /// What comes; none once another thread reads it.
+    inbox: Option<Inbox>,
+    greeted: bool,
+    /// What is served for a run of another machine.
+    serving: Serving,
+    /// How long nobody need say anything while nothing is served.
+    idle: Duration,
+    /// Who asks, where that one came by a server: it must get nothing like a login.
+    served: Option<Served>,
+}
+
+impl AgentSession {
+    /// Does what is asked for next. False when nothing is any more.
+    fn next(&mut self, outbox: &mut Outbox) -> Result<bool> {
+        // Nobody is waited for who says nothing.
+        let request = match self.heard()? {
+            Next::Request(request) => request,
+            Next::Silence | Next::End => return Ok(false),
+        };
+        match request {
+            AgentRequest::Hello { protocol } => {
+                let digest = ready::own_digest();
+                let (version, target) = (env!("CARGO_PKG_VERSION").to_owned(), ready::target());
+                outbox.say(&AgentAnswer::Hello { protocol: AGENT_PROTOCOL, version, target, digest })?;
+                self.greeted = true;
+                if protocol != AGENT_PROTOCOL {
+                    bail!(
+                        "this hostmark speaks version {AGENT_PROTOCOL} of the protocol and was asked in version {protocol}; \
+                         take the same version of both"
+                    );
+                }
+            }
+            AgentRequest::Bye => return Ok(false),
+            // One that comes late, of a run that has ended by itself.
+            AgentRequest::Heard { .. } | AgentRequest::Stop => {}
+            _ if !self.greeted => bail!("the first line is no greeting; use hostmark run --on"),
+            _ if self.served.is_some() && served::refusal(&request).is_some() => {
+                bail!("{}", served::refusal(&request).unwrap_or_default())
+            }
+            AgentRequest::Facts => outbox.say(&AgentAnswer::Facts(Box::new(report_of_host())))?,
+            AgentRequest::Kept { run } => outbox.say(&AgentAnswer::Run(Box::new(load::found(&run, Lang::En)?)))?,
+            AgentRequest::Peer(request) => outbox.say(&AgentAnswer::Peer(self.serving.answer(request)?))?,
+            AgentRequest::Idle { ms } => self.idle = Duration::from_millis(ms).clamp(timing().silence(), LONGEST_IDLE),
+            // One that comes late, as above.
+            AgentRequest::Relayed(_) => {}
+            AgentRequest::Past(_) => bail!("rounds came that nothing goes on after; start anew"),
+            AgentRequest::Run(request) => {
+                self.run(*request, outbox)?;
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// What comes next, unless nobody says anything any more.
+    fn heard(&mut self) -> Result<Next> {
+        let patience = self.serving.patience(self.idle);
+        self.inbox.as_mut().map_or(Ok(Next::End), |inbox| inbox.next(patience))
+    }
+
+    /// Measures: the plan, the rounds as they end, the run.
+    fn run(&mut self, mut request: RunRequest, outbox: &mut Outbox) -> Result<()> {
+        let wall = SinceStart::now();
+        let begun = request.begun.take();
+        let past = self.past(begun.as_deref())?;
+        let machine = Machine::local(Some(OWN.into()), &layers(&request)?)?;
+        request.inputs = inputs::on_this_machine(request.inputs)?;
+        let host = machine.facts(&request.inputs);
+        let stop = machine.catch()?;
+        let planning = self.served.map(|_| served::watch_planning()).transpose()?;
+        let mut ready = match begun {
+            Some(begun) => {
+                let BegunRun { run, cases, .. } = *begun;
+                let shown = format!("the run {}", run.name);
+                resume::go_on(run, &cases, past, host, &shown, &machine)?
+            }
+            None => Ready::fresh(&request, host, &machine)?,
+        };
+        drop(planning);
+        if let Some(served) = self.served {
+            // A round fills half of what its host has, at most.
+            let memory = &mut ready.host.memory;
+            memory.available_bytes = memory.available_bytes.min(served.memory_bytes.saturating_mul(2));
+        }
+        let cases = ready.plan.cases.iter().map(|case| case.id.to_string()).collect();
+        let link = Arc::clone(outbox.link());
+        outbox.begin(&AgentAnswer::Plan { run: Box::new(ready.run.clone()), cases })?;
+        // From here on the other thread alone reads what comes.
+        let (relays, answers) = mpsc::channel();
+        if let (Some(inbox), Some(woken)) = (self.inbox.take(), outbox.woken()) {
+            watch::begin(inbox, woken, &link, stop.asker(), relays).map_err(|error| {
+                lost(format!("no thread could be started ({error}); raise the limit of processes (ulimit -u)"))
+            })?;
+        }
+        let teller = RefCell::new(outbox);
+        let (mut observer, mut sink) = (Teller(&teller), Teller(&teller));
+        let names = request.inputs.peers.clone();
+        let relayed = Relayed { teller: Teller(&teller), answers, names: names.clone(), stop: &stop };
+        let peers = FarPeers::settle(relayed, names, &request.via)?;
+        ready.run.peers = peers.described()?;
+        let means = Means { machine, stop: &stop, wall: &wall, peers: &peers };
+        let measured = measure(ready, means, &mut observer, Some(&mut sink))?;
+        if let Some(error) = measured.sink_lost {
+            return Err(lost(format!("rounds could not be sent ({error}); go on by hostmark run --resume")));
+        }
+        teller.borrow_mut().say(&AgentAnswer::Run(Box::new(measured.run)))?;
+        link.wait_until_heard();
+        Ok(())
+    }
+
+    /// The rounds that a run goes on after.
+    fn past(&mut self, begun: Option<&BegunRun>) -> Result<Vec<PastRound>> {
+        let count = begun.map_or(0, |begun| begun.rounds);
+        if count > MOST_PAST {
+            bail!("the run to go on with has {count} rounds, more than any has; measure anew");
+        }
+        let mut past = Vec::new();
+        while past.len() < count {
+            match self.heard()? {
+                Next::Request(AgentRequest::Past(line)) => past.push(PastRound::of(line)),
+                Next::Request(_) => bail!("something else came in the place of a past round; start anew"),
+                Next::Silence | Next::End => {
+                    let sentence = "not all past rounds came; start anew".to_owned();
+                    return Err(EndsWith(Exit::ResourceLost, sentence).into());
+                }
+            }
+        }
+        Ok(past)
+    }
+}
+
+/// The layers that a request names.
+fn layers(request: &RunRequest) -> Result<Vec<Layer>> {
+    let named = request.inputs.isolate.iter().map(|name| match Layer::named(name) {
+        Some(layer) => Ok(layer),
+        None => bail!("no layer is called '{}'; take the same version of both", name.escape_debug()),
+    });
+    named.collect()
+}
+
+#[cfg(test)]
+#[path = "agent_tests.rs"]
+mod tests;

@@ -1,0 +1,172 @@
+//! The far ends that an agent starts for a run which is measured elsewhere: those of one round at a time.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use hostmark_engine::RoundError;
+use hostmark_engine::worker::far::{Account, FarEnds, Missing, OpenService, Waiting, Wanted};
+use hostmark_host::Root;
+use hostmark_launch::program::OWN;
+use hostmark_launch::timing::timing;
+use hostmark_model::{Event, HostFacts, Inputs, PeerAnswer, PeerRequest, Scratch, ServeRequest};
+
+use super::Served;
+use crate::command::lost;
+use crate::command::measure::host_report::report_of_host;
+use crate::command::measure::inputs;
+use crate::command::processes::Processes;
+use crate::command::processes::janitor::Janitor;
+use crate::wall::SinceStart;
+
+/// Far ends of a round at most: one for each CPU of the largest machines. Each is a process. For who came by a server there is
+/// one for each CPU of this one.
+const MOST_PARTIES: usize = 1 << 12;
+/// Nobody may be silent for longer, whatever was asked for.
+const LONGEST_SILENCE: Duration = Duration::from_secs(3600);
+
+/// What a peer has under way.
+#[derive(Default)]
+pub struct Serving {
+    /// Who asks, where that one came by a server: nothing listens at another address for it.
+    served: Option<Served>,
+    means: Option<Means>,
+    far: Option<FarEnds>,
+    /// How long who asks may be silent meanwhile.
+    silent: Duration,
+    rounds: u64,
+}
+
+/// What far ends are started by.
+struct Means {
+    processes: Processes,
+    scratch: Scratch,
+    host: HostFacts,
+}
+
+impl Serving {
+    /// What is served for who came by a server, or by a login.
+    pub fn of(served: Option<Served>) -> Serving {
+        Serving { served, ..Serving::default() }
+    }
+
+    /// Those of these addresses at which far ends may listen.
+    fn allowed(&self, all: impl Iterator<Item = IpAddr>) -> Vec<IpAddr> {
+        let Some(Served { bound, .. }) = self.served else { return all.collect() };
+        let is_within = |at: &IpAddr| *at == bound || bound.is_unspecified() && (at.is_ipv4() || bound.is_ipv6());
+        let mut allowed: Vec<IpAddr> = all.filter(is_within).collect();
+        if allowed.is_empty() {
+            allowed.push(bound);
+        }
+        allowed
+    }
+
+    /// How long the next word may take.
+    pub fn patience(&self, idle: Duration) -> Duration {
+        if self.far.is_some() { self.silent } else { idle }
+    }
+
+    /// Does what is asked for.
+    pub fn answer(&mut self, request: PeerRequest) -> Result<PeerAnswer> {
+        match request {
+            PeerRequest::Addresses => {
+                let mut all: Vec<IpAddr> = hostmark_host::ssh_address().into_iter().collect();
+                all.extend(hostmark_host::addresses());
+                Ok(PeerAnswer::Addresses(self.allowed(all.into_iter())))
+            }
+            PeerRequest::Facts => Ok(PeerAnswer::Facts(Box::new(report_of_host()))),
+            PeerRequest::Path { to } => Ok(PeerAnswer::Path(Box::new(hostmark_host::network_path(to)))),
+            PeerRequest::Serve(request) => self.serve(&request),
+            PeerRequest::Enough => {
+                let Account { notes, said } = self.far.take().map(FarEnds::account).unwrap_or_default();
+                let pair = |event| match event {
+                    Event::Note { key, value } => Some((key, value)),
+                    _ => None,
+                };
+                let said = said.into_iter().map(|said| said.map_err(|why| why.to_string())).collect();
+                Ok(PeerAnswer::Served { notes: notes.into_iter().filter_map(pair).collect(), said })
+            }
+        }
+    }
+
+    fn serve(&mut self, request: &ServeRequest) -> Result<PeerAnswer> {
+        if self.far.take().is_some() {
+            bail!("a round was to begin before the last one had ended; take the same version of both");
+        }
+        let parties = request.nonces.len();
+        if !(1..=MOST_PARTIES).contains(&parties) || request.at.is_empty() {
+            bail!("{parties} far ends at {} addresses were asked for; take the same version of both", request.at.len());
+        }
+        // An address that others have for this machine may be none of its own; then it listens at all of them.
+        let any = |at: &IpAddr| match at {
+            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        let at = self.allowed(request.at.iter().copied().chain(request.at.first().map(any)));
+        let means = match &mut self.means {
+            Some(means) => means,
+            none => none.insert(Means::begin()?),
+        };
+        let most = means.host.usable_cpus().len().max(1);
+        if self.served.is_some() && parties > most {
+            let reason = format!(
+                "{parties} far ends were asked for, and hostmark serve starts one for each CPU that it may use at most: {most}"
+            );
+            return Ok(PeerAnswer::Unserved { is_skipped: true, reason });
+        }
+        self.rounds += 1;
+        let may_fill = self.served.map_or(u64::MAX, |served| served.memory_bytes);
+        let wanted = Wanted {
+            service: &request.service,
+            params: &request.params,
+            cpus: means.cpus(parties, request.is_bound),
+            at: &at,
+            memory_bytes: request.memory_bytes.min(means.host.memory.available_bytes / 2).min(may_fill),
+            setup_ns: request.setup_ns,
+            scratch: &means.scratch,
+            folder: &format!("peer-{}", self.rounds),
+            nonces: &request.nonces,
+        };
+        let wall = SinceStart::now();
+        let patience = timing().listen;
+        let limit = patience * 2 + Duration::from_nanos(request.setup_ns);
+        let open: &OpenService = &|job| means.processes.service(job);
+        match FarEnds::start(open, &wanted, Waiting { wall: &wall, patience, limit }) {
+            Ok(far) => {
+                let at = far.ends().iter().map(|end| end.address).collect();
+                self.far = Some(far);
+                self.silent = Duration::from_millis(request.silent_ms).clamp(timing().silence(), LONGEST_SILENCE);
+                Ok(PeerAnswer::Serving { at })
+            }
+            Err(Missing::Round(RoundError::Skipped(reason))) => Ok(PeerAnswer::Unserved { is_skipped: true, reason }),
+            Err(Missing::Round(RoundError::Failed(reason))) => Ok(PeerAnswer::Unserved { is_skipped: false, reason }),
+            Err(Missing::OutOfTime | Missing::Interrupted) => {
+                let reason = format!("its far ends did not listen within {} s", limit.as_secs());
+                Ok(PeerAnswer::Unserved { is_skipped: false, reason })
+            }
+        }
+    }
+}
+
+impl Means {
+    fn begin() -> Result<Means> {
+        let program = PathBuf::from(OWN);
+        let mut janitor = Janitor::start(&program).map_err(lost)?;
+        let scratch = janitor.directory(&inputs::scratch(&Inputs::default()));
+        let processes = Processes::of(&program, janitor, None);
+        Ok(Means { processes, scratch, host: hostmark_host::read(&Root::here()) })
+    }
+
+    /// The CPUs of each far end.
+    fn cpus(&self, parties: usize, is_bound: bool) -> Vec<Vec<usize>> {
+        let usable = self.host.usable_cpus();
+        if !is_bound || usable.is_empty() {
+            return vec![usable; parties];
+        }
+        if parties == 1 {
+            return vec![hostmark_host::single(&self.host).into_iter().collect()];
+        }
+        usable.iter().cycle().take(parties).map(|&cpu| vec![cpu]).collect()
+    }
+}

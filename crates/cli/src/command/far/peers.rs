@@ -1,0 +1,362 @@
+//! The other machines of a run: where their far ends are reached, and how they are asked for.
+
+use std::cell::{Cell, RefCell};
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use anyhow::Result;
+use hostmark_engine::RoundError;
+use hostmark_engine::worker::far::{Account, Distant, Missing, Peers, fresh_nonce, of_version};
+use hostmark_launch::agent::AgentError;
+use hostmark_launch::timing::timing;
+use hostmark_model::{
+    AgentAnswer, AgentRequest, Event, FarEnd, HERE, Nonce, Peer, PeerAnswer, PeerRequest, ServeRequest,
+};
+
+use super::target::Target;
+use crate::command::far;
+use crate::command::measure::ready;
+use crate::command::measure::resume::Begun;
+use crate::language::{both, refuse, refused};
+use crate::refusals::of_launch;
+use crate::signals::StopRequest;
+
+/// Addresses of a peer that are tried at most.
+const MOST_ADDRESSES: usize = 16;
+/// Characters of a name at most.
+const LONGEST_NAME: usize = 60;
+/// Notes of a round at most.
+const MOST_NOTES: usize = 100;
+
+/// Why a peer gives no answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum NoAnswer {
+    /// The person asked to stop.
+    Stopped,
+    /// It cannot be asked any more, or says what makes no sense. A sentence.
+    Lost(String),
+}
+
+/// A way to ask the peers of a run.
+pub trait PeerLink {
+    /// Asks the peer of this place among them, and waits for its answer.
+    fn ask(&self, peer: usize, request: PeerRequest) -> Result<PeerAnswer, NoAnswer>;
+}
+
+/// A peer as a run knows it.
+#[derive(Debug, Default)]
+pub struct Known {
+    /// What the run calls it.
+    pub name: String,
+    /// The addresses at which it answered, the best first: one of each version of the Internet Protocol at most.
+    pub addresses: Vec<IpAddr>,
+    /// The address that this machine has on the way there.
+    own: Option<IpAddr>,
+    /// Why it can be asked no more.
+    lost: RefCell<Option<String>>,
+}
+
+/// All of them.
+pub struct FarPeers<L> {
+    link: L,
+    known: Vec<Known>,
+    /// Whether the person asked to stop.
+    is_stopping: Cell<bool>,
+}
+
+impl<L: PeerLink> FarPeers<L> {
+    /// Finds the addresses at which each answers, `via` before what it says of itself.
+    pub fn settle(link: L, names: Vec<String>, via: &[IpAddr]) -> Result<FarPeers<L>> {
+        let known = names.into_iter().map(|name| Known { name, ..Known::default() }).collect();
+        let mut peers = FarPeers { link, known, is_stopping: Cell::new(false) };
+        for index in 0..peers.known.len() {
+            let found = peers.found(index, via)?;
+            peers.known[index].own = found.first().map(|(_, own)| *own);
+            peers.known[index].addresses = found.into_iter().map(|(at, _)| at).collect();
+        }
+        Ok(peers)
+    }
+
+    /// What a run file says of them.
+    pub fn described(&self) -> Result<Vec<Peer>> {
+        let described = |(index, known): (usize, &Known)| {
+            let astray = || astray(&known.name);
+            let host = match self.asked(index, PeerRequest::Facts)? {
+                PeerAnswer::Facts(report) if ready::is_machine(&report.host) => report.host,
+                _ => return Err(astray()),
+            };
+            let path_back = match known.own {
+                None => None,
+                Some(to) => match self.asked(index, PeerRequest::Path { to })? {
+                    PeerAnswer::Path(path) => Some(*path),
+                    _ => return Err(astray()),
+                },
+            };
+            let address = known.addresses.first().copied();
+            let path = address.map(hostmark_host::network_path);
+            Ok(Peer { name: known.name.clone(), host, place: None, address, path, path_back })
+        };
+        self.known.iter().enumerate().map(described).collect()
+    }
+
+    /// Where a peer answers who knows the nonce, and the address that this machine has on each of these ways.
+    fn found(&self, index: usize, via: &[IpAddr]) -> Result<Vec<(IpAddr, IpAddr)>> {
+        let name = &self.known[index].name;
+        let mut candidates = via.to_vec();
+        if via.is_empty() {
+            match self.asked(index, PeerRequest::Addresses)? {
+                PeerAnswer::Addresses(own) => candidates.extend(own.into_iter().take(MOST_ADDRESSES)),
+                _ => return Err(astray(name)),
+            }
+        }
+        let (mut found, mut tried): (Vec<(IpAddr, IpAddr)>, Vec<String>) = (Vec::new(), Vec::new());
+        for at in candidates {
+            if found.iter().any(|(known, _)| known.is_ipv4() == at.is_ipv4()) {
+                continue;
+            }
+            let nonce = fresh_nonce().map_err(|_| {
+                crate::command::lost(both!(
+                    "there are no random numbers here; mount /dev",
+                    "这里没有随机数；请挂载 /dev"
+                ))
+            })?;
+            let request = ServeRequest {
+                service: hostmark_probes::REACHED.into(),
+                params: hostmark_model::Params::default(),
+                at: vec![at],
+                nonces: vec![nonce],
+                is_bound: false,
+                memory_bytes: 0,
+                setup_ns: 0,
+                silent_ms: timing().lease.as_millis() as u64,
+            };
+            let reached = match self.asked(index, PeerRequest::Serve(request))? {
+                PeerAnswer::Serving { at: listens } => match listens.as_slice() {
+                    [listens] => hostmark_probes::reach(&FarEnd { address: (at, listens.port()).into(), nonce })
+                        .map_err(|stop| stop.to_string()),
+                    _ => return Err(astray(name)),
+                },
+                PeerAnswer::Unserved { reason, .. } => Err(shown(&reason)),
+                _ => return Err(astray(name)),
+            };
+            self.asked(index, PeerRequest::Enough)?;
+            match reached {
+                Ok(own) => found.push((at, own)),
+                Err(why) => tried.push(format!("{at}: {why}")),
+            }
+        }
+        match (found.is_empty(), tried.is_empty()) {
+            (true, true) => refuse!(
+                "{name} has no address that another host may reach; name one by --via",
+                "{name} 没有其他主机可达的地址；请用 --via 指定"
+            ),
+            (true, false) => refuse!(
+                "{name} cannot be reached for the measurement ({}); open its firewall to this host, or name another address by --via",
+                "测量无法到达 {name}（{}）；请在其防火墙上放行本机，或用 --via 换一个地址",
+                of_launch(&tried.join("; "))
+            ),
+            _ => Ok(found),
+        }
+    }
+
+    fn asked(&self, index: usize, request: PeerRequest) -> Result<PeerAnswer> {
+        self.link.ask(index, request).map_err(|error| match error {
+            NoAnswer::Stopped => crate::command::EndsWith(hostmark_model::Exit::Signal(2), "stopped".into()).into(),
+            NoAnswer::Lost(sentence) => crate::command::lost(of_launch(&sentence)),
+        })
+    }
+
+    /// Asks within a run: a peer that is lost once is not asked again.
+    fn answer(&self, index: usize, request: PeerRequest) -> Result<PeerAnswer, Missing> {
+        let failed = |sentence: String| Missing::Round(RoundError::Failed(sentence));
+        if let Some(sentence) = &*self.known[index].lost.borrow() {
+            return Err(failed(sentence.clone()));
+        }
+        self.link.ask(index, request).map_err(|error| match error {
+            NoAnswer::Stopped => {
+                self.is_stopping.set(true);
+                Missing::Interrupted
+            }
+            NoAnswer::Lost(sentence) => {
+                *self.known[index].lost.borrow_mut() = Some(sentence.clone());
+                failed(sentence)
+            }
+        })
+    }
+}
+
+impl FarPeers<Direct<'_>> {
+    /// Ends their agents in peace.
+    pub fn finish(self) {
+        self.link.finish();
+    }
+}
+
+impl<L: PeerLink> Peers for FarPeers<L> {
+    fn serve(&self, peer: &str, request: ServeRequest) -> Result<Box<dyn Distant + '_>, Missing> {
+        let skipped = |reason: String| Missing::Round(RoundError::Skipped(reason));
+        let index = self.known.iter().position(|known| known.name == peer);
+        let index = index.ok_or_else(|| skipped(format!("no peer of this run is called {peer}")))?;
+        let at = of_version(&self.known[index].addresses, &request.params);
+        let Some(&first) = at.first() else {
+            return Err(skipped("no address of this version of the Internet Protocol answers there".into()));
+        };
+        let nonces = request.nonces.clone();
+        match self.answer(index, PeerRequest::Serve(ServeRequest { at: vec![first], ..request }))? {
+            PeerAnswer::Serving { at } if at.len() == nonces.len() => {
+                // By the address that has answered, at which they need not listen themselves.
+                let reached =
+                    |(listens, nonce): (&SocketAddr, Nonce)| FarEnd { address: (first, listens.port()).into(), nonce };
+                let ends = at.iter().zip(nonces).map(reached).collect();
+                Ok(Box::new(Far { peers: self, index, ends, is_over: false }))
+            }
+            PeerAnswer::Unserved { is_skipped: true, reason } => Err(skipped(shown(&reason))),
+            PeerAnswer::Unserved { reason, .. } => Err(Missing::Round(RoundError::Failed(shown(&reason)))),
+            _ => Err(Missing::Round(RoundError::Failed("the peer said what was not asked for".into()))),
+        }
+    }
+}
+
+/// What a peer said fits nowhere.
+fn astray(name: &str) -> anyhow::Error {
+    refused!(
+        "{name} said what was not asked for; look at what runs there",
+        "{name} 的回答不是所问；请检查那里运行的程序"
+    )
+}
+
+/// What was said there, as a part of a reason here.
+fn shown(text: &str) -> String {
+    text.chars().filter(|character| !character.is_control()).take(500).collect()
+}
+
+/// Far ends of a round at a peer.
+struct Far<'a, L: PeerLink> {
+    peers: &'a FarPeers<L>,
+    index: usize,
+    ends: Vec<FarEnd>,
+    is_over: bool,
+}
+
+impl<L: PeerLink> Distant for Far<'_, L> {
+    fn ends(&self) -> &[FarEnd] {
+        &self.ends
+    }
+
+    fn account(mut self: Box<Self>) -> Account {
+        self.is_over = true;
+        let why = match self.peers.answer(self.index, PeerRequest::Enough) {
+            Ok(PeerAnswer::Served { notes, said }) if said.len() == self.ends.len() && notes.len() <= MOST_NOTES => {
+                let note = |(key, value): (String, String)| Event::Note { key: shown(&key), value: shown(&value) };
+                let said = said.into_iter().map(|said| said.map_err(|why| RoundError::Failed(shown(&why)))).collect();
+                return Account { notes: notes.into_iter().map(note).collect(), said };
+            }
+            Ok(_) => "the peer said what was not asked for".to_owned(),
+            Err(Missing::Round(RoundError::Failed(why) | RoundError::Skipped(why))) => why,
+            // A person in a hurry is no fault of the round.
+            Err(Missing::Interrupted | Missing::OutOfTime) => return Account::default(),
+        };
+        Account { notes: Vec::new(), said: vec![Err(RoundError::Failed(why))] }
+    }
+}
+
+impl<L: PeerLink> Drop for Far<'_, L> {
+    fn drop(&mut self) {
+        // One that cannot be told ends its far ends by their lease, or with its link.
+        if !self.is_over && !self.peers.is_stopping.get() {
+            let _ = self.peers.answer(self.index, PeerRequest::Enough);
+        }
+    }
+}
+
+/// Peers that this command asks itself.
+pub struct Direct<'a> {
+    fars: RefCell<Vec<far::Far>>,
+    stop: &'a StopRequest,
+}
+
+impl<'a> Direct<'a> {
+    /// Starts an agent at each of these places, for a run that takes so long.
+    pub fn open(places: &[Target], stop: &'a StopRequest, limit: Duration) -> Result<Direct<'a>> {
+        let ms = u64::try_from((limit * 2).as_millis()).unwrap_or(u64::MAX);
+        let opened = places.iter().map(|place| {
+            let mut far = far::Far::open(place, stop)?;
+            far.ask(&AgentRequest::Idle { ms }).map_err(|error| far::failed(error, stop))?;
+            Ok(far)
+        });
+        Ok(Direct { fars: RefCell::new(opened.collect::<Result<_>>()?), stop })
+    }
+
+    /// Ends them in peace.
+    pub fn finish(self) {
+        self.fars.into_inner().into_iter().for_each(far::Far::finish);
+    }
+}
+
+impl PeerLink for Direct<'_> {
+    fn ask(&self, peer: usize, request: PeerRequest) -> Result<PeerAnswer, NoAnswer> {
+        let mut fars = self.fars.borrow_mut();
+        let far = &mut fars[peer];
+        let heard = far.ask(&AgentRequest::Peer(request)).and_then(|()| far.hear());
+        match heard {
+            Ok(AgentAnswer::Peer(answer)) => Ok(answer),
+            Ok(_) => Err(NoAnswer::Lost("the peer said what was not asked for; look at what runs there".into())),
+            Err(AgentError::Stopped) => Err(NoAnswer::Stopped),
+            Err(_) if self.stop.signal().is_some() => Err(NoAnswer::Stopped),
+            Err(error) => Err(NoAnswer::Lost(error.to_string())),
+        }
+    }
+}
+
+/// What the peers at these places are called: one alone is `peer`, several by the last word of each that names a host.
+pub fn names(places: &[Target]) -> Vec<String> {
+    if places.len() == 1 {
+        return vec!["peer".to_owned()];
+    }
+    let mut names: Vec<String> = Vec::new();
+    for place in places {
+        let word = place.shown().split_whitespace().rfind(|word| !word.starts_with('-')).unwrap_or_default();
+        let word = word.strip_prefix("tcp:").unwrap_or(word);
+        let host = word.rsplit('@').next().unwrap_or_default();
+        let plain = |byte: char| {
+            if byte.is_ascii_alphanumeric() || "_.-".contains(byte) { byte.to_ascii_lowercase() } else { '_' }
+        };
+        let name: String = host.chars().map(plain).take(LONGEST_NAME).collect();
+        let name = if name.is_empty() || name == HERE { "peer".to_owned() } else { name };
+        let taken = |candidate: &String| names.contains(candidate);
+        let mut unique = name.clone();
+        for number in 2.. {
+            if !taken(&unique) {
+                break;
+            }
+            unique = format!("{name}-{number}");
+        }
+        names.push(unique);
+    }
+    names
+}
+
+/// What the peers at these places are called in a run: one that goes on has names for them.
+pub fn names_of(places: &[Target], begun: Option<&Begun>) -> Result<Vec<String>> {
+    let Some(begun) = begun else { return Ok(names(places)) };
+    let before = &begun.header.run.settings.inputs.peers;
+    match before.len() == places.len() {
+        true => Ok(before.clone()),
+        false if before.is_empty() => {
+            refuse!("the run was begun without peers; leave out --peer", "该运行开始时没有对端；请去掉 --peer")
+        }
+        false => refuse!(
+            "the run was begun with the peers {}; name each by --peer, in this order",
+            "该运行开始时的对端为 {}；请依此顺序用 --peer 逐一给出",
+            before.join(", ")
+        ),
+    }
+}
+
+/// What a run file says of peers that were typed so.
+pub fn typed(mut peers: Vec<Peer>, places: &[Target]) -> Vec<Peer> {
+    for (peer, place) in peers.iter_mut().zip(places) {
+        peer.place = Some(place.shown().to_owned());
+    }
+    peers
+}

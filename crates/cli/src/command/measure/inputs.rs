@@ -1,0 +1,273 @@
+//! Options that give a run its inputs: what to measure with, beside the axes.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use hostmark_engine::plan::Request;
+use hostmark_model::{Inputs, PathBytes, PrintedUnit, Profile, Sampled};
+use regex_lite::Regex;
+use rustix::fs::Access;
+
+use crate::isolate::Layer;
+use crate::language::{both, refuse, refused};
+use crate::words;
+
+#[derive(Debug, Args)]
+pub struct InputArguments {
+    /// Use only these CPUs, e.g. 0-3,8
+    #[arg(long, value_name = "LIST")]
+    pub cpu: Option<String>,
+    /// Directory for file and disk probes [default: $TMPDIR or /tmp]
+    ///
+    /// They measure the filesystem of this directory.
+    #[arg(long, value_name = "DIR", hide_short_help = true)]
+    pub scratch: Option<PathBuf>,
+    /// Measure this command, and nothing else
+    ///
+    /// Records wall, user and system time and peak memory, once per round. The command is split into words like a shell
+    /// does; no shell is started.
+    #[arg(long, value_name = "COMMAND", value_parser = command)]
+    pub command: Option<CommandWords>,
+    #[command(flatten)]
+    pub sampled: SampledArguments,
+    /// Measure inside these container layers
+    ///
+    /// To see what each layer costs, compare with a run without them: `hostmark report native=RUN LAYER=RUN --format
+    /// overhead`.
+    #[arg(long, value_name = "LAYER,…", value_enum, value_delimiter = ',', hide_short_help = true)]
+    pub isolate: Vec<Layer>,
+}
+
+/// What of a command is its value.
+#[derive(Debug, Clone, Default, Args)]
+pub struct SampledArguments {
+    /// Bytes that the command moves, e.g. 10G: its value is the rate
+    ///
+    /// The value is this number divided by the time that the command takes.
+    #[arg(long, value_name = "SIZE", value_parser = bytes, requires = "command", conflicts_with_all = ["value", "unit"], hide_short_help = true)]
+    pub bytes: Option<u64>,
+    /// Regular expression that finds the value in its output
+    ///
+    /// The last match counts; if the expression has a group, the first group of that match, e.g. 'avg=([0-9.]+)'.
+    #[arg(long, value_name = "REGEX", value_parser = pattern, requires_all = ["command", "unit"], hide_short_help = true)]
+    pub value: Option<String>,
+    /// Unit of that value, e.g. us, MB/s or ops/s
+    ///
+    /// One of ns, us, ms, s, min, B/s, kB/s, MB/s, GB/s, KiB/s, MiB/s, GiB/s, kbit/s, Mbit/s, Gbit/s, ops/s, kops/s, Mops/s, count.
+    #[arg(long, value_name = "UNIT", value_parser = unit, requires = "value", hide_short_help = true)]
+    pub unit: Option<String>,
+}
+
+impl SampledArguments {
+    /// What was asked, if anything but the command's time.
+    pub fn given(&self) -> Option<Sampled> {
+        let printed = || Some(Sampled::Printed { pattern: self.value.clone()?, unit: self.unit.clone()? });
+        self.bytes.map(Sampled::Bytes).or_else(printed)
+    }
+
+    /// The options as they would be typed again.
+    pub fn typed(&self) -> Vec<String> {
+        let bytes = self.bytes.map(|bytes| bytes.to_string());
+        let all = [("--bytes", bytes), ("--value", self.value.clone()), ("--unit", self.unit.clone())];
+        // A pattern may begin with a hyphen.
+        all.into_iter().filter_map(|(option, value)| Some(format!("{option}={}", value?))).collect()
+    }
+}
+
+/// The time limit of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ProfileName {
+    /// At most 60 seconds
+    Quick,
+    /// At most 5 minutes
+    Standard,
+    /// At most 30 minutes
+    Thorough,
+}
+
+impl From<ProfileName> for Profile {
+    fn from(name: ProfileName) -> Profile {
+        match name {
+            ProfileName::Quick => Profile::Quick,
+            ProfileName::Standard => Profile::Standard,
+            ProfileName::Thorough => Profile::Thorough,
+        }
+    }
+}
+
+/// A seed as a person types it, or pastes it from a run's table.
+pub fn seed(typed: &str) -> Result<u64, String> {
+    let number = match typed.strip_prefix("0x").or_else(|| typed.strip_prefix("0X")) {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => typed.parse(),
+    };
+    number.map_err(|_| {
+        both!(
+            "it is no seed; give a number below 2^64, decimal or hexadecimal as 0x7f3a",
+            "不是种子；请给出小于 2^64 的数，十进制或如 0x7f3a 的十六进制"
+        )
+    })
+}
+
+/// A number of bytes above 0, as a person types it: `10G`, `64M`, `4096`.
+fn bytes(typed: &str) -> Result<u64, String> {
+    let (digits, shift) = match typed.char_indices().last() {
+        Some((at, 'K' | 'k')) => (&typed[..at], 10),
+        Some((at, 'M' | 'm')) => (&typed[..at], 20),
+        Some((at, 'G' | 'g')) => (&typed[..at], 30),
+        Some((at, 'T' | 't')) => (&typed[..at], 40),
+        _ => (typed, 0),
+    };
+    let number = digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse::<u64>().ok()).flatten();
+    number.and_then(|number| number.checked_mul(1 << shift)).filter(|bytes| *bytes > 0).ok_or_else(|| {
+        both!(
+            "it is no size above 0; give bytes, or 64K, 100M, 10G, 1T",
+            "不是大于 0 的大小；请给出字节数，或 64K、100M、10G、1T"
+        )
+    })
+}
+
+/// A regular expression that can be searched for.
+fn pattern(typed: &str) -> Result<String, String> {
+    match Regex::new(typed) {
+        Ok(_) if typed.is_empty() => Err(both!(
+            "it matches nothing in particular; write what stands around the number, as 'avg=([0-9.]+)'",
+            "它什么都能匹配；请写出数字前后的内容，例如 'avg=([0-9.]+)'"
+        )),
+        Ok(_) => Ok(typed.to_owned()),
+        Err(error) => Err(both!(
+            "{error}; write it as for grep -E, the number in (…)",
+            "{error}；请按 grep -E 的写法，数字放在 (…) 中"
+        )),
+    }
+}
+
+/// A unit in which programs print numbers.
+pub fn unit(typed: &str) -> Result<String, String> {
+    match PrintedUnit::of_name(typed) {
+        Some(unit) => Ok(unit.name.to_owned()),
+        None => Err(both!("choose from {}", "可选 {}", PrintedUnit::names())),
+    }
+}
+
+/// The words of a command, at least one.
+#[derive(Debug, Clone)]
+pub struct CommandWords(Vec<String>);
+
+impl From<CommandWords> for Vec<String> {
+    fn from(words: CommandWords) -> Vec<String> {
+        words.0
+    }
+}
+
+impl InputArguments {
+    /// The layers that were named, each once, in the order in which they are entered.
+    pub fn layers(&self) -> Vec<Layer> {
+        let mut layers = self.isolate.clone();
+        layers.sort_unstable();
+        layers.dedup();
+        layers
+    }
+
+    /// What was given, for this machine.
+    pub fn given(&self) -> Result<Inputs> {
+        on_this_machine(self.as_typed())
+    }
+
+    /// What was given, as it was typed.
+    pub fn as_typed(&self) -> Inputs {
+        Inputs {
+            cpus: self.cpu.clone(),
+            scratch: self.scratch.clone().map(|path| PathBytes(path.into_os_string().into_vec())),
+            command: self.command.clone().map_or_else(Vec::new, |command| command.0),
+            sampled: self.sampled.given(),
+            isolate: self.layers().iter().map(|layer| layer.name().to_owned()).collect(),
+            peers: Vec::new(),
+            limit_s: None,
+            tried: None,
+        }
+    }
+}
+
+/// The directory that a person named for the run's files.
+pub fn named_scratch(inputs: &Inputs) -> Option<PathBuf> {
+    inputs.scratch.as_ref().map(|path| PathBuf::from(OsStr::from_bytes(&path.0)))
+}
+
+/// Where the run's files go: the directory that a person named, else the usual one. Whole, since other processes look for it.
+pub fn scratch(inputs: &Inputs) -> PathBuf {
+    let named = named_scratch(inputs).unwrap_or_else(std::env::temp_dir);
+    std::path::absolute(named).unwrap_or_else(|_| "/tmp".into())
+}
+
+/// What a run file says was set, as text: the axes as typed, and the inputs, which are no axes.
+pub fn settings_set(request: &Request) -> BTreeMap<String, String> {
+    let axes = request.set.iter().filter_map(|set| set.split_once('='));
+    let axes = axes.map(|(axis, values)| (axis.to_owned(), values.to_owned()));
+    axes.chain(request.inputs.given().into_iter().map(|(name, text)| (name.to_owned(), text))).collect()
+}
+
+/// A command that can be split into words.
+pub fn command(typed: &str) -> Result<CommandWords, String> {
+    match words::split(typed) {
+        Ok(words) if words.is_empty() => Err(both!("it has no word; name a program", "其中没有内容；请给出程序")),
+        Ok(words) => Ok(CommandWords(words)),
+        Err(why) => Err(both!("{why}; quote it as for a shell", "{why}；请按 shell 的规则加引号")),
+    }
+}
+
+/// Refuses a command that cannot be started, before anything is measured.
+pub fn check_command(inputs: &Inputs) -> Result<()> {
+    let Some(name) = inputs.command.first() else { return Ok(()) };
+    executable(name).map_err(|error| {
+        refused!(
+            "--command {name} cannot be started ({error}); name a program that is there and may be executed",
+            "--command {name} 无法启动（{error}）；请给出存在且可执行的程序"
+        )
+    })
+}
+
+/// Whether a program can be executed: a name without a slash is looked for as execvp(3) does it.
+fn executable(name: &str) -> io::Result<()> {
+    let at = |path: &Path| match std::fs::metadata(path)?.is_dir() {
+        true => Err(io::ErrorKind::IsADirectory.into()),
+        false => Ok(rustix::fs::access(path, Access::EXEC_OK)?),
+    };
+    if name.contains('/') {
+        return at(Path::new(name));
+    }
+    let path = std::env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
+    let mut found = Err(io::ErrorKind::NotFound.into());
+    for directory in std::env::split_paths(&path) {
+        match at(&directory.join(name)) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => found = Err(error),
+            Err(_) => {}
+        }
+    }
+    found
+}
+
+/// Inputs whose directory is there, and named whole: other processes look for it. Its name may be any that the kernel takes.
+pub fn on_this_machine(inputs: Inputs) -> Result<Inputs> {
+    let Some(typed) = named_scratch(&inputs) else { return Ok(inputs) };
+    let shown = typed.display();
+    match std::fs::canonicalize(&typed) {
+        Ok(path) if path.is_dir() => {
+            Ok(Inputs { scratch: Some(PathBytes(path.into_os_string().into_vec())), ..inputs })
+        }
+        Ok(_) => refuse!(
+            "--scratch {shown} is no directory; name a directory that may be written to",
+            "--scratch {shown} 不是目录；请给出可写的目录"
+        ),
+        Err(error) => refuse!(
+            "--scratch {shown}: {error}; name a directory that may be written to",
+            "--scratch {shown}：{error}；请给出可写的目录"
+        ),
+    }
+}

@@ -1,0 +1,114 @@
+//! The machine that a run measures: this one, inside the layers of `--isolate`, or a mock.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use hostmark_engine::clock::{self, Calibration};
+use hostmark_host::Root;
+use hostmark_model::{HostFacts, Inputs, Scratch};
+
+use super::inputs;
+use super::quiet::Look;
+use crate::command::lost;
+use crate::command::processes::janitor::Janitor;
+use crate::isolate::{self, Layer, Outside};
+use crate::language::both;
+use crate::signals::StopRequest;
+use crate::world::{MockMachine, context};
+
+/// What a run measures.
+pub enum Machine<'a> {
+    /// This machine.
+    Local {
+        /// The file from which workers and the janitor are started, where it is not this process's own.
+        program: Option<PathBuf>,
+        /// What is outside of the run's layers.
+        outside: Outside,
+        /// How busy its CPUs are.
+        look: Look,
+    },
+    /// A mock.
+    Mock(&'a mut MockMachine),
+}
+
+impl Machine<'_> {
+    /// This machine, from inside these layers.
+    pub fn local(program: Option<PathBuf>, layers: &[Layer]) -> Result<Machine<'static>> {
+        let outside = isolate::enter(layers)?;
+        Ok(Machine::Local { program, outside, look: Look::begin(&Root::here()) })
+    }
+
+    /// Its facts.
+    pub fn facts(&self, inputs: &Inputs) -> HostFacts {
+        match self {
+            Machine::Local { outside, .. } => {
+                let scratch = inputs::named_scratch(inputs);
+                let mut host = hostmark_host::read_with_scratch(&Root::here(), scratch.as_deref());
+                outside.correct(&mut host);
+                host
+            }
+            Machine::Mock(mock) => mock.host.clone(),
+        }
+    }
+
+    /// Notes how busy each CPU is, where a run chooses among them.
+    pub fn note_busy(&self, inputs: &Inputs, host: &mut HostFacts) {
+        if let Machine::Local { look, .. } = self
+            && inputs.cpus.is_none()
+        {
+            look.end(&Root::here(), host);
+        }
+    }
+
+    /// Chooses and calibrates the clock.
+    pub fn clock(&self, host: &HostFacts) -> Calibration {
+        match self {
+            Machine::Local { .. } => clock::choose(host),
+            Machine::Mock(mock) => mock.calibration.clone(),
+        }
+    }
+
+    /// From now on a person's request to stop is heard.
+    pub fn catch(&self) -> Result<StopRequest> {
+        match self {
+            Machine::Local { outside, .. } => catch(outside),
+            Machine::Mock(mock) => Ok(StopRequest::mock(&mock.asked)?),
+        }
+    }
+}
+
+/// The file through which this program is started again.
+pub fn own_program() -> Result<PathBuf> {
+    (context().program)().map_err(|error| {
+        lost(both!(
+            "the program's own file cannot be found ({error}); mount /proc",
+            "找不到程序自身的文件（{error}）；请挂载 /proc"
+        ))
+    })
+}
+
+/// Who cleans up where this process is killed.
+pub fn janitor() -> Result<Janitor> {
+    Janitor::start(&own_program()?).map_err(lost)
+}
+
+/// The same, and where programs that are started here keep runs that nobody asked for: a directory that goes with it.
+pub fn janitor_of_runs() -> Result<(Janitor, OsString)> {
+    let mut janitor = janitor()?;
+    match janitor.directory(&inputs::scratch(&Inputs::default())) {
+        Scratch::Made { path, .. } => Ok((janitor, OsString::from_vec(path.0))),
+        Scratch::Missing(reason) => Err(lost(reason)),
+    }
+}
+
+/// From now on a person's request to stop is heard.
+pub fn catch(outside: &Outside) -> Result<StopRequest> {
+    StopRequest::catch(outside.heard()).map_err(|error| {
+        lost(both!(
+            "signals cannot be caught (pipe2, fcntl or sigaction: {error}); raise the limit of open files (ulimit -n)",
+            "无法捕获信号（pipe2、fcntl 或 sigaction：{error}）；请提高打开文件数上限（ulimit -n）"
+        ))
+    })
+}

@@ -1,0 +1,88 @@
+//! The processes that a run starts on this machine: workers and far ends, all in the janitor's charge.
+
+pub mod janitor;
+pub mod neighbour;
+pub mod service;
+pub mod worker;
+
+use std::cell::RefCell;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+
+use hostmark_engine::janitor::CleanupEntry;
+use hostmark_engine::sys::call::spawned;
+use hostmark_engine::sys::descendants;
+use hostmark_launch::local::{LocalService, LocalWorker, Warden};
+use hostmark_launch::timing::timing;
+use hostmark_launch::{ServiceLink, WorkerLink};
+use hostmark_model::{Job, Line, ServiceJob};
+use rustix::fd::OwnedFd;
+
+use self::janitor::Janitor;
+
+/// How long who cleans up after a killed worker may take.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Who knows of the run's workers and far ends: the janitor, and this process, to which what they have left comes.
+struct Charges {
+    janitor: RefCell<Janitor>,
+    /// Whether every child of this process is one that this run has brought about.
+    has_adopted: bool,
+    /// Those that are alive, or nobody has waited for.
+    groups: RefCell<Vec<u32>>,
+}
+
+impl Warden for Charges {
+    fn takes(&self, group: u32) {
+        self.groups.borrow_mut().push(group);
+        self.janitor.borrow_mut().tell(&CleanupEntry::Group(group));
+    }
+
+    fn releases(&self, group: u32) {
+        let mut known = self.groups.borrow_mut();
+        known.retain(|&other| other != group);
+        if self.has_adopted {
+            // Who cleans up after a worker that was killed is this process' child by now, and so is whoever a killed worker's
+            // command has left. One that cannot be ended is another user's, and the worker has told of it.
+            let spared: Vec<u32> = known.iter().copied().chain([self.janitor.borrow().id()]).collect();
+            let _ = descendants::end(&spared, GRACE, timing().end);
+        }
+        self.janitor.borrow_mut().tell(&CleanupEntry::Reaped(group));
+    }
+}
+
+/// What starts them.
+pub struct Processes {
+    program: PathBuf,
+    stop: Option<Rc<OwnedFd>>,
+    charges: Rc<Charges>,
+}
+
+impl Processes {
+    /// From now on what a child of this process leaves comes to this one, where that is not another's. `stop` becomes readable
+    /// when the person asks to stop.
+    pub fn of(program: &Path, janitor: Janitor, stop: Option<Rc<OwnedFd>>) -> Processes {
+        // Where it does not, workers still end what they have started.
+        let has_adopted = descendants::adopt_if_all_are_own(&[janitor.id()]).unwrap_or(false);
+        let charges = Charges { janitor: RefCell::new(janitor), has_adopted, groups: RefCell::default() };
+        Processes { program: program.to_owned(), stop, charges: Rc::new(charges) }
+    }
+
+    /// A fresh worker that has been given the job.
+    pub fn worker(&self, job: &Job) -> io::Result<Box<dyn WorkerLink>> {
+        let (line, stop) = (job.to_line()?, self.stop.clone());
+        let (words, warden) = ([worker::NAME], self.charges.clone());
+        let worker = LocalWorker::start(&self.program, &words, line.trim_end(), stop, warden).map_err(spawned)?;
+        Ok(Box::new(worker))
+    }
+
+    /// A far end that has been given the job.
+    pub fn service(&self, job: &ServiceJob) -> io::Result<Box<dyn ServiceLink>> {
+        let (line, stop) = (job.to_line()?, self.stop.clone());
+        let (words, warden) = ([service::NAME], self.charges.clone());
+        let service = LocalService::start(&self.program, &words, line.trim_end(), stop, warden).map_err(spawned)?;
+        Ok(Box::new(service))
+    }
+}

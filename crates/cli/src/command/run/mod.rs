@@ -1,0 +1,426 @@
+//! `hostmark run`: measures, shows and stores.
+
+mod closing;
+pub mod dry_run;
+mod elsewhere;
+mod matrix;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::builder::PossibleValue;
+use clap::{Args, ValueEnum};
+use hostmark_engine::plan::profile_limits;
+use hostmark_engine::{PlanLine, RoundSink};
+use hostmark_launch::transport::TCP;
+use hostmark_model::{Exit, HostFacts, Inputs, Lang, Outcome, Profile, Run, RunRequest};
+use hostmark_present::render::console;
+use hostmark_present::tables::CONSTANTS;
+
+use self::closing::Shown;
+use super::compare::sides::side;
+use super::compare::verdict::{Expected, USUAL};
+use super::far::peers::{self, Direct, FarPeers};
+use super::far::target;
+use super::measure::inputs::{InputArguments, ProfileName, check_command, seed};
+use super::measure::machine::Machine;
+use super::measure::ready::{self, Ready};
+use super::measure::resume::Begun;
+use super::measure::{self, Means, Measured};
+use super::runs::history;
+use super::runs::kept::{Author, Kept};
+use super::{lost, remedy, remedy_or_another_file, report, unsaved};
+use crate::language::{both, refuse, refused};
+use crate::output;
+use crate::progress::Bar;
+use crate::signals::StopRequest;
+use crate::store::{self, RunFiles};
+use crate::world::World;
+
+/// A profile of a run by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RunProfile {
+    /// The constants alone.
+    Glance,
+    Whole(ProfileName),
+}
+
+impl ValueEnum for RunProfile {
+    fn value_variants<'a>() -> &'a [RunProfile] {
+        use ProfileName::{Quick, Standard, Thorough};
+        const ALL: &[RunProfile] =
+            &[RunProfile::Glance, RunProfile::Whole(Quick), RunProfile::Whole(Standard), RunProfile::Whole(Thorough)];
+        ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self {
+            RunProfile::Glance => {
+                Some(PossibleValue::new("glance").help("The constants of the first screen, in at most 10 seconds"))
+            }
+            RunProfile::Whole(name) => name.to_possible_value(),
+        }
+    }
+}
+
+impl From<RunProfile> for Profile {
+    fn from(name: RunProfile) -> Profile {
+        match name {
+            // The same cases in less time, so that it compares with longer runs.
+            RunProfile::Glance => Profile::Quick,
+            RunProfile::Whole(name) => name.into(),
+        }
+    }
+}
+
+/// How long a glance takes at most.
+const GLANCE_S: u64 = 10;
+
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    /// What to measure: groups, probes or cases [default: all]
+    ///
+    /// See "Filters" below, and `hostmark list` for every group and probe.
+    #[arg(value_name = "FILTER")]
+    filters: Vec<String>,
+    /// Time limit
+    #[arg(long, value_enum, default_value = "quick")]
+    profile: RunProfile,
+    /// Measure on another machine, e.g. 'ssh db-17'
+    ///
+    /// hostmark copies itself there, measures, removes itself, and stores the run here. Any command that gives a
+    /// shell on the other side works: 'kubectl exec -i pod --', 'docker exec -i name', 'sudo -n', 'ip netns exec
+    /// name'. With tcp:HOST, a `hostmark serve` on that host measures.
+    #[arg(long, value_name = "COMMAND")]
+    on: Option<String>,
+    /// Measure the network to this machine too, e.g. 'ssh db-17'
+    ///
+    /// hostmark copies itself to the peer and removes itself afterwards. Repeat the option for more peers.
+    #[arg(long, value_name = "PLACE")]
+    peer: Vec<String>,
+    /// Reach the peer by this address
+    ///
+    /// Needed if the peer does not know the address itself, e.g. behind NAT. Repeat the option, one per --peer.
+    #[arg(long, value_name = "ADDRESS", requires = "peer", hide_short_help = true)]
+    via: Vec<std::net::IpAddr>,
+    /// Read the token for tcp:HOST from this file
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    token_file: Option<PathBuf>,
+    /// Write the run file here [default: the run store]
+    ///
+    /// A run in the store is called `last`, the one before it `last-1`.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Store the run under this name, e.g. before-bios
+    ///
+    /// The name stands for the newest run that has it, wherever a RUN is given.
+    #[arg(long, value_name = "NAME", value_parser = run_name, conflicts_with_all = ["out", "resume"])]
+    name: Option<String>,
+    /// Keep this text with the run, e.g. 'BIOS 2.1, SMT off'
+    #[arg(long, value_name = "TEXT", value_parser = note, conflicts_with = "resume", hide_short_help = true)]
+    note: Option<String>,
+    /// Compare with this run, and exit 1 if a case is slower
+    ///
+    /// A file, a name, or several pooled runs, as for `hostmark compare`: a fresh instance against what it should be. Exit 1 if
+    /// a case is slower by more than 5 %, and 6 if one is not known to be the same or faster. `usual` stands for what nine of
+    /// ten cloud servers of the same processor deliver.
+    #[arg(long, value_name = "RUN", conflicts_with = "format")]
+    expect: Option<String>,
+    /// Measure and print only the cells of this table
+    ///
+    /// Tables: memory-bandwidth, size-stride, pipe, stream, lmbench, answer, overhead, data-path.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["filters", "command"], hide_short_help = true)]
+    table: Option<String>,
+    /// Output format [default: answer, or that of --table]
+    ///
+    /// A run of few cases prints their table.
+    #[arg(long, value_parser = report::formats())]
+    format: Option<String>,
+    /// Print every case, as --format table does
+    #[arg(long, conflicts_with = "format")]
+    full: bool,
+    /// Seed of all random sequences, decimal or 0x…
+    ///
+    /// [default: a new one, which the run file records]
+    #[arg(long, value_name = "N", value_parser = seed, hide_short_help = true)]
+    seed: Option<u64>,
+    /// Override an axis's values, e.g. size=4K,1M
+    ///
+    /// Without PROBE the values apply to every selected probe with that axis; PROBE may be a group. `matrix` means all
+    /// pairs of CPUs on an axis that takes pairs. Repeat the option for more axes.
+    #[arg(long, value_name = "[PROBE:]AXIS=V1,V2", hide_short_help = true)]
+    set: Vec<String>,
+    #[command(flatten)]
+    inputs: InputArguments,
+    /// Show what would be measured, and measure nothing
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// Continue an interrupted run [default: the newest]
+    ///
+    /// RUN is its name or its journal; `hostmark runs` lists them. A journal decides on no command and no directory:
+    /// repeat --on, --command and --scratch as the run was started.
+    #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "",
+          conflicts_with_all = ["filters", "profile", "seed", "set", "cpu", "bytes", "value", "unit", "table", "dry_run"])]
+    pub(super) resume: Option<String>,
+    /// Print every interval, sample count and note
+    #[arg(long, short)]
+    verbose: bool,
+}
+
+impl RunArguments {
+    /// What is asked for, wherever it is measured.
+    pub(super) fn request(&self) -> Result<RunRequest> {
+        let inputs = self.inputs()?;
+        let is_glance = self.profile == RunProfile::Glance;
+        let asks_for_all = self.filters.is_empty() && inputs.command.is_empty();
+        let constants = (is_glance && asks_for_all).then(|| CONSTANTS.to_owned());
+        Ok(RunRequest {
+            filters: self.filters.clone(),
+            profile: self.profile.into(),
+            seed: self.seed,
+            set: self.set.clone(),
+            table: self.table.clone().or(constants),
+            inputs: Inputs { peers: peers::names(&self.peers()?), limit_s: is_glance.then_some(GLANCE_S), ..inputs },
+            via: self.via.clone(),
+            begun: None,
+        })
+    }
+
+    /// What it is measured with: a directory of another machine as it was typed.
+    fn inputs(&self) -> Result<Inputs> {
+        if self.on.is_some() { Ok(self.inputs.as_typed()) } else { self.inputs.given() }
+    }
+
+    /// Where the run's peers are.
+    fn peers(&self) -> Result<Vec<target::Target>> {
+        if self.token_file.is_some() && !self.peer.iter().chain(&self.on).any(|typed| is_served(typed)) {
+            refuse!(
+                "--token-file belongs to a place as tcp:HOST, and there is none; leave it out",
+                "--token-file 用于 tcp:HOST 形式的位置，而这里没有；请去掉它"
+            );
+        }
+        self.peer.iter().map(|typed| target::Target::named(typed, "--peer", self.token_of(typed))).collect()
+    }
+
+    /// What lets us in at a place.
+    fn token_of(&self, typed: &str) -> Option<&Path> {
+        self.token_file.as_deref().filter(|_| is_served(typed))
+    }
+
+    /// The file that a person named, or a new one of the name that they gave.
+    pub(super) fn named_file(&self) -> Result<Option<RunFiles>> {
+        let Some(name) = &self.name else { return self.out.as_deref().map(RunFiles::named).transpose() };
+        RunFiles::begun_now(name).map(Some).map_err(|why| {
+            refused!(
+                "the run cannot be kept as {name} ({why}); name a file by --out",
+                "运行无法以 {name} 为名保存（{why}）；请用 --out 指定文件"
+            )
+        })
+    }
+
+    /// What the run is held against.
+    fn expected(&self, lang: Lang) -> Result<Option<Expected>> {
+        let of = |name: &str| match name {
+            USUAL => Ok(Expected::Usual),
+            name => side(name, lang).map(Expected::Runs),
+        };
+        self.expect.as_deref().map(of).transpose()
+    }
+}
+
+/// Whether a place is a server's.
+fn is_served(typed: &str) -> bool {
+    typed.trim_start().starts_with(TCP)
+}
+
+/// What is to be said of a run.
+fn note(typed: &str) -> Result<String, String> {
+    match typed.trim() {
+        text if (1..=200).contains(&text.chars().count()) => Ok(text.to_owned()),
+        _ => Err(both!("give a text of 1 to 200 characters", "请给出 1 到 200 个字符的文本")),
+    }
+}
+
+/// A name of runs that are kept.
+fn run_name(typed: &str) -> Result<String, String> {
+    match store::file_part(typed) == typed && typed != "last" && !typed.starts_with("last-") {
+        true => Ok(typed.to_owned()),
+        false => Err(both!(
+            "it is no name; give up to 40 letters, digits, - and _, and not last",
+            "不是名称；请用最多 40 个字母、数字、- 和 _，且不能是 last"
+        )),
+    }
+}
+
+pub fn run(arguments: &RunArguments, lang: Lang, world: &mut World) -> Result<Exit> {
+    let expected = arguments.expected(lang)?;
+    // Read once: what it says is done is what its owner has been checked for.
+    let begun = arguments.resume.as_deref().map(|named| Begun::open(named, arguments.named_file()?)).transpose()?;
+    let place = match (&arguments.on, begun.as_ref().and_then(Begun::elsewhere)) {
+        (typed, Some(elsewhere)) => Some(target::Target::of_journal(elsewhere, typed.as_deref())?),
+        (Some(place), None) => Some(target::Target::named(place, "--on", arguments.token_of(place))?),
+        (None, None) => None,
+    };
+    if let Some(begun) = &begun {
+        begun.check_typed(arguments.on.as_deref(), &arguments.inputs()?)?;
+    }
+    match place {
+        Some(place) => elsewhere::run(arguments, begun, &place, expected, lang),
+        None => here(arguments, begun, expected, lang, world),
+    }
+}
+
+/// Measures on this machine.
+fn here(
+    arguments: &RunArguments,
+    begun: Option<Begun>,
+    expected: Option<Expected>,
+    lang: Lang,
+    world: &mut World,
+) -> Result<Exit> {
+    let is_fresh = begun.is_none();
+    let machine = match &mut world.mock_machine {
+        Some(mock_machine) => Machine::Mock(mock_machine),
+        // Before all else about this machine: what is read, started and measured from here on is read, started and measured
+        // within.
+        None => Machine::local(None, &arguments.inputs.layers())?,
+    };
+    let request = arguments.request()?;
+    let host = machine.facts(&request.inputs);
+    expected.as_ref().map_or(Ok(()), |expected| expected.check(&host))?;
+    if arguments.dry_run {
+        check_command(&request.inputs)?;
+        arguments.named_file()?;
+        return show_plan(arguments, &request, host, lang);
+    }
+    let stop = machine.catch()?;
+    let places = arguments.peers()?;
+    let names = peers::names_of(&places, begun.as_ref())?;
+    // A run that goes on has the time of its own profile.
+    let profile = begun.as_ref().map_or(request.profile, |begun| begun.header.run.settings.profile);
+    let direct = Direct::open(&places, &stop, profile_limits(profile).limit)?;
+    let peers = FarPeers::settle(direct, names, &request.via)?;
+    let described = peers.described()?;
+    let (mut ready, mut kept) = match begun {
+        Some(begun) => begun.ready(host, &request.inputs.isolate, &machine)?,
+        None => {
+            let named = arguments.named_file()?;
+            let mut ready = Ready::fresh(&request, host, &machine)?;
+            ready.run.note.clone_from(&arguments.note);
+            let author = Author { binary: ready::binary(), elsewhere: None };
+            let kept = Kept::begin(&mut ready.run, named.as_ref(), &PlanLine::of(&ready.plan), author)?;
+            (ready, kept)
+        }
+    };
+    ready.run.peers = peers::typed(described, &places);
+    let mut bar = Bar::watching(&ready.plan);
+    let means = Means { machine, stop: &stop, wall: &*world.wall, peers: &peers };
+    let sink = kept.journal.as_mut().map(|journal| journal as &mut dyn RoundSink);
+    let measured = measure::measure(ready, means, &mut bar, sink);
+    bar.finish();
+    peers.finish();
+    match measured {
+        Ok(mut measured) => {
+            let added = match places.len() > 1 && stop.signal().is_none() {
+                true => add_pairs(&mut measured.run, arguments, &places, &stop),
+                false => Ok(()),
+            };
+            // What was measured is saved all the same.
+            let exit = finish(arguments, measured, kept, expected, stop.signal(), lang)?;
+            added.map(|()| exit)
+        }
+        Err(error) => {
+            if is_fresh {
+                // Nothing was measured, so the journal holds nothing.
+                kept.forget();
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Measures between all hosts of a run with several peers, and adds it.
+fn add_pairs(run: &mut Run, arguments: &RunArguments, places: &[target::Target], stop: &StopRequest) -> Result<()> {
+    let names = run.settings.inputs.peers.clone();
+    let mut bar = Bar::new();
+    let measured = matrix::Hosts { places, names: &names, token_file: arguments.token_file.as_deref() }.measure(
+        run.settings.seed,
+        stop,
+        &mut bar,
+    );
+    bar.finish();
+    run.pairs = measured?;
+    Ok(())
+}
+
+/// Shows what would be measured on this host.
+fn show_plan(arguments: &RunArguments, request: &RunRequest, host: HostFacts, lang: Lang) -> Result<Exit> {
+    let plan = ready::planned(request, host, uuid::Uuid::now_v7())?.0;
+    dry_run::show(&plan, request.table.as_deref(), arguments.format.as_deref().unwrap_or("table"), lang)
+}
+
+/// Saves and shows what was measured, wherever that was.
+fn finish(
+    arguments: &RunArguments,
+    measured: Measured,
+    kept: Kept,
+    expected: Option<Expected>,
+    signal: Option<u8>,
+    lang: Lang,
+) -> Result<Exit> {
+    let Measured { mut run, sink_lost } = measured;
+    history::judge(&mut run);
+    let (what_to_do, goes_on) = (kept.what_to_do(), kept.goes_on(&run).map(str::to_owned));
+    let saved = kept.save(&run);
+    let asked = arguments.format.as_deref();
+    let usual = if arguments.full { "table" } else { "answer" };
+    let format = asked.or(run.settings.table.as_deref()).unwrap_or(usual);
+    output::print(&report::render(std::slice::from_ref(&run), format, lang, arguments.verbose)?);
+    match saved {
+        Some((place, Err(error))) => return Err(unsaved_with_journal(&place, what_to_do.as_deref(), &error)),
+        Some((place, Ok(())))
+            if asked.is_none_or(|format| ["table", "answer"].contains(&format)) && !output::is_quiet() =>
+        {
+            let shown = match format {
+                _ if arguments.verbose => Shown::All,
+                "table" => Shown::Cases,
+                "answer" if !console::is_answered(&run) => Shown::Cases,
+                _ => Shown::Part,
+            };
+            output::print(&closing::lines(&run, &place.file, goes_on.as_deref(), shown, lang));
+        }
+        _ => {}
+    }
+    if let Some(error) = sink_lost {
+        let remedy = remedy_or_another_file(&error);
+        return Err(lost(both!(
+            "the journal could not be written to its end ({error}); {remedy}",
+            "日志未能写完（{error}）；{remedy}"
+        )));
+    }
+    let exit = exit_of(&run, signal);
+    Ok(match expected {
+        Some(expected) if exit == Exit::Fine => expected.verdict(run, lang),
+        _ => exit,
+    })
+}
+
+/// A run that could not be saved: its journal has what was measured.
+fn unsaved_with_journal(place: &RunFiles, what_to_do: Option<&str>, error: &std::io::Error) -> anyhow::Error {
+    let file = place.file.display();
+    let Some(what_to_do) = what_to_do.filter(|_| place.journal.exists()) else {
+        return unsaved(&file.to_string(), error);
+    };
+    let make = remedy(error).map_or_else(String::new, |_| both!("make room and ", "腾出空间，"));
+    lost(both!(
+        "the run could not be saved to {file} ({error}); what was measured is in its journal: {make}save it by \
+         {what_to_do}, with --out for another file",
+        "运行无法保存到 {file}（{error}）；测得的内容在日志中：请{make}用 {what_to_do} 保存，或加 --out 换一个文件"
+    ))
+}
+
+pub(super) fn exit_of(run: &Run, signal: Option<u8>) -> Exit {
+    let has_failed = run.cases.iter().any(|case| matches!(case.outcome, Outcome::Failed { .. }));
+    let measured = if has_failed { Exit::CaseFailed } else { Exit::Fine };
+    measured.or(signal.map_or(Exit::Fine, Exit::Signal))
+}

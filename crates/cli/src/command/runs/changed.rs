@@ -1,0 +1,45 @@
+//! `hostmark runs --changes`: when the values of this machine's kept runs changed for good.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use hostmark_analysis::fleet::{Change, Gathering, changes};
+use hostmark_engine::sys::regular;
+use hostmark_model::{Exit, Text};
+
+use crate::command::EndsWith;
+use crate::language::{both, current};
+use crate::output;
+
+/// The changes of the cases that these filters name, of all where there is none, and of how many runs. One file is in memory at a time.
+pub fn found(files: &[PathBuf], filters: &[String]) -> Result<(Vec<Change>, usize)> {
+    let mut gathering = Gathering::new(filters);
+    for path in files {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        match regular::open_to_read(path).and_then(|file| regular::all_of(&file)) {
+            Ok(Some(bytes)) => gathering.read(&name, &bytes),
+            Ok(None) => gathering.refuse(&name, too_large()),
+            Err(error) => gathering.refuse(&name, cannot(&error)),
+        }
+    }
+    for unread in gathering.unread() {
+        output::complain(&format!("{} {}", unread.file, unread.reason.get(current())));
+    }
+    if !filters.is_empty() && gathering.runs() > 0 && !gathering.has_cases() {
+        let named = filters.join(" ");
+        let sentence = both!(
+            "no kept run has a case of {named}; name groups, probes or cases as hostmark list does",
+            "已保存的运行中没有 {named} 的用例；请按 hostmark list 的写法给出组、探针或用例"
+        );
+        return Err(EndsWith(Exit::NothingSelected, sentence).into());
+    }
+    Ok((changes(&gathering), gathering.runs()))
+}
+
+fn too_large() -> Text<String> {
+    Text { en: "is too large for a run".into(), zh: "过大，不是运行文件".into() }
+}
+
+fn cannot(error: &std::io::Error) -> Text<String> {
+    Text { en: format!("cannot be read ({error})"), zh: format!("无法读取（{error}）") }
+}

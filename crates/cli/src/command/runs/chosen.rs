@@ -1,0 +1,129 @@
+//! Cases of runs that are there, as a person asks for them: by filters beside the arguments that name runs.
+
+use anyhow::Result;
+use hostmark_engine::plan;
+use hostmark_model::{CaseRecord, Exit, PrintedUnit, Run, default_case_of, typed_value};
+use hostmark_probes::CATALOGUE;
+
+use super::several;
+use crate::command::EndsWith;
+use crate::language::{both, refuse};
+use crate::store;
+
+/// Filters; without one, all cases.
+#[derive(Debug, Default)]
+pub struct Chosen(Vec<String>);
+
+/// The arguments that name runs, and those that name cases and no run.
+pub fn parted(arguments: &[String]) -> (Vec<String>, Chosen) {
+    let is_run = |argument: &str| {
+        let runs = argument.split_once('=').map_or(argument, |(_, runs)| runs);
+        [argument, runs].into_iter().any(|name| several::files(name).is_ok())
+    };
+    // Probes of other tools are in no catalogue.
+    let is_like_a_probe = |name: &str| name.contains('.') && !name.contains('/') && !name.ends_with(".json");
+    let names_cases = |argument: &String| {
+        let name = probe_of(argument);
+        (is_known(name) || is_like_a_probe(name)) && !is_run(argument)
+    };
+    let (cases, runs) = arguments.iter().cloned().partition(names_cases);
+    (runs, Chosen(cases))
+}
+
+impl Chosen {
+    /// Leaves of the runs only these cases, and nothing that was said of others. An error where a filter picks none of any run.
+    pub fn narrow<'a>(&self, runs: impl Iterator<Item = &'a mut Run>) -> Result<()> {
+        let runs: Vec<&mut Run> = runs.collect();
+        for filter in &self.0 {
+            if !runs.iter().any(|run| run.cases.iter().any(|case| picks(run, filter, case))) {
+                return Err(none_of(filter));
+            }
+        }
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        for run in runs {
+            let mut cases = std::mem::take(&mut run.cases);
+            cases.retain(|case| self.0.iter().any(|filter| picks(run, filter, case)));
+            run.probes.retain(|probe| cases.iter().any(|case| case.probe == probe.id));
+            run.cases = cases;
+            run.findings.clear();
+        }
+        Ok(())
+    }
+}
+
+fn none_of(filter: &str) -> anyhow::Error {
+    let sentence = both!(
+        "there is no case {filter} in what was measured; hostmark report RUN --full lists all that is",
+        "测量结果中没有用例 {filter}；hostmark report RUN --full 列出全部"
+    );
+    match store::find(filter) {
+        Err(no_run) if !is_known(probe_of(filter)) => no_run,
+        _ => EndsWith(Exit::NothingSelected, sentence).into(),
+    }
+}
+
+/// The name before a filter's axes.
+fn probe_of(filter: &str) -> &str {
+    filter.split_once('@').map_or(filter, |(name, _)| name)
+}
+
+/// Whether it is the name of a group, a probe or a program of lmbench.
+fn is_known(name: &str) -> bool {
+    plan::pick(CATALOGUE, &[name.to_owned()]).is_ok()
+}
+
+/// Whether a filter of a run's cases, as `hostmark run` takes it, picks this one.
+fn picks(run: &Run, filter: &str, case: &CaseRecord) -> bool {
+    let (name, axes) = filter.split_once('@').unwrap_or((filter, ""));
+    let probe = run.probes.iter().find(|probe| probe.id == case.probe);
+    let is_named = case.probe == name
+        || case.probe.split_once('.').is_some_and(|(group, _)| group == name)
+        || probe.is_some_and(|probe| probe.replaces.iter().any(|program| program == name));
+    let typed = |axis: &str, value: &str| {
+        let axis = probe.and_then(|probe| probe.axes.iter().find(|known| known.name == axis));
+        axis.map_or_else(|| value.to_owned(), |axis| typed_value(axis.kind, value))
+    };
+    let has = |pair: &str| {
+        let Some((axis, wanted)) = pair.split_once('=') else { return false };
+        case.params.get(axis).is_some_and(|value| value == wanted || typed(axis, value) == wanted)
+    };
+    is_named && axes.split(',').filter(|pair| !pair.is_empty()).all(has)
+}
+
+/// The value of one case of a run, as a number in `unit`, or in the base unit: of a probe, that of its default case.
+pub fn number(run: &Run, filter: &str, unit: Option<&PrintedUnit>) -> Result<f64> {
+    let picked: Vec<&CaseRecord> = run.cases.iter().filter(|case| picks(run, filter, case)).collect();
+    let case = match picked.as_slice() {
+        [] => return Err(none_of(filter)),
+        [only] => only,
+        [first, ..] => match default_case_of(&run.cases, filter) {
+            Some(case) => case,
+            None => {
+                let (count, first) = (picked.len(), run.typed_id(&first.id));
+                refuse!(
+                    "--get {filter} means {count} cases; name one, as {first}",
+                    "--get {filter} 对应 {count} 个用例；请指明一个，如 {first}"
+                )
+            }
+        },
+    };
+    let (id, name) = (run.typed_id(&case.id), &run.name);
+    let Some(measured) = case.measured() else {
+        let sentence = both!(
+            "{id} has no value in {name}; hostmark report {name} {id} tells why",
+            "{name} 中 {id} 没有数值；原因见 hostmark report {name} {id}"
+        );
+        return Err(EndsWith(Exit::NothingSelected, sentence).into());
+    };
+    let stored = run.probes.iter().find(|probe| probe.id == case.probe).map(|probe| probe.unit);
+    match unit {
+        Some(unit) if stored != Some(unit.stored) => refuse!(
+            "{id} cannot be told in {}; leave --unit out for its base unit",
+            "{id} 不能以 {} 表示；去掉 --unit 则用其基本单位",
+            unit.name
+        ),
+        unit => Ok(measured.estimate.value() / unit.map_or(1.0, |unit| unit.factor)),
+    }
+}
