@@ -4,7 +4,7 @@ use hostmark_model::{CaseRecord, Estimate, Params, Run};
 
 /// A measured point of a curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Point<'a> {
+pub struct CurvePoint<'a> {
     /// Where it stands on the axis.
     pub at: u64,
     /// The case that measured it.
@@ -13,10 +13,10 @@ pub struct Point<'a> {
     pub estimate: &'a Estimate,
 }
 
-impl Point<'_> {
+impl CurvePoint<'_> {
     /// Whether this value is over `by` times another, and no part of their intervals says otherwise. Values without an
     /// interval prove nothing.
-    pub fn is_above(&self, other: &Point, by: f64) -> bool {
+    pub fn is_above(&self, other: &CurvePoint, by: f64) -> bool {
         let is_apart = matches!((self.estimate.interval(), other.estimate.interval()), (Some((low, _)), Some((_, high))) if low > high);
         is_apart && self.estimate.value() > by * other.estimate.value()
     }
@@ -24,7 +24,7 @@ impl Point<'_> {
 
 /// The measured points of `probe` along `axis`, ascending; `but` sets some of the other axes to another value than their
 /// default.
-pub fn curve<'a>(run: &'a Run, probe: &str, axis: &str, but: &[(&str, &str)]) -> Vec<Point<'a>> {
+pub fn curve<'a>(run: &'a Run, probe: &str, axis: &str, but: &[(&str, &str)]) -> Vec<CurvePoint<'a>> {
     let wanted = |other: &str| {
         let set = but.iter().find(|(name, _)| *name == other).map(|(_, value)| *value);
         set.or_else(|| default_of(run, probe, other))
@@ -33,10 +33,10 @@ pub fn curve<'a>(run: &'a Run, probe: &str, axis: &str, but: &[(&str, &str)]) ->
     let point = |case: &'a CaseRecord| {
         let estimate = &case.measured()?.estimate;
         let at = case.params.get(axis)?.parse().ok()?;
-        (estimate.value() > 0.0).then_some(Point { at, case, estimate })
+        (estimate.value() > 0.0).then_some(CurvePoint { at, case, estimate })
     };
     let cases = run.cases.iter().filter(|case| case.probe == probe && is_on(&case.params));
-    let mut points: Vec<Point> = cases.filter_map(point).collect();
+    let mut points: Vec<CurvePoint> = cases.filter_map(point).collect();
     points.sort_by_key(|point| point.at);
     points
 }

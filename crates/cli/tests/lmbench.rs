@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use hostmark_analysis::lmbench::{Column, PROGRAMS, Point, TABLES};
+use hostmark_analysis::lmbench::{CasePoint, Column, PROGRAMS, TABLES};
 use hostmark_engine::plan::{Plan, Request, pick, plan};
 use hostmark_engine::probe::{Entry, entries, find};
 use hostmark_model::{CpuFact, HostFacts, MemoryFacts, NodeFact, Profile};
@@ -43,7 +43,7 @@ fn quick(filters: &[&str]) -> Plan {
 }
 
 /// Why a quick run has no such case of a probe that there is; none when it has one, or when there is no such probe.
-fn lack(plan: &Plan, point: Point) -> Option<String> {
+fn lack(plan: &Plan, point: CasePoint) -> Option<String> {
     let entry = find(CATALOGUE, point.probe)?;
     if let Some((axis, _)) = point.at.iter().find(|(axis, _)| entry.probe.axes.iter().all(|known| known.name != *axis))
     {

@@ -11,7 +11,7 @@ use hostmark_model::{
     CalibratedClock, CaseId, CaseRecord, ClockFacts, Event, HostFacts, Job, Measured, Noise, Outcome, Profile,
     RoundRecord, Run, SCHEMA, Settings, Tool,
 };
-use hostmark_probes::workloads::machine::clocks::Source;
+use hostmark_probes::workloads::machine::clocks::ClockSource;
 
 use crate::alone::alone;
 use crate::skip::skipped;
@@ -32,8 +32,8 @@ const TRIES: u32 = 6;
 static DELAY_NS: AtomicU64 = AtomicU64::new(0);
 
 fn wait(ns: u64) {
-    let until = Source::MonotonicRaw.read() + ns;
-    while Source::MonotonicRaw.read() < until {}
+    let until = ClockSource::MonotonicRaw.read() + ns;
+    while ClockSource::MonotonicRaw.read() < until {}
 }
 
 static SHORT: Probe = known(|case| case.calls(|| wait(10_000)).time());

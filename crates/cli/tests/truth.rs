@@ -11,7 +11,7 @@ use hostmark_engine::worker;
 use hostmark_model::{Choice, Event, Job, Taint};
 use hostmark_probes::CATALOGUE;
 use hostmark_probes::kernels::arith;
-use hostmark_probes::workloads::machine::clocks::Source;
+use hostmark_probes::workloads::machine::clocks::ClockSource;
 
 use crate::alone::alone;
 use crate::quiet::Quiet;
@@ -49,8 +49,8 @@ static KNOWN_CATALOGUE: Catalogue = &[&KNOWN];
 const WAIT_NS: u64 = 20_000;
 
 fn wait() {
-    let until = Source::MonotonicRaw.read() + WAIT_NS;
-    while Source::MonotonicRaw.read() < until {}
+    let until = ClockSource::MonotonicRaw.read() + WAIT_NS;
+    while ClockSource::MonotonicRaw.read() < until {}
 }
 
 /// One round's samples in ns an iteration, their marks, and the core's frequency beside them.

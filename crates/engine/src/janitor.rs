@@ -10,10 +10,10 @@ use hostmark_model::{PathBytes, Scratch};
 use serde::{Deserialize, Serialize};
 
 use crate::sys::control_group::GroupPlace;
-use crate::sys::group::{Family, Group};
+use crate::sys::group::{Family, ProcessGroup};
 use crate::sys::retry;
 use crate::sys::scratch::Private;
-use crate::sys::setting::{Change, Setting};
+use crate::sys::setting::{Setting, SettingChange};
 
 /// What a run tells its janitor: a line of JSON each, as all streams between the processes of a run are. What a person or a
 /// file named is in it as data, never as a line.
@@ -39,7 +39,7 @@ pub enum CleanupEntry {
         name: String,
     },
     /// A setting of the kernel's is going to be changed. The answer is a line too: the same entry.
-    Change(Change),
+    Change(SettingChange),
     /// It is what it was, or another one's: whatever becomes of it from now on is not this run's doing.
     PutBack(Setting),
 }
@@ -60,10 +60,10 @@ pub fn serve(input: impl BufRead, output: impl Write) {
 /// The same where the kernel's settings lie below `root`.
 pub fn serve_below(root: &Path, input: impl BufRead, mut output: impl Write) {
     let family = Family::own();
-    let mut groups = BTreeMap::<u32, Option<Group>>::new();
+    let mut groups = BTreeMap::<u32, Option<ProcessGroup>>::new();
     let mut directories: Vec<Private> = Vec::new();
     let mut control_groups: Vec<GroupPlace> = Vec::new();
-    let mut changes: Vec<Change> = Vec::new();
+    let mut changes: Vec<SettingChange> = Vec::new();
     for line in input.lines().map_while(Result::ok) {
         match serde_json::from_str(&line) {
             // Its leader is held at once: later on its number may be another one's.
@@ -99,7 +99,7 @@ pub fn serve_below(root: &Path, input: impl BufRead, mut output: impl Write) {
     }
     // Kills them, waits until none of them is left, and removes what they made. Who is killed still ends the call that it is
     // in, which may make a file.
-    groups.values().flatten().for_each(Group::end);
+    groups.values().flatten().for_each(ProcessGroup::end);
     for directory in &directories {
         directory.remove_objects(None);
         remove(directory);
@@ -153,8 +153,8 @@ mod tests {
         }
     }
 
-    fn change(before: &str, during: &str) -> Change {
-        Change { setting: Setting::ReceiveBuffer, before: before.into(), during: during.into() }
+    fn change(before: &str, during: &str) -> SettingChange {
+        SettingChange { setting: Setting::ReceiveBuffer, before: before.into(), during: during.into() }
     }
 
     /// What a file that holds the setting holds afterwards.

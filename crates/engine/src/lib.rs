@@ -35,4 +35,4 @@ pub use record::contention::{KernelMeters, Meters};
 pub use record::journal::{Header, Journal, Origin, PastRound, PlanLine, ResumeError, RoundSink, Took, line_of};
 pub use record::{CaseRounds, Record, Round, RoundResult};
 pub use round_error::{Checked, Result, RoundError};
-pub use run::{Observer, OpenLink, Resource, Results, Setting, Taken, run};
+pub use run::{Observer, OpenLink, Resource, Results, RunContext, Taken, run};

@@ -14,7 +14,7 @@ use crate::estimate::outcomes::{self, Outcomes};
 use crate::plan::Plan;
 use crate::record::contention::Meters;
 use crate::record::journal::{Journal, PastRound, RoundSink};
-use crate::run::{Observer, Results, Setting, run};
+use crate::run::{Observer, Results, RunContext, run};
 
 /// The case whose workers are short of a CPU.
 pub const STARVED: &str = "net.tcp_connect";
@@ -195,7 +195,8 @@ fn metered(
     let mut open = |job: &Job| workers.open(job);
     let open_service = &|_: &_| Err(std::io::ErrorKind::Unsupported.into());
     let environment = Environment::bare();
-    let setting = Setting { plan, host, environment, past, open_service, peers: &crate::worker::far::NoPeers, meters };
+    let setting =
+        RunContext { plan, host, environment, past, open_service, peers: &crate::worker::far::NoPeers, meters };
     let mut progress = Vec::new();
     let journal = journal.map(|journal| journal as &mut dyn RoundSink);
     let results = run(&setting, &mut open, &wall, &mut progress, journal);

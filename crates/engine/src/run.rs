@@ -19,7 +19,7 @@ use hostmark_model::{
 
 use crate::clock::wall::Wall;
 use crate::estimate::outcomes;
-use crate::plan::time_budget::{TimeBudget, Verdict};
+use crate::plan::time_budget::{RoundDecision, TimeBudget};
 use crate::plan::{Plan, PlannedCase, TIME_BUDGET, nearest_other};
 use crate::record::contention::{Blocks, Judged, Meters};
 use crate::record::journal::{PastRound, RoundSink, Took};
@@ -53,7 +53,7 @@ pub trait Observer {
 }
 
 /// What a run stands on.
-pub struct Setting<'a> {
+pub struct RunContext<'a> {
     /// The plan.
     pub plan: &'a Plan,
     /// The machine.
@@ -87,7 +87,7 @@ pub struct Results {
 }
 
 struct Runner<'a> {
-    setting: &'a Setting<'a>,
+    setting: &'a RunContext<'a>,
     open: &'a mut OpenLink<'a>,
     wall: &'a dyn Wall,
     observer: &'a mut dyn Observer,
@@ -116,7 +116,7 @@ struct Runner<'a> {
 
 /// Measures the plan, and records its rounds.
 pub fn run<'a>(
-    setting: &'a Setting<'a>,
+    setting: &'a RunContext<'a>,
     open: &'a mut OpenLink<'a>,
     wall: &'a dyn Wall,
     observer: &'a mut dyn Observer,
@@ -261,9 +261,9 @@ impl Runner<'_> {
             let (next, rounds, overhead) = self.costs(index, &remaining, pass);
             let budget = TimeBudget::new(plan, self.wall.elapsed(), rounds, overhead);
             let grant = match budget.decide(next) {
-                Verdict::Sample(grant) => grant,
-                Verdict::Over if self.past.is_empty() => return false,
-                Verdict::Drop | Verdict::Over => {
+                RoundDecision::Sample(grant) => grant,
+                RoundDecision::Over if self.past.is_empty() => return false,
+                RoundDecision::Drop | RoundDecision::Over => {
                     self.drop_unless_enough(index, pass);
                     continue;
                 }

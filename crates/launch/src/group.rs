@@ -12,7 +12,7 @@ use crate::ignored;
 
 /// The leader of a group, or a child alone. When dropped, it is killed with its group, and waited for.
 #[derive(Debug)]
-pub struct Group {
+pub struct GroupLeader {
     child: Child,
     /// Whether it leads a group of its own; else what is sent goes to it alone.
     is_leader: bool,
@@ -20,15 +20,15 @@ pub struct Group {
     ended: Option<ExitStatus>,
 }
 
-impl Group {
+impl GroupLeader {
     /// Starts the program as the leader of a new group.
-    pub fn spawn(command: &mut Command) -> io::Result<Group> {
-        Ok(Group { child: command.process_group(0).spawn()?, is_leader: true, ended: None })
+    pub fn spawn(command: &mut Command) -> io::Result<GroupLeader> {
+        Ok(GroupLeader { child: command.process_group(0).spawn()?, is_leader: true, ended: None })
     }
 
     /// Starts the program in the group of this process: whoever ends that ends it too.
-    pub fn join(command: &mut Command) -> io::Result<Group> {
-        Ok(Group { child: command.spawn()?, is_leader: false, ended: None })
+    pub fn join(command: &mut Command) -> io::Result<GroupLeader> {
+        Ok(GroupLeader { child: command.spawn()?, is_leader: false, ended: None })
     }
 
     /// The leader's process id, which is its group's too.
@@ -121,7 +121,7 @@ pub(crate) fn named(call: &str, error: io::Error) -> io::Error {
 /// A look at a child that leaves it as it is.
 const LOOK: WaitIdOptions = WaitIdOptions::EXITED.union(WaitIdOptions::NOHANG).union(WaitIdOptions::NOWAIT);
 
-impl Drop for Group {
+impl Drop for GroupLeader {
     fn drop(&mut self) {
         let _ = self.end();
     }
@@ -136,9 +136,9 @@ mod tests {
     use super::*;
 
     /// A leader that has ended, and a member of its group that holds the other end of its output.
-    fn leaderless() -> Group {
+    fn leaderless() -> GroupLeader {
         let mut command = Command::new("sh");
-        let group = Group::spawn(command.args(["-c", "sleep 100 &"]).stdout(Stdio::piped())).unwrap();
+        let group = GroupLeader::spawn(command.args(["-c", "sleep 100 &"]).stdout(Stdio::piped())).unwrap();
         while !group.has_ended().unwrap() {
             std::thread::yield_now();
         }
@@ -159,7 +159,7 @@ mod tests {
         let mut command = Command::new("sh");
         let script = "exec 3<&0; cat <&3 & echo; exec sleep 100";
         let streams = command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = Group::join(streams).unwrap();
+        let mut child = GroupLeader::join(streams).unwrap();
         let (input, mut output) = (child.streams().stdin.take(), child.streams().stdout.take().unwrap());
         assert_eq!(output.read(&mut [0]).unwrap(), 1);
         assert!(!child.end().unwrap().success());

@@ -18,7 +18,7 @@ use rustix::fd::OwnedFd;
 use crate::relay::is_later;
 use crate::supervise::now;
 use crate::token::Token;
-use admission::{Admission, Guest};
+use admission::{Admission, Client};
 use pace::Pace;
 use refusals::{Refusal, Refusals};
 use session::{Leftover, Session, Turned};
@@ -44,7 +44,7 @@ pub const fn share_bytes(left_bytes: u64) -> u64 {
 }
 
 /// What a server is started with.
-pub struct Terms<'a> {
+pub struct ServerOptions<'a> {
     /// What lets somebody in.
     pub token: Token,
     /// Sessions at once at most.
@@ -60,7 +60,7 @@ pub struct Terms<'a> {
 }
 
 /// Serves until it is to end. Then nothing of its sessions is left.
-pub fn serve<'a>(listener: &'a TcpListener, terms: Terms<'a>) -> io::Result<()> {
+pub fn serve<'a>(listener: &'a TcpListener, terms: ServerOptions<'a>) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let door = Admission::new(terms.token.clone());
     let mut server = Server {
@@ -86,7 +86,7 @@ struct Server<'a> {
     sessions: Vec<Session>,
     leftovers: Vec<Leftover>,
     refusals: Refusals,
-    terms: Terms<'a>,
+    terms: ServerOptions<'a>,
 }
 
 /// What a wait ended with.
@@ -181,7 +181,7 @@ impl Server<'_> {
     }
 
     /// Gives somebody an agent, or tells why there is none.
-    fn welcome(&mut self, guest: Guest, now: Instant) {
+    fn welcome(&mut self, guest: Client, now: Instant) {
         let from = guest.from;
         if self.sessions.len() >= self.terms.sessions {
             self.refusals.count(Refusal::Full, from);
@@ -203,8 +203,8 @@ impl Server<'_> {
     }
 
     /// Tells somebody in the agent's place that there is none.
-    fn turn_away(&mut self, guest: Guest, now: Instant) {
-        let Guest { mut socket, from, mut channel } = guest;
+    fn turn_away(&mut self, guest: Client, now: Instant) {
+        let Client { mut socket, from, mut channel } = guest;
         let count = self.terms.sessions;
         let sentence = format!(
             "{count} sessions are under way there, and no more are allowed; try again later, or raise hostmark serve --sessions"

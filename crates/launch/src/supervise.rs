@@ -11,7 +11,7 @@ use rustix::fd::OwnedFd;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Signal;
 
-use crate::group::{Group, named, null};
+use crate::group::{GroupLeader, named, null};
 
 /// The time between two looks whether one has ended.
 const TURN: Duration = Duration::from_millis(2);
@@ -104,7 +104,7 @@ pub enum WriteOutcome {
 /// A process in this one's charge, and what it has said that nobody has heard yet.
 #[derive(Debug)]
 pub struct Supervised {
-    group: Group,
+    group: GroupLeader,
     input: Option<ChildStdin>,
     unheard: Vec<u8>,
     errors: Option<OwnedFd>,
@@ -129,8 +129,8 @@ impl Supervised {
         let stdin = if terms.has_input { Stdio::piped() } else { null()? };
         command.stdin(stdin).stdout(Stdio::piped()).stderr(stderr);
         let mut group = match terms.group {
-            Membership::Own => Group::spawn(&mut command),
-            Membership::Ours => Group::join(&mut command),
+            Membership::Own => GroupLeader::spawn(&mut command),
+            Membership::Ours => GroupLeader::join(&mut command),
         }?;
         let input = group.streams().stdin.take();
         let (unheard, tail) = (Vec::new(), Vec::new());

@@ -16,7 +16,7 @@ use crate::program::{Programs, command};
 use crate::supervise::{Supervised, Terms};
 use crate::timing::timing;
 pub use crate::transport_error::{Name, TransportError};
-pub use guest::Guest;
+pub use guest::GuestPlace;
 pub use tcp::{TCP, Tcp};
 
 /// The descriptor by which a program is executed behind a command: the script says it too.
@@ -33,7 +33,7 @@ pub enum Transport {
     /// Behind a server, which starts an agent of its own program.
     Tcp(Tcp),
     /// In a guest that this program has booted, where an agent is started, whatever the arguments are.
-    Guest(Guest),
+    Guest(GuestPlace),
 }
 
 impl Transport {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Cursor;
 
-use hostmark_analysis::lmbench::{Point, TABLES};
+use hostmark_analysis::lmbench::{CasePoint, TABLES};
 use hostmark_import::{self, ImportError};
 use hostmark_model::*;
 use hostmark_present::RenderOptions;
@@ -222,7 +222,7 @@ fn a_huge_line_and_a_huge_file_are_refused_without_being_held() {
 
 /// A run of this program with every case that a column needs: their values are three digits in the column's unit.
 fn full() -> Run {
-    let points: Vec<(Point, f64)> = TABLES
+    let points: Vec<(CasePoint, f64)> = TABLES
         .iter()
         .flat_map(|table| table.columns)
         .flat_map(|column| column.ours.points().into_iter().map(|point| (point, column.scale)))

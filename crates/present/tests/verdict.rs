@@ -3,7 +3,7 @@
 use hostmark_analysis::constants::{ConstantValue, told};
 use hostmark_analysis::findings;
 use hostmark_analysis::fleet::{Fleet, Gathering};
-use hostmark_analysis::references::{NearestReference, Tone, Verdict, beside};
+use hostmark_analysis::references::{NearestReference, ReferenceVerdict, Tone, beside};
 use hostmark_model::{Also, Better, Lang, Outcome, QuantityInfo, Run, Text, Unit};
 use hostmark_present::RenderOptions;
 use hostmark_present::export::{fleet, format_named};
@@ -74,7 +74,7 @@ fn with_latency(mut run: Run, level: &str, ns: f64, half: f64) -> Run {
     run
 }
 
-fn verdict_of(run: &Run, name: &str) -> Option<Verdict> {
+fn verdict_of(run: &Run, name: &str) -> Option<ReferenceVerdict> {
     let nearest = beside(run).unwrap();
     let lines = told(run);
     let constant = lines.iter().flat_map(|(_, told)| told).find(|told| told.name.en == name).unwrap();

@@ -109,7 +109,7 @@ impl Family {
 
     /// Takes note of the group that `leader` leads, who has just been started by one of the family. None for what is no
     /// group's number, and where no such leader is there any more.
-    pub fn group(&self, leader: u32) -> Option<Group> {
+    pub fn group(&self, leader: u32) -> Option<ProcessGroup> {
         // 1 and less are what kill(2) takes for groups, or for everything there is.
         let id = i32::try_from(leader).ok().filter(|&leader| leader > 1).and_then(Pid::from_raw)?;
         let descriptor = rustix::process::pidfd_open(id, PidfdFlags::empty()).ok();
@@ -124,7 +124,7 @@ impl Family {
         // Who is told of late, when the run is dead already, is not looked for by the number: another program's job may have
         // it by now, and the run's workers and their children die with it by themselves.
         let found = Process::of(leader).filter(is_leader)?;
-        Some(Group { leader, session: self.session, descriptor, since: found.started })
+        Some(ProcessGroup { leader, session: self.session, descriptor, since: found.started })
     }
 }
 
@@ -138,7 +138,7 @@ fn members(group: u32, session: u32, within: RangeInclusive<u64>) -> Vec<Process
 
 /// A process group that somebody else started.
 #[derive(Debug)]
-pub struct Group {
+pub struct ProcessGroup {
     leader: u32,
     session: u32,
     /// Of the leader: it stays with it when the number goes to another one.
@@ -157,7 +157,7 @@ enum Sent {
     Refused,
 }
 
-impl Group {
+impl ProcessGroup {
     /// Kills all its processes and waits until they are gone. Called when the run is dead: nobody who started later than
     /// that is of the run, whatever number it has.
     pub fn end(&self) {

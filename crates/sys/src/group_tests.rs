@@ -17,11 +17,11 @@ fn sleeper() -> Child {
 }
 
 /// The same by another way: without a descriptor that can signal groups, as on kernels before 6.9.
-fn without_descriptor(group: Group) -> Group {
-    Group { descriptor: None, ..group }
+fn without_descriptor(group: ProcessGroup) -> ProcessGroup {
+    ProcessGroup { descriptor: None, ..group }
 }
 
-type Way = fn(Group) -> Group;
+type Way = fn(ProcessGroup) -> ProcessGroup;
 const WAYS: [Way; 2] = [|group| group, without_descriptor];
 
 fn lives(number: u32) -> bool {

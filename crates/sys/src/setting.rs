@@ -104,7 +104,7 @@ impl Setting {
 
 /// A change of a setting for a while.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Change {
+pub struct SettingChange {
     /// Of which.
     pub setting: Setting,
     /// What it was.
@@ -122,7 +122,7 @@ pub enum PutBack {
     ChangedByOthers(String),
 }
 
-impl Change {
+impl SettingChange {
     /// Makes it: the setting is what it is to be, or an error, with which it is what it was.
     pub fn make(&self, root: &Path) -> io::Result<()> {
         let made = self.setting.write(root, &self.during).and_then(|()| self.setting.read(root));
@@ -196,8 +196,8 @@ mod tests {
         root
     }
 
-    fn buffer(before: &str, during: &str) -> Change {
-        Change { setting: Setting::ReceiveBuffer, before: before.into(), during: during.into() }
+    fn buffer(before: &str, during: &str) -> SettingChange {
+        SettingChange { setting: Setting::ReceiveBuffer, before: before.into(), during: during.into() }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::known::{Claim, Known};
 use super::scatter::Scatters;
 use super::side::group_of;
 use super::tables::Together;
-use super::{CaseComparison, FALSE_DISCOVERIES, Group, Verdict};
+use super::{CaseComparison, FALSE_DISCOVERIES, GroupChange, Verdict};
 use crate::bilingual::same;
 use crate::repetition;
 
@@ -41,7 +41,7 @@ pub(super) struct Compared<'a> {
 }
 
 /// The groups of a comparison, in the order of the catalogue.
-pub(super) fn groups(compared: &Compared) -> Vec<Group> {
+pub(super) fn groups(compared: &Compared) -> Vec<GroupChange> {
     let mut groups: Vec<Together> = Vec::new();
     for case in compared.cases {
         let (name, id) = (group_of(&case.probe), case.id.clone());
@@ -54,7 +54,7 @@ pub(super) fn groups(compared: &Compared) -> Vec<Group> {
 }
 
 /// What the cases of each of `all` come to together; none of those of too few cases.
-pub(super) fn together(compared: &Compared, all: &[Together]) -> Vec<Group> {
+pub(super) fn together(compared: &Compared, all: &[Together]) -> Vec<GroupChange> {
     let (base, new) = compared.sides;
     let sides = 1.0 / base.len() as f64 + 1.0 / new.len() as f64;
     let of = |one: &Together| {
@@ -70,7 +70,7 @@ pub(super) fn together(compared: &Compared, all: &[Together]) -> Vec<Group> {
         let found = pooled(&members(&parts), deviation * deviation * sides).filter(|_| parts.len() >= LEAST_CASES)?;
         Some((group(one, &parts, found, compared.same_within), found))
     };
-    let (mut groups, found): (Vec<Group>, Vec<Pooled>) = all.iter().filter_map(of).unzip();
+    let (mut groups, found): (Vec<GroupChange>, Vec<Pooled>) = all.iter().filter_map(of).unzip();
     let adjusted = |of: &dyn Fn(&Pooled) -> f64| benjamini_hochberg(&found.iter().map(of).collect::<Vec<f64>>());
     let changed = adjusted(&|one| one.difference.p_changed());
     let alike = adjusted(&|one| one.difference.p_within(compared.same_within));
@@ -123,7 +123,7 @@ fn members(parts: &[Part]) -> Vec<Member> {
     all
 }
 
-fn group(together: &Together, parts: &[Part], found: Pooled, same_within: f64) -> Group {
+fn group(together: &Together, parts: &[Part], found: Pooled, same_within: f64) -> GroupChange {
     let (low, high) = found.difference.interval();
     let distance = |part: &Part| {
         let apart = (part.cost - found.difference.logarithm).abs();
@@ -134,7 +134,7 @@ fn group(together: &Together, parts: &[Part], found: Pooled, same_within: f64) -
     let is_apart = |part: &Part| (part.cost - found.difference.logarithm).abs() > same_within.ln_1p();
     odd.retain(|(distance, part)| *distance > ODD && is_apart(part));
     odd.sort_by(|one, other| other.0.total_cmp(&one.0));
-    Group {
+    GroupChange {
         name: together.name.clone(),
         title: together.title.clone(),
         cases: parts.len(),

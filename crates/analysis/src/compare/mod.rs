@@ -108,9 +108,9 @@ pub struct Against {
     /// By how much a value may change, as a fraction, to be called the same.
     pub same_within: f64,
     /// What the cases of each group come to together, in catalogue order; none of groups of fewer than three.
-    pub groups: Vec<Group>,
+    pub groups: Vec<GroupChange>,
     /// The same of the tables that people know, those of lmbench's summary and STREAM's; none of tables of fewer than three cases.
-    pub tables: Vec<Group>,
+    pub tables: Vec<GroupChange>,
     /// Every case of either side, in catalogue order.
     pub cases: Vec<CaseComparison>,
     /// How many cases have which verdict.
@@ -170,7 +170,7 @@ pub struct Without {
 /// The change of a group of cases: its mean by a random-effects model whose parts are probes, with the variance that runs have in
 /// common.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Group {
+pub struct GroupChange {
     /// The first part of its probes' ids: `syscall`. Of a table what `--table` calls it: `lmbench`, `stream`.
     pub name: String,
     /// For people; of lmbench's summary the table of it.
@@ -303,9 +303,9 @@ pub struct CaseComparison {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<OtherValues>,
     /// The base's value, when it has one.
-    pub base: Option<Value>,
+    pub base: Option<SideValue>,
     /// The other side's value.
-    pub new: Option<Value>,
+    pub new: Option<SideValue>,
     /// How the two relate, when both have a positive value of the same meaning.
     pub effect: Option<Effect>,
     /// The answer.
@@ -337,7 +337,7 @@ pub struct OtherValues {
 
 /// The value of one side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Value {
+pub struct SideValue {
     /// What leads on both sides, the quiet or the typical value; of several runs the geometric mean of theirs, so that the change is that
     /// of the two values. In the base unit.
     pub value: f64,

@@ -11,7 +11,7 @@ use super::reason::Level;
 use super::scatter::Scatters;
 use super::side::{self, By, Found, Records, ids, is_voted, named, of_runs, value};
 use super::{
-    Against, Aspect, CaseComparison, Counts, Effect, FALSE_DISCOVERIES, History, Pool, ReasonKind, Test, Value,
+    Against, Aspect, CaseComparison, Counts, Effect, FALSE_DISCOVERIES, History, Pool, ReasonKind, SideValue, Test,
     Verdict, Without, differs, group, reason, tables, verdict, widened,
 };
 use crate::difference;
@@ -193,8 +193,8 @@ fn voted(old: &[Found], new: &[Found], effect: &Option<Effect>) -> Option<Verdic
 }
 
 /// Runs are the observations where both sides have several; otherwise rounds are.
-fn level(old: &Option<Value>, new: &Option<Value>) -> Level {
-    let has_several = |value: &Option<Value>| value.as_ref().is_some_and(|value| value.runs > 1);
+fn level(old: &Option<SideValue>, new: &Option<SideValue>) -> Level {
+    let has_several = |value: &Option<SideValue>| value.as_ref().is_some_and(|value| value.runs > 1);
     if has_several(old) && has_several(new) { Level::Run } else { Level::Round }
 }
 
@@ -216,7 +216,7 @@ fn shared(side: &[Found]) -> f64 {
 }
 
 /// The ratio of the values, with nothing to tell how sure it is.
-fn untested(old: &Option<Value>, new: &Option<Value>) -> Option<Effect> {
+fn untested(old: &Option<SideValue>, new: &Option<SideValue>) -> Option<Effect> {
     let (old, new) = (old.as_ref()?.value, new.as_ref()?.value);
     (old > 0.0 && new > 0.0).then(|| Effect { ratio: new / old, test: None, others: Vec::new() })
 }
@@ -382,7 +382,12 @@ fn clocks(old: &[Found], new: &[Found]) -> Option<[f64; 2]> {
 }
 
 /// What a reader should know of a pair.
-fn remarks(old: &[Found], new: &[Found], old_value: &Option<Value>, new_value: &Option<Value>) -> Vec<Text<String>> {
+fn remarks(
+    old: &[Found],
+    new: &[Found],
+    old_value: &Option<SideValue>,
+    new_value: &Option<SideValue>,
+) -> Vec<Text<String>> {
     let mut remarks = Vec::new();
     let mut say = |en: String, zh: String| remarks.push(Text { en, zh });
     if let Some([before, after]) = clocks(old, new) {
@@ -399,7 +404,7 @@ fn remarks(old: &[Found], new: &[Found], old_value: &Option<Value>, new_value: &
             say(format!("{key} differs: {before} → {after}"), format!("{key} 不同：{before} → {after}"));
         }
     }
-    let share = |value: &Option<Value>| {
+    let share = |value: &Option<SideValue>| {
         value.as_ref().map_or(0.0, |value| value.disturbed as f64 / value.samples.max(1) as f64)
     };
     let (before, after) = (share(old_value), share(new_value));

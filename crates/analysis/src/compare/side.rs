@@ -6,7 +6,7 @@ use hostmark_model::{CaseRecord, FlagKind, Histogram, Leading, Measured, Outcome
 use hostmark_stats::histogram::Percentile;
 use hostmark_stats::{descriptive, interval};
 
-use super::{OtherValues, Pool, RunName, Side, Value};
+use super::{OtherValues, Pool, RunName, Side, SideValue};
 use crate::repetition;
 use crate::{difference, format};
 
@@ -228,7 +228,7 @@ pub(super) fn is_implausible(measured: &Measured) -> bool {
 }
 
 /// The value of a side; none where no run measured the case.
-pub(super) fn value(found: &[Found], by: By) -> Option<Value> {
+pub(super) fn value(found: &[Found], by: By) -> Option<SideValue> {
     let measured: Vec<&Measured> = found.iter().filter_map(Found::measured).collect();
     let values: Vec<f64> = measured.iter().filter_map(|measured| by.value(measured)).collect();
     // Of numbers that were voted on a median may be one that nothing has.
@@ -240,7 +240,7 @@ pub(super) fn value(found: &[Found], by: By) -> Option<Value> {
         _ if is_voted => (None, None),
         _ => interval::log_t(&values, 0.0).unzip(),
     };
-    Some(Value {
+    Some(SideValue {
         value,
         low,
         high,
@@ -276,7 +276,7 @@ fn middle(values: &[f64]) -> Option<f64> {
 }
 
 /// The same of the runs that a change is known by, with the interval over these.
-pub(super) fn of_runs(value: &mut Value, runs: &[f64]) {
+pub(super) fn of_runs(value: &mut SideValue, runs: &[f64]) {
     if let (true, Some(middle)) = (runs.len() > 1, middle(runs)) {
         value.value = middle;
         (value.low, value.high) = interval::log_t(runs, 0.0).unzip();

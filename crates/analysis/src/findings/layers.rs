@@ -4,7 +4,7 @@
 use hostmark_model::{Run, Text};
 
 use super::{Conclusion, DISTURBED, Doubt, QUOTA_OF_ONE, Rule, Shown, TRACED, YIELDS};
-use crate::overhead::{LayerConclusion, Verdict, conclusions};
+use crate::overhead::{ClaimVerdict, LayerConclusion, conclusions};
 
 pub(super) static RULE: Rule = Rule {
     id: "kernel.layers",
@@ -31,11 +31,11 @@ fn draw(run: &Run) -> Vec<Conclusion> {
 /// What is proven or refuted; what is open is no finding.
 fn concluded(told: LayerConclusion) -> Option<Conclusion> {
     let text = match told.verdict {
-        Verdict::So => told.text,
-        Verdict::NotSo => {
+        ClaimVerdict::So => told.text,
+        ClaimVerdict::NotSo => {
             Text { en: format!("Not so here: {}", told.text.en), zh: format!("此处不成立：{}", told.text.zh) }
         }
-        Verdict::Unknown | Verdict::Needs => return None,
+        ClaimVerdict::Unknown | ClaimVerdict::Needs => return None,
     };
     Some(Conclusion { short: told.short?, text, cases: told.cases, cost: told.cost })
 }

@@ -5,7 +5,7 @@ use hostmark_model::{Lang, Run, Text, Unit, size_text};
 use super::evidence::lost;
 use super::short::short;
 use super::{Conclusion, DISTURBED, Doubt, QUOTA_OF_ONE, Rule, Shown, YIELDS};
-use crate::curve::{Point, curve};
+use crate::curve::{CurvePoint, curve};
 use crate::format::{number, value};
 
 const PIPE: &str = "ipc.pipe_bandwidth";
@@ -34,8 +34,8 @@ fn draw(run: &Run) -> Vec<Conclusion> {
 fn conclusion(run: &Run) -> Option<Conclusion> {
     let points = curve(run, PIPE, "message", &[]);
     let capacity: u64 = points.iter().find_map(|point| point.case.measured()?.notes.get(CAPACITY)?.parse().ok())?;
-    let (fitting, beyond): (Vec<Point>, Vec<Point>) = points.iter().partition(|point| point.at <= capacity);
-    let value_of = |point: &&Point| point.estimate.value();
+    let (fitting, beyond): (Vec<CurvePoint>, Vec<CurvePoint>) = points.iter().partition(|point| point.at <= capacity);
+    let value_of = |point: &&CurvePoint| point.estimate.value();
     let best = fitting.iter().max_by(|one, other| value_of(one).total_cmp(&value_of(other)))?;
     let first = beyond.first()?;
     let fastest = beyond.iter().max_by(|one, other| value_of(one).total_cmp(&value_of(other)))?;

@@ -8,7 +8,7 @@ use super::{Conclusion, DISTURBED, Doubt, QUOTA_OF_ONE, Rule, Shown, YIELDS, nei
 use crate::constants::{self, ConstantValue};
 use crate::format::value;
 use crate::levels::HIERARCHY;
-use crate::references::{NearestReference, Tone, Verdict, beside};
+use crate::references::{NearestReference, ReferenceVerdict, Tone, beside};
 use crate::split_huge_pages::cut_into;
 
 pub(super) static RULE: Rule = Rule {
@@ -27,7 +27,7 @@ pub(super) static RULE: Rule = Rule {
 /// A constant, and how far it lies beyond what is usual.
 struct Slow<'a> {
     constant: &'a ConstantValue<'a>,
-    verdict: Verdict,
+    verdict: ReferenceVerdict,
 }
 
 impl Slow<'_> {

@@ -5,7 +5,7 @@ use hostmark_model::{Lang, Run, Text, Unit, size_text};
 use super::evidence::lost;
 use super::short::short;
 use super::{Conclusion, DISTURBED, Doubt, Rule, Shown};
-use crate::curve::{Point, curve};
+use crate::curve::{CurvePoint, curve};
 use crate::format::{number, value};
 use crate::levels::{LEVELS, last_cache_size};
 
@@ -43,7 +43,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     let mut read_write_copy = [READ, WRITE, COPY].map(|probe| curve(run, probe, "size", &[]));
     read_write_copy[1..].iter_mut().for_each(|points| points.retain(is_plain));
     let [read, write, copy] = read_write_copy;
-    let both = |point: &&Point| point.at as f64 >= beyond && at(&read, point.at).is_some();
+    let both = |point: &&CurvePoint| point.at as f64 >= beyond && at(&read, point.at).is_some();
     let Some(stored) = write.iter().rfind(both) else { return Vec::new() };
     let Some(loaded) = at(&read, stored.at).filter(|loaded| loaded.is_above(stored, WORTH_SAYING)) else {
         return Vec::new();
@@ -98,11 +98,11 @@ fn add_other_stores(
     text: &mut Text<String>,
     cases: &mut Vec<String>,
     name: Text,
-    plain: &[Point],
-    other: &[Point],
+    plain: &[CurvePoint],
+    other: &[CurvePoint],
     beyond: f64,
 ) -> Option<f64> {
-    let pairs: Vec<(&Point, &Point)> =
+    let pairs: Vec<(&CurvePoint, &CurvePoint)> =
         other.iter().filter_map(|other| Some((plain.iter().find(|plain| plain.at == other.at)?, other))).collect();
     let (stored, others) = pairs.last().filter(|(plain, _)| plain.at as f64 >= beyond)?;
     let [rate_of_others, ratio] =
@@ -112,7 +112,7 @@ fn add_other_stores(
     text.zh += &format!("{}在 {size} 处为 {rate_of_others}，是普通存储的 {ratio} 倍", name.zh);
     cases.push(others.case.id.clone());
     // Ahead from here on: at every size that is left no interval says otherwise.
-    let is_ahead = |(plain, other): &&(&Point, &Point)| other.is_above(plain, 1.0);
+    let is_ahead = |(plain, other): &&(&CurvePoint, &CurvePoint)| other.is_above(plain, 1.0);
     let ahead = pairs.iter().rev().take_while(is_ahead).count();
     let behind = pairs.len() - ahead;
     if ahead > 0 && behind > 0 && pairs[behind - 1].0.is_above(pairs[behind - 1].1, 1.0) {
@@ -129,12 +129,12 @@ fn add_other_stores(
 }
 
 /// Whether a point was written or copied by plain stores. Others do not read the line first, or do what nobody tells.
-fn is_plain(point: &Point) -> bool {
+fn is_plain(point: &CurvePoint) -> bool {
     let kernel = point.case.measured().and_then(|measured| measured.notes.get("kernel"));
     !kernel.is_some_and(|kernel| OTHER_STORES.contains(&kernel.as_str()))
 }
 
-fn at<'a>(points: &'a [Point<'a>], size: u64) -> Option<&'a Point<'a>> {
+fn at<'a>(points: &'a [CurvePoint<'a>], size: u64) -> Option<&'a CurvePoint<'a>> {
     points.iter().find(|point| point.at == size)
 }
 

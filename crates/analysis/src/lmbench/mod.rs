@@ -76,19 +76,19 @@ pub struct Column {
     /// How many of a value's base unit are one of the column's.
     pub scale: f64,
     /// Where its value lies in a run of this program.
-    pub ours: Source,
+    pub ours: CellSource,
     /// Where its value lies in a run that was read from a result file of lmbench.
-    pub theirs: Source,
+    pub theirs: CellSource,
 }
 
 /// Where a value lies in a run.
 #[derive(Debug, Clone, Copy)]
-pub enum Source {
-    Case(Point),
+pub enum CellSource {
+    Case(CasePoint),
     /// In two cases, whose mean it is.
-    Mean(Point, Point),
+    Mean(CasePoint, CasePoint),
     /// In the first of two cases; where that has no value, in the second, which measures the same in another way.
-    Either(Point, Point),
+    Either(CasePoint, CasePoint),
     /// It is a number of copies: of ours, up to which none hinders another; of lmbench's, how many measured at once.
     Load,
     /// It is text on the machine itself: its model.
@@ -99,7 +99,7 @@ pub enum Source {
 
 /// A case, by the axes on which it is not at its probe's default.
 #[derive(Debug, Clone, Copy)]
-pub struct Point {
+pub struct CasePoint {
     pub probe: &'static str,
     /// Values on axes.
     pub at: &'static [(&'static str, &'static str)],
@@ -109,32 +109,32 @@ pub struct Point {
     pub quantity: &'static str,
 }
 
-impl Source {
+impl CellSource {
     /// The probes that it comes from.
     fn probes(&self) -> Vec<&'static str> {
         match self {
-            Source::Load => vec![value::SCALING],
-            Source::Caches => vec![crate::levels::HIERARCHY],
+            CellSource::Load => vec![value::SCALING],
+            CellSource::Caches => vec![crate::levels::HIERARCHY],
             _ => self.points().iter().map(|point| point.probe).collect(),
         }
     }
 
     /// The cases that it needs.
-    pub fn points(&self) -> Vec<Point> {
+    pub fn points(&self) -> Vec<CasePoint> {
         match *self {
-            Source::Case(point) => vec![point],
-            Source::Mean(one, other) | Source::Either(one, other) => vec![one, other],
-            Source::Load | Source::Machine | Source::Caches => Vec::new(),
+            CellSource::Case(point) => vec![point],
+            CellSource::Mean(one, other) | CellSource::Either(one, other) => vec![one, other],
+            CellSource::Load | CellSource::Machine | CellSource::Caches => Vec::new(),
         }
     }
 }
 
 /// The cases of all columns: a run that has them leaves no cell of the summary blank.
-pub fn cells() -> impl Iterator<Item = Point> {
+pub fn cells() -> impl Iterator<Item = CasePoint> {
     let columns = TABLES.iter().flat_map(|table| table.columns);
     columns.flat_map(|column| match column.ours {
-        Source::Load => vec![point(value::SCALING, &[])],
-        Source::Caches => vec![point(crate::levels::HIERARCHY, &[])],
+        CellSource::Load => vec![point(value::SCALING, &[])],
+        CellSource::Caches => vec![point(crate::levels::HIERARCHY, &[])],
         ref other => other.points(),
     })
 }
@@ -158,20 +158,20 @@ pub(crate) fn distinct(all: impl Iterator<Item = &'static str>) -> Vec<&'static 
 }
 
 /// A case at its probe's default but for `at`.
-const fn case(probe: &'static str, at: &'static [(&'static str, &'static str)]) -> Source {
-    Source::Case(point(probe, at))
+const fn case(probe: &'static str, at: &'static [(&'static str, &'static str)]) -> CellSource {
+    CellSource::Case(point(probe, at))
 }
 
 /// A further quantity of a case at its probe's default but for `at`.
-const fn also(probe: &'static str, at: &'static [(&'static str, &'static str)], quantity: &'static str) -> Source {
-    Source::Case(Point { quantity, ..point(probe, at) })
+const fn also(probe: &'static str, at: &'static [(&'static str, &'static str)], quantity: &'static str) -> CellSource {
+    CellSource::Case(CasePoint { quantity, ..point(probe, at) })
 }
 
 /// The case of the largest `axis` that has `at`.
-const fn largest(probe: &'static str, axis: &'static str, at: &'static [(&'static str, &'static str)]) -> Source {
-    Source::Case(Point { largest: axis, ..point(probe, at) })
+const fn largest(probe: &'static str, axis: &'static str, at: &'static [(&'static str, &'static str)]) -> CellSource {
+    CellSource::Case(CasePoint { largest: axis, ..point(probe, at) })
 }
 
-const fn point(probe: &'static str, at: &'static [(&'static str, &'static str)]) -> Point {
-    Point { probe, at, largest: "", quantity: "" }
+const fn point(probe: &'static str, at: &'static [(&'static str, &'static str)]) -> CasePoint {
+    CasePoint { probe, at, largest: "", quantity: "" }
 }

@@ -5,7 +5,7 @@
 
 use hostmark_model::Text;
 
-use super::{Column, Source, SummaryTable, also, case, largest, point};
+use super::{CellSource, Column, SummaryTable, also, case, largest, point};
 
 const NS: f64 = 1.0;
 const US: f64 = 1e3;
@@ -93,21 +93,21 @@ const fn t(en: &'static str, zh: &'static str) -> Text {
     Text { en, zh }
 }
 
-const fn column(head: Text, scale: f64, ours: Source, theirs: Source) -> Column {
+const fn column(head: Text, scale: f64, ours: CellSource, theirs: CellSource) -> Column {
     Column { head, scale, ours, theirs }
 }
 
 const FREQUENCY: Column = column(t("Mhz", "主频\nMHz"), MHZ, case("cpu.frequency", &[]), case("lmbench.mhz", &[]));
 
 pub static BASIC: &[Column] = &[
-    column(t("Description", "说明"), ONE, Source::Machine, Source::Machine),
+    column(t("Description", "说明"), ONE, CellSource::Machine, CellSource::Machine),
     FREQUENCY,
     column(t("tlb\npages", "TLB\n页数"), ONE, case("memory.tlb", &[]), case("lmbench.tlb", &[])),
     column(
         t("cache\nline\nbytes", "缓存行\n字节"),
         ONE,
         // Where prefetchers bring in groups of lines, two CPUs alone tell one line from the next.
-        Source::Either(point("memory.line", &[]), point("memory.line", &[("sharers", "2")])),
+        CellSource::Either(point("memory.line", &[]), point("memory.line", &[("sharers", "2")])),
         case("lmbench.line", &[]),
     ),
     column(
@@ -116,7 +116,7 @@ pub static BASIC: &[Column] = &[
         case("memory.parallelism", &[]),
         largest("lmbench.par_mem", "size", &[]),
     ),
-    column(t("scal\nload", "负载\n份数"), ONE, Source::Load, Source::Load),
+    column(t("scal\nload", "负载\n份数"), ONE, CellSource::Load, CellSource::Load),
 ];
 
 pub static PROCESSES: &[Column] = &[
@@ -125,8 +125,11 @@ pub static PROCESSES: &[Column] = &[
     column(
         t("null\nI/O", "空\nI/O"),
         US,
-        Source::Mean(point("syscall.read_zero", &[]), point("syscall.write_null", &[])),
-        Source::Mean(point("lmbench.lat_syscall", &[("op", "read")]), point("lmbench.lat_syscall", &[("op", "write")])),
+        CellSource::Mean(point("syscall.read_zero", &[]), point("syscall.write_null", &[])),
+        CellSource::Mean(
+            point("lmbench.lat_syscall", &[("op", "read")]),
+            point("lmbench.lat_syscall", &[("op", "write")]),
+        ),
     ),
     column(t("stat", "stat"), US, case("syscall.stat", &[]), syscall(&[("op", "stat")])),
     column(t("open\nclos", "打开\n关闭"), US, case("syscall.open_close", &[]), syscall(&[("op", "open")])),
@@ -168,7 +171,7 @@ pub static PROCESSES: &[Column] = &[
     ),
 ];
 
-const fn syscall(at: &'static [(&'static str, &'static str)]) -> Source {
+const fn syscall(at: &'static [(&'static str, &'static str)]) -> CellSource {
     case("lmbench.lat_syscall", at)
 }
 
@@ -368,7 +371,7 @@ pub static BANDWIDTH: &[Column] = &[
     column(t("Mem\nwrite", "内存\n写"), MB_PER_S, case("memory.write", &[]), memory(&[("op", "fwr")])),
 ];
 
-const fn memory(at: &'static [(&'static str, &'static str)]) -> Source {
+const fn memory(at: &'static [(&'static str, &'static str)]) -> CellSource {
     largest("lmbench.bw_mem", "size", at)
 }
 
@@ -404,5 +407,5 @@ pub static MEMORY: &[Column] = &[
         case("memory.latency", &[("page", "base")]),
         largest("lmbench.lat_mem_rd", "size", &[("pattern", "random")]),
     ),
-    column(t("Guesses", "推断"), ONE, Source::Caches, Source::Caches),
+    column(t("Guesses", "推断"), ONE, CellSource::Caches, CellSource::Caches),
 ];

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use hostmark_model::{AxisKind, CaseRecord, FlagKind, Lang, Measured, Outcome, PEER_AXIS, Params, Run, Text, Unit};
 
-use super::{Column, Point, Source};
+use super::{CasePoint, CellSource, Column};
 use crate::format::{agreement, number, other_value, plus_minus_of, value};
 use crate::levels::{HIERARCHY, LEVELS, UNNAMED, bracket_of, bracket_text, unnamed};
 use crate::reasons;
@@ -54,10 +54,10 @@ fn both(text: String) -> Text<String> {
 /// The column's cell of a run.
 pub fn cell(run: &Run, column: &Column) -> Cell {
     match source(run, column) {
-        Source::Case(point) => numeric(run, &[point], column.scale),
-        Source::Mean(one, other) => numeric(run, &[one, other], column.scale),
-        Source::Either(one, other) => either(run, one, other, column.scale),
-        Source::Load => match &run.imported {
+        CellSource::Case(point) => numeric(run, &[point], column.scale),
+        CellSource::Mean(one, other) => numeric(run, &[one, other], column.scale),
+        CellSource::Either(one, other) => either(run, one, other, column.scale),
+        CellSource::Load => match &run.imported {
             None => unhindered(run),
             Some(_) => match run.settings.set.get("SYNC_MAX") {
                 Some(copies) => Cell::of(copies.clone()),
@@ -67,13 +67,13 @@ pub fn cell(run: &Run, column: &Column) -> Cell {
                 }),
             },
         },
-        Source::Machine => machine(run),
-        Source::Caches => caches(run),
+        CellSource::Machine => machine(run),
+        CellSource::Caches => caches(run),
     }
 }
 
 /// The first's value; the second's, with the reason, where that alone is there.
-fn either(run: &Run, one: Point, other: Point, scale: f64) -> Cell {
+fn either(run: &Run, one: CasePoint, other: CasePoint, scale: f64) -> Cell {
     let first = numeric(run, &[one], scale);
     match (&first, numeric(run, &[other], scale)) {
         (Cell { text: None, note: Some(why) }, Cell { text: Some(text), .. }) => {
@@ -90,7 +90,7 @@ fn either(run: &Run, one: Point, other: Point, scale: f64) -> Cell {
 
 /// How sure the column's value is, as ±; of a mean of two the wider of both. None where there is no interval.
 pub fn interval(run: &Run, column: &Column) -> Option<String> {
-    let half = |point: &Point| {
+    let half = |point: &CasePoint| {
         let measured = measured(run, *point).ok()?;
         match point.quantity {
             "" => measured.estimate.relative_half_width(),
@@ -99,7 +99,7 @@ pub fn interval(run: &Run, column: &Column) -> Option<String> {
     };
     let points = source(run, column).points();
     // Of two ways the value is that of the first that there is.
-    let told = if let Source::Either(..) = source(run, column) { 1 } else { points.len() };
+    let told = if let CellSource::Either(..) = source(run, column) { 1 } else { points.len() };
     let widest = points.iter().filter_map(half).take(told).reduce(f64::max)?;
     Some(plus_minus_of(widest))
 }
@@ -120,17 +120,17 @@ fn unhindered(run: &Run) -> Cell {
 }
 
 /// The column's source, by where the run comes from.
-fn source(run: &Run, column: &Column) -> Source {
+fn source(run: &Run, column: &Column) -> CellSource {
     if run.imported.is_some() { column.theirs } else { column.ours }
 }
 
 /// The values that a column is made of, in its unit; none where one of them is missing or not above zero.
 pub fn values(run: &Run, column: &Column) -> Option<Vec<f64>> {
-    let value = |point: Point| Some(value_of(measured(run, point).ok()?, point) / column.scale);
+    let value = |point: CasePoint| Some(value_of(measured(run, point).ok()?, point) / column.scale);
     let is_value = |value: &f64| value.is_finite() && *value > 0.0;
     let values = source(run, column).points().into_iter().map(|point| value(point).filter(is_value));
     let values = match source(run, column) {
-        Source::Either(..) => values.flatten().next().map(|value| vec![value]),
+        CellSource::Either(..) => values.flatten().next().map(|value| vec![value]),
         _ => values.collect::<Option<Vec<f64>>>(),
     };
     values.filter(|values| !values.is_empty())
@@ -145,7 +145,7 @@ pub fn cases_of<'a>(run: &'a Run, column: &Column) -> impl Iterator<Item = &'a C
     source(run, column).points().into_iter().filter_map(|point| find(run, point))
 }
 
-fn numeric(run: &Run, points: &[Point], scale: f64) -> Cell {
+fn numeric(run: &Run, points: &[CasePoint], scale: f64) -> Cell {
     let mut values = Vec::new();
     let mut note = None;
     for point in points {
@@ -172,19 +172,19 @@ fn numeric(run: &Run, points: &[Point], scale: f64) -> Cell {
     Cell { text: Some(both(shown)), note: note.map(Remark::from) }
 }
 
-fn is_counted(run: &Run, point: Point) -> bool {
+fn is_counted(run: &Run, point: CasePoint) -> bool {
     let probe = run.probes.iter().find(|probe| probe.id == point.probe);
     probe.is_some_and(|probe| matches!(probe.unit, Unit::Count | Unit::Bytes))
 }
 
 /// Whose value it is, where the other end was another host.
-fn far(run: &Run, point: Point) -> Option<Text<String>> {
+fn far(run: &Run, point: CasePoint) -> Option<Text<String>> {
     let peer = &run.peers.first().filter(|_| is_far(point))?.name;
     Some(Text { en: format!("to {peer}"), zh: format!("至 {peer}") })
 }
 
 /// What the person set of the case, where the column does not ask for it: the value is not that of other runs.
-fn set(run: &Run, point: Point) -> Option<Text<String>> {
+fn set(run: &Run, point: CasePoint) -> Option<Text<String>> {
     let case = find(run, point).filter(|_| run.imported.is_none())?;
     let is_set = |axis: &str| {
         let set = &run.settings.set;
@@ -198,7 +198,7 @@ fn set(run: &Run, point: Point) -> Option<Text<String>> {
 }
 
 /// The value of what a point names in its case; not a number where the case lacks it.
-fn value_of(measured: &Measured, point: Point) -> f64 {
+fn value_of(measured: &Measured, point: CasePoint) -> f64 {
     match point.quantity {
         "" => measured.estimate.value(),
         quantity => measured.companion(quantity).map_or(f64::NAN, |estimate| estimate.value()),
@@ -206,7 +206,7 @@ fn value_of(measured: &Measured, point: Point) -> f64 {
 }
 
 /// What the other estimator says, where that is something else.
-fn apart(run: &Run, measured: &Measured, point: Point) -> Option<Text<String>> {
+fn apart(run: &Run, measured: &Measured, point: CasePoint) -> Option<Text<String>> {
     let probe = run.probes.iter().find(|probe| probe.id == point.probe)?;
     let (estimate, unit) = match point.quantity {
         "" => (Cow::Borrowed(&measured.estimate), probe.unit),
@@ -239,7 +239,7 @@ fn flagged(measured: &Measured) -> Option<Text<String>> {
 }
 
 /// The measurement at a point, or why there is none.
-fn measured(run: &Run, point: Point) -> Result<&Measured, Remark> {
+fn measured(run: &Run, point: CasePoint) -> Result<&Measured, Remark> {
     let Some(case) = find(run, point) else {
         return Err(match &run.imported {
             Some(_) => {
@@ -261,12 +261,12 @@ fn measured(run: &Run, point: Point) -> Result<&Measured, Remark> {
 }
 
 /// Whether the point is that of a far end: which filter would measure it depends on the program that made the run.
-pub fn is_far(point: Point) -> bool {
+pub fn is_far(point: CasePoint) -> bool {
     point.at.contains(&super::tables::PEER)
 }
 
 /// Whether the point names an axis that its probe, as this run knows it, does not have: that of the far end.
-fn lacks_axis(run: &Run, point: Point) -> bool {
+fn lacks_axis(run: &Run, point: CasePoint) -> bool {
     let probe = run.probes.iter().find(|probe| probe.id == point.probe);
     let has = |name: &str| probe.is_some_and(|probe| probe.axes.iter().any(|axis| axis.name == name));
     probe.is_some() && point.at.iter().any(|(name, _)| !has(name))
@@ -277,13 +277,13 @@ fn not_here() -> Text<String> {
 }
 
 /// The point as a filter that a person could type.
-fn wanted(point: Point) -> String {
+fn wanted(point: CasePoint) -> String {
     let at: Vec<String> = point.at.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
     if at.is_empty() { point.probe.to_owned() } else { format!("{}@{}", point.probe, at.join(",")) }
 }
 
 /// The case at a point: on every other axis it stands at the probe's default.
-fn find(run: &Run, point: Point) -> Option<&CaseRecord> {
+fn find(run: &Run, point: CasePoint) -> Option<&CaseRecord> {
     let cases = || run.cases.iter().filter(|case| case.probe == point.probe);
     if !point.largest.is_empty() {
         let size = |case: &CaseRecord| case.params.get(point.largest).and_then(|size| size.parse::<u64>().ok());
@@ -379,7 +379,7 @@ fn caches(run: &Run) -> Cell {
 const ALIKE: f64 = 0.2;
 
 fn alike(run: &Run) -> Cell {
-    let latency = |point: Option<Point>| Some(measured(run, point?).ok()?.estimate.value());
+    let latency = |point: Option<CasePoint>| Some(measured(run, point?).ok()?.estimate.value());
     let [l1, l2, memory] = [1, 2, 3].map(|index| {
         let column = super::TABLES.last().and_then(|table| table.columns.get(index));
         latency(column.and_then(|column| column.theirs.points().first().copied()))

@@ -3,7 +3,7 @@
 use hostmark_model::{CaseRecord, Lang, Run, Text, Unit};
 
 use super::Environment;
-use super::kind::{Kind, kind_of};
+use super::kind::{EnvironmentKind, kind_of};
 use crate::format;
 
 /// The groups whose cases depend on how much memory there is, and on the pages behind it.
@@ -55,7 +55,7 @@ pub(super) fn is_as_large(one: u64, other: u64) -> bool {
 /// Why a case of a guest says nothing of the same case in the first environment; none where it does, and of what is no guest.
 pub(super) fn unlike(first: &Environment, other: &Environment, case: &CaseRecord) -> Option<Text<String>> {
     let group = case.probe.split('.').next().unwrap_or_default();
-    if other.is_free() || kind_of(first, other) != Kind::Guest || !OF_MEMORY.contains(&group) {
+    if other.is_free() || kind_of(first, other) != EnvironmentKind::Guest || !OF_MEMORY.contains(&group) {
         return None;
     }
     let (one, two) = (memory(first), memory(other));

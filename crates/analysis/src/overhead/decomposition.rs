@@ -4,7 +4,7 @@
 use hostmark_model::{Params, Text};
 
 use super::family::{BIND, IRQ, Operation, SPACES, Space};
-use super::kind::Kind;
+use super::kind::EnvironmentKind;
 use super::names::{of_rates, side_of, title};
 use super::sheet::{Figure, Sheet, at};
 use super::value::Value;
@@ -12,7 +12,7 @@ use super::{Row, Table, cell_of, control, layers, ratio};
 use crate::bilingual::same;
 
 /// All tables of a family; none where no run has a value of it. `all` adds intervals.
-pub(super) fn tables(sheet: &Sheet, kinds: &[Kind], all: bool) -> Vec<Table> {
+pub(super) fn tables(sheet: &Sheet, kinds: &[EnvironmentKind], all: bool) -> Vec<Table> {
     let each = || (0..sheet.environments.len()).flat_map(|environment| SPACES.map(|side| (environment, side)));
     let mut tables: Vec<Table> = layers::tables(sheet, kinds, all);
     tables.extend(each().filter_map(|(environment, side)| values(sheet, environment, side, all)));

@@ -32,7 +32,7 @@ impl Space {
 
 /// The cases of one side of an operation: a probe, where it stands on axes.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct OperationCases {
     pub(super) probe: &'static str,
     pub(super) at: &'static [(&'static str, &'static str)],
 }
@@ -41,12 +41,12 @@ pub(super) struct Source {
 #[derive(Debug)]
 pub(super) struct Operation {
     pub(super) name: Text,
-    pub(super) kernel: Option<Source>,
-    pub(super) user: Source,
+    pub(super) kernel: Option<OperationCases>,
+    pub(super) user: OperationCases,
 }
 
 impl Operation {
-    pub(super) fn source(&self, side: Space) -> Option<&Source> {
+    pub(super) fn source(&self, side: Space) -> Option<&OperationCases> {
         match side {
             Space::Kernel => self.kernel.as_ref(),
             Space::User => Some(&self.user),
@@ -90,13 +90,13 @@ pub(super) static FILE: Family = Family {
     operations: &[
         Operation {
             name: READ,
-            kernel: Some(Source { probe: "file.kernel_read", at: &[] }),
-            user: Source { probe: "file.read_start", at: &[("through", "cache")] },
+            kernel: Some(OperationCases { probe: "file.kernel_read", at: &[] }),
+            user: OperationCases { probe: "file.read_start", at: &[("through", "cache")] },
         },
         Operation {
             name: WRITE,
-            kernel: Some(Source { probe: "file.kernel_write", at: &[] }),
-            user: Source { probe: "file.overwrite", at: &[("through", "cache")] },
+            kernel: Some(OperationCases { probe: "file.kernel_write", at: &[] }),
+            user: OperationCases { probe: "file.overwrite", at: &[("through", "cache")] },
         },
     ],
     alike: None,
@@ -111,8 +111,16 @@ static DIRECT: Family = Family {
     },
     name: Text { en: "file past the page cache", zh: "绕过页缓存的文件" },
     operations: &[
-        Operation { name: READ, kernel: None, user: Source { probe: "file.read_start", at: &[("through", "direct")] } },
-        Operation { name: WRITE, kernel: None, user: Source { probe: "file.overwrite", at: &[("through", "direct")] } },
+        Operation {
+            name: READ,
+            kernel: None,
+            user: OperationCases { probe: "file.read_start", at: &[("through", "direct")] },
+        },
+        Operation {
+            name: WRITE,
+            kernel: None,
+            user: OperationCases { probe: "file.overwrite", at: &[("through", "direct")] },
+        },
     ],
     alike: None,
     is_base_without_irq: false,
@@ -124,8 +132,8 @@ static CPU: Family = Family {
     name: Text { en: "CPU", zh: "CPU" },
     operations: &[Operation {
         name: Text { en: "SIEVE", zh: "筛" },
-        kernel: Some(Source { probe: "cpu.kernel_sieve", at: &[] }),
-        user: Source { probe: "cpu.sieve", at: &[("threads", "1"), ("copies", "1")] },
+        kernel: Some(OperationCases { probe: "cpu.kernel_sieve", at: &[] }),
+        user: OperationCases { probe: "cpu.sieve", at: &[("threads", "1"), ("copies", "1")] },
     }],
     alike: None,
     is_base_without_irq: true,
@@ -141,13 +149,19 @@ static MEMORY: Family = Family {
     operations: &[
         Operation {
             name: READ,
-            kernel: Some(Source { probe: "memory.kernel_random_access", at: &[("op", "read")] }),
-            user: Source { probe: "memory.random_access", at: &[("op", "read"), ("within", "all"), ("page", "base")] },
+            kernel: Some(OperationCases { probe: "memory.kernel_random_access", at: &[("op", "read")] }),
+            user: OperationCases {
+                probe: "memory.random_access",
+                at: &[("op", "read"), ("within", "all"), ("page", "base")],
+            },
         },
         Operation {
             name: WRITE,
-            kernel: Some(Source { probe: "memory.kernel_random_access", at: &[("op", "write")] }),
-            user: Source { probe: "memory.random_access", at: &[("op", "write"), ("within", "all"), ("page", "base")] },
+            kernel: Some(OperationCases { probe: "memory.kernel_random_access", at: &[("op", "write")] }),
+            user: OperationCases {
+                probe: "memory.random_access",
+                at: &[("op", "write"), ("within", "all"), ("page", "base")],
+            },
         },
     ],
     alike: Some("size"),
@@ -165,7 +179,7 @@ impl Family {
             Some(value) => value == *wanted,
             None => self.may_lack_axes,
         };
-        let is_of = |source: &Source| source.probe == case.probe && source.at.iter().all(has);
+        let is_of = |source: &OperationCases| source.probe == case.probe && source.at.iter().all(has);
         let sides = |operation: &Operation| SPACES.into_iter().find(|side| operation.source(*side).is_some_and(is_of));
         let (index, side) =
             self.operations.iter().enumerate().find_map(|(index, operation)| Some((index, sides(operation)?)))?;
@@ -191,7 +205,7 @@ pub(super) const FREE_OF_CPUS: &str = "none";
 impl Family {
     /// The cases of its tables, by probe and the axes on which they may not be at their default.
     pub(super) fn cells(&self) -> impl Iterator<Item = (&'static str, Vec<(&'static str, &'static str)>)> {
-        let of = |source: &'static Source, more: Vec<(&'static str, &'static str)>| {
+        let of = |source: &'static OperationCases, more: Vec<(&'static str, &'static str)>| {
             (source.probe, source.at.iter().copied().chain(more).collect())
         };
         // Where interrupts stay on, one case is enough to be told why.

@@ -6,7 +6,7 @@ use super::Environment;
 
 /// What an environment is, beside the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum EnvironmentKind {
     First,
     /// It runs under a hypervisor that the first does not have.
     Guest,
@@ -18,21 +18,21 @@ pub(super) enum Kind {
 }
 
 /// What each environment is.
-pub(super) fn kinds(environments: &[Environment]) -> Vec<Kind> {
+pub(super) fn kinds(environments: &[Environment]) -> Vec<EnvironmentKind> {
     let Some((first, others)) = environments.split_first() else { return Vec::new() };
-    std::iter::once(Kind::First).chain(others.iter().map(|other| kind_of(first, other))).collect()
+    std::iter::once(EnvironmentKind::First).chain(others.iter().map(|other| kind_of(first, other))).collect()
 }
 
 /// What an environment is beside `first`.
-pub(super) fn kind_of(first: &Environment, other: &Environment) -> Kind {
+pub(super) fn kind_of(first: &Environment, other: &Environment) -> EnvironmentKind {
     match (first.runs.first(), other.runs.first()) {
-        _ if other.is_free() => Kind::Free,
+        _ if other.is_free() => EnvironmentKind::Free,
         (Some(one), Some(two)) => kind(one, two),
-        _ => Kind::Other,
+        _ => EnvironmentKind::Other,
     }
 }
 
-fn kind(first: &Run, other: &Run) -> Kind {
+fn kind(first: &Run, other: &Run) -> EnvironmentKind {
     let within = |run: &Run| run.settings.set.get(ISOLATE).cloned();
     let is_new = |one: &Option<String>, two: &Option<String>| two.is_some() && one != two;
     let is_within = is_new(&within(first), &within(other));
@@ -46,8 +46,8 @@ fn kind(first: &Run, other: &Run) -> Kind {
         && ((&held.seccomp, held.cpu_quota, held.memory_limit_bytes)
             != (&limited.seccomp, limited.cpu_quota, limited.memory_limit_bytes));
     match () {
-        () if is_guest || is_new(&one.hypervisor, &two.hypervisor) => Kind::Guest,
-        () if is_within || is_new(&one.container, &two.container) || has_limits => Kind::Container,
-        () => Kind::Other,
+        () if is_guest || is_new(&one.hypervisor, &two.hypervisor) => EnvironmentKind::Guest,
+        () if is_within || is_new(&one.container, &two.container) || has_limits => EnvironmentKind::Container,
+        () => EnvironmentKind::Other,
     }
 }

@@ -4,7 +4,7 @@
 use hostmark_model::{Params, Text};
 
 use super::family::{BIND, IRQ, Operation, SPACES, Space};
-use super::kind::Kind;
+use super::kind::EnvironmentKind;
 use super::sheet::{Sheet, at};
 use super::value::Value;
 use super::{Row, Table, control};
@@ -15,7 +15,7 @@ use crate::propagated::Propagated;
 type Column = (usize, Space);
 
 /// Where there are several environments, the values, and for each operation the percentages between them.
-pub(super) fn tables(sheet: &Sheet, kinds: &[Kind], all: bool) -> Vec<Table> {
+pub(super) fn tables(sheet: &Sheet, kinds: &[EnvironmentKind], all: bool) -> Vec<Table> {
     let columns: Vec<Column> = columns(sheet);
     let bindings = bindings(sheet);
     if columns.iter().filter(|(environment, _)| *environment > 0).count() == 0 || bindings.is_empty() {
@@ -139,11 +139,11 @@ fn found<'a>(sheet: &'a Sheet, (environment, side): Column, place: &BoundOperati
 struct Step {
     of: Column,
     over: Column,
-    kind: Kind,
+    kind: EnvironmentKind,
 }
 
 /// What lies between two columns: in each environment the OS, and between two environments what the other one runs under.
-fn steps(columns: &[Column], kinds: &[Kind]) -> Vec<Step> {
+fn steps(columns: &[Column], kinds: &[EnvironmentKind]) -> Vec<Step> {
     let is_there = |column: &Column| columns.contains(column);
     let mut all = Vec::new();
     for (environment, kind) in kinds.iter().enumerate() {
@@ -164,10 +164,10 @@ impl Step {
         const OS: Text = Text { en: "OS", zh: "操作系统" };
         let layer = match self.kind {
             _ if self.of.0 == self.over.0 => OS,
-            Kind::Guest => Text { en: "hypervisor", zh: "虚拟机监控程序" },
-            Kind::Container => Text { en: "container", zh: "容器" },
-            Kind::Free => Text { en: "all of the machine", zh: "使用整机" },
-            Kind::First | Kind::Other => Text { en: "environment", zh: "环境" },
+            EnvironmentKind::Guest => Text { en: "hypervisor", zh: "虚拟机监控程序" },
+            EnvironmentKind::Container => Text { en: "container", zh: "容器" },
+            EnvironmentKind::Free => Text { en: "all of the machine", zh: "使用整机" },
+            EnvironmentKind::First | EnvironmentKind::Other => Text { en: "environment", zh: "环境" },
         };
         let (of, over) = (short(sheet, self.of), short(sheet, self.over));
         each(|lang| format!("{}: {} / {}", layer.get(lang), of.get(lang), over.get(lang)))

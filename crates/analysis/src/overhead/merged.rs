@@ -18,7 +18,7 @@ enum Piece<'a> {
 
 /// The remarks of all `runs`, each kind once, with how many of them it concerns where there are several.
 pub(super) fn merged<'a>(runs: impl Iterator<Item = &'a [Text<String>]>) -> Vec<Text<String>> {
-    let mut kinds: Vec<(Text<String>, Kind)> = Vec::new();
+    let mut kinds: Vec<(Text<String>, EnvironmentKind)> = Vec::new();
     let mut count = 0;
     for (run, remarks) in runs.enumerate() {
         count += 1;
@@ -26,7 +26,7 @@ pub(super) fn merged<'a>(runs: impl Iterator<Item = &'a [Text<String>]>) -> Vec<
             let form = Text { en: form(&remark.en), zh: form(&remark.zh) };
             match kinds.iter_mut().find(|(known, _)| *known == form) {
                 Some((_, kind)) => kind.add(run, remark),
-                None => kinds.push((form, Kind { remarks: vec![remark], runs: vec![run] })),
+                None => kinds.push((form, EnvironmentKind { remarks: vec![remark], runs: vec![run] })),
             }
         }
     }
@@ -34,13 +34,13 @@ pub(super) fn merged<'a>(runs: impl Iterator<Item = &'a [Text<String>]>) -> Vec<
 }
 
 /// Remarks of one form.
-struct Kind<'a> {
+struct EnvironmentKind<'a> {
     remarks: Vec<&'a Text<String>>,
     /// Each run that has one, once.
     runs: Vec<usize>,
 }
 
-impl<'a> Kind<'a> {
+impl<'a> EnvironmentKind<'a> {
     fn add(&mut self, run: usize, remark: &'a Text<String>) {
         self.remarks.push(remark);
         if self.runs.last() != Some(&run) {

@@ -21,7 +21,7 @@ mod value;
 
 use hostmark_model::{CaseRecord, Guest, Run, Text};
 
-pub use conclusions::{LayerConclusion, Verdict};
+pub use conclusions::{ClaimVerdict, LayerConclusion};
 
 use crate::bars::Bars;
 use crate::bilingual::same;

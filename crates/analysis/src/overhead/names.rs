@@ -4,7 +4,7 @@ use hostmark_model::{ISOLATE, Text};
 
 use super::Environment;
 use super::family::Space;
-use super::kind::Kind;
+use super::kind::EnvironmentKind;
 use super::sheet::{Sheet, at};
 
 /// The layers that an environment's run names, in brackets; empty where it names none.
@@ -14,28 +14,34 @@ fn layers(environment: &Environment) -> String {
 }
 
 /// What a side of an environment costs over the base.
-pub(super) fn overhead(kind: Kind, side: Space, environment: &Environment) -> Text<String> {
+pub(super) fn overhead(kind: EnvironmentKind, side: Space, environment: &Environment) -> Text<String> {
     let (name, layers) = (environment.name, layers(environment));
     let fixed = |en: &str, zh: &str| Text { en: en.to_owned(), zh: zh.to_owned() };
     match (kind, side) {
-        (Kind::First, Space::Kernel) => fixed("Kernel overhead", "内核开销"),
-        (Kind::First, Space::User) => fixed("OS overhead", "操作系统开销"),
-        (Kind::Guest, Space::Kernel) => fixed("Hypervisor + kernel overhead", "虚拟机监控程序与内核的开销"),
-        (Kind::Guest, Space::User) => fixed("Hypervisor + guest OS overhead", "虚拟机监控程序与客户机操作系统的开销"),
-        (Kind::Container, Space::Kernel) => Text {
+        (EnvironmentKind::First, Space::Kernel) => fixed("Kernel overhead", "内核开销"),
+        (EnvironmentKind::First, Space::User) => fixed("OS overhead", "操作系统开销"),
+        (EnvironmentKind::Guest, Space::Kernel) => fixed("Hypervisor + kernel overhead", "虚拟机监控程序与内核的开销"),
+        (EnvironmentKind::Guest, Space::User) => {
+            fixed("Hypervisor + guest OS overhead", "虚拟机监控程序与客户机操作系统的开销")
+        }
+        (EnvironmentKind::Container, Space::Kernel) => Text {
             en: format!("Container layers{layers} + kernel overhead"),
             zh: format!("容器各层{layers}与内核的开销"),
         },
-        (Kind::Container, Space::User) => Text {
+        (EnvironmentKind::Container, Space::User) => Text {
             en: format!("Container layers{layers} + OS overhead"),
             zh: format!("容器各层{layers}与操作系统的开销"),
         },
-        (Kind::Free, Space::Kernel) => fixed("Kernel overhead with all of the machine", "使用整机时的内核开销"),
-        (Kind::Free, Space::User) => fixed("OS overhead with all of the machine", "使用整机时的操作系统开销"),
-        (Kind::Other, Space::Kernel) => {
+        (EnvironmentKind::Free, Space::Kernel) => {
+            fixed("Kernel overhead with all of the machine", "使用整机时的内核开销")
+        }
+        (EnvironmentKind::Free, Space::User) => {
+            fixed("OS overhead with all of the machine", "使用整机时的操作系统开销")
+        }
+        (EnvironmentKind::Other, Space::Kernel) => {
             Text { en: format!("{name} + kernel overhead"), zh: format!("{name} 与内核的开销") }
         }
-        (Kind::Other, Space::User) => {
+        (EnvironmentKind::Other, Space::User) => {
             Text { en: format!("{name} + OS overhead"), zh: format!("{name} 与操作系统的开销") }
         }
     }
@@ -51,7 +57,7 @@ pub(super) fn side_of(environment: &Environment, side: Space) -> Text<String> {
 }
 
 /// The title of the percentages of a side of an environment.
-pub(super) fn title(sheet: &Sheet, environment: usize, side: Space, kind: Kind) -> Text<String> {
+pub(super) fn title(sheet: &Sheet, environment: usize, side: Space, kind: EnvironmentKind) -> Text<String> {
     let here = &sheet.environments[environment];
     let place = side_of(here, side);
     let Some(base) = &sheet.base else { return place };

@@ -16,7 +16,7 @@ use crate::lmbench::case_at;
 pub use built_in::built_in;
 pub use nearest::{NearestReference, beside, is_about, usual};
 pub use of_run::of_run;
-pub use verdict::{Tone, Verdict, beyond_text};
+pub use verdict::{ReferenceVerdict, Tone, beyond_text};
 
 /// The schema of a reference's file.
 pub const SCHEMA: &str = "hostmark.reference/1";
@@ -117,7 +117,7 @@ pub struct Value {
 
 /// Where a value comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Source<'a> {
+pub struct Citation<'a> {
     /// Where it stands.
     pub address: &'a str,
     /// When it was measured or published.
@@ -128,7 +128,7 @@ pub struct Source<'a> {
     pub method: &'a Text<String>,
 }
 
-impl Source<'_> {
+impl Citation<'_> {
     /// Whether all of it is told.
     pub fn is_whole(&self) -> bool {
         let told = |text: &Text<String>| !text.en.trim().is_empty() && !text.zh.trim().is_empty();
@@ -156,8 +156,8 @@ pub enum Standing {
 
 impl Value {
     /// Where it comes from.
-    pub fn source<'a>(&'a self, of: &'a Reference) -> Source<'a> {
-        Source {
+    pub fn source<'a>(&'a self, of: &'a Reference) -> Citation<'a> {
+        Citation {
             address: self.address.as_deref().unwrap_or(&of.address),
             date: self.date.as_deref().unwrap_or(&of.date),
             machine: self.machine.as_ref().unwrap_or(&of.machine),
@@ -222,8 +222,8 @@ impl<'a> Found<'a> {
 
 impl Reference {
     /// Where its values come from, unless a value says otherwise.
-    pub fn source(&self) -> Source<'_> {
-        Source { address: &self.address, date: &self.date, machine: &self.machine, method: &self.method }
+    pub fn source(&self) -> Citation<'_> {
+        Citation { address: &self.address, date: &self.date, machine: &self.machine, method: &self.method }
     }
 
     /// Reads a reference, or a run as one.

@@ -14,7 +14,7 @@ const TIMES: f64 = 1.5;
 
 /// What a constant comes to beside a reference.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verdict {
+pub struct ReferenceVerdict {
     /// `1.6x slower !`, `as usual`.
     pub words: Text<String>,
     pub tone: Tone,
@@ -86,11 +86,11 @@ fn ends(estimate: &Estimate) -> Option<(f64, f64)> {
 impl NearestReference<'_> {
     /// What a constant comes to. It is slower or faster where it lies beyond what is usual by more than its interval; `~` stands before what was
     /// measured by another method, or in one round. None where the reference lacks the constant, or neither direction is good.
-    pub fn verdict(&self, told: &ConstantValue) -> Option<Verdict> {
+    pub fn verdict(&self, told: &ConstantValue) -> Option<ReferenceVerdict> {
         let known = self.value_of(told)?;
         let value = told.estimate.value();
         let same = if self.is_usual() { AS_USUAL } else { SAME };
-        let verdict = |words: Text<String>, tone, better| Some(Verdict { words, tone, better });
+        let verdict = |words: Text<String>, tone, better| Some(ReferenceVerdict { words, tone, better });
         // How many times as bad as a number, above 1 for what is worse.
         let over = |number: f64| match told.better {
             Better::Lower => Some(value / number),
@@ -145,13 +145,13 @@ impl NearestReference<'_> {
 }
 
 /// What is not comparable enough for more than a rough ratio.
-fn about(worse: f64, same: Text) -> Option<Verdict> {
+fn about(worse: f64, same: Text) -> Option<ReferenceVerdict> {
     if !(worse.is_finite() && worse > 0.0) {
         return None;
     }
     let words = amount(worse, SLOWER).or_else(|| amount(worse.recip(), FASTER)).unwrap_or_else(|| same.to_owned_text());
     let words = Text { en: format!("~{}", words.en), zh: format!("约{}", words.zh) };
-    Some(Verdict { words, tone: Tone::Plain, better: worse.recip() })
+    Some(ReferenceVerdict { words, tone: Tone::Plain, better: worse.recip() })
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use hostmark_model::Lang;
 use roff::{Roff, bold, roman};
 
-use super::page::{Kind, Page, Section};
+use super::page::{Page, Section, SectionKind};
 use super::topics;
 
 /// A command's manual page.
@@ -51,7 +51,7 @@ fn section(roff: &mut Roff, section: &Section) {
         roff.text([bold(entry.term.trim_start().to_owned())]);
         for (index, paragraph) in entry.text.iter().enumerate() {
             if index > 0 {
-                roff.control(if section.kind == Kind::Options { "br" } else { "sp" }, []);
+                roff.control(if section.kind == SectionKind::Options { "br" } else { "sp" }, []);
             }
             roff.text([roman(paragraph.clone())]);
         }

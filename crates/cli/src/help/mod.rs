@@ -114,7 +114,7 @@ pub fn help(command: Command, words: &[OsString], lang: Lang) -> String {
     let page = page::of(at(&built, &path), &path, lang);
     let is_long = words.iter().any(|word| word == "--help") || words.first().is_some_and(|word| word == "help");
     let options = crate::output::options(lang, false);
-    let look = page::Look { width: page::width(Some(options.width)), color: options.color };
+    let look = page::PageStyle { width: page::width(Some(options.width)), color: options.color };
     if is_long { page.long(look) } else { page.short(look) }
 }
 

@@ -14,7 +14,7 @@ const TERMS: usize = 30;
 
 /// How a page looks on a screen.
 #[derive(Debug, Clone, Copy)]
-pub struct Look {
+pub struct PageStyle {
     /// Columns.
     pub width: usize,
     /// Whether headings are bold.
@@ -28,7 +28,7 @@ pub fn width(columns: Option<usize>) -> usize {
 
 /// What a section holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum SectionKind {
     /// Commands: a table in every help.
     Commands,
     /// Arguments and options: a table in the short help, blocks in the long one.
@@ -45,7 +45,7 @@ pub enum Kind {
 #[derive(Debug, Clone)]
 pub struct Section {
     /// What it holds.
-    pub kind: Kind,
+    pub kind: SectionKind,
     pub heading: String,
     pub entries: Vec<Entry>,
 }
@@ -84,12 +84,12 @@ pub fn of(command: &Command, path: &str, lang: Lang) -> Page {
             sections.push(Section { kind, heading, entries });
         }
     };
-    add(Kind::Commands, said("Commands"), commands);
+    add(SectionKind::Commands, said("Commands"), commands);
     let shown = || command.get_arguments().filter(|argument| !argument.is_hide_set());
     let entries = |wanted: &dyn Fn(&Arg) -> bool| -> Vec<Entry> {
         shown().filter(|argument| wanted(argument)).map(|argument| entry(argument, path, lang)).collect()
     };
-    add(Kind::Options, said("Arguments"), entries(&|argument| argument.is_positional()));
+    add(SectionKind::Options, said("Arguments"), entries(&|argument| argument.is_positional()));
     let mut headings: Vec<&str> = Vec::new();
     for heading in shown().filter_map(Arg::get_help_heading) {
         if !headings.contains(&heading) {
@@ -97,13 +97,13 @@ pub fn of(command: &Command, path: &str, lang: Lang) -> Page {
         }
     }
     let is_option = |argument: &Arg| !argument.is_positional() && argument.get_help_heading().is_none();
-    add(Kind::Options, said("Options"), entries(&is_option));
+    add(SectionKind::Options, said("Options"), entries(&is_option));
     for heading in headings {
-        add(Kind::More, heading.to_owned(), entries(&|argument| argument.get_help_heading() == Some(heading)));
+        add(SectionKind::More, heading.to_owned(), entries(&|argument| argument.get_help_heading() == Some(heading)));
     }
-    add(Kind::Examples, said("Examples"), examples::entries(path, lang));
+    add(SectionKind::Examples, said("Examples"), examples::entries(path, lang));
     for topic in topics::of(path) {
-        add(Kind::Topic, topic.heading.get(lang).to_owned(), topic.entries(lang));
+        add(SectionKind::Topic, topic.heading.get(lang).to_owned(), topic.entries(lang));
     }
     let usage = command.clone().render_usage().to_string();
     Page {
@@ -177,9 +177,11 @@ pub fn value_help(path: &str, id: &str, value: &str, en: Option<String>, lang: L
 
 impl Page {
     /// One screen: what it does, how it is called, and every option in a line.
-    pub fn short(&self, look: Look) -> String {
+    pub fn short(&self, look: PageStyle) -> String {
         let mut out = self.head(look);
-        for section in self.sections.iter().filter(|section| matches!(section.kind, Kind::Commands | Kind::Options)) {
+        for section in
+            self.sections.iter().filter(|section| matches!(section.kind, SectionKind::Commands | SectionKind::Options))
+        {
             heading(&mut out, &section.heading, look);
             // What few people need stands in the long help alone.
             let entries: Vec<Entry> = section.entries.iter().filter(|entry| !entry.short.is_empty()).cloned().collect();
@@ -192,19 +194,23 @@ impl Page {
     }
 
     /// Everything.
-    pub fn long(&self, look: Look) -> String {
+    pub fn long(&self, look: PageStyle) -> String {
         let mut out = self.head(look);
         for section in &self.sections {
             heading(&mut out, &section.heading, look);
             match section.kind {
-                Kind::Commands | Kind::Topic => table(&mut out, &section.entries, look, |entry| entry.text.clone()),
-                Kind::Examples | Kind::Options | Kind::More => blocks(&mut out, &section.entries, look),
+                SectionKind::Commands | SectionKind::Topic => {
+                    table(&mut out, &section.entries, look, |entry| entry.text.clone())
+                }
+                SectionKind::Examples | SectionKind::Options | SectionKind::More => {
+                    blocks(&mut out, &section.entries, look)
+                }
             }
         }
         out
     }
 
-    fn head(&self, look: Look) -> String {
+    fn head(&self, look: PageStyle) -> String {
         let mut out = String::new();
         push_lines(&mut out, "", &self.about, look.width);
         let usage = topics::heading("Usage", self.lang);
@@ -215,7 +221,7 @@ impl Page {
     }
 }
 
-fn heading(out: &mut String, text: &str, look: Look) {
+fn heading(out: &mut String, text: &str, look: PageStyle) {
     out.push_str(&if look.color { format!("\n\x1b[1m{text}\x1b[0m\n") } else { format!("\n{text}\n") });
 }
 
@@ -228,7 +234,7 @@ fn push_lines(out: &mut String, indent: &str, text: &str, width: usize) {
 }
 
 /// Terms in one column, texts in another.
-fn table(out: &mut String, entries: &[Entry], look: Look, text: impl Fn(&Entry) -> Vec<String>) {
+fn table(out: &mut String, entries: &[Entry], look: PageStyle, text: impl Fn(&Entry) -> Vec<String>) {
     let most = TERMS.min(look.width / 2);
     let terms = entries.iter().map(|entry| entry.term.width()).filter(|&width| width <= most).max().unwrap_or(0);
     let indent = " ".repeat(terms + 4);
@@ -249,7 +255,7 @@ fn table(out: &mut String, entries: &[Entry], look: Look, text: impl Fn(&Entry) 
 }
 
 /// Each term on a line, its text below it.
-fn blocks(out: &mut String, entries: &[Entry], look: Look) {
+fn blocks(out: &mut String, entries: &[Entry], look: PageStyle) {
     for entry in entries {
         out.push_str(&format!("  {}\n", entry.term));
         for paragraph in &entry.text {

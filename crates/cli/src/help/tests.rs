@@ -6,11 +6,11 @@ use clap::{Command, CommandFactory};
 use hostmark_model::Lang;
 use unicode_width::UnicodeWidthStr;
 
-use super::page::{Kind, Look, Page, of, value_help};
+use super::page::{Page, PageStyle, SectionKind, of, value_help};
 use super::*;
 use crate::command::Arguments;
 
-const SCREEN: Look = Look { width: 80, color: false };
+const SCREEN: PageStyle = PageStyle { width: 80, color: false };
 
 fn pages(lang: Lang) -> Vec<(String, Page)> {
     let built = built(Arguments::command(), lang);
@@ -96,10 +96,10 @@ fn at_exactly<'a>(built: &'a Command, path: &str) -> Option<&'a Command> {
 fn every_page_has_examples_exit_codes_and_environment_in_both_languages() {
     for (path, page) in pages(Lang::En).into_iter().chain(pages(Lang::Zh)) {
         assert!(
-            page.sections.iter().any(|s| s.kind == Kind::Examples),
+            page.sections.iter().any(|s| s.kind == SectionKind::Examples),
             "add examples of '{path}' to ALL in help/examples.rs"
         );
-        let topics = page.sections.iter().filter(|s| s.kind == Kind::Topic).count();
+        let topics = page.sections.iter().filter(|s| s.kind == SectionKind::Topic).count();
         assert!(topics >= 2, "{path}");
     }
     for (path, page) in pages(Lang::Zh) {

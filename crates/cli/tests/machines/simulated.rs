@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use hostmark_engine::plan::Plan;
-use hostmark_engine::{KernelMeters, Observer, Setting, Wall, run};
+use hostmark_engine::{KernelMeters, Observer, RunContext, Wall, run};
 use hostmark_launch::{Received, ServiceLink, WorkerLink};
 use hostmark_model::{Environment, Event, HostFacts, Job, JobCase, PROTOCOL, RoundNoise, ServiceJob};
 
@@ -91,7 +91,7 @@ pub fn simulated(plan: &Plan, host: &HostFacts, slower: impl Fn(u32) -> f64) -> 
         Ok(Box::new(Scripted(wall.clone(), VecDeque::from([(started, listening), (Duration::ZERO, served)]))))
     };
     let (environment, meters) = (Environment::bare(), &KernelMeters);
-    let setting = Setting {
+    let setting = RunContext {
         plan,
         host,
         environment,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use hostmark_engine::Wall;
 use hostmark_engine::probe::find;
-use hostmark_engine::worker::far::{FarEnds, Missing, Waiting, Wanted, cpus_of};
+use hostmark_engine::worker::far::{FarEnds, FarRequest, Missing, Waiting, cpus_of};
 use hostmark_launch::ServiceLink;
 use hostmark_launch::local::{LocalService, Warden};
 use hostmark_model::{CaseId, Job};
@@ -40,7 +40,7 @@ pub fn far_ends(command: &[&str], job: &Job, at: &[IpAddr]) -> Result<Option<Far
     let id: CaseId = job.case().parse().unwrap();
     let Some(entry) = find(CATALOGUE, &id.probe) else { return Ok(None) };
     let Some(service) = entry.probe.service() else { return Ok(None) };
-    let wanted = Wanted {
+    let wanted = FarRequest {
         service: service.name,
         params: &id.params,
         cpus: cpus_of(&entry, &id, &job.cpus),

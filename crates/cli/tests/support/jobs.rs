@@ -8,7 +8,7 @@ use std::time::Duration;
 use hostmark_engine::clock;
 use hostmark_engine::plan::{Request, plan};
 use hostmark_engine::sys::scratch::Private;
-use hostmark_engine::{KernelMeters, Observer, Setting, Wall};
+use hostmark_engine::{KernelMeters, Observer, RunContext, Wall};
 use hostmark_host::Root;
 use hostmark_launch::{Received, ServiceLink, WorkerLink};
 use hostmark_model::{Environment, Event, FarUsage, Job, PROTOCOL, Profile, ServiceJob};
@@ -152,7 +152,7 @@ pub fn jobs(places: &Places) -> Vec<Job> {
         Ok(Box::new(Recorded { lines: vec![Event::Served(FarUsage::default()), Event::Listening { address }] }))
     };
     let (plan, meters) = (&plan, &KernelMeters);
-    let setting = Setting {
+    let setting = RunContext {
         plan,
         host: &host,
         environment,

@@ -30,14 +30,14 @@ const STEADY: f64 = 0.005;
 pub struct CoreClock {
     turns: u64,
     wide_turns: u64,
-    looks: Vec<Look>,
+    looks: Vec<CoreReading>,
     /// When the last look beside samples ended.
     looked: Option<Ticks>,
 }
 
 /// What one look at the core saw.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Look {
+pub struct CoreReading {
     /// Its frequency, hertz.
     pub hz: f64,
     /// Independent adds that it did in a cycle.
@@ -55,19 +55,19 @@ impl CoreClock {
     }
 
     /// Times a slice of each beside a sample.
-    pub fn look(&mut self, clock: &Clock) -> Look {
+    pub fn look(&mut self, clock: &Clock) -> CoreReading {
         let cycles = (self.turns * adds::ADDS_A_TURN) as f64;
         let hz = cycles * 1e9 / slice_ns(clock, self.turns).max(1.0);
         let wide_ns = wide_slice_ns(clock, self.wide_turns).max(1.0);
         let width = (self.wide_turns * adds::WIDE_ADDS_A_TURN) as f64 / (wide_ns * hz / 1e9);
-        let look = Look { hz, width };
+        let look = CoreReading { hz, width };
         self.looks.push(look);
         self.looked = Some(clock.end());
         look
     }
 
     /// The same, unless the last look was just before.
-    pub fn look_again(&mut self, clock: &Clock) -> Option<Look> {
+    pub fn look_again(&mut self, clock: &Clock) -> Option<CoreReading> {
         let is_due = self.looked.is_none_or(|last| clock.ns(clock.start().since(last)) >= APART_NS);
         is_due.then(|| self.look(clock))
     }
@@ -90,7 +90,7 @@ impl CoreClock {
     }
 }
 
-impl Look {
+impl CoreReading {
     /// Whether another thread ran on the core, which by itself does this much in a cycle.
     pub fn is_shared(&self, whole_width: f64) -> bool {
         self.width < SHARED_WIDTH * whole_width
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_look_with_less_than_its_part_of_the_width_is_of_a_shared_core() {
-        let look = |width: f64| Look { hz: 3e9, width };
+        let look = |width: f64| CoreReading { hz: 3e9, width };
         assert!(look(2.6).is_shared(5.0) && look(3.9).is_shared(5.0));
         assert!(!look(4.1).is_shared(5.0) && !look(9.0).is_shared(5.0));
         let looks = [5.0, 2.5, 4.9, 2.4].map(look).to_vec();

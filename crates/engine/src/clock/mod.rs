@@ -17,7 +17,7 @@ mod arch;
 
 pub use arch::SOURCE;
 pub use calibrate::{Calibration, choose};
-pub use chain::{CoreClock, Look, WarmUp, warm_up};
+pub use chain::{CoreClock, CoreReading, WarmUp, warm_up};
 pub use fake::FakeClock;
 pub use precision::{Precision, smallest_step};
 

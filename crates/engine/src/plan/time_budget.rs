@@ -46,7 +46,7 @@ pub struct TimeBudget {
 
 /// What becomes of one round.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Verdict {
+pub enum RoundDecision {
     /// It has this long for samples.
     Sample(Duration),
     /// There is no time for it.
@@ -177,17 +177,17 @@ impl TimeBudget {
     }
 
     /// What becomes of the next round. A default point is dropped only when no time at all is left.
-    pub fn decide(&self, next: Next) -> Verdict {
+    pub fn decide(&self, next: Next) -> RoundDecision {
         if self.left.is_zero() {
-            return Verdict::Over;
+            return RoundDecision::Over;
         }
         if !next.is_default && next.others + TimeBudget::at_least(next.rounds, next.overhead) > self.left {
-            return Verdict::Drop;
+            return RoundDecision::Drop;
         }
         // On a loaded machine a round takes a multiple of its grant: no single one may take what the others are promised.
         let later = TimeBudget::at_least(next.rounds.saturating_sub(1), next.overhead);
         let room = self.left.saturating_sub(next.others + later).div_f64(next.stretch.max(1.0));
-        Verdict::Sample(self.share().min(room).max(LEAST_SAMPLES))
+        RoundDecision::Sample(self.share().min(room).max(LEAST_SAMPLES))
     }
 }
 

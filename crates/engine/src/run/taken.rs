@@ -5,7 +5,7 @@ use std::time::Duration;
 use hostmark_model::{Event, HostFacts};
 
 use super::units::Visit;
-use super::{Runner, Setting};
+use super::{RunContext, Runner};
 use crate::case::bind::Bind;
 use crate::record::contention::Meters;
 use crate::worker::job;
@@ -111,7 +111,7 @@ impl Runner<'_> {
 
     /// The CPU that stands in for one that was taken, of the same kind; none where it is not taken, or a person chose it.
     pub(super) fn stand_in(&self, cpu: usize) -> Option<usize> {
-        let Setting { plan, host, .. } = self.setting;
+        let RunContext { plan, host, .. } = self.setting;
         self.holdings.loss_of(Resource::Cpu(cpu))?;
         let is_alike = |other: &usize| host.kind_of_core(*other) == host.kind_of_core(cpu);
         self.holdings.spare.filter(is_alike).filter(|_| plan.request.inputs.cpus.is_none())

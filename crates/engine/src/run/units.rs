@@ -9,7 +9,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::Runner;
 use crate::plan::Priority;
-use crate::plan::time_budget::{TimeBudget, Verdict};
+use crate::plan::time_budget::{RoundDecision, TimeBudget};
 
 /// Cases of one worker at most.
 const MOST_CASES: usize = 32;
@@ -133,7 +133,7 @@ impl Runner<'_> {
         let mut left = TimeBudget::of_unit(plan, plan.cases[unit[0].case].has_long_set_up());
         for &visit in &unit[1..] {
             let next = self.costs(visit.case, remaining, visit.round).0;
-            let Verdict::Sample(grant) = budget.decide(next) else { break };
+            let RoundDecision::Sample(grant) = budget.decide(next) else { break };
             // Those of later passes end when so much time is gone, whatever was forecast.
             if visit.round == unit[0].round {
                 left = left.saturating_sub(grant + next.overhead);

@@ -11,7 +11,7 @@ use crate::plan::time_budget::TimeBudget;
 use crate::record::journal::Took;
 use crate::record::{RoundResult, round_seed};
 use crate::round_error::RoundError;
-use crate::worker::far::{self, Distant, FarEnds, Missing, Peers, Waiting, Wanted};
+use crate::worker::far::{self, Distant, FarEnds, FarRequest, Missing, Peers, Waiting};
 use crate::worker::session::{End, RoundEvents, WorkerSession};
 
 impl<'a> Runner<'a> {
@@ -182,7 +182,7 @@ impl<'a> Runner<'a> {
             return peers.serve(peer, request).map(|distant| Some(Far::There(distant)));
         }
         let at = far::of_version(&far::LOOPBACK, &case.id.params);
-        let wanted = Wanted {
+        let wanted = FarRequest {
             service: service.name,
             params: &case.id.params,
             cpus: far::cpus_of(&case.entry, &case.id, &job.cpus),

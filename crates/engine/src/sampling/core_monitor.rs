@@ -2,7 +2,7 @@
 
 use hostmark_model::Taint;
 
-use crate::clock::{Clock, CoreClock, Look};
+use crate::clock::{Clock, CoreClock, CoreReading};
 use crate::sampling::sample::Samples;
 
 /// Two looks whose frequencies lie further apart than this had a change between them: nobody knows at which of the two the
@@ -15,7 +15,7 @@ pub(crate) struct CoreMonitor<'a> {
     core: Option<&'a mut CoreClock>,
     /// Adds a cycle of the core when no other thread runs on it; none while that is not known.
     whole_width: Option<f64>,
-    last: Option<Look>,
+    last: Option<CoreReading>,
 }
 
 impl<'a> CoreMonitor<'a> {
@@ -44,7 +44,7 @@ impl<'a> CoreMonitor<'a> {
     }
 
     /// What a look saw holds for the samples since the one before.
-    fn seen(&mut self, look: Option<Look>, samples: &mut Samples) {
+    fn seen(&mut self, look: Option<CoreReading>, samples: &mut Samples) {
         let (Some(now), Some(before)) = (look, self.last) else { return };
         let is_steady = (now.hz / before.hz - 1.0).abs() <= STEADY;
         let hz = if is_steady { (now.hz + before.hz) / 2.0 } else { 0.0 };
@@ -96,8 +96,8 @@ mod tests {
         samples
     }
 
-    fn look(ghz: f64, width: f64) -> Option<Look> {
-        Some(Look { hz: ghz * 1e9, width })
+    fn look(ghz: f64, width: f64) -> Option<CoreReading> {
+        Some(CoreReading { hz: ghz * 1e9, width })
     }
 
     fn beside(clock: &Clock, whole_width: Option<f64>) -> CoreMonitor<'_> {

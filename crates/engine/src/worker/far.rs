@@ -30,7 +30,7 @@ const MOST_LINES: usize = 10_000;
 
 /// What is to be started.
 #[derive(Debug, Clone)]
-pub struct Wanted<'a> {
+pub struct FarRequest<'a> {
     /// The service's name.
     pub service: &'a str,
     /// The point of the case.
@@ -75,7 +75,7 @@ pub enum Missing {
 
 /// What far ends say when they are ended.
 #[derive(Debug, Default)]
-pub struct Account {
+pub struct FarReport {
     /// What they recorded.
     pub notes: Vec<Event>,
     /// Of each what it has used, where it said so, or why it failed.
@@ -103,7 +103,7 @@ pub trait Distant {
     fn ends(&self) -> &[FarEnd];
 
     /// Ends them: what they say.
-    fn account(self: Box<Self>) -> Account;
+    fn account(self: Box<Self>) -> FarReport;
 }
 
 /// Far ends that serve. When dropped they are ended, and nothing is left of them.
@@ -175,7 +175,7 @@ pub fn of_version(at: &[IpAddr], params: &Params) -> Vec<IpAddr> {
 
 impl FarEnds {
     /// Starts them all, and waits until they listen.
-    pub fn start(open: &OpenService, wanted: &Wanted, waiting: Waiting) -> Result<FarEnds, Missing> {
+    pub fn start(open: &OpenService, wanted: &FarRequest, waiting: Waiting) -> Result<FarEnds, Missing> {
         let (ends, notes) = (Vec::new(), Vec::new());
         let mut far = FarEnds { links: Vec::new(), ends, notes, scratch: wanted.scratch.clone(), folders: Vec::new() };
         let count = wanted.cpus.len() as u64;
@@ -254,9 +254,9 @@ impl FarEnds {
     }
 
     /// Ends them: what they say.
-    pub fn account(mut self) -> Account {
+    pub fn account(mut self) -> FarReport {
         let said = self.links.iter_mut().map(|link| account_of(link.as_mut())).collect();
-        Account { notes: std::mem::take(&mut self.notes), said }
+        FarReport { notes: std::mem::take(&mut self.notes), said }
     }
 
     fn end(&mut self) {
@@ -275,7 +275,7 @@ impl FarEnds {
     }
 }
 
-impl Account {
+impl FarReport {
     /// Adds it to the events of a round that is complete.
     pub fn join(mut self, events: &mut Vec<Event>) {
         let last = events.pop();

@@ -72,7 +72,7 @@ fn started(script: &[Received], told: &Rc<RefCell<Vec<&'static str>>>) -> Result
         Ok(Box::new(Scripted { script: script.iter().cloned().collect(), told: told.clone() }))
     };
     let scratch = Scratch::Missing("no".into());
-    let wanted = Wanted {
+    let wanted = FarRequest {
         service: SERVICE.name,
         params: &Params::default(),
         cpus: vec![vec![1]],

@@ -91,7 +91,11 @@ impl Booted {
 
     /// Where it leads: each start there is a new agent in this guest.
     pub fn place(&self) -> Transport {
-        Transport::Guest(transport::Guest::new(Rc::clone(&self.channel), Rc::clone(&self.shared), self.digest.clone()))
+        Transport::Guest(transport::GuestPlace::new(
+            Rc::clone(&self.channel),
+            Rc::clone(&self.shared),
+            self.digest.clone(),
+        ))
     }
 
     /// What it is.

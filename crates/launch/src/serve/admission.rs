@@ -25,7 +25,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 const DROPPED_AT_ONCE: usize = 1 << 12;
 
 /// Somebody whose handshake is over.
-pub struct Guest {
+pub struct Client {
     /// The connection, which does not wait.
     pub socket: TcpStream,
     /// From where.
@@ -135,7 +135,7 @@ impl Admission {
     }
 
     /// Goes on with everybody for whom there is something, as `ready` says in order; those whose handshake is over come back.
-    pub fn turn(&mut self, ready: &[bool], now: Instant, refusals: &mut Refusals) -> Vec<Guest> {
+    pub fn turn(&mut self, ready: &[bool], now: Instant, refusals: &mut Refusals) -> Vec<Client> {
         let mut guests = Vec::new();
         for (index, mut knocker) in std::mem::take(&mut self.knockers).into_iter().enumerate() {
             let is_ready = ready.get(index).copied().unwrap_or_default();
@@ -143,7 +143,7 @@ impl Admission {
                 Look::Stays => self.knockers.push(knocker),
                 Look::Gone => {}
                 Look::Refused(refusal) => refusals.count(refusal, knocker.from),
-                Look::In(channel) => guests.push(Guest { socket: knocker.socket, from: knocker.from, channel }),
+                Look::In(channel) => guests.push(Client { socket: knocker.socket, from: knocker.from, channel }),
             }
         }
         guests

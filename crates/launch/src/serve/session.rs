@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFd;
 
-use super::admission::Guest;
+use super::admission::Client;
 use super::refusals::Refusal;
 use crate::agent::{AGENT, SERVED};
-use crate::group::{Group, null};
+use crate::group::{GroupLeader, null};
 use crate::program::command;
 use crate::relay::{Carried, Relay};
 
@@ -29,7 +29,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 /// A session under way.
 pub struct Session {
     /// Ended with its group when this is dropped.
-    agent: Group,
+    agent: GroupLeader,
     relay: Relay,
     from: Option<IpAddr>,
     memory_bytes: u64,
@@ -51,7 +51,7 @@ pub enum Turned {
 
 /// An agent whose session is over.
 pub struct Leftover {
-    agent: Group,
+    agent: GroupLeader,
     memory_bytes: u64,
     until: Instant,
 }
@@ -59,12 +59,12 @@ pub struct Leftover {
 impl Session {
     /// Starts an agent of this program, which has nothing listen but at the address to which its server is bound, and fills so much
     /// memory at most.
-    pub fn begin(guest: Guest, program: &Path, bound: IpAddr, memory_bytes: u64, now: Instant) -> io::Result<Session> {
-        let Guest { socket, from, channel } = guest;
+    pub fn begin(guest: Client, program: &Path, bound: IpAddr, memory_bytes: u64, now: Instant) -> io::Result<Session> {
+        let Client { socket, from, channel } = guest;
         let mut command = command(program);
         command.args([AGENT, SERVED, &bound.to_string(), &memory_bytes.to_string()]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(null()?);
-        let mut agent = Group::spawn(&mut command)?;
+        let mut agent = GroupLeader::spawn(&mut command)?;
         let (stdin, stdout) = (agent.streams().stdin.take(), agent.streams().stdout.take());
         let (Some(stdin), Some(stdout)) = (stdin, stdout) else { return Err(io::ErrorKind::BrokenPipe.into()) };
         let (output, input) = (File::from(OwnedFd::from(stdin)), File::from(OwnedFd::from(stdout)));

@@ -12,16 +12,16 @@ use crate::transport_error::TransportError;
 
 /// A guest's channel, of which one agent at a time has the use, and QEMU's monitor beside it.
 #[derive(Debug, Clone)]
-pub struct Guest {
+pub struct GuestPlace {
     channel: Rc<OwnedFd>,
     monitor: Rc<OwnedFd>,
     digest: String,
 }
 
-impl Guest {
+impl GuestPlace {
     /// The one behind these, in which a program of this digest answers.
-    pub(crate) fn new(channel: Rc<OwnedFd>, monitor: Rc<OwnedFd>, digest: String) -> Guest {
-        Guest { channel, monitor, digest }
+    pub(crate) fn new(channel: Rc<OwnedFd>, monitor: Rc<OwnedFd>, digest: String) -> GuestPlace {
+        GuestPlace { channel, monitor, digest }
     }
 
     /// Starts the process that leads there.
@@ -37,10 +37,10 @@ impl Guest {
     }
 }
 
-impl PartialEq for Guest {
-    fn eq(&self, other: &Guest) -> bool {
+impl PartialEq for GuestPlace {
+    fn eq(&self, other: &GuestPlace) -> bool {
         Rc::ptr_eq(&self.channel, &other.channel)
     }
 }
 
-impl Eq for Guest {}
+impl Eq for GuestPlace {}

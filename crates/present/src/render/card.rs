@@ -8,7 +8,7 @@ use hostmark_analysis::constants::{self, ConstantValue};
 use hostmark_analysis::escape::{visible, xml};
 use hostmark_analysis::findings::findings_and_kept;
 use hostmark_analysis::guest;
-use hostmark_analysis::references::{NearestReference, Tone, Verdict, beside};
+use hostmark_analysis::references::{NearestReference, ReferenceVerdict, Tone, beside};
 use hostmark_analysis::trust;
 use hostmark_model::{Lang, Run, Text};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -132,7 +132,7 @@ fn constant(
     let fitting = ways.iter().find_map(|shown| Some((shown, fits(shown)?)));
     let (shown, size) = fitting.unwrap_or((&ways[ways.len() - 1], SIZES[SIZES.len() - 1]));
     line(out, x, y + 35.0, (size, 600), INK, shown, width - kept);
-    let Some(Verdict { words, tone, better }) = verdict else { return };
+    let Some(ReferenceVerdict { words, tone, better }) = verdict else { return };
     let colour = match tone {
         Tone::Bad => BAD,
         Tone::Good => GOOD,

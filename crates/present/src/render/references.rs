@@ -2,7 +2,7 @@
 
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::format::{between, value as shown};
-use hostmark_analysis::references::{Reference, Source, Value, all};
+use hostmark_analysis::references::{Citation, Reference, Value, all};
 use hostmark_model::{CaseId, Lang, ProbeInfo, Text, Unit};
 use unicode_width::UnicodeWidthStr;
 
@@ -22,7 +22,7 @@ pub(super) fn paragraph(out: &mut String, first: &str, text: &str, width: usize)
 }
 
 /// A source in words, the machine left out. Its address stands on a line of its own, unbroken, so that it can be followed.
-pub(super) fn source(out: &mut String, indent: &str, of: &Source, options: &RenderOptions) {
+pub(super) fn source(out: &mut String, indent: &str, of: &Citation, options: &RenderOptions) {
     let says = match options.lang {
         Lang::En => format!("{}; {}", of.date, of.method.en),
         Lang::Zh => format!("{}；{}", of.date, of.method.zh),

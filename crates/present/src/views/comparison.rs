@@ -4,7 +4,7 @@ mod forest;
 mod words;
 
 use hostmark_analysis::bilingual::{Words, each, fixed, same};
-use hostmark_analysis::compare::{Against, CaseComparison, Comparison, Group, Side, Verdict};
+use hostmark_analysis::compare::{Against, CaseComparison, Comparison, GroupChange, Side, Verdict};
 use hostmark_model::Text;
 
 use crate::document::{
@@ -90,8 +90,8 @@ fn differs(against: &Against, blocks: &mut Document) {
 }
 
 /// What the cases of each group come to together, or those of each table.
-fn groups(against: &Against, (title, groups): (Text, &[Group])) -> Table {
-    let row = |group: &Group| {
+fn groups(against: &Against, (title, groups): (Text, &[GroupChange])) -> Table {
+    let row = |group: &GroupChange| {
         let (change, interval, verdict) = words::group_cells(group);
         let remarks = words::group_remarks(group, against).into_iter();
         Row {

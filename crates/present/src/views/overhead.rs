@@ -1,7 +1,7 @@
 //! What environments cost over each other.
 
 use hostmark_analysis::bilingual::{each, fixed};
-use hostmark_analysis::overhead::{LayerConclusion, Overhead, Part, Verdict};
+use hostmark_analysis::overhead::{ClaimVerdict, LayerConclusion, Overhead, Part};
 use hostmark_analysis::plain_table::{self, Remark};
 use hostmark_model::Text;
 
@@ -54,9 +54,9 @@ pub(crate) fn table(table: plain_table::Table) -> Table {
 
 fn conclusion(told: LayerConclusion) -> Judged {
     let sign = match told.verdict {
-        Verdict::So => "✓",
-        Verdict::NotSo => "✗",
-        Verdict::Unknown | Verdict::Needs => "?",
+        ClaimVerdict::So => "✓",
+        ClaimVerdict::NotSo => "✗",
+        ClaimVerdict::Unknown | ClaimVerdict::Needs => "?",
     };
     Judged { sign, verdict: fixed(told.verdict.label()), text: told.text }
 }

@@ -1,6 +1,6 @@
 //! How often comparisons are wrong, and what they find, over runs that are made up.
 
-use hostmark_analysis::compare::{Comparison, Group, History, SAME, Verdict};
+use hostmark_analysis::compare::{Comparison, GroupChange, History, SAME, Verdict};
 use hostmark_model::*;
 
 use super::made::{Random, Scatter, Shape, rounds, scattered};
@@ -20,7 +20,7 @@ fn called_different(scatter: Scatter, pairs: u64, history: usize) -> (f64, f64) 
         assert_eq!(counts.not_comparable, 0);
         called += counts.slower + counts.faster;
         all += comparison.new[0].cases.len();
-        let is_called = |group: &&Group| matches!(group.verdict, Verdict::Slower | Verdict::Faster);
+        let is_called = |group: &&GroupChange| matches!(group.verdict, Verdict::Slower | Verdict::Faster);
         groups += comparison.new[0].groups.iter().filter(is_called).count();
     }
     (called as f64 / all as f64, groups as f64 / pairs as f64)

@@ -9,7 +9,7 @@ crate::group!("clock", shares_worker true: read resolution r#loop sleep);
 
 use hostmark_engine::prelude::{Axis, Case, Points, Result, RoundError};
 
-use crate::workloads::machine::clocks::Source;
+use crate::workloads::machine::clocks::ClockSource;
 
 /// Axis source: the kernel's clock as programs read it, and those beside it that have cases in the profiles named.
 const fn sources(quick: &'static [&'static str], standard: &'static [&'static str]) -> Axis {
@@ -17,9 +17,10 @@ const fn sources(quick: &'static [&'static str], standard: &'static [&'static st
 }
 
 /// The clock that the case's axis `source` names.
-fn source(case: &Case) -> Result<Source> {
+fn source(case: &Case) -> Result<ClockSource> {
     let name: String = case.param("source")?;
-    let source = Source::of_name(&name).ok_or_else(|| RoundError::failed(format!("there is no clock '{name}'")))?;
+    let source =
+        ClockSource::of_name(&name).ok_or_else(|| RoundError::failed(format!("there is no clock '{name}'")))?;
     match source.is_readable() {
         true => Ok(source),
         false => Err(RoundError::skipped("reading the counter is forbidden to this process")),

@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::machine::clocks::Source;
+use crate::workloads::machine::clocks::ClockSource;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Clock read", zh: "读取时钟" },
@@ -73,10 +73,10 @@ fn measure(case: &mut Case) -> Result<()> {
     let source = super::source(case)?;
     // Told apart outside of the loop, so that only the reading is inside.
     match source {
-        Source::Counter => case.loops(|n| read_n(n, || Source::Counter.read())).time(),
-        Source::Monotonic => case.loops(|n| read_n(n, || Source::Monotonic.read())).time(),
-        Source::MonotonicRaw => case.loops(|n| read_n(n, || Source::MonotonicRaw.read())).time(),
-        Source::Syscall => case.loops(|n| read_n(n, || Source::Syscall.read())).time(),
+        ClockSource::Counter => case.loops(|n| read_n(n, || ClockSource::Counter.read())).time(),
+        ClockSource::Monotonic => case.loops(|n| read_n(n, || ClockSource::Monotonic.read())).time(),
+        ClockSource::MonotonicRaw => case.loops(|n| read_n(n, || ClockSource::MonotonicRaw.read())).time(),
+        ClockSource::Syscall => case.loops(|n| read_n(n, || ClockSource::Syscall.read())).time(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::machine::clocks::Source;
+use crate::workloads::machine::clocks::ClockSource;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Clock resolution", zh: "时钟分辨率" },
@@ -62,7 +62,7 @@ pub static PROBE: Probe = Probe {
 fn measure(case: &mut Case) -> Result<()> {
     let source = super::source(case)?;
     let ns_a_step = match source {
-        Source::Counter => case.counter_ns_per_tick()?,
+        ClockSource::Counter => case.counter_ns_per_tick()?,
         _ => 1.0,
     };
     case.values(|| match source.step() {

@@ -5,7 +5,7 @@ mod quantities;
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::pipeline::{Endpoint, Method, Pace, Path, Pipeline, Plan};
+use crate::workloads::pipeline::{Endpoint, Method, Pace, Path, Pipeline, PipelinePlan};
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Data path", zh: "数据通路" },
@@ -122,7 +122,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let block: u64 = case.param("block")?; // of which each process has a copy of its own
     case.may_fill(block.saturating_mul(path.stages.len() as u64 + 1))?;
     let mut block = case.buffer(block, Pages::Base, None)?;
-    let plan = Plan { path: &path, file: file.as_ref(), amount, cpus: &cpus };
+    let plan = PipelinePlan { path: &path, file: file.as_ref(), amount, cpus: &cpus };
     let started = Pipeline::start(&plan, block.bytes_mut());
     let mut pipeline =
         started.map_err(|error| RoundError::lacking("these processes cannot be connected so", &error))?;

@@ -5,7 +5,7 @@ mod requests;
 
 use carriers::{Datagrams, Stream};
 use hostmark_engine::prelude::*;
-use requests::Plan;
+use requests::RequestPlan;
 
 use super::udp::questions::LOST;
 
@@ -97,7 +97,7 @@ fn serve(serving: &mut Serving) -> Result<()> {
 }
 
 fn measure(case: &mut Case) -> Result<()> {
-    let plan = Plan {
+    let plan = RequestPlan {
         outstanding: case.param("outstanding")?,
         load: case.param::<f64>("load")? / 100.0,
         fixed: case.param::<String>("rate")?.parse().ok(),

@@ -4,7 +4,7 @@ mod echo;
 
 use hostmark_engine::prelude::*;
 
-use super::tcp_bandwidth::{Direction, Flows, Terms};
+use super::tcp_bandwidth::{Direction, Flows, StreamOptions};
 use crate::authenticated::connect;
 
 pub static PROBE: Probe = Probe {
@@ -90,7 +90,7 @@ const RATE: Quantity = Quantity::given(
 
 fn measure(case: &mut Case) -> Result<()> {
     let far = case.far_end()?.clone();
-    let terms = Terms::plain(case.param::<Direction>("load")?);
+    let terms = StreamOptions::plain(case.param::<Direction>("load")?);
     let message = case.buffer(terms.message, Pages::Base, None)?;
     let told = connect(&far)?;
     let mut echo = echo::Client::connect(&far)?;

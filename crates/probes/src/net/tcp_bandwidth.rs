@@ -21,7 +21,7 @@ pub use direction::Direction;
 pub use far::Far;
 pub use flows::Flows;
 pub use receiver::Receiver;
-pub use terms::Terms;
+pub use terms::StreamOptions;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "TCP bandwidth", zh: "TCP 带宽" },

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hostmark_model::{CaseId, Params, Text, size_text};
 
 use super::groups::Pair;
-use super::{LayerConclusion, Part, Verdict, of_parts, percentage, ratio};
+use super::{ClaimVerdict, LayerConclusion, Part, of_parts, percentage, ratio};
 use crate::format::number;
 use crate::guest::{exits, shares};
 use crate::overhead::Environment;
@@ -153,5 +153,5 @@ fn of_exits(guest: &Environment) -> Option<LayerConclusion> {
             if wall_s.is_some() { format!("，每秒 {}", rate("")) } else { String::new() },
         ),
     };
-    Some(LayerConclusion { verdict: Verdict::So, text, short: None, cases: Vec::new(), cost: 0.0 })
+    Some(LayerConclusion { verdict: ClaimVerdict::So, text, short: None, cases: Vec::new(), cost: 0.0 })
 }

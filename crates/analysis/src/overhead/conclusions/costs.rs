@@ -2,7 +2,7 @@
 
 use hostmark_model::{Params, Text, counted};
 
-use super::{Claims, LayerConclusion, Part, Verdict, is_without_irq, of_parts, percentage};
+use super::{ClaimVerdict, Claims, LayerConclusion, Part, is_without_irq, of_parts, percentage};
 use crate::overhead::Environment;
 use crate::overhead::family::{BIND, FREE_OF_CPUS, IRQ, SPACES, Space};
 use crate::overhead::names::side_of;
@@ -100,7 +100,7 @@ pub(super) fn of_binding(claims: &Claims) -> Vec<LayerConclusion> {
             });
             let worst = parts.iter().map(|part| part.figure.value).fold(0.0, f64::max);
             all.extend(of_parts(&claim, &parts, claims.ids(&used)).map(|told| LayerConclusion {
-                cost: if told.verdict == Verdict::So { worst / (1.0 + worst) } else { 0.0 },
+                cost: if told.verdict == ClaimVerdict::So { worst / (1.0 + worst) } else { 0.0 },
                 ..told.by_greatest(shorts)
             }));
         }
@@ -134,7 +134,7 @@ pub(super) fn of_interrupts(claims: &Claims) -> Vec<LayerConclusion> {
                 zh: format!("{}：已测得 {list}", claim.zh),
             };
             let count = measured.len();
-            let told = LayerConclusion { verdict: Verdict::NotSo, text, short: None, cases: measured, cost: 0.0 };
+            let told = LayerConclusion { verdict: ClaimVerdict::NotSo, text, short: None, cases: measured, cost: 0.0 };
             return Some(told.in_short(
                 format!("File I/O works with interrupts off, {}: {} measured", place.en, counted(count, "case")),
                 format!("关中断时文件 I/O 可用，{}：测得 {count} 个用例", place.zh),
@@ -146,7 +146,7 @@ pub(super) fn of_interrupts(claims: &Claims) -> Vec<LayerConclusion> {
             en: format!("{}: {}", claim.en, refused.en.trim_start_matches("skipped: ")),
             zh: format!("{}：{}", claim.zh, refused.zh.trim_start_matches("已跳过：")),
         };
-        let told = LayerConclusion { verdict: Verdict::So, text, short: None, cases: cases(false), cost: 0.0 };
+        let told = LayerConclusion { verdict: ClaimVerdict::So, text, short: None, cases: cases(false), cost: 0.0 };
         Some(told.in_short(claim.en, claim.zh))
     };
     claims.sheet.environments.iter().enumerate().filter_map(told).collect()

@@ -7,7 +7,7 @@ use hostmark_model::Text;
 use super::{LayerConclusion, Part, of_parts, percentage, ratio};
 use crate::bilingual::each;
 use crate::overhead::Environment;
-use crate::overhead::kind::Kind;
+use crate::overhead::kind::EnvironmentKind;
 use crate::overhead::pairs::compared;
 use crate::overhead::value::{Value, middle};
 use crate::propagated::{Propagated, propagated_ratio};
@@ -99,7 +99,7 @@ fn groups(pairs: &[Pair]) -> Vec<Group<'_>> {
 }
 
 /// Which group costs most, by how much more than the next one, and its dearest case.
-pub(super) fn dearest(other: &Environment, kind: Kind, pairs: &[Pair]) -> Option<LayerConclusion> {
+pub(super) fn dearest(other: &Environment, kind: EnvironmentKind, pairs: &[Pair]) -> Option<LayerConclusion> {
     let groups = groups(pairs);
     let [first, second, rest @ ..] = groups.as_slice() else { return None };
     let both: Vec<Time> = first.times().into_iter().chain(second.times()).collect();
@@ -148,13 +148,13 @@ pub(super) fn dearest(other: &Environment, kind: Kind, pairs: &[Pair]) -> Option
 }
 
 /// What lies between the first environment and another one.
-fn layer(other: &Environment, kind: Kind) -> Text<String> {
+fn layer(other: &Environment, kind: EnvironmentKind) -> Text<String> {
     let fixed = |en: &str, zh: &str| Text { en: en.to_owned(), zh: zh.to_owned() };
     match kind {
         _ if other.is_emulated() => fixed("QEMU's emulation", "QEMU 的模拟"),
-        Kind::Guest => fixed("The hypervisor", "虚拟机监控程序"),
-        Kind::Container => fixed("The container", "容器"),
-        Kind::First | Kind::Free | Kind::Other => each(|_| other.name.to_owned()),
+        EnvironmentKind::Guest => fixed("The hypervisor", "虚拟机监控程序"),
+        EnvironmentKind::Container => fixed("The container", "容器"),
+        EnvironmentKind::First | EnvironmentKind::Free | EnvironmentKind::Other => each(|_| other.name.to_owned()),
     }
 }
 

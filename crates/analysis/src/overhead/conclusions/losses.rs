@@ -2,9 +2,9 @@
 
 use hostmark_model::{Params, Text};
 
-use super::{Claims, LayerConclusion, NEEDS_GUEST, NEEDS_KERNEL, Part, Verdict, needs, of_parts, points};
+use super::{ClaimVerdict, Claims, LayerConclusion, NEEDS_GUEST, NEEDS_KERNEL, Part, needs, of_parts, points};
 use crate::overhead::family::{FILE, SPACES, Space};
-use crate::overhead::kind::Kind;
+use crate::overhead::kind::EnvironmentKind;
 use crate::overhead::names::{overhead, side_of};
 use crate::overhead::over;
 use crate::overhead::ratio::{READ, WRITE};
@@ -43,7 +43,7 @@ fn has_values(claims: &Claims) -> bool {
 
 /// Whether another environment may have a hypervisor that the first has not.
 fn has_guest(claims: &Claims) -> bool {
-    claims.kinds.iter().any(|kind| matches!(kind, Kind::Guest | Kind::Other))
+    claims.kinds.iter().any(|kind| matches!(kind, EnvironmentKind::Guest | EnvironmentKind::Other))
 }
 
 /// The overhead of reads is so many times that of writes: the mean over the tables of the mean over their columns.
@@ -81,7 +81,7 @@ pub(super) fn ratio(claims: &Claims) -> Option<LayerConclusion> {
             en: format!("{}: a write costs no more than the base at one point or more, so there is no ratio", claim.en),
             zh: format!("{}：至少一处的写不比基准慢，因此没有比值", claim.zh),
         };
-        return Some(LayerConclusion { verdict: Verdict::Unknown, text, short: None, cases, cost: 0.0 });
+        return Some(LayerConclusion { verdict: ClaimVerdict::Unknown, text, short: None, cases, cost: 0.0 });
     };
     let (shown, count) = (super::ratio(&mean, 3), tables.len());
     let label = Text {
@@ -200,21 +200,21 @@ pub(super) fn of_kernel(claims: &Claims) -> Vec<LayerConclusion> {
         all.extend(of_parts(&claim, &parts, claims.ids(&used)).map(|told| told.by_greatest(shorts)));
     }
     if !has_guest(claims) && std::ptr::eq(claims.sheet.family, &FILE) {
-        all.push(needs(&claims.named(of_layers(Kind::Guest, "")), NEEDS_GUEST));
+        all.push(needs(&claims.named(of_layers(EnvironmentKind::Guest, "")), NEEDS_GUEST));
     }
     all
 }
 
 /// The claim by what an environment is.
-fn of_layers(kind: Kind, name: &str) -> Text<String> {
+fn of_layers(kind: EnvironmentKind, name: &str) -> Text<String> {
     let fixed = |en: &str, zh: &str| Text { en: en.to_owned(), zh: zh.to_owned() };
     match kind {
-        Kind::First => fixed("The kernel loses less than the OS", "内核的损失小于操作系统"),
-        Kind::Guest => fixed(
+        EnvironmentKind::First => fixed("The kernel loses less than the OS", "内核的损失小于操作系统"),
+        EnvironmentKind::Guest => fixed(
             "Hypervisor and kernel lose less than hypervisor and guest OS",
             "虚拟机监控程序与内核的损失小于虚拟机监控程序与客户机操作系统",
         ),
-        Kind::Container | Kind::Free | Kind::Other => Text {
+        EnvironmentKind::Container | EnvironmentKind::Free | EnvironmentKind::Other => Text {
             en: format!("The kernel loses less than the OS in {name}"),
             zh: format!("{name} 中内核的损失小于操作系统"),
         },

@@ -9,7 +9,7 @@ mod losses;
 use hostmark_model::{Lang, Params, Text};
 
 use super::family::{FILE, IRQ, Space};
-use super::kind::Kind;
+use super::kind::EnvironmentKind;
 use super::sheet::{Base, Figure, Sheet};
 use super::{Environment, over};
 use crate::propagated::{Propagated, joined, propagated_ratio};
@@ -17,7 +17,7 @@ use crate::typography::typeset;
 
 /// Whether a claim holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ClaimVerdict {
     /// All intervals lie on the side that the claim names.
     So,
     /// An interval lies on the other side.
@@ -28,14 +28,14 @@ pub enum Verdict {
     Needs,
 }
 
-impl Verdict {
+impl ClaimVerdict {
     /// As it stands before the claim.
     pub fn label(self) -> Text {
         match self {
-            Verdict::So => Text { en: "so here", zh: "此处成立" },
-            Verdict::NotSo => Text { en: "not so here", zh: "此处不成立" },
-            Verdict::Unknown => Text { en: "cannot be told", zh: "无法判断" },
-            Verdict::Needs => Text { en: "needs more", zh: "数据不足" },
+            ClaimVerdict::So => Text { en: "so here", zh: "此处成立" },
+            ClaimVerdict::NotSo => Text { en: "not so here", zh: "此处不成立" },
+            ClaimVerdict::Unknown => Text { en: "cannot be told", zh: "无法判断" },
+            ClaimVerdict::Needs => Text { en: "needs more", zh: "数据不足" },
         }
     }
 }
@@ -43,7 +43,7 @@ impl Verdict {
 /// A claim, and what these runs say of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LayerConclusion {
-    pub verdict: Verdict,
+    pub verdict: ClaimVerdict,
     pub text: Text<String>,
     /// What was measured in a line, whatever the verdict, where one run can prove or refute it.
     pub(crate) short: Option<Text<String>>,
@@ -67,14 +67,14 @@ impl LayerConclusion {
 }
 
 /// Where each environment costs most beside the first, and why.
-pub(super) fn of_environments(environments: &[Environment], kinds: &[Kind]) -> Vec<LayerConclusion> {
+pub(super) fn of_environments(environments: &[Environment], kinds: &[EnvironmentKind]) -> Vec<LayerConclusion> {
     let Some((first, others)) = environments.split_first() else { return Vec::new() };
     let mut all = Vec::new();
     for (other, kind) in others.iter().zip(kinds.iter().skip(1)) {
         let pairs = groups::pairs(first, other);
         all.extend(groups::dearest(other, *kind, &pairs));
         // An emulator has neither exits nor nested page tables.
-        if *kind == Kind::Guest && !other.is_emulated() {
+        if *kind == EnvironmentKind::Guest && !other.is_emulated() {
             all.extend(groups::bandwidth(other, &pairs));
             all.extend(causes::of(other, &pairs));
         }
@@ -83,7 +83,7 @@ pub(super) fn of_environments(environments: &[Environment], kinds: &[Kind]) -> V
 }
 
 /// Every claim that these runs say anything of.
-pub(super) fn draw(sheets: &[Sheet], kinds: &[Kind]) -> Vec<LayerConclusion> {
+pub(super) fn draw(sheets: &[Sheet], kinds: &[EnvironmentKind]) -> Vec<LayerConclusion> {
     let sheets: Vec<Claims> = sheets.iter().map(|sheet| Claims::of(sheet, kinds)).collect();
     let of_file = || sheets.iter().filter(|claims| std::ptr::eq(claims.sheet.family, &FILE));
     let mut all: Vec<LayerConclusion> = Vec::new();
@@ -99,7 +99,7 @@ pub(super) fn draw(sheets: &[Sheet], kinds: &[Kind]) -> Vec<LayerConclusion> {
 /// A sheet as claims read it.
 struct Claims<'a> {
     sheet: &'a Sheet<'a>,
-    kinds: &'a [Kind],
+    kinds: &'a [EnvironmentKind],
     /// The time of an operation in each figure, with its interval; not a number where there is none.
     times: Vec<(f64, Option<(f64, f64)>)>,
 }
@@ -112,7 +112,7 @@ struct Part {
 }
 
 impl<'a> Claims<'a> {
-    fn of(sheet: &'a Sheet<'a>, kinds: &'a [Kind]) -> Claims<'a> {
+    fn of(sheet: &'a Sheet<'a>, kinds: &'a [EnvironmentKind]) -> Claims<'a> {
         let time = |figure: &Figure| match &figure.value {
             // The interval of what others disturbed is not that of the machine.
             Ok(value) => (value.time().value, value.time().interval.filter(|_| !value.is_doubted)),
@@ -176,12 +176,12 @@ impl<'a> Claims<'a> {
 }
 
 /// What all parts together say.
-fn verdict(parts: &[Part]) -> Verdict {
+fn verdict(parts: &[Part]) -> ClaimVerdict {
     let intervals = || parts.iter().map(|part| part.figure.interval);
     match () {
-        () if intervals().any(|interval| interval.is_some_and(|(_, high)| high < 0.0)) => Verdict::NotSo,
-        () if intervals().all(|interval| interval.is_some_and(|(low, _)| low > 0.0)) => Verdict::So,
-        () => Verdict::Unknown,
+        () if intervals().any(|interval| interval.is_some_and(|(_, high)| high < 0.0)) => ClaimVerdict::NotSo,
+        () if intervals().all(|interval| interval.is_some_and(|(low, _)| low > 0.0)) => ClaimVerdict::So,
+        () => ClaimVerdict::Unknown,
     }
 }
 
@@ -205,7 +205,7 @@ fn of_parts(claim: &Text<String>, parts: &[Part], cases: Vec<String>) -> Option<
 /// A claim that these runs cannot answer, and what would.
 fn needs(claim: &Text<String>, what: Text) -> LayerConclusion {
     let text = Text { en: format!("{}: {}", claim.en, what.en), zh: format!("{}：{}", claim.zh, what.zh) };
-    LayerConclusion { verdict: Verdict::Needs, text, short: None, cases: Vec::new(), cost: 0.0 }
+    LayerConclusion { verdict: ClaimVerdict::Needs, text, short: None, cases: Vec::new(), cost: 0.0 }
 }
 
 const NEEDS_KERNEL: Text = Text {

@@ -171,8 +171,8 @@ fn names(arguments: &CompareArguments, given: Vec<String>, lang: Lang) -> Result
         ),
     };
     match references::find(against)? {
-        references::Named::Runs(base) => Ok(Some(vec![base, run.to_owned()])),
-        references::Named::Reference(reference) => {
+        references::NamedReference::Runs(base) => Ok(Some(vec![base, run.to_owned()])),
+        references::NamedReference::Reference(reference) => {
             let options = output::options_for(arguments.out.as_deref(), lang, arguments.verbose);
             let text = references::held(run, &reference, &arguments.format, &options, lang)?;
             hand_over(&text, arguments.out.as_deref())?;

@@ -77,7 +77,7 @@ pub fn bring() {
 }
 
 /// What `--against` names.
-pub enum Named {
+pub enum NamedReference {
     /// A reference in a file's slim form, or one of the program's.
     Reference(Box<Reference>),
     /// A run, or several in a directory: they are compared as any others.
@@ -85,10 +85,10 @@ pub enum Named {
 }
 
 /// What a person names: a file or a directory, a reference of their own, one of the program's, or a run that is kept.
-pub fn find(name: &str) -> Result<Named> {
+pub fn find(name: &str) -> Result<NamedReference> {
     let path = Path::new(name);
     if path.is_dir() {
-        return Ok(Named::Runs(name.to_owned()));
+        return Ok(NamedReference::Runs(name.to_owned()));
     }
     if path.exists() {
         return in_file(path);
@@ -99,10 +99,10 @@ pub fn find(name: &str) -> Result<Named> {
         return in_file(&path);
     }
     if let Some(reference) = references::built_in().iter().find(|reference| reference.name == name) {
-        return Ok(Named::Reference(Box::new(reference.clone())));
+        return Ok(NamedReference::Reference(Box::new(reference.clone())));
     }
     match store::find(name) {
-        Ok(_) => Ok(Named::Runs(name.to_owned())),
+        Ok(_) => Ok(NamedReference::Runs(name.to_owned())),
         Err(_) => refuse!(
             "there is no reference '{name}'; hostmark list --references shows them, and a file is one too",
             "没有参考“{name}”；hostmark list --references 列出全部，也可以给出文件"
@@ -110,13 +110,13 @@ pub fn find(name: &str) -> Result<Named> {
     }
 }
 
-fn in_file(path: &Path) -> Result<Named> {
+fn in_file(path: &Path) -> Result<NamedReference> {
     // A run is compared by all that it has, and what is wrong with its file is told as of any run.
     let text = store::text(path)?;
     if !text.get(..LOOKED_AT.min(text.len())).unwrap_or(&text).contains(SCHEMA) {
-        return Ok(Named::Runs(path.display().to_string()));
+        return Ok(NamedReference::Runs(path.display().to_string()));
     }
-    Ok(Named::Reference(Box::new(read(path)?)))
+    Ok(NamedReference::Reference(Box::new(read(path)?)))
 }
 
 /// The schema stands among the first bytes of a file.

@@ -28,22 +28,22 @@ use crate::refusals::of_launch;
 use crate::signals::StopRequest;
 
 /// An agent under way, in the janitor's charge: whoever kills this process leaves nothing of it here.
-pub struct Far {
+pub struct RunningAgent {
     link: Option<AgentLink>,
     janitor: Janitor,
     /// Its process here, once there is one.
     process: Option<u32>,
 }
 
-impl Far {
+impl RunningAgent {
     /// Starts one at a place.
-    pub fn open(place: &Target, stop: &StopRequest) -> Result<Far> {
+    pub fn open(place: &Target, stop: &StopRequest) -> Result<RunningAgent> {
         let janitor = machine::janitor()?;
         let programs = programs()?;
         let (errors, ending) = (Errors::Captured, Ending::Killed);
         let terms = Terms { group: Membership::Own, has_input: true, errors, ending, stop: Some(stop.readable()) };
         // From its start on, so that the janitor is told of its end too where it comes to nothing.
-        let mut far = Far { link: None, janitor, process: None };
+        let mut far = RunningAgent { link: None, janitor, process: None };
         let link = AgentLink::open(place.leads_to(), place.shown(), &programs, terms, |id| {
             far.process = Some(id);
             far.janitor.tell(&CleanupEntry::Group(id));
@@ -104,7 +104,7 @@ impl Far {
     }
 }
 
-impl Drop for Far {
+impl Drop for RunningAgent {
     fn drop(&mut self) {
         let is_gone = self.link.take().is_none_or(AgentLink::abandon);
         self.is_over(is_gone);

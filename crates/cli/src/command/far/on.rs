@@ -18,7 +18,7 @@ use hostmark_model::{
 
 use super::peers::{Direct, NoAnswer, PeerLink};
 use super::target::Target;
-use super::{Far, failed};
+use super::{RunningAgent, failed};
 use crate::command::lost;
 use crate::command::measure::Measured;
 use crate::command::measure::machine::catch;
@@ -33,7 +33,7 @@ const LONGEST_CASE: usize = 200;
 
 /// What the machine there is.
 pub fn report_of_host(place: &Target, stop: &StopRequest) -> Result<HostReport> {
-    let mut far = Far::open(place, stop)?;
+    let mut far = RunningAgent::open(place, stop)?;
     let heard = far.ask(&AgentRequest::Facts).and_then(|()| far.hear()).map_err(|error| failed(error, stop))?;
     let AgentAnswer::Facts(report) = heard else { return Err(astray(place)) };
     far.finish();
@@ -46,7 +46,7 @@ pub fn report_of_host(place: &Target, stop: &StopRequest) -> Result<HostReport> 
 /// A run that is kept there.
 pub fn kept_run(place: &Target, run: &str) -> Result<Run> {
     let stop = catch(&Outside::default())?;
-    let mut far = Far::open(place, &stop)?;
+    let mut far = RunningAgent::open(place, &stop)?;
     let request = AgentRequest::Kept { run: run.to_owned() };
     let heard = far.ask(&request).and_then(|()| far.hear()).map_err(|error| failed(error, &stop))?;
     let AgentAnswer::Run(run) = heard else { return Err(astray(place)) };
@@ -80,7 +80,7 @@ pub fn measure_there(
         // How long a command takes is what is asked.
         false => Duration::MAX,
     };
-    let mut far = Far::open(place, stop)?;
+    let mut far = RunningAgent::open(place, stop)?;
     far.ends_within(at_most);
     let asked = far.ask(&AgentRequest::Run(Box::new(request))).and_then(|()| {
         let lines = past.iter().map(|past| line_of(&past.case, &past.round, &past.took));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use hostmark_engine::RoundError;
-use hostmark_engine::worker::far::{Account, Distant, Missing, Peers, fresh_nonce, of_version};
+use hostmark_engine::worker::far::{Distant, FarReport, Missing, Peers, fresh_nonce, of_version};
 use hostmark_launch::agent::AgentError;
 use hostmark_launch::timing::timing;
 use hostmark_model::{
@@ -45,7 +45,7 @@ pub trait PeerLink {
 
 /// A peer as a run knows it.
 #[derive(Debug, Default)]
-pub struct Known {
+pub struct KnownPeer {
     /// What the run calls it.
     pub name: String,
     /// The addresses at which it answered, the best first: one of each version of the Internet Protocol at most.
@@ -59,7 +59,7 @@ pub struct Known {
 /// All of them.
 pub struct FarPeers<L> {
     link: L,
-    known: Vec<Known>,
+    known: Vec<KnownPeer>,
     /// Whether the person asked to stop.
     is_stopping: Cell<bool>,
 }
@@ -67,7 +67,7 @@ pub struct FarPeers<L> {
 impl<L: PeerLink> FarPeers<L> {
     /// Finds the addresses at which each answers, `via` before what it says of itself.
     pub fn settle(link: L, names: Vec<String>, via: &[IpAddr]) -> Result<FarPeers<L>> {
-        let known = names.into_iter().map(|name| Known { name, ..Known::default() }).collect();
+        let known = names.into_iter().map(|name| KnownPeer { name, ..KnownPeer::default() }).collect();
         let mut peers = FarPeers { link, known, is_stopping: Cell::new(false) };
         for index in 0..peers.known.len() {
             let found = peers.found(index, via)?;
@@ -79,7 +79,7 @@ impl<L: PeerLink> FarPeers<L> {
 
     /// What a run file says of them.
     pub fn described(&self) -> Result<Vec<Peer>> {
-        let described = |(index, known): (usize, &Known)| {
+        let described = |(index, known): (usize, &KnownPeer)| {
             let astray = || astray(&known.name);
             let host = match self.asked(index, PeerRequest::Facts)? {
                 PeerAnswer::Facts(report) if ready::is_machine(&report.host) => report.host,
@@ -243,20 +243,20 @@ impl<L: PeerLink> Distant for Far<'_, L> {
         &self.ends
     }
 
-    fn account(mut self: Box<Self>) -> Account {
+    fn account(mut self: Box<Self>) -> FarReport {
         self.is_over = true;
         let why = match self.peers.answer(self.index, PeerRequest::Enough) {
             Ok(PeerAnswer::Served { notes, said }) if said.len() == self.ends.len() && notes.len() <= MOST_NOTES => {
                 let note = |(key, value): (String, String)| Event::Note { key: shown(&key), value: shown(&value) };
                 let said = said.into_iter().map(|said| said.map_err(|why| RoundError::Failed(shown(&why)))).collect();
-                return Account { notes: notes.into_iter().map(note).collect(), said };
+                return FarReport { notes: notes.into_iter().map(note).collect(), said };
             }
             Ok(_) => "the peer said what was not asked for".to_owned(),
             Err(Missing::Round(RoundError::Failed(why) | RoundError::Skipped(why))) => why,
             // A person in a hurry is no fault of the round.
-            Err(Missing::Interrupted | Missing::OutOfTime) => return Account::default(),
+            Err(Missing::Interrupted | Missing::OutOfTime) => return FarReport::default(),
         };
-        Account { notes: Vec::new(), said: vec![Err(RoundError::Failed(why))] }
+        FarReport { notes: Vec::new(), said: vec![Err(RoundError::Failed(why))] }
     }
 }
 
@@ -271,7 +271,7 @@ impl<L: PeerLink> Drop for Far<'_, L> {
 
 /// Peers that this command asks itself.
 pub struct Direct<'a> {
-    fars: RefCell<Vec<far::Far>>,
+    fars: RefCell<Vec<far::RunningAgent>>,
     stop: &'a StopRequest,
 }
 
@@ -280,7 +280,7 @@ impl<'a> Direct<'a> {
     pub fn open(places: &[Target], stop: &'a StopRequest, limit: Duration) -> Result<Direct<'a>> {
         let ms = u64::try_from((limit * 2).as_millis()).unwrap_or(u64::MAX);
         let opened = places.iter().map(|place| {
-            let mut far = far::Far::open(place, stop)?;
+            let mut far = far::RunningAgent::open(place, stop)?;
             far.ask(&AgentRequest::Idle { ms }).map_err(|error| far::failed(error, stop))?;
             Ok(far)
         });
@@ -289,7 +289,7 @@ impl<'a> Direct<'a> {
 
     /// Ends them in peace.
     pub fn finish(self) {
-        self.fars.into_inner().into_iter().for_each(far::Far::finish);
+        self.fars.into_inner().into_iter().for_each(far::RunningAgent::finish);
     }
 }
 

@@ -8,7 +8,7 @@ use anyhow::Result;
 use clap::Args;
 use hostmark_host::{Root, Spare, SpareMemory};
 use hostmark_launch::program::OWN;
-use hostmark_launch::serve::{self, PORT, SESSIONS, Terms, share_bytes};
+use hostmark_launch::serve::{self, PORT, SESSIONS, ServerOptions, share_bytes};
 use hostmark_launch::token::Token;
 use hostmark_model::{Exit, Lang};
 
@@ -85,7 +85,7 @@ pub fn serve(arguments: &ServeArguments, lang: Lang) -> Result<Exit> {
     let readable = stop.readable();
     let served = serve::serve(
         &listener,
-        Terms {
+        ServerOptions {
             token,
             memory_bytes,
             sessions: usize::try_from(arguments.sessions).unwrap_or(SESSIONS),

@@ -8,7 +8,7 @@ use std::process::{ExitStatus, Stdio};
 
 use hostmark_engine::Wall;
 use hostmark_launch::agent::AGENT;
-use hostmark_launch::group::Group;
+use hostmark_launch::group::GroupLeader;
 use hostmark_launch::guest_channel::{self, BEGIN, END, KNOCK, OVER, Piece, READY, Sieve};
 use hostmark_launch::program::{OWN, command};
 use hostmark_launch::timing::timing;
@@ -30,7 +30,7 @@ const HOME: &str = "/root";
 /// An agent, and the session that it serves.
 struct Agent {
     nonce: String,
-    group: Group,
+    group: GroupLeader,
     /// None once it is told no more.
     input: Option<File>,
     output: File,
@@ -255,7 +255,7 @@ impl Agent {
         command.arg(AGENT).env_clear().envs([("PATH", PATH), ("HOME", HOME), ("TMPDIR", files)]);
         // What it complains of is seen on the console.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
-        let mut group = Group::spawn(&mut command)?;
+        let mut group = GroupLeader::spawn(&mut command)?;
         let (Some(input), Some(output)) = (group.streams().stdin.take(), group.streams().stdout.take()) else {
             return Err(io::Error::other("an agent has no streams"));
         };

@@ -10,7 +10,7 @@ use hostmark_host::Root;
 use hostmark_model::{HostFacts, Inputs, Scratch};
 
 use super::inputs;
-use super::quiet::Look;
+use super::quiet::CpuWatch;
 use crate::command::lost;
 use crate::command::processes::janitor::Janitor;
 use crate::isolate::{self, Layer, Outside};
@@ -27,7 +27,7 @@ pub enum Machine<'a> {
         /// What is outside of the run's layers.
         outside: Outside,
         /// How busy its CPUs are.
-        look: Look,
+        look: CpuWatch,
     },
     /// A mock.
     Mock(&'a mut MockMachine),
@@ -37,7 +37,7 @@ impl Machine<'_> {
     /// This machine, from inside these layers.
     pub fn local(program: Option<PathBuf>, layers: &[Layer]) -> Result<Machine<'static>> {
         let outside = isolate::enter(layers)?;
-        Ok(Machine::Local { program, outside, look: Look::begin(&Root::here()) })
+        Ok(Machine::Local { program, outside, look: CpuWatch::begin(&Root::here()) })
     }
 
     /// Its facts.

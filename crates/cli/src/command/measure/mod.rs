@@ -16,7 +16,7 @@ use std::time::Duration;
 use anyhow::Result;
 use hostmark_analysis::findings;
 use hostmark_engine::worker::far::{OpenService, Peers};
-use hostmark_engine::{KernelMeters, Observer, PastRound, Record, RoundSink, Setting, Wall, estimate::outcomes};
+use hostmark_engine::{KernelMeters, Observer, PastRound, Record, RoundSink, RunContext, Wall, estimate::outcomes};
 use hostmark_host::{NoiseSnapshot, Root};
 use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{Environment, Job, Run};
@@ -89,8 +89,15 @@ pub fn measure(
             let results = {
                 let processes = Processes::of(&program, janitor, Some(stop.readable()));
                 let open_service: &OpenService = &|job| processes.service(job);
-                let setting =
-                    Setting { plan: &plan, host: &host, environment, past, open_service, peers, meters: &KernelMeters };
+                let setting = RunContext {
+                    plan: &plan,
+                    host: &host,
+                    environment,
+                    past,
+                    open_service,
+                    peers,
+                    meters: &KernelMeters,
+                };
                 let mut open = |job: &Job| processes.worker(job);
                 hostmark_engine::run(&setting, &mut open, &wall, observer, sink)
             };
@@ -100,7 +107,7 @@ pub fn measure(
         Machine::Mock(MockMachine { open, meters, .. }) => {
             let open_service: &OpenService = &|_| Err(io::ErrorKind::Unsupported.into());
             let setting =
-                Setting { plan: &plan, host: &host, environment, past, open_service, peers, meters: &**meters };
+                RunContext { plan: &plan, host: &host, environment, past, open_service, peers, meters: &**meters };
             (hostmark_engine::run(&setting, &mut **open, &wall, observer, sink), Vec::new())
         }
     };

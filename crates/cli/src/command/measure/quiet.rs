@@ -9,12 +9,12 @@ use hostmark_model::{HostFacts, Text};
 const LOOK: Duration = Duration::from_millis(200);
 
 /// A look at the CPUs that goes on while the host is read.
-pub struct Look(Option<CpuTimes>);
+pub struct CpuWatch(Option<CpuTimes>);
 
-impl Look {
+impl CpuWatch {
     /// Begins it.
-    pub fn begin(root: &Root) -> Look {
-        Look(CpuTimes::read(root))
+    pub fn begin(root: &Root) -> CpuWatch {
+        CpuWatch(CpuTimes::read(root))
     }
 
     /// Ends it, and notes how busy each CPU was where there is a choice.

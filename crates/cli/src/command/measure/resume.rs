@@ -13,7 +13,7 @@ use super::disturbed::damaged;
 use super::inputs::{check_command, scratch};
 use super::machine::Machine;
 use super::ready::{Ready, binary, planned_before};
-use crate::command::runs::kept::Kept;
+use crate::command::runs::kept::RunDestination;
 use crate::command::runs::retyped;
 use crate::language::refuse;
 use crate::store::{self, JOURNAL, RunFiles};
@@ -21,7 +21,7 @@ use crate::store::{self, JOURNAL, RunFiles};
 /// A journal that a run goes on with.
 pub struct Begun {
     /// Where the run goes.
-    pub kept: Kept,
+    pub kept: RunDestination,
     /// What it says of the run.
     pub header: Header<Run>,
     /// What was measured.
@@ -51,7 +51,7 @@ impl Begun {
             }
             None => RunFiles::of_journal(&path, &file, &header.run)?,
         };
-        Ok(Begun { kept: Kept { place: Some(place), journal: Some(journal), resume }, header, past, shown })
+        Ok(Begun { kept: RunDestination { place: Some(place), journal: Some(journal), resume }, header, past, shown })
     }
 
     /// Where else the run is measured; none: on this machine.
@@ -89,7 +89,7 @@ impl Begun {
     }
 
     /// Everything for the rest of the run, on this machine.
-    pub fn ready(self, host: HostFacts, within: &[String], machine: &Machine) -> Result<(Ready, Kept)> {
+    pub fn ready(self, host: HostFacts, within: &[String], machine: &Machine) -> Result<(Ready, RunDestination)> {
         let Begun { kept, header, past, shown } = self;
         match (header.run.settings.inputs.isolate.as_slice(), within) {
             (before, now) if before == now => {}

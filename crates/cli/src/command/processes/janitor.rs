@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::sys::call::spawned;
 use hostmark_engine::sys::scratch::{fresh_name, remove_left, remove_unanswered};
-use hostmark_engine::sys::setting::{Change, Setting};
+use hostmark_engine::sys::setting::{Setting, SettingChange};
 use hostmark_launch::program::{OWN, command};
 use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Supervised, Terms};
 use hostmark_launch::timing::timing;
@@ -55,7 +55,7 @@ pub struct Janitor {
     /// What it was asked to make, where and under which name, and has not answered: killed meanwhile, it may have made it.
     asked: Vec<(PathBuf, String)>,
     /// Settings of the kernel's that are changed now, for the same case.
-    changes: Vec<Change>,
+    changes: Vec<SettingChange>,
     /// Who cleans up where both the run and the janitor are killed at once: what is asked for and made is told there too.
     outside: Option<File>,
 }
@@ -127,7 +127,7 @@ impl Janitor {
     }
 
     /// Leaves it in charge of a setting that is going to be changed: an error where it cannot be, and must not be changed then.
-    pub fn takes_charge(&mut self, change: &Change) -> io::Result<()> {
+    pub fn takes_charge(&mut self, change: &SettingChange) -> io::Result<()> {
         let entry = CleanupEntry::Change(change.clone());
         self.tell(&entry);
         match self.answer()? {

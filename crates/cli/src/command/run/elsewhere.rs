@@ -14,7 +14,7 @@ use crate::command::far::peers::{self, Direct};
 use crate::command::far::target::Target;
 use crate::command::measure::machine::catch;
 use crate::command::measure::resume::Begun;
-use crate::command::runs::kept::{Author, Kept};
+use crate::command::runs::kept::{Author, RunDestination};
 use crate::isolate::Outside;
 use crate::progress::Bar;
 use crate::store;
@@ -67,7 +67,7 @@ pub(super) fn run(
 struct Here {
     named: Option<store::RunFiles>,
     note: Option<String>,
-    kept: Option<Kept>,
+    kept: Option<RunDestination>,
     rounds: usize,
 }
 
@@ -78,7 +78,7 @@ impl Keeper for Here {
             Some(place) => run.name.clone_from(&place.name),
             None => {
                 let author = Author { binary: env!("CARGO_PKG_VERSION").into(), elsewhere: Some(elsewhere) };
-                self.kept = Some(Kept::begin(run, self.named.as_ref(), planned, author)?);
+                self.kept = Some(RunDestination::begin(run, self.named.as_ref(), planned, author)?);
             }
         }
         Ok(())

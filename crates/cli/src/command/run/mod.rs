@@ -28,7 +28,7 @@ use super::measure::ready::{self, Ready};
 use super::measure::resume::Begun;
 use super::measure::{self, Means, Measured};
 use super::runs::history;
-use super::runs::kept::{Author, Kept};
+use super::runs::kept::{Author, RunDestination};
 use super::{lost, remedy, remedy_or_another_file, report, unsaved};
 use crate::language::{both, refuse, refused};
 use crate::output;
@@ -308,7 +308,7 @@ fn here(
             let mut ready = Ready::fresh(&request, host, &machine)?;
             ready.run.note.clone_from(&arguments.note);
             let author = Author { binary: ready::binary(), elsewhere: None };
-            let kept = Kept::begin(&mut ready.run, named.as_ref(), &PlanLine::of(&ready.plan), author)?;
+            let kept = RunDestination::begin(&mut ready.run, named.as_ref(), &PlanLine::of(&ready.plan), author)?;
             (ready, kept)
         }
     };
@@ -363,7 +363,7 @@ fn show_plan(arguments: &RunArguments, request: &RunRequest, host: HostFacts, la
 fn finish(
     arguments: &RunArguments,
     measured: Measured,
-    kept: Kept,
+    kept: RunDestination,
     expected: Option<Expected>,
     signal: Option<u8>,
     lang: Lang,

@@ -18,7 +18,7 @@ use crate::{output, words};
 
 /// Where a run goes: nowhere where it cannot be kept.
 #[derive(Default)]
-pub struct Kept {
+pub struct RunDestination {
     /// Its file.
     pub place: Option<RunFiles>,
     /// Its journal.
@@ -35,18 +35,23 @@ pub struct Author {
     pub elsewhere: Option<Elsewhere>,
 }
 
-impl Kept {
+impl RunDestination {
     /// Makes the place of a run that begins, and names the run after it: the file that a person named, else one with the others.
-    pub fn begin(run: &mut Run, named: Option<&RunFiles>, planned: &PlanLine, author: Author) -> Result<Kept> {
+    pub fn begin(
+        run: &mut Run,
+        named: Option<&RunFiles>,
+        planned: &PlanLine,
+        author: Author,
+    ) -> Result<RunDestination> {
         let place = match named {
             Some(place) => Some(place.clone()),
             None => keep(&run.host.hostname),
         };
-        let Some(place) = place else { return Ok(Kept::default()) };
+        let Some(place) = place else { return Ok(RunDestination::default()) };
         run.name.clone_from(&place.name);
         let resume = retyped::line(&place.journal, &run.settings.inputs, author.elsewhere.as_ref());
         let journal = open_journal(&place, named.is_some(), run, planned, author)?;
-        Ok(Kept { place: Some(place).filter(|_| journal.is_some()), journal, resume })
+        Ok(RunDestination { place: Some(place).filter(|_| journal.is_some()), journal, resume })
     }
 
     /// Saves the run's file, and removes the journal, which would only be a copy: by that of a run that was stopped it goes on.
@@ -92,7 +97,7 @@ impl Kept {
     }
 }
 
-/// A sentence of [`Kept::goes_on_later`] without what can be done with the rounds: for who does not keep them.
+/// A sentence of [`RunDestination::goes_on_later`] without what can be done with the rounds: for who does not keep them.
 pub fn without_rounds(sentence: &str) -> &str {
     let told = ["hostmark run --resume ", "hostmark report --reestimate "].iter().find_map(|told| sentence.find(told));
     let before = told.and_then(|told| sentence[..told].strip_suffix(": ").or(sentence[..told].strip_suffix("：")));
@@ -173,7 +178,7 @@ mod tests {
     #[test]
     fn who_keeps_no_rounds_is_told_the_rest_of_the_sentence() {
         let lost = crate::command::lost("'ssh a' broke off; look there".into());
-        let bare = Kept::default().goes_on_later(lost, 3).to_string();
+        let bare = RunDestination::default().goes_on_later(lost, 3).to_string();
         assert_eq!(without_rounds(&bare), "'ssh a' broke off; look there");
         let told = "'ssh a' broke off; look there; 3 rounds are kept: hostmark run --resume /runs/a.partial.jsonl";
         assert_eq!(without_rounds(told), "'ssh a' broke off; look there");

@@ -23,7 +23,7 @@ pub fn measured_at(
     stop: &StopRequest,
     observer: &mut dyn Observer,
 ) -> Result<Option<Run>> {
-    let mut keeper = Named(name);
+    let mut keeper = RunNamer(name);
     let direct = Direct::open(peers, stop, profile_limits(request.profile).limit)?;
     let measured = on::measure_there(place, request, Vec::new(), stop, observer, &mut keeper, Some(&direct));
     direct.finish();
@@ -48,9 +48,9 @@ pub fn whole(run: Run, place: &str) -> Result<Run> {
 }
 
 /// Names a run, and keeps none of its rounds: a turn that is cut short is taken anew.
-struct Named<'a>(&'a str);
+struct RunNamer<'a>(&'a str);
 
-impl Keeper for Named<'_> {
+impl Keeper for RunNamer<'_> {
     fn begins(&mut self, run: &mut Run, _: &PlanLine, _: Elsewhere) -> Result<()> {
         self.0.clone_into(&mut run.name);
         Ok(())

@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 use hostmark_engine::Observer;
 use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::sys::process::forbid_huge_pages;
-use hostmark_engine::sys::setting::{Change, Lock, PutBack, Setting};
+use hostmark_engine::sys::setting::{Lock, PutBack, Setting, SettingChange};
 use hostmark_launch::supervise::Supervised;
 use hostmark_model::{HERE, Inputs, Run};
 
@@ -52,7 +52,7 @@ pub struct TuningSides<'a> {
     /// The CPUs that both keep to; none for all.
     cpus: Option<String>,
     janitor: Janitor,
-    changes: Vec<Change>,
+    changes: Vec<SettingChange>,
     /// Those that were as they have to be.
     unchanged: Vec<(Setting, String)>,
     locks: Vec<Lock>,
@@ -169,7 +169,7 @@ impl TuningSides<'_> {
             self.unchanged.push((setting, before));
             return Ok(());
         }
-        let change = Change { setting, before, during: word.to_owned() };
+        let change = SettingChange { setting, before, during: word.to_owned() };
         // Before it is made: whoever kills this process leaves the machine as it was.
         self.janitor.takes_charge(&change).map_err(failed)?;
         self.changes.push(change.clone());

@@ -2,7 +2,7 @@
 
 use hostmark_analysis::bilingual::{SEMICOLON, Words, each, fixed, joined, same};
 use hostmark_analysis::compare::{
-    Against, CaseComparison, Evidence, Group, On, ReasonKind, Side, Test, Value, Verdict, Without,
+    Against, CaseComparison, Evidence, GroupChange, On, ReasonKind, Side, SideValue, Test, Verdict, Without,
 };
 use hostmark_analysis::format::{called, estimator, in_scale, percent, scale_for};
 use hostmark_model::{Lang, Leading, Text, Unit, counted};
@@ -66,13 +66,13 @@ fn limit(fraction: f64) -> String {
 }
 
 /// What cases come to together: by group, and by the tables that people know, each with its heading; none where there is nothing.
-pub(super) fn together(against: &Against) -> impl Iterator<Item = (Text, &[Group])> {
+pub(super) fn together(against: &Against) -> impl Iterator<Item = (Text, &[GroupChange])> {
     let all = [(GROUPS, against.groups.as_slice()), (TABLES, against.tables.as_slice())];
     all.into_iter().filter(|(_, groups)| !groups.is_empty())
 }
 
 /// A group's change, the interval of that, and its verdict.
-pub(super) fn group_cells(group: &Group) -> (String, String, Words) {
+pub(super) fn group_cells(group: &GroupChange) -> (String, String, Words) {
     let verdict = match group.verdict {
         Verdict::Inconclusive => would_see(group.visible),
         verdict => fixed(verdict_word(verdict)),
@@ -85,7 +85,7 @@ fn interval(low: f64, high: f64) -> String {
 }
 
 /// What a reader should know of a group: how far its probes differ, and which cases are unlike the rest.
-pub(super) fn group_remarks(group: &Group, against: &Against) -> Vec<Words> {
+pub(super) fn group_remarks(group: &GroupChange, against: &Against) -> Vec<Words> {
     let mut remarks = Vec::new();
     if group.heterogeneity > TELLING_SPREAD {
         let spread = percent(group.heterogeneity);
@@ -146,7 +146,7 @@ pub(super) fn of_side(side: &Side) -> Vec<Words> {
 
 /// The values of both sides in one scale, so that the eye can compare them.
 pub(super) fn values(case: &CaseComparison) -> [Words; 2] {
-    let value = |value: &Option<Value>| value.as_ref().map(|value| value.value);
+    let value = |value: &Option<SideValue>| value.as_ref().map(|value| value.value);
     in_one_scale(case, [value(&case.base), value(&case.new)])
 }
 

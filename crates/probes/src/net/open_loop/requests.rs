@@ -10,7 +10,7 @@ use crate::authenticated::{self, PATIENCE};
 
 /// How requests are sent.
 #[derive(Debug, Clone, Copy)]
-pub struct Plan {
+pub struct RequestPlan {
     /// So many are under way at most.
     pub outstanding: usize,
     /// The share of what the connection can do.
@@ -72,7 +72,7 @@ struct Requests<C> {
     lost_after: u64,
 }
 
-impl Plan {
+impl RequestPlan {
     /// Measures the times of requests, and tells how many were due a second and which share was lost.
     pub fn measure<C: Carrier>(self, case: &mut Case) -> Result<(f64, Option<f64>)> {
         let carrier = C::to(case.far_end()?, self.outstanding)?;
@@ -106,7 +106,7 @@ impl Plan {
 
 impl<C: Carrier> Requests<C> {
     /// Learns what the connection can do, and tells how many requests are due a second from now on.
-    fn begin(&mut self, plan: Plan, clock: &Clock) -> Result<f64> {
+    fn begin(&mut self, plan: RequestPlan, clock: &Clock) -> Result<f64> {
         let ticks = |ns: f64| clock.ticks(ns).0;
         (self.late_after, self.lost_after) = (ticks(MOST_LATE_NS), ticks(PATIENCE.as_nanos() as f64));
         let (start, mut sum_ns) = (clock.start(), 0.0);

@@ -8,13 +8,13 @@ use hostmark_engine::prelude::*;
 
 use crate::authenticated;
 use crate::net::tcp;
-use crate::net::tcp_bandwidth::{Direction, Far, Terms};
+use crate::net::tcp_bandwidth::{Direction, Far, StreamOptions};
 
 /// Answers small requests over one connection, and carries bulk flows over others.
 pub static UNDER_LOAD: Service = Service { name: "tcp_under_load", serve };
 
 fn serve(serving: &mut Serving) -> Result<()> {
-    let terms = Terms::plain(serving.param::<Direction>("load")?);
+    let terms = StreamOptions::plain(serving.param::<Direction>("load")?);
     let mut far = Far::new(serving, &terms)?;
     let message = far.message(serving)?;
     let door = far.open(serving)?;

@@ -7,7 +7,7 @@ use hostmark_engine::prelude::*;
 
 use super::account::FarReport;
 use super::method::Sender;
-use super::terms::Terms;
+use super::terms::StreamOptions;
 use crate::authenticated::{AuthenticatedListener, gone};
 use crate::workloads::machine::busy::Account;
 use crate::workloads::network::socket::{self, NAME_BYTES, name_of};
@@ -18,7 +18,7 @@ use crate::workloads::network::tcp_info::TcpInfo;
 pub static STREAMS: Service = Service { name: "tcp_streams", serve };
 
 fn serve(serving: &mut Serving) -> Result<()> {
-    let terms = Terms::of(|axis| serving.param(axis))?;
+    let terms = StreamOptions::of(|axis| serving.param(axis))?;
     let mut far = Far::new(serving, &terms)?;
     let message = far.message(serving)?;
     let door = far.open(serving)?;
@@ -31,13 +31,13 @@ fn serve(serving: &mut Serving) -> Result<()> {
 
 /// A far end of streams.
 pub struct Far<'a> {
-    terms: &'a Terms,
+    terms: &'a StreamOptions,
     block: Vec<u8>,
 }
 
 impl Far<'_> {
     /// One that carries streams so.
-    pub fn new<'a>(serving: &Serving, terms: &'a Terms) -> Result<Far<'a>> {
+    pub fn new<'a>(serving: &Serving, terms: &'a StreamOptions) -> Result<Far<'a>> {
         // Of where it receives; else whoever asks for a block of any size has none of it here.
         let block = if terms.direction.sends() {
             serving.may_fill(terms.block)?;

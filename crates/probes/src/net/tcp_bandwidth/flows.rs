@@ -13,7 +13,7 @@ use super::account::FarReport;
 use super::far::begun;
 use super::method::Sender;
 use super::settle::{Pace, Settling};
-use super::terms::Terms;
+use super::terms::StreamOptions;
 use crate::authenticated::{self, unanswered};
 use crate::workloads::network::socket;
 use crate::workloads::network::tally::{self, Tally};
@@ -66,7 +66,7 @@ fn locked<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 impl Flow {
     /// Connects it, on `terms`; what the far end tells of its own end comes along.
-    fn connect(far: &FarEnd, terms: &Terms, sends: bool) -> Result<(Arc<Flow>, (u64, String))> {
+    fn connect(far: &FarEnd, terms: &StreamOptions, sends: bool) -> Result<(Arc<Flow>, (u64, String))> {
         let stream = authenticated::connect_with(far, SILENCE, |socket| terms.set_near(socket, sends))?;
         let begun = begun(&stream).map_err(unanswered)?;
         let own = if sends { socket::send_buffer(&stream)? } else { socket::receive_buffer(&stream)? };
@@ -124,7 +124,7 @@ impl<'scope> Flows<'scope> {
     /// there are any. `message` is what this side sends.
     pub fn start(
         scope: &'scope Scope<'scope, '_>,
-        terms: &'scope Terms,
+        terms: &'scope StreamOptions,
         message: &'scope [u8],
         far: &[FarEnd],
         cpus: &[Cpu],
@@ -136,7 +136,7 @@ impl<'scope> Flows<'scope> {
     /// The same where the connections exist over which the far ends tell what it took them.
     pub fn over(
         scope: &'scope Scope<'scope, '_>,
-        terms: &'scope Terms,
+        terms: &'scope StreamOptions,
         message: &'scope [u8],
         (far, accounts): (&[FarEnd], Vec<TcpStream>),
         cpus: &[Cpu],

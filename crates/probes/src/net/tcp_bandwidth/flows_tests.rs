@@ -15,7 +15,7 @@ type Act<'a> = dyn Fn(TcpStream) + Sync + 'a;
 fn rates_against(act: &Act) -> Result<[f64; 2]> {
     let (listener, address) = local::tcp_listener(&["127.0.0.1".parse().unwrap()]).unwrap();
     let far = FarEnd { address, nonce: Nonce([9; 16]) };
-    let terms = Terms::plain(Direction::Send);
+    let terms = StreamOptions::plain(Direction::Send);
     let (message, clock) = (vec![1; 64 << 10], Clock::MonotonicRaw);
     std::thread::scope(|scope| {
         scope.spawn(|| {

@@ -9,7 +9,7 @@ use super::flows::Flows;
 use super::quantities::{give_cpu_time, give_cpus, give_info, give_rates, give_turns};
 use super::receiver::Receiver;
 use super::settle::Pace;
-use super::terms::Terms;
+use super::terms::StreamOptions;
 use crate::authenticated::{PATIENCE, connect, connect_with, unanswered};
 use crate::context_switches::ContextSwitches;
 use crate::workloads::machine::busy::{Account, Busy};
@@ -21,7 +21,7 @@ const LONGEST_STEP: u64 = 128 << 20;
 
 /// Measures the point at which the case stands.
 pub fn measure(case: &mut Case) -> Result<()> {
-    let terms = Terms::of(|axis| case.param(axis))?;
+    let terms = StreamOptions::of(|axis| case.param(axis))?;
     let streams = case.far_ends().len() as u64;
     match (terms.direction, streams) {
         (Direction::Receive, 1) => received(case, &terms),
@@ -30,7 +30,7 @@ pub fn measure(case: &mut Case) -> Result<()> {
 }
 
 /// One stream that comes here: the case's own thread reads it, and nothing else is in the way.
-fn received(case: &mut Case, terms: &Terms) -> Result<()> {
+fn received(case: &mut Case, terms: &StreamOptions) -> Result<()> {
     case.may_fill(terms.block)?;
     let far = case.far_end()?.clone();
     let account = connect(&far)?;
@@ -73,7 +73,7 @@ fn received(case: &mut Case, terms: &Terms) -> Result<()> {
 }
 
 /// Streams with threads of their own: what is timed are looks at how far their receivers are.
-fn looked_at(case: &mut Case, terms: &Terms) -> Result<()> {
+fn looked_at(case: &mut Case, terms: &StreamOptions) -> Result<()> {
     let far = case.far_ends().to_vec();
     case.may_fill(u64::saturating_mul(terms.block, far.len() as u64))?;
     let cpus = if far.len() > 1 { case.thread_cpus() } else { Vec::new() };

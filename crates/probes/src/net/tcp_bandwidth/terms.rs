@@ -15,7 +15,7 @@ use crate::workloads::network::socket;
 
 /// How streams are to be carried.
 #[derive(Debug, Clone)]
-pub struct Terms {
+pub struct StreamOptions {
     /// Who sends.
     pub direction: Direction,
     /// Bytes of a message.
@@ -30,10 +30,10 @@ pub struct Terms {
     pub block: u64,
 }
 
-impl Terms {
+impl StreamOptions {
     /// Those of a point of net.tcp_bandwidth, whose values `value` tells.
-    pub fn of(value: impl Fn(&str) -> Result<String>) -> Result<Terms> {
-        Ok(Terms {
+    pub fn of(value: impl Fn(&str) -> Result<String>) -> Result<StreamOptions> {
+        Ok(StreamOptions {
             direction: parsed(value("direction")?)?,
             message: parsed(value("message")?)?,
             method: parsed(value("method")?)?,
@@ -44,9 +44,9 @@ impl Terms {
     }
 
     /// Those of a bulk flow that is nothing special.
-    pub fn plain(direction: Direction) -> Terms {
+    pub fn plain(direction: Direction) -> StreamOptions {
         let (window, congestion) = (Window::default(), Congestion::default());
-        Terms { direction, message: 64 << 10, method: Method::Write, window, congestion, block: 64 << 10 }
+        StreamOptions { direction, message: 64 << 10, method: Method::Write, window, congestion, block: 64 << 10 }
     }
 
     /// Sets what a socket that listens needs for all that it accepts.

@@ -9,7 +9,7 @@ use hostmark_engine::prelude::{read_counter, smallest_step};
 
 /// A clock, and the way to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum ClockSource {
     /// The CPU's counter, read in order by its instruction.
     Counter,
     /// `CLOCK_MONOTONIC` through the vDSO.
@@ -20,14 +20,14 @@ pub enum Source {
     Syscall,
 }
 
-impl Source {
+impl ClockSource {
     /// The source of this name: tsc, monotonic, monotonic_raw, syscall.
-    pub fn of_name(name: &str) -> Option<Source> {
+    pub fn of_name(name: &str) -> Option<ClockSource> {
         match name {
-            "tsc" => Some(Source::Counter),
-            "monotonic" => Some(Source::Monotonic),
-            "monotonic_raw" => Some(Source::MonotonicRaw),
-            "syscall" => Some(Source::Syscall),
+            "tsc" => Some(ClockSource::Counter),
+            "monotonic" => Some(ClockSource::Monotonic),
+            "monotonic_raw" => Some(ClockSource::MonotonicRaw),
+            "syscall" => Some(ClockSource::Syscall),
             _ => None,
         }
     }
@@ -42,17 +42,17 @@ impl Source {
 
     /// Whether this process may read it: reading a forbidden counter would end it.
     pub fn is_readable(self) -> bool {
-        self != Source::Counter || !crate::workloads::process::counter_forbidden()
+        self != ClockSource::Counter || !crate::workloads::process::counter_forbidden()
     }
 
     /// Reads it once: ticks of the counter, nanoseconds of the others.
     #[inline(always)]
     pub fn read(self) -> u64 {
         match self {
-            Source::Counter => read_counter(),
-            Source::Monotonic => monotonic_ns(),
-            Source::MonotonicRaw => monotonic_raw_ns(),
-            Source::Syscall => monotonic_by_syscall().unwrap_or(0),
+            ClockSource::Counter => read_counter(),
+            ClockSource::Monotonic => monotonic_ns(),
+            ClockSource::MonotonicRaw => monotonic_raw_ns(),
+            ClockSource::Syscall => monotonic_by_syscall().unwrap_or(0),
         }
     }
 }
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn every_source_goes_forward() {
         for name in ["tsc", "monotonic", "monotonic_raw", "syscall"] {
-            let source = Source::of_name(name).unwrap();
+            let source = ClockSource::of_name(name).unwrap();
             let first = source.read();
             std::thread::sleep(std::time::Duration::from_millis(1));
             assert!(source.read() > first, "{name}");
@@ -82,9 +82,9 @@ mod tests {
 
     #[test]
     fn the_instruction_and_the_vdso_read_one_clock() {
-        let before = Source::Monotonic.read();
-        let between = Source::Syscall.read();
-        let after = Source::Monotonic.read();
+        let before = ClockSource::Monotonic.read();
+        let between = ClockSource::Syscall.read();
+        let after = ClockSource::Monotonic.read();
         assert!((before..=after).contains(&between));
     }
 }

@@ -124,7 +124,7 @@ pub fn slack_ns() -> io::Result<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workloads::machine::clocks::Source;
+    use crate::workloads::machine::clocks::ClockSource;
 
     #[test]
     fn no_way_wakes_before_its_time() {
@@ -134,9 +134,9 @@ mod tests {
                 Err(error) if crate::workloads::call::errno(&error) == Some(libc::ENOSYS) => continue,
                 Err(error) => panic!("{name}: {error}"),
             };
-            let before = Source::Monotonic.read();
+            let before = ClockSource::Monotonic.read();
             sleeper.sleep(Duration::from_micros(1500)).unwrap();
-            let took = Source::Monotonic.read() - before;
+            let took = ClockSource::Monotonic.read() - before;
             assert!(took >= 1_500_000, "{name}: {took} ns");
         }
         assert!(Sleeper::of_name("snooze").unwrap().is_none());

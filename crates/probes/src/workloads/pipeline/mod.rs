@@ -43,7 +43,7 @@ pub struct Pipeline {
 
 /// What a pipeline moves, and by whom.
 #[derive(Debug)]
-pub struct Plan<'a> {
+pub struct PipelinePlan<'a> {
     /// Its processes.
     pub path: &'a Path,
     /// What a path that begins at a file reads: `amount` bytes at least.
@@ -57,7 +57,7 @@ pub struct Plan<'a> {
 impl Pipeline {
     /// Starts the processes; `block` is what each has a copy of, and moves at once at most. Refuses when this process has
     /// several threads: a lock held by one of them would stay locked in a child.
-    pub fn start(plan: &Plan, block: &mut [u8]) -> io::Result<Pipeline> {
+    pub fn start(plan: &PipelinePlan, block: &mut [u8]) -> io::Result<Pipeline> {
         let stages = &plan.path.stages;
         let mut pipeline = Pipeline {
             _peers: Vec::new(),
@@ -132,7 +132,7 @@ impl Pipeline {
 
 /// What process `nth` does until it is ended: a transfer for each token.
 fn work(
-    plan: &Plan,
+    plan: &PipelinePlan,
     nth: usize,
     from: Option<&OwnedFd>,
     to: Option<OwnedFd>,

@@ -13,7 +13,7 @@ fn accounts(name: &str, cpus: &[usize]) -> io::Result<Vec<Account>> {
     let path: Path = name.parse().map_err(io::Error::other)?;
     let file = files::unnamed(&std::env::temp_dir())?;
     files::fill(&file, AMOUNT, |_| Ok::<(), io::Error>(()))?;
-    let plan = Plan { path: &path, file: Some(&file), amount: AMOUNT, cpus };
+    let plan = PipelinePlan { path: &path, file: Some(&file), amount: AMOUNT, cpus };
     let mut block = vec![7; 10_000];
     let mut pipeline = Pipeline::start(&plan, &mut block)?;
     pipeline.transfer()?;
@@ -63,7 +63,7 @@ fn a_queue_that_takes_less_than_a_reader_is_behind_holds_nobody_up() {
         let cpus = affinity::allowed()?;
         // More at once than a connection holds, and less than a block in all.
         for (block, amount) in [(8 << 20, 64 << 20), (1 << 20, 1000)] {
-            let plan = Plan { path: &path, file: None, amount, cpus: &cpus[..1] };
+            let plan = PipelinePlan { path: &path, file: None, amount, cpus: &cpus[..1] };
             let mut pipeline = Pipeline::start(&plan, &mut vec![7; block])?;
             for _ in 0..3 {
                 pipeline.transfer()?;
@@ -155,7 +155,7 @@ fn a_process_that_fails_ends_the_transfer() {
         // Shorter than a transfer: its reader meets the end of it.
         let file = files::unnamed(&std::env::temp_dir())?;
         let cpus = affinity::allowed()?;
-        let plan = Plan { path: &path, file: Some(&file), amount: AMOUNT, cpus: &cpus };
+        let plan = PipelinePlan { path: &path, file: Some(&file), amount: AMOUNT, cpus: &cpus };
         let pipeline = Pipeline::start(&plan, &mut [0; 4096])?;
         give(&pipeline.slots[0].turn.0)?;
         while std::fs::read_to_string(format!("/proc/{}/stat", pipeline._peers[0].pid()))

@@ -121,9 +121,9 @@ mod tests {
         std::fs::write(&path, "content").unwrap();
         let file = KernelPath::new(&path).unwrap();
         let timed = || {
-            let start = crate::workloads::machine::clocks::Source::MonotonicRaw.read();
+            let start = crate::workloads::machine::clocks::ClockSource::MonotonicRaw.read();
             file.open_close().unwrap();
-            crate::workloads::machine::clocks::Source::MonotonicRaw.read() - start
+            crate::workloads::machine::clocks::ClockSource::MonotonicRaw.read() - start
         };
         let (mut forgotten, mut remembered) = (u64::MAX, u64::MAX);
         for _ in 0..200 {

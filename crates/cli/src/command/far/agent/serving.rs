@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use hostmark_engine::RoundError;
-use hostmark_engine::worker::far::{Account, FarEnds, Missing, OpenService, Waiting, Wanted};
+use hostmark_engine::worker::far::{FarEnds, FarReport, FarRequest, Missing, OpenService, Waiting};
 use hostmark_host::Root;
 use hostmark_launch::program::OWN;
 use hostmark_launch::timing::timing;
@@ -79,7 +79,7 @@ impl Serving {
             PeerRequest::Path { to } => Ok(PeerAnswer::Path(Box::new(hostmark_host::network_path(to)))),
             PeerRequest::Serve(request) => self.serve(&request),
             PeerRequest::Enough => {
-                let Account { notes, said } = self.far.take().map(FarEnds::account).unwrap_or_default();
+                let FarReport { notes, said } = self.far.take().map(FarEnds::account).unwrap_or_default();
                 let pair = |event| match event {
                     Event::Note { key, value } => Some((key, value)),
                     _ => None,
@@ -117,7 +117,7 @@ impl Serving {
         }
         self.rounds += 1;
         let may_fill = self.served.map_or(u64::MAX, |served| served.memory_bytes);
-        let wanted = Wanted {
+        let wanted = FarRequest {
             service: &request.service,
             params: &request.params,
             cpus: means.cpus(parties, request.is_bound),

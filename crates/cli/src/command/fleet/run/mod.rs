@@ -120,7 +120,7 @@ fn measure(
     directory.save()?;
     let at_once = arguments.at_once.unwrap_or_else(|| engine.usually_at_once(known.len())).get();
     let (request, timeout, keeps_ways) = (directory.request().clone(), arguments.timeout, arguments.pairs);
-    let terms = waves::Terms { program, request, at_once, timeout, keeps_ways };
+    let terms = waves::WaveOptions { program, request, at_once, timeout, keeps_ways };
     waves::take(&mut directory, turns, places, &terms, stop)?;
     if arguments.pairs && stop.signal().is_none() {
         let met: Vec<(usize, usize)> = known.into_iter().filter(|(_, row)| directory.is_measured(*row)).collect();

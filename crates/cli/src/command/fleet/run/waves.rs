@@ -24,7 +24,7 @@ use crate::wall::SinceStart;
 const TURN: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// How the turns are taken.
-pub struct Terms<'a> {
+pub struct WaveOptions<'a> {
     pub program: &'a Path,
     pub request: FleetRequest,
     pub at_once: usize,
@@ -50,7 +50,7 @@ pub fn take(
     directory: &mut Directory,
     waiting: Vec<(usize, usize)>,
     places: &mut dyn Places,
-    terms: &Terms,
+    terms: &WaveOptions,
     stop: &StopRequest,
 ) -> Result<()> {
     allow_many_files();
@@ -106,7 +106,7 @@ fn allow_many_files() {
 struct Taking<'a> {
     directory: &'a mut Directory,
     places: &'a mut dyn Places,
-    terms: &'a Terms<'a>,
+    terms: &'a WaveOptions<'a>,
     stop: &'a StopRequest,
     janitor: Janitor,
     all: usize,
