@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use hostmark_analysis::lmbench::{CasePoint, Column, PROGRAMS, TABLES};
+use hostmark_analysis::lmbench::{CasePoint, PROGRAMS, SummaryColumn, TABLES};
 use hostmark_engine::plan::{Plan, Request, pick, plan};
 use hostmark_engine::probe::{Entry, entries, find};
 use hostmark_model::{CpuFact, HostFacts, MemoryFacts, NodeFact, Profile};
@@ -57,9 +57,9 @@ fn lack(plan: &Plan, point: CasePoint) -> Option<String> {
 }
 
 /// Every column with the cases that it needs; remote ones need a far end, which a run of one host has not.
-fn columns() -> impl Iterator<Item = (String, &'static Column)> {
+fn columns() -> impl Iterator<Item = (String, &'static SummaryColumn)> {
     TABLES.iter().flat_map(|table| {
-        let name = |column: &Column| format!("{}: {}", table.title.en, column.head.en.replace('\n', " "));
+        let name = |column: &SummaryColumn| format!("{}: {}", table.title.en, column.head.en.replace('\n', " "));
         table.columns.iter().map(move |column| (name(column), column))
     })
 }
@@ -68,7 +68,7 @@ fn columns() -> impl Iterator<Item = (String, &'static Column)> {
 fn one_quick_run_has_the_cases_of_every_column() {
     let plan = quick(&[]);
     let local = columns().filter(|(name, _)| !name.starts_with("Remote"));
-    let lacking = |(name, column): (String, &Column)| {
+    let lacking = |(name, column): (String, &SummaryColumn)| {
         let lack = column.ours.points().into_iter().find_map(|point| lack(&plan, point))?;
         Some(format!("{name}: {lack}"))
     };
@@ -78,7 +78,7 @@ fn one_quick_run_has_the_cases_of_every_column() {
 
 #[test]
 fn every_column_has_a_probe() {
-    let without = |(name, column): (String, &Column)| {
+    let without = |(name, column): (String, &SummaryColumn)| {
         let point = column.ours.points().into_iter().find(|point| find(CATALOGUE, point.probe).is_none())?;
         Some(format!("{name}: there is no {}", point.probe))
     };

@@ -66,7 +66,7 @@ use crate::sampling::sampler::Sampler;
 use crate::sampling::setup::{self, Deadline};
 use crate::sys::exit_message;
 use crate::sys::scratch::Folder;
-use directories::Kind;
+use directories::DirectoryKind;
 
 /// What a round has yielded so far.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -111,7 +111,7 @@ pub struct Case {
     core: Option<CoreClock>,
     interference: Interference,
     begun: Ticks,
-    folder: Option<(Kind, Folder)>,
+    folder: Option<(DirectoryKind, Folder)>,
     copies: Copies,
     memory: MemoryBudget,
     pub(crate) yielded: Yield,

@@ -10,7 +10,7 @@ use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
 use super::foreign::{Foreign, Program, Source, Value, no_result, t};
 use super::json::{Amount, Plain, Short, each_document, or_default};
-use super::units::{Kind, known};
+use super::units::{UnitKind, known};
 use super::{Format, ImportError};
 
 /// PerfKitBenchmarker's samples.
@@ -374,9 +374,9 @@ fn differing<'a>(mut machines: impl Iterator<Item = &'a BTreeMap<String, String>
 /// The program that a sample's unit belongs to, and what one is in its unit.
 fn program_of(test: &str, metric: &str, unit: &str) -> (&'static str, f64) {
     match known(unit) {
-        Some((Kind::Time, one)) => ("perfkit.time", one),
-        Some((Kind::Rate, one)) => ("perfkit.rate", one),
-        Some((Kind::Operations, one)) => ("perfkit.operations", one),
+        Some((UnitKind::Time, one)) => ("perfkit.time", one),
+        Some((UnitKind::Rate, one)) => ("perfkit.rate", one),
+        Some((UnitKind::Operations, one)) => ("perfkit.operations", one),
         // What fio calls KB is 1024 bytes; its operations have no unit here.
         None if test == "fio" && unit == "KB/s" => ("perfkit.rate", 1024.0),
         None if test == "fio" && unit.is_empty() && metric.ends_with(":iops") => ("perfkit.operations", 1.0),

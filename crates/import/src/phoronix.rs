@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::foreign::{Foreign, Program, Source, Value, no_result, t};
 use super::json::{Short, or_default};
 use super::lines::amount;
-use super::units::{Kind, known};
+use super::units::{UnitKind, known};
 use super::xml::each_element;
 use super::{Format, ImportError};
 
@@ -247,9 +247,9 @@ fn value(run: &mut Foreign, test: &Test, entry: &Entry, name: &str, system: Opti
     let (kind, one) = known(scale).map_or((None, 1.0), |(kind, one)| (Some(kind), one));
     // A time of which more is better, as that of a battery, is no cost.
     let (probe, one) = match (kind, proportion.as_str()) {
-        (Some(Kind::Time), "LIB") => ("phoronix.time", one),
-        (Some(Kind::Rate), "HIB") => ("phoronix.rate", one),
-        (Some(Kind::Operations), "HIB") => ("phoronix.operations", one),
+        (Some(UnitKind::Time), "LIB") => ("phoronix.time", one),
+        (Some(UnitKind::Rate), "HIB") => ("phoronix.rate", one),
+        (Some(UnitKind::Operations), "HIB") => ("phoronix.operations", one),
         (_, "HIB") => ("phoronix.more", 1.0),
         (_, "LIB") => ("phoronix.less", 1.0),
         _ => ("phoronix.number", 1.0),

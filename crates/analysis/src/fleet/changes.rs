@@ -26,7 +26,7 @@ const HALF_IN_ERRORS: f64 = 1.96;
 
 /// A run from which on a host gives other values.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Change {
+pub struct HostChange {
     pub host: String,
     /// The file of the first run that has them.
     pub run: String,
@@ -86,7 +86,7 @@ impl CaseChange {
 }
 
 /// The changes of each host's runs, in the order of hosts and time. Of fewer than six runs nothing can be said.
-pub fn changes(gathering: &Gathering) -> Vec<Change> {
+pub fn changes(gathering: &Gathering) -> Vec<HostChange> {
     let mut by_host: BTreeMap<&str, Vec<&RunRow>> = BTreeMap::new();
     for run in &gathering.runs {
         by_host.entry(&run.hostname).or_default().push(run);
@@ -101,7 +101,7 @@ pub fn changes(gathering: &Gathering) -> Vec<Change> {
     all
 }
 
-fn of_host(gathering: &Gathering, host: &str, runs: &[&RunRow]) -> Vec<Change> {
+fn of_host(gathering: &Gathering, host: &str, runs: &[&RunRow]) -> Vec<HostChange> {
     let mut of_case: BTreeMap<u32, Vec<(usize, f64)>> = BTreeMap::new();
     for (order, run) in runs.iter().enumerate() {
         for value in &run.values {
@@ -159,10 +159,10 @@ fn merged(by_run: BTreeMap<usize, Vec<CaseChange>>) -> Vec<(usize, Vec<CaseChang
     all.into_iter().collect()
 }
 
-fn whole(gathering: &Gathering, host: &str, runs: &[&RunRow], order: usize, mut cases: Vec<CaseChange>) -> Change {
+fn whole(gathering: &Gathering, host: &str, runs: &[&RunRow], order: usize, mut cases: Vec<CaseChange>) -> HostChange {
     cases.sort_by(|one, other| other.ratio.ln().abs().total_cmp(&one.ratio.ln().abs()));
     let (run, before) = (runs[order], order.checked_sub(1).map(|before| runs[before]));
-    Change {
+    HostChange {
         host: host.to_owned(),
         run: run.file.clone(),
         started: run.started.clone(),

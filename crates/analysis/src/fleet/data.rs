@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::between::BetweenHosts;
 use super::gathering::Unread;
-use super::kind::Kind;
+use super::kind::HostClass;
 use super::usual::{BesideUsual, CaseBesideUsual};
 
 /// The schema of `--format json`.
@@ -57,7 +57,7 @@ impl Fleet {
 #[derive(Debug, Clone, Serialize)]
 pub struct KindOfHosts {
     /// What makes them alike.
-    pub kind: Kind,
+    pub kind: HostClass,
     /// The same in words.
     pub title: Text<String>,
     /// Whether there are hosts enough for a verdict.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use hostmark_model::{Better, HostFacts, Leading, Neighbours, Run, Text, Unit, size_text};
 
 use super::between::BetweenHosts;
-use super::kind::Kind;
+use super::kind::HostClass;
 use super::slim::{SlimCase, SlimMeasured, SlimOutcome, SlimProbe, SlimRun};
 use super::usual::{self, BesideUsual};
 use crate::compare::facts::facts;
@@ -87,7 +87,7 @@ pub(super) struct RunRow {
     pub(super) boot: Option<String>,
     pub(super) started: String,
     pub(super) finished: String,
-    pub(super) kind: Kind,
+    pub(super) kind: HostClass,
     pub(super) values: Vec<Value>,
     /// Where values lie in what is usual for the host's design.
     pub(super) usual: Vec<BesideUsual>,
@@ -173,7 +173,7 @@ impl Gathering {
             boot: run.host.boot_id.as_deref().map(short),
             started: short(&run.started),
             finished: short(run.finished.as_deref().unwrap_or(&run.started)),
-            kind: Kind::of(&run),
+            kind: HostClass::of(&run),
             values: Vec::with_capacity(cases.len()),
             usual: usual::of_run(&run, &probes, &cases),
             failed: 0,

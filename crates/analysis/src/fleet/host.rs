@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::gathering::{Gathering, RunRow};
-use super::kind::Kind;
+use super::kind::HostClass;
 
 /// A host with its runs, by their number, oldest first.
 #[derive(Debug, Clone)]
@@ -13,7 +13,7 @@ pub(super) struct Host {
     /// Whether another host is called the same.
     pub(super) shares_name: bool,
     pub(super) runs: Vec<usize>,
-    pub(super) kind: Kind,
+    pub(super) kind: HostClass,
 }
 
 /// Names that machines have before somebody gives them one: they say nothing.
@@ -27,8 +27,8 @@ pub(super) fn hosts(gathering: &Gathering) -> Vec<Host> {
     }
     let mut hosts = Vec::new();
     for (name, runs) in named {
-        let mut parts: BTreeMap<(&Kind, &str), Vec<usize>> = BTreeMap::new();
-        let mut of_kind: BTreeMap<&Kind, Vec<usize>> = BTreeMap::new();
+        let mut parts: BTreeMap<(&HostClass, &str), Vec<usize>> = BTreeMap::new();
+        let mut of_kind: BTreeMap<&HostClass, Vec<usize>> = BTreeMap::new();
         for run in runs {
             of_kind.entry(&gathering.runs[run].kind).or_default().push(run);
         }
@@ -40,7 +40,7 @@ pub(super) fn hosts(gathering: &Gathering) -> Vec<Host> {
                 parts.entry((kind, boot)).or_default().push(run);
             }
         }
-        let boots_of = |kind: &Kind| parts.keys().filter(|(other, _)| *other == kind).count();
+        let boots_of = |kind: &HostClass| parts.keys().filter(|(other, _)| *other == kind).count();
         let counts: Vec<usize> = parts.keys().map(|(kind, _)| boots_of(kind)).collect();
         let shares_name = parts.len() > 1;
         for (((kind, boot), mut runs), boots) in parts.into_iter().zip(counts) {

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 /// What makes hosts alike.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct Kind {
+pub struct HostClass {
     /// `x86_64`, `aarch64`.
     pub architecture: String,
     /// The model of its CPUs.
@@ -20,12 +20,12 @@ pub struct Kind {
     pub hypervisor: Option<String>,
 }
 
-impl Kind {
+impl HostClass {
     /// That of the machine that a run measured.
-    pub(super) fn of(run: &Run) -> Kind {
+    pub(super) fn of(run: &Run) -> HostClass {
         let host = &run.host;
         let text = |text: &str| text.chars().take(LONGEST).collect::<String>();
-        Kind {
+        HostClass {
             architecture: text(&host.cpu.architecture),
             cpu: text(host.cpu.model.as_deref().unwrap_or_default()),
             cpus: host.cpus.iter().filter(|cpu| cpu.online).count(),

@@ -17,12 +17,12 @@ mod usual;
 mod why;
 
 pub use between::{BetweenHosts, Carried, FailedPair, PairApart};
-pub use changes::{CaseChange, Change, Changed, changes};
+pub use changes::{CaseChange, Changed, HostChange, changes};
 pub use data::{
     CaseSpread, Cause, Deviation, Drift, Fleet, GroupSpread, HostResult, KindOfHosts, OddCase, OtherEstimate, Reason,
     SCHEMA, WithinBy,
 };
 pub use gathering::{Gathering, Unread};
-pub use kind::Kind;
+pub use kind::HostClass;
 pub use score::LEAST_HOSTS;
 pub use usual::{BesideUsual, CaseBesideUsual};

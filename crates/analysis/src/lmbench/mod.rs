@@ -4,7 +4,7 @@ pub mod tables;
 mod value;
 
 pub use tables::TABLES;
-pub use value::{Cell, Remark, case_at, case_of, cases_of, cell, far_case, interval, is_far, remark, values};
+pub use value::{Remark, SummaryCell, case_at, case_of, cases_of, cell, far_case, interval, is_far, remark, values};
 
 use hostmark_model::Text;
 
@@ -65,12 +65,12 @@ pub struct SummaryTable {
     /// What stands over it, with the unit of its values.
     pub title: Text,
     /// Its columns behind host and system, in lmbench's order.
-    pub columns: &'static [Column],
+    pub columns: &'static [SummaryColumn],
 }
 
 /// A column of a table.
 #[derive(Debug)]
-pub struct Column {
+pub struct SummaryColumn {
     /// What stands over it; a line break begins a further line.
     pub head: Text,
     /// How many of a value's base unit are one of the column's.

@@ -5,7 +5,7 @@
 
 use hostmark_model::Text;
 
-use super::{CellSource, Column, SummaryTable, also, case, largest, point};
+use super::{CellSource, SummaryColumn, SummaryTable, also, case, largest, point};
 
 const NS: f64 = 1.0;
 const US: f64 = 1e3;
@@ -93,13 +93,14 @@ const fn t(en: &'static str, zh: &'static str) -> Text {
     Text { en, zh }
 }
 
-const fn column(head: Text, scale: f64, ours: CellSource, theirs: CellSource) -> Column {
-    Column { head, scale, ours, theirs }
+const fn column(head: Text, scale: f64, ours: CellSource, theirs: CellSource) -> SummaryColumn {
+    SummaryColumn { head, scale, ours, theirs }
 }
 
-const FREQUENCY: Column = column(t("Mhz", "主频\nMHz"), MHZ, case("cpu.frequency", &[]), case("lmbench.mhz", &[]));
+const FREQUENCY: SummaryColumn =
+    column(t("Mhz", "主频\nMHz"), MHZ, case("cpu.frequency", &[]), case("lmbench.mhz", &[]));
 
-pub static BASIC: &[Column] = &[
+pub static BASIC: &[SummaryColumn] = &[
     column(t("Description", "说明"), ONE, CellSource::Machine, CellSource::Machine),
     FREQUENCY,
     column(t("tlb\npages", "TLB\n页数"), ONE, case("memory.tlb", &[]), case("lmbench.tlb", &[])),
@@ -119,7 +120,7 @@ pub static BASIC: &[Column] = &[
     column(t("scal\nload", "负载\n份数"), ONE, CellSource::Load, CellSource::Load),
 ];
 
-pub static PROCESSES: &[Column] = &[
+pub static PROCESSES: &[SummaryColumn] = &[
     FREQUENCY,
     column(t("null\ncall", "空\n调用"), US, case("syscall.null", &[]), syscall(&[("op", "null")])),
     column(
@@ -194,7 +195,7 @@ macro_rules! operation {
     };
 }
 
-pub static INTEGER: &[Column] = &[
+pub static INTEGER: &[SummaryColumn] = &[
     operation!(BIT, "i32", "bit", "integer"),
     operation!(ADD, "i32", "add", "integer"),
     operation!(MUL, "i32", "mul", "integer"),
@@ -202,7 +203,7 @@ pub static INTEGER: &[Column] = &[
     operation!(MOD, "i32", "mod", "integer"),
 ];
 
-pub static INT64: &[Column] = &[
+pub static INT64: &[SummaryColumn] = &[
     operation!(BIT, "i64", "bit", "int64"),
     operation!(ADD, "i64", "add", "int64"),
     operation!(MUL, "i64", "mul", "int64"),
@@ -210,7 +211,7 @@ pub static INT64: &[Column] = &[
     operation!(MOD, "i64", "mod", "int64"),
 ];
 
-pub static FLOAT: &[Column] = &[
+pub static FLOAT: &[SummaryColumn] = &[
     operation!(ADD, "f32", "add", "float"),
     operation!(MUL, "f32", "mul", "float"),
     operation!(DIV, "f32", "div", "float"),
@@ -222,7 +223,7 @@ pub static FLOAT: &[Column] = &[
     ),
 ];
 
-pub static DOUBLE: &[Column] = &[
+pub static DOUBLE: &[SummaryColumn] = &[
     operation!(ADD, "f64", "add", "double"),
     operation!(MUL, "f64", "mul", "double"),
     operation!(DIV, "f64", "div", "double"),
@@ -246,7 +247,7 @@ macro_rules! ring {
     };
 }
 
-pub static CONTEXT: &[Column] = &[
+pub static CONTEXT: &[SummaryColumn] = &[
     ring!("2p/0K\nctxsw", "2p/0K\n切换", "2", "0"),
     ring!("2p/16K\nctxsw", "2p/16K\n切换", "2", "16384"),
     ring!("2p/64K\nctxsw", "2p/64K\n切换", "2", "65536"),
@@ -262,7 +263,7 @@ const AWAY: (&str, &str) = ("server", "remote");
 /// How the probes of group net call a far end that is another host.
 pub(super) const PEER: (&str, &str) = ("to", "peer");
 
-pub static LOCAL: &[Column] = &[
+pub static LOCAL: &[SummaryColumn] = &[
     ring!("2p/0K\nctxsw", "2p/0K\n切换", "2", "0"),
     column(t("Pipe", "管道"), US, case("ipc.pipe", &[]), case("lmbench.lat_pipe", &[])),
     column(t("AF\nUNIX", "AF\nUNIX"), US, case("ipc.unix_stream", &[]), case("lmbench.lat_unix", &[])),
@@ -283,7 +284,7 @@ pub static LOCAL: &[Column] = &[
     column(t("TCP\nconn", "TCP\n连接"), US, case("net.tcp_connect", &[]), case("lmbench.lat_connect", &[LOCALHOST])),
 ];
 
-pub static REMOTE: &[Column] = &[
+pub static REMOTE: &[SummaryColumn] = &[
     column(t("UDP", "UDP"), US, case("net.udp", &[PEER]), case("lmbench.lat_udp", &[AWAY])),
     column(
         t("RPC/\nUDP", "RPC/\nUDP"),
@@ -313,7 +314,7 @@ macro_rules! file {
     };
 }
 
-pub static FILE_VM: &[Column] = &[
+pub static FILE_VM: &[SummaryColumn] = &[
     file!("0K File\nCreate", "0K 文件\n创建", "file.create", "create", "0"),
     file!("0K File\nDelete", "0K 文件\n删除", "file.delete", "delete", "0"),
     file!("10K File\nCreate", "10K 文件\n创建", "file.create", "create", "10240"),
@@ -339,7 +340,7 @@ pub static FILE_VM: &[Column] = &[
     ),
 ];
 
-pub static BANDWIDTH: &[Column] = &[
+pub static BANDWIDTH: &[SummaryColumn] = &[
     column(t("Pipe", "管道"), MB_PER_S, case("ipc.pipe_bandwidth", &[]), case("lmbench.bw_pipe", &[])),
     column(t("AF\nUNIX", "AF\nUNIX"), MB_PER_S, case("ipc.unix_bandwidth", &[]), case("lmbench.bw_unix", &[])),
     column(
@@ -381,7 +382,7 @@ const KIB_128: (&str, &str) = ("size", "131072");
 const STRIDE: (&str, &str) = ("stride", "128");
 const IN_ORDER: (&str, &str) = ("pattern", "stride");
 
-pub static MEMORY: &[Column] = &[
+pub static MEMORY: &[SummaryColumn] = &[
     FREQUENCY,
     column(
         t("L1 $", "L1 $"),

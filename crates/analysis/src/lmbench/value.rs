@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use hostmark_model::{AxisKind, CaseRecord, FlagKind, Lang, Measured, Outcome, PEER_AXIS, Params, Run, Text, Unit};
 
-use super::{CasePoint, CellSource, Column};
+use super::{CasePoint, CellSource, SummaryColumn};
 use crate::format::{agreement, number, other_value, plus_minus_of, value};
 use crate::levels::{HIERARCHY, LEVELS, UNNAMED, bracket_of, bracket_text, unnamed};
 use crate::reasons;
@@ -14,7 +14,7 @@ pub(super) const SCALING: &str = "cpu.scaling";
 
 /// What stands in a cell.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Cell {
+pub struct SummaryCell {
     /// The value; none when there is none.
     pub text: Option<Text<String>>,
     /// Why there is none, or what is remarkable about it.
@@ -36,13 +36,13 @@ impl From<Text<String>> for Remark {
     }
 }
 
-impl Cell {
-    fn of(text: String) -> Cell {
-        Cell { text: Some(both(text)), note: None }
+impl SummaryCell {
+    fn of(text: String) -> SummaryCell {
+        SummaryCell { text: Some(both(text)), note: None }
     }
 
-    fn without(why: impl Into<Remark>) -> Cell {
-        Cell { text: None, note: Some(why.into()) }
+    fn without(why: impl Into<Remark>) -> SummaryCell {
+        SummaryCell { text: None, note: Some(why.into()) }
     }
 }
 
@@ -52,7 +52,7 @@ fn both(text: String) -> Text<String> {
 }
 
 /// The column's cell of a run.
-pub fn cell(run: &Run, column: &Column) -> Cell {
+pub fn cell(run: &Run, column: &SummaryColumn) -> SummaryCell {
     match source(run, column) {
         CellSource::Case(point) => numeric(run, &[point], column.scale),
         CellSource::Mean(one, other) => numeric(run, &[one, other], column.scale),
@@ -60,8 +60,8 @@ pub fn cell(run: &Run, column: &Column) -> Cell {
         CellSource::Load => match &run.imported {
             None => unhindered(run),
             Some(_) => match run.settings.set.get("SYNC_MAX") {
-                Some(copies) => Cell::of(copies.clone()),
-                None => Cell::without(Text {
+                Some(copies) => SummaryCell::of(copies.clone()),
+                None => SummaryCell::without(Text {
                     en: "the result file does not tell it".into(),
                     zh: "结果文件未说明".into(),
                 }),
@@ -73,23 +73,23 @@ pub fn cell(run: &Run, column: &Column) -> Cell {
 }
 
 /// The first's value; the second's, with the reason, where that alone is there.
-fn either(run: &Run, one: CasePoint, other: CasePoint, scale: f64) -> Cell {
+fn either(run: &Run, one: CasePoint, other: CasePoint, scale: f64) -> SummaryCell {
     let first = numeric(run, &[one], scale);
     match (&first, numeric(run, &[other], scale)) {
-        (Cell { text: None, note: Some(why) }, Cell { text: Some(text), .. }) => {
+        (SummaryCell { text: None, note: Some(why) }, SummaryCell { text: Some(text), .. }) => {
             let (wanted, way) = (wanted(one), wanted(other));
             let said = Text {
                 en: format!("by {way}; {wanted}: {}", why.text.en),
                 zh: format!("由 {way} 测得；{wanted}：{}", why.text.zh),
             };
-            Cell { text: Some(text), note: Some(said.into()) }
+            SummaryCell { text: Some(text), note: Some(said.into()) }
         }
         _ => first,
     }
 }
 
 /// How sure the column's value is, as ±; of a mean of two the wider of both. None where there is no interval.
-pub fn interval(run: &Run, column: &Column) -> Option<String> {
+pub fn interval(run: &Run, column: &SummaryColumn) -> Option<String> {
     let half = |point: &CasePoint| {
         let measured = measured(run, *point).ok()?;
         match point.quantity {
@@ -105,27 +105,27 @@ pub fn interval(run: &Run, column: &Column) -> Option<String> {
 }
 
 /// The number of copies of which each is within 5 % of one alone, of the probe that needs nothing but its CPU.
-fn unhindered(run: &Run) -> Cell {
+fn unhindered(run: &Run) -> SummaryCell {
     const WITHIN: &str = "within_5_percent";
     let of_sieve = |case: &&CaseRecord| case.probe == SCALING && case.params.get("source") == Some("cpu.sieve");
     let mut cases = run.cases.iter().filter(of_sieve);
     let told = cases.clone().find_map(|case| case.measured()?.also.get(WITHIN));
     match (told, cases.next().map(|case| &case.outcome)) {
-        (Some(within), _) => Cell::of(format!("{:.0}", within.estimate.value())),
+        (Some(within), _) => SummaryCell::of(format!("{:.0}", within.estimate.value())),
         // More than one copy takes more than one CPU.
-        (None, _) if run.host.usable_cpus().len() == 1 => Cell::of("1".into()),
-        (None, Some(Outcome::Skipped { reason })) => Cell::without(reasons::because(reasons::SKIPPED, reason)),
-        _ => Cell::without(Remark { filter: Some(SCALING.into()), ..not_here().into() }),
+        (None, _) if run.host.usable_cpus().len() == 1 => SummaryCell::of("1".into()),
+        (None, Some(Outcome::Skipped { reason })) => SummaryCell::without(reasons::because(reasons::SKIPPED, reason)),
+        _ => SummaryCell::without(Remark { filter: Some(SCALING.into()), ..not_here().into() }),
     }
 }
 
 /// The column's source, by where the run comes from.
-fn source(run: &Run, column: &Column) -> CellSource {
+fn source(run: &Run, column: &SummaryColumn) -> CellSource {
     if run.imported.is_some() { column.theirs } else { column.ours }
 }
 
 /// The values that a column is made of, in its unit; none where one of them is missing or not above zero.
-pub fn values(run: &Run, column: &Column) -> Option<Vec<f64>> {
+pub fn values(run: &Run, column: &SummaryColumn) -> Option<Vec<f64>> {
     let value = |point: CasePoint| Some(value_of(measured(run, point).ok()?, point) / column.scale);
     let is_value = |value: &f64| value.is_finite() && *value > 0.0;
     let values = source(run, column).points().into_iter().map(|point| value(point).filter(is_value));
@@ -136,21 +136,21 @@ pub fn values(run: &Run, column: &Column) -> Option<Vec<f64>> {
     values.filter(|values| !values.is_empty())
 }
 
-pub fn case_of<'a>(run: &'a Run, column: &Column) -> Option<&'a CaseRecord> {
+pub fn case_of<'a>(run: &'a Run, column: &SummaryColumn) -> Option<&'a CaseRecord> {
     find(run, *source(run, column).points().first()?)
 }
 
 /// All cases that a column is made of.
-pub fn cases_of<'a>(run: &'a Run, column: &Column) -> impl Iterator<Item = &'a CaseRecord> {
+pub fn cases_of<'a>(run: &'a Run, column: &SummaryColumn) -> impl Iterator<Item = &'a CaseRecord> {
     source(run, column).points().into_iter().filter_map(|point| find(run, point))
 }
 
-fn numeric(run: &Run, points: &[CasePoint], scale: f64) -> Cell {
+fn numeric(run: &Run, points: &[CasePoint], scale: f64) -> SummaryCell {
     let mut values = Vec::new();
     let mut note = None;
     for point in points {
         match measured(run, *point) {
-            Err(why) => return Cell::without(why),
+            Err(why) => return SummaryCell::without(why),
             Ok(measured) => {
                 note = note.or_else(|| remark(measured)).or_else(|| far(run, *point)).or_else(|| set(run, *point));
                 note = note.or_else(|| apart(run, measured, *point));
@@ -161,7 +161,7 @@ fn numeric(run: &Run, points: &[CasePoint], scale: f64) -> Cell {
     let mean = values.iter().sum::<f64>() / values.len() as f64;
     if !mean.is_finite() || mean <= 0.0 {
         let shown = number(mean / scale);
-        return Cell::without(Text {
+        return SummaryCell::without(Text {
             en: format!("it came out as {shown}: what is taken off it is as large as what was measured"),
             zh: format!("得到 {shown}：扣除的开销与测得的值一样大"),
         });
@@ -169,7 +169,7 @@ fn numeric(run: &Run, points: &[CasePoint], scale: f64) -> Cell {
     // Numbers of pages and bytes are exact.
     let is_whole = scale == 1.0 && mean.fract() == 0.0 && points.len() == 1 && is_counted(run, points[0]);
     let shown = if is_whole { format!("{mean:.0}") } else { number(mean / scale) };
-    Cell { text: Some(both(shown)), note: note.map(Remark::from) }
+    SummaryCell { text: Some(both(shown)), note: note.map(Remark::from) }
 }
 
 fn is_counted(run: &Run, point: CasePoint) -> bool {
@@ -329,20 +329,22 @@ pub fn case_at<'a>(run: &'a Run, probe: &str, at: &[(&str, &str)]) -> Option<&'a
     cases().find(|case| case.peer().is_none() && is_wanted(&case.params))
 }
 
-fn machine(run: &Run) -> Cell {
+fn machine(run: &Run) -> SummaryCell {
     let host = &run.host;
     let model = host.cpu.plain_model();
     let description = if run.imported.is_some() { Some(run.tool.target.clone()) } else { model };
     let description = description.filter(|text| !text.trim().is_empty());
     match description.or_else(|| Some(host.cpu.architecture.clone()).filter(|text| !text.is_empty())) {
-        Some(text) => Cell::of(text.trim().to_owned()),
-        None => Cell::without(Text { en: "the run does not tell it".into(), zh: "此次运行未说明".into() }),
+        Some(text) => SummaryCell::of(text.trim().to_owned()),
+        None => {
+            SummaryCell::without(Text { en: "the run does not tell it".into(), zh: "此次运行未说明".into() })
+        }
     }
 }
 
 /// The levels of the hierarchy with their sizes as they were measured; of lmbench's own values only whether neighbours
 /// look alike.
-fn caches(run: &Run) -> Cell {
+fn caches(run: &Run) -> SummaryCell {
     if run.imported.is_some() {
         return alike(run);
     }
@@ -370,15 +372,15 @@ fn caches(run: &Run) -> Cell {
     };
     let text = Text { en: describe(Lang::En), zh: describe(Lang::Zh) };
     if text.en.is_empty() {
-        return Cell::without(Remark { filter: Some(HIERARCHY.into()), ..not_here().into() });
+        return SummaryCell::without(Remark { filter: Some(HIERARCHY.into()), ..not_here().into() });
     }
-    Cell { text: Some(text), note: None }
+    SummaryCell { text: Some(text), note: None }
 }
 
 /// How far two levels may differ and still look like one.
 const ALIKE: f64 = 0.2;
 
-fn alike(run: &Run) -> Cell {
+fn alike(run: &Run) -> SummaryCell {
     let latency = |point: Option<CasePoint>| Some(measured(run, point?).ok()?.estimate.value());
     let [l1, l2, memory] = [1, 2, 3].map(|index| {
         let column = super::TABLES.last().and_then(|table| table.columns.get(index));
@@ -390,11 +392,11 @@ fn alike(run: &Run) -> Cell {
         (_, Some(l2), Some(memory)) if is_one(l2, memory) => Text { en: "L2 = memory?", zh: "L2 = 主存？" },
         (Some(_), Some(_), Some(_)) => Text { en: "three levels", zh: "三级" },
         _ => {
-            return Cell::without(Text {
+            return SummaryCell::without(Text {
                 en: "the result file has no chain with a stride of 128 bytes".into(),
                 zh: "结果文件中没有步长 128 字节的链".into(),
             });
         }
     };
-    Cell { text: Some(text.to_owned_text()), note: None }
+    SummaryCell { text: Some(text.to_owned_text()), note: None }
 }

@@ -185,7 +185,7 @@ impl Value {
     }
 
     /// The case of a run beside which it stands, with what is measured of it.
-    pub fn in_run<'a>(&self, run: &'a Run) -> Option<Found<'a>> {
+    pub fn in_run<'a>(&self, run: &'a Run) -> Option<Counterpart<'a>> {
         let exact = || run.cases.iter().find(|case| case.id == self.id && case.peer().is_none());
         let case = exact().or_else(|| {
             let id: CaseId = self.id.parse().ok()?;
@@ -193,20 +193,20 @@ impl Value {
                 id.params.0.iter().map(|(axis, value)| (axis.as_str(), value.as_str())).collect();
             case_at(run, &id.probe, &at)
         })?;
-        Found::of(run, case, &self.quantity)
+        Counterpart::of(run, case, &self.quantity)
     }
 }
 
 /// What a run has of a case.
 #[derive(Debug, Clone, Copy)]
-pub struct Found<'a> {
+pub struct Counterpart<'a> {
     pub estimate: &'a Estimate,
     pub unit: Unit,
     pub better: Better,
 }
 
-impl<'a> Found<'a> {
-    fn of(run: &'a Run, case: &'a CaseRecord, quantity: &str) -> Option<Found<'a>> {
+impl<'a> Counterpart<'a> {
+    fn of(run: &'a Run, case: &'a CaseRecord, quantity: &str) -> Option<Counterpart<'a>> {
         let info = run.probes.iter().find(|info| info.id == case.probe)?;
         let measured = case.measured()?;
         let (estimate, unit, better) = match quantity {
@@ -216,7 +216,7 @@ impl<'a> Found<'a> {
                 (&measured.also.get(name)?.estimate, also.unit, also.better)
             }
         };
-        (estimate.value() > 0.0).then_some(Found { estimate, unit, better })
+        (estimate.value() > 0.0).then_some(Counterpart { estimate, unit, better })
     }
 }
 

@@ -70,7 +70,7 @@ pub fn completions(arguments: &CompletionsArguments) -> Result<Exit> {
 /// Prints or writes manual pages.
 pub fn man(arguments: &ManArguments, lang: Lang) -> Result<Exit> {
     let built = help::built(Arguments::command(), lang);
-    let pages: Vec<page::Page> =
+    let pages: Vec<page::HelpPage> =
         help::paths(&built).iter().map(|path| page::of(help::at(&built, path), path, lang)).collect();
     if let Some(directory) = &arguments.dir {
         return write(directory, &pages, lang);
@@ -95,7 +95,7 @@ pub fn man(arguments: &ManArguments, lang: Lang) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
-fn write(directory: &Path, pages: &[page::Page], lang: Lang) -> Result<Exit> {
+fn write(directory: &Path, pages: &[page::HelpPage], lang: Lang) -> Result<Exit> {
     for page in pages {
         let file = directory.join(format!("{}.1", page.name.replace(' ', "-")));
         store::write(&file, &man::page(page, lang)).map_err(|error| {

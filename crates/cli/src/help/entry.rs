@@ -2,7 +2,7 @@
 
 /// A term and what is said of it.
 #[derive(Debug, Clone, Default)]
-pub struct Entry {
+pub struct HelpEntry {
     /// As it is typed.
     pub term: String,
     /// In one line.

@@ -2,7 +2,7 @@
 
 use hostmark_model::{Lang, Text};
 
-use super::entry::Entry;
+use super::entry::HelpEntry;
 
 /// A command line that works, and what it does.
 pub struct Example {
@@ -241,10 +241,10 @@ pub fn of(path: &str) -> impl Iterator<Item = &'static Example> {
 }
 
 /// The examples of a command as entries of its page.
-pub fn entries(path: &str, lang: Lang) -> Vec<Entry> {
+pub fn entries(path: &str, lang: Lang) -> Vec<HelpEntry> {
     let entry = |example: &'static Example| {
         let what = example.what.get(lang).to_owned();
-        Entry { term: example.line.to_owned(), short: what.clone(), text: vec![what] }
+        HelpEntry { term: example.line.to_owned(), short: what.clone(), text: vec![what] }
     };
     of(path).map(entry).collect()
 }

@@ -3,11 +3,11 @@
 use hostmark_model::Lang;
 use roff::{Roff, bold, roman};
 
-use super::page::{Page, Section, SectionKind};
+use super::page::{HelpPage, HelpSection, SectionKind};
 use super::topics;
 
 /// A command's manual page.
-pub fn page(page: &Page, lang: Lang) -> String {
+pub fn page(page: &HelpPage, lang: Lang) -> String {
     let mut roff = Roff::new();
     let name = page.name.replace(' ', "-");
     roff.control("TH", [name.to_uppercase().as_str(), "1", "", concat!("hostmark ", env!("CARGO_PKG_VERSION"))]);
@@ -19,7 +19,7 @@ pub fn page(page: &Page, lang: Lang) -> String {
 }
 
 /// One page of the program and all its commands.
-pub fn whole(pages: &[Page], lang: Lang) -> String {
+pub fn whole(pages: &[HelpPage], lang: Lang) -> String {
     let Some((own, rest)) = pages.split_first() else { return String::new() };
     let mut text = self::page(own, lang);
     for part in rest {
@@ -37,14 +37,14 @@ fn heading(roff: &mut Roff, text: &str) {
     roff.control("SH", [text.to_uppercase().as_str()]);
 }
 
-fn body(roff: &mut Roff, page: &Page) {
+fn body(roff: &mut Roff, page: &HelpPage) {
     roff.text([bold(page.usage.clone())]);
     for section in &page.sections {
         self::section(roff, section);
     }
 }
 
-fn section(roff: &mut Roff, section: &Section) {
+fn section(roff: &mut Roff, section: &HelpSection) {
     heading(roff, &section.heading);
     for entry in &section.entries {
         roff.control("TP", []);

@@ -4,7 +4,7 @@ use clap::{Arg, Command};
 use hostmark_model::Lang;
 use unicode_width::UnicodeWidthStr;
 
-use super::entry::Entry;
+use super::entry::HelpEntry;
 use super::{examples, topics, wrap, zh};
 
 /// Widest and narrowest help.
@@ -43,16 +43,16 @@ pub enum SectionKind {
 
 /// A part of a page.
 #[derive(Debug, Clone)]
-pub struct Section {
+pub struct HelpSection {
     /// What it holds.
     pub kind: SectionKind,
     pub heading: String,
-    pub entries: Vec<Entry>,
+    pub entries: Vec<HelpEntry>,
 }
 
 /// One command's page.
 #[derive(Debug, Clone)]
-pub struct Page {
+pub struct HelpPage {
     lang: Lang,
     /// The whole command, as `hostmark vm run`.
     pub name: String,
@@ -61,14 +61,14 @@ pub struct Page {
     /// How it is called.
     pub usage: String,
     /// Its parts.
-    pub sections: Vec<Section>,
+    pub sections: Vec<HelpSection>,
 }
 
 /// The page of a command of a built tree.
-pub fn of(command: &Command, path: &str, lang: Lang) -> Page {
+pub fn of(command: &Command, path: &str, lang: Lang) -> HelpPage {
     let said = |en: &str| topics::heading(en, lang).to_owned();
     let mut sections = Vec::new();
-    let commands: Vec<Entry> = command
+    let commands: Vec<HelpEntry> = command
         .get_subcommands()
         .filter(|part| !part.is_hide_set())
         .map(|part| {
@@ -76,17 +76,17 @@ pub fn of(command: &Command, path: &str, lang: Lang) -> Page {
                 "help" => topics::HELP_COMMAND.get(lang).to_owned(),
                 _ => part.get_about().map(ToString::to_string).unwrap_or_default(),
             };
-            Entry { term: part.get_name().to_owned(), text: vec![about.clone()], short: about }
+            HelpEntry { term: part.get_name().to_owned(), text: vec![about.clone()], short: about }
         })
         .collect();
-    let mut add = |kind, heading: String, entries: Vec<Entry>| {
+    let mut add = |kind, heading: String, entries: Vec<HelpEntry>| {
         if !entries.is_empty() {
-            sections.push(Section { kind, heading, entries });
+            sections.push(HelpSection { kind, heading, entries });
         }
     };
     add(SectionKind::Commands, said("Commands"), commands);
     let shown = || command.get_arguments().filter(|argument| !argument.is_hide_set());
-    let entries = |wanted: &dyn Fn(&Arg) -> bool| -> Vec<Entry> {
+    let entries = |wanted: &dyn Fn(&Arg) -> bool| -> Vec<HelpEntry> {
         shown().filter(|argument| wanted(argument)).map(|argument| entry(argument, path, lang)).collect()
     };
     add(SectionKind::Options, said("Arguments"), entries(&|argument| argument.is_positional()));
@@ -106,7 +106,7 @@ pub fn of(command: &Command, path: &str, lang: Lang) -> Page {
         add(SectionKind::Topic, topic.heading.get(lang).to_owned(), topic.entries(lang));
     }
     let usage = command.clone().render_usage().to_string();
-    Page {
+    HelpPage {
         lang,
         name: if path.is_empty() { "hostmark".to_owned() } else { format!("hostmark {path}") },
         about: command.get_about().map(ToString::to_string).unwrap_or_default(),
@@ -115,7 +115,7 @@ pub fn of(command: &Command, path: &str, lang: Lang) -> Page {
     }
 }
 
-fn entry(argument: &Arg, path: &str, lang: Lang) -> Entry {
+fn entry(argument: &Arg, path: &str, lang: Lang) -> HelpEntry {
     let long = argument.get_long().map(|_| argument.to_string());
     let term = match (argument.get_short(), long) {
         (Some(short), Some(long)) => format!("-{short}, {long}"),
@@ -163,7 +163,7 @@ fn entry(argument: &Arg, path: &str, lang: Lang) -> Entry {
         _ => short,
     };
     let short = if argument.is_hide_short_help_set() { String::new() } else { short };
-    Entry { term, short, text }
+    HelpEntry { term, short, text }
 }
 
 /// What is said of a value; the command line's own English where the table has none.
@@ -175,7 +175,7 @@ pub fn value_help(path: &str, id: &str, value: &str, en: Option<String>, lang: L
     }
 }
 
-impl Page {
+impl HelpPage {
     /// One screen: what it does, how it is called, and every option in a line.
     pub fn short(&self, look: PageStyle) -> String {
         let mut out = self.head(look);
@@ -184,7 +184,8 @@ impl Page {
         {
             heading(&mut out, &section.heading, look);
             // What few people need stands in the long help alone.
-            let entries: Vec<Entry> = section.entries.iter().filter(|entry| !entry.short.is_empty()).cloned().collect();
+            let entries: Vec<HelpEntry> =
+                section.entries.iter().filter(|entry| !entry.short.is_empty()).cloned().collect();
             table(&mut out, &entries, look, |entry| vec![entry.short.clone()]);
         }
         out.push('\n');
@@ -234,7 +235,7 @@ fn push_lines(out: &mut String, indent: &str, text: &str, width: usize) {
 }
 
 /// Terms in one column, texts in another.
-fn table(out: &mut String, entries: &[Entry], look: PageStyle, text: impl Fn(&Entry) -> Vec<String>) {
+fn table(out: &mut String, entries: &[HelpEntry], look: PageStyle, text: impl Fn(&HelpEntry) -> Vec<String>) {
     let most = TERMS.min(look.width / 2);
     let terms = entries.iter().map(|entry| entry.term.width()).filter(|&width| width <= most).max().unwrap_or(0);
     let indent = " ".repeat(terms + 4);
@@ -255,7 +256,7 @@ fn table(out: &mut String, entries: &[Entry], look: PageStyle, text: impl Fn(&En
 }
 
 /// Each term on a line, its text below it.
-fn blocks(out: &mut String, entries: &[Entry], look: PageStyle) {
+fn blocks(out: &mut String, entries: &[HelpEntry], look: PageStyle) {
     for entry in entries {
         out.push_str(&format!("  {}\n", entry.term));
         for paragraph in &entry.text {

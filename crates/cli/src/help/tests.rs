@@ -6,13 +6,13 @@ use clap::{Command, CommandFactory};
 use hostmark_model::Lang;
 use unicode_width::UnicodeWidthStr;
 
-use super::page::{Page, PageStyle, SectionKind, of, value_help};
+use super::page::{HelpPage, PageStyle, SectionKind, of, value_help};
 use super::*;
 use crate::command::Arguments;
 
 const SCREEN: PageStyle = PageStyle { width: 80, color: false };
 
-fn pages(lang: Lang) -> Vec<(String, Page)> {
+fn pages(lang: Lang) -> Vec<(String, HelpPage)> {
     let built = built(Arguments::command(), lang);
     paths(&built).into_iter().map(|path| (path.clone(), of(at(&built, &path), &path, lang))).collect()
 }

@@ -2,7 +2,7 @@
 
 use hostmark_model::{Exit, Lang, Text};
 
-use super::entry::Entry;
+use super::entry::HelpEntry;
 
 /// What stands before an enumeration.
 pub const COLON: Text = Text { en: ": ", zh: "：" };
@@ -78,10 +78,10 @@ impl Topic {
     }
 
     /// Its rows in this language.
-    pub fn entries(&self, lang: Lang) -> Vec<Entry> {
+    pub fn entries(&self, lang: Lang) -> Vec<HelpEntry> {
         let entry = |(term, text): &(String, Text)| {
             let text = text.get(lang).to_owned();
-            Entry { term: term.clone(), short: text.clone(), text: vec![text] }
+            HelpEntry { term: term.clone(), short: text.clone(), text: vec![text] }
         };
         self.rows.iter().map(entry).collect()
     }

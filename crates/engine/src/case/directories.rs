@@ -13,7 +13,7 @@ use crate::sys::scratch::{Folder, open, remove_folder};
 
 /// Which of the run's directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum DirectoryKind {
     /// Where `--scratch` says.
     Named,
     /// In memory.
@@ -26,7 +26,7 @@ impl Case {
     /// it starts, so that no change of the names above it leads anywhere else. A round has one such directory.
     pub fn scratch_dir(&mut self) -> Result<PathBuf> {
         let run = run_directory(&self.job.environment.scratch)?;
-        self.enter(Kind::Named, run)
+        self.enter(DirectoryKind::Named, run)
     }
 
     /// The same in memory: on a tmpfs. Skipped where there is none.
@@ -36,7 +36,7 @@ impl Case {
         for scratch in [self.job.environment.memory_scratch.clone(), self.job.environment.scratch.clone()] {
             match run_directory(&scratch) {
                 Ok(run) => match filesystem_of(&run) {
-                    Ok(name) if name == TMPFS => return self.enter(Kind::Memory, run),
+                    Ok(name) if name == TMPFS => return self.enter(DirectoryKind::Memory, run),
                     Ok(_) => reasons.push("the scratch directory lies on a device".to_owned()),
                     Err(error) => reasons.push(format!("the scratch directory does not say where it lies: {error}")),
                 },
@@ -51,7 +51,7 @@ impl Case {
         self.folder.as_ref().map(|(_, folder)| folder.before())
     }
 
-    fn enter(&mut self, kind: Kind, run: OwnedFd) -> Result<PathBuf> {
+    fn enter(&mut self, kind: DirectoryKind, run: OwnedFd) -> Result<PathBuf> {
         match &self.folder {
             Some((entered, _)) if *entered == kind => {}
             Some(_) => return Err(RoundError::failed("a round has one directory, and the probe asks for two")),

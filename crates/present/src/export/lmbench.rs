@@ -2,7 +2,7 @@
 //! has no value.
 
 use hostmark_analysis::escape::visible;
-use hostmark_analysis::lmbench::{Cell, Remark, SummaryTable, TABLES, cell, interval};
+use hostmark_analysis::lmbench::{Remark, SummaryCell, SummaryTable, TABLES, cell, interval};
 use hostmark_model::{Lang, Run, Text};
 use unicode_width::UnicodeWidthStr;
 
@@ -147,7 +147,7 @@ struct Note {
 
 impl Notes {
     /// The cell as it is shown: never blank.
-    fn shown(&mut self, run: &str, column: &str, cell: Cell, lang: Lang) -> String {
+    fn shown(&mut self, run: &str, column: &str, cell: SummaryCell, lang: Lang) -> String {
         let value = cell.text.map(|text| visible(text.get(lang))).unwrap_or_default();
         match cell.note {
             None => value,

@@ -7,7 +7,7 @@ use hostmark_analysis::escape::steers;
 use hostmark_analysis::lmbench::tables::{
     BANDWIDTH, BASIC, CONTEXT, DOUBLE, FILE_VM, FLOAT, INT64, INTEGER, LOCAL, MEMORY, PROCESSES, REMOTE,
 };
-use hostmark_analysis::lmbench::{Column, values};
+use hostmark_analysis::lmbench::{SummaryColumn, values};
 use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{Leading, Run, Text};
 
@@ -25,7 +25,7 @@ pub(super) const FORMAT: Format = Format {
 };
 
 /// Lines with one value: the column's table and head, what stands before the value and behind it.
-const LINES: &[(&[Column], &str, &str, &str)] = &[
+const LINES: &[(&[SummaryColumn], &str, &str, &str)] = &[
     (PROCESSES, "null call", "Simple syscall:", "microseconds"),
     (PROCESSES, "stat", "Simple stat:", "microseconds"),
     (PROCESSES, "open clos", "Simple open/close:", "microseconds"),
@@ -76,7 +76,7 @@ const LINES: &[(&[Column], &str, &str, &str)] = &[
 
 /// Blocks with one line of a size and a value: the column, the heading. The size is that of the probes' default case, in
 /// units of 10^6 bytes; a script takes the last line of a block.
-const BLOCKS: &[(&[Column], &str, &str)] = &[
+const BLOCKS: &[(&[SummaryColumn], &str, &str)] = &[
     (FILE_VM, "Mmap Latency", "\"mappings"),
     (BANDWIDTH, "TCP", "Socket bandwidth using localhost"),
     (BANDWIDTH, "File reread", "\"read bandwidth"),
@@ -136,16 +136,16 @@ fn far_bandwidth(run: &Run, out: &mut String) -> std::fmt::Result {
 }
 
 /// A column's values; `head` is its English head on one line.
-fn of(run: &Run, table: &[Column], head: &str) -> Option<Vec<f64>> {
+fn of(run: &Run, table: &[SummaryColumn], head: &str) -> Option<Vec<f64>> {
     values(run, column(table, head)?)
 }
 
-fn column<'a>(table: &'a [Column], head: &str) -> Option<&'a Column> {
+fn column<'a>(table: &'a [SummaryColumn], head: &str) -> Option<&'a SummaryColumn> {
     table.iter().find(|column| column.head.en.replace('\n', " ") == head)
 }
 
 /// The size of the column's case in units of 10^6 bytes, where it has one: its buffer, its message.
-fn size_of(run: &Run, table: &[Column], head: &str) -> Option<f64> {
+fn size_of(run: &Run, table: &[SummaryColumn], head: &str) -> Option<f64> {
     let case = hostmark_analysis::lmbench::case_of(run, column(table, head)?)?;
     let bytes = ["size", "message"].iter().find_map(|axis| case.params.get(axis)?.parse::<f64>().ok());
     Some(bytes.unwrap_or(0.0) / 1e6)

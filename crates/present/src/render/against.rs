@@ -2,7 +2,7 @@
 
 use hostmark_analysis::escape::{self, visible};
 use hostmark_analysis::format::{both, value as shown};
-use hostmark_analysis::references::{Found, Reference, Standing, Value, ratio_text};
+use hostmark_analysis::references::{Counterpart, Reference, Standing, Value, ratio_text};
 use hostmark_model::{Lang, Run, Text};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr;
@@ -20,7 +20,7 @@ const WIDEST_CELL: usize = 20;
 pub struct Against<'a> {
     run: &'a Run,
     reference: &'a Reference,
-    rows: Vec<(&'a Value, Found<'a>)>,
+    rows: Vec<(&'a Value, Counterpart<'a>)>,
 }
 
 /// A run beside a reference; none where they have no value in common.
@@ -82,7 +82,7 @@ impl<'a> Against<'a> {
     }
 
     pub fn json(&self) -> String {
-        let row = |(value, found): &(&'a Value, Found)| {
+        let row = |(value, found): &(&'a Value, Counterpart)| {
             let source = value.source(self.reference);
             ReferenceRow {
                 id: &value.id,

@@ -59,11 +59,11 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    use crate::workloads::handover::exchange::Kind;
+    use crate::workloads::handover::exchange::SocketKind;
     let kind = match case.param::<String>("type")?.as_str() {
-        "dgram" => Kind::Datagram,
-        "seqpacket" => Kind::SeqPacket,
-        _ => Kind::Stream,
+        "dgram" => SocketKind::Datagram,
+        "seqpacket" => SocketKind::SeqPacket,
+        _ => SocketKind::Stream,
     };
     let other = super::other_party(case)?;
     super::round_trip(case, workloads::handover::exchange::by_socket_pair(&other, kind))

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use hostmark_analysis::fleet::{Change, Gathering, changes};
+use hostmark_analysis::fleet::{Gathering, HostChange, changes};
 use hostmark_engine::sys::regular;
 use hostmark_model::{Exit, Text};
 
@@ -12,7 +12,7 @@ use crate::language::{both, current};
 use crate::output;
 
 /// The changes of the cases that these filters name, of all where there is none, and of how many runs. One file is in memory at a time.
-pub fn found(files: &[PathBuf], filters: &[String]) -> Result<(Vec<Change>, usize)> {
+pub fn found(files: &[PathBuf], filters: &[String]) -> Result<(Vec<HostChange>, usize)> {
     let mut gathering = Gathering::new(filters);
     for path in files {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();

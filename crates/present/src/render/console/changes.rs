@@ -1,6 +1,6 @@
 //! The changes of hosts' values over the runs that are kept of them.
 
-use hostmark_analysis::fleet::{CaseChange, Change, Changed};
+use hostmark_analysis::fleet::{CaseChange, Changed, HostChange};
 use hostmark_analysis::format::value;
 use hostmark_model::{Lang, Text, counted};
 
@@ -24,7 +24,7 @@ const NO_FACT: Text = Text { en: "no recorded fact changed with it", zh: "没有
 const UNKNOWN: Text = Text { en: "unknown", zh: "未知" };
 
 /// All changes of these many runs; it ends with a line break.
-pub(super) fn table(changes: &[Change], runs: usize, options: &RenderOptions) -> String {
+pub(super) fn table(changes: &[HostChange], runs: usize, options: &RenderOptions) -> String {
     let lang = options.lang;
     let mut page = Page::new(options);
     let summary = match (lang, changes.is_empty()) {

@@ -40,7 +40,7 @@ pub(crate) fn machine(run: &Run, lang: Lang) -> Vec<String> {
 }
 
 /// The changes over so many runs that are kept; it ends with a line break.
-pub fn changes(changes: &[hostmark_analysis::fleet::Change], runs: usize, options: &RenderOptions) -> String {
+pub fn changes(changes: &[hostmark_analysis::fleet::HostChange], runs: usize, options: &RenderOptions) -> String {
     changes::table(changes, runs, options)
 }
 

@@ -143,7 +143,7 @@ fn fifo(path: &Path) -> io::Result<(OwnedFd, OwnedFd)> {
 
 /// What a pair of sockets keeps together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum SocketKind {
     /// Bytes in their order.
     Stream,
     /// Messages.
@@ -153,11 +153,11 @@ pub enum Kind {
 }
 
 /// A byte through a pair of sockets that have no name.
-pub fn by_socket_pair(cpus: &[usize], kind: Kind) -> io::Result<Exchange<impl Turn + use<>>> {
+pub fn by_socket_pair(cpus: &[usize], kind: SocketKind) -> io::Result<Exchange<impl Turn + use<>>> {
     let kind = match kind {
-        Kind::Stream => SocketType::STREAM,
-        Kind::Datagram => SocketType::DGRAM,
-        Kind::SeqPacket => SocketType::SEQPACKET,
+        SocketKind::Stream => SocketType::STREAM,
+        SocketKind::Datagram => SocketType::DGRAM,
+        SocketKind::SeqPacket => SocketType::SEQPACKET,
     };
     let (near, far) =
         rustix::net::socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None).call("socketpair")?;
@@ -247,7 +247,7 @@ pub(super) mod tests {
     fn a_byte_goes_to_and_fro_by_each_descriptor() {
         check(by_pipe);
         check(by_eventfd);
-        for kind in [Kind::Stream, Kind::Datagram, Kind::SeqPacket] {
+        for kind in [SocketKind::Stream, SocketKind::Datagram, SocketKind::SeqPacket] {
             check(|cpus| by_socket_pair(cpus, kind));
         }
     }
