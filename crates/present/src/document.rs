@@ -4,7 +4,7 @@ use hostmark_analysis::bars::Bars;
 use hostmark_analysis::bilingual::Words;
 use hostmark_model::Lang;
 
-use crate::chart::Rows;
+use crate::chart::{Chart as Picture, Rows};
 
 /// A view in blocks, in the order in which paper shows them.
 pub(crate) type Document = Vec<Block>;
@@ -30,8 +30,10 @@ pub(crate) enum Block {
     Table(Table),
     Tally(Tally),
     Charts(Vec<Chart>),
-    /// Claims under a title, and what became of them.
+    /// Claims under a title, and what became of them; in their order where nothing is said of that.
     Judged(Words, Vec<Judged>),
+    /// What few readers look for, under a title.
+    Folded(Words, Document),
 }
 
 /// How a text stands out where a medium can show it; nothing depends on it.
@@ -49,6 +51,8 @@ pub(crate) enum Style {
     Bad,
     /// What is better than usual.
     Good,
+    /// The letter of a run.
+    Run,
 }
 
 /// Sentences under a title.
@@ -60,10 +64,17 @@ pub(crate) struct List {
 }
 
 /// A claim with its verdict, and a sign that tells it without words.
+#[derive(Default)]
 pub(crate) struct Judged {
     pub(crate) sign: &'static str,
     pub(crate) verdict: Words,
     pub(crate) text: Words,
+    /// The letter of the run that it is of, where there are several.
+    pub(crate) run: String,
+    pub(crate) cure: Option<Words>,
+    pub(crate) command: Option<String>,
+    /// What a person types for the cases that it stands on, and where a page has them.
+    pub(crate) cases: Vec<(String, String)>,
 }
 
 /// Somebody or something, and what is known of it.
@@ -74,7 +85,7 @@ pub(crate) struct Named {
     pub(crate) warnings: Vec<Words>,
 }
 
-/// Rows under columns, of which the first has the labels.
+/// Rows under columns, of which the first has the labels where the layout does not say otherwise.
 #[derive(Default)]
 pub(crate) struct Table {
     pub(crate) title: Words,
@@ -88,7 +99,7 @@ pub(crate) struct Table {
     pub(crate) layout: Layout,
 }
 
-/// How a terminal lays out a table.
+/// How a table is laid out where a medium can; a grid where it cannot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Layout {
     #[default]
@@ -103,11 +114,19 @@ pub(crate) enum Layout {
     Matrix,
     /// Text without marks, whose cells may be sentences. A row of a label alone is the head of those below it.
     Plain,
+    /// The values of a probe's cases, so many columns of which say which case it is.
+    Cases(usize),
+    /// A column for each run.
+    Runs,
+    /// By sections: a name and its value, what that comes to beside what is usual, and this.
+    Constants,
 }
 
 #[derive(Default)]
 pub(crate) struct Column {
     pub(crate) head: Words,
+    /// That of its head.
+    pub(crate) style: Style,
     pub(crate) align: Align,
     /// Whether it has the value that a reader looks for.
     pub(crate) is_value: bool,
@@ -136,10 +155,16 @@ pub(crate) struct Row {
     pub(crate) kind: Kind,
     /// What a person types for it.
     pub(crate) id: String,
+    /// Where others find it on a page.
+    pub(crate) anchor: String,
     /// The part of the table that it belongs to.
     pub(crate) section: Words,
     pub(crate) cells: Vec<Cell>,
+    /// In the place of the values: why there are none.
+    pub(crate) instead: Option<Words>,
     pub(crate) remarks: Vec<Remark>,
+    /// Whether its labels are those of the row above.
+    pub(crate) is_further: bool,
     /// Whether it is one of the table's rest.
     pub(crate) is_rest: bool,
 }
@@ -153,6 +178,7 @@ pub(crate) enum Kind {
     Better,
     Changed,
     Equal,
+    Failed,
 }
 
 #[derive(Default)]
@@ -161,7 +187,7 @@ pub(crate) struct Cell {
     /// In the place of the text: a line each.
     pub(crate) lines: Vec<Words>,
     pub(crate) style: Style,
-    /// By what its row is sorted.
+    /// By what its row is sorted; of a verdict, how many times better it is.
     pub(crate) key: Option<f64>,
     /// What tells the row's kind without colour, in the cell that says it.
     pub(crate) sign: &'static str,
@@ -208,6 +234,8 @@ pub(crate) enum Drawing {
     /// Only where lines can be drawn.
     Rows(Rows),
     Bars(Bars),
+    /// As a picture already.
+    Picture(Picture),
 }
 
 impl Column {
@@ -245,7 +273,7 @@ impl Named {
 impl Row {
     /// Whether it is the head of the rows below it.
     pub(crate) fn is_head(&self) -> bool {
-        self.cells.len() == 1
+        self.cells.len() == 1 && self.instead.is_none()
     }
 
     /// Whether both sides have a value.

@@ -74,5 +74,6 @@ fn show(hostile: &Run, other: &Run, trial: usize) {
 }
 
 fn steers_nothing(format: &str, text: &str) {
+    assert!(format != "html" || text.matches("<script").count() == 1, "{format}: text of the file is markup");
     assert!(!text.chars().any(|c| c != '\n' && steers(c)), "{format}");
 }

@@ -195,7 +195,7 @@ fn what_is_open_is_printed_on_white_and_no_column_cuts_a_word() {
     browser.eval("document.getElementById('t-dark').click()");
     browser.eval("document.querySelector('#values details.group').open = true");
     browser.eval("document.getElementById('charts').querySelector('details').open = true");
-    browser.eval("document.querySelector('article details.explain').open = true");
+    browser.eval("document.querySelector('article details').open = true");
     browser.call("Emulation.setEmulatedMedia", serde_json::json!({"media": "print"}));
     let shown = |what: &str| {
         format!("[...document.querySelectorAll('{what}')].filter(e => e.getBoundingClientRect().height > 0).length")

@@ -1,108 +1,79 @@
-//! The answer at the top of the page: the constants that people ask for, a column for each run, and what costs most.
+//! What stands first: how far each run can be trusted, the constants, what costs most, and two charts.
 
-use hostmark_analysis::constants::{self, Constant, ConstantValue, LINES, Line};
-use hostmark_analysis::references::NearestReference;
-use hostmark_model::{Lang, Run};
-use serde::Serialize;
+use hostmark_analysis::bilingual::{Words, fixed};
+use hostmark_analysis::constants::MOST_FINDINGS;
+use hostmark_analysis::trust::{doubted, promise};
+use hostmark_model::{Finding, Text, Trust};
 
-use super::bilingual::{Words, each, fixed, same};
 use super::gather::Runs;
+use super::say;
+use crate::document::{Block, Chart, Judged};
+use crate::markup::markup;
+use crate::print::html::{self, Number};
+use crate::render::console::header::warnings;
+use crate::views::constants::constants;
 
-/// The constants, what is absent from them, and what stands beside them.
-#[derive(Debug, Default, Serialize)]
-pub(super) struct Answer {
-    kinds: Vec<Kind>,
-    absent: Vec<Words>,
-    legend: Option<Words>,
-}
+const TRUST: Text = Text { en: "Trust", zh: "可信度" };
+const BEFORE: Text = Text { en: "Before you trust these numbers", zh: "采信数值之前" };
+const COSTLY: Text = Text { en: "What costs most", zh: "代价最大的结论" };
+const ALL: Text = Text { en: "All findings, and what to do", zh: "全部结论与对策" };
 
-/// The constants of one kind.
-#[derive(Debug, Serialize)]
-struct Kind {
-    name: Words,
-    constants: Vec<Shown>,
-}
-
-/// A constant, and what each run has of it.
-#[derive(Debug, Serialize)]
-struct Shown {
-    name: Words,
-    cells: Vec<Cell>,
-}
-
-/// A value, and how sure it is where that is worth a word; a dash for what a run does not have. Of a run alone also what it comes to beside
-/// the nearest kind of machine, and what is usual there.
-#[derive(Debug, Serialize)]
-struct Cell {
-    value: Words,
-    sure: Words,
-    verdict: Option<Words>,
-    usual: Option<Words>,
-    tone: &'static str,
-    bar: Option<Bar>,
-}
-
-/// A verdict as a bar from the middle of its room, where what is as usual ends: to the right what is better, by its logarithm. In percent of
-/// the room.
-#[derive(Debug, Serialize)]
-struct Bar {
-    left: String,
-    width: String,
-}
-
-/// How far the bars reach: a quarter and four times.
-const REACH: f64 = 4.0;
-
-impl Bar {
-    fn of(better: f64) -> Option<Bar> {
-        let at = (better.ln() / REACH.ln()).clamp(-1.0, 1.0) * 50.0;
-        // What is the same is a line in the middle.
-        let (from, to) = (50.0 + at.min(0.0), 50.0 + at.max(0.0));
-        at.is_finite().then(|| Bar { left: format!("{from:.1}"), width: format!("{:.1}", (to - from).max(0.8)) })
-    }
-}
-
-/// The answer of runs: the kinds of which any has something.
-pub(super) fn answer(runs: &Runs) -> Answer {
-    let alone = match runs.all {
-        [run] => Some(run),
-        _ => None,
+/// The constants of a run alone stand beside its first findings.
+pub(super) fn answer(runs: &Runs, findings: &[Vec<Finding>], leading: Vec<Chart>, number: Number) -> String {
+    let write = |block: Block| html::write(&[block], 2, number);
+    let mut text: String = (0..runs.all.len()).map(|run| head(runs, run)).collect();
+    let costly = |finding: &Finding| Judged {
+        text: finding.short.clone(),
+        command: finding.command.clone(),
+        ..Judged::default()
     };
-    let reference = runs.reference;
-    let mut words: Vec<Words> = Vec::new();
-    let mut kinds = Vec::new();
-    for line in LINES {
-        let Line { name, constants, .. } = line;
-        let mut shown = |constant: &'static Constant| {
-            let beside = constant.beside(runs.all)?;
-            let cell = |(run, told): (&Run, &Option<ConstantValue>)| {
-                let both = reference.zip(told.as_ref());
-                let verdict = both.and_then(|(reference, told)| reference.verdict(told));
-                let range = |lang| both.and_then(|(reference, told)| reference.range(told, lang));
-                Cell {
-                    value: told.as_ref().map_or_else(|| same("–"), |told| each(|lang| beside.value(told, lang))),
-                    sure: each(|lang| told.as_ref().and_then(|told| told.how_sure(run, lang)).unwrap_or_default()),
-                    usual: range(Lang::En).is_some().then(|| each(|lang| range(lang).unwrap_or_default())),
-                    tone: verdict.as_ref().map_or("", |verdict| verdict.tone.name()),
-                    bar: verdict.as_ref().and_then(|verdict| Bar::of(verdict.better)),
-                    verdict: verdict.map(|verdict| verdict.words),
-                }
-            };
-            let cells: Vec<Cell> = runs.all.iter().zip(&beside.told).map(cell).collect();
-            words.extend(cells.iter().filter_map(|cell| cell.verdict.clone()));
-            Some(Shown { name: fixed(beside.name), cells })
-        };
-        let constants: Vec<Shown> = constants.iter().filter_map(&mut shown).collect();
-        if !constants.is_empty() {
-            kinds.push(Kind { name: fixed(*name), constants });
+    match constants(runs.all, runs.reference.as_ref()).map(|table| write(Block::Table(table))) {
+        Some(constants) if !runs.are_many() => {
+            let findings: Vec<&Finding> = findings.iter().flatten().collect();
+            let first: Vec<Judged> = findings.iter().copied().take(MOST_FINDINGS).map(costly).collect();
+            text += "<div class=\"first\">\n";
+            if !first.is_empty() {
+                let (first, all) = (write(Block::Judged(fixed(COSTLY), first)), say(ALL));
+                let all = format!("<p><a href=\"#findings\">{all} ({})</a></p>", findings.len());
+                text += &format!("<div class=\"costly\">\n{first}{all}\n</div>\n");
+            }
+            text += &format!("<div>\n{constants}</div>\n</div>\n");
         }
+        constants => text.extend(constants),
     }
-    let legend = |beside: NearestReference| {
-        each(|lang| {
-            let words: Vec<String> = words.iter().map(|words| words.get(lang).to_owned()).collect();
-            beside.legend(&words, lang)
-        })
-    };
-    let legend = reference.filter(|_| !words.is_empty()).map(legend);
-    Answer { kinds, absent: alone.map(constants::untold).unwrap_or_default(), legend }
+    text + &write(Block::Charts(leading))
+}
+
+/// How far a run can be trusted, what disturbed it and how it ended.
+fn head(runs: &Runs, run: usize) -> String {
+    let letter = runs.letter(run);
+    let mut text = runs.all[run].trust.iter().map(|trust| verdict(&letter, trust)).collect::<String>();
+    let [en, zh] = runs.views[run].each_ref().map(warnings);
+    let warnings: Vec<Words> = en.into_iter().zip(zh).map(|(en, zh)| Words { en: en.en, zh: zh.zh }).collect();
+    if !warnings.is_empty() {
+        let (before, letter, list) = (say(BEFORE), html::letter(&letter), html::list("<ul>", &warnings));
+        text += &format!(
+            "<div class=\"warning\" role=\"note\">\n<h3 class=\"unseen\">{before}</h3>\n{letter}{list}</div>\n"
+        );
+    }
+    text
+}
+
+/// The grade, what it promises, and why it is no better.
+fn verdict(letter: &str, trust: &Trust) -> String {
+    let (grade, letter, name) = (trust.grade.letter(), html::letter(letter), say(TRUST));
+    let mut text = format!(
+        "<div class=\"verdict grade-{grade}\">\n<b class=\"grade\">{grade}</b>\n<div><p>{letter}<b>{name} {grade}</b> {}</p>\n",
+        markup(&promise(trust))
+    );
+    let reasons: Vec<_> = trust.doubts.iter().map(doubted).collect();
+    if let [first, others @ ..] = reasons.as_slice() {
+        let more = match others.len() {
+            0 => String::new(),
+            count => format!(" <span class=\"more\">+{count}</span>"),
+        };
+        let others = html::list("<ul>", others);
+        text += &format!("<details class=\"reasons\"><summary>{}{more}</summary>\n{others}</details>\n", markup(first));
+    }
+    text + "</div></div>\n"
 }

@@ -2,96 +2,59 @@
 
 use hostmark_analysis::duration::duration_s;
 use hostmark_analysis::findings::host::host_findings;
-use hostmark_analysis::format::{unit_name, value};
+use hostmark_analysis::format::value;
 use hostmark_analysis::guest;
-use hostmark_analysis::labels::run_letter;
-use hostmark_analysis::trust;
-use hostmark_model::{Disturbed, HostReport, HostWeight, Lang, Run, Unit, counted};
-use serde::Serialize;
+use hostmark_model::{Disturbed, HostFinding, HostReport, HostWeight, Lang, Run, Text, Unit, counted};
 
 use super::bilingual::{Words, each, fixed, same};
 use super::gather::Runs;
-use crate::render::console::header::{warnings, whole_seconds};
+use super::say;
+use crate::document::{Align, Block, Cell, Column, Judged, Kind, Layout, Row, Style, Table};
+use crate::print::html;
+use crate::render::console::header::whole_seconds;
 use crate::render::host::blocks;
 use crate::views;
 
-/// A table of facts: a column a run.
-#[derive(Debug, Serialize)]
-pub(super) struct Block {
-    title: Words,
-    rows: Vec<Fact>,
-}
+const MEANS: Text = Text { en: "What this host's settings mean for its values", zh: "本机设置对数值的影响" };
+const DISTURBS: Text = Text { en: "disturbs", zh: "干扰" };
+const SHIFTS: Text = Text { en: "shifts", zh: "偏移" };
 
-#[derive(Debug, Serialize)]
-struct Fact {
-    label: Words,
-    /// One for each run, or a single one where all say the same.
-    cells: Vec<Words>,
-    differs: bool,
-}
-
-/// What a run's reader must know first.
-#[derive(Debug, Serialize)]
-pub(super) struct Head {
-    pub(super) letter: String,
-    pub(super) host: String,
-    pub(super) name: String,
-    machine: Words,
-    /// How far it can be trusted.
-    verdict: Option<Verdict>,
-    /// What disturbed it and how it ended.
-    pub(super) warnings: Vec<Words>,
-    /// What its host's facts mean for its values.
-    pub(super) conditions: Vec<Condition>,
-}
-
-/// How far a run can be trusted: the grade, what it promises, and why it is no better.
-#[derive(Debug, Serialize)]
-struct Verdict {
-    grade: &'static str,
-    promise: Words,
-    reasons: Vec<Words>,
-}
-
-/// Something about the host that disturbs or shifts values.
-#[derive(Debug, Serialize)]
-pub(super) struct Condition {
-    disturbs: bool,
-    effect: Words,
-    cure: Words,
-}
-
-/// The head of each run.
-pub(super) fn heads(runs: &Runs) -> Vec<Head> {
-    let head = |(index, run): (usize, &Run)| {
-        let [en, zh] = &runs.views[index];
-        let (en, zh) = (warnings(en), warnings(zh));
-        let conditions = host_findings(&run.host, &Disturbed { load: run.host.activity.load, ..Disturbed::default() });
-        Head {
-            letter: run_letter(index),
-            host: run.host.hostname.clone(),
-            name: run.name.clone(),
-            machine: machine(run),
-            verdict: run.trust.as_ref().map(|trust| Verdict {
-                grade: trust.grade.letter(),
-                promise: trust::promise(trust),
-                reasons: trust.doubts.iter().map(trust::doubted).collect(),
-            }),
-            warnings: en.into_iter().zip(zh).map(|(en, zh)| Words { en: en.en, zh: zh.zh }).collect(),
-            conditions: (conditions.into_iter().filter(|finding| finding.weight != HostWeight::Note))
-                .map(|finding| Condition {
-                    disturbs: matches!(finding.weight, HostWeight::Disturbs | HostWeight::Unknown),
-                    effect: finding.effect,
-                    cure: finding.cure,
-                })
-                .collect(),
-        }
+/// The facts of all runs, those of each environment once, and what they mean for the values.
+pub(super) fn facts(runs: &Runs, sides: &[(String, &[Run])]) -> String {
+    let letters: Vec<&str> = sides.iter().map(|(letters, _)| letters.as_str()).collect();
+    let write = |block: Block| html::write(&[block], 2, &|| 0);
+    let block = |table: Table| format!("<div class=\"block\">\n{}</div>\n", write(Block::Table(table)));
+    let tables = tables(&sides.iter().map(|(_, side)| &side[0]).collect::<Vec<_>>(), &letters);
+    let conditions = |(index, run): (usize, &Run)| {
+        let conditions = conditions(run);
+        let open = if runs.are_many() { "" } else { " open" };
+        let title = html::letter(&runs.letter(index)) + &say(MEANS);
+        let list = if conditions.is_empty() { return None } else { write(Block::Judged(Words::default(), conditions)) };
+        Some(format!("<details{open}>\n<summary>{title}</summary>\n{list}</details>\n"))
     };
-    runs.all.iter().enumerate().map(head).collect()
+    let tables: String = tables.into_iter().map(block).collect();
+    let conditions: String = runs.all.iter().enumerate().filter_map(conditions).collect();
+    format!("<div class=\"facts\">\n{tables}</div>\n{conditions}")
+}
+
+/// What about a host disturbs or shifts values.
+fn conditions(run: &Run) -> Vec<Judged> {
+    let disturbed = Disturbed { load: run.host.activity.load, ..Disturbed::default() };
+    let judged = |finding: HostFinding| Judged {
+        verdict: fixed(match finding.weight {
+            HostWeight::Disturbs | HostWeight::Unknown => DISTURBS,
+            _ => SHIFTS,
+        }),
+        text: finding.effect,
+        cure: Some(finding.cure),
+        ..Judged::default()
+    };
+    let told = host_findings(&run.host, &disturbed).into_iter().filter(|finding| finding.weight != HostWeight::Note);
+    told.map(judged).collect()
 }
 
 /// Model, CPUs, memory, kernel and hypervisor in one line.
-fn machine(run: &Run) -> Words {
+pub(super) fn machine(run: &Run) -> Words {
     let host = &run.host;
     each(|lang| {
         let mut parts: Vec<String> = host.cpu.named_model().into_iter().collect();
@@ -112,7 +75,7 @@ fn machine(run: &Run) -> Words {
 }
 
 /// Settings, then the host's facts, a column for each run.
-pub(super) fn tables(runs: &[&Run]) -> Vec<Block> {
+fn tables(runs: &[&Run], letters: &[&str]) -> Vec<Table> {
     let mut all = vec![settings(runs), virtual_machine(runs)];
     let of_run = |run: &Run| {
         let report = HostReport {
@@ -124,21 +87,21 @@ pub(super) fn tables(runs: &[&Run]) -> Vec<Block> {
         [Lang::En, Lang::Zh].map(|lang| blocks(&report, lang))
     };
     let hosts: Vec<_> = runs.iter().copied().map(of_run).collect();
-    let [first, _] = match hosts.first() {
-        Some(first) => first,
-        None => return all,
-    };
-    for (place, block) in first.iter().enumerate() {
+    for (place, block) in hosts.first().iter().flat_map(|[first, _]| first).enumerate() {
         let title = Words { en: sentence(block.title), zh: hosts[0][1][place].title.to_owned() };
-        let mut rows = Vec::new();
-        for (at, (label, _)) in block.rows.iter().enumerate() {
+        let row = |(at, (label, _)): (usize, &(Text, Vec<String>))| {
             let cell = |[en, zh]: &[Vec<_>; 2]| Words { en: told(&en[place], at), zh: told(&zh[place], at) };
-            rows.extend(fact(fixed(*label), hosts.iter().map(cell).collect()));
-        }
-        all.push(Block { title, rows });
+            fact(fixed(*label), hosts.iter().map(cell).collect())
+        };
+        all.push((title, block.rows.iter().enumerate().filter_map(row).collect()));
     }
-    all.retain(|block| !block.rows.is_empty());
-    all
+    all.retain(|(_, rows)| !rows.is_empty());
+    // One run's values need no head.
+    let head = |letter: &&str| same(if letters.len() > 1 { *letter } else { "" });
+    let of_run = |letter: &&str| Column { style: Style::Run, ..Column::new(head(letter), Align::Left) };
+    let columns = || std::iter::once(Column::default()).chain(letters.iter().map(of_run)).collect();
+    let table = |(title, rows)| Table { title, columns: columns(), rows, layout: Layout::Runs, ..Table::default() };
+    all.into_iter().map(table).collect()
 }
 
 /// The facts of a row behind each other.
@@ -158,16 +121,18 @@ fn sentence(title: &str) -> String {
 }
 
 /// A row, unless no run has anything to say.
-fn fact(label: Words, cells: Vec<Words>) -> Option<Fact> {
+fn fact(label: Words, cells: Vec<Words>) -> Option<Row> {
     if cells.iter().all(|cell| cell.en.is_empty()) {
         return None;
     }
-    let differs = cells.windows(2).any(|pair| pair[0] != pair[1]);
-    let filled = |cell: Words| if cell.en.is_empty() { same("–") } else { cell };
-    Some(Fact { label, differs, cells: cells.into_iter().map(filled).collect() })
+    let (kind, sign) =
+        if cells.windows(2).any(|pair| pair[0] != pair[1]) { (Kind::Changed, "≠") } else { (Kind::None, "") };
+    let filled = |cell: Words| Cell::from(if cell.en.is_empty() { same("–") } else { cell });
+    let label = Cell { text: label, sign, ..Cell::default() };
+    Some(Row { kind, cells: std::iter::once(label).chain(cells.into_iter().map(filled)).collect(), ..Row::default() })
 }
 
-fn settings(runs: &[&Run]) -> Block {
+fn settings(runs: &[&Run]) -> (Words, Vec<Row>) {
     let mut rows = Vec::new();
     let mut row = |en: &str, zh: &str, of: &dyn Fn(&Run) -> Words| {
         let label = Words { en: en.to_owned(), zh: zh.to_owned() };
@@ -210,11 +175,11 @@ fn settings(runs: &[&Run]) -> Block {
         same(format!("hostmark {}, {}, {}{linked}", tool.version, tool.target, tool.libc))
     });
     row("program's SHA-256", "程序的 SHA-256", &|run| same(run.tool.digest.clone().unwrap_or_default()));
-    Block { title: Words { en: "Run and settings".to_owned(), zh: "运行与设置".to_owned() }, rows }
+    (fixed(Text { en: "Run and settings", zh: "运行与设置" }), rows)
 }
 
 /// The virtual machines that the runs were measured in.
-fn virtual_machine(runs: &[&Run]) -> Block {
+fn virtual_machine(runs: &[&Run]) -> (Words, Vec<Row>) {
     let of_run = |run: &Run| run.guest.as_ref().map(|guest| guest::facts(guest, true)).unwrap_or_default();
     let all: Vec<Vec<(Words, Words)>> = runs.iter().copied().map(of_run).collect();
     let mut labels: Vec<&Words> = Vec::new();
@@ -227,11 +192,5 @@ fn virtual_machine(runs: &[&Run]) -> Block {
         facts.iter().find(|(known, _)| known == label).map(|(_, says)| says.clone()).unwrap_or_default()
     };
     let row = |label: &Words| fact(label.clone(), all.iter().map(|facts| says(label, facts)).collect());
-    let title = Words { en: "Virtual machine".to_owned(), zh: "虚拟机".to_owned() };
-    Block { title, rows: labels.into_iter().filter_map(row).collect() }
-}
-
-/// The name of a unit for a table's head.
-pub(super) fn unit(of: Unit) -> Words {
-    each(|lang| unit_name(of, lang).to_owned())
+    (fixed(Text { en: "Virtual machine", zh: "虚拟机" }), labels.into_iter().filter_map(row).collect())
 }

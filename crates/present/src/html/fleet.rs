@@ -2,12 +2,13 @@
 
 use std::fmt::Write;
 
-use hostmark_analysis::bilingual::{Words, fixed};
+use hostmark_analysis::bilingual::Words;
 use hostmark_analysis::escape;
 use hostmark_analysis::fleet::{Deviation, Fleet, KindOfHosts};
-use hostmark_model::{Lang, Text};
+use hostmark_model::Text;
 use serde::Serialize;
 
+use super::{Frame, say};
 use crate::RenderOptions;
 use crate::document::Block;
 use crate::markup::{escaped, markup};
@@ -18,16 +19,8 @@ use crate::views::fleet as views;
 const MOST_DETAILS: usize = 1_200_000;
 /// Characters of a case of a host.
 const DIGITS: usize = 2;
-/// The page: its frame is the template's, and what it says is markup already.
-#[derive(Debug, Serialize)]
-pub(super) struct FleetPage {
-    lang: &'static str,
-    version: &'static str,
-    body: String,
-    /// What the script reads, as JSON.
-    #[serde(skip)]
-    pub(super) data: String,
-}
+const STYLE: &str = include_str!("templates/fleet.css");
+const SCRIPT: &str = include_str!("templates/fleet.js");
 
 /// What the script draws a host's cases of.
 #[derive(Serialize)]
@@ -40,26 +33,32 @@ struct Details<'a> {
     hosts: Vec<String>,
 }
 
-pub(super) fn page(fleet: &Fleet, options: &RenderOptions) -> FleetPage {
+/// A fleet as a page that stands alone.
+pub fn page(fleet: &Fleet, options: &RenderOptions) -> String {
     let room = MOST_DETAILS / fleet.kinds.iter().filter(|kind| kind.is_judged).count().max(1);
     let details: Vec<Details> = fleet.kinds.iter().map(|kind| details(kind, room)).collect();
     let write = |blocks: &[Block]| html::write(blocks, 1, &|| 0);
     let [first, last] = views::around(fleet);
     // The title stands in the frame.
-    let mut body = section(write(&first[1..]));
+    let mut main = section(write(&first[1..]));
     for (number, kind) in fleet.kinds.iter().enumerate() {
         let document = views::kind(kind);
         let map = if kind.is_judged { map(number, kind, &details[number]) } else { String::new() };
-        body += &section(write(&document[..1]) + &map + &write(&document[1..]));
+        main += &section(write(&document[..1]) + &map + &write(&document[1..]));
     }
-    body += &section(write(&last));
-    FleetPage {
-        lang: if options.lang == Lang::Zh { "zh-CN" } else { "en" },
-        version: env!("CARGO_PKG_VERSION"),
-        body,
-        // No string in it ends the element that holds it.
-        data: escape::json(&serde_json::to_string(&details).unwrap_or_default()).replace('<', "\\u003c"),
-    }
+    main += &section(write(&last));
+    // No string in it ends the element that holds it.
+    let details = escape::json(&serde_json::to_string(&details).unwrap_or_default()).replace('<', "\\u003c");
+    let frame = Frame {
+        title: "hostmark fleet",
+        heading: &say(Text { en: "Fleet", zh: "机群" }),
+        main: &main,
+        data: &format!("<script type=\"application/json\" id=\"data\">{details}</script>\n"),
+        style: STYLE,
+        script: SCRIPT,
+        ..Frame::default()
+    };
+    frame.write(options)
 }
 
 fn section(inside: String) -> String {
@@ -75,7 +74,6 @@ fn map(number: usize, kind: &KindOfHosts, details: &Details) -> String {
     const FIND: Text = Text { en: "Find a host", zh: "查找主机" };
     const CLICK: Text = Text { en: "Click a host to see its cases.", zh: "点击主机查看其用例。" };
     const HOST: Text = Text { en: "host", zh: "主机" };
-    let say = |text: Text| markup(&fixed(text));
     let (note, find, click, host) = (say(NOTE), say(FIND), say(CLICK), say(HOST));
     let groups = kind.groups.iter().map(|group| format!("<th scope=\"col\">{}</th>", escaped(&group.name)));
     let left_out = match kind.hosts.len().saturating_sub(html::MOST_ROWS) {

@@ -68,6 +68,11 @@ impl<'a> Runs<'a> {
         self.all.len() > 1
     }
 
+    /// What a run is called where there are several.
+    pub(super) fn letter(&self, index: usize) -> String {
+        if self.are_many() { run_letter(index) } else { String::new() }
+    }
+
     /// `label` of one run's series: its letter before it where there are several runs.
     pub(super) fn of_run(&self, index: usize, label: Words) -> Words {
         match (self.are_many(), label.en.is_empty()) {

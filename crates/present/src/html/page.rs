@@ -1,188 +1,227 @@
-//! The page as data: what the template lays out.
+//! The page of runs, and that of a comparison alone: their sections, and the way to each.
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use hostmark_analysis::compare::{Comparison, History, Pool, SAME};
-use hostmark_analysis::constants::MOST_FINDINGS;
 use hostmark_analysis::findings::findings_and_kept;
 use hostmark_analysis::labels::run_letter;
-use hostmark_analysis::overhead::is_wanted;
-use hostmark_model::{Lang, Run};
-use serde::Serialize;
+use hostmark_analysis::overhead::{environments, is_wanted, overhead};
+use hostmark_model::{Finding, Run, Text};
 
-use super::answer::{Answer, answer};
+use super::answer::answer;
 use super::bilingual::Words;
-use super::facts::{Block, Head, heads, tables};
+use super::facts::{facts, machine};
 use super::figures::{Figure, Figures, MOST_SAMPLES, figures, of_probe, of_samples};
-use super::gather::{Probe, Runs};
-use super::layers::{by_environment, layers};
-use super::network::links;
-use super::table::{ProbeTable, anchor, table};
+use super::gather::Runs;
+use super::probe::{anchor, probe};
+use super::{Frame, SCRIPT, say};
 use crate::RenderOptions;
-use crate::print::html;
+use crate::document::{Block, Chart, Document, Drawing, Judged};
+use crate::markup::{escaped, markup};
+use crate::print::html::{self, Number};
 use crate::views;
+use crate::views::network::network;
 
 /// Pictures of samples in a page at most, and cases beyond which there are fewer of them: rows need the room. A probe's default case
 /// comes first, the case with its widest interval has what room is left.
 const MOST_STRIPS: usize = 104;
 const MOST_CASES: usize = 2400;
 
-#[derive(Debug, Serialize)]
-pub(super) struct Page {
-    lang: &'static str,
-    title: String,
-    version: &'static str,
-    many: bool,
-    /// Whether the runs themselves are shown, and not a comparison alone.
-    has_runs: bool,
-    heads: Vec<Head>,
-    /// The letters of the runs in each column of the facts.
-    columns: Vec<String>,
-    facts: Vec<Block>,
-    /// The constants that people ask for.
-    answer: Answer,
-    findings: Vec<Found>,
-    layers: Option<String>,
-    network: String,
-    /// As markup, as all figures.
-    comparisons: Vec<String>,
-    /// The charts beside the constants.
-    leading: Vec<String>,
-    figures: Vec<String>,
-    sections: Vec<Section>,
-    cases: usize,
-    most_samples: usize,
-    most_strips: usize,
-    most_findings: usize,
-}
+const ANSWER: Text = Text { en: "Answer", zh: "概要" };
+const LAYERS: Text = Text { en: "Layers", zh: "各层" };
+const FINDINGS: Text = Text { en: "Findings", zh: "结论" };
+const NONE: Text = Text { en: "None.", zh: "无。" };
+const NETWORK: Text = Text { en: "Network between hosts", zh: "主机间网络" };
+const COMPARISON: Text = Text { en: "Comparison", zh: "对比" };
+const CHARTS: Text = Text { en: "Charts", zh: "图表" };
+const POINT: Text = Text {
+    en: "Point at a mark, or tab to a chart and use the arrow keys, to read a value and its 95 % interval. Bars through a mark are its interval. Every value stands in the tables below.",
+    zh: "将指针移到标记上，或用 Tab 键选中图表后按方向键，可读出数值及其 95 % 区间。穿过标记的竖线即区间。所有数值均列于下方表格。",
+};
+const VALUES: Text = Text { en: "Values", zh: "数值" };
+const OPEN: Text = Text {
+    en: "Open a group, or find a case by words of its name. Click a column's head to sort by it.",
+    zh: "展开一组，或按名称中的词查找用例；点击列标题即可排序。",
+};
+const CASES: Text = Text { en: "cases", zh: "个用例" };
+const HOST: Text = Text { en: "Host and settings", zh: "主机与设置" };
+const FIND: Text = Text { en: "Find", zh: "查找" };
+const METHOD: Text = Text {
+    en: "A value is quiet where the core works alone (most cases of one thread in the groups cpu, clock and syscall, and memory within the core's own caches: what an undisturbed core does), and typical, the median of its rounds' medians, where something is shared; each round is a fresh process. The interval is the value's 95 % interval; ± is half of it. Samples: rounds × samples of a round.",
+    zh: "只涉及核心自身的数值为空闲值（cpu、clock、syscall 组的多数单线程用例，以及核心自有缓存内的内存用例：核心未受干扰时的表现），涉及共享资源的为典型值（各轮中位数的中位数）；每轮是一个新进程。区间为该数值的 95% 区间，± 为其一半。样本：轮数 × 每轮样本数。",
+};
 
-/// A finding of one run.
-#[derive(Debug, Serialize)]
-struct Found {
-    run: String,
-    short: Words,
-    text: Words,
-    cure: Option<Words>,
-    command: Option<String>,
-    cases: Vec<Link>,
-}
+/// A section: its id, what leads there, and what is in it; it is left out where that is nothing.
+type Section = (&'static str, Text, String);
 
-/// A case that a finding stands on.
-#[derive(Debug, Serialize)]
-struct Link {
-    id: String,
-    /// The row that shows it; empty where none does.
-    anchor: String,
-}
-
-/// A section of the report with its probes.
-#[derive(Debug, Serialize)]
-struct Section {
-    id: String,
-    title: Words,
-    cases: usize,
-    probes: Vec<Shown>,
-}
-
-#[derive(Debug, Serialize)]
-struct Shown {
-    table: ProbeTable,
-    figures: Vec<String>,
-    samples: Vec<String>,
-}
-
-/// What the page of these runs says.
-pub(super) fn page(all: &[Run], options: &RenderOptions) -> Page {
+/// Several runs beside each other as a page that stands alone.
+pub fn page(all: &[Run], options: &RenderOptions) -> String {
     let sorted = by_environment(all);
     let all = sorted.as_deref().unwrap_or(all);
-    let runs = Runs::new(all, options);
+    let runs = &Runs::new(all, options);
     let sides = sides(all);
-    let Figures { leading, all: first, shown } = figures(&runs);
     let numbers = Cell::new(0);
-    let number = || numbers.replace(numbers.get() + 1);
-    let picture = |figure: Figure| html::figure(&figure.title, figure.note.as_ref(), &figure.chart, number());
-    let leading: Vec<String> = leading.into_iter().map(&picture).collect();
-    let first: Vec<String> = first.into_iter().map(&picture).collect();
+    let number: Number = &|| numbers.replace(numbers.get() + 1);
+    let Figures { leading, all: figures, shown } = figures(runs);
+    let findings: Vec<Vec<Finding>> = all.iter().map(findings_and_kept).collect();
     let cases: usize = runs.probes.iter().map(|probe| probe.cases.len()).sum();
     let most_strips = MOST_STRIPS.min(MOST_STRIPS * MOST_CASES / cases.max(1));
+    let first = format!("<h2 class=\"unseen\">{}</h2>\n", say(ANSWER));
+    let sections = [
+        ("answer", ANSWER, first + &answer(runs, &findings, charts(leading), number)),
+        ("layers", LAYERS, layers(all, number)),
+        ("findings", FINDINGS, titled(FINDINGS, &found(runs, &findings))),
+        ("network", NETWORK, links(runs, &findings)),
+        ("comparison", COMPARISON, beside(&sides).map(|one| compared(&one, number)).unwrap_or_default()),
+        ("charts", CHARTS, drawn(figures, number)),
+        ("values", VALUES, values(runs, &shown, most_strips, number)),
+        ("host", HOST, folded(HOST, "", &facts(runs, &sides))),
+    ];
+    let machine = |(index, run): (usize, &Run)| {
+        let host = if runs.are_many() { format!("{} · ", escaped(&run.host.hostname)) } else { String::new() };
+        let (letter, machine, name) = (html::letter(&runs.letter(index)), markup(&machine(run)), escaped(&run.name));
+        format!("<p class=\"machine\">{letter}{host}{machine}<br><small>{name}</small></p>\n")
+    };
+    let machines: String = all.iter().enumerate().map(machine).collect();
+    let samples = Words {
+        en: format!(
+            "Samples are drawn of a probe's default case and of the one whose interval is widest, of as many as this page has room for: {most_strips} charts at most, with at most {MOST_SAMPLES} samples each, evenly picked. The run file has every one."
+        ),
+        zh: format!(
+            "样本图只画每个探针的默认用例和区间最宽的用例，页面容不下时更少：最多 {most_strips} 幅图，每幅最多 {MOST_SAMPLES} 个均匀选取的样本。运行文件保存全部样本。"
+        ),
+    };
+    framed(&title(all), &machines, &sections, &[METHOD.to_owned_text(), samples], options)
+}
+
+/// A comparison as a page that stands alone.
+pub fn of_comparison(comparison: &Comparison, options: &RenderOptions) -> String {
+    let numbers = Cell::new(0);
+    let names = std::iter::once(&comparison.base).chain(comparison.new.iter().map(|against| &against.side));
+    let title = names.map(|side| side.name.as_str()).collect::<Vec<_>>().join(" – ");
+    let compared = compared(comparison, &|| numbers.replace(numbers.get() + 1));
+    framed(&title, "", &[("comparison", COMPARISON, compared)], &[METHOD.to_owned_text()], options)
+}
+
+fn framed(title: &str, machines: &str, sections: &[Section], method: &[Words], options: &RenderOptions) -> String {
+    let shown = || sections.iter().filter(|(.., inside)| !inside.is_empty());
+    let links: String =
+        shown().map(|(id, title, _)| format!("<li><a href=\"#{id}\">{}</a></li>\n", say(*title))).collect();
+    let main = shown().map(|(id, _, inside)| format!("<section id=\"{id}\">\n{inside}</section>\n"));
+    let method = method.iter().map(|text| format!("<p>{}</p>\n", markup(text)));
+    let (heading, find) = (escaped(title), say(FIND));
+    let frame = Frame {
+        title: &format!("{heading} · hostmark"),
+        nav: &format!(
+            "<nav aria-label=\"{heading}\"><ul>\n{links}</ul>\n<label class=\"find\" hidden><span>{find}</span>\
+             <input type=\"search\" id=\"find\" autocomplete=\"off\"><output id=\"found\"></output></label>\n</nav>\n"
+        ),
+        heading: &heading,
+        machines,
+        main: &main.collect::<String>(),
+        method: &method.collect::<String>(),
+        data: "<div id=\"tip\" role=\"status\" aria-live=\"polite\" hidden></div>\n",
+        script: SCRIPT,
+        ..Frame::default()
+    };
+    frame.write(options)
+}
+
+fn titled(title: Text, inside: &str) -> String {
+    format!("<h2>{}</h2>\n{inside}", say(title))
+}
+
+fn folded(title: Text, count: &str, inside: &str) -> String {
+    let title = say(title);
+    format!("<details class=\"group\">\n<summary><h2>{title}</h2>{count}</summary>\n{inside}</details>\n")
+}
+
+fn hint(text: Text) -> String {
+    format!("<p class=\"hint\">{}</p>\n", say(text))
+}
+
+/// A document whose title stands in it.
+fn article(document: &Document, level: usize, number: Number) -> String {
+    format!("<article>\n{}</article>\n", html::write(document, level, number))
+}
+
+fn charts(figures: Vec<Figure>) -> Vec<Chart> {
+    let chart = |Figure { title, note, chart, .. }: Figure| Chart { title, note, drawing: Drawing::Picture(chart) };
+    figures.into_iter().map(chart).collect()
+}
+
+fn drawn(figures: Vec<Figure>, number: Number) -> String {
+    if figures.is_empty() {
+        return String::new();
+    }
+    let count = format!(" <small>{}</small>", figures.len());
+    folded(CHARTS, &count, &(hint(POINT) + &html::write(&[Block::Charts(charts(figures))], 2, number)))
+}
+
+/// The sections of the report with their probes.
+fn values(runs: &Runs, shown: &HashSet<String>, most_strips: usize, number: Number) -> String {
     let mut strips = 0;
-    let mut sections: Vec<Section> = Vec::new();
-    for (index, probe) in runs.probes.iter().enumerate() {
-        let figures = of_probe(&runs, probe, shown.contains(probe.id)).into_iter().map(&picture).collect();
-        let mut samples = of_samples(&runs, probe);
+    let mut groups: Vec<(Words, usize, String)> = Vec::new();
+    for (index, one) in runs.probes.iter().enumerate() {
+        let mut samples = of_samples(runs, one);
         let to_come = runs.probes.len().saturating_sub(index + 1) * runs.all.len();
         samples.truncate(most_strips.saturating_sub(strips + to_come).max(runs.all.len()));
         samples.truncate(most_strips.saturating_sub(strips));
         strips += samples.len();
-        let samples = samples.into_iter().map(&picture).collect();
-        let shown = Shown { table: table(&runs, probe), figures, samples };
-        let title = probe.section();
-        match sections.iter_mut().find(|section| section.title == title) {
-            Some(section) => {
-                section.cases += probe.cases.len();
-                section.probes.push(shown);
+        let figures = of_probe(runs, one, shown.contains(one.id));
+        let inside = html::write(&probe(runs, one, charts(figures), charts(samples)), 3, number);
+        let (anchor, title, id) = (escaped(&anchor(one.id)), markup(&one.title()), escaped(one.id));
+        let article = format!("<article id=\"{anchor}\">\n<h4>{title} <code>{id}</code></h4>\n{inside}</article>\n");
+        let section = one.section();
+        match groups.iter_mut().find(|(known, ..)| *known == section) {
+            Some((_, cases, articles)) => {
+                *cases += one.cases.len();
+                *articles += &article;
             }
-            None => {
-                let id = format!("s{}", sections.len());
-                sections.push(Section { id, title, cases: probe.cases.len(), probes: vec![shown] });
-            }
+            None => groups.push((section, one.cases.len(), article)),
         }
     }
-    Page {
-        lang: if options.lang == Lang::Zh { "zh-CN" } else { "en" },
-        title: title(all),
-        version: env!("CARGO_PKG_VERSION"),
-        many: runs.are_many(),
-        heads: heads(&runs),
-        columns: sides.iter().map(|(letters, _)| letters.clone()).collect(),
-        facts: tables(&sides.iter().map(|(_, side)| &side[0]).collect::<Vec<_>>()),
-        has_runs: true,
-        answer: answer(&runs),
-        findings: found(&runs),
-        layers: layers(all, &number),
-        network: links(&runs),
-        comparisons: beside(&sides).iter().flat_map(|comparison| comparisons(comparison, &number)).collect(),
-        leading,
-        figures: first,
-        cases,
-        sections,
-        most_samples: MOST_SAMPLES,
-        most_strips,
-        most_findings: MOST_FINDINGS,
-    }
+    let group = |(index, (title, cases, articles)): (usize, &(Words, usize, String))| {
+        let (title, word) = (markup(title), say(CASES));
+        format!(
+            "<details class=\"group\" id=\"s{index}\">\n<summary><h3>{title}</h3> <small>{cases} {word}</small></summary>\n{articles}</details>\n"
+        )
+    };
+    let all: String = groups.iter().enumerate().map(group).collect();
+    if all.is_empty() { all } else { titled(VALUES, &(hint(OPEN) + &all)) }
 }
 
-/// What the page of a comparison alone says.
-pub(super) fn of_comparison(comparison: &Comparison, options: &RenderOptions) -> Page {
-    let numbers = Cell::new(0);
-    let names = std::iter::once(&comparison.base).chain(comparison.new.iter().map(|against| &against.side));
-    Page {
-        lang: if options.lang == Lang::Zh { "zh-CN" } else { "en" },
-        title: names.map(|side| side.name.as_str()).collect::<Vec<_>>().join(" – "),
-        version: env!("CARGO_PKG_VERSION"),
-        many: true,
-        has_runs: false,
-        heads: Vec::new(),
-        columns: Vec::new(),
-        facts: Vec::new(),
-        answer: Answer::default(),
-        findings: Vec::new(),
-        layers: None,
-        network: String::new(),
-        comparisons: comparisons(comparison, &|| numbers.replace(numbers.get() + 1)),
-        leading: Vec::new(),
-        figures: Vec::new(),
-        cases: comparison.new.iter().map(|against| against.cases.len()).sum(),
-        sections: Vec::new(),
-        most_samples: MOST_SAMPLES,
-        most_strips: MOST_STRIPS,
-        most_findings: MOST_FINDINGS,
-    }
+fn compared(comparison: &Comparison, number: Number) -> String {
+    let documents = views::comparison::comparison(comparison);
+    titled(COMPARISON, &documents.iter().map(|document| article(document, 3, number)).collect::<String>())
 }
 
-fn comparisons(comparison: &Comparison, number: &dyn Fn() -> usize) -> Vec<String> {
-    views::comparison::comparison(comparison).iter().map(|document| html::write(document, 3, number)).collect()
+/// The runs of each environment behind each other; none where the page is not about environments.
+fn by_environment(all: &[Run]) -> Option<Vec<Run>> {
+    let sorted = || environments(all).into_iter().flat_map(|one| one.runs).cloned().collect();
+    is_wanted(all).then(sorted)
+}
+
+/// What the layers between environments cost. A page of one environment has none.
+fn layers(all: &[Run], number: Number) -> String {
+    // The page has room for every interval.
+    let view = overhead(all, None, true).ok().filter(|view| is_wanted(all) && !view.parts.is_empty());
+    view.map(|view| article(&views::overhead::overhead(view), 2, number)).unwrap_or_default()
+}
+
+/// The links of each run to its peers.
+fn links(runs: &Runs, findings: &[Vec<Finding>]) -> String {
+    // The page lists the findings of all runs under one count.
+    let (mut first, mut all) = (1, Document::new());
+    for (index, (run, findings)) in runs.all.iter().zip(findings).enumerate() {
+        let document = network(run, findings, first, &runs.letter(index));
+        // The heading stands above the first.
+        let heading = usize::from(!all.is_empty());
+        all.extend(document.into_iter().flatten().skip(heading));
+        first += findings.len();
+    }
+    if all.is_empty() { String::new() } else { article(&all, 1, &|| 0) }
 }
 
 /// The runs of each environment, which stand behind each other, with their letters; where the page is not about environments,
@@ -217,26 +256,26 @@ fn title(all: &[Run]) -> String {
     }
 }
 
-fn found(runs: &Runs) -> Vec<Found> {
-    let cases = runs.probes.iter().flat_map(|probe: &Probe| probe.cases.iter());
+/// The findings of all runs, and the rows of the cases that they stand on.
+fn found(runs: &Runs, findings: &[Vec<Finding>]) -> String {
+    let cases = runs.probes.iter().flat_map(|probe| probe.cases.iter());
     let anchors: HashMap<&str, String> = cases.map(|case| (case.id, case.anchor())).collect();
     let probes: HashMap<&str, String> = runs.probes.iter().map(|probe| (probe.id, anchor(probe.id))).collect();
-    let link = |id: String| {
+    let link = |id: &String| {
         let anchor = anchors.get(id.as_str()).or_else(|| probes.get(id.as_str())).cloned().unwrap_or_default();
-        Link { anchor, id: runs.typed_id(&id) }
+        (runs.typed_id(id), anchor)
     };
-    let mut all = Vec::new();
-    for (index, run) in runs.all.iter().enumerate() {
-        for finding in findings_and_kept(run) {
-            all.push(Found {
-                run: if runs.are_many() { run_letter(index) } else { String::new() },
-                short: finding.short,
-                text: finding.text,
-                cure: finding.cure,
-                command: finding.command,
-                cases: finding.cases.into_iter().map(link).collect(),
-            });
-        }
+    let judged = |(index, finding): (usize, &Finding)| Judged {
+        run: runs.letter(index),
+        text: finding.text.clone(),
+        cure: finding.cure.clone(),
+        command: finding.command.clone(),
+        cases: finding.cases.iter().map(link).collect(),
+        ..Judged::default()
+    };
+    let all = findings.iter().enumerate().flat_map(|(index, of_run)| of_run.iter().map(move |one| (index, one)));
+    match all.map(judged).collect::<Vec<_>>() {
+        none if none.is_empty() => format!("<p>{}</p>\n", say(NONE)),
+        all => html::write(&[Block::Judged(Words::default(), all)], 2, &|| 0),
     }
-    all
 }

@@ -1,24 +1,37 @@
 //! A document as a part of a page: both languages at once, charts drawn, rows that nobody looks for folded.
 
+use std::borrow::Cow;
+
 use hostmark_analysis::bilingual::{SEMICOLON, Words, joined};
 use hostmark_model::Text;
 
 use crate::chart::{self, Chart};
-use crate::document::{Align, Block, Column, Drawing, Judged, Kind, Layout, Named, Row, Style, Table, Tally};
+use crate::document::{
+    Align, Block, Cell, Column, Drawing, Judged, Kind, Layout, Named, Reason, Remark, Row, Style, Table, Tally,
+};
 use crate::markup::{escaped, markup};
 
 const REMARKS: Text = Text { en: "remarks", zh: "备注" };
+const BARS: Text = Text {
+    en: "; bars on a logarithmic scale from 1/4 to 4 times, from the middle, 1",
+    zh: "；条形为对数刻度，从 1/4 到 4 倍，自中点（1 倍）起",
+};
+/// How far the bars of constants reach.
+const REACH: f64 = 4.0;
 
 /// Rows of a table and lines of a list, and lines of a cell: whoever wants more takes a form for programs.
 pub(crate) const MOST_ROWS: usize = 2000;
 const MOST_LINES: usize = 6;
 
-/// The blocks as markup, their titles headings of this level; `number` hands out the numbers of the page's figures.
-pub(crate) fn write(blocks: &[Block], level: usize, number: &dyn Fn() -> usize) -> String {
+/// Hands out the numbers of a page's figures.
+pub(crate) type Number<'a> = &'a dyn Fn() -> usize;
+
+/// The blocks as markup, their titles headings of this level.
+pub(crate) fn write(blocks: &[Block], level: usize, number: Number) -> String {
     blocks.iter().map(|block| write_block(block, level, number)).collect()
 }
 
-fn write_block(block: &Block, level: usize, number: &dyn Fn() -> usize) -> String {
+fn write_block(block: &Block, level: usize, number: Number) -> String {
     let part = level + 1;
     match block {
         Block::Title(text) => format!("<h{level}>{}</h{level}>\n", markup(text)),
@@ -35,35 +48,75 @@ fn write_block(block: &Block, level: usize, number: &dyn Fn() -> usize) -> Strin
         Block::Sentence(text, _) => format!("<p>{}</p>\n", markup(text)),
         Block::Warnings(all) => format!("<div class=\"warning\" role=\"note\">{}</div>\n", list("<ul>", all)),
         Block::Named(all) => {
-            format!("<dl class=\"sides\">\n{}</dl>\n", all.iter().map(named).collect::<String>())
+            let class = if all.iter().any(|one| !one.name.is_empty()) { " class=\"sides\"" } else { "" };
+            format!("<dl{class}>\n{}</dl>\n", all.iter().map(named).collect::<String>())
         }
-        Block::Table(table) => write_table(table),
+        Block::Table(table) => write_table(table, part),
         Block::Tally(tally) => write_tally(tally),
         Block::Charts(all) => {
-            let figures = all
-                .iter()
-                .filter_map(|chart| Some(figure(&chart.title, chart.note.as_ref(), &drawn(&chart.drawing)?, number())));
+            let figures = all.iter().filter_map(|chart| {
+                Some(figure(&chart.title, chart.note.as_ref(), &*drawn(&chart.drawing)?, number()))
+            });
             let figures = figures.collect::<String>();
-            if all.len() > 1 { format!("<div class=\"figures\">\n{figures}</div>\n") } else { figures }
+            // What was drawn for a page has the width of its columns.
+            match all.as_slice() {
+                [] => figures,
+                [one] if !matches!(one.drawing, Drawing::Picture(_)) => figures,
+                _ => format!("<div class=\"figures\">\n{figures}</div>\n"),
+            }
         }
         Block::Judged(title, all) => {
-            let one =
-                |one: &Judged| format!("<li><b>{} {}</b> {}</li>\n", one.sign, markup(&one.verdict), markup(&one.text));
-            let all = all.iter().map(one).collect::<String>();
-            format!("<h{part}>{}</h{part}>\n<ul>\n{all}</ul>\n", markup(title))
+            let (begin, end) = match all.iter().any(|one| !one.verdict.en.is_empty()) {
+                true => ("<ul>", "</ul>"),
+                false => ("<ol class=\"findings\">", "</ol>"),
+            };
+            let all = all.iter().map(judged).collect::<String>();
+            let title =
+                if title.en.is_empty() { String::new() } else { format!("<h{part}>{}</h{part}>\n", markup(title)) };
+            format!("{title}{begin}\n{all}{end}\n")
+        }
+        Block::Folded(title, blocks) => {
+            let inside = write(blocks, level, number);
+            format!("<details><summary>{}</summary>\n{inside}</details>\n", markup(title))
         }
     }
 }
 
-fn drawn(drawing: &Drawing) -> Option<Chart> {
+fn judged(one: &Judged) -> String {
+    let gap = if one.sign.is_empty() { "" } else { " " };
+    let verdict = match one.verdict.en.is_empty() {
+        true => String::new(),
+        false => format!("<b>{}{gap}{}</b> ", one.sign, markup(&one.verdict)),
+    };
+    let (letter, text) = (letter(&one.run), markup(&one.text));
+    let cure = one.cure.iter().map(|cure| format!("<br><span class=\"cure\">→ {}</span>", markup(cure)));
+    let command = one.command.iter().map(|command| format!("<br><code>{}</code>", escaped(command)));
+    let more: String = cure.chain(command).collect();
+    let cases: String = one.cases.iter().map(|(id, anchor)| link(anchor, &escaped(id)) + " ").collect();
+    let cases = if cases.is_empty() { cases } else { format!("\n<br><small>{cases}</small>\n") };
+    format!("<li>{letter}{verdict}{text}{more}{cases}</li>\n")
+}
+
+/// The letter of a run before what is said of it; nothing where there is only one.
+pub(crate) fn letter(of: &str) -> String {
+    if of.is_empty() { String::new() } else { format!("<b class=\"run\">{}</b> ", escaped(of)) }
+}
+
+/// Markup that leads to an anchor; as it is where there is none.
+fn link(anchor: &str, inside: &str) -> String {
+    if anchor.is_empty() { inside.to_owned() } else { format!("<a href=\"#{}\">{inside}</a>", escaped(anchor)) }
+}
+
+fn drawn(drawing: &Drawing) -> Option<Cow<'_, Chart>> {
     match drawing {
-        Drawing::Rows(rows) => rows.draw(),
-        Drawing::Bars(bars) => chart::bars::draw(bars),
+        Drawing::Rows(rows) => rows.draw().map(Cow::Owned),
+        Drawing::Bars(bars) => chart::bars::draw(bars).map(Cow::Owned),
+        Drawing::Picture(chart) => Some(Cow::Borrowed(chart)),
     }
 }
 
 /// A chart with what stands around it.
-pub(crate) fn figure(title: &Words, note: Option<&Words>, chart: &Chart, number: usize) -> String {
+fn figure(title: &Words, note: Option<&Words>, chart: &Chart, number: usize) -> String {
     let entries = chart.legend.iter().map(|entry| format!("<li>{}{}</li>\n", entry.sign, markup(&entry.label)));
     let legend = match chart.legend.is_empty() {
         true => String::new(),
@@ -74,7 +127,7 @@ pub(crate) fn figure(title: &Words, note: Option<&Words>, chart: &Chart, number:
     format!("<figure>\n<figcaption id=\"f{number}\">{title}</figcaption>\n{}\n{legend}{note}</figure>\n", chart.svg)
 }
 
-fn list(open: &str, all: &[Words]) -> String {
+pub(crate) fn list(open: &str, all: &[Words]) -> String {
     if all.is_empty() {
         return String::new();
     }
@@ -85,54 +138,110 @@ fn list(open: &str, all: &[Words]) -> String {
 }
 
 fn named(one: &Named) -> String {
-    let facts: String = one.facts.iter().map(|fact| format!(" · {}", markup(fact))).collect();
+    let facts: Vec<String> = one.facts.iter().map(markup).collect();
     let warnings = one.warnings.iter().map(|text| format!("<br><span class=\"w\">! {}</span>", markup(text)));
-    let (role, name) = (markup(&one.role), escaped(&one.name));
-    format!("<dt>{role}</dt><dd><b>{name}</b>{facts}{}</dd>\n", warnings.collect::<String>())
+    let name = if one.name.is_empty() { None } else { Some(format!("<b>{}</b>", escaped(&one.name))) };
+    let facts = name.into_iter().chain(facts).collect::<Vec<_>>().join(" · ");
+    format!("<dt>{}</dt><dd>{facts}{}</dd>\n", markup(&one.role), warnings.collect::<String>())
 }
 
 /// The table, with its rest folded behind it.
-fn write_table(table: &Table) -> String {
-    let has_remarks = table.rows.iter().any(|row| !row.remarks.is_empty());
+fn write_table(table: &Table, part: usize) -> String {
+    let are_cases = matches!(table.layout, Layout::Cases(_));
+    // Those of cases keep the room of remarks, so that values stand as close together as in the other tables.
+    let has_remarks = are_cases || table.rows.iter().any(|row| !row.remarks.is_empty());
+    let sheet = Sheet { columns: &table.columns, layout: table.layout, has_remarks };
+    let most = if are_cases { usize::MAX } else { MOST_ROWS };
     let (rest, rows): (Vec<&Row>, Vec<&Row>) =
-        table.rows.iter().take(MOST_ROWS).partition(|row| row.is_rest && table.rest.is_some());
+        table.rows.iter().take(most).partition(|row| row.is_rest && table.rest.is_some());
+    let caption = if table.caption.en.is_empty() { &table.title } else { &table.caption };
+    let name = if table.title.en.is_empty() { &table.caption } else { &table.title };
     let mut text = String::new();
-    if !rows.is_empty() {
-        let rows: String = rows.iter().map(|row| write_row(row, &table.columns, has_remarks)).collect();
-        let class = match table.layout {
-            Layout::Cards(_) => "values cards",
-            Layout::Plain => "values layers",
-            _ => "values",
-        };
-        let caption = if table.caption.en.is_empty() { &table.title } else { &table.caption };
-        text = scroll(caption, (class, caption), &table.columns, has_remarks, &rows);
+    if table.layout == Layout::Constants {
+        text = constants(&rows, &table.columns, part);
+    } else if table.layout == Layout::Runs && !table.title.en.is_empty() {
+        text = format!(
+            "<h{part}>{}</h{part}>\n{}",
+            markup(name),
+            sheet.scroll(name, &Words::default(), &sheet.rows(&rows))
+        );
+    } else if !rows.is_empty() {
+        text = sheet.scroll(name, caption, &sheet.rows(&rows));
     }
     if let Some(words) = table.rest.as_ref().filter(|_| !rest.is_empty()) {
-        let mut sections: Vec<(&Words, String)> = Vec::new();
-        for row in &rest {
-            let markup = write_row(row, &table.columns, has_remarks);
-            match sections.iter_mut().find(|(section, _)| **section == row.section) {
-                Some((_, rows)) => *rows += &markup,
-                None => sections.push((&row.section, markup)),
-            }
-        }
-        let width = table.columns.len() + usize::from(has_remarks);
-        let rows = sections.iter().map(|(title, rows)| section(title, width) + rows).collect::<String>();
-        let inside = scroll(&words.title, ("values", &Words::default()), &table.columns, has_remarks, &rows);
+        let sheet = Sheet { layout: Layout::Grid, ..sheet };
+        let sections = by_section(&rest).into_iter().map(|(title, rows)| sheet.section(title) + &sheet.rows(&rows));
+        let inside = sheet.scroll(&words.title, &Words::default(), &sections.collect::<String>());
         text += &folded(&words.title, rest.len(), &inside);
     }
-    text + &table.notes.iter().map(|note| format!("<p class=\"note\">{}</p>\n", markup(note))).collect::<String>()
+    let mut notes: Vec<String> = table.notes.iter().map(markup).collect();
+    let has_bars = table.layout == Layout::Constants && rows.iter().any(|row| row.cells[2].key.is_some());
+    // The last says what the verdicts are beside.
+    notes.last_mut().filter(|_| has_bars).into_iter().for_each(|last| *last += &markup(&BARS.to_owned_text()));
+    text + &notes.iter().map(|note| format!("<p class=\"note\">{note}</p>\n")).collect::<String>()
+}
+
+/// The rows of each section, in the order of the first.
+fn by_section<'a>(rows: &[&'a Row]) -> Vec<(&'a Words, Vec<&'a Row>)> {
+    let mut sections: Vec<(&Words, Vec<&Row>)> = Vec::new();
+    for row in rows {
+        match sections.iter_mut().find(|(section, _)| **section == row.section) {
+            Some((_, rows)) => rows.push(row),
+            None => sections.push((&row.section, vec![row])),
+        }
+    }
+    sections
+}
+
+fn constants(rows: &[&Row], columns: &[Column], part: usize) -> String {
+    let block = |(title, rows): (&Words, Vec<&Row>)| {
+        let rows: String = rows.iter().map(|row| constant(row, columns)).collect();
+        let title = markup(title);
+        format!("<div class=\"block\">\n<h{part}>{title}</h{part}>\n<dl>\n{rows}</dl>\n</div>\n")
+    };
+    let blocks: String = by_section(rows).into_iter().map(block).collect();
+    format!("<div class=\"constants\">\n{blocks}</div>\n")
+}
+
+/// A constant, what it comes to, and a bar of that from the middle of its room, where what is as usual ends: to the right what is better.
+fn constant(row: &Row, columns: &[Column]) -> String {
+    let [name, value, verdict, usual] = row.cells.as_slice() else { return String::new() };
+    let tone = match verdict.style {
+        Style::Bad => " bad",
+        Style::Good => " good",
+        _ => "",
+    };
+    let mut text = format!("<div><dt>{}</dt><dd>{}{}", markup(&name.text), markup(&value.text), small(value));
+    if !verdict.text.en.is_empty() {
+        text += &format!(" <small class=\"said{tone}\">{}</small>", markup(&verdict.text));
+    }
+    if !usual.text.en.is_empty() {
+        text += &format!(" <small class=\"usual\">{} {}</small>", markup(&columns[3].head), markup(&usual.text));
+    }
+    let at = verdict.key.map_or(f64::NAN, |better| (better.ln() / REACH.ln()).clamp(-1.0, 1.0) * 50.0);
+    // What is the same is a line in the middle.
+    let (from, to) = (50.0 + at.min(0.0), 50.0 + at.max(0.0));
+    let bar = match at.is_finite() {
+        true => format!(
+            "<dd class=\"over{tone}\" aria-hidden=\"true\"><i style=\"left:{from:.1}%;width:{:.1}%\"></i></dd>",
+            (to - from).max(0.8)
+        ),
+        false => String::new(),
+    };
+    format!("{text}</dd>{bar}</div>\n")
+}
+
+/// What stands behind a value.
+fn small(cell: &Cell) -> String {
+    cell.lines.iter().map(|line| format!(" <small>{}</small>", markup(line))).collect()
 }
 
 fn write_tally(tally: &Tally) -> String {
     let count = tally.reasons.iter().map(|reason| reason.rows.len()).sum();
-    let width = tally.columns.len() + 1;
-    let reasons = tally.reasons.iter().map(|reason| {
-        section(&reason.text, width)
-            + &reason.rows.iter().map(|row| write_row(row, &tally.columns, true)).collect::<String>()
-    });
-    let rows = reasons.collect::<String>();
-    folded(&tally.title, count, &scroll(&tally.title, ("values", &Words::default()), &tally.columns, true, &rows))
+    let sheet = Sheet { columns: &tally.columns, layout: Layout::Grid, has_remarks: true };
+    let reason = |reason: &Reason| sheet.section(&reason.text) + &sheet.rows(&reason.rows.iter().collect::<Vec<_>>());
+    let rows = tally.reasons.iter().map(reason).collect::<String>();
+    folded(&tally.title, count, &sheet.scroll(&tally.title, &Words::default(), &rows))
 }
 
 fn folded(title: &Words, count: usize, inside: &str) -> String {
@@ -142,83 +251,150 @@ fn folded(title: &Words, count: usize, inside: &str) -> String {
     )
 }
 
-fn section(title: &Words, width: usize) -> String {
-    format!("<tr class=\"section\"><th scope=\"rowgroup\" colspan=\"{width}\">{}</th></tr>\n", markup(title))
+/// How the rows of a table are written.
+struct Sheet<'a> {
+    columns: &'a [Column],
+    layout: Layout,
+    has_remarks: bool,
 }
 
-/// A table that can be scrolled sideways, by a keyboard as well.
-fn scroll(name: &Words, (class, caption): (&str, &Words), columns: &[Column], has_remarks: bool, rows: &str) -> String {
-    let caption = match caption.en.is_empty() {
-        true => String::new(),
-        false => format!("<caption>{}</caption>\n", markup(caption)),
-    };
-    let remarks = has_remarks.then(|| head(&REMARKS.to_owned_text(), ""));
-    let heads = columns
-        .iter()
-        .map(|column| head(&column.head, if is_number(column) { " class=\"n\"" } else { "" }))
-        .chain(remarks)
-        .collect::<String>();
-    let name = escaped(&name.en);
-    let heads = match columns.iter().all(|column| column.head.en.is_empty()) {
-        true => String::new(),
-        false => format!("<thead><tr>{heads}</tr></thead>\n"),
-    };
-    format!(
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{name}\"><table class=\"{class}\">\n{caption}{heads}<tbody>\n{rows}</tbody></table></div>\n"
-    )
-}
-
-fn head(text: &Words, class: &str) -> String {
-    if text.en.is_empty() {
-        return "<td></td>".to_owned();
+impl Sheet<'_> {
+    fn width(&self) -> usize {
+        self.columns.len() + usize::from(self.has_remarks)
     }
-    format!("<th scope=\"col\"{class}>{}</th>", markup(text))
+
+    fn section(&self, title: &Words) -> String {
+        let (width, title) = (self.width(), markup(title));
+        format!("<tr class=\"section\"><th scope=\"rowgroup\" colspan=\"{width}\">{title}</th></tr>\n")
+    }
+
+    /// A table that can be scrolled sideways, by a keyboard as well.
+    fn scroll(&self, name: &Words, caption: &Words, rows: &str) -> String {
+        let class = match self.layout {
+            Layout::Cards(_) => " class=\"values cards\"",
+            Layout::Plain => " class=\"values layers\"",
+            Layout::Cases(_) => " class=\"values cells\"",
+            Layout::Runs => "",
+            _ => " class=\"values\"",
+        };
+        let caption = match caption.en.is_empty() {
+            true => String::new(),
+            false => format!("<caption>{}</caption>\n", markup(caption)),
+        };
+        let remarks = self.has_remarks.then(|| Column::new(REMARKS.to_owned_text(), Align::Left));
+        let heads = self.columns.iter().chain(&remarks).map(head).collect::<String>();
+        let heads = match self.columns.iter().all(|column| column.head.en.is_empty()) {
+            true => String::new(),
+            false => format!("<thead><tr>{heads}</tr></thead>\n"),
+        };
+        let name = escaped(&name.en);
+        format!(
+            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{name}\"><table{class}>\n{caption}{heads}<tbody>\n{rows}</tbody></table></div>\n"
+        )
+    }
+
+    fn rows(&self, rows: &[&Row]) -> String {
+        let span = |index: usize| 1 + rows[index + 1..].iter().take_while(|row| row.is_further).count();
+        rows.iter().enumerate().map(|(index, row)| self.row(row, span(index))).collect()
+    }
+
+    /// A row, whose labels so many rows share.
+    fn row(&self, row: &Row, span: usize) -> String {
+        if row.is_head() {
+            return self.section(&row.cells[0].text);
+        }
+        let class = match row.kind {
+            Kind::None => "",
+            Kind::Worse => " class=\"slower\"",
+            Kind::Better => " class=\"faster\"",
+            Kind::Changed => " class=\"changed\"",
+            Kind::Equal => " class=\"equal\"",
+            Kind::Failed => " class=\"failed\"",
+        };
+        let id = if row.anchor.is_empty() { String::new() } else { format!(" id=\"{}\"", escaped(&row.anchor)) };
+        // Cases are many: what says the same of all of them is the style sheet's.
+        let (labels, scope) = match self.layout {
+            Layout::Cases(labels) => (labels, ""),
+            _ => (1, " scope=\"row\""),
+        };
+        let span = if span > 1 { format!(" rowspan=\"{span}\"") } else { String::new() };
+        let title = if row.id.is_empty() { String::new() } else { format!(" title=\"{}\"", escaped(&row.id)) };
+        let cells = row.cells.iter().zip(self.columns).enumerate().map(|(index, (cell, column))| {
+            let gap = if cell.sign.is_empty() { "" } else { " " };
+            let text = format!("{}{gap}{}", cell.sign, self.text(cell, column));
+            match index < labels {
+                true if row.is_further => String::new(),
+                true => format!("<th{scope}{span}{title}>{text}</th>"),
+                false => {
+                    let key = cell.key.map(|key| format!(" data-v=\"{key:.3}\"")).unwrap_or_default();
+                    format!("<td{}{key}>{text}</td>", self.class(cell, column))
+                }
+            }
+        });
+        let cells = cells.collect::<String>();
+        let end = match &row.instead {
+            Some(why) => {
+                let sign = if row.kind == Kind::Failed { "✗ " } else { "" };
+                let width = self.width() - row.cells.len();
+                format!("<td class=\"instead\" colspan=\"{width}\">{sign}{}</td>", markup(why))
+            }
+            None if self.has_remarks => format!("<td class=\"r\">{}</td>", self.remarks(row)),
+            None => String::new(),
+        };
+        format!("<tr{id}{class}>{cells}{end}</tr>\n")
+    }
+
+    fn text(&self, cell: &Cell, column: &Column) -> String {
+        if cell.style == Style::Run {
+            return letter(&cell.text.en).trim_end().to_owned();
+        }
+        let text = link(&cell.link, &markup(&cell.text));
+        if self.layout == Layout::Runs {
+            return text + &small(cell);
+        }
+        let (class, most) = if cell.style == Style::Dim { (" class=\"dim\"", column.few) } else { ("", MOST_LINES) };
+        let lines = cell.lines.iter().take(most).map(|line| format!("<div{class}>{}</div>", markup(line)));
+        text + &lines.collect::<String>()
+    }
+
+    fn class(&self, cell: &Cell, column: &Column) -> &'static str {
+        match (self.layout, is_number(column), column.is_value) {
+            (Layout::Cases(_), _, true) => " class=\"v\"",
+            (Layout::Cases(_), ..) if cell.style == Style::Warning => " class=\"w\"",
+            (Layout::Cases(_), ..) => "",
+            (_, true, true) => " class=\"n v\"",
+            (_, true, false) => " class=\"n\"",
+            // The verdict stands on one line; other texts may be long.
+            (layout, false, _) if cell.sign.is_empty() && layout != Layout::Runs => " class=\"r\"",
+            (_, false, _) => "",
+        }
+    }
+
+    fn remarks(&self, row: &Row) -> String {
+        let is_warning = |remark: &Remark| remark.style == Style::Warning;
+        if matches!(self.layout, Layout::Cases(_)) && row.remarks.iter().any(is_warning) {
+            let span = |remark: &Remark| match is_warning(remark) {
+                true => format!("<span class=\"w\">! {}</span>", markup(&remark.text)),
+                false => format!("<span>{}</span>", markup(&remark.text)),
+            };
+            return row.remarks.iter().map(span).collect();
+        }
+        // What is for those who ask for everything would make the rest longer than all that is looked for.
+        let shown = row.remarks.iter().filter(|remark| !(remark.is_detail && row.is_rest));
+        let remarks: Vec<Words> = shown.map(|remark| remark.text.clone()).collect();
+        markup(&joined(&remarks, SEMICOLON))
+    }
+}
+
+fn head(column: &Column) -> String {
+    let text = match column.style {
+        Style::Run => letter(&column.head.en).trim_end().to_owned(),
+        _ => markup(&column.head),
+    };
+    let class = if is_number(column) { " class=\"n\"" } else { "" };
+    if text.is_empty() { "<td></td>".to_owned() } else { format!("<th scope=\"col\"{class}>{text}</th>") }
 }
 
 fn is_number(column: &Column) -> bool {
     column.align != Align::Left
-}
-
-fn write_row(row: &Row, columns: &[Column], has_remarks: bool) -> String {
-    if row.is_head() {
-        return section(&row.cells[0].text, columns.len() + usize::from(has_remarks));
-    }
-    let class = match row.kind {
-        Kind::None => "",
-        Kind::Worse => " class=\"slower\"",
-        Kind::Better => " class=\"faster\"",
-        Kind::Changed => " class=\"changed\"",
-        Kind::Equal => " class=\"equal\"",
-    };
-    let cells = row.cells.iter().zip(columns).enumerate().map(|(index, (cell, column))| {
-        let text = match cell.link.as_str() {
-            "" => markup(&cell.text),
-            link => format!("<a href=\"#{link}\">{}</a>", markup(&cell.text)),
-        };
-        let (class, most) = if cell.style == Style::Dim { (" class=\"dim\"", column.few) } else { ("", MOST_LINES) };
-        let lines = cell.lines.iter().take(most).map(|line| format!("<div{class}>{}</div>", markup(line)));
-        let text = text + &lines.collect::<String>();
-        if index == 0 {
-            let title = if row.id.is_empty() { String::new() } else { format!(" title=\"{}\"", escaped(&row.id)) };
-            return format!("<th scope=\"row\"{title}>{text}</th>");
-        }
-        let class = match (is_number(column), column.is_value) {
-            (true, true) => " class=\"n v\"",
-            (true, false) => " class=\"n\"",
-            // The verdict stands on one line; other texts may be long.
-            (false, _) if cell.sign.is_empty() => " class=\"r\"",
-            (false, _) => "",
-        };
-        let key = cell.key.map(|key| format!(" data-v=\"{key:.3}\"")).unwrap_or_default();
-        let gap = if cell.sign.is_empty() { "" } else { " " };
-        format!("<td{class}{key}>{}{gap}{text}</td>", cell.sign)
-    });
-    // What is for those who ask for everything would make the rest longer than all that is looked for.
-    let shown = row.remarks.iter().filter(|remark| !(remark.is_detail && row.is_rest));
-    let remarks: Vec<Words> = shown.map(|remark| remark.text.clone()).collect();
-    let remarks = match has_remarks {
-        true => format!("<td class=\"r\">{}</td>", markup(&joined(&remarks, SEMICOLON))),
-        false => String::new(),
-    };
-    format!("<tr{class}>{}{remarks}</tr>\n", cells.collect::<String>())
 }

@@ -59,6 +59,10 @@ impl Printer {
                     .collect::<Vec<String>>()
                     .join("\n")
             }
+            Block::Folded(title, blocks) => {
+                let blocks = blocks.iter().map(|block| self.block(block));
+                std::iter::once(self.heading(title, &Words::default())).chain(blocks).collect::<Vec<_>>().join("\n")
+            }
             Block::Judged(title, all) => {
                 let each = all.iter().map(|one| format!("- **{}** {}\n", self.say(&one.verdict), self.say(&one.text)));
                 format!("{}\n{}", self.heading(title, &Words::default()), each.collect::<String>())

@@ -194,7 +194,7 @@ fn kind(verdict: Verdict) -> Kind {
 
 fn verdict_cell(text: Words, verdict: Verdict) -> Cell {
     let style = match kind(verdict) {
-        Kind::Worse => Style::Bad,
+        Kind::Worse | Kind::Failed => Style::Bad,
         Kind::Better | Kind::Changed => Style::Warning,
         Kind::None | Kind::Equal => Style::Plain,
     };

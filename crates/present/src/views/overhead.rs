@@ -58,5 +58,5 @@ fn conclusion(told: LayerConclusion) -> Judged {
         ClaimVerdict::NotSo => "✗",
         ClaimVerdict::Unknown | ClaimVerdict::Needs => "?",
     };
-    Judged { sign, verdict: fixed(told.verdict.label()), text: told.text }
+    Judged { sign, verdict: fixed(told.verdict.label()), text: told.text, ..Judged::default() }
 }

@@ -75,13 +75,20 @@ impl Printer<'_> {
             Block::Remarks(all) => all.iter().for_each(|one| self.paragraph("  ", &one.text, one.style)),
             Block::List(list) => self.list(list),
             Block::Table(table) => match table.layout {
-                Layout::Grid | Layout::Matrix => self.table(table),
+                Layout::Grid | Layout::Matrix | Layout::Cases(_) | Layout::Runs | Layout::Constants => {
+                    self.table(table)
+                }
                 Layout::Facts => self.facts(table),
                 Layout::Lines(between) => self.lines(table, between),
                 Layout::Cards(few) => self.cards(table, few),
                 Layout::Plain => self.page.append(&plain::write_table(table, &self.page.options)),
             },
             Block::Tally(tally) => self.tally(tally),
+            Block::Folded(title, blocks) if self.verbose => {
+                self.sentence(title, Style::Heading);
+                blocks.iter().for_each(|block| self.block(block, document));
+            }
+            Block::Folded(..) => {}
         }
     }
 

@@ -94,7 +94,7 @@ impl Page {
             Style::Warning => "33",
             Style::Bad => "31",
             Style::Good => "32",
-            Style::Plain => "",
+            Style::Plain | Style::Run => "",
         };
         if !self.options.color || code.is_empty() || text.trim().is_empty() {
             self.out.push_str(text);

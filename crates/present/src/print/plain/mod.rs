@@ -46,6 +46,10 @@ fn write_block(block: &Block, options: &RenderOptions) -> Vec<String> {
         Block::Remarks(all) => all.iter().map(|remark| say(&remark.text)).collect(),
         Block::Table(table) => vec![write_table(table, options)],
         Block::Charts(all) => all.iter().filter_map(|chart| drawn(&chart.drawing, options)).collect(),
+        Block::Folded(title, blocks) => {
+            let blocks = blocks.iter().flat_map(|block| write_block(block, options));
+            std::iter::once(heading(title.get(options.lang), options)).chain(blocks).collect()
+        }
         Block::Judged(title, all) => vec![judged(title, all, options)],
         Block::List(list) => vec![titled(&list.title, list.lines.iter(), options)],
         Block::Named(all) => all.iter().map(|one| lines(&one.in_a_line(options.lang), options)).collect(),
@@ -62,7 +66,7 @@ fn titled<'a>(title: &Words, texts: impl Iterator<Item = &'a Words>, options: &R
 pub(crate) fn drawn(drawing: &Drawing, options: &RenderOptions) -> Option<String> {
     match drawing {
         Drawing::Bars(bars) => bars::write(bars, options),
-        Drawing::Rows(_) => None,
+        Drawing::Rows(_) | Drawing::Picture(_) => None,
     }
 }
 

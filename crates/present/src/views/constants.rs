@@ -1,0 +1,88 @@
+//! The constants that people ask for: of a run alone beside what is usual, of several runs beside each other.
+
+use hostmark_analysis::bilingual::{Words, each, fixed, same};
+use hostmark_analysis::constants::{Constant, ConstantOfRuns, ConstantValue, LINES, untold};
+use hostmark_analysis::labels::run_letter;
+use hostmark_analysis::references::{NearestReference, Tone};
+use hostmark_model::{Run, Text};
+
+use crate::document::{Align, Cell, Column, Layout, Row, Style, Table};
+
+const CAPTION: Text = Text { en: "Constants", zh: "关键指标" };
+const USUAL: Text = Text { en: "usual", zh: "常见" };
+
+/// Those that any run has; nothing where none has any.
+pub(crate) fn constants(runs: &[Run], reference: Option<&NearestReference>) -> Option<Table> {
+    let all = LINES.iter().flat_map(|line| line.constants.iter().map(move |constant| (line.name, constant)));
+    let known = all.filter_map(|(kind, constant): (Text, &'static Constant)| {
+        let beside = constant.beside(runs)?;
+        Some((fixed(kind), fixed(beside.name), beside))
+    });
+    let table = match runs {
+        [run] => alone(run, known, reference),
+        _ => beside(runs, known),
+    };
+    (!table.rows.is_empty()).then_some(table)
+}
+
+type Known<'a> = (Words, Words, ConstantOfRuns<'a>);
+
+fn alone<'a>(run: &Run, known: impl Iterator<Item = Known<'a>>, reference: Option<&NearestReference>) -> Table {
+    let mut verdicts = Vec::new();
+    let row = |(section, name, beside): Known| {
+        let told = beside.told[0].as_ref();
+        let both = reference.zip(told);
+        let verdict = both.and_then(|(reference, told)| reference.verdict(told));
+        verdicts.extend(verdict.as_ref().map(|verdict| verdict.words.clone()));
+        let usual = |lang| both.and_then(|(reference, told)| reference.range(told, lang)).unwrap_or_default();
+        let verdict = verdict.map_or_else(Cell::default, |verdict| Cell {
+            style: match verdict.tone {
+                Tone::Good => Style::Good,
+                Tone::Bad => Style::Bad,
+                Tone::Plain | Tone::Doubtful => Style::Plain,
+            },
+            text: verdict.words,
+            key: Some(verdict.better),
+            ..Cell::default()
+        });
+        let cells = vec![name.into(), cell(run, told, &beside), verdict, each(usual).into()];
+        Row { section, cells, ..Row::default() }
+    };
+    let rows: Vec<Row> = known.map(row).collect();
+    let mut notes = untold(run);
+    notes.extend(reference.filter(|_| !verdicts.is_empty()).map(|reference| {
+        each(|lang| {
+            let words: Vec<String> = verdicts.iter().map(|words| words.get(lang).to_owned()).collect();
+            reference.legend(&words, lang)
+        })
+    }));
+    let mut columns: Vec<Column> = (0..3).map(|_| Column::default()).collect();
+    columns.push(Column::new(fixed(USUAL), Align::Left));
+    Table { caption: fixed(CAPTION), columns, rows, notes, layout: Layout::Constants, ..Table::default() }
+}
+
+fn beside<'a>(runs: &[Run], known: impl Iterator<Item = Known<'a>>) -> Table {
+    let row = |(kind, name, beside): Known| {
+        let label = each(|lang| format!("{} · {}", kind.get(lang), name.get(lang)));
+        let cells = runs.iter().zip(&beside.told).map(|(run, told)| cell(run, told.as_ref(), &beside));
+        Row { cells: std::iter::once(label.into()).chain(cells).collect(), ..Row::default() }
+    };
+    let of_run = |index| Column { style: Style::Run, ..Column::new(same(run_letter(index)), Align::Right) };
+    Table {
+        caption: fixed(CAPTION),
+        columns: std::iter::once(Column::default()).chain((0..runs.len()).map(of_run)).collect(),
+        rows: known.map(row).collect(),
+        layout: Layout::Runs,
+        ..Table::default()
+    }
+}
+
+/// A value, and how sure it is where that is worth a word; a dash for what a run does not have.
+fn cell(run: &Run, told: Option<&ConstantValue>, beside: &ConstantOfRuns) -> Cell {
+    let sure = each(|lang| told.and_then(|told| told.how_sure(run, lang)).unwrap_or_default());
+    Cell {
+        text: told.map_or_else(|| same("–"), |told| each(|lang| beside.value(told, lang))),
+        lines: if sure.en.is_empty() { Vec::new() } else { vec![sure] },
+        ..Cell::default()
+    }
+}
