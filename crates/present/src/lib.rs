@@ -5,13 +5,16 @@ mod chart;
 mod document;
 mod estimators;
 pub mod export;
+mod flags;
 pub mod html;
 mod markup;
 mod options;
 mod print;
 pub mod render;
+mod runs;
 pub mod tables;
 mod views;
+mod words;
 pub mod wrap;
 
 pub use options::RenderOptions;

@@ -3,15 +3,18 @@
 use hostmark_analysis::bilingual::{Words, fixed};
 use hostmark_analysis::constants::MOST_FINDINGS;
 use hostmark_analysis::trust::{doubted, promise};
-use hostmark_model::{Finding, Text, Trust};
+use hostmark_model::{Finding, Lang, Text, Trust};
 
-use super::gather::Runs;
 use super::say;
+use crate::RenderOptions;
 use crate::document::{Block, Chart, Judged};
 use crate::markup::markup;
 use crate::print::html::{self, Number};
 use crate::render::console::header::warnings;
+use crate::render::console::view::View;
+use crate::runs::Runs;
 use crate::views::constants::constants;
+use crate::views::findings::short;
 
 const TRUST: Text = Text { en: "Trust", zh: "可信度" };
 const BEFORE: Text = Text { en: "Before you trust these numbers", zh: "采信数值之前" };
@@ -22,15 +25,10 @@ const ALL: Text = Text { en: "All findings, and what to do", zh: "全部结论�
 pub(super) fn answer(runs: &Runs, findings: &[Vec<Finding>], leading: Vec<Chart>, number: Number) -> String {
     let write = |block: Block| html::write(&[block], 2, number);
     let mut text: String = (0..runs.all.len()).map(|run| head(runs, run)).collect();
-    let costly = |finding: &Finding| Judged {
-        text: finding.short.clone(),
-        command: finding.command.clone(),
-        ..Judged::default()
-    };
     match constants(runs.all, runs.reference.as_ref()).map(|table| write(Block::Table(table))) {
         Some(constants) if !runs.are_many() => {
             let findings: Vec<&Finding> = findings.iter().flatten().collect();
-            let first: Vec<Judged> = findings.iter().copied().take(MOST_FINDINGS).map(costly).collect();
+            let first: Vec<Judged> = findings.iter().copied().take(MOST_FINDINGS).map(short).collect();
             text += "<div class=\"first\">\n";
             if !first.is_empty() {
                 let (first, all) = (write(Block::Judged(fixed(COSTLY), first)), say(ALL));
@@ -48,7 +46,8 @@ pub(super) fn answer(runs: &Runs, findings: &[Vec<Finding>], leading: Vec<Chart>
 fn head(runs: &Runs, run: usize) -> String {
     let letter = runs.letter(run);
     let mut text = runs.all[run].trust.iter().map(|trust| verdict(&letter, trust)).collect::<String>();
-    let [en, zh] = runs.views[run].each_ref().map(warnings);
+    let told = |lang| warnings(&View::new(&runs.all[run], &RenderOptions { lang, ..RenderOptions::default() }));
+    let [en, zh] = [Lang::En, Lang::Zh].map(told);
     let warnings: Vec<Words> = en.into_iter().zip(zh).map(|(en, zh)| Words { en: en.en, zh: zh.zh }).collect();
     if !warnings.is_empty() {
         let (before, letter, list) = (say(BEFORE), html::letter(&letter), html::list("<ul>", &warnings));

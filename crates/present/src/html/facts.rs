@@ -1,23 +1,20 @@
 //! What was measured, where and how: the runs' settings and their hosts, side by side.
 
 use hostmark_analysis::duration::duration_s;
-use hostmark_analysis::findings::host::host_findings;
 use hostmark_analysis::format::value;
 use hostmark_analysis::guest;
-use hostmark_model::{Disturbed, HostFinding, HostReport, HostWeight, Lang, Run, Text, Unit, counted};
+use hostmark_model::{Disturbed, HostReport, Lang, Run, Text, Unit, counted};
 
 use super::bilingual::{Words, each, fixed, same};
-use super::gather::Runs;
 use super::say;
-use crate::document::{Align, Block, Cell, Column, Judged, Kind, Layout, Row, Style, Table};
+use crate::document::{Align, Block, Cell, Column, Kind, Layout, Row, Style, Table};
 use crate::print::html;
 use crate::render::console::header::whole_seconds;
 use crate::render::host::blocks;
+use crate::runs::Runs;
 use crate::views;
 
 const MEANS: Text = Text { en: "What this host's settings mean for its values", zh: "本机设置对数值的影响" };
-const DISTURBS: Text = Text { en: "disturbs", zh: "干扰" };
-const SHIFTS: Text = Text { en: "shifts", zh: "偏移" };
 
 /// The facts of all runs, those of each environment once, and what they mean for the values.
 pub(super) fn facts(runs: &Runs, sides: &[(String, &[Run])]) -> String {
@@ -26,7 +23,7 @@ pub(super) fn facts(runs: &Runs, sides: &[(String, &[Run])]) -> String {
     let block = |table: Table| format!("<div class=\"block\">\n{}</div>\n", write(Block::Table(table)));
     let tables = tables(&sides.iter().map(|(_, side)| &side[0]).collect::<Vec<_>>(), &letters);
     let conditions = |(index, run): (usize, &Run)| {
-        let conditions = conditions(run);
+        let conditions = views::findings::conditions(run);
         let open = if runs.are_many() { "" } else { " open" };
         let title = html::letter(&runs.letter(index)) + &say(MEANS);
         let list = if conditions.is_empty() { return None } else { write(Block::Judged(Words::default(), conditions)) };
@@ -35,22 +32,6 @@ pub(super) fn facts(runs: &Runs, sides: &[(String, &[Run])]) -> String {
     let tables: String = tables.into_iter().map(block).collect();
     let conditions: String = runs.all.iter().enumerate().filter_map(conditions).collect();
     format!("<div class=\"facts\">\n{tables}</div>\n{conditions}")
-}
-
-/// What about a host disturbs or shifts values.
-fn conditions(run: &Run) -> Vec<Judged> {
-    let disturbed = Disturbed { load: run.host.activity.load, ..Disturbed::default() };
-    let judged = |finding: HostFinding| Judged {
-        verdict: fixed(match finding.weight {
-            HostWeight::Disturbs | HostWeight::Unknown => DISTURBS,
-            _ => SHIFTS,
-        }),
-        text: finding.effect,
-        cure: Some(finding.cure),
-        ..Judged::default()
-    };
-    let told = host_findings(&run.host, &disturbed).into_iter().filter(|finding| finding.weight != HostWeight::Note);
-    told.map(judged).collect()
 }
 
 /// Model, CPUs, memory, kernel and hypervisor in one line.

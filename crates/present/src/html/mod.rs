@@ -6,9 +6,7 @@ mod answer;
 mod facts;
 mod figures;
 mod fleet;
-mod gather;
 mod page;
-mod probe;
 
 use hostmark_analysis::bilingual;
 use hostmark_model::{Lang, Text};

@@ -1,7 +1,7 @@
 //! The page of runs, and that of a comparison alone: their sections, and the way to each.
 
 use std::cell::Cell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use hostmark_analysis::compare::{Comparison, History, Pool, SAME};
 use hostmark_analysis::findings::findings_and_kept;
@@ -13,15 +13,15 @@ use super::answer::answer;
 use super::bilingual::Words;
 use super::facts::{facts, machine};
 use super::figures::{Figure, Figures, MOST_SAMPLES, figures, of_probe, of_samples};
-use super::gather::Runs;
-use super::probe::{anchor, probe};
 use super::{Frame, SCRIPT, say};
 use crate::RenderOptions;
-use crate::document::{Block, Chart, Document, Drawing, Judged};
+use crate::document::{Block, Chart, Document, Drawing, Style};
 use crate::markup::{escaped, markup};
 use crate::print::html::{self, Number};
+use crate::runs::Runs;
 use crate::views;
 use crate::views::network::network;
+use crate::views::probe::{anchor, probe};
 
 /// Pictures of samples in a page at most, and cases beyond which there are fewer of them: rows need the room. A probe's default case
 /// comes first, the case with its widest interval has what room is left.
@@ -59,7 +59,7 @@ type Section = (&'static str, Text, String);
 pub fn page(all: &[Run], options: &RenderOptions) -> String {
     let sorted = by_environment(all);
     let all = sorted.as_deref().unwrap_or(all);
-    let runs = &Runs::new(all, options);
+    let runs = &Runs::new(all);
     let sides = sides(all);
     let numbers = Cell::new(0);
     let number: Number = &|| numbers.replace(numbers.get() + 1);
@@ -67,11 +67,16 @@ pub fn page(all: &[Run], options: &RenderOptions) -> String {
     let findings: Vec<Vec<Finding>> = all.iter().map(findings_and_kept).collect();
     let cases: usize = runs.probes.iter().map(|probe| probe.cases.len()).sum();
     let most_strips = MOST_STRIPS.min(MOST_STRIPS * MOST_CASES / cases.max(1));
+    let found = match views::findings::findings(runs, &findings) {
+        none if none.is_empty() => Block::Sentence(NONE.to_owned_text(), Style::Plain),
+        all => Block::Judged(Words::default(), all),
+    };
+    let found = html::write(&[found], 2, number);
     let first = format!("<h2 class=\"unseen\">{}</h2>\n", say(ANSWER));
     let sections = [
         ("answer", ANSWER, first + &answer(runs, &findings, charts(leading), number)),
         ("layers", LAYERS, layers(all, number)),
-        ("findings", FINDINGS, titled(FINDINGS, &found(runs, &findings))),
+        ("findings", FINDINGS, titled(FINDINGS, &found)),
         ("network", NETWORK, links(runs, &findings)),
         ("comparison", COMPARISON, beside(&sides).map(|one| compared(&one, number)).unwrap_or_default()),
         ("charts", CHARTS, drawn(figures, number)),
@@ -253,29 +258,5 @@ fn title(all: &[Run]) -> String {
     match hosts.as_slice() {
         [] => "hostmark".to_owned(),
         hosts => hosts.join(", "),
-    }
-}
-
-/// The findings of all runs, and the rows of the cases that they stand on.
-fn found(runs: &Runs, findings: &[Vec<Finding>]) -> String {
-    let cases = runs.probes.iter().flat_map(|probe| probe.cases.iter());
-    let anchors: HashMap<&str, String> = cases.map(|case| (case.id, case.anchor())).collect();
-    let probes: HashMap<&str, String> = runs.probes.iter().map(|probe| (probe.id, anchor(probe.id))).collect();
-    let link = |id: &String| {
-        let anchor = anchors.get(id.as_str()).or_else(|| probes.get(id.as_str())).cloned().unwrap_or_default();
-        (runs.typed_id(id), anchor)
-    };
-    let judged = |(index, finding): (usize, &Finding)| Judged {
-        run: runs.letter(index),
-        text: finding.text.clone(),
-        cure: finding.cure.clone(),
-        command: finding.command.clone(),
-        cases: finding.cases.iter().map(link).collect(),
-        ..Judged::default()
-    };
-    let all = findings.iter().enumerate().flat_map(|(index, of_run)| of_run.iter().map(move |one| (index, one)));
-    match all.map(judged).collect::<Vec<_>>() {
-        none if none.is_empty() => format!("<p>{}</p>\n", say(NONE)),
-        all => html::write(&[Block::Judged(Words::default(), all)], 2, &|| 0),
     }
 }

@@ -2,9 +2,11 @@
 
 pub(crate) mod comparison;
 pub(crate) mod constants;
+pub(crate) mod findings;
 pub(crate) mod fleet;
 pub(crate) mod network;
 pub(crate) mod overhead;
+pub(crate) mod probe;
 
 use hostmark_model::{Profile, Text};
 

@@ -7,7 +7,7 @@ use crate::chart::scale::Kind;
 use crate::chart::{Line, Series};
 use crate::html::figures::generic::{Along, series_along};
 use crate::html::figures::latency::{borders_of, reference_along_size};
-use crate::html::gather::{Probe, Runs};
+use crate::runs::{Probe, Runs};
 use hostmark_analysis::bilingual::each;
 
 const OPERATIONS: [&str; 4] = ["memory.read", "memory.write", "memory.copy", "memory.fill"];

@@ -7,7 +7,7 @@ use super::{Figure, percentiles, title};
 use crate::chart::scale::Kind;
 use crate::chart::{Line, Point, Rows, Series, ValueRow};
 use crate::estimators;
-use crate::html::gather::{Case, Probe, Runs, distinct, interval, reading, told};
+use crate::runs::{Case, Probe, Runs, distinct, interval, reading, told};
 use hostmark_analysis::bilingual::{COMMA, Words, each, joined};
 
 /// Points of an axis of numbers from which a line says more than rows.

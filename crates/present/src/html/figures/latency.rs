@@ -10,7 +10,7 @@ use super::{Figure, FigureKind, title};
 use crate::chart::scale::Kind;
 use crate::chart::{Border, Line, Point, Series};
 use crate::html::figures::generic::{Along, series_along};
-use crate::html::gather::{Probe, Runs};
+use crate::runs::{Probe, Runs};
 use hostmark_analysis::bilingual::{Words, each, same};
 
 const LATENCY: &str = "memory.latency";

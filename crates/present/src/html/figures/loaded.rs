@@ -6,7 +6,7 @@ use hostmark_model::Unit;
 use super::{Figure, FigureKind, title};
 use crate::chart::scale::Kind;
 use crate::chart::{Line, Point, Series};
-use crate::html::gather::{Runs, distinct, interval, told};
+use crate::runs::{Runs, distinct, interval, told};
 use hostmark_analysis::bilingual::{each, same};
 
 const LOADED: &str = "memory.loaded_latency";
@@ -20,7 +20,7 @@ fn draw(runs: &Runs) -> Vec<Figure> {
     for run in 0..runs.all.len() {
         for mix in &mixes {
             let of_mix = probe.measured(run).filter(|(case, _)| case.params.get("mix").unwrap_or("") == *mix);
-            let point = |(case, estimate): (&super::super::gather::Case, &hostmark_model::Estimate)| {
+            let point = |(case, estimate): (&crate::runs::Case, &hostmark_model::Estimate)| {
                 let injected = case.record(run)?.measured()?.also.get("injected")?.estimate.value();
                 let told = told(estimate, probe.unit());
                 let delay = case.params.get("delay").unwrap_or("");

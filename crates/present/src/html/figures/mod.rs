@@ -17,8 +17,8 @@ use std::collections::HashSet;
 use hostmark_model::Text;
 
 use super::bilingual::Words;
-use super::gather::Runs;
 use crate::chart::Chart;
+use crate::runs::Runs;
 
 pub(super) use generic::of_probe;
 pub(super) use samples::{MOST_SAMPLES, of_samples};

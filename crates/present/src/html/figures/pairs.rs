@@ -5,7 +5,7 @@ use hostmark_model::{AxisKind, Lang, Unit};
 
 use super::{Figure, FigureKind, title};
 use crate::chart::{Cell, Heat};
-use crate::html::gather::{Case, Probe, Runs, reading, told};
+use crate::runs::{Case, Probe, Runs, reading, told};
 use hostmark_analysis::bilingual::{Words, each, same};
 
 const CORE_TO_CORE: &str = "cpu.core_to_core";

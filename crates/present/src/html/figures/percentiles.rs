@@ -6,7 +6,7 @@ use hostmark_stats::histogram::Percentile;
 use super::{Figure, title};
 use crate::chart::scale::Kind;
 use crate::chart::{Line, Point, Series};
-use crate::html::gather::{Case, Probe, Runs, interval, told};
+use crate::runs::{Case, Probe, Runs, interval, told};
 use hostmark_analysis::bilingual::{Words, each};
 
 /// A figure for each section with such probes.

@@ -8,7 +8,7 @@ use hostmark_model::{Estimate, Lang, Params, Text, Unit};
 use super::{Figure, FigureKind, title};
 use crate::chart::scale::Kind;
 use crate::chart::{Line, Point, Series};
-use crate::html::gather::{Probe, Runs};
+use crate::runs::{Probe, Runs};
 use hostmark_analysis::bilingual::{Words, each, fixed, same};
 
 const FLOPS: &str = "cpu.flops";

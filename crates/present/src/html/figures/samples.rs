@@ -1,13 +1,13 @@
 //! The samples of a case, the disturbed ones shown: of the default case, and of the one whose interval is widest.
 
-use hostmark_analysis::format::value;
+use hostmark_analysis::format::{interval_target, value};
 use hostmark_model::{Estimate, Lang, Measured, Taint, counted};
 
 use super::generic::axis_title;
 use super::{Figure, title};
 use crate::chart::scale::Kind;
 use crate::chart::{Round, Strip};
-use crate::html::gather::{Case, Probe, Runs, plus_minus};
+use crate::runs::{Case, Probe, Runs, plus_minus};
 use hostmark_analysis::bilingual::{Words, each};
 
 /// Samples of a case that the page shows at most; the run file has all.
@@ -20,7 +20,7 @@ pub(in crate::html) fn of_samples(runs: &Runs, probe: &Probe) -> Vec<Figure> {
         let Some(first) = probe.cases.iter().find(|case| case.estimate(run).is_some()) else { continue };
         let width = |case: &Case| case.estimate(run).and_then(Estimate::relative_half_width).unwrap_or(0.0);
         let widest = probe.cases.iter().max_by(|one, other| width(one).total_cmp(&width(other)));
-        let target = runs.views[run][0].target;
+        let target = interval_target(runs.all[run].settings.profile);
         let widest = widest.filter(|case| case.id != first.id && width(case) > target);
         all.extend(figure(runs, probe, first, run));
         others.extend(widest.and_then(|case| figure(runs, probe, case, run)));

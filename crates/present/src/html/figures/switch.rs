@@ -6,7 +6,7 @@ use super::{Figure, FigureKind, title};
 use crate::chart::Line;
 use crate::chart::scale::Kind;
 use crate::html::figures::generic::{Along, series_along};
-use crate::html::gather::Runs;
+use crate::runs::Runs;
 
 const SWITCH: &str = "sched.context_switch";
 

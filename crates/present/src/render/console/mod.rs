@@ -14,7 +14,6 @@ mod sections;
 mod spent;
 mod sweep;
 pub(crate) mod view;
-pub(crate) mod words;
 
 use hostmark_analysis::findings::findings_and_kept;
 use hostmark_analysis::format::{percent, value};
@@ -30,6 +29,7 @@ use crate::print::console::append;
 use crate::print::console::grid;
 pub(in crate::render) use crate::print::console::page;
 use crate::views::network::network;
+pub(in crate::render) use crate::words;
 
 /// What machine a run is of, without its name: the processor with its CPUs and memory first.
 pub(crate) fn machine(run: &Run, lang: Lang) -> Vec<String> {

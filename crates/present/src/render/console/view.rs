@@ -8,6 +8,7 @@ use hostmark_analysis::labels::{Labels, ProbeLabels};
 use hostmark_model::{CaseRecord, FlagKind, Lang, Outcome, ProbeInfo, Run, Text, Unit};
 use hostmark_stats::histogram::Percentile;
 
+use crate::flags::Flags;
 use crate::render::RenderOptions;
 
 /// Ids of the cases that a block has shown; the rest goes to the sections, so that nothing is silently absent.
@@ -31,28 +32,9 @@ pub(crate) struct View<'a> {
     labels: Labels<'a>,
 }
 
-/// A flag that at least this many cases carry is told once for the run and not beside each value …
-const COMMON_CASES: usize = 8;
-/// … when it is on at least one of this many.
-const COMMON_SHARE: usize = 5;
-
 impl<'a> View<'a> {
     pub(crate) fn new(run: &'a Run, options: &RenderOptions) -> View<'a> {
-        let mut flags: BTreeMap<FlagKind, usize> = BTreeMap::new();
-        let mut measured = 0;
-        for values in run.cases.iter().filter_map(CaseRecord::measured) {
-            measured += 1;
-            let kinds: HashSet<FlagKind> = values.flags.iter().map(|flag| flag.kind).collect();
-            kinds.into_iter().for_each(|kind| *flags.entry(kind).or_insert(0) += 1);
-        }
-        let is_common = |(kind, count): (&FlagKind, &usize)| {
-            let of_the_value = matches!(
-                kind,
-                FlagKind::Implausible | FlagKind::UnderResolution | FlagKind::FromCache | FlagKind::Unconfirmed
-            );
-            (!of_the_value && *count >= COMMON_CASES && count * COMMON_SHARE >= measured).then_some(*kind)
-        };
-        let common: HashSet<FlagKind> = flags.iter().filter_map(is_common).collect();
+        let Flags { counts, common, measured } = Flags::of(run);
         View {
             run,
             told_once: if options.verbose { HashSet::new() } else { common.clone() },
@@ -60,7 +42,7 @@ impl<'a> View<'a> {
             lang: options.lang,
             verbose: options.verbose,
             target: interval_target(run.settings.profile),
-            flags,
+            flags: counts,
             measured,
             labels: Labels::of(run),
         }

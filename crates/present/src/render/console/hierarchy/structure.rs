@@ -6,7 +6,7 @@ use hostmark_model::{Estimate, Lang, Unit};
 
 use crate::render::console::page::{Page, Piece};
 use crate::render::console::view::View;
-use crate::render::console::words;
+use crate::words;
 
 /// Writes the line when the run has any of it.
 pub(super) fn write(view: &View, page: &mut Page) {

@@ -1,5 +1,6 @@
 //! A probe: what it measures, its charts, and a row for each case and run with its value, interval and remarks, or why there is none.
 
+use hostmark_analysis::bilingual::{COMMA, Words, each, fixed, joined, same};
 use hostmark_analysis::format::{DISTURBED_SHARE, agreement, low_high, number, rounds_and_samples, unit_name, value};
 use hostmark_analysis::labels::run_letter;
 use hostmark_analysis::reasons;
@@ -8,11 +9,10 @@ use hostmark_analysis::split_huge_pages::split_huge_pages;
 use hostmark_model::{CaseRecord, FlagKind, Lang, Measured, Outcome, ProbeInfo, QuantityInfo, Text, Unit};
 use hostmark_stats::histogram::Percentile;
 
-use super::bilingual::{COMMA, Words, each, fixed, joined, same};
-use super::gather::{Case, Probe, Runs, plus_minus};
 use crate::document::{Align, Block, Cell, Chart, Column, Document, Kind, Layout, Named, Remark, Row, Style, Table};
 use crate::estimators;
-use crate::render::console::words;
+use crate::runs::{Case, Probe, Runs, plus_minus};
+use crate::words;
 
 const DIFFER: Text = Text {
     en: "The runs have this probe in different revisions: its values are not comparable.",
@@ -27,7 +27,7 @@ const BETWEEN: Text = Text { en: " · ", zh: " · " };
 const DISTURBED: Text = Text { en: "disturbed", zh: "受扰" };
 
 /// A probe: what it measures, its charts, a row for each case and run, and its samples.
-pub(super) fn probe(runs: &Runs, probe: &Probe, charts: Vec<Chart>, samples: Vec<Chart>) -> Document {
+pub(crate) fn probe(runs: &Runs, probe: &Probe, charts: Vec<Chart>, samples: Vec<Chart>) -> Document {
     let mut blocks = Vec::new();
     if probe.revisions_differ {
         blocks.push(Block::Warnings(vec![fixed(DIFFER)]));
@@ -97,7 +97,7 @@ fn table(runs: &Runs, probe: &Probe) -> Table {
 }
 
 /// Where the page shows a probe.
-pub(super) fn anchor(probe: &str) -> String {
+pub(crate) fn anchor(probe: &str) -> String {
     format!("p-{probe}")
 }
 
@@ -188,7 +188,7 @@ fn remarks(runs: &Runs, run: usize, case: &CaseRecord, common: &[(&String, &Stri
     let mut all = Vec::new();
     for flag in &measured.flags {
         // What most cases have is said once, at the top.
-        if runs.views[run][0].common.contains(&flag.kind) && flag.kind != FlagKind::Implausible {
+        if runs.common[run].contains(&flag.kind) && flag.kind != FlagKind::Implausible {
             continue;
         }
         let text = each(|lang| match reasons::told(&flag.detail, lang) {

@@ -2,79 +2,76 @@
 
 use std::collections::{HashMap, HashSet};
 
+use hostmark_analysis::bilingual::{Words, each, same};
 use hostmark_analysis::format::{agreement, both, low_high, plus_minus_of};
 use hostmark_analysis::labels::{ProbeLabels, run_letter};
 use hostmark_analysis::references::{NearestReference, beside};
-use hostmark_model::{CaseRecord, Estimate, Lang, Params, ProbeInfo, Run, Unit};
+use hostmark_model::{CaseRecord, Estimate, FlagKind, Params, ProbeInfo, Run, Unit};
 
-use super::bilingual::{Words, each, same};
-use crate::RenderOptions;
-use crate::render::console::view::View;
-use crate::render::console::words;
+use crate::flags::Flags;
+use crate::words;
 
 /// Runs side by side.
-pub(super) struct Runs<'a> {
-    pub(super) all: &'a [Run],
-    /// Each run as English and as Chinese readers see it.
-    pub(super) views: Vec<[View<'a>; 2]>,
-    pub(super) probes: Vec<Probe<'a>>,
+pub(crate) struct Runs<'a> {
+    pub(crate) all: &'a [Run],
+    /// Of each the flags that say something about the run and nothing about a case.
+    pub(crate) common: Vec<HashSet<FlagKind>>,
+    pub(crate) probes: Vec<Probe<'a>>,
     /// The nearest kind of machine, where a run stands alone.
-    pub(super) reference: Option<NearestReference<'static>>,
+    pub(crate) reference: Option<NearestReference<'static>>,
 }
 
 /// A probe, and its cases in any of the runs.
-pub(super) struct Probe<'a> {
-    pub(super) id: &'a str,
+pub(crate) struct Probe<'a> {
+    pub(crate) id: &'a str,
     /// What the first run that has it says of it; a file may lack it.
-    pub(super) info: Option<&'a ProbeInfo>,
-    pub(super) labels: ProbeLabels<'a>,
-    pub(super) cases: Vec<Case<'a>>,
+    pub(crate) info: Option<&'a ProbeInfo>,
+    pub(crate) labels: ProbeLabels<'a>,
+    pub(crate) cases: Vec<Case<'a>>,
     /// Whether the runs have it in different revisions, so that its values mean different things.
-    pub(super) revisions_differ: bool,
+    pub(crate) revisions_differ: bool,
 }
 
 /// A case, and what each run has of it.
-pub(super) struct Case<'a> {
-    pub(super) id: &'a str,
-    pub(super) params: &'a Params,
+pub(crate) struct Case<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) params: &'a Params,
     /// The same number of records as there are runs; none where a run did not plan it.
-    pub(super) records: Vec<Option<&'a CaseRecord>>,
+    pub(crate) records: Vec<Option<&'a CaseRecord>>,
     /// Its number among all cases: the anchor of its row.
-    pub(super) number: usize,
+    pub(crate) number: usize,
 }
 
 impl<'a> Runs<'a> {
-    pub(super) fn new(all: &'a [Run], options: &RenderOptions) -> Runs<'a> {
-        let view = |run, lang| View::new(run, &RenderOptions { lang, ..*options });
-        let views = all.iter().map(|run| [view(run, Lang::En), view(run, Lang::Zh)]).collect();
+    pub(crate) fn new(all: &'a [Run]) -> Runs<'a> {
         let reference = match all {
             [run] => beside(run),
             _ => None,
         };
-        Runs { all, views, probes: probes(all), reference }
+        Runs { all, common: all.iter().map(|run| Flags::of(run).common).collect(), probes: probes(all), reference }
     }
 
     /// The id of a case as people type it.
-    pub(super) fn typed_id(&self, id: &str) -> String {
+    pub(crate) fn typed_id(&self, id: &str) -> String {
         let info = self.probe(id.split('@').next().unwrap_or(id)).and_then(|probe| probe.info);
         info.map_or_else(|| id.to_owned(), |info| info.typed_id(id))
     }
 
-    pub(super) fn probe(&self, id: &str) -> Option<&Probe<'a>> {
+    pub(crate) fn probe(&self, id: &str) -> Option<&Probe<'a>> {
         self.probes.iter().find(|probe| probe.id == id)
     }
 
-    pub(super) fn are_many(&self) -> bool {
+    pub(crate) fn are_many(&self) -> bool {
         self.all.len() > 1
     }
 
     /// What a run is called where there are several.
-    pub(super) fn letter(&self, index: usize) -> String {
+    pub(crate) fn letter(&self, index: usize) -> String {
         if self.are_many() { run_letter(index) } else { String::new() }
     }
 
     /// `label` of one run's series: its letter before it where there are several runs.
-    pub(super) fn of_run(&self, index: usize, label: Words) -> Words {
+    pub(crate) fn of_run(&self, index: usize, label: Words) -> Words {
         match (self.are_many(), label.en.is_empty()) {
             (false, _) => label,
             (true, true) => same(run_letter(index)),
@@ -132,16 +129,16 @@ fn probes(all: &[Run]) -> Vec<Probe<'_>> {
 }
 
 impl<'a> Probe<'a> {
-    pub(super) fn unit(&self) -> Unit {
+    pub(crate) fn unit(&self) -> Unit {
         self.info.map_or(Unit::Ratio, |info| info.unit)
     }
 
-    pub(super) fn title(&self) -> Words {
+    pub(crate) fn title(&self) -> Words {
         self.labels.title(&[])
     }
 
     /// The names of its axes, in the order of a case id.
-    pub(super) fn axes(&self) -> Vec<&'a str> {
+    pub(crate) fn axes(&self) -> Vec<&'a str> {
         let mut names: Vec<&str> = Vec::new();
         for (name, _) in self.cases.iter().flat_map(|case| case.params.0.iter()) {
             if !names.contains(&name.as_str()) {
@@ -152,7 +149,7 @@ impl<'a> Probe<'a> {
     }
 
     /// The axes along which its cases differ.
-    pub(super) fn varying(&self) -> Vec<&'a str> {
+    pub(crate) fn varying(&self) -> Vec<&'a str> {
         let first = self.cases.first();
         let differs = |axis: &&str| {
             let wanted = first.and_then(|case| case.params.get(axis));
@@ -162,27 +159,27 @@ impl<'a> Probe<'a> {
     }
 
     /// Whether `params` is at the default of every axis but those named.
-    pub(super) fn is_default_but(&self, params: &Params, but: &[&str]) -> bool {
+    pub(crate) fn is_default_but(&self, params: &Params, but: &[&str]) -> bool {
         params.0.iter().all(|(axis, at)| but.contains(&axis.as_str()) || self.labels.default_of(axis) == Some(at))
     }
 
     /// All of `params` that stands on `axes`, named.
-    pub(super) fn all_named(&self, params: &Params, axes: &[&str]) -> Words {
+    pub(crate) fn all_named(&self, params: &Params, axes: &[&str]) -> Words {
         let points = params.0.iter().map(|(axis, at)| (axis.as_str(), at.as_str()));
         self.labels.points(&points.filter(|(axis, _)| axes.contains(axis)).collect::<Vec<_>>())
     }
 
-    pub(super) fn measured(&self, run: usize) -> impl Iterator<Item = (&Case<'a>, &'a Estimate)> {
+    pub(crate) fn measured(&self, run: usize) -> impl Iterator<Item = (&Case<'a>, &'a Estimate)> {
         self.cases.iter().filter_map(move |case| Some((case, case.estimate(run)?)))
     }
 
     /// Section of the report.
-    pub(super) fn section(&self) -> Words {
+    pub(crate) fn section(&self) -> Words {
         self.info.map_or_else(|| words::OTHER.to_owned_text(), |info| info.section.clone())
     }
 
     /// Percentiles that it gives, as shares with their names.
-    pub(super) fn percentiles(&self) -> Vec<(f64, &'a str)> {
+    pub(crate) fn percentiles(&self) -> Vec<(f64, &'a str)> {
         let named = self.info.into_iter().flat_map(|info| info.also.iter()).filter_map(|also| {
             let percentile = hostmark_stats::histogram::Percentile::of_name(&also.name)?;
             Some((percentile.numerator as f64 / percentile.denominator as f64, also.name.as_str()))
@@ -194,29 +191,29 @@ impl<'a> Probe<'a> {
 }
 
 impl<'a> Case<'a> {
-    pub(super) fn record(&self, run: usize) -> Option<&'a CaseRecord> {
+    pub(crate) fn record(&self, run: usize) -> Option<&'a CaseRecord> {
         self.records.get(run).copied().flatten()
     }
 
-    pub(super) fn estimate(&self, run: usize) -> Option<&'a Estimate> {
+    pub(crate) fn estimate(&self, run: usize) -> Option<&'a Estimate> {
         let estimate = &self.record(run)?.measured()?.estimate;
         estimate.value().is_finite().then_some(estimate)
     }
 
     /// Its value on an axis as a number.
-    pub(super) fn number_on(&self, axis: &str) -> Option<f64> {
+    pub(crate) fn number_on(&self, axis: &str) -> Option<f64> {
         self.params.get(axis)?.parse().ok().filter(|at: &f64| at.is_finite())
     }
 
     /// The outcomes are of some probes: the anchors of rows.
-    pub(super) fn anchor(&self) -> String {
+    pub(crate) fn anchor(&self) -> String {
         format!("c{}", self.number)
     }
 }
 
 /// A value and its interval: `24.1 GB/s [95 %: 23.9 … 24.3]`. It is the same in both languages wherever the unit is, so
 /// that a page of thousands of marks has it once.
-pub(super) fn told(estimate: &Estimate, unit: Unit) -> Words {
+pub(crate) fn told(estimate: &Estimate, unit: Unit) -> Words {
     each(|lang| {
         let shown = both(estimate, unit, lang);
         match (low_high(estimate, unit, lang), agreement(estimate, lang)) {
@@ -228,23 +225,23 @@ pub(super) fn told(estimate: &Estimate, unit: Unit) -> Words {
 }
 
 /// `before`, then what is told of it.
-pub(super) fn reading(before: &Words, after: &Words) -> Words {
+pub(crate) fn reading(before: &Words, after: &Words) -> Words {
     each(|lang| format!("{}: {}", before.get(lang), after.get(lang)))
 }
 
 /// The ends of an interval, where there is one.
-pub(super) fn interval(estimate: &Estimate) -> Option<(f64, f64)> {
+pub(crate) fn interval(estimate: &Estimate) -> Option<(f64, f64)> {
     let (low, high) = estimate.interval()?;
     (low.is_finite() && high.is_finite()).then_some((low, high))
 }
 
 /// Half an interval's width as `±2.1 %`, or nothing.
-pub(super) fn plus_minus(estimate: &Estimate) -> String {
+pub(crate) fn plus_minus(estimate: &Estimate) -> String {
     estimate.relative_half_width().map(plus_minus_of).unwrap_or_default()
 }
 
 /// The ids of `probes`, each once.
-pub(super) fn distinct<'b>(ids: impl Iterator<Item = &'b str>) -> Vec<&'b str> {
+pub(crate) fn distinct<'b>(ids: impl Iterator<Item = &'b str>) -> Vec<&'b str> {
     let mut seen = HashSet::new();
     ids.filter(|id| seen.insert(*id)).collect()
 }

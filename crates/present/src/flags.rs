@@ -1,0 +1,40 @@
+//! The flags of a run's cases, and which of them say something about the run.
+
+use std::collections::{BTreeMap, HashSet};
+
+use hostmark_model::{CaseRecord, FlagKind, Run};
+
+/// A flag that at least this many cases carry is told once for the run and not beside each value …
+const COMMON_CASES: usize = 8;
+/// … when it is on at least one of this many.
+const COMMON_SHARE: usize = 5;
+
+pub(crate) struct Flags {
+    /// How many measured cases carry each.
+    pub(crate) counts: BTreeMap<FlagKind, usize>,
+    /// Those that are on so many cases that they say something about the run and nothing about a case.
+    pub(crate) common: HashSet<FlagKind>,
+    /// Cases with a value.
+    pub(crate) measured: usize,
+}
+
+impl Flags {
+    pub(crate) fn of(run: &Run) -> Flags {
+        let mut counts: BTreeMap<FlagKind, usize> = BTreeMap::new();
+        let mut measured = 0;
+        for values in run.cases.iter().filter_map(CaseRecord::measured) {
+            measured += 1;
+            let kinds: HashSet<FlagKind> = values.flags.iter().map(|flag| flag.kind).collect();
+            kinds.into_iter().for_each(|kind| *counts.entry(kind).or_insert(0) += 1);
+        }
+        let is_common = |(kind, count): (&FlagKind, &usize)| {
+            let of_the_value = matches!(
+                kind,
+                FlagKind::Implausible | FlagKind::UnderResolution | FlagKind::FromCache | FlagKind::Unconfirmed
+            );
+            (!of_the_value && *count >= COMMON_CASES && count * COMMON_SHARE >= measured).then_some(*kind)
+        };
+        let common = counts.iter().filter_map(is_common).collect();
+        Flags { counts, common, measured }
+    }
+}

@@ -1,0 +1,56 @@
+//! What was found of runs, and what the settings of a host mean for its values.
+
+use std::collections::HashMap;
+
+use hostmark_analysis::bilingual::fixed;
+use hostmark_analysis::findings::host::host_findings;
+use hostmark_model::{Disturbed, Finding, HostFinding, HostWeight, Run, Text};
+
+use super::probe::anchor;
+use crate::document::Judged;
+use crate::runs::Runs;
+
+const DISTURBS: Text = Text { en: "disturbs", zh: "干扰" };
+const SHIFTS: Text = Text { en: "shifts", zh: "偏移" };
+
+/// Those of each run, with the cases that they stand on.
+pub(crate) fn findings(runs: &Runs, of_runs: &[Vec<Finding>]) -> Vec<Judged> {
+    let cases = runs.probes.iter().flat_map(|probe| probe.cases.iter());
+    let cases: HashMap<&str, String> = cases.map(|case| (case.id, case.anchor())).collect();
+    let probes: HashMap<&str, String> = runs.probes.iter().map(|probe| (probe.id, anchor(probe.id))).collect();
+    let link = |id: &String| {
+        let anchor = cases.get(id.as_str()).or_else(|| probes.get(id.as_str())).cloned().unwrap_or_default();
+        (runs.typed_id(id), anchor)
+    };
+    let judged = |(index, finding): (usize, &Finding)| Judged {
+        run: runs.letter(index),
+        text: finding.text.clone(),
+        cure: finding.cure.clone(),
+        command: finding.command.clone(),
+        cases: finding.cases.iter().map(link).collect(),
+        ..Judged::default()
+    };
+    let all = of_runs.iter().enumerate().flat_map(|(index, of_run)| of_run.iter().map(move |one| (index, one)));
+    all.map(judged).collect()
+}
+
+/// One in short.
+pub(crate) fn short(finding: &Finding) -> Judged {
+    Judged { text: finding.short.clone(), command: finding.command.clone(), ..Judged::default() }
+}
+
+/// What about a host disturbs or shifts values.
+pub(crate) fn conditions(run: &Run) -> Vec<Judged> {
+    let disturbed = Disturbed { load: run.host.activity.load, ..Disturbed::default() };
+    let judged = |finding: HostFinding| Judged {
+        verdict: fixed(match finding.weight {
+            HostWeight::Disturbs | HostWeight::Unknown => DISTURBS,
+            HostWeight::Shifts | HostWeight::Note => SHIFTS,
+        }),
+        text: finding.effect,
+        cure: Some(finding.cure),
+        ..Judged::default()
+    };
+    let told = host_findings(&run.host, &disturbed).into_iter().filter(|finding| finding.weight != HostWeight::Note);
+    told.map(judged).collect()
+}
