@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use hostmark_analysis::references::{self, Reference, SCHEMA};
-use hostmark_model::{Exit, Lang};
+use hostmark_model::{Exit, Lang, Run};
 use hostmark_present::RenderOptions;
-use hostmark_present::render::against::against;
+use hostmark_present::render::against::{Against, against};
 
 use crate::command::EndsWith;
 use crate::command::runs::load;
@@ -122,20 +122,39 @@ fn in_file(path: &Path) -> Result<NamedReference> {
 /// The schema stands among the first bytes of a file.
 const LOOKED_AT: usize = 4096;
 
-/// A run held against a reference: in words, or as JSON.
-pub fn held(run: &str, reference: &Reference, format: &str, options: &RenderOptions, lang: Lang) -> Result<String> {
-    let run = load::found(run, lang)?;
-    let Some(beside) = against(&run, reference) else {
+/// A reference of the program or a person's own, and no run.
+pub fn reference(name: &str) -> Result<Reference> {
+    match find(name)? {
+        NamedReference::Reference(reference) => Ok(*reference),
+        NamedReference::Runs(runs) => refuse!(
+            "{runs} is a run, and --against of a run takes a reference; give --expect {runs}",
+            "{runs} 是一次运行，而运行时的 --against 需要参考；请用 --expect {runs}"
+        ),
+    }
+}
+
+fn in_common<'a>(run: &'a Run, reference: &'a Reference) -> Result<Against<'a>> {
+    against(run, reference).ok_or_else(|| {
         let (run, name) = (&run.name, &reference.name);
         let sentence = both!(
             "the run {run} has none of the values of {name}; measure what hostmark explain {name} lists",
             "运行 {run} 没有 {name} 中的任何数值；请测量 hostmark explain {name} 所列的内容"
         );
-        return Err(EndsWith(Exit::BadInput, sentence).into());
-    };
+        EndsWith(Exit::BadInput, sentence).into()
+    })
+}
+
+/// The values that a run and a reference have in common, in words.
+pub fn beside(run: &Run, reference: &Reference, options: &RenderOptions) -> Result<String> {
+    Ok(in_common(run, reference)?.table(options))
+}
+
+/// A run held against a reference: in words, or as JSON.
+pub fn held(run: &str, reference: &Reference, format: &str, options: &RenderOptions, lang: Lang) -> Result<String> {
+    let run = load::found(run, lang)?;
     match format {
-        "table" => Ok(beside.table(options)),
-        "json" => Ok(beside.json()),
+        "table" => beside(&run, reference, options),
+        "json" => Ok(in_common(&run, reference)?.json()),
         other => refuse!(
             "--format {other} does not go with --against {}; give table or json",
             "--format {other} 不能与 --against {} 同用；请用 table 或 json",

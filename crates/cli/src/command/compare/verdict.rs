@@ -3,11 +3,12 @@
 use anyhow::Result;
 use hostmark_analysis::compare::{Comparison, Open, SAME};
 use hostmark_analysis::escape::visible;
-use hostmark_analysis::references::{Standing, usual};
+use hostmark_analysis::references::{Reference, Standing, usual};
 use hostmark_model::{Exit, HostFacts, Lang, Run};
 use hostmark_present::export::comparison;
 use hostmark_present::render::against::against;
 
+use super::references;
 use super::sides::{NamedRuns, history};
 use crate::language::{both, refused};
 use crate::output;
@@ -18,6 +19,8 @@ pub enum Expected {
     Runs(NamedRuns),
     /// What is usual for servers of the same design.
     Usual,
+    /// A reference, which is shown beside it and decides nothing.
+    Beside(Box<Reference>),
 }
 
 /// The word for [`Expected::Usual`].
@@ -37,8 +40,19 @@ impl Expected {
         match self {
             Expected::Runs(runs) => held_against(runs, run, lang),
             Expected::Usual => held_against_usual(&run, lang),
+            Expected::Beside(reference) => beside(&run, &reference, lang),
         }
     }
+}
+
+/// The values of a reference beside a run's.
+fn beside(run: &Run, reference: &Reference, lang: Lang) -> Exit {
+    let options = output::options(lang, false);
+    match references::beside(run, reference, &options) {
+        Ok(table) => output::print(&format!("\n{table}")),
+        Err(nothing) => output::complain(&nothing.to_string()),
+    }
+    Exit::Fine
 }
 
 fn no_usual(host: &HostFacts) -> anyhow::Error {

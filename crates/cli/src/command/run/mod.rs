@@ -18,6 +18,7 @@ use hostmark_present::render::console;
 use hostmark_present::tables::CONSTANTS;
 
 use self::closing::Shown;
+use super::compare::references::reference;
 use super::compare::sides::side;
 use super::compare::verdict::{Expected, USUAL};
 use super::far::peers::{self, Direct, FarPeers};
@@ -126,6 +127,11 @@ pub struct RunArguments {
     /// ten cloud servers of the same processor deliver.
     #[arg(long, value_name = "RUN", conflicts_with = "format")]
     expect: Option<String>,
+    /// Print a reference's values beside the run's, e.g. x220
+    ///
+    /// As `hostmark compare --against` does: ratios, and a verdict where both have intervals. With --table, the cells of both.
+    #[arg(long, value_name = "REFERENCE", conflicts_with_all = ["format", "expect"], hide_short_help = true)]
+    against: Option<String>,
     /// Measure and print only the cells of this table
     ///
     /// Tables: memory-bandwidth, size-stride, pipe, stream, lmbench, answer, overhead, data-path.
@@ -224,7 +230,10 @@ impl RunArguments {
             USUAL => Ok(Expected::Usual),
             name => side(name, lang).map(Expected::Runs),
         };
-        self.expect.as_deref().map(of).transpose()
+        match &self.against {
+            Some(name) => reference(name).map(|reference| Some(Expected::Beside(Box::new(reference)))),
+            None => self.expect.as_deref().map(of).transpose(),
+        }
     }
 }
 
