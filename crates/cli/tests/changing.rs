@@ -17,7 +17,7 @@ use crate::under_way::journal_in;
 /// The reasons of a run's cases that have no value.
 fn reasons(run: &Run) -> Vec<&str> {
     let reason = |outcome| match outcome {
-        &Outcome::Skipped { ref reason } | &Outcome::Failed { ref reason } => Some(reason.as_str()),
+        &Outcome::Skipped { ref reason } | &Outcome::Failed { ref reason } => Some(&**reason),
         Outcome::Measured(_) => None,
     };
     run.cases.iter().filter_map(|case| reason(&case.outcome)).collect()

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use hostmark_model::{CaseRecord, Outcome, Run, load_run};
+use hostmark_model::{CaseRecord, Outcome, ReasonCode, Run, load_run};
 use serde_json::Value;
 
 use crate::processes::{processes, within};
@@ -95,8 +95,8 @@ fn a_strict_gate_is_open_for_cases_alone_that_are_the_same_or_faster() {
         write(at.path(), &format!("{name}.json"), &run)
     };
     let ends = |run: &mut Run, outcome: Outcome| run.cases[1].outcome = outcome;
-    let failed = |why: &str| Outcome::Failed { reason: why.into() };
-    let skipped = |why: &str| Outcome::Skipped { reason: why.into() };
+    let failed = |why: &str| Outcome::Failed { reason: ReasonCode::CheckFailed.because(why) };
+    let skipped = |why: &str| Outcome::Skipped { reason: ReasonCode::NotApplicable.because(why) };
     let [whole, again] = ["whole", "again"].map(|name| file(name, &|_| {}));
     let broken = file("broken", &|run| ends(run, failed("it broke")));
     let left_out = file("left_out", &|run| ends(run, skipped("time budget")));

@@ -77,7 +77,9 @@ impl Confined {
         for case in &run.cases {
             match &case.outcome {
                 Outcome::Measured(_) => {}
-                Outcome::Skipped { reason } => assert!(reason.len() >= "needs root".len(), "{}: {reason}", case.id),
+                Outcome::Skipped { reason } => {
+                    assert!(reason.len() >= "needs root".len() && reason.code.is_some(), "{}: {reason}", case.id);
+                }
                 Outcome::Failed { reason } => panic!("{}: {reason}", case.id),
             }
         }

@@ -1,10 +1,11 @@
 //! Any command as a load: its time, CPU time and memory; how it fails, and that it ends with the run.
 
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use hostmark_model::{Better, Measured, Outcome, Run, Unit, load_run};
+use hostmark_model::{Better, Measured, Outcome, ReasonCode, Run, Unit, load_run};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::processes::{processes, within};
@@ -63,15 +64,24 @@ fn a_long_command_is_told_apart_from_a_short_one_and_from_a_hungry_one() {
 }
 
 #[test]
-fn one_that_fails_says_how_with_its_last_line() {
+fn one_that_fails_says_how_with_its_last_line_and_its_code() {
     let home = Home::new();
-    for (command, words) in [
-        ("sh -c 'echo first; echo the disk is on fire >&2; exit 3'", &["status 3", "the disk is on fire"][..]),
-        ("sh -c 'kill -9 $$'", &["signal 9"]),
+    let script = home.scratch.path().join("script");
+    std::fs::write(&script, "#!/no/such/interpreter\n").unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    for (command, words, kind) in [
+        (
+            "sh -c 'echo first; echo the disk is on fire >&2; exit 3'",
+            &["status 3", "the disk is on fire"][..],
+            ReasonCode::CommandFailed,
+        ),
+        ("sh -c 'kill -9 $$'", &["signal 9"], ReasonCode::CommandFailed),
+        (script.to_str().unwrap(), &["cannot be started: execve"], ReasonCode::MissingProgram),
     ] {
         let (code, run) = run_of(&home, command);
         let Outcome::Failed { reason } = &run.cases[0].outcome else { panic!("{:?}", run.cases) };
         assert!(code == 3 && words.iter().all(|word| reason.contains(word)), "{code} {reason}");
+        assert_eq!(reason.code, Some(kind), "{reason}");
     }
 }
 

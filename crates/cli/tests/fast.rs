@@ -45,6 +45,7 @@ mod mutated_inputs;
 mod overhead;
 mod packaged;
 mod published_schema;
+mod reason_codes;
 mod references;
 mod run_file;
 mod serve;

@@ -135,8 +135,8 @@ impl Round {
     fn came(&self) -> (Came, String) {
         match &self.last {
             Some(Event::Done { .. }) => (Came::Done, String::new()),
-            Some(Event::Skipped { reason }) => (Came::Skipped, reason.clone()),
-            Some(Event::Failed { reason }) => (Came::Failed, reason.clone()),
+            Some(Event::Skipped { reason }) => (Came::Skipped, reason.text.clone()),
+            Some(Event::Failed { reason }) => (Came::Failed, reason.text.clone()),
             _ if self.seen.is_hung => (Came::Died, "no answer".to_owned()),
             _ => (Came::Died, format!("{} {}", self.seen.ended, last_line(&self.errors))),
         }
@@ -347,7 +347,7 @@ fn run(filters: &[&str], fault: Option<(&'static Call, &Fault)>, world: &World, 
     let errors = fs::read_to_string(errors.path()).unwrap_or_default();
     let cases = load_run(&fs::read_to_string(told.path()).unwrap_or_default()).map_or(Vec::new(), |run| run.cases);
     let reasons = cases.iter().filter_map(|case| match &case.outcome {
-        Outcome::Failed { reason } | Outcome::Skipped { reason } => Some(reason.as_str()),
+        Outcome::Failed { reason } | Outcome::Skipped { reason } => Some(&**reason),
         Outcome::Measured(_) => None,
     });
     let reason = &reasons.chain([last_line(&errors)]).collect::<Vec<_>>().join(" ");

@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 use std::time::Duration;
 
-use hostmark_model::{CaseRecord, OUT_OF_MEMORY, Outcome, load_run};
+use hostmark_model::{CaseRecord, OUT_OF_MEMORY, Outcome, ReasonCode, load_run};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 // Runs are timed: one at a time.
@@ -84,7 +84,9 @@ fn a_second_request_ends_a_run_at_once_and_leaves_the_journal() {
     let journalled = |id: &str| run.journal().lines().skip(1).any(|line| line.contains(&format!("\"{id}\"")));
     let of_workers = again.cases.iter().filter(|case| case.probe != "memory.hierarchy" && case.measured().is_some());
     assert!(of_workers.clone().count() > 0 && of_workers.clone().all(|case| journalled(&case.id)));
-    let is_interrupted = |case: &&CaseRecord| case.outcome == Outcome::Skipped { reason: "interrupted".into() };
+    let is_interrupted = |case: &&CaseRecord| {
+        case.outcome == Outcome::Skipped { reason: ReasonCode::Interrupted.because("interrupted") }
+    };
     assert!(again.cases.iter().filter(is_interrupted).count() > 0);
 }
 
@@ -140,7 +142,7 @@ fn run_with_one_hit_by(case: &str, word: &str, signal: Signal) -> Option<String>
     for case in &kept.cases {
         match &case.outcome {
             Outcome::Measured(_) => {}
-            Outcome::Failed { reason } => reasons.push(reason.clone()),
+            Outcome::Failed { reason } => reasons.push(reason.text.clone()),
             Outcome::Skipped { reason } => panic!("{} {reason}", case.id),
         }
     }

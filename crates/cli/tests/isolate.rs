@@ -148,7 +148,8 @@ fn within_a_filter_what_is_refused_says_so_and_the_rest_is_measured() {
     let Outcome::Skipped { reason } = &of_probe(&inside, "syscall.io_uring").outcome else {
         panic!("{:?}", of_probe(&inside, "syscall.io_uring").outcome)
     };
-    assert_eq!(reason, "io_uring is not available: io_uring_setup: Operation not permitted (os error 1)");
+    assert_eq!(&**reason, "io_uring is not available: io_uring_setup: Operation not permitted (os error 1)");
+    assert_eq!(reason.code, Some(hostmark_model::ReasonCode::Permission));
     for case in inside.cases.iter().filter(|case| case.probe != "syscall.io_uring") {
         assert!(case.measured().is_some(), "{}: {:?}", case.id, case.outcome);
     }

@@ -370,7 +370,7 @@ fn a_killed_worker_costs_its_case_and_leaves_nothing() {
         assert!(matches!(ended.status.code(), Some(130 | 3)), "{load:?} {}", ended.status);
         for case in &kept.cases {
             if let Outcome::Failed { reason } = &case.outcome {
-                assert_eq!(reason, &format!("the worker {OUT_OF_MEMORY}"), "{}", case.id);
+                assert_eq!(**reason, format!("the worker {OUT_OF_MEMORY}"), "{}", case.id);
             }
         }
     }

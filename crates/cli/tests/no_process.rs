@@ -80,11 +80,7 @@ impl Apart {
 
 /// Why cases have no value.
 fn reasons(run: &Run) -> Vec<String> {
-    let reason = |outcome: &Outcome| match outcome {
-        Outcome::Skipped { reason } | Outcome::Failed { reason } => Some(reason.clone()),
-        Outcome::Measured(_) => None,
-    };
-    run.cases.iter().filter_map(|case| reason(&case.outcome)).collect()
+    run.cases.iter().filter_map(|case| Some(case.outcome.reason()?.text.clone())).collect()
 }
 
 #[test]

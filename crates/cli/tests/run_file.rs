@@ -73,7 +73,9 @@ fn a_run_is_whole_ordered_and_kept_and_found_again() {
                 assert!(measured.samples.iter().all(|round| !round.is_empty()), "{}", case.id);
                 assert!(measured.estimate.ci_low.is_some(), "{}", case.id);
             }
-            Outcome::Skipped { reason } | Outcome::Failed { reason } => assert!(!reason.is_empty(), "{}", case.id),
+            Outcome::Skipped { reason } | Outcome::Failed { reason } => {
+                assert!(!reason.is_empty() && reason.code.is_some(), "{}", case.id);
+            }
         }
     }
     assert!(run.cases.iter().filter(|case| case.measured().is_some()).count() >= 6);

@@ -232,7 +232,7 @@ fn every_probe_of_two_parties_measures_over_either_family() {
 #[test]
 fn a_worker_without_its_far_end_says_so() {
     let Event::Failed { reason } = last_event(&job("net.tcp@cpus=same_cpu,copies=1")) else { panic!() };
-    assert_eq!(reason, "the job cannot be meant: it has 0 far ends, and net.tcp@cpus=same_cpu,copies=1 needs 1");
+    assert_eq!(&*reason, "the job cannot be meant: it has 0 far ends, and net.tcp@cpus=same_cpu,copies=1 needs 1");
 }
 
 #[test]

@@ -163,7 +163,7 @@ impl Apart {
         assert!(code == lack.code && failed.is_empty(), "{what}{failed:?}");
         assert!(run.cases.iter().any(|case| case.measured().is_some()), "{what}");
         let reason = |outcome: &Outcome| match outcome {
-            Outcome::Skipped { reason } => Some(reason.clone()),
+            Outcome::Skipped { reason } => Some(reason.text.clone()),
             _ => None,
         };
         Some(run.cases.iter().filter_map(|case| reason(&case.outcome)).collect())

@@ -132,6 +132,11 @@ fn every_reason_is_told_in_chinese() {
 }
 
 #[test]
+fn every_reason_has_a_code_and_every_code_a_reason() {
+    nothing(reasons::without_a_code(Tree::of_repository()));
+}
+
+#[test]
 fn every_error_of_the_system_has_its_own_name_in_chinese() {
     let known = (1..=133).filter(|&number| Errno::from_raw(number) != Errno::UnknownErrno);
     for number in known {

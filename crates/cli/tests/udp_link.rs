@@ -84,7 +84,7 @@ impl Round {
 
     fn failed(&self) -> Option<&str> {
         self.0.iter().find_map(|event| match event {
-            Event::Failed { reason } => Some(reason.as_str()),
+            Event::Failed { reason } => Some(&**reason),
             _ => None,
         })
     }

@@ -53,7 +53,7 @@ mod values;
 use std::collections::BTreeMap;
 
 use hostmark_host::Root;
-use hostmark_model::{CaseId, Choice, Histogram, Job, JobCase};
+use hostmark_model::{CaseId, Choice, Histogram, Job, JobCase, ReasonCode};
 
 use crate::case::allotment::MemoryBudget;
 use crate::case::copies::Copies;
@@ -194,18 +194,18 @@ impl Case {
     fn be_alone(&self) -> Result<()> {
         match self.copies {
             Copies::Alone => Ok(()),
-            _ => Err(RoundError::skipped("copies of several threads are not measured")),
+            _ => Err(RoundError::skipped(ReasonCode::NotApplicable, "copies of several threads are not measured")),
         }
     }
 
     fn keep(&mut self, samples: Samples, amount: u64) -> Result<()> {
         if self.yielded.samples.is_some() {
-            return Err(RoundError::failed("the probe measured twice in one round"));
+            return Err(RoundError::failed(ReasonCode::Internal, "the probe measured twice in one round"));
         }
         self.copies.end_barrier()?;
         // What is measured without a party that has failed is something else, however well it went on.
         if let Some(words) = exit_message::heard() {
-            return Err(RoundError::failed(exit_message::told(&words)));
+            return Err(RoundError::failed(ReasonCode::ProcessDied, exit_message::told(&words)));
         }
         self.yielded.complete_ns = monotonic_ns();
         self.yielded.samples = Some(samples);
@@ -229,9 +229,10 @@ impl Case {
         let of_name = self.yielded.also.entry(name.to_owned()).or_default();
         for value in values {
             if !value.is_finite() {
-                return Err(RoundError::failed(format!(
-                    "the quantity '{name}' came to {value}, which is no finite number"
-                )));
+                return Err(RoundError::failed(
+                    ReasonCode::NoValue,
+                    format!("the quantity '{name}' came to {value}, which is no finite number"),
+                ));
             }
             of_name.push(value);
         }

@@ -150,9 +150,9 @@ fn an_operation_that_fails_fails_the_round() {
     let fake = FakeClock::new(10);
     let refused = || -> Result<()> {
         fake.advance(100);
-        Err(RoundError::failed("refused"))
+        Err(RoundError::failed(ReasonCode::CheckFailed, "refused"))
     };
-    assert_eq!(case(&fake, "a.b").calls(refused).time(), Err(RoundError::failed("refused")));
+    assert_eq!(case(&fake, "a.b").calls(refused).time(), Err(RoundError::failed(ReasonCode::CheckFailed, "refused")));
 }
 
 #[test]
@@ -235,8 +235,12 @@ fn a_scratch_directory_is_removed_with_its_contents() {
 #[test]
 fn a_round_without_a_directory_is_skipped_with_the_reason() {
     let mut case = case(&FakeClock::new(1), "a.b");
-    case.job.environment.memory_scratch = hostmark_model::Scratch::Missing("no memory here".into());
-    assert_eq!(case.scratch_dir(), Err(RoundError::skipped("no directory here; name one by --scratch")));
+    case.job.environment.memory_scratch =
+        hostmark_model::Scratch::Missing(ReasonCode::MissingFile.because("no memory here"));
+    assert_eq!(
+        case.scratch_dir(),
+        Err(RoundError::skipped(ReasonCode::MissingFile, "no directory here; name one by --scratch"))
+    );
     let Err(RoundError::Skipped(reason)) = case.memory_dir() else { panic!() };
     assert!(reason.contains("no memory here") && reason.contains("no directory here"), "{reason}");
 }
@@ -279,7 +283,10 @@ fn what_went_on_without_a_party_that_failed_is_not_measured() {
         let _peer = Peer::spawn(&affinity::allowed()?, || Err(named("fcntl", std::io::ErrorKind::Other.into())))?;
         exit_message::settle();
         let measured = case(&fake, "a.b").calls(|| fake.advance(1000)).time();
-        assert_eq!(measured, Err(RoundError::failed("another process of the case ended: fcntl: other error")));
+        assert_eq!(
+            measured,
+            Err(RoundError::failed(ReasonCode::ProcessDied, "another process of the case ended: fcntl: other error"))
+        );
         Ok(())
     });
 }

@@ -12,7 +12,7 @@ use std::ops::Deref;
 
 use hostmark_model::{
     Also, Better, Estimate, Flag, FlagKind, Histogram, IntervalMethod, Leading, Measured, Noise, Outcome, Quiet,
-    RoundNoise, RoundRecord, Taint, Unit, counted,
+    ReasonCode, RoundNoise, RoundRecord, Taint, Unit, counted,
 };
 use hostmark_stats::descriptive as stats;
 use hostmark_stats::histogram::{Percentile, merged};
@@ -90,7 +90,7 @@ pub(crate) fn outcome(entry: &Entry, place: CasePoint, rounds: &[Round], planned
     }
     // What was available, and later was not, has been measured; a round that found no step abstains.
     if measured.is_empty() {
-        let without = || Outcome::Failed { reason: "no round gave a finite value".into() };
+        let without = || Outcome::Failed { reason: ReasonCode::NoValue.because("no round gave a finite value") };
         return skipped.map_or_else(without, |reason| Outcome::Skipped { reason });
     }
     let mut result = combine(entry, place, &measured);
@@ -98,7 +98,7 @@ pub(crate) fn outcome(entry: &Entry, place: CasePoint, rounds: &[Round], planned
         return Outcome::Skipped { reason };
     }
     if !is_finite(&result) {
-        return Outcome::Failed { reason: "the rounds came to no finite value".into() };
+        return Outcome::Failed { reason: ReasonCode::NoValue.because("the rounds came to no finite value") };
     }
     if measured.len() < planned as usize {
         let have = format!("{} of {}", measured.len(), counted(planned, "round"));

@@ -287,17 +287,17 @@ fn rounds_that_others_disturbed_are_marked_with_the_share_that_they_used() {
 #[test]
 fn a_round_that_failed_decides_and_one_that_was_skipped_where_no_other_has_a_value() {
     let mut all = rounds(vec![given(&[5.0]), given(&[5.0]), given(&[5.0])]);
-    all[1].events = vec![Event::Failed { reason: "broken".into() }];
-    assert_eq!(outcome_of("net.tcp", &all), Outcome::Failed { reason: "broken".into() });
-    all[1].events = vec![Event::Skipped { reason: "gone".into() }];
+    all[1].events = vec![Event::Failed { reason: ReasonCode::CheckFailed.because("broken") }];
+    assert_eq!(outcome_of("net.tcp", &all), Outcome::Failed { reason: ReasonCode::CheckFailed.because("broken") });
+    all[1].events = vec![Event::Skipped { reason: ReasonCode::NotApplicable.because("gone") }];
     // What was available before has been measured.
     let Outcome::Measured(measured) = outcome_of("net.tcp", &all) else { panic!("the values are gone") };
     let lost = measured.flags.iter().find(|flag| flag.kind == FlagKind::RoundsLost).unwrap();
     assert!(lost.detail.starts_with("2 of ") && lost.detail.ends_with(" rounds: gone"), "{}", lost.detail);
     assert!(matches!(outcome_of("net.tcp", &all[1..2]), Outcome::Skipped { .. }));
     // What went wrong is never hidden behind what was not available.
-    all[2].events = vec![Event::Failed { reason: "broken".into() }];
-    assert_eq!(outcome_of("net.tcp", &all), Outcome::Failed { reason: "broken".into() });
+    all[2].events = vec![Event::Failed { reason: ReasonCode::CheckFailed.because("broken") }];
+    assert_eq!(outcome_of("net.tcp", &all), Outcome::Failed { reason: ReasonCode::CheckFailed.because("broken") });
 }
 
 #[test]
@@ -323,7 +323,7 @@ fn no_number_that_is_none_comes_out() {
         ]
     };
     for (index, one) in bad().into_iter().enumerate() {
-        let reason = "no round gave a finite value".to_owned();
+        let reason = ReasonCode::NoValue.because("no round gave a finite value");
         assert_eq!(outcome_of("net.tcp", &rounds(vec![one])), Outcome::Failed { reason }, "{index}");
     }
     // CoreMonitor good rounds, a bad one is a round lost.
@@ -342,7 +342,7 @@ fn no_number_that_is_none_comes_out() {
     }
     // Finite values whose squares are not.
     let huge = rounds(vec![given(&[1e300, -1e300]), given(&[1e300]), given(&[-1e300])]);
-    let reason = "the rounds came to no finite value".to_owned();
+    let reason = ReasonCode::NoValue.because("the rounds came to no finite value");
     assert_eq!(outcome_of("net.tcp", &huge), Outcome::Failed { reason });
 }
 
@@ -440,7 +440,7 @@ static VOTED: Probe = Probe { unit: Unit::Bytes, limit: Limit::Voted, ..PLAIN };
 fn a_round_that_found_nothing_abstains_from_a_vote() {
     let entry = Entry { group: "memory", name: "line", shares_worker: false, probe: &VOTED };
     let mut all = rounds(vec![given(&[64.0, 64.0]), given(&[64.0, 128.0, 64.0]), given(&[512.0])]);
-    let skipped = || vec![Event::Skipped { reason: "no step".into() }];
+    let skipped = || vec![Event::Skipped { reason: ReasonCode::NotApplicable.because("no step") }];
     all[2].events = skipped();
     let Outcome::Measured(measured) = outcome(&entry, &all, 3) else { panic!("two of three agree") };
     assert_eq!((measured.estimate.typical, measured.estimate.agreement), (64.0, Some(2.0 / 3.0)));
@@ -452,7 +452,7 @@ fn a_round_that_found_nothing_abstains_from_a_vote() {
     };
     assert!(reason(outcome(&entry, &all, 3)).starts_with("no value was found by most of 3 rounds"));
     all[0].events = skipped();
-    assert_eq!(reason(outcome(&entry, &all, 3)), "no step");
+    assert_eq!(&*reason(outcome(&entry, &all, 3)), "no step");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hostmark_model::{
     Better, CacheFact, CaseId, CaseRecord, CpuFact, Explain, HostFacts, Inputs, Measured, MemoryFacts, NodeFact,
-    Outcome, Params, Profile, RoundRecord, Text, Unit,
+    Outcome, Params, Profile, ReasonCode, RoundRecord, Text, Unit,
 };
 
 use crate::case::Case;
@@ -27,7 +27,7 @@ pub const PLAIN: Probe = Probe {
 };
 
 fn never(_: &mut Case) -> Result<()> {
-    Err(RoundError::failed("no worker measures in these tests"))
+    Err(RoundError::failed(ReasonCode::Internal, "no worker measures in these tests"))
 }
 
 const fn listed(

@@ -9,6 +9,7 @@ use std::path::Path;
 use hostmark_model::{PathBytes, Scratch};
 use serde::{Deserialize, Serialize};
 
+use crate::resource_limits::reason_of;
 use crate::sys::control_group::GroupPlace;
 use crate::sys::group::{Family, ProcessGroup};
 use crate::sys::retry;
@@ -113,7 +114,10 @@ pub fn serve_below(root: &Path, input: impl BufRead, mut output: impl Write) {
 fn make(base: &Path, name: &str) -> (Option<Private>, Scratch) {
     let missing = |error: io::Error| {
         let base = base.display();
-        Scratch::Missing(format!("no directory can be made in {base} ({error}); name another by --scratch"))
+        Scratch::Missing(reason_of(
+            &error,
+            format_args!("no directory can be made in {base} ({error}); name another by --scratch"),
+        ))
     };
     match Private::make_as(base, name) {
         Ok(made) => {

@@ -34,5 +34,6 @@ pub use plan::time_budget::largest_buffer;
 pub use record::contention::{KernelMeters, Meters};
 pub use record::journal::{Header, Journal, Origin, PastRound, PlanLine, ResumeError, RoundSink, Took, line_of};
 pub use record::{CaseRounds, Record, Round, RoundResult};
+pub use resource_limits::reason_of;
 pub use round_error::{Checked, Result, RoundError};
 pub use run::{Observer, OpenLink, Resource, Results, RunContext, Taken, run};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hostmark_host::CpuTimes;
 use hostmark_launch::{Received, WorkerLink};
-use hostmark_model::{Environment, Event, HostFacts, Job, PROTOCOL, RoundNoise};
+use hostmark_model::{Environment, Event, HostFacts, Job, PROTOCOL, ReasonCode, RoundNoise};
 
 use crate::clock::wall::Wall;
 use crate::estimate::outcomes::{self, Outcomes};
@@ -15,6 +15,7 @@ use crate::plan::Plan;
 use crate::record::contention::Meters;
 use crate::record::journal::{Journal, PastRound, RoundSink};
 use crate::run::{Observer, Results, RunContext, run};
+use crate::sys::call::fault;
 
 /// The case whose workers are short of a CPU.
 pub const STARVED: &str = "net.tcp_connect";
@@ -92,13 +93,14 @@ impl<S: FnMut(&Job) -> Script> Workers<S> {
     /// A link to a worker that has been given the job.
     pub fn open(&mut self, job: &Job) -> std::io::Result<Box<dyn WorkerLink>> {
         if job.look_at_cache.is_some() {
-            let script = [hello(), line(&Event::Skipped { reason: "no cache".into() })].into();
+            let script =
+                [hello(), line(&Event::Skipped { reason: ReasonCode::NotApplicable.because("no cache") })].into();
             return Ok(Box::new(MockLink { wall: self.wall.clone(), script, ended: Rc::default(), is_starved: false }));
         }
         self.jobs.borrow_mut().push(job.clone());
         let script: VecDeque<_> = (self.script)(job).into();
         if script.is_empty() {
-            return Err(std::io::Error::other("no processes left"));
+            return Err(fault(ReasonCode::ResourceLimit, "no processes left"));
         }
         let is_starved = job.case() == STARVED;
         Ok(Box::new(MockLink { wall: self.wall.clone(), script, ended: self.ended.clone(), is_starved }))

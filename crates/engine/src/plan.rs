@@ -17,14 +17,15 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use hostmark_host as host_facts;
-use hostmark_model::{AxisKind, CaseId, HostFacts, Inputs, Params, ProbeInfo, Profile, is_axis_value};
+use hostmark_model::{AxisKind, CaseId, HostFacts, Inputs, Params, ProbeInfo, Profile, Reason, is_axis_value};
 
 use crate::case::bind::Bind;
-use crate::probe::{Axis, CORE, Catalogue, Cross, Entry, IP, Measure, Points, TO, TWO_HOSTS, entries};
+use crate::probe::{Axis, CORE, Catalogue, Cross, Entry, IP, Measure, Points, TO, TWO_HOSTS, entries, no_such_peer};
 use crate::sys::affinity::MOST_CPUS;
 
 pub use cpus::{cpu_list, keep_to_cpus, nearest_other};
 use placed::{cpu_pair, placed};
+pub(crate) use priority::no_time;
 pub use priority::{Cell, Priority, TIME_BUDGET};
 pub use profile_limits::{ProfileLimits, profile_limits};
 pub use refused::PlanError;
@@ -65,7 +66,7 @@ pub struct PlannedCase {
     /// The CPUs it runs on, the measuring thread's first.
     pub cpus: Vec<usize>,
     /// Why it cannot be measured here, when that is known beforehand.
-    pub skip: Option<String>,
+    pub skip: Option<Reason>,
 }
 
 /// What a run will measure, in catalogue order.
@@ -194,7 +195,7 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
             let needs = if entry.peer(&params).is_some() { &[][..] } else { entry.probe.needs };
             let skip = needs.iter().find_map(|need| need.unmet(host, &plan.request.inputs));
             let strange = entry.peer(&params).filter(|peer| !peers.iter().any(|known| known == peer));
-            let skip = skip.or_else(|| Some(format!("no peer of this run is called {}; name it by --peer", strange?)));
+            let skip = skip.or_else(|| Some(no_such_peer(strange?)));
             // Cases of a peer are swept around a point of its own.
             let base = entry.peer(&params).and_then(|peer| entry.towards(&star[0], peer));
             let base = base.as_ref().unwrap_or(&star[0]);

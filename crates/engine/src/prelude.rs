@@ -3,7 +3,7 @@
 pub use hostmark_model::{
     Also, AxisKind, Better, CacheFact, CacheKind, CaseRecord, CpuFact, Estimate, Explain, FarEnd, Flag, FlagKind,
     Histogram, HostFacts, Leading, Measured, NodeFact, Noise, Nonce, Outcome, Params, PrintedUnit, Profile, Quiet,
-    RoundRecord, Sampled, Text, Unit,
+    Reason, ReasonCode, RoundRecord, Sampled, Text, Unit,
 };
 
 pub use hostmark_host::{DeviceWork, Root, device_work, domains, is_memory, of_caches, single, storage_stack};
@@ -20,6 +20,7 @@ pub use crate::plan::time_budget::{largest_buffer, may_fill_bytes};
 pub use crate::probe::serving::{Service, Serving};
 pub use crate::probe::{Axis, Cross, Fill, Group, Limit, Measure, Need, Points, Probe, Source};
 pub use crate::quantity::Quantity;
+pub use crate::resource_limits::reason_of;
 pub use crate::round_error::{Checked, Result, RoundError};
 pub use crate::sampling::cpu::Cpu;
 pub use crate::sampling::lockstep::Part;

@@ -20,7 +20,8 @@ use crate::round_error::{Result, RoundError};
 pub use crate::quantity::{Quantity, ValueSource};
 pub use fill::Fill;
 pub use need::Need;
-pub(crate) use peers::{IP, TO, TWO_HOSTS};
+pub(crate) use need::too_few_cpus;
+pub(crate) use peers::{IP, TO, TWO_HOSTS, no_such_peer};
 
 /// The points of an axis. Quick's are part of standard's, and those of thorough's.
 #[derive(Clone, Copy)]
@@ -368,7 +369,7 @@ impl Probe {
         needs: &[],
         replaces: &[],
         section: Text { en: "", zh: "" },
-        measure: Measure::Run(|_| Err(RoundError::Failed(String::new()))),
+        measure: Measure::Run(|_| Err(RoundError::failed(hostmark_model::ReasonCode::Internal, ""))),
     };
 
     /// Its far half, where it is measured between two parties.

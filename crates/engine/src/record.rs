@@ -6,7 +6,8 @@ pub(crate) mod journal;
 use std::collections::BTreeMap;
 
 use hostmark_model::{
-    CaseId, Event, FarUsage, Histogram, HostFacts, LostRound, Measured, Others, Peer, Raw, RoundNoise, RoundRecord,
+    CaseId, Event, FarUsage, Histogram, HostFacts, LostRound, Measured, Others, Peer, Raw, Reason, RoundNoise,
+    RoundRecord,
 };
 use hostmark_stats::descriptive as stats;
 
@@ -53,7 +54,7 @@ pub struct CaseRounds {
     /// Its rounds, in order.
     pub rounds: Vec<Round>,
     /// Why it is not to have a value: it was not measured.
-    pub skip: Option<String>,
+    pub skip: Option<Reason>,
 }
 
 /// A round as estimates are made of it.
@@ -66,9 +67,9 @@ pub struct Round {
     /// What others used of its CPUs; none where it is not known.
     pub others: Option<Others>,
     /// Why it failed, if it did.
-    pub failed: Option<String>,
+    pub failed: Option<Reason>,
     /// Why it was skipped, if it was.
-    pub skipped: Option<String>,
+    pub skipped: Option<Reason>,
     /// Its values, if it gave any.
     pub sampled: Option<Sampled>,
     /// What it notes of how it measured, in order.

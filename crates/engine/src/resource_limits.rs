@@ -2,6 +2,7 @@
 
 use std::io;
 
+use hostmark_model::{Reason, ReasonCode, errno_name};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
@@ -49,6 +50,36 @@ pub(crate) fn remedy(error: &io::Error) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// A reason that this error is the cause of: its code follows from the error, and the error's name is an argument.
+pub fn reason_of(error: &io::Error, text: impl std::fmt::Display) -> Reason {
+    match call::errno(error).and_then(errno_name) {
+        Some(name) => code_of_errno(error, name).because(text).with("errno", name),
+        None => code_without_errno(error).because(text),
+    }
+}
+
+fn code_of_errno(error: &io::Error, name: &str) -> ReasonCode {
+    let call = call::failed(error).unwrap_or_default();
+    match name {
+        "EAGAIN" if FORKS.contains(&call) => ReasonCode::ResourceLimit,
+        "ENOMEM" if AT_ADDRESSES.contains(&call) => ReasonCode::SystemCall,
+        "ENOSPC" if OBJECTS.contains(&call) => ReasonCode::ResourceLimit,
+        "ENOENT" | "ENOEXEC" if call == "execve" => ReasonCode::MissingProgram,
+        _ => ReasonCode::of_errno(name),
+    }
+}
+
+fn code_without_errno(error: &io::Error) -> ReasonCode {
+    call::cause(error).unwrap_or(match error.kind() {
+        io::ErrorKind::NotFound => ReasonCode::MissingFile,
+        io::ErrorKind::PermissionDenied => ReasonCode::Permission,
+        io::ErrorKind::OutOfMemory => ReasonCode::TooLittleMemory,
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => ReasonCode::TimedOut,
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe => ReasonCode::ConnectionLost,
+        _ => ReasonCode::CheckFailed,
+    })
 }
 
 /// Why a case in huge pages cannot be measured in a process that may have none.
@@ -163,13 +194,49 @@ mod tests {
         assert!(reason(Errno::AGAIN).ends_with("pids.max of the control group"));
         assert_eq!(
             RoundError::lacking("no ring", &of(None, Errno::PERM)),
-            RoundError::skipped(format!("no ring: {}", of(None, Errno::PERM)))
+            RoundError::Skipped(
+                ReasonCode::Permission.because(format!("no ring: {}", of(None, Errno::PERM))).with("errno", "EPERM")
+            )
         );
     }
 
     #[test]
+    fn the_code_of_an_error_follows_from_its_number_and_its_call() {
+        use ReasonCode::*;
+        let fault = call::fault(MissingProgram, "gone");
+        let all = [
+            (of(Some("openat"), Errno::ACCESS), Permission, Some("EACCES")),
+            (of(Some("io_uring_setup"), Errno::NOSYS), Kernel, Some("ENOSYS")),
+            (of(Some("clone"), Errno::AGAIN), ResourceLimit, Some("EAGAIN")),
+            (of(Some("recvfrom"), Errno::AGAIN), TimedOut, Some("EAGAIN")),
+            (of(Some("mmap"), Errno::NOMEM), TooLittleMemory, Some("ENOMEM")),
+            (of(Some("munmap"), Errno::NOMEM), SystemCall, Some("ENOMEM")),
+            (of(Some("write"), Errno::NOSPC), TooLittleSpace, Some("ENOSPC")),
+            (of(Some("semget"), Errno::NOSPC), ResourceLimit, Some("ENOSPC")),
+            (of(Some("execve"), Errno::NOENT), MissingProgram, Some("ENOENT")),
+            (of(Some("openat"), Errno::NOENT), MissingFile, Some("ENOENT")),
+            (of(Some("read"), Errno::IO), DeviceError, Some("EIO")),
+            (call::named("execve", fault), MissingProgram, None),
+            (io::ErrorKind::UnexpectedEof.into(), ConnectionLost, None),
+            (io::Error::other("wrong answer"), CheckFailed, None),
+        ];
+        for (error, code, errno) in all {
+            let reason = reason_of(&error, &error);
+            let named = errno.map(hostmark_model::Argument::from);
+            assert_eq!((reason.code, reason.arguments.get("errno")), (Some(code), named.as_ref()), "{error}");
+        }
+        let of_filesystem = |errno| RoundError::unable(Filesystem, "it cannot", of(Some("fallocate"), errno));
+        assert_eq!(of_filesystem(Errno::OPNOTSUPP).into_reason().code, Some(Filesystem));
+        assert_eq!(of_filesystem(Errno::PERM).into_reason().code, Some(Permission));
+        assert_eq!(of_filesystem(Errno::NOSPC).into_reason().code, Some(TooLittleSpace));
+    }
+
+    #[test]
     fn nobody_is_blamed_for_what_the_host_lacks() {
-        let reason = |errno| RoundError::unable("this filesystem cannot", of(Some("fallocate"), errno)).to_string();
+        let reason = |errno| {
+            RoundError::unable(ReasonCode::Filesystem, "this filesystem cannot", of(Some("fallocate"), errno))
+                .to_string()
+        };
         assert_eq!(
             reason(Errno::OPNOTSUPP),
             format!("this filesystem cannot: {}", of(Some("fallocate"), Errno::OPNOTSUPP))

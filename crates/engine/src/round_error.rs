@@ -3,63 +3,83 @@
 use std::any::Any;
 use std::fmt::Display;
 use std::io;
+use std::num::{ParseFloatError, ParseIntError, TryFromIntError};
 
-use hostmark_model::Event;
+use hostmark_model::{Event, Reason, ReasonCode};
 
-use crate::resource_limits;
+use crate::resource_limits::{self, reason_of};
 use crate::sys::exit_message;
 
 /// Why a round ends without a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RoundError {
     /// It cannot be measured here.
-    Skipped(String),
+    Skipped(Reason),
     /// It should have worked and did not.
-    Failed(String),
+    Failed(Reason),
 }
 
 impl RoundError {
     /// Skipped, with the reason.
-    pub fn skipped(reason: impl Display) -> RoundError {
-        RoundError::Skipped(reason.to_string())
+    pub fn skipped(code: ReasonCode, text: impl Display) -> RoundError {
+        RoundError::Skipped(code.because(text))
     }
 
     /// Skipped, since what the measurement needs is not available; with what helps, where the error tells.
     pub fn lacking(what: impl Display, error: &io::Error) -> RoundError {
         exit_message::settle();
         match resource_limits::remedy(error) {
-            Some(remedy) => RoundError::skipped(format_args!("{what}: {error}: {remedy}")),
-            None => RoundError::skipped(format_args!("{what}: {error}")),
+            Some(remedy) => RoundError::Skipped(reason_of(error, format_args!("{what}: {error}: {remedy}"))),
+            None => RoundError::Skipped(reason_of(error, format_args!("{what}: {error}"))),
         }
     }
 
     /// Skipped, since `what` cannot do this; where the error tells of something else that the host lacks, that and not `what`
     /// is the reason, with what helps.
-    pub fn unable(what: impl Display, error: io::Error) -> RoundError {
-        match resource_limits::remedy(&error) {
-            Some(_) => RoundError::from(error),
-            None => RoundError::lacking(what, &error),
+    pub fn unable(code: ReasonCode, what: impl Display, error: io::Error) -> RoundError {
+        if resource_limits::remedy(&error).is_some() {
+            return RoundError::from(error);
         }
+        let error = RoundError::lacking(what, &error);
+        // A kernel that knows no such call and one that knows it not of this are the same to who asks.
+        error.map(|reason| match reason.code {
+            Some(ReasonCode::Kernel | ReasonCode::SystemCall) => reason.of_kind(code),
+            _ => reason,
+        })
     }
 
     /// The same, of this step.
     pub(crate) fn within(self, step: &str) -> RoundError {
+        self.map(|reason| {
+            let text = format!("{step}: {reason}");
+            reason.told(text)
+        })
+    }
+
+    /// The same with another reason.
+    pub(crate) fn map(self, to: impl FnOnce(Reason) -> Reason) -> RoundError {
         match self {
-            RoundError::Skipped(reason) => RoundError::Skipped(format!("{step}: {reason}")),
-            RoundError::Failed(reason) => RoundError::Failed(format!("{step}: {reason}")),
+            RoundError::Skipped(reason) => RoundError::Skipped(to(reason)),
+            RoundError::Failed(reason) => RoundError::Failed(to(reason)),
         }
     }
 
     /// Failed, with what went wrong.
-    pub fn failed(error: impl Display) -> RoundError {
-        RoundError::Failed(error.to_string())
+    pub fn failed(code: ReasonCode, text: impl Display) -> RoundError {
+        RoundError::Failed(code.because(text))
+    }
+
+    /// Why.
+    pub fn into_reason(self) -> Reason {
+        let (RoundError::Skipped(reason) | RoundError::Failed(reason)) = self;
+        reason
     }
 }
 
 impl Display for RoundError {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (RoundError::Skipped(reason) | RoundError::Failed(reason)) = self;
-        to.write_str(reason)
+        to.write_str(&reason.text)
     }
 }
 
@@ -79,10 +99,31 @@ impl From<io::Error> for RoundError {
     fn from(error: io::Error) -> RoundError {
         exit_message::settle();
         match (resource_limits::remedy(&error), resource_limits::hint(&error)) {
-            (Some(remedy), _) => RoundError::skipped(format_args!("{error}: {remedy}")),
-            (None, Some(hint)) => RoundError::failed(format_args!("{error}: {hint}")),
-            (None, None) => RoundError::failed(error),
+            (Some(remedy), _) => RoundError::Skipped(reason_of(&error, format_args!("{error}: {remedy}"))),
+            (None, Some(hint)) => RoundError::Failed(reason_of(&error, format_args!("{error}: {hint}"))),
+            (None, None) => RoundError::Failed(reason_of(&error, &error)),
         }
+    }
+}
+
+impl From<TryFromIntError> for RoundError {
+    /// More bytes than this machine has addresses.
+    fn from(error: TryFromIntError) -> RoundError {
+        RoundError::skipped(ReasonCode::TooLittleMemory, error)
+    }
+}
+
+impl From<ParseIntError> for RoundError {
+    /// The value of an axis.
+    fn from(error: ParseIntError) -> RoundError {
+        RoundError::failed(ReasonCode::Internal, error)
+    }
+}
+
+impl From<ParseFloatError> for RoundError {
+    /// The value of an axis.
+    fn from(error: ParseFloatError) -> RoundError {
+        RoundError::failed(ReasonCode::Internal, error)
     }
 }
 
@@ -116,8 +157,8 @@ impl<T, E: Into<RoundError>> Checked for std::result::Result<T, E> {
 }
 
 /// What a panic said, as a reason.
-pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> String {
+pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Reason {
     let text = panic.downcast_ref::<&str>().copied();
     let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    format!("panicked: {}", text.unwrap_or("without a word"))
+    ReasonCode::Internal.because(format_args!("panicked: {}", text.unwrap_or("without a word")))
 }

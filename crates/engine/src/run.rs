@@ -14,13 +14,13 @@ use std::time::Duration;
 
 use hostmark_launch::WorkerLink;
 use hostmark_model::{
-    CaseId, Choice, Environment, Event, HostFacts, Job, JobCase, LastCache, Neighbours, Outcome, RunTime,
+    CaseId, Choice, Environment, Event, HostFacts, Job, JobCase, LastCache, Neighbours, Outcome, ReasonCode, RunTime,
 };
 
 use crate::clock::wall::Wall;
 use crate::estimate::outcomes;
 use crate::plan::time_budget::{RoundDecision, TimeBudget};
-use crate::plan::{Plan, PlannedCase, TIME_BUDGET, nearest_other};
+use crate::plan::{Plan, PlannedCase, nearest_other, no_time};
 use crate::record::contention::{Blocks, Judged, Meters};
 use crate::record::journal::{PastRound, RoundSink, Took};
 use crate::record::{CaseRounds, Record, Round, RoundResult};
@@ -393,7 +393,7 @@ impl Runner<'_> {
     fn case_rounds(&self, index: usize) -> CaseRounds {
         let (case, state) = (&self.setting.plan.cases[index], &self.states[index]);
         let stopped = self.interrupted && !state.dropped;
-        let without = || if stopped { "interrupted" } else { TIME_BUDGET }.to_owned();
+        let without = || if stopped { ReasonCode::Interrupted.because("interrupted") } else { no_time() };
         let skip = case.skip.clone().or_else(|| state.rounds.is_empty().then(without));
         let rounds = state.rounds.iter().cloned().map(Round::of).collect();
         CaseRounds { entry: case.entry, id: case.id.clone(), rounds, skip }

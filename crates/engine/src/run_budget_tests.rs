@@ -47,7 +47,7 @@ fn the_limit_is_kept_on_a_machine_ten_times_too_slow() {
         let dropped = others.iter().filter(|case| !is_measured(&case.outcome)).collect::<Vec<_>>();
         assert!(!dropped.is_empty() && dropped.len() < others.len());
         for case in dropped {
-            assert_eq!(case.outcome, Outcome::Skipped { reason: "time budget".into() });
+            assert_eq!(case.outcome, Outcome::Skipped { reason: ReasonCode::TimeBudget.because("time budget") });
         }
         // Time is given to cases that can come to an interval with it.
         let complete = others.iter().filter_map(|case| case.measured()).filter(|it| it.estimate.rounds >= 3).count();

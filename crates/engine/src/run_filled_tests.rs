@@ -25,7 +25,7 @@ pub(super) fn touching(job: &Job, first_touch: Duration, skipped: &str) -> Scrip
             false => script.extend(fine(job, 5.0, overhead).into_iter().skip(1)),
             // Once: the worker knows too that it has no further round.
             true if !std::mem::replace(&mut has_skipped, true) => {
-                script.push(line(&Event::Skipped { reason: "no memory".into() }));
+                script.push(line(&Event::Skipped { reason: ReasonCode::TooLittleMemory.because("no memory") }));
             }
             true => {}
         }

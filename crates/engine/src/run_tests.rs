@@ -152,25 +152,35 @@ fn a_bad_worker_costs_its_case_and_says_why() {
     let death = || (Duration::from_millis(3), Received::Ended("was killed by signal 11".into()));
     let chatter = || (0..20_000).map(|_| line(&Event::Note { key: "a".into(), value: "b".into() }));
     let other = Event::Hello { protocol: PROTOCOL + 1, pid: 1 };
-    let scripts: Vec<(Script, &str)> = vec![
-        (vec![death()], "the worker was killed by signal 11"),
-        (vec![hello(), line(&samples(&[5.0])), death()], "the worker was killed by signal 11"),
-        (vec![hello(), (Duration::from_secs(900), line(&done(1)).1)], "no answer within 5 s"),
+    use ReasonCode::{NoValue, ProcessDied, Protocol, ResourceLimit, TimedOut};
+    let scripts: Vec<(Script, ReasonCode, &str)> = vec![
+        (vec![death()], ProcessDied, "the worker was killed by signal 11"),
+        (vec![hello(), line(&samples(&[5.0])), death()], ProcessDied, "the worker was killed by signal 11"),
+        (vec![hello(), (Duration::from_secs(900), line(&done(1)).1)], TimedOut, "no answer within 5 s"),
         (
             vec![hello(), text("Segmentation fault")],
+            Protocol,
             "the worker wrote what is no event: expected value at line 1 column 1",
         ),
-        (vec![hello(), text("")], "the worker wrote what is no event: EOF while parsing a value at line 1 column 0"),
-        (vec![line(&other)], "the worker speaks protocol 4, not 3"),
-        (vec![line(&samples(&[5.0])), line(&done(1))], "the worker did not say which protocol it speaks"),
-        (vec![hello(), hello()], "the worker greeted twice"),
-        (vec![hello()].into_iter().chain(chatter()).collect(), "the worker wrote 10000 lines and was not done"),
-        (vec![], "no worker could be started: no processes left"),
-        (vec![hello(), line(&done(1))], "no round gave a finite value"),
+        (
+            vec![hello(), text("")],
+            Protocol,
+            "the worker wrote what is no event: EOF while parsing a value at line 1 column 0",
+        ),
+        (vec![line(&other)], Protocol, "the worker speaks protocol 4, not 3"),
+        (vec![line(&samples(&[5.0])), line(&done(1))], Protocol, "the worker did not say which protocol it speaks"),
+        (vec![hello(), hello()], Protocol, "the worker greeted twice"),
+        (
+            vec![hello()].into_iter().chain(chatter()).collect(),
+            Protocol,
+            "the worker wrote 10000 lines and was not done",
+        ),
+        (vec![], ResourceLimit, "no worker could be started: no processes left"),
+        (vec![hello(), line(&done(1))], NoValue, "no round gave a finite value"),
     ];
-    for (script, expected) in scripts {
+    for (script, code, expected) in scripts {
         let seen = measure(&["net"], |job| if job.case() == "net.tcp" { script.clone() } else { usual(job) });
-        assert_eq!(seen.outcome("net.tcp"), &Outcome::Failed { reason: expected.into() });
+        assert_eq!(seen.outcome("net.tcp"), &Outcome::Failed { reason: code.because(expected) });
         assert!(is_measured(seen.outcome("net.tcp_connect")), "{expected}");
         let opened = seen.jobs.iter().filter(|job| !script.is_empty() || job.case() != "net.tcp").count();
         assert_eq!(seen.ended, opened, "{expected}");
@@ -180,7 +190,10 @@ fn a_bad_worker_costs_its_case_and_says_why() {
 
 #[test]
 fn a_case_that_fails_or_is_skipped_has_no_further_round() {
-    for last in [Event::Skipped { reason: "no huge pages".into() }, Event::Failed { reason: "ENOSPC".into() }] {
+    for last in [
+        Event::Skipped { reason: ReasonCode::HugePages.because("no huge pages") },
+        Event::Failed { reason: ReasonCode::CheckFailed.because("ENOSPC") },
+    ] {
         let seen = measure(&["net"], |job| match job.case() {
             "net.tcp" => vec![hello(), line(&last)],
             _ => usual(job),
@@ -238,7 +251,7 @@ fn what_a_stop_left_out_says_so() {
     let outcomes: Vec<bool> = seen.outcomes.cases.iter().map(|case| is_measured(&case.outcome)).collect();
     assert_eq!(outcomes.iter().filter(|&&measured| measured).count(), 1);
     let other = seen.outcomes.cases.iter().find(|case| !is_measured(&case.outcome)).unwrap();
-    assert_eq!(other.outcome, Outcome::Skipped { reason: "interrupted".into() });
+    assert_eq!(other.outcome, Outcome::Skipped { reason: ReasonCode::Interrupted.because("interrupted") });
 }
 
 #[test]
@@ -262,7 +275,7 @@ fn records_are_in_catalogue_order_with_defaults_first() {
 
 #[test]
 fn a_derived_probe_without_anything_to_stand_on_says_so() {
-    let skip = Event::Skipped { reason: "no memory".into() };
+    let skip = Event::Skipped { reason: ReasonCode::TooLittleMemory.because("no memory") };
     let seen = measure(&["memory.hierarchy"], |_| vec![hello(), line(&skip)]);
     assert_eq!(reason(seen.outcome("memory.hierarchy")), "the input cases do not suffice to compute this");
     assert_eq!(seen.outcomes.cases.len(), 6);
@@ -272,8 +285,9 @@ fn a_derived_probe_without_anything_to_stand_on_says_so() {
 fn a_derived_probe_that_goes_wrong_costs_itself_alone() {
     let seen = perform(&planned(ODD, &[], Profile::Quick), &host(), None, usual);
     let outcome = |probe: &str| &seen.outcomes.cases.iter().find(|case| case.probe == probe).unwrap().outcome;
-    assert_eq!(outcome("odd.breaks"), &Outcome::Failed { reason: "panicked: no curve".into() });
-    assert_eq!(outcome("odd.nan"), &Outcome::Failed { reason: "it came to no finite value".into() });
+    assert_eq!(outcome("odd.breaks"), &Outcome::Failed { reason: ReasonCode::Internal.because("panicked: no curve") });
+    let nan = ReasonCode::NoValue.because("it came to no finite value");
+    assert_eq!(outcome("odd.nan"), &Outcome::Failed { reason: nan });
     assert!(is_measured(outcome("net.tcp")));
 }
 
@@ -302,7 +316,7 @@ fn every_complete_round_is_journalled() {
     let seen = perform(&plan, &host(), Some(&mut journal), |job| {
         turns += 1;
         match turns {
-            3 => vec![hello(), line(&Event::Failed { reason: "broken".into() })],
+            3 => vec![hello(), line(&Event::Failed { reason: ReasonCode::CheckFailed.because("broken") })],
             5 => vec![hello(), line(&samples(&[5.0])), (Duration::ZERO, Received::Interrupted)],
             _ => usual(job),
         }
@@ -332,7 +346,7 @@ fn a_journal_that_cannot_be_written_is_told_and_the_run_goes_on() {
 fn progress_counts_rounds_up_to_their_number() {
     let seen = perform(&planned(MANY, &["many.a"], Profile::Quick), &host(), None, |job| {
         if job.case() == "many.a@n=7" {
-            vec![hello(), line(&Event::Skipped { reason: "no".into() })]
+            vec![hello(), line(&Event::Skipped { reason: ReasonCode::NotApplicable.because("no") })]
         } else {
             usual(job)
         }
@@ -370,7 +384,8 @@ fn a_worker_that_tells_how_far_its_set_up_is_has_not_hung() {
     let mut script = slow_set_up(8);
     script[3].0 = Duration::from_secs(6);
     let seen = measure(&["net.tcp"], |job| if job.cases.is_empty() { usual(job) } else { script.clone() });
-    assert_eq!(seen.outcome("net.tcp"), &Outcome::Failed { reason: "no answer within 5 s".into() });
+    let reason = ReasonCode::TimedOut.because("no answer within 5 s");
+    assert_eq!(seen.outcome("net.tcp"), &Outcome::Failed { reason });
 }
 
 #[test]
@@ -466,7 +481,9 @@ fn after_a_failure_the_next_case_has_a_fresh_worker() {
         let mut script = vec![hello()];
         for case in &job.cases {
             match &*case.id {
-                "many.a@n=4" => script.push(line(&Event::Failed { reason: "it broke".into() })),
+                "many.a@n=4" => {
+                    script.push(line(&Event::Failed { reason: ReasonCode::CheckFailed.because("it broke") }))
+                }
                 _ => script.extend(usual(job).into_iter().skip(1)),
             }
         }

@@ -11,14 +11,16 @@ use std::io::{BufRead, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hostmark_host::{Root, RoundCounters};
-use hostmark_model::{AxisKind, CaseId, Choice, Event, Job, JobCase, Line, PROTOCOL, Params, RoundNoise, RoundTime};
+use hostmark_model::{
+    AxisKind, CaseId, Choice, Event, Job, JobCase, Line, PROTOCOL, Params, Reason, ReasonCode, RoundNoise, RoundTime,
+};
 
 use crate::case::arena;
 use crate::case::copies::{self, Copies};
 use crate::case::{Case, WorkersPart, Yield};
 use crate::clock::{Clock, CoreClock, Precision, monotonic_ns, warm_up};
 use crate::probe::{Catalogue, Entry, Quantity, find};
-use crate::round_error::{Result, RoundError, panic_text};
+use crate::round_error::{Result, RoundError, panicked};
 use crate::sampling::core_monitor;
 use crate::sampling::last_cache;
 use crate::sampling::sample::{Interference, Samples};
@@ -43,7 +45,7 @@ pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl W
     if !process::die_with_parent(environment.parent) {
         return match process::has_parent(environment.parent) {
             true => {
-                let reason = "prctl: the worker cannot ask to die with the run".to_owned();
+                let reason = ReasonCode::SystemCall.because("prctl: the worker cannot ask to die with the run");
                 greet(output)?;
                 tell(&[Event::Failed { reason }], output)
             }
@@ -82,7 +84,7 @@ fn respond(catalogue: Catalogue, job: Job, output: &mut impl Write) -> std::io::
 /// Has this worker answer with the last words of a child that has failed, where it waits for that child.
 fn answer_with_last_words() {
     const WORDS: &str = "@@";
-    let lines = lines(&[Event::Failed { reason: exit_message::told(WORDS) }]);
+    let lines = lines(&[Event::Failed { reason: ReasonCode::ProcessDied.because(exit_message::told(WORDS)) }]);
     if let Some((before, after)) = lines.as_deref().ok().and_then(|lines| lines.split_once(WORDS)) {
         exit_message::answer_with(before.as_bytes().to_vec(), after.as_bytes().to_vec());
     }
@@ -128,7 +130,8 @@ fn for_each_case(
 ) -> std::io::Result<()> {
     let protocol = job.environment.protocol;
     if protocol != PROTOCOL {
-        let reason = format!("the job is of protocol {protocol}, and this worker speaks {PROTOCOL}");
+        let text = format!("the job is of protocol {protocol}, and this worker speaks {PROTOCOL}");
+        let reason = ReasonCode::Protocol.because(text);
         return done(vec![Event::Failed { reason }]);
     }
     let sound = job::check(job);
@@ -148,7 +151,7 @@ fn for_each_case(
         // The case before may have come to its samples.
         setup::go_on();
         let mut own = own.clone();
-        let id: Result<CaseId> = own.id.parse().map_err(RoundError::failed);
+        let id: Result<CaseId> = own.id.parse().map_err(|error| RoundError::failed(ReasonCode::Protocol, error));
         if let Ok(id) = &id {
             own.choices.extend(choices.iter().filter(|(of, _)| of.probe == id.probe).map(|(_, choice)| choice.clone()));
         }
@@ -185,14 +188,16 @@ fn guarded(round: impl FnOnce() -> Result<Vec<Event>>) -> Vec<Event> {
         Ok(Ok(events)) => events,
         Ok(Err(RoundError::Skipped(reason))) => vec![Event::Skipped { reason: with_last_words(reason) }],
         Ok(Err(RoundError::Failed(reason))) => vec![Event::Failed { reason: with_last_words(reason) }],
-        Err(panic) => vec![Event::Failed { reason: panic_text(&*panic) }],
+        Err(panic) => vec![Event::Failed { reason: panicked(&*panic) }],
     }
 }
 
 /// Why a process that this one forked has ended, where one has, and the reason: mostly what came of it.
-fn with_last_words(reason: String) -> String {
+fn with_last_words(reason: Reason) -> Reason {
     match exit_message::heard() {
-        Some(words) if !reason.contains(&words) => format!("{} ({reason})", exit_message::told(&words)),
+        Some(words) if !reason.contains(&words) => {
+            ReasonCode::ProcessDied.because(format_args!("{} ({reason})", exit_message::told(&words)))
+        }
         _ => reason,
     }
 }
@@ -200,9 +205,8 @@ fn with_last_words(reason: String) -> String {
 fn bind(cpus: &[usize]) -> Result<()> {
     match cpus {
         [] => Ok(()),
-        _ => {
-            affinity::bind(cpus).map_err(|error| RoundError::skipped(format!("cannot bind to CPUs {cpus:?}: {error}")))
-        }
+        _ => affinity::bind(cpus)
+            .map_err(|error| RoundError::lacking(format_args!("cannot bind to CPUs {cpus:?}"), &error)),
     }
 }
 
@@ -230,7 +234,7 @@ fn warm_cpu(job: &Job) -> Result<Vec<Event>> {
 /// How many workers do what the case measures at the same time.
 fn copies(entry: &Entry, id: &CaseId) -> Result<usize> {
     match entry.probe.axis_of(AxisKind::Copies).and_then(|axis| id.params.get(axis.name)) {
-        Some(copies) => copies.parse().map_err(RoundError::failed),
+        Some(copies) => Ok(copies.parse()?),
         None => Ok(1),
     }
 }
@@ -279,10 +283,11 @@ fn part_of(entry: &Entry, id: &CaseId, copies: usize, job: &Job, own: &JobCase) 
 /// A round of one case of the job.
 fn round(catalogue: Catalogue, job: &Job, own: &JobCase, id: CaseId) -> Result<Vec<Event>> {
     let begun_ns = monotonic_ns();
-    let entry = find(catalogue, &id.probe)
-        .ok_or_else(|| RoundError::failed(format!("the worker knows no probe '{}'", id.probe)))?;
+    let entry = find(catalogue, &id.probe).ok_or_else(|| {
+        RoundError::failed(ReasonCode::UnknownProbe, format!("the worker knows no probe '{}'", id.probe))
+    })?;
     let Some(measure) = entry.probe.measure.in_worker() else {
-        return Err(RoundError::failed("a derived probe has no rounds"));
+        return Err(RoundError::failed(ReasonCode::Internal, "a derived probe has no rounds"));
     };
     let cpus = cpus_of(job, own).to_vec();
     job::check_case(&entry, &id, &cpus)?;
@@ -354,11 +359,17 @@ fn share(part: &[f64], whole: &[f64]) -> Option<f64> {
 
 /// The events of a round that measured, in these surroundings.
 fn report(entry: &Entry, mut case: Case, surroundings: RoundNoise) -> Result<Vec<Event>> {
-    let mut samples =
-        case.yielded.samples.take().ok_or_else(|| RoundError::failed("the probe ended without measuring anything"))?;
+    let mut samples = case
+        .yielded
+        .samples
+        .take()
+        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, "the probe ended without measuring anything"))?;
     let mut also = std::mem::take(&mut case.yielded.also);
     if let Some(name) = also.keys().find(|name| !entry.probe.also.iter().any(|quantity| quantity.is_given_as(name))) {
-        return Err(RoundError::failed(format!("the probe declares no quantity '{name}' that it measures itself")));
+        return Err(RoundError::failed(
+            ReasonCode::Internal,
+            format!("the probe declares no quantity '{name}' that it measures itself"),
+        ));
     }
     let whole = |quantity: &Quantity| {
         let Yield { mean_ns, amount, .. } = case.yielded;

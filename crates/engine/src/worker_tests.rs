@@ -84,7 +84,7 @@ fn entered(case: &mut Case) -> Result<()> {
 }
 
 fn skips(_: &mut Case) -> Result<()> {
-    Err(RoundError::skipped("no such device"))
+    Err(RoundError::skipped(ReasonCode::MissingFile, "no such device"))
 }
 
 fn fails(case: &mut Case) -> Result<()> {
@@ -156,7 +156,7 @@ fn told(job: Job) -> Vec<Event> {
 
 fn failed(case: &str) -> String {
     match told(job(case)).as_slice() {
-        [Event::Failed { reason }] => reason.clone(),
+        [Event::Failed { reason }] => reason.text.clone(),
         other => panic!("{other:?}"),
     }
 }
@@ -272,7 +272,7 @@ fn the_cases_of_a_job_are_done_in_its_sequence_each_to_its_own_end() {
     else {
         panic!("{events:?}")
     };
-    assert_eq!(reason, "refused");
+    assert_eq!(&**reason, "refused");
     let amounts: Vec<u64> = events
         .iter()
         .filter_map(|event| if let Event::Samples { amount, .. } = event { Some(*amount) } else { None })
@@ -299,7 +299,7 @@ fn a_directory_that_a_case_could_not_remove_is_in_no_other_cases_way() {
 
 #[test]
 fn a_case_whose_input_was_not_given_is_skipped_by_the_worker_too() {
-    let reason = "no command was given: name one by --command".to_owned();
+    let reason = ReasonCode::MissingOption.because("no command was given: name one by --command");
     assert_eq!(told(job("try.command")), [Event::Skipped { reason }]);
     let given = |job: &mut Job| job.environment.inputs.command = vec!["true".into()];
     assert!(matches!(told(job("try.command").with(given)).last(), Some(Event::Done { .. })));
@@ -315,7 +315,7 @@ fn what_goes_wrong_is_told_and_leaves_nothing() {
     let base = tempfile::tempdir().unwrap();
     let run = crate::sys::scratch::Private::make(base.path()).unwrap();
     let panics = told(job("try.panics").with(|job| job.environment.scratch = run.told().unwrap()));
-    assert_eq!(panics, [Event::Failed { reason: "panicked: over the edge of 7".into() }]);
+    assert_eq!(panics, [Event::Failed { reason: ReasonCode::Internal.because("panicked: over the edge of 7") }]);
     let inside = base.path().read_dir().unwrap().next().unwrap().unwrap().path();
     assert_eq!(inside.read_dir().unwrap().count(), 0);
     assert_eq!(failed("try.fails"), "refused");
@@ -325,13 +325,13 @@ fn what_goes_wrong_is_told_and_leaves_nothing() {
     assert_eq!(failed("try.derived"), "a derived probe has no rounds");
     assert_eq!(failed("try.other"), "the worker knows no probe 'try.other'");
     assert_eq!(failed("nonsense"), "'nonsense' is not of the form group.probe");
-    assert_eq!(told(job("try.skips")), [Event::Skipped { reason: "no such device".into() }]);
+    assert_eq!(told(job("try.skips")), [Event::Skipped { reason: ReasonCode::MissingFile.because("no such device") }]);
 }
 
 #[test]
 fn a_job_of_another_protocol_is_refused() {
     let events = told(job("try.fine").with(|job| job.environment.protocol += 1));
-    let reason = "the job is of protocol 4, and this worker speaks 3".to_owned();
+    let reason = ReasonCode::Protocol.because("the job is of protocol 4, and this worker speaks 3");
     assert_eq!(events, [Event::Failed { reason }]);
 }
 
@@ -382,7 +382,7 @@ fn garbage_is_an_error() {
 fn says(_: &mut Case) -> Result<()> {
     exit_message::prepare().call("sigaction")?;
     exit_message::say("no memory");
-    Err(RoundError::skipped("a child ended"))
+    Err(RoundError::skipped(ReasonCode::ProcessDied, "a child ended"))
 }
 
 #[test]
@@ -396,7 +396,8 @@ fn after_the_last_words_of_a_child_no_other_case_is_measured() {
             told.push(events.last().cloned());
             Ok(())
         })?;
-        let reason = "another process of the case ended: no memory (a child ended)".to_owned();
+        let text = "another process of the case ended: no memory (a child ended)";
+        let reason = ReasonCode::ProcessDied.because(text);
         assert!(matches!(told[0], Some(Event::Done { .. })), "{told:?}");
         assert_eq!(told[1..], [Some(Event::Skipped { reason })]);
         Ok(())

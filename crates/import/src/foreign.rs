@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{
     Also, AxisInfo, AxisKind, Better, CaseId, CaseRecord, ClockFacts, Estimate, Explain, Flag, FlagKind, HostFacts,
     Imported, IntervalMethod, Measured, Noise, Outcome, Params, ProbeInfo, Profile, QuantityInfo, Run, SCHEMA,
     Settings, Text, Tool, Unit,
 };
+use hostmark_model::{ReasonCode, timestamp::Timestamp};
 use hostmark_stats::descriptive as stats;
 
 use super::ImportError;
@@ -276,9 +276,12 @@ pub(super) fn no_settings(set: BTreeMap<String, String>) -> Settings {
 
 fn record(source: &Source, id: CaseId, value: Value) -> CaseRecord {
     let tool = source.tool;
-    let failed = value.failed.map(|reason| Outcome::Failed { reason });
+    let failed = value.failed.map(|text| Outcome::Failed { reason: ReasonCode::Imported.because(text) });
     let outcome = failed.unwrap_or_else(|| match estimate(&value.samples) {
-        None => Outcome::Skipped { reason: format!("{tool} printed 0, which is no value") },
+        None => {
+            let text = format!("{tool} printed 0, which is no value");
+            Outcome::Skipped { reason: ReasonCode::NoValue.because(text) }
+        }
         Some(estimate) => {
             let mut also: BTreeMap<String, Vec<f64>> = BTreeMap::new();
             let unit = |name: &str| {

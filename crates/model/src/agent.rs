@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Event, HostReport, Inputs, PathBytes, PeerAnswer, PeerRequest, Profile, Run};
 
 /// The version of these lines. Who speaks another one is refused.
-pub const AGENT_PROTOCOL: u32 = 1;
+pub const AGENT_PROTOCOL: u32 = 2;
 
 /// Bytes of a line at most, either way. A run is the longest one: a thorough one of a large machine has some tens of MiB.
 pub const LONGEST_AGENT_LINE: usize = 64 << 20;

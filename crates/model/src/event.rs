@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FarUsage, Histogram, RoundTime, Throttling};
+use crate::{FarUsage, Histogram, Reason, RoundTime, Throttling};
 
 /// How a worker ended that was killed by somebody else: as a rule that is the kernel, for a control group's memory or the machine's.
 pub const OUT_OF_MEMORY: &str = "was killed (SIGKILL) and not by hostmark: probably out of memory";
@@ -155,12 +155,14 @@ pub enum Event {
     /// The round cannot be measured here.
     Skipped {
         /// Why.
-        reason: String,
+        #[serde(flatten)]
+        reason: Reason,
     },
     /// The round went wrong.
     Failed {
         /// What went wrong.
-        reason: String,
+        #[serde(flatten)]
+        reason: Reason,
     },
 }
 

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FarEnd, Inputs, Scratch};
+use crate::{FarEnd, Inputs, ReasonCode, Scratch};
 
 /// Version of the protocol; a worker of another version is refused.
 pub const PROTOCOL: u32 = 3;
@@ -120,7 +120,7 @@ pub struct Choice {
 impl Environment {
     /// This process' own, without a directory or an input.
     pub fn bare() -> Environment {
-        let none = || Scratch::Missing("no directory here; name one by --scratch".into());
+        let none = || Scratch::Missing(ReasonCode::MissingFile.because("no directory here; name one by --scratch"));
         Environment {
             protocol: PROTOCOL,
             parent: std::process::id(),

@@ -20,6 +20,7 @@ mod noise;
 mod outcome;
 mod peer;
 mod probe;
+mod reason;
 mod record;
 mod run;
 mod sampled;
@@ -60,6 +61,7 @@ pub use outcome::{
 };
 pub use peer::{PeerAnswer, PeerRequest, ServeRequest};
 pub use probe::{AxisInfo, AxisKind, Explain, ProbeInfo, QuantityInfo};
+pub use reason::{Argument, Reason, ReasonCode, errno_name};
 pub use record::{Again, Gap, LostRound, Raw};
 pub use run::{
     ClockFacts, Finding, Imported, LoadError, PairRun, Peer, Profile, Run, SCHEMA, Settings, Tool, load_form, load_run,

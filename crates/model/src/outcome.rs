@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Estimate, FarUsage, Histogram, Noise, Others, Params, Raw, Repetition, Throttling};
+use crate::{Estimate, FarUsage, Histogram, Noise, Others, Params, Raw, Reason, Repetition, Throttling};
 
 /// A further quantity of a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -189,14 +189,26 @@ pub enum Outcome {
     Measured(Box<Measured>),
     /// It could not be measured here, and why.
     Skipped {
-        /// One fragment that says why.
-        reason: String,
+        /// Why.
+        #[serde(flatten)]
+        reason: Reason,
     },
     /// It should have worked and did not.
     Failed {
-        /// One fragment that says what went wrong.
-        reason: String,
+        /// What went wrong.
+        #[serde(flatten)]
+        reason: Reason,
     },
+}
+
+impl Outcome {
+    /// Why there is no value; none where there is one.
+    pub fn reason(&self) -> Option<&Reason> {
+        match self {
+            Outcome::Measured(_) => None,
+            Outcome::Skipped { reason } | Outcome::Failed { reason } => Some(reason),
+        }
+    }
 }
 
 /// A case and how it ended.

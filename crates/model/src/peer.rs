@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FarUsage, HostReport, NetworkPath, Nonce, Params};
+use crate::{FarUsage, HostReport, NetworkPath, Nonce, Params, Reason};
 
 /// What a peer is asked. One round is served at a time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -67,13 +67,14 @@ pub enum PeerAnswer {
         /// Whether the machine lacks something; else something went wrong.
         is_skipped: bool,
         /// Why.
-        reason: String,
+        #[serde(flatten)]
+        reason: Reason,
     },
     /// They are ended.
     Served {
         /// What they recorded: key and value.
         notes: Vec<(String, String)>,
         /// Of each what it has used, where it said so, or why it failed.
-        said: Vec<Result<Option<FarUsage>, String>>,
+        said: Vec<Result<Option<FarUsage>, Reason>>,
     },
 }

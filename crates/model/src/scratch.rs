@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Reason;
+
 /// A path as the kernel takes it: bytes, which need not be UTF-8 and may hold a newline. In JSON an array of numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -23,5 +25,5 @@ pub enum Scratch {
         inode: u64,
     },
     /// There is none, and why: a sentence that ends with what to do.
-    Missing(String),
+    Missing(Reason),
 }

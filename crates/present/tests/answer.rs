@@ -1,7 +1,9 @@
 //! The answer that stands first: one screen, whatever the width and the language, and the table where a run is none of a machine.
 
 use hostmark_analysis::findings::first_thing_to_do;
-use hostmark_model::{Also, Better, Doubt, Finding, Grade, Lang, Outcome, QuantityInfo, Quiet, Run, Text, Trust, Unit};
+use hostmark_model::{
+    Also, Better, Doubt, Finding, Grade, Lang, Outcome, QuantityInfo, Quiet, ReasonCode, Run, Text, Trust, Unit,
+};
 use hostmark_present::RenderOptions;
 use hostmark_present::export::format_named;
 use unicode_width::UnicodeWidthStr;
@@ -42,7 +44,7 @@ fn it_has_the_constants_that_the_run_has() {
     // What was planned and not measured says why; what was not planned is not there.
     let mut less = run;
     for case in less.cases.iter_mut().filter(|case| ["syscall.null", "sched.context_switch"].contains(&&*case.probe)) {
-        case.outcome = Outcome::Skipped { reason: "time budget".into() };
+        case.outcome = Outcome::Skipped { reason: ReasonCode::TimeBudget.because("time budget") };
     }
     let text = shown(&less, RenderOptions::default());
     assert!(text.contains("kernel · null call, kernel · context switch not measured: time budget"), "{text}");
@@ -84,7 +86,7 @@ fn the_page_and_markdown_begin_with_it() {
 fn what_is_absent_is_told_wherever_the_constants_stand() {
     let mut run = thorough::thorough();
     for case in run.cases.iter_mut().filter(|case| case.probe == "sched.context_switch") {
-        case.outcome = Outcome::Skipped { reason: "time budget".into() };
+        case.outcome = Outcome::Skipped { reason: ReasonCode::TimeBudget.because("time budget") };
     }
     let options = RenderOptions { width: 200, ..RenderOptions::default() };
     for format in ["answer", "html", "markdown"] {

@@ -209,8 +209,11 @@ fn what_cannot_be_compared_says_why() {
         assert!(!reason.text.en.is_empty() && reason.text.zh != reason.text.en);
         (reason.kind, case.effect.map(|effect| effect.test.is_some()))
     });
-    let skipped = synthetic::case(id, Outcome::Skipped { reason: "the kernel gave no huge pages".into() });
-    let failed = synthetic::case(id, Outcome::Failed { reason: "it broke".into() });
+    let skipped = synthetic::case(
+        id,
+        Outcome::Skipped { reason: ReasonCode::HugePages.because("the kernel gave no huge pages") },
+    );
+    let failed = synthetic::case(id, Outcome::Failed { reason: ReasonCode::CheckFailed.because("it broke") });
     assert_eq!(kind(one_case(good.clone(), skipped.clone())), (ReasonKind::Skipped, None));
     assert_eq!(kind(one_case(skipped.clone(), skipped)), (ReasonKind::Skipped, None));
     assert_eq!(kind(one_case(failed, good.clone())), (ReasonKind::Failed, None));

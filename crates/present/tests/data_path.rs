@@ -4,7 +4,7 @@ pub mod made;
 mod named;
 mod turns;
 
-use hostmark_model::{CaseRecord, Flag, FlagKind, Lang, Measured, Others, Outcome, Run};
+use hostmark_model::{CaseRecord, Flag, FlagKind, Lang, Measured, Others, Outcome, ReasonCode, Run};
 use hostmark_present::RenderOptions;
 use hostmark_present::export::format_named;
 use made::{Busy, case_of, one_cpu, two_cpus, value};
@@ -417,14 +417,14 @@ fn runs_with_few_paths_none_or_failed_ones_are_told_as_they_are() {
     let alone = en(&few(&["zero_pipe_socket_null"]));
     assert!(alone.contains("2.00 GB/s through dd") && expected(&alone, "zero_pipe_socket_null")[3] == "–", "{alone}");
     let mut failed = few(&["zero_pipe_socket_null", "memory_socket_memory"]);
-    failed.cases[0].outcome = Outcome::Failed { reason: "worker killed by SIGBUS".into() };
-    failed.cases[1].outcome = Outcome::Skipped { reason: "time budget".into() };
+    failed.cases[0].outcome = Outcome::Failed { reason: ReasonCode::ProcessDied.because("worker killed by SIGBUS") };
+    failed.cases[1].outcome = Outcome::Skipped { reason: ReasonCode::TimeBudget.because("time budget") };
     let text = en(&failed);
     assert!(text.contains("failed: worker killed by SIGBUS") && text.contains(": skipped: time budget"), "{text}");
     // Where one reason keeps all of a setting, it stands there once.
     let mut lacking = one_cpu();
     let mut two = two_cpus().cases;
-    let needs = Outcome::Skipped { reason: "needs 2 CPUs".into() };
+    let needs = Outcome::Skipped { reason: ReasonCode::TooFewCpus.because("needs 2 CPUs") };
     two.iter_mut().for_each(|case| case.outcome = needs.clone());
     lacking.cases.extend(two);
     let text = en(&lacking);

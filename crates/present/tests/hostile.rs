@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use hostmark_analysis::compare::{Comparison, History, Pool, SAME};
 use hostmark_analysis::escape::steers;
-use hostmark_model::{Again, Event, Gap, Lang, LostRound, Run, load_run};
+use hostmark_model::{Again, Event, Gap, Lang, LostRound, ReasonCode, Run, load_run};
 use hostmark_present::{RenderOptions, export};
 use serde_json::Value;
 
@@ -80,7 +80,10 @@ fn with_every_text() -> Run {
     run.finished = Some("x".into());
     run.disturbances = vec![text()];
     run.again = Some(Again { version: "x".into(), gaps: vec![Gap { what: text(), cases: vec!["x".into()] }] });
-    let events = vec![Event::Note { key: "x".into(), value: "x".into() }, Event::Failed { reason: "x".into() }];
+    let events = vec![
+        Event::Note { key: "x".into(), value: "x".into() },
+        Event::Failed { reason: ReasonCode::CheckFailed.because("x") },
+    ];
     run.lost_rounds = vec![LostRound { case: "x".into(), round: 0, cpus: vec![0], others: None, events }];
     run.settings.filters = vec!["x".into()];
     run.settings.set.insert("command".into(), "x".into());

@@ -110,7 +110,7 @@ fn every_case_has_a_row_with_its_value_or_the_reason_why_it_has_none() {
     assert_eq!(rows, run.cases.len());
     for case in &run.cases {
         if let Outcome::Skipped { reason } | Outcome::Failed { reason } = &case.outcome {
-            assert!(page.contains(reason.as_str()), "{reason}");
+            assert!(page.contains(&**reason), "{reason}");
         }
     }
     assert!(page.contains("FAILED: worker killed by SIGBUS in round 1"));

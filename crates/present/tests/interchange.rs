@@ -40,7 +40,7 @@ fn hostile() -> Run {
     for (number, case) in run.cases.iter_mut().enumerate() {
         case.params.0.push((format!("{HOSTILE}{number}"), HOSTILE.into()));
         match &mut case.outcome {
-            Outcome::Skipped { reason } | Outcome::Failed { reason } => *reason = HOSTILE.into(),
+            Outcome::Skipped { reason } | Outcome::Failed { reason } => reason.text = HOSTILE.into(),
             Outcome::Measured(measured) => {
                 measured.flags.push(Flag { kind: FlagKind::Unconfirmed, detail: HOSTILE.into() });
                 measured.notes.insert(HOSTILE.into(), HOSTILE.into());
@@ -215,7 +215,7 @@ fn every_line_of_jsonl_is_one_case_whole_in_itself() {
                     assert_eq!(line["samples"].as_array().unwrap().len(), measured.samples.len());
                 }
                 Outcome::Skipped { reason } | Outcome::Failed { reason } => {
-                    assert_eq!(line["reason"].as_str(), Some(reason.as_str()));
+                    assert_eq!(line["reason"].as_str(), Some(&**reason));
                 }
             }
         }

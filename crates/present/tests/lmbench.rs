@@ -324,8 +324,8 @@ fn no_cell_is_blank_zero_or_minus_one_whatever_a_run_lacks() {
     odd.host.hostname = "odd".into();
     for (number, case) in odd.cases.iter_mut().enumerate() {
         match (number % 5, &mut case.outcome) {
-            (0, outcome) => *outcome = Outcome::Skipped { reason: "no time".into() },
-            (1, outcome) => *outcome = Outcome::Failed { reason: "it broke".into() },
+            (0, outcome) => *outcome = Outcome::Skipped { reason: ReasonCode::NotApplicable.because("no time") },
+            (1, outcome) => *outcome = Outcome::Failed { reason: ReasonCode::CheckFailed.because("it broke") },
             (2, Outcome::Measured(measured)) => measured.estimate.typical = -1.0,
             (3, Outcome::Measured(measured)) => measured.estimate.typical = 1e-7,
             _ => {}
@@ -469,7 +469,7 @@ fn a_line_that_prefetchers_hide_is_the_one_that_two_cpus_share() {
     let mut run = full();
     let cases = run.cases.iter().enumerate().filter(|(_, case)| case.probe == "memory.line");
     let [own, shared] = cases.map(|(at, _)| at).collect::<Vec<_>>()[..] else { panic!("two ways to the line") };
-    run.cases[own].outcome = Outcome::Skipped { reason: "no step".into() };
+    run.cases[own].outcome = Outcome::Skipped { reason: ReasonCode::NotApplicable.because("no step") };
     let Outcome::Measured(measured) = &mut run.cases[shared].outcome else { panic!("the line has no value") };
     measured.estimate.typical = 64.0;
     let basic = |run: &Run| tables(std::slice::from_ref(run), Lang::En).split("\n\n").next().unwrap().to_owned();
@@ -479,6 +479,6 @@ fn a_line_that_prefetchers_hide_is_the_one_that_two_cpus_share() {
         "{text}"
     );
     // Without either the first way's reason is told.
-    run.cases[shared].outcome = Outcome::Skipped { reason: "no contention".into() };
+    run.cases[shared].outcome = Outcome::Skipped { reason: ReasonCode::NotApplicable.because("no contention") };
     assert!(basic(&run).contains("cache line bytes: skipped: no step"), "{}", basic(&run));
 }

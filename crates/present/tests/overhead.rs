@@ -219,7 +219,7 @@ fn stream_that_was_measured_nowhere_says_why_and_has_no_bars() {
     let mut runs = five("native", NATIVE, "4");
     runs.extend(five("guest", NATIVE, "4"));
     for case in runs.iter_mut().flat_map(|run| &mut run.cases) {
-        case.outcome = Outcome::Skipped { reason: reason.into() };
+        case.outcome = Outcome::Skipped { reason: ReasonCode::NotApplicable.because(reason) };
     }
     let view = view(&runs);
     let rates = rows(&view, "STREAM, best rate");

@@ -2,7 +2,7 @@
 
 use hostmark_analysis::compare::{Comparison, History, Pool, SAME};
 use hostmark_analysis::reasons::told;
-use hostmark_model::{Lang, Outcome, Run};
+use hostmark_model::{Lang, Outcome, ReasonCode, Run};
 use hostmark_present::RenderOptions;
 use hostmark_present::export::{comparison, format_named};
 use hostmark_present::html;
@@ -29,7 +29,7 @@ const REASONS: [&str; 8] = [
 fn run() -> Run {
     let mut run = synthetic::plausible();
     for (place, case) in run.cases.iter_mut().enumerate().filter(|(place, _)| place % 2 == 0) {
-        let reason = REASONS[place / 2 % REASONS.len()].to_owned();
+        let reason = ReasonCode::Internal.because(REASONS[place / 2 % REASONS.len()]);
         case.outcome = if place % 4 == 0 { Outcome::Skipped { reason } } else { Outcome::Failed { reason } };
     }
     run

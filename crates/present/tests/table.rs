@@ -1,6 +1,6 @@
 //! The table as people see it: its very text, its width, its safety, and that nothing is silently absent.
 
-use hostmark_model::{Again, Also, FlagKind, Gap, HostFacts, Lang, Outcome, Run, Text};
+use hostmark_model::{Again, Also, FlagKind, Gap, HostFacts, Lang, Outcome, ReasonCode, Run, Text};
 use hostmark_present::RenderOptions;
 use hostmark_present::render::console::table;
 use hostmark_present::render::markdown::markdown;
@@ -117,7 +117,7 @@ fn four_nodes() -> Run {
             .push(synthetic::value(&format!("memory.numa_latency@nodes={cpus}-{memory},size=67108864"), 7.0 * far));
         let bandwidth = format!("memory.numa_bandwidth@nodes={cpus}-{memory},size=67108864");
         let outcome = match (cpus, memory) {
-            (2, 3) => Outcome::Skipped { reason: "time budget".into() },
+            (2, 3) => Outcome::Skipped { reason: ReasonCode::TimeBudget.because("time budget") },
             _ => synthetic::value(&bandwidth, 4e11 / far).outcome,
         };
         run.cases.push(synthetic::case(&bandwidth, outcome));
@@ -316,14 +316,14 @@ fn every_case_without_a_value_says_why() {
     for index in 0..plausible.cases.len() {
         for is_failed in [false, true] {
             let mut run = plausible.clone();
-            let reason = format!("because-{index}-of-it");
+            let reason = ReasonCode::Internal.because(format_args!("because-{index}-of-it"));
             run.cases[index].outcome = match is_failed {
                 true => Outcome::Failed { reason: reason.clone() },
                 false => Outcome::Skipped { reason: reason.clone() },
             };
             for lang in [Lang::En, Lang::Zh] {
                 let text = table(&run, &options(100, lang));
-                assert!(text.contains(&reason), "{} is absent:\n{text}", run.cases[index].id);
+                assert!(text.contains(&*reason), "{} is absent:\n{text}", run.cases[index].id);
             }
         }
     }
@@ -417,7 +417,7 @@ fn nothing_from_a_file_steers_the_terminal() {
                 measured.notes.insert(evil.into(), evil.into());
                 measured.flags.iter_mut().for_each(|flag| flag.detail.push_str(evil));
             }
-            Outcome::Skipped { reason } | Outcome::Failed { reason } => reason.push_str(evil),
+            Outcome::Skipped { reason } | Outcome::Failed { reason } => reason.text.push_str(evil),
         }
     }
     for options in all_options() {
@@ -448,7 +448,7 @@ fn what_was_estimated_again_says_so_and_what_could_not_be() {
 fn odd_runs_are_shown_too() {
     let mut all_skipped = synthetic::plausible();
     for case in &mut all_skipped.cases {
-        case.outcome = Outcome::Skipped { reason: "time budget".into() };
+        case.outcome = Outcome::Skipped { reason: ReasonCode::TimeBudget.because("time budget") };
     }
     fits(&all_skipped);
     assert!(table(&all_skipped, &options(100, Lang::En)).contains("time budget"));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use hostmark_model::{
     Also, AxisKind, CacheFact, CacheKind, CaseId, CaseRecord, EACH_POINT, Estimate, Flag, FlagKind, Lang, Leading,
-    Measured, Outcome, Quiet, Run, Text, Unit,
+    Measured, Outcome, Quiet, ReasonCode, Run, Text, Unit,
 };
 use hostmark_present::RenderOptions;
 use hostmark_present::export::format_named;
@@ -87,8 +87,9 @@ fn range_of(measured: &Measured) -> Option<[f64; 2]> {
 /// The same of which two cells were not measured, one is gone, one has too few rounds, and one no one should believe.
 fn incomplete(table: &str) -> Run {
     let mut run = run_of(table);
-    run.cases[1].outcome = Outcome::Skipped { reason: "time budget".into() };
-    run.cases[2].outcome = Outcome::Failed { reason: "the worker ended with status 1".into() };
+    run.cases[1].outcome = Outcome::Skipped { reason: ReasonCode::TimeBudget.because("time budget") };
+    run.cases[2].outcome =
+        Outcome::Failed { reason: ReasonCode::ProcessDied.because("the worker ended with status 1") };
     run.cases.remove(3);
     let few = measured(&mut run.cases[3]);
     (few.estimate.ci_low, few.estimate.ci_high, few.estimate.range) = (None, None, range_of(few));

@@ -276,11 +276,12 @@ pub fn is_second_answer(far: &FarEnd, message: &[u8]) -> bool {
 /// What a client's error says of its server.
 pub fn unanswered(error: io::Error) -> RoundError {
     match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            RoundError::failed(format!("the far end did not answer within {} s", PATIENCE.as_secs()))
-        }
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => RoundError::failed(
+            ReasonCode::TimedOut,
+            format!("the far end did not answer within {} s", PATIENCE.as_secs()),
+        ),
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionRefused => {
-            RoundError::failed(format!("the far end is gone: {error}"))
+            RoundError::failed(ReasonCode::ConnectionLost, format!("the far end is gone: {error}"))
         }
         _ => error.into(),
     }

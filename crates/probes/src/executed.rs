@@ -96,7 +96,10 @@ pub(crate) fn told(case: &mut Case) -> Result<()> {
         Some(Sampled::Bytes(bytes)) => case.once(|clock| program.execute(clock)).rate(bytes)?,
         Some(Sampled::Printed { pattern, unit }) => {
             let is_wrong = |what: &str| {
-                RoundError::failed(format!("--{what}, which was checked when it was typed, is not understood here"))
+                RoundError::failed(
+                    ReasonCode::Internal,
+                    format!("--{what}, which was checked when it was typed, is not understood here"),
+                )
             };
             let pattern = Regex::new(&pattern).map_err(|_| is_wrong("value"))?;
             let unit = PrintedUnit::of_name(&unit).ok_or_else(|| is_wrong("unit"))?;
@@ -108,7 +111,7 @@ pub(crate) fn told(case: &mut Case) -> Result<()> {
             .value()?;
             case.also(WALL.name, [wall_ns])?;
         }
-        None => return Err(RoundError::failed("nothing was asked of the command but its time")),
+        None => return Err(RoundError::failed(ReasonCode::Internal, "nothing was asked of the command but its time")),
     }
     used(case, &program)
 }
@@ -149,7 +152,10 @@ impl Program {
             }
             Err(how) => {
                 let last = self.exit_message();
-                Err(RoundError::failed(format!("{} {how}{last}", self.name)))
+                {
+                    let text = format!("{} {how}{last}", self.name);
+                    Err(RoundError::Failed(how.told(text)))
+                }
             }
         }
     }
@@ -158,7 +164,10 @@ impl Program {
     fn printed(&mut self, pattern: &Regex) -> Result<f64> {
         let text = self.command.written()?;
         printed::number(pattern, &text).map_err(|error| match error {
-            RoundError::Failed(reason) => RoundError::failed(format!("{reason}{}", self.exit_message())),
+            RoundError::Failed(reason) => {
+                let text = format!("{reason}{}", self.exit_message());
+                RoundError::Failed(reason.told(text))
+            }
             other => other,
         })
     }
@@ -170,7 +179,9 @@ impl Program {
 }
 
 fn used(case: &mut Case, program: &Program) -> Result<()> {
-    let Some((used, floor_bytes)) = program.used else { return Err(RoundError::failed("it was not run")) };
+    let Some((used, floor_bytes)) = program.used else {
+        return Err(RoundError::failed(ReasonCode::Internal, "it was not run"));
+    };
     case.also(USER.name, [used.user_ns])?;
     case.also(SYSTEM.name, [used.system_ns])?;
     match used.peak_bytes > floor_bytes {

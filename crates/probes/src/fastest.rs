@@ -63,7 +63,10 @@ impl<K: Kernel> Candidates<K> {
             _ => all.filter(|kernel| kernel.name() == name).collect(),
         };
         if found.is_empty() {
-            return Err(RoundError::skipped(format!("this architecture has no {name} kernel")));
+            return Err(RoundError::skipped(
+                ReasonCode::Architecture,
+                format!("this architecture has no {name} kernel"),
+            ));
         }
         Ok(Candidates(found))
     }
@@ -109,7 +112,7 @@ impl<K: Kernel> Candidates<K> {
         (bytes, all_bytes): (u64, u64),
         run: impl Fn(&K, &mut Buffer, Range<usize>, u64) -> std::result::Result<(), Refused> + Sync,
     ) -> Result<&'static K> {
-        let all = 0..usize::try_from(bytes).map_err(RoundError::skipped)?;
+        let all = 0..usize::try_from(bytes)?;
         let llc_bytes = share_of_caches(case, cpus);
         let way = case.choose_in_lockstep(cpus, touched(bytes, all_bytes), &self.names(), |_| {
             let mut buffer = allotment.map()?;
@@ -136,7 +139,11 @@ fn touched(bytes: u64, all_bytes: u64) -> u64 {
 
 /// A case whose kernel refuses its memory cannot be measured.
 pub(crate) fn refused(refused: Refused) -> RoundError {
-    RoundError::skipped(format!("cannot {refused}"))
+    let code = match refused {
+        Refused::Unavailable { .. } => ReasonCode::Hardware,
+        _ => ReasonCode::NotApplicable,
+    };
+    RoundError::skipped(code, format!("cannot {refused}"))
 }
 
 /// Parts of some memory, one after the other and from the start again.
@@ -179,7 +186,7 @@ pub(crate) fn passes<K: Kernel>(
     (bytes, buffer_bytes): (u64, u64),
     run: impl Fn(&K, &mut Buffer, Range<usize>, u64) -> std::result::Result<(), Refused> + Sync,
 ) -> Result<&'static K> {
-    let all = 0..usize::try_from(bytes).map_err(RoundError::skipped)?;
+    let all = 0..usize::try_from(bytes)?;
     let cpus = case.thread_cpus();
     if cpus.len() < 2 {
         let mut buffer = if K::STORES_ALONE {

@@ -22,26 +22,30 @@ pub fn measure(case: &mut Case, times: u64, operation: Operation<'_>) -> Result<
         "off" => Interrupts::Off,
         _ => Interrupts::On,
     };
-    let module =
-        KernelModule::open().map_err(|error| RoundError::unable("the module hostmark cannot be used", error))?;
+    let module = KernelModule::open()
+        .map_err(|error| RoundError::unable(ReasonCode::Kernel, "the module hostmark cannot be used", error))?;
     let is_file = matches!(operation, Operation::FileRead(_) | Operation::FileWrite(_));
     if is_file && interrupts == Interrupts::Off {
         // Not on our word: the module is asked.
         return match module.batch(operation, interrupts, 1, 0) {
             Err(error) if sys::call::errno(&error) == Some(Errno::OPNOTSUPP.raw_os_error()) => {
-                Err(RoundError::skipped(FILES_WAIT))
+                Err(RoundError::skipped(ReasonCode::NotApplicable, FILES_WAIT))
             }
             Err(error) => Err(error.into()),
-            Ok(_) => {
-                Err(RoundError::failed("the module accessed a file with interrupts off, which may hang the machine"))
-            }
+            Ok(_) => Err(RoundError::failed(
+                ReasonCode::CheckFailed,
+                "the module accessed a file with interrupts off, which may hang the machine",
+            )),
         };
     }
     let is_sieve = matches!(operation, Operation::Sieve);
     let batches = case.timed_batches(|clock, operations, most_ns| {
         let (batch, primes) = module.batch(operation, interrupts, times * operations, most_ns as u64)?;
         if is_sieve && primes != PRIMES as u64 {
-            return Err(RoundError::failed(format!("the module found {primes} primes below 10^6, not {PRIMES}")));
+            return Err(RoundError::failed(
+                ReasonCode::CheckFailed,
+                format!("the module found {primes} primes below 10^6, not {PRIMES}"),
+            ));
         }
         // The counter is the same in user space and inside the kernel.
         let ticks = match clock {

@@ -46,7 +46,11 @@ pub fn at_start(case: &mut Case) -> Result<(OwnedFd, Buffer)> {
     let file = on_disk(case)?;
     if case.param::<String>("through")? == "direct" {
         files::bypass_cache(&file).map_err(|error| {
-            RoundError::unable("the filesystem of the scratch directory has no direct access", error)
+            RoundError::unable(
+                ReasonCode::Filesystem,
+                "the filesystem of the scratch directory has no direct access",
+                error,
+            )
         })?;
     }
     Ok((file, case.buffer(PAGE_BYTES, Pages::Base, None)?))

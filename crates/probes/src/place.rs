@@ -43,11 +43,11 @@ pub fn may_hold(case: &Case, directory: &Path, bytes: u64) -> Result<Filling> {
     let filling = case.filling(bytes)?;
     let room = files::room(directory)?;
     match room / 2 < bytes {
-        true => Err(RoundError::skipped(format!(
-            "needs a file of {} MiB where there is room for {} MiB",
-            bytes >> 20,
-            room >> 20
-        ))),
+        true => {
+            let (needs, has) = (bytes >> 20, room >> 20);
+            let text = format!("needs a file of {needs} MiB where there is room for {has} MiB");
+            Err(RoundError::Skipped(ReasonCode::TooLittleSpace.because(text).lacking(bytes, room / 2)))
+        }
         false => Ok(filling),
     }
 }
@@ -67,7 +67,7 @@ pub fn with_device(case: &mut Case) -> Result<PathBuf> {
     if is_memory(&stack) || sys::filesystem::filesystem(&directory)? == "tmpfs" {
         let stack = stack.join(" on ");
         let lies = format!("the scratch directory lies in memory ({stack}); name one on a disk by --scratch");
-        return Err(RoundError::skipped(lies));
+        return Err(RoundError::skipped(ReasonCode::Filesystem, lies));
     }
     note(case, &directory, &stack)?;
     Ok(directory)

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use hostmark_model::ReasonCode;
+
 use super::call::{self, named, returned};
 
 const BITS: usize = usize::BITS as usize;
@@ -15,7 +17,7 @@ pub fn bind(cpus: &[usize]) -> io::Result<()> {
         // No more than that says the kernel where none of them is online and in the cpuset of this process.
         Some(libc::EINVAL) => {
             let text = "it is offline, or not in the cpuset of this process";
-            named("sched_setaffinity", io::Error::new(error.kind(), text))
+            named("sched_setaffinity", call::fault(ReasonCode::CpuUnavailable, text))
         }
         _ => error,
     })

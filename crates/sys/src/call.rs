@@ -2,6 +2,8 @@
 
 use std::io;
 
+use hostmark_model::ReasonCode;
+
 /// A call that failed, and how.
 #[derive(Debug, thiserror::Error)]
 #[error("{call}: {error}")]
@@ -9,6 +11,29 @@ struct Named {
     call: &'static str,
     #[source]
     error: io::Error,
+}
+
+/// What went wrong where no call failed, or none says enough.
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
+struct Fault {
+    code: ReasonCode,
+    text: String,
+}
+
+/// An error of this cause.
+#[cold]
+pub fn fault(code: ReasonCode, text: impl Into<String>) -> io::Error {
+    io::Error::other(Fault { code, text: text.into() })
+}
+
+/// The cause of an error that [`fault`] made.
+pub fn cause(error: &io::Error) -> Option<ReasonCode> {
+    let inner = error.get_ref()?;
+    match inner.downcast_ref::<Named>() {
+        Some(named) => cause(&named.error),
+        None => Some(inner.downcast_ref::<Fault>()?.code),
+    }
 }
 
 /// An error with the name of the call that failed; its kind stays what it was.
@@ -96,6 +121,11 @@ mod tests {
         assert_eq!((failed(&error), failed(&io::Error::other("no call"))), (Some("clone"), None));
         assert_eq!(errno(&io::Error::from_raw_os_error(libc::ENOSYS)), Some(libc::ENOSYS));
         assert_eq!(errno(&io::Error::other("no call")), None);
+        assert_eq!(
+            cause(&named("execve", fault(ReasonCode::MissingProgram, "gone"))),
+            Some(ReasonCode::MissingProgram)
+        );
+        assert_eq!((cause(&error), cause(&io::Error::other("no call"))), (None, None));
     }
 
     #[test]

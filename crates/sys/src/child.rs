@@ -5,10 +5,11 @@ use std::marker::PhantomData;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
+use hostmark_model::ReasonCode;
 use rustix::fd::AsFd;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions};
 
-use super::call::{Call, named};
+use super::call::{Call, fault, named};
 
 /// A look at a child that leaves it as it is.
 pub(super) const LOOK: WaitIdOptions = WaitIdOptions::EXITED.union(WaitIdOptions::NOHANG).union(WaitIdOptions::NOWAIT);
@@ -94,7 +95,11 @@ impl ChildId {
     #[inline(always)]
     fn wait_once(&self) -> io::Result<()> {
         let status = self.status_once()?;
-        if status.success() { Ok(()) } else { Err(io::Error::other(format!("the child ended by {status}"))) }
+        if status.success() {
+            Ok(())
+        } else {
+            Err(fault(ReasonCode::ProcessDied, format!("the child ended by {status}")))
+        }
     }
 
     #[inline(always)]
@@ -182,7 +187,7 @@ impl Address<'static> {
             Some(process) if process.as_raw_nonzero().get().unsigned_abs() == parent => {
                 Ok(Address { process, _held: PhantomData })
             }
-            _ => Err(io::Error::other("the parent is gone")),
+            _ => Err(fault(ReasonCode::ProcessDied, "the parent is gone")),
         }
     }
 }

@@ -5,12 +5,12 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use hostmark_model::{PathBytes, Scratch};
+use hostmark_model::{PathBytes, ReasonCode, Scratch};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
-use super::call::Call;
+use super::call::{Call, fault};
 use super::ipc_cleanup;
 use super::names::{entries, random};
 
@@ -201,7 +201,7 @@ fn clear(top: BorrowedFd) -> io::Result<()> {
             Some((above, name)) => rustix::fs::unlinkat(&above, &name, AtFlags::REMOVEDIR).call("unlinkat")?,
         }
     }
-    Err(io::Error::other("it fills as fast as it is emptied"))
+    Err(fault(ReasonCode::Disturbed, "it fills as fast as it is emptied"))
 }
 
 /// Opens a directory in another one, and nothing that is mounted there: neither another filesystem nor, where the kernel can

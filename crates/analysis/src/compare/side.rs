@@ -287,8 +287,8 @@ pub(super) fn of_runs(value: &mut SideValue, runs: &[f64]) {
 pub(super) fn without_value<'a>(found: &[Found<'a>]) -> Option<(bool, &'a str)> {
     let reason = |outcome: &'a Outcome| match outcome {
         Outcome::Measured(_) => None,
-        Outcome::Skipped { reason } => Some((false, reason.as_str())),
-        Outcome::Failed { reason } => Some((true, reason.as_str())),
+        Outcome::Skipped { reason } => Some((false, reason.text.as_str())),
+        Outcome::Failed { reason } => Some((true, reason.text.as_str())),
     };
     if found.iter().any(|one| one.measured().is_some()) {
         return None;

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use hostmark_model::{FlagKind, Measured, Outcome, Resource, Run, Sight};
+use hostmark_model::{FlagKind, Measured, Outcome, ReasonCode, Resource, Run, Sight};
 
 use super::host::obstacles;
 use super::{Conclusion, Rule};
@@ -83,7 +83,7 @@ fn sound<'a>(run: &'a Run, by: &[FlagKind]) -> Cow<'a, Run> {
     }
     let mut run = run.clone();
     for case in run.cases.iter_mut().filter(|case| is_spoiled(&case.outcome)) {
-        case.outcome = Outcome::Skipped { reason: String::new() };
+        case.outcome = Outcome::Skipped { reason: ReasonCode::Disturbed.because("") };
     }
     Cow::Owned(run)
 }

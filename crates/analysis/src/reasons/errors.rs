@@ -1,19 +1,5 @@
 //! Errors of the system in a Chinese text: the name and the number of each, and what helps.
 
-/// The names of the errors from 1 on, as x86_64 and aarch64 number them; `-` where there is none.
-const NAMES: &str = "\
-    EPERM ENOENT ESRCH EINTR EIO ENXIO E2BIG ENOEXEC EBADF ECHILD EAGAIN ENOMEM EACCES EFAULT ENOTBLK EBUSY EEXIST \
-    EXDEV ENODEV ENOTDIR EISDIR EINVAL ENFILE EMFILE ENOTTY ETXTBSY EFBIG ENOSPC ESPIPE EROFS EMLINK EPIPE EDOM \
-    ERANGE EDEADLK ENAMETOOLONG ENOLCK ENOSYS ENOTEMPTY ELOOP - ENOMSG EIDRM ECHRNG EL2NSYNC EL3HLT EL3RST ELNRNG \
-    EUNATCH ENOCSI EL2HLT EBADE EBADR EXFULL ENOANO EBADRQC EBADSLT - EBFONT ENOSTR ENODATA ETIME ENOSR ENONET \
-    ENOPKG EREMOTE ENOLINK EADV ESRMNT ECOMM EPROTO EMULTIHOP EDOTDOT EBADMSG EOVERFLOW ENOTUNIQ EBADFD EREMCHG \
-    ELIBACC ELIBBAD ELIBSCN ELIBMAX ELIBEXEC EILSEQ ERESTART ESTRPIPE EUSERS ENOTSOCK EDESTADDRREQ EMSGSIZE \
-    EPROTOTYPE ENOPROTOOPT EPROTONOSUPPORT ESOCKTNOSUPPORT EOPNOTSUPP EPFNOSUPPORT EAFNOSUPPORT EADDRINUSE \
-    EADDRNOTAVAIL ENETDOWN ENETUNREACH ENETRESET ECONNABORTED ECONNRESET ENOBUFS EISCONN ENOTCONN ESHUTDOWN \
-    ETOOMANYREFS ETIMEDOUT ECONNREFUSED EHOSTDOWN EHOSTUNREACH EALREADY EINPROGRESS ESTALE EUCLEAN ENOTNAM ENAVAIL \
-    EISNAM EREMOTEIO EDQUOT ENOMEDIUM EMEDIUMTYPE ECANCELED ENOKEY EKEYEXPIRED EKEYREVOKED EKEYREJECTED EOWNERDEAD \
-    ENOTRECOVERABLE ERFKILL EHWPOISON";
-
 /// What helps against the errors that readers can do something about, by their numbers.
 const REMEDIES: &[(&[u32], &str)] = &[
     (&[1, 13], "请检查权限，或以 root 运行"),
@@ -57,9 +43,7 @@ fn said(number: u32) -> Option<String> {
 }
 
 fn named(number: u32) -> Option<String> {
-    let place = usize::try_from(number).ok()?.checked_sub(1)?;
-    let name = NAMES.split(' ').nth(place).filter(|name| *name != "-")?;
-    Some(format!("{name} ({number})"))
+    Some(format!("{} ({number})", hostmark_model::errno_name(i32::try_from(number).ok()?)?))
 }
 
 /// A text in Chinese in which errors of the system stand as the system says them in English: with their names.

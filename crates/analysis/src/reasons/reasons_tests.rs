@@ -112,8 +112,8 @@ fn an_unknown_reason_stays_as_it_is() {
 #[test]
 fn a_reason_is_known_where_no_word_of_it_falls_into_a_hole() {
     assert!(is_known("needs 7 CPUs, and may use 7 here", "7"));
-    assert!(is_known("cannot bind to CPU 7: 7", "7"));
-    assert!(!is_known("cannot bind to CPU 7: it is late", "7"));
+    assert!(is_known("cannot be started: 7", "7"));
+    assert!(!is_known("cannot be started: it is late", "7"));
     assert!(!is_known("the worker dances", "7"));
 }
 

@@ -113,7 +113,7 @@ macro_rules! variants {
 
 without! {
     bool, u8, u32, u64, usize, i32, i64, f64, [u64; 2], [u64; 3], [f64; 2], [f64; 3],
-    AxisKind, Better, Bounds, CacheKind, FlagKind, Grade, HugePages, IntervalMethod, Leading, Others, Pressure, Profile, Purpose, Quiet,
+    AxisKind, Better, Bounds, CacheKind, FlagKind, Grade, HugePages, IntervalMethod, Leading, Others, Pressure, Profile, Purpose, Quiet, ReasonCode,
     Repetition, Resource, RoundTime, RunTime, Sight, Throttling, Unit,
 }
 
@@ -216,6 +216,7 @@ fields! {
     Raw {
         resolution_ns, clock_cost_ns, sample_ns, iterations, amount, core_khz, run_delay_ns, involuntary_switches, faults, also, counts
     }
+    Reason { text, code, arguments }
     LostRound { case, round, cpus, others, events }
     RoundNoise {
         core_hz, core_khz, width, shared, resolution_ns, clock_cost_ns, settled, iterations, run_delay_ns, waited, steal_ns, throttled,
@@ -225,6 +226,7 @@ fields! {
 
 variants! {
     Outcome { Measured(measured) Skipped { reason } Failed { reason } }
+    Argument { Number(number) Name(name) }
     Sampled { Bytes(bytes) Printed { pattern, unit } }
     Event {
         Hello { protocol, pid }

@@ -11,7 +11,7 @@ use hostmark_engine::sys::scratch::Private;
 use hostmark_engine::{KernelMeters, Observer, RunContext, Wall};
 use hostmark_host::Root;
 use hostmark_launch::{Received, ServiceLink, WorkerLink};
-use hostmark_model::{Environment, Event, FarUsage, Job, PROTOCOL, Profile, ServiceJob};
+use hostmark_model::{Environment, Event, FarUsage, Job, PROTOCOL, Profile, ReasonCode, ServiceJob};
 use hostmark_probes::CATALOGUE;
 
 use crate::traces::names;
@@ -167,7 +167,9 @@ pub fn jobs(places: &Places) -> Vec<Job> {
             jobs.push(job.clone());
         }
         let greeting = Event::Hello { protocol: PROTOCOL, pid: 1 };
-        Ok(Box::new(Recorded { lines: vec![Event::Skipped { reason: "recorded".into() }, greeting] }))
+        Ok(Box::new(Recorded {
+            lines: vec![Event::Skipped { reason: ReasonCode::NotApplicable.because("recorded") }, greeting],
+        }))
     };
     hostmark_engine::run(&setting, &mut open, &NoTime, &mut Nobody, None);
     let planned = |job: &Job| plan.cases.iter().position(|case| case.id.to_string() == job.case());

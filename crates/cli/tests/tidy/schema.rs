@@ -12,8 +12,8 @@ use hostmark_model::{
     Imported, InterfaceLosses, InterruptModeration, Job, LastCache, Leading, LimitFacts, LoopbackFacts, LostRound,
     Measured, MemoryFacts, MemoryModule, Neighbours, NetworkInterface, NetworkPath, NodeFact, Noise, Nonce, Others,
     Outcome, PROTOCOL, PairRun, Params, PathBytes, Peer, Pressure, ProcessFacts, Profile, QueueingDiscipline, Quiet,
-    Raw, Repetition, Rings, RoundNoise, RoundRecord, RoundTime, Run, RunTime, SCHEMA, Scratch, ServiceJob, Settings,
-    StorageFacts, Text, Throttling, Tool, Trust,
+    Raw, ReasonCode, Repetition, Rings, RoundNoise, RoundRecord, RoundTime, Run, RunTime, SCHEMA, Scratch, ServiceJob,
+    Settings, StorageFacts, Text, Throttling, Tool, Trust,
 };
 use hostmark_probes::CATALOGUE;
 use serde_json::{Value, json};
@@ -65,8 +65,8 @@ pub fn examples() -> Value {
         Event::Served(FarUsage::default()),
         Event::LastCache { bytes: 1, ns: 1.0 },
         Event::Done { noise: round_noise() },
-        Event::Skipped { reason: "it is not there".into() },
-        Event::Failed { reason: "it broke".into() },
+        Event::Skipped { reason: ReasonCode::NotApplicable.because("it is not there") },
+        Event::Failed { reason: ReasonCode::CheckFailed.because("it broke") },
     ];
     json!([run(), events, job(), service_job(), host_report()])
 }
@@ -116,7 +116,7 @@ fn job() -> Job {
 
 fn run() -> Run {
     let case = |outcome| CaseRecord { id: "a.b".into(), probe: "a.b".into(), params: Params::default(), outcome };
-    let reason = || "a reason".to_owned();
+    let reason = || ReasonCode::SystemCall.because("a reason").with("errno", "EPERM").lacking(2, 1);
     let outcomes = [
         Outcome::Measured(Box::new(measured())),
         Outcome::Skipped { reason: reason() },
@@ -174,7 +174,7 @@ fn run() -> Run {
         cases: outcomes.map(case).into(),
         lost_rounds: vec![lost],
         findings: vec![Finding {
-            id: reason(),
+            id: "a".into(),
             short: Text::default(),
             text: Text::default(),
             cure: None,
@@ -183,7 +183,7 @@ fn run() -> Run {
             cost: 0.5,
         }],
         peers: vec![peer()],
-        pairs: vec![PairRun { from: reason(), to: reason(), turn: 0, cases: Vec::new(), failed: None }],
+        pairs: vec![PairRun { from: "a".into(), to: "b".into(), turn: 0, cases: Vec::new(), failed: None }],
         again: Some(again),
     }
 }

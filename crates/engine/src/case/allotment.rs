@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use hostmark_host::{Root, SpareMemory};
+use hostmark_model::ReasonCode;
 
 use crate::case::arena::{self, Buffer};
 use crate::clock::monotonic_ns;
@@ -71,12 +72,13 @@ impl MemoryBudget {
         }
         if bytes > account.most_bytes {
             let may = account.most_bytes >> 20;
-            return Err(RoundError::skipped(format!(
+            let text = format!(
                 "needs {asked} MiB of memory; a case of this run may fill {may} MiB: half of what was free at its start, or its share of hostmark serve"
-            )));
+            );
+            return Err(too_little(text, bytes, account.most_bytes));
         }
         let spare = self.spare().now(node.map(|node| node.0)).ok_or_else(|| {
-            RoundError::skipped(format!(
+            RoundError::skipped(ReasonCode::MissingFile, format!(
                 "needs {asked} MiB of memory, and how much is free is unknown here (open, read): mount /proc and /sys"
             ))
         })?;
@@ -90,15 +92,16 @@ impl MemoryBudget {
             copies => format!(" by {copies} copies"),
         };
         let (holder, has) = (spare.holder, spare.bytes >> 20);
-        Err(RoundError::skipped(format!(
+        let text = format!(
             "needs {asked} MiB of memory; {holder} can spare {has} MiB, of which at most half is filled{of_copies}"
-        )))
+        );
+        Err(too_little(text, bytes, share))
     }
 
     /// So many buffers alike; Skipped where they may not be filled.
     pub(crate) fn allot(&self, count: u64, bytes: u64, pages: Pages, node: Option<Node>) -> Result<Allotment> {
         self.ask(footprint_bytes(bytes, pages).saturating_mul(count), node)?;
-        let bytes = usize::try_from(bytes).map_err(RoundError::skipped)?;
+        let bytes = usize::try_from(bytes)?;
         Ok(Allotment { budget: Some(self.clone()), count, bytes, pages, node })
     }
 
@@ -111,15 +114,22 @@ impl MemoryBudget {
     fn ask_again(&self, left_bytes: u64, node: Option<Node>) -> Result<()> {
         let left_bytes = left_bytes.saturating_mul(self.0.copies);
         match self.spare().now(node.map(|node| node.0)) {
-            Some(spare) if spare.bytes < left_bytes => Err(RoundError::skipped(format!(
-                "memory ran short while it was filled: {} MiB are left to fill, and {} can spare {} MiB",
-                mebibytes(left_bytes),
-                spare.holder,
-                spare.bytes >> 20
-            ))),
+            Some(spare) if spare.bytes < left_bytes => {
+                let text = format!(
+                    "memory ran short while it was filled: {} MiB are left to fill, and {} can spare {} MiB",
+                    mebibytes(left_bytes),
+                    spare.holder,
+                    spare.bytes >> 20
+                );
+                Err(too_little(text, left_bytes, spare.bytes))
+            }
             _ => Ok(()),
         }
     }
+}
+
+fn too_little(text: String, needed_bytes: u64, available_bytes: u64) -> RoundError {
+    RoundError::Skipped(ReasonCode::TooLittleMemory.because(text).lacking(needed_bytes, available_bytes))
 }
 
 fn mebibytes(bytes: u64) -> u64 {
@@ -142,7 +152,10 @@ impl Allotment {
     pub fn small(bytes: usize, pages: Pages) -> Result<Allotment> {
         match bytes as u64 <= UNASKED_BYTES {
             true => Ok(Allotment { budget: None, count: 1, bytes, pages, node: None }),
-            false => Err(RoundError::failed(format!("{bytes} bytes are not small: ask the case for them"))),
+            false => Err(RoundError::failed(
+                ReasonCode::Internal,
+                format!("{bytes} bytes are not small: ask the case for them"),
+            )),
         }
     }
 

@@ -33,7 +33,7 @@ impl Machine {
 
 fn reason(result: Result<impl std::fmt::Debug>) -> String {
     match result {
-        Err(RoundError::Skipped(reason)) => reason,
+        Err(RoundError::Skipped(reason)) => reason.text,
         other => panic!("{other:?}"),
     }
 }

@@ -1,6 +1,6 @@
 //! Where the one thread of a case is bound, as the axis of that name says it.
 
-use hostmark_model::{HostFacts, Params};
+use hostmark_model::{HostFacts, Params, Reason, ReasonCode};
 
 /// The axis' name in a case id.
 pub(crate) const BIND: &str = "bind";
@@ -44,16 +44,21 @@ impl Bind {
     }
 
     /// The CPUs that the thread may use, its own first; or why there are none such. `planned`: the CPU of the plan.
-    pub(crate) fn cpus(self, host: &HostFacts, planned: usize) -> Result<Vec<usize>, String> {
+    pub(crate) fn cpus(self, host: &HostFacts, planned: usize) -> Result<Vec<usize>, Reason> {
         let usable = host.usable_cpus();
         match self {
             Bind::Planned => Ok(vec![planned]),
             Bind::Free => Ok(usable),
             Bind::Last => Ok(usable.last().map_or(vec![planned], |&last| vec![last])),
             Bind::Cpu(id) if usable.contains(&id) => Ok(vec![id]),
-            Bind::Cpu(id) => Err(format!("CPU {id} cannot be used here")),
+            Bind::Cpu(id) => Err(unusable(id)),
         }
     }
+}
+
+/// Why a case on this CPU is skipped.
+pub(crate) fn unusable(cpu: usize) -> Reason {
+    ReasonCode::CpuUnavailable.because(format_args!("CPU {cpu} cannot be used here"))
 }
 
 #[cfg(test)]
@@ -69,7 +74,7 @@ mod tests {
         assert_eq!(cpus("none"), Ok(vec![1, 2, 3]));
         assert_eq!(cpus("last"), Ok(vec![3]));
         assert_eq!(cpus("1"), Ok(vec![1]));
-        assert_eq!(cpus("0"), Err("CPU 0 cannot be used here".into()));
+        assert_eq!(cpus("0"), Err(unusable(0)));
         for value in ["", "all", "-1", "01", "+1", "1-2"] {
             assert_eq!(Bind::of(value), None, "{value}");
         }

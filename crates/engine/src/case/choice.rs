@@ -1,6 +1,6 @@
 //! The verbs by which a case finds out which of several ways is the fastest here, once for all of its rounds.
 
-use hostmark_model::Choice;
+use hostmark_model::{Choice, ReasonCode};
 
 use super::{Case, Cpu};
 use crate::case::copies::Copies;
@@ -62,7 +62,7 @@ impl Case {
     /// with each other, do the same at once.
     pub(super) fn chosen_before(&self, bytes: u64, ways: &[&str]) -> Result<Option<usize>> {
         if ways.is_empty() {
-            return Err(RoundError::failed("there is no way to choose from"));
+            return Err(RoundError::failed(ReasonCode::Internal, "there is no way to choose from"));
         }
         let is_settled = ways.len() == 1 || !matches!(self.copies, Copies::Alone);
         if is_settled {
@@ -73,7 +73,12 @@ impl Case {
             return Ok(None);
         };
         let found = ways.iter().position(|known| known == way);
-        let absent = || RoundError::failed(format!("an earlier round chose '{way}', which this one does not have"));
+        let absent = || {
+            RoundError::failed(
+                ReasonCode::Internal,
+                format!("an earlier round chose '{way}', which this one does not have"),
+            )
+        };
         found.map(Some).ok_or_else(absent)
     }
 

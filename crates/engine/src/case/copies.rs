@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use hostmark_launch::program::{OWN, command};
 use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Supervised, Terms};
-use hostmark_model::{Event, Job, Line};
+use hostmark_model::{Event, Job, Line, ReasonCode};
 
 use crate::clock::Clock;
+use crate::resource_limits::reason_of;
 use crate::round_error::{Result, RoundError};
 use crate::sampling::sampler::MOST_ITERATIONS;
 use crate::sampling::setup;
@@ -42,7 +43,10 @@ pub(crate) struct Replica {
 /// that may be filled; the replicas' files lie in the directory that is removed after the round.
 pub(crate) fn jobs(job: &Job, copies: usize, parties: usize) -> Result<Vec<Job>> {
     if job.cpus.len() < copies {
-        return Err(RoundError::failed(format!("the job has {copies} copies for {} CPUs", job.cpus.len())));
+        return Err(RoundError::failed(
+            ReasonCode::Internal,
+            format!("the job has {copies} copies for {} CPUs", job.cpus.len()),
+        ));
     }
     let share = |(index, &cpu): (usize, &usize)| {
         let memory_bytes = job.memory_bytes / copies as u64;
@@ -88,7 +92,12 @@ impl Copies {
         for job in jobs {
             match start(job) {
                 Ok(replica) => replicas.push(replica),
-                Err(error) => return Err(RoundError::failed(format!("a further copy could not be started: {error}"))),
+                Err(error) => {
+                    return Err(RoundError::Failed(reason_of(
+                        &error,
+                        format_args!("a further copy could not be started: {error}"),
+                    )));
+                }
             }
         }
         Ok(Copies::Leader(replicas))
@@ -160,17 +169,24 @@ impl Replica {
     }
 
     fn lost(&self, error: std::io::Error) -> RoundError {
-        RoundError::failed(format!("a copy on CPU {} was lost: {error}", self.cpu))
+        RoundError::failed(ReasonCode::ProcessDied, format!("a copy on CPU {} was lost: {error}", self.cpu))
     }
 
     fn wrong(&mut self, said: Option<Event>) -> RoundError {
         let cpu = self.cpu;
         match said {
             Some(Event::Skipped { reason }) => {
-                RoundError::skipped(format!("a copy on CPU {cpu} was skipped: {reason}"))
+                let text = format!("a copy on CPU {cpu} was skipped: {reason}");
+                RoundError::Skipped(reason.told(text))
             }
-            Some(Event::Failed { reason }) => RoundError::failed(format!("a copy on CPU {cpu} failed: {reason}")),
-            _ => RoundError::failed(format!("a copy on CPU {cpu} ended while others measured: {}", self.how())),
+            Some(Event::Failed { reason }) => {
+                let text = format!("a copy on CPU {cpu} failed: {reason}");
+                RoundError::Failed(reason.told(text))
+            }
+            _ => RoundError::failed(
+                ReasonCode::ProcessDied,
+                format!("a copy on CPU {cpu} ended while others measured: {}", self.how()),
+            ),
         }
     }
 
@@ -189,7 +205,7 @@ impl Replica {
 /// Does `body` until the process is killed, or an error ends it.
 pub(crate) fn for_ever(clock: &Clock, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
     let tell = || -> Result<()> {
-        let line = Event::Measuring.to_line().map_err(RoundError::failed)?;
+        let line = Event::Measuring.to_line().map_err(|error| RoundError::failed(ReasonCode::Internal, error))?;
         let mut output = std::io::stdout().lock();
         output.write_all(line.as_bytes()).call("write")?;
         Ok(output.flush().call("write")?)

@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::path::PathBuf;
 
-use hostmark_model::Scratch;
+use hostmark_model::{ReasonCode, Scratch};
 use rustix::fd::{AsFd, OwnedFd};
 
 use super::Case;
@@ -40,10 +40,13 @@ impl Case {
                     Ok(_) => reasons.push("the scratch directory lies on a device".to_owned()),
                     Err(error) => reasons.push(format!("the scratch directory does not say where it lies: {error}")),
                 },
-                Err(RoundError::Skipped(reason) | RoundError::Failed(reason)) => reasons.push(reason),
+                Err(RoundError::Skipped(reason) | RoundError::Failed(reason)) => reasons.push(reason.text),
             }
         }
-        Err(RoundError::skipped(format!("there is no tmpfs to write to: {}", reasons.join("; "))))
+        Err(RoundError::skipped(
+            ReasonCode::Filesystem,
+            format!("there is no tmpfs to write to: {}", reasons.join("; ")),
+        ))
     }
 
     /// The working directory that this thread had before it entered its own; for a command that a person named.
@@ -54,10 +57,15 @@ impl Case {
     fn enter(&mut self, kind: DirectoryKind, run: OwnedFd) -> Result<PathBuf> {
         match &self.folder {
             Some((entered, _)) if *entered == kind => {}
-            Some(_) => return Err(RoundError::failed("a round has one directory, and the probe asks for two")),
+            Some(_) => {
+                return Err(RoundError::failed(
+                    ReasonCode::Internal,
+                    "a round has one directory, and the probe asks for two",
+                ));
+            }
             None => {
                 let folder = Folder::enter(run, &self.job.folder)
-                    .map_err(|error| RoundError::skipped(format!("the round's directory cannot be made: {error}")))?;
+                    .map_err(|error| RoundError::lacking("the round's directory cannot be made", &error))?;
                 self.folder = Some((kind, folder));
             }
         }
@@ -84,7 +92,7 @@ impl Case {
 fn run_directory(scratch: &Scratch) -> Result<OwnedFd> {
     match scratch {
         Scratch::Made { path, device, inode } => open(path, *device, *inode)
-            .map_err(|error| RoundError::skipped(format!("the run's scratch directory cannot be used: {error}"))),
-        Scratch::Missing(reason) => Err(RoundError::skipped(reason)),
+            .map_err(|error| RoundError::lacking("the run's scratch directory cannot be used", &error)),
+        Scratch::Missing(reason) => Err(RoundError::Skipped(reason.clone())),
     }
 }

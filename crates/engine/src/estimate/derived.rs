@@ -2,11 +2,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use hostmark_model::{CaseId, CaseRecord, Outcome};
+use hostmark_model::{CaseId, CaseRecord, Outcome, ReasonCode};
 
 use crate::estimate;
 use crate::probe::Entry;
-use crate::round_error::panic_text;
+use crate::round_error::panicked;
 
 /// The records of a derived probe: however its function ends, there is at least one, and every number is finite.
 pub(crate) fn derived(entry: &Entry, derive: impl FnOnce() -> Vec<CaseRecord>) -> Vec<CaseRecord> {
@@ -16,10 +16,12 @@ pub(crate) fn derived(entry: &Entry, derive: impl FnOnce() -> Vec<CaseRecord>) -
     };
     let mut records = match catch_unwind(AssertUnwindSafe(derive)) {
         Ok(records) if records.is_empty() => {
-            return whole(Outcome::Skipped { reason: "the input cases do not suffice to compute this".into() });
+            return whole(Outcome::Skipped {
+                reason: ReasonCode::MissingInput.because("the input cases do not suffice to compute this"),
+            });
         }
         Ok(records) => records,
-        Err(panic) => return whole(Outcome::Failed { reason: panic_text(&*panic) }),
+        Err(panic) => return whole(Outcome::Failed { reason: panicked(&*panic) }),
     };
     for record in &mut records {
         if let Outcome::Measured(measured) = &mut record.outcome {
@@ -27,7 +29,7 @@ pub(crate) fn derived(entry: &Entry, derive: impl FnOnce() -> Vec<CaseRecord>) -
             measured.rounds.iter_mut().for_each(|round| round.raw = None);
         }
         if record.measured().is_some_and(|measured| !estimate::is_finite(measured)) {
-            record.outcome = Outcome::Failed { reason: "it came to no finite value".into() };
+            record.outcome = Outcome::Failed { reason: ReasonCode::NoValue.because("it came to no finite value") };
         }
     }
     records

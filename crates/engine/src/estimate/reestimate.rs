@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use hostmark_model::{CaseId, CaseRecord, Gap, LostRound, Measured, Outcome, Params, Run, Text};
+use hostmark_model::{CaseId, CaseRecord, Gap, LostRound, Measured, Outcome, Params, Reason, ReasonCode, Run, Text};
 
 use crate::estimate::outcomes::{self, Outcomes};
 use crate::probe::{Catalogue, Entry, Measure, find};
@@ -181,7 +181,7 @@ pub fn of_journal(
     run: &Run,
     planned: &[String],
     rounds: Vec<PastRound>,
-    skip: impl Fn(&str) -> Option<String>,
+    skip: impl Fn(&str) -> Option<Reason>,
 ) -> (Outcomes, Vec<Gap>) {
     let known = known(catalogue, run);
     let mut of_case: HashMap<String, Vec<Round>> = HashMap::new();
@@ -198,7 +198,7 @@ pub fn of_journal(
                 if !rounds.is_empty() {
                     gaps.add(Lack::Others, &id.to_string());
                 }
-                let without = || rounds.is_empty().then(|| "interrupted".to_owned());
+                let without = || rounds.is_empty().then(|| ReasonCode::Interrupted.because("interrupted"));
                 let skip = skip(&id.to_string()).or_else(without);
                 cases.push(CaseRounds { entry, id, rounds, skip });
             }
@@ -217,7 +217,9 @@ pub fn of_journal(
 fn without_probe(id: String) -> CaseRecord {
     let CaseId { probe, params } =
         id.parse().unwrap_or_else(|_| CaseId { probe: id.clone(), params: Params::default() });
-    let outcome = Outcome::Skipped { reason: "this hostmark has no probe of this name and revision".into() };
+    let outcome = Outcome::Skipped {
+        reason: ReasonCode::UnknownProbe.because("this hostmark has no probe of this name and revision"),
+    };
     CaseRecord { id, probe, params, outcome }
 }
 

@@ -102,14 +102,18 @@ fn script(job: &Job) -> Script {
             let histogram = Event::Histogram(Histogram { values, counts: vec![50, 60, 30] });
             vec![timed(&[1; 4], 0), histogram, also("mean", &[turn / 3.0])]
         }
-        "memory.vote" if job.round == 2 => return vec![hello(), line(&Event::Skipped { reason: "no step".into() })],
+        "memory.vote" if job.round == 2 => {
+            return vec![hello(), line(&Event::Skipped { reason: ReasonCode::NotApplicable.because("no step") })];
+        }
         vote @ ("memory.vote" | "memory.tie") => {
             let bytes = if vote == "memory.tie" { 32.0 * turn } else { 64.0 };
             vec![Event::Samples { ns: vec![bytes, bytes, 1.0], iterations: vec![1; 3], amount: 0, taints: vec![0; 3] }]
         }
-        "memory.crash" if is_second => return vec![hello(), line(&Event::Failed { reason: "broken".into() })],
+        "memory.crash" if is_second => {
+            return vec![hello(), line(&Event::Failed { reason: ReasonCode::CheckFailed.because("broken") })];
+        }
         "memory.crash" => vec![samples(&[5.0])],
-        _ => return vec![hello(), line(&Event::Skipped { reason: "no device".into() })],
+        _ => return vec![hello(), line(&Event::Skipped { reason: ReasonCode::MissingFile.because("no device") })],
     };
     events.push(Event::Done { noise });
     std::iter::once(hello()).chain(events.iter().map(line)).collect()
@@ -208,7 +212,10 @@ fn of_a_whole_file_every_case_comes_out_as_it_is_to_the_last_digit() {
     for (id, also) in [("memory.rate", "loss"), ("memory.tails", "p50"), ("memory.tails", "mean"), (TIMED, "cycles")] {
         assert!(measured_of(&mut run, id).also.contains_key(also), "{id} {also}");
     }
-    assert_eq!(of(&mut run, "memory.crash").outcome, Outcome::Failed { reason: "broken".into() });
+    assert_eq!(
+        of(&mut run, "memory.crash").outcome,
+        Outcome::Failed { reason: ReasonCode::CheckFailed.because("broken") }
+    );
     let lost = |case: &str| run.lost_rounds.iter().filter(|round| round.case == case).count();
     assert_eq!((lost("memory.vote"), lost("memory.crash"), lost("memory.absent"), lost(TIMED)), (1, 2, 1, 0));
     assert!(lost("memory.tie") >= 3, "rounds that came to no majority are there for another rule");
@@ -217,7 +224,7 @@ fn of_a_whole_file_every_case_comes_out_as_it_is_to_the_last_digit() {
 #[test]
 fn a_vote_that_found_no_time_lacks_nothing() {
     let mut run = run();
-    of(&mut run, "memory.tie").outcome = Outcome::Skipped { reason: "time budget".into() };
+    of(&mut run, "memory.tie").outcome = Outcome::Skipped { reason: ReasonCode::TimeBudget.because("time budget") };
     run.lost_rounds.retain(|round| round.case != "memory.tie");
     let (made, gaps) = of_run(KINDS, &run);
     assert_eq!((json(&made.cases), gaps), (json(&run.cases), Vec::new()));
@@ -351,14 +358,15 @@ fn of_a_journal_come_the_outcomes_of_its_run() {
     // Cut short after its first rounds, and read by a hostmark that lacks a probe.
     static LESS: Catalogue =
         &[&Group { name: "memory", shares_worker: false, probes: &[("time", &TIME), ("absent", &ABSENT)] }];
-    let skip = |id: &str| (id == "memory.absent").then(|| "needs root".to_owned());
+    let skip = |id: &str| (id == "memory.absent").then(|| ReasonCode::Permission.because("needs root"));
     let (made, gaps) = of_journal(LESS, &header.run, &header.cases, Vec::new(), skip);
     assert_eq!(made.cases.len(), header.cases.len());
     let reason = |id: &str| match &made.cases.iter().find(|case| case.id == id).unwrap().outcome {
         Outcome::Skipped { reason } => reason.clone(),
         other => panic!("{other:?}"),
     };
-    assert_eq!((reason(TIMED), reason("memory.absent")), ("interrupted".into(), "needs root".into()));
+    let wanted = [ReasonCode::Interrupted.because("interrupted"), ReasonCode::Permission.because("needs root")];
+    assert_eq!([reason(TIMED), reason("memory.absent")], wanted);
     assert!(reason("memory.rate").starts_with("this hostmark has no probe"));
     assert_eq!(told(&gaps)[0].1, ["memory.rate", "memory.tails", "memory.vote", "memory.tie", "memory.crash"]);
 }

@@ -1,11 +1,11 @@
 //! A discrete quantity: rounds vote, and the number that most of them name is the value.
 
-use hostmark_model::{FlagKind, IntervalMethod, Measured, counted};
+use hostmark_model::{FlagKind, IntervalMethod, Measured, Reason, ReasonCode, counted};
 use hostmark_stats::descriptive;
 
 /// Makes the estimate of a measurement a vote of its rounds, of which there were `rounds`: those without a sample abstain, and
 /// so do those whose samples name two numbers equally often. Without a majority of all rounds there is no value.
-pub fn elect(measured: &mut Measured, rounds: usize) -> Result<(), String> {
+pub fn elect(measured: &mut Measured, rounds: usize) -> Result<(), Reason> {
     let votes: Vec<f64> = measured.samples.iter().filter_map(|samples| descriptive::mode(samples)).collect();
     for (round, samples) in measured.rounds.iter_mut().zip(&measured.samples) {
         round.median = descriptive::mode(samples).unwrap_or(round.median);
@@ -25,7 +25,7 @@ pub fn elect(measured: &mut Measured, rounds: usize) -> Result<(), String> {
 }
 
 /// Why there is no value.
-fn without(votes: &[f64], rounds: usize) -> String {
+fn without(votes: &[f64], rounds: usize) -> Reason {
     let mut named: Vec<f64> = votes.to_vec();
     named.sort_by(f64::total_cmp);
     named.dedup();
@@ -33,10 +33,11 @@ fn without(votes: &[f64], rounds: usize) -> String {
         .iter()
         .map(|value| format!("{value} by {}", votes.iter().filter(|vote| *vote == value).count()))
         .collect();
-    match each.is_empty() {
+    let text = match each.is_empty() {
         true => format!("none of {} agreed with itself on a value", counted(rounds, "round")),
         false => format!("no value was found by most of {}: {}", counted(rounds, "round"), each.join(", ")),
-    }
+    };
+    ReasonCode::Inconclusive.because(text)
 }
 
 #[cfg(test)]
@@ -74,11 +75,14 @@ mod tests {
     fn without_a_majority_there_is_a_reason_and_no_value() {
         let mut disturbed = measured(&[&[256.0, 256.0, 512.0], &[128.0, 512.0, 512.0], &[64.0, 256.0, 128.0]]);
         let reason = "no value was found by most of 3 rounds: 256 by 1, 512 by 1";
-        assert_eq!(elect(&mut disturbed, 3), Err(reason.to_owned()));
+        assert_eq!(elect(&mut disturbed, 3), Err(ReasonCode::Inconclusive.because(reason)));
         // Rounds that found nothing count as rounds.
         let mut two = measured(&[&[64.0], &[64.0]]);
         assert!(elect(&mut two, 4).is_err());
         let mut tied = measured(&[&[64.0, 128.0]]);
-        assert_eq!(elect(&mut tied, 1), Err("none of 1 round agreed with itself on a value".to_owned()));
+        assert_eq!(
+            elect(&mut tied, 1),
+            Err(ReasonCode::Inconclusive.because("none of 1 round agreed with itself on a value"))
+        );
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use hostmark_model::{AxisKind, HostFacts, Profile};
 
 use crate::plan::time_budget::TimeBudget;
-use crate::plan::{Cell, Plan, PlannedCase, Priority, TIME_BUDGET};
+use crate::plan::{Cell, Plan, PlannedCase, Priority, no_time};
 use crate::probe::Measure;
 
 /// A case that is no point of a curve has to be so many times cheaper than one that is, for each axis on which it is not at
@@ -41,13 +41,13 @@ impl Plan {
         for index in self.by_priority() {
             let case = &mut self.cases[index];
             if case.set_up > most && case.worth != Priority::Default {
-                case.skip = Some(TIME_BUDGET.into());
+                case.skip = Some(no_time());
                 continue;
             }
             match left.checked_sub(TimeBudget::at_least(rounds, case.set_up)) {
                 Some(rest) => left = rest,
                 None if case.worth == Priority::Default => left = Duration::ZERO,
-                None => case.skip = Some(TIME_BUDGET.into()),
+                None => case.skip = Some(no_time()),
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Runs with peers: which cases go there, and what those of other runs look like.
 
-use hostmark_model::{Inputs, Profile};
+use hostmark_model::{Inputs, Profile, ReasonCode};
 
 use super::*;
 use crate::fixture::{PLAIN, host, request};
@@ -23,11 +23,11 @@ static NET: Catalogue =
     &[&Group { name: "net", shares_worker: false, probes: &[("between", &BETWEEN), ("alone", &PLAIN)] }];
 
 fn never(_: &mut Serving) -> crate::Result<()> {
-    Err(RoundError::failed("never"))
+    Err(RoundError::failed(ReasonCode::CheckFailed, "never"))
 }
 
 fn unmeasured(_: &mut crate::prelude::Case) -> crate::Result<()> {
-    Err(RoundError::failed("never"))
+    Err(RoundError::failed(ReasonCode::CheckFailed, "never"))
 }
 
 fn planned(filters: &[&str], set: &[&str], peers: &[&str], profile: Profile) -> Result<Plan, PlanError> {

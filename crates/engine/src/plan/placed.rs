@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use hostmark_host::{self as host_facts, CoreKind, Order, Placement};
-use hostmark_model::{AxisKind, CaseId, HostFacts, Params};
+use hostmark_model::{AxisKind, CaseId, HostFacts, Params, Reason, ReasonCode};
 
 use super::{PlannedCase, Priority, node_pair};
-use crate::case::bind::Bind;
-use crate::probe::{CORE, Entry, ORDER, TWO_HOSTS};
+use crate::case::bind::{self, Bind};
+use crate::probe::{CORE, Entry, ORDER, TWO_HOSTS, too_few_cpus};
 
 /// A case on its CPUs, with the reason why it cannot be measured: `skip` where that is known, else that of its placement.
 pub(super) fn placed(
@@ -16,7 +16,7 @@ pub(super) fn placed(
     base: &Params,
     host: &HostFacts,
     cpu: usize,
-    skip: Option<String>,
+    skip: Option<Reason>,
 ) -> PlannedCase {
     let steps = params.0.iter().zip(&base.0).filter(|(one, other)| one != other).count();
     let mut case = PlannedCase {
@@ -39,10 +39,12 @@ pub(super) fn placed(
     if let Some(bind) = bind {
         match bind.cpus(host, cpu) {
             _ if copies > 1 || threads.is_some_and(|threads| threads != 1) => {
-                case.skip = case.skip.or(Some("several threads or copies have a CPU each".into()));
+                case.skip =
+                    case.skip.or(Some(ReasonCode::NotApplicable.because("several threads or copies have a CPU each")));
             }
             Ok(cpus) if is_of_other_kind(host, &case.id.params, &cpus) => {
-                case.skip = case.skip.or(Some("it would run on cores of another kind".into()));
+                case.skip =
+                    case.skip.or(Some(ReasonCode::NotApplicable.because("it would run on cores of another kind")));
             }
             Ok(cpus) => case.cpus = cpus,
             Err(reason) => case.skip = case.skip.or(Some(reason)),
@@ -52,7 +54,8 @@ pub(super) fn placed(
         let of_kind = kinds.iter().find(|(kind, _)| kind.name() == core).and_then(|(_, cpus)| cpus.first());
         match of_kind {
             _ if copies > 1 || threads.is_some_and(|threads| threads != 1) => {
-                case.skip = case.skip.or(Some("several CPUs are of all kinds of core".into()));
+                case.skip =
+                    case.skip.or(Some(ReasonCode::NotApplicable.because("several CPUs are of all kinds of core")));
             }
             Some(&cpu) if kinds.len() > 1 => case.cpus = vec![cpu],
             _ => case.skip = case.skip.or(Some(no_kind(&kinds))),
@@ -62,15 +65,17 @@ pub(super) fn placed(
             || value_of(AxisKind::Placement).is_some_and(|placement| placement != Placement::SameCpu.name());
         match copies <= have {
             _ if is_apart => {
-                case.skip =
-                    case.skip.or(Some("copies > 1 cannot be combined with threads > 1 or two-CPU placements".into()));
+                case.skip = case.skip.or(Some(
+                    ReasonCode::NotApplicable
+                        .because("copies > 1 cannot be combined with threads > 1 or two-CPU placements"),
+                ));
             }
             true => {
                 // The first is the CPU of the case without further copies, so that the two compare.
                 let others = host_facts::spread(host, have).into_iter().filter(|&other| other != cpu);
                 case.cpus.extend(others.take(copies - 1));
             }
-            false => case.skip = case.skip.or(Some(format!("needs {copies} CPUs, and may use {have} here"))),
+            false => case.skip = case.skip.or(Some(too_few_cpus(copies, have))),
         }
     } else if let Some(threads) = threads.filter(|&threads| threads != 1) {
         let placement = value_of(AxisKind::Placement);
@@ -78,27 +83,30 @@ pub(super) fn placed(
         let of_each = entry.probe.threads_per_cpu();
         let needed = threads.div_ceil(of_each);
         match needed {
-            _ if apart.is_some() => case.skip = case.skip.or(Some("several threads have a CPU each".into())),
+            _ if apart.is_some() => {
+                case.skip = case.skip.or(Some(ReasonCode::NotApplicable.because("several threads have a CPU each")))
+            }
             1.. if needed <= have => case.cpus = host_facts::in_order(host, threads, order),
-            _ => case.skip = case.skip.or(Some(format!("needs {needed} CPUs, and may use {have} here"))),
+            _ => case.skip = case.skip.or(Some(too_few_cpus(needed, have))),
         }
     } else if let Some(value) = value_of(AxisKind::Placement) {
         if value == TWO_HOSTS {
             // The far end has its CPU where it is.
             let is_here = case.entry.peer(&case.id.params).is_none();
-            case.skip = case.skip.or(is_here.then(|| "two hosts need a peer; name one by --peer".into()));
+            case.skip =
+                case.skip.or(is_here.then(|| ReasonCode::NoPeer.because("two hosts need a peer; name one by --peer")));
             return case;
         }
         if let Some(pair) = cpu_pair(value) {
             match pair.iter().find(|cpu| !host.usable_cpus().contains(cpu)) {
-                Some(cpu) => case.skip = case.skip.or(Some(format!("CPU {cpu} cannot be used here"))),
+                Some(cpu) => case.skip = case.skip.or(Some(bind::unusable(*cpu))),
                 None => case.cpus = pair.to_vec(),
             }
             return case;
         }
         match value.parse::<Placement>().map(|placement| host_facts::pair(host, placement)) {
             Ok(Ok(pair)) => case.cpus = pair.to_vec(),
-            Ok(Err(reason)) => case.skip = case.skip.or(Some(reason)),
+            Ok(Err(text)) => case.skip = case.skip.or(Some(ReasonCode::Topology.because(text))),
             // `free`: the scheduler decides.
             Err(_) => case.cpus = host.usable_cpus(),
         }
@@ -114,7 +122,7 @@ pub(super) fn placed(
             _ => None,
         };
         match reason {
-            Some(reason) => case.skip = case.skip.or(Some(reason)),
+            Some(text) => case.skip = case.skip.or(Some(ReasonCode::Topology.because(text))),
             None => case.cpus = of_node,
         }
     }
@@ -130,11 +138,11 @@ fn is_of_other_kind(host: &HostFacts, params: &Params, cpus: &[usize]) -> bool {
 }
 
 /// Why a host has no core of a kind.
-fn no_kind(kinds: &[(CoreKind, Vec<usize>)]) -> String {
-    match kinds {
+fn no_kind(kinds: &[(CoreKind, Vec<usize>)]) -> Reason {
+    ReasonCode::Topology.because(match kinds {
         [_] | [] => "the usable cores are all of one kind".to_owned(),
         several => format!("the usable cores are of {} kinds", several.len()),
-    }
+    })
 }
 
 /// Two different CPUs, as `0-1`.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use hostmark_model::{HostFacts, Inputs, Sampled, Unit};
+use hostmark_model::{HostFacts, Inputs, Reason, ReasonCode, Sampled, Unit};
 
 use crate::resource_limits::HUGE_PAGES_FORBIDDEN;
 
@@ -27,6 +27,12 @@ pub enum Need {
     Command,
     /// A command of which something else is the value, in this unit: a rate over its time, or a number that it prints.
     CommandValue(Unit),
+}
+
+/// Why a case of more CPUs than may be used is skipped.
+pub(crate) fn too_few_cpus(needed: usize, have: usize) -> Reason {
+    let reason = ReasonCode::TooFewCpus.because(format_args!("needs {needed} CPUs, and may use {have} here"));
+    reason.lacking(needed as u64, have as u64)
 }
 
 /// The version of the module whose requests this program makes.
@@ -67,59 +73,70 @@ impl Need {
     }
 
     /// Why it is not met here; none where it is.
-    pub(crate) fn unmet(self, host: &HostFacts, inputs: &Inputs) -> Option<String> {
+    pub(crate) fn unmet(self, host: &HostFacts, inputs: &Inputs) -> Option<Reason> {
         match self {
             Need::Cpus(wanted) => {
                 let have = host.usable_cpus().len();
-                (have < wanted).then(|| format!("needs {wanted} CPUs, and may use {have} here"))
+                (have < wanted).then(|| too_few_cpus(wanted, have))
             }
-            Need::Root => (host.limits.is_root != Some(true)).then(|| "needs root".into()),
+            Need::Root => (host.limits.is_root != Some(true)).then(|| ReasonCode::Permission.because("needs root")),
             Need::Kernel(major, minor) => {
                 let release = &host.kernel.release;
                 let mut numbers =
                     release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));
                 let have = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-                (have < (major, minor)).then(|| format!("needs Linux {major}.{minor}, and this is {release}"))
+                (have < (major, minor)).then(|| {
+                    ReasonCode::Kernel.because(format_args!("needs Linux {major}.{minor}, and this is {release}"))
+                })
             }
             Need::HugePages => {
                 let are_forbidden = host.memory.transparent_huge_pages_forbidden == Some(true);
                 match (host.memory.pmd_page_bytes, are_forbidden && inputs.tried.is_none()) {
-                    (None, _) => Some("needs transparent huge pages, which this kernel lacks".into()),
-                    (_, true) => Some(HUGE_PAGES_FORBIDDEN.into()),
+                    (None, _) => {
+                        Some(ReasonCode::HugePages.because("needs transparent huge pages, which this kernel lacks"))
+                    }
+                    (_, true) => Some(ReasonCode::HugePages.because(HUGE_PAGES_FORBIDDEN)),
                     (_, false) => None,
                 }
             }
             Need::Module => match host.kernel.module_version.as_deref() {
-                None => Some(NOT_LOADED.into()),
+                None => Some(ReasonCode::Kernel.because(NOT_LOADED)),
                 Some(MODULE_VERSION) => None,
-                Some(other) => Some(format!(
+                Some(other) => Some(ReasonCode::Kernel.because(format_args!(
                     "the module hostmark that is loaded is version {other}, not {MODULE_VERSION}: build kmod/ anew"
-                )),
+                ))),
             },
             Need::Kvm => match host.virtualization.kvm_permitted {
-                None => Some(NO_KVM.into()),
-                Some(false) => Some(KVM_DENIED.into()),
+                None => Some(ReasonCode::MissingFile.because(NO_KVM)),
+                Some(false) => Some(ReasonCode::Permission.because(KVM_DENIED)),
                 Some(true) => None,
             },
             Need::Guest => {
                 let lacks = host.virtualization.hypervisor.is_none();
-                lacks.then(|| "needs a hypervisor beneath; run it inside a virtual machine".into())
+                lacks.then(|| {
+                    ReasonCode::Hardware.because("needs a hypervisor beneath; run it inside a virtual machine")
+                })
             }
             Need::Command | Need::CommandValue(_) => self.not_given(inputs),
         }
     }
 
     /// Why it is not met by what the person gave, whatever the host is; none where it is, or is a need of the host's.
-    pub(crate) fn not_given(self, inputs: &Inputs) -> Option<String> {
+    pub(crate) fn not_given(self, inputs: &Inputs) -> Option<Reason> {
         match self {
             Need::Command | Need::CommandValue(_) if inputs.command.is_empty() => {
-                Some("no command was given: name one by --command".into())
+                Some(ReasonCode::MissingOption.because("no command was given: name one by --command"))
             }
-            Need::Command => inputs.sampled.is_some().then(|| "another value of the command was asked for".into()),
+            Need::Command => inputs
+                .sampled
+                .is_some()
+                .then(|| ReasonCode::MissingOption.because("another value of the command was asked for")),
             Need::CommandValue(unit) => {
                 let is_it = inputs.sampled.as_ref().and_then(Sampled::unit) == Some(unit);
                 (!is_it).then(|| {
-                    "no value of the command in this unit was asked for: add --bytes, or --value and --unit".into()
+                    ReasonCode::MissingOption.because(
+                        "no value of the command in this unit was asked for: add --bytes, or --value and --unit",
+                    )
                 })
             }
             Need::Cpus(_)
@@ -147,11 +164,12 @@ mod tests {
             host.kernel.release = release.into();
             let reason = Need::Kernel(6, 1).unmet(&host, &inputs);
             assert_eq!(reason.is_none(), met, "{release}");
-            assert!(met || reason == Some(format!("needs Linux 6.1, and this is {release}")));
+            assert!(met || reason.as_deref() == Some(&format!("needs Linux 6.1, and this is {release}")));
         }
         assert_eq!(Need::Cpus(4).unmet(&host, &inputs), None);
         let reason = Need::Cpus(5).unmet(&host, &inputs);
-        assert_eq!(reason, Some("needs 5 CPUs, and may use 4 here".into()));
+        let wanted = r#"{"reason":"needs 5 CPUs, and may use 4 here","code":"too_few_cpus","arguments":{"available":4,"needed":5}}"#;
+        assert_eq!(serde_json::to_string(&reason).unwrap(), wanted);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The axes of probes whose far end may be on another machine. No probe declares them; cases have them in runs with peers.
 
-use hostmark_model::{AxisKind, HERE, PEER_AXIS, Params};
+use hostmark_model::{AxisKind, HERE, PEER_AXIS, Params, Reason, ReasonCode};
 
 use super::{Axis, Entry, FREE, Points, Probe};
 
@@ -14,6 +14,11 @@ pub(crate) const TO: Axis =
 /// The version of the Internet Protocol by which a peer is reached.
 pub(crate) const IP: Axis =
     Axis::choice("ip", ANY, Points::Listed { quick: &[ANY], standard: &["4", "6"], thorough: &[] });
+
+/// Why a case of a peer that the run does not have is skipped.
+pub(crate) fn no_such_peer(peer: &str) -> Reason {
+    ReasonCode::NoPeer.because(format_args!("no peer of this run is called {peer}; name it by --peer"))
+}
 
 impl Entry {
     /// The point with its far end at a peer; none of a point that one machine alone has, as two CPUs of one cache.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use hostmark_host::Root;
-use hostmark_model::{Event, FarUsage, Line, Nonce, ServiceJob};
+use hostmark_model::{Event, FarUsage, Line, Nonce, ReasonCode, ServiceJob};
 
 use crate::case::allotment::MemoryBudget;
 use crate::case::arena::Buffer;
@@ -43,9 +43,14 @@ impl Serving<'_> {
 
     /// The value of an axis at the point that is served.
     pub fn param<T: FromStr>(&self, axis: &str) -> Result<T> {
-        let value =
-            self.job.params.get(axis).ok_or_else(|| RoundError::failed(format!("there is no axis '{axis}'")))?;
-        value.parse().map_err(|_| RoundError::failed(format!("'{value}' is no value of the axis '{axis}'")))
+        let value = self
+            .job
+            .params
+            .get(axis)
+            .ok_or_else(|| RoundError::failed(ReasonCode::Internal, format!("there is no axis '{axis}'")))?;
+        value.parse().map_err(|_| {
+            RoundError::failed(ReasonCode::Internal, format!("'{value}' is no value of the axis '{axis}'"))
+        })
     }
 
     /// The addresses that it may listen at; the first that can be had is taken.
@@ -73,11 +78,11 @@ impl Serving<'_> {
     /// A directory of its own, which is its working directory from now on; who started it removes it.
     pub fn scratch_dir(&mut self) -> Result<PathBuf> {
         let run = scratch::of_run(&self.job.scratch);
-        let run = run.ok_or_else(|| RoundError::skipped("the far end has no scratch directory"))?;
+        let run =
+            run.ok_or_else(|| RoundError::skipped(ReasonCode::MissingFile, "the far end has no scratch directory"))?;
         let entered = run.and_then(|run| Folder::enter(run, &self.job.folder));
-        self.folder = Some(
-            entered.map_err(|error| RoundError::skipped(format!("the far end's directory cannot be made: {error}")))?,
-        );
+        self.folder =
+            Some(entered.map_err(|error| RoundError::lacking("the far end's directory cannot be made", &error))?);
         Ok(PathBuf::from("."))
     }
 

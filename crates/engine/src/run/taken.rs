@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hostmark_model::{Event, HostFacts};
+use hostmark_model::{Event, HostFacts, Reason, ReasonCode};
 
 use super::units::Visit;
 use super::{RunContext, Runner};
@@ -78,15 +78,15 @@ impl Holdings {
 
 impl Taken {
     /// As a reason of a case that needs it.
-    fn reason(&self) -> String {
+    fn reason(&self) -> Reason {
         let seconds = self.at.as_secs();
         match self.what {
-            Resource::Cpu(cpu) => format!(
+            Resource::Cpu(cpu) => ReasonCode::CpuUnavailable.because(format_args!(
                 "CPU {cpu} was taken from this run after {seconds} s: it went offline, or left the cpuset of this process"
-            ),
-            Resource::Loopback => {
-                format!("the loopback interface was set down after {seconds} s; bring it up by: ip link set lo up")
-            }
+            )),
+            Resource::Loopback => ReasonCode::Unreachable.because(format_args!(
+                "the loopback interface was set down after {seconds} s; bring it up by: ip link set lo up"
+            )),
         }
     }
 }
@@ -118,7 +118,7 @@ impl Runner<'_> {
     }
 
     /// Why a case cannot be measured on these CPUs any more.
-    pub(super) fn loss(&self, index: usize, cpus: &[usize]) -> Option<String> {
+    pub(super) fn loss(&self, index: usize, cpus: &[usize]) -> Option<Reason> {
         let planned = &self.setting.plan.cases[index];
         let needs_loopback =
             planned.entry.probe.service().is_some() && planned.entry.peer(&planned.id.params).is_none();

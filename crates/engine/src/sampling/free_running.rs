@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hostmark_model::{CalibratedClock, Taint};
+use hostmark_model::{CalibratedClock, ReasonCode, Taint};
 
 use crate::clock::{self, Clock, Ticks};
 use crate::round_error::{Checked, Result, RoundError};
@@ -100,6 +100,7 @@ pub(crate) fn measure<R: Checked, W: FnMut(u64) -> R>(
         std::thread::scope(|scope| threads::join(threads::start(scope, cpus.iter().map(|&cpu| move || work(cpu)))?));
     common_window(&logs?).ok_or_else(|| {
         RoundError::skipped(
+            ReasonCode::Disturbed,
             "its threads never ran at the same time: a CPU quota, or processes of higher priority, held the CPUs",
         )
     })
@@ -111,7 +112,8 @@ fn prepare<R: Checked, W: FnMut(u64) -> R>(
     cpu: Cpu,
     make: &(impl Fn(Cpu) -> Result<W> + Sync),
 ) -> Result<(W, u64)> {
-    affinity::bind(&[cpu.0]).map_err(|error| RoundError::skipped(format!("cannot bind to CPU {}: {error}", cpu.0)))?;
+    affinity::bind(&[cpu.0])
+        .map_err(|error| RoundError::lacking(format_args!("cannot bind to CPU {}", cpu.0), &error))?;
     let mut body = make(cpu)?;
     let mut timed = |chunk: u64| -> Result<f64> {
         let start = clock.now();
@@ -315,8 +317,8 @@ mod tests {
     #[test]
     fn one_that_cannot_start_ends_all_with_its_reason() {
         let cpu = Cpu(affinity::allowed().unwrap()[0]);
-        let make = |_| Err::<fn(u64), _>(RoundError::skipped("no memory"));
+        let make = |_| Err::<fn(u64), _>(RoundError::skipped(ReasonCode::TooLittleMemory, "no memory"));
         let result = measure(&CommonClock::Monotonic, 1e6, &[cpu], 1, make);
-        assert_eq!(result, Err(RoundError::skipped("no memory")));
+        assert_eq!(result, Err(RoundError::skipped(ReasonCode::TooLittleMemory, "no memory")));
     }
 }

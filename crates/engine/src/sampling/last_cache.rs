@@ -7,7 +7,7 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
-use hostmark_model::{Event, Job, RoundNoise};
+use hostmark_model::{Event, Job, ReasonCode, RoundNoise};
 use hostmark_stats::descriptive;
 
 use crate::clock::Clock;
@@ -53,7 +53,8 @@ fn find(job: &Job, clock: &Clock) -> Result<Vec<Event>> {
         }
         found = Some((bytes, found.map_or(ns, |(_, smallest_ns)| smallest_ns.min(ns))));
     }
-    let (bytes, _) = found.ok_or_else(|| RoundError::skipped("no cache beyond the second is told of"))?;
+    let (bytes, _) =
+        found.ok_or_else(|| RoundError::skipped(ReasonCode::Hardware, "no cache beyond the second is told of"))?;
     Ok(seen(bytes, walked_ns(bytes, clock)?))
 }
 
@@ -91,7 +92,9 @@ fn undisturbed_ns(interference: &Interference, mut stretch_ns: impl FnMut() -> f
         }
     }
     let median = descriptive::median(&clean).filter(|_| clean.len() >= ENOUGH);
-    median.ok_or_else(|| RoundError::failed("others had the CPU while the last cache was looked at"))
+    median.ok_or_else(|| {
+        RoundError::failed(ReasonCode::Disturbed, "others had the CPU while the last cache was looked at")
+    })
 }
 
 /// A random cycle over all lines: the first number of each is the place of the next one.

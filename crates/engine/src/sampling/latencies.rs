@@ -1,7 +1,7 @@
 //! Times of single operations: every one is counted in a histogram, and a sample is the median of a batch of them.
 
 use hdrhistogram::Histogram as Recorder;
-use hostmark_model::Histogram;
+use hostmark_model::{Histogram, ReasonCode};
 use hostmark_stats::descriptive::median_in_place;
 
 use crate::clock::{Clock, Ticks};
@@ -105,7 +105,10 @@ impl LatencySampler<'_> {
             // Never in one leap: the first operations are often slow ones.
             operations = (operations as f64 * (target_ns / ns.max(1.0)).clamp(2.0, 16.0)) as u64;
             if operations > MOST_OPERATIONS {
-                return Err(RoundError::failed("the operation takes no time, however often it is done"));
+                return Err(RoundError::failed(
+                    ReasonCode::CheckFailed,
+                    "the operation takes no time, however often it is done",
+                ));
             }
         }
     }
@@ -115,7 +118,7 @@ impl LatencySampler<'_> {
 const MOST_OPERATIONS: u64 = 1 << 28;
 
 pub(crate) fn recorder() -> Result<Recorder<u64>> {
-    Recorder::new_with_bounds(1, LONGEST_NS, DIGITS).map_err(RoundError::failed)
+    Recorder::new_with_bounds(1, LONGEST_NS, DIGITS).map_err(|error| RoundError::failed(ReasonCode::Internal, error))
 }
 
 /// The histogram of these times.

@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use hostmark_model::Taint;
+use hostmark_model::{ReasonCode, Taint};
 
 use crate::clock::Clock;
 use crate::round_error::{Result, RoundError};
@@ -74,7 +74,7 @@ impl<W: Word + Default> Team<W> {
         part.pass();
         while self.done.0.load(Ordering::Acquire) != number.wrapping_mul(self.followers) {
             if self.is_broken() {
-                return Err(RoundError::failed("a thread panicked"));
+                return Err(RoundError::failed(ReasonCode::Internal, "a thread panicked"));
             }
             W::pause();
         }
@@ -107,7 +107,7 @@ fn prepare<P: Part>(
     make: &impl Fn(usize) -> Result<P>,
 ) -> Result<P> {
     let bound = affinity::bind(&[cpu.0]);
-    let bound = bound.map_err(|error| RoundError::skipped(format!("cannot bind to CPU {}: {error}", cpu.0)));
+    let bound = bound.map_err(|error| RoundError::lacking(format_args!("cannot bind to CPU {}", cpu.0), &error));
     let part = bound.and_then(|()| make(index));
     if part.is_err() {
         team.break_up();
@@ -115,7 +115,7 @@ fn prepare<P: Part>(
     made.wait();
     setup::end();
     match team.is_broken() {
-        true => part.and(Err(RoundError::failed("another thread could not begin"))),
+        true => part.and(Err(RoundError::failed(ReasonCode::ProcessDied, "another thread could not begin"))),
         false => part,
     }
 }
@@ -280,7 +280,9 @@ fn as_team<P: Part, R>(
     make: impl Fn(usize) -> Result<P> + Sync,
     lead: impl FnOnce(&Team, &mut P) -> Result<R>,
 ) -> Result<(R, Vec<Seen>)> {
-    let Some(&first) = cpus.first() else { return Err(RoundError::failed("the case has no CPU")) };
+    let Some(&first) = cpus.first() else {
+        return Err(RoundError::failed(ReasonCode::TooFewCpus, "the case has no CPU"));
+    };
     let team = Team::of(cpus.len());
     let made = Barrier::new(cpus.len());
     let follow = |index: usize, cpu: Cpu| -> Result<Seen> {
@@ -309,12 +311,12 @@ fn as_team<P: Part, R>(
             part.check().and(led)
         });
         let join = |thread: std::thread::ScopedJoinHandle<'_, Result<Seen>>| {
-            thread.join().unwrap_or_else(|_| Err(RoundError::failed("a thread panicked")))
+            thread.join().unwrap_or_else(|_| Err(RoundError::failed(ReasonCode::Internal, "a thread panicked")))
         };
         // All are joined before any error is told: the first that has a reason of its own.
         let seen: Vec<Result<Seen>> = threads.into_iter().map(join).collect();
         let errors = led.as_ref().err().into_iter().chain(seen.iter().filter_map(|seen| seen.as_ref().err()));
-        let echo = RoundError::failed("another thread could not begin");
+        let echo = RoundError::failed(ReasonCode::ProcessDied, "another thread could not begin");
         let error = errors.min_by_key(|&error| *error == echo).cloned();
         match error {
             Some(error) => Err(error),

@@ -19,7 +19,7 @@ fn measured<P: Part>(budget_ns: f64, make: impl Fn(usize) -> Result<P> + Sync + 
         scope
             .spawn(|| measure(&Clock::MonotonicRaw, &Interference::Blind, budget_ns, &two(), ONE, make))
             .join()
-            .unwrap_or_else(|_| Err(RoundError::failed("the leader panicked")))
+            .unwrap_or_else(|_| Err(RoundError::failed(ReasonCode::Internal, "the leader panicked")))
             .map(|measured| measured.samples)
     })
 }
@@ -142,27 +142,30 @@ impl Part for Bad {
     }
 
     fn check(&mut self) -> Result<()> {
-        if self.index == 1 { Err(RoundError::failed("wrong results")) } else { Ok(()) }
+        if self.index == 1 { Err(RoundError::failed(ReasonCode::CheckFailed, "wrong results")) } else { Ok(()) }
     }
 }
 
 #[test]
 fn wrong_results_of_any_thread_fail() {
-    assert_eq!(measured(1e6, |index| Ok(Bad { panics: false, index })), Err(RoundError::failed("wrong results")));
+    assert_eq!(
+        measured(1e6, |index| Ok(Bad { panics: false, index })),
+        Err(RoundError::failed(ReasonCode::CheckFailed, "wrong results"))
+    );
 }
 
 #[test]
 fn a_thread_that_panics_or_cannot_begin_ends_all() {
     let panicked = measured(1e6, |index| Ok(Bad { panics: true, index }));
-    assert_eq!(panicked, Err(RoundError::failed("a thread panicked")));
+    assert_eq!(panicked, Err(RoundError::failed(ReasonCode::Internal, "a thread panicked")));
     let refuses = |which: usize| {
         measured(1e6, move |index| match index == which {
-            true => Err(RoundError::skipped("no memory")),
+            true => Err(RoundError::skipped(ReasonCode::TooLittleMemory, "no memory")),
             false => Ok(Bad { panics: false, index: 0 }),
         })
     };
-    assert_eq!(refuses(0), Err(RoundError::skipped("no memory")));
-    assert_eq!(refuses(1), Err(RoundError::skipped("no memory")));
+    assert_eq!(refuses(0), Err(RoundError::skipped(ReasonCode::TooLittleMemory, "no memory")));
+    assert_eq!(refuses(1), Err(RoundError::skipped(ReasonCode::TooLittleMemory, "no memory")));
 }
 
 #[test]

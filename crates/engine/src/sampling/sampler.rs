@@ -1,5 +1,7 @@
 //! How a round's samples are taken: how many iterations, and two lengths.
 
+use hostmark_model::ReasonCode;
+
 use crate::clock::{Clock, CoreClock, Precision};
 use crate::round_error::{Result, RoundError};
 use crate::sampling::core_monitor::CoreMonitor;
@@ -172,7 +174,10 @@ impl Sampler<'_> {
             let ns = self.timed(iterations, body)?;
             if ns < 0.5 * target_ns {
                 if iterations >= MOST_ITERATIONS {
-                    return Err(RoundError::failed("the operation takes no time, however often it is done"));
+                    return Err(RoundError::failed(
+                        ReasonCode::CheckFailed,
+                        "the operation takes no time, however often it is done",
+                    ));
                 }
                 // Never in one leap: a first short length is mostly start-up cost.
                 let factor = (target_ns / ns.max(1.0)).clamp(2.0, 16.0);

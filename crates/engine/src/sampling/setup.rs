@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use hostmark_model::{Event, Line};
+use hostmark_model::{Event, Line, ReasonCode};
 
 use crate::clock::monotonic_ns;
 use crate::round_error::{Result, RoundError};
@@ -100,13 +100,16 @@ impl Deadline {
             return Ok(());
         }
         let rate = done_bytes as f64 / spent_ns.max(1.0) * 1e3;
-        Err(RoundError::skipped(format!(
-            "filling {} MiB at {rate:.3} MB/s takes {:.1} s, and a round of this run may take {:.1} s to set up; \
+        Err(RoundError::skipped(
+            ReasonCode::TimeBudget,
+            format!(
+                "filling {} MiB at {rate:.3} MB/s takes {:.1} s, and a round of this run may take {:.1} s to set up; \
              use a longer profile",
-            of_bytes >> 20,
-            (spent_ns + left_ns) / 1e9,
-            self.limit_ns as f64 / 1e9
-        )))
+                of_bytes >> 20,
+                (spent_ns + left_ns) / 1e9,
+                self.limit_ns as f64 / 1e9
+            ),
+        ))
     }
 }
 
@@ -128,7 +131,7 @@ mod tests {
         assert_eq!(after(80, 64 * MIB), Ok(()));
         let Err(RoundError::Skipped(reason)) = after(170, 64 * MIB) else { panic!() };
         assert_eq!(
-            reason,
+            &*reason,
             "filling 3072 MiB at 394.758 MB/s takes 8.2 s, and a round of this run may take 5.0 s to set up; use a longer \
              profile"
         );

@@ -3,6 +3,8 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
+use hostmark_model::ReasonCode;
+
 use crate::round_error::{Result, RoundError};
 use crate::sampling::cpu::Cpu;
 use crate::sys::affinity;
@@ -48,7 +50,7 @@ where
         let own = Arc::clone(&gate);
         let started = Builder::new().spawn_scoped(scope, move || match own.wait() {
             true => work(),
-            false => Err(RoundError::failed("another thread could not start")),
+            false => Err(RoundError::failed(ReasonCode::ProcessDied, "another thread could not start")),
         });
         match started {
             Ok(thread) => threads.push(thread),
@@ -64,7 +66,7 @@ where
 
 /// Binds the calling thread to one CPU. Skipped where the kernel refuses.
 pub fn bind(cpu: Cpu) -> Result<()> {
-    affinity::bind(&[cpu.0]).map_err(|error| RoundError::skipped(format!("cannot bind to CPU {}: {error}", cpu.0)))
+    affinity::bind(&[cpu.0]).map_err(|error| RoundError::lacking(format_args!("cannot bind to CPU {}", cpu.0), &error))
 }
 
 /// Waits for threads that were started together: their results, or the first error.
@@ -72,7 +74,9 @@ pub fn join<T>(threads: Vec<ScopedJoinHandle<'_, Result<T>>>) -> Result<Vec<T>> 
     // All are waited for before any error is told.
     let results: Vec<Result<T>> = threads
         .into_iter()
-        .map(|thread| thread.join().unwrap_or_else(|_| Err(RoundError::failed("a thread panicked"))))
+        .map(|thread| {
+            thread.join().unwrap_or_else(|_| Err(RoundError::failed(ReasonCode::Internal, "a thread panicked")))
+        })
         .collect();
     results.into_iter().collect()
 }
@@ -94,12 +98,12 @@ mod tests {
             let barrier = &barrier;
             move || {
                 barrier.wait();
-                if number == 9 { Err(RoundError::skipped("nine")) } else { Ok(number) }
+                if number == 9 { Err(RoundError::skipped(ReasonCode::NotApplicable, "nine")) } else { Ok(number) }
             }
         };
         let run = |numbers: [u32; 3]| std::thread::scope(|scope| join(start(scope, numbers.map(work))?));
         assert_eq!(run([1, 2, 3]), Ok(vec![1, 2, 3]));
-        assert_eq!(run([1, 9, 3]), Err(RoundError::skipped("nine")));
+        assert_eq!(run([1, 9, 3]), Err(RoundError::skipped(ReasonCode::NotApplicable, "nine")));
     }
 
     #[test]

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use hostmark_launch::{Received, ServiceLink};
 use hostmark_model::{
-    AxisKind, CaseId, Event, FarEnd, FarUsage, Job, Line, Nonce, PROTOCOL, Params, Scratch, ServeRequest, ServiceJob,
+    AxisKind, CaseId, Event, FarEnd, FarUsage, Job, Line, Nonce, PROTOCOL, Params, Reason, ReasonCode, Scratch,
+    ServeRequest, ServiceJob,
 };
 use rustix::fd::AsFd;
 
 use crate::clock::wall::Wall;
-use crate::probe::{Entry, FREE, IP};
+use crate::probe::{Entry, FREE, IP, no_such_peer};
 use crate::round_error::RoundError;
 use crate::sys::{exit_message, random, scratch};
 use crate::worker::patience::{Patience, Waited};
@@ -93,7 +94,7 @@ pub struct NoPeers;
 
 impl Peers for NoPeers {
     fn serve(&self, peer: &str, _: ServeRequest) -> Result<Box<dyn Distant + '_>, Missing> {
-        Err(Missing::Round(RoundError::Skipped(format!("no peer of this run is called {peer}; name it by --peer"))))
+        Err(Missing::Round(RoundError::Skipped(no_such_peer(peer))))
     }
 }
 
@@ -219,7 +220,7 @@ impl FarEnds {
     fn hear_of(&mut self, index: usize, waiting: Waiting) -> Result<std::net::SocketAddr, Missing> {
         let link = self.links[index].as_mut();
         let (mut patience, mut lines) = (Patience::new(waiting.wall, waiting.patience, waiting.limit), 0);
-        let failed = |reason: String| Missing::Round(RoundError::Failed(reason));
+        let failed = |code: ReasonCode, text: String| Missing::Round(RoundError::failed(code, text));
         loop {
             match patience.line(link) {
                 Waited::Line(line) => {
@@ -227,18 +228,31 @@ impl FarEnds {
                     match Event::from_line(&line) {
                         Ok(Event::Listening { address }) => return Ok(address),
                         Ok(Event::Skipped { reason }) => return Err(Missing::Round(RoundError::Skipped(reason))),
-                        Ok(Event::Failed { reason }) => return Err(failed(reason)),
+                        Ok(Event::Failed { reason }) => return Err(Missing::Round(RoundError::Failed(reason))),
                         Ok(Event::Hello { protocol, .. }) if protocol != PROTOCOL => {
-                            return Err(failed(format!("the far end speaks protocol {protocol}, not {PROTOCOL}")));
+                            return Err(failed(
+                                ReasonCode::Protocol,
+                                format!("the far end speaks protocol {protocol}, not {PROTOCOL}"),
+                            ));
                         }
                         Ok(event @ Event::Note { .. }) if !self.notes.contains(&event) => self.notes.push(event),
                         Ok(Event::Hello { .. } | Event::Filled { .. } | Event::Note { .. }) if lines < MOST_LINES => {}
-                        _ => return Err(failed("the far end wrote what none says before it listens".into())),
+                        _ => {
+                            return Err(failed(
+                                ReasonCode::Protocol,
+                                "the far end wrote what none says before it listens".into(),
+                            ));
+                        }
                     }
                 }
-                Waited::Ended(how) | Waited::Killed(how) => return Err(failed(format!("the far end {how}"))),
+                Waited::Ended(how) | Waited::Killed(how) => {
+                    return Err(failed(ReasonCode::ProcessDied, format!("the far end {how}")));
+                }
                 Waited::Hung(silent) | Waited::Starved(silent) => {
-                    return Err(failed(format!("the far end did not listen within {:.0} s", silent.as_secs_f64())));
+                    return Err(failed(
+                        ReasonCode::TimedOut,
+                        format!("the far end did not listen within {:.0} s", silent.as_secs_f64()),
+                    ));
                 }
                 Waited::OutOfTime => return Err(Missing::OutOfTime),
                 Waited::Interrupted => return Err(Missing::Interrupted),
@@ -290,12 +304,13 @@ impl FarReport {
         events.extend(match (last, why) {
             (last, None) => last,
             (Some(Event::Skipped { reason } | Event::Failed { reason }), Some(why)) => {
-                let (RoundError::Skipped(cause) | RoundError::Failed(cause)) = &why;
-                let reason = if reason.contains(cause) { reason } else { format!("{cause} ({reason})") };
-                Some(match why {
-                    RoundError::Skipped(_) => Event::Skipped { reason },
-                    RoundError::Failed(_) => Event::Failed { reason },
-                })
+                Some(Event::from(why.map(|cause| match reason.contains(&*cause) {
+                    true => cause.told(reason),
+                    false => {
+                        let text = format!("{cause} ({reason})");
+                        cause.told(text)
+                    }
+                })))
             }
             (_, Some(why)) => Some(why.into()),
         });
@@ -314,14 +329,22 @@ fn account_of(link: &mut dyn ServiceLink) -> Result<Option<FarUsage>, RoundError
     match link.receive(GRACE) {
         Received::Line(line) => match Event::from_line(&line) {
             Ok(Event::Served(usage)) => Ok(Some(usage)),
-            Ok(Event::Failed { reason }) => Err(RoundError::Failed(exit_message::told(&reason))),
-            Ok(Event::Skipped { reason }) => Err(RoundError::Skipped(exit_message::told(&reason))),
-            _ => Err(RoundError::failed("the far end wrote what none says when it ends")),
+            Ok(Event::Failed { reason }) => Err(RoundError::Failed(of_another(reason))),
+            Ok(Event::Skipped { reason }) => Err(RoundError::Skipped(of_another(reason))),
+            _ => Err(RoundError::failed(ReasonCode::Protocol, "the far end wrote what none says when it ends")),
         },
-        Received::Ended(how) | Received::Killed(how) => Err(RoundError::Failed(format!("the far end {how}"))),
+        Received::Ended(how) | Received::Killed(how) => {
+            Err(RoundError::failed(ReasonCode::ProcessDied, format!("the far end {how}")))
+        }
         // It has served; a kernel that tells nobody of the end of an input, or a person in a hurry, is no fault of the round.
         Received::TimedOut | Received::Interrupted => Ok(None),
     }
+}
+
+/// The reason of another process, as one of this round.
+fn of_another(reason: Reason) -> Reason {
+    let text = exit_message::told(&reason);
+    reason.told(text)
 }
 
 /// None could be started.

@@ -24,11 +24,11 @@ static SHARED: Probe = Probe { axes: &[Axis::threads("streams", LISTED).sharing_
 static COPIED: Probe = Probe { axes: &[Axis::copies(hostmark_model::Profile::Quick)], measure: MEASURE, ..PLAIN };
 
 fn never(_: &mut Serving) -> crate::Result<()> {
-    Err(RoundError::failed("never"))
+    Err(RoundError::failed(ReasonCode::CheckFailed, "never"))
 }
 
 fn unmeasured(_: &mut crate::prelude::Case) -> crate::Result<()> {
-    Err(RoundError::failed("never"))
+    Err(RoundError::failed(ReasonCode::CheckFailed, "never"))
 }
 
 /// What a far end says, and then that it has been told no more.
@@ -71,7 +71,7 @@ fn started(script: &[Received], told: &Rc<RefCell<Vec<&'static str>>>) -> Result
         assert_eq!((job.service.as_str(), job.at.as_slice(), job.memory_bytes), ("nobody", &LOOPBACK[..], 10));
         Ok(Box::new(Scripted { script: script.iter().cloned().collect(), told: told.clone() }))
     };
-    let scratch = Scratch::Missing("no".into());
+    let scratch = Scratch::Missing(ReasonCode::MissingFile.because("no"));
     let wanted = FarRequest {
         service: SERVICE.name,
         params: &Params::default(),
@@ -99,8 +99,8 @@ fn finished(last: Event, says: Received) -> Vec<Event> {
     events
 }
 
-fn failed(reason: &str) -> Event {
-    Event::Failed { reason: reason.into() }
+fn failed(code: ReasonCode, text: &str) -> Event {
+    Event::Failed { reason: code.because(text) }
 }
 
 fn done() -> Event {
@@ -109,21 +109,26 @@ fn done() -> Event {
 
 #[test]
 fn what_a_far_end_has_used_joins_the_round() {
+    let no = || failed(ReasonCode::CheckFailed, "no");
     let served = Event::Served(FarUsage { cpu_ns: 5, ..FarUsage::default() });
     assert_eq!(finished(done(), line(&served)), [served.clone(), done()]);
-    assert_eq!(finished(failed("no"), line(&served)), [served, failed("no")]);
+    assert_eq!(finished(no(), line(&served)), [served, no()]);
     // It says nothing of itself: the round stands.
     assert_eq!(finished(done(), Received::TimedOut), [done()]);
 }
 
 #[test]
 fn a_far_end_that_failed_is_why_the_round_did() {
-    let says = || line(&failed("accept4: no"));
+    let code = ReasonCode::Permission;
+    let says = || line(&failed(code, "accept4: no"));
     let told = "another process of the case ended: accept4: no";
-    assert_eq!(finished(done(), says()), [failed(told)]);
-    assert_eq!(finished(failed("it is gone"), says()), [failed(&format!("{told} (it is gone)"))]);
+    assert_eq!(finished(done(), says()), [failed(code, told)]);
+    assert_eq!(
+        finished(failed(ReasonCode::ConnectionLost, "it is gone"), says()),
+        [failed(code, &format!("{told} (it is gone)"))]
+    );
     let killed = Received::Ended("was ended by signal 9".into());
-    assert_eq!(finished(done(), killed), [failed("the far end was ended by signal 9")]);
+    assert_eq!(finished(done(), killed), [failed(ReasonCode::ProcessDied, "the far end was ended by signal 9")]);
 }
 
 #[test]
@@ -134,13 +139,13 @@ fn one_that_does_not_listen_costs_the_round() {
         assert_eq!(*told.borrow(), ["end"]);
         missing
     };
-    let failed = |reason: &str| Missing::Round(RoundError::failed(reason));
-    let skipped = RoundError::skipped("no address");
+    let failed = |code: ReasonCode, text: &str| Missing::Round(RoundError::failed(code, text));
+    let skipped = RoundError::skipped(ReasonCode::NoPeer, "no address");
     assert_eq!(missing(&[line(&skipped.clone().into())]), Missing::Round(skipped));
-    assert_eq!(missing(&[Received::Ended("died".into())]), failed("the far end died"));
-    assert_eq!(missing(&[]), failed("the far end did not listen within 5 s"));
+    assert_eq!(missing(&[Received::Ended("died".into())]), failed(ReasonCode::ProcessDied, "the far end died"));
+    assert_eq!(missing(&[]), failed(ReasonCode::TimedOut, "the far end did not listen within 5 s"));
     assert_eq!(missing(&[Received::Interrupted]), Missing::Interrupted);
-    let other = failed("the far end wrote what none says before it listens");
+    let other = failed(ReasonCode::Protocol, "the far end wrote what none says before it listens");
     assert_eq!(missing(&[Received::Line("?".into())]), other);
     assert_eq!(missing(&[line(&done())]), other);
 }

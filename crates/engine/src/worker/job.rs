@@ -1,6 +1,6 @@
 //! Jobs as they are read: what cannot be meant is refused in a sentence, before anything is done with it.
 
-use hostmark_model::{AxisKind, CalibratedClock, CaseId, Job, JobCase};
+use hostmark_model::{AxisKind, CalibratedClock, CaseId, Job, JobCase, ReasonCode};
 
 use crate::case::bind::Bind;
 use crate::plan::checked_value;
@@ -24,7 +24,11 @@ const WIDTHS: std::ops::RangeInclusive<f64> = 0.0..=1e3;
 const RATES_HZ: std::ops::RangeInclusive<f64> = 1e3..=1e12;
 
 fn expect(is_sound: bool, what: impl FnOnce() -> String) -> Result<()> {
-    if is_sound { Ok(()) } else { Err(RoundError::failed(format!("the job cannot be meant: {}", what()))) }
+    if is_sound {
+        Ok(())
+    } else {
+        Err(RoundError::failed(ReasonCode::Protocol, format!("the job cannot be meant: {}", what())))
+    }
 }
 
 /// Failed where a number of the job is out of all proportion.
@@ -67,16 +71,21 @@ pub(crate) fn check_far_ends(entry: &Entry, id: &CaseId, job: &Job, own: &JobCas
 /// Failed where the case is not one of the probe's, or has more threads than CPUs.
 pub(crate) fn check_case(entry: &Entry, id: &CaseId, cpus: &[usize]) -> Result<()> {
     for (axis, value) in &id.params.0 {
-        let taken = checked_value(entry, axis, value).map_err(|error| RoundError::failed(error.to_string()))?;
+        let taken =
+            checked_value(entry, axis, value).map_err(|error| RoundError::failed(ReasonCode::Protocol, error))?;
         // In a job every value stands as it is in a case id.
         expect(taken == *value, || format!("{axis}={value} stands for {taken}"))?;
     }
     for axis in entry.probe.axes {
-        let missing =
-            || RoundError::failed(format!("the job cannot be meant: {} has no value of {}", id.probe, axis.name));
+        let missing = || {
+            RoundError::failed(
+                ReasonCode::Protocol,
+                format!("the job cannot be meant: {} has no value of {}", id.probe, axis.name),
+            )
+        };
         let value = id.params.get(axis.name).ok_or_else(missing)?;
         if axis.kind == AxisKind::Threads {
-            let threads: usize = value.parse().map_err(RoundError::failed)?;
+            let threads: usize = value.parse()?;
             expect(threads.div_ceil(axis.threads_per_cpu) <= cpus.len(), || {
                 format!("{threads} threads on {} CPUs", cpus.len())
             })?;

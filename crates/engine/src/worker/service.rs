@@ -3,11 +3,11 @@
 use std::io::{self, BufRead, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use hostmark_model::{Event, Line, PROTOCOL, ServiceJob};
+use hostmark_model::{Event, Line, PROTOCOL, ReasonCode, ServiceJob};
 
 use crate::probe::serving::{Service, Serving, tell};
 use crate::probe::{Catalogue, entries};
-use crate::round_error::{Result, RoundError, panic_text};
+use crate::round_error::{Result, RoundError, panicked};
 use crate::sampling::setup;
 use crate::sys::affinity::{self, MOST_CPUS};
 use crate::sys::call::Call;
@@ -32,9 +32,9 @@ pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl W
     setup::begin()?;
     tell(&Event::Hello { protocol: PROTOCOL, pid: std::process::id() }, output)?;
     let ended = match catch_unwind(AssertUnwindSafe(|| carry_out(catalogue, &job, output))) {
-        Ok(Ok(())) => RoundError::failed("it has served to its end"),
+        Ok(Ok(())) => RoundError::failed(ReasonCode::Protocol, "it has served to its end"),
         Ok(Err(error)) => error,
-        Err(panic) => RoundError::Failed(panic_text(&*panic)),
+        Err(panic) => RoundError::Failed(panicked(&*panic)),
     };
     // From now on it speaks for itself.
     outlive_input()?;
@@ -45,10 +45,10 @@ pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl W
 fn carry_out(catalogue: Catalogue, job: &ServiceJob, output: &mut dyn Write) -> Result<()> {
     check(job)?;
     let service = find(catalogue, &job.service)
-        .ok_or_else(|| RoundError::failed(format!("there is no service '{}'", job.service)))?;
+        .ok_or_else(|| RoundError::failed(ReasonCode::Protocol, format!("there is no service '{}'", job.service)))?;
     if !job.cpus.is_empty() {
         affinity::bind(&job.cpus)
-            .map_err(|error| RoundError::skipped(format!("cannot bind to CPUs {:?}: {error}", job.cpus)))?;
+            .map_err(|error| RoundError::lacking(format_args!("cannot bind to CPUs {:?}", job.cpus), &error))?;
     }
     let mut serving = Serving::new(job, output);
     (service.serve)(&mut serving)
@@ -58,7 +58,7 @@ fn carry_out(catalogue: Catalogue, job: &ServiceJob, output: &mut dyn Write) -> 
 fn check(job: &ServiceJob) -> Result<()> {
     let expect = |is_sound: bool, what: String| match is_sound {
         true => Ok(()),
-        false => Err(RoundError::failed(format!("the job of a far end cannot be meant: {what}"))),
+        false => Err(RoundError::failed(ReasonCode::Protocol, format!("the job of a far end cannot be meant: {what}"))),
     };
     expect(job.protocol == PROTOCOL, format!("it is of protocol {}, not {PROTOCOL}", job.protocol))?;
     expect(job.cpus.len() <= MOST_CPUS, format!("it names {} CPUs", job.cpus.len()))?;

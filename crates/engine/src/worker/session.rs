@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hostmark_launch::WorkerLink;
-use hostmark_model::{Event, Line, PROTOCOL};
+use hostmark_model::{Event, Line, PROTOCOL, ReasonCode};
 
 use crate::clock::wall::Wall;
 use crate::worker::patience::{Patience, Waited};
@@ -68,28 +68,28 @@ impl WorkerSession<'_> {
                             return RoundEvents { events, end: End::Complete };
                         }
                         if events.len() >= MOST_LINES {
-                            break Event::Failed {
-                                reason: format!("the worker wrote {MOST_LINES} lines and was not done"),
-                            };
+                            let text = format!("the worker wrote {MOST_LINES} lines and was not done");
+                            break Event::Failed { reason: ReasonCode::Protocol.because(text) };
                         }
                     }
-                    Err(reason) => break Event::Failed { reason },
+                    Err(text) => break Event::Failed { reason: ReasonCode::Protocol.because(text) },
                 },
                 Waited::Ended(_) if self.has_greeted && events.is_empty() => return self.cut_short(events, End::Gone),
                 // One that was killed may have been filling memory for this round, and so may the next.
                 Waited::Ended(how) | Waited::Killed(how) => {
-                    break Event::Failed { reason: format!("the worker {how}") };
+                    break Event::Failed { reason: ReasonCode::ProcessDied.because(format_args!("the worker {how}")) };
                 }
                 Waited::Hung(silent) => {
-                    break Event::Failed { reason: format!("no answer within {:.0} s", silent.as_secs_f64()) };
+                    let text = format!("no answer within {:.0} s", silent.as_secs_f64());
+                    break Event::Failed { reason: ReasonCode::TimedOut.because(text) };
                 }
                 Waited::Starved(silent) => {
-                    let reason = format!(
+                    let text = format!(
                         "in {:.0} s it had too little of a CPU, or waited for a device: look for a process of real-time \
                          priority, a CPU quota or a slow disk",
                         silent.as_secs_f64()
                     );
-                    break Event::Skipped { reason };
+                    break Event::Skipped { reason: ReasonCode::Disturbed.because(text) };
                 }
                 Waited::OutOfTime => return self.cut_short(events, End::OutOfTime),
                 Waited::Interrupted => return self.cut_short(events, End::Interrupted),
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn each_last_event_ends_a_case_of_the_job() {
         let done = Event::Done { noise: RoundNoise::default() };
-        let skipped = Event::Skipped { reason: "no device".into() };
+        let skipped = Event::Skipped { reason: ReasonCode::MissingFile.because("no device") };
         let events = [HELLO, note("one"), done.clone(), skipped.clone(), note("three"), done.clone()];
         let mut session = session(&events);
         let told: Vec<RoundEvents> = (0..3).map(|_| session.round()).collect();
@@ -222,7 +222,7 @@ mod tests {
         let mut session =
             WorkerSession::new(Box::new(written), &NoTime, Duration::from_secs(1), Duration::from_secs(9));
         session.round();
-        let reason = format!("the worker {OUT_OF_MEMORY}");
+        let reason = ReasonCode::ProcessDied.because(format_args!("the worker {OUT_OF_MEMORY}"));
         assert_eq!(session.round(), complete(&[Event::Failed { reason }]));
         assert!(session.is_over());
     }
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn a_worker_that_ends_early_fails_the_case_under_way_and_has_told_of_those_before() {
         let done = Event::Done { noise: RoundNoise::default() };
-        let failed = Event::Failed { reason: "the worker ended with status 1".into() };
+        let failed = Event::Failed { reason: ReasonCode::ProcessDied.because("the worker ended with status 1") };
         let mut session = session(&[HELLO, done.clone(), note("half")]);
         assert_eq!(session.round(), complete(&[HELLO, done]));
         assert!(!session.is_over());

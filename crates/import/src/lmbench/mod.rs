@@ -9,7 +9,8 @@ use std::io::BufRead;
 
 use hostmark_model::timestamp::{MONTHS, Timestamp};
 use hostmark_model::{
-    CaseId, CaseRecord, CpuFact, HostFacts, Imported, Measured, Noise, Outcome, Params, Run, SCHEMA, Text, Tool,
+    CaseId, CaseRecord, CpuFact, HostFacts, Imported, Measured, Noise, Outcome, Params, ReasonCode, Run, SCHEMA, Text,
+    Tool,
 };
 
 use super::foreign::{estimate, no_settings};
@@ -271,11 +272,14 @@ fn record(id: &CaseId, values: Vec<f64>) -> CaseRecord {
     let outcome = match estimate(&values) {
         None => {
             let shown = values.first().copied().unwrap_or_default();
-            let reason = match shown {
-                0.0 => "lmbench printed 0, which is no value: too short for its clock, or removed by its compiler",
-                _ => "lmbench printed -1: it could not measure it",
+            let (code, text) = match shown {
+                0.0 => (
+                    ReasonCode::NoValue,
+                    "lmbench printed 0, which is no value: too short for its clock, or removed by its compiler",
+                ),
+                _ => (ReasonCode::Imported, "lmbench printed -1: it could not measure it"),
             };
-            Outcome::Skipped { reason: reason.into() }
+            Outcome::Skipped { reason: code.because(text) }
         }
         Some(estimate) => Outcome::Measured(Box::new(Measured {
             estimate,

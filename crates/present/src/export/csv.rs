@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use hostmark_analysis::escape::csv as safe;
-use hostmark_model::{CaseRecord, Estimate, Measured, Outcome, Run, Text};
+use hostmark_model::{CaseRecord, Estimate, Measured, Outcome, Reason, Run, Text};
 
 use super::{Format, Render};
 use crate::RenderOptions;
@@ -17,7 +17,7 @@ pub(super) const FORMAT: Format = Format {
     render: Render::One(render),
 };
 
-const COLUMNS: [&str; 20] = [
+const COLUMNS: [&str; 21] = [
     "run",
     "host",
     "case",
@@ -38,6 +38,7 @@ const COLUMNS: [&str; 20] = [
     "repetition_high",
     "value",
     "estimator",
+    "code",
 ];
 /// What the value itself is called, beside the further quantities' own names.
 const VALUE: &str = "value";
@@ -61,17 +62,19 @@ fn quoted(cell: &str) -> Cow<'_, str> {
 
 fn rows(run: &Run, case: &CaseRecord) -> Vec<Vec<String>> {
     let params: Vec<String> = case.params.0.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
-    let row = |quantity: &str, numbers: [String; 10], flags: &str, outcome: &str, reason: &str| {
+    let row = |quantity: &str, numbers: [String; 10], flags: &str, outcome: &str, reason: Option<&Reason>| {
         let [typical, low, high, rounds, n, led @ ..] = numbers;
         let unit = unit(run, case, quantity);
         let start = [&run.name, &run.host.hostname, &case.id, &case.probe, &params.join(";")].map(|text| safe(text));
         let [name, host, id, probe, params] = start;
-        let [quantity, flags, outcome, reason] = [quantity, flags, outcome, reason].map(safe);
-        let end = [flags, outcome, reason];
+        let text = reason.map_or("", |reason| reason);
+        let [quantity, flags, outcome, text] = [quantity, flags, outcome, text].map(safe);
+        let code = reason.and_then(|reason| reason.code).map(|code| code.to_string());
+        let end = [flags, outcome, text];
         let start = [name, host, id, probe, params, quantity, unit, typical, low, high, rounds, n];
-        start.into_iter().chain(end).chain(led).collect()
+        start.into_iter().chain(end).chain(led).chain([code.unwrap_or_default()]).collect()
     };
-    let without = |outcome: &str, reason: &str| vec![row(VALUE, Default::default(), "", outcome, reason)];
+    let without = |outcome, reason| vec![row(VALUE, Default::default(), "", outcome, Some(reason))];
     match &case.outcome {
         Outcome::Skipped { reason } => without("skipped", reason),
         Outcome::Failed { reason } => without("failed", reason),
@@ -79,7 +82,7 @@ fn rows(run: &Run, case: &CaseRecord) -> Vec<Vec<String>> {
             let flags = flags(measured);
             let also = measured.also.keys().filter_map(|name| Some((name.as_str(), measured.companion(name)?)));
             let all = std::iter::once((VALUE, Cow::Borrowed(&measured.estimate))).chain(also);
-            all.map(|(name, estimate)| row(name, numbers(&estimate), &flags, "measured", "")).collect()
+            all.map(|(name, estimate)| row(name, numbers(&estimate), &flags, "measured", None)).collect()
         }
     }
 }
@@ -144,15 +147,18 @@ mod tests {
             "host": HostFacts { hostname: "h".into(), ..HostFacts::default() }, "disturbances": [], "findings": [], "probes": [],
             "cases": [
                 { "id": "x.y@s=1,t=2", "probe": "x.y", "params": { "s": "1", "t": "2" },
-                  "outcome": { "skipped": { "reason": "no \"huge\" pages" } } },
+                  "outcome": { "skipped": { "reason": "no \"huge\" pages", "code": "huge_pages" } } },
                 { "id": "x.z", "probe": "x.z", "params": {}, "outcome": { "failed": { "reason": "it broke" } } },
             ],
         });
         let text = render(&load_run(&run.to_string()).unwrap(), &RenderOptions::default());
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], COLUMNS.join(","));
-        assert_eq!(lines[1], r#""a,b",h,"x.y@s=1,t=2",x.y,s=1;t=2,value,,,,,,,,skipped,"no ""huge"" pages",,,,,"#);
-        assert_eq!(lines[2], r#""a,b",h,x.z,x.z,,value,,,,,,,,failed,it broke,,,,,"#);
+        assert_eq!(
+            lines[1],
+            r#""a,b",h,"x.y@s=1,t=2",x.y,s=1;t=2,value,,,,,,,,skipped,"no ""huge"" pages",,,,,,huge_pages"#
+        );
+        assert_eq!(lines[2], r#""a,b",h,x.z,x.z,,value,,,,,,,,failed,it broke,,,,,,"#);
         assert_eq!(lines.len(), 3);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hostmark_analysis::escape;
-use hostmark_model::{CaseRecord, Estimate, Outcome, Run, Text, Unit};
+use hostmark_model::{CaseRecord, Estimate, Outcome, Reason, Run, Text, Unit};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -34,8 +34,8 @@ struct Line<'a> {
     params: &'a hostmark_model::Params,
     unit: Option<Unit>,
     outcome: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'a str>,
+    #[serde(flatten)]
+    reason: Option<&'a Reason>,
     #[serde(skip_serializing_if = "Option::is_none")]
     value: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,8 +82,8 @@ fn line<'a>(run: &'a Run, case: &'a CaseRecord) -> Line<'a> {
         flags: None,
     };
     match &case.outcome {
-        Outcome::Skipped { reason } => (line.outcome, line.reason) = ("skipped", Some(reason.as_str())),
-        Outcome::Failed { reason } => (line.outcome, line.reason) = ("failed", Some(reason.as_str())),
+        Outcome::Skipped { reason } => (line.outcome, line.reason) = ("skipped", Some(reason)),
+        Outcome::Failed { reason } => (line.outcome, line.reason) = ("failed", Some(reason)),
         Outcome::Measured(measured) => {
             let unit = |name: &str| probe?.also.iter().find(|also| also.name == name).map(|also| also.unit);
             let also = |name: &'a String| {

@@ -1,7 +1,7 @@
 //! Prometheus' text format as node_exporter's textfile collector takes it: gauges without timestamps, in base units.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
 
 use hostmark_analysis::escape::visible;
@@ -127,6 +127,18 @@ fn about(run: &Run, families: &mut Families) {
         let count = run.cases.iter().filter(is_it).count();
         let help = "Cases of the run by how they ended.";
         families.add("hostmark_run_cases", help, &labels(&[], &[("outcome", outcome)]), count as f64);
+    }
+    let mut causes: BTreeMap<(&str, String), usize> = BTreeMap::new();
+    for outcome in run.cases.iter().map(|case| &case.outcome) {
+        if let Some(reason) = outcome.reason() {
+            let code = reason.code.map(|code| code.to_string()).unwrap_or_default();
+            *causes.entry((word(outcome), code)).or_default() += 1;
+        }
+    }
+    for ((outcome, code), count) in causes {
+        let help = "Cases of the run without a value by why.";
+        let labels = labels(&[], &[("outcome", outcome), ("code", &code)]);
+        families.add("hostmark_run_unmeasured_cases", help, &labels, count as f64);
     }
 }
 

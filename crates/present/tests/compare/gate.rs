@@ -12,11 +12,11 @@ use crate::synthetic;
 const ID: &str = "ipc.x@n=0";
 
 fn failed() -> CaseRecord {
-    synthetic::case(ID, Outcome::Failed { reason: "it broke".into() })
+    synthetic::case(ID, Outcome::Failed { reason: ReasonCode::CheckFailed.because("it broke") })
 }
 
 fn skipped(reason: &str) -> CaseRecord {
-    synthetic::case(ID, Outcome::Skipped { reason: reason.into() })
+    synthetic::case(ID, Outcome::Skipped { reason: ReasonCode::NotApplicable.because(reason) })
 }
 
 /// A case that is the same on both sides, and what each side has beside it.

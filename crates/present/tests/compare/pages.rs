@@ -23,7 +23,9 @@ fn compared(base: Run, new: &[Run]) -> Comparison {
 
 /// A kernel update that made calls dearer: what changed, what did not, what cannot be told.
 fn an_update() -> Comparison {
-    let skipped = |id: &str| synthetic::case(id, Outcome::Skipped { reason: "the kernel gave no huge pages".into() });
+    let skipped = |id: &str| {
+        synthetic::case(id, Outcome::Skipped { reason: ReasonCode::HugePages.because("the kernel gave no huge pages") })
+    };
     let side = |name: &str, factor: f64| {
         let near = |id: &str, value: f64| rounds(id, &[value * 0.999, value, value * 1.0012]);
         let mut run = run(
@@ -115,7 +117,7 @@ fn hostile() -> Comparison {
         if let Outcome::Measured(measured) = &mut run.cases[0].outcome {
             measured.notes.insert("kernel".into(), format!("{name}{EVIL}"));
         }
-        run.cases.push(synthetic::case("ipc.x@n=1", Outcome::Failed { reason: EVIL.into() }));
+        run.cases.push(synthetic::case("ipc.x@n=1", Outcome::Failed { reason: ReasonCode::CheckFailed.because(EVIL) }));
         run.cases[1].id = format!("{EVIL}{name}");
         run
     };

@@ -35,7 +35,10 @@ const REASON: &str = "file I/O waits for the disk's interrupts";
 /// The report's runs; inside the kernel with interrupts off nothing is measured.
 fn refused() -> [Run; 2] {
     let [mut native, guest] = reference();
-    native.cases.push(case("file.kernel_read@bind=none,irq=off", Outcome::Skipped { reason: REASON.into() }));
+    native.cases.push(case(
+        "file.kernel_read@bind=none,irq=off",
+        Outcome::Skipped { reason: ReasonCode::NotApplicable.because(REASON) },
+    ));
     [native, guest]
 }
 
@@ -148,7 +151,7 @@ fn a_refusal_is_told_by_its_reason_alone() {
         let all = conclusions(&runs);
         all.into_iter().find(|(_, text)| text.starts_with(REFUSED)).map(|(verdict, _)| verdict)
     };
-    assert_eq!(of(Outcome::Skipped { reason: "time budget".into() }), None);
+    assert_eq!(of(Outcome::Skipped { reason: ReasonCode::TimeBudget.because("time budget") }), None);
     let measured = cycles("file.kernel_read@bind=none,irq=off", 7e6).outcome;
     assert_eq!(of(measured).as_deref(), Some("not so here"));
 }

@@ -166,7 +166,7 @@ fn without_the_kernel_module_the_reason_is_said_once_and_user_space_stands_over_
     let mut run = run("native");
     let reason = "needs the kernel module hostmark, which is not loaded: build it in kmod/ and load it with insmod";
     for case in run.cases.iter_mut().filter(|case| case.probe.contains(".kernel_")) {
-        case.outcome = Outcome::Skipped { reason: reason.into() };
+        case.outcome = Outcome::Skipped { reason: ReasonCode::NotApplicable.because(reason) };
     }
     let text = view(&[run]);
     assert_eq!(text.matches(reason).count(), 1, "{text}");
@@ -181,7 +181,10 @@ fn without_the_kernel_module_the_reason_is_said_once_and_user_space_stands_over_
 fn a_long_reason_stands_below_its_table() {
     let [mut native, _] = reference();
     let reason = "file I/O waits for interrupts of the disk, which are off";
-    native.cases.push(case("file.kernel_read@bind=none,irq=off", Outcome::Skipped { reason: reason.into() }));
+    native.cases.push(case(
+        "file.kernel_read@bind=none,irq=off",
+        Outcome::Skipped { reason: ReasonCode::NotApplicable.because(reason) },
+    ));
     let text = view(&[native]);
     let values = rows(&text, "native, inside the kernel: typical values of 1 run");
     assert!(values[0].ends_with("–(1)") && values.contains(&format!("(1) skipped: {reason}").as_str()), "{values:?}");

@@ -11,7 +11,7 @@ use crate::synthetic::{self, case};
 /// Three native runs and two of an emulated guest, all of them disturbed, without the kernel's side.
 fn disturbed() -> Vec<Run> {
     let kernel = |bind: &str| {
-        let reason = "needs the kernel module hostmark, which is not loaded".to_owned();
+        let reason = ReasonCode::Kernel.because("needs the kernel module hostmark, which is not loaded");
         case(&format!("file.kernel_read@bind={bind},irq=on"), Outcome::Skipped { reason })
     };
     let told = |share: usize, pid: usize| Text {
@@ -59,7 +59,8 @@ fn grouped(name: &str, [calls, files]: [f64; 2], skipped: Option<&str>) -> Run {
     }
     for id in ["syscall.stat", "syscall.open"] {
         let measured = || Outcome::Measured(Box::new(synthetic::measured(500.0, 0.002)));
-        let outcome = skipped.map_or_else(measured, |reason| Outcome::Skipped { reason: reason.into() });
+        let outcome = skipped
+            .map_or_else(measured, |reason| Outcome::Skipped { reason: ReasonCode::NotApplicable.because(reason) });
         run.cases.push(case(id, outcome));
     }
     run

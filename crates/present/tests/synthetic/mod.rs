@@ -338,13 +338,16 @@ fn cases() -> Vec<CaseRecord> {
         cases.push(value(&format!("syscall.select@descriptors={descriptors},kind=file"), ns));
     }
     cases.push(value("syscall.select@descriptors=100,kind=tcp", 2870.0));
-    cases.push(case("syscall.stat", Outcome::Failed { reason: "worker killed by SIGBUS in round 1".into() }));
+    cases.push(case(
+        "syscall.stat",
+        Outcome::Failed { reason: ReasonCode::ProcessDied.because("worker killed by SIGBUS in round 1") },
+    ));
     cases.push(with(value("process.fork_exit@child=static", 68_200.0), |m| {
         *m = measured(68_200.0, 0.036);
         m.noise.tainted = 9;
     }));
     cases.push(value("process.fork_exit@child=dynamic", 306_200.0));
-    cases.push(case("process.shell", Outcome::Skipped { reason: "time budget".into() }));
+    cases.push(case("process.shell", Outcome::Skipped { reason: ReasonCode::TimeBudget.because("time budget") }));
     for (placement, ns) in [("same_cpu", 1830.0), ("same_cache", 5210.0)] {
         cases.push(with(value(&format!("ipc.pipe@cpus={placement}"), ns), |m| {
             for (name, factor) in [("p50", 1.0), ("p99", 1.4), ("p999", 9.1)] {
@@ -353,7 +356,7 @@ fn cases() -> Vec<CaseRecord> {
         }));
     }
     for placement in ["smt_sibling", "other_cache", "other_node"] {
-        let reason = "no two usable CPUs are threads of one core".to_owned();
+        let reason = ReasonCode::Topology.because("no two usable CPUs are threads of one core");
         cases.push(case(&format!("ipc.pipe@cpus={placement}"), Outcome::Skipped { reason }));
     }
     cases

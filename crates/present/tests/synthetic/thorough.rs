@@ -262,7 +262,7 @@ pub fn hostile() -> Run {
                 measured.notes.insert(text(), text());
                 measured.flags.push(Flag { kind: FlagKind::Implausible, detail: text() });
             }
-            Outcome::Skipped { reason } | Outcome::Failed { reason } => *reason = text(),
+            Outcome::Skipped { reason } | Outcome::Failed { reason } => reason.text = text(),
         }
     }
     // A probe that the file does not describe, with an axis of a hostile name.

@@ -7,7 +7,7 @@ mod sleep;
 
 crate::group!("clock", shares_worker true: read resolution r#loop sleep);
 
-use hostmark_engine::prelude::{Axis, Case, Points, Result, RoundError};
+use hostmark_engine::prelude::{Axis, Case, Points, ReasonCode, Result, RoundError};
 
 use crate::workloads::machine::clocks::ClockSource;
 
@@ -19,10 +19,10 @@ const fn sources(quick: &'static [&'static str], standard: &'static [&'static st
 /// The clock that the case's axis `source` names.
 fn source(case: &Case) -> Result<ClockSource> {
     let name: String = case.param("source")?;
-    let source =
-        ClockSource::of_name(&name).ok_or_else(|| RoundError::failed(format!("there is no clock '{name}'")))?;
+    let source = ClockSource::of_name(&name)
+        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, format!("there is no clock '{name}'")))?;
     match source.is_readable() {
         true => Ok(source),
-        false => Err(RoundError::skipped("reading the counter is forbidden to this process")),
+        false => Err(RoundError::skipped(ReasonCode::Permission, "reading the counter is forbidden to this process")),
     }
 }

@@ -67,6 +67,6 @@ fn measure(case: &mut Case) -> Result<()> {
     };
     case.values(|| match source.step() {
         Some(step) => Ok(step as f64 * ns_a_step),
-        None => Err(RoundError::failed("the clock stood still over 500 readings")),
+        None => Err(RoundError::failed(ReasonCode::CheckFailed, "the clock stood still over 500 readings")),
     })
 }

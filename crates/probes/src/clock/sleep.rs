@@ -88,8 +88,9 @@ fn measure(case: &mut Case) -> Result<()> {
     let way: String = case.param("way")?;
     let delay = Duration::from_micros(case.param("delay_us")?);
     let sleeper =
-        Sleeper::of_name(&way).map_err(|error| RoundError::skipped(format!("{way} is not available: {error}")))?;
-    let sleeper = sleeper.ok_or_else(|| RoundError::failed(format!("there is no way to sleep called '{way}'")))?;
+        Sleeper::of_name(&way).map_err(|error| RoundError::lacking(format_args!("{way} is not available"), &error))?;
+    let sleeper = sleeper
+        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, format!("there is no way to sleep called '{way}'")))?;
     if let Ok(slack) = slack_ns() {
         case.note("timer_slack_ns", slack);
     }
@@ -99,7 +100,10 @@ fn measure(case: &mut Case) -> Result<()> {
         sleeper.sleep(delay)?;
         let away = clock.end().since(start);
         match away < asked {
-            true => Err(RoundError::failed("a sleep ended before its time: the kernel's clock and the run's differ")),
+            true => Err(RoundError::failed(
+                ReasonCode::CheckFailed,
+                "a sleep ended before its time: the kernel's clock and the run's differ",
+            )),
             false => Ok(away.since(asked)),
         }
     })

@@ -77,10 +77,10 @@ fn threads(host: &HostFacts, profile: Profile) -> Vec<u64> {
 
 fn measure(case: &mut Case) -> Result<()> {
     let name: String = case.param("method")?;
-    let method =
-        atomic::method(&name).ok_or_else(|| RoundError::skipped(format!("this architecture has no {name}")))?;
+    let method = atomic::method(&name)
+        .ok_or_else(|| RoundError::skipped(ReasonCode::Architecture, format!("this architecture has no {name}")))?;
     if !(method.is_available)() {
-        return Err(RoundError::skipped(format!("this CPU has no {name}")));
+        return Err(RoundError::skipped(ReasonCode::Hardware, format!("this CPU has no {name}")));
     }
     case.note("method", method.name);
     let is_add = case.param::<String>("op")? == "fetch_add";

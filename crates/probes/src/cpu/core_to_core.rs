@@ -88,8 +88,8 @@ fn measure(case: &mut Case) -> Result<()> {
     match case.param::<String>("method")?.as_str() {
         "load_store" => to_and_fro(case, &ByStore),
         _ => {
-            let method =
-                atomic::method("best").ok_or_else(|| RoundError::skipped("no atomic operation is known here"))?;
+            let method = atomic::method("best")
+                .ok_or_else(|| RoundError::skipped(ReasonCode::Architecture, "no atomic operation is known here"))?;
             case.note("method", method.name);
             to_and_fro(case, &BySwap(method))
         }

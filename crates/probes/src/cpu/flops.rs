@@ -77,12 +77,14 @@ fn measure(case: &mut Case) -> Result<()> {
     let isa: String = case.param("isa")?;
     let kernel = match isa.as_str() {
         "best" => flops::widest(),
-        name => flops::kernel(name).ok_or_else(|| RoundError::skipped(format!("this architecture has no {name}")))?,
+        name => flops::kernel(name)
+            .ok_or_else(|| RoundError::skipped(ReasonCode::Architecture, format!("this architecture has no {name}")))?,
     };
     let is_double = case.param::<String>("type")? == "f64";
     let kernel_name = kernel.name;
-    let kernel =
-        kernel.runnable(is_double).ok_or_else(|| RoundError::skipped(format!("this CPU has no {kernel_name}")))?;
+    let kernel = kernel
+        .runnable(is_double)
+        .ok_or_else(|| RoundError::skipped(ReasonCode::Hardware, format!("this CPU has no {kernel_name}")))?;
     case.note("isa", kernel_name);
     match case.thread_cpus().as_slice() {
         [] | [_] => case.loops(|turns| kernel.run(turns)).rate(kernel.flops()),

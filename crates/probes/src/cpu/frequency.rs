@@ -99,7 +99,9 @@ const TURNS: u64 = 4_000;
 
 fn beside_vectors(case: &mut Case) -> Result<()> {
     let widest = flops::widest();
-    let vectors = widest.runnable(true).ok_or_else(|| RoundError::skipped("no kernel of this CPU's vectors"))?;
+    let vectors = widest
+        .runnable(true)
+        .ok_or_else(|| RoundError::skipped(ReasonCode::Architecture, "no kernel of this CPU's vectors"))?;
     case.note("isa", widest.name);
     let stop = AtomicBool::new(false);
     let others = case.thread_cpus().split_off(1);

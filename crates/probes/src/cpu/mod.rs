@@ -37,8 +37,9 @@ const OP: Axis = Axis::choice(
 /// The operation that the case's axes name.
 fn operation(case: &Case) -> Result<Operation> {
     let (kind, op) = (case.param::<Type>("type")?, case.param::<Op>("op")?);
-    Operation::of(kind, op)
-        .ok_or_else(|| RoundError::skipped("no CPU has an instruction for this; libraries loop for it"))
+    Operation::of(kind, op).ok_or_else(|| {
+        RoundError::skipped(ReasonCode::Hardware, "no CPU has an instruction for this; libraries loop for it")
+    })
 }
 
 /// One value for each round that all sources have, from the medians of their rounds.

@@ -80,9 +80,11 @@ fn derive(cases: &[CaseRecord], host: &HostFacts) -> Vec<CaseRecord> {
     match records.iter().position(|record| record.id == default) {
         Some(index) => records[..=index].rotate_right(1),
         None => {
-            let has_two = host.usable_cpus().len() > 1;
-            let lack = if has_two { "was not measured with two copies" } else { "needs two CPUs for two copies" };
-            let reason = format!("{} {lack}", SOURCES[0]);
+            let (code, lack) = match host.usable_cpus().len() > 1 {
+                true => (ReasonCode::MissingInput, "was not measured with two copies"),
+                false => (ReasonCode::TooFewCpus, "needs two CPUs for two copies"),
+            };
+            let reason = code.because(format_args!("{} {lack}", SOURCES[0]));
             records.insert(0, record(SOURCES[0], 2, Outcome::Skipped { reason }));
         }
     }

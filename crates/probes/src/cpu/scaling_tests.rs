@@ -107,22 +107,23 @@ fn without_a_pass_in_common_the_two_values_alone_tell() {
 #[test]
 fn what_is_missing_is_said() {
     let mut alone = call("1", &[100.0; 3]);
-    alone.outcome = Outcome::Failed { reason: "it broke".into() };
+    alone.outcome = Outcome::Failed { reason: ReasonCode::CheckFailed.because("it broke") };
     let reason = |cases: &[CaseRecord]| match &derived(cases)[0].outcome {
         Outcome::Skipped { reason } => reason.clone(),
         other => panic!("{other:?}"),
     };
-    assert_eq!(reason(&[alone, call("2", &[100.0; 3])]), "one copy alone was not measured");
+    assert_eq!(&*reason(&[alone, call("2", &[100.0; 3])]), "one copy alone was not measured");
     let mut two = call("2", &[100.0; 3]);
-    two.outcome = Outcome::Skipped { reason: "time budget".into() };
-    assert_eq!(reason(&[call("1", &[100.0; 3]), two]), "syscall.null: time budget");
-    assert_eq!(reason(&[call("1", &[100.0; 3])]), "syscall.null needs two CPUs for two copies");
+    two.outcome = Outcome::Skipped { reason: ReasonCode::TimeBudget.because("time budget") };
+    assert_eq!(&*reason(&[call("1", &[100.0; 3]), two]), "syscall.null: time budget");
+    assert_eq!(&*reason(&[call("1", &[100.0; 3])]), "syscall.null needs two CPUs for two copies");
     let two = HostFacts {
         cpus: (0..2).map(|id| CpuFact { id, online: true, allowed: true, ..CpuFact::default() }).collect(),
         ..HostFacts::default()
     };
     let records = derive(&[call("1", &[100.0; 3])], &two);
-    let expected = Outcome::Skipped { reason: "syscall.null was not measured with two copies".into() };
+    let expected =
+        Outcome::Skipped { reason: ReasonCode::MissingInput.because("syscall.null was not measured with two copies") };
     assert_eq!(records[0].outcome, expected);
     assert_eq!(derived(&[]).len(), 1);
 }

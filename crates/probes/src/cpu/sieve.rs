@@ -59,7 +59,10 @@ pub static PROBE: Probe = Probe {
 fn measure(case: &mut Case) -> Result<()> {
     let found = sieve(&mut [0; WORDS]);
     if found != PRIMES {
-        return Err(RoundError::failed(format!("found {found} primes below {BELOW}, not {PRIMES}")));
+        return Err(RoundError::failed(
+            ReasonCode::CheckFailed,
+            format!("found {found} primes below {BELOW}, not {PRIMES}"),
+        ));
     }
     match case.thread_cpus().as_slice() {
         [] | [_] => case.loops(sieve_n()).rate(1),

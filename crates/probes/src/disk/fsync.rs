@@ -104,7 +104,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let space: String = case.param("space")?;
     let mut content = Content::new()?;
     case.may_fill(block)?;
-    let mut record = content.bytes(usize::try_from(block).map_err(RoundError::skipped)?);
+    let mut record = content.bytes(usize::try_from(block)?);
     let file = match space.as_str() {
         "written" => crate::place::on_device(case, SEGMENT_BYTES.max(block))?,
         _ => {
@@ -118,8 +118,9 @@ fn measure(case: &mut Case) -> Result<()> {
             files::set_length(&file, 0)?;
         }
         if space == "preallocated" {
-            files::preallocate(&file, SEGMENT_BYTES.max(block))
-                .map_err(|error| RoundError::unable("this filesystem preallocates nothing", error))?;
+            files::preallocate(&file, SEGMENT_BYTES.max(block)).map_err(|error| {
+                RoundError::unable(ReasonCode::Filesystem, "this filesystem preallocates nothing", error)
+            })?;
         }
         Ok(files::sync(&file)?)
     };

@@ -59,7 +59,7 @@ fn small_files(case: &mut Case) -> Result<(Names, Vec<u8>)> {
 fn cached(case: &mut Case) -> Result<(OwnedFd, usize)> {
     let size: u64 = case.param("size")?;
     let directory = crate::place::directory(case)?;
-    Ok((crate::place::filled(case, &directory, size)?, usize::try_from(size).map_err(RoundError::skipped)?))
+    Ok((crate::place::filled(case, &directory, size)?, usize::try_from(size)?))
 }
 
 /// The same by a name, to be opened.
@@ -70,7 +70,7 @@ fn cached_by_name(case: &mut Case) -> Result<(KernelPath, usize)> {
     let path = directory.join("file");
     std::fs::File::create_new(&path).call("openat")?;
     files::fill(&files::open(&path, true)?, size, |written| filling.advance(written))?;
-    Ok((KernelPath::new(&path)?, usize::try_from(size).map_err(RoundError::skipped)?))
+    Ok((KernelPath::new(&path)?, usize::try_from(size)?))
 }
 
 /// What loads every byte of memory like this: the fastest of all kernels, by trials on it in the case's first round.

@@ -103,7 +103,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let message = case.buffer(message, Pages::Base, None)?;
     let mut block = case.buffer(block, Pages::Base, None)?;
     let peer = workloads::handover::pipe::PipeWriter::spawn(message.bytes(), capacity, &writer)
-        .map_err(|error| RoundError::skipped(format!("cannot make this pipe: {error}")))?;
+        .map_err(|error| RoundError::lacking("cannot make this pipe", &error))?;
     case.note("capacity_bytes", peer.capacity);
     super::bytes_read(case, peer.writer(), |bytes| peer.read(bytes, block.bytes_mut()))
 }

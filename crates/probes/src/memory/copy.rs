@@ -90,7 +90,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let kernels = Candidates::of(&case.param::<String>("kernel")?, bandwidth::copies().iter(), usual)?;
     let offset = bandwidth::copy_offset_bytes(reach);
     case.note("offset_bytes", offset);
-    let bytes = usize::try_from(size).map_err(RoundError::skipped)?;
+    let bytes = usize::try_from(size)?;
     // The destination begins at the first address behind the source that has the offset.
     let destination = bytes.next_multiple_of(4096) + offset;
     let run = |kernel: &CopyKernel, buffer: &mut Buffer, part: Range<usize>, n| {

@@ -93,7 +93,8 @@ fn share(host: &HostFacts) -> u64 {
 
 fn measure(case: &mut Case) -> Result<()> {
     let name: String = case.param("pattern")?;
-    let pattern = Pattern::named(&name).ok_or_else(|| RoundError::failed(format!("there is no pattern {name}")))?;
+    let pattern = Pattern::named(&name)
+        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, format!("there is no pattern {name}")))?;
     let amount: u64 = case.param("amount")?;
     // A part tells something where others have the rest, and nothing of a size that this machine has not.
     if sys::memory::of_machine().is_some_and(|(all, _)| amount > all) {
@@ -110,7 +111,7 @@ fn measure(case: &mut Case) -> Result<()> {
             let to = whole.min(from + PART_BYTES as usize);
             let lock = buffer.lock(from, to).map_err(|error| {
                 let (kib, hint) = ((to - from) >> 10, "raise RLIMIT_MEMLOCK (ulimit -l)");
-                RoundError::skipped(format!("{kib} KiB cannot be locked ({error}): {hint}"))
+                RoundError::skipped(ReasonCode::ResourceLimit, format!("{kib} KiB cannot be locked ({error}): {hint}"))
             });
             match lock.and_then(|()| filling.advance((to - from) as u64)) {
                 Ok(()) => locked = to,

@@ -133,14 +133,17 @@ fn measure(case: &mut Case) -> Result<()> {
         "random" => Chain::random(memory, line, case.seed()),
         "in_page" => Chain::windowed(memory, line.max(PAIR_BYTES), 4096, WINDOW_PAGES, case.seed()),
         stride => {
-            let stride: u64 = stride.parse().map_err(RoundError::failed)?;
+            let stride: u64 = stride.parse()?;
             if stride > size {
-                return Err(RoundError::skipped(format!("a stride of {stride} bytes does not fit a smaller buffer")));
+                return Err(RoundError::skipped(
+                    ReasonCode::NotApplicable,
+                    format!("a stride of {stride} bytes does not fit a smaller buffer"),
+                ));
             }
             Chain::strided(memory, stride as usize)
         }
     };
-    let chain = chain.map_err(|refused| RoundError::skipped(format!("cannot {refused}")))?;
+    let chain = chain.map_err(crate::fastest::refused)?;
     let mut chain = chain.settled(case.llc_bytes(), line as u64);
     case.loops(|n| chain.walk(n)).time()
 }

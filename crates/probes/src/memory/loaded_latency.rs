@@ -122,7 +122,9 @@ fn traffic(host: &HostFacts) -> u64 {
 fn measure(case: &mut Case) -> Result<()> {
     let delay: String = case.param("delay")?;
     let mix = Mix::named(&case.param::<String>("mix")?)?;
-    let [_, others @ ..] = &case.thread_cpus()[..] else { return Err(RoundError::skipped("needs 2 CPUs")) };
+    let [_, others @ ..] = &case.thread_cpus()[..] else {
+        return Err(RoundError::skipped(ReasonCode::TooFewCpus, "needs 2 CPUs"));
+    };
     let others = if delay == "idle" { Vec::new() } else { others.to_vec() };
     let delay: u64 = if delay == "idle" { 0 } else { case.param("delay")? };
     let line = case.line_bytes();
@@ -132,7 +134,7 @@ fn measure(case: &mut Case) -> Result<()> {
     case.may_fill(chain_bytes.next_multiple_of(Pages::Pmd.bytes() as u64) + traffic_bytes)?;
     let mut buffer = crate::chained::chained(case, chain_bytes, Pages::Pmd, None)?;
     let chain = Chain::random(buffer.bytes_mut(), line as usize, case.seed());
-    let chain = chain.map_err(|refused| RoundError::skipped(format!("cannot {refused}")))?;
+    let chain = chain.map_err(crate::fastest::refused)?;
     let mut chain = chain.settled(case.llc_bytes(), line);
     case.note("injectors", others.len());
     let allotment = case.allot(others.len() as u64, each, Pages::Pmd, None)?;

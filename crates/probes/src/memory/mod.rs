@@ -117,16 +117,17 @@ fn pages(case: &Case) -> Result<Pages> {
     match case.param::<String>("page")?.as_str() {
         "base" => Ok(Pages::Base),
         "pmd" => case.may_have_huge_pages().map(|()| Pages::Pmd),
-        other => Err(RoundError::failed(format!("there are no pages '{other}'"))),
+        other => Err(RoundError::failed(ReasonCode::Internal, format!("there are no pages '{other}'"))),
     }
 }
 
 /// The nodes that the case's axis `nodes` names: that of its CPUs and that of its memory.
 fn nodes(case: &Case) -> Result<(Node, Node)> {
     let pair: String = case.param("nodes")?;
-    let node = |text: &str| text.parse().map(Node).map_err(RoundError::failed);
-    let (cpus, memory) =
-        pair.split_once('-').ok_or_else(|| RoundError::failed(format!("'{pair}' is no pair of nodes")))?;
+    let node = |text: &str| -> Result<Node> { Ok(Node(text.parse()?)) };
+    let (cpus, memory) = pair
+        .split_once('-')
+        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, format!("'{pair}' is no pair of nodes")))?;
     Ok((node(cpus)?, node(memory)?))
 }
 

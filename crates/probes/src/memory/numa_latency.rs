@@ -69,7 +69,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let (line, seed) = (case.line_bytes() as usize, case.seed());
     let mut buffer = crate::chained::chained(case, size, Pages::Pmd, Some(memory))?;
     let chain = Chain::random(buffer.bytes_mut(), line, seed);
-    let chain = chain.map_err(|refused| RoundError::skipped(format!("cannot {refused}")))?;
+    let chain = chain.map_err(crate::fastest::refused)?;
     let mut chain = chain.settled(case.llc_bytes(), line as u64);
     case.loops(|n| chain.walk(n)).time()
 }

@@ -100,7 +100,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let mut buffer = crate::chained::chained(case, size, pages, None)?;
     let (line, seed) = (case.line_bytes() as usize, case.seed());
     let walks = Chains::new(buffer.bytes_mut(), line, chains, seed);
-    let mut walks = walks.map_err(|refused| RoundError::skipped(format!("cannot {refused}")))?;
+    let mut walks = walks.map_err(crate::fastest::refused)?;
     let chains = chains as u64;
     // What stays cached is cached, and what does not is not.
     walks.walk_each(walks.lines() / chains / LINKS_A_TURN + 1);

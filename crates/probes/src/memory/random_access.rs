@@ -87,13 +87,12 @@ fn measure(case: &mut Case) -> Result<()> {
     let block = match case.param::<String>("within")?.as_str() {
         "l1_blocks_1k" => 1 << 10,
         "l1_blocks_4k" => 4 << 10,
-        _ => usize::try_from(size).map_err(RoundError::skipped)?,
+        _ => usize::try_from(size)?,
     };
     let pages = super::pages(case)?;
     let seed = case.seed();
     let mut buffer = case.buffer(size, pages, None)?;
-    let mut blocks = Blocks::new(buffer.bytes_mut(), block, seed)
-        .map_err(|refused| RoundError::skipped(format!("cannot {refused}")))?;
+    let mut blocks = Blocks::new(buffer.bytes_mut(), block, seed).map_err(crate::fastest::refused)?;
     blocks.access(access, size / case.line_bytes());
     case.loops(|n| blocks.access(access, n)).time()
 }

@@ -101,13 +101,14 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let name: String = case.param("kernel")?;
-    let operation = Operation::named(&name).ok_or_else(|| RoundError::failed(format!("STREAM has no {name}")))?;
+    let operation = Operation::named(&name)
+        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, format!("STREAM has no {name}")))?;
     let kernels = candidates(operation, &case.param::<String>("store")?)?;
     let pages = super::pages(case)?;
     let cpus = case.thread_cpus();
     let elements: u64 = case.param("elements")?;
     note_short(case, elements);
-    let total = usize::try_from(elements).map_err(RoundError::skipped)?;
+    let total = usize::try_from(elements)?;
     let largest = (0..cpus.len()).map(|index| part(total, cpus.len(), index)).max().unwrap_or(0);
     let memory = case.allot(cpus.len() as u64, bytes(largest), pages, None)?;
     case.note("elements", elements);
@@ -136,8 +137,8 @@ fn candidates(operation: Operation, store: &str) -> Result<Candidates<Kernel>> {
         "libc" => stream::kernel(operation, "libc"),
         _ => usual,
     };
-    let absent = || RoundError::skipped(format!("there is no such operation with {store} stores: libc copies alone"));
-    let (named, usual) = named.zip(usual).ok_or_else(absent)?;
+    let text = format!("there is no such operation with {store} stores: libc copies alone");
+    let (named, usual) = named.zip(usual).ok_or(RoundError::skipped(ReasonCode::NotApplicable, text))?;
     let all = stream::kernels().filter(|kernel| kernel.operation == operation);
     match store {
         "best" => Ok(Candidates::among(all, usual)),

@@ -82,12 +82,13 @@ fn measure(case: &mut Case) -> Result<()> {
     let name: String = case.param("kernel")?;
     let size: u64 = case.param("size")?;
     let pages = super::pages(case)?;
-    let operation = Operation::named(&name).ok_or_else(|| RoundError::failed(format!("STREAM2 has no {name}")))?;
+    let operation = Operation::named(&name)
+        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, format!("STREAM2 has no {name}")))?;
     let arrays = if matches!(operation, Operation::Copy | Operation::Daxpy) { 2 } else { 1 };
     let usual = stream::best(operation, super::reach(case, arrays * size))
-        .ok_or_else(|| RoundError::skipped("this architecture has no such kernel"))?;
+        .ok_or_else(|| RoundError::skipped(ReasonCode::Architecture, "this architecture has no such kernel"))?;
     let kernels = Candidates::of("best", stream::kernels().filter(|kernel| kernel.operation == operation), usual)?;
-    let elements = usize::try_from(size / 8).map_err(RoundError::skipped)?;
+    let elements = usize::try_from(size / 8)?;
     let [_, second] = starts(elements);
     let mut buffer = case.buffer(((second + elements) * 8) as u64, pages, None)?;
     let (a, b) = numbers(buffer.bytes_mut()).split_at_mut(second);
@@ -96,7 +97,7 @@ fn measure(case: &mut Case) -> Result<()> {
         (*a, *b) = (1.0 + (index % 512) as f64, 2.0 + (index % 256) as f64);
     }
     // A refusal would be one of the first run already.
-    usual.run(a, b, &[], 3.0, 1).map_err(|refused| RoundError::skipped(format!("cannot {refused}")))?;
+    usual.run(a, b, &[], 3.0, 1).map_err(crate::fastest::refused)?;
     let kernel = kernels.chosen(case, (size / 8 * 8, ((second + elements) * 8) as u64), |kernel, part, n| {
         let part = part.start / 8..part.end / 8;
         let _ = kernel.run(&mut a[part.clone()], &b[part], &[], 3.0, n);

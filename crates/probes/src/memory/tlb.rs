@@ -109,13 +109,18 @@ fn measure(case: &mut Case) -> Result<()> {
         (1, Pages::Base) => FIRST_LEVEL_PAGES,
         (2, Pages::Base) => SECOND_LEVEL_PAGES,
         (1, Pages::Pmd) => HUGE_PAGES,
-        (2, Pages::Pmd) => return Err(RoundError::skipped("as many huge pages as a second level holds are gigabytes")),
-        _ => return Err(RoundError::skipped("the page table is walked beyond the second level")),
+        (2, Pages::Pmd) => {
+            return Err(RoundError::skipped(
+                ReasonCode::HugePages,
+                "as many huge pages as a second level holds are gigabytes",
+            ));
+        }
+        _ => return Err(RoundError::skipped(ReasonCode::Hardware, "the page table is walked beyond the second level")),
     };
     let page = pages.bytes();
     let mut buffer = case.buffer((most * page) as u64, pages, None)?;
     if pages == Pages::Pmd && buffer.huge_fraction().unwrap_or(0.0) < MOSTLY_HUGE {
-        return Err(RoundError::skipped("the kernel gave no huge pages"));
+        return Err(RoundError::skipped(ReasonCode::HugePages, "the kernel gave no huge pages"));
     }
     let line = case.line_bytes() as usize;
     // Huge pages that are cut into base pages would otherwise all fall on one set of the TLB.

@@ -103,13 +103,14 @@ fn measure(case: &mut Case) -> Result<()> {
     let amount: u64 = case.param("amount")?;
     if amount > MOST_BYTES {
         let most = MOST_BYTES >> 30;
-        return Err(RoundError::skipped(format!(
-            "a transfer of over {most} GiB may last longer than a round: name less"
-        )));
+        return Err(RoundError::skipped(
+            ReasonCode::NotApplicable,
+            format!("a transfer of over {most} GiB may last longer than a round: name less"),
+        ));
     }
     let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
     if path.pace != Pace::Free && cpus.len() > 1 {
-        return Err(RoundError::skipped("only processes of one CPU take turns"));
+        return Err(RoundError::skipped(ReasonCode::NotApplicable, "only processes of one CPU take turns"));
     }
     let file = match path.stages[0].from {
         Endpoint::File => {

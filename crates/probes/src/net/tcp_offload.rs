@@ -114,7 +114,10 @@ fn measure(case: &mut Case) -> Result<()> {
     };
     let offload: Offload = case.param("offload")?;
     if let Some(other) = offload.is_told_by(device) {
-        return Err(RoundError::skipped(format!("lo never joins packets: offload={other} is the same here")));
+        return Err(RoundError::skipped(
+            ReasonCode::NotApplicable,
+            format!("lo never joins packets: offload={other} is the same here"),
+        ));
     }
     let wanted = offload.wanted(device, case.param("mtu")?);
     let message = case.buffer(MESSAGE_BYTES, Pages::Base, None)?;

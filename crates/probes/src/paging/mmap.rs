@@ -79,7 +79,7 @@ const TENTH_STRIDE: usize = 16 << 10;
 
 fn measure(case: &mut Case) -> Result<()> {
     let bytes: u64 = case.param("size")?;
-    let size = usize::try_from(bytes).map_err(RoundError::skipped)?;
+    let size = usize::try_from(bytes)?;
     let page = Pages::Base.bytes();
     let touch: fn(&Mapping, usize, usize) = match case.param::<String>("touch")?.as_str() {
         "none" => |_, _, _| {},

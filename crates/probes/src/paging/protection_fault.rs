@@ -87,6 +87,9 @@ fn measure(case: &mut Case) -> Result<()> {
     case.also(HANDLER.name, handler)?;
     match protected.handled() - before {
         handled if handled == due => Ok(()),
-        handled => Err(RoundError::failed(format!("{due} faults and signals were due and {handled} handled"))),
+        handled => Err(RoundError::failed(
+            ReasonCode::CheckFailed,
+            format!("{due} faults and signals were due and {handled} handled"),
+        )),
     }
 }

@@ -48,7 +48,7 @@ fn run(case: &mut Case, program: &workloads::processes::program::Program) -> Res
 /// Times starting a program in some way; one that ends badly at its first run is the host's lack, not a cost.
 fn by_way(case: &mut Case, mut run: impl FnMut() -> std::io::Result<()>) -> Result<()> {
     let _left_out = small_parent(case);
-    run().map_err(|error| RoundError::skipped(format!("the program cannot be executed here: {error}")))?;
+    run().map_err(|error| RoundError::lacking("the program cannot be executed here", &error))?;
     case.calls(run).time()
 }
 

@@ -121,7 +121,8 @@ fn measure(case: &mut Case) -> Result<()> {
     case.may_fill((footprint as u64).saturating_add(fork::LEAST_BYTES).saturating_mul(members as u64))?;
     let memory = case.allot(members as u64 + 1, footprint as u64, Pages::Base, None)?;
     let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
-    let kernel = bandwidth::read("scalar").ok_or_else(|| RoundError::failed("there is no scalar kernel"))?;
+    let kernel = bandwidth::read("scalar")
+        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, "there is no scalar kernel"))?;
     let is_thread = case.param::<String>("kind")? == "thread";
     let member = if is_thread { Member::Thread } else { Member::Process };
     let none = |error| RoundError::lacking(format_args!("cannot build a ring of {members}"), &error);

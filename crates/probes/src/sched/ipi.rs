@@ -78,7 +78,7 @@ fn others(host: &HostFacts, profile: Profile) -> Vec<u64> {
 
 fn measure(case: &mut Case) -> Result<()> {
     let barrier = workloads::mappings::membarrier::Barrier::register()
-        .map_err(|error| RoundError::skipped(format!("membarrier is not available: {error}")))?;
+        .map_err(|error| RoundError::lacking("membarrier is not available", &error))?;
     let cpus = case.thread_cpus();
     let others = cpus.get(1..).unwrap_or_default();
     let (is_over, is_lost) = (&AtomicBool::new(false), &AtomicBool::new(false));

@@ -82,5 +82,5 @@ fn by_libc(case: &mut Case) -> Result<()> {
 
 #[cfg(not(target_env = "gnu"))]
 fn by_libc(_: &mut Case) -> Result<()> {
-    Err(RoundError::skipped("this C library has no swapcontext"))
+    Err(RoundError::skipped(ReasonCode::Kernel, "this C library has no swapcontext"))
 }

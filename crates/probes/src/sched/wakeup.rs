@@ -90,9 +90,9 @@ fn measure(case: &mut Case) -> Result<()> {
             none => {
                 let sleeper = Sleeper::spawn(&by, theirs, is_here, clock)
                     .map_err(|error| {
-                        RoundError::skipped(format!("cannot make a sleeper that is woken by {by}: {error}"))
+                        RoundError::lacking(format_args!("cannot make a sleeper that is woken by {by}"), &error)
                     })?
-                    .ok_or_else(|| RoundError::failed(format!("nothing wakes by '{by}'")))?;
+                    .ok_or_else(|| RoundError::failed(ReasonCode::Internal, format!("nothing wakes by '{by}'")))?;
                 none.insert((sleeper, clock.start()))
             }
         };

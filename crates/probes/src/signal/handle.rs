@@ -87,6 +87,8 @@ fn measure(case: &mut Case) -> Result<()> {
     case.also(HANDLING.name, handling)?;
     match handler.handled() - before {
         handled if handled == due => Ok(()),
-        handled => Err(RoundError::failed(format!("{due} signals were sent and {handled} handled"))),
+        handled => {
+            Err(RoundError::failed(ReasonCode::CheckFailed, format!("{due} signals were sent and {handled} handled")))
+        }
     }
 }

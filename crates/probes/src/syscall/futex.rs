@@ -62,8 +62,10 @@ fn measure(case: &mut Case) -> Result<()> {
     let word = AtomicU32::new(1);
     let nobody = |result: std::io::Result<usize>| match result {
         Ok(0) => Ok(()),
-        Ok(_) => Err(RoundError::failed("somebody waited on a word that only this thread knows")),
-        Err(error) => Err(RoundError::skipped(format!("futex is not available: {error}"))),
+        Ok(_) => {
+            Err(RoundError::failed(ReasonCode::CheckFailed, "somebody waited on a word that only this thread knows"))
+        }
+        Err(error) => Err(RoundError::lacking("futex is not available", &error)),
     };
     nobody(futex::wake(&word, true))?;
     match case.param::<String>("way")?.as_str() {
@@ -80,7 +82,9 @@ fn measure(case: &mut Case) -> Result<()> {
         "wait" => case
             .calls(|| match futex::wait(&word, 2, true) {
                 Ok(false) => Ok(()),
-                Ok(true) => Err(RoundError::failed("the word has a value that nobody gave it")),
+                Ok(true) => {
+                    Err(RoundError::failed(ReasonCode::CheckFailed, "the word has a value that nobody gave it"))
+                }
                 Err(error) => Err(RoundError::from(error)),
             })
             .time(),

@@ -66,7 +66,11 @@ fn measure(case: &mut Case) -> Result<()> {
     case.calls(|| {
         let fill = || getrandom(bytes.as_mut_slice(), GetRandomFlags::empty());
         let given = workloads::by_function(fill).call("getrandom")?;
-        if given == size { Ok(()) } else { Err(RoundError::failed("getrandom gave too little")) }
+        if given == size {
+            Ok(())
+        } else {
+            Err(RoundError::failed(ReasonCode::CheckFailed, "getrandom gave too little"))
+        }
     })
     .time()
 }

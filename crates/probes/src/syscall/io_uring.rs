@@ -67,14 +67,15 @@ fn measure(case: &mut Case) -> Result<()> {
     let batch: u32 = case.param("batch")?;
     let poller = match case.param::<String>("submission")?.as_str() {
         "polled" => {
-            let cpu =
-                case.other_cpu().ok_or_else(|| RoundError::skipped("needs a second CPU for the kernel's thread"))?;
+            let cpu = case.other_cpu().ok_or_else(|| {
+                RoundError::skipped(ReasonCode::TooFewCpus, "needs a second CPU for the kernel's thread")
+            })?;
             case.note("poller_cpu", cpu.0);
             Some(cpu.0)
         }
         _ => None,
     };
     let mut nops =
-        Nops::new(batch, poller).map_err(|error| RoundError::skipped(format!("io_uring is not available: {error}")))?;
+        Nops::new(batch, poller).map_err(|error| RoundError::lacking("io_uring is not available", &error))?;
     case.calls(|| nops.submit_and_complete()).each(u64::from(batch)).time()
 }

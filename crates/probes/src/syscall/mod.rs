@@ -89,7 +89,9 @@ impl Files {
 
     /// One of them, to be walked to over and over.
     fn first(&self) -> Result<&KernelPath> {
-        self.paths.first().ok_or_else(|| RoundError::failed("one file was asked for, and none made"))
+        self.paths
+            .first()
+            .ok_or_else(|| RoundError::failed(ReasonCode::Internal, "one file was asked for, and none made"))
     }
 }
 

@@ -101,7 +101,9 @@ fn cold(case: &mut Case) -> Result<()> {
     let (mut colds_ns, mut warms_ns) = (Vec::new(), Vec::new());
     case.timed(|clock| {
         for path in paths {
-            path.forget().map_err(|error| RoundError::unable("this filesystem forgets no single file", error))?;
+            path.forget().map_err(|error| {
+                RoundError::unable(ReasonCode::Filesystem, "this filesystem forgets no single file", error)
+            })?;
         }
         let pass = || {
             let start = clock.start();
@@ -116,7 +118,10 @@ fn cold(case: &mut Case) -> Result<()> {
     .time()?;
     let least = |times: &[f64]| times.iter().copied().fold(f64::INFINITY, f64::min);
     match least(&colds_ns) < COLDER * least(&warms_ns) {
-        true => Err(RoundError::skipped("the filesystem keeps files in its cache, though made to forget them")),
+        true => Err(RoundError::skipped(
+            ReasonCode::Filesystem,
+            "the filesystem keeps files in its cache, though made to forget them",
+        )),
         false => Ok(()),
     }
 }

@@ -59,6 +59,6 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let file = workloads::storage::files::open(Path::new("/dev/zero"), false)
-        .map_err(|error| RoundError::skipped(format!("/dev/zero cannot be opened: {error}")))?;
+        .map_err(|error| RoundError::lacking("/dev/zero cannot be opened", &error))?;
     case.calls(|| workloads::storage::files::read_byte(&file)).time()
 }

@@ -56,6 +56,6 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let file = workloads::storage::files::open(Path::new("/dev/null"), true)
-        .map_err(|error| RoundError::skipped(format!("/dev/null cannot be opened: {error}")))?;
+        .map_err(|error| RoundError::lacking("/dev/null cannot be opened", &error))?;
     case.calls(|| workloads::storage::files::write_byte(&file)).time()
 }

@@ -45,7 +45,7 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     if sensitive::cpuid().is_none() {
-        return Err(RoundError::skipped("this architecture has no cpuid"));
+        return Err(RoundError::skipped(ReasonCode::Architecture, "this architecture has no cpuid"));
     }
     case.loops(|times| {
         for _ in 0..times {

@@ -66,8 +66,9 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let name: String = case.param("cause")?;
-    let cause = Cause::of_name(&name).ok_or_else(|| RoundError::failed(format!("there is no cause '{name}'")))?;
-    let unable = |error| RoundError::unable(format_args!("KVM here cannot do {name}"), error);
+    let cause = Cause::of_name(&name)
+        .ok_or_else(|| RoundError::failed(ReasonCode::Internal, format!("there is no cause '{name}'")))?;
+    let unable = |error| RoundError::unable(ReasonCode::Kernel, format_args!("KVM here cannot do {name}"), error);
     let mut guest = TinyGuest::new(cause).map_err(unable)?;
     // Whether KVM can do both is known once it did.
     guest.pass(Pass::Empty).and_then(|()| guest.pass(Pass::Loaded)).map_err(unable)?;

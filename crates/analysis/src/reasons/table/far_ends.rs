@@ -19,7 +19,7 @@ pub(super) const PAIRS: &[Pair] = &[
     ("there is no service '{}'", "没有服务“{0}”"),
     ("the job of a far end cannot be meant: {}", "远端的任务不合理：{0}"),
     ("the far end has no scratch directory", "远端没有临时目录"),
-    ("the far end's directory cannot be made: {}", "无法创建远端的目录：{0}"),
+    ("the far end's directory cannot be made", "无法创建远端的目录"),
     ("the far end did not answer within {} s", "远端在 {0} s 内没有应答"),
     ("the far end is gone: {}", "远端已断开：{0}"),
     ("the far end answered something else", "远端的应答与预期不符"),

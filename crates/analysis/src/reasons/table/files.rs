@@ -11,8 +11,8 @@ pub(super) const PAIRS: &[Pair] = &[
         "临时目录位于内存中（{0}）；请用 --scratch 指定磁盘上的目录",
     ),
     ("a round has one directory, and the probe asks for two", "每轮只有一个目录，而探针要求两个"),
-    ("the round's directory cannot be made: {}", "无法创建本轮的目录：{0}"),
-    ("the run's scratch directory cannot be used: {}", "无法使用本次运行的临时目录：{0}"),
+    ("the round's directory cannot be made", "无法创建本轮的目录"),
+    ("the run's scratch directory cannot be used", "无法使用本次运行的临时目录"),
     (
         "no directory can be made in {} ({}); name another by --scratch",
         "无法在 {0} 中创建目录（{1}）；请用 --scratch 指定其他目录",
@@ -22,7 +22,7 @@ pub(super) const PAIRS: &[Pair] = &[
     ("it fills as fast as it is emptied", "清空的同时它又被写满"),
     ("another filesystem is mounted in it", "其中挂载了另一个文件系统"),
     ("this filesystem preallocates nothing", "此文件系统不支持预分配"),
-    ("io_uring is not available: {}", "io_uring 不可用：{0}"),
+    ("io_uring is not available", "io_uring 不可用"),
     ("this filesystem has no direct input and output", "此文件系统不支持直接 I/O"),
     ("the filesystem of the scratch directory has no direct access", "临时目录的文件系统不支持 DAX"),
     ("the filesystem keeps its pages, though asked to drop them", "已要求文件系统丢弃缓存页，但它仍保留"),
@@ -31,8 +31,8 @@ pub(super) const PAIRS: &[Pair] = &[
     ("needs a second CPU for the kernel's thread", "内核线程需要第二个 CPU"),
     ("cannot open {} descriptors", "无法打开 {0} 个描述符"),
     ("one file was asked for, and none made", "要求创建一个文件，却没有创建"),
-    ("/dev/zero cannot be opened: {}", "无法打开 /dev/zero：{0}"),
-    ("/dev/null cannot be opened: {}", "无法打开 /dev/null：{0}"),
+    ("/dev/zero cannot be opened", "无法打开 /dev/zero"),
+    ("/dev/null cannot be opened", "无法打开 /dev/null"),
     ("make it by: mknod -m 666 /dev/null c 1 3", "请创建它：mknod -m 666 /dev/null c 1 3"),
     ("the module hostmark cannot be used", "无法使用模块 hostmark"),
     (
@@ -65,5 +65,5 @@ pub(super) const PAIRS: &[Pair] = &[
     ("the kernel made '{}' of '{}'", "内核把“{1}”变成了“{0}”"),
     ("getrandom gave too little", "getrandom 返回的数据不足"),
     ("another object has its id by now", "其标识符现已属于另一个对象"),
-    ("cannot make this pipe: {}", "无法创建这种管道：{0}"),
+    ("cannot make this pipe", "无法创建这种管道"),
 ];

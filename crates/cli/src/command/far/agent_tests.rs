@@ -7,7 +7,9 @@ use std::io::Write;
 
 use crate::command::garbled::garbled;
 use crate::command::mutated::{Mutator, trials};
-use hostmark_model::{AgentAnswer, Inputs, Line, Nonce, Params, PeerRequest, Profile, RoundLine, ServeRequest};
+use hostmark_model::{
+    AgentAnswer, Inputs, Line, Nonce, Params, PeerRequest, Profile, ReasonCode, RoundLine, ServeRequest,
+};
 
 /// An inbox with this in it, and the end behind it.
 fn inbox(bytes: &[u8]) -> Inbox {
@@ -55,7 +57,7 @@ fn lines() -> Vec<String> {
         until_ns: 7,
         spent_ns: 5,
         granted_ns: 3,
-        events: vec![hostmark_model::Event::Skipped { reason: "r".into() }],
+        events: vec![hostmark_model::Event::Skipped { reason: ReasonCode::NotApplicable.because("r") }],
     };
     let begun = BegunRun { run: ready.run, cases, rounds: 1 };
     let requests = [

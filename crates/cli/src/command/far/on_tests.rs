@@ -1,7 +1,7 @@
 //! What a far host says of a run: anything.
 
 use super::*;
-use hostmark_model::Exit;
+use hostmark_model::{Exit, ReasonCode};
 
 use hostmark_launch::agent::parse;
 use hostmark_model::{CaseRecord, Event, Line, Outcome, PathBytes, Profile};
@@ -63,13 +63,13 @@ fn lines() -> Vec<String> {
         until_ns: 7,
         spent_ns: 5,
         granted_ns: 3,
-        events: vec![Event::Failed { reason: "r".into() }],
+        events: vec![Event::Failed { reason: ReasonCode::CheckFailed.because("r") }],
     };
     let record = CaseRecord {
         id: cases[0].clone(),
         probe: "clock.loop".into(),
         params: Default::default(),
-        outcome: Outcome::Failed { reason: "r".into() },
+        outcome: Outcome::Failed { reason: ReasonCode::CheckFailed.because("r") },
     };
     let whole = Run { cases: vec![record], ..ready.run.clone() };
     let step = AgentAnswer::Step { case: cases[0].clone(), done: 0, all: 9, left_ms: 1 };

@@ -10,7 +10,8 @@ use hostmark_engine::worker::far::{Distant, FarReport, Missing, Peers, fresh_non
 use hostmark_launch::agent::AgentError;
 use hostmark_launch::timing::timing;
 use hostmark_model::{
-    AgentAnswer, AgentRequest, Event, FarEnd, HERE, Nonce, Peer, PeerAnswer, PeerRequest, ServeRequest,
+    AgentAnswer, AgentRequest, Argument, Event, FarEnd, HERE, Nonce, Peer, PeerAnswer, PeerRequest, Reason, ReasonCode,
+    ServeRequest,
 };
 
 use super::target::Target;
@@ -168,7 +169,7 @@ impl<L: PeerLink> FarPeers<L> {
 
     /// Asks within a run: a peer that is lost once is not asked again.
     fn answer(&self, index: usize, request: PeerRequest) -> Result<PeerAnswer, Missing> {
-        let failed = |sentence: String| Missing::Round(RoundError::Failed(sentence));
+        let failed = |sentence: String| Missing::Round(RoundError::failed(ReasonCode::ConnectionLost, sentence));
         if let Some(sentence) = &*self.known[index].lost.borrow() {
             return Err(failed(sentence.clone()));
         }
@@ -194,12 +195,14 @@ impl FarPeers<Direct<'_>> {
 
 impl<L: PeerLink> Peers for FarPeers<L> {
     fn serve(&self, peer: &str, request: ServeRequest) -> Result<Box<dyn Distant + '_>, Missing> {
-        let skipped = |reason: String| Missing::Round(RoundError::Skipped(reason));
+        let skipped = |reason: Reason| Missing::Round(RoundError::Skipped(reason));
         let index = self.known.iter().position(|known| known.name == peer);
-        let index = index.ok_or_else(|| skipped(format!("no peer of this run is called {peer}")))?;
+        let index = index
+            .ok_or_else(|| skipped(ReasonCode::NoPeer.because(format_args!("no peer of this run is called {peer}"))))?;
         let at = of_version(&self.known[index].addresses, &request.params);
         let Some(&first) = at.first() else {
-            return Err(skipped("no address of this version of the Internet Protocol answers there".into()));
+            let text = "no address of this version of the Internet Protocol answers there";
+            return Err(skipped(ReasonCode::NoPeer.because(text)));
         };
         let nonces = request.nonces.clone();
         match self.answer(index, PeerRequest::Serve(ServeRequest { at: vec![first], ..request }))? {
@@ -210,9 +213,9 @@ impl<L: PeerLink> Peers for FarPeers<L> {
                 let ends = at.iter().zip(nonces).map(reached).collect();
                 Ok(Box::new(Far { peers: self, index, ends, is_over: false }))
             }
-            PeerAnswer::Unserved { is_skipped: true, reason } => Err(skipped(shown(&reason))),
-            PeerAnswer::Unserved { reason, .. } => Err(Missing::Round(RoundError::Failed(shown(&reason)))),
-            _ => Err(Missing::Round(RoundError::Failed("the peer said what was not asked for".into()))),
+            PeerAnswer::Unserved { is_skipped: true, reason } => Err(skipped(of_peer(reason))),
+            PeerAnswer::Unserved { reason, .. } => Err(Missing::Round(RoundError::Failed(of_peer(reason)))),
+            _ => Err(Missing::Round(RoundError::Failed(unasked()))),
         }
     }
 }
@@ -228,6 +231,21 @@ fn astray(name: &str) -> anyhow::Error {
 /// What was said there, as a part of a reason here.
 fn shown(text: &str) -> String {
     text.chars().filter(|character| !character.is_control()).take(500).collect()
+}
+
+/// Why a case failed there, as one here.
+fn of_peer(reason: Reason) -> Reason {
+    let is_plain =
+        |text: &str| text.len() <= 20 && text.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric());
+    let text = shown(&reason);
+    let mut kept = reason.told(text);
+    kept.arguments
+        .retain(|name, value| is_plain(name) && if let Argument::Name(value) = value { is_plain(value) } else { true });
+    kept
+}
+
+fn unasked() -> Reason {
+    ReasonCode::Protocol.because("the peer said what was not asked for")
 }
 
 /// Far ends of a round at a peer.
@@ -248,10 +266,10 @@ impl<L: PeerLink> Distant for Far<'_, L> {
         let why = match self.peers.answer(self.index, PeerRequest::Enough) {
             Ok(PeerAnswer::Served { notes, said }) if said.len() == self.ends.len() && notes.len() <= MOST_NOTES => {
                 let note = |(key, value): (String, String)| Event::Note { key: shown(&key), value: shown(&value) };
-                let said = said.into_iter().map(|said| said.map_err(|why| RoundError::Failed(shown(&why)))).collect();
+                let said = said.into_iter().map(|said| said.map_err(|why| RoundError::Failed(of_peer(why)))).collect();
                 return FarReport { notes: notes.into_iter().map(note).collect(), said };
             }
-            Ok(_) => "the peer said what was not asked for".to_owned(),
+            Ok(_) => unasked(),
             Err(Missing::Round(RoundError::Failed(why) | RoundError::Skipped(why))) => why,
             // A person in a hurry is no fault of the round.
             Err(Missing::Interrupted | Missing::OutOfTime) => return FarReport::default(),

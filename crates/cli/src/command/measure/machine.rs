@@ -99,7 +99,7 @@ pub fn janitor_of_runs() -> Result<(Janitor, OsString)> {
     let mut janitor = janitor()?;
     match janitor.directory(&inputs::scratch(&Inputs::default())) {
         Scratch::Made { path, .. } => Ok((janitor, OsString::from_vec(path.0))),
-        Scratch::Missing(reason) => Err(lost(reason)),
+        Scratch::Missing(reason) => Err(lost(reason.text)),
     }
 }
 

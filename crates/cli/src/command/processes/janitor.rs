@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use hostmark_engine::janitor::CleanupEntry;
+use hostmark_engine::reason_of;
 use hostmark_engine::sys::call::spawned;
 use hostmark_engine::sys::scratch::{fresh_name, remove_left, remove_unanswered};
 use hostmark_engine::sys::setting::{Setting, SettingChange};
@@ -117,7 +118,10 @@ impl Janitor {
             // What might still come would be taken for the answer to another question.
             self.answers = false;
             let base = base.display();
-            Scratch::Missing(format!("no directory could be made in {base} ({error}); name another by --scratch"))
+            {
+                let text = format!("no directory could be made in {base} ({error}); name another by --scratch");
+                Scratch::Missing(reason_of(&error, text))
+            }
         });
         if let (Some(outside), Ok(line)) = (&mut self.outside, serde_json::to_string(&scratch)) {
             let _ = writeln!(outside, "{line}");

@@ -1,6 +1,6 @@
 //! Each relation between values of one run, held and broken.
 
-use hostmark_model::{Also, Flag, Outcome, Quiet};
+use hostmark_model::{Also, Flag, Outcome, Quiet, ReasonCode};
 
 use super::*;
 use crate::fixture::{PLAIN, entry, host, planned_case, record};
@@ -70,7 +70,7 @@ fn each_is_compared_with_the_highest_before_it_and_both_are_named() {
         record("memory.latency@size=2,pattern=a", &[4.0; 3]),
         record("memory.latency@size=3,pattern=a", &[8.0; 3]),
     ];
-    records[0].outcome = Outcome::Skipped { reason: "no memory".into() };
+    records[0].outcome = Outcome::Skipped { reason: ReasonCode::TooLittleMemory.because("no memory") };
     mark_falling(&mut records, "size", |_| true);
     assert!(records[1..].iter().all(|record| record.measured().unwrap().flags.is_empty()));
     records[0] = record("memory.latency@size=1,pattern=a", &[10.0; 3]);

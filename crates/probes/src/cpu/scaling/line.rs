@@ -27,9 +27,11 @@ pub fn of_source(cases: &[CaseRecord], source: &str) -> Vec<CaseRecord> {
             (Some(alone), Outcome::Measured(many)) => {
                 Outcome::Measured(Box::new(speed_up(alone, many, copies, is_rate(source))))
             }
-            (None, Outcome::Measured(_)) => Outcome::Skipped { reason: "one copy alone was not measured".into() },
+            (None, Outcome::Measured(_)) => {
+                Outcome::Skipped { reason: ReasonCode::MissingInput.because("one copy alone was not measured") }
+            }
             (_, Outcome::Skipped { reason } | Outcome::Failed { reason }) => {
-                Outcome::Skipped { reason: format!("{}: {reason}", case.id) }
+                Outcome::Skipped { reason: reason.clone().told(format_args!("{}: {reason}", case.id)) }
             }
         };
         record(source, copies, outcome)

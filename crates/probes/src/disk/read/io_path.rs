@@ -23,7 +23,7 @@ impl IoPath {
         let spare = files::copy(&file)?;
         let way = match Ring::new(file, depth, block) {
             Ok(ring) => Way::Ring(ring),
-            Err(error) if depth > 1 => return Err(RoundError::skipped(format!("io_uring is not available: {error}"))),
+            Err(error) if depth > 1 => return Err(RoundError::lacking("io_uring is not available", &error)),
             Err(_) => Way::Plain { file: spare, memory: case.buffer(block as u64, Pages::Base, None)? },
         };
         case.note("interface", if matches!(way, Way::Ring(_)) { "io_uring" } else { "pread and pwrite" });

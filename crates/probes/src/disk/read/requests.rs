@@ -25,10 +25,11 @@ pub fn keep(case: &mut Case, direction: Direction) -> Result<()> {
     let is_random = case.param::<String>("pattern")? == "random";
     let file = crate::place::on_device(case, FILE_BYTES.max(block))?;
     files::drop_cache(&file)?;
-    files::bypass_cache(&file)
-        .map_err(|error| RoundError::unable("this filesystem has no direct input and output", error))?;
+    files::bypass_cache(&file).map_err(|error| {
+        RoundError::unable(ReasonCode::Filesystem, "this filesystem has no direct input and output", error)
+    })?;
     case.may_fill(u64::from(depth) * block)?;
-    let mut io_path = IoPath::open(case, file, direction, depth, usize::try_from(block).map_err(RoundError::skipped)?)?;
+    let mut io_path = IoPath::open(case, file, direction, depth, usize::try_from(block)?)?;
     let places = FILE_BYTES.max(block) / block;
     let (mut random, mut at) = (Random::new(case.seed()), 0);
     let mut next_offset = || {

@@ -17,5 +17,5 @@ fn rates_that_never_settle_are_told_apart() {
         Ok(rate)
     };
     assert_eq!(settle(rising), Ok(None));
-    assert!(settle(|| Err(RoundError::failed("broken"))).is_err());
+    assert!(settle(|| Err(RoundError::failed(ReasonCode::CheckFailed, "broken"))).is_err());
 }

@@ -84,16 +84,16 @@ pub fn levels(cases: &[CaseRecord], host: &HostFacts) -> Vec<Level> {
 }
 
 /// Why the curve does not show the level of this name.
-pub fn absent(key: &str, found: &[Level], cases: &[CaseRecord]) -> String {
+pub fn absent(key: &str, found: &[Level], cases: &[CaseRecord]) -> Reason {
     if cases.iter().filter(|case| case.probe == LATENCY).all(|case| case.measured().is_none()) {
-        return "memory.latency was not measured".into();
+        return ReasonCode::MissingInput.because("memory.latency was not measured");
     }
     let unnamed = found.iter().rfind(|level| matches!(level.name, Name::Unnamed(_)));
-    match (key, unnamed) {
+    ReasonCode::Inconclusive.because(match (key, unnamed) {
         ("dram", Some(level)) => format!("no plateau of the curve is memory for certain: {} may be", level.name.key()),
         ("dram", None) => "no buffer was large enough to be sure of missing the last-level cache".into(),
         _ => format!("the latency curve shows {} plateaus, and none of them is {key} for certain", found.len()),
-    }
+    })
 }
 
 /// Why a name is not certain, or why there is none.

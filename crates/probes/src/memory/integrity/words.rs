@@ -34,6 +34,9 @@ pub(super) fn sound(faults: &Faults, from: usize) -> Result<()> {
     let first: Vec<String> = faults.first.iter().map(told).collect();
     match faults.count {
         0 => Ok(()),
-        count => Err(RoundError::failed(format!("memory errors: {count} wrong words, {}", first.join("; ")))),
+        count => Err(RoundError::failed(
+            ReasonCode::MemoryError,
+            format!("memory errors: {count} wrong words, {}", first.join("; ")),
+        )),
     }
 }

@@ -47,7 +47,7 @@ pub(super) fn measure(case: &mut Case) -> Result<()> {
         let searched = case.search(|clock| {
             if others.iter().any(|other| other.is_finished()) {
                 // Why, it says itself.
-                return Err(RoundError::failed("the other thread has ended"));
+                return Err(RoundError::failed(ReasonCode::ProcessDied, "the other thread has ended"));
             }
             let mut curve = Vec::new();
             for bytes in DISTANCES {

@@ -27,7 +27,7 @@ impl Mix {
             "read" => Ok(Mix::Read),
             "read_write" => Ok(Mix::ReadWrite),
             "write" => Ok(Mix::Write),
-            _ => Err(RoundError::failed(format!("there is no mix {name}"))),
+            _ => Err(RoundError::failed(ReasonCode::Internal, format!("there is no mix {name}"))),
         }
     }
 }
@@ -63,7 +63,8 @@ impl Traffic {
             Mix::ReadWrite => (write(&PLAIN), 2),
             Mix::Write => (write(&["nt"]), 1),
         };
-        let kernel = kernel.ok_or_else(|| RoundError::skipped("this architecture has no such kernel"))?;
+        let kernel = kernel
+            .ok_or_else(|| RoundError::skipped(ReasonCode::Architecture, "this architecture has no such kernel"))?;
         Ok(Traffic { kernel, delay, memory, bus_bytes })
     }
 
@@ -80,7 +81,7 @@ impl Traffic {
         let (moved, over, begun) = (AtomicU64::new(0), AtomicBool::new(false), Barrier::new(cpus.len() + 1));
         let make = |cpu: Cpu| -> Result<Buffer> {
             let bound = sys::affinity::bind(&[cpu.0]);
-            bound.map_err(|error| RoundError::skipped(format!("cannot bind to CPU {}: {error}", cpu.0)))?;
+            bound.map_err(|error| RoundError::lacking(format_args!("cannot bind to CPU {}", cpu.0), &error))?;
             self.memory.map()
         };
         let (moved, over, begun, make) = (&moved, &over, &begun, &make);
@@ -113,7 +114,7 @@ impl Traffic {
                     Kernel::Read(kernel) => kernel.run(burst, 1).map(drop),
                     Kernel::Write(kernel) => kernel.run(burst, 1, value),
                 };
-                done.map_err(|refused| RoundError::failed(format!("cannot {refused}")))?;
+                done.map_err(|refused| RoundError::failed(ReasonCode::Internal, format!("cannot {refused}")))?;
                 value = add_chain(self.delay, value, 1);
             }
             moved.fetch_add(part.len() as u64 * self.bus_bytes, Ordering::Relaxed);

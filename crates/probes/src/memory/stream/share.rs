@@ -119,7 +119,7 @@ impl Part for Share<'_> {
 
     fn check(&mut self) -> Result<()> {
         if let Some(refused) = self.refused {
-            return Err(RoundError::failed(format!("cannot {refused}")));
+            return Err(RoundError::failed(ReasonCode::Internal, format!("cannot {refused}")));
         }
         let operation = self.kernel.operation;
         let [d, x, y] = [Role::D, Role::X, Role::Y].map(|role| move |index| before(role, index));
@@ -131,7 +131,10 @@ impl Part for Share<'_> {
         let of_chunk = |chunk: &[f64]| chunk.iter().zip(&expected).map(is_wrong).sum::<usize>();
         match destination.chunks(PERIOD).map(of_chunk).sum::<usize>() {
             0 => Ok(()),
-            wrong => Err(RoundError::failed(format!("{wrong} of {} elements of a thread are wrong", self.elements))),
+            wrong => Err(RoundError::failed(
+                ReasonCode::CheckFailed,
+                format!("{wrong} of {} elements of a thread are wrong", self.elements),
+            )),
         }
     }
 }
@@ -166,7 +169,11 @@ mod tests {
                 let element = &mut share.arrays()[2][10_000];
                 let right = std::mem::replace(element, value);
                 let wrong = "1 of 10001 elements of a thread are wrong";
-                assert_eq!(share.check(), Err(RoundError::failed(wrong)), "{value} for {right}");
+                assert_eq!(
+                    share.check(),
+                    Err(RoundError::failed(ReasonCode::CheckFailed, wrong)),
+                    "{value} for {right}"
+                );
                 share.arrays()[2][10_000] = right;
             }
         }

@@ -60,9 +60,10 @@ impl Client {
         std::thread::sleep(PAUSE);
         let start = clock.start();
         self.there_and_back().map_err(|error| match error.kind() {
-            io::ErrorKind::WouldBlock => {
-                RoundError::failed(format!("a request under load was not answered within {} s", PATIENCE.as_secs()))
-            }
+            io::ErrorKind::WouldBlock => RoundError::failed(
+                ReasonCode::TimedOut,
+                format!("a request under load was not answered within {} s", PATIENCE.as_secs()),
+            ),
             _ => authenticated::unanswered(error),
         })?;
         Ok(clock.end().since(start))

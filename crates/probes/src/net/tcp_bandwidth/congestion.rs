@@ -32,14 +32,18 @@ impl Congestion {
         let Some(wanted) = &self.0 else { return Ok(()) };
         let of_system = workloads::network::socket::congestion_control(socket)?;
         if *wanted == of_system {
-            return Err(RoundError::skipped(format!("{wanted} is the system's own: congestion=default measures it")));
+            return Err(RoundError::skipped(
+                ReasonCode::NotApplicable,
+                format!("{wanted} is the system's own: congestion=default measures it"),
+            ));
         }
         let loaded = workloads::network::socket::congestion_controls()?;
         if !loaded.contains(wanted) {
             let loaded = loaded.join(", ");
-            return Err(RoundError::skipped(format!(
-                "the kernel has not loaded {wanted}, only {loaded}: modprobe tcp_{wanted}"
-            )));
+            return Err(RoundError::skipped(
+                ReasonCode::Kernel,
+                format!("the kernel has not loaded {wanted}, only {loaded}: modprobe tcp_{wanted}"),
+            ));
         }
         let refused = |error| RoundError::lacking(format_args!("only root may use {wanted} here"), &error);
         workloads::network::socket::set_congestion_control(socket, wanted).map_err(refused)

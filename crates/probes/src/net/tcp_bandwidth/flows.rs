@@ -173,7 +173,7 @@ impl<'scope> Flows<'scope> {
             .iter()
             .map(Pace::of)
             .reduce(Pace::or_slower)
-            .ok_or_else(|| RoundError::failed("no far end was started"))?;
+            .ok_or_else(|| RoundError::failed(ReasonCode::Internal, "no far end was started"))?;
         let threads = threads::start(scope, works)?;
         Ok(Flows { flows, accounts, threads, begun, pace })
     }
@@ -289,7 +289,7 @@ impl Drop for Flows<'_> {
 fn broken(error: io::Error) -> RoundError {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            RoundError::failed(format!("nothing moved on a stream for {} s", SILENCE.as_secs()))
+            RoundError::failed(ReasonCode::TimedOut, format!("nothing moved on a stream for {} s", SILENCE.as_secs()))
         }
         _ => unanswered(error),
     }

@@ -10,7 +10,7 @@ use crate::workloads::{network::socket, network::tally};
 
 /// Room for a read of so many bytes, one at least.
 pub fn block_of(bytes: u64) -> Result<Vec<u8>> {
-    Ok(vec![1; usize::try_from(bytes.max(1)).map_err(RoundError::skipped)?])
+    Ok(vec![1; usize::try_from(bytes.max(1))?])
 }
 
 /// The end that reads.

@@ -80,5 +80,5 @@ impl StreamOptions {
 }
 
 fn parsed<T: FromStr<Err: std::fmt::Display>>(value: String) -> Result<T> {
-    value.parse().map_err(RoundError::failed)
+    value.parse().map_err(|error| RoundError::failed(ReasonCode::Internal, error))
 }

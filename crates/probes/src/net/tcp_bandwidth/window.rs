@@ -62,10 +62,13 @@ impl Window {
         let larger = sends.max(receives);
         let same = SIZES.iter().find(|(_, bytes)| *bytes < wanted && *bytes as u64 >= larger);
         same.map_or(Ok(()), |(name, _)| {
-            Err(RoundError::skipped(format!(
-                "the kernel gives {sends} bytes to send and {receives} to receive, as for window={name}; raise \
+            Err(RoundError::skipped(
+                ReasonCode::NotApplicable,
+                format!(
+                    "the kernel gives {sends} bytes to send and {receives} to receive, as for window={name}; raise \
                  net.core.wmem_max and net.core.rmem_max"
-            )))
+                ),
+            ))
         })
     }
 }

@@ -20,17 +20,20 @@ pub const SEGMENTATION: Axis =
 
 /// Who sends, and how, where `param` tells the value of an axis.
 pub fn flow(param: impl Fn(&str) -> Result<String>) -> Result<(bool, Flow)> {
-    let wrong = |axis: &Axis| RoundError::failed(format!("there is no such {}", axis.name));
-    let datagram = param("datagram")?.parse().map_err(RoundError::failed)?;
+    let wrong = |axis: &Axis| RoundError::failed(ReasonCode::Internal, format!("there is no such {}", axis.name));
+    let datagram = param("datagram")?.parse()?;
     if datagram < HEADER_BYTES {
-        return Err(RoundError::skipped("a datagram holds its number and its time, 16 bytes"));
+        return Err(RoundError::skipped(
+            ReasonCode::NotApplicable,
+            "a datagram holds its number and its time, 16 bytes",
+        ));
     }
     if datagram > LONGEST_DATAGRAM {
-        return Err(RoundError::skipped("a datagram holds 65507 bytes at most"));
+        return Err(RoundError::skipped(ReasonCode::NotApplicable, "a datagram holds 65507 bytes at most"));
     }
     let bits_a_second = match param(RATE.name)?.as_str() {
         "max" => None,
-        megabits => Some(megabits.parse::<f64>().map_err(RoundError::failed)? * 1e6),
+        megabits => Some(megabits.parse::<f64>()? * 1e6),
     };
     let is_cut = match param(SEGMENTATION.name)?.as_str() {
         "none" => false,

@@ -90,7 +90,7 @@ pub fn send(case: &mut Case, flow: Flow) -> Result<()> {
             empty += 1;
             if empty >= MOST_EMPTY {
                 let (sent, came) = (sent.datagrams, received.datagrams);
-                return Err(RoundError::failed(format!(
+                return Err(RoundError::failed(ReasonCode::CheckFailed, format!(
                     "{came} of {sent} datagrams came to the far end: look for a packet filter or a full queue on the way"
                 )));
             }
@@ -143,10 +143,10 @@ fn ask(socket: &UdpSocket, receiver: &mut Receiver, flow: u64) -> Result<[u64; N
         }
     }
     let waited = TOLD_EVERY * MOST_TOLD;
-    Err(RoundError::failed(format!(
-        "the far end did not say within {} s what became of the datagrams",
-        waited.as_secs()
-    )))
+    Err(RoundError::failed(
+        ReasonCode::TimedOut,
+        format!("the far end did not say within {} s what became of the datagrams", waited.as_secs()),
+    ))
 }
 
 /// Notes the largest packet on the way, as far as one of the two ends knows, where datagrams are longer.
@@ -165,10 +165,13 @@ fn note_path(case: &mut Case, socket: &UdpSocket, flow: Flow, known: u32) -> Res
 /// What says that no datagram came.
 fn nothing_came(error: io::Error) -> RoundError {
     match error.kind() {
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => RoundError::failed(format!(
-            "no datagram came within {} s: look for a packet filter on the way, and whether the far end still runs",
-            PATIENCE.as_secs()
-        )),
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => RoundError::failed(
+            ReasonCode::TimedOut,
+            format!(
+                "no datagram came within {} s: look for a packet filter on the way, and whether the far end still runs",
+                PATIENCE.as_secs()
+            ),
+        ),
         _ => authenticated::unanswered(error),
     }
 }

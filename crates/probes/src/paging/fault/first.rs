@@ -36,7 +36,7 @@ pub(super) fn first(case: &mut Case) -> Result<()> {
             again_ns.push(clock.ns(pass.took) / pass.faults.max(1) as f64);
         }
         match faults {
-            0 => Err(RoundError::failed("the kernel counted no faults")),
+            0 => Err(RoundError::failed(ReasonCode::CheckFailed, "the kernel counted no faults")),
             _ => Ok((took, faults)),
         }
     })

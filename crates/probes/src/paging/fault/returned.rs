@@ -21,6 +21,7 @@ const WAIT: Duration = Duration::from_secs(5);
 pub(super) fn returned(case: &mut Case) -> Result<()> {
     if !reports_free_pages() {
         return Err(RoundError::skipped(
+            ReasonCode::Hardware,
             "no balloon device takes reports of free pages: nothing tells when the host takes them back",
         ));
     }
@@ -36,7 +37,7 @@ pub(super) fn returned(case: &mut Case) -> Result<()> {
             advance()?;
         }
         match faults * page as u64 > 2 * (piece_bytes * pieces) as u64 {
-            true => Err(RoundError::skipped("the kernel gives no huge pages")),
+            true => Err(RoundError::skipped(ReasonCode::HugePages, "the kernel gives no huge pages")),
             false => Ok((took, faults)),
         }
     };
@@ -51,7 +52,7 @@ pub(super) fn returned(case: &mut Case) -> Result<()> {
         drop(used);
         thread::sleep(WAIT);
         match touch(&map()?, clock, &mut || Ok(()))? {
-            (_, 0) => Err(RoundError::failed("the kernel counted no faults")),
+            (_, 0) => Err(RoundError::failed(ReasonCode::CheckFailed, "the kernel counted no faults")),
             known => Ok(known),
         }
     })

@@ -9,7 +9,9 @@ use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::pipe::PipeFlags;
 
-use crate::workloads::call::Call;
+use hostmark_engine::prelude::ReasonCode;
+
+use crate::workloads::call::{Call, fault};
 use crate::workloads::handover::ping_pong::Turns;
 use crate::workloads::peer::Peer;
 use crate::workloads::storage::files::copy;
@@ -60,11 +62,11 @@ impl<T: Turn> Exchange<T> {
         files::read_byte(&ready).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => {
                 exit_message::settle();
-                io::Error::other("the other process could not begin")
+                fault(ReasonCode::ProcessDied, "the other process could not begin")
             }
             _ => error,
         })?;
-        let turn = near.ok_or_else(|| io::Error::other("its own half is gone"))?;
+        let turn = near.ok_or_else(|| fault(ReasonCode::ProcessDied, "its own half is gone"))?;
         Ok(Exchange { _peer: peer, turn, own: 0, theirs, ahead: 0 })
     }
 

@@ -5,7 +5,9 @@ use std::io;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::pipe::PipeFlags;
 
-use crate::workloads::call::{Call, errno, named};
+use hostmark_engine::prelude::ReasonCode;
+
+use crate::workloads::call::{Call, errno, fault, named};
 use crate::workloads::child::ChildId;
 use crate::workloads::ipc_cleanup::{Object, Record};
 use crate::workloads::{exit_message, process};
@@ -76,7 +78,7 @@ impl Guarded {
             }
             (Ok(8), word) => named(object.call(), io::Error::from_raw_os_error(-word as i32)),
             (Err(error), _) => named("read", error.into()),
-            _ => io::Error::other("the guard of an object ended before it had made it"),
+            _ => fault(ReasonCode::ProcessDied, "the guard of an object ended before it had made it"),
         };
         // It ends, and removes what it may have made.
         drop(alive);

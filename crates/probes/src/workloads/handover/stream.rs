@@ -5,7 +5,9 @@ use std::io;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
-use crate::workloads::call::{Call, named, returned};
+use hostmark_engine::prelude::ReasonCode;
+
+use crate::workloads::call::{Call, fault, named, returned};
 use crate::workloads::peer::Peer;
 
 /// A child that writes messages into a stream until it is dropped; it dies with its parent.
@@ -52,7 +54,7 @@ impl Stream {
             // SAFETY: the kernel writes at most `most` bytes to `block`, which is that long at least.
             let got = unsafe { libc::read(self.read_end.as_raw_fd(), block.as_mut_ptr().cast(), most) };
             match got {
-                0 => return Err(io::Error::other("the writer ended")),
+                0 => return Err(fault(ReasonCode::ProcessDied, "the writer ended")),
                 -1 => {
                     let error = io::Error::last_os_error();
                     if error.kind() != io::ErrorKind::Interrupted {

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use rustix::fd::OwnedFd;
 
-use crate::workloads::call::Call;
+use hostmark_engine::prelude::ReasonCode;
+
+use crate::workloads::call::{Call, fault};
 use crate::workloads::peer::Peer;
 use crate::workloads::{affinity, storage::files};
 
@@ -110,7 +112,7 @@ impl Ring {
                 match threads.swap_remove(ended).join() {
                     Ok(Err(error)) if !is_echo(&error) => return error,
                     Ok(_) => {}
-                    Err(_) => return io::Error::other("a thread of the ring panicked"),
+                    Err(_) => return fault(ReasonCode::Internal, "a thread of the ring panicked"),
                 }
             }
             if threads.is_empty() {

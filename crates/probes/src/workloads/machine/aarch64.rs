@@ -1,5 +1,9 @@
 //! What aarch64 does by instructions of its own: system calls and coroutines.
 
+use hostmark_engine::prelude::ReasonCode;
+
+use crate::workloads::call::fault;
+
 /// A system call by the instruction: its result, or a negative error number. What the kernel writes is declared: x0.
 macro_rules! system_call {
     ($number:expr) => {{
@@ -87,7 +91,7 @@ pub(crate) fn cpuid() -> Option<u32> {
 
 /// There are no ports.
 pub(crate) fn permit_port() -> std::io::Result<()> {
-    Err(std::io::Error::new(std::io::ErrorKind::Unsupported, "this architecture has no I/O ports"))
+    Err(fault(ReasonCode::Architecture, "this architecture has no I/O ports"))
 }
 
 /// Has no port to write to.

@@ -7,7 +7,9 @@ use std::net::Ipv4Addr;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
-use crate::workloads::call::{Call, named, returned};
+use hostmark_engine::prelude::ReasonCode;
+
+use crate::workloads::call::{Call, fault, named, returned};
 
 /// What an interface does for TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,9 +129,10 @@ pub fn set(name: &CStr, feature: Feature, on: bool) -> io::Result<()> {
     ask(name, feature.commands()[1], on.into())?;
     match has(name, feature)? == on {
         true => Ok(()),
-        false => {
-            Err(named("SIOCETHTOOL", io::Error::other(format!("{feature:?} stays {}", if on { "off" } else { "on" }))))
-        }
+        false => Err(named(
+            "SIOCETHTOOL",
+            fault(ReasonCode::Kernel, format!("{feature:?} stays {}", if on { "off" } else { "on" })),
+        )),
     }
 }
 
@@ -138,7 +141,7 @@ pub fn set(name: &CStr, feature: Feature, on: bool) -> io::Result<()> {
 pub fn settle(name: &CStr) -> io::Result<()> {
     const ETHTOOL_GLINK: u32 = 0x0a;
     match ask(name, ETHTOOL_GLINK, 0)? {
-        0 => Err(named("SIOCETHTOOL", io::Error::other("the interface is not connected"))),
+        0 => Err(named("SIOCETHTOOL", fault(ReasonCode::Unreachable, "the interface is not connected"))),
         _ => Ok(()),
     }
 }
@@ -159,9 +162,10 @@ pub fn set_packets(name: &CStr, packets: Packets) -> io::Result<()> {
     match (packets, limit(name, IFLA_GSO_MAX_SEGS)?, limit(name, IFLA_GSO_IPV4_MAX_SIZE)?) {
         (Packets::Single, Some(1), _) => Ok(()),
         (Packets::Large(bytes), _, Some(set)) if set == bytes => Ok(()),
-        (_, segments, bytes) => {
-            Err(io::Error::other(format!("the kernel keeps its packets of {segments:?} segments and {bytes:?} bytes")))
-        }
+        (_, segments, bytes) => Err(fault(
+            ReasonCode::Kernel,
+            format!("the kernel keeps its packets of {segments:?} segments and {bytes:?} bytes"),
+        )),
     }
 }
 

@@ -6,13 +6,14 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command as Program;
 
-use hostmark_engine::prelude::null_device;
 use rustix::fd::OwnedFd;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use hostmark_engine::prelude::{Reason, ReasonCode, null_device, reason_of};
+
 use crate::workloads::affinity;
-use crate::workloads::call::{Call, named, spawned};
+use crate::workloads::call::{Call, fault, named, spawned};
 use crate::workloads::process::die_with_parent;
 use crate::workloads::processes::keeper::{self, Keeper};
 use crate::workloads::storage::files;
@@ -52,7 +53,7 @@ impl Command {
     /// `output`. Its working directory is `home`, else the caller's.
     pub fn new(words: &[String], cpus: &[usize], output: &Path, home: Option<&OwnedFd>) -> io::Result<Command> {
         let (name, arguments) =
-            words.split_first().ok_or_else(|| io::Error::other("a command has at least one word"))?;
+            words.split_first().ok_or_else(|| fault(ReasonCode::MissingOption, "a command has at least one word"))?;
         let written = File::options().create(true).read(true).append(true).open(output).call("openat")?;
         let mut program = Program::new(name);
         let copy = || written.try_clone().call("fcntl");
@@ -66,7 +67,7 @@ impl Command {
     /// has started are gone, also what has left its group and session. They end with the calling thread too.
     pub fn run<T: Serialize + DeserializeOwned>(
         &mut self,
-        timed: impl FnOnce(&mut dyn FnMut() -> io::Result<Result<Used, String>>) -> io::Result<T>,
+        timed: impl FnOnce(&mut dyn FnMut() -> io::Result<Result<Used, Reason>>) -> io::Result<T>,
     ) -> io::Result<T> {
         self.begun = self.output.metadata().call("fstat")?.len();
         keeper::under(|keeper| {
@@ -80,7 +81,7 @@ impl Command {
         let (cpus, home) = (self.cpus.clone(), self.home.take());
         let prepare = move || {
             if !die_with_parent(keeper) {
-                return Err(io::Error::other("whoever asked for it is gone"));
+                return Err(fault(ReasonCode::ProcessDied, "whoever asked for it is gone"));
             }
             // As if the worker had started it.
             rustix::process::setpgid(None, Some(group)).call("setpgid")?;
@@ -95,10 +96,13 @@ impl Command {
         Ok(())
     }
 
-    fn execute(&mut self, keeper: &Keeper) -> io::Result<Result<Used, String>> {
+    fn execute(&mut self, keeper: &Keeper) -> io::Result<Result<Used, Reason>> {
         let child = match self.program.spawn() {
             Ok(child) => child.id() as libc::pid_t,
-            Err(error) => return Ok(Err(format!("cannot be started: {}", spawned(error)))),
+            Err(error) => {
+                let error = spawned(error);
+                return Ok(Err(reason_of(&error, format_args!("cannot be started: {error}"))));
+            }
         };
         keeper.wait_until(|| ended(child))
     }
@@ -126,7 +130,7 @@ impl Command {
 }
 
 /// What a child used that has ended, or how it ended when that was not with status 0; nothing while it goes on.
-fn ended(child: libc::pid_t) -> io::Result<Option<Result<Used, String>>> {
+fn ended(child: libc::pid_t) -> io::Result<Option<Result<Used, Reason>>> {
     let mut status: libc::c_int = 0;
     // SAFETY: a structure of integers, for which zero is a value.
     let mut used: libc::rusage = unsafe { std::mem::zeroed() };
@@ -139,11 +143,13 @@ fn ended(child: libc::pid_t) -> io::Result<Option<Result<Used, String>>> {
         return Err(named("wait4", io::Error::last_os_error()));
     }
     if libc::WIFSIGNALED(status) {
-        return Ok(Some(Err(format!("was ended by signal {}", libc::WTERMSIG(status)))));
+        return Ok(Some(Err(
+            ReasonCode::CommandFailed.because(format_args!("was ended by signal {}", libc::WTERMSIG(status)))
+        )));
     }
     let code = libc::WEXITSTATUS(status);
     if code != 0 {
-        return Ok(Some(Err(format!("ended with status {code}"))));
+        return Ok(Some(Err(ReasonCode::CommandFailed.because(format_args!("ended with status {code}")))));
     }
     let (user_ns, system_ns) = (ns(used.ru_utime), ns(used.ru_stime));
     Ok(Some(Ok(Used { user_ns, system_ns, peak_bytes: bytes(used.ru_maxrss) })))
@@ -173,7 +179,7 @@ mod tests {
     use crate::workloads::process::in_a_child;
 
     /// Runs a script in the forked process of one thread.
-    fn shell(script: &str) -> io::Result<(Result<Used, String>, Option<String>)> {
+    fn shell(script: &str) -> io::Result<(Result<Used, Reason>, Option<String>)> {
         let directory = tempfile::tempdir()?;
         let words = ["sh", "-c", script].map(str::to_owned);
         let mut command = Command::new(&words, &affinity::allowed()?, &directory.path().join("output"), None)?;
@@ -197,8 +203,8 @@ mod tests {
     fn one_that_ends_badly_says_how() {
         in_a_child(|| {
             let (how, line) = shell("echo it broke; exit 3")?;
-            assert_eq!((how.unwrap_err().as_str(), line.as_deref()), ("ended with status 3", Some("it broke")));
-            assert_eq!(shell("kill -9 $$")?.0.unwrap_err(), "was ended by signal 9");
+            assert_eq!((&*how.unwrap_err(), line.as_deref()), ("ended with status 3", Some("it broke")));
+            assert_eq!(&*shell("kill -9 $$")?.0.unwrap_err(), "was ended by signal 9");
             let mut none =
                 Command::new(&["/no/such/program".to_owned()], &affinity::allowed()?, Path::new("/dev/null"), None)?;
             let refused = none.run(|execute| execute())?.unwrap_err();

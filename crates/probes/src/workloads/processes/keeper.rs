@@ -9,7 +9,9 @@ use rustix::process::{Pid, Signal};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::workloads::call::{Call, named};
+use hostmark_engine::prelude::{Reason, ReasonCode, reason_of};
+
+use crate::workloads::call::{Call, fault, named};
 use crate::workloads::child::ChildId;
 use crate::workloads::{descendants, handover::guard, process};
 
@@ -32,7 +34,7 @@ pub(crate) struct Keeper {
 /// What it tells the worker.
 #[derive(Serialize, Deserialize)]
 struct KeeperReport<T> {
-    done: Result<T, String>,
+    done: Result<T, Reason>,
     ended: Result<(), String>,
 }
 
@@ -53,7 +55,8 @@ pub(crate) fn under<T: Serialize + DeserializeOwned>(work: impl FnOnce(&Keeper) 
         drop(answer);
         // A panic must not unwind into what the worker does.
         let done = std::panic::catch_unwind(AssertUnwindSafe(|| work(&stand_between(worker, group)?)));
-        let done = done.unwrap_or_else(|_| Err(io::Error::other("it panicked"))).map_err(|error| error.to_string());
+        let done =
+            done.unwrap_or_else(|_| Err(io::Error::other("it panicked"))).map_err(|error| reason_of(&error, &error));
         let ended = descendants::end(&[], Duration::ZERO, PATIENCE).map_err(|error| error.to_string());
         // Who is not told of it finds that this process has ended without a word.
         let _ = serde_json::to_vec(&KeeperReport { done, ended })
@@ -73,12 +76,14 @@ pub(crate) fn under<T: Serialize + DeserializeOwned>(work: impl FnOnce(&Keeper) 
     let left = descendants::end(&[], Duration::ZERO, PATIENCE);
     match heard {
         Ok(KeeperReport { ended: Err(why), .. }) => {
-            Err(io::Error::other(format!("what the command started goes on: {why}")))
+            Err(fault(ReasonCode::CommandFailed, format!("what the command started goes on: {why}")))
         }
-        Ok(KeeperReport { done, .. }) => left.and_then(|()| done.map_err(io::Error::other)),
+        Ok(KeeperReport { done, .. }) => {
+            left.and_then(|()| done.map_err(|why| fault(why.code.unwrap_or(ReasonCode::CommandFailed), why.text)))
+        }
         Err(how) => {
             const ENDED: &str = "the command's keeper was ended before the command";
-            Err(io::Error::other(how.map_or_else(|| ENDED.to_owned(), |how| format!("{ENDED}: {how}"))))
+            Err(fault(ReasonCode::ProcessDied, how.map_or_else(|| ENDED.to_owned(), |how| format!("{ENDED}: {how}"))))
         }
     }
 }
@@ -94,7 +99,7 @@ fn stand_between(worker: u32, group: Pid) -> io::Result<Keeper> {
 }
 
 fn gone() -> io::Error {
-    io::Error::other("the worker is gone")
+    fault(ReasonCode::ProcessDied, "the worker is gone")
 }
 
 impl Keeper {

@@ -6,7 +6,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitStatus;
 
-use crate::workloads::call::named;
+use hostmark_engine::prelude::ReasonCode;
+
+use crate::workloads::call::{fault, named};
 use crate::workloads::child::ChildId;
 use crate::workloads::memory::{Buffer, Pages};
 use crate::workloads::{checked, machine::arch};
@@ -169,7 +171,7 @@ fn reap_by_descriptor(_: ChildId, descriptor: libc::c_int) -> io::Result<()> {
     match (how, status) {
         (libc::CLD_EXITED, 0) => Ok(()),
         (libc::CLD_EXITED, status) => Err(ended_badly(status)),
-        _ => Err(io::Error::other(format!("the child was ended by signal {status}"))),
+        _ => Err(fault(ReasonCode::ProcessDied, format!("the child was ended by signal {status}"))),
     }
 }
 
@@ -179,7 +181,7 @@ fn ended_well(status: ExitStatus) -> io::Result<()> {
     match status.code() {
         Some(0) => Ok(()),
         Some(code) => Err(ended_badly(code)),
-        None => Err(io::Error::other(format!("the child ended by {status}"))),
+        None => Err(fault(ReasonCode::ProcessDied, format!("the child ended by {status}"))),
     }
 }
 
@@ -187,13 +189,13 @@ fn ended_well(status: ExitStatus) -> io::Result<()> {
 #[cold]
 fn ended_badly(code: i32) -> io::Error {
     match code {
-        EXEC_FAILED_SOMEHOW => named("execve", io::Error::other("the program cannot be executed")),
+        EXEC_FAILED_SOMEHOW => named("execve", fault(ReasonCode::MissingProgram, "the program cannot be executed")),
         EXEC_FAILED.. => {
             let error = io::Error::from_raw_os_error(code & (EXEC_FAILED - 1));
             let told = format!("{error}, or the program itself ended with status {code}");
             named("execve", io::Error::new(error.kind(), told))
         }
-        code => io::Error::other(format!("the child ended with status {code}")),
+        code => fault(ReasonCode::ProcessDied, format!("the child ended with status {code}")),
     }
 }
 

@@ -10,7 +10,7 @@ use hostmark_engine::worker::far::{FarEnds, FarReport, FarRequest, Missing, Open
 use hostmark_host::Root;
 use hostmark_launch::program::OWN;
 use hostmark_launch::timing::timing;
-use hostmark_model::{Event, HostFacts, Inputs, PeerAnswer, PeerRequest, Scratch, ServeRequest};
+use hostmark_model::{Event, HostFacts, Inputs, PeerAnswer, PeerRequest, ReasonCode, Scratch, ServeRequest};
 
 use super::Served;
 use crate::command::lost;
@@ -84,7 +84,7 @@ impl Serving {
                     Event::Note { key, value } => Some((key, value)),
                     _ => None,
                 };
-                let said = said.into_iter().map(|said| said.map_err(|why| why.to_string())).collect();
+                let said = said.into_iter().map(|said| said.map_err(RoundError::into_reason)).collect();
                 Ok(PeerAnswer::Served { notes: notes.into_iter().filter_map(pair).collect(), said })
             }
         }
@@ -110,9 +110,10 @@ impl Serving {
         };
         let most = means.host.usable_cpus().len().max(1);
         if self.served.is_some() && parties > most {
-            let reason = format!(
+            let text = format!(
                 "{parties} far ends were asked for, and hostmark serve starts one for each CPU that it may use at most: {most}"
             );
+            let reason = ReasonCode::TooFewCpus.because(text).lacking(parties as u64, most as u64);
             return Ok(PeerAnswer::Unserved { is_skipped: true, reason });
         }
         self.rounds += 1;
@@ -142,7 +143,8 @@ impl Serving {
             Err(Missing::Round(RoundError::Skipped(reason))) => Ok(PeerAnswer::Unserved { is_skipped: true, reason }),
             Err(Missing::Round(RoundError::Failed(reason))) => Ok(PeerAnswer::Unserved { is_skipped: false, reason }),
             Err(Missing::OutOfTime | Missing::Interrupted) => {
-                let reason = format!("its far ends did not listen within {} s", limit.as_secs());
+                let text = format!("its far ends did not listen within {} s", limit.as_secs());
+                let reason = ReasonCode::TimedOut.because(text);
                 Ok(PeerAnswer::Unserved { is_skipped: false, reason })
             }
         }

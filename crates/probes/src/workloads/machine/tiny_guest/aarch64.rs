@@ -2,7 +2,10 @@
 
 use std::io;
 
+use hostmark_engine::prelude::ReasonCode;
+
 use super::{Cause, Pass};
+use crate::workloads::call::fault;
 
 /// A guest that is made nowhere.
 #[derive(Debug)]
@@ -11,7 +14,7 @@ pub enum TinyGuest {}
 impl TinyGuest {
     /// Says that there is none.
     pub fn new(_: Cause) -> io::Result<TinyGuest> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, "the guest's instructions are those of x86_64"))
+        Err(fault(ReasonCode::Architecture, "the guest's instructions are those of x86_64"))
     }
 
     /// Has nobody to let run.

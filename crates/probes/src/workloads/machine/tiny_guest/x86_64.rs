@@ -13,7 +13,9 @@ use kvm_ioctls::{Cap, Kvm, VcpuExit, VcpuFd, VmFd};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
 use super::{Cause, Pass, TIMES};
-use crate::workloads::call::{Call, named};
+use hostmark_engine::prelude::ReasonCode;
+
+use crate::workloads::call::{Call, fault, named};
 
 /// The guest's memory begins at its address 0. First page: nothing.
 const MEMORY_BYTES: usize = 0x6000;
@@ -164,11 +166,14 @@ impl TinyGuest {
         let kvm = Kvm::new().call("open /dev/kvm")?;
         let version = kvm.get_api_version();
         if version != KVM_API_VERSION as i32 {
-            return Err(io::Error::other(format!("its interface is version {version}, not {KVM_API_VERSION}")));
+            return Err(fault(
+                ReasonCode::Kernel,
+                format!("its interface is version {version}, not {KVM_API_VERSION}"),
+            ));
         }
         for needed in [Cap::UserMemory, Cap::SetTssAddr, Cap::ExtCpuid] {
             if !kvm.check_extension(needed) {
-                return Err(io::Error::other(format!("it lacks the capability {needed:?}")));
+                return Err(fault(ReasonCode::Kernel, format!("it lacks the capability {needed:?}")));
             }
         }
         let (machine, memory) = (kvm.create_vm().call("KVM_CREATE_VM")?, Memory::new()?);
