@@ -30,7 +30,7 @@ pub const ARGUMENTS: &[(&str, &str, &str)] = &[
     ("run", "expect",
      "与该运行比较，有用例变慢则退出码为 1\n\n可为文件、名称或合并的多次运行，同 hostmark compare：检查新实例是否符合预期。有用例变慢超过 5% 时退出码为 1，有用例无法确认相同或变快时为 6。usual 表示同型处理器的云服务器中十分之九所能达到的水平。"),
     ("run", "against",
-     "在运行的数值旁打印一个参考的数值，如 x220\n\n与 `hostmark compare --against` 相同：给出比值，两者都有区间时作判定。与 --table 同用时，给出两者的各单元。"),
+     "在运行的数值旁打印一个参考的数值，如 x220\n\n与 `hostmark compare --against` 相同：给出比值，两者都有区间时作判定。"),
     ("run", "table",
      "只测量并打印这张表的单元格\n\n可用的表：memory-bandwidth、size-stride、pipe、stream、lmbench、overhead、data-path。"),
     ("run", "format",

@@ -129,7 +129,7 @@ pub struct RunArguments {
     expect: Option<String>,
     /// Print a reference's values beside the run's, e.g. x220
     ///
-    /// As `hostmark compare --against` does: ratios, and a verdict where both have intervals. With --table, the cells of both.
+    /// As `hostmark compare --against` does: ratios, and a verdict where both have intervals.
     #[arg(long, value_name = "REFERENCE", conflicts_with_all = ["format", "expect"], hide_short_help = true)]
     against: Option<String>,
     /// Measure and print only the cells of this table
