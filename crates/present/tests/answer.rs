@@ -73,7 +73,7 @@ fn the_page_and_markdown_begin_with_it() {
         let at = |word: &str| text.find(word).unwrap_or_else(|| panic!("{word} is not in\n{text}"));
         // Before the first table of cases, the facts and all findings.
         let rest = text.find("\n## Memory").or_else(|| text.find("id=\"host\"")).unwrap();
-        for word in ["null call", "across CPUs", "What costs most"] {
+        for word in ["null call", "across CPUs", "Main findings"] {
             assert!(at(word) < rest, "{word} does not stand first");
         }
     }

@@ -18,7 +18,7 @@ use crate::views::findings::short;
 
 const TRUST: Text = Text { en: "Trust", zh: "可信度" };
 const BEFORE: Text = Text { en: "Before you trust these numbers", zh: "采信数值之前" };
-const COSTLY: Text = Text { en: "What costs most", zh: "代价最大的结论" };
+const MAIN: Text = Text { en: "Main findings", zh: "主要结论" };
 const ALL: Text = Text { en: "All findings, and what to do", zh: "全部结论与对策" };
 
 /// The constants of a run alone stand beside its first findings.
@@ -31,7 +31,7 @@ pub(super) fn answer(runs: &Runs, findings: &[Vec<Finding>], leading: Vec<Chart>
             let first: Vec<Judged> = findings.iter().copied().take(MOST_FINDINGS).map(short).collect();
             text += "<div class=\"first\">\n";
             if !first.is_empty() {
-                let (first, all) = (write(Block::Judged(fixed(COSTLY), first)), say(ALL));
+                let (first, all) = (write(Block::Judged(fixed(MAIN), first)), say(ALL));
                 let all = format!("<p><a href=\"#findings\">{all} ({})</a></p>", findings.len());
                 text += &format!("<div class=\"costly\">\n{first}{all}\n</div>\n");
             }
