@@ -253,6 +253,22 @@ fn what_cannot_be_measured_there_ends_as_it_does_here_with_the_place_before_it()
 }
 
 #[test]
+fn what_is_usual_for_an_unknown_processor_there_is_refused_before_anything_is_measured() {
+    let home = Home::new();
+    let asked = ["run", "clock.loop", "--expect", "usual"];
+    let (code, ..) = ended(&mut home.hostmark(&[&asked[..], &["--dry-run"]].concat()));
+    if code == 0 {
+        return skipped("what is usual for this processor is known");
+    }
+    for more in [&[][..], &["--dry-run"]] {
+        let (code, out, errors) = ended(&mut home.hostmark(&[&asked[..], &["--on", ENV], more].concat()));
+        assert_eq!((code, out.as_str()), (2, ""), "{errors}");
+        assert!(errors.contains("nothing is known of what is usual for "), "{errors}");
+    }
+    assert_eq!(files(home.data.path()), Vec::<PathBuf>::new());
+}
+
+#[test]
 fn progress_is_shown_on_a_terminal() {
     let _alone = alone();
     let home = Home::new();

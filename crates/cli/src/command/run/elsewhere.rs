@@ -31,18 +31,21 @@ pub(super) fn run(
     if arguments.dry_run {
         // A plan follows from the machine's facts alone.
         let report = report_of_host(place, &catch(&Outside::default())?)?;
+        expected.as_ref().map_or(Ok(()), |expected| expected.check(&report.host))?;
         return show_plan(arguments, &request, report.host, lang);
     }
     let places = arguments.peers()?;
     peers::names_of(&places, begun.as_ref())?;
-    let mut keeper = Here { named: arguments.named_file()?, note: arguments.note.clone(), kept: None, rounds: 0 };
+    let fresh = Here { expected: expected.as_ref(), named: None, note: None, kept: None, rounds: 0 };
+    let mut keeper = Here { named: arguments.named_file()?, note: arguments.note.clone(), ..fresh };
     let stop = catch(&Outside::default())?;
     let mut past = Vec::new();
     if let Some(begun) = begun {
         // How the peers are reached is said anew, as their places are.
         request = RunRequest { via: request.via, ..begun.request() };
         past = begun.past;
-        keeper = Here { named: None, note: begun.header.run.note.clone(), kept: Some(begun.kept), rounds: past.len() };
+        let (note, rounds) = (begun.header.run.note.clone(), past.len());
+        keeper = Here { named: None, note, kept: Some(begun.kept), rounds, ..keeper };
     }
     let peers = Direct::open(&places, &stop, profile_limits(request.profile).limit)?;
     let mut bar = Bar::new();
@@ -64,15 +67,18 @@ pub(super) fn run(
 }
 
 /// Keeps a run as one of this machine is kept.
-struct Here {
+struct Here<'a> {
+    /// What the run is held against, which must be known of that machine before it measures.
+    expected: Option<&'a Expected>,
     named: Option<store::RunFiles>,
     note: Option<String>,
     kept: Option<RunDestination>,
     rounds: usize,
 }
 
-impl Keeper for Here {
+impl Keeper for Here<'_> {
     fn begins(&mut self, run: &mut Run, planned: &PlanLine, elsewhere: Elsewhere) -> Result<()> {
+        self.expected.map_or(Ok(()), |expected| expected.check(&run.host))?;
         run.note.clone_from(&self.note);
         match self.kept.as_ref().and_then(|kept| kept.place.as_ref()) {
             Some(place) => run.name.clone_from(&place.name),
