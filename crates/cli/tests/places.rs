@@ -254,6 +254,7 @@ fn what_cannot_be_measured_there_ends_as_it_does_here_with_the_place_before_it()
 
 #[test]
 fn what_is_usual_for_an_unknown_processor_there_is_refused_before_anything_is_measured() {
+    let _alone = alone();
     let home = Home::new();
     let asked = ["run", "clock.loop", "--expect", "usual"];
     let (code, ..) = ended(&mut home.hostmark(&[&asked[..], &["--dry-run"]].concat()));

@@ -55,22 +55,22 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     let is_filtered = run.host.limits.seccomp.as_deref() == Some("filter");
     let [filter_en, filter_zh] =
         if is_filtered { [", and a seccomp filter", "，以及 seccomp 过滤器"] } else { [""; 2] };
+    let [guards_en, guards_zh] = match is_filtered {
+        true => ["mitigations and seccomp", "缓解措施与 seccomp "],
+        false => ["CPU vulnerability mitigations", "漏洞缓解措施"],
+    };
     let [took, more] = [took.value, took.value * cost].map(|ns| value(ns, Unit::Nanoseconds, Lang::En));
     let (share, spent) = (percent(cost), format!("{:.0}", cycles.value));
     let text = Text {
         en: format!(
-            "A null system call takes {took} ({spent} core cycles). At least {more} ({share}) of it guards the way into the kernel \
-             and back: {}{filter_en}.",
+            "A null system call takes {took} ({spent} core cycles). At least {more} ({share}) of it goes to mitigations of CPU \
+             vulnerabilities: {}{filter_en}.",
             named.join(", ")
         ),
         zh: format!(
             "一次空系统调用需 {took}（{spent} 个核心周期），其中至少 {more}（{share}）是漏洞缓解措施的开销：{}{filter_zh}。",
             named.join("，")
         ),
-    };
-    let [guards_en, guards_zh] = match is_filtered {
-        true => ["mitigations and seccomp", "缓解措施与 seccomp "],
-        false => ["CPU vulnerability mitigations", "漏洞缓解措施"],
     };
     let short = short(
         format!("Null system call {took}: at least {more} ({share}) of it are {guards_en}"),

@@ -38,7 +38,7 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     let cost = memory.and_then(Proven::of_case).map_or(0.0, |load| walk.value / load.value);
     let text = Text {
         en: format!(
-            "The hypervisor backs huge pages with {page} ones: translation costs {walk_ns} a load there, {base_ns} in base pages. \
+            "The hypervisor backs huge pages with {page} ones: translation costs {walk_ns} per load there, {base_ns} in base pages. \
              All figures of DRAM in huge pages contain these page walks."
         ),
         zh: format!(

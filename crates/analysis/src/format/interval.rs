@@ -118,7 +118,11 @@ pub fn other_value(estimate: &Estimate, unit: Unit, lang: Lang) -> Option<String
 /// The leading value, and the other where they differ: `12.5 GB/s (quiet 15.5 GB/s)`.
 pub fn both(estimate: &Estimate, unit: Unit, lang: Lang) -> String {
     let shown = value(estimate.value(), unit, lang);
-    other_value(estimate, unit, lang).map_or(shown.clone(), |other| format!("{shown} ({other})"))
+    match (other_value(estimate, unit, lang), lang) {
+        (Some(other), Lang::En) => format!("{shown} ({other})"),
+        (Some(other), Lang::Zh) => format!("{shown}（{other}）"),
+        (None, _) => shown,
+    }
 }
 
 /// How many rounds of a voted value agree: `3 of 3 rounds`; none of a value that was not voted on.
