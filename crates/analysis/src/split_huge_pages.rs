@@ -31,7 +31,7 @@ pub fn split_huge_pages(run: &Run, case: &CaseRecord) -> Option<Text<String>> {
     let page = value(bytes, Unit::Bytes, Lang::En);
     Some(Text {
         en: format!("the hypervisor backs huge pages with {page} ones: page walks are in it"),
-        zh: format!("虚拟机监控程序用 {page} 的页支撑大页：数值含页表遍历"),
+        zh: format!("宿主机用 {page} 的小页映射虚拟机的大页：数值含页表遍历"),
     })
 }
 

@@ -253,10 +253,10 @@ fn by(trust: &Trust) -> Text<String> {
     }
 }
 
-/// The grade, and what it stands on: `TRUST B  repeat this run, and 9 of 10 values lie within ±11 % …`.
+/// The grade, and what it stands on: `TRUST B of A–F  repeat this run, and 9 of 10 values lie within ±11 % …`.
 fn graded(trust: &Trust, by: Text<String>) -> Text<String> {
     let (grade, Text { en, zh }) = (trust.grade.letter(), promised(trust, by));
-    Text { en: format!("TRUST {grade}  {en}"), zh: format!("可信度 {grade}  {zh}") }
+    Text { en: format!("TRUST {grade} of A–F  {en}"), zh: format!("可信度 {grade}（A–F）  {zh}") }
 }
 
 /// What the grade promises, and on what ground.
@@ -275,7 +275,7 @@ fn promised(trust: &Trust, by: Text<String>) -> Text<String> {
     let Text { en: by, zh: by_zh } = by;
     Text {
         en: format!("repeat this run, and 9 of 10 values lie within ±{within} ({by}){}", good_for.en),
-        zh: format!("再次运行，十分之九的数值相差不超过 ±{within}（{by_zh}）{}", good_for.zh),
+        zh: format!("再次运行，90% 的数值相差不超过 ±{within}（{by_zh}）{}", good_for.zh),
     }
 }
 

@@ -158,7 +158,11 @@ fn what_says_nothing_of_other_runs_has_the_least_grade_and_what_has_no_value_non
     // As a run beside six busy loops, which has one round of each case: it is the least of grades, and not none.
     let least = trust(&old).unwrap();
     assert_eq!((least.grade, least.within), (Grade::F, None));
-    assert!(line(&least, 0).en.starts_with("TRUST F  do not use: no value has rounds enough"), "{:?}", line(&least, 0));
+    assert!(
+        line(&least, 0).en.starts_with("TRUST F of A–F  do not use: no value has rounds enough"),
+        "{:?}",
+        line(&least, 0)
+    );
     assert_eq!(trust(&run(&[], 5)), None);
     let mut imported = run(&[0.01; 3], 5);
     imported.imported = Some(hostmark_model::Imported::default());

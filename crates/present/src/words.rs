@@ -61,7 +61,7 @@ words! {
     CACHE_LINE: "cache line", "缓存行";
     PAGES: "pages", "页";
     DEAREST_FIRST: "most expensive first", "按代价从高到低";
-    UNUSUAL_FIRST: "first what is not usual, then what costs most", "先列不同于同类之处，再按代价从高到低";
+    UNUSUAL_FIRST: "first what is not usual, then what costs most", "与同类相差悬殊的在前，其余按代价从高到低";
     ALL_WELL: "none", "无";
     ABOUT_LEGEND: "≈ a figure that this machine's reported topology does not confirm",
         "≈ 本机标称的拓扑无法证实的数值";

@@ -110,7 +110,7 @@ fn because(setting: &Setting, through: &[&Pipeline], all: &[&Pipeline]) -> Text<
         let count = pipeline.processes.len();
         Text {
             en: format!("{time} ns ({count} processes, {crossings} crossings)"),
-            zh: format!("{time} ns（{count} 个进程，{crossings} 次穿越）"),
+            zh: format!("{time} ns（{count} 个进程，{crossings} 次进出内核）"),
         }
     });
     let decides = through.first().map(|first| decides(setting, first)).unwrap_or_default();

@@ -14,7 +14,7 @@ pub(super) static RULE: Rule = Rule {
     cure: Some(Text {
         en: "No setting of this machine changes it. Rerun at a quieter hour; where it lasts, take an instance with whole cores, or a \
              dedicated host.",
-        zh: "本机的任何设置都无法改变这一点。请在较空闲的时段重测；若长期如此，请使用整核实例或独占主机。",
+        zh: "本机的任何设置都无法改变这一点。请在较空闲的时段重测；若长期如此，请使用独占物理核心的实例或独占主机。",
     }),
     doubt: Doubt { spoiled_by: NOTHING, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
     draw,
@@ -30,7 +30,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
                  thread of the core. Meanwhile a program has about half of the core's width."
             ),
             zh: format!(
-                "有 {share} 的时间另一线程在使用同一核心，而内核看不到：可能是另一虚拟机，或核心的另一硬件线程。此时程序只有核心宽度的大约一半。"
+                "有 {share} 的时间另一线程在使用同一核心，而内核看不到：可能是另一虚拟机，或核心的另一硬件线程。此时程序大约只能用到半个核心的执行资源。"
             ),
         };
         // Of the time in which it is shared about half is lost.

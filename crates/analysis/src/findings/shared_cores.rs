@@ -19,7 +19,7 @@ pub(super) static RULE: Rule = Rule {
              thread a core (taskset, /sys/devices/system/cpu/smt/control), in a cloud an instance of whole cores, on your own \
              hypervisor pinned CPUs with the topology passed on.",
         zh: "请按这一倍数而非 CPU 个数规划吞吐量。要求快速响应的任务应独占核心：每个核心只用一个线程（taskset、/sys/devices/system/cpu/smt/control），\
-             云上选用整核实例；若宿主机由您管理，请绑定虚拟机的 CPU 并透传拓扑。",
+             云上选用独占物理核心的实例；若宿主机由您管理，请绑定虚拟机的 CPU 并透传拓扑。",
     }),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA] },
     draw,

@@ -1,12 +1,12 @@
 //! A constant that is far slower than on nine of ten servers of the same design.
 
-use hostmark_model::{Lang, Run, Text, Unit};
+use hostmark_model::{Better, Lang, Run, Text, Unit};
 
 use super::evidence::Proven;
 use super::short::short;
 use super::{Conclusion, DISTURBED, Doubt, QUOTA_OF_ONE, Rule, Shown, YIELDS, neighbours};
 use crate::constants::{self, ConstantValue};
-use crate::format::value;
+use crate::format::{in_scale, scale_for, value};
 use crate::levels::HIERARCHY;
 use crate::references::{NearestReference, ReferenceVerdict, Tone, beside};
 use crate::split_huge_pages::cut_into;
@@ -16,9 +16,9 @@ pub(super) static RULE: Rule = Rule {
     shown: Shown::Explain(HIERARCHY),
     probes: &[HIERARCHY],
     cure: Some(Text {
-        en: "Take another server of this kind and compare: hostmark run --expect usual. A cloud instance that is stopped and started \
-             again mostly gets another host. Where a cause is named, remove it first.",
-        zh: "换一台同类服务器再比较：hostmark run --expect usual。云实例停止后再启动，多半会换到另一台宿主机。若已指出原因，请先消除。",
+        en: "Measure again at a quiet hour, then on another server of this kind. A cloud instance that is stopped and started again \
+             mostly gets another host; `hostmark run --expect usual` says whether that one is better.",
+        zh: "先在空闲时段重测，再换一台同类服务器测量。云实例停止后再启动，多半会换到另一台宿主机；`hostmark run --expect usual` 可判断新的那台是否更好。",
     }),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
     draw,
@@ -31,15 +31,31 @@ struct Slow<'a> {
 }
 
 impl Slow<'_> {
-    /// `DRAM 181 ns: 1.6x slower than 9 of 10 such servers`, and what is usual where that is given.
-    fn line(&self, range: Option<&str>) -> Text<String> {
+    /// `DRAM 181 ns; 9 of 10 such servers take under 119`.
+    fn line(&self) -> Text<String> {
         let Slow { constant, verdict } = self;
-        let here = constant.plain_value(Lang::En);
-        let words = |lang| verdict.words.get(lang).trim_end_matches(" !");
-        let [en, zh] = range.map_or_else(Default::default, |range| [format!(" ({range})"), format!("（{range}）")]);
+        let (here, value) = (constant.plain_value(Lang::En), constant.estimate.value());
+        let Text { en, zh } = constant.name;
+        let (takes, at_most, near) = match constant.better {
+            Better::Higher => ("give over", "不低于", value / verdict.better),
+            _ => ("take under", "不超过", value * verdict.better),
+        };
+        let near = in_scale(near, scale_for(value, constant.unit));
         Text {
-            en: format!("{} {here}: {} than 9 of 10 such servers{en}", constant.name.en, words(Lang::En)),
-            zh: format!("{} {here}：比九成同类服务器{}{zh}", constant.name.zh, words(Lang::Zh)),
+            en: format!("{en} {here}; 9 of 10 such servers {takes} {near}"),
+            zh: format!("{zh} {here}；九成同类服务器{at_most} {near}"),
+        }
+    }
+
+    /// `DRAM 181 ns: 1.6x slower than the slow end of what is usual (80 … 110 ns)`.
+    fn sentence(&self, usual: &NearestReference, lang: Lang) -> String {
+        let Slow { constant, verdict } = self;
+        let (name, here) = (constant.name.get(lang), constant.plain_value(lang));
+        let range = usual.range(constant, lang).unwrap_or_default();
+        let words = verdict.words.get(lang).trim_end_matches(" !");
+        match lang {
+            Lang::En => format!("{name} {here}: {words} than the slow end of what is usual ({range})"),
+            Lang::Zh => format!("{name} {here}：比常见范围（{range}）较慢的一端{words}"),
         }
     }
 }
@@ -59,11 +75,10 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
         .collect();
     slow.sort_by(|one, other| one.verdict.better.total_cmp(&other.verdict.better));
     let worst = slow.first()?;
-    let lines: Vec<Text<String>> =
-        slow.iter().map(|slow| slow.line(usual.range(slow.constant, Lang::En).as_deref())).collect();
     let cause = Cause::of(run, &slow);
     let words = cause.as_ref().map_or_else(Text::default, Cause::words);
-    let all = |lang: Lang, and: &str| lines.iter().map(|line| line.get(lang)).collect::<Vec<&str>>().join(and);
+    let all =
+        |lang: Lang, and: &str| slow.iter().map(|slow| slow.sentence(&usual, lang)).collect::<Vec<String>>().join(and);
     let why = cause.as_ref().map_or_else(
         || Text {
             en: "Nothing else that was measured here explains it.".to_owned(),
@@ -76,7 +91,7 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
         en: format!("{}; {en}. {}", all(Lang::En, ", "), why.en),
         zh: format!("{}；{zh}。{}", all(Lang::Zh, "，"), why.zh),
     };
-    let line = worst.line(None);
+    let line = worst.line();
     let short = short(line.en + &words.en, line.zh + &words.zh);
     let cases = slow.iter().map(|slow| slow.constant.case.id.clone()).collect();
     Some(Conclusion { short, text, cases, cost: 1.0 - worst.verdict.better })

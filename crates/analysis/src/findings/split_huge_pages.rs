@@ -42,7 +42,7 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
              All figures of DRAM in huge pages contain these page walks."
         ),
         zh: format!(
-            "虚拟机监控程序用 {page} 的页支撑大页：在大页中每次加载的地址转换代价为 {walk_ns}，在基本页中为 {base_ns}。所有大页 DRAM 数值都含这种页表遍历。"
+            "宿主机用 {page} 的小页映射虚拟机的大页：在大页中每次加载的地址转换代价为 {walk_ns}，在基本页中为 {base_ns}。所有大页 DRAM 数值都含这种页表遍历。"
         ),
     };
     let cases = [Some(case), memory.filter(|memory| memory.measured().is_some())];

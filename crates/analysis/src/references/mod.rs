@@ -16,7 +16,7 @@ use crate::lmbench::case_at;
 pub use built_in::built_in;
 pub use nearest::{NearestReference, beside, is_about, usual};
 pub use of_run::of_run;
-pub use verdict::{ReferenceVerdict, Tone, beyond_text};
+pub use verdict::{ReferenceVerdict, Tone};
 
 /// The schema of a reference's file.
 pub const SCHEMA: &str = "hostmark.reference/1";

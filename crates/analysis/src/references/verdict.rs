@@ -53,12 +53,7 @@ const PERHAPS_FASTER: Text = Text { en: "perhaps faster", zh: "可能偏快" };
 /// Beside one machine.
 const SAME: Text = Text { en: "same", zh: "相当" };
 
-/// How far a value lies beyond an end, above 1: `49 %`, `1.6x`.
-pub fn beyond_text(beyond: f64) -> String {
-    if beyond >= TIMES { ratio_text(beyond) } else { format!("{} %", ((beyond - 1.0) * 100.0).round()) }
-}
-
-/// The same in words; none of what rounds to nothing.
+/// How far a value lies beyond an end, above 1, in words; none of what rounds to nothing.
 fn amount(beyond: f64, [en, zh]: [&str; 2]) -> Option<Text<String>> {
     let percent = ((beyond - 1.0) * 100.0).round();
     match beyond {

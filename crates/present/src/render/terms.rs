@@ -16,7 +16,7 @@ const TERMS: [(Text, Text); 6] = [
             en: "How far another run on this machine may lie from this one: nine of ten values within 5 % (A), 15 % (B), 30 % (C), 100 % (D: \
                  orders of magnitude only), or further (F: do not use). The lines below it say why, and what to do. What you can \
                  remove comes first. Three stored runs make it a measurement of this machine; until then it is estimated from others.",
-            zh: "在本机再次运行，结果可能相差多少：十分之九的数值在 5%（A）、15%（B）、30%（C）、100%（D：只看数量级）以内，或更远（F：请勿使用）。下面各行说明原因和办法，\
+            zh: "在本机再次运行，结果可能相差多少：90% 的数值在 5%（A）、15%（B）、30%（C）、100%（D：只看数量级）以内，或更远（F：请勿使用）。下面各行说明原因和办法，\
                  您能消除的排在前面。存满三次运行后按本机实测，此前按其他机器估计。",
         },
     ),

@@ -130,12 +130,13 @@ fn cases(against: &Against) -> Option<Table> {
     let mut columns = Vec::from(columns());
     columns.push(Column::new(fixed(INTERVAL), Align::Ellipsis));
     columns.push(Column::new(fixed(VERDICT), Align::Left));
-    let rows: Vec<Row> = cases.into_iter().map(judged).collect();
-    let count = rows.iter().filter(|row| row.is_rest).count();
+    let count = |verdict: Verdict| cases.iter().filter(|case| case.verdict == verdict).count();
+    let (same, open) = (count(Verdict::Same), count(Verdict::Inconclusive));
     let left_out = Words {
-        en: format!("{count} without a change are not shown"),
-        zh: format!("另有 {count} 个未见变化的用例未列出"),
+        en: format!("not shown: {same} same, {open} inconclusive"),
+        zh: format!("未列出：{same} 个相同，{open} 个无法判定"),
     };
+    let rows: Vec<Row> = cases.into_iter().map(judged).collect();
     let rest = Rest { title: fixed(REST), left_out, few: FEW_CASES };
     (!rows.is_empty()).then(|| Table { title: fixed(CASES), columns, rows, rest: Some(rest), ..Table::default() })
 }

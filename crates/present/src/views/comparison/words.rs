@@ -29,7 +29,7 @@ pub(super) const fn verdict_word(verdict: Verdict) -> Text {
 /// value's.
 pub(super) fn verdict_text(case: &CaseComparison) -> Words {
     match (case.verdict, case.told_by()) {
-        (Verdict::Inconclusive, Some(test)) if test.visible.is_finite() => would_see(test.visible),
+        (Verdict::Inconclusive, Some(test)) if test.visible.is_finite() => unclear_under(test.visible),
         (Verdict::ChangedShape, Some(test)) => {
             let name = case.moved().map_or("", |aspect| aspect.name.as_str());
             let change = signed(test.ratio - 1.0);
@@ -43,12 +43,12 @@ pub(super) fn verdict_text(case: &CaseComparison) -> Words {
 /// Where only what is more than ten times as much would have been seen, nothing would.
 const MOST_VISIBLE: f64 = 9.0;
 
-fn would_see(visible: f64) -> Words {
+fn unclear_under(visible: f64) -> Words {
     if visible > MOST_VISIBLE {
         return Words { en: "sees no change".to_owned(), zh: "看不出变化".to_owned() };
     }
     let visible = percent(visible);
-    Words { en: format!("would see {visible}"), zh: format!("能看出 {visible}") }
+    Words { en: format!("unclear under {visible}"), zh: format!("{visible} 以下看不出") }
 }
 
 /// `same within 5 %`.
@@ -74,7 +74,7 @@ pub(super) fn together(against: &Against) -> impl Iterator<Item = (Text, &[Group
 /// A group's change, the interval of that, and its verdict.
 pub(super) fn group_cells(group: &GroupChange) -> (String, String, Words) {
     let verdict = match group.verdict {
-        Verdict::Inconclusive => would_see(group.visible),
+        Verdict::Inconclusive => unclear_under(group.visible),
         verdict => fixed(verdict_word(verdict)),
     };
     (format!("{} %", signed(group.ratio - 1.0)), interval(group.low, group.high), verdict)
@@ -266,15 +266,15 @@ fn without(one: &Without, lang: Lang) -> String {
     }
 }
 
-/// `2 slower, 0 faster, 120 same within 5 %, 60 inconclusive (would see 8 %, median), 4 not comparable (3 skipped on both sides, 1 failed
+/// `2 slower, 0 faster, 120 same within 5 %, 60 inconclusive (unclear under 8 %, median), 4 not comparable (3 skipped on both sides, 1 failed
 /// on the new side)`.
 pub(super) fn summary(against: &Against, lang: Lang) -> String {
     let counts = against.counts;
     let word = |verdict: Verdict| verdict_word(verdict).say(lang).to_owned();
     let undecided = match (lang, counts.visible.map(percent)) {
         (_, None) => word(Verdict::Inconclusive),
-        (Lang::En, Some(visible)) => format!("inconclusive (would see {visible}, median)"),
-        (Lang::Zh, Some(visible)) => format!("无法判定（能看出 {visible}，中位数）"),
+        (Lang::En, Some(visible)) => format!("inconclusive (unclear under {visible}, median)"),
+        (Lang::Zh, Some(visible)) => format!("无法判定（{visible} 以下看不出，中位数）"),
     };
     let (comma, [open, close]) = if lang == Lang::Zh { ("，", ["（", "）"]) } else { (", ", [" (", ")"]) };
     let why: Vec<String> = against.without.iter().map(|one| without(one, lang)).collect();

@@ -6,7 +6,6 @@ use hostmark_analysis::fleet::{
 };
 use hostmark_analysis::format::{QUIET, called, estimator, percent};
 use hostmark_analysis::reasons;
-use hostmark_analysis::references::beyond_text;
 use hostmark_model::{Lang, Leading, Text, Unit};
 
 /// Groups of an odd host that are named in a line.
@@ -14,6 +13,26 @@ const MOST_GROUPS: usize = 4;
 
 /// How many hosts there are and how many are odd.
 pub(super) fn summary(fleet: &Fleet, lang: Lang) -> String {
+    let slow: Vec<String> =
+        fleet.kinds.iter().flat_map(|kind| &kind.usual).filter_map(|case| slow_as_a_whole(case, lang)).collect();
+    match (slow.is_empty(), lang) {
+        (true, _) => hosts_apart(fleet, lang),
+        (false, Lang::En) => format!("{}. But {}", hosts_apart(fleet, lang), slow.join(", ")),
+        (false, Lang::Zh) => format!("{}；但{}", hosts_apart(fleet, lang), slow.join("，")),
+    }
+}
+
+/// Of a case in which most hosts are slower than usual: `8 of 8 have a slower DRAM than 9 of 10 such servers`.
+fn slow_as_a_whole(case: &CaseBesideUsual, lang: Lang) -> Option<String> {
+    let (slow, name) = (case.worse.len(), &case.name);
+    let all = slow + case.within + case.better;
+    (2 * slow > all).then(|| match lang {
+        Lang::En => format!("{slow} of {all} have slower {name} than 9 of 10 such servers"),
+        Lang::Zh => format!("{all} 台中 {slow} 台的 {name} 慢于九成同类服务器"),
+    })
+}
+
+fn hosts_apart(fleet: &Fleet, lang: Lang) -> String {
     let (hosts, runs, judged, odd) = (fleet.hosts(), fleet.runs, fleet.judged, fleet.odd().count());
     let kinds = fleet.kinds.len();
     match lang {
@@ -21,7 +40,7 @@ pub(super) fn summary(fleet: &Fleet, lang: Lang) -> String {
             let of = format!("{}, {}, {}", many(hosts, "host"), many(runs, "run"), many(kinds, "kind"));
             match (judged, odd) {
                 (0, _) => format!("{of}: no verdict, since no kind has {LEAST_HOSTS} hosts"),
-                (_, 0) => format!("{of}: none of {judged} hosts stands out from its kind"),
+                (_, 0) => format!("{of}: no host differs from the others of its kind"),
                 (_, 1) => format!("{of}: 1 of {judged} hosts is not like the others of its kind"),
                 _ => format!("{of}: {odd} of {judged} hosts are not like the others of their kind"),
             }
@@ -30,7 +49,7 @@ pub(super) fn summary(fleet: &Fleet, lang: Lang) -> String {
             let of = format!("{hosts} 台主机，{runs} 次运行，{kinds} 种机型");
             match (judged, odd) {
                 (0, _) => format!("{of}：没有任何机型达到 {LEAST_HOSTS} 台，不作判定"),
-                (_, 0) => format!("{of}：{judged} 台主机中没有与同机型不同的"),
+                (_, 0) => format!("{of}：同机型之间没有离群主机"),
                 _ => format!("{of}：{judged} 台主机中有 {odd} 台与同机型的其他主机不同"),
             }
         }
@@ -243,8 +262,8 @@ const FEW_NAMES: usize = 3;
 pub(super) fn beside_usual(cases: &[CaseBesideUsual], lang: Lang) -> String {
     let machine = cases.first().map_or("", |case| case.machine.get(lang));
     match lang {
-        Lang::En => format!("Beside {machine}, of which 8 in 10 lie within what is called usual:"),
-        Lang::Zh => format!("与 {machine}相比，其中八成在常见范围之内："),
+        Lang::En => format!("Beside {machine}; usual is from their 10th to their 90th percentile:"),
+        Lang::Zh => format!("对照 {machine}；常见范围为其第 10 至第 90 百分位："),
     }
 }
 
@@ -252,7 +271,7 @@ pub(super) fn beside_usual(cases: &[CaseBesideUsual], lang: Lang) -> String {
 pub(super) fn worse(case: &CaseBesideUsual, lang: Lang) -> String {
     let count = case.worse.len();
     let few: Vec<String> =
-        case.worse.iter().take(FEW_NAMES).map(|(host, times)| format!("{host} {}", beyond_text(*times))).collect();
+        case.worse.iter().take(FEW_NAMES).map(|(host, times)| format!("{host} {}", percent(times - 1.0))).collect();
     let (colon, and) = if lang == Lang::Zh { ("：", "，") } else { (": ", ", ") };
     let more = if count > FEW_NAMES { " …" } else { "" };
     if count == 0 { "0".to_owned() } else { format!("{count}{colon}{}{more}", few.join(and)) }
