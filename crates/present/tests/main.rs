@@ -24,6 +24,7 @@ mod answer;
 #[cfg(feature = "system")]
 mod card;
 mod compare;
+mod conclusions;
 mod consistency;
 mod costs;
 mod curves;

@@ -7,8 +7,8 @@ use super::section::{Form, Section};
 
 /// What the numbers of a table of rates are.
 const RATES: Text = Text {
-    en: "KiB = 1024 bytes, MB = 10^6 bytes (programs that count 2^20 to a MB print 4.6 % less).",
-    zh: "KiB = 1024 字节，MB = 10^6 字节（按 2^20 计 MB 的程序，数字小 4.6%）。",
+    en: "K = 1024 bytes, M = 1024 K, MB = 10^6 bytes (programs that count 2^20 to a MB print 4.6 % less).",
+    zh: "K = 1024 字节，M = 1024 K，MB = 10^6 字节（按 2^20 计 MB 的程序，数字小 4.6%）。",
 };
 
 const READ_KIB: &[u64] =

@@ -6,6 +6,7 @@ use hostmark_analysis::escape::visible;
 use hostmark_analysis::labels::Labels;
 use hostmark_model::{Lang, Run, Text};
 
+use super::conclusion::conclusions;
 use super::row::{CaseRow, Note, SURE, bytes_per_cycle};
 use super::section::{Form, Section};
 use crate::RenderOptions;
@@ -57,6 +58,10 @@ impl Layout {
             }
             if let Form::RateAndCycles(_) = section.form {
                 text.push_str(&bytes_per_cycle(run, rows, lang));
+            }
+            if let Form::Latency(stride) = section.form {
+                let points: Vec<_> = rows.iter().filter_map(CaseRow::point).collect();
+                text.push_str(&conclusions(run, stride, &points, lang));
             }
         }
         text.push('\n');

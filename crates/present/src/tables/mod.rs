@@ -1,6 +1,7 @@
 //! Tables that people know from elsewhere, by name: which cases each asks for, and how it is printed.
 
 mod bandwidth;
+mod conclusion;
 mod layout;
 mod row;
 mod section;

@@ -6,8 +6,9 @@ use hostmark_analysis::escape::visible;
 use hostmark_analysis::format::{number, other, plus_minus};
 use hostmark_analysis::lmbench::remark;
 use hostmark_analysis::reasons;
-use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, Outcome, Run, Text};
+use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, Outcome, Run, Text, typed_size};
 
+use super::conclusion::Point;
 use super::section::{Form, Section};
 
 pub(super) struct CaseRow<'a> {
@@ -59,6 +60,13 @@ impl<'a> CaseRow<'a> {
         self.case?.measured()
     }
 
+    /// Its value for conclusions, where nothing casts doubt on it.
+    pub(super) fn point(&self) -> Option<Point> {
+        let stated = self.measured().filter(|_| self.note().is_none() && !self.is_contended())?.estimate.stated();
+        let (low, high) = stated.of_this_run.or(stated.range.map(|[low, high]| (low, high)))?;
+        Some(Point { bytes: self.bytes, ns: stated.value, low, high })
+    }
+
     /// The number alone.
     pub(super) fn value(&self) -> String {
         let Some(measured) = self.measured() else { return NOTHING.to_owned() };
@@ -79,23 +87,23 @@ impl<'a> CaseRow<'a> {
 
     /// The line: what is measured, the value in a field of this width, how sure it is, and the number of its note.
     pub(super) fn line(&self, run: &Run, width: usize, note: &str, lang: Lang) -> String {
-        let (kib, value) = (self.bytes / 1024, self.value());
+        let (bytes, value) = (typed_size(self.bytes), self.value());
         let scale = if let Form::Latency(_) = self.form { 1.0 } else { MB_PER_S };
         let sure = self.measured().map(|measured| sure(&measured.estimate, scale, lang)).unwrap_or_default();
         match self.form {
             Form::Rate(label) | Form::RateAndCycles(label) => {
                 let (size, label) = (size_word(lang), label.get(lang));
-                format!("{size}: {kib:>7} KiB   {label}: {value:>width$} MB/s  {sure} {note}")
+                format!("{size}: {bytes:>5}   {label}: {value:>width$} MB/s  {sure} {note}")
             }
             Form::Latency(stride) => {
                 let lines = self.bytes / stride.max(line_bytes(run));
                 match lang {
                     Lang::En => format!(
-                        "buflen = {kib:>5} KiB   stride = {stride:>5}   lines = {lines:>5}   latency: {value:>width$} ns  \
+                        "buflen = {bytes:>5}   stride = {stride:>5}   lines = {lines:>5}   latency: {value:>width$} ns  \
                          {sure} {note}"
                     ),
                     Lang::Zh => format!(
-                        "缓冲区 = {kib:>5} KiB   步长 = {stride:>5}   缓存行 = {lines:>5}   延迟：{value:>width$} ns  {sure} {note}"
+                        "缓冲区 = {bytes:>5}   步长 = {stride:>5}   缓存行 = {lines:>5}   延迟：{value:>width$} ns  {sure} {note}"
                     ),
                 }
             }
@@ -149,17 +157,17 @@ pub(super) fn bytes_per_cycle(run: &Run, rows: &[CaseRow], lang: Lang) -> String
         let (bytes, ghz) = (cycles.value(), measured.estimate.value() / cycles.value() / 1e9);
         let kernel = visible(measured.notes.get("kernel").map_or("", String::as_str));
         let loads = width_bytes(&kernel).map(|width| (width, bytes / width));
-        let (kib, sure) = (row.bytes / 1024, sure(&cycles, 1.0, lang));
+        let (size, sure) = (typed_size(row.bytes), sure(&cycles, 1.0, lang));
         let line = match lang {
             Lang::En => {
                 let of = |(width, loads)| format!(" = {loads:.2} loads of {width} bytes");
                 let loads = loads.map(of).unwrap_or_default();
-                format!("{kib:>5} KiB   {bytes:>6.1} bytes per cycle  {sure}{loads} ({kernel}, {ghz:.2} GHz)")
+                format!("{size:>5}   {bytes:>6.1} bytes per cycle  {sure}{loads} ({kernel}, {ghz:.2} GHz)")
             }
             Lang::Zh => {
                 let of = |(width, loads)| format!(" = {loads:.2} 次 {width} 字节的加载");
                 let loads = loads.map(of).unwrap_or_default();
-                format!("{kib:>5} KiB   每核心周期 {bytes:>6.1} 字节  {sure}{loads}（{kernel}，{ghz:.2} GHz）")
+                format!("{size:>5}   每核心周期 {bytes:>6.1} 字节  {sure}{loads}（{kernel}，{ghz:.2} GHz）")
             }
         };
         // Writing to a string cannot fail.

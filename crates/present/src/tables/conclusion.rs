@@ -1,0 +1,99 @@
+//! What a list of latencies by size proves: where it rises out of a cache, and what a load from that cache takes.
+
+use std::fmt::Write;
+
+use hostmark_analysis::format::{number, value};
+use hostmark_analysis::levels::{LEVELS, Level, level_of_lines, lines_of};
+use hostmark_model::{Lang, Run, Unit};
+
+/// How many times as high the latency is after a step, at least: a TLB miss that hits its second level, and noise, add less.
+const STEP: f64 = 1.3;
+/// How far the rows of a flat part lie apart at most.
+const FLAT: f64 = 1.15;
+
+/// A row whose value is not in doubt.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Point {
+    pub(super) bytes: u64,
+    pub(super) ns: f64,
+    /// What its interval, or its rounds, span.
+    pub(super) low: f64,
+    pub(super) high: f64,
+}
+
+/// The sentences below a list, one a step.
+pub(super) fn conclusions(run: &Run, stride: u64, points: &[Point], lang: Lang) -> String {
+    let mut text = String::new();
+    for before in 0..points.len().saturating_sub(1) {
+        let Some(level) = step(run, stride, points, before) else { continue };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "    {}", sentence(run, stride, [points[before], points[before + 1]], level, lang));
+    }
+    text
+}
+
+/// Whether the latency rises for good behind the row `before`, and out of which cache, where the host tells one that ends there.
+fn step(run: &Run, stride: u64, points: &[Point], before: usize) -> Option<Option<&'static Level>> {
+    let level_of = |point: &Point| level_of_lines(run, point.bytes, stride);
+    let last = points[before];
+    let flat = (0..=before).rev().take_while(|&from| is_flat(&points[from..=before])).last()?;
+    let top = points[flat..=before].iter().map(|point| point.high).fold(last.high, f64::max);
+    let rises = points[before + 1..].iter().all(|later| later.low >= STEP * top);
+    let named = level_of(&last).filter(|level| {
+        let of_level: Vec<usize> = (0..points.len()).filter(|&at| level_of(&points[at]) == Some(*level)).collect();
+        level.cache.is_some() && of_level.iter().all(|at| (flat..=before).contains(at))
+    });
+    // Else it may be a slope, of which more is seen where the sizes lie further apart.
+    let is_long = last.bytes as f64 / points[flat].bytes as f64 >= points[before + 1].bytes as f64 / last.bytes as f64;
+    (rises && is_long).then_some(named)
+}
+
+fn is_flat(points: &[Point]) -> bool {
+    let values = || points.iter().map(|point| point.ns);
+    values().fold(0.0, f64::max) <= FLAT * values().fold(f64::INFINITY, f64::min)
+}
+
+fn sentence(run: &Run, stride: u64, [last, next]: [Point; 2], level: Option<&Level>, lang: Lang) -> String {
+    let size = |bytes: u64| value(bytes as f64, Unit::Bytes, lang);
+    let (from, to, low, high) = (size(last.bytes), size(next.bytes), number(last.ns), number(next.ns));
+    let rise = match lang {
+        Lang::En => {
+            format!("between {from} and {to} the latency {}, from {low} to {high} ns", times(next.ns / last.ns))
+        }
+        Lang::Zh => format!("{from} 与 {to} 之间延迟升至 {:.1} 倍（{low} → {high} ns）", next.ns / last.ns),
+    };
+    let Some((level, cache)) = level.and_then(|level| Some((level, level.reported(run)?))) else { return rise };
+    let (name, holds) = (level.name, size(cache.size_bytes));
+    let is_in_bytes = (last.bytes..next.bytes).contains(&cache.size_bytes);
+    let [fit, too_many] = [last, next].map(|point| lines_of(run, point.bytes, stride));
+    // Beyond the first cache a prefetcher may have been faster than the cache.
+    let is_first = LEVELS.first() == Some(level);
+    match (lang, is_in_bytes) {
+        (Lang::En, true) => format!("{rise}: {name} has {holds}, and {} takes {low} ns", load(is_first)),
+        (Lang::En, false) => format!(
+            "{rise}: {name} of {holds} holds {fit} lines of this stride and not {too_many}, and {} takes {low} ns",
+            load(is_first)
+        ),
+        (Lang::Zh, true) => format!("{rise}：{name} 为 {holds}，{}需 {low} ns", load_zh(is_first)),
+        (Lang::Zh, false) => format!(
+            "{rise}：按此步长，{holds} 的 {name} 容得下 {fit} 行，容不下 {too_many} 行，{}需 {low} ns",
+            load_zh(is_first)
+        ),
+    }
+}
+
+const fn load(is_first: bool) -> &'static str {
+    if is_first { "a load from it" } else { "at this stride a load from it" }
+}
+
+const fn load_zh(is_first: bool) -> &'static str {
+    if is_first { "从中加载一次" } else { "以此步长从中加载一次" }
+}
+
+fn times(factor: f64) -> String {
+    match (10.0 * factor).round() as u64 {
+        19..=21 => "doubles".to_owned(),
+        29..=31 => "triples".to_owned(),
+        _ => format!("is {factor:.1} times as high"),
+    }
+}
