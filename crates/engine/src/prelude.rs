@@ -3,7 +3,7 @@
 pub use hostmark_model::{
     Also, AxisKind, Better, CacheFact, CacheKind, CaseRecord, CpuFact, Estimate, Explain, FarEnd, Flag, FlagKind,
     Histogram, HostFacts, Leading, Measured, NodeFact, Noise, Nonce, Outcome, Params, PrintedUnit, Profile, Quiet,
-    Reason, ReasonCode, RoundRecord, Sampled, Text, Unit,
+    Reason, ReasonCode, RoundRecord, Sampled, Text, Unit, size_text,
 };
 
 pub use hostmark_host::{DeviceWork, Root, device_work, domains, is_memory, of_caches, single, storage_stack};

@@ -318,7 +318,7 @@ fn what_is_shown_has_the_sources_and_steers_no_terminal() {
         let joined: String = page.split_whitespace().collect();
         for value in &reference.values {
             let address: String = value.source(reference).address.split_whitespace().collect();
-            assert!(joined.contains(&address) && joined.contains(&value.id), "{page}");
+            assert!(joined.contains(&address) && joined.contains(&run.typed_id(&value.id)), "{page}");
         }
     }
     let mut hostile = named("x220").unwrap().clone();

@@ -166,7 +166,7 @@ impl<'a> Against<'a> {
                 verdict += &format!(" ({})", index + 1);
             }
             rows.push([
-                visible(format!("{} {}", value.id, value.quantity).trim_end()),
+                visible(format!("{} {}", self.run.typed_id(&value.id), value.quantity).trim_end()),
                 both(found.estimate, found.unit, lang),
                 shown(value.value, found.unit, lang),
                 ratio_text(found.estimate.value() / value.value),

@@ -83,7 +83,7 @@ fn write_values(
 ) {
     let (lang, width) = (options.lang, options.width.max(40));
     for value in values {
-        let says = format!("{} {}", value.id, value.quantity);
+        let says = format!("{} {}", typed(value, probes), value.quantity);
         paragraph(out, "  ", &format!("{}   {}", says.trim_end(), number(value, probes, lang)), width);
         if let Some(differs) = &value.differs {
             let says = match lang {
@@ -117,6 +117,13 @@ fn number(value: &Value, probes: &[ProbeInfo], lang: Lang) -> String {
     }
 }
 
+/// The id of its case as people type it.
+fn typed(value: &Value, probes: &[ProbeInfo]) -> String {
+    let name = value.id.split('@').next();
+    let probe = probes.iter().find(|probe| Some(probe.id.as_str()) == name);
+    probe.map_or_else(|| value.id.clone(), |probe| probe.typed_id(&value.id))
+}
+
 fn unit(value: &Value, probes: &[ProbeInfo]) -> Option<Unit> {
     let id: CaseId = value.id.parse().ok()?;
     let info = probes.iter().find(|info| info.id == id.probe)?;
@@ -138,7 +145,8 @@ pub fn figures(probe: &ProbeInfo, options: &RenderOptions) -> String {
         let numbers: Vec<String> = first
             .iter()
             .map(|value| {
-                let at = value.id.split_once('@').map_or("", |(_, at)| at);
+                let id = probe.typed_id(&value.id);
+                let at = id.split_once('@').map_or("", |(_, at)| at);
                 let number = number(value, std::slice::from_ref(probe), lang);
                 format!("{at} {} {number}", value.quantity).split_whitespace().collect::<Vec<&str>>().join(" ")
             })

@@ -203,7 +203,7 @@ fn remarks(runs: &Runs, run: usize, case: &CaseRecord, common: &[(&String, &Stri
     // What a column says is not said again.
     let is_told = |(key, note): (&String, &String)| case.params.get(key) == Some(note.as_str());
     let own = measured.notes.iter().filter(|note| !common.contains(note) && !is_told(*note));
-    let notes: Vec<String> = own.map(|(key, note)| format!("{key}={note}")).collect();
+    let notes: Vec<String> = own.map(|(key, note)| format!("{key}={}", runs.all[run].typed_text(note))).collect();
     if !notes.is_empty() {
         // Names and values are no language's: written once.
         all.push(Remark::new(same(notes.join(", ")), Style::Plain));

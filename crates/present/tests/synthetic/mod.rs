@@ -327,7 +327,7 @@ fn cases() -> Vec<CaseRecord> {
                 m.flags.push(flag(FlagKind::BestRoundGap, "the best round was 18 % faster"));
                 m.flags.push(flag(
                     FlagKind::Unconfirmed,
-                    "20480 KiB do not fit, and the host reports 36608 KiB: neighbours probably use the rest",
+                    "20 MiB do not fit, and the host reports 35.8 MiB: neighbours probably use the rest",
                 ));
             }
         }));

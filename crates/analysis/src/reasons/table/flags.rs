@@ -56,8 +56,8 @@ pub(super) const PAIRS: &[Pair] = &[
     ("a switch", "一次切换"),
     ("{} switches", "{0} 次切换"),
     (
-        "{} KiB do not fit, and the host reports {} KiB: neighbours probably use the rest",
-        "实测容纳不下 {0} KiB，而主机报告 {1} KiB：其余部分可能被邻居虚拟机占用",
+        "{} do not fit, and the host reports {}: neighbours probably use the rest",
+        "实测容纳不下 {0}，而主机报告 {1}：其余部分可能被邻居虚拟机占用",
     ),
-    ("{} KiB fit, and the host reports {} KiB", "实测可容纳 {0} KiB，而主机报告 {1} KiB"),
+    ("{} fit, and the host reports {}", "实测可容纳 {0}，而主机报告 {1}"),
 ];

@@ -33,18 +33,15 @@ pub fn measured(level: &Level, beside: Vec<(&'static str, Also)>) -> Measured {
     if let Some(doubt) = &level.doubt {
         flag(FlagKind::Unconfirmed, doubt.clone());
     } else if let Some(reported) = level.reported_bytes {
-        let kib = |bytes: Option<f64>| bytes.unwrap_or(0.0) / 1024.0;
-        let reported_kib = reported / 1024;
+        let size = |bytes: Option<f64>| size_text(bytes.unwrap_or(0.0) as u64);
+        let told = size_text(reported);
         if level.bracket.is_over(reported as f64) {
-            let detail = format!("{:.0} KiB fit, and the host reports {reported_kib} KiB", kib(fits));
+            let detail = format!("{} fit, and the host reports {told}", size(fits));
             flag(FlagKind::Unconfirmed, detail);
         } else if level.bracket.is_under(reported as f64) {
             flag(
                 FlagKind::Unconfirmed,
-                format!(
-                    "{:.0} KiB do not fit, and the host reports {reported_kib} KiB: neighbours probably use the rest",
-                    kib(leaves)
-                ),
+                format!("{} do not fit, and the host reports {told}: neighbours probably use the rest", size(leaves)),
             );
         }
     } else if level.name != Name::Memory {
