@@ -56,7 +56,7 @@ fn odd(fleet: &Fleet) -> Table {
         column(words::HOST, 0),
         Column { is_extra: true, ..column(words::KIND, 0) },
         column(words::STANDS_OUT, 0),
-        Column::new(same("q"), Align::Right),
+        Column::new(fixed(words::BY_CHANCE), Align::Left),
         column(words::HAS, FEW_REASONS),
         column(words::CASES, FEW_CASES),
     ];
@@ -77,7 +77,11 @@ fn odd(fleet: &Fleet) -> Table {
                 Cell { text: same(&host.name), style: Style::Bad, link, ..Cell::default() },
                 kind.title.clone().into(),
                 each(|lang| words::stands_out(kind, host, lang)).into(),
-                Cell { text: same(host.q.map(words::odds).unwrap_or_default()), style: Style::Dim, ..Cell::default() },
+                Cell {
+                    text: each(|lang| host.q.map(|q| words::by_chance(q, lang)).unwrap_or_default()),
+                    style: Style::Dim,
+                    ..Cell::default()
+                },
                 Cell { lines, style, ..Cell::default() },
                 Cell { lines: cases.collect(), style: Style::Dim, ..Cell::default() },
             ],

@@ -120,9 +120,17 @@ pub(super) fn stands_out(kind: &KindOfHosts, host: &HostResult, lang: Lang) -> S
     text
 }
 
-/// The odds of a host that far out among hosts alike: `q 0.0004`.
-pub(super) fn odds(q: f64) -> String {
-    if q < 0.0001 { "q < 0.0001".to_owned() } else { format!("q {q:.4}") }
+pub(super) const BY_CHANCE: Text = Text { en: "by chance", zh: "偶然" };
+
+/// In how many fleets chance alone shows this; of a p value or an adjusted one.
+pub(super) fn by_chance(p: f64, lang: Lang) -> String {
+    let of_thousand = (1000.0 * p).ceil();
+    match (lang, of_thousand <= 1.0) {
+        (Lang::En, true) => "by chance in fewer than 1 of 1000 fleets".to_owned(),
+        (Lang::En, false) => format!("by chance in {of_thousand:.0} of 1000 fleets"),
+        (Lang::Zh, true) => "偶然出现：1000 个机群中不到 1 个".to_owned(),
+        (Lang::Zh, false) => format!("偶然出现：1000 个机群中 {of_thousand:.0} 个"),
+    }
 }
 
 /// A fact of an odd host.
@@ -142,13 +150,13 @@ pub(super) fn cause(cause: &Cause, lang: Lang) -> String {
     let along: Vec<&str> = cause.along.iter().map(|along| along.get(lang)).collect();
     match lang {
         Lang::En => {
-            let p = cause.p.map(|p| format!(" (p {p:.4})")).unwrap_or_default();
+            let p = cause.p.map(|p| format!(" ({})", by_chance(p, lang))).unwrap_or_default();
             let along =
                 if along.is_empty() { String::new() } else { format!("; the same hosts: {}", along.join(", ")) };
             format!("{label} {value}: shared by {odd} of {all_odd} odd, {others} of {all} others{p}{along}")
         }
         Lang::Zh => {
-            let p = cause.p.map(|p| format!("（p {p:.4}）")).unwrap_or_default();
+            let p = cause.p.map(|p| format!("（{}）", by_chance(p, lang))).unwrap_or_default();
             let along = if along.is_empty() {
                 String::new()
             } else {
@@ -161,10 +169,10 @@ pub(super) fn cause(cause: &Cause, lang: Lang) -> String {
 
 pub(super) fn drift(drift: &Drift, lang: Lang) -> String {
     let Drift { host, group, runs, time, p, .. } = drift;
-    let change = change(drift.change);
+    let (change, chance) = (change(drift.change), by_chance(*p, lang));
     match lang {
-        Lang::En => format!("{host}, {group}: {change} over {runs} runs from {} to {} (p {p:.4})", time.0, time.1),
-        Lang::Zh => format!("{host}，{group}：{} 至 {} 的 {runs} 次运行中变化 {change}（p {p:.4}）", time.0, time.1),
+        Lang::En => format!("{host}, {group}: {change} over {runs} runs from {} to {} ({chance})", time.0, time.1),
+        Lang::Zh => format!("{host}，{group}：{} 至 {} 的 {runs} 次运行中变化 {change}（{chance}）", time.0, time.1),
     }
 }
 
