@@ -4,7 +4,6 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
-use hostmark_analysis::bilingual::joined;
 use hostmark_analysis::consistency;
 use hostmark_analysis::constants::{self, MOST_FINDINGS};
 use hostmark_analysis::escape::markdown as safe;
@@ -34,7 +33,6 @@ const SAMPLES: Text = Text { en: "rounds × samples", zh: "轮 × 样本" };
 const REMARKS: Text = Text { en: "also, remarks", zh: "其他量与备注" };
 const FINDINGS: Text = Text { en: "Main findings", zh: "主要结论" };
 const FURTHER: Text = Text { en: "Further findings", zh: "其他结论" };
-const SPACE: Text = Text { en: " ", zh: "" };
 const OTHER: Text = Text { en: "Other", zh: "其他" };
 const SKIPPED: Text = Text { en: "skipped: ", zh: "已跳过：" };
 const FAILED: Text = Text { en: "**FAILED**: ", zh: "**失败**：" };
@@ -47,11 +45,17 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
     let mut out = format!("# {}\n\n", safe(&run.name));
     head(run, lang, &mut out);
     let all = findings_and_kept(run);
-    let grade = run.trust.iter().map(|trust| joined(&trust::lines(trust), SPACE));
-    let believed = guest::warning(run).into_iter().chain(consistency::warning(run));
-    for text in believed.chain(grade) {
+    for text in guest::warning(run).into_iter().chain(consistency::warning(run)) {
         // Writing to a string cannot fail.
         let _ = writeln!(out, "> ! {}\n", safe(text.get(lang)));
+    }
+    if let Some((grade, reasons)) = run.trust.as_ref().map(trust::lines).as_deref().and_then(<[_]>::split_first) {
+        let _ = writeln!(out, "> ! {}", safe(grade.get(lang)));
+        if !reasons.is_empty() {
+            out.push_str(">\n");
+        }
+        reasons.iter().for_each(|reason| out += &format!("> - {}\n", safe(reason.get(lang))));
+        out.push('\n');
     }
     constants(run, lang, &mut out);
     findings(FINDINGS, 1, all.iter().take(MOST_FINDINGS), lang, &mut out);
