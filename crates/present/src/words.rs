@@ -77,7 +77,7 @@ pub(crate) const fn flag(kind: FlagKind) -> Text {
         FlagKind::FewRounds => Text { en: "fewer than five rounds: their range", zh: "不足五轮：给出范围" },
         FlagKind::UnderResolution => Text { en: "below clock resolution", zh: "低于时钟分辨率" },
         FlagKind::Implausible => Text { en: "implausible", zh: "不可信" },
-        FlagKind::MostlyTainted => Text { en: "most samples disturbed", zh: "多数样本受扰" },
+        FlagKind::MostlyTainted => Text { en: "rounds with most samples disturbed", zh: "有轮次多数样本受扰" },
         FlagKind::Unsettled => Text { en: "frequency never settled", zh: "频率未稳定" },
         FlagKind::RoundsLost => Text { en: "rounds lost", zh: "缺少若干轮" },
         FlagKind::BestRoundGap => Text { en: "best round over 10 % better", zh: "最佳一轮好 10% 以上" },

@@ -143,6 +143,10 @@ fn flag_text(view: &View, measured: &Measured, flag: &Flag) -> String {
             },
             None => label.to_owned(),
         },
+        FlagKind::MostlyTainted if 2 * measured.noise.tainted > measured.taken() => match view.lang {
+            Lang::En => "most samples disturbed".to_owned(),
+            Lang::Zh => "多数样本受扰".to_owned(),
+        },
         _ => label.to_owned(),
     };
     let needs_detail = matches!(flag.kind, FlagKind::Implausible | FlagKind::Unconfirmed) || view.verbose;
