@@ -57,7 +57,7 @@ fn the_bash_completion_is_a_script_that_bash_reads() {
 #[test]
 fn help_shows_no_command_that_is_not_for_people() {
     let help = printed(&["--help"]);
-    for hidden in ["completions", "worker", "janitor"] {
+    for hidden in ["worker", "janitor"] {
         assert!(!help.contains(hidden), "{hidden}");
     }
 }

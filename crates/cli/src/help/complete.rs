@@ -79,7 +79,7 @@ fn tables(_: &str) -> Vec<String> {
 
 /// Groups, probes and lmbench's programs; behind `@` the axes of what stands before it, behind `=` values.
 fn filters(typed: &str) -> Vec<String> {
-    let Some((name, axes)) = typed.split_once('@') else { return names() };
+    let Some((name, axes)) = typed.split_once('@') else { return names_with_at(typed) };
     let matching = named(name);
     let (before, part) = axes.rsplit_once(',').map_or(("", axes), |(before, part)| (before, part));
     let used: Vec<&str> = before.split(',').filter_map(|pair| Some(pair.split_once('=')?.0)).collect();
@@ -114,6 +114,18 @@ fn names() -> Vec<String> {
     }
     all.sort();
     all.dedup();
+    all
+}
+
+/// The names; where one alone begins as typed and has axes, also with `@` behind it: of two a shell sets no blank.
+fn names_with_at(typed: &str) -> Vec<String> {
+    let mut all = names();
+    all.retain(|name| name.starts_with(typed));
+    if let [name] = &all[..]
+        && named(name).iter().any(|entry| !entry.axes().is_empty())
+    {
+        all.push(format!("{name}@"));
+    }
     all
 }
 
@@ -187,6 +199,8 @@ mod tests {
         let names = offered("memory", filters);
         assert!(names.contains(&"memory".into()) && names.contains(&"memory.read".into()), "{names:?}");
         assert!(offered("lat_mem", filters).contains(&"lat_mem_rd".into()));
+        assert_eq!(offered("memory.hier", filters), ["memory.hierarchy", "memory.hierarchy@"]);
+        assert!(!names.iter().any(|one| one.ends_with('@')), "{names:?}");
         let axes = offered("memory.read@", filters);
         assert!(axes.contains(&"memory.read@size=".into()), "{axes:?}");
         let rest = offered("memory.read@size=4096,", filters);

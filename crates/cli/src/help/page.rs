@@ -70,13 +70,14 @@ pub fn of(command: &Command, path: &str, lang: Lang) -> HelpPage {
     let mut sections = Vec::new();
     let commands: Vec<HelpEntry> = command
         .get_subcommands()
-        .filter(|part| !part.is_hide_set())
         .map(|part| {
             let about = match part.get_name() {
                 "help" => topics::HELP_COMMAND.get(lang).to_owned(),
                 _ => part.get_about().map(ToString::to_string).unwrap_or_default(),
             };
-            HelpEntry { term: part.get_name().to_owned(), text: vec![about.clone()], short: about }
+            // What is typed once at installation stands in the long help alone.
+            let short = if part.is_hide_set() { String::new() } else { about.clone() };
+            HelpEntry { term: part.get_name().to_owned(), text: vec![about], short }
         })
         .collect();
     let mut add = |kind, heading: String, entries: Vec<HelpEntry>| {

@@ -140,8 +140,8 @@ const EXITS: &[(Exit, Text)] = &[
     (
         Exit::Found,
         Text {
-            en: "compare or run --expect found a regression, or host --check something that would disturb a measurement",
-            zh: "compare 或 run --expect 发现性能退化，或 host --check 发现会干扰测量的因素",
+            en: "compare or run --expect found a regression, host --check something that would disturb a measurement, or fleet report --check a host that differs from others of its kind",
+            zh: "compare 或 run --expect 发现性能退化，host --check 发现会干扰测量的因素，或 fleet report --check 发现与同机型不同的主机",
         },
     ),
     (
@@ -169,7 +169,7 @@ const EXITS: &[(Exit, Text)] = &[
 fn exits(path: &str) -> Topic {
     let measures = ["run", "compare", "vm run", ""].contains(&path);
     let applies = |exit: Exit| match exit {
-        Exit::Found => ["", "run", "compare", "host"].contains(&path),
+        Exit::Found => ["", "run", "compare", "host", "fleet report"].contains(&path),
         Exit::Undecided => ["", "run", "compare"].contains(&path),
         Exit::CaseFailed => measures,
         Exit::NothingSelected => measures || ["list", "explain", "report"].contains(&path),
