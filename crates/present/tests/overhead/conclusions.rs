@@ -165,6 +165,25 @@ fn spread(run: &mut Run, id: &str, low: f64, high: f64) {
 }
 
 #[test]
+fn a_percentage_has_the_interval_of_the_table_in_its_conclusion() {
+    let [mut native, _] = reference();
+    native.cases.retain(|case| !case.probe.starts_with("file.kernel"));
+    let ids: Vec<String> = native.cases.iter().map(|case| case.id.clone()).collect();
+    ids.iter().for_each(|id| spread(&mut native, id, 0.98, 1.03));
+    let options = RenderOptions { verbose: true, width: 400, ..RenderOptions::default() };
+    let text = overhead_over(&[native], None, &options).unwrap();
+    let (tables, conclusions) = text.split_once("\nConclusions\n").unwrap();
+    let binding = conclusions.lines().find(|line| line.contains("Binding to a CPU costs")).unwrap();
+    let figures: Vec<&str> = binding.split_once("(file): ").unwrap().1.split("; ").collect();
+    assert_eq!(figures.len(), 4, "{binding}");
+    for figure in figures {
+        let shown =
+            figure.split_once(' ').unwrap().1.split_once(' ').unwrap().1.replace(" …", " % …").replace(')', " %)");
+        assert!(shown.contains(" … ") && tables.contains(&shown), "{shown} is not in {tables}");
+    }
+}
+
+#[test]
 fn an_interval_that_reaches_over_both_answers_leaves_the_claim_open() {
     // Binding costs this write 0.45 %.
     let found = flipped(|runs| spread(&mut runs[1], "file.overwrite@bind=0,through=cache", 0.99, 1.01));
@@ -173,12 +192,12 @@ fn an_interval_that_reaches_over_both_answers_leaves_the_claim_open() {
     spread(&mut runs[1], "file.overwrite@bind=0,through=cache", 0.99, 1.01);
     let all = conclusions(&runs);
     let (verdict, text) = told(&all, BINDING[3]);
-    assert!(verdict == "cannot be told" && text.contains("+0.45 % (−0.55 … +1.46)"), "{text}");
+    assert!(verdict == "cannot be told" && text.contains("+0.45 % (−0.52 … +1.44)"), "{text}");
     // Both sides' intervals count: half of a percent each gives 0.7 %.
     spread(&mut runs[1], "file.overwrite@bind=0,through=cache", 0.995, 1.005);
     spread(&mut runs[1], "file.overwrite@bind=none,through=cache", 0.995, 1.005);
     let text = told(&conclusions(&runs), BINDING[3]).1;
-    assert!(text.contains("+0.45 % (−0.25 … +1.17)"), "{text}");
+    assert!(text.contains("+0.45 % (−0.24 … +1.15)"), "{text}");
     // Too few rounds for an interval.
     let Outcome::Measured(measured) = &mut runs[0].cases[0].outcome else { panic!() };
     measured.estimate.ci_low = None;

@@ -59,7 +59,7 @@ fn more(one: &Pair, other: &Pair) -> Option<Propagated> {
 /// A claim that one case's overhead is greater than another's.
 fn greater(claim: Text, guest: &Environment, [one, other]: [&Pair; 2], names: [&str; 2]) -> Option<LayerConclusion> {
     let (more, name) = (more(one, other)?, guest.name);
-    let (times, [of_one, of_other]) = (ratio(&more, 2), [percentage(&one.over()?), percentage(&other.over()?)]);
+    let (times, [of_one, of_other]) = (ratio(&more, 2), [percentage(&one.over), percentage(&other.over)]);
     let [first, second] = names;
     let label = Text {
         en: format!("{first} {} against {second} {}, {} times as long", of_one.en, of_other.en, times.en),

@@ -75,10 +75,7 @@ pub(super) fn of_binding(claims: &Claims) -> Vec<LayerConclusion> {
                 for point in points.iter().filter(is_meant).filter(|point| *point != free) {
                     let index = |point| claims.index(environment, operation, side, point);
                     let (Some(bound), Some(unbound)) = (index(point), index(free)) else { continue };
-                    let Some(figure) = claims.propagated_ratio(|times| Some(times[bound] / times[unbound])) else {
-                        continue;
-                    };
-                    let figure = figure.beyond_one();
+                    let Some(figure) = claims.over(bound, unbound) else { continue };
                     let (name, at, shown) = (named.name, at(point), percentage(&figure));
                     let label = Text {
                         en: format!("{} {} {}", name.en, at.en, shown.en),

@@ -21,6 +21,8 @@ pub(super) struct Pair {
     /// The same with sizes as people type them.
     pub(super) typed: String,
     pub(super) times: [Time; 2],
+    /// By what fraction it takes longer, with the interval that the tables show.
+    pub(super) over: Propagated,
 }
 
 /// Every case of costs that may be compared and was disturbed on neither side.
@@ -35,18 +37,14 @@ pub(super) fn pairs(first: &Environment, other: &Environment) -> Vec<Pair> {
         let is_sound = |value: &Value| value.is_cost() && !value.is_doubted && value.value > 0.0;
         if is_sound(&base) && is_sound(&value) && compared(first, other, &case.id, &value, &base).is_ok() {
             let times = [value.time(), base.time()].map(|time| (time.value, time.interval));
-            all.push(Pair { id: case.id.clone(), typed: other.typed_id(&case.id), times });
+            let Ok(over) = value.time().over(&base.time()) else { continue };
+            all.push(Pair { id: case.id.clone(), typed: other.typed_id(&case.id), times, over });
         }
     }
     all
 }
 
 impl Pair {
-    /// By what fraction it takes longer.
-    pub(super) fn over(&self) -> Option<Propagated> {
-        propagated_ratio(&self.times, median_ratio).map(Propagated::beyond_one)
-    }
-
     fn group(&self) -> &str {
         self.id.split(['.', '@']).next().unwrap_or_default()
     }
@@ -67,7 +65,11 @@ struct Group<'a> {
 impl<'a> Group<'a> {
     fn of(name: &'a str, pairs: Vec<&'a Pair>) -> Option<Group<'a>> {
         let times: Vec<Time> = pairs.iter().flat_map(|pair| pair.times).collect();
-        Some(Group { name, over: propagated_ratio(&times, median_ratio)?.beyond_one(), pairs })
+        let over = match pairs.as_slice() {
+            [one] => one.over,
+            _ => propagated_ratio(&times, median_ratio)?.beyond_one(),
+        };
+        Some(Group { name, over, pairs })
     }
 
     fn times(&self) -> Vec<Time> {
@@ -111,9 +113,8 @@ pub(super) fn dearest(other: &Environment, kind: EnvironmentKind, pairs: &[Pair]
     let list = |of: fn(&Text<String>) -> &str, between: &str| {
         others.iter().map(|one| format!("{between}{}", of(one))).collect::<String>()
     };
-    let dearest = first.pairs.iter().filter_map(|pair| Some((pair, pair.over()?)));
-    let (case, over) = dearest.max_by(|(_, one), (_, other)| one.value.total_cmp(&other.value))?;
-    let at_most = percentage(&over);
+    let case = first.pairs.iter().max_by(|one, other| one.over.value.total_cmp(&other.over.value))?;
+    let at_most = percentage(&case.over);
     let parts = [
         Part { label: first.told(), figure: first.over },
         Part {

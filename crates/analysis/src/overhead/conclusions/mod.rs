@@ -149,6 +149,17 @@ impl<'a> Claims<'a> {
         points.into_iter().filter(|point| !self.sheet.is_base(environment, side, point)).collect()
     }
 
+    /// By what fraction one figure lies over another, with the interval that the tables show; of files that tell nothing of rounds with
+    /// that of both intervals.
+    fn over(&self, index: usize, base: usize) -> Option<Propagated> {
+        let [value, under] = [index, base].map(|index| self.sheet.figures[index].value.as_ref().ok());
+        let (value, under) = value.zip(under)?;
+        let figure = value.time().over(&under.time()).ok()?;
+        let of_both = || self.propagated_ratio(|times| Some(times[index] / times[base]))?.beyond_one().interval;
+        let is_sound = !value.is_doubted && !under.is_doubted;
+        Some(Propagated { interval: figure.interval.or_else(of_both).filter(|_| is_sound), ..figure })
+    }
+
     fn joined(&self, make: impl Fn(&[f64]) -> Option<f64>) -> Option<Propagated> {
         joined(&self.times, make)
     }
