@@ -1,5 +1,6 @@
 //! What the table by size and stride concludes from planted curves, and that it says nothing where a curve proves nothing.
 
+use hostmark_analysis::references::named;
 use hostmark_model::{CacheFact, CacheKind, Flag, FlagKind, Lang, Outcome, Run};
 
 use crate::synthetic;
@@ -77,6 +78,24 @@ fn each_cache_has_its_step() {
     {
         assert!(told.iter().any(|sentence| sentence.contains(name)), "{name}: {told:#?}");
     }
+}
+
+#[test]
+fn of_the_reference_document_it_draws_the_conclusions_that_the_document_draws() {
+    let reference = named("x220").unwrap();
+    let run = planted(X220, |kib, stride| {
+        let id = format!("memory.latency@size={},pattern={stride}", kib << 10);
+        reference.values.iter().find(|value| value.id == id).unwrap_or_else(|| panic!("{id}")).value
+    });
+    for stride in [64, 1024, 4096, 8192, 16384] {
+        let told = said(&run, stride);
+        assert!(told[0].contains("triples, from 1.34 to ") && told[0].contains(": L1d "), "{told:#?}");
+        assert!(told[0].ends_with("a load from it takes 1.34 ns"), "{told:#?}");
+    }
+    let (at_4096, at_8192) = (said(&run, 4096), said(&run, 8192));
+    assert!(at_4096[1].ends_with("L3 has 3 MiB, and at this stride a load from it takes 11.1 ns"), "{at_4096:#?}");
+    let second = "L2 has 256 KiB, and at this stride a load from it takes 4.02 ns";
+    assert!(at_8192.iter().any(|one| one.ends_with(second)), "{at_8192:#?}");
 }
 
 #[test]
