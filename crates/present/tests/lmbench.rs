@@ -375,6 +375,11 @@ fn runs_of_one_host_are_told_apart() {
     let shown = tables(&[one, other], Lang::En);
     assert_eq!(rows(&shown, "another-run").len(), TABLES.len());
     assert!(rows(&shown, "new-host  ").is_empty());
+    // Files of one name in two directories.
+    let (mut one, mut other) = (full(), full());
+    (one.name, other.name) = ("run-7".into(), "run-7".into());
+    let shown = tables(&[one, other], Lang::En);
+    assert_eq!(["run-7 A", "run-7 B"].map(|name| rows(&shown, name).len()), [TABLES.len(); 2], "{shown}");
 }
 
 #[test]

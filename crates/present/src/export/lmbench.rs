@@ -2,6 +2,7 @@
 //! has no value.
 
 use hostmark_analysis::escape::visible;
+use hostmark_analysis::labels::run_letter;
 use hostmark_analysis::lmbench::{Remark, SummaryCell, SummaryTable, TABLES, cell, interval};
 use hostmark_model::{Lang, Run, Text};
 use unicode_width::UnicodeWidthStr;
@@ -36,16 +37,20 @@ struct HostRow<'a> {
     system: String,
 }
 
-/// Rows are called by their hosts; where two would be called alike, by their runs.
+/// Rows are called by their hosts; where two would be called alike, by their runs, and at last with the letter of the run.
 fn rows(runs: &[Run]) -> Vec<HostRow<'_>> {
-    let hosts: Vec<String> = runs.iter().map(host).collect();
+    let told_apart = |names: Vec<String>, otherwise: &dyn Fn(usize) -> String| -> Vec<String> {
+        let is_alone = |name: &String| names.iter().filter(|other| *other == name).count() == 1;
+        let all = names.iter().enumerate();
+        all.map(|(index, name)| if is_alone(name) { name.clone() } else { otherwise(index) }).collect()
+    };
+    let hosts = told_apart(runs.iter().map(host).collect(), &|index| runs[index].name.clone());
+    let hosts = told_apart(hosts, &|index| format!("{} {}", runs[index].name, run_letter(index)));
     let row = |(run, name): (_, &String)| {
         let run: &Run = run;
-        let is_alone = hosts.iter().filter(|other| *other == name).count() == 1;
-        let host = visible(if is_alone { name } else { &run.name });
         HostRow {
             run,
-            host,
+            host: visible(name),
             system: visible(&run.host.kernel.named().unwrap_or_else(|| run.host.kernel.system().into())),
         }
     };
