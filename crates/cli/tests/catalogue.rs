@@ -9,7 +9,7 @@ use hostmark_analysis::lmbench::PROGRAMS;
 use hostmark_engine::plan::{Plan, Request, plan};
 use hostmark_engine::probe::{Axis, Entry, Limit, Measure, Points, entries, find};
 use hostmark_model::{
-    AxisKind, CacheFact, CacheKind, CaseId, CpuFact, HostFacts, Lang, MemoryFacts, NodeFact, Profile, size_text,
+    AxisKind, CacheFact, CacheKind, CaseId, CpuFact, HostFacts, Lang, MemoryFacts, NodeFact, Profile, typed_value,
 };
 use hostmark_present::html::FIGURES;
 use hostmark_probes::CATALOGUE;
@@ -417,10 +417,7 @@ fn document() -> String {
 }
 
 fn axis_cell(axis: &Axis) -> String {
-    match axis.default.parse() {
-        Ok(bytes) if axis.kind == AxisKind::Size => format!("`{}={}` ({})", axis.name, axis.default, size_text(bytes)),
-        _ => format!("`{}={}`", axis.name, axis.default),
-    }
+    format!("`{}={}`", axis.name, typed_value(axis.kind, axis.default))
 }
 
 fn dash(parts: Vec<String>) -> String {

@@ -19,7 +19,8 @@ const MOST_RUNS: usize = 50;
 /// Sizes as people type them.
 const SIZES: [&str; 7] = ["4K", "32K", "256K", "1M", "16M", "64M", "256M"];
 /// Tables that `--table` knows.
-const TABLES: [&str; 7] = ["memory-bandwidth", "size-stride", "pipe", "stream", "lmbench", "overhead", "data-path"];
+const TABLES: [&str; 8] =
+    ["memory-bandwidth", "size-stride", "pipe", "stream", "lmbench", "answer", "overhead", "data-path"];
 
 /// A command and those below it, each argument with what it completes to.
 pub fn attached(command: Command, path: &str, lang: Lang) -> Command {
