@@ -74,5 +74,5 @@ fn a_far_end_that_counts_no_further_has_no_rate() {
             std::thread::sleep(Duration::from_millis(5));
         }
     });
-    assert_eq!(rates, Err(RoundError::failed(ReasonCode::CheckFailed, "nothing moved on a stream for 4 s")));
+    assert_eq!(rates, Err(RoundError::failed(ReasonCode::TimedOut, "nothing moved on a stream for 4 s")));
 }
