@@ -264,7 +264,7 @@ fn each_once(side: &[Found], of: impl Fn(&Found) -> Option<String>) -> BTreeSet<
 }
 
 /// What two sides have, each in a text.
-fn beside([old, new]: [BTreeSet<String>; 2]) -> (String, String) {
+fn joined([old, new]: [BTreeSet<String>; 2]) -> (String, String) {
     let text = |all: BTreeSet<String>| all.into_iter().collect::<Vec<_>>().join(" | ");
     (text(old), text(new))
 }
@@ -278,7 +278,7 @@ fn asked(base: &[Found], new: &[Found]) -> Option<(&'static str, String, String)
         };
         let [old, new] = [base, new].map(|side| each_once(side, one));
         let is_same = old == new || old.is_empty() || new.is_empty();
-        let (old, new) = (!is_same).then(|| beside([old, new]))?;
+        let (old, new) = (!is_same).then(|| joined([old, new]))?;
         Some((*key, old, new))
     })
 }
@@ -297,5 +297,5 @@ fn pages(base: &[Found], new: &[Found]) -> Option<(String, String)> {
     };
     let [old, new] = [base, new].map(|side| each_once(side, one));
     let is_same = old == new && old.len() <= 1 || old.is_empty() || new.is_empty();
-    (!is_same).then(|| beside([old, new]))
+    (!is_same).then(|| joined([old, new]))
 }

@@ -78,8 +78,8 @@ pub struct Rule {
     pub draw: fn(&Run) -> Vec<Conclusion>,
 }
 
-/// Every rule. Findings are ordered by what they cost, what is not usual before them; this is the order of those that cost the same: first what can be
-/// changed, then what explains the shape of the curves.
+/// Every rule. The finding that the machine is slower than usual stands first, the others by what they cost. Those that cost the same
+/// stand in this order: first what can be changed, then what explains the shape of the curves.
 pub static RULES: &[&Rule] = &[
     &quota::RULE,
     &steal::RULE,
@@ -147,11 +147,8 @@ pub fn is_unusual(finding: &Finding) -> bool {
 
 /// What is not usual for the kind of machine, then by cost, and those that cost the same in their order.
 fn sorted(mut findings: Vec<Finding>) -> Vec<Finding> {
-    let of = |finding: &Finding| (is_unusual(finding), finding.cost);
-    findings.sort_by(|one, other| {
-        let ((is_one, one), (is_other, other)) = (of(one), of(other));
-        is_other.cmp(&is_one).then(other.total_cmp(&one))
-    });
+    findings
+        .sort_by(|one, other| is_unusual(other).cmp(&is_unusual(one)).then_with(|| other.cost.total_cmp(&one.cost)));
     findings
 }
 

@@ -52,7 +52,7 @@ impl Slow<'_> {
         let Slow { constant, verdict } = self;
         let (name, here) = (constant.name.get(lang), constant.plain_value(lang));
         let range = usual.range(constant, lang).unwrap_or_default();
-        let words = verdict.words.get(lang).trim_end_matches(" !");
+        let words = verdict.unmarked(lang);
         match lang {
             Lang::En => format!("{name} {here}: {words} than the slow end of what is usual ({range})"),
             Lang::Zh => format!("{name} {here}：比常见范围（{range}）较慢的一端{words}"),

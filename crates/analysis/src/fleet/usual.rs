@@ -1,11 +1,10 @@
 //! Where hosts lie in what is usual for servers of their design, whatever the other hosts of the fleet are like.
 
-use hostmark_model::{CaseId, Lang, Run, Text};
+use hostmark_model::{Better, CaseId, Lang, Run, Text};
 use serde::Serialize;
 
 use super::slim::{SlimCase, SlimOutcome, SlimProbe};
 use crate::bilingual::each;
-use crate::format::{between, scale_for};
 use crate::levels::Level;
 use crate::references::{Reference, Standing, Value, usual};
 
@@ -48,11 +47,11 @@ pub struct CaseBesideUsual {
 pub(super) fn of_run(run: &Run, probes: &[SlimProbe], cases: &[SlimCase]) -> Vec<BesideUsual> {
     // What another tool measured has cases of its own.
     let Some(reference) = usual(&run.host).filter(|_| run.imported.is_none()) else { return Vec::new() };
-    let beside = |value: &Value| beside(reference, run, value, probes, cases);
-    reference.values_for(&run.host).iter().filter_map(beside).collect()
+    let of_value = |value: &Value| of_value(reference, run, value, probes, cases);
+    reference.values_for(&run.host).iter().filter_map(of_value).collect()
 }
 
-fn beside(
+fn of_value(
     reference: &Reference,
     run: &Run,
     value: &Value,
@@ -65,26 +64,18 @@ fn beside(
     let [low, high] = value.interval?;
     let standing = value.standing(&measured.estimate, probe.better);
     let here = measured.estimate.value();
+    let near = here.clamp(low, high);
     let over = match standing {
-        Standing::Worse if here > high => high / here,
-        Standing::Worse => here / low,
-        Standing::Better if here < low => low / here,
-        Standing::Better => here / high,
+        Standing::Worse | Standing::Better if probe.better == Better::Lower => near / here,
+        Standing::Worse | Standing::Better => here / near,
         Standing::Within => 1.0,
         Standing::NoInterval | Standing::OtherMethod | Standing::NoDirection => return None,
     };
     let level = case.id.parse::<CaseId>().ok().and_then(|id| Level::of(id.params.get("level")?));
     let known = Known {
         name: level.map_or_else(|| case.id.clone(), |level| level.name.to_owned()),
-        range: format!(
-            "{} {}",
-            between((low, high), value.value, probe.unit),
-            scale_for(value.value, probe.unit).suffix.get(Lang::En)
-        ),
-        machine: each(|lang| {
-            let machine = reference.class_of(&run.host).map_or(&reference.machine, |class| &class.machine);
-            reference.machine_and_source(machine, lang)
-        }),
+        range: value.range(probe.unit, Lang::En)?,
+        machine: each(|lang| reference.machine_and_source(reference.machine_for(&run.host), lang)),
     };
     Some(BesideUsual { id: case.id.clone(), standing, over, known })
 }

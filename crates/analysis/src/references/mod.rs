@@ -293,6 +293,11 @@ impl Reference {
         self.classes.iter().find(|class| (class.cpus[0]..=class.cpus[1]).contains(&cpus))
     }
 
+    /// The machines that a host stands beside, in words.
+    pub(crate) fn machine_for(&self, host: &HostFacts) -> &Text<String> {
+        self.class_of(host).map_or(&self.machine, |class| &class.machine)
+    }
+
     /// Machines in words, who measured them, and when.
     pub(crate) fn machine_and_source(&self, machine: &Text<String>, lang: Lang) -> String {
         let machine = visible(machine.get(lang));

@@ -71,7 +71,7 @@ pub(crate) fn beside_among<'a>(run: &Run, among: impl Iterator<Item = &'a Refere
     best.map(|(_, reference)| NearestReference {
         reference,
         values: reference.values_for(&run.host),
-        machine: reference.class_of(&run.host).map_or(&reference.machine, |class| &class.machine),
+        machine: reference.machine_for(&run.host),
     })
 }
 

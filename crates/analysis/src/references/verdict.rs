@@ -1,14 +1,16 @@
 //! What a constant comes to beside the nearest kind of machine, in words and by how much.
 
-use hostmark_model::{Better, Estimate, Lang, Text};
+use hostmark_model::{Better, Estimate, Lang, Text, Unit};
 
 use super::nearest::NearestReference;
-use super::ratio_text;
+use super::{Value, ratio_text};
 use crate::constants::ConstantValue;
 use crate::format::{UNSTEADY, between, scale_for};
 
 /// From here on slower is worth a mark.
 const MUCH: f64 = 1.25;
+/// That mark.
+const MARK: &str = " !";
 /// From here on it is told as so many times.
 const TIMES: f64 = 1.5;
 
@@ -78,6 +80,21 @@ fn ends(estimate: &Estimate) -> Option<(f64, f64)> {
     }
 }
 
+impl ReferenceVerdict {
+    /// Its words without the mark.
+    pub(crate) fn unmarked(&self, lang: Lang) -> &str {
+        self.words.get(lang).trim_end_matches(MARK)
+    }
+}
+
+impl Value {
+    /// Between what it lies: `12.7 … 15.1 ns`; none of a published number.
+    pub(crate) fn range(&self, unit: Unit, lang: Lang) -> Option<String> {
+        let [low, high] = self.interval?;
+        Some(format!("{} {}", between((low, high), self.value, unit), scale_for(self.value, unit).suffix.get(lang)))
+    }
+}
+
 impl NearestReference<'_> {
     /// What a constant comes to. It is slower or faster where it lies beyond what is usual by more than its interval; `~` stands before what was
     /// measured by another method, or in one round. None where the reference lacks the constant, or neither direction is good.
@@ -114,7 +131,7 @@ impl NearestReference<'_> {
         }
         match (amount(beyond, SLOWER), amount(beyond.recip(), FASTER)) {
             (Some(Text { en, zh }), _) if beyond >= MUCH => {
-                verdict(Text { en: en + " !", zh: zh + " !" }, Tone::Bad, beyond.recip())
+                verdict(Text { en: en + MARK, zh: zh + MARK }, Tone::Bad, beyond.recip())
             }
             (Some(words), _) => verdict(words, Tone::Doubtful, beyond.recip()),
             (None, Some(words)) => verdict(words, Tone::Good, beyond.recip()),
@@ -124,10 +141,7 @@ impl NearestReference<'_> {
 
     /// What is usual of a constant: `12.7 … 15.1 ns`; none beside one machine.
     pub fn range(&self, told: &ConstantValue, lang: Lang) -> Option<String> {
-        let known = self.value_of(told).filter(|_| self.is_usual())?;
-        let [low, high] = known.interval?;
-        let range = between((low, high), known.value, told.unit);
-        Some(format!("{range} {}", scale_for(known.value, told.unit).suffix.get(lang)))
+        self.value_of(told).filter(|_| self.is_usual())?.range(told.unit, lang)
     }
 
     /// What the column beside the values is called.

@@ -20,10 +20,10 @@ use hostmark_model::{
 use super::RenderOptions;
 use super::console::header::{again, place};
 use super::console::machine;
-use super::console::words::shows;
 use crate::estimators;
 use crate::print::markdown::write as write_document;
 use crate::views::network::network;
+use crate::words::shows;
 use hostmark_analysis::typography::typeset;
 
 const CASE: Text = Text { en: "case", zh: "用例" };

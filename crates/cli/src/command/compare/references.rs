@@ -145,7 +145,7 @@ fn in_common<'a>(run: &'a Run, reference: &'a Reference) -> Result<Against<'a>> 
 }
 
 /// The values that a run and a reference have in common, in words.
-pub fn beside(run: &Run, reference: &Reference, options: &RenderOptions) -> Result<String> {
+pub fn values_in_common(run: &Run, reference: &Reference, options: &RenderOptions) -> Result<String> {
     Ok(in_common(run, reference)?.table(options))
 }
 
@@ -153,7 +153,7 @@ pub fn beside(run: &Run, reference: &Reference, options: &RenderOptions) -> Resu
 pub fn held(run: &str, reference: &Reference, format: &str, options: &RenderOptions, lang: Lang) -> Result<String> {
     let run = load::found(run, lang)?;
     match format {
-        "table" => beside(&run, reference, options),
+        "table" => values_in_common(&run, reference, options),
         "json" => Ok(in_common(&run, reference)?.json()),
         other => refuse!(
             "--format {other} does not go with --against {}; give table or json",

@@ -40,15 +40,15 @@ impl Expected {
         match self {
             Expected::Runs(runs) => held_against(runs, run, lang),
             Expected::Usual => held_against_usual(&run, lang),
-            Expected::Beside(reference) => beside(&run, &reference, lang),
+            Expected::Beside(reference) => show_reference(&run, &reference, lang),
         }
     }
 }
 
 /// The values of a reference beside a run's.
-fn beside(run: &Run, reference: &Reference, lang: Lang) -> Exit {
+fn show_reference(run: &Run, reference: &Reference, lang: Lang) -> Exit {
     let options = output::options(lang, false);
-    match references::beside(run, reference, &options) {
+    match references::values_in_common(run, reference, &options) {
         Ok(table) => output::print(&format!("\n{table}")),
         Err(nothing) => output::complain(&nothing.to_string()),
     }

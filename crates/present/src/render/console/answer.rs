@@ -11,8 +11,9 @@ use hostmark_model::{Finding, Run};
 use super::constants::style;
 use super::page::{Page, Piece, Style, gap};
 use super::view::View;
-use super::{header, table, words};
+use super::{header, table};
 use crate::RenderOptions;
+use crate::words;
 
 /// Lines of it at most: with the two that tell where the rest is, it fills a screen of 24.
 const MOST_LINES: usize = 22;

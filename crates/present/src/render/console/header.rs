@@ -17,8 +17,8 @@ use hostmark_model::{
 use super::page::{Page, Piece, Style};
 use super::spent;
 use super::view::View;
-use super::words;
 use crate::views;
+use crate::words;
 
 /// Share of disturbed samples, unsettled rounds or stolen time that the run as a whole should know of.
 const WORTH_SAYING: f64 = 0.01;

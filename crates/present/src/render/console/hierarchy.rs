@@ -12,7 +12,7 @@ use super::memory::{BANDWIDTHS, LATENCY};
 use super::page::{Mark, Page, Piece, Style};
 use super::remarks::{reason_rows, remarks};
 use super::view::{Shown, View};
-use super::words;
+use crate::words;
 
 const COPY: &str = "memory.copy";
 

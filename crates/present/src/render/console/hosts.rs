@@ -11,8 +11,8 @@ use super::grid::{Align, Grid, GridRow};
 use super::header;
 use super::page::{Page, Piece, Style, cut};
 use super::view::View;
-use super::words;
 use crate::RenderOptions;
+use crate::words;
 
 /// A name of a run may be this wide over its column; a longer one has a letter in its place.
 const WIDEST_NAME: usize = 14;

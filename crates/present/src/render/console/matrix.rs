@@ -8,7 +8,7 @@ use super::grid::{Align, Grid, GridRow};
 use super::page::{Page, Piece, Style};
 use super::sweep::{Sweep, even_banks};
 use super::view::View;
-use super::words;
+use crate::words;
 
 /// Columns before the names of the levels.
 const INDENT: usize = 2;

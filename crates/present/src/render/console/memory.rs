@@ -9,7 +9,7 @@ use super::page::Page;
 use super::remarks::reason_rows;
 use super::sweep::{Point, Series, Sweep, cells, lines_along, points, short_size};
 use super::view::{Shown, View};
-use super::words;
+use crate::words;
 
 /// The probes of bandwidth, with the words for what they do.
 pub(super) const BANDWIDTHS: [(&str, Text); 3] =

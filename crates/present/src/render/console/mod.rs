@@ -29,7 +29,7 @@ use crate::print::console::append;
 use crate::print::console::grid;
 pub(in crate::render) use crate::print::console::page;
 use crate::views::network::network;
-pub(in crate::render) use crate::words;
+use crate::words;
 
 /// What machine a run is of, without its name: the processor with its CPUs and memory first.
 pub(crate) fn machine(run: &Run, lang: Lang) -> Vec<String> {

@@ -9,7 +9,7 @@ use super::page::{Page, Piece, Style};
 use super::remarks::reason_rows;
 use super::sweep::{Point, Series, Sweep, lines_along};
 use super::view::{Shown, View};
-use super::words;
+use crate::words;
 
 /// The probes of pairs of nodes.
 const PROBES: [(&str, Text, Unit); 2] = [

@@ -12,8 +12,8 @@ use hostmark_stats::histogram::Percentile;
 use super::grid::GridRow;
 use super::page::{Piece, Style};
 use super::view::{View, reason};
-use super::words;
 use crate::estimators;
+use crate::words;
 
 /// Further quantities up to this many fit behind a value.
 const FEW_QUANTITIES: usize = 3;

@@ -12,8 +12,8 @@ use super::page::{Page, Piece, Style};
 use super::remarks::{quantities, reason_rows, remarks};
 use super::sweep::{Point, Series, Sweep, cells, lines_along, points};
 use super::view::{Shown, View};
-use super::words;
 use crate::estimators;
+use crate::words;
 
 /// The note of what lies below the filesystem of a case's files.
 const LIES_ON: &str = "lies_on";

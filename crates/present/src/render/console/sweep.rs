@@ -15,7 +15,7 @@ use unicode_width::UnicodeWidthStr;
 use super::grid::WIDEST_HEADER;
 use super::page::{Mark, Page, Piece, Style, cut, gap};
 use super::view::View;
-use super::words;
+use crate::words;
 
 /// Values that lie further apart than this have no unit in common that suits them all.
 const ONE_SCALE: f64 = 1e4;
