@@ -42,11 +42,6 @@ fn every_source_file_is_a_module() {
 }
 
 #[test]
-fn no_probe_is_longer_than_150_lines_and_no_file_than_500() {
-    nothing(sources::overlong(Tree::of_repository()));
-}
-
-#[test]
 fn unsafe_code_stands_in_its_folders_alone() {
     nothing(sources::unsafe_elsewhere(Tree::of_repository()));
 }
@@ -129,6 +124,11 @@ fn every_error_is_told_in_both_languages() {
 #[test]
 fn every_reason_is_told_in_chinese() {
     nothing(reasons::in_english_alone(Tree::of_repository(), hostmark_analysis::reasons::is_known));
+}
+
+#[test]
+fn every_template_of_a_reason_is_said_somewhere() {
+    nothing(reasons::said_nowhere(Tree::of_repository()));
 }
 
 #[test]

@@ -130,7 +130,11 @@ pub fn empty_names(tree: &Tree) -> Vec<String> {
         let mut folders = file.folder().split('/');
         EMPTY_NAMES.contains(&file.stem()) || folders.any(|folder| EMPTY_NAMES.contains(&folder))
     };
-    tree.sources().filter(is_empty).map(|file| file.says("is named after nothing that is in it")).collect()
+    let empty = tree.sources().filter(is_empty).map(|file| file.says("is named after nothing that is in it"));
+    // What an editor or a shell left behind.
+    let is_of_a_name = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+    let is_left = |file: &&File| !file.path.chars().all(is_of_a_name);
+    empty.chain(tree.files().filter(is_left).map(|file| file.says("is no name of a file of ours"))).collect()
 }
 
 /// Crates that import what they may not, by their manifests; test-only imports are free.
@@ -283,9 +287,11 @@ fn a_file_that_nothing_declares_is_found() {
 
 #[test]
 fn a_name_that_says_nothing_is_found() {
-    let tree =
-        Tree::of(&[("crates/a/src/utils.rs", ""), ("crates/a/src/common/pipe.rs", ""), ("crates/a/src/pipe.rs", "")]);
-    assert_eq!(empty_names(&tree).len(), 2, "{:?}", empty_names(&tree));
+    let tree = Tree::of(
+        &["crates/a/src/utils.rs", "crates/a/src/common/pipe.rs", "crates/a/src/pipe.rs", "Left(0)"]
+            .map(|path| (path, "")),
+    );
+    assert_eq!(empty_names(&tree).len(), 3, "{:?}", empty_names(&tree));
 }
 
 #[test]

@@ -74,6 +74,61 @@ pub fn in_english_alone(tree: &Tree, is_known: impl Fn(&str, &str) -> bool) -> V
     found
 }
 
+/// Where the Chinese of reasons stands.
+const TABLE: &str = "crates/analysis/src/reasons/";
+/// Words of the standard library.
+const OF_THE_LIBRARY: &str = "crates/analysis/src/reasons/table/library.rs";
+/// So much of a template tells whether anything says it.
+const BEGINNING: usize = 24;
+
+/// Templates of the table that no place says any more.
+pub fn said_nowhere(tree: &Tree) -> Vec<String> {
+    let is_said = |file: &&File| !file.path.starts_with(TABLE) && !file.stem().ends_with("tests");
+    let mut said = Vec::new();
+    tree.sources().filter(is_said).for_each(|file| literals(&tokens(&file.text), &mut said));
+    let said = said.join("\n");
+    let tables = tree.sources().filter(|file| file.path.starts_with(TABLE) && file.path != OF_THE_LIBRARY);
+    let mut found = Vec::new();
+    for file in tables.filter(|file| file.path.contains("/table/")) {
+        for template in templates(&tokens(&file.text)) {
+            let longest = template.split("{}").max_by_key(|part| part.len()).unwrap_or_default();
+            // A kernel says what it cannot do.
+            let begins: String = longest.trim().trim_start_matches("cannot ").chars().take(BEGINNING).collect();
+            if !said.contains(begins.trim_end_matches([':', ' '])) {
+                found.push(file.says(format!("nothing says: {template}")));
+            }
+        }
+    }
+    found
+}
+
+/// Every text, also of attributes.
+fn literals(tokens: &[TokenTree], found: &mut Vec<String>) {
+    for token in tokens {
+        match token {
+            TokenTree::Group(group) => literals(&group.stream().into_iter().collect::<Vec<_>>(), found),
+            TokenTree::Literal(literal) => found.extend(text_of(&literal.to_string())),
+            _ => {}
+        }
+    }
+}
+
+/// The first of each two texts in brackets.
+fn templates(tokens: &[TokenTree]) -> Vec<String> {
+    let mut found = Vec::new();
+    for token in tokens {
+        let TokenTree::Group(group) = token else { continue };
+        let inside: Vec<TokenTree> = group.stream().into_iter().collect();
+        match inside.as_slice() {
+            [TokenTree::Literal(en), TokenTree::Punct(_), TokenTree::Literal(_), ..] => {
+                found.extend(text_of(&en.to_string()));
+            }
+            _ => found.extend(templates(&inside)),
+        }
+    }
+    found
+}
+
 /// Where the codes of reasons are listed.
 const CODES: &str = "crates/model/src/reason.rs";
 
@@ -258,6 +313,15 @@ fn a_reason_without_a_code_is_found_and_a_code_without_a_reason() {
     assert_eq!(found.len(), 3, "{found:?}");
     assert!(found[0].starts_with("crates/a/src/b.rs: ") && found[1].ends_with("of `no_time`"), "{found:?}");
     assert!(found[2].ends_with("nothing makes NoNews"), "{found:?}");
+}
+
+#[test]
+fn a_template_that_nothing_says_is_found() {
+    let table = "//! A.\nconst PAIRS: &[Pair] = &[(\"needs {} of it\", \"x\"), (\"gone for good: {}\", \"y\")];";
+    let code = "//! A.\nfn f() { skipped(format!(\"needs {n} of it\")) }";
+    let tree = Tree::of(&[("crates/analysis/src/reasons/table/a.rs", table), ("crates/a/src/a.rs", code)]);
+    let found = said_nowhere(&tree);
+    assert!(found.len() == 1 && found[0].ends_with("nothing says: gone for good: {}"), "{found:?}");
 }
 
 #[test]

@@ -4,34 +4,9 @@ use super::code::words;
 use super::layout::{BESIDE_GROUPS, modules};
 use super::tree::{File, Tree};
 
-/// Lines of any Rust file at most: what is longer answers more than one question.
-const MOST_LINES: usize = 500;
-/// Lines of a probe's file at most: what is longer belongs into kernels, or into a folder of its own.
-const MOST_PROBE_LINES: usize = 150;
 /// Where unsafe code may stand.
 const UNSAFE_FOLDERS: [&str; 4] =
     ["crates/sys/src/", "crates/engine/src/clock/", "crates/probes/src/kernels/", "crates/probes/src/workloads/"];
-
-/// Files that are too long.
-pub fn overlong(tree: &Tree) -> Vec<String> {
-    let too_long = |file: &File| {
-        let (lines, most) = (file.text.lines().count(), most_lines(file));
-        (lines > most).then(|| file.says(format!("{lines} lines, and may have {most}")))
-    };
-    tree.sources().filter_map(too_long).collect()
-}
-
-fn most_lines(file: &File) -> usize {
-    let inside = file.path.strip_prefix("crates/probes/src/").and_then(|inside| inside.split_once('/'));
-    match inside {
-        Some((group, name))
-            if !BESIDE_GROUPS.contains(&group) && !name.contains('/') && !name.ends_with("_tests.rs") =>
-        {
-            MOST_PROBE_LINES
-        }
-        _ => MOST_LINES,
-    }
-}
 
 /// Unsafe code outside of its folders.
 pub fn unsafe_elsewhere(tree: &Tree) -> Vec<String> {
@@ -183,21 +158,6 @@ pub fn lints_off(tree: &Tree) -> Vec<String> {
         code.contains("#[allow(") || code.contains("#![allow(") || conditional
     };
     tree.sources().filter(is_off).map(|file| file.says("`allow` of a lint; use `expect` with a reason")).collect()
-}
-
-#[test]
-fn a_long_file_and_a_long_probe_are_found() {
-    let lines = |count: usize| "//! Long.\n".repeat(count);
-    let tree = Tree::of(&[
-        ("crates/engine/src/a.rs", &lines(501)),
-        ("crates/probes/src/ipc/pipe.rs", &lines(151)),
-        ("crates/probes/src/ipc/pipe_tests.rs", &lines(151)),
-        ("crates/probes/src/kernels/chase.rs", &lines(151)),
-        ("crates/probes/src/ipc/pipe/ring.rs", &lines(500)),
-        ("crates/probes/src/workloads/ring.rs", &lines(500)),
-    ]);
-    let found = overlong(&tree);
-    assert_eq!(found.len(), 2, "{found:?}");
 }
 
 #[test]

@@ -64,6 +64,5 @@ pub(super) const PAIRS: &[Pair] = &[
     ("it was no single word", "它不是单个词"),
     ("the kernel made '{}' of '{}'", "内核把“{1}”变成了“{0}”"),
     ("getrandom gave too little", "getrandom 返回的数据不足"),
-    ("another object has its id by now", "其标识符现已属于另一个对象"),
     ("cannot make this pipe", "无法创建这种管道"),
 ];

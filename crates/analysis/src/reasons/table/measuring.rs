@@ -30,7 +30,6 @@ pub(super) const PAIRS: &[Pair] = &[
     ("another thread could not begin", "另一个线程未能开始"),
     ("the case has no CPU", "该用例没有 CPU"),
     ("a thread panicked", "一个线程发生 panic"),
-    ("the thread panicked", "该线程发生 panic"),
     ("it panicked", "它发生了 panic"),
     ("panicked: {}", "发生 panic：{0}"),
     ("another thread could not start", "另一个线程未能启动"),

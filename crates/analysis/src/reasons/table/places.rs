@@ -45,10 +45,6 @@ pub(super) const PAIRS: &[Pair] = &[
         "{0} 没有能存放并执行程序的目录；请在该处把 TMPDIR 设为有空间、未以 noexec 挂载、且其自身与上级目录中他人都无法重命名文件的目录。已尝试：{1}",
     ),
     (
-        "{} took {} of {} bytes of the program; free space there or set TMPDIR",
-        "{0} 只接收了程序 {2} 字节中的 {1} 字节；请在该处腾出空间，或设置 TMPDIR",
-    ),
-    (
         "{} took {} of {} bytes of the program{}; free space there or set TMPDIR",
         "{0} 只接收了程序 {2} 字节中的 {1} 字节{3}；请在该处腾出空间，或设置 TMPDIR",
     ),

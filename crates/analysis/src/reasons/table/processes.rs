@@ -43,8 +43,6 @@ pub(super) const PAIRS: &[Pair] = &[
     ("the child ended with status {}", "子进程以状态 {0} 退出"),
     ("{}, or the program itself ended with status {}", "{0}，也可能是程序自身以状态 {1} 退出"),
     ("the kernel gave no descriptor of the child", "内核没有给出子进程的描述符"),
-    ("clone with a stack of its own came back in the child", "使用独立栈的 clone 在子进程中返回了"),
-    ("posix_spawn told of no child", "posix_spawn 没有给出子进程"),
     ("{} is no child's number", "{0} 不是子进程号"),
     ("the parent is gone", "父进程已不存在"),
     ("process {} cannot be ended ({})", "无法结束进程 {0}（{1}）"),
