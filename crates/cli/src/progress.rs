@@ -4,9 +4,8 @@ use std::io::Write;
 use std::time::Duration;
 
 use hostmark_analysis::{constants, format};
-use hostmark_engine::plan::{Cell, Plan};
 use hostmark_engine::{Observer, Wall};
-use hostmark_model::{CaseId, Lang, Outcome, Text, Unit};
+use hostmark_model::{CaseId, Lang, Params, ProbeInfo, Text, Unit};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::wall::SinceStart;
@@ -27,10 +26,22 @@ const USUAL_COLUMNS: usize = 80;
 const LEAST_NAME: usize = 16;
 
 /// A constant of the first screen, which is shown as soon as it is known.
-struct Watched {
-    case: CaseId,
+pub struct Watched {
+    /// The case that it is the value of.
+    pub case: CaseId,
     name: Text,
     unit: Unit,
+}
+
+/// The constants that these probes measure at all.
+pub fn constants_of(probes: &[ProbeInfo]) -> Vec<Watched> {
+    let of_probes = |of: constants::OfConstant| {
+        let probe = probes.iter().find(|probe| probe.id == of.probe)?;
+        let base = Params(probe.axes.iter().map(|axis| (axis.name.clone(), axis.default.clone())).collect());
+        let params = of.at.iter().fold(base, |params, (axis, value)| params.with(axis, value));
+        Some(Watched { case: CaseId { probe: of.probe.into(), params }, name: of.name?, unit: probe.unit })
+    };
+    constants::cases().filter_map(of_probes).collect()
 }
 
 /// One line with the latest constant, the case, a bar, the rounds and the time left; nothing when stderr is no terminal or only errors are wanted.
@@ -49,19 +60,6 @@ impl Bar {
     pub fn new() -> Bar {
         let is_shown = !output::is_quiet() && context().errors.borrow().is_terminal();
         Bar { is_shown, is_colored: output::may_color(true), drawn: None, watched: Vec::new(), latest: None }
-    }
-
-    /// One that shows the constants of a plan as they become known.
-    pub fn watching(plan: &Plan) -> Bar {
-        let of_plan = |of: constants::OfConstant| {
-            let case = plan.case_at(Cell { probe: of.probe, at: of.at })?;
-            Some(Watched { case: case.id.clone(), name: of.name?, unit: case.entry.probe.unit })
-        };
-        let mut bar = Bar::new();
-        if bar.is_shown {
-            bar.watched = constants::cases().filter_map(of_plan).collect();
-        }
-        bar
     }
 
     /// Removes the bar.
@@ -84,6 +82,12 @@ fn draw(line: &str) {
 }
 
 impl Observer for Bar {
+    fn begins(&mut self, probes: &[ProbeInfo]) {
+        if self.is_shown {
+            self.watched = constants_of(probes);
+        }
+    }
+
     fn round(&mut self, case: &str, done: usize, all: usize, left: Duration) {
         if !self.is_shown || self.drawn.is_some_and(|drawn| drawn.elapsed() < DRAWN_FOR) {
             return;
@@ -99,11 +103,11 @@ impl Observer for Bar {
         self.watched.iter().any(|watched| watched.case == *case)
     }
 
-    fn value(&mut self, case: &CaseId, outcome: &Outcome) {
+    fn value(&mut self, case: &CaseId, value: f64) {
         let watched = self.watched.iter().find(|watched| watched.case == *case);
-        if let (Some(Watched { name, unit, .. }), Outcome::Measured(measured)) = (watched, outcome) {
+        if let Some(Watched { name, unit, .. }) = watched {
             let lang = language::current();
-            self.latest = Some(format!("{} {}", name.say(lang), format::value(measured.estimate.value(), *unit, lang)));
+            self.latest = Some(format!("{} {}", name.say(lang), format::value(value, *unit, lang)));
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::support::{Home, ended, files};
 
 /// Long enough for a loaded machine to do what is done at once.
 const SOON: Duration = Duration::from_secs(30);
-const HELLO: &str = "{\"hello\":{\"protocol\":2}}\n";
+const HELLO: &str = "{\"hello\":{\"protocol\":3}}\n";
 
 struct Agent {
     home: Home,
@@ -106,7 +106,7 @@ fn what_is_no_greeting_is_refused_with_a_sentence() {
         ("\"facts\"\n", "the first line is no greeting"),
         ("{\"hello\":{\"protocol\":4294967295}}\n", ""),
         ("{\"hello\":{\"protocol\":4294967296}}\n", "a line is no request"),
-        ("{\"hello\":{\"protocol\":2}}\n{\"past\":{}}\n", ""),
+        ("{\"hello\":{\"protocol\":3}}\n{\"past\":{}}\n", ""),
     ] {
         let mut agent = Agent::start();
         agent.tell(told);
@@ -123,8 +123,8 @@ fn whoever_says_nothing_more_is_left_in_peace() {
         "{",
         "{\"hello\"",
         HELLO,
-        "{\"hello\":{\"protocol\":2}}\n\"by",
-        "{\"hello\":{\"protocol\":2}}\n\"bye\"\n\"stop",
+        "{\"hello\":{\"protocol\":3}}\n\"by",
+        "{\"hello\":{\"protocol\":3}}\n\"bye\"\n\"stop",
     ] {
         let mut agent = Agent::start();
         agent.tell(told);

@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use hostmark_launch::WorkerLink;
 use hostmark_model::{
-    CaseId, Choice, Environment, Event, HostFacts, Job, JobCase, LastCache, Neighbours, Outcome, ReasonCode, RunTime,
+    CaseId, Choice, Environment, Event, HostFacts, Job, JobCase, LastCache, Neighbours, Outcome, ProbeInfo, ReasonCode,
+    RunTime,
 };
 
 use crate::clock::wall::Wall;
@@ -37,6 +38,9 @@ pub type OpenLink<'a> = dyn FnMut(&Job) -> io::Result<Box<dyn WorkerLink>> + 'a;
 
 /// What a run tells while it goes on; called between rounds alone, never while something is timed.
 pub trait Observer {
+    /// What is about to be measured.
+    fn begins(&mut self, _probes: &[ProbeInfo]) {}
+
     /// Up to this much time may pass before anything more is told.
     fn silent(&mut self, _at_most: Duration) {}
 
@@ -48,8 +52,8 @@ pub trait Observer {
         false
     }
 
-    /// What a watched case comes to by its rounds so far.
-    fn value(&mut self, _case: &CaseId, _outcome: &Outcome) {}
+    /// The value of a watched case by its rounds so far, in its probe's unit.
+    fn value(&mut self, _case: &CaseId, _value: f64) {}
 }
 
 /// What a run stands on.
@@ -159,6 +163,7 @@ impl Runner<'_> {
     fn measure(&mut self) {
         let plan = self.setting.plan;
         let rounds = plan.cases.iter().map(|case| plan.rounds_of(case)).max().unwrap_or(0);
+        self.observer.begins(&plan.probes());
         self.warm_cpus();
         for pass in 0..rounds {
             let is_due = |&index: &usize| {
@@ -289,9 +294,10 @@ impl Runner<'_> {
     fn tell_values(&mut self, unit: &[Visit]) {
         for visit in unit {
             let id = &self.setting.plan.cases[visit.case].id;
-            if self.observer.watches(id) {
-                let outcome = self.outcome(visit.case);
-                self.observer.value(id, &outcome);
+            if self.observer.watches(id)
+                && let Outcome::Measured(measured) = self.outcome(visit.case)
+            {
+                self.observer.value(id, measured.estimate.value());
             }
         }
     }

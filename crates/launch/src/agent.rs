@@ -297,7 +297,13 @@ impl AgentLink {
         match (&answer, self.heard) {
             (AgentAnswer::Plan { .. }, Some(_)) => return Err(self.garbled("a second plan")),
             (AgentAnswer::Plan { .. }, None) => self.heard = Some(0),
-            (AgentAnswer::Silent { .. } | AgentAnswer::Step { .. } | AgentAnswer::Round(_), None) => {
+            (
+                AgentAnswer::Silent { .. }
+                | AgentAnswer::Step { .. }
+                | AgentAnswer::Value { .. }
+                | AgentAnswer::Round(_),
+                None,
+            ) => {
                 return Err(self.garbled("what follows a plan, and no plan"));
             }
             (AgentAnswer::Error { sentence, exit }, _) => {

@@ -109,7 +109,7 @@ fn lines() -> (Vec<String>, Vec<String>) {
     let round = r#"{"case":"clock.loop","round":0,"cpus":[0],"until_ns":5,"spent_ns":4,"granted_ns":3,"events":[{"event":"hello","protocol":9,"pid":3},{"event":"note","key":"a","value":"b"},{"event":"samples","ns":[1.5,2.5],"iterations":[10,10],"amount":0,"taints":[0,1]},{"event":"histogram","values":[1,2],"counts":[3,4]},{"event":"also","name":"p99","values":[1.0]},{"event":"failed","reason":"r"}]}"#;
     let run = r#"{"filters":["clock"],"profile":"quick","seed":7,"set":["size=4K"],"table":null,"inputs":{"cpus":"0","command":["a"],"isolate":[]},"via":[],"begun":null}"#;
     let requests = [
-        r#"{"hello":{"protocol":2}}"#.to_owned(),
+        r#"{"hello":{"protocol":3}}"#.to_owned(),
         r#""facts""#.into(),
         r#"{"kept":{"run":"last"}}"#.into(),
         format!(r#"{{"run":{run}}}"#),

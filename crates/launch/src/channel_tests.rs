@@ -173,7 +173,7 @@ fn whatever_comes_in_a_handshake_or_after_it_is_refused_or_is_what_was_sent() {
     let (mut client, mut server) = ends(&ours);
     let (mut let_in, mut refused, mut opened, mut altered, mut requests) = (0, 0, 0, 0, 0);
     let lines: [&[u8]; 4] =
-        [b"{\"hello\":{\"protocol\":2}}", b"\"facts\"", b"{\"heard\":{\"lines\":3}}", b"{\"kept\":{\"run\":\"last\"}}"];
+        [b"{\"hello\":{\"protocol\":3}}", b"\"facts\"", b"{\"heard\":{\"lines\":3}}", b"{\"kept\":{\"run\":\"last\"}}"];
     for trial in 0..trials(20_000) {
         let mut bytes = first.clone();
         if trial % 2 == 0 {

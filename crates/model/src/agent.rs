@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Event, HostReport, Inputs, PathBytes, PeerAnswer, PeerRequest, Profile, Run};
 
 /// The version of these lines. Who speaks another one is refused.
-pub const AGENT_PROTOCOL: u32 = 2;
+pub const AGENT_PROTOCOL: u32 = 3;
 
 /// Bytes of a line at most, either way. A run is the longest one: a thorough one of a large machine has some tens of MiB.
 pub const LONGEST_AGENT_LINE: usize = 64 << 20;
@@ -124,6 +124,13 @@ pub enum AgentAnswer {
         all: u64,
         /// Time left by estimate, milliseconds.
         left_ms: u64,
+    },
+    /// The value of a constant of the first screen by the rounds so far, for whoever waits.
+    Value {
+        /// Its case.
+        case: String,
+        /// In the unit of its probe.
+        value: f64,
     },
     /// A round has ended.
     Round(RoundLine),

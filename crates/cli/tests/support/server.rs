@@ -200,7 +200,7 @@ impl Client {
     /// What it hears to one line that it says, after a greeting.
     pub fn asks(server: &Server, line: &str) -> String {
         let mut client = Client::enter(server);
-        client.says(format!("{{\"hello\":{{\"protocol\":2}}}}\n{line}\n").as_bytes());
+        client.says(format!("{{\"hello\":{{\"protocol\":3}}}}\n{line}\n").as_bytes());
         let hello = client.hears().unwrap();
         assert!(hello.starts_with("{\"hello\""), "{hello}");
         client.hears().unwrap_or_default()

@@ -179,6 +179,7 @@ impl Hearing<'_> {
                 self.place.mark(&mut run, digest);
                 let planned = PlanLine { seed: run.settings.seed, cases };
                 self.keeper.begins(&mut run, &planned, self.place.elsewhere(digest))?;
+                observer.begins(&run.probes);
                 let cases = planned.cases.into_iter().collect();
                 self.planned = Some(Planned { id: run.id, name: run.name, cases });
             }
@@ -186,6 +187,10 @@ impl Hearing<'_> {
                 let case = visible(&case.chars().take(LONGEST_CASE).collect::<String>());
                 let count = |number| usize::try_from(number).unwrap_or(usize::MAX);
                 observer.round(&case, count(done), count(all), Duration::from_millis(left_ms));
+            }
+            (AgentAnswer::Value { case, value }, Some(_)) => {
+                let case = CaseId::from_str(&case).map_err(|_| astray(self.place))?;
+                observer.value(&case, value);
             }
             (AgentAnswer::Round(line), Some(planned))
                 if planned.cases.contains(&line.case) && self.rounds.insert((line.case.clone(), line.round)) =>

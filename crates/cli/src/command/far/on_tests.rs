@@ -1,8 +1,10 @@
 //! What a far host says of a run: anything.
 
 use super::*;
-use hostmark_model::{Exit, ReasonCode};
+use hostmark_model::{Exit, ProbeInfo, ReasonCode};
 
+use hostmark_analysis::constants;
+use hostmark_engine::plan::Cell;
 use hostmark_launch::agent::parse;
 use hostmark_model::{CaseRecord, Event, Line, Outcome, PathBytes, Profile};
 
@@ -10,6 +12,7 @@ use crate::command::garbled::garbled;
 use crate::command::measure::machine::Machine;
 use crate::command::measure::ready::Ready;
 use crate::command::mutated::{Mutator, trials};
+use crate::progress::constants_of;
 
 /// Keeps nothing.
 #[derive(Default)]
@@ -29,9 +32,23 @@ impl Keeper for Nowhere {
     }
 }
 
-struct Shown;
+/// What a person sees of a run: the values that came, of probes that were named before.
+#[derive(Default)]
+struct Shown {
+    probes: usize,
+    values: Vec<(String, f64)>,
+}
 
 impl Observer for Shown {
+    fn begins(&mut self, probes: &[ProbeInfo]) {
+        self.probes = probes.len();
+    }
+
+    fn value(&mut self, case: &CaseId, value: f64) {
+        assert!(self.probes > 0);
+        self.values.push((case.to_string(), value));
+    }
+
     fn round(&mut self, case: &str, _: usize, _: usize, _: Duration) {
         assert!(!case.chars().any(hostmark_analysis::escape::steers) && case.len() < 20 * LONGEST_CASE);
     }
@@ -77,6 +94,7 @@ fn lines() -> Vec<String> {
         AgentAnswer::Plan { run: Box::new(ready.run), cases: cases.clone() },
         step,
         AgentAnswer::Round(round(0)),
+        AgentAnswer::Value { case: cases[0].clone(), value: 1.5 },
         AgentAnswer::Round(round(1)),
         AgentAnswer::Run(Box::new(whole)),
     ];
@@ -85,6 +103,11 @@ fn lines() -> Vec<String> {
 
 /// What comes of these lines: rounds that were kept, and the run.
 fn heard(lines: &[String]) -> (usize, Result<Option<Run>>) {
+    heard_by(&mut Shown::default(), lines)
+}
+
+/// The same, where somebody watches.
+fn heard_by(shown: &mut Shown, lines: &[String]) -> (usize, Result<Option<Run>>) {
     let place = Target::of(vec!["there".into()], "there".to_owned(), None);
     let mut keeper = Nowhere::default();
     let (wanted, rounds) = (Wanted::of(&request()), HashSet::new());
@@ -92,7 +115,7 @@ fn heard(lines: &[String]) -> (usize, Result<Option<Run>>) {
     let mut come = Ok(None);
     for line in lines {
         let Ok(answer) = parse(line) else { break };
-        come = hearing.take(answer, "00", &mut Shown);
+        come = hearing.take(answer, "00", shown);
         if !matches!(come, Ok(None)) {
             break;
         }
@@ -107,9 +130,28 @@ fn a_run_is_heard_from_its_plan_to_its_end() {
 }
 
 #[test]
+fn constants_are_shown_as_they_become_known() {
+    let mut shown = Shown::default();
+    assert!(heard_by(&mut shown, &lines()).1.unwrap().is_some());
+    assert!(matches!(&shown.values[..], [(case, 1.5)] if case.starts_with("clock.")), "{:?}", shown.values);
+}
+
+#[test]
+fn what_is_watched_are_cases_of_the_plan() {
+    let machine = Machine::local(Some("hostmark".into()), &[]).unwrap();
+    let everything = RunRequest { filters: Vec::new(), ..request() };
+    let plan = Ready::fresh(&everything, hostmark_host::read_here(), &machine).unwrap().plan;
+    let watched: Vec<CaseId> = constants_of(&plan.probes()).into_iter().map(|one| one.case).collect();
+    let cells = constants::cases().filter(|of| of.name.is_some()).map(|of| Cell { probe: of.probe, at: of.at });
+    let planned: Vec<&CaseId> = cells.filter_map(|cell| plan.case_at(cell)).map(|case| &case.id).collect();
+    assert!(planned.len() > 8, "{planned:?}");
+    assert!(planned.iter().all(|case| watched.contains(case)), "{planned:?} {watched:?}");
+}
+
+#[test]
 fn what_was_not_asked_for_or_comes_twice_is_refused() {
     let lines = lines();
-    let [plan, step, round, _, run] = &lines[..] else { panic!() };
+    let [plan, step, round, value, _, run] = &lines[..] else { panic!() };
     let of = |said: &[&String]| heard(&said.iter().map(|line| (*line).clone()).collect::<Vec<_>>());
     let refused = |said: &[&String]| {
         let error = of(said).1.unwrap_err();
@@ -118,6 +160,7 @@ fn what_was_not_asked_for_or_comes_twice_is_refused() {
     };
     refused(&[round]);
     refused(&[step]);
+    refused(&[value]);
     refused(&[run]);
     refused(&[plan, plan]);
     // A round that comes again and again would fill the disk.

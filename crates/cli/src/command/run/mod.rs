@@ -322,7 +322,7 @@ fn here(
         }
     };
     ready.run.peers = peers::typed(described, &places);
-    let mut bar = Bar::watching(&ready.plan);
+    let mut bar = Bar::new();
     let means = Means { machine, stop: &stop, wall: &*world.wall, peers: &peers };
     let sink = kept.journal.as_mut().map(|journal| journal as &mut dyn RoundSink);
     let measured = measure::measure(ready, means, &mut bar, sink);

@@ -10,11 +10,12 @@ use std::time::Duration;
 use hostmark_engine::{Observer, RoundResult, RoundSink, Took, Wall, line_of};
 use hostmark_launch::link_speed::on_the_way;
 use hostmark_launch::timing::{LEASES, timing};
-use hostmark_model::{AgentAnswer, Line};
+use hostmark_model::{AgentAnswer, CaseId, Line, ProbeInfo};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 
+use crate::progress::constants_of;
 use crate::wall::SinceStart;
 
 /// How long a pause between two rounds is at least, once all that was said has been taken.
@@ -100,6 +101,8 @@ pub struct Outbox {
     counts: bool,
     /// Lines that go out together.
     batch: String,
+    /// The cases whose values are said as they become known.
+    watched: Vec<CaseId>,
     /// Whether anything has been said since the last pause.
     is_fresh: bool,
     /// Whether nobody takes anything any more.
@@ -127,8 +130,8 @@ impl Outbox {
         let (state, changed, clock) = (Mutex::new(state), Condvar::new(), SinceStart::now());
         let link = Arc::new(Link { state, changed, wake: File::from(wake), clock });
         let (counts, is_fresh, is_lost) = (false, false, false);
-        let (woken, batch) = (Some(woken), String::new());
-        Ok(Outbox { output, link, woken, counts, batch, is_fresh, is_lost, patience })
+        let (woken, batch, watched) = (Some(woken), String::new(), Vec::new());
+        Ok(Outbox { output, link, woken, counts, batch, watched, is_fresh, is_lost, patience })
     }
 
     /// What both threads know.
@@ -246,6 +249,19 @@ impl Observer for Teller<'_, '_> {
         let step = AgentAnswer::Step { case: case.into(), done: done as u64, all: all as u64, left_ms: ms(left) };
         let _ = outbox.say(&step);
         outbox.pause();
+    }
+
+    fn begins(&mut self, probes: &[ProbeInfo]) {
+        self.0.borrow_mut().watched = constants_of(probes).into_iter().map(|watched| watched.case).collect();
+    }
+
+    fn watches(&self, case: &CaseId) -> bool {
+        self.0.borrow().watched.contains(case)
+    }
+
+    fn value(&mut self, case: &CaseId, value: f64) {
+        // It goes out with the next round's beginning.
+        let _ = self.0.borrow_mut().add(&AgentAnswer::Value { case: case.to_string(), value });
     }
 }
 
