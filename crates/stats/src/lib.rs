@@ -19,6 +19,7 @@ pub mod max_t;
 pub mod outlier;
 pub mod random_effects;
 pub mod repetition;
+pub mod scalability;
 pub mod scale;
 pub mod selection;
 pub mod steps;

@@ -1,6 +1,7 @@
 //! How several copies at once do beside one alone, by the source of the work: what the rules on scaling share.
 
 use hostmark_model::{CaseRecord, HostFacts, Run};
+use hostmark_stats::scalability::Point;
 
 use super::evidence::Proven;
 
@@ -38,6 +39,14 @@ fn together(case: &CaseRecord) -> Option<Together<'_>> {
     let copies: f64 = case.params.get("copies")?.parse().ok()?;
     let source = case.params.get("source")?;
     (copies > 1.0).then_some(Together { case, source, copies, times: Proven::of_case(case)? })
+}
+
+/// What so many copies of a source get done together, in times of one alone: one point of each number of copies.
+pub(super) fn curve(run: &Run, source: &str) -> Vec<Point> {
+    let all = run.cases.iter().filter(|case| case.probe == SCALING).filter_map(together);
+    let of_source = all.filter(|together| together.source == source);
+    let point = |together: Together| Point { parties: together.copies, throughput: together.times.value };
+    std::iter::once(Point { parties: 1.0, throughput: 1.0 }).chain(of_source.map(point)).collect()
 }
 
 /// The cores among the usable CPUs, as the host tells its siblings; none where it has no CPU.

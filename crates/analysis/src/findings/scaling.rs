@@ -1,12 +1,13 @@
 //! Work of which several copies hinder each other by more than the cores that they share.
 
 use hostmark_model::{Run, Text};
+use hostmark_stats::scalability::{self, falls_from};
 
-use super::copies::{PURE, SCALING, Together, WORTH_SAYING, most_copies};
+use super::copies::{PURE, SCALING, Together, WORTH_SAYING, curve, most_copies, usable_cores};
 use super::evidence::lost;
 use super::short::short;
 use super::{Conclusion, DISTURBED, Doubt, QUOTA, Rule, Shown, YIELDS};
-use crate::format::number;
+use crate::format::{number, percent_number};
 
 pub(super) static RULE: Rule = Rule {
     id: "cpu.scaling_falls",
@@ -53,15 +54,18 @@ fn draw(run: &Run) -> Vec<Conclusion> {
         }
     };
     let parts = |is_zh: bool| found.iter().map(|(_, together)| part(together, is_zh)).collect::<Vec<String>>();
+    let law = law(run, worst.source).unwrap_or(Text { en: String::new(), zh: String::new() });
     let text = Text {
         en: format!(
             "Copies at once hinder each other by more than the cores that they share; in times of one alone, and what they \
-             share: {}.",
-            parts(false).join(", ")
+             share: {}.{}",
+            parts(false).join(", "),
+            law.en
         ),
         zh: format!(
-            "多份同时运行时，相互妨碍超出共用核心所致；合计为单独一份的倍数及其共用之物：{}。",
-            parts(true).join("，")
+            "多份同时运行时，相互妨碍超出共用核心所致；合计为单独一份的倍数及其共用之物：{}。{}",
+            parts(true).join("，"),
+            law.zh
         ),
     };
     let (source, times, copies) = (worst.source, number(worst.times.value), worst.copies);
@@ -75,6 +79,32 @@ fn draw(run: &Run) -> Vec<Conclusion> {
         cases: found.iter().map(|(_, together)| together.case.id.clone()).collect(),
         cost: *cost,
     }]
+}
+
+/// How a source's work grows with its copies, where enough numbers of them were measured to tell: what waits for one copy at a time,
+/// the number that does most, and the first that does less.
+fn law(run: &Run, source: &str) -> Option<Text<String>> {
+    let points = curve(run, source);
+    let cores = usable_cores(&run.host).map(|cores| cores as f64);
+    let law = scalability::law(&points, cores, run.settings.seed)?;
+    let [value, low, high] = [law.contention.value, law.contention.low, law.contention.high].map(percent_number);
+    let mut text = Text {
+        en: format!(
+            " By the universal scalability law {value} % of the work of {source} can be done by one copy at a time only ({low} to {high} %)"
+        ),
+        zh: format!("按通用可扩展性定律，{source} 有 {value}%（{low} 到 {high}%）的工作同一时间只能由一份完成"),
+    };
+    if let Some(peak) = law.peak() {
+        text.en += &format!("; {peak:.0} copies would do most");
+        text.zh += &format!("；约 {peak:.0} 份时合计最多");
+    }
+    if let Some(copies) = falls_from(&points, law.scatter) {
+        text.en += &format!("; {copies} do less than fewer did");
+        text.zh += &format!("；{copies} 份时反而少于更少的份数");
+    }
+    text.en += ".";
+    text.zh += "。";
+    Some(text)
 }
 
 /// The share that each copy loses beyond what pure computation loses with as many; none where that is not proven. Without

@@ -58,3 +58,27 @@ fn copies_that_hinder_each_other_do_so_beyond_what_their_cores_share() {
         ["cpu.scaling@source=syscall.null,copies=4", "cpu.scaling@source=net.tcp,copies=4"]
     );
 }
+
+#[test]
+fn enough_numbers_of_copies_tell_by_which_law_they_hinder_each_other() {
+    const ID: &str = "cpu.scaling_falls";
+    let curve = |contention: f64, coherence: f64| {
+        let of = |copies: u32| {
+            let n = f64::from(copies);
+            n / (1.0 + contention * (n - 1.0) + coherence * n * (n - 1.0))
+        };
+        let counts = [2, 4, 8, 16, 32];
+        let pure = counts.iter().map(|&n| copies("cpu.sieve", n, f64::from(n)));
+        let mut shown = run(pure.chain(counts.iter().map(|&n| copies("process.fork_exit", n, of(n)))).collect());
+        let cpu = shown.host.cpus[0].clone();
+        shown.host.cpus = (0..32).map(|id| CpuFact { id, siblings: vec![id], ..cpu.clone() }).collect();
+        one(&shown, ID).text.en
+    };
+    let (amdahl, falling) = (curve(0.1, 0.0), curve(0.1, 0.01));
+    assert!(amdahl.contains(" 10 % of the work of process.fork_exit can be done"), "{amdahl}");
+    assert!(!amdahl.contains("copies would do most"), "{amdahl}");
+    assert!(falling.contains("9 copies would do most; 16 do less than fewer did."), "{falling}");
+    // Two numbers of copies follow every law.
+    let few = run(vec![copies("cpu.sieve", 2, 2.0), copies("process.fork_exit", 2, 1.2)]);
+    assert!(!one(&few, ID).text.en.contains("law"));
+}
