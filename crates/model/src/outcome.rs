@@ -42,6 +42,13 @@ pub enum FlagKind {
     FromCache,
     /// The value cannot be confirmed by what the host reports, or stands on a choice that the detail names.
     Unconfirmed,
+    /// A value of memory from a buffer that the last cache may hold in part.
+    SmallBuffer,
+}
+
+/// Whether a value of memory is from a buffer that the last cache may hold in part: beside one from a larger buffer it was measured otherwise.
+pub fn is_of_small_buffer(flags: &[Flag]) -> bool {
+    flags.iter().any(|flag| flag.kind == FlagKind::SmallBuffer)
 }
 
 /// A remark on a value, with what it stands on.

@@ -30,7 +30,11 @@ impl Flags {
         let is_common = |(kind, count): (&FlagKind, &usize)| {
             let of_the_value = matches!(
                 kind,
-                FlagKind::Implausible | FlagKind::UnderResolution | FlagKind::FromCache | FlagKind::Unconfirmed
+                FlagKind::Implausible
+                    | FlagKind::UnderResolution
+                    | FlagKind::FromCache
+                    | FlagKind::Unconfirmed
+                    | FlagKind::SmallBuffer
             );
             (!of_the_value && *count >= COMMON_CASES && count * COMMON_SHARE >= measured).then_some(*kind)
         };

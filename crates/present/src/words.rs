@@ -85,5 +85,6 @@ pub(crate) const fn flag(kind: FlagKind) -> Text {
         FlagKind::Contended => Text { en: "others used its CPU", zh: "CPU 被他人占用" },
         FlagKind::FromCache => Text { en: "from a cache below", zh: "来自下层缓存" },
         FlagKind::Unconfirmed => Text { en: "unconfirmed", zh: "未证实" },
+        FlagKind::SmallBuffer => Text { en: "small buffer", zh: "缓冲区偏小" },
     }
 }

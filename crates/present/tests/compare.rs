@@ -225,6 +225,12 @@ fn what_cannot_be_compared_says_why() {
         measured.flags.push(Flag { kind: FlagKind::Implausible, detail: "too good".into() });
     });
     assert_eq!(kind(one_case(good.clone(), implausible)), (ReasonKind::Implausible, Some(false)));
+    // A short run's memory may lie in the last cache in part; beside another such one it is the same question.
+    let small = with(good.clone(), |measured| {
+        measured.flags.push(Flag { kind: FlagKind::SmallBuffer, detail: "256 MiB".into() });
+    });
+    assert_eq!(kind(one_case(good.clone(), small.clone())), (ReasonKind::CacheLevel, Some(false)));
+    assert_ne!(one_case(small.clone(), small).verdict, Verdict::NotComparable);
     let derived = with(good.clone(), |measured| measured.rounds.clear());
     assert_eq!(kind(one_case(derived.clone(), derived)), (ReasonKind::Derived, Some(false)));
 

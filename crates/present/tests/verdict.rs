@@ -4,7 +4,7 @@ use hostmark_analysis::constants::{ConstantValue, told};
 use hostmark_analysis::findings;
 use hostmark_analysis::fleet::{Fleet, Gathering};
 use hostmark_analysis::references::{NearestReference, ReferenceVerdict, Tone, beside};
-use hostmark_model::{Also, Better, Lang, Outcome, QuantityInfo, Run, Text, Unit};
+use hostmark_model::{Also, Better, Flag, FlagKind, Lang, Outcome, QuantityInfo, Run, Text, Unit};
 use hostmark_present::RenderOptions;
 use hostmark_present::export::{fleet, format_named};
 use unicode_width::UnicodeWidthStr;
@@ -86,6 +86,20 @@ fn ends(run: &Run) -> [f64; 2] {
     let NearestReference { reference, .. } = beside(run).unwrap();
     let values = reference.values_for(&run.host);
     values.iter().find(|value| value.id.ends_with("level=dram")).unwrap().interval.unwrap()
+}
+
+#[test]
+fn memory_that_the_last_cache_may_hold_in_part_is_no_more_than_about_as_slow() {
+    let [run, ..] = runs();
+    let [_, high] = ends(&run);
+    let mut run = with_latency(run, "dram", high * 1.6, 0.02);
+    assert_eq!(verdict_of(&run, "DRAM").unwrap().tone, Tone::Bad);
+    for case in run.cases.iter_mut().filter(|case| case.id.ends_with("level=dram")) {
+        let Outcome::Measured(measured) = &mut case.outcome else { panic!("it is measured") };
+        measured.flags.push(Flag { kind: FlagKind::SmallBuffer, detail: "256 MiB".into() });
+    }
+    let said = verdict_of(&run, "DRAM").unwrap();
+    assert_eq!((said.words.en.starts_with('~'), said.tone), (true, Tone::Plain), "{said:?}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hostmark_model::{AxisKind, CacheFact, Lang, Measured, ProbeInfo, Text, Unit, typed_value};
+use hostmark_model::{AxisKind, CacheFact, Lang, Measured, ProbeInfo, Text, Unit, is_of_small_buffer, typed_value};
 
 use super::side::{Found, is_implausible, round_medians, without_value};
 use super::{On, Reason, ReasonKind};
@@ -192,6 +192,14 @@ pub(super) fn of_values(base: &[Found], new: &[Found], level: Level) -> Option<R
             On::Both,
             format!("{size} lies in {old} on the base, and in {new} on the other side"),
             format!("{size} 在基准一方位于 {old}，在另一方位于 {new}"),
+        ));
+    }
+    if let Some(on) = have(&|_, one| is_of_small_buffer(&one.flags)).filter(|on| *on != On::Both) {
+        return closed(reason(
+            ReasonKind::CacheLevel,
+            on,
+            "its buffer is under twice the last cache on one side only",
+            "仅一方的缓冲区不足末级缓存的两倍",
         ));
     }
     if let Some(on) = have(&|_, one| is_implausible(one)) {

@@ -1,7 +1,8 @@
 //! A run file as a fleet needs it: everything but samples, rounds and the texts that teach, which are skipped while it is read.
 
 use hostmark_model::{
-    Better, Estimate, HostFacts, Imported, LoadError, Neighbours, Noise, Run, Settings, Text, Tool, Unit, load_form,
+    Better, Estimate, Flag, HostFacts, Imported, LoadError, Neighbours, Noise, Run, Settings, Text, Tool, Unit,
+    load_form,
 };
 use serde::Deserialize;
 
@@ -60,6 +61,8 @@ pub(super) enum SlimOutcome {
 pub(super) struct SlimMeasured {
     pub(super) estimate: Estimate,
     pub(super) noise: Noise,
+    #[serde(default)]
+    pub(super) flags: Vec<Flag>,
 }
 
 impl SlimRun {

@@ -62,7 +62,7 @@ fn of_value(
     let probe = probes.iter().find(|probe| probe.id == case.probe)?;
     let SlimOutcome::Measured(measured) = &case.outcome else { return None };
     let [low, high] = value.interval?;
-    let standing = value.standing(&measured.estimate, probe.better);
+    let standing = value.standing(&measured.estimate, &measured.flags, probe.better);
     let here = measured.estimate.value();
     let near = here.clamp(low, high);
     let over = match standing {

@@ -233,6 +233,7 @@ fn flagged(measured: &Measured) -> Option<Text<String>> {
         FlagKind::Implausible => Text { en: "implausible", zh: "不合理" },
         FlagKind::FromCache => Text { en: "from a cache below", zh: "来自下层缓存" },
         FlagKind::Unconfirmed => Text { en: "unconfirmed", zh: "未证实" },
+        FlagKind::SmallBuffer => Text { en: "small buffer", zh: "缓冲区偏小" },
         _ => Text { en: "smaller than the clock can tell", zh: "小于时钟能分辨的程度" },
     };
     Some(reasons::because(what, &flag.detail))

@@ -7,7 +7,9 @@ mod verdict;
 
 use std::cell::Cell;
 
-use hostmark_model::{Better, CaseId, CaseRecord, Estimate, HostFacts, Lang, Run, Text, Unit};
+use hostmark_model::{
+    Better, CaseId, CaseRecord, Estimate, Flag, HostFacts, Lang, Run, Text, Unit, is_of_small_buffer,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::escape::visible;
@@ -166,8 +168,8 @@ impl Value {
     }
 
     /// How an estimate stands to it. A verdict needs an interval on both sides and the same method.
-    pub fn standing(&self, estimate: &Estimate, better: Better) -> Standing {
-        if self.differs.is_some() {
+    pub fn standing(&self, estimate: &Estimate, flags: &[Flag], better: Better) -> Standing {
+        if self.differs.is_some() || is_of_small_buffer(flags) {
             return Standing::OtherMethod;
         }
         let (Some([low, high]), Some((from, to))) = (self.interval, estimate.interval()) else {
@@ -201,6 +203,7 @@ impl Value {
 #[derive(Debug, Clone, Copy)]
 pub struct Counterpart<'a> {
     pub estimate: &'a Estimate,
+    pub flags: &'a [Flag],
     pub unit: Unit,
     pub better: Better,
 }
@@ -216,7 +219,7 @@ impl<'a> Counterpart<'a> {
                 (&measured.also.get(name)?.estimate, also.unit, also.better)
             }
         };
-        (estimate.value() > 0.0).then_some(Counterpart { estimate, unit, better })
+        (estimate.value() > 0.0).then_some(Counterpart { estimate, flags: &measured.flags, unit, better })
     }
 }
 

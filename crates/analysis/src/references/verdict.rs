@@ -1,6 +1,6 @@
 //! What a constant comes to beside the nearest kind of machine, in words and by how much.
 
-use hostmark_model::{Better, Estimate, Lang, Text, Unit};
+use hostmark_model::{Better, Estimate, Lang, Text, Unit, is_of_small_buffer};
 
 use super::nearest::NearestReference;
 use super::{Value, ratio_text};
@@ -109,7 +109,9 @@ impl NearestReference<'_> {
             Better::Higher => Some(number / value),
             Better::Neither => None,
         };
-        let (Some([low, high]), Some((from, to)), None) = (known.interval, ends(told.estimate), &known.differs) else {
+        let is_alike =
+            known.differs.is_none() && !told.case.measured().is_some_and(|one| is_of_small_buffer(&one.flags));
+        let (Some([low, high]), Some((from, to)), true) = (known.interval, ends(told.estimate), is_alike) else {
             return about(over(known.value)?, same);
         };
         let (is_above, is_below) = (from > high, to < low);

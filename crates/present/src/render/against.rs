@@ -73,7 +73,7 @@ struct Document<'a> {
 impl<'a> Against<'a> {
     /// How each value that both have stands to the reference's.
     pub fn standings(&self) -> impl Iterator<Item = Standing> {
-        self.rows.iter().map(|(value, found)| value.standing(found.estimate, found.better))
+        self.rows.iter().map(|(value, found)| value.standing(found.estimate, found.flags, found.better))
     }
 
     /// Values of the reference that the run lacks.
@@ -93,7 +93,7 @@ impl<'a> Against<'a> {
                 reference: value.value,
                 reference_interval: value.interval,
                 ratio: found.estimate.value() / value.value,
-                standing: says(value.standing(found.estimate, found.better)).1,
+                standing: says(value.standing(found.estimate, found.flags, found.better)).1,
                 differs: value.differs.as_ref(),
                 address: source.address,
                 date: source.date,
@@ -156,7 +156,7 @@ impl<'a> Against<'a> {
         };
         let mut rows = vec![heads.map(str::to_owned)];
         for (value, found) in &self.rows {
-            let mut verdict = says(value.standing(found.estimate, found.better)).0.get(lang).to_owned();
+            let mut verdict = says(value.standing(found.estimate, found.flags, found.better)).0.get(lang).to_owned();
             if let Some(differs) = &value.differs {
                 let known = notes.iter().position(|note| *note == differs);
                 let index = known.unwrap_or_else(|| {

@@ -78,6 +78,17 @@ fn a_size_that_the_host_reports_otherwise_is_marked() {
 }
 
 #[test]
+fn memory_from_a_buffer_that_the_last_cache_may_hold_in_part_is_marked() {
+    let records = derive(&curve(20.0), &host(&[(1, 32 << 10), (2, 1 << 20), (3, 8 << 20)]));
+    assert!(flags(&records, 3).is_empty());
+    // The curve ends at 256 MiB.
+    let records = derive(&curve(20.0), &host(&[(1, 32 << 10), (2, 1 << 20), (3, 192 << 20)]));
+    let memory = records.iter().find(|record| record.id.ends_with("level=dram")).and_then(CaseRecord::measured);
+    let kinds: Vec<FlagKind> = memory.unwrap().flags.iter().map(|flag| flag.kind).collect();
+    assert_eq!(kinds, [FlagKind::SmallBuffer]);
+}
+
+#[test]
 fn a_level_that_neighbours_slowed_says_so() {
     let records = derive(&curve(30.0), &host(&[(1, 32 << 10), (2, 1 << 20), (3, 8 << 20)]));
     assert_eq!(flags(&records, 2), [FlagKind::BestRoundGap]);

@@ -149,7 +149,8 @@ fn flag_text(view: &View, measured: &Measured, flag: &Flag) -> String {
         },
         _ => label.to_owned(),
     };
-    let needs_detail = matches!(flag.kind, FlagKind::Implausible | FlagKind::Unconfirmed) || view.verbose;
+    let needs_detail =
+        matches!(flag.kind, FlagKind::Implausible | FlagKind::Unconfirmed | FlagKind::SmallBuffer) || view.verbose;
     let detail = match (flag.kind, flag.detail.split_once(": ")) {
         // How many there are is said; why there are no more is not.
         (FlagKind::RoundsLost, Some((_, reason))) => reason,

@@ -195,10 +195,11 @@ impl<'a> Sweep<'a> {
         let mut style = Style::Plain;
         for flag in measured.flags.iter().filter(|flag| !view.told_once.contains(&flag.kind)) {
             style = Style::Warning;
-            if flag.kind == FlagKind::Unconfirmed && !text.starts_with('≈') {
+            let is_about = matches!(flag.kind, FlagKind::Unconfirmed | FlagKind::SmallBuffer);
+            if is_about && !text.starts_with('≈') {
                 page.marks.insert(Mark::About);
                 text = format!("≈{text}");
-            } else if flag.kind != FlagKind::Unconfirmed && !text.ends_with('!') {
+            } else if !is_about && !text.ends_with('!') {
                 page.marks.insert(Mark::Remark);
                 text.push('!');
             }
@@ -481,7 +482,9 @@ impl<'a> Sweep<'a> {
             if names.len() > NAMED {
                 text.push_str(&format!(" +{}", names.len() - NAMED));
             }
-            if matches!(kind, FlagKind::Implausible | FlagKind::Unconfirmed) && !detail.is_empty() {
+            if matches!(kind, FlagKind::Implausible | FlagKind::Unconfirmed | FlagKind::SmallBuffer)
+                && !detail.is_empty()
+            {
                 text.push_str(&format!(" ({detail})"));
             }
             page.paragraph("    ! ", &text, Style::Warning);

@@ -31,7 +31,8 @@ pub fn measured(level: &Level, beside: Vec<(&'static str, Also)>) -> Measured {
     }
     let Bracket { fits, leaves } = level.bracket;
     if let Some(doubt) = &level.doubt {
-        flag(FlagKind::Unconfirmed, doubt.clone());
+        let is_memory = level.name == Name::Memory;
+        flag(if is_memory { FlagKind::SmallBuffer } else { FlagKind::Unconfirmed }, doubt.clone());
     } else if let Some(reported) = level.reported_bytes {
         let size = |bytes: Option<f64>| size_text(bytes.unwrap_or(0.0) as u64);
         let told = size_text(reported);
