@@ -19,8 +19,8 @@ const RESAMPLES: usize = 400;
 const TAIL: f64 = 0.025;
 /// A knee must explain so much of the squared residuals that its two parameters are worth it.
 const WORTH_A_KNEE: f64 = 0.5;
-/// Residuals below this share are what rates are rounded to.
-const LEAST_SCATTER: f64 = 1e-4;
+/// A law that comes this close to its points, as a share, needs no knee.
+const CLOSE: f64 = 0.005;
 
 /// How many parties there were, and what they got done together in one time; any unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -141,7 +141,7 @@ pub fn falls_from(points: &[Point], scatter: f64) -> Option<f64> {
     sorted.sort_unstable_by(|one, other| one.parties.total_cmp(&other.parties));
     let mut most = 0.0_f64;
     for point in sorted {
-        if point.throughput < most * (1.0 - 2.0 * scatter.max(LEAST_SCATTER)) {
+        if point.throughput < most * (1.0 - 2.0 * scatter.max(CLOSE)) {
             return Some(point.parties);
         }
         most = most.max(point.throughput);
@@ -159,7 +159,7 @@ fn best(points: &[Point], counts: &[f64], cores: Option<f64>) -> Option<Curve> {
     };
     let bent = places.into_iter().filter_map(|at| bent(points, at));
     let bent = bent.min_by(|one, other| one.off(points).total_cmp(&other.off(points)));
-    let noise = LEAST_SCATTER.powi(2) * points.len() as f64;
+    let noise = CLOSE.powi(2) * points.len() as f64;
     let is_worth = |bent: &Curve| bent.off(points).max(noise) < WORTH_A_KNEE * whole.off(points);
     Some(bent.filter(is_worth).unwrap_or(whole))
 }
