@@ -136,3 +136,20 @@ fn without_latencies_every_level_is_skipped_with_the_reason() {
     assert_eq!(records.len(), 4);
     assert!(records.iter().all(|record| matches!(&record.outcome, Outcome::Skipped { reason } if !reason.is_empty())));
 }
+
+#[test]
+fn levels_without_a_curve_say_why_it_was_not_measured() {
+    let mut cases = curve(20.0);
+    for case in &mut cases {
+        case.outcome = Outcome::Skipped { reason: ReasonCode::TimeBudget.because("time budget") };
+    }
+    let records = derive(&cases, &host(&[(1, 32 << 10)]));
+    let reasons: Vec<&Reason> = records.iter().filter_map(|record| record.outcome.reason()).collect();
+    assert!(reasons.len() >= 4, "{records:?}");
+    for reason in reasons {
+        assert_eq!(
+            (reason.code, reason.to_string().as_str()),
+            (Some(ReasonCode::TimeBudget), "memory.latency: time budget")
+        );
+    }
+}

@@ -85,8 +85,13 @@ pub fn levels(cases: &[CaseRecord], host: &HostFacts) -> Vec<Level> {
 
 /// Why the curve does not show the level of this name.
 pub fn absent(key: &str, found: &[Level], cases: &[CaseRecord]) -> Reason {
-    if cases.iter().filter(|case| case.probe == LATENCY).all(|case| case.measured().is_none()) {
-        return ReasonCode::MissingInput.because("memory.latency was not measured");
+    let mut curve = cases.iter().filter(|case| case.probe == LATENCY).peekable();
+    let why = curve.peek().and_then(|case| case.outcome.reason());
+    if curve.all(|case| case.measured().is_none()) {
+        return match why {
+            Some(reason) => reason.clone().told(format_args!("{LATENCY}: {reason}")),
+            None => ReasonCode::MissingInput.because("memory.latency was not measured"),
+        };
     }
     let unnamed = found.iter().rfind(|level| matches!(level.name, Name::Unnamed(_)));
     ReasonCode::Inconclusive.because(match (key, unnamed) {
