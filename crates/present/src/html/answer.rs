@@ -1,20 +1,18 @@
 //! What stands first: how far each run can be trusted, the constants, what costs most, and two charts.
 
-use hostmark_analysis::bilingual::{Words, fixed};
+use hostmark_analysis::bilingual::fixed;
 use hostmark_analysis::constants::MOST_FINDINGS;
 use hostmark_analysis::trust::{doubted, promise};
-use hostmark_model::{Finding, Lang, Text, Trust};
+use hostmark_model::{Finding, Text, Trust};
 
 use super::say;
-use crate::RenderOptions;
 use crate::document::{Block, Chart, Judged};
 use crate::markup::markup;
 use crate::print::html::{self, Number};
-use crate::render::console::header::warnings;
-use crate::render::console::view::View;
 use crate::runs::Runs;
 use crate::views::constants::constants;
 use crate::views::findings::short;
+use crate::views::run::warnings;
 
 const TRUST: Text = Text { en: "Trust", zh: "可信度" };
 const BEFORE: Text = Text { en: "Before you trust these numbers", zh: "采信数值之前" };
@@ -46,9 +44,7 @@ pub(super) fn answer(runs: &Runs, findings: &[Vec<Finding>], leading: Vec<Chart>
 fn head(runs: &Runs, run: usize) -> String {
     let letter = runs.letter(run);
     let mut text = runs.all[run].trust.iter().map(|trust| verdict(&letter, trust)).collect::<String>();
-    let told = |lang| warnings(&View::new(&runs.all[run], &RenderOptions { lang, ..RenderOptions::default() }));
-    let [en, zh] = [Lang::En, Lang::Zh].map(told);
-    let warnings: Vec<Words> = en.into_iter().zip(zh).map(|(en, zh)| Words { en: en.en, zh: zh.zh }).collect();
+    let warnings = warnings(&runs.all[run]);
     if !warnings.is_empty() {
         let (before, letter, list) = (say(BEFORE), html::letter(&letter), html::list("<ul>", &warnings));
         text += &format!(

@@ -3,16 +3,16 @@
 use hostmark_analysis::duration::duration_s;
 use hostmark_analysis::format::value;
 use hostmark_analysis::guest;
-use hostmark_model::{Disturbed, HostReport, Lang, Run, Text, Unit, counted};
+use hostmark_model::{Disturbed, HostReport, Lang, Run, Text, Unit};
 
 use super::bilingual::{Words, each, fixed, same};
 use super::say;
 use crate::document::{Align, Block, Cell, Column, Kind, Layout, Row, Style, Table};
 use crate::print::html;
-use crate::render::console::header::whole_seconds;
 use crate::render::host::blocks;
 use crate::runs::Runs;
 use crate::views;
+use crate::views::run::whole_seconds;
 
 const MEANS: Text = Text { en: "What this host's settings mean for its values", zh: "本机设置对数值的影响" };
 
@@ -32,27 +32,6 @@ pub(super) fn facts(runs: &Runs, sides: &[(String, &[Run])]) -> String {
     let tables: String = tables.into_iter().map(block).collect();
     let conditions: String = runs.all.iter().enumerate().filter_map(conditions).collect();
     format!("<div class=\"facts\">\n{tables}</div>\n{conditions}")
-}
-
-/// Model, CPUs, memory, kernel and hypervisor in one line.
-pub(super) fn machine(run: &Run) -> Words {
-    let host = &run.host;
-    each(|lang| {
-        let mut parts: Vec<String> = host.cpu.named_model().into_iter().collect();
-        let online = host.cpus.iter().filter(|cpu| cpu.online).count();
-        if online > 0 {
-            parts.push(if lang == Lang::Zh { format!("{online} 个 CPU") } else { counted(online, "CPU") });
-        }
-        if host.memory.total_bytes > 0 {
-            parts.push(value(host.memory.total_bytes as f64, Unit::Bytes, lang));
-        }
-        parts.extend(host.kernel.named());
-        parts.extend(host.virtualization.hypervisor.as_ref().map(|name| match lang {
-            Lang::En => format!("{name} guest"),
-            Lang::Zh => format!("{name} 虚拟机"),
-        }));
-        parts.join(" · ")
-    })
 }
 
 /// Settings, then the host's facts, a column for each run.

@@ -10,8 +10,8 @@ use hostmark_analysis::overhead::{environments, is_wanted, overhead};
 use hostmark_model::{Finding, Run, Text};
 
 use super::answer::answer;
-use super::bilingual::Words;
-use super::facts::{facts, machine};
+use super::bilingual::{Words, joined};
+use super::facts::facts;
 use super::figures::{Figure, Figures, MOST_SAMPLES, figures, of_probe, of_samples};
 use super::{Frame, SCRIPT, say};
 use crate::RenderOptions;
@@ -85,7 +85,8 @@ pub fn page(all: &[Run], options: &RenderOptions) -> String {
     ];
     let machine = |(index, run): (usize, &Run)| {
         let host = if runs.are_many() { format!("{} · ", escaped(&run.host.hostname)) } else { String::new() };
-        let (letter, machine, name) = (html::letter(&runs.letter(index)), markup(&machine(run)), escaped(&run.name));
+        let machine = markup(&joined(&views::run::machine(run), Text { en: " · ", zh: " · " }));
+        let (letter, name) = (html::letter(&runs.letter(index)), escaped(&run.name));
         format!("<p class=\"machine\">{letter}{host}{machine}<br><small>{name}</small></p>\n")
     };
     let machines: String = all.iter().enumerate().map(machine).collect();

@@ -3,18 +3,16 @@
 
 use std::fmt::Write;
 
-use hostmark_analysis::consistency;
 use hostmark_analysis::constants::{self, ConstantValue};
 use hostmark_analysis::escape::{visible, xml};
 use hostmark_analysis::findings::findings_and_kept;
-use hostmark_analysis::guest;
 use hostmark_analysis::references::{NearestReference, ReferenceVerdict, Tone, beside};
 use hostmark_analysis::trust;
 use hostmark_model::{Lang, Run, Text};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::RenderOptions;
-use super::console::machine;
+use crate::views::run;
 use hostmark_analysis::typography::typeset;
 
 /// The picture, in pixels: what services that show links ask for.
@@ -94,14 +92,14 @@ pub fn svg(run: &Run, options: &RenderOptions) -> String {
 
 /// How far the figures are to be believed: what forbids it stands before the grade.
 fn believed(run: &Run) -> (&'static str, Text<String>) {
-    let forbids = guest::warning(run).or_else(|| consistency::warning(run));
+    let forbids = run::contradictions(run).into_iter().next();
     let grade = || run.trust.as_ref().map(|trust| trust::line(trust, 0)).unwrap_or_default();
     forbids.map_or_else(|| (INK, grade()), |warning| (BAD, warning))
 }
 
 /// What machine it is: the model first; no name of a host.
 fn parts(run: &Run, lang: Lang) -> Vec<String> {
-    let mut parts: Vec<String> = machine(run, lang).iter().map(|part| visible(part)).collect();
+    let mut parts: Vec<String> = run::machine(run).iter().map(|part| visible(part.get(lang))).collect();
     if parts.is_empty() {
         parts.push(visible(&run.host.cpu.architecture));
     }

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
-use hostmark_analysis::consistency;
+use hostmark_analysis::bilingual::same;
 use hostmark_analysis::constants::{self, MOST_FINDINGS};
 use hostmark_analysis::escape::markdown as safe;
 use hostmark_analysis::findings::findings_and_kept;
@@ -13,16 +13,13 @@ use hostmark_analysis::guest;
 use hostmark_analysis::reasons;
 use hostmark_analysis::references::beside;
 use hostmark_analysis::trust;
-use hostmark_model::{
-    AxisKind, CaseRecord, Finding, Lang, Measured, Outcome, ProbeInfo, Run, Text, Unit, counted, size_text,
-};
+use hostmark_model::{AxisKind, CaseRecord, Finding, Lang, Measured, Outcome, ProbeInfo, Run, Text, Unit, size_text};
 
 use super::RenderOptions;
-use super::console::header::{again, place};
-use super::console::machine;
 use crate::estimators;
 use crate::print::markdown::write as write_document;
 use crate::views::network::network;
+use crate::views::run::{self, Reasons};
 use crate::words::shows;
 use hostmark_analysis::typography::typeset;
 
@@ -45,7 +42,7 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
     let mut out = format!("# {}\n\n", safe(&run.name));
     head(run, lang, &mut out);
     let all = findings_and_kept(run);
-    for text in guest::warning(run).into_iter().chain(consistency::warning(run)) {
+    for text in run::contradictions(run) {
         // Writing to a string cannot fail.
         let _ = writeln!(out, "> ! {}\n", safe(text.get(lang)));
     }
@@ -60,7 +57,7 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
     constants(run, lang, &mut out);
     findings(FINDINGS, 1, all.iter().take(MOST_FINDINGS), lang, &mut out);
     virtual_machine(run, options, &mut out);
-    for text in again(run).iter().chain(&run.disturbances) {
+    for text in run::ended(run, Reasons::Below).into_iter().chain(run::disturbed(run)) {
         let _ = writeln!(out, "\n> ! {}", safe(text.get(lang)));
     }
     if let Some(document) = network(run, &all, 1, "") {
@@ -95,9 +92,9 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
 /// A few lines for an issue: the machine without its name, the grade, the constants, and what costs most.
 pub fn short(run: &Run, options: &RenderOptions) -> String {
     let lang = options.lang;
-    let machine: Vec<String> = machine(run, lang).iter().map(|part| safe(part)).collect();
+    let machine: Vec<String> = run::machine(run).iter().map(|part| safe(part.get(lang))).collect();
     let mut out = format!("**{}**\n\n", machine.join(" · "));
-    for text in guest::warning(run).into_iter().chain(consistency::warning(run)) {
+    for text in run::contradictions(run) {
         let _ = writeln!(out, "! {}\n", safe(text.get(lang)));
     }
     if let Some(trust) = &run.trust {
@@ -142,26 +139,10 @@ fn constants(run: &Run, lang: Lang, out: &mut String) {
 }
 
 fn head(run: &Run, lang: Lang, out: &mut String) {
-    let host = &run.host;
-    let tool = if run.imported.is_some() { run.tool.version.clone() } else { format!("hostmark {}", run.tool.version) };
-    let mut facts = vec![tool, host.hostname.clone()];
-    facts.extend(host.cpu.model.clone());
-    if !host.cpus.is_empty() {
-        let count = host.cpus.len();
-        facts.push(match lang {
-            Lang::En => counted(count, "CPU"),
-            Lang::Zh => format!("{count} 个 CPU"),
-        });
-    }
-    if host.memory.total_bytes > 0 {
-        facts.push(size_text(host.memory.total_bytes));
-    }
-    facts.extend(host.kernel.named());
-    facts.extend(host.virtualization.hypervisor.clone());
-    facts.push(run.started.clone());
-    facts.extend(place(run, lang));
-    facts.extend(run.note.clone());
-    let facts: Vec<String> = facts.iter().filter(|fact| !fact.is_empty()).map(|fact| safe(fact)).collect();
+    let names = [run::tool(run), run.host.hostname.clone()];
+    let facts = names.into_iter().map(same).chain(run::machine(run)).chain([same(&run.started)]);
+    let facts = facts.chain(run::place(run)).chain(run.note.as_ref().map(same));
+    let facts: Vec<String> = facts.map(|fact| safe(fact.get(lang))).filter(|fact| !fact.is_empty()).collect();
     let _ = writeln!(out, "{}\n", facts.join(" · "));
 }
 

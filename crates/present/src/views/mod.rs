@@ -7,6 +7,7 @@ pub(crate) mod fleet;
 pub(crate) mod network;
 pub(crate) mod overhead;
 pub(crate) mod probe;
+pub(crate) mod run;
 
 use hostmark_model::{Profile, Text};
 

@@ -8,11 +8,9 @@ use hostmark_analysis::labels::run_letter;
 use hostmark_model::{Lang, Run, Text};
 
 use super::grid::{Align, Grid, GridRow};
-use super::header;
 use super::page::{Page, Piece, Style, cut};
-use super::view::View;
 use crate::RenderOptions;
-use crate::words;
+use crate::{views, words};
 
 /// A name of a run may be this wide over its column; a longer one has a letter in its place.
 const WIDEST_NAME: usize = 14;
@@ -52,8 +50,9 @@ pub fn hosts(runs: &[Run], options: &RenderOptions) -> String {
 
 /// Where a run was measured.
 fn machine(run: &Run, options: &RenderOptions) -> Vec<Piece> {
-    let facts = header::machine(&View::new(run, options)).into_iter().skip(1);
-    facts.chain(header::place(run, options.lang).map(Piece::plain)).collect()
+    let name = Piece::new(&run.host.hostname, Style::Heading);
+    let facts = views::run::machine(run).into_iter().chain(views::run::place(run));
+    std::iter::once(name).chain(facts.map(|fact| Piece::plain(fact.get(options.lang)))).collect()
 }
 
 /// What each run is called over its column: its name where all are short and none is another's, else a letter.

@@ -3,7 +3,7 @@
 mod answer;
 mod changes;
 mod constants;
-pub(crate) mod header;
+mod header;
 mod hierarchy;
 mod hosts;
 mod matrix;
@@ -30,14 +30,6 @@ use crate::print::console::grid;
 pub(in crate::render) use crate::print::console::page;
 use crate::views::network::network;
 use crate::words;
-
-/// What machine a run is of, without its name: the processor with its CPUs and memory first.
-pub(crate) fn machine(run: &Run, lang: Lang) -> Vec<String> {
-    let options = RenderOptions { lang, ..RenderOptions::default() };
-    let pieces = header::machine(&View::new(run, &options));
-    // The program and the host's name stand before it.
-    pieces.into_iter().skip(2).map(|piece| piece.text).filter(|text| !text.is_empty()).collect()
-}
 
 /// The changes over so many runs that are kept; it ends with a line break.
 pub fn changes(changes: &[hostmark_analysis::fleet::HostChange], runs: usize, options: &RenderOptions) -> String {

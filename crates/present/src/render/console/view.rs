@@ -1,6 +1,6 @@
 //! A run as the blocks look at it: its labels, what is told of it as a whole, and which cases were shown already.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 use hostmark_analysis::bilingual::Words;
 use hostmark_analysis::format::interval_target;
@@ -21,11 +21,7 @@ pub(crate) struct View<'a> {
     pub(crate) verbose: bool,
     /// Half-width above which an interval is shown everywhere.
     pub(crate) target: f64,
-    /// How many measured cases carry each flag.
-    pub(crate) flags: BTreeMap<FlagKind, usize>,
-    /// Those that are on so many cases that they say something about the run and nothing about a case.
-    pub(crate) common: HashSet<FlagKind>,
-    /// Those that are not told beside each value: the common ones, unless all is to be shown.
+    /// Flags that are not told beside each value: those that say something about the run, unless all is to be shown.
     pub(crate) told_once: HashSet<FlagKind>,
     /// Cases with a value.
     pub(crate) measured: usize,
@@ -34,15 +30,13 @@ pub(crate) struct View<'a> {
 
 impl<'a> View<'a> {
     pub(crate) fn new(run: &'a Run, options: &RenderOptions) -> View<'a> {
-        let Flags { counts, common, measured } = Flags::of(run);
+        let Flags { common, measured, .. } = Flags::of(run);
         View {
             run,
-            told_once: if options.verbose { HashSet::new() } else { common.clone() },
-            common,
+            told_once: if options.verbose { HashSet::new() } else { common },
             lang: options.lang,
             verbose: options.verbose,
             target: interval_target(run.settings.profile),
-            flags: counts,
             measured,
             labels: Labels::of(run),
         }
