@@ -78,6 +78,7 @@ pub(crate) struct Judged {
 }
 
 /// Somebody or something, and what is known of it.
+#[derive(Default)]
 pub(crate) struct Named {
     pub(crate) role: Words,
     pub(crate) name: String,
@@ -110,6 +111,8 @@ pub(crate) enum Layout {
     Cards(usize),
     /// A label in front of lines, under the table's caption.
     Facts,
+    /// The same with a heading above, of which the caption is the remark, and the facts apart.
+    Labels,
     /// A grid whose first head says what its two sides are.
     Matrix,
     /// Text without marks, whose cells may be sentences. A row of a label alone is the head of those below it.
@@ -134,6 +137,8 @@ pub(crate) struct Column {
     pub(crate) is_extra: bool,
     /// Lines of a cell that a terminal shows, unless everything is asked for.
     pub(crate) few: usize,
+    /// Columns of a line that it shows then, where that is said.
+    pub(crate) longest: Option<usize>,
 }
 
 /// How the cells of a column stand under each other.

@@ -3,7 +3,8 @@
 use hostmark_model::Text;
 
 use super::{Format, Render};
-use crate::render::console;
+use crate::print::console;
+use crate::views::hosts::hosts;
 
 /// For people, at a terminal.
 pub(super) const FORMAT: Format = Format {
@@ -12,5 +13,5 @@ pub(super) const FORMAT: Format = Format {
         en: "several runs: what differs between their machines, and the constants of each in a column",
         zh: "多次运行：各机器的不同之处，以及并列的关键常数",
     },
-    render: Render::Many(console::hosts),
+    render: Render::Many(|runs, options| console::write(&[hosts(runs)], options)),
 };

@@ -64,16 +64,23 @@ fn named(role: Text, side: &Side) -> Named {
     }
 }
 
-fn differs(against: &Against, blocks: &mut Document) {
-    let same_facts = against.same;
-    let remark = match against.differs.len() {
-        0 => {
-            Words { en: format!("nothing of {same_facts} facts"), zh: format!("无，{same_facts} 项事实均相同") }
-        }
-        _ => Words { en: format!("same: {same_facts} other facts"), zh: format!("相同：其余 {same_facts} 项") },
+/// What stands above facts that differ: how many are the same.
+pub(super) fn differing(differ: usize, same: usize) -> (Words, Words) {
+    let remark = match differ {
+        0 => Words { en: format!("nothing of {same} facts"), zh: format!("无，{same} 项事实均相同") },
+        _ => Words { en: format!("same: {same} other facts"), zh: format!("相同：其余 {same} 项") },
     };
-    blocks.push(Block::Heading(fixed(DIFFERS), remark));
-    let known = |value: &Option<String>| value.as_ref().map_or_else(|| fixed(UNKNOWN), same).into();
+    (fixed(DIFFERS), remark)
+}
+
+pub(super) fn known(value: &Option<String>) -> Words {
+    value.as_ref().map_or_else(|| fixed(UNKNOWN), same)
+}
+
+fn differs(against: &Against, blocks: &mut Document) {
+    let (title, remark) = differing(against.differs.len(), against.same);
+    blocks.push(Block::Heading(title, remark));
+    let known = |value| known(value).into();
     let rows = against
         .differs
         .iter()

@@ -13,19 +13,21 @@ const USUAL: Text = Text { en: "usual", zh: "常见" };
 
 /// Those that any run has; nothing where none has any.
 pub(crate) fn constants(runs: &[Run], reference: Option<&NearestReference>) -> Option<Table> {
-    let all = LINES.iter().flat_map(|line| line.constants.iter().map(move |constant| (line.name, constant)));
-    let known = all.filter_map(|(kind, constant): (Text, &'static Constant)| {
-        let beside = constant.beside(runs)?;
-        Some((fixed(kind), fixed(beside.name), beside))
-    });
-    let table = match runs {
-        [run] => alone(run, known, reference),
-        _ => beside(runs, known),
-    };
-    (!table.rows.is_empty()).then_some(table)
+    match runs {
+        [run] => Some(alone(run, known(runs), reference)).filter(|table| !table.rows.is_empty()),
+        _ => beside(runs, &(0..runs.len()).map(run_letter).collect::<Vec<_>>()),
+    }
 }
 
 type Known<'a> = (Words, Words, ConstantOfRuns<'a>);
+
+fn known(runs: &[Run]) -> impl Iterator<Item = Known<'_>> {
+    let all = LINES.iter().flat_map(|line| line.constants.iter().map(move |constant| (line.name, constant)));
+    all.filter_map(|(kind, constant): (Text, &'static Constant)| {
+        let beside = constant.beside(runs)?;
+        Some((fixed(kind), fixed(beside.name), beside))
+    })
+}
 
 fn alone<'a>(run: &Run, known: impl Iterator<Item = Known<'a>>, reference: Option<&NearestReference>) -> Table {
     let mut verdicts = Vec::new();
@@ -61,20 +63,22 @@ fn alone<'a>(run: &Run, known: impl Iterator<Item = Known<'a>>, reference: Optio
     Table { caption: fixed(CAPTION), columns, rows, notes, layout: Layout::Constants, ..Table::default() }
 }
 
-fn beside<'a>(runs: &[Run], known: impl Iterator<Item = Known<'a>>) -> Table {
+/// Those of several runs, each in a column of its name.
+pub(super) fn beside(runs: &[Run], names: &[String]) -> Option<Table> {
     let row = |(kind, name, beside): Known| {
         let label = each(|lang| format!("{} · {}", kind.get(lang), name.get(lang)));
         let cells = runs.iter().zip(&beside.told).map(|(run, told)| cell(run, told.as_ref(), &beside));
         Row { cells: std::iter::once(label.into()).chain(cells).collect(), ..Row::default() }
     };
-    let of_run = |index| Column { style: Style::Run, ..Column::new(same(run_letter(index)), Align::Right) };
-    Table {
+    let of_run = |name: &String| Column { style: Style::Run, ..Column::new(same(name), Align::Point) };
+    let table = Table {
         caption: fixed(CAPTION),
-        columns: std::iter::once(Column::default()).chain((0..runs.len()).map(of_run)).collect(),
-        rows: known.map(row).collect(),
+        columns: std::iter::once(Column::default()).chain(names.iter().map(of_run)).collect(),
+        rows: known(runs).map(row).collect(),
         layout: Layout::Runs,
         ..Table::default()
-    }
+    };
+    (!table.rows.is_empty()).then_some(table)
 }
 
 /// A value, and how sure it is where that is worth a word; a dash for what a run does not have.

@@ -12,10 +12,13 @@ use self::grid::{Grid, GridRow};
 use self::page::{Page, Piece, cut, gap};
 use super::plain;
 use crate::RenderOptions;
-use crate::document::{Block, Document, Layout, List, Named, Reason, Remark, Row, Style, Table, Tally};
+use crate::document::{Block, Cell, Document, Layout, List, Named, Reason, Remark, Row, Style, Table, Tally};
+use crate::wrap::wrap;
 
 /// Columns that a row's values may take where it has lines of its own: the flags of a CPU fill a page.
 const LONGEST_VALUE: usize = 160;
+/// Columns of labels before facts that stand apart, at least, their indent and the gap behind them included.
+const LABEL_COLUMNS: usize = 16;
 /// Rows named behind a reason, and warnings of somebody.
 const FEW_NAMES: usize = 3;
 
@@ -79,6 +82,7 @@ impl Printer<'_> {
                     self.table(table)
                 }
                 Layout::Facts => self.facts(table),
+                Layout::Labels => self.labels(table),
                 Layout::Lines(between) => self.lines(table, between),
                 Layout::Cards(few) => self.cards(table, few),
                 Layout::Plain => self.page.append(&plain::write_table(table, &self.page.options)),
@@ -115,7 +119,7 @@ impl Printer<'_> {
     }
 
     fn named(&mut self, one: &Named) {
-        let name = Piece::new(format!("{} {}", one.role.get(self.lang), one.name), Style::Heading);
+        let name = Piece::new(format!("{} {}", one.role.get(self.lang), one.name).trim(), Style::Heading);
         let facts = one.facts.iter().map(|fact| self.piece(fact, Style::Plain));
         let facts: Vec<Piece> = std::iter::once(name).chain(facts).collect();
         self.page.flow(0, &facts);
@@ -204,6 +208,30 @@ impl Printer<'_> {
         }
     }
 
+    /// A label and its facts, three spaces apart, on as many lines as they need.
+    fn labels(&mut self, table: &Table) {
+        self.heading(&table.title, table.caption.get(self.lang));
+        let longest = table.columns.get(1).and_then(|column| column.longest).map_or(usize::MAX, |most| self.most(most));
+        let label = |row: &Row| visible(row.cells[0].text.get(self.lang));
+        let widest = table.rows.iter().map(|row| label(row).width()).max().unwrap_or(0);
+        let lead = LABEL_COLUMNS.max(2 + widest + 3);
+        let room = self.page.width.saturating_sub(lead);
+        for row in &table.rows {
+            let mut lines: Vec<String> = Vec::new();
+            for fact in row.cells[1].lines.iter().map(|fact| cut(&visible(fact.get(self.lang)), longest)) {
+                match lines.last_mut() {
+                    Some(line) if line.width() + 3 + fact.width() <= room => *line += &format!("   {fact}"),
+                    _ => lines.extend(wrap(&fact, room)),
+                }
+            }
+            for (index, text) in lines.into_iter().enumerate() {
+                let label = Piece::new(if index == 0 { label(row) } else { String::new() }, Style::Dim);
+                let pad = gap((lead - 2).saturating_sub(label.width()));
+                self.page.line(&[gap(2), label, pad, Piece { text, style: Style::Plain }]);
+            }
+        }
+    }
+
     fn table(&mut self, table: &Table) {
         let is_whole = table.is_whole(self.verbose);
         let rows: Vec<&Row> = table.rows.iter().filter(|row| is_whole || !row.is_rest).collect();
@@ -222,7 +250,7 @@ impl Printer<'_> {
                 _ => caption,
             }));
             for row in rows {
-                let cells = row.cells.iter().map(|cell| self.piece(&cell.text, cell.style)).collect();
+                let cells = row.cells.iter().map(|cell| self.cell(cell)).collect();
                 grid.row(GridRow::Cells(cells, self.notes(row)));
             }
             grid.write(self.page);
@@ -231,6 +259,16 @@ impl Printer<'_> {
             let hint = if self.lang == Lang::Zh { "；--verbose 可列出" } else { "; --verbose shows them" };
             self.page.paragraph("  ", &format!("{}{hint}", rest.left_out.get(self.lang)), Style::Dim);
         }
+    }
+
+    /// Its text, and what stands behind that: full-width brackets have their own room.
+    fn cell(&self, cell: &Cell) -> Piece {
+        let mut text = cell.text.get(self.lang).to_owned();
+        for line in cell.lines.iter().map(|line| line.get(self.lang)) {
+            let gap = if line.starts_with('（') { "" } else { " " };
+            text = text + gap + line;
+        }
+        Piece::new(text, cell.style)
     }
 
     /// What is remarkable about a row; with everything asked for, what to type for it as well.

@@ -5,7 +5,6 @@ mod changes;
 mod constants;
 mod header;
 mod hierarchy;
-mod hosts;
 mod matrix;
 mod memory;
 mod nodes;
@@ -21,7 +20,6 @@ use hostmark_model::{CaseRecord, Lang, Run, Unit};
 use hostmark_stats::descriptive;
 
 pub use self::answer::{answer, is_answered};
-pub use self::hosts::hosts;
 use self::page::{Mark, Page, Piece, Style};
 use self::view::{Shown, View};
 use crate::RenderOptions;

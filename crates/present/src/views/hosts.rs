@@ -1,0 +1,86 @@
+//! Several runs beside each other: where each was measured, what differs between their machines, and the constants of each.
+
+use hostmark_analysis::bilingual::{COMMA, Words, fixed, joined, same};
+use hostmark_analysis::compare::{FactOfRuns, differing};
+use hostmark_analysis::labels::run_letter;
+use hostmark_model::{Run, Text};
+use unicode_width::UnicodeWidthStr;
+
+use super::comparison::known;
+use super::{constants, run};
+use crate::document::{Block, Cell, Column, Document, Layout, Named, Row, Style, Table};
+use crate::words;
+
+/// A name of a run may be this wide over its column; a longer one has a letter in its place.
+const WIDEST_NAME: usize = 14;
+
+/// Columns that one value of a fact may take, unless everything is asked for: the flags of a CPU fill a page.
+const LONGEST_VALUE: usize = 100;
+
+const TRUST: Text = Text { en: "trust", zh: "可信度" };
+
+pub(crate) fn hosts(runs: &[Run]) -> Document {
+    let names = names(runs);
+    let machines: Vec<Vec<Words>> = runs.iter().map(machine).collect();
+    let are_one = machines.windows(2).all(|pair| pair[0] == pair[1]);
+    let named = |((run, name), machine): ((&Run, &String), &Vec<Words>)| Named {
+        role: same(name),
+        name: if *name == run.name { String::new() } else { run.name.clone() },
+        facts: if are_one { Vec::new() } else { machine.clone() },
+        ..Named::default()
+    };
+    let mut all: Vec<Named> = runs.iter().zip(&names).zip(&machines).map(named).collect();
+    all.extend(machines.into_iter().next().filter(|_| are_one).map(|facts| Named { facts, ..Named::default() }));
+    let (differ, same_facts) = differing(runs);
+    let rows = differ.iter().map(|fact| differing_row(fact, &names)).collect();
+    let (title, caption) = super::comparison::differing(differ.len(), same_facts);
+    let columns = vec![Column::default(), Column { longest: Some(LONGEST_VALUE), ..Column::default() }];
+    let facts = Table { title, caption, columns, rows, layout: Layout::Labels, ..Table::default() };
+    let constants = match constants::beside(runs, &names) {
+        Some(mut table) => {
+            table.title = std::mem::take(&mut table.caption);
+            table.rows.splice(..0, trust(runs));
+            Block::Table(table)
+        }
+        None => Block::Sentence(fixed(words::NO_CASES), Style::Plain),
+    };
+    vec![Block::Named(all), Block::Table(facts), constants]
+}
+
+/// Where a run was measured.
+fn machine(run: &Run) -> Vec<Words> {
+    std::iter::once(same(&run.host.hostname)).chain(run::machine(run)).chain(run::place(run)).collect()
+}
+
+/// What each run is called over its column: its name where all are short and none is another's, else a letter.
+fn names(runs: &[Run]) -> Vec<String> {
+    let is_short = |run: &Run| !run.name.is_empty() && run.name.width() <= WIDEST_NAME;
+    let is_alone = |run: &Run| runs.iter().filter(|other| other.name == run.name).count() == 1;
+    match runs.iter().all(|run| is_short(run) && is_alone(run)) {
+        true => runs.iter().map(|run| run.name.clone()).collect(),
+        false => (0..runs.len()).map(run_letter).collect(),
+    }
+}
+
+/// A fact that is not the same everywhere: each value once, behind those that have it.
+fn differing_row(fact: &FactOfRuns, names: &[String]) -> Row {
+    let mut groups: Vec<(&Option<String>, Vec<Words>)> = Vec::new();
+    for (value, name) in fact.values.iter().zip(names) {
+        match groups.iter_mut().find(|(known, _)| *known == value) {
+            Some((_, whose)) => whose.push(same(name)),
+            None => groups.push((value, vec![same(name)])),
+        }
+    }
+    let line =
+        |(value, whose): (&Option<String>, Vec<Words>)| joined(&[joined(&whose, COMMA), known(value)], words::COLON);
+    let values = Cell { lines: groups.into_iter().map(line).collect(), ..Cell::default() };
+    Row { cells: vec![fact.label.clone().into(), values], ..Row::default() }
+}
+
+/// How far each run can be trusted, where that is known of any.
+fn trust(runs: &[Run]) -> Option<Row> {
+    let grade = |run: &Run| same(run.trust.as_ref().map_or("–", |trust| trust.grade.letter())).into();
+    let label = Cell { text: fixed(TRUST), style: Style::Dim, ..Cell::default() };
+    let row = || Row { cells: std::iter::once(label).chain(runs.iter().map(grade)).collect(), ..Row::default() };
+    runs.iter().any(|run| run.trust.is_some()).then(row)
+}
