@@ -1,20 +1,22 @@
 //! What was measured, where and how: the runs' settings and their hosts, side by side.
 
 use hostmark_analysis::duration::duration_s;
+use hostmark_analysis::findings::host::host_report;
 use hostmark_analysis::format::value;
 use hostmark_analysis::guest;
-use hostmark_model::{Disturbed, HostReport, Lang, Run, Text, Unit};
+use hostmark_model::{Disturbed, Run, Text, Unit};
 
-use super::bilingual::{Words, each, fixed, same};
-use super::say;
+use super::bilingual::{Words, each, fixed, joined, same};
 use crate::document::{Align, Block, Cell, Column, Kind, Layout, Row, Style, Table};
 use crate::print::html;
-use crate::render::host::blocks;
 use crate::runs::Runs;
-use crate::views;
 use crate::views::run::whole_seconds;
+use crate::views::{self, host};
 
 const MEANS: Text = Text { en: "What this host's settings mean for its values", zh: "本机设置对数值的影响" };
+
+/// Between facts of a row.
+const APART: Text = Text { en: " · ", zh: " · " };
 
 /// The facts of all runs, those of each environment once, and what they mean for the values.
 pub(super) fn facts(runs: &Runs, sides: &[(String, &[Run])]) -> String {
@@ -23,11 +25,8 @@ pub(super) fn facts(runs: &Runs, sides: &[(String, &[Run])]) -> String {
     let block = |table: Table| format!("<div class=\"block\">\n{}</div>\n", write(Block::Table(table)));
     let tables = tables(&sides.iter().map(|(_, side)| &side[0]).collect::<Vec<_>>(), &letters);
     let conditions = |(index, run): (usize, &Run)| {
-        let conditions = views::findings::conditions(run);
-        let open = if runs.are_many() { "" } else { " open" };
-        let title = html::letter(&runs.letter(index)) + &say(MEANS);
-        let list = if conditions.is_empty() { return None } else { write(Block::Judged(Words::default(), conditions)) };
-        Some(format!("<details{open}>\n<summary>{title}</summary>\n{list}</details>\n"))
+        let all = views::findings::conditions(run);
+        (!all.is_empty()).then(|| write(Block::Judged(runs.of_run(index, fixed(MEANS)), all)))
     };
     let tables: String = tables.into_iter().map(block).collect();
     let conditions: String = runs.all.iter().enumerate().filter_map(conditions).collect();
@@ -37,23 +36,14 @@ pub(super) fn facts(runs: &Runs, sides: &[(String, &[Run])]) -> String {
 /// Settings, then the host's facts, a column for each run.
 fn tables(runs: &[&Run], letters: &[&str]) -> Vec<Table> {
     let mut all = vec![settings(runs), virtual_machine(runs)];
-    let of_run = |run: &Run| {
-        let report = HostReport {
-            schema: HostReport::SCHEMA.to_owned(),
-            host: run.host.clone(),
-            disturbed: Disturbed::default(),
-            findings: Vec::new(),
+    let of_run = |run: &&Run| host::facts(&host_report(run.host.clone(), Disturbed::default()));
+    let hosts: Vec<Vec<Table>> = runs.iter().map(of_run).collect();
+    for (place, table) in hosts.first().into_iter().flatten().enumerate() {
+        let row = |(at, row): (usize, &Row)| {
+            let facts = |host: &Vec<Table>| host[place].rows.get(at).map(|row| joined(&row.cells[1].lines, APART));
+            fact(row.cells[0].text.clone(), hosts.iter().map(|host| facts(host).unwrap_or_default()).collect())
         };
-        [Lang::En, Lang::Zh].map(|lang| blocks(&report, lang))
-    };
-    let hosts: Vec<_> = runs.iter().copied().map(of_run).collect();
-    for (place, block) in hosts.first().iter().flat_map(|[first, _]| first).enumerate() {
-        let title = Words { en: sentence(block.title), zh: hosts[0][1][place].title.to_owned() };
-        let row = |(at, (label, _)): (usize, &(Text, Vec<String>))| {
-            let cell = |[en, zh]: &[Vec<_>; 2]| Words { en: told(&en[place], at), zh: told(&zh[place], at) };
-            fact(fixed(*label), hosts.iter().map(cell).collect())
-        };
-        all.push((title, block.rows.iter().enumerate().filter_map(row).collect()));
+        all.push((table.title.clone(), table.rows.iter().enumerate().filter_map(row).collect()));
     }
     all.retain(|(_, rows)| !rows.is_empty());
     // One run's values need no head.
@@ -62,22 +52,6 @@ fn tables(runs: &[&Run], letters: &[&str]) -> Vec<Table> {
     let columns = || std::iter::once(Column::default()).chain(letters.iter().map(of_run)).collect();
     let table = |(title, rows)| Table { title, columns: columns(), rows, layout: Layout::Runs, ..Table::default() };
     all.into_iter().map(table).collect()
-}
-
-/// The facts of a row behind each other.
-fn told(block: &crate::render::host::Block, row: usize) -> String {
-    let facts = block.rows.get(row).map(|(_, facts)| facts.as_slice()).unwrap_or_default();
-    let facts: Vec<&str> = facts.iter().map(String::as_str).filter(|fact| !fact.is_empty()).collect();
-    facts.join(" · ")
-}
-
-/// `MEMORY` as `Memory`; abbreviations stay.
-fn sentence(title: &str) -> String {
-    if title.len() <= 3 {
-        return title.to_owned();
-    }
-    let mut chars = title.chars();
-    chars.next().map(|first| first.to_string() + &chars.as_str().to_lowercase()).unwrap_or_default()
 }
 
 /// A row, unless no run has anything to say.

@@ -4,6 +4,7 @@ pub(crate) mod comparison;
 pub(crate) mod constants;
 pub(crate) mod findings;
 pub(crate) mod fleet;
+pub(crate) mod host;
 pub(crate) mod hosts;
 pub(crate) mod network;
 pub(crate) mod overhead;

@@ -116,7 +116,7 @@ fn switch(block: &Block, on: bool) -> &'static str {
 
 pub(super) fn memory(report: &HostReport, block: &mut Block) {
     let (host, memory) = (&report.host, &report.host.memory);
-    block.title("MEMORY", "内存", "");
+    block.title("Memory", "内存", "");
     let bytes = |count: u64| value(count as f64, Unit::Bytes, hostmark_model::Lang::En);
     let mut size = Vec::new();
     if memory.total_bytes > 0 {
@@ -184,7 +184,7 @@ fn pools(pools: &[HugePages]) -> String {
 
 pub(super) fn devices(report: &HostReport, block: &mut Block) {
     let host = &report.host;
-    block.title("STORAGE AND NETWORK", "存储与网络", "");
+    block.title("Storage and network", "存储与网络", "");
     for directory in &host.storage.directories {
         let (en, zh) = match directory.purpose {
             Purpose::Scratch => ("scratch", "临时目录"),

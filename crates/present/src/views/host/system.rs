@@ -7,7 +7,7 @@ use super::Block;
 
 pub(super) fn kernel(report: &HostReport, block: &mut Block) {
     let (kernel, activity) = (&report.host.kernel, &report.host.activity);
-    block.title("KERNEL", "内核", "");
+    block.title("Kernel", "内核", "");
     block.row("release", "版本", &[kernel.named().unwrap_or_default(), kernel.version.clone()]);
     block.row("command line", "命令行", &kernel.command_line.clone().into_iter().collect::<Vec<_>>());
     let others: Vec<&str> = kernel
@@ -74,7 +74,7 @@ fn by_status<'a>(report: &'a HostReport, start: &str) -> Vec<&'a str> {
 
 pub(super) fn limits(report: &HostReport, block: &mut Block) {
     let (host, around) = (&report.host, &report.host.virtualization);
-    block.title("VIRTUALIZATION AND LIMITS", "虚拟化与限制", "");
+    block.title("Virtualization and limits", "虚拟化与限制", "");
     let guest = match &around.hypervisor {
         Some(name) if block.lang == Lang::Zh => format!("{name} 虚拟机"),
         Some(name) => format!("{name} guest"),

@@ -1,0 +1,54 @@
+//! The page of `hostmark host`: five tables of facts, then what would disturb a measurement, worst first.
+
+use hostmark_model::{HostFinding, HostReport, HostWeight, Text};
+
+use super::RenderOptions;
+use super::console::page::{Page, Style};
+use crate::document::Block;
+use crate::print::console::append;
+use crate::views::host::facts;
+
+const DISTURBS: Text = Text { en: "WHAT WOULD DISTURB A MEASUREMENT", zh: "会干扰测量的因素" };
+const WORST_FIRST: Text = Text { en: "worst first", zh: "最严重者在前" };
+const NOTHING: Text = Text { en: "nothing that can be seen from here", zh: "从本机看不到任何干扰因素" };
+const NOTHING_SEEN: Text =
+    Text { en: "nothing is seen, but not all can be seen", zh: "未见干扰因素，但并非全部可见" };
+const UNSEEN: Text = Text { en: "WHAT CANNOT BE SEEN", zh: "无法看到的因素" };
+const MAY_DISTURB: Text = Text { en: "it may disturb a measurement", zh: "可能干扰测量" };
+const SHIFTS: Text = Text { en: "WORTH KNOWING", zh: "值得了解" };
+const NO_NOISE: Text = Text { en: "constant costs, not noise", zh: "固定开销（不是噪声）" };
+
+/// The whole page; it ends with a line break and holds nothing that steers a terminal but its own colours.
+pub fn host(report: &HostReport, options: &RenderOptions) -> String {
+    let mut page = Page::new(options);
+    append(&mut page, &facts(report).into_iter().map(Block::Table).collect());
+    let of = |weights: &[HostWeight]| -> Vec<&HostFinding> {
+        report.findings.iter().filter(|finding| weights.contains(&finding.weight)).collect()
+    };
+    let (disturbing, unseen) = (of(&[HostWeight::Disturbs]), of(&[HostWeight::Unknown]));
+    let title = page.say(DISTURBS);
+    let remark = match (disturbing.is_empty(), unseen.is_empty()) {
+        (false, _) => WORST_FIRST,
+        (true, false) => NOTHING_SEEN,
+        (true, true) => NOTHING,
+    };
+    let remark = page.say(remark);
+    page.heading(title, remark);
+    for (index, finding) in disturbing.iter().enumerate() {
+        findings(&mut page, &format!("{:>2} ", index + 1), finding, Style::Warning);
+    }
+    let others = of(&[HostWeight::Shifts, HostWeight::Note]);
+    let rest = [(unseen, UNSEEN, MAY_DISTURB, Style::Warning), (others, SHIFTS, NO_NOISE, Style::Plain)];
+    for (found, title, remark, style) in rest.into_iter().filter(|(found, ..)| !found.is_empty()) {
+        let (title, remark) = (page.say(title), page.say(remark));
+        page.heading(title, remark);
+        found.iter().for_each(|finding| findings(&mut page, " · ", finding, style));
+    }
+    page.into_text()
+}
+
+fn findings(page: &mut Page, first: &str, finding: &HostFinding, style: Style) {
+    let lang = page.options.lang;
+    page.paragraph(first, finding.effect.get(lang), style);
+    page.paragraph("   → ", finding.cure.get(lang), Style::Dim);
+}
