@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use hostmark_analysis::escape::{self, visible};
-use hostmark_analysis::fleet::{Fleet, KindOfHosts, OtherEstimate};
+use hostmark_analysis::fleet::{Fleet, HostChange, KindOfHosts, OtherEstimate};
 use hostmark_model::Text;
 use hostmark_model::timestamp::Timestamp;
 use serde::Serialize;
@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::RenderOptions;
 use crate::html;
 use crate::print::{console, markdown};
+use crate::views;
 use crate::views::fleet::fleet as document;
 
 /// A format of fleets.
@@ -74,6 +75,11 @@ pub static FORMATS: &[Format] = &[
 /// The format called `name`.
 pub fn format_named(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.name == name)
+}
+
+/// The changes over so many runs that are kept, for the eye.
+pub fn changes(changes: &[HostChange], runs: usize, options: &RenderOptions) -> String {
+    console::write(&[views::changes::changes(changes, runs)], options)
 }
 
 fn json(fleet: &Fleet) -> String {

@@ -17,8 +17,8 @@ use hostmark_analysis::escape::visible;
 use hostmark_analysis::reasons::told;
 use hostmark_engine::Journal;
 use hostmark_model::{Exit, Lang, Run, Text};
+use hostmark_present::export::fleet;
 use hostmark_present::render::columns::{Column, columns};
-use hostmark_present::render::console;
 use serde_json::{Value, json};
 
 use self::prune::Unwanted;
@@ -93,7 +93,7 @@ pub fn runs(arguments: &RunsArguments, lang: Lang) -> Result<Exit> {
         let (all, runs) = changed::found(&files, &arguments.filters)?;
         output::print(&match arguments.format {
             Format::Json => output::json(&serde_json::to_string_pretty(&all)?),
-            Format::Table => console::changes(&all, runs, &output::options(lang, arguments.verbose)),
+            Format::Table => fleet::changes(&all, runs, &output::options(lang, arguments.verbose)),
         });
         return Ok(Exit::Fine);
     }

@@ -75,7 +75,11 @@ impl Printer<'_> {
             Block::Warnings(all) => all.iter().for_each(|text| self.paragraph("! ", text, Style::Warning)),
             Block::Named(all) => all.iter().for_each(|one| self.named(one)),
             Block::Part(title) => self.sentence(title, Style::Heading),
-            Block::Remarks(all) => all.iter().for_each(|one| self.paragraph("  ", &one.text, one.style)),
+            Block::Remarks(all) => {
+                let (few, rest): (Vec<&Remark>, _) = all.iter().partition(|one| self.verbose || !one.is_detail);
+                few.iter().for_each(|one| self.paragraph("  ", &one.text, one.style));
+                self.more(rest.len());
+            }
             Block::List(list) => self.list(list),
             Block::Table(table) => match table.layout {
                 Layout::Grid | Layout::Matrix | Layout::Cases(_) | Layout::Runs | Layout::Constants => {

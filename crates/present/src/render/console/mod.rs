@@ -1,7 +1,6 @@
 //! The table of `hostmark run` and `hostmark report`, made from a run alone.
 
 mod answer;
-mod changes;
 mod constants;
 mod header;
 mod hierarchy;
@@ -28,11 +27,6 @@ use crate::print::console::grid;
 pub(in crate::render) use crate::print::console::page;
 use crate::views::network::network;
 use crate::words;
-
-/// The changes over so many runs that are kept; it ends with a line break.
-pub fn changes(changes: &[hostmark_analysis::fleet::HostChange], runs: usize, options: &RenderOptions) -> String {
-    changes::table(changes, runs, options)
-}
 
 /// The whole table; it ends with a line break and holds nothing that steers a terminal but its own colours.
 pub fn table(run: &Run, options: &RenderOptions) -> String {
