@@ -7,22 +7,18 @@ use hostmark_model::{CaseId, Lang, ProbeInfo, Text, Unit};
 use unicode_width::UnicodeWidthStr;
 
 use super::RenderOptions;
-use crate::wrap::wrap;
+use crate::wrap::hanging;
 
 /// Values of a reference that a probe's page shows at most, the first of it: they are at the probe's defaults or next to them.
 const MOST_OF_PROBE: usize = 3;
 
 /// A text in as many lines as it needs, behind `first` and then indented by as much.
-pub(super) fn paragraph(out: &mut String, first: &str, text: &str, width: usize) {
-    let indent = first.width();
-    for (index, line) in wrap(&visible(text), width.saturating_sub(indent)).into_iter().enumerate() {
-        let lead = if index == 0 { first.to_owned() } else { " ".repeat(indent) };
-        *out += &format!("{lead}{line}\n");
-    }
+fn paragraph(out: &mut String, first: &str, text: &str, width: usize) {
+    *out += &hanging(first, &visible(text), width);
 }
 
 /// A source in words, the machine left out. Its address stands on a line of its own, unbroken, so that it can be followed.
-pub(super) fn source(out: &mut String, indent: &str, of: &Citation, options: &RenderOptions) {
+fn source(out: &mut String, indent: &str, of: &Citation, options: &RenderOptions) {
     let says = match options.lang {
         Lang::En => format!("{}; {}", of.date, of.method.en),
         Lang::Zh => format!("{}；{}", of.date, of.method.zh),

@@ -1,5 +1,6 @@
 //! What is said of a result: typed values become a document, once for all media.
 
+pub(crate) mod against;
 pub(crate) mod changes;
 pub(crate) mod comparison;
 pub(crate) mod constants;

@@ -58,6 +58,7 @@ impl Printer<'_> {
                 });
             }
             Block::Method(sentences) => {
+                self.page.blank();
                 let conclusions = document.iter().filter_map(|block| match block {
                     Block::Conclusion(text) => Some(text),
                     _ => None,
