@@ -30,6 +30,8 @@ pub(crate) enum Block {
     Table(Table),
     Tally(Tally),
     Charts(Vec<Chart>),
+    /// Lines whose columns stand under each other.
+    Drawn(Vec<Words>),
     /// Claims under a title, and what became of them; in their order where nothing is said of that.
     Judged(Words, Vec<Judged>),
     /// What few readers look for, under a title.

@@ -1,14 +1,11 @@
 //! The data path of TCP: pipelines drawn with what each process takes, and what single stages make one expect.
 
-use hostmark_analysis::data_path::{Item, data_path};
-use hostmark_analysis::escape::visible;
 use hostmark_model::{Run, Text};
 
 use super::{Format, Render};
 use crate::RenderOptions;
-use crate::print::plain::{GAP, heading, lines, write_table};
-use crate::views::overhead;
-use crate::wrap::fit;
+use crate::print::plain;
+use crate::views::data_path::data_path;
 
 /// For the question why a pipeline is slower than the network beneath it.
 pub(super) const FORMAT: Format = Format {
@@ -21,26 +18,13 @@ pub(super) const FORMAT: Format = Format {
 };
 
 fn render(run: &Run, options: &RenderOptions) -> String {
-    let items = data_path(run, options.verbose);
-    if items.is_empty() {
+    let document = data_path(run, options.verbose);
+    if document.is_empty() {
         const NOTHING: Text = Text {
             en: "This run has no data path; measure it by `hostmark run --table data-path`.",
             zh: "此次运行没有数据通路；用 `hostmark run --table data-path` 测量。",
         };
-        return lines(NOTHING.get(options.lang), options);
+        return plain::lines(NOTHING.get(options.lang), options);
     }
-    let mut text = String::new();
-    for item in items {
-        match item {
-            Item::Heading(title) => text += &format!("\n{}", heading(title.get(options.lang), options)),
-            Item::Line(line) => text += &lines(line.get(options.lang), options),
-            Item::Drawing(drawn) => {
-                for line in drawn {
-                    text += &fit(&format!("{GAP}{}", visible(line.get(options.lang))), options.width.max(40));
-                }
-            }
-            Item::Table(table) => text += &format!("\n{}", write_table(&overhead::table(table), options)),
-        }
-    }
-    text
+    plain::write(&document, options)
 }

@@ -20,6 +20,7 @@ use crate::markup::{escaped, markup};
 use crate::print::html::{self, Number};
 use crate::runs::Runs;
 use crate::views;
+use crate::views::data_path::data_path;
 use crate::views::network::network;
 use crate::views::probe::{anchor, probe};
 
@@ -33,6 +34,7 @@ const LAYERS: Text = Text { en: "Layers", zh: "各层" };
 const FINDINGS: Text = Text { en: "Findings", zh: "结论" };
 const NONE: Text = Text { en: "None.", zh: "无。" };
 const NETWORK: Text = Text { en: "Network between hosts", zh: "主机间网络" };
+const DATA_PATH: Text = Text { en: "Data path of TCP", zh: "TCP 的数据通路" };
 const COMPARISON: Text = Text { en: "Comparison", zh: "对比" };
 const CHARTS: Text = Text { en: "Charts", zh: "图表" };
 const POINT: Text = Text {
@@ -78,6 +80,7 @@ pub fn page(all: &[Run], options: &RenderOptions) -> String {
         ("layers", LAYERS, layers(all, number)),
         ("findings", FINDINGS, titled(FINDINGS, &found)),
         ("network", NETWORK, links(runs, &findings)),
+        ("data-path", DATA_PATH, pipelines(runs, number)),
         ("comparison", COMPARISON, beside(&sides).map(|one| compared(&one, number)).unwrap_or_default()),
         ("charts", CHARTS, drawn(figures, number)),
         ("values", VALUES, values(runs, &shown, most_strips, number)),
@@ -228,6 +231,17 @@ fn links(runs: &Runs, findings: &[Vec<Finding>]) -> String {
         first += findings.len();
     }
     if all.is_empty() { String::new() } else { article(&all, 1, &|| 0) }
+}
+
+/// The pipelines through TCP of each run.
+fn pipelines(runs: &Runs, number: Number) -> String {
+    let of_run = |(index, run): (usize, &Run)| {
+        let document = data_path(run, true);
+        let letter = html::letter(&runs.letter(index));
+        (!document.is_empty()).then(|| format!("{letter}{}", html::write(&document, 2, number)))
+    };
+    let all: String = runs.all.iter().enumerate().filter_map(of_run).collect();
+    if all.is_empty() { all } else { folded(DATA_PATH, "", &all) }
 }
 
 /// The runs of each environment, which stand behind each other, with their letters; where the page is not about environments,

@@ -65,6 +65,7 @@ fn write_block(block: &Block, level: usize, number: Number) -> String {
                 _ => format!("<div class=\"figures\">\n{figures}</div>\n"),
             }
         }
+        Block::Drawn(all) => format!("<pre>{}</pre>\n", all.iter().map(markup).collect::<Vec<_>>().join("\n")),
         Block::Judged(title, all) => {
             let (begin, end) = match all.iter().any(|one| !one.verdict.en.is_empty()) {
                 true => ("<ul>", "</ul>"),

@@ -51,14 +51,11 @@ impl Printer {
             Block::Named(all) => all.iter().map(|one| self.named(one)).collect(),
             Block::Table(table) => self.table(table),
             Block::Tally(tally) => self.tally(tally),
-            // Indented lines are shown as they are.
             Block::Charts(all) => {
                 let drawn = all.iter().filter_map(|chart| plain::drawn(&chart.drawing, &self.options));
-                drawn
-                    .map(|text| text.lines().map(|line| format!("    {line}\n")).collect())
-                    .collect::<Vec<String>>()
-                    .join("\n")
+                drawn.map(|text| as_it_is(&text)).collect::<Vec<String>>().join("\n")
             }
+            Block::Drawn(all) => as_it_is(&plain::columns(all, &self.options)),
             Block::Folded(title, blocks) => {
                 let blocks = blocks.iter().map(|block| self.block(block));
                 std::iter::once(self.heading(title, &Words::default())).chain(blocks).collect::<Vec<_>>().join("\n")
@@ -158,6 +155,11 @@ impl Printer {
         }
         text
     }
+}
+
+/// Indented lines are shown as they are.
+fn as_it_is(text: &str) -> String {
+    text.lines().map(|line| format!("    {line}\n")).collect()
 }
 
 fn line(cells: impl IntoIterator<Item = String>) -> String {

@@ -18,6 +18,7 @@ use hostmark_model::{AxisKind, CaseRecord, Finding, Lang, Measured, Outcome, Pro
 use super::RenderOptions;
 use crate::estimators;
 use crate::print::markdown::write as write_document;
+use crate::views::data_path::data_path;
 use crate::views::network::network;
 use crate::views::run::{self, Reasons};
 use crate::words::shows;
@@ -61,6 +62,10 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
         let _ = writeln!(out, "\n> ! {}", safe(text.get(lang)));
     }
     if let Some(document) = network(run, &all, 1, "") {
+        let _ = write!(out, "\n{}", write_document(&[document], 1, options));
+    }
+    let document = data_path(run, options.verbose);
+    if !document.is_empty() {
         let _ = write!(out, "\n{}", write_document(&[document], 1, options));
     }
     if run.cases.is_empty() {

@@ -4,6 +4,7 @@ pub(crate) mod against;
 pub(crate) mod changes;
 pub(crate) mod comparison;
 pub(crate) mod constants;
+pub(crate) mod data_path;
 pub(crate) mod findings;
 pub(crate) mod fleet;
 pub(crate) mod host;

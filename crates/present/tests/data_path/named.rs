@@ -2,6 +2,7 @@
 
 use hostmark_analysis::findings::findings;
 use hostmark_model::{CaseId, EACH_POINT, Estimate, Flag, FlagKind, Run};
+use hostmark_present::export::format_named;
 use hostmark_present::tables::table_named;
 
 use super::made::{Busy, case_of, one_cpu, run_of, two_cpus};
@@ -76,4 +77,17 @@ fn who_polls_as_nc_does_has_its_name_and_is_told_what_no_poll_gives() {
     assert_eq!(expected(&text, "zero_pipe_poll_socket_poll_null")[1], "no model for its calls");
     // It gives nobody anything who does not poll.
     assert!(!section(&text, "zero_pipe_socket_null").contains("without poll"), "{text}");
+}
+
+#[test]
+fn page_and_markdown_draw_the_pipelines_as_the_text_does() {
+    let run = one_cpu();
+    let none = Run { cases: Vec::new(), ..run.clone() };
+    let drawn = "/dev/zero => [1] => pipe => [2] => TCP => [3]* -> /dev/null";
+    let options = hostmark_present::RenderOptions::default();
+    for (format, line) in [("markdown", format!("\n      {drawn}\n")), ("html", drawn.replace('>', "&gt;"))] {
+        let shown = |run: &Run| format_named(format).unwrap().render_one(run, &options);
+        assert!(shown(&run).contains(&line), "{}", shown(&run));
+        assert!(!shown(&none).contains("[1] =") && !shown(&none).contains("data-path"), "{}", shown(&none));
+    }
 }

@@ -51,6 +51,7 @@ impl Printer<'_> {
                 let drawn = all.iter().filter_map(|chart| plain::drawn(&chart.drawing, &self.page.options));
                 drawn.collect::<Vec<_>>().iter().for_each(|text| self.page.append(text));
             }
+            Block::Drawn(all) => self.page.append(&plain::columns(all, &self.page.options)),
             Block::Judged(title, all) => {
                 self.sentence(title, Style::Heading);
                 all.iter().for_each(|one| {

@@ -12,10 +12,10 @@ use crate::wrap;
 use hostmark_analysis::typography::{typeset, typeset_columns};
 
 /// What stands between two columns, and before the first.
-pub(crate) const GAP: &str = "  ";
+const GAP: &str = "  ";
 
 /// A title and its rule.
-pub(crate) fn heading(title: &str, options: &RenderOptions) -> String {
+fn heading(title: &str, options: &RenderOptions) -> String {
     let title = visible(title);
     let width = options.width.max(40);
     format!("{}{}\n", wrap::fit(&title, width), "-".repeat(title.width().min(width)))
@@ -27,9 +27,17 @@ pub(crate) fn lines(text: &str, options: &RenderOptions) -> String {
     wrap::wrap(&visible(&text), options.width.max(40)).iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// The document with a blank line between its blocks.
+/// The document with a blank line between its blocks; what belongs to the lines above it stands close to them.
 pub(crate) fn write(document: &Document, options: &RenderOptions) -> String {
-    document.iter().flat_map(|block| write_block(block, options)).collect::<Vec<String>>().join("\n")
+    let mut text = String::new();
+    for block in document {
+        let is_close = matches!(block, Block::Sentence(..) | Block::Drawn(_));
+        for part in write_block(block, options) {
+            text += if text.is_empty() || is_close { "" } else { "\n" };
+            text += &part;
+        }
+    }
+    text
 }
 
 fn write_block(block: &Block, options: &RenderOptions) -> Vec<String> {
@@ -46,6 +54,7 @@ fn write_block(block: &Block, options: &RenderOptions) -> Vec<String> {
         Block::Remarks(all) => all.iter().map(|remark| say(&remark.text)).collect(),
         Block::Table(table) => vec![write_table(table, options)],
         Block::Charts(all) => all.iter().filter_map(|chart| drawn(&chart.drawing, options)).collect(),
+        Block::Drawn(all) => vec![columns(all, options)],
         Block::Folded(title, blocks) => {
             let blocks = blocks.iter().flat_map(|block| write_block(block, options));
             std::iter::once(heading(title.get(options.lang), options)).chain(blocks).collect()
@@ -60,6 +69,12 @@ fn write_block(block: &Block, options: &RenderOptions) -> Vec<String> {
 fn titled<'a>(title: &Words, texts: impl Iterator<Item = &'a Words>, options: &RenderOptions) -> String {
     let texts = texts.map(|text| lines(&format!("{GAP}{}", text.get(options.lang)), options));
     heading(title.get(options.lang), options) + &texts.collect::<String>()
+}
+
+/// Lines as they are; one that is too long goes on below.
+pub(crate) fn columns(all: &[Words], options: &RenderOptions) -> String {
+    let line = |line: &Words| wrap::fit(&format!("{GAP}{}", visible(line.get(options.lang))), options.width.max(40));
+    all.iter().map(line).collect()
 }
 
 /// A drawing of letters; none where it takes lines.
