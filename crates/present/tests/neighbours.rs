@@ -57,3 +57,20 @@ fn the_grade_stands_at_the_head_of_every_report() {
         assert!(is_graded(&zh, "可信度 ") && zh.contains("可信度"), "{zh}");
     }
 }
+
+#[test]
+fn every_report_says_how_the_run_ended_and_what_disturbed_it() {
+    let mut run = beside(Neighbours::default());
+    run.interrupted = Some("the terminal went away".into());
+    run.settings.clock.drift = Some(0.01);
+    let ended = [("this run ended early", "本次运行提前结束"), ("parts in a million", "百万分之")];
+    for format in ["table", "markdown", "html"].map(|name| format_named(name).unwrap()) {
+        for (en, zh) in ended {
+            for (lang, words) in [(Lang::En, en), (Lang::Zh, zh)] {
+                let of = |run| format.render_one(run, &RenderOptions { lang, width: 200, ..RenderOptions::default() });
+                assert!(of(&run).contains(words), "{words} is not in\n{}", of(&run));
+                assert!(!of(&synthetic::plausible()).contains(words), "{words}");
+            }
+        }
+    }
+}
