@@ -25,6 +25,10 @@ fn cells() -> Vec<Cell> {
     lmbench::cells().map(|point| Cell { probe: point.probe, at: point.at }).collect()
 }
 
+fn cells_of(table: &NamedTable, host: &HostFacts) -> Vec<CaseId> {
+    table.cells(host, hostmark_host::single(host).unwrap())
+}
+
 fn fitted(host: &HostFacts, profile: Profile) -> Plan {
     let request = Request { filters: Vec::new(), profile, seed: 1, set: Vec::new(), inputs: Inputs::default() };
     let mut plan = plan(CATALOGUE, host, request).unwrap();
@@ -35,7 +39,7 @@ fn fitted(host: &HostFacts, profile: Profile) -> Plan {
 /// The plan of a table that is asked for by name, as the command line makes it.
 fn of_table(table: &NamedTable, host: &HostFacts, profile: Profile) -> Plan {
     let request = Request { filters: Vec::new(), profile, seed: 1, set: Vec::new(), inputs: Inputs::default() };
-    let mut plan = plan_table(CATALOGUE, host, request, &table.cells()).unwrap();
+    let mut plan = plan_table(CATALOGUE, host, request, &cells_of(table, host)).unwrap();
     plan.fit(host, &cells());
     plan
 }
@@ -62,7 +66,7 @@ fn lost(table: &NamedTable, plan: &Plan, host: &HostFacts) -> Vec<String> {
         let nothing = of_cell.peek().is_none().then(|| format!("{cell} is not planned"));
         nothing.or_else(|| of_cell.find_map(|case| Some(format!("{}: {}", case.id, case.skip.as_ref()?))))
     };
-    let lost = table.cells().iter().filter_map(lack).collect::<Vec<_>>();
+    let lost = cells_of(table, host).iter().filter_map(lack).collect::<Vec<_>>();
     // One CPU shares nothing.
     let is_alone = host.cpus.len() == 1;
     let of_two =
@@ -93,7 +97,7 @@ fn no_machine_loses_a_cell_of_a_table_that_is_asked_for_by_name() {
                 // What is measured for no cell was not asked for.
                 let sources = plan.derived.len();
                 let probes: BTreeSet<String> = plan.cases.iter().map(|case| case.id.probe.clone()).collect();
-                let asked: BTreeSet<String> = table.cells().into_iter().map(|cell| cell.probe).collect();
+                let asked: BTreeSet<String> = cells_of(table, &host).into_iter().map(|cell| cell.probe).collect();
                 assert!(sources > 0 || probes == asked, "{} {}: {probes:?}", table.name, machine.name);
             }
         }

@@ -1,5 +1,6 @@
 //! What a machine is: read by `host`, kept in every run, compared by `compare`. Absent facts are `None`, never a guess.
 
+mod around_caches;
 mod condition;
 mod design;
 mod devices;
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use around_caches::AroundCache;
 pub use condition::{Activity, BusyTask, Disturbed, HostFinding, HostReport, HostWeight, Pressure};
 pub use design::design_that_can;
 pub use devices::{BlockDevice, DirectoryFact, FirmwareFacts, MemoryModule, NetworkInterface, Purpose, StorageFacts};

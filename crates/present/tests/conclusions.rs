@@ -4,11 +4,10 @@ use hostmark_analysis::references::named;
 use hostmark_model::{CacheFact, CacheKind, Flag, FlagKind, Lang, Outcome, Run};
 
 use crate::synthetic;
-use crate::tables::{run_of, shown};
+use crate::tables::{run_on, shown};
 
 /// A machine of these caches, KiB and ways, that is no guest; each load takes what `ns` says of KiB and stride, ±0.4 %.
 fn planted(caches: &[(u64, u32)], ns: impl Fn(u64, u64) -> f64) -> Run {
-    let mut run = run_of("size-stride");
     let cache = |(level, &(kib, ways)): (u8, &(u64, u32))| CacheFact {
         level,
         kind: CacheKind::Unified,
@@ -17,8 +16,10 @@ fn planted(caches: &[(u64, u32)], ns: impl Fn(u64, u64) -> f64) -> Run {
         shared_cpus: vec![0],
         ways: Some(ways),
     };
-    run.host.caches = (1..).zip(caches).map(cache).collect();
-    run.host.virtualization.hypervisor = None;
+    let mut run = run_on("size-stride", |run| {
+        run.host.caches = (1..).zip(caches).map(cache).collect();
+        run.host.virtualization.hypervisor = None;
+    });
     for case in &mut run.cases {
         let at = |axis| case.params.get(axis).unwrap().parse::<u64>().unwrap();
         *case = synthetic::value(&case.id, ns(at("size") / 1024, at("pattern")));
@@ -56,10 +57,11 @@ fn a_step_where_the_told_first_cache_ends_names_it_and_its_latency() {
 fn a_first_cache_of_48_kib_is_called_so_and_never_one_of_32() {
     let curve = || stairs(&[(48, 1.51), (ALL, 4.53)]);
     let told = said(&planted(&[(48, 12), (2048, 16)], curve()), 64);
-    let step = "between 48 KiB and 64 KiB the latency triples, from 1.51 to 4.53 ns";
-    assert_eq!(told, [format!("{step}: L1d has 48 KiB, and a load from it takes 1.51 ns")]);
+    let step =
+        |from: u64, to: u64| format!("between {from} KiB and {to} KiB the latency triples, from 1.51 to 4.53 ns");
+    assert_eq!(told, [step(48, 72) + ": L1d has 48 KiB, and a load from it takes 1.51 ns"]);
     // The host tells 32 KiB, or nothing: the step is there, and no cache is named.
-    for caches in [X220, &[]] {
+    for (caches, step) in [(X220, step(48, 64)), (&[], step(32, 64))] {
         assert_eq!(said(&planted(caches, curve()), 64), [step]);
     }
 }

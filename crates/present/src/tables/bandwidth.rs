@@ -3,7 +3,7 @@
 use hostmark_model::Text;
 
 use super::layout::Layout;
-use super::section::{Form, Section};
+use super::section::{Form, Section, Sizes};
 
 /// What the numbers of a table of rates are.
 const RATES: Text = Text {
@@ -16,7 +16,7 @@ const READ_KIB: &[u64] =
 const KIB: &[u64] = &[4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131_072];
 
 const fn of_memory(title: Text, probe: &'static str, kib: &'static [u64], form: Form) -> Section {
-    Section { title, probe, along: "size", kib, at: &[], each: None, form }
+    Section { title, probe, along: "size", sizes: Sizes::Kib(kib), at: &[], each: None, form }
 }
 
 /// Memory by block.
@@ -63,7 +63,7 @@ pub(crate) static PIPE: Layout = Layout {
         title: Text { en: "writer and reader on", zh: "写方与读方" },
         probe: "ipc.pipe_bandwidth",
         along: "message",
-        kib: KIB,
+        sizes: Sizes::Kib(KIB),
         at: &[],
         each: Some("cpus"),
         form: Form::Rate(Text { en: "bandwidth of pipe", zh: "管道带宽" }),

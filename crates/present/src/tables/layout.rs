@@ -3,12 +3,13 @@
 use std::fmt::Write;
 
 use hostmark_analysis::escape::visible;
+use hostmark_analysis::format::value;
 use hostmark_analysis::labels::Labels;
-use hostmark_model::{Lang, Run, Text};
+use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::conclusion::conclusions;
 use super::row::{CaseRow, Note, SURE, bytes_per_cycle};
-use super::section::{Form, Section};
+use super::section::{Form, Section, Sizes};
 use crate::RenderOptions;
 use crate::wrap;
 
@@ -32,8 +33,8 @@ impl Layout {
         let parts: Vec<(&Section, Option<String>, Vec<CaseRow>)> = (self.sections.iter())
             .flat_map(|section| section.points(run).into_iter().map(move |point| (section, point)))
             .map(|(section, point)| {
-                let rows = section.sizes().map(|size| section.case(run, &size, point.as_deref()));
-                let rows = section.sizes().zip(rows).map(|(size, case)| CaseRow::of(section, &size, case)).collect();
+                let row = |size: String| CaseRow::of(section, &size, section.case(run, &size, point.as_deref()));
+                let rows = section.sizes_of(run).into_iter().map(row).collect();
                 (section, point, rows)
             })
             .collect();
@@ -49,7 +50,7 @@ impl Layout {
         let mut notes = Notes { name: self.name, texts: Vec::new() };
         let labels = Labels::of(run);
         for (section, point, rows) in &parts {
-            text.push_str(&heading(section, point.as_deref(), &labels, lang));
+            text.push_str(&heading(run, section, point.as_deref(), &labels, lang));
             let width = rows.iter().map(|row| row.value().chars().count()).max().unwrap_or(0);
             for row in rows {
                 let note = row.note().map(|note| notes.number(&note, lang)).unwrap_or_default();
@@ -77,7 +78,7 @@ impl Layout {
     }
 }
 
-fn heading(section: &Section, point: Option<&str>, labels: &Labels, lang: Lang) -> String {
+fn heading(run: &Run, section: &Section, point: Option<&str>, labels: &Labels, lang: Lang) -> String {
     let title = section.title.get(lang);
     let of_point = section.each.zip(point).map(|(axis, at)| labels.probe(section.probe).point(axis, at));
     match of_point {
@@ -85,7 +86,23 @@ fn heading(section: &Section, point: Option<&str>, labels: &Labels, lang: Lang) 
             format!("\n    {title}{} {}\n\n", if lang == Lang::Zh { "：" } else { ":" }, visible(words.get(lang)))
         }
         None if title.is_empty() => "    =====================\n".to_owned(),
-        None => format!("\n    {title}\n\n"),
+        None => format!("\n    {title}{}\n\n", around(run, section, lang)),
+    }
+}
+
+/// Which cache the sizes of a section lie around, where they lie around one.
+fn around(run: &Run, section: &Section, lang: Lang) -> String {
+    let Sizes::AroundCache(position) = section.sizes else { return String::new() };
+    let caches = run.host.sizes_around_caches(run.settings.cpu);
+    let bytes = caches.get(position).and_then(|around| around.cache_bytes);
+    let is_reported = u8::try_from(position + 1).is_ok_and(|level| run.host.cache(run.settings.cpu, level).is_some());
+    match (bytes.map(|bytes| value(bytes as f64, Unit::Bytes, lang)), is_reported, lang) {
+        (Some(size), _, Lang::En) => format!(" of {size}"),
+        (Some(size), _, Lang::Zh) => format!("（{size}）"),
+        (None, true, Lang::En) => ", of which a guest has an unknown share: powers of two".to_owned(),
+        (None, true, Lang::Zh) => "（虚拟机占其中多少未知，取 2 的幂）".to_owned(),
+        (None, false, Lang::En) => ", which the host does not report: powers of two".to_owned(),
+        (None, false, Lang::Zh) => "（主机未报告其大小，取 2 的幂）".to_owned(),
     }
 }
 

@@ -12,7 +12,7 @@ use hostmark_analysis::data_path;
 use hostmark_analysis::lmbench;
 use hostmark_analysis::overhead;
 use hostmark_analysis::stream_times;
-use hostmark_model::{CaseId, CaseRecord, EACH_POINT, Params, Run};
+use hostmark_model::{CaseId, CaseRecord, EACH_POINT, HostFacts, Params, Run};
 
 pub(crate) use bandwidth::{MEMORY_BANDWIDTH, PIPE};
 use layout::Layout;
@@ -23,27 +23,29 @@ pub(crate) use size_stride::SIZE_STRIDE;
 pub struct NamedTable {
     /// What `--table` and `--format` call it.
     pub name: &'static str,
-    cells: fn() -> Vec<CaseId>,
+    cells: fn(&HostFacts, usize) -> Vec<CaseId>,
 }
 
 impl NamedTable {
     /// The cases that it shows, by the axes on which they are not at their probe's default; [`EACH_POINT`] stands for every
-    /// point of an axis.
-    pub fn cells(&self) -> Vec<CaseId> {
-        (self.cells)()
+    /// point of an axis. The sizes of some follow from the caches of the host that measures on `cpu`.
+    pub fn cells(&self, host: &HostFacts, cpu: usize) -> Vec<CaseId> {
+        (self.cells)(host, cpu)
     }
 }
 
 impl NamedTable {
     /// Whether any of its cells was measured in any of the runs.
     pub fn is_in(&self, runs: &[Run]) -> bool {
-        let cells = self.cells();
         let is_at = |case: &CaseRecord, cell: &CaseId| {
             let same = |(axis, value): (&String, &String)| value == EACH_POINT || case.params.get(axis) == Some(value);
             case.probe == cell.probe && cell.params.0.iter().all(|(axis, value)| same((axis, value)))
         };
-        let measured = runs.iter().flat_map(|run| &run.cases).filter(|case| case.measured().is_some());
-        measured.into_iter().any(|case| cells.iter().any(|cell| is_at(case, cell)))
+        runs.iter().any(|run| {
+            let cells = self.cells(&run.host, run.settings.cpu);
+            let mut measured = run.cases.iter().filter(|case| case.measured().is_some());
+            measured.any(|case| cells.iter().any(|cell| is_at(case, cell)))
+        })
     }
 }
 
@@ -52,14 +54,14 @@ pub const CONSTANTS: &str = "answer";
 
 /// Every table.
 pub static TABLES: &[NamedTable] = &[
-    NamedTable { name: MEMORY_BANDWIDTH.name, cells: || MEMORY_BANDWIDTH.cells() },
-    NamedTable { name: SIZE_STRIDE.name, cells: || SIZE_STRIDE.cells() },
-    NamedTable { name: PIPE.name, cells: || PIPE.cells() },
-    NamedTable { name: "stream", cells: of_stream },
-    NamedTable { name: "lmbench", cells: of_lmbench },
-    NamedTable { name: CONSTANTS, cells: of_constants },
-    NamedTable { name: "overhead", cells: of_overhead },
-    NamedTable { name: "data-path", cells: of_data_path },
+    NamedTable { name: MEMORY_BANDWIDTH.name, cells: |host, cpu| MEMORY_BANDWIDTH.cells(host, cpu) },
+    NamedTable { name: SIZE_STRIDE.name, cells: |host, cpu| SIZE_STRIDE.cells(host, cpu) },
+    NamedTable { name: PIPE.name, cells: |host, cpu| PIPE.cells(host, cpu) },
+    NamedTable { name: "stream", cells: |_, _| of_stream() },
+    NamedTable { name: "lmbench", cells: |_, _| of_lmbench() },
+    NamedTable { name: CONSTANTS, cells: |_, _| of_constants() },
+    NamedTable { name: "overhead", cells: |_, _| of_overhead() },
+    NamedTable { name: "data-path", cells: |_, _| of_data_path() },
 ];
 
 /// The table called `name`.
@@ -115,9 +117,9 @@ fn each_once(all: impl Iterator<Item = CaseId>) -> Vec<CaseId> {
 
 impl Layout {
     /// The cases of all rows, each once.
-    fn cells(&self) -> Vec<CaseId> {
+    fn cells(&self, host: &HostFacts, cpu: usize) -> Vec<CaseId> {
         each_once(self.sections.iter().flat_map(|section| {
-            section.sizes().map(move |size| {
+            section.sizes(host, cpu).into_iter().map(move |size| {
                 let each = section.each.map(|axis| (axis, EACH_POINT));
                 let along = [(section.along, size.as_str())].into_iter();
                 let at: Vec<(&str, &str)> = along.chain(section.at.iter().copied()).chain(each).collect();

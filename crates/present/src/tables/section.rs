@@ -1,7 +1,7 @@
 //! A part of a table of sizes: which probe it goes along, and which cases are its rows.
 
 use hostmark_analysis::lmbench::case_at;
-use hostmark_model::{CaseRecord, Run, Text};
+use hostmark_model::{CaseRecord, HostFacts, Run, Text};
 
 /// A part of a table: one probe along one axis of sizes.
 #[derive(Debug)]
@@ -11,14 +11,23 @@ pub(crate) struct Section {
     pub(crate) probe: &'static str,
     /// The axis along which it goes.
     pub(crate) along: &'static str,
-    /// Its points there, KiB.
-    pub(crate) kib: &'static [u64],
+    /// Its points there.
+    pub(crate) sizes: Sizes,
     /// Where it stands on other axes.
     pub(crate) at: &'static [(&'static str, &'static str)],
     /// The axis of which every point gets such a section.
     pub(crate) each: Option<&'static str>,
     /// What a row tells.
     pub(crate) form: Form,
+}
+
+/// The sizes of a section.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Sizes {
+    /// The same on every machine, KiB.
+    Kib(&'static [u64]),
+    /// Around a cache of the machine, by its position among them.
+    AroundCache(usize),
 }
 
 /// What a row tells.
@@ -32,17 +41,32 @@ pub(crate) enum Form {
     Latency(u64),
 }
 
+/// Fewer lines than this are no list of lines.
+const LEAST_LINES: u64 = 2;
+
 impl Section {
-    /// Its points as they stand in case ids.
-    pub(crate) fn sizes(&self) -> impl Iterator<Item = String> {
-        self.kib.iter().map(|kib| (kib * 1024).to_string())
+    /// Its points on a machine that measures on `cpu`, as they stand in case ids.
+    pub(crate) fn sizes(&self, host: &HostFacts, cpu: usize) -> Vec<String> {
+        let sizes = match self.sizes {
+            Sizes::Kib(kib) => kib.iter().map(|kib| kib * 1024).collect(),
+            Sizes::AroundCache(position) => {
+                host.sizes_around_caches(cpu).into_iter().nth(position).map(|around| around.sizes).unwrap_or_default()
+            }
+        };
+        let least = if let Form::Latency(stride) = self.form { LEAST_LINES * stride } else { 0 };
+        sizes.into_iter().filter(|&size| size >= least).map(|size| size.to_string()).collect()
+    }
+
+    /// The same of a run.
+    pub(super) fn sizes_of(&self, run: &Run) -> Vec<String> {
+        self.sizes(&run.host, run.settings.cpu)
     }
 
     /// The points of the axis of which each gets a section, in the run's order; one where there is no such axis.
     pub(super) fn points(&self, run: &Run) -> Vec<Option<String>> {
         let Some(axis) = self.each else { return vec![None] };
         let mut points: Vec<Option<String>> = Vec::new();
-        for size in self.sizes() {
+        for size in self.sizes_of(run) {
             let cases = run.cases.iter().filter(|case| case.probe == self.probe);
             let of_row = cases.filter(|case| case.params.get(self.along) == Some(&size));
             for point in of_row.map(|case| case.params.get(axis).map(str::to_owned)) {

@@ -3,16 +3,16 @@
 use hostmark_model::Text;
 
 use super::layout::Layout;
-use super::section::{Form, Section};
+use super::section::{Form, Section, Sizes};
 
-/// A list of the table at one stride; the first of a list has its title.
+/// A list of the table around a cache at one stride; the first of a list has its title.
 macro_rules! list {
-    ($title:expr, $kib:expr, $stride:literal, $text:literal) => {
+    ($title:expr, $cache:literal, $stride:literal, $text:literal) => {
         Section {
             title: $title,
             probe: "memory.latency",
             along: "size",
-            kib: $kib,
+            sizes: Sizes::AroundCache($cache),
             at: &[("pattern", $text)],
             each: None,
             form: Form::Latency($stride),
@@ -20,44 +20,29 @@ macro_rules! list {
     };
 }
 
-const FOR_L1: Text = Text {
-    en: "Cache Latency: sizes around a first cache of 32 KiB",
-    zh: "缓存延迟：32 KiB 一级缓存前后的大小",
-};
-const FOR_L2: Text = Text {
-    en: "Cache Latency: sizes around a second cache of 256 KiB",
-    zh: "缓存延迟：256 KiB 二级缓存前后的大小",
-};
-const FOR_L3: Text = Text {
-    en: "Cache Latency: sizes around a last cache of 3 MiB",
-    zh: "缓存延迟：3 MiB 末级缓存前后的大小",
-};
+const FOR_L1: Text =
+    Text { en: "Cache Latency: sizes around the first cache", zh: "缓存延迟：一级缓存前后的大小" };
+const FOR_L2: Text =
+    Text { en: "Cache Latency: sizes around the second cache", zh: "缓存延迟：二级缓存前后的大小" };
+const FOR_L3: Text =
+    Text { en: "Cache Latency: sizes around the third cache", zh: "缓存延迟：三级缓存前后的大小" };
 const NONE: Text = Text { en: "", zh: "" };
-
-const L1_64_KIB: &[u64] = &[1, 4, 16, 32, 48, 64, 192, 320, 448, 576, 832];
-const L1_1024_KIB: &[u64] = &[4, 16, 32, 48, 64, 192, 320, 448, 576, 832];
-const L1_KIB: &[u64] = &[16, 32, 48, 64, 192, 320, 448, 576, 832];
-const L2_KIB: &[u64] = &[32, 64, 128, 160, 192, 224, 256, 768, 1280, 1792, 2304, 3328, 4352, 6400];
-const L3_KIB: &[u64] = &[
-    32, 64, 128, 160, 192, 224, 256, 512, 768, 1024, 1280, 1536, 1792, 2048, 2560, 3072, 3584, 4096, 5120, 6144, 7168,
-    8192,
-];
 
 /// Latency by size and stride.
 pub(crate) static SIZE_STRIDE: Layout = Layout {
     name: "size-stride",
     title: Text { en: "Cache Latency by size and stride", zh: "缓存延迟：按大小与步长" },
     sections: &[
-        list!(FOR_L1, L1_64_KIB, 64, "64"),
-        list!(NONE, L1_1024_KIB, 1024, "1024"),
-        list!(NONE, L1_KIB, 4096, "4096"),
-        list!(NONE, L1_KIB, 8192, "8192"),
-        list!(FOR_L2, L2_KIB, 4096, "4096"),
-        list!(NONE, L2_KIB, 8192, "8192"),
-        list!(NONE, L2_KIB, 16384, "16384"),
-        list!(FOR_L3, L3_KIB, 4096, "4096"),
-        list!(NONE, L3_KIB, 8192, "8192"),
-        list!(NONE, L3_KIB, 16384, "16384"),
+        list!(FOR_L1, 0, 64, "64"),
+        list!(NONE, 0, 1024, "1024"),
+        list!(NONE, 0, 4096, "4096"),
+        list!(NONE, 0, 8192, "8192"),
+        list!(FOR_L2, 1, 4096, "4096"),
+        list!(NONE, 1, 8192, "8192"),
+        list!(NONE, 1, 16384, "16384"),
+        list!(FOR_L3, 2, 4096, "4096"),
+        list!(NONE, 2, 8192, "8192"),
+        list!(NONE, 2, 16384, "16384"),
     ],
     reading: &[
         Text {

@@ -1,7 +1,7 @@
 //! What else stands on the data path: its table, and the finding.
 
 use hostmark_analysis::findings::findings;
-use hostmark_model::{CaseId, EACH_POINT, Estimate, Flag, FlagKind, Run};
+use hostmark_model::{CaseId, EACH_POINT, Estimate, Flag, FlagKind, HostFacts, Run};
 use hostmark_present::export::format_named;
 use hostmark_present::tables::table_named;
 
@@ -10,7 +10,7 @@ use super::{change, en, expected, section};
 
 #[test]
 fn the_table_asks_for_every_path_on_every_number_of_cpus() {
-    let cells = table_named("data-path").unwrap().cells();
+    let cells = table_named("data-path").unwrap().cells(&HostFacts::default(), 0);
     let paths: std::collections::BTreeSet<&str> = cells.iter().filter_map(|cell| cell.params.get("path")).collect();
     let on = |cpus: &str| cells.iter().filter(|cell| cell.params.get("cpus") == Some(cpus)).count();
     assert_eq!((cells.len(), paths.len()), (41, 21));

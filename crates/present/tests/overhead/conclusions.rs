@@ -282,7 +282,7 @@ fn a_run_has_what_it_proves_as_findings() {
 fn the_rule_on_layers_names_the_probes_that_the_table_measures() {
     let rule = RULES.iter().find(|rule| rule.id == "kernel.layers").unwrap();
     let measured: BTreeSet<String> =
-        table_named("overhead").unwrap().cells().into_iter().map(|cell| cell.probe).collect();
+        table_named("overhead").unwrap().cells(&HostFacts::default(), 0).into_iter().map(|cell| cell.probe).collect();
     assert_eq!(rule.probes.iter().map(|probe| (*probe).to_owned()).collect::<BTreeSet<_>>(), measured);
 }
 

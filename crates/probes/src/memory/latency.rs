@@ -99,7 +99,7 @@ pub static PROBE: Probe = Probe {
     ..Probe::PLAIN
 };
 
-/// Sizes beside the quarter octaves, KiB: those of the classic tables of latency by size and stride.
+/// Sizes beside the quarter octaves and those around the host's own caches, KiB: those of the classic tables of latency by size and stride.
 const THOROUGH_KIB: [u64; 22] = [
     48, 160, 192, 224, 320, 448, 576, 768, 832, 1280, 1536, 1792, 2304, 2560, 3072, 3328, 3584, 4352, 5120, 6144, 6400,
     7168,
@@ -114,8 +114,9 @@ fn sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
         let bytes = first as f64 * 2_f64.powf(f64::from(step) / f64::from(an_octave));
         (bytes / 1024.0).round() as u64 * 1024
     };
-    let between = if profile == Profile::Thorough { &THOROUGH_KIB[..] } else { &[] };
-    let between = between.iter().map(|kib| kib * 1024).filter(|&size| size <= largest);
+    let own = single(host).map(|cpu| host.sizes_around_caches(cpu)).into_iter().flatten();
+    let between = own.flat_map(|around| around.sizes).chain(THOROUGH_KIB.map(|kib| kib * 1024));
+    let between = between.filter(|&size| profile == Profile::Thorough && size <= largest);
     let far = super::beyond(host, super::largest(host, Profile::Quick));
     let is_kept =
         |size: &u64| profile > Profile::Quick || far.is_none() || *size <= super::USUAL_BYTES || size.is_power_of_two();

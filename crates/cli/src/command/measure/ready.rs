@@ -62,7 +62,7 @@ pub fn planned(request: &RunRequest, mut host: HostFacts, id: uuid::Uuid) -> Res
     }
     let table = request.table.as_deref().map(tables::named).transpose()?;
     if let Some(table) = table {
-        tables::check_set(table, &request.set)?;
+        tables::check_set(table, &host, &request.set)?;
     }
     let request = Request {
         filters: request.filters.clone(),
@@ -156,7 +156,7 @@ const fn stream(at: &'static [(&'static str, &'static str)]) -> plan::Cell {
 pub fn fitted(host: &HostFacts, request: Request, table: Option<&NamedTable>) -> Result<Plan> {
     let mut plan = match table {
         None => plan::plan(CATALOGUE, host, request)?,
-        Some(table) => plan::plan_table(CATALOGUE, host, request, &table.cells())?,
+        Some(table) => plan::plan_table(CATALOGUE, host, request, &tables::cells(table, host))?,
     };
     let cells = hostmark_analysis::lmbench::cells().map(|point| plan::Cell { probe: point.probe, at: point.at });
     plan.fit(host, &cells.chain(STREAM).collect::<Vec<_>>());

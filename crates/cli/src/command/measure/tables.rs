@@ -1,6 +1,7 @@
 //! `--table NAME`: the table that is meant, and what may be set beside it.
 
 use anyhow::Result;
+use hostmark_model::{CaseId, HostFacts};
 use hostmark_present::tables::{self, NamedTable};
 
 use crate::language::refuse;
@@ -19,9 +20,14 @@ fn names() -> String {
     format!("{} or {last}", others.join(", "))
 }
 
+/// Its cells on this host.
+pub fn cells(table: &NamedTable, host: &HostFacts) -> Vec<CaseId> {
+    table.cells(host, hostmark_host::single(host).unwrap_or_default())
+}
+
 /// Refuses points in the place of those that make the table.
-pub fn check_set(table: &NamedTable, set: &[String]) -> Result<()> {
-    let cells = table.cells();
+pub fn check_set(table: &NamedTable, host: &HostFacts, set: &[String]) -> Result<()> {
+    let cells = cells(table, host);
     let is_of_table = |typed: &&String| {
         let place = typed.split('=').next().unwrap_or_default();
         let (probe, axis) = place.split_once(':').map_or((None, place), |(probe, axis)| (Some(probe), axis));
