@@ -30,6 +30,7 @@ mod agent_told;
 mod catalogue;
 mod commands;
 mod compare;
+mod documents;
 mod empty;
 mod errors;
 mod external;

@@ -7,12 +7,12 @@ use std::process::Command;
 use crate::skip;
 use crate::support::{Home, PROGRAM, in_process};
 
-fn hostmark(words: &[impl AsRef<OsStr>]) -> (i32, String, String) {
+pub fn hostmark(words: &[impl AsRef<OsStr>]) -> (i32, String, String) {
     in_process(Home::new().hostmark(&[]).args(words))
 }
 
 /// The words of an example, as its quotes group them.
-fn words(line: &str) -> Vec<String> {
+pub fn words(line: &str) -> Vec<String> {
     let mut parts = line.split('\'');
     let mut all = Vec::new();
     while let Some(bare) = parts.next() {
@@ -91,64 +91,6 @@ fn every_example_is_a_command_line_that_works() {
         let (code, out, errors) = hostmark(&words);
         assert!((code == 0 || words[0] == "host" && code == 1) && !out.is_empty(), "{line}: {code} {errors}");
     }
-}
-
-/// Every command of hostmark in a document: lines of code, and what stands between backquotes.
-fn commands(document: &str) -> Vec<String> {
-    let mut is_code = false;
-    let mut found = Vec::new();
-    for line in document.lines() {
-        if line.trim_start().starts_with("```") {
-            is_code = !is_code;
-        } else if is_code {
-            found.push(line.trim_start().trim_start_matches("$ "));
-        } else {
-            found.extend(line.split('`').skip(1).step_by(2));
-        }
-    }
-    let ends = ["  #", " | ", " > ", " && ", ";"];
-    let alone = |line: &str| ends.iter().fold(line.to_owned(), |line, end| line.split(end).next().unwrap().to_owned());
-    let open = ["…", "<", " [", " FORMAT"];
-    let is_whole = |line: &&str| !open.iter().any(|sign| line.contains(sign));
-    let parts =
-        found.into_iter().filter(is_whole).flat_map(|line| line.split(" && ").flat_map(|part| part.split("; ")));
-    let of_ours = parts.filter_map(|part| part.strip_prefix("hostmark ")).filter(|rest| !rest.starts_with("0."));
-    of_ours.map(alone).collect()
-}
-
-#[test]
-fn every_command_in_the_documents_is_a_command_line() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let of = |folder: &str| std::fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().path());
-    let documents = of("").chain(of("docs")).filter(|path| path.extension().is_some_and(|end| end == "md"));
-    let mut all: Vec<(String, String)> = Vec::new();
-    for path in documents {
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        all.extend(commands(&std::fs::read_to_string(path).unwrap()).into_iter().map(|line| (name.clone(), line)));
-    }
-    assert!(all.len() > 200, "{} commands", all.len());
-    // Started by the program itself.
-    let internal = ["agent", "worker", "service"];
-    let mut wrong = Vec::new();
-    for (document, line) in all.iter().filter(|(_, line)| !internal.contains(&line.as_str())) {
-        let mut words = words(line);
-        // A word that follows what was taken in shows that it took the rest; behind `--` all are taken.
-        let end = words.iter().position(|word| word == "--").unwrap_or(words.len());
-        words.insert(end, "--no-such-option".into());
-        let (code, _, errors) = hostmark(&words);
-        let is_help = code == 0 && line.contains("--help");
-        if !is_help && (code != 2 || !errors.contains("--no-such-option")) {
-            wrong.push(format!("{document}: {line}: {errors}"));
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join(""));
-}
-
-#[test]
-fn a_command_of_a_document_ends_where_the_shell_says_so() {
-    let text =
-        "`hostmark a b` and `hostmark c …`\n```sh\n$ hostmark d 'e f' | wc   # g\nhostmark h && hostmark i\nfoo\n```\n";
-    assert_eq!(commands(text), ["a b", "d 'e f'", "h", "i"]);
 }
 
 #[test]

@@ -133,7 +133,7 @@ fn the_handbook_has_every_program_and_every_columns_probe() {
 }
 
 /// A result file with one value.
-const FILE: &str = "[lmbench3.0 results for Linux old-host 2.6.32 #1 SMP x86_64 GNU/Linux]\n\
+pub const FILE: &str = "[lmbench3.0 results for Linux old-host 2.6.32 #1 SMP x86_64 GNU/Linux]\n\
     Simple syscall: 0.2500 microseconds\n\n[Thu Jan  7 10:30:00 UTC 2010]\n";
 
 #[test]
