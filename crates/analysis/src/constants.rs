@@ -179,12 +179,12 @@ pub static LINES: &[Line] = &[
                 places: &[at("net.tcp", &[("cpus", "same_cpu")])],
             },
             Constant {
-                name: t("rate", "速率"),
-                row: t("TCP rate", "本机 TCP 速率"),
+                name: t("stream", "数据流"),
+                row: t("TCP stream", "本机 TCP 数据流"),
                 places: &[at("net.tcp_bandwidth", &[("cpus", "same_cpu")])],
             },
         ],
-        pairs: &[t("TCP trip · rate", "TCP 往返 · 速率")],
+        pairs: &[t("TCP RTT · stream", "TCP 往返 · 数据流")],
         paired_from: Scarcity::Some,
     },
     Line {

@@ -1,6 +1,8 @@
 //! What a run's cases are called: probes by their titles, points by their axes. Built once, in both languages, for the
 //! console, the page and comparisons.
 
+mod chinese;
+
 use std::collections::HashMap;
 
 use hostmark_model::{AxisInfo, AxisKind, CaseRecord, Params, ProbeInfo, Run, Text, size_text};
@@ -111,7 +113,9 @@ impl<'a> ProbeLabels<'a> {
         match self.kind(axis) {
             AxisKind::Size => same(at.parse().map_or_else(|_| at.to_owned(), size_text)),
             AxisKind::Placement => placement(at).map_or_else(|| same(at), |text| text.to_owned_text()),
-            AxisKind::Count | AxisKind::Threads | AxisKind::Copies | AxisKind::Choice | AxisKind::Nodes => same(at),
+            AxisKind::Count | AxisKind::Threads | AxisKind::Copies | AxisKind::Choice | AxisKind::Nodes => {
+                Text { en: at.to_owned(), zh: chinese::value(axis, at).unwrap_or(at).to_owned() }
+            }
         }
     }
 
@@ -120,7 +124,10 @@ impl<'a> ProbeLabels<'a> {
         let value = self.value(axis, at);
         match self.kind(axis) {
             AxisKind::Placement if placement(at).is_some() => value,
-            _ => each(|lang| format!("{axis} {}", value.get(lang))),
+            _ => {
+                let name = axis_name(axis);
+                each(|lang| format!("{} {}", name.get(lang), value.get(lang)))
+            }
         }
     }
 
@@ -128,6 +135,18 @@ impl<'a> ProbeLabels<'a> {
     pub fn points(&self, points: &[Point]) -> Words {
         joined(&points.iter().map(|(axis, at)| self.point(axis, at)).collect::<Vec<_>>(), COMMA)
     }
+}
+
+/// What an axis is called: in English as in case ids.
+pub fn axis_name(axis: &str) -> Words {
+    Text { en: axis.to_owned(), zh: chinese::axis(axis).unwrap_or(axis).to_owned() }
+}
+
+/// What cases are listed by: `by size`, `按大小`.
+pub fn by_axis(axis: &str) -> Words {
+    let zh = axis_name(axis).zh;
+    let gap = if zh.is_ascii() { " " } else { "" };
+    Text { en: format!("by {axis}"), zh: format!("按{gap}{zh}") }
 }
 
 /// The words for values of a placement axis.

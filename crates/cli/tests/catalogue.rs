@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use hostmark_analysis::findings::RULES;
 use hostmark_analysis::format::unit_name;
+use hostmark_analysis::labels::{ProbeLabels, axis_name};
 use hostmark_analysis::lmbench::PROGRAMS;
 use hostmark_engine::plan::{Plan, Request, plan};
 use hostmark_engine::probe::{Axis, Entry, Limit, Measure, Points, entries, find};
@@ -391,6 +392,23 @@ fn both_languages_have_the_same_figures() {
             assert_eq!(figures(text.en), figures(text.zh), "{}: {} {}", entry.id(), text.en, text.zh);
         }
     }
+}
+
+#[test]
+fn every_axis_and_every_value_that_is_a_word_has_a_chinese_name() {
+    let is_chinese = |text: &str| text.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c));
+    for entry in entries(CATALOGUE) {
+        for axis in entry.axes() {
+            let name = axis_name(axis.name).zh;
+            assert!(is_chinese(&name) || ["CPU", "MTU"].contains(&name.as_str()), "{}: {name}", axis.name);
+        }
+    }
+    let labels = ProbeLabels::new("memory.latency", None, None);
+    assert_eq!(
+        labels.points(&[("pattern", "in_page"), ("op", "mod"), ("op", "xor")]).zh,
+        "模式 页内随机，运算 取模，运算 xor"
+    );
+    assert_eq!(labels.point("pattern", "in_page").en, "pattern in_page");
 }
 
 /// The document of all probes, made from the catalogue.

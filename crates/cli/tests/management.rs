@@ -100,7 +100,10 @@ fn a_dry_run_shows_the_plan_and_touches_nothing() {
     };
     assert_eq!(of("groups", "cases") + of("groups", "skipped"), cases.len() as u64);
     assert_eq!(of("groups", "cases"), of("probes", "cases"));
-    assert!(files(home.data.path()).is_empty() && files(home.scratch.path()).is_empty());
+    printed(&home, &[&arguments[..], &["--name", "later"]].concat());
+    // Nor is a directory made for the runs.
+    let is_empty = |folder: &tempfile::TempDir| std::fs::read_dir(folder.path()).unwrap().next().is_none();
+    assert!(is_empty(&home.data) && is_empty(&home.scratch));
     let (code, _, errors) = ended(&mut home.hostmark(&["run", "--dry-run", "--set", "qq"]));
     assert_eq!(code, 2, "{errors}");
 }

@@ -2,9 +2,12 @@
 
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
+use std::time::Duration;
 
+use hostmark_launch::Received;
 use serde_json::{Value, json};
 
+use crate::support::in_process::{healthy_worker, scripted};
 use crate::support::{Home, files, in_process};
 
 /// What a command printed, with what it ended.
@@ -64,6 +67,22 @@ fn a_run_is_held_against_a_reference_by_name() {
         assert!(code == exit && out.is_empty() && errors.contains(says), "{arguments:?}: {code} {errors}");
         assert_eq!(errors.lines().count(), 1, "{errors}");
     }
+}
+
+#[test]
+fn a_reference_stands_beside_a_run_of_which_a_case_failed() {
+    let home = Home::new();
+    let command = home.hostmark(&["run", "syscall.null", "syscall.stat", "--against", "x220"]);
+    let (code, out, errors) = scripted(&command, |job, _| {
+        let mut script = healthy_worker(job);
+        if let Some(before) = job.cases.iter().position(|case| case.id.starts_with("syscall.stat")) {
+            script.truncate(1 + 2 * before);
+            script.push((Duration::ZERO, Received::Ended("was ended by signal 9".into())));
+        }
+        script
+    });
+    assert_eq!((code, errors.as_str()), (3, ""), "{out}");
+    assert!(out.contains("ThinkPad X220") && out.contains("49.6 ns"), "{out}");
 }
 
 #[test]

@@ -33,7 +33,7 @@ words! {
     OTHER: "Other", "其他";
     SIZE: "size", "容量";
     LATENCY_COLUMN: "latency", "延迟";
-    BEST: "best round", "最佳一轮";
+    BEST: "best round typically", "最佳一轮的典型值";
     STRIDE: "stride", "步长";
     LINES: "lines", "行数";
     COLON: ": ", "：";
@@ -80,7 +80,9 @@ pub(crate) const fn flag(kind: FlagKind) -> Text {
         FlagKind::MostlyTainted => Text { en: "rounds with most samples disturbed", zh: "有轮次多数样本受扰" },
         FlagKind::Unsettled => Text { en: "frequency never settled", zh: "频率未稳定" },
         FlagKind::RoundsLost => Text { en: "rounds lost", zh: "缺少若干轮" },
-        FlagKind::BestRoundGap => Text { en: "best round over 10 % better", zh: "最佳一轮好 10% 以上" },
+        FlagKind::BestRoundGap => {
+            Text { en: "best round typically over 10 % better", zh: "最佳一轮的典型值好 10% 以上" }
+        }
         FlagKind::Throttled => Text { en: "stopped by a CPU quota", zh: "被 CPU 配额暂停" },
         FlagKind::Contended => Text { en: "others used its CPU", zh: "CPU 被他人占用" },
         FlagKind::FromCache => Text { en: "from a cache below", zh: "来自下层缓存" },

@@ -104,7 +104,7 @@ fn a_reader_can_switch_the_language_and_read_a_point() {
     browser.point(at[0].as_f64().unwrap() + 1.0, at[1].as_f64().unwrap() + 1.0);
     let tip = browser.eval("document.getElementById('tip').hidden ? '' : document.getElementById('tip').innerText");
     let tip = tip.as_str().unwrap();
-    assert!(tip.contains("pattern 4096") && tip.contains("128 KiB: 4.15 ns [95 %: 4.13 … 4.17]"), "{tip}");
+    assert!(tip.contains("模式 4096") && tip.contains("128 KiB: 4.15 ns [95 %: 4.13 … 4.17]"), "{tip}");
 
     // The keyboard goes on to the next point of the line.
     browser.eval("document.querySelectorAll('#charts svg.chart')[0].focus()");

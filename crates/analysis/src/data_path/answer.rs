@@ -70,15 +70,16 @@ fn answer(setting: &Setting) -> Option<Answer> {
     Some(Answer { short, text, cases, cost, cpus: setting.cpus, by_crossings })
 }
 
-/// `dd | nc 1.2 GB/s on 1 CPU, TCP alone 3.4 GB/s`.
+/// `dd | nc 1.2 GB/s on 1 CPU, its TCP leg alone 3.4 GB/s`: `net.tcp_bandwidth` is another figure, a stream that has reached its rate.
 fn in_short(setting: &Setting, pipeline: &Pipeline, bare: &Pipeline) -> Text<String> {
     let Text { en, zh } = command(setting, pipeline).unwrap_or_else(|| same(pipeline.path));
-    let [en, zh] = [en, zh].map(|line| line.replace(" → nc -l > /dev/null", ""));
+    let [en, zh] =
+        [en, zh].map(|line| line.replace(" → nc -l > /dev/null", "").replace(" blocks, ", ", ").replace(" 块，", "，"));
     let [rate, bare] = [pipeline, bare].map(|pipeline| plain_rate(pipeline.rate.value));
     let (cpus, on) = (setting.cpus, setting.cpus_text());
     Text {
-        en: format!("{en}: {rate} on {on}, TCP alone {bare}"),
-        zh: format!("{zh}：{cpus} 个 CPU 上 {rate}，单独 TCP {bare}"),
+        en: format!("{en}: {rate} on {on}, its TCP leg alone {bare}"),
+        zh: format!("{zh}：{cpus} 个 CPU 上 {rate}，其 TCP 一段单独 {bare}"),
     }
 }
 

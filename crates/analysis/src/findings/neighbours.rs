@@ -16,8 +16,8 @@ pub(super) static RULE: Rule = Rule {
     probes: &[HIERARCHY],
     cure: Some(Text {
         en: "Stop other work on this host, or measure at a quiet hour. Where the neighbours are not yours, a dedicated host or instance \
-             is the cure. The best round is what the hardware gives when left alone.",
-        zh: "请停止本机的其他任务，或在空闲时段再测。若邻居虚拟机不归您管理，可改用独占主机或独占实例。最佳一轮代表硬件不受干扰时的表现。",
+             is the cure. The best round is the one that they disturbed least.",
+        zh: "请停止本机的其他任务，或在空闲时段再测。若邻居虚拟机不归您管理，可改用独占主机或独占实例。最佳一轮是受干扰最少的一轮。",
     }),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
     draw,
@@ -39,13 +39,13 @@ pub(super) fn draw(run: &Run) -> Vec<Conclusion> {
             if behind > cost {
                 cost = behind;
                 worst = short(
-                    format!("{name} best round {best}, typically {typical}: neighbours, most likely"),
-                    format!("{name} 最佳一轮 {best}，典型值 {typical}：很可能有邻居虚拟机争用"),
+                    format!("{name} best round typically {best}, all rounds {typical}: neighbours, most likely"),
+                    format!("{name} 最佳一轮的典型值 {best}，全部轮次 {typical}：很可能有邻居虚拟机争用"),
                 );
             }
             let behind = percent(behind);
-            en.push(format!("{name} best round {best}, typically {typical} ({behind})"));
-            zh.push(format!("{name} 最佳一轮 {best}，典型值 {typical}（差 {behind}）"));
+            en.push(format!("{name} best round typically {best}, all rounds {typical} ({behind})"));
+            zh.push(format!("{name} 最佳一轮的典型值 {best}，全部轮次 {typical}（差 {behind}）"));
             cases.push(case.id.clone());
         }
     }

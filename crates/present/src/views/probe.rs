@@ -2,7 +2,7 @@
 
 use hostmark_analysis::bilingual::{COMMA, Words, each, fixed, joined, same};
 use hostmark_analysis::format::{DISTURBED_SHARE, agreement, low_high, number, rounds_and_samples, unit_name, value};
-use hostmark_analysis::labels::run_letter;
+use hostmark_analysis::labels::{axis_name, run_letter};
 use hostmark_analysis::reasons;
 use hostmark_analysis::short_arrays::short_arrays;
 use hostmark_analysis::split_huge_pages::split_huge_pages;
@@ -80,7 +80,7 @@ fn table(runs: &Runs, probe: &Probe) -> Table {
     caption.push(joined(&fixed_parts, COMMA));
     let left = |head: Words| Column::new(head, Align::Left);
     let right = |head: Words| Column::new(head, Align::Right);
-    let mut columns: Vec<Column> = axes.iter().map(|axis| left(same(*axis))).collect();
+    let mut columns: Vec<Column> = axes.iter().map(|axis| left(axis_name(axis))).collect();
     columns.extend(runs.are_many().then(|| left(fixed(RUN))));
     columns.push(Column { is_value: true, ..right(fixed(words::VALUE)) });
     columns.extend([fixed(words::INTERVAL), same("±"), fixed(words::SAMPLES), fixed(DISTURBED)].map(right));

@@ -1,6 +1,7 @@
 //! What a probe's axes suggest: a line along its longest axis of numbers, else rows under each other.
 
 use hostmark_analysis::format::unit_name;
+use hostmark_analysis::labels::{axis_name, by_axis};
 use hostmark_model::{AxisKind, Unit};
 
 use super::{Figure, percentiles, title};
@@ -87,14 +88,15 @@ fn lines(runs: &Runs, probe: &Probe) -> Option<Figure> {
     // Of axes with as many points the first: it is the one that the probe is read along.
     let axis = probe.axes().into_iter().filter(is_number).rev().max_by_key(most)?;
     let x = if probe.labels.kind(axis) == AxisKind::Size { Kind::Size } else { Kind::Count };
-    let (en, zh) = match x {
-        Kind::Size => (axis.to_owned(), axis.to_owned()),
-        _ => (format!("{axis}, number"), format!("{axis}，个数")),
+    let Words { en, zh } = match (x, axis_name(axis)) {
+        (Kind::Size, name) => name,
+        (_, name) => Words { en: format!("{}, number", name.en), zh: format!("{}，个数", name.zh) },
     };
     let series = series_along(runs, probe, &Along { axis, least: LINE_POINTS, but: &[] });
     let line = Line::of((title(&en, &zh), x), (axis_title(probe), Kind::Value(probe.unit())), series);
     let name = probe.title();
-    let name = title(&format!("{} by {axis}", name.en), &format!("{}，按 {axis}", name.zh));
+    let by = by_axis(axis);
+    let name = title(&format!("{} {}", name.en, by.en), &format!("{}，{}", name.zh, by.zh));
     Some(Figure { title: name, note: None, chart: line.draw()?, probes: Vec::new() })
 }
 

@@ -128,8 +128,8 @@ fn flag_text(view: &View, measured: &Measured, flag: &Flag) -> String {
         FlagKind::BestRoundGap if estimate.best_round > 0.0 && estimate.typical > 0.0 => {
             let by = percent((1.0 - estimate.best_round / estimate.typical).abs());
             match view.lang {
-                Lang::En => format!("best round {by} better"),
-                Lang::Zh => format!("最佳一轮好 {by}"),
+                Lang::En => format!("best round typically {by} better"),
+                Lang::Zh => format!("最佳一轮的典型值好 {by}"),
             }
         }
         FlagKind::RoundsLost => match view.lang {

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::format::{UNSTEADY, agreement, low_high, rounds_and_samples, value};
-use hostmark_analysis::labels::ProbeLabels;
+use hostmark_analysis::labels::{ProbeLabels, by_axis};
 use hostmark_model::{AxisKind, CaseRecord, Lang, Measured, Text, Unit};
 
 use super::grid::{Align, Grid, GridRow};
@@ -183,11 +183,13 @@ fn take_sweeps<'a>(view: &View, sweeps: &mut Vec<Sweep<'a>>, cases: &[&'a CaseRe
         let mut sweep = Sweep { title: String::new(), series: series.collect(), unit, points: at };
         let title = view.told(&labels.title(&[]));
         let unit = sweep.unit_name(view);
+        let by = by_axis(axis);
+        let by = by.get(view.lang);
         sweep.title = match (view.lang, unit) {
-            (Lang::En, "") => format!("{title} by {axis}"),
-            (Lang::En, unit) => format!("{title} by {axis}, {unit}"),
-            (Lang::Zh, "") => format!("{title}，按 {axis}"),
-            (Lang::Zh, unit) => format!("{title}，按 {axis}，{unit}"),
+            (Lang::En, "") => format!("{title} {by}"),
+            (Lang::En, unit) => format!("{title} {by}, {unit}"),
+            (Lang::Zh, "") => format!("{title}，{by}"),
+            (Lang::Zh, unit) => format!("{title}，{by}，{unit}"),
         };
         sweeps.push(sweep);
         taken.extend(members.iter().map(|case| case.id.as_str()));
