@@ -123,8 +123,8 @@ fn framed(title: &str, machines: &str, sections: &[Section], method: &[Words], o
     let frame = Frame {
         title: &format!("{heading} · hostmark"),
         nav: &format!(
-            "<nav aria-label=\"{heading}\"><ul>\n{links}</ul>\n<label class=\"find\" hidden><span>{find}</span>\
-             <input type=\"search\" id=\"find\" autocomplete=\"off\"><output id=\"found\"></output></label>\n</nav>\n"
+            "<nav aria-label=\"{heading}\"><ul>\n{links}</ul>\n<p class=\"find\" hidden><label>{find} \
+             <input type=\"search\" id=\"find\" autocomplete=\"off\"></label><output id=\"found\" for=\"find\"></output></p>\n</nav>\n"
         ),
         heading: &heading,
         machines,

@@ -91,7 +91,7 @@ fn judged(one: &Judged) -> String {
     };
     let (letter, text) = (letter(&one.run), markup(&one.text));
     let cure = one.cure.iter().map(|cure| format!("<br><span class=\"cure\">→ {}</span>", markup(cure)));
-    let command = one.command.iter().map(|command| format!("<br><code>{}</code>", escaped(command)));
+    let command = one.command.iter().map(|command| format!("<br><code class=\"command\">{}</code>", escaped(command)));
     let more: String = cure.chain(command).collect();
     let cases: String = one.cases.iter().map(|(id, anchor)| link(anchor, &escaped(id)) + " ").collect();
     let cases = if cases.is_empty() { cases } else { format!("\n<br><small>{cases}</small>\n") };
@@ -125,7 +125,8 @@ fn figure(title: &Words, note: Option<&Words>, chart: &Chart, number: usize) -> 
     };
     let note = note.map(|note| format!("<p class=\"note\">{}</p>\n", markup(note))).unwrap_or_default();
     let title = markup(title);
-    format!("<figure>\n<figcaption id=\"f{number}\">{title}</figcaption>\n{}\n{legend}{note}</figure>\n", chart.svg)
+    let svg = chart.svg.replacen(" role=\"img\"", &format!(" role=\"img\" aria-labelledby=\"f{number}\""), 1);
+    format!("<figure>\n<figcaption id=\"f{number}\">{title}</figcaption>\n{svg}\n{legend}{note}</figure>\n")
 }
 
 pub(crate) fn list(open: &str, all: &[Words]) -> String {

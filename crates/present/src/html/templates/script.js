@@ -44,8 +44,6 @@
       if (!marks) { marks = [...chart.querySelectorAll(".m")]; marks.forEach(reading); }
       return marks;
     };
-    const caption = chart.closest("figure").querySelector("figcaption");
-    chart.setAttribute("aria-labelledby", caption.id);
     chart.setAttribute("tabindex", "0");
     chart.setAttribute("aria-describedby", "tip");
     chart.addEventListener("pointerenter", all);
@@ -79,4 +77,18 @@
     });
   }
   addEventListener("scroll", hide, { passive: true });
+  for (const code of navigator.clipboard ? document.querySelectorAll("code.command") : []) {
+    const button = document.createElement("button"), words = { en: ["Copy", "Copied"], "zh-CN": ["复制", "已复制"] };
+    const say = done => button.replaceChildren(...Object.entries(words).map(([lang, both]) => {
+      const word = document.createElement("span");
+      word.lang = lang;
+      word.textContent = both[+done];
+      return word;
+    }));
+    button.className = "copy";
+    button.addEventListener("click", () => navigator.clipboard.writeText(code.textContent).then(() => say(true)));
+    button.addEventListener("blur", () => say(false));
+    say(false);
+    code.after(" ", button);
+  }
 })();

@@ -66,7 +66,7 @@
   reveal();
   const find = document.getElementById("find"), found = document.getElementById("found");
   if (!document.querySelector("table.values")) return;
-  find.closest("label").hidden = false;
+  find.closest(".find").hidden = false;
   let tables = null, were = null;
   const gather = () => [...document.querySelectorAll("table.values")].map(table => {
     const article = table.closest("article"), title = article.querySelector("h2, h3, h4").textContent.toLowerCase();
