@@ -140,7 +140,8 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
     let takes_command = |entry: &Entry| entry.probe.needs.iter().any(|need| need.is_command());
     // A command is a run of its own, and without one there is nothing to measure.
     let is_everything = request.filters.is_empty();
-    let is_meant = |entry: &Entry| selection.has(entry) && (!is_everything || takes_command(entry) == has_command);
+    let is_due = |entry: &Entry| takes_command(entry) == has_command && entry.probe.from <= request.profile;
+    let is_meant = |entry: &Entry| selection.has(entry) && (!is_everything || is_due(entry));
     let mut wanted: Vec<Entry> = entries(catalogue).filter(is_meant).collect();
     let of_command = wanted.iter().find(|entry| takes_command(entry)).map(Entry::id);
     // Of a command one thing is the value, and one probe measures it.
@@ -176,7 +177,8 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
         if star.is_empty() {
             continue;
         }
-        let shorter = [Profile::Quick, Profile::Standard].into_iter().filter(|&shorter| shorter < profile);
+        let shorter = [Profile::Quick, Profile::Standard].into_iter();
+        let shorter = shorter.filter(|&shorter| (entry.probe.from..profile).contains(&shorter));
         let shorter: Vec<(Profile, HashSet<Params>)> = shorter
             .map(|shorter| Ok((shorter, swept(shorter)?.into_iter().collect())))
             .collect::<Result<_, PlanError>>()?;

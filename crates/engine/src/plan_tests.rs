@@ -83,6 +83,18 @@ fn a_longer_profile_measures_all_that_a_shorter_one_does() {
 }
 
 #[test]
+fn a_probe_of_longer_profiles_is_in_a_shorter_one_by_its_name_alone() {
+    static LATER: Probe = Probe { from: Profile::Standard, ..PLAIN };
+    static BOTH: Catalogue = &[&Group { name: "core", shares_worker: true, probes: &[("a", &PLAIN), ("b", &LATER)] }];
+    let ids = |filters: &[&str], profile| ids(&planned(BOTH, filters, profile));
+    assert_eq!(ids(&[], Profile::Quick), ["core.a"]);
+    assert_eq!(ids(&[], Profile::Standard), ["core.a", "core.b"]);
+    for filter in ["core.b", "core"] {
+        assert!(ids(&[filter], Profile::Quick).contains(&"core.b".to_owned()), "{filter}");
+    }
+}
+
+#[test]
 fn every_probe_has_one_default_which_comes_first() {
     let plan = planned(CATALOGUE, &[], Profile::Thorough);
     for cases in plan.cases.chunk_by(|one, other| one.id.probe == other.id.probe) {

@@ -9,7 +9,7 @@ mod peers;
 mod placements;
 
 use hostmark_model::{
-    AxisInfo, AxisKind, Better, CaseRecord, Explain, HostFacts, Params, ProbeInfo, Profile, QuantityInfo, Text, Unit,
+    AxisInfo, AxisKind, Better, CaseRecord, Explain, HostFacts, Params, ProbeInfo, Profile, Text, Unit,
 };
 
 use crate::case::Case;
@@ -326,6 +326,8 @@ pub struct Probe {
     pub replaces: &'static [&'static str],
     /// The section of a report that shows it.
     pub section: Text,
+    /// The first profile whose runs of everything measure it; a filter picks it in any.
+    pub from: Profile,
     /// How it is measured.
     pub measure: Measure,
 }
@@ -369,6 +371,7 @@ impl Probe {
         needs: &[],
         replaces: &[],
         section: Text { en: "", zh: "" },
+        from: Profile::Quick,
         measure: Measure::Run(|_| Err(RoundError::failed(hostmark_model::ReasonCode::Internal, ""))),
     };
 
@@ -461,23 +464,6 @@ impl Entry {
             needs: probe.needs.iter().map(Need::to_string).collect(),
             brought_by: Vec::new(),
         }
-    }
-}
-
-impl Quantity {
-    /// Whether a round gives its values under this name: the probe does, or the engine for the round as a whole.
-    pub(crate) fn is_given_as(&self, name: &str) -> bool {
-        self.name == name && matches!(self.source, ValueSource::Probe | ValueSource::Mean | ValueSource::Sustained)
-    }
-
-    /// Whether its value is that of all operations of all rounds.
-    pub(crate) fn is_of_the_whole(&self) -> bool {
-        matches!(self.source, ValueSource::Mean | ValueSource::Sustained)
-    }
-
-    fn info(&self) -> QuantityInfo {
-        let title = self.title.to_owned_text();
-        QuantityInfo { name: self.name.into(), unit: self.unit, better: self.better, title }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Further quantities, which a measurement yields beside its value; some of them the engine fills in.
 
-use hostmark_model::{Better, Text, Unit};
+use hostmark_model::{Better, QuantityInfo, Text, Unit};
 
 /// A further quantity that the same measurement yields.
 #[derive(Debug, Clone, Copy)]
@@ -144,4 +144,19 @@ impl Quantity {
         title: Text { en: "operations per core cycle", zh: "每核心周期运算数" },
         source: ValueSource::EachCoreCycle,
     };
+
+    /// Whether a round gives its values under this name: the probe does, or the engine for the round as a whole.
+    pub(crate) fn is_given_as(&self, name: &str) -> bool {
+        self.name == name && matches!(self.source, ValueSource::Probe | ValueSource::Mean | ValueSource::Sustained)
+    }
+
+    /// Whether its value is that of all operations of all rounds.
+    pub(crate) fn is_of_the_whole(&self) -> bool {
+        matches!(self.source, ValueSource::Mean | ValueSource::Sustained)
+    }
+
+    pub(crate) fn info(&self) -> QuantityInfo {
+        let title = self.title.to_owned_text();
+        QuantityInfo { name: self.name.into(), unit: self.unit, better: self.better, title }
+    }
 }
