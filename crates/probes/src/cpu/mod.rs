@@ -12,9 +12,10 @@ mod misprediction;
 mod parallelism;
 mod scaling;
 mod sieve;
+mod store_forwarding;
 mod throughput;
 
-crate::group!("cpu", shares_worker true: frequency latency throughput parallelism bogoflops flops branch misprediction atomic core_to_core sieve kernel_sieve scaling);
+crate::group!("cpu", shares_worker true: frequency latency throughput parallelism bogoflops flops branch misprediction store_forwarding atomic core_to_core sieve kernel_sieve scaling);
 
 use hostmark_engine::prelude::*;
 

@@ -12,6 +12,7 @@ pub mod bogoflops;
 pub mod branch;
 pub mod chase;
 pub mod flops;
+pub mod forwarding;
 pub mod hand_over;
 pub mod http;
 pub mod operation;
@@ -21,6 +22,7 @@ pub mod random_access;
 pub mod rpc;
 pub mod sieve;
 pub mod stream;
+pub mod unaligned;
 pub mod words;
 
 use std::fmt;

@@ -19,9 +19,10 @@ mod scaling;
 mod stream;
 mod stream2;
 mod tlb;
+mod unaligned_access;
 mod write;
 
-crate::group!("memory", shares_worker true: hierarchy read write copy fill stream stream2 scaling latency loaded_latency parallelism random_access kernel_random_access line associativity tlb effective_page numa_latency numa_bandwidth integrity);
+crate::group!("memory", shares_worker true: hierarchy read write copy fill stream stream2 scaling latency loaded_latency parallelism random_access kernel_random_access unaligned_access line associativity tlb effective_page numa_latency numa_bandwidth integrity);
 
 use hostmark_engine::prelude::*;
 

@@ -1,0 +1,189 @@
+//! A store and a load behind it, each waiting for the one before: what the store buffer forwards, and what it cannot.
+
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+use super::Refused;
+use super::assembly::UNROLL;
+
+/// Bytes at which cores compare the addresses of loads and stores at first: the low 12 bits.
+const ALIAS_BYTES: usize = 4096;
+/// An offset whose eight bytes span two lines of 64, 128 or 256 bytes.
+const SPANNING_LINES: usize = 1024 - 4;
+
+/// How the load lies to the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overlap {
+    /// It reads the eight bytes that were stored.
+    Same,
+    /// It reads the upper four of eight.
+    Narrower,
+    /// It reads eight, of which four were stored: the others come from the cache.
+    Wider,
+    /// As the same, of bytes in two cache lines.
+    Line,
+    /// As the same, of bytes in two pages.
+    Page,
+    /// It reads other bytes, whose address has the same low 12 bits.
+    Alias,
+    /// It reads other bytes in another line.
+    Apart,
+}
+
+impl FromStr for Overlap {
+    type Err = ();
+
+    fn from_str(name: &str) -> Result<Self, ()> {
+        let known = [
+            ("same", Self::Same),
+            ("narrower", Self::Narrower),
+            ("wider", Self::Wider),
+            ("line", Self::Line),
+            ("page", Self::Page),
+            ("alias", Self::Alias),
+            ("apart", Self::Apart),
+        ];
+        known.into_iter().find(|(known, _)| *known == name).map(|(_, overlap)| overlap).ok_or(())
+    }
+}
+
+/// Turns of 64, rest, the address of the stores, the value in the chain; gives the last value.
+type Loop = unsafe fn(u64, u64, *mut u8, u64) -> u64;
+
+/// A loop over one pair of instructions. The caller gives an address at which eight bytes may be written and read; what
+/// loads from the value's own address needs a value that is such an address.
+macro_rules! pairs {
+    ($name:ident, $x86:literal, $arm:literal) => {
+        unsafe fn $name(turns: u64, rest: u64, at: *mut u8, value: u64) -> u64 {
+            let mut value = value;
+            // SAFETY: the caller's; the loops end when their counters are zero.
+            unsafe {
+                asm_by_arch!(
+                    by_arch!(x86_64 { unrolled!("rcx", "rsi", $x86) } aarch64 { unrolled!("x1", "x2", $arm) });
+                    x86_64 { inout("rcx") turns => _, inout("rsi") rest => _, inout("rax") value, in("rdi") at, }
+                    aarch64 { inout("x1") turns => _, inout("x2") rest => _, inout("x0") value, in("x3") at, out("x4") _, }
+                    options(nostack)
+                );
+            }
+            value
+        }
+    };
+}
+
+pairs!(same, "mov [rdi], rax; mov rax, [rdi]", "str x0, [x3]; ldr x0, [x3]");
+pairs!(narrower, "mov [rdi], rax; mov eax, [rdi + 4]", "str x0, [x3]; ldr w0, [x3, #4]");
+pairs!(wider, "mov [rdi], eax; mov rax, [rdi]", "str w0, [x3]; ldr x0, [x3]");
+// The value is the address of a word that holds it. The store's address depends on it too: one that the core knows long before
+// is compared in full, and no load waits for it.
+pairs!(alias, "mov [rax - 4096], rax; mov rax, [rax]", "sub x4, x0, #4096; str x0, [x4]; ldr x0, [x0]");
+pairs!(apart, "mov [rax - 2048], rax; mov rax, [rax]", "sub x4, x0, #2048; str x0, [x4]; ldr x0, [x0]");
+
+/// A chain of pairs in memory that it borrows.
+pub struct Forwarding<'a> {
+    pairs: Loop,
+    at: *mut u8,
+    value: u64,
+    memory: PhantomData<&'a mut [u8]>,
+}
+
+impl<'a> Forwarding<'a> {
+    /// `memory`: two pages of `page_bytes`, aligned to them. `value` is what is stored first, but where the load reads other
+    /// bytes.
+    pub fn new(
+        overlap: Overlap,
+        memory: &'a mut [u8],
+        page_bytes: usize,
+        value: u64,
+    ) -> Result<Forwarding<'a>, Refused> {
+        if page_bytes < ALIAS_BYTES || !page_bytes.is_power_of_two() || memory.len() != 2 * page_bytes {
+            return Err(Refused::Length { bytes: memory.len(), multiple_bytes: 2 * page_bytes });
+        }
+        if !memory.as_ptr().addr().is_multiple_of(page_bytes) {
+            return Err(Refused::Alignment { needed_bytes: page_bytes });
+        }
+        memory.fill(0);
+        let (pairs, offset): (Loop, usize) = match overlap {
+            Overlap::Same => (same, 0),
+            Overlap::Narrower => (narrower, 0),
+            Overlap::Wider => (wider, 0),
+            Overlap::Line => (same, SPANNING_LINES),
+            Overlap::Page => (same, page_bytes - 4),
+            Overlap::Alias => (alias, 0),
+            Overlap::Apart => (apart, ALIAS_BYTES / 2),
+        };
+        let mut value = value;
+        if matches!(overlap, Overlap::Alias | Overlap::Apart) {
+            let word = memory[ALIAS_BYTES..][..8].as_mut_ptr();
+            value = word.expose_provenance() as u64;
+            memory[ALIAS_BYTES..][..8].copy_from_slice(&value.to_ne_bytes());
+        }
+        // The eight bytes at every offset above lie inside.
+        let at = memory[offset..][..8].as_mut_ptr();
+        Ok(Forwarding { pairs, at, value, memory: PhantomData })
+    }
+
+    /// Executes `n` pairs, each of which waits for the one before. Gives the value that was loaded last.
+    #[inline(never)]
+    pub fn chain(&mut self, n: u64) -> u64 {
+        // SAFETY: eight bytes at the address are borrowed alone, and so are those at the value where it is an address, and 2048 and 4096
+        // bytes before it: it stays the same, since the word there is never stored to.
+        self.value = unsafe { (self.pairs)(n / UNROLL, n % UNROLL, self.at, self.value) };
+        self.value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[repr(align(4096))]
+    struct Memory([u8; 2 * ALIAS_BYTES]);
+
+    const VALUE: u64 = 0x1122_3344_5566_7788;
+
+    #[test]
+    fn a_load_reads_what_the_store_before_it_wrote() {
+        let mut memory = Box::new(Memory([1; 2 * ALIAS_BYTES]));
+        let mut chain = |overlap, n| Forwarding::new(overlap, &mut memory.0, 4096, VALUE).unwrap().chain(n);
+        for n in [1, 63, 64, 129] {
+            for overlap in [Overlap::Same, Overlap::Line, Overlap::Page] {
+                assert_eq!(chain(overlap, n), VALUE, "{overlap:?} {n}");
+            }
+            assert_eq!(chain(Overlap::Narrower, n), if n == 1 { VALUE >> 32 } else { 0 }, "{n}");
+            assert_eq!(chain(Overlap::Wider, n), VALUE & 0xffff_ffff, "{n}");
+        }
+        assert_eq!(chain(Overlap::Same, 0), VALUE);
+    }
+
+    #[test]
+    fn stores_stay_where_they_belong() {
+        let written = |overlap| {
+            let mut memory = Box::new(Memory([1; 2 * ALIAS_BYTES]));
+            let value = Forwarding::new(overlap, &mut memory.0, 4096, VALUE).unwrap().chain(65);
+            let all: Vec<usize> = (0..memory.0.len()).filter(|&at| memory.0[at] != 0).collect();
+            (value, all)
+        };
+        assert_eq!(written(Overlap::Line).1, Vec::from_iter(1020..1028));
+        assert_eq!(written(Overlap::Page).1, Vec::from_iter(4092..4100));
+        for (overlap, at) in [(Overlap::Alias, 0), (Overlap::Apart, 2048)] {
+            let (value, all) = written(overlap);
+            // Its own address stands where it is loaded from, and where it was stored: some of its bytes may be zero.
+            assert!(all.iter().all(|&byte| (at..at + 8).contains(&byte) || (4096..4104).contains(&byte)), "{all:?}");
+            assert!(value % 4096 == 0 && all.iter().any(|&byte| byte < 4096), "{value:#x} {all:?}");
+        }
+    }
+
+    #[test]
+    fn unfit_memory_is_refused() {
+        let mut memory = Box::new(Memory([0; 2 * ALIAS_BYTES]));
+        let mut refused = |from: usize, to: usize, page: usize| {
+            Forwarding::new(Overlap::Same, &mut memory.0[from..to], page, 0).err()
+        };
+        assert!(matches!(refused(0, 4096, 4096), Some(Refused::Length { .. })));
+        assert!(matches!(refused(0, 4096, 2048), Some(Refused::Length { .. })));
+        let mut larger = vec![0; 5 * 4096];
+        let odd = larger.as_ptr().align_offset(4096) + 64;
+        let unaligned = Forwarding::new(Overlap::Same, &mut larger[odd..][..8192], 4096, 0).err();
+        assert!(matches!(unaligned, Some(Refused::Alignment { .. })));
+    }
+}
