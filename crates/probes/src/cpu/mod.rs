@@ -6,6 +6,7 @@ mod branch;
 mod core_to_core;
 mod flops;
 mod frequency;
+mod indirect_branch;
 mod kernel_sieve;
 mod latency;
 mod misprediction;
@@ -15,7 +16,7 @@ mod sieve;
 mod store_forwarding;
 mod throughput;
 
-crate::group!("cpu", shares_worker true: frequency latency throughput parallelism bogoflops flops branch misprediction store_forwarding atomic core_to_core sieve kernel_sieve scaling);
+crate::group!("cpu", shares_worker true: frequency latency throughput parallelism bogoflops flops branch misprediction indirect_branch store_forwarding atomic core_to_core sieve kernel_sieve scaling);
 
 use hostmark_engine::prelude::*;
 

@@ -15,6 +15,7 @@ pub mod flops;
 pub mod forwarding;
 pub mod hand_over;
 pub mod http;
+pub mod indirect;
 pub mod operation;
 pub mod parallel;
 pub(crate) mod random;

@@ -10,6 +10,7 @@ pub(super) const PAIRS: &[Pair] = &[
     ("no atomic operation is known here", "这里没有可用的原子操作"),
     ("no kernel of this CPU's vectors", "没有适合此 CPU 向量指令的内核函数"),
     ("no CPU has an instruction for this; libraries loop for it", "没有 CPU 提供这种指令；函数库用循环实现"),
+    ("the loop has 256 targets at most", "该循环最多有 256 个目标"),
     ("found {} primes below {}, not {}", "在 {1} 以下找到 {0} 个素数，而不是 {2} 个"),
     ("this architecture has no cpuid", "此架构没有 cpuid"),
     ("this architecture has no I/O ports", "此架构没有 I/O 端口"),
