@@ -1,5 +1,6 @@
 //! Chains of dependent loads that are followed side by side: so many loads are under way at once as there are chains.
 
+mod apart;
 #[cfg(test)]
 mod tests;
 mod walks;
@@ -8,6 +9,7 @@ use std::marker::PhantomData;
 
 use super::Refused;
 use super::random::{Random, one_cycle};
+pub use apart::MOST_FILLERS;
 
 /// Links that one turn follows on each chain: the loop's own cost hides under them.
 pub const LINKS_A_TURN: u64 = 8;
@@ -88,6 +90,15 @@ impl<'a> Chains<'a> {
     pub fn walk_each(&mut self, turns: u64) {
         // SAFETY: as in `walk_one`, of the second words; the loop was chosen for this number of chains.
         unsafe { (self.walk)(&mut self.each, turns) };
+    }
+
+    /// Follows `turns` links on each of the first two chains, by turns, with so many instructions behind each that do nothing. Where
+    /// there is but one chain, it does nothing itself.
+    pub fn walk_two_apart(&mut self, turns: u64, fillers: usize) {
+        if let Some(two) = self.each.first_chunk_mut() {
+            // SAFETY: as in `walk_each`.
+            unsafe { apart::walk_apart(two, turns, fillers) };
+        }
     }
 
     /// Offsets of the chains' places from the start of the memory `base`, for tests.
