@@ -26,6 +26,7 @@ mod place;
 mod printed;
 mod process;
 mod reach;
+mod running;
 mod sched;
 mod section;
 mod signal;

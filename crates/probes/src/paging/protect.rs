@@ -1,10 +1,9 @@
 //! Probe paging.protect: taking the right to write from a page and giving it back, by running threads.
 
-use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use hostmark_engine::prelude::*;
 
+use super::THREADS;
+use crate::running::beside;
 use crate::workloads::mappings::mapping::Mapping;
 
 pub static PROBE: Probe = Probe {
@@ -50,50 +49,21 @@ pub static PROBE: Probe = Probe {
         },
     },
     related: &["sched.ipi", "paging.mmap", "paging.protection_fault"],
-    axes: &[Axis::threads("threads", Points::OfHost(threads))],
+    axes: &[THREADS],
     limit: Limit::KernelEntry,
     section: crate::section::PAGING,
     measure: Measure::Run(measure),
     ..Probe::PLAIN
 };
 
-/// 1, and from the standard profile on 2, 4 … and all usable CPUs.
-fn threads(host: &HostFacts, profile: Profile) -> Vec<u64> {
-    let all = host.usable_cpus().len() as u64;
-    match profile {
-        Profile::Quick => vec![1],
-        _ => (0..).map(|power| 1 << power).take_while(|&threads| threads < all).chain([all.max(1)]).collect(),
-    }
-}
-
 fn measure(case: &mut Case) -> Result<()> {
-    let page = Pages::Base.bytes();
-    let mapping = Mapping::plain(page)?;
+    let mapping = Mapping::plain(Pages::Base.bytes())?;
     mapping.write_every(1, 1);
-    let cpus = case.thread_cpus();
-    let others = cpus.get(1..).unwrap_or_default();
-    let (ready, is_over) = (Barrier::new(others.len() + 1), AtomicBool::new(false));
-    let load = |cpu: Cpu| {
-        let bound = threads::bind(cpu);
-        ready.wait();
-        while !is_over.load(Ordering::Relaxed) {
-            mapping.read_at(&[0]);
-        }
-        bound
+    let protect_and_store = || {
+        mapping.protect(false)?;
+        mapping.protect(true)?;
+        mapping.write_every(1, 1);
+        std::io::Result::Ok(())
     };
-    let load = &load;
-    std::thread::scope(|scope| {
-        let loads = threads::start(scope, others.iter().map(|&cpu| move || load(cpu)))?;
-        ready.wait();
-        let measured = case
-            .calls(|| {
-                mapping.protect(false)?;
-                mapping.protect(true)?;
-                mapping.write_every(1, 1);
-                std::io::Result::Ok(())
-            })
-            .time();
-        is_over.store(true, Ordering::Relaxed);
-        threads::join(loads).and(measured)
-    })
+    beside(case, || mapping.read_at(&[0]), |case, _| case.calls(protect_and_store).time())
 }

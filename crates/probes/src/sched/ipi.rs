@@ -1,10 +1,8 @@
 //! Probe sched.ipi: interrupting other CPUs and having their answer, by how many run.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use hostmark_engine::prelude::*;
 
-use crate::kernels::atomic::Lonely;
+use crate::running::{Others, beside};
 use crate::workloads;
 
 pub static PROBE: Probe = Probe {
@@ -79,48 +77,11 @@ fn others(host: &HostFacts, profile: Profile) -> Vec<u64> {
 fn measure(case: &mut Case) -> Result<()> {
     let barrier = workloads::mappings::membarrier::Barrier::register()
         .map_err(|error| RoundError::lacking("membarrier is not available", &error))?;
-    let cpus = case.thread_cpus();
-    let others = cpus.get(1..).unwrap_or_default();
-    let (is_over, is_lost) = (&AtomicBool::new(false), &AtomicBool::new(false));
-    let beats: Vec<Lonely> = others.iter().map(|_| Lonely::default()).collect();
-    std::thread::scope(|scope| {
-        let works = others.iter().zip(&beats).map(|(&cpu, beat)| {
-            move || {
-                let bound = threads::bind(cpu);
-                if bound.is_err() {
-                    is_lost.store(true, Ordering::Release);
-                }
-                while !is_over.load(Ordering::Relaxed) {
-                    beat.0.fetch_add(1, Ordering::Release);
-                }
-                bound
-            }
-        });
-        let others = threads::start(scope, works)?;
-        // One that does not run at the moment would not be interrupted, and the call would seem cheap.
-        let all_run = || {
-            for beat in &beats {
-                let seen = beat.0.load(Ordering::Acquire);
-                while beat.0.load(Ordering::Acquire) == seen {
-                    std::hint::spin_loop();
-                }
-            }
-        };
-        all_run();
-        let measured = match is_lost.load(Ordering::Acquire) {
-            false => case
-                .timed(|clock| {
-                    all_run();
-                    let start = clock.start();
-                    barrier.everywhere()?;
-                    Ok(clock.end().since(start))
-                })
-                .singly()
-                .time(),
-            // Which one, and why, it says itself.
-            true => Ok(()),
-        };
-        is_over.store(true, Ordering::Relaxed);
-        threads::join(others).and(measured)
-    })
+    let interrupt = |clock: &Clock, others: &Others| -> Result<Ticks> {
+        others.all_run();
+        let start = clock.start();
+        barrier.everywhere()?;
+        Ok(clock.end().since(start))
+    };
+    beside(case, || {}, |case, others| case.timed(|clock| interrupt(clock, others)).singly().time())
 }

@@ -8,6 +8,7 @@ pub const SOURCES: &[&str] = &[
     "cpu.sieve",
     "memory.latency",
     "process.fork_exit",
+    "paging.parallel_fault",
     "ipc.pipe_bandwidth",
     "net.tcp",
     "net.udp",

@@ -135,6 +135,12 @@ impl Mapping {
         self.each(stride, until, |byte| byte.store(1, Ordering::Relaxed));
     }
 
+    /// Stores a byte at `offset`, which lies inside; else as the above.
+    #[inline(always)]
+    pub fn write_at(&self, offset: usize) {
+        self.byte(offset).store(1, Ordering::Relaxed);
+    }
+
     /// mprotect(2) of all of it.
     #[inline(always)]
     pub fn protect(&self, write: bool) -> io::Result<()> {
