@@ -8,7 +8,7 @@ use std::io;
 use libc::c_long;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
-    apply_filter,
+    apply_filter, sock_filter,
 };
 
 use super::process::only_one_thread;
@@ -26,14 +26,46 @@ const VSOCK: u64 = 40;
 /// privileges any more by executing a program. There is no way back.
 pub fn enter() -> io::Result<()> {
     only_one_thread()?;
-    for program in programs().map_err(io::Error::other)? {
-        apply_filter(&program).map_err(|error| match error {
-            seccompiler::Error::Prctl(error) => super::call::named("prctl", error),
-            seccompiler::Error::Seccomp(error) => super::call::named("seccomp", error),
-            other => io::Error::other(other),
-        })?;
-    }
-    Ok(())
+    programs().map_err(io::Error::other)?.iter().try_for_each(apply)
+}
+
+/// What a filter looks at before it allows a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LooksAt {
+    /// The call's number alone: since Linux 5.11 the kernel notes once which numbers are allowed in any case.
+    Number,
+    /// Its first argument too, so that it has to run at every call.
+    Argument,
+}
+
+/// From now on a filter of so many instructions, 2 at least, stands before every call of the calling thread and of what that
+/// thread starts; it allows all of them. It ends with the thread, which gets no privileges any more by executing a program.
+pub fn allow_all_after(instructions: u16, at: LooksAt) -> io::Result<()> {
+    apply(&allows_all(instructions, at))
+}
+
+/// A load, comparisons that lead on in any case, and the permission.
+fn allows_all(instructions: u16, at: LooksAt) -> BpfProgram {
+    // struct seccomp_data: the number, the architecture, the address, and from byte 16 on the arguments.
+    let offset = if at == LooksAt::Number { 0 } else { 16 };
+    let load = sock_filter { code: BPF_LOAD, jt: 0, jf: 0, k: offset };
+    let compare = sock_filter { code: BPF_IF_EQUAL, jt: 0, jf: 0, k: u32::MAX };
+    let allow = sock_filter { code: BPF_RETURN, jt: 0, jf: 0, k: libc::SECCOMP_RET_ALLOW };
+    let compares = std::iter::repeat_n(compare, usize::from(instructions.max(2)) - 2);
+    std::iter::once(load).chain(compares).chain([allow]).collect()
+}
+
+/// BPF_LD | BPF_W | BPF_ABS, BPF_JMP | BPF_JEQ | BPF_K, and BPF_RET | BPF_K.
+const BPF_LOAD: u16 = 0x20;
+const BPF_IF_EQUAL: u16 = 0x15;
+const BPF_RETURN: u16 = 0x06;
+
+fn apply(program: &BpfProgram) -> io::Result<()> {
+    apply_filter(program).map_err(|error| match error {
+        seccompiler::Error::Prctl(error) => super::call::named("prctl", error),
+        seccompiler::Error::Seccomp(error) => super::call::named("seccomp", error),
+        other => io::Error::other(other),
+    })
 }
 
 /// Two filters, since one has a single answer for what it refuses; the stricter answer of the two counts.

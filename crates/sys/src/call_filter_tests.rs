@@ -70,3 +70,31 @@ fn what_is_not_on_the_list_is_not_permitted_and_the_rest_is() {
         Ok(())
     });
 }
+
+/// What the kernel tells of the calling thread: how it filters, and by how many filters.
+fn filters() -> Vec<String> {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+    let lines = status.lines().filter(|line| line.starts_with("Seccomp") || line.starts_with("NoNewPrivs"));
+    lines.map(|line| line.split_whitespace().collect()).collect()
+}
+
+#[test]
+fn what_allows_everything_ends_with_its_thread() {
+    if !can_filter() {
+        return crate::skip::skipped("this kernel, or what this runs in, lets nobody set a filter of system calls");
+    }
+    let before = filters();
+    for at in [LooksAt::Number, LooksAt::Argument] {
+        for instructions in [0, 2, 3, 1000] {
+            assert_eq!(allows_all(instructions, at).len(), usize::from(instructions.max(2)));
+            let inside = std::thread::spawn(move || {
+                allow_all_after(instructions, at).unwrap();
+                assert_eq!(call(libc::SYS_getppid, 7), None);
+                filters()
+            });
+            let inside = inside.join().unwrap();
+            assert!(inside != before && inside.contains(&"Seccomp:2".to_owned()), "{inside:?}");
+            assert_eq!(filters(), before);
+        }
+    }
+}

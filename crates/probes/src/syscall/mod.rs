@@ -11,11 +11,12 @@ mod null;
 mod open_close;
 mod poll;
 mod read_zero;
+mod seccomp;
 mod select;
 mod stat;
 mod write_null;
 
-crate::group!("syscall", shares_worker true: null getpid getrandom read_zero write_null stat fstat open_close select poll epoll io_uring futex kernel_null);
+crate::group!("syscall", shares_worker true: null getpid getrandom read_zero write_null stat fstat open_close select poll epoll io_uring futex seccomp kernel_null);
 
 use std::path::PathBuf;
 

@@ -63,6 +63,7 @@ pub(super) const PAIRS: &[Pair] = &[
     ("membarrier is not available", "membarrier 不可用"),
     ("this C library has no swapcontext", "此 C 库没有 swapcontext"),
     ("cannot make a sleeper that is woken by {}", "无法创建由 {0} 唤醒的睡眠者"),
+    ("cannot install a seccomp filter", "无法安装 seccomp 过滤器"),
     ("nothing wakes by '{}'", "没有以“{0}”唤醒的方式"),
     ("{} signals were sent and {} handled", "发送了 {0} 个信号，处理了 {1} 个"),
     ("{} signals were due and {} handled", "应有 {0} 个信号，处理了 {1} 个"),
