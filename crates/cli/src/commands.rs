@@ -79,6 +79,7 @@ fn answered(words: &[OsString], world: &mut World) -> Exit {
         Command::List(list) => command::list::list(&list, lang),
         Command::Explain(explain) => command::explain::explain(&explain, lang),
         Command::Host(host) => command::host::host(&host, lang),
+        Command::SelfCheck(check) => command::self_check::self_check(&check, lang),
         Command::Report(report) => command::report::report(&report, lang),
         Command::Compare(compare) => command::compare::compare(&compare, lang),
         Command::Try(tuning) => command::tuning::try_out(&tuning, lang),

@@ -16,3 +16,6 @@ mod store;
 mod wall;
 mod words;
 pub mod world;
+
+/// Checks against known values, which tests make too.
+pub use command::self_check;

@@ -14,8 +14,6 @@ mod far;
 mod garbled_text;
 #[path = "../../../tests/support/golden.rs"]
 mod golden;
-#[path = "../../../tests/support/made_up_fleet.rs"]
-mod made_up_fleet;
 #[path = "../../../tests/support/mutated.rs"]
 mod mutated;
 #[path = "support/processes.rs"]

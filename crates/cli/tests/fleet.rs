@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use crate::made_up_fleet::{MadeUp, Planted};
 use crate::support::{Home, ended, files};
+use hostmark_analysis::fleet::planted::{MadeUp, Planted};
 
 fn written(made_up: &MadeUp, directory: &Path) {
     fs::create_dir_all(directory).unwrap();

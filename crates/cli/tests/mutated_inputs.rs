@@ -12,10 +12,10 @@ use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 
 use crate::garbled_text::{OUTPUTS, garbled_text};
-use crate::made_up_fleet::MadeUp;
 use crate::mutated::{Mutator, trials};
 use crate::support::{Home, files, in_process};
 use crate::whole_runs::stopped;
+use hostmark_analysis::fleet::planted::MadeUp;
 
 /// The most CPU time and memory that any file may cost: what is over them has no end that a person would wait for.
 const LIMIT: (Duration, u64) = (Duration::from_secs(5), 1 << 20);

@@ -31,7 +31,7 @@ pub use estimate::estimate;
 pub use hostmark_sys as sys;
 pub use plan::eta::Eta;
 pub use plan::time_budget::largest_buffer;
-pub use record::contention::{KernelMeters, Meters};
+pub use record::contention::{KernelMeters, Meters, is_contended, others_during};
 pub use record::journal::{Header, Journal, Origin, PastRound, PlanLine, ResumeError, RoundSink, Took, line_of};
 pub use record::{CaseRounds, Record, Round, RoundResult};
 pub use resource_limits::reason_of;

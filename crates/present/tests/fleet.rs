@@ -5,7 +5,7 @@ use hostmark_model::{FleetHost, FleetPair, FleetRequest, FleetRun, HostState, La
 use hostmark_present::RenderOptions;
 use hostmark_present::export::fleet::{FORMATS, format_named};
 
-use crate::made_up_fleet::{MadeUp, Planted};
+use hostmark_analysis::fleet::planted::{MadeUp, Planted};
 
 fn options(lang: Lang) -> RenderOptions {
     RenderOptions { width: 100, color: false, lang, verbose: true }

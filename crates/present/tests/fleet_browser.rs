@@ -7,8 +7,8 @@ use hostmark_present::export::fleet::format_named;
 
 use crate::browser;
 use crate::browser::Browser;
-use crate::made_up_fleet::{MadeUp, Planted};
 use crate::skip::skipped;
+use hostmark_analysis::fleet::planted::{MadeUp, Planted};
 
 /// The names of the hosts that the heat map shows.
 const SHOWN: &str = "[...document.querySelector('.map').tBodies[0].rows].filter(row => !row.hidden && row.id)\

@@ -6,8 +6,6 @@ mod browser;
 mod garbled_text;
 #[path = "../../../tests/support/golden.rs"]
 mod golden;
-#[path = "../../../tests/support/made_up_fleet.rs"]
-mod made_up_fleet;
 #[path = "../../../tests/support/mutated.rs"]
 mod mutated;
 mod peers;

@@ -11,6 +11,7 @@ mod kind;
 #[cfg(test)]
 mod made_up;
 mod pairs;
+pub mod planted;
 mod score;
 mod slim;
 mod usual;

@@ -14,6 +14,7 @@ pub mod processes;
 pub mod report;
 pub mod run;
 pub mod runs;
+pub mod self_check;
 mod trial;
 pub mod tuning;
 pub mod vm;
@@ -65,6 +66,8 @@ pub enum Command {
     Explain(explain::ExplainArguments),
     /// Show this machine and what would disturb a measurement
     Host(host::HostArguments),
+    /// Check hostmark on this machine against known values
+    SelfCheck(self_check::SelfCheckArguments),
     /// Show earlier runs
     Report(report::ReportArguments),
     /// Compare runs: a verdict for every case

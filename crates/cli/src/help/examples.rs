@@ -88,6 +88,12 @@ pub const ALL: &[Example] = &[
         "在脚本中于测量之前检查。",
     ),
     example(
+        "self-check",
+        "hostmark self-check",
+        "Check delays, loads, a slower copy and more, within 60 s.",
+        "在 60 秒内检验延迟、访存、变慢的副本等。",
+    ),
+    example(
         "report",
         "hostmark report last --format markdown",
         "Print the newest run for a ticket.",

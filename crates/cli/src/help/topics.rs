@@ -8,7 +8,7 @@ use super::entry::HelpEntry;
 pub const COLON: Text = Text { en: ": ", zh: "：" };
 /// Where more help is.
 pub const MORE: Text = Text {
-    en: "`{} --help` shows everything: details, examples, filters, exit codes, files.",
+    en: "`{} --help` shows all: details, examples, filters, exit codes, files.",
     zh: "`{} --help` 显示全部内容：细节、示例、过滤表达式、退出码、文件。",
 };
 /// The command that clap adds.
@@ -140,8 +140,8 @@ const EXITS: &[(Exit, Text)] = &[
     (
         Exit::Found,
         Text {
-            en: "compare or run --expect found a regression, host --check something that would disturb a measurement, or fleet report --check a host that differs from others of its kind",
-            zh: "compare 或 run --expect 发现性能退化，host --check 发现会干扰测量的因素，或 fleet report --check 发现与同机型不同的主机",
+            en: "compare or run --expect found a regression, host --check something that would disturb a measurement, fleet report --check a host that differs from others of its kind, or self-check a value outside its bound",
+            zh: "compare 或 run --expect 发现性能退化，host --check 发现会干扰测量的因素，fleet report --check 发现与同机型不同的主机，或 self-check 发现有值超出界限",
         },
     ),
     (
@@ -169,7 +169,7 @@ const EXITS: &[(Exit, Text)] = &[
 fn exits(path: &str) -> Topic {
     let measures = ["run", "compare", "vm run", ""].contains(&path);
     let applies = |exit: Exit| match exit {
-        Exit::Found => ["", "run", "compare", "host", "fleet report"].contains(&path),
+        Exit::Found => ["", "run", "compare", "host", "self-check", "fleet report"].contains(&path),
         Exit::Undecided => ["", "run", "compare"].contains(&path),
         Exit::CaseFailed => measures,
         Exit::NothingSelected => measures || ["list", "explain", "report"].contains(&path),

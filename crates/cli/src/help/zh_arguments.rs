@@ -79,6 +79,8 @@ pub const ARGUMENTS: &[(&str, &str, &str)] = &[
      "从该文件读取访问 tcp:HOST 的令牌"),
     ("host", "check",
      "若有因素会干扰测量，则以 1 退出"),
+    ("self-check", "format",
+     "输出格式"),
     ("report", "names",
      "要显示的运行：文件、名称、last、last-1 … [默认：last]\n\n一次多个：a,b,c、带引号的模式（如 'before-*.json'）或目录。NAME=RUN 以 NAME 为名显示；--format overhead 将同名的运行合并。html、markdown、lmbench、overhead 可以显示多次运行。不是运行的参数视为过滤表达式（见下文）：只显示这些用例。"),
     ("report", "get",

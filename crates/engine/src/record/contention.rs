@@ -6,6 +6,7 @@ use std::time::Duration;
 use hostmark_host::{CpuTimes, Root};
 use hostmark_model::Others;
 
+use crate::clock::wall::Wall;
 use crate::sys::{affinity, cpu_time, interface};
 
 /// Shorter, the ticks by which the kernel counts say too little of who used a CPU.
@@ -196,9 +197,25 @@ impl<'a> Blocks<'a> {
     }
 }
 
+/// What `work` gives, and what others used of a CPU meanwhile, on which this process worked; none where the kernel does not tell,
+/// or it did not last long enough to tell.
+pub fn others_during<T>(
+    meters: &dyn Meters,
+    wall: &dyn Wall,
+    cpu: usize,
+    work: impl FnOnce() -> T,
+) -> (T, Option<Others>) {
+    let mut blocks = Blocks::new(meters);
+    blocks.begin(wall.elapsed());
+    let given = work();
+    let mut judged = blocks.end(wall.elapsed(), vec![(0, 0)], &[cpu]);
+    judged.extend(blocks.rest());
+    (given, judged.first().map(|(.., others)| *others))
+}
+
 /// Whether others disturbed a round: they used a CPU of it, beyond what the error of the counters explains, and its thread
 /// waited for that CPU. Of several CPUs the thread that waited may be another than the one that is watched.
-pub(crate) fn is_contended(cpus: &[usize], others: Option<Others>, waited: Option<f64>) -> bool {
+pub fn is_contended(cpus: &[usize], others: Option<Others>, waited: Option<f64>) -> bool {
     let has_several = cpus.iter().any(|cpu| Some(cpu) != cpus.first());
     let is_used = others.is_some_and(|others| certain(&others) >= WORTH_SAYING);
     is_used && (has_several || waited.is_none_or(|waited| waited >= WAITED))

@@ -1,18 +1,15 @@
 //! Makes up run files of a fleet with known truth, `fleet DIR HOSTS ODD SHIFT quota|modules|huge_pages|mitigations [SAMPLES [KINDS [SEED]]]`,
 //! or reads them and says what time and memory that took: `fleet read DIR`.
 
-#[path = "../../../../tests/support/made_up_fleet.rs"]
-mod made_up_fleet;
-
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use hostmark_analysis::fleet::planted::{MadeUp, Planted};
 use hostmark_analysis::fleet::{Fleet, Gathering};
 use hostmark_model::Lang;
 use hostmark_present::RenderOptions;
 use hostmark_present::export::fleet::FORMATS;
-use made_up_fleet::{MadeUp, Planted};
 
 fn main() -> Result<(), String> {
     let words: Vec<String> = std::env::args().skip(1).collect();

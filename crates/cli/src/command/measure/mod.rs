@@ -4,7 +4,7 @@ pub mod disturbed;
 pub mod host_report;
 pub mod inputs;
 pub mod machine;
-mod quiet;
+pub mod quiet;
 pub mod ready;
 pub mod resume;
 mod tables;

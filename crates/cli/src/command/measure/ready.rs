@@ -76,7 +76,7 @@ pub fn planned(request: &RunRequest, mut host: HostFacts, id: uuid::Uuid) -> Res
 }
 
 /// The run before anything is measured.
-fn begin(plan: &Plan, host: HostFacts, calibration: &Calibration, id: uuid::Uuid) -> Run {
+pub fn begin(plan: &Plan, host: HostFacts, calibration: &Calibration, id: uuid::Uuid) -> Run {
     let request = &plan.request;
     let limits = plan.profile_limits();
     Run {

@@ -4,9 +4,12 @@ use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::sys::affinity;
+use hostmark_engine::sys::clock::monotonic_ns;
+use hostmark_engine::sys::cpu_time::of_process;
 use hostmark_engine::sys::process;
 use hostmark_launch::program::command;
 use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Supervised, Terms};
@@ -19,6 +22,8 @@ use crate::language::both;
 pub const NAME: &str = "neighbour";
 /// What a busy one reads again and again, bytes: more than the caches of a core.
 const MEMORY_BYTES: usize = 64 << 20;
+/// The shortest period of one that computes for a part of the time, ns.
+const SHORTEST_PERIOD_NS: u64 = 5_000_000;
 
 /// What it does on its CPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,18 +32,22 @@ pub enum Work {
     Spin,
     /// Reads memory.
     Read,
+    /// Computes for this percentage of the time.
+    Duty(u8),
 }
 
 impl Work {
-    fn word(self) -> &'static str {
+    fn word(self) -> String {
         match self {
-            Work::Spin => "spin",
-            Work::Read => "read",
+            Work::Spin => "spin".into(),
+            Work::Read => "read".into(),
+            Work::Duty(percent) => format!("{percent}%"),
         }
     }
 
     fn of(word: &str) -> Option<Work> {
-        [Work::Spin, Work::Read].into_iter().find(|work| work.word() == word)
+        let duty = || word.strip_suffix('%')?.parse().ok().filter(|percent| *percent <= 100).map(Work::Duty);
+        [Work::Spin, Work::Read].into_iter().find(|work| work.word() == word).or_else(duty)
     }
 }
 
@@ -60,7 +69,7 @@ pub fn serve(words: impl Iterator<Item = OsString>) -> ExitCode {
         let worker = std::thread::Builder::new().spawn(move || {
             let prepared = affinity::bind(&[cpu]).and_then(|()| match work {
                 Work::Spin => process::yield_to_all(),
-                Work::Read => Ok(()),
+                Work::Read | Work::Duty(_) => Ok(()),
             });
             let is_prepared = prepared.is_ok();
             let _ = ready.send(is_prepared);
@@ -98,13 +107,29 @@ fn go_on(work: Work) {
                 );
             }
         }
+        Work::Duty(percent) => compute_for(f64::from(percent) / 100.0),
+    }
+}
+
+/// Uses this share of the CPU, in periods whose lengths vary so that the kernel's ticks see it by chance; the CPU time counts, so
+/// that who competes for the CPU changes little.
+fn compute_for(share: f64) {
+    let mut due_ns = monotonic_ns();
+    for turn in 0_u64.. {
+        let period_ns = SHORTEST_PERIOD_NS + turn * 7 % 11 * 1_030_000;
+        let until_ns = of_process().unwrap_or(0) + (share * period_ns as f64) as u64;
+        while of_process().is_ok_and(|used_ns| used_ns < until_ns) {
+            (0..1000).for_each(|_| std::hint::spin_loop());
+        }
+        due_ns += period_ns;
+        std::thread::sleep(Duration::from_nanos(due_ns.saturating_sub(monotonic_ns())));
     }
 }
 
 /// Starts one, which ends when it is dropped, and with this process.
 pub fn start(program: &Path, work: Work, cpus: &[usize], janitor: &mut Janitor) -> Result<Supervised, String> {
     let mut command = command(program);
-    command.args([NAME, &std::process::id().to_string(), work.word()]).args(cpus.iter().map(usize::to_string));
+    command.args([NAME, &std::process::id().to_string(), &work.word()]).args(cpus.iter().map(usize::to_string));
     let terms =
         Terms { group: Membership::Own, has_input: true, errors: Errors::Dropped, ending: Ending::Killed, stop: None };
     let not_started = |why: &str| {
@@ -130,9 +155,15 @@ mod tests {
     fn what_is_no_work_for_it_is_refused() {
         let served = |words: &[&str]| serve(words.iter().map(OsString::from));
         let refused = format!("{:?}", ExitCode::FAILURE);
-        for words in
-            [&[][..], &["1"], &["x", "spin", "0"], &["1", "sleep", "0"], &["1", "spin", "-1"], &["1", "spin", "a"]]
-        {
+        for words in [
+            &[][..],
+            &["1"],
+            &["x", "spin", "0"],
+            &["1", "sleep", "0"],
+            &["1", "spin", "-1"],
+            &["1", "spin", "a"],
+            &["1", "101%", "0"],
+        ] {
             assert_eq!(format!("{:?}", served(words)), refused, "{words:?}");
         }
     }

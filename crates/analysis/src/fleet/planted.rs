@@ -1,4 +1,4 @@
-//! Run files of a made-up fleet, of which it is known who is odd and why.
+//! Run files of a made-up fleet whose odd hosts and their causes are known: for self-check and tests.
 
 use hostmark_model::{CpuFact, HostFacts, MemoryModule, Noise};
 use serde_json::{Value, json};

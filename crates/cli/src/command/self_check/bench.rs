@@ -1,0 +1,199 @@
+//! Rounds of one case on one CPU: measured by the worker's code, each in a fresh thread, and what disturbed them.
+
+use std::rc::Rc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use hostmark_analysis::bilingual::{Words, each, same};
+use hostmark_analysis::reasons::told;
+use hostmark_engine::clock::Calibration;
+use hostmark_engine::probe::Catalogue;
+use hostmark_engine::{KernelMeters, Meters, Wall, clock, others_during, worker};
+use hostmark_host::Root;
+use hostmark_model::{Event, HostFacts, Job, Others, RoundNoise, Taint};
+
+use crate::command::measure::quiet::CpuWatch;
+use crate::wall::SinceStart;
+
+/// Time for the samples of a round, ns.
+const BUDGET_NS: u64 = 60_000_000;
+/// A round that takes longer is given up.
+const LONGEST_ROUND: Duration = Duration::from_secs(5);
+/// Others that took less than this share of the CPU disturbed nothing.
+const DISTURBS: f64 = 0.05;
+
+/// Measures one job, or says why it cannot.
+pub type Measure = dyn FnMut(Catalogue, Job) -> Result<Vec<Event>, Words>;
+
+/// One round: samples in ns per iteration, their marks, and what it saw of its surroundings.
+pub struct Round {
+    pub values: Vec<f64>,
+    pub taints: Vec<u8>,
+    pub noise: RoundNoise,
+}
+
+impl Round {
+    pub fn median(&self) -> f64 {
+        median(self.values.clone())
+    }
+
+    /// Core cycles per iteration; not a number where the core's frequency is unknown.
+    pub fn cycles(&self) -> f64 {
+        self.median() * self.noise.core_hz.unwrap_or(f64::NAN) / 1e9
+    }
+
+    /// The share of samples that are marked as disturbed.
+    pub fn disturbed(&self) -> f64 {
+        let tainted = self.taints.iter().filter(|&&taint| Taint(taint).is_tainted()).count();
+        tainted as f64 / self.taints.len() as f64
+    }
+}
+
+/// The smallest value of some rounds.
+pub fn least(rounds: &[Round], of: impl Fn(&Round) -> f64) -> f64 {
+    rounds.iter().map(of).fold(f64::INFINITY, f64::min)
+}
+
+pub fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Where rounds are measured.
+pub struct Bench {
+    pub host: HostFacts,
+    pub cpu: usize,
+    pub calibration: Calibration,
+    measure: Box<Measure>,
+    meters: Rc<dyn Meters>,
+    wall: Rc<dyn Wall>,
+    /// Of the rounds since the last look began: time stolen, and the largest share in which another thread ran on the core.
+    stolen_ns: f64,
+    shared: f64,
+}
+
+impl Bench {
+    /// The quietest CPU of this machine; none where none may be used.
+    pub fn here() -> Option<Bench> {
+        let watch = CpuWatch::begin(&Root::here());
+        let mut host = hostmark_host::read_here();
+        let calibration = clock::choose(&host);
+        watch.end(&Root::here(), &mut host);
+        let cpu = hostmark_host::single(&host)?;
+        Some(Bench::of(host, cpu, calibration, Box::new(in_thread), Rc::new(KernelMeters), Rc::new(SinceStart::now())))
+    }
+
+    /// One of these parts.
+    pub fn of(
+        host: HostFacts,
+        cpu: usize,
+        calibration: Calibration,
+        measure: Box<Measure>,
+        meters: Rc<dyn Meters>,
+        wall: Rc<dyn Wall>,
+    ) -> Bench {
+        Bench { host, cpu, calibration, measure, meters, wall, stolen_ns: 0.0, shared: 0.0 }
+    }
+
+    pub fn elapsed(&self) -> Duration {
+        self.wall.elapsed()
+    }
+
+    /// The job of a case's first round.
+    pub fn job(&self, case: &str) -> Job {
+        let (host, cpu) = (&self.host, self.cpu);
+        let last_level = host.last_level_cache(cpu).map_or(32 << 20, |cache| cache.size_bytes);
+        Job::bare(case, vec![cpu]).with(|job| {
+            job.environment.clock = self.calibration.clock.clone();
+            job.budget_ns = BUDGET_NS;
+            job.l1d_bytes = host.cache(cpu, 1).map_or(32 << 10, |cache| cache.size_bytes);
+            (job.llc_bytes, job.llc_sum_bytes, job.memory_bytes) = (last_level, last_level, 1 << 30);
+        })
+    }
+
+    /// So many rounds of a case.
+    pub fn rounds(&mut self, catalogue: Catalogue, case: &str, count: u32) -> Result<Vec<Round>, Words> {
+        (0..count).map(|number| self.round(catalogue, case, number)).collect()
+    }
+
+    pub fn round(&mut self, catalogue: Catalogue, case: &str, number: u32) -> Result<Round, Words> {
+        parse(self.events(catalogue, case, number)?)
+    }
+
+    /// What the worker says of a round.
+    pub fn events(&mut self, catalogue: Catalogue, case: &str, number: u32) -> Result<Vec<Event>, Words> {
+        let job = self.job(case).with(|job| (job.round, job.cases[0].seed) = (number, number.into()));
+        let events = (self.measure)(catalogue, job)?;
+        if let Some(Event::Done { noise }) = events.last() {
+            self.stolen_ns += noise.steal_ns.unwrap_or(0.0);
+            self.shared = self.shared.max(noise.shared.unwrap_or(0.0));
+        }
+        Ok(events)
+    }
+
+    /// What `work` gives, and what share of the CPU other programs used meanwhile; none where the kernel does not tell.
+    pub fn others_during<T>(&mut self, work: impl FnOnce(&mut Bench) -> T) -> (T, Option<Others>) {
+        let (meters, wall, cpu) = (Rc::clone(&self.meters), Rc::clone(&self.wall), self.cpu);
+        others_during(&*meters, &*wall, cpu, || work(self))
+    }
+
+    /// What `work` gives, and what disturbed it.
+    pub fn watched<T>(&mut self, work: impl FnOnce(&mut Bench) -> T) -> (T, Option<Words>) {
+        let begun = self.elapsed();
+        (self.stolen_ns, self.shared) = (0.0, 0.0);
+        let (given, others) = self.others_during(work);
+        let stolen = self.stolen_ns / (self.elapsed() - begun).as_nanos().max(1) as f64;
+        let cpu = self.cpu;
+        let others = others.map_or(0.0, |others| others.share - others.error);
+        let said = [
+            (others, format!("of CPU {cpu} went to other programs"), format!("的 CPU {cpu} 时间被其他程序占用")),
+            (stolen, format!("of CPU {cpu} went to other guests"), format!("的 CPU {cpu} 时间被宿主机分给其他虚拟机")),
+            (self.shared, "of the time another thread used this core".into(), "的时间有其他线程共用此核心".into()),
+        ];
+        let most = said.into_iter().max_by(|one, other| one.0.total_cmp(&other.0)).filter(|most| most.0 >= DISTURBS);
+        let words = |(share, en, zh): (f64, String, String)| {
+            let percent = format!("{:.0}", share * 100.0);
+            Words { en: format!("{percent} % {en}"), zh: format!("{percent}% {zh}") }
+        };
+        (given, most.map(words))
+    }
+}
+
+/// What became of a job on a thread of its own, which the worker's code binds to the job's CPU.
+fn in_thread(catalogue: Catalogue, job: Job) -> Result<Vec<Event>, Words> {
+    let (done, answered) = mpsc::channel();
+    let started = std::thread::Builder::new().spawn(move || {
+        let _ = done.send(worker::answer(catalogue, job));
+    });
+    started.map_err(|error| same(error.to_string()))?;
+    answered.recv_timeout(LONGEST_ROUND).map_err(|error| match error {
+        RecvTimeoutError::Timeout => {
+            let seconds = LONGEST_ROUND.as_secs();
+            Words { en: format!("a round took over {seconds} s"), zh: format!("一轮测量超过 {seconds} 秒") }
+        }
+        RecvTimeoutError::Disconnected => {
+            Words { en: "a round panicked".into(), zh: "一轮测量异常终止".into() }
+        }
+    })
+}
+
+fn parse(events: Vec<Event>) -> Result<Round, Words> {
+    let mut round = Round { values: Vec::new(), taints: Vec::new(), noise: RoundNoise::default() };
+    for event in events {
+        match event {
+            Event::Samples { ns, iterations, taints, .. } => {
+                round.values = ns.iter().zip(iterations).map(|(ns, n)| ns / n as f64).collect();
+                round.taints = taints;
+            }
+            Event::Done { noise } => round.noise = noise,
+            Event::Failed { reason } | Event::Skipped { reason } => {
+                return Err(each(|lang| told(&reason.text, lang).into_owned()));
+            }
+            _ => {}
+        }
+    }
+    match round.values.is_empty() {
+        true => Err(Words { en: "a round had no samples".into(), zh: "一轮测量没有样本".into() }),
+        false => Ok(round),
+    }
+}

@@ -1,0 +1,121 @@
+//! Checks of the clock and the sampler: a delay, a sleep, a chain of multiplications.
+
+use std::ops::RangeInclusive;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use hostmark_analysis::bilingual::{Words, same};
+
+use super::bench::{Bench, Round, least, median};
+use super::check::{Check, Line, Look};
+use super::known::{DELAY_NS, KNOWN, SLEEP_NS, SLEPT_NS};
+use crate::command::measure::disturbed::emulated;
+use crate::emulator;
+
+/// Rounds of a look.
+const ROUNDS: u32 = 8;
+/// A sleep takes long: fewer rounds do.
+const SLEEP_ROUNDS: u32 = 3;
+/// The bound of all three.
+const WITHIN: f64 = 0.01;
+
+fn within_a_hundredth(value: f64, expected: f64) -> bool {
+    (value / expected - 1.0).abs() < WITHIN
+}
+
+fn one_percent() -> Words {
+    Words { en: "±1 %".into(), zh: "±1%".into() }
+}
+
+/// A delay of `put_ns`, and the duration that must come back.
+pub struct Delay {
+    pub put_ns: u64,
+    pub expected_ns: u64,
+}
+
+impl Default for Delay {
+    fn default() -> Delay {
+        Delay { put_ns: 20_000, expected_ns: 20_000 }
+    }
+}
+
+pub fn delay(bench: &mut Bench, delay: &Delay) -> Line {
+    DELAY_NS.store(delay.put_ns, Ordering::Relaxed);
+    let expected = delay.expected_ns as f64;
+    let put_in = Words {
+        en: format!("a delay of {:.2} µs by CLOCK_MONOTONIC_RAW", expected / 1e3),
+        zh: format!("按 CLOCK_MONOTONIC_RAW 延迟 {:.2} µs", expected / 1e3),
+    };
+    let check =
+        Check { id: "delay", put_in, bound: one_percent(), limit: Duration::from_secs(6), puts_others_in: false };
+    check.judge(bench, |bench| {
+        let ns = least(&bench.rounds(KNOWN, "known.delay", ROUNDS)?, Round::median);
+        Ok(Look { back: same(format!("{:.2} µs", ns / 1e3)), is_within: Ok(within_a_hundredth(ns, expected)) })
+    })
+}
+
+/// The rate of the clock that checks: 1.0 as it is.
+pub fn sleep(bench: &mut Bench, faster: f64) -> Line {
+    let asked_ms = SLEEP_NS as f64 / 1e6;
+    let put_in =
+        Words { en: format!("sleeps of {asked_ms} ms or more"), zh: format!("睡眠，每次不少于 {asked_ms} ms") };
+    let check =
+        Check { id: "sleep", put_in, bound: one_percent(), limit: Duration::from_secs(3), puts_others_in: false };
+    check.judge(bench, |bench| {
+        let slept = || std::mem::take(&mut *SLEPT_NS.lock().unwrap_or_else(PoisonError::into_inner));
+        slept();
+        let rounds = bench.rounds(KNOWN, "known.sleep", SLEEP_ROUNDS)?;
+        let measured = median(rounds.iter().flat_map(|round| round.values.clone()).collect());
+        let other = faster * median(slept().into_iter().map(|ns| ns as f64).collect());
+        let shown = |ns: f64| format!("{:.3} ms", ns / 1e6);
+        let back = Words {
+            en: format!("{}, by CLOCK_MONOTONIC {}", shown(measured), shown(other)),
+            zh: format!("{}，按 CLOCK_MONOTONIC 为 {}", shown(measured), shown(other)),
+        };
+        let is_within = within_a_hundredth(measured, other) && measured > SLEEP_NS as f64 * (1.0 - WITHIN);
+        Ok(Look { back, is_within: Ok(is_within) })
+    })
+}
+
+/// Cycles of a dependent 64-bit multiplication on this architecture: 3 on most x86 cores, up to 5 on small ones.
+pub const CYCLES: RangeInclusive<u32> = if cfg!(target_arch = "x86_64") { 3..=5 } else { 2..=5 };
+
+/// The chain is measured in nanoseconds, and the core's frequency beside it.
+pub fn multiply(bench: &mut Bench, cycles: RangeInclusive<u32>) -> Line {
+    let (first, last) = (cycles.start(), cycles.end());
+    let put_in = Words {
+        en: format!("dependent multiplications of {first} to {last} whole cycles"),
+        zh: format!("相依的乘法，每次 {first} 到 {last} 的整数个周期"),
+    };
+    let check =
+        Check { id: "multiply", put_in, bound: one_percent(), limit: Duration::from_secs(8), puts_others_in: false };
+    if let Some(reason) = without_cycles(bench) {
+        return check.impossible(reason);
+    }
+    check.judge(bench, |bench| {
+        // The samples and the frequency beside them are disturbed each on its own, so the quotient errs to both sides.
+        let found = median(bench.rounds(KNOWN, "known.multiply", ROUNDS)?.iter().map(Round::cycles).collect());
+        if found.is_nan() {
+            return Err(no_frequency());
+        }
+        let back = Words { en: format!("{found:.3} cycles"), zh: format!("{found:.3} 个周期") };
+        let is_within = cycles.clone().any(|whole| within_a_hundredth(found, whole.into()));
+        Ok(Look { back, is_within: Ok(is_within) })
+    })
+}
+
+/// Why a core's cycles mean nothing on this machine, if they do not.
+pub fn without_cycles(bench: &Bench) -> Option<Words> {
+    let of_processor = emulated(bench.host.virtualization.hypervisor.as_deref());
+    let of_program = |name: String| Words {
+        en: format!("{name} executes this program in software"),
+        zh: format!("{name} 以软件模拟执行本程序"),
+    };
+    of_processor.or_else(|| emulator::name().map(of_program))
+}
+
+/// Why a value has no cycles.
+pub fn no_frequency() -> Words {
+    Words { en: "the core's frequency is unknown here".into(), zh: "此处无法得知核心频率".into() }
+}

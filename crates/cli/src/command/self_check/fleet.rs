@@ -1,0 +1,44 @@
+//! Check of `fleet report`: one slow host among made-up ones.
+
+use std::time::Duration;
+
+use hostmark_analysis::bilingual::{Words, same};
+use hostmark_analysis::fleet::planted::MadeUp;
+use hostmark_analysis::fleet::{Fleet, Gathering};
+
+use super::bench::Bench;
+use super::check::{Check, Line, Look};
+
+/// Eight hosts of one kind, the first of which takes twice as long.
+pub fn planted() -> MadeUp {
+    MadeUp { odd: 1, shift: 0.5, ..MadeUp::usual(8, 3) }
+}
+
+/// The names of the odd hosts, in order.
+pub fn odd(made_up: &MadeUp) -> Vec<String> {
+    let mut gathering = Gathering::new(&[]);
+    for host in 0..made_up.hosts {
+        gathering.read(&format!("{host}.json"), made_up.run(host, 0).as_bytes());
+    }
+    let mut names: Vec<String> = Fleet::of(&gathering).odd().map(|(_, host)| host.name.clone()).collect();
+    names.sort_unstable();
+    names
+}
+
+/// The first host of a made-up fleet must be the only odd one.
+pub fn fleet(bench: &mut Bench, made_up: &MadeUp) -> Line {
+    let put_in = Words {
+        en: format!("{} made-up hosts, one at half speed", made_up.hosts),
+        zh: format!("{} 台虚构主机，其中一台速度减半", made_up.hosts),
+    };
+    let bound = Words { en: format!("{} alone", MadeUp::name(0)), zh: format!("仅 {}", MadeUp::name(0)) };
+    let check = Check { id: "fleet", put_in, bound, limit: Duration::ZERO, puts_others_in: false };
+    check.judge(bench, |_| {
+        let names = odd(made_up);
+        let back = match names.is_empty() {
+            true => Words { en: "no odd host".into(), zh: "没有异常主机".into() },
+            false => same(names.join(" ")),
+        };
+        Ok(Look { back, is_within: Ok(names == [MadeUp::name(0)]) })
+    })
+}

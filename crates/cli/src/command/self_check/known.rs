@@ -1,0 +1,67 @@
+//! Probes of known cost: delays by the kernel's clock, sleeps, a chain of multiplications.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use hostmark_engine::prelude::*;
+use hostmark_engine::probe::Catalogue;
+use hostmark_probes::kernels::arith;
+use hostmark_probes::workloads::machine::clocks::ClockSource;
+
+/// The delay of `known.delay`, ns.
+pub static DELAY_NS: AtomicU64 = AtomicU64::new(20_000);
+/// What `known.changed` adds to its delay, ns.
+pub static CHANGE_NS: AtomicU64 = AtomicU64::new(0);
+/// The duration of each sleep of `known.sleep` by `CLOCK_MONOTONIC`, ns.
+pub static SLEPT_NS: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+
+/// A sleep, ns.
+pub const SLEEP_NS: u64 = 2_000_000;
+/// The delay of `known.changed` without a change, ns.
+pub const UNCHANGED_NS: u64 = 20_000;
+
+const TITLE: Text = Text { en: "known", zh: "已知" };
+
+/// A probe without texts.
+pub const fn known(measure: fn(&mut Case) -> Result<()>) -> Probe {
+    Probe { title: TITLE, section: TITLE, measure: Measure::Run(measure), ..Probe::PLAIN }
+}
+
+/// Spins until the kernel's clock has advanced by `ns`; returns at most the cost of one reading later.
+fn delay(ns: u64) {
+    let until = ClockSource::MonotonicRaw.read() + ns;
+    while ClockSource::MonotonicRaw.read() < until {}
+}
+
+fn sleep() {
+    let begun = ClockSource::Monotonic.read();
+    std::thread::sleep(std::time::Duration::from_nanos(SLEEP_NS));
+    let slept = ClockSource::Monotonic.read() - begun;
+    SLEPT_NS.lock().unwrap_or_else(PoisonError::into_inner).push(slept);
+}
+
+static DELAY: Probe = known(|case| case.calls(|| delay(DELAY_NS.load(Ordering::Relaxed))).time());
+static SLEEP: Probe = known(|case| case.calls(sleep).time());
+static MULTIPLY: Probe = known(|case| {
+    case.loops(|n| {
+        std::hint::black_box(arith::multiply_chain(n, 3, std::hint::black_box(5)));
+    })
+    .time()
+});
+static GROUP: Group = Group {
+    name: "known",
+    shares_worker: false,
+    probes: &[("delay", &DELAY), ("sleep", &SLEEP), ("multiply", &MULTIPLY)],
+};
+
+/// Probes whose values are known.
+pub static KNOWN: Catalogue = &[&GROUP];
+
+static SHORT: Probe = known(|case| case.calls(|| delay(10_000)).time());
+static CHANGED: Probe = known(|case| case.calls(|| delay(UNCHANGED_NS + CHANGE_NS.load(Ordering::Relaxed))).time());
+static LONG: Probe = known(|case| case.calls(|| delay(40_000)).time());
+static COPY: Group =
+    Group { name: "known", shares_worker: false, probes: &[("short", &SHORT), ("changed", &CHANGED), ("long", &LONG)] };
+
+/// Probes of which [`CHANGE_NS`] makes one slower.
+pub static COPIES: Catalogue = &[&COPY];

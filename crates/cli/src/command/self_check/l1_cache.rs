@@ -1,0 +1,61 @@
+//! Check of memory latency: chains of loads below and above the size of the first-level cache.
+
+use std::time::Duration;
+
+use hostmark_analysis::bilingual::Words;
+use hostmark_model::size_text;
+use hostmark_probes::CATALOGUE;
+
+use super::bench::{Bench, Round, least};
+use super::check::{Check, Line, Look};
+use super::durations::{no_frequency, without_cycles};
+
+/// Rounds of a look, below and above.
+const ROUNDS: (u32, u32) = (8, 3);
+/// A load that hits the first-level cache takes a whole number of cycles, 3 to 6 on the cores of today; how far off it may be.
+const HIT: (f64, f64, f64) = (3.0, 6.0, 0.03);
+/// A load that misses it takes so many times longer, at least: the nearest second level takes over twice as long.
+const MISS: f64 = 1.5;
+
+/// Whether a load of so many cycles is a hit.
+pub fn is_hit(cycles: f64) -> bool {
+    let whole = cycles.round();
+    (HIT.0..=HIT.1).contains(&whole) && (cycles / whole - 1.0).abs() < HIT.2
+}
+
+/// `size` is what the machine says of the cache, bytes.
+pub fn l1_cache(bench: &mut Bench, size: Option<u64>) -> Line {
+    let size_bytes = size.unwrap_or(0);
+    let [below, above] = [size_bytes / 2, size_bytes * 4].map(|bytes| bytes.max(64));
+    let [cache, small, large] = [size_bytes, below, above].map(size_text);
+    let put_in = Words {
+        en: format!("dependent loads in {small} and {large}, with an L1 of {cache}"),
+        zh: format!("{small} 与 {large} 中的相依访存（L1 为 {cache}）"),
+    };
+    let bound = Words {
+        en: format!("{} to {} whole cycles, and {MISS}x that or more", HIT.0, HIT.1),
+        zh: format!("{} 到 {} 的整数个周期，以及其 {MISS} 倍以上", HIT.0, HIT.1),
+    };
+    let check = Check { id: "l1_cache", put_in, bound, limit: Duration::from_secs(8), puts_others_in: false };
+    let no_size =
+        || Words { en: "the size of the cache is unknown here".into(), zh: "此处无法得知缓存大小".into() };
+    if let Some(reason) = size.is_none().then(no_size).or_else(|| without_cycles(bench)) {
+        return check.impossible(reason);
+    }
+    // Who shares the core evicts lines and delays loads, and may stay for long; a frequency that reads too low takes away:
+    // a twentieth of all rounds gives the latency, once it is among them.
+    let mut hits = Vec::new();
+    check.judge(bench, |bench| {
+        let case = |bytes: u64| format!("memory.latency@size={bytes},pattern=random,page=pmd,copies=1");
+        hits.extend(bench.rounds(CATALOGUE, &case(below), ROUNDS.0)?.iter().map(Round::cycles));
+        hits.sort_by(f64::total_cmp);
+        let hit = hits[hits.len() / 20];
+        let miss = least(&bench.rounds(CATALOGUE, &case(above), ROUNDS.1)?, Round::cycles);
+        if !(hit + miss).is_finite() {
+            return Err(no_frequency());
+        }
+        let back =
+            Words { en: format!("{hit:.2} and {miss:.1} cycles"), zh: format!("{hit:.2} 与 {miss:.1} 个周期") };
+        Ok(Look { back, is_within: Ok(is_hit(hit) && miss >= MISS * hit) })
+    })
+}

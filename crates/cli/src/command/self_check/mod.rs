@@ -1,0 +1,176 @@
+//! `hostmark self-check`: puts in things whose values are known, and checks that they come back.
+
+pub mod bench;
+pub mod check;
+pub mod competitor;
+pub mod copies;
+pub mod durations;
+pub mod fleet;
+pub mod known;
+pub mod l1_cache;
+#[cfg(test)]
+mod tests;
+
+use std::any::Any;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use hostmark_engine::janitor::CleanupEntry;
+use hostmark_launch::supervise::Supervised;
+use hostmark_model::{Exit, HostFacts, Lang};
+use serde::{Deserialize, Serialize};
+
+use self::bench::Bench;
+use self::check::{Line, Outcome};
+use super::lost;
+use super::measure::machine::own_program;
+use super::measure::ready::own_digest;
+use super::processes::janitor::Janitor;
+use super::processes::neighbour::{self, Work};
+use crate::language::both;
+use crate::{output, store};
+
+/// The schema of a result and its major version.
+const SCHEMA: &str = "hostmark.self-check/1";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Table,
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub struct SelfCheckArguments {
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+/// What is stored of a self-check, for this host, boot and program.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Report {
+    pub schema: String,
+    pub started: String,
+    pub hostname: String,
+    pub boot_id: Option<String>,
+    pub version: String,
+    /// SHA-256 of the program.
+    pub digest: Option<String>,
+    pub cpu: usize,
+    pub outcome: Outcome,
+    pub checks: Vec<Line>,
+}
+
+pub fn self_check(arguments: &SelfCheckArguments, lang: Lang) -> Result<Exit> {
+    let started = store::now().to_string();
+    let mut bench = Bench::here().ok_or_else(|| {
+        lost(both!("no CPU may be used; choose some by taskset", "没有可用的 CPU；请用 taskset 指定"))
+    })?;
+    let is_table = arguments.format == Format::Table;
+    let cpu = bench.cpu;
+    if is_table && !output::is_quiet() {
+        output::print(&both!(
+            "Known values on CPU {cpu}, for at most 60 s; needs no root and changes no setting\n\n",
+            "在 CPU {cpu} 上检验已知值，不超过 60 秒；无需 root，不改任何设置\n\n"
+        ));
+    }
+    let program = own_program()?;
+    let checks = run(&mut bench, &mut |cpu, percent| compete(&program, cpu, percent), |line| {
+        if is_table {
+            output::print(&line.text(lang));
+        }
+    });
+    let HostFacts { hostname, boot_id, .. } = bench.host;
+    let (version, digest) = (env!("CARGO_PKG_VERSION").to_owned(), own_digest());
+    let (schema, outcome) = (SCHEMA.to_owned(), outcome_of(&checks));
+    let report = Report { schema, started, hostname, boot_id, version, digest, cpu, outcome, checks };
+    let json = serde_json::to_string_pretty(&report)?;
+    match arguments.format {
+        Format::Json => output::print(&output::json(&json)),
+        Format::Table => output::print(&summary(&report)),
+    }
+    store(&report, &json)?;
+    Ok(if outcome == Outcome::Failed { Exit::Found } else { Exit::Fine })
+}
+
+/// All checks, each told as it ends.
+fn run(bench: &mut Bench, start: &mut competitor::Start, mut told: impl FnMut(&Line)) -> Vec<Line> {
+    let l1_bytes = bench.host.cache(bench.cpu, 1).map(|cache| cache.size_bytes);
+    let checks: [&mut dyn FnMut(&mut Bench) -> Line; 7] = [
+        &mut |bench| durations::delay(bench, &durations::Delay::default()),
+        &mut |bench| durations::sleep(bench, 1.0),
+        &mut |bench| durations::multiply(bench, durations::CYCLES),
+        &mut |bench| l1_cache::l1_cache(bench, l1_bytes),
+        &mut |bench| copies::copies(bench, &copies::Slower::default()),
+        &mut |bench| competitor::competitor(bench, &competitor::Duty::default(), start),
+        &mut |bench| fleet::fleet(bench, &fleet::planted()),
+    ];
+    let done = checks.into_iter().map(|check| {
+        let line = check(bench);
+        told(&line);
+        line
+    });
+    done.collect()
+}
+
+/// Passed where all have.
+fn outcome_of(checks: &[Line]) -> Outcome {
+    let has = |outcome: Outcome| checks.iter().any(|line| line.outcome == outcome);
+    [Outcome::Failed, Outcome::NotPossible].into_iter().find(|outcome| has(*outcome)).unwrap_or(Outcome::Passed)
+}
+
+/// The last line of a table.
+fn summary(report: &Report) -> String {
+    let count = |outcome: Outcome| report.checks.iter().filter(|line| line.outcome == outcome).count();
+    let [passed, failed, not_possible] = [Outcome::Passed, Outcome::Failed, Outcome::NotPossible].map(count);
+    both!(
+        "\n{passed} passed, {failed} failed, {not_possible} not possible\n",
+        "\n通过 {passed} 项，未通过 {failed} 项，无法检查 {not_possible} 项\n"
+    )
+}
+
+/// Where the result for a host, a boot and a program is stored: beside the runs.
+fn file_of(report: &Report) -> Option<PathBuf> {
+    let part = |text: &Option<String>| text.as_deref().unwrap_or("unknown").chars().take(8).collect::<String>();
+    let name = [&*report.hostname, &part(&report.boot_id), &part(&report.digest)].map(store::file_part).join("-");
+    Some(store::directory()?.with_file_name("self-checks").join(format!("{name}.json")))
+}
+
+/// Stores it; without a home there is no place for it.
+fn store(report: &Report, json: &str) -> Result<()> {
+    let Some(file) = file_of(report) else { return Ok(()) };
+    let directory = file.parent().context("a file in a directory")?;
+    let stored = fs::create_dir_all(directory).and_then(|()| store::write(&file, &format!("{json}\n")));
+    stored.map_err(|error| {
+        let file = file.display();
+        lost(both!(
+            "the result could not be stored in {file} ({error}); make room, or set XDG_DATA_HOME to another place",
+            "结果无法保存到 {file}（{error}）；请腾出空间，或把 XDG_DATA_HOME 设为别处"
+        ))
+    })
+}
+
+/// A competitor, in its janitor's charge: it ends when this is dropped, and with this process.
+struct Competitor {
+    process: Option<Supervised>,
+    janitor: Janitor,
+}
+
+impl Drop for Competitor {
+    fn drop(&mut self) {
+        if let Some(mut process) = self.process.take()
+            && process.end().is_ok()
+        {
+            self.janitor.tell(&CleanupEntry::Reaped(process.id()));
+        }
+    }
+}
+
+/// Starts one from this program's file.
+pub fn compete(program: &Path, cpu: usize, percent: u8) -> Result<Box<dyn Any>, String> {
+    let mut janitor = Janitor::start(program)?;
+    let process = Some(neighbour::start(program, Work::Duty(percent), &[cpu], &mut janitor)?);
+    Ok(Box::new(Competitor { process, janitor }))
+}

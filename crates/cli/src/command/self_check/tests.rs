@@ -1,0 +1,226 @@
+//! The checks on made-up values: what is right passes, and each bound that is broken on purpose fails.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use hostmark_analysis::fleet::planted::MadeUp;
+use hostmark_engine::clock::Calibration;
+use hostmark_engine::mock::{MockWall, Unmetered};
+use hostmark_model::{CacheFact, CacheKind, CpuFact, Event, HostFacts, Job, Others, ReasonCode, RoundNoise, Taint};
+
+use super::bench::Bench;
+use super::check::{Line, Outcome};
+use super::competitor::{self, Duty};
+use super::copies::{Slower, copies};
+use super::durations::{CYCLES, Delay, delay, multiply, sleep};
+use super::known::{CHANGE_NS, DELAY_NS, SLEPT_NS};
+use super::l1_cache::l1_cache;
+use super::*;
+
+/// The core's frequency on the made-up machine, and its first-level cache.
+const HZ: f64 = 3e9;
+const L1_BYTES: u64 = 48 << 10;
+
+/// What the probes are told is one for the process: a test at a time.
+fn one_at_a_time() -> MutexGuard<'static, ()> {
+    static LOCK: Mutex<()> = Mutex::new(());
+    LOCK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a case costs on it, ns.
+fn cost_ns(case: &str, round: u32) -> f64 {
+    // Rounds differ by a thousandth.
+    let scatter = 1.0 + 0.001 * f64::from(round * 7 % 5);
+    scatter
+        * match case {
+            "known.delay" => DELAY_NS.load(Ordering::Relaxed) as f64,
+            "known.sleep" => 2_060_000.0,
+            "known.multiply" => 3e9 / HZ,
+            "known.short" => 10_000.0,
+            "known.changed" => 20_000.0 + CHANGE_NS.load(Ordering::Relaxed) as f64,
+            "known.long" => 40_000.0,
+            other => {
+                let size = other.strip_prefix("memory.latency@size=").unwrap().split(',').next().unwrap();
+                let cycles = if size.parse::<u64>().unwrap() <= L1_BYTES { 5e9 } else { 15e9 };
+                cycles / HZ
+            }
+        }
+}
+
+fn samples(ns: f64, noise: RoundNoise) -> Vec<Event> {
+    let (count, taint) = (9, Taint::default().0);
+    let samples = Event::Samples {
+        ns: vec![ns * 10.0; count],
+        iterations: vec![10; count],
+        amount: 0,
+        taints: vec![taint; count],
+    };
+    vec![samples, Event::Done { noise: RoundNoise { core_hz: Some(HZ), ..noise } }]
+}
+
+/// The made-up machine, whose rounds `answer` changes.
+fn bench(mut answer: impl FnMut(&Job, Vec<Event>) -> Vec<Event> + 'static) -> Bench {
+    let cpu = CpuFact { id: 0, online: true, allowed: true, siblings: vec![0], ..CpuFact::default() };
+    let cache = CacheFact {
+        level: 1,
+        kind: CacheKind::Data,
+        size_bytes: L1_BYTES,
+        shared_cpus: vec![0],
+        ..CacheFact::default()
+    };
+    let host = HostFacts { cpus: vec![cpu], caches: vec![cache], ..HostFacts::default() };
+    let wall = MockWall::default();
+    let lasts = wall.clone();
+    let measure = move |_, job: Job| {
+        lasts.advance(Duration::from_millis(60));
+        let ns = cost_ns(job.case(), job.round);
+        if job.case() == "known.sleep" {
+            SLEPT_NS.lock().unwrap().push(ns as u64);
+        }
+        Ok(answer(&job, samples(ns, RoundNoise::default())))
+    };
+    Bench::of(host, 0, Calibration::NONE, Box::new(measure), Rc::new(Unmetered), Rc::new(wall))
+}
+
+fn right() -> Bench {
+    bench(|_, events| events)
+}
+
+fn nobody(_: usize, _: u8) -> Result<Box<dyn Any>, String> {
+    Ok(Box::new(()))
+}
+
+#[test]
+fn what_is_right_passes_and_what_nobody_can_tell_does_not() {
+    let _one = one_at_a_time();
+    let mut told = Vec::new();
+    let lines = run(&mut right(), &mut nobody, |line| told.push(line.id.clone()));
+    assert_eq!(told, ["delay", "sleep", "multiply", "l1_cache", "compare", "competitor", "fleet"]);
+    for line in &lines {
+        let is_untold = line.id == "competitor";
+        let expected = if is_untold { Outcome::NotPossible } else { Outcome::Passed };
+        assert_eq!((line.outcome, line.reason.is_some()), (expected, is_untold), "{line:?}");
+    }
+    assert_eq!(outcome_of(&lines), Outcome::NotPossible);
+    assert_eq!(outcome_of(&lines[..5]), Outcome::Passed);
+}
+
+#[track_caller]
+fn fails(line: &Line) {
+    assert_eq!((line.outcome, &line.reason), (Outcome::Failed, &None), "{line:?}");
+    assert!(line.came_back.is_some() && line.looks > 0, "{line:?}");
+    assert_eq!(outcome_of(std::slice::from_ref(line)), Outcome::Failed);
+}
+
+#[test]
+fn each_bound_that_is_broken_on_purpose_fails() {
+    let _one = one_at_a_time();
+    let bench = &mut right();
+    fails(&delay(bench, &Delay { expected_ns: 20_500, ..Delay::default() }));
+    for rate in [0.98, 1.02] {
+        fails(&sleep(bench, rate));
+    }
+    fails(&multiply(bench, 4..=5));
+    // Four times as large as it is: the small chain misses. An eighth: the large one hits.
+    for told in [L1_BYTES * 4, L1_BYTES / 8] {
+        fails(&l1_cache(bench, Some(told)));
+    }
+    for (put, expected) in [(0.05, 0.0), (0.0, 0.05), (0.05, 0.1)] {
+        fails(&copies(bench, &Slower { put, expected }));
+    }
+    for made_up in [MadeUp { shift: 0.0, ..fleet::planted() }, MadeUp { odd: 0, ..fleet::planted() }] {
+        fails(&fleet::fleet(bench, &made_up));
+    }
+}
+
+#[test]
+fn a_sleep_that_ends_early_fails_though_both_clocks_agree() {
+    let _one = one_at_a_time();
+    let mut bench = bench(|_, _| {
+        SLEPT_NS.lock().unwrap().clear();
+        SLEPT_NS.lock().unwrap().push(1_000_000);
+        samples(1_000_000.0, RoundNoise::default())
+    });
+    fails(&sleep(&mut bench, 1.0));
+}
+
+#[test]
+fn a_change_where_none_was_put_in_fails() {
+    let _one = one_at_a_time();
+    let mut bench = bench(|job, events| match job.case() {
+        // The machine is slower whenever the copy is.
+        "known.long" => {
+            samples(40_000.0 * (1.0 + CHANGE_NS.load(Ordering::Relaxed) as f64 / 20_000.0), RoundNoise::default())
+        }
+        _ => events,
+    });
+    fails(&copies(&mut bench, &Slower::default()));
+}
+
+#[test]
+fn a_competitor_passes_only_with_its_share_on_samples_that_are_marked() {
+    let others = |share: f64| Others { share, error: 0.01 };
+    let found = |during: f64, marked: f64, waited: f64| {
+        competitor::judged([others(0.0), others(during)], [0.0, marked], Some(waited), 0.3).is_within.ok()
+    };
+    assert_eq!(found(0.28, 0.5, 0.2), Some(true));
+    for (during, marked, waited) in [(0.15, 0.5, 0.2), (0.45, 0.5, 0.2), (0.28, 0.0, 0.2), (0.28, 0.5, 0.0)] {
+        assert_eq!(found(during, marked, waited), Some(false), "{during} {marked} {waited}");
+    }
+    // Where others were there before, nothing is told.
+    let untold = competitor::judged([others(0.2), others(0.3)], [0.0, 0.5], Some(0.2), 0.3).is_within.unwrap_err();
+    assert_eq!(untold.en, "other programs used 20 % of it before; rerun later");
+    let put = competitor::competitor(&mut right(), &Duty::default(), &mut |_, _| Err("none may be started".into()));
+    assert_eq!((put.outcome, put.reason.unwrap().en.as_str()), (Outcome::NotPossible, "none may be started"));
+}
+
+#[test]
+fn a_check_that_stays_disturbed_is_not_possible() {
+    let _one = one_at_a_time();
+    let mut disturbed = bench(|job, _| {
+        samples(2.0 * cost_ns(job.case(), job.round), RoundNoise { shared: Some(0.3), ..RoundNoise::default() })
+    });
+    for line in [delay(&mut disturbed, &Delay::default()), multiply(&mut disturbed, CYCLES)] {
+        let why = line.reason.as_ref().unwrap();
+        assert_eq!(line.outcome, Outcome::NotPossible, "{line:?}");
+        assert_eq!(why.en, "30 % of the time another thread used this core");
+        assert!(line.looks > 3 && line.text(Lang::Zh).contains("30% 的时间有其他线程共用此核心"), "{line:?}");
+    }
+}
+
+#[test]
+fn a_check_that_was_disturbed_for_a_while_passes_after_it() {
+    let _one = one_at_a_time();
+    let rounds = Cell::new(0);
+    let mut bench = bench(move |_, events| {
+        rounds.set(rounds.get() + 1);
+        if rounds.get() <= 16 { samples(25_000.0, RoundNoise::default()) } else { events }
+    });
+    let line = delay(&mut bench, &Delay::default());
+    assert_eq!((line.outcome, line.looks, line.reason), (Outcome::Passed, 3, None));
+    assert_eq!(line.came_back.unwrap().en, "20.00 µs");
+}
+
+#[test]
+fn what_this_machine_lacks_is_named_in_both_languages() {
+    let _one = one_at_a_time();
+    let mut failing = bench(|_, _| vec![Event::Skipped { reason: ReasonCode::TooFewCpus.because("it needs 2 CPUs") }]);
+    let line = delay(&mut failing, &Delay::default());
+    assert_eq!((line.outcome, line.reason.as_ref().unwrap().en.as_str()), (Outcome::NotPossible, "it needs 2 CPUs"));
+    let mut without_frequency = bench(|job, _| {
+        let mut events = samples(cost_ns(job.case(), job.round), RoundNoise::default());
+        events[1] = Event::Done { noise: RoundNoise::default() };
+        events
+    });
+    let line = multiply(&mut without_frequency, CYCLES);
+    assert!(line.text(Lang::En).starts_with("not possible  dependent mult"), "{}", line.text(Lang::En));
+    assert!(line.text(Lang::Zh).contains("：此处无法得知核心频率（界限：±1%）\n"), "{}", line.text(Lang::Zh));
+    let line = l1_cache(&mut right(), None);
+    assert_eq!((line.outcome, line.looks, line.came_back), (Outcome::NotPossible, 0, None));
+    let mut in_software = right();
+    in_software.host.virtualization.hypervisor = Some(hostmark_host::EMULATED.into());
+    assert_eq!(multiply(&mut in_software, CYCLES).outcome, Outcome::NotPossible);
+}
