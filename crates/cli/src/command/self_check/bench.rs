@@ -19,11 +19,13 @@ use crate::wall::SinceStart;
 const BUDGET_NS: u64 = 60_000_000;
 /// A round that takes longer is given up.
 const LONGEST_ROUND: Duration = Duration::from_secs(5);
+/// All rounds of a bench end within this time, so that the command ends within its 60 s.
+const ALL: Duration = Duration::from_secs(54);
 /// Others that took less than this share of the CPU disturbed nothing.
 const DISTURBS: f64 = 0.05;
 
-/// Measures one job, or says why it cannot.
-pub type Measure = dyn FnMut(Catalogue, Job) -> Result<Vec<Event>, Words>;
+/// Measures one job within a time, or says why it cannot.
+pub type Measure = dyn FnMut(Catalogue, Job, Duration) -> Result<Vec<Event>, Words>;
 
 /// One round: samples in ns per iteration, their marks, and what it saw of its surroundings.
 pub struct Round {
@@ -67,8 +69,10 @@ pub struct Bench {
     measure: Box<Measure>,
     meters: Rc<dyn Meters>,
     wall: Rc<dyn Wall>,
-    /// Of the rounds since the last look began: time stolen, and the largest share in which another thread ran on the core.
+    /// Of the rounds since the last look began: time stolen, time stopped by quotas, and the largest share in which another
+    /// thread ran on the core.
     stolen_ns: f64,
+    stopped_ns: f64,
     shared: f64,
 }
 
@@ -92,7 +96,7 @@ impl Bench {
         meters: Rc<dyn Meters>,
         wall: Rc<dyn Wall>,
     ) -> Bench {
-        Bench { host, cpu, calibration, measure, meters, wall, stolen_ns: 0.0, shared: 0.0 }
+        Bench { host, cpu, calibration, measure, meters, wall, stolen_ns: 0.0, stopped_ns: 0.0, shared: 0.0 }
     }
 
     pub fn elapsed(&self) -> Duration {
@@ -123,9 +127,14 @@ impl Bench {
     /// What the worker says of a round.
     pub fn events(&mut self, catalogue: Catalogue, case: &str, number: u32) -> Result<Vec<Event>, Words> {
         let job = self.job(case).with(|job| (job.round, job.cases[0].seed) = (number, number.into()));
-        let events = (self.measure)(catalogue, job)?;
+        let left = ALL.saturating_sub(self.elapsed());
+        if left.is_zero() {
+            return Err(Words { en: "no time is left".into(), zh: "已没有时间".into() });
+        }
+        let events = (self.measure)(catalogue, job, left.min(LONGEST_ROUND))?;
         if let Some(Event::Done { noise }) = events.last() {
             self.stolen_ns += noise.steal_ns.unwrap_or(0.0);
+            self.stopped_ns += noise.throttled.map_or(0.0, |throttled| throttled.ns);
             self.shared = self.shared.max(noise.shared.unwrap_or(0.0));
         }
         Ok(events)
@@ -140,14 +149,16 @@ impl Bench {
     /// What `work` gives, and what disturbed it.
     pub fn watched<T>(&mut self, work: impl FnOnce(&mut Bench) -> T) -> (T, Option<Words>) {
         let begun = self.elapsed();
-        (self.stolen_ns, self.shared) = (0.0, 0.0);
+        (self.stolen_ns, self.stopped_ns, self.shared) = (0.0, 0.0, 0.0);
         let (given, others) = self.others_during(work);
-        let stolen = self.stolen_ns / (self.elapsed() - begun).as_nanos().max(1) as f64;
+        let elapsed_ns = (self.elapsed() - begun).as_nanos().max(1) as f64;
+        let [stolen, stopped] = [self.stolen_ns, self.stopped_ns].map(|ns| ns / elapsed_ns);
         let cpu = self.cpu;
         let others = others.map_or(0.0, |others| others.share - others.error);
         let said = [
             (others, format!("of CPU {cpu} went to other programs"), format!("的 CPU {cpu} 时间被其他程序占用")),
             (stolen, format!("of CPU {cpu} went to other guests"), format!("的 CPU {cpu} 时间被宿主机分给其他虚拟机")),
+            (stopped, "of the time a CPU quota stopped hostmark".into(), "的时间因 CPU 配额而停止".into()),
             (self.shared, "of the time another thread used this core".into(), "的时间有其他线程共用此核心".into()),
         ];
         let most = said.into_iter().max_by(|one, other| one.0.total_cmp(&other.0)).filter(|most| most.0 >= DISTURBS);
@@ -160,16 +171,18 @@ impl Bench {
 }
 
 /// What became of a job on a thread of its own, which the worker's code binds to the job's CPU.
-fn in_thread(catalogue: Catalogue, job: Job) -> Result<Vec<Event>, Words> {
+fn in_thread(catalogue: Catalogue, job: Job, limit: Duration) -> Result<Vec<Event>, Words> {
     let (done, answered) = mpsc::channel();
     let started = std::thread::Builder::new().spawn(move || {
         let _ = done.send(worker::answer(catalogue, job));
     });
     started.map_err(|error| same(error.to_string()))?;
-    answered.recv_timeout(LONGEST_ROUND).map_err(|error| match error {
+    answered.recv_timeout(limit).map_err(|error| match error {
         RecvTimeoutError::Timeout => {
-            let seconds = LONGEST_ROUND.as_secs();
-            Words { en: format!("a round took over {seconds} s"), zh: format!("一轮测量超过 {seconds} 秒") }
+            let seconds = limit.as_secs_f64();
+            Words {
+                en: format!("a round took over {seconds:.1} s"), zh: format!("一轮测量超过 {seconds:.1} 秒")
+            }
         }
         RecvTimeoutError::Disconnected => {
             Words { en: "a round panicked".into(), zh: "一轮测量异常终止".into() }

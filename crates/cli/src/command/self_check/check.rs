@@ -52,7 +52,7 @@ pub struct Line {
     /// What came back; none where nothing did.
     pub came_back: Option<Words>,
     pub bound: Words,
-    /// Why it is not possible, or failed.
+    /// Why it is not possible.
     pub reason: Option<Words>,
     /// How often it was looked.
     pub looks: usize,
@@ -94,31 +94,26 @@ impl Check {
         let outcome = loop {
             let (looked, disturbance) = bench.watched(&mut look);
             let disturbance = disturbance.filter(|_| !self.puts_others_in);
-            looks += 1;
+            let mut is_over = looked.is_err();
             match looked {
-                Err(reason) => {
-                    why = Some(reason);
-                    break Outcome::NotPossible;
-                }
+                Err(reason) => why = Some(reason),
                 Ok(Look { back, is_within }) => {
+                    looks += 1;
                     last = Some(back);
                     match (is_within, disturbance) {
-                        (Ok(true), _) => {
-                            why = None;
-                            break Outcome::Passed;
-                        }
+                        (Ok(true), _) => break Outcome::Passed,
                         (Ok(false), None) => undisturbed += 1,
                         (Ok(false), disturbance) => why = disturbance,
                         (Err(untold), disturbance) => why = disturbance.or(Some(untold)),
                     }
                 }
             }
-            if looks >= MOST_LOOKS || bench.elapsed() >= begun + self.limit {
-                let has_failed = 2 * undisturbed > looks;
-                why = why.filter(|_| !has_failed);
-                break if has_failed { Outcome::Failed } else { Outcome::NotPossible };
+            is_over |= looks >= MOST_LOOKS || bench.elapsed() >= begun + self.limit;
+            if is_over {
+                break if 2 * undisturbed > looks { Outcome::Failed } else { Outcome::NotPossible };
             }
         };
+        let why = why.filter(|_| outcome == Outcome::NotPossible);
         let seconds = (bench.elapsed() - begun).as_secs_f64();
         let Check { id, put_in, bound, .. } = self;
         Line { id: id.into(), outcome, put_in, came_back: last, bound, reason: why, looks, seconds }

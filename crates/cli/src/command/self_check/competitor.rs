@@ -11,7 +11,7 @@ use super::bench::{Bench, Round, least};
 use super::check::{Check, Line, Look};
 use super::known::KNOWN;
 
-/// Rounds without it and with it: a second each, in which the kernel's counters tell enough.
+/// Rounds before it, with it and after it: a second each, in which the kernel's counters tell enough.
 const ROUNDS: u32 = 16;
 /// How far the share may be off.
 const OFF: f64 = 0.1;
@@ -43,27 +43,29 @@ pub fn competitor(bench: &mut Bench, duty: &Duty, start: &mut Start) -> Line {
         en: format!("±{:.0} points, and samples are marked as disturbed", OFF * 100.0),
         zh: format!("±{:.0} 个百分点，且样本标为受干扰", OFF * 100.0),
     };
-    let check = Check { id: "competitor", put_in, bound, limit: Duration::from_secs(8), puts_others_in: true };
+    let check = Check { id: "competitor", put_in, bound, limit: Duration::from_secs(10), puts_others_in: true };
     check.judge(bench, |bench| {
         let rounds = |bench: &mut Bench| bench.others_during(|bench| bench.rounds(KNOWN, "known.delay", ROUNDS));
         let (without, before) = rounds(bench);
         let competes = start(cpu, duty.put_percent).map_err(same)?;
         let (with, during) = rounds(bench);
         drop(competes);
-        let (Some(before), Some(during)) = (before, during) else {
+        let (_, after) = rounds(bench);
+        let (Some(before), Some(during), Some(after)) = (before, during, after) else {
             let en = "the kernel does not count who uses its CPUs".into();
             return Err(Words { en, zh: "内核不统计 CPU 的使用者".into() });
         };
         let (without, with) = (least(&without?, Round::disturbed), with?);
         let waited = with.iter().filter_map(|round| round.noise.waited).reduce(f64::min);
         let marked = [without, least(&with, Round::disturbed)];
-        Ok(judged([before, during], marked, waited, f64::from(expected) / 100.0))
+        let beside = if after.share > before.share { after } else { before };
+        Ok(judged([beside, during], marked, waited, f64::from(expected) / 100.0))
     })
 }
 
-/// What others used without the competitor and with it, what share of the samples was marked, and what share of the time the
+/// What others used beside the competitor's time and in it, what share of the samples was marked, and what share of the time the
 /// measuring thread waited for its CPU.
-pub fn judged([before, during]: [Others; 2], marked: [f64; 2], waited: Option<f64>, expected: f64) -> Look {
+pub fn judged([beside, during]: [Others; 2], marked: [f64; 2], waited: Option<f64>, expected: f64) -> Look {
     let [share, percent] = [during.share, marked[1]].map(|share| share * 100.0);
     let back = Words {
         en: format!("{share:.0} %, {percent:.0} % of the samples marked"),
@@ -71,10 +73,10 @@ pub fn judged([before, during]: [Others; 2], marked: [f64; 2], waited: Option<f6
     };
     let is_found =
         (during.share - expected).abs() <= OFF && marked[1] > marked[0] && is_contended(&[0], Some(during), waited);
-    let used = before.share * 100.0;
+    let used = beside.share * 100.0;
     let is_busy = || Words {
-        en: format!("other programs used {used:.0} % of it before; rerun later"),
-        zh: format!("此前其他程序已占用 {used:.0}%；请稍后重试"),
+        en: format!("other programs used {used:.0} % of it as well; rerun later"),
+        zh: format!("其他程序也占用了 {used:.0}%；请稍后重试"),
     };
-    Look { back, is_within: (before.share - before.error < QUIET).then_some(is_found).ok_or_else(is_busy) }
+    Look { back, is_within: (beside.share - beside.error < QUIET).then_some(is_found).ok_or_else(is_busy) }
 }

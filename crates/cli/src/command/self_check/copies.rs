@@ -48,7 +48,7 @@ pub fn copies(bench: &mut Bench, slower: &Slower) -> Line {
         en: format!("±{:.0} points, no change elsewhere", OFF * 100.0),
         zh: format!("±{:.0} 个百分点，其余不变", OFF * 100.0),
     };
-    let check = Check { id: "compare", put_in, bound, limit: Duration::from_secs(12), puts_others_in: false };
+    let check = Check { id: "compare", put_in, bound, limit: Duration::from_secs(10), puts_others_in: false };
     check.judge(bench, |bench| {
         let [base, new] = measure(bench, slower.put)?;
         let [base, new] = [("base", &base), ("new", &new)].map(|(name, runs)| Pool { name, runs });

@@ -74,7 +74,7 @@ fn bench(mut answer: impl FnMut(&Job, Vec<Event>) -> Vec<Event> + 'static) -> Be
     let host = HostFacts { cpus: vec![cpu], caches: vec![cache], ..HostFacts::default() };
     let wall = MockWall::default();
     let lasts = wall.clone();
-    let measure = move |_, job: Job| {
+    let measure = move |_, job: Job, _| {
         lasts.advance(Duration::from_millis(60));
         let ns = cost_ns(job.case(), job.round);
         if job.case() == "known.sleep" {
@@ -118,22 +118,34 @@ fn fails(line: &Line) {
 #[test]
 fn each_bound_that_is_broken_on_purpose_fails() {
     let _one = one_at_a_time();
-    let bench = &mut right();
-    fails(&delay(bench, &Delay { expected_ns: 20_500, ..Delay::default() }));
+    fails(&delay(&mut right(), &Delay { expected_ns: 20_500, ..Delay::default() }));
     for rate in [0.98, 1.02] {
-        fails(&sleep(bench, rate));
+        fails(&sleep(&mut right(), rate));
     }
-    fails(&multiply(bench, 4..=5));
+    fails(&multiply(&mut right(), 4..=5));
     // Four times as large as it is: the small chain misses. An eighth: the large one hits.
     for told in [L1_BYTES * 4, L1_BYTES / 8] {
-        fails(&l1_cache(bench, Some(told)));
+        fails(&l1_cache(&mut right(), Some(told)));
     }
     for (put, expected) in [(0.05, 0.0), (0.0, 0.05), (0.05, 0.1)] {
-        fails(&copies(bench, &Slower { put, expected }));
+        fails(&copies(&mut right(), &Slower { put, expected }));
     }
     for made_up in [MadeUp { shift: 0.0, ..fleet::planted() }, MadeUp { odd: 0, ..fleet::planted() }] {
-        fails(&fleet::fleet(bench, &made_up));
+        fails(&fleet::fleet(&mut right(), &made_up));
     }
+}
+
+#[test]
+fn where_all_is_wrong_every_check_has_the_time_to_fail() {
+    let _one = one_at_a_time();
+    let mut wrong = bench(|job, _| {
+        samples(1.5 * cost_ns(job.case(), job.round) + CHANGE_NS.load(Ordering::Relaxed) as f64, RoundNoise::default())
+    });
+    let lines = run(&mut wrong, &mut nobody, |_| {});
+    for line in lines.iter().filter(|line| !["competitor", "fleet"].contains(&line.id.as_str())) {
+        fails(line);
+    }
+    assert!(wrong.elapsed() < Duration::from_secs(54), "{:?}", wrong.elapsed());
 }
 
 #[test]
@@ -172,7 +184,7 @@ fn a_competitor_passes_only_with_its_share_on_samples_that_are_marked() {
     }
     // Where others were there before, nothing is told.
     let untold = competitor::judged([others(0.2), others(0.3)], [0.0, 0.5], Some(0.2), 0.3).is_within.unwrap_err();
-    assert_eq!(untold.en, "other programs used 20 % of it before; rerun later");
+    assert_eq!(untold.en, "other programs used 20 % of it as well; rerun later");
     let put = competitor::competitor(&mut right(), &Duty::default(), &mut |_, _| Err("none may be started".into()));
     assert_eq!((put.outcome, put.reason.unwrap().en.as_str()), (Outcome::NotPossible, "none may be started"));
 }
