@@ -129,6 +129,22 @@ fn a_slowdown_of_five_percent_in_one_probe_is_found_there_alone() {
 }
 
 #[test]
+fn a_truth_that_is_wrong_never_passes() {
+    let _alone = alone();
+    let start = &mut |cpu, percent| compete(Path::new(PROGRAM), cpu, percent);
+    let mut bench = bench();
+    let size = bench.host.cache(bench.cpu, 1).map(|cache| cache.size_bytes * 4);
+    for line in [
+        l1_cache(&mut bench, size),
+        durations::delay(&mut bench, &Delay { expected_ns: 20_500, ..Delay::default() }),
+        durations::sleep(&mut bench, 1.01),
+        competitor(&mut bench, &Duty { expected_percent: 90, ..Duty::default() }, start),
+    ] {
+        assert_ne!(line.outcome, Outcome::Passed, "{line:?}");
+    }
+}
+
+#[test]
 fn each_level_is_slower_than_the_one_above() {
     let (_alone, quiet) = (alone(), Quiet::begin());
     let mut bench = bench();

@@ -31,6 +31,12 @@ impl Meters for Fake {
     }
 }
 
+impl Wall for Fake {
+    fn elapsed(&self) -> Duration {
+        self.at()
+    }
+}
+
 impl Fake {
     /// For so many ms: busy by anyone on each CPU, and used by this run's processes on any.
     fn pass(&self, ms: u64, busy_ms: [u64; 2], own_ms: u64) {
@@ -66,6 +72,14 @@ fn judged(rounds: &[Round]) -> Vec<Judged> {
 
 fn shares(judged: &[Judged]) -> Vec<(usize, f64)> {
     judged.iter().map(|(case, _, others)| (*case, (others.share * 1e3).round() / 1e3)).collect()
+}
+
+#[test]
+fn what_others_used_while_something_ran_is_known_unless_that_was_too_short() {
+    let fake = Fake::default();
+    let during = |ms: u64| others_during(&fake, &fake, 1, || fake.pass(ms, [0, ms * 7 / 10], ms * 4 / 10)).1;
+    assert!(during(1000).is_some_and(|others| (others.share - 0.3).abs() < 0.001), "{:?}", during(1000));
+    assert_eq!(during(100), None);
 }
 
 #[test]

@@ -30,6 +30,7 @@ pub type Measure = dyn FnMut(Catalogue, Job, Duration) -> Result<Vec<Event>, Wor
 /// One round: samples in ns per iteration, their marks, and what it saw of its surroundings.
 pub struct Round {
     pub values: Vec<f64>,
+    pub iterations: Vec<u64>,
     pub taints: Vec<u8>,
     pub noise: RoundNoise,
 }
@@ -191,11 +192,13 @@ fn in_thread(catalogue: Catalogue, job: Job, limit: Duration) -> Result<Vec<Even
 }
 
 fn parse(events: Vec<Event>) -> Result<Round, Words> {
-    let mut round = Round { values: Vec::new(), taints: Vec::new(), noise: RoundNoise::default() };
+    let mut round =
+        Round { values: Vec::new(), iterations: Vec::new(), taints: Vec::new(), noise: RoundNoise::default() };
     for event in events {
         match event {
             Event::Samples { ns, iterations, taints, .. } => {
-                round.values = ns.iter().zip(iterations).map(|(ns, n)| ns / n as f64).collect();
+                round.values = ns.iter().zip(&iterations).map(|(ns, &n)| ns / n as f64).collect();
+                round.iterations = iterations;
                 round.taints = taints;
             }
             Event::Done { noise } => round.noise = noise,

@@ -9,6 +9,8 @@ use std::time::Duration;
 use hostmark_analysis::fleet::planted::MadeUp;
 use hostmark_engine::clock::Calibration;
 use hostmark_engine::mock::{MockWall, Unmetered};
+use hostmark_engine::{Meters, Wall};
+use hostmark_host::CpuTimes;
 use hostmark_model::{CacheFact, CacheKind, CpuFact, Event, HostFacts, Job, Others, ReasonCode, RoundNoise, Taint};
 
 use super::bench::Bench;
@@ -78,7 +80,7 @@ fn bench(mut answer: impl FnMut(&Job, Vec<Event>) -> Vec<Event> + 'static) -> Be
         lasts.advance(Duration::from_millis(60));
         let ns = cost_ns(job.case(), job.round);
         if job.case() == "known.sleep" {
-            SLEPT_NS.lock().unwrap().push(ns as u64);
+            SLEPT_NS.lock().unwrap().extend([ns as u64; 90]);
         }
         Ok(answer(&job, samples(ns, RoundNoise::default())))
     };
@@ -87,6 +89,54 @@ fn bench(mut answer: impl FnMut(&Job, Vec<Event>) -> Vec<Event> + 'static) -> Be
 
 fn right() -> Bench {
     bench(|_, events| events)
+}
+
+/// Counters of a CPU that is busy all the time, and the share of it that others use.
+#[derive(Clone, Default)]
+struct Counters {
+    wall: MockWall,
+    own_ns: Rc<Cell<f64>>,
+    others: Rc<Cell<f64>>,
+}
+
+impl Meters for Counters {
+    fn cpus(&self) -> Option<CpuTimes> {
+        let at = self.wall.elapsed();
+        CpuTimes::of(&format!("cpu0 {} 0 0 0 0 0 0 0 0 0\n", at.as_millis() / 10), at.as_nanos() as u64)
+    }
+
+    fn own_ns(&self) -> Option<u64> {
+        Some(self.own_ns.get() as u64)
+    }
+}
+
+/// The machine with such counters, whose samples are marked while others use the CPU.
+fn counted(counters: &Counters) -> Bench {
+    let Counters { wall, own_ns, others } = counters.clone();
+    let measure = move |_, job: Job, _| {
+        let lasts = Duration::from_millis(60);
+        wall.advance(lasts);
+        own_ns.set(own_ns.get() + lasts.as_nanos() as f64 * (1.0 - others.get()));
+        let mut events = samples(
+            cost_ns(job.case(), job.round) * (1.0 + others.get()),
+            RoundNoise { waited: Some(others.get()), ..RoundNoise::default() },
+        );
+        if let (Event::Samples { taints, .. }, true) = (&mut events[0], others.get() > 0.0) {
+            taints.fill(Taint::DELAYED);
+        }
+        Ok(events)
+    };
+    let wall = Rc::new(counters.wall.clone());
+    Bench::of(right().host, 0, Calibration::NONE, Box::new(measure), Rc::new(counters.clone()), wall)
+}
+
+/// Sets the share back when it is dropped.
+struct Competes(Rc<Cell<f64>>, f64);
+
+impl Drop for Competes {
+    fn drop(&mut self) {
+        self.0.set(self.1);
+    }
 }
 
 fn nobody(_: usize, _: u8) -> Result<Box<dyn Any>, String> {
@@ -119,7 +169,7 @@ fn fails(line: &Line) {
 fn each_bound_that_is_broken_on_purpose_fails() {
     let _one = one_at_a_time();
     fails(&delay(&mut right(), &Delay { expected_ns: 20_500, ..Delay::default() }));
-    for rate in [0.98, 1.02] {
+    for rate in [0.998, 1.002] {
         fails(&sleep(&mut right(), rate));
     }
     fails(&multiply(&mut right(), 4..=5));
@@ -152,8 +202,7 @@ fn where_all_is_wrong_every_check_has_the_time_to_fail() {
 fn a_sleep_that_ends_early_fails_though_both_clocks_agree() {
     let _one = one_at_a_time();
     let mut bench = bench(|_, _| {
-        SLEPT_NS.lock().unwrap().clear();
-        SLEPT_NS.lock().unwrap().push(1_000_000);
+        SLEPT_NS.lock().unwrap().extend([1_000_000; 90]);
         samples(1_000_000.0, RoundNoise::default())
     });
     fails(&sleep(&mut bench, 1.0));
@@ -187,6 +236,38 @@ fn a_competitor_passes_only_with_its_share_on_samples_that_are_marked() {
     assert_eq!(untold.en, "other programs used 20 % of it as well; rerun later");
     let put = competitor::competitor(&mut right(), &Duty::default(), &mut |_, _| Err("none may be started".into()));
     assert_eq!((put.outcome, put.reason.unwrap().en.as_str()), (Outcome::NotPossible, "none may be started"));
+}
+
+#[test]
+fn a_competitor_is_put_in_and_its_share_comes_back_or_fails() {
+    let _one = one_at_a_time();
+    let checked = |already: f64, put_percent: u8, expected_percent: u8| {
+        let counters = Counters::default();
+        counters.others.set(already);
+        let others = Rc::clone(&counters.others);
+        let mut start = |_, percent: u8| -> Result<Box<dyn Any>, String> {
+            let before = others.replace(already + f64::from(percent) / 100.0);
+            Ok(Box::new(Competes(Rc::clone(&others), before)))
+        };
+        competitor::competitor(&mut counted(&counters), &Duty { put_percent, expected_percent }, &mut start)
+    };
+    assert_eq!(checked(0.0, 30, 30).outcome, Outcome::Passed);
+    for (put, expected) in [(30, 50), (30, 10), (0, 30)] {
+        fails(&checked(0.0, put, expected));
+    }
+    let line = checked(0.2, 30, 50);
+    assert_eq!(line.outcome, Outcome::NotPossible, "{line:?}");
+    assert_eq!(line.reason.unwrap().en, "other programs used 20 % of it as well; rerun later");
+}
+
+#[test]
+fn other_programs_make_a_check_impossible_and_no_failure() {
+    let _one = one_at_a_time();
+    let counters = Counters::default();
+    counters.others.set(0.4);
+    let line = delay(&mut counted(&counters), &Delay::default());
+    assert_eq!(line.outcome, Outcome::NotPossible, "{line:?}");
+    assert!(line.reason.unwrap().en.ends_with(" % of CPU 0 went to other programs"));
 }
 
 #[test]
