@@ -19,8 +19,9 @@ const ROUNDS: u32 = 8;
 const SLEEP_ROUNDS: u32 = 3;
 /// The bound of the delay and the multiplications.
 const WITHIN: f64 = 0.01;
-/// That of two clocks over the same time: the kernel slews one of them by half of this at most.
-const CLOCKS_AGREE: f64 = 0.001;
+/// That of two clocks over the same time: the kernel slews one of them by a quarter of this at most, and a CPU that wakes needs some
+/// microseconds from one reading to the other.
+const CLOCKS_AGREE: f64 = 0.002;
 
 fn within_a_hundredth(value: f64, expected: f64) -> bool {
     (value / expected - 1.0).abs() < WITHIN
@@ -65,7 +66,7 @@ pub fn sleep(bench: &mut Bench, rate: f64) -> Line {
     let check = Check {
         id: "sleep",
         put_in,
-        bound: Words { en: "±0.1 %".into(), zh: "±0.1%".into() },
+        bound: Words { en: "±0.2 %".into(), zh: "±0.2%".into() },
         limit: Duration::from_secs(3),
         puts_others_in: false,
     };
@@ -85,8 +86,8 @@ pub fn sleep(bench: &mut Bench, rate: f64) -> Line {
             }));
             values.extend(round.values);
         }
-        // Who is interrupted between two clocks has a longer sample: half of them are not.
-        let (measured, ratio) = (median(values), median(ratios));
+        // A sample begins before the sleep's clock is read and ends after that: whatever comes between only adds to the sample.
+        let (measured, ratio) = (median(values), ratios.into_iter().fold(f64::INFINITY, f64::min));
         let shown = |ns: f64| format!("{:.4} ms", ns / 1e6);
         let back = Words {
             en: format!("{}, by CLOCK_MONOTONIC {}", shown(measured), shown(measured / ratio)),

@@ -16,7 +16,7 @@ pub static CHANGE_NS: AtomicU64 = AtomicU64::new(0);
 pub static SLEPT_NS: Mutex<Vec<u64>> = Mutex::new(Vec::new());
 
 /// A sleep, ns.
-pub const SLEEP_NS: u64 = 2_000_000;
+pub const SLEEP_NS: u64 = 5_000_000;
 /// The delay of `known.changed` without a change, ns.
 pub const UNCHANGED_NS: u64 = 20_000;
 
