@@ -5,10 +5,10 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use hostmark_analysis::fleet::planted::MadeUp;
 use tempfile::TempDir;
 
 use crate::lmbench::FILE as OF_LMBENCH;
-use crate::made_up_fleet::MadeUp;
 use crate::support::{Home, PROGRAM, files, said};
 
 /// Why a command is not executed: it has one of these in it.
