@@ -120,10 +120,11 @@ impl Sshd {
         for _ in 0..LOOKS {
             let prefix = self.prefix();
             let words = prefix[1..].iter().map(String::as_str).chain(["echo let in"]);
-            let Ok(told) = Command::new(&prefix[0]).args(words).stdin(Stdio::null()).output() else {
+            let Ok(reported) = Command::new(&prefix[0]).args(words).stdin(Stdio::null()).output() else {
                 return Answer::Refused;
             };
-            let [said, complained] = [told.stdout, told.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+            let [said, complained] =
+                [reported.stdout, reported.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
             match &said {
                 _ if said.contains("let in") => return Answer::LetIn,
                 _ if !matches!(self.listener.try_wait(), Ok(None)) => return Answer::Ended,

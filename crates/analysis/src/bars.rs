@@ -8,7 +8,7 @@ pub struct Bars {
     pub title: Words,
     /// What the bars of every group are called, in their order.
     pub names: Vec<String>,
-    pub groups: Vec<Group>,
+    pub groups: Vec<BarGroup>,
     pub scale: Scale,
 }
 
@@ -24,7 +24,7 @@ pub enum Scale {
 
 /// Bars that are held against each other.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Group {
+pub struct BarGroup {
     pub label: Words,
     /// One for each name: the value as a number and for people, with its share of the first; none where there is no value.
     pub bars: Vec<Option<(f64, Words)>>,

@@ -76,7 +76,7 @@ pub fn of_case(case: &CaseRecord, probe: Option<&ProbeInfo>) -> Option<Text<Stri
 }
 
 /// Both texts of a contradiction.
-fn told(en: impl Into<String>, zh: impl Into<String>) -> Option<Text<String>> {
+fn fault(en: impl Into<String>, zh: impl Into<String>) -> Option<Text<String>> {
     Some(Text { en: en.into(), zh: zh.into() })
 }
 
@@ -112,7 +112,7 @@ fn with_numbers<const N: usize>(
     en: impl FnOnce([String; N]) -> String,
     zh: impl FnOnce([String; N]) -> String,
 ) -> Option<Text<String>> {
-    told(en(shown(numbers, unit, Lang::En)), zh(shown(numbers, unit, Lang::Zh)))
+    fault(en(shown(numbers, unit, Lang::En)), zh(shown(numbers, unit, Lang::Zh)))
 }
 
 /// A clock that was set back meanwhile makes this true; the reader must know then too.
@@ -120,7 +120,7 @@ fn finished_early(run: &Run) -> Option<Text<String>> {
     let finished = run.finished.as_deref()?;
     let started = run.started.as_str();
     (Timestamp::parse(finished)? < Timestamp::parse(started)?).then_some(())?;
-    told(
+    fault(
         format!("it finished ({finished}) before it started ({started})"),
         format!("结束时间（{finished}）早于开始时间（{started}）"),
     )
@@ -131,7 +131,7 @@ fn of_estimate(estimate: &Estimate, unit: Option<Unit>) -> Option<Text<String>> 
     let Estimate { typical, ci_low, ci_high, confidence, min, max, mean, stddev, mad, n, rounds, agreement, .. } =
         *estimate;
     if !(confidence > 0.0 && confidence < 1.0) {
-        return told(
+        return fault(
             format!("its confidence is {confidence}, and lies between 0 and 1"),
             format!("置信度为 {confidence}，而它应在 0 与 1 之间"),
         );
@@ -155,7 +155,7 @@ fn of_estimate(estimate: &Estimate, unit: Option<Unit>) -> Option<Text<String>> 
             );
         }
         (Some(_), Some(_)) => {}
-        _ => return told("its interval has one end", "区间只有一端"),
+        _ => return fault("its interval has one end", "区间只有一端"),
     }
     if min > max {
         return with_numbers(
@@ -178,39 +178,39 @@ fn of_estimate(estimate: &Estimate, unit: Option<Unit>) -> Option<Text<String>> 
         );
     }
     if stddev < 0.0 || mad < 0.0 {
-        return told("its spread is negative", "离散程度为负");
+        return fault("its spread is negative", "离散程度为负");
     }
     if let Some(wrong) = of_leading(estimate) {
         return Some(wrong);
     }
     if agreement.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
-        return told("the share of rounds that agree is no share", "意见一致的轮数占比不是一个占比");
+        return fault("the share of rounds that agree is no share", "意见一致的轮数占比不是一个占比");
     }
     (u64::from(rounds) > n).then_some(())?;
-    told(format!("it has {rounds} rounds and {n} samples"), format!("有 {rounds} 轮，却只有 {n} 个样本"))
+    fault(format!("it has {rounds} rounds and {n} samples"), format!("有 {rounds} 轮，却只有 {n} 个样本"))
 }
 
 /// What a quiet value, a range and an interval of repetition cannot be.
 fn of_leading(estimate: &Estimate) -> Option<Text<String>> {
     let Estimate { typical, range, quiet, repetition, .. } = *estimate;
     if range.is_some_and(|[least, most]| !is_within(least, typical, most)) {
-        return told("its value lies outside of its rounds", "数值不在其各轮的范围之内");
+        return fault("its value lies outside of its rounds", "数值不在其各轮的范围之内");
     }
     let ends = quiet.and_then(|quiet| Some((quiet.low?, quiet.value, quiet.high?)));
     if ends.is_some_and(|(low, value, high)| !is_within(low, value, high)) {
-        return told("its quiet value lies outside its interval", "空闲值在其区间之外");
+        return fault("its quiet value lies outside its interval", "空闲值在其区间之外");
     }
     let rounds = quiet.and_then(|quiet| Some((quiet.range?, quiet.value)));
     if rounds.is_some_and(|([least, most], value)| !is_within(least, value, most)) {
-        return told("its quiet value lies outside of its rounds", "空闲值不在其各轮的范围之内");
+        return fault("its quiet value lies outside of its rounds", "空闲值不在其各轮的范围之内");
     }
     if quiet.and_then(|quiet| quiet.at_hz).is_some_and(|hz| hz <= 0.0) {
-        return told("the clock of its quiet value is none", "空闲值所用的频率不成立");
+        return fault("the clock of its quiet value is none", "空闲值所用的频率不成立");
     }
     let is_wrong =
         repetition.is_some_and(|known| known.deviation < 0.0 || !is_within(known.low, estimate.value(), known.high));
     is_wrong.then_some(())?;
-    told("its interval of repetition does not hold its value", "重复区间不包含其数值")
+    fault("its interval of repetition does not hold its value", "重复区间不包含其数值")
 }
 
 /// Differences may come out below zero, and say so by a flag; nothing else that is timed does.
@@ -221,8 +221,8 @@ fn negative(measured: &Measured, unit: Option<Unit>) -> Option<Text<String>> {
         Unit::Nanoseconds | Unit::CoreCycles | Unit::ReferenceCycles => ("time", "时间"),
         Unit::Bytes | Unit::Count | Unit::Ratio => return None,
     };
-    let is_told = measured.flags.iter().any(|flag| flag.kind == FlagKind::UnderResolution);
-    (typical < 0.0 && !is_told).then_some(())?;
+    let is_flagged = measured.flags.iter().any(|flag| flag.kind == FlagKind::UnderResolution);
+    (typical < 0.0 && !is_flagged).then_some(())?;
     with_numbers([typical], unit, |[it]| format!("the {en} {it} is negative"), |[it]| format!("{zh} {it} 为负"))
 }
 
@@ -241,7 +241,7 @@ fn unit_of(probe: Option<&ProbeInfo>, name: &str) -> Option<Unit> {
 fn of_histogram(histogram: &Histogram) -> Option<Text<String>> {
     let Histogram { values, counts } = histogram;
     let fits = values.len() == counts.len() && values.windows(2).all(|pair| pair[0] < pair[1]);
-    if fits { None } else { told("its histogram is out of order", "直方图次序错乱") }
+    if fits { None } else { fault("its histogram is out of order", "直方图次序错乱") }
 }
 
 /// A higher percentile is no smaller.

@@ -31,7 +31,7 @@ struct ConstantCase {
 
 /// Constants of one kind.
 #[derive(Debug)]
-pub struct Line {
+pub struct ConstantGroup {
     pub name: Text,
     pub constants: &'static [Constant],
     /// What the rows of the first screen are called that hold two of them, the first two, the next two, and so on; none where each
@@ -70,8 +70,8 @@ const fn t(en: &'static str, zh: &'static str) -> Text {
 }
 
 /// All constants, in the order in which they are told.
-pub static LINES: &[Line] = &[
-    Line {
+pub static LINES: &[ConstantGroup] = &[
+    ConstantGroup {
         name: t("memory latency", "内存延迟"),
         constants: &[
             Constant {
@@ -86,7 +86,7 @@ pub static LINES: &[Line] = &[
         pairs: &[],
         paired_from: Scarcity::Great,
     },
-    Line {
+    ConstantGroup {
         name: t("memory bandwidth", "内存带宽"),
         constants: &[
             Constant {
@@ -103,7 +103,7 @@ pub static LINES: &[Line] = &[
         pairs: &[t("read · triad", "单核读 · triad")],
         paired_from: Scarcity::Great,
     },
-    Line {
+    ConstantGroup {
         name: t("core", "核心"),
         constants: &[
             Constant {
@@ -120,7 +120,7 @@ pub static LINES: &[Line] = &[
         pairs: &[t("clock · gettime", "频率 · gettime")],
         paired_from: Scarcity::Some,
     },
-    Line {
+    ConstantGroup {
         name: t("kernel", "内核"),
         constants: &[
             Constant {
@@ -147,7 +147,7 @@ pub static LINES: &[Line] = &[
         pairs: &[t("null · switch", "空系统调用 · 切换"), t("fault · exec", "缺页 · exec")],
         paired_from: Scarcity::Great,
     },
-    Line {
+    ConstantGroup {
         name: t("pipe round trip", "管道往返"),
         constants: &[
             Constant {
@@ -170,7 +170,7 @@ pub static LINES: &[Line] = &[
         pairs: &[t("pipe, 1 · 2 CPU", "管道，1 · 2 CPU")],
         paired_from: Scarcity::Some,
     },
-    Line {
+    ConstantGroup {
         name: t("TCP over loopback", "本机 TCP"),
         constants: &[
             Constant {
@@ -187,7 +187,7 @@ pub static LINES: &[Line] = &[
         pairs: &[t("TCP RTT · stream", "TCP 往返 · 数据流")],
         paired_from: Scarcity::Some,
     },
-    Line {
+    ConstantGroup {
         name: t("disk", "磁盘"),
         constants: &[
             Constant {
@@ -230,7 +230,7 @@ pub fn cases() -> impl Iterator<Item = OfConstant> {
 
 /// The probes behind the constants of this name, or of the line or the row of this name, in either language; none where nothing is called so.
 pub fn probes_of(name: &str) -> Vec<&'static str> {
-    let of_line = |line: &'static Line| {
+    let of_line = |line: &'static ConstantGroup| {
         let is_meant = move |(at, constant): &(usize, &Constant)| {
             let pair = line.pairs.get(at / 2);
             [Some(&line.name), Some(&constant.name), Some(&constant.row), pair]
@@ -341,7 +341,7 @@ const ONE_ROUND: Text = Text { en: "(one round)", zh: "（一轮）" };
 
 /// A constant that a run was to have and does not, and why.
 #[derive(Debug)]
-pub(crate) struct Untold<'a> {
+pub(crate) struct NotMeasured<'a> {
     pub(crate) name: Text,
     /// As the run's file has it.
     pub(crate) reason: &'a str,
@@ -353,15 +353,15 @@ pub struct ConstantOfRuns<'a> {
     /// What it is called in the first run that has it.
     pub name: Text,
     /// What each run has.
-    pub told: Vec<Option<ConstantValue<'a>>>,
+    pub values: Vec<Option<ConstantValue<'a>>>,
 }
 
 impl ConstantOfRuns<'_> {
     /// The value of one of the runs; where it is another percentile than the name says, it says which.
-    pub fn value(&self, told: &ConstantValue, lang: Lang) -> String {
-        match told.name == self.name {
-            true => told.value(lang),
-            false => format!("{} {}", told.name.get(lang), told.value(lang)),
+    pub fn value(&self, constant: &ConstantValue, lang: Lang) -> String {
+        match constant.name == self.name {
+            true => constant.value(lang),
+            false => format!("{} {}", constant.name.get(lang), constant.value(lang)),
         }
     }
 }
@@ -369,24 +369,24 @@ impl ConstantOfRuns<'_> {
 impl Constant {
     /// What each of several runs has of it; none where none has any.
     pub fn beside<'a>(&'static self, runs: &'a [Run]) -> Option<ConstantOfRuns<'a>> {
-        let told: Vec<Option<ConstantValue>> = runs.iter().map(|run| self.told(run)).collect();
-        let name = told.iter().flatten().map(|told| told.name).next()?;
-        Some(ConstantOfRuns { name, told })
+        let values: Vec<Option<ConstantValue>> = runs.iter().map(|run| self.value_in(run)).collect();
+        let name = values.iter().flatten().map(|constant| constant.name).next()?;
+        Some(ConstantOfRuns { name, values })
     }
 
     /// Why a run does not have it, where it was planned; none where it was measured or nobody asked for it.
-    fn untold<'a>(&'static self, run: &'a Run) -> Option<Untold<'a>> {
-        if self.told(run).is_some() {
+    fn missing_in<'a>(&'static self, run: &'a Run) -> Option<NotMeasured<'a>> {
+        if self.value_in(run).is_some() {
             return None;
         }
         self.places.iter().find_map(|place| match &case_at(run, place.probe, place.at)?.outcome {
-            Outcome::Skipped { reason } | Outcome::Failed { reason } => Some(Untold { name: self.name, reason }),
+            Outcome::Skipped { reason } | Outcome::Failed { reason } => Some(NotMeasured { name: self.name, reason }),
             Outcome::Measured(_) => None,
         })
     }
 
     /// Where a run has it; none where it was not measured.
-    pub(crate) fn told<'a>(&'static self, run: &'a Run) -> Option<ConstantValue<'a>> {
+    pub(crate) fn value_in<'a>(&'static self, run: &'a Run) -> Option<ConstantValue<'a>> {
         self.places.iter().find_map(|place| {
             let case = case_at(run, place.probe, place.at)?;
             let info = run.probes.iter().find(|info| info.id == case.probe)?;
@@ -407,20 +407,20 @@ impl Constant {
 }
 
 /// The lines of which a run has anything.
-pub fn told(run: &Run) -> Vec<(&'static Line, Vec<ConstantValue<'_>>)> {
-    let of_line = |line: &'static Line| {
-        let told: Vec<ConstantValue> = line.constants.iter().filter_map(|constant| constant.told(run)).collect();
-        (!told.is_empty()).then_some((line, told))
+pub fn of_run(run: &Run) -> Vec<(&'static ConstantGroup, Vec<ConstantValue<'_>>)> {
+    let of_line = |line: &'static ConstantGroup| {
+        let values: Vec<ConstantValue> = line.constants.iter().filter_map(|constant| constant.value_in(run)).collect();
+        (!values.is_empty()).then_some((line, values))
     };
     LINES.iter().filter_map(of_line).collect()
 }
 
 /// What is absent from them, and why: a sentence for each reason.
-pub fn untold(run: &Run) -> Vec<Text<String>> {
+pub fn not_measured(run: &Run) -> Vec<Text<String>> {
     let mut by_reason: Vec<(&str, Vec<[Text; 2]>)> = Vec::new();
-    let of_line = |line: &'static Line| line.constants.iter().map(move |constant| (line.name, constant));
+    let of_line = |line: &'static ConstantGroup| line.constants.iter().map(move |constant| (line.name, constant));
     for (kind, constant) in LINES.iter().flat_map(of_line) {
-        let Some(Untold { name, reason }) = constant.untold(run) else { continue };
+        let Some(NotMeasured { name, reason }) = constant.missing_in(run) else { continue };
         match by_reason.iter_mut().find(|(known, _)| *known == reason) {
             Some((_, names)) => names.push([kind, name]),
             None => by_reason.push((reason, vec![[kind, name]])),
@@ -433,7 +433,7 @@ pub fn untold(run: &Run) -> Vec<Text<String>> {
         };
         Text {
             en: format!("{} not measured: {reason}", joined(Lang::En, ", ")),
-            zh: format!("{} 未测量：{}", joined(Lang::Zh, "、"), reasons::told(reason, Lang::Zh)),
+            zh: format!("{} 未测量：{}", joined(Lang::Zh, "、"), reasons::localized(reason, Lang::Zh)),
         }
     };
     by_reason.into_iter().map(sentence).collect()

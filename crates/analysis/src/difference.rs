@@ -37,7 +37,7 @@ pub(crate) fn between(
 }
 
 /// What groups of runs tell of how much runs differ, each group about its own mean; none where they are too few.
-pub(crate) fn told<Group: AsRef<[f64]>>(groups: &[Group], assumed_sd: f64) -> Option<Deviation> {
+pub(crate) fn estimated_deviation<Group: AsRef<[f64]>>(groups: &[Group], assumed_sd: f64) -> Option<Deviation> {
     let freedom: usize = groups.iter().map(|group| group.as_ref().len().saturating_sub(1)).sum();
     Deviation::pooled(groups, assumed_sd).filter(|_| freedom >= LEAST_FREEDOM)
 }

@@ -166,11 +166,11 @@ pub fn place_of_size(run: &Run, bytes: f64) -> Option<Location> {
     }
     for level in LEVELS.iter().filter(|level| level.cache.is_some() && level.is_found(run)) {
         let bracket = level.bracket(run).unwrap_or_default();
-        let told = level.reported(run).map(|cache| cache.size_bytes as f64);
-        let told = told.filter(|told| !bracket.is_over(*told) && !bracket.is_under(*told));
+        let reported = level.reported(run).map(|cache| cache.size_bytes as f64);
+        let reported = reported.filter(|reported| !bracket.is_over(*reported) && !bracket.is_under(*reported));
         // Where the host is not contradicted, its size is the border; else only what is proven is known.
-        let (fits, leaves) = match (told, bracket.fits, bracket.leaves) {
-            (Some(told), ..) => (told, told),
+        let (fits, leaves) = match (reported, bracket.fits, bracket.leaves) {
+            (Some(reported), ..) => (reported, reported),
             (None, fits, leaves) => (fits.or(leaves).unwrap_or(0.0), leaves.unwrap_or(f64::INFINITY)),
         };
         match bytes {

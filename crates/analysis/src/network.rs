@@ -8,7 +8,7 @@ use hostmark_model::{Lang, QueueingDiscipline, Unit};
 
 use crate::format::{in_scale, scale_for};
 
-pub use flow::{Capacity, Cause, Direction, Flow, TCP_BANDWIDTH, capacities, cases_to, flows, peers};
+pub use flow::{Capacity, CapacityCause, Direction, LinkDirection, TCP_BANDWIDTH, capacities, cases_to, flows, peers};
 pub use goodput::{Framing, Protocol, goodput, payload_bytes};
 pub use matrix::{Matrix, TCP_ROUND_TRIP, matrices};
 

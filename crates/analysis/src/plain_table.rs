@@ -13,18 +13,18 @@ pub struct Table {
     /// Why cells have no value, where that takes more than a few words; cells refer to them by number.
     pub notes: Vec<Text<String>>,
     /// What is said of rows, which it names, instead of in their labels and cells.
-    pub remarks: Vec<Remark>,
+    pub remarks: Vec<RowsRemark>,
 }
 
 /// Something to know of some rows of a table.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Remark {
+pub struct RowsRemark {
     what: Words,
     /// Their labels.
     rows: Vec<Words>,
 }
 
-impl Remark {
+impl RowsRemark {
     /// As it stands below the table.
     pub fn text(&self) -> Words {
         let rows = joined(&self.rows[..self.rows.len().min(MOST_NAMED)], Text { en: ", ", zh: "、" });
@@ -61,7 +61,7 @@ impl Table {
         match self.remarks.iter_mut().find(|known| known.what == what) {
             Some(known) if known.rows.contains(row) => {}
             Some(known) => known.rows.push(row.clone()),
-            None => self.remarks.push(Remark { what, rows: vec![row.clone()] }),
+            None => self.remarks.push(RowsRemark { what, rows: vec![row.clone()] }),
         }
     }
 

@@ -36,8 +36,8 @@ pub(crate) fn joined(values: &[(f64, Option<(f64, f64)>)], make: impl Fn(&[f64])
         up += one.max(other).max(0.0).powi(2);
         Some(())
     };
-    let is_told = (0..values.len()).try_for_each(|index| widen(index, values[index].1));
-    Some(Propagated { value, interval: is_told.map(|()| (value - f64::sqrt(down), value + f64::sqrt(up))) })
+    let has_interval = (0..values.len()).try_for_each(|index| widen(index, values[index].1));
+    Some(Propagated { value, interval: has_interval.map(|()| (value - f64::sqrt(down), value + f64::sqrt(up))) })
 }
 
 /// The same of a quotient of numbers above zero: steps are factors, so that neither end falls below zero, however wide the

@@ -12,7 +12,7 @@ use hostmark_model::{HERE, Run, Sampled, Settings};
 use leaves::{Leaf, Leaves};
 
 /// Arguments of the kernel that explain figures; others, as the disk's identity, go.
-const TELLING: &[&str] = &[
+const REVEALING: &[&str] = &[
     "mitigations",
     "isolcpus",
     "nohz",
@@ -100,7 +100,7 @@ const GONE: &str = "redacted";
 
 /// Replaces what names hosts, people and places in these runs.
 pub fn redact(mut runs: Vec<Run>) -> Vec<Run> {
-    let mut names = Names::default();
+    let mut names = RedactedNames::default();
     runs.iter_mut().for_each(|run| names.find(run));
     runs.iter_mut().for_each(|run| names.run(run));
     runs
@@ -108,7 +108,7 @@ pub fn redact(mut runs: Vec<Run>) -> Vec<Run> {
 
 /// The names that are replaced; the placeholder has the number of a name.
 #[derive(Debug, Default)]
-struct Names {
+struct RedactedNames {
     hosts: Vec<String>,
     users: Vec<String>,
     paths: Vec<String>,
@@ -123,7 +123,7 @@ fn number<T: PartialEq>(all: &mut Vec<T>, name: T) -> usize {
     }) + 1
 }
 
-impl Names {
+impl RedactedNames {
     /// Finds the hosts and users of a run.
     fn find(&mut self, run: &mut Run) {
         self.host(&run.host.hostname);
@@ -227,7 +227,7 @@ impl Names {
     fn text(&mut self, key: &str, text: &str) -> String {
         match key {
             "hostname" | "from" | "place" => return self.whole(text),
-            "command_line" | "append" => return telling(text),
+            "command_line" | "append" => return revealing_options(text),
             "options" if text.contains('=') => return mount_option(text),
             "device" if !text.starts_with("/dev/") && text.contains(['/', ':']) => return self.path(text),
             _ => {}
@@ -336,9 +336,9 @@ fn is_of_somebody(ip: IpAddr) -> bool {
 }
 
 /// The kernel's arguments that explain figures, and how many others there are.
-fn telling(command_line: &str) -> String {
-    let is_telling = |word: &&str| TELLING.contains(&word.split('=').next().unwrap_or_default());
-    let words: Vec<&str> = command_line.split_whitespace().filter(is_telling).collect();
+fn revealing_options(command_line: &str) -> String {
+    let is_revealing = |word: &&str| REVEALING.contains(&word.split('=').next().unwrap_or_default());
+    let words: Vec<&str> = command_line.split_whitespace().filter(is_revealing).collect();
     words.join(" ")
 }
 
@@ -346,8 +346,8 @@ fn telling(command_line: &str) -> String {
 fn mount_option(option: &str) -> String {
     let (name, value) = option.split_once('=').unwrap_or((option, ""));
     let is_plain = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit() || b"kmgKMG%".contains(&byte));
-    let is_telling = ["data", "errors", "compress", "proto", "vers", "sec"].contains(&name);
-    if is_plain || is_telling { option.to_owned() } else { name.to_owned() }
+    let is_revealing = ["data", "errors", "compress", "proto", "vers", "sec"].contains(&name);
+    if is_plain || is_revealing { option.to_owned() } else { name.to_owned() }
 }
 
 fn is_mac(word: &str) -> bool {

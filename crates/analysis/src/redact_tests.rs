@@ -4,10 +4,10 @@ use super::*;
 
 #[test]
 fn names_go_from_texts_and_words_that_hold_them_stay() {
-    let mut names = Names::default();
+    let mut names = RedactedNames::default();
     names.place("ssh -p 22 ada@db-17.example.org");
     names.host("vm");
-    let told = [
+    let cases = [
         ("a copy on db-17 ended: db-170 did not", "a copy on host-3 ended: db-170 did not"),
         ("ssh -p 22 ada@db-17.example.org: no route", "host-1: no route"),
         ("hostmark vm run", "hostmark vm run"),
@@ -22,7 +22,7 @@ fn names_go_from_texts_and_words_that_hold_them_stay() {
         ("127.0.0.1 and ::1, at 12:30:45, 1.5 ns", "127.0.0.1 and ::1, at 12:30:45, 1.5 ns"),
         ("一条路径：/home/ada/data，地址 10.1.2.3", "一条路径：path-1，地址 192.0.2.1"),
     ];
-    for (text, wanted) in told {
+    for (text, wanted) in cases {
         assert_eq!(names.text("reason", text), wanted);
     }
     assert_eq!(names.text("release", "6.1.0.7-acme"), "6.1.0.7-acme");
@@ -32,16 +32,16 @@ fn names_go_from_texts_and_words_that_hold_them_stay() {
 #[test]
 fn of_command_lines_and_mounts_what_explains_figures_stays() {
     assert_eq!(
-        telling("root=UUID=1234 mitigations=off quiet ip=10.0.0.1 isolcpus=2-3"),
+        revealing_options("root=UUID=1234 mitigations=off quiet ip=10.0.0.1 isolcpus=2-3"),
         "mitigations=off quiet isolcpus=2-3"
     );
-    let told = [
+    let cases = [
         ("resgid=65534", "resgid=65534"),
         ("addr=10.0.0.1", "addr"),
         ("rsize=1m", "rsize=1m"),
         ("data=ordered", "data=ordered"),
     ];
-    for (option, wanted) in told {
+    for (option, wanted) in cases {
         assert_eq!(mount_option(option), wanted);
     }
 }

@@ -84,8 +84,8 @@ fn revisions(run: &Run) -> HashMap<&str, u32> {
 }
 
 fn is_same_host(one: &HostFacts, other: &HostFacts) -> bool {
-    let told = |host: &HostFacts| (host.hostname.clone(), host.cpu.model.clone(), host.cpus.len());
-    told(one) == told(other)
+    let identity = |host: &HostFacts| (host.hostname.clone(), host.cpu.model.clone(), host.cpus.len());
+    identity(one) == identity(other)
 }
 
 /// Says of each value where another run's is to be expected, by what earlier runs of the host differed by, or by what this run tells
@@ -110,9 +110,9 @@ pub fn add(run: &mut Run, earlier: &Earlier) {
 pub fn keep(run: &mut Run, stored: &Run) {
     let of_one_run = OfOneRun::of(run);
     for name in EACH {
-        let told = |case: &CaseRecord| quantity(case.measured()?, name)?.repetition;
+        let stored_value = |case: &CaseRecord| quantity(case.measured()?, name)?.repetition;
         let known: HashMap<&str, Repetition> =
-            stored.cases.iter().filter_map(|case| Some((case.id.as_str(), told(case)?))).collect();
+            stored.cases.iter().filter_map(|case| Some((case.id.as_str(), stored_value(case)?))).collect();
         for case in &mut run.cases {
             let Some(Repetition { deviation, runs, .. }) = known.get(case.id.as_str()).copied() else { continue };
             let Some(estimate) = case.measured().and_then(|measured| quantity(measured, name)) else { continue };
@@ -227,8 +227,8 @@ fn expected(estimate: &Estimate, deviation: &Deviation) -> Option<(f64, f64)> {
 /// not above zero.
 fn sides(estimate: &Estimate) -> Option<(f64, f64)> {
     let ((low, high), value) = (estimate.of_this_run()?, estimate.value());
-    let is_told = estimate.agreement.is_none() && value > 0.0 && low > 0.0 && high.is_finite();
-    is_told.then(|| ((value / low).ln(), (high / value).ln()))
+    let is_usable = estimate.agreement.is_none() && value > 0.0 && low > 0.0 && high.is_finite();
+    is_usable.then(|| ((value / low).ln(), (high / value).ln()))
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ fn of_id(run: &Run, id: &str) -> Repetition {
 }
 
 #[test]
-fn two_earlier_runs_tell_nothing_and_three_tell_the_scatter() {
+fn two_earlier_runs_report_nothing_and_three_report_the_scatter() {
     let before: Vec<Run> = [100.0, 120.0, 90.0, 110.0]
         .iter()
         .enumerate()
@@ -150,7 +150,7 @@ fn a_value_whose_rounds_agree_is_as_far_off_as_others_of_its_kind() {
 }
 
 #[test]
-fn what_is_told_at_a_clock_differs_by_what_that_did_between_rounds_and_cycles_do_not() {
+fn what_is_reported_at_a_clock_differs_by_what_that_did_between_rounds_and_cycles_do_not() {
     let half_with = |ghz: [f64; 5]| {
         let mut core = case("cpu.latency", 100.0, 0.0);
         let Outcome::Measured(measured) = &mut core.outcome else { unreachable!() };

@@ -20,7 +20,7 @@ const WITHIN_D: f64 = 1.0;
 /// The share of the CPUs' time from which most values are those of the competition.
 const MOST_DISTURBED: f64 = 0.5;
 /// The share of a run's values, of looks, or of its time from which something is a reason.
-const WORTH_SAYING: f64 = 0.05;
+const NOTABLE: f64 = 0.05;
 /// A 95 % interval is so many standard deviations wide to either side.
 const HALF_IN_DEVIATIONS: f64 = 1.96;
 
@@ -74,7 +74,7 @@ fn others(run: &Run) -> f64 {
 
 /// Who brought a doubt about. What a reader can end comes first, and what is merely seen of a cause last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Cause {
+enum DoubtSource {
     /// How the run was asked for, or ended.
     Run,
     /// This system: its processes, its quotas, its settings.
@@ -87,8 +87,8 @@ enum Cause {
 
 /// What makes it less trustworthy, in which others had this share of the CPUs' time: by its cause, and the worst of each first.
 fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
-    let mut all: Vec<(Cause, f64, Doubt)> = Vec::new();
-    let mut doubt = |cause: Cause, weight: f64, en: String, zh: String, cure: Text| {
+    let mut all: Vec<(DoubtSource, f64, Doubt)> = Vec::new();
+    let mut doubt = |cause: DoubtSource, weight: f64, en: String, zh: String, cure: Text| {
         let (en_cure, zh_cure) = (cure.en.to_owned(), cure.zh.to_owned());
         all.push((cause, weight, Doubt { text: Text { en, zh }, cure: Text { en: en_cure, zh: zh_cure } }));
     };
@@ -98,11 +98,11 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
         measured.iter().filter(|measured| is_so(measured)).count() as f64 / count
     };
     let flagged = |kind: FlagKind| share_of(&|measured| measured.flags.iter().any(|flag| flag.kind == kind));
-    let told = |share: f64| percent(share);
+    let in_percent = |share: f64| percent(share);
 
     if run.interrupted.is_some() {
         doubt(
-            Cause::Run,
+            DoubtSource::Run,
             1.0,
             "the run was stopped before its end".into(),
             "运行在结束前被停止".into(),
@@ -110,12 +110,12 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
         );
     }
     let unsteady = share_of(&|measured| measured.estimate.is_unsteady() && measured.estimate.agreement.is_none());
-    if unsteady >= WORTH_SAYING {
+    if unsteady >= NOTABLE {
         doubt(
-            Cause::Unknown,
+            DoubtSource::Unknown,
             unsteady,
-            format!("rounds of {} of the values disagree by over 25 %", told(unsteady)),
-            format!("{} 的数值各轮相差超过 25%", told(unsteady)),
+            format!("rounds of {} of the values disagree by over 25 %", in_percent(unsteady)),
+            format!("{} 的数值各轮相差超过 25%", in_percent(unsteady)),
             Text { en: "rerun when the machine is idle", zh: "请在机器空闲时重新运行" },
         );
     }
@@ -124,12 +124,12 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
             && measured.estimate.rounds > 0
             && measured.estimate.of_this_run().is_none()
     });
-    if few >= WORTH_SAYING {
+    if few >= NOTABLE {
         doubt(
-            Cause::Run,
+            DoubtSource::Run,
             few,
-            format!("{} of the values have fewer than five rounds", told(few)),
-            format!("{} 的数值不足五轮", told(few)),
+            format!("{} of the values have fewer than five rounds", in_percent(few)),
+            format!("{} 的数值不足五轮", in_percent(few)),
             Text {
                 en: "take a longer profile (--profile standard), or fewer cases",
                 zh: "请用更长的档位（--profile standard），或减少用例",
@@ -137,30 +137,30 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
         );
     }
     let contended = flagged(FlagKind::Contended);
-    if others.max(contended) >= WORTH_SAYING {
-        let (en, zh) = match others >= WORTH_SAYING {
+    if others.max(contended) >= NOTABLE {
+        let (en, zh) = match others >= NOTABLE {
             true => (
-                format!("other processes used {} of the CPUs' time", told(others)),
-                format!("其他进程占用了 {} 的 CPU 时间", told(others)),
+                format!("other processes used {} of the CPUs' time", in_percent(others)),
+                format!("其他进程占用了 {} 的 CPU 时间", in_percent(others)),
             ),
             false => (
-                format!("other processes used the CPUs of {} of the cases", told(contended)),
-                format!("{} 的用例有其他进程占用其 CPU", told(contended)),
+                format!("other processes used the CPUs of {} of the cases", in_percent(contended)),
+                format!("{} 的用例有其他进程占用其 CPU", in_percent(contended)),
             ),
         };
         let cure = Text {
             en: "stop them, or choose other CPUs (--cpu)",
             zh: "请停止这些进程，或选用其他 CPU（--cpu）",
         };
-        doubt(Cause::System, others.max(contended), en, zh, cure);
+        doubt(DoubtSource::System, others.max(contended), en, zh, cure);
     }
     let throttled = flagged(FlagKind::Throttled);
     if throttled > 0.0 {
         doubt(
-            Cause::System,
-            throttled.max(WORTH_SAYING),
-            format!("a CPU quota stopped hostmark in {} of the cases", told(throttled)),
-            format!("CPU 配额在 {} 的用例中暂停了 hostmark", told(throttled)),
+            DoubtSource::System,
+            throttled.max(NOTABLE),
+            format!("a CPU quota stopped hostmark in {} of the cases", in_percent(throttled)),
+            format!("CPU 配额在 {} 的用例中暂停了 hostmark", in_percent(throttled)),
             Text {
                 en: "lift the quota of its control group while it runs", zh: "运行期间请取消其控制组的 CPU 配额"
             },
@@ -168,40 +168,40 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
     }
     if let Some(yields) = yields(&run.host) {
         let cure = Text { en: "start it with chrt --other 0 and nice 0", zh: "请以 chrt --other 0、nice 0 启动" };
-        doubt(Cause::System, 1.0, yields.en, yields.zh, cure);
+        doubt(DoubtSource::System, 1.0, yields.en, yields.zh, cure);
     }
     if let Some(unseen) = limits_unseen(&run.host) {
         let cure = Text {
             en: "mount /sys/fs/cgroup, or measure outside", zh: "请挂载 /sys/fs/cgroup，或在外部测量"
         };
-        doubt(Cause::System, WORTH_SAYING, unseen.en, unseen.zh, cure);
+        doubt(DoubtSource::System, NOTABLE, unseen.en, unseen.zh, cure);
     }
     let unsettled = flagged(FlagKind::Unsettled);
-    if unsettled >= WORTH_SAYING {
+    if unsettled >= NOTABLE {
         doubt(
-            Cause::System,
+            DoubtSource::System,
             unsettled,
-            format!("the core's frequency did not settle in {} of the cases", told(unsettled)),
-            format!("{} 的用例中核心频率未稳定", told(unsettled)),
+            format!("the core's frequency did not settle in {} of the cases", in_percent(unsettled)),
+            format!("{} 的用例中核心频率未稳定", in_percent(unsettled)),
             Text { en: "set the performance governor", zh: "请将调频策略设为 performance" },
         );
     }
     if let Some(stolen) = stolen_share(run) {
         doubt(
-            Cause::Neighbours,
+            DoubtSource::Neighbours,
             stolen,
-            format!("the hypervisor gave {} of the CPUs' time to others", told(stolen)),
-            format!("宿主机把 {} 的 CPU 时间分给了其他虚拟机", told(stolen)),
+            format!("the hypervisor gave {} of the CPUs' time to others", in_percent(stolen)),
+            format!("宿主机把 {} 的 CPU 时间分给了其他虚拟机", in_percent(stolen)),
             Text { en: "take an instance with CPUs of its own", zh: "请使用独占 CPU 的实例" },
         );
     }
     let core_shared = run.neighbours.as_ref().and_then(|neighbours| neighbours.core_shared);
     if let Some(shared) = core_shared.filter(|shared| *shared >= SHARED) {
         doubt(
-            Cause::Neighbours,
+            DoubtSource::Neighbours,
             shared,
-            format!("a neighbour shared this physical core {} of the time", told(shared)),
-            format!("有 {} 的时间邻居虚拟机共用此物理核心", told(shared)),
+            format!("a neighbour shared this physical core {} of the time", in_percent(shared)),
+            format!("有 {} 的时间邻居虚拟机共用此物理核心", in_percent(shared)),
             Text {
                 en: "rerun later, or use an instance with dedicated cores",
                 zh: "请稍后重新运行，或使用独占核心的实例",
@@ -211,7 +211,7 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
     if let Some((fastest, slowest)) = slowed(run) {
         let times = slowest / fastest;
         doubt(
-            Cause::Neighbours,
+            DoubtSource::Neighbours,
             1.0 - 1.0 / times,
             format!("the last-level cache was up to {times:.1}x slower at times: others use it"),
             format!("末级缓存有时慢到 {times:.1} 倍：邻居虚拟机在争用"),

@@ -66,7 +66,7 @@ fn the_grade_follows_from_how_far_another_runs_values_lie() {
 #[test]
 fn a_disturbed_run_is_no_a_and_says_what_disturbed_it_in_both_languages() {
     let quiet = || run(&[0.01; 20], 5);
-    let told = |run: &Run, word: &str| {
+    let assert_doubt = |run: &Run, word: &str| {
         let trust = trust(run).unwrap();
         assert_eq!(trust.grade, Grade::B, "{word}");
         let [doubt] = &trust.doubts[..] else { panic!("{word}: {:?}", trust.doubts) };
@@ -75,14 +75,14 @@ fn a_disturbed_run_is_no_a_and_says_what_disturbed_it_in_both_languages() {
     };
     let mut shared = quiet();
     shared.neighbours = Some(Neighbours { core_shared: Some(0.31), last_cache: None });
-    told(&shared, "a neighbour shared this physical core 31 %");
+    assert_doubt(&shared, "a neighbour shared this physical core 31 %");
     let mut cache = quiet();
     let looks_ns = vec![30.0, 31.0, 60.0];
     cache.neighbours = Some(Neighbours { core_shared: Some(0.04), last_cache: Some(LastCache { bytes: 1, looks_ns }) });
-    told(&cache, "2.0x slower");
+    assert_doubt(&cache, "2.0x slower");
     let mut stopped = quiet();
     stopped.interrupted = Some("stopped by a signal".into());
-    told(&stopped, "stopped before its end");
+    assert_doubt(&stopped, "stopped before its end");
     for (kind, word) in [
         (FlagKind::Contended, "other processes used"),
         (FlagKind::Throttled, "a CPU quota stopped"),
@@ -91,20 +91,20 @@ fn a_disturbed_run_is_no_a_and_says_what_disturbed_it_in_both_languages() {
         let mut flagged = quiet();
         let flag = hostmark_model::Flag { kind, detail: String::new() };
         (0..2).for_each(|index| estimate(&mut flagged, index).flags.push(flag.clone()));
-        told(&flagged, word);
+        assert_doubt(&flagged, word);
     }
     let mut unsteady = quiet();
     for index in 0..2 {
         let estimate = &mut estimate(&mut unsteady, index).estimate;
         (estimate.ci_low, estimate.ci_high, estimate.range) = (Some(60.0), Some(140.0), Some([60.0, 140.0]));
     }
-    told(&unsteady, "disagree by over 25 %");
+    assert_doubt(&unsteady, "disagree by over 25 %");
     let mut few = quiet();
     for index in 0..2 {
         let estimate = &mut estimate(&mut few, index).estimate;
         (estimate.ci_low, estimate.ci_high, estimate.rounds) = (None, None, 3);
     }
-    told(&few, "fewer than five rounds");
+    assert_doubt(&few, "fewer than five rounds");
 }
 
 #[test]
@@ -125,8 +125,8 @@ fn steady_competition_lowers_the_grade_though_no_value_scatters() {
     assert_eq!(grade(&beside(0.25)), Grade::C);
     assert_eq!(grade(&beside(0.40)), Grade::D);
     assert_eq!(grade(&beside(0.75)), Grade::F);
-    let told = trust(&beside(0.75)).unwrap().doubts;
-    assert!(told[0].text.en.contains("used 73 % of the CPUs' time"), "{told:?}");
+    let doubts = trust(&beside(0.75)).unwrap().doubts;
+    assert!(doubts[0].text.en.contains("used 73 % of the CPUs' time"), "{doubts:?}");
 }
 
 #[test]

@@ -6,10 +6,10 @@ use std::fs::read_link;
 pub fn name() -> Option<String> {
     // An emulator answers the first with the program that it executes. The second it leaves to the kernel, which names
     // the emulator.
-    let told = std::env::current_exe().ok()?;
+    let named = std::env::current_exe().ok()?;
     let executed = read_link(format!("/proc/self/task/{}/exe", std::process::id())).ok()?;
     let name = executed.file_name()?.to_string_lossy().into_owned();
-    (told != executed).then_some(name)
+    (named != executed).then_some(name)
 }
 
 #[cfg(test)]

@@ -98,9 +98,9 @@ pub struct Outside(Option<Ties>);
 /// What ties the run to the processes that wait for it.
 struct Ties {
     /// Where the run tells that a signal has reached it.
-    heard: OwnedFd,
+    signals: OwnedFd,
     /// Where the run tells what it has made.
-    told: Option<File>,
+    cleanup: Option<File>,
     /// Open for as long as the run lives.
     _alive: OwnedFd,
     /// The container outside.
@@ -109,13 +109,13 @@ struct Ties {
 
 impl Outside {
     /// Where a signal that has come is told.
-    pub fn heard(&self) -> Option<&OwnedFd> {
-        self.0.as_ref().map(|ties| &ties.heard)
+    pub fn signal_log(&self) -> Option<&OwnedFd> {
+        self.0.as_ref().map(|ties| &ties.signals)
     }
 
     /// Where what is made is told; once.
-    pub fn told(&mut self) -> Option<File> {
-        self.0.as_mut()?.told.take()
+    pub fn cleanup_log(&mut self) -> Option<File> {
+        self.0.as_mut()?.cleanup.take()
     }
 
     /// Namespaces of the run's own make no container of what it runs in.
@@ -145,26 +145,26 @@ fn enter_namespaces() -> io::Result<Outside> {
     let pipe = || pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK);
     // The end of each pipe's writer ends the pipe: for the last three, the end of who stands outside, of the first process
     // inside, and of the run.
-    let (heard, told, orders, first, run) = (pipe()?, pipe()?, pipe()?, pipe()?, pipe()?);
+    let (signals, cleanup, orders, first, run) = (pipe()?, pipe()?, pipe()?, pipe()?, pipe()?);
     namespaces::unshare()?;
     if let Some(child) = process::fork()? {
-        drop((heard.1, told.1, orders.0, first.1, run));
-        let watch = Watch { heard: heard.0, orders: File::from(orders.1), first: first.0 };
-        std::process::exit(watch.until_the_end(child, File::from(told.0), ignored));
+        drop((signals.1, cleanup.1, orders.0, first.1, run));
+        let watch = Watch { signals: signals.0, orders: File::from(orders.1), first: first.0 };
+        std::process::exit(watch.until_the_end(child, File::from(cleanup.0), ignored));
     }
-    drop((heard.0, told.0, orders.1, first.0));
+    drop((signals.0, cleanup.0, orders.1, first.0));
     namespaces::settle()?;
     let parent = std::process::id();
     if let Some(child) = process::fork()? {
-        drop((heard.1, told.1, run.1));
+        drop((signals.1, cleanup.1, run.1));
         std::process::exit(keep(child, File::from(orders.0), &run.0));
     }
     drop((orders.0, first.1, run.0));
     if !process::die_with_parent(parent) {
         return Err(io::Error::other("the first process of the namespaces has been killed"));
     }
-    let told = Some(File::from(told.1));
-    Ok(Outside(Some(Ties { heard: heard.1, told, _alive: run.1, container })))
+    let cleanup = Some(File::from(cleanup.1));
+    Ok(Outside(Some(Ties { signals: signals.1, cleanup, _alive: run.1, container })))
 }
 
 /// The exit code that stands for this end.
@@ -189,14 +189,14 @@ fn byte(from: &OwnedFd) -> Option<u8> {
 
 /// Stands outside.
 struct Watch {
-    heard: OwnedFd,
+    signals: OwnedFd,
     orders: File,
     first: OwnedFd,
 }
 
 impl Watch {
     /// Hands on what asks to stop until the first process inside has ended; the exit code.
-    fn until_the_end(mut self, first: ChildId, mut told: File, ignored: u64) -> i32 {
+    fn until_the_end(mut self, first: ChildId, mut cleanup: File, ignored: u64) -> i32 {
         // Without it a signal ends this process, and by that the run.
         let requests = Requests::catch(ignored).ok();
         loop {
@@ -210,7 +210,7 @@ impl Watch {
                 .map(|(&signal, _)| signal)
                 .collect();
             for signal in came {
-                hand_on(&self.heard, &mut self.orders, signal);
+                hand_on(&self.signals, &mut self.orders, signal);
             }
             if are_ready.last() == Some(&true) {
                 break;
@@ -220,7 +220,7 @@ impl Watch {
             Ok(status) => {
                 if status.code().is_none() {
                     // Killed, with the janitor and all others inside.
-                    clean_up(&mut told);
+                    clean_up(&mut cleanup);
                 }
                 code(status)
             }
@@ -231,10 +231,10 @@ impl Watch {
 
 /// A terminal, and who signals a process group or a service, reaches the run too: what has, is not sent again, since a
 /// second request ends a run at once.
-fn hand_on(heard: &OwnedFd, orders: &mut File, signal: u8) {
+fn hand_on(signals: &OwnedFd, orders: &mut File, signal: u8) {
     for is_sent in [false, true] {
-        ready(&[heard], Some(REACHES_BOTH));
-        if byte(heard).is_some() || is_sent {
+        ready(&[signals], Some(REACHES_BOTH));
+        if byte(signals).is_some() || is_sent {
             return;
         }
         let _ = orders.write_all(&[signal]);
@@ -242,10 +242,10 @@ fn hand_on(heard: &OwnedFd, orders: &mut File, signal: u8) {
 }
 
 /// Removes what the run has told of.
-fn clean_up(told: &mut File) {
+fn clean_up(cleanup: &mut File) {
     let mut text = Vec::new();
     // Its writers are gone: it ends.
-    let _ = told.read_to_end(&mut text);
+    let _ = cleanup.read_to_end(&mut text);
     for line in text.split(|&byte| byte == b'\n') {
         if let Ok(made) = serde_json::from_slice::<Scratch>(line) {
             remove_left(&made);

@@ -94,7 +94,7 @@ impl Observer for Bar {
         }
         // Asked each time: a terminal may be resized, and a line of its whole width would wrap on some.
         let columns = context().errors.borrow().columns().unwrap_or(USUAL_COLUMNS).saturating_sub(1);
-        let state = State { latest: self.latest.as_deref(), case: &shown::case_id(case), done, all, left };
+        let state = ProgressState { latest: self.latest.as_deref(), case: &shown::case_id(case), done, all, left };
         draw(&state.line(columns, language::current(), self.is_colored));
         self.drawn = Some(SinceStart::now());
     }
@@ -113,7 +113,7 @@ impl Observer for Bar {
 }
 
 /// How far a run is.
-struct State<'a> {
+struct ProgressState<'a> {
     latest: Option<&'a str>,
     case: &'a str,
     done: usize,
@@ -121,7 +121,7 @@ struct State<'a> {
     left: Duration,
 }
 
-impl State<'_> {
+impl ProgressState<'_> {
     /// A line of at most so many columns. The time stays whatever the width, then the rounds; the name is cut, and the bar is what
     /// is left.
     fn line(&self, columns: usize, lang: Lang, is_colored: bool) -> String {
@@ -182,7 +182,7 @@ fn cut(text: &str, room: usize) -> String {
 mod tests {
     use super::*;
 
-    const STATE: State = State {
+    const STATE: ProgressState = ProgressState {
         latest: None,
         case: "memory.latency@size=64M,order=random,page=pmd,threads=1,place=other_cache",
         done: 212,
@@ -206,7 +206,7 @@ mod tests {
         let narrow = STATE.line(59, Lang::En, false);
         assert!(narrow.starts_with(" memory.latency@") && narrow.contains('…') && narrow.contains("━"), "{narrow}");
         assert!(narrow.ends_with(" 212/1312   19 s left"), "{narrow}");
-        let short = State { case: "syscall.null", ..STATE };
+        let short = ProgressState { case: "syscall.null", ..STATE };
         assert!(!short.line(59, Lang::En, false).contains('…'));
         // The bar stands where it stood, whatever the case is called.
         let at = |line: String| line.find('━').map(|at| line[..at].width());
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn the_latest_constant_stands_before_the_name_or_in_its_place() {
-        let state = State { latest: Some("context switch 647 ns"), ..STATE };
+        let state = ProgressState { latest: Some("context switch 647 ns"), ..STATE };
         let narrow = state.line(79, Lang::En, false);
         assert!(narrow.starts_with(" context switch 647 ns ") && !narrow.contains("memory"), "{narrow}");
         let wide = state.line(110, Lang::En, false);
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn the_bar_is_full_at_the_end_and_never_over() {
         for (done, all) in [(0, 0), (5, 5), (9, 5)] {
-            let line = State { done, all, ..STATE }.line(100, Lang::En, false);
+            let line = ProgressState { done, all, ..STATE }.line(100, Lang::En, false);
             let full = line.matches('━').count();
             assert_eq!(full > 0, all > 0, "{line}");
             assert!(line.width() <= 100, "{line}");

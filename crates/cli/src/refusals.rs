@@ -8,7 +8,7 @@ use crate::language::{both, current};
 
 /// Why something was not started, or was lost: an error of `hostmark_launch`, which is a reason of a case as well.
 pub fn of_launch(error: &impl std::fmt::Display) -> String {
-    hostmark_analysis::reasons::told(&error.to_string(), current()).into_owned()
+    hostmark_analysis::reasons::localized(&error.to_string(), current()).into_owned()
 }
 
 /// Why nothing can be planned.

@@ -30,14 +30,14 @@ impl StopRequest {
     /// From now on the first SIGINT, SIGTERM, SIGHUP or SIGXCPU (the limit of CPU time) is a request, and a second one ends
     /// the process.
     ///
-    /// Each that comes is written to `heard` as well, as a byte, for who waits for this process.
-    pub fn catch(heard: Option<&OwnedFd>) -> io::Result<StopRequest> {
+    /// Each that comes is written to `copy_to` as well, as a byte, for who waits for this process.
+    pub fn catch(copy_to: Option<&OwnedFd>) -> io::Result<StopRequest> {
         let (readable, writable) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let which = Arc::new(AtomicUsize::new(0));
         let asked = Arc::new(AtomicBool::new(false));
         for signal in asking(ignored::ignored("self")) {
-            if let Some(heard) = heard {
-                signal_hook::low_level::pipe::register(signal, heard.try_clone()?)?;
+            if let Some(copy_to) = copy_to {
+                signal_hook::low_level::pipe::register(signal, copy_to.try_clone()?)?;
             }
             // In this order: the second signal finds what the first one has set.
             signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&asked))?;

@@ -42,9 +42,9 @@ pub type Variable = dyn Fn(&str) -> Option<OsString>;
 /// What a process gives to the command that it executes.
 pub struct ProcessContext {
     /// Standard output.
-    pub output: RefCell<Box<dyn Stream>>,
+    pub output: RefCell<Box<dyn StandardStream>>,
     /// Standard error.
-    pub errors: RefCell<Box<dyn Stream>>,
+    pub errors: RefCell<Box<dyn StandardStream>>,
     /// Environment variables.
     pub variable: Box<Variable>,
     /// The time of day.
@@ -81,7 +81,7 @@ pub fn time_of_day() -> Timestamp {
 }
 
 /// Standard output or standard error.
-pub trait Stream: Write {
+pub trait StandardStream: Write {
     /// Whether it is a terminal.
     fn is_terminal(&self) -> bool {
         false
@@ -93,7 +93,7 @@ pub trait Stream: Write {
     }
 }
 
-impl Stream for io::Stdout {
+impl StandardStream for io::Stdout {
     fn is_terminal(&self) -> bool {
         IsTerminal::is_terminal(self)
     }
@@ -103,7 +103,7 @@ impl Stream for io::Stdout {
     }
 }
 
-impl Stream for io::Stderr {
+impl StandardStream for io::Stderr {
     fn is_terminal(&self) -> bool {
         IsTerminal::is_terminal(self)
     }

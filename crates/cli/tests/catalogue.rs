@@ -279,14 +279,14 @@ fn whatever_a_probe_names_exists() {
             );
         }
         if let Limit::OperationsPerCycle(most) = probe.limit {
-            let mut told = most.iter().filter(|(word, _)| !word.is_empty());
+            let mut named = most.iter().filter(|(word, _)| !word.is_empty());
             let is_point = |word: &str| probe.axes.iter().any(|axis| listed(axis).any(|point| point == word));
-            assert!(told.all(|(word, _)| is_point(word)), "{id}: {most:?}");
+            assert!(named.all(|(word, _)| is_point(word)), "{id}: {most:?}");
         }
         if probe.limit == Limit::Switch {
             assert!(probe.axes.iter().any(|axis| axis.kind == AxisKind::Placement), "{id}");
         }
-        for name in probe.cross.iter().flat_map(|cross| cross.axes) {
+        for name in probe.full_factorial.iter().flat_map(|full_factorial| full_factorial.axes) {
             assert!(axis(name).is_some(), "{id}: {name}");
         }
         if let Measure::Derive { from, .. } = probe.measure {
@@ -447,7 +447,7 @@ fn the_document_of_all_probes_is_up_to_date() {
 }
 
 #[test]
-fn what_a_limit_can_make_stall_tells_its_mean_or_its_sustained_rate() {
+fn what_a_limit_can_make_stall_reports_its_mean_or_its_sustained_rate() {
     for entry in entries(CATALOGUE) {
         let has = |name: &str| entry.probe.also.iter().any(|quantity| quantity.name == name);
         let id = entry.id();

@@ -360,7 +360,7 @@ fn a_report_goes_into_a_file_whole_or_not_at_all() {
 }
 
 #[test]
-fn an_error_that_nobody_can_hear_still_has_its_exit_code() {
+fn an_error_that_nobody_can_receive_still_has_its_exit_code() {
     let full = || Stdio::from(std::fs::File::options().write(true).open("/dev/full").unwrap());
     let code = |command: &mut Command| command.status().unwrap().code();
     assert_eq!(code(Home::new().hostmark(&["run", "qqqq"]).stderr(full())), Some(4));

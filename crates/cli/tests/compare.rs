@@ -28,7 +28,7 @@ fn variant(run: &Run, id: &str, factor: f64) -> Run {
         let medians: Vec<f64> = rounds.map(|round| middle * (1.0 + 0.0001 * ((index + round) % 3) as f64)).collect();
         measured.samples = medians.iter().map(|&median| vec![median]).collect();
         for (record, &median) in measured.rounds.iter_mut().zip(&medians) {
-            (record.median, record.taints) = (median, vec![0]);
+            (record.median, record.disturbance_flags) = (median, vec![0]);
         }
         measured.noise.left_out = 0;
         measured.also.clear();
@@ -110,7 +110,7 @@ fn a_strict_gate_is_open_for_cases_alone_that_are_the_same_or_faster() {
     assert_eq!(compare(&[&whole, &again, "--strict"]).0, 0);
     assert_eq!(compare(&[&whole, &slow, "--strict"]).0, 1);
     assert_eq!(compare(&[&broken, &slow, "--strict"]).0, 1, "what is slower goes first");
-    for (base, new, told, why) in [
+    for (base, new, expected, why) in [
         (&whole, &broken, "1 failed on the new side", "failed on the other side: it broke"),
         (&broken, &whole, "1 failed on the base", "failed on the base: it broke"),
         (&whole, &left_out, "1 skipped on the new side", "skipped on the other side: time budget"),
@@ -118,7 +118,7 @@ fn a_strict_gate_is_open_for_cases_alone_that_are_the_same_or_faster() {
         (&whole, &missing, "1 missing on the new side", "only the base has it"),
         (&missing, &whole, "1 missing on the base", "the base does not have it"),
     ] {
-        let summary = format!("1 same within 5 %, 0 inconclusive, 1 not comparable ({told})");
+        let summary = format!("1 same within 5 %, 0 inconclusive, 1 not comparable ({expected})");
         let (code, out, errors) = compare(&[base, new]);
         assert!((code, errors.as_str()) == (0, "") && out.contains(why), "{out}");
         assert!(out.split_whitespace().collect::<Vec<_>>().join(" ").contains(&summary), "{out}");
@@ -202,7 +202,7 @@ fn several_runs_of_one_environment_are_pooled() {
 
 #[test]
 #[cfg_attr(not(feature = "system"), ignore = "takes long")]
-fn pairs_are_made_until_all_is_told() {
+fn pairs_are_made_until_all_is_reported() {
     let home = Home::new();
     let at = tempfile::tempdir().unwrap();
     let kept = at.path().join("kept");
@@ -324,8 +324,8 @@ fn a_program_of_ones_own_is_measured_in_turn_and_each_side_finds_its_own() {
     let [case] = &cases[..] else { panic!("{json}") };
     assert!(case["id"].as_str().unwrap().starts_with("external.time@"), "{case}");
     assert_eq!(case["verdict"], "slower", "{case}");
-    let (code, _, told) = ended(&mut home.hostmark(&["compare", "--command", "./program"]));
-    assert!(code == 2 && told.contains("--interleave"), "{told}");
+    let (code, _, errors) = ended(&mut home.hostmark(&["compare", "--command", "./program"]));
+    assert!(code == 2 && errors.contains("--interleave"), "{errors}");
 }
 
 #[test]
@@ -362,7 +362,7 @@ fn two_places_measure_in_turn_by_one_program() {
 
 #[test]
 #[cfg_attr(not(feature = "system"), ignore = "takes long")]
-fn a_place_and_a_command_measure_in_turn_and_two_programs_are_told() {
+fn a_place_and_a_command_measure_in_turn_and_two_programs_are_reported() {
     let home = Home::new();
     let at = tempfile::tempdir().unwrap();
     // One more byte makes it another program, which measures the same.

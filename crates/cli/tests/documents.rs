@@ -105,7 +105,7 @@ fn each_once(documents: Vec<(String, String)>) -> Vec<Told> {
     for (name, text) in documents.into_iter().filter(|(name, _)| is_read(name)) {
         for Snippet { line, shown } in snippets(&text) {
             let is_chinese = name.ends_with(".zh-CN.md") && !shown.is_empty();
-            let at = all.iter().position(|told| told.line == line && told.is_chinese == is_chinese);
+            let at = all.iter().position(|reported| reported.line == line && reported.is_chinese == is_chinese);
             let at = at.unwrap_or_else(|| {
                 all.push(Told { line, is_chinese, documents: Vec::new(), shown: Vec::new() });
                 all.len() - 1
@@ -124,15 +124,15 @@ fn every_command_of_every_document_does_in_a_fresh_clone_what_the_document_says(
     let Some(place) = Place::cloned(root()) else { return skipped("the repository cannot be cloned") };
     let all = each_once(documents(place.directory()));
     let (mut executed, mut compared, mut wrong) = (0, 0, Vec::new());
-    for told in &all {
-        let (line, mut at) = (&told.line, told.documents.clone());
+    for reported in &all {
+        let (line, mut at) = (&reported.line, reported.documents.clone());
         at.dedup();
         let at = at.join(", ");
         if let Some(why) = why_not(line) {
             say(&format!("not executed, {why}: {line} ({at})"));
             continue;
         }
-        let (code, output, errors) = place.execute(line, if told.is_chinese { "zh_CN.UTF-8" } else { "C.UTF-8" });
+        let (code, output, errors) = place.execute(line, if reported.is_chinese { "zh_CN.UTF-8" } else { "C.UTF-8" });
         executed += 1;
         let shape = shape_of(line);
         let first = output.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
@@ -141,7 +141,7 @@ fn every_command_of_every_document_does_in_a_fresh_clone_what_the_document_says(
         if !shape.is_some_and(fits) {
             wrong.push(format!("{line} ({at}) ended with {code}, not as {shape:?}: {first} {errors}"));
         }
-        for heading in headings(told.shown.iter().map(String::as_str)) {
+        for heading in headings(reported.shown.iter().map(String::as_str)) {
             compared += 1;
             if !has_heading(&output, heading) {
                 wrong.push(format!("{line} ({at}) prints no '{heading}':\n{output}"));

@@ -67,7 +67,7 @@ const WRONG: &[&[&str]] = &[
 ];
 
 #[test]
-fn what_is_wrong_is_told_in_the_language_that_was_asked_for() {
+fn what_is_wrong_is_reported_in_the_language_that_was_asked_for() {
     let home = Home::new();
     let folder = home.data.path().join("work");
     fs::create_dir(&folder).unwrap();

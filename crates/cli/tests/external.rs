@@ -51,7 +51,7 @@ fn a_command_is_run_once_a_round_with_what_it_used() {
 
 #[test]
 #[cfg_attr(not(feature = "system"), ignore = "takes long")]
-fn a_long_command_is_told_apart_from_a_short_one_and_from_a_hungry_one() {
+fn a_long_command_is_distinguished_from_a_short_one_and_from_a_hungry_one() {
     let home = Home::new();
     let wall = |command: &str| measured(&run_of(&home, command).1).estimate.typical;
     let (short, long) = (wall("sleep 0.05"), wall("sleep 0.4"));
@@ -146,7 +146,7 @@ fn without_a_command_there_is_nothing_to_measure() {
 }
 
 /// The one case of a run of a command with further options.
-fn told(home: &Home, command: &str, options: &[&str]) -> (i32, Run) {
+fn external_run(home: &Home, command: &str, options: &[&str]) -> (i32, Run) {
     let all = ["run", "--command", command, "--format", "json"];
     let (code, json, errors) = ended(&mut home.hostmark(&[&all[..], options].concat()));
     let run = load_run(&json).unwrap_or_else(|error| panic!("{error}\n{json}\n{errors}"));
@@ -157,7 +157,7 @@ fn told(home: &Home, command: &str, options: &[&str]) -> (i32, Run) {
 #[test]
 fn the_bytes_that_it_moves_make_its_time_a_rate() {
     let home = Home::new();
-    let (code, run) = told(&home, "sleep 0.25", &["--bytes", "1M"]);
+    let (code, run) = external_run(&home, "sleep 0.25", &["--bytes", "1M"]);
     let measured = measured(&run);
     assert!(code == 0 && run.cases[0].id.starts_with("external.rate@"), "{code} {}", run.cases[0].id);
     // A mebibyte in at least a quarter of a second.
@@ -183,7 +183,8 @@ fn the_number_that_it_prints_is_its_value_in_its_unit() {
         ("count", "external.number", 1.0),
     ] {
         let _ = std::fs::remove_file(&count);
-        let (code, run) = told(&home, &format!("sh -c '{script}'"), &["--value", "avg=([0-9.]+)", "--unit", unit]);
+        let (code, run) =
+            external_run(&home, &format!("sh -c '{script}'"), &["--value", "avg=([0-9.]+)", "--unit", unit]);
         let measured = measured(&run);
         assert!(code == 0 && run.cases[0].id.starts_with(&format!("{probe}@")), "{code} {:?}", run.cases);
         let (rounds, estimate) = (f64::from(measured.estimate.rounds), &measured.estimate);
@@ -205,7 +206,7 @@ fn a_command_that_prints_no_number_says_what_it_printed() {
         ("echo avg=nan", "'nan'"),
         (r"printf \033[31mavg=\033[0m\\n", "no number"),
     ] {
-        let (code, run) = told(&home, &format!("sh -c '{script}'"), &["--value", r"avg=(\S+)", "--unit", "ms"]);
+        let (code, run) = external_run(&home, &format!("sh -c '{script}'"), &["--value", r"avg=(\S+)", "--unit", "ms"]);
         let Outcome::Failed { reason } = &run.cases[0].outcome else { panic!("{script}: {:?}", run.cases) };
         assert!(code == 3 && reason.contains(word) && reason.len() < 400, "{script}: {code} {reason}");
     }
@@ -220,14 +221,14 @@ fn a_command_that_prints_no_number_says_what_it_printed() {
 fn one_that_prints_for_ever_or_much_ends_all_the_same() {
     let home = Home::new();
     let much = "sh -c 'head -c 50000000 /dev/zero | tr \"\\0\" a; echo; echo avg=7'";
-    let (code, run) = told(&home, much, &["--value", "avg=([0-9]+)", "--unit", "s"]);
+    let (code, run) = external_run(&home, much, &["--value", "avg=([0-9]+)", "--unit", "s"]);
     assert_eq!((code, measured(&run).estimate.typical), (0, 7e9));
     assert!(files(home.scratch.path()).is_empty(), "{:?}", files(home.scratch.path()));
 }
 
 #[test]
 #[cfg_attr(not(feature = "system"), ignore = "takes long")]
-fn two_programs_are_told_apart_by_what_they_print() {
+fn two_programs_are_distinguished_by_what_they_print() {
     let home = Home::new();
     let program = |name: &str, value: u32| {
         let directory = home.scratch.path().join(name);

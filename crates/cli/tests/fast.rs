@@ -24,7 +24,7 @@ mod server;
 mod skip;
 mod support;
 
-mod agent_told;
+mod agent_input;
 mod catalogue;
 mod commands;
 mod compare;

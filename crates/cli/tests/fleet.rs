@@ -20,7 +20,7 @@ fn report(home: &Home, directory: &Path, further: &[&str]) -> (i32, String, Stri
 }
 
 #[test]
-fn a_nightly_job_hears_of_an_odd_host_by_the_exit_code() {
+fn a_nightly_job_learns_of_an_odd_host_by_the_exit_code() {
     let (home, root) = (Home::new(), tempfile::tempdir().unwrap());
     let odd = MadeUp { odd: 1, shift: 0.5, planted: Planted::Quota, ..MadeUp::usual(8, 1) };
     written(&odd, &root.path().join("odd"));

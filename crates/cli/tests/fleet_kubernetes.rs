@@ -167,7 +167,7 @@ fn pods_go_however_the_fleet_ends() {
 }
 
 #[test]
-fn a_pod_that_does_not_start_is_told_with_the_clusters_last_warning() {
+fn a_pod_that_does_not_start_is_reported_with_the_clusters_last_warning() {
     let _alone = alone();
     let fleet = cluster(&[node("a", "True", false)]);
     fleet.write("status-a", r#"{"phase":"Pending"}"#);
@@ -186,17 +186,17 @@ fn a_pod_that_does_not_start_is_told_with_the_clusters_last_warning() {
 }
 
 #[test]
-fn pods_stay_until_all_have_met_and_one_that_is_deleted_is_told_in_its_pairs() {
+fn pods_stay_until_all_have_met_and_one_that_is_deleted_is_reported_in_its_pairs() {
     let _alone = alone();
     let fleet = cluster(&["a", "b", "c"].map(|name| node(name, "True", false)));
     fleet.write("vanish-c", "");
     let runs = fleet.at("runs").display().to_string();
     let (code, out, errors) = ended(&mut fleet.command(&[&COMMON[..], &["--pairs", "--out", &runs]].concat()));
     assert_eq!(code, 3, "{out} {errors}");
-    let told = FleetRun::load(&fleet.text("runs/fleet.json")).unwrap();
-    assert!(told.hosts.iter().all(|host| host.state == HostState::Measured), "{:?}", told.hosts);
-    assert_eq!(told.pairs.len(), 6);
-    for pair in &told.pairs {
+    let stored = FleetRun::load(&fleet.text("runs/fleet.json")).unwrap();
+    assert!(stored.hosts.iter().all(|host| host.state == HostState::Measured), "{:?}", stored.hosts);
+    assert_eq!(stored.pairs.len(), 6);
+    for pair in &stored.pairs {
         match [pair.from.as_str(), pair.to.as_str()].contains(&"c") {
             true => assert_eq!(pair.failed.as_deref(), Some("its pod was deleted")),
             false => assert!(pair.failed.is_none() && pair.bandwidth.is_some(), "{pair:?}"),
@@ -209,7 +209,7 @@ fn pods_stay_until_all_have_met_and_one_that_is_deleted_is_told_in_its_pairs() {
 }
 
 #[test]
-fn a_client_that_fails_is_told_with_what_it_said() {
+fn a_client_that_fails_is_reported_with_what_it_said() {
     let _beside = beside();
     let fleet = cluster(&[]);
     for (script, part) in [

@@ -125,7 +125,7 @@ fn is_known_to_a_janitor(home: &Home, word: &str) -> bool {
     let line = format!("Pid:\t{known}");
     let holds = |janitor: i32| {
         let mut files = fs::read_dir(format!("/proc/{janitor}/fdinfo")).into_iter().flatten().flatten();
-        files.any(|file| fs::read_to_string(file.path()).is_ok_and(|told| told.lines().any(|said| said == line)))
+        files.any(|file| fs::read_to_string(file.path()).is_ok_and(|text| text.lines().any(|said| said == line)))
     };
     all.iter().any(|(pid, first)| first == "janitor" && holds(*pid))
 }

@@ -81,7 +81,7 @@ fn eight_nodes_are_measured_and_the_two_unlike_ones_are_named_with_their_facts()
         assert_eq!(host.memory.transparent_huge_pages_forbidden, Some(node == NO_HUGE), "{node}");
         assert_eq!(host.limits.cpu_quota, (node == QUOTA).then_some(0.5), "{node}");
     }
-    let told = |filters: &[&str]| {
+    let stored = |filters: &[&str]| {
         let (code, out, errors) =
             ended(&mut fleet.home.hostmark(&[&["fleet", "report", &runs], filters, &["--verbose"]].concat()));
         assert_eq!((code, errors.as_str()), (0, ""), "{out}");
@@ -108,7 +108,7 @@ fn eight_nodes_are_measured_and_the_two_unlike_ones_are_named_with_their_facts()
         ("process", "process.fork_resident", NO_HUGE, "transparent huge pages forbidden (prctl): yes, usually no"),
         ("sched", "sched.messaging", QUOTA, "CPU quota: 0.5, usually none"),
     ] {
-        let out = told(&[group]);
+        let out = stored(&[group]);
         let is_named = out.lines().any(|line| line.starts_with(&format!("  node{node} "))) && out.contains(fact);
         match is_clear(node, probe) {
             true => assert!(is_named, "{out}"),
@@ -198,8 +198,8 @@ fn nodes_of_an_allocation_meet_within_it() {
     let (code, out, errors) = ended(fleet.command(&words).env(name, &value));
     assert_eq!(code, 0, "{out} {errors}");
     assert!(out.contains("6 of 6 pairs are measured"), "{out}");
-    let told = FleetRun::load(&fleet.text("runs/fleet.json")).unwrap();
-    for pair in &told.pairs {
+    let stored = FleetRun::load(&fleet.text("runs/fleet.json")).unwrap();
+    for pair in &stored.pairs {
         let values = [&pair.bandwidth, &pair.round_trip].map(|value| value.as_ref().is_some_and(|it| it.value() > 0.0));
         assert!(pair.from != pair.to && values == [true, true], "{pair:?}");
     }

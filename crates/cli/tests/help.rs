@@ -94,7 +94,7 @@ fn every_example_is_a_command_line_that_works() {
 }
 
 #[test]
-fn a_bad_command_line_is_told_in_one_sentence_in_both_languages() {
+fn a_bad_command_line_is_reported_in_one_sentence_in_both_languages() {
     let cases: [(&[&str], &str, &str); 9] = [
         (&["run", "--profil", "quick"], "did you mean --profile?", "是否要写 --profile？"),
         (&["rum"], "did you mean run?", "是否要写 run？"),
@@ -134,7 +134,7 @@ fn hostile_words_are_refused_cleanly() {
 }
 
 #[test]
-fn a_variable_of_completion_that_names_no_shell_is_told() {
+fn a_variable_of_completion_that_names_no_shell_is_reported() {
     let output = Command::new(PROGRAM).args(["list"]).env("COMPLETE", "1").output().expect("a program that starts");
     let errors = String::from_utf8(output.stderr).expect("text");
     assert!(output.status.code() == Some(2) && errors.contains("unset COMPLETE"), "{errors}");

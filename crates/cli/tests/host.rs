@@ -61,7 +61,7 @@ fn the_page_comes_in_both_languages_without_colour_into_a_file() {
 }
 
 #[test]
-fn a_real_quota_of_half_a_cpu_is_the_worst_that_is_told() {
+fn a_real_quota_of_half_a_cpu_is_the_worst_that_is_reported() {
     let first: &[_] = &[("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "50000")];
     let second: &[_] = &[("cpu.max", "50000 100000")];
     let places = [("/sys/fs/cgroup/cpu", first), ("/sys/fs/cgroup/cpu,cpuacct", first), ("/sys/fs/cgroup", second)];

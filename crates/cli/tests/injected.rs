@@ -62,7 +62,7 @@ const PATIENCE: Duration = Duration::from_secs(8);
 const RUN_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Says something while the test goes on.
-pub fn tell(line: &str) {
+pub fn report_line(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
@@ -297,9 +297,9 @@ fn rounds(extent: &Extent, world: &World, report: &mut Report) {
                 left_over += left.len();
             }
         }
-        tell(&format!("{}: {} calls, {here} faults; plain: {:?}", job.case(), own.len(), plain.came().0));
+        report_line(&format!("{}: {} calls, {here} faults; plain: {:?}", job.case(), own.len(), plain.came().0));
     }
-    tell(&format!(
+    report_line(&format!(
         "{left_over} directories and objects were left to the janitor; {} kinds of calls",
         calls_of_probes.len()
     ));
@@ -336,16 +336,16 @@ fn runs(extent: &Extent, world: &World, report: &mut Report) {
 /// A run under trace, after which nothing may be left but what it measured.
 fn run(filters: &[&str], fault: Option<(&'static Call, &Fault)>, world: &World, report: &mut Report) -> Seen {
     let home = Home::new();
-    let (told, errors) = (tempfile::NamedTempFile::new().unwrap(), tempfile::NamedTempFile::new().unwrap());
+    let (output, errors) = (tempfile::NamedTempFile::new().unwrap(), tempfile::NamedTempFile::new().unwrap());
     let mut command = home.start(WAITS[0]);
     command.args(&WAITS[1..]).args([&program(), "run", "--format", "json", "--seed", "1"]).args(filters);
-    command.stdout(Stdio::from(told.reopen().unwrap())).stderr(Stdio::from(errors.reopen().unwrap()));
+    command.stdout(Stdio::from(output.reopen().unwrap())).stderr(Stdio::from(errors.reopen().unwrap()));
     let before: BTreeSet<String> = traces::names("/dev/shm".as_ref()).into_iter().collect();
     let seen = trace(command, "", fault.map(|(_, fault)| fault), false, RUN_PATIENCE);
     let Some((call, fault)) = fault.filter(|_| seen.is_injected) else { return seen };
     let at = format!("run {filters:?} {:?} {} {}", fault.part, call.name, fault.before);
     let errors = fs::read_to_string(errors.path()).unwrap_or_default();
-    let cases = load_run(&fs::read_to_string(told.path()).unwrap_or_default()).map_or(Vec::new(), |run| run.cases);
+    let cases = load_run(&fs::read_to_string(output.path()).unwrap_or_default()).map_or(Vec::new(), |run| run.cases);
     let reasons = cases.iter().filter_map(|case| match &case.outcome {
         Outcome::Failed { reason } | Outcome::Skipped { reason } => Some(&**reason),
         Outcome::Measured(_) => None,
@@ -392,11 +392,11 @@ fn inside() {
     let (extent, world) = (Extent::asked(), World::new());
     let mut report = Report::default();
     rounds(&extent, &world, &mut report);
-    tell(&format!("rounds:\n{}", report.text()));
+    report_line(&format!("rounds:\n{}", report.text()));
     let mut of_runs = Report::default();
     if extent.cases.is_empty() || extent.cases == "run" {
         runs(&extent, &world, &mut of_runs);
-        tell(&format!("runs:\n{}", of_runs.text()));
+        report_line(&format!("runs:\n{}", of_runs.text()));
     }
     let harm = [report.harm, of_runs.harm].concat();
     assert!(harm.is_empty(), "{} harms:\n{}", harm.len(), harm.join("\n"));
@@ -423,7 +423,7 @@ fn whatever_call_fails_nobody_is_harmed_and_nothing_is_left() {
     let output = command.output().unwrap();
     let (code, out, errors) = said(&output);
     if std::env::var_os(EXTENT).is_some() || code != 0 {
-        tell(&format!("{out}\n{errors}"));
+        report_line(&format!("{out}\n{errors}"));
     }
     assert!(bystander.is_alive());
     assert_eq!(code, 0);

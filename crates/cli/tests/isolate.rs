@@ -163,7 +163,7 @@ fn within_a_filter_what_is_refused_says_so_and_the_rest_is_measured() {
 }
 
 #[test]
-fn layers_are_entered_together_and_told_by_a_comparison() {
+fn layers_are_entered_together_and_reported_by_a_comparison() {
     let _alone = alone();
     if !can_have_namespaces() || !can_have_filters() {
         return skipped("namespaces or a filter of system calls cannot be had here");

@@ -254,7 +254,7 @@ fn scaled(text: &str, day: u32, factor: f64) -> (String, String) {
 }
 
 #[test]
-fn a_change_for_good_is_told_with_its_run_and_what_changed_with_it() {
+fn a_change_for_good_is_reported_with_its_run_and_what_changed_with_it() {
     let home = Home::new();
     let (text, runs) = measured(&home);
     for day in 0..16 {

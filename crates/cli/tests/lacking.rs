@@ -145,11 +145,11 @@ fn a_busy_neighbour_is_named_and_its_marks_are_on_the_samples() {
     let Some(run) = runs.iter().find(|run| !run.disturbances.is_empty()) else { panic!("no run in five names it") };
     // Two on one CPU: the scheduler has to let ours wait, and the marks say so.
     let noise = &run.cases[0].measured().unwrap().noise;
-    assert!(noise.tainted > 0 && noise.run_delay_ns > 0.0, "{noise:?}");
+    assert!(noise.disturbed > 0 && noise.run_delay_ns > 0.0, "{noise:?}");
 }
 
 #[test]
-fn short_lived_neighbours_in_a_row_are_told_of_by_their_share() {
+fn short_lived_neighbours_in_a_row_are_reported_by_their_share() {
     let _alone = alone();
     let Some(one) = one_cpu() else { return skipped("no CPU below 1024 may be used") };
     let cpu = one.to_string();
@@ -158,8 +158,8 @@ fn short_lived_neighbours_in_a_row_are_told_of_by_their_share() {
     let home = Home::new();
     let beside = Smaller { home: &home, outside: &[], inside: "true".into() };
     let run = beside.run(&["clock.loop", "syscall.null", "--cpu", &cpu]).0;
-    let told = format!("% of the time of CPU {cpu} during this run");
-    assert!(run.disturbances.iter().any(|text| text.en.ends_with(&told)), "{:?}", run.disturbances);
+    let expected = format!("% of the time of CPU {cpu} during this run");
+    assert!(run.disturbances.iter().any(|text| text.en.ends_with(&expected)), "{:?}", run.disturbances);
 }
 
 #[test]
@@ -223,8 +223,8 @@ fn on_a_slow_disk_what_takes_too_long_to_fill_is_skipped_with_its_rate_and_nothi
         assert!(is_measured(&run, "clock.loop"));
         for case in run.cases.iter().filter(|case| case.probe == "disk.read") {
             let reason = reason_of(&run, &case.id);
-            let told = reason.contains(" MB/s takes ") || reason.contains("waited for a device");
-            assert!(told, "{bytes_a_second} {case:?}");
+            let expected = reason.contains(" MB/s takes ") || reason.contains("waited for a device");
+            assert!(expected, "{bytes_a_second} {case:?}");
         }
     }
 }
@@ -358,7 +358,7 @@ fn without_proc_or_with_a_part_of_it_a_check_does_not_pass() {
 }
 
 #[test]
-fn who_yields_to_others_is_told_and_no_finding_has_another_cause_for_it() {
+fn who_yields_to_others_is_reported_and_no_finding_has_another_cause_for_it() {
     let _alone = alone();
     let home = Home::new();
     // `nice` adds to what the tests run at.
@@ -395,7 +395,7 @@ fn where_too_few_files_may_be_open_every_probe_is_skipped_with_the_same_remedy()
 }
 
 #[test]
-fn what_stands_on_the_loopback_path_is_told_and_is_unknown_to_who_may_not_see_it() {
+fn what_stands_on_the_loopback_path_is_reported_and_is_unknown_to_who_may_not_see_it() {
     let _alone = alone();
     let home = Home::new();
     let rules = "ip link set lo up && for n in $(seq 30); do iptables -A INPUT -s 10.0.0.$n -j DROP || exit; done";
@@ -455,7 +455,7 @@ fn an_overlay_on_memory_is_no_disk() {
 }
 
 #[test]
-fn a_device_that_is_a_file_is_told_beside_the_disks_values_and_answers_from_a_cache_below() {
+fn a_device_that_is_a_file_is_reported_beside_the_disks_values_and_answers_from_a_cache_below() {
     let (_alone, quiet) = (alone(), Quiet::begin());
     let home = Home::new();
     let at = home.data.path().display();
@@ -471,6 +471,6 @@ fn a_device_that_is_a_file_is_told_beside_the_disks_values_and_answers_from_a_ca
     let table = ended(&mut home.hostmark(&["report", "--full"])).1;
     assert!(table.contains("ext4 on loop") && table.replace("\n  ", " ").contains(&image), "{table}");
     // What others read meanwhile from the device below counts as if this file had been read from there.
-    let is_told = has_flag(&run.cases[0], FlagKind::FromCache) && table.contains("from a cache below");
-    quiet.holds(is_told, || format!("{:?} {table}", run.cases[0]));
+    let is_flagged = has_flag(&run.cases[0], FlagKind::FromCache) && table.contains("from a cache below");
+    quiet.holds(is_flagged, || format!("{:?} {table}", run.cases[0]));
 }

@@ -81,7 +81,7 @@ fn a_full_disk_loses_a_named_file_and_not_what_is_shown() {
 }
 
 #[test]
-fn a_disk_without_room_for_a_journal_is_told_before_anything_is_measured() {
+fn a_disk_without_room_for_a_journal_is_reported_before_anything_is_measured() {
     let _alone = alone();
     let home = Home::new();
     let Some(disk) = SmallDisk::over(home.data.path()) else { return skipped("no file system can be mounted here") };
@@ -177,7 +177,7 @@ fn one_cpu_is_enough() {
 }
 
 #[test]
-fn a_place_for_runs_that_cannot_be_written_is_told_and_the_run_is_shown() {
+fn a_place_for_runs_that_cannot_be_written_is_reported_and_the_run_is_shown() {
     let _alone = alone();
     let home = Home::new();
     let as_nobody = |arguments: &[&str]| {
@@ -192,14 +192,14 @@ fn a_place_for_runs_that_cannot_be_written_is_told_and_the_run_is_shown() {
         fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).unwrap();
     }
     let directory = home.data.path().join("hostmark/runs").display().to_string();
-    let told = |why: &str| {
+    let assert_reason = |why: &str| {
         let (code, table, errors) = as_nobody(&["run", "clock.loop"]).unwrap();
         let sentence = format!("hostmark: the run cannot be kept ({why}); name a file by --out\n");
         assert_eq!((code, errors), (0, sentence));
         assert!(table.contains("Empty loop") && !table.contains("saved as"), "{table}");
         assert!(files(home.data.path()).is_empty());
     };
-    told(&format!("{directory} cannot be made: Permission denied (os error 13)"));
+    assert_reason(&format!("{directory} cannot be made: Permission denied (os error 13)"));
     // It is there, and not to be written.
     fs::create_dir_all(&directory).unwrap();
     let (code, table, errors) = as_nobody(&["run", "clock.loop"]).unwrap();
@@ -217,7 +217,7 @@ fn limited(home: &Home, option: &str, arguments: &[&str]) -> (i32, String, Strin
 }
 
 #[test]
-fn a_limit_of_file_sizes_is_told_in_a_sentence_and_the_name_is_free_again() {
+fn a_limit_of_file_sizes_is_reported_in_a_sentence_and_the_name_is_free_again() {
     let _alone = alone();
     let home = Home::new();
     let file = home.data.path().join("mine.json").display().to_string();
@@ -237,7 +237,7 @@ fn a_limit_of_file_sizes_is_told_in_a_sentence_and_the_name_is_free_again() {
 }
 
 #[test]
-fn output_that_is_lost_is_told_also_where_a_case_failed() {
+fn output_that_is_lost_is_reported_also_where_a_case_failed() {
     let _alone = alone();
     let home = Home::new();
     let measured = |redirection: &str, command: &str| {

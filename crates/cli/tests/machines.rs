@@ -1,28 +1,28 @@
 //! Plans for machines that are not this one, from guests of two CPUs to servers of a thousand, and runs of them on workers
 //! that take as long as such machines would.
 
+mod expected;
 mod simulated;
-mod told;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use expected::{MACHINES, Machine, machine};
 use hostmark_analysis::lmbench;
 use hostmark_engine::Eta;
-use hostmark_engine::plan::{Cell, Plan, PlannedCase, Priority, Request, TIME_BUDGET, plan, plan_table};
+use hostmark_engine::plan::{Plan, PlannedCase, Priority, Request, TIME_BUDGET, TableCell, plan, plan_table};
 use hostmark_engine::probe::entries;
 use hostmark_model::{CaseId, CpuFact, EACH_POINT, HostFacts, Inputs, Profile};
 use hostmark_present::tables::{NamedTable, TABLES};
 use hostmark_probes::CATALOGUE;
 use simulated::simulated;
-use told::{MACHINES, Machine, machine};
 
 use crate::alone::beside;
 
 const PROFILES: [Profile; 3] = [Profile::Quick, Profile::Standard, Profile::Thorough];
 
-fn cells() -> Vec<Cell> {
-    lmbench::cells().map(|point| Cell { probe: point.probe, at: point.at }).collect()
+fn cells() -> Vec<TableCell> {
+    lmbench::cells().map(|point| TableCell { probe: point.probe, at: point.at }).collect()
 }
 
 fn cells_of(table: &NamedTable, host: &HostFacts) -> Vec<CaseId> {
@@ -71,8 +71,8 @@ fn lost(table: &NamedTable, plan: &Plan, host: &HostFacts) -> Vec<String> {
     let is_alone = host.cpus.len() == 1;
     let of_two =
         |lost: &str| lost.starts_with("net.data_path@") && lost.contains("cpus=2,") && lost.contains(": needs 2 CPUs");
-    let is_told = |lost: &str| lost.starts_with("memory.line@sharers=2: needs 2 CPUs") || of_two(lost);
-    lost.into_iter().filter(|lost| !(is_alone && is_told(lost))).collect()
+    let is_expected = |lost: &str| lost.starts_with("memory.line@sharers=2: needs 2 CPUs") || of_two(lost);
+    lost.into_iter().filter(|lost| !(is_alone && is_expected(lost))).collect()
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn no_machine_loses_a_default_or_a_cell_of_lmbenchs_tables() {
         let profiles = if host.cpus.len() > 300 { &PROFILES[..2] } else { &PROFILES };
         for &profile in profiles {
             let plan = fitted(&host, profile);
-            let of_tables: Vec<_> = plan.cases.iter().filter(|case| case.worth <= Priority::Cell).collect();
+            let of_tables: Vec<_> = plan.cases.iter().filter(|case| case.priority <= Priority::Cell).collect();
             let lost: Vec<String> = of_tables
                 .iter()
                 .filter(|case| case.skip.as_deref() == Some(TIME_BUDGET))
@@ -280,7 +280,7 @@ fn a_large_machines_standard_run_has_pairs_of_caches_and_nodes_and_few_of_them_b
 }
 
 #[test]
-fn nodes_are_measured_with_each_other_also_where_large_caches_make_that_dear() {
+fn nodes_are_measured_with_each_other_also_where_large_caches_make_that_expensive() {
     let _beside = beside();
     let machine = MACHINES.iter().find(|machine| machine.name == "three clusters a package").unwrap();
     let plan = fitted(&machine.facts(), Profile::Standard);
@@ -317,7 +317,7 @@ fn largest_size(plan: &Plan, probe: &str) -> Option<u64> {
 }
 
 #[test]
-fn every_figure_of_memory_leaves_a_large_cache_that_is_told() {
+fn every_figure_of_memory_leaves_a_large_cache_that_is_reported() {
     let _beside = beside();
     for name in ["guest of 2", "guest of 2 told of 260 MiB", "guest of 2 told of 504 MiB", "desktop", "64 CPUs"] {
         let machine = MACHINES.iter().find(|machine| machine.name == name).unwrap();
@@ -400,9 +400,12 @@ fn a_quick_run_keeps_its_limit_on_every_machine_with_filling_and_warm_up() {
         for slower in [1.0, 4.0] {
             let (elapsed, rounds) = simulated(&plan, &host, |_| slower);
             assert!(elapsed < LIMIT, "{} {slower}: {elapsed:?}", machine.name);
-            let has_few = |worth: Priority| {
-                let cases =
-                    plan.cases.iter().zip(&rounds).filter(move |(case, _)| case.worth <= worth && case.skip.is_none());
+            let has_few = |priority: Priority| {
+                let cases = plan
+                    .cases
+                    .iter()
+                    .zip(&rounds)
+                    .filter(move |(case, _)| case.priority <= priority && case.skip.is_none());
                 cases.filter(|(_, rounds)| **rounds < 3).map(|(case, _)| case.id.to_string()).collect::<Vec<_>>()
             };
             if slower <= 1.0 {
@@ -413,7 +416,7 @@ fn a_quick_run_keeps_its_limit_on_every_machine_with_filling_and_warm_up() {
 }
 
 #[test]
-fn where_time_is_short_what_tells_more_has_it() {
+fn where_time_is_short_what_reports_more_has_it() {
     let _beside = beside();
     let machine = MACHINES.iter().find(|machine| machine.name == "64 CPUs").unwrap();
     let host = machine.facts();
@@ -426,12 +429,13 @@ fn where_time_is_short_what_tells_more_has_it() {
                 .cases
                 .iter()
                 .zip(&rounds)
-                .filter(|(case, _)| case.skip.is_none() && of(case.worth))
+                .filter(|(case, _)| case.skip.is_none() && of(case.priority))
                 .map(|(_, rounds)| *rounds)
                 .collect();
             cases.iter().filter(|&&rounds| rounds >= 3).count() as f64 / cases.len() as f64
         };
-        let (tables, further) = (share(&|worth| worth <= Priority::Cell), share(&|worth| worth > Priority::Cell));
+        let (tables, further) =
+            (share(&|priority| priority <= Priority::Cell), share(&|priority| priority > Priority::Cell));
         // What is in no table may have to do without: an interval of those in tables goes before a value of others.
         assert!(tables > 0.99 && further < 0.9, "{slower:?}: {tables} {further}");
     }

@@ -72,7 +72,7 @@ fn events(mut worker: Command, job: &Job) -> Vec<Event> {
 /// The last event of a round that is measured in the group.
 fn last_event(group: &ControlGroup, home: &Home, case: &str) -> Event {
     let memory = Private::make("/dev/shm".as_ref()).unwrap();
-    let job = job(case).with(|job| job.environment.memory_scratch = memory.told().unwrap());
+    let job = job(case).with(|job| job.environment.memory_scratch = memory.entry().unwrap());
     let mut events = events(group.start(home, &[PROGRAM, "worker"]), &job);
     memory.remove().unwrap();
     events.pop().unwrap_or_else(|| panic!("{case}: the worker said nothing"))
@@ -125,20 +125,20 @@ fn a_set_up_that_would_take_too_long_is_skipped_after_its_first_part() {
 }
 
 #[test]
-fn a_slow_set_up_is_told_of_until_the_first_sample() {
+fn a_slow_set_up_is_reported_until_the_first_sample() {
     let _beside = beside();
     let (home, Some(group)) = (Home::new(), ControlGroup::of("slow", &OF_LITTLE_CPU)) else {
         return skipped("no control group with a CPU quota can be made here");
     };
     let job = job("memory.read@kernel=best,size=134217728,page=base,threads=1");
     let said = events(group.start(&home, &[PROGRAM, "worker"]), &job);
-    let told: Vec<u64> = said
+    let filled: Vec<u64> = said
         .iter()
         .filter_map(|event| if let Event::Filled { bytes, .. } = event { Some(*bytes) } else { None })
         .collect();
-    assert!(!told.is_empty() && told.is_sorted() && matches!(said[0], Event::Hello { .. }), "{said:?}");
+    assert!(!filled.is_empty() && filled.is_sorted() && matches!(said[0], Event::Hello { .. }), "{said:?}");
     // All of it comes before the round's own events.
-    assert!(said[1..=told.len()].iter().all(|event| matches!(event, Event::Filled { .. })), "{said:?}");
+    assert!(said[1..=filled.len()].iter().all(|event| matches!(event, Event::Filled { .. })), "{said:?}");
     assert!(matches!(said.last(), Some(Event::Done { .. })), "{said:?}");
 }
 

@@ -155,8 +155,8 @@ fn whatever_a_file_says_every_command_answers_soon() {
         let (code, output, errors) = answer.unwrap_or((101, String::new(), String::new()));
         let is_clean = |text: &str| !text.contains(['\u{1b}', '\u{202e}', '\0', '\r']);
         // Standard error is for sentences: those of a refusal begin with the program's name.
-        let is_told = matches!(code, 0 | 1 | 3 | 6) || errors.starts_with("hostmark: ");
-        if !matches!(code, 0..=4 | 6) || taken > LIMIT.0 || kib > before_kib + LIMIT.1 || !is_told {
+        let is_handled = matches!(code, 0 | 1 | 3 | 6) || errors.starts_with("hostmark: ");
+        if !matches!(code, 0..=4 | 6) || taken > LIMIT.0 || kib > before_kib + LIMIT.1 || !is_handled {
             too_much.push((trial, code, taken, kib, words.join(" ")));
         } else if !is_clean(&output) || !is_clean(&errors) {
             too_much.push((trial, 27, taken, kib, words.join(" ")));

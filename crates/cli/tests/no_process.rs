@@ -59,12 +59,12 @@ impl Apart {
         let mut command = self.home.start(&self.words[0]);
         command.args(&self.words[1..]).args(["sh", "-c", INSIDE]).arg(self.home.data.path().join("program"));
         command.args([&processes.to_string(), &filters.join(" ")]).current_dir("/");
-        let (_, told, complaints) = ended(&mut command);
+        let (_, output, complaints) = ended(&mut command);
         let file = self.home.scratch.path().join("errors");
         let errors = fs::read_to_string(&file).unwrap_or_default();
-        assert!(told.contains("the bystander lives"), "{processes} processes: {told}{complaints}{errors}");
+        assert!(output.contains("the bystander lives"), "{processes} processes: {output}{complaints}{errors}");
         assert_eq!(files(self.home.scratch.path()), [file]);
-        let code: u8 = told.lines().find_map(|line| line.strip_prefix("code ")?.parse().ok()).unwrap();
+        let code: u8 = output.lines().find_map(|line| line.strip_prefix("code ")?.parse().ok()).unwrap();
         if code == 5 {
             return vec![errors];
         }
@@ -93,7 +93,7 @@ fn a_crowd_that_is_too_large_says_so_and_ends_nobody() {
 }
 
 #[test]
-fn a_user_with_few_processes_is_told_which_call_was_refused_and_loses_none() {
+fn a_user_with_few_processes_learns_which_call_was_refused_and_loses_none() {
     let _alone = alone();
     let Some(apart) = Apart::new() else { return skipped("no process namespace can be made here") };
     // The shell, the bystander, the run, its janitor and a worker: where is the last one that the limit admits?

@@ -76,8 +76,8 @@ fn goes_on_after(who: impl FnOnce(&Sshd, &UnderWay, &Home) -> Vec<i32>) {
     assert_eq!((code, errors.as_str()), (0, ""));
     let whole = load_run(&out).unwrap();
     assert!(whole.interrupted.is_none() && whole.cases.iter().all(|case| case.measured().is_some()));
-    let told = format!("cut short after {kept} rounds");
-    assert!(whole.disturbances.iter().any(|one| one.en.contains(&told)), "{:?}", whole.disturbances);
+    let expected = format!("cut short after {kept} rounds");
+    assert!(whole.disturbances.iter().any(|one| one.en.contains(&expected)), "{:?}", whole.disturbances);
     is_left_in_peace(&far);
 }
 

@@ -51,7 +51,7 @@ fn buffers_and_congestion_control_are_noted_as_obtained() {
 }
 
 #[test]
-fn what_the_kernel_tells_of_zero_copy_is_noted() {
+fn what_the_kernel_reports_about_zero_copy_is_noted() {
     let _alone = alone();
     let home = Home::new();
     let run = run(

@@ -11,7 +11,7 @@ fn printed(arguments: &[&str]) -> String {
 const COMMANDS: [&str; 6] = ["run", "list", "explain", "host", "report", "runs"];
 
 #[test]
-fn the_man_page_tells_of_every_command_and_option() {
+fn the_man_page_reports_every_command_and_option() {
     let page = printed(&["man"]);
     assert!(page.starts_with(".") && page.contains(".TH"));
     for command in COMMANDS {

@@ -209,7 +209,7 @@ fn a_place_may_be_measured_within_namespaces() {
 }
 
 #[test]
-fn a_place_that_leads_nowhere_is_told_in_one_sentence_and_leaves_nothing() {
+fn a_place_that_leads_nowhere_is_reported_in_one_sentence_and_leaves_nothing() {
     let _alone = alone();
     let home = Home::new();
     for (place, words) in [
@@ -319,8 +319,8 @@ fn a_run_whose_parent_was_killed_goes_on_where_it_was() {
     let whole = measured(&run.home, &["run", "--resume", "--on", ENV]);
     assert_eq!((whole.place.as_deref(), whole.settings.seed), (Some(ENV), 7));
     assert!(whole.interrupted.is_none() && whole.cases.iter().all(|case| case.measured().is_some()));
-    let told = format!("cut short after {before} rounds");
-    assert!(whole.disturbances.iter().any(|one| one.en.contains(&told)), "{:?}", whole.disturbances);
+    let expected = format!("cut short after {before} rounds");
+    assert!(whole.disturbances.iter().any(|one| one.en.contains(&expected)), "{:?}", whole.disturbances);
     assert_eq!(run.kept(), whole);
 }
 

@@ -69,9 +69,9 @@ fn the_code_of_a_refused_call_is_in_the_file_of_the_run_and_in_every_format() {
     assert_eq!(file["cases"][0]["outcome"]["skipped"], wanted);
     let name = file["name"].as_str().unwrap();
     let shown = |format: &str| ended(&mut home.hostmark(&["report", name, "--format", format])).1;
-    let told: Value = serde_json::from_str(&shown("jsonl")).unwrap();
+    let text: Value = serde_json::from_str(&shown("jsonl")).unwrap();
     for (key, value) in wanted.as_object().unwrap() {
-        assert_eq!(&told[key], value);
+        assert_eq!(&text[key], value);
     }
     assert!(shown("csv").lines().nth(1).unwrap().ends_with(",permission"));
     let counted = r#"hostmark_run_unmeasured_cases{outcome="skipped",code="permission","#;

@@ -11,14 +11,14 @@ use crate::support::in_process::{healthy_worker, scripted};
 use crate::support::{Home, files, in_process};
 
 /// What a command printed, with what it ended.
-fn told(home: &Home, arguments: &[&str]) -> (i32, String, String) {
+fn outcome(home: &Home, arguments: &[&str]) -> (i32, String, String) {
     in_process(&home.hostmark(arguments))
 }
 
 /// A run of null calls and of reading the time, kept as last.
 fn with_a_run() -> Home {
     let home = Home::new();
-    let (code, _, errors) = told(&home, &["run", "syscall.null", "clock.read", "--format", "json"]);
+    let (code, _, errors) = outcome(&home, &["run", "syscall.null", "clock.read", "--format", "json"]);
     assert_eq!(code, 0, "{errors}");
     home
 }
@@ -42,18 +42,18 @@ fn slim(value: f64) -> Value {
 #[test]
 fn a_run_is_held_against_a_reference_by_name() {
     let home = with_a_run();
-    let (code, out, errors) = told(&home, &["compare", "--against", "x220"]);
+    let (code, out, errors) = outcome(&home, &["compare", "--against", "x220"]);
     assert_eq!((code, errors.as_str()), (0, ""), "{out}");
     for part in ["ThinkPad X220", "https://github.com/BG2BKK/my_benchmark", "2016-11-06", "other method", "49.6 ns"] {
         assert!(out.contains(part), "{part} is not in\n{out}");
     }
-    let (_, out, _) = told(&home, &["compare", "last", "--against", "emerald-rapids-kvm", "--format", "json"]);
+    let (_, out, _) = outcome(&home, &["compare", "last", "--against", "emerald-rapids-kvm", "--format", "json"]);
     let document: Value = serde_json::from_str(&out).unwrap();
     let null = document["rows"].as_array().unwrap().iter().find(|row| row["id"] == "syscall.null").unwrap();
     let ratio = null["value"].as_f64().unwrap() / null["reference"].as_f64().unwrap();
     assert_eq!(null["ratio"].as_f64(), Some(ratio));
     assert!(null["address"] == "docs/study" && null["date"] == "2026-11-24", "{null}");
-    let (_, out, _) = told(&home, &["--lang", "zh", "compare", "--against", "x220"]);
+    let (_, out, _) = outcome(&home, &["--lang", "zh", "compare", "--against", "x220"]);
     assert!(out.contains("方法不同") && !out.contains("other method"), "{out}");
     // Nothing in common, no such name, more than one run, another format.
     for (arguments, exit, says) in [
@@ -63,7 +63,7 @@ fn a_run_is_held_against_a_reference_by_name() {
         (&["compare", "--against", "x220", "--format", "markdown"], 2, "table or json"),
         (&["explain", "--reference", "nobody"], 2, "hostmark list --references"),
     ] {
-        let (code, out, errors) = told(&home, arguments);
+        let (code, out, errors) = outcome(&home, arguments);
         assert!(code == exit && out.is_empty() && errors.contains(says), "{arguments:?}: {code} {errors}");
         assert_eq!(errors.lines().count(), 1, "{errors}");
     }
@@ -88,16 +88,16 @@ fn a_reference_stands_beside_a_run_of_which_a_case_failed() {
 #[test]
 fn references_are_listed_and_explained_with_their_sources() {
     let home = Home::new();
-    let (code, out, errors) = told(&home, &["list", "--references"]);
+    let (code, out, errors) = outcome(&home, &["list", "--references"]);
     assert_eq!((code, errors.as_str()), (0, ""));
     for name in ["x220", "i7-6500u", "i7-6500u-kvm", "broadwell-stream", "celeron-1037u", "lmbench-result", "graviton4"]
     {
         assert!(out.contains(name), "{name} is not in\n{out}");
     }
-    let (_, page, _) = told(&home, &["explain", "x220"]);
-    assert_eq!(told(&home, &["explain", "--reference", "x220"]).1, page);
+    let (_, page, _) = outcome(&home, &["explain", "x220"]);
+    assert_eq!(outcome(&home, &["explain", "--reference", "x220"]).1, page);
     assert!(page.contains("https://github.com/BG2BKK/my_benchmark/blob/master/README.md") && page.contains("54.8 ns"));
-    let (_, page, _) = told(&home, &["explain", "net.data_path"]);
+    let (_, page, _) = outcome(&home, &["explain", "net.data_path"]);
     assert!(page.contains("celeron-1037u") && page.contains("580 MB/s") && page.contains("2023-03-16"), "{page}");
 }
 
@@ -107,26 +107,26 @@ fn ones_own_references_work_as_those_of_the_program_do() {
     let at = own(&home);
     std::fs::write(at.join("old.json"), slim(1e-3).to_string()).unwrap();
     // Its value has an interval, and so there is a verdict.
-    let (code, out, errors) = told(&home, &["compare", "--against", "old"]);
+    let (code, out, errors) = outcome(&home, &["compare", "--against", "old"]);
     assert_eq!((code, errors.as_str()), (0, ""), "{out}");
     assert!(out.contains("the old server") && out.contains("https://example.org/old"), "{out}");
-    let (_, out, _) = told(&home, &["compare", "--against", "old", "--format", "json"]);
+    let (_, out, _) = outcome(&home, &["compare", "--against", "old", "--format", "json"]);
     let document: Value = serde_json::from_str(&out).unwrap();
     assert!(["worse", "no_interval"].contains(&document["rows"][0]["standing"].as_str().unwrap()), "{out}");
     // By its path it is the same; one of the program's name goes before the program's.
     let path = at.join("old.json").display().to_string();
-    assert_eq!(told(&home, &["compare", "--against", &path, "--format", "json"]).1, out);
+    assert_eq!(outcome(&home, &["compare", "--against", &path, "--format", "json"]).1, out);
     std::fs::write(at.join("x220.json"), slim(50.0).to_string()).unwrap();
-    assert!(told(&home, &["explain", "x220"]).1.contains("the old server"));
+    assert!(outcome(&home, &["explain", "x220"]).1.contains("the old server"));
     // A run of one's own is one: it is compared as any two runs are.
     let runs = files(&home.data.path().join("hostmark/runs"));
     let run = runs.iter().find(|path| path.extension().is_some_and(|end| end == "json")).unwrap();
     std::fs::copy(run, at.join("before.json")).unwrap();
-    let (code, out, _) = told(&home, &["run", "syscall.null", "--format", "json"]);
+    let (code, out, _) = outcome(&home, &["run", "syscall.null", "--format", "json"]);
     assert_eq!(code, 0, "{out}");
-    let (code, out, errors) = told(&home, &["compare", "--against", "before"]);
+    let (code, out, errors) = outcome(&home, &["compare", "--against", "before"]);
     assert!([0, 1].contains(&code) && out.contains("Null call"), "{code} {out} {errors}");
-    assert!(told(&home, &["list", "--references"]).1.contains("before"));
+    assert!(outcome(&home, &["list", "--references"]).1.contains("before"));
 }
 
 #[test]
@@ -151,15 +151,15 @@ fn a_file_that_is_no_reference_gets_one_sentence_and_breaks_nothing_else() {
     symlink("/dev/zero", at.join("device.json")).unwrap();
     symlink(at.join("nowhere"), at.join("loose.json")).unwrap();
     std::fs::create_dir(at.join("folder.json")).unwrap();
-    let (code, out, errors) = told(&home, &["list", "--references"]);
+    let (code, out, errors) = outcome(&home, &["list", "--references"]);
     assert!(code == 0 && out.contains("good") && out.contains("x220"), "{out}");
     assert_eq!(errors.lines().count(), bad.len(), "{errors}");
     assert!(bad.iter().all(|(name, _)| errors.contains(&format!("{name}.json"))), "{errors}");
     assert!(errors.lines().all(|line| line.starts_with("hostmark: ") && line.contains("; ")), "{errors}");
-    let (code, out, _) = told(&home, &["report", "--format", "answer"]);
+    let (code, out, _) = outcome(&home, &["report", "--format", "answer"]);
     assert!(code == 0 && out.contains("syscall.null"), "{out}");
     for (name, _) in &bad {
-        let (code, out, errors) = told(&home, &["compare", "--against", name]);
+        let (code, out, errors) = outcome(&home, &["compare", "--against", name]);
         assert!(code == 2 && out.is_empty() && errors.lines().count() == 1, "{name}: {code} {out} {errors}");
     }
 }

@@ -94,10 +94,10 @@ fn one_packet_in_a_hundred_that_is_lost_shows_as_sent_again() {
     let lossy = measured(delay, 100, &[bandwidth]).unwrap();
     // Segments of 1448 bytes, of which one in a hundred is sent twice.
     let wanted = 1e9 / 1448.0 / 100.0;
-    let told = also(case(&lossy, "net.tcp_bandwidth"), "retransmits_per_gb");
-    assert!((0.5..2.0).contains(&(told / wanted)), "{told} of {wanted}");
+    let resent = also(case(&lossy, "net.tcp_bandwidth"), "retransmits_per_gb");
+    assert!((0.5..2.0).contains(&(resent / wanted)), "{resent} of {wanted}");
     let before = also(case(&whole, "net.tcp_bandwidth"), "retransmits_per_gb");
-    assert!(before < told / 3.0, "{before} without loss, {told} with");
+    assert!(before < resent / 3.0, "{before} without loss, {resent} with");
     // Each is two frames, of which every hundredth is lost: one in fifty, where there are many.
     let requests = measured(delay, 100, &["net.udp@to=peer", "--profile", "standard"]).unwrap();
     let (share, asked) = lost(case(&requests, "net.udp"));

@@ -14,17 +14,21 @@ fn run(home: &Home) -> Run {
 }
 
 /// How many runs tell where another run's values are expected.
-fn told_by(run: &Run) -> Vec<u32> {
+fn runs_behind(run: &Run) -> Vec<u32> {
     let estimates = run.cases.iter().filter_map(|case| Some(&case.measured()?.estimate));
     estimates.filter_map(|estimate| Some(estimate.repetition?.runs)).collect()
 }
 
 #[test]
-fn three_kept_runs_tell_what_is_assumed_before_and_a_file_estimated_again_says_the_same() {
+fn three_kept_runs_report_what_is_assumed_before_and_a_file_estimated_again_says_the_same() {
     let _alone = alone();
     let home = Home::new();
     let first = run(&home);
-    assert!(!told_by(&first).is_empty() && told_by(&first).iter().all(|&runs| runs == 0), "{:?}", told_by(&first));
+    assert!(
+        !runs_behind(&first).is_empty() && runs_behind(&first).iter().all(|&runs| runs == 0),
+        "{:?}",
+        runs_behind(&first)
+    );
     assert_eq!(first.trust.as_ref().map(|trust| trust.runs), Some(0));
     run(&home);
     // What lies there besides has no part in it.
@@ -34,9 +38,9 @@ fn three_kept_runs_tell_what_is_assumed_before_and_a_file_estimated_again_says_t
     }
     assert_eq!(files(&kept).len(), 5);
     let third = run(&home);
-    assert!(told_by(&third).iter().all(|&runs| runs == 0), "{:?}", told_by(&third));
+    assert!(runs_behind(&third).iter().all(|&runs| runs == 0), "{:?}", runs_behind(&third));
     let fourth = run(&home);
-    assert!(told_by(&fourth).iter().all(|&runs| runs == 3), "{:?}", told_by(&fourth));
+    assert!(runs_behind(&fourth).iter().all(|&runs| runs == 3), "{:?}", runs_behind(&fourth));
     assert_eq!(fourth.trust.as_ref().map(|trust| trust.runs), Some(3));
     for estimate in fourth.cases.iter().filter_map(|case| Some(&case.measured()?.estimate)) {
         let next = estimate.repetition.unwrap();

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use hostmark::world::Stream;
+use hostmark::world::StandardStream;
 use hostmark_model::{Outcome, ProbeInfo, Run, load_run};
 
 use crate::support::in_process::{healthy_worker, in_process, printing_to};
@@ -132,7 +132,7 @@ impl Write for Failing {
     }
 }
 
-impl Stream for Failing {}
+impl StandardStream for Failing {}
 
 /// Exit code and standard error of a run whose standard output fails so.
 fn printed_in_vain(home: &Home, error: i32) -> (i32, String) {

@@ -10,7 +10,7 @@ use hostmark_launch::channel::Dialling;
 use hostmark_launch::serve::{MOST_AT_DOOR, SESSIONS};
 use hostmark_launch::token::Token;
 use hostmark_model::{
-    AGENT_PROTOCOL, AgentAnswer, AgentRequest, Inputs, Line, Nonce, Params, PathBytes, PeerAnswer, PeerRequest,
+    AGENT_PROTOCOL, AgentAnswer, AgentRequest, Inputs, JsonLine, Nonce, Params, PathBytes, PeerAnswer, PeerRequest,
     Profile, RunRequest, ServeRequest, load_run,
 };
 use rustix::process::{Pid, Signal, kill_process};
@@ -94,7 +94,7 @@ fn a_run_is_measured_where_the_server_is_and_kept_here() {
 }
 
 #[test]
-fn who_has_another_token_is_told_so_and_no_agent_is_started() {
+fn who_has_another_token_is_informed_and_no_agent_is_started() {
     let mut server = Server::start(&[]);
     let home = Home::new();
     let (code, out, errors) = ended(&mut server.client_with(&home, &Token::fresh().unwrap(), &["host"]));
@@ -107,18 +107,18 @@ fn who_has_another_token_is_told_so_and_no_agent_is_started() {
 #[test]
 fn a_place_of_a_server_wants_its_token_and_an_address() {
     let home = Home::new();
-    let told = |arguments: &[&str]| {
+    let refusal = |arguments: &[&str]| {
         let (code, _, errors) = ended(&mut home.hostmark(arguments));
         assert_eq!(code, 2, "{errors}");
         errors
     };
-    assert!(told(&["run", "--on", "tcp:db-17"]).contains("name the file that holds it by --token-file"));
-    assert!(told(&["host", "--on", "tcp:", "--token-file", "t"]).contains("give one as tcp:db-17"));
-    assert!(told(&["host", "--on", "here", "--token-file", "t"]).contains("leave it out"));
-    assert!(told(&["report", "--on", "tcp:db-17"]).contains("gives no runs"));
-    assert!(told(&["host", "--on", "tcp:db-17", "--token-file", "/nonexistent"]).contains("cannot be read"));
-    assert!(told(&["serve", "--token-file", "/nonexistent"]).contains("cannot be read"));
-    assert!(told(&["serve", "--bind", "192.0.2.1:7417"]).contains("name an address of this machine by --bind"));
+    assert!(refusal(&["run", "--on", "tcp:db-17"]).contains("name the file that holds it by --token-file"));
+    assert!(refusal(&["host", "--on", "tcp:", "--token-file", "t"]).contains("give one as tcp:db-17"));
+    assert!(refusal(&["host", "--on", "here", "--token-file", "t"]).contains("leave it out"));
+    assert!(refusal(&["report", "--on", "tcp:db-17"]).contains("gives no runs"));
+    assert!(refusal(&["host", "--on", "tcp:db-17", "--token-file", "/nonexistent"]).contains("cannot be read"));
+    assert!(refusal(&["serve", "--token-file", "/nonexistent"]).contains("cannot be read"));
+    assert!(refusal(&["serve", "--bind", "192.0.2.1:7417"]).contains("name an address of this machine by --bind"));
 }
 
 /// A request to measure what filters pick.
@@ -157,8 +157,8 @@ fn a_session_gives_facts_and_measurements_and_nothing_of_a_login() {
         (request_for_product(1000, 0), "more than 65536 cases"),
     ];
     for (line, expected) in asked {
-        let told = Client::asks(&server, line.trim_end());
-        assert!(told.starts_with("{\"error\"") && told.contains(expected), "{told}");
+        let answer = Client::asks(&server, line.trim_end());
+        assert!(answer.starts_with("{\"error\"") && answer.contains(expected), "{answer}");
     }
     assert!(Client::asks(&server, &request(none)).starts_with("{\"plan\""));
     assert_alone(&server);
@@ -194,7 +194,7 @@ pub fn show(text: &str) {
 }
 
 #[test]
-fn garbage_at_the_door_is_refused_and_told_in_few_lines() {
+fn garbage_at_the_door_is_refused_and_reported_in_few_lines() {
     let mut server = Server::start(&[]);
     let mut draw = Mutator::new(0x0dd_ba11);
     let other = Token::fresh().unwrap();
@@ -224,7 +224,7 @@ fn garbage_at_the_door_is_refused_and_told_in_few_lines() {
 }
 
 #[test]
-fn a_first_message_that_was_heard_once_lets_nobody_in_again() {
+fn a_first_message_that_was_received_once_lets_nobody_in_again() {
     let mut server = Server::start(&[]);
     let mut socket = server.connect();
     let (_, first) = Dialling::begin(&server.token, &greeting(&socket)).unwrap();
@@ -250,7 +250,7 @@ fn who_stalls_or_sends_an_altered_record_ends_no_other_session() {
     in_record.socket.write_all(&[0xff, 0xff, 1, 2, 3]).unwrap();
     in_line.says(b"{\"hello\":");
     altered.socket.write_all(&[[0, 20].to_vec(), vec![9; 20]].concat()).unwrap();
-    assert_eq!(altered.hears(), None);
+    assert_eq!(altered.next_line(), None);
     assert!(within(SOON, || server.complaints.lock().unwrap().contains("altered record")));
     // Neither takes up a session once it is gone.
     drop((in_record, in_line));
@@ -291,7 +291,7 @@ fn a_server_that_is_asked_to_end_or_killed_leaves_nothing() {
 }
 
 #[test]
-fn one_session_more_than_may_be_is_told_so() {
+fn one_session_more_than_may_be_is_informed() {
     let mut server = Server::start(&["--sessions", "1"]);
     let first = Client::enter(&server);
     assert!(within(SOON, || count(&server, "agent") == 1));
@@ -305,13 +305,13 @@ fn one_session_more_than_may_be_is_told_so() {
 }
 
 #[test]
-fn what_comes_from_the_future_is_told_as_such_at_either_end() {
+fn what_comes_from_the_future_is_reported_as_such_at_either_end() {
     let server = Server::start(&[]);
     let mut client = Client::enter(&server);
     client.says(hello(AGENT_PROTOCOL + 1).as_bytes());
-    assert!(client.hears().unwrap().starts_with("{\"hello\""));
-    let told = client.hears().unwrap();
-    assert!(told.contains("take the same version of both"), "{told}");
+    assert!(client.next_line().unwrap().starts_with("{\"hello\""));
+    let answer = client.next_line().unwrap();
+    assert!(answer.contains("take the same version of both"), "{answer}");
 
     let later = TcpListener::bind("127.0.0.1:0").unwrap();
     let home = Home::new();
@@ -382,10 +382,10 @@ fn what_all_sessions_fill_and_plan_is_bounded() {
     assert!(out.contains("or its share of hostmark serve"), "{out}{errors}");
     drop(held);
     assert_alone(&server);
-    let told = Client::asks(&server, request_for_product(250, 2000).trim_end());
+    let answer = Client::asks(&server, request_for_product(250, 2000).trim_end());
     // A fast machine's optimized program has planned it by then.
-    let is_answered = told.contains("of CPU time at most") || told.starts_with("{\"plan\"");
-    assert!(is_answered, "{}", &told[..told.len().min(200)]);
+    let is_answered = answer.contains("of CPU time at most") || answer.starts_with("{\"plan\"");
+    assert!(is_answered, "{}", &answer[..answer.len().min(200)]);
     assert_alone(&server);
 }
 
@@ -418,10 +418,10 @@ fn far_ends_listen_where_their_server_does_and_are_as_many_as_cpus() {
     let server = Server::start(&[]);
     let mut client = Client::enter(&server);
     client.says(hello(AGENT_PROTOCOL).as_bytes());
-    assert!(client.hears().unwrap().starts_with("{\"hello\""));
+    assert!(client.next_line().unwrap().starts_with("{\"hello\""));
     let mut asks = |request: PeerRequest| {
         client.says(AgentRequest::Peer(request).to_line().unwrap().as_bytes());
-        match serde_json::from_str(&client.hears().unwrap()).unwrap() {
+        match serde_json::from_str(&client.next_line().unwrap()).unwrap() {
             AgentAnswer::Peer(answer) => answer,
             other => panic!("{other:?}"),
         }

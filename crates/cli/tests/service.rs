@@ -213,7 +213,7 @@ fn every_probe_of_two_parties_measures_over_either_family() {
             let id = case.id.to_string();
             let mut job = Job::bare(&id, case.cpus.clone());
             job.budget_ns = 2_000_000;
-            job.environment.scratch = scratch.told().unwrap();
+            job.environment.scratch = scratch.entry().unwrap();
             let far = far_ends(&[PROGRAM], &job, &[at]).unwrap().unwrap_or_else(|| panic!("{id} has no far end"));
             job.cases[0].far = far.ends().to_vec();
             let count = far.ends().len();

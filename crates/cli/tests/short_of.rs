@@ -30,7 +30,7 @@ struct Lack {
     /// What is run, beside what needs nothing.
     filters: &'static [&'static str],
     /// What is told of it, in the reason of one case at least. Empty where nothing is refused by it.
-    told: &'static str,
+    message: &'static str,
     /// What prlimit limits.
     limit: &'static str,
     /// What a shell does first, in a mount namespace of its own.
@@ -44,30 +44,30 @@ struct Lack {
 }
 
 const LACKS: &[Lack] = &[
-    Lack { filters: MANY, told: "pids.max", group: Some(["pids", "pids.max", "pids.max", "20"]), ..NOTHING },
-    Lack { filters: MANY, told: "raise ulimit -u", limit: "--nproc=8", ..NOTHING },
-    Lack { filters: FILES, told: "raise ulimit -f", limit: "--fsize=1024", ..NOTHING },
-    Lack { filters: FILES, told: "raise ulimit -f", limit: "--fsize=8192", ..NOTHING },
-    Lack { filters: OPEN, told: "raise ulimit -n", limit: "--nofile=24", ..NOTHING },
-    Lack { filters: MEMORY, told: "raise ulimit -v", limit: "--as=204800000", ..NOTHING },
+    Lack { filters: MANY, message: "pids.max", group: Some(["pids", "pids.max", "pids.max", "20"]), ..NOTHING },
+    Lack { filters: MANY, message: "raise ulimit -u", limit: "--nproc=8", ..NOTHING },
+    Lack { filters: FILES, message: "raise ulimit -f", limit: "--fsize=1024", ..NOTHING },
+    Lack { filters: FILES, message: "raise ulimit -f", limit: "--fsize=8192", ..NOTHING },
+    Lack { filters: OPEN, message: "raise ulimit -n", limit: "--nofile=24", ..NOTHING },
+    Lack { filters: MEMORY, message: "raise ulimit -v", limit: "--as=204800000", ..NOTHING },
     // The run is shown, and lost on the disk.
     Lack { code: 5, first: "mount -t tmpfs -o size=32k,mode=1777 hostmark-test \"$XDG_DATA_HOME\"", ..NOTHING },
     Lack {
         filters: FILES,
-        told: "there is room for",
+        message: "there is room for",
         first: "umount /dev/shm; mount -t tmpfs -o size=32k,mode=1777 hostmark-test /dev/shm",
         ..NOTHING
     },
-    Lack { filters: NET, told: "ip link set lo up", is_alone: true, ..NOTHING },
+    Lack { filters: NET, message: "ip link set lo up", is_alone: true, ..NOTHING },
     Lack {
         filters: MEMORY,
-        told: "MiB of memory",
+        message: "MiB of memory",
         group: Some(["memory", "memory.limit_in_bytes", "memory.max", "134217728"]),
         ..NOTHING
     },
 ];
 
-const NOTHING: Lack = Lack { filters: &[], told: "", limit: "", first: "", is_alone: false, code: 0, group: None };
+const NOTHING: Lack = Lack { filters: &[], message: "", limit: "", first: "", is_alone: false, code: 0, group: None };
 
 /// Starts the bystander and hostmark as the same user, and tells how both fared and what is left. The run is printed to a
 /// pipe: it is no part of what is limited.
@@ -152,11 +152,11 @@ impl Apart {
             .arg(self.place.path().join("queues"))
             .arg("clock.loop")
             .args(lack.filters);
-        let (_, json, told) = ended(command.current_dir("/"));
-        let code = told.lines().find_map(|line| line.strip_prefix("code ")?.parse::<u8>().ok())?;
-        let what = format!("{} {} {}: {told}", lack.told, lack.limit, lack.first);
-        assert!(told.contains("the bystander lives\n"), "{what}");
-        assert!(told.lines().any(|line| line == "left:"), "{what}");
+        let (_, json, errors) = ended(command.current_dir("/"));
+        let code = errors.lines().find_map(|line| line.strip_prefix("code ")?.parse::<u8>().ok())?;
+        let what = format!("{} {} {}: {errors}", lack.message, lack.limit, lack.first);
+        assert!(errors.contains("the bystander lives\n"), "{what}");
+        assert!(errors.lines().any(|line| line == "left:"), "{what}");
         let run = load_run(&json).unwrap_or_else(|error| panic!("{what}{error:?}"));
         let failed = |outcome: &Outcome| matches!(outcome, Outcome::Failed { .. });
         let failed: Vec<_> = run.cases.iter().filter(|case| failed(&case.outcome)).collect();
@@ -176,13 +176,13 @@ fn resource_limits_are_reported_and_contained() {
     let Some(apart) = Apart::new() else { return skipped("no process namespace can be made here") };
     for lack in LACKS {
         let Some(reasons) = apart.reasons(lack) else {
-            skipped(&format!("this cannot be lacking here: {} {}", lack.told, lack.first));
+            skipped(&format!("this cannot be lacking here: {} {}", lack.message, lack.first));
             continue;
         };
         assert!(
-            reasons.iter().any(|reason| reason.contains(lack.told)) || lack.told.is_empty(),
+            reasons.iter().any(|reason| reason.contains(lack.message)) || lack.message.is_empty(),
             "{}: {reasons:?}",
-            lack.told
+            lack.message
         );
     }
     assert!(files(apart.home.scratch.path()).is_empty());

@@ -22,7 +22,7 @@ fn loader() -> Option<&'static str> {
 }
 
 #[test]
-fn a_program_whose_own_file_is_another_is_told_to_be_started_by_its_file() {
+fn a_program_whose_own_file_is_another_is_said_to_be_started_by_its_file() {
     let Some(loader) = loader().filter(|_| !cfg!(target_feature = "crt-static")) else {
         return skipped("there is no loader, or the program needs none");
     };

@@ -78,7 +78,7 @@ fn nothing_is_left_undone() {
 
 #[test]
 fn every_test_that_is_skipped_is_counted() {
-    nothing(sources::skips_untold(Tree::of_repository()));
+    nothing(sources::skips_unprepared(Tree::of_repository()));
 }
 
 #[test]
@@ -110,19 +110,19 @@ fn every_text_of_a_probe_and_of_a_finding_is_there_in_both_languages() {
 }
 
 #[test]
-fn the_handbook_tells_of_every_finding() {
+fn the_handbook_reports_every_finding() {
     let tree = Tree::of_repository();
     let document = tree.file("docs/measuring.md").map(|file| file.text.as_str()).unwrap_or_default();
     nothing(documents::findings_apart(document, RULES));
 }
 
 #[test]
-fn every_error_is_told_in_both_languages() {
+fn every_error_is_reported_in_both_languages() {
     nothing(texts::in_one_language(Tree::of_repository()));
 }
 
 #[test]
-fn every_reason_is_told_in_chinese() {
+fn every_reason_is_reported_in_chinese() {
     nothing(reasons::in_english_alone(Tree::of_repository(), hostmark_analysis::reasons::is_known));
 }
 
@@ -141,8 +141,8 @@ fn every_error_of_the_system_has_its_own_name_in_chinese() {
     let known = (1..=133).filter(|&number| Errno::from_raw(number) != Errno::UnknownErrno);
     for number in known {
         let error = std::io::Error::from_raw_os_error(number).to_string();
-        let told = hostmark_analysis::reasons::told(&error, hostmark_model::Lang::Zh);
-        assert_eq!(told.split('；').next(), Some(&*format!("{:?} ({number})", Errno::from_raw(number))));
+        let text = hostmark_analysis::reasons::localized(&error, hostmark_model::Lang::Zh);
+        assert_eq!(text.split('；').next(), Some(&*format!("{:?} ({number})", Errno::from_raw(number))));
     }
 }
 
@@ -213,7 +213,7 @@ fn the_example_of_the_handbook_measures() {
     let run = sys::scratch::Private::make(base.path()).unwrap();
     let job = Job::bare("file.lookup@depth=2", Vec::new()).with(|job| {
         (job.budget_ns, job.memory_bytes) = (5_000_000, 0);
-        job.environment.scratch = run.told().unwrap();
+        job.environment.scratch = run.entry().unwrap();
     });
     let events = worker::answer(WITH_THE_EXAMPLE, job);
     assert!(matches!(events.last(), Some(Event::Done { .. })), "{events:?}");

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hostmark::self_check::bench::{Bench, Round, least};
+use hostmark::self_check::bench::{Bench, BenchRound, least};
 use hostmark::self_check::check::{Line, Outcome};
 use hostmark::self_check::compete;
 use hostmark::self_check::competitor::{Duty, competitor};
@@ -73,9 +73,9 @@ fn the_first_round_of_a_bandwidth_chooses_a_kernel_and_later_ones_take_it() {
         assert!(trials_ns > 0.0 && matches!(first.last(), Some(Event::Done { .. })), "{case}: {:?}", first.last());
         // Any that the CPU has, also one that no trial would choose.
         let other = if case.starts_with("memory.stream") { "libc" } else { "scalar" };
-        for told in [chosen.as_str(), other] {
-            let later = go(Some(Choice { scope: scope.clone(), way: told.into() }));
-            assert_eq!((note(&later, "kernel").as_deref(), way(&later)), (Some(told), None), "{case}");
+        for choice in [chosen.as_str(), other] {
+            let later = go(Some(Choice { scope: scope.clone(), way: choice.into() }));
+            assert_eq!((note(&later, "kernel").as_deref(), way(&later)), (Some(choice), None), "{case}");
         }
         assert!(matches!(go(Some(Choice { scope, way: "none".into() })).last(), Some(Event::Failed { .. })), "{case}");
     }
@@ -84,7 +84,7 @@ fn the_first_round_of_a_bandwidth_chooses_a_kernel_and_later_ones_take_it() {
 #[test]
 fn an_empty_unrolled_body_takes_under_a_fifth_of_a_cycle() {
     let (_alone, quiet) = (alone(), Quiet::begin());
-    let cycles = least(&bench().rounds(CATALOGUE, "clock.loop", ROUNDS).unwrap(), Round::cycles);
+    let cycles = least(&bench().rounds(CATALOGUE, "clock.loop", ROUNDS).unwrap(), BenchRound::cycles);
     quiet.holds((0.0..0.2).contains(&cycles), || format!("{cycles}"));
 }
 
@@ -151,7 +151,7 @@ fn each_level_is_slower_than_the_one_above() {
     let Some(l2) = bench.host.cache(bench.cpu, 2).map(|cache| cache.size_bytes) else { return };
     let mut latency = |bytes: u64| {
         let case = format!("memory.latency@size={bytes},pattern=random,page=pmd,copies=1");
-        least(&bench.rounds(CATALOGUE, &case, 3).unwrap(), Round::median)
+        least(&bench.rounds(CATALOGUE, &case, 3).unwrap(), BenchRound::median)
     };
     let (in_l1, in_l2, in_dram) = (latency(8 << 10), latency(l2 / 2), latency(256 << 20));
     quiet.holds(in_l1 * 1.5 < in_l2 && in_l2 * 3.0 < in_dram, || format!("{in_l1} {in_l2} {in_dram}"));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use hostmark_analysis::findings::{RULES, Shown};
+use hostmark_analysis::findings::{Demonstration, RULES};
 use hostmark_model::load_run;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -148,7 +148,7 @@ fn a_setting_is_put_back_when_who_would_put_it_back_is_killed() {
 }
 
 #[test]
-fn what_somebody_else_sets_meanwhile_stays_and_is_told() {
+fn what_somebody_else_sets_meanwhile_stays_and_is_reported() {
     if !can_lay_over() {
         return;
     }
@@ -247,7 +247,7 @@ fn huge_pages_are_tried_in_pairs_and_the_runs_say_which_side_they_are() {
 }
 
 #[test]
-fn an_axis_is_tried_as_one_case_and_told_in_a_sentence() {
+fn an_axis_is_tried_as_one_case_and_reported_in_a_sentence() {
     let _alone = alone();
     let home = Home::new();
     let filters = ["ipc.pipe_bandwidth@message=4096,cpus=same_cpu", "--pairs", "3"];
@@ -284,7 +284,7 @@ fn every_trial_that_a_finding_names_is_in_the_list() {
     let (_, out, _) = ended(&mut Home::new().hostmark(&["try"]));
     let listed: Vec<&str> = out.lines().filter_map(|line| line.split_whitespace().next()).collect();
     let tried = RULES.iter().filter_map(|rule| match rule.shown {
-        Shown::Try(setting) => Some(setting),
+        Demonstration::Try(setting) => Some(setting),
         _ => None,
     });
     let tried: Vec<&str> = tried.collect();
@@ -298,7 +298,7 @@ fn every_probe_that_a_finding_names_is_explained_with_the_settings_to_try() {
     let (_, out, _) = ended(&mut home.hostmark(&["explain", "ipc.pipe_bandwidth"]));
     assert!(out.ends_with("Settings that change it, to try here:\n  hostmark try pipe-size\n"), "{out}");
     for rule in RULES {
-        if let Shown::Explain(probe) = rule.shown {
+        if let Demonstration::Explain(probe) = rule.shown {
             assert_eq!(ended(&mut home.hostmark(&["explain", probe])).0, 0, "{probe}");
         }
     }

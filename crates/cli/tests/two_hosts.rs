@@ -133,7 +133,7 @@ fn every_pair_of_three_hosts_is_measured_both_ways_and_alone() {
 }
 
 #[test]
-fn a_peer_that_cannot_be_reached_is_told_in_a_sentence() {
+fn a_peer_that_cannot_be_reached_is_reported_in_a_sentence() {
     let _alone = alone();
     let Some(networks) = hosts(2) else { return };
     let home = Home::new();
@@ -175,9 +175,9 @@ fn a_peer_that_dies_fails_its_own_cases_and_no_others() {
     assert_eq!((code, errors.as_str()), (3, ""));
     let run = load_run(&out).unwrap();
     assert!(cases_to(&run, "here").all(|case| case.measured().is_some()));
-    let is_told =
+    let is_named =
         |case: &CaseRecord| matches!(&case.outcome, Outcome::Failed { reason } if reason.contains("broke off"));
-    assert!(cases_to(&run, "peer").any(is_told), "{:?}", cases_to(&run, "peer").collect::<Vec<_>>());
+    assert!(cases_to(&run, "peer").any(is_named), "{:?}", cases_to(&run, "peer").collect::<Vec<_>>());
     assert!(within(SOON, || processes(&home).is_empty()), "{:?}", processes(&home));
     assert!(files(home.scratch.path()).is_empty(), "something was left");
 }

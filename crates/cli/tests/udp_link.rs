@@ -200,7 +200,7 @@ fn over_a_wire_with_a_rate_loss_begins_at_that_rate_both_ways() {
 }
 
 #[test]
-fn a_queue_that_lets_the_sender_wait_is_told_from_one_that_drops() {
+fn a_queue_that_lets_the_sender_wait_is_distinguished_from_one_that_drops() {
     let _alone = alone();
     // It holds more than a socket may have under way.
     let wire = match wire::with_rate("rate 83mbit burst 16kb limit 8mb") {
@@ -336,7 +336,7 @@ fn a_request_that_is_lost_is_counted_and_no_time_of_it() {
 }
 
 #[test]
-fn the_share_of_datagrams_that_is_lost_on_the_way_is_told() {
+fn the_share_of_datagrams_that_is_lost_on_the_way_is_reported() {
     let _alone = alone();
     for direction in ["receive", "send"] {
         // So slow that the way loses no others.

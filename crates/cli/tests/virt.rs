@@ -96,7 +96,7 @@ fn without_the_device_or_the_right_to_open_it_no_exit_is_measured() {
 }
 
 #[test]
-fn what_is_no_kvm_is_told_and_not_used() {
+fn what_is_no_kvm_is_reported_and_not_used() {
     let _alone = alone();
     if !Path::new("/dev/kvm").exists() {
         return skipped("there is no /dev/kvm to be hidden");

@@ -90,11 +90,11 @@ fn a_guest_is_made_and_measured_beside_this_machine_and_says_what_it_was() {
         assert_ne!(native.host.boot_id, guest.host.boot_id);
         assert_eq!(native.host.usable_cpus().len(), guest.host.usable_cpus().len());
         assert!(guest.cases.iter().all(|case| matches!(case.outcome, Outcome::Measured(_))), "{:?}", guest.cases);
-        let told = guest.guest.as_ref().unwrap();
-        assert_eq!((told.accel.as_str(), told.cpus, told.memory), ("tcg", 1, 512 << 20));
-        assert!(told.vmm.contains("QEMU") && told.command.len() > 5 && told.digests.contains_key("kernel"));
-        assert!(told.idle_cpus.is_some_and(|cpus| (0.0..1.5).contains(&cpus)), "{:?}", told.idle_cpus);
-        assert!(told.host.contains_key("clock_source"), "{:?}", told.host);
+        let facts = guest.guest.as_ref().unwrap();
+        assert_eq!((facts.accel.as_str(), facts.cpus, facts.memory), ("tcg", 1, 512 << 20));
+        assert!(facts.vmm.contains("QEMU") && facts.command.len() > 5 && facts.digests.contains_key("kernel"));
+        assert!(facts.idle_cpus.is_some_and(|cpus| (0.0..1.5).contains(&cpus)), "{:?}", facts.idle_cpus);
+        assert!(facts.host.contains_key("clock_source"), "{:?}", facts.host);
     }
 }
 

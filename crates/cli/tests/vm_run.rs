@@ -221,7 +221,7 @@ fn options_of_a_guest_that_is_made_are_refused_where_there_is_one() {
 }
 
 #[test]
-fn a_plan_is_told_with_its_time_and_nothing_is_measured() {
+fn a_plan_is_reported_with_its_time_and_nothing_is_measured() {
     let _beside = beside();
     let home = Home::new();
     let (code, shown, errors) = ended(&mut home.hostmark(&["vm", "run", "--accel", "tcg", "--dry-run"]));

@@ -152,8 +152,8 @@ fn a_run_that_was_killed_goes_on_where_it_was() {
     assert!(!journal.exists());
     assert_eq!((run.settings.seed, run.interrupted.as_ref()), (9, None));
     assert_eq!(run.settings.set["source"], "monotonic,monotonic_raw");
-    let told = |start: &str| run.disturbances.iter().any(|text| text.en.starts_with(start));
-    assert!(told("the run was cut short after ") && told("left out 1 damaged line of the journal"));
+    let has_remark = |start: &str| run.disturbances.iter().any(|text| text.en.starts_with(start));
+    assert!(has_remark("the run was cut short after ") && has_remark("left out 1 damaged line of the journal"));
     for case in &run.cases {
         let rounds: Vec<u32> = case.measured().unwrap().rounds.iter().map(|round| round.round).collect();
         assert_eq!(rounds[..3], [0, 1, 2], "{}", case.id);
@@ -178,9 +178,9 @@ fn a_torn_journal_goes_on_with_every_line_that_is_whole() {
         files(home.data.path()).iter().for_each(|file| std::fs::remove_file(file).unwrap());
         std::fs::write(&journal, torn).unwrap();
         let run = load_run(&printed(&home, &["run", "--resume", "--format", "json"])).unwrap();
-        let told = |text: &str| run.disturbances.iter().filter(|told| told.en.contains(text)).count();
-        assert_eq!(told(&format!("the run was cut short after {lines} round")), 1, "{:?}", run.disturbances);
-        assert_eq!(told(&format!("left out {damaged} damaged line")), damaged.min(1), "{:?}", run.disturbances);
+        let has_remark = |text: &str| run.disturbances.iter().filter(|remark| remark.en.contains(text)).count();
+        assert_eq!(has_remark(&format!("the run was cut short after {lines} round")), 1, "{:?}", run.disturbances);
+        assert_eq!(has_remark(&format!("left out {damaged} damaged line")), damaged.min(1), "{:?}", run.disturbances);
         for case in &run.cases {
             let rounds: Vec<u32> = case.measured().unwrap().rounds.iter().map(|round| round.round).collect();
             assert!(rounds.len() >= 5 && rounds.is_sorted(), "{}: {rounds:?}", case.id);

@@ -71,7 +71,7 @@ fn what_an_operation_does_several_times_is_the_time_of_one() {
 }
 
 #[test]
-fn the_fastest_way_is_chosen_by_trials_and_told_once() {
+fn the_fastest_way_is_chosen_by_trials_and_reported_once() {
     let fake = FakeClock::new(10);
     let mut fresh = case(&fake, "a.b");
     let mut trials = Vec::new();
@@ -219,7 +219,7 @@ fn a_scratch_directory_is_removed_with_its_contents() {
     let base = tempfile::tempdir().unwrap();
     let run = Private::make(base.path()).unwrap();
     let mut case = case(&FakeClock::new(1), "a.b");
-    case.job.environment.scratch = run.told().unwrap();
+    case.job.environment.scratch = run.entry().unwrap();
     let before = std::env::current_dir().unwrap();
     let path = case.scratch_dir().unwrap();
     std::fs::create_dir_all(path.join("a/b")).unwrap();
@@ -250,7 +250,7 @@ fn a_directory_that_another_has_put_in_the_place_of_the_run_s_is_not_used() {
     let base = tempfile::tempdir().unwrap();
     let run = Private::make(base.path()).unwrap();
     let mut case = case(&FakeClock::new(1), "a.b");
-    case.job.environment.scratch = run.told().unwrap();
+    case.job.environment.scratch = run.entry().unwrap();
     let path = base.path().read_dir().unwrap().next().unwrap().unwrap().path();
     std::fs::rename(&path, base.path().join("moved")).unwrap();
     for link in [false, true] {
@@ -264,7 +264,7 @@ fn a_directory_that_another_has_put_in_the_place_of_the_run_s_is_not_used() {
 }
 
 #[test]
-fn a_body_that_fails_is_told_of_by_every_verb_and_not_measured() {
+fn a_body_that_fails_is_reported_by_every_verb_and_not_measured() {
     let fake = FakeClock::new(10);
     // It takes no time, as what returns at once with an error does.
     let refused = |_: u64| Err::<(), _>(named("futex", std::io::Error::from_raw_os_error(libc::EIO)));
@@ -331,7 +331,7 @@ fn workers_that_share_the_time_of_one_take_as_many_times_as_long() {
 }
 
 #[test]
-fn the_nodes_that_a_buffer_lies_on_are_told_by_their_shares() {
+fn the_nodes_that_a_buffer_lies_on_are_reported_by_their_shares() {
     assert_eq!(obtained(&BTreeMap::new()), "unknown");
     assert_eq!(obtained(&BTreeMap::from([(3, 64)])), "3");
     assert_eq!(obtained(&BTreeMap::from([(0, 48), (1, 16)])), "0 75 %, 1 25 %");

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 
 use hostmark_model::{
-    Also, Better, Estimate, Flag, FlagKind, Histogram, IntervalMethod, Leading, Measured, Noise, Outcome, Quiet,
-    ReasonCode, RoundNoise, RoundRecord, Taint, Unit, counted,
+    Also, Better, DisturbanceFlags, Estimate, Flag, FlagKind, Histogram, IntervalMethod, Leading, Measured, Noise,
+    Outcome, Quiet, ReasonCode, RoundNoise, RoundRecord, Unit, counted,
 };
 use hostmark_stats::descriptive as stats;
 use hostmark_stats::histogram::{Percentile, merged};
@@ -47,19 +47,24 @@ impl Deref for RoundValues<'_> {
 
 impl RoundValues<'_> {
     /// Numbers of things are exact: none is a number as good as any.
-    fn is_told_by_the_clock(&self) -> bool {
+    fn is_below_resolution(&self) -> bool {
         self.noise.resolution_ns > 0.0
     }
 
-    fn is_mostly_tainted(&self) -> bool {
-        let tainted = self.taints.iter().filter(|&&taint| Taint(taint).is_tainted()).count();
-        2 * tainted > self.taints.len()
+    fn is_mostly_disturbed(&self) -> bool {
+        let disturbed = self.disturbance_flags.iter().filter(|&&flags| DisturbanceFlags(flags).is_disturbed()).count();
+        2 * disturbed > self.disturbance_flags.len()
     }
 
     /// The values that count: all, or those that nothing disturbed.
     fn counting(&self, values: &[f64], leave_out: bool) -> Vec<f64> {
-        let counts = |taint: u8| !leave_out || self.is_mostly_tainted() || !Taint(taint).is_tainted();
-        values.iter().zip(&self.taints).filter(|&(_, &taint)| counts(taint)).map(|(&value, _)| value).collect()
+        let counts = |flags: u8| !leave_out || self.is_mostly_disturbed() || !DisturbanceFlags(flags).is_disturbed();
+        values
+            .iter()
+            .zip(&self.disturbance_flags)
+            .filter(|&(_, &flags)| counts(flags))
+            .map(|(&value, _)| value)
+            .collect()
     }
 }
 
@@ -233,7 +238,7 @@ fn of_percentile(percentile: Percentile, rounds: &[RoundValues], better: Better)
         histograms().flat_map(|histogram| &histogram.counts).fold(0, |sum, &count| sum.saturating_add(count));
     let of_round = |histogram: &Histogram| Some(vec![percentile.of(&histogram.values, &histogram.counts)? as f64]);
     let values: Vec<Vec<f64>> = histograms().filter_map(of_round).collect();
-    let usual = stats::median(&values.concat()).filter(|_| percentile.is_told_by(count))?;
+    let usual = stats::median(&values.concat()).filter(|_| percentile.is_resolved_by(count))?;
     let resolution_ns = rounds.iter().map(|round| round.noise.resolution_ns).fold(0.0, f64::max);
     let relative_resolution = relative(resolution_ns, usual);
     Some(estimate(&values, relative_resolution, better))
@@ -301,14 +306,14 @@ fn flags_of(rounds: &[RoundValues], estimate: &Estimate, relative_resolution: f6
     }
     if relative_resolution >= 1.0 {
         flag(FlagKind::UnderResolution, "a sample is shorter than the clock's smallest step".into());
-    } else if estimate.typical <= 0.0 && rounds.iter().any(RoundValues::is_told_by_the_clock) {
+    } else if estimate.typical <= 0.0 && rounds.iter().any(RoundValues::is_below_resolution) {
         flag(FlagKind::UnderResolution, "the value does not stand out from the noise".into());
     }
     let all = counted(rounds.len(), "round");
-    let mostly = rounds.iter().filter(|round| round.is_mostly_tainted()).count();
+    let mostly = rounds.iter().filter(|round| round.is_mostly_disturbed()).count();
     if leave_out && mostly > 0 {
         let detail = format!("in {mostly} of {all} over half of the samples were disturbed, and stay");
-        flag(FlagKind::MostlyTainted, detail);
+        flag(FlagKind::MostlyDisturbed, detail);
     }
     let unsettled = rounds.iter().filter(|round| !round.noise.settled).count();
     if unsettled > 0 {
@@ -354,7 +359,7 @@ fn record(round: &RoundValues, counting: &[f64], histogram: Option<&Histogram>) 
     RoundRecord {
         round: round.round.round,
         median: stats::median(counting).unwrap_or(0.0),
-        taints: round.taints.to_vec(),
+        disturbance_flags: round.disturbance_flags.to_vec(),
         core_hz: round.noise.core_hz,
         cpus: round.round.cpus.clone(),
         iterations: round.noise.iterations,
@@ -370,7 +375,9 @@ fn record(round: &RoundValues, counting: &[f64], histogram: Option<&Histogram>) 
 }
 
 fn noise_of(rounds: &[RoundValues], leave_out: bool) -> Noise {
-    let tainted = |round: &RoundValues| round.taints.iter().filter(|&&taint| Taint(taint).is_tainted()).count() as u64;
+    let disturbed = |round: &RoundValues| {
+        round.disturbance_flags.iter().filter(|&&flags| DisturbanceFlags(flags).is_disturbed()).count() as u64
+    };
     let steal: Vec<f64> = rounds.iter().filter_map(|round| round.noise.steal_ns).collect();
     let throttled: Vec<f64> = rounds.iter().filter_map(|round| Some(round.noise.throttled?.ns)).collect();
     let is_counted = !throttled.is_empty();
@@ -379,8 +386,8 @@ fn noise_of(rounds: &[RoundValues], leave_out: bool) -> Noise {
         |count: fn(&RoundNoise) -> u64| rounds.iter().map(|round| count(&round.noise)).fold(0, u64::saturating_add);
     let is_judged = rounds.iter().any(|round| round.round.others.is_some());
     Noise {
-        tainted: rounds.iter().map(tainted).sum(),
-        left_out: rounds.iter().filter(|round| leave_out && !round.is_mostly_tainted()).map(tainted).sum(),
+        disturbed: rounds.iter().map(disturbed).sum(),
+        left_out: rounds.iter().filter(|round| leave_out && !round.is_mostly_disturbed()).map(disturbed).sum(),
         run_delay_ns: rounds.iter().map(|round| round.noise.run_delay_ns).sum(),
         steal_ns: (!steal.is_empty()).then(|| steal.iter().sum()),
         involuntary_switches: all(|noise| noise.involuntary_switches),

@@ -8,7 +8,7 @@ static TAILED: Probe = Probe { also: &[Quantity::P50, Quantity::P90, Quantity::P
 fn tailed(group: &'static str, rounds: &[&[(u64, u64)]]) -> Measured {
     let entry = Entry { group, name: "tailed", shares_worker: false, probe: &TAILED };
     let with_operations = |(number, operations): (usize, &&[(u64, u64)])| {
-        let mut round = round(number as u32, tainted(&[4.0, 5.0, 6.0], &[MOVED, 0, 0]));
+        let mut round = round(number as u32, disturbed(&[4.0, 5.0, 6.0], &[MOVED, 0, 0]));
         let (values, counts) = operations.iter().copied().unzip();
         round.events.insert(round.events.len() - 1, Event::Histogram(Histogram { values, counts }));
         round

@@ -6,12 +6,12 @@ use crate::probe::{Probe, Quantity};
 use crate::record::RoundResult;
 use hostmark_model::{Event, Others, RoundNoise, Text, Throttling, Unit};
 
-/// A round of samples: ns, iterations, taints.
+/// A round of samples: ns, iterations, disturbance flags.
 struct Given {
     ns: Vec<f64>,
     iterations: Vec<u64>,
     amount: u64,
-    taints: Vec<u8>,
+    disturbance_flags: Vec<u8>,
     noise: RoundNoise,
     notes: Vec<(&'static str, &'static str)>,
 }
@@ -26,7 +26,7 @@ fn given(values: &[f64]) -> Given {
         ns: values.iter().map(|value| value * 100.0).collect(),
         iterations: vec![100; values.len()],
         amount: 0,
-        taints: vec![0; values.len()],
+        disturbance_flags: vec![0; values.len()],
         noise: quiet(),
         notes: Vec::new(),
     }
@@ -35,8 +35,8 @@ fn given(values: &[f64]) -> Given {
 fn round(number: u32, given: Given) -> RoundResult {
     let mut events = vec![Event::Hello { protocol: 1, pid: 9 }];
     events.extend(given.notes.iter().map(|&(key, value)| Event::Note { key: key.into(), value: value.into() }));
-    let Given { ns, iterations, amount, taints, noise, .. } = given;
-    events.push(Event::Samples { ns, iterations, amount, taints });
+    let Given { ns, iterations, amount, disturbance_flags, noise, .. } = given;
+    events.push(Event::Samples { ns, iterations, amount, disturbance_flags });
     events.push(Event::Done { noise });
     RoundResult { round: number, cpus: vec![3], events, others: None }
 }
@@ -97,7 +97,8 @@ fn a_time_is_ns_an_iteration_and_its_value_the_median_of_medians() {
 
 #[test]
 fn a_rate_is_amounts_a_second_and_its_best_round_the_highest() {
-    let rate = |ns: f64| Given { ns: vec![ns], iterations: vec![10], amount: 64, taints: vec![0], ..given(&[]) };
+    let rate =
+        |ns: f64| Given { ns: vec![ns], iterations: vec![10], amount: 64, disturbance_flags: vec![0], ..given(&[]) };
     let measured = measured_as("memory.stream", vec![rate(640.0), rate(320.0), rate(1280.0)]);
     assert_eq!((measured.estimate.typical, measured.estimate.best_round), (1e9, 2e9));
 }
@@ -111,34 +112,34 @@ fn five_rounds_have_an_interval_from_the_smallest_to_the_largest() {
     assert_eq!((method, range), (IntervalMethod::OrderStatistics, Some([5.0, 9.0])));
 }
 
-const MOVED: u8 = Taint::MIGRATED;
-const SWITCHED: u8 = Taint::SWITCHED;
+const MOVED: u8 = DisturbanceFlags::MIGRATED;
+const SWITCHED: u8 = DisturbanceFlags::SWITCHED;
 
-fn tainted(values: &[f64], taints: &[u8]) -> Given {
-    Given { taints: taints.to_vec(), ..given(values) }
+fn disturbed(values: &[f64], disturbance_flags: &[u8]) -> Given {
+    Given { disturbance_flags: disturbance_flags.to_vec(), ..given(values) }
 }
 
 #[test]
 fn disturbed_samples_leave_the_estimate_of_hardware_alone() {
     let disturbed = || {
         vec![
-            tainted(&[5.0, 5.0, 90.0, 90.0], &[0, SWITCHED, MOVED, Taint::DELAYED]),
+            disturbed(&[5.0, 5.0, 90.0, 90.0], &[0, SWITCHED, MOVED, DisturbanceFlags::DELAYED]),
             given(&[5.0, 5.0, 5.0, 5.0]),
             given(&[5.0, 5.0, 5.0, 5.0]),
         ]
     };
     let memory = measured_as("memory.latency", disturbed());
     assert_eq!((memory.estimate.n, memory.estimate.max), (10, 5.0));
-    assert_eq!((memory.noise.tainted, memory.noise.left_out), (2, 2));
+    assert_eq!((memory.noise.disturbed, memory.noise.left_out), (2, 2));
     assert_eq!(memory.rounds[0].median, 5.0);
     let net = measured_as("net.tcp", disturbed());
     assert_eq!((net.estimate.n, net.estimate.max), (12, 90.0));
-    assert_eq!((net.noise.tainted, net.noise.left_out), (2, 0));
+    assert_eq!((net.noise.disturbed, net.noise.left_out), (2, 0));
     assert_eq!(net.rounds[0].median, 47.5);
     for measured in [memory, net] {
         // Kept and marked all the same.
         assert_eq!(measured.samples[0], [5.0, 5.0, 90.0, 90.0]);
-        assert_eq!(measured.rounds[0].taints, [0, SWITCHED, MOVED, Taint::DELAYED]);
+        assert_eq!(measured.rounds[0].disturbance_flags, [0, SWITCHED, MOVED, DisturbanceFlags::DELAYED]);
         assert!(kinds(&measured).is_empty());
     }
 }
@@ -146,14 +147,14 @@ fn disturbed_samples_leave_the_estimate_of_hardware_alone() {
 #[test]
 fn where_over_half_is_disturbed_all_of_the_round_stays_and_is_said() {
     let given = vec![
-        tainted(&[5.0, 90.0, 90.0], &[0, MOVED, MOVED]),
-        tainted(&[5.0, 6.0, 70.0], &[0, 0, MOVED]),
+        disturbed(&[5.0, 90.0, 90.0], &[0, MOVED, MOVED]),
+        disturbed(&[5.0, 6.0, 70.0], &[0, 0, MOVED]),
         given(&[5.0, 5.0, 5.0]),
     ];
     let measured = measured_as("memory.latency", given);
     assert_eq!((measured.rounds[0].median, measured.rounds[1].median), (90.0, 5.5));
-    assert_eq!((measured.noise.tainted, measured.noise.left_out, measured.estimate.n), (3, 1, 8));
-    assert_eq!(kinds(&measured), [FlagKind::MostlyTainted]);
+    assert_eq!((measured.noise.disturbed, measured.noise.left_out, measured.estimate.n), (3, 1, 8));
+    assert_eq!(kinds(&measured), [FlagKind::MostlyDisturbed]);
     assert_eq!(detail(&measured), "in 1 of 3 rounds over half of the samples were disturbed, and stay");
 }
 
@@ -161,9 +162,9 @@ fn where_over_half_is_disturbed_all_of_the_round_stays_and_is_said() {
 fn core_cycles_stand_beside_the_time_where_they_are_asked_for() {
     static CYCLES: Probe = Probe { also: &[Quantity::CORE_CYCLES], ..PLAIN };
     let entry = Entry { group: "cpu", name: "add", shares_worker: false, probe: &CYCLES };
-    let at = |ghz: Option<f64>, taints: [u8; 3], values: [f64; 3]| Given {
+    let at = |ghz: Option<f64>, disturbance_flags: [u8; 3], values: [f64; 3]| Given {
         noise: RoundNoise { core_hz: ghz.map(|ghz| ghz * 1e9), ..quiet() },
-        ..tainted(&values, &taints)
+        ..disturbed(&values, &disturbance_flags)
     };
     let cycles = |given: Vec<Given>| match outcome(&entry, &rounds(given), 3) {
         Outcome::Measured(measured) => measured.also.get("cycles").map(|also| also.estimate.clone()),
@@ -206,7 +207,7 @@ fn none_is_a_number_of_things_as_good_as_any() {
 }
 
 #[test]
-fn what_the_clock_cannot_tell_apart_is_said() {
+fn what_the_clock_cannot_distinguish_is_said() {
     let under = measured(vec![given(&[0.05]), given(&[0.05]), given(&[0.05])]);
     assert_eq!(kinds(&under), [FlagKind::UnderResolution]);
     assert_eq!(detail(&under), "a sample is shorter than the clock's smallest step");
@@ -217,7 +218,7 @@ fn what_the_clock_cannot_tell_apart_is_said() {
 }
 
 #[test]
-fn rounds_that_note_different_things_are_told_apart() {
+fn rounds_that_note_different_things_are_distinguished() {
     let noting = |notes: Vec<(&'static str, &'static str)>| Given { notes, ..given(&[5.0]) };
     let measured = measured(vec![
         noting(vec![("pages", "pmd"), ("kernel", "avx2")]),
@@ -234,7 +235,7 @@ fn noise_is_summed_and_steal_is_none_only_where_no_round_knew() {
         noise: RoundNoise { steal_ns, settled, run_delay_ns: 7.0, involuntary_switches: 2, faults: 3, ..quiet() },
         ..given(&[5.0])
     };
-    let heard = measured(vec![noisy(None, true), noisy(Some(1e7), false), noisy(Some(2e7), true)]);
+    let outcome = measured(vec![noisy(None, true), noisy(Some(1e7), false), noisy(Some(2e7), true)]);
     let expected = Noise {
         run_delay_ns: 21.0,
         steal_ns: Some(3e7),
@@ -243,9 +244,9 @@ fn noise_is_summed_and_steal_is_none_only_where_no_round_knew() {
         unsettled_rounds: 1,
         ..Noise::default()
     };
-    assert_eq!(heard.noise, expected);
-    assert_eq!(kinds(&heard), [FlagKind::Unsettled]);
-    assert_eq!(detail(&heard), "in 1 of 3 rounds the core's frequency did not settle");
+    assert_eq!(outcome.noise, expected);
+    assert_eq!(kinds(&outcome), [FlagKind::Unsettled]);
+    assert_eq!(detail(&outcome), "in 1 of 3 rounds the core's frequency did not settle");
     assert_eq!(measured(vec![noisy(None, true), noisy(None, true), noisy(None, true)]).noise.steal_ns, None);
 }
 
@@ -255,13 +256,13 @@ fn a_round_that_a_quota_stopped_is_marked() {
         noise: RoundNoise { throttled: throttled.map(|(periods, ns)| Throttling { periods, ns }), ..quiet() },
         ..given(&[5.0])
     };
-    let heard =
+    let outcome =
         measured(vec![stopped(Some((0, 0.0))), stopped(Some((2, 9e7))), stopped(None), stopped(Some((1, 1e7)))]);
-    assert_eq!((heard.noise.throttled_rounds, heard.noise.throttled_ns), (Some(2), Some(1e8)));
-    let of_rounds: Vec<Option<u64>> = heard.rounds.iter().map(|round| Some(round.throttled?.periods)).collect();
+    assert_eq!((outcome.noise.throttled_rounds, outcome.noise.throttled_ns), (Some(2), Some(1e8)));
+    let of_rounds: Vec<Option<u64>> = outcome.rounds.iter().map(|round| Some(round.throttled?.periods)).collect();
     assert_eq!(of_rounds, [Some(0), Some(2), None, Some(1)]);
-    assert_eq!(kinds(&heard), [FlagKind::Throttled]);
-    assert_eq!(detail(&heard), "in 2 of 4 rounds a CPU quota stopped the process");
+    assert_eq!(kinds(&outcome), [FlagKind::Throttled]);
+    assert_eq!(detail(&outcome), "in 2 of 4 rounds a CPU quota stopped the process");
     let quiet = measured(vec![stopped(Some((0, 0.0))), stopped(Some((0, 0.0))), stopped(Some((0, 0.0)))]);
     assert_eq!((quiet.noise.throttled_rounds, kinds(&quiet)), (Some(0), vec![]));
     assert_eq!(measured(vec![stopped(None), stopped(None), stopped(None)]).noise.throttled_rounds, None);
@@ -273,12 +274,12 @@ fn rounds_that_others_disturbed_are_marked_with_the_share_that_they_used() {
     let mut all = rounds(vec![waited(0.3), waited(0.2), waited(0.0)]);
     let beside = |share: f64| Some(Others { share, error: 0.04 });
     (all[0].others, all[1].others, all[2].others) = (beside(0.6), beside(0.05), beside(0.5));
-    let Outcome::Measured(heard) = outcome_of("net.tcp", &all) else { panic!("it was measured") };
+    let Outcome::Measured(outcome) = outcome_of("net.tcp", &all) else { panic!("it was measured") };
     // The second stands within the error, and the third did not wait.
-    assert_eq!((heard.noise.contended_rounds, heard.noise.others_share), (Some(1), Some(0.6)));
-    assert_eq!(kinds(&heard), [FlagKind::Contended]);
-    assert_eq!(detail(&heard), "in 1 of 3 rounds others used 60 % of the time of a CPU");
-    assert_eq!((heard.rounds[1].others, heard.rounds[1].waited), (beside(0.05), Some(0.2)));
+    assert_eq!((outcome.noise.contended_rounds, outcome.noise.others_share), (Some(1), Some(0.6)));
+    assert_eq!(kinds(&outcome), [FlagKind::Contended]);
+    assert_eq!(detail(&outcome), "in 1 of 3 rounds others used 60 % of the time of a CPU");
+    assert_eq!((outcome.rounds[1].others, outcome.rounds[1].waited), (beside(0.05), Some(0.2)));
     all.iter_mut().for_each(|round| round.others = None);
     let Outcome::Measured(unknown) = outcome_of("net.tcp", &all) else { panic!("it was measured") };
     assert_eq!((unknown.noise.contended_rounds, kinds(&unknown)), (None, vec![]));
@@ -307,7 +308,7 @@ fn no_number_that_is_none_comes_out() {
         ns: ns.to_vec(),
         iterations: iterations.to_vec(),
         amount,
-        taints: vec![0; ns.len()],
+        disturbance_flags: vec![0; ns.len()],
         ..given(&[])
     };
     let bad = || {
@@ -319,7 +320,7 @@ fn no_number_that_is_none_comes_out() {
             raw(&[0.0], &[1], 64),
             raw(&[], &[], 0),
             raw(&[5.0, 5.0], &[1], 0),
-            Given { taints: vec![], ..given(&[5.0]) },
+            Given { disturbance_flags: vec![], ..given(&[5.0]) },
         ]
     };
     for (index, one) in bad().into_iter().enumerate() {
@@ -396,7 +397,7 @@ fn what_rounds_came_to_as_a_whole_is_over_all_of_them_where_most_did_not_stall()
         .into_iter()
         .enumerate()
         .map(|(number, rate)| {
-            let mut round = round(number as u32, tainted(&[4.0, 5.0, 6.0], &[0, 0, 0]));
+            let mut round = round(number as u32, disturbed(&[4.0, 5.0, 6.0], &[0, 0, 0]));
             let also = |name: &str, value| Event::Also { name: name.into(), values: vec![value] };
             let end = round.events.len() - 1;
             round.events.splice(end..end, [also("mean", 1e9 / rate), also("sustained", rate)]);

@@ -11,7 +11,7 @@ use hostmark_model::{
 use crate::case::Case;
 use crate::estimate::estimate;
 use crate::plan::{Plan, PlannedCase, Priority, Request, plan};
-use crate::probe::{Axis, Catalogue, Cross, Entry, Group, Limit, Measure, Need, Points, Probe, Source, find};
+use crate::probe::{Axis, Catalogue, Entry, FullFactorial, Group, Limit, Measure, Need, Points, Probe, Source, find};
 use crate::record::journal::{Header, Journal, PastRound, ResumeError};
 use crate::round_error::{Result, RoundError};
 
@@ -53,7 +53,7 @@ static LATENCY: Probe = Probe {
         Axis::size("size", "65536", Points::OfHost(around_the_cache)),
         Axis::choice("pattern", "random", listed(&["in_page", "random"], &["stride"], &["64"])),
     ],
-    cross: &[Cross { from: Profile::Thorough, axes: &["size", "pattern"] }],
+    full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["size", "pattern"] }],
     limit: Limit::Rising("size"),
     replaces: &["lat_mem_rd"],
     ..PLAIN
@@ -248,7 +248,7 @@ pub fn planned_case(probe: &'static Probe, id: &str) -> PlannedCase {
         id: id.parse().unwrap(),
         is_default: false,
         steps: 0,
-        worth: Priority::Default,
+        priority: Priority::Default,
         set_up: Duration::ZERO,
         cpus: vec![0],
         skip: None,
@@ -260,7 +260,7 @@ pub fn round_at(core_hz: f64) -> RoundRecord {
     RoundRecord {
         round: 0,
         median: 1.0,
-        taints: Vec::new(),
+        disturbance_flags: Vec::new(),
         core_hz: Some(core_hz),
         cpus: vec![0],
         iterations: 1,

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::resource_limits::reason_of;
 use crate::sys::control_group::GroupPlace;
-use crate::sys::group::{Family, ProcessGroup};
+use crate::sys::group::{Lineage, ProcessGroup};
 use crate::sys::retry;
 use crate::sys::scratch::Private;
 use crate::sys::setting::{Setting, SettingChange};
@@ -60,7 +60,7 @@ pub fn serve(input: impl BufRead, output: impl Write) {
 
 /// The same where the kernel's settings lie below `root`.
 pub fn serve_below(root: &Path, input: impl BufRead, mut output: impl Write) {
-    let family = Family::own();
+    let family = Lineage::own();
     let mut groups = BTreeMap::<u32, Option<ProcessGroup>>::new();
     let mut directories: Vec<Private> = Vec::new();
     let mut control_groups: Vec<GroupPlace> = Vec::new();
@@ -76,11 +76,11 @@ pub fn serve_below(root: &Path, input: impl BufRead, mut output: impl Write) {
                 directories.iter().for_each(|directory| directory.remove_objects(Some(leader)));
             }
             Ok(CleanupEntry::Directory { base, name }) => {
-                let (made, told) = make(Path::new(OsStr::from_bytes(&base.0)), &name);
+                let (made, entry) = make(Path::new(OsStr::from_bytes(&base.0)), &name);
                 directories.extend(made);
                 // A run that is gone reads no answer, and its input ends.
                 let _ =
-                    serde_json::to_string(&told).map(|line| writeln!(output, "{line}").and_then(|()| output.flush()));
+                    serde_json::to_string(&entry).map(|line| writeln!(output, "{line}").and_then(|()| output.flush()));
             }
             Ok(CleanupEntry::ControlGroup { base, name }) => {
                 control_groups.extend(GroupPlace::of(Path::new(OsStr::from_bytes(&base.0)), &name));
@@ -121,8 +121,8 @@ fn make(base: &Path, name: &str) -> (Option<Private>, Scratch) {
     };
     match Private::make_as(base, name) {
         Ok(made) => {
-            let told = made.told().unwrap_or_else(missing);
-            (Some(made), told)
+            let entry = made.entry().unwrap_or_else(missing);
+            (Some(made), entry)
         }
         Err(error) => (None, missing(error)),
     }
@@ -162,15 +162,15 @@ mod tests {
     }
 
     /// What a file that holds the setting holds afterwards.
-    fn after(holds: &str, told: &[CleanupEntry]) -> String {
+    fn after(holds: &str, entry: &[CleanupEntry]) -> String {
         let root = tempfile::tempdir().unwrap();
         let file = root.path().join(Setting::ReceiveBuffer.path().trim_start_matches('/'));
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(&file, holds).unwrap();
-        let (told, mut answers) = (lines(told), Vec::new());
-        serve_below(root.path(), told.as_bytes(), &mut answers);
+        let (entry, mut answers) = (lines(entry), Vec::new());
+        serve_below(root.path(), entry.as_bytes(), &mut answers);
         let asked: String =
-            told.lines().filter(|line| line.contains("change")).map(|line| format!("{line}\n")).collect();
+            entry.lines().filter(|line| line.contains("change")).map(|line| format!("{line}\n")).collect();
         assert_eq!(String::from_utf8(answers).unwrap(), asked, "each change is answered by itself");
         std::fs::read_to_string(&file).unwrap()
     }
@@ -181,13 +181,13 @@ mod tests {
 
     #[test]
     fn a_setting_that_a_run_left_changed_is_put_back() {
-        let (told, back) =
+        let (entry, back) =
             (CleanupEntry::Change(change("212992", "8388608")), CleanupEntry::PutBack(Setting::ReceiveBuffer));
-        assert_eq!(after("8388608\n", std::slice::from_ref(&told)), "212992\n");
-        assert_eq!(after("212992\n", std::slice::from_ref(&told)), "212992\n", "it was told of and not made");
-        assert_eq!(after("5\n", std::slice::from_ref(&told)), "5\n", "somebody else has changed it");
-        assert_eq!(after("8388608\n", &[told.clone(), back.clone()]), "8388608\n", "somebody else's from then on");
-        assert_eq!(after("8388608\n", &[told.clone(), back, told]), "212992\n");
+        assert_eq!(after("8388608\n", std::slice::from_ref(&entry)), "212992\n");
+        assert_eq!(after("212992\n", std::slice::from_ref(&entry)), "212992\n", "it was told of and not made");
+        assert_eq!(after("5\n", std::slice::from_ref(&entry)), "5\n", "somebody else has changed it");
+        assert_eq!(after("8388608\n", &[entry.clone(), back.clone()]), "8388608\n", "somebody else's from then on");
+        assert_eq!(after("8388608\n", &[entry.clone(), back, entry]), "212992\n");
         assert_eq!(after("1\n", &[CleanupEntry::Change(change("a b\n", "1"))]), "1\n", "no word is written");
     }
 
@@ -215,7 +215,7 @@ mod tests {
         std::fs::create_dir(&other).unwrap();
         let sleeper = || Command::new("sleep").arg("60").process_group(0).stdout(Stdio::null()).spawn().unwrap();
         let (mut left, mut reaped) = (sleeper(), sleeper());
-        let told: String = [
+        let entry: String = [
             CleanupEntry::Group(left.id()),
             CleanupEntry::Group(reaped.id()),
             CleanupEntry::Reaped(reaped.id()),
@@ -226,7 +226,7 @@ mod tests {
         .map(|entry| entry.line().unwrap())
         .collect();
         let mut answers = Vec::new();
-        serve(told.as_bytes(), &mut answers);
+        serve(entry.as_bytes(), &mut answers);
         assert!(!left.wait().unwrap().success());
         assert_eq!(reaped.try_wait().unwrap(), None);
         reaped.kill().unwrap();

@@ -225,7 +225,7 @@ pub fn done(iterations: u64) -> Event {
 pub fn samples(ns: &[f64]) -> Event {
     let count = ns.len();
     let ns = ns.iter().map(|ns| ns * 1000.0).collect();
-    Event::Samples { ns, iterations: vec![1000; count], amount: 0, taints: vec![0; count] }
+    Event::Samples { ns, iterations: vec![1000; count], amount: 0, disturbance_flags: vec![0; count] }
 }
 
 /// A round that goes well: `ns` an iteration, in the time granted and `overhead` more. Warm-ups take 20 ms.

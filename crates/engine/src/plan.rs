@@ -20,13 +20,15 @@ use hostmark_host as host_facts;
 use hostmark_model::{AxisKind, CaseId, HostFacts, Inputs, Params, ProbeInfo, Profile, Reason, is_axis_value};
 
 use crate::case::bind::Bind;
-use crate::probe::{Axis, CORE, Catalogue, Cross, Entry, IP, Measure, Points, TO, TWO_HOSTS, entries, no_such_peer};
+use crate::probe::{
+    Axis, CORE, Catalogue, Entry, FullFactorial, IP, Measure, Points, TO, TWO_HOSTS, entries, no_such_peer,
+};
 use crate::sys::affinity::MOST_CPUS;
 
 pub use cpus::{cpu_list, keep_to_cpus, nearest_other};
 use placed::{cpu_pair, placed};
 pub(crate) use priority::no_time;
-pub use priority::{Cell, Priority, TIME_BUDGET};
+pub use priority::{Priority, TIME_BUDGET, TableCell};
 pub use profile_limits::{ProfileLimits, profile_limits};
 pub use refused::PlanError;
 use selection::Selection;
@@ -60,7 +62,7 @@ pub struct PlannedCase {
     /// On how many axes it does not.
     pub steps: usize,
     /// How much it tells, and so when its turn is.
-    pub worth: Priority,
+    pub priority: Priority,
     /// What a round of it is forecast to take besides its samples; nothing before the plan is fitted.
     pub set_up: Duration,
     /// The CPUs it runs on, the measuring thread's first.
@@ -100,7 +102,7 @@ impl Plan {
     }
 
     /// The case of a probe by the axes on which it is not at its default.
-    pub fn case_at(&self, cell: Cell) -> Option<&PlannedCase> {
+    pub fn case_at(&self, cell: TableCell) -> Option<&PlannedCase> {
         let base = self.base(cell.probe)?.clone();
         let params = cell.at.iter().fold(base, |params, (axis, value)| params.with(axis, value));
         self.cases.iter().find(|case| case.id.probe == cell.probe && case.id.params == params)
@@ -167,14 +169,14 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
         let swept = |profile| {
             // What was set of the far end's machine chooses among all of them.
             let (to, set) = set.iter().cloned().partition::<Vec<_>, _>(|(name, _)| *name == TO.name);
-            let mut star = with_peers(&entry, &Swept { axes: &axes, set, host, profile }, peers)?;
-            star.retain(|params| {
+            let mut planned = with_peers(&entry, &Swept { axes: &axes, set, host, profile }, peers)?;
+            planned.retain(|params| {
                 to.iter().all(|(name, values)| params.get(name).is_none_or(|to| values.iter().any(|value| value == to)))
             });
-            Ok::<_, PlanError>(star)
+            Ok::<_, PlanError>(planned)
         };
-        let star = swept(profile)?;
-        if star.is_empty() {
+        let planned = swept(profile)?;
+        if planned.is_empty() {
             continue;
         }
         let shorter = [Profile::Quick, Profile::Standard].into_iter();
@@ -182,13 +184,13 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
         let shorter: Vec<(Profile, HashSet<Params>)> = shorter
             .map(|shorter| Ok((shorter, swept(shorter)?.into_iter().collect())))
             .collect::<Result<_, PlanError>>()?;
-        let mut points = unique(selection.points(&entry, &star, host));
+        let mut points = unique(selection.points(&entry, &planned, host));
         if points.is_empty() {
             continue;
         }
         // What to load is said once.
-        let mut told_once = entry.probe.needs.iter().filter(|need| need.is_told_once());
-        if told_once.any(|need| need.unmet(host, &plan.request.inputs).is_some()) {
+        let mut setup_hints = entry.probe.needs.iter().filter(|need| need.is_setup_hint());
+        if setup_hints.any(|need| need.unmet(host, &plan.request.inputs).is_some()) {
             points.truncate(1);
         }
         enough(&entry, plan.cases.len().saturating_add(points.len()))?;
@@ -199,12 +201,12 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
             let strange = entry.peer(&params).filter(|peer| !peers.iter().any(|known| known == peer));
             let skip = skip.or_else(|| Some(no_such_peer(strange?)));
             // Cases of a peer are swept around a point of its own.
-            let base = entry.peer(&params).and_then(|peer| entry.towards(&star[0], peer));
-            let base = base.as_ref().unwrap_or(&star[0]);
-            let worth = priority::of_case(&params, base, &shorter, profile);
-            plan.cases.push(PlannedCase { worth, ..placed(entry, params, base, host, cpu, skip) });
+            let base = entry.peer(&params).and_then(|peer| entry.towards(&planned[0], peer));
+            let base = base.as_ref().unwrap_or(&planned[0]);
+            let priority = priority::of_case(&params, base, &shorter, profile);
+            plan.cases.push(PlannedCase { priority, ..placed(entry, params, base, host, cpu, skip) });
         }
-        plan.bases.insert(entry.id(), star[0].clone());
+        plan.bases.insert(entry.id(), planned[0].clone());
         plan.brought_by.insert(entry.id(), selection.brought_by(&entry));
     }
     sets.check(&plan.selected, host, &plan.request.inputs.peers)?;
@@ -213,7 +215,7 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
 
 /// The cases with both ends here, and behind them those with the far end at each of the peers.
 fn with_peers(entry: &Entry, swept: &Swept, peers: &[String]) -> Result<Vec<Params>, PlanError> {
-    let mut all = star(swept, entry)?;
+    let mut all = one_factor_at_a_time(swept, entry)?;
     if entry.probe.service().is_none() || peers.is_empty() {
         return Ok(all);
     }
@@ -318,7 +320,7 @@ impl Swept<'_> {
 }
 
 /// The cases of a probe: the base, then one axis at a time, then the products that the probe asks for.
-fn star(swept: &Swept, entry: &Entry) -> Result<Vec<Params>, PlanError> {
+fn one_factor_at_a_time(swept: &Swept, entry: &Entry) -> Result<Vec<Params>, PlanError> {
     let base = Params(swept.axes.iter().map(|axis| (axis.name.to_owned(), swept.base(axis))).collect());
     let mut cases = vec![base.clone()];
     for axis in swept.axes {
@@ -326,12 +328,14 @@ fn star(swept: &Swept, entry: &Entry) -> Result<Vec<Params>, PlanError> {
     }
     // Who sets all axes of a product by hand asks for the product, in any profile.
     let is_set = |name: &&str| swept.set.iter().any(|(set, _)| set == name);
-    let is_wanted = |cross: &&Cross| swept.profile >= cross.from || cross.axes.iter().all(is_set);
+    let is_wanted = |full_factorial: &&FullFactorial| {
+        swept.profile >= full_factorial.from || full_factorial.axes.iter().all(is_set)
+    };
     // What a kind of core is like shows along the probe's first axis: the levels of its caches, its operations.
     let first = swept.axes.first().filter(|_| swept.axes.iter().any(|axis| axis.name == CORE.name));
     let of_cores = first.map(|first| [first.name, CORE.name]);
     let of_cores = of_cores.as_ref().filter(|axes| swept.profile >= Profile::Standard || axes.iter().all(is_set));
-    let products = entry.probe.cross.iter().filter(is_wanted).map(|cross| cross.axes);
+    let products = entry.probe.full_factorial.iter().filter(is_wanted).map(|full_factorial| full_factorial.axes);
     for axes in products.chain(of_cores.map(|axes| &axes[..])) {
         let mut product = vec![base.clone()];
         for axis in swept.axes.iter().filter(|axis| axes.contains(&axis.name)) {

@@ -33,7 +33,7 @@ fn skip(plan: &Plan, id: &str) -> Option<String> {
 }
 
 #[test]
-fn cases_form_a_star_with_the_default_first_and_sizes_in_order() {
+fn cases_change_one_axis_at_a_time_with_the_default_first_and_sizes_in_order() {
     assert_eq!(
         quick(&["memory.latency"]),
         [
@@ -123,7 +123,7 @@ fn a_filter_with_values_picks_the_cases_that_have_them() {
 }
 
 #[test]
-fn values_outside_the_star_make_a_case_at_the_default() {
+fn values_that_are_not_planned_make_a_case_at_the_default() {
     assert_eq!(quick(&["memory.latency@size=48K"]), ["memory.latency@size=49152,pattern=random"]);
     assert_eq!(quick(&["memory.latency@size=1G"]), ["memory.latency@size=1073741824,pattern=random"]);
     assert_eq!(quick(&["memory.latency@size=4096,pattern=in_page"]), ["memory.latency@size=4096,pattern=in_page"]);

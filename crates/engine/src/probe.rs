@@ -173,10 +173,10 @@ impl Axis {
     }
 }
 
-/// Axes whose full product is measured from a profile on; elsewhere cases form a star around the defaults.
+/// Axes of which every combination is measured from a profile on (a full factorial design); elsewhere one factor changes at a time.
 #[derive(Debug, Clone, Copy)]
-pub struct Cross {
-    /// The first profile that crosses them.
+pub struct FullFactorial {
+    /// The first profile that measures every combination.
     pub from: Profile,
     /// The axes.
     pub axes: &'static [&'static str],
@@ -315,7 +315,7 @@ pub struct Probe {
     /// Its axes, in the order of a case id.
     pub axes: &'static [Axis],
     /// Axes whose product is measured.
-    pub cross: &'static [Cross],
+    pub full_factorial: &'static [FullFactorial],
     /// What physics forbids.
     pub limit: Limit,
     /// Whether the operation waits for another party, so that waiting for a CPU is part of it.
@@ -336,7 +336,7 @@ pub struct Probe {
 pub struct Group {
     /// The folder's name, the first half of an id.
     pub name: &'static str,
-    /// Whether its cases leave the process as they found it, so that one worker may measure several in a pass, with memory that
+    /// Whether its cases leave the process as they found it, so that one worker may measure several in a replicate, with memory that
     /// they share.
     pub shares_worker: bool,
     /// File name and probe, in the order of a report.
@@ -365,7 +365,7 @@ impl Probe {
         related: &[],
         differs: None,
         axes: &[],
-        cross: &[],
+        full_factorial: &[],
         limit: Limit::None,
         blocking: false,
         needs: &[],

@@ -86,7 +86,7 @@ pub struct Sampled {
     /// The value of each sample: at least one, all finite.
     pub values: Vec<f64>,
     /// A mark each.
-    pub taints: Vec<u8>,
+    pub disturbance_flags: Vec<u8>,
     /// Iterations of each; one number where all have the same.
     pub iterations: Vec<u64>,
     /// Bytes or operations an iteration; 0 of a time.
@@ -128,7 +128,7 @@ impl Round {
     /// A round of a run file, which lies between these samples and this histogram of its case. None where what there is of it
     /// contradicts itself, or is not all that estimates are made of.
     pub(crate) fn filed(record: &RoundRecord, samples: &[f64], histogram: Option<&Histogram>) -> Option<Round> {
-        let is_usable = !samples.is_empty() && samples.len() == record.taints.len();
+        let is_usable = !samples.is_empty() && samples.len() == record.disturbance_flags.len();
         let raw = record.raw.clone()?;
         let noise = RoundNoise {
             core_hz: record.core_hz,
@@ -149,7 +149,7 @@ impl Round {
         };
         let sampled = Sampled {
             values: samples.to_vec(),
-            taints: record.taints.clone(),
+            disturbance_flags: record.disturbance_flags.clone(),
             iterations: raw.iterations,
             amount: raw.amount,
             sample_ns: raw.sample_ns,
@@ -194,17 +194,17 @@ fn sampled(events: &[Event]) -> Option<Sampled> {
         }
     }
     events.iter().find_map(|event| {
-        let Event::Samples { ns, iterations, amount, taints } = event else { return None };
+        let Event::Samples { ns, iterations, amount, disturbance_flags } = event else { return None };
         let value = |(&ns, &iterations): (&f64, &u64)| match amount {
             0 => ns / iterations as f64,
             _ => *amount as f64 * iterations as f64 * 1e9 / ns,
         };
         let values: Vec<f64> = ns.iter().zip(iterations).map(value).collect();
         let sample_ns = stats::median(ns)?;
-        let is_usable = values.iter().all(|value| value.is_finite()) && taints.len() == values.len();
+        let is_usable = values.iter().all(|value| value.is_finite()) && disturbance_flags.len() == values.len();
         is_usable.then(|| Sampled {
             values,
-            taints: taints.clone(),
+            disturbance_flags: disturbance_flags.clone(),
             iterations: alike(iterations),
             amount: *amount,
             sample_ns,

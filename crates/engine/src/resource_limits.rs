@@ -126,11 +126,11 @@ mod tests {
     /// Whether it is Skipped, with the call's name, the error and advice; Failed otherwise, with what the error mostly means.
     fn is_skipped(call: Option<&'static str>, errno: Errno) -> bool {
         let error = of(call, errno);
-        let told = error.to_string();
+        let message = error.to_string();
         match RoundError::from(error) {
-            RoundError::Skipped(reason) => reason.starts_with(&format!("{told}: ")),
+            RoundError::Skipped(reason) => reason.starts_with(&format!("{message}: ")),
             RoundError::Failed(reason) => {
-                assert!(reason.strip_prefix(&told).is_some_and(|rest| rest.len() > 20), "{reason}");
+                assert!(reason.strip_prefix(&message).is_some_and(|rest| rest.len() > 20), "{reason}");
                 false
             }
         }
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_is_told_where_there_is_one_and_is_at_fault() {
+    fn a_limit_is_reported_where_there_is_one_and_is_at_fault() {
         let under = |resource, current, errno| {
             in_a_child(|| {
                 setrlimit(resource, Rlimit { current, maximum: getrlimit(resource).maximum })?;
@@ -244,10 +244,10 @@ mod tests {
         assert!(reason(Errno::NOSPC).starts_with("fallocate: ") && reason(Errno::NOSPC).contains("make room"));
         in_a_child(|| {
             setrlimit(Resource::Fsize, Rlimit { current: Some(4096), maximum: getrlimit(Resource::Fsize).maximum })?;
-            let told = reason(Errno::FBIG);
-            match told.starts_with("fallocate: ") && told.ends_with("4096 bytes here; raise ulimit -f") {
+            let message = reason(Errno::FBIG);
+            match message.starts_with("fallocate: ") && message.ends_with("4096 bytes here; raise ulimit -f") {
                 true => Ok(()),
-                false => Err(io::Error::other(told)),
+                false => Err(io::Error::other(message)),
             }
         });
     }

@@ -52,7 +52,7 @@ impl RoundError {
     pub(crate) fn within(self, step: &str) -> RoundError {
         self.map(|reason| {
             let text = format!("{step}: {reason}");
-            reason.told(text)
+            reason.with_text(text)
         })
     }
 

@@ -1,4 +1,4 @@
-//! A run: passes over the plan in seeded order, fresh workers in each, inside a hard wall limit.
+//! A run: replicates of the plan in seeded order, fresh workers in each, inside a hard wall limit.
 
 mod costs;
 mod neighbours;
@@ -26,7 +26,7 @@ use crate::record::contention::{Blocks, Judged, Meters};
 use crate::record::journal::{PastRound, RoundSink, Took};
 use crate::record::{CaseRounds, Record, Round, RoundResult};
 use crate::worker::far::{OpenService, Peers};
-use crate::worker::session::{End, WorkerSession};
+use crate::worker::session::{SessionEnd, WorkerSession};
 use progress::Progress;
 use taken::Holdings;
 pub use taken::{Resource, Taken};
@@ -165,20 +165,22 @@ impl Runner<'_> {
         let rounds = plan.cases.iter().map(|case| plan.rounds_of(case)).max().unwrap_or(0);
         self.observer.begins(&plan.probes());
         self.warm_cpus();
-        for pass in 0..rounds {
+        for replicate in 0..rounds {
             let is_due = |&index: &usize| {
                 let is_open = self.is_pending(index) && !self.states[index].filled_once;
-                is_open && pass < plan.rounds_of(&plan.cases[index]) || self.past_of(index, pass, false).is_some()
+                is_open && replicate < plan.rounds_of(&plan.cases[index])
+                    || self.past_of(index, replicate, false).is_some()
             };
-            let mut units = self.units((0..self.states.len()).filter(is_due).collect(), pass);
-            if pass == 0 {
+            let mut units = self.units((0..self.states.len()).filter(is_due).collect(), replicate);
+            if replicate == 0 {
                 // Whatever the machine does, every default has a value, those first that are cheap to set up, and then what tells
                 // most; and a probe's other cases know what a round of its default costs. What may do all of its rounds comes after,
                 // and after the cells that fill nothing: hundreds of them take less than one that fills a machine's memory.
-                let order = |case: &PlannedCase| (case.unit_worth(), case.has_long_set_up(), case.entry.shares_worker);
+                let order =
+                    |case: &PlannedCase| (case.unit_priority(), case.has_long_set_up(), case.entry.shares_worker);
                 units.sort_by_key(|unit| order(&plan.cases[unit[0]]));
             }
-            if self.interrupted || !self.pass(pass, &units) {
+            if self.interrupted || !self.run_replicate(replicate, &units) {
                 return;
             }
         }
@@ -191,7 +193,7 @@ impl Runner<'_> {
         for &index in units.iter().flatten() {
             self.states[index].dropped = false;
         }
-        self.pass(rounds, &units);
+        self.run_replicate(rounds, &units);
     }
 
     fn pending(&self) -> Vec<usize> {
@@ -220,10 +222,10 @@ impl Runner<'_> {
                 let (patience, limit) = (TimeBudget::WARM_UP_LIMIT, TimeBudget::hard_limit(plan));
                 let mut session = WorkerSession::new(link, self.wall, patience, limit);
                 // Whether it settled is measured again in every round.
-                let heard = session.round();
+                let round = session.round();
                 session.end();
-                self.widths.add(self.setting.host, Some(&cpu), &heard.events);
-                if heard.end == End::Interrupted {
+                self.widths.add(self.setting.host, Some(&cpu), &round.events);
+                if round.end == SessionEnd::Interrupted {
                     self.interrupted = true;
                     return;
                 }
@@ -231,29 +233,30 @@ impl Runner<'_> {
         }
     }
 
-    /// One pass. False when the run is over.
-    fn pass(&mut self, pass: u32, units: &[Vec<usize>]) -> bool {
+    /// One replicate. False when the run is over.
+    fn run_replicate(&mut self, replicate: u32, units: &[Vec<usize>]) -> bool {
         if !units.is_empty() {
             self.look_at_cache();
         }
-        let units = self.visits(units, pass);
+        let units = self.visits(units, replicate);
         let sequence: Vec<Visit> = units.iter().flatten().copied().collect();
         // Of each round, how many of its unit are still to come, itself among them.
         let left: Vec<usize> = units.iter().flat_map(|unit| (1..=unit.len()).rev()).collect();
-        // Whether the last round was taken over from a worker that was cut short while it did those of later passes.
+        // Whether the last round was taken over from a worker that was cut short while it did those of later replicates.
         let (mut position, mut is_cut_short) = (0, false);
         while position < sequence.len() {
             let Visit { case: index, round } = sequence[position];
             position += 1;
             let plan = self.setting.plan;
-            if let Some(place) = self.past_of(index, round, round > pass) {
-                is_cut_short = round > pass;
+            if let Some(place) = self.past_of(index, round, round > replicate) {
+                is_cut_short = round > replicate;
                 self.states[index].filled_once |= is_cut_short;
                 self.take_over(index, place);
                 continue;
             }
-            // A later pass' round is for the worker that has just filled memory for it, or for that pass.
-            if !self.is_pending(index) || round > pass && (!self.past.is_empty() || !std::mem::take(&mut is_cut_short))
+            // A later replicate's round is for the worker that has just filled memory for it, or for that replicate.
+            if !self.is_pending(index)
+                || round > replicate && (!self.past.is_empty() || !std::mem::take(&mut is_cut_short))
             {
                 continue;
             }
@@ -261,15 +264,15 @@ impl Runner<'_> {
                 continue;
             }
             let to_come = &sequence[position - 1..];
-            let is_of_pass = |visit: &&Visit| visit.round == pass && self.is_pending(visit.case);
-            let remaining: Vec<usize> = to_come.iter().filter(is_of_pass).map(|visit| visit.case).collect();
-            let (next, rounds, overhead) = self.costs(index, &remaining, pass);
+            let is_of_replicate = |visit: &&Visit| visit.round == replicate && self.is_pending(visit.case);
+            let remaining: Vec<usize> = to_come.iter().filter(is_of_replicate).map(|visit| visit.case).collect();
+            let (next, rounds, overhead) = self.costs(index, &remaining, replicate);
             let budget = TimeBudget::new(plan, self.wall.elapsed(), rounds, overhead);
             let grant = match budget.decide(next) {
                 RoundDecision::Sample(grant) => grant,
                 RoundDecision::Over if self.past.is_empty() => return false,
                 RoundDecision::Drop | RoundDecision::Over => {
-                    self.drop_unless_enough(index, pass);
+                    self.drop_unless_enough(index, replicate);
                     continue;
                 }
             };
@@ -282,7 +285,7 @@ impl Runner<'_> {
                 // Of a round that was spoilt nothing is kept.
                 Some(measured) => {
                     position += measured.saturating_sub(1);
-                    self.tell_values(&unit[..measured.min(unit.len())]);
+                    self.report_values(&unit[..measured.min(unit.len())]);
                 }
                 None => return false,
             }
@@ -291,7 +294,7 @@ impl Runner<'_> {
     }
 
     /// Tells what is watched of these cases.
-    fn tell_values(&mut self, unit: &[Visit]) {
+    fn report_values(&mut self, unit: &[Visit]) {
         for visit in unit {
             let id = &self.setting.plan.cases[visit.case].id;
             if self.observer.watches(id)
@@ -302,20 +305,20 @@ impl Runner<'_> {
         }
     }
 
-    /// Without a round of this pass, a case that cannot have as many as an interval needs leaves its time to the others.
-    fn drop_unless_enough(&mut self, index: usize, pass: u32) {
+    /// Without a round of this replicate, a case that cannot have as many as an interval needs leaves its time to the others.
+    fn drop_unless_enough(&mut self, index: usize, replicate: u32) {
         self.states[index].dropped =
-            self.states[index].rounds.len() + self.later(index, pass) < self.least_rounds(index);
+            self.states[index].rounds.len() + self.later(index, replicate) < self.least_rounds(index);
     }
 
-    /// The cases of the past rounds that are left when all planned passes are over, in their order.
+    /// The cases of the past rounds that are left when all planned replicates are over, in their order.
     fn begun_anyway(&self) -> Vec<usize> {
         let index = |past: &PastRound| self.setting.plan.cases.iter().position(|case| case.id.to_string() == past.case);
         self.past.iter().filter_map(index).collect()
     }
 
     /// Where a round is among the past ones that are left. Behind a torn line of the journal they come in another order than here; only
-    /// `next` tells that a worker went on to later passes.
+    /// `next` tells that a worker went on to later replicates.
     fn past_of(&self, index: usize, round: u32, next: bool) -> Option<usize> {
         if self.past.is_empty() {
             return None;
@@ -433,8 +436,8 @@ impl Runner<'_> {
 
 /// Sizes of the data caches of a CPU, as far as they are told, bytes.
 fn caches_bytes(host: &HostFacts, cpu: usize) -> Vec<u64> {
-    let told = (1..=5).filter_map(|level| host.cache(cpu, level)).map(|cache| cache.size_bytes);
-    told.filter(|&bytes| bytes > 0).collect()
+    let sizes = (1..=5).filter_map(|level| host.cache(cpu, level)).map(|cache| cache.size_bytes);
+    sizes.filter(|&bytes| bytes > 0).collect()
 }
 
 /// Of each case, the default of its probe with its far end on the same machine, or itself when that is not in the plan.

@@ -78,7 +78,7 @@ fn when_time_is_not_enough_for_the_defaults_they_have_all_of_it() {
     let (defaults, others) = defaults_and_others(&seen);
     assert!(defaults.iter().all(|case| is_measured(&case.outcome)));
     assert!(others.iter().all(|case| reason(&case.outcome) == "time budget"));
-    // Even the first pass does not fit: the first defaults are measured, and no other case.
+    // Even the first replicate does not fit: the first defaults are measured, and no other case.
     let seen = perform(&plan, &host(), None, |job| fine(job, 5.0, Duration::from_secs(4)));
     let (defaults, others) = defaults_and_others(&seen);
     assert!(seen.elapsed <= HARD, "{:?}", seen.elapsed);
@@ -115,7 +115,7 @@ fn one_slow_round_does_not_cost_the_others_their_place() {
 }
 
 #[test]
-fn one_dear_probe_does_not_take_the_place_of_many_cheap_ones() {
+fn one_expensive_probe_does_not_take_the_place_of_many_cheap_ones() {
     // All rounds of many.a would take 80 s.
     let seen = perform(&planned(MANY, &[], Profile::Quick), &host(), None, |job| {
         let overhead = if job.case().starts_with("many.a@") { 2_660 } else { 8 };
@@ -123,13 +123,13 @@ fn one_dear_probe_does_not_take_the_place_of_many_cheap_ones() {
     });
     assert!(seen.elapsed <= HARD, "{:?}", seen.elapsed);
     let rounds = |case: &CaseRecord| case.measured().map_or(0, |measured| measured.estimate.rounds);
-    let (dear, cheap): (Vec<&CaseRecord>, Vec<&CaseRecord>) =
+    let (expensive, cheap): (Vec<&CaseRecord>, Vec<&CaseRecord>) =
         seen.outcomes.cases.iter().partition(|case| case.probe == "many.a");
     assert!(cheap.iter().all(|case| rounds(case) >= 5));
     // As many as there is time for, and all of their rounds.
-    let dear: Vec<u32> = dear.into_iter().map(rounds).collect();
-    assert!(dear[0] >= 3);
-    assert!((2..=3).contains(&dear.iter().filter(|&&rounds| rounds >= 5).count()), "{dear:?}");
+    let expensive: Vec<u32> = expensive.into_iter().map(rounds).collect();
+    assert!(expensive[0] >= 3);
+    assert!((2..=3).contains(&expensive.iter().filter(|&&rounds| rounds >= 5).count()), "{expensive:?}");
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn a_warm_up_that_hangs_is_left_behind() {
 
 #[test]
 fn the_time_left_over_goes_to_the_widest_intervals_once() {
-    // Ten cases of 750 ms a round: seven passes leave about 4.4 s, which are five rounds.
+    // Ten cases of 750 ms a round: seven replicates leave about 4.4 s, which are five rounds.
     let seen = perform(&planned(MANY, &["many.a"], Profile::Quick), &host(), None, |job| {
         let n: u32 = job.case().rsplit('=').next().and_then(|n| n.parse().ok()).unwrap_or(0);
         fine(job, 100.0 + f64::from(n * job.round.min(2)), Duration::from_millis(650))
@@ -233,7 +233,7 @@ fn an_interval_that_is_narrow_enough_gets_no_more_rounds() {
 
 #[test]
 fn a_round_that_was_lost_is_made_up_for_in_the_time_left_over() {
-    // Hardly any time seems left when the first passes end, and then the machine is fast again.
+    // Hardly any time seems left when the first replicates end, and then the machine is fast again.
     let plan = planned(MANY, &["many.a", "many.b", "many.c", "many.d"], Profile::Quick);
     let seen = perform(&plan, &host(), None, |job| match job.round {
         1 => fine(job, 5.0, Duration::from_millis(650)),

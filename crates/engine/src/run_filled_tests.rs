@@ -46,7 +46,7 @@ fn rounds_had(seen: &Seen, id: &str) -> Vec<u32> {
 #[test]
 fn where_memory_is_slow_to_touch_the_worker_that_filled_it_does_all_rounds() {
     let slow = perform(&filling(), &host(), None, |job| touching(job, Duration::from_secs(4), "none"));
-    // The default by itself, as it comes first, or all together: no memory is filled in a later pass.
+    // The default by itself, as it comes first, or all together: no memory is filled in a later replicate.
     assert!(jobs_of(&slow).iter().all(|job| job.round == 0), "{:?}", slow.rounds());
     assert!(jobs_of(&slow).len() <= 2);
     for case in &slow.outcomes.cases {
@@ -68,14 +68,14 @@ fn trials_of_the_first_rounds_are_not_taken_for_slow_memory() {
         }
         script
     });
-    assert!((0..5).all(|pass| jobs_of(&seen).iter().any(|job| job.round == pass)));
+    assert!((0..5).all(|replicate| jobs_of(&seen).iter().any(|job| job.round == replicate)));
 }
 
 #[test]
 fn where_memory_is_fast_to_touch_rounds_lie_apart() {
     let fast = perform(&filling(), &host(), None, |job| touching(job, Duration::from_millis(60), "none"));
-    let passes: Vec<u32> = jobs_of(&fast).iter().map(|job| job.round).collect();
-    assert!((0..5).all(|pass| passes.contains(&pass)), "{passes:?}");
+    let replicates: Vec<u32> = jobs_of(&fast).iter().map(|job| job.round).collect();
+    assert!((0..5).all(|replicate| replicates.contains(&replicate)), "{replicates:?}");
     for case in &fast.outcomes.cases {
         assert!(rounds_had(&fast, &case.id).starts_with(&[0, 1, 2, 3, 4]), "{}", case.id);
     }
@@ -113,7 +113,7 @@ fn cells_that_fill_nothing_wait_for_none_that_fills_a_machine() {
         !fills(&case.id.to_string()) || ["=1", "=2", "=3", "=4"].iter().any(|n| case.id.to_string().ends_with(n))
     });
     for case in &mut plan.cases {
-        case.worth = case.worth.min(Priority::Cell);
+        case.priority = case.priority.min(Priority::Cell);
         if fills(&case.id.to_string()) {
             case.set_up = Duration::from_secs(5);
         }

@@ -133,7 +133,7 @@ fn all_rounds_of_a_case_go_the_way_that_its_first_chose_in_a_resumed_run_too() {
     let directory = tempfile::tempdir().unwrap();
     let plan = planned(CATALOGUE, &["memory.latency"], Profile::Quick);
     let path = directory.path().join("x");
-    // Cut short within the second pass: some cases have chosen in the first and go on, all were told before.
+    // Cut short within the second replicate: some cases have chosen in the first and go on, all were told before.
     let past = cut_short(&plan, &path, plan.cases.len() + 1, choosing);
     let seen = go_on(&plan, &host(), None, past, choosing);
     let whole = perform(&plan, &host(), None, choosing);

@@ -67,8 +67,8 @@ fn a_case_that_needs_what_was_taken_keeps_what_it_has_and_others_go_on() {
     assert_eq!(flags(late.outcome("net.tcp")), []);
     // From the start, it has no value, and says why.
     let early = without(other, 0, &plan);
-    let told = reason(early.outcome(&id));
-    assert!(told.starts_with(&format!("CPU {other} was taken from this run after ")), "{told}");
+    let message = reason(early.outcome(&id));
+    assert!(message.starts_with(&format!("CPU {other} was taken from this run after ")), "{message}");
     assert!(early.rounds().iter().filter(|(case, _)| *case == id).count() <= 1);
     assert_eq!(flags(early.outcome("net.tcp")), []);
 }

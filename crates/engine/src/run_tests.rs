@@ -113,7 +113,7 @@ fn what_a_round_learned_is_handed_on() {
 }
 
 #[test]
-fn passes_are_shuffled_by_the_seed_and_the_defaults_begin() {
+fn replicates_are_shuffled_by_the_seed_and_the_defaults_begin() {
     let order_of = |seed: u64| {
         let mut plan = planned(MANY, &[], Profile::Quick);
         plan.request.seed = seed;
@@ -123,11 +123,11 @@ fn passes_are_shuffled_by_the_seed_and_the_defaults_begin() {
     let one = order_of(1);
     assert_eq!(one, order_of(1));
     assert_ne!(one, order_of(2));
-    let pass = |round: u32| {
-        let of_pass = one.iter().filter(move |(_, own)| *own == round);
-        of_pass.map(|(case, _)| case.clone()).collect::<Vec<String>>()
+    let replicate = |round: u32| {
+        let of_replicate = one.iter().filter(move |(_, own)| *own == round);
+        of_replicate.map(|(case, _)| case.clone()).collect::<Vec<String>>()
     };
-    let (first, second) = (pass(0), pass(1));
+    let (first, second) = (replicate(0), replicate(1));
     assert_eq!((first.len(), second.len()), (200, 200));
     assert!(first[..20].iter().all(|case| case.ends_with("@n=1")) && !first[20].ends_with("@n=1"));
     assert!(!second[..20].iter().all(|case| case.ends_with("@n=1")));
@@ -233,7 +233,7 @@ fn interrupted_at(turn: usize) -> Seen {
 
 #[test]
 fn a_stop_keeps_complete_rounds_and_is_obeyed_at_once() {
-    // A warm-up, then two cases a pass.
+    // A warm-up, then two cases per replicate.
     let seen = interrupted_at(5);
     assert!(seen.results.interrupted);
     assert_eq!((seen.jobs.len(), seen.ended), (5, 5));
@@ -332,7 +332,7 @@ fn every_complete_round_is_journalled() {
 }
 
 #[test]
-fn a_journal_that_cannot_be_written_is_told_and_the_run_goes_on() {
+fn a_journal_that_cannot_be_written_is_reported_and_the_run_goes_on() {
     let mut journal = Journal::on_full_device();
     let plan = planned(CATALOGUE, &["net"], Profile::Quick);
     let seen = perform(&plan, &host(), Some(&mut journal), usual);
@@ -368,7 +368,7 @@ fn slow_set_up(seconds: u64) -> Script {
 }
 
 #[test]
-fn a_worker_that_tells_how_far_its_set_up_is_has_not_hung() {
+fn a_worker_that_reports_how_far_its_set_up_is_has_not_hung() {
     // Patience is 5 s; the first round's set-up takes 16.
     let mut first = true;
     let seen = measure(&["net.tcp"], |job| match std::mem::take(&mut first) && !job.cases.is_empty() {
@@ -389,7 +389,7 @@ fn a_worker_that_tells_how_far_its_set_up_is_has_not_hung() {
 }
 
 #[test]
-fn a_worker_that_only_ever_tells_of_its_set_up_is_ended() {
+fn a_worker_that_only_ever_reports_its_set_up_is_ended() {
     let word = || line(&Event::Filled { bytes: 1, of_bytes: 2 });
     let babble: Script = std::iter::once(hello()).chain((0..50_000).map(|_| word())).collect();
     let seen = measure(&["net.tcp"], |job| if job.cases.is_empty() { usual(job) } else { babble.clone() });
@@ -420,18 +420,18 @@ fn each(job: &Job) -> Script {
     script
 }
 
-/// The cases of the jobs of a pass.
-fn units(seen: &Seen, pass: u32) -> Vec<Vec<String>> {
+/// The cases of the jobs of a replicate.
+fn units(seen: &Seen, replicate: u32) -> Vec<Vec<String>> {
     let ids = |job: &Job| job.cases.iter().map(|case| case.id.clone()).collect::<Vec<String>>();
-    seen.jobs.iter().filter(|job| !job.cases.is_empty() && job.round == pass).map(ids).collect()
+    seen.jobs.iter().filter(|job| !job.cases.is_empty() && job.round == replicate).map(ids).collect()
 }
 
 #[test]
 fn one_worker_measures_what_shares_one_and_no_more_than_a_part_of_the_run() {
     let plan = planned(SHARED, &[], Profile::Quick);
     let seen = perform(&plan, &host(), None, each);
-    for pass in 0..QUICK_ROUNDS {
-        let units = units(&seen, pass);
+    for replicate in 0..QUICK_ROUNDS {
+        let units = units(&seen, replicate);
         let mut all: Vec<String> = units.concat();
         all.sort_unstable();
         let mut cases: Vec<String> = plan.cases.iter().map(|case| case.id.to_string()).collect();
@@ -441,7 +441,7 @@ fn one_worker_measures_what_shares_one_and_no_more_than_a_part_of_the_run() {
         assert!(units.iter().any(|unit| unit.len() > 10) && units.iter().all(|unit| unit.len() <= 32), "{units:?}");
     }
     assert_ne!(units(&seen, 1), units(&seen, 2), "in another sequence each time");
-    // The first pass begins with the defaults.
+    // The first replicate begins with the defaults.
     assert!(units(&seen, 0)[0].iter().all(|case| case.ends_with("@n=1")), "{:?}", units(&seen, 0)[0]);
     let rounds = seen.outcomes.cases.iter().map(|case| case.measured().unwrap().estimate.rounds);
     assert!(rounds.clone().all(|rounds| rounds >= 5), "{:?}", rounds.collect::<Vec<u32>>());

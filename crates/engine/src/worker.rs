@@ -12,7 +12,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hostmark_host::{Root, RoundCounters};
 use hostmark_model::{
-    AxisKind, CaseId, Choice, Event, Job, JobCase, Line, PROTOCOL, Params, Reason, ReasonCode, RoundNoise, RoundTime,
+    AxisKind, CaseId, Choice, Event, Job, JobCase, JsonLine, PROTOCOL, Params, Reason, ReasonCode, RoundNoise,
+    RoundTime,
 };
 
 use crate::case::arena;
@@ -47,7 +48,7 @@ pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl W
             true => {
                 let reason = ReasonCode::SystemCall.because("prctl: the worker cannot ask to die with the run");
                 greet(output)?;
-                tell(&[Event::Failed { reason }], output)
+                write_events(&[Event::Failed { reason }], output)
             }
             // Whoever gave the job is gone: nobody would read an answer.
             false => Ok(()),
@@ -75,7 +76,7 @@ fn respond(catalogue: Catalogue, job: Job, output: &mut impl Write) -> std::io::
     answer_with_last_words();
     for_each_case(catalogue, &job, |events| {
         exit_message::answer_self();
-        tell(&events, output)?;
+        write_events(&events, output)?;
         exit_message::answer_for_children();
         Ok(())
     })
@@ -84,7 +85,7 @@ fn respond(catalogue: Catalogue, job: Job, output: &mut impl Write) -> std::io::
 /// Has this worker answer with the last words of a child that has failed, where it waits for that child.
 fn answer_with_last_words() {
     const WORDS: &str = "@@";
-    let lines = lines(&[Event::Failed { reason: ReasonCode::ProcessDied.because(exit_message::told(WORDS)) }]);
+    let lines = lines(&[Event::Failed { reason: ReasonCode::ProcessDied.because(exit_message::as_reason(WORDS)) }]);
     if let Some((before, after)) = lines.as_deref().ok().and_then(|lines| lines.split_once(WORDS)) {
         exit_message::answer_with(before.as_bytes().to_vec(), after.as_bytes().to_vec());
     }
@@ -92,11 +93,11 @@ fn answer_with_last_words() {
 
 /// Says that it is there, before anything that may take long.
 fn greet(output: &mut impl Write) -> std::io::Result<()> {
-    tell(&[Event::Hello { protocol: PROTOCOL, pid: std::process::id() }], output)
+    write_events(&[Event::Hello { protocol: PROTOCOL, pid: std::process::id() }], output)
 }
 
 /// Writes what came of a job: after timing, at once.
-fn tell(events: &[Event], output: &mut impl Write) -> std::io::Result<()> {
+fn write_events(events: &[Event], output: &mut impl Write) -> std::io::Result<()> {
     output.write_all(lines(events)?.as_bytes()).call("write")?;
     output.flush().call("write")
 }
@@ -113,11 +114,11 @@ fn lines(events: &[Event]) -> serde_json::Result<String> {
 /// Does the job on the calling thread, which it binds to the job's CPUs: its cases one after the other. What came of all.
 pub fn answer(catalogue: Catalogue, job: Job) -> Vec<Event> {
     let mut all = Vec::new();
-    let told: std::io::Result<()> = for_each_case(catalogue, &job, |events| {
+    let done: std::io::Result<()> = for_each_case(catalogue, &job, |events| {
         all.extend(events);
         Ok(())
     });
-    debug_assert!(told.is_ok());
+    debug_assert!(done.is_ok());
     all
 }
 
@@ -167,7 +168,7 @@ fn for_each_case(
         }
         done(events)?;
         // What a child has said, and an alarm that it may have set off, belong to this case: the others have another worker.
-        if exit_message::heard().is_some() {
+        if exit_message::received().is_some() {
             break;
         }
     }
@@ -194,9 +195,9 @@ fn guarded(round: impl FnOnce() -> Result<Vec<Event>>) -> Vec<Event> {
 
 /// Why a process that this one forked has ended, where one has, and the reason: mostly what came of it.
 fn with_last_words(reason: Reason) -> Reason {
-    match exit_message::heard() {
+    match exit_message::received() {
         Some(words) if !reason.contains(&words) => {
-            ReasonCode::ProcessDied.because(format_args!("{} ({reason})", exit_message::told(&words)))
+            ReasonCode::ProcessDied.because(format_args!("{} ({reason})", exit_message::as_reason(&words)))
         }
         _ => reason,
     }
@@ -402,7 +403,7 @@ fn report(entry: &Entry, mut case: Case, surroundings: RoundNoise) -> Result<Vec
         ns: samples.ns,
         iterations: samples.iterations,
         amount: case.yielded.amount,
-        taints: samples.taints.iter().map(|taint| taint.0).collect(),
+        disturbance_flags: samples.disturbance_flags.iter().map(|flags| flags.0).collect(),
     });
     events.extend(case.yielded.histogram.take().map(Event::Histogram));
     let given = also.into_iter().filter(|(_, values)| !values.is_empty());

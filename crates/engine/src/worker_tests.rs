@@ -1,6 +1,6 @@
 //! What a worker answers, on a catalogue of probes that go right and wrong; apart from dying with its parent.
 
-use hostmark_model::{Better, Histogram, Taint, Unit};
+use hostmark_model::{Better, DisturbanceFlags, Histogram, Unit};
 
 use super::*;
 use crate::case::Case;
@@ -140,7 +140,7 @@ fn job(case: &str) -> Job {
 }
 
 /// The events of an job, greeting apart, as they are read from the worker's lines; the greeting is checked.
-fn told(job: Job) -> Vec<Event> {
+fn events_of(job: Job) -> Vec<Event> {
     // On a thread of its own, which a round binds to its CPU.
     let thread = std::thread::spawn(move || {
         let mut output = Vec::new();
@@ -155,7 +155,7 @@ fn told(job: Job) -> Vec<Event> {
 }
 
 fn failed(case: &str) -> String {
-    match told(job(case)).as_slice() {
+    match events_of(job(case)).as_slice() {
         [Event::Failed { reason }] => reason.text.clone(),
         other => panic!("{other:?}"),
     }
@@ -163,22 +163,25 @@ fn failed(case: &str) -> String {
 
 #[test]
 fn a_round_that_goes_well_is_notes_samples_done() {
-    let events = told(job("try.fine"));
-    let [Event::Note { key, value }, Event::Samples { ns, iterations, amount, taints }, Event::Done { noise }] =
-        events.as_slice()
+    let events = events_of(job("try.fine"));
+    let [
+        Event::Note { key, value },
+        Event::Samples { ns, iterations, amount, disturbance_flags },
+        Event::Done { noise },
+    ] = events.as_slice()
     else {
         panic!("{events:?}")
     };
     assert_eq!((key.as_str(), value.as_str(), *amount), ("kernel", "black_box", 0));
-    assert!(!ns.is_empty() && ns.len() == iterations.len() && ns.len() == taints.len());
+    assert!(!ns.is_empty() && ns.len() == iterations.len() && ns.len() == disturbance_flags.len());
     assert!(ns.iter().all(|ns| ns.is_finite()) && iterations.iter().all(|&iterations| iterations > 0));
-    assert!(taints.iter().all(|&taint| taint & !15 == 0 && taint & Taint::MIGRATED == 0));
+    assert!(disturbance_flags.iter().all(|&flags| flags & !15 == 0 && flags & DisturbanceFlags::MIGRATED == 0));
     assert!(noise.iterations > 1 && noise.resolution_ns > 0.0 && noise.core_hz.is_some_and(|hz| hz > 1e7));
 }
 
 #[test]
-fn every_operation_of_a_round_is_told_as_a_histogram() {
-    let events = told(job("try.tails"));
+fn every_operation_of_a_round_is_reported_as_a_histogram() {
+    let events = events_of(job("try.tails"));
     let [Event::Samples { ns, iterations, .. }, Event::Histogram(histogram), Event::Done { noise }] = events.as_slice()
     else {
         panic!("{events:?}")
@@ -194,8 +197,8 @@ fn every_operation_of_a_round_is_told_as_a_histogram() {
 
 #[test]
 fn the_mean_and_the_sustained_rate_are_those_of_all_operations() {
-    let told_of = |id: &str, wanted: &str| {
-        let events = told(job(id));
+    let quantity_of = |id: &str, wanted: &str| {
+        let events = events_of(job(id));
         let of_name = |event: &Event| match event {
             Event::Also { name, values } if name == wanted => Some(values.clone()),
             _ => None,
@@ -203,7 +206,7 @@ fn the_mean_and_the_sustained_rate_are_those_of_all_operations() {
         let values = events.iter().find_map(of_name).unwrap_or_else(|| panic!("{wanted}: {events:?}"));
         (values[0], events)
     };
-    let (mean, events) = told_of("try.whole", "mean");
+    let (mean, events) = quantity_of("try.whole", "mean");
     let histogram = events.iter().find_map(|event| match event {
         Event::Histogram(histogram) => Some(histogram),
         _ => None,
@@ -216,9 +219,9 @@ fn the_mean_and_the_sustained_rate_are_those_of_all_operations() {
     // The histogram has whole nanoseconds.
     assert!((mean - each(histogram.unwrap())).abs() <= 0.5 + 1e-3 * mean, "{mean}");
     // What passes between operations is in the rate alone.
-    let (sustained, _) = told_of("try.whole", "sustained");
+    let (sustained, _) = quantity_of("try.whole", "sustained");
     assert!(sustained > 0.0);
-    let (bytes, events) = told_of("try.whole_rate", "sustained");
+    let (bytes, events) = quantity_of("try.whole_rate", "sustained");
     let rates: Vec<f64> = events
         .iter()
         .find_map(|event| match event {
@@ -234,8 +237,8 @@ fn the_mean_and_the_sustained_rate_are_those_of_all_operations() {
 }
 
 #[test]
-fn further_quantities_are_told_before_the_end_with_all_their_values() {
-    let events = told(job("try.more"));
+fn further_quantities_are_reported_before_the_end_with_all_their_values() {
+    let events = events_of(job("try.more"));
     let [.., Event::Also { name, values }, Event::Done { .. }] = events.as_slice() else { panic!("{events:?}") };
     assert_eq!((name.as_str(), values.as_slice()), ("loss", [0.5, 0.25, 0.125].as_slice()));
 }
@@ -250,7 +253,7 @@ fn a_quantity_that_is_not_declared_or_no_number_fails_the_round() {
 
 #[test]
 fn iterations_of_an_earlier_round_are_taken_when_they_fit() {
-    let learned = |job: Job| match told(job).last() {
+    let learned = |job: Job| match events_of(job).last() {
         Some(Event::Done { noise }) => noise.iterations,
         other => panic!("{other:?}"),
     };
@@ -265,7 +268,7 @@ fn the_cases_of_a_job_are_done_in_its_sequence_each_to_its_own_end() {
     let of_one = job("try.fine").cases;
     let with = |id: &str| JobCase { id: id.to_owned(), ..of_one[0].clone() };
     let cases = ["try.rate", "try.fails", "try.skips", "try.other", "try.fine"].map(with).to_vec();
-    let events = told(Job { cases, ..job("") });
+    let events = events_of(Job { cases, ..job("") });
     let ends: Vec<&Event> = events.iter().filter(|event| event.is_last()).collect();
     let [Event::Done { .. }, Event::Failed { reason }, Event::Skipped { .. }, Event::Failed { .. }, Event::Done { .. }] =
         ends.as_slice()
@@ -285,12 +288,12 @@ fn the_cases_of_a_job_are_done_in_its_sequence_each_to_its_own_end() {
 fn a_directory_that_a_case_could_not_remove_is_in_no_other_cases_way() {
     let base = tempfile::tempdir().unwrap();
     let run = crate::sys::scratch::Private::make(base.path()).unwrap();
-    let of_one = job("try.entered").with(|job| job.environment.scratch = run.told().unwrap());
+    let of_one = job("try.entered").with(|job| job.environment.scratch = run.entry().unwrap());
     let inside = base.path().read_dir().unwrap().next().unwrap().unwrap().path();
     let left = inside.join(&of_one.folder);
     std::fs::create_dir(&left).unwrap();
     let too = JobCase { id: "try.entered_too".into(), ..of_one.cases[0].clone() };
-    let events = told(of_one.with(|job| job.cases.push(too)));
+    let events = events_of(of_one.with(|job| job.cases.push(too)));
     let ends: Vec<&Event> = events.iter().filter(|event| event.is_last()).collect();
     let [Event::Skipped { reason }, Event::Done { .. }] = ends.as_slice() else { panic!("{events:?}") };
     assert!(reason.contains("mkdirat: File exists"), "{reason}");
@@ -300,21 +303,21 @@ fn a_directory_that_a_case_could_not_remove_is_in_no_other_cases_way() {
 #[test]
 fn a_case_whose_input_was_not_given_is_skipped_by_the_worker_too() {
     let reason = ReasonCode::MissingOption.because("no command was given: name one by --command");
-    assert_eq!(told(job("try.command")), [Event::Skipped { reason }]);
+    assert_eq!(events_of(job("try.command")), [Event::Skipped { reason }]);
     let given = |job: &mut Job| job.environment.inputs.command = vec!["true".into()];
-    assert!(matches!(told(job("try.command").with(given)).last(), Some(Event::Done { .. })));
+    assert!(matches!(events_of(job("try.command").with(given)).last(), Some(Event::Done { .. })));
 }
 
 #[test]
-fn a_rate_tells_its_amount() {
-    assert!(matches!(told(job("try.rate")).as_slice(), [Event::Samples { amount: 64, .. }, Event::Done { .. }]));
+fn a_rate_reports_its_amount() {
+    assert!(matches!(events_of(job("try.rate")).as_slice(), [Event::Samples { amount: 64, .. }, Event::Done { .. }]));
 }
 
 #[test]
-fn what_goes_wrong_is_told_and_leaves_nothing() {
+fn what_goes_wrong_is_reported_and_leaves_nothing() {
     let base = tempfile::tempdir().unwrap();
     let run = crate::sys::scratch::Private::make(base.path()).unwrap();
-    let panics = told(job("try.panics").with(|job| job.environment.scratch = run.told().unwrap()));
+    let panics = events_of(job("try.panics").with(|job| job.environment.scratch = run.entry().unwrap()));
     assert_eq!(panics, [Event::Failed { reason: ReasonCode::Internal.because("panicked: over the edge of 7") }]);
     let inside = base.path().read_dir().unwrap().next().unwrap().unwrap().path();
     assert_eq!(inside.read_dir().unwrap().count(), 0);
@@ -325,25 +328,28 @@ fn what_goes_wrong_is_told_and_leaves_nothing() {
     assert_eq!(failed("try.derived"), "a derived probe has no rounds");
     assert_eq!(failed("try.other"), "the worker knows no probe 'try.other'");
     assert_eq!(failed("nonsense"), "'nonsense' is not of the form group.probe");
-    assert_eq!(told(job("try.skips")), [Event::Skipped { reason: ReasonCode::MissingFile.because("no such device") }]);
+    assert_eq!(
+        events_of(job("try.skips")),
+        [Event::Skipped { reason: ReasonCode::MissingFile.because("no such device") }]
+    );
 }
 
 #[test]
 fn a_job_of_another_protocol_is_refused() {
-    let events = told(job("try.fine").with(|job| job.environment.protocol += 1));
+    let events = events_of(job("try.fine").with(|job| job.environment.protocol += 1));
     let reason = ReasonCode::Protocol.because("the job is of protocol 4, and this worker speaks 3");
     assert_eq!(events, [Event::Failed { reason }]);
 }
 
 #[test]
 fn a_cpu_that_cannot_be_had_is_no_failure() {
-    let events = told(Job { cpus: vec![1 << 16], ..job("try.fine") });
+    let events = events_of(Job { cpus: vec![1 << 16], ..job("try.fine") });
     assert!(matches!(events.as_slice(), [Event::Skipped { reason }] if reason.contains("65536")), "{events:?}");
 }
 
 #[test]
 fn the_thread_stays_on_its_cpu_unless_the_scheduler_decides() {
-    let allowed = |case: &str| match told(job(case)).first() {
+    let allowed = |case: &str| match events_of(job(case)).first() {
         Some(Event::Note { value, .. }) => value.parse::<usize>().unwrap(),
         other => panic!("{other:?}"),
     };
@@ -354,7 +360,7 @@ fn the_thread_stays_on_its_cpu_unless_the_scheduler_decides() {
 #[test]
 fn a_warm_up_of_a_cpu_is_done_and_nothing_else() {
     let cpus = affinity::allowed().unwrap();
-    let events = told(Job { cpus: vec![cpus[0]], ..job("") });
+    let events = events_of(Job { cpus: vec![cpus[0]], ..job("") });
     assert!(matches!(events.as_slice(), [Event::Done { .. }]), "{events:?}");
 }
 
@@ -391,15 +397,15 @@ fn after_the_last_words_of_a_child_no_other_case_is_measured() {
         let mut all = job("try.fine");
         let own = |id: &str| JobCase { id: id.into(), ..all.cases[0].clone() };
         all.cases = vec![own("try.fine"), own("try.says"), own("try.fine")];
-        let mut told = Vec::new();
+        let mut events_of = Vec::new();
         for_each_case(CATALOGUE, &all, |events| {
-            told.push(events.last().cloned());
+            events_of.push(events.last().cloned());
             Ok(())
         })?;
         let text = "another process of the case ended: no memory (a child ended)";
         let reason = ReasonCode::ProcessDied.because(text);
-        assert!(matches!(told[0], Some(Event::Done { .. })), "{told:?}");
-        assert_eq!(told[1..], [Some(Event::Skipped { reason })]);
+        assert!(matches!(events_of[0], Some(Event::Done { .. })), "{events_of:?}");
+        assert_eq!(events_of[1..], [Some(Event::Skipped { reason })]);
         Ok(())
     });
 }

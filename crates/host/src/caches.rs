@@ -136,8 +136,9 @@ fn apic_ids(cpuinfo: &CpuInfo, online: &[usize]) -> Vec<(usize, usize)> {
     if let [only] = online {
         return vec![(*only, 0)];
     }
-    let told = |stanza| Some((crate::cpuinfo::number(stanza, "processor")?, crate::cpuinfo::number(stanza, "apicid")?));
-    cpuinfo.processors().iter().filter_map(told).filter(|(id, _)| holds(online, *id)).collect()
+    let from_files =
+        |stanza| Some((crate::cpuinfo::number(stanza, "processor")?, crate::cpuinfo::number(stanza, "apicid")?));
+    cpuinfo.processors().iter().filter_map(from_files).filter(|(id, _)| holds(online, *id)).collect()
 }
 
 /// CPUs share a cache when their APIC ids agree above the bits that number its at most `most` sharers (the processor
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn apic_ids_tell_who_shares_a_cache() {
+    fn apic_ids_report_who_shares_a_cache() {
         let ids = [(0, 0), (1, 1), (2, 2), (3, 3), (4, 8), (5, 9)];
         assert_eq!(sharers(&ids, 1).len(), 6);
         assert_eq!(sharers(&ids, 2), [vec![0, 1], vec![2, 3], vec![4, 5]]);
@@ -178,11 +179,11 @@ mod tests {
 
     #[cfg(target_arch = "x86_64")]
     #[test]
-    fn cpuid_and_sysfs_agree_where_both_tell() {
+    fn cpuid_and_sysfs_agree_where_both_report() {
         let root = Root::here();
         let cpuinfo = CpuInfo::read(&root);
         let cpus = crate::cpus::read(&root, &cpuinfo);
-        let (told, asked) = (from_sysfs(&root, &cpus), from_cpuid(&cpuinfo, &cpus));
+        let (from_files, asked) = (from_sysfs(&root, &cpus), from_cpuid(&cpuinfo, &cpus));
         for cache in &asked {
             assert!(cache.size_bytes > 0 && cache.level > 0, "{cache:?}");
         }
@@ -190,8 +191,8 @@ mod tests {
             let size = |caches: &[CacheFact]| {
                 caches.iter().find(|c| c.level == level && c.kind != CacheKind::Instruction).map(|c| c.size_bytes)
             };
-            if let (Some(told), Some(asked)) = (size(&told), size(&asked)) {
-                assert_eq!(told, asked, "level {level}");
+            if let (Some(from_files), Some(asked)) = (size(&from_files), size(&asked)) {
+                assert_eq!(from_files, asked, "level {level}");
             }
         }
     }

@@ -54,8 +54,8 @@ fn microarchitecture(cpuinfo: &CpuInfo) -> Option<String> {
     let numbers = (number("cpu family")?, number("model")?, number("stepping")?);
     let has = |flag: &str| cpuinfo.words("flags").any(|word| word == flag);
     let name = x86::name(cpuinfo.first("vendor_id")?, numbers, has)?;
-    let is_told = cpuinfo.first("model name").is_some_and(|model| model.contains(&name));
-    (!is_told).then_some(name)
+    let is_in_name = cpuinfo.first("model name").is_some_and(|model| model.contains(&name));
+    (!is_in_name).then_some(name)
 }
 
 /// The kinds of core of a host that is read so far, and what holds the clock of each: its fastest CPU is asked.
@@ -98,8 +98,8 @@ fn architecture(root: &Root, cpuinfo: &CpuInfo) -> String {
     if root.is_this_machine() {
         return std::env::consts::ARCH.to_owned();
     }
-    let told = root.text("/proc/sys/kernel/arch");
-    told.unwrap_or_else(|| match (cpuinfo.first("vendor_id"), cpuinfo.first("CPU implementer")) {
+    let known = root.text("/proc/sys/kernel/arch");
+    known.unwrap_or_else(|| match (cpuinfo.first("vendor_id"), cpuinfo.first("CPU implementer")) {
         (Some(_), _) => "x86_64".to_owned(),
         (_, Some(_)) => "aarch64".to_owned(),
         _ => String::new(),
@@ -111,9 +111,9 @@ fn smt_active(root: &Root, cpus: &[CpuFact]) -> Option<bool> {
         Some("1") => Some(true),
         Some("0") => Some(false),
         _ => {
-            let mut told = cpus.iter().filter(|cpu| cpu.online && !cpu.siblings.is_empty()).peekable();
-            told.peek()?;
-            Some(told.any(|cpu| cpu.siblings.len() > 1))
+            let mut known = cpus.iter().filter(|cpu| cpu.online && !cpu.siblings.is_empty()).peekable();
+            known.peek()?;
+            Some(known.any(|cpu| cpu.siblings.len() > 1))
         }
     }
 }

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_that_is_never_idle_is_known_to_a_tick_and_a_half_idle_one_as_samples_tell() {
+    fn a_cpu_that_is_never_idle_is_known_to_a_tick_and_a_half_idle_one_as_samples_report() {
         let always = used(at(102, [1100, 60, 70, 4000, 5, 6, 7, 8]));
         assert!(is_near(always, 2e9, 3e7), "{always:?}");
         let half = used(at(102, [1100, 10, 20, 4100, 5, 6, 7, 8]));

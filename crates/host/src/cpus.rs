@@ -58,7 +58,7 @@ fn online(root: &Root, cpuinfo: &CpuInfo) -> Vec<usize> {
 /// Package, core and siblings. A core's files are read once, for its first thread.
 fn read_cores(root: &Root, cpuinfo: &CpuInfo, cpus: &mut [CpuFact]) {
     let position: BTreeMap<usize, usize> = cpus.iter().enumerate().map(|(index, cpu)| (cpu.id, index)).collect();
-    let mut untold = Vec::new();
+    let mut unplaced = Vec::new();
     for index in 0..cpus.len() {
         if !cpus[index].online || !cpus[index].siblings.is_empty() {
             continue;
@@ -70,7 +70,7 @@ fn read_cores(root: &Root, cpuinfo: &CpuInfo, cpus: &mut [CpuFact]) {
             .filter(|siblings| holds(siblings, id))
             .map(|siblings| siblings.into_iter().filter(|id| position.contains_key(id)).collect::<Vec<_>>());
         let Some(siblings) = siblings else {
-            untold.push(index);
+            unplaced.push(index);
             continue;
         };
         // The kernel writes -1 where the firmware does not say; that is no number of this type, so it is None.
@@ -81,14 +81,14 @@ fn read_cores(root: &Root, cpuinfo: &CpuInfo, cpus: &mut [CpuFact]) {
             (cpu.package, cpu.core, cpu.siblings) = (package, core, siblings.clone());
         }
     }
-    if !untold.is_empty() {
-        cores_from_cpuinfo(cpuinfo, cpus, &untold);
+    if !unplaced.is_empty() {
+        cores_from_cpuinfo(cpuinfo, cpus, &unplaced);
     }
 }
 
 /// Where sysfs has no topology, x86's /proc/cpuinfo still names package and core.
-fn cores_from_cpuinfo(cpuinfo: &CpuInfo, cpus: &mut [CpuFact], untold: &[usize]) {
-    let told: BTreeMap<usize, (usize, usize)> = cpuinfo
+fn cores_from_cpuinfo(cpuinfo: &CpuInfo, cpus: &mut [CpuFact], unplaced: &[usize]) {
+    let places: BTreeMap<usize, (usize, usize)> = cpuinfo
         .processors()
         .iter()
         .filter_map(|stanza| {
@@ -97,12 +97,12 @@ fn cores_from_cpuinfo(cpuinfo: &CpuInfo, cpus: &mut [CpuFact], untold: &[usize])
         })
         .collect();
     let mut threads: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
-    for (id, place) in &told {
+    for (id, place) in &places {
         threads.entry(*place).or_default().push(*id);
     }
-    for index in untold {
+    for index in unplaced {
         let cpu = &mut cpus[*index];
-        if let Some(place) = told.get(&cpu.id) {
+        if let Some(place) = places.get(&cpu.id) {
             (cpu.package, cpu.core) = (Some(place.0), Some(place.1));
             cpu.siblings = threads.get(place).cloned().unwrap_or_default();
         }

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_tells_slot_kind_size_and_rate() {
+    fn a_module_reports_slot_kind_size_and_rate() {
         let found = module(&entry(&[(0x0c, 0x7fff), (0x1c, 0), (0x1e, 1), (0x15, 6400), (0x20, 5600)], 0x22)).unwrap();
         assert_eq!((found.slot.as_deref(), found.kind.as_deref()), (Some("DIMM_A1"), Some("DDR5")));
         assert_eq!((found.size_bytes, found.transfers_per_s), (64 << 30, Some(5_600_000_000)));

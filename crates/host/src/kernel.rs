@@ -29,8 +29,8 @@ pub(crate) fn read(root: &Root) -> KernelFacts {
 }
 
 fn vulnerabilities(root: &Root) -> BTreeMap<String, String> {
-    let told = |name: String| Some((root.text(&format!("{VULNERABILITY_DIR}/{name}"))?, name));
-    root.names(VULNERABILITY_DIR).into_iter().filter_map(told).map(|(status, name)| (name, status)).collect()
+    let vulnerability = |name: String| Some((root.text(&format!("{VULNERABILITY_DIR}/{name}"))?, name));
+    root.names(VULNERABILITY_DIR).into_iter().filter_map(vulnerability).map(|(status, name)| (name, status)).collect()
 }
 
 /// Three numbers: time on CPU, run delay, time slices. A kernel that does not account writes `0 0 0`, and whoever reads

@@ -21,8 +21,8 @@ const SETTINGS: [(&str, &str); 10] = [
 
 /// What of this machine matters to a guest, by name.
 pub fn guest_settings(root: &Root) -> BTreeMap<String, String> {
-    let told = SETTINGS.iter().filter_map(|(name, file)| Some(((*name).to_owned(), chosen(&root.text(file)?))));
-    told.collect()
+    let settings = SETTINGS.iter().filter_map(|(name, file)| Some(((*name).to_owned(), chosen(&root.text(file)?))));
+    settings.collect()
 }
 
 /// Of `always [madvise] never` the word in brackets.
@@ -80,14 +80,14 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_told_by_name_and_what_is_not_there_is_not_told() {
+    fn settings_are_reported_by_name_and_what_is_not_there_is_not_reported() {
         let at = tempfile::tempdir().unwrap();
         assert!(guest_settings(&Root::at(at.path())).is_empty());
         write(at.path(), "sys/module/kvm_amd/parameters/npt", "1\n");
         write(at.path(), "sys/module/kvm/parameters/halt_poll_ns", "200000\n");
         write(at.path(), "sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
-        let told = guest_settings(&Root::at(at.path()));
-        let pairs: Vec<(&str, &str)> = told.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let settings = guest_settings(&Root::at(at.path()));
+        let pairs: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(pairs, [("halt_poll_ns", "200000"), ("nested_paging", "1"), ("transparent_huge_pages", "madvise")]);
     }
 

@@ -90,7 +90,7 @@ fn tightest_memory(root: &Root, groups: &Groups) -> Option<MemoryLimit> {
 pub(crate) fn memory_limit(root: &Root, version: Version, dir: &str) -> Option<MemoryLimit> {
     let bytes = |name: &str| root.number::<u64>(&format!("{dir}/{name}"));
     let stat = root.raw(&format!("{dir}/memory.stat")).unwrap_or_default();
-    let told = |key: &str| -> Option<u64> {
+    let field = |key: &str| -> Option<u64> {
         stat.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')?.trim().parse().ok())
     };
     let (limit_bytes, used_name, cache, busy) = match version {
@@ -101,7 +101,7 @@ pub(crate) fn memory_limit(root: &Root, version: Version, dir: &str) -> Option<M
         }
         Version::V1 => {
             // The second holds for ancestors too that a container does not see.
-            let limits = [bytes("memory.limit_in_bytes"), told("hierarchical_memory_limit")];
+            let limits = [bytes("memory.limit_in_bytes"), field("hierarchical_memory_limit")];
             let busy = ["total_dirty", "total_writeback"];
             (limits.into_iter().flatten().min()?, "memory.usage_in_bytes", "total_inactive_file", busy)
         }
@@ -111,8 +111,8 @@ pub(crate) fn memory_limit(root: &Root, version: Version, dir: &str) -> Option<M
     }
     // Page cache that nobody has touched lately gives way at once, unless it has to be written to a device before: it is
     // charged, but not in the way.
-    let busy: u64 = busy.into_iter().filter_map(told).sum();
-    let reclaimable = told(cache).unwrap_or(0).saturating_sub(busy);
+    let busy: u64 = busy.into_iter().filter_map(field).sum();
+    let reclaimable = field(cache).unwrap_or(0).saturating_sub(busy);
     let used_bytes = bytes(used_name).map(|used| used.saturating_sub(reclaimable));
     Some(MemoryLimit { limit_bytes, used_bytes })
 }

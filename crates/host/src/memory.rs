@@ -16,7 +16,7 @@ pub(crate) fn read(root: &Root) -> MemoryFacts {
     let swap_total_bytes = bytes("SwapTotal");
     MemoryFacts {
         total_bytes: bytes("MemTotal"),
-        available_bytes: told_available(&meminfo).unwrap_or(0),
+        available_bytes: reported_available(&meminfo).unwrap_or(0),
         swap_total_bytes,
         swap_used_bytes: swap_total_bytes.saturating_sub(bytes("SwapFree")),
         page_bytes: page_bytes(root),
@@ -40,14 +40,14 @@ pub(crate) fn read(root: &Root) -> MemoryFacts {
 }
 
 /// What can be used without swapping, as /proc/meminfo says. Kernels before 3.14 do not estimate; free memory is what is certain then.
-fn told_available(meminfo: &str) -> Option<u64> {
+fn reported_available(meminfo: &str) -> Option<u64> {
     kilobytes_field(meminfo, "MemAvailable").or_else(|| kilobytes_field(meminfo, "MemFree"))
 }
 
 /// The same, or what the kernel says itself where /proc holds processes alone (`subset=pid`, systemd's `ProcSubset=pid`) or is not there.
 /// It is no fact of the host: who looks is told that there is no /proc.
 pub(crate) fn available_bytes(root: &Root, meminfo: &str) -> Option<u64> {
-    told_available(meminfo)
+    reported_available(meminfo)
         .or_else(|| root.is_this_machine().then(hostmark_sys::memory::of_machine)?.map(|(_, free)| free))
 }
 
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn huge_pages_that_a_process_was_denied_are_told_where_the_kernel_tells() {
+    fn huge_pages_that_a_process_was_denied_are_reported_where_the_kernel_reports() {
         for (line, wanted) in [("THP_enabled:\t1\n", Some(false)), ("THP_enabled:\t0\n", Some(true)), ("", None)] {
             let at = tempfile::tempdir().unwrap();
             std::fs::create_dir_all(at.path().join("proc/self")).unwrap();

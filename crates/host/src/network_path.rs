@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_way_to_loopback_is_told_whole() {
+    fn the_way_to_loopback_is_reported_whole() {
         let path = network_path([127, 0, 0, 1].into());
         assert_eq!(path.interface.as_deref(), Some("lo"));
         assert_eq!(path.source, Some([127, 0, 0, 1].into()));

@@ -230,13 +230,13 @@ impl<'a> Map<'a> {
     /// The kernel's distance between the nodes of two CPUs; the local one where it is not told.
     fn distance(&self, from: &Seat, to: &Seat) -> u32 {
         const LOCAL: u32 = 10;
-        const UNTOLD: u32 = u32::MAX;
+        const UNKNOWN: u32 = u32::MAX;
         if from.node == to.node {
             return LOCAL;
         }
         let position = |id: Option<usize>| self.host.nodes.iter().position(|node| Some(node.id) == id);
-        let told = || self.host.nodes.get(position(from.node)?)?.distances.get(position(to.node)?).copied();
-        told().unwrap_or(UNTOLD)
+        let distance = || self.host.nodes.get(position(from.node)?)?.distances.get(position(to.node)?).copied();
+        distance().unwrap_or(UNKNOWN)
     }
 }
 

@@ -94,8 +94,8 @@ pub(crate) fn stack_of(root: &Root, mounts: &[Mount], path: &Path) -> Vec<String
 /// Where an overlay keeps what is written to it.
 fn upper_directory(root: &Root, mount: &Mount, layers: &mut Vec<String>) -> Option<PathBuf> {
     let option = |name: &str| {
-        let told = mount.options.iter().find_map(|option| option.strip_prefix(name)?.strip_prefix('='));
-        told.map(|path| PathBuf::from(unescaped(path)))
+        let option = mount.options.iter().find_map(|option| option.strip_prefix(name)?.strip_prefix('='));
+        option.map(|path| PathBuf::from(unescaped(path)))
     };
     let Some(upper) = option("upperdir") else {
         // Read-only: what is read lies in one of many.

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn designs_are_told_by_model_and_stepping() {
+    fn designs_are_recognized_by_model_and_stepping() {
         for (vendor, family, model, stepping, name) in [
             ("GenuineIntel", 6, 85, 4, Some("Skylake-SP")),
             ("GenuineIntel", 6, 94, 3, Some("Skylake")),

@@ -6,12 +6,12 @@ use std::io::BufRead;
 use hostmark_model::{AxisKind, Run, Text, Unit};
 use serde::Deserialize;
 
-use super::foreign::{Foreign, Further, Program, Source, Value, axis_value, t};
-use super::json::{Amount, AtMost, Names, Short, each_document, or_default};
-use super::{Format, ImportError};
+use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, axis_value, t};
+use super::json::{Amount, AtMost, NameMap, Short, each_document, or_default};
+use super::{ImportError, ImportFormat};
 
 /// fio's JSON.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "fio",
     description: Text {
         en: "the JSON of fio 3 (--output-format=json)", zh: "fio 3 的 JSON（--output-format=json）"
@@ -37,9 +37,9 @@ const P99: Further = Further("p99", Unit::Nanoseconds, t("p99", "99% 分位数")
 const P999: Further = Further("p999", Unit::Nanoseconds, t("p99.9", "99.9% 分位数"));
 const PERCENTILES: [(&str, &str); 4] = [("p50", "50."), ("p90", "90."), ("p99", "99.0"), ("p999", "99.9")];
 
-const fn transfer(id: &'static str, title: Text, what: Text) -> Program {
+const fn transfer(id: &'static str, title: Text, what: Text) -> ForeignQuantity {
     let also = &[OPERATIONS, MEAN, P50, P90, P99, P999];
-    Program { id, title, unit: Unit::BytesPerSecond, axes: AXES, also, what }
+    ForeignQuantity { id, title, unit: Unit::BytesPerSecond, axes: AXES, also, what }
 }
 
 static SOURCE: Source = Source {
@@ -86,7 +86,7 @@ static SOURCE: Source = Source {
                 "fio 任务每秒传输的字节数，读、写与 trim 合计（unified_rw_reporting）；时间为完成延迟（clat）。",
             ),
         ),
-        Program {
+        ForeignQuantity {
             id: "fio.sync",
             title: t("fio: sync", "fio：sync"),
             unit: Unit::Nanoseconds,
@@ -114,7 +114,7 @@ const KEPT: [(&str, &[&str]); 7] = [
 ];
 
 #[derive(Deserialize)]
-struct File {
+struct FioFile {
     #[serde(rename = "fio version")]
     version: Short,
     #[serde(default, deserialize_with = "or_default")]
@@ -122,7 +122,7 @@ struct File {
     #[serde(default, deserialize_with = "or_default")]
     time: Short,
     #[serde(rename = "global options", default, deserialize_with = "or_default")]
-    options: Names<Short>,
+    options: NameMap<Short>,
     #[serde(alias = "client_stats")]
     jobs: AtMost<Job, MOST_JOBS>,
 }
@@ -133,7 +133,7 @@ struct Job {
     #[serde(default, deserialize_with = "or_default")]
     error: i64,
     #[serde(rename = "job options", default, deserialize_with = "or_default")]
-    options: Names<Short>,
+    options: NameMap<Short>,
     #[serde(default, deserialize_with = "or_default")]
     hostname: Short,
     #[serde(default, deserialize_with = "or_default")]
@@ -171,7 +171,7 @@ struct Latency {
     #[serde(rename = "N")]
     count: Amount,
     mean: Option<Amount>,
-    percentile: Names<Amount>,
+    percentile: NameMap<Amount>,
 }
 
 impl Latency {
@@ -182,7 +182,7 @@ impl Latency {
         self.percentile.0.get(name).map(|ns| ns.0)
     }
 
-    fn add(&self, mut value: Value) -> Value {
+    fn add(&self, mut value: ImportedValue) -> ImportedValue {
         for (name, start) in PERCENTILES {
             value = value.and(name, self.percentile(start));
         }
@@ -193,7 +193,7 @@ impl Latency {
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
     let mut run = Foreign::of(&SOURCE);
     let mut is_read = false;
-    let (line, rest) = each_document(input, WHAT, |file: File| {
+    let (line, rest) = each_document(input, WHAT, |file: FioFile| {
         if std::mem::replace(&mut is_read, true) {
             return Err("a second result begins here; import each alone".into());
         }
@@ -203,7 +203,7 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
     run.finish(line, || format!("no job of this file did anything; give {WHAT}"))
 }
 
-fn keep(run: &mut Foreign, file: File) -> Result<(), String> {
+fn keep(run: &mut Foreign, file: FioFile) -> Result<(), String> {
     let version = &file.version.0;
     if !version.starts_with("fio-3") && !version.starts_with("fio-4") {
         return Err(format!("it is of {version}; files of fio 3 can be imported"));
@@ -235,7 +235,7 @@ fn keep_job(run: &mut Foreign, job: &Job, number: u32, global: &BTreeMap<String,
     let buffered = option(&["buffered"]).map(|buffered| u8::from(buffered == "0").to_string());
     let direct = option(&["direct"]).or(buffered).unwrap_or_else(|| "0".into());
     let case = |probe: &'static str, samples: Vec<f64>| {
-        let mut value = Value::new(probe, samples)
+        let mut value = ImportedValue::new(probe, samples)
             .at("job", &job.jobname.0)
             .at("number", number)
             .at("pattern", &pattern)
@@ -278,14 +278,14 @@ fn keep_job(run: &mut Foreign, job: &Job, number: u32, global: &BTreeMap<String,
 /// last stands for those that are left.
 fn block(probe: &str, option: &dyn Fn(&[&str]) -> Option<String>) -> String {
     let split = option(&["bssplit"]).map(|split| format!("split-{split}"));
-    let told = split.or_else(|| option(&["bsrange", "blocksize_range"])).or_else(|| option(&["bs", "blocksize"]));
-    let told = told.unwrap_or_else(|| "4k".into());
-    let sizes: Vec<&str> = told.split(',').collect();
+    let block_size = split.or_else(|| option(&["bsrange", "blocksize_range"])).or_else(|| option(&["bs", "blocksize"]));
+    let block_size = block_size.unwrap_or_else(|| "4k".into());
+    let sizes: Vec<&str> = block_size.split(',').collect();
     let one = match probe {
         "fio.read" => sizes[0],
         "fio.write" => sizes[1.min(sizes.len() - 1)],
         "fio.trim" => sizes[2.min(sizes.len() - 1)],
-        _ => &told,
+        _ => &block_size,
     };
     bytes(one).map_or(one.to_owned(), |bytes| bytes.to_string())
 }
@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn a_percentile_is_found_by_its_number_and_not_by_another_that_begins_alike() {
         let percentile = ["50.000000", "99.000000", "99.900000", "99.950000", "99.990000"].into_iter().zip(1..);
-        let percentile = Names(percentile.map(|(name, ns)| (name.to_owned(), Amount(f64::from(ns)))).collect());
+        let percentile = NameMap(percentile.map(|(name, ns)| (name.to_owned(), Amount(f64::from(ns)))).collect());
         let latency = Latency { percentile, ..Latency::default() };
         let found = PERCENTILES.map(|(_, start)| latency.percentile(start));
         assert_eq!(found, [Some(1.0), None, Some(2.0), Some(3.0)]);

@@ -11,7 +11,7 @@ use hostmark_model::{ReasonCode, timestamp::Timestamp};
 use hostmark_stats::descriptive as stats;
 
 use super::ImportError;
-use super::lines::{LARGEST, Rest};
+use super::lines::{LARGEST, TrailingText};
 
 /// Most values of a run. A file has at most some hundred; each costs under a KiB.
 const MOST_VALUES: usize = 20_000;
@@ -21,7 +21,7 @@ const LONGEST_NOTE: usize = 200;
 const LONGEST_NAME: usize = 60;
 
 /// A quantity of another tool.
-pub(super) struct Program {
+pub(super) struct ForeignQuantity {
     /// `tool.name`.
     pub id: &'static str,
     pub title: Text,
@@ -33,7 +33,7 @@ pub(super) struct Program {
     pub what: Text,
 }
 
-impl Program {
+impl ForeignQuantity {
     /// One with a single quantity.
     pub(super) const fn plain(
         id: &'static str,
@@ -41,8 +41,8 @@ impl Program {
         unit: Unit,
         axes: &'static [(&'static str, AxisKind)],
         what: Text,
-    ) -> Program {
-        Program { id, title, unit, axes, also: &[], what }
+    ) -> ForeignQuantity {
+        ForeignQuantity { id, title, unit, axes, also: &[], what }
     }
 }
 
@@ -64,12 +64,12 @@ pub(super) struct Source {
     /// How to read its values, of all programs.
     pub reading: Text,
     /// In the order of a report.
-    pub programs: &'static [Program],
+    pub programs: &'static [ForeignQuantity],
 }
 
 /// A value with the case it belongs to, in base units.
 #[derive(Debug, Default)]
-pub(super) struct Value {
+pub(super) struct ImportedValue {
     pub probe: &'static str,
     pub params: Vec<(&'static str, String)>,
     pub samples: Vec<f64>,
@@ -81,23 +81,23 @@ pub(super) struct Value {
     pub failed: Option<String>,
 }
 
-impl Value {
-    pub(super) fn new(probe: &'static str, samples: Vec<f64>) -> Value {
-        Value { probe, samples, ..Value::default() }
+impl ImportedValue {
+    pub(super) fn new(probe: &'static str, samples: Vec<f64>) -> ImportedValue {
+        ImportedValue { probe, samples, ..ImportedValue::default() }
     }
 
-    pub(super) fn at(mut self, axis: &'static str, value: impl ToString) -> Value {
+    pub(super) fn at(mut self, axis: &'static str, value: impl ToString) -> ImportedValue {
         self.params.push((axis, axis_value(&value.to_string())));
         self
     }
 
     /// A further quantity, where the file tells it.
-    pub(super) fn and(mut self, name: &'static str, value: Option<f64>) -> Value {
+    pub(super) fn and(mut self, name: &'static str, value: Option<f64>) -> ImportedValue {
         self.also.extend(value.map(|value| (name, value)));
         self
     }
 
-    pub(super) fn note(mut self, key: &'static str, value: impl ToString) -> Value {
+    pub(super) fn note(mut self, key: &'static str, value: impl ToString) -> ImportedValue {
         let value: String = value.to_string().chars().take(LONGEST_NOTE).collect();
         if !value.is_empty() {
             self.notes.push((key, value));
@@ -117,10 +117,10 @@ pub(super) struct Foreign {
     /// As the file writes it.
     pub date: Option<String>,
     /// What stands behind the result in the file.
-    pub rest: Option<Rest>,
+    pub rest: Option<TrailingText>,
     /// What the file has results of that are not read.
     pub unread: Vec<String>,
-    cases: Vec<(CaseId, Value)>,
+    cases: Vec<(CaseId, ImportedValue)>,
     known: HashMap<CaseId, usize>,
     values: usize,
     /// Programs of numbers without a unit of ours of which a direction is known.
@@ -176,7 +176,7 @@ impl Foreign {
     }
 
     /// Keeps a value; one more of the same case is a further sample of it. An error is a fragment.
-    pub(super) fn keep(&mut self, value: Value) -> Result<(), String> {
+    pub(super) fn keep(&mut self, value: ImportedValue) -> Result<(), String> {
         let tool = self.source.tool;
         self.values += value.samples.len().max(1);
         if self.values > MOST_VALUES {
@@ -206,7 +206,8 @@ impl Foreign {
     pub(super) fn into_run(mut self) -> Run {
         let source = self.source;
         let ids: HashSet<&str> = self.cases.iter().map(|(id, _)| id.probe.as_str()).collect();
-        let programs: Vec<&Program> = source.programs.iter().filter(|program| ids.contains(program.id)).collect();
+        let programs: Vec<&ForeignQuantity> =
+            source.programs.iter().filter(|program| ids.contains(program.id)).collect();
         let place = |id: &CaseId| programs.iter().position(|program| program.id == id.probe);
         let mut probes: Vec<ProbeInfo> = programs.iter().map(|program| info(source, program)).collect();
         for (id, better) in self.directions {
@@ -231,7 +232,7 @@ impl Foreign {
             },
             settings: no_settings(BTreeMap::new()),
             host: self.host,
-            disturbances: self.rest.iter().map(Rest::passed_over).chain(passed_over(&self.unread)).collect(),
+            disturbances: self.rest.iter().map(TrailingText::passed_over).chain(passed_over(&self.unread)).collect(),
             neighbours: None,
             trust: None,
             probes,
@@ -274,7 +275,7 @@ pub(super) fn no_settings(set: BTreeMap<String, String>) -> Settings {
     }
 }
 
-fn record(source: &Source, id: CaseId, value: Value) -> CaseRecord {
+fn record(source: &Source, id: CaseId, value: ImportedValue) -> CaseRecord {
     let tool = source.tool;
     let failed = value.failed.map(|text| Outcome::Failed { reason: ReasonCode::Imported.because(text) });
     let outcome = failed.unwrap_or_else(|| match estimate(&value.samples) {
@@ -389,7 +390,7 @@ fn better(unit: Unit) -> Better {
     }
 }
 
-fn info(source: &Source, program: &Program) -> ProbeInfo {
+fn info(source: &Source, program: &ForeignQuantity) -> ProbeInfo {
     let tool = source.tool;
     let axis = |(name, kind): &(&str, AxisKind)| AxisInfo { name: (*name).into(), kind: *kind, default: String::new() };
     let further = |Further(name, unit, title): &Further| QuantityInfo {
@@ -442,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_that_begin_alike_are_told_apart_in_every_file() {
+    fn long_names_that_begin_alike_are_distinguished_in_every_file() {
         let name = |end: &str| format!("{}{end}", "compress --level 19 ".repeat(4));
         let [one, other] = ["a", "b"].map(|end| shortened_axis_value(&name(end), 54));
         assert!(one != other && one == shortened_axis_value(&name("a"), 54));

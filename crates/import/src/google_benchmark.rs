@@ -7,12 +7,12 @@ use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{AxisKind, Run, Text, Unit};
 use serde::Deserialize;
 
-use super::foreign::{Foreign, Further, Program, Source, Value, no_result, t};
+use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, no_result, t};
 use super::json::{Amount, AtMost, Short, each_document};
-use super::{Format, ImportError};
+use super::{ImportError, ImportFormat};
 
 /// google-benchmark's JSON.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "google-benchmark",
     description: Text {
         en: "the JSON of google-benchmark (--benchmark_out=FILE)",
@@ -30,7 +30,7 @@ static SOURCE: Source = Source {
          names which.",
         "多次迭代的平均值（挂钟时间）。重复测量为样本；若只写出汇总值，则由 statistic 标明。",
     ),
-    programs: &[Program {
+    programs: &[ForeignQuantity {
         id: "google_benchmark.time",
         title: t("google-benchmark: time", "google-benchmark：时间"),
         unit: Unit::Nanoseconds,
@@ -49,10 +49,10 @@ const UNITS: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e
 const AGGREGATES: [&str; 6] = ["mean", "median", "stddev", "cv", "BigO", "RMS"];
 
 #[derive(Deserialize)]
-struct File {
+struct GoogleBenchmarkFile {
     #[serde(default)]
     context: Context,
-    benchmarks: AtMost<Entry, 20_000>,
+    benchmarks: AtMost<GoogleBenchmarkEntry, 20_000>,
 }
 
 #[derive(Deserialize, Default)]
@@ -65,7 +65,7 @@ struct Context {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Entry {
+struct GoogleBenchmarkEntry {
     name: Short,
     run_type: Short,
     threads: Option<Amount>,
@@ -79,7 +79,7 @@ struct Entry {
     error_message: Short,
 }
 
-impl Entry {
+impl GoogleBenchmarkEntry {
     /// Of which benchmark it is, and what of it.
     fn parts(&self) -> (&str, &str) {
         let ending = self.name.0.rsplit_once('_').filter(|(_, ending)| AGGREGATES.contains(ending));
@@ -94,20 +94,21 @@ impl Entry {
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
     let what = "what google-benchmark wrote with --benchmark_out";
     let mut run = Foreign::of(&SOURCE);
-    let (line, rest) = each_document(input, what, |File { context, benchmarks }: File| {
-        run.version = format!("google-benchmark {}", context.library_version.0).trim_end().to_owned();
-        run.host.hostname = context.host_name.0;
-        run.started = Timestamp::parse(&context.date.0).map(|time| time.to_string()).unwrap_or_default();
-        run.date = Some(context.date.0).filter(|date| !date.is_empty());
-        let parts = || benchmarks.0.iter().map(Entry::parts);
-        let whole: HashSet<&str> = parts().filter(|(_, what)| *what == "each").map(|(name, _)| name).collect();
-        benchmarks.0.iter().try_for_each(|entry| keep_entry(&mut run, entry, &whole))
-    })?;
+    let (line, rest) =
+        each_document(input, what, |GoogleBenchmarkFile { context, benchmarks }: GoogleBenchmarkFile| {
+            run.version = format!("google-benchmark {}", context.library_version.0).trim_end().to_owned();
+            run.host.hostname = context.host_name.0;
+            run.started = Timestamp::parse(&context.date.0).map(|time| time.to_string()).unwrap_or_default();
+            run.date = Some(context.date.0).filter(|date| !date.is_empty());
+            let parts = || benchmarks.0.iter().map(GoogleBenchmarkEntry::parts);
+            let whole: HashSet<&str> = parts().filter(|(_, what)| *what == "each").map(|(name, _)| name).collect();
+            benchmarks.0.iter().try_for_each(|entry| keep_entry(&mut run, entry, &whole))
+        })?;
     run.rest = rest;
     run.finish(line, || no_result(what))
 }
 
-fn keep_entry(run: &mut Foreign, entry: &Entry, whole: &HashSet<&str>) -> Result<(), String> {
+fn keep_entry(run: &mut Foreign, entry: &GoogleBenchmarkEntry, whole: &HashSet<&str>) -> Result<(), String> {
     let (name, statistic) = entry.parts();
     // What an aggregate is of says it better.
     if !["each", "mean", "median"].contains(&statistic) || (statistic != "each" && whole.contains(name)) {
@@ -115,7 +116,7 @@ fn keep_entry(run: &mut Foreign, entry: &Entry, whole: &HashSet<&str>) -> Result
     }
     let unit = UNITS.iter().find(|(unit, _)| *unit == entry.time_unit.0).map(|(_, ns)| *ns);
     let ns = |time: Option<Amount>| Some(time?.0 * unit?);
-    let mut value = Value::new("google_benchmark.time", ns(entry.real_time).into_iter().collect())
+    let mut value = ImportedValue::new("google_benchmark.time", ns(entry.real_time).into_iter().collect())
         .at("name", run.distinct(name))
         .at("threads", entry.threads.map_or("unknown".to_owned(), |threads| threads.0.to_string()))
         .at("statistic", statistic)

@@ -5,12 +5,12 @@ use std::io::BufRead;
 use hostmark_model::{AxisKind, Run, Text, Unit};
 use serde::Deserialize;
 
-use super::foreign::{Foreign, Further, Program, Source, Value, no_result, t};
+use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, no_result, t};
 use super::json::{Amount, AtMost, Short, each_document, or_default};
-use super::{Format, ImportError};
+use super::{ImportError, ImportFormat};
 
 /// hyperfine's JSON.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "hyperfine",
     description: Text { en: "the JSON of hyperfine (--export-json)", zh: "hyperfine 的 JSON（--export-json）" },
     read,
@@ -25,7 +25,7 @@ static SOURCE: Source = Source {
          shell, preparation and warm-up.",
         "全部运行的中位数（挂钟时间）；经由 shell 时已减去空 shell 的时间。文件不含 shell、准备命令与预热次数。",
     ),
-    programs: &[Program {
+    programs: &[ForeignQuantity {
         id: "hyperfine.time",
         title: t("hyperfine: time", "hyperfine：时间"),
         unit: Unit::Nanoseconds,
@@ -41,12 +41,12 @@ static SOURCE: Source = Source {
 const MOST_RUNS: usize = 20_000;
 
 #[derive(Deserialize)]
-struct File {
-    results: AtMost<Command, 2000>,
+struct HyperfineFile {
+    results: AtMost<HyperfineCommand, 2000>,
 }
 
 #[derive(Deserialize)]
-struct Command {
+struct HyperfineCommand {
     command: Short,
     mean: Amount,
     #[serde(default, deserialize_with = "or_default")]
@@ -63,7 +63,7 @@ struct Command {
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
     let what = "what hyperfine wrote with --export-json";
     let mut run = Foreign::of(&SOURCE);
-    let (line, rest) = each_document(input, what, |file: File| {
+    let (line, rest) = each_document(input, what, |file: HyperfineFile| {
         file.results.0.iter().try_for_each(|command| keep_command(&mut run, command))
     })?;
     run.rest = rest;
@@ -72,10 +72,10 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
 
 fn keep_command(
     run: &mut Foreign,
-    Command { command, mean, user, system, times, exit_codes }: &Command,
+    HyperfineCommand { command, mean, user, system, times, exit_codes }: &HyperfineCommand,
 ) -> Result<(), String> {
     let times = if times.0.is_empty() { vec![*mean] } else { times.0.clone() };
-    let mut value = Value::new("hyperfine.time", times.iter().map(|time| time.0 * 1e9).collect())
+    let mut value = ImportedValue::new("hyperfine.time", times.iter().map(|time| time.0 * 1e9).collect())
         .at("command", run.distinct(&command.0))
         .and("user", Some(user.0 * 1e9))
         .and("system", Some(system.0 * 1e9))

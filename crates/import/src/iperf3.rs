@@ -8,12 +8,12 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
-use super::foreign::{Foreign, Further, Program, Source, Value, t};
+use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, t};
 use super::json::{Amount, AtMost, Short, each_document, or_default};
-use super::{Format, ImportError};
+use super::{ImportError, ImportFormat};
 
 /// iperf3's JSON.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "iperf3",
     description: Text {
         en: "the JSON of iperf3 (--json or --json-stream)",
@@ -45,7 +45,7 @@ static SOURCE: Source = Source {
          多流时看到的是单个 CPU 的上限。",
     ),
     programs: &[
-        Program {
+        ForeignQuantity {
             id: "iperf3.tcp",
             title: t("iperf3: TCP bandwidth", "iperf3：TCP 带宽"),
             unit: Unit::BytesPerSecond,
@@ -56,7 +56,7 @@ static SOURCE: Source = Source {
                 "接收端每秒收到的全部 TCP 流字节数。forward：客户端到服务端；both_…：双向同时。",
             ),
         },
-        Program {
+        ForeignQuantity {
             id: "iperf3.udp",
             title: t("iperf3: UDP bandwidth", "iperf3：UDP 带宽"),
             unit: Unit::BytesPerSecond,
@@ -72,7 +72,7 @@ static SOURCE: Source = Source {
                 "接收端每秒收到的全部 UDP 流字节数。",
             ),
         },
-        Program {
+        ForeignQuantity {
             id: "iperf3.stream",
             title: t("iperf3: one of several streams", "iperf3：多流中的一条"),
             unit: Unit::BytesPerSecond,
@@ -103,14 +103,14 @@ struct Document {
     event: Option<Short>,
     data: Data,
     #[serde(deserialize_with = "or_default")]
-    start: Part,
-    end: Option<Part>,
+    start: ResultSection,
+    end: Option<ResultSection>,
     error: Option<Short>,
 }
 
 /// What an event carries: a part, or the text of an error.
 #[derive(Default)]
-struct Data(Part, Short);
+struct Data(ResultSection, Short);
 
 impl<'de> Deserialize<'de> for Data {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Data, D::Error> {
@@ -121,10 +121,10 @@ impl<'de> Deserialize<'de> for Data {
                 f.write_str("an object or a text")
             }
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Data, E> {
-                Ok(Data(Part::default(), Short(text.chars().take(LONGEST_ERROR).collect())))
+                Ok(Data(ResultSection::default(), Short(text.chars().take(LONGEST_ERROR).collect())))
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Data, A::Error> {
-                let part = Part::deserialize(MapAccessDeserializer::new(map))?;
+                let part = ResultSection::deserialize(MapAccessDeserializer::new(map))?;
                 Ok(Data(part, Short::default()))
             }
         }
@@ -135,7 +135,7 @@ impl<'de> Deserialize<'de> for Data {
 /// The start or the end of a result: each has its own of these fields.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Part {
+struct ResultSection {
     version: Short,
     system_info: Short,
     timestamp: Timestamp,
@@ -174,27 +174,27 @@ struct TestStart {
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct Stream {
-    sender: End,
-    receiver: End,
+    sender: StreamEnd,
+    receiver: StreamEnd,
 }
 
 /// One end's sum over the whole time; in an interval it is only said whether this end is the sender.
 #[derive(Default)]
-struct End(Option<Sum>);
+struct StreamEnd(Option<Sum>);
 
-impl<'de> Deserialize<'de> for End {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<End, D::Error> {
+impl<'de> Deserialize<'de> for StreamEnd {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<StreamEnd, D::Error> {
         struct Either;
         impl<'de> Visitor<'de> for Either {
-            type Value = End;
+            type Value = StreamEnd;
             fn expecting(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
                 f.write_str("an object or a truth")
             }
-            fn visit_bool<E: serde::de::Error>(self, _: bool) -> Result<End, E> {
-                Ok(End(None))
+            fn visit_bool<E: serde::de::Error>(self, _: bool) -> Result<StreamEnd, E> {
+                Ok(StreamEnd(None))
             }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<End, A::Error> {
-                Ok(End(Some(Sum::deserialize(MapAccessDeserializer::new(map))?)))
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<StreamEnd, A::Error> {
+                Ok(StreamEnd(Some(Sum::deserialize(MapAccessDeserializer::new(map))?)))
             }
         }
         deserializer.deserialize_any(Either)
@@ -229,7 +229,7 @@ struct Cpu {
 
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
     let mut run = Foreign::of(&SOURCE);
-    let (mut start, mut is_read, mut is_stream) = (Part::default(), false, false);
+    let (mut start, mut is_read, mut is_stream) = (ResultSection::default(), false, false);
     let (line, rest) = each_document(input, WHAT, |document: Document| {
         if is_read {
             // Some versions write the whole document again after their stream.
@@ -267,7 +267,7 @@ fn no_error(error: Option<&Short>) -> Result<(), String> {
     }
 }
 
-fn keep(run: &mut Foreign, start: &Part, end: &Part) -> Result<(), String> {
+fn keep(run: &mut Foreign, start: &ResultSection, end: &ResultSection) -> Result<(), String> {
     let asked = start.test_start.as_ref().ok_or_else(|| format!("it tells nothing of the test; give {WHAT}"))?;
     // "iperf 3.12"
     run.version = format!("iperf3 {}", start.version.0.trim_start_matches("iperf").trim()).trim_end().to_owned();
@@ -294,7 +294,7 @@ fn keep(run: &mut Foreign, start: &Part, end: &Part) -> Result<(), String> {
         (false, true) => ("reverse", ""),
         (false, false) => ("forward", ""),
     };
-    let at = |value: Value, direction: &str| {
+    let at = |value: ImportedValue, direction: &str| {
         let target = match asked.target_bitrate.map(|target| target.0) {
             None => "unknown".to_owned(),
             Some(0.0) => "none".to_owned(),
@@ -306,7 +306,7 @@ fn keep(run: &mut Foreign, start: &Part, end: &Part) -> Result<(), String> {
             .at("message", asked.blksize.0)
             .at("target", target)
     };
-    let whole = |value: Value| {
+    let whole = |value: ImportedValue| {
         value
             .note("seconds", asked.duration.0)
             .note("omitted_seconds", if asked.omit.0 > 0.0 { asked.omit.0.to_string() } else { String::new() })
@@ -331,7 +331,7 @@ fn keep(run: &mut Foreign, start: &Part, end: &Part) -> Result<(), String> {
             rate *= 1.0 - lost.unwrap_or(0.0);
             unconfirmed = Some("iperf3 before 3.10 tells what was sent: less the share that was lost".into());
         }
-        let mut value = whole(at(Value::new(probe, vec![rate]), direction));
+        let mut value = whole(at(ImportedValue::new(probe, vec![rate]), direction));
         value.unconfirmed = unconfirmed;
         let value = match probe {
             "iperf3.udp" => value.and("lost", lost).and("jitter", received.jitter_ms.map(|ms| ms.0 * 1e6)),
@@ -349,17 +349,17 @@ fn keep(run: &mut Foreign, start: &Part, end: &Part) -> Result<(), String> {
 fn streams(
     run: &mut Foreign,
     streams: &[Stream],
-    at: &dyn Fn(Value, &str) -> Value,
+    at: &dyn Fn(ImportedValue, &str) -> ImportedValue,
     [one, other]: [&str; 2],
 ) -> Result<(), String> {
     let mut numbers = [0, 0];
     for stream in streams {
-        let (End(Some(sender)), End(Some(receiver))) = (&stream.sender, &stream.receiver) else { continue };
+        let (StreamEnd(Some(sender)), StreamEnd(Some(receiver))) = (&stream.sender, &stream.receiver) else { continue };
         let is_other = !other.is_empty() && sender.sender == Some(false);
         let number = &mut numbers[usize::from(is_other)];
         *number += 1;
         let Some(rate) = receiver.rate() else { continue };
-        let value = at(Value::new("iperf3.stream", vec![rate]), if is_other { other } else { one })
+        let value = at(ImportedValue::new("iperf3.stream", vec![rate]), if is_other { other } else { one })
             .at("number", *number)
             .and("retransmits", sender.retransmits.map(|count| count.0))
             .and("round_trip", sender.mean_rtt.map(|us| us.0 * 1e3));

@@ -9,7 +9,7 @@ use serde::de::{DeserializeOwned, Deserializer, Error, IgnoredAny, MapAccess, Se
 use serde::{Deserialize, de};
 
 use super::ImportError;
-use super::lines::{LARGEST, Rest, past_mark, shortened};
+use super::lines::{LARGEST, TrailingText, past_mark, shortened};
 
 /// Longest text that is kept, characters.
 const LONGEST_TEXT: usize = 300;
@@ -22,7 +22,7 @@ pub(super) fn each_document<T: DeserializeOwned>(
     input: &mut dyn BufRead,
     what: &str,
     mut each: impl FnMut(T) -> Result<(), String>,
-) -> Result<(u64, Option<Rest>), ImportError> {
+) -> Result<(u64, Option<TrailingText>), ImportError> {
     past_mark(input)?;
     let (mut lines, mut rest, mut is_first) = (0, None, true);
     loop {
@@ -61,7 +61,7 @@ fn problem(error: &serde_json::Error, before: u64, what: &str) -> ImportError {
 }
 
 /// Passes over text until a line goes on with a brace, counting its lines: what it begins with, and whether there is no brace.
-fn pass_text(input: &mut dyn BufRead, lines: &mut u64) -> Result<(Option<Rest>, bool), ImportError> {
+fn pass_text(input: &mut dyn BufRead, lines: &mut u64) -> Result<(Option<TrailingText>, bool), ImportError> {
     let (mut bytes, mut begin, mut text, mut is_blank) = (0, 0, Vec::new(), true);
     let is_end = loop {
         let line = *lines + 1;
@@ -85,7 +85,7 @@ fn pass_text(input: &mut dyn BufRead, lines: &mut u64) -> Result<(Option<Rest>, 
         }
         input.consume(1);
     };
-    let rest = Rest { line: begin, text: shortened(String::from_utf8_lossy(&text).trim_end()) };
+    let rest = TrailingText { line: begin, text: shortened(String::from_utf8_lossy(&text).trim_end()) };
     Ok(((begin > 0).then_some(rest), is_end))
 }
 
@@ -229,13 +229,13 @@ impl<'de, T: Deserialize<'de>, const MOST: usize> Deserialize<'de> for AtMost<T,
 
 /// An object of names and plain values, of which the first hundred are kept; what is no plain value is an error.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Names<T>(pub BTreeMap<String, T>);
+pub(super) struct NameMap<T>(pub BTreeMap<String, T>);
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Names<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for NameMap<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Map<T>(std::marker::PhantomData<T>);
         impl<'de, T: Deserialize<'de>> Visitor<'de> for Map<T> {
-            type Value = Names<T>;
+            type Value = NameMap<T>;
             fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
                 f.write_str("an object")
             }
@@ -245,11 +245,11 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Names<T> {
                 while names.len() < MOST {
                     match map.next_entry::<Short, T>()? {
                         Some((name, value)) => names.insert(name.0, value),
-                        None => return Ok(Names(names)),
+                        None => return Ok(NameMap(names)),
                     };
                 }
                 while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Names(names))
+                Ok(NameMap(names))
             }
         }
         deserializer.deserialize_map(Map(std::marker::PhantomData))

@@ -28,7 +28,7 @@ use hostmark_model::{Run, Text};
 
 /// What another tool writes.
 #[derive(Debug)]
-pub struct Format {
+pub struct ImportFormat {
     /// What the command line calls it.
     pub name: &'static str,
     /// What it reads.
@@ -39,7 +39,7 @@ pub struct Format {
 }
 
 /// Every format.
-pub static FORMATS: &[Format] = &[
+pub static FORMATS: &[ImportFormat] = &[
     lmbench::FORMAT,
     stream::FORMAT,
     fio::FORMAT,
@@ -58,7 +58,7 @@ pub static FORMATS: &[Format] = &[
 ];
 
 /// The format called `name`.
-pub fn format_named(name: &str) -> Option<&'static Format> {
+pub fn format_named(name: &str) -> Option<&'static ImportFormat> {
     FORMATS.iter().find(|format| format.name == name)
 }
 
@@ -89,7 +89,7 @@ const KNOWN_BY: &[(&str, &str)] = &[
 ];
 
 /// What to do with a text that is none of this format: the command that reads it, or has its tool write what can be read.
-pub fn hint(text: &str, format: &Format) -> Option<&'static str> {
+pub fn hint(text: &str, format: &ImportFormat) -> Option<&'static str> {
     let known = KNOWN_BY.iter().find(|(part, _)| text.contains(part))?.1;
     (known.strip_prefix("hostmark import ") != Some(format.name)).then_some(known)
 }

@@ -59,17 +59,17 @@ pub(super) fn past_mark(input: &mut dyn BufRead) -> Result<(), ImportError> {
 
 /// What stands behind a result and is none of it.
 #[derive(Debug)]
-pub(super) struct Rest {
+pub(super) struct TrailingText {
     /// Where it begins.
     pub line: u64,
     /// Its first words.
     pub text: String,
 }
 
-impl Rest {
+impl TrailingText {
     /// For who reads the run.
     pub(super) fn passed_over(&self) -> Text<String> {
-        let Rest { line, text } = self;
+        let TrailingText { line, text } = self;
         Text {
             en: format!("the file has text behind the result, which was passed over: line {line}, '{text}'"),
             zh: format!("文件中结果之后还有其他文本，已略过：第 {line} 行，“{text}”"),

@@ -4,12 +4,12 @@ use std::io::BufRead;
 
 use hostmark_model::{AxisKind, Run, Text, Unit};
 
-use super::foreign::{Foreign, Further, Program, Source, Value, no_result, t};
+use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, no_result, t};
 use super::lines::{amount, each_line, shortened};
-use super::{Format, ImportError};
+use super::{ImportError, ImportFormat};
 
 /// netperf's text.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "netperf",
     description: Text {
         en: "the text of netperf's STREAM, MAERTS and RR tests",
@@ -30,7 +30,7 @@ static SOURCE: Source = Source {
         "整个时段的平均值。文件只以地址说明对端，这里不保存地址。",
     ),
     programs: &[
-        Program {
+        ForeignQuantity {
             id: "netperf.stream",
             title: t("netperf: stream", "netperf：流"),
             unit: Unit::BytesPerSecond,
@@ -41,7 +41,7 @@ static SOURCE: Source = Source {
                 "每秒到达的字节数；UDP 发送的可能更多。",
             ),
         },
-        Program {
+        ForeignQuantity {
             id: "netperf.transactions",
             title: t("netperf: transactions", "netperf：事务"),
             unit: Unit::OperationsPerSecond,
@@ -65,7 +65,7 @@ const WHAT: &str = "the whole text of netperf, without -P 0, -k, -o and -O";
 
 /// A test whose lines are read.
 #[derive(Default)]
-struct Test {
+struct NetperfTest {
     name: String,
     unit: Option<f64>,
     /// Whether the columns are the usual ones.
@@ -76,8 +76,9 @@ struct Test {
 
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
     let mut run = Foreign::of(&SOURCE);
-    let mut now: Option<Test> = None;
-    let unfinished = |test: &Test| format!("{} has no result before this line; give {WHAT}", shortened(&test.name));
+    let mut now: Option<NetperfTest> = None;
+    let unfinished =
+        |test: &NetperfTest| format!("{} has no result before this line; give {WHAT}", shortened(&test.name));
     let lines = each_line(input, WHAT, |line, text| {
         let error = |what| ImportError { line, what };
         if let Some((name, _)) = text.split_once(" TEST from ") {
@@ -85,7 +86,7 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
                 return Err(error(unfinished(test)));
             }
             let name = name.rsplit("MIGRATED ").next().unwrap_or(name).trim().to_owned();
-            now = Some(Test { name, ..Test::default() });
+            now = Some(NetperfTest { name, ..NetperfTest::default() });
         } else if let Some(test) = now.as_mut().filter(|_| !text.starts_with("Interim result:")) {
             let unit = |word: &str| UNITS.iter().find(|(unit, _)| word.strip_suffix("ec").unwrap_or(word) == *unit);
             test.unit = test.unit.or(text.split_whitespace().find_map(unit).map(|(_, bytes)| *bytes));
@@ -104,7 +105,7 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
 }
 
 /// What a line of numbers says; none where more is to come, or it says something else.
-fn result(test: &mut Test, line: &str) -> Result<Option<Value>, String> {
+fn result(test: &mut NetperfTest, line: &str) -> Result<Option<ImportedValue>, String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     if !test.is_classic || words.len() < 4 || words.iter().any(|word| word.parse::<f64>().is_err()) {
         return Ok(None);
@@ -112,15 +113,15 @@ fn result(test: &mut Test, line: &str) -> Result<Option<Value>, String> {
     let numbers = words.iter().map(|word| amount(word, "a number")).collect::<Result<Vec<f64>, String>>()?;
     let unit =
         || test.unit.ok_or_else(|| format!("the heading names no unit of {}; give {WHAT}", shortened(&test.name)));
-    let stream = |[message, socket, rate]: [f64; 3], seconds: f64| -> Result<Value, String> {
-        let value = Value::new("netperf.stream", vec![rate * unit()?]).at("test", &test.name);
+    let stream = |[message, socket, rate]: [f64; 3], seconds: f64| -> Result<ImportedValue, String> {
+        let value = ImportedValue::new("netperf.stream", vec![rate * unit()?]).at("test", &test.name);
         Ok(value.at("message", message).at("socket", socket).note("seconds", seconds))
     };
     let is_udp = test.name.starts_with("UDP") || test.name.starts_with("UNIDIRECTIONAL");
     match (test.sender, &numbers[..]) {
         _ if test.name.to_ascii_uppercase().contains("REQUEST/RESPONSE") => {
             let &[_, socket, request, response, seconds, rate, ..] = &numbers[..] else { return Ok(None) };
-            let value = Value::new("netperf.transactions", vec![rate]).at("test", &test.name);
+            let value = ImportedValue::new("netperf.transactions", vec![rate]).at("test", &test.name);
             let value = value.at("request", request).at("response", response).at("socket", socket);
             Ok(Some(value.note("seconds", seconds)))
         }

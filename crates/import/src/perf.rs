@@ -7,13 +7,13 @@ use std::io::BufRead;
 
 use hostmark_model::{Run, Text};
 
-use super::foreign::{Foreign, Value, shortest};
+use super::foreign::{Foreign, ImportedValue, shortest};
 use super::lines::{amount, each_line, shortened};
-use super::{Format, ImportError};
+use super::{ImportError, ImportFormat};
 use programs::{SOURCE, program};
 
 /// perf bench's text.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "perf-bench",
     description: Text {
         en: "the text of perf bench: sched, syscall, mem, futex, epoll",
@@ -27,7 +27,7 @@ const WHAT: &str = "the whole text of perf bench";
 const MOST_UNREAD: usize = 50;
 
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
-    let mut reader = Reader { run: Foreign::of(&SOURCE), now: None };
+    let mut reader = PerfReader { run: Foreign::of(&SOURCE), now: None };
     let lines =
         each_line(input, WHAT, |at, line| reader.take(line.trim()).map_err(|what| ImportError { line: at, what }))?;
     reader.end().map_err(|what| ImportError { line: lines, what })?;
@@ -38,7 +38,7 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
     })
 }
 
-struct Reader {
+struct PerfReader {
     run: Foreign,
     /// The benchmark whose lines are read.
     now: Option<Benchmark>,
@@ -89,7 +89,7 @@ impl Benchmark {
 }
 
 /// How lines of benchmarks begin that have no heading in the simple format.
-const TOLD_BY_SUMMARY: &[(&str, &str)] = &[
+const IN_SUMMARY: &[(&str, &str)] = &[
     ("each operating on", "futex/hash"),
     ("waking up 1 at a time", "futex/wake"),
     ("threads waking up", "futex/wake-parallel"),
@@ -99,7 +99,7 @@ const TOLD_BY_SUMMARY: &[(&str, &str)] = &[
     ("doing epoll_ctl ops", "epoll/ctl"),
 ];
 
-impl Reader {
+impl PerfReader {
     fn take(&mut self, line: &str) -> Result<(), String> {
         if let Some(name) = heading(line) {
             self.end()?;
@@ -157,7 +157,7 @@ impl Reader {
 
     /// A benchmark whose heading the simple format leaves out is known by its summary.
     fn summary(&mut self, line: &str) -> Result<(), String> {
-        let Some((_, name)) = TOLD_BY_SUMMARY.iter().find(|(part, _)| line.contains(part)) else { return Ok(()) };
+        let Some((_, name)) = IN_SUMMARY.iter().find(|(part, _)| line.contains(part)) else { return Ok(()) };
         // What the parallel waking says contains what the plain one says.
         let name = if line.contains("threads waking up") { "futex/wake-parallel" } else { name };
         if self.now.as_ref().is_none_or(|now| now.is_done || now.name != *name) {
@@ -209,7 +209,7 @@ impl Reader {
         let Some(now) = &mut self.now else { return Ok(()) };
         now.is_done = probe.is_some() || program(&now.name, "").is_some();
         let Some(probe) = probe else { return Ok(()) };
-        let value = at.iter().fold(Value::new(probe, samples), |value, (axis, point)| value.at(axis, point));
+        let value = at.iter().fold(ImportedValue::new(probe, samples), |value, (axis, point)| value.at(axis, point));
         let value = value.note("operations", now.operations.map(shortest).unwrap_or_default());
         // Of a benchmark without axes of its own all that it says of itself.
         let value = value.note("setup", if probe == "perf.operation" { now.setup.as_str() } else { "" });

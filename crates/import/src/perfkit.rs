@@ -8,13 +8,13 @@ use hostmark_model::{AxisKind, Better, Run, Text, Unit};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
-use super::foreign::{Foreign, Program, Source, Value, no_result, t};
+use super::foreign::{Foreign, ForeignQuantity, ImportedValue, Source, no_result, t};
 use super::json::{Amount, Plain, Short, each_document, or_default};
 use super::units::{UnitKind, known};
-use super::{Format, ImportError};
+use super::{ImportError, ImportFormat};
 
 /// PerfKitBenchmarker's samples.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "perfkit",
     description: Text {
         en: "the JSON lines of PerfKitBenchmarker (perfkitbenchmarker_results.json)",
@@ -42,35 +42,35 @@ static SOURCE: Source = Source {
         "标签相同的样本属于同一个用例。setup 由既不描述机器、也不是已知结果的标签组成；machine 区分不同机器的样本。含义不唯一的单位（如 MB/s）保留原样。",
     ),
     programs: &[
-        Program::plain(
+        ForeignQuantity::plain(
             "perfkit.time",
             t("PerfKit: time", "PerfKit：时间"),
             Unit::Nanoseconds,
             AXES,
             t("A time that a test measured.", "某项测试测得的时间。"),
         ),
-        Program::plain(
+        ForeignQuantity::plain(
             "perfkit.rate",
             t("PerfKit: bytes", "PerfKit：字节速率"),
             Unit::BytesPerSecond,
             AXES,
             t("Bytes per second.", "每秒字节数。"),
         ),
-        Program::plain(
+        ForeignQuantity::plain(
             "perfkit.operations",
             t("PerfKit: operations", "PerfKit：操作速率"),
             Unit::OperationsPerSecond,
             AXES,
             t("Operations per second.", "每秒操作数。"),
         ),
-        Program::plain(
+        ForeignQuantity::plain(
             "perfkit.per_second",
             t("PerfKit: per second", "PerfKit：每秒数量"),
             Unit::Count,
             AXES,
             t("Things per second, in the unit of the file.", "以文件所写单位计的每秒数量。"),
         ),
-        Program::plain(
+        ForeignQuantity::plain(
             "perfkit.number",
             t("PerfKit: other numbers", "PerfKit：其他数值"),
             Unit::Count,
@@ -244,9 +244,9 @@ impl Labels {
 
 /// What a file holds, gathered before the first value is kept: whether samples are of several machines is told by all of them.
 #[derive(Default)]
-struct Found {
+struct PerfKitFile {
     version: String,
-    samples: Vec<Held>,
+    samples: Vec<GatheredSample>,
     /// By what tells them apart, in the order in which they were met.
     machines: BTreeMap<BTreeMap<String, String>, usize>,
     names: BTreeSet<String>,
@@ -256,7 +256,7 @@ struct Found {
     started: Option<f64>,
 }
 
-struct Held {
+struct GatheredSample {
     program: &'static str,
     number: f64,
     /// Test, metric, unit and setup.
@@ -267,7 +267,7 @@ struct Held {
 }
 
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
-    let mut found = Found::default();
+    let mut found = PerfKitFile::default();
     let (line, rest) = each_document(input, WHAT, |sample: Sample| found.add_sample(&sample))?;
     let mut run = Foreign::of(&SOURCE);
     run.directions = &[("perfkit.per_second", Better::Higher)];
@@ -276,7 +276,7 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
     run.finish(line, || no_result(WHAT))
 }
 
-impl Found {
+impl PerfKitFile {
     fn add_sample(&mut self, sample: &Sample) -> Result<(), String> {
         let Sample {
             metric: Short(metric),
@@ -314,7 +314,7 @@ impl Found {
         let of_machine = |name: &str| labels.of_machine(name).unwrap_or_default().to_owned();
         let of = [test.clone(), metric.clone(), unit.clone(), labels.setup()];
         let (machine_type, zone) = (of_machine("machine_type"), of_machine("zone"));
-        self.samples.push(Held { program, number: value * one, of, machine, machine_type, zone });
+        self.samples.push(GatheredSample { program, number: value * one, of, machine, machine_type, zone });
         Ok(())
     }
 
@@ -344,7 +344,7 @@ impl Found {
             let labels = machines[held.machine].1.iter().filter(|(key, _)| apart[&held.of].contains(key));
             let machine = if apart[&held.of].is_empty() { "only".to_owned() } else { joined(labels) };
             let mut named = |name: &str| run.distinct(if name.is_empty() { "none" } else { name });
-            let value = Value::new(held.program, vec![held.number])
+            let value = ImportedValue::new(held.program, vec![held.number])
                 .at("test", named(test))
                 .at("metric", named(metric))
                 .at("unit", named(unit))

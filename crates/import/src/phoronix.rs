@@ -6,15 +6,15 @@ use std::io::BufRead;
 use hostmark_model::{AxisKind, Better, Run, Text, Unit};
 use serde::Deserialize;
 
-use super::foreign::{Foreign, Program, Source, Value, no_result, t};
+use super::foreign::{Foreign, ForeignQuantity, ImportedValue, Source, no_result, t};
 use super::json::{Short, or_default};
 use super::lines::amount;
 use super::units::{UnitKind, known};
 use super::xml::each_element;
-use super::{Format, ImportError};
+use super::{ImportError, ImportFormat};
 
 /// The Phoronix Test Suite's XML.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "phoronix",
     description: Text {
         en: "the results of the Phoronix Test Suite (composite.xml)",
@@ -42,42 +42,42 @@ static SOURCE: Source = Source {
         "一项测试各次运行的中位数；该套件自身显示平均值。含义不唯一的单位（如 MB/s）保留原样。",
     ),
     programs: &[
-        Program::plain(
+        ForeignQuantity::plain(
             "phoronix.time",
             t("Phoronix: time", "Phoronix：时间"),
             Unit::Nanoseconds,
             AXES,
             t("A time of which less is better.", "时间，越小越好。"),
         ),
-        Program::plain(
+        ForeignQuantity::plain(
             "phoronix.rate",
             t("Phoronix: bytes", "Phoronix：字节速率"),
             Unit::BytesPerSecond,
             AXES,
             t("Bytes per second.", "每秒字节数。"),
         ),
-        Program::plain(
+        ForeignQuantity::plain(
             "phoronix.operations",
             t("Phoronix: operations", "Phoronix：操作速率"),
             Unit::OperationsPerSecond,
             AXES,
             t("Operations per second.", "每秒操作数。"),
         ),
-        Program::plain(
+        ForeignQuantity::plain(
             "phoronix.more",
             t("Phoronix: more is better", "Phoronix：越大越好"),
             Unit::Count,
             AXES,
             t("A number in the unit of the file, of which more is better.", "以文件所写单位计的数值，越大越好。"),
         ),
-        Program::plain(
+        ForeignQuantity::plain(
             "phoronix.less",
             t("Phoronix: less is better", "Phoronix：越小越好"),
             Unit::Count,
             AXES,
             t("A number in the unit of the file, of which less is better.", "以文件所写单位计的数值，越小越好。"),
         ),
-        Program::plain(
+        ForeignQuantity::plain(
             "phoronix.number",
             t("Phoronix: other numbers", "Phoronix：其他数值"),
             Unit::Count,
@@ -98,16 +98,16 @@ const MOST: usize = 20_000;
 
 /// What a file holds, gathered before the first value is kept: how many systems there are is told by all of it.
 #[derive(Default)]
-struct File {
+struct PhoronixFile {
     client: String,
     modified: String,
     systems: Vec<System>,
-    results: Vec<Test>,
+    results: Vec<PhoronixTest>,
     entries: usize,
     /// What is being read.
     system: System,
-    test: Test,
-    entry: Entry,
+    test: PhoronixTest,
+    entry: PhoronixEntry,
 }
 
 #[derive(Default, Clone)]
@@ -129,7 +129,7 @@ struct Facts {
 }
 
 #[derive(Default)]
-struct Test {
+struct PhoronixTest {
     id: String,
     title: String,
     version: String,
@@ -138,11 +138,11 @@ struct Test {
     scale: String,
     proportion: String,
     display: String,
-    entries: Vec<Entry>,
+    entries: Vec<PhoronixEntry>,
 }
 
 #[derive(Default)]
-struct Entry {
+struct PhoronixEntry {
     system: String,
     value: String,
     raw: String,
@@ -167,7 +167,7 @@ struct Compiler {
 }
 
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
-    let mut file = File::default();
+    let mut file = PhoronixFile::default();
     let line = each_element(input, WHAT, |path, text| file.element(path, text))?;
     let mut run = Foreign::of(&SOURCE);
     run.directions = &[("phoronix.more", Better::Higher), ("phoronix.less", Better::Lower)];
@@ -175,7 +175,7 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
     run.finish(line, || no_result(WHAT))
 }
 
-impl File {
+impl PhoronixFile {
     fn element(&mut self, path: &str, text: &str) -> Result<(), String> {
         const LONGEST: usize = 300;
         let short = || text.chars().take(LONGEST).collect::<String>();
@@ -229,7 +229,7 @@ impl File {
             take_host(run, system);
         }
         // The graph of a sensor, an image and a mark of a check are no value.
-        let is_value = |test: &&Test| matches!(test.display.as_str(), "" | "BAR_GRAPH");
+        let is_value = |test: &&PhoronixTest| matches!(test.display.as_str(), "" | "BAR_GRAPH");
         for test in self.results.iter().filter(is_value) {
             for entry in &test.entries {
                 let system = self.systems.iter().find(|system| system.name == entry.system);
@@ -242,8 +242,14 @@ impl File {
     }
 }
 
-fn value(run: &mut Foreign, test: &Test, entry: &Entry, name: &str, system: Option<&System>) -> Result<Value, String> {
-    let Test { id, title, version, arguments, description, scale, proportion, .. } = test;
+fn value(
+    run: &mut Foreign,
+    test: &PhoronixTest,
+    entry: &PhoronixEntry,
+    name: &str,
+    system: Option<&System>,
+) -> Result<ImportedValue, String> {
+    let PhoronixTest { id, title, version, arguments, description, scale, proportion, .. } = test;
     let (kind, one) = known(scale).map_or((None, 1.0), |(kind, one)| (Some(kind), one));
     // A time of which more is better, as that of a battery, is no cost.
     let (probe, one) = match (kind, proportion.as_str()) {
@@ -256,7 +262,7 @@ fn value(run: &mut Foreign, test: &Test, entry: &Entry, name: &str, system: Opti
     };
     let unit = if scale.is_empty() { "none" } else { scale };
     let mut named = |name: &str, absent: &str| run.distinct(if name.is_empty() { absent } else { name });
-    let mut value = Value::new(probe, samples(entry)?.into_iter().map(|sample| sample * one).collect())
+    let mut value = ImportedValue::new(probe, samples(entry)?.into_iter().map(|sample| sample * one).collect())
         .at("system", name)
         .at("test", named(if id.is_empty() { title } else { id }, "unknown"))
         .at("version", named(version, "unknown"))
@@ -277,7 +283,7 @@ fn value(run: &mut Foreign, test: &Test, entry: &Entry, name: &str, system: Opti
 }
 
 /// The values of all runs of a test; that of the suite where they are not told, or it made something else of them than a mean.
-fn samples(entry: &Entry) -> Result<Vec<f64>, String> {
+fn samples(entry: &PhoronixEntry) -> Result<Vec<f64>, String> {
     if entry.value.is_empty() {
         return Ok(Vec::new());
     }

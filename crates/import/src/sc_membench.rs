@@ -4,13 +4,16 @@ use std::io::BufRead;
 
 use hostmark_model::{AxisKind, Run, Text, Unit};
 
-use super::foreign::{Foreign, Program, Source, Value, no_result, t};
+use super::foreign::{Foreign, ForeignQuantity, ImportedValue, Source, no_result, t};
 use super::lines::{amount, each_line};
-use super::{Format, ImportError};
+use super::{ImportError, ImportFormat};
 
 /// sc-membench's table.
-pub(super) const FORMAT: Format =
-    Format { name: "sc-membench", description: Text { en: "the CSV of sc-membench", zh: "sc-membench 的 CSV" }, read };
+pub(super) const FORMAT: ImportFormat = ImportFormat {
+    name: "sc-membench",
+    description: Text { en: "the CSV of sc-membench", zh: "sc-membench 的 CSV" },
+    read,
+};
 
 const AXES: &[(&str, AxisKind)] =
     &[("operation", AxisKind::Choice), ("size", AxisKind::Size), ("threads", AxisKind::Count)];
@@ -24,7 +27,7 @@ static SOURCE: Source = Source {
         "多次尝试中的最佳值。不同版本的大小指每个线程或全部线程，文件没有说明。",
     ),
     programs: &[
-        Program {
+        ForeignQuantity {
             id: "sc_membench.bandwidth",
             title: t("sc-membench: bandwidth", "sc-membench：带宽"),
             unit: Unit::BytesPerSecond,
@@ -35,7 +38,7 @@ static SOURCE: Source = Source {
                 "全部线程每秒的字节数；复制的字节计一次。",
             ),
         },
-        Program {
+        ForeignQuantity {
             id: "sc_membench.latency",
             title: t("sc-membench: latency", "sc-membench：延迟"),
             unit: Unit::Nanoseconds,
@@ -71,6 +74,6 @@ fn row(run: &mut Foreign, names: &[String], cells: &[&str]) -> Result<(), String
         "latency" => ("sc_membench.latency", number("latency_ns")?),
         _ => ("sc_membench.bandwidth", number("bandwidth_mb_s")? * f64::from(1 << 20)),
     };
-    let value = Value::new(probe, vec![value]).at("operation", operation).at("size", size);
+    let value = ImportedValue::new(probe, vec![value]).at("operation", operation).at("size", size);
     run.keep(value.at("threads", number("threads")?).note("seconds", number("elapsed_s")?))
 }

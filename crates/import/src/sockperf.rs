@@ -4,13 +4,13 @@ use std::io::BufRead;
 
 use hostmark_model::{AxisKind, Run, Text, Unit};
 
-use super::foreign::{Foreign, Further, Program, Source, Value, no_result, t};
+use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, no_result, t};
 use super::lines::{amount, each_line};
-use super::{Format, ImportError};
+use super::{ImportError, ImportFormat};
 
 /// sockperf's text.
-pub(super) const FORMAT: Format =
-    Format { name: "sockperf", description: Text { en: "the text of sockperf", zh: "sockperf 的文本" }, read };
+pub(super) const FORMAT: ImportFormat =
+    ImportFormat { name: "sockperf", description: Text { en: "the text of sockperf", zh: "sockperf 的文本" }, read };
 
 const PROTOCOL: (&str, AxisKind) = ("protocol", AxisKind::Choice);
 const MESSAGE: (&str, AxisKind) = ("message", AxisKind::Size);
@@ -24,7 +24,7 @@ static SOURCE: Source = Source {
         "sockperf 不打印模式，测延迟时也不打印消息大小：只有命令行相同的结果才能比较。",
     ),
     programs: &[
-        Program {
+        ForeignQuantity {
             id: "sockperf.latency",
             title: t("sockperf: latency", "sockperf：延迟"),
             unit: Unit::Nanoseconds,
@@ -41,7 +41,7 @@ static SOURCE: Source = Source {
                 "一条消息的平均时间：往返时间的一半（one），或全部（both）。",
             ),
         },
-        Program {
+        ForeignQuantity {
             id: "sockperf.messages",
             title: t("sockperf: messages", "sockperf：消息"),
             unit: Unit::OperationsPerSecond,
@@ -73,7 +73,7 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
     let mut run = Foreign::of(&SOURCE);
     let (mut protocol, mut message) = (String::from("unknown"), String::from("unknown"));
     // The value whose last line has not come yet.
-    let mut now: Option<Value> = None;
+    let mut now: Option<ImportedValue> = None;
     let lines = each_line(input, WHAT, |line, text| {
         let text = text.split_once("sockperf: ").map_or(text, |(_, said)| said).trim();
         let first = |rest: &str| rest.split_whitespace().next().unwrap_or_default().to_owned();
@@ -95,10 +95,10 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
             .find_map(|(way, begin)| Some((way, text.strip_prefix("Summary: ")?.strip_prefix(begin)?)))
             .filter(|(_, time)| time.ends_with("usec"))
         {
-            let value = Value::new("sockperf.latency", vec![number(time)? * 1e3]).at("protocol", &protocol);
+            let value = ImportedValue::new("sockperf.latency", vec![number(time)? * 1e3]).at("protocol", &protocol);
             now = Some(value.at("message", &message).at("way", way));
         } else if let Some(rate) = text.strip_prefix("Summary: Message Rate is ").filter(|t| t.ends_with("[msg/sec]")) {
-            let value = Value::new("sockperf.messages", vec![number(rate)?]);
+            let value = ImportedValue::new("sockperf.messages", vec![number(rate)?]);
             now = Some(value.at("protocol", &protocol).at("message", &message));
         } else if let (Some(value), Some((begin, name))) =
             (&mut now, TIMES.iter().find(|(begin, _)| text.starts_with(begin)))

@@ -6,12 +6,12 @@ use std::io::BufRead;
 use hostmark_model::imported::stream::{PROBE, TIMES, VALIDATION};
 use hostmark_model::{AxisKind, Run, Text, Unit};
 
-use super::foreign::{Foreign, Further, Program, Source, Value, t};
+use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, t};
 use super::lines::{amount, each_line};
-use super::{Format, ImportError};
+use super::{ImportError, ImportFormat};
 
 /// STREAM's output.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "stream",
     description: Text { en: "the output of STREAM 5.9 or 5.10", zh: "STREAM 5.9 或 5.10 的输出" },
     read,
@@ -33,7 +33,7 @@ static SOURCE: Source = Source {
         "取的是最好的一遍，而 memory.stream 给出中位数；用哪种存储指令和页由编译器和系统决定：比中位数高 5% 到 15% 属于正常。\
          Copy 常高于 Scale，因为编译器把它变成了使用非临时存储的 memcpy。",
     ),
-    programs: &[Program {
+    programs: &[ForeignQuantity {
         id: PROBE,
         title: t("STREAM, best rate", "STREAM 最佳速率"),
         unit: Unit::BytesPerSecond,
@@ -98,7 +98,7 @@ impl Output {
                 )));
             }
             let times = [mean, least, greatest];
-            let mut value = Value::new(PROBE, vec![rate * 1e6])
+            let mut value = ImportedValue::new(PROBE, vec![rate * 1e6])
                 .at("kernel", kernel)
                 // Without OpenMP it says nothing of threads.
                 .at("threads", self.threads.unwrap_or(1.0))

@@ -6,13 +6,13 @@ use std::io::BufRead;
 
 use hostmark_model::{AxisKind, Run, Text, Unit};
 
-use super::foreign::{Foreign, Further, Program, Source, Value, t};
-use super::lines::{Rest, amount, each_line, shortened};
-use super::{Format, ImportError};
-use table::Table;
+use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, t};
+use super::lines::{TrailingText, amount, each_line, shortened};
+use super::{ImportError, ImportFormat};
+use table::StressorTable;
 
 /// stress-ng's metrics.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "stress-ng",
     description: Text {
         en: "the metrics of stress-ng (--metrics --yaml FILE), or the text of --metrics",
@@ -37,7 +37,7 @@ static SOURCE: Source = Source {
         "一次 bogo 操作就是压力程序循环一次所做的事：随 stress-ng 的版本和选项而变。只有版本和命令行都相同时才能比较。",
     ),
     programs: &[
-        Program {
+        ForeignQuantity {
             id: "stress_ng.bogo_operations",
             title: t("stress-ng: bogo operations", "stress-ng：bogo 操作"),
             unit: Unit::OperationsPerSecond,
@@ -51,7 +51,7 @@ static SOURCE: Source = Source {
                 "一种压力程序的全部实例每秒实际时间完成的 bogo 操作数。",
             ),
         },
-        Program {
+        ForeignQuantity {
             id: "stress_ng.time",
             title: t("stress-ng: time", "stress-ng：时间"),
             unit: Unit::Nanoseconds,
@@ -62,7 +62,7 @@ static SOURCE: Source = Source {
                 "压力程序自身的度量，其名称以 nanosecs、microsecs、millisecs 或 secs 开头。",
             ),
         },
-        Program {
+        ForeignQuantity {
             id: "stress_ng.metric",
             title: t("stress-ng: metric", "stress-ng：度量"),
             unit: Unit::Count,
@@ -86,13 +86,13 @@ const COMMON: &[&str] =
 const MOST_METRICS: usize = 100;
 
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
-    let mut reader = Reader {
+    let mut reader = StressNgReader {
         run: Foreign::of(&SOURCE),
         section: String::new(),
         stressor: None,
         is_yaml: false,
         is_closed: false,
-        table: Table::default(),
+        table: StressorTable::default(),
     };
     let lines =
         each_line(input, WHAT, |at, line| reader.take(at, line).map_err(|what| ImportError { line: at, what }))?;
@@ -102,7 +102,7 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
     }
     // What stands in both is the same result, and the YAML has more digits.
     if reader.run.is_empty() {
-        let Table { stressors, version, .. } = std::mem::take(&mut reader.table);
+        let StressorTable { stressors, version, .. } = std::mem::take(&mut reader.table);
         if let Some(version) = version {
             reader.run.version = format!("stress-ng {}", shortened(&version));
         }
@@ -114,7 +114,7 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
     reader.run.finish(lines, || format!("it has no metrics of a stressor; give {WHAT}"))
 }
 
-struct Reader {
+struct StressNgReader {
     run: Foreign,
     /// The key in the first column under which the lines stand.
     section: String,
@@ -122,13 +122,13 @@ struct Reader {
     /// Whether a document has begun, and whether its end has come.
     is_yaml: bool,
     is_closed: bool,
-    table: Table,
+    table: StressorTable,
 }
 
 /// What is told of one stressor, in the file's order.
 struct Stressor {
     name: String,
-    told: Vec<(String, f64)>,
+    metrics: Vec<(String, f64)>,
     /// How many ran, where it is told.
     instances: String,
     /// Whether stress-ng says that one of them failed.
@@ -137,11 +137,11 @@ struct Stressor {
 
 impl Stressor {
     fn named(name: &str) -> Stressor {
-        Stressor { name: name.to_owned(), told: Vec::new(), instances: String::new(), is_failed: false }
+        Stressor { name: name.to_owned(), metrics: Vec::new(), instances: String::new(), is_failed: false }
     }
 }
 
-impl Reader {
+impl StressNgReader {
     fn take(&mut self, at: u64, line: &str) -> Result<(), String> {
         let inside = line.trim_start();
         if self.table.take(line)? {
@@ -161,7 +161,7 @@ impl Reader {
             }
             _ if inside.starts_with('#') => return Ok(()),
             _ if self.is_closed => {
-                self.run.rest.get_or_insert_with(|| Rest { line: at, text: shortened(inside) });
+                self.run.rest.get_or_insert_with(|| TrailingText { line: at, text: shortened(inside) });
                 return Ok(());
             }
             _ => {}
@@ -193,10 +193,10 @@ impl Reader {
                 let stressor =
                     self.stressor.as_mut().ok_or_else(|| format!("a metric without a stressor; give {WHAT}"))?;
                 let number = amount(value, &format!("'{}' of {}", shortened(key), shortened(&stressor.name)))?;
-                if stressor.told.len() == MOST_METRICS {
+                if stressor.metrics.len() == MOST_METRICS {
                     return Err(format!("a stressor has more than {MOST_METRICS} metrics; give {WHAT}"));
                 }
-                stressor.told.push((key.trim().to_owned(), number));
+                stressor.metrics.push((key.trim().to_owned(), number));
                 Ok(())
             }
             // Times, thermal zones, interrupts, and what later versions add.
@@ -226,25 +226,25 @@ impl Reader {
     }
 
     fn end_stressor(&mut self) -> Result<(), String> {
-        let Some(Stressor { name, told, instances, is_failed }) = self.stressor.take() else { return Ok(()) };
-        let told_of = |wanted: &str| told.iter().find(|(key, _)| key == wanted).map(|(_, number)| *number);
+        let Some(Stressor { name, metrics, instances, is_failed }) = self.stressor.take() else { return Ok(()) };
+        let metric = |wanted: &str| metrics.iter().find(|(key, _)| key == wanted).map(|(_, number)| *number);
         let rate =
-            told_of(RATE).ok_or_else(|| format!("{RATE} of {} did not come before this line", shortened(&name)))?;
-        let mut value = Value::new("stress_ng.bogo_operations", vec![rate])
+            metric(RATE).ok_or_else(|| format!("{RATE} of {} did not come before this line", shortened(&name)))?;
+        let mut value = ImportedValue::new("stress_ng.bogo_operations", vec![rate])
             .at("stressor", &name)
-            .and("of_cpu_time", told_of(CPU_RATE))
+            .and("of_cpu_time", metric(CPU_RATE))
             // The resident set in KiB; unknown where the kernel does not account it.
-            .and("peak_memory", told_of("max-rss").filter(|kib| *kib > 0.0).map(|kib| kib * 1024.0));
+            .and("peak_memory", metric("max-rss").filter(|kib| *kib > 0.0).map(|kib| kib * 1024.0));
         for key in ["bogo-ops", "wall-clock-time", "cpu-usage-per-instance"] {
-            value = value.note(key, told_of(key).map(|number| number.to_string()).unwrap_or_default());
+            value = value.note(key, metric(key).map(|number| number.to_string()).unwrap_or_default());
         }
         value = value.note("instances", instances);
         value.failed = is_failed.then(|| format!("stress-ng says that {} failed", shortened(&name)));
         self.run.keep(value)?;
-        for (key, number) in told.iter().filter(|(key, _)| !COMMON.contains(&key.as_str())) {
+        for (key, number) in metrics.iter().filter(|(key, _)| !COMMON.contains(&key.as_str())) {
             let time = TIMES.iter().find(|(start, _)| key.starts_with(start));
             let (probe, scale) = time.map_or(("stress_ng.metric", 1.0), |(_, ns)| ("stress_ng.time", *ns));
-            self.run.keep(Value::new(probe, vec![number * scale]).at("stressor", &name).at("metric", key))?;
+            self.run.keep(ImportedValue::new(probe, vec![number * scale]).at("stressor", &name).at("metric", key))?;
         }
         Ok(())
     }

@@ -5,12 +5,12 @@ use std::io::BufRead;
 
 use hostmark_model::{AxisKind, Run, Text, Unit};
 
-use super::foreign::{Foreign, Further, Program, Source, Value, t};
+use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, t};
 use super::lines::{amount, each_line, shortened};
-use super::{Format, ImportError};
+use super::{ImportError, ImportFormat};
 
 /// sysbench's text.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "sysbench",
     description: Text {
         en: "the text of sysbench 1: cpu, memory, threads, mutex, fileio",
@@ -42,7 +42,7 @@ static SOURCE: Source = Source {
         "所有线程在整个运行期间的平均速率。sysbench 的时间只打印到百分之一毫秒：打印为 0.00 的时间不予收录。",
     ),
     programs: &[
-        Program {
+        ForeignQuantity {
             id: "sysbench.cpu",
             title: t("sysbench: cpu", "sysbench：cpu"),
             unit: Unit::OperationsPerSecond,
@@ -53,7 +53,7 @@ static SOURCE: Source = Source {
                 "每秒事件数；一个事件用除法检验 `limit` 以内的全部数是否为素数。",
             ),
         },
-        Program {
+        ForeignQuantity {
             id: "sysbench.memory",
             title: t("sysbench: memory", "sysbench：memory"),
             unit: Unit::BytesPerSecond,
@@ -64,7 +64,7 @@ static SOURCE: Source = Source {
                 "按块读或写的每秒字节数；块很小时看到的是 sysbench 自身的循环，而不是内存。",
             ),
         },
-        Program {
+        ForeignQuantity {
             id: "sysbench.threads",
             title: t("sysbench: threads", "sysbench：threads"),
             unit: Unit::OperationsPerSecond,
@@ -76,7 +76,7 @@ static SOURCE: Source = Source {
                 "每秒事件数，由总事件数与总时间得出；一个事件反复取得互斥锁、让出 CPU 再释放。",
             ),
         },
-        Program {
+        ForeignQuantity {
             id: "sysbench.mutex",
             title: t("sysbench: mutex", "sysbench：mutex"),
             unit: Unit::Nanoseconds,
@@ -87,7 +87,7 @@ static SOURCE: Source = Source {
                 "每个线程按设定次数取得互斥锁的总时间。",
             ),
         },
-        Program {
+        ForeignQuantity {
             id: "sysbench.file_read",
             title: t("sysbench: file read", "sysbench：文件读"),
             unit: Unit::BytesPerSecond,
@@ -95,7 +95,7 @@ static SOURCE: Source = Source {
             also: &[OPERATIONS],
             what: t("What sysbench's fileio read a second.", "sysbench fileio 每秒读取的字节数。"),
         },
-        Program {
+        ForeignQuantity {
             id: "sysbench.file_write",
             title: t("sysbench: file write", "sysbench：文件写"),
             unit: Unit::BytesPerSecond,
@@ -103,7 +103,7 @@ static SOURCE: Source = Source {
             also: &[OPERATIONS],
             what: t("What sysbench's fileio wrote a second.", "sysbench fileio 每秒写入的字节数。"),
         },
-        Program {
+        ForeignQuantity {
             id: "sysbench.file_sync",
             title: t("sysbench: file sync", "sysbench：文件同步"),
             unit: Unit::OperationsPerSecond,
@@ -111,7 +111,7 @@ static SOURCE: Source = Source {
             also: &[],
             what: t("How many fsync a second sysbench's fileio did.", "sysbench fileio 每秒执行的 fsync 次数。"),
         },
-        Program {
+        ForeignQuantity {
             id: "sysbench.file_latency",
             title: t("sysbench: file request", "sysbench：文件请求"),
             unit: Unit::Nanoseconds,
@@ -224,7 +224,7 @@ fn version(line: &str) -> Option<&str> {
 struct Output {
     /// Whether it is one of a test, and not of what prepares it or cleans up.
     is_run: bool,
-    told: HashMap<&'static str, String>,
+    fields: HashMap<&'static str, String>,
     /// Rates in parentheses: operations and bytes, of the memory test.
     operations: Option<f64>,
     transferred: Option<f64>,
@@ -236,7 +236,7 @@ impl Output {
     /// Whether the line is the last of an output: fileio of sysbench 1.1 has no times of threads.
     fn ends_with(&self, line: &str) -> bool {
         line.starts_with("execution time (avg/stddev):")
-            || (line.starts_with("sum:") && self.told.contains_key("reads") && !self.told.contains_key("time"))
+            || (line.starts_with("sum:") && self.fields.contains_key("reads") && !self.fields.contains_key("time"))
     }
 
     fn take(&mut self, line: &str) -> Result<(), String> {
@@ -252,21 +252,21 @@ impl Output {
         {
             for (name, word) in names.iter().zip(words.split_whitespace()) {
                 amount(word, rate)?;
-                self.told.insert(name, word.to_owned());
+                self.fields.insert(name, word.to_owned());
             }
         } else if let Some(share) = line.strip_prefix("events (avg/stddev):") {
             self.share = share.trim().to_owned();
         } else if line.contains(" files, ") && line.ends_with(" each") {
             // `128 files, 16MiB each`
-            self.told.insert("files", line.to_owned());
+            self.fields.insert("files", line.to_owned());
         } else if let Some((start, name)) = KEYS.iter().find(|(start, _)| line.starts_with(start)) {
-            self.told.entry(name).or_insert_with(|| line[start.len()..].trim().chars().take(100).collect());
+            self.fields.entry(name).or_insert_with(|| line[start.len()..].trim().chars().take(100).collect());
         }
         Ok(())
     }
 
     fn text(&self, name: &str) -> &str {
-        self.told.get(name).map(String::as_str).unwrap_or_default()
+        self.fields.get(name).map(String::as_str).unwrap_or_default()
     }
 
     /// The number behind a name.
@@ -294,15 +294,15 @@ impl Output {
         let seconds = match self.number("time") {
             Ok(0.0) => return Err(format!("the total time is 0; give {WHAT}")),
             // fileio of sysbench 1.1 does not tell it.
-            Err(_) if self.told.contains_key("mode") => String::new(),
+            Err(_) if self.fields.contains_key("mode") => String::new(),
             time => time?.to_string(),
         };
         let case = |probe: &'static str, number: f64| {
-            let value = Value::new(probe, vec![number]).at("threads", threads).note("seconds", &seconds);
+            let value = ImportedValue::new(probe, vec![number]).at("threads", threads).note("seconds", &seconds);
             value.note("target", self.text("target"))
         };
-        let events = |value: Value| self.events(value, EVENT);
-        if self.told.contains_key("limit") {
+        let events = |value: ImportedValue| self.events(value, EVENT);
+        if self.fields.contains_key("limit") {
             let value = case("sysbench.cpu", self.number("rate")?).at("limit", self.number("limit")?);
             return run.keep(events(value)?);
         }
@@ -311,7 +311,7 @@ impl Output {
             let value = value.at("operation", self.text("operation")).at("scope", self.text("scope"));
             return run.keep(events(value.and("operations", self.operations))?);
         }
-        if self.told.contains_key("mode") {
+        if self.fields.contains_key("mode") {
             return self.keep_files(run, &case);
         }
         let (count, time) = (self.number("events")?, self.number("time")?);
@@ -331,18 +331,18 @@ impl Output {
     }
 
     /// Adds the times of an event.
-    fn events(&self, mut value: Value, times: &[Further]) -> Result<Value, String> {
-        for Further(name, ..) in times.iter().filter(|time| self.told.contains_key(time.0)) {
+    fn events(&self, mut value: ImportedValue, times: &[Further]) -> Result<ImportedValue, String> {
+        for Further(name, ..) in times.iter().filter(|time| self.fields.contains_key(time.0)) {
             value = value.and(name, Some(self.number(name)? * 1e6));
         }
         Ok(value)
     }
 
-    fn keep_files(&self, run: &mut Foreign, case: &dyn Fn(&'static str, f64) -> Value) -> Result<(), String> {
+    fn keep_files(&self, run: &mut Foreign, case: &dyn Fn(&'static str, f64) -> ImportedValue) -> Result<(), String> {
         let printed = self.text("mode").trim_end_matches(" test");
         let mode = MODES.iter().find(|(known, _)| *known == printed).map_or(printed, |(_, mode)| mode);
         let block = self.size("block")?;
-        let at = |value: Value| {
+        let at = |value: ImportedValue| {
             let value = value.at("mode", mode).at("block", block);
             FILE_NOTES.iter().fold(value, |value, name| value.note(name, self.text(name)))
         };
@@ -362,7 +362,7 @@ impl Output {
             run.keep(at(case("sysbench.file_sync", syncs)))?;
             did = true;
         }
-        if self.told.contains_key("mean") {
+        if self.fields.contains_key("mean") {
             let mean = self.number("mean")? * 1e6;
             run.keep(self.events(at(case("sysbench.file_latency", mean)), REQUEST)?)?;
         }

@@ -4,12 +4,12 @@ use std::io::BufRead;
 
 use hostmark_model::{AxisKind, Run, Text, Unit};
 
-use super::foreign::{Foreign, Program, Source, Value, no_result, t};
+use super::foreign::{Foreign, ForeignQuantity, ImportedValue, Source, no_result, t};
 use super::lines::{amount, each_line};
-use super::{Format, ImportError};
+use super::{ImportError, ImportFormat};
 
 /// UnixBench's report.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "unixbench",
     description: Text { en: "the report of UnixBench 4 or 5", zh: "UnixBench 4 或 5 的报告" },
     read,
@@ -26,7 +26,7 @@ static SOURCE: Source = Source {
         "全部副本的合计，取较好样本的平均。前两项测试取决于编译器及其选项。",
     ),
     programs: &[
-        Program {
+        ForeignQuantity {
             id: "unixbench.rate",
             title: t("UnixBench: rate", "UnixBench：速率"),
             unit: Unit::OperationsPerSecond,
@@ -34,7 +34,7 @@ static SOURCE: Source = Source {
             also: &[],
             what: t("Loops or instructions per second.", "每秒循环数或指令数。"),
         },
-        Program {
+        ForeignQuantity {
             id: "unixbench.file",
             title: t("UnixBench: files", "UnixBench：文件"),
             unit: Unit::BytesPerSecond,
@@ -42,7 +42,7 @@ static SOURCE: Source = Source {
             also: &[],
             what: t("Bytes per second through the page cache.", "经页缓存每秒的字节数。"),
         },
-        Program {
+        ForeignQuantity {
             id: "unixbench.index",
             title: t("UnixBench: index", "UnixBench：指数"),
             unit: Unit::Count,
@@ -94,13 +94,14 @@ fn read_line(run: &mut Foreign, copies: &mut String, line: &str) -> Result<(), S
             None => ("all", rest),
         };
         let value = amount(rest.trim_start_matches(':').trim(), INDEX)?;
-        return run.keep(Value::new("unixbench.index", vec![value]).at("test", tests).at("copies", &*copies));
+        return run.keep(ImportedValue::new("unixbench.index", vec![value]).at("test", tests).at("copies", &*copies));
     } else if let Some((before, seconds)) = line.rsplit_once('(').filter(|(_, rest)| rest.ends_with("samples)")) {
         let before = before.trim_end();
         let known = UNITS.iter().find_map(|known| Some((known, before.strip_suffix(known.0)?.trim_end())));
         let Some(((_, probe, one), before)) = known else { return Ok(()) };
         let (name, number) = before.rsplit_once(' ').unwrap_or(("", before));
-        let value = Value::new(probe, vec![amount(number, name)? * one]).at("test", run.distinct(name.trim_end()));
+        let value =
+            ImportedValue::new(probe, vec![amount(number, name)? * one]).at("test", run.distinct(name.trim_end()));
         return run.keep(value.at("copies", &*copies).note("samples", seconds.trim_end_matches(')')));
     }
     Ok(())

@@ -5,7 +5,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use hostmark_model::{AGENT_PROTOCOL, AgentAnswer, AgentRequest, LONGEST_AGENT_LINE, Line};
+use hostmark_model::{AGENT_PROTOCOL, AgentAnswer, AgentRequest, JsonLine, LONGEST_AGENT_LINE};
 
 use crate::link_speed::SLOWEST_LINK;
 use crate::program::Programs;
@@ -29,7 +29,7 @@ const STATIC_REMEDY: &str = concat!(
 /// all together no more than 400 MB, of which a line of numbers alone makes 300.
 const MOST_OF: [(u8, usize); 4] = [(b',', 8 << 20), (b'"', 4 << 20), (b'[', 1 << 19), (b'{', 1 << 19)];
 /// Bytes of all that one says at most: as much as a journal may have to be read again.
-const MOST_HEARD: u64 = 256 << 20;
+const MOST_RECEIVED: u64 = 256 << 20;
 /// What each word of ours on standard error begins with.
 pub(crate) const OURS: &str = "hostmark: ";
 /// Characters that are shown of what an agent said.
@@ -142,7 +142,7 @@ pub struct AgentLink {
     /// Bytes that it has said.
     taken: u64,
     /// Lines since its plan; none before it.
-    heard: Option<u64>,
+    lines_taken: Option<u64>,
 }
 
 impl From<TransportError> for AgentError {
@@ -163,7 +163,7 @@ impl AgentLink {
         terms: Terms,
         started: impl FnOnce(u32),
     ) -> Result<AgentLink, AgentError> {
-        let begun = place.start_told(programs, &[AGENT], terms, timing().login, started)?;
+        let begun = place.start_notifying(programs, &[AGENT], terms, timing().login, started)?;
         let mut link = AgentLink {
             process: begun.process,
             name: name.to_owned(),
@@ -171,11 +171,11 @@ impl AgentLink {
             lease: timing().lease,
             until: None,
             taken: 0,
-            heard: None,
+            lines_taken: None,
         };
         link.ask(&AgentRequest::Hello { protocol: AGENT_PROTOCOL })?;
         let is_served = matches!(place, Transport::Tcp(_));
-        let hello = link.hear().map_err(|error| match error {
+        let hello = link.receive().map_err(|error| match error {
             AgentError::Ended { name, how } if is_served => {
                 let word = link.process.last_word().map(|word| quoted(word.trim_start_matches(OURS)));
                 AgentError::NotLetIn { name, how: word.unwrap_or(how) }
@@ -220,7 +220,7 @@ impl AgentLink {
     pub fn ask(&mut self, request: &AgentRequest) -> Result<(), AgentError> {
         let io = |error: io::Error| AgentError::Io { name: self.name.clone(), error };
         let line = request.to_line().map_err(|error| io(error.into()))?;
-        match self.process.tell_within(&line, self.patience()).map_err(io)? {
+        match self.process.send_within(&line, self.patience()).map_err(io)? {
             WriteOutcome::All | WriteOutcome::Closed => Ok(()),
             WriteOutcome::TimedOut => Err(self.silent()),
             WriteOutcome::Stopped => Err(AgentError::Stopped),
@@ -239,15 +239,15 @@ impl AgentLink {
     }
 
     /// What it says next. What is counted is acknowledged, and leases are kept.
-    pub fn hear(&mut self) -> Result<AgentAnswer, AgentError> {
+    pub fn receive(&mut self) -> Result<AgentAnswer, AgentError> {
         loop {
             // Whoever is never silent ends no wait below.
             if self.is_over() {
                 return Err(self.silent());
             }
-            let (begun, patience) = (self.process.unheard_bytes(), self.patience());
-            let heard = self.process.hear_line_of(LONGEST_AGENT_LINE, patience);
-            let line = match heard.map_err(|error| AgentError::Io { name: self.name.clone(), error })? {
+            let (begun, patience) = (self.process.buffered_bytes(), self.patience());
+            let read = self.process.read_long_line(LONGEST_AGENT_LINE, patience);
+            let line = match read.map_err(|error| AgentError::Io { name: self.name.clone(), error })? {
                 ReadOutcome::Line(line) => line,
                 ReadOutcome::Closed => return Err(self.ended()),
                 // A long line on a slow link is no silence.
@@ -257,7 +257,7 @@ impl AgentLink {
                 ReadOutcome::Stopped => return Err(AgentError::Stopped),
             };
             self.taken += line.len() as u64 + 1;
-            if self.taken > MOST_HEARD {
+            if self.taken > MOST_RECEIVED {
                 return Err(self.garbled("more than a run has"));
             }
             let answer = parse(&line).map_err(|what| self.garbled(&what))?;
@@ -275,7 +275,7 @@ impl AgentLink {
 
     /// Whether more of a line has come in this time than the slowest link carries.
     fn has_come(&self, before: usize, during: Duration) -> bool {
-        let more = self.process.unheard_bytes().saturating_sub(before);
+        let more = self.process.buffered_bytes().saturating_sub(before);
         more > 0 && more as u128 * 1000 >= during.as_millis() * SLOWEST_LINK as u128
     }
 
@@ -294,9 +294,9 @@ impl AgentLink {
 
     /// Counts and acknowledges an answer; none where it is for this end alone.
     fn take(&mut self, answer: AgentAnswer) -> Result<Option<AgentAnswer>, AgentError> {
-        match (&answer, self.heard) {
+        match (&answer, self.lines_taken) {
             (AgentAnswer::Plan { .. }, Some(_)) => return Err(self.garbled("a second plan")),
-            (AgentAnswer::Plan { .. }, None) => self.heard = Some(0),
+            (AgentAnswer::Plan { .. }, None) => self.lines_taken = Some(0),
             (
                 AgentAnswer::Silent { .. }
                 | AgentAnswer::Step { .. }
@@ -312,10 +312,10 @@ impl AgentLink {
             }
             _ => {}
         }
-        if let Some(heard) = &mut self.heard {
-            *heard += 1;
-            let lines = *heard;
-            match self.ask(&AgentRequest::Heard { lines }) {
+        if let Some(lines_taken) = &mut self.lines_taken {
+            *lines_taken += 1;
+            let lines = *lines_taken;
+            match self.ask(&AgentRequest::Acknowledge { lines }) {
                 // What was said counts all the same; the next wait ends by the same request.
                 Ok(()) | Err(AgentError::Stopped) => {}
                 Err(error) => return Err(error),

@@ -14,13 +14,13 @@ mod garbled;
 const SOON: Duration = Duration::from_secs(20);
 
 /// A link to what this script says; `said` lines are counted as heard before.
-fn link(script: &str, heard: Option<u64>, stop: Option<Rc<rustix::fd::OwnedFd>>) -> AgentLink {
+fn link(script: &str, lines_taken: Option<u64>, stop: Option<Rc<rustix::fd::OwnedFd>>) -> AgentLink {
     let mut command = Command::new("sh");
     command.args(["-c", script]);
     let (group, errors, ending) = (Membership::Own, Errors::Captured, Ending::Killed);
     let process = Supervised::start(command, Terms { group, has_input: true, errors, ending, stop }).unwrap();
     let (name, digest) = ("there".to_owned(), String::new());
-    AgentLink { process, name, digest, lease: timing().lease, until: None, taken: 0, heard }
+    AgentLink { process, name, digest, lease: timing().lease, until: None, taken: 0, lines_taken }
 }
 
 fn step() -> String {
@@ -35,7 +35,7 @@ fn who_speaks_for_ever_is_ended_by_the_time_that_a_run_has() {
         link.ends_within(Duration::from_millis(300));
         let begin = now();
         let error = loop {
-            match link.hear() {
+            match link.receive() {
                 Ok(_) => assert!(begin.elapsed() < SOON),
                 Err(error) => break error,
             }
@@ -43,7 +43,7 @@ fn who_speaks_for_ever_is_ended_by_the_time_that_a_run_has() {
         assert!(matches!(error, AgentError::Endless { .. }), "{error}");
         assert!(begin.elapsed() < SOON / 4);
         // What it says is taken no faster than it is heard.
-        assert!(link.process.unheard_bytes() < 1 << 20);
+        assert!(link.process.buffered_bytes() < 1 << 20);
     }
 }
 
@@ -51,17 +51,17 @@ fn who_speaks_for_ever_is_ended_by_the_time_that_a_run_has() {
 fn who_asks_for_a_long_lease_has_no_longer_than_a_run() {
     let mut link = link(r#"echo '{"silent":{"ms":18446744073709551615}}'; exec sleep 1000"#, Some(0), None);
     link.ends_within(Duration::from_millis(300));
-    assert!(matches!(link.hear(), Err(AgentError::Endless { .. })));
+    assert!(matches!(link.receive(), Err(AgentError::Endless { .. })));
 }
 
 #[test]
-fn what_was_said_before_a_request_to_stop_is_heard() {
+fn what_was_said_before_a_request_to_stop_is_received() {
     let (read, write) = rustix::pipe::pipe().unwrap();
     let mut link = link("exec sleep 1000", Some(0), Some(Rc::new(read)));
     link.process.put_back(format!("{}\n", step()).into_bytes());
     rustix::io::write(&write, b"x").unwrap();
-    assert!(matches!(link.hear(), Ok(AgentAnswer::Step { .. })));
-    assert!(matches!(link.hear(), Err(AgentError::Stopped)));
+    assert!(matches!(link.receive(), Ok(AgentAnswer::Step { .. })));
+    assert!(matches!(link.receive(), Err(AgentError::Stopped)));
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn a_long_line_is_waited_for_while_it_comes_and_no_longer() {
     for (script, comes) in [(whole, true), (format!("{part}; exec sleep 1000"), false)] {
         let mut link = link(&script, Some(0), None);
         link.lease = Duration::from_secs(1);
-        match link.hear() {
+        match link.receive() {
             Ok(AgentAnswer::Step { .. }) => assert!(comes),
             other => assert!(!comes && matches!(other, Err(AgentError::Silent { .. })), "{other:?}"),
         }
@@ -89,18 +89,18 @@ fn a_long_line_is_waited_for_while_it_comes_and_no_longer() {
 }
 
 #[test]
-fn more_than_a_run_has_is_not_heard() {
+fn more_than_a_run_has_is_not_received() {
     let mut link = link(&format!("yes '{}' & exec cat > /dev/null", step()), Some(0), None);
-    assert!(link.hear().is_ok());
-    link.taken = MOST_HEARD;
-    let error = link.hear().unwrap_err().to_string();
+    assert!(link.receive().is_ok());
+    link.taken = MOST_RECEIVED;
+    let error = link.receive().unwrap_err().to_string();
     assert!(error.contains("more than a run has"), "{error}");
 }
 
 #[test]
 fn nothing_is_counted_before_a_plan() {
     let mut link = link(r#"echo '{"silent":{"ms":1}}'; exec sleep 1000"#, None, None);
-    let error = link.hear().unwrap_err().to_string();
+    let error = link.receive().unwrap_err().to_string();
     assert!(error.contains("'there' said what no hostmark says (what follows a plan"), "{error}");
 }
 
@@ -162,14 +162,14 @@ fn whatever_a_session_is_it_ends_with_a_sentence() {
         let said: Vec<Vec<u8>> = (0..count).map(|_| [garbled(&mut draw, &answers), b"\n".to_vec()].concat()).collect();
         std::fs::write(&file, said.concat()).unwrap();
         let mut link = link(&format!("exec cat {}", file.display()), Some(0), None);
-        let mut heard = 0;
+        let mut taken = 0;
         let error = loop {
-            match link.hear() {
-                Ok(_) => heard += 1,
+            match link.receive() {
+                Ok(_) => taken += 1,
                 Err(error) => break error.to_string(),
             }
         };
-        assert!(heard <= count, "{trial}");
+        assert!(taken <= count, "{trial}");
         assert!(!error.contains('\n') && error.chars().count() < 2 * LONGEST_QUOTE, "{trial} {error}");
     }
 }

@@ -33,7 +33,7 @@ pub struct Started {
 }
 
 /// A shell that is about to become the program.
-pub(crate) struct Far {
+pub(crate) struct RemoteShell {
     name: Name,
     nonce: String,
     process: Supervised,
@@ -49,10 +49,10 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-impl Far {
-    pub(crate) fn new(name: Name, process: Supervised, patience: Duration) -> io::Result<Far> {
+impl RemoteShell {
+    pub(crate) fn new(name: Name, process: Supervised, patience: Duration) -> io::Result<RemoteShell> {
         let step = "before its shell had begun";
-        Ok(Far { name, nonce: nonce()?, process, patience, step, noise: String::new() })
+        Ok(RemoteShell { name, nonce: nonce()?, process, patience, step, noise: String::new() })
     }
 
     /// Has the shell become the program; whatever fails, nothing of it is left.
@@ -147,7 +147,7 @@ impl Far {
         let until = now().checked_add(patience);
         let mut dropped = 0;
         while dropped <= MOST_BANNERS {
-            let line = match self.process.hear_line_of(MOST_BANNERS, left(until).unwrap_or(Duration::MAX))? {
+            let line = match self.process.read_long_line(MOST_BANNERS, left(until).unwrap_or(Duration::MAX))? {
                 ReadOutcome::Line(line) => line,
                 ReadOutcome::TooLong => break,
                 ReadOutcome::Closed => return Err(self.ended()),
@@ -174,7 +174,7 @@ impl Far {
     }
 
     fn silent(&mut self, patience: Duration) -> TransportError {
-        let unended = self.process.heard();
+        let unended = self.process.take_buffered();
         if !unended.is_empty() {
             // A question ends without a line.
             self.noise = String::from_utf8_lossy(&unended).into_owned();

@@ -114,7 +114,7 @@ fn shake_hands(mut socket: TcpStream, token: &Token, shown: &str) -> Result<(Tcp
     let io = |error| DialError::Io { address: address(), error };
     let until = now().checked_add(timing().dial);
     socket.set_nodelay(true).map_err(io)?;
-    let greeting = match hear(&mut socket, LONGEST_GREETING, until, shown) {
+    let greeting = match read_record(&mut socket, LONGEST_GREETING, until, shown) {
         Ok(Some(greeting)) => greeting,
         Ok(None) => return Err(DialError::Strange { address: address() }),
         Err(error) => return Err(error),
@@ -127,7 +127,7 @@ fn shake_hands(mut socket: TcpStream, token: &Token, shown: &str) -> Result<(Tcp
     let (dialling, message) = Dialling::begin(token, &greeting).map_err(refused)?;
     // Who is refused hears no more than that.
     let answer = match socket.write_all(&message) {
-        Ok(()) => hear(&mut socket, HANDSHAKE_MESSAGE, until, shown)?,
+        Ok(()) => read_record(&mut socket, HANDSHAKE_MESSAGE, until, shown)?,
         Err(_) => None,
     };
     let answer = answer.ok_or_else(|| DialError::Refused { address: address() })?;
@@ -140,7 +140,7 @@ fn shake_hands(mut socket: TcpStream, token: &Token, shown: &str) -> Result<(Tcp
 }
 
 /// The next record; none when the connection ends first, or what comes is no record of so many bytes at most.
-fn hear(
+fn read_record(
     socket: &mut TcpStream,
     most: usize,
     until: Option<Instant>,
@@ -172,7 +172,7 @@ fn carry(mut relay: Relay, address: String) -> Result<(), DialError> {
     loop {
         match relay.turn() {
             // Who has heard all that there is, and who is heard by nobody any more, has done its part.
-            _ if relay.has_heard_all() || relay.is_unheard() => return Ok(()),
+            _ if relay.has_read_all() || relay.is_unread() => return Ok(()),
             Carried::On => {}
             Carried::Lost => return Err(DialError::Lost { address }),
             Carried::Altered => return Err(DialError::Altered { address }),

@@ -23,7 +23,7 @@ pub fn line(word: &str, nonce: &str) -> String {
 
 /// A part of what has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
+pub enum ChannelPart {
     /// What is carried, whatever it is.
     Carried(Vec<u8>),
     /// One of our words, its nonce, and what else stands behind them.
@@ -41,7 +41,7 @@ pub struct Sieve {
 
 impl Sieve {
     /// Takes the next part.
-    pub fn take(&mut self, part: &[u8]) -> Vec<Piece> {
+    pub fn take(&mut self, part: &[u8]) -> Vec<ChannelPart> {
         let (mut pieces, mut carried) = (Vec::new(), Vec::new());
         for &byte in part {
             if self.is_carrying {
@@ -58,7 +58,7 @@ impl Sieve {
                 match word_of(&self.held) {
                     Some(word) => {
                         if !carried.is_empty() {
-                            pieces.push(Piece::Carried(std::mem::take(&mut carried)));
+                            pieces.push(ChannelPart::Carried(std::mem::take(&mut carried)));
                         }
                         pieces.push(word);
                         self.held.clear();
@@ -68,35 +68,35 @@ impl Sieve {
             }
         }
         if !carried.is_empty() {
-            pieces.push(Piece::Carried(carried));
+            pieces.push(ChannelPart::Carried(carried));
         }
         pieces
     }
 }
 
-fn word_of(line: &[u8]) -> Option<Piece> {
+fn word_of(line: &[u8]) -> Option<ChannelPart> {
     let text = std::str::from_utf8(line).ok()?.trim_end();
     let (word, rest) = text.split_once(' ')?;
     let (nonce, more) = rest.split_once(' ').unwrap_or((rest, ""));
     [KNOCK, READY, BEGIN, END, OVER]
         .contains(&word)
-        .then(|| Piece::Word(word.to_owned(), nonce.to_owned(), more.to_owned()))
+        .then(|| ChannelPart::Word(word.to_owned(), nonce.to_owned(), more.to_owned()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn carried(text: &str) -> Piece {
-        Piece::Carried(text.as_bytes().to_vec())
+    fn carried(text: &str) -> ChannelPart {
+        ChannelPart::Carried(text.as_bytes().to_vec())
     }
 
-    fn word(word: &str, nonce: &str, more: &str) -> Piece {
-        Piece::Word(word.into(), nonce.into(), more.into())
+    fn word(word: &str, nonce: &str, more: &str) -> ChannelPart {
+        ChannelPart::Word(word.into(), nonce.into(), more.into())
     }
 
     #[test]
-    fn words_are_told_from_what_is_carried_wherever_the_stream_is_cut() {
+    fn words_are_distinguished_from_what_is_carried_wherever_the_stream_is_cut() {
         let text =
             b"mark-knock 1\nhostmark-knock 12\n{\"a\":\"hostmark-end 12\"}\nhostmark-over 12 exit status: 0\nrest";
         let expected = [
@@ -108,10 +108,10 @@ mod tests {
         ];
         for cut in 0..text.len() {
             let mut sieve = Sieve::default();
-            let mut pieces: Vec<Piece> = Vec::new();
+            let mut pieces: Vec<ChannelPart> = Vec::new();
             for piece in [&text[..cut], &text[cut..]].into_iter().flat_map(|part| sieve.take(part)) {
                 match (pieces.last_mut(), piece) {
-                    (Some(Piece::Carried(before)), Piece::Carried(more)) => before.extend(more),
+                    (Some(ChannelPart::Carried(before)), ChannelPart::Carried(more)) => before.extend(more),
                     (_, piece) => pieces.push(piece),
                 }
             }

@@ -9,7 +9,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 
-use crate::guest_channel::{self, BEGIN, END, KNOCK, OVER, Piece, READY, Sieve};
+use crate::guest_channel::{self, BEGIN, ChannelPart, END, KNOCK, OVER, READY, Sieve};
 use crate::monitor::{Monitor, Stopped};
 use crate::program::nonce;
 use crate::supervise::{left, now};
@@ -174,7 +174,7 @@ impl Session {
             self.take_in()?;
         }
         if has_come && self.unwritten.is_empty() {
-            self.hear()?;
+            self.read_channel()?;
         }
         if monitor && let Some(stopped) = self.monitor.stopped() {
             // A guest that has gone takes its last lines with it, unless QEMU is still there.
@@ -270,7 +270,7 @@ impl Session {
         self.unwritten.clear();
     }
 
-    fn hear(&mut self) -> Result<(), SessionError> {
+    fn read_channel(&mut self) -> Result<(), SessionError> {
         let mut part = vec![0; PART];
         let length = match rustix::net::recv(&self.channel, &mut part[..], RecvFlags::DONTWAIT) {
             Ok((0, _)) => return Err(self.stopped()),
@@ -283,16 +283,16 @@ impl Session {
         }
         for piece in self.sieve.take(&part[..length]) {
             match (piece, self.phase) {
-                (Piece::Word(word, nonce, _), Phase::Knocking { .. }) if word == READY && nonce == self.nonce => {
+                (ChannelPart::Word(word, nonce, _), Phase::Knocking { .. }) if word == READY && nonce == self.nonce => {
                     self.unsent.extend(guest_channel::line(BEGIN, &self.nonce).into_bytes());
                     self.phase = Phase::Carrying;
                 }
-                (Piece::Word(word, nonce, how), Phase::Carrying | Phase::Ending { .. })
+                (ChannelPart::Word(word, nonce, how), Phase::Carrying | Phase::Ending { .. })
                     if word == OVER && nonce == self.nonce =>
                 {
                     (self.phase, self.how) = (Phase::Over, how);
                 }
-                (Piece::Carried(bytes), Phase::Carrying | Phase::Ending { .. }) if self.output.is_some() => {
+                (ChannelPart::Carried(bytes), Phase::Carrying | Phase::Ending { .. }) if self.output.is_some() => {
                     self.unwritten.extend(bytes);
                 }
                 // Of a session before, or what the kernel has written there.

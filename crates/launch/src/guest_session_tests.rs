@@ -40,7 +40,7 @@ fn console(qemu: UnixStream) -> JoinHandle<()> {
 
 impl Under {
     /// The guest hears a line.
-    fn hears(&mut self) -> String {
+    fn next_line(&mut self) -> String {
         let mut line = String::new();
         self.guest.read_line(&mut line).unwrap();
         line
@@ -53,11 +53,11 @@ impl Under {
 
     /// The guest answers a knock, and is asked for an agent: the nonce.
     fn opens(&mut self) -> String {
-        let knock = self.hears();
+        let knock = self.next_line();
         let nonce = knock.strip_prefix("hostmark-knock ").unwrap().trim().to_owned();
         self.says(&format!("hostmark-ready 00\nhostmark-ready {nonce}\n"));
         // Further knocks may have been sent meanwhile.
-        while self.hears() != format!("hostmark-begin {nonce}\n") {}
+        while self.next_line() != format!("hostmark-begin {nonce}\n") {}
         nonce
     }
 
@@ -76,21 +76,21 @@ fn what_comes_before_the_answer_is_dropped_and_all_that_follows_is_carried() {
     session.says("[    0.000000] Linux version\n{\"hello\":1}\nhostmark-over 00 exit status: 1\n");
     let nonce = session.opens();
     rustix::io::write(session.input.as_ref().unwrap(), b"{\"facts\"}\nhalf").unwrap();
-    assert_eq!(session.hears(), "{\"facts\"}\n");
+    assert_eq!(session.next_line(), "{\"facts\"}\n");
     // That of a session before is none of this one.
     session.says("hostmark-over 00 exit status: 1\nanswer\n");
     session.input = None;
-    assert_eq!(session.hears(), "half\n");
-    assert_eq!(session.hears(), format!("hostmark-end {nonce}\n"));
+    assert_eq!(session.next_line(), "half\n");
+    assert_eq!(session.next_line(), format!("hostmark-end {nonce}\n"));
     session.says(&format!("more\nhostmark-over {nonce} exit status: 0\n"));
-    let mut heard = [0; 12];
-    std::fs::File::from(session.output.try_clone().unwrap()).read_exact(&mut heard).unwrap();
-    assert_eq!(&heard, b"answer\nmore\n");
+    let mut received = [0; 12];
+    std::fs::File::from(session.output.try_clone().unwrap()).read_exact(&mut received).unwrap();
+    assert_eq!(&received, b"answer\nmore\n");
     session.ends().unwrap();
 }
 
 #[test]
-fn an_agent_that_fails_is_told_with_the_console() {
+fn an_agent_that_fails_is_reported_with_the_console() {
     let mut session = begin();
     let nonce = session.opens();
     session.says(&format!("hostmark-over {nonce} signal: 9 (SIGKILL)\u{1b}\n"));
@@ -120,7 +120,7 @@ fn a_channel_that_ends_is_no_end_of_an_agent() {
 #[test]
 fn who_is_left_before_the_guest_answers_goes_in_peace() {
     let mut session = begin();
-    session.hears();
+    session.next_line();
     session.input = None;
     session.ends().unwrap();
 }

@@ -15,7 +15,7 @@ pub trait WorkerLink {
 /// A way to one far end: who serves what a worker measures. It is started where it is to serve.
 pub trait ServiceLink: WorkerLink {
     /// Tells it that it is not needed any more: it says what it has used, and ends.
-    fn tell_no_more(&mut self);
+    fn close_stdin(&mut self);
 }
 
 /// What came over a worker's link.

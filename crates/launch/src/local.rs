@@ -47,7 +47,7 @@ impl LocalWorker {
         warden: Rc<dyn Warden>,
     ) -> io::Result<LocalWorker> {
         let mut worker = LocalWorker::begin(program, arguments, stop, warden)?;
-        worker.process.tell_last(&format!("{line}\n"))?;
+        worker.process.send_last(&format!("{line}\n"))?;
         Ok(worker)
     }
 
@@ -93,7 +93,7 @@ impl LocalWorker {
 
 impl WorkerLink for LocalWorker {
     fn receive(&mut self, at_most: Duration) -> Received {
-        match self.process.hear_line(at_most) {
+        match self.process.read_line_within(at_most) {
             Ok(ReadOutcome::Line(line)) => Received::Line(line),
             Ok(ReadOutcome::TimedOut) => Received::TimedOut,
             Ok(ReadOutcome::Stopped) => Received::Interrupted,
@@ -130,7 +130,7 @@ impl LocalService {
         warden: Rc<dyn Warden>,
     ) -> io::Result<LocalService> {
         let mut worker = LocalWorker::begin(program, arguments, stop, warden)?;
-        worker.process.tell_unless_ended(&format!("{line}\n"))?;
+        worker.process.send_unless_ended(&format!("{line}\n"))?;
         Ok(LocalService(worker))
     }
 }
@@ -150,8 +150,8 @@ impl WorkerLink for LocalService {
 }
 
 impl ServiceLink for LocalService {
-    fn tell_no_more(&mut self) {
-        self.0.process.tell_no_more();
+    fn close_stdin(&mut self) {
+        self.0.process.close_stdin();
     }
 }
 
@@ -217,13 +217,13 @@ mod tests {
     const SOON: Duration = Duration::from_secs(10);
 
     #[test]
-    fn a_far_end_serves_until_it_is_told_no_more() {
+    fn a_far_end_serves_until_it_is_sent_nothing_more() {
         let warden: Rc<dyn Warden> = Rc::new(Ledger::default());
         let script = "read job; echo \"$job\"; read more || echo bye";
         let mut service = LocalService::start(Path::new("/bin/sh"), &["-c", script], "job", None, warden).unwrap();
         assert_eq!(service.receive(SOON), Received::Line("job".into()));
         assert_eq!(service.receive(Duration::from_millis(20)), Received::TimedOut);
-        service.tell_no_more();
+        service.close_stdin();
         assert_eq!(service.receive(SOON), Received::Line("bye".into()));
         service.end();
     }

@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_answers_another_is_passed_over_and_an_error_is_told() {
+    fn what_answers_another_is_passed_over_and_an_error_is_reported() {
         let (mut monitor, mut qemu) = pair();
         qemu.write_all(b"rest of a line\"}\n{\"return\":1,\"id\":\"7-1\"}\n").unwrap();
         let answered =

@@ -40,7 +40,7 @@ pub struct Relay {
     unsent: Vec<u8>,
     /// Whether our own direction was ended, and the other one.
     has_said_end: bool,
-    has_heard_end: bool,
+    has_read_end: bool,
     carried: u64,
 }
 
@@ -56,7 +56,7 @@ impl Relay {
             unwritten: Vec::new(),
             unsent: Vec::new(),
             has_said_end: false,
-            has_heard_end: false,
+            has_read_end: false,
             carried: 0,
         }
     }
@@ -72,13 +72,13 @@ impl Relay {
     }
 
     /// Whether the other end has said its last, and all of it is passed on.
-    pub fn has_heard_all(&self) -> bool {
-        self.has_heard_end && self.unwritten.is_empty()
+    pub fn has_read_all(&self) -> bool {
+        self.has_read_end && self.unwritten.is_empty()
     }
 
     /// Whether nobody takes what comes.
-    pub fn is_unheard(&self) -> bool {
-        self.output.is_none() && !self.has_heard_end
+    pub fn is_unread(&self) -> bool {
+        self.output.is_none() && !self.has_read_end
     }
 
     /// Says that this is all of our direction, as an input that has ended.
@@ -96,7 +96,7 @@ impl Relay {
     /// Adds what is to be waited for until the next turn. What cannot be used now is not waited for: it would not let anybody sleep.
     pub fn watch<'a>(&'a self, watched: &mut Vec<PollFd<'a>>) {
         let mut socket = PollFlags::empty();
-        socket.set(PollFlags::IN, self.hears());
+        socket.set(PollFlags::IN, self.wants_input());
         socket.set(PollFlags::OUT, !self.unsent.is_empty());
         if !socket.is_empty() {
             watched.push(PollFd::new(&self.socket, socket));
@@ -110,7 +110,7 @@ impl Relay {
     }
 
     /// Whether more may come from the socket. After the last word its end is waited for there, so that a lost end is noticed.
-    fn hears(&self) -> bool {
+    fn wants_input(&self) -> bool {
         self.unwritten.is_empty()
     }
 
@@ -148,8 +148,8 @@ impl Relay {
                     Ok(_) | Err(_) => return Carried::Lost,
                 }
             }
-            if self.hears() {
-                match self.hear() {
+            if self.wants_input() {
+                match self.read_socket() {
                     Ok(Some(true)) => has_moved = true,
                     Ok(Some(false)) => return Carried::Altered,
                     Ok(None) => {}
@@ -179,7 +179,7 @@ impl Relay {
     }
 
     fn end_output(&mut self) {
-        if self.has_heard_end && self.unwritten.is_empty() {
+        if self.has_read_end && self.unwritten.is_empty() {
             self.output = None;
         }
     }
@@ -203,23 +203,23 @@ impl Relay {
     }
 
     /// Hears a part of a record: whether it is one of the other end's; none when nothing came. An error is the connection's end.
-    fn hear(&mut self) -> Result<Option<bool>, ()> {
+    fn read_socket(&mut self) -> Result<Option<bool>, ()> {
         let mut part = vec![0; self.records.wants()];
         let length = match self.socket.read(&mut part) {
             // After its last word it may go.
-            Ok(0) if self.has_heard_end && self.has_said_all() => return Ok(None),
+            Ok(0) if self.has_read_end && self.has_said_all() => return Ok(None),
             Ok(0) => return Err(()),
             Ok(length) => length,
             Err(error) if is_later(&error) => return Ok(None),
             Err(_) => return Err(()),
         };
-        if self.has_heard_end || self.records.take(&part[..length]).is_err() {
+        if self.has_read_end || self.records.take(&part[..length]).is_err() {
             return Ok(Some(false));
         }
         let Some(record) = self.records.whole() else { return Ok(Some(true)) };
         let Ok(carried) = self.channel.open(&record) else { return Ok(Some(false)) };
         self.carried += carried.len() as u64;
-        self.has_heard_end = carried.is_empty();
+        self.has_read_end = carried.is_empty();
         if self.output.is_some() {
             self.unwritten = carried;
         }

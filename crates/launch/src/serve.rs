@@ -11,15 +11,15 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use hostmark_model::{AgentAnswer, Exit, Line};
+use hostmark_model::{AgentAnswer, Exit, JsonLine};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 
 use crate::relay::is_later;
 use crate::supervise::now;
 use crate::token::Token;
-use admission::{Admission, Client};
-use pace::Pace;
+use admission::{Admission, AdmittedClient};
+use pace::RateLimiter;
 use refusals::{Refusal, Refusals};
 use session::{Leftover, Session, Turned};
 
@@ -56,7 +56,7 @@ pub struct ServerOptions<'a> {
     /// Becomes readable when the server is to end.
     pub stop: &'a OwnedFd,
     /// Takes lines about those who were refused.
-    pub tell: &'a mut dyn FnMut(&str),
+    pub report: &'a mut dyn FnMut(&str),
 }
 
 /// Serves until it is to end. Then nothing of its sessions is left.
@@ -66,7 +66,7 @@ pub fn serve<'a>(listener: &'a TcpListener, terms: ServerOptions<'a>) -> io::Res
     let mut server = Server {
         listener,
         door,
-        accepts: Pace::of(MOST_ACCEPTED, ACCEPT_WITHIN),
+        accepts: RateLimiter::of(MOST_ACCEPTED, ACCEPT_WITHIN),
         paused: None,
         sessions: Vec::new(),
         leftovers: Vec::new(),
@@ -80,7 +80,7 @@ pub fn serve<'a>(listener: &'a TcpListener, terms: ServerOptions<'a>) -> io::Res
 struct Server<'a> {
     listener: &'a TcpListener,
     door: Admission,
-    accepts: Pace,
+    accepts: RateLimiter,
     /// Until when nothing is accepted.
     paused: Option<Instant>,
     sessions: Vec<Session>,
@@ -115,7 +115,7 @@ impl Server<'_> {
         }
         self.carry(&ready.sessions, now);
         self.leftovers.retain(|leftover| leftover.stays(now));
-        self.refusals.tell(now, &mut *self.terms.tell);
+        self.refusals.report(now, &mut *self.terms.report);
         Ok(true)
     }
 
@@ -181,7 +181,7 @@ impl Server<'_> {
     }
 
     /// Gives somebody an agent, or tells why there is none.
-    fn welcome(&mut self, guest: Client, now: Instant) {
+    fn welcome(&mut self, guest: AdmittedClient, now: Instant) {
         let from = guest.from;
         if self.sessions.len() >= self.terms.sessions {
             self.refusals.count(Refusal::Full, from);
@@ -203,8 +203,8 @@ impl Server<'_> {
     }
 
     /// Tells somebody in the agent's place that there is none.
-    fn turn_away(&mut self, guest: Client, now: Instant) {
-        let Client { mut socket, from, mut channel } = guest;
+    fn turn_away(&mut self, guest: AdmittedClient, now: Instant) {
+        let AdmittedClient { mut socket, from, mut channel } = guest;
         let count = self.terms.sessions;
         let sentence = format!(
             "{count} sessions are under way there, and no more are allowed; try again later, or raise hostmark serve --sessions"

@@ -40,7 +40,7 @@ impl Street {
     }
 
     /// A turn so long after the begin, in which everybody is looked at for whom there is something.
-    fn turns(&mut self, after: Duration) -> Vec<Client> {
+    fn turns(&mut self, after: Duration) -> Vec<AdmittedClient> {
         // What was sent has arrived.
         std::thread::sleep(Duration::from_millis(2));
         let mut watched = Vec::new();
@@ -51,9 +51,9 @@ impl Street {
         self.door.turn(&ready, self.begin + after, &mut self.refusals)
     }
 
-    fn told(&mut self) -> Vec<String> {
+    fn reports(&mut self) -> Vec<String> {
         let mut lines = Vec::new();
-        self.refusals.tell(now() + Duration::from_secs(60), &mut |line| lines.push(line.to_owned()));
+        self.refusals.report(now() + Duration::from_secs(60), &mut |line| lines.push(line.to_owned()));
         lines
     }
 }
@@ -109,11 +109,11 @@ fn in_a_second_no_more_than_ten_are_answered_and_the_others_after_it() {
         enter(client, dialling);
     }
     assert_eq!(street.turns(Duration::from_secs(3)).len(), 25);
-    assert_eq!(street.told(), [""; 0]);
+    assert_eq!(street.reports(), [""; 0]);
 }
 
 #[test]
-fn who_has_another_token_takes_none_of_the_ten_and_hears_nothing() {
+fn who_has_another_token_takes_none_of_the_ten_and_receives_nothing() {
     let mut street = Street::new();
     let (token, other) = (street.token.clone(), Token::fresh().unwrap());
     let strangers: Vec<TcpStream> = (0..50).map(|_| street.comes(2)).collect();
@@ -124,7 +124,7 @@ fn who_has_another_token_takes_none_of_the_ten_and_hears_nothing() {
     enter(&client, dialling);
     assert_eq!(street.turns(Duration::ZERO).len(), 1);
     assert!(strangers.iter().all(is_shown_out));
-    assert_eq!(street.told(), ["127.0.0.2 has another token (and 49 more since the last such line)"]);
+    assert_eq!(street.reports(), ["127.0.0.2 has another token (and 49 more since the last such line)"]);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn who_stands_still_anywhere_in_a_handshake_is_shown_out() {
     let limit = timing().handshake;
     assert!(street.turns(limit - Duration::from_millis(1)).is_empty());
     assert!(street.turns(limit).is_empty());
-    let mut lines = street.told();
+    let mut lines = street.reports();
     lines.sort();
     assert_eq!(
         lines,
@@ -170,7 +170,7 @@ fn a_network_that_fills_the_door_pushes_nobody_else_out() {
     street.door.watch(&mut watched);
     assert_eq!(watched.len(), MOST_AT_DOOR - 1);
     drop(watched);
-    let line = street.told().concat();
+    let line = street.reports().concat();
     assert!(line.starts_with("127.0.0.2 made room for later connections"), "{line}");
 }
 
@@ -188,7 +188,7 @@ fn garbage_and_a_long_record_are_refused_before_they_are_read() {
     (&clients[3]).write_all(&[1; 46]).unwrap();
     assert!(street.turns(Duration::ZERO).is_empty());
     assert!(clients.iter().all(is_shown_out));
-    assert_eq!(street.told(), ["127.0.0.1 sent what is no handshake (and 3 more since the last such line)"]);
+    assert_eq!(street.reports(), ["127.0.0.1 sent what is no handshake (and 3 more since the last such line)"]);
 }
 
 /// A relay of a session, the client's end of its channel, and the agent's ends of its pipes.
@@ -224,7 +224,7 @@ fn a_session_carries_both_ways_and_ends_in_peace() {
     channel.seal(b"asked\n", &mut sealed).unwrap();
     channel.seal(&[], &mut sealed).unwrap();
     client.write_all(&sealed).unwrap();
-    assert_eq!(turns_until(&mut relay, Relay::has_heard_all), Carried::On);
+    assert_eq!(turns_until(&mut relay, Relay::has_read_all), Carried::On);
     let mut asked = String::new();
     agent_in.read_to_string(&mut asked).unwrap();
     assert_eq!(asked, "asked\n");
@@ -232,18 +232,18 @@ fn a_session_carries_both_ways_and_ends_in_peace() {
     drop(agent_out);
     assert_eq!(turns_until(&mut relay, Relay::has_said_all), Carried::On);
     let mut records = Records::of_at_most(usize::from(u16::MAX));
-    let mut heard = Vec::new();
-    while heard.len() < 2 {
+    let mut received = Vec::new();
+    while received.len() < 2 {
         let mut part = vec![0; records.wants()];
         let length = client.read(&mut part).unwrap();
         records.take(&part[..length]).unwrap();
-        heard.extend(records.whole().map(|record| channel.open(&record).unwrap()));
+        received.extend(records.whole().map(|record| channel.open(&record).unwrap()));
     }
-    assert_eq!(heard, [b"answered\n".to_vec(), Vec::new()]);
+    assert_eq!(received, [b"answered\n".to_vec(), Vec::new()]);
 }
 
 #[test]
-fn who_reads_nothing_is_told_no_more_than_fits_and_costs_no_memory() {
+fn who_reads_nothing_is_sent_nothing_more_than_fits_and_costs_no_memory() {
     let (mut relay, client, _channel, agent_out, _agent_in) = session();
     let mut out = agent_out;
     let writer = std::thread::spawn(move || (0..4096).take_while(|_| out.write_all(&[b'x'; 4096]).is_ok()).count());

@@ -106,7 +106,7 @@ pub enum WriteOutcome {
 pub struct Supervised {
     group: GroupLeader,
     input: Option<ChildStdin>,
-    unheard: Vec<u8>,
+    buffered: Vec<u8>,
     errors: Option<OwnedFd>,
     tail: Vec<u8>,
     ending: Ending,
@@ -133,8 +133,8 @@ impl Supervised {
             Membership::Ours => GroupLeader::join(&mut command),
         }?;
         let input = group.streams().stdin.take();
-        let (unheard, tail) = (Vec::new(), Vec::new());
-        Ok(Supervised { group, input, unheard, errors, tail, ending: terms.ending, stop: terms.stop })
+        let (buffered, tail) = (Vec::new(), Vec::new());
+        Ok(Supervised { group, input, buffered, errors, tail, ending: terms.ending, stop: terms.stop })
     }
 
     /// Its process id, which is its group's too where it has one.
@@ -148,7 +148,7 @@ impl Supervised {
     }
 
     /// Tells it a line. It may have ended, or read no more: then the pipe is broken.
-    pub fn tell(&mut self, line: &str) -> io::Result<()> {
+    pub fn send(&mut self, line: &str) -> io::Result<()> {
         match &mut self.input {
             Some(input) => input.write_all(line.as_bytes()).map_err(|error| named("write", error)),
             None => Err(named("write", io::ErrorKind::BrokenPipe.into())),
@@ -156,21 +156,21 @@ impl Supervised {
     }
 
     /// Tells it this and no more. One that has ended before it had read it is told of when its end is heard.
-    pub fn tell_last(&mut self, line: &str) -> io::Result<()> {
-        let told = self.tell_unless_ended(line);
+    pub fn send_last(&mut self, line: &str) -> io::Result<()> {
+        let sent = self.send_unless_ended(line);
         self.input = None;
-        told
+        sent
     }
 
     /// Tells it a line. One that has ended before it had read it is told of when its end is heard.
-    pub fn tell_unless_ended(&mut self, line: &str) -> io::Result<()> {
-        let told = self.tell(line);
-        told.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
+    pub fn send_unless_ended(&mut self, line: &str) -> io::Result<()> {
+        let sent = self.send(line);
+        sent.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
     }
 
     /// Tells it much, of which no part may stand still for longer than `at_most`. What it says meanwhile is taken in, and
     /// there to be heard, so that neither waits for the other.
-    pub fn tell_within(&mut self, text: &str, at_most: Duration) -> io::Result<WriteOutcome> {
+    pub fn send_within(&mut self, text: &str, at_most: Duration) -> io::Result<WriteOutcome> {
         self.feed(text.as_bytes(), None, at_most)
     }
 
@@ -181,18 +181,18 @@ impl Supervised {
         let mut until = now().checked_add(at_most);
         while let Some(part) = next {
             // One that says much and reads nothing stands still, and must not fill the memory meanwhile.
-            let listens = self.unheard.len() < LONGEST_LINE;
+            let listens = self.buffered.len() < LONGEST_LINE;
             let ready = self.wait(left(until), listens, true)?;
             if ready.has_errors {
-                self.hear_errors();
+                self.read_stderr();
             }
             if ready.has_stop {
                 return Ok(WriteOutcome::Stopped);
             }
             // One that may be told at once is heard later: whoever answers each word with a flood fills no memory by that.
             if ready.has_output && (word.is_some() || !ready.has_room) {
-                let before = self.unheard.len();
-                if self.hear_part()? == Some(0) || word.is_some_and(|word| self.has_said(word, before)) {
+                let before = self.buffered.len();
+                if self.read_chunk()? == Some(0) || word.is_some_and(|word| self.has_said(word, before)) {
                     return Ok(WriteOutcome::Closed);
                 }
             }
@@ -216,11 +216,11 @@ impl Supervised {
     /// Whether it has said this word, of which all that it had said up to there has been looked at.
     fn has_said(&self, word: &str, looked_at: usize) -> bool {
         let from = looked_at.saturating_sub(word.len());
-        self.unheard[from..].windows(word.len()).any(|words| words == word.as_bytes())
+        self.buffered[from..].windows(word.len()).any(|words| words == word.as_bytes())
     }
 
     /// From now on it is told no more.
-    pub(crate) fn tell_no_more(&mut self) {
+    pub(crate) fn close_stdin(&mut self) {
         self.input = None;
     }
 
@@ -232,20 +232,20 @@ impl Supervised {
     }
 
     /// The next line, or why there is none within `at_most`; of the longest time there is no end.
-    pub fn hear_line(&mut self, at_most: Duration) -> io::Result<ReadOutcome> {
-        self.hear_line_of(LONGEST_LINE, at_most)
+    pub fn read_line_within(&mut self, at_most: Duration) -> io::Result<ReadOutcome> {
+        self.read_long_line(LONGEST_LINE, at_most)
     }
 
     /// The same, of a line of so many bytes at most.
-    pub fn hear_line_of(&mut self, most: usize, at_most: Duration) -> io::Result<ReadOutcome> {
+    pub fn read_long_line(&mut self, most: usize, at_most: Duration) -> io::Result<ReadOutcome> {
         let until = now().checked_add(at_most);
         let (mut searched, mut is_first) = (0, true);
         loop {
-            if let Some(end) = self.unheard[searched..].iter().position(|&byte| byte == b'\n') {
-                let line: Vec<u8> = self.unheard.drain(..=searched + end).collect();
+            if let Some(end) = self.buffered[searched..].iter().position(|&byte| byte == b'\n') {
+                let line: Vec<u8> = self.buffered.drain(..=searched + end).collect();
                 return Ok(ReadOutcome::Line(String::from_utf8_lossy(&line[..line.len() - 1]).into_owned()));
             }
-            searched = self.unheard.len();
+            searched = self.buffered.len();
             if searched > most {
                 return Ok(ReadOutcome::TooLong);
             }
@@ -254,42 +254,42 @@ impl Supervised {
                 return Ok(ReadOutcome::TimedOut);
             }
             is_first = false;
-            if let Some(other) = self.hear_more(until)? {
+            if let Some(other) = self.fill_buffer(until)? {
                 return Ok(other);
             }
         }
     }
 
-    /// Everything until its output ends, which [`Supervised::heard`] then has, unless that is more than `most` bytes.
-    pub fn hear_out(&mut self, at_most: Duration, most: usize) -> io::Result<ReadOutcome> {
+    /// Everything until its output ends, which [`Supervised::take_buffered`] then has, unless that is more than `most` bytes.
+    pub fn drain(&mut self, at_most: Duration, most: usize) -> io::Result<ReadOutcome> {
         let until = now().checked_add(at_most);
         loop {
             if left(until).is_some_and(|left| left.is_zero()) {
                 return Ok(ReadOutcome::TimedOut);
             }
-            if let Some(other) = self.hear_more(until)? {
+            if let Some(other) = self.fill_buffer(until)? {
                 return Ok(other);
             }
-            if self.unheard.len() > most {
+            if self.buffered.len() > most {
                 return Ok(ReadOutcome::TooLong);
             }
         }
     }
 
     /// What it has said since the last line.
-    pub fn heard(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.unheard)
+    pub fn take_buffered(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.buffered)
     }
 
     /// How much it has said since the last line.
-    pub(crate) fn unheard_bytes(&self) -> usize {
-        self.unheard.len()
+    pub(crate) fn buffered_bytes(&self) -> usize {
+        self.buffered.len()
     }
 
     /// As if it had said this first.
     #[cfg(test)]
     pub(crate) fn put_back(&mut self, bytes: Vec<u8>) {
-        self.unheard.splice(..0, bytes);
+        self.buffered.splice(..0, bytes);
     }
 
     /// From now on a person's request to stop ends no wait.
@@ -298,11 +298,11 @@ impl Supervised {
     }
 
     /// Waits until it has said more, which is then there, or why that is not so.
-    fn hear_more(&mut self, until: Option<Instant>) -> io::Result<Option<ReadOutcome>> {
+    fn fill_buffer(&mut self, until: Option<Instant>) -> io::Result<Option<ReadOutcome>> {
         loop {
             let ready = self.wait(left(until), true, false)?;
             if ready.has_errors {
-                self.hear_errors();
+                self.read_stderr();
             }
             if ready.has_stop {
                 return Ok(Some(ReadOutcome::Stopped));
@@ -313,7 +313,7 @@ impl Supervised {
                     _ => return Ok(Some(ReadOutcome::TimedOut)),
                 }
             }
-            match self.hear_part()? {
+            match self.read_chunk()? {
                 Some(0) => return Ok(Some(ReadOutcome::Closed)),
                 Some(_) => return Ok(None),
                 None => {}
@@ -322,12 +322,12 @@ impl Supervised {
     }
 
     /// Reads a part of what it says, which has to be there: its length, or none when a signal came first.
-    fn hear_part(&mut self) -> io::Result<Option<usize>> {
+    fn read_chunk(&mut self) -> io::Result<Option<usize>> {
         let Some(stdout) = self.group.streams().stdout.as_mut() else { return Ok(Some(0)) };
         let mut part = [0; PART];
         match stdout.read(&mut part) {
             Ok(length) => {
-                self.unheard.extend_from_slice(&part[..length]);
+                self.buffered.extend_from_slice(&part[..length]);
                 Ok(Some(length))
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
@@ -367,7 +367,7 @@ impl Supervised {
     }
 
     /// Reads a part of its standard error, if there is one. Whether there was.
-    fn hear_errors(&mut self) -> bool {
+    fn read_stderr(&mut self) -> bool {
         let Some(errors) = &self.errors else { return false };
         // Who has the other end may not be at its end.
         if !matches!(poll(&mut [PollFd::new(errors, PollFlags::IN)], Some(&timeout(Duration::ZERO))), Ok(1)) {
@@ -399,7 +399,7 @@ impl Supervised {
             match self.group.has_ended() {
                 Ok(false) if left(until).is_none_or(|left| !left.is_zero()) => {
                     // It may be waiting to say why.
-                    self.hear_errors();
+                    self.read_stderr();
                     std::thread::sleep(TURN);
                 }
                 has_ended => return has_ended.unwrap_or(false),
@@ -447,14 +447,14 @@ impl Supervised {
 
     /// What it has written to standard error so far is no last word of it: another began with it.
     pub(crate) fn forget_words(&mut self) {
-        (0..LAST_PARTS).any(|_| !self.hear_errors());
+        (0..LAST_PARTS).any(|_| !self.read_stderr());
         self.tail.clear();
     }
 
     /// The last line that it wrote to standard error: that of the loader, or of the language's start, which have no other
     /// way to say why a program cannot begin; or that of a program which has failed.
     pub fn last_word(&mut self) -> Option<String> {
-        (0..LAST_PARTS).any(|_| !self.hear_errors());
+        (0..LAST_PARTS).any(|_| !self.read_stderr());
         let text = String::from_utf8_lossy(&self.tail);
         let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
         Some(line.chars().filter(|character| !character.is_control()).take(LONGEST_WORD).collect())

@@ -19,37 +19,37 @@ fn shell(script: &str, terms: Terms) -> Supervised {
 /// Waits until one has said this line.
 #[track_caller]
 fn says(process: &mut Supervised, line: &str) {
-    assert_eq!(process.hear_line(SOON).unwrap(), ReadOutcome::Line(line.into()));
+    assert_eq!(process.read_line_within(SOON).unwrap(), ReadOutcome::Line(line.into()));
 }
 
 #[test]
-fn what_is_told_arrives_line_by_line() {
+fn what_is_reported_arrives_line_by_line() {
     let mut process = shell("read -r a; echo \"$a\"; read -r b; echo \"$b\"; cat", terms(Ending::Killed));
-    process.tell("one\n").unwrap();
+    process.send("one\n").unwrap();
     says(&mut process, "one");
-    process.tell("two\n").unwrap();
+    process.send("two\n").unwrap();
     says(&mut process, "two");
-    process.tell_last("three").unwrap();
-    assert_eq!(process.hear_out(SOON, 100).unwrap(), ReadOutcome::Closed);
-    assert_eq!(process.heard(), b"three");
-    assert_eq!(process.tell("four").unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    process.send_last("three").unwrap();
+    assert_eq!(process.drain(SOON, 100).unwrap(), ReadOutcome::Closed);
+    assert_eq!(process.take_buffered(), b"three");
+    assert_eq!(process.send("four").unwrap_err().kind(), io::ErrorKind::BrokenPipe);
 }
 
 #[test]
-fn one_that_ended_before_it_had_read_is_told_of_by_its_end() {
+fn one_that_ended_before_it_had_read_is_reported_by_its_end() {
     let mut process = shell("exit 4", terms(Ending::Killed));
     assert!(process.ends_within(SOON));
-    process.tell_last("order\n").unwrap();
-    assert_eq!(process.hear_line(SOON).unwrap(), ReadOutcome::Closed);
+    process.send_last("order\n").unwrap();
+    assert_eq!(process.read_line_within(SOON).unwrap(), ReadOutcome::Closed);
     assert_eq!(process.end().unwrap().code(), Some(4));
 }
 
 #[test]
 fn all_of_an_output_is_bounded_in_bytes_and_in_time() {
     let mut process = shell("printf 12345; exec sleep 60", terms(Ending::Killed));
-    assert_eq!(process.hear_out(SOON, 4).unwrap(), ReadOutcome::TooLong);
-    assert_eq!(process.hear_out(Duration::from_millis(20), 5).unwrap(), ReadOutcome::TimedOut);
-    assert_eq!(process.heard(), b"12345");
+    assert_eq!(process.drain(SOON, 4).unwrap(), ReadOutcome::TooLong);
+    assert_eq!(process.drain(Duration::from_millis(20), 5).unwrap(), ReadOutcome::TimedOut);
+    assert_eq!(process.take_buffered(), b"12345");
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn who_complains_at_length_is_read_and_its_last_line_is_kept() {
 #[test]
 fn complaints_without_end_do_not_put_the_end_of_a_wait_off() {
     let mut process = shell("yes >&2 & exec sleep 60", terms(Ending::Killed));
-    assert_eq!(process.hear_line(Duration::from_millis(50)).unwrap(), ReadOutcome::TimedOut);
+    assert_eq!(process.read_line_within(Duration::from_millis(50)).unwrap(), ReadOutcome::TimedOut);
     assert_eq!(process.last_word().as_deref(), Some("y"));
     assert!(!process.ends_within(Duration::from_millis(50)));
     assert_eq!(process.end().unwrap().signal(), Some(9));
@@ -100,7 +100,7 @@ fn who_is_asked_to_stop_may_say_why_and_who_does_not_is_killed() {
 }
 
 #[test]
-fn who_asks_is_heard_also_where_a_background_job_of_a_script_ignores_interrupts() {
+fn who_asks_is_received_also_where_a_background_job_of_a_script_ignores_interrupts() {
     let mut again = Command::new("env");
     again.arg("--ignore-signal=INT").arg(std::env::current_exe().unwrap());
     again.args(["--exact", "supervise::tests::who_is_asked_to_stop_may_say_why_and_who_does_not_is_killed"]);
@@ -138,18 +138,18 @@ fn a_request_to_stop_ends_every_wait() {
     let mut process = shell("echo one; exec sleep 60", Terms { stop, ..terms(Ending::Killed) });
     says(&mut process, "one");
     rustix::io::write(&write, b"x").unwrap();
-    assert_eq!(process.hear_line(Duration::MAX).unwrap(), ReadOutcome::Stopped);
-    assert_eq!(process.hear_out(Duration::MAX, 1).unwrap(), ReadOutcome::Stopped);
+    assert_eq!(process.read_line_within(Duration::MAX).unwrap(), ReadOutcome::Stopped);
+    assert_eq!(process.drain(Duration::MAX, 1).unwrap(), ReadOutcome::Stopped);
 }
 
 #[test]
-fn much_is_told_while_as_much_is_heard() {
+fn much_is_reported_while_as_much_is_received() {
     let mut process = shell("cat", terms(Ending::Killed));
     let text = "0123456789abcde\n".repeat(60_000);
-    assert_eq!(process.tell_within(&text, SOON).unwrap(), WriteOutcome::All);
-    process.tell_no_more();
-    assert_eq!(process.hear_out(SOON, 1 << 20).unwrap(), ReadOutcome::Closed);
-    assert!(process.heard() == text.as_bytes());
+    assert_eq!(process.send_within(&text, SOON).unwrap(), WriteOutcome::All);
+    process.close_stdin();
+    assert_eq!(process.drain(SOON, 1 << 20).unwrap(), ReadOutcome::Closed);
+    assert!(process.take_buffered() == text.as_bytes());
 }
 
 #[test]
@@ -157,22 +157,22 @@ fn who_reads_nothing_stands_still_whatever_it_says_meanwhile() {
     for script in ["exec sleep 60", "while :; do echo; echo >&2; sleep 0.01; done"] {
         let mut process = shell(script, terms(Ending::Killed));
         let text = "x".repeat(1 << 20);
-        assert_eq!(process.tell_within(&text, Duration::from_millis(100)).unwrap(), WriteOutcome::TimedOut, "{script}");
+        assert_eq!(process.send_within(&text, Duration::from_millis(100)).unwrap(), WriteOutcome::TimedOut, "{script}");
     }
     let mut process = shell("exec yes", terms(Ending::Killed));
-    process.unheard = vec![b'x'; LONGEST_LINE];
-    assert_eq!(process.tell_within(&"x".repeat(1 << 20), Duration::from_millis(100)).unwrap(), WriteOutcome::TimedOut);
-    assert_eq!(process.unheard.len(), LONGEST_LINE);
+    process.buffered = vec![b'x'; LONGEST_LINE];
+    assert_eq!(process.send_within(&"x".repeat(1 << 20), Duration::from_millis(100)).unwrap(), WriteOutcome::TimedOut);
+    assert_eq!(process.buffered.len(), LONGEST_LINE);
 }
 
 #[test]
-fn who_has_ended_or_reads_no_more_is_told_no_more() {
+fn who_has_ended_or_reads_no_more_is_sent_nothing_more() {
     for script in ["exit 3", "exec 0<&-; echo; exec sleep 60", "exec 1>&-; exec sleep 60"] {
         let mut process = shell(script, terms(Ending::Killed));
-        assert_eq!(process.tell_within(&"x".repeat(1 << 20), SOON).unwrap(), WriteOutcome::Closed, "{script}");
+        assert_eq!(process.send_within(&"x".repeat(1 << 20), SOON).unwrap(), WriteOutcome::Closed, "{script}");
     }
     let (read, write) = rustix::pipe::pipe().unwrap();
     let mut process = shell("exec sleep 60", Terms { stop: Some(Rc::new(read)), ..terms(Ending::Killed) });
     rustix::io::write(&write, b"x").unwrap();
-    assert_eq!(process.tell_within("x", SOON).unwrap(), WriteOutcome::Stopped);
+    assert_eq!(process.send_within("x", SOON).unwrap(), WriteOutcome::Stopped);
 }

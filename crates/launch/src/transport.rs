@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::copy_in::Far;
+use crate::copy_in::RemoteShell;
 pub use crate::copy_in::Started;
 use crate::program::{Programs, command};
 use crate::supervise::{Supervised, Terms};
@@ -52,18 +52,18 @@ impl Transport {
         terms: Terms,
         patience: Duration,
     ) -> Result<Started, TransportError> {
-        self.start_told(programs, arguments, terms, patience, |_| {})
+        self.start_notifying(programs, arguments, terms, patience, |_| {})
     }
 
-    /// The same, where `told` hears of the process of this machine that leads there as soon as it is started: a way may hang
+    /// The same, where `notify` hears of the process of this machine that leads there as soon as it is started: a way may hang
     /// before its shell begins, and who watches over it has to know of it by then.
-    pub(crate) fn start_told(
+    pub(crate) fn start_notifying(
         &self,
         programs: &Programs,
         arguments: &[&str],
         terms: Terms,
         patience: Duration,
-        told: impl FnOnce(u32),
+        notify: impl FnOnce(u32),
     ) -> Result<Started, TransportError> {
         let prefix = match self {
             Transport::Here => {
@@ -71,7 +71,7 @@ impl Transport {
                 let mut command = command(programs.own());
                 command.args(arguments);
                 let process = Supervised::start(command, terms)?;
-                told(process.id());
+                notify(process.id());
                 return Ok(Started {
                     process,
                     digest: Some(ours.digest),
@@ -79,9 +79,9 @@ impl Transport {
                     is_static: ours.is_static,
                 });
             }
-            Transport::Tcp(tcp) => return tcp.start(programs, terms).inspect(|started| told(started.process.id())),
+            Transport::Tcp(tcp) => return tcp.start(programs, terms).inspect(|started| notify(started.process.id())),
             Transport::Guest(guest) => {
-                return guest.start(programs, terms).inspect(|started| told(started.process.id()));
+                return guest.start(programs, terms).inspect(|started| notify(started.process.id()));
             }
             Transport::Command(prefix) => prefix,
         };
@@ -95,10 +95,10 @@ impl Transport {
             let word = Name::of(&word.to_string_lossy());
             TransportError::NotStarted { place: name.clone(), word, error }
         })?;
-        told(process.id());
-        let mut started = Far::new(name, process, patience)?.copy_in(programs, arguments)?;
+        notify(process.id());
+        let mut started = RemoteShell::new(name, process, patience)?.copy_in(programs, arguments)?;
         if !has_input {
-            started.process.tell_no_more();
+            started.process.close_stdin();
         }
         Ok(started)
     }

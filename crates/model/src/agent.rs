@@ -42,7 +42,8 @@ pub enum AgentRequest {
         ms: u64,
     },
     /// So many lines of the agent have come since its plan.
-    Heard {
+    #[serde(rename = "heard")]
+    Acknowledge {
         /// How many.
         lines: u64,
     },

@@ -203,13 +203,13 @@ impl Estimate {
             }
             None => (Leading::Typical, self.typical, self.ci_low.zip(self.ci_high), self.range, None),
         };
-        let is_told = of_this_run.is_some() && estimator == self.estimator();
+        let is_leading = of_this_run.is_some() && estimator == self.estimator();
         Stated {
             estimator,
             value,
             range: range.map(|[low, high]| [low.min(value), high.max(value)]),
             of_this_run,
-            of_repetition: self.repetition.filter(|_| is_told).map(|known| (known.low, known.high)),
+            of_repetition: self.repetition.filter(|_| is_leading).map(|known| (known.low, known.high)),
             at_hz,
         }
     }

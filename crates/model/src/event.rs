@@ -7,11 +7,11 @@ use crate::{FarUsage, Histogram, Reason, RoundTime, Throttling};
 /// How a worker ended that was killed by somebody else: as a rule that is the kernel, for a control group's memory or the machine's.
 pub const OUT_OF_MEMORY: &str = "was killed (SIGKILL) and not by hostmark: probably out of memory";
 
-/// Marks on a sample, as bits.
+/// What disturbed a sample, as bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Taint(pub u8);
+pub struct DisturbanceFlags(pub u8);
 
-impl Taint {
+impl DisturbanceFlags {
     /// The thread moved to another CPU.
     pub const MIGRATED: u8 = 1;
     /// The thread waited for a CPU for over 1 % of the block of samples that the counters were read around.
@@ -25,7 +25,7 @@ impl Taint {
     pub const SHARED: u8 = 16;
 
     /// Whether the sample counts as disturbed (moved or kept waiting).
-    pub fn is_tainted(self) -> bool {
+    pub fn is_disturbed(self) -> bool {
         self.0 & (Self::MIGRATED | Self::DELAYED) != 0
     }
 
@@ -111,8 +111,9 @@ pub enum Event {
         iterations: Vec<u64>,
         /// Bytes or operations an iteration when the case is a rate; 0 when it is a time.
         amount: u64,
-        /// A [`Taint`] each.
-        taints: Vec<u8>,
+        /// [`DisturbanceFlags`] of each.
+        #[serde(rename = "taints")]
+        disturbance_flags: Vec<u8>,
     },
     /// Every operation of the round, where single ones are timed.
     Histogram(Histogram),

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lost_output_is_told_before_anything_else_and_fine_only_alone() {
+    fn lost_output_is_reported_before_anything_else_and_fine_only_alone() {
         let all = [
             Exit::Fine,
             Exit::Undecided,
@@ -75,8 +75,8 @@ mod tests {
         ];
         for (less, one) in all.into_iter().enumerate() {
             for (more, other) in all.into_iter().enumerate() {
-                let told = if less >= more { one } else { other };
-                assert_eq!((one.or(other), other.or(one)), (told, told), "{one:?} {other:?}");
+                let expected = if less >= more { one } else { other };
+                assert_eq!((one.or(other), other.or(one)), (expected, expected), "{one:?} {other:?}");
             }
         }
     }

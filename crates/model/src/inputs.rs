@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_given_is_told_by_its_option_and_is_no_axis() {
+    fn what_was_given_is_reported_by_its_option_and_is_no_axis() {
         assert_eq!(Inputs::default().given(), []);
         let inputs = Inputs {
             cpus: Some("0-3".into()),

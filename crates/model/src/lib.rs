@@ -39,7 +39,7 @@ pub use agent::{
 };
 pub use case::{CaseId, CaseIdError, EACH_POINT, Params, is_axis_value, size_text};
 pub use estimate::{Estimate, IntervalMethod, Leading, Quiet, Repetition, Stated};
-pub use event::{Event, OUT_OF_MEMORY, RoundNoise, Taint};
+pub use event::{DisturbanceFlags, Event, OUT_OF_MEMORY, RoundNoise};
 pub use exit::Exit;
 pub use far::{FarEnd, FarUsage, Nonce, ServiceJob};
 pub use fleet_run::{FLEET_RUN_FILE, FLEET_RUN_SCHEMA, FleetHost, FleetPair, FleetRequest, FleetRun, HostState};
@@ -54,7 +54,7 @@ pub use host::{
 };
 pub use inputs::{ISOLATE, Inputs};
 pub use job::{CalibratedClock, Choice, Environment, Job, JobCase, PROTOCOL};
-pub use line::Line;
+pub use line::JsonLine;
 pub use noise::{LastCache, Neighbours, Noise, Others, Throttling};
 pub use outcome::{
     Also, Bounds, CaseRecord, Flag, FlagKind, HERE, Measured, Outcome, PEER_AXIS, RoundRecord, default_case_of,

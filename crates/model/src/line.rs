@@ -7,7 +7,7 @@ use crate::far::ServiceJob;
 use crate::job::Job;
 
 /// A value that fits on a line.
-pub trait Line: Sized {
+pub trait JsonLine: Sized {
     /// The line, with its end.
     ///
     /// # Errors
@@ -25,7 +25,7 @@ pub trait Line: Sized {
 
 macro_rules! lines {
     ($($name:ty),*) => {
-        $(impl Line for $name {
+        $(impl JsonLine for $name {
             fn to_line(&self) -> serde_json::Result<String> {
                 Ok(serde_json::to_string(self)? + "\n")
             }

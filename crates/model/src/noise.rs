@@ -27,7 +27,8 @@ pub struct Others {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Noise {
     /// Samples that were marked: migrated, or of a block of samples that was kept waiting for over 1 % of its time.
-    pub tainted: u64,
+    #[serde(rename = "tainted")]
+    pub disturbed: u64,
     /// Marked samples that were left out of the estimate.
     pub left_out: u64,
     /// Time the measured thread was runnable and did not run, ns.
@@ -65,7 +66,7 @@ pub struct Neighbours {
     pub last_cache: Option<LastCache>,
 }
 
-/// Looks at the last cache, one a pass.
+/// Looks at the last cache, one per replicate.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct LastCache {

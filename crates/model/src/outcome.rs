@@ -27,7 +27,8 @@ pub enum FlagKind {
     /// Physics forbids it: see the detail.
     Implausible,
     /// Over half of the samples were disturbed, so they stayed in.
-    MostlyTainted,
+    #[serde(rename = "mostly_tainted")]
+    MostlyDisturbed,
     /// A round's warm-up never reached a steady clock.
     Unsettled,
     /// Rounds are missing: they failed or found no time.
@@ -69,8 +70,9 @@ pub struct RoundRecord {
     pub round: u32,
     /// The median of its samples.
     pub median: f64,
-    /// A [`crate::Taint`] per sample.
-    pub taints: Vec<u8>,
+    /// [`crate::DisturbanceFlags`] per sample.
+    #[serde(rename = "taints")]
+    pub disturbance_flags: Vec<u8>,
     /// Core clock beside the samples, hertz.
     pub core_hz: Option<f64>,
     /// The CPUs it ran on.

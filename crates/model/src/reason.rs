@@ -171,7 +171,7 @@ impl Reason {
     }
 
     /// The same cause in other words.
-    pub fn told(self, text: impl fmt::Display) -> Reason {
+    pub fn with_text(self, text: impl fmt::Display) -> Reason {
         Reason { text: text.to_string(), ..self }
     }
 

@@ -74,13 +74,13 @@ mod tests {
 
     #[test]
     fn one_has_no_plural() {
-        let told = [
+        let expected = [
             counted(1, "case"),
             counted(0, "case"),
             counted(2, "CPU"),
             counted(1, "process"),
             counted("1.5", "process"),
         ];
-        assert_eq!(told, ["1 case", "0 cases", "2 CPUs", "1 process", "1.5 processes"]);
+        assert_eq!(expected, ["1 case", "0 cases", "2 CPUs", "1 process", "1.5 processes"]);
     }
 }

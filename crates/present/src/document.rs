@@ -26,7 +26,7 @@ pub(crate) enum Block {
     List(List),
     Warnings(Vec<Words>),
     /// Who takes part.
-    Named(Vec<Named>),
+    Named(Vec<NamedParty>),
     Table(Table),
     Tally(Tally),
     Charts(Vec<Chart>),
@@ -81,7 +81,7 @@ pub(crate) struct Judged {
 
 /// Somebody or something, and what is known of it.
 #[derive(Default)]
-pub(crate) struct Named {
+pub(crate) struct NamedParty {
     pub(crate) role: Words,
     pub(crate) name: String,
     pub(crate) facts: Vec<Words>,
@@ -96,15 +96,15 @@ pub(crate) struct Table {
     pub(crate) caption: Words,
     pub(crate) columns: Vec<Column>,
     pub(crate) rows: Vec<Row>,
-    pub(crate) rest: Option<Rest>,
+    pub(crate) rest: Option<FoldedRows>,
     /// What is said below it.
     pub(crate) notes: Vec<Words>,
-    pub(crate) layout: Layout,
+    pub(crate) layout: TableLayout,
 }
 
 /// How a table is laid out where a medium can; a grid where it cannot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Layout {
+pub(crate) enum TableLayout {
     #[default]
     Grid,
     /// A line for each row, and more where it needs them, with this between its cells.
@@ -159,7 +159,7 @@ pub(crate) enum Align {
 
 #[derive(Default)]
 pub(crate) struct Row {
-    pub(crate) kind: Kind,
+    pub(crate) kind: RowKind,
     /// What a person types for it.
     pub(crate) id: String,
     /// Where others find it on a page.
@@ -178,7 +178,7 @@ pub(crate) struct Row {
 
 /// What a row says, as a reader looks for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Kind {
+pub(crate) enum RowKind {
     #[default]
     None,
     Worse,
@@ -210,7 +210,7 @@ pub(crate) struct Remark {
 }
 
 /// Rows that a reader does not look for: folded or left out where there are more than a few rows.
-pub(crate) struct Rest {
+pub(crate) struct FoldedRows {
     pub(crate) title: Words,
     /// How many are left out, without the mark at a sentence's end.
     pub(crate) left_out: Words,
@@ -221,10 +221,10 @@ pub(crate) struct Rest {
 pub(crate) struct Tally {
     pub(crate) title: Words,
     pub(crate) columns: Vec<Column>,
-    pub(crate) reasons: Vec<Reason>,
+    pub(crate) reasons: Vec<TallyReason>,
 }
 
-pub(crate) struct Reason {
+pub(crate) struct TallyReason {
     pub(crate) text: Words,
     /// Whether each row is named, however many there are.
     pub(crate) is_open: bool,
@@ -270,7 +270,7 @@ impl Remark {
     }
 }
 
-impl Named {
+impl NamedParty {
     pub(crate) fn in_a_line(&self, lang: Lang) -> String {
         let facts = self.facts.iter().map(|fact| format!(" · {}", fact.get(lang)));
         format!("{} {}{}", self.role.get(lang), self.name, facts.collect::<String>())

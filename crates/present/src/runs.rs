@@ -213,7 +213,7 @@ impl<'a> Case<'a> {
 
 /// A value and its interval: `24.1 GB/s [95 %: 23.9 … 24.3]`. It is the same in both languages wherever the unit is, so
 /// that a page of thousands of marks has it once.
-pub(crate) fn told(estimate: &Estimate, unit: Unit) -> Words {
+pub(crate) fn value_and_interval(estimate: &Estimate, unit: Unit) -> Words {
     each(|lang| {
         let shown = both(estimate, unit, lang);
         match (low_high(estimate, unit, lang), agreement(estimate, lang)) {

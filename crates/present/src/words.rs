@@ -22,7 +22,7 @@ pub(crate) fn shows(command: &str, lang: Lang) -> String {
 
 /// In which order findings stand.
 pub(crate) fn order(findings: &[Finding]) -> Text {
-    if findings.first().is_some_and(is_unusual) { UNUSUAL_FIRST } else { DEAREST_FIRST }
+    if findings.first().is_some_and(is_unusual) { UNUSUAL_FIRST } else { EXPENSIVE_FIRST }
 }
 
 words! {
@@ -60,7 +60,7 @@ words! {
     LINE: "line", "缓存行";
     CACHE_LINE: "cache line", "缓存行";
     PAGES: "pages", "页";
-    DEAREST_FIRST: "most expensive first", "按代价从高到低";
+    EXPENSIVE_FIRST: "most expensive first", "按代价从高到低";
     UNUSUAL_FIRST: "first what is not usual, then what costs most", "与同类相差悬殊的在前，其余按代价从高到低";
     ALL_WELL: "none", "无";
     ABOUT_LEGEND: "≈ a figure that this machine's reported topology does not confirm",
@@ -77,7 +77,9 @@ pub(crate) const fn flag(kind: FlagKind) -> Text {
         FlagKind::FewRounds => Text { en: "fewer than five rounds: their range", zh: "不足五轮：给出范围" },
         FlagKind::UnderResolution => Text { en: "below clock resolution", zh: "低于时钟分辨率" },
         FlagKind::Implausible => Text { en: "implausible", zh: "不可信" },
-        FlagKind::MostlyTainted => Text { en: "rounds with most samples disturbed", zh: "有轮次多数样本受扰" },
+        FlagKind::MostlyDisturbed => {
+            Text { en: "rounds with most samples disturbed", zh: "有轮次多数样本受扰" }
+        }
         FlagKind::Unsettled => Text { en: "frequency never settled", zh: "频率未稳定" },
         FlagKind::RoundsLost => Text { en: "rounds lost", zh: "缺少若干轮" },
         FlagKind::BestRoundGap => {

@@ -83,7 +83,7 @@ fn the_page_and_markdown_begin_with_it() {
 }
 
 #[test]
-fn what_is_absent_is_told_wherever_the_constants_stand() {
+fn what_is_absent_is_reported_wherever_the_constants_stand() {
     let mut run = thorough::thorough();
     for case in run.cases.iter_mut().filter(|case| case.probe == "sched.context_switch") {
         case.outcome = Outcome::Skipped { reason: ReasonCode::TimeBudget.because("time budget") };

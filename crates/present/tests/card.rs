@@ -36,8 +36,8 @@ fn the_card_has_the_constants_and_no_name() {
         assert_eq!(svg.matches("<text ").count(), svg.matches("</text>").count());
         assert!(!svg.contains("href") && !svg.contains("url("), "{svg}");
         // Whatever constant the answer tells stands in both.
-        let told = answer.lines().find(|line| line.contains("L1d")).unwrap();
-        let value = told.split_whitespace().find(|word| word.parse::<f64>().is_ok()).unwrap();
+        let line = answer.lines().find(|line| line.contains("L1d")).unwrap();
+        let value = line.split_whitespace().find(|word| word.parse::<f64>().is_ok()).unwrap();
         assert!(
             svg.contains(&format!(">{value} ns")) && words.contains(&format!("L1d {value} ns")),
             "{value}\n{words}"

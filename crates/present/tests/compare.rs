@@ -38,7 +38,7 @@ fn with(mut record: CaseRecord, change: impl FnOnce(&mut Measured)) -> CaseRecor
 }
 
 #[test]
-fn a_group_tells_what_its_cases_alone_do_not() {
+fn a_group_reports_what_its_cases_alone_do_not() {
     // Six probes of two cases each, all of them slower by 5 %.
     let side = |name: &str, factor: f64, odd: f64| {
         let case = |n: usize| {
@@ -169,7 +169,7 @@ fn several_runs_a_side_are_compared_by_run() {
 }
 
 #[test]
-fn earlier_runs_of_the_same_environment_tell_how_much_runs_differ() {
+fn earlier_runs_of_the_same_environment_report_how_much_runs_differ() {
     let of = |name: &str, value: f64| run(name, vec![about("ipc.x@n=0", value)]);
     let (base, new) = ([of("a", 100.0)], [of("b", 108.0)]);
     let judged = |history: &History| {
@@ -346,10 +346,10 @@ fn a_regression_is_one_beyond_the_threshold() {
 }
 
 #[test]
-fn disturbed_samples_and_other_inner_loops_are_told() {
+fn disturbed_samples_and_other_inner_loops_are_reported() {
     let id = "ipc.x@n=0";
     let disturbed = with(about(id, 100.0), |measured| {
-        measured.noise.tainted = 60;
+        measured.noise.disturbed = 60;
         measured.notes.extend([("kernel".into(), "avx512".into()), ("environment".into(), "CFLAGS=-O3".into())]);
     });
     let quiet = with(about(id, 100.0), |measured| {

@@ -45,7 +45,7 @@ fn stairs(steps: &'static [(u64, f64)]) -> impl Fn(u64, u64) -> f64 {
 const ALL: u64 = u64::MAX;
 
 #[test]
-fn a_step_where_the_told_first_cache_ends_names_it_and_its_latency() {
+fn a_step_where_the_reported_first_cache_ends_names_it_and_its_latency() {
     let run = planted(X220, stairs(&[(32, 1.22), (ALL, 3.66)]));
     let sentence = "between 32 KiB and 48 KiB the latency triples, from 1.22 to 3.66 ns: L1d has 32 KiB, and a load from it takes 1.22 ns";
     assert_eq!(said(&run, 64), [sentence]);
@@ -56,10 +56,10 @@ fn a_step_where_the_told_first_cache_ends_names_it_and_its_latency() {
 #[test]
 fn a_first_cache_of_48_kib_is_called_so_and_never_one_of_32() {
     let curve = || stairs(&[(48, 1.51), (ALL, 4.53)]);
-    let told = said(&planted(&[(48, 12), (2048, 16)], curve()), 64);
+    let sentences = said(&planted(&[(48, 12), (2048, 16)], curve()), 64);
     let step =
         |from: u64, to: u64| format!("between {from} KiB and {to} KiB the latency triples, from 1.51 to 4.53 ns");
-    assert_eq!(told, [step(48, 72) + ": L1d has 48 KiB, and a load from it takes 1.51 ns"]);
+    assert_eq!(sentences, [step(48, 72) + ": L1d has 48 KiB, and a load from it takes 1.51 ns"]);
     // The host tells 32 KiB, or nothing: the step is there, and no cache is named.
     for (caches, step) in [(X220, step(48, 64)), (&[], step(32, 64))] {
         assert_eq!(said(&planted(caches, curve()), 64), [step]);
@@ -68,17 +68,20 @@ fn a_first_cache_of_48_kib_is_called_so_and_never_one_of_32() {
 
 #[test]
 fn at_a_wide_stride_the_lines_count() {
-    let told = said(&planted(X220, stairs(&[(64, 1.2), (ALL, 4.8)])), 8192);
+    let sentences = said(&planted(X220, stairs(&[(64, 1.2), (ALL, 4.8)])), 8192);
     let sentence = "L1d of 32 KiB holds 8 lines of this stride and not 24, and a load from it takes 1.20 ns";
-    assert!(told[0].starts_with("between 64 KiB and 192 KiB") && told[0].ends_with(sentence), "{told:?}");
+    assert!(
+        sentences[0].starts_with("between 64 KiB and 192 KiB") && sentences[0].ends_with(sentence),
+        "{sentences:?}"
+    );
 }
 
 #[test]
 fn each_cache_has_its_step() {
-    let told = said(&planted(X220, stairs(&[(32, 1.3), (256, 4.0), (3072, 11.0), (ALL, 52.0)])), 4096);
+    let sentences = said(&planted(X220, stairs(&[(32, 1.3), (256, 4.0), (3072, 11.0), (ALL, 52.0)])), 4096);
     for name in ["L1d has 32 KiB, and a load", "L2 has 256 KiB, and at this stride", "L3 has 3 MiB, and at this stride"]
     {
-        assert!(told.iter().any(|sentence| sentence.contains(name)), "{name}: {told:#?}");
+        assert!(sentences.iter().any(|sentence| sentence.contains(name)), "{name}: {sentences:#?}");
     }
 }
 
@@ -90,9 +93,9 @@ fn of_the_reference_document_it_draws_the_conclusions_that_the_document_draws() 
         reference.values.iter().find(|value| value.id == id).unwrap_or_else(|| panic!("{id}")).value
     });
     for stride in [64, 1024, 4096, 8192, 16384] {
-        let told = said(&run, stride);
-        assert!(told[0].contains("triples, from 1.34 to ") && told[0].contains(": L1d "), "{told:#?}");
-        assert!(told[0].ends_with("a load from it takes 1.34 ns"), "{told:#?}");
+        let sentences = said(&run, stride);
+        assert!(sentences[0].contains("triples, from 1.34 to ") && sentences[0].contains(": L1d "), "{sentences:#?}");
+        assert!(sentences[0].ends_with("a load from it takes 1.34 ns"), "{sentences:#?}");
     }
     let (at_4096, at_8192) = (said(&run, 4096), said(&run, 8192));
     assert!(at_4096[1].ends_with("L3 has 3 MiB, and at this stride a load from it takes 11.1 ns"), "{at_4096:#?}");

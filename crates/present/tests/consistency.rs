@@ -17,7 +17,7 @@ fn case_of_a_time() -> CaseRecord {
     let mut case = rounds(TIME, &[99.0, 99.5, 100.0, 101.0, 102.0]);
     let measured = measured(&mut case);
     measured.samples[1].push(900.0);
-    measured.rounds[1].taints.push(Taint::DELAYED);
+    measured.rounds[1].disturbance_flags.push(DisturbanceFlags::DELAYED);
     measured.noise.left_out = 1;
     for (name, value) in [("p50", 100.0), ("p90", 120.0), ("p999", 300.0)] {
         let one = rounds(TIME, &[value; 5]);
@@ -143,7 +143,7 @@ fn an_estimate_that_its_samples_do_not_give_is_named() {
     forged(TIME, "counts 200 samples, and has 201", |measured| measured.noise.left_out = 0);
     forged(TIME, "4 rounds in its estimate", |measured| measured.estimate.rounds = 4);
     forged(TIME, "samples of 2", |measured| measured.samples.truncate(2));
-    forged(TIME, "round 2 has 40 samples and 39 marks", |measured| measured.rounds[2].taints.truncate(39));
+    forged(TIME, "round 2 has 40 samples and 39 marks", |measured| measured.rounds[2].disturbance_flags.truncate(39));
     forged(TIME, "round 1 has the median", |measured| measured.rounds[1].median = 100.1);
     forged(TIME, "round 0 has the median", |measured| measured.samples[0] = vec![50.0; SAMPLES]);
     forged("fact.x@n=0", "its rounds vote for 64", |measured| {
@@ -242,7 +242,7 @@ fn handed(run: &Run, format: &str, lang: Lang) -> String {
 }
 
 #[test]
-fn whoever_is_handed_a_report_is_told_in_it() {
+fn whoever_is_handed_a_report_is_reported_in_it() {
     let mut forged = a_run();
     measured(&mut forged.cases[0]).estimate.typical = 350.0;
     for format in ["table", "markdown", "html"] {

@@ -99,7 +99,7 @@ fn silent_when_unsure(run: &Run, id: &str) {
 }
 
 #[test]
-fn a_governor_that_keeps_the_core_slow_is_told_and_one_that_does_not_is_not() {
+fn a_governor_that_keeps_the_core_slow_is_reported_and_one_that_does_not_is_not() {
     const ID: &str = "cpu.governor";
     let slow = |ran: f64, governor: &str| {
         let mut run = run(vec![value("cpu.frequency@load=scalar,threads=1", ran, NARROW)]);
@@ -210,7 +210,7 @@ fn what_others_used_is_a_finding_where_cases_are_marked_and_costs_their_share_of
 }
 
 #[test]
-fn memory_that_a_hypervisor_took_back_is_told_by_its_first_touch() {
+fn memory_that_a_hypervisor_took_back_is_reported_by_its_first_touch() {
     const ID: &str = "memory.first_touch";
     let of_kind = |kind: &str, first: f64, again: f64| {
         also(value(&format!("paging.fault@kind={kind}"), first, NARROW), "again", again, NARROW)
@@ -255,7 +255,7 @@ fn a_quota_costs_what_it_leaves_of_the_cpus() {
 }
 
 #[test]
-fn a_clock_that_is_a_system_call_and_one_that_is_intercepted_are_told_apart() {
+fn a_clock_that_is_a_system_call_and_one_that_is_intercepted_are_distinguished() {
     const ID: &str = "clock.slow_read";
     let reads = |tsc: f64, monotonic: f64, syscall: f64| {
         let at = |source: &str, ns: f64| value(&format!("clock.read@source={source}"), ns, NARROW);
@@ -275,7 +275,7 @@ fn a_clock_that_is_a_system_call_and_one_that_is_intercepted_are_told_apart() {
 }
 
 #[test]
-fn a_return_that_is_slow_after_a_call_is_told_and_costs_its_share_of_the_call() {
+fn a_return_that_is_slow_after_a_call_is_reported_and_costs_its_share_of_the_call() {
     const ID: &str = "syscall.slow_return";
     let calls = |returning: f64, bare: f64| {
         let at = |way: &str, ns: f64| value(&format!("syscall.getpid@way={way}"), ns, NARROW);
@@ -318,7 +318,7 @@ fn modules(slots: &[&str], kind: &str, rate: u64) -> Vec<MemoryModule> {
 }
 
 #[test]
-fn bandwidth_far_below_the_modules_is_told_of_a_whole_machine_only() {
+fn bandwidth_far_below_the_modules_is_reported_a_whole_machine_only() {
     const ID: &str = "memory.below_modules";
     const EIGHT: [&str; 8] = ["A1", "B1", "C1", "D1", "E1", "F1", "G1", "H1"];
     let streams = |triad: f64| {
@@ -357,7 +357,7 @@ fn bandwidth_far_below_the_modules_is_told_of_a_whole_machine_only() {
 }
 
 #[test]
-fn a_disk_that_no_device_could_be_is_told_and_costs_nothing() {
+fn a_disk_that_no_device_could_be_is_reported_and_costs_nothing() {
     const ID: &str = "disk.answered_by_cache";
     let on = |filesystem: &str, p50: f64, sync: f64| {
         let read = value("disk.read@pattern=random,block=4096,depth=1", 4096.0 / (p50 / 1e9), NARROW);
@@ -380,7 +380,7 @@ fn a_disk_that_no_device_could_be_is_told_and_costs_nothing() {
 }
 
 #[test]
-fn a_cpu_that_is_taken_away_is_told_by_the_length_of_its_gaps() {
+fn a_cpu_that_is_taken_away_is_reported_by_the_length_of_its_gaps() {
     const ID: &str = "sched.noisy_cpu";
     let noise = |lost: f64, typical: f64| {
         let case = value("sched.noise", lost, NARROW);
@@ -398,7 +398,7 @@ fn a_cpu_that_is_taken_away_is_told_by_the_length_of_its_gaps() {
 }
 
 #[test]
-fn timers_that_are_late_are_told_by_how_late_they_are() {
+fn timers_that_are_late_are_reported_by_how_late_they_are() {
     const ID: &str = "clock.coarse_timers";
     let late = |ns: f64| run(vec![value("clock.sleep@way=timerfd,delay_us=100", ns, NARROW)]);
     none(&late(60e3), ID);

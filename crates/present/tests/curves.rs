@@ -90,7 +90,7 @@ fn copying_that_is_not_proven_slower_than_writing_is_left_out() {
 }
 
 #[test]
-fn other_stores_are_told_with_where_they_cross_plain_ones() {
+fn other_stores_are_reported_with_where_they_cross_plain_ones() {
     let mut run = synthetic::plausible();
     // Plain stores: 100 GB/s in L1d … 12.2 at 16 MiB, 6.32 at 64 MiB, 6.07 at 256 MiB.
     for (size, rate) in [(16_384, 8e9), (16_777_216, 8e9), (67_108_864, 9e9), (268_435_456, 9e9)] {
@@ -167,7 +167,7 @@ fn of(record: &mut CaseRecord) -> &mut Measured {
 }
 
 #[test]
-fn huge_pages_that_a_hypervisor_cuts_up_are_told_with_every_figure_of_memory() {
+fn huge_pages_that_a_hypervisor_cuts_up_are_reported_with_every_figure_of_memory() {
     const ID: &str = "memory.huge_pages_cut";
     let cut = |bytes: f64, agreement: f64, hypervisor: Option<&str>| {
         let mut page = value("memory.effective_page", bytes);
@@ -196,13 +196,13 @@ fn huge_pages_that_a_hypervisor_cuts_up_are_told_with_every_figure_of_memory() {
     assert!((finding.cost - 0.1).abs() < 1e-9);
     assert!(finding.text.en.contains("4 KiB") && finding.text.zh.contains("4 KiB"), "{finding:?}");
     assert_eq!(finding.cases, ["memory.effective_page", "memory.hierarchy@level=dram"]);
-    for (run, is_told) in [(&shown, true), (&cut(2_097_152.0, 1.0, Some("kvm")), false)] {
+    for (run, is_noted) in [(&shown, true), (&cut(2_097_152.0, 1.0, Some("kvm")), false)] {
         for (lang, note) in [(Lang::En, "page walks are in it"), (Lang::Zh, "数值含页表遍历")] {
             let options = RenderOptions { width: 160, lang, verbose: false, color: false };
             let text = hostmark_present::render::console::table(run, &options);
-            assert_eq!(text.contains(note), is_told, "{text}");
+            assert_eq!(text.contains(note), is_noted, "{text}");
             let page = hostmark_present::html::page(std::slice::from_ref(run), &options);
-            assert_eq!(page.contains(note), is_told);
+            assert_eq!(page.contains(note), is_noted);
         }
     }
     // Hardware cuts nothing up, whole pages are no matter, and rounds that disagree prove nothing.

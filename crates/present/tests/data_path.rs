@@ -193,15 +193,15 @@ fn on_two_cpus_the_scheduler_may_keep_all_on_one() {
 }
 
 #[test]
-fn processes_that_wait_for_a_cpu_beside_an_idle_one_are_told() {
+fn processes_that_wait_for_a_cpu_beside_an_idle_one_are_reported() {
     let with = |delay: f64, busy: f64| {
         let mut run = two_cpus();
         set_also(&mut run, "zero_pipe_socket_null", "stage1_run_delay", delay);
         set_also(&mut run, "zero_pipe_socket_null", "busy_cpus", busy);
         section(&en(&run), "zero_pipe_socket_null")
     };
-    let told = "0.50 processes wait for a CPU at any time, while 1.00 of 2 CPUs are idle";
-    assert!(with(0.5, 1.0).contains(told), "{}", with(0.5, 1.0));
+    let sentence = "0.50 processes wait for a CPU at any time, while 1.00 of 2 CPUs are idle";
+    assert!(with(0.5, 1.0).contains(sentence), "{}", with(0.5, 1.0));
     assert!(!with(0.5, 1.8).contains("at any time") && !with(0.2, 1.0).contains("at any time"));
     // A CPU that others use is not idle.
     let mut used = two_cpus();
@@ -306,7 +306,7 @@ fn the_slowest_process_is_the_one_that_waits_least_for_its_neighbours() {
 }
 
 #[test]
-fn a_full_cpu_is_told() {
+fn a_full_cpu_is_reported() {
     let text = en(&one_cpu());
     assert!(section(&text, "zero_pipe_socket_null").contains("The CPU is full"), "{text}");
     let mut idle = one_cpu();
@@ -315,7 +315,7 @@ fn a_full_cpu_is_told() {
 }
 
 #[test]
-fn an_error_over_15_percent_is_told_with_what_stands_beside() {
+fn an_error_over_15_percent_is_reported_with_what_stands_beside() {
     let at = |rate: f64, busy: f64, switches: f64| {
         let mut run = one_cpu();
         change(&mut run, "zero_pipe_socket_null", |measured| measured.estimate.typical = rate);
@@ -341,11 +341,11 @@ fn what_was_measured_with_one_thing_changed_stands_beside() {
     let mut run = one_cpu();
     run.cases.extend(two_cpus().cases);
     let text = en(&run);
-    let told = section(&text, "zero_pipe_socket_null");
+    let lines = section(&text, "zero_pipe_socket_null");
     // 2.5 and 2.6 over 2.0; the second CPU gives 2.2.
     let expected = "Changed here, as measured: a process less (file_socket_null) 2.60 GB/s (×1.30); splice \
                     (zero_pipe_splice_socket_null) 2.50 GB/s (×1.25); 2 CPUs 2.20 GB/s (×1.10).";
-    assert!(told.contains(expected), "{told}");
+    assert!(lines.contains(expected), "{lines}");
     // What foregoes a copy has nothing to change in that, and a rate that cannot be believed is no advice.
     let mut two_ways = one_cpu();
     let of_sendfile = |case: &&CaseRecord| case.params.get("path") == Some("file_sendfile_socket_null");
@@ -401,7 +401,7 @@ fn without_copies_nothing_is_forecast_and_fewer_arrows_are_double() {
 }
 
 #[test]
-fn runs_with_few_paths_none_or_failed_ones_are_told_as_they_are() {
+fn runs_with_few_paths_none_or_failed_ones_are_reported_as_they_are() {
     let few = |paths: &[&str]| {
         let mut run = one_cpu();
         run.cases.retain(|case| case.params.get("path").is_some_and(|path| paths.contains(&path)));
@@ -409,8 +409,8 @@ fn runs_with_few_paths_none_or_failed_ones_are_told_as_they_are() {
     };
     let text = en(&few(&["zero_pipe_socket_null", "memory_socket_memory"]));
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let told = "2.00 GB/s through dd | nc → nc -l > /dev/null (64 KiB blocks, no poll), 3.12 GB/s TCP alone";
-    assert!(text.contains(told), "{text}");
+    let sentence = "2.00 GB/s through dd | nc → nc -l > /dev/null (64 KiB blocks, no poll), 3.12 GB/s TCP alone";
+    assert!(text.contains(sentence), "{text}");
     assert!(text.contains("not measured or not believed: zero_null,"), "{text}");
     // TCP alone, or a pipeline alone.
     assert!(en(&few(&["memory_socket_memory"])).contains("3.12 GB/s TCP alone"));
@@ -453,7 +453,7 @@ fn runs_with_few_paths_none_or_failed_ones_are_told_as_they_are() {
 }
 
 #[test]
-fn the_congestion_control_is_told_and_what_pacing_means() {
+fn the_congestion_control_is_reported_and_what_pacing_means() {
     let with = |control: &str| {
         let mut run = one_cpu();
         change(&mut run, "zero_pipe_socket_null", |measured| {

@@ -189,7 +189,7 @@ fn the_short_text_of_every_rule_is_held_to_its_form() {
 }
 
 #[test]
-fn a_sync_that_is_too_slow_for_consensus_is_told_and_one_that_may_be_is_told_as_that() {
+fn a_sync_that_is_too_slow_for_consensus_is_reported_and_one_that_may_be_is_reported_as_that() {
     let drawn = |p99: f64, spread: f64| {
         let mut run = synthetic::empty();
         let mut sync = synthetic::measured(1e6, 0.01);
@@ -207,7 +207,7 @@ fn a_sync_that_is_too_slow_for_consensus_is_told_and_one_that_may_be_is_told_as_
 }
 
 #[test]
-fn a_sync_that_a_limit_makes_stall_is_told_though_its_median_is_fast_and_its_percentile_is_not_known() {
+fn a_sync_that_a_limit_makes_stall_is_reported_though_its_median_is_fast_and_its_percentile_is_not_known() {
     let drawn = |mean: f64, slow: u64| {
         let mut run = synthetic::empty();
         let mut sync = synthetic::measured(0.71e6, 0.01);

@@ -58,7 +58,7 @@ fn each_planted_cause_is_found_with_its_hosts_and_its_group() {
 }
 
 #[test]
-fn one_odd_host_of_eight_is_told_with_what_it_alone_has() {
+fn one_odd_host_of_eight_is_reported_with_what_it_alone_has() {
     let made_up = MadeUp { odd: 1, shift: 0.5, planted: Planted::Quota, ..MadeUp::usual(8, 3) };
     let fleet = Fleet::of(&gathered(&made_up));
     assert_eq!(odd(&fleet), ["node00000"]);
@@ -85,7 +85,7 @@ fn fewer_than_five_hosts_of_a_kind_have_no_verdict_and_it_is_said() {
 }
 
 #[test]
-fn kinds_are_told_apart_by_their_facts_and_judged_together() {
+fn kinds_are_distinguished_by_their_facts_and_judged_together() {
     let made_up = MadeUp { kinds: 2, odd: 2, shift: 0.3, planted: Planted::Modules, ..MadeUp::usual(40, 2) };
     let fleet = Fleet::of(&gathered(&made_up));
     assert_eq!((fleet.kinds.len(), fleet.judged), (2, 40));
@@ -95,7 +95,7 @@ fn kinds_are_told_apart_by_their_facts_and_judged_together() {
 }
 
 #[test]
-fn several_runs_of_a_host_tell_what_it_scatters_by_itself() {
+fn several_runs_of_a_host_report_what_it_scatters_by_itself() {
     let made_up = MadeUp::usual(10, 4);
     let mut gathering = gathered(&made_up);
     (0..10).for_each(|host| gathering.read(&format!("{host}-again.json"), made_up.run(host, 1).as_bytes()));
@@ -167,7 +167,7 @@ fn what_is_no_whole_run_of_this_version_is_a_row_with_its_reason() {
 }
 
 #[test]
-fn two_hosts_of_one_name_are_told_apart() {
+fn two_hosts_of_one_name_are_distinguished() {
     let made_up = MadeUp::usual(8, 6);
     let mut gathering = gathered(&made_up);
     // Another machine of the same name, which ran at the same time.
@@ -368,7 +368,7 @@ fn a_slow_link_is_its_hosts_and_a_slow_way_is_that_of_two() {
 }
 
 #[test]
-fn a_tournament_that_says_anything_is_told_or_left_out() {
+fn a_tournament_that_says_anything_is_reported_or_left_out() {
     let made_up = MadeUp::usual(6, 3);
     let mut fleet = tournament(&made_up, |_, _| 1.0);
     for (pair, value) in fleet.pairs.iter_mut().zip([f64::NAN, 0.0, -1.0, f64::INFINITY, 1e308, 5e-324]) {

@@ -184,7 +184,7 @@ fn a_roof_rises_with_the_bandwidth_and_ends_at_the_peak() {
 }
 
 #[test]
-fn a_distribution_is_drawn_as_far_as_its_operations_tell() {
+fn a_distribution_is_drawn_as_far_as_its_operations_report() {
     let mut run = synthetic::plausible();
     let named = |case: &&mut hostmark_model::CaseRecord| case.id.starts_with("ipc.pipe@");
     let case = run.cases.iter_mut().find(named).unwrap();
@@ -282,13 +282,13 @@ fn what_all_hosts_report_of_their_caches_is_marked_in_the_latency_of_several_run
     };
     let alike = latency(&[synthetic::plausible(), other.clone()]);
     let l2 = other.host.caches.iter().find(|cache| cache.level == 2).unwrap().size_bytes;
-    let told = |bytes: u64| format!("L2: reported {}", hostmark_model::size_text(bytes));
-    assert!(alike.contains(&told(l2)) && alike.contains("by what all these hosts report"), "{alike}");
+    let expected = |bytes: u64| format!("L2: reported {}", hostmark_model::size_text(bytes));
+    assert!(alike.contains(&expected(l2)) && alike.contains("by what all these hosts report"), "{alike}");
     for cache in other.host.caches.iter_mut().filter(|cache| cache.level == 2) {
         cache.size_bytes *= 2;
     }
     let apart = latency(&[synthetic::plausible(), other]);
-    assert!(!apart.contains(&told(l2)) && !apart.contains(&told(2 * l2)));
+    assert!(!apart.contains(&expected(l2)) && !apart.contains(&expected(2 * l2)));
 }
 
 #[test]
@@ -354,7 +354,7 @@ fn contrast(one: &str, other: &str) -> f64 {
 }
 
 #[test]
-fn every_colour_can_be_told_from_what_is_behind_it() {
+fn every_colour_can_be_distinguished_from_what_is_behind_it() {
     let style = include_str!("../src/html/templates/style.css");
     let colour = |name: &str, dark: usize| {
         let value = style.split_once(&format!("--{name}:light-dark(")).unwrap_or_else(|| panic!("{name}")).1;

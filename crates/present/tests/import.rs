@@ -265,7 +265,7 @@ fn perf_bench_gives_each_of_its_benchmarks_in_both_formats() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line() {
+fn what_is_wrong_is_reported_with_its_line() {
     let whole: &[(&str, &str)] =
         &[("stream", STREAM), ("sysbench", SYSBENCH), ("stress-ng", STRESS_NG), ("perf-bench", PERF)];
     for (format, from, to) in [
@@ -337,9 +337,9 @@ fn text_behind_a_result_is_passed_over_and_named() {
         assert_eq!(run.cases, read(format, text).unwrap().cases, "{format}");
         // In a text of lines results may follow anywhere.
         if ["fio", "iperf3", "lmbench", "stress-ng", "hyperfine", "google-benchmark"].contains(&format) {
-            let [told] = &run.disturbances[..] else { panic!("{format}: {:?}", run.disturbances) };
+            let [remark] = &run.disturbances[..] else { panic!("{format}: {:?}", run.disturbances) };
             let line = format!("line {}, 'terminating on signal 2'", text.trim_end().lines().count() + 1);
-            assert!(told.en.ends_with(&line), "{format}: {told:?}");
+            assert!(remark.en.ends_with(&line), "{format}: {remark:?}");
             // Nobody knows whom it names.
             assert!(redact(vec![run]).iter().all(|run| run.disturbances.is_empty()));
         }
@@ -389,7 +389,7 @@ fn what_decides_a_value_is_part_of_its_case() {
 }
 
 #[test]
-fn a_failure_that_stream_tells_last_is_one() {
+fn a_failure_that_stream_reports_last_is_one() {
     let start = STREAM.split("Solution Validates").next().unwrap();
     let run = read(
         "stream",
@@ -401,15 +401,15 @@ fn a_failure_that_stream_tells_last_is_one() {
 #[test]
 fn an_export_says_of_the_solution_what_the_file_says() {
     let table = |run: &Run| export::format_named("stream").unwrap().render_one(run, &RenderOptions::default());
-    let told = "Solution Validates: avg error less than 1.000000e-06 on all three arrays";
+    let remark = "Solution Validates: avg error less than 1.000000e-06 on all three arrays";
     let run = with("stream", STREAM, &[("less than 1.000000e-13", "less than 1.000000e-06")]).unwrap();
-    assert!(table(&run).contains(told), "{}", table(&run));
+    assert!(table(&run).contains(remark), "{}", table(&run));
     let run = with("stream", STREAM, &[(": avg error less than 1.000000e-13 on all three arrays", "")]).unwrap();
     assert!(table(&run).contains("Solution Validates\n"), "{}", table(&run));
 }
 
 #[test]
-fn iperf3_before_3_10_tells_what_was_sent_and_no_target() {
+fn iperf3_before_3_10_reports_what_was_sent_and_no_target() {
     let udp = |target: &str| format!("iperf3.udp@direction=forward,streams=1,message=32768,target={target}");
     let old = [
         ("sum_sent", "x"),
@@ -429,7 +429,7 @@ fn iperf3_before_3_10_tells_what_was_sent_and_no_target() {
 }
 
 #[test]
-fn other_versions_other_tests_and_errors_are_told_by_name() {
+fn other_versions_other_tests_and_errors_are_reported_by_name() {
     let first = SYSBENCH.lines().next().unwrap();
     let prepare = format!("{first}\n\nCreating files for the test...\nExtra file open flags: (none)\n");
     let whole = read("sysbench", SYSBENCH).unwrap();

@@ -72,7 +72,7 @@ fn samples_of_perfkit_are_one_case_where_they_were_set_up_alike() {
 }
 
 #[test]
-fn results_of_phoronix_are_known_by_all_that_their_tests_were_told() {
+fn results_of_phoronix_are_known_by_all_that_their_tests_were_reported() {
     let text = text_of("phoronix");
     let run = read("phoronix", text).unwrap();
     let at = |program: &str, rest: &str| format!("phoronix.{program}@system=only,{rest}");

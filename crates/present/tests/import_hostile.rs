@@ -3,7 +3,7 @@
 
 use std::io::{BufReader, Cursor, Read};
 
-use hostmark_import::{FORMATS, Format, ImportError, format_named};
+use hostmark_import::{FORMATS, ImportError, ImportFormat, format_named};
 use hostmark_model::*;
 use hostmark_present::RenderOptions;
 use hostmark_present::export;
@@ -11,7 +11,7 @@ use hostmark_present::export;
 use crate::garbled_text::{OUTPUTS, garbled_text};
 use crate::mutated::{Mutator, trials};
 
-fn read(format: &Format, bytes: &[u8]) -> Result<Run, ImportError> {
+fn read(format: &ImportFormat, bytes: &[u8]) -> Result<Run, ImportError> {
     (format.read)(&mut Cursor::new(bytes))
 }
 

@@ -22,7 +22,7 @@ stress-ng: info:  [70] failed: 1: vm (1)
 ";
 
 fn passed_over_of(run: &Run) -> Vec<&str> {
-    run.disturbances.iter().map(|told| told.en.as_str()).collect()
+    run.disturbances.iter().map(|remark| remark.en.as_str()).collect()
 }
 
 #[test]
@@ -156,14 +156,14 @@ Results of this host
         measured(&run, breakpoint).notes["setup"],
         "Created/joined 7 threads with 2 breakpoints and 3 parallelism"
     );
-    let [told] = passed_over_of(&run)[..] else { panic!("{:?}", run.disturbances) };
-    assert!(told.ends_with("passed over: internals/synthesize"), "{told}");
+    let [remark] = passed_over_of(&run)[..] else { panic!("{:?}", run.disturbances) };
+    assert!(remark.ends_with("passed over: internals/synthesize"), "{remark}");
     let error = read("perf-bench", "# Executed 5 fork() calls\n      10.000000 usecs/op\n").unwrap_err();
     assert!(error.line == 2 && error.what.contains("without a heading"), "{error}");
 }
 
 #[test]
-fn sysbench_fileio_tells_its_files_and_the_time_of_a_request() {
+fn sysbench_fileio_reports_its_files_and_the_time_of_a_request() {
     let text = "\
 run 1: sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)
 
@@ -207,8 +207,8 @@ Threads fairness:
     let request = "sysbench.file_latency@threads=2,mode=rndrw,block=16384";
     check(&run, &[(request, 75e4), (&format!("{request}/greatest"), 20.5e6), (&format!("{request}/p95"), 3.25e6)]);
     let notes = &measured(&run, "sysbench.file_read@threads=2,mode=rndrw,block=16384").notes;
-    let told = ["files", "ratio", "fsync_after"].map(|name| notes[name].as_str());
-    assert_eq!(told, ["16 files, 64MiB each", "1.50", "50 requests."]);
+    let remark = ["files", "ratio", "fsync_after"].map(|name| notes[name].as_str());
+    assert_eq!(remark, ["16 files, 64MiB each", "1.50", "50 requests."]);
     assert!(run.cases.len() == 4 && !measured(&run, request).also.contains_key("least"));
     let each = "Calling fsync() after each write operation.";
     let synced =

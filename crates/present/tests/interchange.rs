@@ -265,7 +265,7 @@ fn answered(run: &Run, lang: Lang) -> usize {
 }
 
 #[test]
-fn markdown_tells_the_interval_and_the_reason() {
+fn markdown_reports_the_interval_and_the_reason() {
     let text = render("markdown", &synthetic::plausible());
     assert!(text.contains("## ") && text.contains(" … "), "{text}");
     assert!(text.contains("skipped: ") && text.contains("**FAILED**: "), "{text}");

@@ -165,7 +165,7 @@ fn lmbench_2_is_read_as_well() {
 }
 
 #[test]
-fn a_file_that_is_cut_off_anywhere_is_refused_and_the_line_told() {
+fn a_file_that_is_cut_off_anywhere_is_refused_and_the_line_reported() {
     let whole = FILE.trim_end().len();
     let lines = |text: &str| text.lines().count().max(1) as u64;
     for end in (0..whole).filter(|end| FILE.is_char_boundary(*end)) {
@@ -179,7 +179,7 @@ fn a_file_that_is_cut_off_anywhere_is_refused_and_the_line_told() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line() {
+fn what_is_wrong_is_reported_with_its_line() {
     let wrong = |from: &str, to: &str| read(FILE.replacen(from, to, 1)).unwrap_err();
     let line = |text: &str| FILE.lines().position(|line| line.contains(text)).unwrap() as u64 + 1;
     for (from, to) in [
@@ -369,7 +369,7 @@ fn no_digit_is_cut_and_nothing_steers_the_terminal() {
 }
 
 #[test]
-fn runs_of_one_host_are_told_apart() {
+fn runs_of_one_host_are_distinguished() {
     let (one, mut other) = (full(), full());
     other.name = "another-run".into();
     let shown = tables(&[one, other], Lang::En);
@@ -458,7 +458,7 @@ proptest! {
 }
 
 #[test]
-fn below_the_values_stands_how_sure_they_are_where_a_run_tells() {
+fn below_the_values_stands_how_sure_they_are_where_a_run_reports() {
     let runs = [full(), read(FILE).unwrap()];
     let shown = tables(&runs, Lang::En);
     let processes = shown.split("\n\n").nth(1).unwrap();

@@ -11,7 +11,7 @@ fn beside(neighbours: Neighbours) -> Run {
     Run { neighbours: Some(neighbours), ..synthetic::plausible() }
 }
 
-fn told(run: &Run) -> Vec<(String, String, f64)> {
+fn conclusion(run: &Run) -> Vec<(String, String, f64)> {
     let found = findings(run).into_iter().map(crate::short::sound).filter(|finding| finding.id == "run.neighbours");
     found.map(|finding| (finding.text.en, finding.text.zh, finding.cost)).collect()
 }
@@ -21,21 +21,21 @@ fn cache(looks_ns: &[f64]) -> Option<LastCache> {
 }
 
 #[test]
-fn a_core_that_others_used_is_told_with_the_share_of_the_time() {
+fn a_core_that_others_used_is_reported_with_the_share_of_the_time() {
     let shared = |share: f64| beside(Neighbours { core_shared: Some(share), last_cache: None });
-    let [(en, zh, cost)] = &told(&shared(0.31))[..] else { panic!() };
+    let [(en, zh, cost)] = &conclusion(&shared(0.31))[..] else { panic!() };
     assert!(en.contains("used this core 31 % of the time") && zh.contains("31 %"), "{en} {zh}");
     assert!((cost - 0.155).abs() < 1e-9);
-    assert!(told(&shared(0.049)).is_empty() && told(&beside(Neighbours::default())).is_empty());
-    assert!(told(&synthetic::plausible()).is_empty());
+    assert!(conclusion(&shared(0.049)).is_empty() && conclusion(&beside(Neighbours::default())).is_empty());
+    assert!(conclusion(&synthetic::plausible()).is_empty());
 }
 
 #[test]
-fn a_last_cache_that_changed_is_told_with_its_best_and_its_worst() {
+fn a_last_cache_that_changed_is_reported_with_its_best_and_its_worst() {
     let looked = |looks_ns: &[f64]| beside(Neighbours { core_shared: None, last_cache: cache(looks_ns) });
-    let [(en, ..)] = &told(&looked(&[34.0, 35.0, 52.0, 36.0]))[..] else { panic!() };
+    let [(en, ..)] = &conclusion(&looked(&[34.0, 35.0, 52.0, 36.0]))[..] else { panic!() };
     assert!(en.contains("a load from 8 MiB took 34.0 ns at best and 52.0 ns at worst"), "{en}");
-    assert!(told(&looked(&[34.0, 35.0, 44.1])).is_empty() && told(&looked(&[34.0, 52.0])).is_empty());
+    assert!(conclusion(&looked(&[34.0, 35.0, 44.1])).is_empty() && conclusion(&looked(&[34.0, 52.0])).is_empty());
 }
 
 #[test]

@@ -31,9 +31,9 @@ fn said(run: &Run, rule: &str) -> Vec<String> {
 fn a_rate_limit_that_is_reached_is_named_with_its_place() {
     let here = |rate| run(peer(limited(83_000_000), path("veth", None, 1500)), vec![sends(rate, &[])]);
     // 83 Mbit/s carry 9.923 MB/s: 1448 of every 1514 bytes.
-    let told = said(&here(9.9e6), "net.rate_limit");
+    let sentences = said(&here(9.9e6), "net.rate_limit");
     assert_eq!(
-        told,
+        sentences,
         [
             "TCP to db-18 gives 9.90 MB/s: a rate limit of 83 Mbit/s on eth0 (tbf) holds it. With 1448 of every 1514 bytes for data, it \
           lets 9.92 MB/s through."
@@ -47,8 +47,11 @@ fn a_rate_limit_that_is_reached_is_named_with_its_place() {
         peer(path("veth", None, 1500), limited(83_000_000)),
         vec![case(&format!("{TCP}@to=db-18"), 9.9e6, &[]), sends(9.9e6, &[])],
     );
-    let told = said(&there, "net.rate_limit");
-    assert!(told.len() == 1 && told[0].contains("TCP from db-18") && told[0].contains("eth0 of db-18"), "{told:?}");
+    let sentences = said(&there, "net.rate_limit");
+    assert!(
+        sentences.len() == 1 && sentences[0].contains("TCP from db-18") && sentences[0].contains("eth0 of db-18"),
+        "{sentences:?}"
+    );
 }
 
 #[test]
@@ -65,7 +68,7 @@ fn an_interval_that_does_not_prove_it_is_no_finding() {
 }
 
 #[test]
-fn a_full_link_with_idle_cpus_is_told_so() {
+fn a_full_link_with_idle_cpus_is_informed() {
     let wire = || path("igb", Some(1_000_000_000), 1500);
     let at = |rate, sender, receiver| {
         let also = [("sender_cpus", sender), ("receiver_cpus", receiver)];
@@ -122,21 +125,21 @@ fn a_busy_end_limits_a_link_that_has_room() {
 fn a_window_that_holds_the_sender_is_named() {
     let wire = || path("ixgbe", Some(10_000_000_000), 1500);
     let at = |rate, also: &[(&str, f64)]| said(&run(peer(wire(), wire()), vec![sends(rate, also)]), "net.link_window");
-    let told = at(60e6, &[("receiver_limited", 0.93), ("buffer_limited", 0.01)]);
+    let sentences = at(60e6, &[("receiver_limited", 0.93), ("buffer_limited", 0.01)]);
     assert_eq!(
-        told,
+        sentences,
         [
             "Waiting limits the link: TCP to db-18 gives 60.0 MB/s, and the sender is held by the receiver's window for 93 % of its time."
         ]
     );
-    let told = at(60e6, &[("receiver_limited", 0.01), ("buffer_limited", 0.9)]);
-    assert!(told.len() == 1 && told[0].contains("its own send buffer"), "{told:?}");
+    let sentences = at(60e6, &[("receiver_limited", 0.01), ("buffer_limited", 0.9)]);
+    assert!(sentences.len() == 1 && sentences[0].contains("its own send buffer"), "{sentences:?}");
     assert!(at(60e6, &[("receiver_limited", 0.2)]).is_empty());
     assert!(at(1.17e9, &[("buffer_limited", 0.9)]).is_empty(), "the link is what it waits for");
 }
 
 #[test]
-fn loss_is_told_where_no_limit_drops_on_purpose() {
+fn loss_is_reported_where_no_limit_drops_on_purpose() {
     let wire = || path("igb", Some(1_000_000_000), 1500);
     // 690,608 segments of 1448 bytes are a gigabyte.
     let lossy = |per_gb| vec![sends(9.9e6, &[("retransmits_per_gb", per_gb)])];
@@ -149,18 +152,18 @@ fn loss_is_told_where_no_limit_drops_on_purpose() {
 }
 
 #[test]
-fn a_path_that_carries_less_than_its_interface_is_told() {
+fn a_path_that_carries_less_than_its_interface_is_reported() {
     let mut short = path("igb", None, 1500);
     short.path_mtu_bytes = Some(1400);
-    let told = said(&run(peer(short, path("igb", None, 1500)), Vec::new()), "run.path_mtu");
-    assert_eq!(told, ["The path to db-18 carries packets of 1400 bytes, eth0 takes 1500."]);
+    let sentences = said(&run(peer(short, path("igb", None, 1500)), Vec::new()), "run.path_mtu");
+    assert_eq!(sentences, ["The path to db-18 carries packets of 1400 bytes, eth0 takes 1500."]);
     let mut lo = path("lo", None, 65_536);
     lo.path_mtu_bytes = Some(65_535);
     assert!(findings(&run(peer(lo, path("igb", None, 1500)), Vec::new())).is_empty());
 }
 
 #[test]
-fn a_long_queue_before_the_link_is_told_with_its_length() {
+fn a_long_queue_before_the_link_is_reported_with_its_length() {
     let at = |loaded: f64, idle: f64, to: &str| {
         let case = case(&format!("net.rate_latency@load=send{to}"), loaded, &[("idle", idle), ("rate", 9.9e6)]);
         said(&run(peer(limited(83_000_000), path("veth", None, 1500)), vec![case]), "net.bufferbloat")
@@ -205,7 +208,7 @@ fn what_a_hostile_file_says_of_a_link_is_no_panic() {
 }
 
 #[test]
-fn the_network_section_tells_what_each_link_can_do_does_and_is_limited_by() {
+fn the_network_section_reports_what_each_link_can_do_does_and_is_limited_by() {
     let run = three_hosts();
     // Wide enough for every fact to stand on one line.
     let options = RenderOptions { width: 200, ..RenderOptions::default() };
@@ -254,7 +257,7 @@ fn the_matrix_has_each_pair_in_its_direction() {
 }
 
 #[test]
-fn a_pair_that_failed_is_told_with_the_reason() {
+fn a_pair_that_failed_is_reported_with_the_reason() {
     let mut run = three_hosts();
     let lost = Some("the link broke".to_owned());
     run.pairs[1] = PairRun { turn: 2, cases: Vec::new(), failed: lost, ..run.pairs[1].clone() };

@@ -5,7 +5,7 @@ mod conclusions;
 mod families;
 mod guests;
 pub mod reference;
-mod telling;
+mod wording;
 
 use hostmark_model::*;
 use hostmark_present::RenderOptions;
@@ -47,7 +47,7 @@ fn every_percentage_of_the_reference_is_given_back_to_a_hundredth() {
 }
 
 #[test]
-fn the_ratio_of_writing_and_the_deviation_are_told_of_every_side() {
+fn the_ratio_of_writing_and_the_deviation_are_reported_every_side() {
     let view = view(&reference());
     let ratio = rows(&view, "Write/read ratio");
     assert_eq!(ratio.len(), 5, "{ratio:?}");
@@ -76,7 +76,7 @@ fn another_base_may_be_named_and_one_that_is_not_there_is_an_error() {
 }
 
 #[test]
-fn a_side_that_was_not_measured_is_told_and_not_guessed() {
+fn a_side_that_was_not_measured_is_reported_and_not_guessed() {
     let [mut native, guest] = reference();
     native.cases.retain(|case| !case.probe.starts_with("file.kernel_write"));
     let view = view(&[native, guest]);
@@ -153,8 +153,8 @@ fn the_best_of_more_runs_or_passes_is_not_held_against_that_of_fewer() {
     for (row, rate) in best(&view_of_runs).iter().zip(NATIVE) {
         assert!(row.contains("100.00 % (no difference)") && !row.contains(&format!("{:.1}", rate / 1e6)), "{row}");
     }
-    let told = "guest: the first 2 of 5 runs counts, as many as every side has: the best of more is higher";
-    assert!(view_of_runs.contains(told), "{view_of_runs}");
+    let expected = "guest: the first 2 of 5 runs counts, as many as every side has: the best of more is higher";
+    assert!(view_of_runs.contains(expected), "{view_of_runs}");
     // A pass more than others have, and a fast one, does not count.
     let mut runs = five("native", NATIVE, "4");
     runs.extend(five("guest", NATIVE, "4"));
@@ -169,14 +169,14 @@ fn the_best_of_more_runs_or_passes_is_not_held_against_that_of_fewer() {
 }
 
 #[test]
-fn equal_environments_of_stream_are_told_apart_in_no_more_than_one_of_twenty() {
+fn equal_environments_of_stream_are_distinguished_in_no_more_than_one_of_twenty() {
     let mut state = 5_u64;
     let mut uniform = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 11) as f64 / (1_u64 << 53) as f64
     };
     for count in [2, 5] {
-        let (mut told, mut all) = (0, 0);
+        let (mut differ, mut all) = (0, 0);
         for _ in 0..20 {
             let mut side = |name: &str| -> Vec<Run> {
                 let mut run = || {
@@ -193,9 +193,9 @@ fn equal_environments_of_stream_are_told_apart_in_no_more_than_one_of_twenty() {
             let rows = [rows(&view, "STREAM, best rate"), rows(&view, "STREAM, smallest")].concat();
             let shares: Vec<&&str> = rows.iter().filter(|row| row.contains('%')).collect();
             all += shares.len();
-            told += shares.iter().filter(|row| !row.contains("no difference")).count();
+            differ += shares.iter().filter(|row| !row.contains("no difference")).count();
         }
-        assert!(all >= 160 && told * 20 <= all, "{count} runs a side: {told} of {all}");
+        assert!(all >= 160 && differ * 20 <= all, "{count} runs a side: {differ} of {all}");
     }
 }
 
@@ -240,7 +240,7 @@ fn stream_of_another_number_of_threads_is_not_comparable() {
 }
 
 #[test]
-fn environments_that_chose_different_loops_are_told_apart() {
+fn environments_that_chose_different_loops_are_distinguished() {
     let choosing = |name: &str, loops: [&str; 2]| {
         let mut run = stream_run(name, NATIVE, "4");
         for (case, chosen) in run.cases.iter_mut().zip(loops) {
@@ -292,7 +292,7 @@ fn every_case_in_common_stands_over_itself_in_the_first_environment() {
 }
 
 #[test]
-fn environments_of_other_sizes_are_told_and_runs_without_a_pair_say_what_to_do() {
+fn environments_of_other_sizes_are_reported_and_runs_without_a_pair_say_what_to_do() {
     let native = Run { name: "native".into(), ..synthetic::plausible() };
     let mut guest = Run { name: "guest".into(), ..synthetic::plausible() };
     guest.host.cpus.truncate(1);

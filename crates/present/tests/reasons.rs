@@ -1,7 +1,7 @@
 //! That a Chinese page tells every reason in Chinese.
 
 use hostmark_analysis::compare::{Comparison, History, Pool, SAME};
-use hostmark_analysis::reasons::told;
+use hostmark_analysis::reasons::localized;
 use hostmark_model::{Lang, Outcome, ReasonCode, Run};
 use hostmark_present::RenderOptions;
 use hostmark_present::export::{comparison, format_named};
@@ -53,10 +53,10 @@ fn has_no_english(page: &str) {
 }
 
 #[track_caller]
-fn tells_all(page: &str) {
+fn says_all(page: &str) {
     has_no_english(page);
     for reason in REASONS {
-        let zh = told(reason, Lang::Zh);
+        let zh = localized(reason, Lang::Zh);
         assert!(page.contains(&*zh), "{zh}\nis not in:\n{page}");
     }
 }
@@ -64,7 +64,7 @@ fn tells_all(page: &str) {
 #[test]
 fn no_reason_has_three_english_words_left() {
     for reason in REASONS {
-        let zh = told(reason, Lang::Zh);
+        let zh = localized(reason, Lang::Zh);
         let words: Vec<&str> = zh.split([' ', '，', '：', '；', '（', '）']).collect();
         let is_word = |word: &&str| word.len() > 1 && word.chars().all(|c| c.is_ascii_alphabetic());
         assert!(!words.windows(3).any(|three| three.iter().all(is_word)), "{zh}");
@@ -72,10 +72,10 @@ fn no_reason_has_three_english_words_left() {
 }
 
 #[test]
-fn console_and_markdown_tell_every_reason_in_chinese() {
+fn console_and_markdown_report_every_reason_in_chinese() {
     let run = run();
-    tells_all(&table(&run, &options()));
-    tells_all(&table(&run, &RenderOptions { verbose: true, ..options() }));
+    says_all(&table(&run, &options()));
+    says_all(&table(&run, &RenderOptions { verbose: true, ..options() }));
     // Markdown marks up what is special to it.
     has_no_english(&markdown(&run, &options()));
 }
@@ -89,32 +89,32 @@ fn no_format_for_people_leaves_a_reason_in_english() {
 }
 
 #[test]
-fn the_page_tells_every_reason_in_both_languages() {
+fn the_page_reports_every_reason_in_both_languages() {
     let page = html::page(&[run()], &options());
     let chinese: Vec<&str> = page
         .split("<span lang=\"zh-CN\">")
         .skip(1)
         .filter_map(|rest| rest.split_once("</span>").map(|(text, _)| text))
         .collect();
-    tells_all(&chinese.join("\n"));
+    says_all(&chinese.join("\n"));
     for reason in REASONS.iter().filter(|reason| !reason.contains('\'')) {
         assert!(page.contains(reason), "{reason}");
     }
 }
 
 #[test]
-fn a_comparison_tells_every_reason_in_chinese() {
+fn a_comparison_reports_every_reason_in_chinese() {
     let (base, new) = ([run()], [synthetic::plausible()]);
     let pool = |name, runs| Pool { name, runs };
     let compared = Comparison::of(pool("a", &base), &[pool("b", &new)], &History::default(), SAME);
     let page = (comparison::FORMATS[0].render)(&compared, &RenderOptions { verbose: true, ..options() });
-    tells_all(&page);
+    says_all(&page);
 }
 
 #[test]
 fn machines_read_english() {
     for name in ["csv", "json", "jsonl"] {
         let page = format_named(name).unwrap().render(&[run()], &options()).unwrap();
-        assert!(page.contains(REASONS[0]) && !page.contains(&*told(REASONS[0], Lang::Zh)), "{name}");
+        assert!(page.contains(REASONS[0]) && !page.contains(&*localized(REASONS[0], Lang::Zh)), "{name}");
     }
 }

@@ -163,10 +163,10 @@ fn a_stride_says_its_lines_and_a_level_only_where_they_leave_it() {
 }
 
 /// A run of a guest that measured these levels: (level, ns, fits, leaves), and bandwidth at sizes of all of them.
-fn levels_of_a_guest(told_mib: u64, levels: &[(&str, f64, f64, f64)]) -> Run {
+fn levels_of_a_guest(reported_mib: u64, levels: &[(&str, f64, f64, f64)]) -> Run {
     let mut run = synthetic::plausible();
     run.cases.clear();
-    run.host.caches.iter_mut().filter(|cache| cache.level == 3).for_each(|cache| cache.size_bytes = told_mib << 20);
+    run.host.caches.iter_mut().filter(|cache| cache.level == 3).for_each(|cache| cache.size_bytes = reported_mib << 20);
     for kib in [4_u64, 16, 256, 1024, 4096, 16384, 65536, 131_072] {
         run.cases
             .push(synthetic::value(&format!("memory.read@size={},kernel=best,threads=1,page=pmd", kib << 10), 1e10));
@@ -191,7 +191,7 @@ fn groups(run: &Run) -> Vec<String> {
 }
 
 #[test]
-fn memory_inside_a_told_cache_is_called_memory_and_what_nothing_tells_has_no_name() {
+fn memory_inside_a_reported_cache_is_called_memory_and_what_nothing_reports_has_no_name() {
     let caches = [("l1d", 1.6, 1.0 / 32.0, 1.0 / 16.0), ("l2", 5.0, 1.0, 2.0)];
     // Of 260 MiB that are told 4 answer; where 16 MiB lie nobody knows, 64 are memory.
     let slice = levels_of_a_guest(260, &[caches[0], caches[1], ("l3", 24.0, 4.0, 24.0), ("dram", 134.0, 0.0, 0.0)]);
@@ -262,7 +262,7 @@ fn the_share_that_others_used_stands_beside_the_value_in_both_languages() {
     assert!(table(&run, &options(100, Lang::Zh)).contains("! CPU 有 46% 被他人占用"));
 }
 
-/// A run on a bad day: stolen time, tainted samples, a slow clock, a quota, an interruption, flags on half of the values.
+/// A run on a bad day: stolen time, disturbed samples, a slow clock, a quota, an interruption, flags on half of the values.
 fn disturbed() -> Run {
     let mut run = synthetic::plausible();
     run.interrupted = Some("Ctrl-C".into());
@@ -278,7 +278,7 @@ fn disturbed() -> Run {
         let Outcome::Measured(measured) = &mut case.outcome else { continue };
         // What is made up here is what the table shows: the rounds that would have to give it are not kept.
         measured.rounds.clear();
-        measured.noise.tainted = 3;
+        measured.noise.disturbed = 3;
         measured.noise.left_out = 2;
         measured.noise.steal_ns = Some(7e7);
         measured.noise.unsettled_rounds = u32::from(index % 3 == 0);

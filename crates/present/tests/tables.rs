@@ -145,9 +145,9 @@ fn a_rate_and_its_bytes_per_cycle_imply_the_clock_that_the_core_had_and_ranges_h
     let per_cycle: Vec<&str> = text.lines().filter(|line| line.contains("bytes per cycle")).collect();
     assert_eq!(per_cycle.len(), 4, "{text}");
     for (row, line) in rows.iter().zip(per_cycle) {
-        let told_ghz = number(line.split(", ").last().unwrap().strip_suffix(" GHz)").unwrap());
+        let printed_ghz = number(line.split(", ").last().unwrap().strip_suffix(" GHz)").unwrap());
         let bytes = number(line.split_whitespace().nth(1).unwrap());
-        for ghz in [told_ghz, rate_of(row) / 1e3 / bytes] {
+        for ghz in [printed_ghz, rate_of(row) / 1e3 / bytes] {
             assert!((ghz / 3.1 - 1.0).abs() < 0.02, "{ghz} GHz of {row} and {line}");
         }
     }

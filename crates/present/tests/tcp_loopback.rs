@@ -35,7 +35,7 @@ fn run(cases: Vec<CaseRecord>) -> Run {
 }
 
 /// What is said in English, and the cost; nothing where nothing is concluded.
-fn told(cases: Vec<CaseRecord>) -> Option<(String, f64)> {
+fn conclusion(cases: Vec<CaseRecord>) -> Option<(String, f64)> {
     let found = findings(&run(cases)).into_iter().map(sound).find(|finding| finding.id == "net.tcp_loopback")?;
     assert!(found.text.zh.chars().any(|c| c >= '\u{4e00}') && found.cure.is_some());
     Some((found.text.en, found.cost))
@@ -47,7 +47,7 @@ fn base() -> CaseRecord {
 
 #[test]
 fn a_value_alone_and_one_that_nothing_changes_are_no_finding() {
-    assert_eq!(told(vec![base()]), None);
+    assert_eq!(conclusion(vec![base()]), None);
     let alike = vec![
         base(),
         tcp("same_cpu", "default", "reno", "write", 2.01e9),
@@ -57,22 +57,22 @@ fn a_value_alone_and_one_that_nothing_changes_are_no_finding() {
         offload("all", 5e9),
         offload("none", 4.9e9),
     ];
-    assert_eq!(told(alike), None);
+    assert_eq!(conclusion(alike), None);
 }
 
 #[test]
 fn what_is_sent_from_here_is_no_base() {
     let reno = tcp("same_cpu", "default", "reno", "write", 4e9);
-    assert!(told(vec![base(), reno.clone()]).is_some());
+    assert!(conclusion(vec![base(), reno.clone()]).is_some());
     let mut sent = base();
     sent.id = sent.id.replace("receive", "send");
     sent.params = sent.params.with("direction", "send");
-    assert_eq!(told(vec![sent, reno]), None);
+    assert_eq!(conclusion(vec![sent, reno]), None);
 }
 
 #[test]
 fn pacing_is_named_where_another_congestion_control_is_proven_faster() {
-    let (text, cost) = told(vec![base(), tcp("same_cpu", "default", "reno", "write", 5e9)]).unwrap();
+    let (text, cost) = conclusion(vec![base(), tcp("same_cpu", "default", "reno", "write", 5e9)]).unwrap();
     assert!(text.starts_with("TCP over loopback gives 2.00 GB/s (1.98 … 2.02) on one CPU, which both ends share."));
     assert!(text.contains("is bbr, which paces") && text.contains("with reno it is 5.00 GB/s"), "{text}");
     assert!(text.contains("×2.50") && (cost - 0.6).abs() < 1e-9, "{text} {cost}");
@@ -80,12 +80,12 @@ fn pacing_is_named_where_another_congestion_control_is_proven_faster() {
     let mut unsure = tcp("same_cpu", "default", "reno", "write", 4e9);
     let Outcome::Measured(measured) = &mut unsure.outcome else { panic!("it has a value") };
     measured.estimate = estimate(4e9, 0.6);
-    assert_eq!(told(vec![base(), unsure]), None);
+    assert_eq!(conclusion(vec![base(), unsure]), None);
 }
 
 #[test]
-fn windows_cpus_copies_and_packets_are_told_with_what_they_change() {
-    let (text, cost) = told(vec![
+fn windows_cpus_copies_and_packets_are_reported_with_what_they_change() {
+    let (text, cost) = conclusion(vec![
         base(),
         tcp("same_cpu", "64k", "default", "write", 1e9),
         tcp("same_cpu", "256k", "default", "write", 2.5e9),

@@ -1,6 +1,6 @@
 //! What a constant comes to beside what is usual: the same words and the same direction wherever they stand, and none lost on a screen.
 
-use hostmark_analysis::constants::{ConstantValue, told};
+use hostmark_analysis::constants::{ConstantValue, of_run};
 use hostmark_analysis::findings;
 use hostmark_analysis::fleet::{Fleet, Gathering};
 use hostmark_analysis::references::{NearestReference, ReferenceVerdict, Tone, beside};
@@ -76,8 +76,8 @@ fn with_latency(mut run: Run, level: &str, ns: f64, half: f64) -> Run {
 
 fn verdict_of(run: &Run, name: &str) -> Option<ReferenceVerdict> {
     let nearest = beside(run).unwrap();
-    let lines = told(run);
-    let constant = lines.iter().flat_map(|(_, told)| told).find(|told| told.name.en == name).unwrap();
+    let lines = of_run(run);
+    let constant = lines.iter().flat_map(|(_, constants)| constants).find(|constant| constant.name.en == name).unwrap();
     nearest.verdict(constant)
 }
 
@@ -156,13 +156,14 @@ fn nothing_of_a_row_is_lost_at_80_and_120_columns_in_either_language() {
         for (lang, width) in [Lang::En, Lang::Zh].into_iter().flat_map(|lang| [(lang, 80), (lang, 120)]) {
             let text = shown(&run, "answer", lang, width);
             assert!(text.lines().count() <= 22 && text.lines().all(|line| line.width() <= width), "{width}:\n{text}");
-            let lines = told(&run);
-            assert!(lines.iter().map(|(_, told)| told.len()).sum::<usize>() >= 17, "{lines:?}");
-            for told in lines.iter().flat_map(|(_, told)| told) {
-                let range = nearest.and_then(|nearest| nearest.range(told, lang));
-                let words =
-                    nearest.and_then(|nearest| nearest.verdict(told)).map(|verdict| verdict.words.get(lang).to_owned());
-                for part in [Some(told.in_row(&run, false, lang)), range, words].into_iter().flatten() {
+            let lines = of_run(&run);
+            assert!(lines.iter().map(|(_, constants)| constants.len()).sum::<usize>() >= 17, "{lines:?}");
+            for constant in lines.iter().flat_map(|(_, constants)| constants) {
+                let range = nearest.and_then(|nearest| nearest.range(constant, lang));
+                let words = nearest
+                    .and_then(|nearest| nearest.verdict(constant))
+                    .map(|verdict| verdict.words.get(lang).to_owned());
+                for part in [Some(constant.in_row(&run, false, lang)), range, words].into_iter().flatten() {
                     // Chinese has no blank before %.
                     let part = if lang == Lang::Zh { part.replace(" %", "%") } else { part };
                     assert!(text.contains(&part), "{width}: {part} is not in\n{text}");
@@ -215,10 +216,10 @@ fn words_and_pictures_say_the_same_in_every_view() {
             let card = shown(&run, "card", Lang::En, 100);
             let reach = after(after(&card, "· DRAM<"), "stroke=\"#e3e6ea\"");
             let reach = number(after(reach, "<path d="), "h");
-            let told = direction(verdict.better.ln(), 0.0);
-            assert_eq!((drawn, direction(reach, 0.0)), (told, told), "{verdict:?}\n{bar}");
+            let side = direction(verdict.better.ln(), 0.0);
+            assert_eq!((drawn, direction(reach, 0.0)), (side, side), "{verdict:?}\n{bar}");
             if beside(&run).unwrap().is_usual() {
-                assert_eq!(told, expected, "{verdict:?}");
+                assert_eq!(side, expected, "{verdict:?}");
             }
         }
     }
@@ -240,10 +241,14 @@ fn what_is_better_is_green_and_what_is_much_slower_red() {
 #[test]
 fn a_constant_that_nothing_is_known_of_has_no_word() {
     let [usual, _, unknown] = runs();
-    let is_known = |told: &ConstantValue| beside(&usual).unwrap().verdict(told).is_some();
-    let lines = told(&usual);
-    let known: Vec<&str> =
-        lines.iter().flat_map(|(_, told)| told).filter(|told| is_known(told)).map(|told| told.name.en).collect();
+    let is_known = |constant: &ConstantValue| beside(&usual).unwrap().verdict(constant).is_some();
+    let lines = of_run(&usual);
+    let known: Vec<&str> = lines
+        .iter()
+        .flat_map(|(_, constants)| constants)
+        .filter(|constant| is_known(constant))
+        .map(|constant| constant.name.en)
+        .collect();
     assert_eq!(known, ["L1d", "L3", "DRAM"]);
     assert!(beside(&unknown).is_none());
     assert!(!shown(&unknown, "answer", Lang::En, 80).contains("usual"));

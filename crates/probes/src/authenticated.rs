@@ -30,21 +30,21 @@ const MOST_STRANGERS: usize = 256;
 struct Stranger {
     stream: TcpStream,
     from: IpAddr,
-    told: [u8; NONCE_BYTES],
+    received: [u8; NONCE_BYTES],
     bytes: usize,
     until_ns: u64,
 }
 
 impl Stranger {
     /// Whether it has told the nonce by now; none where it tells something else, or nothing any more.
-    fn has_told(&mut self, nonce: &Nonce) -> Option<bool> {
+    fn has_sent(&mut self, nonce: &Nonce) -> Option<bool> {
         use rustix::io::Errno;
-        match rustix::net::recv(&self.stream, &mut self.told[self.bytes..], RecvFlags::DONTWAIT) {
+        match rustix::net::recv(&self.stream, &mut self.received[self.bytes..], RecvFlags::DONTWAIT) {
             Ok((_, bytes)) if bytes > 0 => self.bytes += bytes,
             Err(Errno::AGAIN | Errno::INTR) => {}
             _ => return None,
         }
-        (self.told[..self.bytes] == nonce.0[..self.bytes]).then_some(self.bytes == NONCE_BYTES)
+        (self.received[..self.bytes] == nonce.0[..self.bytes]).then_some(self.bytes == NONCE_BYTES)
     }
 }
 
@@ -81,11 +81,11 @@ impl AuthenticatedListener {
     pub fn admit(&self) -> io::Result<(TcpStream, IpAddr)> {
         let mut strangers = self.strangers.borrow_mut();
         loop {
-            let (has_connection, is_heard) = self.wait(&strangers)?;
+            let (has_connection, is_readable) = self.wait(&strangers)?;
             let (now_ns, mut index) = (clock::monotonic_ns(), 0);
-            for is_heard in is_heard {
+            for is_readable in is_readable {
                 let stranger = &mut strangers[index];
-                match if is_heard { stranger.has_told(&self.nonce) } else { Some(false) } {
+                match if is_readable { stranger.has_sent(&self.nonce) } else { Some(false) } {
                     Some(true) => {
                         let Stranger { mut stream, from, .. } = strangers.remove(index);
                         if stream.set_nodelay(true).and_then(|()| stream.write_all(&self.nonce.0)).is_ok() {
@@ -97,7 +97,7 @@ impl AuthenticatedListener {
                 }
             }
             if has_connection {
-                self.hear_another(&mut strangers)?;
+                self.accept_stranger(&mut strangers)?;
             }
         }
     }
@@ -114,14 +114,14 @@ impl AuthenticatedListener {
         Ok((is_ready.next().unwrap_or_default(), is_ready.collect()))
     }
 
-    fn hear_another(&self, strangers: &mut Vec<Stranger>) -> io::Result<()> {
+    fn accept_stranger(&self, strangers: &mut Vec<Stranger>) -> io::Result<()> {
         match self.listener.accept().call("accept4") {
             Ok((stream, client)) => {
                 if strangers.len() == MOST_STRANGERS {
                     strangers.remove(0);
                 }
                 let until_ns = clock::monotonic_ns() + PATIENCE.as_nanos() as u64;
-                strangers.push(Stranger { stream, from: client.ip(), told: [0; NONCE_BYTES], bytes: 0, until_ns });
+                strangers.push(Stranger { stream, from: client.ip(), received: [0; NONCE_BYTES], bytes: 0, until_ns });
             }
             // They have all the files that this process may open.
             Err(_) if !strangers.is_empty() => drop(strangers.remove(0)),
@@ -176,9 +176,9 @@ pub fn receive(serving: &mut Serving) -> Result<Admitted> {
     let nonce = serving.nonce();
     serving.listens(address)?;
     loop {
-        let mut told = [0; ROOM_FOR_NONCE];
-        let (bytes, client) = socket.recv_from(&mut told).call("recvfrom")?;
-        if told[..bytes] == nonce.0 {
+        let mut received = [0; ROOM_FOR_NONCE];
+        let (bytes, client) = socket.recv_from(&mut received).call("recvfrom")?;
+        if received[..bytes] == nonce.0 {
             socket.send_to(&nonce.0, client).call("sendto")?;
             return Ok(Admitted { socket, client, nonce });
         }
@@ -210,7 +210,7 @@ impl Admitted {
 
     /// The next datagram of the client, and where it came from. `message` has room for more than a nonce.
     #[inline]
-    pub fn hear(&self, message: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+    pub fn receive(&self, message: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
         loop {
             let (bytes, from) = self.socket.recv_from(message).call("recvfrom")?;
             if from == self.client && !self.is_knock(&message[..bytes])? {

@@ -50,7 +50,7 @@ pub(crate) const ASKED: Probe = Probe {
     axes: AXES,
     blocking: true,
     section: crate::section::EXTERNAL,
-    measure: Measure::Run(told),
+    measure: Measure::Run(asked_value),
     ..Probe::PLAIN
 };
 
@@ -84,14 +84,14 @@ pub(crate) use how_printed;
 
 /// The time of the command is the value.
 pub(crate) fn timed(case: &mut Case) -> Result<()> {
-    let mut program = Program::of(case)?;
+    let mut program = PreparedCommand::of(case)?;
     case.once(|clock| program.execute(clock)).time()?;
     used(case, &program)
 }
 
 /// What was asked of the command is the value: a rate over its time, or the number that it prints.
-pub(crate) fn told(case: &mut Case) -> Result<()> {
-    let mut program = Program::of(case)?;
+pub(crate) fn asked_value(case: &mut Case) -> Result<()> {
+    let mut program = PreparedCommand::of(case)?;
     match case.inputs().sampled.clone() {
         Some(Sampled::Bytes(bytes)) => case.once(|clock| program.execute(clock)).rate(bytes)?,
         Some(Sampled::Printed { pattern, unit }) => {
@@ -117,15 +117,15 @@ pub(crate) fn told(case: &mut Case) -> Result<()> {
 }
 
 /// The command, made ready.
-struct Program {
+struct PreparedCommand {
     name: String,
     command: Command,
     /// What its execution used, and the peak of the process that started it, below which nothing is known.
     used: Option<(Used, u64)>,
 }
 
-impl Program {
-    fn of(case: &mut Case) -> Result<Program> {
+impl PreparedCommand {
+    fn of(case: &mut Case) -> Result<PreparedCommand> {
         let words = case.inputs().command.clone();
         let output = case.scratch_dir()?.join("output");
         let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
@@ -134,7 +134,7 @@ impl Program {
         if sys::oom_score::be_as_the_user_wants().is_err() {
             case.note("oom_score_adj", "1000, as the kernel refuses to lower it: killed first when memory runs out");
         }
-        Ok(Program { name: words[0].clone(), command, used: None })
+        Ok(PreparedCommand { name: words[0].clone(), command, used: None })
     }
 
     /// Executes it once: how long it took.
@@ -154,7 +154,7 @@ impl Program {
                 let last = self.exit_message();
                 {
                     let text = format!("{} {how}{last}", self.name);
-                    Err(RoundError::Failed(how.told(text)))
+                    Err(RoundError::Failed(how.with_text(text)))
                 }
             }
         }
@@ -166,7 +166,7 @@ impl Program {
         printed::number(pattern, &text).map_err(|error| match error {
             RoundError::Failed(reason) => {
                 let text = format!("{reason}{}", self.exit_message());
-                RoundError::Failed(reason.told(text))
+                RoundError::Failed(reason.with_text(text))
             }
             other => other,
         })
@@ -178,7 +178,7 @@ impl Program {
     }
 }
 
-fn used(case: &mut Case, program: &Program) -> Result<()> {
+fn used(case: &mut Case, program: &PreparedCommand) -> Result<()> {
     let Some((used, floor_bytes)) = program.used else {
         return Err(RoundError::failed(ReasonCode::Internal, "it was not run"));
     };

@@ -20,7 +20,7 @@ const PART_BYTES: u64 = 4096;
 const USUAL_CACHE_BYTES: u64 = 32 << 20;
 
 /// What the kernels of all operations have in common.
-pub(crate) trait Kernel: Sync + 'static {
+pub(crate) trait SelectableKernel: Sync + 'static {
     /// How it is asked for, and recorded.
     fn name(&self) -> &'static str;
     /// Whether this CPU has its instructions.
@@ -31,7 +31,7 @@ pub(crate) trait Kernel: Sync + 'static {
 
 macro_rules! kernel {
     ($($kernel:ty, $stores_alone:literal;)*) => {
-        $(impl Kernel for $kernel {
+        $(impl SelectableKernel for $kernel {
             const STORES_ALONE: bool = $stores_alone;
 
             fn name(&self) -> &'static str {
@@ -55,7 +55,7 @@ kernel! {
 /// Kernels that may do what a case asks for; the first is the one to stay with unless another is clearly faster.
 pub(crate) struct Candidates<K: 'static>(Vec<&'static K>);
 
-impl<K: Kernel> Candidates<K> {
+impl<K: SelectableKernel> Candidates<K> {
     /// The kernel of this name, or for `best` all that this CPU can run, the usual one first.
     pub(crate) fn of(name: &str, all: impl Iterator<Item = &'static K>, usual: &'static K) -> Result<Self> {
         let found: Vec<&K> = match name {
@@ -179,7 +179,7 @@ impl Stretches {
 
 /// Rates of a kernel over `bytes` in a buffer of `buffer_bytes` a thread, backed by `pages`; `run` goes over a part of the bytes by a kernel.
 /// Gives the kernel.
-pub(crate) fn passes<K: Kernel>(
+pub(crate) fn passes<K: SelectableKernel>(
     case: &mut Case,
     candidates: &Candidates<K>,
     pages: Pages,

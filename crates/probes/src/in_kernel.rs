@@ -4,12 +4,12 @@ use hostmark_engine::prelude::*;
 use rustix::io::Errno;
 
 use crate::kernels::sieve::PRIMES;
-use crate::workloads::machine::kernel_module::{Interrupts, KernelModule, Operation};
+use crate::workloads::machine::kernel_module::{Interrupts, KernelModule, KernelOperation};
 
 /// Axis irq: whether the CPU takes interrupts while it measures.
 pub const IRQ: Axis = Axis::choice("irq", "on", Points::Listed { quick: &["on", "off"], standard: &[], thorough: &[] });
 /// Both are measured at every binding from the standard profile on.
-pub const CROSSED: &[Cross] = &[Cross { from: Profile::Standard, axes: &["bind", "irq"] }];
+pub const FULL_FACTORIAL: &[FullFactorial] = &[FullFactorial { from: Profile::Standard, axes: &["bind", "irq"] }];
 /// The module, and root, who alone may open its device.
 pub const NEEDS: &[Need] = &[Need::Module, Need::Root];
 /// Why files are not accessed with interrupts off.
@@ -17,14 +17,14 @@ pub const FILES_WAIT: &str = "an access to a file may wait for its disk, which a
      and the module refuses it";
 
 /// Has the module do `operation` in batches of `times` ten thousand, on the CPU that the case is bound to.
-pub fn measure(case: &mut Case, times: u64, operation: Operation<'_>) -> Result<()> {
+pub fn measure(case: &mut Case, times: u64, operation: KernelOperation<'_>) -> Result<()> {
     let interrupts = match case.param::<String>("irq")?.as_str() {
         "off" => Interrupts::Off,
         _ => Interrupts::On,
     };
     let module = KernelModule::open()
         .map_err(|error| RoundError::unable(ReasonCode::Kernel, "the module hostmark cannot be used", error))?;
-    let is_file = matches!(operation, Operation::FileRead(_) | Operation::FileWrite(_));
+    let is_file = matches!(operation, KernelOperation::FileRead(_) | KernelOperation::FileWrite(_));
     if is_file && interrupts == Interrupts::Off {
         // Not on our word: the module is asked.
         return match module.batch(operation, interrupts, 1, 0) {
@@ -38,7 +38,7 @@ pub fn measure(case: &mut Case, times: u64, operation: Operation<'_>) -> Result<
             )),
         };
     }
-    let is_sieve = matches!(operation, Operation::Sieve);
+    let is_sieve = matches!(operation, KernelOperation::Sieve);
     let batches = case.timed_batches(|clock, operations, most_ns| {
         let (batch, primes) = module.batch(operation, interrupts, times * operations, most_ns as u64)?;
         if is_sieve && primes != PRIMES as u64 {

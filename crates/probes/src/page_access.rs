@@ -8,7 +8,7 @@ use crate::workloads::storage::files::{self, OwnedFd};
 pub const THROUGH: Axis =
     Axis::choice("through", "cache", Points::Listed { quick: &["cache"], standard: &["direct"], thorough: &[] });
 /// Every binding with the cache and without.
-pub const BOTH_BINDINGS: &[Cross] = &[Cross { from: Profile::Standard, axes: &["bind", "through"] }];
+pub const BOTH_BINDINGS: &[FullFactorial] = &[FullFactorial { from: Profile::Standard, axes: &["bind", "through"] }];
 /// What an access at a file's start moves: a page on most machines.
 const PAGE_BYTES: u64 = 4096;
 

@@ -8,7 +8,7 @@ const TOLERANCE: f64 = 1.5;
 
 /// A point of a curve with the ends of its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Point {
+pub struct LatencyPoint {
     /// Size of the working set, in the unit of the answer.
     pub size: f64,
     /// Lower end of the latency's interval.
@@ -31,28 +31,28 @@ impl Bracket {
     ///
     /// A size fits when its whole interval is within the step that tells two levels apart; it does not when its whole interval
     /// is beyond that, and beyond the geometric mean of the two levels. Points between prove nothing.
-    pub fn of(points: &[Point], level: f64, next: Option<f64>) -> Bracket {
+    pub fn of(points: &[LatencyPoint], level: f64, next: Option<f64>) -> Bracket {
         let most = level * LEAST_STEP;
         let middle = next.map_or(f64::INFINITY, |next| (level * next).sqrt());
-        let fitting = |point: &&Point| point.high <= most.min(middle);
+        let fitting = |point: &&LatencyPoint| point.high <= most.min(middle);
         let fits = points.iter().filter(fitting).map(|point| point.size).reduce(f64::max);
-        let leaving = |point: &&Point| point.low > most.max(middle) && fits.is_none_or(|fits| point.size > fits);
+        let leaving = |point: &&LatencyPoint| point.low > most.max(middle) && fits.is_none_or(|fits| point.size > fits);
         Bracket { fits, leaves: points.iter().filter(leaving).map(|point| point.size).reduce(f64::min) }
     }
 
     /// Whether a capacity that somebody tells is proven to be smaller than the real one.
-    pub fn is_over(&self, told: f64) -> bool {
-        self.fits.is_some_and(|fits| fits > told * TOLERANCE)
+    pub fn is_over(&self, reported: f64) -> bool {
+        self.fits.is_some_and(|fits| fits > reported * TOLERANCE)
     }
 
     /// Whether a capacity that somebody tells is proven to be larger than the real one.
-    pub fn is_under(&self, told: f64) -> bool {
-        self.leaves.is_some_and(|leaves| leaves * TOLERANCE < told)
+    pub fn is_under(&self, reported: f64) -> bool {
+        self.leaves.is_some_and(|leaves| leaves * TOLERANCE < reported)
     }
 
     /// The capacity to reason with: the one told, unless the bracket contradicts it; else what is proven to fit.
-    pub fn size(&self, told: Option<f64>) -> Option<f64> {
-        told.filter(|&told| !self.is_over(told) && !self.is_under(told)).or(self.fits).or(self.leaves)
+    pub fn size(&self, reported: Option<f64>) -> Option<f64> {
+        reported.filter(|&reported| !self.is_over(reported) && !self.is_under(reported)).or(self.fits).or(self.leaves)
     }
 }
 
@@ -60,8 +60,8 @@ impl Bracket {
 mod tests {
     use super::*;
 
-    fn points(all: &[(f64, f64, f64)]) -> Vec<Point> {
-        all.iter().map(|&(size, low, high)| Point { size, low, high }).collect()
+    fn points(all: &[(f64, f64, f64)]) -> Vec<LatencyPoint> {
+        all.iter().map(|&(size, low, high)| LatencyPoint { size, low, high }).collect()
     }
 
     #[test]
@@ -85,10 +85,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_contradicted_only_far_outside_the_bracket() {
+    fn what_is_reported_is_contradicted_only_far_outside_the_bracket() {
         let bracket = Bracket { fits: Some(1448.0), leaves: Some(2896.0) };
-        for told in [1024.0, 2048.0, 4096.0] {
-            assert!(!bracket.is_over(told) && !bracket.is_under(told), "{told}");
+        for reported in [1024.0, 2048.0, 4096.0] {
+            assert!(!bracket.is_over(reported) && !bracket.is_under(reported), "{reported}");
         }
         assert!(bracket.is_over(512.0) && bracket.is_under(8192.0));
         assert_eq!((bracket.size(Some(2048.0)), bracket.size(Some(8192.0))), (Some(2048.0), Some(1448.0)));

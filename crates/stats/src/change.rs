@@ -81,7 +81,7 @@ pub struct Plateau {
 
 /// A point in the coordinates of the search.
 #[derive(Clone, Copy)]
-struct Point {
+struct SearchPoint {
     size: f64,
     octave: f64,
     log_latency: f64,
@@ -132,7 +132,7 @@ pub fn plateaus_of(points: &[Reading]) -> Vec<Plateau> {
             None => {
                 // One high point at the very end is as likely an outlier.
                 let ramp = &points[span.last + 1..];
-                let is_left = |point: &Point| point.log_latency - levels[index] > LEAST_STEP.ln();
+                let is_left = |point: &SearchPoint| point.log_latency - levels[index] > LEAST_STEP.ln();
                 let left = ramp.len() >= 2 && ramp[ramp.len() - 2..].iter().all(is_left);
                 left.then(|| points[span.last].size)
             }
@@ -148,7 +148,7 @@ pub fn plateaus_of(points: &[Reading]) -> Vec<Plateau> {
 }
 
 /// Drops what is no point, sorts by size, and merges points of one size (or, of very many, neighbours).
-fn prepare(points: &[Reading]) -> Vec<Point> {
+fn prepare(points: &[Reading]) -> Vec<SearchPoint> {
     let usable = |value: f64| value > 0.0 && value.is_finite();
     let is_point = |point: &Reading| usable(point.size) && usable(point.latency);
     let mut sorted: Vec<Reading> = points.iter().copied().filter(is_point).collect();
@@ -161,7 +161,7 @@ fn prepare(points: &[Reading]) -> Vec<Point> {
     let merged: Vec<Reading> = sorted.chunk_by(|a, b| a.size == b.size).filter_map(merge).collect();
     let thinned = merged.chunks(merged.len().div_ceil(MOST_POINTS).max(1)).filter_map(merge);
     thinned
-        .map(|point| Point {
+        .map(|point| SearchPoint {
             size: point.size,
             octave: point.size.log2(),
             log_latency: point.latency.ln(),
@@ -172,7 +172,7 @@ fn prepare(points: &[Reading]) -> Vec<Point> {
 
 /// The noise at each point, as a standard deviation of log latency: the median distance from a running median,
 /// which a ramp does not disturb.
-fn noise(points: &[Point]) -> Vec<f64> {
+fn noise(points: &[SearchPoint]) -> Vec<f64> {
     let distance = |index: usize| {
         let reach = 2.min(index).min(points.len() - 1 - index);
         let window: Vec<f64> = points[index - reach..=index + reach].iter().map(|point| point.log_latency).collect();
@@ -189,7 +189,7 @@ fn noise(points: &[Point]) -> Vec<f64> {
 }
 
 /// The bounded quadratic loss of a plateau over the points, at the best of the slopes that it may have.
-fn loss(points: &[Point], noise: &[f64]) -> f64 {
+fn loss(points: &[SearchPoint], noise: &[f64]) -> f64 {
     let at = |slope: f64| {
         let flat: Vec<f64> = points.iter().map(|point| point.log_latency - slope * point.octave).collect();
         let middle = descriptive::median(&flat).unwrap_or(0.0);
@@ -199,7 +199,7 @@ fn loss(points: &[Point], noise: &[f64]) -> f64 {
 }
 
 /// The chain of plateaus of least cost. The first point is always on one: a curve starts inside some level.
-fn search(points: &[Point], noise: &[f64]) -> Vec<Span> {
+fn search(points: &[SearchPoint], noise: &[f64]) -> Vec<Span> {
     let count = points.len();
     // For each point: the least cost of a chain whose last plateau ends there, where that one starts, and the end
     // of the plateau before it.
@@ -245,17 +245,18 @@ fn search(points: &[Point], noise: &[f64]) -> Vec<Span> {
 }
 
 /// The level of a plateau: the median log latency of its points.
-fn level(points: &[Point], span: Span) -> f64 {
+fn level(points: &[SearchPoint], span: Span) -> f64 {
     let values: Vec<f64> = points[span.first..=span.last].iter().map(|point| point.log_latency).collect();
     descriptive::median(&values).unwrap_or(0.0)
 }
 
 /// Whether the points of a plateau do not rise all the way: a slope of many points costs as little as a plateau of outliers.
-fn is_flat(points: &[Point], noise: &[f64], span: Span) -> bool {
+fn is_flat(points: &[SearchPoint], noise: &[f64], span: Span) -> bool {
     let around = descriptive::median(&noise[span.first..=span.last]).unwrap_or(0.0);
     let least_rise = (LEAST_STEP.ln() / 2.0).max(STEP_OVER_NOISE * around);
     let points = &points[span.first..=span.last];
-    let slope = |one: &Point, other: &Point| (other.log_latency - one.log_latency) / (other.octave - one.octave);
+    let slope =
+        |one: &SearchPoint, other: &SearchPoint| (other.log_latency - one.log_latency) / (other.octave - one.octave);
     let later = |index: usize| &points[index + 1..];
     let slopes: Vec<f64> = (0..points.len())
         .flat_map(|index| later(index).iter().map(move |other| slope(&points[index], other)))
@@ -265,14 +266,14 @@ fn is_flat(points: &[Point], noise: &[f64], span: Span) -> bool {
 }
 
 /// How well the rounds know a level: the error of a median of its points.
-fn error(points: &[Point], span: Span) -> f64 {
+fn error(points: &[SearchPoint], span: Span) -> f64 {
     let errors: Vec<f64> = points[span.first..=span.last].iter().map(|point| point.error).collect();
     MEDIAN_ERROR * descriptive::median(&errors).unwrap_or(0.0) / (errors.len() as f64).sqrt()
 }
 
 /// Joins neighbours that do not rise by [`LEAST_STEP`], out of the noise and out of what the rounds leave open, with what lies
 /// between them.
-fn join(points: &[Point], noise: &[f64], spans: Vec<Span>) -> Vec<Span> {
+fn join(points: &[SearchPoint], noise: &[f64], spans: Vec<Span>) -> Vec<Span> {
     let least_step = |below: Span, above: Span| {
         let around = descriptive::median(&noise[below.last..=above.first]).unwrap_or(0.0);
         let open = error(points, below).hypot(error(points, above));
@@ -292,10 +293,10 @@ fn join(points: &[Point], noise: &[f64], spans: Vec<Span>) -> Vec<Span> {
 }
 
 /// The size at which the latency leaves the lower of two neighbouring levels; see [`plateaus`].
-fn capacity(points: &[Point], lower: Span, upper: Span, lower_level: f64, upper_level: f64) -> f64 {
+fn capacity(points: &[SearchPoint], lower: Span, upper: Span, lower_level: f64, upper_level: f64) -> f64 {
     let middle = 0.5 * (lower_level + upper_level);
     let points = &points[lower.first..=upper.last];
-    let is_above = |point: &Point| point.log_latency > middle;
+    let is_above = |point: &SearchPoint| point.log_latency > middle;
     // The split with the fewest points on the wrong side: an outlier moves it by nothing. The last point below the
     // middle and the first above it are then neighbours.
     let mut wrong = points.iter().filter(|point| !is_above(point)).count();
@@ -311,7 +312,7 @@ fn capacity(points: &[Point], lower: Span, upper: Span, lower_level: f64, upper_
         }
     }
     let (inside, outside) = (points[least.1 - 1], points[least.1]);
-    let missing = |point: Point| {
+    let missing = |point: SearchPoint| {
         (point.log_latency.exp() - lower_level.exp()) / (upper_level.exp() - lower_level.exp()).max(f64::MIN_POSITIVE)
     };
     let rise = outside.log_latency - inside.log_latency;

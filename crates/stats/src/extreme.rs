@@ -60,7 +60,7 @@ mod tests {
     use super::*;
     use crate::made_up::normal;
 
-    fn told(base: &[f64], new: &[f64]) -> Deviation {
+    fn deviation(base: &[f64], new: &[f64]) -> Deviation {
         Deviation::pooled(&[base, new], 0.02).unwrap_or(Deviation::assumed(0.02))
     }
 
@@ -73,9 +73,9 @@ mod tests {
     }
 
     #[test]
-    fn a_great_difference_is_outside_and_what_cannot_be_told_has_none() {
+    fn a_great_difference_is_outside_and_what_cannot_be_reported_has_none() {
         let (base, new) = ([1.0, 1.01, 0.99], [0.8, 0.81, 0.79]);
-        let (ratio, (low, high)) = ratio_of_greatest(&base, &new, &told(&base, &new)).unwrap();
+        let (ratio, (low, high)) = ratio_of_greatest(&base, &new, &deviation(&base, &new)).unwrap();
         assert!((ratio - 0.81 / 1.01).abs() < 1e-12 && low < ratio && ratio < high && high < 0.9);
         // One run a side: by what is assumed alone.
         let (_, (low, high)) = ratio_of_greatest(&[1.0], &[1.0], &Deviation::assumed(0.02)).unwrap();
@@ -101,7 +101,7 @@ mod tests {
                     };
                     let base: Vec<f64> = (0..count).map(|_| run()).collect();
                     let new: Vec<f64> = (0..count).map(|_| run()).collect();
-                    let (_, (low, high)) = ratio_of_greatest(&base, &new, &told(&base, &new)).unwrap();
+                    let (_, (low, high)) = ratio_of_greatest(&base, &new, &deviation(&base, &new)).unwrap();
                     missed += usize::from(low > 1.0 || high < 1.0);
                 }
                 // What is seldom far better is not seen in every side of few runs.

@@ -32,7 +32,7 @@ impl Percentile {
     }
 
     /// Whether `count` values tell it: ten of them at least lie beyond, n(1 − p) ≥ 10.
-    pub fn is_told_by(self, count: u64) -> bool {
+    pub fn is_resolved_by(self, count: u64) -> bool {
         let beyond = u128::from(count) * u128::from(self.denominator - self.numerator);
         beyond >= u128::from(LEAST_BEYOND) * u128::from(self.denominator)
     }
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn a_percentile_needs_ten_values_beyond_it() {
         for (name, least) in [("p50", 20), ("p90", 100), ("p99", 1000), ("p999", 10_000)] {
-            assert!(p(name).is_told_by(least) && !p(name).is_told_by(least - 1), "{name}");
+            assert!(p(name).is_resolved_by(least) && !p(name).is_resolved_by(least - 1), "{name}");
         }
     }
 

@@ -49,7 +49,7 @@ pub fn of_medians(round_medians: &[f64], resolution: f64) -> Option<Interval> {
     let estimate = descriptive::median(round_medians)?;
     let mut sorted = round_medians.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
-    let Ends { depth, inwards, confidence } = ends(sorted.len())?;
+    let IntervalEnds { depth, inwards, confidence } = ends(sorted.len())?;
     let last = sorted.len() - 1;
     // Where one step makes nearly all of the way to the median, rounds are of two kinds, and between these lay none.
     let between = |outer: f64, inner: f64| {
@@ -62,7 +62,7 @@ pub fn of_medians(round_medians: &[f64], resolution: f64) -> Option<Interval> {
 }
 
 /// Where the ends lie among the sorted medians.
-struct Ends {
+struct IntervalEnds {
     /// So many of them lie outside of the outer order statistic, to either side.
     depth: usize,
     /// How far from that one to the next inner one, 0 to 1.
@@ -72,20 +72,20 @@ struct Ends {
 
 /// The ends of `count` medians. Between the order statistics of depths d and d + 1, of confidences γ and γ', the share that gives
 /// 1 − α is (n − d) I / (d + (n − 2d) I) with I = (γ − (1 − α)) / (γ − γ').
-fn ends(count: usize) -> Option<Ends> {
+fn ends(count: usize) -> Option<IntervalEnds> {
     let n = u64::try_from(count).ok()?;
     let law = Binomial::new(0.5, n).ok()?;
     // Of the d-th smallest and the d-th largest.
     let confidence = |d: u64| 1.0 - 2.0 * law.cdf(d - 1);
     if confidence(1) <= CONFIDENCE {
-        return Some(Ends { depth: 0, inwards: 0.0, confidence: confidence(1) });
+        return Some(IntervalEnds { depth: 0, inwards: 0.0, confidence: confidence(1) });
     }
     let deepest = (1..=n / 2).take_while(|&d| confidence(d) >= CONFIDENCE).last()?;
     let (outer, inner) = (confidence(deepest), confidence(deepest + 1));
     let share = (outer - CONFIDENCE) / (outer - inner);
     let (n, d) = (n as f64, deepest as f64);
     let inwards = (n - d) * share / (d + (n - 2.0 * d) * share);
-    Some(Ends { depth: deepest as usize - 1, inwards, confidence: CONFIDENCE })
+    Some(IntervalEnds { depth: deepest as usize - 1, inwards, confidence: CONFIDENCE })
 }
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ fn what_never_varies_has_a_floor_and_what_is_measured_less_often_weighs_less() {
 }
 
 #[test]
-fn tails_are_told_by_what_lies_far_out_and_not_by_the_farthest() {
+fn tails_are_recognized_by_what_lies_far_out_and_not_by_the_farthest() {
     let mut random = Pcg64Mcg::seed_from_u64(2);
     let normals: Vec<f64> = (0..4000).map(|_| normal(&mut random)).collect();
     let of = |values: &[f64]| Tails::of(values, (0.5, 0.9), 200.0);
@@ -78,7 +78,7 @@ fn tails_are_told_by_what_lies_far_out_and_not_by_the_farthest() {
 }
 
 #[test]
-fn what_is_usual_within_and_heavy_without_is_told_far_out() {
+fn what_is_usual_within_and_heavy_without_is_reported_far_out() {
     // Nine in ten are normal, one in ten scatters by three times as much.
     let mut random = Pcg64Mcg::seed_from_u64(5);
     let mut value = || (if normal(&mut random) > 1.2816 { 3.0 } else { 1.0 }) * normal(&mut random);

@@ -105,14 +105,14 @@ pub fn within(differences: &[f64], share: f64) -> Option<f64> {
     if differences.is_empty() || differences.iter().any(|sd| !sd.is_finite()) {
         return None;
     }
-    let held = |by: f64| {
+    let coverage = |by: f64| {
         let of = |sd: &f64| if *sd > 0.0 { 2.0 * law.cdf(by / sd) - 1.0 } else { 1.0 };
         differences.iter().map(of).sum::<f64>() / differences.len() as f64
     };
     let (mut too_near, mut enough) = (0.0, differences.iter().fold(0.0, |most: f64, sd| most.max(*sd)) * 10.0);
     for _ in 0..60 {
         let middle = (too_near + enough) / 2.0;
-        if held(middle) < share { too_near = middle } else { enough = middle }
+        if coverage(middle) < share { too_near = middle } else { enough = middle }
     }
     Some(enough.exp_m1())
 }
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn several_groups_tell_together_each_about_its_own_mean() {
+    fn several_groups_report_together_each_about_its_own_mean() {
         let (near, far) = ([1.0, 1.1, 1.2], [50.0, 55.0, 60.0]);
         let (one, both) = (Deviation::of(&near, 0.0).unwrap(), Deviation::pooled(&[near, far], 0.0).unwrap());
         assert_eq!((both.freedom, both.runs), (ASSUMED_FREEDOM + 4.0, 6));
@@ -150,23 +150,23 @@ mod tests {
         let mut random = Pcg64Mcg::seed_from_u64(20);
         for (runs, sd, assumed) in [(3, 0.02, 0.02), (3, 0.02, 0.05), (5, 0.1, 0.07), (10, 0.02, 0.01), (20, 0.3, 0.1)]
         {
-            let mut held = 0;
+            let mut coverage = 0;
             for _ in 0..2000 {
                 let mut value = || (sd * normal(&mut random)).exp();
                 let before: Vec<f64> = (0..runs).map(|_| value()).collect();
                 let (this, other) = (value(), value());
                 let half = Deviation::of(&before, assumed).unwrap().half_width(0.0);
-                held += usize::from((other / this).ln().abs() <= half);
+                coverage += usize::from((other / this).ln().abs() <= half);
             }
-            assert!(held >= 1860, "{runs} runs of {sd}, {assumed} assumed: {held} of 2000");
+            assert!(coverage >= 1860, "{runs} runs of {sd}, {assumed} assumed: {coverage} of 2000");
         }
     }
 
     /// The share of other runs' values that intervals of single runs hold: `cases` of a kind, five rounds each, which scatter by
     /// `between_rounds` about a run's value, and that by `between_runs` about the case's.
-    fn held_by_one_run(between_rounds: f64, between_runs: f64, is_of_core: bool) -> f64 {
+    fn coverage_of_one_run(between_rounds: f64, between_runs: f64, is_of_core: bool) -> f64 {
         let mut random = Pcg64Mcg::seed_from_u64(43);
-        let (mut held, mut all) = (0, 0);
+        let (mut coverage, mut all) = (0, 0);
         for _ in 0..200 {
             let mut measured = || -> Vec<Vec<f64>> {
                 let mut run = || {
@@ -182,15 +182,15 @@ mod tests {
             let deviation = Deviation::assumed(CALIBRATED.deviation(is_of_core, &halves));
             for ((this, other), half) in this.iter().zip(&other).zip(&halves) {
                 let apart = descriptive::median(other).unwrap() - descriptive::median(this).unwrap();
-                held += usize::from(apart.abs() <= deviation.half_width(*half));
+                coverage += usize::from(apart.abs() <= deviation.half_width(*half));
                 all += 1;
             }
         }
-        held as f64 / all as f64
+        coverage as f64 / all as f64
     }
 
     #[test]
-    fn one_run_alone_tells_of_runs_that_differ_as_its_rounds_do() {
+    fn one_run_alone_reports_runs_that_differ_as_its_rounds_do() {
         // As quiet as a machine can be, as busy as one has been seen, and the least that is assumed.
         for (between_rounds, between_runs, is_of_core) in [
             (0.0, 0.002, true),
@@ -201,11 +201,11 @@ mod tests {
             (0.1, 0.04, true),
             (0.3, 0.12, false),
         ] {
-            let held = held_by_one_run(between_rounds, between_runs, is_of_core);
-            assert!(held >= 0.93, "{between_rounds} {between_runs}: {held}");
+            let coverage = coverage_of_one_run(between_rounds, between_runs, is_of_core);
+            assert!(coverage >= 0.93, "{between_rounds} {between_runs}: {coverage}");
         }
         // Where all rounds of a run are off together, nothing in it tells so.
-        assert!(held_by_one_run(0.02, 0.1, false) < 0.8);
+        assert!(coverage_of_one_run(0.02, 0.1, false) < 0.8);
     }
 
     #[test]

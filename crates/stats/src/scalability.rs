@@ -53,7 +53,7 @@ pub struct Knee {
 
 /// The law of a curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Law {
+pub struct ScalingLaw {
     /// Throughput of one party.
     pub alone: f64,
     /// The share of the work that only one party at a time can do.
@@ -66,7 +66,7 @@ pub struct Law {
     pub scatter: f64,
 }
 
-impl Law {
+impl ScalingLaw {
     /// Throughput of so many parties.
     pub fn at(&self, parties: f64) -> f64 {
         self.curve().at(parties)
@@ -115,7 +115,7 @@ impl Curve {
 /// own residuals (B. Efron & R. Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 9), for which `seed` decides.
 ///
 /// `None` of fewer points, of values that are no positive numbers, and where the points scatter by more than [`MOST_SCATTER`].
-pub fn law(points: &[Point], cores: Option<f64>, seed: u64) -> Option<Law> {
+pub fn law(points: &[Point], cores: Option<f64>, seed: u64) -> Option<ScalingLaw> {
     let is_sound = |point: &Point| {
         point.parties >= 1.0 && point.parties.is_finite() && point.throughput > 0.0 && point.throughput.is_finite()
     };
@@ -132,7 +132,7 @@ pub fn law(points: &[Point], cores: Option<f64>, seed: u64) -> Option<Law> {
         return None;
     }
     let (contention, coherence) = intervals(points, &curve, (scatter, freedom), seed);
-    Some(Law { alone: curve.alone, contention, coherence, knee: curve.knee, scatter })
+    Some(ScalingLaw { alone: curve.alone, contention, coherence, knee: curve.knee, scatter })
 }
 
 /// The first number of parties that got less done than fewer had, by more than two `scatter`s; none where none did.

@@ -242,7 +242,7 @@ fn known(points: &[(f64, f64)], error: impl Fn(usize) -> f64) -> Vec<Reading> {
 }
 
 #[test]
-fn a_step_is_a_level_only_where_the_rounds_tell_it_from_the_one_before() {
+fn a_step_is_a_level_only_where_the_rounds_report_it_from_the_one_before() {
     // A step of twice the latency, six points on either side.
     let curve: Vec<(f64, f64)> =
         (0..12).map(|step| ((step as f64).exp2(), if step < 6 { 10.0 } else { 20.0 })).collect();

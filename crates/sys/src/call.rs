@@ -7,7 +7,7 @@ use hostmark_model::ReasonCode;
 /// A call that failed, and how.
 #[derive(Debug, thiserror::Error)]
 #[error("{call}: {error}")]
-struct Named {
+struct NamedError {
     call: &'static str,
     #[source]
     error: io::Error,
@@ -30,7 +30,7 @@ pub fn fault(code: ReasonCode, text: impl Into<String>) -> io::Error {
 /// The cause of an error that [`fault`] made.
 pub fn cause(error: &io::Error) -> Option<ReasonCode> {
     let inner = error.get_ref()?;
-    match inner.downcast_ref::<Named>() {
+    match inner.downcast_ref::<NamedError>() {
         Some(named) => cause(&named.error),
         None => Some(inner.downcast_ref::<Fault>()?.code),
     }
@@ -39,18 +39,18 @@ pub fn cause(error: &io::Error) -> Option<ReasonCode> {
 /// An error with the name of the call that failed; its kind stays what it was.
 #[cold]
 pub fn named(call: &'static str, error: io::Error) -> io::Error {
-    io::Error::new(error.kind(), Named { call, error })
+    io::Error::new(error.kind(), NamedError { call, error })
 }
 
 /// The system's number of an error, also of one that has a name.
 pub fn errno(error: &io::Error) -> Option<i32> {
-    let named = || error.get_ref()?.downcast_ref::<Named>();
+    let named = || error.get_ref()?.downcast_ref::<NamedError>();
     error.raw_os_error().or_else(|| named()?.error.raw_os_error())
 }
 
 /// The call that failed, where the error says it.
 pub fn failed(error: &io::Error) -> Option<&'static str> {
-    Some(error.get_ref()?.downcast_ref::<Named>()?.call)
+    Some(error.get_ref()?.downcast_ref::<NamedError>()?.call)
 }
 
 /// An error of the library's way to start a program, named by those of its calls that answer so: it does not say which it
@@ -131,9 +131,9 @@ mod tests {
     #[test]
     fn a_program_that_cannot_be_started_names_the_calls_that_answer_so() {
         let missing = std::process::Command::new("/no/such/program").spawn().unwrap_err();
-        let told = spawned(missing);
-        assert!(told.to_string().starts_with("execve: No such file"), "{told}");
-        assert_eq!(told.kind(), io::ErrorKind::NotFound);
+        let error = spawned(missing);
+        assert!(error.to_string().starts_with("execve: No such file"), "{error}");
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
         let refused = spawned(io::Error::from_raw_os_error(libc::EAGAIN));
         assert_eq!(failed(&refused), Some("clone"));
         assert_eq!(spawned(named("write", io::Error::from_raw_os_error(libc::EIO))).to_string().find("write"), Some(0));

@@ -58,7 +58,7 @@ impl ThreadCounters {
 }
 
 /// Whether the kernel tells how long a thread could run and did not.
-pub fn tells_run_delay() -> bool {
+pub fn has_run_delay() -> bool {
     File::open("/proc/thread-self/schedstat").is_ok_and(|file| run_delay_ns(&OwnedFd::from(file)).is_some())
 }
 

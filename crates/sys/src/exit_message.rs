@@ -19,7 +19,7 @@ const LOOKS: u32 = 20;
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 
 /// The first sentence that any child has said.
-struct Words {
+struct FirstMessage {
     /// Whether one is being said.
     is_taken: AtomicBool,
     /// Bytes of it, when it is complete.
@@ -27,7 +27,7 @@ struct Words {
     text: [AtomicU8; MOST_BYTES],
 }
 
-static WORDS: OnceLock<Option<Shared<Words>>> = OnceLock::new();
+static WORDS: OnceLock<Option<Shared<FirstMessage>>> = OnceLock::new();
 /// What this process writes before and after a child's last words when it ends for their sake.
 static ANSWER: OnceLock<(Vec<u8>, Vec<u8>)> = OnceLock::new();
 /// Whether this process has something of its own to say by now.
@@ -55,7 +55,7 @@ pub fn prepare() -> io::Result<()> {
     if WORDS.get().is_some() {
         return Ok(());
     }
-    let empty = Words {
+    let empty = FirstMessage {
         is_taken: AtomicBool::new(false),
         length: AtomicUsize::new(0),
         text: std::array::from_fn(|_| AtomicU8::new(0)),
@@ -81,7 +81,7 @@ fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) -> io::Resul
     }
 }
 
-fn words() -> Option<&'static Words> {
+fn words() -> Option<&'static FirstMessage> {
     WORDS.get()?.as_deref()
 }
 
@@ -136,12 +136,12 @@ pub fn settle() {
 }
 
 /// The reason of a round in which a child said this before it ended.
-pub fn told(words: &str) -> String {
+pub fn as_reason(words: &str) -> String {
     format!("another process of the case ended: {words}")
 }
 
 /// What a child of this process has said before it ended, if one has.
-pub fn heard() -> Option<String> {
+pub fn received() -> Option<String> {
     let words = words()?;
     let length = words.length.load(Ordering::Acquire).min(MOST_BYTES);
     let bytes: Vec<u8> = words.text[..length].iter().map(|byte| byte.load(Ordering::Relaxed)).collect();
@@ -158,18 +158,18 @@ mod tests {
     use crate::process::in_a_child;
 
     #[test]
-    fn the_first_that_a_child_says_is_heard() {
+    fn the_first_that_a_child_says_is_received() {
         // In a process of its own, as the words are the process'.
         in_a_child(|| {
             prepare()?;
-            assert_eq!(heard(), None);
+            assert_eq!(received(), None);
             for why in [&"pipe2: \"\n€".repeat(100), "write: a consequence"] {
                 in_a_child(|| {
                     say(why);
                     Ok(())
                 });
-                let heard = heard().unwrap();
-                assert!(heard.starts_with("pipe2:   €pipe2") && heard.len() > MOST_BYTES - 4, "{heard}");
+                let received = received().unwrap();
+                assert!(received.starts_with("pipe2:   €pipe2") && received.len() > MOST_BYTES - 4, "{received}");
             }
             Ok(())
         });

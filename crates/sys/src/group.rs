@@ -14,7 +14,7 @@ const PIDFD_SIGNAL_PROCESS_GROUP: libc::c_uint = 1 << 2;
 
 /// What the kernel tells of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Process {
+struct GroupProcess {
     id: Pid,
     parent: u32,
     group: u32,
@@ -24,16 +24,16 @@ struct Process {
     is_over: bool,
 }
 
-impl Process {
+impl GroupProcess {
     /// None for what is no process, and where there is no /proc.
-    fn of(number: u32) -> Option<Process> {
+    fn of(number: u32) -> Option<GroupProcess> {
         let id = i32::try_from(number).ok().filter(|&number| number > 0).and_then(Pid::from_raw)?;
         let stat = fs::read(format!("/proc/{number}/stat")).ok()?;
         // A name may hold anything, but no other field has a bracket in it.
         let end = stat.iter().rposition(|&byte| byte == b')')?;
         let text = std::str::from_utf8(stat.get(end + 1..)?).ok()?;
         let fields: Vec<&str> = text.split_whitespace().collect();
-        Some(Process {
+        Some(GroupProcess {
             id,
             parent: fields.get(1)?.parse().ok()?,
             group: fields.get(2)?.parse().ok()?,
@@ -44,14 +44,14 @@ impl Process {
     }
 
     /// Every process that /proc shows.
-    fn all() -> impl Iterator<Item = Process> {
+    fn all() -> impl Iterator<Item = GroupProcess> {
         let numbers = fs::read_dir("/proc").into_iter().flatten();
-        numbers.filter_map(|entry| Process::of(entry.ok()?.file_name().to_str()?.parse().ok()?))
+        numbers.filter_map(|entry| GroupProcess::of(entry.ok()?.file_name().to_str()?.parse().ok()?))
     }
 
     /// Whether it still lives, and its number belongs to no other one.
     fn lives(&self) -> bool {
-        Process::of(number(self.id)).is_some_and(|now| now.started == self.started && !now.is_over)
+        GroupProcess::of(number(self.id)).is_some_and(|now| now.started == self.started && !now.is_over)
     }
 
     /// Kills it if it still lives and is not the first of all.
@@ -75,7 +75,7 @@ impl Process {
 
 /// The number of a process' parent, as /proc tells it.
 pub(super) fn parent_of(number: u32) -> Option<u32> {
-    Some(Process::of(number)?.parent)
+    Some(GroupProcess::of(number)?.parent)
 }
 
 fn number(id: Pid) -> u32 {
@@ -92,7 +92,7 @@ fn now() -> u64 {
 
 /// Who may lead groups that this process is told of.
 #[derive(Debug)]
-pub struct Family {
+pub struct Lineage {
     /// This process, and who started it.
     parents: [u32; 2],
     session: u32,
@@ -100,11 +100,11 @@ pub struct Family {
     since: u64,
 }
 
-impl Family {
+impl Lineage {
     /// Children of this process and of its parent, in this process' session.
-    pub fn own() -> Option<Family> {
-        let own = Process::of(std::process::id())?;
-        Some(Family { parents: [number(own.id), own.parent], session: own.session, since: own.started })
+    pub fn own() -> Option<Lineage> {
+        let own = GroupProcess::of(std::process::id())?;
+        Some(Lineage { parents: [number(own.id), own.parent], session: own.session, since: own.started })
     }
 
     /// Takes note of the group that `leader` leads, who has just been started by one of the family. None for what is no
@@ -115,7 +115,7 @@ impl Family {
         let descriptor = rustix::process::pidfd_open(id, PidfdFlags::empty()).ok();
         // Behind the descriptor: what is found now is what it stands for. A child of the run that leads a group is of the
         // run, whatever had its number before.
-        let is_leader = |found: &Process| {
+        let is_leader = |found: &GroupProcess| {
             found.group == leader
                 && found.session == self.session
                 && found.started >= self.since
@@ -123,17 +123,17 @@ impl Family {
         };
         // Who is told of late, when the run is dead already, is not looked for by the number: another program's job may have
         // it by now, and the run's workers and their children die with it by themselves.
-        let found = Process::of(leader).filter(is_leader)?;
+        let found = GroupProcess::of(leader).filter(is_leader)?;
         Some(ProcessGroup { leader, session: self.session, descriptor, since: found.started })
     }
 }
 
 /// The living processes of a group and a session that started within that time.
-fn members(group: u32, session: u32, within: RangeInclusive<u64>) -> Vec<Process> {
-    let is_one = |process: &Process| {
+fn members(group: u32, session: u32, within: RangeInclusive<u64>) -> Vec<GroupProcess> {
+    let is_one = |process: &GroupProcess| {
         process.group == group && process.session == session && within.contains(&process.started) && !process.is_over
     };
-    Process::all().filter(is_one).collect()
+    GroupProcess::all().filter(is_one).collect()
 }
 
 /// A process group that somebody else started.
@@ -173,14 +173,14 @@ impl ProcessGroup {
     /// none that lives.
     fn kill_members(&self, since: u64, until: u64) -> bool {
         // A number is given to nobody while a group has it. A leader that is another one than it was has it anew.
-        let is_another = Process::of(self.leader).is_some_and(|leader| leader.started != since);
+        let is_another = GroupProcess::of(self.leader).is_some_and(|leader| leader.started != since);
         !is_another && kill_all(&members(self.leader, self.session, since..=until))
     }
 }
 
 /// Kills these, as far as they are still the same. False when none of them lives.
-fn kill_all(processes: &[Process]) -> bool {
-    let living: Vec<&Process> = processes.iter().filter(|process| process.lives()).collect();
+fn kill_all(processes: &[GroupProcess]) -> bool {
+    let living: Vec<&GroupProcess> = processes.iter().filter(|process| process.lives()).collect();
     living.iter().for_each(|process| process.kill());
     !living.is_empty()
 }

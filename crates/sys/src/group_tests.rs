@@ -25,12 +25,12 @@ type Way = fn(ProcessGroup) -> ProcessGroup;
 const WAYS: [Way; 2] = [|group| group, without_descriptor];
 
 fn lives(number: u32) -> bool {
-    Process::of(number).is_some_and(|process| !process.is_over)
+    GroupProcess::of(number).is_some_and(|process| !process.is_over)
 }
 
 #[test]
 fn what_is_left_of_a_group_whose_leader_was_waited_for_is_ended() {
-    let family = Family::own().unwrap();
+    let family = Lineage::own().unwrap();
     for way in WAYS {
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 100 & echo $!; exec sleep 100"]).process_group(0).stdout(Stdio::piped());
@@ -51,7 +51,7 @@ fn what_is_left_of_a_group_whose_leader_was_waited_for_is_ended() {
 
 #[test]
 fn what_leads_no_group_or_is_of_another_session_is_left_alone() {
-    let family = Family::own().unwrap();
+    let family = Lineage::own().unwrap();
     for number in [0, 1, u32::MAX, i32::MAX as u32 + 1] {
         assert!(family.group(number).is_none(), "{number}");
     }
@@ -59,7 +59,7 @@ fn what_leads_no_group_or_is_of_another_session_is_left_alone() {
     let mut member = Command::new("sleep").arg("100").spawn().unwrap();
     assert!(family.group(member.id()).is_none());
     let mut apart = Command::new("setsid").args(["sleep", "100"]).spawn().unwrap();
-    while Process::of(apart.id()).unwrap().session == family.session {
+    while GroupProcess::of(apart.id()).unwrap().session == family.session {
         std::thread::yield_now();
     }
     assert!(family.group(apart.id()).is_none());
@@ -108,7 +108,7 @@ fn a_number_that_another_one_has_by_now_is_left_alone() {
     if std::env::var_os(INSIDE).is_none() {
         return run_in_a_namespace("sys::group::tests::a_number_that_another_one_has_by_now_is_left_alone");
     }
-    let family = Family::own().unwrap();
+    let family = Lineage::own().unwrap();
     for way in WAYS {
         {
             let mut leader = sleeper();

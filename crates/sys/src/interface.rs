@@ -70,13 +70,13 @@ fn request(name: &str) -> io::Result<libc::ifreq> {
 
 fn socket_address(address: Ipv4Addr) -> libc::sockaddr {
     // SAFETY: integers and arrays of integers, for which all bits 0 are a value.
-    let mut told: libc::sockaddr = unsafe { std::mem::zeroed() };
-    told.sa_family = libc::AF_INET as libc::sa_family_t;
+    let mut converted: libc::sockaddr = unsafe { std::mem::zeroed() };
+    converted.sa_family = libc::AF_INET as libc::sa_family_t;
     // ip(7): the port, then the address, each in network order.
-    for (to, from) in told.sa_data[2..].iter_mut().zip(address.octets()) {
+    for (to, from) in converted.sa_data[2..].iter_mut().zip(address.octets()) {
         *to = from as libc::c_char;
     }
-    told
+    converted
 }
 
 fn ask(socket: &OwnedFd, call: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {

@@ -41,11 +41,11 @@ pub struct Node(pub usize);
 /// Bytes of memory that this machine has, and those of them that are free, caches not among them: sysinfo(2). None where it may not be
 /// asked.
 pub fn of_machine() -> Option<(u64, u64)> {
-    let mut told = std::mem::MaybeUninit::<libc::sysinfo>::zeroed();
+    let mut info = std::mem::MaybeUninit::<libc::sysinfo>::zeroed();
     // SAFETY: the kernel writes one of these, which is valid as zeros too.
-    let told = unsafe { (libc::sysinfo(told.as_mut_ptr()) == 0).then_some(told.assume_init()) }?;
-    let bytes = |units: libc::c_ulong| u64::from(told.mem_unit).saturating_mul(units);
-    Some((bytes(told.totalram), bytes(told.freeram)))
+    let info = unsafe { (libc::sysinfo(info.as_mut_ptr()) == 0).then_some(info.assume_init()) }?;
+    let bytes = |units: libc::c_ulong| u64::from(info.mem_unit).saturating_mul(units);
+    Some((bytes(info.totalram), bytes(info.freeram)))
 }
 
 /// The huge page of the PMD level: the kernel's word, else that of 4 KiB base pages.
@@ -86,11 +86,11 @@ fn rounded(bytes: u64, page_bytes: u64) -> u64 {
 
 /// The data of a buffer, as far as it is filled.
 #[derive(Debug, Clone, Copy)]
-pub struct Pattern(u64);
+pub struct FillPattern(u64);
 
-impl Pattern {
+impl FillPattern {
     /// The start of it.
-    pub const START: Pattern = Pattern(0x9e37_79b9_7f4a_7c15);
+    pub const START: FillPattern = FillPattern(0x9e37_79b9_7f4a_7c15);
 }
 
 impl Buffer {
@@ -98,7 +98,7 @@ impl Buffer {
     /// gets its memory by the engine's `Allotment`, which asks before whether it can be spared.
     pub fn map(bytes: usize, pages: Pages, node: Option<Node>) -> io::Result<Buffer> {
         let mut buffer = Buffer::reserve(bytes, pages, node)?;
-        buffer.fill(0, bytes, Pattern::START);
+        buffer.fill(0, bytes, FillPattern::START);
         buffer.gather();
         Ok(buffer)
     }
@@ -222,7 +222,7 @@ impl Buffer {
     }
 
     /// Varying non-zero data in a part of it: some cores keep lines of zeros for nothing.
-    pub fn fill(&mut self, from: usize, to: usize, Pattern(mut word): Pattern) -> Pattern {
+    pub fn fill(&mut self, from: usize, to: usize, FillPattern(mut word): FillPattern) -> FillPattern {
         let mut chunks = self.bytes_mut()[from..to].chunks_exact_mut(8);
         for chunk in &mut chunks {
             chunk.copy_from_slice(&word.to_ne_bytes());
@@ -232,7 +232,7 @@ impl Buffer {
         if from <= self.filled {
             self.filled = self.filled.max(to);
         }
-        Pattern(word)
+        FillPattern(word)
     }
 
     /// The memory.

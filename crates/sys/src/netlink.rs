@@ -26,7 +26,7 @@ const QUESTION: u32 = 1;
 
 /// A message of the kernel, without its header.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct NetlinkAnswer {
     /// RTM_NEWLINK, RTM_NEWROUTE …
     pub kind: u16,
     /// The fixed part of its kind, then attributes.
@@ -43,18 +43,18 @@ pub enum Scope {
 }
 
 /// Asks the kernel about its network: a question of kind RTM_GETLINK and the like, with its fixed part and attributes.
-pub fn ask(kind: u16, scope: Scope, body: &[u8]) -> io::Result<Vec<Answer>> {
+pub fn ask(kind: u16, scope: Scope, body: &[u8]) -> io::Result<Vec<NetlinkAnswer>> {
     let mut answers = Vec::new();
     exchange(None, kind, scope, body, MOST_BYTES, &mut |answer| answers.push(answer))?;
     Ok(answers)
 }
 
 /// Hears all objects of a kind (NFT_MSG_GETRULE and the like) that nftables(8) has in this network namespace; needs CAP_NET_ADMIN there.
-pub fn hear_filter(kind: u8, heard: &mut dyn FnMut(Answer)) -> io::Result<()> {
+pub fn read_filter(kind: u8, visit: &mut dyn FnMut(NetlinkAnswer)) -> io::Result<()> {
     /// NFNL_SUBSYS_NFTABLES of linux/netfilter/nfnetlink.h.
     const NFTABLES: u16 = 10;
     // An nfgenmsg: of all families, version 0.
-    exchange(Some(netlink::NETFILTER), NFTABLES << 8 | u16::from(kind), Scope::All, &[0; 4], MOST_FILTER_BYTES, heard)
+    exchange(Some(netlink::NETFILTER), NFTABLES << 8 | u16::from(kind), Scope::All, &[0; 4], MOST_FILTER_BYTES, visit)
 }
 
 /// Without a protocol it is NETLINK_ROUTE.
@@ -64,7 +64,7 @@ fn exchange(
     scope: Scope,
     body: &[u8],
     most_bytes: usize,
-    heard: &mut dyn FnMut(Answer),
+    visit: &mut dyn FnMut(NetlinkAnswer),
 ) -> io::Result<()> {
     let more = match scope {
         Scope::One => libc::NLM_F_ACK,
@@ -88,7 +88,7 @@ fn exchange(
         let (got, _) = rustix::net::recv(&socket, &mut datagram[..], RecvFlags::empty()).call("recv")?;
         received = received.saturating_add(got.max(1));
         let is_last = is_last(&datagram[..got], &mut answers)?;
-        answers.drain(..).for_each(&mut *heard);
+        answers.drain(..).for_each(&mut *visit);
         if is_last {
             return Ok(());
         }
@@ -97,7 +97,7 @@ fn exchange(
 }
 
 /// Takes the answers out of a datagram, and says whether the kernel has told all.
-fn is_last(datagram: &[u8], answers: &mut Vec<Answer>) -> io::Result<bool> {
+fn is_last(datagram: &[u8], answers: &mut Vec<NetlinkAnswer>) -> io::Result<bool> {
     let mut rest = datagram;
     while let Some((header, _)) = rest.split_first_chunk::<HEADER_BYTES>() {
         let number = |from: usize| u32::from_ne_bytes([0, 1, 2, 3].map(|byte| header[from + byte]));
@@ -116,7 +116,7 @@ fn is_last(datagram: &[u8], answers: &mut Vec<Answer>) -> io::Result<bool> {
                     };
                 }
                 libc::NLMSG_NOOP => {}
-                _ => answers.push(Answer { kind, body: body.to_vec() }),
+                _ => answers.push(NetlinkAnswer { kind, body: body.to_vec() }),
             }
         }
         rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
@@ -230,12 +230,12 @@ mod tests {
     }
 
     #[test]
-    fn answers_to_another_question_are_not_heard() {
+    fn answers_to_another_question_are_not_received() {
         let mut answers = Vec::new();
         let datagram = [message(16, 7, &[1; 4]), message(16, QUESTION, &[2; 6]), message(24, QUESTION, &[])].concat();
         assert!(!is_last(&datagram, &mut answers).unwrap());
-        let heard: Vec<_> = answers.iter().map(|answer| (answer.kind, answer.body.as_slice())).collect();
-        assert_eq!(heard, [(16, &[2; 6][..]), (24, &[][..])]);
+        let visit: Vec<_> = answers.iter().map(|answer| (answer.kind, answer.body.as_slice())).collect();
+        assert_eq!(visit, [(16, &[2; 6][..]), (24, &[][..])]);
     }
 
     #[test]
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_tells_of_loopback() {
+    fn the_kernel_reports_loopback() {
         let all = ask(libc::RTM_GETLINK, Scope::All, &[0; 16]).unwrap();
         assert!(all.iter().any(|answer| answer.body.windows(3).any(|name| name == b"lo\0")), "{}", all.len());
         assert!(ask(libc::RTM_GETLINK, Scope::One, &[0; 16]).is_err());

@@ -104,9 +104,9 @@ pub fn in_a_child(test: impl FnOnce() -> io::Result<()>) {
     let ended = child.wait();
     // Another process of the test's may hold the other end.
     rustix::io::ioctl_fionbio(&words, true).unwrap();
-    let mut told = [0; 4096];
-    let length = (&words).read(&mut told).unwrap_or(0);
-    assert!(ended.is_ok() && length == 0, "{ended:?}: {}", String::from_utf8_lossy(&told[..length]));
+    let mut message = [0; 4096];
+    let length = (&words).read(&mut message).unwrap_or(0);
+    assert!(ended.is_ok() && length == 0, "{ended:?}: {}", String::from_utf8_lossy(&message[..length]));
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ impl Private {
     }
 
     /// How other processes of the run find it.
-    pub fn told(&self) -> io::Result<Scratch> {
+    pub fn entry(&self) -> io::Result<Scratch> {
         let status = rustix::fs::fstat(&self.directory).call("fstat")?;
         let path = PathBytes(self.path.as_os_str().as_bytes().to_vec());
         Ok(Scratch::Made { path, device: status.st_dev, inode: status.st_ino })

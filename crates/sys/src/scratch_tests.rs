@@ -16,10 +16,10 @@ fn its_owner_alone_may_enter_and_its_name_is_another_each_time() {
     assert_ne!(path(&one), path(&other));
     let status = fs::symlink_metadata(path(&one)).unwrap();
     assert_eq!(status.permissions().mode() & 0o7777, 0o700);
-    let Scratch::Made { path: told, device, inode } = one.told().unwrap() else { panic!() };
+    let Scratch::Made { path: entry, device, inode } = one.entry().unwrap() else { panic!() };
     assert_eq!((device, inode), (status.dev(), status.ino()));
-    open(&told, device, inode).unwrap();
-    assert!(open(&told, device, inode + 1).is_err());
+    open(&entry, device, inode).unwrap();
+    assert!(open(&entry, device, inode + 1).is_err());
 }
 
 #[test]
@@ -135,13 +135,13 @@ fn a_run_removes_what_a_killed_janitor_left() {
     let private = Private::make(base.path()).unwrap();
     fs::create_dir_all(path(&private).join("round-1/a")).unwrap();
     fs::write(path(&private).join("round-1/a/file"), "x").unwrap();
-    let told = private.told().unwrap();
+    let entry = private.entry().unwrap();
     let path = path(&private);
     drop(private);
-    remove_left(&told);
+    remove_left(&entry);
     assert!(!path.exists());
     // What has its name by now is another's.
     fs::create_dir(&path).unwrap();
-    remove_left(&told);
+    remove_left(&entry);
     assert!(path.exists());
 }

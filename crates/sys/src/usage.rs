@@ -176,19 +176,19 @@ mod tests {
     }
 
     /// What a child says that never looks at its input, of which it is told this.
-    fn said(told: Option<&[u8]>) -> String {
-        let (input, tell) = rustix::pipe::pipe().unwrap();
-        let (hear, output) = rustix::pipe::pipe().unwrap();
-        let mut tell = Some(tell);
-        if let Some(told) = told {
-            rustix::io::write(tell.as_ref().unwrap(), told).unwrap();
+    fn said(sent: Option<&[u8]>) -> String {
+        let (input, order) = rustix::pipe::pipe().unwrap();
+        let (answer, output) = rustix::pipe::pipe().unwrap();
+        let mut order = Some(order);
+        if let Some(sent) = sent {
+            rustix::io::write(order.as_ref().unwrap(), sent).unwrap();
         } else {
-            tell = None;
+            order = None;
         }
         let ends = std::thread::spawn(move || {
             // Long enough for the child to be amid its loop.
             std::thread::sleep(std::time::Duration::from_millis(50));
-            drop(tell);
+            drop(order);
         });
         in_a_child(|| {
             // SAFETY: this process has one thread, and these descriptors are nobody else's in it.
@@ -209,7 +209,7 @@ mod tests {
         ends.join().unwrap();
         drop(output);
         let mut said = [0; 256];
-        let length = rustix::io::read(&hear, &mut said).unwrap();
+        let length = rustix::io::read(&answer, &mut said).unwrap();
         String::from_utf8(said[..length].to_vec()).unwrap()
     }
 

@@ -9,7 +9,7 @@ use crate::recorded::Round;
 
 /// The cost at the held clock, in any unit, and that clock.
 const COST: f64 = 100.0;
-const HELD_HZ: f64 = 3e9;
+const SUSTAINED_HZ: f64 = 3e9;
 /// Runs that are simulated.
 const RUNS: usize = 200;
 
@@ -23,28 +23,28 @@ struct Disturbance {
 }
 
 const DISTURBANCES: &[Disturbance] = &[
-    Disturbance { name: "nothing", round: |_| (1.0, HELD_HZ), sample: |_| (1.0, false) },
+    Disturbance { name: "nothing", round: |_| (1.0, SUSTAINED_HZ), sample: |_| (1.0, false) },
     Disturbance {
         name: "interruptions",
-        round: |_| (1.0, HELD_HZ),
+        round: |_| (1.0, SUSTAINED_HZ),
         sample: |random| (if chance(random, 0.2) { 1.0 + 0.5 * exponential(random) } else { 1.0 }, false),
     },
     Disturbance {
         name: "a shared core, marked nine times of ten",
-        round: |_| (1.0, HELD_HZ),
+        round: |_| (1.0, SUSTAINED_HZ),
         sample: |random| if chance(random, 0.4) { (1.6, chance(random, 0.9)) } else { (1.0, false) },
     },
     Disturbance {
         name: "a clock that steps with the package's load",
         round: |random| {
-            let hz = if chance(random, 0.6) { HELD_HZ } else { 3.3e9 };
-            (HELD_HZ / hz, hz)
+            let hz = if chance(random, 0.6) { SUSTAINED_HZ } else { 3.3e9 };
+            (SUSTAINED_HZ / hz, hz)
         },
         sample: |_| (1.0, false),
     },
     Disturbance {
         name: "half of the rounds beside a neighbour, 1.4 times",
-        round: |random| (if chance(random, 0.5) { 1.4 } else { 1.0 }, HELD_HZ),
+        round: |random| (if chance(random, 0.5) { 1.4 } else { 1.0 }, SUSTAINED_HZ),
         sample: |_| (1.0, false),
     },
 ];
@@ -56,16 +56,16 @@ pub fn text() -> String {
         *out += &(format!("{}: bias in %, with rounds x samples", disturbance.name) + "\n");
         *out += &(format!("  {:36}    5x40   5x160   5x640  10x160  20x160", "") + "\n");
         for (name, estimator) in ALL {
-            let told = [(5, 40), (5, 160), (5, 640), (10, 160), (20, 160)].map(|(rounds, samples)| {
+            let shown = [(5, 40), (5, 160), (5, 640), (10, 160), (20, 160)].map(|(rounds, samples)| {
                 let mut random = Pcg64Mcg::seed_from_u64(27);
                 let one = |_| {
                     let rounds: Vec<Round> = (0..rounds).map(|_| round(disturbance, samples, &mut random)).collect();
-                    estimator(&rounds, false, HELD_HZ)
+                    estimator(&rounds, false, SUSTAINED_HZ)
                 };
                 let all: Vec<f64> = (0..RUNS).filter_map(one).collect();
                 format!("{:7.2}", median(&all).map_or(f64::NAN, |value| (value / COST - 1.0) * 100.0))
             });
-            *out += &(format!("  {name:36} {}", told.join(" ")) + "\n");
+            *out += &(format!("  {name:36} {}", shown.join(" ")) + "\n");
         }
     }
     std::mem::take(out)

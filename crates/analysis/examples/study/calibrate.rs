@@ -15,8 +15,8 @@ const OF_CORE: &[f64] = &[0.002, 0.004, 0.008];
 const OF_OTHERS: &[f64] = &[0.005, 0.01, 0.015, 0.02];
 const SHARES: &[f64] = &[0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5];
 /// What the machines that are fitted must have: so much held of each folder, and of each group with so many pairs of runs.
-const HELD: f64 = 0.95;
-const HELD_OF_GROUP: f64 = 0.88;
+const LEAST_COVERAGE: f64 = 0.95;
+const LEAST_COVERAGE_OF_GROUP: f64 = 0.88;
 const PAIRS: usize = 200;
 /// What makes of a t interval of three rounds one that is as much wider than the error of their median (0.670 σ) as the range of
 /// five is beside that of theirs (1.163 σ to either side of 0.536 σ): on average it reaches 4.303 · 0.886 σ / √3.
@@ -46,7 +46,7 @@ struct Folder {
 
 /// How often intervals hold another run's value, over how many pairs, and the median of their half-widths.
 #[derive(Clone, Copy)]
-struct Held {
+struct Coverage {
     share: f64,
     pairs: usize,
     width: f64,
@@ -85,9 +85,9 @@ fn rows(out: &mut String, left_out: &str, folders: &[&Folder], with: Calibration
     let Calibration { least_of_core, least_of_others, share } = with;
     *out += &format!("  left out {left_out:4}  core {least_of_core} others {least_of_others} share {share}\n");
     for folder in folders {
-        let now = folder.held(&folder.halves(with));
-        let before = folder.held(&folder.recorded());
-        let told = |by: &BTreeMap<String, Held>| {
+        let now = folder.coverage(&folder.halves(with));
+        let before = folder.coverage(&folder.recorded());
+        let shown = |by: &BTreeMap<String, Coverage>| {
             all_of(by).map_or("-".to_owned(), |all| {
                 format!("{:5.1} {:5.1} {:5.1}", 100.0 * all.share, 100.0 * least_of_groups(by), 100.0 * all.width)
             })
@@ -97,8 +97,8 @@ fn rows(out: &mut String, left_out: &str, folders: &[&Folder], with: Calibration
         *out += &format!(
             "    {}  {}   [{}]   promised {:.1} [{recorded}], nine of ten lay within {:.1}\n",
             folder.name,
-            told(&now),
-            told(&before),
+            shown(&now),
+            shown(&before),
             100.0 * promised,
             100.0 * came
         );
@@ -106,10 +106,10 @@ fn rows(out: &mut String, left_out: &str, folders: &[&Folder], with: Calibration
 }
 
 fn by_group(out: &mut String, folder: &Folder) {
-    let (now, before) = (folder.held(&folder.halves(CALIBRATED)), folder.held(&folder.recorded()));
-    for (group, Held { share, pairs, width }) in now {
-        let told = |held: &Held| format!("[{:5.1} {:5.1}]", 100.0 * held.share, 100.0 * held.width);
-        let before = before.get(&group).map_or("[-]".to_owned(), told);
+    let (now, before) = (folder.coverage(&folder.halves(CALIBRATED)), folder.coverage(&folder.recorded()));
+    for (group, Coverage { share, pairs, width }) in now {
+        let shown = |coverage: &Coverage| format!("[{:5.1} {:5.1}]", 100.0 * coverage.share, 100.0 * coverage.width);
+        let before = before.get(&group).map_or("[-]".to_owned(), shown);
         let (share, width) = (100.0 * share, 100.0 * width);
         *out += &format!("  {} {group:8} {share:5.1} {width:5.1}  {before}  of {pairs}\n", folder.name);
     }
@@ -122,13 +122,14 @@ fn fitted(folders: &[&Folder]) -> Option<Calibration> {
         for &least_of_others in OF_OTHERS {
             for &share in SHARES {
                 let tried = Calibration { least_of_core, least_of_others, share };
-                let held: Vec<_> = folders.iter().map(|folder| folder.held(&folder.halves(tried))).collect();
-                let is_enough = |by: &BTreeMap<String, Held>| {
-                    all_of(by).is_some_and(|all| all.share >= HELD) && least_of_groups(by) >= HELD_OF_GROUP
+                let coverage: Vec<_> = folders.iter().map(|folder| folder.coverage(&folder.halves(tried))).collect();
+                let is_enough = |by: &BTreeMap<String, Coverage>| {
+                    all_of(by).is_some_and(|all| all.share >= LEAST_COVERAGE)
+                        && least_of_groups(by) >= LEAST_COVERAGE_OF_GROUP
                 };
-                let widths: Vec<f64> = held.iter().filter_map(|by| Some(all_of(by)?.width.ln())).collect();
+                let widths: Vec<f64> = coverage.iter().filter_map(|by| Some(all_of(by)?.width.ln())).collect();
                 let width = mean(&widths).unwrap_or(f64::INFINITY);
-                if held.iter().all(is_enough) && best.is_none_or(|(least, _)| width < least) {
+                if coverage.iter().all(is_enough) && best.is_none_or(|(least, _)| width < least) {
                     best = Some((width, tried));
                 }
             }
@@ -140,12 +141,12 @@ fn fitted(folders: &[&Folder]) -> Option<Calibration> {
 /// The name under which all groups stand together.
 const ALL: &str = "all";
 
-fn all_of(by: &BTreeMap<String, Held>) -> Option<Held> {
+fn all_of(by: &BTreeMap<String, Coverage>) -> Option<Coverage> {
     by.get(ALL).copied()
 }
 
-fn least_of_groups(by: &BTreeMap<String, Held>) -> f64 {
-    by.values().filter(|held| held.pairs >= PAIRS).map(|held| held.share).fold(1.0, f64::min)
+fn least_of_groups(by: &BTreeMap<String, Coverage>) -> f64 {
+    by.values().filter(|coverage| coverage.pairs >= PAIRS).map(|coverage| coverage.share).fold(1.0, f64::min)
 }
 
 impl Folder {
@@ -172,23 +173,23 @@ impl Folder {
     }
 
     /// What such intervals hold, by group and of all.
-    fn held(&self, intervals: &[Option<(f64, f64)>]) -> BTreeMap<String, Held> {
+    fn coverage(&self, intervals: &[Option<(f64, f64)>]) -> BTreeMap<String, Coverage> {
         let mut counts: BTreeMap<&str, (usize, usize, Vec<f64>)> = BTreeMap::new();
         for (value, ends) in self.values.iter().zip(intervals) {
             let Some((down, up)) = *ends else { continue };
-            let held = value.apart.iter().filter(|apart| -down <= **apart && **apart <= up).count();
+            let coverage = value.apart.iter().filter(|apart| -down <= **apart && **apart <= up).count();
             for group in [value.group.as_str(), ALL] {
                 let (all_held, all, widths) = counts.entry(group).or_default();
-                *all_held += held;
+                *all_held += coverage;
                 *all += value.apart.len();
                 widths.push((up.exp() - (-down).exp()) / 2.0);
             }
         }
-        let told = |(group, (held, pairs, widths)): (&str, (usize, usize, Vec<f64>))| {
-            let share = held as f64 / pairs.max(1) as f64;
-            (group.to_owned(), Held { share, pairs, width: median(&widths).unwrap_or(0.0) })
+        let shown = |(group, (coverage, pairs, widths)): (&str, (usize, usize, Vec<f64>))| {
+            let share = coverage as f64 / pairs.max(1) as f64;
+            (group.to_owned(), Coverage { share, pairs, width: median(&widths).unwrap_or(0.0) })
         };
-        counts.into_iter().map(told).collect()
+        counts.into_iter().map(shown).collect()
     }
 
     /// Within what nine of ten values of another run are promised by each run: the median of the promises.

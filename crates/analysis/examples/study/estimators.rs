@@ -4,7 +4,7 @@ use hostmark_stats::descriptive::{max, mean, median, min, quantile};
 
 use crate::recorded::Round;
 
-/// A name, and what it makes of the rounds; `held_hz` is the clock that the core held nine tenths of the run.
+/// A name, and what it makes of the rounds; `sustained_hz` is the clock that the core held nine tenths of the run.
 pub type Estimator = (&'static str, fn(&[Round], bool, f64) -> Option<f64>);
 
 /// All of them.
@@ -23,10 +23,10 @@ pub const ALL: &[Estimator] = &[
     ("half-sample mode", |rounds, _, _| half_sample_mode(all(rounds))),
     ("best round", |rounds, rate, _| if rate { max(&medians(rounds)) } else { min(&medians(rounds)) }),
     ("0.1-quantile of all", |rounds, rate, _| good(&all(rounds), 0.1, rate)),
-    ("0.1-quantile of all, in cycles", |rounds, rate, held_hz| {
+    ("0.1-quantile of all, in cycles", |rounds, rate, sustained_hz| {
         let cycles: Vec<f64> = rounds.iter().flat_map(|round| round.cycles.iter().copied()).collect();
         let value = good(&cycles, 0.1, rate)?;
-        Some(if rate { value * held_hz / 1e9 } else { value / (held_hz / 1e9) })
+        Some(if rate { value * sustained_hz / 1e9 } else { value / (sustained_hz / 1e9) })
     }),
 ];
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hostmark_model::{Better, CaseId, CaseRecord, Taint, load_run};
+use hostmark_model::{Better, CaseId, CaseRecord, DisturbanceFlags, load_run};
 use hostmark_stats::descriptive;
 
 use crate::estimators::ALL;
@@ -22,7 +22,7 @@ const DIGITS: usize = 5;
 /// Estimates are kept as what they are beside the case's value, in such parts of it.
 const PARTS: f64 = 1e7;
 /// So much of the time the held clock was there or more.
-const HELD: f64 = 0.1;
+const SUSTAINED_QUANTILE: f64 = 0.1;
 
 /// A run as the comparison has it.
 #[derive(Debug, Clone, Default)]
@@ -106,8 +106,8 @@ pub fn table(runs: &[Recorded]) -> String {
             let (low, high) = ends.unzip();
             let expected = repetition.map(|(low, high, _)| (low, high)).unzip();
             let _ = write!(out, "{number}");
-            let told = repetition.map(|(.., runs)| f64::from(runs));
-            for number in [Some(*value), low, high, expected.0, expected.1, told] {
+            let stored = repetition.map(|(.., runs)| f64::from(runs));
+            for number in [Some(*value), low, high, expected.0, expected.1, stored] {
                 let _ = write!(out, "\t{}", cell(number));
             }
             // Zero has no sign.
@@ -186,12 +186,12 @@ fn run_file(path: &Path) -> Result<Recorded, String> {
 /// The cases of a run with what the estimators make of their rounds.
 fn estimated(cases: Vec<(Case, Vec<Round>, bool)>) -> Vec<Case> {
     let clocks: Vec<f64> = cases.iter().flat_map(|(_, rounds, _)| rounds).filter_map(|round| round.core_hz).collect();
-    let held_hz = descriptive::quantile(&clocks, HELD).unwrap_or(1e9);
+    let sustained_hz = descriptive::quantile(&clocks, SUSTAINED_QUANTILE).unwrap_or(1e9);
     let estimated = |(mut case, mut rounds, is_rate): (Case, Vec<Round>, bool)| {
-        case.estimates = ALL.iter().map(|(_, estimator)| estimator(&rounds, is_rate, held_hz)).collect();
+        case.estimates = ALL.iter().map(|(_, estimator)| estimator(&rounds, is_rate, sustained_hz)).collect();
         rounds.sort_by(|one, other| one.marked.total_cmp(&other.marked));
         let third = &rounds[..rounds.len().div_ceil(3)];
-        case.quietest = (rounds.len() >= 3).then(|| (ALL[0].1)(third, is_rate, held_hz)).flatten();
+        case.quietest = (rounds.len() >= 3).then(|| (ALL[0].1)(third, is_rate, sustained_hz)).flatten();
         case
     };
     cases.into_iter().map(estimated).collect()
@@ -211,7 +211,9 @@ fn of_case(case: &CaseRecord, better: Better) -> Option<(Case, Vec<Round>, bool)
         let rows = record.raw.as_ref().map(|raw| raw.core_khz.as_slice()).unwrap_or_default();
         let all: Vec<f64> = rows.iter().flat_map(|[count, khz]| vec![*khz as f64 / 1e6; *count as usize]).collect();
         let ghz = |index: usize| all.get(index).copied().or(record.core_hz.map(|hz| hz / 1e9)).filter(|ghz| *ghz > 0.0);
-        let is_quiet = |index: &usize| record.taints.get(*index).is_none_or(|taint| Taint(*taint).is_quiet());
+        let is_quiet = |index: &usize| {
+            record.disturbance_flags.get(*index).is_none_or(|flags| DisturbanceFlags(*flags).is_quiet())
+        };
         let mut kept: Vec<usize> = (0..samples.len()).filter(is_quiet).collect();
         if kept.len() < 3 {
             kept = (0..samples.len()).collect();
@@ -235,7 +237,7 @@ fn of_case(case: &CaseRecord, better: Better) -> Option<(Case, Vec<Round>, bool)
         })
     });
     let estimate = &measured.estimate;
-    let told = Case {
+    let stored = Case {
         id: case.id.clone(),
         is_core,
         leads_quiet: Some(estimate.leading_quiet().is_some()),
@@ -245,7 +247,7 @@ fn of_case(case: &CaseRecord, better: Better) -> Option<(Case, Vec<Round>, bool)
         estimates: Vec::new(),
         quietest: None,
     };
-    Some((told, rounds.collect(), is_rate))
+    Some((stored, rounds.collect(), is_rate))
 }
 
 /// Whether the core alone counts.

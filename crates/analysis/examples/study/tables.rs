@@ -94,7 +94,7 @@ fn values(runs: &[Recorded]) -> BTreeMap<&str, Vec<&Case>> {
 
 /// How often intervals hold the median of the other runs.
 fn intervals(out: &mut String, runs: &[Recorded]) {
-    let (mut this, mut next, mut told) = ((0, 0), (0, 0), (0, 0));
+    let (mut this, mut next, mut by_runs) = ((0, 0), (0, 0), (0, 0));
     for cases in values(runs).values().filter(|cases| cases.len() > runs.len() / 2) {
         for (index, case) in cases.iter().enumerate() {
             let others: Vec<f64> =
@@ -106,13 +106,13 @@ fn intervals(out: &mut String, runs: &[Recorded]) {
             };
             case.ends.into_iter().for_each(|ends| count(&mut this, ends));
             if let Some((low, high, runs)) = case.repetition {
-                count(if runs > 0 { &mut told } else { &mut next }, (low, high));
+                count(if runs > 0 { &mut by_runs } else { &mut next }, (low, high));
             }
         }
     }
     *out += "\nhold the median of the other runs\n";
     for (name, (held, all)) in
-        [("of this run", this), ("of repetition, assumed", next), ("of repetition, told by runs", told)]
+        [("of this run", this), ("of repetition, assumed", next), ("of repetition, told by runs", by_runs)]
     {
         *out += &(format!(
             "  {name:30} {:5.1} % of {all}",

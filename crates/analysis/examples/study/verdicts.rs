@@ -45,7 +45,7 @@ fn compared(base: &[Run], new: &[Run], history: &[&Run]) -> Comparison {
 
 /// All ordered pairs of runs: how often a group is called different as it is, and how often it is found slower by a tenth.
 fn groups(out: &mut String, runs: &[Run]) {
-    let mut told: BTreeMap<(String, bool), [usize; 4]> = BTreeMap::new();
+    let mut tally: BTreeMap<(String, bool), [usize; 4]> = BTreeMap::new();
     let mut names: Vec<&str> = runs.iter().flat_map(|run| &run.cases).map(|case| group_of(&case.probe)).collect();
     names.sort_unstable();
     names.dedup();
@@ -56,7 +56,7 @@ fn groups(out: &mut String, runs: &[Run]) {
                 let history: Vec<&Run> = all.map(|(_, run)| run).filter(|_| has_history).collect();
                 let (base, plain) = (std::slice::from_ref(base), std::slice::from_ref(new));
                 let mut note = |name: &str, place: usize, verdict: Verdict| {
-                    let counts = told.entry((name.to_owned(), has_history)).or_default();
+                    let counts = tally.entry((name.to_owned(), has_history)).or_default();
                     counts[place] += 1;
                     let is_called = match place {
                         0 => matches!(verdict, Verdict::Slower | Verdict::Faster),
@@ -83,7 +83,7 @@ fn groups(out: &mut String, runs: &[Run]) {
         }
     }
     out.push_str("groups, one run a side: called different as they are; found when 1.1 times slower, %\n");
-    for ((name, has_history), [all, called, slowed, found]) in told {
+    for ((name, has_history), [all, called, slowed, found]) in tally {
         let share = |part: usize, of: usize| 100.0 * part as f64 / of.max(1) as f64;
         let history = if has_history { "history" } else { "assumed" };
         let _ = writeln!(
@@ -103,7 +103,7 @@ fn cases(out: &mut String, runs: &[Run]) {
     for side in SIDES.into_iter().filter(|side| 2 * side <= runs.len()) {
         for has_history in [false, true] {
             for factor in FACTORS {
-                let mut told = [0_usize; 5];
+                let mut tally = [0_usize; 5];
                 for turn in 0..runs.len() {
                     let at = |index: usize| &runs[(turn + index) % runs.len()];
                     let base: Vec<Run> = (0..side).map(|index| at(2 * index).clone()).collect();
@@ -129,25 +129,25 @@ fn cases(out: &mut String, runs: &[Run]) {
                             && case.better != Some(Better::Neither);
                         match (is_tested, slowed.contains(&case.id), case.verdict) {
                             (false, ..) => {}
-                            (true, true, Verdict::Slower | Verdict::ChangedShape) => told[0] += 1,
-                            (true, true, Verdict::Same) => told[1] += 1,
-                            (true, true, _) => told[2] += 1,
-                            (true, false, Verdict::Slower | Verdict::Faster | Verdict::ChangedShape) => told[3] += 1,
-                            (true, false, _) => told[4] += 1,
+                            (true, true, Verdict::Slower | Verdict::ChangedShape) => tally[0] += 1,
+                            (true, true, Verdict::Same) => tally[1] += 1,
+                            (true, true, _) => tally[2] += 1,
+                            (true, false, Verdict::Slower | Verdict::Faster | Verdict::ChangedShape) => tally[3] += 1,
+                            (true, false, _) => tally[4] += 1,
                         }
                     }
                 }
-                let slowed = (told[0] + told[1] + told[2]).max(1) as f64;
-                let others = (told[3] + told[4]).max(1) as f64;
+                let slowed = (tally[0] + tally[1] + tally[2]).max(1) as f64;
+                let others = (tally[3] + tally[4]).max(1) as f64;
                 let share = |part: usize, of: f64| 100.0 * part as f64 / of;
                 let history = if has_history { "history" } else { "assumed" };
                 let _ = writeln!(
                     out,
                     "  {side}  {history}  {factor:<4}  {:>5.1}  {:>5.1}  {:>5.1}  {:>5.1}",
-                    share(told[0], slowed),
-                    share(told[1], slowed),
-                    share(told[2], slowed),
-                    share(told[3], others)
+                    share(tally[0], slowed),
+                    share(tally[1], slowed),
+                    share(tally[2], slowed),
+                    share(tally[3], others)
                 );
             }
         }

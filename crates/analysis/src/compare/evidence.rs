@@ -2,7 +2,7 @@
 
 use hostmark_model::{FlagKind, Measured, Run, Text};
 
-use super::side::{By, Found, round_medians};
+use super::side::{By, RunCase, round_medians};
 use super::{Aspect, Evidence, in_turn};
 use crate::format::DISTURBED_SHARE;
 use crate::neighbours;
@@ -15,7 +15,7 @@ const EACH_TIME: f64 = 0.8;
 
 /// Of a change by `logarithm`: pairs made in turn must agree on its direction; of runs made apart every round of one must lie beyond the
 /// other's value. What was disturbed agrees with nothing.
-pub(super) fn evidence(by: By, logarithm: f64, old: &[Found], new: &[Found], pairs: Option<Sides>) -> Evidence {
+pub(super) fn evidence(by: By, logarithm: f64, old: &[RunCase], new: &[RunCase], pairs: Option<Sides>) -> Evidence {
     let is_beyond = |from: f64, to: f64| if logarithm > 0.0 { to > from } else { to < from };
     let agrees = |(before, after): (&Measured, &Measured)| match (by.value(before), by.value(after)) {
         _ if is_disturbed(before) || is_disturbed(after) => false,
@@ -28,7 +28,7 @@ pub(super) fn evidence(by: By, logarithm: f64, old: &[Found], new: &[Found], pai
         }
         _ => false,
     };
-    let [before, after] = [old, new].map(|side| side.iter().filter_map(Found::measured).collect::<Vec<_>>());
+    let [before, after] = [old, new].map(|side| side.iter().filter_map(RunCase::measured).collect::<Vec<_>>());
     let all: Vec<(&Measured, &Measured)> = match pairs {
         Some(sides) => in_turn::pairs(sides, (old, new)).collect(),
         None => before.iter().flat_map(|one| after.iter().map(|other| (*one, *other))).collect(),
@@ -57,19 +57,19 @@ fn rounds(by: By, measured: &Measured) -> Option<[f64; 2]> {
 
 /// Whether others, the hypervisor or a quota took time of the case's CPUs while it was measured, or its clock was not steady.
 fn is_disturbed(measured: &Measured) -> bool {
-    const TELLING: [FlagKind; 5] = [
+    const DECISIVE: [FlagKind; 5] = [
         FlagKind::Contended,
         FlagKind::Throttled,
-        FlagKind::MostlyTainted,
+        FlagKind::MostlyDisturbed,
         FlagKind::Unsettled,
         FlagKind::BestRoundGap,
     ];
     let noise = &measured.noise;
-    measured.flags.iter().any(|flag| TELLING.contains(&flag.kind))
+    measured.flags.iter().any(|flag| DECISIVE.contains(&flag.kind))
         || noise.others_share.is_some_and(|share| share > 0.0)
         || noise.steal_ns.is_some_and(|ns| ns > 0.0)
         || noise.shared.is_some_and(|share| share >= neighbours::SHARED)
-        || noise.tainted as f64 >= DISTURBED_SHARE * measured.taken().max(1) as f64
+        || noise.disturbed as f64 >= DISTURBED_SHARE * measured.taken().max(1) as f64
 }
 
 /// What is said of a change that is none of the case; nothing of one that is.

@@ -204,7 +204,7 @@ fn surroundings(host: &HostFacts, is_known: bool, facts: &mut Facts) {
     let (virtualization, limits) = (&host.virtualization, &host.limits);
     // A run always looks for these: none found is a fact, where anything is known of the host.
     let or_none = |found: &Option<String>| found.clone().or_else(|| is_known.then(|| "none".to_owned()));
-    let known = |unknown: bool, told: Option<String>| told.filter(|word| !unknown || word != "none");
+    let known = |unknown: bool, word: Option<String>| word.filter(|word| !unknown || word != "none");
     let of_container = known(virtualization.container_unknown, or_none(&virtualization.container));
     facts.add("host.virtualization.hypervisor", "hypervisor", "虚拟机监控程序", or_none(&virtualization.hypervisor));
     facts.add("host.virtualization.container", "container", "容器", of_container);
@@ -356,8 +356,8 @@ fn settings(run: &Run, facts: &mut Facts) {
         let measured = || run.cases.iter().filter_map(CaseRecord::measured);
         for key in ASKED {
             let values: BTreeSet<&str> = measured().filter_map(|one| one.notes.get(key).map(String::as_str)).collect();
-            let told = values.into_iter().collect::<Vec<_>>().join(", ");
-            facts.words(&format!("asked.{key}"), key, key, Some(told));
+            let word = values.into_iter().collect::<Vec<_>>().join(", ");
+            facts.words(&format!("asked.{key}"), key, key, Some(word));
         }
         return;
     }

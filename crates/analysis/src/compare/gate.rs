@@ -51,7 +51,7 @@ impl Comparison {
     }
 
     /// Whether a side has no case with a verdict.
-    pub fn tells_nothing(&self) -> bool {
+    pub fn has_no_verdict(&self) -> bool {
         let has_verdict = |case: &CaseComparison| case.verdict != Verdict::NotComparable;
         self.new.iter().any(|against| !against.cases.iter().any(has_verdict))
     }

@@ -4,7 +4,7 @@ use hostmark_model::{Better, Run};
 use hostmark_stats::compare::benjamini_hochberg;
 use hostmark_stats::random_effects::{Member, Pooled, moderated, pooled};
 
-use super::known::{Claim, Known};
+use super::known::{Claim, KnownChange};
 use super::scatter::Scatters;
 use super::side::group_of;
 use super::tables::Together;
@@ -22,9 +22,9 @@ const MOST_ODD: usize = 3;
 const OF_ROUNDS: f64 = 8.0;
 
 /// A case that takes part, with what is known of it.
-struct Part<'a> {
+struct GroupMember<'a> {
     case: &'a CaseComparison,
-    known: &'a Known,
+    known: &'a KnownChange,
     /// By how much it costs more, on the logarithms: of a rate, the time that the same work takes.
     cost: f64,
     variance: f64,
@@ -33,7 +33,7 @@ struct Part<'a> {
 /// What a comparison tells of its cases before groups are made.
 pub(super) struct Compared<'a> {
     pub(super) cases: &'a [CaseComparison],
-    pub(super) known: &'a [Known],
+    pub(super) known: &'a [KnownChange],
     /// None where the runs were made in turn.
     pub(super) scatters: Option<&'a Scatters<'a>>,
     pub(super) sides: (&'a [Run], &'a [Run]),
@@ -58,9 +58,9 @@ pub(super) fn together(compared: &Compared, all: &[Together]) -> Vec<GroupChange
     let (base, new) = compared.sides;
     let sides = 1.0 / base.len() as f64 + 1.0 / new.len() as f64;
     let of = |one: &Together| {
-        let is_one = |(case, _): &(&CaseComparison, &Known)| one.ids.contains(&case.id);
+        let is_one = |(case, _): &(&CaseComparison, &KnownChange)| one.ids.contains(&case.id);
         let cases = compared.cases.iter().zip(compared.known);
-        let mut parts: Vec<Part> = cases.filter(is_one).filter_map(|(case, known)| part(case, known)).collect();
+        let mut parts: Vec<GroupMember> = cases.filter(is_one).filter_map(|(case, known)| part(case, known)).collect();
         let own = moderated(&parts.iter().map(|part| part.known.own).collect::<Vec<f64>>(), OF_ROUNDS);
         for (part, own) in parts.iter_mut().zip(own) {
             part.variance += own * part.known.sides;
@@ -89,27 +89,27 @@ pub(super) fn together(compared: &Compared, all: &[Together]) -> Vec<GroupChange
 }
 
 /// By how much all of some cases differ together between runs: as runs tell, else as is assumed of the group of them that differs most.
-fn shift(scatters: &Scatters, together: &Together, parts: &[Part]) -> f64 {
+fn shift(scatters: &Scatters, together: &Together, parts: &[GroupMember]) -> f64 {
     let groups = parts.iter().map(|part| group_of(&part.case.probe));
     let assumed = groups.map(repetition::assumed_shift).fold(0.0, f64::max);
-    scatters.of_cases(&together.ids, assumed).map_or(assumed, |told| told.sd)
+    scatters.of_cases(&together.ids, assumed).map_or(assumed, |scatter| scatter.sd)
 }
 
 /// A case whose change has a good direction, and is known.
-fn part<'a>(case: &'a CaseComparison, known: &'a Known) -> Option<Part<'a>> {
-    let Claim { difference, is_told, .. } = known.leading?;
+fn part<'a>(case: &'a CaseComparison, known: &'a KnownChange) -> Option<GroupMember<'a>> {
+    let Claim { difference, is_from_runs, .. } = known.leading?;
     let cost = match case.better? {
         Better::Lower => difference.logarithm,
         Better::Higher => -difference.logarithm,
         Better::Neither => return None,
     };
     // What a run does not know itself is in what runs differ by, where runs tell that.
-    let between = if is_told { (known.deviation.powi(2) - known.own).max(0.0) } else { known.deviation.powi(2) };
-    Some(Part { case, known, cost, variance: between * known.sides })
+    let between = if is_from_runs { (known.deviation.powi(2) - known.own).max(0.0) } else { known.deviation.powi(2) };
+    Some(GroupMember { case, known, cost, variance: between * known.sides })
 }
 
 /// The parts as the model takes them: the cases of one probe are measured alike.
-fn members(parts: &[Part]) -> Vec<Member> {
+fn members(parts: &[GroupMember]) -> Vec<Member> {
     let mut probes: Vec<&str> = Vec::new();
     let mut all = Vec::new();
     for part in parts {
@@ -123,15 +123,15 @@ fn members(parts: &[Part]) -> Vec<Member> {
     all
 }
 
-fn group(together: &Together, parts: &[Part], found: Pooled, same_within: f64) -> GroupChange {
+fn group(together: &Together, parts: &[GroupMember], found: Pooled, same_within: f64) -> GroupChange {
     let (low, high) = found.difference.interval();
-    let distance = |part: &Part| {
+    let distance = |part: &GroupMember| {
         let apart = (part.cost - found.difference.logarithm).abs();
         apart / (part.variance + found.heterogeneity.powi(2)).sqrt().max(f64::MIN_POSITIVE)
     };
-    let mut odd: Vec<(f64, &Part)> = parts.iter().map(|part| (distance(part), part)).collect();
+    let mut odd: Vec<(f64, &GroupMember)> = parts.iter().map(|part| (distance(part), part)).collect();
     // One that is as good as its group is not odd, however well it is known.
-    let is_apart = |part: &Part| (part.cost - found.difference.logarithm).abs() > same_within.ln_1p();
+    let is_apart = |part: &GroupMember| (part.cost - found.difference.logarithm).abs() > same_within.ln_1p();
     odd.retain(|(distance, part)| *distance > ODD && is_apart(part));
     odd.sort_by(|one, other| other.0.total_cmp(&one.0));
     GroupChange {

@@ -7,7 +7,7 @@ use hostmark_model::{Measured, Run};
 use hostmark_stats::compare::Difference;
 use hostmark_stats::descriptive;
 
-use super::side::{By, Found};
+use super::side::{By, RunCase};
 
 /// Where pairs are made until enough is known, they are looked at when there are so many.
 pub const LOOKS: [usize; 5] = [5, 10, 20, 40, 80];
@@ -30,7 +30,7 @@ pub(super) struct InTurn {
 /// difference is of; none before the first look.
 pub(super) fn of(
     sides: (&[Run], &[Run]),
-    (old, new): (&[Found], &[Found]),
+    (old, new): (&[RunCase], &[RunCase]),
     by: By,
     looks: &[usize],
     same_within: f64,
@@ -39,17 +39,17 @@ pub(super) fn of(
     let both = |(before, after)| Some((value(before)?, value(after)?));
     let (before, after): (Vec<f64>, Vec<f64>) = pairs(sides, (old, new)).filter_map(both).unzip();
     let ratios: Vec<f64> = before.iter().zip(&after).map(|(before, after)| (after / before).ln()).collect();
-    let told = of_ratios(&ratios, looks, same_within)?;
-    let values = [before, after].map(|side| side[..told.seen].to_vec());
-    Some((told, values))
+    let outcome = of_ratios(&ratios, looks, same_within)?;
+    let values = [before, after].map(|side| side[..outcome.seen].to_vec());
+    Some((outcome, values))
 }
 
 /// What both runs of a pair have of the case, in the order in which the pairs were made.
 pub(super) fn pairs<'a>(
     (base, new): (&'a [Run], &'a [Run]),
-    (old_found, new_found): (&'a [Found<'a>], &'a [Found<'a>]),
+    (old_found, new_found): (&'a [RunCase<'a>], &'a [RunCase<'a>]),
 ) -> impl Iterator<Item = (&'a Measured, &'a Measured)> {
-    let of = |side: &'a [Found<'a>], run: &Run| side.iter().find(|found| std::ptr::eq(found.run, run))?.measured();
+    let of = |side: &'a [RunCase<'a>], run: &Run| side.iter().find(|found| std::ptr::eq(found.run, run))?.measured();
     base.iter().zip(new).filter_map(move |(before, after)| Some((of(old_found, before)?, of(new_found, after)?)))
 }
 
@@ -91,9 +91,9 @@ mod tests {
         let (mut changed, mut same) = (0, 0);
         for _ in 0..1000 {
             let ratios: Vec<f64> = (0..80).map(|_| change.ln_1p() + scatter * random.normal()).collect();
-            let told = of_ratios(&ratios, &LOOKS, 0.03).unwrap();
-            changed += usize::from(told.changed <= 0.05);
-            same += usize::from(told.same <= 0.05);
+            let outcome = of_ratios(&ratios, &LOOKS, 0.03).unwrap();
+            changed += usize::from(outcome.changed <= 0.05);
+            same += usize::from(outcome.same <= 0.05);
         }
         (changed, same)
     }
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn before_the_first_look_nothing_is_told() {
+    fn before_the_first_look_nothing_is_reported() {
         assert!(of_ratios(&[0.1; 4], &LOOKS, 0.05).is_none());
         assert_eq!(of_ratios(&[0.1; 7], &LOOKS, 0.05).unwrap().pairs, 7);
     }

@@ -11,12 +11,12 @@ pub(super) struct Claim {
     pub(super) changed: f64,
     pub(super) same: f64,
     /// Whether runs tell how much runs differ, and it is not only assumed.
-    pub(super) is_told: bool,
+    pub(super) is_from_runs: bool,
 }
 
 impl Claim {
     /// What the test of a case says, with the adjusted p values and the change that would have been seen.
-    pub(super) fn tell(&self, test: &mut Test, [changed, same, visible]: [f64; 3]) {
+    pub(super) fn fill(&self, test: &mut Test, [changed, same, visible]: [f64; 3]) {
         (test.low, test.high) = self.difference.interval();
         (test.p_value, test.within) = (self.changed, self.difference.within());
         (test.adjusted_p_value, test.same_p_value, test.visible) = (changed, same, visible);
@@ -25,7 +25,7 @@ impl Claim {
 
 /// What is known of the change of a case, of its leading value and of what else is compared.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct KnownChange {
     pub(super) leading: Option<Claim>,
     pub(super) others: Vec<Claim>,
     /// Of the leading value: the variance of one run's as its rounds tell it.

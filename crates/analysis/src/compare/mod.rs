@@ -266,7 +266,7 @@ pub enum On {
 
 /// Why a case has no verdict, in words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reason {
+pub struct NoVerdictReason {
     pub kind: ReasonKind,
     /// Which side lacks the case, has no value, or has the one that cannot be judged.
     pub on: On,
@@ -311,7 +311,7 @@ pub struct CaseComparison {
     /// The answer.
     pub verdict: Verdict,
     /// Why there is none.
-    pub reason: Option<Reason>,
+    pub reason: Option<NoVerdictReason>,
     /// In how many runs it failed, of both sides, where others measured it.
     #[serde(default, skip_serializing_if = "is_none")]
     pub failed_runs: usize,
@@ -465,7 +465,7 @@ impl CaseComparison {
     }
 
     /// The test that the verdict stands on: that of what moved where the shape alone changed.
-    pub fn told_by(&self) -> Option<&Test> {
+    pub fn decisive_test(&self) -> Option<&Test> {
         match self.verdict {
             Verdict::ChangedShape => self.moved().map(|aspect| &aspect.test),
             _ => self.effect.as_ref()?.test.as_ref(),
@@ -474,7 +474,7 @@ impl CaseComparison {
 
     /// The change that the verdict names, as a fraction.
     pub fn shown_change(&self) -> Option<f64> {
-        self.told_by().map(|test| test.ratio - 1.0).or_else(|| self.change())
+        self.decisive_test().map(|test| test.ratio - 1.0).or_else(|| self.change())
     }
 
     /// Whether it got worse, all in all or in some of its operations.

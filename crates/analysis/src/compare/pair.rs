@@ -6,10 +6,10 @@ use hostmark_stats::descriptive;
 
 use super::evidence::{self, Sides, evidence};
 use super::in_turn::{self, InTurn};
-use super::known::{Claim, Known};
-use super::reason::Level;
+use super::known::{Claim, KnownChange};
+use super::reason::ObservationUnit;
 use super::scatter::Scatters;
-use super::side::{self, By, Found, Records, ids, is_voted, named, of_runs, value};
+use super::side::{self, By, Records, RunCase, ids, is_voted, named, of_runs, value};
 use super::{
     Against, Aspect, CaseComparison, Counts, Effect, FALSE_DISCOVERIES, History, Pool, ReasonKind, SideValue, Test,
     Verdict, Without, differs, group, reason, tables, verdict, widened,
@@ -19,7 +19,7 @@ use crate::format::{self, DISTURBED_SHARE, percent};
 use crate::labels::Labels;
 
 /// Notes that say what was executed and where: a reader must know when they differ. Others are measured themselves.
-const TELLING: [&str; 14] = [
+const COMPARED_NOTES: [&str; 14] = [
     "kernel",
     "isa",
     "method",
@@ -72,7 +72,7 @@ pub(super) fn against(base: Pool, new: Pool, design: &Design, same_within: f64) 
     };
     let looked = Looked { sides: (base.runs, new.runs), scatters, looks, same_within };
     let labels: Vec<(&Run, Labels)> = base.runs.iter().chain(new.runs).map(|run| (run, Labels::of(run))).collect();
-    let (mut cases, mut differences): (Vec<CaseComparison>, Vec<Known>) = Default::default();
+    let (mut cases, mut differences): (Vec<CaseComparison>, Vec<KnownChange>) = Default::default();
     for id in ids(base.runs, new.runs) {
         let (old, new) = (old_records.of_case(id), new_records.of_case(id));
         let Some(first) = old.first().or(new.first()) else { continue };
@@ -111,11 +111,11 @@ pub(super) fn against(base: Pool, new: Pool, design: &Design, same_within: f64) 
 }
 
 /// A case with what its values come to, before the other cases are known.
-fn paired(first: &Found, old: &[Found], new: &[Found], looked: &Looked) -> (CaseComparison, Known) {
+fn paired(first: &RunCase, old: &[RunCase], new: &[RunCase], looked: &Looked) -> (CaseComparison, KnownChange) {
     let by = By::leading(old, new);
     let (mut old_value, mut new_value) = (value(old, by), value(new, by));
     let level = level(&old_value, &new_value);
-    let (mut effect, mut known) = (None, Known::default());
+    let (mut effect, mut known) = (None, KnownChange::default());
     let mut verdict = Verdict::NotComparable;
     let why = match reason::of_meaning(old, new) {
         Some(why) => Some(why),
@@ -123,7 +123,7 @@ fn paired(first: &Found, old: &[Found], new: &[Found], looked: &Looked) -> (Case
             effect = untested(&old_value, &new_value);
             if let Some(voted) = voted(old, new, &effect) {
                 // What forbids a verdict does so here too; that there are few rounds, or that it is derived, does not.
-                let why = reason::of_values(old, new, Level::Run);
+                let why = reason::of_values(old, new, ObservationUnit::Run);
                 verdict = if why.is_none() { voted } else { verdict };
                 why
             } else {
@@ -139,15 +139,15 @@ fn paired(first: &Found, old: &[Found], new: &[Found], looked: &Looked) -> (Case
                     if let Some(effect) = &mut effect {
                         effect.test = leading.as_ref().map(ChangeEvidence::test);
                         effect.ratio = effect.test.as_ref().map_or(effect.ratio, |test| test.ratio);
-                        let aspect = |(by, told): &(By, ChangeEvidence)| Aspect {
+                        let aspect = |(by, change): &(By, ChangeEvidence)| Aspect {
                             name: by.name().to_owned(),
-                            test: told.test(),
-                            evidence: evidence(*by, told.claim.difference.logarithm, old, new, looked.pairs()),
+                            test: change.test(),
+                            evidence: evidence(*by, change.claim.difference.logarithm, old, new, looked.pairs()),
                         };
                         effect.others = others.iter().map(aspect).collect();
                     }
-                    known = leading.map_or_else(Known::default, |found| Known {
-                        others: others.iter().map(|(_, told)| told.claim).collect(),
+                    known = leading.map_or_else(KnownChange::default, |found| KnownChange {
+                        others: others.iter().map(|(_, change)| change.claim).collect(),
                         ..found.known()
                     });
                     if known.leading.is_none() { reason::of_pairs() } else { None }
@@ -180,22 +180,22 @@ fn paired(first: &Found, old: &[Found], new: &[Found], looked: &Looked) -> (Case
 }
 
 /// In how many runs of a side the case failed.
-fn failed_runs(side: &[Found]) -> usize {
+fn failed_runs(side: &[RunCase]) -> usize {
     side.iter().filter(|found| matches!(found.record.outcome, Outcome::Failed { .. })).count()
 }
 
 /// The verdict on a discrete quantity that rounds of both sides voted on: it is the same or another, and there is no test.
-fn voted(old: &[Found], new: &[Found], effect: &Option<Effect>) -> Option<Verdict> {
-    let all_voted = |side: &[Found]| side.iter().filter_map(Found::measured).all(is_voted);
+fn voted(old: &[RunCase], new: &[RunCase], effect: &Option<Effect>) -> Option<Verdict> {
+    let all_voted = |side: &[RunCase]| side.iter().filter_map(RunCase::measured).all(is_voted);
     let ratio = effect.as_ref()?.ratio;
     let verdict = if ratio == 1.0 { Verdict::Same } else { Verdict::Changed };
     (all_voted(old) && all_voted(new)).then_some(verdict)
 }
 
 /// Runs are the observations where both sides have several; otherwise rounds are.
-fn level(old: &Option<SideValue>, new: &Option<SideValue>) -> Level {
+fn level(old: &Option<SideValue>, new: &Option<SideValue>) -> ObservationUnit {
     let has_several = |value: &Option<SideValue>| value.as_ref().is_some_and(|value| value.runs > 1);
-    if has_several(old) && has_several(new) { Level::Run } else { Level::Round }
+    if has_several(old) && has_several(new) { ObservationUnit::Run } else { ObservationUnit::Round }
 }
 
 /// From this share of the looks at its core that met another thread there, a case may never have been alone on it: beside three builds
@@ -203,16 +203,16 @@ fn level(old: &Option<SideValue>, new: &Option<SideValue>) -> Level {
 const SELDOM_ALONE: f64 = 0.25;
 
 /// Whether the side that came out worse shared its core so much that this alone may be why.
-fn is_of_shared_core(logarithm: f64, old: &[Found], new: &[Found]) -> bool {
+fn is_of_shared_core(logarithm: f64, old: &[RunCase], new: &[RunCase]) -> bool {
     let better = old.iter().chain(new).find_map(|found| found.probe).map_or(Better::Neither, |probe| probe.better);
     let is_new_worse = (logarithm > 0.0) != (better == Better::Higher);
     shared(if is_new_worse { new } else { old }) >= SELDOM_ALONE
 }
 
 /// The share of looks at the core that met another thread there, on average over the runs that tell.
-fn shared(side: &[Found]) -> f64 {
-    let told: Vec<f64> = side.iter().filter_map(|found| found.measured()?.noise.shared).collect();
-    descriptive::mean(&told).unwrap_or(0.0)
+fn shared(side: &[RunCase]) -> f64 {
+    let shared: Vec<f64> = side.iter().filter_map(|found| found.measured()?.noise.shared).collect();
+    descriptive::mean(&shared).unwrap_or(0.0)
 }
 
 /// The ratio of the values, with nothing to tell how sure it is.
@@ -235,9 +235,9 @@ struct ChangeEvidence {
 
 impl ChangeEvidence {
     /// The runs of both sides, and how much runs differ. One run a side never tells more than that allows.
-    fn of(id: &str, old: &[Found], new: &[Found], by: By, looked: &Looked) -> Option<ChangeEvidence> {
+    fn of(id: &str, old: &[RunCase], new: &[RunCase], by: By, looked: &Looked) -> Option<ChangeEvidence> {
         let Some(scatters) = &looked.scatters else { return ChangeEvidence::in_turn(old, new, by, looked) };
-        let of_side = |side: &[Found]| -> Vec<f64> {
+        let of_side = |side: &[RunCase]| -> Vec<f64> {
             side.iter().filter_map(|found| by.value(found.measured()?)).filter(|value| value.ln().is_finite()).collect()
         };
         let values = [of_side(old), of_side(new)];
@@ -251,18 +251,18 @@ impl ChangeEvidence {
         let sides = 1.0 / before.len() as f64 + 1.0 / after.len() as f64;
         let (changed, same) = (difference.p_changed(), difference.p_within(looked.same_within));
         let (deviation, runs) = known.map_or((assumed, 0), |known| (known.sd, known.runs));
-        let claim = Claim { difference, changed, same, is_told: runs > 0 };
+        let claim = Claim { difference, changed, same, is_from_runs: runs > 0 };
         Some(ChangeEvidence { claim, own, deviation, runs, sides, values })
     }
 
     /// Pairs that were made in turn: how much they differ is all that there is to know.
-    fn in_turn(old: &[Found], new: &[Found], by: By, looked: &Looked) -> Option<ChangeEvidence> {
+    fn in_turn(old: &[RunCase], new: &[RunCase], by: By, looked: &Looked) -> Option<ChangeEvidence> {
         let Looked { sides, looks, same_within, .. } = looked;
-        let (told, values) = in_turn::of(*sides, (old, new), by, looks, *same_within)?;
-        let InTurn { difference, changed, same, pairs, .. } = told;
+        let (outcome, values) = in_turn::of(*sides, (old, new), by, looks, *same_within)?;
+        let InTurn { difference, changed, same, pairs, .. } = outcome;
         let sides = 2.0 / pairs as f64;
         let deviation = difference.error / sides.sqrt();
-        let claim = Claim { difference, changed, same, is_told: true };
+        let claim = Claim { difference, changed, same, is_from_runs: true };
         Some(ChangeEvidence { claim, own: 0.0, deviation, runs: 2 * pairs, sides, values })
     }
 
@@ -281,12 +281,12 @@ impl ChangeEvidence {
             deviation: self.deviation,
             runs: self.runs,
         };
-        self.claim.tell(&mut test, [1.0, 1.0, f64::INFINITY]);
+        self.claim.fill(&mut test, [1.0, 1.0, f64::INFINITY]);
         test
     }
 
-    fn known(&self) -> Known {
-        Known {
+    fn known(&self) -> KnownChange {
+        KnownChange {
             leading: Some(self.claim),
             others: Vec::new(),
             own: self.own,
@@ -297,7 +297,7 @@ impl ChangeEvidence {
 }
 
 /// Adjusts the p values for all cases that have one, and gives these cases their verdicts. What else is compared is adjusted by itself.
-fn judge(cases: &mut [CaseComparison], known: &[Known]) {
+fn judge(cases: &mut [CaseComparison], known: &[KnownChange]) {
     let leading = adjusted(known.iter().map(|one| one.leading));
     let mut others = adjusted(known.iter().flat_map(|one| one.others.iter().copied().map(Some))).into_iter();
     for ((case, known), leading) in cases.iter_mut().zip(known).zip(leading) {
@@ -305,14 +305,14 @@ fn judge(cases: &mut [CaseComparison], known: &[Known]) {
         let Some(effect) = &mut case.effect else { continue };
         for (aspect, claim) in effect.others.iter_mut().zip(&known.others) {
             if let Some(adjusted) = others.next().flatten() {
-                claim.tell(&mut aspect.test, adjusted);
+                claim.fill(&mut aspect.test, adjusted);
             }
         }
         if let (Some(test), Some(claim), Some(adjusted)) = (&mut effect.test, known.leading, leading) {
-            claim.tell(test, adjusted);
+            claim.fill(test, adjusted);
             case.verdict = verdict::verdict(test, &effect.others, better);
-            let told = effect.others.iter().filter(|aspect| aspect.test.is_shown());
-            case.remarks.extend(told.filter_map(evidence::remark));
+            let shown = effect.others.iter().filter(|aspect| aspect.test.is_shown());
+            case.remarks.extend(shown.filter_map(evidence::remark));
         }
     }
 }
@@ -327,12 +327,12 @@ fn adjusted(claims: impl Iterator<Item = Option<Claim>>) -> Vec<Option<[f64; 3]>
     // The level that the next find would be held to.
     let found = changed.iter().filter(|p| **p <= FALSE_DISCOVERIES).count();
     let level = FALSE_DISCOVERIES * (found + 1).min(known.len()) as f64 / known.len().max(1) as f64;
-    let mut told = known
+    let mut results = known
         .iter()
         .zip(changed)
         .zip(same)
         .map(|((one, changed), same)| [changed, same, one.difference.visible(level)]);
-    all.iter().map(|one| one.and_then(|_| told.next())).collect()
+    all.iter().map(|one| one.and_then(|_| results.next())).collect()
 }
 
 fn counts(cases: &[CaseComparison]) -> Counts {
@@ -366,13 +366,13 @@ fn without(cases: &[CaseComparison]) -> Vec<Without> {
 }
 
 /// The clocks of both sides where they are all that differs: the core takes as many cycles on either, and its clock is another.
-fn clocks(old: &[Found], new: &[Found]) -> Option<[f64; 2]> {
-    let of_side = |side: &[Found]| {
-        let told = |found: &Found| {
+fn clocks(old: &[RunCase], new: &[RunCase]) -> Option<[f64; 2]> {
+    let of_side = |side: &[RunCase]| {
+        let clocked = |found: &RunCase| {
             let measured = found.measured()?;
             Some((measured.in_cycles()?.value(), measured.estimate.leading_quiet()?.at_hz?))
         };
-        let (cycles, clocks): (Vec<f64>, Vec<f64>) = side.iter().filter_map(told).unzip();
+        let (cycles, clocks): (Vec<f64>, Vec<f64>) = side.iter().filter_map(clocked).unzip();
         Some((descriptive::median(&cycles)?, descriptive::median(&clocks)?))
     };
     let (before, after) = (of_side(old)?, of_side(new)?);
@@ -383,8 +383,8 @@ fn clocks(old: &[Found], new: &[Found]) -> Option<[f64; 2]> {
 
 /// What a reader should know of a pair.
 fn remarks(
-    old: &[Found],
-    new: &[Found],
+    old: &[RunCase],
+    new: &[RunCase],
     old_value: &Option<SideValue>,
     new_value: &Option<SideValue>,
 ) -> Vec<Text<String>> {
@@ -396,8 +396,8 @@ fn remarks(
     }
     // A shorter profile may have taken main memory at a smaller size, where translation costs less.
     let is_of_memory = old.first().is_some_and(|found| found.record.params.get("level") == Some("dram"));
-    for key in TELLING.into_iter().chain(is_of_memory.then_some("at")) {
-        let note = |side: &[Found]| side.iter().find_map(|found| found.measured()?.notes.get(key).cloned());
+    for key in COMPARED_NOTES.into_iter().chain(is_of_memory.then_some("at")) {
+        let note = |side: &[RunCase]| side.iter().find_map(|found| found.measured()?.notes.get(key).cloned());
         if let (Some(before), Some(after)) = (note(old), note(new))
             && before != after
         {
@@ -424,7 +424,7 @@ fn remarks(
         );
     }
     let others =
-        |side: &[Found]| side.iter().filter_map(|found| found.measured()?.noise.others_share).fold(0.0, f64::max);
+        |side: &[RunCase]| side.iter().filter_map(|found| found.measured()?.noise.others_share).fold(0.0, f64::max);
     let (before, after) = (others(old), others(new));
     if before.max(after) > 0.0 {
         let (before, after) = (percent(before), percent(after));
@@ -433,7 +433,7 @@ fn remarks(
             format!("其他程序占用其 CPU：基准一方 {before}，另一方 {after}"),
         );
     }
-    let all = || old.iter().chain(new).filter_map(Found::measured);
+    let all = || old.iter().chain(new).filter_map(RunCase::measured);
     if all().any(|measured| measured.flags.iter().any(|flag| flag.kind == FlagKind::UnderResolution)) {
         say("a value is below clock resolution".into(), "有低于时钟分辨率的数值".into());
     }

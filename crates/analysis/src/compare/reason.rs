@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use hostmark_model::{AxisKind, CacheFact, Lang, Measured, ProbeInfo, Text, Unit, is_of_small_buffer, typed_value};
 
-use super::side::{Found, is_implausible, round_medians, without_value};
-use super::{On, Reason, ReasonKind};
+use super::side::{RunCase, is_implausible, round_medians, without_value};
+use super::{NoVerdictReason, On, ReasonKind};
 use crate::consistency;
 use crate::format::unit_name;
 use crate::levels::{Location, place_of_size};
@@ -16,7 +16,7 @@ const LEAST_ROUNDS: usize = 2;
 
 /// What a comparison counts as one observation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Level {
+pub(super) enum ObservationUnit {
     /// The run of a side, by its rounds.
     Round,
     /// The values of runs, where both sides have several.
@@ -45,13 +45,13 @@ pub(super) const ASKED: [&str; 14] = [
 /// The axis of a buffer's size, bytes.
 const SIZE: &str = "size";
 
-fn reason(kind: ReasonKind, on: On, en: impl Into<String>, zh: impl Into<String>) -> Option<Reason> {
-    Some(Reason { kind, on, is_open: true, text: Text { en: en.into(), zh: zh.into() } })
+fn reason(kind: ReasonKind, on: On, en: impl Into<String>, zh: impl Into<String>) -> Option<NoVerdictReason> {
+    Some(NoVerdictReason { kind, on, is_open: true, text: Text { en: en.into(), zh: zh.into() } })
 }
 
 /// The same of what `--strict` lets pass, since it is no question.
-fn closed(reason: Option<Reason>) -> Option<Reason> {
-    reason.map(|reason| Reason { is_open: false, ..reason })
+fn closed(reason: Option<NoVerdictReason>) -> Option<NoVerdictReason> {
+    reason.map(|reason| NoVerdictReason { is_open: false, ..reason })
 }
 
 /// Which side something is about that at least one has.
@@ -64,7 +64,7 @@ fn on(base: bool, new: bool) -> On {
 }
 
 /// What stands in the way of comparing the two sides' values at all.
-pub(super) fn of_meaning(base: &[Found], new: &[Found]) -> Option<Reason> {
+pub(super) fn of_meaning(base: &[RunCase], new: &[RunCase]) -> Option<NoVerdictReason> {
     match (base, new) {
         (_, []) => return reason(ReasonKind::OneSide, On::New, "only the base has it", "只有基准一方有此用例"),
         ([], _) => return reason(ReasonKind::OneSide, On::Base, "the base does not have it", "基准一方没有此用例"),
@@ -90,8 +90,8 @@ pub(super) fn of_meaning(base: &[Found], new: &[Found]) -> Option<Reason> {
 }
 
 /// A side whose numbers cannot be true together.
-fn contradiction(base: &[Found], new: &[Found]) -> Option<Reason> {
-    let of_side = |side: &[Found]| side.iter().find_map(|found| consistency::of_case(found.record, found.probe));
+fn contradiction(base: &[RunCase], new: &[RunCase]) -> Option<NoVerdictReason> {
+    let of_side = |side: &[RunCase]| side.iter().find_map(|found| consistency::of_case(found.record, found.probe));
     let (on, en, zh, what) = of_side(base)
         .map(|what| (On::Base, "the base", "基准一方", what))
         .or_else(|| Some((On::New, "the other side", "另一方", of_side(new)?)))?;
@@ -104,8 +104,8 @@ fn contradiction(base: &[Found], new: &[Found]) -> Option<Reason> {
 }
 
 /// A property of the probe that is not the same in all runs: what each side has.
-fn differing(base: &[Found], new: &[Found], of: impl Fn(&ProbeInfo) -> String) -> Option<(String, String)> {
-    let of_side = |side: &[Found]| {
+fn differing(base: &[RunCase], new: &[RunCase], of: impl Fn(&ProbeInfo) -> String) -> Option<(String, String)> {
+    let of_side = |side: &[RunCase]| {
         let mut all: Vec<String> = side.iter().filter_map(|found| found.probe).map(&of).collect();
         all.sort();
         all.dedup();
@@ -117,15 +117,15 @@ fn differing(base: &[Found], new: &[Found], of: impl Fn(&ProbeInfo) -> String) -
 }
 
 /// A side without a value, and why.
-fn without(base: &[Found], new: &[Found]) -> Option<Reason> {
+fn without(base: &[RunCase], new: &[RunCase]) -> Option<NoVerdictReason> {
     let said = |failed: bool| if failed { ("failed", "失败") } else { ("skipped", "已跳过") };
     let kind = |failed: bool| if failed { ReasonKind::Failed } else { ReasonKind::Skipped };
-    let told = |why| reasons::told(why, Lang::Zh);
+    let localized = |why| reasons::localized(why, Lang::Zh);
     match (without_value(base), without_value(new)) {
         (None, None) => None,
         (Some((one, why)), Some((other, why_other))) if one == other && is_alike(why, why_other) => {
             let (en, zh) = said(one);
-            let both = format!("双方均{zh}：{}", told(why));
+            let both = format!("双方均{zh}：{}", localized(why));
             let reason = reason(kind(one), On::Both, format!("{en} on both sides: {why}"), both);
             if one { reason } else { closed(reason) }
         }
@@ -135,12 +135,17 @@ fn without(base: &[Found], new: &[Found]) -> Option<Reason> {
                 kind(one || other),
                 if one == other { On::Both } else { on(one, other) },
                 format!("{en} on the base: {why}; {other_en} on the other side: {why_other}"),
-                format!("基准一方{zh}：{}；另一方{other_zh}：{}", told(why), told(why_other)),
+                format!("基准一方{zh}：{}；另一方{other_zh}：{}", localized(why), localized(why_other)),
             )
         }
         (Some((failed, why)), None) => {
             let (en, zh) = said(failed);
-            reason(kind(failed), On::Base, format!("{en} on the base: {why}"), format!("基准一方{zh}：{}", told(why)))
+            reason(
+                kind(failed),
+                On::Base,
+                format!("{en} on the base: {why}"),
+                format!("基准一方{zh}：{}", localized(why)),
+            )
         }
         (None, Some((failed, why))) => {
             let (en, zh) = said(failed);
@@ -148,7 +153,7 @@ fn without(base: &[Found], new: &[Found]) -> Option<Reason> {
                 kind(failed),
                 On::New,
                 format!("{en} on the other side: {why}"),
-                format!("另一方{zh}：{}", told(why)),
+                format!("另一方{zh}：{}", localized(why)),
             )
         }
     }
@@ -162,9 +167,9 @@ fn is_alike(one: &str, other: &str) -> bool {
 }
 
 /// What forbids a verdict where both sides have values of the same meaning.
-pub(super) fn of_values(base: &[Found], new: &[Found], level: Level) -> Option<Reason> {
-    let have = |what: &dyn Fn(&Found, &Measured) -> bool| {
-        let has = |side: &[Found]| side.iter().any(|found| found.measured().is_some_and(|one| what(found, one)));
+pub(super) fn of_values(base: &[RunCase], new: &[RunCase], level: ObservationUnit) -> Option<NoVerdictReason> {
+    let have = |what: &dyn Fn(&RunCase, &Measured) -> bool| {
+        let has = |side: &[RunCase]| side.iter().any(|found| found.measured().is_some_and(|one| what(found, one)));
         let (old, new) = (has(base), has(new));
         (old || new).then(|| on(old, new))
     };
@@ -205,7 +210,7 @@ pub(super) fn of_values(base: &[Found], new: &[Found], level: Level) -> Option<R
     if let Some(on) = have(&|_, one| is_implausible(one)) {
         return reason(ReasonKind::Implausible, on, "a value is implausible", "有不可信的数值");
     }
-    if let Some(on) = have(&|found, _| found.run.imported.is_some() && level == Level::Round) {
+    if let Some(on) = have(&|found, _| found.run.imported.is_some() && level == ObservationUnit::Round) {
         return reason(
             ReasonKind::OneValue,
             on,
@@ -213,7 +218,7 @@ pub(super) fn of_values(base: &[Found], new: &[Found], level: Level) -> Option<R
             "其他工具的单个数值，没有区间",
         );
     }
-    if level == Level::Round {
+    if level == ObservationUnit::Round {
         if let Some(on) = have(&|_, one| one.rounds.is_empty()) {
             let reason = reason(
                 ReasonKind::Derived,
@@ -223,7 +228,7 @@ pub(super) fn of_values(base: &[Found], new: &[Found], level: Level) -> Option<R
             );
             return if on == On::Both { closed(reason) } else { reason };
         }
-        let rounds = |side: &[Found]| side.iter().filter_map(Found::measured).map(|one| one.rounds.len()).sum();
+        let rounds = |side: &[RunCase]| side.iter().filter_map(RunCase::measured).map(|one| one.rounds.len()).sum();
         let (old, new): (usize, usize) = (rounds(base), rounds(new));
         if old.min(new) < LEAST_ROUNDS {
             return reason(
@@ -235,8 +240,8 @@ pub(super) fn of_values(base: &[Found], new: &[Found], level: Level) -> Option<R
         }
     }
     let values = |measured: &Measured| match level {
-        Level::Round => round_medians(measured),
-        Level::Run => vec![measured.estimate.typical, measured.estimate.value()],
+        ObservationUnit::Round => round_medians(measured),
+        ObservationUnit::Run => vec![measured.estimate.typical, measured.estimate.value()],
     };
     if let Some(on) = have(&|_, one| values(one).iter().any(|value| *value <= 0.0)) {
         return reason(ReasonKind::NotPositive, on, "a value is zero or negative", "有为零或为负的数值");
@@ -245,7 +250,7 @@ pub(super) fn of_values(base: &[Found], new: &[Found], level: Level) -> Option<R
 }
 
 /// Too few pairs of runs made in turn.
-pub(super) fn of_pairs() -> Option<Reason> {
+pub(super) fn of_pairs() -> Option<NoVerdictReason> {
     reason(
         ReasonKind::TooFewPairs,
         On::Both,
@@ -255,8 +260,8 @@ pub(super) fn of_pairs() -> Option<Reason> {
 }
 
 /// The levels in which a buffer of memory lies on machines of other caches, where they are known and differ.
-fn cache_levels(base: &[Found], new: &[Found]) -> Option<(&'static str, &'static str)> {
-    fn of_side<'a>(side: &[Found<'a>]) -> Option<(&'static str, &'a [CacheFact])> {
+fn cache_levels(base: &[RunCase], new: &[RunCase]) -> Option<(&'static str, &'static str)> {
+    fn of_side<'a>(side: &[RunCase<'a>]) -> Option<(&'static str, &'a [CacheFact])> {
         let found = side.first().filter(|found| found.record.probe.starts_with("memory."))?;
         let bytes: f64 = found.record.params.get(SIZE)?.parse().ok()?;
         let Location::In(level) = place_of_size(found.run, bytes)? else { return None };
@@ -267,7 +272,7 @@ fn cache_levels(base: &[Found], new: &[Found]) -> Option<(&'static str, &'static
 }
 
 /// What the cases of a side come to by this, each once.
-fn each_once(side: &[Found], of: impl Fn(&Found) -> Option<String>) -> BTreeSet<String> {
+fn each_once(side: &[RunCase], of: impl Fn(&RunCase) -> Option<String>) -> BTreeSet<String> {
     side.iter().filter_map(of).collect()
 }
 
@@ -278,9 +283,9 @@ fn joined([old, new]: [BTreeSet<String>; 2]) -> (String, String) {
 }
 
 /// What another tool was asked to do on the two sides, where that differs: which of its notes, and what it says on each.
-fn asked(base: &[Found], new: &[Found]) -> Option<(&'static str, String, String)> {
+fn asked(base: &[RunCase], new: &[RunCase]) -> Option<(&'static str, String, String)> {
     ASKED.iter().find_map(|key| {
-        let one = |found: &Found| {
+        let one = |found: &RunCase| {
             let measured = found.measured().filter(|_| found.run.imported.is_some())?;
             Some(measured.notes.get(*key).map_or("unknown", String::as_str).to_owned())
         };
@@ -292,8 +297,8 @@ fn asked(base: &[Found], new: &[Found]) -> Option<(&'static str, String, String)
 }
 
 /// The pages that the two sides got, where they differ. Base pages have a size of their own on each kernel.
-fn pages(base: &[Found], new: &[Found]) -> Option<(String, String)> {
-    let one = |found: &Found| {
+fn pages(base: &[RunCase], new: &[RunCase]) -> Option<(String, String)> {
+    let one = |found: &RunCase| {
         let pages = found.measured()?.notes.get(PAGES)?;
         let size = match pages.as_str() {
             "base" => found.run.host.memory.page_bytes,

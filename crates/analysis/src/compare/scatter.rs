@@ -5,18 +5,18 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use hostmark_model::{ProbeInfo, Run};
 use hostmark_stats::repetition::Deviation;
 
-use super::side::{By, Found, is_implausible, run_value};
-use crate::difference::told;
+use super::side::{By, RunCase, is_implausible, run_value};
+use crate::difference::estimated_deviation;
 
 /// What earlier runs came to, by environment: how much runs differ when nothing was changed.
 #[derive(Debug, Clone, Default)]
 pub struct History {
-    by_environment: BTreeMap<String, Vec<Kept>>,
+    by_environment: BTreeMap<String, Vec<RunValues>>,
 }
 
 /// The values of one run.
 #[derive(Debug, Clone)]
-struct Kept {
+struct RunValues {
     id: String,
     values: HashMap<String, Of>,
 }
@@ -57,14 +57,14 @@ impl History {
         let compared: HashSet<&str> = base.iter().chain(new).map(|run| run.id.as_str()).collect();
         let environments: HashSet<String> = base.iter().chain(new).map(environment).collect();
         let groups = self.by_environment.iter().filter(|(key, _)| environments.contains(*key));
-        let others = |runs: &'a Vec<Kept>| runs.iter().filter(|run| !compared.contains(run.id.as_str())).collect();
+        let others = |runs: &'a Vec<RunValues>| runs.iter().filter(|run| !compared.contains(run.id.as_str())).collect();
         let sides = [base, new].map(|runs| runs.iter().map(kept).collect());
         Scatters { groups: groups.map(|(_, runs)| others(runs)).collect(), sides }
     }
 }
 
 /// What a run has of each case.
-fn kept(run: &Run) -> Kept {
+fn kept(run: &Run) -> RunValues {
     let revisions: HashMap<&str, u32> = run.probes.iter().map(|probe| (probe.id.as_str(), probe.revision)).collect();
     let value = |case: &hostmark_model::CaseRecord| {
         let measured = case.measured().filter(|measured| !is_implausible(measured))?;
@@ -73,11 +73,11 @@ fn kept(run: &Run) -> Kept {
         let percentiles = By::percentiles().filter_map(|by| Some((by.name(), by.value(measured)?))).collect();
         Some((case.id.clone(), Of { revision, typical: run_value(measured), quiet, percentiles }))
     };
-    Kept { id: run.id.clone(), values: run.cases.iter().filter_map(value).collect() }
+    RunValues { id: run.id.clone(), values: run.cases.iter().filter_map(value).collect() }
 }
 
 /// How many times the geometric mean of the runs each run's cases of `ids` come to, of those that all have; none of fewer runs than two.
-fn shifts(ids: &HashSet<String>, runs: &[&Kept]) -> Vec<f64> {
+fn shifts(ids: &HashSet<String>, runs: &[&RunValues]) -> Vec<f64> {
     let Some(first) = runs.first() else { return Vec::new() };
     let in_all = first.values.keys().filter(|id| {
         ids.contains(*id) && runs.iter().all(|run| run.values.get(*id).is_some_and(|of| of.leading() > 0.0))
@@ -123,17 +123,17 @@ fn environment(run: &Run) -> String {
 /// What is known of how much runs differ, in one comparison.
 pub(super) struct Scatters<'a> {
     /// Earlier runs, a group for each environment.
-    groups: Vec<Vec<&'a Kept>>,
+    groups: Vec<Vec<&'a RunValues>>,
     /// Those that are compared.
-    sides: [Vec<Kept>; 2],
+    sides: [Vec<RunValues>; 2],
 }
 
 impl Scatters<'_> {
     /// By how much runs differ in a case: those that were kept earlier, and those of a side that has several. None where these are
     /// too few.
-    pub(super) fn of(&self, id: &str, by: By, base: &[Found], new: &[Found], assumed_sd: f64) -> Option<Deviation> {
+    pub(super) fn of(&self, id: &str, by: By, base: &[RunCase], new: &[RunCase], assumed_sd: f64) -> Option<Deviation> {
         let revision = base.iter().chain(new).find_map(|found| found.probe).map(|probe: &ProbeInfo| probe.revision)?;
-        let kept = |run: &&Kept| {
+        let kept = |run: &&RunValues| {
             let value = run.values.get(id).filter(|value| value.revision == revision)?;
             match by {
                 By::Quiet => value.quiet,
@@ -145,14 +145,14 @@ impl Scatters<'_> {
         };
         let mut groups: Vec<Vec<f64>> = self.groups.iter().map(|runs| runs.iter().filter_map(kept).collect()).collect();
         groups.extend([base, new].map(|side| side.iter().filter_map(|found| by.value(found.measured()?)).collect()));
-        told(&groups, assumed_sd)
+        estimated_deviation(&groups, assumed_sd)
     }
 
     /// By how much runs differ in some cases together: the deviation of a run's mean from that of the others.
     pub(super) fn of_cases(&self, ids: &HashSet<String>, assumed_sd: f64) -> Option<Deviation> {
         let sides = self.sides.iter().map(|runs| runs.iter().collect());
         let groups: Vec<Vec<f64>> =
-            self.groups.iter().cloned().chain(sides).map(|runs: Vec<&Kept>| shifts(ids, &runs)).collect();
-        told(&groups, assumed_sd)
+            self.groups.iter().cloned().chain(sides).map(|runs: Vec<&RunValues>| shifts(ids, &runs)).collect();
+        estimated_deviation(&groups, assumed_sd)
     }
 }

@@ -35,13 +35,13 @@ pub(super) fn named(pool: Pool) -> Side {
 
 /// One run's record of a case, with what its run says of the probe.
 #[derive(Clone, Copy)]
-pub(super) struct Found<'a> {
+pub(super) struct RunCase<'a> {
     pub(super) run: &'a Run,
     pub(super) record: &'a CaseRecord,
     pub(super) probe: Option<&'a ProbeInfo>,
 }
 
-impl<'a> Found<'a> {
+impl<'a> RunCase<'a> {
     pub(super) fn measured(&self) -> Option<&'a Measured> {
         self.record.measured()
     }
@@ -49,12 +49,12 @@ impl<'a> Found<'a> {
 
 /// The records of a pool by case id.
 pub(super) struct Records<'a> {
-    by_case: HashMap<&'a str, Vec<Found<'a>>>,
+    by_case: HashMap<&'a str, Vec<RunCase<'a>>>,
 }
 
 impl<'a> Records<'a> {
     pub(super) fn of(runs: &'a [Run]) -> Records<'a> {
-        let mut by_case: HashMap<&str, Vec<Found>> = HashMap::new();
+        let mut by_case: HashMap<&str, Vec<RunCase>> = HashMap::new();
         for run in runs {
             let probes: HashMap<&str, &ProbeInfo> = run.probes.iter().map(|probe| (probe.id.as_str(), probe)).collect();
             for record in &run.cases {
@@ -62,7 +62,7 @@ impl<'a> Records<'a> {
                 let found = by_case.entry(&record.id).or_default();
                 // A file that has a case twice is not made by this program; the first counts.
                 if !found.iter().any(|known| std::ptr::eq(known.run, run)) {
-                    found.push(Found { run, record, probe });
+                    found.push(RunCase { run, record, probe });
                 }
             }
         }
@@ -70,7 +70,7 @@ impl<'a> Records<'a> {
     }
 
     /// What the pool's runs have of a case; empty when none has it.
-    pub(super) fn of_case(&self, id: &str) -> &[Found<'a>] {
+    pub(super) fn of_case(&self, id: &str) -> &[RunCase<'a>] {
         self.by_case.get(id).map_or(&[], Vec::as_slice)
     }
 }
@@ -99,16 +99,16 @@ const PERCENTILES: [(&str, f64); 4] = [("p50", 2.0), ("p90", 4.0), ("p99", 6.0),
 
 impl By {
     /// That by which two sides are compared first: the one that leads on both.
-    pub(super) fn leading(base: &[Found], new: &[Found]) -> By {
-        let mut all = base.iter().chain(new).filter_map(Found::measured);
+    pub(super) fn leading(base: &[RunCase], new: &[RunCase]) -> By {
+        let mut all = base.iter().chain(new).filter_map(RunCase::measured);
         if all.all(|measured| measured.estimate.leading_quiet().is_some()) { By::Quiet } else { By::Typical }
     }
 
     /// What else is compared of the two sides: the typical value beside a quiet one, and the percentiles.
-    pub(super) fn beside<'a>(self, base: &'a [Found], new: &'a [Found]) -> impl Iterator<Item = By> + 'a {
+    pub(super) fn beside<'a>(self, base: &'a [RunCase], new: &'a [RunCase]) -> impl Iterator<Item = By> + 'a {
         let typical = (self == By::Quiet).then_some(By::Typical);
         let percentiles = By::percentiles().filter(move |by| {
-            let mut all = base.iter().chain(new).filter_map(Found::measured);
+            let mut all = base.iter().chain(new).filter_map(RunCase::measured);
             all.all(|measured| measured.histogram.is_some() && by.value(measured).is_some())
         });
         typical.into_iter().chain(percentiles)
@@ -228,8 +228,8 @@ pub(super) fn is_implausible(measured: &Measured) -> bool {
 }
 
 /// The value of a side; none where no run measured the case.
-pub(super) fn value(found: &[Found], by: By) -> Option<SideValue> {
-    let measured: Vec<&Measured> = found.iter().filter_map(Found::measured).collect();
+pub(super) fn value(found: &[RunCase], by: By) -> Option<SideValue> {
+    let measured: Vec<&Measured> = found.iter().filter_map(RunCase::measured).collect();
     let values: Vec<f64> = measured.iter().filter_map(|measured| by.value(measured)).collect();
     // Of numbers that were voted on a median may be one that nothing has.
     let is_voted = measured.iter().all(|measured| is_voted(measured));
@@ -247,21 +247,21 @@ pub(super) fn value(found: &[Found], by: By) -> Option<SideValue> {
         runs: measured.len(),
         rounds: measured.iter().map(|measured| measured.rounds.len()).sum(),
         samples: measured.iter().map(|measured| measured.taken()).fold(0, u64::saturating_add),
-        disturbed: measured.iter().map(|measured| measured.noise.tainted).fold(0, u64::saturating_add),
+        disturbed: measured.iter().map(|measured| measured.noise.disturbed).fold(0, u64::saturating_add),
     })
 }
 
 /// What the estimator beside `by` says of both sides, where it is something else on one of them.
-pub(super) fn other_values(old: &[Found], new: &[Found], by: Leading) -> Option<OtherValues> {
-    let of_side = |side: &[Found], by: Leading| {
-        let all = side.iter().filter_map(Found::measured).map(|measured| Some(measured.estimate.by(by)?.value));
+pub(super) fn other_values(old: &[RunCase], new: &[RunCase], by: Leading) -> Option<OtherValues> {
+    let of_side = |side: &[RunCase], by: Leading| {
+        let all = side.iter().filter_map(RunCase::measured).map(|measured| Some(measured.estimate.by(by)?.value));
         middle(&all.collect::<Option<Vec<f64>>>()?)
     };
     let estimator = by.other();
     let [base, new] = [old, new].map(|side| Some((of_side(side, estimator)?, of_side(side, by)?)));
     let (base, new) = (base?, new?);
-    let is_told = [base, new].into_iter().any(|(other, compared)| format::are_apart(other, compared));
-    is_told.then_some(OtherValues { estimator, base: base.0, new: new.0 })
+    let is_shown = [base, new].into_iter().any(|(other, compared)| format::are_apart(other, compared));
+    is_shown.then_some(OtherValues { estimator, base: base.0, new: new.0 })
 }
 
 /// What several runs come to: their geometric mean, which is what a change is a ratio of; of what has no logarithm the median.
@@ -284,7 +284,7 @@ pub(super) fn of_runs(value: &mut SideValue, runs: &[f64]) {
 }
 
 /// Why a side has no value: failed (true) or skipped, and the reason; the first run's.
-pub(super) fn without_value<'a>(found: &[Found<'a>]) -> Option<(bool, &'a str)> {
+pub(super) fn without_value<'a>(found: &[RunCase<'a>]) -> Option<(bool, &'a str)> {
     let reason = |outcome: &'a Outcome| match outcome {
         Outcome::Measured(_) => None,
         Outcome::Skipped { reason } => Some((false, reason.text.as_str())),

@@ -3,18 +3,18 @@
 
 use hostmark_stats::descriptive;
 
-use super::known::{Claim, Known};
+use super::known::{Claim, KnownChange};
 
 /// Fewer cases tell nothing of how far most lie apart.
 const LEAST_CASES: usize = 8;
 
 /// Widens the errors of all cases of which it is only assumed what runs differ by, where they are too small for most of them. That all
 /// changed alike is no reason to: they are taken about their middle.
-pub(super) fn widen(known: &mut [Known], same_within: f64) {
+pub(super) fn widen(known: &mut [KnownChange], same_within: f64) {
     let leading = times(known.iter().filter_map(|one| one.leading));
     let others = times(known.iter().flat_map(|one| one.others.iter().copied()));
     for one in known {
-        if one.leading.is_some_and(|claim| !claim.is_told) {
+        if one.leading.is_some_and(|claim| !claim.is_from_runs) {
             one.own *= leading * leading;
             one.deviation *= leading;
         }
@@ -27,7 +27,7 @@ pub(super) fn widen(known: &mut [Known], same_within: f64) {
 fn times(claims: impl Iterator<Item = Claim>) -> f64 {
     let distance = |claim: Claim| claim.difference.logarithm / claim.difference.error;
     let distances: Vec<f64> =
-        claims.filter(|claim| !claim.is_told).map(distance).filter(|one| one.is_finite()).collect();
+        claims.filter(|claim| !claim.is_from_runs).map(distance).filter(|one| one.is_finite()).collect();
     if distances.len() < LEAST_CASES {
         return 1.0;
     }
@@ -36,7 +36,7 @@ fn times(claims: impl Iterator<Item = Claim>) -> f64 {
 
 impl Claim {
     fn widened(self, times: f64, same_within: f64) -> Claim {
-        if self.is_told {
+        if self.is_from_runs {
             return self;
         }
         let mut difference = self.difference;

@@ -1,9 +1,9 @@
 //! What an estimate must be when its samples are what the file says.
 
-use hostmark_model::{Better, Estimate, Measured, ProbeInfo, Taint, Text, Unit};
+use hostmark_model::{Better, DisturbanceFlags, Estimate, Measured, ProbeInfo, Text, Unit};
 use hostmark_stats::{descriptive, interval};
 
-use super::{is_near, told, with_numbers};
+use super::{fault, is_near, with_numbers};
 
 /// The first number that the stored rounds do not give; none of what keeps no rounds.
 pub(super) fn of_rounds(measured: &Measured, probe: Option<&ProbeInfo>) -> Option<Text<String>> {
@@ -12,26 +12,31 @@ pub(super) fn of_rounds(measured: &Measured, probe: Option<&ProbeInfo>) -> Optio
         return None;
     }
     let unit = probe.map(|probe| probe.unit);
-    let (has, told_of) = (rounds.len(), estimate.rounds);
-    if samples.len() != has || told_of as usize != has {
+    let (has, counted) = (rounds.len(), estimate.rounds);
+    if samples.len() != has || counted as usize != has {
         let lists = samples.len();
-        return told(
-            format!("it has {told_of} rounds in its estimate, {has} records of rounds and samples of {lists}"),
-            format!("估计中为 {told_of} 轮，轮次记录为 {has} 条，样本为 {lists} 轮"),
+        return fault(
+            format!("it has {counted} rounds in its estimate, {has} records of rounds and samples of {lists}"),
+            format!("估计中为 {counted} 轮，轮次记录为 {has} 条，样本为 {lists} 轮"),
         );
     }
-    if let Some((round, values)) = rounds.iter().zip(samples).find(|(round, of)| round.taints.len() != of.len()) {
-        let (number, marks, values) = (round.round, round.taints.len(), values.len());
-        return told(
+    if let Some((round, values)) =
+        rounds.iter().zip(samples).find(|(round, of)| round.disturbance_flags.len() != of.len())
+    {
+        let (number, marks, values) = (round.round, round.disturbance_flags.len(), values.len());
+        return fault(
             format!("round {number} has {values} samples and {marks} marks"),
             format!("第 {number} 轮有 {values} 个样本、{marks} 个标记"),
         );
     }
-    let counting: Vec<Vec<f64>> =
-        rounds.iter().zip(samples).map(|(round, values)| counting(values, &round.taints, measured)).collect();
+    let counting: Vec<Vec<f64>> = rounds
+        .iter()
+        .zip(samples)
+        .map(|(round, values)| counting(values, &round.disturbance_flags, measured))
+        .collect();
     let (n, count) = (estimate.n, counting.iter().map(Vec::len).sum::<usize>());
     if n != count as u64 {
-        return told(
+        return fault(
             format!("it counts {n} samples, and has {count} that count"),
             format!("样本数为 {n}，而计入的样本有 {count} 个"),
         );
@@ -59,11 +64,16 @@ pub(super) fn of_rounds(measured: &Measured, probe: Option<&ProbeInfo>) -> Optio
 }
 
 /// The samples of a round that are in the estimate: undisturbed ones where disturbed ones were left out, unless most were.
-fn counting(values: &[f64], taints: &[u8], measured: &Measured) -> Vec<f64> {
-    let is_tainted = |taint: u8| Taint(taint).is_tainted();
-    let tainted = taints.iter().filter(|&&taint| is_tainted(taint)).count();
-    let keeps_all = measured.noise.left_out == 0 || 2 * tainted > taints.len();
-    values.iter().zip(taints).filter(|&(_, &taint)| keeps_all || !is_tainted(taint)).map(|(&value, _)| value).collect()
+fn counting(values: &[f64], disturbance_flags: &[u8], measured: &Measured) -> Vec<f64> {
+    let is_disturbed = |flags: u8| DisturbanceFlags(flags).is_disturbed();
+    let disturbed = disturbance_flags.iter().filter(|&&flags| is_disturbed(flags)).count();
+    let keeps_all = measured.noise.left_out == 0 || 2 * disturbed > disturbance_flags.len();
+    values
+        .iter()
+        .zip(disturbance_flags)
+        .filter(|&(_, &flags)| keeps_all || !is_disturbed(flags))
+        .map(|(&value, _)| value)
+        .collect()
 }
 
 /// What rounds voted on is what one of their samples was.
@@ -124,7 +134,7 @@ fn of_interval(measured: &Measured, medians: &[f64], unit: Option<Unit>) -> Opti
     let Measured { estimate, bounds, .. } = measured;
     let (low, high) = (estimate.ci_low?, estimate.ci_high?);
     let Some(interval::Interval { low: least, high: most, .. }) = interval::of_medians(medians, 0.0) else {
-        return told(
+        return fault(
             format!("it has an interval, and {} rounds give none", medians.len()),
             format!("有区间，而 {} 轮给不出区间", medians.len()),
         );

@@ -10,7 +10,7 @@ use super::model::CROSSINGS_OF_TCP;
 use super::pipeline::Pipeline;
 use super::setting::{SOCKET, Setting, settings};
 use super::slowest::slowest;
-use super::telling::{is_full, title};
+use super::wording::{is_full, title};
 
 /// The pipelines that the answer names, the first of each that was measured: as nc moves bytes, or without its polls.
 const NAMED: [[&str; 2]; 2] =
@@ -18,7 +18,7 @@ const NAMED: [[&str; 2]; 2] =
 
 /// What is said of a setting.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Answer {
+pub(crate) struct PathAnswer {
     /// The first pipeline and TCP alone in a line.
     pub(crate) short: Text<String>,
     pub(crate) text: Text<String>,
@@ -33,11 +33,11 @@ pub(crate) struct Answer {
 }
 
 /// One for each setting that has any pipeline or TCP alone.
-pub(crate) fn answers(run: &Run) -> Vec<Answer> {
+pub(crate) fn answers(run: &Run) -> Vec<PathAnswer> {
     settings(run).iter().filter_map(answer).collect()
 }
 
-fn answer(setting: &Setting) -> Option<Answer> {
+fn answer(setting: &Setting) -> Option<PathAnswer> {
     let named: Vec<&Pipeline> =
         NAMED.iter().filter_map(|ways| ways.iter().find_map(|path| setting.named(path))).collect();
     let others = setting.composed().filter(|pipeline| pipeline.is_copying()).take(NAMED.len());
@@ -67,7 +67,7 @@ fn answer(setting: &Setting) -> Option<Answer> {
         pair.map(|(one, bare)| (vec![one.id.to_owned(), bare.id.to_owned()], lost(one, bare))).unwrap_or_default();
     let by_crossings = through.first().zip(bare).and_then(|(first, bare)| by_crossings(first, bare));
     let short = through.first().zip(bare).map(|(one, bare)| in_short(setting, one, bare)).unwrap_or_default();
-    Some(Answer { short, text, cases, cost, cpus: setting.cpus, by_crossings })
+    Some(PathAnswer { short, text, cases, cost, cpus: setting.cpus, by_crossings })
 }
 
 /// `dd | nc 1.2 GB/s on 1 CPU, its TCP leg alone 3.4 GB/s`: `net.tcp_bandwidth` is another figure, a stream that has reached its rate.

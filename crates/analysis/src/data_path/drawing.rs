@@ -5,29 +5,29 @@ use hostmark_model::Text;
 use crate::bilingual::same;
 
 use super::changes::block;
-use super::pipeline::{Pipeline, Process};
+use super::pipeline::{Pipeline, PipelineProcess};
 use super::setting::Setting;
 use super::slowest::Slowest;
 
 /// A path that a command line makes.
-struct Command {
+struct PathCommand {
     path: &'static str,
     line: Text,
     /// What runs in each process.
     programs: &'static [&'static str],
 }
 
-const fn made_by(path: &'static str, line: &'static str, programs: &'static [&'static str]) -> Command {
-    Command { path, line: Text { en: line, zh: line }, programs }
+const fn made_by(path: &'static str, line: &'static str, programs: &'static [&'static str]) -> PathCommand {
+    PathCommand { path, line: Text { en: line, zh: line }, programs }
 }
 
-const COMMANDS: &[Command] = &[
+const COMMANDS: &[PathCommand] = &[
     made_by("zero_pipe_poll_socket_poll_null", "dd | nc → nc -l > /dev/null", &["dd", "nc", "nc -l"]),
     made_by("file_poll_socket_poll_null", "nc < file → nc -l > /dev/null", &["nc", "nc -l"]),
     made_by("zero_pipe_socket_null", "dd | nc → nc -l > /dev/null", &["dd", "nc", "nc -l"]),
     made_by("file_pipe_socket_null", "cat file | nc → nc -l > /dev/null", &["cat", "nc", "nc -l"]),
     made_by("file_socket_null", "nc < file → nc -l > /dev/null", &["nc", "nc -l"]),
-    Command {
+    PathCommand {
         path: "cold_file_socket_null",
         line: Text {
             en: "nc < file, not cached → nc -l > /dev/null", zh: "nc < file（未缓存）→ nc -l > /dev/null"
@@ -79,12 +79,12 @@ pub(super) fn drawing(pipeline: &Pipeline, slowest: Option<&Slowest>) -> [Text<S
                 line += &pick(place(&process.from));
                 line += if reads_by_copy(pipeline, process) { COPIED } else { NOT_COPIED };
             }
-            let star = if slowest.is_some_and(|slowest| slowest.index == index) { "*" } else { "" };
+            let asterisk = if slowest.is_some_and(|slowest| slowest.index == index) { "*" } else { "" };
             let at = unicode_width::UnicodeWidthStr::width(line.as_str());
             let busy = process.busy().map_or_else(|| "–".to_owned(), |busy| format!("{:.2}", busy.value));
             below += &" ".repeat(at.saturating_sub(below.chars().count()));
             below += &busy;
-            line += &format!("[{}]{star}", index + 1);
+            line += &format!("[{}]{asterisk}", index + 1);
             if process.to != "memory" {
                 line += if writes_by_copy(pipeline, process) { COPIED } else { NOT_COPIED };
             }
@@ -98,16 +98,16 @@ pub(super) fn drawing(pipeline: &Pipeline, slowest: Option<&Slowest>) -> [Text<S
     [Text { en: en.0, zh: zh.0 }, Text { en: en.1, zh: zh.1 }]
 }
 
-fn reads_by_copy(pipeline: &Pipeline, process: &Process) -> bool {
+fn reads_by_copy(pipeline: &Pipeline, process: &PipelineProcess) -> bool {
     process.is_copying() || sends_a_copy(pipeline, process) && process.from != "memory"
 }
 
 /// What is written to the null device is not looked at.
-fn writes_by_copy(pipeline: &Pipeline, process: &Process) -> bool {
+fn writes_by_copy(pipeline: &Pipeline, process: &PipelineProcess) -> bool {
     process.to != "null" && (process.is_copying() || sends_a_copy(pipeline, process))
 }
 
-fn sends_a_copy(pipeline: &Pipeline, process: &Process) -> bool {
+fn sends_a_copy(pipeline: &Pipeline, process: &PipelineProcess) -> bool {
     process.method == "zero_copy" && pipeline.copied_all_the_same
 }
 

@@ -10,13 +10,13 @@ mod pipeline;
 mod setting;
 mod slowest;
 mod summary;
-mod telling;
+mod wording;
 
 use hostmark_model::{Run, Text};
 
 use crate::plain_table::Table;
 
-pub(crate) use answer::{Answer, answers};
+pub(crate) use answer::{PathAnswer, answers};
 pub use setting::is_of_one_cpu;
 pub use summary::{DISK, IN_ORDER};
 
@@ -73,10 +73,10 @@ pub fn data_path(run: &Run, all: bool) -> Vec<Item> {
         .flat_map(|answer| std::iter::once(answer.text).chain(answer.by_crossings).map(Item::Line))
         .collect();
     for setting in &settings {
-        items.extend(telling::tell(&settings, setting, all));
+        items.extend(wording::items(&settings, setting, all));
         items.extend(summary::summary(run, &settings, setting));
     }
-    items.push(Item::Heading(telling::READING_TITLE.to_owned_text()));
-    items.extend(telling::READING.iter().map(|text| Item::Line(text.to_owned_text())));
+    items.push(Item::Heading(wording::READING_TITLE.to_owned_text()));
+    items.extend(wording::READING.iter().map(|text| Item::Line(text.to_owned_text())));
     items
 }

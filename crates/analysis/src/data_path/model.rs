@@ -2,16 +2,16 @@
 
 use crate::propagated::{Propagated, propagated_ratio};
 
-use super::pipeline::{NS_PER_S, Pipeline, Process};
+use super::pipeline::{NS_PER_S, Pipeline, PipelineProcess};
 use super::setting::{COLD_FILE, CPUS, FILE, PIPE, SOCKET, SOCKET_BEHIND, SOCKET_CLOSE, Setting, ZERO};
 
 /// What the model says of a pipeline.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Forecast {
     /// One rate: on one CPU the times of a byte add up.
-    Point { rate: Propagated, parts: Vec<Part> },
+    Point { rate: Propagated, parts: Vec<PathPart> },
     /// From one hop after another to all at once.
-    Range { low: Propagated, high: Propagated, parts: Vec<Part> },
+    Range { low: Propagated, high: Propagated, parts: Vec<PathPart> },
     /// These single stages were not measured, or cannot be believed.
     Lacks(Vec<String>),
     /// A process makes other calls than the single stages, which only read and write.
@@ -22,7 +22,7 @@ pub(super) enum Forecast {
 
 /// A part of a byte's way: a source that is read, or a place between two processes.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Part {
+pub(super) struct PathPart {
     /// The source or place.
     pub(super) of: String,
     /// The single stage that stands for it.
@@ -84,7 +84,7 @@ fn of_setting(setting: &Setting, pipeline: &Pipeline) -> Forecast {
     };
     let slowest = choose(|stage| stage.rate.value);
     let cheapest = choose(|stage| stage.time_per_byte_ns().map_or(f64::INFINITY, |time| time.value));
-    let parts = |places_as: &[&Pipeline]| -> Vec<Part> {
+    let parts = |places_as: &[&Pipeline]| -> Vec<PathPart> {
         let head = source_stage.map(|stage| part(source, stage));
         head.into_iter().chain(places.iter().zip(places_as).map(|(place, stage)| part(place, stage))).collect()
     };
@@ -151,8 +151,8 @@ fn believed<'s, 'a>(setting: &'s Setting<'a>, path: &str) -> Option<&'s Pipeline
     setting.named(path).filter(|stage| stage.is_believed)
 }
 
-fn part(of: &str, stage: &Pipeline) -> Part {
-    Part {
+fn part(of: &str, stage: &Pipeline) -> PathPart {
+    PathPart {
         of: of.to_owned(),
         path: stage.path.to_owned(),
         time_ns: NS_PER_S / stage.rate.value,
@@ -181,7 +181,7 @@ fn one_after_another(stages: &[&Pipeline]) -> Option<Propagated> {
 /// The rate where all processes work at once: no faster than the source, than the process that takes most CPU time, or than
 /// the CPUs together. An error is the single stage whose CPU time is not known.
 fn at_once(cpus: f64, source: Option<&Pipeline>, places: &[&Pipeline]) -> Result<Propagated, String> {
-    let time = |stage: &Pipeline, process: Option<&Process>| {
+    let time = |stage: &Pipeline, process: Option<&PipelineProcess>| {
         process.and_then(|process| process.time_per_byte_ns(stage.rate)).ok_or_else(|| stage.path.to_owned())
     };
     let mut times: Vec<Vec<Propagated>> = Vec::new();
@@ -231,7 +231,7 @@ impl Forecast {
     }
 
     /// The parts of a byte's way, where there is a forecast.
-    pub(super) fn parts(&self) -> &[Part] {
+    pub(super) fn parts(&self) -> &[PathPart] {
         match self {
             Forecast::Point { parts, .. } | Forecast::Range { parts, .. } => parts,
             Forecast::Lacks(_) | Forecast::OtherCalls | Forecast::Unknown => &[],

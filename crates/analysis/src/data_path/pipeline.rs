@@ -22,7 +22,7 @@ pub(super) const NS_PER_S: f64 = 1e9;
 
 /// A process: what it reads from and writes to, and what it took. Each number is none where the run does not have it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Process {
+pub(super) struct PipelineProcess {
     pub(super) from: String,
     pub(super) to: String,
     /// `copy` by read and write, or by which other calls it moves the bytes.
@@ -54,7 +54,7 @@ pub(super) struct Pipeline<'a> {
     /// Bytes a second that arrive at the last process.
     pub(super) rate: Propagated,
     /// None where the run does not name them.
-    pub(super) processes: Vec<Process>,
+    pub(super) processes: Vec<PipelineProcess>,
     /// CPUs busy with all processes.
     pub(super) busy_cpus: Option<Propagated>,
     /// The share of its CPUs' time that others used, as far as no error of the counters explains it.
@@ -69,7 +69,7 @@ pub(super) struct Pipeline<'a> {
     pub(super) is_believed: bool,
 }
 
-impl Process {
+impl PipelineProcess {
     /// Whether it moves the bytes by read and write.
     pub(super) fn is_copying(&self) -> bool {
         self.method == "copy" || self.polls()
@@ -99,7 +99,7 @@ impl<'a> Pipeline<'a> {
         let stages = measured.notes.get(STAGES).and_then(|note| stages(note)).unwrap_or_default();
         let process = |(index, (from, to, method)): (usize, (String, String, String))| {
             let also = |name: &str| also(measured, &format!("stage{}_{name}", index + 1));
-            Process {
+            PipelineProcess {
                 from,
                 to,
                 method,
@@ -146,16 +146,16 @@ impl<'a> Pipeline<'a> {
 
     /// Whether each process moves the bytes by read and write.
     pub(super) fn is_copying(&self) -> bool {
-        self.processes.iter().all(Process::is_copying)
+        self.processes.iter().all(PipelineProcess::is_copying)
     }
 
     /// Whether one of them asks before it does.
     pub(super) fn polls(&self) -> bool {
-        self.processes.iter().any(Process::polls)
+        self.processes.iter().any(PipelineProcess::polls)
     }
 
     /// Copies of each byte, or crossings, of all processes.
-    pub(super) fn total(&self, of: impl Fn(&Process) -> Option<Propagated>) -> Option<Propagated> {
+    pub(super) fn total(&self, of: impl Fn(&PipelineProcess) -> Option<Propagated>) -> Option<Propagated> {
         let all: Vec<Propagated> = self.processes.iter().map(of).collect::<Option<_>>()?;
         if all.is_empty() { None } else { sum(&all) }
     }

@@ -93,9 +93,9 @@ fn without(params: &Params, axis: &str) -> Params {
 
 /// As the axis says; where it says "all" or nothing, those of the host that may be used.
 fn cpus(run: &Run, case: &CaseRecord) -> f64 {
-    let told = case.params.get(CPUS).and_then(|cpus| cpus.parse::<u32>().ok()).filter(|cpus| *cpus > 0);
+    let cpus_given = case.params.get(CPUS).and_then(|cpus| cpus.parse::<u32>().ok()).filter(|cpus| *cpus > 0);
     let usable = run.host.cpus.iter().filter(|cpu| cpu.allowed && cpu.online).count().max(1);
-    told.map_or(usable as f64, f64::from)
+    cpus_given.map_or(usable as f64, f64::from)
 }
 
 /// Why a case has no value.

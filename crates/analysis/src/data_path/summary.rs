@@ -10,7 +10,7 @@ use super::figures::{NOTHING, over, plain, plain_rate, rate};
 use super::model::{Forecast, forecast, from_crossings};
 use super::pipeline::{Pipeline, number};
 use super::setting::{COLD_FILE, Setting};
-use super::telling::{forecast_text, title};
+use super::wording::{forecast_text, title};
 
 /// The tables of a setting; none of them is empty.
 pub(super) fn summary(run: &Run, all: &[Setting], setting: &Setting) -> Vec<Item> {

@@ -4,7 +4,7 @@ use hostmark_model::{CaseRecord, Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, lost};
 use super::short::short;
-use super::{Conclusion, DISTURBED, Doubt, QUOTA_OF_ONE, Rule, Shown, TRACED, YIELDS};
+use super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, TRACED, YIELDS};
 use crate::format::{number, value};
 
 const PIPE: &str = "ipc.pipe";
@@ -16,7 +16,7 @@ const FACTOR: f64 = 5.0;
 
 pub(super) static RULE: Rule = Rule {
     id: "ipc.across_cpus",
-    shown: Shown::Try("idle-poll"),
+    shown: Demonstration::Try("idle-poll"),
     probes: &[PIPE],
     cure: Some(Text {
         en: "Let two processes that wait for each other share a CPU (taskset, a cpuset). Or hand over more at a time, or let the reader spin \

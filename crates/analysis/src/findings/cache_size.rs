@@ -3,13 +3,13 @@
 use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::short::short;
-use super::{Conclusion, DISTURBED, Doubt, Rule, Shown};
+use super::{Conclusion, DISTURBED, Demonstration, Doubt, Rule};
 use crate::format::value;
 use crate::levels::{HIERARCHY, LEVELS, Level};
 
 pub(super) static RULE: Rule = Rule {
     id: "memory.cache_size_differs",
-    shown: Shown::Explain("memory.latency"),
+    shown: Demonstration::Explain("memory.latency"),
     probes: &[HIERARCHY],
     cure: Some(Text {
         en: "Reason with the measured size. Measure again at a quiet hour: a size that grows then was shared. On your own \

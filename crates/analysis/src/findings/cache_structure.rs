@@ -3,13 +3,13 @@
 use hostmark_model::{CacheFact, Estimate, Lang, Run, Text, Unit};
 
 use super::short::short;
-use super::{Conclusion, DISTURBED, Doubt, Rule, Shown};
+use super::{Conclusion, DISTURBED, Demonstration, Doubt, Rule};
 use crate::format::value;
 use crate::levels::{HIERARCHY, LEVELS, Level};
 
 pub(super) static RULE: Rule = Rule {
     id: "memory.cache_structure_differs",
-    shown: Shown::Run,
+    shown: Demonstration::Run,
     probes: &[HIERARCHY],
     cure: Some(Text {
         en: "Pad and place data by the measured figures. Fewer ways than reported: measure again with the core's other thread \
@@ -37,9 +37,9 @@ fn conclusions(run: &Run, level: &Level) -> Vec<Conclusion> {
 }
 
 /// In a line, and in full.
-type Told = (Text<String>, Text<String>);
+type Sentences = (Text<String>, Text<String>);
 
-fn line(run: &Run, level: &Level, reported: &CacheFact) -> Option<Told> {
+fn line(run: &Run, level: &Level, reported: &CacheFact) -> Option<Sentences> {
     let (measured, says) = (level.also(run, "line")?, reported.line_bytes?);
     differs(measured, says as f64).then(|| {
         let (name, measured) = (level.name, value(measured.value(), Unit::Count, Lang::En));
@@ -57,7 +57,7 @@ fn line(run: &Run, level: &Level, reported: &CacheFact) -> Option<Told> {
     })
 }
 
-fn ways(run: &Run, level: &Level, reported: &CacheFact) -> Option<Told> {
+fn ways(run: &Run, level: &Level, reported: &CacheFact) -> Option<Sentences> {
     let (measured, says) = (level.also(run, "ways")?, reported.ways?);
     differs(measured, f64::from(says)).then(|| {
         let (name, measured) = (level.name, value(measured.value(), Unit::Count, Lang::En));

@@ -4,7 +4,7 @@ use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, case_at, lost};
 use super::short::short;
-use super::{Conclusion, DISTURBED, Doubt, Rule, Shown, TRACED};
+use super::{Conclusion, DISTURBED, Demonstration, Doubt, Rule, TRACED};
 use crate::format::value;
 
 const READ: &str = "clock.read";
@@ -17,7 +17,7 @@ const USUAL_NS: f64 = 25.0;
 
 pub(super) static RULE: Rule = Rule {
     id: "clock.slow_read",
-    shown: Shown::Explain("clock.read"),
+    shown: Demonstration::Explain("clock.read"),
     probes: &[READ],
     cure: Some(Text {
         en: "Switch to the clock source tsc, in a guest kvm-clock, if it is offered. Directory: \

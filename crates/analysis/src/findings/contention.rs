@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use hostmark_model::{CaseRecord, FlagKind, Measured, RoundRecord, Run, Text, counted};
 
 use super::short::short;
-use super::{Conclusion, Doubt, NOTHING, Rule, Shown};
+use super::{Conclusion, Demonstration, Doubt, NOTHING, Rule};
 use crate::format::percent;
 
 /// Under this share of the rounds it was a moment, of which the cases' own marks tell.
-const WORTH_SAYING: f64 = 0.02;
+const NOTABLE: f64 = 0.02;
 /// The cases that are named, those that lost most first.
 const MOST_CASES: usize = 5;
 
 pub(super) static RULE: Rule = Rule {
     id: "run.contention",
-    shown: Shown::Host,
+    shown: Demonstration::Host,
     probes: &[],
     cure: Some(Text {
         en: "Find these programs and stop or move them: top -d 1, perf trace -s. top shows what stays; perf trace -s or execsnoop shows what \
@@ -41,7 +41,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     let judged = measured().flat_map(|measured| &measured.rounds).filter(|round| round.others.is_some()).count();
     let hit = |measured: &Measured| measured.noise.contended_rounds.map_or(0.0, f64::from);
     let rounds: f64 = measured().map(hit).sum();
-    if marked.is_empty() || judged == 0 || rounds < WORTH_SAYING * judged as f64 {
+    if marked.is_empty() || judged == 0 || rounds < NOTABLE * judged as f64 {
         return Vec::new();
     }
     // What the run lost: nothing in the rounds that others did not disturb.

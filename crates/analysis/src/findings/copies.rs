@@ -10,7 +10,7 @@ pub(super) const SCALING: &str = "cpu.scaling";
 /// The source that needs nothing but a core.
 pub(super) const PURE: &str = "cpu.sieve";
 /// A copy must lose more than this share to be worth a word.
-pub(super) const WORTH_SAYING: f64 = 0.10;
+pub(super) const NOTABLE: f64 = 0.10;
 
 /// The most copies of a source that were measured at once.
 pub(super) struct Together<'a> {

@@ -2,12 +2,12 @@
 
 use hostmark_model::{Run, Text};
 
-use super::{Conclusion, DISTURBED, Doubt, LOOPBACK, QUOTA_OF_ONE, Rule, Shown, YIELDS};
-use crate::data_path::{Answer, PROBE, answers};
+use super::{Conclusion, DISTURBED, Demonstration, Doubt, LOOPBACK, QUOTA_OF_ONE, Rule, YIELDS};
+use crate::data_path::{PROBE, PathAnswer, answers};
 
 pub(super) static RULE: Rule = Rule {
     id: "net.data_path",
-    shown: Shown::Explain("net.data_path"),
+    shown: Demonstration::Explain("net.data_path"),
     probes: &[PROBE],
     cure: Some(Text {
         en: "Leave out a process: nc < file instead of dd if=file | nc. Or a copy: splice and sendfile move bytes inside the kernel. `hostmark \
@@ -21,13 +21,13 @@ pub(super) static RULE: Rule = Rule {
 
 /// One for each number of CPUs.
 fn draw(run: &Run) -> Vec<Conclusion> {
-    let mut told: Vec<f64> = Vec::new();
+    let mut seen: Vec<f64> = Vec::new();
     let mut all = answers(run);
     all.retain(|answer| {
-        let is_first = !answer.cases.is_empty() && !told.contains(&answer.cpus);
-        told.extend(is_first.then_some(answer.cpus));
+        let is_first = !answer.cases.is_empty() && !seen.contains(&answer.cpus);
+        seen.extend(is_first.then_some(answer.cpus));
         is_first
     });
-    let conclusion = |Answer { short, text, cases, cost, .. }| Conclusion { short, text, cases, cost };
+    let conclusion = |PathAnswer { short, text, cases, cost, .. }| Conclusion { short, text, cases, cost };
     all.into_iter().map(conclusion).collect()
 }

@@ -4,7 +4,7 @@ use hostmark_model::{CaseRecord, Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, believed, case_at};
 use super::short::short;
-use super::{Conclusion, Doubt, Rule, Shown, WRONG};
+use super::{Conclusion, Demonstration, Doubt, Rule, WRONG};
 use crate::format::value;
 
 const READ: &str = "disk.read";
@@ -19,7 +19,7 @@ const ON_DEVICE: [&str; 4] = ["ext4", "xfs", "btrfs", "overlay"];
 
 pub(super) static RULE: Rule = Rule {
     id: "disk.answered_by_cache",
-    shown: Shown::Run,
+    shown: Demonstration::Run,
     probes: &[READ, SYNC],
     cure: Some(Text {
         en: "Take these figures for what fits that cache. For the device itself measure far more data than it holds (fio with a \

@@ -17,7 +17,7 @@ pub(super) const DISTURBED: &[FlagKind] = &[
     FlagKind::Implausible,
     FlagKind::UnderResolution,
     FlagKind::FromCache,
-    FlagKind::MostlyTainted,
+    FlagKind::MostlyDisturbed,
     FlagKind::Throttled,
     FlagKind::Contended,
 ];

@@ -4,18 +4,18 @@ use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, case_at, lost};
 use super::short::short;
-use super::{Conclusion, DISTURBED, Doubt, QUOTA_OF_ONE, Rule, Shown, YIELDS};
+use super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, YIELDS};
 use crate::format::{number, percent, value};
 
 const FAULT: &str = "paging.fault";
 /// Pages that lie in a cache are zeroed faster too; by less than this.
-const WORTH_SAYING: f64 = 2.0;
+const NOTABLE: f64 = 2.0;
 /// The interrupts, walks and zeroing of a fault are counted by pages of this size where the run does not tell another.
 const USUAL_PAGE_BYTES: u64 = 4096;
 
 pub(super) static RULE: Rule = Rule {
     id: "memory.first_touch",
-    shown: Shown::Explain("paging.fault"),
+    shown: Demonstration::Explain("paging.fault"),
     probes: &[FAULT],
     cure: Some(Text {
         en: "Touch memory that must be fast before it is needed (MAP_POPULATE, mlock). Java has -XX:+AlwaysPreTouch. And keep it: allocators \
@@ -40,7 +40,7 @@ fn conclusion(run: &Run, kind: &str) -> Option<Conclusion> {
     run.host.virtualization.hypervisor.as_ref()?;
     let case = case_at(run, FAULT, &[("kind", kind)])?;
     let (first, again) = (Proven::of_case(case)?, Proven::also(case, "again")?);
-    if first.value < WORTH_SAYING * again.value || first.low <= again.high {
+    if first.value < NOTABLE * again.value || first.low <= again.high {
         return None;
     }
     let memory = &run.host.memory;

@@ -5,17 +5,17 @@ use hostmark_model::{Lang, Run, Text, Unit};
 use super::evidence::{Proven, case_at, lost};
 use super::host::FOLLOWING_GOVERNORS;
 use super::short::short;
-use super::{CLAMPED, Conclusion, DISTURBED, Doubt, Rule, Shown};
+use super::{CLAMPED, Conclusion, DISTURBED, Demonstration, Doubt, Rule};
 use crate::format::{percent, value};
 
 const FREQUENCY: &str = "cpu.frequency";
 const ALONE: &[(&str, &str)] = &[("load", "scalar"), ("threads", "1")];
 /// Less than this below the highest frequency is what heat and other cores' work take.
-const WORTH_SAYING: f64 = 0.10;
+const NOTABLE: f64 = 0.10;
 
 pub(super) static RULE: Rule = Rule {
     id: "cpu.governor",
-    shown: Shown::Try("governor"),
+    shown: Demonstration::Try("governor"),
     probes: &[FREQUENCY],
     cure: Some(Text {
         en: "Set the governor: cpupower frequency-set -g performance. With intel_pstate or amd_pstate, set energy_performance_preference to \
@@ -41,7 +41,7 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     let most = run.host.cpus.iter().find(|cpu| cpu.id == run.settings.cpu)?.max_hz.filter(|hz| *hz > 0.0)?;
     let case = case_at(run, FREQUENCY, ALONE)?;
     let ran = Proven::of_case(case)?;
-    if ran.high >= most * (1.0 - WORTH_SAYING) {
+    if ran.high >= most * (1.0 - NOTABLE) {
         return None;
     }
     let cost = lost(most, ran.value);

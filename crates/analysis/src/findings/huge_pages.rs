@@ -4,18 +4,18 @@ use hostmark_model::{CaseRecord, Estimate, Lang, Run, Text, Unit};
 
 use super::evidence::lost;
 use super::short::short;
-use super::{Conclusion, DISTURBED, Doubt, Rule, Shown};
+use super::{Conclusion, DISTURBED, Demonstration, Doubt, Rule};
 use crate::format::{percent, value};
 use crate::levels::last_cache_size;
 
 const LATENCY: &str = "memory.latency";
 
 /// By how much base pages must be slower: less is within what page placement does.
-const WORTH_SAYING: f64 = 0.10;
+const NOTABLE: f64 = 0.10;
 
 pub(super) static RULE: Rule = Rule {
     id: "memory.huge_pages_off",
-    shown: Shown::Try("huge-pages"),
+    shown: Demonstration::Try("huge-pages"),
     probes: &[LATENCY],
     cure: Some(Text {
         en: "echo always > /sys/kernel/mm/transparent_hugepage/enabled turns them on. Or call madvise(MADV_HUGEPAGE) in the program. \
@@ -37,7 +37,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     let slower = slow.value() / fast.value() - 1.0;
     // Intervals that overlap prove nothing, nor do values without one.
     let is_apart = matches!((slow.interval(), fast.interval()), (Some((low, _)), Some((_, high))) if low > high);
-    if slower.is_nan() || slower <= WORTH_SAYING || !is_apart {
+    if slower.is_nan() || slower <= NOTABLE || !is_apart {
         return Vec::new();
     }
     let (times, base_ns, huge_ns) = (

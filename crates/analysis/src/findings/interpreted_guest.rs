@@ -4,7 +4,7 @@ use hostmark_model::{CaseRecord, Lang, Run, Text, Unit};
 
 use super::evidence::Proven;
 use super::short::short;
-use super::{Conclusion, Doubt, Rule, Shown, WRONG};
+use super::{Conclusion, Demonstration, Doubt, Rule, WRONG};
 use crate::format::value;
 
 const PROBE: &str = "virt.exit";
@@ -17,7 +17,7 @@ const HANDLED_IN: (&str, &str) = ("handled_in", "kernel");
 
 pub(super) static RULE: Rule = Rule {
     id: "virt.interpreted",
-    shown: Shown::Explain("virt.exit"),
+    shown: Demonstration::Explain("virt.exit"),
     probes: &[PROBE],
     cure: Some(Text {
         en: "Measure virt.exit where KVM lets the CPU run the guest's kernel code. That is on the bare machine, or in a guest with nested \

@@ -3,12 +3,12 @@
 
 use hostmark_model::{Run, Text};
 
-use super::{Conclusion, DISTURBED, Doubt, QUOTA_OF_ONE, Rule, Shown, TRACED, YIELDS};
+use super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, TRACED, YIELDS};
 use crate::overhead::{ClaimVerdict, LayerConclusion, conclusions};
 
 pub(super) static RULE: Rule = Rule {
     id: "kernel.layers",
-    shown: Shown::Run,
+    shown: Demonstration::Run,
     probes: &[
         "file.kernel_read",
         "file.read_start",
@@ -29,13 +29,13 @@ fn draw(run: &Run) -> Vec<Conclusion> {
 }
 
 /// What is proven or refuted; what is open is no finding.
-fn concluded(told: LayerConclusion) -> Option<Conclusion> {
-    let text = match told.verdict {
-        ClaimVerdict::So => told.text,
+fn concluded(claim: LayerConclusion) -> Option<Conclusion> {
+    let text = match claim.verdict {
+        ClaimVerdict::So => claim.text,
         ClaimVerdict::NotSo => {
-            Text { en: format!("Not so here: {}", told.text.en), zh: format!("此处不成立：{}", told.text.zh) }
+            Text { en: format!("Not so here: {}", claim.text.en), zh: format!("此处不成立：{}", claim.text.zh) }
         }
         ClaimVerdict::Unknown | ClaimVerdict::Needs => return None,
     };
-    Some(Conclusion { short: told.short?, text, cases: told.cases, cost: told.cost })
+    Some(Conclusion { short: claim.short?, text, cases: claim.cases, cost: claim.cost })
 }

@@ -5,7 +5,7 @@ use hostmark_model::{CaseRecord, Run, Text, Unit};
 use super::evidence::believed;
 use super::host::obstacles;
 use super::short::short;
-use super::{Conclusion, Doubt, Rule, Shown, WRONG};
+use super::{Conclusion, Demonstration, Doubt, Rule, WRONG};
 use crate::bilingual::{Words, joined};
 
 /// The probes whose packets take this machine's own loopback; others lay a network of their own.
@@ -18,7 +18,7 @@ const RULE_NS: f64 = 20.0;
 
 pub(super) static RULE: Rule = Rule {
     id: "run.loopback_path",
-    shown: Shown::Host,
+    shown: Demonstration::Host,
     probes: &[],
     cure: Some(Text {
         en: "Accept lo in the first rule: iptables -I INPUT -i lo -j ACCEPT. With nft: iif lo accept. Put many addresses in one set, and \

@@ -6,7 +6,7 @@ use hostmark_model::{CaseRecord, HostFacts, Lang, MemoryModule, Resource, Run, S
 
 use super::evidence::{Proven, lost};
 use super::short::short;
-use super::{Conclusion, DISTURBED, Doubt, QUOTA, Rule, Shown, YIELDS};
+use super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA, Rule, YIELDS};
 use crate::curve::curve;
 use crate::format::{percent, value};
 use crate::levels::last_cache_size;
@@ -29,7 +29,7 @@ const LIBRARY: &str = "libc";
 
 pub(super) static RULE: Rule = Rule {
     id: "memory.below_modules",
-    shown: Shown::Run,
+    shown: Demonstration::Run,
     probes: &[STREAM, READ],
     cure: Some(Text {
         en: "Populate every channel with equal modules (dmidecode -t memory). The board's manual tells which slots come first. See that the \

@@ -5,7 +5,7 @@ use hostmark_model::{Lang, Run, Text, Unit};
 use super::evidence::{Proven, case_at, lost};
 use super::host::named_mitigations;
 use super::short::short;
-use super::{Conclusion, DISTURBED, Doubt, Rule, Shown, TRACED};
+use super::{Conclusion, DISTURBED, Demonstration, Doubt, Rule, TRACED};
 use crate::format::{percent, value};
 
 const NULL: &str = "syscall.null";
@@ -17,7 +17,7 @@ const MOST_NAMED: usize = 4;
 
 pub(super) static RULE: Rule = Rule {
     id: "syscall.mitigations",
-    shown: Shown::Explain("syscall.null"),
+    shown: Demonstration::Explain("syscall.null"),
     probes: &[NULL],
     cure: Some(Text {
         en: "Batch calls (io_uring, sendmmsg, larger reads and writes). Newer processors need fewer mitigations. mitigations=off \

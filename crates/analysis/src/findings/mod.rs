@@ -45,7 +45,7 @@ use hostmark_model::{Finding, Run, Text};
 use self::doubt::{CLAMPED, DISTURBED, LOOPBACK, NOTHING, QUOTA, QUOTA_OF_ONE, TRACED, WRONG, YIELDS};
 pub use self::doubt::{Doubt, RIVALS, Rival, conclusions};
 pub use self::short::{MOST_COLUMNS, first_thing_to_do};
-pub use self::shown::Shown;
+pub use self::shown::Demonstration;
 
 /// What a rule concludes, and from which cases.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,7 +67,7 @@ pub struct Rule {
     /// Its stable name.
     pub id: &'static str,
     /// The command that shows it.
-    pub shown: Shown,
+    pub shown: Demonstration,
     /// The probes that it reads, none where it reads the host or every case; the CLI's tests hold them against the catalogue.
     pub probes: &'static [&'static str],
     /// What to do about it, where something can be done.

@@ -3,16 +3,16 @@
 use hostmark_model::{FlagKind, Lang, Run, Text, Unit};
 
 use super::short::short;
-use super::{Conclusion, DISTURBED, Doubt, QUOTA_OF_ONE, Rule, Shown, YIELDS};
+use super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, YIELDS};
 use crate::format::{percent, value};
 use crate::levels::{HIERARCHY, LEVELS};
 
 /// By how much the typical must stay behind the best round.
-const WORTH_SAYING: f64 = 0.10;
+const NOTABLE: f64 = 0.10;
 
 pub(super) static RULE: Rule = Rule {
     id: "memory.rounds_differ",
-    shown: Shown::Run,
+    shown: Demonstration::Run,
     probes: &[HIERARCHY],
     cure: Some(Text {
         en: "Stop other work on this host, or measure at a quiet hour. Where the neighbours are not yours, a dedicated host or instance \
@@ -33,7 +33,7 @@ pub(super) fn draw(run: &Run) -> Vec<Conclusion> {
         let behind = 1.0 - best / typical;
         // The flag stands for the same rule; a run from before it says the same by its numbers.
         let is_flagged = measured.flags.iter().any(|flag| flag.kind == FlagKind::BestRoundGap);
-        if best > 0.0 && behind > 0.0 && (behind > WORTH_SAYING || is_flagged) {
+        if best > 0.0 && behind > 0.0 && (behind > NOTABLE || is_flagged) {
             let name = level.name;
             let [best, typical] = [best, typical].map(|ns| value(ns, Unit::Nanoseconds, Lang::En));
             if behind > cost {

@@ -13,7 +13,7 @@ use hostmark_model::{Lang, Text, Unit};
 use super::evidence::Proven;
 use super::short::peer;
 use crate::format::value;
-use crate::network::{Capacity, Direction, Flow};
+use crate::network::{Capacity, Direction, LinkDirection};
 
 /// The probe that all but one of these rules read.
 const TCP: &str = "net.tcp_bandwidth";
@@ -21,7 +21,7 @@ const TCP: &str = "net.tcp_bandwidth";
 const CLOSE: f64 = 0.05;
 
 /// `TCP to db-18`, `TCP from db-18`.
-fn way(flow: &Flow) -> Text<String> {
+fn way(flow: &LinkDirection) -> Text<String> {
     let name = &flow.peer.name;
     match flow.direction {
         Direction::Send => Text { en: format!("TCP to {name}"), zh: format!("发往 {name} 的 TCP") },
@@ -30,7 +30,7 @@ fn way(flow: &Flow) -> Text<String> {
 }
 
 /// The same with room for figures beside it in a line.
-fn way_in_short(flow: &Flow) -> Text<String> {
+fn way_in_short(flow: &LinkDirection) -> Text<String> {
     let Text { en, zh } = peer(&flow.peer.name);
     match flow.direction {
         Direction::Send => Text { en: format!("TCP to {en}"), zh: format!("发往{zh}的 TCP") },
@@ -39,7 +39,7 @@ fn way_in_short(flow: &Flow) -> Text<String> {
 }
 
 /// `eth0`, `eth0 of db-18`.
-fn place(flow: &Flow, capacity: &Capacity) -> Text<String> {
+fn place(flow: &LinkDirection, capacity: &Capacity) -> Text<String> {
     let interface = capacity.interface.as_deref().unwrap_or("?");
     match capacity.is_far {
         false => Text { en: interface.to_owned(), zh: format!("本机的 {interface}") },
@@ -54,12 +54,12 @@ fn rate(bytes_per_s: f64) -> String {
 }
 
 /// What is proven of the fastest case, and whether it is all that the capacity lets through.
-fn proven(flow: &Flow) -> Option<Proven> {
+fn proven(flow: &LinkDirection) -> Option<Proven> {
     Proven::of_case(flow.fastest?)
 }
 
 /// A further quantity of the fastest case.
-fn also(flow: &Flow, name: &str) -> Option<Proven> {
+fn also(flow: &LinkDirection, name: &str) -> Option<Proven> {
     Proven::also(flow.fastest?, name)
 }
 
@@ -74,6 +74,6 @@ fn falls_short(rate: Proven, possible: f64) -> bool {
 }
 
 /// The case that a conclusion on a flow stands on.
-fn cases(flow: &Flow) -> Vec<String> {
+fn cases(flow: &LinkDirection) -> Vec<String> {
     flow.fastest.iter().map(|case| case.id.clone()).collect()
 }

@@ -4,20 +4,20 @@ use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, believed};
 use super::short::short;
-use super::{Conclusion, Doubt, QUOTA_OF_ONE, Rule, Shown, WRONG, YIELDS};
+use super::{Conclusion, Demonstration, Doubt, QUOTA_OF_ONE, Rule, WRONG, YIELDS};
 use crate::format::{number, percent, value};
 
 const NOISE: &str = "sched.noise";
 const SECOND_NS: f64 = 1e9;
 /// A thousand ticks a second, each with all exits that a guest pays, take no more than this share.
-const WORTH_SAYING: f64 = 0.02;
+const NOTABLE: f64 = 0.02;
 /// Gaps of ticks and interrupts are shorter, time slices of other programs longer. ns
 const INTERRUPT_NS: f64 = 100e3;
 const SLICE_NS: f64 = 1e6;
 
 pub(super) static RULE: Rule = Rule {
     id: "sched.noisy_cpu",
-    shown: Shown::Explain("sched.noise"),
+    shown: Demonstration::Explain("sched.noise"),
     probes: &[NOISE],
     cure: Some(Text {
         en: "Stop or move what else runs (taskset, cpuset), or take dedicated CPUs. That cures long gaps. Short ones: keep interrupts off \
@@ -35,7 +35,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
 
 fn conclusion(run: &Run) -> Option<Conclusion> {
     let case = run.cases.iter().find(|case| case.probe == NOISE)?;
-    let lost_ns = Proven::of_case(case).filter(|lost| lost.low > WORTH_SAYING * SECOND_NS)?;
+    let lost_ns = Proven::of_case(case).filter(|lost| lost.low > NOTABLE * SECOND_NS)?;
     let cost = (lost_ns.value / SECOND_NS).min(1.0);
     let also = |name: &str| believed(case)?.also.get(name).map(|also| also.estimate.value());
     let (gaps, typical, longest) = (also("gaps")?, also("typical")?, also("longest")?);

@@ -4,7 +4,7 @@ use hostmark_model::{Lang, Run, Text, Unit, size_text};
 
 use super::evidence::lost;
 use super::short::short;
-use super::{Conclusion, DISTURBED, Doubt, QUOTA_OF_ONE, Rule, Shown, YIELDS};
+use super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, YIELDS};
 use crate::curve::{CurvePoint, curve};
 use crate::format::{number, value};
 
@@ -16,7 +16,7 @@ const BEND: f64 = 1.1;
 
 pub(super) static RULE: Rule = Rule {
     id: "ipc.pipe_capacity",
-    shown: Shown::Try("pipe-size"),
+    shown: Demonstration::Try("pipe-size"),
     probes: &[PIPE],
     cure: Some(Text {
         en: "Write at most what the pipe holds at a time. fcntl(F_SETPIPE_SZ) makes it hold more, up to \

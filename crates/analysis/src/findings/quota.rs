@@ -4,7 +4,7 @@ use hostmark_model::{CaseRecord, Run, Text};
 
 use super::evidence::lost;
 use super::short::short;
-use super::{Conclusion, Doubt, NOTHING, Rule, Shown};
+use super::{Conclusion, Demonstration, Doubt, NOTHING, Rule};
 use crate::format::{number, percent};
 
 /// The cases that are named.
@@ -12,7 +12,7 @@ const MOST_CASES: usize = 5;
 
 pub(super) static RULE: Rule = Rule {
     id: "run.cpu_quota",
-    shown: Shown::Host,
+    shown: Demonstration::Host,
     probes: &[],
     cure: Some(Text {
         en: "Lift the quota (docker --cpus, systemd CPUQuota=, Kubernetes limits.cpu). Or run no more threads than it pays for (GOMAXPROCS, \

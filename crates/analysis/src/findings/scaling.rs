@@ -3,15 +3,15 @@
 use hostmark_model::{Run, Text};
 use hostmark_stats::scalability::{self, falls_from};
 
-use super::copies::{PURE, SCALING, Together, WORTH_SAYING, curve, most_copies, usable_cores};
+use super::copies::{NOTABLE, PURE, SCALING, Together, curve, most_copies, usable_cores};
 use super::evidence::lost;
 use super::short::short;
-use super::{Conclusion, DISTURBED, Doubt, QUOTA, Rule, Shown, YIELDS};
+use super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA, Rule, YIELDS};
 use crate::format::{number, percent_number};
 
 pub(super) static RULE: Rule = Rule {
     id: "cpu.scaling_falls",
-    shown: Shown::Run,
+    shown: Demonstration::Run,
     probes: &[SCALING],
     cure: Some(Text {
         en: "Find the lock or the cache that is met: perf lock, perf c2c, perf top. Fewer processes with more threads or \
@@ -114,6 +114,6 @@ fn hindered(together: &Together, pure: Option<&Together>) -> Option<f64> {
     // Of fewer copies than the sieve's each has no less of a core.
     let share = |times: f64, copies: f64| (times / copies).min(1.0);
     let expected = share(pure.times.low, pure.copies);
-    let is_proven = together.times.high / together.copies < expected * (1.0 - WORTH_SAYING);
+    let is_proven = together.times.high / together.copies < expected * (1.0 - NOTABLE);
     is_proven.then(|| lost(share(pure.times.value, pure.copies), together.times.value / together.copies))
 }

@@ -3,13 +3,13 @@
 use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::short::short;
-use super::{Conclusion, Doubt, NOTHING, QUOTA_OF_ONE, Rule, Shown, YIELDS};
+use super::{Conclusion, Demonstration, Doubt, NOTHING, QUOTA_OF_ONE, Rule, YIELDS};
 use crate::format::{percent, value};
 use crate::neighbours::{SHARED, slowed};
 
 pub(super) static RULE: Rule = Rule {
     id: "run.neighbours",
-    shown: Shown::Try("busy-neighbour"),
+    shown: Demonstration::Try("busy-neighbour"),
     probes: &[],
     cure: Some(Text {
         en: "No setting of this machine changes it. Rerun at a quieter hour; where it lasts, take an instance with whole cores, or a \

@@ -2,17 +2,17 @@
 
 use hostmark_model::{Lang, Run, Text, Unit};
 
-use super::copies::{PURE, SCALING, Together, WORTH_SAYING, most_copies, usable_cores};
+use super::copies::{NOTABLE, PURE, SCALING, Together, most_copies, usable_cores};
 use super::evidence::{Proven, lost};
 use super::short::short;
-use super::{Conclusion, DISTURBED, Doubt, QUOTA, Rule, Shown, YIELDS};
+use super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA, Rule, YIELDS};
 use crate::format::{number, percent, value};
 
 const FREQUENCY: &str = "cpu.frequency";
 
 pub(super) static RULE: Rule = Rule {
     id: "cpu.shared_cores",
-    shown: Shown::Run,
+    shown: Demonstration::Run,
     probes: &[SCALING, PURE, FREQUENCY],
     cure: Some(Text {
         en: "Plan throughput by this factor, not by the number of CPUs. Work that must answer fast gets a core of its own: one \
@@ -32,7 +32,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
 fn conclusion(run: &Run) -> Option<Conclusion> {
     let all = most_copies(run);
     let sieve = all.iter().find(|together| together.source == PURE)?;
-    if sieve.times.high / sieve.copies >= 1.0 - WORTH_SAYING {
+    if sieve.times.high / sieve.copies >= 1.0 - NOTABLE {
         return None;
     }
     let cost = lost(sieve.copies, sieve.times.value);
@@ -91,5 +91,5 @@ fn reason(run: &Run, sieve: &Together) -> Text<String> {
 fn slower_clock(run: &Run, copies: f64) -> Option<(f64, f64)> {
     let at = |threads: &str| Proven::at(run, FREQUENCY, &[("load", "scalar"), ("threads", threads)]);
     let (alone, all) = (at("1")?, at(&copies.to_string())?);
-    (all.high < alone.low * (1.0 - WORTH_SAYING / 2.0)).then_some((alone.value, all.value))
+    (all.high < alone.low * (1.0 - NOTABLE / 2.0)).then_some((alone.value, all.value))
 }

@@ -7,7 +7,7 @@ const MOST_CASES: usize = 3;
 
 /// What shows what a rule concludes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shown {
+pub enum Demonstration {
     /// `hostmark try` with this setting, which is also the cure.
     Try(&'static str),
     /// `hostmark explain` of this probe, which says what makes it so.
@@ -18,13 +18,13 @@ pub enum Shown {
     Host,
 }
 
-impl Shown {
+impl Demonstration {
     pub(super) fn command(self, run: &Run, cases: &[String]) -> String {
         match self {
-            Shown::Try(setting) => format!("hostmark try {setting}"),
-            Shown::Explain(probe) => format!("hostmark explain {probe}"),
-            Shown::Host => "hostmark host".to_owned(),
-            Shown::Run => {
+            Demonstration::Try(setting) => format!("hostmark try {setting}"),
+            Demonstration::Explain(probe) => format!("hostmark explain {probe}"),
+            Demonstration::Host => "hostmark host".to_owned(),
+            Demonstration::Run => {
                 let known = |id: &String| run.cases.iter().find(|case| case.id == *id && case.peer().is_none());
                 let filters: Vec<String> =
                     cases.iter().filter_map(known).map(|case| filter(run, case)).take(MOST_CASES).collect();

@@ -5,7 +5,7 @@ use hostmark_model::{Lang, Run, Text, Unit};
 use super::evidence::{Proven, case_at, lost};
 use super::host::named_mitigations;
 use super::short::short;
-use super::{Conclusion, DISTURBED, Doubt, Rule, Shown, TRACED};
+use super::{Conclusion, DISTURBED, Demonstration, Doubt, Rule, TRACED};
 use crate::format::{percent, value};
 
 const GETPID: &str = "syscall.getpid";
@@ -14,7 +14,7 @@ const PREDICTED: f64 = 0.1;
 
 pub(super) static RULE: Rule = Rule {
     id: "syscall.slow_return",
-    shown: Shown::Explain(GETPID),
+    shown: Demonstration::Explain(GETPID),
     probes: &[GETPID],
     cure: Some(Text {
         en: "Batch calls (io_uring, sendmmsg, larger reads and writes). A benchmark that inlines the system-call instruction \

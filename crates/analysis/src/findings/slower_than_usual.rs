@@ -4,7 +4,7 @@ use hostmark_model::{Better, Lang, Run, Text, Unit};
 
 use super::evidence::Proven;
 use super::short::short;
-use super::{Conclusion, DISTURBED, Doubt, QUOTA_OF_ONE, Rule, Shown, YIELDS, neighbours};
+use super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, YIELDS, neighbours};
 use crate::constants::{self, ConstantValue};
 use crate::format::{in_scale, scale_for, value};
 use crate::levels::HIERARCHY;
@@ -13,7 +13,7 @@ use crate::split_huge_pages::cut_into;
 
 pub(super) static RULE: Rule = Rule {
     id: "machine.slower_than_usual",
-    shown: Shown::Explain(HIERARCHY),
+    shown: Demonstration::Explain(HIERARCHY),
     probes: &[HIERARCHY],
     cure: Some(Text {
         en: "Measure again at a quiet hour, then on another server of this kind. A cloud instance that is stopped and started again \
@@ -66,17 +66,17 @@ fn draw(run: &Run) -> Vec<Conclusion> {
 
 fn conclusion(run: &Run) -> Option<Conclusion> {
     let usual = beside(run).filter(NearestReference::is_usual)?;
-    let told = constants::told(run);
-    let mut slow: Vec<Slow> = told
+    let groups = constants::of_run(run);
+    let mut slow: Vec<Slow> = groups
         .iter()
-        .flat_map(|(_, told)| told)
+        .flat_map(|(_, constants)| constants)
         .filter_map(|constant| Some(Slow { constant, verdict: usual.verdict(constant)? }))
         .filter(|slow| slow.verdict.tone == Tone::Bad)
         .collect();
     slow.sort_by(|one, other| one.verdict.better.total_cmp(&other.verdict.better));
     let worst = slow.first()?;
-    let cause = Cause::of(run, &slow);
-    let words = cause.as_ref().map_or_else(Text::default, Cause::words);
+    let cause = Explanation::of(run, &slow);
+    let words = cause.as_ref().map_or_else(Text::default, Explanation::words);
     let all =
         |lang: Lang, and: &str| slow.iter().map(|slow| slow.sentence(&usual, lang)).collect::<Vec<String>>().join(and);
     let why = cause.as_ref().map_or_else(
@@ -84,7 +84,7 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
             en: "Nothing else that was measured here explains it.".to_owned(),
             zh: "本次测得的其他结果都不能解释。".to_owned(),
         },
-        Cause::sentence,
+        Explanation::sentence,
     );
     let [en, zh] = [usual.source(Lang::En), usual.source(Lang::Zh)];
     let text = Text {
@@ -98,7 +98,7 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
 }
 
 /// What explains it, as far as the run tells.
-enum Cause {
+enum Explanation {
     /// Pages of so many bytes, and what they cost a load, ns.
     HugePagesCut(f64, f64),
     /// The core's own cache is as slow: its clock is.
@@ -107,35 +107,35 @@ enum Cause {
     Neighbours,
 }
 
-impl Cause {
-    fn of(run: &Run, slow: &[Slow]) -> Option<Cause> {
+impl Explanation {
+    fn of(run: &Run, slow: &[Slow]) -> Option<Explanation> {
         let has = |level: &str| slow.iter().any(|slow| slow.constant.case.params.get("level") == Some(level));
         if has("l1d") {
-            return Some(Cause::Clock);
+            return Some(Explanation::Clock);
         }
         if let Some((case, bytes)) = cut_into(run).filter(|_| has("dram")) {
-            return Some(Cause::HugePagesCut(bytes, Proven::also(case, "huge")?.value));
+            return Some(Explanation::HugePagesCut(bytes, Proven::also(case, "huge")?.value));
         }
         let disturbed = neighbours::draw(run);
         let is_disturbed = |slow: &Slow| disturbed.iter().any(|other| other.cases.contains(&slow.constant.case.id));
-        slow.iter().any(is_disturbed).then_some(Cause::Neighbours)
+        slow.iter().any(is_disturbed).then_some(Explanation::Neighbours)
     }
 
     /// Behind the line.
     fn words(&self) -> Text<String> {
         match self {
-            Cause::HugePagesCut(_, ns) => {
+            Explanation::HugePagesCut(_, ns) => {
                 let ns = value(*ns, Unit::Nanoseconds, Lang::En);
                 Text { en: format!("; {ns} are page walks"), zh: format!("；其中页表遍历 {ns}") }
             }
-            Cause::Clock => Text { en: "; the clock is low".to_owned(), zh: "；主频偏低".to_owned() },
-            Cause::Neighbours => Text { en: "; rounds differ".to_owned(), zh: "；各轮差异大".to_owned() },
+            Explanation::Clock => Text { en: "; the clock is low".to_owned(), zh: "；主频偏低".to_owned() },
+            Explanation::Neighbours => Text { en: "; rounds differ".to_owned(), zh: "；各轮差异大".to_owned() },
         }
     }
 
     fn sentence(&self) -> Text<String> {
         match self {
-            Cause::HugePagesCut(bytes, ns) => {
+            Explanation::HugePagesCut(bytes, ns) => {
                 let [page, ns] =
                     [(*bytes, Unit::Bytes), (*ns, Unit::Nanoseconds)].map(|(of, unit)| value(of, unit, Lang::En));
                 Text {
@@ -143,11 +143,11 @@ impl Cause {
                     zh: format!("宿主机用 {page} 的页承载虚拟机的大页，每次加载中地址转换占 {ns}。"),
                 }
             }
-            Cause::Clock => Text {
+            Explanation::Clock => Text {
                 en: "The core's own cache is slow as well, so its clock is lower than usual.".to_owned(),
                 zh: "核心自身的缓存也慢，可见主频低于同类。".to_owned(),
             },
-            Cause::Neighbours => Text {
+            Explanation::Neighbours => Text {
                 en: "Its rounds differ from each other: others use the same cache or memory.".to_owned(),
                 zh: "各轮之间差异大：有其他程序或虚拟机在用同一缓存或内存。".to_owned(),
             },

@@ -4,14 +4,14 @@ use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::evidence::Proven;
 use super::short::short;
-use super::{Conclusion, DISTURBED, Doubt, Rule, Shown};
+use super::{Conclusion, DISTURBED, Demonstration, Doubt, Rule};
 use crate::format::value;
 use crate::levels::LEVELS;
 use crate::split_huge_pages::{EFFECTIVE_PAGE, cut_into};
 
 pub(super) static RULE: Rule = Rule {
     id: "memory.huge_pages_cut",
-    shown: Shown::Explain("memory.effective_page"),
+    shown: Demonstration::Explain("memory.effective_page"),
     probes: &[EFFECTIVE_PAGE],
     cure: Some(Text {
         en: "On your own host, back guests with huge pages (QEMU: hugetlb=on). Reserved ones (QEMU: -object memory-backend-memfd,hugetlb=on; \

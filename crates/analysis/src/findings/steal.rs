@@ -3,20 +3,20 @@
 use hostmark_model::{CaseRecord, Lang, Run, Text, Unit};
 
 use super::short::short;
-use super::{Conclusion, Doubt, NOTHING, Rule, Shown};
+use super::{Conclusion, Demonstration, Doubt, NOTHING, Rule};
 use crate::duration::duration_s;
 use crate::format::{percent, value};
 
 /// Steal is counted in ticks of 10 ms: ten of them are no chance.
 const LEAST_NS: f64 = 100e6;
 /// One lost time slice in a hundred is seen in tails, and soon in medians.
-const WORTH_SAYING: f64 = 0.01;
+const NOTABLE: f64 = 0.01;
 /// The cases that are named, those that lost most first.
 const MOST_CASES: usize = 5;
 
 pub(super) static RULE: Rule = Rule {
     id: "run.steal",
-    shown: Shown::Host,
+    shown: Demonstration::Host,
     probes: &[],
     cure: Some(Text {
         en: "Measure at a quiet hour, or move to a dedicated host or instance. An instance with CPU credits that are used up \
@@ -39,7 +39,7 @@ pub(crate) fn stolen_share(run: &Run) -> Option<f64> {
     let total_ns: f64 = run.cases.iter().filter_map(stolen_ns).sum();
     let whole_ns = duration_s(run).map(|seconds| seconds * 1e9).filter(|ns| *ns > 0.0)?;
     let share = (total_ns / whole_ns).min(1.0);
-    (total_ns >= LEAST_NS && share >= WORTH_SAYING).then_some(share)
+    (total_ns >= LEAST_NS && share >= NOTABLE).then_some(share)
 }
 
 fn draw(run: &Run) -> Vec<Conclusion> {

@@ -4,15 +4,15 @@ use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::host::SWAP_BYTES;
 use super::short::short;
-use super::{Conclusion, Doubt, NOTHING, Rule, Shown};
+use super::{Conclusion, Demonstration, Doubt, NOTHING, Rule};
 use crate::format::{percent, value};
 
 /// Under this share of the time nobody notices that tasks waited for memory.
-const WORTH_SAYING: f64 = 0.001;
+const NOTABLE: f64 = 0.001;
 
 pub(super) static RULE: Rule = Rule {
     id: "run.swap_in_use",
-    shown: Shown::Host,
+    shown: Demonstration::Host,
     probes: &[],
     cure: Some(Text {
         en: "Find who holds the memory (ps aux --sort -rss), and run less. Or give the machine more. Then swapoff -a && swapon -a brings \
@@ -30,7 +30,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
         return Vec::new();
     }
     let waited = run.host.activity.pressure.get("memory").map(|pressure| pressure.some);
-    let cost = waited.filter(|share| *share >= WORTH_SAYING).unwrap_or(0.0);
+    let cost = waited.filter(|share| *share >= NOTABLE).unwrap_or(0.0);
     let used = value(used as f64, Unit::Bytes, Lang::En);
     let [waited_en, waited_zh] = match cost > 0.0 {
         true => [

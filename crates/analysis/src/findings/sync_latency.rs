@@ -4,7 +4,7 @@ use hostmark_model::{Estimate, Lang, Measured, Run, Text, Unit};
 
 use super::evidence::{case_at, lost};
 use super::short::short;
-use super::{Conclusion, DISTURBED, Doubt, QUOTA_OF_ONE, Rule, Shown, YIELDS};
+use super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, YIELDS};
 use crate::format::value;
 
 const SYNC: &str = "disk.fsync";
@@ -16,7 +16,7 @@ const MOST_NS: f64 = 10e6;
 
 pub(super) static RULE: Rule = Rule {
     id: "disk.slow_sync",
-    shown: Shown::Run,
+    shown: Demonstration::Run,
     probes: &[SYNC],
     cure: Some(Text {
         en: "Give the log a device of its own with power-loss protection. A flush is free there; keep other writers off it. In a cloud \
@@ -46,7 +46,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
 }
 
 /// In a line, in full, and what it costs.
-type Told = (Text<String>, Text<String>, f64);
+type Costed = (Text<String>, Text<String>, f64);
 
 /// What the verdict is, where it is proven and where it is not.
 fn verdict(is_proven: bool) -> (&'static str, &'static str) {
@@ -57,7 +57,7 @@ fn verdict(is_proven: bool) -> (&'static str, &'static str) {
 }
 
 /// Of operations that are enough for a 99th percentile.
-fn by_percentile(p99: &Estimate) -> Option<Told> {
+fn by_percentile(p99: &Estimate) -> Option<Costed> {
     if p99.value() <= MOST_NS {
         return None;
     }
@@ -83,7 +83,7 @@ fn by_percentile(p99: &Estimate) -> Option<Told> {
 }
 
 /// Of fewer: a device that makes requests wait serves too few of them for a percentile.
-fn by_count(measured: &Measured) -> Option<Told> {
+fn by_count(measured: &Measured) -> Option<Costed> {
     let histogram = measured.histogram.as_ref()?;
     let of_all = || histogram.values.iter().zip(&histogram.counts);
     let all = of_all().map(|(_, &count)| count).fold(0, u64::saturating_add);
@@ -111,7 +111,7 @@ fn by_count(measured: &Measured) -> Option<Told> {
 }
 
 /// The mean of all, which stalls after bursts are in.
-fn by_mean(measured: &Measured) -> Option<Told> {
+fn by_mean(measured: &Measured) -> Option<Costed> {
     let [mean, sustained] = ["mean", "sustained"].map(|name| measured.also.get(name).map(|also| also.estimate.value()));
     let (mean, sustained, median) = (mean?, sustained?, measured.estimate.typical);
     if mean < BURSTS * median || mean < LEAST_MEAN_NS {

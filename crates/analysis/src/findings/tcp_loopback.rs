@@ -6,14 +6,14 @@ use hostmark_model::{CaseRecord, Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, believed, case_at, lost};
 use super::short::short;
-use super::{Conclusion, DISTURBED, Doubt, LOOPBACK, QUOTA_OF_ONE, Rule, Shown, YIELDS};
+use super::{Conclusion, DISTURBED, Demonstration, Doubt, LOOPBACK, QUOTA_OF_ONE, Rule, YIELDS};
 use crate::bilingual::{SEMICOLON, joined};
 use crate::format::{low_high, number, value};
 
 const TCP: &str = "net.tcp_bandwidth";
 const OFFLOAD: &str = "net.tcp_offload";
 /// By what factor one must be faster than the other to be worth a word.
-const WORTH_SAYING: f64 = 1.1;
+const NOTABLE: f64 = 1.1;
 /// Congestion controls that pace: they send by a clock, also where nothing is in the way.
 const PACING: [&str; 3] = ["bbr", "bbr2", "bbr3"];
 /// Axes, other than that of an alternative, at which cases are compared.
@@ -31,7 +31,7 @@ const OFFLOAD_BASE: [(&str, &str); 4] = [("device", "lo"), ("offload", "all"), (
 
 pub(super) static RULE: Rule = Rule {
     id: "net.tcp_loopback",
-    shown: Shown::Explain("net.tcp_bandwidth"),
+    shown: Demonstration::Explain("net.tcp_bandwidth"),
     probes: &[TCP, OFFLOAD],
     cure: Some(Text {
         en: "Change what is proven faster here: congestion control, buffers or CPUs. The congestion control is that of sockets which stay on \
@@ -75,7 +75,7 @@ impl LoopbackFinding {
 
 fn conclusion(run: &Run) -> Option<Conclusion> {
     let base = at(run, TCP, &BASE, &[])?;
-    let told = rate(base)?;
+    let on_one_cpu = rate(base)?;
     let ends = ["sender_cpus", "receiver_cpus"].map(|name| Some(believed(base)?.also.get(name)?.estimate.value()));
     let (ends_en, ends_zh) = match ends {
         [Some(sends), Some(receives)] => {
@@ -88,23 +88,23 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
         _ => (", which both ends share".to_owned(), "，由两端共用".to_owned()),
     };
     let text = Text {
-        en: format!("TCP over loopback gives {told} on one CPU{ends_en}."),
-        zh: format!("环回接口上的 TCP 在同一 CPU 上为 {told}{ends_zh}。"),
+        en: format!("TCP over loopback gives {on_one_cpu} on one CPU{ends_en}."),
+        zh: format!("环回接口上的 TCP 在同一 CPU 上为 {on_one_cpu}{ends_zh}。"),
     };
-    let mut told = LoopbackFinding { text, cases: vec![base.id.clone()], cost: 0.0, most: None };
-    congestion(run, base, &mut told);
-    windows(run, &mut told);
-    placements(run, base, &mut told);
-    methods(run, base, &mut told);
-    packets(run, &mut told);
+    let mut finding = LoopbackFinding { text, cases: vec![base.id.clone()], cost: 0.0, most: None };
+    congestion(run, base, &mut finding);
+    windows(run, &mut finding);
+    placements(run, base, &mut finding);
+    methods(run, base, &mut finding);
+    packets(run, &mut finding);
     // A value alone is no finding: something must be proven to change it.
-    let (by, Text { en, zh }) = told.most?;
+    let (by, Text { en, zh }) = finding.most?;
     let (gives, change) = (value(Proven::of_case(base)?.value, Unit::BytesPerSecond, Lang::En), shown(by));
     let short = short(
         format!("TCP over loopback {gives} on one CPU; {en} {change}"),
         format!("环回 TCP 在同一 CPU 上为 {gives}；{zh}{change}"),
     );
-    Some(Conclusion { short, text: told.text, cases: told.cases, cost: told.cost })
+    Some(Conclusion { short, text: finding.text, cases: finding.cases, cost: finding.cost })
 }
 
 /// The case at a base's values, but for some.
@@ -129,7 +129,7 @@ fn rate(case: &CaseRecord) -> Option<String> {
 fn factor(above: &CaseRecord, below: &CaseRecord) -> Option<f64> {
     let (above, below) = (Proven::of_case(above)?, Proven::of_case(below)?);
     let by = above.value / below.value;
-    (above.low > below.high && by > WORTH_SAYING).then_some(by)
+    (above.low > below.high && by > NOTABLE).then_some(by)
 }
 
 /// What `other` is of `base`, where that is proven.
@@ -152,7 +152,7 @@ fn fastest<'a>(cases: impl Iterator<Item = &'a CaseRecord>) -> Option<&'a CaseRe
     proven.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(case, _)| case)
 }
 
-fn congestion(run: &Run, base: &CaseRecord, told: &mut LoopbackFinding) {
+fn congestion(run: &Run, base: &CaseRecord, finding: &mut LoopbackFinding) {
     let others = ["reno", "cubic"].iter().filter_map(|name| at(run, TCP, &BASE, &[("congestion", name)]));
     let Some(best) = fastest(others) else { return };
     let (Some(system), Some(name)) = (note(base, "congestion_control"), best.params.get("congestion")) else { return };
@@ -164,14 +164,14 @@ fn congestion(run: &Run, base: &CaseRecord, told: &mut LoopbackFinding) {
         ),
         false => ("", ""),
     };
-    told.compare(by, format!("with {name}"), format!("改用 {name} "));
+    finding.compare(by, format!("with {name}"), format!("改用 {name} "));
     let by = number(by);
-    told.add(
+    finding.add(
         format!(" The system's congestion control is {system}{why_en}; with {name} it is {gives}, ×{by}."),
         format!("系统的拥塞控制是 {system}{why_zh}；改用 {name} 为 {gives}，×{by}。"),
         best,
     );
-    told.cost = told.cost.max(loss(best, base));
+    finding.cost = finding.cost.max(loss(best, base));
 }
 
 /// The share of its time that `base` loses against `best`.
@@ -181,7 +181,7 @@ fn loss(best: &CaseRecord, base: &CaseRecord) -> f64 {
 }
 
 /// The best of the fixed windows, on one CPU and on two, where it is above the system's tuning; else the worst where it is below.
-fn windows(run: &Run, told: &mut LoopbackFinding) {
+fn windows(run: &Run, finding: &mut LoopbackFinding) {
     let mut places: Vec<&str> = Vec::new();
     for place in run.cases.iter().filter(|case| case.probe == TCP).filter_map(|case| case.params.get("cpus")) {
         if !places.contains(&place) {
@@ -205,14 +205,14 @@ fn windows(run: &Run, told: &mut LoopbackFinding) {
             continue;
         };
         let window = size(window);
-        told.compare(change, format!("fixed window of {window} ({place})"), format!("固定窗口 {window}（{place}）"));
+        finding.compare(change, format!("fixed window of {window} ({place})"), format!("固定窗口 {window}（{place}）"));
         let change = shown(change);
-        told.add(
+        finding.add(
             format!(" A fixed window of {window} gives {gives} (cpus={place}), {change} against the system's tuning."),
             format!("固定窗口 {window} 时为 {gives}（cpus={place}），相对于系统自动调节为 {change}。"),
             case,
         );
-        told.cost = told.cost.max(best.map_or(0.0, |best| loss(best, tuned)));
+        finding.cost = finding.cost.max(best.map_or(0.0, |best| loss(best, tuned)));
     }
 }
 
@@ -226,15 +226,15 @@ fn size(name: &str) -> String {
     }
 }
 
-fn placements(run: &Run, base: &CaseRecord, told: &mut LoopbackFinding) {
+fn placements(run: &Run, base: &CaseRecord, finding: &mut LoopbackFinding) {
     for place in ["smt_sibling", "same_cache", "other_cache", "same_package_other_node", "other_node"] {
         let Some(case) = at(run, TCP, &BASE, &[("cpus", place)]) else { continue };
         let (Some(change), Some(gives)) = (change(case, base), rate(case)) else { continue };
-        told.compare(change, format!("on two ({place})"), format!("在两个 CPU 上（{place}）"));
+        finding.compare(change, format!("on two ({place})"), format!("在两个 CPU 上（{place}）"));
         // Why it may be slower: each end that sleeps is woken from the other CPU.
         let woken = [case, base].map(|case| Some(believed(case)?.also.get("wake_ups")?.estimate.value()));
         let (why_en, why_zh) = match woken {
-            [Some(two), Some(one)] if two > one * WORTH_SAYING && change < 1.0 => {
+            [Some(two), Some(one)] if two > one * NOTABLE && change < 1.0 => {
                 let [two, one] = [two, one].map(number);
                 (
                     format!(": {two} wake-ups per MiB, of another CPU, after {one} on one"),
@@ -244,7 +244,7 @@ fn placements(run: &Run, base: &CaseRecord, told: &mut LoopbackFinding) {
             _ => Default::default(),
         };
         let change = shown(change);
-        told.add(
+        finding.add(
             format!(" On two CPUs (cpus={place}) it is {gives}, {change}{why_en}."),
             format!("在两个 CPU 上（cpus={place}）为 {gives}，{change}{why_zh}。"),
             case,
@@ -252,18 +252,18 @@ fn placements(run: &Run, base: &CaseRecord, told: &mut LoopbackFinding) {
     }
 }
 
-fn methods(run: &Run, base: &CaseRecord, told: &mut LoopbackFinding) {
+fn methods(run: &Run, base: &CaseRecord, finding: &mut LoopbackFinding) {
     for (method, name) in [("zero_copy", "MSG_ZEROCOPY"), ("sendfile", "sendfile"), ("splice", "splice")] {
         let Some(case) = at(run, TCP, &BASE, &[("method", method)]) else { continue };
         let (Some(change), Some(gives)) = (change(case, base), rate(case)) else { continue };
-        told.compare(change, format!("by {name}"), format!("用 {name} "));
+        finding.compare(change, format!("by {name}"), format!("用 {name} "));
         let change = shown(change);
         let (why_en, why_zh) = match note(case, "zero_copy") {
             Some("copied") => (", and the kernel tells that it copied after all", "，而且内核报告它最终还是复制了"),
             Some(_) => (", and the kernel tells that it did not copy", "，内核报告没有复制"),
             None => ("", ""),
         };
-        told.add(
+        finding.add(
             format!(" {name} gives {gives}, {change}{why_en}."),
             format!("{name} 为 {gives}，{change}{why_zh}。"),
             case,
@@ -272,7 +272,7 @@ fn methods(run: &Run, base: &CaseRecord, told: &mut LoopbackFinding) {
 }
 
 /// What it is worth that packets pass whole, in namespaces of the probe's own.
-fn packets(run: &Run, told: &mut LoopbackFinding) {
+fn packets(run: &Run, finding: &mut LoopbackFinding) {
     for (device, name) in [("lo", "lo"), ("veth", "veth")] {
         let of = |offload| at(run, OFFLOAD, &OFFLOAD_BASE, &[("device", device), ("offload", offload)]);
         let Some(whole) = of("all") else { continue };
@@ -292,7 +292,7 @@ fn packets(run: &Run, told: &mut LoopbackFinding) {
             let Some(case) = of(offload) else { continue };
             let (Some(change), Some(rate)) = (change(case, whole), rate(case)) else { continue };
             let [short_en, short_zh] = in_short;
-            told.compare(change, format!("over {name} {short_en}"), format!("{name} 上{short_zh}"));
+            finding.compare(change, format!("over {name} {short_en}"), format!("{name} 上{short_zh}"));
             let change = shown(change);
             parts.push((Text { en: format!("{en} {rate}, {change}"), zh: format!("{zh}为 {rate}，{change}") }, case));
         }
@@ -301,11 +301,11 @@ fn packets(run: &Run, told: &mut LoopbackFinding) {
         }
         let (parts, others): (Vec<Text<String>>, Vec<&CaseRecord>) = parts.into_iter().unzip();
         let Text { en, zh } = joined(&parts, SEMICOLON);
-        told.text.en += &format!(
+        finding.text.en += &format!(
             " Over {name} with an MTU of 1500, without pacing, packets of 64 KiB that pass whole give {gives}; {en}."
         );
-        told.text.zh += &format!("在 MTU 为 1500 的 {name} 上、不限速时，64 KiB 的包整个通过为 {gives}；{zh}。");
-        told.cases.push(whole.id.clone());
-        told.cases.extend(others.iter().map(|case| case.id.clone()));
+        finding.text.zh += &format!("在 MTU 为 1500 的 {name} 上、不限速时，64 KiB 的包整个通过为 {gives}；{zh}。");
+        finding.cases.push(whole.id.clone());
+        finding.cases.extend(others.iter().map(|case| case.id.clone()));
     }
 }

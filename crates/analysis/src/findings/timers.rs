@@ -4,7 +4,7 @@ use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::evidence::{Proven, case_at, lost};
 use super::short::short;
-use super::{Conclusion, DISTURBED, Doubt, QUOTA_OF_ONE, Rule, Shown, TRACED, YIELDS};
+use super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, TRACED, YIELDS};
 use crate::format::value;
 
 const SLEEP: &str = "clock.sleep";
@@ -21,7 +21,7 @@ const USUAL_NS: f64 = 10e3;
 
 pub(super) static RULE: Rule = Rule {
     id: "clock.coarse_timers",
-    shown: Shown::Explain("clock.sleep"),
+    shown: Demonstration::Explain("clock.sleep"),
     probes: &[SLEEP],
     cure: Some(Text {
         en: "Check that high-resolution timers are on: hres_active in /proc/timer_list. The kernel's command line must not say highres=off \

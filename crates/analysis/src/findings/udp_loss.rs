@@ -4,16 +4,16 @@ use hostmark_model::{Run, Text, size_text};
 
 use super::evidence::{Proven, case_at};
 use super::short::short;
-use super::{Conclusion, DISTURBED, Doubt, LOOPBACK, QUOTA_OF_ONE, Rule, Shown, YIELDS};
+use super::{Conclusion, DISTURBED, Demonstration, Doubt, LOOPBACK, QUOTA_OF_ONE, Rule, YIELDS};
 use crate::format::percent;
 
 const UDP: &str = "net.udp_bandwidth";
 /// What is lost below this, a scheduler's delay now and then explains.
-const WORTH_SAYING: f64 = 0.05;
+const NOTABLE: f64 = 0.05;
 
 pub(super) static RULE: Rule = Rule {
     id: "net.udp_loss",
-    shown: Shown::Try("udp-buffer"),
+    shown: Demonstration::Try("udp-buffer"),
     probes: &[UDP],
     cure: Some(Text {
         en: "Give the receiver a larger buffer (SO_RCVBUF, net.core.rmem_max). Take many datagrams at a time (recvmmsg, UDP_GRO), and let \
@@ -31,7 +31,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
 
 fn conclusion(run: &Run) -> Option<Conclusion> {
     let case = case_at(run, UDP, &[])?;
-    let loss = Proven::also(case, "loss").filter(|loss| loss.low >= WORTH_SAYING && loss.high <= 1.0)?;
+    let loss = Proven::also(case, "loss").filter(|loss| loss.low >= NOTABLE && loss.high <= 1.0)?;
     let size = case.params.get("datagram")?.parse().ok().map(size_text)?;
     let (share, full) = (percent(loss.value), Proven::also(case, "overrun").map(|full| percent(full.value)));
     let (full_en, full_zh) = match full {

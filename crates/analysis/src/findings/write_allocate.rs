@@ -4,7 +4,7 @@ use hostmark_model::{Lang, Run, Text, Unit, size_text};
 
 use super::evidence::lost;
 use super::short::short;
-use super::{Conclusion, DISTURBED, Doubt, Rule, Shown};
+use super::{Conclusion, DISTURBED, Demonstration, Doubt, Rule};
 use crate::curve::{CurvePoint, curve};
 use crate::format::{number, value};
 use crate::levels::{LEVELS, last_cache_size};
@@ -14,7 +14,7 @@ const WRITE: &str = "memory.write";
 const COPY: &str = "memory.copy";
 
 /// By what factor one must be faster than the other to be worth a word.
-const WORTH_SAYING: f64 = 1.1;
+const NOTABLE: f64 = 1.1;
 /// Buffers from this multiple of the last cache on lie in memory for the most part.
 const IN_MEMORY: f64 = 1.5;
 /// What the bus moves for a byte written by plain stores, and for one copied by them.
@@ -26,7 +26,7 @@ const OTHER_STORES: [&str; 3] = ["nt", "rep", "libc"];
 
 pub(super) static RULE: Rule = Rule {
     id: "memory.write_allocate",
-    shown: Shown::Explain("memory.write"),
+    shown: Demonstration::Explain("memory.write"),
     probes: &[READ, WRITE, COPY],
     cure: Some(Text {
         en: "Write what is not read soon past the caches: non-temporal stores. memset and memcpy of the C library turn to them above a size \
@@ -45,7 +45,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     let [read, write, copy] = read_write_copy;
     let both = |point: &&CurvePoint| point.at as f64 >= beyond && at(&read, point.at).is_some();
     let Some(stored) = write.iter().rfind(both) else { return Vec::new() };
-    let Some(loaded) = at(&read, stored.at).filter(|loaded| loaded.is_above(stored, WORTH_SAYING)) else {
+    let Some(loaded) = at(&read, stored.at).filter(|loaded| loaded.is_above(stored, NOTABLE)) else {
         return Vec::new();
     };
     let factor = number(loaded.estimate.value() / stored.estimate.value());
@@ -68,7 +68,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
         format!("内存：普通存储写 {writes}，加载读 {reads}；存储要先读入该行（写分配）"),
     );
     let mut cases = vec![loaded.case.id.clone(), stored.case.id.clone()];
-    if let Some(copied) = at(&copy, stored.at).filter(|copied| stored.is_above(copied, WORTH_SAYING)) {
+    if let Some(copied) = at(&copy, stored.at).filter(|copied| stored.is_above(copied, NOTABLE)) {
         let [copies, bus] = [copied.estimate.value(), COPIED * copied.estimate.value()].map(rate);
         text.en += &format!(
             " Copying gets {copies} and lies below both: the source is read, the destination read and written back, three \

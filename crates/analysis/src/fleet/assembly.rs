@@ -13,9 +13,9 @@ use super::data::{
     CaseSpread, Deviation, Fleet, GroupSpread, HostResult, KindOfHosts, OddCase, OtherEstimate, SCHEMA, WithinBy,
 };
 use super::drift::drifts;
-use super::gathering::{CaseInfo, Gathering, Value};
+use super::gathering::{CaseInfo, Gathering, RunValue};
 use super::host::{Host, hosts};
-use super::score::{Column, LEAST_HOSTS, Scores, scores};
+use super::score::{LEAST_HOSTS, ScoreColumn, Scores, scores};
 use super::usual::of_kind;
 use super::why::{Judged, causes, reasons};
 use crate::difference::FALSE_DISCOVERIES;
@@ -29,7 +29,7 @@ struct Pending<'a> {
     hosts: Vec<&'a Host>,
     /// The cases by their number in the gathering.
     cases: Vec<u32>,
-    columns: Vec<Column>,
+    columns: Vec<ScoreColumn>,
     /// Each host's value of each case, as it stands in its files.
     logarithms: Vec<Vec<Option<f64>>>,
     /// The same by the other estimator, and their median.
@@ -122,7 +122,7 @@ fn sign(case: &CaseInfo) -> f64 {
 
 impl<'a> Pending<'a> {
     fn of(gathering: &Gathering, hosts: Vec<&'a Host>) -> Pending<'a> {
-        let mut values: BTreeMap<u32, Vec<(usize, &Value)>> = BTreeMap::new();
+        let mut values: BTreeMap<u32, Vec<(usize, &RunValue)>> = BTreeMap::new();
         for (index, host) in hosts.iter().enumerate() {
             for run in &host.runs {
                 for value in &gathering.runs[*run].values {
@@ -167,7 +167,7 @@ impl<'a> Pending<'a> {
     }
 
     /// A case: one value a host, and what its runs scatter by.
-    fn add(&mut self, probe: usize, sign: f64, values: Vec<(usize, &Value)>) {
+    fn add(&mut self, probe: usize, sign: f64, values: Vec<(usize, &RunValue)>) {
         let mut of_host: Vec<Vec<f64>> = vec![Vec::new(); self.hosts.len()];
         let mut others = of_host.clone();
         for (host, value) in &values {
@@ -191,7 +191,7 @@ impl<'a> Pending<'a> {
             }
             _ => 0.0,
         };
-        self.columns.push(Column {
+        self.columns.push(ScoreColumn {
             probe,
             values: logarithms.iter().map(|value| value.map(|value| sign * value)).collect(),
             own: of_host.iter().map(own).collect(),
@@ -219,7 +219,7 @@ impl<'a> Pending<'a> {
             let unit = &self.scores.as_ref()?.groups[group];
             Some(place((unit.shown[host]?, unit.apart[host]?.distance())))
         };
-        let lacks = |column: &&Column| {
+        let lacks = |column: &&ScoreColumn| {
             column.values[host].is_none() && 2 * column.values.iter().flatten().count() > self.hosts.len()
         };
         let place_of = |case: usize| {

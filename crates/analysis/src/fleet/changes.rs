@@ -112,14 +112,22 @@ fn of_host(gathering: &Gathering, host: &str, runs: &[&RunRow]) -> Vec<HostChang
     let found = steps(&series, PERMUTATIONS, FALSE_DISCOVERIES, SEED);
     let mut by_run: BTreeMap<usize, Vec<CaseChange>> = BTreeMap::new();
     for step in &found {
-        let Some(change) = told(gathering, cases[step.series], &series[step.series], step, &found) else { continue };
+        let Some(change) = case_change(gathering, cases[step.series], &series[step.series], step, &found) else {
+            continue;
+        };
         by_run.entry(series[step.series][step.at].0).or_default().push(change);
     }
     merged(by_run).into_iter().map(|(order, cases)| whole(gathering, host, runs, order, cases)).collect()
 }
 
 /// A step in the case's own words; none of one that nobody minds.
-fn told(gathering: &Gathering, case: u32, series: &[(usize, f64)], step: &Step, all: &[Step]) -> Option<CaseChange> {
+fn case_change(
+    gathering: &Gathering,
+    case: u32,
+    series: &[(usize, f64)],
+    step: &Step,
+    all: &[Step],
+) -> Option<CaseChange> {
     let of_this = || all.iter().filter(|other| other.series == step.series).map(|other| other.at);
     let first = of_this().filter(|at| *at < step.at).max().unwrap_or(0);
     let end = of_this().filter(|at| *at > step.at).min().unwrap_or(series.len());
@@ -180,7 +188,7 @@ fn changed(gathering: &Gathering, before: &RunRow, now: &RunRow) -> Vec<Changed>
     keys.dedup();
     let text = |value: Option<&u32>| value.map_or(String::new(), |value| gathering.texts.name(*value).to_owned());
     let differs = |key: &u32| before.get(key) != now.get(key);
-    let is_told = |key: &u32| {
+    let is_shown = |key: &u32| {
         let key = gathering.key(*key);
         !["case.", "noise.", "disturbances", "neighbours."].iter().any(|kind| key.starts_with(kind))
     };
@@ -189,7 +197,7 @@ fn changed(gathering: &Gathering, before: &RunRow, now: &RunRow) -> Vec<Changed>
         from: text(before.get(&key)),
         to: text(now.get(&key)),
     };
-    keys.into_iter().filter(differs).filter(is_told).map(fact).collect()
+    keys.into_iter().filter(differs).filter(is_shown).map(fact).collect()
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ fn a_step_has_its_run_its_size_and_what_else_changed_then() {
 }
 
 #[test]
-fn where_nothing_steps_and_of_few_runs_nothing_is_told() {
+fn where_nothing_steps_and_of_few_runs_nothing_is_reported() {
     assert_eq!(changes(&gathered((0..24).map(|day| run(day, 1.0, "6.1.0")))), []);
     assert_eq!(changes(&gathered((0..5).map(|day| run(day, if day < 3 { 1.0 } else { 2.0 }, "6.1.0")))), []);
     assert_eq!(changes(&Gathering::new(&[])), []);

@@ -25,7 +25,7 @@ pub struct Fleet {
     /// The hosts of each kind, the largest kind first.
     pub kinds: Vec<KindOfHosts>,
     /// What goes with being odd.
-    pub causes: Vec<Cause>,
+    pub causes: Vec<SharedFact>,
     /// Hosts whose runs rise or fall with time.
     pub drifts: Vec<Drift>,
     /// What was measured between hosts; none where nothing was.
@@ -155,7 +155,7 @@ pub struct HostResult {
     /// The cases that stand out, the farthest first; of odd hosts alone.
     pub odd_cases: Vec<OddCase>,
     /// What the host has and few others do; of odd hosts alone.
-    pub reasons: Vec<Reason>,
+    pub reasons: Vec<RareFact>,
     /// Where its latest run lies in what is usual for servers of its design; empty where that is not known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub usual: Vec<BesideUsual>,
@@ -212,7 +212,7 @@ pub struct OddCase {
 
 /// A fact of an odd host that few others share.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Reason {
+pub struct RareFact {
     /// The fact's place in a run file.
     pub key: String,
     /// What it is called.
@@ -229,7 +229,7 @@ pub struct Reason {
 
 /// A fact that odd hosts share and others lack.
 #[derive(Debug, Clone, Serialize)]
-pub struct Cause {
+pub struct SharedFact {
     /// The fact's place in a run file.
     pub key: String,
     /// What it is called.

@@ -30,13 +30,13 @@ pub(super) fn drifts(gathering: &Gathering, hosts: &[Host]) -> Vec<Drift> {
         }
     }
     let p: Vec<f64> = found.iter().map(|(drift, _)| drift.p).collect();
-    let mut told: Vec<Drift> = discoveries(&p, FALSE_DISCOVERIES)
+    let mut drifts: Vec<Drift> = discoveries(&p, FALSE_DISCOVERIES)
         .into_iter()
         .filter(|index| found[*index].1.abs() >= LEAST_CHANGE)
         .map(|index| found[index].0.clone())
         .collect();
-    told.sort_by(|one, other| other.change.abs().total_cmp(&one.change.abs()));
-    told
+    drifts.sort_by(|one, other| other.change.abs().total_cmp(&one.change.abs()));
+    drifts
 }
 
 /// What each group delivers in each run beside the host's own median, as logarithms, in the order of time. Runs that lack the group are

@@ -25,12 +25,12 @@ pub struct Unread {
 
 /// Names by number.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct Interner {
     numbers: HashMap<String, u32>,
     all: Vec<String>,
 }
 
-impl Names {
+impl Interner {
     fn number(&mut self, name: &str) -> u32 {
         if let Some(number) = self.numbers.get(name) {
             return *number;
@@ -60,7 +60,7 @@ pub(super) struct CaseInfo {
 }
 
 /// What a case is that no run has, but the fleet.
-pub(super) struct Named {
+pub(super) struct FleetCase {
     pub(super) id: &'static str,
     pub(super) probe: &'static str,
     pub(super) title: Text,
@@ -71,7 +71,7 @@ pub(super) struct Named {
 /// A value of a run: the case by number, the logarithm of its value as it stands in the file, how far its rounds let that be off, and the
 /// other estimator's.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Value {
+pub(super) struct RunValue {
     pub(super) case: u32,
     pub(super) logarithm: f64,
     pub(super) error: f32,
@@ -88,7 +88,7 @@ pub(super) struct RunRow {
     pub(super) started: String,
     pub(super) finished: String,
     pub(super) kind: HostClass,
-    pub(super) values: Vec<Value>,
+    pub(super) values: Vec<RunValue>,
     /// Where values lie in what is usual for the host's design.
     pub(super) usual: Vec<BesideUsual>,
     /// Cases that should have worked and did not.
@@ -105,8 +105,8 @@ pub struct Gathering {
     numbers: HashMap<(String, u32, Leading), u32>,
     /// What facts are called, by their number.
     pub(super) labels: Vec<Text<String>>,
-    keys: Names,
-    pub(super) texts: Names,
+    keys: Interner,
+    pub(super) texts: Interner,
     pub(super) unread: Vec<Unread>,
     ids: HashMap<String, usize>,
     filters: Vec<String>,
@@ -227,7 +227,7 @@ impl Gathering {
     }
 
     /// The number of a case of the fleet.
-    pub(super) fn number_of(&mut self, named: &Named) -> Option<u32> {
+    pub(super) fn number_of(&mut self, named: &FleetCase) -> Option<u32> {
         let estimator = Leading::Typical;
         let key = (named.id.to_owned(), 0, estimator);
         if let Some(number) = self.numbers.get(&key) {
@@ -240,7 +240,7 @@ impl Gathering {
         Some(number)
     }
 
-    fn value(&mut self, case: &SlimCase, probe: &SlimProbe, measured: &SlimMeasured) -> Option<Value> {
+    fn value(&mut self, case: &SlimCase, probe: &SlimProbe, measured: &SlimMeasured) -> Option<RunValue> {
         let value = measured.estimate.value();
         if probe.better == Better::Neither || !value.is_finite() || value <= 0.0 {
             return None;
@@ -264,7 +264,7 @@ impl Gathering {
         // An interval of 95 % reaches two standard errors to both sides.
         let error = ends.map_or(f32::NAN, |(low, high)| ((high / low).ln() / 4.0) as f32);
         let other = measured.estimate.by(estimator.other()).map_or(f32::NAN, |other| (other.value / value).ln() as f32);
-        Some(Value { case: number, logarithm: value.ln(), error, other })
+        Some(RunValue { case: number, logarithm: value.ln(), error, other })
     }
 
     fn facts_of(&mut self, run: &Run) -> Vec<(u32, u32)> {

@@ -45,15 +45,15 @@ pub(super) fn hosts(gathering: &Gathering) -> Vec<Host> {
         let shares_name = parts.len() > 1;
         for (((kind, boot), mut runs), boots) in parts.into_iter().zip(counts) {
             runs.sort_by(|one, other| gathering.runs[*one].started.cmp(&gathering.runs[*other].started));
-            let mut told = Vec::new();
+            let mut details = Vec::new();
             if kinds > 1 {
-                told.push(kind.words().en);
+                details.push(kind.words().en);
             }
             if boots > 1 {
-                told.push(format!("boot {}", boot.chars().take(8).collect::<String>()));
+                details.push(format!("boot {}", boot.chars().take(8).collect::<String>()));
             }
             let shown = if name.is_empty() { "?" } else { name };
-            let name = if told.is_empty() { shown.to_owned() } else { format!("{shown} ({})", told.join(", ")) };
+            let name = if details.is_empty() { shown.to_owned() } else { format!("{shown} ({})", details.join(", ")) };
             hosts.push(Host { name, shares_name, runs, kind: kind.clone() });
         }
     }

@@ -3,7 +3,7 @@
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::score::Column;
+use super::score::ScoreColumn;
 
 /// Groups of a made-up fleet, probes of each, and cases of each probe.
 const GROUPS: usize = 8;
@@ -66,8 +66,8 @@ impl Fleet {
         count
     }
 
-    pub(super) fn columns(&self) -> (Vec<Column>, Vec<usize>) {
-        let column = |(case, values): (usize, &Vec<f64>)| Column {
+    pub(super) fn columns(&self) -> (Vec<ScoreColumn>, Vec<usize>) {
+        let column = |(case, values): (usize, &Vec<f64>)| ScoreColumn {
             probe: case / CASES,
             values: values.iter().copied().map(Some).collect(),
             own: Vec::new(),

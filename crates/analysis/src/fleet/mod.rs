@@ -20,8 +20,8 @@ mod why;
 pub use between::{BetweenHosts, Carried, FailedPair, PairApart};
 pub use changes::{CaseChange, Changed, HostChange, changes};
 pub use data::{
-    CaseSpread, Cause, Deviation, Drift, Fleet, GroupSpread, HostResult, KindOfHosts, OddCase, OtherEstimate, Reason,
-    SCHEMA, WithinBy,
+    CaseSpread, Deviation, Drift, Fleet, GroupSpread, HostResult, KindOfHosts, OddCase, OtherEstimate, RareFact,
+    SCHEMA, SharedFact, WithinBy,
 };
 pub use gathering::{Gathering, Unread};
 pub use kind::HostClass;

@@ -6,7 +6,7 @@ use hostmark_model::{Better, FleetRun, Text, Unit};
 use hostmark_stats::descriptive::{median, robust_stddev};
 
 use super::between::{Carried, LEAST_MET, Ways, between, ways};
-use super::gathering::{Gathering, Named, Value};
+use super::gathering::{FleetCase, Gathering, RunValue};
 
 /// A median's standard error over the standard deviation, times the square root of the number: sqrt(pi / 2).
 const OF_MEDIAN: f64 = 1.2533;
@@ -37,7 +37,7 @@ impl Gathering {
                 let deviation = robust_stddev(&values).unwrap_or(f64::NAN);
                 let error = (OF_MEDIAN * deviation / (values.len() as f64).sqrt()) as f32;
                 if let Some(case) = self.number_of(named) {
-                    self.runs[*run].values.push(Value { case, logarithm: sign * middle, error, other: f32::NAN });
+                    self.runs[*run].values.push(RunValue { case, logarithm: sign * middle, error, other: f32::NAN });
                 }
             }
         }
@@ -46,22 +46,22 @@ impl Gathering {
 
 /// What the three values of a host are called.
 const PROBE: &str = "net.pairs";
-static CASES: [Named; 3] = [
-    Named {
+static CASES: [FleetCase; 3] = [
+    FleetCase {
         id: "net.pairs@direction=send",
         probe: PROBE,
         title: Text { en: "TCP bandwidth to the other hosts", zh: "到其他主机的 TCP 带宽" },
         unit: Unit::BytesPerSecond,
         better: Better::Higher,
     },
-    Named {
+    FleetCase {
         id: "net.pairs@direction=receive",
         probe: PROBE,
         title: Text { en: "TCP bandwidth from the other hosts", zh: "来自其他主机的 TCP 带宽" },
         unit: Unit::BytesPerSecond,
         better: Better::Higher,
     },
-    Named {
+    FleetCase {
         id: "net.pairs@time=round_trip",
         probe: PROBE,
         title: Text { en: "TCP round trip to the other hosts", zh: "到其他主机的 TCP 往返时间" },

@@ -66,8 +66,8 @@ impl MadeUp {
     pub fn run(&self, host: usize, run: usize) -> String {
         let kind = host % self.kinds;
         let is_odd = self.is_odd(host);
-        let mut own = Random(self.seed.wrapping_mul(1_000_003).wrapping_add(host as u64));
-        let mut noise = Random(own.0 ^ (run as u64 + 1).wrapping_mul(0x9e37_79b9));
+        let mut own = MadeUpRandom(self.seed.wrapping_mul(1_000_003).wrapping_add(host as u64));
+        let mut noise = MadeUpRandom(own.0 ^ (run as u64 + 1).wrapping_mul(0x9e37_79b9));
         let shared = 0.006 * own.normal();
         let (mut probes, mut cases) = (Vec::new(), Vec::new());
         for (group, scatter) in GROUPS {
@@ -122,7 +122,7 @@ impl MadeUp {
         })
     }
 
-    fn case(&self, probe: &str, case: usize, value: f64, noise: &mut Random) -> Value {
+    fn case(&self, probe: &str, case: usize, value: f64, noise: &mut MadeUpRandom) -> Value {
         let samples: Vec<Vec<f64>> = (0..if self.samples > 0 { 5 } else { 0 })
             .map(|_| (0..self.samples).map(|_| value * (1.0 + 0.01 * noise.normal())).collect())
             .collect();
@@ -146,7 +146,7 @@ impl MadeUp {
         })
     }
 
-    fn host(&self, host: usize, kind: usize, is_odd: bool, own: &mut Random) -> HostFacts {
+    fn host(&self, host: usize, kind: usize, is_odd: bool, own: &mut MadeUpRandom) -> HostFacts {
         let has = |planted: Planted| is_odd && self.planted == planted;
         let modules = if has(Planted::Modules) { 7 } else { 8 };
         let word = |word: &str| Some(word.to_owned());
@@ -176,9 +176,9 @@ impl MadeUp {
 
 /// Numbers without a library: SplitMix64 (Steele, Lea & Flood, OOPSLA 2014).
 #[derive(Debug)]
-pub struct Random(u64);
+pub struct MadeUpRandom(u64);
 
-impl Random {
+impl MadeUpRandom {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

@@ -33,7 +33,7 @@ const PROBE_TAILS: f64 = 6.0;
 const OFF_IN_ALL: f64 = 3.0;
 
 /// A case of a kind: the logarithm of each host's value, worse being less.
-pub(super) struct Column {
+pub(super) struct ScoreColumn {
     /// Its probe, by number; probes are numbered within their groups.
     pub(super) probe: usize,
     /// For each host; none where it has no value.
@@ -65,7 +65,7 @@ pub(super) struct Scores {
 }
 
 /// Scores the hosts of a kind. `group_of_probe` says which group each probe is of.
-pub(super) fn scores(hosts: usize, columns: &[Column], group_of_probe: &[usize], groups: usize) -> Scores {
+pub(super) fn scores(hosts: usize, columns: &[ScoreColumn], group_of_probe: &[usize], groups: usize) -> Scores {
     let values: Vec<Vec<Option<f64>>> = columns.iter().map(|column| column.values.clone()).collect();
     let own: Vec<&[f64]> = columns.iter().map(|column| column.own.as_slice()).collect();
     let cases = level(hosts, &values, &own);

@@ -62,9 +62,9 @@ fn one_probe_alone_is_enough_where_it_is_far_out() {
 
 #[test]
 fn values_that_never_vary_name_nobody_and_half_a_percent_is_nothing() {
-    let columns = |shift: f64| -> Vec<Column> {
+    let columns = |shift: f64| -> Vec<ScoreColumn> {
         let values = |_| (0..10).map(|host| Some(if host == 0 { shift } else { 0.0 })).collect();
-        (0..20).map(|probe| Column { probe, values: values(probe), own: Vec::new() }).collect()
+        (0..20).map(|probe| ScoreColumn { probe, values: values(probe), own: Vec::new() }).collect()
     };
     let odd = |shift: f64| {
         let scores = scores(10, &columns(shift), &[0; 20], 1);

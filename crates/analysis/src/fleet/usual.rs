@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::slim::{SlimCase, SlimOutcome, SlimProbe};
 use crate::bilingual::each;
 use crate::levels::Level;
-use crate::references::{Reference, Standing, Value, usual};
+use crate::references::{Reference, ReferenceValue, Standing, usual};
 
 /// Where a value of a host lies.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -17,12 +17,12 @@ pub struct BesideUsual {
     /// What is delivered over the near end of what is usual: below 1 is worse; 1 within it.
     pub over: f64,
     #[serde(skip)]
-    known: Known,
+    known: UsualRange,
 }
 
 /// What is usual.
 #[derive(Debug, Clone, PartialEq)]
-struct Known {
+struct UsualRange {
     name: String,
     range: String,
     machine: Text<String>,
@@ -47,14 +47,14 @@ pub struct CaseBesideUsual {
 pub(super) fn of_run(run: &Run, probes: &[SlimProbe], cases: &[SlimCase]) -> Vec<BesideUsual> {
     // What another tool measured has cases of its own.
     let Some(reference) = usual(&run.host).filter(|_| run.imported.is_none()) else { return Vec::new() };
-    let of_value = |value: &Value| of_value(reference, run, value, probes, cases);
+    let of_value = |value: &ReferenceValue| of_value(reference, run, value, probes, cases);
     reference.values_for(&run.host).iter().filter_map(of_value).collect()
 }
 
 fn of_value(
     reference: &Reference,
     run: &Run,
-    value: &Value,
+    value: &ReferenceValue,
     probes: &[SlimProbe],
     cases: &[SlimCase],
 ) -> Option<BesideUsual> {
@@ -72,7 +72,7 @@ fn of_value(
         Standing::NoInterval | Standing::OtherMethod | Standing::NoDirection => return None,
     };
     let level = case.id.parse::<CaseId>().ok().and_then(|id| Level::of(id.params.get("level")?));
-    let known = Known {
+    let known = UsualRange {
         name: level.map_or_else(|| case.id.clone(), |level| level.name.to_owned()),
         range: value.range(probe.unit, Lang::En)?,
         machine: each(|lang| reference.machine_and_source(reference.machine_for(&run.host), lang)),
@@ -85,7 +85,7 @@ pub(super) fn of_kind<'a>(hosts: impl Iterator<Item = (&'a str, &'a [BesideUsual
     let mut cases: Vec<CaseBesideUsual> = Vec::new();
     for (host, usual) in hosts {
         for beside in usual {
-            let Known { name, range, machine } = &beside.known;
+            let UsualRange { name, range, machine } = &beside.known;
             let place = cases.iter().position(|case| (&case.name, &case.range) == (name, range)).unwrap_or_else(|| {
                 let (name, range, machine) = (name.clone(), range.clone(), machine.clone());
                 cases.push(CaseBesideUsual { name, range, machine, better: 0, within: 0, worse: Vec::new() });

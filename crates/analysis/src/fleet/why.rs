@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use hostmark_model::Text;
 use hostmark_stats::max_t::{Labelled, adjusted};
 
-use super::data::{Cause, Reason};
+use super::data::{RareFact, SharedFact};
 use super::gathering::Gathering;
 
 /// So many odd hosts tell what goes with them.
@@ -19,7 +19,7 @@ const LEVEL: f64 = 0.05;
 const MOST_ODD_HAVE: f64 = 0.8;
 const FEW_OTHERS_HAVE: f64 = 0.2;
 /// Causes, and reasons of one host, that are told.
-const MOST_TOLD: usize = 8;
+const MOST_SHOWN: usize = 8;
 /// Further facts that go with a cause.
 const MOST_ALONG: usize = 6;
 
@@ -80,7 +80,7 @@ fn value_text(gathering: &Gathering, value: Option<u32>) -> Text<String> {
 }
 
 /// What goes with being odd, the surest first.
-pub(super) fn causes(gathering: &Gathering, hosts: &[Judged]) -> Vec<Cause> {
+pub(super) fn causes(gathering: &Gathering, hosts: &[Judged]) -> Vec<SharedFact> {
     let odd = hosts.iter().filter(|host| host.is_odd).count();
     let others = hosts.len() - odd;
     if odd < 2 || others == 0 {
@@ -109,24 +109,24 @@ pub(super) fn causes(gathering: &Gathering, hosts: &[Judged]) -> Vec<Cause> {
         }
         false => vec![None; columns.len()],
     };
-    let mut found: Vec<Cause> = Vec::new();
+    let mut found: Vec<SharedFact> = Vec::new();
     for ((having, properties), p) in columns.iter().zip(p) {
         let of_odd = having.iter().filter(|host| hosts[**host].is_odd).count();
         let of_others = having.len() - of_odd;
         let share = |count: usize, all: usize| count as f64 / all as f64;
-        let is_told = match p {
+        let is_shown = match p {
             Some(p) => p <= LEVEL,
             None => share(of_odd, odd) >= MOST_ODD_HAVE && share(of_others, others) <= FEW_OTHERS_HAVE,
         };
         let [(key, value), further @ ..] = properties.as_slice() else { continue };
-        if !is_told {
+        if !is_shown {
             continue;
         }
         let along = |(key, value): &Property| {
             let (label, value) = (&gathering.labels[*key as usize], value_text(gathering, *value));
             Text { en: format!("{} {}", label.en, value.en), zh: format!("{} {}", label.zh, value.zh) }
         };
-        found.push(Cause {
+        found.push(SharedFact {
             key: gathering.key(*key).to_owned(),
             label: gathering.labels[*key as usize].clone(),
             value: value_text(gathering, *value),
@@ -137,19 +137,19 @@ pub(super) fn causes(gathering: &Gathering, hosts: &[Judged]) -> Vec<Cause> {
         });
     }
     let excess =
-        |cause: &Cause| cause.odd.0 as f64 / cause.odd.1 as f64 - cause.others.0 as f64 / cause.others.1 as f64;
+        |cause: &SharedFact| cause.odd.0 as f64 / cause.odd.1 as f64 - cause.others.0 as f64 / cause.others.1 as f64;
     found.sort_by(|one, other| {
         let p = one.p.unwrap_or(0.0).total_cmp(&other.p.unwrap_or(0.0));
         p.then(excess(other).total_cmp(&excess(one)))
     });
-    found.truncate(MOST_TOLD);
+    found.truncate(MOST_SHOWN);
     found
 }
 
 /// What each odd host of one kind has and few of the others that are not odd do, the rarest first.
-pub(super) fn reasons(gathering: &Gathering, hosts: &[Judged]) -> HashMap<usize, Vec<Reason>> {
+pub(super) fn reasons(gathering: &Gathering, hosts: &[Judged]) -> HashMap<usize, Vec<RareFact>> {
     let usual_hosts = hosts.iter().filter(|host| !host.is_odd).count();
-    let mut found: HashMap<usize, Vec<Reason>> = HashMap::new();
+    let mut found: HashMap<usize, Vec<RareFact>> = HashMap::new();
     if usual_hosts == 0 || usual_hosts == hosts.len() {
         return found;
     }
@@ -174,7 +174,7 @@ pub(super) fn reasons(gathering: &Gathering, hosts: &[Judged]) -> HashMap<usize,
             continue;
         }
         for host in having.iter().filter(|host| hosts[**host].is_odd) {
-            found.entry(*host).or_default().push(Reason {
+            found.entry(*host).or_default().push(RareFact {
                 key: gathering.key(*key).to_owned(),
                 label: gathering.labels[*key as usize].clone(),
                 value: value_text(gathering, *value),
@@ -186,7 +186,7 @@ pub(super) fn reasons(gathering: &Gathering, hosts: &[Judged]) -> HashMap<usize,
     }
     for reasons in found.values_mut() {
         reasons.sort_by(|one, other| one.others.cmp(&other.others).then(one.key.cmp(&other.key)));
-        reasons.truncate(MOST_TOLD);
+        reasons.truncate(MOST_SHOWN);
     }
     found
 }

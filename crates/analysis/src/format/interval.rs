@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_that_disagree_too_far_or_are_too_few_are_told_by_their_range() {
+    fn rounds_that_disagree_too_far_or_are_too_few_are_reported_by_their_range() {
         let apart = Estimate { range: Some([60.0, 140.0]), ..estimate(100.0, Some(61.0), Some(140.0)) };
         assert_eq!(low_high(&apart, Unit::Nanoseconds, Lang::En).unwrap(), "60.0 … 140, unsteady");
         assert_eq!(low_high(&apart, Unit::Nanoseconds, Lang::Zh).unwrap(), "60.0 … 140，不稳定");
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_leading_value_is_told_with_the_interval_of_repetition() {
+    fn the_leading_value_is_reported_with_the_interval_of_repetition() {
         let quiet = Quiet { value: 95.0, low: Some(94.9), high: Some(95.2), range: None, at_hz: None };
         let repetition = Repetition { low: 94.05, high: 95.95, deviation: 0.005, runs: 4 };
         let led = Estimate {
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn both_values_are_told_where_they_lie_apart() {
+    fn both_values_are_reported_where_they_lie_apart() {
         let quiet = |value: f64| Quiet { value, low: None, high: None, range: None, at_hz: None };
         let of = |value: f64, leading: Leading| {
             let led = Estimate { quiet: Some(quiet(value)), leading, ..estimate(100.0, None, None) };

@@ -4,7 +4,9 @@ pub mod tables;
 mod value;
 
 pub use tables::TABLES;
-pub use value::{Remark, SummaryCell, case_at, case_of, cases_of, cell, far_case, interval, is_far, remark, values};
+pub use value::{
+    CellRemark, SummaryCell, case_at, case_of, cases_of, cell, far_case, interval, is_far, remark, values,
+};
 
 use hostmark_model::Text;
 

@@ -18,21 +18,21 @@ pub struct SummaryCell {
     /// The value; none when there is none.
     pub text: Option<Text<String>>,
     /// Why there is none, or what is remarkable about it.
-    pub note: Option<Remark>,
+    pub note: Option<CellRemark>,
 }
 
 /// What is said of a cell under its table.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Remark {
+pub struct CellRemark {
     /// The reason.
     pub text: Text<String>,
     /// What would measure it, as a filter.
     pub filter: Option<String>,
 }
 
-impl From<Text<String>> for Remark {
-    fn from(text: Text<String>) -> Remark {
-        Remark { text, filter: None }
+impl From<Text<String>> for CellRemark {
+    fn from(text: Text<String>) -> CellRemark {
+        CellRemark { text, filter: None }
     }
 }
 
@@ -41,7 +41,7 @@ impl SummaryCell {
         SummaryCell { text: Some(both(text)), note: None }
     }
 
-    fn without(why: impl Into<Remark>) -> SummaryCell {
+    fn without(why: impl Into<CellRemark>) -> SummaryCell {
         SummaryCell { text: None, note: Some(why.into()) }
     }
 }
@@ -99,8 +99,8 @@ pub fn interval(run: &Run, column: &SummaryColumn) -> Option<String> {
     };
     let points = source(run, column).points();
     // Of two ways the value is that of the first that there is.
-    let told = if let CellSource::Either(..) = source(run, column) { 1 } else { points.len() };
-    let widest = points.iter().filter_map(half).take(told).reduce(f64::max)?;
+    let shown = if let CellSource::Either(..) = source(run, column) { 1 } else { points.len() };
+    let widest = points.iter().filter_map(half).take(shown).reduce(f64::max)?;
     Some(plus_minus_of(widest))
 }
 
@@ -109,13 +109,13 @@ fn unhindered(run: &Run) -> SummaryCell {
     const WITHIN: &str = "within_5_percent";
     let of_sieve = |case: &&CaseRecord| case.probe == SCALING && case.params.get("source") == Some("cpu.sieve");
     let mut cases = run.cases.iter().filter(of_sieve);
-    let told = cases.clone().find_map(|case| case.measured()?.also.get(WITHIN));
-    match (told, cases.next().map(|case| &case.outcome)) {
+    let shown = cases.clone().find_map(|case| case.measured()?.also.get(WITHIN));
+    match (shown, cases.next().map(|case| &case.outcome)) {
         (Some(within), _) => SummaryCell::of(format!("{:.0}", within.estimate.value())),
         // More than one copy takes more than one CPU.
         (None, _) if run.host.usable_cpus().len() == 1 => SummaryCell::of("1".into()),
         (None, Some(Outcome::Skipped { reason })) => SummaryCell::without(reasons::because(reasons::SKIPPED, reason)),
-        _ => SummaryCell::without(Remark { filter: Some(SCALING.into()), ..not_here().into() }),
+        _ => SummaryCell::without(CellRemark { filter: Some(SCALING.into()), ..not_here().into() }),
     }
 }
 
@@ -169,7 +169,7 @@ fn numeric(run: &Run, points: &[CasePoint], scale: f64) -> SummaryCell {
     // Numbers of pages and bytes are exact.
     let is_whole = scale == 1.0 && mean.fract() == 0.0 && points.len() == 1 && is_counted(run, points[0]);
     let shown = if is_whole { format!("{mean:.0}") } else { number(mean / scale) };
-    SummaryCell { text: Some(both(shown)), note: note.map(Remark::from) }
+    SummaryCell { text: Some(both(shown)), note: note.map(CellRemark::from) }
 }
 
 fn is_counted(run: &Run, point: CasePoint) -> bool {
@@ -212,8 +212,8 @@ fn apart(run: &Run, measured: &Measured, point: CasePoint) -> Option<Text<String
         "" => (Cow::Borrowed(&measured.estimate), probe.unit),
         name => (measured.companion(name)?, probe.also.iter().find(|also| also.name == name)?.unit),
     };
-    let told = |lang: Lang| other_value(&estimate, unit, lang);
-    Some(Text { en: told(Lang::En)?, zh: told(Lang::Zh)? })
+    let shown = |lang: Lang| other_value(&estimate, unit, lang);
+    Some(Text { en: shown(Lang::En)?, zh: shown(Lang::Zh)? })
 }
 
 /// What a reader must know before the number is believed.
@@ -227,8 +227,8 @@ pub fn remark(measured: &Measured) -> Option<Text<String>> {
 }
 
 fn flagged(measured: &Measured) -> Option<Text<String>> {
-    let told = [FlagKind::Implausible, FlagKind::UnderResolution, FlagKind::FromCache, FlagKind::Unconfirmed];
-    let flag = told.iter().find_map(|kind| measured.flags.iter().find(|flag| flag.kind == *kind))?;
+    let shown = [FlagKind::Implausible, FlagKind::UnderResolution, FlagKind::FromCache, FlagKind::Unconfirmed];
+    let flag = shown.iter().find_map(|kind| measured.flags.iter().find(|flag| flag.kind == *kind))?;
     let what: Text = match flag.kind {
         FlagKind::Implausible => Text { en: "implausible", zh: "不合理" },
         FlagKind::FromCache => Text { en: "from a cache below", zh: "来自下层缓存" },
@@ -240,19 +240,19 @@ fn flagged(measured: &Measured) -> Option<Text<String>> {
 }
 
 /// The measurement at a point, or why there is none.
-fn measured(run: &Run, point: CasePoint) -> Result<&Measured, Remark> {
+fn measured(run: &Run, point: CasePoint) -> Result<&Measured, CellRemark> {
     let Some(case) = find(run, point) else {
         return Err(match &run.imported {
             Some(_) => {
                 Text { en: "the result file has no value".to_owned(), zh: "结果文件中没有这个值".to_owned() }.into()
             }
             None if is_far(point) && !run.peers.is_empty() => {
-                Remark { filter: Some(point.probe.to_owned()), ..not_here().into() }
+                CellRemark { filter: Some(point.probe.to_owned()), ..not_here().into() }
             }
             None if is_far(point) || lacks_axis(run, point) => {
                 Text { en: "no second host was measured".to_owned(), zh: "未测量第二台主机".to_owned() }.into()
             }
-            None => Remark { filter: Some(wanted(point)), ..not_here().into() },
+            None => CellRemark { filter: Some(wanted(point)), ..not_here().into() },
         });
     };
     match &case.outcome {
@@ -373,7 +373,7 @@ fn caches(run: &Run) -> SummaryCell {
     };
     let text = Text { en: describe(Lang::En), zh: describe(Lang::Zh) };
     if text.en.is_empty() {
-        return SummaryCell::without(Remark { filter: Some(HIERARCHY.into()), ..not_here().into() });
+        return SummaryCell::without(CellRemark { filter: Some(HIERARCHY.into()), ..not_here().into() });
     }
     SummaryCell { text: Some(text), note: None }
 }

@@ -33,7 +33,7 @@ impl Direction {
 
 /// What holds a direction to a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cause {
+pub enum CapacityCause {
     /// A queue of the sender.
     Limit,
     /// The slower of both interfaces.
@@ -44,7 +44,7 @@ pub enum Cause {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Capacity {
     /// Why.
-    pub cause: Cause,
+    pub cause: CapacityCause,
     /// The rate, with all that packets take, bits a second.
     pub bits_per_s: u64,
     /// What it carries of a program's bytes, bytes a second.
@@ -63,7 +63,7 @@ pub struct Capacity {
 
 /// A direction of the link to a peer.
 #[derive(Debug, Clone)]
-pub struct Flow<'a> {
+pub struct LinkDirection<'a> {
     pub peer: &'a Peer,
     pub direction: Direction,
     /// What it can carry of TCP, as far as the facts tell: the smallest first.
@@ -72,7 +72,7 @@ pub struct Flow<'a> {
     pub(crate) fastest: Option<&'a CaseRecord>,
 }
 
-impl Flow<'_> {
+impl LinkDirection<'_> {
     /// What holds it first.
     pub fn capacity(&self) -> Option<&Capacity> {
         self.capacities.first()
@@ -88,8 +88,8 @@ pub fn peers(run: &Run) -> impl Iterator<Item = &Peer> {
 }
 
 /// Both directions of the link to each peer.
-pub fn flows(run: &Run) -> Vec<Flow<'_>> {
-    let of = |peer, direction| Flow {
+pub fn flows(run: &Run) -> Vec<LinkDirection<'_>> {
+    let of = |peer, direction| LinkDirection {
         peer,
         direction,
         capacities: capacities(peer, direction, Protocol::Tcp),
@@ -130,7 +130,7 @@ pub fn capacities(peer: &Peer, direction: Direction, protocol: Protocol) -> Vec<
     let address = peer.address.or_else(|| paths().find_map(|(path, _)| path.destination));
     let is_v6 = address.is_some_and(|address| address.is_ipv6());
     let capacity = |cause, bits_per_s, path: &NetworkPath, is_far| {
-        let framing = if cause == Cause::Limit { Framing::Queue } else { Framing::Wire };
+        let framing = if cause == CapacityCause::Limit { Framing::Queue } else { Framing::Wire };
         Some(Capacity {
             cause,
             bits_per_s,
@@ -140,16 +140,16 @@ pub fn capacities(peer: &Peer, direction: Direction, protocol: Protocol) -> Vec<
             interface: path.interface.clone(),
             is_far,
             queue: match (cause, &path.queue) {
-                (Cause::Limit, Some(queue)) => queue.kind.clone(),
+                (CapacityCause::Limit, Some(queue)) => queue.kind.clone(),
                 _ => String::new(),
             },
         })
     };
-    let limit = sender.and_then(|path| capacity(Cause::Limit, path.limit_bits_per_s()?, path, is_far));
+    let limit = sender.and_then(|path| capacity(CapacityCause::Limit, path.limit_bits_per_s()?, path, is_far));
     let slowest = paths().filter_map(|(path, is_far)| Some((path.link_bits_per_s()?, path, is_far)));
     let link = slowest
         .min_by_key(|(bits, ..)| *bits)
-        .and_then(|(bits, path, is_far)| capacity(Cause::Link, bits, path, is_far));
+        .and_then(|(bits, path, is_far)| capacity(CapacityCause::Link, bits, path, is_far));
     let mut all: Vec<Capacity> = limit.into_iter().chain(link).collect();
     all.sort_by(|one, other| one.bytes_per_s.total_cmp(&other.bytes_per_s));
     all

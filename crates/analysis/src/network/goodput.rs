@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_gigabit_of_ethernet_carries_what_everybody_measures() {
-        let close = |told: f64, known: f64| assert!((told - known).abs() < 0.005, "{told} for {known}");
+        let close = |computed: f64, known: f64| assert!((computed - known).abs() < 0.005, "{computed} for {known}");
         // 1448 and 1428 of 1538; 8948 and 8928 of 9038.
         close(tcp(GIGABIT, 1500, false, Framing::Wire), 117.685);
         close(tcp(GIGABIT, 1500, true, Framing::Wire), 116.060);

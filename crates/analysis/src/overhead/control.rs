@@ -4,7 +4,7 @@
 use hostmark_model::Text;
 use hostmark_stats::{descriptive, halves};
 
-use super::value::Value;
+use super::value::ComparableValue;
 use super::{Environment, cell_of};
 use crate::bilingual::{Words, same};
 use crate::propagated::Propagated;
@@ -15,7 +15,7 @@ pub(super) fn is_there(first: &Environment) -> bool {
 }
 
 /// How far the medians of two halves of a value's runs lie apart, on logarithms; none where fewer than two runs have it.
-pub(super) fn distance(of_first: &Value) -> Option<f64> {
+pub(super) fn distance(of_first: &ComparableValue) -> Option<f64> {
     halves::apart(&of_first.runs, descriptive::median)
 }
 

@@ -3,11 +3,11 @@
 
 use hostmark_model::{Params, Text};
 
-use super::family::{BIND, IRQ, Operation, SPACES, Space};
+use super::family::{BIND, FamilyOperation, IRQ, SPACES, Space};
 use super::kind::EnvironmentKind;
 use super::names::{of_rates, side_of, title};
 use super::sheet::{Figure, Sheet, at};
-use super::value::Value;
+use super::value::ComparableValue;
 use super::{Row, Table, cell_of, control, layers, ratio};
 use crate::bilingual::same;
 
@@ -57,12 +57,12 @@ fn values(sheet: &Sheet, environment: usize, side: Space, all: bool) -> Option<T
         zh: format!("{}：{runs} 次运行的典型值", place.zh),
     };
     let points = sheet.points(side);
-    let shown = |value: &Value| if all { value.text_with_interval() } else { value.text() };
+    let shown = |value: &ComparableValue| if all { value.text_with_interval() } else { value.text() };
     let mut table =
         table(sheet, title, &points, |operation, point| sheet.value(environment, operation, side, point).map(shown));
-    let row = |(index, operation): (usize, &Operation)| {
+    let row = |(index, operation): (usize, &FamilyOperation)| {
         let of = |point| sheet.figure(environment, index, side, point)?.batch.as_ref();
-        let batches: Vec<Option<&Value>> = points.iter().map(of).collect();
+        let batches: Vec<Option<&ComparableValue>> = points.iter().map(of).collect();
         let Text { en, zh } = operation.name;
         batches.iter().any(Option::is_some).then(|| Row {
             label: Text { en: format!("{en}, cycles of 10 000"), zh: format!("{zh}，一万次的周期数") },
@@ -74,7 +74,7 @@ fn values(sheet: &Sheet, environment: usize, side: Space, all: bool) -> Option<T
     };
     let batches: Vec<Row> = sheet.operations().filter_map(row).collect();
     table.rows.extend(batches);
-    let mean = |(index, operation): (usize, &Operation)| {
+    let mean = |(index, operation): (usize, &FamilyOperation)| {
         let of = |point: &Params| {
             let figure = sheet.figure(environment, index, side, point)?;
             figure.batch.as_ref().or(figure.value.as_ref().ok())?.mean_text()
@@ -94,8 +94,8 @@ fn values(sheet: &Sheet, environment: usize, side: Space, all: bool) -> Option<T
 fn percentages(sheet: &Sheet, environment: usize, side: Space, title: Text<String>, all: bool) -> Option<Table> {
     let points = sheet.measured_points(side);
     // A base that stands over itself alone tells nothing.
-    let is_told = points.iter().any(|point| !sheet.is_base(environment, side, point));
-    (is_told && is_measured(sheet, environment, side)).then(|| {
+    let is_shown = points.iter().any(|point| !sheet.is_base(environment, side, point));
+    (is_shown && is_measured(sheet, environment, side)).then(|| {
         let mut table = table(sheet, title, &points, |operation, point| {
             let over = sheet.overhead(environment, operation, side, point)?;
             Ok(match sheet.is_base(environment, side, point) {
@@ -116,7 +116,7 @@ fn percentages(sheet: &Sheet, environment: usize, side: Space, title: Text<Strin
 
 /// A row for each operation with what the first environment's halves differ by at each of `points`.
 fn controls(sheet: &Sheet, points: &[Params], cell: impl Fn(usize, &Params) -> Text<String>) -> Vec<Row> {
-    let row = |(index, operation): (usize, &Operation)| {
+    let row = |(index, operation): (usize, &FamilyOperation)| {
         let (Text { en, zh }, head) = (operation.name, control::TITLE);
         Row {
             label: Text { en: format!("{en}, {}", head.en), zh: format!("{zh}，{}", head.zh) },

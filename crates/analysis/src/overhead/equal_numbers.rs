@@ -24,7 +24,7 @@ impl Numbers {
     }
 
     /// What does not count, told.
-    pub(super) fn told(self, environments: &[Environment], sides: &[&[&CaseRecord]]) -> Vec<Text<String>> {
+    pub(super) fn remarks(self, environments: &[Environment], sides: &[&[&CaseRecord]]) -> Vec<Text<String>> {
         let surplus = environments.iter().zip(sides).filter(|(_, side)| side.len() > self.runs).map(|(one, side)| {
             let (name, runs, all) = (one.name, self.runs, side.len());
             let (en, zh) = match runs {

@@ -39,13 +39,13 @@ pub(super) struct OperationCases {
 
 /// Something that is done over and over.
 #[derive(Debug)]
-pub(super) struct Operation {
+pub(super) struct FamilyOperation {
     pub(super) name: Text,
     pub(super) kernel: Option<OperationCases>,
     pub(super) user: OperationCases,
 }
 
-impl Operation {
+impl FamilyOperation {
     pub(super) fn source(&self, side: Space) -> Option<&OperationCases> {
         match side {
             Space::Kernel => self.kernel.as_ref(),
@@ -56,12 +56,12 @@ impl Operation {
 
 /// Operations that are held against each other. Their points differ by [`FREE`] axes alone.
 #[derive(Debug)]
-pub(super) struct Family {
+pub(super) struct OperationFamily {
     /// What stands over its tables.
     pub(super) title: Text,
     /// What stands before a conclusion.
     pub(super) name: Text,
-    pub(super) operations: &'static [Operation],
+    pub(super) operations: &'static [FamilyOperation],
     /// An axis on which all of its cases stand at the same value, whichever that is.
     pub(super) alike: Option<&'static str>,
     /// Whether the base has interrupts off; else they stay on, as the work waits for them.
@@ -81,19 +81,19 @@ const READ: Text = Text { en: "READ", zh: "读" };
 const WRITE: Text = Text { en: "WRITE", zh: "写" };
 
 /// A page of a file that the page cache holds. The conclusions of the report that this view follows are drawn from it.
-pub(super) static FILE: Family = Family {
+pub(super) static FILE: OperationFamily = OperationFamily {
     title: Text {
         en: "File access: 4 KiB at the start of a file, read and overwritten, without O_SYNC",
         zh: "文件访问：读取并覆盖文件开头的 4 KiB，不使用 O_SYNC",
     },
     name: Text { en: "file", zh: "文件" },
     operations: &[
-        Operation {
+        FamilyOperation {
             name: READ,
             kernel: Some(OperationCases { probe: "file.kernel_read", at: &[] }),
             user: OperationCases { probe: "file.read_start", at: &[("through", "cache")] },
         },
-        Operation {
+        FamilyOperation {
             name: WRITE,
             kernel: Some(OperationCases { probe: "file.kernel_write", at: &[] }),
             user: OperationCases { probe: "file.overwrite", at: &[("through", "cache")] },
@@ -104,19 +104,19 @@ pub(super) static FILE: Family = Family {
     may_lack_axes: true,
 };
 
-static DIRECT: Family = Family {
+static DIRECT: OperationFamily = OperationFamily {
     title: Text {
         en: "File access past the page cache (O_DIRECT): what compares disks",
         zh: "绕过页缓存的文件访问（O_DIRECT）：用于比较磁盘",
     },
     name: Text { en: "file past the page cache", zh: "绕过页缓存的文件" },
     operations: &[
-        Operation {
+        FamilyOperation {
             name: READ,
             kernel: None,
             user: OperationCases { probe: "file.read_start", at: &[("through", "direct")] },
         },
-        Operation {
+        FamilyOperation {
             name: WRITE,
             kernel: None,
             user: OperationCases { probe: "file.overwrite", at: &[("through", "direct")] },
@@ -127,10 +127,10 @@ static DIRECT: Family = Family {
     may_lack_axes: false,
 };
 
-static CPU: Family = Family {
+static CPU: OperationFamily = OperationFamily {
     title: Text { en: "CPU: a prime sieve", zh: "CPU：素数筛" },
     name: Text { en: "CPU", zh: "CPU" },
-    operations: &[Operation {
+    operations: &[FamilyOperation {
         name: Text { en: "SIEVE", zh: "筛" },
         kernel: Some(OperationCases { probe: "cpu.kernel_sieve", at: &[] }),
         user: OperationCases { probe: "cpu.sieve", at: &[("threads", "1"), ("copies", "1")] },
@@ -140,14 +140,14 @@ static CPU: Family = Family {
     may_lack_axes: false,
 };
 
-static MEMORY: Family = Family {
+static MEMORY: OperationFamily = OperationFamily {
     title: Text {
         en: "Memory: 8-byte loads and stores at random places, base pages",
         zh: "内存：随机位置的 8 字节加载与存储，基本页",
     },
     name: Text { en: "memory", zh: "内存" },
     operations: &[
-        Operation {
+        FamilyOperation {
             name: READ,
             kernel: Some(OperationCases { probe: "memory.kernel_random_access", at: &[("op", "read")] }),
             user: OperationCases {
@@ -155,7 +155,7 @@ static MEMORY: Family = Family {
                 at: &[("op", "read"), ("within", "all"), ("page", "base")],
             },
         },
-        Operation {
+        FamilyOperation {
             name: WRITE,
             kernel: Some(OperationCases { probe: "memory.kernel_random_access", at: &[("op", "write")] }),
             user: OperationCases {
@@ -170,9 +170,9 @@ static MEMORY: Family = Family {
 };
 
 /// All of them, in the order of the view.
-pub(super) static FAMILIES: [&Family; 4] = [&FILE, &DIRECT, &CPU, &MEMORY];
+pub(super) static FAMILIES: [&OperationFamily; 4] = [&FILE, &DIRECT, &CPU, &MEMORY];
 
-impl Family {
+impl OperationFamily {
     /// Operation, side and point of a case; none where it is none of the family's.
     pub(super) fn place(&self, case: &CaseRecord) -> Option<(usize, Space, Params)> {
         let has = |(axis, wanted): &(&str, &str)| match case.params.get(axis) {
@@ -180,7 +180,8 @@ impl Family {
             None => self.may_lack_axes,
         };
         let is_of = |source: &OperationCases| source.probe == case.probe && source.at.iter().all(has);
-        let sides = |operation: &Operation| SPACES.into_iter().find(|side| operation.source(*side).is_some_and(is_of));
+        let sides =
+            |operation: &FamilyOperation| SPACES.into_iter().find(|side| operation.source(*side).is_some_and(is_of));
         let (index, side) =
             self.operations.iter().enumerate().find_map(|(index, operation)| Some((index, sides(operation)?)))?;
         let is_wanted = match case.params.get(BIND) {
@@ -202,7 +203,7 @@ const BOUND: [&str; 3] = [FREE_OF_CPUS, "0", "last"];
 /// The one at which the scheduler chooses.
 pub(super) const FREE_OF_CPUS: &str = "none";
 
-impl Family {
+impl OperationFamily {
     /// The cases of its tables, by probe and the axes on which they may not be at their default.
     pub(super) fn cells(&self) -> impl Iterator<Item = (&'static str, Vec<(&'static str, &'static str)>)> {
         let of = |source: &'static OperationCases, more: Vec<(&'static str, &'static str)>| {

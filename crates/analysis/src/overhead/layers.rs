@@ -3,10 +3,10 @@
 
 use hostmark_model::{Params, Text};
 
-use super::family::{BIND, IRQ, Operation, SPACES, Space};
+use super::family::{BIND, FamilyOperation, IRQ, SPACES, Space};
 use super::kind::EnvironmentKind;
 use super::sheet::{Sheet, at};
-use super::value::Value;
+use super::value::ComparableValue;
 use super::{Row, Table, control};
 use crate::bilingual::{each, joined, same};
 use crate::propagated::Propagated;
@@ -31,7 +31,7 @@ pub(super) fn tables(sheet: &Sheet, kinds: &[EnvironmentKind], all: bool) -> Vec
     };
     for place in &places {
         let value = |column: &Column| found(sheet, *column, place);
-        let shown = |value: &Value| if all { value.text_with_interval() } else { value.text() };
+        let shown = |value: &ComparableValue| if all { value.text_with_interval() } else { value.text() };
         let cells = columns.iter().map(|column| value(column).map_or_else(|why| values.without(why), shown)).collect();
         values.rows.push(Row { label: place.label(), cells });
     }
@@ -42,7 +42,7 @@ pub(super) fn tables(sheet: &Sheet, kinds: &[EnvironmentKind], all: bool) -> Vec
 }
 
 /// The percentages of one operation: a row for each step, and for each side of the first environment its control.
-fn layers(sheet: &Sheet, places: &[BoundOperation], steps: &[Step], own: &[Column], all: bool) -> Table {
+fn layers(sheet: &Sheet, places: &[BoundOperation], steps: &[LayerStep], own: &[Column], all: bool) -> Table {
     let name = places.first().map(|place| place.operation.name).unwrap_or(Text { en: "", zh: "" });
     let mut table = Table {
         title: Text {
@@ -74,7 +74,7 @@ fn layers(sheet: &Sheet, places: &[BoundOperation], steps: &[Step], own: &[Colum
 /// An operation at a binding.
 struct BoundOperation<'a> {
     index: usize,
-    operation: &'static Operation,
+    operation: &'static FamilyOperation,
     binding: &'a Params,
 }
 
@@ -131,19 +131,23 @@ fn point(sheet: &Sheet, side: Space, binding: &Params) -> Params {
     sheet.points(side).into_iter().find(is_meant).unwrap_or_else(|| binding.clone())
 }
 
-fn found<'a>(sheet: &'a Sheet, (environment, side): Column, place: &BoundOperation) -> Result<&'a Value, Text<String>> {
+fn found<'a>(
+    sheet: &'a Sheet,
+    (environment, side): Column,
+    place: &BoundOperation,
+) -> Result<&'a ComparableValue, Text<String>> {
     sheet.value(environment, place.index, side, &point(sheet, side, place.binding))
 }
 
 /// One side over another.
-struct Step {
+struct LayerStep {
     of: Column,
     over: Column,
     kind: EnvironmentKind,
 }
 
 /// What lies between two columns: in each environment the OS, and between two environments what the other one runs under.
-fn steps(columns: &[Column], kinds: &[EnvironmentKind]) -> Vec<Step> {
+fn steps(columns: &[Column], kinds: &[EnvironmentKind]) -> Vec<LayerStep> {
     let is_there = |column: &Column| columns.contains(column);
     let mut all = Vec::new();
     for (environment, kind) in kinds.iter().enumerate() {
@@ -153,12 +157,12 @@ fn steps(columns: &[Column], kinds: &[EnvironmentKind]) -> Vec<Step> {
             ((environment, Space::User), (environment, Space::Kernel)),
         ];
         let pairs = pairs.into_iter().filter(|(of, over)| of != over && is_there(of) && is_there(over));
-        all.extend(pairs.map(|(of, over)| Step { of, over, kind: *kind }));
+        all.extend(pairs.map(|(of, over)| LayerStep { of, over, kind: *kind }));
     }
     all
 }
 
-impl Step {
+impl LayerStep {
     /// What the layer is, and its two sides.
     fn title(&self, sheet: &Sheet) -> Text<String> {
         const OS: Text = Text { en: "OS", zh: "操作系统" };

@@ -7,7 +7,7 @@ const MOST: usize = 3;
 
 /// A part of a remark.
 #[derive(Clone, Copy)]
-enum Piece<'a> {
+enum RemarkPiece<'a> {
     /// What remarks of a kind have in common.
     Fixed(&'a str),
     /// The number of a percentage.
@@ -30,7 +30,7 @@ pub(super) fn merged<'a>(runs: impl Iterator<Item = &'a [Text<String>]>) -> Vec<
             }
         }
     }
-    kinds.into_iter().map(|(_, kind)| kind.told(count)).collect()
+    kinds.into_iter().map(|(_, kind)| kind.text(count)).collect()
 }
 
 /// Remarks of one form.
@@ -48,7 +48,7 @@ impl<'a> EnvironmentKind<'a> {
         }
     }
 
-    fn told(&self, of: usize) -> Text<String> {
+    fn text(&self, of: usize) -> Text<String> {
         let all = |lang: fn(&Text<String>) -> &String| self.remarks.iter().map(|one| lang(one).as_str()).collect();
         let en = joined(all(|one| &one.en), [" to ", "; "], |more| format!("; {more} more"));
         let zh = joined(all(|one| &one.zh), [" 至 ", "；"], |more| format!("；另有 {more} 个"));
@@ -64,26 +64,26 @@ impl<'a> EnvironmentKind<'a> {
 
 /// Remarks of one form as one: shares from the least to the greatest, and what stands in brackets behind each other.
 fn joined(all: Vec<&str>, [to, and]: [&str; 2], more: impl Fn(usize) -> String) -> String {
-    let all: Vec<Vec<Piece>> = all.into_iter().map(pieces).collect();
+    let all: Vec<Vec<RemarkPiece>> = all.into_iter().map(pieces).collect();
     let Some(first) = all.first() else { return String::new() };
     let mut text = String::new();
     for (index, piece) in first.iter().enumerate() {
         let mut found: Vec<&str> = Vec::new();
-        for part in all.iter().filter_map(|pieces| pieces.get(index)).map(Piece::text) {
+        for part in all.iter().filter_map(|pieces| pieces.get(index)).map(RemarkPiece::text) {
             if !found.contains(&part) {
                 found.push(part);
             }
         }
         match piece {
-            Piece::Fixed(part) => text += part,
-            Piece::Share(_) => {
+            RemarkPiece::Fixed(part) => text += part,
+            RemarkPiece::Share(_) => {
                 let size = |share: &&str| share.parse::<f64>().unwrap_or_default();
                 found.sort_by(|one, other| size(one).total_cmp(&size(other)));
                 found.dedup();
                 let ends: Vec<&str> = found.first().into_iter().chain(found[1..].last()).copied().collect();
                 text += &ends.join(to);
             }
-            Piece::Aside(_) => {
+            RemarkPiece::Aside(_) => {
                 text += &found[..found.len().min(MOST)].join(and);
                 text += &found.len().checked_sub(MOST).filter(|left| *left > 0).map(&more).unwrap_or_default();
             }
@@ -94,11 +94,12 @@ fn joined(all: Vec<&str>, [to, and]: [&str; 2], more: impl Fn(usize) -> String) 
 
 /// A remark without what may differ between two of its kind.
 fn form(remark: &str) -> String {
-    let fixed = |piece: &Piece| if let Piece::Fixed(text) = piece { (*text).to_owned() } else { "\0".to_owned() };
+    let fixed =
+        |piece: &RemarkPiece| if let RemarkPiece::Fixed(text) = piece { (*text).to_owned() } else { "\0".to_owned() };
     pieces(remark).iter().map(fixed).collect()
 }
 
-fn pieces(remark: &str) -> Vec<Piece<'_>> {
+fn pieces(remark: &str) -> Vec<RemarkPiece<'_>> {
     let mut all = Vec::new();
     // Where the fixed piece begins that goes on.
     let (mut begun, mut at) = (0, 0);
@@ -107,13 +108,13 @@ fn pieces(remark: &str) -> Vec<Piece<'_>> {
         let part = match next {
             '(' | '（' => {
                 let inner = &rest[next.len_utf8()..];
-                inner.find([')', '）']).map(|end| (at + next.len_utf8(), Piece::Aside(&inner[..end])))
+                inner.find([')', '）']).map(|end| (at + next.len_utf8(), RemarkPiece::Aside(&inner[..end])))
             }
             '0'..='9' => {
                 let end = rest.find(|one: char| !one.is_ascii_digit() && one != '.').unwrap_or(rest.len());
                 // With a blank in English, without one in Chinese.
                 let is_share = [" %", "%"].iter().any(|sign| rest[end..].starts_with(sign));
-                let share = is_share.then_some((at, Piece::Share(&rest[..end])));
+                let share = is_share.then_some((at, RemarkPiece::Share(&rest[..end])));
                 at += if share.is_none() { end } else { 0 };
                 share
             }
@@ -121,7 +122,7 @@ fn pieces(remark: &str) -> Vec<Piece<'_>> {
         };
         match part {
             Some((from, piece)) => {
-                all.extend([Piece::Fixed(&remark[begun..from]), piece]);
+                all.extend([RemarkPiece::Fixed(&remark[begun..from]), piece]);
                 at = from + piece.text().len();
                 begun = at;
             }
@@ -129,14 +130,14 @@ fn pieces(remark: &str) -> Vec<Piece<'_>> {
             None => at += next.len_utf8(),
         }
     }
-    all.push(Piece::Fixed(&remark[begun..]));
+    all.push(RemarkPiece::Fixed(&remark[begun..]));
     all
 }
 
-impl<'a> Piece<'a> {
+impl<'a> RemarkPiece<'a> {
     fn text(&self) -> &'a str {
         match *self {
-            Piece::Fixed(text) | Piece::Share(text) | Piece::Aside(text) => text,
+            RemarkPiece::Fixed(text) | RemarkPiece::Share(text) | RemarkPiece::Aside(text) => text,
         }
     }
 }
@@ -146,20 +147,20 @@ mod tests {
     use super::*;
     use crate::bilingual::same;
 
-    fn told(runs: &[&[&str]]) -> Vec<String> {
+    fn merged_texts(runs: &[&[&str]]) -> Vec<String> {
         let runs: Vec<Vec<Text<String>>> =
             runs.iter().map(|run| run.iter().map(|text| same(*text)).collect()).collect();
         merged(runs.iter().map(Vec::as_slice)).into_iter().map(|text| text.en).collect()
     }
 
     #[test]
-    fn remarks_that_differ_in_figures_are_told_once_with_their_range() {
+    fn remarks_that_differ_in_figures_are_reported_once_with_their_range() {
         let others = ["others used 62 % of CPU 0-1", "others used 5 % of CPU 0-1", "others used 55.5 % of CPU 0-1"];
         let runs: [&[&str]; 4] = [&others[..1], &others[1..2], &[], &others[2..]];
-        assert_eq!(told(&runs), ["others used 5 to 62 % of CPU 0-1 (3 of 4 runs)"]);
+        assert_eq!(merged_texts(&runs), ["others used 5 to 62 % of CPU 0-1 (3 of 4 runs)"]);
         // Another CPU is another remark, and one run needs no count.
-        assert_eq!(told(&[&[others[0], "others used 62 % of CPU 2"]]).len(), 2);
-        assert_eq!(told(&[&others[..1]]), others[..1]);
+        assert_eq!(merged_texts(&[&[others[0], "others used 62 % of CPU 2"]]).len(), 2);
+        assert_eq!(merged_texts(&[&others[..1]]), others[..1]);
     }
 
     #[test]
@@ -169,17 +170,21 @@ mod tests {
         let runs: Vec<[&str; 1]> = busy.iter().map(|one| [one.as_str()]).collect();
         let runs: Vec<&[&str]> = runs.iter().map(<[&str; 1]>::as_slice).collect();
         assert_eq!(
-            told(&runs[..2]),
+            merged_texts(&runs[..2]),
             ["a process (pid 1, rustc, 10 % of a CPU; pid 2, rustc, 20 % of a CPU) disturbs (2 of 2 runs)"]
         );
-        assert!(told(&runs)[0].ends_with("30 % of a CPU; 2 more) disturbs (5 of 5 runs)"), "{:?}", told(&runs));
+        assert!(
+            merged_texts(&runs)[0].ends_with("30 % of a CPU; 2 more) disturbs (5 of 5 runs)"),
+            "{:?}",
+            merged_texts(&runs)
+        );
     }
 
     #[test]
     fn any_text_is_taken_apart_and_put_together() {
         for text in ["", "(", "100", "5 %", "（", "（）5", "a (b (c) 7 %) 8", "1.2.3 % (é）", "%", "))", "9"] {
-            assert_eq!(told(&[&[text]]), [text]);
-            assert_eq!(told(&[&[text], &[text]]), [format!("{text} (2 of 2 runs)")]);
+            assert_eq!(merged_texts(&[&[text]]), [text]);
+            assert_eq!(merged_texts(&[&[text], &[text]]), [format!("{text} (2 of 2 runs)")]);
         }
     }
 }

@@ -47,7 +47,7 @@ impl Environment<'_> {
 
 /// Tables that belong together.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Part {
+pub struct TableGroup {
     /// What stands over them; none of those that speak for themselves.
     pub title: Option<Text>,
     pub tables: Vec<Table>,
@@ -61,7 +61,7 @@ pub struct Overhead {
     /// What a reader must know before the tables.
     pub remarks: Vec<Text<String>>,
     /// None of them is empty.
-    pub parts: Vec<Part>,
+    pub parts: Vec<TableGroup>,
     /// What follows, as far as these runs tell.
     pub conclusions: Vec<LayerConclusion>,
 }
@@ -117,7 +117,7 @@ pub fn overhead(runs: &[Run], base: Option<&str>, all: bool) -> Result<Overhead,
     let environments = environments(runs);
     let Some(first) = environments.first() else { return Ok(Overhead::default()) };
     let base = base.map(|id| pairs::base(first, id)).transpose()?;
-    let plain = |tables: Vec<Table>| Part { tables, ..Part::default() };
+    let plain = |tables: Vec<Table>| TableGroup { tables, ..TableGroup::default() };
     let mut view = Overhead { remarks: remarks::of_machines(&environments), ..Overhead::default() };
     match base.filter(|case| !family::is_part(case)) {
         Some(case) => view.parts.push(plain(pairs::over(&environments, case, all).into_iter().collect())),
@@ -126,7 +126,7 @@ pub fn overhead(runs: &[Run], base: Option<&str>, all: bool) -> Result<Overhead,
             view.remarks.extend(remarks::of_sheets(&sheets));
             for sheet in &sheets {
                 let tables = decomposition::tables(sheet, &kinds, all);
-                view.parts.push(Part { title: Some(sheet.family.title), tables, bars: Vec::new() });
+                view.parts.push(TableGroup { title: Some(sheet.family.title), tables, bars: Vec::new() });
             }
             view.parts.push(stream::part(&environments, all));
             view.parts.push(plain(pairs::tables(&environments, all).into_iter().collect()));

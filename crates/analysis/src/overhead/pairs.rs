@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use hostmark_model::{CaseRecord, Text};
 use hostmark_stats::compare::benjamini_hochberg;
 
-use super::value::{Value, middle};
+use super::value::{ComparableValue, middle};
 use super::{Environment, Row, Table, alike, control, family, stream};
 use crate::bilingual::same;
 use crate::difference::FALSE_DISCOVERIES;
@@ -42,7 +42,7 @@ fn ids<'a>(environment: &Environment<'a>, wanted: impl Fn(&CaseRecord) -> bool) 
 /// environment.
 pub(super) fn tables(environments: &[Environment], all: bool) -> Option<Table> {
     let (first, others) = environments.split_first()?;
-    let is_elsewhere = |id: &&str| others.iter().any(|other| Value::of(other, id).is_ok());
+    let is_elsewhere = |id: &&str| others.iter().any(|other| ComparableValue::of(other, id).is_ok());
     let is_wanted = |case: &CaseRecord| !family::is_part(case) && !stream::is_part(&case.probe);
     let ids: Vec<&str> = ids(first, is_wanted).into_iter().filter(is_elsewhere).collect();
     if ids.is_empty() {
@@ -72,22 +72,22 @@ pub(super) fn tables(environments: &[Environment], all: bool) -> Option<Table> {
 /// The cases of `ids` whose values in another environment may be those of the first: adjusted for all of them, as a comparison is.
 fn equal<'a>(first: &Environment, other: &Environment, ids: &[&'a str]) -> HashSet<&'a str> {
     let p_equal = |id: &&'a str| {
-        let (base, value) = (Value::of(first, id).ok()?, Value::of(other, id).ok()?);
+        let (base, value) = (ComparableValue::of(first, id).ok()?, ComparableValue::of(other, id).ok()?);
         compared(first, other, id, &value, &base).is_ok().then(|| (*id, value.p_equal(&base)))
     };
-    let (told, p_values): (Vec<&str>, Vec<f64>) = ids.iter().filter_map(p_equal).unzip();
+    let (shown, p_values): (Vec<&str>, Vec<f64>) = ids.iter().filter_map(p_equal).unzip();
     let adjusted = benjamini_hochberg(&p_values);
-    told.into_iter().zip(adjusted).filter(|(_, p)| *p > FALSE_DISCOVERIES).map(|(id, _)| id).collect()
+    shown.into_iter().zip(adjusted).filter(|(_, p)| *p > FALSE_DISCOVERIES).map(|(id, _)| id).collect()
 }
 
 /// A case in every environment, each but the first over the first.
 fn row(table: &mut Table, environments: &[Environment], equal: &[HashSet<&str>], id: &str, all: bool) -> Option<Row> {
     let (first, others) = environments.split_first()?;
-    let (label, base) = (same(first.typed_id(id)), Value::of(first, id).ok()?);
+    let (label, base) = (same(first.typed_id(id)), ComparableValue::of(first, id).ok()?);
     let distance = control::distance(&base);
     let mut cells = vec![base.text()];
     for (other, equal) in others.iter().zip(equal) {
-        match Value::of(other, id) {
+        match ComparableValue::of(other, id) {
             Err(why) => cells.extend([table.lacking(why, other.name, &label), same("–")]),
             Ok(value) => {
                 let over = compared(first, other, id, &value, &base);
@@ -114,18 +114,18 @@ fn groups<'a>(first: &Environment, others: &[Environment], ids: &[&'a str]) -> V
             None => groups.push((group_of(id), vec![id])),
         }
     }
-    let told = |(group, ids): (&'a str, Vec<&str>)| {
+    let shown = |(group, ids): (&'a str, Vec<&str>)| {
         let each = || others.iter().filter_map(|other| Some((other, longer(first, other, &ids)?)));
         // What has all of its machine is not what a reader looks for.
         let most = each().filter(|(other, _)| !other.is_free()).map(|(_, cost)| cost).fold(f64::NEG_INFINITY, f64::max);
-        let told: Vec<String> = each().map(|(other, cost)| format!("{} {}", other.name, super::over(cost))).collect();
+        let shown: Vec<String> = each().map(|(other, cost)| format!("{} {}", other.name, super::over(cost))).collect();
         let head = Text {
-            en: format!("{group}: median of its cases, in time: {}", told.join(", ")),
-            zh: format!("{group}：各用例的中位数，按时间计：{}", told.join("，")),
+            en: format!("{group}: median of its cases, in time: {}", shown.join(", ")),
+            zh: format!("{group}：各用例的中位数，按时间计：{}", shown.join("，")),
         };
-        (most, group, if told.is_empty() { same(group) } else { head })
+        (most, group, if shown.is_empty() { same(group) } else { head })
     };
-    let mut groups: Vec<_> = groups.into_iter().map(told).collect();
+    let mut groups: Vec<_> = groups.into_iter().map(shown).collect();
     groups.sort_by(|(one, ..), (other, ..)| other.total_cmp(one));
     groups.into_iter().map(|(_, group, head)| (group, head)).collect()
 }
@@ -133,9 +133,9 @@ fn groups<'a>(first: &Environment, others: &[Environment], ids: &[&'a str]) -> V
 /// By what fraction the cases take longer in the middle, of those that may be compared; rates as times.
 fn longer(first: &Environment, other: &Environment, ids: &[&str]) -> Option<f64> {
     let ratio = |id: &&str| {
-        let (base, value) = (Value::of(first, id).ok()?, Value::of(other, id).ok()?);
-        let is_told = compared(first, other, id, &value, &base).is_ok() && value.is_cost() && value.value > 0.0;
-        is_told.then(|| value.time().value / base.time().value)
+        let (base, value) = (ComparableValue::of(first, id).ok()?, ComparableValue::of(other, id).ok()?);
+        let is_shown = compared(first, other, id, &value, &base).is_ok() && value.is_cost() && value.value > 0.0;
+        is_shown.then(|| value.time().value / base.time().value)
     };
     middle(ids.iter().filter_map(ratio)).map(|ratio| ratio - 1.0)
 }
@@ -145,8 +145,8 @@ pub(super) fn compared(
     first: &Environment,
     other: &Environment,
     id: &str,
-    value: &Value,
-    base: &Value,
+    value: &ComparableValue,
+    base: &ComparableValue,
 ) -> Result<Propagated, Text<String>> {
     value.over_alike(base)?;
     match alike::unlike_by_id(first, other, id) {
@@ -163,23 +163,23 @@ fn of_control(first: &Environment) -> Option<Text<String>> {
 /// All cases of the group of `base` with its unit, over `base`, in every environment.
 pub(super) fn over(environments: &[Environment], base: &CaseRecord, all: bool) -> Option<Table> {
     let first = environments.first()?;
-    let value = Value::of(first, &base.id).ok()?;
+    let value = ComparableValue::of(first, &base.id).ok()?;
     let is_wanted = |case: &CaseRecord| group_of(&case.probe) == group_of(&base.probe);
     let mut rows = Vec::new();
     for id in ids(first, is_wanted) {
-        let Ok(here) = Value::of(first, id) else { continue };
+        let Ok(here) = ComparableValue::of(first, id) else { continue };
         if here.unit != value.unit {
             continue;
         }
         let distance = control::distance(&here);
-        let over = |of: &Value| match of.over(&value) {
+        let over = |of: &ComparableValue| match of.over(&value) {
             Ok(fraction) => control::beside(&fraction, of.may_equal(&value), distance, all),
             Err(why) => why,
         };
         let mut cells = vec![here.text(), over(&here)];
         for other in &environments[1..] {
-            let there = Value::of(other, id);
-            cells.push(there.as_ref().map_or_else(Clone::clone, Value::text));
+            let there = ComparableValue::of(other, id);
+            cells.push(there.as_ref().map_or_else(Clone::clone, ComparableValue::text));
             cells.push(there.as_ref().map_or_else(|_| same("–"), over));
         }
         cells.extend(control::is_there(first).then(|| control::cell(distance)));

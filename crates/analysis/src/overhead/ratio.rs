@@ -5,7 +5,7 @@ use hostmark_model::{Params, Text};
 use super::family::{SPACES, Space};
 use super::names::side_of;
 use super::sheet::{Sheet, at};
-use super::value::{Value, middle};
+use super::value::{ComparableValue, middle};
 use super::{Row, Table};
 use crate::bilingual::same;
 use crate::format::{number, percent};
@@ -103,7 +103,7 @@ pub(super) fn deviation(sheet: &Sheet) -> Option<Table> {
     for (environment, here) in sheet.environments.iter().enumerate() {
         for side in SPACES {
             for (index, operation) in sheet.operations() {
-                let of = |value: &Value| value.deviation;
+                let of = |value: &ComparableValue| value.deviation;
                 let at_point = |point: &Params| sheet.value(environment, index, side, point).ok().and_then(of);
                 let mut all: Vec<f64> = sheet.points(side).iter().filter_map(at_point).collect();
                 all.sort_by(f64::total_cmp);

@@ -25,11 +25,12 @@ pub(super) fn of_sheets(sheets: &[Sheet]) -> Vec<Text<String>> {
 /// What the runs tell of their machine's time, each kind once.
 fn disturbances(environment: &Environment) -> Vec<Text<String>> {
     let name = environment.name;
-    let told = merged(environment.runs.iter().map(|run| run.disturbances.as_slice()));
+    let remarks = merged(environment.runs.iter().map(|run| run.disturbances.as_slice()));
     // Of a guest that is known to be emulated the first remark says so already.
-    let is_new = |told: &Text<String>| !(environment.is_emulated() && told.en.starts_with(IN_SOFTWARE.en));
-    let named = |told: Text<String>| Text { en: format!("{name}: {}", told.en), zh: format!("{name}：{}", told.zh) };
-    told.into_iter().filter(is_new).map(named).collect()
+    let is_new = |remark: &Text<String>| !(environment.is_emulated() && remark.en.starts_with(IN_SOFTWARE.en));
+    let named =
+        |remark: Text<String>| Text { en: format!("{name}: {}", remark.en), zh: format!("{name}：{}", remark.zh) };
+    remarks.into_iter().filter(is_new).map(named).collect()
 }
 
 /// The hypervisor that signs as itself where it executes without the processor's help.
@@ -37,8 +38,8 @@ const EMULATOR: &str = "qemu";
 
 fn emulated(environment: &Environment) -> Vec<Text<String>> {
     let name = environment.name;
-    if let Some(told) = environment.runs.iter().find_map(|run| guest::warning(run)) {
-        return vec![Text { en: format!("{name} was {}", told.en), zh: format!("{name} {}", told.zh) }];
+    if let Some(remark) = environment.runs.iter().find_map(|run| guest::warning(run)) {
+        return vec![Text { en: format!("{name} was {}", remark.en), zh: format!("{name} {}", remark.zh) }];
     }
     // Where it is known what carries the instructions out, nothing has to be supposed.
     let is_supposed = |run: &&&hostmark_model::Run| {
@@ -102,11 +103,11 @@ fn without_kernel(sheets: &[Sheet]) -> Vec<Text<String>> {
             None => reasons.push((why, vec![name])),
         }
     }
-    let told = |(why, names): (&Text<String>, Vec<&str>)| Text {
+    let remark = |(why, names): (&Text<String>, Vec<&str>)| Text {
         en: format!("{}: nothing was measured inside the kernel ({})", names.join(", "), why.en),
         zh: format!("{}：未在内核态测量（{}）", names.join("、"), why.zh),
     };
-    reasons.into_iter().map(told).collect()
+    reasons.into_iter().map(remark).collect()
 }
 
 /// A remark for each environment that is not held to the CPUs and the memory of the first.

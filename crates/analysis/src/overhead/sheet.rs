@@ -2,8 +2,8 @@
 
 use hostmark_model::{CaseRecord, Params, Text};
 
-use super::family::{BIND, FREE_OF_CPUS, Family, IRQ, Operation, Space};
-use super::value::Value;
+use super::family::{BIND, FREE_OF_CPUS, FamilyOperation, IRQ, OperationFamily, Space};
+use super::value::ComparableValue;
 use super::{Environment, alike, control};
 use crate::propagated::Propagated;
 
@@ -18,9 +18,9 @@ pub(super) struct Figure {
     pub(super) side: Space,
     pub(super) point: Params,
     pub(super) id: String,
-    pub(super) value: Result<Value, Text<String>>,
+    pub(super) value: Result<ComparableValue, Text<String>>,
     /// Reference cycles of a batch.
-    pub(super) batch: Option<Value>,
+    pub(super) batch: Option<ComparableValue>,
     /// Why it says nothing about the first environment.
     pub(super) unlike: Option<Text<String>>,
 }
@@ -34,7 +34,7 @@ pub(super) struct Base {
 
 /// All figures of a family.
 pub(super) struct Sheet<'a> {
-    pub(super) family: &'static Family,
+    pub(super) family: &'static OperationFamily,
     pub(super) environments: &'a [Environment<'a>],
     pub(super) figures: Vec<Figure>,
     /// None where the first environment has no case.
@@ -46,7 +46,11 @@ type Placed<'a> = (usize, &'a CaseRecord, (usize, Space, Params));
 
 impl<'a> Sheet<'a> {
     /// Over the side and point of `named`, where that is a case of the family.
-    pub(super) fn of(family: &'static Family, environments: &'a [Environment<'a>], named: Option<&CaseRecord>) -> Self {
+    pub(super) fn of(
+        family: &'static OperationFamily,
+        environments: &'a [Environment<'a>],
+        named: Option<&CaseRecord>,
+    ) -> Self {
         let cases = environments.iter().enumerate().flat_map(|(index, environment)| {
             environment.runs.iter().flat_map(move |run| run.cases.iter().map(move |case| (index, case)))
         });
@@ -63,14 +67,14 @@ impl<'a> Sheet<'a> {
             let is_known = |known: &Figure| known.environment == environment && known.id == case.id;
             if family.alike(case) == alike && !figures.iter().any(is_known) {
                 let here = &environments[environment];
-                let value = Value::of(here, &case.id);
+                let value = ComparableValue::of(here, &case.id);
                 let first = figures.iter().find(|first| first.environment == 0 && first.id == case.id);
                 let unlike = first.and_then(|first| {
                     let (first, value) = (first.value.as_ref().ok()?, value.as_ref().ok()?);
                     value.over(first).err().or_else(|| value.over_alike(first).err())
                 });
                 let unlike = unlike.or_else(|| alike::unlike(&environments[0], here, case));
-                let batch = Value::of_quantity(here, &case.id, Some(BATCH)).ok();
+                let batch = ComparableValue::of_quantity(here, &case.id, Some(BATCH)).ok();
                 figures.push(Figure { environment, operation, side, point, id: case.id.clone(), value, batch, unlike });
             }
         }
@@ -94,7 +98,7 @@ impl<'a> Sheet<'a> {
         Some(Base { side: first.side, point: first.point.clone() })
     }
 
-    pub(super) fn operations(&self) -> impl Iterator<Item = (usize, &'static Operation)> {
+    pub(super) fn operations(&self) -> impl Iterator<Item = (usize, &'static FamilyOperation)> {
         self.family.operations.iter().enumerate()
     }
 
@@ -132,7 +136,7 @@ impl<'a> Sheet<'a> {
         operation: usize,
         side: Space,
         point: &Params,
-    ) -> Result<&Value, Text<String>> {
+    ) -> Result<&ComparableValue, Text<String>> {
         match self.figure(environment, operation, side, point) {
             None => Err(Text { en: "not measured".to_owned(), zh: "未测量".to_owned() }),
             Some(figure) => figure.value.as_ref().map_err(Clone::clone),
@@ -188,7 +192,7 @@ impl<'a> Sheet<'a> {
 
     /// Whether the family's values are rates, which are turned into times.
     pub(super) fn is_of_rates(&self) -> bool {
-        self.figures.iter().any(|figure| figure.value.as_ref().is_ok_and(Value::is_rate))
+        self.figures.iter().any(|figure| figure.value.as_ref().is_ok_and(ComparableValue::is_rate))
     }
 }
 

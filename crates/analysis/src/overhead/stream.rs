@@ -7,8 +7,8 @@ use hostmark_stats::{descriptive, extreme, halves};
 
 use super::control::{self, no_difference};
 use super::equal_numbers::Numbers;
-use super::{Environment, Part, Row, Table, alike, of};
-use crate::bars::{Bars, Group, Scale};
+use super::{Environment, Row, Table, TableGroup, alike, of};
+use crate::bars::{BarGroup, Bars, Scale};
 use crate::bilingual::{COMMA, joined, same};
 use crate::difference;
 use crate::propagated::Propagated;
@@ -46,8 +46,8 @@ struct Best {
 }
 
 /// Two tables for each set of axes but the kernel, rates and times, and their bars.
-pub(super) fn part(environments: &[Environment], all: bool) -> Part {
-    let Some((first, others)) = environments.split_first() else { return Part::default() };
+pub(super) fn part(environments: &[Environment], all: bool) -> TableGroup {
+    let Some((first, others)) = environments.split_first() else { return TableGroup::default() };
     let mut groups: Vec<(&str, Vec<(String, String)>)> = Vec::new();
     for case in cases(first) {
         let rest: Vec<_> = case.params.0.iter().filter(|(axis, _)| axis != KERNEL).cloned().collect();
@@ -57,7 +57,7 @@ pub(super) fn part(environments: &[Environment], all: bool) -> Part {
     }
     let is_elsewhere = |probe: &str| others.iter().any(|other| cases(other).any(|case| case.probe == probe));
     groups.retain(|(probe, _)| is_elsewhere(probe));
-    let mut part = Part::default();
+    let mut part = TableGroup::default();
     for (probe, rest) in groups {
         let group = of_group(environments, (probe, &rest), all);
         part.tables.extend(group.tables);
@@ -71,7 +71,11 @@ fn cases<'a>(environment: &Environment<'a>) -> impl Iterator<Item = &'a CaseReco
     runs.into_iter().flat_map(|run| &run.cases).filter(|case| is_part(&case.probe))
 }
 
-fn of_group(environments: &[Environment], (probe, rest): (&str, &[(String, String)]), with_intervals: bool) -> Part {
+fn of_group(
+    environments: &[Environment],
+    (probe, rest): (&str, &[(String, String)]),
+    with_intervals: bool,
+) -> TableGroup {
     let points: Vec<String> = rest.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
     let (points, first) = (points.join(" "), environments[0].name);
     let counts: Vec<String> = environments.iter().map(|one| format!("{} × {}", one.runs.len(), one.name)).collect();
@@ -87,20 +91,20 @@ fn of_group(environments: &[Environment], (probe, rest): (&str, &[(String, Strin
         let sides: Vec<&[&CaseRecord]> =
             picked.iter().map(|side| side.as_ref().map_or(&[][..], Vec::as_slice)).collect();
         let numbers = Numbers::of(&sides);
-        let dropped = numbers.told(environments, &sides);
+        let dropped = numbers.remarks(environments, &sides);
         let best = |side: Result<Vec<&CaseRecord>, Text<String>>| side.map(|cases| Best::of(&cases, numbers));
         let all: Vec<_> = picked.clone().into_iter().map(best).collect();
         let name = label.trim_end_matches(':');
         let remarks: Vec<Text<String>> = remarks(environments, &all).into_iter().chain(dropped).collect();
-        let is_told =
+        let is_shown =
             |best: &Result<Best, Text<String>>| best.as_ref().err().is_none_or(|why| why.en != NOT_MEASURED.en);
-        all.iter().any(is_told).then(|| {
+        all.iter().any(is_shown).then(|| {
             // What the case depends on, as the environments have it.
             let unlike = environments.iter().map(|other| unlike_memory(environments, other, probe)).collect();
-            Kernel { name, remarks, best: all, is_controlled, with_intervals, unlike }
+            StreamKernel { name, remarks, best: all, is_controlled, with_intervals, unlike }
         })
     };
-    let kernels: Vec<Kernel> = KERNELS.iter().filter_map(kernel).collect();
+    let kernels: Vec<StreamKernel> = KERNELS.iter().filter_map(kernel).collect();
     let title = |en: &str, zh: &str| Text {
         en: format!("{en}, {} runs: {probe} {points}", counts.join(", ")),
         zh: format!("{zh}，运行次数 {}：{probe} {points}", counts.join("，")),
@@ -139,7 +143,7 @@ fn of_group(environments: &[Environment], (probe, rest): (&str, &[(String, Strin
             .collect(),
         scale: *scale,
     };
-    Part { title: None, tables: pictures.iter().map(table).collect(), bars: pictures.iter().map(bars).collect() }
+    TableGroup { title: None, tables: pictures.iter().map(table).collect(), bars: pictures.iter().map(bars).collect() }
 }
 
 /// Why an environment's memory makes its values say nothing about the first's.
@@ -149,7 +153,7 @@ fn unlike_memory(environments: &[Environment], other: &Environment, probe: &str)
 }
 
 /// A kernel in all environments.
-struct Kernel {
+struct StreamKernel {
     name: &'static str,
     /// What a reader must know of it.
     remarks: Vec<Text<String>>,
@@ -228,7 +232,7 @@ fn turned(runs: &[(f64, f64)], scale: Scale) -> Vec<f64> {
     runs.iter().map(|run| scale.turned(scale.of(*run))).collect()
 }
 
-impl Kernel {
+impl StreamKernel {
     /// The share of the first that an environment has, with its interval; or why there is none.
     fn share(&self, index: usize, scale: Scale) -> Result<Propagated, Text<String>> {
         let (Ok(base), Ok(value)) = (&self.best[0], &self.best[index]) else { return Err(same("–")) };
@@ -238,7 +242,7 @@ impl Kernel {
         let (before, after) = (turned(&base.runs, scale), turned(&value.runs, scale));
         let assumed = base.assumed.max(value.assumed);
         let alone = || Deviation::assumed(assumed.max(scale.of(base.of_rounds)).max(scale.of(value.of_rounds)));
-        let deviation = difference::told(&[&before, &after], assumed).unwrap_or_else(alone);
+        let deviation = difference::estimated_deviation(&[&before, &after], assumed).unwrap_or_else(alone);
         let (ratio, (low, high)) = extreme::ratio_of_greatest(&before, &after, &deviation).ok_or_else(|| same("–"))?;
         Ok(match scale {
             Scale::Rate => Propagated { value: ratio, interval: Some((low, high)) },
@@ -278,7 +282,7 @@ impl Kernel {
         }
     }
 
-    fn bars(&self, scale: Scale) -> Group {
+    fn bars(&self, scale: Scale) -> BarGroup {
         let bar = |(index, best): (usize, &Result<Best, Text<String>>)| {
             let best = best.as_ref().ok()?;
             let text = same(best.text(scale));
@@ -286,7 +290,7 @@ impl Kernel {
             let share = share.map(|share| self.beside(&share, scale));
             Some((best.number(scale), joined(&[text].into_iter().chain(share).collect::<Vec<_>>(), COMMA)))
         };
-        Group { label: same(self.name), bars: self.best.iter().enumerate().map(bar).collect() }
+        BarGroup { label: same(self.name), bars: self.best.iter().enumerate().map(bar).collect() }
     }
 }
 

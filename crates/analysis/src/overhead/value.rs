@@ -13,7 +13,7 @@ use crate::reasons;
 
 /// A value with what it takes to hold it against another.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Value {
+pub(super) struct ComparableValue {
     /// The median of the runs' typical values.
     pub(super) value: f64,
     /// From the lowest end of the runs' intervals to the highest; none where a run has none.
@@ -45,10 +45,10 @@ pub(super) struct Value {
 const DOUBTED: [FlagKind; 4] =
     [FlagKind::Contended, FlagKind::Throttled, FlagKind::Implausible, FlagKind::UnderResolution];
 
-impl Value {
+impl ComparableValue {
     /// The value of the case `id`, or why there is none.
-    pub(super) fn of(environment: &Environment, id: &str) -> Result<Value, Text<String>> {
-        Value::of_quantity(environment, id, None)
+    pub(super) fn of(environment: &Environment, id: &str) -> Result<ComparableValue, Text<String>> {
+        ComparableValue::of_quantity(environment, id, None)
     }
 
     /// A further quantity of the case `id`, or its value; or why there is none.
@@ -56,7 +56,7 @@ impl Value {
         environment: &Environment,
         id: &str,
         quantity: Option<&str>,
-    ) -> Result<Value, Text<String>> {
+    ) -> Result<ComparableValue, Text<String>> {
         let mut reason = Text { en: "not measured".to_owned(), zh: "未测量".to_owned() };
         let mut cases: Vec<(usize, &CaseRecord)> = Vec::new();
         let mut probe: Option<&ProbeInfo> = None;
@@ -80,7 +80,7 @@ impl Value {
         let low = estimates().map(|estimate| estimate.ci_low).reduce(|one, other| Some(one?.min(other?))).flatten();
         let high = estimates().map(|estimate| estimate.ci_high).reduce(|one, other| Some(one?.max(other?))).flatten();
         let deviations = estimates().filter(|estimate| estimate.mean != 0.0);
-        Ok(Value {
+        Ok(ComparableValue {
             value,
             interval: low.zip(high),
             environment: environment.name.to_owned(),
@@ -101,7 +101,7 @@ impl Value {
     }
 
     /// By what fraction it lies over `base`, with the interval that both give it; or why that would say nothing.
-    pub(super) fn over(&self, base: &Value) -> Result<Propagated, Text<String>> {
+    pub(super) fn over(&self, base: &ComparableValue) -> Result<Propagated, Text<String>> {
         let not =
             |en: String, zh: String| Err(Text { en: format!("not comparable: {en}"), zh: format!("不可比：{zh}") });
         if self.unit != base.unit {
@@ -131,13 +131,13 @@ impl Value {
 
     /// The difference to `base`, as a comparison of the runs of both has it; none of values that have no logarithm. Two cases of the
     /// same runs have in common what runs differ by: of these each run's own ratio counts, and of one or two runs what their rounds tell.
-    pub(super) fn difference(&self, base: &Value) -> Option<Difference> {
+    pub(super) fn difference(&self, base: &ComparableValue) -> Option<Difference> {
         let own = [self.scatter.1, base.scatter.1];
         if self.environment == base.environment {
             let ratio = |(at, run): (&usize, &f64)| Some(run / base.runs[base.which.iter().position(|one| one == at)?]);
             let ratios: Vec<f64> = self.which.iter().zip(&self.runs).filter_map(ratio).collect();
             let own = own.iter().sum::<f64>();
-            let known = difference::told(&[&ratios], own.sqrt());
+            let known = difference::estimated_deviation(&[&ratios], own.sqrt());
             if known.is_none() && own == 0.0 {
                 return None;
             }
@@ -146,33 +146,33 @@ impl Value {
             return Some(Difference { logarithm, error: (variance / ratios.len() as f64).sqrt(), freedom });
         }
         let assumed = self.scatter.0.max(base.scatter.0);
-        let known = difference::told(&[&base.runs, &self.runs], assumed);
+        let known = difference::estimated_deviation(&[&base.runs, &self.runs], assumed);
         let own = own.iter().sum::<f64>() / 2.0;
         difference::between(&logarithms(&base.runs)?, &logarithms(&self.runs)?, known, assumed, own)
     }
 
     /// The p value of "it is that of `base`". Of values that have no logarithm nothing is known; where nothing tells how far values of
     /// the same run may be off, they stand as they are.
-    pub(super) fn p_equal(&self, base: &Value) -> f64 {
+    pub(super) fn p_equal(&self, base: &ComparableValue) -> f64 {
         let is_positive = self.value > 0.0 && base.value > 0.0 && self.value != base.value;
         let unknown = if is_positive && self.environment == base.environment { 0.0 } else { 1.0 };
         self.difference(base).map_or(unknown, |difference| difference.p_changed())
     }
 
     /// Whether it may be that of `base`.
-    pub(super) fn may_equal(&self, base: &Value) -> bool {
+    pub(super) fn may_equal(&self, base: &ComparableValue) -> bool {
         self.p_equal(base) > FALSE_DISCOVERIES
     }
 
     /// A rate as the time of one operation, ns; a time as it is.
-    pub(super) fn time(&self) -> Value {
+    pub(super) fn time(&self) -> ComparableValue {
         if !self.is_rate() {
             return self.clone();
         }
         const NS_PER_S: f64 = 1e9;
         let interval = self.interval.filter(|(low, _)| *low > 0.0).map(|(low, high)| (NS_PER_S / high, NS_PER_S / low));
         let runs = self.runs.iter().map(|run| NS_PER_S / run).collect();
-        Value {
+        ComparableValue {
             value: NS_PER_S / self.value,
             interval,
             runs,
@@ -193,7 +193,7 @@ impl Value {
     }
 
     /// The same between two environments, which must have had as many CPUs for it.
-    pub(super) fn over_alike(&self, base: &Value) -> Result<(), Text<String>> {
+    pub(super) fn over_alike(&self, base: &ComparableValue) -> Result<(), Text<String>> {
         let (one, other) = (base.cpus, self.cpus);
         if one == 0 || other == 0 || one == other {
             return Ok(());
@@ -233,7 +233,7 @@ impl Value {
     /// The value in both languages with its interval, where it has one.
     pub(super) fn text_with_interval(&self) -> Text<String> {
         let Some((low, high)) = self.interval else { return self.text() };
-        let end = |value: f64, lang: Lang| Value { value, ..self.clone() }.shown(lang);
+        let end = |value: f64, lang: Lang| ComparableValue { value, ..self.clone() }.shown(lang);
         let text = |lang: Lang| format!("{} ({} … {})", self.shown(lang), end(low, lang), end(high, lang));
         Text { en: text(Lang::En), zh: text(Lang::Zh) }
     }

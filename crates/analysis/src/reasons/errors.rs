@@ -59,8 +59,8 @@ pub(super) fn within(text: &str) -> String {
             Some(format!("{before}{}", named(number)?))
         });
         match known {
-            Some(told) => {
-                out += &told;
+            Some(remedy) => {
+                out += &remedy;
                 rest = &rest[end..];
             }
             None => {

@@ -18,7 +18,7 @@ const DEEPEST: usize = 12;
 const MOST_PLACES: usize = 12;
 
 /// A reason, as it stands in a run file, in `lang`. One that nobody has translated stays as it is.
-pub fn told(reason: &str, lang: Lang) -> Cow<'_, str> {
+pub fn localized(reason: &str, lang: Lang) -> Cow<'_, str> {
     match lang {
         Lang::En => Cow::Borrowed(reason),
         Lang::Zh => in_chinese(reason).map_or(Cow::Borrowed(reason), Cow::Owned),
@@ -31,7 +31,7 @@ const FAILED: Text = Text { en: "failed", zh: "失败" };
 
 /// A word, and the reason behind its colon.
 pub fn because(word: Text, reason: &str) -> Text<String> {
-    Text { en: format!("{}: {reason}", word.en), zh: format!("{}：{}", word.zh, told(reason, Lang::Zh)) }
+    Text { en: format!("{}: {reason}", word.en), zh: format!("{}：{}", word.zh, localized(reason, Lang::Zh)) }
 }
 
 /// Why an outcome has no value; none where it has one.
@@ -82,9 +82,9 @@ fn whole(reason: &str, depth: usize) -> Option<String> {
     if let Some(error) = errors::in_chinese(reason) {
         return Some(error);
     }
-    let worth = |en: &str| (!en.starts_with('{'), literal_bytes(en));
-    let fitting = table::all().filter_map(|(en, zh)| Some((worth(en), zh, holes(en, reason)?)));
-    let (_, zh, found) = fitting.max_by_key(|(worth, ..)| *worth)?;
+    let literal = |en: &str| (!en.starts_with('{'), literal_bytes(en));
+    let fitting = table::all().filter_map(|(en, zh)| Some((literal(en), zh, holes(en, reason)?)));
+    let (_, zh, found) = fitting.max_by_key(|(literal, ..)| *literal)?;
     let values: Vec<Cow<str>> = found.into_iter().map(|hole| or_as_it_is(hole, depth)).collect();
     Some(fill(zh, &values))
 }
@@ -129,11 +129,11 @@ fn in_parts(reason: &str, depth: usize) -> Option<String> {
 /// A reason with another one in brackets at its end.
 fn with_brackets(reason: &str, depth: usize) -> Option<String> {
     let (before, inside) = reason.strip_suffix(')')?.split_once(" (")?;
-    let told = [before, inside].map(|part| translated(part, depth + 1));
-    if told.iter().all(Option::is_none) {
+    let parts = [before, inside].map(|part| translated(part, depth + 1));
+    if parts.iter().all(Option::is_none) {
         return None;
     }
-    let [first, second] = told;
+    let [first, second] = parts;
     let mut zh = first.unwrap_or_else(|| before.to_owned());
     push(&mut zh, "（");
     push(&mut zh, second.as_deref().unwrap_or(inside));

@@ -5,11 +5,11 @@ use proptest::prelude::*;
 use super::*;
 
 fn zh(reason: &str) -> String {
-    told(reason, Lang::Zh).into_owned()
+    localized(reason, Lang::Zh).into_owned()
 }
 
 #[test]
-fn a_reason_is_told_with_its_values() {
+fn a_reason_is_reported_with_its_values() {
     let reasons = [
         ("needs root", "需要 root 权限"),
         ("needs 4 CPUs, and may use 2 here", "需要 4 个 CPU，这里只能使用 2 个"),
@@ -25,12 +25,12 @@ fn a_reason_is_told_with_its_values() {
     ];
     for (en, wanted) in reasons {
         assert_eq!(zh(en), wanted);
-        assert_eq!(told(en, Lang::En), en);
+        assert_eq!(localized(en, Lang::En), en);
     }
 }
 
 #[test]
-fn what_an_error_says_is_told_within_its_reason() {
+fn what_an_error_says_is_reported_within_its_reason() {
     let reasons = [
         ("open: Permission denied (os error 13)", "open：EACCES (13)；请检查权限，或以 root 运行"),
         (
@@ -76,12 +76,12 @@ fn an_error_of_the_system_has_its_name_and_number_and_no_words_but_what_helps() 
     for number in (1..=133).filter(|number| ![41, 58].contains(number)) {
         let error = std::io::Error::from_raw_os_error(number).to_string();
         for (before, before_zh) in [("", ""), ("open: ", "open：")] {
-            let told = zh(&format!("{before}{error}"));
-            let rest = told.strip_prefix(before_zh).unwrap();
+            let text = zh(&format!("{before}{error}"));
+            let rest = text.strip_prefix(before_zh).unwrap();
             let (named, remedy) = rest.split_once('；').map_or((rest, None), |(named, rest)| (named, Some(rest)));
             let name = named.strip_suffix(&format!(" ({number})")).unwrap_or_default();
-            assert!(name.starts_with('E') && name.chars().all(|c| c.is_ascii_alphanumeric()), "{told}");
-            assert_eq!(remedy, errors::remedy(&error), "{told}");
+            assert!(name.starts_with('E') && name.chars().all(|c| c.is_ascii_alphanumeric()), "{text}");
+            assert_eq!(remedy, errors::remedy(&error), "{text}");
         }
         // A sentence says itself what helps.
         let named = zh(&error).split('；').next().unwrap_or_default().to_owned();
@@ -103,7 +103,7 @@ fn an_unknown_reason_stays_as_it_is() {
         ["", " ", ":", ": ", "; ; ", "nobody knows this", "（已是中文）", "()", " (", "a (os error 13", "\u{1f980}: x"]
     {
         assert_eq!(in_chinese(reason), None, "{reason}");
-        assert_eq!(told(reason, Lang::Zh), reason);
+        assert_eq!(localized(reason, Lang::Zh), reason);
     }
     assert_eq!(in_chinese(&"needs root: ".repeat(1000)), None);
     assert_eq!(zh("Strange error (os error 99999)"), "Strange error (os error 99999)");
@@ -133,12 +133,12 @@ fn every_template_is_sound() {
 proptest! {
     #[test]
     fn no_text_does_harm(text in "\\PC{0,80}", cut in 0_usize..400) {
-        let _ = told(&text, Lang::Zh);
+        let _ = localized(&text, Lang::Zh);
         for (en, _) in table::all().skip(cut).take(3) {
             let made = en.replace("{}", &text);
-            let _ = told(&made, Lang::Zh);
+            let _ = localized(&made, Lang::Zh);
             let half: String = made.chars().take(cut).collect();
-            let _ = told(&half, Lang::Zh);
+            let _ = localized(&half, Lang::Zh);
         }
     }
 }

@@ -206,11 +206,11 @@ fields! {
     Histogram { values, counts }
     Flag { kind, detail }
     Noise {
-        tainted, left_out, run_delay_ns, steal_ns, involuntary_switches, faults, unsettled_rounds, throttled_rounds, throttled_ns,
+        disturbed, left_out, run_delay_ns, steal_ns, involuntary_switches, faults, unsettled_rounds, throttled_rounds, throttled_ns,
         contended_rounds, others_share, shared
     }
     RoundRecord {
-        round, median, taints, core_hz, cpus, iterations, settled, steal_ns, throttled, waited, others, shared, far, raw
+        round, median, disturbance_flags, core_hz, cpus, iterations, settled, steal_ns, throttled, waited, others, shared, far, raw
     }
     FarUsage { cpu_ns, voluntary_switches, involuntary_switches, faults }
     Raw {
@@ -233,7 +233,7 @@ variants! {
         Filled { bytes, of_bytes }
         Measuring
         Note { key, value }
-        Samples { ns, iterations, amount, taints }
+        Samples { ns, iterations, amount, disturbance_flags }
         Histogram(histogram)
         Also { name, values }
         Chosen { scope, way, trials_ns }

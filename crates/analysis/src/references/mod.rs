@@ -65,7 +65,7 @@ pub struct Reference {
     pub by: Option<String>,
     /// How they were measured.
     pub method: Text<String>,
-    pub values: Vec<Value>,
+    pub values: Vec<ReferenceValue>,
     /// The same of machines with so many CPUs alone.
     #[serde(default)]
     pub classes: Vec<Class>,
@@ -81,12 +81,12 @@ pub struct Class {
     pub cpus: [usize; 2],
     /// The machines in words.
     pub machine: Text<String>,
-    pub values: Vec<Value>,
+    pub values: Vec<ReferenceValue>,
 }
 
 /// A value of a reference.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct Value {
+pub struct ReferenceValue {
     /// The case of hostmark that it stands beside: its id, or the probe and the axes on which it is not at its default.
     pub id: String,
     /// The further quantity of the case that is meant; empty for its value.
@@ -133,8 +133,11 @@ pub struct Citation<'a> {
 impl Citation<'_> {
     /// Whether all of it is told.
     pub fn is_whole(&self) -> bool {
-        let told = |text: &Text<String>| !text.en.trim().is_empty() && !text.zh.trim().is_empty();
-        !self.address.trim().is_empty() && !self.date.trim().is_empty() && told(self.machine) && told(self.method)
+        let is_given = |text: &Text<String>| !text.en.trim().is_empty() && !text.zh.trim().is_empty();
+        !self.address.trim().is_empty()
+            && !self.date.trim().is_empty()
+            && is_given(self.machine)
+            && is_given(self.method)
     }
 }
 
@@ -156,7 +159,7 @@ pub enum Standing {
     NoDirection,
 }
 
-impl Value {
+impl ReferenceValue {
     /// Where it comes from.
     pub fn source<'a>(&'a self, of: &'a Reference) -> Citation<'a> {
         Citation {
@@ -314,7 +317,7 @@ impl Reference {
     }
 
     /// Its values that a host stands beside.
-    pub fn values_for(&self, host: &HostFacts) -> &[Value] {
+    pub fn values_for(&self, host: &HostFacts) -> &[ReferenceValue] {
         self.class_of(host).map_or(&self.values, |class| &class.values)
     }
 }

@@ -2,7 +2,7 @@
 
 use hostmark_model::{HostFacts, Lang, Run, Text};
 
-use super::{Reference, Value, all, built_in};
+use super::{Reference, ReferenceValue, all, built_in};
 use crate::constants::{self, ConstantValue};
 use crate::escape::visible;
 
@@ -15,7 +15,7 @@ const LEAST_USUAL: usize = 2;
 pub struct NearestReference<'a> {
     pub reference: &'a Reference,
     /// Its values for as many CPUs.
-    values: &'a [Value],
+    values: &'a [ReferenceValue],
     /// Of what machines those are.
     machine: &'a Text<String>,
 }
@@ -47,8 +47,8 @@ pub(crate) fn beside_among<'a>(run: &Run, among: impl Iterator<Item = &'a Refere
     if run.imported.is_some() {
         return None;
     }
-    let told = constants::told(run);
-    let constants = told.iter().map(|(_, told)| told.len()).sum::<usize>();
+    let groups = constants::of_run(run);
+    let constants = groups.iter().map(|(_, constants)| constants.len()).sum::<usize>();
     // What is usual for the kind comes first; then one that has half of the constants or more, before one that has a few.
     let mut best: Option<((bool, bool, Nearness), &Reference)> = None;
     for reference in among {
@@ -56,8 +56,8 @@ pub(crate) fn beside_among<'a>(run: &Run, among: impl Iterator<Item = &'a Refere
         if is_itself || !may_judge(&run.host, reference) {
             continue;
         }
-        let has = |told: &&ConstantValue| constant(reference.values_for(&run.host), told).is_some();
-        let common = told.iter().flat_map(|(_, told)| told).filter(has).count();
+        let has = |constant: &&ConstantValue| find(reference.values_for(&run.host), constant).is_some();
+        let common = groups.iter().flat_map(|(_, constants)| constants).filter(has).count();
         let least = if reference.design.is_some() { LEAST_USUAL } else { LEAST_COMMON };
         if common < least {
             continue;
@@ -113,8 +113,8 @@ impl<'a> NearestReference<'a> {
     }
 
     /// What the reference has of a constant.
-    pub(super) fn value_of(&self, told: &ConstantValue) -> Option<&'a Value> {
-        constant(self.values, told)
+    pub(super) fn value_of(&self, constant: &ConstantValue) -> Option<&'a ReferenceValue> {
+        find(self.values, constant)
     }
 
     /// Beside what the constants stand, and where its values come from.
@@ -141,9 +141,10 @@ impl<'a> NearestReference<'a> {
 }
 
 /// What values have of a constant.
-fn constant<'a>(values: &'a [Value], told: &ConstantValue) -> Option<&'a Value> {
-    let is_it =
-        |value: &&Value| value.quantity == told.quantity() && (told.is_at(&value.id) || value.id == told.case.id);
+fn find<'a>(values: &'a [ReferenceValue], constant: &ConstantValue) -> Option<&'a ReferenceValue> {
+    let is_it = |value: &&ReferenceValue| {
+        value.quantity == constant.quantity() && (constant.is_at(&value.id) || value.id == constant.case.id)
+    };
     values.iter().find(is_it)
 }
 

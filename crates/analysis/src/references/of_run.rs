@@ -4,18 +4,22 @@ use std::collections::HashSet;
 
 use hostmark_model::{Estimate, Profile, Run, Text};
 
-use super::{Reference, Value};
+use super::{Reference, ReferenceValue};
 use crate::bilingual::same;
 use crate::constants;
 
 /// A run as a reference of this name, to be found at `address`.
 pub fn of_run(run: &Run, name: &str, address: &str) -> Reference {
     let host = &run.host;
-    let told = constants::told(run);
-    let constants: Vec<&constants::ConstantValue> = told.iter().flat_map(|(_, told)| told).collect();
-    let shown: HashSet<&str> =
-        constants.iter().filter(|told| told.quantity().is_empty()).map(|told| told.case.id.as_str()).collect();
-    let of_constant = |told: &&constants::ConstantValue| value(told.key(), told.quantity(), told.estimate);
+    let groups = constants::of_run(run);
+    let constants: Vec<&constants::ConstantValue> = groups.iter().flat_map(|(_, constants)| constants).collect();
+    let shown: HashSet<&str> = constants
+        .iter()
+        .filter(|constant| constant.quantity().is_empty())
+        .map(|constant| constant.case.id.as_str())
+        .collect();
+    let of_constant =
+        |constant: &&constants::ConstantValue| value(constant.key(), constant.quantity(), constant.estimate);
     let rest = run.cases.iter().filter(|case| case.peer().is_none() && !shown.contains(case.id.as_str()));
     let of_case = |case: &hostmark_model::CaseRecord| value(case.id.clone(), "", &case.measured()?.estimate);
     let values = constants.iter().filter_map(of_constant).chain(rest.filter_map(of_case)).collect();
@@ -53,9 +57,9 @@ pub fn of_run(run: &Run, name: &str, address: &str) -> Reference {
     }
 }
 
-fn value(id: String, quantity: &str, estimate: &Estimate) -> Option<Value> {
+fn value(id: String, quantity: &str, estimate: &Estimate) -> Option<ReferenceValue> {
     let value = estimate.value();
-    (value.is_finite() && value > 0.0).then(|| Value {
+    (value.is_finite() && value > 0.0).then(|| ReferenceValue {
         id,
         quantity: quantity.to_owned(),
         value,

@@ -3,7 +3,7 @@
 use hostmark_model::{Better, Estimate, Lang, Text, Unit, is_of_small_buffer};
 
 use super::nearest::NearestReference;
-use super::{Value, ratio_text};
+use super::{ReferenceValue, ratio_text};
 use crate::constants::ConstantValue;
 use crate::format::{UNSTEADY, between, scale_for};
 
@@ -87,7 +87,7 @@ impl ReferenceVerdict {
     }
 }
 
-impl Value {
+impl ReferenceValue {
     /// Between what it lies: `12.7 … 15.1 ns`; none of a published number.
     pub(crate) fn range(&self, unit: Unit, lang: Lang) -> Option<String> {
         let [low, high] = self.interval?;
@@ -98,26 +98,26 @@ impl Value {
 impl NearestReference<'_> {
     /// What a constant comes to. It is slower or faster where it lies beyond what is usual by more than its interval; `~` stands before what was
     /// measured by another method, or in one round. None where the reference lacks the constant, or neither direction is good.
-    pub fn verdict(&self, told: &ConstantValue) -> Option<ReferenceVerdict> {
-        let known = self.value_of(told)?;
-        let value = told.estimate.value();
+    pub fn verdict(&self, constant: &ConstantValue) -> Option<ReferenceVerdict> {
+        let known = self.value_of(constant)?;
+        let value = constant.estimate.value();
         let same = if self.is_usual() { AS_USUAL } else { SAME };
         let verdict = |words: Text<String>, tone, better| Some(ReferenceVerdict { words, tone, better });
         // How many times as bad as a number, above 1 for what is worse.
-        let over = |number: f64| match told.better {
+        let over = |number: f64| match constant.better {
             Better::Lower => Some(value / number),
             Better::Higher => Some(number / value),
             Better::Neither => None,
         };
         let is_alike =
-            known.differs.is_none() && !told.case.measured().is_some_and(|one| is_of_small_buffer(&one.flags));
-        let (Some([low, high]), Some((from, to)), true) = (known.interval, ends(told.estimate), is_alike) else {
+            known.differs.is_none() && !constant.case.measured().is_some_and(|one| is_of_small_buffer(&one.flags));
+        let (Some([low, high]), Some((from, to)), true) = (known.interval, ends(constant.estimate), is_alike) else {
             return about(over(known.value)?, same);
         };
         let (is_above, is_below) = (from > high, to < low);
         let beyond = over(if is_above { high } else { low })?;
         if !is_above && !is_below {
-            if told.estimate.is_unsteady() {
+            if constant.estimate.is_unsteady() {
                 return verdict(UNSTEADY.to_owned_text(), Tone::Doubtful, 1.0);
             }
             // 1 within the range.
@@ -142,8 +142,8 @@ impl NearestReference<'_> {
     }
 
     /// What is usual of a constant: `12.7 … 15.1 ns`; none beside one machine.
-    pub fn range(&self, told: &ConstantValue, lang: Lang) -> Option<String> {
-        self.value_of(told).filter(|_| self.is_usual())?.range(told.unit, lang)
+    pub fn range(&self, constant: &ConstantValue, lang: Lang) -> Option<String> {
+        self.value_of(constant).filter(|_| self.is_usual())?.range(constant.unit, lang)
     }
 
     /// What the column beside the values is called.
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn how_far_is_told_in_percent_and_from_a_half_on_as_times() {
+    fn how_far_is_reported_in_percent_and_from_a_half_on_as_times() {
         let said = |beyond| amount(beyond, SLOWER).map(|words| words.en);
         assert_eq!(said(1.004), None);
         assert_eq!(said(1.048).as_deref(), Some("5 % slower"));

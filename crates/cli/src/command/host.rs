@@ -15,7 +15,7 @@ use crate::isolate::Outside;
 use crate::output;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum HostFormat {
     Table,
     Json,
 }
@@ -24,7 +24,7 @@ enum Format {
 pub struct HostArguments {
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
-    format: Format,
+    format: HostFormat,
     /// Inspect another machine, e.g. 'ssh db-17' or tcp:HOST
     ///
     /// hostmark copies itself there and removes itself afterwards; with tcp:HOST, a `hostmark serve` on that host
@@ -48,8 +48,8 @@ pub fn host(arguments: &HostArguments, lang: Lang) -> Result<Exit> {
         None => report_of_host(),
     };
     let text = match arguments.format {
-        Format::Json => output::json(&serde_json::to_string_pretty(&report)?),
-        Format::Table => render::host::host(&report, &output::options(lang, false)),
+        HostFormat::Json => output::json(&serde_json::to_string_pretty(&report)?),
+        HostFormat::Table => render::host::host(&report, &output::options(lang, false)),
     };
     output::print(&text);
     Ok(if arguments.check && report.is_disturbed() { Exit::Found } else { Exit::Fine })

@@ -104,7 +104,7 @@ fn read(format: &str, path: &Path) -> Result<Run> {
 }
 
 /// What to do with a file that is none of this format, by what it begins with.
-fn hint(path: &Path, format: &hostmark_import::Format) -> Option<&'static str> {
+fn hint(path: &Path, format: &hostmark_import::ImportFormat) -> Option<&'static str> {
     let mut start = Vec::new();
     regular::open_to_read(path).ok()?.take(1 << 16).read_to_end(&mut start).ok()?;
     hostmark_import::hint(&String::from_utf8_lossy(&start), format)

@@ -11,7 +11,7 @@ use super::compare::references as own;
 use crate::output;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum ListFormat {
     Table,
     Json,
 }
@@ -27,7 +27,7 @@ pub struct ListArguments {
     references: bool,
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
-    format: Format,
+    format: ListFormat,
 }
 
 pub fn list(arguments: &ListArguments, lang: Lang) -> Result<Exit> {
@@ -38,8 +38,8 @@ pub fn list(arguments: &ListArguments, lang: Lang) -> Result<Exit> {
     }
     let probes: Vec<ProbeInfo> = plan::pick(CATALOGUE, &arguments.filters)?.iter().map(|entry| entry.info()).collect();
     let text = match arguments.format {
-        Format::Json => output::json(&serde_json::to_string_pretty(&probes)?),
-        Format::Table => handbook::contents(&probes, &output::options(lang, false)),
+        ListFormat::Json => output::json(&serde_json::to_string_pretty(&probes)?),
+        ListFormat::Table => handbook::contents(&probes, &output::options(lang, false)),
     };
     output::print(&text);
     Ok(Exit::Fine)

@@ -260,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_exit_code_is_told_once() {
+    fn every_exit_code_is_reported_once() {
         // A new code has to be added to EXITS: this match does not compile without it.
         let known = |exit: Exit| match exit {
             Exit::Fine | Exit::Found | Exit::Undecided | Exit::BadInput => true,

@@ -55,8 +55,8 @@ pub fn refuse_foreign_link(path: &Path) -> io::Result<()> {
             continue;
         }
         if ![0, rustix::process::geteuid().as_raw()].contains(&found.uid()) {
-            let told = "a link that another user made leads there";
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, told));
+            let message = "a link that another user made leads there";
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
         }
         links += 1;
         if links > MOST_LINKS {
@@ -138,13 +138,13 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_does_not_tell_is_not_taken_for_an_answer() {
+    fn what_the_kernel_does_not_report_is_not_taken_for_an_answer() {
         let home = tempfile::tempdir().unwrap();
         assert!(!is_directory(&home.path().join("nowhere")).unwrap());
         std::fs::write(home.path().join("file"), "").unwrap();
         assert!(!is_directory(&home.path().join("file/below")).unwrap());
-        let told = write(&home.path().join("x".repeat(300)).join("run"), "", true).unwrap_err();
-        assert_eq!(hostmark_engine::sys::call::failed(&told), Some("statx"), "{told}");
+        let message = write(&home.path().join("x".repeat(300)).join("run"), "", true).unwrap_err();
+        assert_eq!(hostmark_engine::sys::call::failed(&message), Some("statx"), "{message}");
     }
 
     #[test]
@@ -198,8 +198,8 @@ mod tests {
             // Who is not root can give nothing away.
             if std::os::unix::fs::lchown(&link, Some(65534), None).is_ok() {
                 for named in [link.clone(), link.join("run.json"), ours.clone(), ours.join("run.json")] {
-                    let told = crate::store::write(&named, "new").unwrap_err().to_string();
-                    assert!(told.contains("another user"), "{}: {told}", named.display());
+                    let message = crate::store::write(&named, "new").unwrap_err().to_string();
+                    assert!(message.contains("another user"), "{}: {message}", named.display());
                     // Before anything is measured.
                     assert!(crate::store::RunFiles::named(&named).is_err(), "{}", named.display());
                 }

@@ -63,12 +63,12 @@ const FORM: u32 = 1;
 #[derive(Serialize, Deserialize)]
 struct Remembered {
     form: u32,
-    runs: HashMap<String, Known>,
+    runs: HashMap<String, CachedSummary>,
 }
 
 /// A summary, and the file that it was made of.
 #[derive(Clone, Serialize, Deserialize)]
-struct Known {
+struct CachedSummary {
     file: Version,
     run: Summary,
 }
@@ -115,7 +115,7 @@ pub fn summaries(files: &[PathBuf]) -> Vec<anyhow::Result<Summary>> {
         };
         // One that was written meanwhile is read again the next time.
         if let Some(file) = version.filter(|version| Version::of(path) == Some(*version)) {
-            now.insert(name, Known { file, run: run.clone() });
+            now.insert(name, CachedSummary { file, run: run.clone() });
         }
         Ok(run)
     };
@@ -136,12 +136,12 @@ pub fn remember(path: &Path, run: &Run) {
         return;
     };
     let mut runs = read(&index).unwrap_or_default();
-    runs.insert(name.to_string_lossy().into_owned(), Known { file, run: Summary::of(run) });
+    runs.insert(name.to_string_lossy().into_owned(), CachedSummary { file, run: Summary::of(run) });
     write(&index, runs);
 }
 
 /// Where it cannot be written, all is read again.
-fn write(index: &Path, runs: HashMap<String, Known>) {
+fn write(index: &Path, runs: HashMap<String, CachedSummary>) {
     // A link leads to what is not ours.
     let is_ours = fs::symlink_metadata(index).map_or(true, |found| found.is_file());
     if let Ok(text) = serde_json::to_string(&Remembered { form: FORM, runs })
@@ -152,7 +152,7 @@ fn write(index: &Path, runs: HashMap<String, Known>) {
 }
 
 /// What is remembered; nothing of what is torn, of another form, or no file.
-fn read(index: &Path) -> Option<HashMap<String, Known>> {
+fn read(index: &Path) -> Option<HashMap<String, CachedSummary>> {
     let file = fs::symlink_metadata(index)
         .ok()
         .filter(fs::Metadata::is_file)

@@ -84,7 +84,7 @@ fn without_comment(line: &str) -> &str {
 fn a_commands_output_is_the_block_below_it() {
     let text = "# A `hostmark a`\nand `hostmark b`, `hostmark c …`, `other`\n\n```\nOUT   x\n```\n`hostmark d`\n```sh\nhostmark e &&  # f\n  mv g h\nI\n```\n\
                 ```\n$ hostmark j\nK\nL\n```\n```json\nhostmark m\n```\n";
-    let told: Vec<(String, Vec<String>)> = snippets(text).into_iter().map(|one| (one.line, one.shown)).collect();
+    let reported: Vec<(String, Vec<String>)> = snippets(text).into_iter().map(|one| (one.line, one.shown)).collect();
     let none = Vec::<String>::new;
     let wanted = [
         ("hostmark a", vec!["OUT   x".to_owned()]),
@@ -93,5 +93,5 @@ fn a_commands_output_is_the_block_below_it() {
         ("hostmark e && mv g h", none()),
         ("hostmark j", vec!["K".to_owned(), "L".to_owned()]),
     ];
-    assert_eq!(told, wanted.map(|(line, shown)| (line.to_owned(), shown)));
+    assert_eq!(reported, wanted.map(|(line, shown)| (line.to_owned(), shown)));
 }

@@ -54,7 +54,7 @@ impl WorkerLink for Scripted {
 }
 
 impl ServiceLink for Scripted {
-    fn tell_no_more(&mut self) {}
+    fn close_stdin(&mut self) {}
 }
 
 struct Silent;
@@ -76,7 +76,8 @@ pub fn simulated(plan: &Plan, host: &HostFacts, slower: impl Fn(u32) -> f64) -> 
             |case: &JobCase| Duration::from_nanos(job.budget_ns) + set_up(&case.id).mul_f64(slower(job.round));
         // For a warm-up a worker is started, and its CPU's clock settles.
         let warm_up = job.cases.is_empty().then(|| Duration::from_millis(40).mul_f64(slower(0)));
-        let samples = Event::Samples { ns: vec![5e3; 3], iterations: vec![1000; 3], amount: 0, taints: vec![0; 3] };
+        let samples =
+            Event::Samples { ns: vec![5e3; 3], iterations: vec![1000; 3], amount: 0, disturbance_flags: vec![0; 3] };
         let mut lines = VecDeque::from([(Duration::ZERO, line(&Event::Hello { protocol: PROTOCOL, pid: 1 }))]);
         for time in job.cases.iter().map(of_case).chain(warm_up) {
             lines.push_back((time, line(&samples)));

@@ -136,8 +136,8 @@ fn sum(frame: &mut [u8]) {
         sum = (sum >> 16) + (sum & 0xffff);
     }
     // For UDP 0 means that there is none.
-    let told = if sum == 0xffff { 0xffff } else { !(sum as u16) };
-    packet[at..at + 2].copy_from_slice(&told.to_be_bytes());
+    let checksum = if sum == 0xffff { 0xffff } else { !(sum as u16) };
+    packet[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
 }
 
 #[expect(clippy::disallowed_methods, reason = "the relay's own time; nothing is measured with it")]

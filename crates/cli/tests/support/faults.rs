@@ -112,7 +112,7 @@ impl Report {
     /// Something that must not be.
     pub fn harmed(&mut self, at: &str, what: &str) {
         let harm = format!("{at}: {what}");
-        crate::injected::tell(&format!("HARM {harm}"));
+        crate::injected::report_line(&format!("HARM {harm}"));
         self.harm.push(harm);
     }
 

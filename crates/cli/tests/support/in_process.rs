@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use hostmark::commands;
-use hostmark::world::{MockMachine, ProcessContext, Stream, World, time_of_day};
+use hostmark::world::{MockMachine, ProcessContext, StandardStream, World, time_of_day};
 use hostmark_engine::clock::Calibration;
 use hostmark_engine::mock::{self, MockWall, Script, Unmetered, Workers};
 use hostmark_engine::probe;
@@ -39,7 +39,7 @@ pub fn scripted(
 /// The same with another standard output: exit code and standard error.
 pub fn printing_to(
     command: &Command,
-    output: Box<dyn Stream>,
+    output: Box<dyn StandardStream>,
     mut script: impl FnMut(&Job, &AtomicUsize) -> Script + 'static,
 ) -> (i32, String) {
     assert!(command.get_current_dir().is_none(), "all commands in this process share a directory");
@@ -93,7 +93,7 @@ impl Write for Written {
     }
 }
 
-impl Stream for Written {}
+impl StandardStream for Written {}
 
 /// A worker that measures all cases of its job: each in the time that it was granted, and each of its own value.
 pub fn healthy_worker(job: &Job) -> Script {
@@ -117,8 +117,8 @@ fn samples(id: &str, seed: u64) -> hostmark_model::Event {
     let is_rate =
         entry.is_some_and(|entry| matches!(entry.info().unit, Unit::BytesPerSecond | Unit::OperationsPerSecond));
     match mock::samples(&ns) {
-        hostmark_model::Event::Samples { ns, iterations, taints, .. } => {
-            hostmark_model::Event::Samples { ns, iterations, taints, amount: if is_rate { 64 } else { 0 } }
+        hostmark_model::Event::Samples { ns, iterations, disturbance_flags, .. } => {
+            hostmark_model::Event::Samples { ns, iterations, disturbance_flags, amount: if is_rate { 64 } else { 0 } }
         }
         other => other,
     }

@@ -44,7 +44,7 @@ impl WorkerLink for Recorded {
 }
 
 impl ServiceLink for Recorded {
-    fn tell_no_more(&mut self) {}
+    fn close_stdin(&mut self) {}
 }
 
 struct NoTime;
@@ -143,7 +143,7 @@ pub fn jobs(places: &Places) -> Vec<Job> {
         inputs: Default::default(),
     };
     let plan = plan(CATALOGUE, &host, request).unwrap();
-    let [scratch, memory_scratch] = [&places.scratch, &places.memory].map(|place| place.run.told().unwrap());
+    let [scratch, memory_scratch] = [&places.scratch, &places.memory].map(|place| place.run.entry().unwrap());
     let clock = clock::choose(&host).clock;
     let environment = Environment { clock, scratch, memory_scratch, ..Environment::bare() };
     // Far ends are started by whoever starts the workers.

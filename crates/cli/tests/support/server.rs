@@ -155,7 +155,7 @@ pub struct Client {
     pub socket: TcpStream,
     pub channel: Channel,
     records: Records,
-    heard: Vec<u8>,
+    received: Vec<u8>,
 }
 
 impl Client {
@@ -167,7 +167,7 @@ impl Client {
         (&socket).read_exact(&mut answer).unwrap();
         let channel = dialling.answered(&answer[2..]).unwrap();
         let records = Records::of_at_most(usize::from(u16::MAX));
-        let mut client = Client { socket, channel, records, heard: Vec::new() };
+        let mut client = Client { socket, channel, records, received: Vec::new() };
         client.says(b"");
         client
     }
@@ -184,16 +184,16 @@ impl Client {
     }
 
     /// The next line; none at the end.
-    pub fn hears(&mut self) -> Option<String> {
+    pub fn next_line(&mut self) -> Option<String> {
         loop {
-            if let Some(end) = self.heard.iter().position(|&byte| byte == b'\n') {
-                return Some(String::from_utf8(self.heard.drain(..=end).collect()).unwrap());
+            if let Some(end) = self.received.iter().position(|&byte| byte == b'\n') {
+                return Some(String::from_utf8(self.received.drain(..=end).collect()).unwrap());
             }
             let mut part = vec![0; self.records.wants()];
             let length = self.socket.read(&mut part).ok().filter(|&length| length > 0)?;
             self.records.take(&part[..length]).unwrap();
             let Some(record) = self.records.whole() else { continue };
-            self.heard.extend(Some(self.channel.open(&record).unwrap()).filter(|carried| !carried.is_empty())?);
+            self.received.extend(Some(self.channel.open(&record).unwrap()).filter(|carried| !carried.is_empty())?);
         }
     }
 
@@ -201,8 +201,8 @@ impl Client {
     pub fn asks(server: &Server, line: &str) -> String {
         let mut client = Client::enter(server);
         client.says(format!("{{\"hello\":{{\"protocol\":3}}}}\n{line}\n").as_bytes());
-        let hello = client.hears().unwrap();
+        let hello = client.next_line().unwrap();
         assert!(hello.starts_with("{\"hello\""), "{hello}");
-        client.hears().unwrap_or_default()
+        client.next_line().unwrap_or_default()
     }
 }

@@ -50,7 +50,7 @@ impl Slurm {
         let munged = slurm.daemon("munged", &munge, None)?;
         slurm.daemons.push(munged);
         if !within(UP_WITHIN, || socket.exists()) {
-            return Err(slurm.told("munged"));
+            return Err(slurm.log_tail("munged"));
         }
         let controller = slurm.daemon("slurmctld", &controller, None)?;
         slurm.daemons.push(controller);
@@ -70,7 +70,7 @@ impl Slurm {
             is_up(&slurm)
         }) {
             true => Ok(slurm),
-            false => Err(format!("{:?} {} {}", slurm.states(), slurm.told("slurmctld"), slurm.told("node0"))),
+            false => Err(format!("{:?} {} {}", slurm.states(), slurm.log_tail("slurmctld"), slurm.log_tail("node0"))),
         }
     }
 
@@ -134,8 +134,8 @@ impl Slurm {
 
     /// The states of all nodes.
     pub fn states(&self) -> Vec<String> {
-        let told = self.client(&["sinfo", "-h", "-N", "-o", "%t"]);
-        String::from_utf8_lossy(&told.stdout).split_whitespace().map(str::to_owned).collect()
+        let log_tail = self.client(&["sinfo", "-h", "-N", "-o", "%t"]);
+        String::from_utf8_lossy(&log_tail.stdout).split_whitespace().map(str::to_owned).collect()
     }
 
     /// The jobs that are there.
@@ -159,7 +159,7 @@ impl Slurm {
     }
 
     /// The end of what a daemon said.
-    fn told(&self, log: &str) -> String {
+    fn log_tail(&self, log: &str) -> String {
         let text = fs::read_to_string(self.directory.path().join(format!("{log}.log"))).unwrap_or_default();
         let lines: Vec<&str> = text.lines().rev().take(3).collect();
         format!("{log}: {}", lines.into_iter().rev().collect::<Vec<_>>().join(" / "))

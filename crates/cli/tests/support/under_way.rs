@@ -132,11 +132,11 @@ pub fn assert_is_interrupted(run: &Run) {
     let mut others = run.cases.iter().filter(|case| case.measured().is_none()).peekable();
     assert!(others.peek().is_some());
     for case in others {
-        let is_told = match &case.outcome {
+        let has_reason = match &case.outcome {
             Outcome::Skipped { reason } => !reason.is_empty(),
             // Nothing fails because a person wants to stop.
             _ => false,
         };
-        assert!(is_told, "{case:?}");
+        assert!(has_reason, "{case:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! Rules on what people read: links that lead somewhere, and no word about the machine it was written on.
 
-use hostmark_analysis::findings::{Doubt, Rule, Shown};
+use hostmark_analysis::findings::{Demonstration, Doubt, Rule};
 
 use super::tree::{File, Tree};
 
@@ -42,13 +42,14 @@ fn links(text: &str) -> Vec<String> {
 /// Where a table of findings and the rules that draw them part: what either has alone, or the table has twice.
 pub fn findings_apart(document: &str, rules: &[&Rule]) -> Vec<String> {
     let rows = document.lines().skip_while(|line| !line.starts_with("| finding |")).skip(2);
-    let told: Vec<&str> = rows.map_while(|row| row.strip_prefix("| `")?.split('`').next()).collect();
-    let count = |id: &str| told.iter().filter(|other| **other == id).count();
-    let untold = rules.iter().filter(|rule| count(rule.id) == 0).map(|rule| format!("{}: the table lacks it", rule.id));
-    let strange = told.iter().filter(|id| rules.iter().all(|rule| rule.id != **id));
+    let listed: Vec<&str> = rows.map_while(|row| row.strip_prefix("| `")?.split('`').next()).collect();
+    let count = |id: &str| listed.iter().filter(|other| **other == id).count();
+    let missing =
+        rules.iter().filter(|rule| count(rule.id) == 0).map(|rule| format!("{}: the table lacks it", rule.id));
+    let strange = listed.iter().filter(|id| rules.iter().all(|rule| rule.id != **id));
     let strange = strange.map(|id| format!("{id}: no rule draws it"));
-    let twice = told.iter().filter(|id| count(id) > 1).map(|id| format!("{id}: the table has it twice"));
-    untold.chain(strange).chain(twice).collect()
+    let twice = listed.iter().filter(|id| count(id) > 1).map(|id| format!("{id}: the table has it twice"));
+    missing.chain(strange).chain(twice).collect()
 }
 
 /// `path` as seen from `folder`, without `.` and `..`; none when it leads out of the repository.
@@ -93,7 +94,7 @@ fn a_machine_path_is_found() {
 #[test]
 fn a_table_of_findings_that_is_not_that_of_the_rules_is_found() {
     const fn rule(id: &'static str) -> Rule {
-        let (shown, doubt) = (Shown::Host, Doubt { spoiled_by: &[], rivals: &[] });
+        let (shown, doubt) = (Demonstration::Host, Doubt { spoiled_by: &[], rivals: &[] });
         Rule { id, shown, probes: &[], cure: None, doubt, draw: |_| Vec::new() }
     }
     let (one, two) = (&rule("run.one"), &rule("run.two"));

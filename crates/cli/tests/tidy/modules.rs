@@ -38,7 +38,7 @@ pub fn circles(tree: &Tree) -> Vec<String> {
                 let first = (0..circle.len()).min_by_key(|&index| circle[index]).unwrap_or_default();
                 circle.rotate_left(first);
                 if seen.insert(circle.iter().copied().collect::<BTreeSet<_>>()) && seen.len() <= MOST_CIRCLES {
-                    found.push(format!("{folder}: {}", told(&imports, &circle)));
+                    found.push(format!("{folder}: {}", shown(&imports, &circle)));
                 }
             }
         }
@@ -64,7 +64,7 @@ fn way<'a>(imports: &'a Imports, from: &'a str, to: &str) -> Option<Vec<&'a str>
     None
 }
 
-fn told(imports: &Imports, circle: &[&str]) -> String {
+fn shown(imports: &Imports, circle: &[&str]) -> String {
     let round: Vec<&str> = circle.iter().chain(circle.first()).copied().collect();
     let steps = round.windows(2).map(|step| imports[&(step[0].to_owned(), step[1].to_owned())].as_str());
     format!("{} ({})", round.join(" → "), steps.collect::<Vec<_>>().join("; "))
@@ -229,8 +229,9 @@ fn is_of_tests(attributes: &[TokenTree]) -> bool {
 
 /// The files of a module that another file declares: more than one where the architecture chooses.
 fn files<'a>(tree: &'a Tree, file: &File, name: &str, attributes: &[TokenTree]) -> Vec<&'a File> {
-    let told: Vec<String> = attributes.iter().map(TokenTree::to_string).collect();
-    let named: Vec<&str> = told.iter().flat_map(|told| told.split('"')).filter(|part| part.ends_with(".rs")).collect();
+    let shown: Vec<String> = attributes.iter().map(TokenTree::to_string).collect();
+    let named: Vec<&str> =
+        shown.iter().flat_map(|shown| shown.split('"')).filter(|part| part.ends_with(".rs")).collect();
     let folder = match file.stem() {
         "lib" | "main" | "mod" => file.folder().to_owned(),
         stem => format!("{}/{stem}", file.folder()),

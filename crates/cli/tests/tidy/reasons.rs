@@ -66,10 +66,11 @@ pub fn in_english_alone(tree: &Tree, is_known: impl Fn(&str, &str) -> bool) -> V
         reasons.sort();
         reasons.dedup();
         // A kernel says what it cannot do.
-        let is_told = |reason: &str| is_known(reason, VALUE) || is_known(&format!("cannot {reason}"), VALUE);
+        let is_translated = |reason: &str| is_known(reason, VALUE) || is_known(&format!("cannot {reason}"), VALUE);
         let missing = reasons.iter().map(|reason| with_values(reason)).filter(|reason| is_sentence(reason));
-        found
-            .extend(missing.filter(|reason| !is_told(reason)).map(|reason| file.says(format!("no Chinese: {reason}"))));
+        found.extend(
+            missing.filter(|reason| !is_translated(reason)).map(|reason| file.says(format!("no Chinese: {reason}"))),
+        );
     }
     found
 }

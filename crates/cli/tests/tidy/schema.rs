@@ -57,7 +57,7 @@ pub fn examples() -> Value {
         Event::Filled { bytes: 1, of_bytes: 2 },
         Event::Measuring,
         Event::Note { key: "kernel".into(), value: "avx2".into() },
-        Event::Samples { ns: vec![1.0], iterations: vec![1], amount: 0, taints: vec![0] },
+        Event::Samples { ns: vec![1.0], iterations: vec![1], amount: 0, disturbance_flags: vec![0] },
         Event::Histogram(histogram()),
         Event::Also { name: "loss".into(), values: vec![1.0] },
         Event::Chosen { scope: "memory.read within 16384 bytes".into(), way: "nt".into(), trials_ns: 1.0 },
@@ -261,7 +261,7 @@ fn measured() -> Measured {
     let round = RoundRecord {
         round: 0,
         median: 1.0,
-        taints: vec![0],
+        disturbance_flags: vec![0],
         core_hz: None,
         cpus: vec![0],
         iterations: 1,

@@ -123,7 +123,7 @@ pub fn unfinished(tree: &Tree) -> Vec<String> {
 }
 
 /// Files that say in words of their own that a test is skipped: it is counted by its one form.
-pub fn skips_untold(tree: &Tree) -> Vec<String> {
+pub fn skips_unprepared(tree: &Tree) -> Vec<String> {
     let own = |file: &&File| {
         let says = file.text.contains(concat!("\"skip", "ped: ")) && file.packed().contains("stderr()");
         says && file.path != "tests/support/skip.rs"
@@ -140,9 +140,10 @@ pub fn disturbed(tree: &Tree) -> Vec<String> {
     for file in tree.sources().filter(of_tier) {
         let code = file.packed();
         let tests = code.split("#[test]").skip(1);
-        let untold = tests.filter(|test| !["alone()", "beside()"].iter().any(|word| test.contains(word))).count();
-        found
-            .extend((untold > 0).then(|| file.says(format!("{untold} tests begin with neither alone() nor beside()"))));
+        let unprepared = tests.filter(|test| !["alone()", "beside()"].iter().any(|word| test.contains(word))).count();
+        found.extend(
+            (unprepared > 0).then(|| file.says(format!("{unprepared} tests begin with neither alone() nor beside()"))),
+        );
     }
     found
 }
@@ -230,7 +231,7 @@ fn work_that_is_not_done_is_found() {
 fn a_test_that_skips_in_its_own_words_is_found() {
     let own = concat!("//! A.\nwriteln!(io::stderr(), \"skip", "ped: {why}\");");
     let tree = Tree::of(&[("a.rs", own), ("tests/support/skip.rs", own), ("b.rs", "//! B.\nskipped(\"no c\");")]);
-    assert_eq!(skips_untold(&tree).len(), 1);
+    assert_eq!(skips_unprepared(&tree).len(), 1);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::case::arena::{self, Buffer};
 use crate::clock::monotonic_ns;
 use crate::round_error::{Result, RoundError};
 use crate::sampling::setup::{self, Deadline};
-use crate::sys::memory::{Node, Pages, Pattern, footprint_bytes};
+use crate::sys::memory::{FillPattern, Node, Pages, footprint_bytes};
 
 /// What is no larger is not asked for: the program itself takes more.
 const UNASKED_BYTES: u64 = 1 << 20;
@@ -24,10 +24,10 @@ const FORECAST_BYTES: u64 = 64 << 20;
 
 /// What a round may fill.
 #[derive(Debug, Clone)]
-pub(crate) struct MemoryBudget(Arc<Account>);
+pub(crate) struct MemoryBudget(Arc<MemoryAccount>);
 
 #[derive(Debug)]
-struct Account {
+struct MemoryAccount {
     root: Root,
     spare: OnceLock<SpareMemory>,
     /// What the parent allows, bytes.
@@ -43,7 +43,7 @@ impl MemoryBudget {
     /// For one of `copies` workers of a case, which may fill `most_bytes` by what its parent says, and set up until the deadline.
     pub(crate) fn new(root: Root, most_bytes: u64, copies: u64, deadline: Deadline) -> MemoryBudget {
         let (spare, filled_bytes) = (OnceLock::new(), AtomicU64::new(arena::kept_bytes()));
-        MemoryBudget(Arc::new(Account { root, spare, most_bytes, copies: copies.max(1), deadline, filled_bytes }))
+        MemoryBudget(Arc::new(MemoryAccount { root, spare, most_bytes, copies: copies.max(1), deadline, filled_bytes }))
     }
 
     fn spare(&self) -> &SpareMemory {
@@ -190,7 +190,7 @@ impl Allotment {
         let touched = buffer.filled_bytes();
         let left_bytes = footprint_bytes(self.bytes.saturating_sub(touched) as u64, self.pages);
         let mut filling = Filling::new(self.budget.clone(), left_bytes, self.count, self.node);
-        let (mut from, mut pattern) = (touched.min(kept).min(self.bytes), Pattern::START);
+        let (mut from, mut pattern) = (touched.min(kept).min(self.bytes), FillPattern::START);
         while from < self.bytes {
             let to = self.bytes.min(from + STEP_BYTES);
             pattern = buffer.fill(from, to, pattern);
@@ -256,7 +256,7 @@ impl Filling {
         }
         self.step_bytes = 0;
         let done_bytes = self.of_bytes - self.left_bytes;
-        setup::tell(done_bytes, self.of_bytes);
+        setup::report_progress(done_bytes, self.of_bytes);
         if done_bytes >= self.forecast_bytes {
             budget.0.deadline.forecast(self.begun_ns, done_bytes, self.of_bytes)?;
         }

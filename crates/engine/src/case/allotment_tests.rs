@@ -45,8 +45,8 @@ fn half_of_what_the_machine_can_spare_may_be_filled_and_no_more() {
     assert_eq!(budget.ask(1024 * MIB, None), Ok(()));
     machine.available(400);
     assert_eq!(budget.ask(200 * MIB, None), Ok(()));
-    let told = "needs 210 MiB of memory; the machine can spare 400 MiB, of which at most half is filled";
-    assert_eq!(reason(budget.ask(210 * MIB, None)), told);
+    let expected = "needs 210 MiB of memory; the machine can spare 400 MiB, of which at most half is filled";
+    assert_eq!(reason(budget.ask(210 * MIB, None)), expected);
     assert!(budget.ask(200 * MIB + 1, None).is_err());
     assert!(reason(budget.ask(1025 * MIB, None)).contains("may fill 1024 MiB"));
 }
@@ -55,8 +55,8 @@ fn half_of_what_the_machine_can_spare_may_be_filled_and_no_more() {
 fn a_node_with_little_free_memory_is_left_alone_while_the_machine_has_much() {
     let machine = Machine::new();
     let budget = machine.budget(1);
-    let told = "needs 64 MiB of memory; node 1 can spare 42 MiB, of which at most half is filled";
-    assert_eq!(reason(budget.allot(1, 64 * MIB, Pages::Base, Some(Node(1)))), told);
+    let expected = "needs 64 MiB of memory; node 1 can spare 42 MiB, of which at most half is filled";
+    assert_eq!(reason(budget.allot(1, 64 * MIB, Pages::Base, Some(Node(1)))), expected);
     assert!(budget.allot(1, 64 * MIB, Pages::Base, None).is_ok());
     assert!(budget.allot(1, 20 * MIB, Pages::Base, Some(Node(1))).is_ok());
     assert!(reason(budget.allot(1, 20 * MIB, Pages::Base, Some(Node(3)))).contains("how much is free is unknown here"));
@@ -97,10 +97,10 @@ fn filling_ends_when_others_take_the_memory_meanwhile() {
     let mut filling = budget.filling(600 * MIB);
     assert_eq!(filling.advance(100 * MIB), Ok(()));
     machine.available(499);
-    let told = "memory ran short while it was filled: 480 MiB are left to fill, and the machine can spare 479 MiB";
+    let expected = "memory ran short while it was filled: 480 MiB are left to fill, and the machine can spare 479 MiB";
     assert_eq!(filling.advance(10 * MIB), Ok(()), "it looks again after 16 MiB");
     machine.available(479);
-    assert_eq!(reason(filling.advance(10 * MIB)), told);
+    assert_eq!(reason(filling.advance(10 * MIB)), expected);
 }
 
 #[test]
@@ -108,8 +108,8 @@ fn without_proc_only_what_is_small_is_filled() {
     let empty = tempfile::tempdir().unwrap();
     let budget = MemoryBudget::new(Root::at(empty.path()), 1024 * MIB, 1, Deadline::from_now(0));
     assert_eq!(budget.ask(MIB, None), Ok(()));
-    let told = "needs 2 MiB of memory, and how much is free is unknown here (open, read): mount /proc and /sys";
-    assert_eq!(reason(budget.ask(2 * MIB, None)), told);
+    let expected = "needs 2 MiB of memory, and how much is free is unknown here (open, read): mount /proc and /sys";
+    assert_eq!(reason(budget.ask(2 * MIB, None)), expected);
     assert!(Allotment::small(MIB as usize + 1, Pages::Base).is_err());
 }
 
@@ -122,8 +122,11 @@ fn a_slow_fill_ends_after_its_first_64_mib_and_on_a_device_after_4() {
     for _ in 0..3 {
         assert_eq!(filling.advance(16 * MIB), Ok(()));
     }
-    let told = reason(filling.advance(16 * MIB));
-    assert!(told.starts_with("filling 1024 MiB at ") && told.contains("may take 0.0 s to set up"), "{told}");
+    let expected = reason(filling.advance(16 * MIB));
+    assert!(
+        expected.starts_with("filling 1024 MiB at ") && expected.contains("may take 0.0 s to set up"),
+        "{expected}"
+    );
     let (mut filling, every) = hurry.filling(64 * MIB).to_device();
     assert_eq!((every, filling.advance(4 * MIB - 1)), (4 * MIB, Ok(())));
     assert!(reason(filling.advance(1)).starts_with("filling 64 MiB at "));

@@ -1,6 +1,6 @@
 //! Memory that a worker keeps from one case of its job to the next: one mapping for a whole curve, touched once.
 //!
-//! It belongs to one worker, and so to one pass: the next pass has other pages, and what their places make of a value is
+//! It belongs to one worker, and so to one replicate: the next replicate has other pages, and what their places make of a value is
 //! in its interval.
 
 use std::ops::{Deref, DerefMut};
@@ -14,11 +14,11 @@ use crate::sys::memory::{self, Node, Pages};
 const CAPACITY_BYTES: usize = 4 << 30;
 
 /// What is kept; none where nothing is to be.
-static KEPT: Mutex<Option<Vec<Kept>>> = Mutex::new(None);
+static KEPT: Mutex<Option<Vec<FreeMapping>>> = Mutex::new(None);
 
 /// A mapping that nobody uses now.
 #[derive(Debug)]
-struct Kept {
+struct FreeMapping {
     buffer: memory::Buffer,
     place: PagePlacement,
 }
@@ -65,7 +65,7 @@ pub(crate) fn kept_bytes() -> u64 {
 }
 
 /// None where nothing is kept.
-fn with_kept<T>(of: impl FnOnce(&mut Vec<Kept>) -> T) -> Option<T> {
+fn with_kept<T>(of: impl FnOnce(&mut Vec<FreeMapping>) -> T) -> Option<T> {
     KEPT.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(of)
 }
 
@@ -80,7 +80,7 @@ impl Buffer {
     pub(crate) fn kept(bytes: usize, pages: Pages, node: Option<Node>) -> std::io::Result<Buffer> {
         let Some(place) = PagePlacement::here(pages, node) else { return Buffer::fresh(bytes, pages, node) };
         let found = with_kept(|kept| {
-            let fits = |one: &Kept| one.place == place && one.buffer.capacity() >= bytes;
+            let fits = |one: &FreeMapping| one.place == place && one.buffer.capacity() >= bytes;
             let fitting = kept.iter().enumerate().filter(|(_, one)| fits(one));
             let (longest, _) = fitting.max_by_key(|(_, one)| one.buffer.filled_bytes())?;
             Some(kept.swap_remove(longest).buffer)
@@ -103,7 +103,7 @@ impl Drop for Buffer {
     fn drop(&mut self) {
         if let (Some(buffer), Some(place)) = (self.buffer.take(), self.place.take()) {
             // Where nothing is kept any more, it is unmapped.
-            with_kept(|kept| kept.push(Kept { buffer, place }));
+            with_kept(|kept| kept.push(FreeMapping { buffer, place }));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::sys::counters::thread_faults;
-use crate::sys::memory::Pattern;
+use crate::sys::memory::FillPattern;
 use crate::sys::process::in_a_child;
 
 const MIB: usize = 1 << 20;
@@ -22,7 +22,7 @@ fn in_a_worker(test: impl FnOnce()) {
 fn filled(bytes: usize, pages: Pages) -> Buffer {
     let mut buffer = Buffer::kept(bytes, pages, None).unwrap();
     let from = buffer.filled_bytes().min(bytes);
-    buffer.fill(from, bytes, Pattern::START);
+    buffer.fill(from, bytes, FillPattern::START);
     buffer
 }
 

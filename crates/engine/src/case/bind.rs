@@ -67,7 +67,7 @@ mod tests {
     use crate::fixture::host_with;
 
     #[test]
-    fn a_value_names_cpus_or_tells_why_there_are_none() {
+    fn a_value_names_cpus_or_reports_why_there_are_none() {
         let host = host_with(&[1, 2, 3]);
         let cpus = |value: &str| Bind::of(value).unwrap().cpus(&host, 2);
         assert_eq!(cpus("cpu"), Ok(vec![2]));

@@ -6,7 +6,7 @@ use super::{Case, Cpu};
 use crate::case::copies::Copies;
 use crate::round_error::{Result, RoundError};
 use crate::sampling::choice;
-use crate::sampling::lockstep::{self, Part};
+use crate::sampling::lockstep::{self, ThreadWork};
 use crate::sampling::setup;
 
 impl Case {
@@ -22,7 +22,7 @@ impl Case {
         let (clock, seed) = (self.clock.clone(), self.own.seed);
         let begun = clock.start();
         let spent_ns = || clock.ns(clock.end().since(begun));
-        let way = choice::fastest(ways.len(), seed, spent_ns, |choice::Trial { way, repeats, is_led_to }| {
+        let way = choice::fastest(ways.len(), seed, spent_ns, |choice::WayTrial { way, repeats, is_led_to }| {
             choice::undisturbed(&self.interference, || {
                 if is_led_to {
                     trial(way, repeats);
@@ -50,8 +50,9 @@ impl Case {
         }
         let begun = self.clock.start();
         let seed = self.own.seed;
-        let way =
-            lockstep::choose(&self.clock, &self.interference, cpus, ways.len(), seed, |index| Ok(Trial(make(index)?)))?;
+        let way = lockstep::choose(&self.clock, &self.interference, cpus, ways.len(), seed, |index| {
+            Ok(TrialWork(make(index)?))
+        })?;
         self.keep_choice(bytes, ways[way], self.clock.ns(self.clock.end().since(begun)));
         // Memory may be filled anew for what is measured.
         setup::go_on();
@@ -102,9 +103,9 @@ impl Case {
 }
 
 /// Work that is only tried.
-struct Trial<T>(T);
+struct TrialWork<T>(T);
 
-impl<T: FnMut(usize, u64)> Part for Trial<T> {
+impl<T: FnMut(usize, u64)> ThreadWork for TrialWork<T> {
     fn pass(&mut self) {}
 
     fn trial(&mut self, way: usize, repeats: u64) {

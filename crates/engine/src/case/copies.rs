@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hostmark_launch::program::{OWN, command};
 use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Supervised, Terms};
-use hostmark_model::{Event, Job, Line, ReasonCode};
+use hostmark_model::{Event, Job, JsonLine, ReasonCode};
 
 use crate::clock::Clock;
 use crate::resource_limits::reason_of;
@@ -85,7 +85,7 @@ impl Copies {
             let (errors, ending) = (Errors::CapturedAtLeisure, Ending::Killed);
             let terms = Terms { group: Membership::Ours, has_input: true, errors, ending, stop: None };
             let mut process = Supervised::start(program(), terms).map_err(spawned)?;
-            process.tell_last(&job.to_line()?)?;
+            process.send_last(&job.to_line()?)?;
             Ok(Replica { cpu: job.cpus.first().copied().unwrap_or_default(), process })
         };
         let mut replicas = Vec::new();
@@ -157,12 +157,12 @@ impl Replica {
     /// The next that it says, its greeting and how far its set-up is apart. Who waits for this worker sets the time.
     fn next(&mut self) -> Result<Option<Event>> {
         loop {
-            let heard = self.process.hear_line(Duration::MAX).map_err(|error| self.lost(error))?;
-            let ReadOutcome::Line(line) = heard else { return Ok(None) };
+            let outcome = self.process.read_line_within(Duration::MAX).map_err(|error| self.lost(error))?;
+            let ReadOutcome::Line(line) = outcome else { return Ok(None) };
             match Event::from_line(&line).ok() {
                 Some(Event::Hello { .. }) => {}
                 // Whoever waits for this worker learns that the copy is on its way.
-                Some(Event::Filled { bytes, of_bytes }) => setup::tell(bytes, of_bytes),
+                Some(Event::Filled { bytes, of_bytes }) => setup::report_progress(bytes, of_bytes),
                 said => return Ok(said),
             }
         }
@@ -177,11 +177,11 @@ impl Replica {
         match said {
             Some(Event::Skipped { reason }) => {
                 let text = format!("a copy on CPU {cpu} was skipped: {reason}");
-                RoundError::Skipped(reason.told(text))
+                RoundError::Skipped(reason.with_text(text))
             }
             Some(Event::Failed { reason }) => {
                 let text = format!("a copy on CPU {cpu} failed: {reason}");
-                RoundError::Failed(reason.told(text))
+                RoundError::Failed(reason.with_text(text))
             }
             _ => RoundError::failed(
                 ReasonCode::ProcessDied,
@@ -204,19 +204,19 @@ impl Replica {
 
 /// Does `body` until the process is killed, or an error ends it.
 pub(crate) fn for_ever(clock: &Clock, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
-    let tell = || -> Result<()> {
+    let announce = || -> Result<()> {
         let line = Event::Measuring.to_line().map_err(|error| RoundError::failed(ReasonCode::Internal, error))?;
         let mut output = std::io::stdout().lock();
         output.write_all(line.as_bytes()).call("write")?;
         Ok(output.flush().call("write")?)
     };
-    go_on(clock, body, tell)
+    go_on(clock, body, announce)
 }
 
-/// The same; `tell` is called when the body was done once: what it sets up the first time is not what is measured.
-fn go_on(clock: &Clock, body: &mut dyn FnMut(u64) -> Result<()>, tell: impl FnOnce() -> Result<()>) -> Result<()> {
+/// The same; `announce` is called when the body was done once: what it sets up the first time is not what is measured.
+fn go_on(clock: &Clock, body: &mut dyn FnMut(u64) -> Result<()>, announce: impl FnOnce() -> Result<()>) -> Result<()> {
     body(1)?;
-    tell()?;
+    announce()?;
     let mut iterations = 1;
     loop {
         let mut result = Ok(());

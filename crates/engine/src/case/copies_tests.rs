@@ -106,7 +106,7 @@ fn a_program_that_is_not_there_is_an_error() {
 }
 
 #[test]
-fn a_companion_tells_when_it_has_begun_and_does_its_body_until_it_fails() {
+fn a_companion_reports_when_it_has_begun_and_does_its_body_until_it_fails() {
     let fake = FakeClock::new(0);
     let lengths = std::cell::RefCell::new(Vec::new());
     let mut body = |iterations| {
@@ -116,11 +116,11 @@ fn a_companion_tells_when_it_has_begun_and_does_its_body_until_it_fails() {
         if lengths.len() < 7 { Ok(()) } else { Err(RoundError::failed(ReasonCode::CheckFailed, "enough")) }
     };
     // A mark between the lengths.
-    let tell = || {
+    let announce = || {
         lengths.borrow_mut().push(0);
         Ok(())
     };
-    let result = go_on(&Clock::Fake(fake.clone()), &mut body, tell);
+    let result = go_on(&Clock::Fake(fake.clone()), &mut body, announce);
     assert_eq!(
         (result, lengths.into_inner()),
         (Err(RoundError::failed(ReasonCode::CheckFailed, "enough")), vec![1, 0, 1, 2, 4, 4, 4])

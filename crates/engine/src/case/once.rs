@@ -32,9 +32,9 @@ impl Case {
         self.start_barrier()?;
         let blocks = CounterBlocks::begin(&self.clock, &self.interference);
         let start = self.clock.start();
-        let told = next(&self.clock)?;
+        let outcome = next(&self.clock)?;
         let spent = self.clock.start().since(start);
-        let (value, operations, ns) = read(&self.clock, told, spent);
+        let (value, operations, ns) = read(&self.clock, outcome, spent);
         samples.push(value, operations, ns);
         blocks.end(&mut samples);
         self.keep(samples, amount)
@@ -53,8 +53,8 @@ impl<T: Elapsed, F: FnOnce(&Clock) -> Result<T>> Once<'_, F> {
     }
 
     fn measure(self, amount: u64) -> Result<()> {
-        self.case.single((Samples::of_times(1), amount), self.next, |clock, told, _| {
-            let (ticks, operations) = told.of();
+        self.case.single((Samples::of_times(1), amount), self.next, |clock, outcome, _| {
+            let (ticks, operations) = outcome.of();
             let ns = clock.ns(ticks);
             (ns, operations, ns)
         })

@@ -4,7 +4,7 @@ use super::Case;
 use crate::round_error::{Checked, Result};
 use crate::sampling::cpu::Cpu;
 use crate::sampling::free_running;
-use crate::sampling::lockstep::{self, Part};
+use crate::sampling::lockstep::{self, ThreadWork};
 
 /// Workers that run freely, one a CPU.
 #[must_use = "nothing is measured before it is said what is wanted of it"]
@@ -37,7 +37,7 @@ impl Case {
     /// Work that one thread a CPU shares: `make` gets the number of the thread, on that thread, and touches its part's memory
     /// there. A sample is one pass of all, from barrier to barrier. Of several ways, all passes go the one that is chosen as by
     /// [`Case::choose_in_lockstep`].
-    pub fn lockstep<'case, P: Part, M: Fn(usize) -> Result<P> + Sync>(
+    pub fn lockstep<'case, P: ThreadWork, M: Fn(usize) -> Result<P> + Sync>(
         &'case mut self,
         cpus: &'case [Cpu],
         ways: &'case [&'case str],
@@ -69,7 +69,7 @@ impl<R: Checked, W: FnMut(u64) -> R, M: Fn(Cpu) -> Result<W> + Sync> Workers<'_,
     }
 }
 
-impl<P: Part, M: Fn(usize) -> Result<P> + Sync> Lockstep<'_, M> {
+impl<P: ThreadWork, M: Fn(usize) -> Result<P> + Sync> Lockstep<'_, M> {
     /// The rate of all together, which do `amount` in a pass; and which way they went.
     pub fn rate(self, amount: u64) -> Result<usize> {
         let Lockstep { case, cpus, ways, make } = self;

@@ -6,7 +6,7 @@
 //! steps with the load of the whole package: such samples are counted in cycles, and converted at the median clock of the case's
 //! rounds, at which a typical value of as many cycles stands too (docs/decisions/0027-typical-and-quiet.md has the evidence).
 
-use hostmark_model::{AxisKind, Better, HostFacts, Leading, Params, Quiet, Taint, Unit};
+use hostmark_model::{AxisKind, Better, DisturbanceFlags, HostFacts, Leading, Params, Quiet, Unit};
 use hostmark_stats::{descriptive, interval};
 
 use crate::probe::Entry;
@@ -46,7 +46,7 @@ pub(crate) fn of(
     };
     // The core's frequency is taken beside samples of one thread that the engine times, and those are all of one length.
     let is_watched = !rounds.is_empty() && rounds.iter().all(|(_, sampled)| sampled.noise.core_hz.is_some());
-    if !is_told(entry) || !is_watched {
+    if !has_quiet_value(entry) || !is_watched {
         return None;
     }
     let cpu = rounds[0].0.cpus.first().copied();
@@ -72,11 +72,11 @@ fn median_clock(rounds: &[(&Round, &Sampled)]) -> Option<f64> {
 /// Which value stands for a case that was measured on `cpu`: of what the core does by itself the quiet one, where there is one. What
 /// is shared with others leads with what a program got.
 pub(crate) fn leading(entry: &Entry, place: CasePoint, cpu: Option<usize>) -> Leading {
-    if is_told(entry) && is_of_core(entry, place, cpu) { Leading::Quiet } else { Leading::Typical }
+    if has_quiet_value(entry) && is_of_core(entry, place, cpu) { Leading::Quiet } else { Leading::Typical }
 }
 
 /// Whether a quiet value is told of such cases: what is the core's and the memory's work alone.
-fn is_told(entry: &Entry) -> bool {
+fn has_quiet_value(entry: &Entry) -> bool {
     let is_of_work = matches!(entry.probe.unit, Unit::Nanoseconds | Unit::BytesPerSecond | Unit::OperationsPerSecond);
     GROUPS.contains(&entry.group) && !entry.probe.blocking && is_of_work
 }
@@ -94,21 +94,21 @@ fn is_of_core(entry: &Entry, place: CasePoint, cpu: Option<usize>) -> bool {
 /// The samples that nothing is known to have disturbed, or all where hardly any is left; told at the clock `at_hz`.
 fn undisturbed(sampled: &Sampled, at_hz: Option<f64>, is_time: bool) -> Vec<f64> {
     let clocks = sampled.core_hz();
-    let told = |index: usize, value: f64| match at_hz {
+    let at_clock = |index: usize, value: f64| match at_hz {
         None => Some(value),
         Some(at_hz) => {
             let by = clocks[index] / at_hz;
             (by > 0.0).then(|| if is_time { value * by } else { value / by })
         }
     };
-    let is_quiet = |index: usize| Taint(sampled.taints[index]).is_quiet();
+    let is_quiet = |index: usize| DisturbanceFlags(sampled.disturbance_flags[index]).is_quiet();
     let values = || sampled.values.iter().copied().enumerate();
     let kept: Vec<f64> =
-        values().filter(|(index, _)| is_quiet(*index)).filter_map(|(index, value)| told(index, value)).collect();
+        values().filter(|(index, _)| is_quiet(*index)).filter_map(|(index, value)| at_clock(index, value)).collect();
     if kept.len() >= LEAST_SAMPLES {
         return kept;
     }
-    let all: Vec<f64> = values().filter_map(|(index, value)| told(index, value)).collect();
+    let all: Vec<f64> = values().filter_map(|(index, value)| at_clock(index, value)).collect();
     if all.is_empty() { sampled.values.clone() } else { all }
 }
 

@@ -20,8 +20,9 @@ fn round(samples: &[(f64, u8, f64)]) -> Round {
     let core_khz = samples.iter().map(|(_, _, ghz)| [1, (ghz * 1e6) as u64]).collect();
     let noise = RoundNoise { core_hz: Some(3e9), core_khz, resolution_ns: 1e-9, ..RoundNoise::default() };
     let ns = samples.iter().map(|(ns, ..)| *ns).collect();
-    let (iterations, taints) = (vec![1; samples.len()], samples.iter().map(|(_, taint, _)| *taint).collect());
-    let events = vec![Event::Samples { ns, iterations, amount: 0, taints }, Event::Done { noise }];
+    let (iterations, disturbance_flags) =
+        (vec![1; samples.len()], samples.iter().map(|(_, flags, _)| *flags).collect());
+    let events = vec![Event::Samples { ns, iterations, amount: 0, disturbance_flags }, Event::Done { noise }];
     Round::of(RoundResult { round: 0, cpus: vec![0], events, others: None })
 }
 
@@ -62,21 +63,21 @@ fn it_is_the_tenth_on_the_good_side_of_all_undisturbed_samples() {
 
 #[test]
 fn a_marked_sample_is_none_of_them_while_others_are_left() {
-    let marked = |taint: u8| {
+    let marked = |flags: u8| {
         let samples: Vec<(f64, u8, f64)> =
-            (0..40).map(|number| if number % 2 == 0 { (100.0, taint, 3.0) } else { (200.0, 0, 3.0) }).collect();
+            (0..40).map(|number| if number % 2 == 0 { (100.0, flags, 3.0) } else { (200.0, 0, 3.0) }).collect();
         quiet_of(entry("cpu", &TIME), "a.b", &vec![round(&samples); 5]).unwrap().value
     };
-    assert!(is_near(marked(0), 100.0) && is_near(marked(Taint::SWITCHED), 100.0));
-    for taint in [Taint::SHARED, Taint::MIGRATED, Taint::DELAYED] {
-        assert!(is_near(marked(taint), 200.0), "{taint}");
+    assert!(is_near(marked(0), 100.0) && is_near(marked(DisturbanceFlags::SWITCHED), 100.0));
+    for flags in [DisturbanceFlags::SHARED, DisturbanceFlags::MIGRATED, DisturbanceFlags::DELAYED] {
+        assert!(is_near(marked(flags), 200.0), "{flags}");
     }
-    let all = [(100.0, Taint::SHARED, 3.0); 6];
+    let all = [(100.0, DisturbanceFlags::SHARED, 3.0); 6];
     assert!(is_near(quiet_of(entry("cpu", &TIME), "a.b", &vec![round(&all); 5]).unwrap().value, 100.0));
 }
 
 #[test]
-fn what_the_core_does_is_told_at_the_median_clock_of_its_rounds_and_so_never_worse_than_the_typical_value() {
+fn what_the_core_does_is_reported_at_the_median_clock_of_its_rounds_and_so_never_worse_than_the_typical_value() {
     // Always 300 cycles, at a clock that steps: half of the time 3.0 GHz, half 3.3.
     let stepping = |slow: usize| {
         let sample = |number: usize| if number < slow { (100.0, 0, 3.0) } else { (300.0 / 3.3, 0, 3.3) };
@@ -98,7 +99,7 @@ fn what_the_core_does_is_told_at_the_median_clock_of_its_rounds_and_so_never_wor
 }
 
 #[test]
-fn memory_beyond_the_cores_own_caches_is_told_as_it_was_measured_and_leads_with_what_a_program_got() {
+fn memory_beyond_the_cores_own_caches_is_reported_as_it_was_measured_and_leads_with_what_a_program_got() {
     static SIZED: Probe = Probe { axes: &[Axis::size("size", "4096", Points::OfHost(|_, _| Vec::new()))], ..TIME };
     let second = 2 << 20;
     let samples: Vec<(f64, u8, f64)> = (0..20).map(|number| (100.0, 0, if number < 10 { 3.0 } else { 3.3 })).collect();
@@ -125,7 +126,7 @@ fn memory_beyond_the_cores_own_caches_is_told_as_it_was_measured_and_leads_with_
 }
 
 #[test]
-fn it_is_told_of_what_waits_for_nobody_and_is_work_alone() {
+fn it_is_reported_for_what_waits_for_nobody_and_is_work_alone() {
     let rounds = vec![steady(&[1.0; 10]); 5];
     assert!(quiet_of(entry("cpu", &TIME), "a.b", &rounds).is_some());
     for (group, probe) in [("net", &TIME), ("ipc", &TIME), ("syscall", &WAITS), ("cpu", &CLOCK)] {

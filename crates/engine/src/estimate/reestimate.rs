@@ -59,7 +59,7 @@ impl Gaps {
         self.0.push((lack, case.to_owned()));
     }
 
-    fn told(mut self) -> Vec<Gap> {
+    fn by_lack(mut self) -> Vec<Gap> {
         self.0.sort_by_key(|(lack, _)| *lack);
         let of_lack = |group: &[(Lack, String)]| Gap {
             what: group[0].0.text(),
@@ -136,7 +136,7 @@ pub fn of_run(catalogue: Catalogue, run: &Run) -> (Outcomes, Vec<Gap>) {
     }
     let stay = run.lost_rounds.iter().filter(|round| lost.contains_key(&*round.case)).cloned();
     let lost_rounds = lost_rounds.into_iter().chain(stay).collect();
-    (Outcomes { cases: all, lost_rounds }, gaps.told())
+    (Outcomes { cases: all, lost_rounds }, gaps.by_lack())
 }
 
 /// A case of a run file.
@@ -210,7 +210,7 @@ pub fn of_journal(
         gaps.add(Lack::Probe, &id);
         made.cases.push(without_probe(id));
     }
-    (made, gaps.told())
+    (made, gaps.by_lack())
 }
 
 /// A case that was planned by a hostmark that had its probe.

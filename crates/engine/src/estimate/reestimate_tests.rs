@@ -1,8 +1,8 @@
 //! Outcomes made again are those that were made first, by the rules of today, as far as the record carries them.
 
 use hostmark_model::{
-    ClockFacts, Estimate, Event, FlagKind, Histogram, Job, Others, Profile, RoundNoise, SCHEMA, Settings, Taint,
-    Throttling, Tool, Unit,
+    ClockFacts, DisturbanceFlags, Estimate, Event, FlagKind, Histogram, Job, Others, Profile, RoundNoise, SCHEMA,
+    Settings, Throttling, Tool, Unit,
 };
 
 use super::*;
@@ -84,12 +84,12 @@ fn script(job: &Job) -> Script {
     let note = |value: &str| Event::Note { key: "way".into(), value: value.into() };
     let also = |name: &str, values: &[f64]| Event::Also { name: name.into(), values: values.to_vec() };
     let ns = vec![100.0 / 3.0 * turn, 70.1, 90.7 + turn, 1000.0 / 7.0];
-    let taints = vec![0, Taint::DELAYED, 0, Taint::SWITCHED];
+    let disturbance_flags = vec![0, DisturbanceFlags::DELAYED, 0, DisturbanceFlags::SWITCHED];
     let timed = |iterations: &[u64], amount| Event::Samples {
         ns: ns.clone(),
         iterations: iterations.to_vec(),
         amount,
-        taints: taints.clone(),
+        disturbance_flags: disturbance_flags.clone(),
     };
     let is_second = job.round == 1;
     let mut events = match job.case().split('@').next().unwrap() {
@@ -107,7 +107,12 @@ fn script(job: &Job) -> Script {
         }
         vote @ ("memory.vote" | "memory.tie") => {
             let bytes = if vote == "memory.tie" { 32.0 * turn } else { 64.0 };
-            vec![Event::Samples { ns: vec![bytes, bytes, 1.0], iterations: vec![1; 3], amount: 0, taints: vec![0; 3] }]
+            vec![Event::Samples {
+                ns: vec![bytes, bytes, 1.0],
+                iterations: vec![1; 3],
+                amount: 0,
+                disturbance_flags: vec![0; 3],
+            }]
         }
         "memory.crash" if is_second => {
             return vec![hello(), line(&Event::Failed { reason: ReasonCode::CheckFailed.because("broken") })];
@@ -281,7 +286,7 @@ fn the_interval_is_floored_by_the_recorded_resolution() {
     assert!(width(after) > 1.2 * width(&before), "{after:?} {before:?}");
 }
 
-fn told(gaps: &[Gap]) -> Vec<(&str, Vec<&str>)> {
+fn by_lack(gaps: &[Gap]) -> Vec<(&str, Vec<&str>)> {
     assert!(gaps.iter().all(|gap| !gap.cases.is_empty() && !gap.what.zh.is_empty()));
     gaps.iter().map(|gap| (gap.what.en.as_str(), gap.cases.iter().map(String::as_str).collect())).collect()
 }
@@ -298,14 +303,14 @@ fn what_is_another_probe_by_now_stands_as_it_was_and_so_does_what_is_computed_fr
     let (made, gaps) = of_run(LATER, &run);
     assert_eq!(json(&made.cases), json(&run.cases));
     assert_eq!(made.lost_rounds.len(), run.lost_rounds.len());
-    let [(text, cases)] = &told(&gaps)[..] else { panic!("{gaps:?}") };
+    let [(text, cases)] = &by_lack(&gaps)[..] else { panic!("{gaps:?}") };
     assert_eq!(*text, Lack::Probe.text().en);
     assert!(cases.contains(&TIMED) && cases.contains(&"memory.above@size=4096") && !cases.contains(&"memory.rate"));
     let imported = Run { imported: Some(Default::default()), ..run.clone() };
     let (made, gaps) = of_run(KINDS, &imported);
     assert_eq!(json(&made.cases), json(&run.cases));
-    let told = told(&gaps);
-    assert_eq!((told.len(), told[0].0, told[0].1.len()), (1, &*Lack::Imported.text().en, run.cases.len()));
+    let by_lack = by_lack(&gaps);
+    assert_eq!((by_lack.len(), by_lack[0].0, by_lack[0].1.len()), (1, &*Lack::Imported.text().en, run.cases.len()));
 }
 
 #[test]
@@ -314,7 +319,7 @@ fn a_file_that_contradicts_itself_is_no_panic_and_stands_as_it_was() {
     let spoil: [fn(&mut Measured); 6] = [
         |it| it.samples.truncate(1),
         |it| it.samples[0].clear(),
-        |it| it.rounds[0].taints.push(0),
+        |it| it.rounds[0].disturbance_flags.push(0),
         |it| it.rounds[1].raw = None,
         |it| (it.samples, it.rounds) = (Vec::new(), Vec::new()),
         |it| it.rounds.truncate(1),
@@ -324,7 +329,7 @@ fn a_file_that_contradicts_itself_is_no_panic_and_stands_as_it_was() {
         spoil(measured_of(&mut run, "memory.tails"));
         let (made, gaps) = of_run(KINDS, &run);
         assert_eq!(json(&made.cases), json(&run.cases));
-        assert_eq!(told(&gaps), [(Lack::Fit.text().en.as_str(), vec!["memory.tails"])]);
+        assert_eq!(by_lack(&gaps), [(Lack::Fit.text().en.as_str(), vec!["memory.tails"])]);
     }
     // Counts that are of other values: there are no percentiles.
     let mut run = whole.clone();
@@ -340,7 +345,7 @@ fn a_file_that_contradicts_itself_is_no_panic_and_stands_as_it_was() {
         .for_each(|round| round.case = "no.case".into());
     let (made, gaps) = of_run(KINDS, &run);
     assert_eq!(json(&made.cases), json(&run.cases));
-    assert_eq!((told(&gaps)[0].1.clone(), made.lost_rounds.len()), (vec!["memory.crash"], run.lost_rounds.len()));
+    assert_eq!((by_lack(&gaps)[0].1.clone(), made.lost_rounds.len()), (vec!["memory.crash"], run.lost_rounds.len()));
 }
 
 #[test]
@@ -354,7 +359,7 @@ fn of_a_journal_come_the_outcomes_of_its_run() {
     let (_, header, past) = resumed::<Run>(&path).unwrap();
     let (made, gaps) = of_journal(KINDS, &header.run, &header.cases, past.clone(), |_| None);
     assert_eq!(made, seen.outcomes);
-    assert_eq!(told(&gaps).len(), 1);
+    assert_eq!(by_lack(&gaps).len(), 1);
     // Cut short after its first rounds, and read by a hostmark that lacks a probe.
     static LESS: Catalogue =
         &[&Group { name: "memory", shares_worker: false, probes: &[("time", &TIME), ("absent", &ABSENT)] }];
@@ -368,5 +373,5 @@ fn of_a_journal_come_the_outcomes_of_its_run() {
     let wanted = [ReasonCode::Interrupted.because("interrupted"), ReasonCode::Permission.because("needs root")];
     assert_eq!([reason(TIMED), reason("memory.absent")], wanted);
     assert!(reason("memory.rate").starts_with("this hostmark has no probe"));
-    assert_eq!(told(&gaps)[0].1, ["memory.rate", "memory.tails", "memory.vote", "memory.tie", "memory.crash"]);
+    assert_eq!(by_lack(&gaps)[0].1, ["memory.rate", "memory.tails", "memory.vote", "memory.tie", "memory.crash"]);
 }

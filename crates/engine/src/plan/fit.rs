@@ -7,7 +7,7 @@ use std::time::Duration;
 use hostmark_model::{AxisKind, HostFacts, Profile};
 
 use crate::plan::time_budget::TimeBudget;
-use crate::plan::{Cell, Plan, PlannedCase, Priority, no_time};
+use crate::plan::{Plan, PlannedCase, Priority, TableCell, no_time};
 use crate::probe::Measure;
 
 /// A case that is no point of a curve has to be so many times cheaper than one that is, for each axis on which it is not at
@@ -23,7 +23,7 @@ const LARGEST_PART: u32 = 20;
 impl Plan {
     /// Gives the plan the profile's time: cases are taken by worth, of one worth the cheaper first, until what they are
     /// forecast to take fills the limit, and what is left is skipped. `cells` are those of the tables that people know.
-    pub fn fit(&mut self, host: &HostFacts, cells: &[Cell]) {
+    pub fn fit(&mut self, host: &HostFacts, cells: &[TableCell]) {
         self.mark(cells);
         for case in &mut self.cases {
             case.set_up = cost::of_round(host, case);
@@ -40,13 +40,13 @@ impl Plan {
         };
         for index in self.by_priority() {
             let case = &mut self.cases[index];
-            if case.set_up > most && case.worth != Priority::Default {
+            if case.set_up > most && case.priority != Priority::Default {
                 case.skip = Some(no_time());
                 continue;
             }
             match left.checked_sub(TimeBudget::at_least(rounds, case.set_up)) {
                 Some(rest) => left = rest,
-                None if case.worth == Priority::Default => left = Duration::ZERO,
+                None if case.priority == Priority::Default => left = Duration::ZERO,
                 None => case.skip = Some(no_time()),
             }
         }
@@ -57,7 +57,7 @@ impl Plan {
     pub fn by_priority(&self) -> Vec<usize> {
         let measurable = self.cases.iter().enumerate().filter(|(_, case)| case.skip.is_none());
         let mut sequence: Vec<(Priority, Duration, usize)> =
-            measurable.map(|(index, case)| (case.worth, self.toll(case), index)).collect();
+            measurable.map(|(index, case)| (case.priority, self.toll(case), index)).collect();
         sequence.sort_unstable();
         sequence.into_iter().map(|(.., index)| index).collect()
     }
@@ -77,7 +77,7 @@ impl Plan {
         }
     }
 
-    fn mark(&mut self, cells: &[Cell]) {
+    fn mark(&mut self, cells: &[TableCell]) {
         for cell in cells {
             let derived = self.derived.iter().find(|entry| entry.id() == cell.probe);
             // Of what is computed, the first source is what its value is made of.
@@ -94,7 +94,7 @@ impl Plan {
                     None => case.id.params == wanted,
                 };
                 if is_cell {
-                    case.worth = case.worth.min(Priority::Cell);
+                    case.priority = case.priority.min(Priority::Cell);
                 }
             }
         }
@@ -102,7 +102,7 @@ impl Plan {
 }
 
 fn is_of_quick(case: &PlannedCase) -> bool {
-    case.worth == Priority::Further(Profile::Quick)
+    case.priority == Priority::Further(Profile::Quick)
 }
 
 #[cfg(test)]

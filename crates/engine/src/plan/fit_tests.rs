@@ -3,7 +3,7 @@
 use super::*;
 use crate::fixture::{CATALOGUE, MANY, PLAIN, host, planned, request};
 use crate::plan::plan;
-use crate::probe::{Axis, Catalogue, Cross, Fill, Group, Need, Points, Probe};
+use crate::probe::{Axis, Catalogue, Fill, FullFactorial, Group, Need, Points, Probe};
 use hostmark_model::CpuFact;
 
 fn sizes(_: &HostFacts, _: Profile) -> Vec<u64> {
@@ -16,7 +16,7 @@ const PAGE: Axis = Axis::choice("page", "base", Points::Listed { quick: &["pmd"]
 /// 300 cases in the quick profile: the default, 149 more of a curve, and 150 beside another choice. The largest fills 600 MB.
 static WIDE: Probe = Probe {
     axes: &[SIZE.fills(Fill::InAll(1000)), PAGE],
-    cross: &[Cross { from: Profile::Quick, axes: &["size", "page"] }],
+    full_factorial: &[FullFactorial { from: Profile::Quick, axes: &["size", "page"] }],
     ..PLAIN
 };
 static ROOT: Probe = Probe { needs: &[Need::Root], ..PLAIN };
@@ -25,7 +25,7 @@ static OVERFULL: Catalogue = &[
     &Group { name: "late", shares_worker: false, probes: &[("root", &ROOT), ("plain", &PLAIN)] },
 ];
 
-fn fitted(catalogue: Catalogue, host: &HostFacts, profile: Profile, cells: &[Cell]) -> Plan {
+fn fitted(catalogue: Catalogue, host: &HostFacts, profile: Profile, cells: &[TableCell]) -> Plan {
     let mut plan = plan(catalogue, host, request(&[], profile)).unwrap();
     plan.fit(host, cells);
     plan
@@ -43,7 +43,7 @@ fn is_dropped(case: &PlannedCase) -> bool {
 
 #[test]
 fn what_the_time_does_not_hold_is_skipped_and_never_a_default_or_a_cell() {
-    let cell = Cell { probe: "wide.memory", at: &[("size", "614400"), ("page", "pmd")] };
+    let cell = TableCell { probe: "wide.memory", at: &[("size", "614400"), ("page", "pmd")] };
     let plan = fitted(OVERFULL, &no_root(), Profile::Quick, &[cell]);
     assert_eq!(plan.cases.len(), 302);
     let (dropped, measured): (Vec<&PlannedCase>, Vec<&PlannedCase>) =
@@ -51,14 +51,19 @@ fn what_the_time_does_not_hold_is_skipped_and_never_a_default_or_a_cell() {
     assert!(dropped.len() > 100 && measured.len() > 80, "{} of {}", dropped.len(), plan.cases.len());
     // The dearest case of all is there, as it is a cell; of the others the dearest ones go.
     assert!(measured.iter().any(|case| case.id.to_string() == "wide.memory@size=614400,page=pmd"));
-    let dearest = |page: &str| {
+    let most_expensive = |page: &str| {
         let kept =
-            measured.iter().filter(|case| case.worth > Priority::Cell && case.id.params.get("page") == Some(page));
+            measured.iter().filter(|case| case.priority > Priority::Cell && case.id.params.get("page") == Some(page));
         kept.map(|case| case.set_up).max().unwrap()
     };
     // Points of the curve may cost several times as much as others.
-    assert!(dearest("base") > 2 * dearest("pmd"), "{:?} {:?}", dearest("base"), dearest("pmd"));
-    assert!(dropped.iter().all(|case| case.worth > Priority::Cell));
+    assert!(
+        most_expensive("base") > 2 * most_expensive("pmd"),
+        "{:?} {:?}",
+        most_expensive("base"),
+        most_expensive("pmd")
+    );
+    assert!(dropped.iter().all(|case| case.priority > Priority::Cell));
     // What could not be measured anyway takes no time, and keeps its own reason.
     let root = plan.cases.iter().find(|case| case.id.probe == "late.root").unwrap();
     assert_eq!(root.skip.as_deref(), Some("needs root"));
@@ -80,20 +85,20 @@ fn curves_come_before_choices_and_a_shorter_profile_before_what_a_longer_one_add
     assert!(sequence[..2].iter().all(|case| case.is_default));
     // A product tells less than either of its axes, and a dear point of the curve comes after a cheap choice.
     assert!(place("wide.memory@size=8192,page=pmd") > places[2]);
-    let dear = place("wide.memory@size=614400,page=base");
-    assert!(dear > places[2] && dear < places[3], "{dear} {places:?}");
+    let expensive = place("wide.memory@size=614400,page=base");
+    assert!(expensive > places[2] && expensive < places[3], "{expensive} {places:?}");
 }
 
 #[test]
 fn a_cell_that_is_computed_brings_the_curve_that_it_is_made_of() {
-    let plan = fitted(CATALOGUE, &host(), Profile::Standard, &[Cell { probe: "memory.hierarchy", at: &[] }]);
+    let plan = fitted(CATALOGUE, &host(), Profile::Standard, &[TableCell { probe: "memory.hierarchy", at: &[] }]);
     let cells: Vec<String> =
-        plan.cases.iter().filter(|case| case.worth == Priority::Cell).map(|case| case.id.to_string()).collect();
+        plan.cases.iter().filter(|case| case.priority == Priority::Cell).map(|case| case.id.to_string()).collect();
     assert!(cells.len() >= 3 && cells.iter().all(|id| id.starts_with("memory.latency@")), "{cells:?}");
     // No more of it than the quick profile has.
     assert!(!cells.iter().any(|id| id.contains("pattern=stride")), "{cells:?}");
-    let none = fitted(CATALOGUE, &host(), Profile::Quick, &[Cell { probe: "no.such", at: &[] }]);
-    assert!(none.cases.iter().all(|case| case.worth != Priority::Cell));
+    let none = fitted(CATALOGUE, &host(), Profile::Quick, &[TableCell { probe: "no.such", at: &[] }]);
+    assert!(none.cases.iter().all(|case| case.priority != Priority::Cell));
 }
 
 #[test]

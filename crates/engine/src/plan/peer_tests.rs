@@ -64,7 +64,10 @@ fn each_peer_has_a_default_of_its_own_and_no_placement_of_one_machine() {
             ]
         );
         assert!(
-            there[0].is_default && there[0].worth == Priority::Default && !there[1].is_default && !there[2].is_default
+            there[0].is_default
+                && there[0].priority == Priority::Default
+                && !there[1].is_default
+                && !there[2].is_default
         );
         assert!(there.iter().all(|case| case.skip.is_none()) && there[0].cpus.len() == 1);
     }

@@ -24,7 +24,7 @@ pub(super) fn placed(
         entry,
         is_default: steps == 0,
         steps,
-        worth: Priority::Default,
+        priority: Priority::Default,
         set_up: Duration::ZERO,
         cpus: vec![cpu],
         skip,

@@ -17,7 +17,7 @@ pub enum Priority {
 
 /// A case that a well-known table shows, by the axes on which it is not at its probe's default.
 #[derive(Debug, Clone, Copy)]
-pub struct Cell {
+pub struct TableCell {
     /// The probe.
     pub probe: &'static str,
     /// Values on axes.

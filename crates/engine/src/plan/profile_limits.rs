@@ -21,15 +21,15 @@ impl PlannedCase {
         self.has_long_set_up() && self.entry.shares_worker
     }
 
-    /// What the cases tell beside which a worker measures it in the first pass: memory that takes long to fill is filled once for
+    /// What the cases tell beside which a worker measures it in the first replicate: memory that takes long to fill is filled once for
     /// defaults and cells.
-    pub fn unit_worth(&self) -> Priority {
-        if self.shares_filling() { self.worth.max(Priority::Cell) } else { self.worth }
+    pub fn unit_priority(&self) -> Priority {
+        if self.shares_filling() { self.priority.max(Priority::Cell) } else { self.priority }
     }
 
     /// Whether it is one of those that tell most of what takes long to fill: these share what is filled.
     pub fn is_filling_cell(&self) -> bool {
-        self.shares_filling() && self.worth <= Priority::Cell
+        self.shares_filling() && self.priority <= Priority::Cell
     }
 }
 

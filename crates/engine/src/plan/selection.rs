@@ -59,20 +59,20 @@ impl Filter {
         self.probes.contains(&entry.id())
     }
 
-    /// The places of the star's cases that have the filter's values; where there is none, the default point with those values.
-    fn points(&self, entry: &Entry, star: &Star, host: &HostFacts) -> (Vec<usize>, Option<Params>) {
+    /// The places of the planned cases that have the filter's values; where there is none, the default point with those values.
+    fn points(&self, entry: &Entry, planned: &CasesByValue, host: &HostFacts) -> (Vec<usize>, Option<Params>) {
         let settled = |(axis, value): &(String, String)| {
             let axes = entry.axes();
             let known = axes.iter().find(|known| known.name == axis);
             (axis.clone(), known.map_or_else(|| value.clone(), |known| known.on(host, value)))
         };
         let pairs: Vec<(String, String)> = self.pairs.iter().map(settled).collect();
-        let places = star.having(&pairs);
+        let places = planned.having(&pairs);
         if !places.is_empty() {
             return (places, None);
         }
         // An axis that the cases of this host do not have, as that of cores which are all alike: the case says so.
-        let mut point = star.cases[0].clone();
+        let mut point = planned.cases[0].clone();
         for (axis, value) in &pairs {
             match point.get(axis) {
                 Some(_) => point = point.with(axis, value),
@@ -84,21 +84,21 @@ impl Filter {
     }
 }
 
-/// The cases of a star and where each value stands among them: so that thousands of filters do not look at thousands of cases each.
-struct Star<'a> {
+/// The planned cases and where each value stands among them: so that thousands of filters do not look at thousands of cases each.
+struct CasesByValue<'a> {
     cases: &'a [Params],
     places: HashMap<(&'a str, &'a str), Vec<usize>>,
 }
 
-impl Star<'_> {
-    fn of(cases: &[Params]) -> Star<'_> {
+impl CasesByValue<'_> {
+    fn of(cases: &[Params]) -> CasesByValue<'_> {
         let mut places: HashMap<_, Vec<usize>> = HashMap::new();
         for (place, params) in cases.iter().enumerate() {
             for (axis, value) in &params.0 {
                 places.entry((axis.as_str(), value.as_str())).or_default().push(place);
             }
         }
-        Star { cases, places }
+        CasesByValue { cases, places }
     }
 
     /// The places of those that have all these values.
@@ -166,16 +166,17 @@ impl Selection {
         }
     }
 
-    /// The cases of the star that are asked for or needed, in its order, and then what was asked for beyond them; none where
+    /// The planned cases that are asked for or needed, in its order, and then what was asked for beyond them; none where
     /// what is computed from the probe can make nothing of it here.
-    pub fn points(&self, entry: &Entry, star: &[Params], host: &HostFacts) -> Vec<Params> {
+    pub fn points(&self, entry: &Entry, planned: &[Params], host: &HostFacts) -> Vec<Params> {
         if self.filters.is_empty() {
-            return star.to_vec();
+            return planned.to_vec();
         }
-        let by_value = Star::of(star);
-        let (mut is_asked, mut beyond) = (vec![false; star.len()], Vec::new());
+        let by_value = CasesByValue::of(planned);
+        let (mut is_asked, mut beyond) = (vec![false; planned.len()], Vec::new());
         for (_, source) in self.needed(entry) {
-            let needed: Vec<usize> = (0..star.len()).filter(|&place| source.needs(&star[place], &star[0])).collect();
+            let needed: Vec<usize> =
+                (0..planned.len()).filter(|&place| source.needs(&planned[place], &planned[0])).collect();
             // Where this host and profile have but one point along the axes, there is nothing to compare.
             if needed.len() > 1 || source.axes().is_none_or(<[_]>::is_empty) {
                 needed.into_iter().for_each(|place| is_asked[place] = true);
@@ -186,7 +187,7 @@ impl Selection {
             places.into_iter().for_each(|place| is_asked[place] = true);
             beyond.extend(point);
         }
-        let asked = star.iter().zip(is_asked).filter(|(_, is_asked)| *is_asked).map(|(params, _)| params.clone());
+        let asked = planned.iter().zip(is_asked).filter(|(_, is_asked)| *is_asked).map(|(params, _)| params.clone());
         asked.chain(beyond).collect()
     }
 }

@@ -5,7 +5,7 @@ use hostmark_model::Profile;
 use super::*;
 use crate::fixture::{CATALOGUE, PLAIN, host, planned, request};
 use crate::plan::{Plan, plan};
-use crate::probe::{Axis, Cross, Group, Points, Probe};
+use crate::probe::{Axis, FullFactorial, Group, Points, Probe};
 
 static SWEPT: Probe = Probe {
     axes: &[
@@ -13,7 +13,7 @@ static SWEPT: Probe = Probe {
         Axis::choice("way", "in", Points::Listed { quick: &["out"], standard: &[], thorough: &[] }),
         Axis::copies(Profile::Quick),
     ],
-    cross: &[Cross { from: Profile::Thorough, axes: &["n", "way"] }],
+    full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["n", "way"] }],
     replaces: &["lat_swept"],
     ..PLAIN
 };
@@ -78,7 +78,7 @@ fn what_is_asked_for_is_whole_and_comes_in_its_order() {
     for filters in [&["sum.scaling", "work.swept"][..], &["work.swept", "sum.scaling"], &["lat_swept", "sum.scaling"]] {
         assert_eq!(ids(&of(filters))[..6], swept(&WHOLE));
     }
-    // A case apart comes with those that are needed, at its place; one outside of the star, last.
+    // A case apart comes with those that are needed, at its place; one that was not planned, last.
     let points = ids(&of(&["sum.scaling", "work.swept@way=out", "work.swept@n=3"]));
     let [default, _, _, out, two, four] = WHOLE;
     assert_eq!(points[..5], swept(&[default, out, two, four, "n=3,way=in,copies=1"]));
@@ -141,9 +141,9 @@ fn filters_that_pick_the_same_cases_keep_each_of_them_once() {
     let filters = filters.map(|pairs| format!("work.swept{pairs}"));
     let selection = Selection::parse(WORK, &filters).unwrap();
     let [entry, ..] = crate::plan::pick(WORK, &filters).unwrap()[..] else { panic!("no probe") };
-    let star: Vec<Params> = of(&["work.swept"]).cases.into_iter().map(|case| case.id.params).collect();
-    let points = selection.points(&entry, &star, &host());
+    let planned: Vec<Params> = of(&["work.swept"]).cases.into_iter().map(|case| case.id.params).collect();
+    let points = selection.points(&entry, &planned, &host());
     // The two that have no case here are points beyond, of which the plan takes one.
-    assert_eq!(points[..star.len()], star);
-    assert_eq!(points.len(), star.len() + 2);
+    assert_eq!(points[..planned.len()], planned);
+    assert_eq!(points.len(), planned.len() + 2);
 }

@@ -4,7 +4,7 @@ use hostmark_model::Profile;
 
 use crate::fixture::{CATALOGUE, PLAIN, host, request};
 use crate::plan::{Plan, PlanError, plan};
-use crate::probe::{Axis, Catalogue, Cross, Group, Points, Probe};
+use crate::probe::{Axis, Catalogue, FullFactorial, Group, Points, Probe};
 
 const fn listed(quick: &'static [&'static str]) -> Points {
     Points::Listed { quick, standard: &[], thorough: &[] }
@@ -23,11 +23,11 @@ static TYPED: Probe = Probe {
 
 static PRODUCT: Probe = Probe {
     axes: &[Axis::size("rows", "1", listed(&["2"])), Axis::size("columns", "1", listed(&["2"]))],
-    cross: &[Cross { from: Profile::Quick, axes: &["rows", "columns"] }],
+    full_factorial: &[FullFactorial { from: Profile::Quick, axes: &["rows", "columns"] }],
     ..PLAIN
 };
 
-/// A probe whose values may be typed in several ways, and one of two axes that are crossed.
+/// A probe whose values may be typed in several ways, and one of two axes of which every combination is measured.
 static SIZES: Catalogue =
     &[&Group { name: "typed", shares_worker: false, probes: &[("sizes", &TYPED), ("product", &PRODUCT)] }];
 
@@ -123,12 +123,12 @@ fn axes_that_may_be_crossed_are_crossed_when_all_of_them_are_set() {
         "memory.latency@size=4096,pattern=random",
         "memory.latency@size=1048576,pattern=random",
     ];
-    let mut crossed = ids(&["memory.latency"], &["size=4K,1M", "memory.latency:pattern=64,random"]);
-    crossed.sort();
+    let mut full = ids(&["memory.latency"], &["size=4K,1M", "memory.latency:pattern=64,random"]);
+    full.sort();
     let mut wanted = cases.map(str::to_owned);
     wanted.sort();
-    assert_eq!(crossed, wanted);
-    // One of them alone sweeps, and so do axes that no probe crosses.
+    assert_eq!(full, wanted);
+    // One of them alone sweeps, and so do axes whose combinations no probe measures.
     assert_eq!(ids(&["memory.latency"], &["size=4K,1M"]).len(), 3);
     assert_eq!(ids(&["memory.stream"], &["threads=1,2", "passes=3,4"]).len(), 3);
 }

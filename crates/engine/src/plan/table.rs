@@ -39,15 +39,15 @@ pub fn plan_table(
                         == case.id.params
             };
             match cells.iter().any(is_cell) {
-                true => Some(case.worth.min(Priority::Cell)),
-                false => needed(&case.id.probe, &case.id.params, base).then_some(case.worth),
+                true => Some(case.priority.min(Priority::Cell)),
+                false => needed(&case.id.probe, &case.id.params, base).then_some(case.priority),
             }
         })
         .collect();
     let mut kept = keep.iter();
     plan.cases.retain(|_| kept.next().is_some_and(Option::is_some));
-    for (case, worth) in plan.cases.iter_mut().zip(keep.into_iter().flatten()) {
-        case.worth = worth;
+    for (case, priority) in plan.cases.iter_mut().zip(keep.into_iter().flatten()) {
+        case.priority = priority;
     }
     plan.request.filters.clear();
     Ok(plan)

@@ -30,7 +30,7 @@ fn a_cell_is_one_case_whatever_the_profile_sweeps_beside_it() {
         let plan = planned(&cells, &[], profile);
         let wanted = ["memory.latency@size=65536,pattern=random", "memory.latency@size=49152,pattern=64", "net.tcp"];
         assert_eq!(ids(&plan), wanted, "{profile:?}");
-        assert!(plan.cases.iter().all(|case| case.worth <= Priority::Cell), "{profile:?}");
+        assert!(plan.cases.iter().all(|case| case.priority <= Priority::Cell), "{profile:?}");
         // What a run file says was typed.
         assert!(plan.request.filters.is_empty());
     }

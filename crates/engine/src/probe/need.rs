@@ -63,7 +63,7 @@ impl fmt::Display for Need {
 
 impl Need {
     /// Whether it says what to set up first, which is said once a probe and not of each of its cases.
-    pub(crate) fn is_told_once(self) -> bool {
+    pub(crate) fn is_setup_hint(self) -> bool {
         matches!(self, Need::Module | Need::Kvm)
     }
 

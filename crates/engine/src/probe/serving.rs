@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use hostmark_host::Root;
-use hostmark_model::{Event, FarUsage, Line, Nonce, ReasonCode, ServiceJob};
+use hostmark_model::{Event, FarUsage, JsonLine, Nonce, ReasonCode, ServiceJob};
 
 use crate::case::allotment::MemoryBudget;
 use crate::case::arena::Buffer;
@@ -88,13 +88,13 @@ impl Serving<'_> {
 
     /// Records how it serves, beside what the case notes.
     pub fn note(&mut self, key: &str, value: impl ToString) -> Result<()> {
-        Ok(tell(&Event::Note { key: key.to_owned(), value: value.to_string() }, self.output)?)
+        Ok(write_event(&Event::Note { key: key.to_owned(), value: value.to_string() }, self.output)?)
     }
 
     /// It is set up: clients may come to this address. From now on it ends as soon as its input does.
     pub fn listens(&mut self, address: SocketAddr) -> Result<()> {
         setup::end();
-        tell(&Event::Listening { address }, self.output)?;
+        write_event(&Event::Listening { address }, self.output)?;
         Ok(end_with_input(account())?)
     }
 }
@@ -117,7 +117,7 @@ fn account() -> Account {
 }
 
 /// Writes an event, at once.
-pub(crate) fn tell(event: &Event, output: &mut (impl Write + ?Sized)) -> io::Result<()> {
+pub(crate) fn write_event(event: &Event, output: &mut (impl Write + ?Sized)) -> io::Result<()> {
     output.write_all(event.to_line()?.as_bytes()).call("write")?;
     output.flush().call("write")
 }

@@ -16,7 +16,7 @@ const SHORTEST_RUN: Duration = Duration::from_millis(300);
 /// What a worker uses before it is bound to its CPUs, at most: it is started anywhere.
 const UNBOUND_NS: f64 = 5e6;
 /// A share of a CPU's time under this disturbs no more than the kernel's own work does.
-const WORTH_SAYING: f64 = 0.05;
+const NOTABLE: f64 = 0.05;
 /// A thread that waited less than this share of its samples' time was not disturbed by whoever used its CPU.
 const WAITED: f64 = 0.01;
 
@@ -60,7 +60,7 @@ impl Meters for KernelMeters {
 
 /// The rounds of one worker, in a block.
 #[derive(Debug)]
-struct Part {
+struct WorkerRounds {
     /// Of each its case, and its place among the case's rounds.
     rounds: Vec<(usize, usize)>,
     cpus: BTreeSet<usize>,
@@ -68,7 +68,7 @@ struct Part {
     lasted_ns: f64,
 }
 
-impl Part {
+impl WorkerRounds {
     /// What of the round's own time was spent on `cpu` at most, and what may have been beside that.
     fn own_on(&self, cpu: usize) -> (f64, f64) {
         let here_ns = self.own_ns.min(self.lasted_ns);
@@ -83,18 +83,18 @@ impl Part {
 
 /// Rounds that are judged together.
 #[derive(Debug)]
-struct Block {
+struct RoundBlock {
     /// The run's time when it began.
     at: Duration,
     begun: CpuTimes,
     own_ns: u64,
-    parts: Vec<Part>,
+    parts: Vec<WorkerRounds>,
 }
 
 /// What was judged of one round: its case, its place among the case's rounds, and what others used.
 pub(crate) type Judged = (usize, usize, Others);
 
-impl Block {
+impl RoundBlock {
     /// What others used of `cpu` until `now`, when this process and its children had used `own_ns`.
     fn others(&self, now: &CpuTimes, own_ns: u64, cpu: usize) -> Option<Others> {
         let used = self.begun.used(now, cpu)?;
@@ -135,9 +135,9 @@ fn certain(others: &Others) -> f64 {
 pub(crate) struct Blocks<'a> {
     meters: &'a dyn Meters,
     /// The block under way.
-    block: Option<Block>,
+    block: Option<RoundBlock>,
     /// The one before: what is left at the end of the run and is too short for a block belongs to it.
-    before: Option<Block>,
+    before: Option<RoundBlock>,
     /// The run's time and this process' own when the round under way began.
     round: Option<(Duration, u64)>,
 }
@@ -153,7 +153,7 @@ impl<'a> Blocks<'a> {
         if self.block.is_none()
             && let (Some((_, own_ns)), Some(begun)) = (self.round, self.meters.cpus())
         {
-            self.block = Some(Block { at, begun, own_ns, parts: Vec::new() });
+            self.block = Some(RoundBlock { at, begun, own_ns, parts: Vec::new() });
         }
     }
 
@@ -165,7 +165,7 @@ impl<'a> Blocks<'a> {
         else {
             return Vec::new();
         };
-        block.parts.push(Part {
+        block.parts.push(WorkerRounds {
             rounds,
             cpus: cpus.iter().copied().collect(),
             own_ns: own_ns.saturating_sub(before_ns) as f64,
@@ -175,7 +175,7 @@ impl<'a> Blocks<'a> {
         let is_due = at.saturating_sub(block.at) >= SHORTEST_BLOCK;
         let Some(now) = is_due.then(|| self.meters.cpus()).flatten() else { return Vec::new() };
         let judged = block.judged(&now, own_ns, 0);
-        let next = Block { at, begun: now, own_ns, parts: Vec::new() };
+        let next = RoundBlock { at, begun: now, own_ns, parts: Vec::new() };
         self.before = self.block.replace(next);
         judged
     }
@@ -217,7 +217,7 @@ pub fn others_during<T>(
 /// waited for that CPU. Of several CPUs the thread that waited may be another than the one that is watched.
 pub fn is_contended(cpus: &[usize], others: Option<Others>, waited: Option<f64>) -> bool {
     let has_several = cpus.iter().any(|cpu| Some(cpu) != cpus.first());
-    let is_used = others.is_some_and(|others| certain(&others) >= WORTH_SAYING);
+    let is_used = others.is_some_and(|others| certain(&others) >= NOTABLE);
     is_used && (has_several || waited.is_none_or(|waited| waited >= WAITED))
 }
 

@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hostmark_model::{Elsewhere, Line, PathBytes, RoundLine};
+use hostmark_model::{Elsewhere, JsonLine, PathBytes, RoundLine};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 

@@ -15,8 +15,12 @@ impl Journal {
 }
 
 fn round(number: u32, ns: f64) -> RoundResult {
-    let samples =
-        Event::Samples { ns: vec![ns, 0.1 + 0.2], iterations: vec![1, u64::MAX], amount: 0, taints: vec![0, 3] };
+    let samples = Event::Samples {
+        ns: vec![ns, 0.1 + 0.2],
+        iterations: vec![1, u64::MAX],
+        amount: 0,
+        disturbance_flags: vec![0, 3],
+    };
     let note = Event::Note { key: "pages".into(), value: "pmd, \"half\"\nbase 大页".into() };
     let also = Event::Also { name: "loss".into(), values: vec![0.1 + 0.2, 1e-300] };
     let histogram = Event::Histogram(Histogram { values: vec![1, u64::MAX], counts: vec![u64::MAX, 1] });

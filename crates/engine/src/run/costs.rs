@@ -10,7 +10,7 @@ use crate::plan::Priority;
 use crate::plan::time_budget::{Next, TimeBudget};
 
 /// Rounds that are promised to what is slow to fill: all others have theirs before it has another.
-const LEAST_DEAR_ROUNDS: usize = 1;
+const LEAST_EXPENSIVE_ROUNDS: usize = 1;
 /// Slow to fill is what takes so many times what was forecast of a fast machine, and more than this part of the profile's limit in
 /// a round: half a second of the quick profile. Two seconds of it are slow whatever was forecast.
 const SLOWER_THAN_FORECAST: u32 = 5;
@@ -18,9 +18,9 @@ const SLOW_TO_FILL: u32 = 120;
 const SLOW_BY_ITSELF: u32 = 30;
 
 impl Runner<'_> {
-    /// What the rounds still to come cost, `remaining` in this pass and all that are pending in the later ones:
+    /// What the rounds still to come cost, `remaining` in this replicate and all that are pending in the later ones:
     /// those of the case `index`, how many they are in all, and what all take besides samples.
-    pub(super) fn costs(&self, index: usize, remaining: &[usize], pass: u32) -> (Next, usize, Duration) {
+    pub(super) fn costs(&self, index: usize, remaining: &[usize], replicate: u32) -> (Next, usize, Duration) {
         let known: Vec<Duration> =
             self.states.iter().filter_map(|state| state.last).map(|last| last.overhead).collect();
         let usual = match known.len() {
@@ -49,10 +49,10 @@ impl Runner<'_> {
         let due = |of: usize, rounds: usize, wanted: usize| rounds.min(wanted.saturating_sub(had(of)));
         let mut to_come = vec![0; self.states.len()];
         remaining.iter().for_each(|&of| to_come[of] += 1);
-        self.pending().into_iter().for_each(|of| to_come[of] += self.later(of, pass));
+        self.pending().into_iter().for_each(|of| to_come[of] += self.later(of, replicate));
         // What goes beyond the least waits until all that have begun can have theirs, whatever these tell.
         let (is_beyond, is_slow) = (had(index) >= self.promised_rounds(index), self.is_slow_to_fill(index));
-        let is_cell = |of: usize| cases[of].worth <= Priority::Cell;
+        let is_cell = |of: usize| cases[of].priority <= Priority::Cell;
         let wants_least = is_cell(index) && had(index) < self.least_rounds(index);
         let (mut others, mut all_rounds, mut all_overhead) = (Duration::ZERO, 0, Duration::ZERO);
         for (of, &rounds) in to_come.iter().enumerate().filter(|(_, rounds)| **rounds > 0) {
@@ -62,8 +62,9 @@ impl Runner<'_> {
             // What tells more comes first; of what tells as much, what comes earlier in the plan's order, so that the last give way
             // and not all of them lose the round that one of them lacks. What has not begun lets much cheaper cases go first as well.
             // Of the tables' cells all have their least before one has more.
-            let tells_more = cases[of].worth < cases[index].worth || cases[of].is_default && !cases[index].is_default;
-            let tells_as_much = cases[of].worth == cases[index].worth;
+            let has_priority =
+                cases[of].priority < cases[index].priority || cases[of].is_default && !cases[index].is_default;
+            let has_same_priority = cases[of].priority == cases[index].priority;
             let is_ahead = match (had(of) > 0, had(index) > 0) {
                 (true, true) => self.ranks[of] < self.ranks[index],
                 (true, false) => true,
@@ -71,10 +72,10 @@ impl Runner<'_> {
             };
             // What is slow to fill has no more than the least while any other has not begun.
             let is_first = is_beyond && (had(of) > 0 || is_slow && !self.is_slow_to_fill(of));
-            let wanted = match (tells_more || tells_as_much && is_ahead || is_first, wants_least) {
+            let wanted = match (has_priority || has_same_priority && is_ahead || is_first, wants_least) {
                 (true, false) => self.promised_rounds(of),
                 (true, true) => self.least_rounds(of),
-                (false, false) if tells_as_much && is_cell(of) => self.least_rounds(of),
+                (false, false) if has_same_priority && is_cell(of) => self.least_rounds(of),
                 (false, _) => 0,
             };
             if of != index {
@@ -83,7 +84,7 @@ impl Runner<'_> {
         }
         let next = Next {
             is_default: self.setting.plan.cases[index].is_default && had(index) < self.least_rounds(index),
-            rounds: self.least_rounds(index).saturating_sub(had(index)).clamp(1, self.later(index, pass) + 1),
+            rounds: self.least_rounds(index).saturating_sub(had(index)).clamp(1, self.later(index, replicate) + 1),
             overhead: overhead(index),
             stretch: last(index).map_or(1.0, |last| last.stretch),
             others,
@@ -94,14 +95,14 @@ impl Runner<'_> {
     /// Rounds that are promised to a case: what fills memory for long on this machine has a range from fewer, rather than the
     /// time of many others.
     fn promised_rounds(&self, index: usize) -> usize {
-        if self.is_slow_to_fill(index) { LEAST_DEAR_ROUNDS } else { LEAST_ROUNDS }
+        if self.is_slow_to_fill(index) { LEAST_EXPENSIVE_ROUNDS } else { LEAST_ROUNDS }
     }
 
     /// Rounds without which a case has none: what tells most is rather known by a range than not at all.
     pub(super) fn least_rounds(&self, index: usize) -> usize {
         let plan = self.setting.plan;
         let promised = self.promised_rounds(index);
-        match plan.cases[index].worth {
+        match plan.cases[index].priority {
             Priority::Default | Priority::Cell => promised.min(plan.profile_limits().least_rounds as usize),
             Priority::Further(_) => promised,
         }
@@ -116,13 +117,13 @@ impl Runner<'_> {
         case.has_long_set_up() && last.is_some_and(|last| last.overhead > least)
     }
 
-    /// Rounds of a case in the passes after this one.
-    pub(super) fn later(&self, index: usize, pass: u32) -> usize {
+    /// Rounds of a case in the replicates after this one.
+    pub(super) fn later(&self, index: usize, replicate: u32) -> usize {
         let plan = self.setting.plan;
         if self.states[index].filled_once {
             return 0;
         }
-        plan.rounds_of(&plan.cases[index]).saturating_sub(pass.saturating_add(1)) as usize
+        plan.rounds_of(&plan.cases[index]).saturating_sub(replicate.saturating_add(1)) as usize
     }
 
     /// The cases with the widest intervals for which there is still time; those without an interval are the widest.

@@ -7,13 +7,13 @@ use hostmark_stats::descriptive;
 
 use super::Runner;
 use crate::plan::time_budget::TimeBudget;
-use crate::worker::session::{End, WorkerSession};
+use crate::worker::session::{SessionEnd, WorkerSession};
 
 /// The group whose values depend on the last cache.
 const MEMORY: &str = "memory";
 
 impl Runner<'_> {
-    /// Looks at the last cache, when the run begins and before each pass, where cases of memory are measured.
+    /// Looks at the last cache, when the run begins and before each replicate, where cases of memory are measured.
     pub(super) fn look_at_cache(&mut self) {
         let plan = self.setting.plan;
         let is_wanted = plan.cases.iter().any(|case| case.entry.group == MEMORY && case.skip.is_none());
@@ -27,15 +27,15 @@ impl Runner<'_> {
         self.observer.silent(TimeBudget::WARM_UP_LIMIT);
         let Ok(link) = (self.open)(&job) else { return };
         let mut session = WorkerSession::new(link, self.wall, TimeBudget::WARM_UP_LIMIT, limit);
-        let heard = session.round();
+        let round = session.round();
         session.end();
-        self.interrupted |= heard.end == End::Interrupted;
-        let look = heard.events.iter().find_map(|event| match event {
+        self.interrupted |= round.end == SessionEnd::Interrupted;
+        let look = round.events.iter().find_map(|event| match event {
             Event::LastCache { bytes, ns } if ns.is_finite() && *ns > 0.0 => Some((*bytes, *ns)),
             _ => None,
         });
-        // One that others disturbed is dropped, and the next pass looks again.
-        let was_disturbed = heard.events.iter().any(|event| matches!(event, Event::Failed { .. }));
+        // One that others disturbed is dropped, and the next replicate looks again.
+        let was_disturbed = round.events.iter().any(|event| matches!(event, Event::Failed { .. }));
         match (look, &mut self.last_cache) {
             (Some((_, ns)), Some(cache)) => cache.looks_ns.push(ns),
             (Some((bytes, ns)), none) => *none = Some(LastCache { bytes, looks_ns: vec![ns] }),

@@ -1,4 +1,4 @@
-//! Which cases of a pass one worker measures, one after the other.
+//! Which cases of a replicate one worker measures, one after the other.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -32,21 +32,21 @@ struct Common<'a> {
     group: &'static str,
     cpus: &'a [usize],
     has_long_set_up: bool,
-    /// In the first pass, where what tells most comes first.
-    worth: Option<Priority>,
+    /// In the first replicate, where what tells most comes first.
+    priority: Option<Priority>,
 }
 
 impl Runner<'_> {
-    /// The cases of a pass by units, each for one worker, in seeded order; the cases of a unit are in seeded order too,
-    /// but for the first pass, in which those come first that tell most. In the others what takes long to fill comes last.
-    pub(super) fn units(&self, mut cases: Vec<usize>, pass: u32) -> Vec<Vec<usize>> {
-        let seed = self.setting.plan.request.seed ^ u64::from(pass).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    /// The cases of a replicate by units, each for one worker, in seeded order; the cases of a unit are in seeded order too,
+    /// but for the first replicate, in which those come first that tell most. In the others what takes long to fill comes last.
+    pub(super) fn units(&self, mut cases: Vec<usize>, replicate: u32) -> Vec<Vec<usize>> {
+        let seed = self.setting.plan.request.seed ^ u64::from(replicate).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         cases.shuffle(&mut random);
         let mut units: Vec<Vec<usize>> = Vec::new();
         let mut open: HashMap<Common, usize> = HashMap::new();
         for index in cases {
-            let Some(common) = self.common(index, pass) else {
+            let Some(common) = self.common(index, replicate) else {
                 units.push(vec![index]);
                 continue;
             };
@@ -60,8 +60,8 @@ impl Runner<'_> {
         }
         units.shuffle(&mut random);
         let cases = &self.setting.plan.cases;
-        if pass == 0 {
-            units.iter_mut().for_each(|unit| unit.sort_by_key(|&index| cases[index].worth));
+        if replicate == 0 {
+            units.iter_mut().for_each(|unit| unit.sort_by_key(|&index| cases[index].priority));
         } else {
             // What takes long to fill comes last: whatever time is left then is no other case's.
             units.sort_by_key(|unit| cases[unit[0]].has_long_set_up());
@@ -69,23 +69,23 @@ impl Runner<'_> {
         units
     }
 
-    /// The rounds of a pass, unit by unit. What takes long to fill is followed by the rounds of later passes, for the worker that has
+    /// The rounds of a replicate, unit by unit. What takes long to fill is followed by the rounds of later replicates, for the worker that has
     /// filled it: whether it does them is seen when it has, since on one host memory is touched ten times as fast as on another.
-    pub(super) fn visits(&self, units: &[Vec<usize>], pass: u32) -> Vec<Vec<Visit>> {
+    pub(super) fn visits(&self, units: &[Vec<usize>], replicate: u32) -> Vec<Vec<Visit>> {
         let plan = self.setting.plan;
         let cases = &plan.cases;
-        let rounds_of = |unit: &[usize]| match pass == 0 && cases[unit[0]].shares_filling() {
+        let rounds_of = |unit: &[usize]| match replicate == 0 && cases[unit[0]].shares_filling() {
             true => unit.iter().map(|&case| plan.rounds_of(&cases[case])).max().unwrap_or(1),
-            false => pass + 1,
+            false => replicate + 1,
         };
         let of_unit = |unit: &Vec<usize>| -> Vec<Visit> {
-            (pass..rounds_of(unit)).flat_map(|round| unit.iter().map(move |&case| Visit { case, round })).collect()
+            (replicate..rounds_of(unit)).flat_map(|round| unit.iter().map(move |&case| Visit { case, round })).collect()
         };
         units.iter().map(of_unit).collect()
     }
 
-    /// Whether the worker that has filled memory for these first rounds does those of later passes too: besides samples and trials they
-    /// took so much longer than memory that was touched before takes, that touching it again in each pass would take other cases' time.
+    /// Whether the worker that has filled memory for these first rounds does those of later replicates too: besides samples and trials they
+    /// took so much longer than memory that was touched before takes, that touching it again in each replicate would take other cases' time.
     pub(super) fn is_filled_once(&self, first: &[Visit]) -> bool {
         let plan = self.setting.plan;
         let taken = first.iter().filter_map(|visit| self.states[visit.case].last).map(|last| last.overhead);
@@ -93,7 +93,7 @@ impl Runner<'_> {
         taken.sum::<Duration>() > forecast.sum::<Duration>() + plan.profile_limits().limit / FILLED_ONCE
     }
 
-    /// Whether rounds of later passes have time now: defaults and tables' cells that have not begun lose nothing by them, if their rounds
+    /// Whether rounds of later replicates have time now: defaults and tables' cells that have not begun lose nothing by them, if their rounds
     /// take as long as those of others that are cheap to set up.
     pub(super) fn has_time_now(&self) -> bool {
         let plan = self.setting.plan;
@@ -101,13 +101,13 @@ impl Runner<'_> {
         let known: Vec<Duration> = (0..self.states.len()).filter_map(of_cheap).map(|last| last.overhead).collect();
         let usual = known.iter().sum::<Duration>() / known.len().max(1) as u32;
         let has_not_begun =
-            |index: &usize| self.states[*index].rounds.is_empty() && plan.cases[*index].worth <= Priority::Cell;
+            |index: &usize| self.states[*index].rounds.is_empty() && plan.cases[*index].priority <= Priority::Cell;
         let open = self.pending().into_iter().filter(has_not_begun).map(|index| self.least_rounds(index)).sum();
         TimeBudget::at_least(open, usual) < TimeBudget::time_for_more(plan, self.wall.elapsed())
     }
 
     /// What a case has in common with those beside which one worker may measure it; none where it has a worker of its own.
-    fn common(&self, index: usize, pass: u32) -> Option<Common<'_>> {
+    fn common(&self, index: usize, replicate: u32) -> Option<Common<'_>> {
         let case = &self.setting.plan.cases[index];
         let is_alone = !case.entry.shares_worker || case.entry.probe.service().is_some();
         (!is_alone).then(|| Common {
@@ -115,7 +115,7 @@ impl Runner<'_> {
             // What takes long to fill is filled for one thread and for several.
             cpus: if case.has_long_set_up() { &case.cpus[..case.cpus.len().min(1)] } else { &case.cpus },
             has_long_set_up: case.has_long_set_up(),
-            worth: (pass == 0).then_some(case.unit_worth()),
+            priority: (replicate == 0).then_some(case.unit_priority()),
         })
     }
 
@@ -134,7 +134,7 @@ impl Runner<'_> {
         for &visit in &unit[1..] {
             let next = self.costs(visit.case, remaining, visit.round).0;
             let RoundDecision::Sample(grant) = budget.decide(next) else { break };
-            // Those of later passes end when so much time is gone, whatever was forecast.
+            // Those of later replicates end when so much time is gone, whatever was forecast.
             if visit.round == unit[0].round {
                 left = left.saturating_sub(grant + next.overhead);
                 budget = budget.after(grant + next.overhead);

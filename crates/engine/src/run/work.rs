@@ -12,7 +12,7 @@ use crate::record::journal::Took;
 use crate::record::{RoundResult, round_seed};
 use crate::round_error::RoundError;
 use crate::worker::far::{self, Distant, FarEnds, FarRequest, Missing, Peers, Waiting};
-use crate::worker::session::{End, RoundEvents, WorkerSession};
+use crate::worker::session::{RoundEvents, SessionEnd, WorkerSession};
 
 impl<'a> Runner<'a> {
     /// The rounds of a unit by one worker, or as many as it does. How many these are, one at least; none when the run is over.
@@ -36,9 +36,9 @@ impl<'a> Runner<'a> {
                 false
             }
             Ok(far) => {
-                let ends = far.as_ref().map_or(&[][..], Far::ends);
+                let ends = far.as_ref().map_or(&[][..], RoundFarEnds::ends);
                 job.cases.iter_mut().for_each(|case| case.far = ends.to_vec());
-                self.hear_out(unit, &job, far, began, &mut rounds)
+                self.collect_rounds(unit, &job, far, began, &mut rounds)
             }
         };
         let measured = rounds.len();
@@ -64,11 +64,11 @@ impl<'a> Runner<'a> {
     }
 
     /// Opens a link to a fresh worker, hears out as many rounds as it does, and ends it and the far ends. True when the run is over.
-    fn hear_out(
+    fn collect_rounds(
         &mut self,
         unit: &[Visit],
         job: &Job,
-        far: Option<Far>,
+        far: Option<RoundFarEnds>,
         began: Duration,
         rounds: &mut Vec<(usize, usize)>,
     ) -> bool {
@@ -86,7 +86,7 @@ impl<'a> Runner<'a> {
         let (mut session, mut far) = (Some(WorkerSession::new(link, self.wall, patience, limit)), far);
         let mut is_filled_once: Option<bool> = None;
         for (place, &visit) in unit.iter().enumerate() {
-            let Some(hearing) = &mut session else { break };
+            let Some(running) = &mut session else { break };
             if visit.round > job.round {
                 // Decided when the first rounds are over; what has no time then has none later.
                 let first = || self.is_filled_once(&unit[..place]);
@@ -101,18 +101,18 @@ impl<'a> Runner<'a> {
                 }
             }
             let cpus = self.cpus_of(visit.case);
-            let RoundEvents { mut events, end } = hearing.round();
+            let RoundEvents { mut events, end } = running.round();
             // What a failure may have left behind is met by no other case.
             let has_failed = matches!(events.last(), Some(Event::Failed { .. }));
             self.look_at_losses();
             let loss = self.loss(visit.case, &cpus);
-            if hearing.is_over() || has_failed || loss.is_some() || place + 1 == unit.len() {
+            if running.is_over() || has_failed || loss.is_some() || place + 1 == unit.len() {
                 session.take().into_iter().for_each(WorkerSession::end);
-                if let (Some(far), End::Complete) = (far.take(), end) {
+                if let (Some(far), SessionEnd::Complete) = (far.take(), end) {
                     far.finish(&mut events);
                 }
             }
-            if let (Some(reason), End::Complete) = (loss, end) {
+            if let (Some(reason), SessionEnd::Complete) = (loss, end) {
                 // It was measured elsewhere, or with nobody at the other end; where another CPU stands in, it has further rounds.
                 if self.loss(visit.case, &self.cpus_of(visit.case)).is_some() {
                     rounds.push(self.keep(visit, vec![Event::Skipped { reason }], began, grant));
@@ -120,12 +120,12 @@ impl<'a> Runner<'a> {
                 return false;
             }
             match end {
-                End::Complete => rounds.push(self.keep(visit, events, began, grant)),
+                SessionEnd::Complete => rounds.push(self.keep(visit, events, began, grant)),
                 // Another worker does what this one has not begun.
-                End::Gone => return false,
+                SessionEnd::Gone => return false,
                 // What a stopped round had said so far is no round.
-                End::OutOfTime | End::Interrupted => {
-                    self.interrupted |= end == End::Interrupted;
+                SessionEnd::OutOfTime | SessionEnd::Interrupted => {
+                    self.interrupted |= end == SessionEnd::Interrupted;
                     return true;
                 }
             }
@@ -171,7 +171,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Starts the far ends that a case of the job needs.
-    fn far_ends(&self, case: &PlannedCase, job: &Job) -> Result<Option<Far<'a>>, Missing> {
+    fn far_ends(&self, case: &PlannedCase, job: &Job) -> Result<Option<RoundFarEnds<'a>>, Missing> {
         let Some(service) = case.entry.probe.service() else { return Ok(None) };
         let plan = self.setting.plan;
         let (patience, limit) = (TimeBudget::patience(plan), TimeBudget::hard_limit(plan));
@@ -179,7 +179,7 @@ impl<'a> Runner<'a> {
             let silent = Duration::from_nanos(job.budget_ns) + patience * 2;
             let request = far::request_of(&case.entry, &case.id, job, silent)?;
             let peers: &'a dyn Peers = self.setting.peers;
-            return peers.serve(peer, request).map(|distant| Some(Far::There(distant)));
+            return peers.serve(peer, request).map(|distant| Some(RoundFarEnds::There(distant)));
         }
         let at = far::of_version(&far::LOOPBACK, &case.id.params);
         let wanted = FarRequest {
@@ -194,29 +194,29 @@ impl<'a> Runner<'a> {
             nonces: &[],
         };
         let waiting = Waiting { wall: self.wall, patience, limit };
-        FarEnds::start(self.setting.open_service, &wanted, waiting).map(|ends| Some(Far::Here(ends)))
+        FarEnds::start(self.setting.open_service, &wanted, waiting).map(|ends| Some(RoundFarEnds::Here(ends)))
     }
 }
 
 /// The far ends of a round.
-enum Far<'a> {
+enum RoundFarEnds<'a> {
     Here(FarEnds),
     There(Box<dyn Distant + 'a>),
 }
 
-impl Far<'_> {
+impl RoundFarEnds<'_> {
     fn ends(&self) -> &[FarEnd] {
         match self {
-            Far::Here(ends) => ends.ends(),
-            Far::There(distant) => distant.ends(),
+            RoundFarEnds::Here(ends) => ends.ends(),
+            RoundFarEnds::There(distant) => distant.ends(),
         }
     }
 
     /// Ends them, and adds what they say to a complete round.
     fn finish(self, events: &mut Vec<Event>) {
         match self {
-            Far::Here(ends) => ends.finish(events),
-            Far::There(distant) => distant.account().join(events),
+            RoundFarEnds::Here(ends) => ends.finish(events),
+            RoundFarEnds::There(distant) => distant.account().join(events),
         }
     }
 }

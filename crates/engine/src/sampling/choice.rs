@@ -57,10 +57,10 @@ pub(crate) fn undisturbed(interference: &Interference, mut trial_ns: impl FnMut(
 }
 
 /// How often a way does its stretch in a trial, so that the first way's lasts long enough, and how long that took, ns.
-fn repeats(trial_ns: &mut impl FnMut(Trial) -> Result<f64>) -> Result<(u64, f64)> {
+fn repeats(trial_ns: &mut impl FnMut(WayTrial) -> Result<f64>) -> Result<(u64, f64)> {
     let mut repeats = 1_u64;
     loop {
-        let ns = trial_ns(Trial { way: 0, repeats, is_led_to: true })?;
+        let ns = trial_ns(WayTrial { way: 0, repeats, is_led_to: true })?;
         if ns >= LEAST_NS || repeats >= MOST_REPEATS {
             return Ok((repeats, ns));
         }
@@ -72,7 +72,7 @@ fn repeats(trial_ns: &mut impl FnMut(Trial) -> Result<f64>) -> Result<(u64, f64)
 
 /// One trial of one way.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Trial {
+pub(crate) struct WayTrial {
     /// Which way.
     pub way: usize,
     /// How often it does its stretch.
@@ -87,7 +87,7 @@ pub(crate) fn fastest(
     ways: usize,
     seed: u64,
     spent_ns: impl Fn() -> f64,
-    mut trial_ns: impl FnMut(Trial) -> Result<f64>,
+    mut trial_ns: impl FnMut(WayTrial) -> Result<f64>,
 ) -> Result<usize> {
     if ways < 2 {
         return Ok(0);
@@ -98,7 +98,7 @@ pub(crate) fn fastest(
     if stretches * ns * (LOOKS * ways) as f64 > FAR_TOO_MUCH * MOST_NS {
         return Ok(0);
     }
-    among(ways, seed, spent_ns, |way| trial_ns(Trial { way, repeats, is_led_to }))
+    among(ways, seed, spent_ns, |way| trial_ns(WayTrial { way, repeats, is_led_to }))
 }
 
 /// The same by trials that are long enough. All have their turns, in an order by the seed, so that what disturbs the machine
@@ -231,7 +231,7 @@ mod tests {
     fn a_trial_is_repeated_until_it_lasts_and_all_ways_as_often() {
         let tried = |ns: f64| {
             let mut tried = Vec::new();
-            let way = fastest(2, 1, at_once, |Trial { way, repeats, is_led_to }| {
+            let way = fastest(2, 1, at_once, |WayTrial { way, repeats, is_led_to }| {
                 assert!(is_led_to);
                 tried.push((way, repeats));
                 Ok(ns * repeats as f64 * [1.0, 0.8][way])

@@ -1,6 +1,6 @@
 //! What the core did beside each sample of a round: its frequency, and whether another thread ran on it.
 
-use hostmark_model::Taint;
+use hostmark_model::DisturbanceFlags;
 
 use crate::clock::{Clock, CoreClock, CoreReading};
 use crate::sampling::sample::Samples;
@@ -52,7 +52,7 @@ impl<'a> CoreMonitor<'a> {
         let first = samples.core_hz.len();
         samples.core_hz.resize(samples.ns.len(), hz);
         if is_shared {
-            samples.taints[first..].iter_mut().for_each(|taint| taint.0 |= Taint::SHARED);
+            samples.disturbance_flags[first..].iter_mut().for_each(|flags| flags.0 |= DisturbanceFlags::SHARED);
         }
         self.last = Some(now);
     }
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(two.core_hz.len(), 2);
         beside.seen(look(3.2, 5.0), &mut two);
         assert_eq!(two.core_hz[2], 0.0);
-        assert!(two.taints.iter().all(|taint| taint.is_quiet()));
+        assert!(two.disturbance_flags.iter().all(|flags| flags.is_quiet()));
     }
 
     #[test]
@@ -126,10 +126,10 @@ mod tests {
             all.push(1.0, 1, 1.0);
             beside.seen(look(3.0, width), &mut all);
         }
-        let marked: Vec<bool> = all.taints.iter().map(|taint| !taint.is_quiet()).collect();
+        let marked: Vec<bool> = all.disturbance_flags.iter().map(|flags| !flags.is_quiet()).collect();
         assert_eq!(marked, [false, true, true, false]);
         // It costs time, and yet no sample has been kept from running.
-        assert!(all.taints.iter().all(|taint| !taint.is_tainted()));
+        assert!(all.disturbance_flags.iter().all(|flags| !flags.is_disturbed()));
     }
 
     #[test]
@@ -137,11 +137,11 @@ mod tests {
         let clock = Clock::MonotonicRaw;
         let (mut beside, mut one) = (beside(&clock, None), samples(1));
         beside.seen(look(3.0, 0.5), &mut one);
-        assert!(one.taints[0].is_quiet());
+        assert!(one.disturbance_flags[0].is_quiet());
     }
 
     #[test]
-    fn rows_tell_the_frequency_of_each_sample_again() {
+    fn rows_report_the_frequency_of_each_sample_again() {
         let hz = [3e9, 3.0001e9, 0.0, 0.0, 2.9e9];
         let rows = in_rows(&hz);
         assert_eq!(rows, [[2, 3_000_050], [2, 0], [1, 2_900_000]]);

@@ -1,6 +1,6 @@
 //! Blocks of samples: the kernel's counters are read once a block, and what they show marks all samples of the block.
 
-use hostmark_model::Taint;
+use hostmark_model::DisturbanceFlags;
 
 use crate::clock::{Clock, Ticks};
 use crate::sampling::sample::{DELAY_SHARE, Interference, Samples};
@@ -67,8 +67,8 @@ impl<'a> CounterBlocks<'a> {
         let is_full = self.growth.is_full(samples.ns.len() - self.first, spent_ns);
         let cpu = if is_full { self.end_block(samples, spent_ns) } else { self.interference.cpu() };
         let moved = std::mem::replace(&mut self.cpu, cpu) != cpu;
-        if let Some(last) = samples.taints.last_mut().filter(|_| moved) {
-            last.0 |= Taint::MIGRATED;
+        if let Some(last) = samples.disturbance_flags.last_mut().filter(|_| moved) {
+            last.0 |= DisturbanceFlags::MIGRATED;
         }
     }
 
@@ -99,9 +99,13 @@ impl Samples {
         let involuntary = after.involuntary_switches - before.involuntary_switches;
         let faults = after.faults - before.faults;
         let is_delayed = delay_ns > DELAY_SHARE * spent_ns;
-        let marks = [(is_delayed, Taint::DELAYED), (involuntary > 0, Taint::SWITCHED), (faults > 0, Taint::FAULTED)];
-        let taint = marks.iter().filter(|(is_seen, _)| *is_seen).fold(0, |sum, (_, mark)| sum | mark);
-        self.taints[first..].iter_mut().for_each(|own| own.0 |= taint);
+        let marks = [
+            (is_delayed, DisturbanceFlags::DELAYED),
+            (involuntary > 0, DisturbanceFlags::SWITCHED),
+            (faults > 0, DisturbanceFlags::FAULTED),
+        ];
+        let flags = marks.iter().filter(|(is_seen, _)| *is_seen).fold(0, |sum, (_, mark)| sum | mark);
+        self.disturbance_flags[first..].iter_mut().for_each(|own| own.0 |= flags);
         // Nobody knows in which of them it waited.
         let timed_ns: f64 = self.spent_ns[first..].iter().sum();
         for (delay, own_ns) in self.delays_ns[first..].iter_mut().zip(&self.spent_ns[first..]) {

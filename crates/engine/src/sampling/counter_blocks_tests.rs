@@ -36,7 +36,7 @@ fn taken(samples: usize, sample_ns: u64, then: impl Fn(usize, &Script)) -> (Samp
 }
 
 fn marked(samples: &Samples) -> Vec<usize> {
-    (0..samples.taints.len()).filter(|&at| samples.taints[at].is_tainted()).collect()
+    (0..samples.disturbance_flags.len()).filter(|&at| samples.disturbance_flags[at].is_disturbed()).collect()
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn one_disturbance_in_many_costs_a_block_and_not_the_round() {
         }
     };
     let (samples, _) = taken(1000, 200_000, disturbed);
-    let share = marked(&samples).len() as f64 / samples.taints.len() as f64;
+    let share = marked(&samples).len() as f64 / samples.disturbance_flags.len() as f64;
     assert!((0.01..0.16).contains(&share), "{share}");
 }
 
@@ -102,7 +102,7 @@ fn a_move_marks_the_sample_in_which_it_was_seen_and_not_its_block() {
         _ => (),
     });
     assert_eq!(marked(&samples), [20, 21]);
-    assert!([20, 21].iter().all(|&at| samples.taints[at].0 == Taint::MIGRATED));
+    assert!([20, 21].iter().all(|&at| samples.disturbance_flags[at].0 == DisturbanceFlags::MIGRATED));
 }
 
 #[test]

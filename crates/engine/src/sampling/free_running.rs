@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hostmark_model::{CalibratedClock, ReasonCode, Taint};
+use hostmark_model::{CalibratedClock, DisturbanceFlags, ReasonCode};
 
 use crate::clock::{self, Clock, Ticks};
 use crate::round_error::{Checked, Result, RoundError};
@@ -205,7 +205,7 @@ fn common_window(logs: &[Log]) -> Option<Samples> {
         let whole = done.round().max(1.0);
         samples.ns.push(slice_ns * whole / done.max(f64::MIN_POSITIVE));
         samples.iterations.push(whole as u64);
-        samples.taints.push(Taint(if delayed { Taint::DELAYED } else { 0 }));
+        samples.disturbance_flags.push(DisturbanceFlags(if delayed { DisturbanceFlags::DELAYED } else { 0 }));
         samples.delays_ns.push(waited.iter().sum());
         samples.spent_ns.push(slice_ns);
     }
@@ -268,7 +268,7 @@ mod tests {
         // 20 µs in the second half of the window.
         late.waits = vec![(0.0, 0.0), (5e5, 0.0), (1e6, 20_000.0)];
         let samples = common_window(&[late, log(0.0, 1e6, 1.0)]).unwrap();
-        let marked: Vec<bool> = samples.taints.iter().map(|taint| taint.is_tainted()).collect();
+        let marked: Vec<bool> = samples.disturbance_flags.iter().map(|flags| flags.is_disturbed()).collect();
         let half = marked.len() / 2;
         assert!(
             marked.len() >= 10 && marked[..half].iter().all(|&mark| !mark) && marked[half..].iter().all(|&mark| mark)

@@ -1,7 +1,7 @@
 //! A look at the last cache: what a load from it costs now, so that a run tells whether its share of it changed.
 //!
 //! The kernel knows nothing of the guests, and of the other programs, that share this cache. What it held when the run began is gone
-//! over once a pass: as neighbours take their part of the cache and of the way to it, a load takes longer.
+//! over once per replicate: as neighbours take their part of the cache and of the way to it, a load takes longer.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_without_a_look_has_none_and_one_with_it_is_told_what_a_load_takes() {
+    fn a_job_without_a_look_has_none_and_one_with_it_learns_what_a_load_takes() {
         let clock = Clock::MonotonicRaw;
         let job = Job::bare("", Vec::new());
         assert!(look(&job, &clock).is_none());

@@ -58,7 +58,7 @@ fn a_known_distribution_has_its_percentiles() {
 }
 
 #[test]
-fn long_times_are_told_apart_to_a_thousandth() {
+fn long_times_are_distinguished_to_a_thousandth() {
     let (_, histogram) = taken(None, |_| 1_234_567);
     let [value] = histogram.values[..] else { panic!("{histogram:?}") };
     assert!((value as f64 / 1_234_567.0 - 1.0).abs() < 5e-4, "{value}");

@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use hostmark_model::{ReasonCode, Taint};
+use hostmark_model::{DisturbanceFlags, ReasonCode};
 
 use crate::clock::Clock;
 use crate::round_error::{Result, RoundError};
@@ -23,7 +23,7 @@ const LEAST_SAMPLES: usize = 3;
 const MOST_SAMPLES: usize = 1000;
 
 /// A thread's part of the work.
-pub trait Part {
+pub trait ThreadWork {
     /// Does the part once.
     fn pass(&mut self);
 
@@ -69,7 +69,7 @@ impl<W: Word + Default> Team<W> {
     }
 
     /// One pass of all: the leader's part in the midst of the followers'.
-    fn pass(&self, number: u32, part: &mut impl Part) -> Result<()> {
+    fn pass(&self, number: u32, part: &mut impl ThreadWork) -> Result<()> {
         self.begun.0.store(number, Ordering::Release);
         part.pass();
         while self.done.0.load(Ordering::Acquire) != number.wrapping_mul(self.followers) {
@@ -82,7 +82,7 @@ impl<W: Word + Default> Team<W> {
     }
 
     /// Does a follower's part of every pass that the leader begins.
-    fn follow(&self, part: &mut impl Part) {
+    fn follow(&self, part: &mut impl ThreadWork) {
         let mut number = 0;
         loop {
             while self.begun.0.load(Ordering::Acquire) == number {
@@ -99,7 +99,7 @@ impl<W: Word + Default> Team<W> {
 }
 
 /// Binds the thread and makes its part; comes back when all have, with an error when any has not.
-fn prepare<P: Part>(
+fn prepare<P: ThreadWork>(
     team: &Team,
     made: &Barrier,
     cpu: Cpu,
@@ -164,14 +164,14 @@ pub(crate) struct Lockstep {
 
 /// What the leader has set for all. Whoever begins a pass publishes it.
 #[derive(Debug, Default)]
-struct Direction {
+struct PassOrders {
     /// The way.
     way: AtomicUsize,
     /// How often a stretch is done; 0: a pass by the way that was taken.
     repeats: AtomicU64,
 }
 
-impl Direction {
+impl PassOrders {
     fn set(&self, way: usize, repeats: u64) {
         self.way.store(way, Ordering::Relaxed);
         self.repeats.store(repeats, Ordering::Relaxed);
@@ -181,17 +181,17 @@ impl Direction {
 /// A part that does what the leader has set for all: a stretch by a way, or a pass by the one that was taken.
 struct Directed<'a, P> {
     part: P,
-    direction: &'a Direction,
+    direction: &'a PassOrders,
     /// Whether the part knows the way of its passes.
-    is_told: bool,
+    is_published: bool,
 }
 
-impl<P: Part> Part for Directed<'_, P> {
+impl<P: ThreadWork> ThreadWork for Directed<'_, P> {
     fn pass(&mut self) {
         let way = self.direction.way.load(Ordering::Relaxed);
         match self.direction.repeats.load(Ordering::Relaxed) {
             0 => {
-                if !std::mem::replace(&mut self.is_told, true) {
+                if !std::mem::replace(&mut self.is_published, true) {
                     self.part.take(way);
                 }
                 self.part.pass();
@@ -206,7 +206,7 @@ impl<P: Part> Part for Directed<'_, P> {
 }
 
 /// Times passes of all `cpus`, of which the calling thread takes the first; a sample is one pass.
-pub(crate) fn measure<P: Part>(
+pub(crate) fn measure<P: ThreadWork>(
     clock: &Clock,
     interference: &Interference,
     budget_ns: f64,
@@ -214,8 +214,8 @@ pub(crate) fn measure<P: Part>(
     trials: Trials,
     make: impl Fn(usize) -> Result<P> + Sync,
 ) -> Result<Lockstep> {
-    let direction = Direction::default();
-    let directed = |index: usize| Ok(Directed { part: make(index)?, direction: &direction, is_told: false });
+    let direction = PassOrders::default();
+    let directed = |index: usize| Ok(Directed { part: make(index)?, direction: &direction, is_published: false });
     let (measured, seen) = as_team(cpus, directed, |team, part| {
         let (begun, mut number) = (clock.start(), 0);
         let way = match trials.known {
@@ -231,7 +231,7 @@ pub(crate) fn measure<P: Part>(
 }
 
 /// The fastest of so many ways for all `cpus` at once.
-pub(crate) fn choose<P: Part>(
+pub(crate) fn choose<P: ThreadWork>(
     clock: &Clock,
     interference: &Interference,
     cpus: &[Cpu],
@@ -239,8 +239,8 @@ pub(crate) fn choose<P: Part>(
     seed: u64,
     make: impl Fn(usize) -> Result<P> + Sync,
 ) -> Result<usize> {
-    let direction = Direction::default();
-    let directed = |index: usize| Ok(Directed { part: make(index)?, direction: &direction, is_told: false });
+    let direction = PassOrders::default();
+    let directed = |index: usize| Ok(Directed { part: make(index)?, direction: &direction, is_published: false });
     let trials = Trials { ways, seed, known: None };
     let chosen =
         as_team(cpus, directed, |team, part| try_all(clock, interference, trials, team, part, &direction, &mut 0))?;
@@ -253,13 +253,13 @@ fn try_all(
     interference: &Interference,
     trials: Trials,
     team: &Team,
-    part: &mut impl Part,
-    direction: &Direction,
+    part: &mut impl ThreadWork,
+    direction: &PassOrders,
     number: &mut u32,
 ) -> Result<usize> {
     let begun = clock.start();
     let spent_ns = || clock.ns(clock.end().since(begun));
-    choice::fastest(trials.ways, trials.seed, spent_ns, |choice::Trial { way, repeats, is_led_to }| {
+    choice::fastest(trials.ways, trials.seed, spent_ns, |choice::WayTrial { way, repeats, is_led_to }| {
         direction.set(way, repeats);
         choice::undisturbed(interference, || {
             if is_led_to {
@@ -275,7 +275,7 @@ fn try_all(
 }
 
 /// Gives each of `cpus` its part; the calling thread takes the first, and leads the others through passes until it is done.
-fn as_team<P: Part, R>(
+fn as_team<P: ThreadWork, R>(
     cpus: &[Cpu],
     make: impl Fn(usize) -> Result<P> + Sync,
     lead: impl FnOnce(&Team, &mut P) -> Result<R>,
@@ -331,7 +331,7 @@ fn lead(
     interference: &Interference,
     budget_ns: f64,
     team: &Team,
-    part: &mut impl Part,
+    part: &mut impl ThreadWork,
     before: u32,
 ) -> Result<Samples> {
     let mut samples = Samples::of_times(1);
@@ -366,7 +366,7 @@ fn with_followers(mut samples: Samples, followers: impl Iterator<Item = Seen>) -
     for seen in followers {
         let delay_ns = seen.delay_ns as f64;
         if delay_ns > DELAY_SHARE * total_ns {
-            samples.taints.iter_mut().for_each(|taint| taint.0 |= Taint::DELAYED);
+            samples.disturbance_flags.iter_mut().for_each(|flags| flags.0 |= DisturbanceFlags::DELAYED);
         }
         let share = delay_ns / samples.ns.len().max(1) as f64;
         samples.delays_ns.iter_mut().for_each(|delay| *delay += share);

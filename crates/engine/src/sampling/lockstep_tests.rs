@@ -14,7 +14,7 @@ fn two() -> [Cpu; 2] {
 }
 
 /// On a thread of its own, since the caller is bound to a CPU.
-fn measured<P: Part>(budget_ns: f64, make: impl Fn(usize) -> Result<P> + Sync + Send) -> Result<Samples> {
+fn measured<P: ThreadWork>(budget_ns: f64, make: impl Fn(usize) -> Result<P> + Sync + Send) -> Result<Samples> {
     std::thread::scope(|scope| {
         scope
             .spawn(|| measure(&Clock::MonotonicRaw, &Interference::Blind, budget_ns, &two(), ONE, make))
@@ -28,10 +28,10 @@ fn measured<P: Part>(budget_ns: f64, make: impl Fn(usize) -> Result<P> + Sync + 
 struct Waits<'a> {
     ns: u64,
     passes: u64,
-    told: &'a Mutex<Vec<u64>>,
+    log: &'a Mutex<Vec<u64>>,
 }
 
-impl Part for Waits<'_> {
+impl ThreadWork for Waits<'_> {
     fn pass(&mut self) {
         let until = monotonic_ns() + self.ns;
         while monotonic_ns() < until {}
@@ -39,40 +39,40 @@ impl Part for Waits<'_> {
     }
 
     fn check(&mut self) -> Result<()> {
-        self.told.lock().unwrap().push(self.passes);
+        self.log.lock().unwrap().push(self.passes);
         Ok(())
     }
 }
 
 #[test]
 fn a_pass_lasts_as_long_as_its_slowest_part_and_all_do_all_passes() {
-    let told = Mutex::new(Vec::new());
-    let make = |index| Ok(Waits { ns: [100_000, 1_000_000][index], passes: 0, told: &told });
+    let log = Mutex::new(Vec::new());
+    let make = |index| Ok(Waits { ns: [100_000, 1_000_000][index], passes: 0, log: &log });
     let samples = measured(100e6, make).unwrap();
     let best = samples.ns.iter().copied().fold(f64::INFINITY, f64::min);
     // However long others have the CPUs, no pass is shorter than its slowest part.
     assert!(best >= 1e6, "{best}");
-    assert!(samples.ns.len() >= LEAST_SAMPLES && samples.taints.len() == samples.ns.len());
+    assert!(samples.ns.len() >= LEAST_SAMPLES && samples.disturbance_flags.len() == samples.ns.len());
     // One more than the samples: the first is thrown away.
     let passes = samples.ns.len() as u64 + 1;
-    assert_eq!(*told.lock().unwrap(), [passes, passes]);
+    assert_eq!(*log.lock().unwrap(), [passes, passes]);
 }
 
 #[test]
 fn a_pass_longer_than_the_time_is_measured_once() {
-    let told = Mutex::new(Vec::new());
-    let samples = measured(1e6, |_| Ok(Waits { ns: 3_000_000, passes: 0, told: &told })).unwrap();
+    let log = Mutex::new(Vec::new());
+    let samples = measured(1e6, |_| Ok(Waits { ns: 3_000_000, passes: 0, log: &log })).unwrap();
     assert_eq!(samples.ns.len(), 1);
 }
 
 /// Waits longer or shorter by the way it goes, and tells what it was asked to do.
 struct Ways<'a> {
-    told: &'a Mutex<Vec<Told>>,
+    log: &'a Mutex<Vec<Logged>>,
     taken: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum Logged {
     Trial(usize),
     Pass(Option<usize>),
 }
@@ -86,14 +86,14 @@ impl Ways<'_> {
     }
 }
 
-impl Part for Ways<'_> {
+impl ThreadWork for Ways<'_> {
     fn pass(&mut self) {
-        self.told.lock().unwrap().push(Told::Pass(self.taken));
+        self.log.lock().unwrap().push(Logged::Pass(self.taken));
         self.go(self.taken.unwrap());
     }
 
     fn trial(&mut self, way: usize, repeats: u64) {
-        self.told.lock().unwrap().push(Told::Trial(way));
+        self.log.lock().unwrap().push(Logged::Trial(way));
         (0..repeats).for_each(|_| self.go(way));
     }
 
@@ -108,27 +108,27 @@ impl Part for Ways<'_> {
 
 #[test]
 fn all_threads_try_every_way_at_once_and_then_go_the_fastest() {
-    let told = Mutex::new(Vec::new());
-    let make = |_| Ok(Ways { told: &told, taken: None });
+    let log = Mutex::new(Vec::new());
+    let make = |_| Ok(Ways { log: &log, taken: None });
     let go = |trials| measure(&Clock::MonotonicRaw, &Interference::Blind, 1e6, &two(), trials, make).unwrap();
     // On a busy machine any way may seem the fastest once.
     let attempt = |seed| {
-        told.lock().unwrap().clear();
+        log.lock().unwrap().clear();
         std::thread::scope(|scope| scope.spawn(|| go(Trials { ways: 3, seed, known: None })).join().unwrap())
     };
     let measured =
         (1..=20).map(attempt).find(|measured| measured.way == 2).expect("the fastest way in one of 20 attempts");
-    let all = std::mem::take(&mut *told.lock().unwrap());
-    let (tried, passed): (Vec<Told>, Vec<Told>) = all.iter().partition(|told| matches!(told, Told::Trial(_)));
+    let all = std::mem::take(&mut *log.lock().unwrap());
+    let (tried, passed): (Vec<Logged>, Vec<Logged>) = all.iter().partition(|log| matches!(log, Logged::Trial(_)));
     // Two trials by two threads, each with a stretch before it that is not timed but where stretches take long, as on a busy machine.
-    assert!((0..3).all(|way| tried.iter().filter(|told| **told == Told::Trial(way)).count() >= 4), "{tried:?}");
-    assert!(!passed.is_empty() && passed.iter().all(|told| *told == Told::Pass(Some(2))), "{passed:?}");
+    assert!((0..3).all(|way| tried.iter().filter(|log| **log == Logged::Trial(way)).count() >= 4), "{tried:?}");
+    assert!(!passed.is_empty() && passed.iter().all(|log| *log == Logged::Pass(Some(2))), "{passed:?}");
     assert_eq!(passed.len(), 2 * (measured.samples.ns.len() + 1));
     assert!(measured.trials_ns >= 20e6);
 
     // What an earlier round has chosen is tried no more.
     std::thread::scope(|scope| scope.spawn(|| go(Trials { ways: 3, seed: 1, known: Some(1) })).join().unwrap());
-    assert!(told.lock().unwrap().iter().all(|told| *told == Told::Pass(Some(1))));
+    assert!(log.lock().unwrap().iter().all(|log| *log == Logged::Pass(Some(1))));
 }
 
 struct Bad {
@@ -136,7 +136,7 @@ struct Bad {
     index: usize,
 }
 
-impl Part for Bad {
+impl ThreadWork for Bad {
     fn pass(&mut self) {
         assert!(!self.panics || self.index == 0, "as it was told");
     }
@@ -177,7 +177,7 @@ fn every_pass_is_of_all_threads_in_every_interleaving() {
     /// Counts the passes done, where the model sees it.
     struct Counting(loom::sync::Arc<loom::sync::atomic::AtomicU32>);
 
-    impl Part for Counting {
+    impl ThreadWork for Counting {
         fn pass(&mut self) {
             self.0.fetch_add(1, Relaxed);
         }
@@ -212,7 +212,7 @@ mod soak_tests {
     fn threads_meet_for_ever() {
         struct Nothing;
 
-        impl Part for Nothing {
+        impl ThreadWork for Nothing {
             fn pass(&mut self) {}
 
             fn check(&mut self) -> Result<()> {

@@ -1,6 +1,6 @@
 //! A round's samples, and what the kernel saw of the thread meanwhile.
 
-use hostmark_model::Taint;
+use hostmark_model::DisturbanceFlags;
 
 use crate::sampling::totals::Totals;
 use crate::sys::counters::{Reading, ThreadCounters};
@@ -79,7 +79,7 @@ pub struct Samples {
     /// Iterations of each.
     pub iterations: Vec<u64>,
     /// Marks of each.
-    pub taints: Vec<Taint>,
+    pub disturbance_flags: Vec<DisturbanceFlags>,
     /// Run delay inside each, ns.
     pub delays_ns: Vec<f64>,
     /// How long each sample took from its first to its last operation, ns.
@@ -109,7 +109,7 @@ impl Samples {
         Samples {
             ns: touched(),
             iterations: touched(),
-            taints: touched(),
+            disturbance_flags: touched(),
             delays_ns: touched(),
             spent_ns: touched(),
             core_hz: touched(),
@@ -122,7 +122,7 @@ impl Samples {
     pub fn push(&mut self, ns: f64, iterations: u64, spent_ns: f64) {
         self.ns.push(ns);
         self.iterations.push(iterations);
-        self.taints.push(Taint::default());
+        self.disturbance_flags.push(DisturbanceFlags::default());
         self.delays_ns.push(0.0);
         self.spent_ns.push(spent_ns);
         self.whole.add(iterations, spent_ns);
@@ -134,7 +134,8 @@ impl Samples {
             *sum = vec![sum.iter().sum()];
         }
         self.iterations = vec![self.iterations.iter().sum()];
-        self.taints = vec![Taint(self.taints.iter().fold(0, |all, taint| all | taint.0))];
+        self.disturbance_flags =
+            vec![DisturbanceFlags(self.disturbance_flags.iter().fold(0, |all, flags| all | flags.0))];
         self.core_hz.clear();
     }
 
@@ -145,9 +146,9 @@ impl Samples {
         let usual = hostmark_stats::descriptive::median(&shares).unwrap_or(0.0);
         let apart: Vec<f64> = shares.iter().map(|share| (share - usual).abs()).collect();
         let most = usual + DELAY_SHARE + OUTLYING * hostmark_stats::descriptive::median(&apart).unwrap_or(0.0);
-        for (taint, share) in self.taints.iter_mut().zip(shares) {
+        for (flags, share) in self.disturbance_flags.iter_mut().zip(shares) {
             if share <= most {
-                taint.0 &= !Taint::DELAYED;
+                flags.0 &= !DisturbanceFlags::DELAYED;
             }
         }
     }

@@ -9,14 +9,14 @@ fn samples_are_marked_for_what_happened_in_their_block() {
         let mut samples = Samples::default();
         samples.push(1e6, 10, 1e6);
         samples.mark(0, 1e6, &before, &after);
-        samples.taints[0].0
+        samples.disturbance_flags[0].0
     };
     assert_eq!(marks(before), 0);
     assert_eq!(marks(Reading { run_delay_ns: 9_999, ..before }), 0);
-    assert_eq!(marks(Reading { run_delay_ns: 10_001, ..before }), Taint::DELAYED);
+    assert_eq!(marks(Reading { run_delay_ns: 10_001, ..before }), DisturbanceFlags::DELAYED);
     let switched = Reading { involuntary_switches: 1, faults: 2, ..before };
-    assert_eq!(marks(switched), Taint::SWITCHED | Taint::FAULTED);
-    assert!(!Taint(marks(switched)).is_tainted());
+    assert_eq!(marks(switched), DisturbanceFlags::SWITCHED | DisturbanceFlags::FAULTED);
+    assert!(!DisturbanceFlags(marks(switched)).is_disturbed());
 }
 
 #[test]
@@ -27,10 +27,10 @@ fn a_blocking_operation_is_marked_only_for_unusual_delay() {
         let delayed = Reading { run_delay_ns: delay, ..Reading::default() };
         samples.mark(samples.ns.len() - 1, 1e6, &Reading::default(), &delayed);
     }
-    assert!(samples.taints.iter().all(|taint| taint.is_tainted()));
+    assert!(samples.disturbance_flags.iter().all(|flags| flags.is_disturbed()));
     samples.forgive_usual_delay();
-    let tainted: Vec<bool> = samples.taints.iter().map(|taint| taint.is_tainted()).collect();
-    assert_eq!(tainted, [false, false, false, false, true]);
+    let disturbed: Vec<bool> = samples.disturbance_flags.iter().map(|flags| flags.is_disturbed()).collect();
+    assert_eq!(disturbed, [false, false, false, false, true]);
 }
 
 #[test]
@@ -45,17 +45,20 @@ fn a_share_of_delay_that_scatters_is_forgiven_whatever_the_samples_last() {
         samples.mark(samples.ns.len() - 1, spent_ns, &Reading::default(), &delayed);
     }
     samples.forgive_usual_delay();
-    let tainted: Vec<bool> = samples.taints.iter().map(|taint| taint.is_tainted()).collect();
-    assert_eq!(tainted, [false, false, false, false, false, false, true]);
+    let disturbed: Vec<bool> = samples.disturbance_flags.iter().map(|flags| flags.is_disturbed()).collect();
+    assert_eq!(disturbed, [false, false, false, false, false, false, true]);
 }
 
 #[test]
 fn all_that_was_sampled_is_one_sample() {
     let mut samples = Samples::of_times(1);
     (1..=3).for_each(|n| samples.push(f64::from(n), 10, 2.0));
-    samples.taints[1] = Taint(Taint::DELAYED);
+    samples.disturbance_flags[1] = DisturbanceFlags(DisturbanceFlags::DELAYED);
     let whole = samples.whole;
     samples.join();
     assert_eq!((samples.ns, samples.iterations, samples.spent_ns), (vec![6.0], vec![30], vec![6.0]));
-    assert_eq!((samples.taints, samples.delays_ns, samples.whole), (vec![Taint(Taint::DELAYED)], vec![0.0], whole));
+    assert_eq!(
+        (samples.disturbance_flags, samples.delays_ns, samples.whole),
+        (vec![DisturbanceFlags(DisturbanceFlags::DELAYED)], vec![0.0], whole)
+    );
 }

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use hostmark_model::{Event, Line, ReasonCode};
+use hostmark_model::{Event, JsonLine, ReasonCode};
 
 use crate::clock::monotonic_ns;
 use crate::round_error::{Result, RoundError};
@@ -24,7 +24,7 @@ static VOICE: Mutex<Option<Voice>> = Mutex::new(None);
 
 struct Voice {
     output: File,
-    told_ns: u64,
+    reported_ns: u64,
 }
 
 /// From now on this process tells on its standard output what it has filled.
@@ -32,7 +32,7 @@ pub(crate) fn begin() -> io::Result<()> {
     // A descriptor of its own: the thread that does the job has locked the library's.
     let output = File::from(io::stdout().as_fd().try_clone_to_owned().call("fcntl")?);
     if let Ok(mut voice) = VOICE.lock() {
-        *voice = Some(Voice { output, told_ns: monotonic_ns() });
+        *voice = Some(Voice { output, reported_ns: monotonic_ns() });
         SPEAKS.store(true, Ordering::Relaxed);
     }
     Ok(())
@@ -57,17 +57,17 @@ pub(crate) fn go_on() {
 
 /// Tells what is filled, unless it has just told, or is measuring. Nobody to listen is no error here: the end of the round
 /// finds that out.
-pub(crate) fn tell(bytes: u64, of_bytes: u64) {
+pub(crate) fn report_progress(bytes: u64, of_bytes: u64) {
     if !SPEAKS.load(Ordering::Relaxed) {
         return;
     }
     // Of several threads that fill, one tells.
     if let Ok(mut voice) = VOICE.try_lock()
-        && let Some(Voice { output, told_ns }) = &mut *voice
-        && monotonic_ns().saturating_sub(*told_ns) >= APART_NS
+        && let Some(Voice { output, reported_ns }) = &mut *voice
+        && monotonic_ns().saturating_sub(*reported_ns) >= APART_NS
         && let Ok(line) = (Event::Filled { bytes, of_bytes }).to_line()
     {
-        *told_ns = monotonic_ns();
+        *reported_ns = monotonic_ns();
         let _ = output.write_all(line.as_bytes());
     }
 }

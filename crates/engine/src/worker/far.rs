@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hostmark_launch::{Received, ServiceLink};
 use hostmark_model::{
-    AxisKind, CaseId, Event, FarEnd, FarUsage, Job, Line, Nonce, PROTOCOL, Params, Reason, ReasonCode, Scratch,
+    AxisKind, CaseId, Event, FarEnd, FarUsage, Job, JsonLine, Nonce, PROTOCOL, Params, Reason, ReasonCode, Scratch,
     ServeRequest, ServiceJob,
 };
 use rustix::fd::AsFd;
@@ -205,7 +205,7 @@ impl FarEnds {
             nonces.push(nonce);
         }
         for (index, nonce) in nonces.into_iter().enumerate() {
-            let address = far.hear_of(index, waiting)?;
+            let address = far.listening_address(index, waiting)?;
             far.ends.push(FarEnd { address, nonce });
         }
         Ok(far)
@@ -217,7 +217,7 @@ impl FarEnds {
     }
 
     /// Waits until one listens: where.
-    fn hear_of(&mut self, index: usize, waiting: Waiting) -> Result<std::net::SocketAddr, Missing> {
+    fn listening_address(&mut self, index: usize, waiting: Waiting) -> Result<std::net::SocketAddr, Missing> {
         let link = self.links[index].as_mut();
         let (mut patience, mut lines) = (Patience::new(waiting.wall, waiting.patience, waiting.limit), 0);
         let failed = |code: ReasonCode, text: String| Missing::Round(RoundError::failed(code, text));
@@ -305,10 +305,10 @@ impl FarReport {
             (last, None) => last,
             (Some(Event::Skipped { reason } | Event::Failed { reason }), Some(why)) => {
                 Some(Event::from(why.map(|cause| match reason.contains(&*cause) {
-                    true => cause.told(reason),
+                    true => cause.with_text(reason),
                     false => {
                         let text = format!("{cause} ({reason})");
-                        cause.told(text)
+                        cause.with_text(text)
                     }
                 })))
             }
@@ -325,7 +325,7 @@ impl Drop for FarEnds {
 
 /// What one says that is not needed any more: what it has used, nothing, or why it failed.
 fn account_of(link: &mut dyn ServiceLink) -> Result<Option<FarUsage>, RoundError> {
-    link.tell_no_more();
+    link.close_stdin();
     match link.receive(GRACE) {
         Received::Line(line) => match Event::from_line(&line) {
             Ok(Event::Served(usage)) => Ok(Some(usage)),
@@ -343,8 +343,8 @@ fn account_of(link: &mut dyn ServiceLink) -> Result<Option<FarUsage>, RoundError
 
 /// The reason of another process, as one of this round.
 fn of_another(reason: Reason) -> Reason {
-    let text = exit_message::told(&reason);
-    reason.told(text)
+    let text = exit_message::as_reason(&reason);
+    reason.with_text(text)
 }
 
 /// None could be started.

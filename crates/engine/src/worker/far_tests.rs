@@ -34,7 +34,7 @@ fn unmeasured(_: &mut crate::prelude::Case) -> crate::Result<()> {
 /// What a far end says, and then that it has been told no more.
 struct Scripted {
     script: VecDeque<Received>,
-    told: Rc<RefCell<Vec<&'static str>>>,
+    calls: Rc<RefCell<Vec<&'static str>>>,
 }
 
 impl WorkerLink for Scripted {
@@ -47,13 +47,13 @@ impl WorkerLink for Scripted {
     }
 
     fn end(&mut self) {
-        self.told.borrow_mut().push("end");
+        self.calls.borrow_mut().push("end");
     }
 }
 
 impl ServiceLink for Scripted {
-    fn tell_no_more(&mut self) {
-        self.told.borrow_mut().push("no more");
+    fn close_stdin(&mut self) {
+        self.calls.borrow_mut().push("no more");
     }
 }
 
@@ -66,10 +66,10 @@ fn listening() -> Received {
 }
 
 /// Starts one that says this.
-fn started(script: &[Received], told: &Rc<RefCell<Vec<&'static str>>>) -> Result<FarEnds, Missing> {
+fn started(script: &[Received], calls: &Rc<RefCell<Vec<&'static str>>>) -> Result<FarEnds, Missing> {
     let open = |job: &ServiceJob| -> io::Result<Box<dyn ServiceLink>> {
         assert_eq!((job.service.as_str(), job.at.as_slice(), job.memory_bytes), ("nobody", &LOOPBACK[..], 10));
-        Ok(Box::new(Scripted { script: script.iter().cloned().collect(), told: told.clone() }))
+        Ok(Box::new(Scripted { script: script.iter().cloned().collect(), calls: calls.clone() }))
     };
     let scratch = Scratch::Missing(ReasonCode::MissingFile.because("no"));
     let wanted = FarRequest {
@@ -90,12 +90,12 @@ fn started(script: &[Received], told: &Rc<RefCell<Vec<&'static str>>>) -> Result
 
 /// The events of a round that ended so, opposite a far end that says this after it listens.
 fn finished(last: Event, says: Received) -> Vec<Event> {
-    let told = Rc::default();
-    let far = started(&[listening(), says], &told).ok().unwrap();
+    let calls = Rc::default();
+    let far = started(&[listening(), says], &calls).ok().unwrap();
     assert_eq!(far.ends()[0].address, "[::1]:7".parse().unwrap());
     let mut events = vec![last];
     far.finish(&mut events);
-    assert_eq!(*told.borrow(), ["no more", "end"]);
+    assert_eq!(*calls.borrow(), ["no more", "end"]);
     events
 }
 
@@ -121,11 +121,11 @@ fn what_a_far_end_has_used_joins_the_round() {
 fn a_far_end_that_failed_is_why_the_round_did() {
     let code = ReasonCode::Permission;
     let says = || line(&failed(code, "accept4: no"));
-    let told = "another process of the case ended: accept4: no";
-    assert_eq!(finished(done(), says()), [failed(code, told)]);
+    let calls = "another process of the case ended: accept4: no";
+    assert_eq!(finished(done(), says()), [failed(code, calls)]);
     assert_eq!(
         finished(failed(ReasonCode::ConnectionLost, "it is gone"), says()),
-        [failed(code, &format!("{told} (it is gone)"))]
+        [failed(code, &format!("{calls} (it is gone)"))]
     );
     let killed = Received::Ended("was ended by signal 9".into());
     assert_eq!(finished(done(), killed), [failed(ReasonCode::ProcessDied, "the far end was ended by signal 9")]);
@@ -134,9 +134,9 @@ fn a_far_end_that_failed_is_why_the_round_did() {
 #[test]
 fn one_that_does_not_listen_costs_the_round() {
     let missing = |script: &[Received]| {
-        let told = Rc::default();
-        let missing = started(script, &told).err().unwrap();
-        assert_eq!(*told.borrow(), ["end"]);
+        let calls = Rc::default();
+        let missing = started(script, &calls).err().unwrap();
+        assert_eq!(*calls.borrow(), ["end"]);
         missing
     };
     let failed = |code: ReasonCode, text: &str| Missing::Round(RoundError::failed(code, text));

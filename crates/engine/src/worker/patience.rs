@@ -35,15 +35,15 @@ pub(crate) struct Patience<'a> {
     wall: &'a dyn Wall,
     patience: Duration,
     limit: Duration,
-    heard: Duration,
+    last_line: Duration,
     hung: Duration,
 }
 
 impl Patience<'_> {
     /// One has hung that has said nothing for `patience` although it had the CPU; nothing is waited for beyond `limit`.
     pub(crate) fn new(wall: &dyn Wall, patience: Duration, limit: Duration) -> Patience<'_> {
-        let heard = wall.elapsed();
-        Patience { wall, patience, limit, heard, hung: heard + patience }
+        let last_line = wall.elapsed();
+        Patience { wall, patience, limit, last_line, hung: last_line + patience }
     }
 
     /// Waits for its next line.
@@ -51,8 +51,8 @@ impl Patience<'_> {
         loop {
             match link.receive(self.hung.min(self.limit).saturating_sub(self.wall.elapsed())) {
                 Received::Line(line) => {
-                    self.heard = self.wall.elapsed();
-                    self.hung = self.heard + self.patience;
+                    self.last_line = self.wall.elapsed();
+                    self.hung = self.last_line + self.patience;
                     return Waited::Line(line);
                 }
                 Received::Ended(how) => return Waited::Ended(how),
@@ -60,7 +60,7 @@ impl Patience<'_> {
                 // Which of the two it waited for, and not the clock, decides: a wait may end a little early.
                 Received::TimedOut if self.limit <= self.hung => return Waited::OutOfTime,
                 Received::TimedOut => {
-                    let silent = self.hung.saturating_sub(self.heard);
+                    let silent = self.hung.saturating_sub(self.last_line);
                     if !link.is_starved(self.patience) {
                         return Waited::Hung(silent);
                     }

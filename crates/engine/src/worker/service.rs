@@ -3,9 +3,9 @@
 use std::io::{self, BufRead, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use hostmark_model::{Event, Line, PROTOCOL, ReasonCode, ServiceJob};
+use hostmark_model::{Event, JsonLine, PROTOCOL, ReasonCode, ServiceJob};
 
-use crate::probe::serving::{Service, Serving, tell};
+use crate::probe::serving::{Service, Serving, write_event};
 use crate::probe::{Catalogue, entries};
 use crate::round_error::{Result, RoundError, panicked};
 use crate::sampling::setup;
@@ -30,7 +30,7 @@ pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl W
     let _ = oom_score::prefer_this_process();
     std::panic::set_hook(Box::new(|_| {}));
     setup::begin()?;
-    tell(&Event::Hello { protocol: PROTOCOL, pid: std::process::id() }, output)?;
+    write_event(&Event::Hello { protocol: PROTOCOL, pid: std::process::id() }, output)?;
     let ended = match catch_unwind(AssertUnwindSafe(|| carry_out(catalogue, &job, output))) {
         Ok(Ok(())) => RoundError::failed(ReasonCode::Protocol, "it has served to its end"),
         Ok(Err(error)) => error,
@@ -38,7 +38,7 @@ pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl W
     };
     // From now on it speaks for itself.
     outlive_input()?;
-    tell(&ended.into(), output)
+    write_event(&ended.into(), output)
 }
 
 /// Serves: only what goes wrong ends it.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use hostmark_launch::WorkerLink;
-use hostmark_model::{Event, Line, PROTOCOL, ReasonCode};
+use hostmark_model::{Event, JsonLine, PROTOCOL, ReasonCode};
 
 use crate::clock::wall::Wall;
 use crate::worker::patience::{Patience, Waited};
@@ -13,7 +13,7 @@ const MOST_LINES: usize = 10_000;
 
 /// How a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum SessionEnd {
     /// With the round's last event: done, skipped, or failed.
     Complete,
     /// The worker ended after the round before, and said nothing of this one.
@@ -30,7 +30,7 @@ pub(crate) struct RoundEvents {
     /// Its events as far as they came; the greeting is among those of a worker's first.
     pub events: Vec<Event>,
     /// How it ended.
-    pub end: End,
+    pub end: SessionEnd,
 }
 
 /// What a worker says that has a job of some cases, each told when it is done, or of one warm-up.
@@ -65,7 +65,7 @@ impl WorkerSession<'_> {
                         let is_last = event.is_last();
                         events.push(event);
                         if is_last {
-                            return RoundEvents { events, end: End::Complete };
+                            return RoundEvents { events, end: SessionEnd::Complete };
                         }
                         if events.len() >= MOST_LINES {
                             let text = format!("the worker wrote {MOST_LINES} lines and was not done");
@@ -74,7 +74,9 @@ impl WorkerSession<'_> {
                     }
                     Err(text) => break Event::Failed { reason: ReasonCode::Protocol.because(text) },
                 },
-                Waited::Ended(_) if self.has_greeted && events.is_empty() => return self.cut_short(events, End::Gone),
+                Waited::Ended(_) if self.has_greeted && events.is_empty() => {
+                    return self.cut_short(events, SessionEnd::Gone);
+                }
                 // One that was killed may have been filling memory for this round, and so may the next.
                 Waited::Ended(how) | Waited::Killed(how) => {
                     break Event::Failed { reason: ReasonCode::ProcessDied.because(format_args!("the worker {how}")) };
@@ -91,15 +93,15 @@ impl WorkerSession<'_> {
                     );
                     break Event::Skipped { reason: ReasonCode::Disturbed.because(text) };
                 }
-                Waited::OutOfTime => return self.cut_short(events, End::OutOfTime),
-                Waited::Interrupted => return self.cut_short(events, End::Interrupted),
+                Waited::OutOfTime => return self.cut_short(events, SessionEnd::OutOfTime),
+                Waited::Interrupted => return self.cut_short(events, SessionEnd::Interrupted),
             }
         };
         events.push(reason);
-        self.cut_short(events, End::Complete)
+        self.cut_short(events, SessionEnd::Complete)
     }
 
-    fn cut_short(&mut self, events: Vec<Event>, end: End) -> RoundEvents {
+    fn cut_short(&mut self, events: Vec<Event>, end: SessionEnd) -> RoundEvents {
         self.is_over = true;
         RoundEvents { events, end }
     }
@@ -182,7 +184,7 @@ mod tests {
     }
 
     fn complete(events: &[Event]) -> RoundEvents {
-        RoundEvents { events: events.to_vec(), end: End::Complete }
+        RoundEvents { events: events.to_vec(), end: SessionEnd::Complete }
     }
 
     const HELLO: Event = Event::Hello { protocol: PROTOCOL, pid: 1 };
@@ -197,8 +199,8 @@ mod tests {
         let skipped = Event::Skipped { reason: ReasonCode::MissingFile.because("no device") };
         let events = [HELLO, note("one"), done.clone(), skipped.clone(), note("three"), done.clone()];
         let mut session = session(&events);
-        let told: Vec<RoundEvents> = (0..3).map(|_| session.round()).collect();
-        assert_eq!(told, [complete(&events[..3]), complete(&events[3..4]), complete(&events[4..])]);
+        let events_of: Vec<RoundEvents> = (0..3).map(|_| session.round()).collect();
+        assert_eq!(events_of, [complete(&events[..3]), complete(&events[3..4]), complete(&events[4..])]);
         assert!(!session.is_over());
     }
 
@@ -207,11 +209,11 @@ mod tests {
         let done = Event::Done { noise: RoundNoise::default() };
         let mut gone = session(&[HELLO, done.clone()]);
         assert_eq!(gone.round(), complete(&[HELLO, done]));
-        assert_eq!(gone.round(), RoundEvents { events: Vec::new(), end: End::Gone });
+        assert_eq!(gone.round(), RoundEvents { events: Vec::new(), end: SessionEnd::Gone });
         assert!(gone.is_over());
         // One that never greeted has failed its first.
         let RoundEvents { events, end } = session(&[]).round();
-        assert!(end == End::Complete && matches!(events[..], [Event::Failed { .. }]), "{events:?}");
+        assert!(end == SessionEnd::Complete && matches!(events[..], [Event::Failed { .. }]), "{events:?}");
     }
 
     #[test]
@@ -228,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_ends_early_fails_the_case_under_way_and_has_told_of_those_before() {
+    fn a_worker_that_ends_early_fails_the_case_under_way_and_has_reported_those_before() {
         let done = Event::Done { noise: RoundNoise::default() };
         let failed = Event::Failed { reason: ReasonCode::ProcessDied.because("the worker ended with status 1") };
         let mut session = session(&[HELLO, done.clone(), note("half")]);

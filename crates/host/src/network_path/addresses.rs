@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use hostmark_sys::netlink::{Answer, Scope, ask};
+use hostmark_sys::netlink::{NetlinkAnswer, Scope, ask};
 
 use super::attributes::{attribute, u32_at};
 use super::interface::{FIXED_BYTES, GET_LINK, NEW_LINK, number_and_flags};
@@ -31,15 +31,15 @@ const MOST_ADDRESSES: usize = 32;
 /// alone. Those of IPv4 come first; each family is in the order of its interfaces. At most 32.
 pub fn addresses() -> Vec<IpAddr> {
     let links = ask(GET_LINK, Scope::All, &[0; FIXED_BYTES]).unwrap_or_default();
-    let told = ask(GET_ADDRESS, Scope::All, &[0; ADDRESS_FIXED_BYTES]).unwrap_or_default();
-    reachable(&links, &told)
+    let answers = ask(GET_ADDRESS, Scope::All, &[0; ADDRESS_FIXED_BYTES]).unwrap_or_default();
+    reachable(&links, &answers)
 }
 
-fn reachable(links: &[Answer], told: &[Answer]) -> Vec<IpAddr> {
+fn reachable(links: &[NetlinkAnswer], answers: &[NetlinkAnswer]) -> Vec<IpAddr> {
     let links = links.iter().filter(|answer| answer.kind == NEW_LINK).filter_map(number_and_flags);
     let is_usable = |flags: u32| flags & IFF_UP != 0 && flags & IFF_LOOPBACK == 0;
     let usable: Vec<u32> = links.filter(|(_, flags)| is_usable(*flags)).map(|(number, _)| number).collect();
-    let own = |answer: &Answer| {
+    let own = |answer: &NetlinkAnswer| {
         let body = &answer.body;
         let interface = u32_at(body, INTERFACE_AT).filter(|number| usable.contains(number))?;
         if body[SCOPE_AT] >= SCOPE_LINK || body[FLAGS_AT] & UNSURE != 0 {
@@ -51,7 +51,7 @@ fn reachable(links: &[Answer], told: &[Answer]) -> Vec<IpAddr> {
         let own = own.and_then(address).filter(|own| !own.is_loopback() && !own.is_unspecified())?;
         Some((own.is_ipv6(), interface, own))
     };
-    let mut found: Vec<_> = told.iter().filter(|answer| answer.kind == NEW_ADDRESS).filter_map(own).collect();
+    let mut found: Vec<_> = answers.iter().filter(|answer| answer.kind == NEW_ADDRESS).filter_map(own).collect();
     // Stable: several addresses of an interface stay as the kernel has them, its own choice first.
     found.sort_by_key(|(is_v6, interface, _)| (*is_v6, *interface));
     found.truncate(MOST_ADDRESSES);
@@ -75,12 +75,12 @@ fn server_of(connection: &str) -> Option<IpAddr> {
 mod tests {
     use super::*;
 
-    fn link(number: u32, flags: u32) -> Answer {
+    fn link(number: u32, flags: u32) -> NetlinkAnswer {
         let body = [[0; 4], number.to_ne_bytes(), flags.to_ne_bytes(), [0; 4]].concat();
-        Answer { kind: NEW_LINK, body }
+        NetlinkAnswer { kind: NEW_LINK, body }
     }
 
-    fn told(interface: u32, flags: u8, scope: u8, address: IpAddr) -> Answer {
+    fn address_answer(interface: u32, flags: u8, scope: u8, address: IpAddr) -> NetlinkAnswer {
         let octets = match address {
             IpAddr::V4(address) => address.octets().to_vec(),
             IpAddr::V6(address) => address.octets().to_vec(),
@@ -90,7 +90,7 @@ mod tests {
         body.extend((4 + octets.len() as u16).to_ne_bytes());
         body.extend(IFA_ADDRESS.to_ne_bytes());
         body.extend(octets);
-        Answer { kind: NEW_ADDRESS, body }
+        NetlinkAnswer { kind: NEW_ADDRESS, body }
     }
 
     #[test]
@@ -100,17 +100,17 @@ mod tests {
             ["127.0.0.1", "10.0.0.7", "10.0.0.2", "10.0.0.3", "fe80::1", "fd00::9", "fd00::2"]
                 .map(|text| text.parse().unwrap());
         let all = [
-            told(1, 0, 254, lo),
-            told(7, 0, 0, late),
-            told(2, 0, 0, wide),
-            told(2, 0, 0, early),
-            told(3, 0, 0, down),
-            told(2, 0, SCOPE_LINK, local),
-            told(2, 0x40, 0, unsure),
-            Answer { kind: NEW_ADDRESS, body: vec![0; 5] },
+            address_answer(1, 0, 254, lo),
+            address_answer(7, 0, 0, late),
+            address_answer(2, 0, 0, wide),
+            address_answer(2, 0, 0, early),
+            address_answer(3, 0, 0, down),
+            address_answer(2, 0, SCOPE_LINK, local),
+            address_answer(2, 0x40, 0, unsure),
+            NetlinkAnswer { kind: NEW_ADDRESS, body: vec![0; 5] },
         ];
         assert_eq!(reachable(&links, &all), [early, late, wide]);
-        let many: Vec<Answer> = (0..100).map(|last| told(2, 0, 0, [10, 0, 1, last].into())).collect();
+        let many: Vec<NetlinkAnswer> = (0..100).map(|last| address_answer(2, 0, 0, [10, 0, 1, last].into())).collect();
         assert_eq!(reachable(&links, &many).len(), MOST_ADDRESSES);
     }
 

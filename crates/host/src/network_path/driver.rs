@@ -110,12 +110,12 @@ mod tests {
         }
         assert_eq!(rings(&words), Rings { receive: 105, receive_max: 101, transmit: 108, transmit_max: 104 });
         assert_eq!(channels(&words), Channels { combined: 108, receive: 105, transmit: 106 });
-        let told = moderation(&words);
+        let moderated = moderation(&words);
         assert_eq!(
-            (told.receive_us, told.receive_frames, told.transmit_us, told.transmit_frames),
+            (moderated.receive_us, moderated.receive_frames, moderated.transmit_us, moderated.transmit_frames),
             (101, 102, 105, 106)
         );
-        assert!(told.adaptive_receive && told.adaptive_transmit);
+        assert!(moderated.adaptive_receive && moderated.adaptive_transmit);
         words[10] = 0;
         assert!(!moderation(&words).adaptive_receive && moderation(&words).adaptive_transmit);
     }

@@ -1,7 +1,7 @@
 //! An interface as rtnetlink tells it: name, kind, largest packet, losses.
 
 use hostmark_model::{InterfaceLosses, NetworkPath, QueueingDiscipline};
-use hostmark_sys::netlink::{Answer, Scope, ask};
+use hostmark_sys::netlink::{NetlinkAnswer, Scope, ask};
 
 use super::attributes::{attribute, text, u32_at, u64_at};
 
@@ -34,7 +34,7 @@ pub(crate) struct Link {
 }
 
 /// Of a message on an interface: its number and its flags (IFF_UP …).
-pub(super) fn number_and_flags(answer: &Answer) -> Option<(u32, u32)> {
+pub(super) fn number_and_flags(answer: &NetlinkAnswer) -> Option<(u32, u32)> {
     Some((u32_at(&answer.body, NUMBER_AT)?, u32_at(&answer.body, FLAGS_AT)?))
 }
 
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn states_are_told_as_files_tell_them() {
+    fn states_are_reported_as_files_report_them() {
         let state = |number| {
             let attributes = [attribute_of(IFLA_IFNAME, b"any0\0"), attribute_of(IFLA_OPERSTATE, &[number])];
             link(&message(1, &attributes)).unwrap().state

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::io;
 
-use hostmark_sys::netlink::{Answer, hear_filter};
+use hostmark_sys::netlink::{NetlinkAnswer, read_filter};
 use hostmark_sys::{call, packet_filter};
 use rustix::io::Errno;
 
@@ -51,15 +51,15 @@ pub(super) fn rules(root: &Root) -> Option<u64> {
 /// Those of nftables, which also keeps what its iptables(8) is given.
 fn newer() -> Option<u64> {
     let mut off_path: HashSet<Chain> = HashSet::new();
-    let mut chains = |answer: Answer| off_path.extend(chain_off_path(&answer.body));
-    if let Err(error) = hear_filter(GET_CHAINS, &mut chains) {
+    let mut chains = |answer: NetlinkAnswer| off_path.extend(chain_off_path(&answer.body));
+    if let Err(error) = read_filter(GET_CHAINS, &mut chains) {
         return is_missing(&error).then_some(0);
     }
     let mut count = 0;
-    let mut rules = |answer: Answer| {
+    let mut rules = |answer: NetlinkAnswer| {
         count += u64::from(chain(&answer.body, RULE_TABLE, RULE_CHAIN).is_some_and(|at| !off_path.contains(&at)));
     };
-    hear_filter(GET_RULES, &mut rules).ok()?;
+    read_filter(GET_RULES, &mut rules).ok()?;
     Some(count)
 }
 

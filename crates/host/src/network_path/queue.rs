@@ -1,7 +1,7 @@
 //! What packets wait in before an interface takes them, and the rate that it holds them to (tc-qdisc).
 
 use hostmark_model::QueueingDiscipline;
-use hostmark_sys::netlink::{Answer, Scope, ask};
+use hostmark_sys::netlink::{NetlinkAnswer, Scope, ask};
 
 use super::attributes::{attribute, text, u32_at, u64_at};
 
@@ -30,12 +30,12 @@ const TCA_OPTIONS: u16 = 2;
 const MOST_KINDS: usize = 8;
 
 /// All queues of this process's network namespace; none where the kernel is not asked.
-pub(super) fn all() -> Option<Vec<Answer>> {
+pub(super) fn all() -> Option<Vec<NetlinkAnswer>> {
     ask(GET_QUEUE, Scope::All, &[0; FIXED_BYTES]).ok()
 }
 
 /// The queue of the interface with this number among all; none where the kernel tells of none.
-pub(super) fn of(queues: &[Answer], interface: u32) -> Option<QueueingDiscipline> {
+pub(super) fn of(queues: &[NetlinkAnswer], interface: u32) -> Option<QueueingDiscipline> {
     let (mut queue, options) = own(queues, interface)?;
     if queue.kind == "htb" {
         let mut question = vec![0; FIXED_BYTES];
@@ -48,12 +48,12 @@ pub(super) fn of(queues: &[Answer], interface: u32) -> Option<QueueingDiscipline
 
 /// What classifies the packets of the interface with this number outside of its queue: `clsact` or `ingress`, and the kinds of filter
 /// there.
-pub(super) fn classifiers(queues: &[Answer], interface: u32) -> Vec<String> {
-    let is_there = |answer: &&Answer| {
+pub(super) fn classifiers(queues: &[NetlinkAnswer], interface: u32) -> Vec<String> {
+    let is_there = |answer: &&NetlinkAnswer| {
         let at = |place| u32_at(&answer.body, place);
         answer.kind == NEW_QUEUE && at(INTERFACE_AT) == Some(interface) && at(PARENT_AT) == Some(INGRESS)
     };
-    let kind = |answer: &Answer| attribute(answer.body.get(FIXED_BYTES..)?, TCA_KIND).and_then(text);
+    let kind = |answer: &NetlinkAnswer| attribute(answer.body.get(FIXED_BYTES..)?, TCA_KIND).and_then(text);
     let mut found: Vec<String> = queues.iter().filter(is_there).filter_map(kind).collect();
     if found.is_empty() {
         return found;
@@ -74,7 +74,7 @@ pub(super) fn classifiers(queues: &[Answer], interface: u32) -> Vec<String> {
 }
 
 /// The interface's own queue among all, with its options.
-fn own(queues: &[Answer], interface: u32) -> Option<(QueueingDiscipline, Vec<u8>)> {
+fn own(queues: &[NetlinkAnswer], interface: u32) -> Option<(QueueingDiscipline, Vec<u8>)> {
     let (mut found, mut inner) = (None, Vec::new());
     for answer in queues.iter().filter(|answer| answer.kind == NEW_QUEUE) {
         let at = |place| u32_at(&answer.body, place);
@@ -138,9 +138,9 @@ const DEFAULT_CLASS_AT: usize = 8;
 const CEILING_AT: usize = 20;
 
 /// The highest rate of the class that takes what no filter assigns.
-fn of_class(classes: &[Answer], options: &[u8]) -> Option<u64> {
+fn of_class(classes: &[NetlinkAnswer], options: &[u8]) -> Option<u64> {
     let number = u32_at(attribute(options, TCA_HTB_INIT)?, DEFAULT_CLASS_AT).filter(|number| *number != 0)?;
-    let is_it = |answer: &&Answer| {
+    let is_it = |answer: &&NetlinkAnswer| {
         answer.kind == NEW_CLASS && u32_at(&answer.body, HANDLE_AT).is_some_and(|handle| handle & 0xffff == number)
     };
     let attributes = classes.iter().find(is_it)?.body.get(FIXED_BYTES..)?;

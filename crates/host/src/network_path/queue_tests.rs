@@ -20,17 +20,17 @@ const SLOW: &str = "00000000 03000000 00000380 ffffffff 03000000 080001007462660
     28000100 00010000 00000000 584f9e00 00000000 00000000 00000000 00b00400 c5c00000 00000000 \
     05000c0000000000";
 
-fn recorded(hex: &str) -> Answer {
+fn recorded(hex: &str) -> NetlinkAnswer {
     let digits: Vec<u32> = hex.chars().filter_map(|digit| digit.to_digit(16)).collect();
-    Answer { kind: NEW_QUEUE, body: digits.chunks(2).map(|pair| (pair[0] * 16 + pair[1]) as u8).collect() }
+    NetlinkAnswer { kind: NEW_QUEUE, body: digits.chunks(2).map(|pair| (pair[0] * 16 + pair[1]) as u8).collect() }
 }
 
 /// A queue or class of interface 2.
-fn told(message: u16, handle: u32, parent: u32, kind: &str, options: &[u8]) -> Answer {
+fn answer(message: u16, handle: u32, parent: u32, kind: &str, options: &[u8]) -> NetlinkAnswer {
     let mut body = [0, 2, handle, parent, 0].map(u32::to_ne_bytes).concat();
     body.extend(attribute_of(TCA_KIND, format!("{kind}\0").as_bytes()));
     body.extend(attribute_of(TCA_OPTIONS, options));
-    Answer { kind: message, body }
+    NetlinkAnswer { kind: message, body }
 }
 
 #[test]
@@ -48,23 +48,23 @@ fn a_token_buckets_rate_bucket_and_room_are_read_from_the_kernels_bytes() {
 #[test]
 fn queues_within_a_queue_are_named_once_and_what_arrives_is_no_queue() {
     let queues = [
-        told(NEW_QUEUE, 0, 0x1, "fq_codel", &[]),
-        told(NEW_QUEUE, 0, ROOT, "mq", &[]),
-        told(NEW_QUEUE, 0, 0x2, "fq_codel", &[]),
-        told(NEW_QUEUE, 0, INGRESS, "clsact", &[]),
-        told(NEW_CLASS, 0, ROOT, "htb", &[]),
+        answer(NEW_QUEUE, 0, 0x1, "fq_codel", &[]),
+        answer(NEW_QUEUE, 0, ROOT, "mq", &[]),
+        answer(NEW_QUEUE, 0, 0x2, "fq_codel", &[]),
+        answer(NEW_QUEUE, 0, INGRESS, "clsact", &[]),
+        answer(NEW_CLASS, 0, ROOT, "htb", &[]),
     ];
     let (queue, _) = own(&queues, 2).unwrap();
     assert_eq!((queue.kind.as_str(), queue.inner, queue.bits_per_s), ("mq", vec!["fq_codel".to_owned()], None));
-    let many: Vec<Answer> = (0..100).map(|kind| told(NEW_QUEUE, 0, 1, &format!("k{kind}"), &[])).collect();
-    let many = [many, vec![told(NEW_QUEUE, 0, ROOT, "mq", &[])]].concat();
+    let many: Vec<NetlinkAnswer> = (0..100).map(|kind| answer(NEW_QUEUE, 0, 1, &format!("k{kind}"), &[])).collect();
+    let many = [many, vec![answer(NEW_QUEUE, 0, ROOT, "mq", &[])]].concat();
     assert_eq!(own(&many, 2).unwrap().0.inner.len(), MOST_KINDS);
 }
 
 #[test]
 fn rates_of_other_queues_are_bits_and_say_whose_they_are() {
     let rate = |kind, number, value: &[u8]| {
-        let queue = told(NEW_QUEUE, 0, ROOT, kind, &attribute_of(number, value));
+        let queue = answer(NEW_QUEUE, 0, ROOT, kind, &attribute_of(number, value));
         let queue = own(&[queue], 2).unwrap().0;
         (queue.bits_per_s, queue.holds_flows_apart)
     };
@@ -77,7 +77,7 @@ fn rates_of_other_queues_are_bits_and_say_whose_they_are() {
 }
 
 #[test]
-fn of_a_hierarchy_the_default_classes_ceiling_is_told() {
+fn of_a_hierarchy_the_default_classes_ceiling_is_reported() {
     let global = [3_u32, 10, 0x10, 0, 0].map(u32::to_ne_bytes).concat();
     let options = attribute_of(TCA_HTB_INIT, &global);
     let class = |handle, bytes: u32, long: Option<u64>| {
@@ -85,7 +85,7 @@ fn of_a_hierarchy_the_default_classes_ceiling_is_told() {
         parameters[CEILING_AT..CEILING_AT + 4].copy_from_slice(&bytes.to_ne_bytes());
         let mut class = attribute_of(TCA_HTB_PARMS, &parameters);
         class.extend(long.into_iter().flat_map(|rate| attribute_of(TCA_HTB_CEIL64, &rate.to_ne_bytes())));
-        told(NEW_CLASS, handle, ROOT, "htb", &class)
+        answer(NEW_CLASS, handle, ROOT, "htb", &class)
     };
     let classes = [class(0x1_0001, 125, None), class(0x1_0010, 12_500_000, None)];
     assert_eq!(of_class(&classes, &options), Some(100_000_000));
@@ -98,7 +98,7 @@ fn of_a_hierarchy_the_default_classes_ceiling_is_told() {
 fn bytes_that_no_kernel_sends_are_no_queue_and_no_crash() {
     let whole = recorded(FAST);
     for length in 0..whole.body.len() {
-        let cut = Answer { kind: NEW_QUEUE, body: whole.body[..length].to_vec() };
+        let cut = NetlinkAnswer { kind: NEW_QUEUE, body: whole.body[..length].to_vec() };
         if let Some((queue, _)) = own(&[cut], 2) {
             assert_eq!(queue.kind, "tbf");
         }
@@ -125,28 +125,28 @@ fn configure(command: &str) -> Result<(), String> {
 }
 
 /// What a process in a network of its own is told of its paths and addresses.
-type Told = (Vec<NetworkPath>, Vec<IpAddr>);
+type Found = (Vec<NetworkPath>, Vec<IpAddr>);
 
 /// The paths to these addresses over a pair of interfaces, one of which is as the commands made it; or why there is none.
-fn told_by_a_network(to: &[&str], commands: &[&str]) -> Result<Told, String> {
+fn paths_of_a_network(to: &[&str], commands: &[&str]) -> Result<Found, String> {
     let dir = tempfile::tempdir().unwrap();
-    let told = dir.path().join("told");
+    let file = dir.path().join("paths");
     in_a_child(|| {
         let set_up = || {
             unshare_network().map_err(|error| error.to_string())?;
             commands.iter().try_for_each(|command| configure(command))
         };
         let paths = || to.iter().map(|to| network_path(to.parse().unwrap())).collect();
-        let told_here: Result<Told, String> = set_up().map(|()| (paths(), crate::addresses()));
+        let found_here: Result<Found, String> = set_up().map(|()| (paths(), crate::addresses()));
         // What is wrong with it is said outside: a test of several threads must not panic in a child.
-        std::fs::write(&told, serde_json::to_string(&told_here)?)
+        std::fs::write(&file, serde_json::to_string(&found_here)?)
     });
-    serde_json::from_str(&std::fs::read_to_string(told).unwrap()).unwrap()
+    serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
 }
 
 #[test]
-fn the_path_over_an_interface_tells_its_mtu_queue_and_rate() {
-    let told = told_by_a_network(
+fn the_path_over_an_interface_reports_its_mtu_queue_and_rate() {
+    let found = paths_of_a_network(
         &["192.0.2.7", "198.51.100.1", "fd00:2::7", "203.0.113.1"],
         &[
             "ip link add near type veth peer name far",
@@ -158,8 +158,8 @@ fn the_path_over_an_interface_tells_its_mtu_queue_and_rate() {
             "tc qdisc add dev near root tbf rate 83mbit burst 32kb limit 300kb",
         ],
     );
-    let (paths, addresses) = match told {
-        Ok(told) => told,
+    let (paths, addresses) = match found {
+        Ok(found) => found,
         Err(why) => return skipped(&format!("a network of the test's own cannot be set up ({why})")),
     };
     let [near, far, six, none] = paths.as_slice() else { panic!("{paths:?}") };

@@ -8,7 +8,7 @@ use hostmark_model::{HostFacts, NodeFact, Profile};
 const STANDARD_NODES: usize = 8;
 const THOROUGH_NODES: usize = 16;
 /// The distance to a node where the kernel does not tell it.
-const UNTOLD: u32 = u32::MAX;
+const UNKNOWN: u32 = u32::MAX;
 
 /// Pairs of a node with usable CPUs and a node with memory, each at most once. Quick has the first node with itself, with one
 /// node of each distance, and with one without CPUs; the longer profiles have all pairs of a few nodes, and of many each node
@@ -57,7 +57,7 @@ fn one_of_each_distance<'a>(from: &NodeFact, targets: &[(usize, &'a NodeFact)], 
     let own = targets.iter().map(|(_, to)| *to).filter(|to| to.id == from.id);
     let mut by_distance: BTreeMap<u32, Vec<&NodeFact>> = BTreeMap::new();
     for &(index, to) in targets.iter().filter(|(_, to)| to.id != from.id) {
-        by_distance.entry(from.distances.get(index).copied().unwrap_or(UNTOLD)).or_default().push(to);
+        by_distance.entry(from.distances.get(index).copied().unwrap_or(UNKNOWN)).or_default().push(to);
     }
     own.chain(by_distance.into_values().map(|nodes| nodes[turn % nodes.len()])).collect()
 }

@@ -53,7 +53,7 @@ fn frequency_and_cpus_kept_apart_are_read() {
 }
 
 #[test]
-fn disks_and_directories_are_told_by_mounts() {
+fn disks_and_directories_are_recognized_by_mounts() {
     let tree = Tree::new();
     tree.file("/sys/block/vda/size", "536870912\n")
         .file("/sys/block/vda/queue/rotational", "1\n")
@@ -108,7 +108,7 @@ fn interfaces_with_a_device_come_first_and_unknown_speeds_are_none() {
 }
 
 #[test]
-fn what_a_machine_gives_to_guests_is_told_by_kvm_first_and_then_by_flags() {
+fn what_a_machine_gives_to_guests_is_reported_by_kvm_first_and_then_by_flags() {
     let tree = Tree::new();
     let given = |tree: &Tree| {
         let found = tree.facts().virtualization;
@@ -127,7 +127,7 @@ fn what_a_machine_gives_to_guests_is_told_by_kvm_first_and_then_by_flags() {
 }
 
 #[test]
-fn whether_guests_may_be_made_is_told_by_the_device_and_its_permissions() {
+fn whether_guests_may_be_made_is_reported_by_the_device_and_its_permissions() {
     let tree = Tree::new();
     assert_eq!(tree.facts().virtualization.kvm_permitted, None);
     tree.file("/dev/kvm", "");
@@ -213,16 +213,16 @@ fn an_overlay_lies_where_its_upper_directory_lies() {
     let over = |options: &str| {
         format!("{DISK}40 27 0:39 / /o rw - tmpfs tmpfs rw\n41 40 0:40 / /o/m rw - overlay overlay rw,{options}\n")
     };
-    for (options, told) in [
+    for (options, expected) in [
         ("lowerdir=l,upperdir=u,workdir=w", "overlay on tmpfs"),
         ("lowerdir=/l,upperdir=/o/u,workdir=/o/w", "overlay on tmpfs"),
         ("lowerdir=/l,upperdir=/host/u,workdir=/host/w", "overlay on unknown"),
         ("lowerdir=/l", "overlay on unknown"),
     ] {
         let stack = stack(&tree, &over(options), "/o/m/x");
-        assert_eq!(stack, told, "{options}");
+        assert_eq!(stack, expected, "{options}");
         let layers: Vec<String> = stack.split(" on ").map(str::to_owned).collect();
-        assert_eq!(is_memory(&layers), told.ends_with("tmpfs"));
+        assert_eq!(is_memory(&layers), expected.ends_with("tmpfs"));
     }
     for (last, are_memory) in [("zram0", true), ("ram1", true), ("vda", false), ("ramdisk", false), ("unknown", false)]
     {

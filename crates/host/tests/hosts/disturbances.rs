@@ -192,7 +192,7 @@ pub fn everything() -> Disturbed {
 }
 
 #[test]
-fn what_others_do_is_told_from_its_threshold_on() {
+fn what_others_do_is_distinguished_from_its_threshold_on() {
     assert_eq!(ids(&quiet(), &everything()), ["steal", "busy_process", "load", "processes_unseen"]);
     let little = Disturbed {
         busy: Some(BusyTask { cpus: 0.05, ..Default::default() }),

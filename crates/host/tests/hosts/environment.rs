@@ -84,7 +84,7 @@ fn xen_says_so_itself_and_arm_in_the_device_tree() {
 }
 
 #[test]
-fn containers_are_told_by_marker_environment_and_group() {
+fn containers_are_recognized_by_marker_environment_and_group() {
     for (path, content, name) in [
         ("/.dockerenv", "", "docker"),
         ("/run/.containerenv", "engine=\"podman-5.2\"\n", "podman"),

@@ -178,7 +178,7 @@ fn of_version_1_each_controller_is_looked_for_by_itself() {
 }
 
 #[test]
-fn groups_above_a_containers_own_are_hidden_unless_the_kernel_tells_their_limit() {
+fn groups_above_a_containers_own_are_hidden_unless_the_kernel_reports_their_limit() {
     let container = second("/", "/");
     container.link("/proc/self/ns/cgroup", "cgroup:[4026532999]").file("/sys/fs/cgroup/cgroup.procs", "1\n");
     container.file("/sys/fs/cgroup/cgroup.type", "domain\n");

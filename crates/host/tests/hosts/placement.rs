@@ -59,7 +59,7 @@ fn slow_cores_come_last() {
 }
 
 #[test]
-fn the_kinds_of_core_are_told_by_their_speed() {
+fn the_kinds_of_core_are_recognized_by_their_speed() {
     let names = |host: &HostFacts| -> Vec<(&str, Vec<usize>)> {
         core_kinds(host).into_iter().map(|(kind, cpus)| (kind.name(), cpus)).collect()
     };
@@ -288,7 +288,7 @@ fn pairs_of_many_nodes_are_chosen_by_distance_and_fewer_are_part_of_more() {
 }
 
 #[test]
-fn a_node_is_measured_with_itself_also_where_all_distances_are_told_alike() {
+fn a_node_is_measured_with_itself_also_where_all_distances_are_reported_alike() {
     let mut host = many_nodes(3, 0);
     host.nodes.iter_mut().for_each(|node| node.distances = vec![10; 3]);
     assert_eq!(node_pairs(&host, Profile::Quick), [[0, 0], [0, 1]]);
@@ -307,7 +307,7 @@ fn a_package_of_several_nodes_has_a_placement_of_its_own() {
 }
 
 #[test]
-fn sharing_is_used_where_no_size_is_told() {
+fn sharing_is_used_where_no_size_is_reported() {
     let host = machines::arm_guest().facts();
     assert_eq!(host.last_level_cache(1).map(|cache| (cache.level, cache.size_bytes)), Some((2, 0)));
     assert_eq!(pair(&host, Placement::SameCache), Ok([1, 2]));

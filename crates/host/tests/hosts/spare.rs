@@ -66,7 +66,7 @@ fn every_group_on_the_way_up_is_asked_at_each_look() {
 }
 
 #[test]
-fn version_1_tells_of_ancestors_that_a_container_does_not_see() {
+fn version_1_reports_ancestors_that_a_container_does_not_see() {
     let tree = machine();
     let group = "/sys/fs/cgroup/memory";
     tree.file("/proc/self/cgroup", "3:memory:/docker/ab\n")

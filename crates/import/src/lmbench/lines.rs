@@ -6,19 +6,19 @@ type Axes = &'static [(&'static str, &'static str)];
 
 /// A value with the case it belongs to, in its base unit.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Value {
+pub(super) struct LmbenchValue {
     pub(super) probe: String,
     pub(super) params: Vec<(String, String)>,
     pub(super) number: f64,
 }
 
-impl Value {
-    fn new(probe: &str, axes: Axes, number: f64) -> Value {
+impl LmbenchValue {
+    fn new(probe: &str, axes: Axes, number: f64) -> LmbenchValue {
         let params = axes.iter().map(|(axis, value)| ((*axis).to_owned(), (*value).to_owned())).collect();
-        Value { probe: format!("lmbench.{probe}"), params, number }
+        LmbenchValue { probe: format!("lmbench.{probe}"), params, number }
     }
 
-    fn with(mut self, axis: &str, value: impl ToString) -> Value {
+    fn with(mut self, axis: &str, value: impl ToString) -> LmbenchValue {
         self.params.push((axis.to_owned(), value.to_string()));
         self
     }
@@ -83,28 +83,28 @@ const TYPES: &[(&str, &str)] =
 const OPERATIONS: &[&str] = &["bit", "add", "mul", "div", "mod", "bogomflops"];
 
 /// The value of a line outside of blocks; none when it says something else.
-pub(super) fn value(line: &str) -> Result<Option<Value>, String> {
+pub(super) fn value(line: &str) -> Result<Option<LmbenchValue>, String> {
     let Some((label, rest)) = line.rsplit_once(':') else { return Ok(None) };
     let label = label.trim();
     let Some((value, unit)) = of_label(label) else { return Ok(None) };
     let word = rest.split_whitespace().next().unwrap_or_default();
-    Ok(Some(Value { number: number(word, label)? * unit, ..value }))
+    Ok(Some(LmbenchValue { number: number(word, label)? * unit, ..value }))
 }
 
-fn of_label(label: &str) -> Option<(Value, f64)> {
+fn of_label(label: &str) -> Option<(LmbenchValue, f64)> {
     if let Some((_, program, axes, unit)) = LABELS.iter().find(|(known, ..)| *known == label) {
-        return Some((Value::new(program, axes, 0.0), *unit));
+        return Some((LmbenchValue::new(program, axes, 0.0), *unit));
     }
     let of_server = WITH_SERVER.iter().find_map(|known| Some((known, label.strip_prefix(known.0)?)));
     if let Some(((_, program, axes, unit), server)) = of_server {
-        let value = Value::new(program, axes, 0.0).with("server", server_of(server));
+        let value = LmbenchValue::new(program, axes, 0.0).with("server", server_of(server));
         return Some((if *program == "bw_tcp" { value.with("message", "untold") } else { value }, *unit));
     }
     if label.starts_with("Pagefaults on ") {
-        return Some((Value::new("lat_pagefault", &[], 0.0), US));
+        return Some((LmbenchValue::new("lat_pagefault", &[], 0.0), US));
     }
     if label.starts_with("File ") && label.ends_with("write bandwidth") {
-        return Some((Value::new("lmdd", &[], 0.0), KB_PER_S));
+        return Some((LmbenchValue::new("lmdd", &[], 0.0), KB_PER_S));
     }
     let words: Vec<&str> = label.split_whitespace().collect();
     let kind_of = |word: &str| TYPES.iter().find(|(known, _)| *known == word).map(|(_, kind)| *kind);
@@ -118,13 +118,13 @@ fn of_label(label: &str) -> Option<(Value, f64)> {
     }
 }
 
-fn select(count: &str, kind: &str) -> Option<Value> {
+fn select(count: &str, kind: &str) -> Option<LmbenchValue> {
     let count: u32 = count.parse().ok()?;
-    Some(Value::new("lat_select", &[], 0.0).with("descriptors", count).with("kind", kind))
+    Some(LmbenchValue::new("lat_select", &[], 0.0).with("descriptors", count).with("kind", kind))
 }
 
-fn operated(program: &str, kind: &str, op: &str) -> Value {
-    Value::new(program, &[], 0.0).with("type", kind).with("op", op)
+fn operated(program: &str, kind: &str, op: &str) -> LmbenchValue {
+    LmbenchValue::new(program, &[], 0.0).with("type", kind).with("op", op)
 }
 
 /// This host, or another.
@@ -164,8 +164,8 @@ enum Key {
 
 /// A block of lines under a heading.
 #[derive(Debug, Clone)]
-pub(super) struct Block {
-    value: Value,
+pub(super) struct LmbenchBlock {
+    value: LmbenchValue,
     key: Key,
     unit: f64,
 }
@@ -190,30 +190,30 @@ const HEADINGS: &[(&str, &str, Axes, f64)] = &[
     ("Memory load parallelism", "par_mem", &[], ONE),
 ];
 
-impl Block {
+impl LmbenchBlock {
     /// The block that this line begins; none when it is no heading.
-    pub(super) fn of_heading(line: &str, pattern: Option<&'static str>) -> Result<Option<Block>, String> {
-        let block = |value, key, unit| Ok(Some(Block { value, key, unit }));
+    pub(super) fn of_heading(line: &str, pattern: Option<&'static str>) -> Result<Option<LmbenchBlock>, String> {
+        let block = |value, key, unit| Ok(Some(LmbenchBlock { value, key, unit }));
         if let Some((_, program, axes, unit)) = HEADINGS.iter().find(|(start, ..)| line.starts_with(start)) {
-            return block(Value::new(program, axes, 0.0), Key::Megabytes("size"), *unit);
+            return block(LmbenchValue::new(program, axes, 0.0), Key::Megabytes("size"), *unit);
         }
         if line.starts_with("\"File system latency") {
-            return block(Value::new("lat_fs", &[], 0.0), Key::FileSize, ONE);
+            return block(LmbenchValue::new("lat_fs", &[], 0.0), Key::FileSize, ONE);
         }
         if let Some(rest) = line.strip_prefix("\"size=") {
             let kib = rest.split('k').next().unwrap_or_default();
             let bytes = number(kib, "size")? * 1024.0;
-            return block(Value::new("lat_ctx", &[], 0.0).with("footprint", whole(bytes)?), Key::Processes, US);
+            return block(LmbenchValue::new("lat_ctx", &[], 0.0).with("footprint", whole(bytes)?), Key::Processes, US);
         }
         if let Some(stride) = line.strip_prefix("\"stride=") {
             let stride = whole(number(stride.trim(), "stride")?)?;
-            let value = Value::new("lat_mem_rd", &[], 0.0).with("pattern", pattern.unwrap_or("stride"));
+            let value = LmbenchValue::new("lat_mem_rd", &[], 0.0).with("pattern", pattern.unwrap_or("stride"));
             return block(value.with("stride", stride), Key::Mebibytes, NS);
         }
         // With a value behind a colon it is a line of lmbench 2.
         match line.strip_prefix("Socket bandwidth using ") {
             Some(server) if !line.contains(": ") => {
-                let value = Value::new("bw_tcp", &[], 0.0).with("server", server_of(server));
+                let value = LmbenchValue::new("bw_tcp", &[], 0.0).with("server", server_of(server));
                 block(value, Key::Megabytes("message"), MB_PER_S)
             }
             _ => Ok(None),
@@ -221,12 +221,12 @@ impl Block {
     }
 
     /// What a line of the block says.
-    pub(super) fn values(&self, line: &str) -> Result<Vec<Value>, String> {
+    pub(super) fn values(&self, line: &str) -> Result<Vec<LmbenchValue>, String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let at = |index: usize, what: &str| number(words.get(index).copied().unwrap_or_default(), what);
         let one = |axis: &str, key: u64| {
             let number = at(1, line)? * self.unit;
-            Ok(vec![Value { number, ..self.value.clone() }.with(axis, key)])
+            Ok(vec![LmbenchValue { number, ..self.value.clone() }.with(axis, key)])
         };
         match self.key {
             Key::Megabytes(axis) => one(axis, power_of_two(at(0, line)? * 1e6)?),
@@ -238,7 +238,7 @@ impl Block {
                 // How many were made and removed in a second; -1 for what failed.
                 let each = |op: &'static str, rate: f64| {
                     let number = if rate > 0.0 { 1e9 / rate } else { rate };
-                    Value { number, ..self.value.clone() }.with("op", op).with("size", size)
+                    LmbenchValue { number, ..self.value.clone() }.with("op", op).with("size", size)
                 };
                 Ok(vec![each("create", at(2, line)?), each("delete", at(3, line)?)])
             }

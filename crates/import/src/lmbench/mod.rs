@@ -14,12 +14,12 @@ use hostmark_model::{
 };
 
 use super::foreign::{estimate, no_settings};
-use super::lines::{LARGEST, Rest, each_line, shortened};
-use super::{Format, ImportError};
-use lines::{Block, Value};
+use super::lines::{LARGEST, TrailingText, each_line, shortened};
+use super::{ImportError, ImportFormat};
+use lines::{LmbenchBlock, LmbenchValue};
 
 /// lmbench's own result files.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "lmbench",
     description: Text { en: "a result file of lmbench 2 or 3", zh: "lmbench 2 或 3 的结果文件" },
     read,
@@ -33,7 +33,7 @@ const MOST_CPUS: usize = 8192;
 const KEPT: [&str; 6] = ["MB", "ENOUGH", "FASTMEM", "SYNC_MAX", "LMBENCH_SCHED", "FSDIR"];
 
 fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
-    let mut reader = Reader::default();
+    let mut reader = LmbenchReader::default();
     each_line(input, "a result file of lmbench", |at, line| {
         reader.line = at;
         reader.take(line.trim())
@@ -43,7 +43,7 @@ fn read(input: &mut dyn BufRead) -> Result<Run, ImportError> {
 
 /// What has been read so far.
 #[derive(Default)]
-struct Reader {
+struct LmbenchReader {
     line: u64,
     /// lmbench's version, of its first line.
     version: Option<String>,
@@ -51,7 +51,7 @@ struct Reader {
     header: HashMap<String, String>,
     host: HostFacts,
     date: Option<String>,
-    block: Option<Block>,
+    block: Option<LmbenchBlock>,
     /// Which of the two chains lat_mem_rd follows.
     pattern: Option<&'static str>,
     cases: Vec<(CaseId, Vec<f64>)>,
@@ -60,10 +60,10 @@ struct Reader {
     /// Whether a date in brackets came, and no value since.
     is_closed: bool,
     /// What came since besides.
-    rest: Option<Rest>,
+    rest: Option<TrailingText>,
 }
 
-impl Reader {
+impl LmbenchReader {
     fn error(&self, what: impl Into<String>) -> ImportError {
         ImportError { line: self.line, what: what.into() }
     }
@@ -85,7 +85,7 @@ impl Reader {
             self.block = None;
             return Ok(());
         }
-        if let Some(block) = Block::of_heading(line, self.pattern).map_err(|what| self.error(what))? {
+        if let Some(block) = LmbenchBlock::of_heading(line, self.pattern).map_err(|what| self.error(what))? {
             self.block = Some(block);
             return Ok(());
         }
@@ -96,7 +96,7 @@ impl Reader {
             _ => lines::value(line).map_err(|what| self.error(what))?.into_iter().collect(),
         };
         if values.is_empty() && self.is_closed && self.rest.is_none() {
-            self.rest = Some(Rest { line: self.line, text: shortened(line) });
+            self.rest = Some(TrailingText { line: self.line, text: shortened(line) });
         }
         values.into_iter().try_for_each(|value| self.keep(value))
     }
@@ -137,7 +137,7 @@ impl Reader {
         Ok(())
     }
 
-    fn keep(&mut self, value: Value) -> Result<(), ImportError> {
+    fn keep(&mut self, value: LmbenchValue) -> Result<(), ImportError> {
         if self.version.is_none() {
             return Err(self.error("a value stands before lmbench's first line; give a whole result file of lmbench"));
         }
@@ -166,8 +166,8 @@ impl Reader {
         }
         self.facts();
         self.header_values();
-        let told = |name: &str| self.header.get(name).cloned().unwrap_or_default();
-        let set = KEPT.into_iter().map(|name| (name.to_owned(), told(name))).filter(|(_, value)| !value.is_empty());
+        let field = |name: &str| self.header.get(name).cloned().unwrap_or_default();
+        let set = KEPT.into_iter().map(|name| (name.to_owned(), field(name))).filter(|(_, value)| !value.is_empty());
         let started = self.date.as_deref().and_then(timestamp).unwrap_or_default();
         let programs = programs::of_cases(self.cases.iter().map(|(id, _)| id.probe.as_str()));
         let place = |id: &CaseId| programs.iter().position(|program| program.id == id.probe);
@@ -183,14 +183,14 @@ impl Reader {
             imported: Some(Imported { format: FORMAT.name.into(), file: String::new(), date: self.date.clone() }),
             tool: Tool {
                 version: format!("lmbench {version}"),
-                target: told("OS"),
+                target: field("OS"),
                 libc: String::new(),
                 is_static: false,
                 digest: None,
             },
             settings: no_settings(BTreeMap::from_iter(set)),
             host: self.host,
-            disturbances: self.rest.iter().map(Rest::passed_over).collect(),
+            disturbances: self.rest.iter().map(TrailingText::passed_over).collect(),
             neighbours: None,
             trust: None,
             probes: programs,
@@ -208,18 +208,18 @@ impl Reader {
     }
 
     fn facts(&mut self) {
-        let told = |name: &str| self.header.get(name).filter(|value| !value.is_empty()).cloned();
+        let field = |name: &str| self.header.get(name).filter(|value| !value.is_empty()).cloned();
         let host = &mut self.host;
-        if let Some(name) = told("NODENAME").or_else(|| told("HOSTNAME")) {
+        if let Some(name) = field("NODENAME").or_else(|| field("HOSTNAME")) {
             host.hostname = name;
         }
-        if let Some(system) = told("SYSNAME") {
+        if let Some(system) = field("SYSNAME") {
             host.kernel.system_is(&system);
         }
-        host.kernel.release = told("RELEASE").unwrap_or_else(|| host.kernel.release.clone());
-        host.kernel.version = told("VERSION").unwrap_or_default();
-        host.cpu.architecture = told("MACHINE").unwrap_or_default();
-        let count = told("PROCESSORS").and_then(|count| count.parse::<usize>().ok()).unwrap_or(0);
+        host.kernel.release = field("RELEASE").unwrap_or_else(|| host.kernel.release.clone());
+        host.kernel.version = field("VERSION").unwrap_or_default();
+        host.cpu.architecture = field("MACHINE").unwrap_or_default();
+        let count = field("PROCESSORS").and_then(|count| count.parse::<usize>().ok()).unwrap_or(0);
         if count <= MOST_CPUS {
             host.cpus =
                 (0..count).map(|id| CpuFact { id, online: true, allowed: true, ..CpuFact::default() }).collect();

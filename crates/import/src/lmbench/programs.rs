@@ -3,7 +3,7 @@
 use hostmark_model::{AxisInfo, AxisKind, Better, Explain, ProbeInfo, Text, Unit};
 
 /// A program of lmbench.
-struct Program {
+struct LmbenchProgram {
     name: &'static str,
     title: Text,
     unit: Unit,
@@ -31,12 +31,12 @@ const SIZE: (&str, AxisKind) = ("size", Size);
 
 macro_rules! program {
     ($name:literal, $en:literal, $zh:literal, $unit:expr, $section:expr, $axes:expr) => {
-        Program { name: $name, title: t($en, $zh), unit: $unit, section: $section, axes: $axes }
+        LmbenchProgram { name: $name, title: t($en, $zh), unit: $unit, section: $section, axes: $axes }
     };
 }
 
 /// In the order of the summary.
-const PROGRAMS: &[Program] = &[
+const PROGRAMS: &[LmbenchProgram] = &[
     program!("mhz", "clock of the core", "核心时钟", Unit::Hertz, HARDWARE, &[]),
     program!("lat_ops", "operation", "运算", Nanoseconds, HARDWARE, &[("type", Choice), OP]),
     program!("par_ops", "parallel operations", "并行运算", Ratio, HARDWARE, &[("type", Choice), OP]),
@@ -100,7 +100,7 @@ pub(super) fn of_cases<'a>(ids: impl Iterator<Item = &'a str>) -> Vec<ProbeInfo>
     PROGRAMS.iter().map(info).filter(|info| ids.contains(info.id.as_str())).collect()
 }
 
-fn info(program: &Program) -> ProbeInfo {
+fn info(program: &LmbenchProgram) -> ProbeInfo {
     let better = match program.unit {
         Nanoseconds => Better::Lower,
         BytesPerSecond => Better::Higher,

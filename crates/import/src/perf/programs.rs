@@ -2,7 +2,7 @@
 
 use hostmark_model::{AxisKind, Unit};
 
-use super::super::foreign::{Program, Source, t};
+use super::super::foreign::{ForeignQuantity, Source, t};
 
 const THREADS: (&str, AxisKind) = ("threads", AxisKind::Count);
 const PARTIES: (&str, AxisKind) = ("parties", AxisKind::Choice);
@@ -20,7 +20,7 @@ pub(super) static SOURCE: Source = Source {
         "对该基准测试循环一次运行的平均值，含预热和循环本身，用微秒级时钟计时；所用 CPU 未给出。hostmark 的同类探针在这些方面不同。",
     ),
     programs: &[
-        Program::plain(
+        ForeignQuantity::plain(
             "perf.sched_pipe",
             t("perf bench: pipe", "perf bench：管道"),
             Nanoseconds,
@@ -30,7 +30,7 @@ pub(super) static SOURCE: Source = Source {
                 "两个进程或线程经两条管道往返一个 4 字节令牌的时间。",
             ),
         ),
-        Program::plain(
+        ForeignQuantity::plain(
             "perf.sched_pipe_total",
             t("perf bench: pipe, total", "perf bench：管道，总时间"),
             Nanoseconds,
@@ -40,7 +40,7 @@ pub(super) static SOURCE: Source = Source {
                 "全部往返的总时间；simple 格式不给出次数。",
             ),
         ),
-        Program::plain(
+        ForeignQuantity::plain(
             "perf.sched_messaging",
             t("perf bench: messaging", "perf bench：消息传递"),
             Nanoseconds,
@@ -50,35 +50,35 @@ pub(super) static SOURCE: Source = Source {
                 "各组 20 个发送者与 20 个接收者发完全部消息的时间。",
             ),
         ),
-        Program::plain(
+        ForeignQuantity::plain(
             "perf.syscall_basic",
             t("perf bench: getppid", "perf bench：getppid"),
             Nanoseconds,
             &[],
             t("A getppid through libc, in a loop.", "循环中经 libc 调用一次 getppid。"),
         ),
-        Program::plain(
+        ForeignQuantity::plain(
             "perf.syscall_getpgid",
             t("perf bench: getpgid", "perf bench：getpgid"),
             Nanoseconds,
             &[],
             t("A getpgid through libc, in a loop.", "循环中经 libc 调用一次 getpgid。"),
         ),
-        Program::plain(
+        ForeignQuantity::plain(
             "perf.syscall_fork",
             t("perf bench: fork", "perf bench：fork"),
             Nanoseconds,
             &[],
             t("A fork, and the end of the child.", "一次 fork 及子进程结束。"),
         ),
-        Program::plain(
+        ForeignQuantity::plain(
             "perf.syscall_execve",
             t("perf bench: execve", "perf bench：execve"),
             Nanoseconds,
             &[],
             t("A fork, an execve of /bin/true, and its end.", "一次 fork、执行 /bin/true 及其结束。"),
         ),
-        Program::plain(
+        ForeignQuantity::plain(
             "perf.syscall_total",
             t("perf bench: system calls, total", "perf bench：系统调用，总时间"),
             Nanoseconds,
@@ -88,21 +88,21 @@ pub(super) static SOURCE: Source = Source {
                 "系统调用基准的总时间；simple 格式不给出次数。",
             ),
         ),
-        Program::plain(
+        ForeignQuantity::plain(
             "perf.memcpy",
             t("perf bench: memcpy", "perf bench：memcpy"),
             BytesPerSecond,
             MEM,
             t("Bytes copied a second by the function named.", "所列函数每秒复制的字节数。"),
         ),
-        Program::plain(
+        ForeignQuantity::plain(
             "perf.memset",
             t("perf bench: memset", "perf bench：memset"),
             BytesPerSecond,
             MEM,
             t("Bytes set a second by the function named.", "所列函数每秒填充的字节数。"),
         ),
-        Program::plain(
+        ForeignQuantity::plain(
             "perf.mmap",
             t("perf bench: mmap", "perf bench：mmap"),
             BytesPerSecond,
@@ -112,7 +112,7 @@ pub(super) static SOURCE: Source = Source {
                 "每秒映射并分配的字节数；按函数名，一次性分配或由缺页逐页分配。",
             ),
         ),
-        Program::plain(
+        ForeignQuantity::plain(
             "perf.futex_hash",
             t("perf bench: futex hash", "perf bench：futex 哈希"),
             OperationsPerSecond,
@@ -122,7 +122,7 @@ pub(super) static SOURCE: Source = Source {
                 "每个线程每秒在自己的一千个 futex 上执行的（立即失败的）等待次数。",
             ),
         ),
-        Program::plain(
+        ForeignQuantity::plain(
             "perf.futex_wake",
             t("perf bench: futex wake", "perf bench：futex 唤醒"),
             Nanoseconds,
@@ -132,7 +132,7 @@ pub(super) static SOURCE: Source = Source {
                 "一个线程唤醒某个 futex 上全部等待者的时间；每次运行为一个样本。",
             ),
         ),
-        Program::plain(
+        ForeignQuantity::plain(
             "perf.futex_wake_parallel",
             t("perf bench: futex wake in parallel", "perf bench：futex 并行唤醒"),
             Nanoseconds,
@@ -142,7 +142,7 @@ pub(super) static SOURCE: Source = Source {
                 "多个线程同时唤醒时单个线程的时间；每次运行为一个样本。",
             ),
         ),
-        Program::plain(
+        ForeignQuantity::plain(
             "perf.futex_requeue",
             t("perf bench: futex requeue", "perf bench：futex 重排队"),
             Nanoseconds,
@@ -152,7 +152,7 @@ pub(super) static SOURCE: Source = Source {
                 "把某个 futex 上全部等待者移到另一个 futex 的时间；每次运行为一个样本。",
             ),
         ),
-        Program::plain(
+        ForeignQuantity::plain(
             "perf.futex_lock_pi",
             t("perf bench: futex lock with priority inheritance", "perf bench：优先级继承 futex 锁"),
             OperationsPerSecond,
@@ -162,21 +162,21 @@ pub(super) static SOURCE: Source = Source {
                 "各线程在同一个 futex 上每秒加锁并解锁的次数。",
             ),
         ),
-        Program::plain(
+        ForeignQuantity::plain(
             "perf.epoll_wait",
             t("perf bench: epoll wait", "perf bench：epoll 等待"),
             OperationsPerSecond,
             &[THREADS],
             t("Events that each thread took from epoll a second.", "每个线程每秒从 epoll 取得的事件数。"),
         ),
-        Program::plain(
+        ForeignQuantity::plain(
             "perf.epoll_ctl",
             t("perf bench: epoll_ctl", "perf bench：epoll_ctl"),
             OperationsPerSecond,
             &[THREADS, ("op", AxisKind::Choice)],
             t("epoll_ctl calls of one kind a second of each thread.", "每个线程每秒某一类 epoll_ctl 调用的次数。"),
         ),
-        Program::plain(
+        ForeignQuantity::plain(
             "perf.operation",
             t("perf bench: another operation", "perf bench：其他操作"),
             Nanoseconds,

@@ -13,7 +13,7 @@ const MOST_ROWS: usize = 5000;
 
 /// What the text tells so far.
 #[derive(Default)]
-pub(super) struct Table {
+pub(super) struct StressorTable {
     pub stressors: Vec<Stressor>,
     /// stress-ng's version, which it prints with `--verbose`.
     pub version: Option<String>,
@@ -25,7 +25,7 @@ pub(super) struct Table {
     started: Vec<(String, String)>,
 }
 
-impl Table {
+impl StressorTable {
     /// Takes a line of stress-ng's messages; whether it is one.
     pub(super) fn take(&mut self, line: &str) -> Result<bool, String> {
         let is_digit = |c: char| c.is_ascii_digit();
@@ -63,20 +63,21 @@ impl Table {
             if self.stressors.len() == MOST_ROWS {
                 return Err(format!("there are more than {MOST_ROWS} rows; give one result of stress-ng"));
             }
-            let told = COLUMNS.iter().zip(&words);
-            let told = told.map(|(key, word)| Ok(((*key).to_owned(), amount(word, &format!("'{key}' of {name}"))?)));
+            let metrics = COLUMNS.iter().zip(&words);
+            let metrics =
+                metrics.map(|(key, word)| Ok(((*key).to_owned(), amount(word, &format!("'{key}' of {name}"))?)));
             let started = self.started.iter().find(|(hog, _)| hog == name).map(|(_, count)| count.clone());
             self.stressors.push(Stressor {
-                told: told.collect::<Result<_, String>>()?,
+                metrics: metrics.collect::<Result<_, String>>()?,
                 instances: started.unwrap_or_default(),
                 ..Stressor::named(name)
             });
         } else if let (1, Some(stressor)) = (numbers, self.stressors[begin..].iter_mut().find(|one| one.name == name)) {
-            if stressor.told.len() == MOST_METRICS {
+            if stressor.metrics.len() == MOST_METRICS {
                 return Err(format!("a stressor has more than {MOST_METRICS} metrics; give one result"));
             }
             let key = key(&words[1..].join(" "));
-            stressor.told.push((key, amount(words[0], &format!("a metric of {name}"))?));
+            stressor.metrics.push((key, amount(words[0], &format!("a metric of {name}"))?));
         }
         Ok(())
     }

@@ -19,7 +19,7 @@ use super::prepare::prepare;
 use super::start::{Started, described, start};
 use super::{Accel, GuestSpec};
 use crate::agent::OURS;
-use crate::guest_channel::{self, KNOCK, Piece, READY, Sieve};
+use crate::guest_channel::{self, ChannelPart, KNOCK, READY, Sieve};
 use crate::guest_session::{MOST_BEFORE, TURN};
 use crate::monitor::{Monitor, Stopped};
 use crate::program::{Programs, nonce};
@@ -219,8 +219,7 @@ impl Booted {
                     Ok((0, _)) => return Err(self.ended(spec, Stopped::Gone)),
                     Ok((length, _)) => {
                         before += length;
-                        let is_answer =
-                            |piece: &Piece| matches!(piece, Piece::Word(word, of, _) if word == READY && *of == nonce);
+                        let is_answer = |piece: &ChannelPart| matches!(piece, ChannelPart::Word(word, of, _) if word == READY && *of == nonce);
                         if sieve.take(&part[..length]).iter().any(is_answer) {
                             return Ok(());
                         }

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 
-use super::prepare::{Channel, Prepared};
+use super::prepare::{AgentChannel, Prepared};
 use super::{Accel, GuestSpec, NetSpec, VIRTIO_PORT};
 use crate::monitor::{CONSOLE, CONSOLE_BYTES};
 
@@ -95,8 +95,8 @@ pub fn words(spec: &GuestSpec, prepared: &Prepared, held: &Descriptors) -> Vec<O
     add("-serial", &format!("chardev:{CONSOLE}"));
     add("-chardev", &format!("socket,id=channel,fd={}", held.channel));
     match prepared.channel {
-        Channel::Serial => add("-serial", "chardev:channel"),
-        Channel::Virtio => {
+        AgentChannel::Serial => add("-serial", "chardev:channel"),
+        AgentChannel::Virtio => {
             add("-device", "virtio-serial-pci");
             add("-device", &format!("virtserialport,chardev=channel,name={VIRTIO_PORT}"));
         }

@@ -124,13 +124,13 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_made_is_told_in_one_sentence() {
+    fn what_cannot_be_made_is_reported_in_one_sentence() {
         let place = tempfile::tempdir().unwrap();
-        let told = |spec: DiskSpec| make(&spec).unwrap_err().to_string();
-        assert!(told(DiskSpec { size: 1 << 20, ..spec(place.path()) }).contains("choose 64 MiB or more"));
-        let full = told(DiskSpec { size: 1 << 60, ..spec(place.path()) });
+        let message = |spec: DiskSpec| make(&spec).unwrap_err().to_string();
+        assert!(message(DiskSpec { size: 1 << 20, ..spec(place.path()) }).contains("choose 64 MiB or more"));
+        let full = message(DiskSpec { size: 1 << 60, ..spec(place.path()) });
         assert!(full.contains("cannot be made") && full.contains("; "), "{full}");
-        assert!(told(spec(&place.path().join("none"))).contains("name another directory"));
+        assert!(message(spec(&place.path().join("none"))).contains("name another directory"));
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
     }
 }

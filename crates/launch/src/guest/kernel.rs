@@ -46,7 +46,7 @@ pub enum KernelError {
 }
 
 /// A kernel that can be booted.
-pub struct Kernel {
+pub struct BootKernel {
     /// Its file's contents.
     pub bytes: Vec<u8>,
     /// Their SHA-256, hexadecimal.
@@ -81,9 +81,9 @@ fn numbers(release: &str) -> Vec<u64> {
     release.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect()
 }
 
-impl Kernel {
+impl BootKernel {
     /// Reads one for this machine's architecture.
-    pub fn read(path: &Path) -> Result<Kernel, KernelError> {
+    pub fn read(path: &Path) -> Result<BootKernel, KernelError> {
         let file = shown(&path.to_string_lossy());
         let bytes =
             contents::of(path, MOST_BYTES).map_err(|error| KernelError::Unread { file: file.clone(), error })?;
@@ -91,7 +91,7 @@ impl Kernel {
         if !is_bootable(&bytes) {
             return Err(KernelError::Other { file, machine, what: what_is(&bytes), wanted });
         }
-        Ok(Kernel { digest: hex(&Sha256::digest(&bytes)), release: release(&bytes), bytes })
+        Ok(BootKernel { digest: hex(&Sha256::digest(&bytes)), release: release(&bytes), bytes })
     }
 }
 
@@ -162,11 +162,11 @@ mod tests {
             (&[0; 4096], "it begins otherwise"),
         ] {
             fs::write(&file, contents).unwrap();
-            let error = Kernel::read(&file).err().unwrap().to_string();
+            let error = BootKernel::read(&file).err().unwrap().to_string();
             assert!(error.contains(what) && error.contains("--kernel"), "{error}");
         }
         for path in [place.path(), Path::new("/dev/zero"), Path::new("/no/such/kernel")] {
-            let error = Kernel::read(path).err().unwrap().to_string();
+            let error = BootKernel::read(path).err().unwrap().to_string();
             assert!(error.contains("cannot be read"), "{error}");
         }
     }

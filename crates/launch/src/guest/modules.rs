@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_unpacked_is_told() {
+    fn what_cannot_be_unpacked_is_reported() {
         let directory = directory();
         let modules = Modules::of(Some(directory.path()), None).unwrap();
         let error = modules.loaded_for(&["virtio_rng"]).unwrap_err().to_string();

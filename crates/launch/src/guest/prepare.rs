@@ -13,7 +13,7 @@ use super::contents;
 use super::disk::{format_of, make};
 use super::error::GuestError;
 use super::initramfs::Initramfs;
-use super::kernel::Kernel;
+use super::kernel::BootKernel;
 use super::modules::{Module, Modules};
 use super::{DiskFormat, GuestSpec, NetSpec, SETUP, VIRTIO_PORT};
 use crate::program::{Program, Programs, digest_of, hex};
@@ -33,38 +33,38 @@ const MOST_MODULE: u64 = 64 << 20;
 
 /// What passes lines between an agent and its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Channel {
+pub enum AgentChannel {
     /// The second serial port, which every kernel has built in.
     Serial,
     /// A port of virtio.
     Virtio,
 }
 
-impl Channel {
+impl AgentChannel {
     /// As run files name it.
     pub fn name(self) -> &'static str {
         match self {
-            Channel::Serial => "serial",
-            Channel::Virtio => "virtio-serial",
+            AgentChannel::Serial => "serial",
+            AgentChannel::Virtio => "virtio-serial",
         }
     }
 }
 
 /// What a guest is made of.
 pub struct Prepared {
-    pub kernel: Kernel,
+    pub kernel: BootKernel,
     pub program: Program,
     pub initramfs: Vec<u8>,
     pub disk: Option<File>,
     pub image: Option<DiskFormat>,
-    pub channel: Channel,
+    pub channel: AgentChannel,
     pub digests: BTreeMap<String, String>,
 }
 
 /// Puts it together.
 pub fn prepare(spec: &GuestSpec, programs: &Programs) -> Result<Prepared, GuestError> {
     check(spec)?;
-    let kernel = Kernel::read(&spec.kernel)?;
+    let kernel = BootKernel::read(&spec.kernel)?;
     let machine = std::env::consts::ARCH;
     let program = programs.for_machine(machine).map_err(GuestError::Program)?;
     if !program.is_static {
@@ -72,11 +72,11 @@ pub fn prepare(spec: &GuestSpec, programs: &Programs) -> Result<Prepared, GuestE
     }
     let modules = Modules::of(spec.modules.as_deref(), kernel.release.as_deref())?;
     let channel = match CHANNEL_MODULES.iter().all(|name| modules.has(name)) {
-        true => Channel::Virtio,
-        false => Channel::Serial,
+        true => AgentChannel::Virtio,
+        false => AgentChannel::Serial,
     };
     let mut wanted: Vec<&str> = Vec::new();
-    wanted.extend(CHANNEL_MODULES.iter().filter(|_| channel == Channel::Virtio));
+    wanted.extend(CHANNEL_MODULES.iter().filter(|_| channel == AgentChannel::Virtio));
     wanted.extend(spec.disk.iter().flat_map(|_| ["virtio_blk", "ext4"]));
     wanted.extend(spec.image.iter().flat_map(|_| IMAGE_MODULES));
     wanted.extend(spec.net.iter().map(|_| "virtio_net"));
@@ -92,8 +92,8 @@ pub fn prepare(spec: &GuestSpec, programs: &Programs) -> Result<Prepared, GuestE
     let setup = GuestSetup {
         modules: loaded.iter().map(path_of).collect(),
         channel: match channel {
-            Channel::Serial => SERIAL.to_owned(),
-            Channel::Virtio => VIRTIO_PORT.to_owned(),
+            AgentChannel::Serial => SERIAL.to_owned(),
+            AgentChannel::Virtio => VIRTIO_PORT.to_owned(),
         },
         disk: spec.disk.as_ref().map(|_| devices[0].to_owned()),
         root: image.map(|_| devices[usize::from(spec.disk.is_some())].to_owned()),

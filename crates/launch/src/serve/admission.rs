@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::sockopt::set_tcp_user_timeout;
 
-use super::pace::Pace;
+use super::pace::RateLimiter;
 use super::refusals::{Refusal, Refusals};
 use crate::channel::{Admitted, CONFIRMATION, Channel, Greeting, HANDSHAKE_MESSAGE, Records};
 use crate::relay::is_later;
@@ -25,7 +25,7 @@ const FAREWELL: Duration = Duration::from_secs(2);
 const DROPPED_AT_ONCE: usize = 1 << 12;
 
 /// Somebody whose handshake is over.
-pub struct Client {
+pub struct AdmittedClient {
     /// The connection, which does not wait.
     pub socket: TcpStream,
     /// From where.
@@ -34,7 +34,7 @@ pub struct Client {
 }
 
 /// How far one has come.
-enum Step {
+enum HandshakeStep {
     /// It was greeted.
     Greeted(Greeting),
     /// It has the token, and waits for its turn.
@@ -49,7 +49,7 @@ struct Knocker {
     socket: TcpStream,
     from: Option<IpAddr>,
     records: Records,
-    step: Step,
+    step: HandshakeStep,
     until: Instant,
 }
 
@@ -57,7 +57,7 @@ struct Knocker {
 pub struct Admission {
     token: Token,
     knockers: Vec<Knocker>,
-    handshakes: Pace,
+    handshakes: RateLimiter,
 }
 
 /// What comes of a look at one.
@@ -71,7 +71,7 @@ enum Look {
 impl Admission {
     /// For those who have this token.
     pub fn new(token: Token) -> Admission {
-        let handshakes = Pace::of(MOST_HANDSHAKES, Duration::from_secs(1));
+        let handshakes = RateLimiter::of(MOST_HANDSHAKES, Duration::from_secs(1));
         Admission { token, knockers: Vec::new(), handshakes }
     }
 
@@ -92,7 +92,7 @@ impl Admission {
             let evicted = self.knockers.remove(self.who_makes_room());
             refusals.count(Refusal::Crowded, evicted.from);
         }
-        let (records, step) = (Records::of_at_most(HANDSHAKE_MESSAGE), Step::Greeted(greeting));
+        let (records, step) = (Records::of_at_most(HANDSHAKE_MESSAGE), HandshakeStep::Greeted(greeting));
         self.knockers.push(Knocker { socket, from, records, step, until: now + timing().handshake });
     }
 
@@ -100,7 +100,7 @@ impl Admission {
     /// one network that fills the door has no one else's connection ended.
     fn who_makes_room(&self) -> usize {
         let mut counts: HashMap<Option<[u8; 8]>, usize> = HashMap::new();
-        let is_unknown = |knocker: &Knocker| matches!(knocker.step, Step::Greeted(_) | Step::Leaving);
+        let is_unknown = |knocker: &Knocker| matches!(knocker.step, HandshakeStep::Greeted(_) | HandshakeStep::Leaving);
         for knocker in self.knockers.iter().filter(|knocker| is_unknown(knocker)) {
             *counts.entry(knocker.from.map(network)).or_default() += 1;
         }
@@ -113,14 +113,14 @@ impl Admission {
     pub fn see_off(&mut self, socket: TcpStream, from: Option<IpAddr>, now: Instant) {
         if self.knockers.len() < MOST_AT_DOOR && socket.shutdown(Shutdown::Write).is_ok() {
             let records = Records::of_at_most(HANDSHAKE_MESSAGE);
-            self.knockers.push(Knocker { socket, from, records, step: Step::Leaving, until: now + FAREWELL });
+            self.knockers.push(Knocker { socket, from, records, step: HandshakeStep::Leaving, until: now + FAREWELL });
         }
     }
 
     /// Adds what is to be waited for: one for each, in order, of which some want nothing.
     pub fn watch<'a>(&'a self, watched: &mut Vec<PollFd<'a>>) {
         let of = |knocker: &'a Knocker| {
-            let waits = matches!(knocker.step, Step::Admitted(_));
+            let waits = matches!(knocker.step, HandshakeStep::Admitted(_));
             PollFd::new(&knocker.socket, if waits { PollFlags::empty() } else { PollFlags::IN })
         };
         watched.extend(self.knockers.iter().map(of));
@@ -129,13 +129,13 @@ impl Admission {
     /// How long at most until there is something to do without anybody's word; none when there is nobody.
     pub fn wait(&self, now: Instant) -> Option<Duration> {
         let late = self.knockers.iter().map(|knocker| knocker.until.saturating_duration_since(now)).min();
-        let is_waiting = self.knockers.iter().any(|knocker| matches!(knocker.step, Step::Admitted(_)));
+        let is_waiting = self.knockers.iter().any(|knocker| matches!(knocker.step, HandshakeStep::Admitted(_)));
         let turn = is_waiting.then(|| self.handshakes.wait(now).unwrap_or_default());
         late.into_iter().chain(turn).min()
     }
 
     /// Goes on with everybody for whom there is something, as `ready` says in order; those whose handshake is over come back.
-    pub fn turn(&mut self, ready: &[bool], now: Instant, refusals: &mut Refusals) -> Vec<Client> {
+    pub fn turn(&mut self, ready: &[bool], now: Instant, refusals: &mut Refusals) -> Vec<AdmittedClient> {
         let mut guests = Vec::new();
         for (index, mut knocker) in std::mem::take(&mut self.knockers).into_iter().enumerate() {
             let is_ready = ready.get(index).copied().unwrap_or_default();
@@ -143,7 +143,9 @@ impl Admission {
                 Look::Stays => self.knockers.push(knocker),
                 Look::Gone => {}
                 Look::Refused(refusal) => refusals.count(refusal, knocker.from),
-                Look::In(channel) => guests.push(Client { socket: knocker.socket, from: knocker.from, channel }),
+                Look::In(channel) => {
+                    guests.push(AdmittedClient { socket: knocker.socket, from: knocker.from, channel })
+                }
             }
         }
         guests
@@ -152,38 +154,42 @@ impl Admission {
 
 impl Knocker {
     /// A step on, if there is one; none where nothing has changed.
-    fn step(&mut self, is_ready: bool, token: &Token, handshakes: &mut Pace, now: Instant) -> Option<Look> {
+    fn step(&mut self, is_ready: bool, token: &Token, handshakes: &mut RateLimiter, now: Instant) -> Option<Look> {
         if now >= self.until {
-            let is_known = matches!(self.step, Step::Leaving);
+            let is_known = matches!(self.step, HandshakeStep::Leaving);
             return Some(if is_known { Look::Gone } else { Look::Refused(Refusal::Late) });
         }
         if is_ready {
-            if matches!(self.step, Step::Admitted(_)) {
+            if matches!(self.step, HandshakeStep::Admitted(_)) {
                 // Nothing is wanted of it now, so that this is its end.
                 return Some(Look::Gone);
             }
-            let record = match self.hear() {
+            let record = match self.read_record() {
                 Ok(record) => record?,
                 Err(look) => return Some(look),
             };
-            match std::mem::replace(&mut self.step, Step::Leaving) {
-                Step::Greeted(_) if record.len() != HANDSHAKE_MESSAGE => return Some(Look::Refused(Refusal::Garbage)),
-                Step::Greeted(greeting) => match Admitted::of(token, &greeting, &record) {
-                    Ok(admitted) => self.step = Step::Admitted(Box::new(admitted)),
+            match std::mem::replace(&mut self.step, HandshakeStep::Leaving) {
+                HandshakeStep::Greeted(_) if record.len() != HANDSHAKE_MESSAGE => {
+                    return Some(Look::Refused(Refusal::Garbage));
+                }
+                HandshakeStep::Greeted(greeting) => match Admitted::of(token, &greeting, &record) {
+                    Ok(admitted) => self.step = HandshakeStep::Admitted(Box::new(admitted)),
                     Err(_) => return Some(Look::Refused(Refusal::Token)),
                 },
-                Step::Answered(mut channel) => {
+                HandshakeStep::Answered(mut channel) => {
                     return Some(match channel.open(&record) {
                         Ok(carried) if carried.is_empty() => Look::In(channel),
                         _ => Look::Refused(Refusal::Altered),
                     });
                 }
-                Step::Admitted(_) | Step::Leaving => {}
+                HandshakeStep::Admitted(_) | HandshakeStep::Leaving => {}
             }
         }
-        if matches!(self.step, Step::Admitted(_)) && handshakes.wait(now).is_none() {
+        if matches!(self.step, HandshakeStep::Admitted(_)) && handshakes.wait(now).is_none() {
             handshakes.count(now);
-            let Step::Admitted(admitted) = std::mem::replace(&mut self.step, Step::Leaving) else { return None };
+            let HandshakeStep::Admitted(admitted) = std::mem::replace(&mut self.step, HandshakeStep::Leaving) else {
+                return None;
+            };
             return Some(self.answer(*admitted));
         }
         None
@@ -194,7 +200,8 @@ impl Knocker {
         let Ok((channel, record)) = admitted.answer() else { return Look::Gone };
         match self.socket.write(&record) {
             Ok(sent) if sent == record.len() => {
-                (self.step, self.records) = (Step::Answered(Box::new(channel)), Records::of_at_most(CONFIRMATION));
+                (self.step, self.records) =
+                    (HandshakeStep::Answered(Box::new(channel)), Records::of_at_most(CONFIRMATION));
                 Look::Stays
             }
             Ok(_) | Err(_) => Look::Gone,
@@ -202,8 +209,8 @@ impl Knocker {
     }
 
     /// A whole record, if one is there now.
-    fn hear(&mut self) -> Result<Option<Vec<u8>>, Look> {
-        if matches!(self.step, Step::Leaving) {
+    fn read_record(&mut self) -> Result<Option<Vec<u8>>, Look> {
+        if matches!(self.step, HandshakeStep::Leaving) {
             return self.drop_what_comes();
         }
         // Twice: its length, and the rest.

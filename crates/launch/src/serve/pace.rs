@@ -5,16 +5,16 @@ use std::time::{Duration, Instant};
 
 /// Remembers the last ones.
 #[derive(Debug)]
-pub struct Pace {
+pub struct RateLimiter {
     most: usize,
     within: Duration,
     times: VecDeque<Instant>,
 }
 
-impl Pace {
+impl RateLimiter {
     /// So many in this time, whenever it begins.
-    pub fn of(most: usize, within: Duration) -> Pace {
-        Pace { most, within, times: VecDeque::with_capacity(most) }
+    pub fn of(most: usize, within: Duration) -> RateLimiter {
+        RateLimiter { most, within, times: VecDeque::with_capacity(most) }
     }
 
     /// How long the next one has to wait; none when it need not.
@@ -40,7 +40,7 @@ mod tests {
     #[test]
     fn in_no_second_are_there_more_than_may_be() {
         let (begin, mut done) = (now(), Vec::new());
-        let mut pace = Pace::of(10, Duration::from_secs(1));
+        let mut pace = RateLimiter::of(10, Duration::from_secs(1));
         for ms in (0..5000).step_by(7) {
             let at = begin + Duration::from_millis(ms);
             if pace.wait(at).is_none() {
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn who_has_waited_as_long_as_was_said_waits_no_more() {
         let begin = now();
-        let mut pace = Pace::of(2, Duration::from_secs(1));
+        let mut pace = RateLimiter::of(2, Duration::from_secs(1));
         pace.count(begin);
         assert_eq!(pace.wait(begin), None);
         pace.count(begin);

@@ -63,51 +63,51 @@ impl Refusal {
 
 /// One kind.
 #[derive(Debug, Default, Clone, Copy)]
-struct Kind {
-    told: Option<Instant>,
-    untold: u64,
+struct RefusalKind {
+    reported: Option<Instant>,
+    unreported: u64,
     last: Option<IpAddr>,
 }
 
 /// What is to be told.
 #[derive(Debug, Default)]
 pub struct Refusals {
-    kinds: [Kind; Refusal::ALL.len()],
+    kinds: [RefusalKind; Refusal::ALL.len()],
 }
 
 impl Refusals {
     pub fn count(&mut self, refusal: Refusal, from: Option<IpAddr>) {
         let kind = &mut self.kinds[refusal as usize];
-        kind.untold += 1;
+        kind.unreported += 1;
         kind.last = from;
     }
 
-    /// The lines that are due, for `tell`.
-    pub fn tell(&mut self, now: Instant, tell: &mut dyn FnMut(&str)) {
+    /// The lines that are due, for `report`.
+    pub fn report(&mut self, now: Instant, report: &mut dyn FnMut(&str)) {
         for (kind, refusal) in self.kinds.iter_mut().zip(Refusal::ALL) {
-            if kind.untold == 0 || left(kind, now).is_some() {
+            if kind.unreported == 0 || left(kind, now).is_some() {
                 continue;
             }
             let from = kind.last.map_or_else(|| "a connection".to_owned(), |from| from.to_string());
-            match kind.untold {
-                1 => tell(&format!("{from} {}", refusal.sentence())),
+            match kind.unreported {
+                1 => report(&format!("{from} {}", refusal.sentence())),
                 more => {
-                    tell(&format!("{from} {} (and {} more since the last such line)", refusal.sentence(), more - 1))
+                    report(&format!("{from} {} (and {} more since the last such line)", refusal.sentence(), more - 1))
                 }
             }
-            *kind = Kind { told: Some(now), untold: 0, last: None };
+            *kind = RefusalKind { reported: Some(now), unreported: 0, last: None };
         }
     }
 
     /// When the next line is due; none when nothing is to be told.
     pub fn wait(&self, now: Instant) -> Option<Duration> {
-        self.kinds.iter().filter(|kind| kind.untold > 0).map(|kind| left(kind, now).unwrap_or_default()).min()
+        self.kinds.iter().filter(|kind| kind.unreported > 0).map(|kind| left(kind, now).unwrap_or_default()).min()
     }
 }
 
 /// How long this kind has to be quiet still.
-fn left(kind: &Kind, now: Instant) -> Option<Duration> {
-    let left = QUIET.saturating_sub(now.saturating_duration_since(kind.told?));
+fn left(kind: &RefusalKind, now: Instant) -> Option<Duration> {
+    let left = QUIET.saturating_sub(now.saturating_duration_since(kind.reported?));
     (!left.is_zero()).then_some(left)
 }
 
@@ -117,15 +117,15 @@ mod tests {
     use crate::supervise::now;
 
     #[test]
-    fn a_flood_is_told_in_a_line_a_second_and_every_one_is_counted() {
+    fn a_flood_is_reported_in_a_line_a_second_and_every_one_is_counted() {
         let (begin, mut refusals, mut lines) = (now(), Refusals::default(), Vec::new());
         for ms in 0..3500 {
             let at = begin + Duration::from_millis(ms);
             refusals.count(Refusal::Token, Some([10, 0, 0, 7].into()));
-            refusals.tell(at, &mut |line| lines.push(line.to_owned()));
+            refusals.report(at, &mut |line| lines.push(line.to_owned()));
         }
         assert_eq!(refusals.wait(begin + Duration::from_millis(3500)), Some(Duration::from_millis(500)));
-        refusals.tell(begin + Duration::from_secs(9), &mut |line| lines.push(line.to_owned()));
+        refusals.report(begin + Duration::from_secs(9), &mut |line| lines.push(line.to_owned()));
         assert_eq!(lines[0], "10.0.0.7 has another token");
         assert_eq!(lines[1], "10.0.0.7 has another token (and 999 more since the last such line)");
         assert_eq!(lines.len(), 5, "{lines:?}");
@@ -139,7 +139,7 @@ mod tests {
             assert_eq!(refusal as usize, index);
             refusals.count(refusal, None);
         }
-        refusals.tell(begin, &mut |line| lines += usize::from(line.starts_with("a connection ")));
+        refusals.report(begin, &mut |line| lines += usize::from(line.starts_with("a connection ")));
         assert_eq!(lines, Refusal::ALL.len());
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFd;
 
-use super::admission::Client;
+use super::admission::AdmittedClient;
 use super::refusals::Refusal;
 use crate::agent::{AGENT, SERVED};
 use crate::group::{GroupLeader, null};
@@ -59,8 +59,14 @@ pub struct Leftover {
 impl Session {
     /// Starts an agent of this program, which has nothing listen but at the address to which its server is bound, and fills so much
     /// memory at most.
-    pub fn begin(guest: Client, program: &Path, bound: IpAddr, memory_bytes: u64, now: Instant) -> io::Result<Session> {
-        let Client { socket, from, channel } = guest;
+    pub fn begin(
+        guest: AdmittedClient,
+        program: &Path,
+        bound: IpAddr,
+        memory_bytes: u64,
+        now: Instant,
+    ) -> io::Result<Session> {
+        let AdmittedClient { socket, from, channel } = guest;
         let mut command = command(program);
         command.args([AGENT, SERVED, &bound.to_string(), &memory_bytes.to_string()]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(null()?);

@@ -12,7 +12,7 @@ fn a_guest_answers_one_agent_after_the_other() {
     for _ in 0..2 {
         let mut link = agent(&booted, &programs);
         link.ask(&AgentRequest::Facts).unwrap();
-        let AgentAnswer::Facts(report) = link.hear().unwrap() else { panic!("no facts") };
+        let AgentAnswer::Facts(report) = link.receive().unwrap() else { panic!("no facts") };
         assert!(report.host.virtualization.hypervisor.is_some(), "{:?}", report.host.virtualization);
         assert!(link.finish());
     }

@@ -23,7 +23,7 @@ const HAS_OWN_NETWORK: &str = "HOSTMARK_HAS_OWN_NETWORK";
 fn facts(booted: &Booted, programs: &Programs) -> HostFacts {
     let mut link = agent(booted, programs);
     link.ask(&AgentRequest::Facts).unwrap();
-    let AgentAnswer::Facts(report) = link.hear().unwrap() else { panic!("no facts") };
+    let AgentAnswer::Facts(report) = link.receive().unwrap() else { panic!("no facts") };
     assert!(link.finish());
     report.host
 }

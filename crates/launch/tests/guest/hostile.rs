@@ -64,7 +64,7 @@ fn a_guest_that_is_late_is_ended_with_the_last_lines_of_its_console() {
 }
 
 #[test]
-fn a_kernel_that_panics_is_told_at_once() {
+fn a_kernel_that_panics_is_reported_at_once() {
     let Some((spec, programs)) = spec() else { return };
     let spec = GuestSpec { append: vec!["rdinit=/no/such".to_owned()], ..spec };
     let text = refused(&spec, &programs);
@@ -119,7 +119,7 @@ fn a_guest_of_64_mib_comes_up_or_is_said_to_have_too_little_memory() {
 }
 
 #[test]
-fn an_option_that_qemu_does_not_know_is_told_in_its_words() {
+fn an_option_that_qemu_does_not_know_is_reported_in_its_words() {
     let Some((spec, programs)) = spec() else { return };
     let text = refused(&GuestSpec { cpu: Some("no-such-cpu".into()), ..spec.clone() }, &programs);
     assert!(text.contains("no-such-cpu"), "{text}");
@@ -164,7 +164,7 @@ fn a_guest_under_kvm_comes_up_or_ends_within_its_limit() {
 }
 
 #[test]
-fn a_module_that_the_kernel_refuses_is_told_by_its_name() {
+fn a_module_that_the_kernel_refuses_is_reported_by_its_name() {
     let Some((spec, programs)) = spec() else { return };
     let module = tempfile::NamedTempFile::new().unwrap();
     fs::write(module.path(), "no module").unwrap();
@@ -176,7 +176,7 @@ fn a_module_that_the_kernel_refuses_is_told_by_its_name() {
 }
 
 #[test]
-fn memory_and_pages_that_the_host_does_not_have_are_told() {
+fn memory_and_pages_that_the_host_does_not_have_are_reported() {
     let Some((spec, programs)) = spec() else { return };
     let text = refused(&GuestSpec { huge_pages: Some(1 << 30), memory: 1 << 50, ..spec.clone() }, &programs);
     assert!(text.contains("QEMU does not start ("), "{text}");

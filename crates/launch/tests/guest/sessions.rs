@@ -27,7 +27,7 @@ fn has_ended(id: u32) -> bool {
 }
 
 #[test]
-fn a_guest_that_dies_half_way_is_told_with_its_console() {
+fn a_guest_that_dies_half_way_is_reported_with_its_console() {
     let Some((spec, programs)) = spec() else { return };
     let place = tempfile::tempdir().unwrap();
     let socket = place.path().join("monitor");
@@ -36,11 +36,11 @@ fn a_guest_that_dies_half_way_is_told_with_its_console() {
     let booted = Booted::boot(&GuestSpec { qemu_args: words.to_vec(), ..spec }, &programs, None, |_| {}).unwrap();
     let mut link = agent(&booted, &programs);
     link.ask(&request("syscall", Inputs::default())).unwrap();
-    while !matches!(link.hear().unwrap(), AgentAnswer::Round(_)) {}
+    while !matches!(link.receive().unwrap(), AgentAnswer::Round(_)) {}
     let mut monitor = UnixStream::connect(&socket).unwrap();
     monitor.write_all(b"{\"execute\":\"qmp_capabilities\"}{\"execute\":\"system_reset\"}\n").unwrap();
     let error = loop {
-        match link.hear() {
+        match link.receive() {
             Ok(_) => {}
             Err(error) => break error.to_string(),
         }
@@ -49,13 +49,13 @@ fn a_guest_that_dies_half_way_is_told_with_its_console() {
 }
 
 #[test]
-fn a_guest_whose_emulator_is_killed_is_told_at_once() {
+fn a_guest_whose_emulator_is_killed_is_reported_at_once() {
     let Some((spec, programs)) = spec() else { return };
     let booted = Booted::boot(&spec, &programs, None, |_| {}).unwrap();
     let mut link = agent(&booted, &programs);
     // A child of this process that nobody has waited for: the number is its own.
     kill_process(Pid::from_raw(booted.id() as i32).unwrap(), Signal::KILL).unwrap();
-    let error = match link.ask(&AgentRequest::Facts).and_then(|()| link.hear()) {
+    let error = match link.ask(&AgentRequest::Facts).and_then(|()| link.receive()) {
         Err(error @ AgentError::Ended { .. }) => error.to_string(),
         other => panic!("{other:?}"),
     };
@@ -69,13 +69,13 @@ fn a_session_that_is_left_in_the_middle_makes_room_for_the_next() {
     for _ in 0..2 {
         let mut link = agent(&booted, &programs);
         link.ask(&request("syscall.null", Inputs::default())).unwrap();
-        while !matches!(link.hear().unwrap(), AgentAnswer::Round(_)) {}
+        while !matches!(link.receive().unwrap(), AgentAnswer::Round(_)) {}
         // Its process here is killed: the guest is told nothing.
         kill_process(Pid::from_raw(link.id() as i32).unwrap(), Signal::KILL).unwrap();
     }
     let mut link = agent(&booted, &programs);
     link.ask(&AgentRequest::Facts).unwrap();
-    assert!(matches!(link.hear().unwrap(), AgentAnswer::Facts(_)));
+    assert!(matches!(link.receive().unwrap(), AgentAnswer::Facts(_)));
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn a_guest_that_floods_its_channel_is_ended() {
     let booted = garbage("quiet").unwrap();
     let mut link = agent(&booted, &programs);
     link.ask(&AgentRequest::Facts).unwrap();
-    assert!(matches!(link.hear().unwrap(), AgentAnswer::Facts(_)));
+    assert!(matches!(link.receive().unwrap(), AgentAnswer::Facts(_)));
 }
 
 #[test]

@@ -80,7 +80,7 @@ pub fn measured(booted: &Booted, programs: &Programs, filter: &str, inputs: Inpu
     let mut link = agent(booted, programs);
     link.ask(&request(filter, inputs)).unwrap();
     loop {
-        if let AgentAnswer::Run(run) = link.hear().unwrap() {
+        if let AgentAnswer::Run(run) = link.receive().unwrap() {
             assert!(link.finish());
             return *run;
         }

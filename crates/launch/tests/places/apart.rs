@@ -25,7 +25,7 @@ const WITHOUT_ANY: &str = r#"mount --rbind / "$0" && mount -t tmpfs -o noexec no
 fn a_directory_whose_files_are_not_executed_is_passed_over() {
     let Some(spot) = Spot::apart(WITHOUT_TMP) else { return skipped(NO_NAMESPACE) };
     let mut process = spot.start("readlink /proc/self/fd/9", terms(Ending::Killed));
-    let ReadOutcome::Line(path) = process.hear_line(SOON).unwrap() else { panic!() };
+    let ReadOutcome::Line(path) = process.read_line_within(SOON).unwrap() else { panic!() };
     assert!(path.starts_with("/var/tmp/hostmark-") && path.ends_with(" (deleted)"), "{path}");
     let Some(nowhere) = Spot::apart(WITHOUT_ANY) else { return };
     let refusal = nowhere.refusal();
@@ -79,7 +79,7 @@ fn a_directory_without_room_is_passed_over() {
     let Some(spot) = Spot::apart(WITH_LITTLE_TMP) else { return skipped(NO_NAMESPACE) };
     let own = spot.large("readlink /proc/self/fd/9; head -c 20 /proc/self/fd/9 | wc -c", MUCH);
     let mut process = spot.start_file(&own, &[], terms(Ending::Killed)).unwrap().process;
-    let ReadOutcome::Line(path) = process.hear_line(SOON).unwrap() else { panic!() };
+    let ReadOutcome::Line(path) = process.read_line_within(SOON).unwrap() else { panic!() };
     assert!(path.starts_with("/var/tmp/hostmark-") && path.ends_with(" (deleted)"), "{path}");
     says(&mut process, "20");
     drop(process);
@@ -103,7 +103,7 @@ fn a_root_directory_that_cannot_be_written_is_passed_over() {
     let own = spot.program("readlink /proc/self/fd/9; touch /var/tmp/written || echo no");
     let mut process =
         spot.start_file(&own, &[], terms(Ending::Killed)).unwrap_or_else(|error| panic!("{error}")).process;
-    let ReadOutcome::Line(path) = process.hear_line(SOON).unwrap() else { panic!() };
+    let ReadOutcome::Line(path) = process.read_line_within(SOON).unwrap() else { panic!() };
     assert!(path.starts_with("/dev/shm/hostmark-"), "{path}");
     says(&mut process, "no");
 }
@@ -143,14 +143,14 @@ fn a_container_needs_little_more_than_a_shell() {
 }
 
 #[test]
-fn a_container_that_lacks_something_is_told_of() {
+fn a_container_that_lacks_something_is_reported() {
     let Some(spot) = bare(BARE_WITHOUT_PROC) else { return skipped(NO_CONTAINER) };
     let refusal = spot.refusal();
     assert!(refusal.contains("lacks /proc") && refusal.ends_with("mount it"), "{refusal}");
 }
 
 #[test]
-fn room_that_ends_while_the_program_is_copied_is_told_of() {
+fn room_that_ends_while_the_program_is_copied_is_reported() {
     // Without /dev/zero it is not tried before whether there is room.
     let Some(spot) = bare(BARE_WITH_LITTLE) else { return skipped(NO_CONTAINER) };
     let error = spot.start_file(&spot.large("exit", MUCH), &[], terms(Ending::Killed)).unwrap_err();
@@ -163,7 +163,7 @@ fn a_program_that_needs_libraries_does_not_begin_in_a_container_without_them() {
     let Some(spot) = bare(BARE) else { return skipped(NO_CONTAINER) };
     let mut started = spot.start_file("/bin/cat".as_ref(), &[], terms(Ending::Killed)).unwrap();
     assert!(!started.is_static);
-    assert_eq!(started.process.hear_line(SOON).unwrap(), ReadOutcome::Closed);
+    assert_eq!(started.process.read_line_within(SOON).unwrap(), ReadOutcome::Closed);
     assert!(started.process.ends_within(SOON));
     assert_eq!(started.process.end().unwrap().code(), Some(127));
     let word = started.process.last_word().unwrap();

@@ -41,18 +41,18 @@ at_both! {
     who_fails_says_why
     silence_times_out_and_nothing_is_left
     who_is_asked_to_stop_may_say_so
-    who_is_told_nothing_has_an_empty_input
-    a_request_to_stop_is_heard
+    who_is_reported_nothing_has_an_empty_input
+    a_request_to_stop_is_received
     a_program_that_is_not_there_is_an_error
 }
 
 fn lines_come_one_by_one_and_then_the_end(spot: &Spot) {
     let mut process = spot.start("read -r a; echo \"got $a\"; read -r b; echo \"$b\"; exit 3", terms(Ending::Killed));
-    process.tell("one\n").unwrap();
+    process.send("one\n").unwrap();
     says(&mut process, "got one");
-    process.tell_last("two\n").unwrap();
+    process.send_last("two\n").unwrap();
     says(&mut process, "two");
-    assert_eq!(process.hear_line(SOON).unwrap(), ReadOutcome::Closed);
+    assert_eq!(process.read_line_within(SOON).unwrap(), ReadOutcome::Closed);
     assert!(process.ends_within(SOON));
     assert_eq!(process.end().unwrap().code(), Some(3));
 }
@@ -61,18 +61,18 @@ fn arguments_arrive_as_they_are(spot: &Spot) {
     let arguments = ["a b", "", "it's", "\"$HOME\" `id` \\", "-n", "two\nlines", "}", "字"];
     let program = spot.program("for a in \"$@\"; do printf '<%s>' \"$a\"; done");
     let mut process = spot.start_file(&program, &arguments, terms(Ending::Killed)).unwrap().process;
-    assert_eq!(process.hear_out(SOON, 1000).unwrap(), ReadOutcome::Closed);
+    assert_eq!(process.drain(SOON, 1000).unwrap(), ReadOutcome::Closed);
     let expected: String = arguments.iter().map(|argument| format!("<{argument}>")).collect();
-    assert_eq!(String::from_utf8(process.heard()).unwrap(), expected);
+    assert_eq!(String::from_utf8(process.take_buffered()).unwrap(), expected);
 }
 
 fn a_program_in_the_machines_own_language_runs(spot: &Spot) {
     let mut process = spot.start_file("/bin/cat".as_ref(), &["-"], terms(Ending::Killed)).unwrap().process;
-    process.tell("hostmark\n").unwrap();
+    process.send("hostmark\n").unwrap();
     says(&mut process, "hostmark");
-    process.tell_last("and no more").unwrap();
-    assert_eq!(process.hear_out(SOON, 1000).unwrap(), ReadOutcome::Closed);
-    assert_eq!(process.heard(), b"and no more");
+    process.send_last("and no more").unwrap();
+    assert_eq!(process.drain(SOON, 1000).unwrap(), ReadOutcome::Closed);
+    assert_eq!(process.take_buffered(), b"and no more");
 }
 
 fn nothing_has_a_name_while_it_runs(spot: &Spot) {
@@ -89,7 +89,7 @@ fn files_are_made_as_the_caller_has_it(spot: &Spot) {
 
 fn who_fails_says_why(spot: &Spot) {
     let mut process = spot.start("echo first >&2; echo why >&2; exit 5", terms(Ending::Killed));
-    assert_eq!(process.hear_line(SOON).unwrap(), ReadOutcome::Closed);
+    assert_eq!(process.read_line_within(SOON).unwrap(), ReadOutcome::Closed);
     assert!(process.ends_within(SOON));
     assert_eq!((process.end().unwrap().code(), process.last_word().as_deref()), (Some(5), Some("why")));
 }
@@ -97,7 +97,7 @@ fn who_fails_says_why(spot: &Spot) {
 fn silence_times_out_and_nothing_is_left(spot: &Spot) {
     let mut process = spot.start("sleep 1000 & echo; sleep 1000", terms(Ending::Killed));
     says(&mut process, "");
-    assert_eq!(process.hear_line(Duration::from_millis(20)).unwrap(), ReadOutcome::TimedOut);
+    assert_eq!(process.read_line_within(Duration::from_millis(20)).unwrap(), ReadOutcome::TimedOut);
     let group = rustix::process::Pid::from_raw(process.id() as i32).unwrap();
     drop(process);
     // Orphans of it are reaped by init in their own time.
@@ -117,18 +117,18 @@ fn who_is_asked_to_stop_may_say_so(spot: &Spot) {
     assert_eq!((process.end().unwrap().code(), process.last_word().as_deref()), (Some(6), Some("stopped")));
 }
 
-fn who_is_told_nothing_has_an_empty_input(spot: &Spot) {
+fn who_is_reported_nothing_has_an_empty_input(spot: &Spot) {
     let mut process = spot.start("cat; echo end", Terms { has_input: false, ..terms(Ending::Killed) });
     says(&mut process, "end");
-    assert!(process.tell("").is_err());
+    assert!(process.send("").is_err());
 }
 
-fn a_request_to_stop_is_heard(spot: &Spot) {
+fn a_request_to_stop_is_received(spot: &Spot) {
     let (read, write) = rustix::pipe::pipe().unwrap();
     let mut process = spot.start("echo; sleep 1000", Terms { stop: Some(Rc::new(read)), ..terms(Ending::Killed) });
     says(&mut process, "");
     rustix::io::write(&write, b"x").unwrap();
-    assert_eq!(process.hear_line(Duration::MAX).unwrap(), ReadOutcome::Stopped);
+    assert_eq!(process.read_line_within(Duration::MAX).unwrap(), ReadOutcome::Stopped);
 }
 
 fn a_program_that_is_not_there_is_an_error(spot: &Spot) {
@@ -148,7 +148,7 @@ fn every_kind_of_shell_reads_the_script() {
         }
         let spot = Spot::behind(&format!("exec {shell}"));
         let mut process = spot.start("read -r a; echo \"$a\"", terms(Ending::Killed));
-        process.tell_last("told\n").unwrap();
-        assert_eq!(process.hear_line(SOON).unwrap(), ReadOutcome::Line("told".into()), "{shell}");
+        process.send_last("told\n").unwrap();
+        assert_eq!(process.read_line_within(SOON).unwrap(), ReadOutcome::Line("told".into()), "{shell}");
     }
 }

@@ -22,7 +22,7 @@ fn a_copy_lets_go_of_its_own_file_and_others_close_nothing() {
     let arguments = [name, "--exact", "--nocapture", "--test-threads=1"];
     let mut process =
         place.start(&Programs::of_this(false).unwrap(), &arguments, terms(Ending::Killed)).unwrap().process;
-    assert_eq!(process.hear_out(SOON, 1 << 20).unwrap(), ReadOutcome::Closed);
-    let said = String::from_utf8(process.heard()).unwrap();
+    assert_eq!(process.drain(SOON, 1 << 20).unwrap(), ReadOutcome::Closed);
+    let said = String::from_utf8(process.take_buffered()).unwrap();
     assert!(said.contains("test result: ok. 1 passed"), "{said}");
 }

@@ -24,5 +24,5 @@ fn terms(ending: Ending) -> Terms {
 
 #[track_caller]
 fn says(process: &mut Supervised, line: &str) {
-    assert_eq!(process.hear_line(SOON).unwrap(), ReadOutcome::Line(line.into()));
+    assert_eq!(process.read_line_within(SOON).unwrap(), ReadOutcome::Line(line.into()));
 }

@@ -24,7 +24,7 @@ fn what_is_said_before_the_shell_begins_is_dropped() {
 }
 
 #[test]
-fn what_leads_to_no_shell_is_told_in_one_sentence() {
+fn what_leads_to_no_shell_is_reported_in_one_sentence() {
     let refusal = Spot::behind("echo 'sh: no such file' >&2; exit 127").refusal();
     assert!(
         refusal.contains("has no shell (exit status: 127: sh: no such file); it must lead to where there is sh"),
@@ -103,7 +103,7 @@ fn an_installed_program_that_is_another_one_by_now_is_not_started() {
 }
 
 #[test]
-fn a_machine_of_another_kind_is_told_of_with_the_file_that_it_needs() {
+fn a_machine_of_another_kind_is_reported_with_the_file_that_it_needs() {
     let other = if std::env::consts::ARCH == "x86_64" { "aarch64" } else { "x86_64" };
     let spot = with_tool("uname", &format!("echo {other}"));
     let text = error_of(&spot).to_string();
@@ -119,7 +119,7 @@ fn a_machine_of_another_kind_is_told_of_with_the_file_that_it_needs() {
 }
 
 #[test]
-fn data_that_a_connection_alters_is_told_of_before_it_is_executed() {
+fn data_that_a_connection_alters_is_reported_before_it_is_executed() {
     let other = "0".repeat(64);
     let spot = with_tool("sha256sum", &format!("echo '{other}  -'"));
     let ran = spot.outside.path().join("ran");
@@ -157,7 +157,7 @@ fn a_place_needs_six_tools_and_the_one_that_is_missing_is_named() {
 }
 
 #[test]
-fn silence_is_told_of_with_what_was_said_last() {
+fn silence_is_reported_with_what_was_said_last() {
     let patience = Duration::from_millis(300);
     for (script, word) in [
         ("printf 'Password: '; exec sleep 1000", ": Password:; try"),
@@ -177,7 +177,7 @@ fn silence_is_told_of_with_what_was_said_last() {
 }
 
 #[test]
-fn one_that_stands_still_after_it_has_answered_is_told_of() {
+fn one_that_stands_still_after_it_has_answered_is_reported() {
     // It does as the script does, up to a word; then it says nothing, or without end.
     let begin =
         "read -r line; n=${line##*=}; say() { printf '\\nhostmark %s %s\\n' \"$n\" \"$*\"; }; say ready $(uname -m) -;";
@@ -190,7 +190,7 @@ fn one_that_stands_still_after_it_has_answered_is_told_of() {
         let programs = Programs::of(&spot.large("exit", 10_000), false, spot.outside.path());
         let error =
             spot.place.start_within(&programs, &[], terms(Ending::Killed), Duration::from_millis(300)).unwrap_err();
-        assert!(matches!(&error, TransportError::Silent { step: told, .. } if *told == step), "{error}");
+        assert!(matches!(&error, TransportError::Silent { step: stopped_at, .. } if *stopped_at == step), "{error}");
     }
     for (after, says) in [
         ("while :; do say tried x; done", "answers 'tried x'"),
@@ -232,7 +232,7 @@ fn nothing_that_comes_from_there_fills_the_screen_or_steers_it() {
 }
 
 #[test]
-fn a_request_to_stop_is_heard_on_the_way() {
+fn a_request_to_stop_is_received_on_the_way() {
     let (read, write) = rustix::pipe::pipe().unwrap();
     rustix::io::write(&write, b"x").unwrap();
     let spot = Spot::behind("exec sleep 1000");

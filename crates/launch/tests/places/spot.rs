@@ -93,11 +93,11 @@ impl Spot {
             self.start_file(&own, &["a b", "it's"], terms(Ending::Killed)).unwrap_or_else(|error| panic!("{error}"));
         let mut process = started.process;
         assert!(started.has_copied && !started.is_static);
-        process.tell("one\n").unwrap();
+        process.send("one\n").unwrap();
         says(&mut process, "got one 2");
-        process.tell_last("and all the rest\n").unwrap();
+        process.send_last("and all the rest\n").unwrap();
         says(&mut process, "and all the rest");
-        assert_eq!(process.hear_line(SOON).unwrap(), ReadOutcome::Closed);
+        assert_eq!(process.read_line_within(SOON).unwrap(), ReadOutcome::Closed);
         assert!(process.ends_within(SOON));
         assert_eq!((process.end().unwrap().code(), process.last_word().as_deref()), (Some(3), Some("why")));
     }

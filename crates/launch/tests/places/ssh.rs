@@ -33,7 +33,7 @@ fn a_program_runs_behind_ssh_and_nothing_of_it_is_left() {
     spot.works();
     // Of a session in the middle of its work, too: an agent ends when its input does.
     let mut process = spot.start("echo $$; exec cat >/dev/null", terms(Ending::Killed));
-    let ReadOutcome::Line(pid) = process.hear_line(SOON).unwrap() else { panic!("it says nothing") };
+    let ReadOutcome::Line(pid) = process.read_line_within(SOON).unwrap() else { panic!("it says nothing") };
     assert_ne!(sessions(&server), "");
     assert!(Path::new("/proc").join(&pid).exists());
     drop(process);
@@ -61,7 +61,7 @@ fn a_banner_before_the_login_changes_nothing() {
     };
     spot.works();
     let mut process = spot.start("exit 4", terms(Ending::Killed));
-    assert_eq!(process.hear_line(SOON).unwrap(), ReadOutcome::Closed);
+    assert_eq!(process.read_line_within(SOON).unwrap(), ReadOutcome::Closed);
     assert!(process.ends_within(SOON));
     assert_eq!((process.end().unwrap().code(), process.last_word()), (Some(4), None));
 }
@@ -94,7 +94,7 @@ fn a_program_runs_behind_every_login_shell() {
 }
 
 #[test]
-fn a_terminal_of_ssh_is_told_of() {
+fn a_terminal_of_ssh_is_reported() {
     let Some((mut spot, _server)) = over_ssh(&Options::default()) else { return skipped(NO_SERVER) };
     let hostmark_launch::transport::Transport::Command(words) = &mut spot.place else { panic!() };
     words.insert(1, "-tt".into());
@@ -115,9 +115,9 @@ fn ssh_leads_through_ssh() {
 }
 
 #[test]
-fn what_ssh_says_of_a_login_that_fails_is_told() {
+fn what_ssh_says_of_a_login_that_fails_is_reported() {
     let Some((mut spot, server)) = over_ssh(&Options::default()) else { return skipped(NO_SERVER) };
-    let begun = spot.start("echo begun", terms(Ending::Killed)).hear_line(SOON).unwrap();
+    let begun = spot.start("echo begun", terms(Ending::Killed)).read_line_within(SOON).unwrap();
     assert_eq!(begun, ReadOutcome::Line("begun".into()));
     for (option, says) in [("User=nobody", "Permission denied"), ("Port=1", "Connection refused")] {
         let mut words = server.prefix();

@@ -70,7 +70,9 @@ fn who_lives_on_in_a_container_whose_client_is_killed_ends_with_its_input() {
     let ended = spot.outside.path().join("ended");
     let text = format!("echo $$; cat > /dev/null; echo > {}", ended.display());
     let mut process = spot.start(&text, terms(Ending::Killed));
-    let hostmark_launch::supervise::ReadOutcome::Line(pid) = process.hear_line(super::SOON).unwrap() else { panic!() };
+    let hostmark_launch::supervise::ReadOutcome::Line(pid) = process.read_line_within(super::SOON).unwrap() else {
+        panic!()
+    };
     let there = rustix::process::Pid::from_raw(pid.parse().unwrap()).unwrap();
     assert!(rustix::process::getpgid(Some(there)).unwrap().as_raw_nonzero().get() != process.id() as i32);
     drop(process);

@@ -33,13 +33,13 @@ const SAPPHIRE_RAPIDS: &[&str] = ICE_LAKE.split_at(5).1;
 const GRANITE_RAPIDS: &[&str] = SAPPHIRE_RAPIDS.split_at(2).1;
 
 /// The design's name; that of the first that it can be (`≥ Sapphire Rapids`) where it can do what the design cannot.
-pub fn design_that_can(vendor: &str, told: &str, has: impl Fn(&str) -> bool) -> String {
+pub fn design_that_can(vendor: &str, reported: &str, has: impl Fn(&str) -> bool) -> String {
     let is_other = |(of, flag, names): &&(&str, &str, &[&str])| {
-        *of == vendor && has(flag) && !names.iter().any(|name| told.starts_with(name))
+        *of == vendor && has(flag) && !names.iter().any(|name| reported.starts_with(name))
     };
     // What is told already as this one or a later one stays so.
-    let other = CAME_WITH.iter().find(is_other).filter(|_| !told.starts_with(OR_LATER));
-    other.map_or_else(|| told.to_owned(), |(_, _, names)| format!("{OR_LATER} {}", names[0]))
+    let other = CAME_WITH.iter().find(is_other).filter(|_| !reported.starts_with(OR_LATER));
+    other.map_or_else(|| reported.to_owned(), |(_, _, names)| format!("{OR_LATER} {}", names[0]))
 }
 
 /// Before the name of a design: this one or a later one.
@@ -49,9 +49,9 @@ impl CpuFacts {
     /// What the design is called, where it is known and the model's name does not say it. What contradicts the features is not used, whoever
     /// recorded it.
     pub fn design(&self) -> Option<String> {
-        let told = self.microarchitecture.as_deref()?;
+        let reported = self.microarchitecture.as_deref()?;
         let has = |flag: &str| self.features.iter().any(|feature| feature == flag);
-        Some(design_that_can(self.vendor.as_deref().unwrap_or_default(), told, has))
+        Some(design_that_can(self.vendor.as_deref().unwrap_or_default(), reported, has))
     }
 
     /// Whether the design is only known to be this one or a later one.
@@ -78,9 +78,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_design_cannot_do_tells_that_it_is_another_one() {
-        let named =
-            |vendor: &str, told: &str, flags: &[&str]| design_that_can(vendor, told, |flag| flags.contains(&flag));
+    fn what_a_design_cannot_do_reports_that_it_is_another_one() {
+        let named = |vendor: &str, reported: &str, flags: &[&str]| {
+            design_that_can(vendor, reported, |flag| flags.contains(&flag))
+        };
         // A hypervisor's guest of 2026.
         let flags = ["avx512f", "avx512_vbmi2", "avx512_bf16", "amx_tile"];
         assert_eq!(named("GenuineIntel", "Rocket Lake", &flags), "≥ Sapphire Rapids");

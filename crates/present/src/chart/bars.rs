@@ -4,7 +4,7 @@ use hostmark_analysis::bars::{Bars, Scale};
 use hostmark_model::Unit;
 
 use super::rows::{WIDTH, cut};
-use super::scale::{Axis, Kind};
+use super::scale::{Axis, ScaleKind};
 use super::svg::{Anchor, Svg, num};
 use super::{COLOURS, Chart};
 use hostmark_analysis::bilingual::{Words, each};
@@ -20,8 +20,8 @@ const GAP: f64 = 7.0;
 pub(crate) fn draw(bars: &Bars) -> Option<Chart> {
     let most = bars.most()?;
     let (kind, unit) = match bars.scale {
-        Scale::Rate => (Kind::Value(Unit::BytesPerSecond), 1e6),
-        Scale::Time => (Kind::Value(Unit::Nanoseconds), 1e9),
+        Scale::Rate => (ScaleKind::Value(Unit::BytesPerSecond), 1e6),
+        Scale::Time => (ScaleKind::Value(Unit::Nanoseconds), 1e9),
     };
     let x = Axis::linear(kind, 0.0, most * unit);
     let rows = bars.groups.len() * bars.names.len();

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::svg::{Anchor, Svg, num};
-use super::{Chart, Entry};
+use super::{Chart, LegendEntry};
 use hostmark_analysis::bilingual::{Words, same};
 
 /// A heat map.
@@ -13,13 +13,13 @@ pub(crate) struct Heat {
     pub(crate) rows: Words,
     /// The names along both sides, ascending.
     pub(crate) names: Vec<usize>,
-    pub(crate) cells: Vec<Cell>,
+    pub(crate) cells: Vec<HeatCell>,
     /// How a value is written in a cell, where there is room, and in the legend.
     pub(crate) short: fn(f64) -> Words,
 }
 
 /// One value, at indexes of the names.
-pub(crate) struct Cell {
+pub(crate) struct HeatCell {
     pub(crate) row: usize,
     pub(crate) column: usize,
     pub(crate) value: f64,
@@ -39,7 +39,7 @@ const SHADES: usize = 7;
 impl Heat {
     /// The chart; none where nothing has a value.
     pub(crate) fn draw(self) -> Option<Chart> {
-        let cells: Vec<&Cell> = self.cells.iter().filter(|cell| cell.value.is_finite()).collect();
+        let cells: Vec<&HeatCell> = self.cells.iter().filter(|cell| cell.value.is_finite()).collect();
         let low = cells.iter().map(|cell| cell.value).reduce(f64::min)?;
         let high = cells.iter().map(|cell| cell.value).reduce(f64::max)?;
         let count = self.names.len().max(1);
@@ -82,7 +82,7 @@ impl Heat {
         Some(Chart { svg: svg.finish("chart"), legend: self.legend(low, high) })
     }
 
-    fn legend(&self, low: f64, high: f64) -> Vec<Entry> {
+    fn legend(&self, low: f64, high: f64) -> Vec<LegendEntry> {
         let entry = |value: f64| {
             let (shade, share) = shade(value, low, high);
             let side = 12.0 * (0.5 + 0.45 * share);
@@ -93,7 +93,7 @@ impl Heat {
                 at = num(at),
                 s = num(side)
             );
-            Entry { sign, label: (self.short)(value) }
+            LegendEntry { sign, label: (self.short)(value) }
         };
         if high / low < 1.001 { vec![entry(high)] } else { vec![entry(low), entry((low + high) / 2.0), entry(high)] }
     }

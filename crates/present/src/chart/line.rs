@@ -2,18 +2,18 @@
 
 use std::fmt::Write;
 
-use super::scale::{Axis, Kind};
+use super::scale::{Axis, ScaleKind};
 use super::svg::{Anchor, Plot, Svg, num};
-use super::{Chart, Entry, MOST_SERIES, classes, shape, sign};
+use super::{Chart, LegendEntry, MOST_SERIES, classes, shape, sign};
 use hostmark_analysis::bilingual::Words;
 
 /// A chart of lines.
-pub(crate) struct Line {
+pub(crate) struct LineChart {
     /// What the axes are called; the names of their ticks have the unit.
     pub(crate) x_title: Words,
     pub(crate) y_title: Words,
-    pub(crate) x: Kind,
-    pub(crate) y: Kind,
+    pub(crate) x: ScaleKind,
+    pub(crate) y: ScaleKind,
     /// Those beyond [`MOST_SERIES`] are left out; the legend says so.
     pub(crate) series: Vec<Series>,
     /// Ascending.
@@ -28,20 +28,20 @@ pub(crate) struct Line {
 pub(crate) struct Series {
     pub(crate) label: Words,
     /// In the order in which they are joined.
-    pub(crate) points: Vec<Point>,
+    pub(crate) points: Vec<LinePoint>,
     /// Where the line runs, if more is known of it than its points.
     pub(crate) course: Vec<(f64, f64)>,
 }
 
 impl Series {
     /// A line that joins its points.
-    pub(crate) fn joining(label: Words, points: Vec<Point>) -> Series {
+    pub(crate) fn joining(label: Words, points: Vec<LinePoint>) -> Series {
         Series { label, points, course: Vec::new() }
     }
 }
 
 /// One value.
-pub(crate) struct Point {
+pub(crate) struct LinePoint {
     pub(crate) x: f64,
     pub(crate) y: f64,
     pub(crate) interval: Option<(f64, f64)>,
@@ -74,18 +74,18 @@ fn course(plot: &Plot, through: impl Iterator<Item = (f64, f64)>) -> String {
 const WIDTH: f64 = 400.0;
 const HEIGHT: f64 = 250.0;
 
-impl Line {
+impl LineChart {
     /// Lines alone.
-    pub(crate) fn of(x: (Words, Kind), y: (Words, Kind), series: Vec<Series>) -> Line {
+    pub(crate) fn of(x: (Words, ScaleKind), y: (Words, ScaleKind), series: Vec<Series>) -> LineChart {
         let ((x_title, x), (y_title, y)) = (x, y);
-        Line { x_title, y_title, x, y, series, borders: Vec::new(), beyond: None, behind: None }
+        LineChart { x_title, y_title, x, y, series, borders: Vec::new(), beyond: None, behind: None }
     }
 
     /// The chart; none where no two points stand anywhere.
     pub(crate) fn draw(self) -> Option<Chart> {
-        let is_known = |point: &&Point| point.x.is_finite() && point.y.is_finite();
+        let is_known = |point: &&LinePoint| point.x.is_finite() && point.y.is_finite();
         let left_out = self.series.len().saturating_sub(MOST_SERIES);
-        let series: Vec<(&Series, Vec<&Point>)> = (self.series.iter().take(MOST_SERIES))
+        let series: Vec<(&Series, Vec<&LinePoint>)> = (self.series.iter().take(MOST_SERIES))
             .map(|series| (series, series.points.iter().filter(is_known).collect()))
             .collect();
         let points = || series.iter().flat_map(|(_, points)| points.iter().copied());
@@ -98,7 +98,7 @@ impl Line {
         let (least, most) = points().fold((f64::INFINITY, 0.0f64), |(low, high), p| (low.min(p.y), high.max(p.y)));
         let ends = points().filter_map(|point| point.interval).flat_map(|(low, high)| [low, high]);
         let ends = ends.filter(|end| *end >= least / 2.0 && *end <= most * 2.0);
-        let behind: Vec<&Point> = self.behind.iter().flat_map(|series| &series.points).filter(is_known).collect();
+        let behind: Vec<&LinePoint> = self.behind.iter().flat_map(|series| &series.points).filter(is_known).collect();
         let others = courses().map(|at| at.1).chain(behind.iter().map(|point| point.y));
         let y = Axis::over(self.y, &points().map(|point| point.y).chain(ends).chain(others).collect::<Vec<_>>())?;
         let plot = Plot { left: 52.0, right: WIDTH - 12.0, top: 24.0, bottom: HEIGHT - 34.0, x: &x, y: &y };
@@ -127,10 +127,13 @@ impl Line {
             }
             svg.close();
         }
-        let mut legend: Vec<Entry> =
-            series.iter().enumerate().map(|(i, (of, _))| Entry { sign: sign(i), label: of.label.clone() }).collect();
+        let mut legend: Vec<LegendEntry> = series
+            .iter()
+            .enumerate()
+            .map(|(i, (of, _))| LegendEntry { sign: sign(i), label: of.label.clone() })
+            .collect();
         if let Some(other) = self.behind.as_ref().filter(|_| !behind.is_empty()) {
-            legend.push(Entry { sign: BEHIND.to_owned(), label: other.label.clone() });
+            legend.push(LegendEntry { sign: BEHIND.to_owned(), label: other.label.clone() });
         }
         if legend.len() == 1 && legend[0].label.en.is_empty() {
             legend.clear();
@@ -140,7 +143,7 @@ impl Line {
                 en: format!("{left_out} more in the tables below"),
                 zh: format!("另有 {left_out} 条见下方表格"),
             };
-            legend.push(Entry { sign: String::new(), label });
+            legend.push(LegendEntry { sign: String::new(), label });
         }
         Some(Chart { svg: svg.finish("chart"), legend })
     }

@@ -11,8 +11,8 @@ pub(crate) mod scale;
 mod strip;
 mod svg;
 
-pub(crate) use heat::{Cell, Heat};
-pub(crate) use line::{Border, Line, Point, Series};
+pub(crate) use heat::{Heat, HeatCell};
+pub(crate) use line::{Border, LineChart, LinePoint, Series};
 pub(crate) use rows::{Rows, ValueRow};
 pub(crate) use strip::{Round, Strip};
 
@@ -24,12 +24,12 @@ pub(crate) struct Chart {
     /// The picture, as markup.
     pub(crate) svg: String,
     /// What stands below it.
-    pub(crate) legend: Vec<Entry>,
+    pub(crate) legend: Vec<LegendEntry>,
 }
 
 /// A line of a legend: a sign as markup, and what it stands for.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
+pub(crate) struct LegendEntry {
     pub(crate) sign: String,
     pub(crate) label: Words,
 }

@@ -2,15 +2,15 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::scale::{Axis, Kind};
+use super::scale::{Axis, ScaleKind};
 use super::svg::{Anchor, Svg, num};
-use super::{Chart, Entry, classes, shape, sign};
+use super::{Chart, LegendEntry, classes, shape, sign};
 use hostmark_analysis::bilingual::Words;
 
 /// A chart of rows.
 pub(crate) struct Rows {
     pub(crate) x_title: Words,
-    pub(crate) x: Kind,
+    pub(crate) x: ScaleKind,
     pub(crate) rows: Vec<ValueRow>,
     /// What the marks stand for, in the order of [`ValueRow::style`]; empty where there is nothing to tell apart.
     pub(crate) styles: Vec<Words>,
@@ -62,13 +62,13 @@ impl Rows {
         let values = rows.iter().flat_map(|row| {
             let (low, high) = row.interval.unwrap_or((row.value, row.value));
             let ends = [low, high].into_iter().filter(|end| *end >= least / 2.0 && *end <= most * 2.0);
-            ends.chain([row.value]).filter(|end| self.x != Kind::Change || *end > 0.0)
+            ends.chain([row.value]).filter(|end| self.x != ScaleKind::Change || *end > 0.0)
         });
         let x = Axis::over(self.x, &values.collect::<Vec<_>>())?;
         let bottom = 4.0 + ROW * rows.len() as f64;
         let mut svg = Svg::new(WIDTH, bottom + 34.0);
         let at = svg.grid(&x, (LEFT, RIGHT), bottom);
-        if self.x == Kind::Change {
+        if self.x == ScaleKind::Change {
             svg.path("axis", &format!("M{} 2V{}", num(at(1.0)), num(bottom)));
         }
         svg.text("title", (RIGHT, bottom + 29.0), Anchor::End, &self.x_title);
@@ -89,7 +89,7 @@ impl Rows {
         }
         let is_shown = |(style, _): &(usize, &Words)| rows.iter().any(|row| row.style == *style);
         let known = self.styles.iter().enumerate().filter(is_shown);
-        let legend = known.map(|(style, label)| Entry { sign: sign(style), label: label.clone() }).collect();
+        let legend = known.map(|(style, label)| LegendEntry { sign: sign(style), label: label.clone() }).collect();
         Some(Chart { svg: svg.finish("chart rows"), legend })
     }
 }

@@ -18,7 +18,7 @@ pub(crate) enum Spread {
 
 /// What the values of an axis are, which decides how they are written.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum ScaleKind {
     /// Bytes at powers of two.
     Size,
     /// Whole numbers.
@@ -52,21 +52,23 @@ const LOG_SPAN: f64 = 3.0;
 impl Axis {
     /// An axis that has room for all `values`, of which at least one is finite; none where there is none. Where some are
     /// not positive, or all are close together, a logarithm shows nothing and the axis is linear.
-    pub(crate) fn over(kind: Kind, values: &[f64]) -> Option<Axis> {
+    pub(crate) fn over(kind: ScaleKind, values: &[f64]) -> Option<Axis> {
         let known: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
         let low = known.iter().copied().reduce(f64::min)?;
         let high = known.iter().copied().reduce(f64::max)?;
         Some(match kind {
-            Kind::Share => Axis::nines(&known),
-            Kind::Change => Axis::change(low, high),
-            Kind::Size | Kind::Count | Kind::Intensity if low > 0.0 => Axis::powers(kind, low, high, &known),
-            Kind::Value(unit) if low > 0.0 && high / low >= LOG_SPAN => Axis::log(unit, low, high),
+            ScaleKind::Share => Axis::nines(&known),
+            ScaleKind::Change => Axis::change(low, high),
+            ScaleKind::Size | ScaleKind::Count | ScaleKind::Intensity if low > 0.0 => {
+                Axis::powers(kind, low, high, &known)
+            }
+            ScaleKind::Value(unit) if low > 0.0 && high / low >= LOG_SPAN => Axis::log(unit, low, high),
             _ => Axis::linear(kind, low, high),
         })
     }
 
     /// An axis from zero on, or from below where values are.
-    pub(crate) fn linear(kind: Kind, low: f64, high: f64) -> Axis {
+    pub(crate) fn linear(kind: ScaleKind, low: f64, high: f64) -> Axis {
         let (low, mut high) = (low.min(0.0), high.max(0.0));
         if high - low < f64::MIN_POSITIVE {
             high = 1.0;
@@ -81,7 +83,7 @@ impl Axis {
     }
 
     /// An axis from near one value to near another, with three names or so.
-    pub(crate) fn between(kind: Kind, low: f64, high: f64) -> Axis {
+    pub(crate) fn between(kind: ScaleKind, low: f64, high: f64) -> Axis {
         let room = (high - low).max(0.02 * high.abs()).max(f64::MIN_POSITIVE) * 0.06;
         let (low, high) = (low - room, high + room);
         let step = nice_step((high - low) / 4.0, kind);
@@ -90,7 +92,7 @@ impl Axis {
         let ticks = (0..=count as usize).map(|index| (first + index as f64) * step);
         let name = |at: f64| match kind {
             // As many digits as tell neighbours apart.
-            Kind::Value(unit) => each(|lang| {
+            ScaleKind::Value(unit) => each(|lang| {
                 let scale = scale_for(high, unit);
                 let digits = (-(step / scale.size).log10().floor()).clamp(0.0, 9.0) as usize;
                 format!("{:.digits$} {}", at / scale.size, scale.suffix.get(lang)).trim_end().to_owned()
@@ -114,16 +116,16 @@ impl Axis {
         let from = all.iter().copied().filter(|at| *at <= low).reduce(f64::max).unwrap_or(low);
         let to = all.iter().copied().filter(|at| *at >= high).reduce(f64::min).unwrap_or(high);
         let within = all.into_iter().filter(|at| (from..=to).contains(at));
-        let ticks = within.map(|at| (at, tick(Kind::Value(unit), at, at))).collect();
+        let ticks = within.map(|at| (at, tick(ScaleKind::Value(unit), at, at))).collect();
         Axis { spread: Spread::Log, low: from, high: to, ticks }
     }
 
     /// Powers of two, or the points themselves where they are few.
-    fn powers(kind: Kind, low: f64, high: f64, known: &[f64]) -> Axis {
+    fn powers(kind: ScaleKind, low: f64, high: f64, known: &[f64]) -> Axis {
         let mut points = known.to_vec();
         points.sort_by(f64::total_cmp);
         points.dedup();
-        let at: Vec<f64> = if points.len() <= FEW_POINTS && kind == Kind::Count {
+        let at: Vec<f64> = if points.len() <= FEW_POINTS && kind == ScaleKind::Count {
             points
         } else {
             let (first, last) = (low.log2().ceil() as i32, high.log2().floor() as i32);
@@ -151,7 +153,7 @@ impl Axis {
         let sides = inner.into_iter().chain([outer]).flat_map(|at| [at, 1.0 / at]);
         let mut at: Vec<f64> = sides.chain([1.0]).collect();
         at.sort_by(f64::total_cmp);
-        let ticks = at.into_iter().map(|at| (at, tick(Kind::Change, at, at))).collect();
+        let ticks = at.into_iter().map(|at| (at, tick(ScaleKind::Change, at, at))).collect();
         let room = outer.powf(1.06);
         Axis { spread: Spread::Log, low: 1.0 / room, high: room, ticks }
     }
@@ -179,25 +181,25 @@ impl Axis {
 }
 
 /// A step of 1, 2 or 5 times a power, no smaller than `least`; powers of two for bytes.
-fn nice_step(least: f64, kind: Kind) -> f64 {
-    if let Kind::Size | Kind::Value(Unit::Bytes) = kind {
+fn nice_step(least: f64, kind: ScaleKind) -> f64 {
+    if let ScaleKind::Size | ScaleKind::Value(Unit::Bytes) = kind {
         return 2f64.powf(least.log2().ceil());
     }
     let power = 10f64.powf(least.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|step| step * power).find(|step| *step >= least * 0.999);
     let step = step.unwrap_or(10.0 * power);
-    if kind == Kind::Count { step.max(1.0) } else { step }
+    if kind == ScaleKind::Count { step.max(1.0) } else { step }
 }
 
 /// What is written at `at`: on a linear axis all in the unit that suits the `largest`.
-fn tick(kind: Kind, at: f64, largest: f64) -> Words {
+fn tick(kind: ScaleKind, at: f64, largest: f64) -> Words {
     match kind {
-        Kind::Size => same(size_text(at as u64)),
-        Kind::Intensity if at > 0.0 && at < 1.0 => same(format!("1/{}", short(1.0 / at))),
-        Kind::Count | Kind::Intensity => same(short(at)),
-        Kind::Share => same(format!("{} %", short(at * 100.0))),
-        Kind::Change => same(change(at)),
-        Kind::Value(unit) => each(|lang: Lang| {
+        ScaleKind::Size => same(size_text(at as u64)),
+        ScaleKind::Intensity if at > 0.0 && at < 1.0 => same(format!("1/{}", short(1.0 / at))),
+        ScaleKind::Count | ScaleKind::Intensity => same(short(at)),
+        ScaleKind::Share => same(format!("{} %", short(at * 100.0))),
+        ScaleKind::Change => same(change(at)),
+        ScaleKind::Value(unit) => each(|lang: Lang| {
             let scale = scale_for(largest * (1.0 + 1e-9), unit);
             format!("{} {}", short(at / scale.size), scale.suffix.get(lang)).trim_end().to_owned()
         }),
@@ -246,27 +248,32 @@ mod tests {
     #[test]
     fn every_axis_says_its_unit_and_holds_what_it_was_made_for() {
         let sizes: Vec<f64> = (12..=28).map(|power| 2f64.powi(power)).collect();
-        let axis = Axis::over(Kind::Size, &sizes).unwrap();
+        let axis = Axis::over(ScaleKind::Size, &sizes).unwrap();
         assert_eq!(names(&axis), ["4 KiB", "32 KiB", "256 KiB", "2 MiB", "16 MiB", "128 MiB"]);
-        let axis = Axis::over(Kind::Value(Unit::Nanoseconds), &[1.3, 4.5, 109.0]).unwrap();
+        let axis = Axis::over(ScaleKind::Value(Unit::Nanoseconds), &[1.3, 4.5, 109.0]).unwrap();
         assert_eq!(names(&axis), ["1 ns", "3 ns", "10 ns", "30 ns", "100 ns", "300 ns"]);
         assert!(axis.is_log());
-        let axis = Axis::over(Kind::Value(Unit::BytesPerSecond), &[20e9, 25e9]).unwrap();
+        let axis = Axis::over(ScaleKind::Value(Unit::BytesPerSecond), &[20e9, 25e9]).unwrap();
         assert_eq!(names(&axis), ["0 GB/s", "5 GB/s", "10 GB/s", "15 GB/s", "20 GB/s", "25 GB/s"]);
-        let axis = Axis::over(Kind::Count, &[2.0, 8.0, 16.0]).unwrap();
+        let axis = Axis::over(ScaleKind::Count, &[2.0, 8.0, 16.0]).unwrap();
         assert_eq!(names(&axis), ["2", "8", "16"]);
-        let axis = Axis::over(Kind::Share, &[0.5, 0.999]).unwrap();
+        let axis = Axis::over(ScaleKind::Share, &[0.5, 0.999]).unwrap();
         assert_eq!(names(&axis), ["50 %", "90 %", "99 %", "99.9 %"]);
-        let axis = Axis::over(Kind::Change, &[0.97, 1.378]).unwrap();
+        let axis = Axis::over(ScaleKind::Change, &[0.97, 1.378]).unwrap();
         assert_eq!(names(&axis), ["−33 %", "−17 %", "0 %", "+20 %", "+50 %"]);
     }
 
     #[test]
     fn whatever_the_values_every_place_is_a_number() {
         let odd = [0.0, -1.0, 1e-300, 1e300, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1.0, 5.0];
-        for kind in
-            [Kind::Size, Kind::Count, Kind::Intensity, Kind::Value(Unit::Nanoseconds), Kind::Share, Kind::Change]
-        {
+        for kind in [
+            ScaleKind::Size,
+            ScaleKind::Count,
+            ScaleKind::Intensity,
+            ScaleKind::Value(Unit::Nanoseconds),
+            ScaleKind::Share,
+            ScaleKind::Change,
+        ] {
             for one in odd {
                 for other in odd {
                     let Some(axis) = Axis::over(kind, &[one, other]) else { continue };
@@ -277,6 +284,6 @@ mod tests {
                 }
             }
         }
-        assert!(Axis::over(Kind::Count, &[f64::NAN]).is_none());
+        assert!(Axis::over(ScaleKind::Count, &[f64::NAN]).is_none());
     }
 }

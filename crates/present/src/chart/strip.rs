@@ -2,15 +2,15 @@
 
 use std::fmt::Write;
 
-use super::scale::{Axis, Kind};
+use super::scale::{Axis, ScaleKind};
 use super::svg::{Anchor, Plot, Svg, num};
-use super::{Chart, Entry};
+use super::{Chart, LegendEntry};
 use hostmark_analysis::bilingual::{Words, same};
 
 /// The samples of one case.
 pub(crate) struct Strip {
     pub(crate) y_title: Words,
-    pub(crate) y: Kind,
+    pub(crate) y: ScaleKind,
     pub(crate) rounds: Vec<Round>,
 }
 
@@ -31,7 +31,7 @@ impl Strip {
         let all = || self.rounds.iter().flat_map(|round| round.samples.iter());
         let values: Vec<f64> = all().map(|(value, _)| *value).filter(|value| value.is_finite()).collect();
         let y = around(self.y, &values)?;
-        let mut x = Axis::linear(Kind::Count, 0.0, 1.0);
+        let mut x = Axis::linear(ScaleKind::Count, 0.0, 1.0);
         x.ticks.clear();
         let plot = Plot { left: 52.0, right: WIDTH - 8.0, top: 20.0, bottom: HEIGHT - 30.0, x: &x, y: &y };
         let mut svg = Svg::new(WIDTH, HEIGHT);
@@ -73,7 +73,7 @@ impl Strip {
                 "<svg class=\"sign\" viewBox=\"0 0 28 12\" aria-hidden=\"true\"><path class=\"{class}\" d=\"{d}\"/></svg>"
             )
         };
-        let entry = |class: &str, d: &str, en: &str, zh: &str| Entry {
+        let entry = |class: &str, d: &str, en: &str, zh: &str| LegendEntry {
             sign: sign(class, d),
             label: Words { en: en.to_owned(), zh: zh.to_owned() },
         };
@@ -94,7 +94,7 @@ impl Strip {
 }
 
 /// An axis around values, which need not begin at zero: here their scatter is looked at, and no lengths are compared.
-fn around(kind: Kind, values: &[f64]) -> Option<Axis> {
+fn around(kind: ScaleKind, values: &[f64]) -> Option<Axis> {
     let low = values.iter().copied().reduce(f64::min)?;
     let high = values.iter().copied().reduce(f64::max)?;
     match low > 0.0 && high < 3.0 * low {

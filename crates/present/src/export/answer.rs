@@ -2,11 +2,11 @@
 
 use hostmark_model::Text;
 
-use super::{Format, Render};
+use super::{ExportFormat, Render};
 use crate::render::console;
 
 /// For people, at a terminal, in one screen.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "answer",
     description: Text {
         en: "one screen: the machine, the grade, its constants, what costs most; of few cases their table",

@@ -2,11 +2,11 @@
 
 use hostmark_model::Text;
 
-use super::{Format, Render};
+use super::{ExportFormat, Render};
 use crate::render::{card, markdown};
 
 /// A picture.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "card",
     description: Text {
         en: "a picture for a post: SVG of 1200 × 630, without the host's name",
@@ -16,7 +16,7 @@ pub(super) const FORMAT: Format = Format {
 };
 
 /// The same in words.
-pub(super) const MARKDOWN: Format = Format {
+pub(super) const MARKDOWN: ExportFormat = ExportFormat {
     name: "card-markdown",
     description: Text {
         en: "a few lines of markdown for an issue, without the host's name",

@@ -11,7 +11,7 @@ use crate::views::comparison::comparison;
 
 /// A format of comparisons.
 #[derive(Debug)]
-pub struct Format {
+pub struct ComparisonFormat {
     /// What `--format` calls it.
     pub name: &'static str,
     /// What it is good for.
@@ -21,23 +21,23 @@ pub struct Format {
 }
 
 /// Every format; the first is the default.
-pub static FORMATS: &[Format] = &[
-    Format {
+pub static FORMATS: &[ComparisonFormat] = &[
+    ComparisonFormat {
         name: "table",
         description: Text { en: "for the eye: what changed, and what differs", zh: "供阅读：变化与差异" },
         render: |all, options| console::write(&comparison(all), options),
     },
-    Format {
+    ComparisonFormat {
         name: "markdown",
         description: Text { en: "for a report or a pull request", zh: "供报告或合并请求使用" },
         render: |all, options| markdown::write(&comparison(all), 2, options),
     },
-    Format {
+    ComparisonFormat {
         name: "html",
         description: Text { en: "a page with charts that stands alone", zh: "可独立打开、带图表的网页" },
         render: html::comparison,
     },
-    Format {
+    ComparisonFormat {
         name: "json",
         description: Text { en: "hostmark.comparison/2, for programs", zh: "hostmark.comparison/2，供程序使用" },
         render: json,
@@ -45,7 +45,7 @@ pub static FORMATS: &[Format] = &[
 ];
 
 /// The format called `name`.
-pub fn format_named(name: &str) -> Option<&'static Format> {
+pub fn format_named(name: &str) -> Option<&'static ComparisonFormat> {
     FORMATS.iter().find(|format| format.name == name)
 }
 

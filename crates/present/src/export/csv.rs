@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use hostmark_analysis::escape::csv as safe;
 use hostmark_model::{CaseRecord, Estimate, Measured, Outcome, Reason, Run, Text};
 
-use super::{Format, Render};
+use super::{ExportFormat, Render};
 use crate::RenderOptions;
 
 /// For tables elsewhere.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "csv",
     description: Text {
         en: "a row for each case and quantity, in base units", zh: "每个用例与量一行，基本单位"

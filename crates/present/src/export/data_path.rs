@@ -2,13 +2,13 @@
 
 use hostmark_model::{Run, Text};
 
-use super::{Format, Render};
+use super::{ExportFormat, Render};
 use crate::RenderOptions;
 use crate::print::plain;
 use crate::views::data_path::data_path;
 
 /// For the question why a pipeline is slower than the network beneath it.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "data-path",
     description: Text {
         en: "why a pipeline through TCP is as fast as it is: its processes, copies and waits, and a forecast",

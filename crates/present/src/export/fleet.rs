@@ -16,7 +16,7 @@ use crate::views::fleet::fleet as document;
 
 /// A format of fleets.
 #[derive(Debug)]
-pub struct Format {
+pub struct FleetFormat {
     /// What `--format` calls it.
     pub name: &'static str,
     /// What it is good for.
@@ -29,8 +29,8 @@ pub struct Format {
 pub type Written = fn(&Fleet, &RenderOptions, &mut dyn FnMut(&str));
 
 /// Every format; the first is the default.
-pub static FORMATS: &[Format] = &[
-    Format {
+pub static FORMATS: &[FleetFormat] = &[
+    FleetFormat {
         name: "table",
         description: Text {
             en: "for the eye: who is odd, in what and why",
@@ -38,24 +38,24 @@ pub static FORMATS: &[Format] = &[
         },
         write: |fleet, options, out| out(&console::write(&[document(fleet)], options)),
     },
-    Format {
+    FleetFormat {
         name: "html",
         description: Text {
             en: "a page with a heat map that stands alone", zh: "可独立打开、带热图的网页"
         },
         write: |fleet, options, out| out(&html::fleet(fleet, options)),
     },
-    Format {
+    FleetFormat {
         name: "markdown",
         description: Text { en: "for a ticket or a report", zh: "供工单或报告使用" },
         write: |fleet, options, out| out(&markdown::write(&[document(fleet)], 1, options)),
     },
-    Format {
+    FleetFormat {
         name: "json",
         description: Text { en: "hostmark.fleet/1, for programs", zh: "hostmark.fleet/1，供程序使用" },
         write: |fleet, _, out| out(&json(fleet)),
     },
-    Format {
+    FleetFormat {
         name: "jsonl",
         description: Text {
             en: "one line a host and case, for DuckDB and the like",
@@ -63,7 +63,7 @@ pub static FORMATS: &[Format] = &[
         },
         write: |fleet, _, out| jsonl(fleet, out),
     },
-    Format {
+    FleetFormat {
         name: "prometheus",
         description: Text {
             en: "for a text file collector, to raise alerts", zh: "供文本文件采集器使用，用于告警"
@@ -73,7 +73,7 @@ pub static FORMATS: &[Format] = &[
 ];
 
 /// The format called `name`.
-pub fn format_named(name: &str) -> Option<&'static Format> {
+pub fn format_named(name: &str) -> Option<&'static FleetFormat> {
     FORMATS.iter().find(|format| format.name == name)
 }
 
@@ -90,7 +90,7 @@ fn json(fleet: &Fleet) -> String {
 
 /// A line of the tidy form.
 #[derive(Serialize)]
-struct Line<'a> {
+struct FleetLine<'a> {
     host: &'a str,
     kind: &'a str,
     file: &'a str,
@@ -113,7 +113,7 @@ fn jsonl(fleet: &Fleet, out: &mut dyn FnMut(&str)) {
             let mut lines = String::new();
             for (number, (case, place)) in kind.cases.iter().zip(&host.places).enumerate() {
                 let Some(place) = place else { continue };
-                let line = Line {
+                let line = FleetLine {
                     host: &host.name,
                     kind: &kind.title.en,
                     file: &host.file,

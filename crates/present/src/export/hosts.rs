@@ -2,12 +2,12 @@
 
 use hostmark_model::Text;
 
-use super::{Format, Render};
+use super::{ExportFormat, Render};
 use crate::print::console;
 use crate::views::hosts::hosts;
 
 /// For people, at a terminal.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "hosts",
     description: Text {
         en: "several runs: what differs between their machines, and the constants of each in a column",

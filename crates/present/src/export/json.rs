@@ -3,11 +3,11 @@
 use hostmark_analysis::escape;
 use hostmark_model::{Run, Text};
 
-use super::{Format, Render};
+use super::{ExportFormat, Render};
 use crate::RenderOptions;
 
 /// For programs.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "json",
     description: Text { en: "the run file itself, with every sample", zh: "运行文件本身，含全部样本" },
     render: Render::One(render),

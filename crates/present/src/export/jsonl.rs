@@ -7,11 +7,11 @@ use hostmark_model::{CaseRecord, Estimate, Outcome, Reason, Run, Text, Unit};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Format, Render};
+use super::{ExportFormat, Render};
 use crate::RenderOptions;
 
 /// For pipelines.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "jsonl",
     description: Text {
         en: "a line of JSON for each case, in base units", zh: "每个用例一行 JSON，基本单位"
@@ -21,7 +21,7 @@ pub(super) const FORMAT: Format = Format {
 
 /// A case with what a line needs of its run.
 #[derive(Serialize)]
-struct Line<'a> {
+struct CaseLine<'a> {
     run: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'a str>,
@@ -58,9 +58,9 @@ fn render(run: &Run, _: &RenderOptions) -> String {
     run.cases.iter().map(text).collect()
 }
 
-fn line<'a>(run: &'a Run, case: &'a CaseRecord) -> Line<'a> {
+fn line<'a>(run: &'a Run, case: &'a CaseRecord) -> CaseLine<'a> {
     let probe = run.probes.iter().find(|probe| probe.id == case.probe);
-    let mut line = Line {
+    let mut line = CaseLine {
         run: &run.name,
         note: run.note.as_deref(),
         host: &run.host.hostname,

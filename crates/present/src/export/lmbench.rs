@@ -3,16 +3,16 @@
 
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::labels::run_letter;
-use hostmark_analysis::lmbench::{Remark, SummaryCell, SummaryTable, TABLES, cell, interval};
+use hostmark_analysis::lmbench::{CellRemark, SummaryCell, SummaryTable, TABLES, cell, interval};
 use hostmark_model::{Lang, Run, Text};
 use unicode_width::UnicodeWidthStr;
 
-use super::{Format, Render};
+use super::{ExportFormat, Render};
 use crate::RenderOptions;
 use crate::wrap;
 
 /// For eyes that know lmbench, and to set runs and imported result files beside each other.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "lmbench",
     description: Text {
         en: "the twelve summary tables of lmbench, with a row for each run",
@@ -39,13 +39,13 @@ struct HostRow<'a> {
 
 /// Rows are called by their hosts; where two would be called alike, by their runs, and at last with the letter of the run.
 fn rows(runs: &[Run]) -> Vec<HostRow<'_>> {
-    let told_apart = |names: Vec<String>, otherwise: &dyn Fn(usize) -> String| -> Vec<String> {
+    let distinguished = |names: Vec<String>, otherwise: &dyn Fn(usize) -> String| -> Vec<String> {
         let is_alone = |name: &String| names.iter().filter(|other| *other == name).count() == 1;
         let all = names.iter().enumerate();
         all.map(|(index, name)| if is_alone(name) { name.clone() } else { otherwise(index) }).collect()
     };
-    let hosts = told_apart(runs.iter().map(host).collect(), &|index| runs[index].name.clone());
-    let hosts = told_apart(hosts, &|index| format!("{} {}", runs[index].name, run_letter(index)));
+    let hosts = distinguished(runs.iter().map(host).collect(), &|index| runs[index].name.clone());
+    let hosts = distinguished(hosts, &|index| format!("{} {}", runs[index].name, run_letter(index)));
     let row = |(run, name): (_, &String)| {
         let run: &Run = run;
         HostRow {
@@ -161,7 +161,7 @@ impl Notes {
     }
 
     /// The number of the note, which several columns of a run may share.
-    fn number(&mut self, run: &str, column: &str, remark: &Remark, lang: Lang) -> usize {
+    fn number(&mut self, run: &str, column: &str, remark: &CellRemark, lang: Lang) -> usize {
         let text = visible(remark.text.get(lang));
         let known = self.notes.iter().position(|note| note.run == run && note.text == text);
         let index = known.unwrap_or_else(|| {

@@ -11,11 +11,11 @@ use hostmark_analysis::lmbench::{SummaryColumn, values};
 use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{Leading, Run, Text};
 
-use super::{Format, Render};
+use super::{ExportFormat, Render};
 use crate::RenderOptions;
 
 /// For lmbench's scripts.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "lmbench-result",
     description: Text {
         en: "a result file of lmbench 3, for its getsummary",

@@ -3,12 +3,12 @@
 use hostmark_model::{Run, Text};
 
 use super::overhead::markdown_of;
-use super::{Format, Render};
+use super::{ExportFormat, Render};
 use crate::RenderOptions;
 use crate::render::markdown::markdown;
 
 /// For pages that people write.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "markdown",
     description: Text {
         en: "tables in sections, and findings, as markdown; of several runs what overhead shows",

@@ -29,7 +29,7 @@ use crate::tables;
 
 /// A format in which runs are written.
 #[derive(Debug)]
-pub struct Format {
+pub struct ExportFormat {
     /// What `--format` calls it.
     pub name: &'static str,
     /// What it is good for.
@@ -46,7 +46,7 @@ pub enum Render {
     Many(fn(&[Run], &RenderOptions) -> String),
 }
 
-impl Format {
+impl ExportFormat {
     /// The runs in this format; none where it shows one run and there are several, or no run at all.
     pub fn render(&self, runs: &[Run], options: &RenderOptions) -> Option<String> {
         match (self.render, runs) {
@@ -80,7 +80,7 @@ impl Format {
 }
 
 /// Every format; the first is the default.
-pub static FORMATS: &[Format] = &[
+pub static FORMATS: &[ExportFormat] = &[
     table::FORMAT,
     answer::FORMAT,
     hosts::FORMAT,
@@ -104,6 +104,6 @@ pub static FORMATS: &[Format] = &[
 ];
 
 /// The format called `name`.
-pub fn format_named(name: &str) -> Option<&'static Format> {
+pub fn format_named(name: &str) -> Option<&'static ExportFormat> {
     FORMATS.iter().find(|format| format.name == name)
 }

@@ -8,11 +8,11 @@ use hostmark_analysis::format::unit_name;
 use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{Better, CaseRecord, Estimate, HostFacts, Lang, Leading, Measured, Run, Text, Unit, size_text};
 
-use super::{Format, Render};
+use super::{ExportFormat, Render};
 use crate::RenderOptions;
 
 /// For viewers of such files.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "openbenchmarking",
     description: Text {
         en: "a composite.xml of OpenBenchmarking / Phoronix Test Suite",

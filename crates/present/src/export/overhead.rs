@@ -3,13 +3,13 @@
 use hostmark_analysis::overhead::overhead;
 use hostmark_model::{Run, Text};
 
-use super::{Format, Render};
+use super::{ExportFormat, Render};
 use crate::RenderOptions;
 use crate::print::{markdown, plain};
 use crate::views::overhead as views;
 
 /// For the question what a layer costs.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "overhead",
     description: Text {
         en: "what kernel, OS and further environments cost, in percent: RUN, or native=RUN guest=RUN",

@@ -8,11 +8,11 @@ use hostmark_analysis::escape::visible;
 use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{CaseRecord, Outcome, Run, Text, Unit};
 
-use super::{Format, Render};
+use super::{ExportFormat, Render};
 use crate::RenderOptions;
 
 /// For a monitoring that keeps the values.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "prometheus",
     description: Text {
         en: "Prometheus text for node_exporter's textfile collector",
@@ -50,7 +50,7 @@ const SHORT: [(&str, &str); 14] = [
 ];
 
 /// The values of one name; all of them stand together.
-struct Family {
+struct MetricFamily {
     name: String,
     help: String,
     /// Labels, and the value.
@@ -60,7 +60,7 @@ struct Family {
 /// All families, in the order in which they first came.
 #[derive(Default)]
 struct Families {
-    all: Vec<Family>,
+    all: Vec<MetricFamily>,
     /// Where each name stands.
     places: HashMap<String, usize>,
     seen: HashSet<(String, String)>,
@@ -77,7 +77,7 @@ impl Families {
             Some(&place) => self.all[place].lines.push(line),
             None => {
                 self.places.insert(name.to_owned(), self.all.len());
-                self.all.push(Family { name: name.to_owned(), help: help.to_owned(), lines: vec![line] });
+                self.all.push(MetricFamily { name: name.to_owned(), help: help.to_owned(), lines: vec![line] });
             }
         }
     }
@@ -91,7 +91,7 @@ fn render(run: &Run, _: &RenderOptions) -> String {
     }
     let of_run = format!("{},{}", written(RUN, &run.name), written(HOST, &run.host.hostname));
     let mut text = String::new();
-    for Family { name, help, lines } in families.all {
+    for MetricFamily { name, help, lines } in families.all {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "# HELP {name} {}\n# TYPE {name} gauge", help_text(&help));
         for (labels, value) in lines {

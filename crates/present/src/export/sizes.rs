@@ -2,11 +2,11 @@
 
 use hostmark_model::Text;
 
-use super::{Format, Render};
+use super::{ExportFormat, Render};
 use crate::tables;
 
 /// Memory by block.
-pub(super) const MEMORY_BANDWIDTH: Format = Format {
+pub(super) const MEMORY_BANDWIDTH: ExportFormat = ExportFormat {
     name: tables::MEMORY_BANDWIDTH.name,
     description: Text {
         en: "read, write and copy bandwidth by block size, and bytes per core cycle",
@@ -16,7 +16,7 @@ pub(super) const MEMORY_BANDWIDTH: Format = Format {
 };
 
 /// Latency by size and stride.
-pub(super) const SIZE_STRIDE: Format = Format {
+pub(super) const SIZE_STRIDE: ExportFormat = ExportFormat {
     name: tables::SIZE_STRIDE.name,
     description: Text {
         en: "memory latency by size and stride, with the lines touched",
@@ -26,7 +26,7 @@ pub(super) const SIZE_STRIDE: Format = Format {
 };
 
 /// A pipe by the bytes of one write.
-pub(super) const PIPE: Format = Format {
+pub(super) const PIPE: ExportFormat = ExportFormat {
     name: tables::PIPE.name,
     description: Text {
         en: "pipe bandwidth by the bytes of one write", zh: "按每次写入字节数列出的管道带宽"

@@ -10,11 +10,11 @@ use hostmark_analysis::stream_times::{KERNEL, KERNELS, PROBE, Times, number};
 use hostmark_model::imported::stream as imported;
 use hostmark_model::{CaseRecord, Leading, Outcome, Params, Run, Text};
 
-use super::{Format, Render};
+use super::{ExportFormat, Render};
 use crate::RenderOptions;
 
 /// For scripts that read STREAM's output, and for eyes that know it.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "stream",
     description: Text {
         en: "the table of STREAM 5.10, of memory.stream",

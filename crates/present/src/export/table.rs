@@ -2,11 +2,11 @@
 
 use hostmark_model::Text;
 
-use super::{Format, Render};
+use super::{ExportFormat, Render};
 use crate::render::console;
 
 /// For people, at a terminal.
-pub(super) const FORMAT: Format = Format {
+pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "table",
     description: Text { en: "tables for a person at a terminal", zh: "供人在终端阅读的表格" },
     render: Render::One(console::table),

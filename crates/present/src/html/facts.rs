@@ -7,7 +7,7 @@ use hostmark_analysis::guest;
 use hostmark_model::{Disturbed, Run, Text, Unit};
 
 use super::bilingual::{Words, each, fixed, joined, same};
-use crate::document::{Align, Block, Cell, Column, Kind, Layout, Row, Style, Table};
+use crate::document::{Align, Block, Cell, Column, Row, RowKind, Style, Table, TableLayout};
 use crate::print::html;
 use crate::runs::Runs;
 use crate::views::run::whole_seconds;
@@ -50,7 +50,8 @@ fn tables(runs: &[&Run], letters: &[&str]) -> Vec<Table> {
     let head = |letter: &&str| same(if letters.len() > 1 { *letter } else { "" });
     let of_run = |letter: &&str| Column { style: Style::Run, ..Column::new(head(letter), Align::Left) };
     let columns = || std::iter::once(Column::default()).chain(letters.iter().map(of_run)).collect();
-    let table = |(title, rows)| Table { title, columns: columns(), rows, layout: Layout::Runs, ..Table::default() };
+    let table =
+        |(title, rows)| Table { title, columns: columns(), rows, layout: TableLayout::Runs, ..Table::default() };
     all.into_iter().map(table).collect()
 }
 
@@ -60,7 +61,7 @@ fn fact(label: Words, cells: Vec<Words>) -> Option<Row> {
         return None;
     }
     let (kind, sign) =
-        if cells.windows(2).any(|pair| pair[0] != pair[1]) { (Kind::Changed, "≠") } else { (Kind::None, "") };
+        if cells.windows(2).any(|pair| pair[0] != pair[1]) { (RowKind::Changed, "≠") } else { (RowKind::None, "") };
     let filled = |cell: Words| Cell::from(if cell.en.is_empty() { same("–") } else { cell });
     let label = Cell { text: label, sign, ..Cell::default() };
     Some(Row { kind, cells: std::iter::once(label).chain(cells.into_iter().map(filled)).collect(), ..Row::default() })

@@ -7,7 +7,8 @@ use hostmark_model::Text;
 
 use crate::chart::{self, Chart};
 use crate::document::{
-    Align, Block, Cell, Column, Drawing, Judged, Kind, Layout, Named, Reason, Remark, Row, Style, Table, Tally,
+    Align, Block, Cell, Column, Drawing, Judged, NamedParty, Remark, Row, RowKind, Style, Table, TableLayout, Tally,
+    TallyReason,
 };
 use crate::markup::{escaped, markup};
 
@@ -139,7 +140,7 @@ pub(crate) fn list(open: &str, all: &[Words]) -> String {
     format!("{open}\n{}</ul>\n", lines.collect::<String>())
 }
 
-fn named(one: &Named) -> String {
+fn named(one: &NamedParty) -> String {
     let facts: Vec<String> = one.facts.iter().map(markup).collect();
     let warnings = one.warnings.iter().map(|text| format!("<br><span class=\"w\">! {}</span>", markup(text)));
     let name = if one.name.is_empty() { None } else { Some(format!("<b>{}</b>", escaped(&one.name))) };
@@ -149,7 +150,7 @@ fn named(one: &Named) -> String {
 
 /// The table, with its rest folded behind it.
 fn write_table(table: &Table, part: usize) -> String {
-    let are_cases = matches!(table.layout, Layout::Cases(_));
+    let are_cases = matches!(table.layout, TableLayout::Cases(_));
     // Those of cases keep the room of remarks, so that values stand as close together as in the other tables.
     let has_remarks = are_cases || table.rows.iter().any(|row| !row.remarks.is_empty());
     let sheet = Sheet { columns: &table.columns, layout: table.layout, has_remarks };
@@ -159,9 +160,9 @@ fn write_table(table: &Table, part: usize) -> String {
     let caption = if table.caption.en.is_empty() { &table.title } else { &table.caption };
     let name = if table.title.en.is_empty() { &table.caption } else { &table.title };
     let mut text = String::new();
-    if table.layout == Layout::Constants {
+    if table.layout == TableLayout::Constants {
         text = constants(&rows, &table.columns, part);
-    } else if table.layout == Layout::Runs && !table.title.en.is_empty() {
+    } else if table.layout == TableLayout::Runs && !table.title.en.is_empty() {
         text = format!(
             "<h{part}>{}</h{part}>\n{}",
             markup(name),
@@ -171,13 +172,13 @@ fn write_table(table: &Table, part: usize) -> String {
         text = sheet.scroll(name, caption, &sheet.rows(&rows));
     }
     if let Some(words) = table.rest.as_ref().filter(|_| !rest.is_empty()) {
-        let sheet = Sheet { layout: Layout::Grid, ..sheet };
+        let sheet = Sheet { layout: TableLayout::Grid, ..sheet };
         let sections = by_section(&rest).into_iter().map(|(title, rows)| sheet.section(title) + &sheet.rows(&rows));
         let inside = sheet.scroll(&words.title, &Words::default(), &sections.collect::<String>());
         text += &folded(&words.title, rest.len(), &inside);
     }
     let mut notes: Vec<String> = table.notes.iter().map(markup).collect();
-    let has_bars = table.layout == Layout::Constants && rows.iter().any(|row| row.cells[2].key.is_some());
+    let has_bars = table.layout == TableLayout::Constants && rows.iter().any(|row| row.cells[2].key.is_some());
     // The last says what the verdicts are beside.
     notes.last_mut().filter(|_| has_bars).into_iter().for_each(|last| *last += &markup(&BARS.to_owned_text()));
     text + &notes.iter().map(|note| format!("<p class=\"note\">{note}</p>\n")).collect::<String>()
@@ -240,8 +241,9 @@ fn small(cell: &Cell) -> String {
 
 fn write_tally(tally: &Tally) -> String {
     let count = tally.reasons.iter().map(|reason| reason.rows.len()).sum();
-    let sheet = Sheet { columns: &tally.columns, layout: Layout::Grid, has_remarks: true };
-    let reason = |reason: &Reason| sheet.section(&reason.text) + &sheet.rows(&reason.rows.iter().collect::<Vec<_>>());
+    let sheet = Sheet { columns: &tally.columns, layout: TableLayout::Grid, has_remarks: true };
+    let reason =
+        |reason: &TallyReason| sheet.section(&reason.text) + &sheet.rows(&reason.rows.iter().collect::<Vec<_>>());
     let rows = tally.reasons.iter().map(reason).collect::<String>();
     folded(&tally.title, count, &sheet.scroll(&tally.title, &Words::default(), &rows))
 }
@@ -256,7 +258,7 @@ fn folded(title: &Words, count: usize, inside: &str) -> String {
 /// How the rows of a table are written.
 struct Sheet<'a> {
     columns: &'a [Column],
-    layout: Layout,
+    layout: TableLayout,
     has_remarks: bool,
 }
 
@@ -273,10 +275,10 @@ impl Sheet<'_> {
     /// A table that can be scrolled sideways, by a keyboard as well.
     fn scroll(&self, name: &Words, caption: &Words, rows: &str) -> String {
         let class = match self.layout {
-            Layout::Cards(_) => " class=\"values cards\"",
-            Layout::Plain => " class=\"values layers\"",
-            Layout::Cases(_) => " class=\"values cells\"",
-            Layout::Runs => "",
+            TableLayout::Cards(_) => " class=\"values cards\"",
+            TableLayout::Plain => " class=\"values layers\"",
+            TableLayout::Cases(_) => " class=\"values cells\"",
+            TableLayout::Runs => "",
             _ => " class=\"values\"",
         };
         let caption = match caption.en.is_empty() {
@@ -306,17 +308,17 @@ impl Sheet<'_> {
             return self.section(&row.cells[0].text);
         }
         let class = match row.kind {
-            Kind::None => "",
-            Kind::Worse => " class=\"slower\"",
-            Kind::Better => " class=\"faster\"",
-            Kind::Changed => " class=\"changed\"",
-            Kind::Equal => " class=\"equal\"",
-            Kind::Failed => " class=\"failed\"",
+            RowKind::None => "",
+            RowKind::Worse => " class=\"slower\"",
+            RowKind::Better => " class=\"faster\"",
+            RowKind::Changed => " class=\"changed\"",
+            RowKind::Equal => " class=\"equal\"",
+            RowKind::Failed => " class=\"failed\"",
         };
         let id = if row.anchor.is_empty() { String::new() } else { format!(" id=\"{}\"", escaped(&row.anchor)) };
         // Cases are many: what says the same of all of them is the style sheet's.
         let (labels, scope) = match self.layout {
-            Layout::Cases(labels) => (labels, ""),
+            TableLayout::Cases(labels) => (labels, ""),
             _ => (1, " scope=\"row\""),
         };
         let span = if span > 1 { format!(" rowspan=\"{span}\"") } else { String::new() };
@@ -336,7 +338,7 @@ impl Sheet<'_> {
         let cells = cells.collect::<String>();
         let end = match &row.instead {
             Some(why) => {
-                let sign = if row.kind == Kind::Failed { "✗ " } else { "" };
+                let sign = if row.kind == RowKind::Failed { "✗ " } else { "" };
                 let width = self.width() - row.cells.len();
                 format!("<td class=\"instead\" colspan=\"{width}\">{sign}{}</td>", markup(why))
             }
@@ -351,7 +353,7 @@ impl Sheet<'_> {
             return letter(&cell.text.en).trim_end().to_owned();
         }
         let text = link(&cell.link, &markup(&cell.text));
-        if self.layout == Layout::Runs {
+        if self.layout == TableLayout::Runs {
             return text + &small(cell);
         }
         let (class, most) = if cell.style == Style::Dim { (" class=\"dim\"", column.few) } else { ("", MOST_LINES) };
@@ -361,20 +363,20 @@ impl Sheet<'_> {
 
     fn class(&self, cell: &Cell, column: &Column) -> &'static str {
         match (self.layout, is_number(column), column.is_value) {
-            (Layout::Cases(_), _, true) => " class=\"v\"",
-            (Layout::Cases(_), ..) if cell.style == Style::Warning => " class=\"w\"",
-            (Layout::Cases(_), ..) => "",
+            (TableLayout::Cases(_), _, true) => " class=\"v\"",
+            (TableLayout::Cases(_), ..) if cell.style == Style::Warning => " class=\"w\"",
+            (TableLayout::Cases(_), ..) => "",
             (_, true, true) => " class=\"n v\"",
             (_, true, false) => " class=\"n\"",
             // The verdict stands on one line; other texts may be long.
-            (layout, false, _) if cell.sign.is_empty() && layout != Layout::Runs => " class=\"r\"",
+            (layout, false, _) if cell.sign.is_empty() && layout != TableLayout::Runs => " class=\"r\"",
             (_, false, _) => "",
         }
     }
 
     fn remarks(&self, row: &Row) -> String {
         let is_warning = |remark: &Remark| remark.style == Style::Warning;
-        if matches!(self.layout, Layout::Cases(_)) && row.remarks.iter().any(is_warning) {
+        if matches!(self.layout, TableLayout::Cases(_)) && row.remarks.iter().any(is_warning) {
             let span = |remark: &Remark| match is_warning(remark) {
                 true => format!("<span class=\"w\">! {}</span>", markup(&remark.text)),
                 false => format!("<span>{}</span>", markup(&remark.text)),

@@ -6,7 +6,7 @@ use hostmark_model::{Lang, Text};
 
 use super::plain;
 use crate::RenderOptions;
-use crate::document::{Align, Block, Cell, Column, Document, Kind, Named, Row, Style, Table, Tally};
+use crate::document::{Align, Block, Cell, Column, Document, NamedParty, Row, RowKind, Style, Table, Tally};
 use hostmark_analysis::typography::typeset;
 
 const DISTURBED: Text = Text { en: "disturbed: ", zh: "受扰：" };
@@ -80,7 +80,7 @@ impl Printer {
         }
     }
 
-    fn named(&self, one: &Named) -> String {
+    fn named(&self, one: &NamedParty) -> String {
         let facts: Vec<String> = one.facts.iter().map(|fact| self.say(fact)).collect();
         let mut text = format!(
             "- {}{}**{}** · {}\n",
@@ -129,7 +129,7 @@ impl Printer {
                 let most = if self.verbose || cell.style != Style::Dim { usize::MAX } else { column.few };
                 cell.lines.iter().take(most).map(|line| self.say(line)).collect::<Vec<_>>().join("<br>")
             }
-            sign if sign.is_empty() || row.kind == Kind::Equal => self.say(&cell.text),
+            sign if sign.is_empty() || row.kind == RowKind::Equal => self.say(&cell.text),
             sign => format!("{sign} {}", self.say(&cell.text)),
         };
         let mut cells: Vec<String> = row.cells.iter().zip(columns).map(cell).collect();

@@ -1,7 +1,7 @@
 //! A run held against a reference: for people in a terminal, and for programs.
 
 use hostmark_analysis::escape;
-use hostmark_analysis::references::{Counterpart, Reference, Standing, Value};
+use hostmark_analysis::references::{Counterpart, Reference, ReferenceValue, Standing};
 use hostmark_model::{Run, Text};
 use serde::Serialize;
 
@@ -14,12 +14,12 @@ use crate::views;
 pub struct Against<'a> {
     run: &'a Run,
     reference: &'a Reference,
-    rows: Vec<(&'a Value, Counterpart<'a>)>,
+    rows: Vec<(&'a ReferenceValue, Counterpart<'a>)>,
 }
 
 /// A run beside a reference; none where they have no value in common.
 pub fn against<'a>(run: &'a Run, reference: &'a Reference) -> Option<Against<'a>> {
-    let row = |value: &'a Value| Some((value, value.in_run(run)?));
+    let row = |value: &'a ReferenceValue| Some((value, value.in_run(run)?));
     let rows: Vec<_> = reference.values_for(&run.host).iter().filter_map(row).collect();
     (!rows.is_empty()).then_some(Against { run, reference, rows })
 }
@@ -64,7 +64,7 @@ impl<'a> Against<'a> {
     }
 
     pub fn json(&self) -> String {
-        let row = |(value, found): &(&'a Value, Counterpart)| {
+        let row = |(value, found): &(&'a ReferenceValue, Counterpart)| {
             let source = value.source(self.reference);
             ReferenceRow {
                 id: &value.id,

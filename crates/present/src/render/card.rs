@@ -65,16 +65,19 @@ pub fn svg(run: &Run, options: &RenderOptions) -> String {
     let (colour, says) = believed(run);
     line(&mut out, MARGIN, 126.0, (19.0, 600), colour, &visible(says.get(lang)), room);
     let beside = beside(run);
-    let told = constants::told(run);
-    let all: Vec<(&Text, &ConstantValue)> =
-        told.iter().flat_map(|(kind, told)| told.iter().map(|told| (&kind.name, told))).take(MOST).collect();
+    let groups = constants::of_run(run);
+    let all: Vec<(&Text, &ConstantValue)> = groups
+        .iter()
+        .flat_map(|(kind, constants)| constants.iter().map(|constant| (&kind.name, constant)))
+        .take(MOST)
+        .collect();
     let width = room / COLUMNS as f64;
     let rows = all.len().div_ceil(COLUMNS);
-    for (index, (kind, told)) in all.iter().enumerate() {
+    for (index, (kind, constant)) in all.iter().enumerate() {
         // Down, then to the right, so that constants of a kind stand together.
         let (column, row) = (index / rows, index % rows);
         let (x, y) = (MARGIN + column as f64 * width, TOP + row as f64 * ROW);
-        constant(&mut out, (x, y, width - 30.0), kind, told, beside.as_ref(), run, lang);
+        constant_row(&mut out, (x, y, width - 30.0), kind, constant, beside.as_ref(), run, lang);
     }
     if all.is_empty() {
         line(&mut out, MARGIN, TOP + 20.0, (19.0, 400), FAINT, NO_CONSTANTS.say(lang), room);
@@ -107,24 +110,24 @@ fn parts(run: &Run, lang: Lang) -> Vec<String> {
 }
 
 /// One of them: its name, its value, and a bar that says how it stands beside the reference.
-fn constant(
+fn constant_row(
     out: &mut String,
     (x, y, width): (f64, f64, f64),
     kind: &Text,
-    told: &ConstantValue,
+    constant: &ConstantValue,
     beside: Option<&NearestReference>,
     run: &Run,
     lang: Lang,
 ) {
-    let name = format!("{} · {}", kind.get(lang), told.name.get(lang));
+    let name = format!("{} · {}", kind.get(lang), constant.name.get(lang));
     line(out, x, y + 13.0, (14.5, 400), FAINT, &name, width);
-    let verdict = beside.and_then(|beside| beside.verdict(told));
+    let verdict = beside.and_then(|beside| beside.verdict(constant));
     let kept = verdict.as_ref().map_or(0.0, |verdict| columns(verdict.words.get(lang), VERDICT, 600) + 8.0);
     // How sure a value is is never left out: it is written smaller, and rather without cycles and what the other estimator says.
     let ways = [
-        visible(&constants::followed(told.value(lang), told.how_sure(run, lang))),
-        visible(&told.in_row(run, true, lang)),
-        visible(&told.in_row(run, false, lang)),
+        visible(&constants::followed(constant.value(lang), constant.how_sure(run, lang))),
+        visible(&constant.in_row(run, true, lang)),
+        visible(&constant.in_row(run, false, lang)),
     ];
     let fits = |shown: &String| SIZES.into_iter().find(|size| columns(shown, *size, 600) <= width - kept);
     let fitting = ways.iter().find_map(|shown| Some((shown, fits(shown)?)));

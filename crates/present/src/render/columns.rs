@@ -11,7 +11,7 @@ const LEAST_LAST: usize = 16;
 
 /// A column.
 #[derive(Debug, Clone, Default)]
-pub struct Column {
+pub struct TextColumn {
     /// What stands over it.
     pub head: String,
     /// Whether its cells end under each other, as numbers do.
@@ -22,7 +22,7 @@ pub struct Column {
 
 /// Rows in columns, with their heads over them where there are any; no line is wider than `width`. A row has a cell for each column, or two
 /// cells of which the second says something in the place of all others.
-pub fn columns(columns: &[Column], rows: &[Vec<String>], width: usize) -> String {
+pub fn columns(columns: &[TextColumn], rows: &[Vec<String>], width: usize) -> String {
     let is_whole = |row: &&Vec<String>| row.len() == columns.len();
     let natural: Vec<usize> = (0..columns.len())
         .map(|at| {
@@ -96,8 +96,8 @@ mod tests {
         ]
     }
 
-    fn all() -> Vec<Column> {
-        let column = |head: &str, is_number, may_go| Column { head: head.into(), is_number, may_go };
+    fn all() -> Vec<TextColumn> {
+        let column = |head: &str, is_number, may_go| TextColumn { head: head.into(), is_number, may_go };
         vec![
             column("run", false, false),
             column("host", false, true),

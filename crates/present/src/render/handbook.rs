@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_told_apart_by_a_rule() {
+    fn pages_are_distinguished_by_a_rule() {
         let text = pages(&[probe(), probe()], &RenderOptions { width: 80, ..RenderOptions::default() });
         assert_eq!(text.lines().filter(|line| *line == "─".repeat(80)).count(), 1);
     }

@@ -117,25 +117,25 @@ pub fn short(run: &Run, options: &RenderOptions) -> String {
 
 /// The constants that people ask for, a row for each kind.
 fn constants(run: &Run, lang: Lang, out: &mut String) {
-    let lines = constants::told(run);
+    let lines = constants::of_run(run);
     if lines.is_empty() {
         return;
     }
     let _ = writeln!(out, "| | |\n|---|---|");
     let beside = beside(run);
     let mut words = Vec::new();
-    for (line, told) in &lines {
-        let fact = |told: &constants::ConstantValue| {
-            let verdict = beside.as_ref().and_then(|beside| Some(beside.verdict(told)?.words.get(lang).to_owned()));
+    for (line, constants) in lines {
+        let fact = |constant: &constants::ConstantValue| {
+            let verdict = beside.as_ref().and_then(|beside| Some(beside.verdict(constant)?.words.get(lang).to_owned()));
             let shown = verdict.as_ref().map(|words| format!(", {words}")).unwrap_or_default();
             words.extend(verdict);
-            let value = constants::followed(told.value(lang), told.how_sure(run, lang));
-            safe(&format!("{} {value}{shown}", told.name.get(lang)))
+            let value = constants::followed(constant.value(lang), constant.how_sure(run, lang));
+            safe(&format!("{} {value}{shown}", constant.name.get(lang)))
         };
-        let facts: Vec<String> = told.iter().map(fact).collect();
+        let facts: Vec<String> = constants.iter().map(fact).collect();
         let _ = writeln!(out, "| {} | {} |", safe(line.name.get(lang)), facts.join(" · "));
     }
-    for sentence in constants::untold(run) {
+    for sentence in constants::not_measured(run) {
         let _ = writeln!(out, "\n{}", safe(sentence.get(lang)));
     }
     if let Some(beside) = beside.filter(|_| !words.is_empty()) {
@@ -206,11 +206,13 @@ fn row(
     let measured = match &case.outcome {
         Outcome::Measured(measured) => measured,
         Outcome::Skipped { reason } => {
-            let _ = writeln!(out, "| {label} | {}{} | | | |", SKIPPED.say(lang), safe(&reasons::told(reason, lang)));
+            let _ =
+                writeln!(out, "| {label} | {}{} | | | |", SKIPPED.say(lang), safe(&reasons::localized(reason, lang)));
             return;
         }
         Outcome::Failed { reason } => {
-            let _ = writeln!(out, "| {label} | {}{} | | | |", FAILED.say(lang), safe(&reasons::told(reason, lang)));
+            let _ =
+                writeln!(out, "| {label} | {}{} | | | |", FAILED.say(lang), safe(&reasons::localized(reason, lang)));
             return;
         }
     };
@@ -228,7 +230,7 @@ fn row(
             remarks.push(safe(&format!("{} {shown}", also.title.get(lang))));
         }
     }
-    remarks.extend(measured.flags.iter().map(|flag| format!("! {}", safe(&reasons::told(&flag.detail, lang)))));
+    remarks.extend(measured.flags.iter().map(|flag| format!("! {}", safe(&reasons::localized(&flag.detail, lang)))));
     if options.verbose {
         remarks.extend(measured.notes.iter().map(|(key, note)| safe(&format!("{key}: {note}"))));
     }

@@ -2,7 +2,7 @@
 
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::format::{between, value as shown};
-use hostmark_analysis::references::{Citation, Reference, Value, all};
+use hostmark_analysis::references::{Citation, Reference, ReferenceValue, all};
 use hostmark_model::{CaseId, Lang, ProbeInfo, Text, Unit};
 use unicode_width::UnicodeWidthStr;
 
@@ -73,7 +73,7 @@ pub fn page(reference: &Reference, probes: &[ProbeInfo], options: &RenderOptions
 fn write_values(
     out: &mut String,
     reference: &Reference,
-    values: &[Value],
+    values: &[ReferenceValue],
     probes: &[ProbeInfo],
     options: &RenderOptions,
 ) {
@@ -99,7 +99,7 @@ fn write_values(
 }
 
 /// A value with its unit and its interval.
-fn number(value: &Value, probes: &[ProbeInfo], lang: Lang) -> String {
+fn number(value: &ReferenceValue, probes: &[ProbeInfo], lang: Lang) -> String {
     let unit = unit(value, probes).unwrap_or(Unit::Count);
     let number = shown(value.value, unit, lang);
     let half = value.half.map_or(String::new(), |[low, high]| {
@@ -114,13 +114,13 @@ fn number(value: &Value, probes: &[ProbeInfo], lang: Lang) -> String {
 }
 
 /// The id of its case as people type it.
-fn typed(value: &Value, probes: &[ProbeInfo]) -> String {
+fn typed(value: &ReferenceValue, probes: &[ProbeInfo]) -> String {
     let name = value.id.split('@').next();
     let probe = probes.iter().find(|probe| Some(probe.id.as_str()) == name);
     probe.map_or_else(|| value.id.clone(), |probe| probe.typed_id(&value.id))
 }
 
-fn unit(value: &Value, probes: &[ProbeInfo]) -> Option<Unit> {
+fn unit(value: &ReferenceValue, probes: &[ProbeInfo]) -> Option<Unit> {
     let id: CaseId = value.id.parse().ok()?;
     let info = probes.iter().find(|info| info.id == id.probe)?;
     match value.quantity.as_str() {
@@ -134,9 +134,9 @@ pub fn figures(probe: &ProbeInfo, options: &RenderOptions) -> String {
     let (lang, width) = (options.lang, options.width.max(40));
     let mut out = String::new();
     for reference in all() {
-        let is_its = |value: &&Value| value.id.split('@').next() == Some(probe.id.as_str());
+        let is_its = |value: &&ReferenceValue| value.id.split('@').next() == Some(probe.id.as_str());
         let mut values = reference.values.iter().filter(is_its);
-        let first: Vec<&Value> = values.by_ref().take(MOST_OF_PROBE).collect();
+        let first: Vec<&ReferenceValue> = values.by_ref().take(MOST_OF_PROBE).collect();
         let Some(one) = first.first() else { continue };
         let numbers: Vec<String> = first
             .iter()

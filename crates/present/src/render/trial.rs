@@ -10,7 +10,7 @@ use super::RenderOptions;
 use super::console::page::{Page, Style};
 
 /// Changes that the sentence tells at most.
-const MOST_TOLD: usize = 3;
+const MOST_SHOWN: usize = 3;
 /// From this ratio on a change is told as a factor.
 const FACTOR: f64 = 2.0;
 
@@ -34,10 +34,10 @@ pub struct TrialText {
 }
 
 /// Says in a comparison what the setting does here and, where a case got better or otherwise changed, how it is made permanent.
-pub fn say(comparison: &mut Comparison, told: &TrialText) {
+pub fn say(comparison: &mut Comparison, trial: &TrialText) {
     for against in &mut comparison.new {
-        let does = Text { en: sentence(against, told, Lang::En), zh: sentence(against, told, Lang::Zh) };
-        let keep = |lang| format!("{}{}", TO_KEEP.say(lang), told.permanent.get(lang));
+        let does = Text { en: sentence(against, trial, Lang::En), zh: sentence(against, trial, Lang::Zh) };
+        let keep = |lang| format!("{}{}", TO_KEEP.say(lang), trial.permanent.get(lang));
         let pays = against.cases.iter().any(|case| PAYS.contains(&case.verdict));
         let keep = pays.then(|| Text { en: keep(Lang::En), zh: keep(Lang::Zh) });
         against.said = std::iter::once(does).chain(keep).collect();
@@ -48,22 +48,22 @@ pub fn say(comparison: &mut Comparison, told: &TrialText) {
 const PAYS: [Verdict; 3] = [Verdict::Faster, Verdict::Changed, Verdict::ChangedShape];
 
 /// What the setting does here.
-fn sentence(against: &Against, told: &TrialText, lang: Lang) -> String {
-    let cases = in_order(against, told, lang);
+fn sentence(against: &Against, trial: &TrialText, lang: Lang) -> String {
+    let cases = in_order(against, trial, lang);
     let of = |wanted: &[Verdict]| -> Vec<&(&CaseComparison, String)> {
         cases.iter().filter(|(case, _)| wanted.contains(&case.verdict)).collect()
     };
     let changed = of(&[Verdict::Slower, Verdict::Faster, Verdict::Changed, Verdict::ChangedShape]);
     let (same, undecided) = (of(&[Verdict::Same]), of(&[Verdict::Inconclusive]));
-    let [makes, keeps] = told.makes.map(|text| text.get(lang).to_owned());
+    let [makes, keeps] = trial.makes.map(|text| text.get(lang).to_owned());
     let listed = |parts: Vec<String>| match (lang, parts.as_slice()) {
         (Lang::En, [rest @ .., last]) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
         (Lang::En, _) => parts.join(", "),
         (Lang::Zh, _) => parts.join("，"),
     };
     if !changed.is_empty() {
-        let parts = changed.iter().take(MOST_TOLD).filter_map(|(case, name)| {
-            let test = case.told_by()?;
+        let parts = changed.iter().take(MOST_SHOWN).filter_map(|(case, name)| {
+            let test = case.decisive_test()?;
             Some(match lang {
                 Lang::En => format!("{name} {}", change(test, lang)),
                 Lang::Zh => spaced(name, &change(test, lang)),
@@ -76,8 +76,8 @@ fn sentence(against: &Against, told: &TrialText, lang: Lang) -> String {
         };
     }
     if !same.is_empty() {
-        let parts = same.iter().take(MOST_TOLD).filter_map(|(case, name)| {
-            let within = percent(case.told_by()?.within);
+        let parts = same.iter().take(MOST_SHOWN).filter_map(|(case, name)| {
+            let within = percent(case.decisive_test()?.within);
             Some(match lang {
                 Lang::En => format!("{name} (by {within} at most)"),
                 Lang::Zh => format!("{name}（至多 {within}）"),
@@ -89,11 +89,11 @@ fn sentence(against: &Against, told: &TrialText, lang: Lang) -> String {
             Lang::Zh => format!("{}。", spaced(&keeps, &parts)),
         };
     }
-    let pairs = told.pairs;
+    let pairs = trial.pairs;
     match (undecided.first(), lang) {
         (Some((case, name)), _) => {
             let more = (pairs * 4).max(10);
-            let range = case.told_by().map(|test| range(test, lang)).unwrap_or_default();
+            let range = case.decisive_test().map(|test| range(test, lang)).unwrap_or_default();
             match lang {
                 Lang::En => format!("{pairs} pairs cannot tell what it does to {name} ({range}); try --pairs {more}."),
                 Lang::Zh => {
@@ -115,15 +115,15 @@ fn spaced(one: &str, other: &str) -> String {
 }
 
 /// The cases with what they are called: those that the setting concerns first, in their order.
-fn in_order<'a>(against: &'a Against, told: &TrialText, lang: Lang) -> Vec<(&'a CaseComparison, String)> {
-    let named = told.names.iter().filter_map(|(filter, name)| {
+fn in_order<'a>(against: &'a Against, trial: &TrialText, lang: Lang) -> Vec<(&'a CaseComparison, String)> {
+    let named = trial.names.iter().filter_map(|(filter, name)| {
         let case = against.cases.iter().find(|case| is_at(case, filter))?;
         Some((case, (*name.get(lang)).to_owned()))
     });
     let named: Vec<(&CaseComparison, String)> = named.collect();
     let mut others: Vec<&CaseComparison> = against.cases.iter().collect();
     others.retain(|case| named.iter().all(|(known, _)| known.id != case.id));
-    let size = |case: &CaseComparison| case.told_by().map_or(0.0, |test| test.ratio.ln().abs());
+    let size = |case: &CaseComparison| case.decisive_test().map_or(0.0, |test| test.ratio.ln().abs());
     others.sort_by(|one, other| size(other).total_cmp(&size(one)));
     // Nothing else is told where the setting's own cases are there.
     match named.is_empty() {

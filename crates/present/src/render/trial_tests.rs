@@ -58,7 +58,7 @@ fn said(cases: Vec<CaseComparison>, names: &[(&str, Text)]) -> [String; 2] {
         without: Vec::new(),
         counts: Counts::default(),
     };
-    let told = TrialText {
+    let trial = TrialText {
         makes: [Text { en: "It makes", zh: "它使" }, Text { en: "It does not change", zh: "它不改变" }],
         names: names.iter().map(|(filter, name)| ((*filter).to_owned(), *name)).collect(),
         permanent: Text { en: "do it", zh: "去做" },
@@ -66,7 +66,7 @@ fn said(cases: Vec<CaseComparison>, names: &[(&str, Text)]) -> [String; 2] {
     };
     let base = Side { name: "a".into(), runs: Vec::new(), disturbances: Vec::new() };
     let mut comparison = Comparison { schema: String::new(), base, new: vec![against] };
-    say(&mut comparison, &told);
+    say(&mut comparison, &trial);
     let pays = comparison.new[0].cases.iter().any(|case| case.verdict == Verdict::Faster);
     let [does, keep @ ..] = &comparison.new[0].said[..] else { panic!("nothing is said") };
     // What makes nothing faster is not to be kept.
@@ -81,7 +81,7 @@ const LATENCY: (&str, Text) = ("a.latency@size=64", Text { en: "DRAM latency", z
 const CALL: (&str, Text) = ("a.call", Text { en: "a call", zh: "调用" });
 
 #[test]
-fn what_changed_is_told_first_in_the_setting_s_own_order() {
+fn what_changed_is_reported_first_in_the_setting_s_own_order() {
     let cases = || {
         vec![
             case("a.call", "1", Verdict::Slower, test(1.05, 1.02, 1.08)),
@@ -97,7 +97,7 @@ fn what_changed_is_told_first_in_the_setting_s_own_order() {
 }
 
 #[test]
-fn what_did_not_change_or_cannot_be_told_is_no_change() {
+fn what_did_not_change_or_cannot_be_reported_is_no_change() {
     let cases = |verdict| vec![case("a.latency", "64", verdict, test(1.01, 0.97, 1.06))];
     let [en, zh] = said(cases(Verdict::Same), &[LATENCY]);
     assert_eq!(en, "It does not change DRAM latency (by 2.1 % at most) here.");

@@ -13,7 +13,7 @@ const FLAT: f64 = 1.15;
 
 /// A row whose value is not in doubt.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Point {
+pub(super) struct TablePoint {
     pub(super) bytes: u64,
     pub(super) ns: f64,
     /// What its interval, or its rounds, span.
@@ -22,7 +22,7 @@ pub(super) struct Point {
 }
 
 /// The sentences below a list, one a step.
-pub(super) fn conclusions(run: &Run, stride: u64, points: &[Point], lang: Lang) -> String {
+pub(super) fn conclusions(run: &Run, stride: u64, points: &[TablePoint], lang: Lang) -> String {
     let mut text = String::new();
     for before in 0..points.len().saturating_sub(1) {
         let Some(level) = step(run, stride, points, before) else { continue };
@@ -33,8 +33,8 @@ pub(super) fn conclusions(run: &Run, stride: u64, points: &[Point], lang: Lang) 
 }
 
 /// Whether the latency rises for good behind the row `before`, and out of which cache, where the host tells one that ends there.
-fn step(run: &Run, stride: u64, points: &[Point], before: usize) -> Option<Option<&'static Level>> {
-    let level_of = |point: &Point| level_of_lines(run, point.bytes, stride);
+fn step(run: &Run, stride: u64, points: &[TablePoint], before: usize) -> Option<Option<&'static Level>> {
+    let level_of = |point: &TablePoint| level_of_lines(run, point.bytes, stride);
     let last = points[before];
     let flat = (0..=before).rev().take_while(|&from| is_flat(&points[from..=before])).last()?;
     let top = points[flat..=before].iter().map(|point| point.high).fold(last.high, f64::max);
@@ -48,12 +48,12 @@ fn step(run: &Run, stride: u64, points: &[Point], before: usize) -> Option<Optio
     (rises && is_long).then_some(named)
 }
 
-fn is_flat(points: &[Point]) -> bool {
+fn is_flat(points: &[TablePoint]) -> bool {
     let values = || points.iter().map(|point| point.ns);
     values().fold(0.0, f64::max) <= FLAT * values().fold(f64::INFINITY, f64::min)
 }
 
-fn sentence(run: &Run, stride: u64, [last, next]: [Point; 2], level: Option<&Level>, lang: Lang) -> String {
+fn sentence(run: &Run, stride: u64, [last, next]: [TablePoint; 2], level: Option<&Level>, lang: Lang) -> String {
     let size = |bytes: u64| value(bytes as f64, Unit::Bytes, lang);
     let (from, to, low, high) = (size(last.bytes), size(next.bytes), number(last.ns), number(next.ns));
     let rise = match lang {

@@ -8,7 +8,7 @@ use hostmark_analysis::lmbench::remark;
 use hostmark_analysis::reasons;
 use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, Outcome, Run, Text, typed_size};
 
-use super::conclusion::Point;
+use super::conclusion::TablePoint;
 use super::section::{Form, Section};
 
 pub(super) struct CaseRow<'a> {
@@ -61,10 +61,10 @@ impl<'a> CaseRow<'a> {
     }
 
     /// Its value for conclusions, where nothing casts doubt on it.
-    pub(super) fn point(&self) -> Option<Point> {
+    pub(super) fn point(&self) -> Option<TablePoint> {
         let stated = self.measured().filter(|_| self.note().is_none() && !self.is_contended())?.estimate.stated();
         let (low, high) = stated.of_this_run.or(stated.range.map(|[low, high]| (low, high)))?;
-        Some(Point { bytes: self.bytes, ns: stated.value, low, high })
+        Some(TablePoint { bytes: self.bytes, ns: stated.value, low, high })
     }
 
     /// The number alone.
@@ -143,8 +143,8 @@ fn line_bytes(run: &Run) -> u64 {
 
 /// How large the first cache for data is; where nothing tells it, what nearly every machine has at least.
 fn first_cache_bytes(run: &Run) -> u64 {
-    let told = run.host.cache(run.settings.cpu, 1).map(|cache| cache.size_bytes).filter(|&bytes| bytes > 0);
-    told.unwrap_or(32 << 10)
+    let reported = run.host.cache(run.settings.cpu, 1).map(|cache| cache.size_bytes).filter(|&bytes| bytes > 0);
+    reported.unwrap_or(32 << 10)
 }
 
 /// Bytes a core cycle of the rows that the first cache holds, and how many loads of the kernel's width these are.

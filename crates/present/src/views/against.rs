@@ -2,7 +2,7 @@
 
 use hostmark_analysis::bilingual::{Words, each, fixed, same};
 use hostmark_analysis::format::{both, value as shown};
-use hostmark_analysis::references::{Counterpart, Reference, Standing, Value, ratio_text};
+use hostmark_analysis::references::{Counterpart, Reference, ReferenceValue, Standing, ratio_text};
 use hostmark_model::{Run, Text};
 
 use crate::document::{Align, Block, Column, Document, Remark, Row, Style, Table};
@@ -12,7 +12,7 @@ const RUN: Text = Text { en: "this run", zh: "本次运行" };
 const REFERENCE: Text = Text { en: "reference", zh: "参考" };
 const RATIO: Text = Text { en: "ratio", zh: "比值" };
 
-pub(crate) fn against<'a>(run: &Run, reference: &Reference, rows: &[(&'a Value, Counterpart)]) -> Document {
+pub(crate) fn against<'a>(run: &Run, reference: &Reference, rows: &[(&'a ReferenceValue, Counterpart)]) -> Document {
     let (name, source) = (&reference.name, reference.source());
     let machine = reference.class_of(&run.host).map_or(&reference.machine, |class| &class.machine);
     let title = Words {
@@ -25,7 +25,7 @@ pub(crate) fn against<'a>(run: &Run, reference: &Reference, rows: &[(&'a Value, 
     };
     let remarks = [same(source.address), method].map(|text| Remark::new(text, Style::Plain));
     let mut notes: Vec<&Text<String>> = Vec::new();
-    let row = |(value, found): &(&'a Value, Counterpart)| {
+    let row = |(value, found): &(&'a ReferenceValue, Counterpart)| {
         let mut verdict = fixed(word(value.standing(found.estimate, found.flags, found.better)));
         if let Some(differs) = &value.differs {
             let known = notes.iter().position(|note| *note == differs);

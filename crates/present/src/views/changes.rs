@@ -42,7 +42,7 @@ fn of_host(one: &HostChange) -> Document {
     let title = Words { en: format!("{host}  since {started}  {run}"), zh: format!("{host}  自 {started}  {run}") };
     let facts = match one.facts.is_empty() {
         true => vec![Remark::new(fixed(NO_FACT), Style::Dim)],
-        false => one.facts.iter().map(|fact| Remark::new(told(fact), Style::Plain)).collect(),
+        false => one.facts.iter().map(|fact| Remark::new(reported(fact), Style::Plain)).collect(),
     };
     let style = |case: &CaseChange| if case.is_worse() { Style::Warning } else { Style::Plain };
     let cases = one.cases.iter().map(|case| Remark::new(line(case), style(case))).collect();
@@ -55,7 +55,7 @@ fn remarks(mut all: Vec<Remark>, few: usize) -> Block {
     Block::Remarks(all)
 }
 
-fn told(fact: &Changed) -> Words {
+fn reported(fact: &Changed) -> Words {
     let [from, to] = [&fact.from, &fact.to].map(|text| known(&Some(text.clone()).filter(|text| !text.is_empty())));
     Words {
         en: format!("with it: {} {} → {}", fact.label.en, from.en, to.en),

@@ -8,7 +8,8 @@ use hostmark_analysis::compare::{Against, CaseComparison, Comparison, GroupChang
 use hostmark_model::Text;
 
 use crate::document::{
-    Align, Block, Cell, Column, Document, Kind, Layout, Named, Reason, Remark, Rest, Row, Style, Table, Tally,
+    Align, Block, Cell, Column, Document, FoldedRows, NamedParty, Remark, Row, RowKind, Style, Table, TableLayout,
+    Tally, TallyReason,
 };
 
 /// Up to this many cases all are shown; of more only those that changed, unless everything is asked for.
@@ -55,8 +56,8 @@ fn document(base: &Side, against: &Against) -> Document {
     blocks
 }
 
-fn named(role: Text, side: &Side) -> Named {
-    Named {
+fn named(role: Text, side: &Side) -> NamedParty {
+    NamedParty {
         role: fixed(role),
         name: side.name.clone(),
         facts: words::of_side(side),
@@ -87,7 +88,9 @@ fn differs(against: &Against, blocks: &mut Document) {
         .map(|one| Row { cells: vec![one.label.clone().into(), known(&one.base), known(&one.new)], ..Row::default() });
     let columns = [FACT, BASE, NEW].map(|head| Column::new(fixed(head), Align::Left));
     let table =
-        Table { columns: columns.into(), rows: rows.collect(), layout: Layout::Lines(" → "), ..Table::default() };
+        Table {
+            columns: columns.into(), rows: rows.collect(), layout: TableLayout::Lines(" → "), ..Table::default()
+        };
     if !table.rows.is_empty() {
         blocks.push(Block::Table(table));
     }
@@ -144,7 +147,7 @@ fn cases(against: &Against) -> Option<Table> {
         zh: format!("未列出：{same} 个相同，{open} 个无法判定"),
     };
     let rows: Vec<Row> = cases.into_iter().map(judged).collect();
-    let rest = Rest { title: fixed(REST), left_out, few: FEW_CASES };
+    let rest = FoldedRows { title: fixed(REST), left_out, few: FEW_CASES };
     (!rows.is_empty()).then(|| Table { title: fixed(CASES), columns, rows, rest: Some(rest), ..Table::default() })
 }
 
@@ -182,29 +185,29 @@ fn row(case: &CaseComparison) -> Row {
 
 /// Cases without a verdict, by their reason; those of which both sides have a value with their ratio.
 fn not_comparable(against: &Against) -> Option<Tally> {
-    let reason = |(text, cases): (&Words, Vec<&CaseComparison>)| Reason {
+    let reason = |(text, cases): (&Words, Vec<&CaseComparison>)| TallyReason {
         text: text.clone(),
         is_open: cases.iter().any(|case| case.reason.as_ref().is_some_and(|reason| reason.is_open)),
         rows: cases.into_iter().map(row).collect(),
     };
-    let reasons: Vec<Reason> = words::reasons(against).into_iter().map(reason).collect();
+    let reasons: Vec<TallyReason> = words::reasons(against).into_iter().map(reason).collect();
     (!reasons.is_empty()).then(|| Tally { title: fixed(NOT_COMPARABLE), columns: columns().into(), reasons })
 }
 
-fn kind(verdict: Verdict) -> Kind {
+fn kind(verdict: Verdict) -> RowKind {
     match verdict {
-        Verdict::Slower => Kind::Worse,
-        Verdict::Faster => Kind::Better,
-        Verdict::Changed | Verdict::ChangedShape => Kind::Changed,
-        Verdict::Same | Verdict::Inconclusive | Verdict::NotComparable => Kind::Equal,
+        Verdict::Slower => RowKind::Worse,
+        Verdict::Faster => RowKind::Better,
+        Verdict::Changed | Verdict::ChangedShape => RowKind::Changed,
+        Verdict::Same | Verdict::Inconclusive | Verdict::NotComparable => RowKind::Equal,
     }
 }
 
 fn verdict_cell(text: Words, verdict: Verdict) -> Cell {
     let style = match kind(verdict) {
-        Kind::Worse | Kind::Failed => Style::Bad,
-        Kind::Better | Kind::Changed => Style::Warning,
-        Kind::None | Kind::Equal => Style::Plain,
+        RowKind::Worse | RowKind::Failed => Style::Bad,
+        RowKind::Better | RowKind::Changed => Style::Warning,
+        RowKind::None | RowKind::Equal => Style::Plain,
     };
     Cell { text, style, sign: sign(verdict), ..Cell::default() }
 }

@@ -1,12 +1,12 @@
 //! The constants that people ask for: of a run alone beside what is usual, of several runs beside each other.
 
 use hostmark_analysis::bilingual::{Words, each, fixed, same};
-use hostmark_analysis::constants::{Constant, ConstantOfRuns, ConstantValue, LINES, untold};
+use hostmark_analysis::constants::{Constant, ConstantOfRuns, ConstantValue, LINES, not_measured};
 use hostmark_analysis::labels::run_letter;
 use hostmark_analysis::references::{NearestReference, Tone};
 use hostmark_model::{Run, Text};
 
-use crate::document::{Align, Cell, Column, Layout, Row, Style, Table};
+use crate::document::{Align, Cell, Column, Row, Style, Table, TableLayout};
 
 const CAPTION: Text = Text { en: "Constants", zh: "关键指标" };
 const USUAL: Text = Text { en: "usual", zh: "常见" };
@@ -32,11 +32,11 @@ fn known(runs: &[Run]) -> impl Iterator<Item = Known<'_>> {
 fn alone<'a>(run: &Run, known: impl Iterator<Item = Known<'a>>, reference: Option<&NearestReference>) -> Table {
     let mut verdicts = Vec::new();
     let row = |(section, name, beside): Known| {
-        let told = beside.told[0].as_ref();
-        let both = reference.zip(told);
-        let verdict = both.and_then(|(reference, told)| reference.verdict(told));
+        let constant = beside.values[0].as_ref();
+        let both = reference.zip(constant);
+        let verdict = both.and_then(|(reference, constant)| reference.verdict(constant));
         verdicts.extend(verdict.as_ref().map(|verdict| verdict.words.clone()));
-        let usual = |lang| both.and_then(|(reference, told)| reference.range(told, lang)).unwrap_or_default();
+        let usual = |lang| both.and_then(|(reference, constant)| reference.range(constant, lang)).unwrap_or_default();
         let verdict = verdict.map_or_else(Cell::default, |verdict| Cell {
             style: match verdict.tone {
                 Tone::Good => Style::Good,
@@ -47,11 +47,11 @@ fn alone<'a>(run: &Run, known: impl Iterator<Item = Known<'a>>, reference: Optio
             key: Some(verdict.better),
             ..Cell::default()
         });
-        let cells = vec![name.into(), cell(run, told, &beside), verdict, each(usual).into()];
+        let cells = vec![name.into(), cell(run, constant, &beside), verdict, each(usual).into()];
         Row { section, cells, ..Row::default() }
     };
     let rows: Vec<Row> = known.map(row).collect();
-    let mut notes = untold(run);
+    let mut notes = not_measured(run);
     notes.extend(reference.filter(|_| !verdicts.is_empty()).map(|reference| {
         each(|lang| {
             let words: Vec<String> = verdicts.iter().map(|words| words.get(lang).to_owned()).collect();
@@ -60,14 +60,14 @@ fn alone<'a>(run: &Run, known: impl Iterator<Item = Known<'a>>, reference: Optio
     }));
     let mut columns: Vec<Column> = (0..3).map(|_| Column::default()).collect();
     columns.push(Column::new(fixed(USUAL), Align::Left));
-    Table { caption: fixed(CAPTION), columns, rows, notes, layout: Layout::Constants, ..Table::default() }
+    Table { caption: fixed(CAPTION), columns, rows, notes, layout: TableLayout::Constants, ..Table::default() }
 }
 
 /// Those of several runs, each in a column of its name.
 pub(super) fn beside(runs: &[Run], names: &[String]) -> Option<Table> {
     let row = |(kind, name, beside): Known| {
         let label = each(|lang| format!("{} · {}", kind.get(lang), name.get(lang)));
-        let cells = runs.iter().zip(&beside.told).map(|(run, told)| cell(run, told.as_ref(), &beside));
+        let cells = runs.iter().zip(&beside.values).map(|(run, constant)| cell(run, constant.as_ref(), &beside));
         Row { cells: std::iter::once(label.into()).chain(cells).collect(), ..Row::default() }
     };
     let of_run = |name: &String| Column { style: Style::Run, ..Column::new(same(name), Align::Point) };
@@ -75,17 +75,17 @@ pub(super) fn beside(runs: &[Run], names: &[String]) -> Option<Table> {
         caption: fixed(CAPTION),
         columns: std::iter::once(Column::default()).chain(names.iter().map(of_run)).collect(),
         rows: known(runs).map(row).collect(),
-        layout: Layout::Runs,
+        layout: TableLayout::Runs,
         ..Table::default()
     };
     (!table.rows.is_empty()).then_some(table)
 }
 
 /// A value, and how sure it is where that is worth a word; a dash for what a run does not have.
-fn cell(run: &Run, told: Option<&ConstantValue>, beside: &ConstantOfRuns) -> Cell {
-    let sure = each(|lang| told.and_then(|told| told.how_sure(run, lang)).unwrap_or_default());
+fn cell(run: &Run, constant: Option<&ConstantValue>, beside: &ConstantOfRuns) -> Cell {
+    let sure = each(|lang| constant.and_then(|constant| constant.how_sure(run, lang)).unwrap_or_default());
     Cell {
-        text: told.map_or_else(|| same("–"), |told| each(|lang| beside.value(told, lang))),
+        text: constant.map_or_else(|| same("–"), |constant| each(|lang| beside.value(constant, lang))),
         lines: if sure.en.is_empty() { Vec::new() } else { vec![sure] },
         ..Cell::default()
     }

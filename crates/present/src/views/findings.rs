@@ -51,6 +51,6 @@ pub(crate) fn conditions(run: &Run) -> Vec<Judged> {
         cure: Some(finding.cure),
         ..Judged::default()
     };
-    let told = host_findings(&run.host, &disturbed).into_iter().filter(|finding| finding.weight != HostWeight::Note);
-    told.map(judged).collect()
+    let shown = host_findings(&run.host, &disturbed).into_iter().filter(|finding| finding.weight != HostWeight::Note);
+    shown.map(judged).collect()
 }

@@ -8,7 +8,7 @@ use hostmark_analysis::format::percent;
 use hostmark_model::{Lang, Text};
 
 pub(crate) use self::words::change;
-use crate::document::{Align, Block, Cell, Column, Document, Layout, List, Remark, Row, Style, Table};
+use crate::document::{Align, Block, Cell, Column, Document, List, Remark, Row, Style, Table, TableLayout};
 
 /// Odd hosts and lines of a list, reasons and cases of a host, and files that are listed where there is little room.
 const FEW_HOSTS: usize = 30;
@@ -93,7 +93,7 @@ fn odd(fleet: &Fleet) -> Table {
             ..Row::default()
         }
     };
-    Table { columns, rows: fleet.odd().map(row).collect(), layout: Layout::Cards(FEW_HOSTS), ..Table::default() }
+    Table { columns, rows: fleet.odd().map(row).collect(), layout: TableLayout::Cards(FEW_HOSTS), ..Table::default() }
 }
 
 /// A kind of hosts, and how far they scatter, or why there is no verdict.

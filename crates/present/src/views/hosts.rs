@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::comparison::known;
 use super::{constants, run};
-use crate::document::{Block, Cell, Column, Document, Layout, Named, Row, Style, Table};
+use crate::document::{Block, Cell, Column, Document, NamedParty, Row, Style, Table, TableLayout};
 use crate::words;
 
 /// A name of a run may be this wide over its column; a longer one has a letter in its place.
@@ -23,19 +23,21 @@ pub(crate) fn hosts(runs: &[Run]) -> Document {
     let names = names(runs);
     let machines: Vec<Vec<Words>> = runs.iter().map(machine).collect();
     let are_one = machines.windows(2).all(|pair| pair[0] == pair[1]);
-    let named = |((run, name), machine): ((&Run, &String), &Vec<Words>)| Named {
+    let named = |((run, name), machine): ((&Run, &String), &Vec<Words>)| NamedParty {
         role: same(name),
         name: if *name == run.name { String::new() } else { run.name.clone() },
         facts: if are_one { Vec::new() } else { machine.clone() },
-        ..Named::default()
+        ..NamedParty::default()
     };
-    let mut all: Vec<Named> = runs.iter().zip(&names).zip(&machines).map(named).collect();
-    all.extend(machines.into_iter().next().filter(|_| are_one).map(|facts| Named { facts, ..Named::default() }));
+    let mut all: Vec<NamedParty> = runs.iter().zip(&names).zip(&machines).map(named).collect();
+    all.extend(
+        machines.into_iter().next().filter(|_| are_one).map(|facts| NamedParty { facts, ..NamedParty::default() }),
+    );
     let (differ, same_facts) = differing(runs);
     let rows = differ.iter().map(|fact| differing_row(fact, &names)).collect();
     let (title, caption) = super::comparison::differing(differ.len(), same_facts);
     let columns = vec![Column::default(), Column { longest: Some(LONGEST_VALUE), ..Column::default() }];
-    let facts = Table { title, caption, columns, rows, layout: Layout::Labels, ..Table::default() };
+    let facts = Table { title, caption, columns, rows, layout: TableLayout::Labels, ..Table::default() };
     let constants = match constants::beside(runs, &names) {
         Some(mut table) => {
             table.title = std::mem::take(&mut table.caption);

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, HashSet};
 use hostmark_analysis::bilingual::{COMMA, Words, each, fixed, joined, same};
 use hostmark_analysis::format::{both, low_high, percent, value};
 use hostmark_analysis::network::{
-    Capacity, Cause, Direction, Flow, Matrix, Protocol, TCP_BANDWIDTH, TCP_ROUND_TRIP, bits, capacities, cases_to,
-    flows, matrices, peers, queue_text,
+    Capacity, CapacityCause, Direction, LinkDirection, Matrix, Protocol, TCP_BANDWIDTH, TCP_ROUND_TRIP, bits,
+    capacities, cases_to, flows, matrices, peers, queue_text,
 };
 use hostmark_analysis::reasons;
 use hostmark_model::{CaseRecord, Estimate, Finding, Lang, Measured, NetworkPath, Offloads, Peer, Run, Text, Unit};
 
-use crate::document::{Align, Block, Cell, Column, Document, Layout, Remark, Row, Style, Table};
+use crate::document::{Align, Block, Cell, Column, Document, Remark, Row, Style, Table, TableLayout};
 
 /// Not the bare word: so the section of the probes is called.
 const TITLE: Text = Text { en: "Network between hosts", zh: "主机间网络" };
@@ -56,7 +56,7 @@ fn table(title: Text, sides: Text, matrix: &Matrix, unit: Unit) -> Table {
         caption: fixed(title),
         columns: std::iter::once(Column::new(fixed(sides), Align::Left)).chain(hosts).collect(),
         rows: matrix.hosts.iter().zip(&matrix.rows).map(row).collect(),
-        layout: Layout::Matrix,
+        layout: TableLayout::Matrix,
         ..Table::default()
     }
 }
@@ -77,14 +77,14 @@ fn remarks(run: &Run) -> Vec<Words> {
         let why = pair.failed.as_ref()?;
         Some(Words {
             en: format!("{} → {} failed: {why}", pair.from, pair.to),
-            zh: format!("{} → {} 失败：{}", pair.from, pair.to, reasons::told(why, Lang::Zh)),
+            zh: format!("{} → {} 失败：{}", pair.from, pair.to, reasons::localized(why, Lang::Zh)),
         })
     });
     turns.iter().map(turn).chain(failed).collect()
 }
 
 /// What is known of the link to a peer.
-fn facts(run: &Run, peer: &Peer, flows: &[Flow], findings: (usize, &[Finding])) -> Table {
+fn facts(run: &Run, peer: &Peer, flows: &[LinkDirection], findings: (usize, &[Finding])) -> Table {
     let mut title = vec![same(&peer.name)];
     let hostname = &peer.host.hostname;
     if !hostname.is_empty() && *hostname != peer.name {
@@ -126,7 +126,7 @@ fn facts(run: &Run, peer: &Peer, flows: &[Flow], findings: (usize, &[Finding])) 
     row(Text { en: "round trip under load", zh: "负载下的往返" }, under_load(run, peer));
     row(Text { en: "what limits it", zh: "瓶颈" }, limits(run, peer, findings));
     let columns = vec![Column::default(), Column::default()];
-    Table { caption: joined(&title, COMMA), columns, rows, layout: Layout::Facts, ..Table::default() }
+    Table { caption: joined(&title, COMMA), columns, rows, layout: TableLayout::Facts, ..Table::default() }
 }
 
 /// An end of the way: its interface and what it does.
@@ -177,16 +177,16 @@ fn can_carry(peer: &Peer, capacity: &Capacity) -> Words {
         let (payload, frame) = (capacity.payload_bytes, capacity.frame_bytes);
         let of = if capacity.is_far { format!(" ({})", peer.name) } else { String::new() };
         match (capacity.cause, lang) {
-            (Cause::Limit, Lang::En) => format!(
+            (CapacityCause::Limit, Lang::En) => format!(
                 "TCP at most {most}: rate limit of {speed} on {interface}{of}, {payload} of {frame} bytes in the queue"
             ),
-            (Cause::Limit, Lang::Zh) => {
+            (CapacityCause::Limit, Lang::Zh) => {
                 format!("TCP 最多 {most}：{interface}{of} 限速 {speed}，队列中每 {frame} 字节含数据 {payload} 字节")
             }
-            (Cause::Link, Lang::En) => {
+            (CapacityCause::Link, Lang::En) => {
                 format!("TCP at most {most}: link of {speed}, {payload} of {frame} bytes on the wire")
             }
-            (Cause::Link, Lang::Zh) => {
+            (CapacityCause::Link, Lang::Zh) => {
                 format!("TCP 最多 {most}：链路 {speed}，线上每 {frame} 字节含数据 {payload} 字节")
             }
         }
@@ -198,17 +198,17 @@ fn shown(estimate: &Estimate, unit: Unit, possible: Option<f64>) -> Words {
     let share = possible.filter(|possible| *possible > 0.0).map(|possible| percent(estimate.value() / possible));
     each(|lang| {
         let interval = low_high(estimate, unit, lang).map(|interval| format!(" ({interval})")).unwrap_or_default();
-        let told = format!("{}{interval}", both(estimate, unit, lang));
+        let shown = format!("{}{interval}", both(estimate, unit, lang));
         match (&share, lang) {
-            (None, _) => told,
-            (Some(share), Lang::En) => format!("{told}, {share} of what is possible"),
-            (Some(share), Lang::Zh) => format!("{told}，为上限的 {share}"),
+            (None, _) => shown,
+            (Some(share), Lang::En) => format!("{shown}, {share} of what is possible"),
+            (Some(share), Lang::Zh) => format!("{shown}，为上限的 {share}"),
         }
     })
 }
 
 /// The fastest of a direction, and the fastest of each other number of streams.
-fn tcp(run: &Run, flow: &Flow) -> Vec<Words> {
+fn tcp(run: &Run, flow: &LinkDirection) -> Vec<Words> {
     let possible = flow.capacity().map(|capacity| capacity.bytes_per_s);
     let mut best: Vec<(&str, &Measured)> = Vec::new();
     for case in cases_to(run, TCP_BANDWIDTH, flow.peer).filter(|case| Direction::of(case) == Some(flow.direction)) {
@@ -220,7 +220,7 @@ fn tcp(run: &Run, flow: &Flow) -> Vec<Words> {
         }
     }
     let are_several = best.len() > 1;
-    let told = |(streams, measured): &(&str, &Measured)| {
+    let shown = |(streams, measured): &(&str, &Measured)| {
         let rate = shown(&measured.estimate, Unit::BytesPerSecond, possible);
         match are_several || *streams != "1" {
             false => joined(&[rate, ends(measured)], COMMA),
@@ -231,7 +231,7 @@ fn tcp(run: &Run, flow: &Flow) -> Vec<Words> {
             }
         }
     };
-    best.iter().map(told).collect()
+    best.iter().map(shown).collect()
 }
 
 /// What both ends' CPUs and the connection took.
@@ -260,7 +260,7 @@ fn udp(run: &Run, peer: &Peer, direction: Direction) -> Vec<Words> {
     let possible = capacities(peer, direction, Protocol::Udp).first().map(|capacity| capacity.bytes_per_s);
     let is_it = |case: &&CaseRecord| Direction::of(case) == Some(direction);
     let found = cases_to(run, "net.udp_bandwidth", peer).filter(is_it).find_map(CaseRecord::measured);
-    let told = |measured: &Measured| {
+    let shown = |measured: &Measured| {
         let also = |name: &str| measured.also.get(name).map(|also| also.estimate.value());
         let lost = also("loss")
             .map(|loss| Words { en: format!("{} lost", percent(loss)), zh: format!("丢失 {}", percent(loss)) });
@@ -275,7 +275,7 @@ fn udp(run: &Run, peer: &Peer, direction: Direction) -> Vec<Words> {
         let rate = shown(&measured.estimate, Unit::BytesPerSecond, possible);
         joined(&[Some(rate), lost, overrun, held].into_iter().flatten().collect::<Vec<_>>(), COMMA)
     };
-    found.map(told).into_iter().collect()
+    found.map(shown).into_iter().collect()
 }
 
 const PERCENTILES: [(&str, &str); 4] = [("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("p999", "p99.9")];
@@ -295,7 +295,7 @@ fn with_percentiles(measured: &Measured) -> Words {
 }
 
 fn under_load(run: &Run, peer: &Peer) -> Vec<Words> {
-    let told = |case: &CaseRecord| {
+    let shown = |case: &CaseRecord| {
         let measured = case.measured()?;
         let load: Text = match case.params.get("load") {
             Some("send") => Text { en: "load there", zh: "去程负载" },
@@ -314,7 +314,7 @@ fn under_load(run: &Run, peer: &Peer) -> Vec<Words> {
             COMMA,
         ))
     };
-    cases_to(run, "net.rate_latency", peer).filter_map(told).collect()
+    cases_to(run, "net.rate_latency", peer).filter_map(shown).collect()
 }
 
 /// What the findings name, in a word each.

@@ -1,11 +1,11 @@
 //! What environments cost over each other.
 
 use hostmark_analysis::bilingual::{each, fixed};
-use hostmark_analysis::overhead::{ClaimVerdict, LayerConclusion, Overhead, Part};
-use hostmark_analysis::plain_table::{self, Remark};
+use hostmark_analysis::overhead::{ClaimVerdict, LayerConclusion, Overhead, TableGroup};
+use hostmark_analysis::plain_table::{self, RowsRemark};
 use hostmark_model::Text;
 
-use crate::document::{Align, Block, Chart, Column, Document, Drawing, Judged, Layout, Row, Table};
+use crate::document::{Align, Block, Chart, Column, Document, Drawing, Judged, Row, Table, TableLayout};
 
 const TITLE: Text = Text { en: "What each layer costs", zh: "各层的开销" };
 const CONCLUSIONS: Text = Text { en: "Conclusions", zh: "结论" };
@@ -23,7 +23,7 @@ pub(crate) fn overhead(view: Overhead) -> Document {
     blocks
 }
 
-fn part(part: Part) -> Document {
+fn part(part: TableGroup) -> Document {
     let title = part.title.map(|title| Block::Part(fixed(title)));
     let tables = part.tables.into_iter().map(|one| Block::Table(table(one)));
     let chart = |bars: hostmark_analysis::bars::Bars| {
@@ -46,17 +46,17 @@ pub(crate) fn table(table: plain_table::Table) -> Table {
         caption: table.title,
         columns: std::iter::once(Column::default()).chain(numbers).collect(),
         rows: table.rows.into_iter().map(row).collect(),
-        notes: notes.chain(table.remarks.iter().map(Remark::text)).collect(),
-        layout: Layout::Plain,
+        notes: notes.chain(table.remarks.iter().map(RowsRemark::text)).collect(),
+        layout: TableLayout::Plain,
         ..Table::default()
     }
 }
 
-fn conclusion(told: LayerConclusion) -> Judged {
-    let sign = match told.verdict {
+fn conclusion(claim: LayerConclusion) -> Judged {
+    let sign = match claim.verdict {
         ClaimVerdict::So => "✓",
         ClaimVerdict::NotSo => "✗",
         ClaimVerdict::Unknown | ClaimVerdict::Needs => "?",
     };
-    Judged { sign, verdict: fixed(told.verdict.label()), text: told.text, ..Judged::default() }
+    Judged { sign, verdict: fixed(claim.verdict.label()), text: claim.text, ..Judged::default() }
 }

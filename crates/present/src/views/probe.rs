@@ -9,7 +9,9 @@ use hostmark_analysis::split_huge_pages::split_huge_pages;
 use hostmark_model::{CaseRecord, FlagKind, Lang, Measured, Outcome, ProbeInfo, QuantityInfo, Text, Unit};
 use hostmark_stats::histogram::Percentile;
 
-use crate::document::{Align, Block, Cell, Chart, Column, Document, Kind, Layout, Named, Remark, Row, Style, Table};
+use crate::document::{
+    Align, Block, Cell, Chart, Column, Document, NamedParty, Remark, Row, RowKind, Style, Table, TableLayout,
+};
 use crate::estimators;
 use crate::runs::{Case, Probe, Runs, plus_minus};
 use crate::words;
@@ -64,7 +66,7 @@ fn table(runs: &Runs, probe: &Probe) -> Table {
             cells.extend(quantities.iter().map(|quantity| Cell::from(companion(measured, quantity))));
         }
         Row {
-            kind: if failed == Some(true) { Kind::Failed } else { Kind::None },
+            kind: if failed == Some(true) { RowKind::Failed } else { RowKind::None },
             anchor: if run == 0 { case.anchor() } else { String::new() },
             cells,
             instead,
@@ -91,7 +93,7 @@ fn table(runs: &Runs, probe: &Probe) -> Table {
         caption: joined(&caption, BETWEEN),
         columns,
         rows: rows.map(|(case, run)| row(case, run)).collect(),
-        layout: Layout::Cases(axes.len()),
+        layout: TableLayout::Cases(axes.len()),
         ..Table::default()
     }
 }
@@ -122,9 +124,9 @@ fn companion(measured: &Measured, quantity: &QuantityInfo) -> Words {
 }
 
 /// What is told of a probe, under the question that it answers.
-fn explained(info: &ProbeInfo) -> Vec<Named> {
+fn explained(info: &ProbeInfo) -> Vec<NamedParty> {
     let explain = &info.explain;
-    let told = [
+    let shown = [
         (Text { en: "What is executed", zh: "执行的操作" }, explain.what.clone()),
         (Text { en: "Why it matters", zh: "意义" }, explain.why.clone()),
         (Text { en: "How to read it", zh: "解读" }, explain.reading.clone()),
@@ -132,10 +134,10 @@ fn explained(info: &ProbeInfo) -> Vec<Named> {
         (Text { en: "Usual causes of a bad value", zh: "数值不佳的常见原因" }, explain.causes.clone()),
         (Text { en: "Takes the place of lmbench's", zh: "取代 lmbench 的" }, same(info.replaces.join(", "))),
     ];
-    let told = told.into_iter().filter(|(_, text)| !text.en.is_empty());
+    let shown = shown.into_iter().filter(|(_, text)| !text.en.is_empty());
     let named =
-        |(role, text)| Named { role: fixed(role), name: String::new(), facts: vec![text], warnings: Vec::new() };
-    told.map(named).collect()
+        |(role, text)| NamedParty { role: fixed(role), name: String::new(), facts: vec![text], warnings: Vec::new() };
+    shown.map(named).collect()
 }
 
 fn point(probe: &Probe, case: &Case, axis: &str) -> Words {
@@ -144,7 +146,7 @@ fn point(probe: &Probe, case: &Case, axis: &str) -> Words {
 
 /// The value and what stands beside it.
 fn values(probe: &Probe, measured: &Measured, value: Words) -> [Cell; 5] {
-    let (unit, estimate, tainted) = (probe.unit(), &measured.estimate, measured.noise.tainted);
+    let (unit, estimate, disturbed_count) = (probe.unit(), &measured.estimate, measured.noise.disturbed);
     let taken = measured.taken();
     let interval = match (low_high(estimate, unit, Lang::En), estimate.agreement) {
         (Some(_), _) => each(|lang| low_high(estimate, unit, lang).unwrap_or_default()),
@@ -152,9 +154,9 @@ fn values(probe: &Probe, measured: &Measured, value: Words) -> [Cell; 5] {
         (None, None) => fixed(words::NO_INTERVAL),
     };
     let half = Some(plus_minus(estimate)).filter(|half| !half.is_empty()).unwrap_or_else(|| "–".to_owned());
-    let disturbed = same(if tainted > 0 { format!("{tainted}/{taken}") } else { "0".to_owned() });
+    let disturbed = same(if disturbed_count > 0 { format!("{disturbed_count}/{taken}") } else { "0".to_owned() });
     // So many that the value may be theirs.
-    let disturbed = match tainted > 0 && tainted as f64 >= DISTURBED_SHARE * taken as f64 {
+    let disturbed = match disturbed_count > 0 && disturbed_count as f64 >= DISTURBED_SHARE * taken as f64 {
         true => Cell { text: disturbed, style: Style::Warning, sign: "!", ..Cell::default() },
         false => disturbed.into(),
     };
@@ -191,7 +193,7 @@ fn remarks(runs: &Runs, run: usize, case: &CaseRecord, common: &[(&String, &Stri
         if runs.common[run].contains(&flag.kind) && flag.kind != FlagKind::Implausible {
             continue;
         }
-        let text = each(|lang| match reasons::told(&flag.detail, lang) {
+        let text = each(|lang| match reasons::localized(&flag.detail, lang) {
             detail if detail.is_empty() => words::flag(flag.kind).get(lang).to_owned(),
             detail => format!("{}{}{detail}", words::flag(flag.kind).get(lang), words::COLON.get(lang)),
         });
@@ -201,8 +203,8 @@ fn remarks(runs: &Runs, run: usize, case: &CaseRecord, common: &[(&String, &Stri
         all.push(Remark::new(each(|lang| said.get(lang).to_owned()), Style::Warning));
     }
     // What a column says is not said again.
-    let is_told = |(key, note): (&String, &String)| case.params.get(key) == Some(note.as_str());
-    let own = measured.notes.iter().filter(|note| !common.contains(note) && !is_told(*note));
+    let is_parameter = |(key, note): (&String, &String)| case.params.get(key) == Some(note.as_str());
+    let own = measured.notes.iter().filter(|note| !common.contains(note) && !is_parameter(*note));
     let notes: Vec<String> = own.map(|(key, note)| format!("{key}={}", runs.all[run].typed_text(note))).collect();
     if !notes.is_empty() {
         // Names and values are no language's: written once.

@@ -17,7 +17,7 @@ use crate::flags::Flags;
 use crate::words;
 
 /// Share of disturbed samples, unsettled rounds or stolen time that the run as a whole should know of.
-const WORTH_SAYING: f64 = 0.01;
+const NOTABLE: f64 = 0.01;
 
 /// How far the clock's rate may move: the calibration itself is no better than this.
 const CLOCK_DRIFT: f64 = 1e-4;
@@ -131,7 +131,7 @@ pub(crate) fn ended(run: &Run, reasons: Reasons) -> Vec<Words> {
     if let Some(why) = &run.interrupted {
         all.push(Words {
             en: format!("this run ended early: {why}"),
-            zh: format!("本次运行提前结束：{}", reasons::told(why, Lang::Zh)),
+            zh: format!("本次运行提前结束：{}", reasons::localized(why, Lang::Zh)),
         });
     } else if run.finished.is_none() {
         all.push(fixed(Text { en: "this run has not finished", zh: "本次运行尚未结束" }));
@@ -160,7 +160,7 @@ pub(crate) fn disturbed(run: &Run) -> Vec<Words> {
     if let Some(why) = &clock.reason {
         all.push(Words {
             en: format!("the clock is {} and not the CPU's counter: {why}", clock.source),
-            zh: format!("时钟为 {}，未使用 CPU 计数器：{}", clock.source, reasons::told(why, Lang::Zh)),
+            zh: format!("时钟为 {}，未使用 CPU 计数器：{}", clock.source, reasons::localized(why, Lang::Zh)),
         });
     }
     if let Some(drift) = clock.drift.filter(|drift| drift.abs() > CLOCK_DRIFT) {
@@ -196,7 +196,7 @@ fn noise(run: &Run, all: &mut Vec<Words>) {
     let measured: Vec<_> = run.cases.iter().filter_map(CaseRecord::measured).collect();
     let steal_ns: f64 = run.cases.iter().filter_map(stolen_ns).sum();
     let of_run = duration_s(run).filter(|seconds| *seconds > 0.0).map(|seconds| steal_ns / 1e9 / seconds);
-    if steal_ns > 0.0 && of_run.is_none_or(|share| share >= WORTH_SAYING / 10.0) {
+    if steal_ns > 0.0 && of_run.is_none_or(|share| share >= NOTABLE / 10.0) {
         let share = of_run.map_or_else(String::new, |share| format!(" {}", percent(share)));
         all.push(each(|lang| {
             let time = value(steal_ns, Unit::Nanoseconds, lang);
@@ -207,9 +207,9 @@ fn noise(run: &Run, all: &mut Vec<Words>) {
         }));
     }
     let sum = |of: fn(&Measured) -> u64| measured.iter().fold(0u64, |sum, m| sum.saturating_add(of(m)));
-    let (tainted, left_out) = (sum(|m| m.noise.tainted), sum(|m| m.noise.left_out));
-    let share = tainted as f64 / sum(Measured::taken).max(1) as f64;
-    if tainted > 0 && share >= WORTH_SAYING {
+    let (disturbed, left_out) = (sum(|m| m.noise.disturbed), sum(|m| m.noise.left_out));
+    let share = disturbed as f64 / sum(Measured::taken).max(1) as f64;
+    if disturbed > 0 && share >= NOTABLE {
         let share = percent(share);
         all.push(Words {
             en: format!("{share} of samples were disturbed (migrated or preempted); {left_out} discarded"),
@@ -218,7 +218,7 @@ fn noise(run: &Run, all: &mut Vec<Words>) {
     }
     let rounds = sum(|m| u64::from(m.estimate.rounds));
     let unsettled = sum(|m| u64::from(m.noise.unsettled_rounds));
-    if unsettled > 0 && unsettled as f64 >= WORTH_SAYING * rounds as f64 {
+    if unsettled > 0 && unsettled as f64 >= NOTABLE * rounds as f64 {
         all.push(Words {
             en: format!("in {unsettled} of {} the CPU frequency did not settle", counted(rounds, "round")),
             zh: format!("{rounds} 轮中有 {unsettled} 轮 CPU 频率未稳定"),

@@ -37,7 +37,7 @@ fn beside(base: Option<CaseRecord>, new: Option<CaseRecord>) -> Comparison {
 fn what_a_side_lacks_is_an_open_question_and_is_counted_and_named() {
     let good = || Some(about(ID, 100.0));
     let imported = |value: f64| Some(rounds(ID, &[value]));
-    for (base, new, kind, on, told) in [
+    for (base, new, kind, on, expected) in [
         (good(), Some(failed()), ReasonKind::Failed, On::New, "1 failed on the new side"),
         (Some(failed()), good(), ReasonKind::Failed, On::Base, "1 failed on the base"),
         (Some(failed()), Some(failed()), ReasonKind::Failed, On::Both, "1 failed on both sides"),
@@ -48,9 +48,9 @@ fn what_a_side_lacks_is_an_open_question_and_is_counted_and_named() {
         (imported(100.0), imported(150.0), ReasonKind::TooFewRounds, On::Both, "1 too few rounds on both sides"),
     ] {
         let comparison = beside(base, new);
-        assert!(!comparison.has_regression(0.0) && !comparison.tells_nothing(), "{told}");
+        assert!(!comparison.has_regression(0.0) && !comparison.has_no_verdict(), "{expected}");
         let open = comparison.open(0.0);
-        let [one] = &open[..] else { panic!("{told}: {open:?}") };
+        let [one] = &open[..] else { panic!("{expected}: {open:?}") };
         assert_eq!((one.case.id.as_str(), one.side), (ID, "after"));
         assert_eq!(one.why(Lang::En), one.case.reason.as_ref().unwrap().text.en);
         let without = comparison.new[0].without.clone();
@@ -58,13 +58,13 @@ fn what_a_side_lacks_is_an_open_question_and_is_counted_and_named() {
         for format in ["table", "markdown", "html"] {
             let options = RenderOptions { width: 200, ..RenderOptions::default() };
             let text = (format_named(format).unwrap().render)(&comparison, &options);
-            assert!(text.contains(&format!("1 not comparable ({told})")), "{format}: {text}");
+            assert!(text.contains(&format!("1 not comparable ({expected})")), "{format}: {text}");
         }
     }
 }
 
 #[test]
-fn what_both_sides_lack_for_one_reason_is_told_and_is_no_question() {
+fn what_both_sides_lack_for_one_reason_is_reported_and_is_no_question() {
     let reason = |free: u32| Some(skipped(&format!("it takes 512 MiB, and {free} MiB are free")));
     for (base, new) in [(skipped("root"), skipped("root")), (reason(100).unwrap(), reason(93).unwrap())] {
         let comparison = beside(Some(base), Some(new));
@@ -74,7 +74,7 @@ fn what_both_sides_lack_for_one_reason_is_told_and_is_no_question() {
     assert_eq!(beside(Some(skipped("time budget")), Some(skipped("root"))).open(0.0).len(), 1);
     // Where nothing else is there it is no answer either.
     let nothing = compared(&[run("a", vec![skipped("root")])], &[run("b", vec![skipped("root")])]);
-    assert!(nothing.open(0.0).is_empty() && nothing.tells_nothing());
+    assert!(nothing.open(0.0).is_empty() && nothing.has_no_verdict());
     // What is computed from other cases is told by them, where it is so on both sides.
     let derived = || Some(with(about(ID, 100.0), |measured| measured.rounds.clear()));
     assert!(beside(derived(), derived()).open(0.0).is_empty());
@@ -149,7 +149,7 @@ fn a_tail_that_grew_on_a_disturbed_side_or_once_is_a_remark() {
     let disturbances: [fn(&mut Measured); 5] = [
         flagged,
         |measured| measured.noise.others_share = Some(0.45),
-        |measured| measured.noise.tainted = measured.taken() / 10,
+        |measured| measured.noise.disturbed = measured.taken() / 10,
         |measured| measured.noise.steal_ns = Some(2e7),
         |measured| measured.noise.shared = Some(0.4),
     ];
@@ -280,12 +280,12 @@ fn where_the_clock_alone_differs_the_comparison_says_so() {
             measured.also.insert("cycles".into(), Also { estimate: led(cycles, None) });
         })
     };
-    let told = |new: CaseRecord| {
+    let remarks_of = |new: CaseRecord| {
         let comparison = compared(&[run("a", vec![at(2.75, 400.0)])], &[run("b", vec![new])]);
         let remarks = comparison.new[0].cases[0].remarks.iter();
         remarks.filter(|one| one.en.contains("clock")).map(|one| one.en.clone()).collect::<Vec<_>>()
     };
-    assert_eq!(told(at(2.96, 401.0)), ["same work in cycles; clock 2.75 GHz → 2.96 GHz"]);
+    assert_eq!(remarks_of(at(2.96, 401.0)), ["same work in cycles; clock 2.75 GHz → 2.96 GHz"]);
     // More work, or the same at the same clock.
-    assert_eq!((told(at(2.96, 410.0)), told(at(2.76, 401.0))), (vec![], vec![]));
+    assert_eq!((remarks_of(at(2.96, 410.0)), remarks_of(at(2.76, 401.0))), (vec![], vec![]));
 }

@@ -56,7 +56,7 @@ pub fn rounds(id: &str, medians: &[f64]) -> CaseRecord {
         range: descriptive::min(medians).zip(descriptive::max(medians)).map(|(low, high)| [low, high]),
         ..values.estimate
     };
-    let template = RoundRecord { taints: vec![0; SAMPLES], ..values.rounds[0].clone() };
+    let template = RoundRecord { disturbance_flags: vec![0; SAMPLES], ..values.rounds[0].clone() };
     let round =
         |(round, median): (usize, &f64)| RoundRecord { round: round as u32, median: *median, ..template.clone() };
     values.rounds = medians.iter().enumerate().map(round).collect();

@@ -51,7 +51,7 @@ fn an_update() -> Comparison {
     });
     new.cases.push(rounds("ipc.x@n=9", &[1.0, 1.0, 1.0]));
     if let Outcome::Measured(measured) = &mut new.cases[1].outcome {
-        measured.noise.tainted = 30;
+        measured.noise.disturbed = 30;
     }
     compared(side("before", 1.0), &[new])
 }

@@ -36,9 +36,9 @@ fn of_runs_without_a_difference_few_cases_are_called_different() {
                 for history in [0, 4] {
                     let scatter = Scatter { rounds, round: 0.01, run: 0.01 * factor, shape };
                     let (share, groups) = called_different(scatter, PAIRS, history);
-                    let told = format!("{rounds} rounds, {shape:?}, runs {factor} times, {history} earlier runs");
-                    assert!(share <= 0.05, "{told}: {share}");
-                    assert!(groups <= 0.3, "{told}: groups {groups}");
+                    let counts = format!("{rounds} rounds, {shape:?}, runs {factor} times, {history} earlier runs");
+                    assert!(share <= 0.05, "{counts}: {share}");
+                    assert!(groups <= 0.3, "{counts}: groups {groups}");
                 }
             }
         }
@@ -52,7 +52,7 @@ const PAIRS: u64 = 10;
 /// and of the others the share that is called different. `runs` a side.
 fn found(slowed: f64, scatter: Scatter, history: usize, runs: usize) -> [f64; 4] {
     let (cases, changed) = (100, 20);
-    let mut told = [0; 4];
+    let mut counts = [0; 4];
     for pair in 0..PAIRS {
         let mut random = Random(pair * 7919 + 5);
         let mut side = |name: &str, slowed: Option<f64>| -> Vec<Run> {
@@ -67,10 +67,10 @@ fn found(slowed: f64, scatter: Scatter, history: usize, runs: usize) -> [f64; 4]
         let comparison = Comparison::of(pool("a", &base), &[pool("b", &new)], &known, SAME);
         for (index, case) in comparison.new[0].cases.iter().enumerate() {
             match (index < changed, case.verdict) {
-                (true, Verdict::Slower) => told[0] += 1,
-                (true, Verdict::Same) => told[1] += 1,
-                (true, _) => told[2] += 1,
-                (false, Verdict::Slower | Verdict::Faster) => told[3] += 1,
+                (true, Verdict::Slower) => counts[0] += 1,
+                (true, Verdict::Same) => counts[1] += 1,
+                (true, _) => counts[2] += 1,
+                (false, Verdict::Slower | Verdict::Faster) => counts[3] += 1,
                 (false, _) => {}
             }
         }
@@ -78,10 +78,10 @@ fn found(slowed: f64, scatter: Scatter, history: usize, runs: usize) -> [f64; 4]
     let changed_cases = PAIRS as f64 * changed as f64;
     let others = PAIRS as f64 * (cases - changed) as f64;
     [
-        told[0] as f64 / changed_cases,
-        told[1] as f64 / changed_cases,
-        told[2] as f64 / changed_cases,
-        told[3] as f64 / others,
+        counts[0] as f64 / changed_cases,
+        counts[1] as f64 / changed_cases,
+        counts[2] as f64 / changed_cases,
+        counts[3] as f64 / others,
     ]
 }
 
@@ -118,6 +118,6 @@ fn the_change_that_would_have_been_seen_is_one_that_is_found() {
     let counts = comparison.new[0].counts;
     assert!(counts.inconclusive > 50 && counts.same + counts.inconclusive >= 95, "{counts:?}");
     let visible = counts.visible.unwrap();
-    let [told, ..] = found(visible, scatter, 0, 1);
-    assert!(told >= 0.7, "{visible}: {told}");
+    let [counts, ..] = found(visible, scatter, 0, 1);
+    assert!(counts >= 0.7, "{visible}: {counts}");
 }

@@ -9,7 +9,7 @@ fn copies(source: &str, copies: u32, times: f64) -> CaseRecord {
 }
 
 #[test]
-fn cpus_that_do_less_together_are_explained_by_what_the_host_tells() {
+fn cpus_that_do_less_together_are_explained_by_what_the_host_reports() {
     const ID: &str = "cpu.shared_cores";
     none(&run(vec![copies("cpu.sieve", 2, 1.97)]), ID);
     let shown = run(vec![copies("cpu.sieve", 2, 1.2)]);
@@ -52,15 +52,16 @@ fn copies_that_hinder_each_other_do_so_beyond_what_their_cores_share() {
     // Of the cores nothing is known.
     none(&run(vec![copies("process.fork_exit", 2, 1.2)]), ID);
     none(&run(vec![copies("cpu.sieve", 2, 2.0), copies("process.fork_exit", 4, 1.2)]), ID);
-    let dearer = run(vec![copies("cpu.sieve", 4, 3.96), copies("net.tcp", 4, 2.0), copies("syscall.null", 4, 0.99)]);
+    let more_expensive =
+        run(vec![copies("cpu.sieve", 4, 3.96), copies("net.tcp", 4, 2.0), copies("syscall.null", 4, 0.99)]);
     assert_eq!(
-        one(&dearer, ID).cases,
+        one(&more_expensive, ID).cases,
         ["cpu.scaling@source=syscall.null,copies=4", "cpu.scaling@source=net.tcp,copies=4"]
     );
 }
 
 #[test]
-fn enough_numbers_of_copies_tell_by_which_law_they_hinder_each_other() {
+fn enough_numbers_of_copies_report_by_which_law_they_hinder_each_other() {
     const ID: &str = "cpu.scaling_falls";
     let curve = |contention: f64, coherence: f64| {
         let of = |copies: u32| {

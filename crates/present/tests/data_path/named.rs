@@ -63,7 +63,7 @@ fn the_finding_compares_a_pipeline_with_tcp_of_the_same_setting() {
 }
 
 #[test]
-fn who_polls_as_nc_does_has_its_name_and_is_told_what_no_poll_gives() {
+fn who_polls_as_nc_does_has_its_name_and_learns_what_no_poll_gives() {
     let mut run = one_cpu();
     let poll = "zero>pipe copy; pipe>socket poll; socket>null poll";
     run.cases.push(case_of("zero_pipe_poll_socket_poll_null", 1, 1.25e9, poll, &[Busy::kernel(0.3); 3]));

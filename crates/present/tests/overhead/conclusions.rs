@@ -55,7 +55,7 @@ pub fn conclusions(runs: &[Run]) -> Vec<(String, String)> {
 
 /// What is said of the claim that begins so.
 #[track_caller]
-fn told(all: &[(String, String)], claim: &str) -> (String, String) {
+fn conclusion(all: &[(String, String)], claim: &str) -> (String, String) {
     let mut found = all.iter().filter(|(_, text)| text.starts_with(&format!("{claim}:")));
     let one = found.next().unwrap_or_else(|| panic!("{claim} is not among {all:#?}"));
     assert!(found.next().is_none(), "{claim} twice");
@@ -72,7 +72,7 @@ fn flipped(change: impl FnOnce(&mut [Run; 2])) -> BTreeSet<&'static str> {
     let before = conclusions(&runs);
     change(&mut runs);
     let after = conclusions(&runs);
-    claims().into_iter().filter(|claim| told(&before, claim).0 != told(&after, claim).0).collect()
+    claims().into_iter().filter(|claim| conclusion(&before, claim).0 != conclusion(&after, claim).0).collect()
 }
 
 /// Puts other cycles into a case.
@@ -92,15 +92,17 @@ fn the_reports_figures_give_its_conclusions() {
     let all = conclusions(&refused());
     assert_eq!(all.len(), claims().len(), "{all:#?}");
     for claim in claims() {
-        assert_eq!(told(&all, claim).0, "so here", "{claim}");
+        assert_eq!(conclusion(&all, claim).0, "so here", "{claim}");
     }
-    assert!(told(&all, WRITES).1.contains("takes 2.55 (2.55 … 2.55) times as long as a read, the mean of 4 sides"));
-    let ratio = told(&all, RATIO).1;
+    assert!(
+        conclusion(&all, WRITES).1.contains("takes 2.55 (2.55 … 2.55) times as long as a read, the mean of 4 sides")
+    );
+    let ratio = conclusion(&all, RATIO).1;
     assert!(ratio.contains("2.559 (2.559 … 2.559) times as great, the mean of 4 tables"), "{ratio}");
-    assert!(told(&all, READS[0]).1.contains("bind=last irq=on +15.64 % against +4.73 %, +10.91 points"));
-    assert!(told(&all, LAYERS[0]).1.contains("READ at most +15.64 % against at least +204.20 %, +188.56 points"));
-    assert!(told(&all, BINDING[3]).1.contains("WRITE bind=0 +0.45 % (+0.45 … +0.45)"));
-    assert!(told(&all, REFUSED).1.ends_with(&format!(": {REASON}")));
+    assert!(conclusion(&all, READS[0]).1.contains("bind=last irq=on +15.64 % against +4.73 %, +10.91 points"));
+    assert!(conclusion(&all, LAYERS[0]).1.contains("READ at most +15.64 % against at least +204.20 %, +188.56 points"));
+    assert!(conclusion(&all, BINDING[3]).1.contains("WRITE bind=0 +0.45 % (+0.45 … +0.45)"));
+    assert!(conclusion(&all, REFUSED).1.ends_with(&format!(": {REASON}")));
 }
 
 #[test]
@@ -135,8 +137,11 @@ fn writes_that_are_faster_than_reads_flip_that_claim_alone() {
         conclusions(&[native])
     };
     let (usual, fast) = (of_user(40_444_060.8), of_user(20_000_000.0));
-    assert_eq!((told(&usual, WRITES).0.as_str(), told(&fast, WRITES).0.as_str()), ("so here", "not so here"));
-    assert!(told(&fast, WRITES).1.contains("0.94 (0.94 … 0.94) times as long as a read, native, in user space"));
+    assert_eq!(
+        (conclusion(&usual, WRITES).0.as_str(), conclusion(&fast, WRITES).0.as_str()),
+        ("so here", "not so here")
+    );
+    assert!(conclusion(&fast, WRITES).1.contains("0.94 (0.94 … 0.94) times as long as a read, native, in user space"));
     let others = |all: &[(String, String)]| -> Vec<_> {
         all.iter().filter(|(_, text)| !text.starts_with(WRITES)).cloned().collect()
     };
@@ -144,7 +149,7 @@ fn writes_that_are_faster_than_reads_flip_that_claim_alone() {
 }
 
 #[test]
-fn a_refusal_is_told_by_its_reason_alone() {
+fn a_refusal_is_reported_by_its_reason_alone() {
     let of = |outcome: Outcome| {
         let mut runs = refused();
         runs[0].cases.last_mut().unwrap().outcome = outcome;
@@ -191,21 +196,21 @@ fn an_interval_that_reaches_over_both_answers_leaves_the_claim_open() {
     let mut runs = refused();
     spread(&mut runs[1], "file.overwrite@bind=0,through=cache", 0.99, 1.01);
     let all = conclusions(&runs);
-    let (verdict, text) = told(&all, BINDING[3]);
+    let (verdict, text) = conclusion(&all, BINDING[3]);
     assert!(verdict == "cannot be told" && text.contains("+0.45 % (−0.52 … +1.44)"), "{text}");
     // Both sides' intervals count: half of a percent each gives 0.7 %.
     spread(&mut runs[1], "file.overwrite@bind=0,through=cache", 0.995, 1.005);
     spread(&mut runs[1], "file.overwrite@bind=none,through=cache", 0.995, 1.005);
-    let text = told(&conclusions(&runs), BINDING[3]).1;
+    let text = conclusion(&conclusions(&runs), BINDING[3]).1;
     assert!(text.contains("+0.45 % (−0.24 … +1.15)"), "{text}");
     // Too few rounds for an interval.
     let Outcome::Measured(measured) = &mut runs[0].cases[0].outcome else { panic!() };
     measured.estimate.ci_low = None;
     let all = conclusions(&runs);
     for claim in [WRITES, RATIO, READS[0], LAYERS[0], LAYERS[1], BINDING[0]] {
-        assert_eq!(told(&all, claim).0, "cannot be told", "{claim}");
+        assert_eq!(conclusion(&all, claim).0, "cannot be told", "{claim}");
     }
-    assert!(told(&all, WRITES).1.contains("2.55 (no reliable interval)"));
+    assert!(conclusion(&all, WRITES).1.contains("2.55 (no reliable interval)"));
 }
 
 #[test]
@@ -215,7 +220,7 @@ fn one_run_says_what_a_guest_would_add_and_a_run_without_the_kernels_side_what_t
     let needing: Vec<_> = all.iter().filter(|(verdict, _)| verdict == "needs more").collect();
     assert_eq!(needing.len(), 2, "{all:#?}");
     assert!(needing.iter().all(|(_, text)| text.contains("needs a guest's run beside it")), "{needing:?}");
-    assert!(told(&all, RATIO).1.contains("the mean of 2 tables"));
+    assert!(conclusion(&all, RATIO).1.contains("the mean of 2 tables"));
     let mut user = native;
     user.cases.retain(|case| !case.probe.contains("kernel"));
     let all = conclusions(&[user]);

@@ -397,7 +397,7 @@ fn concluded(factors: [f64; 8], guest: Guest) -> Vec<(String, String)> {
 }
 
 #[track_caller]
-fn told<'a>(all: &'a [(String, String)], claim: &str) -> &'a (String, String) {
+fn conclusion<'a>(all: &'a [(String, String)], claim: &str) -> &'a (String, String) {
     all.iter().find(|(_, text)| text.starts_with(claim)).unwrap_or_else(|| panic!("{claim}: {all:#?}"))
 }
 
@@ -408,9 +408,9 @@ const PAGING: &str = "Nested paging costs: loads that miss the TLB lose more tha
 const STREAM: &str = "STREAM keeps at least 94.72 % of native";
 
 #[test]
-fn the_dearest_group_is_named_with_its_causes_and_each_figure() {
+fn the_most_expensive_group_is_named_with_its_causes_and_each_figure() {
     let all = concluded([1.01, 1.01, 1.8, 3.0, 1.5, 1.0, 1.3, 1.04], guest("kvm"));
-    let (verdict, text) = told(&all, "The hypervisor costs most in sched, guest:");
+    let (verdict, text) = conclusion(&all, "The hypervisor costs most in sched, guest:");
     assert!(verdict == "so here" && text.contains("sched +200.00 % (+176.05 … +226.02) of 1 case"), "{text}");
     assert!(text.contains("times the next, clock +80.00 %") && text.contains("in sched.ipi@threads=2"), "{text}");
     for (claim, figure) in [
@@ -420,30 +420,30 @@ fn the_dearest_group_is_named_with_its_causes_and_each_figure() {
         (PAGING, "memory.latency 256 MiB +30.00 %"),
         (STREAM, "add 0.9615"),
     ] {
-        let (verdict, text) = told(&all, claim);
+        let (verdict, text) = conclusion(&all, claim);
         assert!(verdict == "so here" && text.contains(figure), "{claim}: {text}");
     }
     // A guest that costs nothing has no such group, and what is no dearer is not so.
     let all = concluded([1.0, 1.0, 0.9, 1.0, 1.0, 1.0, 0.8, 1.2], guest("kvm"));
-    assert_eq!(told(&all, "The hypervisor costs most in").0, "cannot be told");
-    assert_eq!([TIMERS, PAGING, STREAM].map(|claim| told(&all, claim).0.as_str()), ["not so here"; 3]);
-    assert_eq!([INTERRUPTS, FAULTS].map(|claim| told(&all, claim).0.as_str()), ["cannot be told"; 2]);
+    assert_eq!(conclusion(&all, "The hypervisor costs most in").0, "cannot be told");
+    assert_eq!([TIMERS, PAGING, STREAM].map(|claim| conclusion(&all, claim).0.as_str()), ["not so here"; 3]);
+    assert_eq!([INTERRUPTS, FAULTS].map(|claim| conclusion(&all, claim).0.as_str()), ["cannot be told"; 2]);
 }
 
 #[test]
 fn an_emulated_guest_has_neither_exits_nor_nested_paging() {
     let all = concluded([5.0, 5.0, 9.0, 8.0, 7.0, 6.0, 2.0, 9.0], whole());
-    assert_eq!(told(&all, "QEMU's emulation costs most in clock").0, "so here");
+    assert_eq!(conclusion(&all, "QEMU's emulation costs most in clock").0, "so here");
     let of_hardware = [TIMERS, INTERRUPTS, FAULTS, PAGING, STREAM, "Most exits"];
     assert!(all.iter().all(|(_, text)| !of_hardware.iter().any(|claim| text.starts_with(claim))), "{all:#?}");
 }
 
 #[test]
-fn exits_are_told_by_reason_and_nothing_that_is_none_counts() {
+fn exits_are_reported_by_reason_and_nothing_that_is_none_counts() {
     let exits = [("exits", 1000), ("halt_exits", 700), ("io_exits", 200), ("halt_successful_poll", 900)];
     let exits = exits.map(|(name, count)| (name.to_owned(), count)).into();
     let all = concluded([1.1; 8], Guest { exits, ..guest("kvm") });
-    let (verdict, text) = told(&all, "Most exits are halt_exits");
+    let (verdict, text) = conclusion(&all, "Most exits are halt_exits");
     assert!(
         verdict == "so here"
             && text.contains("1000 exits in 1 run")

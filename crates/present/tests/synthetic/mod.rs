@@ -54,7 +54,9 @@ pub fn measured(median: f64, spread: f64) -> Measured {
             .map(|(round, median)| RoundRecord {
                 round,
                 median,
-                taints: (0..SAMPLES).map(|at| if at == 39 { Taint::DELAYED } else { 0 }).collect(),
+                disturbance_flags: (0..SAMPLES)
+                    .map(|at| if at == 39 { DisturbanceFlags::DELAYED } else { 0 })
+                    .collect(),
                 core_hz: Some(3.1e9),
                 cpus: vec![0],
                 iterations: 1024,
@@ -73,16 +75,19 @@ pub fn measured(median: f64, spread: f64) -> Measured {
         flags: Vec::new(),
         bounds: None,
     };
-    retell(&mut measured, Better::Lower);
+    rescale(&mut measured, Better::Lower);
     measured
 }
 
 /// Makes the estimate what the samples that count give.
-fn retell(measured: &mut Measured, better: Better) {
+fn rescale(measured: &mut Measured, better: Better) {
     let leaves_out = measured.noise.left_out > 0;
-    let marked =
-        measured.samples.iter().zip(&measured.rounds).flat_map(|(values, round)| values.iter().zip(&round.taints));
-    let all: Vec<f64> = marked.filter(|(_, taint)| !leaves_out || **taint == 0).map(|(value, _)| *value).collect();
+    let marked = measured
+        .samples
+        .iter()
+        .zip(&measured.rounds)
+        .flat_map(|(values, round)| values.iter().zip(&round.disturbance_flags));
+    let all: Vec<f64> = marked.filter(|(_, flags)| !leaves_out || **flags == 0).map(|(value, _)| *value).collect();
     let medians: Vec<f64> = measured.rounds.iter().map(|round| round.median).collect();
     let interval = hostmark_stats::interval::of_medians(&medians, 0.0).unwrap();
     let best = if better == Better::Higher { descriptive::max(&medians) } else { descriptive::min(&medians) };
@@ -110,7 +115,7 @@ pub fn value(id: &str, median: f64) -> CaseRecord {
     let rates = ["memory.read", "memory.write", "memory.copy", "fio.read"];
     with(case(id, Outcome::Measured(Box::new(measured(median, SPREAD)))), |measured| {
         if rates.iter().any(|rate| id.starts_with(rate)) {
-            retell(measured, Better::Higher);
+            rescale(measured, Better::Higher);
         }
     })
 }
@@ -251,13 +256,13 @@ fn cases() -> Vec<CaseRecord> {
         with(value("clock.read@source=syscall", 118.0), |m| {
             // As many above the median as below.
             for (round, pairs) in m.rounds.iter_mut().zip([2, 2, 3]) {
-                round.taints = (0..SAMPLES)
-                    .map(|at| if at < pairs || at >= SAMPLES - pairs { Taint::DELAYED } else { 0 })
+                round.disturbance_flags = (0..SAMPLES)
+                    .map(|at| if at < pairs || at >= SAMPLES - pairs { DisturbanceFlags::DELAYED } else { 0 })
                     .collect();
             }
-            m.noise.tainted = 14;
+            m.noise.disturbed = 14;
             m.noise.left_out = 14;
-            retell(m, Better::Lower);
+            rescale(m, Better::Lower);
         }),
     ];
     for (op, cycles) in [("add", 1.0), ("mul", 3.0), ("div", 14.2), ("mod", 14.3)] {
@@ -300,7 +305,7 @@ fn cases() -> Vec<CaseRecord> {
             cases.push(with(value(&id, if size > 100_000 { ns * factor } else { ns }), |m| {
                 if pattern == "in_page" && size == 8_388_608 {
                     *m = measured(m.estimate.typical, 0.17);
-                    m.flags.push(flag(FlagKind::MostlyTainted, "71 of 120 samples"));
+                    m.flags.push(flag(FlagKind::MostlyDisturbed, "71 of 120 samples"));
                 }
             }));
         }
@@ -344,7 +349,7 @@ fn cases() -> Vec<CaseRecord> {
     ));
     cases.push(with(value("process.fork_exit@child=static", 68_200.0), |m| {
         *m = measured(68_200.0, 0.036);
-        m.noise.tainted = 9;
+        m.noise.disturbed = 9;
     }));
     cases.push(value("process.fork_exit@child=dynamic", 306_200.0));
     cases.push(case("process.shell", Outcome::Skipped { reason: ReasonCode::TimeBudget.because("time budget") }));
@@ -453,7 +458,7 @@ pub fn plausible() -> Run {
     let (probes, mut cases) = (probes(), cases());
     let is_rate = |id: &str| probes.iter().any(|probe| probe.id == id && probe.better == Better::Higher);
     for case in cases.iter_mut().filter(|case| is_rate(&case.probe)) {
-        *case = with(case.clone(), |measured| retell(measured, Better::Higher));
+        *case = with(case.clone(), |measured| rescale(measured, Better::Higher));
     }
     Run { host: host(), probes, cases, ..empty() }
 }

@@ -33,7 +33,9 @@ fn full(median: f64, seed: usize) -> Measured {
         .map(|round| RoundRecord {
             round: round as u32,
             median: median * (0.995 + 0.01 * scatter(seed + round)),
-            taints: (0..SAMPLES).map(|at| if at % 41 == 7 { Taint::DELAYED } else { 0 }).collect(),
+            disturbance_flags: (0..SAMPLES)
+                .map(|at| if at % 41 == 7 { DisturbanceFlags::DELAYED } else { 0 })
+                .collect(),
             core_hz: Some(3.1e9),
             cpus: vec![0],
             iterations: 1024,
@@ -49,7 +51,7 @@ fn full(median: f64, seed: usize) -> Measured {
         .collect();
     full.estimate.rounds = ROUNDS as u32;
     full.estimate.n = (ROUNDS * SAMPLES) as u64;
-    full.noise.tainted = 8 * ROUNDS as u64;
+    full.noise.disturbed = 8 * ROUNDS as u64;
     full.notes.insert("pages".into(), "pmd".into());
     full.notes.insert("kernel".into(), "avx512".into());
     full

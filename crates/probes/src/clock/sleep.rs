@@ -76,7 +76,7 @@ pub static PROBE: Probe = Probe {
             Points::Listed { quick: &["100"], standard: &["10", "1000", "10000"], thorough: &[] },
         ),
     ],
-    cross: &[Cross { from: Profile::Thorough, axes: &["way", "delay_us"] }],
+    full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["way", "delay_us"] }],
     blocking: true,
     replaces: &["lat_usleep"],
     section: crate::section::CLOCKS,

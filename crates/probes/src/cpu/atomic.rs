@@ -60,7 +60,7 @@ pub static PROBE: Probe = Probe {
         Axis::choice("method", "best", Points::Listed { quick: &["best"], standard: &["lse", "ll_sc"], thorough: &[] }),
         Axis::threads("threads", Points::OfHost(threads)),
     ],
-    cross: &[Cross { from: Profile::Standard, axes: &["op", "threads"] }],
+    full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["op", "threads"] }],
     limit: Limit::CyclesPerOp,
     section: crate::section::CORE,
     measure: Measure::Run(measure),

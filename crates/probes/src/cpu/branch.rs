@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::kernels::branch::Pattern;
+use crate::kernels::branch::BranchPattern;
 
 /// The pattern of two directions in turn.
 pub(super) const ALTERNATING: &str = "2";
@@ -76,8 +76,8 @@ fn measure(case: &mut Case) -> Result<()> {
     case.may_fill(length)?;
     let longest = UNKNOWABLE.parse().unwrap_or(1 << 20);
     let mut pattern = match length {
-        0..=2 => Pattern::alternating(longest),
-        _ => Pattern::random(length as usize, case.seed()),
+        0..=2 => BranchPattern::alternating(longest),
+        _ => BranchPattern::random(length as usize, case.seed()),
     };
     if length < longest as u64 {
         pattern.branch(LESSONS * length);

@@ -62,7 +62,7 @@ pub static PROBE: Probe = Probe {
         Axis::choice("type", "f64", Points::Listed { quick: &["f64"], standard: &["f32"], thorough: &[] }),
         Axis::threads("threads", Points::OfHost(|host, _| vec![1, host.usable_cpus().len() as u64])),
     ],
-    cross: &[Cross { from: Profile::Thorough, axes: &["isa", "type", "threads"] }],
+    full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["isa", "type", "threads"] }],
     limit: Limit::OperationsPerCycle(&[("f32", 2 * MOST_F64_A_CYCLE), ("", MOST_F64_A_CYCLE)]),
     section: crate::section::CORE,
     measure: Measure::Run(measure),

@@ -66,7 +66,7 @@ pub static PROBE: Probe = Probe {
         Axis::choice("load", "scalar", Points::Listed { quick: &["scalar", "simd"], standard: &[], thorough: &[] }),
         Axis::threads("threads", Points::OfHost(one_and_all)),
     ],
-    cross: &[Cross { from: Profile::Standard, axes: &["load", "threads"] }],
+    full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["load", "threads"] }],
     replaces: &["mhz"],
     section: crate::section::CORE,
     measure: Measure::Run(measure),

@@ -60,7 +60,7 @@ pub static PROBE: Probe = Probe {
         ),
         Axis::choice("order", "random", Points::Listed { quick: &["random", "cycle"], standard: &[], thorough: &[] }),
     ],
-    cross: &[Cross { from: Profile::Standard, axes: &["targets", "order"] }],
+    full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["targets", "order"] }],
     limit: Limit::CyclesPerOp,
     section: crate::section::CORE,
     from: Profile::Standard,

@@ -3,7 +3,7 @@
 use hostmark_engine::prelude::*;
 
 use crate::in_kernel;
-use crate::workloads::machine::kernel_module::Operation;
+use crate::workloads::machine::kernel_module::KernelOperation;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Prime sieve inside the kernel", zh: "内核态筛法" },
@@ -45,7 +45,7 @@ pub static PROBE: Probe = Probe {
     },
     related: &["cpu.sieve", "memory.kernel_random_access", "sched.noise"],
     axes: &[Axis::bind(), in_kernel::IRQ],
-    cross: in_kernel::CROSSED,
+    full_factorial: in_kernel::FULL_FACTORIAL,
     needs: in_kernel::NEEDS,
     section: crate::section::CORE,
     measure: Measure::Run(measure),
@@ -53,5 +53,5 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    in_kernel::measure(case, 1, Operation::Sieve)
+    in_kernel::measure(case, 1, KernelOperation::Sieve)
 }

@@ -66,7 +66,7 @@ pub static PROBE: Probe = Probe {
              率去掉循环。lmbench 的 64 位表从不打印，因为其汇总脚本查找的是另一个词。",
     }),
     axes: &[TYPE, OP],
-    cross: &[Cross { from: Profile::Quick, axes: &["type", "op"] }],
+    full_factorial: &[FullFactorial { from: Profile::Quick, axes: &["type", "op"] }],
     limit: Limit::CyclesPerOp,
     replaces: &["lat_ops"],
     section: crate::section::CORE,

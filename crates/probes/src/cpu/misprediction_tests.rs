@@ -53,7 +53,7 @@ fn a_difference_below_zero_is_kept_and_marked() {
 }
 
 #[test]
-fn without_both_parts_nothing_is_told() {
+fn without_both_parts_nothing_is_reported() {
     let random = [record("cpu.branch", &[("pattern", "1048576")], &[5.0; 3])];
     assert!(derive(&random, &HostFacts::default()).is_empty());
 }

@@ -11,7 +11,7 @@ pub fn record(probe: &str, params: &[(&str, &str)], medians: &[f64]) -> CaseReco
         let round = |(round, &median): (usize, &f64)| RoundRecord {
             round: round as u32,
             median,
-            taints: Vec::new(),
+            disturbance_flags: Vec::new(),
             core_hz: Some(2e9),
             cpus: vec![0],
             iterations: 1,

@@ -28,12 +28,12 @@ pub static PROBE: Probe = Probe {
             en: "Executes nothing itself. The probe named by source was measured with 1, 2, 4 … copies, each a \
                  separate process on its own CPU with the same work. The value is how many times as much they get done \
                  together as one alone: copies × time(1) / time(copies) for a time, copies × rate(copies) / rate(1) \
-                 for a rate. Each round of the copies is compared with the round of a single copy in the same pass; \
+                 for a rate. Each round of the copies is compared with the round of a single copy in the same replicate; \
                  the value is the median of these ratios. The largest number of copies also shows up to which measured \
                  number each copy stays within 5 % of a single one.",
             zh: "本身不执行任何东西。source 所指的探针以 1、2、4……份同时测量，每份是一个独立进程，各占一个 CPU，做同样的事；数值是这些份数合计完成的\
                  工作为单独一份的多少倍：对时间为 份数 × 时间（1） / 时间（份数），对速率为 份数 × 速率（份数） / 速率（1）。\
-                 多份的每一轮与同一遍中单独一份的那一轮相比，数值是这些轮的中位数。最大份数的一行旁边给出：每份比单独一份至多慢 5% 的最大实测份数。",
+                 多份的每一轮与同一次重复中单独一份的那一轮相比，数值是这些轮的中位数。最大份数的一行旁边给出：每份比单独一份至多慢 5% 的最大实测份数。",
         },
         why: Text {
             en: "A server is bought for what all its CPUs do together. Shared resources reduce that: execution units \

@@ -64,7 +64,7 @@ fn one_alone_is_held_against_copies_by_its_typical_value_whatever_leads() {
 fn disturbed_samples_of_the_copies_are_not_its_own() {
     let mut many = call("2", &[100.0; 3]);
     let Outcome::Measured(measured) = &mut many.outcome else { unreachable!("a measured case") };
-    (measured.noise.tainted, measured.noise.left_out) = (9, 4);
+    (measured.noise.disturbed, measured.noise.left_out) = (9, 4);
     let records = derived(&[call("1", &[100.0; 3]), many]);
     assert_eq!(records[0].measured().unwrap().noise, Noise::default());
 }
@@ -82,7 +82,7 @@ fn a_rate_scales_by_what_each_copy_still_does() {
 }
 
 #[test]
-fn each_round_is_held_against_one_alone_in_its_pass() {
+fn each_round_is_compared_with_one_alone_in_its_replicate() {
     // Both drift together; the third round of one alone is lost.
     let mut alone = call("1", &[100.0, 110.0, 120.0, 130.0, 140.0, 150.0]);
     let many = call("2", &[100.0, 112.0, 125.0, 130.0, 145.0, 150.0]);
@@ -95,7 +95,7 @@ fn each_round_is_held_against_one_alone_in_its_pass() {
 }
 
 #[test]
-fn without_a_pass_in_common_the_two_values_alone_tell() {
+fn without_a_replicate_in_common_the_two_values_alone_decide() {
     let (mut alone, many) = (call("1", &[100.0; 3]), call("2", &[125.0; 3]));
     let Outcome::Measured(measured) = &mut alone.outcome else { unreachable!("a measured case") };
     measured.rounds.clear();

@@ -54,7 +54,7 @@ pub static PROBE: Probe = Probe {
         zh: "par_ops 运行 1 到 16 条 C 写成的依赖链，打印对单链的最好比值，即并行度，不给出速率本身。这里直接测互不依赖的指令，比值由 cpu.parallelism 给出。",
     }),
     axes: &[super::TYPE, super::OP],
-    cross: &[Cross { from: Profile::Standard, axes: &["type", "op"] }],
+    full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["type", "op"] }],
     limit: Limit::OperationsPerCycle(&[("", MOST_A_CYCLE)]),
     replaces: &["par_ops"],
     section: crate::section::CORE,

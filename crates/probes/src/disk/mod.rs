@@ -23,10 +23,10 @@ const REQUESTS: &[Axis] = &[
     BLOCK,
     Axis::count("depth", "1", Points::Listed { quick: &["1"], standard: &["4", "32"], thorough: &["64"] }),
 ];
-/// How they are crossed.
-const CROSSED: &[Cross] = &[
-    Cross { from: Profile::Standard, axes: &["pattern", "block"] },
-    Cross { from: Profile::Thorough, axes: &["pattern", "block", "depth"] },
+/// The axes of which every combination is measured.
+const FULL_FACTORIAL: &[FullFactorial] = &[
+    FullFactorial { from: Profile::Standard, axes: &["pattern", "block"] },
+    FullFactorial { from: Profile::Thorough, axes: &["pattern", "block", "depth"] },
 ];
 /// What the rate comes to in requests.
 const OPERATIONS: Quantity =

@@ -5,7 +5,7 @@ pub(super) mod requests;
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::storage::uring::Direction;
+use crate::workloads::storage::uring::IoDirection;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Disk read", zh: "磁盘读" },
@@ -64,7 +64,7 @@ pub static PROBE: Probe = Probe {
         zh: "lmdd 按顺序一次读一块，除非另行指定都经过页缓存。这里绕过缓存，偏移随机，可同时有多个请求，并且不计入速率稳定之前的一段。",
     }),
     axes: super::REQUESTS,
-    cross: super::CROSSED,
+    full_factorial: super::FULL_FACTORIAL,
     blocking: true,
     replaces: &["lmdd"],
     section: crate::section::DISKS,
@@ -73,5 +73,5 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    requests::keep(case, Direction::Read)
+    requests::keep(case, IoDirection::Read)
 }

@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::storage::uring::Direction;
+use crate::workloads::storage::uring::IoDirection;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Disk write", zh: "磁盘写" },
@@ -54,7 +54,7 @@ pub static PROBE: Probe = Probe {
         zh: "同 disk.read：lmdd 经页缓存顺序写，不同步时测的是内存。",
     }),
     axes: super::REQUESTS,
-    cross: super::CROSSED,
+    full_factorial: super::FULL_FACTORIAL,
     blocking: true,
     replaces: &["lmdd"],
     section: crate::section::DISKS,
@@ -63,5 +63,5 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    super::read::requests::keep(case, Direction::Write)
+    super::read::requests::keep(case, IoDirection::Write)
 }

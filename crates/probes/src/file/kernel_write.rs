@@ -4,7 +4,7 @@ use hostmark_engine::prelude::*;
 
 use crate::in_kernel;
 use crate::page_access;
-use crate::workloads::machine::kernel_module::Operation;
+use crate::workloads::machine::kernel_module::KernelOperation;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Overwrite inside the kernel", zh: "内核态覆盖文件" },
@@ -45,5 +45,5 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let file = page_access::on_disk(case)?;
-    in_kernel::measure(case, 1, Operation::FileWrite(&file))
+    in_kernel::measure(case, 1, KernelOperation::FileWrite(&file))
 }

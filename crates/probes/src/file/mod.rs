@@ -18,7 +18,7 @@ use hostmark_engine::prelude::*;
 
 use crate::fastest::{BEST, Candidates};
 use crate::kernels::bandwidth::{self, ReadKernel};
-use crate::workloads::storage::create_delete::Names;
+use crate::workloads::storage::create_delete::FileNames;
 use crate::workloads::storage::files::{self, OwnedFd};
 use crate::workloads::storage::path_ops::KernelPath;
 
@@ -48,11 +48,11 @@ fn sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
 }
 
 /// Names for files in a directory of the round, and what the axis `size` puts into each.
-fn small_files(case: &mut Case) -> Result<(Names, Vec<u8>)> {
+fn small_files(case: &mut Case) -> Result<(FileNames, Vec<u8>)> {
     let size: usize = case.param("size")?;
     let directory = crate::place::directory(case)?;
     crate::place::may_hold(case, &directory, (FILES * size.next_multiple_of(4096)) as u64)?;
-    Ok((Names::new(&directory.join("files"), FILES)?, vec![b'x'; size]))
+    Ok((FileNames::new(&directory.join("files"), FILES)?, vec![b'x'; size]))
 }
 
 /// The file that the case's axes name, with its data in the cache.

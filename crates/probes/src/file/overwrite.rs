@@ -46,7 +46,7 @@ pub static PROBE: Probe = Probe {
     },
     related: &["file.read_start", "file.kernel_write", "file.write", "disk.write"],
     axes: &[Axis::bind(), page_access::THROUGH],
-    cross: page_access::BOTH_BINDINGS,
+    full_factorial: page_access::BOTH_BINDINGS,
     limit: Limit::KernelEntry,
     blocking: true,
     section: crate::section::FILES,

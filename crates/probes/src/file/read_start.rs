@@ -44,7 +44,7 @@ pub static PROBE: Probe = Probe {
     },
     related: &["file.overwrite", "file.kernel_read", "syscall.read_zero", "disk.read"],
     axes: &[Axis::bind(), page_access::THROUGH],
-    cross: page_access::BOTH_BINDINGS,
+    full_factorial: page_access::BOTH_BINDINGS,
     limit: Limit::KernelEntry,
     blocking: true,
     section: crate::section::FILES,

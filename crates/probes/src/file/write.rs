@@ -58,7 +58,7 @@ pub static PROBE: Probe = Probe {
         Axis::choice("sync", "none", Points::Listed { quick: &["none"], standard: &["fsync"], thorough: &[] }),
         crate::place::PLACE,
     ],
-    cross: &[Cross { from: Profile::Standard, axes: &["sync", "place"] }],
+    full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["sync", "place"] }],
     blocking: true,
     replaces: &["lmdd"],
     section: crate::section::FILES,

@@ -24,7 +24,7 @@ use std::io;
 use hostmark_engine::prelude::*;
 
 use crate::context_switches::{ContextSwitches, SWITCHES, WAKE_UPS};
-use crate::workloads::handover::exchange::{Exchange, Turn};
+use crate::workloads::handover::exchange::{Exchange, ExchangeStep};
 
 /// Axis cpus of most round trips: one CPU by default, as the costs of the way itself are compared best.
 const PLACEMENT: Axis = Axis::placements(
@@ -34,7 +34,7 @@ const PLACEMENT: Axis = Axis::placements(
 );
 
 /// Axis cpus of the round trip that stands for all in the quick profile.
-const PLACEMENT_TOLD: Axis = Axis::placements(
+const PLACEMENT_NOTED: Axis = Axis::placements(
     "cpus",
     "same_cpu",
     Points::Listed { quick: &["same_cpu", "same_cache"], standard: APART, thorough: &[] },
@@ -83,14 +83,14 @@ const TAILS: &[Quantity] = &[Quantity::P50, Quantity::P99, Quantity::P999, Quant
 const TAKEN_TURNS: &[Quantity] = &[SWITCHES, WAKE_UPS];
 
 /// Times an exchange there and back; one that cannot be made is the host's lack.
-fn round_trip<T: Turn>(case: &mut Case, made: io::Result<Exchange<T>>) -> Result<()> {
+fn round_trip<T: ExchangeStep>(case: &mut Case, made: io::Result<Exchange<T>>) -> Result<()> {
     let mut exchange = made.map_err(refused)?;
     case.calls(|| exchange.there_and_back()).singly().time()?;
     Ok(exchange.check()?)
 }
 
 /// Times one hand-over of an exchange: half of a round trip.
-fn hand_over<T: Turn>(case: &mut Case, made: io::Result<Exchange<T>>) -> Result<()> {
+fn hand_over<T: ExchangeStep>(case: &mut Case, made: io::Result<Exchange<T>>) -> Result<()> {
     let mut exchange = made.map_err(refused)?;
     let mut owed = 0;
     case.loops(|hand_overs| -> io::Result<()> {

@@ -55,7 +55,7 @@ pub static PROBE: Probe = Probe {
         zh: "同样是一个字节的往返；除非用例另行指定，这里双方都在同一个 CPU 上；lat_pipe 把位置交给调度器，各次运行的结\
              果在两个数值之间跳动。",
     }),
-    axes: &[super::PLACEMENT_TOLD],
+    axes: &[super::PLACEMENT_NOTED],
     limit: Limit::HandOvers(2),
     blocking: true,
     replaces: &["lat_pipe"],

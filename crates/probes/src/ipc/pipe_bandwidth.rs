@@ -84,7 +84,7 @@ pub static PROBE: Probe = Probe {
         Axis::near("cpus"),
         Axis::copies(Profile::Standard),
     ],
-    cross: &[Cross { from: Profile::Quick, axes: &["message", "cpus"] }],
+    full_factorial: &[FullFactorial { from: Profile::Quick, axes: &["message", "cpus"] }],
     blocking: true,
     replaces: &["bw_pipe"],
     section: crate::section::COMMUNICATION,

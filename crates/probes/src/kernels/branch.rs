@@ -7,21 +7,21 @@ use super::random::Random;
 const AHEAD: usize = 3;
 
 /// Directions of a branch, one a byte, gone through over and over.
-pub struct Pattern {
+pub struct BranchPattern {
     directions: Vec<u8>,
     next: usize,
 }
 
-impl Pattern {
+impl BranchPattern {
     /// `length` random directions, as likely one as the other.
-    pub fn random(length: usize, seed: u64) -> Pattern {
+    pub fn random(length: usize, seed: u64) -> BranchPattern {
         let mut random = Random::new(seed);
-        Pattern { directions: (0..length.max(1)).map(|_| (random.next() >> 63) as u8).collect(), next: 0 }
+        BranchPattern { directions: (0..length.max(1)).map(|_| (random.next() >> 63) as u8).collect(), next: 0 }
     }
 
     /// One direction after the other, in memory of `length` bytes: what every predictor with a history knows.
-    pub fn alternating(length: usize) -> Pattern {
-        Pattern { directions: (0..length.max(2)).map(|index| (index % 2) as u8).collect(), next: 0 }
+    pub fn alternating(length: usize) -> BranchPattern {
+        BranchPattern { directions: (0..length.max(2)).map(|index| (index % 2) as u8).collect(), next: 0 }
     }
 
     /// Goes through the branch `n` times, on from where it stopped. Gives how often it went the second way.
@@ -109,14 +109,15 @@ fn branch(directions: &[u8], first: [u8; AHEAD], at: usize, n: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn expected(pattern: &Pattern, from: usize, n: usize) -> u64 {
+    fn expected(pattern: &BranchPattern, from: usize, n: usize) -> u64 {
         let length = pattern.directions.len();
         (from..from + n).map(|index| u64::from(pattern.directions[index % length])).sum()
     }
 
     #[test]
     fn a_branch_goes_as_its_pattern_says_and_goes_on_where_it_stopped() {
-        for mut pattern in [Pattern::random(1, 1), Pattern::random(1000, 2), Pattern::alternating(64)] {
+        for mut pattern in [BranchPattern::random(1, 1), BranchPattern::random(1000, 2), BranchPattern::alternating(64)]
+        {
             let mut from = 0;
             for n in [1, 0, 2, 999, 64, 5000] {
                 assert_eq!(pattern.branch(n as u64), expected(&pattern, from, n), "{n} from {from}");
@@ -127,9 +128,9 @@ mod tests {
 
     #[test]
     fn random_directions_are_balanced_and_their_own_for_each_seed() {
-        let mut pattern = Pattern::random(1 << 16, 3);
+        let mut pattern = BranchPattern::random(1 << 16, 3);
         let second = pattern.branch(1 << 16);
         assert!((31_000..34_500).contains(&second), "{second}");
-        assert_ne!(pattern.directions, Pattern::random(1 << 16, 4).directions);
+        assert_ne!(pattern.directions, BranchPattern::random(1 << 16, 4).directions);
     }
 }

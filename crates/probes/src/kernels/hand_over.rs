@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::atomic::Method;
+use super::atomic::AtomicMethod;
 
 /// A way to hand over a word that tells by its value whose turn it is.
 pub trait HandOver: Sync {
@@ -11,7 +11,7 @@ pub trait HandOver: Sync {
 }
 
 /// Waits by trying to swap: the line moves to who waits, and with it the turn.
-pub struct BySwap(pub &'static Method);
+pub struct BySwap(pub &'static AtomicMethod);
 
 /// Waits by reading, answers by a plain store: the line is shared first, then taken.
 pub struct ByStore;

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_tells_its_length() {
+    fn a_response_reports_its_length() {
         let mut head = Vec::new();
         respond(&mut head, Some(1024), true).unwrap();
         assert_eq!(head, b"HTTP/1.1 200 OK\r\nContent-Length: 1024\r\n\r\n");

@@ -85,7 +85,7 @@ pub fn null_call(transaction: u32) -> [u8; 40] {
 /// Whether `message` is the server's answer that the null procedure of `transaction` is done.
 #[inline]
 pub fn check_reply(message: &[u8], transaction: u32) -> Result<(), Malformed> {
-    let mut rest = Rest(message);
+    let mut rest = UnreadBytes(message);
     match rest.number()? {
         id if id == transaction => {}
         id => return Err(Malformed::Transaction(id)),
@@ -108,13 +108,13 @@ pub fn check_reply(message: &[u8], transaction: u32) -> Result<(), Malformed> {
 
 /// A server's answer: its bytes, and how many of them count.
 #[derive(Debug, Clone, Copy)]
-pub struct Answer([u8; 32], usize);
+pub struct RpcReply([u8; 32], usize);
 
-impl Answer {
-    fn new<const N: usize>(numbers: [u32; N]) -> Answer {
+impl RpcReply {
+    fn new<const N: usize>(numbers: [u32; N]) -> RpcReply {
         let mut bytes = [0; 32];
         put(&mut bytes, numbers);
-        Answer(bytes, 4 * N)
+        RpcReply(bytes, 4 * N)
     }
 
     /// The message.
@@ -125,15 +125,15 @@ impl Answer {
 
 /// What a server of the program answers; an error where the message is no call and so has no answer.
 #[inline]
-pub fn answer(message: &[u8]) -> Result<Answer, Malformed> {
-    let mut rest = Rest(message);
+pub fn answer(message: &[u8]) -> Result<RpcReply, Malformed> {
+    let mut rest = UnreadBytes(message);
     let id = rest.number()?;
     match rest.number()? {
         CALL => {}
         kind => return Err(Malformed::Direction(kind)),
     }
     if rest.number()? != RPC_VERSION {
-        return Ok(Answer::new([id, REPLY, DENIED, RPC_MISMATCH, RPC_VERSION, RPC_VERSION]));
+        return Ok(RpcReply::new([id, REPLY, DENIED, RPC_MISMATCH, RPC_VERSION, RPC_VERSION]));
     }
     let [program, version, procedure] = [rest.number()?, rest.number()?, rest.number()?];
     rest.credentials()?;
@@ -143,11 +143,11 @@ pub fn answer(message: &[u8]) -> Result<Answer, Malformed> {
     Ok(match (program, version, procedure) {
         (PROGRAM, VERSION, NULL_PROCEDURE) => {
             rest.end()?;
-            Answer::new([a, b, c, d, e, SUCCESS])
+            RpcReply::new([a, b, c, d, e, SUCCESS])
         }
-        (PROGRAM, VERSION, _) => Answer::new([a, b, c, d, e, PROCEDURE_UNAVAILABLE]),
-        (PROGRAM, ..) => Answer::new([a, b, c, d, e, PROGRAM_MISMATCH, VERSION, VERSION]),
-        _ => Answer::new([a, b, c, d, e, PROGRAM_UNAVAILABLE]),
+        (PROGRAM, VERSION, _) => RpcReply::new([a, b, c, d, e, PROCEDURE_UNAVAILABLE]),
+        (PROGRAM, ..) => RpcReply::new([a, b, c, d, e, PROGRAM_MISMATCH, VERSION, VERSION]),
+        _ => RpcReply::new([a, b, c, d, e, PROGRAM_UNAVAILABLE]),
     })
 }
 
@@ -190,7 +190,7 @@ impl<R: Read> RecordReader<R> {
         let mut length = 0;
         loop {
             self.need(4)?;
-            let mark = Rest(&self.bytes[self.begin..self.end]).number()?;
+            let mark = UnreadBytes(&self.bytes[self.begin..self.end]).number()?;
             self.begin += 4;
             let fragment = (mark & !LAST_FRAGMENT) as usize;
             if length + fragment > LONGEST_MESSAGE {
@@ -232,9 +232,9 @@ fn put<const N: usize>(bytes: &mut [u8], numbers: [u32; N]) {
 }
 
 /// What of a message is not yet read.
-struct Rest<'a>(&'a [u8]);
+struct UnreadBytes<'a>(&'a [u8]);
 
-impl Rest<'_> {
+impl UnreadBytes<'_> {
     #[inline]
     fn number(&mut self) -> Result<u32, Malformed> {
         let (number, rest) = self.0.split_first_chunk().ok_or(Malformed::Short)?;

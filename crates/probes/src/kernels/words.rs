@@ -7,13 +7,13 @@ use std::ptr;
 const LINE_BYTES: usize = 64;
 
 /// Memory as words, none of whose accesses the compiler may leave out, merge or move.
-pub struct Words<'a>(&'a mut [u64]);
+pub struct VolatileWords<'a>(&'a mut [u64]);
 
-impl<'a> Words<'a> {
+impl<'a> VolatileWords<'a> {
     /// The whole words of `memory`.
-    pub fn of(memory: &'a mut [u8]) -> Words<'a> {
+    pub fn of(memory: &'a mut [u8]) -> VolatileWords<'a> {
         // SAFETY: any eight bytes are a word.
-        Words(unsafe { memory.align_to_mut().1 })
+        VolatileWords(unsafe { memory.align_to_mut().1 })
     }
 
     /// How many words there are.
@@ -87,7 +87,7 @@ mod tests {
     fn what_is_written_is_read_also_after_a_flush() {
         let mut memory = vec![0_u64; 4096];
         // SAFETY: any word is eight bytes.
-        let mut words = Words::of(unsafe { memory.align_to_mut::<u8>().1 });
+        let mut words = VolatileWords::of(unsafe { memory.align_to_mut::<u8>().1 });
         assert_eq!((words.len(), words.is_empty()), (4096, false));
         (0..words.len()).for_each(|index| words.write(index, !(index as u64)));
         words.flush();

@@ -52,7 +52,7 @@ pub static PROBE: Probe = Probe {
         zh: "bw_mem 的 bzero 是 C 库的 memset，与这里的 kernel=libc 相同；best 用向量，在 L2 与内存中最多快到 1.9 倍。",
     }),
     axes: &[super::SIZE_BEYOND_LATER, super::STORE_KERNEL, super::PAGE, super::THREADS],
-    cross: &[Cross { from: Profile::Thorough, axes: &["size", "kernel"] }],
+    full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["size", "kernel"] }],
     limit: Limit::BytesPerCycle,
     replaces: &["bw_mem"],
     section: crate::section::BANDWIDTH,

@@ -2,12 +2,12 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::kernels::words::Words;
+use crate::kernels::words::VolatileWords;
 
 mod walk;
 mod words;
 
-use walk::Pattern;
+use walk::WalkPattern;
 use words::sound;
 
 pub static PROBE: Probe = Probe {
@@ -93,7 +93,7 @@ fn share(host: &HostFacts) -> u64 {
 
 fn measure(case: &mut Case) -> Result<()> {
     let name: String = case.param("pattern")?;
-    let pattern = Pattern::named(&name)
+    let pattern = WalkPattern::named(&name)
         .ok_or_else(|| RoundError::failed(ReasonCode::Internal, format!("there is no pattern {name}")))?;
     let amount: u64 = case.param("amount")?;
     // A part tells something where others have the rest, and nothing of a size that this machine has not.
@@ -123,7 +123,8 @@ fn measure(case: &mut Case) -> Result<()> {
             from = 0;
         }
         let to = locked.min(from + PART_BYTES as usize);
-        let faults = pattern.walk(&mut Words::of(&mut buffer.bytes_mut()[from..to]), seed.wrapping_add(from as u64));
+        let faults =
+            pattern.walk(&mut VolatileWords::of(&mut buffer.bytes_mut()[from..to]), seed.wrapping_add(from as u64));
         sound(&faults, from)?;
         (from, tested) = (to, tested.max(to));
         Ok(Some(0.0))

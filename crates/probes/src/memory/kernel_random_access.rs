@@ -3,7 +3,7 @@
 use hostmark_engine::prelude::*;
 
 use crate::in_kernel;
-use crate::workloads::machine::kernel_module::Operation;
+use crate::workloads::machine::kernel_module::KernelOperation;
 
 /// Ten thousand accesses are over too soon.
 const TIMES: u64 = 16;
@@ -54,7 +54,7 @@ pub static PROBE: Probe = Probe {
     },
     related: &["memory.random_access", "memory.latency", "cpu.kernel_sieve"],
     axes: &[OP, SIZE, Axis::bind(), in_kernel::IRQ],
-    cross: &[Cross { from: Profile::Standard, axes: &["op", "bind", "irq"] }],
+    full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["op", "bind", "irq"] }],
     needs: in_kernel::NEEDS,
     section: crate::section::LATENCY,
     measure: Measure::Run(measure),
@@ -65,8 +65,8 @@ fn measure(case: &mut Case) -> Result<()> {
     let (bytes, seed) = (case.param("size")?, case.seed());
     case.may_fill(bytes)?;
     let operation = match case.param::<String>("op")?.as_str() {
-        "write" => Operation::RandomWrite { bytes, seed },
-        _ => Operation::RandomRead { bytes, seed },
+        "write" => KernelOperation::RandomWrite { bytes, seed },
+        _ => KernelOperation::RandomRead { bytes, seed },
     };
     in_kernel::measure(case, TIMES, operation)
 }

@@ -90,7 +90,7 @@ pub static PROBE: Probe = Probe {
         super::PAGE,
         Axis::copies(Profile::Standard),
     ],
-    cross: &[Cross { from: Profile::Thorough, axes: &["size", "pattern"] }],
+    full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["size", "pattern"] }],
     // Of a fixed stride prefetchers guess the more the longer it goes on, and a few lines may meet in one set.
     limit: Limit::RisingOf("size", ("pattern", &["random", "in_page"])),
     replaces: &["lat_mem_rd"],

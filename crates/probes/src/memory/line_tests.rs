@@ -24,7 +24,7 @@ fn what_is_larger_than_the_reported_line_is_no_line() {
 }
 
 #[test]
-fn a_curve_without_one_step_tells_no_line() {
+fn a_curve_without_one_step_reports_no_line() {
     assert_eq!(first_apart(&curve([5.6; 7])), None);
     assert_eq!(first_apart(&curve([5.6, 9.9, 5.6, 9.8, 10.0, 10.0, 10.2])), None);
     assert_eq!(first_apart(&curve([10.0, 9.9, 9.9, 5.0, 5.0, 5.0, 5.0])), None);

@@ -90,7 +90,7 @@ pub static PROBE: Probe = Probe {
         Axis::settled_size("size", size).fills(Fill::Chain),
         Axis::settled_size("traffic", traffic).fills(Fill::InAll(1)),
     ],
-    cross: &[Cross { from: Profile::Thorough, axes: &["delay", "mix"] }],
+    full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["delay", "mix"] }],
     limit: Limit::DramLatency,
     needs: &[Need::Cpus(2)],
     section: crate::section::LATENCY,

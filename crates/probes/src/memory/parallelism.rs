@@ -77,7 +77,7 @@ pub static PROBE: Probe = Probe {
         ),
         Axis::choice("page", "pmd", Points::Listed { quick: &["pmd"], standard: &["base"], thorough: &[] }),
     ],
-    cross: &[Cross { from: Profile::Thorough, axes: &["size", "chains"] }],
+    full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["size", "chains"] }],
     limit: Limit::Saturating("chains"),
     replaces: &["par_mem"],
     section: crate::section::STRUCTURE,

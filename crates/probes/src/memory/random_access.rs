@@ -72,7 +72,7 @@ pub static PROBE: Probe = Probe {
         super::PMD_FIRST,
         Axis::bind_elsewhere(),
     ],
-    cross: &[Cross { from: Profile::Standard, axes: &["op", "size", "within"] }],
+    full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["op", "size", "within"] }],
     section: crate::section::LATENCY,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

@@ -89,7 +89,7 @@ pub static PROBE: Probe = Probe {
         super::PAGE,
         super::THREADS,
     ],
-    cross: &[Cross { from: Profile::Thorough, axes: &["size", "kernel"] }],
+    full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["size", "kernel"] }],
     limit: Limit::BytesPerCycle,
     replaces: &["bw_mem"],
     section: crate::section::BANDWIDTH,

@@ -56,9 +56,9 @@ pub static PROBE: Probe = Probe {
         Axis::order(),
         Axis { points: Points::NamesOfHost(sizes), ..Axis::settled_size("size", size) }.fills(Fill::EachThread(1)),
     ],
-    cross: &[
-        Cross { from: Profile::Standard, axes: &["threads", "order"] },
-        Cross { from: Profile::Thorough, axes: &["threads", "order", "size"] },
+    full_factorial: &[
+        FullFactorial { from: Profile::Standard, axes: &["threads", "order"] },
+        FullFactorial { from: Profile::Thorough, axes: &["threads", "order", "size"] },
     ],
     limit: Limit::BytesPerCycle,
     section: crate::section::BANDWIDTH,

@@ -6,7 +6,7 @@ use hostmark_engine::prelude::*;
 
 use crate::fastest::{Candidates, share_of_caches};
 use crate::kernels::bandwidth::{Reach, copy_offset_bytes};
-use crate::kernels::stream::{self, Kernel, Operation};
+use crate::kernels::stream::{self, Kernel, StreamOperation};
 
 mod elements;
 mod share;
@@ -88,9 +88,9 @@ pub static PROBE: Probe = Probe {
         super::PMD_FIRST,
         Axis::settled_count("elements", settled).fills(Fill::InAll(24)),
     ],
-    cross: &[
-        Cross { from: Profile::Standard, axes: &["kernel", "store"] },
-        Cross { from: Profile::Standard, axes: &["kernel", "threads"] },
+    full_factorial: &[
+        FullFactorial { from: Profile::Standard, axes: &["kernel", "store"] },
+        FullFactorial { from: Profile::Standard, axes: &["kernel", "threads"] },
     ],
     limit: Limit::DramBandwidth,
     replaces: &["stream"],
@@ -101,7 +101,7 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let name: String = case.param("kernel")?;
-    let operation = Operation::named(&name)
+    let operation = StreamOperation::named(&name)
         .ok_or_else(|| RoundError::failed(ReasonCode::Internal, format!("STREAM has no {name}")))?;
     let kernels = candidates(operation, &case.param::<String>("store")?)?;
     let pages = super::pages(case)?;
@@ -130,7 +130,7 @@ fn measure(case: &mut Case) -> Result<()> {
     Ok(())
 }
 
-fn candidates(operation: Operation, store: &str) -> Result<Candidates<Kernel>> {
+fn candidates(operation: StreamOperation, store: &str) -> Result<Candidates<Kernel>> {
     let usual = stream::best(operation, Reach::Memory);
     let named = match store {
         "nt" => stream::non_temporal(operation),

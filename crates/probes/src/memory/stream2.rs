@@ -3,7 +3,7 @@
 use hostmark_engine::prelude::*;
 
 use crate::fastest::Candidates;
-use crate::kernels::stream::{self, Operation, numbers, starts};
+use crate::kernels::stream::{self, StreamOperation, numbers, starts};
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "STREAM2", zh: "STREAM2 各大小带宽" },
@@ -60,7 +60,7 @@ pub static PROBE: Probe = Probe {
         Axis::size("size", "67108864", Points::OfHost(sizes)).fills(Fill::InAll(2)),
         super::PMD_FIRST,
     ],
-    cross: &[Cross { from: Profile::Thorough, axes: &["kernel", "size"] }],
+    full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["kernel", "size"] }],
     limit: Limit::BytesPerCycle,
     replaces: &["stream"],
     section: crate::section::BANDWIDTH,
@@ -82,9 +82,9 @@ fn measure(case: &mut Case) -> Result<()> {
     let name: String = case.param("kernel")?;
     let size: u64 = case.param("size")?;
     let pages = super::pages(case)?;
-    let operation = Operation::named(&name)
+    let operation = StreamOperation::named(&name)
         .ok_or_else(|| RoundError::failed(ReasonCode::Internal, format!("STREAM2 has no {name}")))?;
-    let arrays = if matches!(operation, Operation::Copy | Operation::Daxpy) { 2 } else { 1 };
+    let arrays = if matches!(operation, StreamOperation::Copy | StreamOperation::Daxpy) { 2 } else { 1 };
     let usual = stream::best(operation, super::reach(case, arrays * size))
         .ok_or_else(|| RoundError::skipped(ReasonCode::Architecture, "this architecture has no such kernel"))?;
     let kernels = Candidates::of("best", stream::kernels().filter(|kernel| kernel.operation == operation), usual)?;

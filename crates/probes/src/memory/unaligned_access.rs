@@ -65,7 +65,7 @@ pub static PROBE: Probe = Probe {
             Points::Listed { quick: &["load", "store", "dependent_load"], standard: &[], thorough: &[] },
         ),
     ],
-    cross: &[Cross { from: Profile::Quick, axes: &["spans", "op"] }],
+    full_factorial: &[FullFactorial { from: Profile::Quick, axes: &["spans", "op"] }],
     section: crate::section::STRUCTURE,
     from: Profile::Standard,
     measure: Measure::Run(measure),

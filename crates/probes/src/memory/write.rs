@@ -63,7 +63,7 @@ pub static PROBE: Probe = Probe {
              1.8 倍（见 docs/accuracy.md）。nt 与 rep 各为单独的内核。",
     }),
     axes: &[super::SIZE, super::STORE_KERNEL, super::PAGE, super::THREADS],
-    cross: &[Cross { from: Profile::Thorough, axes: &["size", "kernel"] }],
+    full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["size", "kernel"] }],
     limit: Limit::BytesPerCycle,
     replaces: &["bw_mem"],
     section: crate::section::BANDWIDTH,

@@ -88,7 +88,7 @@ pub static PROBE: Probe = Probe {
             Points::Listed { quick: &["67108864"], standard: &["4194304"], thorough: &["1073741824"] },
         ),
     ],
-    cross: &[Cross { from: Profile::Standard, axes: &["path", "cpus"] }],
+    full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["path", "cpus"] }],
     blocking: true,
     section: crate::section::NETWORK,
     measure: Measure::Run(measure),
@@ -146,5 +146,5 @@ fn measure(case: &mut Case) -> Result<()> {
         let copied = pipeline.accounts()[0].copied > 0;
         case.note("zero_copy", if copied { "copied" } else { "not copied" });
     }
-    quantities::give(case, pipeline.accounts(), sys::counters::tells_run_delay())
+    quantities::give(case, pipeline.accounts(), sys::counters::has_run_delay())
 }

@@ -77,7 +77,7 @@ pub static PROBE: Probe = Probe {
         ),
         super::ENDS,
     ],
-    cross: &[Cross { from: Profile::Thorough, axes: &["connection", "size"] }],
+    full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["connection", "size"] }],
     limit: Limit::HandOvers(2),
     blocking: true,
     replaces: &["lat_http", "lmhttp"],

@@ -3,7 +3,7 @@
 mod carriers;
 mod requests;
 
-use carriers::{Datagrams, Stream};
+use carriers::{Datagrams, StreamCarrier};
 use hostmark_engine::prelude::*;
 use requests::RequestPlan;
 
@@ -72,9 +72,9 @@ pub static PROBE: Probe = Probe {
             },
         ),
     ],
-    cross: &[
-        Cross { from: Profile::Standard, axes: &["load", "protocol"] },
-        Cross { from: Profile::Thorough, axes: &["protocol", "outstanding"] },
+    full_factorial: &[
+        FullFactorial { from: Profile::Standard, axes: &["load", "protocol"] },
+        FullFactorial { from: Profile::Thorough, axes: &["protocol", "outstanding"] },
     ],
     blocking: true,
     needs: &[Need::Cpus(2)],
@@ -105,7 +105,7 @@ fn measure(case: &mut Case) -> Result<()> {
     };
     let (rate, lost) = match case.param::<String>("protocol")?.as_str() {
         "udp" => plan.measure::<Datagrams>(case)?,
-        _ => plan.measure::<Stream>(case)?,
+        _ => plan.measure::<StreamCarrier>(case)?,
     };
     case.also(LOST.name, lost)?;
     case.also(RATE.name, [rate])

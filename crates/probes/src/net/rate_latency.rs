@@ -92,16 +92,17 @@ fn measure(case: &mut Case) -> Result<()> {
     let far = case.far_end()?.clone();
     let terms = StreamOptions::plain(case.param::<Direction>("load")?);
     let message = case.buffer(terms.message, Pages::Base, None)?;
-    let told = connect(&far)?;
-    let mut echo = echo::Client::connect(&far)?;
+    let control = connect(&far)?;
+    let mut echo = echo::EchoClient::connect(&far)?;
     let (mut idle, mut loaded, mut carried) = (Vec::new(), Vec::new(), None);
     std::thread::scope(|scope| {
         let mut load = None;
-        let mut told = Some(told);
+        let mut control = Some(control);
         case.timed(|clock| {
-            if let Some(told) = told.take() {
+            if let Some(control) = control.take() {
                 idle = echo.idle(clock)?;
-                let flows = Flows::over(scope, &terms, message.bytes(), (std::slice::from_ref(&far), vec![told]), &[])?;
+                let flows =
+                    Flows::over(scope, &terms, message.bytes(), (std::slice::from_ref(&far), vec![control]), &[])?;
                 let look = flows.settle(clock)?;
                 load = Some((flows, look));
             }

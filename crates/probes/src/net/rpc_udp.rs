@@ -64,7 +64,7 @@ fn serve(serving: &mut Serving) -> Result<()> {
     let admitted = receive(serving)?;
     let mut message = [0; LONGEST_MESSAGE];
     loop {
-        let (bytes, client) = admitted.hear(&mut message)?;
+        let (bytes, client) = admitted.receive(&mut message)?;
         if let Ok(answer) = answer(&message[..bytes]) {
             admitted.socket().send_to(answer.bytes(), client).call("sendto")?;
         }

@@ -18,7 +18,7 @@ use measure::measure;
 use quantities::ALSO;
 
 pub use direction::Direction;
-pub use far::Far;
+pub use far::StreamsFarEnd;
 pub use flows::Flows;
 pub use receiver::Receiver;
 pub use terms::StreamOptions;
@@ -122,13 +122,13 @@ pub static PROBE: Probe = Probe {
         congestion::AXIS,
         window::BLOCK,
     ],
-    cross: &[
-        Cross { from: Profile::Thorough, axes: &["message", "method"] },
-        Cross { from: Profile::Standard, axes: &["direction", "streams"] },
-        Cross { from: Profile::Thorough, axes: &["direction", "method"] },
-        Cross { from: Profile::Standard, axes: &["window", "cpus"] },
-        Cross { from: Profile::Standard, axes: &["congestion", "cpus"] },
-        Cross { from: Profile::Thorough, axes: &["window", "congestion"] },
+    full_factorial: &[
+        FullFactorial { from: Profile::Thorough, axes: &["message", "method"] },
+        FullFactorial { from: Profile::Standard, axes: &["direction", "streams"] },
+        FullFactorial { from: Profile::Thorough, axes: &["direction", "method"] },
+        FullFactorial { from: Profile::Standard, axes: &["window", "cpus"] },
+        FullFactorial { from: Profile::Standard, axes: &["congestion", "cpus"] },
+        FullFactorial { from: Profile::Thorough, axes: &["window", "congestion"] },
     ],
     blocking: true,
     limit: Limit::Link,

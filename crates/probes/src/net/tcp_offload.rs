@@ -96,7 +96,7 @@ pub static PROBE: Probe = Probe {
             },
         ),
     ],
-    cross: &[Cross { from: Profile::Standard, axes: &["device", "offload"] }],
+    full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["device", "offload"] }],
     blocking: true,
     section: crate::section::NETWORK,
     measure: Measure::Run(measure),
@@ -113,7 +113,7 @@ fn measure(case: &mut Case) -> Result<()> {
         _ => Device::Lo,
     };
     let offload: Offload = case.param("offload")?;
-    if let Some(other) = offload.is_told_by(device) {
+    if let Some(other) = offload.same_as(device) {
         return Err(RoundError::skipped(
             ReasonCode::NotApplicable,
             format!("lo never joins packets: offload={other} is the same here"),

@@ -98,7 +98,7 @@ pub(super) fn serve(serving: &mut Serving) -> Result<()> {
     // The longest that is asked, and one of 16 bytes would be the client's nonce.
     let mut datagram = [0; 32];
     loop {
-        let (bytes, client) = admitted.hear(&mut datagram)?;
+        let (bytes, client) = admitted.receive(&mut datagram)?;
         admitted.socket().send_to(&datagram[..bytes], client).call("sendto")?;
     }
 }

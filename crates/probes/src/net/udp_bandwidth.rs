@@ -84,9 +84,9 @@ pub static PROBE: Probe = Probe {
         axes::RATE,
         axes::SEGMENTATION,
     ],
-    cross: &[
-        Cross { from: Profile::Thorough, axes: &["direction", "rate_mbit"] },
-        Cross { from: Profile::Thorough, axes: &["direction", "segmentation"] },
+    full_factorial: &[
+        FullFactorial { from: Profile::Thorough, axes: &["direction", "rate_mbit"] },
+        FullFactorial { from: Profile::Thorough, axes: &["direction", "segmentation"] },
     ],
     blocking: true,
     limit: Limit::Link,

@@ -66,7 +66,7 @@ pub static PROBE: Probe = Probe {
         Axis::choice("backing", "file", Points::Listed { quick: &["file"], standard: &["anonymous"], thorough: &[] }),
         crate::place::PLACE,
     ],
-    cross: &[Cross { from: Profile::Thorough, axes: &["size", "touch", "backing"] }],
+    full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["size", "touch", "backing"] }],
     limit: Limit::KernelEntry,
     replaces: &["lat_mmap"],
     section: crate::section::PAGING,

@@ -52,7 +52,7 @@ pub static PROBE: Probe = Probe {
         Axis::count("pages", "1", Points::Listed { quick: &["1", "64"], standard: &["512"], thorough: &["8192"] }),
         THREADS,
     ],
-    cross: &[Cross { from: Profile::Standard, axes: &["pages", "threads"] }],
+    full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["pages", "threads"] }],
     limit: Limit::KernelEntry,
     section: crate::section::PAGING,
     from: Profile::Standard,

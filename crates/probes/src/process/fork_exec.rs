@@ -60,6 +60,6 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let path = super::child(case)?;
-    let program = workloads::processes::program::Program::new(&path, &[])?;
+    let program = workloads::processes::program::PreparedProgram::new(&path, &[])?;
     super::run(case, &program)
 }

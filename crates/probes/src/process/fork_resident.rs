@@ -68,7 +68,7 @@ pub static PROBE: Probe = Probe {
         ),
         Axis::choice("page", "base", Points::Listed { quick: &["base"], standard: &["pmd"], thorough: &[] }),
     ],
-    cross: &[Cross { from: Profile::Thorough, axes: &["resident", "page"] }],
+    full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["resident", "page"] }],
     limit: Limit::KernelEntry,
     blocking: true,
     replaces: &["lat_proc"],

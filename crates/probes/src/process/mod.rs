@@ -41,7 +41,7 @@ fn static_program(case: &mut Case) -> Result<PathBuf> {
 }
 
 /// Times a program that must end well.
-fn run(case: &mut Case, program: &workloads::processes::program::Program) -> Result<()> {
+fn run(case: &mut Case, program: &workloads::processes::program::PreparedProgram) -> Result<()> {
     by_way(case, || program.run())
 }
 

@@ -59,7 +59,7 @@ fn measure(case: &mut Case) -> Result<()> {
     if let Ok(shell) = std::fs::canonicalize("/bin/sh") {
         case.note("shell", shell.display());
     }
-    let program = workloads::processes::program::Program::new(
+    let program = workloads::processes::program::PreparedProgram::new(
         std::path::Path::new("/bin/sh"),
         &["-c", &path.display().to_string()],
     )?;

@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::processes::program::{ChildStack, Program};
+use crate::workloads::processes::program::{ChildStack, PreparedProgram};
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Spawn a program", zh: "启动程序（spawn）" },
@@ -55,7 +55,7 @@ pub static PROBE: Probe = Probe {
         ),
         Axis::size("resident", "0", Points::Listed { quick: &["0"], standard: &["268435456"], thorough: &[] }),
     ],
-    cross: &[Cross { from: Profile::Standard, axes: &["way", "resident"] }],
+    full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["way", "resident"] }],
     limit: Limit::KernelEntry,
     blocking: true,
     section: crate::section::SYSTEM,
@@ -66,7 +66,7 @@ pub static PROBE: Probe = Probe {
 fn measure(case: &mut Case) -> Result<()> {
     let resident: u64 = case.param("resident")?;
     let path = super::static_program(case)?;
-    let program = Program::new(&path, &[])?;
+    let program = PreparedProgram::new(&path, &[])?;
     let _resident = if resident > 0 { Some(case.buffer(resident, Pages::Base, None)?) } else { None };
     match case.param::<String>("way")?.as_str() {
         "vfork" => {

@@ -91,7 +91,7 @@ pub static PROBE: Probe = Probe {
             Points::Listed { quick: &["same_cpu"], standard: &["same_cache", "free"], thorough: &[] },
         ),
     ],
-    cross: &[Cross { from: Profile::Quick, axes: &["processes", "footprint"] }],
+    full_factorial: &[FullFactorial { from: Profile::Quick, axes: &["processes", "footprint"] }],
     limit: Limit::Switch,
     blocking: true,
     replaces: &["lat_ctx"],

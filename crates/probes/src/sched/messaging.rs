@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::handover::message_groups::{Channel, Crowd, Gathered};
+use crate::workloads::handover::message_groups::{Crowd, Gathered, MessageChannel};
 use crate::workloads::processes::fork;
 
 pub static PROBE: Probe = Probe {
@@ -52,7 +52,7 @@ pub static PROBE: Probe = Probe {
         Axis::choice("channel", "socket", Points::Listed { quick: &["socket"], standard: &["pipe"], thorough: &[] }),
         Axis::placements("cpus", "free", Points::Listed { quick: &["free"], standard: &["same_cpu"], thorough: &[] }),
     ],
-    cross: &[Cross { from: Profile::Thorough, axes: &["groups", "channel", "cpus"] }],
+    full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["groups", "channel", "cpus"] }],
     blocking: true,
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
@@ -61,8 +61,8 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let channel = match case.param::<String>("channel")?.as_str() {
-        "pipe" => Channel::Pipe,
-        _ => Channel::Socket,
+        "pipe" => MessageChannel::Pipe,
+        _ => MessageChannel::Socket,
     };
     let crowd = Crowd { groups: case.param("groups")?, senders: 20, messages: 100, bytes: 100, channel };
     let members = crowd.groups as u64 * 2 * crowd.senders as u64;

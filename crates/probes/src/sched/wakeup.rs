@@ -67,7 +67,7 @@ pub static PROBE: Probe = Probe {
             },
         ),
     ],
-    cross: &[Cross { from: Profile::Thorough, axes: &["by", "rate", "cpus"] }],
+    full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["by", "rate", "cpus"] }],
     limit: Limit::KernelEntry,
     blocking: true,
     section: crate::section::SYSTEM,

@@ -56,7 +56,7 @@ pub static PROBE: Probe = Probe {
         ),
         Axis::choice("submission", "call", Points::Listed { quick: &["call"], standard: &["polled"], thorough: &[] }),
     ],
-    cross: &[Cross { from: Profile::Thorough, axes: &["batch", "submission"] }],
+    full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["batch", "submission"] }],
     limit: Limit::CyclesPerOp,
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),

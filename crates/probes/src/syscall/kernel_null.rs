@@ -3,7 +3,7 @@
 use hostmark_engine::prelude::*;
 
 use crate::in_kernel;
-use crate::workloads::machine::kernel_module::Operation;
+use crate::workloads::machine::kernel_module::KernelOperation;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Null call inside the kernel", zh: "内核态空调用" },
@@ -48,5 +48,5 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    in_kernel::measure(case, 16, Operation::NullCall)
+    in_kernel::measure(case, 16, KernelOperation::NullCall)
 }

@@ -59,7 +59,7 @@ pub static PROBE: Probe = Probe {
             Points::Listed { quick: &["64"], standard: &["2", "512"], thorough: &["4096"] },
         ),
     ],
-    cross: &[Cross { from: Profile::Thorough, axes: &["filter", "instructions"] }],
+    full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["filter", "instructions"] }],
     limit: Limit::KernelEntry,
     section: crate::section::SYSTEM,
     from: Profile::Standard,

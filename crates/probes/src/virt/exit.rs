@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::machine::tiny_guest::{Cause, Pass, TIMES, TinyGuest};
+use crate::workloads::machine::tiny_guest::{ExitCause, Pass, TIMES, TinyGuest};
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "VM exit", zh: "虚拟机退出" },
@@ -66,7 +66,7 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let name: String = case.param("cause")?;
-    let cause = Cause::of_name(&name)
+    let cause = ExitCause::of_name(&name)
         .ok_or_else(|| RoundError::failed(ReasonCode::Internal, format!("there is no cause '{name}'")))?;
     let unable = |error| RoundError::unable(ReasonCode::Kernel, format_args!("KVM here cannot do {name}"), error);
     let mut guest = TinyGuest::new(cause).map_err(unable)?;

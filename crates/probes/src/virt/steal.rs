@@ -62,8 +62,8 @@ fn measure(case: &mut Case) -> Result<()> {
     let cpus: Vec<usize> = case.thread_cpus().iter().map(|cpu| cpu.0).collect();
     let read =
         || Stolen::read(&cpus).map_err(|error| RoundError::lacking("the kernel does not tell stolen time", &error));
-    let is_told = Stolen::read(&[]).is_ok_and(|all| all.ns > 0);
-    case.note("stolen_since_boot", if is_told { "yes" } else { "nothing" });
+    let is_reported = Stolen::read(&[]).is_ok_and(|all| all.ns > 0);
+    case.note("stolen_since_boot", if is_reported { "yes" } else { "nothing" });
     let step = Stolen::STEP_NS as f64 / (WINDOW_NS * cpus.len() as f64);
     case.note("smallest_share", format!("{step:.4}"));
     let others: Vec<Cpu> = case.thread_cpus().into_iter().skip(1).collect();

@@ -9,7 +9,7 @@ use super::affinity;
 use super::handover::{exchange, file_lock, futex, message_groups, shm_ring, signal_pair, sleeper, sysv, token_ring};
 
 /// Soaks an exchange, and looks whether every turn was one.
-fn exchanges<T: exchange::Turn>(make: impl FnOnce(&[usize]) -> io::Result<exchange::Exchange<T>>) {
+fn exchanges<T: exchange::ExchangeStep>(make: impl FnOnce(&[usize]) -> io::Result<exchange::Exchange<T>>) {
     soak(|cpus| {
         let mut exchange = make(cpus)?;
         Ok(move |nth| {
@@ -86,7 +86,7 @@ fn a_ring_of_processes_goes_round_for_ever() {
 #[test]
 fn a_crowd_gathers_for_ever() {
     soak(|_| {
-        let channel = message_groups::Channel::Socket;
+        let channel = message_groups::MessageChannel::Socket;
         let crowd = message_groups::Crowd { groups: 2, senders: 3, messages: 20, bytes: 100, channel };
         let gathered = message_groups::Gathered::new(crowd, &affinity::allowed()?)?;
         Ok(move |_| gathered.burst())

@@ -4,7 +4,7 @@ use hostmark_model::{CaseRecord, Lang, Peer, Run, Text, Unit};
 
 use super::super::evidence::{Proven, lost};
 use super::super::short::{peer as short_name, short};
-use super::super::{Conclusion, DISTURBED, Doubt, QUOTA_OF_ONE, Rule, Shown, YIELDS};
+use super::super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, YIELDS};
 use super::rate;
 use crate::format::value;
 use crate::network::{cases_to, peers};
@@ -13,7 +13,7 @@ const RATE_LATENCY: &str = "net.rate_latency";
 
 pub(in super::super) static RULE: Rule = Rule {
     id: "net.bufferbloat",
-    shown: Shown::Explain("net.rate_latency"),
+    shown: Demonstration::Explain("net.rate_latency"),
     probes: &[RATE_LATENCY],
     cure: Some(Text {
         en: "Put fq_codel or cake before the slowest link: a queue that stays short. Or fq with a rate just below the link's, or let bulk \
@@ -35,7 +35,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
         let found = cases.filter_map(|case| Some((waited(case)?, case)));
         found
             .max_by(|one, other| one.0.added.total_cmp(&other.0.added))
-            .map(|(waited, case)| told(&peer.name, &waited, case))
+            .map(|(waited, case)| conclude(&peer.name, &waited, case))
     };
     peers(run).filter_map(of).collect()
 }
@@ -53,7 +53,7 @@ fn waited(case: &CaseRecord) -> Option<Waited> {
     is_long.then_some(Waited { idle: idle.value, loaded: loaded.value, added: loaded.value - idle.value })
 }
 
-fn told(peer: &str, waited: &Waited, case: &CaseRecord) -> Conclusion {
+fn conclude(peer: &str, waited: &Waited, case: &CaseRecord) -> Conclusion {
     let time = |ns: f64| value(ns, Unit::Nanoseconds, Lang::En);
     let (loaded, idle) = (time(waited.loaded), time(waited.idle));
     let flow = case.measured().and_then(|measured| Some(measured.also.get("rate")?.estimate.value()));

@@ -3,15 +3,15 @@
 use hostmark_model::{NetworkPath, Run, Text};
 
 use super::super::short::short;
-use super::super::{Conclusion, DISTURBED, Doubt, QUOTA_OF_ONE, Rule, Shown, YIELDS};
+use super::super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, YIELDS};
 use super::{TCP, also, cases, falls_short, proven, rate, way, way_in_short};
 use crate::bilingual::Words;
 use crate::format::number;
-use crate::network::{Direction, Flow, bits, flows};
+use crate::network::{Direction, LinkDirection, bits, flows};
 
 pub(in super::super) static RULE: Rule = Rule {
     id: "net.link_cpu",
-    shown: Shown::Explain("net.tcp_bandwidth"),
+    shown: Demonstration::Explain("net.tcp_bandwidth"),
     probes: &[TCP],
     cure: Some(Text {
         en: "Spread the work: several streams, several queues (ethtool -L, RPS). And take interrupts on other CPUs than the program. Make \
@@ -32,7 +32,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     flows(run).iter().filter_map(conclusion).collect()
 }
 
-fn conclusion(flow: &Flow) -> Option<Conclusion> {
+fn conclusion(flow: &LinkDirection) -> Option<Conclusion> {
     let measured = proven(flow)?;
     let streams: f64 = flow.fastest?.params.get("streams").and_then(|streams| streams.parse().ok()).unwrap_or(1.0);
     // Where nobody knows what the link can carry, a CPU that is busy throughout is the limit all the same.
@@ -44,7 +44,7 @@ fn conclusion(flow: &Flow) -> Option<Conclusion> {
     let (cpus, en, zh) = busy
         .filter(|(cpus, ..)| cpus.low >= BUSY * streams.max(1.0))
         .max_by(|one, other| one.0.value.total_cmp(&other.0.value))?;
-    let (way, told, cpus) = (way(flow), rate(measured.value), number(cpus.value));
+    let (way, achieved, cpus) = (way(flow), rate(measured.value), number(cpus.value));
     let of = flow.capacity().map(|capacity| (rate(capacity.bytes_per_s), bits(capacity.bits_per_s)));
     let of_en =
         of.as_ref().map_or(String::new(), |(possible, speed)| format!(" of the {possible} that {speed} can carry"));
@@ -52,10 +52,10 @@ fn conclusion(flow: &Flow) -> Option<Conclusion> {
     let why = why(flow);
     let text = Text {
         en: format!(
-            "The CPU limits the link: {} gives {told}{of_en}, and {en} keeps {cpus} CPUs busy.{}",
+            "The CPU limits the link: {} gives {achieved}{of_en}, and {en} keeps {cpus} CPUs busy.{}",
             way.en, why.en
         ),
-        zh: format!("瓶颈在 CPU：{}为 {told}{of_zh}，{zh}占用 {cpus} 个 CPU。{}", way.zh, why.zh),
+        zh: format!("瓶颈在 CPU：{}为 {achieved}{of_zh}，{zh}占用 {cpus} 个 CPU。{}", way.zh, why.zh),
     };
     let way = way_in_short(flow);
     let [of_en, of_zh] = match flow.capacity().map(|capacity| rate(capacity.bytes_per_s)) {
@@ -63,15 +63,15 @@ fn conclusion(flow: &Flow) -> Option<Conclusion> {
         None => Default::default(),
     };
     let short = short(
-        format!("{} {told}{of_en}: {en} keeps {cpus} CPUs busy", way.en),
-        format!("{} {told}{of_zh}：{zh}占用 {cpus} 个 CPU", way.zh),
+        format!("{} {achieved}{of_en}: {en} keeps {cpus} CPUs busy", way.en),
+        format!("{} {achieved}{of_zh}：{zh}占用 {cpus} 个 CPU", way.zh),
     );
     let cost = flow.capacity().map_or(0.0, |capacity| 1.0 - measured.value / capacity.bytes_per_s);
     Some(Conclusion { short, text, cases: cases(flow), cost })
 }
 
 /// What makes each byte dear, as far as the facts tell.
-fn why(flow: &Flow) -> Words {
+fn why(flow: &LinkDirection) -> Words {
     let mut why = Words::default();
     let (sender, receiver): (Option<&NetworkPath>, Option<&NetworkPath>) = match flow.direction {
         Direction::Send => (flow.peer.path.as_ref(), flow.peer.path_back.as_ref()),

@@ -3,14 +3,14 @@
 use hostmark_model::{Run, Text};
 
 use super::super::short::short;
-use super::super::{Conclusion, Doubt, Rule, Shown, WRONG};
+use super::super::{Conclusion, Demonstration, Doubt, Rule, WRONG};
 use super::{TCP, also, cases, proven, rate, reaches, way, way_in_short};
 use crate::format::number;
-use crate::network::{Cause, Flow, bits, flows};
+use crate::network::{CapacityCause, LinkDirection, bits, flows};
 
 pub(in super::super) static RULE: Rule = Rule {
     id: "net.link_full",
-    shown: Shown::Explain("net.tcp_bandwidth"),
+    shown: Demonstration::Explain("net.tcp_bandwidth"),
     probes: &[TCP],
     cure: Some(Text {
         en: "Only a faster or a second link, or fewer bytes, moves more. A second one needs bonding or several paths; compression means \
@@ -28,8 +28,8 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     flows(run).iter().filter_map(conclusion).collect()
 }
 
-fn conclusion(flow: &Flow) -> Option<Conclusion> {
-    let link = flow.capacity().filter(|capacity| capacity.cause == Cause::Link)?;
+fn conclusion(flow: &LinkDirection) -> Option<Conclusion> {
+    let link = flow.capacity().filter(|capacity| capacity.cause == CapacityCause::Link)?;
     let measured = proven(flow).filter(|rate| reaches(*rate, link.bytes_per_s))?;
     let (sends, receives) = (also(flow, "sender_cpus")?, also(flow, "receiver_cpus")?);
     if sends.high >= IDLE || receives.high >= IDLE {

@@ -3,15 +3,15 @@
 use hostmark_model::{Run, Text};
 
 use super::super::short::short;
-use super::super::{Conclusion, DISTURBED, Doubt, QUOTA_OF_ONE, Rule, Shown, YIELDS};
+use super::super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, YIELDS};
 use super::rate_limit::holds;
 use super::{TCP, also, cases, proven, rate, way, way_in_short};
 use crate::format::{number, percent};
-use crate::network::{Flow, Protocol, flows, payload_bytes};
+use crate::network::{LinkDirection, Protocol, flows, payload_bytes};
 
 pub(in super::super) static RULE: Rule = Rule {
     id: "net.link_loss",
-    shown: Shown::Explain("net.tcp_bandwidth"),
+    shown: Demonstration::Explain("net.tcp_bandwidth"),
     probes: &[TCP],
     cure: Some(Text {
         en: "Look where packets get lost: ip -s link and ethtool -S at both ends. Then rings (ethtool -g), the switch's counters, a duplex \
@@ -32,7 +32,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     flows(run).iter().filter_map(conclusion).collect()
 }
 
-fn conclusion(flow: &Flow) -> Option<Conclusion> {
+fn conclusion(flow: &LinkDirection) -> Option<Conclusion> {
     // A limit tells TCP its rate by dropping: that is no fault.
     if holds(flow) {
         return None;
@@ -44,19 +44,19 @@ fn conclusion(flow: &Flow) -> Option<Conclusion> {
     if again.low / segments < MUCH {
         return None;
     }
-    let (way, told) = (way(flow), rate(proven(flow)?.value));
+    let (way, achieved) = (way(flow), rate(proven(flow)?.value));
     let (share, count) = (percent((again.value / segments).min(1.0)), number(again.value));
     let text = Text {
         en: format!(
-            "Packets get lost: {} gives {told} and sends {share} of its segments again ({count} per GB).",
+            "Packets get lost: {} gives {achieved} and sends {share} of its segments again ({count} per GB).",
             way.en
         ),
-        zh: format!("有丢包：{}为 {told}，{share} 的报文段需要重传（每 GB {count} 个）。", way.zh),
+        zh: format!("有丢包：{}为 {achieved}，{share} 的报文段需要重传（每 GB {count} 个）。", way.zh),
     };
     let way = way_in_short(flow);
     let short = short(
-        format!("{} {told}: {share} of segments are sent again ({count} per GB)", way.en),
-        format!("{} {told}：{share} 的报文段需要重传（每 GB {count} 个）", way.zh),
+        format!("{} {achieved}: {share} of segments are sent again ({count} per GB)", way.en),
+        format!("{} {achieved}：{share} 的报文段需要重传（每 GB {count} 个）", way.zh),
     );
     // What is sent again is lost time, and all that cubic waits besides.
     Some(Conclusion { short, text, cases: cases(flow), cost: (again.value / segments).min(1.0) })

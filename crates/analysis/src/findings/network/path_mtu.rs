@@ -3,12 +3,12 @@
 use hostmark_model::{NetworkPath, Run, Text};
 
 use super::super::short::{peer as short_name, short};
-use super::super::{Conclusion, Doubt, NOTHING, Rule, Shown};
+use super::super::{Conclusion, Demonstration, Doubt, NOTHING, Rule};
 use crate::network::peers;
 
 pub(in super::super) static RULE: Rule = Rule {
     id: "run.path_mtu",
-    shown: Shown::Explain("net.tcp_bandwidth"),
+    shown: Demonstration::Explain("net.tcp_bandwidth"),
     probes: &[],
     cure: Some(Text {
         en: "Find the hop that takes less: tracepath. A tunnel, a VPN or an overlay adds headers. Set the interface's MTU to what the path \

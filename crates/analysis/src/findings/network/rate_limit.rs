@@ -3,13 +3,13 @@
 use hostmark_model::{Run, Text};
 
 use super::super::short::short;
-use super::super::{Conclusion, Doubt, Rule, Shown, WRONG};
+use super::super::{Conclusion, Demonstration, Doubt, Rule, WRONG};
 use super::{CLOSE, TCP, cases, place, proven, rate, reaches, way, way_in_short};
-use crate::network::{Cause, Flow, bits, flows};
+use crate::network::{CapacityCause, LinkDirection, bits, flows};
 
 pub(in super::super) static RULE: Rule = Rule {
     id: "net.rate_limit",
-    shown: Shown::Explain("net.tcp_bandwidth"),
+    shown: Demonstration::Explain("net.tcp_bandwidth"),
     probes: &[TCP],
     cure: Some(Text {
         en: "Raise or remove the limit where it is set: tc qdisc, or the instance. It may be on that interface, or be the bandwidth of the \
@@ -25,13 +25,14 @@ fn draw(run: &Run) -> Vec<Conclusion> {
 }
 
 /// Whether a direction goes as fast as its queue lets it: more would prove that the limit is elsewhere.
-pub(super) fn holds(flow: &Flow) -> bool {
-    let limit = flow.capacity().filter(|capacity| capacity.cause == Cause::Limit).map(|limit| limit.bytes_per_s);
+pub(super) fn holds(flow: &LinkDirection) -> bool {
+    let limit =
+        flow.capacity().filter(|capacity| capacity.cause == CapacityCause::Limit).map(|limit| limit.bytes_per_s);
     let is_there = |limit, rate| reaches(rate, limit) && rate.high <= limit * (1.0 + CLOSE);
     limit.zip(proven(flow)).is_some_and(|(limit, rate)| is_there(limit, rate))
 }
 
-fn conclusion(flow: &Flow) -> Option<Conclusion> {
+fn conclusion(flow: &LinkDirection) -> Option<Conclusion> {
     let limit = flow.capacity().filter(|_| holds(flow))?;
     let (way, place, measured) = (way(flow), place(flow, limit), rate(proven(flow)?.value));
     let (kind, of, possible) = (&limit.queue, bits(limit.bits_per_s), rate(limit.bytes_per_s));
@@ -53,7 +54,7 @@ fn conclusion(flow: &Flow) -> Option<Conclusion> {
         format!("{} {measured}：受 {interface} 上 {of} 的限速约束", way.zh),
     );
     // What it costs depends on the link behind it.
-    let link = flow.capacities.iter().find(|capacity| capacity.cause == Cause::Link);
+    let link = flow.capacities.iter().find(|capacity| capacity.cause == CapacityCause::Link);
     let cost = link.map_or(0.0, |link| 1.0 - limit.bytes_per_s / link.bytes_per_s);
     Some(Conclusion { short, text, cases: cases(flow), cost })
 }

@@ -3,14 +3,14 @@
 use hostmark_model::{Run, Text};
 
 use super::super::short::short;
-use super::super::{Conclusion, DISTURBED, Doubt, QUOTA_OF_ONE, Rule, Shown, YIELDS};
+use super::super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, YIELDS};
 use super::{TCP, also, cases, falls_short, proven, rate, way, way_in_short};
 use crate::format::percent;
-use crate::network::{Flow, flows};
+use crate::network::{LinkDirection, flows};
 
 pub(in super::super) static RULE: Rule = Rule {
     id: "net.link_window",
-    shown: Shown::Explain("net.tcp_bandwidth"),
+    shown: Demonstration::Explain("net.tcp_bandwidth"),
     probes: &[TCP],
     cure: Some(Text {
         en: "Raise net.ipv4.tcp_rmem (receiver) and tcp_wmem (sender). The largest buffers need twice the rate times the round trip. Leave \
@@ -29,7 +29,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     flows(run).iter().filter_map(conclusion).collect()
 }
 
-fn conclusion(flow: &Flow) -> Option<Conclusion> {
+fn conclusion(flow: &LinkDirection) -> Option<Conclusion> {
     let measured = proven(flow)?;
     // A sender in front of a full link waits too: the link is what it waits for.
     if flow.capacity().is_some_and(|capacity| !falls_short(measured, capacity.bytes_per_s)) {
@@ -42,18 +42,18 @@ fn conclusion(flow: &Flow) -> Option<Conclusion> {
     let limits = ends.into_iter().filter_map(|(name, en, zh)| Some((also(flow, name)?, en, zh)));
     let (share, (en, by), zh) =
         limits.filter(|(share, ..)| share.low >= MUCH).max_by(|one, other| one.0.low.total_cmp(&other.0.low))?;
-    let (way, told, of_time) = (way(flow), rate(measured.value), percent(share.value.min(1.0)));
+    let (way, achieved, of_time) = (way(flow), rate(measured.value), percent(share.value.min(1.0)));
     let text = Text {
         en: format!(
-            "Waiting limits the link: {} gives {told}, and the sender is held by {en} for {of_time} of its time.",
+            "Waiting limits the link: {} gives {achieved}, and the sender is held by {en} for {of_time} of its time.",
             way.en
         ),
-        zh: format!("瓶颈在等待：{}为 {told}，发送方有 {of_time} 的时间受{zh}限制。", way.zh),
+        zh: format!("瓶颈在等待：{}为 {achieved}，发送方有 {of_time} 的时间受{zh}限制。", way.zh),
     };
     let way = way_in_short(flow);
     let short = short(
-        format!("{} {told}: limited by the {by} {of_time} of the time", way.en),
-        format!("{} {told}：{of_time} 的时间受{zh}限制", way.zh),
+        format!("{} {achieved}: limited by the {by} {of_time} of the time", way.en),
+        format!("{} {achieved}：{of_time} 的时间受{zh}限制", way.zh),
     );
     Some(Conclusion { short, text, cases: cases(flow), cost: share.low.min(1.0) })
 }

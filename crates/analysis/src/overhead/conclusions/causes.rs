@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use hostmark_model::{CaseId, Params, Text, size_text};
 
 use super::groups::Pair;
-use super::{ClaimVerdict, LayerConclusion, Part, of_parts, percentage, ratio};
+use super::{ClaimVerdict, LabelledFigure, LayerConclusion, of_parts, percentage, ratio};
 use crate::format::number;
 use crate::guest::{exits, shares};
 use crate::overhead::Environment;
 use crate::propagated::{Propagated, propagated_ratio};
 
 /// What a probe pays for in a guest.
-struct Cause {
+struct GuestCost {
     probe: &'static str,
     claim: Text,
 }
@@ -20,22 +20,22 @@ struct Cause {
 /// A call that no hypervisor sees: what is dearer than this by more is so for a cause of its own.
 const STAYS: &str = "syscall.null";
 
-static CAUSES: [Cause; 3] = [
-    Cause {
+static CAUSES: [GuestCost; 3] = [
+    GuestCost {
         probe: "clock.sleep",
         claim: Text {
             en: "Timers lose more than calls that stay in the guest (arming and interrupt are exits)",
             zh: "定时器的损失大于不离开虚拟机的调用（设置定时器与其中断都会退出）",
         },
     },
-    Cause {
+    GuestCost {
         probe: "sched.ipi",
         claim: Text {
             en: "Interrupts between CPUs lose more than calls that stay in the guest (sending and receiving are exits)",
             zh: "CPU 间中断的损失大于不离开虚拟机的调用（发送与接收都会退出）",
         },
     },
-    Cause {
+    GuestCost {
         probe: "paging.fault",
         claim: Text {
             en: "Page faults lose more than calls that stay in the guest (two page tables are filled and walked)",
@@ -66,11 +66,11 @@ fn greater(claim: Text, guest: &Environment, [one, other]: [&Pair; 2], names: [&
         zh: format!("{first} {} 对 {second} {}，为 {}倍", of_one.zh, of_other.zh, times.zh),
     };
     let claim = Text { en: format!("{}, {name}", claim.en), zh: format!("{}，{name}", claim.zh) };
-    let part = Part { label, figure: more.beyond_one() };
+    let part = LabelledFigure { label, figure: more.beyond_one() };
     of_parts(&claim, &[part], vec![one.id.clone(), other.id.clone()])
 }
 
-fn beside(guest: &Environment, cause: &Cause, pairs: &[Pair]) -> Option<LayerConclusion> {
+fn beside(guest: &Environment, cause: &GuestCost, pairs: &[Pair]) -> Option<LayerConclusion> {
     // A probe's default case comes first.
     let of = |probe: &str| pairs.iter().find(|pair| pair.id.split('@').next() == Some(probe));
     let (one, other) = (of(cause.probe)?, of(STAYS)?);
@@ -125,18 +125,18 @@ const MEANINGS: [(&str, Text); 6] = [
 fn of_exits(guest: &Environment) -> Option<LayerConclusion> {
     /// Reasons that are told at most.
     const MOST: usize = 4;
-    let told: Vec<_> = guest.runs.iter().filter_map(|run| Some((run, &run.guest.as_ref()?.exits))).collect();
+    let exits_of: Vec<_> = guest.runs.iter().filter_map(|run| Some((run, &run.guest.as_ref()?.exits))).collect();
     let mut sum: BTreeMap<String, u64> = BTreeMap::new();
-    for (reason, count) in told.iter().flat_map(|(_, exits)| exits.iter()) {
+    for (reason, count) in exits_of.iter().flat_map(|(_, exits)| exits.iter()) {
         let known = sum.entry(reason.clone()).or_default();
         *known = known.saturating_add(*count);
     }
     let (all, reasons) = exits(&sum);
     let (most, _) = *reasons.first()?;
     let meaning = MEANINGS.iter().find(|(reason, _)| *reason == most).map(|(_, meaning)| *meaning);
-    let wall_s: Option<f64> = told.iter().map(|(run, _)| run.time.as_ref().map(|time| time.wall_s)).sum();
+    let wall_s: Option<f64> = exits_of.iter().map(|(run, _)| run.time.as_ref().map(|time| time.wall_s)).sum();
     let rate = wall_s.filter(|wall_s| *wall_s > 0.0).map(|wall_s| number(all as f64 / wall_s));
-    let (name, shown, runs) = (guest.name, shares(all, &reasons, MOST), told.len());
+    let (name, shown, runs) = (guest.name, shares(all, &reasons, MOST), exits_of.len());
     let rate = |en: &str| rate.as_ref().map(|rate| format!("{rate}{en}")).unwrap_or_default();
     let meaning = |of: fn(&Text) -> &'static str| meaning.as_ref().map(of).unwrap_or("–");
     let count = number(all as f64);

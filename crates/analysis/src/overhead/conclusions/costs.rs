@@ -2,7 +2,7 @@
 
 use hostmark_model::{Params, Text, counted};
 
-use super::{ClaimVerdict, Claims, LayerConclusion, Part, is_without_irq, of_parts, percentage};
+use super::{ClaimVerdict, Claims, LabelledFigure, LayerConclusion, is_without_irq, of_parts, percentage};
 use crate::overhead::Environment;
 use crate::overhead::family::{BIND, FREE_OF_CPUS, IRQ, SPACES, Space};
 use crate::overhead::names::side_of;
@@ -50,9 +50,9 @@ pub(super) fn of_writes(claims: &Claims) -> Option<LayerConclusion> {
     let claim = claims.named(Text { en: "Writes cost more than reads".into(), zh: "写的代价高于读".into() });
     let used: Vec<usize> = sides.iter().flatten().flatten().copied().collect();
     let name = claims.sheet.family.name;
-    let (times, parts) = (format!("{:.2}", ratio.value), [Part { label, figure: ratio.beyond_one() }]);
-    let told = of_parts(&claim, &parts, claims.ids(&used))?;
-    Some(told.in_short(
+    let (times, parts) = (format!("{:.2}", ratio.value), [LabelledFigure { label, figure: ratio.beyond_one() }]);
+    let conclusion = of_parts(&claim, &parts, claims.ids(&used))?;
+    Some(conclusion.in_short(
         format!("A write takes {times}x as long as a read ({})", name.en),
         format!("写所需时间为读的 {times} 倍（{}）", name.zh),
     ))
@@ -88,7 +88,7 @@ pub(super) fn of_binding(claims: &Claims) -> Vec<LayerConclusion> {
                     };
                     shorts.push((figure.value, short));
                     used.extend([unbound, bound]);
-                    parts.push(Part { label, figure });
+                    parts.push(LabelledFigure { label, figure });
                 }
             }
             let claim = claims.named(Text {
@@ -96,9 +96,9 @@ pub(super) fn of_binding(claims: &Claims) -> Vec<LayerConclusion> {
                 zh: format!("绑定 CPU 有代价，{}", place.zh),
             });
             let worst = parts.iter().map(|part| part.figure.value).fold(0.0, f64::max);
-            all.extend(of_parts(&claim, &parts, claims.ids(&used)).map(|told| LayerConclusion {
-                cost: if told.verdict == ClaimVerdict::So { worst / (1.0 + worst) } else { 0.0 },
-                ..told.by_greatest(shorts)
+            all.extend(of_parts(&claim, &parts, claims.ids(&used)).map(|conclusion| LayerConclusion {
+                cost: if conclusion.verdict == ClaimVerdict::So { worst / (1.0 + worst) } else { 0.0 },
+                ..conclusion.by_greatest(shorts)
             }));
         }
     }
@@ -110,7 +110,7 @@ const REFUSED_FOR: &str = "interrupt";
 
 /// File I/O with interrupts off is refused.
 pub(super) fn of_interrupts(claims: &Claims) -> Vec<LayerConclusion> {
-    let told = |(environment, here): (usize, &Environment)| {
+    let conclusion = |(environment, here): (usize, &Environment)| {
         let is_meant = |figure: &&Figure| {
             figure.environment == environment && figure.side == Space::Kernel && is_without_irq(&figure.point)
         };
@@ -131,8 +131,9 @@ pub(super) fn of_interrupts(claims: &Claims) -> Vec<LayerConclusion> {
                 zh: format!("{}：已测得 {list}", claim.zh),
             };
             let count = measured.len();
-            let told = LayerConclusion { verdict: ClaimVerdict::NotSo, text, short: None, cases: measured, cost: 0.0 };
-            return Some(told.in_short(
+            let conclusion =
+                LayerConclusion { verdict: ClaimVerdict::NotSo, text, short: None, cases: measured, cost: 0.0 };
+            return Some(conclusion.in_short(
                 format!("File I/O works with interrupts off, {}: {} measured", place.en, counted(count, "case")),
                 format!("关中断时文件 I/O 可用，{}：测得 {count} 个用例", place.zh),
             ));
@@ -143,8 +144,9 @@ pub(super) fn of_interrupts(claims: &Claims) -> Vec<LayerConclusion> {
             en: format!("{}: {}", claim.en, refused.en.trim_start_matches("skipped: ")),
             zh: format!("{}：{}", claim.zh, refused.zh.trim_start_matches("已跳过：")),
         };
-        let told = LayerConclusion { verdict: ClaimVerdict::So, text, short: None, cases: cases(false), cost: 0.0 };
-        Some(told.in_short(claim.en, claim.zh))
+        let conclusion =
+            LayerConclusion { verdict: ClaimVerdict::So, text, short: None, cases: cases(false), cost: 0.0 };
+        Some(conclusion.in_short(claim.en, claim.zh))
     };
-    claims.sheet.environments.iter().enumerate().filter_map(told).collect()
+    claims.sheet.environments.iter().enumerate().filter_map(conclusion).collect()
 }

@@ -4,12 +4,12 @@ use std::collections::HashSet;
 
 use hostmark_model::Text;
 
-use super::{LayerConclusion, Part, of_parts, percentage, ratio};
+use super::{LabelledFigure, LayerConclusion, of_parts, percentage, ratio};
 use crate::bilingual::each;
 use crate::overhead::Environment;
 use crate::overhead::kind::EnvironmentKind;
 use crate::overhead::pairs::compared;
-use crate::overhead::value::{Value, middle};
+use crate::overhead::value::{ComparableValue, middle};
 use crate::propagated::{Propagated, propagated_ratio};
 
 /// A time with its interval.
@@ -33,8 +33,10 @@ pub(super) fn pairs(first: &Environment, other: &Environment) -> Vec<Pair> {
         if !seen.insert(case.id.as_str()) {
             continue;
         }
-        let (Ok(base), Ok(value)) = (Value::of(first, &case.id), Value::of(other, &case.id)) else { continue };
-        let is_sound = |value: &Value| value.is_cost() && !value.is_doubted && value.value > 0.0;
+        let (Ok(base), Ok(value)) = (ComparableValue::of(first, &case.id), ComparableValue::of(other, &case.id)) else {
+            continue;
+        };
+        let is_sound = |value: &ComparableValue| value.is_cost() && !value.is_doubted && value.value > 0.0;
         if is_sound(&base) && is_sound(&value) && compared(first, other, &case.id, &value, &base).is_ok() {
             let times = [value.time(), base.time()].map(|time| (time.value, time.interval));
             let Ok(over) = value.time().over(&base.time()) else { continue };
@@ -56,27 +58,27 @@ fn median_ratio(times: &[f64]) -> Option<f64> {
 }
 
 /// A group with what its cases come to.
-struct Group<'a> {
+struct GroupOverhead<'a> {
     name: &'a str,
     pairs: Vec<&'a Pair>,
     over: Propagated,
 }
 
-impl<'a> Group<'a> {
-    fn of(name: &'a str, pairs: Vec<&'a Pair>) -> Option<Group<'a>> {
+impl<'a> GroupOverhead<'a> {
+    fn of(name: &'a str, pairs: Vec<&'a Pair>) -> Option<GroupOverhead<'a>> {
         let times: Vec<Time> = pairs.iter().flat_map(|pair| pair.times).collect();
         let over = match pairs.as_slice() {
             [one] => one.over,
             _ => propagated_ratio(&times, median_ratio)?.beyond_one(),
         };
-        Some(Group { name, over, pairs })
+        Some(GroupOverhead { name, over, pairs })
     }
 
     fn times(&self) -> Vec<Time> {
         self.pairs.iter().flat_map(|pair| pair.times).collect()
     }
 
-    fn told(&self) -> Text<String> {
+    fn label(&self) -> Text<String> {
         let (name, count, shown) = (self.name, self.pairs.len(), percentage(&self.over));
         let cases = if count == 1 { "case" } else { "cases" };
         Text {
@@ -87,7 +89,7 @@ impl<'a> Group<'a> {
 }
 
 /// The dearest first; those of which nothing can be said are left out.
-fn groups(pairs: &[Pair]) -> Vec<Group<'_>> {
+fn groups(pairs: &[Pair]) -> Vec<GroupOverhead<'_>> {
     let mut all: Vec<(&str, Vec<&Pair>)> = Vec::new();
     for pair in pairs {
         match all.iter_mut().find(|(name, _)| *name == pair.group()) {
@@ -95,29 +97,30 @@ fn groups(pairs: &[Pair]) -> Vec<Group<'_>> {
             None => all.push((pair.group(), vec![pair])),
         }
     }
-    let mut all: Vec<Group> = all.into_iter().filter_map(|(name, pairs)| Group::of(name, pairs)).collect();
+    let mut all: Vec<GroupOverhead> =
+        all.into_iter().filter_map(|(name, pairs)| GroupOverhead::of(name, pairs)).collect();
     all.sort_by(|one, other| other.over.value.total_cmp(&one.over.value));
     all
 }
 
 /// Which group costs most, by how much more than the next one, and its dearest case.
-pub(super) fn dearest(other: &Environment, kind: EnvironmentKind, pairs: &[Pair]) -> Option<LayerConclusion> {
+pub(super) fn most_expensive(other: &Environment, kind: EnvironmentKind, pairs: &[Pair]) -> Option<LayerConclusion> {
     let groups = groups(pairs);
     let [first, second, rest @ ..] = groups.as_slice() else { return None };
     let both: Vec<Time> = first.times().into_iter().chain(second.times()).collect();
     let middle = first.pairs.len() * 2;
     let more =
         propagated_ratio(&both, |times| Some(median_ratio(&times[..middle])? / median_ratio(&times[middle..])?))?;
-    let (shown, next) = (ratio(&more, 2), second.told());
-    let others: Vec<Text<String>> = rest.iter().map(Group::told).collect();
+    let (shown, next) = (ratio(&more, 2), second.label());
+    let others: Vec<Text<String>> = rest.iter().map(GroupOverhead::label).collect();
     let list = |of: fn(&Text<String>) -> &str, between: &str| {
         others.iter().map(|one| format!("{between}{}", of(one))).collect::<String>()
     };
     let case = first.pairs.iter().max_by(|one, other| one.over.value.total_cmp(&other.over.value))?;
     let at_most = percentage(&case.over);
     let parts = [
-        Part { label: first.told(), figure: first.over },
-        Part {
+        LabelledFigure { label: first.label(), figure: first.over },
+        LabelledFigure {
             label: Text {
                 en: format!(
                     "{} times the next, {}{}; at most {} in {}",
@@ -175,7 +178,7 @@ pub(super) fn bandwidth(other: &Environment, pairs: &[Pair]) -> Option<LayerConc
         let kernel = pair.id.split_once("kernel=").map_or(pair.id.as_str(), |(_, kernel)| kernel);
         let kernel = kernel.split(',').next().unwrap_or_default();
         let label = Text { en: format!("{kernel} {}", shown.en), zh: format!("{kernel} {}", shown.zh) };
-        parts.push(Part { label, figure: figure.beyond_one() });
+        parts.push(LabelledFigure { label, figure: figure.beyond_one() });
         cases.push(pair.id.clone());
     }
     let name = other.name;

@@ -2,7 +2,9 @@
 
 use hostmark_model::{Params, Text};
 
-use super::{ClaimVerdict, Claims, LayerConclusion, NEEDS_GUEST, NEEDS_KERNEL, Part, needs, of_parts, points};
+use super::{
+    ClaimVerdict, Claims, LabelledFigure, LayerConclusion, NEEDS_GUEST, NEEDS_KERNEL, needs, of_parts, points,
+};
 use crate::overhead::family::{FILE, SPACES, Space};
 use crate::overhead::kind::EnvironmentKind;
 use crate::overhead::names::{overhead, side_of};
@@ -94,8 +96,8 @@ pub(super) fn ratio(claims: &Claims) -> Option<LayerConclusion> {
         zh: format!("为写的 {}倍，{count} 张表的平均；该报告的 4 张表得 2.559，但其正文把读写说反了", shown.zh),
     };
     let times = format!("{:.2}", mean.value);
-    let told = of_parts(&claim, &[Part { label, figure: mean.beyond_one() }], cases)?;
-    Some(told.in_short(
+    let conclusion = of_parts(&claim, &[LabelledFigure { label, figure: mean.beyond_one() }], cases)?;
+    Some(conclusion.in_short(
         format!("The overhead of reads is {times}x that of writes (file)"),
         format!("读的开销是写的 {times} 倍（文件）"),
     ))
@@ -127,15 +129,17 @@ pub(super) fn of_reads(claims: &Claims) -> Vec<LayerConclusion> {
                 zh: format!("相对内核基准：读 {of_read}，写 {of_write}（文件，{}）", side.name().zh),
             };
             let greatest = (figure.value, short);
-            Some((Part { label, figure }, greatest))
+            Some((LabelledFigure { label, figure }, greatest))
         };
-        let (parts, shorts): (Vec<Part>, Vec<_>) = pairs.iter().filter_map(part).unzip();
+        let (parts, shorts): (Vec<LabelledFigure>, Vec<_>) = pairs.iter().filter_map(part).unzip();
         let here = &claims.sheet.environments[environment];
         let (name, place) = (overhead(claims.kinds[environment], side, here), side_of(here, side));
         let place =
             Text { en: format!("{}, {}", lower(&name.en), place.en), zh: format!("{}（{}）", name.zh, place.zh) };
         let used: Vec<usize> = [read, write].into_iter().chain(pairs.iter().flat_map(|(_, pair)| *pair)).collect();
-        all.extend(of_parts(&claim(&place), &parts, claims.ids(&used)).map(|told| told.by_greatest(shorts)));
+        all.extend(
+            of_parts(&claim(&place), &parts, claims.ids(&used)).map(|conclusion| conclusion.by_greatest(shorts)),
+        );
     }
     if !has_guest(claims) {
         let place = Text { en: "under a hypervisor".into(), zh: "在虚拟机监控程序之下".into() };
@@ -193,11 +197,11 @@ pub(super) fn of_kernel(claims: &Claims) -> Vec<LayerConclusion> {
                 zh: format!("{}：内核态至多 {at_most}，用户态至少 {at_least}（{}）", name.zh, family.zh),
             };
             shorts.push((figure.value, short));
-            parts.push(Part { label, figure });
+            parts.push(LabelledFigure { label, figure });
             used.extend([base].into_iter().chain(inside).chain(outside));
         }
         let claim = claims.named(of_layers(claims.kinds[environment], here.name));
-        all.extend(of_parts(&claim, &parts, claims.ids(&used)).map(|told| told.by_greatest(shorts)));
+        all.extend(of_parts(&claim, &parts, claims.ids(&used)).map(|conclusion| conclusion.by_greatest(shorts)));
     }
     if !has_guest(claims) && std::ptr::eq(claims.sheet.family, &FILE) {
         all.push(needs(&claims.named(of_layers(EnvironmentKind::Guest, "")), NEEDS_GUEST));

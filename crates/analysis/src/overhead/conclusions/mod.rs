@@ -72,7 +72,7 @@ pub(super) fn of_environments(environments: &[Environment], kinds: &[Environment
     let mut all = Vec::new();
     for (other, kind) in others.iter().zip(kinds.iter().skip(1)) {
         let pairs = groups::pairs(first, other);
-        all.extend(groups::dearest(other, *kind, &pairs));
+        all.extend(groups::most_expensive(other, *kind, &pairs));
         // An emulator has neither exits nor nested page tables.
         if *kind == EnvironmentKind::Guest && !other.is_emulated() {
             all.extend(groups::bandwidth(other, &pairs));
@@ -105,7 +105,7 @@ struct Claims<'a> {
 }
 
 /// Something that is above zero where a claim holds.
-struct Part {
+struct LabelledFigure {
     /// What is held against what.
     label: Text<String>,
     figure: Propagated,
@@ -187,7 +187,7 @@ impl<'a> Claims<'a> {
 }
 
 /// What all parts together say.
-fn verdict(parts: &[Part]) -> ClaimVerdict {
+fn verdict(parts: &[LabelledFigure]) -> ClaimVerdict {
     let intervals = || parts.iter().map(|part| part.figure.interval);
     match () {
         () if intervals().any(|interval| interval.is_some_and(|(_, high)| high < 0.0)) => ClaimVerdict::NotSo,
@@ -197,7 +197,7 @@ fn verdict(parts: &[Part]) -> ClaimVerdict {
 }
 
 /// A claim that stands on parts; none without any.
-fn of_parts(claim: &Text<String>, parts: &[Part], cases: Vec<String>) -> Option<LayerConclusion> {
+fn of_parts(claim: &Text<String>, parts: &[LabelledFigure], cases: Vec<String>) -> Option<LayerConclusion> {
     let list = |of: fn(&Text<String>) -> &str, between: &str| {
         parts.iter().map(|part| of(&part.label)).collect::<Vec<&str>>().join(between)
     };

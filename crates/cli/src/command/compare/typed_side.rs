@@ -89,16 +89,16 @@ impl PrintedRun<'_> {
                 "“{name}”无法启动（{error}）；请换一条命令"
             )
         })?;
-        janitor.tell(&CleanupEntry::Group(process.id()));
-        let heard = process.hear_out(self.limit, regular::MOST_BYTES as usize);
-        let text = process.heard();
-        let has_ended = matches!(heard, Ok(ReadOutcome::Closed)) && process.ends_within(timing().end);
+        janitor.record(&CleanupEntry::Group(process.id()));
+        let outcome = process.drain(self.limit, regular::MOST_BYTES as usize);
+        let text = process.take_buffered();
+        let has_ended = matches!(outcome, Ok(ReadOutcome::Closed)) && process.ends_within(timing().end);
         let status = process.end();
         // One that cannot be ended stays in the janitor's charge.
         if status.is_ok() {
-            janitor.tell(&CleanupEntry::Reaped(process.id()));
+            janitor.record(&CleanupEntry::Reaped(process.id()));
         }
-        match heard.map_err(|error| {
+        match outcome.map_err(|error| {
             refused!("'{name}' cannot be heard ({error}); try again", "无法读取“{name}”的输出（{error}）；请重试")
         })? {
             ReadOutcome::Stopped => return Ok(None),

@@ -138,11 +138,11 @@ fn has_open(comparison: &Comparison, limit: f64, lang: Lang) -> bool {
             "{count} 个用例无法判定；更多的运行或更安静的机器才能得出结论"
         ));
     }
-    if comparison.tells_nothing() {
+    if comparison.has_no_verdict() {
         output::complain(&both!(
             "no case could be compared; the reasons stand in the comparison",
             "没有可比较的用例；原因见比较结果"
         ));
     }
-    !all.is_empty() || comparison.tells_nothing()
+    !all.is_empty() || comparison.has_no_verdict()
 }

@@ -25,7 +25,7 @@ use hostmark_model::{AGENT_PROTOCOL, AgentAnswer, AgentRequest, BegunRun, Exit, 
 
 use super::peers::FarPeers;
 use crate::command::measure::host_report::report_of_host;
-use crate::command::measure::machine::Machine;
+use crate::command::measure::machine::MeasuredMachine;
 use crate::command::measure::ready::{self, Ready};
 use crate::command::measure::{Means, inputs, measure, resume};
 use crate::command::runs::load;
@@ -33,7 +33,7 @@ use crate::command::{EndsWith, exit_of, lost, sentence};
 use crate::isolate::Layer;
 use crate::wall::SinceStart;
 use inbox::{Inbox, Next};
-use outbox::{Outbox, Teller};
+use outbox::{Outbox, OutboxWriter};
 use relayed::Relayed;
 use serving::Serving;
 
@@ -122,7 +122,7 @@ impl AgentSession {
     /// Does what is asked for next. False when nothing is any more.
     fn next(&mut self, outbox: &mut Outbox) -> Result<bool> {
         // Nobody is waited for who says nothing.
-        let request = match self.heard()? {
+        let request = match self.next_request()? {
             Next::Request(request) => request,
             Next::Silence | Next::End => return Ok(false),
         };
@@ -141,7 +141,7 @@ impl AgentSession {
             }
             AgentRequest::Bye => return Ok(false),
             // One that comes late, of a run that has ended by itself.
-            AgentRequest::Heard { .. } | AgentRequest::Stop => {}
+            AgentRequest::Acknowledge { .. } | AgentRequest::Stop => {}
             _ if !self.greeted => bail!("the first line is no greeting; use hostmark run --on"),
             _ if self.served.is_some() && served::refusal(&request).is_some() => {
                 bail!("{}", served::refusal(&request).unwrap_or_default())
@@ -162,7 +162,7 @@ impl AgentSession {
     }
 
     /// What comes next, unless nobody says anything any more.
-    fn heard(&mut self) -> Result<Next> {
+    fn next_request(&mut self) -> Result<Next> {
         let patience = self.serving.patience(self.idle);
         self.inbox.as_mut().map_or(Ok(Next::End), |inbox| inbox.next(patience))
     }
@@ -172,7 +172,7 @@ impl AgentSession {
         let wall = SinceStart::now();
         let begun = request.begun.take();
         let past = self.past(begun.as_deref())?;
-        let machine = Machine::local(Some(OWN.into()), &layers(&request)?)?;
+        let machine = MeasuredMachine::local(Some(OWN.into()), &layers(&request)?)?;
         request.inputs = inputs::on_this_machine(request.inputs)?;
         let host = machine.facts(&request.inputs);
         let stop = machine.catch()?;
@@ -201,10 +201,11 @@ impl AgentSession {
                 lost(format!("no thread could be started ({error}); raise the limit of processes (ulimit -u)"))
             })?;
         }
-        let teller = RefCell::new(outbox);
-        let (mut observer, mut sink) = (Teller(&teller), Teller(&teller));
+        let shared_outbox = RefCell::new(outbox);
+        let (mut observer, mut sink) = (OutboxWriter(&shared_outbox), OutboxWriter(&shared_outbox));
         let names = request.inputs.peers.clone();
-        let relayed = Relayed { teller: Teller(&teller), answers, names: names.clone(), stop: &stop };
+        let relayed =
+            Relayed { shared_outbox: OutboxWriter(&shared_outbox), answers, names: names.clone(), stop: &stop };
         let peers = FarPeers::settle(relayed, names, &request.via)?;
         ready.run.peers = peers.described()?;
         let means = Means { machine, stop: &stop, wall: &wall, peers: &peers };
@@ -212,8 +213,8 @@ impl AgentSession {
         if let Some(error) = measured.sink_lost {
             return Err(lost(format!("rounds could not be sent ({error}); go on by hostmark run --resume")));
         }
-        teller.borrow_mut().say(&AgentAnswer::Run(Box::new(measured.run)))?;
-        link.wait_until_heard();
+        shared_outbox.borrow_mut().say(&AgentAnswer::Run(Box::new(measured.run)))?;
+        link.wait_until_acknowledged();
         Ok(())
     }
 
@@ -225,7 +226,7 @@ impl AgentSession {
         }
         let mut past = Vec::new();
         while past.len() < count {
-            match self.heard()? {
+            match self.next_request()? {
                 Next::Request(AgentRequest::Past(line)) => past.push(PastRound::of(line)),
                 Next::Request(_) => bail!("something else came in the place of a past round; start anew"),
                 Next::Silence | Next::End => {

@@ -8,7 +8,7 @@ use std::io::Write;
 use crate::command::garbled::garbled;
 use crate::command::mutated::{Mutator, trials};
 use hostmark_model::{
-    AgentAnswer, Inputs, Line, Nonce, Params, PeerRequest, Profile, ReasonCode, RoundLine, ServeRequest,
+    AgentAnswer, Inputs, JsonLine, Nonce, Params, PeerRequest, Profile, ReasonCode, RoundLine, ServeRequest,
 };
 
 /// An inbox with this in it, and the end behind it.
@@ -46,7 +46,7 @@ fn served() -> ServeRequest {
 
 /// What a parent says, a line each; `last` asks to measure.
 fn lines() -> Vec<String> {
-    let machine = Machine::local(Some(OWN.into()), &[]).unwrap();
+    let machine = MeasuredMachine::local(Some(OWN.into()), &[]).unwrap();
     let fresh = RunRequest { set: Vec::new(), ..request(None) };
     let ready = Ready::fresh(&fresh, machine.facts(&fresh.inputs), &machine).unwrap();
     let cases: Vec<String> = ready.plan.cases.iter().map(|case| case.id.to_string()).collect();
@@ -63,7 +63,7 @@ fn lines() -> Vec<String> {
     let requests = [
         AgentRequest::Hello { protocol: AGENT_PROTOCOL },
         AgentRequest::Past(round),
-        AgentRequest::Heard { lines: 1 },
+        AgentRequest::Acknowledge { lines: 1 },
         AgentRequest::Stop,
         AgentRequest::Kept { run: "last".into() },
         AgentRequest::Idle { ms: 60_000 },
@@ -79,10 +79,10 @@ fn lines() -> Vec<String> {
 }
 
 /// Hears a session to its end, and plans what is asked for in it, but measures nothing.
-fn hear(mut session: AgentSession, plans: &mut usize) -> usize {
-    let mut heard = 0;
-    while let Ok(Next::Request(request)) = session.heard() {
-        heard += 1;
+fn requests_of(mut session: AgentSession, plans: &mut usize) -> usize {
+    let mut taken = 0;
+    while let Ok(Next::Request(request)) = session.next_request() {
+        taken += 1;
         let AgentRequest::Run(mut request) = request else { continue };
         let begun = request.begun.take();
         let Ok(past) = session.past(begun.as_deref()) else { continue };
@@ -98,14 +98,14 @@ fn hear(mut session: AgentSession, plans: &mut usize) -> usize {
         }
         drop(past);
     }
-    heard
+    taken
 }
 
 #[test]
 fn whatever_a_session_is_an_agent_reads_or_refuses_it() {
     let lines = lines();
     let mut draw = Mutator::new(0xbadc_0ffe);
-    let (mut tried, mut heard, mut plans) = (0, 0, 0);
+    let (mut tried, mut taken, mut plans) = (0, 0, 0);
     while tried < trials(2000) {
         let count = 1 + draw.below(12);
         tried += count;
@@ -119,9 +119,9 @@ fn whatever_a_session_is_an_agent_reads_or_refuses_it() {
             }
         }
         said.truncate(said.len() - draw.below(3));
-        heard += hear(session(&said), &mut plans);
+        taken += requests_of(session(&said), &mut plans);
     }
-    assert!(heard > tried / 20 && plans > tried / 200, "{heard} {plans} of {tried}");
+    assert!(taken > tried / 20 && plans > tried / 200, "{taken} {plans} of {tried}");
 }
 
 #[test]
@@ -129,8 +129,8 @@ fn a_session_that_ends_at_any_byte_ends_in_peace() {
     let lines = lines();
     let whole = lines[..4].concat();
     for end in 0..whole.len() {
-        let heard = hear(session(&whole.as_bytes()[..end]), &mut 0);
-        assert_eq!(heard, whole[..end].matches('\n').count());
+        let taken = requests_of(session(&whole.as_bytes()[..end]), &mut 0);
+        assert_eq!(taken, whole[..end].matches('\n').count());
     }
 }
 
@@ -143,7 +143,7 @@ fn a_line_without_an_end_and_an_input_without_one_are_refused() {
 const LONGEST: usize = hostmark_model::LONGEST_AGENT_LINE;
 
 #[test]
-fn who_reads_nothing_is_given_up_and_told_no_more() {
+fn who_reads_nothing_is_given_up_and_reported_no_more() {
     let (read, write) = rustix::pipe::pipe().unwrap();
     let mut outbox = Outbox::of_patience(write.into(), Duration::from_millis(100)).unwrap();
     let long = AgentAnswer::Error { sentence: "x".repeat(1 << 20), exit: 2 };

@@ -46,7 +46,7 @@ impl RunningAgent {
         let mut far = RunningAgent { link: None, janitor, process: None };
         let link = AgentLink::open(place.leads_to(), place.shown(), &programs, terms, |id| {
             far.process = Some(id);
-            far.janitor.tell(&CleanupEntry::Group(id));
+            far.janitor.record(&CleanupEntry::Group(id));
         });
         far.link = Some(link.map_err(|error| failed(error, stop))?);
         match place.wanted_digest() {
@@ -64,8 +64,8 @@ impl RunningAgent {
     }
 
     /// What it says next.
-    pub fn hear(&mut self) -> Result<AgentAnswer, AgentError> {
-        self.link.as_mut().map_or(Err(AgentError::Stopped), AgentLink::hear)
+    pub fn receive(&mut self) -> Result<AgentAnswer, AgentError> {
+        self.link.as_mut().map_or(Err(AgentError::Stopped), AgentLink::receive)
     }
 
     /// SHA-256 of its program, hexadecimal.
@@ -99,7 +99,7 @@ impl RunningAgent {
         if let Some(process) = self.process.take()
             && is_gone
         {
-            self.janitor.tell(&CleanupEntry::Reaped(process));
+            self.janitor.record(&CleanupEntry::Reaped(process));
         }
     }
 }

@@ -34,8 +34,8 @@ const LONGEST_CASE: usize = 200;
 /// What the machine there is.
 pub fn report_of_host(place: &Target, stop: &StopRequest) -> Result<HostReport> {
     let mut far = RunningAgent::open(place, stop)?;
-    let heard = far.ask(&AgentRequest::Facts).and_then(|()| far.hear()).map_err(|error| failed(error, stop))?;
-    let AgentAnswer::Facts(report) = heard else { return Err(astray(place)) };
+    let answer = far.ask(&AgentRequest::Facts).and_then(|()| far.receive()).map_err(|error| failed(error, stop))?;
+    let AgentAnswer::Facts(report) = answer else { return Err(astray(place)) };
     far.finish();
     match crate::command::measure::ready::is_machine(&report.host) {
         true => Ok(*report),
@@ -48,8 +48,8 @@ pub fn kept_run(place: &Target, run: &str) -> Result<Run> {
     let stop = catch(&Outside::default())?;
     let mut far = RunningAgent::open(place, &stop)?;
     let request = AgentRequest::Kept { run: run.to_owned() };
-    let heard = far.ask(&request).and_then(|()| far.hear()).map_err(|error| failed(error, &stop))?;
-    let AgentAnswer::Run(run) = heard else { return Err(astray(place)) };
+    let answer = far.ask(&request).and_then(|()| far.receive()).map_err(|error| failed(error, &stop))?;
+    let AgentAnswer::Run(run) = answer else { return Err(astray(place)) };
     far.finish();
     readable(*run, place)
 }
@@ -88,10 +88,10 @@ pub fn measure_there(
     });
     asked.map_err(|error| failed(error, stop))?;
     let rounds = past.into_iter().map(|past| (past.case, past.round.round)).collect();
-    let mut hearing = Hearing { place, keeper, wanted, planned: None, rounds, sink_lost: None };
+    let mut remote = RemoteRun { place, keeper, wanted, planned: None, rounds, sink_lost: None };
     let mut is_stopping = false;
     loop {
-        let answer = match far.hear() {
+        let answer = match far.receive() {
             Ok(answer) => answer,
             Err(AgentError::Stopped) if !is_stopping => {
                 is_stopping = true;
@@ -102,7 +102,7 @@ pub fn measure_there(
         };
         // What the run needs of its peers is asked for here.
         if let (AgentAnswer::Wants { peer, request }, Some(peers)) = (&answer, peers) {
-            let index = hearing.wanted.peers.iter().position(|name| name == peer).ok_or_else(|| astray(place))?;
+            let index = remote.wanted.peers.iter().position(|name| name == peer).ok_or_else(|| astray(place))?;
             let answer = match peers.ask(index, request.clone()) {
                 Ok(answer) => Ok(answer),
                 Err(NoAnswer::Lost(sentence)) => Err(sentence),
@@ -112,9 +112,9 @@ pub fn measure_there(
             far.ask(&AgentRequest::Relayed(answer)).map_err(|error| failed(error, stop))?;
             continue;
         }
-        if let Some(run) = hearing.take(answer, far.digest(), observer)? {
+        if let Some(run) = remote.take(answer, far.digest(), observer)? {
             far.finish();
-            return Ok(Measured { run, sink_lost: hearing.sink_lost });
+            return Ok(Measured { run, sink_lost: remote.sink_lost });
         }
     }
 }
@@ -147,7 +147,7 @@ impl Wanted {
 }
 
 /// What has been heard of a run.
-struct Hearing<'a> {
+struct RemoteRun<'a> {
     place: &'a Target,
     keeper: &'a mut dyn Keeper,
     wanted: Wanted,
@@ -164,7 +164,7 @@ struct Planned {
     cases: HashSet<String>,
 }
 
-impl Hearing<'_> {
+impl RemoteRun<'_> {
     /// Takes what was heard; the run, when that was it.
     fn take(&mut self, answer: AgentAnswer, digest: &str, observer: &mut dyn Observer) -> Result<Option<Run>> {
         match (answer, &self.planned) {

@@ -4,12 +4,12 @@ use super::*;
 use hostmark_model::{Exit, ProbeInfo, ReasonCode};
 
 use hostmark_analysis::constants;
-use hostmark_engine::plan::Cell;
+use hostmark_engine::plan::TableCell;
 use hostmark_launch::agent::parse;
-use hostmark_model::{CaseRecord, Event, Line, Outcome, PathBytes, Profile};
+use hostmark_model::{CaseRecord, Event, JsonLine, Outcome, PathBytes, Profile};
 
 use crate::command::garbled::garbled;
-use crate::command::measure::machine::Machine;
+use crate::command::measure::machine::MeasuredMachine;
 use crate::command::measure::ready::Ready;
 use crate::command::mutated::{Mutator, trials};
 use crate::progress::constants_of;
@@ -70,7 +70,7 @@ fn request() -> RunRequest {
 
 /// What an agent says, a line each, from its plan to its run.
 fn lines() -> Vec<String> {
-    let machine = Machine::local(Some("hostmark".into()), &[]).unwrap();
+    let machine = MeasuredMachine::local(Some("hostmark".into()), &[]).unwrap();
     let ready = Ready::fresh(&request(), hostmark_host::read_here(), &machine).unwrap();
     let cases: Vec<String> = ready.plan.cases.iter().map(|case| case.id.to_string()).collect();
     let round = |round| RoundLine {
@@ -102,20 +102,20 @@ fn lines() -> Vec<String> {
 }
 
 /// What comes of these lines: rounds that were kept, and the run.
-fn heard(lines: &[String]) -> (usize, Result<Option<Run>>) {
-    heard_by(&mut Shown::default(), lines)
+fn received(lines: &[String]) -> (usize, Result<Option<Run>>) {
+    received_by(&mut Shown::default(), lines)
 }
 
 /// The same, where somebody watches.
-fn heard_by(shown: &mut Shown, lines: &[String]) -> (usize, Result<Option<Run>>) {
+fn received_by(shown: &mut Shown, lines: &[String]) -> (usize, Result<Option<Run>>) {
     let place = Target::of(vec!["there".into()], "there".to_owned(), None);
     let mut keeper = Nowhere::default();
     let (wanted, rounds) = (Wanted::of(&request()), HashSet::new());
-    let mut hearing = Hearing { place: &place, keeper: &mut keeper, wanted, planned: None, rounds, sink_lost: None };
+    let mut remote = RemoteRun { place: &place, keeper: &mut keeper, wanted, planned: None, rounds, sink_lost: None };
     let mut come = Ok(None);
     for line in lines {
         let Ok(answer) = parse(line) else { break };
-        come = hearing.take(answer, "00", shown);
+        come = remote.take(answer, "00", shown);
         if !matches!(come, Ok(None)) {
             break;
         }
@@ -124,25 +124,25 @@ fn heard_by(shown: &mut Shown, lines: &[String]) -> (usize, Result<Option<Run>>)
 }
 
 #[test]
-fn a_run_is_heard_from_its_plan_to_its_end() {
-    let (rounds, run) = heard(&lines());
+fn a_run_is_followed_from_its_plan_to_its_end() {
+    let (rounds, run) = received(&lines());
     assert_eq!((rounds, run.unwrap().unwrap().name.as_str()), (2, "ours"));
 }
 
 #[test]
 fn constants_are_shown_as_they_become_known() {
     let mut shown = Shown::default();
-    assert!(heard_by(&mut shown, &lines()).1.unwrap().is_some());
+    assert!(received_by(&mut shown, &lines()).1.unwrap().is_some());
     assert!(matches!(&shown.values[..], [(case, 1.5)] if case.starts_with("clock.")), "{:?}", shown.values);
 }
 
 #[test]
 fn what_is_watched_are_cases_of_the_plan() {
-    let machine = Machine::local(Some("hostmark".into()), &[]).unwrap();
+    let machine = MeasuredMachine::local(Some("hostmark".into()), &[]).unwrap();
     let everything = RunRequest { filters: Vec::new(), ..request() };
     let plan = Ready::fresh(&everything, hostmark_host::read_here(), &machine).unwrap().plan;
     let watched: Vec<CaseId> = constants_of(&plan.probes()).into_iter().map(|one| one.case).collect();
-    let cells = constants::cases().filter(|of| of.name.is_some()).map(|of| Cell { probe: of.probe, at: of.at });
+    let cells = constants::cases().filter(|of| of.name.is_some()).map(|of| TableCell { probe: of.probe, at: of.at });
     let planned: Vec<&CaseId> = cells.filter_map(|cell| plan.case_at(cell)).map(|case| &case.id).collect();
     assert!(planned.len() > 8, "{planned:?}");
     assert!(planned.iter().all(|case| watched.contains(case)), "{planned:?} {watched:?}");
@@ -152,7 +152,7 @@ fn what_is_watched_are_cases_of_the_plan() {
 fn what_was_not_asked_for_or_comes_twice_is_refused() {
     let lines = lines();
     let [plan, step, round, value, _, run] = &lines[..] else { panic!() };
-    let of = |said: &[&String]| heard(&said.iter().map(|line| (*line).clone()).collect::<Vec<_>>());
+    let of = |said: &[&String]| received(&said.iter().map(|line| (*line).clone()).collect::<Vec<_>>());
     let refused = |said: &[&String]| {
         let error = of(said).1.unwrap_err();
         assert_eq!(crate::command::exit_of(&error), Exit::ResourceLost);
@@ -207,7 +207,7 @@ fn whatever_an_agent_says_is_taken_or_refused() {
                 _ => line.clone(),
             })
             .collect();
-        let (rounds, run) = heard(&said);
+        let (rounds, run) = received(&said);
         taken += rounds;
         if let Ok(Some(run)) = run {
             assert_eq!(run.name, "ours");

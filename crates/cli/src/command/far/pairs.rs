@@ -61,13 +61,13 @@ impl Pairs<'_> {
         let terms =
             Terms { group: Membership::Own, has_input: false, errors, ending, stop: Some(self.stop.readable()) };
         let process = Supervised::start(command, terms).map_err(|error| error.to_string())?;
-        self.janitor.tell(&CleanupEntry::Group(process.id()));
+        self.janitor.record(&CleanupEntry::Group(process.id()));
         Ok(process)
     }
 
     /// Waits for the end of one, where it could be started: the cases that it printed; none when the person asked to stop, as what
     /// there is of such a pair is none.
-    pub fn heard(&mut self, process: Result<Supervised, String>) -> Option<Result<Vec<CaseRecord>, String>> {
+    pub fn collect(&mut self, process: Result<Supervised, String>) -> Option<Result<Vec<CaseRecord>, String>> {
         let cases = process.and_then(|process| self.printed(process));
         let is_whole = cases.is_ok() || self.stop.signal().is_none();
         is_whole.then_some(cases)
@@ -76,14 +76,14 @@ impl Pairs<'_> {
     fn printed(&mut self, mut process: Supervised) -> Result<Vec<CaseRecord>, String> {
         // Beyond its limit it may take as much again, and two logins with the copying.
         let limit = (profile_limits(Profile::Quick).limit + timing().login) * 2;
-        let heard = process.hear_out(limit, MOST_BYTES);
-        let text = process.heard();
+        let outcome = process.drain(limit, MOST_BYTES);
+        let text = process.take_buffered();
         process.ends_within(timing().end);
         let status = process.end();
         if status.is_ok() {
-            self.janitor.tell(&CleanupEntry::Reaped(process.id()));
+            self.janitor.record(&CleanupEntry::Reaped(process.id()));
         }
-        match heard {
+        match outcome {
             Ok(ReadOutcome::Closed) => {}
             Ok(_) => return Err("it did not end in time".into()),
             Err(error) => return Err(error.to_string()),

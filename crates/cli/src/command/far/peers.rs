@@ -211,7 +211,7 @@ impl<L: PeerLink> Peers for FarPeers<L> {
                 let reached =
                     |(listens, nonce): (&SocketAddr, Nonce)| FarEnd { address: (first, listens.port()).into(), nonce };
                 let ends = at.iter().zip(nonces).map(reached).collect();
-                Ok(Box::new(Far { peers: self, index, ends, is_over: false }))
+                Ok(Box::new(PeerFarEnds { peers: self, index, ends, is_over: false }))
             }
             PeerAnswer::Unserved { is_skipped: true, reason } => Err(skipped(of_peer(reason))),
             PeerAnswer::Unserved { reason, .. } => Err(Missing::Round(RoundError::Failed(of_peer(reason)))),
@@ -238,7 +238,7 @@ fn of_peer(reason: Reason) -> Reason {
     let is_plain =
         |text: &str| text.len() <= 20 && text.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric());
     let text = shown(&reason);
-    let mut kept = reason.told(text);
+    let mut kept = reason.with_text(text);
     kept.arguments
         .retain(|name, value| is_plain(name) && if let Argument::Name(value) = value { is_plain(value) } else { true });
     kept
@@ -249,14 +249,14 @@ fn unasked() -> Reason {
 }
 
 /// Far ends of a round at a peer.
-struct Far<'a, L: PeerLink> {
+struct PeerFarEnds<'a, L: PeerLink> {
     peers: &'a FarPeers<L>,
     index: usize,
     ends: Vec<FarEnd>,
     is_over: bool,
 }
 
-impl<L: PeerLink> Distant for Far<'_, L> {
+impl<L: PeerLink> Distant for PeerFarEnds<'_, L> {
     fn ends(&self) -> &[FarEnd] {
         &self.ends
     }
@@ -278,7 +278,7 @@ impl<L: PeerLink> Distant for Far<'_, L> {
     }
 }
 
-impl<L: PeerLink> Drop for Far<'_, L> {
+impl<L: PeerLink> Drop for PeerFarEnds<'_, L> {
     fn drop(&mut self) {
         // One that cannot be told ends its far ends by their lease, or with its link.
         if !self.is_over && !self.peers.is_stopping.get() {
@@ -315,8 +315,8 @@ impl PeerLink for Direct<'_> {
     fn ask(&self, peer: usize, request: PeerRequest) -> Result<PeerAnswer, NoAnswer> {
         let mut fars = self.fars.borrow_mut();
         let far = &mut fars[peer];
-        let heard = far.ask(&AgentRequest::Peer(request)).and_then(|()| far.hear());
-        match heard {
+        let answer = far.ask(&AgentRequest::Peer(request)).and_then(|()| far.receive());
+        match answer {
             Ok(AgentAnswer::Peer(answer)) => Ok(answer),
             Ok(_) => Err(NoAnswer::Lost("the peer said what was not asked for; look at what runs there".into())),
             Err(AgentError::Stopped) => Err(NoAnswer::Stopped),

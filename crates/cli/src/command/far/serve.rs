@@ -91,7 +91,7 @@ pub fn serve(arguments: &ServeArguments, lang: Lang) -> Result<Exit> {
             sessions: usize::try_from(arguments.sessions).unwrap_or(SESSIONS),
             program: Path::new(OWN).to_owned(),
             stop: &readable,
-            tell: &mut |line| output::complain(line),
+            report: &mut |line| output::complain(line),
         },
     );
     served.map_err(|error| {
@@ -170,19 +170,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_that_nobody_tells_is_little_and_not_none() {
+    fn memory_that_nobody_reports_is_little_and_not_none() {
         let empty = tempfile::tempdir().unwrap();
         let bytes = memory_bytes(SpareMemory::new(Root::at(empty.path())).now(None).as_ref());
         let at = address("::1").unwrap();
-        for (lang, told) in [
+        for (lang, expected) in [
             (
                 Lang::En,
                 "memory: how much is free is unknown here; all sessions together fill at most 64 MiB, the first 42 MiB",
             ),
             (Lang::Zh, "内存：无法得知可用内存；所有会话合计最多写满 64 MiB，第一个会话 42 MiB"),
         ] {
-            assert!(opening(at, None, (bytes, false), lang).contains(told));
-            assert!(!opening(at, None, (bytes, true), lang).contains(told));
+            assert!(opening(at, None, (bytes, false), lang).contains(expected));
+            assert!(!opening(at, None, (bytes, true), lang).contains(expected));
         }
     }
 

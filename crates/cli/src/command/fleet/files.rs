@@ -13,7 +13,7 @@ const MOST_ENTRIES: usize = 2_000_000;
 
 /// What was found.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct FoundFiles {
     /// Run files by their names, in order.
     pub files: Vec<PathBuf>,
     /// Runs that were cut short, as their journals tell.
@@ -26,8 +26,8 @@ pub struct Found {
 
 /// Everything below `directory` that is called like a run. Links are not followed into directories, so that nothing is read twice
 /// or without end; hidden files are nobody's runs.
-pub fn below(directory: &Path) -> io::Result<Found> {
-    let mut found = Found::default();
+pub fn below(directory: &Path) -> io::Result<FoundFiles> {
+    let mut found = FoundFiles::default();
     let mut entries = 0;
     let mut pending = vec![(directory.to_owned(), 0)];
     while let Some((directory, depth)) = pending.pop() {

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use hostmark_analysis::fleet::{Fleet, Gathering};
-use hostmark_analysis::reasons::told;
+use hostmark_analysis::reasons::localized;
 use hostmark_engine::sys::regular;
 use hostmark_model::{Exit, FLEET_RUN_FILE, FleetRun, HostState, Lang, Text};
 use hostmark_present::export::fleet;
@@ -145,7 +145,7 @@ fn refuse_missing(fleet: &FleetRun, gathering: &mut Gathering) {
         let (state, why) = (host.state.word(), host.reason.as_deref().unwrap_or_default());
         let (en, zh) = match why {
             "" => (String::new(), String::new()),
-            why => (format!(": {why}"), format!("：{}", told(why, Lang::Zh))),
+            why => (format!(": {why}"), format!("：{}", localized(why, Lang::Zh))),
         };
         let en = format!("has no run ({}{en}); hostmark fleet run --resume goes on", state.en);
         let zh = format!("没有运行（{}{zh}）；可用 hostmark fleet run --resume 继续", state.zh);

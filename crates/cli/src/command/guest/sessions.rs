@@ -9,7 +9,7 @@ use std::process::{ExitStatus, Stdio};
 use hostmark_engine::Wall;
 use hostmark_launch::agent::AGENT;
 use hostmark_launch::group::GroupLeader;
-use hostmark_launch::guest_channel::{self, BEGIN, END, KNOCK, OVER, Piece, READY, Sieve};
+use hostmark_launch::guest_channel::{self, BEGIN, ChannelPart, END, KNOCK, OVER, READY, Sieve};
 use hostmark_launch::program::{OWN, command};
 use hostmark_launch::timing::timing;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -70,18 +70,18 @@ pub fn serve(channel: File, files: &'static str, root: Option<PathBuf>) -> io::R
 
 impl Server {
     fn turn(&mut self) -> io::Result<()> {
-        let [hears, has_room, says, listens] = self.wait()?;
+        let [can_read, has_room, says, listens] = self.wait()?;
         if has_room {
             self.send()?;
         }
         if listens {
-            self.tell();
+            self.write_channel();
         }
         if says {
             self.copy_out()?;
         }
-        if hears {
-            self.hear()?;
+        if can_read {
+            self.read_channel()?;
         }
         let is_late =
             |agent: &Agent| agent.ending.as_ref().is_some_and(|since| since.elapsed() >= timing().guest_agent_end);
@@ -117,8 +117,8 @@ impl Server {
         }
         let came = |index: Option<usize>| index.is_some_and(|index| !watched[index].revents().is_empty());
         let channel = watched[0].revents();
-        let hears = channel.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR);
-        Ok([hears, channel.contains(PollFlags::OUT), came(says), came(listens)])
+        let can_read = channel.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR);
+        Ok([can_read, channel.contains(PollFlags::OUT), came(says), came(listens)])
     }
 
     /// Whether something has not left the guest yet.
@@ -169,19 +169,19 @@ impl Server {
     }
 
     /// Tells the agent a part.
-    fn tell(&mut self) {
+    fn write_channel(&mut self) {
         let Some(agent) = &mut self.agent else { return };
         let Some(input) = &mut agent.input else { return };
         match input.write(&agent.waiting) {
-            Ok(told) => drop(agent.waiting.drain(..told)),
+            Ok(written) => drop(agent.waiting.drain(..written)),
             Err(error) if is_later(&error) => {}
             // One that reads no more says why by its end.
             Err(_) => agent.waiting.clear(),
         }
-        agent.close_when_told();
+        agent.close_when_written();
     }
 
-    fn hear(&mut self) -> io::Result<()> {
+    fn read_channel(&mut self) -> io::Result<()> {
         let mut part = vec![0; PART];
         let length = match self.channel.read(&mut part) {
             Ok(length) => length,
@@ -190,7 +190,7 @@ impl Server {
         };
         for piece in self.sieve.take(&part[..length]) {
             match piece {
-                Piece::Carried(bytes) => {
+                ChannelPart::Carried(bytes) => {
                     if let Some(agent) = self.agent.as_mut().filter(|agent| agent.ending.is_none()) {
                         agent.waiting.extend(bytes);
                         if agent.waiting.len() > MOST_WAITING {
@@ -198,7 +198,7 @@ impl Server {
                         }
                     }
                 }
-                Piece::Word(word, nonce, _) => self.obey(&word, &nonce)?,
+                ChannelPart::Word(word, nonce, _) => self.obey(&word, &nonce)?,
             }
         }
         Ok(())
@@ -216,7 +216,7 @@ impl Server {
             END if is_own => {
                 if let Some(agent) = &mut self.agent {
                     agent.ending.get_or_insert_with(SinceStart::now);
-                    agent.close_when_told();
+                    agent.close_when_written();
                 }
             }
             _ => {}
@@ -269,7 +269,7 @@ impl Agent {
         Ok(Agent { nonce: nonce.to_owned(), group, input: Some(input), output, waiting, ending: None })
     }
 
-    fn close_when_told(&mut self) {
+    fn close_when_written(&mut self) {
         if self.ending.is_some() && self.waiting.is_empty() {
             self.input = None;
         }

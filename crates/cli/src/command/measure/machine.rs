@@ -19,7 +19,7 @@ use crate::signals::StopRequest;
 use crate::world::{MockMachine, context};
 
 /// What a run measures.
-pub enum Machine<'a> {
+pub enum MeasuredMachine<'a> {
     /// This machine.
     Local {
         /// The file from which workers and the janitor are started, where it is not this process's own.
@@ -33,29 +33,29 @@ pub enum Machine<'a> {
     Mock(&'a mut MockMachine),
 }
 
-impl Machine<'_> {
+impl MeasuredMachine<'_> {
     /// This machine, from inside these layers.
-    pub fn local(program: Option<PathBuf>, layers: &[Layer]) -> Result<Machine<'static>> {
+    pub fn local(program: Option<PathBuf>, layers: &[Layer]) -> Result<MeasuredMachine<'static>> {
         let outside = isolate::enter(layers)?;
-        Ok(Machine::Local { program, outside, look: CpuWatch::begin(&Root::here()) })
+        Ok(MeasuredMachine::Local { program, outside, look: CpuWatch::begin(&Root::here()) })
     }
 
     /// Its facts.
     pub fn facts(&self, inputs: &Inputs) -> HostFacts {
         match self {
-            Machine::Local { outside, .. } => {
+            MeasuredMachine::Local { outside, .. } => {
                 let scratch = inputs::named_scratch(inputs);
                 let mut host = hostmark_host::read_with_scratch(&Root::here(), scratch.as_deref());
                 outside.correct(&mut host);
                 host
             }
-            Machine::Mock(mock) => mock.host.clone(),
+            MeasuredMachine::Mock(mock) => mock.host.clone(),
         }
     }
 
     /// Notes how busy each CPU is, where a run chooses among them.
     pub fn note_busy(&self, inputs: &Inputs, host: &mut HostFacts) {
-        if let Machine::Local { look, .. } = self
+        if let MeasuredMachine::Local { look, .. } = self
             && inputs.cpus.is_none()
         {
             look.end(&Root::here(), host);
@@ -65,16 +65,16 @@ impl Machine<'_> {
     /// Chooses and calibrates the clock.
     pub fn clock(&self, host: &HostFacts) -> Calibration {
         match self {
-            Machine::Local { .. } => clock::choose(host),
-            Machine::Mock(mock) => mock.calibration.clone(),
+            MeasuredMachine::Local { .. } => clock::choose(host),
+            MeasuredMachine::Mock(mock) => mock.calibration.clone(),
         }
     }
 
     /// From now on a person's request to stop is heard.
     pub fn catch(&self) -> Result<StopRequest> {
         match self {
-            Machine::Local { outside, .. } => catch(outside),
-            Machine::Mock(mock) => Ok(StopRequest::mock(&mock.asked)?),
+            MeasuredMachine::Local { outside, .. } => catch(outside),
+            MeasuredMachine::Mock(mock) => Ok(StopRequest::mock(&mock.asked)?),
         }
     }
 }
@@ -105,7 +105,7 @@ pub fn janitor_of_runs() -> Result<(Janitor, OsString)> {
 
 /// From now on a person's request to stop is heard.
 pub fn catch(outside: &Outside) -> Result<StopRequest> {
-    StopRequest::catch(outside.heard()).map_err(|error| {
+    StopRequest::catch(outside.signal_log()).map_err(|error| {
         lost(both!(
             "signals cannot be caught (pipe2, fcntl or sigaction: {error}); raise the limit of open files (ulimit -n)",
             "无法捕获信号（pipe2、fcntl 或 sigaction：{error}）；请提高打开文件数上限（ulimit -n）"

@@ -22,7 +22,7 @@ use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{Environment, Job, Run};
 
 use self::disturbed::{disturbances, emulated, on_one_machine, taken_away};
-use self::machine::{Machine, own_program};
+use self::machine::{MeasuredMachine, own_program};
 use self::ready::Ready;
 use self::resume::GoesOn;
 use super::lost;
@@ -38,7 +38,7 @@ pub const MEMORY_FILES: &str = "/dev/shm";
 /// What a run is measured by.
 pub struct Means<'a> {
     /// What is measured.
-    pub machine: Machine<'a>,
+    pub machine: MeasuredMachine<'a>,
     /// Asks it to end.
     pub stop: &'a StopRequest,
     /// Its time.
@@ -78,11 +78,11 @@ pub fn measure(
     let environment = Environment { clock, inputs, ..Environment::bare() };
     let sink = sink.map(|sink| sink as &mut dyn RoundSink);
     let (results, disturbed) = match machine {
-        Machine::Local { program, mut outside, .. } => {
+        MeasuredMachine::Local { program, mut outside, .. } => {
             let program = program.map_or_else(own_program, Ok)?;
             let before = NoiseSnapshot::read_with_processes(&Root::here());
             let mut janitor = Janitor::start(&program).map_err(lost)?;
-            outside.told().into_iter().for_each(|told| janitor.tells(told));
+            outside.cleanup_log().into_iter().for_each(|log| janitor.copy_records_to(log));
             let scratch = janitor.directory(&scratch);
             let memory_scratch = janitor.directory(Path::new(MEMORY_FILES));
             let environment = Environment { scratch, memory_scratch, ..environment };
@@ -104,7 +104,7 @@ pub fn measure(
             let after = NoiseSnapshot::read_with_processes(&Root::here());
             (results, disturbances(&before, &after, &plan))
         }
-        Machine::Mock(MockMachine { open, meters, .. }) => {
+        MeasuredMachine::Mock(MockMachine { open, meters, .. }) => {
             let open_service: &OpenService = &|_| Err(io::ErrorKind::Unsupported.into());
             let setting =
                 RunContext { plan: &plan, host: &host, environment, past, open_service, peers, meters: &**meters };

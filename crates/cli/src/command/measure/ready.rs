@@ -13,7 +13,7 @@ use hostmark_model::{HostFacts, Inputs, Run, RunRequest, SCHEMA, Settings, Tool}
 use hostmark_present::tables::NamedTable;
 use hostmark_probes::CATALOGUE;
 
-use super::machine::Machine;
+use super::machine::MeasuredMachine;
 use super::{inputs, quiet, tables};
 use crate::language::refuse;
 use crate::store;
@@ -41,7 +41,7 @@ pub struct Ready {
 
 impl Ready {
     /// A run that nobody has begun; its name is its id until it has another.
-    pub fn fresh(request: &RunRequest, mut host: HostFacts, machine: &Machine) -> Result<Ready> {
+    pub fn fresh(request: &RunRequest, mut host: HostFacts, machine: &MeasuredMachine) -> Result<Ready> {
         machine.note_busy(&request.inputs, &mut host);
         let id = uuid::Uuid::now_v7();
         let (plan, host) = planned(request, host, id)?;
@@ -144,11 +144,11 @@ pub fn binary() -> String {
 }
 
 /// The rows of STREAM's table beside its first, which is the probe's default.
-const STREAM: [plan::Cell; 3] =
+const STREAM: [plan::TableCell; 3] =
     [stream(&[("kernel", "scale")]), stream(&[("kernel", "add")]), stream(&[("kernel", "triad")])];
 
-const fn stream(at: &'static [(&'static str, &'static str)]) -> plan::Cell {
-    plan::Cell { probe: "memory.stream", at }
+const fn stream(at: &'static [(&'static str, &'static str)]) -> plan::TableCell {
+    plan::TableCell { probe: "memory.stream", at }
 }
 
 /// The plan of a request within its profile's time; the cells of lmbench's and STREAM's tables come right behind the defaults.
@@ -158,7 +158,7 @@ pub fn fitted(host: &HostFacts, request: Request, table: Option<&NamedTable>) ->
         None => plan::plan(CATALOGUE, host, request)?,
         Some(table) => plan::plan_table(CATALOGUE, host, request, &tables::cells(table, host))?,
     };
-    let cells = hostmark_analysis::lmbench::cells().map(|point| plan::Cell { probe: point.probe, at: point.at });
+    let cells = hostmark_analysis::lmbench::cells().map(|point| plan::TableCell { probe: point.probe, at: point.at });
     plan.fit(host, &cells.chain(STREAM).collect::<Vec<_>>());
     Ok(plan)
 }

@@ -11,7 +11,7 @@ use hostmark_model::{BegunRun, Elsewhere, HostFacts, Inputs, Run, RunRequest, Te
 
 use super::disturbed::damaged;
 use super::inputs::{check_command, scratch};
-use super::machine::Machine;
+use super::machine::MeasuredMachine;
 use super::ready::{Ready, binary, planned_before};
 use crate::command::runs::kept::RunDestination;
 use crate::command::runs::retyped;
@@ -89,7 +89,12 @@ impl Begun {
     }
 
     /// Everything for the rest of the run, on this machine.
-    pub fn ready(self, host: HostFacts, within: &[String], machine: &Machine) -> Result<(Ready, RunDestination)> {
+    pub fn ready(
+        self,
+        host: HostFacts,
+        within: &[String],
+        machine: &MeasuredMachine,
+    ) -> Result<(Ready, RunDestination)> {
         let Begun { kept, header, past, shown } = self;
         match (header.run.settings.inputs.isolate.as_slice(), within) {
             (before, now) if before == now => {}
@@ -120,7 +125,7 @@ pub fn go_on(
     past: Vec<PastRound>,
     host: HostFacts,
     shown: &str,
-    machine: &Machine,
+    machine: &MeasuredMachine,
 ) -> Result<Ready> {
     if run.host.boot_id != host.boot_id {
         refuse!(

@@ -91,14 +91,14 @@ impl Janitor {
         if !self.answers {
             return Ok(None);
         }
-        Ok(match self.process.hear_line(timing().start)? {
+        Ok(match self.process.read_line_within(timing().start)? {
             ReadOutcome::Line(line) => Some(line),
             _ => None,
         })
     }
 
     /// From now on `outside` is told too what it is asked to make and has made.
-    pub fn tells(&mut self, outside: File) {
+    pub fn copy_records_to(&mut self, outside: File) {
         self.outside = Some(outside);
     }
 
@@ -108,8 +108,8 @@ impl Janitor {
     }
 
     /// Tells it. A janitor that is gone cannot be told, and the worker's parent-death signal remains.
-    pub fn tell(&mut self, entry: &CleanupEntry) {
-        let _ = entry.line().and_then(|line| self.process.tell(&line));
+    pub fn record(&mut self, entry: &CleanupEntry) {
+        let _ = entry.line().and_then(|line| self.process.send(&line));
     }
 
     /// Has it make a directory in `base` for the run's files, which it removes when the run has ended.
@@ -133,9 +133,9 @@ impl Janitor {
     /// Leaves it in charge of a setting that is going to be changed: an error where it cannot be, and must not be changed then.
     pub fn takes_charge(&mut self, change: &SettingChange) -> io::Result<()> {
         let entry = CleanupEntry::Change(change.clone());
-        self.tell(&entry);
+        self.record(&entry);
         match self.answer()? {
-            Some(line) if serde_json::from_str(&line).is_ok_and(|heard: CleanupEntry| heard == entry) => {
+            Some(line) if serde_json::from_str(&line).is_ok_and(|done: CleanupEntry| done == entry) => {
                 self.changes.push(change.clone());
                 Ok(())
             }
@@ -149,7 +149,7 @@ impl Janitor {
     /// It is no longer in charge of the setting, which has been put back.
     pub fn was_put_back(&mut self, setting: Setting) {
         self.changes.retain(|change| change.setting != setting);
-        self.tell(&CleanupEntry::PutBack(setting));
+        self.record(&CleanupEntry::PutBack(setting));
     }
 
     fn make(&mut self, base: &Path) -> io::Result<Scratch> {
@@ -159,7 +159,7 @@ impl Janitor {
         if let (Some(outside), Ok(line)) = (&mut self.outside, entry.line()) {
             let _ = outside.write_all(line.as_bytes());
         }
-        self.tell(&entry);
+        self.record(&entry);
         let line = self.answer()?.ok_or_else(|| io::Error::other("no answer"))?;
         let scratch = serde_json::from_str(&line)?;
         self.asked.pop();

@@ -17,7 +17,7 @@ use hostmark_engine::sys::descendants;
 use hostmark_launch::local::{LocalService, LocalWorker, Warden};
 use hostmark_launch::timing::timing;
 use hostmark_launch::{ServiceLink, WorkerLink};
-use hostmark_model::{Job, Line, ServiceJob};
+use hostmark_model::{Job, JsonLine, ServiceJob};
 use rustix::fd::OwnedFd;
 
 use self::janitor::Janitor;
@@ -37,7 +37,7 @@ struct Charges {
 impl Warden for Charges {
     fn takes(&self, group: u32) {
         self.groups.borrow_mut().push(group);
-        self.janitor.borrow_mut().tell(&CleanupEntry::Group(group));
+        self.janitor.borrow_mut().record(&CleanupEntry::Group(group));
     }
 
     fn releases(&self, group: u32) {
@@ -49,7 +49,7 @@ impl Warden for Charges {
             let spared: Vec<u32> = known.iter().copied().chain([self.janitor.borrow().id()]).collect();
             let _ = descendants::end(&spared, GRACE, timing().end);
         }
-        self.janitor.borrow_mut().tell(&CleanupEntry::Reaped(group));
+        self.janitor.borrow_mut().record(&CleanupEntry::Reaped(group));
     }
 }
 

@@ -139,8 +139,8 @@ pub fn start(program: &Path, work: Work, cpus: &[usize], janitor: &mut Janitor) 
         )
     };
     let mut process = Supervised::start(command, terms).map_err(|error| not_started(&error.to_string()))?;
-    janitor.tell(&CleanupEntry::Group(process.id()));
-    match process.hear_line(timing().start) {
+    janitor.record(&CleanupEntry::Group(process.id()));
+    match process.read_line_within(timing().start) {
         Ok(ReadOutcome::Line(_)) => Ok(process),
         Ok(_) => Err(not_started(&both!("it ended at once", "它立即结束了"))),
         Err(error) => Err(not_started(&error.to_string())),

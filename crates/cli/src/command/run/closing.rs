@@ -13,7 +13,7 @@ use crate::{output, store, words};
 
 /// How much of a run was shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shown {
+pub enum ShownAmount {
     /// One screen, or one table of it.
     Part,
     /// Every case.
@@ -23,34 +23,34 @@ pub enum Shown {
 }
 
 /// The lines behind a run that is kept in `file`, and that was stopped where a line goes on with it.
-pub fn lines(run: &Run, file: &Path, goes_on: Option<&str>, shown: Shown, lang: Lang) -> String {
+pub fn lines(run: &Run, file: &Path, goes_on: Option<&str>, shown: ShownAmount, lang: Lang) -> String {
     let word = |en: &'static str, zh: &'static str| if lang == Lang::Zh { zh } else { en };
     let width = output::options(lang, false).width;
     // A path is not parted: it is to be copied whole.
     let mut text = format!("{}{}\n", word("saved as ", "已存为 "), visible(&file.display().to_string()));
     let more = match shown {
-        Shown::Part => Some("--full"),
-        Shown::Cases => Some("--verbose"),
-        Shown::All => None,
+        ShownAmount::Part => Some("--full"),
+        ShownAmount::Cases => Some("--verbose"),
+        ShownAmount::All => None,
     };
     let mut commands = Vec::new();
     commands.extend(goes_on.map(|line| format!("{}{line}", word("continue: ", "继续："))));
     if let (Some(name), Some(more)) = (name(run, file), more) {
         commands.push(format!("{}hostmark report {name} {more}", word("more: ", "更多：")));
     }
-    if let Some(probe) = worth_explaining(run) {
+    if let Some(probe) = probe_to_explain(run) {
         commands.push(format!("{}hostmark explain {probe}", word("explain: ", "讲解：")));
     }
     let is_wider = |commands: &[String]| unicode_width::UnicodeWidthStr::width(commands.join("    ").as_str()) > width;
     // What explains more is the first to go, so that it stays one screen with the answer before it.
-    if shown == Shown::Part && commands.len() > 1 && is_wider(&commands) {
+    if shown == ShownAmount::Part && commands.len() > 1 && is_wider(&commands) {
         commands.pop();
     }
     let is_narrow = is_wider(&commands);
     // A command that is broken by a line's end cannot be pasted: a terminal wraps it, and gives it back whole.
     text += &commands.join(if is_narrow { "\n" } else { "    " });
     // With the answer before it, it is a screen.
-    let before = if shown == Shown::Part { "" } else { "\n" };
+    let before = if shown == ShownAmount::Part { "" } else { "\n" };
     format!("{before}{}\n", text.trim_end())
 }
 
@@ -65,11 +65,11 @@ fn name(run: &Run, file: &Path) -> Option<String> {
 }
 
 /// The probe of what costs most; else the first that was measured.
-fn worth_explaining(run: &Run) -> Option<&str> {
+fn probe_to_explain(run: &Run) -> Option<&str> {
     let has_page = |probe: &&str| probe::find(CATALOGUE, probe).is_some();
     let findings = findings_and_kept(run);
-    let dearest = findings.iter().filter(|finding| finding.cost > 0.0).flat_map(|finding| &finding.cases);
-    let of_finding = dearest.filter_map(|id| run.cases.iter().find(|case| case.id == *id));
+    let most_expensive = findings.iter().filter(|finding| finding.cost > 0.0).flat_map(|finding| &finding.cases);
+    let of_finding = most_expensive.filter_map(|id| run.cases.iter().find(|case| case.id == *id));
     let measured = run.cases.iter().filter(|case| CaseRecord::measured(case).is_some());
     of_finding.chain(measured).map(|case| case.probe.as_str()).find(has_page)
 }

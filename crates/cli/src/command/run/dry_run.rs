@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use hostmark_analysis::escape::visible;
-use hostmark_analysis::reasons::told;
+use hostmark_analysis::reasons::localized;
 use hostmark_engine::Eta;
 use hostmark_engine::plan::Plan;
 use hostmark_model::{Exit, Lang, Text, counted};
@@ -171,7 +171,7 @@ fn table(plan: &Plan, of_table: Option<&str>, options: &RenderOptions) -> String
             }
             for case in plan.cases.iter().filter(|case| case.id.probe == *id) {
                 let what = match &case.skip {
-                    Some(reason) => format!("{}{}", word("skipped: ", "已跳过："), told(reason, lang)),
+                    Some(reason) => format!("{}{}", word("skipped: ", "已跳过："), localized(reason, lang)),
                     None => seconds(eta.of_cases(plan, [case])),
                 };
                 let case = shown::case_id(&case.id.to_string());

@@ -45,10 +45,10 @@ impl Hosts<'_> {
             observer.round(&shown.join(", "), done, all, each * (all - done.min(all)) as u32);
             let begun: Vec<_> = pairs.iter().map(|&pair| (pair, self.begin(&mut runs, pair))).collect();
             for (pair, process) in begun {
-                let Some(heard) = runs.heard(process) else { continue };
+                let Some(outcome) = runs.collect(process) else { continue };
                 let (from, to) = (self.name(pair.0).to_owned(), self.name(pair.1).to_owned());
-                let failed = heard.as_ref().err().cloned();
-                measured.push(PairRun { from, to, turn, cases: heard.unwrap_or_default(), failed });
+                let failed = outcome.as_ref().err().cloned();
+                measured.push(PairRun { from, to, turn, cases: outcome.unwrap_or_default(), failed });
             }
             if stop.signal().is_some() {
                 return Ok(measured);

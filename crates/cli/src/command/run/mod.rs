@@ -17,14 +17,14 @@ use hostmark_model::{Exit, HostFacts, Inputs, Lang, Outcome, Profile, Run, RunRe
 use hostmark_present::render::console;
 use hostmark_present::tables::CONSTANTS;
 
-use self::closing::Shown;
+use self::closing::ShownAmount;
 use super::compare::references::reference;
 use super::compare::sides::side;
 use super::compare::verdict::{Expected, USUAL};
 use super::far::peers::{self, Direct, FarPeers};
 use super::far::target;
 use super::measure::inputs::{InputArguments, ProfileName, check_command, seed};
-use super::measure::machine::Machine;
+use super::measure::machine::MeasuredMachine;
 use super::measure::ready::{self, Ready};
 use super::measure::resume::Begun;
 use super::measure::{self, Means, Measured};
@@ -289,10 +289,10 @@ fn here(
 ) -> Result<Exit> {
     let is_fresh = begun.is_none();
     let machine = match &mut world.mock_machine {
-        Some(mock_machine) => Machine::Mock(mock_machine),
+        Some(mock_machine) => MeasuredMachine::Mock(mock_machine),
         // Before all else about this machine: what is read, started and measured from here on is read, started and measured
         // within.
-        None => Machine::local(None, &arguments.inputs.layers())?,
+        None => MeasuredMachine::local(None, &arguments.inputs.layers())?,
     };
     let request = arguments.request()?;
     let host = machine.facts(&request.inputs);
@@ -394,10 +394,10 @@ fn finish(
             if asked.is_none_or(|format| ["table", "answer"].contains(&format)) && !output::is_quiet() =>
         {
             let shown = match format {
-                _ if arguments.verbose => Shown::All,
-                "table" => Shown::Cases,
-                "answer" if !console::is_answered(&run) => Shown::Cases,
-                _ => Shown::Part,
+                _ if arguments.verbose => ShownAmount::All,
+                "table" => ShownAmount::Cases,
+                "answer" if !console::is_answered(&run) => ShownAmount::Cases,
+                _ => ShownAmount::Part,
             };
             output::print(&closing::lines(&run, &place.file, goes_on.as_deref(), shown, lang));
         }

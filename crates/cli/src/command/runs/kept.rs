@@ -99,8 +99,9 @@ impl RunDestination {
 
 /// A sentence of [`RunDestination::goes_on_later`] without what can be done with the rounds: for who does not keep them.
 pub fn without_rounds(sentence: &str) -> &str {
-    let told = ["hostmark run --resume ", "hostmark report --reestimate "].iter().find_map(|told| sentence.find(told));
-    let before = told.and_then(|told| sentence[..told].strip_suffix(": ").or(sentence[..told].strip_suffix("：")));
+    let at =
+        ["hostmark run --resume ", "hostmark report --reestimate "].iter().find_map(|command| sentence.find(command));
+    let before = at.and_then(|at| sentence[..at].strip_suffix(": ").or(sentence[..at].strip_suffix("：")));
     let end = before.and_then(|before| before.rfind("; ").max(before.rfind("；")));
     end.map_or(sentence, |end| &sentence[..end])
 }
@@ -176,14 +177,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_keeps_no_rounds_is_told_the_rest_of_the_sentence() {
+    fn who_keeps_no_rounds_gets_the_rest_of_the_sentence() {
         let lost = crate::command::lost("'ssh a' broke off; look there".into());
         let bare = RunDestination::default().goes_on_later(lost, 3).to_string();
         assert_eq!(without_rounds(&bare), "'ssh a' broke off; look there");
-        let told = "'ssh a' broke off; look there; 3 rounds are kept: hostmark run --resume /runs/a.partial.jsonl";
-        assert_eq!(without_rounds(told), "'ssh a' broke off; look there");
-        let told = "“ssh a”中断；请检查；已保存 3 轮：hostmark run --resume /runs/a.partial.jsonl";
-        assert_eq!(without_rounds(told), "“ssh a”中断；请检查");
+        let text = "'ssh a' broke off; look there; 3 rounds are kept: hostmark run --resume /runs/a.partial.jsonl";
+        assert_eq!(without_rounds(text), "'ssh a' broke off; look there");
+        let text = "“ssh a”中断；请检查；已保存 3 轮：hostmark run --resume /runs/a.partial.jsonl";
+        assert_eq!(without_rounds(text), "“ssh a”中断；请检查");
         assert_eq!(without_rounds("its disk is full; make room"), "its disk is full; make room");
     }
 }

@@ -14,11 +14,11 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use clap::{ArgGroup, Args, ValueEnum};
 use hostmark_analysis::escape::visible;
-use hostmark_analysis::reasons::told;
+use hostmark_analysis::reasons::localized;
 use hostmark_engine::Journal;
 use hostmark_model::{Exit, Lang, Run, Text};
 use hostmark_present::export::fleet;
-use hostmark_present::render::columns::{Column, columns};
+use hostmark_present::render::columns::{TextColumn, columns};
 use serde_json::{Value, json};
 
 use self::prune::Unwanted;
@@ -26,7 +26,7 @@ use crate::store::summary::{Summary, summaries};
 use crate::{output, store};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
+enum RunsFormat {
     Table,
     Json,
 }
@@ -36,7 +36,7 @@ enum Format {
 pub struct RunsArguments {
     /// Output format
     #[arg(long, value_enum, default_value = "table", conflicts_with = "prune")]
-    format: Format,
+    format: RunsFormat,
     /// Show when values of the stored runs changed for good, and what else changed
     ///
     /// A change needs at least three runs before and after it.
@@ -66,7 +66,7 @@ pub struct RunsArguments {
 }
 
 /// How far a run came.
-enum State {
+enum RunState {
     /// To its end.
     Finished,
     /// It was stopped, and says why; whether it can go on.
@@ -78,8 +78,8 @@ enum State {
 }
 
 /// A run that is kept, or a file that is none.
-enum Kept {
-    Run(Box<Summary>, State),
+enum StoredRun {
+    Run(Box<Summary>, RunState),
     Unreadable { name: String, reason: String },
 }
 
@@ -92,8 +92,8 @@ pub fn runs(arguments: &RunsArguments, lang: Lang) -> Result<Exit> {
     if arguments.changes && !files.is_empty() {
         let (all, runs) = changed::found(&files, &arguments.filters)?;
         output::print(&match arguments.format {
-            Format::Json => output::json(&serde_json::to_string_pretty(&all)?),
-            Format::Table => fleet::changes(&all, runs, &output::options(lang, arguments.verbose)),
+            RunsFormat::Json => output::json(&serde_json::to_string_pretty(&all)?),
+            RunsFormat::Table => fleet::changes(&all, runs, &output::options(lang, arguments.verbose)),
         });
         return Ok(Exit::Fine);
     }
@@ -101,14 +101,14 @@ pub fn runs(arguments: &RunsArguments, lang: Lang) -> Result<Exit> {
     let mut journals = store::journals()?;
     // That of a run that was stopped lies beside its file.
     journals.retain(|path| files.binary_search(&store::run_of(path)).is_err());
-    let mut kept: Vec<(String, Kept)> = whole.chain(journals.iter().map(|path| begun(path))).collect();
+    let mut kept: Vec<(String, StoredRun)> = whole.chain(journals.iter().map(|path| begun(path))).collect();
     // Names begin with the time: the newest is the last.
     kept.sort_by(|(one, _), (other, _)| one.cmp(other));
-    let kept: Vec<Kept> = kept.into_iter().map(|(_, kept)| kept).collect();
+    let kept: Vec<StoredRun> = kept.into_iter().map(|(_, kept)| kept).collect();
     let text = match arguments.format {
-        Format::Json => output::json(&serde_json::to_string_pretty(&kept.iter().map(value).collect::<Vec<_>>())?),
-        Format::Table if kept.is_empty() => String::new(),
-        Format::Table => table(&kept, lang),
+        RunsFormat::Json => output::json(&serde_json::to_string_pretty(&kept.iter().map(value).collect::<Vec<_>>())?),
+        RunsFormat::Table if kept.is_empty() => String::new(),
+        RunsFormat::Table => table(&kept, lang),
     };
     output::print(&text);
     if kept.is_empty() {
@@ -128,43 +128,43 @@ fn name(path: &Path, ending: &str) -> String {
 }
 
 /// A run file by its name, and what it holds.
-fn finished(path: &Path, summary: Result<Summary>) -> (String, Kept) {
+fn finished(path: &Path, summary: Result<Summary>) -> (String, StoredRun) {
     let name = name(path, ".json");
     let kept = match summary {
         // It is named already.
         Err(error) => {
             let reason = error.to_string().replacen(&path.display().to_string(), "", 1).trim().to_owned();
-            Kept::Unreadable { name: name.clone(), reason }
+            StoredRun::Unreadable { name: name.clone(), reason }
         }
         Ok(summary) => {
             let state = match &summary.interrupted {
-                None => State::Finished,
-                Some(why) => State::Interrupted(why.clone(), store::journal_of(path).is_file()),
+                None => RunState::Finished,
+                Some(why) => RunState::Interrupted(why.clone(), store::journal_of(path).is_file()),
             };
-            Kept::Run(Box::new(summary), state)
+            StoredRun::Run(Box::new(summary), state)
         }
     };
     (name, kept)
 }
 
 /// A journal by its run's name, and how far that came.
-fn begun(path: &Path) -> (String, Kept) {
+fn begun(path: &Path) -> (String, StoredRun) {
     let name = name(path, store::JOURNAL);
     let kept = match Journal::read::<Run>(path) {
-        Err(error) => Kept::Unreadable { name: name.clone(), reason: crate::refusals::of_journal(&error) },
+        Err(error) => StoredRun::Unreadable { name: name.clone(), reason: crate::refusals::of_journal(&error) },
         Ok((header, rounds, is_under_way)) => {
             let begun: std::collections::HashSet<&str> = rounds.iter().map(|past| past.case.as_str()).collect();
-            let state = if is_under_way { State::UnderWay } else { State::Partial };
-            Kept::Run(Box::new(Summary { measured: begun.len(), ..Summary::of(&header.run) }), state)
+            let state = if is_under_way { RunState::UnderWay } else { RunState::Partial };
+            StoredRun::Run(Box::new(Summary { measured: begun.len(), ..Summary::of(&header.run) }), state)
         }
     };
     (name, kept)
 }
 
-fn value(kept: &Kept) -> Value {
+fn value(kept: &StoredRun) -> Value {
     match kept {
-        Kept::Unreadable { name, reason } => json!({ "name": name, "unreadable": reason }),
-        Kept::Run(run, state) => json!({
+        StoredRun::Unreadable { name, reason } => json!({ "name": name, "unreadable": reason }),
+        StoredRun::Run(run, state) => json!({
             "name": run.name,
             "note": run.note,
             "id": run.id,
@@ -179,18 +179,18 @@ fn value(kept: &Kept) -> Value {
             "failed": run.failed,
             "interrupted": run.interrupted,
             "state": match state {
-                State::Finished => "finished",
-                State::Interrupted(..) => "interrupted",
-                State::Partial => "partial",
-                State::UnderWay => "under_way",
+                RunState::Finished => "finished",
+                RunState::Interrupted(..) => "interrupted",
+                RunState::Partial => "partial",
+                RunState::UnderWay => "under_way",
             },
         }),
     }
 }
 
-fn table(kept: &[Kept], lang: Lang) -> String {
+fn table(kept: &[StoredRun], lang: Lang) -> String {
     let word = |en: &'static str, zh: &'static str| if lang == Lang::Zh { zh } else { en };
-    let column = |head: &str, is_number: bool, may_go: bool| Column { head: head.to_owned(), is_number, may_go };
+    let column = |head: &str, is_number: bool, may_go: bool| TextColumn { head: head.to_owned(), is_number, may_go };
     // What the name tells already, the moment and the host, goes first where there is little room.
     let heads = [
         column(word("run", "运行"), false, false),
@@ -202,21 +202,21 @@ fn table(kept: &[Kept], lang: Lang) -> String {
         column(word("failed", "失败"), true, false),
         column("", false, false),
     ];
-    let row = |kept: &Kept| match kept {
-        Kept::Unreadable { name, reason } => vec![visible(name), format!("! {}", visible(reason))],
-        Kept::Run(run, state) => {
+    let row = |kept: &StoredRun| match kept {
+        StoredRun::Unreadable { name, reason } => vec![visible(name), format!("! {}", visible(reason))],
+        StoredRun::Run(run, state) => {
             let profile = match &run.imported {
                 Some(_) => word("imported", "导入").to_owned(),
                 None => format!("{:?}", run.profile).to_lowercase(),
             };
             let state = match state {
-                State::Finished => String::new(),
-                State::Interrupted(reason, goes_on) => {
+                RunState::Finished => String::new(),
+                RunState::Interrupted(reason, goes_on) => {
                     let more = if *goes_on { word("; --resume goes on", "；--resume 可继续") } else { "" };
-                    format!("{}{}{more}", word("interrupted: ", "中断："), told(reason, lang))
+                    format!("{}{}{more}", word("interrupted: ", "中断："), localized(reason, lang))
                 }
-                State::Partial => word("cut short; --resume goes on", "未完成；--resume 可继续").into(),
-                State::UnderWay => word("under way", "进行中").into(),
+                RunState::Partial => word("cut short; --resume goes on", "未完成；--resume 可继续").into(),
+                RunState::UnderWay => word("under way", "进行中").into(),
             };
             let counts = [run.measured, run.skipped, run.failed].map(|count| count.to_string());
             let texts = [run.name.clone(), run.host.clone(), run.started.clone(), profile];

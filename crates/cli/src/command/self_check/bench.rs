@@ -5,12 +5,12 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use hostmark_analysis::bilingual::{Words, each, same};
-use hostmark_analysis::reasons::told;
+use hostmark_analysis::reasons::localized;
 use hostmark_engine::clock::Calibration;
 use hostmark_engine::probe::Catalogue;
 use hostmark_engine::{KernelMeters, Meters, Wall, clock, others_during, worker};
 use hostmark_host::Root;
-use hostmark_model::{Event, HostFacts, Job, Others, RoundNoise, Taint};
+use hostmark_model::{DisturbanceFlags, Event, HostFacts, Job, Others, RoundNoise};
 
 use crate::command::measure::quiet::CpuWatch;
 use crate::wall::SinceStart;
@@ -28,14 +28,14 @@ const DISTURBS: f64 = 0.05;
 pub type Measure = dyn FnMut(Catalogue, Job, Duration) -> Result<Vec<Event>, Words>;
 
 /// One round: samples in ns per iteration, their marks, and what it saw of its surroundings.
-pub struct Round {
+pub struct BenchRound {
     pub values: Vec<f64>,
     pub iterations: Vec<u64>,
-    pub taints: Vec<u8>,
+    pub disturbance_flags: Vec<u8>,
     pub noise: RoundNoise,
 }
 
-impl Round {
+impl BenchRound {
     pub fn median(&self) -> f64 {
         median(self.values.clone())
     }
@@ -47,13 +47,13 @@ impl Round {
 
     /// The share of samples that are marked as disturbed.
     pub fn disturbed(&self) -> f64 {
-        let tainted = self.taints.iter().filter(|&&taint| Taint(taint).is_tainted()).count();
-        tainted as f64 / self.taints.len() as f64
+        let disturbed = self.disturbance_flags.iter().filter(|&&flags| DisturbanceFlags(flags).is_disturbed()).count();
+        disturbed as f64 / self.disturbance_flags.len() as f64
     }
 }
 
 /// The smallest value of some rounds.
-pub fn least(rounds: &[Round], of: impl Fn(&Round) -> f64) -> f64 {
+pub fn least(rounds: &[BenchRound], of: impl Fn(&BenchRound) -> f64) -> f64 {
     rounds.iter().map(of).fold(f64::INFINITY, f64::min)
 }
 
@@ -117,11 +117,11 @@ impl Bench {
     }
 
     /// So many rounds of a case.
-    pub fn rounds(&mut self, catalogue: Catalogue, case: &str, count: u32) -> Result<Vec<Round>, Words> {
+    pub fn rounds(&mut self, catalogue: Catalogue, case: &str, count: u32) -> Result<Vec<BenchRound>, Words> {
         (0..count).map(|number| self.round(catalogue, case, number)).collect()
     }
 
-    pub fn round(&mut self, catalogue: Catalogue, case: &str, number: u32) -> Result<Round, Words> {
+    pub fn round(&mut self, catalogue: Catalogue, case: &str, number: u32) -> Result<BenchRound, Words> {
         parse(self.events(catalogue, case, number)?)
     }
 
@@ -191,19 +191,23 @@ fn in_thread(catalogue: Catalogue, job: Job, limit: Duration) -> Result<Vec<Even
     })
 }
 
-fn parse(events: Vec<Event>) -> Result<Round, Words> {
-    let mut round =
-        Round { values: Vec::new(), iterations: Vec::new(), taints: Vec::new(), noise: RoundNoise::default() };
+fn parse(events: Vec<Event>) -> Result<BenchRound, Words> {
+    let mut round = BenchRound {
+        values: Vec::new(),
+        iterations: Vec::new(),
+        disturbance_flags: Vec::new(),
+        noise: RoundNoise::default(),
+    };
     for event in events {
         match event {
-            Event::Samples { ns, iterations, taints, .. } => {
+            Event::Samples { ns, iterations, disturbance_flags, .. } => {
                 round.values = ns.iter().zip(&iterations).map(|(ns, &n)| ns / n as f64).collect();
                 round.iterations = iterations;
-                round.taints = taints;
+                round.disturbance_flags = disturbance_flags;
             }
             Event::Done { noise } => round.noise = noise,
             Event::Failed { reason } | Event::Skipped { reason } => {
-                return Err(each(|lang| told(&reason.text, lang).into_owned()));
+                return Err(each(|lang| localized(&reason.text, lang).into_owned()));
             }
             _ => {}
         }

@@ -34,7 +34,7 @@ impl Outcome {
 }
 
 /// What one look saw.
-pub struct Look {
+pub struct Attempt {
     /// What came back.
     pub back: Words,
     /// Whether that lies within the bound, or why the look cannot tell.
@@ -88,7 +88,7 @@ impl Check {
     /// Looks until what came back is within the bound. Others and other guests can hide the right value, for seconds and
     /// without a trace in the kernel's counters, and cannot make one; a wrong method is wrong in every look. A check fails
     /// where nothing disturbed most of its looks.
-    pub fn judge(self, bench: &mut Bench, mut look: impl FnMut(&mut Bench) -> Result<Look, Words>) -> Line {
+    pub fn judge(self, bench: &mut Bench, mut look: impl FnMut(&mut Bench) -> Result<Attempt, Words>) -> Line {
         let begun = bench.elapsed();
         let (mut looks, mut undisturbed, mut last, mut why) = (0, 0, None, None);
         let outcome = loop {
@@ -97,7 +97,7 @@ impl Check {
             let mut is_over = looked.is_err();
             match looked {
                 Err(reason) => why = Some(reason),
-                Ok(Look { back, is_within }) => {
+                Ok(Attempt { back, is_within }) => {
                     looks += 1;
                     last = Some(back);
                     match (is_within, disturbance) {

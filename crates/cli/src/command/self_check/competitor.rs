@@ -7,8 +7,8 @@ use hostmark_analysis::bilingual::{Words, same};
 use hostmark_engine::is_contended;
 use hostmark_model::Others;
 
-use super::bench::{Bench, Round, least};
-use super::check::{Check, Line, Look};
+use super::bench::{Bench, BenchRound, least};
+use super::check::{Attempt, Check, Line};
 use super::known::KNOWN;
 
 /// Rounds before it, with it and after it: a second each, in which the kernel's counters tell enough.
@@ -55,9 +55,9 @@ pub fn competitor(bench: &mut Bench, duty: &Duty, start: &mut Start) -> Line {
             let en = "the kernel does not count who uses its CPUs".into();
             return Err(Words { en, zh: "内核不统计 CPU 的使用者".into() });
         };
-        let (without, with) = (least(&without?, Round::disturbed), with?);
+        let (without, with) = (least(&without?, BenchRound::disturbed), with?);
         let waited = with.iter().filter_map(|round| round.noise.waited).reduce(f64::min);
-        let marked = [without, least(&with, Round::disturbed)];
+        let marked = [without, least(&with, BenchRound::disturbed)];
         let beside = if after.share > before.share { after } else { before };
         Ok(judged([beside, during], marked, waited, f64::from(expected) / 100.0))
     })
@@ -65,7 +65,7 @@ pub fn competitor(bench: &mut Bench, duty: &Duty, start: &mut Start) -> Line {
 
 /// What others used beside the competitor's time and in it, what share of the samples was marked, and what share of the time the
 /// measuring thread waited for its CPU.
-pub fn judged([beside, during]: [Others; 2], marked: [f64; 2], waited: Option<f64>, expected: f64) -> Look {
+pub fn judged([beside, during]: [Others; 2], marked: [f64; 2], waited: Option<f64>, expected: f64) -> Attempt {
     let [share, percent] = [during.share, marked[1]].map(|share| share * 100.0);
     let back = Words {
         en: format!("{share:.0} %, {percent:.0} % of the samples marked"),
@@ -78,5 +78,5 @@ pub fn judged([beside, during]: [Others; 2], marked: [f64; 2], waited: Option<f6
         en: format!("other programs used {used:.0} % of it as well; rerun later"),
         zh: format!("其他程序也占用了 {used:.0}%；请稍后重试"),
     };
-    Look { back, is_within: (beside.share - beside.error < QUIET).then_some(is_found).ok_or_else(is_busy) }
+    Attempt { back, is_within: (beside.share - beside.error < QUIET).then_some(is_found).ok_or_else(is_busy) }
 }

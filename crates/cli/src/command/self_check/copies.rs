@@ -11,7 +11,7 @@ use hostmark_engine::{CaseRounds, Record, Round, RoundResult};
 use hostmark_model::{Profile, Run};
 
 use super::bench::Bench;
-use super::check::{Check, Line, Look};
+use super::check::{Attempt, Check, Line};
 use super::known::{CHANGE_NS, COPIES, UNCHANGED_NS};
 use crate::command::measure::ready;
 
@@ -58,10 +58,10 @@ pub fn copies(bench: &mut Bench, slower: &Slower) -> Line {
 }
 
 /// What a comparison found of the three operations.
-pub fn judged(cases: &[CaseComparison], expected: f64) -> Look {
+pub fn judged(cases: &[CaseComparison], expected: f64) -> Attempt {
     let is_changed = |case: &&CaseComparison| case.probe == "known.changed";
     let change = |case: &CaseComparison| case.change().unwrap_or(f64::NAN);
-    let is_seen = |case: &CaseComparison| case.told_by().is_some_and(|test| test.visible < WIDEST);
+    let is_seen = |case: &CaseComparison| case.decisive_test().is_some_and(|test| test.visible < WIDEST);
     let is_same = |case: &CaseComparison| {
         !matches!(case.verdict, Verdict::Slower | Verdict::Faster) || change(case).abs() < DRIFT
     };
@@ -80,7 +80,7 @@ pub fn judged(cases: &[CaseComparison], expected: f64) -> Look {
         zh: format!("此时只能看出 {:.0}% 以上的变化；请稍后重试", WIDEST * 100.0),
     };
     let is_within = cases.iter().all(is_seen).then(|| is_found && others.clone().all(is_same)).ok_or_else(unseen);
-    Look { back, is_within }
+    Attempt { back, is_within }
 }
 
 /// Runs of both copies, measured in turn.

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use hostmark_analysis::bilingual::{Words, same};
 
-use super::bench::{Bench, Round, least, median};
-use super::check::{Check, Line, Look};
+use super::bench::{Bench, BenchRound, least, median};
+use super::check::{Attempt, Check, Line};
 use super::known::{DELAY_NS, KNOWN, SLEEP_NS, SLEPT_NS};
 use crate::command::measure::disturbed::emulated;
 use crate::emulator;
@@ -53,8 +53,8 @@ pub fn delay(bench: &mut Bench, delay: &Delay) -> Line {
     let check =
         Check { id: "delay", put_in, bound: one_percent(), limit: Duration::from_secs(6), puts_others_in: false };
     check.judge(bench, |bench| {
-        let ns = least(&bench.rounds(KNOWN, "known.delay", ROUNDS)?, Round::median);
-        Ok(Look { back: same(format!("{:.2} µs", ns / 1e3)), is_within: Ok(within_a_hundredth(ns, expected)) })
+        let ns = least(&bench.rounds(KNOWN, "known.delay", ROUNDS)?, BenchRound::median);
+        Ok(Attempt { back: same(format!("{:.2} µs", ns / 1e3)), is_within: Ok(within_a_hundredth(ns, expected)) })
     })
 }
 
@@ -94,7 +94,7 @@ pub fn sleep(bench: &mut Bench, rate: f64) -> Line {
             zh: format!("{}，按 CLOCK_MONOTONIC 为 {}", shown(measured), shown(measured / ratio)),
         };
         let is_long_enough = measured > SLEEP_NS as f64 * (1.0 - CLOCKS_AGREE);
-        Ok(Look { back, is_within: Ok((ratio - 1.0).abs() < CLOCKS_AGREE && is_long_enough) })
+        Ok(Attempt { back, is_within: Ok((ratio - 1.0).abs() < CLOCKS_AGREE && is_long_enough) })
     })
 }
 
@@ -115,13 +115,13 @@ pub fn multiply(bench: &mut Bench, cycles: RangeInclusive<u32>) -> Line {
     }
     check.judge(bench, |bench| {
         // The samples and the frequency beside them are disturbed each on its own, so the quotient errs to both sides.
-        let found = median(bench.rounds(KNOWN, "known.multiply", ROUNDS)?.iter().map(Round::cycles).collect());
+        let found = median(bench.rounds(KNOWN, "known.multiply", ROUNDS)?.iter().map(BenchRound::cycles).collect());
         if found.is_nan() {
             return Err(no_frequency());
         }
         let back = Words { en: format!("{found:.3} cycles"), zh: format!("{found:.3} 个周期") };
         let is_within = cycles.clone().any(|whole| within_a_hundredth(found, whole.into()));
-        Ok(Look { back, is_within: Ok(is_within) })
+        Ok(Attempt { back, is_within: Ok(is_within) })
     })
 }
 

@@ -7,7 +7,7 @@ use hostmark_analysis::fleet::planted::MadeUp;
 use hostmark_analysis::fleet::{Fleet, Gathering};
 
 use super::bench::Bench;
-use super::check::{Check, Line, Look};
+use super::check::{Attempt, Check, Line};
 
 /// Eight hosts of one kind, the first of which takes twice as long.
 pub fn planted() -> MadeUp {
@@ -39,6 +39,6 @@ pub fn fleet(bench: &mut Bench, made_up: &MadeUp) -> Line {
             true => Words { en: "no odd host".into(), zh: "没有异常主机".into() },
             false => same(names.join(" ")),
         };
-        Ok(Look { back, is_within: Ok(names == [MadeUp::name(0)]) })
+        Ok(Attempt { back, is_within: Ok(names == [MadeUp::name(0)]) })
     })
 }

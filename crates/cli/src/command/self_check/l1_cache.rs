@@ -6,8 +6,8 @@ use hostmark_analysis::bilingual::Words;
 use hostmark_model::size_text;
 use hostmark_probes::CATALOGUE;
 
-use super::bench::{Bench, Round, least};
-use super::check::{Check, Line, Look};
+use super::bench::{Bench, BenchRound, least};
+use super::check::{Attempt, Check, Line};
 use super::durations::{no_frequency, without_cycles};
 
 /// Rounds of a look, below and above.
@@ -47,15 +47,15 @@ pub fn l1_cache(bench: &mut Bench, size: Option<u64>) -> Line {
     let mut hits = Vec::new();
     check.judge(bench, |bench| {
         let case = |bytes: u64| format!("memory.latency@size={bytes},pattern=random,page=pmd,copies=1");
-        hits.extend(bench.rounds(CATALOGUE, &case(below), ROUNDS.0)?.iter().map(Round::cycles));
+        hits.extend(bench.rounds(CATALOGUE, &case(below), ROUNDS.0)?.iter().map(BenchRound::cycles));
         hits.sort_by(f64::total_cmp);
         let hit = hits[hits.len() / 20];
-        let miss = least(&bench.rounds(CATALOGUE, &case(above), ROUNDS.1)?, Round::cycles);
+        let miss = least(&bench.rounds(CATALOGUE, &case(above), ROUNDS.1)?, BenchRound::cycles);
         if !(hit + miss).is_finite() {
             return Err(no_frequency());
         }
         let back =
             Words { en: format!("{hit:.2} and {miss:.1} cycles"), zh: format!("{hit:.2} 与 {miss:.1} 个周期") };
-        Ok(Look { back, is_within: Ok(is_hit(hit) && miss >= MISS * hit) })
+        Ok(Attempt { back, is_within: Ok(is_hit(hit) && miss >= MISS * hit) })
     })
 }

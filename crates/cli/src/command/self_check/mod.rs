@@ -96,7 +96,7 @@ pub fn self_check(arguments: &SelfCheckArguments, lang: Lang) -> Result<Exit> {
 }
 
 /// All checks, each told as it ends.
-fn run(bench: &mut Bench, start: &mut competitor::Start, mut told: impl FnMut(&Line)) -> Vec<Line> {
+fn run(bench: &mut Bench, start: &mut competitor::Start, mut reported: impl FnMut(&Line)) -> Vec<Line> {
     let l1_bytes = bench.host.cache(bench.cpu, 1).map(|cache| cache.size_bytes);
     let checks: [&mut dyn FnMut(&mut Bench) -> Line; 7] = [
         &mut |bench| durations::delay(bench, &durations::Delay::default()),
@@ -109,7 +109,7 @@ fn run(bench: &mut Bench, start: &mut competitor::Start, mut told: impl FnMut(&L
     ];
     let done = checks.into_iter().map(|check| {
         let line = check(bench);
-        told(&line);
+        reported(&line);
         line
     });
     done.collect()
@@ -163,7 +163,7 @@ impl Drop for Competitor {
         if let Some(mut process) = self.process.take()
             && process.end().is_ok()
         {
-            self.janitor.tell(&CleanupEntry::Reaped(process.id()));
+            self.janitor.record(&CleanupEntry::Reaped(process.id()));
         }
     }
 }

@@ -11,7 +11,9 @@ use hostmark_engine::clock::Calibration;
 use hostmark_engine::mock::{MockWall, Unmetered};
 use hostmark_engine::{Meters, Wall};
 use hostmark_host::CpuTimes;
-use hostmark_model::{CacheFact, CacheKind, CpuFact, Event, HostFacts, Job, Others, ReasonCode, RoundNoise, Taint};
+use hostmark_model::{
+    CacheFact, CacheKind, CpuFact, DisturbanceFlags, Event, HostFacts, Job, Others, ReasonCode, RoundNoise,
+};
 
 use super::bench::Bench;
 use super::check::{Line, Outcome};
@@ -53,12 +55,12 @@ fn cost_ns(case: &str, round: u32) -> f64 {
 }
 
 fn samples(ns: f64, noise: RoundNoise) -> Vec<Event> {
-    let (count, taint) = (9, Taint::default().0);
+    let (count, flags) = (9, DisturbanceFlags::default().0);
     let samples = Event::Samples {
         ns: vec![ns * 10.0; count],
         iterations: vec![10; count],
         amount: 0,
-        taints: vec![taint; count],
+        disturbance_flags: vec![flags; count],
     };
     vec![samples, Event::Done { noise: RoundNoise { core_hz: Some(HZ), ..noise } }]
 }
@@ -121,8 +123,8 @@ fn counted(counters: &Counters) -> Bench {
             cost_ns(job.case(), job.round) * (1.0 + others.get()),
             RoundNoise { waited: Some(others.get()), ..RoundNoise::default() },
         );
-        if let (Event::Samples { taints, .. }, true) = (&mut events[0], others.get() > 0.0) {
-            taints.fill(Taint::DELAYED);
+        if let (Event::Samples { disturbance_flags, .. }, true) = (&mut events[0], others.get() > 0.0) {
+            disturbance_flags.fill(DisturbanceFlags::DELAYED);
         }
         Ok(events)
     };
@@ -144,11 +146,11 @@ fn nobody(_: usize, _: u8) -> Result<Box<dyn Any>, String> {
 }
 
 #[test]
-fn what_is_right_passes_and_what_nobody_can_tell_does_not() {
+fn what_is_right_passes_and_what_nobody_can_report_does_not() {
     let _one = one_at_a_time();
-    let mut told = Vec::new();
-    let lines = run(&mut right(), &mut nobody, |line| told.push(line.id.clone()));
-    assert_eq!(told, ["delay", "sleep", "multiply", "l1_cache", "compare", "competitor", "fleet"]);
+    let mut reported = Vec::new();
+    let lines = run(&mut right(), &mut nobody, |line| reported.push(line.id.clone()));
+    assert_eq!(reported, ["delay", "sleep", "multiply", "l1_cache", "compare", "competitor", "fleet"]);
     for line in &lines {
         let is_untold = line.id == "competitor";
         let expected = if is_untold { Outcome::NotPossible } else { Outcome::Passed };
@@ -174,8 +176,8 @@ fn each_bound_that_is_broken_on_purpose_fails() {
     }
     fails(&multiply(&mut right(), 4..=5));
     // Four times as large as it is: the small chain misses. An eighth: the large one hits.
-    for told in [L1_BYTES * 4, L1_BYTES / 8] {
-        fails(&l1_cache(&mut right(), Some(told)));
+    for reported in [L1_BYTES * 4, L1_BYTES / 8] {
+        fails(&l1_cache(&mut right(), Some(reported)));
     }
     for (put, expected) in [(0.05, 0.0), (0.0, 0.05), (0.05, 0.1)] {
         fails(&copies(&mut right(), &Slower { put, expected }));

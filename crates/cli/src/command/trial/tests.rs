@@ -173,7 +173,7 @@ fn a_request_to_stop_begins_no_further_turn_and_a_turn_that_it_cut_short_is_none
 }
 
 #[test]
-fn whatever_fails_is_put_back_and_what_could_not_be_is_told_first() {
+fn whatever_fails_is_put_back_and_what_could_not_be_is_reported_first() {
     let cases = [
         (Trouble::Fails, "failed", 3),
         (Trouble::IsUnprepared, "unprepared", 2),

@@ -2,7 +2,7 @@
 
 use hostmark_model::Text;
 
-use super::setting::Machine;
+use super::setting::MachineSetting;
 
 /// A setting that can be tried.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub enum Mechanism {
     /// By a process of hostmark's beside.
     Neighbour(Neighbour),
     /// For the whole machine, until it is put back.
-    Machine(Machine),
+    Machine(MachineSetting),
 }
 
 /// What a process beside does.
@@ -230,7 +230,7 @@ pub static TUNINGS: &[Tuning] = &[
             "mapping and first touching memory",
             "映射并首次访问内存",
         )],
-        turn: Mechanism::Machine(Machine::TransparentHugePages),
+        turn: Mechanism::Machine(MachineSetting::TransparentHugePages),
         permanent: t(
             "echo always > /sys/kernel/mm/transparent_hugepage/enabled now; transparent_hugepage=always on the kernel's command line from the next boot on. Your own program tells more than these cases: --command.",
             "立即生效：echo always > /sys/kernel/mm/transparent_hugepage/enabled；重启后仍生效：内核命令行加 transparent_hugepage=always。用 --command 测量自己的程序更能说明问题。",
@@ -249,7 +249,7 @@ pub static TUNINGS: &[Tuning] = &[
         sides: [t("saving governor", "节能调速器"), t("performance", "performance")],
         findings: &["cpu.governor", "host.governor"],
         cases: &[WAKEUP, FREQUENCY, NULL_CALL, PIPE_ACROSS],
-        turn: Mechanism::Machine(Machine::Governor),
+        turn: Mechanism::Machine(MachineSetting::Governor),
         permanent: t(
             "cpupower frequency-set -g performance now; a tuned profile (tuned-adm profile throughput-performance) or cpupower.service from the next boot on.",
             "立即生效：cpupower frequency-set -g performance；重启后仍生效：使用 tuned（tuned-adm profile throughput-performance）或 cpupower.service。",
@@ -268,7 +268,7 @@ pub static TUNINGS: &[Tuning] = &[
         sides: [t("all idle states", "全部空闲状态"), t("lightest only", "仅最浅状态")],
         findings: &["ipc.across_cpus"],
         cases: &[PIPE_ACROSS, WAKEUP, TCP_ACROSS],
-        turn: Mechanism::Machine(Machine::IdleStates),
+        turn: Mechanism::Machine(MachineSetting::IdleStates),
         permanent: t(
             "tuned-adm profile latency-performance, or intel_idle.max_cstate=1 processor.max_cstate=1 on the kernel's command line. It costs power, and turbo of the other cores.",
             "tuned-adm profile latency-performance，或在内核命令行加 intel_idle.max_cstate=1 processor.max_cstate=1。代价是功耗以及其他核心的睿频。",
@@ -287,7 +287,7 @@ pub static TUNINGS: &[Tuning] = &[
         sides: [t("menu", "menu"), t("haltpoll", "haltpoll")],
         findings: &["ipc.across_cpus"],
         cases: &[PIPE_ACROSS, WAKEUP, TCP_ACROSS],
-        turn: Mechanism::Machine(Machine::IdleGovernor),
+        turn: Mechanism::Machine(MachineSetting::IdleGovernor),
         permanent: t(
             "echo haltpoll > /sys/devices/system/cpu/cpuidle/current_governor now; cpuidle.governor=haltpoll on the kernel's command line from the next boot on.",
             "立即生效：echo haltpoll > /sys/devices/system/cpu/cpuidle/current_governor；重启后仍生效：内核命令行加 cpuidle.governor=haltpoll。",
@@ -303,7 +303,7 @@ pub static TUNINGS: &[Tuning] = &[
         sides: [t("no turbo", "关闭睿频"), t("turbo", "启用睿频")],
         findings: &["host.turbo"],
         cases: &[FREQUENCY, NULL_CALL, DRAM],
-        turn: Mechanism::Machine(Machine::Turbo),
+        turn: Mechanism::Machine(MachineSetting::Turbo),
         permanent: t(
             "It is on unless the firmware or a power profile forbids it. Off gives figures that repeat better: echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo, or echo 0 > /sys/devices/system/cpu/cpufreq/boost.",
             "除非固件或电源策略禁用，默认启用。关闭后数值更易复现：echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo，或 echo 0 > /sys/devices/system/cpu/cpufreq/boost。",
@@ -326,7 +326,7 @@ pub static TUNINGS: &[Tuning] = &[
             ),
             case("memory.read@size=67108864,kernel=best", "the read bandwidth of memory", "内存读带宽"),
         ],
-        turn: Mechanism::Machine(Machine::NumaBalancing),
+        turn: Mechanism::Machine(MachineSetting::NumaBalancing),
         permanent: t(
             "sysctl kernel.numa_balancing=1 now, a line in /etc/sysctl.d from the next boot on; 0 where programs place their memory themselves.",
             "立即生效：sysctl kernel.numa_balancing=1；重启后仍生效：写入 /etc/sysctl.d。程序自行安排内存位置时设为 0。",
@@ -356,7 +356,7 @@ pub static TUNINGS: &[Tuning] = &[
                 "跨 CPU 的本机 UDP 接收速率",
             ),
         ],
-        turn: Mechanism::Machine(Machine::ReceiveBuffer),
+        turn: Mechanism::Machine(MachineSetting::ReceiveBuffer),
         permanent: t(
             "setsockopt(SO_RCVBUF) in the program, up to net.core.rmem_max; or sysctl net.core.rmem_default=8388608 and a line in /etc/sysctl.d.",
             "在程序中用 setsockopt(SO_RCVBUF) 设置，上限为 net.core.rmem_max；或 sysctl net.core.rmem_default=8388608，并写入 /etc/sysctl.d。",

@@ -134,14 +134,14 @@ pub fn try_out(arguments: &TryArguments, lang: Lang) -> Result<Exit> {
 }
 
 /// What it does here, the verdicts, and how to make it permanent.
-fn show(arguments: &TryArguments, told: &TrialText, runs: &[Runs], lang: Lang) -> Result<()> {
+fn show(arguments: &TryArguments, text: &TrialText, runs: &[Runs], lang: Lang) -> Result<()> {
     let pools: Vec<Pool> = runs.iter().map(Runs::pool).collect();
     let [base, new] = pools[..] else { refuse!("a trial has two sides; try again", "试验需要两侧；请重试") };
     let mut comparison = match arguments.pairs > 2 {
         true => Comparison::in_turn(base, new, &[arguments.pairs as usize], SAME),
         false => Comparison::of(base, &[new], &sides::history(runs), SAME),
     };
-    trial::say(&mut comparison, told);
+    trial::say(&mut comparison, text);
     let format = comparison::format_named(&arguments.format);
     let format = format.with_context(|| {
         both!("there is no such format; hostmark try --help names them", "没有这种格式；hostmark try --help 列出全部")

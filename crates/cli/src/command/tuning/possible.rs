@@ -6,7 +6,7 @@ use hostmark_host::Placement;
 use hostmark_model::{HostFacts, Text};
 
 use super::catalogue::{Mechanism, NEAR, Neighbour, Tuning};
-use super::setting::Machine;
+use super::setting::MachineSetting;
 use super::side::During;
 use crate::command::processes::neighbour::Work;
 
@@ -45,7 +45,7 @@ pub fn sides(tuning: &Tuning, host: &HostFacts, root: &Path) -> Result<Sides, Te
             let during = [During::Usual, During::Beside(Work::Read, vec![other])];
             Ok(Sides { during, cpus: Some(one.to_string()) })
         }
-        Mechanism::Machine(Machine::NumaBalancing) if host.nodes.len() < 2 => Err(Text {
+        Mechanism::Machine(MachineSetting::NumaBalancing) if host.nodes.len() < 2 => Err(Text {
             en: "this machine has one memory node, between which nothing is moved".into(),
             zh: "本机只有一个内存节点，无从迁移".into(),
         }),

@@ -9,7 +9,7 @@ use hostmark_model::Text;
 
 /// A setting of the whole machine, whichever files it lies in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Machine {
+pub enum MachineSetting {
     /// Huge pages for memory that did not ask for them.
     TransparentHugePages,
     /// What chooses frequencies.
@@ -29,7 +29,7 @@ pub enum Machine {
 /// A setting here, and what it is to be: without, and with.
 pub type Turnable = (Setting, [String; 2]);
 
-impl Machine {
+impl MachineSetting {
     /// What it comes to on this machine, or why it cannot be tried.
     pub fn here(self, root: &Path) -> Result<Vec<Turnable>, Text<String>> {
         let settings = self.settings(root);
@@ -52,30 +52,30 @@ impl Machine {
     fn settings(self, root: &Path) -> Vec<(Setting, bool)> {
         let there = |setting: Setting| root.join(setting.path().trim_start_matches('/')).exists();
         let all: Vec<(Setting, bool)> = match self {
-            Machine::TransparentHugePages => vec![(Setting::TransparentHugePages, false)],
-            Machine::Governor => cpus(root).map(|cpu| (Setting::FrequencyGovernor(cpu), false)).collect(),
-            Machine::IdleStates => {
+            MachineSetting::TransparentHugePages => vec![(Setting::TransparentHugePages, false)],
+            MachineSetting::Governor => cpus(root).map(|cpu| (Setting::FrequencyGovernor(cpu), false)).collect(),
+            MachineSetting::IdleStates => {
                 let states = |cpu| (1..MOST_STATES).map(move |state| Setting::IdleStateDisabled { cpu, state });
                 cpus(root).flat_map(states).map(|setting| (setting, false)).collect()
             }
-            Machine::IdleGovernor => vec![(Setting::IdleGovernor, false)],
-            Machine::Turbo => vec![(Setting::NoTurbo, true), (Setting::Boost, false)],
-            Machine::NumaBalancing => vec![(Setting::NumaBalancing, false)],
-            Machine::ReceiveBuffer => vec![(Setting::ReceiveBuffer, false)],
+            MachineSetting::IdleGovernor => vec![(Setting::IdleGovernor, false)],
+            MachineSetting::Turbo => vec![(Setting::NoTurbo, true), (Setting::Boost, false)],
+            MachineSetting::NumaBalancing => vec![(Setting::NumaBalancing, false)],
+            MachineSetting::ReceiveBuffer => vec![(Setting::ReceiveBuffer, false)],
         };
         let found = all.into_iter().filter(|(setting, _)| there(*setting));
         // One driver has one of the two.
-        if self == Machine::Turbo { found.take(1).collect() } else { found.collect() }
+        if self == MachineSetting::Turbo { found.take(1).collect() } else { found.collect() }
     }
 
     /// What it may be on either side: the first that the kernel offers.
     fn words(self, setting: Setting, root: &Path) -> Result<[String; 2], Text<String>> {
         let sides: [&[&str]; 2] = match self {
-            Machine::TransparentHugePages => [&["never"], &["always"]],
-            Machine::Governor => [&["schedutil", "powersave", "ondemand", "conservative"], &["performance"]],
-            Machine::IdleGovernor => [&["menu", "teo", "ladder"], &["haltpoll"]],
-            Machine::IdleStates | Machine::Turbo | Machine::NumaBalancing => [&["0"], &["1"]],
-            Machine::ReceiveBuffer => [&["212992"], &["8388608"]],
+            MachineSetting::TransparentHugePages => [&["never"], &["always"]],
+            MachineSetting::Governor => [&["schedutil", "powersave", "ondemand", "conservative"], &["performance"]],
+            MachineSetting::IdleGovernor => [&["menu", "teo", "ladder"], &["haltpoll"]],
+            MachineSetting::IdleStates | MachineSetting::Turbo | MachineSetting::NumaBalancing => [&["0"], &["1"]],
+            MachineSetting::ReceiveBuffer => [&["212992"], &["8388608"]],
         };
         let offered = setting.offered(root);
         let is_offered = |word: &str| offered.as_ref().is_none_or(|all| all.iter().any(|one| one == word));
@@ -95,13 +95,17 @@ impl Machine {
     /// That this machine does not have it.
     fn absent(self) -> Text<String> {
         let (en, zh) = match self {
-            Machine::Governor => ("cpufreq (in a guest the host decides)", "cpufreq（虚拟机的频率由宿主机决定）"),
-            Machine::IdleStates => ("idle states deeper than the lightest", "最浅以外的空闲状态"),
-            Machine::Turbo => ("a switch for turbo (in a guest the host decides)", "睿频开关（虚拟机由宿主机决定）"),
-            Machine::NumaBalancing => ("NUMA balancing in its kernel", "内核的 NUMA 平衡"),
-            Machine::TransparentHugePages => ("transparent huge pages in its kernel", "内核的透明大页"),
-            Machine::IdleGovernor => ("idle states that the kernel chooses", "由内核选择的空闲状态"),
-            Machine::ReceiveBuffer => (
+            MachineSetting::Governor => {
+                ("cpufreq (in a guest the host decides)", "cpufreq（虚拟机的频率由宿主机决定）")
+            }
+            MachineSetting::IdleStates => ("idle states deeper than the lightest", "最浅以外的空闲状态"),
+            MachineSetting::Turbo => {
+                ("a switch for turbo (in a guest the host decides)", "睿频开关（虚拟机由宿主机决定）")
+            }
+            MachineSetting::NumaBalancing => ("NUMA balancing in its kernel", "内核的 NUMA 平衡"),
+            MachineSetting::TransparentHugePages => ("transparent huge pages in its kernel", "内核的透明大页"),
+            MachineSetting::IdleGovernor => ("idle states that the kernel chooses", "由内核选择的空闲状态"),
+            MachineSetting::ReceiveBuffer => (
                 "/proc/sys/net/core/rmem_default in this network namespace",
                 "本网络命名空间中的 /proc/sys/net/core/rmem_default",
             ),
@@ -173,15 +177,15 @@ mod tests {
             (Setting::FrequencyGovernor(2), pair("schedutil", "performance")),
             (Setting::FrequencyGovernor(10), pair("powersave", "performance")),
         ];
-        assert_eq!(Machine::Governor.here(root.path()), Ok(expected));
+        assert_eq!(MachineSetting::Governor.here(root.path()), Ok(expected));
     }
 
     #[test]
     fn no_turbo_says_the_opposite_and_one_driver_has_one_switch() {
         let root = root_with(&[(Setting::NoTurbo.path(), "0\n"), (Setting::Boost.path(), "1\n")]);
-        assert_eq!(Machine::Turbo.here(root.path()), Ok(vec![(Setting::NoTurbo, pair("1", "0"))]));
+        assert_eq!(MachineSetting::Turbo.here(root.path()), Ok(vec![(Setting::NoTurbo, pair("1", "0"))]));
         let root = root_with(&[(Setting::Boost.path(), "1\n")]);
-        assert_eq!(Machine::Turbo.here(root.path()), Ok(vec![(Setting::Boost, pair("0", "1"))]));
+        assert_eq!(MachineSetting::Turbo.here(root.path()), Ok(vec![(Setting::Boost, pair("0", "1"))]));
     }
 
     #[test]
@@ -189,20 +193,22 @@ mod tests {
         let at = |cpu, state| Setting::IdleStateDisabled { cpu, state };
         let root = root_with(&[(at(0, 0).path(), "0\n"), (at(0, 1).path(), "0\n"), (at(1, 2).path(), "1\n")]);
         let expected = [at(0, 1), at(1, 2)].map(|setting| (setting, pair("0", "1")));
-        assert_eq!(Machine::IdleStates.here(root.path()), Ok(expected.to_vec()));
+        assert_eq!(MachineSetting::IdleStates.here(root.path()), Ok(expected.to_vec()));
     }
 
     #[test]
-    fn what_cannot_be_tried_is_told_in_a_sentence() {
+    fn what_cannot_be_tried_is_reported_in_a_sentence() {
         let empty = root_with(&[]);
-        for machine in [Machine::Governor, Machine::IdleStates, Machine::Turbo, Machine::NumaBalancing] {
+        for machine in
+            [MachineSetting::Governor, MachineSetting::IdleStates, MachineSetting::Turbo, MachineSetting::NumaBalancing]
+        {
             let why = machine.here(empty.path()).unwrap_err();
             assert!(why.en.starts_with("this machine lacks ") && why.zh.starts_with("本机没有"), "{why:?}");
         }
         let root = root_with(&[(Setting::IdleGovernor.path(), "menu\n")]);
         let offered = root.path().join("sys/devices/system/cpu/cpuidle/available_governors");
         fs::write(offered, "ladder menu\n").unwrap();
-        let why = Machine::IdleGovernor.here(root.path()).unwrap_err();
+        let why = MachineSetting::IdleGovernor.here(root.path()).unwrap_err();
         assert!(why.en.contains("does not offer haltpoll"), "{why:?}");
     }
 
@@ -216,7 +222,7 @@ mod tests {
         let root = root_with(&[(Setting::NumaBalancing.path(), "0\n")]);
         let file = root.path().join("proc/sys/kernel/numa_balancing");
         fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).unwrap();
-        if let Err(why) = Machine::NumaBalancing.here(root.path()) {
+        if let Err(why) = MachineSetting::NumaBalancing.here(root.path()) {
             assert!(why.en.ends_with("become root, as by sudo"), "{why:?}");
         }
     }

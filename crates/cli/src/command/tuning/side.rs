@@ -104,7 +104,7 @@ impl TakesTurns for TuningSides<'_> {
         if let Some(mut beside) = self.beside.take()
             && beside.end().is_ok()
         {
-            self.janitor.tell(&CleanupEntry::Reaped(beside.id()));
+            self.janitor.record(&CleanupEntry::Reaped(beside.id()));
         }
         if std::mem::take(&mut self.are_huge_pages_forbidden)
             && let Err(error) = forbid_huge_pages(false)

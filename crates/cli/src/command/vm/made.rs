@@ -38,7 +38,7 @@ impl Made {
         let booted = Booted::boot(&spec, &programs()?, Some(stop.readable()), |process| {
             charge.reaped();
             charge.process = Some(process);
-            charge.janitor.tell(&CleanupEntry::Group(process));
+            charge.janitor.record(&CleanupEntry::Group(process));
         });
         Ok(Made { booted: booted.map_err(|error| failed(&error, stop))?, _charge: charge })
     }
@@ -58,7 +58,7 @@ impl Charge {
     /// QEMU is gone, if there was one.
     fn reaped(&mut self) {
         if let Some(process) = self.process.take() {
-            self.janitor.tell(&CleanupEntry::Reaped(process));
+            self.janitor.record(&CleanupEntry::Reaped(process));
         }
     }
 }

@@ -127,7 +127,7 @@ fn made(base: &Path, bytes: u64, janitor: &mut Janitor) -> std::io::Result<Contr
     let name = fresh_name()?;
     // Before there is one: whoever kills this process leaves none.
     let above = PathBytes(base.as_os_str().as_bytes().to_vec());
-    janitor.tell(&CleanupEntry::ControlGroup { base: above, name: name.clone() });
+    janitor.record(&CleanupEntry::ControlGroup { base: above, name: name.clone() });
     ControlGroup::make(base, &name, bytes)
 }
 

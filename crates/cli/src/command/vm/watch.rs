@@ -74,7 +74,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    fn told(at: &Path, ticks: u64, io: u64) {
+    fn write_counts(at: &Path, ticks: u64, io: u64) {
         let [proc, debug] = ["proc/7", "sys/kernel/debug/kvm/7-12"].map(|path| at.join(path));
         fs::create_dir_all(&proc).unwrap();
         fs::create_dir_all(&debug).unwrap();
@@ -90,18 +90,18 @@ mod tests {
     }
 
     #[test]
-    fn what_a_guest_took_while_others_were_measured_is_told_apart_from_its_own_exits() {
+    fn what_a_guest_took_while_others_were_measured_is_distinguished_from_its_own_exits() {
         let at = tempfile::tempdir().unwrap();
-        told(at.path(), 100, 10);
+        write_counts(at.path(), 100, 10);
         let mut watch = Watch::of(Root::at(at.path()), 7, guest());
         assert_eq!(watch.idle_cpus(), None);
         watch.begins();
-        told(at.path(), 101, 30);
+        write_counts(at.path(), 101, 30);
         watch.was_idle();
         let idle = watch.idle_cpus().unwrap();
         assert!(idle > 0.0, "{idle}");
         watch.begins();
-        told(at.path(), 900, 75);
+        write_counts(at.path(), 900, 75);
         let guest = watch.was_measured();
         assert_eq!(
             guest.exits,
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_that_is_gone_or_whose_counts_may_not_be_read_tells_nothing() {
+    fn a_guest_that_is_gone_or_whose_counts_may_not_be_read_reports_nothing() {
         let at = tempfile::tempdir().unwrap();
         let mut watch = Watch::of(Root::at(at.path()), 7, guest());
         watch.begins();

@@ -136,10 +136,10 @@ fn broken_by(
 
 /// On how many CPUs the work was done at once: as the case says, or as many as it had.
 fn threads(probe: &Probe, params: &Params, measured: &Measured) -> f64 {
-    let told = probe.axis_of(AxisKind::Threads).and_then(|axis| params.get(axis.name)?.parse::<f64>().ok());
+    let threads = probe.axis_of(AxisKind::Threads).and_then(|axis| params.get(axis.name)?.parse::<f64>().ok());
     let all =
         measured.rounds.iter().map(|round| round.cpus.len()).max().filter(|_| probe.axis_of(AxisKind::Nodes).is_some());
-    told.or(all.map(|cpus| cpus as f64)).unwrap_or(1.0).max(1.0)
+    threads.or(all.map(|cpus| cpus as f64)).unwrap_or(1.0).max(1.0)
 }
 
 #[cfg(test)]

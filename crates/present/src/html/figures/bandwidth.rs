@@ -3,8 +3,8 @@
 use hostmark_model::Unit;
 
 use super::{Figure, FigureKind, title};
-use crate::chart::scale::Kind;
-use crate::chart::{Line, Series};
+use crate::chart::scale::ScaleKind;
+use crate::chart::{LineChart, Series};
 use crate::html::figures::generic::{Along, series_along};
 use crate::html::figures::latency::{borders_of, reference_along_size};
 use crate::runs::{Probe, Runs};
@@ -14,10 +14,10 @@ const OPERATIONS: [&str; 4] = ["memory.read", "memory.write", "memory.copy", "me
 
 pub(in crate::html) static KIND: FigureKind = FigureKind { id: "bandwidth_by_size", probes: &OPERATIONS, draw };
 
-fn line(series: Vec<Series>) -> Line {
-    Line::of(
-        (title("size of the buffer", "缓冲区大小"), Kind::Size),
-        (title("bandwidth", "带宽"), Kind::Value(Unit::BytesPerSecond)),
+fn line(series: Vec<Series>) -> LineChart {
+    LineChart::of(
+        (title("size of the buffer", "缓冲区大小"), ScaleKind::Size),
+        (title("bandwidth", "带宽"), ScaleKind::Value(Unit::BytesPerSecond)),
         series,
     )
 }
@@ -28,7 +28,7 @@ pub(super) fn leading(runs: &Runs) -> Option<Figure> {
     let (borders, beyond) = borders_of(runs);
     let behind =
         known.iter().find(|probe| probe.id == OPERATIONS[0]).and_then(|probe| reference_along_size(runs, probe));
-    let line = Line { borders, beyond, behind, ..line(together(runs, &known)) };
+    let line = LineChart { borders, beyond, behind, ..line(together(runs, &known)) };
     let probes = known.iter().map(|probe| probe.id.to_owned()).collect();
     let name = title("Memory bandwidth by size", "各大小的内存带宽");
     Some(Figure { title: name, note: None, chart: line.draw()?, probes })

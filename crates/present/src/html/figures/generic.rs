@@ -5,10 +5,10 @@ use hostmark_analysis::labels::{axis_name, by_axis};
 use hostmark_model::{AxisKind, Unit};
 
 use super::{Figure, percentiles, title};
-use crate::chart::scale::Kind;
-use crate::chart::{Line, Point, Rows, Series, ValueRow};
+use crate::chart::scale::ScaleKind;
+use crate::chart::{LineChart, LinePoint, Rows, Series, ValueRow};
 use crate::estimators;
-use crate::runs::{Case, Probe, Runs, distinct, interval, reading, told};
+use crate::runs::{Case, Probe, Runs, distinct, interval, reading, value_and_interval};
 use hostmark_analysis::bilingual::{COMMA, Words, each, joined};
 
 /// Points of an axis of numbers from which a line says more than rows.
@@ -42,7 +42,8 @@ pub(super) fn series_along(runs: &Runs, probe: &Probe, along: &Along) -> Vec<Ser
     for line in lines {
         let members = || cases.iter().zip(&keys).filter(|(_, key)| *key == line).map(|(case, _)| *case);
         for run in 0..runs.all.len() {
-            let mut points: Vec<Point> = members().filter_map(|case| point_on(probe, case, run, along.axis)).collect();
+            let mut points: Vec<LinePoint> =
+                members().filter_map(|case| point_on(probe, case, run, along.axis)).collect();
             if points.len() >= along.least
                 && let Some(case) = members().next()
             {
@@ -54,17 +55,17 @@ pub(super) fn series_along(runs: &Runs, probe: &Probe, along: &Along) -> Vec<Ser
     // Axes that no line leaves need no word.
     let varies = |axis: &&str| distinct(all.iter().map(|(_, case, _)| case.params.get(axis).unwrap_or(""))).len() > 1;
     let varying: Vec<&str> = others.iter().copied().filter(varies).collect();
-    let series = |(run, case, points): (usize, &Case, Vec<Point>)| {
+    let series = |(run, case, points): (usize, &Case, Vec<LinePoint>)| {
         Series::joining(runs.of_run(run, probe.all_named(case.params, &varying)), points)
     };
     all.into_iter().map(series).collect()
 }
 
-fn point_on(probe: &Probe, case: &Case, run: usize, axis: &str) -> Option<Point> {
+fn point_on(probe: &Probe, case: &Case, run: usize, axis: &str) -> Option<LinePoint> {
     let estimate = case.estimate(run)?;
     let before = probe.labels.value(axis, case.params.get(axis)?);
-    let reading = reading(&before, &told(estimate, probe.unit()));
-    Some(Point { x: case.number_on(axis)?, y: estimate.value(), interval: interval(estimate), reading })
+    let reading = reading(&before, &value_and_interval(estimate, probe.unit()));
+    Some(LinePoint { x: case.number_on(axis)?, y: estimate.value(), interval: interval(estimate), reading })
 }
 
 /// The figures of a probe that none by name shows, and its percentiles.
@@ -87,13 +88,13 @@ fn lines(runs: &Runs, probe: &Probe) -> Option<Figure> {
     };
     // Of axes with as many points the first: it is the one that the probe is read along.
     let axis = probe.axes().into_iter().filter(is_number).rev().max_by_key(most)?;
-    let x = if probe.labels.kind(axis) == AxisKind::Size { Kind::Size } else { Kind::Count };
+    let x = if probe.labels.kind(axis) == AxisKind::Size { ScaleKind::Size } else { ScaleKind::Count };
     let Words { en, zh } = match (x, axis_name(axis)) {
-        (Kind::Size, name) => name,
+        (ScaleKind::Size, name) => name,
         (_, name) => Words { en: format!("{}, number", name.en), zh: format!("{}，个数", name.zh) },
     };
     let series = series_along(runs, probe, &Along { axis, least: LINE_POINTS, but: &[] });
-    let line = Line::of((title(&en, &zh), x), (axis_title(probe), Kind::Value(probe.unit())), series);
+    let line = LineChart::of((title(&en, &zh), x), (axis_title(probe), ScaleKind::Value(probe.unit())), series);
     let name = probe.title();
     let by = by_axis(axis);
     let name = title(&format!("{} {}", name.en, by.en), &format!("{}，{}", name.zh, by.zh));
@@ -118,9 +119,9 @@ fn rows(runs: &Runs, probe: &Probe) -> Option<Figure> {
         for run in 0..runs.all.len() {
             let Some((estimate, record)) = case.estimate(run).zip(case.record(run)) else { continue };
             let label = label(runs, probe, case, run, &axes);
-            let told = told(estimate, probe.unit());
+            let shown = value_and_interval(estimate, probe.unit());
             let remark = each(|lang| estimators::both(&runs.all[run], record, estimate, probe.unit(), lang));
-            let reading = reading(&label, &told);
+            let reading = reading(&label, &shown);
             let interval = interval(estimate);
             rows.push(ValueRow { label, remark, value: estimate.value(), interval, style: run, reading });
         }
@@ -128,7 +129,8 @@ fn rows(runs: &Runs, probe: &Probe) -> Option<Figure> {
     if !(LEAST_ROWS..=MOST_ROWS).contains(&rows.len()) {
         return None;
     }
-    let chart = Rows { x_title: axis_title(probe), x: Kind::Value(probe.unit()), rows, styles: Vec::new() }.draw()?;
+    let chart =
+        Rows { x_title: axis_title(probe), x: ScaleKind::Value(probe.unit()), rows, styles: Vec::new() }.draw()?;
     Some(Figure { title: probe.title(), note: None, chart, probes: Vec::new() })
 }
 

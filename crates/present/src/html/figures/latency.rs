@@ -3,12 +3,12 @@
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::format::value;
 use hostmark_analysis::levels::{HIERARCHY, LEVELS, Level, UNNAMED, bracket_of, bracket_text, unnamed};
-use hostmark_analysis::references::Value;
+use hostmark_analysis::references::ReferenceValue;
 use hostmark_model::{CaseId, Lang, Run, Text, Unit};
 
 use super::{Figure, FigureKind, title};
-use crate::chart::scale::Kind;
-use crate::chart::{Border, Line, Point, Series};
+use crate::chart::scale::ScaleKind;
+use crate::chart::{Border, LineChart, LinePoint, Series};
 use crate::html::figures::generic::{Along, series_along};
 use crate::runs::{Probe, Runs};
 use hostmark_analysis::bilingual::{Words, each, same};
@@ -51,14 +51,14 @@ pub(super) fn borders_of(runs: &Runs) -> (Vec<Border>, Option<Words>) {
 /// What the nearest reference of a run alone has of a probe over size; none under three points.
 pub(super) fn reference_along_size(runs: &Runs, probe: &Probe) -> Option<Series> {
     let reference = runs.reference?.reference;
-    let point = |value: &Value| {
+    let point = |value: &ReferenceValue| {
         let id: CaseId = value.id.parse().ok().filter(|id: &CaseId| id.probe == probe.id)?;
         let is_meant =
             value.quantity.is_empty() && value.differs.is_none() && probe.is_default_but(&id.params, &["size"]);
         let x = id.params.get("size")?.parse().ok().filter(|_| is_meant)?;
-        Some(Point { x, y: value.value, interval: None, reading: same("") })
+        Some(LinePoint { x, y: value.value, interval: None, reading: same("") })
     };
-    let mut points: Vec<Point> = reference.values.iter().filter_map(point).collect();
+    let mut points: Vec<LinePoint> = reference.values.iter().filter_map(point).collect();
     points.sort_by(|one, other| one.x.total_cmp(&other.x));
     let name = probe.title();
     let label = each(|lang| format!("{} · {}", visible(&reference.name), name.get(lang)));
@@ -77,12 +77,12 @@ fn figure(runs: &Runs, series: Vec<Series>, behind: Option<Series>) -> Option<Fi
             "竖点线：这些主机共同标称的各级边界。",
         ),
     });
-    let lines = Line::of(
-        (title("size of the buffer", "缓冲区大小"), Kind::Size),
-        (title("latency of a load", "加载延迟"), Kind::Value(Unit::Nanoseconds)),
+    let lines = LineChart::of(
+        (title("size of the buffer", "缓冲区大小"), ScaleKind::Size),
+        (title("latency of a load", "加载延迟"), ScaleKind::Value(Unit::Nanoseconds)),
         series,
     );
-    let chart = Line { borders, beyond, behind, ..lines }.draw()?;
+    let chart = LineChart { borders, beyond, behind, ..lines }.draw()?;
     let probes = vec![LATENCY.to_owned(), HIERARCHY.to_owned()];
     Some(Figure { title: title("Memory latency by size", "各大小的内存延迟"), note, chart, probes })
 }
@@ -105,16 +105,16 @@ fn borders(run: &Run) -> (Vec<Border>, Option<Words>) {
     let mut all = Vec::new();
     for level in LEVELS.iter().filter(|level| level.cache.is_some()) {
         let bracket = level.bracket(run);
-        let told = bracket.and_then(|bracket| bracket_text(&bracket));
+        let parts = bracket.and_then(|bracket| bracket_text(&bracket));
         let reported = level.reported(run).map(|cache| cache.size_bytes as f64);
         // As reported where that is not contradicted: the bracket is as wide as the points are apart.
         let measured = bracket.and_then(|bracket| bracket.size(reported));
         let reading = each(|lang| {
-            let (measured, reported) = (told.as_ref().map(|told| told.get(lang).to_owned()), reported.map(bytes));
+            let (measured, reported) = (parts.as_ref().map(|parts| parts.get(lang).to_owned()), reported.map(bytes));
             let parts = [(MEASURED, measured), (REPORTED, reported)];
-            let told: Vec<String> =
+            let parts: Vec<String> =
                 parts.into_iter().filter_map(|(word, size)| Some(format!("{} {}", word.say(lang), size?))).collect();
-            format!("{}: {}", level.name, told.join(", "))
+            format!("{}: {}", level.name, parts.join(", "))
         });
         if let Some(at) = measured {
             all.push(Border { at, name: Some(same(level.name)), reading: reading.clone() });
@@ -125,8 +125,8 @@ fn borders(run: &Run) -> (Vec<Border>, Option<Words>) {
     }
     for case in unnamed(run) {
         let Some(bracket) = bracket_of(case).filter(|bracket| bracket.leaves.is_some()) else { continue };
-        let (Some(at), Some(told)) = (bracket.size(None), bracket_text(&bracket)) else { continue };
-        let reading = each(|lang| format!("{}: {} {}", UNNAMED.get(lang), MEASURED.say(lang), told.get(lang)));
+        let (Some(at), Some(parts)) = (bracket.size(None), bracket_text(&bracket)) else { continue };
+        let reading = each(|lang| format!("{}: {} {}", UNNAMED.get(lang), MEASURED.say(lang), parts.get(lang)));
         all.push(Border { at, name: Some(each(|_| "–".to_owned())), reading });
     }
     all.sort_by(|one, other| one.at.total_cmp(&other.at));

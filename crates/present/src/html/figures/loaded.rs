@@ -4,9 +4,9 @@ use hostmark_analysis::format::value;
 use hostmark_model::Unit;
 
 use super::{Figure, FigureKind, title};
-use crate::chart::scale::Kind;
-use crate::chart::{Line, Point, Series};
-use crate::runs::{Runs, distinct, interval, told};
+use crate::chart::scale::ScaleKind;
+use crate::chart::{LineChart, LinePoint, Series};
+use crate::runs::{Runs, distinct, interval, value_and_interval};
 use hostmark_analysis::bilingual::{each, same};
 
 const LOADED: &str = "memory.loaded_latency";
@@ -22,24 +22,24 @@ fn draw(runs: &Runs) -> Vec<Figure> {
             let of_mix = probe.measured(run).filter(|(case, _)| case.params.get("mix").unwrap_or("") == *mix);
             let point = |(case, estimate): (&crate::runs::Case, &hostmark_model::Estimate)| {
                 let injected = case.record(run)?.measured()?.also.get("injected")?.estimate.value();
-                let told = told(estimate, probe.unit());
+                let shown = value_and_interval(estimate, probe.unit());
                 let delay = case.params.get("delay").unwrap_or("");
                 let reading = each(|lang| {
                     let beside = value(injected, Unit::BytesPerSecond, lang);
-                    format!("{beside}, delay {delay}: {}", told.get(lang))
+                    format!("{beside}, delay {delay}: {}", shown.get(lang))
                 });
-                Some(Point { x: injected, y: estimate.value(), interval: interval(estimate), reading })
+                Some(LinePoint { x: injected, y: estimate.value(), interval: interval(estimate), reading })
             };
-            let mut points: Vec<Point> = of_mix.filter_map(point).collect();
+            let mut points: Vec<LinePoint> = of_mix.filter_map(point).collect();
             points.sort_by(|one, other| one.x.total_cmp(&other.x));
             if !points.is_empty() {
                 series.push(Series::joining(runs.of_run(run, same(*mix)), points));
             }
         }
     }
-    let line = Line::of(
-        (title("traffic of the other CPUs", "其他 CPU 的流量"), Kind::Value(Unit::BytesPerSecond)),
-        (title("latency of a load", "加载延迟"), Kind::Value(Unit::Nanoseconds)),
+    let line = LineChart::of(
+        (title("traffic of the other CPUs", "其他 CPU 的流量"), ScaleKind::Value(Unit::BytesPerSecond)),
+        (title("latency of a load", "加载延迟"), ScaleKind::Value(Unit::Nanoseconds)),
         series,
     );
     let Some(chart) = line.draw() else { return Vec::new() };

@@ -4,8 +4,8 @@ use hostmark_analysis::format::{in_scale, scale_for, value};
 use hostmark_model::{AxisKind, Lang, Unit};
 
 use super::{Figure, FigureKind, title};
-use crate::chart::{Cell, Heat};
-use crate::runs::{Case, Probe, Runs, reading, told};
+use crate::chart::{Heat, HeatCell};
+use crate::runs::{Case, Probe, Runs, reading, value_and_interval};
 use hostmark_analysis::bilingual::{Words, each, same};
 
 const CORE_TO_CORE: &str = "cpu.core_to_core";
@@ -86,15 +86,15 @@ fn suffix(at: f64) -> &'static str {
     scale_for(at, Unit::Nanoseconds).suffix.en
 }
 
-fn cell(probe: &Probe, case: &Case, axis: &str, run: usize, (row, column): (usize, usize)) -> Option<Cell> {
+fn cell(probe: &Probe, case: &Case, axis: &str, run: usize, (row, column): (usize, usize)) -> Option<HeatCell> {
     let estimate = case.estimate(run)?;
     let point = case.params.get(axis)?;
     let before = match probe.labels.kind(axis) {
         AxisKind::Nodes => title(&format!("nodes {point}"), &format!("节点 {point}")),
         _ => same(format!("CPU {point}")),
     };
-    let reading = reading(&before, &told(estimate, probe.unit()));
-    Some(Cell { row, column, value: estimate.value(), reading })
+    let reading = reading(&before, &value_and_interval(estimate, probe.unit()));
+    Some(HeatCell { row, column, value: estimate.value(), reading })
 }
 
 /// `3-17` as a pair of numbers.

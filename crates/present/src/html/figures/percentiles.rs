@@ -4,9 +4,9 @@ use hostmark_model::{Estimate, Histogram, Measured, Unit};
 use hostmark_stats::histogram::Percentile;
 
 use super::{Figure, title};
-use crate::chart::scale::Kind;
-use crate::chart::{Line, Point, Series};
-use crate::runs::{Case, Probe, Runs, interval, told};
+use crate::chart::scale::ScaleKind;
+use crate::chart::{LineChart, LinePoint, Series};
+use crate::runs::{Case, Probe, Runs, interval, value_and_interval};
 use hostmark_analysis::bilingual::{Words, each};
 
 /// A figure for each section with such probes.
@@ -61,9 +61,9 @@ fn note(series: &[Series]) -> Option<Words> {
 }
 
 fn chart(series: Vec<Series>) -> Option<super::Chart> {
-    let line = Line::of(
-        (title("share of operations that are as fast, %", "不慢于此的操作占比，%"), Kind::Share),
-        (title("time of one operation", "单次操作用时"), Kind::Value(Unit::Nanoseconds)),
+    let line = LineChart::of(
+        (title("share of operations that are as fast, %", "不慢于此的操作占比，%"), ScaleKind::Share),
+        (title("time of one operation", "单次操作用时"), ScaleKind::Value(Unit::Nanoseconds)),
         series,
     );
     line.draw()
@@ -83,10 +83,10 @@ fn one(probe: &Probe, case: &Case, run: usize, label: Words) -> Option<Series> {
         return None;
     }
     let point = |(share, estimate): (f64, &Estimate)| {
-        let told = told(estimate, Unit::Nanoseconds);
+        let shown = value_and_interval(estimate, Unit::Nanoseconds);
         let percent = format!("{} %", (share * 1e6).round() / 1e4);
-        let reading = each(|lang| format!("{percent}: {}", told.get(lang)));
-        Point { x: share, y: estimate.value(), interval: interval(estimate), reading }
+        let reading = each(|lang| format!("{percent}: {}", shown.get(lang)));
+        LinePoint { x: share, y: estimate.value(), interval: interval(estimate), reading }
     };
     let course = measured.histogram.as_ref().map(distribution).unwrap_or_default();
     Some(Series { label, points: points.into_iter().map(point).collect(), course })
@@ -103,7 +103,7 @@ const LEAST_BEYOND: f64 = 10.0;
 fn distribution(histogram: &Histogram) -> Vec<(f64, f64)> {
     let Histogram { values, counts } = histogram;
     let total = counts.iter().fold(0u64, |sum, count| sum.saturating_add(*count));
-    if !MIDDLE.is_told_by(total) {
+    if !MIDDLE.is_resolved_by(total) {
         return Vec::new();
     }
     let (least, most) = (2f64.ln(), (total as f64 / LEAST_BEYOND).ln());

@@ -6,8 +6,8 @@ use hostmark_analysis::levels::{HIERARCHY, LEVELS};
 use hostmark_model::{Estimate, Lang, Params, Text, Unit};
 
 use super::{Figure, FigureKind, title};
-use crate::chart::scale::Kind;
-use crate::chart::{Line, Point, Series};
+use crate::chart::scale::ScaleKind;
+use crate::chart::{LineChart, LinePoint, Series};
 use crate::runs::{Probe, Runs};
 use hostmark_analysis::bilingual::{Words, each, fixed, same};
 
@@ -49,9 +49,9 @@ fn of_run(runs: &Runs, run: usize) -> Option<Figure> {
         let label = title(&format!("{threads} threads, STREAM triad"), &format!("{threads} 个线程，STREAM triad"));
         series.extend(roof(label, all, stream));
     }
-    let line = Line::of(
-        (title("operations for each byte (flop/B)", "每字节运算数（flop/B）"), Kind::Intensity),
-        (title("f64 operations", "f64 运算"), Kind::Value(Unit::OperationsPerSecond)),
+    let line = LineChart::of(
+        (title("operations for each byte (flop/B)", "每字节运算数（flop/B）"), ScaleKind::Intensity),
+        (title("f64 operations", "f64 运算"), ScaleKind::Value(Unit::OperationsPerSecond)),
         series,
     );
     let name = runs.of_run(run, title("Roofline", "屋顶线"));
@@ -68,13 +68,13 @@ fn roof(label: Words, peak: f64, bandwidth: f64) -> Option<Series> {
     if !(ridge.is_finite() && peak > 0.0 && bandwidth > 0.0) {
         return None;
     }
-    let told = |at: f64| each(|lang| value(at, Unit::OperationsPerSecond, lang));
+    let shown = |at: f64| each(|lang| value(at, Unit::OperationsPerSecond, lang));
     let from = value(bandwidth, Unit::BytesPerSecond, Lang::En);
     let point = |x: f64| {
         let y = (bandwidth * x).min(peak);
         let bound = if y < peak { same(&from) } else { fixed(PEAK) };
-        let reading = each(|lang| format!("{x:.3} flop/B: {} ({})", told(y).get(lang), bound.get(lang)));
-        Point { x, y, interval: None, reading }
+        let reading = each(|lang| format!("{x:.3} flop/B: {} ({})", shown(y).get(lang), bound.get(lang)));
+        LinePoint { x, y, interval: None, reading }
     };
     let mut at = vec![LEAST, MOST];
     at.extend(Some(ridge).filter(|at| (LEAST..MOST).contains(at)));

@@ -1,11 +1,11 @@
 //! The samples of a case, the disturbed ones shown: of the default case, and of the one whose interval is widest.
 
 use hostmark_analysis::format::{interval_target, value};
-use hostmark_model::{Estimate, Lang, Measured, Taint, counted};
+use hostmark_model::{DisturbanceFlags, Estimate, Lang, Measured, counted};
 
 use super::generic::axis_title;
 use super::{Figure, title};
-use crate::chart::scale::Kind;
+use crate::chart::scale::ScaleKind;
 use crate::chart::{Round, Strip};
 use crate::runs::{Case, Probe, Runs, plus_minus};
 use hostmark_analysis::bilingual::{Words, each};
@@ -34,7 +34,7 @@ fn figure(runs: &Runs, probe: &Probe, case: &Case, run: usize) -> Option<Figure>
     let count: usize = measured.samples.iter().map(Vec::len).sum();
     let rounds: Vec<Round> = (0..measured.samples.len()).map(|index| round(probe, measured, index, count)).collect();
     let shown: usize = rounds.iter().map(|round| round.samples.len()).sum();
-    let strip = Strip { y_title: axis_title(probe), y: Kind::Value(probe.unit()), rounds };
+    let strip = Strip { y_title: axis_title(probe), y: ScaleKind::Value(probe.unit()), rounds };
     let chart = strip.draw()?;
     let at = probe.all_named(case.params, &probe.varying());
     let name = each(|lang| match (lang, at.get(lang)) {
@@ -60,20 +60,23 @@ fn figure(runs: &Runs, probe: &Probe, case: &Case, run: usize) -> Option<Figure>
 fn round(probe: &Probe, measured: &Measured, index: usize, count: usize) -> Round {
     let samples = &measured.samples[index];
     let record = measured.rounds.get(index);
-    let is_tainted =
-        |at: usize| record.and_then(|record| record.taints.get(at)).is_some_and(|bits| Taint(*bits).is_tainted());
+    let is_disturbed = |at: usize| {
+        record
+            .and_then(|record| record.disturbance_flags.get(at))
+            .is_some_and(|bits| DisturbanceFlags(*bits).is_disturbed())
+    };
     let room = if count <= MOST_SAMPLES { samples.len() } else { (samples.len() * MOST_SAMPLES / count.max(1)).max(1) };
-    let tainted = (0..samples.len()).filter(|at| is_tainted(*at)).count();
+    let disturbed = (0..samples.len()).filter(|at| is_disturbed(*at)).count();
     // Disturbed samples get up to half of the room, the others what is left; both evenly picked.
-    let for_tainted = tainted.min((room / 2).max(room.saturating_sub(samples.len() - tainted)));
-    let picked_tainted = picked((0..samples.len()).filter(|at| is_tainted(*at)).collect(), for_tainted);
-    let picked_good = picked((0..samples.len()).filter(|at| !is_tainted(*at)).collect(), room - for_tainted);
-    let mut places: Vec<usize> = picked_tainted.into_iter().chain(picked_good).collect();
+    let for_disturbed = disturbed.min((room / 2).max(room.saturating_sub(samples.len() - disturbed)));
+    let picked_disturbed = picked((0..samples.len()).filter(|at| is_disturbed(*at)).collect(), for_disturbed);
+    let picked_good = picked((0..samples.len()).filter(|at| !is_disturbed(*at)).collect(), room - for_disturbed);
+    let mut places: Vec<usize> = picked_disturbed.into_iter().chain(picked_good).collect();
     places.sort_unstable();
     let samples_shown: Vec<(f64, bool)> =
-        places.into_iter().map(|at| (samples[at], is_tainted(at))).filter(|(value, _)| value.is_finite()).collect();
+        places.into_iter().map(|at| (samples[at], is_disturbed(at))).filter(|(value, _)| value.is_finite()).collect();
     let median = record.map_or(measured.estimate.typical, |record| record.median);
-    Round { samples: samples_shown, median, reading: told(probe, index, median, samples.len(), tainted) }
+    Round { samples: samples_shown, median, reading: round_reading(probe, index, median, samples.len(), disturbed) }
 }
 
 /// `most` of `all`, evenly.
@@ -84,13 +87,13 @@ fn picked(all: Vec<usize>, most: usize) -> Vec<usize> {
     (0..most).map(|index| all[index * all.len() / most]).collect()
 }
 
-fn told(probe: &Probe, index: usize, median: f64, count: usize, tainted: usize) -> Words {
+fn round_reading(probe: &Probe, index: usize, median: f64, count: usize, disturbed: usize) -> Words {
     each(|lang| {
         let shown = value(median, probe.unit(), lang);
         let round = index + 1;
         match lang {
-            Lang::En => format!("round {round}: median {shown}, {}, {tainted} disturbed", counted(count, "sample")),
-            Lang::Zh => format!("第 {round} 轮：中位数 {shown}，{count} 个样本，{tainted} 个受扰"),
+            Lang::En => format!("round {round}: median {shown}, {}, {disturbed} disturbed", counted(count, "sample")),
+            Lang::Zh => format!("第 {round} 轮：中位数 {shown}，{count} 个样本，{disturbed} 个受扰"),
         }
     })
 }

@@ -3,8 +3,8 @@
 use hostmark_model::Unit;
 
 use super::{Figure, FigureKind, title};
-use crate::chart::Line;
-use crate::chart::scale::Kind;
+use crate::chart::LineChart;
+use crate::chart::scale::ScaleKind;
 use crate::html::figures::generic::{Along, series_along};
 use crate::runs::Runs;
 
@@ -14,9 +14,9 @@ pub(in crate::html) static KIND: FigureKind = FigureKind { id: "context_switch",
 
 fn draw(runs: &Runs) -> Vec<Figure> {
     let Some(probe) = runs.probe(SWITCH) else { return Vec::new() };
-    let line = Line::of(
-        (title("processes in the ring, number", "环中的进程，个数"), Kind::Count),
-        (title("context switch", "上下文切换"), Kind::Value(Unit::Nanoseconds)),
+    let line = LineChart::of(
+        (title("processes in the ring, number", "环中的进程，个数"), ScaleKind::Count),
+        (title("context switch", "上下文切换"), ScaleKind::Value(Unit::Nanoseconds)),
         series_along(runs, probe, &Along { axis: "processes", least: 2, but: &["processes", "footprint"] }),
     );
     let Some(chart) = line.draw() else { return Vec::new() };

@@ -41,7 +41,7 @@ pub(crate) struct Grid {
 }
 
 /// What the width leaves to a grid's columns.
-struct Layout {
+struct GridLayout {
     label: usize,
     gap: usize,
     widths: Vec<usize>,
@@ -101,8 +101,8 @@ impl Grid {
                 GridRow::Heading(_) | GridRow::Lines(_) => {}
             }
         }
-        let told = |text: String| what_became(text.trim_start_matches("! ")).1.to_owned();
-        repeated.into_iter().map(told).collect()
+        let shown = |text: String| what_became(text.trim_start_matches("! ")).1.to_owned();
+        repeated.into_iter().map(shown).collect()
     }
 
     /// Adds a row; its first cell is the label.
@@ -143,7 +143,7 @@ impl Grid {
         // The labels wrap before the columns are parted.
         let label = least.and_then(|columns| room(gap, columns)).map_or(wanted, |room| wanted.min(room));
         let (widths, headers) = (widths[..columns].to_vec(), headers[..columns].to_vec());
-        let layout = Layout { label, gap, widths, headers };
+        let layout = GridLayout { label, gap, widths, headers };
         let mut from = 0;
         loop {
             let mut used = 2 + layout.label;
@@ -247,7 +247,7 @@ fn split(text: &str, align: Align) -> [String; 4] {
     }
 }
 
-impl Layout {
+impl GridLayout {
     fn write_row(&self, page: &mut Page, row: &GridRow, columns: std::ops::Range<usize>, is_last: bool) {
         match row {
             GridRow::Heading(title) => self.write_heading(page, title, columns),

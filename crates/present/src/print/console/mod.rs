@@ -12,7 +12,9 @@ use self::grid::{Grid, GridRow};
 use self::page::{Page, Piece, cut, gap};
 use super::plain;
 use crate::RenderOptions;
-use crate::document::{Block, Cell, Document, Layout, List, Named, Reason, Remark, Row, Style, Table, Tally};
+use crate::document::{
+    Block, Cell, Document, List, NamedParty, Remark, Row, Style, Table, TableLayout, Tally, TallyReason,
+};
 use crate::wrap::wrap;
 
 /// Columns that a row's values may take where it has lines of its own: the flags of a CPU fill a page.
@@ -84,14 +86,16 @@ impl Printer<'_> {
             }
             Block::List(list) => self.list(list),
             Block::Table(table) => match table.layout {
-                Layout::Grid | Layout::Matrix | Layout::Cases(_) | Layout::Runs | Layout::Constants => {
-                    self.table(table)
-                }
-                Layout::Facts => self.facts(table),
-                Layout::Labels => self.labels(table),
-                Layout::Lines(between) => self.lines(table, between),
-                Layout::Cards(few) => self.cards(table, few),
-                Layout::Plain => self.page.append(&plain::write_table(table, &self.page.options)),
+                TableLayout::Grid
+                | TableLayout::Matrix
+                | TableLayout::Cases(_)
+                | TableLayout::Runs
+                | TableLayout::Constants => self.table(table),
+                TableLayout::Facts => self.facts(table),
+                TableLayout::Labels => self.labels(table),
+                TableLayout::Lines(between) => self.lines(table, between),
+                TableLayout::Cards(few) => self.cards(table, few),
+                TableLayout::Plain => self.page.append(&plain::write_table(table, &self.page.options)),
             },
             Block::Tally(tally) => self.tally(tally),
             Block::Folded(title, blocks) if self.verbose => {
@@ -124,7 +128,7 @@ impl Printer<'_> {
         Piece::new(text.get(self.lang), style)
     }
 
-    fn named(&mut self, one: &Named) {
+    fn named(&mut self, one: &NamedParty) {
         let name = Piece::new(format!("{} {}", one.role.get(self.lang), one.name).trim(), Style::Heading);
         let facts = one.facts.iter().map(|fact| self.piece(fact, Style::Plain));
         let facts: Vec<Piece> = std::iter::once(name).chain(facts).collect();
@@ -247,7 +251,7 @@ impl Printer<'_> {
             table.columns.iter().skip(1).for_each(|column| grid.column(column.head.get(self.lang), column.align));
             let caption = self.piece(&table.caption, Style::Plain);
             grid.row(GridRow::Heading(match table.layout {
-                Layout::Matrix => {
+                TableLayout::Matrix => {
                     let sides = self.piece(&table.columns[0].head, Style::Dim);
                     self.page.line(&[gap(2), caption, gap(3), sides]);
                     Piece::plain("")
@@ -291,7 +295,7 @@ impl Printer<'_> {
     fn tally(&mut self, tally: &Tally) {
         let count: usize = tally.reasons.iter().map(|reason| reason.rows.len()).sum();
         self.heading(&tally.title, &count.to_string());
-        for Reason { text, is_open, rows } in &tally.reasons {
+        for TallyReason { text, is_open, rows } in &tally.reasons {
             self.paragraph(&format!("{:>5}  ", rows.len()), text, Style::Plain);
             let most = if self.verbose || *is_open { rows.len() } else { FEW_NAMES };
             let mut names: Vec<Piece> = rows

@@ -1,6 +1,6 @@
 //! Bars of text: a line each, a group under the other, as long as the terminal is wide.
 
-use hostmark_analysis::bars::{Bars, Group};
+use hostmark_analysis::bars::{BarGroup, Bars};
 use hostmark_analysis::escape::visible;
 use hostmark_model::Text;
 use unicode_width::UnicodeWidthStr;
@@ -29,7 +29,7 @@ pub(super) fn write(bars: &Bars, options: &RenderOptions) -> Option<String> {
     let value = widest(&mut values.map(|(_, text)| shown(text).width()));
     let room = options.width.max(40).saturating_sub(label + name + value + 4 * GAP.len()).clamp(LEAST, MOST);
     let mut text = lines(bars.title.get(options.lang), options);
-    let line = |group: &Group, index: usize, label_text: &str| {
+    let line = |group: &BarGroup, index: usize, label_text: &str| {
         let (bar, end) = match group.bars.get(index).and_then(Option::as_ref) {
             Some((value, text)) => (bar(value / most, room), shown(text)),
             None => (String::new(), "–".to_owned()),

@@ -3,7 +3,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use hostmark_analysis::constants::{self, ConstantValue, Line, MOST_FINDINGS, Scarcity, followed};
+use hostmark_analysis::constants::{self, ConstantGroup, ConstantValue, MOST_FINDINGS, Scarcity, followed};
 use hostmark_analysis::findings::{findings_and_kept, first_thing_to_do};
 use hostmark_analysis::references::{NearestReference, Tone, beside, is_about};
 use hostmark_model::{Finding, Run};
@@ -24,11 +24,11 @@ const WIDE: usize = 72;
 
 /// How much of each part stands in the answer.
 #[derive(Debug, Clone, Copy)]
-struct Way {
+struct AnswerShape {
     /// So many reasons for the grade, at most.
     reasons: usize,
     form: Form,
-    findings: Part,
+    findings: FindingText,
 }
 
 /// How the constants stand there.
@@ -41,36 +41,37 @@ enum Form {
 }
 
 /// From all of it to the least. Findings before rows of their own, what to do before the lesser reasons: of these the whole report tells.
-const WAYS: &[Way] = &[
-    Way { reasons: usize::MAX, form: Form::Rows(Scarcity::None), findings: Part::Cure },
-    Way { reasons: usize::MAX, form: Form::Rows(Scarcity::Some), findings: Part::Cure },
-    Way { reasons: usize::MAX, form: Form::Rows(Scarcity::Some), findings: Part::ToDo(3) },
-    Way { reasons: usize::MAX, form: Form::Rows(Scarcity::Great), findings: Part::Cure },
-    Way { reasons: usize::MAX, form: Form::Rows(Scarcity::Great), findings: Part::ToDo(3) },
-    Way { reasons: 2, form: Form::Rows(Scarcity::Great), findings: Part::ToDo(3) },
-    Way { reasons: 1, form: Form::Rows(Scarcity::Great), findings: Part::ToDo(3) },
-    Way { reasons: 0, form: Form::Rows(Scarcity::Great), findings: Part::ToDo(3) },
-    Way { reasons: 1, form: Form::Rows(Scarcity::Great), findings: Part::ToDo(1) },
-    Way { reasons: 0, form: Form::Rows(Scarcity::Great), findings: Part::ToDo(2) },
-    Way { reasons: 0, form: Form::Rows(Scarcity::Great), findings: Part::ToDo(1) },
-    Way { reasons: 0, form: Form::Rows(Scarcity::Great), findings: Part::ToDo(0) },
-    Way { reasons: 1, form: Form::Flow { beside: true }, findings: Part::ToDo(1) },
-    Way { reasons: 0, form: Form::Flow { beside: true }, findings: Part::ToDo(0) },
-    Way { reasons: 1, form: Form::Flow { beside: false }, findings: Part::ToDo(0) },
+const WAYS: &[AnswerShape] = &[
+    AnswerShape { reasons: usize::MAX, form: Form::Rows(Scarcity::None), findings: FindingText::Cure },
+    AnswerShape { reasons: usize::MAX, form: Form::Rows(Scarcity::Some), findings: FindingText::Cure },
+    AnswerShape { reasons: usize::MAX, form: Form::Rows(Scarcity::Some), findings: FindingText::ToDo(3) },
+    AnswerShape { reasons: usize::MAX, form: Form::Rows(Scarcity::Great), findings: FindingText::Cure },
+    AnswerShape { reasons: usize::MAX, form: Form::Rows(Scarcity::Great), findings: FindingText::ToDo(3) },
+    AnswerShape { reasons: 2, form: Form::Rows(Scarcity::Great), findings: FindingText::ToDo(3) },
+    AnswerShape { reasons: 1, form: Form::Rows(Scarcity::Great), findings: FindingText::ToDo(3) },
+    AnswerShape { reasons: 0, form: Form::Rows(Scarcity::Great), findings: FindingText::ToDo(3) },
+    AnswerShape { reasons: 1, form: Form::Rows(Scarcity::Great), findings: FindingText::ToDo(1) },
+    AnswerShape { reasons: 0, form: Form::Rows(Scarcity::Great), findings: FindingText::ToDo(2) },
+    AnswerShape { reasons: 0, form: Form::Rows(Scarcity::Great), findings: FindingText::ToDo(1) },
+    AnswerShape { reasons: 0, form: Form::Rows(Scarcity::Great), findings: FindingText::ToDo(0) },
+    AnswerShape { reasons: 1, form: Form::Flow { beside: true }, findings: FindingText::ToDo(1) },
+    AnswerShape { reasons: 0, form: Form::Flow { beside: true }, findings: FindingText::ToDo(0) },
+    AnswerShape { reasons: 1, form: Form::Flow { beside: false }, findings: FindingText::ToDo(0) },
     LEAST,
 ];
-const LEAST: Way = Way { reasons: 0, form: Form::Flow { beside: false }, findings: Part::ToDo(0) };
+const LEAST: AnswerShape =
+    AnswerShape { reasons: 0, form: Form::Flow { beside: false }, findings: FindingText::ToDo(0) };
 
 /// The answer of a run; of one that was made of few cases its table.
 pub fn answer(run: &Run, options: &RenderOptions) -> String {
-    let lines = constants::told(run);
+    let lines = constants::of_run(run);
     if options.verbose || !are_enough(&lines) {
         return table(run, options);
     }
     let view = View::new(run, options);
     let beside = beside(run);
     let all: Vec<Finding> = findings_and_kept(run).into_iter().filter(|finding| finding.cost > 0.0).collect();
-    let written = |way: &Way, is_loose: bool, findings: &[Finding]| {
+    let written = |way: &AnswerShape, is_loose: bool, findings: &[Finding]| {
         let mut page = Page::new(options);
         header::write_short(&view, &mut page, way.reasons);
         if is_loose {
@@ -108,17 +109,17 @@ pub fn answer(run: &Run, options: &RenderOptions) -> String {
 
 /// Whether a run has an answer: one of few cases has its table alone.
 pub fn is_answered(run: &Run) -> bool {
-    are_enough(&constants::told(run))
+    are_enough(&constants::of_run(run))
 }
 
-fn are_enough(lines: &[(&Line, Vec<ConstantValue>)]) -> bool {
-    lines.iter().map(|(_, told)| told.len()).sum::<usize>() >= LEAST_CONSTANTS
+fn are_enough(lines: &[(&ConstantGroup, Vec<ConstantValue>)]) -> bool {
+    lines.iter().map(|(_, constants)| constants.len()).sum::<usize>() >= LEAST_CONSTANTS
 }
 
 /// The constants in rows, what is absent, and what is usual; whether no row is too long.
 fn rows(
     view: &View,
-    lines: &[(&'static Line, Vec<ConstantValue>)],
+    lines: &[(&'static ConstantGroup, Vec<ConstantValue>)],
     beside: Option<&NearestReference>,
     scarcity: Scarcity,
     page: &mut Page,
@@ -131,24 +132,24 @@ fn rows(
 /// A line for each kind, and what is absent.
 fn flow(
     view: &View,
-    lines: &[(&'static Line, Vec<ConstantValue>)],
+    lines: &[(&'static ConstantGroup, Vec<ConstantValue>)],
     beside: Option<&NearestReference>,
     page: &mut Page,
 ) {
     let widest = lines.iter().map(|(line, _)| line.name.get(view.lang).width()).max().unwrap_or(0);
     let column = if page.width < WIDE { None } else { Some(widest) };
-    for (line, told) in lines {
+    for (line, constants) in lines {
         let name = line.name.get(view.lang);
         let fill = column.map_or(0, |width| width.saturating_sub(name.width()));
         let label = Piece::new(format!("{name}{}", " ".repeat(fill)), Style::Dim);
-        let facts = told.iter().map(|told| {
-            let verdict = beside.and_then(|beside| beside.verdict(told));
+        let facts = constants.iter().map(|constant| {
+            let verdict = beside.and_then(|beside| beside.verdict(constant));
             let words = verdict.as_ref().map_or(String::new(), |verdict| format!(" {}", verdict.words.get(view.lang)));
             let style = verdict.map_or(Style::Plain, |verdict| match verdict.tone {
                 Tone::Plain => Style::Plain,
                 tone => style(tone),
             });
-            Piece::new(format!("{}{words}", fact(view, told)), style)
+            Piece::new(format!("{}{words}", fact(view, constant)), style)
         });
         let all: Vec<Piece> = std::iter::once(label).chain(facts).collect();
         page.flow_hanging(0, column.map_or(HANG, |width| width + 3), &all);
@@ -159,17 +160,17 @@ fn flow(
 /// What is absent from the constants, and beside what the others stand.
 fn below(
     view: &View,
-    lines: &[(&'static Line, Vec<ConstantValue>)],
+    lines: &[(&'static ConstantGroup, Vec<ConstantValue>)],
     beside: Option<&NearestReference>,
     page: &mut Page,
 ) {
-    for sentence in constants::untold(view.run) {
+    for sentence in constants::not_measured(view.run) {
         page.paragraph("", sentence.get(view.lang), Style::Warning);
     }
     let Some(beside) = beside else { return };
-    let told = lines.iter().flat_map(|(_, told)| told);
+    let constants = lines.iter().flat_map(|(_, constants)| constants);
     let words: Vec<String> =
-        told.filter_map(|told| Some(beside.verdict(told)?.words.get(view.lang).to_owned())).collect();
+        constants.filter_map(|constant| Some(beside.verdict(constant)?.words.get(view.lang).to_owned())).collect();
     if words.is_empty() {
         return;
     }
@@ -184,14 +185,14 @@ fn below(
 const HANG: usize = 4;
 
 /// `L1d 1.67 ns`, with how sure it is where that is worth a word.
-fn fact(view: &View, told: &ConstantValue) -> String {
-    let shown = format!("{} {}", told.name.get(view.lang), told.value(view.lang));
-    followed(shown, told.how_sure(view.run, view.lang))
+fn fact(view: &View, constant: &ConstantValue) -> String {
+    let shown = format!("{} {}", constant.name.get(view.lang), constant.value(view.lang));
+    followed(shown, constant.how_sure(view.run, view.lang))
 }
 
 /// What stands below the short text of each finding in the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum FindingText {
     /// What to do, in full.
     Cure,
     /// The first thing to do, of so many findings.
@@ -199,7 +200,7 @@ enum Part {
 }
 
 /// What costs most, and what to do about it.
-fn some_findings(findings: &[Finding], part: Part, page: &mut Page) {
+fn some_findings(findings: &[Finding], part: FindingText, page: &mut Page) {
     if findings.is_empty() {
         return;
     }
@@ -218,8 +219,8 @@ fn some_findings(findings: &[Finding], part: Part, page: &mut Page) {
         page.paragraph(&format!("{:>3}  ", index + 1), &format!("{text}{command}"), Style::Plain);
         let cure = finding.cure.as_ref().map_or("", |cure| cure.get(lang));
         match part {
-            Part::Cure if !cure.is_empty() => page.paragraph("     ", cure, Style::Dim),
-            Part::ToDo(count) if index < count && !cure.is_empty() => {
+            FindingText::Cure if !cure.is_empty() => page.paragraph("     ", cure, Style::Dim),
+            FindingText::ToDo(count) if index < count && !cure.is_empty() => {
                 page.paragraph("     ", first_thing_to_do(cure), Style::Dim);
             }
             _ => {}

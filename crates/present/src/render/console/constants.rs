@@ -1,6 +1,6 @@
 //! The constants as rows: what was measured here, what is usual for the kind of machine, and what that comes to in words.
 
-use hostmark_analysis::constants::{ConstantValue, Line, Scarcity};
+use hostmark_analysis::constants::{ConstantGroup, ConstantValue, Scarcity};
 use hostmark_analysis::format::UNSTEADY;
 use hostmark_analysis::references::{NearestReference, Tone};
 use hostmark_model::{Lang, Text};
@@ -17,14 +17,14 @@ const HERE: Text = Text { en: "here", zh: "本机" };
 const AND: &str = " · ";
 
 /// A row: one constant, or two that belong together.
-struct Row {
+struct ConstantRow {
     label: String,
     here: String,
     usual: String,
     verdict: Vec<Piece>,
 }
 
-impl Row {
+impl ConstantRow {
     /// Columns up to the end of what stands before the verdict.
     fn before(&self, labels: usize) -> usize {
         let usual = if self.usual.is_empty() { 0 } else { BETWEEN + self.usual.width() };
@@ -47,11 +47,11 @@ pub(super) fn style(tone: Tone) -> Style {
 }
 
 /// What a constant comes to, in words.
-pub(super) fn verdict(told: &ConstantValue, beside: Option<&NearestReference>, view: &View) -> Option<Piece> {
-    if let Some(verdict) = beside.and_then(|beside| beside.verdict(told)) {
+pub(super) fn verdict(constant: &ConstantValue, beside: Option<&NearestReference>, view: &View) -> Option<Piece> {
+    if let Some(verdict) = beside.and_then(|beside| beside.verdict(constant)) {
         return Some(Piece::new(verdict.words.get(view.lang), style(verdict.tone)));
     }
-    told.estimate.is_unsteady().then(|| Piece::new(UNSTEADY.get(view.lang), Style::Warning))
+    constant.estimate.is_unsteady().then(|| Piece::new(UNSTEADY.get(view.lang), Style::Warning))
 }
 
 /// What stands beside a value in a row.
@@ -71,21 +71,27 @@ const EXTRAS: [Extras; 3] = [
 ];
 
 /// The row of constants.
-fn row(label: Text, told: &[&ConstantValue], with: Extras, beside: Option<&NearestReference>, view: &View) -> Row {
-    let here = |told: &&ConstantValue| {
-        let value = told.in_row(view.run, with.other, view.lang);
-        let text = match (told.cycles(view.lang).filter(|_| with.cycles), view.lang) {
+fn row(
+    label: Text,
+    constants: &[&ConstantValue],
+    with: Extras,
+    beside: Option<&NearestReference>,
+    view: &View,
+) -> ConstantRow {
+    let here = |constant: &&ConstantValue| {
+        let value = constant.in_row(view.run, with.other, view.lang);
+        let text = match (constant.cycles(view.lang).filter(|_| with.cycles), view.lang) {
             (Some(cycles), Lang::En) => format!("{value} ({cycles})"),
             (Some(cycles), Lang::Zh) => format!("{value}（{cycles}）"),
             (None, _) => value,
         };
         typeset(&text, view.lang).into_owned()
     };
-    let here: Vec<String> = told.iter().map(here).collect();
-    let verdicts: Vec<Option<Piece>> = told.iter().map(|told| verdict(told, beside, view)).collect();
+    let here: Vec<String> = constants.iter().map(here).collect();
+    let verdicts: Vec<Option<Piece>> = constants.iter().map(|constant| verdict(constant, beside, view)).collect();
     let label = label.get(view.lang);
     // Of one of two alone its name is said, where the label has one.
-    let is_of_one = told.len() > 1 && verdicts.iter().flatten().count() == 1 && label.contains(AND);
+    let is_of_one = constants.len() > 1 && verdicts.iter().flatten().count() == 1 && label.contains(AND);
     let named = |(part, piece): (&str, Option<Piece>)| {
         let Piece { text, style } = piece?;
         let gap = if part.ends_with(|c: char| c.is_ascii()) { " " } else { "" };
@@ -101,40 +107,40 @@ fn row(label: Text, told: &[&ConstantValue], with: Extras, beside: Option<&Neare
             None => pieces.push(piece),
         }
     }
-    let usual = match told {
+    let usual = match constants {
         [one] => beside.and_then(|beside| beside.range(one, view.lang)).unwrap_or_default(),
         _ => String::new(),
     };
-    Row { label: label.to_owned(), here: here.join(AND), usual, verdict: pieces }
+    ConstantRow { label: label.to_owned(), here: here.join(AND), usual, verdict: pieces }
 }
 
 /// The rows of all constants, with two in a row where lines are so scarce and the width allows it.
 fn rows(
-    lines: &[(&'static Line, Vec<ConstantValue>)],
+    lines: &[(&'static ConstantGroup, Vec<ConstantValue>)],
     beside: Option<&NearestReference>,
     scarcity: Scarcity,
     (labels, width): (usize, usize),
     view: &View,
-) -> Vec<Row> {
-    let fits = |row: &Row| row.before(labels) + BETWEEN + row.of_verdict() <= width;
+) -> Vec<ConstantRow> {
+    let fits = |row: &ConstantRow| row.before(labels) + BETWEEN + row.of_verdict() <= width;
     let mut rows = Vec::new();
-    for (line, told) in lines {
+    for (line, constants) in lines {
         let pairs: &[Text] = if scarcity >= line.paired_from { line.pairs } else { &[] };
-        let pair_of = |told: &ConstantValue| {
-            let at = line.constants.iter().position(|constant| constant.row == told.row)? / 2;
+        let pair_of = |value: &ConstantValue| {
+            let at = line.constants.iter().position(|constant| constant.row == value.row)? / 2;
             Some((at, pairs.get(at)?))
         };
-        let mut told = told.iter().peekable();
-        while let Some(one) = told.next() {
+        let mut rest = constants.iter().peekable();
+        while let Some(one) = rest.next() {
             let pair = pair_of(one);
-            let both = told.peek().filter(|other| pair.is_some() && pair_of(other) == pair).zip(pair);
-            let written = |label: Text, told: &[&ConstantValue]| {
+            let both = rest.peek().filter(|other| pair.is_some() && pair_of(other) == pair).zip(pair);
+            let written = |label: Text, constants: &[&ConstantValue]| {
                 // Two in a row lose nothing that each would have in its own, as long as lines allow that.
-                let most = if told.len() > 1 && scarcity < Scarcity::Great { 2 } else { EXTRAS.len() };
-                EXTRAS[..most].iter().map(|with| row(label, told, *with, beside, view)).find(&fits)
+                let most = if constants.len() > 1 && scarcity < Scarcity::Great { 2 } else { EXTRAS.len() };
+                EXTRAS[..most].iter().map(|with| row(label, constants, *with, beside, view)).find(&fits)
             };
             if let Some(row) = both.and_then(|(other, (_, label))| written(*label, &[one, other])) {
-                told.next();
+                rest.next();
                 rows.push(row);
             } else {
                 rows.push(written(one.row, &[one]).unwrap_or_else(|| row(one.row, &[one], EXTRAS[2], beside, view)));
@@ -146,7 +152,7 @@ fn rows(
 
 /// Writes the rows, each in one line; whether that was possible.
 pub(super) fn write(
-    lines: &[(&'static Line, Vec<ConstantValue>)],
+    lines: &[(&'static ConstantGroup, Vec<ConstantValue>)],
     beside: Option<&NearestReference>,
     scarcity: Scarcity,
     view: &View,
@@ -155,10 +161,10 @@ pub(super) fn write(
     let names = lines.iter().flat_map(|(line, _)| line.pairs.iter().chain(line.constants.iter().map(|one| &one.row)));
     let labels = names.map(|name| name.get(view.lang).width()).max().unwrap_or(0) + BETWEEN;
     let rows = rows(lines, beside, scarcity, (labels, page.width), view);
-    let most = |of: &dyn Fn(&Row) -> usize| rows.iter().map(of).max().unwrap_or(0);
-    let here = most(&|row: &Row| if row.usual.is_empty() { 0 } else { row.here.width() + BETWEEN });
-    let [usual, verdict] = [most(&|row: &Row| row.usual.width()), most(&Row::of_verdict)];
-    let end = |row: &Row| match (row.verdict.is_empty(), row.usual.is_empty()) {
+    let most = |of: &dyn Fn(&ConstantRow) -> usize| rows.iter().map(of).max().unwrap_or(0);
+    let here = most(&|row: &ConstantRow| if row.usual.is_empty() { 0 } else { row.here.width() + BETWEEN });
+    let [usual, verdict] = [most(&|row: &ConstantRow| row.usual.width()), most(&ConstantRow::of_verdict)];
+    let end = |row: &ConstantRow| match (row.verdict.is_empty(), row.usual.is_empty()) {
         (true, _) => 0,
         (false, true) => row.before(labels),
         (false, false) => labels + here + usual,

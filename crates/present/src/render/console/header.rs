@@ -139,7 +139,7 @@ fn settings(view: &View) -> Vec<Piece> {
     } else {
         facts.push(run.started.clone());
     }
-    facts.extend(run::place(run).map(|place| view.told(&place)));
+    facts.extend(run::place(run).map(|place| view.label(&place)));
     facts.push(match view.lang {
         Lang::En => format!("seed {:#x}", settings.seed),
         Lang::Zh => format!("种子 {:#x}", settings.seed),

@@ -19,7 +19,7 @@ const COPY: &str = "memory.copy";
 /// A best round that is this much better than the value stands beside it.
 const BEST_ROUND_GAP: f64 = 0.05;
 
-struct Line<'a> {
+struct LevelRow<'a> {
     label: String,
     size: String,
     case: &'a CaseRecord,
@@ -35,7 +35,7 @@ pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>)
         return;
     }
     shown.extend(cases.iter().map(|case| case.id.as_str()));
-    let mut lines: Vec<Line> = Vec::new();
+    let mut lines: Vec<LevelRow> = Vec::new();
     for case in &cases {
         if let Some(measured) = case.measured() {
             lines.push(level_line(view, page, case, measured));
@@ -64,8 +64,8 @@ pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>)
             let cycles = line.measured.companion(Measured::CYCLES);
             // Of what is shared the interval of the time is that of the cycles.
             let sure = line.measured.in_cycles().map_or_else(String::new, |cycles| interval(view, &cycles));
-            let told = |cycles: &Estimate| format!("{}{sure}", number(cycles.value()));
-            cells.push(Piece::plain(cycles.as_deref().map_or("–".to_owned(), told)));
+            let shown = |cycles: &Estimate| format!("{}{sure}", number(cycles.value()));
+            cells.push(Piece::plain(cycles.as_deref().map_or("–".to_owned(), shown)));
         }
         cells.push(latency_cell(view, line.case, line.measured));
         for column in &columns {
@@ -79,13 +79,14 @@ pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>)
     reported_caches(view, page);
 }
 
-fn level_line<'a>(view: &View<'a>, page: &mut Page, case: &'a CaseRecord, measured: &'a Measured) -> Line<'a> {
+fn level_line<'a>(view: &View<'a>, page: &mut Page, case: &'a CaseRecord, measured: &'a Measured) -> LevelRow<'a> {
     let key = case.params.get("level").unwrap_or(&case.id);
     let level = Level::of(key);
     let bracket = bracket_of(case);
     let reported = level.and_then(|level| level.reported(view.run)).map(|cache| cache.size_bytes as f64);
     let mut notes = Vec::new();
-    let contradicts = |told: &f64| bracket.is_some_and(|bracket| bracket.is_over(*told) || bracket.is_under(*told));
+    let contradicts =
+        |reported: &f64| bracket.is_some_and(|bracket| bracket.is_over(*reported) || bracket.is_under(*reported));
     let differ = reported.filter(contradicts);
     if let Some(reported) = differ {
         let mut says = format!("{} {}", view.say(words::REPORTS), value(reported, Unit::Bytes, view.lang));
@@ -116,7 +117,7 @@ fn level_line<'a>(view: &View<'a>, page: &mut Page, case: &'a CaseRecord, measur
         None => key.to_owned(),
     };
     let bandwidths = BANDWIDTHS.map(|(probe, _)| level.and_then(|level| within(view, probe, level)));
-    Line { label, size, case, measured, bandwidths, notes }
+    LevelRow { label, size, case, measured, bandwidths, notes }
 }
 
 /// The points that prove a size: `45–64 KiB`, `> 16 MiB`, `< 2 MiB`.
@@ -135,7 +136,7 @@ fn bracket_cell(bracket: &Bracket) -> String {
 }
 
 /// Memory seen through the other kind of page than the hierarchy's own, at the largest size that lies in memory.
-fn other_page_line<'a>(view: &View<'a>) -> Option<Line<'a>> {
+fn other_page_line<'a>(view: &View<'a>) -> Option<LevelRow<'a>> {
     let own = view.labels(LATENCY).default_of("page")?;
     let beyond = last_cache_size(view.run).unwrap_or(0.0) * 1.5;
     let others = |probe: &str| {
@@ -161,7 +162,7 @@ fn other_page_line<'a>(view: &View<'a>) -> Option<Line<'a>> {
             Lang::Zh => format!("{size} 处"),
         }
     });
-    Some(Line { label, size, case, measured, bandwidths: BANDWIDTHS.map(|(probe, _)| others(probe)), notes })
+    Some(LevelRow { label, size, case, measured, bandwidths: BANDWIDTHS.map(|(probe, _)| others(probe)), notes })
 }
 
 /// `DRAM, 4 KiB pages`.
@@ -212,13 +213,13 @@ fn bounds(run: &Run, level: &Level) -> Option<(f64, f64)> {
 }
 
 /// The remarks on a level; the best round stands beside its value where it is better by more than the eye expects.
-fn level_remarks(view: &View, case: &CaseRecord, measured: &Measured, is_size_told: bool) -> Vec<Piece> {
+fn level_remarks(view: &View, case: &CaseRecord, measured: &Measured, is_size_reported: bool) -> Vec<Piece> {
     let gap = best_gap(&measured.estimate);
     let shows_best = gap > BEST_ROUND_GAP || view.verbose;
     let mut others = measured.clone();
     others.flags.retain(|flag| match flag.kind {
         FlagKind::BestRoundGap => !shows_best,
-        FlagKind::Unconfirmed => !is_size_told,
+        FlagKind::Unconfirmed => !is_size_reported,
         _ => true,
     });
     let unit = view.unit_or(&case.probe, Unit::Nanoseconds);

@@ -16,7 +16,7 @@ const INDENT: usize = 2;
 const GAP: usize = 2;
 
 /// A column: what stands over it, how its cells stand under each other, and the cells.
-struct Column {
+struct MatrixColumn {
     header: String,
     /// The same behind a column of its kind.
     short: String,
@@ -24,7 +24,7 @@ struct Column {
     cells: Vec<Piece>,
 }
 
-impl Column {
+impl MatrixColumn {
     /// What it takes, by its widest cell; a cell that stands at its point may take more than its text.
     fn width(&self, is_first: bool) -> usize {
         let point = |text: &str| {
@@ -48,7 +48,7 @@ impl Sweep<'_> {
     /// Writes the sweep with its points down and its series across: each value with its interval where the width has room
     /// for all of them, else the values alone, with the widest interval of a row behind them.
     pub(super) fn write_down(&self, view: &View, page: &mut Page) {
-        let fits = |columns: &[Column]| {
+        let fits = |columns: &[MatrixColumn]| {
             let widths = columns.iter().enumerate().map(|(index, column)| GAP + column.width(index == 0));
             self.label_columns() + widths.sum::<usize>() <= page.width
         };
@@ -88,9 +88,9 @@ impl Sweep<'_> {
         INDENT + groups.unwrap_or(0) + GAP + points.map(UnicodeWidthStr::width).max().unwrap_or(0)
     }
 
-    fn columns(&self, view: &View, page: &mut Page, align: Align, with_intervals: bool) -> Vec<Column> {
+    fn columns(&self, view: &View, page: &mut Page, align: Align, with_intervals: bool) -> Vec<MatrixColumn> {
         let scale = self.scale();
-        let mut columns: Vec<Column> = Vec::new();
+        let mut columns: Vec<MatrixColumn> = Vec::new();
         let mut before: Option<&str> = None;
         for series in &self.series {
             let cell = |case: &Option<_>| {
@@ -104,11 +104,11 @@ impl Sweep<'_> {
             let header = series.label.clone();
             let short = shortened(&header, before).to_owned();
             before = Some(&series.label);
-            columns.push(Column { header, short, align, cells: series.cells.iter().map(cell).collect() });
+            columns.push(MatrixColumn { header, short, align, cells: series.cells.iter().map(cell).collect() });
             if let Some(lines) = &series.lines {
                 let header = view.say(words::LINES).to_owned();
                 let cells = lines.iter().map(|text| Piece::new(text, Style::Dim)).collect();
-                columns.push(Column { short: header.clone(), header, align: Align::Right, cells });
+                columns.push(MatrixColumn { short: header.clone(), header, align: Align::Right, cells });
             }
         }
         let is_wide = |case| self.shows_interval(view, case);
@@ -116,12 +116,12 @@ impl Sweep<'_> {
             let widest = (0..self.points.len()).map(|index| self.widest(index).map_or("–".to_owned(), percent_number));
             let cells = widest.map(|text| Piece::new(text, Style::Dim)).collect();
             let header = view.say(words::PLUS_MINUS_MOST).to_owned();
-            columns.push(Column { short: header.clone(), header, align: Align::Right, cells });
+            columns.push(MatrixColumn { short: header.clone(), header, align: Align::Right, cells });
         }
         columns
     }
 
-    fn write_columns(&self, page: &mut Page, columns: &[Column]) {
+    fn write_columns(&self, page: &mut Page, columns: &[MatrixColumn]) {
         let mut grid = Grid::new();
         grid.column(&self.title, Align::Right);
         for (index, column) in columns.iter().enumerate() {

@@ -7,7 +7,7 @@ use hostmark_stats::change::LEAST_STEP;
 use super::grid::Grid;
 use super::page::Page;
 use super::remarks::reason_rows;
-use super::sweep::{Point, Series, Sweep, cells, lines_along, points, short_size};
+use super::sweep::{Series, Sweep, SweepPoint, cells, lines_along, points, short_size};
 use super::view::{Shown, View};
 use crate::words;
 
@@ -59,7 +59,7 @@ fn block<'a>(
             let rest = points.iter().filter(|(axis, _)| pattern.is_none() || *axis != "pattern").copied();
             let mut names: Vec<String> = pattern.map(|p| pattern_name(view, p)).into_iter().collect();
             names.extend(Some(word.clone()).filter(|word| !word.is_empty()));
-            names.extend(rest.map(|(axis, value)| view.told(&labels.point(axis, value))));
+            names.extend(rest.map(|(axis, value)| view.label(&labels.point(axis, value))));
             lines.push((stride, names.join(" "), line.clone()));
             members.extend(line);
         }
@@ -67,7 +67,7 @@ fn block<'a>(
     // Strides stand side by side, the smallest first, behind the patterns that have a name.
     lines.sort_by_key(|(stride, ..)| *stride);
     let Some(first) = members.first() else { return };
-    let mut at: Vec<Point> = points(&view.labels(&first.probe), "size", &members, view.lang);
+    let mut at: Vec<SweepPoint> = points(&view.labels(&first.probe), "size", &members, view.lang);
     at.sort_by_key(|point| point.value.parse::<u64>().unwrap_or(u64::MAX));
     for point in &mut at {
         let bytes = point.value.parse::<u64>().ok();
@@ -112,9 +112,9 @@ fn is_faster_than_memory(line: &[&CaseRecord], size: &str, unit: Unit) -> bool {
 
 /// The lines that a stride touches at each size, with the level that holds them where it begins; none where every line of the
 /// buffer is touched, so that its size tells both.
-fn lines_of_points(run: &Run, points: &[Point], stride: u64) -> Option<Vec<String>> {
+fn lines_of_points(run: &Run, points: &[SweepPoint], stride: u64) -> Option<Vec<String>> {
     let mut before = None;
-    let text = |point: &Point| {
+    let text = |point: &SweepPoint| {
         let bytes = point.value.parse().ok()?;
         let level = level_of_lines(run, bytes, stride).map(|level| level.name);
         let begins = level.filter(|_| level != before).map_or(String::new(), |name| format!("{name} "));

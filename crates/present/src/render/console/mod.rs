@@ -80,8 +80,8 @@ fn legend(view: &View, page: &mut Page) {
     let target = target.replace(".0", "");
     let mut facts = Vec::new();
     if !view.verbose && view.measured > 0 {
-        let told = |case: &CaseRecord| Some(case.measured()?.estimate.repetition?.runs);
-        let runs = view.run.cases.iter().filter_map(told).max();
+        let shown = |case: &CaseRecord| Some(case.measured()?.estimate.repetition?.runs);
+        let runs = view.run.cases.iter().filter_map(shown).max();
         facts.push(match (view.lang, runs.map(|runs| runs == 0)) {
             (Lang::En, None) => format!("± half of the 95 % interval, shown where over {target}"),
             (Lang::Zh, None) => format!("± 95% 区间的一半，超过 {target} 时显示"),

@@ -7,7 +7,7 @@ use hostmark_model::{CaseRecord, HostFacts, Text, Unit};
 use super::grid::{Align, Grid, GridRow};
 use super::page::{Page, Piece, Style};
 use super::remarks::reason_rows;
-use super::sweep::{Point, Series, Sweep, lines_along};
+use super::sweep::{Series, Sweep, SweepPoint, lines_along};
 use super::view::{Shown, View};
 use crate::words;
 
@@ -62,7 +62,7 @@ fn of_pairs<'a>(view: &View, members: &[&'a CaseRecord], unit: Unit) -> Sweep<'a
         Series { label: cpus.to_string(), cells: memory.iter().map(at).collect(), lines: None }
     });
     let series = series.collect();
-    let point = |node: &usize| Point { value: node.to_string(), label: node.to_string(), group: None };
+    let point = |node: &usize| SweepPoint { value: node.to_string(), label: node.to_string(), group: None };
     Sweep { title: view.say(NODE).to_owned(), points: memory.iter().map(point).collect(), series, unit }
 }
 
@@ -74,15 +74,16 @@ fn distance(host: &HostFacts, [from, to]: [usize; 2]) -> Option<u32> {
 
 fn distances(view: &View, page: &mut Page, pairs: &BTreeSet<[usize; 2]>) {
     let (from, to): (BTreeSet<usize>, BTreeSet<usize>) = pairs.iter().map(|[cpus, memory]| (*cpus, *memory)).unzip();
-    let told = |from: usize, to: usize| distance(&view.run.host, [from, to]);
-    if !pairs.iter().any(|&[cpus, memory]| told(cpus, memory).is_some()) {
+    let shown = |from: usize, to: usize| distance(&view.run.host, [from, to]);
+    if !pairs.iter().any(|&[cpus, memory]| shown(cpus, memory).is_some()) {
         return;
     }
     let mut grid = Grid::new();
     to.iter().for_each(|node| grid.column(&node.to_string(), Align::Right));
     grid.row(GridRow::Heading(Piece::new(view.say(DISTANCE), Style::Dim)));
     for &cpus in &from {
-        let cell = |&memory: &usize| Piece::plain(told(cpus, memory).map_or("–".to_owned(), |told| told.to_string()));
+        let cell =
+            |&memory: &usize| Piece::plain(shown(cpus, memory).map_or("–".to_owned(), |shown| shown.to_string()));
         let mut cells = vec![Piece::new(format!("{} {cpus}", view.say(NODE)), Style::Dim)];
         cells.extend(to.iter().map(cell));
         grid.row(GridRow::Cells(cells, Vec::new()));

@@ -95,7 +95,7 @@ fn short_name(name: &str) -> String {
 pub(super) fn remarks(view: &View, case: &CaseRecord, measured: &Measured) -> Vec<Piece> {
     let mut texts: Vec<String> = Vec::new();
     for flag in &measured.flags {
-        if !view.told_once.contains(&flag.kind) {
+        if !view.shown_once.contains(&flag.kind) {
             texts.push(flag_text(view, measured, flag));
         }
     }
@@ -103,12 +103,12 @@ pub(super) fn remarks(view: &View, case: &CaseRecord, measured: &Measured) -> Ve
     texts.extend(split_huge_pages(view.run, case).map(|cut| cut.get(view.lang).to_owned()));
     let noise = &measured.noise;
     let samples = measured.taken().max(1);
-    let is_told = measured.flags.iter().any(|flag| flag.kind == FlagKind::MostlyTainted);
-    let share = noise.tainted as f64 / samples as f64;
-    if noise.tainted > 0 && (view.verbose || (share >= DISTURBED_SHARE && !is_told)) {
+    let is_flagged = measured.flags.iter().any(|flag| flag.kind == FlagKind::MostlyDisturbed);
+    let share = noise.disturbed as f64 / samples as f64;
+    if noise.disturbed > 0 && (view.verbose || (share >= DISTURBED_SHARE && !is_flagged)) {
         texts.push(match view.lang {
-            Lang::En => format!("{} of {} disturbed", noise.tainted, counted(samples, "sample")),
-            Lang::Zh => format!("{samples} 个样本中 {} 个受扰", noise.tainted),
+            Lang::En => format!("{} of {} disturbed", noise.disturbed, counted(samples, "sample")),
+            Lang::Zh => format!("{samples} 个样本中 {} 个受扰", noise.disturbed),
         });
     }
     let mut pieces: Vec<Piece> =
@@ -143,7 +143,7 @@ fn flag_text(view: &View, measured: &Measured, flag: &Flag) -> String {
             },
             None => label.to_owned(),
         },
-        FlagKind::MostlyTainted if 2 * measured.noise.tainted > measured.taken() => match view.lang {
+        FlagKind::MostlyDisturbed if 2 * measured.noise.disturbed > measured.taken() => match view.lang {
             Lang::En => "most samples disturbed".to_owned(),
             Lang::Zh => "多数样本受扰".to_owned(),
         },
@@ -159,7 +159,7 @@ fn flag_text(view: &View, measured: &Measured, flag: &Flag) -> String {
     };
     match detail {
         "" => text,
-        _ => format!("{text}{}{}", view.say(words::COLON), view.run.typed_text(&reasons::told(detail, view.lang))),
+        _ => format!("{text}{}{}", view.say(words::COLON), view.run.typed_text(&reasons::localized(detail, view.lang))),
     }
 }
 
@@ -179,7 +179,7 @@ pub(super) fn reason_rows(view: &View, cases: &[&CaseRecord]) -> Vec<GridRow> {
     let row = |(probe, is_failed, why, members): (&str, bool, &str, Vec<&CaseRecord>)| {
         let (word, style): (Text, Style) =
             if is_failed { (words::FAILED, Style::Bad) } else { (words::SKIPPED, Style::Dim) };
-        let mut text = format!("{}{}{}", view.say(word), view.say(words::COLON), reasons::told(why, view.lang));
+        let mut text = format!("{}{}{}", view.say(word), view.say(words::COLON), reasons::localized(why, view.lang));
         if view.verbose {
             let ids: Vec<String> = members.iter().map(|case| view.run.typed_id(&case.id)).collect();
             text = format!("{text} [{}]", ids.join(" "));
@@ -193,8 +193,8 @@ pub(super) fn reason_rows(view: &View, cases: &[&CaseRecord]) -> Vec<GridRow> {
 fn which(view: &View, probe: &str, cases: &[&CaseRecord]) -> String {
     let labels = view.labels(probe);
     if let [case] = cases {
-        return view.told(&labels.title(&labels.off_default(&case.params)));
+        return view.label(&labels.title(&labels.off_default(&case.params)));
     }
-    let title = view.told(&labels.title(&[]));
+    let title = view.label(&labels.title(&[]));
     format!("{title}{}{} {}", view.say(words::COMMA), cases.len(), view.say(words::CASES))
 }

@@ -10,7 +10,7 @@ use hostmark_model::{AxisKind, CaseRecord, Lang, Measured, Text, Unit};
 use super::grid::{Align, Grid, GridRow};
 use super::page::{Page, Piece, Style};
 use super::remarks::{quantities, reason_rows, remarks};
-use super::sweep::{Point, Series, Sweep, cells, lines_along, points};
+use super::sweep::{Series, Sweep, SweepPoint, cells, lines_along, points};
 use super::view::{Shown, View};
 use crate::estimators;
 use crate::words;
@@ -108,9 +108,9 @@ fn case_row(view: &View, all: &[&CaseRecord], case: &CaseRecord, measured: &Meas
         let varies = |axis: &str| all.iter().any(|other| other.params.get(axis) != case.params.get(axis));
         let points: Vec<(&str, &str)> = case.params.0.iter().map(|(a, v)| (a.as_str(), v.as_str())).collect();
         let moved: Vec<(&str, &str)> = points.into_iter().filter(|(axis, _)| varies(axis)).collect();
-        view.told(&labels.title(&moved))
+        view.label(&labels.title(&moved))
     } else if is_first {
-        view.told(&labels.title(&off))
+        view.label(&labels.title(&off))
     } else {
         format!("  {}", labels.points(&off).get(view.lang))
     };
@@ -157,12 +157,12 @@ fn take_sweeps<'a>(view: &View, sweeps: &mut Vec<Sweep<'a>>, cases: &[&'a CaseRe
         };
         let mut lines = lines_along(cases, axis);
         lines.retain(|(_, line)| is_long(line));
-        let is_worth_it = match lines.as_slice() {
+        let pays_off = match lines.as_slice() {
             [] => false,
             [(_, line)] => labels.is_numeric(axis) && measured(line) >= NUMERIC_POINTS,
             _ => true,
         };
-        if !is_worth_it {
+        if !pays_off {
             continue;
         }
         let members: Vec<&CaseRecord> = lines.iter().flat_map(|(_, line)| line.iter().copied()).collect();
@@ -173,7 +173,7 @@ fn take_sweeps<'a>(view: &View, sweeps: &mut Vec<Sweep<'a>>, cases: &[&'a CaseRe
             let label = if off.is_empty() {
                 default_label(view, &labels, rest, is_alone)
             } else {
-                view.told(&labels.points(&off))
+                view.label(&labels.points(&off))
             };
             Series { label: format!("  {label}"), cells: cells(&at, axis, line), lines: None }
         });
@@ -181,7 +181,7 @@ fn take_sweeps<'a>(view: &View, sweeps: &mut Vec<Sweep<'a>>, cases: &[&'a CaseRe
         let is_in_cycles = all.all(|measured| measured.in_cycles().is_some());
         let unit = if is_in_cycles { Unit::CoreCycles } else { view.unit_or(probe, Unit::Ratio) };
         let mut sweep = Sweep { title: String::new(), series: series.collect(), unit, points: at };
-        let title = view.told(&labels.title(&[]));
+        let title = view.label(&labels.title(&[]));
         let unit = sweep.unit_name(view);
         let by = by_axis(axis);
         let by = by.get(view.lang);
@@ -222,14 +222,14 @@ fn of_pairs<'a>(view: &View, cases: &[&'a CaseRecord]) -> Vec<Sweep<'a>> {
                 cells: across.iter().map(|&other| at(one, other)).collect(),
                 lines: None,
             });
-            let point = |cpu: &usize| Point { value: cpu.to_string(), label: cpu.to_string(), group: None };
+            let point = |cpu: &usize| SweepPoint { value: cpu.to_string(), label: cpu.to_string(), group: None };
             let mut sweep = Sweep {
                 title: String::new(),
                 points: across.iter().map(point).collect(),
                 series: series.collect(),
                 unit: view.unit_or(&first.probe, Unit::Ratio),
             };
-            let (title, unit) = (view.told(&labels.title(&labels.off_default(&rest))), sweep.unit_name(view));
+            let (title, unit) = (view.label(&labels.title(&labels.off_default(&rest))), sweep.unit_name(view));
             sweep.title = [title.as_str(), unit]
                 .into_iter()
                 .filter(|part| !part.is_empty())
@@ -248,5 +248,5 @@ fn default_label(view: &View, labels: &ProbeLabels, rest: &hostmark_model::Param
     if points.is_empty() || (is_alone && points.len() > 1) {
         return view.say(words::VALUE).to_owned();
     }
-    view.told(&labels.points(&points))
+    view.label(&labels.points(&points))
 }

@@ -28,16 +28,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_share_of_samples_is_told_in_both_languages() {
+    fn the_share_of_samples_is_reported_in_both_languages() {
         assert_eq!(line(None, Lang::En), None);
         assert_eq!(line(Some(&RunTime::default()), Lang::En), None);
         let time = RunTime { wall_s: 50.0, samples_s: 12.5, set_up_s: 30.0, ..RunTime::default() };
-        let told = |lang| line(Some(&time), lang).unwrap();
+        let line_in = |lang| line(Some(&time), lang).unwrap();
         assert!(
-            told(Lang::En).starts_with("Of 50.0 s, 25 % lie in samples (12.5 s); set-up 30.0 s"),
+            line_in(Lang::En).starts_with("Of 50.0 s, 25 % lie in samples (12.5 s); set-up 30.0 s"),
             "{}",
-            told(Lang::En)
+            line_in(Lang::En)
         );
-        assert!(told(Lang::Zh).starts_with("50.0 s 中有 25 %"), "{}", told(Lang::Zh));
+        assert!(line_in(Lang::Zh).starts_with("50.0 s 中有 25 %"), "{}", line_in(Lang::Zh));
     }
 }

@@ -28,7 +28,7 @@ const SERIES_WITH_INTERVALS: usize = 4;
 
 /// A point of the swept axis.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Point {
+pub(super) struct SweepPoint {
     /// Its value in a case id.
     pub(super) value: String,
     /// Its name in the table.
@@ -49,7 +49,7 @@ pub(super) struct Series<'a> {
 pub(super) struct Sweep<'a> {
     /// What the first column is called.
     pub(super) title: String,
-    pub(super) points: Vec<Point>,
+    pub(super) points: Vec<SweepPoint>,
     pub(super) series: Vec<Series<'a>>,
     pub(super) unit: Unit,
 }
@@ -68,7 +68,7 @@ pub(super) fn lines_along<'a>(cases: &[&'a CaseRecord], axis: &str) -> Vec<(Para
 }
 
 /// The points of `axis` that the cases stand at: numbers ascending, names behind them as they come.
-pub(super) fn points(labels: &ProbeLabels, axis: &str, cases: &[&CaseRecord], lang: Lang) -> Vec<Point> {
+pub(super) fn points(labels: &ProbeLabels, axis: &str, cases: &[&CaseRecord], lang: Lang) -> Vec<SweepPoint> {
     let mut values: Vec<&str> = Vec::new();
     for value in cases.iter().filter_map(|case| case.params.get(axis)) {
         if !values.contains(&value) {
@@ -87,7 +87,7 @@ pub(super) fn points(labels: &ProbeLabels, axis: &str, cases: &[&CaseRecord], la
     };
     let point = |value: &&str| {
         let label = cut(&visible(&label(value)), WIDEST_HEADER);
-        Point { value: (*value).to_owned(), label, group: None }
+        SweepPoint { value: (*value).to_owned(), label, group: None }
     };
     values.iter().map(point).collect()
 }
@@ -109,8 +109,8 @@ pub(super) fn short_size(value: &str) -> String {
 }
 
 /// A line of cases as cells of the points.
-pub(super) fn cells<'a>(points: &[Point], axis: &str, cases: &[&'a CaseRecord]) -> Vec<Option<&'a CaseRecord>> {
-    let at = |point: &Point| cases.iter().find(|case| case.params.get(axis) == Some(&point.value)).copied();
+pub(super) fn cells<'a>(points: &[SweepPoint], axis: &str, cases: &[&'a CaseRecord]) -> Vec<Option<&'a CaseRecord>> {
+    let at = |point: &SweepPoint| cases.iter().find(|case| case.params.get(axis) == Some(&point.value)).copied();
     points.iter().map(at).collect()
 }
 
@@ -193,7 +193,7 @@ impl<'a> Sweep<'a> {
         let is_unsteady = estimate.is_some_and(|estimate| estimate.is_unsteady());
         let mut text = scale.map_or_else(|| value(led, self.unit, view.lang), |scale| in_scale(led, scale));
         let mut style = Style::Plain;
-        for flag in measured.flags.iter().filter(|flag| !view.told_once.contains(&flag.kind)) {
+        for flag in measured.flags.iter().filter(|flag| !view.shown_once.contains(&flag.kind)) {
             style = Style::Warning;
             let is_about = matches!(flag.kind, FlagKind::Unconfirmed | FlagKind::SmallBuffer);
             if is_about && !text.starts_with('≈') {
@@ -417,14 +417,14 @@ impl<'a> Sweep<'a> {
         for series in &self.series {
             for (point, case) in self.points.iter().zip(&series.cells) {
                 let Some(measured) = case.and_then(CaseRecord::measured) else { continue };
-                for flag in measured.flags.iter().filter(|flag| !view.told_once.contains(&flag.kind)) {
+                for flag in measured.flags.iter().filter(|flag| !view.shown_once.contains(&flag.kind)) {
                     let name = format!("{} {}", series.label.trim(), point.label);
                     match kinds.iter_mut().find(|(kind, ..)| *kind == flag.kind) {
                         Some((_, names, _)) => names.push(name),
                         None => kinds.push((
                             flag.kind,
                             vec![name],
-                            view.run.typed_text(&reasons::told(&flag.detail, view.lang)),
+                            view.run.typed_text(&reasons::localized(&flag.detail, view.lang)),
                         )),
                     }
                 }

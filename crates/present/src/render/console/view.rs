@@ -22,7 +22,7 @@ pub(crate) struct View<'a> {
     /// Half-width above which an interval is shown everywhere.
     pub(crate) target: f64,
     /// Flags that are not told beside each value: those that say something about the run, unless all is to be shown.
-    pub(crate) told_once: HashSet<FlagKind>,
+    pub(crate) shown_once: HashSet<FlagKind>,
     /// Cases with a value.
     pub(crate) measured: usize,
     labels: Labels<'a>,
@@ -33,7 +33,7 @@ impl<'a> View<'a> {
         let Flags { common, measured, .. } = Flags::of(run);
         View {
             run,
-            told_once: if options.verbose { HashSet::new() } else { common },
+            shown_once: if options.verbose { HashSet::new() } else { common },
             lang: options.lang,
             verbose: options.verbose,
             target: interval_target(run.settings.profile),
@@ -47,7 +47,7 @@ impl<'a> View<'a> {
     }
 
     /// A label in the reader's language.
-    pub(crate) fn told(&self, label: &Words) -> String {
+    pub(crate) fn label(&self, label: &Words) -> String {
         label.get(self.lang).to_owned()
     }
 

@@ -4,7 +4,7 @@ use hostmark_analysis::bilingual::{Words, each, fixed};
 use hostmark_analysis::compare::{Against, CaseComparison, Verdict};
 
 use super::{sign, words};
-use crate::chart::scale::{Kind, change};
+use crate::chart::scale::{ScaleKind, change};
 use crate::chart::{Rows, ValueRow};
 use crate::document::{Chart, Drawing};
 
@@ -44,21 +44,21 @@ pub(super) fn forest(against: &Against) -> Option<Chart> {
         let test = effect.test.as_ref()?;
         let verdict = words::verdict_word(case.verdict);
         let sign = sign(case.verdict);
-        let told = change(effect.ratio);
+        let shown = change(effect.ratio);
         let interval = format!("{} … {}", change(test.low), change(test.high));
         Some(ValueRow {
             label: words::label(case),
-            remark: each(|lang| format!("{told} {sign} {}", verdict.get(lang))),
+            remark: each(|lang| format!("{shown} {sign} {}", verdict.get(lang))),
             value: effect.ratio,
             interval: Some((test.low, test.high)),
             style: style(case.verdict),
-            reading: each(|lang| format!("{told} [95 %: {interval}] {}", verdict.get(lang))),
+            reading: each(|lang| format!("{shown} [95 %: {interval}] {}", verdict.get(lang))),
         })
     };
     let styles = [Verdict::Same, Verdict::Slower, Verdict::Faster, Verdict::Changed, Verdict::Inconclusive];
     let chart = Rows {
         x_title: Words { en: "new against base, %".to_owned(), zh: "相对基准的变化，%".to_owned() },
-        x: Kind::Change,
+        x: ScaleKind::Change,
         rows: cases.iter().filter_map(row).collect(),
         styles: styles.into_iter().map(|verdict| fixed(words::verdict_word(verdict))).collect(),
     };

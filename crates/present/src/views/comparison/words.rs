@@ -28,7 +28,7 @@ pub(super) const fn verdict_word(verdict: Verdict) -> Text {
 /// The verdict of a case in a cell of a table: of what is undecided the change that would have been seen, of another shape the typical
 /// value's.
 pub(super) fn verdict_text(case: &CaseComparison) -> Words {
-    match (case.verdict, case.told_by()) {
+    match (case.verdict, case.decisive_test()) {
         (Verdict::Inconclusive, Some(test)) if test.visible.is_finite() => unclear_under(test.visible),
         (Verdict::ChangedShape, Some(test)) => {
             let name = case.moved().map_or("", |aspect| aspect.name.as_str());
@@ -87,7 +87,7 @@ fn interval(low: f64, high: f64) -> String {
 /// What a reader should know of a group: how far its probes differ, and which cases are unlike the rest.
 pub(super) fn group_remarks(group: &GroupChange, against: &Against) -> Vec<Words> {
     let mut remarks = Vec::new();
-    if group.heterogeneity > TELLING_SPREAD {
+    if group.heterogeneity > NOTABLE_SPREAD {
         let spread = percent(group.heterogeneity);
         remarks.push(Words {
             en: format!("its probes differ by {spread}"), zh: format!("各探针之间相差 {spread}")
@@ -104,7 +104,7 @@ pub(super) fn group_remarks(group: &GroupChange, against: &Against) -> Vec<Words
 }
 
 /// A spread between the probes of a group from which on it is told.
-const TELLING_SPREAD: f64 = 0.01;
+const NOTABLE_SPREAD: f64 = 0.01;
 
 /// Whether a verdict is one of those that a reader looks for: something changed.
 pub(super) fn is_change(verdict: Verdict) -> bool {
@@ -192,7 +192,7 @@ pub(super) fn change(case: &CaseComparison) -> (String, String) {
 
 /// What a verdict stands on: the adjusted p value, how much it changed at most, and how much runs differ.
 pub(super) fn grounds(case: &CaseComparison) -> Option<Words> {
-    let test = case.told_by()?;
+    let test = case.decisive_test()?;
     let p = match test.adjusted_p_value {
         p if p < 0.0001 => "p < 0.0001".to_owned(),
         p => format!("p = {p:.4}"),
@@ -290,16 +290,16 @@ pub(super) fn summary(against: &Against, lang: Lang) -> String {
         (counts.not_comparable, uncompared, false),
         (counts.partly_failed, failed, false),
     ];
-    let told = all.into_iter().filter(|(count, _, is_always)| *count > 0 || *is_always);
+    let named = all.into_iter().filter(|(count, _, is_always)| *count > 0 || *is_always);
     let one = |(count, word, _): (usize, String, bool)| format!("{count} {word}");
-    told.map(one).collect::<Vec<_>>().join(comma)
+    named.map(one).collect::<Vec<_>>().join(comma)
 }
 
 /// What the verdicts stand on, in sentences: where it comes from how much runs differ, and what a verdict needs.
 pub(super) fn method(against: &Against) -> Vec<Words> {
     let tests = || against.cases.iter().filter_map(|case| case.effect.as_ref()?.test.as_ref());
     let assumed = tests().filter(|test| test.runs == 0).count();
-    let told: Vec<&Test> = tests().filter(|test| test.runs > 0).collect();
+    let tests_of_runs: Vec<&Test> = tests().filter(|test| test.runs > 0).collect();
     let mut said = Vec::new();
     let mut add = |en: String, zh: String| said.push(Words { en, zh });
     if against.cases.iter().any(|case| case.estimator == Some(Leading::Quiet)) {
@@ -314,11 +314,11 @@ pub(super) fn method(against: &Against) -> Vec<Words> {
             format!("双方由同一程序测量：SHA-256 {program}"),
         );
     }
-    if !told.is_empty() {
-        let runs = told.iter().map(|test| test.runs);
+    if !tests_of_runs.is_empty() {
+        let runs = tests_of_runs.iter().map(|test| test.runs);
         let (least, most) = runs.fold((usize::MAX, 0), |(low, high), runs| (low.min(runs), high.max(runs)));
         let runs = if least == most { least.to_string() } else { format!("{least} … {most}") };
-        let cases = told.len();
+        let cases = tests_of_runs.len();
         add(
             format!(
                 "how much runs differ is told for {} by {}: of both sides, and earlier ones of their environments",
@@ -339,7 +339,7 @@ pub(super) fn method(against: &Against) -> Vec<Words> {
             ),
         );
     }
-    if !told.is_empty() || assumed > 0 {
+    if !tests_of_runs.is_empty() || assumed > 0 {
         let within = limit(against.same_within);
         add(
             format!(

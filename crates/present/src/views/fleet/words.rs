@@ -1,8 +1,8 @@
 //! The words of a fleet's report.
 
 use hostmark_analysis::fleet::{
-    BetweenHosts, Carried, CaseBesideUsual, Cause, Drift, Fleet, HostResult, KindOfHosts, LEAST_HOSTS, OddCase,
-    PairApart, Reason, WithinBy,
+    BetweenHosts, Carried, CaseBesideUsual, Drift, Fleet, HostResult, KindOfHosts, LEAST_HOSTS, OddCase, PairApart,
+    RareFact, SharedFact, WithinBy,
 };
 use hostmark_analysis::format::{QUIET, called, estimator, percent};
 use hostmark_analysis::reasons;
@@ -134,7 +134,7 @@ pub(super) fn by_chance(p: f64, lang: Lang) -> String {
 }
 
 /// A fact of an odd host.
-pub(super) fn reason(reason: &Reason, lang: Lang) -> String {
+pub(super) fn reason(reason: &RareFact, lang: Lang) -> String {
     let (label, value, usual) = (reason.label.get(lang), reason.value.get(lang), reason.usual.get(lang));
     let (others, of) = (reason.others, reason.of);
     match lang {
@@ -144,7 +144,7 @@ pub(super) fn reason(reason: &Reason, lang: Lang) -> String {
 }
 
 /// What goes with being odd.
-pub(super) fn cause(cause: &Cause, lang: Lang) -> String {
+pub(super) fn cause(cause: &SharedFact, lang: Lang) -> String {
     let (label, value) = (cause.label.get(lang), cause.value.get(lang));
     let ((odd, all_odd), (others, all)) = (cause.odd, cause.others);
     let along: Vec<&str> = cause.along.iter().map(|along| along.get(lang)).collect();
@@ -205,7 +205,7 @@ fn between(between: &BetweenHosts, lang: Lang) -> Vec<String> {
     }));
     lines.extend(between.failed.iter().map(|pair| match lang {
         Lang::En => format!("{} → {} failed: {}", pair.from, pair.to, pair.reason),
-        Lang::Zh => format!("{} → {} 失败：{}", pair.from, pair.to, reasons::told(&pair.reason, lang)),
+        Lang::Zh => format!("{} → {} 失败：{}", pair.from, pair.to, reasons::localized(&pair.reason, lang)),
     }));
     if failed > 0 {
         lines.push(match lang {

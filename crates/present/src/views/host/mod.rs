@@ -6,7 +6,7 @@ mod system;
 use hostmark_analysis::bilingual::{Words, fixed, same};
 use hostmark_model::{HostReport, Lang, Text};
 
-use crate::document::{Cell, Layout, Row, Table};
+use crate::document::{Cell, Row, Table, TableLayout};
 
 /// A label in front of facts a row; what nobody tells has no facts.
 pub(crate) fn facts(report: &HostReport) -> Vec<Table> {
@@ -23,7 +23,13 @@ pub(crate) fn facts(report: &HostReport) -> Vec<Table> {
             Row { cells: vec![fixed(label).into(), facts], ..Row::default() }
         };
         let rows = en.rows.into_iter().zip(zh.rows).map(row).collect();
-        Table { title: fixed(en.title), caption: same(en.remark), rows, layout: Layout::Labels, ..Table::default() }
+        Table {
+            title: fixed(en.title),
+            caption: same(en.remark),
+            rows,
+            layout: TableLayout::Labels,
+            ..Table::default()
+        }
     };
     parts.into_iter().map(table).collect()
 }

@@ -60,8 +60,8 @@ pub(super) fn kernel(report: &HostReport, block: &mut Block) {
     let waits: Vec<String> = waits.map(|(name, pressure)| format!("{name} {}", percent(pressure.some))).collect();
     if !activity.pressure.is_empty() {
         let none = block.say("none", "无").to_owned();
-        let told = if waits.is_empty() { none } else { waits.join(", ") };
-        load.push(format!("{} {told}", block.say("pressure", "压力")));
+        let reported = if waits.is_empty() { none } else { waits.join(", ") };
+        load.push(format!("{} {reported}", block.say("pressure", "压力")));
     }
     block.row("activity", "活动", &load);
 }
@@ -90,13 +90,13 @@ pub(super) fn limits(report: &HostReport, block: &mut Block) {
     };
     block.row("runs in", "环境", &[guest, container]);
     let mut gives: Vec<String> = around.extension.clone().into_iter().collect();
-    let told = [
+    let reported = [
         ("nested paging", "嵌套分页", around.nested_paging),
         ("tagged TLB", "带标记 TLB", around.tagged_tlb),
         ("guests of guests", "嵌套虚拟机", around.nested_guests),
         ("access to /dev/kvm", "/dev/kvm 权限", around.kvm_permitted),
     ];
-    for (en, zh, on) in told {
+    for (en, zh, on) in reported {
         let state = on.map(|on| if on { block.say("yes", "有") } else { block.say("no", "无") });
         gives.extend(state.map(|state| format!("{} {state}", block.say(en, zh))));
     }

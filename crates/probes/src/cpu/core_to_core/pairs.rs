@@ -51,8 +51,8 @@ fn chosen(host: &HostFacts, most: &Most) -> Vec<Pair> {
     }
     let fact = |id: usize| host.cpus.iter().find(|cpu| cpu.id == id);
     let siblings = |id: usize| -> Vec<usize> {
-        let told = fact(id).map_or(&[][..], |cpu| &cpu.siblings);
-        told.iter().copied().filter(|other| usable.contains(other)).collect()
+        let siblings = fact(id).map_or(&[][..], |cpu| &cpu.siblings);
+        siblings.iter().copied().filter(|other| usable.contains(other)).collect()
     };
     let is_first = |id: usize| siblings(id).first().is_none_or(|&first| first == id);
     let inside: Vec<usize> =

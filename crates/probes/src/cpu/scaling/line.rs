@@ -31,7 +31,7 @@ pub fn of_source(cases: &[CaseRecord], source: &str) -> Vec<CaseRecord> {
                 Outcome::Skipped { reason: ReasonCode::MissingInput.because("one copy alone was not measured") }
             }
             (_, Outcome::Skipped { reason } | Outcome::Failed { reason }) => {
-                Outcome::Skipped { reason: reason.clone().told(format_args!("{}: {reason}", case.id)) }
+                Outcome::Skipped { reason: reason.clone().with_text(format_args!("{}: {reason}", case.id)) }
             }
         };
         record(source, copies, outcome)

@@ -13,7 +13,7 @@ pub fn speed_up(alone: &Measured, many: &Measured, copies: u64, is_rate: bool) -
     for round in &mut measured.rounds {
         let one = alone.rounds.iter().find(|other| other.round == round.round).map_or(f64::NAN, |other| other.median);
         round.median = ratio(one, round.median);
-        round.taints = vec![0];
+        round.disturbance_flags = vec![0];
     }
     // Where no round of the one has its like, their values alone tell.
     let together = || vec![ratio(alone.estimate.typical, many.estimate.typical)];

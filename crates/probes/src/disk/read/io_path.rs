@@ -4,31 +4,31 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads::storage::files::{self, OwnedFd};
 use crate::workloads::storage::random_blocks::Content;
-use crate::workloads::storage::uring::{Direction, Ring};
+use crate::workloads::storage::uring::{IoDirection, IoRing};
 
 /// How requests reach the file, and what they write there, if they do.
 pub(super) struct IoPath {
-    way: Way,
+    way: IoMethod,
     written: Option<Content>,
 }
 
-enum Way {
-    Ring(Ring),
+enum IoMethod {
+    Ring(IoRing),
     Plain { file: OwnedFd, memory: Buffer },
 }
 
 impl IoPath {
     /// The ring, or plain calls where the kernel refuses one and there is no more than one request at a time.
-    pub fn open(case: &mut Case, file: OwnedFd, direction: Direction, depth: u32, block: usize) -> Result<IoPath> {
+    pub fn open(case: &mut Case, file: OwnedFd, direction: IoDirection, depth: u32, block: usize) -> Result<IoPath> {
         let spare = files::copy(&file)?;
-        let way = match Ring::new(file, depth, block) {
-            Ok(ring) => Way::Ring(ring),
+        let way = match IoRing::new(file, depth, block) {
+            Ok(ring) => IoMethod::Ring(ring),
             Err(error) if depth > 1 => return Err(RoundError::lacking("io_uring is not available", &error)),
-            Err(_) => Way::Plain { file: spare, memory: case.buffer(block as u64, Pages::Base, None)? },
+            Err(_) => IoMethod::Plain { file: spare, memory: case.buffer(block as u64, Pages::Base, None)? },
         };
-        case.note("interface", if matches!(way, Way::Ring(_)) { "io_uring" } else { "pread and pwrite" });
+        case.note("interface", if matches!(way, IoMethod::Ring(_)) { "io_uring" } else { "pread and pwrite" });
         let mut io_path = IoPath { way, written: None };
-        if direction == Direction::Write {
+        if direction == IoDirection::Write {
             let mut content = Content::new()?;
             (0..io_path.depth()).for_each(|slot| content.fill(io_path.way.block_mut(slot)));
             io_path.written = Some(content);
@@ -39,8 +39,8 @@ impl IoPath {
     /// Requests that it has room for.
     pub fn depth(&self) -> usize {
         match &self.way {
-            Way::Ring(ring) => ring.depth(),
-            Way::Plain { .. } => 1,
+            IoMethod::Ring(ring) => ring.depth(),
+            IoMethod::Plain { .. } => 1,
         }
     }
 
@@ -49,15 +49,15 @@ impl IoPath {
         let direction = match &mut self.written {
             Some(content) => {
                 content.renew(self.way.block_mut(slot));
-                Direction::Write
+                IoDirection::Write
             }
-            None => Direction::Read,
+            None => IoDirection::Read,
         };
         match &mut self.way {
-            Way::Ring(ring) => ring.submit(slot, direction, offset),
-            Way::Plain { file, memory } => match direction {
-                Direction::Read => files::read_at(file, offset, memory.bytes_mut()),
-                Direction::Write => files::write_at(file, offset, memory.bytes()),
+            IoMethod::Ring(ring) => ring.submit(slot, direction, offset),
+            IoMethod::Plain { file, memory } => match direction {
+                IoDirection::Read => files::read_at(file, offset, memory.bytes_mut()),
+                IoDirection::Write => files::write_at(file, offset, memory.bytes()),
             },
         }
     }
@@ -65,18 +65,18 @@ impl IoPath {
     /// Waits for a request to be done: its slot.
     pub fn wait(&mut self) -> std::io::Result<usize> {
         match &mut self.way {
-            Way::Ring(ring) => ring.wait(),
+            IoMethod::Ring(ring) => ring.wait(),
             // It was done when it was handed over.
-            Way::Plain { .. } => Ok(0),
+            IoMethod::Plain { .. } => Ok(0),
         }
     }
 }
 
-impl Way {
+impl IoMethod {
     fn block_mut(&mut self, slot: usize) -> &mut [u8] {
         match self {
-            Way::Ring(ring) => ring.block_mut(slot),
-            Way::Plain { memory, .. } => memory.bytes_mut(),
+            IoMethod::Ring(ring) => ring.block_mut(slot),
+            IoMethod::Plain { memory, .. } => memory.bytes_mut(),
         }
     }
 }

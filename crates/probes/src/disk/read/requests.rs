@@ -7,7 +7,7 @@ use hostmark_engine::prelude::*;
 use super::io_path::IoPath;
 use crate::kernels::random::Random;
 use crate::workloads::storage::files;
-use crate::workloads::storage::uring::Direction;
+use crate::workloads::storage::uring::IoDirection;
 
 /// The scratch file: larger than what a device's own write buffer holds back for long, and quickly written.
 const FILE_BYTES: u64 = 64 << 20;
@@ -20,7 +20,7 @@ const STEADY_SHARE: f64 = 0.1;
 const MOST_UNSTEADY: usize = 20;
 
 /// Keeps as many requests under way as the axis `depth` says, by slices of time, from the steady state on.
-pub fn keep(case: &mut Case, direction: Direction) -> Result<()> {
+pub fn keep(case: &mut Case, direction: IoDirection) -> Result<()> {
     let (block, depth): (u64, u32) = (case.param("block")?, case.param("depth")?);
     let is_random = case.param::<String>("pattern")? == "random";
     let file = crate::place::on_device(case, FILE_BYTES.max(block))?;
@@ -76,8 +76,8 @@ pub fn keep(case: &mut Case, direction: Direction) -> Result<()> {
     measured?;
     let slices = steady_after.map(|slices| slices as f64 * SLICE_NS / 1e6);
     device.give(case, asked, |work| match direction {
-        Direction::Read => work.read_bytes,
-        Direction::Write => work.written_bytes,
+        IoDirection::Read => work.read_bytes,
+        IoDirection::Write => work.written_bytes,
     })?;
     case.note("steady", slices.map_or("not reached".to_owned(), |ms| format!("after {ms:.0} ms")));
     case.also(super::super::OPERATIONS.name, rates)?;

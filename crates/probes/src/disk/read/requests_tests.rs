@@ -10,7 +10,7 @@ fn rates_are_steady_once_five_in_a_row_are_alike() {
 }
 
 #[test]
-fn rates_that_never_settle_are_told_apart() {
+fn rates_that_never_settle_are_distinguished() {
     let mut rate = 1.0;
     let rising = || {
         rate *= 1.2;

@@ -3,17 +3,17 @@
 use std::arch::is_aarch64_feature_detected;
 use std::sync::atomic::AtomicU64;
 
-use super::Method;
+use super::AtomicMethod;
 
-pub(super) static METHODS: &[Method] = &[
-    Method {
+pub(super) static METHODS: &[AtomicMethod] = &[
+    AtomicMethod {
         name: "lse",
         is_available: || is_aarch64_feature_detected!("lse"),
         fetch_add: lse_fetch_add,
         compare_and_swap: lse_compare_and_swap,
         swap_when: lse_swap_when,
     },
-    Method {
+    AtomicMethod {
         name: "ll_sc",
         is_available: || true,
         fetch_add: exclusive_add,

@@ -26,7 +26,7 @@ pub struct Lonely(pub AtomicU64);
 
 /// How this CPU does atomic operations.
 #[derive(Clone, Copy)]
-pub struct Method {
+pub struct AtomicMethod {
     /// How it is asked for, and recorded.
     pub name: &'static str,
     /// Whether this CPU has the instructions.
@@ -36,7 +36,7 @@ pub struct Method {
     swap_when: fn(&AtomicU64, u64, u64),
 }
 
-impl Method {
+impl AtomicMethod {
     /// Adds one to `word`, `n` times, by an instruction that also fetches what was there.
     #[inline(never)]
     pub fn fetch_add(&self, word: &AtomicU64, n: u64) {
@@ -61,11 +61,11 @@ impl Method {
 }
 
 /// All methods of this architecture, the best first, whether or not this CPU has them.
-pub fn methods() -> &'static [Method] {
+pub fn methods() -> &'static [AtomicMethod] {
     machine::METHODS
 }
 
 /// The method of this name, if this architecture has it; `best` is the first that this CPU has.
-pub fn method(name: &str) -> Option<&'static Method> {
+pub fn method(name: &str) -> Option<&'static AtomicMethod> {
     machine::METHODS.iter().find(|method| method.name == name || (name == "best" && (method.is_available)()))
 }

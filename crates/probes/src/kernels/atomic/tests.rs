@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::*;
 
-fn available() -> impl Iterator<Item = &'static Method> {
+fn available() -> impl Iterator<Item = &'static AtomicMethod> {
     methods().iter().filter(|method| (method.is_available)())
 }
 
@@ -12,7 +12,7 @@ fn available() -> impl Iterator<Item = &'static Method> {
 fn every_addition_of_every_thread_counts() {
     const N: u64 = 20_000;
     for method in available() {
-        for add in [Method::fetch_add, Method::compare_and_swap] {
+        for add in [AtomicMethod::fetch_add, AtomicMethod::compare_and_swap] {
             let word = Lonely::default();
             std::thread::scope(|scope| {
                 for _ in 0..3 {

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::AtomicU64;
 
-use super::Method;
+use super::AtomicMethod;
 
-pub(super) static METHODS: &[Method] =
-    &[Method { name: "lock", is_available: || true, fetch_add, compare_and_swap, swap_when }];
+pub(super) static METHODS: &[AtomicMethod] =
+    &[AtomicMethod { name: "lock", is_available: || true, fetch_add, compare_and_swap, swap_when }];
 
 on_word!(
     fetch_add(word, n),

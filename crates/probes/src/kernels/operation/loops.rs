@@ -1,7 +1,7 @@
 //! The loops around the operations, and each operation in the instructions of both architectures: x86-64's first, in legacy
 //! encodings, which every CPU has, then AArch64's.
 
-use super::{Kernel, Op, Registers, Type};
+use super::{Op, OperationKernel, Registers, Type};
 
 /// A chain through the first integer or vector register: 64 a turn, then the rest one by one.
 macro_rules! chain {
@@ -250,8 +250,8 @@ independent_vector!(independent_div_f32, "divss", "fdiv \\acc, \\acc, s24", shap
 independent_vector!(independent_div_f64, "divsd", "fdiv \\acc, \\acc, d24", shape "d" "");
 
 /// The loops of an operation, if the machine has an instruction for it.
-pub(super) fn kernel(kind: Type, op: Op) -> Option<Kernel> {
-    let both = |chain, independent| Some(Kernel { chain, independent });
+pub(super) fn kernel(kind: Type, op: Op) -> Option<OperationKernel> {
+    let both = |chain, independent| Some(OperationKernel { chain, independent });
     match (kind, op) {
         (Type::I32, Op::Bit) => both(chain_bit_i32, independent_bit_i32),
         (Type::I32, Op::Add) => both(chain_add_i32, independent_add_i32),

@@ -83,7 +83,7 @@ struct Registers {
 }
 
 /// The instructions of one operation.
-struct Kernel {
+struct OperationKernel {
     /// Turns, rest, registers; gives the last value's bits.
     chain: fn(u64, u64, Registers) -> u64,
     /// Turns, registers; gives the sum of the registers' bits, or the last result of a division.
@@ -92,7 +92,7 @@ struct Kernel {
 
 /// One operation on one type.
 pub struct Operation {
-    kernel: Kernel,
+    kernel: OperationKernel,
     registers: Registers,
 }
 

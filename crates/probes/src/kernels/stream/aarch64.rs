@@ -1,6 +1,6 @@
 //! The kernels of STREAM and STREAM2 in AArch64 instructions.
 
-use super::{Kernel, LIBC, Operation, Reach, always};
+use super::{Kernel, LIBC, Reach, StreamOperation, always};
 
 /// A chunk by pairs of 16-byte vectors: the lines given, for each of 16.
 macro_rules! pairs {

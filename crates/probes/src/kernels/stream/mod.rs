@@ -60,10 +60,10 @@ macro_rules! kernel {
 macro_rules! of_stream {
     ($name:literal, $is_available:expr, $module:ident) => {
         [
-            Kernel { name: $name, operation: Operation::Copy, is_available: $is_available, run: $module::copy },
-            Kernel { name: $name, operation: Operation::Scale, is_available: $is_available, run: $module::scale },
-            Kernel { name: $name, operation: Operation::Add, is_available: $is_available, run: $module::add },
-            Kernel { name: $name, operation: Operation::Triad, is_available: $is_available, run: $module::triad },
+            Kernel { name: $name, operation: StreamOperation::Copy, is_available: $is_available, run: $module::copy },
+            Kernel { name: $name, operation: StreamOperation::Scale, is_available: $is_available, run: $module::scale },
+            Kernel { name: $name, operation: StreamOperation::Add, is_available: $is_available, run: $module::add },
+            Kernel { name: $name, operation: StreamOperation::Triad, is_available: $is_available, run: $module::triad },
         ]
     };
 }
@@ -72,9 +72,9 @@ macro_rules! of_stream {
 macro_rules! of_stream2 {
     ($name:literal, $is_available:expr, $module:ident) => {
         [
-            Kernel { name: $name, operation: Operation::Fill, is_available: $is_available, run: $module::fill },
-            Kernel { name: $name, operation: Operation::Daxpy, is_available: $is_available, run: $module::daxpy },
-            Kernel { name: $name, operation: Operation::Sum, is_available: $is_available, run: $module::sum },
+            Kernel { name: $name, operation: StreamOperation::Fill, is_available: $is_available, run: $module::fill },
+            Kernel { name: $name, operation: StreamOperation::Daxpy, is_available: $is_available, run: $module::daxpy },
+            Kernel { name: $name, operation: StreamOperation::Sum, is_available: $is_available, run: $module::sum },
         ]
     };
 }
@@ -93,7 +93,7 @@ const TURN: usize = CHUNK_BYTES / size_of::<f64>();
 
 /// What is done with each element of a destination `d` and sources `x` and `y`, with a scalar `q`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub enum StreamOperation {
     /// d = x.
     Copy,
     /// d = q x.
@@ -110,16 +110,16 @@ pub enum Operation {
     Sum,
 }
 
-impl Operation {
-    pub fn named(name: &str) -> Option<Operation> {
+impl StreamOperation {
+    pub fn named(name: &str) -> Option<StreamOperation> {
         Some(match name {
-            "copy" => Operation::Copy,
-            "scale" => Operation::Scale,
-            "add" => Operation::Add,
-            "triad" => Operation::Triad,
-            "fill" => Operation::Fill,
-            "daxpy" => Operation::Daxpy,
-            "sum" => Operation::Sum,
+            "copy" => StreamOperation::Copy,
+            "scale" => StreamOperation::Scale,
+            "add" => StreamOperation::Add,
+            "triad" => StreamOperation::Triad,
+            "fill" => StreamOperation::Fill,
+            "daxpy" => StreamOperation::Daxpy,
+            "sum" => StreamOperation::Sum,
             _ => return None,
         })
     }
@@ -127,22 +127,22 @@ impl Operation {
     /// Bytes that STREAM counts for each element: every operand that is read or written, and nothing else.
     pub fn bytes_per_element(self) -> u64 {
         match self {
-            Operation::Fill | Operation::Sum => 8,
-            Operation::Copy | Operation::Scale => 16,
-            Operation::Add | Operation::Triad | Operation::Daxpy => 24,
+            StreamOperation::Fill | StreamOperation::Sum => 8,
+            StreamOperation::Copy | StreamOperation::Scale => 16,
+            StreamOperation::Add | StreamOperation::Triad | StreamOperation::Daxpy => 24,
         }
     }
 
     /// The element that the operation makes of these, and what it adds to the sum.
     pub fn of(self, d: f64, x: f64, y: f64, q: f64) -> f64 {
         match self {
-            Operation::Copy => x,
-            Operation::Scale => q * x,
-            Operation::Add => x + y,
-            Operation::Triad => x + q * y,
-            Operation::Fill => q,
-            Operation::Daxpy => d + q * x,
-            Operation::Sum => d,
+            StreamOperation::Copy => x,
+            StreamOperation::Scale => q * x,
+            StreamOperation::Add => x + y,
+            StreamOperation::Triad => x + q * y,
+            StreamOperation::Fill => q,
+            StreamOperation::Daxpy => d + q * x,
+            StreamOperation::Sum => d,
         }
     }
 }
@@ -152,7 +152,7 @@ pub struct Kernel {
     /// How it is asked for, and recorded.
     pub name: &'static str,
     /// What it does.
-    pub operation: Operation,
+    pub operation: StreamOperation,
     /// Whether this CPU has the instructions.
     pub is_available: fn() -> bool,
     /// d, x, y, bytes of each (whole chunks, not zero), passes (not zero), q; gives the sum of all d, of `Sum` alone.
@@ -172,9 +172,9 @@ impl Kernel {
             return Err(Refused::Unavailable { kernel: self.name });
         }
         let (reads_x, reads_y) = match self.operation {
-            Operation::Fill | Operation::Sum => (false, false),
-            Operation::Copy | Operation::Scale | Operation::Daxpy => (true, false),
-            Operation::Add | Operation::Triad => (true, true),
+            StreamOperation::Fill | StreamOperation::Sum => (false, false),
+            StreamOperation::Copy | StreamOperation::Scale | StreamOperation::Daxpy => (true, false),
+            StreamOperation::Add | StreamOperation::Triad => (true, true),
         };
         for source in [(reads_x, x), (reads_y, y)].into_iter().filter_map(|(reads, source)| reads.then_some(source)) {
             if source.len() != d.len() {
@@ -203,7 +203,7 @@ impl Kernel {
                 sum += d[index];
             }
         }
-        Ok(if self.operation == Operation::Sum { std::hint::black_box(sum) } else { 0.0 })
+        Ok(if self.operation == StreamOperation::Sum { std::hint::black_box(sum) } else { 0.0 })
     }
 }
 
@@ -213,25 +213,26 @@ pub fn kernels() -> impl Iterator<Item = &'static Kernel> {
 }
 
 /// The kernel of this name for an operation, if this architecture has it.
-pub fn kernel(operation: Operation, name: &str) -> Option<&'static Kernel> {
+pub fn kernel(operation: StreamOperation, name: &str) -> Option<&'static Kernel> {
     kernels().find(|kernel| kernel.operation == operation && kernel.name == name)
 }
 
 /// The kernel with plain stores that is the fastest on this CPU for arrays at `reach`.
-pub fn best(operation: Operation, reach: Reach) -> Option<&'static Kernel> {
+pub fn best(operation: StreamOperation, reach: Reach) -> Option<&'static Kernel> {
     first_available(operation, machine::best(reach))
 }
 
 /// The kernel whose stores bypass the caches, the widest that this CPU has.
-pub fn non_temporal(operation: Operation) -> Option<&'static Kernel> {
+pub fn non_temporal(operation: StreamOperation) -> Option<&'static Kernel> {
     first_available(operation, machine::NON_TEMPORAL)
 }
 
-fn first_available(operation: Operation, names: &[&str]) -> Option<&'static Kernel> {
+fn first_available(operation: StreamOperation, names: &[&str]) -> Option<&'static Kernel> {
     names.iter().filter_map(|name| kernel(operation, name)).find(|kernel| (kernel.is_available)())
 }
 
-const LIBC: [Kernel; 1] = [Kernel { name: "libc", operation: Operation::Copy, is_available: always, run: libc_copy }];
+const LIBC: [Kernel; 1] =
+    [Kernel { name: "libc", operation: StreamOperation::Copy, is_available: always, run: libc_copy }];
 
 fn always() -> bool {
     true

@@ -50,7 +50,7 @@ fn every_element_is_made_as_the_operation_says_and_no_other() {
                 let [d, x, y] = arrays.of(elements);
                 let sum = kernel.run(d, x, y, 3.0, passes).unwrap();
                 let all: f64 = (0..elements).map(|index| value(0, index)).sum();
-                let expected_sum = if kernel.operation == Operation::Sum { all * passes as f64 } else { 0.0 };
+                let expected_sum = if kernel.operation == StreamOperation::Sum { all * passes as f64 } else { 0.0 };
                 assert_eq!(sum, expected_sum, "{} {:?} {elements}", kernel.name, kernel.operation);
                 for (index, &found) in d.iter().enumerate() {
                     let [d, x, y] = [0, 1, 2].map(|array| value(array, index));
@@ -69,7 +69,7 @@ fn every_element_is_made_as_the_operation_says_and_no_other() {
 #[test]
 fn each_operation_has_a_kernel_for_every_reach_and_names_are_found() {
     for name in ["copy", "scale", "add", "triad", "fill", "daxpy", "sum"] {
-        let operation = Operation::named(name).unwrap();
+        let operation = StreamOperation::named(name).unwrap();
         for reach in [Reach::FirstCache, Reach::Caches, Reach::Memory] {
             let best = best(operation, reach).unwrap();
             assert!((best.is_available)() && best.operation == operation);
@@ -79,14 +79,14 @@ fn each_operation_has_a_kernel_for_every_reach_and_names_are_found() {
         assert_eq!(non_temporal(operation).is_some(), of_stream, "{name}");
         assert_eq!(kernel(operation, "libc").is_some(), name == "copy");
     }
-    assert_eq!(Operation::named("divide"), None);
+    assert_eq!(StreamOperation::named("divide"), None);
 }
 
 #[test]
 fn unfit_arrays_are_refused() {
     let mut arrays = Arrays::new();
     let [d, x, y] = arrays.of(256);
-    for kernel in available().filter(|kernel| kernel.operation == Operation::Add) {
+    for kernel in available().filter(|kernel| kernel.operation == StreamOperation::Add) {
         let unequal = Err(Refused::Unequal { destination_bytes: 2048, source_bytes: 1024 });
         assert_eq!(kernel.run(d, x, &y[..128], 1.0, 1), unequal);
         let skewed = Err(Refused::Alignment { needed_bytes: 64 });

@@ -2,7 +2,7 @@
 
 use std::arch::is_x86_feature_detected;
 
-use super::{Kernel, LIBC, Operation, Reach, always};
+use super::{Kernel, LIBC, Reach, StreamOperation, always};
 
 fn has_avx2() -> bool {
     is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")

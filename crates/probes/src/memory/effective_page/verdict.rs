@@ -18,7 +18,7 @@ pub struct Costs {
 
 /// What a curve tells.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Found {
+pub struct CurveVerdict {
     /// The costs at the point where base pages are dearest.
     pub costs: Costs,
     /// The second over the first.
@@ -28,7 +28,7 @@ pub struct Found {
 }
 
 /// What the points of a curve tell; none where base pages cost too little to tell anything by.
-pub fn verdict(points: &[Costs]) -> Option<Found> {
+pub fn verdict(points: &[Costs]) -> Option<CurveVerdict> {
     let costs = *points.iter().max_by(|one, other| one.base_ns.total_cmp(&other.base_ns))?;
     let share = costs.huge_ns / costs.base_ns;
     let is_huge = match share {
@@ -36,7 +36,7 @@ pub fn verdict(points: &[Costs]) -> Option<Found> {
         _ if share >= SMALL => Some(false),
         _ => None,
     };
-    (costs.base_ns >= LEAST_WALK_NS && share.is_finite()).then_some(Found { costs, share, is_huge })
+    (costs.base_ns >= LEAST_WALK_NS && share.is_finite()).then_some(CurveVerdict { costs, share, is_huge })
 }
 
 #[cfg(test)]

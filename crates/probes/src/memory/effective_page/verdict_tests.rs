@@ -31,11 +31,11 @@ impl Machine {
 }
 
 #[test]
-fn huge_pages_and_those_that_are_cut_up_are_told_apart_under_noise() {
+fn huge_pages_and_those_that_are_cut_up_are_distinguished_under_noise() {
     let noises: [fn(usize) -> f64; 3] = [|_| 0.0, |index| [1.5, -1.5][index % 2], |index| [-1.5, 1.5][index % 2]];
-    let dear = Machine { walk_ns: 60.0, ..SERVER };
+    let expensive = Machine { walk_ns: 60.0, ..SERVER };
     let large = Machine { second: 3072.0, ..SERVER };
-    for machine in [SERVER, dear, large] {
+    for machine in [SERVER, expensive, large] {
         for noise in noises {
             let found = |small: f64| verdict(&machine.curve(small, noise)).unwrap();
             assert_eq!((found(0.0).is_huge, found(1.0).is_huge), (Some(true), Some(false)));
@@ -52,7 +52,7 @@ fn memory_of_which_part_is_cut_up_has_a_share_and_no_verdict() {
 }
 
 #[test]
-fn where_base_pages_cost_nothing_nothing_is_told() {
+fn where_base_pages_cost_nothing_nothing_is_reported() {
     let vast = Machine { second: 1e6, ..SERVER };
     assert_eq!(verdict(&vast.curve(1.0, |_| 0.0)), None);
     assert_eq!(verdict(&[]), None);

@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use super::levels::Level;
+use super::levels::MeasuredLevel;
 use super::naming::Name;
 
 pub const READ: Quantity = bandwidth("read", Text { en: "read", zh: "读取" });
@@ -30,7 +30,7 @@ const fn bandwidth(name: &'static str, title: Text) -> Quantity {
 }
 
 /// The quantities of one of the levels `found`, each with the estimate and the interval of the case that measured it.
-pub fn companions(level: &Level, found: &[Level], cases: &[CaseRecord]) -> Vec<(&'static str, Also)> {
+pub fn companions(level: &MeasuredLevel, found: &[MeasuredLevel], cases: &[CaseRecord]) -> Vec<(&'static str, Also)> {
     let mut all = Vec::new();
     let mut keep = |quantity: &Quantity, estimate: Option<&Estimate>| {
         all.extend(estimate.map(|estimate| (quantity.name, Also { estimate: estimate.clone() })));
@@ -65,12 +65,12 @@ pub fn companions(level: &Level, found: &[Level], cases: &[CaseRecord]) -> Vec<(
 
 /// The bandwidth, of a probe that goes over so many buffers of its size, at the largest size that lies well inside the level: over the level before, and at most half of it; beyond the caches the largest of all.
 fn within<'a>(
-    level: &Level,
-    found: &[Level],
+    level: &MeasuredLevel,
+    found: &[MeasuredLevel],
     cases: &'a [CaseRecord],
     (probe, buffers): (&str, f64),
 ) -> Option<&'a Estimate> {
-    let before = found.iter().take_while(|other| other.name != level.name).filter_map(Level::size);
+    let before = found.iter().take_while(|other| other.name != level.name).filter_map(MeasuredLevel::size);
     let most = if level.name == Name::Memory { f64::INFINITY } else { level.size()? / 2.0 };
     let least = before.fold(0.0, f64::max);
     let is_plain = |case: &CaseRecord| {

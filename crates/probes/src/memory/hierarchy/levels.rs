@@ -9,7 +9,7 @@ pub const LATENCY: &str = "memory.latency";
 
 /// A level that the curve shows.
 #[derive(Debug, Clone)]
-pub struct Level {
+pub struct MeasuredLevel {
     /// What it is.
     pub name: Name,
     /// Between which sizes the curve proves that it ends, bytes; nothing for memory.
@@ -26,7 +26,7 @@ pub struct Level {
     pub doubt: Option<String>,
 }
 
-impl Level {
+impl MeasuredLevel {
     /// What it holds, to reason with: as reported where the curve does not contradict it, else what is proven to fit.
     pub fn size(&self) -> Option<f64> {
         let is_memory = self.name == Name::Memory;
@@ -34,13 +34,13 @@ impl Level {
     }
 }
 
-struct Point<'a> {
+struct CurveCase<'a> {
     size: f64,
     record: &'a CaseRecord,
     measured: &'a Measured,
 }
 
-impl Point<'_> {
+impl CurveCase<'_> {
     /// The best round, as noise on a shared host only adds; how well it is known is told by the interval of all rounds.
     fn reading(&self) -> Reading {
         let estimate = &self.measured.estimate;
@@ -54,42 +54,42 @@ impl Point<'_> {
 const INTERVAL_ERRORS: f64 = 4.0;
 
 /// The levels that the cases of memory.latency show, fastest first.
-pub fn levels(cases: &[CaseRecord], host: &HostFacts) -> Vec<Level> {
-    let mut curve: Vec<Point> = cases.iter().filter_map(point).collect();
+pub fn levels(cases: &[CaseRecord], host: &HostFacts) -> Vec<MeasuredLevel> {
+    let mut curve: Vec<CurveCase> = cases.iter().filter_map(point).collect();
     curve.sort_by(|one, other| one.size.total_cmp(&other.size));
-    let readings: Vec<Reading> = curve.iter().map(Point::reading).collect();
+    let readings: Vec<Reading> = curve.iter().map(CurveCase::reading).collect();
     let plateaus = plateaus_of(&readings);
-    let told = ReportedCaches::of(host);
+    let reported = ReportedCaches::of(host);
     let largest = readings.last().map_or(0.0, |reading| reading.size);
-    let names = names(&plateaus, &told, largest);
+    let names = names(&plateaus, &reported, largest);
     let level = |(index, plateau): (usize, &Plateau)| {
         let name = *names.get(index)?;
         let point = representative(&curve, plateau, name)?;
         let next = plateaus.get(index + 1).map(|plateau| plateau.latency);
-        let evidence = match last(&plateaus, &told, largest) {
+        let evidence = match last(&plateaus, &reported, largest) {
             Last::Memory(evidence) if name == Name::Memory => Some(evidence),
             _ => None,
         };
-        Some(Level {
+        Some(MeasuredLevel {
             name,
             bracket: if name == Name::Memory { Bracket::default() } else { bracket(&curve, plateau, next) },
-            reported_bytes: told.bytes(&name.key()).map(|bytes| bytes as u64),
+            reported_bytes: reported.bytes(&name.key()).map(|bytes| bytes as u64),
             case: point.measured.clone(),
             at: point.record.id.clone(),
             evidence,
-            doubt: doubt(name, &told, plateau, largest),
+            doubt: doubt(name, &reported, plateau, largest),
         })
     };
     plateaus.iter().enumerate().filter_map(level).collect()
 }
 
 /// Why the curve does not show the level of this name.
-pub fn absent(key: &str, found: &[Level], cases: &[CaseRecord]) -> Reason {
+pub fn absent(key: &str, found: &[MeasuredLevel], cases: &[CaseRecord]) -> Reason {
     let mut curve = cases.iter().filter(|case| case.probe == LATENCY).peekable();
     let why = curve.peek().and_then(|case| case.outcome.reason());
     if curve.all(|case| case.measured().is_none()) {
         return match why {
-            Some(reason) => reason.clone().told(format_args!("{LATENCY}: {reason}")),
+            Some(reason) => reason.clone().with_text(format_args!("{LATENCY}: {reason}")),
             None => ReasonCode::MissingInput.because("memory.latency was not measured"),
         };
     }
@@ -102,21 +102,21 @@ pub fn absent(key: &str, found: &[Level], cases: &[CaseRecord]) -> Reason {
 }
 
 /// Why a name is not certain, or why there is none.
-fn doubt(name: Name, told: &ReportedCaches, plateau: &Plateau, largest: f64) -> Option<String> {
+fn doubt(name: Name, reported: &ReportedCaches, plateau: &Plateau, largest: f64) -> Option<String> {
     let mib = |bytes: f64| bytes / f64::from(1 << 20);
-    let last = told.caches.iter().rev().find_map(|(_, bytes)| *bytes);
+    let last = reported.caches.iter().rev().find_map(|(_, bytes)| *bytes);
     match name {
-        Name::Memory => last.filter(|told| largest < 2.0 * told).map(|told| {
+        Name::Memory => last.filter(|reported| largest < 2.0 * reported).map(|reported| {
             format!(
                 "the largest buffer ({:.0} MiB) is under twice the reported last cache ({:.0} MiB)",
                 mib(largest),
-                mib(told)
+                mib(reported)
             )
         }),
         Name::Unnamed(_) if plateau.capacity.is_none() => {
             Some("a cache or memory: neither its size nor its time tells".into())
         }
-        Name::Unnamed(_) if told.is_claim && last.is_some_and(|told| plateau.first_size < told) => {
+        Name::Unnamed(_) if reported.is_claim && last.is_some_and(|reported| plateau.first_size < reported) => {
             Some("within the reported last cache, which neighbours may use: neither its size nor its time tells".into())
         }
         Name::Unnamed(_) => Some("no reported cache is of its size".into()),
@@ -125,33 +125,33 @@ fn doubt(name: Name, told: &ReportedCaches, plateau: &Plateau, largest: f64) -> 
 }
 
 /// What the points of the curve prove about where a plateau's level ends; those without an interval prove nothing.
-fn bracket(curve: &[Point], plateau: &Plateau, next: Option<f64>) -> Bracket {
-    let proving = |point: &Point| {
+fn bracket(curve: &[CurveCase], plateau: &Plateau, next: Option<f64>) -> Bracket {
+    let proving = |point: &CurveCase| {
         let estimate = &point.measured.estimate;
-        Some(capacity::Point { size: point.size, low: estimate.ci_low?, high: estimate.ci_high? })
+        Some(capacity::LatencyPoint { size: point.size, low: estimate.ci_low?, high: estimate.ci_high? })
     };
-    let points: Vec<capacity::Point> = curve.iter().filter_map(proving).collect();
+    let points: Vec<capacity::LatencyPoint> = curve.iter().filter_map(proving).collect();
     Bracket::of(&points, plateau.latency, next)
 }
 
 /// A point of the curve: random pattern, huge pages, with nobody else at it.
-fn point(record: &CaseRecord) -> Option<Point<'_>> {
+fn point(record: &CaseRecord) -> Option<CurveCase<'_>> {
     let params = &record.params;
     let on_curve =
         record.probe == LATENCY && params.get("pattern") == Some("random") && params.get("page") == Some("pmd");
     let is_alone = params.get("copies").is_none_or(|copies| copies == "1");
     let size = params.get("size")?.parse().ok()?;
-    (on_curve && is_alone).then_some(Point { size, record, measured: record.measured()? })
+    (on_curve && is_alone).then_some(CurveCase { size, record, measured: record.measured()? })
 }
 
 /// The point that stands for a plateau: in the middle of its latencies, since the last part of a level already pays for
 /// translation and conflicts; of memory the largest, which the caches help least.
-fn representative<'a, 'b>(curve: &'b [Point<'a>], plateau: &Plateau, name: Name) -> Option<&'b Point<'a>> {
+fn representative<'a, 'b>(curve: &'b [CurveCase<'a>], plateau: &Plateau, name: Name) -> Option<&'b CurveCase<'a>> {
     let mut on = curve.iter().filter(|point| (plateau.first_size..=plateau.last_size).contains(&point.size));
     if name == Name::Memory {
         return on.next_back();
     }
-    let from_middle = |point: &&Point| (point.measured.estimate.best_round / plateau.latency).ln().abs();
+    let from_middle = |point: &&CurveCase| (point.measured.estimate.best_round / plateau.latency).ln().abs();
     on.min_by(|one, other| from_middle(one).total_cmp(&from_middle(other)))
 }
 

@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use super::levels::Level;
+use super::levels::MeasuredLevel;
 use super::naming::Name;
 
 /// The largest size that is proven to fit.
@@ -19,7 +19,7 @@ pub const LEAVES: Quantity = Quantity::given(
 const GAP: f64 = 1.10;
 
 /// The representative case's measurement, with the level's size and further quantities beside it.
-pub fn measured(level: &Level, beside: Vec<(&'static str, Also)>) -> Measured {
+pub fn measured(level: &MeasuredLevel, beside: Vec<(&'static str, Also)>) -> Measured {
     let mut measured = level.case.clone();
     measured.also.extend(beside.into_iter().map(|(name, also)| (name.to_owned(), also)));
     let mut flag = |kind, detail: String| measured.flags.push(Flag { kind, detail });
@@ -35,14 +35,17 @@ pub fn measured(level: &Level, beside: Vec<(&'static str, Also)>) -> Measured {
         flag(if is_memory { FlagKind::SmallBuffer } else { FlagKind::Unconfirmed }, doubt.clone());
     } else if let Some(reported) = level.reported_bytes {
         let size = |bytes: Option<f64>| size_text(bytes.unwrap_or(0.0) as u64);
-        let told = size_text(reported);
+        let size_reported = size_text(reported);
         if level.bracket.is_over(reported as f64) {
-            let detail = format!("{} fit, and the host reports {told}", size(fits));
+            let detail = format!("{} fit, and the host reports {size_reported}", size(fits));
             flag(FlagKind::Unconfirmed, detail);
         } else if level.bracket.is_under(reported as f64) {
             flag(
                 FlagKind::Unconfirmed,
-                format!("{} do not fit, and the host reports {told}: neighbours probably use the rest", size(leaves)),
+                format!(
+                    "{} do not fit, and the host reports {size_reported}: neighbours probably use the rest",
+                    size(leaves)
+                ),
             );
         }
     } else if level.name != Name::Memory {

@@ -52,9 +52,9 @@ pub struct ReportedCaches {
 impl ReportedCaches {
     /// As `host` tells it.
     pub fn of(host: &HostFacts) -> ReportedCaches {
-        let told = |cpu, level| host.cache(cpu, level).map(|cache| (level, Some(cache.size_bytes as f64)));
+        let reported = |cpu, level| host.cache(cpu, level).map(|cache| (level, Some(cache.size_bytes as f64)));
         let sized = |(level, bytes): (u8, Option<f64>)| (level, bytes.filter(|bytes| *bytes > 0.0));
-        let caches = single(host).into_iter().flat_map(|cpu| (1..=5).filter_map(move |level| told(cpu, level)));
+        let caches = single(host).into_iter().flat_map(|cpu| (1..=5).filter_map(move |level| reported(cpu, level)));
         ReportedCaches { caches: caches.map(sized).collect(), is_claim: host.virtualization.hypervisor.is_some() }
     }
 
@@ -83,14 +83,14 @@ pub enum Last {
 }
 
 /// Whether the last plateau is memory; `largest` is the last size of the curve.
-pub fn last(plateaus: &[Plateau], told: &ReportedCaches, largest: f64) -> Last {
+pub fn last(plateaus: &[Plateau], reported: &ReportedCaches, largest: f64) -> Last {
     let Some(last) = plateaus.last() else { return Last::Unknown };
     if last.capacity.is_some() {
         // Something slower follows, even if the curve ends before it is flat.
         return Last::Cache;
     }
-    let caches = told.caches.len();
-    let is_beyond = told.largest().is_some_and(|told| largest >= BEYOND_CACHES * told);
+    let caches = reported.caches.len();
+    let is_beyond = reported.largest().is_some_and(|reported| largest >= BEYOND_CACHES * reported);
     if last.latency >= SLOWER_THAN_CACHES_NS {
         return Last::Memory("no cache is as slow");
     }
@@ -103,32 +103,33 @@ pub fn last(plateaus: &[Plateau], told: &ReportedCaches, largest: f64) -> Last {
     if caches == 0 && plateaus.len() >= MOST_PLATEAUS {
         return Last::Memory("no processor has so many levels of cache");
     }
-    if is_beyond && !told.is_claim {
+    if is_beyond && !reported.is_claim {
         return Last::Memory("the curve goes beyond twice the caches");
     }
-    let is_inside = told.largest().is_some_and(|told| last.last_size <= told);
-    if is_inside && !told.is_claim { Last::Cache } else { Last::Unknown }
+    let is_inside = reported.largest().is_some_and(|reported| last.last_size <= reported);
+    if is_inside && !reported.is_claim { Last::Cache } else { Last::Unknown }
 }
 
 /// A name for each plateau.
-pub fn names(plateaus: &[Plateau], told: &ReportedCaches, largest: f64) -> Vec<Name> {
+pub fn names(plateaus: &[Plateau], reported: &ReportedCaches, largest: f64) -> Vec<Name> {
     let mut names: Vec<Name> = (1..=plateaus.len()).map(Name::Unnamed).collect();
-    let last = last(plateaus, told, largest);
+    let last = last(plateaus, reported, largest);
     let caches = if last == Last::Cache { names.len() } else { names.len().saturating_sub(1) };
     let memory_ns = plateaus.last().filter(|_| matches!(last, Last::Memory(_))).map(|memory| memory.latency);
-    for (index, level) in caches_of(&plateaus[..caches], told, largest, memory_ns) {
+    for (index, level) in caches_of(&plateaus[..caches], reported, largest, memory_ns) {
         names[index] = called(level).map_or(names[index], Name::Cache);
     }
     if let (Last::Memory(_), Some(name)) = (last, names.last_mut()) {
         *name = Name::Memory;
     }
     // A curve from its smallest sizes on begins with the level that answers first, which needs nobody's word.
-    if caches > 0 && names.len() > 1 && begins_within(&plateaus[0], told.bytes(NAMES[0]).unwrap_or(SMALLEST_FIRST)) {
+    if caches > 0 && names.len() > 1 && begins_within(&plateaus[0], reported.bytes(NAMES[0]).unwrap_or(SMALLEST_FIRST))
+    {
         names[0] = Name::Cache(NAMES[0]);
     }
     // Where small sizes have no value, what is seen first is no small cache.
     for (index, name) in names.iter_mut().enumerate() {
-        if told.bytes(&name.key()).is_some_and(|bytes| !begins_within(&plateaus[index], bytes)) {
+        if reported.bytes(&name.key()).is_some_and(|bytes| !begins_within(&plateaus[index], bytes)) {
             *name = Name::Unnamed(index + 1);
         }
     }
@@ -143,8 +144,13 @@ fn begins_within(plateau: &Plateau, bytes: f64) -> bool {
 /// Which plateau is which level of the told caches: all by their order where there are as many; else each takes the plateau that
 /// ends nearest to its size, in order. Of a cache that neighbours use up a part answers as fast as ever, and behind it loads find
 /// now the cache and now memory: what is nearer to memory than to the plateau before it is no cache.
-fn caches_of(plateaus: &[Plateau], told: &ReportedCaches, largest: f64, memory_ns: Option<f64>) -> Vec<(usize, u8)> {
-    let levels = &told.caches;
+fn caches_of(
+    plateaus: &[Plateau],
+    reported: &ReportedCaches,
+    largest: f64,
+    memory_ns: Option<f64>,
+) -> Vec<(usize, u8)> {
+    let levels = &reported.caches;
     if levels.len() == plateaus.len() {
         return levels.iter().enumerate().map(|(index, (level, _))| (index, *level)).collect();
     }
@@ -158,7 +164,7 @@ fn caches_of(plateaus: &[Plateau], told: &ReportedCaches, largest: f64, memory_n
         let Some(bytes) = *bytes else { continue };
         let after = levels[position + 1..].iter().filter(|(_, bytes)| bytes.is_some()).count();
         let until = plateaus.len().saturating_sub(after).max(from + 1).min(plateaus.len());
-        let is_shared = told.is_claim && after == 0;
+        let is_shared = reported.is_claim && after == 0;
         let is_mixed = |index: usize| {
             let before = index.checked_sub(1).filter(|before| is_shared && *before >= from);
             let apart = |one: f64, other: f64| (one / other).ln().abs();

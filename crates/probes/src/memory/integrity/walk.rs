@@ -14,7 +14,7 @@
 //! stand out against all others, for faults that need a whole word of one value. A dash: some are found, by chance.
 
 /// Memory of 64-bit words that does what it is told.
-pub(super) trait Memory {
+pub(super) trait WordMemory {
     /// How many words there are.
     fn words(&self) -> usize;
     /// Writes a word.
@@ -57,7 +57,7 @@ impl Faults {
 
 /// A way to walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pattern {
+pub(super) enum WalkPattern {
     /// Every word holds its own address, then the complement, then the address again.
     Address,
     /// March C−: up and down with a background and its complement.
@@ -79,36 +79,38 @@ const BACKGROUNDS: [u64; 7] = [
     0x0000_0000_ffff_ffff,
 ];
 
-impl Pattern {
-    pub(super) fn named(name: &str) -> Option<Pattern> {
+impl WalkPattern {
+    pub(super) fn named(name: &str) -> Option<WalkPattern> {
         Some(match name {
-            "address" => Pattern::Address,
-            "inversions" => Pattern::Inversions,
-            "moving" => Pattern::Moving,
-            "random" => Pattern::Random,
+            "address" => WalkPattern::Address,
+            "inversions" => WalkPattern::Inversions,
+            "moving" => WalkPattern::Moving,
+            "random" => WalkPattern::Random,
             _ => return None,
         })
     }
 
     /// Walks over all of the memory, once.
-    pub(super) fn walk(self, memory: &mut impl Memory, seed: u64) -> Faults {
+    pub(super) fn walk(self, memory: &mut impl WordMemory, seed: u64) -> Faults {
         let mut faults = Faults::default();
         match self {
-            Pattern::Address => {
+            WalkPattern::Address => {
                 // 2^32 words and more still differ: the multiplication mixes all bits, one to one.
                 let own = |index: usize| (index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
                 fill_and_compare(memory, &mut faults, own);
                 fill_and_compare(memory, &mut faults, |index| !own(index));
                 fill_and_compare(memory, &mut faults, own);
             }
-            Pattern::Inversions => BACKGROUNDS.iter().for_each(|&background| march(memory, &mut faults, background)),
-            Pattern::Moving => {
+            WalkPattern::Inversions => {
+                BACKGROUNDS.iter().for_each(|&background| march(memory, &mut faults, background))
+            }
+            WalkPattern::Moving => {
                 for bit in 0..u64::BITS {
                     fill_and_compare(memory, &mut faults, |_| 1 << bit);
                     fill_and_compare(memory, &mut faults, |_| !(1 << bit));
                 }
             }
-            Pattern::Random => {
+            WalkPattern::Random => {
                 let word = |index: usize| mixed(seed.wrapping_add(index as u64));
                 fill_and_compare(memory, &mut faults, word);
                 fill_and_compare(memory, &mut faults, |index| !word(index));
@@ -118,7 +120,7 @@ impl Pattern {
     }
 }
 
-fn fill_and_compare(memory: &mut impl Memory, faults: &mut Faults, value: impl Fn(usize) -> u64) {
+fn fill_and_compare(memory: &mut impl WordMemory, faults: &mut Faults, value: impl Fn(usize) -> u64) {
     for index in 0..memory.words() {
         memory.write(index, value(index));
     }
@@ -130,7 +132,7 @@ fn fill_and_compare(memory: &mut impl Memory, faults: &mut Faults, value: impl F
 
 /// March C−: write a everywhere; up: read a, write b; up: read b, write a; down: read a, write b; down: read b, write a;
 /// read a everywhere.
-fn march(memory: &mut impl Memory, faults: &mut Faults, a: u64) {
+fn march(memory: &mut impl WordMemory, faults: &mut Faults, a: u64) {
     let (words, b) = (memory.words(), !a);
     for index in 0..words {
         memory.write(index, a);

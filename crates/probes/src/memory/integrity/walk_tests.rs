@@ -46,7 +46,7 @@ fn with(word: u64, bit: u32, one: bool) -> u64 {
     word & !(1 << bit) | u64::from(one) << bit
 }
 
-impl Memory for Broken {
+impl WordMemory for Broken {
     fn words(&self) -> usize {
         self.cells.len()
     }
@@ -118,14 +118,14 @@ fn defects() -> [Vec<Defect>; 6] {
 }
 
 /// The share of the defects that a pattern finds.
-fn found(pattern: Pattern, defects: &[Defect]) -> f64 {
+fn found(pattern: WalkPattern, defects: &[Defect]) -> f64 {
     let finds = |defect: &&Defect| pattern.walk(&mut Broken::new(WORDS, **defect), 5).count > 0;
     defects.iter().filter(finds).count() as f64 / defects.len() as f64
 }
 
 #[test]
 fn sound_memory_has_no_faults() {
-    for pattern in [Pattern::Address, Pattern::Inversions, Pattern::Moving, Pattern::Random] {
+    for pattern in [WalkPattern::Address, WalkPattern::Inversions, WalkPattern::Moving, WalkPattern::Random] {
         for words in [0, 1, WORDS] {
             assert_eq!(pattern.walk(&mut Broken::new(words, None), 3), Faults::default(), "{pattern:?}");
         }
@@ -134,7 +134,7 @@ fn sound_memory_has_no_faults() {
 
 #[test]
 fn each_pattern_finds_what_the_table_says() {
-    use Pattern::{Address, Inversions, Moving, Random};
+    use WalkPattern::{Address, Inversions, Moving, Random};
     let kinds = defects();
     let all = |pattern, kind: usize| assert_eq!(found(pattern, &kinds[kind]), 1.0, "{pattern:?} {kind}");
     let some = |pattern, kind: usize| assert!(found(pattern, &kinds[kind]) < 1.0, "{pattern:?} finds all of {kind}");
@@ -156,7 +156,7 @@ fn each_pattern_finds_what_the_table_says() {
 fn bits_of_one_word_that_disturb_each_other_are_found_by_inversions() {
     // The one follows the other: they are joined.
     struct Joined(Vec<u64>, u32, u32);
-    impl Memory for Joined {
+    impl WordMemory for Joined {
         fn words(&self) -> usize {
             self.0.len()
         }
@@ -170,15 +170,15 @@ fn bits_of_one_word_that_disturb_each_other_are_found_by_inversions() {
     }
     for one in 0..64 {
         for other in (0..64).filter(|&other| other != one) {
-            assert!(Pattern::Inversions.walk(&mut Joined(vec![0; 8], one, other), 0).count > 0, "{one} {other}");
+            assert!(WalkPattern::Inversions.walk(&mut Joined(vec![0; 8], one, other), 0).count > 0, "{one} {other}");
         }
     }
 }
 
 #[test]
-fn a_fault_is_told_with_its_place_and_both_words() {
+fn a_fault_is_reported_with_its_place_and_both_words() {
     let defect = Defect::Stuck { at: 17, bit: 5, one: true };
-    let faults = Pattern::Inversions.walk(&mut Broken::new(WORDS, defect), 0);
+    let faults = WalkPattern::Inversions.walk(&mut Broken::new(WORDS, defect), 0);
     // A background without the bit is read three times, its complement with it twice, and the other way round.
     assert_eq!(faults.first[0], Fault { index: 17, expected: 0, found: 1 << 5 });
     assert_eq!(faults.first.len(), KEPT);

@@ -21,7 +21,7 @@ const END: u64 = u64::MAX;
 
 /// The words, at the start of a line whatever its size.
 #[repr(align(4096))]
-struct Words([AtomicU64; 128]);
+struct LineWords([AtomicU64; 128]);
 
 /// A word that shares its line with no other.
 #[repr(align(4096))]
@@ -29,9 +29,9 @@ struct Alone(AtomicU64);
 
 /// What both CPUs see.
 struct Shared {
-    words: Words,
+    words: LineWords,
     /// Which word the other CPU is to add to.
-    told: Alone,
+    asked: Alone,
     /// Additions of the other CPU, with the word's number in the low bits.
     done: Alone,
 }
@@ -40,10 +40,10 @@ struct Shared {
 pub(super) fn measure(case: &mut Case) -> Result<()> {
     let [here, there] = case.cpus()?;
     case.pin(here)?;
-    let words = Words(std::array::from_fn(|_| AtomicU64::new(1)));
-    let shared = Shared { words, told: Alone(AtomicU64::new(1)), done: Alone(AtomicU64::new(0)) };
+    let words = LineWords(std::array::from_fn(|_| AtomicU64::new(1)));
+    let shared = Shared { words, asked: Alone(AtomicU64::new(1)), done: Alone(AtomicU64::new(0)) };
     std::thread::scope(|scope| {
-        let others = threads::start(scope, [|| add_where_told(&shared, there)])?;
+        let others = threads::start(scope, [|| add_where_asked(&shared, there)])?;
         let searched = case.search(|clock| {
             if others.iter().any(|other| other.is_finished()) {
                 // Why, it says itself.
@@ -58,17 +58,17 @@ pub(super) fn measure(case: &mut Case) -> Result<()> {
             }
             Ok(first_alone(&curve).map(|bytes| bytes as f64))
         });
-        shared.told.0.store(END, Relaxed);
+        shared.asked.0.store(END, Relaxed);
         threads::join(others).and(searched)
     })
 }
 
 /// The other CPU: adds to the word that it is told until it is told the end.
-fn add_where_told(shared: &Shared, cpu: Cpu) -> Result<()> {
+fn add_where_asked(shared: &Shared, cpu: Cpu) -> Result<()> {
     threads::bind(cpu)?;
     let mut done = 0;
     loop {
-        let word = shared.told.0.load(Relaxed);
+        let word = shared.asked.0.load(Relaxed);
         let Some(own) = shared.words.0.get(word as usize) else { return Ok(()) };
         for _ in 0..8 {
             own.fetch_add(1, Relaxed);
@@ -80,7 +80,7 @@ fn add_where_told(shared: &Shared, cpu: Cpu) -> Result<()> {
 
 /// Nanoseconds of an addition to the first word while the other CPU adds to word `other`; none when it does not come.
 fn contention(clock: &Clock, shared: &Shared, other: usize) -> Option<f64> {
-    shared.told.0.store(other as u64, Relaxed);
+    shared.asked.0.store(other as u64, Relaxed);
     let begin = clock.start();
     let mut slices = Vec::with_capacity(SLICES);
     while slices.len() < SLICES {

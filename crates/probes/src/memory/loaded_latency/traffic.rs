@@ -34,13 +34,13 @@ impl Mix {
 
 /// A burst's kernel: plain and forward, as the prefetchers like it.
 #[derive(Clone, Copy)]
-enum Kernel {
+enum BurstKernel {
     Read(&'static ReadKernel),
     Write(&'static WriteKernel),
 }
 
 pub(super) struct Traffic {
-    kernel: Kernel,
+    kernel: BurstKernel,
     delay: u64,
     memory: Allotment,
     /// Bytes that the bus carries for each that a burst names.
@@ -53,12 +53,12 @@ impl Traffic {
         const PLAIN: [&str; 3] = ["avx2", "neon", "sse2"];
         let write = |names: &[&str]| {
             let found = names.iter().filter_map(|name| bandwidth::write(name)).find(|kernel| (kernel.is_available)());
-            found.map(Kernel::Write)
+            found.map(BurstKernel::Write)
         };
         let (kernel, bus_bytes) = match mix {
             Mix::Read => {
                 let mut known = PLAIN.iter().filter_map(|name| bandwidth::read(name));
-                (known.find(|kernel| (kernel.is_available)()).map(Kernel::Read), 1)
+                (known.find(|kernel| (kernel.is_available)()).map(BurstKernel::Read), 1)
             }
             Mix::ReadWrite => (write(&PLAIN), 2),
             Mix::Write => (write(&["nt"]), 1),
@@ -71,8 +71,8 @@ impl Traffic {
     /// The kernel's name.
     pub(super) fn kernel(&self) -> &'static str {
         match self.kernel {
-            Kernel::Read(kernel) => kernel.name,
-            Kernel::Write(kernel) => kernel.name,
+            BurstKernel::Read(kernel) => kernel.name,
+            BurstKernel::Write(kernel) => kernel.name,
         }
     }
 
@@ -97,7 +97,7 @@ impl Traffic {
             };
             let loads = threads::start(scope, cpus.iter().map(|&cpu| move || work(cpu)))?;
             begun.wait();
-            let ends = Ends(over);
+            let ends = StopOnDrop(over);
             let measured = body(moved);
             drop(ends);
             // A latency without its load would be the wrong one.
@@ -111,8 +111,8 @@ impl Traffic {
         for part in memory.chunks_mut(BURSTS_A_LOOK * BURST_BYTES) {
             for burst in part.chunks_exact_mut(BURST_BYTES) {
                 let done = match self.kernel {
-                    Kernel::Read(kernel) => kernel.run(burst, 1).map(drop),
-                    Kernel::Write(kernel) => kernel.run(burst, 1, value),
+                    BurstKernel::Read(kernel) => kernel.run(burst, 1).map(drop),
+                    BurstKernel::Write(kernel) => kernel.run(burst, 1, value),
                 };
                 done.map_err(|refused| RoundError::failed(ReasonCode::Internal, format!("cannot {refused}")))?;
                 value = add_chain(self.delay, value, 1);
@@ -127,9 +127,9 @@ impl Traffic {
 }
 
 /// Ends the traffic however the body ends.
-struct Ends<'a>(&'a AtomicBool);
+struct StopOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for Ends<'_> {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_that_cannot_be_had_is_told() {
+    fn a_cpu_that_cannot_be_had_is_reported() {
         let traffic = Traffic::new(Mix::Read, 0, memory()).unwrap();
         let result = traffic.beside(&[Cpu(1 << 16)], |_| Ok(()));
         assert!(matches!(result, Err(RoundError::Skipped(reason)) if reason.contains("65536")));

@@ -16,13 +16,13 @@ const SLACK_BYTES: u64 = 32 << 10;
 /// the arrays, and the case by the rule is skipped. No time limit has a part in it.
 pub fn settled(host: &HostFacts) -> u64 {
     let cpus = host.usable_cpus();
-    let enough = TIMES_CACHES * told(host.last_level_caches_bytes(&cpus)) / 8;
+    let enough = TIMES_CACHES * capped(host.last_level_caches_bytes(&cpus)) / 8;
     let slack = (SLACK_BYTES + Pages::Pmd.bytes() as u64) * cpus.len() as u64;
     let fits = |elements: &u64| elements * BYTES_OF_THREE + slack <= may_fill_bytes(host);
     [enough, enough / 2, enough / TIMES_CACHES].into_iter().find(fits).unwrap_or(enough)
 }
 
-fn told(caches_bytes: u64) -> u64 {
+fn capped(caches_bytes: u64) -> u64 {
     if caches_bytes > 0 { caches_bytes } else { USUAL_CACHE_BYTES }
 }
 
@@ -35,7 +35,7 @@ pub fn note_short(case: &mut Case, elements: u64) {
 
 /// How many times caches of so many bytes an array of so many elements has; none where it is long enough.
 fn short(elements: u64, caches_bytes: u64) -> Option<String> {
-    let caches = told(caches_bytes);
+    let caches = capped(caches_bytes);
     let times = elements as f64 * 8.0 / caches as f64;
     (elements < TIMES_CACHES * caches / 8).then(|| format!("{times:.2}"))
 }

@@ -103,7 +103,7 @@ fn before(role: Role, index: usize) -> f64 {
     }
 }
 
-impl Part for Share<'_> {
+impl ThreadWork for Share<'_> {
     fn pass(&mut self) {
         self.go(self.kernel, 0..self.elements, 1);
     }
@@ -142,7 +142,7 @@ impl Part for Share<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::stream::{Operation, kernels};
+    use crate::kernels::stream::{StreamOperation, kernels};
 
     #[test]
     fn parts_are_equal_lines_and_cover_all() {
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn every_kernel_ends_right_and_one_wrong_element_is_found() {
-        let of_stream = [Operation::Copy, Operation::Scale, Operation::Add, Operation::Triad];
+        let of_stream = [StreamOperation::Copy, StreamOperation::Scale, StreamOperation::Add, StreamOperation::Triad];
         let available = kernels().filter(|kernel| (kernel.is_available)() && of_stream.contains(&kernel.operation));
         for kernel in available {
             let of_operation = kernels().filter(|other| other.operation == kernel.operation);

@@ -3,7 +3,7 @@
 use hostmark_engine::prelude::*;
 
 use crate::context_switches::MIB;
-use crate::workloads::pipeline::{Account, MOST_STAGES};
+use crate::workloads::pipeline::{MOST_STAGES, TransferAccount};
 
 /// Quantities of all processes together.
 const BEFORE: usize = 4;
@@ -81,8 +81,8 @@ pub const ALSO: &[Quantity] = &{
     all
 };
 
-/// Gives the case what the processes told. `tells_delay`: whether the kernel tells how long who could run had no CPU.
-pub fn give(case: &mut Case, accounts: &[Account], tells_delay: bool) -> Result<()> {
+/// Gives the case what the processes told. `has_delay`: whether the kernel tells how long who could run had no CPU.
+pub fn give(case: &mut Case, accounts: &[TransferAccount], has_delay: bool) -> Result<()> {
     let (mut copies, mut busy) = (0.0, 0.0);
     for (account, quantities) in accounts.iter().zip(&STAGES) {
         let of_time = |ns: u64| ns as f64 / account.passed.max(1) as f64;
@@ -94,7 +94,7 @@ pub fn give(case: &mut Case, accounts: &[Account], tells_delay: bool) -> Result<
             Some(of_bytes(account.crossed)),
             Some(of_time(account.read_wait)),
             Some(of_time(account.write_wait)),
-            tells_delay.then(|| of_time(account.run_delay)),
+            has_delay.then(|| of_time(account.run_delay)),
             Some(of_bytes(account.switches) * MIB),
         ];
         copies += of_bytes(account.copied);

@@ -26,15 +26,15 @@ pub trait Carrier: Sized {
 }
 
 /// A connection: a byte each, and answers in the order of the requests.
-pub struct Stream(TcpStream);
+pub struct StreamCarrier(TcpStream);
 
-impl Carrier for Stream {
+impl Carrier for StreamCarrier {
     const IS_LOSSY: bool = false;
 
-    fn to(far: &FarEnd, _: usize) -> Result<Stream> {
+    fn to(far: &FarEnd, _: usize) -> Result<StreamCarrier> {
         let stream = authenticated::connect(far)?;
         stream.set_nonblocking(true).call("ioctl")?;
-        Ok(Stream(stream))
+        Ok(StreamCarrier(stream))
     }
 
     #[inline]

@@ -64,7 +64,7 @@ struct Requests<C> {
     lost: u64,
     /// Those that were sent since an answer came last, and when that was.
     unanswered: u64,
-    heard: Ticks,
+    last_answer: Ticks,
     /// How long nothing came until a request made room.
     stalled: u64,
     /// When a request makes room, and when it is lost; ticks.
@@ -86,7 +86,7 @@ impl RequestPlan {
             answered: 0,
             lost: 0,
             unanswered: 0,
-            heard: Ticks(0),
+            last_answer: Ticks(0),
             stalled: 0,
             late_after: 0,
             lost_after: 0,
@@ -151,7 +151,7 @@ impl<C: Carrier> Requests<C> {
             self.sent += 1;
             self.unanswered += 1;
             if self.waited_for.is_empty() && self.late.is_empty() {
-                self.heard = now;
+                self.last_answer = now;
             }
             self.carrier.send(self.sent)?;
             self.waited_for.push_back(PendingRequest { number: self.sent, due, sent: now });
@@ -177,7 +177,7 @@ impl<C: Carrier> Requests<C> {
             None => find(&self.late).and_then(|at| self.late.remove(at)),
         }?;
         self.answered += 1;
-        (self.unanswered, self.heard) = (0, now);
+        (self.unanswered, self.last_answer) = (0, now);
         Some(now.since(found.due))
     }
 
@@ -188,7 +188,7 @@ impl<C: Carrier> Requests<C> {
             |request: Option<&PendingRequest>, ticks| request.is_some_and(|one| now.since(one.sent).0 > ticks);
         if C::IS_LOSSY && is_older(self.waited_for.front(), self.late_after) {
             let sent = self.waited_for.front().map_or(now, |one| one.sent);
-            self.stalled += now.since(Ticks(self.heard.0.max(sent.0))).0;
+            self.stalled += now.since(Ticks(self.last_answer.0.max(sent.0))).0;
             self.late.extend(self.waited_for.pop_front());
         }
         if is_older(self.late.front(), self.lost_after) {
@@ -196,7 +196,7 @@ impl<C: Carrier> Requests<C> {
             self.lost += 1;
         }
         let most = if C::IS_LOSSY { MOST_UNANSWERED } else { 1 };
-        if now.since(self.heard).0 > self.lost_after && self.unanswered >= most {
+        if now.since(self.last_answer).0 > self.lost_after && self.unanswered >= most {
             return Err(io::ErrorKind::TimedOut.into());
         }
         std::hint::spin_loop();

@@ -8,24 +8,24 @@ use hostmark_engine::prelude::*;
 
 use crate::authenticated;
 use crate::net::tcp;
-use crate::net::tcp_bandwidth::{Direction, Far, StreamOptions};
+use crate::net::tcp_bandwidth::{Direction, StreamOptions, StreamsFarEnd};
 
 /// Answers small requests over one connection, and carries bulk flows over others.
 pub static UNDER_LOAD: Service = Service { name: "tcp_under_load", serve };
 
 fn serve(serving: &mut Serving) -> Result<()> {
     let terms = StreamOptions::plain(serving.param::<Direction>("load")?);
-    let mut far = Far::new(serving, &terms)?;
+    let mut far = StreamsFarEnd::new(serving, &terms)?;
     let message = far.message(serving)?;
     let door = far.open(serving)?;
     let sender = far.sender(&message)?;
     loop {
-        let (told, _) = door.admit()?;
+        let (control, _) = door.admit()?;
         let (requests, _) = door.admit()?;
         std::thread::scope(|scope| -> Result<()> {
             let echoing = || authenticated::gone(tcp::echo(requests));
             let echoing = std::thread::Builder::new().spawn_scoped(scope, echoing).call("clone")?;
-            far.carry(&door, told, sender.as_ref())?;
+            far.carry(&door, control, sender.as_ref())?;
             Ok(echoing.join().unwrap_or(Ok(()))?)
         })?;
     }
@@ -44,15 +44,15 @@ const LEAST_IDLE: usize = 5;
 const MOST_KEPT: usize = 1 << 16;
 
 /// Who sends small requests.
-pub struct Client {
+pub struct EchoClient {
     stream: TcpStream,
     sent: u8,
 }
 
-impl Client {
+impl EchoClient {
     /// One that the far end knows.
-    pub fn connect(far: &FarEnd) -> Result<Client> {
-        Ok(Client { stream: authenticated::connect_with(far, PATIENCE, |_| Ok(()))?, sent: 0 })
+    pub fn connect(far: &FarEnd) -> Result<EchoClient> {
+        Ok(EchoClient { stream: authenticated::connect_with(far, PATIENCE, |_| Ok(()))?, sent: 0 })
     }
 
     /// One round trip, after a pause.

@@ -23,24 +23,24 @@ pub struct FarReport {
 
 impl FarReport {
     /// As bytes for the client.
-    pub fn told(&self) -> Vec<u8> {
+    pub fn to_bytes(self) -> Vec<u8> {
         let flags = [self.copied.map_or(2, u8::from), self.sent.is_some().into()];
-        let info = self.sent.unwrap_or_default().told();
-        [&self.account.told()[..], &self.buffer.to_le_bytes(), &flags, &info].concat()
+        let info = self.sent.unwrap_or_default().to_bytes();
+        [&self.account.to_bytes()[..], &self.buffer.to_le_bytes(), &flags, &info].concat()
     }
 
     /// What comes over the connection that is kept for this.
-    pub fn heard(mut stream: TcpStream) -> io::Result<FarReport> {
-        let (mut account, mut buffer, mut flags) = ([0; busy::TOLD_BYTES], [0; 8], [0; 2]);
-        let mut info = [0; tcp_info::TOLD_BYTES];
+    pub fn receive(mut stream: TcpStream) -> io::Result<FarReport> {
+        let (mut account, mut buffer, mut flags) = ([0; busy::WIRE_BYTES], [0; 8], [0; 2]);
+        let mut info = [0; tcp_info::WIRE_BYTES];
         for part in [&mut account[..], &mut buffer, &mut flags, &mut info] {
             stream.read_exact(part).call("recvfrom")?;
         }
         Ok(FarReport {
-            account: Account::heard(&account),
+            account: Account::from_bytes(&account),
             buffer: u64::from_le_bytes(buffer),
             copied: (flags[0] < 2).then_some(flags[0] == 1),
-            sent: (flags[1] == 1).then(|| TcpInfo::heard(&info)),
+            sent: (flags[1] == 1).then(|| TcpInfo::from_bytes(&info)),
         })
     }
 }
@@ -53,14 +53,14 @@ mod tests {
     use crate::workloads::network::local;
 
     #[test]
-    fn what_is_told_is_heard() {
+    fn what_is_reported_is_received() {
         let account = Account::of(|| Ok::<(), io::Error>(())).unwrap();
         let info = TcpInfo { retransmits: Some(7), ..TcpInfo::default() };
         for (copied, sent) in [(None, None), (Some(true), Some(info)), (Some(false), Some(TcpInfo::default()))] {
             let (_listener, near, mut far) = local::tcp_pair().unwrap();
-            let told = FarReport { account, buffer: 4096, copied, sent };
-            far.write_all(&told.told()).unwrap();
-            assert_eq!(FarReport::heard(near).unwrap(), told);
+            let report = FarReport { account, buffer: 4096, copied, sent };
+            far.write_all(&report.to_bytes()).unwrap();
+            assert_eq!(FarReport::receive(near).unwrap(), report);
         }
     }
 }

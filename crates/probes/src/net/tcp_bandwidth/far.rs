@@ -19,7 +19,7 @@ pub static STREAMS: Service = Service { name: "tcp_streams", serve };
 
 fn serve(serving: &mut Serving) -> Result<()> {
     let terms = StreamOptions::of(|axis| serving.param(axis))?;
-    let mut far = Far::new(serving, &terms)?;
+    let mut far = StreamsFarEnd::new(serving, &terms)?;
     let message = far.message(serving)?;
     let door = far.open(serving)?;
     let sender = far.sender(&message)?;
@@ -30,14 +30,14 @@ fn serve(serving: &mut Serving) -> Result<()> {
 }
 
 /// A far end of streams.
-pub struct Far<'a> {
+pub struct StreamsFarEnd<'a> {
     terms: &'a StreamOptions,
     block: Vec<u8>,
 }
 
-impl Far<'_> {
+impl StreamsFarEnd<'_> {
     /// One that carries streams so.
-    pub fn new<'a>(serving: &Serving, terms: &'a StreamOptions) -> Result<Far<'a>> {
+    pub fn new<'a>(serving: &Serving, terms: &'a StreamOptions) -> Result<StreamsFarEnd<'a>> {
         // Of where it receives; else whoever asks for a block of any size has none of it here.
         let block = if terms.direction.sends() {
             serving.may_fill(terms.block)?;
@@ -45,7 +45,7 @@ impl Far<'_> {
         } else {
             vec![1]
         };
-        Ok(Far { terms, block })
+        Ok(StreamsFarEnd { terms, block })
     }
 
     /// What it sends; one byte where it sends nothing.
@@ -64,8 +64,13 @@ impl Far<'_> {
         AuthenticatedListener::open_with(serving, |listener| self.terms.set_listener(listener))
     }
 
-    /// Admits the streams of a client and carries them until it has had enough; over `told` it hears what that took.
-    pub fn carry(&mut self, door: &AuthenticatedListener, mut told: TcpStream, sender: Option<&Sender>) -> Result<()> {
+    /// Admits the streams of a client and carries them until it has had enough; over `control` it hears what that took.
+    pub fn carry(
+        &mut self,
+        door: &AuthenticatedListener,
+        mut control: TcpStream,
+        sender: Option<&Sender>,
+    ) -> Result<()> {
         let admit = |sends| -> io::Result<Option<TcpStream>> {
             let (stream, _) = door.admit()?;
             // Whoever is gone by now has no stream.
@@ -80,7 +85,7 @@ impl Far<'_> {
             None => Ok(()),
         };
         let block = &mut self.block;
-        let mut count = |stream: &TcpStream| gone(tally::receive_and_tell(stream, block));
+        let mut count = |stream: &TcpStream| gone(tally::receive_and_report(stream, block));
         let account = Account::of(|| match (&from_here, &to_here) {
             (Some(from_here), None) => send(from_here),
             (None, Some(to_here)) => count(to_here),
@@ -98,7 +103,7 @@ impl Far<'_> {
         };
         let sent = from_here.as_ref().map(TcpInfo::of).transpose()?;
         let all = FarReport { account, buffer, copied, sent };
-        Ok(gone(told.write_all(&all.told()).call("sendto"))?)
+        Ok(gone(control.write_all(&all.to_bytes()).call("sendto"))?)
     }
 }
 
@@ -115,13 +120,13 @@ fn all(stream: Option<Option<TcpStream>>) -> Option<Option<TcpStream>> {
 const BEGIN_BYTES: usize = 8 + NAME_BYTES;
 
 fn begin(mut stream: &TcpStream, sends: bool) -> io::Result<()> {
-    let mut told = [0; BEGIN_BYTES];
-    let (buffer, name) = told.split_at_mut(8);
+    let mut control = [0; BEGIN_BYTES];
+    let (buffer, name) = control.split_at_mut(8);
     let bytes = if sends { socket::send_buffer(stream)? } else { socket::receive_buffer(stream)? };
     buffer.copy_from_slice(&bytes.to_le_bytes());
     let congestion = socket::congestion_control(stream)?;
     name.iter_mut().zip(congestion.bytes()).for_each(|(place, byte)| *place = byte);
-    stream.write_all(&told).call("sendto")?;
+    stream.write_all(&control).call("sendto")?;
     if sends {
         // As in any bulk transfer: what a message leaves of a packet goes with the next one.
         stream.set_nodelay(false).call("setsockopt")?;

@@ -12,7 +12,7 @@ use hostmark_engine::prelude::*;
 use super::account::FarReport;
 use super::far::begun;
 use super::method::Sender;
-use super::settle::{Pace, Settling};
+use super::settle::{LinkPace, Settling};
 use super::terms::StreamOptions;
 use crate::authenticated::{self, unanswered};
 use crate::workloads::network::socket;
@@ -28,7 +28,7 @@ const MOMENT: Duration = Duration::from_millis(2);
 
 /// A stream of this process.
 #[derive(Debug)]
-struct Flow {
+struct TcpFlow {
     stream: TcpStream,
     sends: bool,
     tally: Mutex<Tally>,
@@ -39,12 +39,12 @@ struct Flow {
 
 /// Streams under way. When dropped they are ended.
 pub struct Flows<'scope> {
-    flows: Vec<Arc<Flow>>,
+    flows: Vec<Arc<TcpFlow>>,
     accounts: Vec<TcpStream>,
     threads: Vec<ScopedJoinHandle<'scope, Result<()>>>,
     /// What the far ends' buffers had room for, bytes, and their congestion control.
     begun: Vec<(u64, String)>,
-    pace: Pace,
+    pace: LinkPace,
 }
 
 /// What streams came to.
@@ -57,16 +57,16 @@ pub struct Ended {
     /// Whether MSG_ZEROCOPY copied after all.
     pub copied: Option<bool>,
     /// What the far ends tell.
-    pub told: Vec<FarReport>,
+    pub reports: Vec<FarReport>,
 }
 
 fn locked<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Flow {
+impl TcpFlow {
     /// Connects it, on `terms`; what the far end tells of its own end comes along.
-    fn connect(far: &FarEnd, terms: &StreamOptions, sends: bool) -> Result<(Arc<Flow>, (u64, String))> {
+    fn connect(far: &FarEnd, terms: &StreamOptions, sends: bool) -> Result<(Arc<TcpFlow>, (u64, String))> {
         let stream = authenticated::connect_with(far, SILENCE, |socket| terms.set_near(socket, sends))?;
         let begun = begun(&stream).map_err(unanswered)?;
         let own = if sends { socket::send_buffer(&stream)? } else { socket::receive_buffer(&stream)? };
@@ -75,7 +75,7 @@ impl Flow {
             // As in any bulk transfer: what a message leaves of a packet goes with the next one.
             stream.set_nodelay(false).call("setsockopt")?;
         }
-        let flow = Flow {
+        let flow = TcpFlow {
             stream,
             sends,
             tally: Mutex::default(),
@@ -90,7 +90,7 @@ impl Flow {
     fn count(&self, block: &mut [u8]) {
         let counted = match self.sends {
             true => loop {
-                match Tally::hear(&self.stream) {
+                match Tally::receive_from(&self.stream) {
                     Ok(tally) => *locked(&self.tally) = tally,
                     Err(error) => break Err(error),
                 }
@@ -148,7 +148,7 @@ impl<'scope> Flows<'scope> {
             let cpu = cpus.get(index % cpus.len().max(1)).copied();
             let wanted = [(terms.direction.receives(), false), (terms.direction.sends(), true)];
             for (_, sends) in wanted.into_iter().filter(|(is_wanted, _)| *is_wanted) {
-                let (flow, told) = Flow::connect(far, terms, sends)?;
+                let (flow, control) = TcpFlow::connect(far, terms, sends)?;
                 let counting = Arc::clone(&flow);
                 let mut block = terms.block()?;
                 works.push(Box::new(move || {
@@ -165,14 +165,14 @@ impl<'scope> Flows<'scope> {
                     }));
                 }
                 flows.push(flow);
-                begun.push(told);
+                begun.push(control);
             }
         }
         let infos = flows.iter().map(|flow| TcpInfo::of(&flow.stream)).collect::<io::Result<Vec<_>>>()?;
         let pace = infos
             .iter()
-            .map(Pace::of)
-            .reduce(Pace::or_slower)
+            .map(LinkPace::of)
+            .reduce(LinkPace::or_slower)
             .ok_or_else(|| RoundError::failed(ReasonCode::Internal, "no far end was started"))?;
         let threads = threads::start(scope, works)?;
         Ok(Flows { flows, accounts, threads, begun, pace })
@@ -186,7 +186,7 @@ impl<'scope> Flows<'scope> {
     /// What the buffer of this end of a stream has room for, bytes: of the first to send from, or of the first.
     pub fn own_buffer(&self) -> io::Result<Option<(bool, u64)>> {
         let flow = self.flows.iter().find(|flow| flow.sends).or(self.flows.first());
-        let size = |flow: &Arc<Flow>| match flow.sends {
+        let size = |flow: &Arc<TcpFlow>| match flow.sends {
             true => socket::send_buffer(&flow.stream),
             false => socket::receive_buffer(&flow.stream),
         };
@@ -201,7 +201,7 @@ impl<'scope> Flows<'scope> {
 
     /// How far the receivers are: those here, and those at the far ends.
     fn progress(&self) -> Result<Vec<Tally>> {
-        let of = |flow: &Arc<Flow>| match locked(&flow.error).take() {
+        let of = |flow: &Arc<TcpFlow>| match locked(&flow.error).take() {
             Some(error) => Err(broken(error)),
             None => Ok(*locked(&flow.tally)),
         };
@@ -273,9 +273,9 @@ impl<'scope> Flows<'scope> {
         let copied = self.flows.iter().find_map(|flow| *locked(&flow.copied));
         // Closed, they are reset: what is still queued is not waited for.
         self.flows.clear();
-        let told = std::mem::take(&mut self.accounts).into_iter().map(FarReport::heard);
-        let told = told.collect::<io::Result<Vec<_>>>().map_err(unanswered)?;
-        Ok(Ended { bytes, sent, copied, told })
+        let reports = std::mem::take(&mut self.accounts).into_iter().map(FarReport::receive);
+        let reports = reports.collect::<io::Result<Vec<_>>>().map_err(unanswered)?;
+        Ok(Ended { bytes, sent, copied, reports })
     }
 }
 

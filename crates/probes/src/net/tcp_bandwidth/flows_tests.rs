@@ -44,8 +44,8 @@ fn the_rate_is_what_the_receiver_counts_by_its_clock_and_not_what_was_sent() {
     // these it has as many as it likes.
     let rates = rates_against(&|mut stream| {
         for step in 1..10_000_u64 {
-            let told = [(step * 1000).to_le_bytes(), (7_000_000_000 + step * 1_000_000).to_le_bytes()].concat();
-            if stream.write_all(&told).is_err() {
+            let bytes = [(step * 1000).to_le_bytes(), (7_000_000_000 + step * 1_000_000).to_le_bytes()].concat();
+            if stream.write_all(&bytes).is_err() {
                 return;
             }
             std::thread::sleep(Duration::from_micros(300));
@@ -56,7 +56,7 @@ fn the_rate_is_what_the_receiver_counts_by_its_clock_and_not_what_was_sent() {
 }
 
 #[test]
-fn a_far_end_that_goes_away_is_told_at_once() {
+fn a_far_end_that_goes_away_is_reported_at_once() {
     let rates = rates_against(&|stream| {
         socket::reset_on_close(&stream).unwrap();
         std::thread::sleep(Duration::from_millis(20));
@@ -69,8 +69,8 @@ fn a_far_end_that_goes_away_is_told_at_once() {
 #[ignore = "takes long"]
 fn a_far_end_that_counts_no_further_has_no_rate() {
     let rates = rates_against(&|mut stream| {
-        let told = [1000_u64.to_le_bytes(), 1_000_000_u64.to_le_bytes()].concat();
-        while stream.write_all(&told).is_ok() {
+        let bytes = [1000_u64.to_le_bytes(), 1_000_000_u64.to_le_bytes()].concat();
+        while stream.write_all(&bytes).is_ok() {
             std::thread::sleep(Duration::from_millis(5));
         }
     });

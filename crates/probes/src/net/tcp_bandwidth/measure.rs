@@ -8,7 +8,7 @@ use super::far::begun;
 use super::flows::Flows;
 use super::quantities::{give_cpu_time, give_cpus, give_info, give_rates, give_turns};
 use super::receiver::Receiver;
-use super::settle::Pace;
+use super::settle::LinkPace;
 use super::terms::StreamOptions;
 use crate::authenticated::{PATIENCE, connect, connect_with, unanswered};
 use crate::context_switches::ContextSwitches;
@@ -38,7 +38,7 @@ fn received(case: &mut Case, terms: &StreamOptions) -> Result<()> {
     let (send_buffer, congestion) = begun(&stream).map_err(unanswered)?;
     terms.window.check(send_buffer, socket::receive_buffer(&stream)?)?;
     case.note("congestion_control", congestion);
-    let pace = Pace::of(&TcpInfo::of(&stream)?);
+    let pace = LinkPace::of(&TcpInfo::of(&stream)?);
     let mut receiver = Receiver::of(stream, terms.block)?;
     let (mut busy, turns) = (Busy::default(), ContextSwitches::of_this_side());
     let (mut timed, mut settled) = (0, None);
@@ -63,13 +63,13 @@ fn received(case: &mut Case, terms: &StreamOptions) -> Result<()> {
     case.note("receive_buffer_bytes", receiver.receive_buffer()?);
     // Its end is that of what the sender accounts for.
     drop(receiver);
-    let told = FarReport::heard(account).map_err(unanswered)?;
-    note_far(case, terms.direction, &told);
-    turns.give_beside(case, told.account.switches)?;
-    give_cpus(case, told.account.cpus(), busy.cpus())?;
-    give_cpu_time(case, (busy.cpu_ns(), timed), &[told], all)?;
-    let sent: Vec<TcpInfo> = told.sent.into_iter().collect();
-    give_info(case, &sent, all, told.account.passed_ns())
+    let report = FarReport::receive(account).map_err(unanswered)?;
+    note_far(case, terms.direction, &report);
+    turns.give_beside(case, report.account.switches)?;
+    give_cpus(case, report.account.cpus(), busy.cpus())?;
+    give_cpu_time(case, (busy.cpu_ns(), timed), &[report], all)?;
+    let sent: Vec<TcpInfo> = report.sent.into_iter().collect();
+    give_info(case, &sent, all, report.account.passed_ns())
 }
 
 /// Streams with threads of their own: what is timed are looks at how far their receivers are.
@@ -81,7 +81,7 @@ fn looked_at(case: &mut Case, terms: &StreamOptions) -> Result<()> {
         case.note("streams_per_cpu", far.len().div_ceil(cpus.len()));
     }
     let message = case.buffer(if terms.direction.sends() { terms.message } else { 1 }, Pages::Base, None)?;
-    let (mut rates, mut ended, mut told) = (Vec::new(), None, Vec::new());
+    let (mut rates, mut ended, mut reports) = (Vec::new(), None, Vec::new());
     let near = Account::of(|| {
         std::thread::scope(|scope| {
             let flows = Flows::start(scope, terms, message.bytes(), &far, &cpus)?;
@@ -101,14 +101,14 @@ fn looked_at(case: &mut Case, terms: &StreamOptions) -> Result<()> {
             .rate_of_the_whole(1)?;
             note_buffers(case, &flows)?;
             let mut all = flows.end()?;
-            told.append(&mut all.told);
+            reports.append(&mut all.reports);
             ended = Some(all);
             Ok::<(), RoundError>(())
         })
     })?;
     let Some(ended) = ended else { return Ok(()) };
-    for told in told.iter().take(1) {
-        note_far(case, terms.direction, told);
+    for report in reports.iter().take(1) {
+        note_far(case, terms.direction, report);
     }
     if let Some(copied) = ended.copied.filter(|_| terms.direction == Direction::Send) {
         note_copied(case, copied);
@@ -118,16 +118,16 @@ fn looked_at(case: &mut Case, terms: &StreamOptions) -> Result<()> {
         give_rates(case, [mean(0), mean(1)])?;
     }
     let bytes = ended.bytes[0].saturating_add(ended.bytes[1]);
-    let of_far = || told.iter().filter_map(|told| told.account.cpus()).reduce(|sum, cpus| sum + cpus);
+    let of_far = || reports.iter().filter_map(|report| report.account.cpus()).reduce(|sum, cpus| sum + cpus);
     match terms.direction {
         Direction::Receive => give_cpus(case, of_far(), near.cpus())?,
         Direction::Send => give_cpus(case, near.cpus(), of_far())?,
         Direction::Both => {}
     }
-    give_turns(case, told.iter().map(|told| told.account).chain([near]), bytes)?;
-    give_cpu_time(case, (near.cpu_ns(), bytes), &told, bytes)?;
-    let sent: Vec<TcpInfo> = ended.sent.into_iter().chain(told.iter().filter_map(|told| told.sent)).collect();
-    let passed_ns = told.iter().map(|told| told.account.passed_ns()).max().unwrap_or(0);
+    give_turns(case, reports.iter().map(|report| report.account).chain([near]), bytes)?;
+    give_cpu_time(case, (near.cpu_ns(), bytes), &reports, bytes)?;
+    let sent: Vec<TcpInfo> = ended.sent.into_iter().chain(reports.iter().filter_map(|report| report.sent)).collect();
+    let passed_ns = reports.iter().map(|report| report.account.passed_ns()).max().unwrap_or(0);
     give_info(case, &sent, bytes, passed_ns)
 }
 
@@ -147,14 +147,14 @@ fn note_buffers(case: &mut Case, flows: &Flows) -> Result<()> {
 }
 
 /// Notes how the far end carried its streams.
-fn note_far(case: &mut Case, direction: Direction, told: &FarReport) {
+fn note_far(case: &mut Case, direction: Direction, report: &FarReport) {
     match direction {
-        Direction::Receive => case.note("send_buffer_bytes", told.buffer),
-        Direction::Send => case.note("receive_buffer_bytes", told.buffer),
+        Direction::Receive => case.note("send_buffer_bytes", report.buffer),
+        Direction::Send => case.note("receive_buffer_bytes", report.buffer),
         // Its buffer to send from is that of this end's.
         Direction::Both => {}
     }
-    if let Some(copied) = told.copied {
+    if let Some(copied) = report.copied {
         note_copied(case, copied);
     }
 }

@@ -18,7 +18,7 @@ pub const AXIS: Axis = Axis::choice(
 
 /// How a message is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Method {
+pub enum SendMethod {
     /// send(2).
     Write,
     /// sendfile(2) from a file in memory.
@@ -29,15 +29,15 @@ pub enum Method {
     ZeroCopy,
 }
 
-impl FromStr for Method {
+impl FromStr for SendMethod {
     type Err = String;
 
-    fn from_str(name: &str) -> std::result::Result<Method, String> {
+    fn from_str(name: &str) -> std::result::Result<SendMethod, String> {
         Ok(match name {
-            "write" => Method::Write,
-            "sendfile" => Method::SendFile,
-            "splice" => Method::Splice,
-            "zero_copy" => Method::ZeroCopy,
+            "write" => SendMethod::Write,
+            "sendfile" => SendMethod::SendFile,
+            "splice" => SendMethod::Splice,
+            "zero_copy" => SendMethod::ZeroCopy,
             _ => return Err(format!("there is no method '{name}'")),
         })
     }
@@ -48,7 +48,7 @@ const PIPE_BYTES: usize = 1 << 20;
 
 /// The end that writes.
 pub struct Sender<'a> {
-    method: Method,
+    method: SendMethod,
     message: &'a [u8],
     file: Option<OwnedFd>,
     splicer: Option<Splicer>,
@@ -56,12 +56,12 @@ pub struct Sender<'a> {
 
 impl Sender<'_> {
     /// What sends `message` so.
-    pub fn new(method: Method, message: &[u8]) -> io::Result<Sender<'_>> {
+    pub fn new(method: SendMethod, message: &[u8]) -> io::Result<Sender<'_>> {
         let file = match method {
-            Method::Write | Method::ZeroCopy => None,
-            Method::SendFile | Method::Splice => Some(socket::memory_file(message)?),
+            SendMethod::Write | SendMethod::ZeroCopy => None,
+            SendMethod::SendFile | SendMethod::Splice => Some(socket::memory_file(message)?),
         };
-        let splicer = if method == Method::Splice { Some(Splicer::new(PIPE_BYTES)?) } else { None };
+        let splicer = if method == SendMethod::Splice { Some(Splicer::new(PIPE_BYTES)?) } else { None };
         Ok(Sender { method, message, file, splicer })
     }
 
@@ -70,17 +70,17 @@ impl Sender<'_> {
     pub fn send_for_ever(&self, mut stream: &TcpStream, copied: &mut Option<bool>) -> io::Result<()> {
         let message = self.message;
         match (self.method, &self.file, &self.splicer) {
-            (Method::SendFile, Some(file), _) => loop {
+            (SendMethod::SendFile, Some(file), _) => loop {
                 socket::send_file(stream, file, message.len())?;
             },
-            (Method::Splice, Some(file), Some(splicer)) => loop {
+            (SendMethod::Splice, Some(file), Some(splicer)) => loop {
                 splicer.send(stream, file, message.len())?;
             },
-            (Method::ZeroCopy, ..) => {
+            (SendMethod::ZeroCopy, ..) => {
                 let mut sender = ZeroCopySender::new(stream)?;
                 loop {
                     let sent = sender.send(message);
-                    *copied = sender.is_told.then_some(sender.copied);
+                    *copied = sender.is_reported.then_some(sender.copied);
                     sent?;
                 }
             }

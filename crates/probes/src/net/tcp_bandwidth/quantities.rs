@@ -142,10 +142,10 @@ pub fn give_turns(case: &mut Case, accounts: impl Iterator<Item = Account>, byte
 }
 
 /// Gives the case the CPU time that `near` and the far ends took for so many bytes, in either direction.
-pub fn give_cpu_time(case: &mut Case, near: (u64, u64), told: &[FarReport], bytes: u64) -> Result<()> {
+pub fn give_cpu_time(case: &mut Case, near: (u64, u64), reports: &[FarReport], bytes: u64) -> Result<()> {
     let each = |ns: f64, bytes: u64| (bytes > 0).then(|| ns / bytes as f64);
     case.also(NEAR_CPU.name, each(near.0 as f64, near.1))?;
-    case.also(FAR_CPU.name, each(told.iter().map(|told| told.account.cpu_ns() as f64).sum(), bytes))
+    case.also(FAR_CPU.name, each(reports.iter().map(|report| report.account.cpu_ns() as f64).sum(), bytes))
 }
 
 /// Gives the case what the kernels of the senders tell of connections that carried `bytes` together and lasted about

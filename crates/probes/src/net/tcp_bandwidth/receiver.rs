@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use hostmark_engine::prelude::*;
 
-use super::settle::{Pace, Settling};
+use super::settle::{LinkPace, Settling};
 use crate::workloads::{network::socket, network::tally};
 
 /// Room for a read of so many bytes, one at least.
@@ -88,7 +88,7 @@ impl Receiver {
     }
 
     /// Reads until the stream has got to its rate, bytes a nanosecond.
-    pub fn settle(&mut self, clock: &Clock, pace: Pace) -> io::Result<f64> {
+    pub fn settle(&mut self, clock: &Clock, pace: LinkPace) -> io::Result<f64> {
         let (mut settling, begun) = (Settling::new(), clock.start());
         let (mut from, mut rate) = (self.place(clock)?, f64::INFINITY);
         loop {

@@ -29,22 +29,22 @@ const PACKET_BYTES: u64 = 1500;
 
 /// The pace of a link.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Pace {
+pub struct LinkPace {
     rtt_ns: f64,
     segment: u64,
 }
 
-impl Pace {
+impl LinkPace {
     /// That of a connection's link.
-    pub fn of(info: &TcpInfo) -> Pace {
+    pub fn of(info: &TcpInfo) -> LinkPace {
         let rtt_ns = info.min_rtt_ns.or(info.rtt_ns).unwrap_or(0) as f64;
-        Pace { rtt_ns, segment: info.segment_bytes.unwrap_or(PACKET_BYTES).min(PACKET_BYTES) }
+        LinkPace { rtt_ns, segment: info.segment_bytes.unwrap_or(PACKET_BYTES).min(PACKET_BYTES) }
     }
 
     /// The slower of two.
     #[must_use]
-    pub fn or_slower(self, other: Pace) -> Pace {
-        Pace { rtt_ns: self.rtt_ns.max(other.rtt_ns), segment: self.segment.max(other.segment) }
+    pub fn or_slower(self, other: LinkPace) -> LinkPace {
+        LinkPace { rtt_ns: self.rtt_ns.max(other.rtt_ns), segment: self.segment.max(other.segment) }
     }
 
     /// Time between two looks at how fast it is, after one that saw this rate, bytes a nanosecond, ns.
@@ -91,12 +91,12 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn pace(rtt_ns: u64) -> Pace {
-        Pace::of(&TcpInfo { min_rtt_ns: Some(rtt_ns), segment_bytes: Some(1448), ..TcpInfo::default() })
+    fn pace(rtt_ns: u64) -> LinkPace {
+        LinkPace::of(&TcpInfo { min_rtt_ns: Some(rtt_ns), segment_bytes: Some(1448), ..TcpInfo::default() })
     }
 
     /// Windows of a warm-up until it is over.
-    fn windows(pace: Pace, mut rate: impl FnMut(u32) -> f64) -> u32 {
+    fn windows(pace: LinkPace, mut rate: impl FnMut(u32) -> f64) -> u32 {
         let mut settling = Settling::new();
         let is_over = |window: &u32| settling.is_over(rate(*window), f64::from(*window) * pace.window_ns(1.0));
         (1..).find(is_over).unwrap()

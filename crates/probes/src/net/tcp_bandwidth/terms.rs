@@ -8,7 +8,7 @@ use rustix::fd::AsFd;
 
 use super::congestion::Congestion;
 use super::direction::Direction;
-use super::method::Method;
+use super::method::SendMethod;
 use super::receiver::block_of;
 use super::window::Window;
 use crate::workloads::network::socket;
@@ -21,7 +21,7 @@ pub struct StreamOptions {
     /// Bytes of a message.
     pub message: u64,
     /// How it is sent.
-    pub method: Method,
+    pub method: SendMethod,
     /// The buffers of both ends.
     pub window: Window,
     /// The sender's congestion control.
@@ -46,7 +46,7 @@ impl StreamOptions {
     /// Those of a bulk flow that is nothing special.
     pub fn plain(direction: Direction) -> StreamOptions {
         let (window, congestion) = (Window::default(), Congestion::default());
-        StreamOptions { direction, message: 64 << 10, method: Method::Write, window, congestion, block: 64 << 10 }
+        StreamOptions { direction, message: 64 << 10, method: SendMethod::Write, window, congestion, block: 64 << 10 }
     }
 
     /// Sets what a socket that listens needs for all that it accepts.

@@ -92,9 +92,9 @@ mod tests {
             ("64k", 1 << 10, None),
             ("default", limit, None),
         ] {
-            let told = window(name).check(given, given).map_err(|error| error.to_string()).err();
-            assert_eq!(told.is_some(), as_for.is_some(), "{name} {given}: {told:?}");
-            assert!(told.zip(as_for).is_none_or(|(told, other)| told.contains(other)));
+            let message = window(name).check(given, given).map_err(|error| error.to_string()).err();
+            assert_eq!(message.is_some(), as_for.is_some(), "{name} {given}: {message:?}");
+            assert!(message.zip(as_for).is_none_or(|(message, other)| message.contains(other)));
         }
         // One end alone may be refused: what the other has is more than a smaller window gives.
         window("1m").check(limit, 1 << 20).unwrap();

@@ -55,7 +55,7 @@ impl Offload {
     }
 
     /// Why it is not measured over this device: another value tells the same there.
-    pub fn is_told_by(self, device: Device) -> Option<&'static str> {
+    pub fn same_as(self, device: Device) -> Option<&'static str> {
         match (device, self) {
             (Device::Lo, Offload::NoTso) => Some("no_gro"),
             (Device::Lo, Offload::NoGso) => Some("none"),

@@ -46,7 +46,7 @@ pub fn measure<Q: Question>(case: &mut Case) -> Result<()> {
     let far = case.far_end()?.clone();
     let socket = authenticated::correspond(&far)?;
     socket.set_read_timeout(Some(FIRST_WAIT)).call("setsockopt")?;
-    let (mut count, mut tally) = (0, Tally::default());
+    let (mut count, mut tally) = (0, QuestionTally::default());
     let (mut asked, mut back) = (Vec::new(), [0; LONGEST_MESSAGE]);
     case.timed(|clock| {
         asked.clear();
@@ -96,13 +96,13 @@ fn next_answer<Q: Question>(socket: &UdpSocket, far: &FarEnd, back: &mut [u8]) -
 
 /// What became of the questions.
 #[derive(Debug, Default)]
-struct Tally {
+struct QuestionTally {
     answered: u64,
     lost: u64,
     longest: Duration,
 }
 
-impl Tally {
+impl QuestionTally {
     /// One was answered, after `lost` others that were not.
     #[inline]
     fn answered(&mut self, socket: &UdpSocket, lost: u64, taken: Duration) -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::network::datagrams::{Flow, HEADER_BYTES};
+use crate::workloads::network::datagrams::{DatagramPlan, HEADER_BYTES};
 
 /// What the length of an IPv4 packet leaves beside its header and UDP's (RFC 768, RFC 791).
 const LONGEST_DATAGRAM: usize = 65535 - 20 - 8;
@@ -19,7 +19,7 @@ pub const SEGMENTATION: Axis =
     Axis::choice("segmentation", "none", Points::Listed { quick: &["none"], standard: &["gso"], thorough: &[] });
 
 /// Who sends, and how, where `param` tells the value of an axis.
-pub fn flow(param: impl Fn(&str) -> Result<String>) -> Result<(bool, Flow)> {
+pub fn flow(param: impl Fn(&str) -> Result<String>) -> Result<(bool, DatagramPlan)> {
     let wrong = |axis: &Axis| RoundError::failed(ReasonCode::Internal, format!("there is no such {}", axis.name));
     let datagram = param("datagram")?.parse()?;
     if datagram < HEADER_BYTES {
@@ -45,5 +45,5 @@ pub fn flow(param: impl Fn(&str) -> Result<String>) -> Result<(bool, Flow)> {
         "send" => true,
         _ => return Err(wrong(&DIRECTION)),
     };
-    Ok((case_sends, Flow { datagram, bits_a_second, is_cut }))
+    Ok((case_sends, DatagramPlan { datagram, bits_a_second, is_cut }))
 }

@@ -57,15 +57,15 @@ impl Message {
     }
 
     /// The account of a receiver.
-    pub fn of_received(flow: u64, told: Received) -> Message {
-        let Received { datagrams, span_ns, jitter_ns, reordered, cpu_ns, most_joined, dropped, counted } = told;
+    pub fn of_received(flow: u64, report: Received) -> Message {
+        let Received { datagrams, span_ns, jitter_ns, reordered, cpu_ns, most_joined, dropped, counted } = report;
         Message::Account(flow, [datagrams, span_ns, jitter_ns, reordered, cpu_ns, most_joined, dropped, counted])
     }
 
     /// The account of a sender, and the largest packet that it knows of on the way.
-    pub fn of_sent(flow: u64, told: Sent, path_mtu: u32) -> Message {
-        let Sent { datagrams, passed_ns, held_ns, cpu_ns } = told;
-        Message::Account(flow, [datagrams, passed_ns, held_ns, cpu_ns, path_mtu.into(), 0, 0, 0])
+    pub fn of_sent(flow: u64, report: Sent, path_mtu: u32) -> Message {
+        let Sent { datagrams, passed_ns, blocked_ns, cpu_ns } = report;
+        Message::Account(flow, [datagrams, passed_ns, blocked_ns, cpu_ns, path_mtu.into(), 0, 0, 0])
     }
 }
 
@@ -77,8 +77,8 @@ pub fn received(numbers: [u64; NUMBERS]) -> Received {
 
 /// What a sender told, with the largest packet that it knows of on the way.
 pub fn sent(numbers: [u64; NUMBERS]) -> (Sent, u32) {
-    let [datagrams, passed_ns, held_ns, cpu_ns, path_mtu, ..] = numbers;
-    (Sent { datagrams, passed_ns, held_ns, cpu_ns }, u32::try_from(path_mtu).unwrap_or(0))
+    let [datagrams, passed_ns, blocked_ns, cpu_ns, path_mtu, ..] = numbers;
+    (Sent { datagrams, passed_ns, blocked_ns, cpu_ns }, u32::try_from(path_mtu).unwrap_or(0))
 }
 
 #[cfg(test)]
@@ -87,12 +87,12 @@ mod tests {
 
     #[test]
     fn a_message_is_read_as_it_was_written_and_nothing_else_is_one() {
-        let account = Message::of_sent(7, Sent { datagrams: 1, passed_ns: 2, held_ns: 3, cpu_ns: 4 }, 1500);
+        let account = Message::of_sent(7, Sent { datagrams: 1, passed_ns: 2, blocked_ns: 3, cpu_ns: 4 }, 1500);
         for message in [Message::Begin, Message::Ask(9), account] {
             assert_eq!(Message::read(&message.bytes()), Some(message));
         }
         let Message::Account(7, numbers) = account else { panic!("{account:?}") };
-        assert_eq!(sent(numbers), (Sent { datagrams: 1, passed_ns: 2, held_ns: 3, cpu_ns: 4 }, 1500));
+        assert_eq!(sent(numbers), (Sent { datagrams: 1, passed_ns: 2, blocked_ns: 3, cpu_ns: 4 }, 1500));
         let mut other = Message::Begin.bytes();
         // The number of a datagram of the flow.
         other[0] = 0;

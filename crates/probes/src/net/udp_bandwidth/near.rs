@@ -12,7 +12,7 @@ use super::quantities::{self, Received};
 use crate::authenticated::{self, PATIENCE};
 use crate::net::RECEIVER_CPUS;
 use crate::workloads::machine::busy::Busy;
-use crate::workloads::network::datagrams::{Arrivals, FLOW_SHIFT, Flow, Receiver, Sender, dropped, path_mtu};
+use crate::workloads::network::datagrams::{Arrivals, DatagramPlan, FLOW_SHIFT, Receiver, Sender, dropped, path_mtu};
 
 /// A sample is what comes in this time: two ends on one CPU take turns of some milliseconds, and a sample has many of them.
 const SAMPLE_NS: f64 = 50e6;
@@ -20,8 +20,8 @@ const SAMPLE_NS: f64 = 50e6;
 /// than it came.
 const MOST_SAMPLES: f64 = 2.0;
 /// What is told may be lost: it is told again after this time, so often at most.
-const TOLD_EVERY: Duration = Duration::from_millis(200);
-const MOST_TOLD: u32 = 25;
+const REPORT_INTERVAL: Duration = Duration::from_millis(200);
+const MOST_REPORTS: u32 = 25;
 /// What is sent before a flow without pause: it fills the queues on the way, and uses up what a rate limit has saved for a burst.
 /// At a rate that takes as long as the flow.
 const FILLING_NS: u64 = 15_000_000;
@@ -34,7 +34,7 @@ const FEW: u64 = 3;
 const MOST_EMPTY: u32 = 3;
 
 /// Receives what the far end sends.
-pub fn receive(case: &mut Case, flow: Flow) -> Result<()> {
+pub fn receive(case: &mut Case, flow: DatagramPlan) -> Result<()> {
     let far = case.far_end()?.clone();
     let socket = authenticated::correspond(&far)?;
     let mut receiver = Receiver::new(&socket, flow, MESSAGE_BYTES).map_err(uncut)?.noting_waits();
@@ -67,11 +67,11 @@ pub fn receive(case: &mut Case, flow: Flow) -> Result<()> {
 }
 
 /// Sends, and asks the far end what came.
-pub fn send(case: &mut Case, flow: Flow) -> Result<()> {
+pub fn send(case: &mut Case, flow: DatagramPlan) -> Result<()> {
     let far = case.far_end()?.clone();
     let socket = authenticated::correspond(&far)?;
     let mut sender = Sender::new(&socket, flow).map_err(uncut)?;
-    let mut receiver = Receiver::new(&socket, Flow { is_cut: false, ..flow }, MESSAGE_BYTES)?;
+    let mut receiver = Receiver::new(&socket, DatagramPlan { is_cut: false, ..flow }, MESSAGE_BYTES)?;
     let (mut flows, mut id, mut empty) = (Vec::new(), 0, 0);
     let filling_ns = if flow.bits_a_second.is_some() { FLOW_NS } else { FILLING_NS };
     case.timed(|clock| {
@@ -114,8 +114,8 @@ fn is_over(passed_ns: u64, count: u64) -> bool {
 
 /// Has the far end begin.
 fn begin(socket: &UdpSocket, receiver: &mut Receiver, arrivals: &mut Arrivals) -> Result<()> {
-    socket.set_read_timeout(Some(TOLD_EVERY)).call("setsockopt")?;
-    for _ in 0..PATIENCE.div_duration_f64(TOLD_EVERY) as u32 {
+    socket.set_read_timeout(Some(REPORT_INTERVAL)).call("setsockopt")?;
+    for _ in 0..PATIENCE.div_duration_f64(REPORT_INTERVAL) as u32 {
         socket.send(&Message::Begin.bytes()).call("sendto").map_err(authenticated::unanswered)?;
         loop {
             match receiver.receive(arrivals, RecvFlags::empty()) {
@@ -132,9 +132,9 @@ fn begin(socket: &UdpSocket, receiver: &mut Receiver, arrivals: &mut Arrivals) -
 
 /// What the far end tells of a flow.
 fn ask(socket: &UdpSocket, receiver: &mut Receiver, flow: u64) -> Result<[u64; NUMBERS]> {
-    for _ in 0..MOST_TOLD {
+    for _ in 0..MOST_REPORTS {
         socket.send(&Message::Ask(flow).bytes()).call("sendto").map_err(authenticated::unanswered)?;
-        let account = receiver.hear(TOLD_EVERY, |message| match Message::read(message) {
+        let account = receiver.receive_matching(REPORT_INTERVAL, |message| match Message::read(message) {
             Some(Message::Account(of, numbers)) if of == flow => Some(numbers),
             _ => None,
         });
@@ -142,7 +142,7 @@ fn ask(socket: &UdpSocket, receiver: &mut Receiver, flow: u64) -> Result<[u64; N
             return Ok(numbers);
         }
     }
-    let waited = TOLD_EVERY * MOST_TOLD;
+    let waited = REPORT_INTERVAL * MOST_REPORTS;
     Err(RoundError::failed(
         ReasonCode::TimedOut,
         format!("the far end did not say within {} s what became of the datagrams", waited.as_secs()),
@@ -150,7 +150,7 @@ fn ask(socket: &UdpSocket, receiver: &mut Receiver, flow: u64) -> Result<[u64; N
 }
 
 /// Notes the largest packet on the way, as far as one of the two ends knows, where datagrams are longer.
-fn note_path(case: &mut Case, socket: &UdpSocket, flow: Flow, known: u32) -> Result<()> {
+fn note_path(case: &mut Case, socket: &UdpSocket, flow: DatagramPlan, known: u32) -> Result<()> {
     let (headers, ip) = if case.far_end()?.address.is_ipv4() { (28, 20) } else { (48, 48) };
     let mtu = path_mtu(socket)?.min(if known == 0 { u32::MAX } else { known });
     case.note("path_mtu", mtu);

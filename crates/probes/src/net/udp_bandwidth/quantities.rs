@@ -12,7 +12,7 @@ pub const ALSO: &[Quantity] = &[
     OVERRUN,
     PACKETS,
     SENT,
-    HELD_BACK,
+    BLOCKED,
     JITTER,
     REORDERED,
     SENDER_CPUS,
@@ -39,7 +39,7 @@ const PACKETS: Quantity = Quantity::given(
 );
 const SENT: Quantity =
     Quantity::given("sent", Unit::BytesPerSecond, Better::Neither, Text { en: "sent", zh: "发送速率" });
-const HELD_BACK: Quantity = Quantity::given(
+const BLOCKED: Quantity = Quantity::given(
     "held_back",
     Unit::Ratio,
     Better::Neither,
@@ -70,7 +70,7 @@ const RECEIVER_NS: Quantity = Quantity::given(
     Text { en: "receiver's CPU time a datagram", zh: "每个数据报的接收方 CPU 时间" },
 );
 /// A sender that waits for less of its time is not held back, but was put off now and then.
-const HELD_FROM: f64 = 0.01;
+const BLOCKED_FROM: f64 = 0.01;
 
 /// What a receiver counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -126,7 +126,7 @@ pub fn give(case: &mut Case, datagram: usize, loss: Option<f64>, sent: Sent, rec
     let (count, in_ns) = received.in_time(sent);
     case.also(PACKETS.name, over(count, in_ns).map(|rate| rate * 1e9))?;
     case.also(SENT.name, over(sent.datagrams * datagram as u64, sent.passed_ns).map(|rate| rate * 1e9))?;
-    case.also(HELD_BACK.name, over(sent.held_ns, sent.passed_ns))?;
+    case.also(BLOCKED.name, over(sent.blocked_ns, sent.passed_ns))?;
     case.also(JITTER.name, (received.datagrams > 1).then_some(received.jitter_ns as f64))?;
     case.also(REORDERED.name, over(received.reordered, received.datagrams))?;
     case.also(SENDER_CPUS.name, over(sent.cpu_ns, sent.passed_ns))?;
@@ -136,7 +136,7 @@ pub fn give(case: &mut Case, datagram: usize, loss: Option<f64>, sent: Sent, rec
 
 /// Notes whether the sender waited for its queue, and what the kernel joined.
 pub fn note(case: &mut Case, is_cut: bool, sent: Sent, received: Received) {
-    if sent.held_ns as f64 > HELD_FROM * sent.passed_ns as f64 {
+    if sent.blocked_ns as f64 > BLOCKED_FROM * sent.passed_ns as f64 {
         case.note("sender", "held back");
     }
     if is_cut {

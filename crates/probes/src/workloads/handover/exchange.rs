@@ -31,29 +31,29 @@ pub struct Exchange<T> {
 }
 
 /// A process' part of an exchange, done over and over.
-pub trait Turn: FnMut() -> io::Result<()> {}
+pub trait ExchangeStep: FnMut() -> io::Result<()> {}
 
-impl<T: FnMut() -> io::Result<()>> Turn for T {}
+impl<T: FnMut() -> io::Result<()>> ExchangeStep for T {}
 
-impl<T: Turn> Exchange<T> {
+impl<T: ExchangeStep> Exchange<T> {
     /// Starts a child bound to `cpus` that takes its turns for ever; its error is its end. `near` is this process' turn: it
     /// hands over, and comes back when the token has. The child's turn, made there by `make_far`, waits for the token and
     /// hands it back: all that it has to hold before the first turn is made before this comes back. Each process drops what
     /// belongs to the other, so that descriptors tell of the other's end.
-    pub(crate) fn start<F: Turn>(
+    pub(crate) fn start<F: ExchangeStep>(
         cpus: &[usize],
         near: T,
         make_far: impl FnOnce() -> io::Result<F>,
     ) -> io::Result<Exchange<T>> {
-        let (ready, tell) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).call("pipe2")?;
+        let (ready, signal) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).call("pipe2")?;
         let theirs = Turns::new()?;
         let mut near = Some(near);
         let ours = &mut near;
         let peer = Peer::spawn(cpus, || {
             drop(ours.take());
             let mut far = make_far()?;
-            rustix::io::write(&tell, b"x").call("write")?;
-            drop(tell);
+            rustix::io::write(&signal, b"x").call("write")?;
+            drop(signal);
             loop {
                 theirs.take(&mut far)?;
             }
@@ -91,7 +91,7 @@ impl<T: Turn> Exchange<T> {
 
 /// Two ends of a party: what it writes to and what it reads from.
 #[derive(Debug)]
-struct Ends {
+struct ExchangeEnds {
     to: OwnedFd,
     from: OwnedFd,
 }
@@ -101,9 +101,9 @@ fn by_channels(
     cpus: &[usize],
     there: (OwnedFd, OwnedFd),
     back: (OwnedFd, OwnedFd),
-) -> io::Result<Exchange<impl Turn + use<>>> {
-    let near = Ends { to: there.1, from: back.0 };
-    let far = Ends { to: back.1, from: there.0 };
+) -> io::Result<Exchange<impl ExchangeStep + use<>>> {
+    let near = ExchangeEnds { to: there.1, from: back.0 };
+    let far = ExchangeEnds { to: back.1, from: there.0 };
     Exchange::start(
         cpus,
         move || files::write_byte(&near.to).and_then(|()| files::read_byte(&near.from)),
@@ -112,7 +112,7 @@ fn by_channels(
 }
 
 /// Bytes by two connected sockets.
-fn by_sockets(cpus: &[usize], near: OwnedFd, far: OwnedFd) -> io::Result<Exchange<impl Turn + use<>>> {
+fn by_sockets(cpus: &[usize], near: OwnedFd, far: OwnedFd) -> io::Result<Exchange<impl ExchangeStep + use<>>> {
     Exchange::start(
         cpus,
         move || files::write_byte(&near).and_then(|()| files::read_byte(&near)),
@@ -121,13 +121,13 @@ fn by_sockets(cpus: &[usize], near: OwnedFd, far: OwnedFd) -> io::Result<Exchang
 }
 
 /// A byte through two pipes.
-pub fn by_pipe(cpus: &[usize]) -> io::Result<Exchange<impl Turn + use<>>> {
+pub fn by_pipe(cpus: &[usize]) -> io::Result<Exchange<impl ExchangeStep + use<>>> {
     let pipe = || rustix::pipe::pipe_with(PipeFlags::CLOEXEC).call("pipe2");
     by_channels(cpus, pipe()?, pipe()?)
 }
 
 /// A byte through two named pipes, which are made in `directory`.
-pub fn by_fifo(cpus: &[usize], directory: &Path) -> io::Result<Exchange<impl Turn + use<>>> {
+pub fn by_fifo(cpus: &[usize], directory: &Path) -> io::Result<Exchange<impl ExchangeStep + use<>>> {
     by_channels(cpus, fifo(&directory.join("there"))?, fifo(&directory.join("back"))?)
 }
 
@@ -155,7 +155,7 @@ pub enum SocketKind {
 }
 
 /// A byte through a pair of sockets that have no name.
-pub fn by_socket_pair(cpus: &[usize], kind: SocketKind) -> io::Result<Exchange<impl Turn + use<>>> {
+pub fn by_socket_pair(cpus: &[usize], kind: SocketKind) -> io::Result<Exchange<impl ExchangeStep + use<>>> {
     let kind = match kind {
         SocketKind::Stream => SocketType::STREAM,
         SocketKind::Datagram => SocketType::DGRAM,
@@ -167,7 +167,7 @@ pub fn by_socket_pair(cpus: &[usize], kind: SocketKind) -> io::Result<Exchange<i
 }
 
 /// A byte through a connection to a socket's file, which is made in `directory`.
-pub fn by_unix_stream(cpus: &[usize], directory: &Path) -> io::Result<Exchange<impl Turn + use<>>> {
+pub fn by_unix_stream(cpus: &[usize], directory: &Path) -> io::Result<Exchange<impl ExchangeStep + use<>>> {
     let path = directory.join("socket");
     let listener = local::unix_listener(&path)?;
     let near = local::unix_stream(&path)?;
@@ -176,7 +176,7 @@ pub fn by_unix_stream(cpus: &[usize], directory: &Path) -> io::Result<Exchange<i
 }
 
 /// A datagram of one byte between two sockets that have files in `directory`.
-pub fn by_unix_datagram(cpus: &[usize], directory: &Path) -> io::Result<Exchange<impl Turn + use<>>> {
+pub fn by_unix_datagram(cpus: &[usize], directory: &Path) -> io::Result<Exchange<impl ExchangeStep + use<>>> {
     let (near_path, far_path) = (directory.join("near"), directory.join("far"));
     let (near, far) = (local::unix_datagram(&near_path)?, local::unix_datagram(&far_path)?);
     near.connect(&far_path).call("connect")?;
@@ -185,7 +185,7 @@ pub fn by_unix_datagram(cpus: &[usize], directory: &Path) -> io::Result<Exchange
 }
 
 /// A token by the counters of two eventfds.
-pub fn by_eventfd(cpus: &[usize]) -> io::Result<Exchange<impl Turn + use<>>> {
+pub fn by_eventfd(cpus: &[usize]) -> io::Result<Exchange<impl ExchangeStep + use<>>> {
     let eventfd = || rustix::event::eventfd(0, EventfdFlags::CLOEXEC).call("eventfd2");
     let (there, back) = (eventfd()?, eventfd()?);
     let (near, far) = ((copy(&there)?, copy(&back)?), (back, there));
@@ -222,7 +222,7 @@ pub(super) mod tests {
 
     /// The law of all exchanges, on one CPU and, where there are two, on two: none comes back before the other has had its
     /// turn, however long that takes, and the other has as many turns as this one.
-    pub(in crate::workloads) fn check<T: Turn>(make: impl Fn(&[usize]) -> io::Result<Exchange<T>>) {
+    pub(in crate::workloads) fn check<T: ExchangeStep>(make: impl Fn(&[usize]) -> io::Result<Exchange<T>>) {
         const DELAY: Duration = Duration::from_millis(5);
         in_a_child(|| {
             let cpus = affinity::allowed()?;
@@ -299,12 +299,12 @@ pub(super) mod tests {
     }
 
     /// Ends the other party in the midst.
-    pub(in crate::workloads) fn end<T: Turn>(exchange: &Exchange<T>) -> io::Result<()> {
+    pub(in crate::workloads) fn end<T: ExchangeStep>(exchange: &Exchange<T>) -> io::Result<()> {
         exchange._peer.kill()
     }
 
     #[test]
-    fn a_peer_that_cannot_begin_is_told_of() {
+    fn a_peer_that_cannot_begin_is_reported() {
         in_a_child(|| {
             let refused = by_eventfd(&[1 << 16]).map(drop).unwrap_err();
             assert!(refused.to_string().contains("could not begin"));

@@ -6,7 +6,7 @@ use std::path::Path;
 use rustix::fd::{AsRawFd, OwnedFd};
 
 use crate::workloads::call::Call;
-use crate::workloads::handover::exchange::{Exchange, Turn};
+use crate::workloads::handover::exchange::{Exchange, ExchangeStep};
 use crate::workloads::handover::sysv::until_done;
 
 /// Bytes of the file that are locked: one more than processes.
@@ -60,7 +60,7 @@ fn set(file: &OwnedFd, command: i32, kind: i32, byte: i64) -> io::Result<()> {
 /// Turns by the locks of three bytes of a file in `directory`. Each process holds one byte and goes on to the next, which
 /// it must wait for while the other is there; with one byte free, each step of one allows one step of the other, so that
 /// none can go twice. A turn of each is two hand-overs.
-pub fn by_file_locks(cpus: &[usize], directory: &Path) -> io::Result<Exchange<impl Turn + use<>>> {
+pub fn by_file_locks(cpus: &[usize], directory: &Path) -> io::Result<Exchange<impl ExchangeStep + use<>>> {
     let path = directory.join("locked");
     let mut near = LockedByte::take(&path, 0)?;
     let exchange = Exchange::start(
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     #[ignore = "takes long"]
-    fn turns_without_the_other_are_told_of() {
+    fn turns_without_the_other_are_reported() {
         let directory = tempfile::tempdir().unwrap();
         in_a_child(|| {
             let mut exchange = by_file_locks(&affinity::allowed()?, directory.path())?;

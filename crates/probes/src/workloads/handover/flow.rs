@@ -9,14 +9,14 @@ use crate::workloads::waits::{Alone, Word, sleep_marked, wake_marked};
 /// divides.
 #[derive(Debug, Default)]
 #[repr(C)]
-pub(crate) struct Flow<const CAPACITY: usize, const PIECE: usize, W = AtomicU32> {
+pub(crate) struct FlowControl<const CAPACITY: usize, const PIECE: usize, W = AtomicU32> {
     written: Alone<W>,
     read: Alone<W>,
     reader_sleeps: Alone<W>,
     writer_sleeps: Alone<W>,
 }
 
-impl<const CAPACITY: usize, const PIECE: usize, W: Word> Flow<CAPACITY, PIECE, W> {
+impl<const CAPACITY: usize, const PIECE: usize, W: Word> FlowControl<CAPACITY, PIECE, W> {
     /// Bytes that have been written and not been read.
     #[inline(always)]
     fn filled(&self) -> usize {
@@ -75,7 +75,7 @@ mod tests {
     #[ignore = "takes long"]
     fn both_ends_of_a_ring_come_through_in_every_interleaving() {
         every_interleaving(3, || {
-            let flow = std::sync::Arc::new(Flow::<2, 1, ModelWord>::default());
+            let flow = std::sync::Arc::new(FlowControl::<2, 1, ModelWord>::default());
             let writing = flow.clone();
             let writer = loom::thread::spawn(move || {
                 for number in 0..BYTES {

@@ -4,12 +4,12 @@ use std::io;
 use std::rc::Rc;
 use std::sync::atomic::AtomicU32;
 
-use crate::workloads::handover::exchange::{Exchange, Turn};
+use crate::workloads::handover::exchange::{Exchange, ExchangeStep};
 use crate::workloads::shared::Shared;
 use crate::workloads::waits::{Alone, give, take};
 
 /// A token by two words that processes share. Each turn: set the other's word, wake it, and sleep until the own word is set.
-pub fn by_futex(cpus: &[usize]) -> io::Result<Exchange<impl Turn + use<>>> {
+pub fn by_futex(cpus: &[usize]) -> io::Result<Exchange<impl ExchangeStep + use<>>> {
     let words = Rc::new(Shared::new([Alone::<AtomicU32>::default(), Alone::default()])?);
     let (near, far) = (words.clone(), words);
     Exchange::start(

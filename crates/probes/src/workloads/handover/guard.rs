@@ -36,7 +36,7 @@ impl Guarded {
         process::only_one_thread()?;
         exit_message::prepare()?;
         let group = rustix::process::getpgrp().as_raw_nonzero().get().unsigned_abs();
-        let (answer, told) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).call("pipe2")?;
+        let (answer, answers) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).call("pipe2")?;
         let (ended, alive) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).call("pipe2")?;
         // SAFETY: one thread, as checked: the child's copy of every lock is free. It never returns to what called this, and
         // ends by exit_group.
@@ -51,12 +51,12 @@ impl Guarded {
                 Ok(id) => i64::from(*id),
                 Err(error) => -i64::from(errno(error).unwrap_or(libc::EIO)),
             };
-            let is_told = rustix::io::write(&told, &word.to_ne_bytes())
+            let is_written = rustix::io::write(&answers, &word.to_ne_bytes())
                 .inspect_err(|error| exit_message::say(&format!("write: {error}")))
                 .is_ok();
-            drop(told);
+            drop(answers);
             if made.is_ok() {
-                if is_told {
+                if is_written {
                     // A byte says that the object is given up. Else this ends when all who hold the other end have.
                     while rustix::io::read(&ended, &mut [0]) == Err(rustix::io::Errno::INTR) {}
                 }
@@ -68,7 +68,7 @@ impl Guarded {
                 unsafe { libc::syscall(libc::SYS_exit_group, 0) };
             }
         };
-        drop((told, ended));
+        drop((answers, ended));
         let mut word = [0; 8];
         let got = rustix::io::retry_on_intr(|| rustix::io::read(&answer, &mut word));
         let error = match (got, i64::from_ne_bytes(word)) {
@@ -125,8 +125,8 @@ impl Drop for Guarded {
         // A forked child has a copy of this value, and of the object's user it is not the last.
         if std::process::id() == self.holder {
             // One that cannot be told goes on waiting until this process has ended, and is not waited for.
-            let is_told = rustix::io::write(&self.alive, b"x").is_ok();
-            let has_removed = self.guard.take().is_some_and(|guard| is_told && guard.wait().is_ok());
+            let is_written = rustix::io::write(&self.alive, b"x").is_ok();
+            let has_removed = self.guard.take().is_some_and(|guard| is_written && guard.wait().is_ok());
             if !has_removed {
                 let _ = self.object.remove();
             }

@@ -10,7 +10,7 @@ use crate::workloads::peer::Peer;
 
 /// By what messages go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Channel {
+pub enum MessageChannel {
     /// A Unix stream socket for each receiver.
     Socket,
     /// A pipe for each receiver.
@@ -29,7 +29,7 @@ pub struct Crowd {
     /// Bytes of a message.
     pub bytes: usize,
     /// By what they go.
-    pub channel: Channel,
+    pub channel: MessageChannel,
 }
 
 impl Crowd {
@@ -49,18 +49,20 @@ pub struct Gathered {
 }
 
 /// Both ends of a channel: that of the receiver first.
-fn ends(channel: Channel) -> io::Result<(OwnedFd, OwnedFd)> {
+fn ends(channel: MessageChannel) -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(match channel {
-        Channel::Pipe => rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).call("pipe2")?,
-        Channel::Socket => rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
-            .call("socketpair")?,
+        MessageChannel::Pipe => rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).call("pipe2")?,
+        MessageChannel::Socket => {
+            rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+                .call("socketpair")?
+        }
     })
 }
 
 impl Gathered {
     /// Starts all members on `cpus`. Refuses when this process has several threads.
     pub fn new(crowd: Crowd, cpus: &[usize]) -> io::Result<Gathered> {
-        let (finished, finishing) = ends(Channel::Pipe)?;
+        let (finished, finishing) = ends(MessageChannel::Pipe)?;
         let (mut members, mut starts) = (Vec::new(), Vec::new());
         for _ in 0..crowd.groups {
             let channels = (0..crowd.senders).map(|_| ends(crowd.channel)).collect::<io::Result<Vec<_>>>()?;
@@ -68,7 +70,7 @@ impl Gathered {
                 members.push(Peer::spawn(cpus, || receive(&crowd, from, &finishing))?);
             }
             for _ in 0..crowd.senders {
-                let (starting, start) = ends(Channel::Pipe)?;
+                let (starting, start) = ends(MessageChannel::Pipe)?;
                 starts.push(start);
                 members.push(Peer::spawn(cpus, || send(&crowd, &starting, &channels, &finishing))?);
             }
@@ -137,7 +139,7 @@ mod tests {
 
     #[test]
     fn bursts_end_whatever_they_go_by() {
-        for channel in [Channel::Socket, Channel::Pipe] {
+        for channel in [MessageChannel::Socket, MessageChannel::Pipe] {
             let crowd = Crowd { groups: 2, senders: 3, messages: 50, bytes: 100, channel };
             assert_eq!(crowd.total(), 900);
             in_a_child(|| {

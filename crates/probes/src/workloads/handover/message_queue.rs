@@ -5,7 +5,7 @@ use std::io;
 
 use rustix::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use crate::workloads::handover::exchange::{Exchange, Turn};
+use crate::workloads::handover::exchange::{Exchange, ExchangeStep};
 use crate::workloads::handover::sysv::until_done;
 use crate::workloads::ipc_cleanup::{self, Object, Record};
 use crate::workloads::storage::files::copy;
@@ -65,7 +65,7 @@ fn receive(queue: &OwnedFd) -> io::Result<()> {
 }
 
 /// A message of one byte through two queues.
-pub fn by_queues(cpus: &[usize]) -> io::Result<Exchange<impl Turn + use<>>> {
+pub fn by_queues(cpus: &[usize]) -> io::Result<Exchange<impl ExchangeStep + use<>>> {
     let (there, back) = (queue()?, queue()?);
     let (to, from) = (copy(&there)?, copy(&back)?);
     Exchange::start(

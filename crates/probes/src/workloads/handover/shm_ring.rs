@@ -3,7 +3,7 @@
 use std::cell::UnsafeCell;
 use std::io;
 
-use crate::workloads::handover::flow::Flow;
+use crate::workloads::handover::flow::FlowControl;
 use crate::workloads::peer::Peer;
 use crate::workloads::shared::Shared;
 
@@ -15,8 +15,8 @@ pub const PIECE: usize = 64 << 10;
 /// What both processes share.
 #[derive(Debug)]
 #[repr(C, align(4096))]
-struct Memory {
-    flow: Flow<CAPACITY, PIECE>,
+struct SharedMemory {
+    flow: FlowControl<CAPACITY, PIECE>,
     bytes: Bytes,
 }
 
@@ -29,14 +29,14 @@ unsafe impl Sync for Bytes {}
 
 /// The ring, as both processes see it.
 #[derive(Debug)]
-struct Ring {
-    memory: Shared<Memory>,
+struct SharedRing {
+    memory: Shared<SharedMemory>,
 }
 
-impl Ring {
-    fn new() -> io::Result<Ring> {
+impl SharedRing {
+    fn new() -> io::Result<SharedRing> {
         let bytes = Bytes(UnsafeCell::new([0; CAPACITY]));
-        Ok(Ring { memory: Shared::new(Memory { flow: Flow::default(), bytes })? })
+        Ok(SharedRing { memory: Shared::new(SharedMemory { flow: FlowControl::default(), bytes })? })
     }
 
     /// The byte at an offset, from which `bytes` lie inside the ring.
@@ -74,13 +74,13 @@ impl Ring {
 #[derive(Debug)]
 pub struct RingWriter {
     peer: Peer,
-    ring: Ring,
+    ring: SharedRing,
 }
 
 impl RingWriter {
     /// Starts a child bound to `cpus` that writes `message` over and over.
     pub fn spawn(message: &[u8], cpus: &[usize]) -> io::Result<RingWriter> {
-        let ring = Ring::new()?;
+        let ring = SharedRing::new()?;
         let peer = Peer::spawn(cpus, || {
             loop {
                 let mut rest = message;

@@ -24,7 +24,7 @@ enum Bell {
 
 /// What both share.
 #[derive(Debug, Default)]
-struct Words {
+struct FutexWords {
     /// Calls so far: the word of the futex.
     called: Alone<AtomicU32>,
     /// Answers so far: the caller waits on it where both share a CPU.
@@ -37,7 +37,7 @@ struct Words {
 #[derive(Debug)]
 pub struct Sleeper {
     _peer: Peer,
-    words: Shared<Words>,
+    words: Shared<FutexWords>,
     bell: Bell,
     calls: u32,
     clock: Clock,
@@ -54,7 +54,7 @@ impl Sleeper {
             "eventfd" => Bell::Eventfd(rustix::event::eventfd(0, EventfdFlags::CLOEXEC).call("eventfd2")?),
             _ => return Ok(None),
         };
-        let words = Shared::new(Words::default())?;
+        let words = Shared::new(FutexWords::default())?;
         let peer = Peer::spawn(cpus, || serve(&words, &bell, clock, is_here))?;
         Ok(Some(Sleeper { _peer: peer, words, bell, calls: 0, clock: clock.clone(), is_here }))
     }
@@ -84,7 +84,7 @@ impl Sleeper {
     }
 }
 
-fn serve(words: &Words, bell: &Bell, clock: &Clock, is_here: bool) -> io::Result<()> {
+fn serve(words: &FutexWords, bell: &Bell, clock: &Clock, is_here: bool) -> io::Result<()> {
     let mut answered = 0_u32;
     loop {
         match bell {

@@ -3,7 +3,7 @@
 use std::io;
 
 use crate::workloads::checked;
-use crate::workloads::handover::exchange::{Exchange, Turn};
+use crate::workloads::handover::exchange::{Exchange, ExchangeStep};
 use crate::workloads::handover::guard::Guarded;
 use crate::workloads::ipc_cleanup::Object;
 use crate::workloads::machine::arch;
@@ -35,7 +35,7 @@ fn queue() -> io::Result<Guarded> {
 
 /// A token by two semaphores of one set. Each turn is one call of two operations, done together or not at all: take one
 /// from the own semaphore, and add one to the other's.
-pub fn by_semaphores(cpus: &[usize]) -> io::Result<Exchange<impl Turn + use<>>> {
+pub fn by_semaphores(cpus: &[usize]) -> io::Result<Exchange<impl ExchangeStep + use<>>> {
     let set = semaphores()?;
     let id = set.id;
     // The token is the other's at first: it has the first turn, for which this process waits in its own first one.
@@ -62,13 +62,13 @@ fn change(set: i32, operations: &mut [libc::sembuf]) -> io::Result<()> {
 
 /// A message of one byte, as the kernel has it: a type that is not zero, and the text.
 #[repr(C)]
-struct Message {
+struct QueueMessage {
     kind: libc::c_long,
     text: [u8; 1],
 }
 
 /// A message of one byte through two queues.
-pub fn by_queues(cpus: &[usize]) -> io::Result<Exchange<impl Turn + use<>>> {
+pub fn by_queues(cpus: &[usize]) -> io::Result<Exchange<impl ExchangeStep + use<>>> {
     let (there, back) = (queue()?, queue()?);
     let (to, from) = (there.id, back.id);
     let near = move || {
@@ -81,7 +81,7 @@ pub fn by_queues(cpus: &[usize]) -> io::Result<Exchange<impl Turn + use<>>> {
 
 #[inline(always)]
 fn send(queue: i32) -> io::Result<()> {
-    let message = Message { kind: 1, text: *b"x" };
+    let message = QueueMessage { kind: 1, text: *b"x" };
     // SAFETY: a message with a text of one byte, which the kernel only reads.
     unsafe { until_done("msgsnd", libc::SYS_msgsnd, [queue as usize, &raw const message as usize, 1, 0, 0, 0]) }
         .map(drop)
@@ -89,7 +89,7 @@ fn send(queue: i32) -> io::Result<()> {
 
 #[inline(always)]
 fn receive(queue: i32) -> io::Result<()> {
-    let mut message = Message { kind: 0, text: [0] };
+    let mut message = QueueMessage { kind: 0, text: [0] };
     // SAFETY: room for a message with a text of one byte, whatever its type.
     unsafe { until_done("msgrcv", libc::SYS_msgrcv, [queue as usize, &raw mut message as usize, 1, 0, 0, 0]) }.map(drop)
 }

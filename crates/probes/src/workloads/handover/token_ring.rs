@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_missed_a_member_is_told_of() {
+    fn a_token_that_missed_a_member_is_reported() {
         let mut ring = Ring::new(Member::Thread, 3, |_| affinity::allowed().unwrap(), || Ok(|| ())).unwrap();
         ring.tour().unwrap();
         // As if there were another member, which the token does not come to.

@@ -57,16 +57,16 @@ mod tests {
     /// Where in its code the thread that runs `wait` waits: what the kernel tells of its call.
     fn waits_at(release: &files::OwnedFd, wait: impl FnOnce() + Send) -> String {
         std::thread::scope(|scope| {
-            let (tell, thread) = mpsc::channel();
+            let (sender, thread) = mpsc::channel();
             scope.spawn(move || {
-                tell.send(rustix::thread::gettid().as_raw_nonzero()).unwrap();
+                sender.send(rustix::thread::gettid().as_raw_nonzero()).unwrap();
                 wait();
             });
-            let told = format!("/proc/self/task/{}/syscall", thread.recv().unwrap());
+            let file = format!("/proc/self/task/{}/syscall", thread.recv().unwrap());
             let begins = format!("{} ", libc::SYS_read);
             let call = loop {
                 // "running", or another call: it is on its way.
-                match std::fs::read_to_string(&told).unwrap() {
+                match std::fs::read_to_string(&file).unwrap() {
                     call if call.starts_with(&begins) => break call,
                     _ => std::thread::yield_now(),
                 }

@@ -55,7 +55,7 @@ pub struct Account {
 }
 
 /// Bytes of an account as it is told: four numbers.
-pub const TOLD_BYTES: usize = 4 * size_of::<u64>();
+pub const WIRE_BYTES: usize = 4 * size_of::<u64>();
 
 impl Account {
     /// That of `work`.
@@ -84,16 +84,16 @@ impl Account {
     }
 
     /// As bytes for another process.
-    pub fn told(&self) -> [u8; TOLD_BYTES] {
-        let mut told = [0; TOLD_BYTES];
+    pub fn to_bytes(&self) -> [u8; WIRE_BYTES] {
+        let mut wire = [0; WIRE_BYTES];
         let numbers = [self.spent, self.passed, self.switches.voluntary, self.switches.involuntary];
-        told.as_chunks_mut().0.iter_mut().zip(numbers).for_each(|(place, number)| *place = number.to_le_bytes());
-        told
+        wire.as_chunks_mut().0.iter_mut().zip(numbers).for_each(|(place, number)| *place = number.to_le_bytes());
+        wire
     }
 
     /// What another process told.
-    pub fn heard(told: &[u8; TOLD_BYTES]) -> Account {
-        let number = |index: usize| told.as_chunks().0.get(index).map_or(0, |&bytes| u64::from_le_bytes(bytes));
+    pub fn from_bytes(wire: &[u8; WIRE_BYTES]) -> Account {
+        let number = |index: usize| wire.as_chunks().0.get(index).map_or(0, |&bytes| u64::from_le_bytes(bytes));
         let switches = Switches { voluntary: number(2), involuntary: number(3) };
         Account { spent: number(0), passed: number(1), switches }
     }
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_is_heard_as_it_was_told() {
+    fn an_account_is_received_as_it_was_reported() {
         process::in_a_child(|| {
             let account = Account::of(|| {
                 (0..10).for_each(|_| std::thread::sleep(Duration::from_millis(2)));
@@ -141,7 +141,7 @@ mod tests {
             })?;
             assert!(account.switches.voluntary >= 10 && account.passed >= 20_000_000, "{account:?}");
             assert!(account.cpus().is_some_and(|cpus| cpus > 0.0 && cpus < 0.9), "{account:?}");
-            assert_eq!(Account::heard(&account.told()), account);
+            assert_eq!(Account::from_bytes(&account.to_bytes()), account);
             Ok(())
         });
     }

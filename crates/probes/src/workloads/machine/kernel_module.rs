@@ -20,7 +20,7 @@ const RUN: ioctl::Opcode = opcode::read_write::<ModuleRequest>(b'h', 0xb1);
 
 /// What is done inside the kernel.
 #[derive(Debug, Clone, Copy)]
-pub enum Operation<'a> {
+pub enum KernelOperation<'a> {
     /// An indirect call of an empty function.
     NullCall,
     /// 4 KiB at the start of this file are read.
@@ -93,16 +93,16 @@ struct ModuleRequest {
     check: u64,
 }
 
-impl Operation<'_> {
+impl KernelOperation<'_> {
     fn request(self) -> ModuleRequest {
         let none = ModuleRequest { version: VERSION, batches: 1, file: -1, ..ModuleRequest::default() };
         match self {
-            Operation::NullCall => none,
-            Operation::FileRead(file) => ModuleRequest { operation: 1, file: file.as_raw_fd(), ..none },
-            Operation::FileWrite(file) => ModuleRequest { operation: 2, file: file.as_raw_fd(), ..none },
-            Operation::Sieve => ModuleRequest { operation: 3, ..none },
-            Operation::RandomRead { bytes, seed } => ModuleRequest { operation: 4, bytes, seed, ..none },
-            Operation::RandomWrite { bytes, seed } => ModuleRequest { operation: 5, bytes, seed, ..none },
+            KernelOperation::NullCall => none,
+            KernelOperation::FileRead(file) => ModuleRequest { operation: 1, file: file.as_raw_fd(), ..none },
+            KernelOperation::FileWrite(file) => ModuleRequest { operation: 2, file: file.as_raw_fd(), ..none },
+            KernelOperation::Sieve => ModuleRequest { operation: 3, ..none },
+            KernelOperation::RandomRead { bytes, seed } => ModuleRequest { operation: 4, bytes, seed, ..none },
+            KernelOperation::RandomWrite { bytes, seed } => ModuleRequest { operation: 5, bytes, seed, ..none },
         }
     }
 }
@@ -128,7 +128,7 @@ impl KernelModule {
     /// primes of a sieve.
     pub fn batch(
         &self,
-        operation: Operation<'_>,
+        operation: KernelOperation<'_>,
         interrupts: Interrupts,
         operations: u64,
         most_ns: u64,
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn what_is_no_such_device_refuses_the_request() {
         let other = KernelModule::at(Path::new("/dev/null")).unwrap();
-        let error = other.batch(Operation::NullCall, Interrupts::On, 1, 0).unwrap_err();
+        let error = other.batch(KernelOperation::NullCall, Interrupts::On, 1, 0).unwrap_err();
         assert!(error.to_string().starts_with("ioctl: "), "{error}");
         assert!(KernelModule::at(Path::new("/dev/hostmark-that-is-not-there")).is_err());
     }

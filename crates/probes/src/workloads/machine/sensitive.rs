@@ -33,7 +33,7 @@ mod tests {
     use crate::skip::skipped;
 
     #[test]
-    fn an_x86_cpu_tells_its_leaves_and_no_other_does() {
+    fn an_x86_cpu_reports_its_leaves_and_no_other_does() {
         assert_eq!(cpuid().is_some_and(|highest| highest > 0), cfg!(target_arch = "x86_64"));
     }
 

@@ -15,10 +15,10 @@ impl Switches {
     /// Those of a process so far; none is this process. An error where the kernel does not tell.
     pub fn of(pid: Option<u32>) -> io::Result<Switches> {
         let path = pid.map_or_else(|| "/proc/self/status".to_owned(), |pid| format!("/proc/{pid}/status"));
-        Switches::told(&fs::read_to_string(path)?).ok_or_else(|| io::ErrorKind::InvalidData.into())
+        Switches::parse(&fs::read_to_string(path)?).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    fn told(status: &str) -> Option<Switches> {
+    fn parse(status: &str) -> Option<Switches> {
         let number = |key: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(key))?;
             line.strip_prefix(':')?.trim().parse().ok()
@@ -48,10 +48,10 @@ mod tests {
     use crate::workloads::{affinity, process};
 
     #[test]
-    fn the_two_kinds_are_told_apart() {
+    fn the_two_kinds_are_distinguished() {
         let status = "Name:\tx\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t3\n";
-        assert_eq!(Switches::told(status), Some(Switches { voluntary: 7, involuntary: 3 }));
-        assert_eq!(Switches::told("Name:\tx\n"), None);
+        assert_eq!(Switches::parse(status), Some(Switches { voluntary: 7, involuntary: 3 }));
+        assert_eq!(Switches::parse("Name:\tx\n"), None);
     }
 
     #[test]

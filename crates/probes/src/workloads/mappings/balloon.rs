@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_balloon_that_takes_reports_is_told_from_one_that_does_not_and_from_other_devices() {
+    fn a_balloon_that_takes_reports_is_distinguished_from_one_that_does_not_and_from_other_devices() {
         let found = |kind: &str, features: &str| {
             let root = tempfile::tempdir().unwrap();
             let device = root.path().join("virtio0");

@@ -31,7 +31,7 @@ const UDP_GRO: libc::c_int = 104;
 
 /// How datagrams are sent.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Flow {
+pub struct DatagramPlan {
     /// Bytes of each.
     pub datagram: usize,
     /// So many bits of them a second; none: without pause.
@@ -48,7 +48,7 @@ pub struct Sent {
     /// The time that passed, ns.
     pub passed_ns: u64,
     /// Of that, what passed while the kernel took none, ns.
-    pub held_ns: u64,
+    pub blocked_ns: u64,
     /// The process' time on a CPU, ns.
     pub cpu_ns: u64,
 }
@@ -65,7 +65,7 @@ pub struct Sender<'a> {
 
 impl<'a> Sender<'a> {
     /// Sends by a connected socket. An error where the kernel cannot cut messages.
-    pub fn new(socket: &'a UdpSocket, flow: Flow) -> io::Result<Sender<'a>> {
+    pub fn new(socket: &'a UdpSocket, flow: DatagramPlan) -> io::Result<Sender<'a>> {
         let period_ns = flow.bits_a_second.map(|bits| flow.datagram as f64 * 8e9 / bits);
         let mut together = 1;
         if flow.is_cut {
@@ -108,7 +108,7 @@ impl<'a> Sender<'a> {
                 datagram[..8].copy_from_slice(&number.to_le_bytes());
                 datagram[8..HEADER_BYTES].copy_from_slice(&now_ns.to_le_bytes());
             }
-            sent.held_ns += self.send_message()?;
+            sent.blocked_ns += self.send_message()?;
             sent.datagrams += together;
         }
     }
@@ -118,9 +118,9 @@ impl<'a> Sender<'a> {
     fn send_message(&self) -> io::Result<u64> {
         match by_function(|| rustix::net::send(self.socket, &self.message, SendFlags::DONTWAIT)) {
             Err(rustix::io::Errno::AGAIN) => {
-                let held_from = clock::monotonic_ns();
+                let blocked_from = clock::monotonic_ns();
                 rustix::net::send(self.socket, &self.message, SendFlags::empty()).call("sendto")?;
-                Ok(clock::monotonic_ns() - held_from)
+                Ok(clock::monotonic_ns() - blocked_from)
             }
             sent => sent.call("sendto").map(|_| 0),
         }
@@ -221,7 +221,7 @@ pub struct Receiver<'a> {
 impl<'a> Receiver<'a> {
     /// Receives by a socket. Messages of up to `longest` bytes that are none of the flow may come too. An error where the kernel
     /// cannot join datagrams.
-    pub fn new(socket: &'a UdpSocket, flow: Flow, longest: usize) -> io::Result<Receiver<'a>> {
+    pub fn new(socket: &'a UdpSocket, flow: DatagramPlan, longest: usize) -> io::Result<Receiver<'a>> {
         let mut room = flow.datagram.max(longest) + 1;
         if flow.is_cut {
             set(socket, UDP_GRO, 1)?;
@@ -290,7 +290,11 @@ impl<'a> Receiver<'a> {
     }
 
     /// Waits for a message that is none of the flow and that `wanted` takes, for so long; meanwhile the flow may go on.
-    pub fn hear<T>(&mut self, time: Duration, wanted: impl Fn(&[u8]) -> Option<T>) -> io::Result<Option<T>> {
+    pub fn receive_matching<T>(
+        &mut self,
+        time: Duration,
+        wanted: impl Fn(&[u8]) -> Option<T>,
+    ) -> io::Result<Option<T>> {
         let (mut others, begun_ns) = (Arrivals::default(), clock::monotonic_ns());
         self.socket.set_read_timeout(Some(time)).call("setsockopt")?;
         while clock::monotonic_ns() - begun_ns < time.as_nanos() as u64 {

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use super::*;
 use crate::workloads::{network::local, process};
 
-const FLOW: Flow = Flow { datagram: 1000, bits_a_second: None, is_cut: false };
+const FLOW: DatagramPlan = DatagramPlan { datagram: 1000, bits_a_second: None, is_cut: false };
 
 /// Who sends and who receives, over loopback.
 fn pair() -> (UdpSocket, UdpSocket) {
@@ -63,11 +63,11 @@ fn jitter_is_that_of_rfc_3550_and_no_offset_between_the_clocks_counts() {
 fn what_is_sent_is_received_whole_cut_or_not() {
     for is_cut in [false, true] {
         let (sends, receives) = pair();
-        let flow = Flow { is_cut, ..FLOW };
+        let flow = DatagramPlan { is_cut, ..FLOW };
         let mut receiver = Receiver::new(&receives, flow, 64).unwrap();
         let mut sender = Sender::new(&sends, flow).unwrap();
         let sent = sender.send(100, |_, count| Ok(count >= 40)).unwrap();
-        assert!(sent.datagrams >= 40 && sent.passed_ns > 0 && sent.held_ns == 0, "{sent:?}");
+        assert!(sent.datagrams >= 40 && sent.passed_ns > 0 && sent.blocked_ns == 0, "{sent:?}");
         // Joined to what was before it, or by itself.
         let said = [&NO_NUMBER.to_le_bytes()[..], &[9; 56]].concat();
         sends.send(&[1; 3]).unwrap_or_else(|error| panic!("{error}"));
@@ -80,8 +80,9 @@ fn what_is_sent_is_received_whole_cut_or_not() {
         assert_eq!((came, arrivals.received, arrivals.missing()), (sent.datagrams, sent.datagrams, Some(0.0)));
         assert_eq!(arrivals.lowest, 100);
         assert_eq!(arrivals.most_joined > 1, is_cut, "{arrivals:?}");
-        let heard = receiver.hear(Duration::from_secs(5), |message| (message.len() == 64).then(|| message.to_vec()));
-        assert_eq!(heard.unwrap(), Some(said));
+        let received = receiver
+            .receive_matching(Duration::from_secs(5), |message| (message.len() == 64).then(|| message.to_vec()));
+        assert_eq!(received.unwrap(), Some(said));
     }
 }
 
@@ -91,7 +92,7 @@ fn a_flow_has_its_rate_and_no_burst_of_more_than_a_millisecond() {
         // In a process of its own: what the sender used is told of its process, which tests that run beside have a part in.
         process::in_a_child(|| {
             // 1000 bytes at 16 Mbit/s are two a millisecond.
-            let flow = Flow { bits_a_second: Some(16e6), is_cut, ..FLOW };
+            let flow = DatagramPlan { bits_a_second: Some(16e6), is_cut, ..FLOW };
             let (sends, _receives) = pair();
             let sent = Sender::new(&sends, flow)?.send(0, |passed_ns, _| Ok(passed_ns >= 100_000_000))?;
             // A machine that is busy may give up some, and none is sent before it is due.
@@ -117,7 +118,7 @@ fn the_largest_packet_of_the_way_is_known() {
 }
 
 #[test]
-fn what_the_receivers_buffer_has_no_room_for_is_told() {
+fn what_the_receivers_buffer_has_no_room_for_is_reported() {
     let (sends, receives) = pair();
     assert_eq!(dropped(&receives), 0);
     // Some megabytes, where the buffer holds a part of one.

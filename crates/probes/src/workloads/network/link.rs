@@ -148,7 +148,7 @@ pub fn settle(name: &CStr) -> io::Result<()> {
 
 /// Sets how large packets may be; an error where the kernel does not know of it.
 pub fn set_packets(name: &CStr, packets: Packets) -> io::Result<()> {
-    let mut message = Message::new(libc::RTM_NEWLINK, 0);
+    let mut message = NetlinkMessage::new(libc::RTM_NEWLINK, 0);
     message.attribute(IFLA_IFNAME, name.to_bytes_with_nul());
     match packets {
         Packets::Single => message.attribute(IFLA_GSO_MAX_SEGS, &1_u32.to_ne_bytes()),
@@ -178,7 +178,7 @@ pub(super) fn limits(name: &CStr) -> io::Result<Vec<u32>> {
 
 /// One of the limits of an interface's packets; none where the kernel does not know it.
 fn limit(name: &CStr, wanted: u16) -> io::Result<Option<u32>> {
-    let mut message = Message::new(libc::RTM_GETLINK, 0);
+    let mut message = NetlinkMessage::new(libc::RTM_GETLINK, 0);
     message.attribute(IFLA_IFNAME, name.to_bytes_with_nul());
     let answer = message.send()?;
     // Behind the two headers stand the attributes: length, kind, value, and what is left to the next 4 bytes.
@@ -196,7 +196,7 @@ fn limit(name: &CStr, wanted: u16) -> io::Result<Option<u32>> {
 
 /// Makes two interfaces of which each receives what the other sends: `near` here, `far` in another namespace.
 pub fn make_pair(near: &CStr, far: &CStr, other: &impl AsFd) -> io::Result<()> {
-    let mut message = Message::new(libc::RTM_NEWLINK, libc::NLM_F_CREATE | libc::NLM_F_EXCL);
+    let mut message = NetlinkMessage::new(libc::RTM_NEWLINK, libc::NLM_F_CREATE | libc::NLM_F_EXCL);
     message.attribute(IFLA_IFNAME, near.to_bytes_with_nul());
     message.nested(IFLA_LINKINFO, |info| {
         info.attribute(IFLA_INFO_KIND, b"veth");
@@ -217,26 +217,26 @@ const HEADERS_BYTES: usize = 16 + IFINFO_BYTES;
 const ANSWER_BYTES: usize = 16 << 10;
 
 /// A question to the kernel about interfaces, by rtnetlink(7).
-struct Message {
+struct NetlinkMessage {
     bytes: Vec<u8>,
 }
 
-impl Message {
+impl NetlinkMessage {
     /// One that the kernel answers, if only by saying that it is done.
-    fn new(kind: u16, flags: libc::c_int) -> Message {
+    fn new(kind: u16, flags: libc::c_int) -> NetlinkMessage {
         let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ACK | flags) as u16;
         let mut bytes = vec![0; 4];
         bytes.extend(kind.to_ne_bytes());
         bytes.extend(flags.to_ne_bytes());
         bytes.resize(HEADERS_BYTES, 0);
-        Message { bytes }
+        NetlinkMessage { bytes }
     }
 
     fn attribute(&mut self, kind: u16, value: &[u8]) {
         self.nested(kind, |message| message.bytes.extend(value));
     }
 
-    fn nested(&mut self, kind: u16, fill: impl FnOnce(&mut Message)) {
+    fn nested(&mut self, kind: u16, fill: impl FnOnce(&mut NetlinkMessage)) {
         let begin = self.bytes.len();
         self.bytes.extend([0; 2]);
         self.bytes.extend(kind.to_ne_bytes());

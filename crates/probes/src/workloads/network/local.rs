@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_call_that_failed_is_told() {
+    fn the_call_that_failed_is_reported() {
         let base = tempfile::tempdir().unwrap();
         let path = base.path().join("socket");
         let call = |error: io::Error| failed(&error);

@@ -121,8 +121,8 @@ impl OwnConnection {
             Device::Lo => LO,
             Device::Veth => RECEIVES,
         };
-        let told = |file| fs::read_to_string(format!("/proc/{}/net/{file}", self.peer.pid())).ok();
-        let Some((interfaces, protocols)) = told("dev").zip(told("snmp")) else { return Ok(None) };
+        let text = |file| fs::read_to_string(format!("/proc/{}/net/{file}", self.peer.pid())).ok();
+        let Some((interfaces, protocols)) = text("dev").zip(text("snmp")) else { return Ok(None) };
         let passed = received(&interfaces, name).zip(counter(&protocols, "Tcp:", "InSegs"));
         let data = |count: u64| count.saturating_sub(acknowledged);
         Ok(passed.map(|(packets, joined)| Passed { packets: data(packets), joined: data(joined) }))
@@ -142,8 +142,8 @@ impl Passed {
 /// Packets that an interface received, of /proc/net/dev.
 fn received(interfaces: &str, name: &CStr) -> Option<u64> {
     let name = name.to_str().ok()?;
-    let told = interfaces.lines().find_map(|line| line.trim_start().strip_prefix(name)?.strip_prefix(':'))?;
-    told.split_whitespace().nth(1)?.parse().ok()
+    let text = interfaces.lines().find_map(|line| line.trim_start().strip_prefix(name)?.strip_prefix(':'))?;
+    text.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// A counter of /proc/net/snmp: a line of names, and a line of numbers.
@@ -212,9 +212,9 @@ fn hand_over(to: &UnixStream, stream: TcpStream) -> io::Result<()> {
 fn taken_over(from: &UnixStream) -> io::Result<OwnedFd> {
     let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut room);
-    let mut told = [0_u8; 512];
+    let mut text = [0_u8; 512];
     let got = {
-        let mut into = [rustix::io::IoSliceMut::new(&mut told)];
+        let mut into = [rustix::io::IoSliceMut::new(&mut text)];
         rustix::net::recvmsg(from, &mut into, &mut control, RecvFlags::CMSG_CLOEXEC).call("recvmsg")?.bytes
     };
     let handed = control.drain().find_map(|message| match message {
@@ -222,7 +222,7 @@ fn taken_over(from: &UnixStream) -> io::Result<OwnedFd> {
         _ => None,
     });
     handed.ok_or_else(|| {
-        let mut said = told[..got].to_vec();
+        let mut said = text[..got].to_vec();
         let _ = (&mut &*from).take(512).read_to_end(&mut said);
         io::Error::other(String::from_utf8_lossy(&said).into_owned())
     })

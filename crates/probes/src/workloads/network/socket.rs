@@ -39,8 +39,8 @@ pub fn connect_with<E: From<io::Error>>(
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(patience)).call("setsockopt")?;
     prepare(&socket)?;
     // Where the time to send is bounded, the kernel says so when it is over.
-    let told = |error| if error == Errno::INPROGRESS { Errno::TIMEDOUT } else { error };
-    rustix::net::connect(&socket, &address).map_err(told).call("connect")?;
+    let timed_out = |error| if error == Errno::INPROGRESS { Errno::TIMEDOUT } else { error };
+    rustix::net::connect(&socket, &address).map_err(timed_out).call("connect")?;
     Ok(socket.into())
 }
 
@@ -81,14 +81,14 @@ const SO_MEMINFO: libc::c_int = 55;
 
 /// One of the numbers of a socket's memory, by its place in linux/sock_diag.h (SK_MEMINFO_…); none where the kernel does not tell.
 pub fn memory(socket: &impl AsFd, place: usize) -> Option<u64> {
-    let mut told = [0_u32; 16];
-    let mut size = size_of_val(&told) as libc::socklen_t;
-    // SAFETY: the kernel writes at most `size` bytes to `told`.
+    let mut info = [0_u32; 16];
+    let mut size = size_of_val(&info) as libc::socklen_t;
+    // SAFETY: the kernel writes at most `size` bytes to `info`.
     let result = unsafe {
-        let (socket, to) = (socket.as_fd().as_raw_fd(), told.as_mut_ptr().cast());
+        let (socket, to) = (socket.as_fd().as_raw_fd(), info.as_mut_ptr().cast());
         libc::getsockopt(socket, libc::SOL_SOCKET, SO_MEMINFO, to, &raw mut size)
     };
-    told.get(place).filter(|_| result == 0 && size as usize > place * size_of::<u32>()).map(|&number| number.into())
+    info.get(place).filter(|_| result == 0 && size as usize > place * size_of::<u32>()).map(|&number| number.into())
 }
 
 /// Whether all that has come of a stream is in order, as far as the kernel tells: memory that its buffer takes while nothing can be
@@ -121,9 +121,9 @@ pub fn congestion_control(stream: &impl AsFd) -> io::Result<String> {
 pub const NAME_BYTES: usize = 16;
 
 /// What stands before the first 0, or all.
-pub fn name_of(told: &[u8]) -> String {
-    let end = told.iter().position(|&byte| byte == 0).unwrap_or(told.len());
-    String::from_utf8_lossy(&told[..end]).into_owned()
+pub fn name_of(name: &[u8]) -> String {
+    let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
+    String::from_utf8_lossy(&name[..end]).into_owned()
 }
 
 /// A file in memory that holds `bytes`.
@@ -202,7 +202,7 @@ pub struct ZeroCopySender<'a> {
     /// Whether the kernel told of a send that it copied after all.
     pub copied: bool,
     /// Whether the kernel told of any send.
-    pub is_told: bool,
+    pub is_reported: bool,
 }
 
 /// Sends that may be under way: each holds memory of the socket's that is accounted for.
@@ -219,7 +219,7 @@ impl<'a> ZeroCopySender<'a> {
             libc::setsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_ZEROCOPY, (&raw const on).cast(), size)
         };
         match result {
-            0 => Ok(ZeroCopySender { stream, under_way: 0, copied: false, is_told: false }),
+            0 => Ok(ZeroCopySender { stream, under_way: 0, copied: false, is_reported: false }),
             _ => Err(named("setsockopt", io::Error::last_os_error())),
         }
     }
@@ -293,12 +293,12 @@ impl<'a> ZeroCopySender<'a> {
             unsafe {
                 let kind = ((*control).cmsg_level, (*control).cmsg_type);
                 if [(libc::SOL_IP, libc::IP_RECVERR), (libc::SOL_IPV6, libc::IPV6_RECVERR)].contains(&kind) {
-                    let told = libc::CMSG_DATA(control).cast::<libc::sock_extended_err>().read_unaligned();
-                    if told.ee_origin == ORIGIN_ZEROCOPY {
-                        let done = told.ee_data.wrapping_sub(told.ee_info).wrapping_add(1);
+                    let info = libc::CMSG_DATA(control).cast::<libc::sock_extended_err>().read_unaligned();
+                    if info.ee_origin == ORIGIN_ZEROCOPY {
+                        let done = info.ee_data.wrapping_sub(info.ee_info).wrapping_add(1);
                         self.under_way = self.under_way.saturating_sub(done);
-                        self.copied |= told.ee_code & COPIED != 0;
-                        self.is_told = true;
+                        self.copied |= info.ee_code & COPIED != 0;
+                        self.is_reported = true;
                     }
                 }
                 control = libc::CMSG_NXTHDR(&raw const header, control);
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_cut_or_no_text_is_told_all_the_same() {
+    fn a_name_that_is_cut_or_no_text_is_reported_all_the_same() {
         assert_eq!(
             [&b"cubic\0\0"[..], b"cubi", b"", b"\0x", b"a\xff"].map(name_of),
             ["cubic", "cubi", "", "", "a\u{fffd}"]
@@ -416,14 +416,14 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_tells_of_memory_that_was_sent_without_a_copy() {
+    fn the_kernel_reports_memory_that_was_sent_without_a_copy() {
         let (near, mut far) = pair();
         let message = vec![1; 1 << 20];
         std::thread::scope(|scope| {
             scope.spawn(move || far.read_exact(&mut vec![0; 40 << 20]).unwrap());
             let mut sender = ZeroCopySender::new(&near).unwrap();
             (0..40).for_each(|_| sender.send(&message).unwrap());
-            assert!(sender.is_told, "after 32 sends one is waited for");
+            assert!(sender.is_reported, "after 32 sends one is waited for");
             assert!(sender.copied, "over loopback the kernel copies");
         });
     }

@@ -17,7 +17,7 @@ pub struct Tally {
     pub at_ns: u64,
 }
 
-const TOLD_BYTES: usize = 16;
+const WIRE_BYTES: usize = 16;
 /// A receiver looks no more often, and tells no more often: whoever reads it shares a CPU with one of the ends.
 const EVERY_NS: u64 = 5_000_000;
 /// What came behind a lost packet is counted when that comes too, unless it takes so long: after a slow start that went too far, a
@@ -33,16 +33,16 @@ impl Tally {
         (bytes > 0 && ns > 0).then(|| bytes as f64 / ns as f64)
     }
 
-    fn told(self) -> [u8; TOLD_BYTES] {
-        let mut told = [0; TOLD_BYTES];
-        let (bytes, at_ns) = told.split_at_mut(8);
+    fn to_bytes(self) -> [u8; WIRE_BYTES] {
+        let mut wire = [0; WIRE_BYTES];
+        let (bytes, at_ns) = wire.split_at_mut(8);
         bytes.copy_from_slice(&self.bytes.to_le_bytes());
         at_ns.copy_from_slice(&self.at_ns.to_le_bytes());
-        told
+        wire
     }
 
     /// What the receiver tells next.
-    pub fn hear(mut stream: &TcpStream) -> io::Result<Tally> {
+    pub fn receive_from(mut stream: &TcpStream) -> io::Result<Tally> {
         let (mut bytes, mut at_ns) = ([0; 8], [0; 8]);
         stream.read_exact(&mut bytes).call("recvfrom")?;
         stream.read_exact(&mut at_ns).call("recvfrom")?;
@@ -85,8 +85,8 @@ pub fn arrived(stream: &TcpStream, read: u64) -> io::Result<u64> {
 }
 
 /// Reads a stream to its end, and tells its sender from time to time what has come.
-pub fn receive_and_tell(stream: &TcpStream, block: &mut [u8]) -> io::Result<()> {
-    receive(stream, block, |tally| (&*stream).write_all(&tally.told()).call("sendto"))
+pub fn receive_and_report(stream: &TcpStream, block: &mut [u8]) -> io::Result<()> {
+    receive(stream, block, |tally| (&*stream).write_all(&tally.to_bytes()).call("sendto"))
 }
 
 #[cfg(test)]
@@ -98,18 +98,18 @@ mod tests {
     use crate::workloads::network::local;
 
     #[test]
-    fn a_sender_hears_what_its_receiver_has_got() {
+    fn a_sender_receives_what_its_receiver_has_got() {
         let (_listener, near, far) = local::tcp_pair().unwrap();
         far.set_nodelay(true).unwrap();
         near.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         std::thread::scope(|scope| {
-            scope.spawn(|| receive_and_tell(&far, &mut [0; 4096]).unwrap());
+            scope.spawn(|| receive_and_report(&far, &mut [0; 4096]).unwrap());
             // It ends with this, whatever fails here, and the receiver with it.
             let mut near = near;
             let mut last = Tally::default();
             for piece in 1..=20_u64 {
                 near.write_all(&[1; 1000]).unwrap();
-                let tally = Tally::hear(&near).unwrap();
+                let tally = Tally::receive_from(&near).unwrap();
                 assert_eq!(tally.bytes, piece * 1000);
                 assert!(tally.at_ns > last.at_ns + EVERY_NS);
                 last = tally;

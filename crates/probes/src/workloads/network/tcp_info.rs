@@ -38,7 +38,7 @@ pub struct TcpInfo {
 
 const NUMBERS: usize = 12;
 /// Bytes of it as it is told to another process.
-pub const TOLD_BYTES: usize = NUMBERS * size_of::<u64>();
+pub const WIRE_BYTES: usize = NUMBERS * size_of::<u64>();
 const ABSENT: u64 = u64::MAX;
 /// Room for a struct tcp_info of linux/tcp.h, of which each kernel fills as much as it knows.
 const ROOM: usize = 512;
@@ -46,21 +46,21 @@ const ROOM: usize = 512;
 impl TcpInfo {
     /// That of a connection now.
     pub fn of(stream: &TcpStream) -> io::Result<TcpInfo> {
-        let mut told = [0_u8; ROOM];
-        let mut size = size_of_val(&told) as libc::socklen_t;
-        // SAFETY: the kernel writes at most `size` bytes to `told`.
+        let mut wire = [0_u8; ROOM];
+        let mut size = size_of_val(&wire) as libc::socklen_t;
+        // SAFETY: the kernel writes at most `size` bytes to `wire`.
         let result = unsafe {
-            let to = told.as_mut_ptr().cast();
+            let to = wire.as_mut_ptr().cast();
             libc::getsockopt(stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, to, &raw mut size)
         };
         returned("getsockopt", result)?;
-        Ok(TcpInfo::read(&told[..ROOM.min(size as usize)]))
+        Ok(TcpInfo::read(&wire[..ROOM.min(size as usize)]))
     }
 
     /// What stands in a struct tcp_info, by the places that linux/tcp.h gives.
-    fn read(told: &[u8]) -> TcpInfo {
-        let word = |at: usize| told.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
-        let long = |at: usize| told.get(at..)?.first_chunk().map(|bytes| u64::from_ne_bytes(*bytes));
+    fn read(wire: &[u8]) -> TcpInfo {
+        let word = |at: usize| wire.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
+        let long = |at: usize| wire.get(at..)?.first_chunk().map(|bytes| u64::from_ne_bytes(*bytes));
         // All ones: not known, or without a bound.
         let known = |at| word(at).filter(|&number| number != u32::MAX).map(u64::from);
         let rate = |at| long(at).filter(|&rate| rate != 0 && rate != u64::MAX);
@@ -100,17 +100,17 @@ impl TcpInfo {
     }
 
     /// As bytes for another process.
-    pub fn told(&self) -> [u8; TOLD_BYTES] {
-        let mut told = [0; TOLD_BYTES];
+    pub fn to_bytes(&self) -> [u8; WIRE_BYTES] {
+        let mut wire = [0; WIRE_BYTES];
         let numbers = self.numbers().map(|number| number.unwrap_or(ABSENT));
-        told.as_chunks_mut().0.iter_mut().zip(numbers).for_each(|(place, number)| *place = number.to_le_bytes());
-        told
+        wire.as_chunks_mut().0.iter_mut().zip(numbers).for_each(|(place, number)| *place = number.to_le_bytes());
+        wire
     }
 
     /// What another process told.
-    pub fn heard(told: &[u8; TOLD_BYTES]) -> TcpInfo {
+    pub fn from_bytes(wire: &[u8; WIRE_BYTES]) -> TcpInfo {
         let mut numbers =
-            told.as_chunks().0.iter().map(|&bytes| Some(u64::from_le_bytes(bytes)).filter(|&number| number != ABSENT));
+            wire.as_chunks().0.iter().map(|&bytes| Some(u64::from_le_bytes(bytes)).filter(|&number| number != ABSENT));
         let mut next = || numbers.next().flatten();
         TcpInfo {
             segment_bytes: next(),
@@ -137,7 +137,7 @@ mod tests {
     use crate::workloads::network::local;
 
     #[test]
-    fn the_kernel_tells_of_a_connection() {
+    fn the_kernel_reports_a_connection() {
         let (_listener, mut near, mut far) = local::tcp_pair().unwrap();
         far.set_nodelay(true).unwrap();
         for _ in 0..100 {
@@ -154,11 +154,11 @@ mod tests {
         assert!(info.rtt_ns.is_some_and(|ns| ns < 1_000_000_000), "{info:?}");
         assert!(info.receiver_limited_ns <= info.busy_ns && info.buffer_limited_ns <= info.busy_ns, "{info:?}");
         assert_eq!(info.received_bytes, Some(100), "{info:?}");
-        assert_eq!(TcpInfo::heard(&info.told()), info);
+        assert_eq!(TcpInfo::from_bytes(&info.to_bytes()), info);
     }
 
     #[test]
-    fn what_an_older_kernel_does_not_tell_is_absent() {
+    fn what_an_older_kernel_does_not_report_is_absent() {
         let all: Vec<u8> = (0..ROOM).map(|at| (at % 7) as u8 + 1).collect();
         assert!(TcpInfo::read(&all).numbers().iter().all(Option::is_some));
         // As far as Linux 4.2 had it, and as 4.9 had it.
@@ -167,7 +167,7 @@ mod tests {
         let newer = TcpInfo::read(&all[..168]);
         assert!(newer.delivery_rate.is_some() && newer.busy_ns.is_none(), "{newer:?}");
         assert_eq!(TcpInfo::read(&[]), TcpInfo::default());
-        assert_eq!(TcpInfo::heard(&old.told()), old);
+        assert_eq!(TcpInfo::from_bytes(&old.to_bytes()), old);
         // A rate without a bound, and a round trip that nobody has seen yet.
         let unknown = TcpInfo::read(&[0xff; ROOM]);
         assert_eq!((unknown.pacing_rate, unknown.min_rtt_ns), (None, None));

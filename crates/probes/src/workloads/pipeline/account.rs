@@ -16,7 +16,7 @@ const SAMPLED_EVERY_BYTES: usize = 1 << 20;
 
 /// One or several transfers of one process, ns where nothing else is said.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Account {
+pub struct TransferAccount {
     /// From the first process' begin to the last one's end.
     pub passed: u64,
     /// CPU time in user code, as the kernel tells it by its ticks.
@@ -41,30 +41,31 @@ pub struct Account {
 
 const NUMBERS: usize = 10;
 
-impl Account {
+impl TransferAccount {
     fn numbers(self) -> [u64; NUMBERS] {
-        let Account { passed, user, cpu, read_wait, write_wait, run_delay, switches, bytes, copied, crossed } = self;
+        let TransferAccount { passed, user, cpu, read_wait, write_wait, run_delay, switches, bytes, copied, crossed } =
+            self;
         [passed, user, cpu, read_wait, write_wait, run_delay, switches, bytes, copied, crossed]
     }
 
-    fn of(numbers: [u64; NUMBERS]) -> Account {
+    fn of(numbers: [u64; NUMBERS]) -> TransferAccount {
         let [passed, user, cpu, read_wait, write_wait, run_delay, switches, bytes, copied, crossed] = numbers;
-        Account { passed, user, cpu, read_wait, write_wait, run_delay, switches, bytes, copied, crossed }
+        TransferAccount { passed, user, cpu, read_wait, write_wait, run_delay, switches, bytes, copied, crossed }
     }
 
     /// What of it lies in a transfer of so many ns, of a process that began `early` ns before it: it waited to read until then.
     #[must_use]
-    pub(super) fn within(self, passed: u64, early: u64) -> Account {
+    pub(super) fn within(self, passed: u64, early: u64) -> TransferAccount {
         let read_wait = self.read_wait.saturating_sub(early).min(passed);
         let write_wait = self.write_wait.min(passed - read_wait);
-        Account { passed, read_wait, write_wait, run_delay: self.run_delay.min(passed), ..self }
+        TransferAccount { passed, read_wait, write_wait, run_delay: self.run_delay.min(passed), ..self }
     }
 
     /// Both together.
     #[must_use]
-    pub fn with(self, other: Account) -> Account {
-        let [one, two] = [self, other].map(Account::numbers);
-        Account::of(std::array::from_fn(|index| one[index] + two[index]))
+    pub fn with(self, other: TransferAccount) -> TransferAccount {
+        let [one, two] = [self, other].map(TransferAccount::numbers);
+        TransferAccount::of(std::array::from_fn(|index| one[index] + two[index]))
     }
 }
 
@@ -78,19 +79,19 @@ pub(super) struct Slot {
     /// When it began and ended, ns of the monotonic clock.
     pub(super) begun: AtomicU64,
     pub(super) ended: AtomicU64,
-    told: [AtomicU64; NUMBERS],
+    numbers: [AtomicU64; NUMBERS],
 }
 
 impl Slot {
-    fn tell(&self, account: Account) {
-        for (place, number) in self.told.iter().zip(account.numbers()) {
+    fn store(&self, account: TransferAccount) {
+        for (place, number) in self.numbers.iter().zip(account.numbers()) {
             place.store(number, Ordering::Relaxed);
         }
     }
 
     /// What was told of the last transfer.
-    pub(super) fn heard(&self) -> Account {
-        Account::of(std::array::from_fn(|index| self.told[index].load(Ordering::Relaxed)))
+    pub(super) fn load(&self) -> TransferAccount {
+        TransferAccount::of(std::array::from_fn(|index| self.numbers[index].load(Ordering::Relaxed)))
     }
 }
 
@@ -176,7 +177,7 @@ impl<'a> Meter<'a> {
             (self.wall[side] as f64 * ns_per_tick - ran).max(0.0) as u64
         };
         let of_bytes = |sides: [bool; 2]| sides.iter().filter(|side| **side).count() as u64 * self.bytes;
-        slot.tell(Account {
+        slot.store(TransferAccount {
             passed: 0,
             user: cpu_time::user_of_process()?.saturating_sub(self.user).min(usage.cpu_ns),
             cpu: usage.cpu_ns,
@@ -210,9 +211,9 @@ mod tests {
 
     #[test]
     fn a_wait_before_the_transfer_is_none_of_it() {
-        let told = Account { read_wait: 900, write_wait: 300, run_delay: 50, ..Account::default() };
+        let account = TransferAccount { read_wait: 900, write_wait: 300, run_delay: 50, ..TransferAccount::default() };
         let of = |passed, early| {
-            let account = told.within(passed, early);
+            let account = account.within(passed, early);
             [account.passed, account.read_wait, account.write_wait, account.run_delay]
         };
         assert_eq!(of(1000, 400), [1000, 500, 300, 50]);
@@ -222,11 +223,11 @@ mod tests {
     }
 
     #[test]
-    fn accounts_add_up_and_are_heard_as_told() {
-        let one = Account::of(std::array::from_fn(|index| index as u64 + 1));
+    fn accounts_add_up_and_are_received_as_reported() {
+        let one = TransferAccount::of(std::array::from_fn(|index| index as u64 + 1));
         let slot = Slot::default();
-        slot.tell(one);
-        assert_eq!(slot.heard(), one);
+        slot.store(one);
+        assert_eq!(slot.load(), one);
         assert_eq!((one.with(one).passed, one.with(one).crossed), (2, 20));
     }
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use hostmark_engine::prelude::sys::counters::ThreadCounters;
 use rustix::fd::OwnedFd;
 
-pub use account::Account;
+pub use account::TransferAccount;
 use account::{Meter, Slot, clock_cost};
 use mover::Mover;
 pub use path::{Endpoint, MOST_STAGES, Method, Pace, Path, Stage};
@@ -33,7 +33,7 @@ pub struct Pipeline {
     slots: Shared<[Slot; MOST_STAGES]>,
     /// Which processes this one starts: who is behind begins when told by the one before it.
     started: Vec<usize>,
-    accounts: Vec<Account>,
+    accounts: Vec<TransferAccount>,
     transfers: u64,
     /// What decides how much of a connection is under way, where there is one.
     pub congestion_control: Option<String>,
@@ -63,7 +63,7 @@ impl Pipeline {
             _peers: Vec::new(),
             slots: Shared::new(Default::default())?,
             started: (0..stages.len()).filter(|&nth| nth == 0 || plan.path.pace != Pace::Behind).collect(),
-            accounts: vec![Account::default(); stages.len()],
+            accounts: vec![TransferAccount::default(); stages.len()],
             transfers: 0,
             congestion_control: None,
             pipe_bytes: None,
@@ -118,14 +118,14 @@ impl Pipeline {
             for (account, slot) in self.accounts.iter_mut().zip(self.slots.iter()) {
                 // Who was started before the first one waited for it, and not for what moves.
                 let early = begun.saturating_sub(slot.begun.load(Ordering::Relaxed));
-                *account = account.with(slot.heard().within(passed, early));
+                *account = account.with(slot.load().within(passed, early));
             }
         }
         Ok(passed)
     }
 
     /// What the processes told of all transfers but the first, in their order.
-    pub fn accounts(&self) -> &[Account] {
+    pub fn accounts(&self) -> &[TransferAccount] {
         &self.accounts
     }
 }

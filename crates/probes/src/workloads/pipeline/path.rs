@@ -194,15 +194,15 @@ mod tests {
 
     #[test]
     fn a_name_is_its_processes() {
-        let told = |name: &str| name.parse::<Path>().map(|path| path.to_string());
-        let of = |name: &str| told(name).unwrap();
+        let parsed = |name: &str| name.parse::<Path>().map(|path| path.to_string());
+        let of = |name: &str| parsed(name).unwrap();
         assert_eq!(of("zero_pipe_socket_null"), "zero>pipe copy; pipe>socket copy; socket>null copy");
         assert_eq!(of("cold_file_sendfile_socket_null"), "cold_file>socket sendfile; socket>null copy");
         assert_eq!(of("memory_zero_copy_socket_memory"), "memory>socket zero_copy; socket>memory copy");
         assert_eq!(of("zero_pipe_socket_splice_null"), "zero>pipe copy; pipe>socket copy; socket>null splice");
         assert_eq!(of("zero_pipe_poll_socket_poll_null"), "zero>pipe copy; pipe>socket poll; socket>null poll");
         assert_eq!(of("zero_null"), "zero>null copy");
-        assert_eq!(told("memory_socket_memory_behind").unwrap(), told("memory_socket_memory").unwrap());
+        assert_eq!(parsed("memory_socket_memory_behind").unwrap(), parsed("memory_socket_memory").unwrap());
         assert_eq!("memory_socket_memory_behind".parse::<Path>().unwrap().pace, Pace::Behind);
     }
 

@@ -9,7 +9,7 @@ use crate::workloads::process::in_a_child;
 const AMOUNT: u64 = 3_000_000;
 
 /// Two transfers of `name`, and what its processes told of the second.
-fn accounts(name: &str, cpus: &[usize]) -> io::Result<Vec<Account>> {
+fn accounts(name: &str, cpus: &[usize]) -> io::Result<Vec<TransferAccount>> {
     let path: Path = name.parse().map_err(io::Error::other)?;
     let file = files::unnamed(&std::env::temp_dir())?;
     files::fill(&file, AMOUNT, |_| Ok::<(), io::Error>(()))?;
@@ -31,7 +31,10 @@ fn every_process_moves_all_bytes_and_counts_its_copies() {
     in_a_child(|| {
         let cpus = affinity::allowed()?;
         let of = |name: &str, cpus: &[usize]| -> io::Result<Vec<[u64; 2]>> {
-            Ok(accounts(name, cpus)?.iter().map(|told| [told.copied / AMOUNT, told.crossed / AMOUNT]).collect())
+            Ok(accounts(name, cpus)?
+                .iter()
+                .map(|accounts_of| [accounts_of.copied / AMOUNT, accounts_of.crossed / AMOUNT])
+                .collect())
         };
         for cpus in [&cpus[..1], &cpus[..]] {
             assert_eq!(of("zero_null", cpus)?, [[1, 2]]);
@@ -68,7 +71,7 @@ fn a_queue_that_takes_less_than_a_reader_is_behind_holds_nobody_up() {
             for _ in 0..3 {
                 pipeline.transfer()?;
             }
-            assert!(pipeline.accounts().iter().all(|told| told.bytes == 2 * amount));
+            assert!(pipeline.accounts().iter().all(|accounts_of| accounts_of.bytes == 2 * amount));
         }
         Ok(())
     });
@@ -80,22 +83,24 @@ fn who_waits_for_a_slow_neighbour_waits_on_its_side() {
         let cpus = affinity::allowed()?;
         // Processes that take turns on one CPU run a part of the time each, and wait the rest of it. Whoever else takes the CPU
         // for longer than a transfer adds to any wait, and takes none away: the shorter of one beside the usual of the other.
-        let mut told = Vec::new();
+        let mut accounts_of = Vec::new();
         for _ in 0..15 {
-            told.push(accounts("zero_pipe_null", &cpus[..1])?);
+            accounts_of.push(accounts("zero_pipe_null", &cpus[..1])?);
         }
-        let of = |nth: usize, number: fn(&Account) -> u64| -> Vec<u64> {
-            let mut numbers: Vec<u64> = told.iter().map(|accounts| number(&accounts[nth])).collect();
+        let of = |nth: usize, number: fn(&TransferAccount) -> u64| -> Vec<u64> {
+            let mut numbers: Vec<u64> = accounts_of.iter().map(|accounts| number(&accounts[nth])).collect();
             numbers.sort_unstable();
             numbers
         };
-        let [writer, reader] = [0, 1].map(|nth| (of(nth, |told| told.read_wait), of(nth, |told| told.write_wait)));
-        let (shortest, usual) = (0, told.len() / 2);
-        assert!(writer.1[usual] > writer.0[shortest], "{told:?}");
-        assert!(reader.0[usual] > reader.1[shortest], "{told:?}");
-        let together = told.iter().filter(|both| both[0].cpu + both[1].cpu <= both[0].passed + both[0].passed / 4);
-        assert!(together.count() > usual, "{told:?}");
-        assert!(told.iter().flatten().all(|account| account.switches > 0), "{told:?}");
+        let [writer, reader] = [0, 1]
+            .map(|nth| (of(nth, |accounts_of| accounts_of.read_wait), of(nth, |accounts_of| accounts_of.write_wait)));
+        let (shortest, usual) = (0, accounts_of.len() / 2);
+        assert!(writer.1[usual] > writer.0[shortest], "{accounts_of:?}");
+        assert!(reader.0[usual] > reader.1[shortest], "{accounts_of:?}");
+        let together =
+            accounts_of.iter().filter(|both| both[0].cpu + both[1].cpu <= both[0].passed + both[0].passed / 4);
+        assert!(together.count() > usual, "{accounts_of:?}");
+        assert!(accounts_of.iter().flatten().all(|account| account.switches > 0), "{accounts_of:?}");
         Ok(())
     });
 }

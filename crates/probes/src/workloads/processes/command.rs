@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_used_is_told_and_what_it_wrote_is_kept_away() {
+    fn what_it_used_is_reported_and_what_it_wrote_is_kept_away() {
         in_a_child(|| {
             let (how, line) =
                 shell("i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done; echo one; echo two >&2; echo")?;
@@ -249,12 +249,12 @@ mod tests {
         in_a_child(|| {
             let directory = tempfile::tempdir()?;
             let pids = directory.path().join("pids");
-            let told = format!(
+            let script = format!(
                 "setsid sh -c 'echo $$ >> {0}; exec sleep 1000' & setsid setsid sh -c '(sh -c \"echo \\$\\$ >> {0}; \
                                 exec sleep 1000\" &)' & until [ \"$(wc -l < {0})\" = 2 ]; do sleep 0.01; done",
                 pids.display()
             );
-            let (how, _) = shell(&format!(": > {}; {told}", pids.display()))?;
+            let (how, _) = shell(&format!(": > {}; {script}", pids.display()))?;
             how.unwrap();
             let text = std::fs::read_to_string(&pids)?;
             for pid in text.lines() {

@@ -45,7 +45,7 @@ struct KeeperReport<T> {
 pub(crate) fn under<T: Serialize + DeserializeOwned>(work: impl FnOnce(&Keeper) -> io::Result<T>) -> io::Result<T> {
     process::only_one_thread()?;
     descendants::adopt()?;
-    let (answer, told) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).call("pipe2")?;
+    let (answer, report) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC).call("pipe2")?;
     let (worker, group) = (std::process::id(), rustix::process::getpgrp());
     // SAFETY: one thread, as checked: the child's copy of every lock is free. It never returns to what called this, and ends
     // by exit_group.
@@ -61,20 +61,20 @@ pub(crate) fn under<T: Serialize + DeserializeOwned>(work: impl FnOnce(&Keeper) 
         // Who is not told of it finds that this process has ended without a word.
         let _ = serde_json::to_vec(&KeeperReport { done, ended })
             .map_err(io::Error::from)
-            .and_then(|text| std::fs::File::from(told).write_all(&text));
+            .and_then(|text| std::fs::File::from(report).write_all(&text));
         loop {
             // SAFETY: ends the child.
             unsafe { libc::syscall(libc::SYS_exit_group, 0) };
         }
     };
-    drop(told);
+    drop(report);
     let mut text = Vec::new();
     std::fs::File::from(answer).read_to_end(&mut text).call("read")?;
     let waited = keeper.wait();
-    let heard = serde_json::from_slice::<KeeperReport<T>>(&text).map_err(|_| waited.err());
+    let parsed = serde_json::from_slice::<KeeperReport<T>>(&text).map_err(|_| waited.err());
     // Whatever it has left is this process' by now.
     let left = descendants::end(&[], Duration::ZERO, PATIENCE);
-    match heard {
+    match parsed {
         Ok(KeeperReport { ended: Err(why), .. }) => {
             Err(fault(ReasonCode::CommandFailed, format!("what the command started goes on: {why}")))
         }

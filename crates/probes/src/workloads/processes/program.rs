@@ -20,22 +20,22 @@ const EXEC_FAILED_SOMEHOW: i32 = 0xff;
 
 /// A program with its arguments, made ready before anything is timed.
 #[derive(Debug)]
-pub struct Program {
+pub struct PreparedProgram {
     /// Keeps what `arguments` points to.
     _words: Vec<CString>,
     arguments: Vec<*const c_char>,
 }
 
-impl Program {
+impl PreparedProgram {
     /// `path` with its arguments, the program's own name first.
-    pub fn new(path: &Path, arguments: &[&str]) -> io::Result<Program> {
+    pub fn new(path: &Path, arguments: &[&str]) -> io::Result<PreparedProgram> {
         let first = CString::new(path.as_os_str().as_bytes());
         let words: Result<Vec<CString>, _> =
             std::iter::once(first).chain(arguments.iter().map(|&word| CString::new(word))).collect();
         let words = words?;
         let ends = std::iter::once(std::ptr::null());
         let arguments = words.iter().map(|word| word.as_ptr()).chain(ends).collect();
-        Ok(Program { _words: words, arguments })
+        Ok(PreparedProgram { _words: words, arguments })
     }
 
     /// Forks by clone(2), executes the program in the child with an empty environment, and waits for it. An error when it
@@ -59,7 +59,7 @@ impl Program {
     pub fn run_by_vfork(&self, stack: &mut ChildStack) -> io::Result<()> {
         extern "C" fn execute(program: *mut libc::c_void) -> libc::c_int {
             // SAFETY: the parent stands still inside `run_by_vfork`, with `self` borrowed.
-            unsafe { &*program.cast::<Program>() }.become_it()
+            unsafe { &*program.cast::<PreparedProgram>() }.become_it()
         }
         let top = stack.0.bytes_mut().as_mut_ptr_range().end;
         let program = std::ptr::from_ref(self).cast_mut().cast();
@@ -130,8 +130,8 @@ impl Program {
             [self.arguments[0] as usize, self.arguments.as_ptr() as usize, environment.as_ptr() as usize, 0, 0, 0];
         // SAFETY: as said. By the instruction: errno is the parent's too where the child has its memory.
         let error = unsafe { arch::call(libc::SYS_execve, arguments) };
-        let told = i32::try_from(-error).ok().filter(|error| (1..EXEC_FAILED - 1).contains(error));
-        let status = told.map_or(EXEC_FAILED_SOMEHOW, |error| EXEC_FAILED | error);
+        let errno = i32::try_from(-error).ok().filter(|error| (1..EXEC_FAILED - 1).contains(error));
+        let status = errno.map_or(EXEC_FAILED_SOMEHOW, |error| EXEC_FAILED | error);
         loop {
             // SAFETY: ends the child.
             unsafe { libc::syscall(libc::SYS_exit_group, status) };
@@ -192,8 +192,8 @@ fn ended_badly(code: i32) -> io::Error {
         EXEC_FAILED_SOMEHOW => named("execve", fault(ReasonCode::MissingProgram, "the program cannot be executed")),
         EXEC_FAILED.. => {
             let error = io::Error::from_raw_os_error(code & (EXEC_FAILED - 1));
-            let told = format!("{error}, or the program itself ended with status {code}");
-            named("execve", io::Error::new(error.kind(), told))
+            let errno = format!("{error}, or the program itself ended with status {code}");
+            named("execve", io::Error::new(error.kind(), errno))
         }
         code => fault(ReasonCode::ProcessDied, format!("the child ended with status {code}")),
     }
@@ -244,15 +244,16 @@ mod tests {
     #[test]
     fn a_program_that_ends_well_is_fine_and_every_other_is_an_error_by_every_way() {
         let mut stack = ChildStack::new().unwrap();
-        type Way<'a> = &'a mut dyn FnMut(&Program) -> io::Result<()>;
+        type Way<'a> = &'a mut dyn FnMut(&PreparedProgram) -> io::Result<()>;
         let ways: [(&str, Way); 4] = [
-            ("fork", &mut Program::run),
+            ("fork", &mut PreparedProgram::run),
             ("vfork", &mut |program| program.run_by_vfork(&mut stack)),
-            ("posix_spawn", &mut Program::run_by_posix_spawn),
-            ("clone3", &mut Program::run_by_clone3),
+            ("posix_spawn", &mut PreparedProgram::run_by_posix_spawn),
+            ("clone3", &mut PreparedProgram::run_by_clone3),
         ];
         for (name, run) in ways {
-            let mut run = |path: &str, arguments: &[&str]| run(&Program::new(Path::new(path), arguments).unwrap());
+            let mut run =
+                |path: &str, arguments: &[&str]| run(&PreparedProgram::new(Path::new(path), arguments).unwrap());
             match run("/bin/true", &[]) {
                 // An emulator or a filter of system calls may not know it.
                 Err(error) if name == "clone3" && errno(&error) == Some(libc::ENOSYS) => continue,
@@ -279,7 +280,7 @@ mod tests {
         std::fs::write(&path, smallest_elf()).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
         // Another test's thread may have forked while the file was open for writing: then it is busy for a moment.
-        let program = Program::new(&path, &[]).unwrap();
+        let program = PreparedProgram::new(&path, &[]).unwrap();
         let ran = (0..100).any(|_| {
             let ok = program.run().is_ok();
             if !ok {

@@ -26,14 +26,14 @@ impl Object {
 
 /// All that the loader has mapped.
 fn objects() -> Vec<Object> {
-    unsafe extern "C" fn add(told: *mut libc::dl_phdr_info, _: usize, objects: *mut c_void) -> c_int {
+    unsafe extern "C" fn add(info: *mut libc::dl_phdr_info, _: usize, objects: *mut c_void) -> c_int {
         // SAFETY: the loader's description of an object, and the list given below, which nobody else has.
-        let (told, objects) = unsafe { (&*told, &mut *objects.cast::<Vec<Object>>()) };
+        let (info, objects) = unsafe { (&*info, &mut *objects.cast::<Vec<Object>>()) };
         // SAFETY: the loader tells how many headers there are.
-        let headers = unsafe { std::slice::from_raw_parts(told.dlpi_phdr, usize::from(told.dlpi_phnum)) };
+        let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) };
         let page = rustix::param::page_size();
         let bytes = |header: &libc::Elf64_Phdr| {
-            let start = told.dlpi_addr as usize + header.p_vaddr as usize;
+            let start = info.dlpi_addr as usize + header.p_vaddr as usize;
             start..start + header.p_memsz as usize
         };
         let of_kind = |kind| headers.iter().filter(move |header| header.p_type == kind).map(bytes);
@@ -86,11 +86,11 @@ impl LeftOut {
     /// Leaves out all but the program, the C library, the loader and the kernel's own part.
     pub fn libraries() -> io::Result<LeftOut> {
         // SAFETY: reads what the kernel told the process when it began.
-        let told = [libc::AT_BASE, libc::AT_SYSINFO_EHDR].map(|kind| unsafe { libc::getauxval(kind) } as usize);
+        let info = [libc::AT_BASE, libc::AT_SYSINFO_EHDR].map(|kind| unsafe { libc::getauxval(kind) } as usize);
         let is_needed = |object: &Object| {
             object.of_this_program()
                 || object.holds(libc::syscall as *const () as usize)
-                || told.iter().any(|&address| object.holds(address))
+                || info.iter().any(|&address| object.holds(address))
         };
         let mut left_out = LeftOut(Vec::new());
         for segment in objects().into_iter().filter(|object| !is_needed(object)).flat_map(|object| object.segments) {
@@ -125,8 +125,8 @@ mod tests {
     /// What is this process's alone of the mapping that begins with the program's constants; none where another one does.
     fn own_bytes() -> Option<String> {
         let constants = objects().into_iter().find(Object::of_this_program)?.relocated;
-        let told = std::fs::read_to_string("/proc/self/smaps").ok()?;
-        let mapping = told.split_once(&format!("\n{:08x}-", constants.start))?.1;
+        let info = std::fs::read_to_string("/proc/self/smaps").ok()?;
+        let mapping = info.split_once(&format!("\n{:08x}-", constants.start))?.1;
         Some(mapping.lines().find_map(|line| line.strip_prefix("Anonymous:"))?.trim().to_owned())
     }
 

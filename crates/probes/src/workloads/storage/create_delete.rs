@@ -12,19 +12,19 @@ use crate::workloads::{checked, machine::arch};
 
 /// An open directory, and names for files in it.
 #[derive(Debug)]
-pub struct Names {
+pub struct FileNames {
     directory: OwnedFd,
     names: Vec<CString>,
 }
 
-impl Names {
+impl FileNames {
     /// `count` short names for files in `directory`, which it makes.
-    pub fn new(directory: &Path, count: usize) -> io::Result<Names> {
+    pub fn new(directory: &Path, count: usize) -> io::Result<FileNames> {
         std::fs::create_dir_all(directory).call("mkdir")?;
         let directory =
             rustix::fs::open(directory, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).call("openat")?;
         let names = (0..count).map(|number| Ok(CString::new(number.to_string())?)).collect::<io::Result<_>>()?;
-        Ok(Names { directory, names })
+        Ok(FileNames { directory, names })
     }
 
     /// How many.
@@ -86,7 +86,7 @@ mod tests {
     fn files_come_with_their_content_and_go() {
         let base = tempfile::tempdir().unwrap();
         let directory = base.path().join("inside");
-        let names = Names::new(&directory, 20).unwrap();
+        let names = FileNames::new(&directory, 20).unwrap();
         names.create(b"content").unwrap();
         let contents: Vec<Vec<u8>> =
             std::fs::read_dir(&directory).unwrap().map(|entry| std::fs::read(entry.unwrap().path()).unwrap()).collect();
@@ -98,10 +98,10 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_cut_short_tells_what_cut_it() {
+    fn a_file_that_is_cut_short_reports_what_cut_it() {
         crate::workloads::process::in_a_child(|| {
             let base = tempfile::tempdir()?;
-            let names = Names::new(&base.path().join("inside"), 1)?;
+            let names = FileNames::new(&base.path().join("inside"), 1)?;
             let limit = rustix::process::Rlimit { current: Some(10), maximum: None };
             rustix::process::setrlimit(rustix::process::Resource::Fsize, limit)?;
             // SAFETY: a worker ignores the signal too; what is ignored runs nothing.

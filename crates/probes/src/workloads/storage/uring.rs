@@ -15,7 +15,7 @@ const OP_WRITE: u8 = 23;
 
 /// Which way bytes go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
+pub enum IoDirection {
     /// From the file.
     Read,
     /// To the file.
@@ -23,7 +23,7 @@ pub enum Direction {
 }
 
 /// A file, a block of memory for each request under way, and the rings that they go through.
-pub struct Ring {
+pub struct IoRing {
     // Dropped before the file and the memory that the kernel may be told of.
     rings: Rings,
     file: OwnedFd,
@@ -32,13 +32,13 @@ pub struct Ring {
     under_way: u32,
 }
 
-impl Ring {
+impl IoRing {
     /// A ring for `depth` requests of `block_bytes` each, for this thread alone. An error where the kernel has none or refuses
     /// it.
-    pub fn new(file: OwnedFd, depth: u32, block_bytes: usize) -> io::Result<Ring> {
+    pub fn new(file: OwnedFd, depth: u32, block_bytes: usize) -> io::Result<IoRing> {
         let rings = Rings::of_this_thread(depth)?;
         let blocks = ManuallyDrop::new(Buffer::map((depth as usize).saturating_mul(block_bytes), Pages::Base, None)?);
-        Ok(Ring { rings, file, blocks, block_bytes, under_way: 0 })
+        Ok(IoRing { rings, file, blocks, block_bytes, under_way: 0 })
     }
 
     /// Requests that it has room for.
@@ -53,10 +53,10 @@ impl Ring {
 
     /// Hands the kernel a request of one block at `offset` of the file, in the memory of `slot`, of which no other may be
     /// under way. It is on its way when the call returns.
-    pub fn submit(&mut self, slot: usize, direction: Direction, offset: u64) -> io::Result<()> {
+    pub fn submit(&mut self, slot: usize, direction: IoDirection, offset: u64) -> io::Result<()> {
         let address = self.block_mut(slot).as_mut_ptr() as u64;
         let submission = Submission {
-            opcode: if direction == Direction::Read { OP_READ } else { OP_WRITE },
+            opcode: if direction == IoDirection::Read { OP_READ } else { OP_WRITE },
             file: self.file.as_raw_fd(),
             offset,
             address,
@@ -105,7 +105,7 @@ impl Ring {
     }
 }
 
-impl Drop for Ring {
+impl Drop for IoRing {
     fn drop(&mut self) {
         // The kernel must be done with the memory before it is unmapped.
         while self.under_way > 0 {
@@ -131,7 +131,7 @@ mod tests {
         let file = files::unnamed(directory.path()).unwrap();
         files::fill(&file, depth as u64 * 2 * block as u64, |_| io::Result::Ok(())).unwrap();
         let copy = rustix::io::dup(&file).unwrap();
-        let mut ring = match Ring::new(file, depth, block) {
+        let mut ring = match IoRing::new(file, depth, block) {
             Ok(ring) => ring,
             // Containers often forbid it.
             Err(error)
@@ -151,15 +151,15 @@ mod tests {
             assert_eq!(slots, (0..ring.depth()).collect::<Vec<_>>());
             ring.blocks.bytes().to_vec()
         };
-        round(Direction::Write, 0);
+        round(IoDirection::Write, 0);
         let mut read = vec![0; content.len()];
         files::read_at(&copy, 0, &mut read).unwrap();
         assert!(read == content);
-        assert!(round(Direction::Read, content.len() as u64) != content);
-        assert!(round(Direction::Read, 0) == content);
+        assert!(round(IoDirection::Read, content.len() as u64) != content);
+        assert!(round(IoDirection::Read, 0) == content);
         // Beyond the end there is nothing to read, and what is under way when it goes is waited for.
-        ring.submit(0, Direction::Read, 1 << 40).unwrap();
+        ring.submit(0, IoDirection::Read, 1 << 40).unwrap();
         assert!(ring.wait().is_err());
-        ring.submit(1, Direction::Read, 0).unwrap();
+        ring.submit(1, IoDirection::Read, 0).unwrap();
     }
 }

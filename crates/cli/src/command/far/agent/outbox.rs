@@ -10,7 +10,7 @@ use std::time::Duration;
 use hostmark_engine::{Observer, RoundResult, RoundSink, Took, Wall, line_of};
 use hostmark_launch::link_speed::on_the_way;
 use hostmark_launch::timing::{LEASES, timing};
-use hostmark_model::{AgentAnswer, CaseId, Line, ProbeInfo};
+use hostmark_model::{AgentAnswer, CaseId, JsonLine, ProbeInfo};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -30,16 +30,16 @@ const LEAST_ROOM: usize = rustix::pipe::PIPE_BUF;
 
 /// What both threads of an agent know of the link.
 pub struct Link {
-    state: Mutex<State>,
+    state: Mutex<OutboxState>,
     changed: Condvar,
     /// Wakes who waits for what comes, when something has been said.
     wake: File,
     clock: SinceStart,
 }
 
-struct State {
+struct OutboxState {
     said: u64,
-    heard: u64,
+    acknowledged: u64,
     lease: Duration,
     /// Bytes said since all was acknowledged.
     on_its_way: usize,
@@ -48,18 +48,18 @@ struct State {
 }
 
 impl Link {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, OutboxState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// So many lines have been heard at the other end. Whether that can be.
-    pub fn heard(&self, lines: u64) -> bool {
+    pub fn acknowledge(&self, lines: u64) -> bool {
         let mut state = self.state();
-        if lines > state.said || lines < state.heard {
+        if lines > state.said || lines < state.acknowledged {
             return false;
         }
-        if lines > state.heard {
-            state.heard = lines;
+        if lines > state.acknowledged {
+            state.acknowledged = lines;
             state.waits_since = (state.said > lines).then(|| self.clock.elapsed());
             if state.waits_since.is_none() {
                 state.on_its_way = 0;
@@ -77,9 +77,9 @@ impl Link {
     }
 
     /// Waits until all has been heard, for a moment at most.
-    pub fn wait_until_heard(&self) {
+    pub fn wait_until_acknowledged(&self) {
         let state = self.state();
-        let _ = self.changed.wait_timeout_while(state, timing().end, |state| state.heard < state.said);
+        let _ = self.changed.wait_timeout_while(state, timing().end, |state| state.acknowledged < state.said);
     }
 
     fn says(&self, bytes: usize, lease: Option<Duration>) {
@@ -126,7 +126,7 @@ impl Outbox {
     /// Of a file whose reader may stand still for so long.
     pub(super) fn of_patience(output: File, patience: Duration) -> io::Result<Outbox> {
         let (woken, wake) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        let state = State { said: 0, heard: 0, lease: timing().lease, on_its_way: 0, waits_since: None };
+        let state = OutboxState { said: 0, acknowledged: 0, lease: timing().lease, on_its_way: 0, waits_since: None };
         let (state, changed, clock) = (Mutex::new(state), Condvar::new(), SinceStart::now());
         let link = Arc::new(Link { state, changed, wake: File::from(wake), clock });
         let (counts, is_fresh, is_lost) = (false, false, false);
@@ -228,7 +228,7 @@ impl Outbox {
 }
 
 /// One of those who tell of a run as it goes on.
-pub struct Teller<'a, 'b>(pub &'a RefCell<&'b mut Outbox>);
+pub struct OutboxWriter<'a, 'b>(pub &'a RefCell<&'b mut Outbox>);
 
 fn nobody_reads() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, "nobody reads it")
@@ -238,7 +238,7 @@ fn ms(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-impl Observer for Teller<'_, '_> {
+impl Observer for OutboxWriter<'_, '_> {
     fn silent(&mut self, at_most: Duration) {
         // What cannot be said is noticed by the other thread, and by the next round's end.
         let _ = self.0.borrow_mut().lease(at_most);
@@ -265,7 +265,7 @@ impl Observer for Teller<'_, '_> {
     }
 }
 
-impl RoundSink for Teller<'_, '_> {
+impl RoundSink for OutboxWriter<'_, '_> {
     fn append(&mut self, case: &str, round: &RoundResult, took: &Took) -> io::Result<()> {
         self.0.borrow_mut().add(&AgentAnswer::Round(line_of(case, round, took)))
     }

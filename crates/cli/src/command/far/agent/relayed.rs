@@ -7,7 +7,7 @@ use hostmark_engine::Wall;
 use hostmark_launch::timing::timing;
 use hostmark_model::{AgentAnswer, PeerAnswer, PeerRequest};
 
-use super::outbox::Teller;
+use super::outbox::OutboxWriter;
 use crate::command::far::peers::{NoAnswer, PeerLink};
 use crate::signals::StopRequest;
 use crate::wall::SinceStart;
@@ -18,7 +18,7 @@ const TURN: Duration = Duration::from_millis(200);
 /// The way to them.
 pub struct Relayed<'a, 'b> {
     /// Says what is wanted.
-    pub teller: Teller<'a, 'b>,
+    pub shared_outbox: OutboxWriter<'a, 'b>,
     /// What comes back.
     pub answers: Receiver<Result<PeerAnswer, String>>,
     /// What they are called.
@@ -33,7 +33,7 @@ impl PeerLink for Relayed<'_, '_> {
             NoAnswer::Lost(format!("{} cannot be asked ({how}); look at the way there", self.names[peer]))
         };
         let wants = AgentAnswer::Wants { peer: self.names[peer].clone(), request };
-        self.teller.0.borrow_mut().say(&wants).map_err(|error| lost(error.to_string()))?;
+        self.shared_outbox.0.borrow_mut().say(&wants).map_err(|error| lost(error.to_string()))?;
         // Both who asks and the peer may be silent.
         let (begin, limit) = (SinceStart::now(), timing().silence() * 2);
         loop {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use hostmark_engine::sys::cpu_time;
-use hostmark_model::{AgentAnswer, AgentRequest, Exit, Inputs, Line, RunRequest};
+use hostmark_model::{AgentAnswer, AgentRequest, Exit, Inputs, JsonLine, RunRequest};
 
 use crate::command::lost;
 
@@ -48,7 +48,7 @@ pub fn refusal(request: &AgentRequest) -> Option<&'static str> {
     match request {
         AgentRequest::Hello { .. }
         | AgentRequest::Facts
-        | AgentRequest::Heard { .. }
+        | AgentRequest::Acknowledge { .. }
         | AgentRequest::Idle { .. }
         | AgentRequest::Peer(_)
         | AgentRequest::Relayed(_)

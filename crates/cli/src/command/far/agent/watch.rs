@@ -23,7 +23,7 @@ pub fn begin(inbox: Inbox, woken: OwnedFd, link: &Arc<Link>, asker: Asker, relay
     let link = Arc::clone(link);
     // It sleeps until something comes.
     std::thread::Builder::new().name("hm-watch".into()).stack_size(256 << 10).spawn(move || {
-        if hear(inbox, &woken, &link, &asker, &relays) == End::Bye {
+        if read_requests(inbox, &woken, &link, &asker, &relays) == WatchEnd::Bye {
             // A run that is over needs no more time, and is not to be stopped.
             std::thread::sleep(timing().end);
         }
@@ -38,42 +38,42 @@ pub fn begin(inbox: Inbox, woken: OwnedFd, link: &Arc<Link>, asker: Asker, relay
 
 /// How the hearing ended.
 #[derive(Debug, PartialEq, Eq)]
-enum End {
+enum WatchEnd {
     /// By a word.
     Bye,
     /// The other end is gone, or makes no sense.
     Gone,
 }
 
-fn hear(mut inbox: Inbox, woken: &OwnedFd, link: &Link, asker: &Asker, relays: &Relays) -> End {
+fn read_requests(mut inbox: Inbox, woken: &OwnedFd, link: &Link, asker: &Asker, relays: &Relays) -> WatchEnd {
     loop {
         loop {
             match inbox.whole_line() {
                 Ok(None) => break,
-                Ok(Some(AgentRequest::Heard { lines })) if link.heard(lines) => {}
+                Ok(Some(AgentRequest::Acknowledge { lines })) if link.acknowledge(lines) => {}
                 Ok(Some(AgentRequest::Stop)) => asker.ask(),
                 // A run that is over waits for none.
                 Ok(Some(AgentRequest::Relayed(answer))) => drop(relays.send(answer)),
-                Ok(Some(AgentRequest::Bye)) => return End::Bye,
-                Ok(Some(_)) | Err(_) => return End::Gone,
+                Ok(Some(AgentRequest::Bye)) => return WatchEnd::Bye,
+                Ok(Some(_)) | Err(_) => return WatchEnd::Gone,
             }
         }
         let left = link.left();
         if left.is_some_and(|left| left.is_zero()) {
-            return End::Gone;
+            return WatchEnd::Gone;
         }
         let mut watched = [PollFd::new(&inbox, PollFlags::IN), PollFd::new(woken, PollFlags::IN)];
         let at_most = left.and_then(|left| Timespec::try_from(left).ok());
         match poll(&mut watched, at_most.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(_) => return End::Gone,
+            Err(_) => return WatchEnd::Gone,
         }
         let (has_line, is_woken) = (!watched[0].revents().is_empty(), !watched[1].revents().is_empty());
         if is_woken {
             let _ = rustix::io::read(woken, &mut [0; 64]);
         }
         if has_line && !matches!(inbox.read(Some(Duration::ZERO)), Ok(None | Some(1..))) {
-            return End::Gone;
+            return WatchEnd::Gone;
         }
     }
 }

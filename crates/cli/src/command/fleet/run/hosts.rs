@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use hostmark_engine::sys::regular;
 
 use super::name;
-use super::places::{Places, Registered, Way};
+use super::places::{HostAccess, Places, Registered};
 use crate::language::both;
 use crate::words;
 
@@ -37,8 +37,8 @@ impl Places for Listed {
         &self.hosts
     }
 
-    fn way(&mut self, host: usize) -> Way {
-        Way::Open(self.each.iter().map(|word| word.replace(HOST, &self.hosts[host].name)).collect())
+    fn way(&mut self, host: usize) -> HostAccess {
+        HostAccess::Open(self.each.iter().map(|word| word.replace(HOST, &self.hosts[host].name)).collect())
     }
 
     fn leave(&mut self, _host: usize) {}
@@ -156,6 +156,6 @@ mod tests {
         }
         let mut listed =
             Listed { hosts: vec![Registered::named("db".into())], each: words_of("ssh -l a {host}").unwrap() };
-        assert!(matches!(listed.way(0), Way::Open(words) if words == ["ssh", "-l", "a", "db"]));
+        assert!(matches!(listed.way(0), HostAccess::Open(words) if words == ["ssh", "-l", "a", "db"]));
     }
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::manifest::{self, CONTAINER, LABEL};
 use super::name;
 use super::options::Cluster;
-use super::places::{Places, Registered, Way};
+use super::places::{HostAccess, Places, Registered};
 use crate::command::{EndsWith, lost};
 use crate::language::both;
 use crate::signals::StopRequest;
@@ -33,20 +33,20 @@ exec "$@""#;
 
 /// Nodes, and the pods on them.
 pub struct Pods {
-    cluster: Client,
+    cluster: KubectlClient,
     image: Cluster,
     /// What all pods of this fleet are labelled by, and their names begin with.
     fleet: String,
     hosts: Vec<Registered>,
     requests: Vec<Value>,
-    states: Vec<State>,
+    states: Vec<PodState>,
     /// What is known of the pods, and since when.
     seen: Option<(SinceStart, Vec<Value>)>,
     remover: Option<Supervised>,
 }
 
 /// How far a pod is.
-enum State {
+enum PodState {
     None,
     Starting(SinceStart),
     Open,
@@ -56,7 +56,7 @@ enum State {
 impl Pods {
     /// The nodes that the selector chooses.
     pub fn of(cluster: &Cluster, stop: &StopRequest) -> Result<Pods> {
-        let client = Client { words: cluster.kubectl.clone(), stop: stop.readable() };
+        let client = KubectlClient { words: cluster.kubectl.clone(), stop: stop.readable() };
         let given = cluster.request.as_deref().map(manifest::requested).transpose()?;
         let (mut hosts, mut requests) = (Vec::new(), Vec::new());
         for node in nodes(&client, &cluster.selector)? {
@@ -72,7 +72,7 @@ impl Pods {
         }
         // The end of it is drawn at random.
         let unique = uuid::Uuid::now_v7().simple().to_string().split_off(22);
-        let states = hosts.iter().map(|_| State::None).collect();
+        let states = hosts.iter().map(|_| PodState::None).collect();
         let image = Cluster {
             selector: cluster.selector.clone(),
             image: cluster.image.clone(),
@@ -134,50 +134,53 @@ impl Places for Pods {
         &self.hosts
     }
 
-    fn way(&mut self, host: usize) -> Way {
+    fn way(&mut self, host: usize) -> HostAccess {
         let since = match &self.states[host] {
-            State::None => {
+            PodState::None => {
                 if let Err(error) = self.create(host) {
-                    self.states[host] = State::Starting(SinceStart::now());
-                    return Way::Closed(crate::command::sentence(&error));
+                    self.states[host] = PodState::Starting(SinceStart::now());
+                    return HostAccess::Closed(crate::command::sentence(&error));
                 }
-                self.states[host] = State::Starting(SinceStart::now());
+                self.states[host] = PodState::Starting(SinceStart::now());
                 self.seen = None;
-                return Way::NotYet;
+                return HostAccess::NotYet;
             }
-            State::Starting(since) => since.elapsed(),
-            State::Open | State::Gone => Duration::ZERO,
+            PodState::Starting(since) => since.elapsed(),
+            PodState::Open | PodState::Gone => Duration::ZERO,
         };
         match self.look(host) {
-            Err(error) => Way::Closed(crate::command::sentence(&error)),
+            Err(error) => HostAccess::Closed(crate::command::sentence(&error)),
             // Who was there once does not come again by waiting.
-            Ok(None) if matches!(self.states[host], State::Open | State::Gone) => Way::Closed(deleted()),
+            Ok(None) if matches!(self.states[host], PodState::Open | PodState::Gone) => HostAccess::Closed(deleted()),
             Ok(pod) => match pod.as_ref().map_or(Ok(false), is_ready) {
-                Err(why) => Way::Closed(why),
+                Err(why) => HostAccess::Closed(why),
                 Ok(true) => {
-                    self.states[host] = State::Open;
+                    self.states[host] = PodState::Open;
                     let words = self.cluster.words.iter().cloned();
                     let pod = self.pod(host);
                     let exec = ["exec", "-i", &pod, "-c", CONTAINER, "--"].map(str::to_owned);
-                    Way::Open(words.chain(exec).collect())
+                    HostAccess::Open(words.chain(exec).collect())
                 }
                 Ok(false) if since > timing().pod => {
                     let seconds = timing().pod.as_secs();
                     let why = self.why_waiting(host).map(|why| both!(": {why}", "：{why}")).unwrap_or_default();
-                    Way::Closed(both!("its pod did not start in {seconds} s{why}", "Pod 在 {seconds} 秒内未启动{why}"))
+                    HostAccess::Closed(both!(
+                        "its pod did not start in {seconds} s{why}",
+                        "Pod 在 {seconds} 秒内未启动{why}"
+                    ))
                 }
-                Ok(false) => Way::NotYet,
+                Ok(false) => HostAccess::NotYet,
             },
         }
     }
 
     fn leave(&mut self, host: usize) {
-        if matches!(self.states[host], State::Starting(_) | State::Open) {
+        if matches!(self.states[host], PodState::Starting(_) | PodState::Open) {
             // What is not removed now is removed at the end.
             let pod = self.pod(host);
             let _ = self.cluster.ask(&["delete", "pod", &pod, "--ignore-not-found", "--wait=false"], None);
         }
-        self.states[host] = State::Gone;
+        self.states[host] = PodState::Gone;
     }
 
     fn why_lost(&mut self, host: usize) -> Option<String> {
@@ -200,7 +203,7 @@ impl Places for Pods {
 
     fn finish(&mut self) -> Result<()> {
         let Some(mut remover) = self.remover.take() else { return Ok(()) };
-        let _ = remover.tell_last("\n");
+        let _ = remover.send_last("\n");
         let is_over = remover.ends_within(timing().kubernetes);
         let word = remover.last_word().unwrap_or_default();
         if is_over && remover.kill().is_ok_and(|status| status.success()) {
@@ -251,7 +254,7 @@ fn said_of(value: &Value) -> String {
 }
 
 /// The nodes that a selector chooses.
-fn nodes(client: &Client, selector: &str) -> Result<Vec<Value>> {
+fn nodes(client: &KubectlClient, selector: &str) -> Result<Vec<Value>> {
     let said = client.ask(&["get", "nodes", "-l", selector, "-o", "json"], None)?;
     let list: Value = serde_json::from_str(&said).map_err(|error| {
         lost(both!(
@@ -264,7 +267,7 @@ fn nodes(client: &Client, selector: &str) -> Result<Vec<Value>> {
 
 /// The nodes that can be measured, and what each pod of a Job is to request: what the smallest gives.
 pub fn usable(cluster: &Cluster, stop: &StopRequest) -> Result<(usize, Value)> {
-    let client = Client { words: cluster.kubectl.clone(), stop: stop.readable() };
+    let client = KubectlClient { words: cluster.kubectl.clone(), stop: stop.readable() };
     let nodes: Vec<Value> =
         nodes(&client, &cluster.selector)?.into_iter().filter(|node| unusable(node).is_none()).collect();
     let halves = nodes.iter().map(|node| manifest::more_than_half(&node["status"]["allocatable"]));
@@ -291,12 +294,12 @@ fn unusable(node: &Value) -> Option<String> {
 }
 
 /// The cluster's client.
-struct Client {
+struct KubectlClient {
     words: Vec<String>,
     stop: std::rc::Rc<rustix::fd::OwnedFd>,
 }
 
-impl Client {
+impl KubectlClient {
     /// What it says, when it ended well.
     fn ask(&self, words: &[&str], input: Option<&str>) -> Result<String> {
         let mut command = Command::new(&self.words[0]);
@@ -311,13 +314,13 @@ impl Client {
             ))
         };
         let mut client = Supervised::start(command, terms).map_err(cannot)?;
-        let told = client.tell_within(input.unwrap_or_default(), timing().kubernetes).map_err(cannot)?;
-        let _ = client.tell_last("");
-        let heard = match told {
+        let written = client.send_within(input.unwrap_or_default(), timing().kubernetes).map_err(cannot)?;
+        let _ = client.send_last("");
+        let outcome = match written {
             WriteOutcome::Stopped => ReadOutcome::Stopped,
-            _ => client.hear_out(timing().kubernetes, MOST_BYTES).map_err(cannot)?,
+            _ => client.drain(timing().kubernetes, MOST_BYTES).map_err(cannot)?,
         };
-        match heard {
+        match outcome {
             ReadOutcome::Closed => {}
             ReadOutcome::Stopped => {
                 let sentence =
@@ -332,7 +335,7 @@ impl Client {
             }
         }
         client.ends_within(timing().kubernetes);
-        let (said, word) = (client.heard(), client.last_word().unwrap_or_default());
+        let (said, word) = (client.take_buffered(), client.last_word().unwrap_or_default());
         match client.kill() {
             Ok(status) if status.success() => Ok(String::from_utf8_lossy(&said).into_owned()),
             _ => {

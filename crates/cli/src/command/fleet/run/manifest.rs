@@ -239,14 +239,14 @@ mod tests {
     #[test]
     fn a_selector_becomes_the_affinity_that_chooses_the_same() {
         let found = expressions("pool=bench, zone!=a,gpu,!spot,disk in (ssd, nvme),arch notin (arm64)").unwrap();
-        let told: Vec<String> = found
+        let lines: Vec<String> = found
             .iter()
             .map(|one| {
                 format!("{} {} {}", one["key"].as_str().unwrap(), one["operator"].as_str().unwrap(), one["values"])
             })
             .collect();
         assert_eq!(
-            told,
+            lines,
             [
                 "pool In [\"bench\"]",
                 "zone NotIn [\"a\"]",

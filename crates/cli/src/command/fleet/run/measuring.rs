@@ -69,7 +69,7 @@ impl Measuring {
 
     /// Whether it has ended; what it prints meanwhile is not wanted, and must not hold it up.
     pub fn has_ended(&mut self) -> bool {
-        while let Ok(ReadOutcome::Line(_)) = self.process.hear_line(Duration::ZERO) {}
+        while let Ok(ReadOutcome::Line(_)) = self.process.read_line_within(Duration::ZERO) {}
         self.process.has_ended().unwrap_or(true)
     }
 

@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::directory::Directory;
 use super::measuring::quoted;
-use super::places::{Places, Way};
+use super::places::{HostAccess, Places};
 use crate::command::far::pairs::{Pairs, tournament};
 use crate::language::both;
 use crate::output;
@@ -45,15 +45,15 @@ pub fn measure(
                 begun.push((from_name, to_name, since, begin(&mut runs, ends, places, stop)));
             }
             for (from, to, since, process) in begun {
-                let Some(heard) = runs.heard(process) else { continue };
+                let Some(outcome) = runs.collect(process) else { continue };
                 over += 1;
-                let why = heard.as_ref().err().map(|why| both!(" failed: {why}", "失败：{why}")).unwrap_or_default();
+                let why = outcome.as_ref().err().map(|why| both!(" failed: {why}", "失败：{why}")).unwrap_or_default();
                 let seconds = (since.elapsed().as_secs_f64() * 10.0).round() / 10.0;
                 output::remark(&both!(
                     "pair {over} of {all}: {from} → {to}{why} after {seconds} s",
                     "第 {over}/{all} 对：{from} → {to}{why}，用时 {seconds} 秒"
                 ));
-                directory.add_pair(told(from, to, turn, heard));
+                directory.add_pair(pair_record(from, to, turn, outcome));
             }
             directory.save()?;
             if stop.signal().is_some() {
@@ -83,17 +83,17 @@ fn open(places: &mut dyn Places, host: usize, stop: &StopRequest) -> Result<Stri
             return Err(both!("stopped by a signal", "被信号停止"));
         }
         match places.way(host) {
-            Way::Open(words) => return quoted(&words).map_err(|error| crate::command::sentence(&error)),
-            Way::Closed(why) => return Err(why),
-            Way::NotYet => {
+            HostAccess::Open(words) => return quoted(&words).map_err(|error| crate::command::sentence(&error)),
+            HostAccess::Closed(why) => return Err(why),
+            HostAccess::NotYet => {
                 let _ = poll(&mut [PollFd::new(&*readable, PollFlags::IN)], Some(&LOOK));
             }
         }
     }
 }
 
-fn told(from: String, to: String, turn: u32, heard: Result<Vec<CaseRecord>, String>) -> FleetPair {
-    let (cases, failed) = match heard {
+fn pair_record(from: String, to: String, turn: u32, outcome: Result<Vec<CaseRecord>, String>) -> FleetPair {
+    let (cases, failed) = match outcome {
         Ok(cases) => (cases, None),
         Err(why) => (Vec::new(), Some(why)),
     };

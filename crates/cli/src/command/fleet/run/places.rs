@@ -20,7 +20,7 @@ impl Registered {
 
 /// What there is of a way to a host.
 #[derive(Debug)]
-pub enum Way {
+pub enum HostAccess {
     /// The words of a command that gives a shell there with one more word, `sh`.
     Open(Vec<String>),
     /// It is being made.
@@ -35,7 +35,7 @@ pub trait Places {
     fn hosts(&self) -> &[Registered];
 
     /// The way to a host whose turn has come; asked again until it is open or there is none.
-    fn way(&mut self, host: usize) -> Way;
+    fn way(&mut self, host: usize) -> HostAccess;
 
     /// The turn of a host is over.
     fn leave(&mut self, host: usize);

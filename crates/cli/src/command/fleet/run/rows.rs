@@ -1,9 +1,9 @@
 //! What became of the hosts, as a person reads it at the end.
 
 use hostmark_analysis::escape::visible;
-use hostmark_analysis::reasons::told;
+use hostmark_analysis::reasons::localized;
 use hostmark_model::{HostState, Lang};
-use hostmark_present::render::columns::{Column, columns};
+use hostmark_present::render::columns::{TextColumn, columns};
 
 use super::directory::Directory;
 use crate::output;
@@ -12,7 +12,7 @@ use crate::words;
 /// The table of all hosts, where the runs lie, what to do with them, and how to go on where some are missing.
 pub fn closing(directory: &Directory, resume: Option<&str>, lang: Lang) -> String {
     let word = |en: &'static str, zh: &'static str| if lang == Lang::Zh { zh } else { en };
-    let column = |head: &str, is_number: bool, may_go: bool| Column { head: head.to_owned(), is_number, may_go };
+    let column = |head: &str, is_number: bool, may_go: bool| TextColumn { head: head.to_owned(), is_number, may_go };
     let heads = [
         column(word("host", "主机"), false, false),
         column(word("state", "状态"), false, false),
@@ -26,7 +26,7 @@ pub fn closing(directory: &Directory, resume: Option<&str>, lang: Lang) -> Strin
         let cells = [host.host.clone(), host.state.word().get(lang).to_string(), time, file];
         cells
             .into_iter()
-            .chain([told(host.reason.as_deref().unwrap_or_default(), lang).into_owned()])
+            .chain([localized(host.reason.as_deref().unwrap_or_default(), lang).into_owned()])
             .map(|cell| visible(&cell))
             .collect()
     };

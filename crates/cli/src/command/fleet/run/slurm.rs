@@ -10,7 +10,7 @@ use hostmark_launch::timing::timing;
 use hostmark_model::Exit;
 
 use super::name;
-use super::places::{Places, Registered, Way};
+use super::places::{HostAccess, Places, Registered};
 use crate::command::{EndsWith, lost};
 use crate::language::{both, refused};
 use crate::output;
@@ -77,19 +77,19 @@ impl Allocation {
     /// Waits for the nodes, however long others have them.
     fn wait(&mut self, mark: &str) -> Result<()> {
         let Some(holder) = &mut self.holder else { return Ok(()) };
-        let mut told = SOON;
+        let mut at_most = SOON;
         loop {
-            match holder.hear_line(told).map_err(|error| {
+            match holder.read_line_within(at_most).map_err(|error| {
                 lost(both!(
                     "salloc cannot be heard ({error}); start again",
                     "无法读取 salloc 的输出（{error}）；请重试"
                 ))
             })? {
                 ReadOutcome::TimedOut => {
-                    if told == SOON {
+                    if at_most == SOON {
                         output::remark(&both!("waiting for an allocation of salloc", "正在等待 salloc 分配节点"));
                     }
-                    told = Duration::from_secs(3600);
+                    at_most = Duration::from_secs(3600);
                 }
                 ReadOutcome::Line(line) => match line.strip_prefix(mark).map(str::trim) {
                     Some("all") => return Ok(()),
@@ -125,13 +125,13 @@ impl Places for Allocation {
         &self.hosts
     }
 
-    fn way(&mut self, host: usize) -> Way {
+    fn way(&mut self, host: usize) -> HostAccess {
         if let Some(why) = self.why_lost(host) {
-            return Way::Closed(why);
+            return HostAccess::Closed(why);
         }
         let step = ["srun".to_owned(), format!("--jobid={}", self.job)];
         let words = step.into_iter().chain(ONE_NODE.map(str::to_owned));
-        Way::Open(words.chain(["-w".to_owned(), self.hosts[host].name.clone()]).collect())
+        HostAccess::Open(words.chain(["-w".to_owned(), self.hosts[host].name.clone()]).collect())
     }
 
     fn leave(&mut self, _host: usize) {}
@@ -147,7 +147,7 @@ impl Places for Allocation {
 
     fn finish(&mut self) -> Result<()> {
         let Some(mut holder) = self.holder.take() else { return Ok(()) };
-        let _ = holder.tell_last("\n");
+        let _ = holder.send_last("\n");
         if holder.ends_within(timing().release) {
             return Ok(());
         }
@@ -203,12 +203,12 @@ fn states(hosts: &[String], stop: &StopRequest) -> Result<Vec<(String, String)>>
         ))
     };
     let mut asked = Supervised::start(command, terms).map_err(cannot)?;
-    match asked.hear_out(timing().slurm, MOST_BYTES).map_err(cannot)? {
+    match asked.drain(timing().slurm, MOST_BYTES).map_err(cannot)? {
         ReadOutcome::Closed => {}
         ReadOutcome::Stopped => return Err(stopped()),
         _ => return Err(lost(both!("sinfo does not answer; look at slurmctld", "sinfo 没有应答；请检查 slurmctld"))),
     }
-    let text = String::from_utf8_lossy(&asked.heard()).into_owned();
+    let text = String::from_utf8_lossy(&asked.take_buffered()).into_owned();
     let lines = text.lines().filter_map(|line| line.trim().split_once(' '));
     Ok(lines.map(|(name, state)| (name.to_owned(), state.trim().to_owned())).collect())
 }

@@ -12,7 +12,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::directory::Directory;
 use super::measuring::{Ended, Measuring, stops_within};
-use super::places::{Places, Way};
+use super::places::{HostAccess, Places};
 use crate::command::lost;
 use crate::command::processes::janitor::Janitor;
 use crate::language::both;
@@ -35,7 +35,7 @@ pub struct WaveOptions<'a> {
 }
 
 /// A host whose turn it is.
-struct Turn {
+struct HostTurn {
     host: usize,
     row: usize,
     since: SinceStart,
@@ -58,7 +58,7 @@ pub fn take(
     let all = waiting.len();
     let mut taking = Taking { directory, places, terms, stop, janitor, all, over: 0 };
     let mut waiting = waiting.into_iter();
-    let mut turns: Vec<Turn> = Vec::new();
+    let mut turns: Vec<HostTurn> = Vec::new();
     let readable = stop.readable();
     let mut result = Ok(());
     loop {
@@ -70,7 +70,7 @@ pub fn take(
         while !is_over && turns.len() < terms.at_once {
             let Some((host, row)) = waiting.next() else { break };
             taking.directory.row(row, HostState::Running, None, None);
-            turns.push(Turn { host, row, since: SinceStart::now(), measuring: None, asked: None });
+            turns.push(HostTurn { host, row, since: SinceStart::now(), measuring: None, asked: None });
         }
         if turns.is_empty() {
             break;
@@ -115,7 +115,7 @@ struct Taking<'a> {
 
 impl Taking<'_> {
     /// Looks after a turn: none when it is over.
-    fn step(&mut self, mut turn: Turn) -> Result<Option<Turn>> {
+    fn step(&mut self, mut turn: HostTurn) -> Result<Option<HostTurn>> {
         if let Some(limit) = self.terms.timeout.filter(|limit| turn.since.elapsed() > *limit) {
             let seconds = limit.as_secs();
             turn.ask(
@@ -132,17 +132,17 @@ impl Taking<'_> {
                 return self.is_over(turn, state, Some(why)).map(|()| None);
             }
             match self.places.way(turn.host) {
-                Way::NotYet => return Ok(Some(turn)),
+                HostAccess::NotYet => return Ok(Some(turn)),
                 // Who was asked to stop while a way was looked for looks no further; that is told at the next look.
-                Way::Closed(_) if self.stop.signal().is_some() => return Ok(Some(turn)),
-                Way::Closed(why) => return self.is_over(turn, HostState::Failed, Some(why)).map(|()| None),
-                Way::Open(way) => {
+                HostAccess::Closed(_) if self.stop.signal().is_some() => return Ok(Some(turn)),
+                HostAccess::Closed(why) => return self.is_over(turn, HostState::Failed, Some(why)).map(|()| None),
+                HostAccess::Open(way) => {
                     let begun = self.directory.begin(turn.row).map_err(anyhow::Error::from);
                     let begun =
                         begun.and_then(|file| Measuring::start(self.terms.program, &way, &self.terms.request, file));
                     match begun {
                         Ok(measuring) => {
-                            self.janitor.tell(&CleanupEntry::Group(measuring.id()));
+                            self.janitor.record(&CleanupEntry::Group(measuring.id()));
                             turn.measuring = Some(measuring);
                         }
                         Err(error) => {
@@ -161,7 +161,7 @@ impl Taking<'_> {
         }
         let (id, file) = (measuring.id(), measuring.file().to_owned());
         let ended = measuring.end();
-        self.janitor.tell(&CleanupEntry::Reaped(id));
+        self.janitor.record(&CleanupEntry::Reaped(id));
         let (state, why) = match (ended, turn.asked.take()) {
             (Ended::WithRun, _) => match self.directory.take(turn.row, &file) {
                 Ok(0) => (HostState::Measured, None),
@@ -175,7 +175,7 @@ impl Taking<'_> {
     }
 
     /// Writes down what became of a host, and says it.
-    fn is_over(&mut self, turn: Turn, state: HostState, why: Option<String>) -> Result<()> {
+    fn is_over(&mut self, turn: HostTurn, state: HostState, why: Option<String>) -> Result<()> {
         let elapsed_s = (turn.since.elapsed().as_secs_f64() * 10.0).round() / 10.0;
         if !self.terms.keeps_ways || state != HostState::Measured {
             self.places.leave(turn.host);
@@ -194,7 +194,7 @@ impl Taking<'_> {
     }
 }
 
-impl Turn {
+impl HostTurn {
     /// Asks its run to stop, once.
     fn ask(&mut self, state: HostState, why: &str) {
         if self.asked.is_none() {

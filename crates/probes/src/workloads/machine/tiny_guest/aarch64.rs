@@ -4,7 +4,7 @@ use std::io;
 
 use hostmark_engine::prelude::ReasonCode;
 
-use super::{Cause, Pass};
+use super::{ExitCause, Pass};
 use crate::workloads::call::fault;
 
 /// A guest that is made nowhere.
@@ -13,7 +13,7 @@ pub enum TinyGuest {}
 
 impl TinyGuest {
     /// Says that there is none.
-    pub fn new(_: Cause) -> io::Result<TinyGuest> {
+    pub fn new(_: ExitCause) -> io::Result<TinyGuest> {
         Err(fault(ReasonCode::Architecture, "the guest's instructions are those of x86_64"))
     }
 

@@ -14,7 +14,7 @@ pub const TIMES: u64 = 200;
 
 /// Why a guest leaves its CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cause {
+pub enum ExitCause {
     /// It asks for the CPU's identity.
     Cpuid,
     /// It reads a model-specific register that KVM keeps for it.
@@ -29,22 +29,22 @@ pub enum Cause {
     Halt,
 }
 
-impl Cause {
-    pub fn of_name(name: &str) -> Option<Cause> {
+impl ExitCause {
+    pub fn of_name(name: &str) -> Option<ExitCause> {
         Some(match name {
-            "cpuid" => Cause::Cpuid,
-            "msr" => Cause::Msr,
-            "hypercall" => Cause::Hypercall,
-            "port" => Cause::Port,
-            "mmio" => Cause::Mmio,
-            "hlt" => Cause::Halt,
+            "cpuid" => ExitCause::Cpuid,
+            "msr" => ExitCause::Msr,
+            "hypercall" => ExitCause::Hypercall,
+            "port" => ExitCause::Port,
+            "mmio" => ExitCause::Mmio,
+            "hlt" => ExitCause::Halt,
             _ => return None,
         })
     }
 
     /// Whether it is for the process that runs the guest; KVM deals with the others inside the kernel.
     pub fn is_for_user_space(self) -> bool {
-        matches!(self, Cause::Port | Cause::Mmio | Cause::Halt)
+        matches!(self, ExitCause::Port | ExitCause::Mmio | ExitCause::Halt)
     }
 }
 

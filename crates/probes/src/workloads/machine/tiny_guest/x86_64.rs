@@ -12,7 +12,7 @@ use kvm_bindings::{
 use kvm_ioctls::{Cap, Kvm, VcpuExit, VcpuFd, VmFd};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
-use super::{Cause, Pass, TIMES};
+use super::{ExitCause, Pass, TIMES};
 use hostmark_engine::prelude::ReasonCode;
 
 use crate::workloads::call::{Call, fault, named};
@@ -43,14 +43,14 @@ const EFER_LONG_MODE: u64 = 1 << 10 | 1 << 8;
 /// The bit of the flags that is always set.
 const FLAGS: u64 = 1 << 1;
 
-impl Cause {
+impl ExitCause {
     /// Instructions before the cause, which the empty loop has too: what the cause overwrites is set again.
     fn preparation(self) -> &'static [u8] {
         match self {
             // xor eax, eax: leaf 0.
-            Cause::Cpuid => &[0x31, 0xc0],
+            ExitCause::Cpuid => &[0x31, 0xc0],
             // xor eax, eax; inc eax: KVM_HC_VAPIC_POLL_IRQ, which does nothing and succeeds.
-            Cause::Hypercall => &[0x31, 0xc0, 0xff, 0xc0],
+            ExitCause::Hypercall => &[0x31, 0xc0, 0xff, 0xc0],
             _ => &[],
         }
     }
@@ -58,19 +58,19 @@ impl Cause {
     fn instruction(self, is_amd: bool) -> &'static [u8] {
         match self {
             // cpuid
-            Cause::Cpuid => &[0x0f, 0xa2],
+            ExitCause::Cpuid => &[0x0f, 0xa2],
             // rdmsr
-            Cause::Msr => &[0x0f, 0x32],
+            ExitCause::Msr => &[0x0f, 0x32],
             // vmmcall
-            Cause::Hypercall if is_amd => &[0x0f, 0x01, 0xd9],
+            ExitCause::Hypercall if is_amd => &[0x0f, 0x01, 0xd9],
             // vmcall
-            Cause::Hypercall => &[0x0f, 0x01, 0xc1],
+            ExitCause::Hypercall => &[0x0f, 0x01, 0xc1],
             // out CAUSE_PORT, al
-            Cause::Port => &[0xe6, CAUSE_PORT],
+            ExitCause::Port => &[0xe6, CAUSE_PORT],
             // mov [rdi], eax
-            Cause::Mmio => &[0x89, 0x07],
+            ExitCause::Mmio => &[0x89, 0x07],
             // hlt
-            Cause::Halt => &[0xf4],
+            ExitCause::Halt => &[0xf4],
         }
     }
 }
@@ -83,7 +83,7 @@ struct Code {
 }
 
 impl Code {
-    fn of(cause: Cause, is_amd: bool) -> Code {
+    fn of(cause: ExitCause, is_amd: bool) -> Code {
         // jmp [rbp]
         let mut code = Code { bytes: vec![0xff, 0x65, 0x00], loaded: 0, empty: 0 };
         code.loaded = code.add_loop(cause.preparation(), cause.instruction(is_amd));
@@ -116,14 +116,14 @@ fn back(next: usize, target: usize) -> u8 {
 
 /// The guest's memory, which its CPU writes too.
 #[derive(Debug)]
-struct Memory(NonNull<u8>);
+struct GuestMemory(NonNull<u8>);
 
-impl Memory {
-    fn new() -> io::Result<Memory> {
+impl GuestMemory {
+    fn new() -> io::Result<GuestMemory> {
         let (access, private) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
         // SAFETY: a new mapping at an address of the kernel's choice touches no memory of ours.
         let start = unsafe { mmap_anonymous(std::ptr::null_mut(), MEMORY_BYTES, access, private) }.call("mmap")?;
-        NonNull::new(start.cast()).map(Memory).ok_or_else(|| io::Error::other("memory was mapped at address 0"))
+        NonNull::new(start.cast()).map(GuestMemory).ok_or_else(|| io::Error::other("memory was mapped at address 0"))
     }
 
     fn word(&self, at: usize) -> &AtomicU64 {
@@ -142,7 +142,7 @@ impl Memory {
     }
 }
 
-impl Drop for Memory {
+impl Drop for GuestMemory {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours and nothing refers to it any more: its guest was dropped before.
         let _ = unsafe { munmap(self.0.as_ptr().cast::<c_void>(), MEMORY_BYTES) };
@@ -154,15 +154,15 @@ impl Drop for Memory {
 pub struct TinyGuest {
     cpu: VcpuFd,
     _machine: VmFd,
-    memory: Memory,
-    cause: Cause,
+    memory: GuestMemory,
+    cause: ExitCause,
     loaded: u64,
     empty: u64,
 }
 
 impl TinyGuest {
     /// Makes a guest that leaves its CPU by `cause`.
-    pub fn new(cause: Cause) -> io::Result<TinyGuest> {
+    pub fn new(cause: ExitCause) -> io::Result<TinyGuest> {
         let kvm = Kvm::new().call("open /dev/kvm")?;
         let version = kvm.get_api_version();
         if version != KVM_API_VERSION as i32 {
@@ -176,7 +176,7 @@ impl TinyGuest {
                 return Err(fault(ReasonCode::Kernel, format!("it lacks the capability {needed:?}")));
             }
         }
-        let (machine, memory) = (kvm.create_vm().call("KVM_CREATE_VM")?, Memory::new()?);
+        let (machine, memory) = (kvm.create_vm().call("KVM_CREATE_VM")?, GuestMemory::new()?);
         let code = Code::of(cause, is_amd());
         fill(&memory, &code);
         machine.set_tss_address(TSS).call("KVM_SET_TSS_ADDR")?;
@@ -211,9 +211,9 @@ impl TinyGuest {
         loop {
             let seen = match self.cpu.run() {
                 Ok(VcpuExit::IoOut(port, _)) if port == u16::from(END_PORT) => break,
-                Ok(VcpuExit::IoOut(port, _)) if port == u16::from(CAUSE_PORT) => Cause::Port,
-                Ok(VcpuExit::MmioWrite(MMIO, _)) => Cause::Mmio,
-                Ok(VcpuExit::Hlt) => Cause::Halt,
+                Ok(VcpuExit::IoOut(port, _)) if port == u16::from(CAUSE_PORT) => ExitCause::Port,
+                Ok(VcpuExit::MmioWrite(MMIO, _)) => ExitCause::Mmio,
+                Ok(VcpuExit::Hlt) => ExitCause::Halt,
                 Ok(other) => return Err(io::Error::other(format!("the guest ended by {other:?}"))),
                 Err(error) if error.errno() == libc::EINTR => continue,
                 Err(error) => return Err(named("KVM_RUN", error.into())),
@@ -256,7 +256,7 @@ fn leave_hypercalls_alone(machine: &VmFd) -> io::Result<()> {
     machine.enable_cap(&quirk).call("KVM_ENABLE_CAP")
 }
 
-fn fill(memory: &Memory, code: &Code) {
+fn fill(memory: &GuestMemory, code: &Code) {
     let [first, second, third] = TABLES;
     memory.word(first).store(second as u64 | TABLE, Ordering::Relaxed);
     memory.word(second).store(third as u64 | TABLE, Ordering::Relaxed);

@@ -8,7 +8,7 @@ const ALL: [&str; 6] = ["cpuid", "msr", "hypercall", "port", "mmio", "hlt"];
 #[test]
 fn both_loops_differ_by_the_cause_alone() {
     for name in ALL {
-        let cause = Cause::of_name(name).unwrap();
+        let cause = ExitCause::of_name(name).unwrap();
         for is_amd in [false, true] {
             let (code, instruction) = (Code::of(cause, is_amd), cause.instruction(is_amd));
             let (loaded, empty) = code.bytes[code.loaded..].split_at(code.empty - code.loaded);
@@ -23,13 +23,13 @@ fn both_loops_differ_by_the_cause_alone() {
             }
         }
     }
-    assert_eq!(Cause::of_name("triple_fault"), None);
+    assert_eq!(ExitCause::of_name("triple_fault"), None);
 }
 
 #[test]
 fn a_guest_leaves_by_its_cause_as_often_as_it_should() {
     for name in ALL {
-        let mut guest = match TinyGuest::new(Cause::of_name(name).unwrap()) {
+        let mut guest = match TinyGuest::new(ExitCause::of_name(name).unwrap()) {
             Ok(guest) => guest,
             Err(error) => return skipped(&format!("no guest can be made here: {error}")),
         };
@@ -49,17 +49,17 @@ fn a_guest_leaves_by_its_cause_as_often_as_it_should() {
 
 #[test]
 fn a_guest_that_leaves_in_another_way_is_no_measurement() {
-    let mut guest = match TinyGuest::new(Cause::Port) {
+    let mut guest = match TinyGuest::new(ExitCause::Port) {
         Ok(guest) => guest,
         Err(error) => return skipped(&format!("no guest can be made here: {error}")),
     };
-    guest.cause = Cause::Halt;
+    guest.cause = ExitCause::Halt;
     assert!(guest.pass(Pass::Loaded).unwrap_err().to_string().contains("left by Port where it was to by Halt"));
-    let mut guest = TinyGuest::new(Cause::Cpuid).unwrap();
-    guest.cause = Cause::Port;
+    let mut guest = TinyGuest::new(ExitCause::Cpuid).unwrap();
+    guest.cause = ExitCause::Port;
     assert!(guest.pass(Pass::Loaded).unwrap_err().to_string().contains("left 0 times"));
     // ud2: nobody in the guest takes the fault, nor the fault of that.
-    let mut guest = TinyGuest::new(Cause::Cpuid).unwrap();
+    let mut guest = TinyGuest::new(ExitCause::Cpuid).unwrap();
     guest.memory.put(CODE, &[0x0f, 0x0b]);
     assert!(guest.pass(Pass::Empty).unwrap_err().to_string().starts_with("the guest ended by "));
 }

@@ -10,8 +10,8 @@ use super::Item;
 use super::changes::{block, changes};
 use super::drawing::{command, drawing, in_words, process_name};
 use super::figures::{NOTHING, over, over_with_interval, plain, plain_rate, range, rate, share, times};
-use super::model::{Forecast, Part, forecast};
-use super::pipeline::{Pipeline, Process};
+use super::model::{Forecast, PathPart, forecast};
+use super::pipeline::{Pipeline, PipelineProcess};
 use super::setting::{Setting, reason};
 use super::slowest::{Because, Slowest, slowest};
 
@@ -41,11 +41,11 @@ pub(super) const READING: &[Text] = &[
 ];
 
 /// All pipelines of a setting.
-pub(super) fn tell(all: &[Setting], setting: &Setting, with_intervals: bool) -> Vec<Item> {
+pub(super) fn items(all: &[Setting], setting: &Setting, with_intervals: bool) -> Vec<Item> {
     let mut items = vec![Item::Heading(title(setting))];
     items.extend(congestion(setting).map(Item::Line));
     for pipeline in setting.composed() {
-        items.extend(tell_one(all, setting, pipeline, with_intervals));
+        items.extend(items_of_one(all, setting, pipeline, with_intervals));
     }
     items.extend(unmeasured(setting).into_iter().map(Item::Line));
     items
@@ -102,7 +102,7 @@ fn congestion(setting: &Setting) -> Option<Text<String>> {
     })
 }
 
-fn tell_one(all: &[Setting], setting: &Setting, pipeline: &Pipeline, with_intervals: bool) -> Vec<Item> {
+fn items_of_one(all: &[Setting], setting: &Setting, pipeline: &Pipeline, with_intervals: bool) -> Vec<Item> {
     let slowest = slowest(pipeline);
     let path = pipeline.path;
     let name = match command(setting, pipeline) {
@@ -174,8 +174,8 @@ fn processes(pipeline: &Pipeline, slowest: Option<&Slowest>) -> Table {
         ..Table::default()
     };
     for (index, process) in pipeline.processes.iter().enumerate() {
-        let star = if slowest.is_some_and(|slowest| slowest.index == index) { " *" } else { "" };
-        let label = same(format!("{}{star}", process_name(pipeline, index)));
+        let asterisk = if slowest.is_some_and(|slowest| slowest.index == index) { " *" } else { "" };
+        let label = same(format!("{}{asterisk}", process_name(pipeline, index)));
         let cells = cells(pipeline, process, false).map(same).into();
         table.rows.push(Row { label, cells });
     }
@@ -183,20 +183,20 @@ fn processes(pipeline: &Pipeline, slowest: Option<&Slowest>) -> Table {
 }
 
 /// What a process took with intervals: beside each other they would not fit.
-fn intervals(pipeline: &Pipeline, index: usize, process: &Process) -> Option<Text<String>> {
+fn intervals(pipeline: &Pipeline, index: usize, process: &PipelineProcess) -> Option<Text<String>> {
     let cells = cells(pipeline, process, true);
-    let told = || HEADS.iter().zip(&cells).filter(|(_, cell)| cell.contains('…'));
+    let ranges = || HEADS.iter().zip(&cells).filter(|(_, cell)| cell.contains('…'));
     let name = process_name(pipeline, index);
     let join = |pick: fn(&Text) -> &'static str, by: &str| {
-        told().map(|(head, cell)| format!("{} {cell}", pick(head))).collect::<Vec<_>>().join(by)
+        ranges().map(|(head, cell)| format!("{} {cell}", pick(head))).collect::<Vec<_>>().join(by)
     };
-    told().next().is_some().then(|| Text {
+    ranges().next().is_some().then(|| Text {
         en: format!("{name}: {}", join(|head| head.en, ", ")),
         zh: format!("{name}：{}", join(|head| head.zh, "，")),
     })
 }
 
-fn cells(pipeline: &Pipeline, process: &Process, all: bool) -> [String; 9] {
+fn cells(pipeline: &Pipeline, process: &PipelineProcess, all: bool) -> [String; 9] {
     [
         share(process.user, all),
         share(process.kernel, all),
@@ -297,7 +297,7 @@ fn parts(pipeline: &Pipeline, forecast: &Forecast) -> Option<Text<String>> {
     if all.is_empty() || !total.is_finite() {
         return None;
     }
-    let one = |part: &Part| {
+    let one = |part: &PathPart| {
         let time = plain(Some(Propagated { value: part.time_ns, interval: None }), false);
         let share = share(Some(Propagated { value: part.time_ns / total, interval: None }), false);
         let Text { en, zh } = in_words(&part.of);

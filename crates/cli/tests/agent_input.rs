@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdin, Stdio};
 use std::time::Duration;
 
 use hostmark_model::{
-    AgentAnswer, AgentRequest, Inputs, Line, Nonce, Params, PathBytes, PeerAnswer, PeerRequest, Profile, RoundLine,
+    AgentAnswer, AgentRequest, Inputs, JsonLine, Nonce, Params, PathBytes, PeerAnswer, PeerRequest, Profile, RoundLine,
     RunRequest, ServeRequest,
 };
 
@@ -43,21 +43,21 @@ impl Agent {
     /// One that has been greeted.
     fn greeted() -> Agent {
         let mut agent = Agent::start();
-        agent.tell(HELLO);
-        assert!(matches!(agent.hears(), Some(AgentAnswer::Hello { .. })));
+        agent.send(HELLO);
+        assert!(matches!(agent.next_answer(), Some(AgentAnswer::Hello { .. })));
         agent
     }
 
     /// It may have ended.
-    fn tell(&mut self, text: &str) {
+    fn send(&mut self, text: &str) {
         let _ = self.input.as_mut().unwrap().write_all(text.as_bytes());
     }
 
     fn ask(&mut self, request: &AgentRequest) {
-        self.tell(&request.to_line().unwrap());
+        self.send(&request.to_line().unwrap());
     }
 
-    fn hears(&mut self) -> Option<AgentAnswer> {
+    fn next_answer(&mut self) -> Option<AgentAnswer> {
         let mut line = String::new();
         (self.output.read_line(&mut line).unwrap() > 0).then(|| serde_json::from_str(&line).unwrap())
     }
@@ -99,7 +99,7 @@ fn request() -> RunRequest {
 
 #[test]
 fn what_is_no_greeting_is_refused_with_a_sentence() {
-    for (told, why) in [
+    for (input, why) in [
         ("garbage\n", "a line is no request"),
         ("\n", "a line is no request"),
         ("\u{0}\u{0}\n", "a line is no request"),
@@ -109,16 +109,16 @@ fn what_is_no_greeting_is_refused_with_a_sentence() {
         ("{\"hello\":{\"protocol\":3}}\n{\"past\":{}}\n", ""),
     ] {
         let mut agent = Agent::start();
-        agent.tell(told);
+        agent.send(input);
         let (code, said) = agent.rest();
-        let Some(AgentAnswer::Error { sentence, exit: 2 }) = said.last() else { panic!("{told} {said:?}") };
-        assert!(code == Some(2) && sentence.contains(why), "{told} {sentence}");
+        let Some(AgentAnswer::Error { sentence, exit: 2 }) = said.last() else { panic!("{input} {said:?}") };
+        assert!(code == Some(2) && sentence.contains(why), "{input} {sentence}");
     }
 }
 
 #[test]
 fn whoever_says_nothing_more_is_left_in_peace() {
-    for told in [
+    for input in [
         "",
         "{",
         "{\"hello\"",
@@ -127,9 +127,9 @@ fn whoever_says_nothing_more_is_left_in_peace() {
         "{\"hello\":{\"protocol\":3}}\n\"bye\"\n\"stop",
     ] {
         let mut agent = Agent::start();
-        agent.tell(told);
+        agent.send(input);
         agent.input = None;
-        assert_eq!(agent.rest().0, Some(0), "{told}");
+        assert_eq!(agent.rest().0, Some(0), "{input}");
     }
 }
 
@@ -168,9 +168,9 @@ fn past_rounds_that_fit_nowhere_end_no_agent_without_a_word() {
     // A run that is under way, cut short by the end of its link.
     let mut agent = Agent::greeted();
     agent.ask(&AgentRequest::Run(Box::new(request())));
-    let Some(AgentAnswer::Plan { run, cases }) = agent.hears() else { panic!() };
+    let Some(AgentAnswer::Plan { run, cases }) = agent.next_answer() else { panic!() };
     let round = loop {
-        if let Some(AgentAnswer::Round(line)) = agent.hears() {
+        if let Some(AgentAnswer::Round(line)) = agent.next_answer() {
             break line;
         }
     };
@@ -189,29 +189,29 @@ fn past_rounds_that_fit_nowhere_end_no_agent_without_a_word() {
         let wanted = RunRequest { seed: Some(settings.seed), begun: Some(Box::new(begun)), ..request() };
         agent.ask(&AgentRequest::Run(Box::new(wanted)));
         past.iter().for_each(|line| agent.ask(&AgentRequest::Past(line.clone())));
-        agent.hears();
+        agent.next_answer();
         agent.ask(&AgentRequest::Stop);
         let mut lines = 1;
         let last = loop {
-            let answer = agent.hears();
+            let answer = agent.next_answer();
             lines += 1;
             match answer {
                 Some(AgentAnswer::Run(_) | AgentAnswer::Error { .. }) | None => break answer,
-                Some(_) => agent.ask(&AgentRequest::Heard { lines }),
+                Some(_) => agent.ask(&AgentRequest::Acknowledge { lines }),
             }
         };
         assert!(matches!(last, Some(AgentAnswer::Run(_) | AgentAnswer::Error { .. })), "{past:?}");
-        agent.ask(&AgentRequest::Heard { lines });
-        agent.tell("\"bye\"\n");
+        agent.ask(&AgentRequest::Acknowledge { lines });
+        agent.send("\"bye\"\n");
         assert!(agent.rest().0.is_some_and(|code| code < 6), "{past:?}");
     }
 }
 
 #[test]
-fn fewer_past_rounds_than_were_told_of_are_a_lost_link() {
+fn fewer_past_rounds_than_were_reported_are_a_lost_link() {
     let mut agent = Agent::greeted();
     agent.ask(&AgentRequest::Run(Box::new(request())));
-    let Some(AgentAnswer::Plan { run, cases }) = agent.hears() else { panic!() };
+    let Some(AgentAnswer::Plan { run, cases }) = agent.next_answer() else { panic!() };
     for rounds in [1, usize::MAX] {
         let begun = Some(Box::new(hostmark_model::BegunRun { run: (*run).clone(), cases: cases.clone(), rounds }));
         let mut agent = Agent::greeted();
@@ -225,15 +225,15 @@ fn fewer_past_rounds_than_were_told_of_are_a_lost_link() {
 #[test]
 #[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn words_that_make_no_sense_in_a_run_end_it() {
-    let heard = |lines| AgentRequest::Heard { lines }.to_line().unwrap();
-    for told in ["garbage\n", "\"facts\"\n", &heard(u64::MAX), "\"stop\"\n\"stop\"\n\"stop\"\n", "\"bye\"\n"] {
+    let acknowledge = |lines| AgentRequest::Acknowledge { lines }.to_line().unwrap();
+    for input in ["garbage\n", "\"facts\"\n", &acknowledge(u64::MAX), "\"stop\"\n\"stop\"\n\"stop\"\n", "\"bye\"\n"] {
         let mut agent = Agent::greeted();
         agent.ask(&AgentRequest::Run(Box::new(RunRequest { filters: vec!["memory".into()], ..request() })));
-        assert!(matches!(agent.hears(), Some(AgentAnswer::Plan { .. })));
-        agent.tell(told);
+        assert!(matches!(agent.next_answer(), Some(AgentAnswer::Plan { .. })));
+        agent.send(input);
         let (code, _) = agent.rest();
         // What a run that was stopped says comes before the end.
-        assert!(matches!(code, Some(0 | 5)), "{told} {code:?}");
+        assert!(matches!(code, Some(0 | 5)), "{input} {code:?}");
     }
 }
 
@@ -255,7 +255,7 @@ fn served() -> ServeRequest {
 
 fn asks(agent: &mut Agent, request: PeerRequest) -> PeerAnswer {
     agent.ask(&AgentRequest::Peer(request));
-    match agent.hears() {
+    match agent.next_answer() {
         Some(AgentAnswer::Peer(answer)) => answer,
         other => panic!("{other:?}"),
     }

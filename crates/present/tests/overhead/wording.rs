@@ -14,14 +14,14 @@ fn disturbed() -> Vec<Run> {
         let reason = ReasonCode::Kernel.because("needs the kernel module hostmark, which is not loaded");
         case(&format!("file.kernel_read@bind={bind},irq=on"), Outcome::Skipped { reason })
     };
-    let told = |share: usize, pid: usize| Text {
+    let conclusion = |share: usize, pid: usize| Text {
         en: format!("others used {share} % of the time of CPU 0-1 (pid {pid})"),
         zh: format!("其他程序占用了 CPU 0-1 时间的 {share}%（pid {pid}）"),
     };
     let run = |name: &str, at: usize| {
         let mut run = Run { name: name.into(), started: format!("2026-11-23T12:0{at}:00Z"), ..synthetic::plausible() };
         run.cases.push(kernel("none"));
-        run.disturbances = vec![told(40 + at, at)];
+        run.disturbances = vec![conclusion(40 + at, at)];
         run
     };
     let mut runs: Vec<Run> = (0..3).map(|at| run("native", at)).collect();
@@ -35,7 +35,7 @@ fn disturbed() -> Vec<Run> {
 }
 
 #[test]
-fn each_kind_of_remark_is_told_once_for_each_side_with_its_range() {
+fn each_kind_of_remark_is_reported_once_for_each_side_with_its_range() {
     let text = view(&disturbed());
     let remarks: Vec<&str> = text.lines().filter(|line| line.starts_with("! ")).collect();
     let all = [
