@@ -258,6 +258,19 @@ fn a_probe_that_no_chart_knows_by_name_is_drawn_by_its_axes() {
 }
 
 #[test]
+fn the_window_of_one_run_is_called_by_its_host_processor_and_day() {
+    let run = synthetic::plausible();
+    let model = run.host.cpu.named_model().unwrap();
+    let day = run.started.split('T').next().unwrap();
+    let page = page(std::slice::from_ref(&run));
+    let title = page.split_once("<title>").unwrap().1.split_once("</title>").unwrap().0;
+    for part in [run.host.hostname.as_str(), model.as_str(), day] {
+        assert!(title.contains(part), "{title}");
+    }
+    assert!(title.ends_with(" · hostmark") && title.matches(" · ").count() == 3, "{title}");
+}
+
+#[test]
 fn several_runs_stand_beside_each_other() {
     let mut other = synthetic::plausible();
     other.host.hostname = "db-18".into();

@@ -101,7 +101,7 @@ pub fn page(all: &[Run], options: &RenderOptions) -> String {
             "样本图只画每个探针的默认用例和区间最宽的用例，页面容不下时更少：最多 {most_strips} 幅图，每幅最多 {MOST_SAMPLES} 个均匀选取的样本。运行文件保存全部样本。"
         ),
     };
-    framed(&title(all), &machines, &sections, &[METHOD.to_owned_text(), samples], options)
+    framed((&title(all), &hosts(all)), &machines, &sections, &[METHOD.to_owned_text(), samples], options)
 }
 
 /// A comparison as a page that stands alone.
@@ -110,18 +110,25 @@ pub fn of_comparison(comparison: &Comparison, options: &RenderOptions) -> String
     let names = std::iter::once(&comparison.base).chain(comparison.new.iter().map(|against| &against.side));
     let title = names.map(|side| side.name.as_str()).collect::<Vec<_>>().join(" – ");
     let compared = compared(comparison, &|| numbers.replace(numbers.get() + 1));
-    framed(&title, "", &[("comparison", COMPARISON, compared)], &[METHOD.to_owned_text()], options)
+    framed((&title, &title), "", &[("comparison", COMPARISON, compared)], &[METHOD.to_owned_text()], options)
 }
 
-fn framed(title: &str, machines: &str, sections: &[Section], method: &[Words], options: &RenderOptions) -> String {
+/// A page with this title of its window, and this heading.
+fn framed(
+    (title, heading): (&str, &str),
+    machines: &str,
+    sections: &[Section],
+    method: &[Words],
+    options: &RenderOptions,
+) -> String {
     let shown = || sections.iter().filter(|(.., inside)| !inside.is_empty());
     let links: String =
         shown().map(|(id, title, _)| format!("<li><a href=\"#{id}\">{}</a></li>\n", say(*title))).collect();
     let main = shown().map(|(id, _, inside)| format!("<section id=\"{id}\">\n{inside}</section>\n"));
     let method = method.iter().map(|text| format!("<p>{}</p>\n", markup(text)));
-    let (heading, find) = (escaped(title), say(FIND));
+    let (heading, find) = (escaped(heading), say(FIND));
     let frame = Frame {
-        title: &format!("{heading} · hostmark"),
+        title: &format!("{} · hostmark", escaped(title)),
         nav: &format!(
             "<nav aria-label=\"{heading}\"><ul>\n{links}</ul>\n<p class=\"find\" hidden><label>{find} \
              <input type=\"search\" id=\"find\" autocomplete=\"off\"></label><output id=\"found\" for=\"find\"></output></p>\n</nav>\n"
@@ -266,7 +273,19 @@ fn beside(sides: &[(String, &[Run])]) -> Option<Comparison> {
     (!new.is_empty()).then(|| Comparison::of(pool(0), &new, &History::default(), SAME))
 }
 
+/// What the page's window is called: of one run its host, processor and date.
 fn title(all: &[Run]) -> String {
+    let [run] = all else { return hosts(all) };
+    let day = run.started.split('T').next().filter(|day| !day.is_empty());
+    [Some(hosts(all)), run.host.cpu.named_model(), day.map(str::to_owned)]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<String>>()
+        .join(" · ")
+}
+
+/// The names of the runs' hosts.
+fn hosts(all: &[Run]) -> String {
     let mut hosts: Vec<&str> =
         all.iter().map(|run| run.host.hostname.as_str()).filter(|name| !name.is_empty()).collect();
     hosts.dedup();
