@@ -30,15 +30,28 @@ pub(crate) fn escaped(text: &str) -> String {
 /// the style sheet hides one.
 pub(crate) fn markup(text: &Words) -> String {
     match text {
-        Text { en, zh } if en == zh => escaped(en),
+        Text { en, zh } if en == zh => coded(en),
         Text { en, zh } => {
             format!(
                 "<span lang=\"en\">{}</span><span lang=\"zh-CN\">{}</span>",
-                escaped(en),
-                escaped(&typeset(zh, Lang::Zh))
+                coded(en),
+                coded(&typeset(zh, Lang::Zh))
             )
         }
     }
+}
+
+/// A text in which what stands between two backticks is what a person types.
+fn coded(text: &str) -> String {
+    let parts: Vec<&str> = text.split('`').collect();
+    if parts.len() % 2 == 0 {
+        return escaped(text);
+    }
+    let part = |(at, part): (usize, &&str)| match at % 2 {
+        1 => format!("<code>{}</code>", escaped(part)),
+        _ => escaped(part),
+    };
+    parts.iter().enumerate().map(part).collect()
 }
 
 #[cfg(test)]
@@ -52,6 +65,12 @@ mod tests {
             "&lt;script&gt;&quot;a&quot; &amp; &#39;b&#39;&lt;/script&gt;"
         );
         assert_eq!(escaped("\u{202e}evil\u{1b}[31m\0"), "\\u{202e}evil\\u{1b}[31m\\u{0}");
+    }
+
+    #[test]
+    fn what_a_person_types_is_code_where_it_ends() {
+        assert_eq!(markup(&same("try `a < b` now")), "try <code>a &lt; b</code> now");
+        assert_eq!(markup(&same("a ` alone")), "a ` alone");
     }
 
     #[test]
