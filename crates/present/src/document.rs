@@ -75,6 +75,8 @@ pub(crate) struct Judged {
     pub(crate) run: String,
     pub(crate) cure: Option<Words>,
     pub(crate) command: Option<String>,
+    /// Where a page shows what the command does; empty where it does not.
+    pub(crate) anchor: String,
     /// What a person types for the cases that it stands on, and where a page has them.
     pub(crate) cases: Vec<(String, String)>,
 }

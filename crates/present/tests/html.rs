@@ -258,6 +258,20 @@ fn a_probe_that_no_chart_knows_by_name_is_drawn_by_its_axes() {
 }
 
 #[test]
+fn what_a_finding_would_explain_is_one_click_away() {
+    let page = page(&[synthetic::plausible()]);
+    let of_page =
+        |probe: &str| format!("<a href=\"#p-{probe}\"><code class=\"command\">hostmark explain {probe}</code></a>");
+    let commands: Vec<&str> = page.split("<code class=\"command\">hostmark explain ").skip(1).collect();
+    assert!(!commands.is_empty());
+    for command in commands {
+        let probe = command.split_once('<').unwrap().0;
+        assert_eq!(page.contains(&format!("id=\"p-{probe}\"")), page.contains(&of_page(probe)), "{probe}");
+    }
+    assert!(page.contains("\"><code class=\"command\">hostmark explain "), "no command leads anywhere");
+}
+
+#[test]
 fn the_window_of_one_run_is_called_by_its_host_processor_and_day() {
     let run = synthetic::plausible();
     let model = run.host.cpu.named_model().unwrap();

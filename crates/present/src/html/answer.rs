@@ -26,7 +26,7 @@ pub(super) fn answer(runs: &Runs, findings: &[Vec<Finding>], leading: Vec<Chart>
     match constants(runs.all, runs.reference.as_ref()).map(|table| write(Block::Table(table))) {
         Some(constants) if !runs.are_many() => {
             let findings: Vec<&Finding> = findings.iter().flatten().collect();
-            let first: Vec<Judged> = findings.iter().copied().take(MOST_FINDINGS).map(short).collect();
+            let first: Vec<Judged> = findings.iter().copied().take(MOST_FINDINGS).map(|one| short(runs, one)).collect();
             text += "<div class=\"first\">\n";
             if !first.is_empty() {
                 let (first, all) = (write(Block::Judged(fixed(MAIN), first)), say(ALL));

@@ -92,7 +92,10 @@ fn judged(one: &Judged) -> String {
     };
     let (letter, text) = (letter(&one.run), markup(&one.text));
     let cure = one.cure.iter().map(|cure| format!("<br><span class=\"cure\">→ {}</span>", markup(cure)));
-    let command = one.command.iter().map(|command| format!("<br><code class=\"command\">{}</code>", escaped(command)));
+    let command = one.command.iter().map(|command| {
+        let code = format!("<code class=\"command\">{}</code>", escaped(command));
+        format!("<br>{}", link(&one.anchor, &code))
+    });
     let more: String = cure.chain(command).collect();
     let cases: String = one.cases.iter().map(|(id, anchor)| link(anchor, &escaped(id)) + " ").collect();
     let cases = if cases.is_empty() { cases } else { format!("\n<br><small>{cases}</small>\n") };

@@ -27,6 +27,7 @@ pub(crate) fn findings(runs: &Runs, of_runs: &[Vec<Finding>]) -> Vec<Judged> {
         text: finding.text.clone(),
         cure: finding.cure.clone(),
         command: finding.command.clone(),
+        anchor: explained(runs, finding),
         cases: finding.cases.iter().map(link).collect(),
         ..Judged::default()
     };
@@ -35,8 +36,15 @@ pub(crate) fn findings(runs: &Runs, of_runs: &[Vec<Finding>]) -> Vec<Judged> {
 }
 
 /// One in short.
-pub(crate) fn short(finding: &Finding) -> Judged {
-    Judged { text: finding.short.clone(), command: finding.command.clone(), ..Judged::default() }
+pub(crate) fn short(runs: &Runs, finding: &Finding) -> Judged {
+    let (text, command) = (finding.short.clone(), finding.command.clone());
+    Judged { text, command, anchor: explained(runs, finding), ..Judged::default() }
+}
+
+/// Where a page has what a finding's command would explain.
+fn explained(runs: &Runs, finding: &Finding) -> String {
+    let probe = finding.command.as_deref().and_then(|command| command.strip_prefix("hostmark explain "));
+    probe.and_then(|id| runs.probe(id)).map(|probe| anchor(probe.id)).unwrap_or_default()
 }
 
 /// What about a host disturbs or shifts values.
