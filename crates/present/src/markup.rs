@@ -44,7 +44,7 @@ pub(crate) fn markup(text: &Words) -> String {
 /// A text in which what stands between two backticks is what a person types.
 fn coded(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
-    if parts.len() % 2 == 0 {
+    if parts.len().is_multiple_of(2) {
         return escaped(text);
     }
     let part = |(at, part): (usize, &&str)| match at % 2 {
