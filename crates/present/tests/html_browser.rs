@@ -83,6 +83,9 @@ fn a_reader_can_switch_the_language_and_read_a_point() {
     assert_eq!(empty, 0);
     assert!(browser.eval("document.querySelectorAll('#charts svg.chart').length").as_u64().unwrap() >= 6);
 
+    // Whoever copies a command goes nowhere.
+    assert_eq!(browser.eval("document.querySelectorAll('a button, button a').length"), 0);
+
     // The page speaks English, then Chinese once the switch is clicked, and says so in its root.
     let visible = "[...document.querySelectorAll('h2')].map(h => h.innerText.trim()).join('|')";
     assert!(browser.eval(visible).as_str().unwrap().starts_with("Answer|Findings|Charts|Values|Host"));

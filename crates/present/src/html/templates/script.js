@@ -89,6 +89,6 @@
     button.addEventListener("click", () => navigator.clipboard.writeText(code.textContent).then(() => say(true)));
     button.addEventListener("blur", () => say(false));
     say(false);
-    code.after(" ", button);
+    (code.closest("a") ?? code).after(" ", button);
   }
 })();
