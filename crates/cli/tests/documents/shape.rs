@@ -53,6 +53,7 @@ const SHAPES: &[(&str, Shape)] = &[
     ("explain memory.latency", of(FINE, &["memory.latency   Memory latency"])),
     ("explain syscall.null", of(FINE, &["syscall.null   Null call"])),
     ("explain ID", of(FINE, &["syscall.null   Null call"])),
+    ("self-check", of(&[0, 1], &["Known values on CPU "])),
     ("hostmark list", of(FINE, &["MEMORY HIERARCHY"])),
     ("hostmark explain", of(FINE, &["MEMORY HIERARCHY"])),
     ("hostmark try", of(FINE, &["SETTINGS TO TRY"])),
