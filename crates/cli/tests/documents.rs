@@ -7,7 +7,7 @@ mod snippets;
 use std::io::Write;
 use std::path::Path;
 
-use place::{Place, why_not};
+use place::{FreshClone, why_not};
 use shape::{Shape, has_heading, headings, shape_of};
 use snippets::{Snippet, snippets};
 
@@ -90,7 +90,7 @@ fn say(line: &str) {
 }
 
 /// A command, and where it stands with which output.
-struct Told {
+struct DocumentedCommand {
     line: String,
     /// Of the language that it is executed in: the document's, where this shows its output.
     is_chinese: bool,
@@ -99,15 +99,15 @@ struct Told {
 }
 
 /// Each command of README and docs once, in the order in which it comes first.
-fn each_once(documents: Vec<(String, String)>) -> Vec<Told> {
-    let mut all: Vec<Told> = Vec::new();
+fn each_once(documents: Vec<(String, String)>) -> Vec<DocumentedCommand> {
+    let mut all: Vec<DocumentedCommand> = Vec::new();
     let is_read = |name: &str| name.starts_with("README") || name.starts_with("docs/");
     for (name, text) in documents.into_iter().filter(|(name, _)| is_read(name)) {
         for Snippet { line, shown } in snippets(&text) {
             let is_chinese = name.ends_with(".zh-CN.md") && !shown.is_empty();
             let at = all.iter().position(|reported| reported.line == line && reported.is_chinese == is_chinese);
             let at = at.unwrap_or_else(|| {
-                all.push(Told { line, is_chinese, documents: Vec::new(), shown: Vec::new() });
+                all.push(DocumentedCommand { line, is_chinese, documents: Vec::new(), shown: Vec::new() });
                 all.len() - 1
             });
             all[at].documents.push(name.clone());
@@ -121,7 +121,7 @@ fn each_once(documents: Vec<(String, String)>) -> Vec<Told> {
 #[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn every_command_of_every_document_does_in_a_fresh_clone_what_the_document_says() {
     let _alone = alone();
-    let Some(place) = Place::cloned(root()) else { return skipped("the repository cannot be cloned") };
+    let Some(place) = FreshClone::cloned(root()) else { return skipped("the repository cannot be cloned") };
     let all = each_once(documents(place.directory()));
     let (mut executed, mut compared, mut wrong) = (0, 0, Vec::new());
     for reported in &all {

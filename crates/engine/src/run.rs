@@ -38,7 +38,7 @@ pub type OpenLink<'a> = dyn FnMut(&Job) -> io::Result<Box<dyn WorkerLink>> + 'a;
 
 /// What a run tells while it goes on; called between rounds alone, never while something is timed.
 pub trait Observer {
-    /// What is about to be measured.
+    /// What is about to be measured: whoever begins a run says it, before anything is told of the run.
     fn begins(&mut self, _probes: &[ProbeInfo]) {}
 
     /// Up to this much time may pass before anything more is told.
@@ -163,7 +163,6 @@ impl Runner<'_> {
     fn measure(&mut self) {
         let plan = self.setting.plan;
         let rounds = plan.cases.iter().map(|case| plan.rounds_of(case)).max().unwrap_or(0);
-        self.observer.begins(&plan.probes());
         self.warm_cpus();
         for replicate in 0..rounds {
             let is_due = |&index: &usize| {

@@ -42,3 +42,8 @@ impl Flags {
         Flags { counts, common, measured }
     }
 }
+
+/// Whether a remark of this kind says little without its detail.
+pub(crate) fn needs_detail(kind: FlagKind) -> bool {
+    matches!(kind, FlagKind::Implausible | FlagKind::Unconfirmed | FlagKind::SmallBuffer)
+}

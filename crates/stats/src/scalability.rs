@@ -7,7 +7,7 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Points that a law is fitted to, at least: it has up to four parameters.
 pub const LEAST_POINTS: usize = 5;
@@ -17,6 +17,8 @@ pub const MOST_SCATTER: f64 = 0.05;
 const RESAMPLES: usize = 400;
 /// The share of them that an interval leaves out on each side.
 const TAIL: f64 = 0.025;
+/// What a normal number of deviation 1 exceeds with that probability.
+const NORMAL: f64 = 1.959_963_984_540_054;
 /// A knee must explain so much of the squared residuals that its two parameters are worth it.
 const WORTH_A_KNEE: f64 = 0.5;
 /// A law that comes this close to its points, as a share, needs no knee.
@@ -236,12 +238,10 @@ fn solved(rows: &[[f64; 3]], set: &[usize]) -> Option<[f64; 3]> {
 /// Contention and coherence with their intervals.
 fn intervals(points: &[Point], curve: &Curve, (scatter, freedom): (f64, f64), seed: u64) -> (Parameter, Parameter) {
     // Residuals are smaller than errors by what the fit took from them, and of few points their size is itself uncertain.
-    let quantile = |law: Option<f64>| law.unwrap_or(1.0);
-    let student = StudentsT::new(0.0, 1.0, freedom).ok().map(|law| law.inverse_cdf(1.0 - TAIL));
-    let normal = Normal::new(0.0, 1.0).ok().map(|law| law.inverse_cdf(1.0 - TAIL));
+    let student = StudentsT::new(0.0, 1.0, freedom).map_or(NORMAL, |law| law.inverse_cdf(1.0 - TAIL));
     let raw: Vec<f64> = points.iter().map(|point| point.throughput / curve.at(point.parties) - 1.0).collect();
     let mean_square = (raw.iter().map(|share| share * share).sum::<f64>() / raw.len() as f64).sqrt();
-    let wider = quantile(student) / quantile(normal);
+    let wider = student / NORMAL;
     let grown = if mean_square > 0.0 { wider * scatter / mean_square } else { 1.0 };
     let mut random = Pcg64Mcg::seed_from_u64(seed);
     let (mut contention, mut coherence) = (vec![curve.contention], vec![curve.coherence]);

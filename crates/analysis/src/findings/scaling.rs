@@ -54,7 +54,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
         }
     };
     let parts = |is_zh: bool| found.iter().map(|(_, together)| part(together, is_zh)).collect::<Vec<String>>();
-    let law = law(run, worst.source).unwrap_or(Text { en: String::new(), zh: String::new() });
+    let law = law(run, worst.source).unwrap_or_default();
     let text = Text {
         en: format!(
             "Copies at once hinder each other by more than the cores that they share; in times of one alone, and what they \

@@ -170,9 +170,14 @@ impl ReferenceValue {
         }
     }
 
+    /// Whether a value with these flags was measured as it was.
+    fn is_alike(&self, flags: &[Flag]) -> bool {
+        self.differs.is_none() && !is_of_small_buffer(flags)
+    }
+
     /// How an estimate stands to it. A verdict needs an interval on both sides and the same method.
     pub fn standing(&self, estimate: &Estimate, flags: &[Flag], better: Better) -> Standing {
-        if self.differs.is_some() || is_of_small_buffer(flags) {
+        if !self.is_alike(flags) {
             return Standing::OtherMethod;
         }
         let (Some([low, high]), Some((from, to))) = (self.interval, estimate.interval()) else {
@@ -212,6 +217,11 @@ pub struct Counterpart<'a> {
 }
 
 impl<'a> Counterpart<'a> {
+    /// How it stands to the value that it is the counterpart of.
+    pub fn standing(&self, value: &ReferenceValue) -> Standing {
+        value.standing(self.estimate, self.flags, self.better)
+    }
+
     fn of(run: &'a Run, case: &'a CaseRecord, quantity: &str) -> Option<Counterpart<'a>> {
         let info = run.probes.iter().find(|info| info.id == case.probe)?;
         let measured = case.measured()?;

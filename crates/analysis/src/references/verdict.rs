@@ -1,6 +1,6 @@
 //! What a constant comes to beside the nearest kind of machine, in words and by how much.
 
-use hostmark_model::{Better, Estimate, Lang, Text, Unit, is_of_small_buffer};
+use hostmark_model::{Better, Estimate, Lang, Text, Unit};
 
 use super::nearest::NearestReference;
 use super::{ReferenceValue, ratio_text};
@@ -109,9 +109,10 @@ impl NearestReference<'_> {
             Better::Higher => Some(number / value),
             Better::Neither => None,
         };
-        let is_alike =
-            known.differs.is_none() && !constant.case.measured().is_some_and(|one| is_of_small_buffer(&one.flags));
-        let (Some([low, high]), Some((from, to)), true) = (known.interval, ends(constant.estimate), is_alike) else {
+        let flags = constant.case.measured().map_or(&[][..], |measured| &measured.flags);
+        let (Some([low, high]), Some((from, to)), true) =
+            (known.interval, ends(constant.estimate), known.is_alike(flags))
+        else {
             return about(over(known.value)?, same);
         };
         let (is_above, is_below) = (from > high, to < low);

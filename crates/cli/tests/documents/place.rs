@@ -79,7 +79,7 @@ fn is_there(program: &str) -> bool {
         .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(program).is_file()))
 }
 
-pub struct Place {
+pub struct FreshClone {
     clone: TempDir,
     programs: TempDir,
     home: Home,
@@ -87,11 +87,11 @@ pub struct Place {
     stored: Vec<(Vec<u8>, PathBuf)>,
 }
 
-impl Place {
+impl FreshClone {
     /// None where the repository cannot be cloned: this is an archive of it, or there is no git.
-    pub fn cloned(root: &Path) -> Option<Place> {
+    pub fn cloned(root: &Path) -> Option<FreshClone> {
         let [clone, programs] = [(); 2].map(|()| tempfile::tempdir().unwrap());
-        let place = Place { clone, programs, home: Home::new(), stored: Vec::new() };
+        let place = FreshClone { clone, programs, home: Home::new(), stored: Vec::new() };
         let mut git = Command::new("git");
         git.args(["clone", "--quiet", "--no-hardlinks"]).arg(root).arg(place.directory());
         git.output().is_ok_and(|output| output.status.success()).then(|| place.prepare())
@@ -102,7 +102,7 @@ impl Place {
     }
 
     /// The program, two runs, and copies of the last where the documents have files.
-    fn prepare(mut self) -> Place {
+    fn prepare(mut self) -> FreshClone {
         let at = |name: &str| self.clone.path().join(name);
         symlink(PROGRAM, self.programs.path().join("hostmark")).unwrap();
         for folder in ["runs", "vm", "cloud-a", "cloud-b", "results/x86_64-linux-gnu"] {

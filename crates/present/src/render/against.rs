@@ -55,7 +55,7 @@ struct Document<'a> {
 impl<'a> Against<'a> {
     /// How each value that both have stands to the reference's.
     pub fn standings(&self) -> impl Iterator<Item = Standing> {
-        self.rows.iter().map(|(value, found)| value.standing(found.estimate, found.flags, found.better))
+        self.rows.iter().map(|(value, found)| found.standing(value))
     }
 
     /// Values of the reference that the run lacks.
@@ -75,7 +75,7 @@ impl<'a> Against<'a> {
                 reference: value.value,
                 reference_interval: value.interval,
                 ratio: found.estimate.value() / value.value,
-                standing: value.standing(found.estimate, found.flags, found.better),
+                standing: found.standing(value),
                 differs: value.differs.as_ref(),
                 address: source.address,
                 date: source.date,

@@ -26,7 +26,7 @@ pub(crate) fn against<'a>(run: &Run, reference: &Reference, rows: &[(&'a Referen
     let remarks = [same(source.address), method].map(|text| Remark::new(text, Style::Plain));
     let mut notes: Vec<&Text<String>> = Vec::new();
     let row = |(value, found): &(&'a ReferenceValue, Counterpart)| {
-        let mut verdict = fixed(word(value.standing(found.estimate, found.flags, found.better)));
+        let mut verdict = fixed(word(found.standing(value)));
         if let Some(differs) = &value.differs {
             let known = notes.iter().position(|note| *note == differs);
             let at = known.unwrap_or(notes.len());

@@ -34,12 +34,12 @@ impl Keeper for Nowhere {
 
 /// What a person sees of a run: the values that came, of probes that were named before.
 #[derive(Default)]
-struct Shown {
+struct RecordingObserver {
     probes: usize,
     values: Vec<(String, f64)>,
 }
 
-impl Observer for Shown {
+impl Observer for RecordingObserver {
     fn begins(&mut self, probes: &[ProbeInfo]) {
         self.probes = probes.len();
     }
@@ -103,11 +103,11 @@ fn lines() -> Vec<String> {
 
 /// What comes of these lines: rounds that were kept, and the run.
 fn received(lines: &[String]) -> (usize, Result<Option<Run>>) {
-    received_by(&mut Shown::default(), lines)
+    received_by(&mut RecordingObserver::default(), lines)
 }
 
 /// The same, where somebody watches.
-fn received_by(shown: &mut Shown, lines: &[String]) -> (usize, Result<Option<Run>>) {
+fn received_by(shown: &mut RecordingObserver, lines: &[String]) -> (usize, Result<Option<Run>>) {
     let place = Target::of(vec!["there".into()], "there".to_owned(), None);
     let mut keeper = Nowhere::default();
     let (wanted, rounds) = (Wanted::of(&request()), HashSet::new());
@@ -131,7 +131,7 @@ fn a_run_is_followed_from_its_plan_to_its_end() {
 
 #[test]
 fn constants_are_shown_as_they_become_known() {
-    let mut shown = Shown::default();
+    let mut shown = RecordingObserver::default();
     assert!(received_by(&mut shown, &lines()).1.unwrap().is_some());
     assert!(matches!(&shown.values[..], [(case, 1.5)] if case.starts_with("clock.")), "{:?}", shown.values);
 }

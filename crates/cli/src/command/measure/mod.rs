@@ -70,6 +70,7 @@ pub fn measure(
 ) -> Result<Measured> {
     let Ready { plan, mut run, host, calibration, past, scratch } = ready;
     let Means { machine, stop, wall, peers } = means;
+    observer.begins(&run.probes);
     // The clock of the day may be set meanwhile: it says when this began, and the other how long it takes.
     let began = goes_on_at(&run.started, &past);
     let wall = GoesOn::after(&past, wall);

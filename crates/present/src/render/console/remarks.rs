@@ -13,6 +13,7 @@ use super::grid::GridRow;
 use super::page::{Piece, Style};
 use super::view::{View, reason};
 use crate::estimators;
+use crate::flags::needs_detail;
 use crate::words;
 
 /// Further quantities up to this many fit behind a value.
@@ -149,12 +150,11 @@ fn flag_text(view: &View, measured: &Measured, flag: &Flag) -> String {
         },
         _ => label.to_owned(),
     };
-    let needs_detail =
-        matches!(flag.kind, FlagKind::Implausible | FlagKind::Unconfirmed | FlagKind::SmallBuffer) || view.verbose;
+    let says_detail = needs_detail(flag.kind) || view.verbose;
     let detail = match (flag.kind, flag.detail.split_once(": ")) {
         // How many there are is said; why there are no more is not.
         (FlagKind::RoundsLost, Some((_, reason))) => reason,
-        _ if needs_detail => flag.detail.as_str(),
+        _ if says_detail => flag.detail.as_str(),
         _ => "",
     };
     match detail {

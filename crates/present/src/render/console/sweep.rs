@@ -15,6 +15,7 @@ use unicode_width::UnicodeWidthStr;
 use super::grid::WIDEST_HEADER;
 use super::page::{Mark, Page, Piece, Style, cut, gap};
 use super::view::View;
+use crate::flags::needs_detail;
 use crate::words;
 
 /// Values that lie further apart than this have no unit in common that suits them all.
@@ -482,9 +483,7 @@ impl<'a> Sweep<'a> {
             if names.len() > NAMED {
                 text.push_str(&format!(" +{}", names.len() - NAMED));
             }
-            if matches!(kind, FlagKind::Implausible | FlagKind::Unconfirmed | FlagKind::SmallBuffer)
-                && !detail.is_empty()
-            {
+            if needs_detail(kind) && !detail.is_empty() {
                 text.push_str(&format!(" ({detail})"));
             }
             page.paragraph("    ! ", &text, Style::Warning);
