@@ -105,14 +105,20 @@ mod tests {
 
     #[test]
     fn every_write_is_a_fault_however_they_are_cut_into_calls() {
-        let mut region = Region::default();
-        for times in [1, PAGES as u64 - 1, 3 * PAGES as u64, 700] {
-            let before = thread_faults().unwrap().minor;
-            region.fault(times).unwrap();
-            let faults = thread_faults().unwrap().minor - before;
-            // Whoever carries the code out may fault as well: an emulator does.
-            assert!((times..times + times / 10 + 64).contains(&faults), "{faults} of {times}");
+        const CALLS: [u64; 4] = [1, PAGES as u64 - 1, 3 * PAGES as u64, 700];
+        // Whoever carries the code out may fault as well, as an emulator does at first: the least of some attempts counts.
+        let mut least = [u64::MAX; CALLS.len()];
+        for _ in 0..5 {
+            let mut region = Region::default();
+            for (times, least) in CALLS.into_iter().zip(&mut least) {
+                let before = thread_faults().unwrap().minor;
+                region.fault(times).unwrap();
+                *least = (thread_faults().unwrap().minor - before).min(*least);
+            }
+            assert!(region.mapping.is_some() && region.touched == 700 % PAGES);
         }
-        assert!(region.mapping.is_some() && region.touched == 700 % PAGES);
+        for (times, faults) in CALLS.into_iter().zip(least) {
+            assert!((times..times + 8).contains(&faults), "{faults} of {times}");
+        }
     }
 }
