@@ -1,5 +1,7 @@
 //! What the output of a command looks like: how it may end, what it begins with, and its headings.
 
+use hostmark_analysis::constants::{ConstantGroup, LINES};
+
 /// How a command may end, and what the first line of its output may begin with.
 #[derive(Debug)]
 pub struct Shape {
@@ -74,18 +76,8 @@ pub fn shape_of(line: &str) -> Option<&'static Shape> {
     SHAPES.iter().find(|(part, _)| line.contains(part)).map(|(_, shape)| shape)
 }
 
-/// Rows that not every machine has, as it has no such level or no time for it, or that share a line with others on some.
-const OF_SOME: [&str; 9] = [
-    "L2",
-    "L3",
-    "DRAM",
-    "memory.hierarchy@level=l3",
-    "memory.hierarchy@level=dram",
-    "memory latency",
-    "内存延迟",
-    "read · triad",
-    "单核读 · triad",
-];
+/// Rows that not every machine has, as it has no such level or no time for it.
+const OF_SOME: [&str; 5] = ["L2", "L3", "DRAM", "memory.hierarchy@level=l3", "memory.hierarchy@level=dram"];
 
 /// What lines begin with that are headings or have a name before their columns: `TRUST`, `FINDINGS`, `pipe, 1 · 2 CPU`.
 pub fn headings<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
@@ -99,9 +91,32 @@ pub fn headings<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     lines.filter_map(heading).collect()
 }
 
-/// Whether an output has a line that begins so.
+/// Whether an output has a line that begins so; for a row of the first screen, one of its kind: how much else a screen has to hold decides
+/// whether constants have rows of their own, share them, or follow each other behind the name of their kind.
 pub fn has_heading(output: &str, heading: &str) -> bool {
-    output
-        .lines()
-        .any(|line| line.strip_prefix(heading).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '（'])))
+    let begins = |name: &str| {
+        let mut ends = output.lines().filter_map(|line| line.strip_prefix(name));
+        ends.any(|rest| rest.is_empty() || rest.starts_with([' ', '（']))
+    };
+    let of_kind = LINES.iter().map(names).find(|names| names.contains(&heading)).unwrap_or_default();
+    begins(heading) || of_kind.into_iter().any(begins)
+}
+
+/// What a line of the first screen may begin with that holds constants of a kind.
+fn names(kind: &ConstantGroup) -> Vec<&'static str> {
+    let rows = kind.constants.iter().map(|constant| constant.row);
+    let all = std::iter::once(kind.name).chain(rows).chain(kind.pairs.iter().copied());
+    all.flat_map(|name| [name.en, name.zh]).collect()
+}
+
+#[test]
+fn a_first_screen_holds_its_constants_in_any_of_its_forms() {
+    let rows = "L1d latency       1.24 ns\nTCP RTT · stream  4.34 µs · 2.73 GB/s\n";
+    let flow = "memory latency      L1d 1.24 ns\nTCP over loopback   round trip 4.34 µs   stream 2.73 GB/s\n";
+    let alone = "L1d latency       1.24 ns\nTCP round trip    4.34 µs\n";
+    let [of_latency, of_tcp] = ["L1d latency", "TCP RTT · stream"];
+    for screen in [rows, flow, alone] {
+        assert!(has_heading(screen, of_latency) && has_heading(screen, of_tcp), "{screen}");
+        assert!(!has_heading(screen, "pipe, 1 · 2 CPU") && !has_heading(screen, "FINDINGS"), "{screen}");
+    }
 }
