@@ -1,6 +1,8 @@
 //! How far a run can be trusted: within what fraction the next run's values are to be expected, as a grade with its reasons.
 
-use hostmark_model::{CaseRecord, Doubt, Estimate, FlagKind, Grade, Repetition, Run, Text, Trust, counted};
+use hostmark_model::{
+    CaseRecord, Doubt, Estimate, FlagKind, Grade, Repetition, Run, SelfChecked, Text, Trust, counted,
+};
 use hostmark_stats::repetition;
 
 use crate::escape::visible;
@@ -53,7 +55,27 @@ pub fn trust(run: &Run) -> Option<Trust> {
         false => Grade::B,
     };
     let grade = predicted.max(disturbed);
-    Some(Trust { grade, within, runs, doubts })
+    Some(Trust { grade, within, runs, doubts, self_check: None })
+}
+
+/// The same, knowing what `hostmark self-check` found on the host: where a known value came back wrong, others are orders of magnitude at
+/// best.
+pub fn with_self_check(mut trust: Trust, found: Option<SelfChecked>) -> Trust {
+    if let Some(found) = found.as_ref().filter(|found| found.failed > 0) {
+        let (failed, day) = (found.failed, found.day());
+        let text = Text {
+            en: format!(
+                "hostmark self-check found {} wrong on this host, {day}",
+                counted(failed as usize, "known value")
+            ),
+            zh: format!("hostmark self-check 于 {day} 在本机发现 {failed} 个已知值有误"),
+        };
+        let cure =
+            Text { en: "run it again, and read which".to_owned(), zh: "请再次运行，看是哪一项".to_owned() };
+        trust.doubts.insert(0, Doubt { text, cure });
+        trust.grade = trust.grade.max(Grade::D);
+    }
+    Trust { self_check: found, ..trust }
 }
 
 /// The standard deviation of the logarithm of another run's value over this one's. What runs differ by has what one run does not
@@ -229,10 +251,14 @@ pub fn lines(trust: &Trust) -> Vec<Text<String>> {
 
 /// The grade in a line for the answer, which has `left` more reasons elsewhere.
 pub fn line(trust: &Trust, left: usize) -> Text<String> {
-    let by = match trust.runs {
+    let mut by = match trust.runs {
         0 => Text { en: "estimated".to_owned(), zh: "估计".to_owned() },
-        _ => by(trust),
+        _ => by_runs(trust),
     };
+    if has_passed(trust) {
+        by.en += ", self-check passed";
+        by.zh += "，自检通过";
+    }
     let Text { mut en, mut zh } = graded(trust, by);
     if left > 0 {
         let (noun, lead) = if left < trust.doubts.len() { ("more reason", "另有 ") } else { ("reason", "") };
@@ -242,8 +268,21 @@ pub fn line(trust: &Trust, left: usize) -> Text<String> {
     Text { en, zh }
 }
 
-/// What the grade stands on.
+fn has_passed(trust: &Trust) -> bool {
+    trust.self_check.as_ref().is_some_and(SelfChecked::has_passed)
+}
+
+/// What the grade stands on, and what checked the values on this host.
 fn by(trust: &Trust) -> Text<String> {
+    let Text { mut en, mut zh } = by_runs(trust);
+    if let Some(checked) = trust.self_check.as_ref().filter(|checked| checked.has_passed()) {
+        en = format!("{en}; self-check passed on this host, {}", checked.day());
+        zh = format!("{zh}；本机自检于 {} 通过", checked.day());
+    }
+    Text { en, zh }
+}
+
+fn by_runs(trust: &Trust) -> Text<String> {
     match trust.runs {
         0 => Text {
             en: "estimated from other machines until three runs are stored here".to_owned(),

@@ -168,3 +168,21 @@ fn what_says_nothing_of_other_runs_has_the_least_grade_and_what_has_no_value_non
     imported.imported = Some(hostmark_model::Imported::default());
     assert_eq!(trust(&imported), None);
 }
+
+#[test]
+fn a_self_check_that_passed_is_named_and_one_that_failed_is_the_first_doubt() {
+    let checked = |passed: u32, failed: u32| {
+        let found = SelfChecked { started: "2026-11-26T10:00:00Z".into(), passed, failed, not_possible: 2 };
+        with_self_check(trust(&run(&[0.01; 20], 5)).unwrap(), Some(found))
+    };
+    let passed = checked(9, 0);
+    assert!(promise(&passed).en.ends_with("; self-check passed on this host, 2026-11-26)"), "{}", promise(&passed).en);
+    assert!(promise(&passed).zh.contains("；本机自检于 2026-11-26 通过"), "{}", promise(&passed).zh);
+    assert!(line(&passed, 0).en.contains(", self-check passed)"), "{}", line(&passed, 0).en);
+    // Where nothing could be looked at, nothing has passed.
+    assert!(!promise(&checked(0, 0)).en.contains("self-check"));
+    let failed = checked(8, 1);
+    assert_eq!((failed.grade, passed.grade), (Grade::D, trust(&run(&[0.01; 20], 5)).unwrap().grade));
+    assert_eq!(failed.doubts[0].text.en, "hostmark self-check found 1 known value wrong on this host, 2026-11-26");
+    assert!(!promise(&failed).en.contains("passed"));
+}

@@ -33,6 +33,7 @@ pub fn serve(words: &[OsString]) -> Option<ExitCode> {
         command::far::dial::NAME => command::far::dial::dial(words()),
         command::processes::janitor::NAME => command::processes::janitor::serve(),
         command::processes::neighbour::NAME => command::processes::neighbour::serve(words()),
+        command::self_check::relay::NAME => command::self_check::relay::serve(rest),
         command::guest::MACHINE => command::guest::machine(words()),
         command::guest::WITHIN => command::guest::within(words()),
         command::guest::SESSION => command::guest::session(words()),

@@ -9,10 +9,10 @@ use rustix::process::{Pid, Signal, kill_process};
 // Runs are timed: one at a time.
 use crate::alone::alone;
 use crate::fleets::Fleet;
-use crate::networks::Networks;
 use crate::processes::{processes, within};
 use crate::skip::skipped;
 use crate::support::{ended, files, said};
+use hostmark::self_check::networks::Networks;
 
 /// Long enough for a loaded machine to measure a pair.
 const SOON: Duration = Duration::from_secs(120);

@@ -1,31 +1,21 @@
 //! A way of known delay and loss between two hosts: what is measured over it is what was put in.
 
+use std::path::Path;
 use std::time::Duration;
 
 use hostmark_model::{CaseRecord, Run, load_run};
 
 // Runs are timed: one at a time.
-use crate::alone::{alone, beside};
-use crate::between;
-use crate::between::{OVER_THERE, Relay};
-use crate::networks::Networks;
+use crate::alone::alone;
 use crate::skip::skipped;
-use crate::support::{Home, ended, files};
-
-/// The name of the test below that is the relay.
-const RELAY: &str = "relayed::the_relay";
-
-#[test]
-fn the_relay() {
-    let _beside = beside();
-    // The process between two hosts, started by the others; by itself it has nothing to do.
-    between::serve();
-}
+use crate::support::{Home, PROGRAM, ended, files};
+use hostmark::self_check::networks::Networks;
+use hostmark::self_check::relay::{OVER_THERE, Relay};
 
 /// A run from host 1 to host 2 by the relayed way, or why there is none here.
 fn measured(delay: Duration, loses: u32, arguments: &[&str]) -> Result<Run, String> {
     let networks = Networks::of(3)?;
-    let _relay = Relay::begin(&networks, RELAY, delay, loses)?;
+    let _relay = Relay::begin(&networks, Path::new(PROGRAM), delay, loses)?;
     let (home, [on, peer]) = (Home::new(), [1, 2].map(|host| networks.enter(host).join(" ")));
     let places = ["--on", &on, "--peer", &peer, "--via", OVER_THERE, "--format", "json"];
     let (code, out, errors) = ended(&mut home.hostmark(&[&["run"], arguments, &places].concat()));

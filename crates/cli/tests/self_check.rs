@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use hostmark::self_check::Report;
 use hostmark::self_check::check::Outcome;
+use hostmark_model::load_run;
 
 use crate::alone::alone;
 use crate::processes::{processes, within};
+use crate::skip::skipped;
 use crate::support::{Home, ended, files};
 
 /// All checks together end within this time; a loaded machine starts processes late.
@@ -21,7 +23,9 @@ fn every_check_has_a_line_and_the_exit_code_follows_from_them() {
     assert_eq!(errors, "");
     let report: Report = serde_json::from_str(&out).unwrap();
     let ids: Vec<&str> = report.checks.iter().map(|line| line.id.as_str()).collect();
-    assert_eq!(ids, ["delay", "sleep", "multiply", "l1_cache", "compare", "competitor", "fleet"]);
+    let all =
+        ["delay", "sleep", "multiply", "l1_cache", "compare", "competitor", "fleet", "link", "relay", "quota", "disk"];
+    assert_eq!(ids, all);
     let has = |outcome: Outcome| report.checks.iter().any(|line| line.outcome == outcome);
     assert_eq!(code, i32::from(has(Outcome::Failed)), "{out}");
     // It needs nothing but this program.
@@ -50,4 +54,28 @@ fn one_that_is_killed_beside_its_competitor_leaves_no_process() {
     assert!(text.lines().count() == 2 + 5 && text.contains("按 CLOCK_MONOTONIC_RAW 延迟 20.00 µs"), "{text}");
     assert!(within(SOON, || processes(&home).is_empty()), "{:?}", processes(&home));
     assert!(files(home.data.path()).is_empty());
+}
+
+#[test]
+fn a_run_names_the_self_check_that_passed_here_and_strict_runs_demand_it() {
+    let _alone = alone();
+    let home = Home::new();
+    let strict = ["run", "clock.loop", "--strict", "--format", "json"];
+    let (code, out, errors) = ended(&mut home.hostmark(&strict));
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(errors.starts_with("hostmark: no self-check of this program has passed on this host"), "{errors}");
+    let (code, _, _) = ended(&mut home.hostmark(&["self-check"]));
+    if code != 0 {
+        return skipped("the self-check did not pass here");
+    }
+    let (code, out, errors) = ended(&mut home.hostmark(&strict));
+    assert_eq!((code, errors.as_str()), (0, ""));
+    let checked = load_run(&out).unwrap().trust.unwrap().self_check.unwrap();
+    assert!(checked.has_passed() && checked.passed >= 1, "{checked:?}");
+    let (_, out, _) = ended(&mut home.hostmark(&["run", "clock.loop", "--full"]));
+    assert!(out.replace('\n', " ").contains("self-check passed on"), "{out}");
+    // Another program's is none.
+    let stored = &files(&home.data.path().join("hostmark/self-checks"))[0];
+    std::fs::rename(stored, stored.with_file_name("vm-00000000-00000000.json")).unwrap();
+    assert_eq!(ended(&mut home.hostmark(&strict)).0, 2);
 }

@@ -2,8 +2,6 @@
 
 #[path = "../../../tests/support/alone.rs"]
 mod alone;
-#[path = "support/between.rs"]
-mod between;
 #[cfg(all(target_arch = "x86_64", target_env = "gnu"))]
 #[path = "support/calls.rs"]
 mod calls;
@@ -22,8 +20,6 @@ mod fleets;
 mod jobs;
 #[path = "support/neighbour.rs"]
 mod neighbour;
-#[path = "support/networks.rs"]
-mod networks;
 #[path = "support/processes.rs"]
 mod processes;
 #[path = "../../../tests/support/quiet.rs"]
@@ -44,8 +40,6 @@ mod tracer;
 mod traces;
 #[path = "support/under_way.rs"]
 mod under_way;
-#[path = "support/wire.rs"]
-mod wire;
 
 mod attacked;
 mod changing;

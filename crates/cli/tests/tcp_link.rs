@@ -12,13 +12,13 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::alone::{alone, beside};
 use crate::far::far_ends;
-use crate::networks::Networks;
 use crate::processes::within;
 use crate::quiet::Quiet;
 use crate::skip::skipped;
 use crate::support::PROGRAM;
-use crate::wire;
-use crate::wire::{FAR, program_at};
+use hostmark::self_check::networks::Networks;
+use hostmark::self_check::wire;
+use hostmark::self_check::wire::{FAR, program_at};
 
 /// How far a value may be off: a burst of some packets at either end of a sample.
 const OFF: f64 = 0.02;

@@ -9,6 +9,8 @@ use hostmark::self_check::competitor::{Duty, competitor};
 use hostmark::self_check::copies::{Slower, copies};
 use hostmark::self_check::durations::{self, Delay};
 use hostmark::self_check::l1_cache::l1_cache;
+use hostmark::self_check::limits::{self, Known};
+use hostmark::self_check::surroundings::measure_in;
 use hostmark_engine::worker;
 use hostmark_model::{Choice, Event};
 use hostmark_probes::CATALOGUE;
@@ -112,6 +114,16 @@ fn a_competitor_on_the_measured_cpu_is_found_with_its_share() {
     let (_alone, quiet) = (alone(), Quiet::begin());
     let start = &mut |cpu, percent| compete(Path::new(PROGRAM), cpu, percent);
     passes(&quiet, &competitor(&mut bench(), &Duty::default(), start));
+}
+
+#[test]
+fn links_a_quota_and_a_slow_disk_are_measured_as_what_they_are() {
+    let (_alone, quiet) = (alone(), Quiet::begin());
+    let around = &mut |around, filters: &[&str]| measure_in(Path::new(PROGRAM), around, filters);
+    passes(&quiet, &limits::link(&mut bench(), &Known::of(limits::MBIT), around));
+    passes(&quiet, &limits::relayed(&mut bench(), &Known::of(limits::RELAYED), around));
+    passes(&quiet, &limits::quota(&mut bench(), &Known::of(limits::QUOTA_PERCENT), around));
+    passes(&quiet, &limits::disk(&mut bench(), &Known::of(limits::READS), around));
 }
 
 #[test]

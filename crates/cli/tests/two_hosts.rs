@@ -9,12 +9,12 @@ use rustix::process::{Pid, Signal, kill_process};
 
 // Runs are timed: one at a time.
 use crate::alone::alone;
-use crate::networks::Networks;
 use crate::processes::{processes, within};
 use crate::skip::skipped;
 use crate::support;
 use crate::support::{Home, PROGRAM, ended, files};
 use crate::under_way::{SOON, UnderWay, assert_is_interrupted};
+use hostmark::self_check::networks::Networks;
 
 /// Hosts, or why there are none here.
 fn hosts(count: usize) -> Option<Networks> {

@@ -11,12 +11,12 @@ use hostmark_model::{Event, FlagKind, Job};
 
 use crate::alone::alone;
 use crate::far::far_ends;
-use crate::networks::Networks;
 use crate::quiet::Quiet;
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM};
 use crate::two_hosts::{at, beside, measured};
-use crate::wire;
+use hostmark::self_check::networks::Networks;
+use hostmark::self_check::wire;
 
 const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// What a machine that is busy may take from a rate, and how often a test looks for a moment in which it is not.

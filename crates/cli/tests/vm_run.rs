@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use hostmark_engine::sys::control_group::ControlGroup;
+use hostmark_engine::sys::control_group::{ControlGroup, GroupLimit};
 use hostmark_engine::sys::scratch::fresh_name;
-use hostmark_host::{Root, memory_nurseries};
+use hostmark_host::{Root, nurseries};
 use hostmark_model::{Run, load_run};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -136,8 +136,9 @@ fn native_runs_keep_to_as_many_cpus_as_the_guest_and_are_measured_free_too() {
 
 /// A group of so much memory in which a guest's place is; none where none can be made.
 fn group(bytes: u64) -> Option<ControlGroup> {
-    let made = |base: &String| ControlGroup::make(Path::new(base), &fresh_name().unwrap(), bytes).ok();
-    memory_nurseries(&Root::here()).iter().find_map(made)
+    let made =
+        |base: &String| ControlGroup::make(Path::new(base), &fresh_name().unwrap(), &GroupLimit::Memory(bytes)).ok();
+    nurseries(&Root::here(), "memory").iter().find_map(made)
 }
 
 #[test]

@@ -91,9 +91,10 @@ pub fn read_with_scratch(root: &Root, scratch: Option<&Path>) -> HostFacts {
     host
 }
 
-/// The directories of the control groups in which one may be made that limits the memory of this process's children.
-pub fn memory_nurseries(root: &Root) -> Vec<String> {
-    cgroups::Groups::read(root).nurseries("memory")
+/// The directories of the control groups in which one may be made that limits `controller`, by its name in version 1, for this process's
+/// children.
+pub fn nurseries(root: &Root, controller: &str) -> Vec<String> {
+    cgroups::Groups::read(root).nurseries(controller)
 }
 
 /// The container that this process runs in, as [`read`] tells it.

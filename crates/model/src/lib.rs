@@ -71,6 +71,6 @@ pub use sampled::{PrintedUnit, Sampled};
 pub use scratch::{PathBytes, Scratch};
 pub use text::{Lang, Text, counted};
 pub use time::{RoundTime, RunTime};
-pub use trust::{Doubt, Grade, Trust};
+pub use trust::{Doubt, Grade, SelfChecked, Trust};
 pub use typed::{typed_id, typed_size, typed_value};
 pub use unit::{Better, Unit};

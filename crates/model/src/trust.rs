@@ -56,4 +56,34 @@ pub struct Trust {
     pub runs: u32,
     /// Why it is no better, the worst first.
     pub doubts: Vec<Doubt>,
+    /// What `hostmark self-check` last found on the host since it started, with the program that measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub self_check: Option<SelfChecked>,
+}
+
+/// How a self-check ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SelfChecked {
+    /// When it started, RFC 3339, UTC.
+    #[cfg_attr(test, schemars(extend("format" = "date-time")))]
+    pub started: String,
+    /// How many known values came back within their bounds.
+    pub passed: u32,
+    /// How many did not.
+    pub failed: u32,
+    /// How many could not be looked at.
+    pub not_possible: u32,
+}
+
+impl SelfChecked {
+    /// Whether it found something, and nothing wrong.
+    pub fn has_passed(&self) -> bool {
+        self.passed > 0 && self.failed == 0
+    }
+
+    /// Its day.
+    pub fn day(&self) -> &str {
+        self.started.get(..10).unwrap_or(&self.started)
+    }
 }

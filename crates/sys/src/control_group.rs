@@ -1,4 +1,4 @@
-//! A control group of one run alone, which limits the memory of those who are put in it: made under a name that nobody can
+//! A control group of one run alone, which limits those who are put in it: made under a name that nobody can
 //! foresee, and removed when nobody is in it any more.
 
 use std::ffi::{CStr, CString, OsStr};
@@ -14,8 +14,51 @@ use super::call::Call;
 use super::retry;
 use super::scratch::plain;
 
-/// Files that limit memory: of version 2 and of version 1 of control groups.
-const LIMITS: [&CStr; 2] = [c"memory.max", c"memory.limit_in_bytes"];
+/// What a group is limited in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GroupLimit {
+    /// So many bytes of memory.
+    Memory(u64),
+    /// So many per cent of one CPU's time.
+    CpuPercent(u8),
+    /// Reads from a disk.
+    Reads {
+        /// Its numbers, major and minor.
+        disk: (u32, u32),
+        /// So many of them.
+        a_second: u32,
+    },
+}
+
+impl GroupLimit {
+    /// The controller that limits it, as version 1 of control groups calls it.
+    pub fn controller(&self) -> &'static str {
+        match self {
+            GroupLimit::Memory(_) => "memory",
+            GroupLimit::CpuPercent(_) => "cpu",
+            GroupLimit::Reads { .. } => "blkio",
+        }
+    }
+
+    /// The files of version 2 and of version 1, and what they are to hold.
+    fn files(&self) -> [(&'static CStr, String); 2] {
+        match self {
+            GroupLimit::Memory(bytes) => {
+                [c"memory.max", c"memory.limit_in_bytes"].map(|name| (name, bytes.to_string()))
+            }
+            // Of a period of 100 ms, which a new group of version 1 has.
+            GroupLimit::CpuPercent(percent) => {
+                let quota_us = u32::from(*percent) * 1000;
+                [(c"cpu.max", format!("{quota_us} 100000")), (c"cpu.cfs_quota_us", quota_us.to_string())]
+            }
+            GroupLimit::Reads { disk: (major, minor), a_second } => [
+                (c"io.max", format!("{major}:{minor} riops={a_second}")),
+                (c"blkio.throttle.read_iops_device", format!("{major}:{minor} {a_second}")),
+            ],
+        }
+    }
+}
+
 /// Files that keep what is over the limit from going to swap instead, and what they are to hold. A kernel without swap
 /// accounting has none of them.
 const SWAPLESS: [&CStr; 2] = [c"memory.swap.max", c"memory.swappiness"];
@@ -30,12 +73,12 @@ pub struct ControlGroup {
 }
 
 impl ControlGroup {
-    /// Makes one in the group whose directory is `base`, for at most so many bytes of memory. On an error there is none.
-    pub fn make(base: &Path, name: &str, memory_bytes: u64) -> io::Result<ControlGroup> {
+    /// Makes one in the group whose directory is `base`, which limits this. On an error there is none.
+    pub fn make(base: &Path, name: &str, limit: &GroupLimit) -> io::Result<ControlGroup> {
         let place = GroupPlace::of(base, name)?;
         rustix::fs::mkdirat(&place.above, &place.name, Mode::RWXU).call("mkdirat")?;
         let group = ControlGroup { path: base.join(OsStr::from_bytes(place.name.to_bytes())), place };
-        match group.limit(memory_bytes) {
+        match group.limit(limit) {
             Ok(()) => Ok(group),
             Err(error) => {
                 let _ = group.place.remove();
@@ -44,7 +87,7 @@ impl ControlGroup {
         }
     }
 
-    fn limit(&self, bytes: u64) -> io::Result<()> {
+    fn limit(&self, limit: &GroupLimit) -> io::Result<()> {
         let directory = rustix::fs::openat(
             &self.place.above,
             &self.place.name,
@@ -53,13 +96,15 @@ impl ControlGroup {
         )
         .call("openat")?;
         // Never made: a directory that is no control group has no such file.
-        let write = |name: &CStr, number: u64| {
+        let write = |name: &CStr, text: &str| {
             let file = rustix::fs::openat(&directory, name, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
-            std::fs::File::from(file.call("openat")?).write_all(number.to_string().as_bytes()).call("write")
+            std::fs::File::from(file.call("openat")?).write_all(text.as_bytes()).call("write")
         };
-        let limited = LIMITS.iter().map(|name| write(name, bytes));
+        let limited = limit.files().into_iter().map(|(name, text)| write(name, &text));
         let is_limited = limited.reduce(|one, other| one.or(other)).unwrap_or(Ok(()));
-        SWAPLESS.iter().for_each(|name| drop(write(name, 0)));
+        if matches!(limit, GroupLimit::Memory(_)) {
+            SWAPLESS.iter().for_each(|name| drop(write(name, "0")));
+        }
         is_limited
     }
 
@@ -122,7 +167,7 @@ mod tests {
     #[test]
     fn where_no_group_can_be_nothing_is_made() {
         let base = tempfile::tempdir().unwrap();
-        assert!(ControlGroup::make(base.path(), &fresh_name().unwrap(), 1 << 30).is_err());
+        assert!(ControlGroup::make(base.path(), &fresh_name().unwrap(), &GroupLimit::Memory(1 << 30)).is_err());
         assert_eq!(std::fs::read_dir(base.path()).unwrap().count(), 0);
         for name in ["", ".", "..", "a/b", "a\0b"] {
             assert!(GroupPlace::of(base.path(), name).is_err(), "{name:?}");

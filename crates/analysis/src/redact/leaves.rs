@@ -137,7 +137,8 @@ fields! {
     Text<String> { en, zh }
     Neighbours { core_shared, last_cache }
     LastCache { bytes, looks_ns }
-    Trust { grade, within, runs, doubts }
+    Trust { grade, within, runs, doubts, self_check }
+    SelfChecked { started, passed, failed, not_possible }
     Doubt { text, cure }
     Again { version, gaps }
     Gap { what, cases }

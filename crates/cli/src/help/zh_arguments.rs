@@ -41,6 +41,8 @@ pub const ARGUMENTS: &[(&str, &str, &str)] = &[
      "所有随机序列的种子，十进制或 0x…\n\n[默认：新生成一个，并记录在运行文件中]"),
     ("run", "set",
      "覆盖某个轴的取值，如 size=4K,1M\n\n不写 PROBE 时作用于所有含该轴的已选探针；PROBE 也可以是组名。对于取 CPU 对的轴，matrix 表示所有 CPU 对。重复此选项可覆盖多个轴。"),
+    ("run", "strict",
+     "仅当本机启动以来 hostmark self-check 已通过时才测量"),
     ("run", "dry_run",
      "只列出将要测量的内容，不测量"),
     ("run", "resume",

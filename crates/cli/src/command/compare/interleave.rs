@@ -17,7 +17,7 @@ use super::sides::NamedRuns;
 use super::typed_side::{PrintedRun, TypedSide};
 use crate::command::far::target::Target;
 use crate::command::measure::inputs::{self, ProfileName, SampledArguments};
-use crate::command::measure::machine::janitor_of_runs;
+use crate::command::measure::machine::{janitor_of_runs, own_program};
 use crate::command::processes::janitor::Janitor;
 use crate::command::trial::place::measured_at;
 use crate::command::trial::{Rounds, Side, TakesTurns, Trial, Turn};
@@ -119,7 +119,7 @@ impl Interleaved<'_> {
         filters: &[String],
         same_within: f64,
     ) -> Result<Interleaved<'a>> {
-        let (janitor, data) = janitor_of_runs()?;
+        let (janitor, data) = janitor_of_runs(&own_program()?)?;
         Ok(Interleaved { asked, sides, filters: filters.to_vec(), same_within, janitor, data })
     }
 }

@@ -1,34 +1,24 @@
 //! Runs of this program between two hosts, and the rounds in which all hosts meet.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
-use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::plan::profile_limits;
-use hostmark_launch::program::command;
-use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Supervised, Terms};
+use hostmark_launch::supervise::Supervised;
 use hostmark_launch::timing::timing;
-use hostmark_model::{CaseRecord, HERE, Profile, load_run};
+use hostmark_model::{CaseRecord, HERE, Profile};
 
-use crate::command::measure::machine::{janitor_of_runs, own_program};
-use crate::command::processes::janitor::Janitor;
+use crate::command::measure::machine::own_program;
+use crate::command::processes::own_run::OwnRuns;
 use crate::signals::StopRequest;
 
 /// What is measured between two hosts, from the first of them.
 const FILTERS: [&str; 2] =
     ["net.tcp@to=peer,cpus=two_hosts", "net.tcp_bandwidth@to=peer,cpus=two_hosts,congestion=default,direction=send"];
-/// Bytes that a run prints at most.
-const MOST_BYTES: usize = 64 << 20;
-/// Characters of a reason at most.
-const LONGEST_REASON: usize = 500;
-
 /// Runs between two hosts.
 pub struct Pairs<'a> {
-    program: PathBuf,
-    /// Where those runs are kept, which nobody asked for: it goes with the janitor.
-    data: OsString,
-    janitor: Janitor,
+    runs: OwnRuns,
     seed: Option<u64>,
     stop: &'a StopRequest,
 }
@@ -36,9 +26,7 @@ pub struct Pairs<'a> {
 impl Pairs<'_> {
     /// With the seed of all random sequences, where there is one.
     pub fn new(seed: Option<u64>, stop: &StopRequest) -> Result<Pairs<'_>> {
-        let program = own_program()?;
-        let (janitor, data) = janitor_of_runs()?;
-        Ok(Pairs { program, data, janitor, seed, stop })
+        Ok(Pairs { runs: OwnRuns::of(&own_program()?)?, seed, stop })
     }
 
     /// Starts one that measures at a place, which is here where there is none, and has its peer at another.
@@ -48,21 +36,14 @@ impl Pairs<'_> {
         to: Option<&str>,
         token_file: Option<&Path>,
     ) -> Result<Supervised, String> {
-        let mut command = command(&self.program);
-        command.arg("run").args(FILTERS).args(["--profile", "quick", "--format", "json"]);
-        command.args(self.seed.into_iter().flat_map(|seed| ["--seed".to_owned(), seed.to_string()]));
-        command.env("XDG_DATA_HOME", &self.data);
-        command.args(from.into_iter().flat_map(|from| ["--on", from]));
-        if let Some(file) = token_file {
-            command.arg("--token-file").arg(file);
+        let mut arguments: Vec<OsString> = FILTERS.iter().chain(&["--profile", "quick"]).map(OsString::from).collect();
+        if let Some(seed) = self.seed {
+            arguments.extend(["--seed".into(), seed.to_string().into()]);
         }
-        command.args(["--peer", to.unwrap_or(HERE)]);
-        let (errors, ending) = (Errors::Captured, Ending::Asked(timing().end));
-        let terms =
-            Terms { group: Membership::Own, has_input: false, errors, ending, stop: Some(self.stop.readable()) };
-        let process = Supervised::start(command, terms).map_err(|error| error.to_string())?;
-        self.janitor.record(&CleanupEntry::Group(process.id()));
-        Ok(process)
+        arguments.extend(from.into_iter().flat_map(|from| ["--on".into(), from.into()]));
+        arguments.extend(token_file.into_iter().flat_map(|file| ["--token-file".into(), file.into()]));
+        arguments.extend(["--peer".into(), to.unwrap_or(HERE).into()]);
+        self.runs.begin(&[], arguments, Some(self.stop.readable()))
     }
 
     /// Waits for the end of one, where it could be started: the cases that it printed; none when the person asked to stop, as what
@@ -73,28 +54,10 @@ impl Pairs<'_> {
         is_whole.then_some(cases)
     }
 
-    fn printed(&mut self, mut process: Supervised) -> Result<Vec<CaseRecord>, String> {
+    fn printed(&mut self, process: Supervised) -> Result<Vec<CaseRecord>, String> {
         // Beyond its limit it may take as much again, and two logins with the copying.
         let limit = (profile_limits(Profile::Quick).limit + timing().login) * 2;
-        let outcome = process.drain(limit, MOST_BYTES);
-        let text = process.take_buffered();
-        process.ends_within(timing().end);
-        let status = process.end();
-        if status.is_ok() {
-            self.janitor.record(&CleanupEntry::Reaped(process.id()));
-        }
-        match outcome {
-            Ok(ReadOutcome::Closed) => {}
-            Ok(_) => return Err("it did not end in time".into()),
-            Err(error) => return Err(error.to_string()),
-        }
-        match load_run(&String::from_utf8_lossy(&text)) {
-            Ok(run) if run.interrupted.is_none() => Ok(run.cases),
-            _ => {
-                let why = process.last_word().unwrap_or_else(|| "it printed no run".into());
-                Err(why.chars().filter(|character| !character.is_control()).take(LONGEST_REASON).collect())
-            }
-        }
+        self.runs.printed(process, limit).map(|run| run.cases)
     }
 }
 

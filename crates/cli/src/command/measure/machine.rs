@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use hostmark_engine::clock::{self, Calibration};
@@ -95,8 +95,8 @@ pub fn janitor() -> Result<Janitor> {
 }
 
 /// The same, and where programs that are started here keep runs that nobody asked for: a directory that goes with it.
-pub fn janitor_of_runs() -> Result<(Janitor, OsString)> {
-    let mut janitor = janitor()?;
+pub fn janitor_of_runs(program: &Path) -> Result<(Janitor, OsString)> {
+    let mut janitor = Janitor::start(program).map_err(lost)?;
     match janitor.directory(&inputs::scratch(&Inputs::default())) {
         Scratch::Made { path, .. } => Ok((janitor, OsString::from_vec(path.0))),
         Scratch::Missing(reason) => Err(lost(reason.text)),

@@ -1,7 +1,9 @@
 //! The processes that a run starts on this machine: workers and far ends, all in the janitor's charge.
 
+pub mod control_group;
 pub mod janitor;
 pub mod neighbour;
+pub mod own_run;
 pub mod service;
 pub mod worker;
 

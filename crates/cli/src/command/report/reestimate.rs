@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow};
-use hostmark_analysis::{findings, repetition, trust::trust};
+use hostmark_analysis::trust::{trust, with_self_check};
+use hostmark_analysis::{findings, repetition};
 use hostmark_engine::{Journal, estimate::outcomes::Outcomes, estimate::reestimate};
 use hostmark_model::{Again, Gap, Lang, Run};
 use hostmark_probes::CATALOGUE;
@@ -50,7 +51,7 @@ fn with(run: Run, outcomes: Outcomes, gaps: Vec<Gap>) -> Run {
     let mut run = Run { cases: outcomes.cases, lost_rounds: outcomes.lost_rounds, again, ..run };
     // What runs of the host differed by was known when it was measured, and is in its file alone.
     repetition::keep(&mut run, &stored);
-    run.trust = stored.trust.and_then(|_| trust(&run));
+    run.trust = stored.trust.and_then(|stored| Some(with_self_check(trust(&run)?, stored.self_check)));
     run.findings = findings(&run);
     run
 }

@@ -28,8 +28,8 @@ use super::measure::machine::MeasuredMachine;
 use super::measure::ready::{self, Ready};
 use super::measure::resume::Begun;
 use super::measure::{self, Means, Measured};
-use super::runs::history;
 use super::runs::kept::{Author, RunDestination};
+use super::runs::{history, self_checked};
 use super::{lost, remedy, remedy_or_another_file, report, unsaved};
 use crate::language::{both, refuse, refused};
 use crate::output;
@@ -158,6 +158,9 @@ pub struct RunArguments {
     set: Vec<String>,
     #[command(flatten)]
     inputs: InputArguments,
+    /// Measure only if `hostmark self-check` has passed here since the host started
+    #[arg(long, conflicts_with = "on", hide_short_help = true)]
+    strict: bool,
     /// Show what would be measured, and measure nothing
     #[arg(long)]
     pub(super) dry_run: bool,
@@ -297,6 +300,12 @@ fn here(
     let request = arguments.request()?;
     let host = machine.facts(&request.inputs);
     expected.as_ref().map_or(Ok(()), |expected| expected.check(&host))?;
+    if arguments.strict && !self_checked::of(&host, ready::own_digest().as_deref()).is_some_and(|it| it.has_passed()) {
+        refuse!(
+            "no self-check of this program has passed on this host since it started; run hostmark self-check first, or leave out --strict",
+            "本机启动以来，本程序没有通过过自检；请先运行 hostmark self-check，或去掉 --strict"
+        );
+    }
     if arguments.dry_run {
         check_command(&request.inputs)?;
         // That of a name would make the directory of runs.

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use hostmark_analysis::findings;
 use hostmark_analysis::repetition::{self, Earlier};
-use hostmark_analysis::trust::trust;
+use hostmark_analysis::trust::{trust, with_self_check};
 use hostmark_engine::Wall;
 use hostmark_model::{Run, load_run};
 
+use super::self_checked;
 use crate::store;
 use crate::wall::SinceStart;
 
@@ -26,7 +27,7 @@ pub fn judge(run: &mut Run) {
     // One at a time: all of them together would take more memory than the run.
     let earlier = Earlier::of(run, earlier(run));
     repetition::add(run, &earlier);
-    run.trust = trust(run);
+    run.trust = trust(run).map(|trust| with_self_check(trust, self_checked::of(&run.host, run.tool.digest.as_deref())));
     run.findings = findings(run);
 }
 

@@ -7,6 +7,7 @@ pub mod kept;
 pub mod load;
 mod prune;
 pub mod retyped;
+pub mod self_checked;
 pub mod several;
 
 use std::path::Path;

@@ -8,12 +8,18 @@ pub mod durations;
 pub mod fleet;
 pub mod known;
 pub mod l1_cache;
+pub mod limits;
+pub mod networks;
+pub mod relay;
+pub mod surroundings;
 #[cfg(test)]
 mod tests;
+pub mod wire;
 
 use std::any::Any;
+use std::cell::RefCell;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
@@ -24,11 +30,14 @@ use serde::{Deserialize, Serialize};
 
 use self::bench::Bench;
 use self::check::{Line, Outcome};
+use self::limits::Known;
+use self::surroundings::MeasureIn;
 use super::lost;
 use super::measure::machine::own_program;
 use super::measure::ready::own_digest;
 use super::processes::janitor::Janitor;
 use super::processes::neighbour::{self, Work};
+use super::runs::self_checked;
 use crate::language::both;
 use crate::{output, store};
 
@@ -72,12 +81,14 @@ pub fn self_check(arguments: &SelfCheckArguments, lang: Lang) -> Result<Exit> {
     let cpu = bench.cpu;
     if is_table && !output::is_quiet() {
         output::print(&both!(
-            "Known values on CPU {cpu}, for at most 60 s; needs no root and changes no setting\n\n",
-            "在 CPU {cpu} 上检验已知值，不超过 60 秒；无需 root，不改任何设置\n\n"
+            "Known values on CPU {cpu}, for at most 60 s; changes no setting. Without root the quota and the disk are left out\n\n",
+            "在 CPU {cpu} 上检验已知值，不超过 60 秒；不改任何设置。没有 root 权限时略去配额与磁盘\n\n"
         ));
     }
     let program = own_program()?;
-    let checks = run(&mut bench, &mut |cpu, percent| compete(&program, cpu, percent), |line| {
+    let mut start = |cpu, percent| compete(&program, cpu, percent);
+    let mut measure = |around, filters: &[&str]| surroundings::measure_in(&program, around, filters);
+    let checks = run(&mut bench, &mut start, &mut measure, |line| {
         if is_table {
             output::print(&line.text(lang));
         }
@@ -96,9 +107,15 @@ pub fn self_check(arguments: &SelfCheckArguments, lang: Lang) -> Result<Exit> {
 }
 
 /// All checks, each told as it ends.
-fn run(bench: &mut Bench, start: &mut competitor::Start, mut reported: impl FnMut(&Line)) -> Vec<Line> {
+fn run(
+    bench: &mut Bench,
+    start: &mut competitor::Start,
+    measure: &mut MeasureIn,
+    mut reported: impl FnMut(&Line),
+) -> Vec<Line> {
+    let measure = RefCell::new(measure);
     let l1_bytes = bench.host.cache(bench.cpu, 1).map(|cache| cache.size_bytes);
-    let checks: [&mut dyn FnMut(&mut Bench) -> Line; 7] = [
+    let checks: [&mut dyn FnMut(&mut Bench) -> Line; 11] = [
         &mut |bench| durations::delay(bench, &durations::Delay::default()),
         &mut |bench| durations::sleep(bench, 1.0),
         &mut |bench| durations::multiply(bench, durations::CYCLES),
@@ -106,6 +123,10 @@ fn run(bench: &mut Bench, start: &mut competitor::Start, mut reported: impl FnMu
         &mut |bench| copies::copies(bench, &copies::Slower::default()),
         &mut |bench| competitor::competitor(bench, &competitor::Duty::default(), start),
         &mut |bench| fleet::fleet(bench, &fleet::planted()),
+        &mut |bench| limits::link(bench, &Known::of(limits::MBIT), &mut **measure.borrow_mut()),
+        &mut |bench| limits::relayed(bench, &Known::of(limits::RELAYED), &mut **measure.borrow_mut()),
+        &mut |bench| limits::quota(bench, &Known::of(limits::QUOTA_PERCENT), &mut **measure.borrow_mut()),
+        &mut |bench| limits::disk(bench, &Known::of(limits::READS), &mut **measure.borrow_mut()),
     ];
     let done = checks.into_iter().map(|check| {
         let line = check(bench);
@@ -131,16 +152,10 @@ fn summary(report: &Report) -> String {
     )
 }
 
-/// Where the result for a host, a boot and a program is stored: beside the runs.
-fn file_of(report: &Report) -> Option<PathBuf> {
-    let part = |text: &Option<String>| text.as_deref().unwrap_or("unknown").chars().take(8).collect::<String>();
-    let name = [&*report.hostname, &part(&report.boot_id), &part(&report.digest)].map(store::file_part).join("-");
-    Some(store::directory()?.with_file_name("self-checks").join(format!("{name}.json")))
-}
-
-/// Stores it; without a home there is no place for it.
+/// Stores it; without a home there is no place for it, and without the boot and the program nothing that it would be known by.
 fn store(report: &Report, json: &str) -> Result<()> {
-    let Some(file) = file_of(report) else { return Ok(()) };
+    let Report { hostname, boot_id, digest, .. } = report;
+    let Some(file) = self_checked::file(hostname, boot_id.as_deref(), digest.as_deref()) else { return Ok(()) };
     let directory = file.parent().context("a file in a directory")?;
     let stored = fs::create_dir_all(directory).and_then(|()| store::write(&file, &format!("{json}\n")));
     stored.map_err(|error| {

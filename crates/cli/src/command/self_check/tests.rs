@@ -12,7 +12,8 @@ use hostmark_engine::mock::{MockWall, Unmetered};
 use hostmark_engine::{Meters, Wall};
 use hostmark_host::CpuTimes;
 use hostmark_model::{
-    CacheFact, CacheKind, CpuFact, DisturbanceFlags, Event, HostFacts, Job, Others, ReasonCode, RoundNoise,
+    Also, CacheFact, CacheKind, CaseRecord, CpuFact, DisturbanceFlags, Estimate, Event, Flag, FlagKind, HostFacts, Job,
+    Others, ReasonCode, RoundNoise, RoundRecord, Run, Throttling, load_run,
 };
 
 use super::bench::Bench;
@@ -22,6 +23,7 @@ use super::copies::{Slower, copies};
 use super::durations::{CYCLES, Delay, delay, multiply, sleep};
 use super::known::{CHANGE_NS, DELAY_NS, SLEPT_NS};
 use super::l1_cache::l1_cache;
+use super::surroundings::Surroundings;
 use super::*;
 
 /// The core's frequency on the made-up machine, and its first-level cache.
@@ -141,6 +143,11 @@ impl Drop for Competes {
     }
 }
 
+/// No surroundings can be had.
+fn nowhere(_: Surroundings, _: &[&str]) -> Result<Run, String> {
+    Err("there is no tc".into())
+}
+
 fn nobody(_: usize, _: u8) -> Result<Box<dyn Any>, String> {
     Ok(Box::new(()))
 }
@@ -149,8 +156,11 @@ fn nobody(_: usize, _: u8) -> Result<Box<dyn Any>, String> {
 fn what_is_right_passes_and_what_nobody_can_report_does_not() {
     let _one = one_at_a_time();
     let mut reported = Vec::new();
-    let lines = run(&mut right(), &mut nobody, |line| reported.push(line.id.clone()));
-    assert_eq!(reported, ["delay", "sleep", "multiply", "l1_cache", "compare", "competitor", "fleet"]);
+    let mut around = |surroundings, _: &[&str]| Ok(as_put_in(surroundings));
+    let lines = run(&mut right(), &mut nobody, &mut around, |line| reported.push(line.id.clone()));
+    let all =
+        ["delay", "sleep", "multiply", "l1_cache", "compare", "competitor", "fleet", "link", "relay", "quota", "disk"];
+    assert_eq!(reported, all);
     for line in &lines {
         let is_untold = line.id == "competitor";
         let expected = if is_untold { Outcome::NotPossible } else { Outcome::Passed };
@@ -193,8 +203,8 @@ fn where_all_is_wrong_every_check_has_the_time_to_fail() {
     let mut wrong = bench(|job, _| {
         samples(1.5 * cost_ns(job.case(), job.round) + CHANGE_NS.load(Ordering::Relaxed) as f64, RoundNoise::default())
     });
-    let lines = run(&mut wrong, &mut nobody, |_| {});
-    for line in lines.iter().filter(|line| !["competitor", "fleet"].contains(&line.id.as_str())) {
+    let lines = run(&mut wrong, &mut nobody, &mut nowhere, |_| {});
+    for line in lines.iter().take(5) {
         fails(line);
     }
     assert!(wrong.elapsed() < Duration::from_secs(54), "{:?}", wrong.elapsed());
@@ -318,4 +328,103 @@ fn what_this_machine_lacks_is_named_in_both_languages() {
     let mut in_software = right();
     in_software.host.virtualization.hypervisor = Some(hostmark_host::EMULATED.into());
     assert_eq!(multiply(&mut in_software, CYCLES).outcome, Outcome::NotPossible);
+}
+
+/// A run of the probes that the checks in surroundings look at, with these values.
+fn run_of(values: &[(&str, f64, &[(&str, f64)])]) -> Run {
+    let mut run = load_run(&MadeUp::usual(1, 1).run(0, 0)).unwrap();
+    let plain = run.cases.iter().find(|case| case.measured().is_some()).unwrap().clone();
+    let case = |&(probe, value, also): &(&str, f64, &[(&str, f64)])| {
+        let mut case = CaseRecord { probe: probe.into(), ..plain.clone() };
+        let hostmark_model::Outcome::Measured(measured) = &mut case.outcome else { unreachable!() };
+        let of = |value: f64| Estimate { typical: value, min: value, ..measured.estimate.clone() };
+        measured.also = also.iter().map(|&(name, value)| (name.to_owned(), Also { estimate: of(value) })).collect();
+        measured.estimate = of(value);
+        case
+    };
+    run.cases = values.iter().map(case).collect();
+    run
+}
+
+/// A round that a quota stopped in so many periods.
+fn stopped(periods: u64) -> RoundRecord {
+    RoundRecord {
+        round: 0,
+        median: 1.0,
+        disturbance_flags: Vec::new(),
+        core_hz: None,
+        cpus: vec![0],
+        iterations: 1,
+        settled: true,
+        steal_ns: None,
+        throttled: Some(Throttling { periods, ns: 0.0 }),
+        waited: None,
+        others: None,
+        shared: None,
+        far: Vec::new(),
+        raw: None,
+    }
+}
+
+/// What a run in surroundings is if it says what they are.
+fn as_put_in(surroundings: Surroundings) -> Run {
+    match surroundings {
+        Surroundings::Link { mbit } => {
+            run_of(&[("net.tcp_bandwidth", f64::from(mbit) * 1e6 / 8.0 * 1448.0 / 1514.0, &[])])
+        }
+        Surroundings::Relayed { delay, loses } => {
+            let trip = 2.0 * delay.as_nanos() as f64 + 150_000.0;
+            let resent = [("retransmits_per_gb", 1e9 / 1448.0 / f64::from(loses.max(1)))];
+            run_of(&[("net.tcp", trip, &[]), ("net.tcp_bandwidth", 1e6, &resent)])
+        }
+        Surroundings::Quota { percent } => {
+            let mut run = run_of(&[("clock.loop", 1.0, &[])]);
+            run.host.limits.cpu_quota = Some(f64::from(percent) / 100.0);
+            let hostmark_model::Outcome::Measured(measured) = &mut run.cases[0].outcome else { unreachable!() };
+            measured.rounds = vec![stopped(1), stopped(2), stopped(0)];
+            run
+        }
+        Surroundings::Disk { reads_a_second } => {
+            run_of(&[("disk.read", 4096.0 * 1e3, &[("sustained", f64::from(reads_a_second))])])
+        }
+    }
+}
+
+#[test]
+fn each_bound_of_surroundings_that_is_broken_on_purpose_fails() {
+    let _one = one_at_a_time();
+    let mut around = |surroundings, _: &[&str]| Ok(as_put_in(surroundings));
+    fails(&limits::link(&mut right(), &Known { put: 80, expected: 83 }, &mut around));
+    let relayed = |delay_ms: u64, loses: u32| (Duration::from_millis(delay_ms), loses);
+    for put in [relayed(3, 100), relayed(1, 100), relayed(2, 300), relayed(2, 30)] {
+        fails(&limits::relayed(&mut right(), &Known { put, expected: relayed(2, 100) }, &mut around));
+    }
+    fails(&limits::quota(&mut right(), &Known { put: 50, expected: 30 }, &mut around));
+    fails(&limits::disk(&mut right(), &Known { put: 900, expected: 1000 }, &mut around));
+    // A quota that stopped a few rounds.
+    let mut idle = |_, _: &[&str]| {
+        let mut run = as_put_in(Surroundings::Quota { percent: 30 });
+        let hostmark_model::Outcome::Measured(measured) = &mut run.cases[0].outcome else { unreachable!() };
+        measured.rounds = vec![stopped(0), stopped(1), stopped(0)];
+        Ok(run)
+    };
+    fails(&limits::quota(&mut right(), &Known::of(30), &mut idle));
+}
+
+#[test]
+fn surroundings_that_cannot_be_had_or_that_others_disturb_make_a_check_impossible() {
+    let _one = one_at_a_time();
+    let line = limits::disk(&mut right(), &Known::of(1000), &mut nowhere);
+    assert_eq!((line.outcome, line.reason.unwrap().en.as_str()), (Outcome::NotPossible, "there is no tc"));
+    let mut contended = |_, _: &[&str]| {
+        let mut run = as_put_in(Surroundings::Link { mbit: 60 });
+        let hostmark_model::Outcome::Measured(measured) = &mut run.cases[0].outcome else { unreachable!() };
+        measured.flags.push(Flag { kind: FlagKind::Contended, detail: String::new() });
+        Ok(run)
+    };
+    let line = limits::link(&mut right(), &Known::of(83), &mut contended);
+    assert_eq!(line.outcome, Outcome::NotPossible, "{line:?}");
+    let mut empty = |_, _: &[&str]| Ok(run_of(&[]));
+    let line = limits::link(&mut right(), &Known::of(83), &mut empty);
+    assert_eq!(line.reason.unwrap().en, "the run has no value");
 }

@@ -1,20 +1,13 @@
 //! What holds native runs to the size of the guest: its number of CPUs, and its memory.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 
-use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::plan::cpu_list;
-use hostmark_engine::sys::control_group::ControlGroup;
-use hostmark_engine::sys::scratch::fresh_name;
-use hostmark_host::{Root, memory_nurseries};
-use hostmark_model::{HostFacts, PathBytes, counted, size_text};
+use hostmark_engine::sys::control_group::{ControlGroup, GroupLimit};
+use hostmark_model::{HostFacts, counted, size_text};
 
+use crate::command::processes::control_group;
 use crate::command::processes::janitor::Janitor;
-
-/// Goes into a control group and becomes what stands behind it. What the group is called is an argument, never a part of this.
-const ENTER: &str = r#"echo $$ > "$0/cgroup.procs" && exec "$@""#;
 
 /// How large a guest is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +47,7 @@ impl ResourceCap {
         let mut held = ResourceCap { cpus: None, group: None, lacks: Vec::new() };
         held.keep_to_cpus(size, host);
         if size.memory < memory_of(host) {
-            match limited(size.memory, janitor) {
+            match control_group::limited(&GroupLimit::Memory(size.memory), janitor) {
                 Ok(group) => held.group = Some(group),
                 Err(why) => held.lacks.push(format!(
                     "native runs cannot be held to {} ({why}), so that cases which depend on memory are not comparable; become \
@@ -93,7 +86,7 @@ impl ResourceCap {
     /// The words behind which a program is held to the memory.
     pub fn words(&self) -> Vec<OsString> {
         match &self.group {
-            Some(group) => ["sh", "-c", ENTER].map(OsString::from).into_iter().chain([group.path().into()]).collect(),
+            Some(group) => control_group::words(group),
             None => free(),
         }
     }
@@ -109,26 +102,6 @@ impl Drop for ResourceCap {
         // One that cannot be removed yet stays in the janitor's charge.
         let _ = self.group.as_ref().map(ControlGroup::remove);
     }
-}
-
-/// A group of so much memory in the first place where one can be made; else why there is none.
-fn limited(bytes: u64, janitor: &mut Janitor) -> Result<ControlGroup, String> {
-    let mut why = "no control groups are mounted".to_owned();
-    for base in memory_nurseries(&Root::here()) {
-        match made(Path::new(&base), bytes, janitor) {
-            Ok(group) => return Ok(group),
-            Err(error) => why = format!("{base}: {error}"),
-        }
-    }
-    Err(why)
-}
-
-fn made(base: &Path, bytes: u64, janitor: &mut Janitor) -> std::io::Result<ControlGroup> {
-    let name = fresh_name()?;
-    // Before there is one: whoever kills this process leaves none.
-    let above = PathBytes(base.as_os_str().as_bytes().to_vec());
-    janitor.record(&CleanupEntry::ControlGroup { base: above, name: name.clone() });
-    ControlGroup::make(base, &name, bytes)
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Several networks of a test's own, joined by a bridge: what stands for hosts. Nothing of the machine's is touched, and nothing
-//! is left when the processes that hold them end.
+//! Several networks of one's own, joined by a bridge: what stands for hosts. Nothing of the machine's is touched, and nothing
+//! is left when the processes that hold them end, which they do with this one.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -42,6 +42,13 @@ impl Networks {
         ENTER.iter().map(|&word| word.to_owned()).chain([pid]).collect()
     }
 
+    /// The same, at another of them: all are of one user namespace.
+    pub fn enter_from_another(&self, host: usize) -> Vec<String> {
+        let mut words = self.enter(host);
+        words.retain(|word| word != "-U");
+        words
+    }
+
     /// The process that holds a host.
     pub fn pid(&self, host: usize) -> u32 {
         self.holders[host].id()
@@ -60,7 +67,7 @@ impl Networks {
     fn hold(&mut self, words: &[String]) -> Result<(), String> {
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).args(["sh", "-c", "echo held; exec cat"]);
-        // It ends with its input: also when this test is killed.
+        // It ends with its input: also when this process is killed.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut holder = command.spawn().map_err(|error| format!("{}: {error}", words[0]))?;
         let mut line = String::new();

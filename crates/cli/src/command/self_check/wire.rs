@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use crate::networks::Networks;
+use super::networks::Networks;
 
 /// The far host's address on it.
 pub const FAR: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2));

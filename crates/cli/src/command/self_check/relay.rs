@@ -2,21 +2,26 @@
 //! a process at a third host, which passes them on when they are due, but for every nth.
 
 use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader, Write};
 use std::net::{SocketAddr, UdpSocket};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::networks::Networks;
+use hostmark_engine::sys::clock::monotonic_ns;
+
+use super::networks::Networks;
+
+/// The word that starts it; no command for people.
+pub const NAME: &str = "relay";
 
 /// The port of VXLAN.
 const PORT: u16 = 4789;
 /// The two hosts, and the one between them, as the bridge knows them.
 const ENDS: [&str; 2] = ["192.0.2.1", "192.0.2.2"];
 const BETWEEN: &str = "192.0.2.3";
-/// What the relay is told by.
-const DELAY: &str = "RELAY_DELAY_US";
-const LOSES: &str = "RELAY_LOSES_EACH";
 /// The two hosts as the relayed way knows them: kept for documentation (RFC 5737).
 pub const OVER_THERE: &str = "198.51.100.2";
 
@@ -24,9 +29,9 @@ pub const OVER_THERE: &str = "198.51.100.2";
 pub struct Relay(Child);
 
 impl Relay {
-    /// Between hosts 1 and 2 of three: each frame takes so long, and every `loses`th is lost (0: none). `test` is the name of
-    /// a test of the same file that calls [`serve`]. An error says what this machine lacks.
-    pub fn begin(networks: &Networks, test: &str, delay: Duration, loses: u32) -> Result<Relay, String> {
+    /// Between hosts 1 and 2 of three: each frame takes so long, and every `loses`th is lost (0: none). `program` is this one's file. An
+    /// error says what this machine lacks.
+    pub fn begin(networks: &Networks, program: &Path, delay: Duration, loses: u32) -> Result<Relay, String> {
         for host in 1..=3 {
             // Room for the frames in datagrams.
             networks.run(0, &format!("ip link set port{host} mtu 1600"))?;
@@ -46,11 +51,14 @@ impl Relay {
         }
         let enter = networks.enter(3);
         let mut command = Command::new(&enter[0]);
-        command.args(&enter[1..]).arg(std::env::current_exe().map_err(|error| error.to_string())?);
-        command.args(["--exact", "--nocapture", test]);
-        command.env(DELAY, delay.as_micros().to_string()).env(LOSES, loses.to_string());
-        command.stdin(Stdio::piped()).stdout(Stdio::null());
-        command.spawn().map(Relay).map_err(|error| error.to_string())
+        command.args(&enter[1..]).arg(program).args([NAME, &delay.as_micros().to_string(), &loses.to_string()]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut relay = command.spawn().map(Relay).map_err(|error| error.to_string())?;
+        let mut line = String::new();
+        if let Some(output) = relay.0.stdout.take() {
+            BufReader::new(output).read_line(&mut line).map_err(|error| error.to_string())?;
+        }
+        if line == "\n" { Ok(relay) } else { Err("the relay could not be started".into()) }
     }
 }
 
@@ -61,14 +69,25 @@ impl Drop for Relay {
     }
 }
 
-/// What the relay does, at the host between: until its input ends.
-pub fn serve() {
-    let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let Some(delay) = number(DELAY).map(Duration::from_micros) else { return };
-    let loses = number(LOSES).unwrap_or(0);
-    let socket = UdpSocket::bind((BETWEEN, PORT)).unwrap();
-    let out = socket.try_clone().unwrap();
-    let (frames, due) = mpsc::channel::<(Instant, SocketAddr, Vec<u8>)>();
+/// What the relay does, at the host between, until its input ends: the words are the delay, µs, and which frame is lost.
+pub fn serve(words: &[OsString]) -> ExitCode {
+    let _ = rustix::thread::set_name(c"hm-relay");
+    let number = |at: usize| words.get(at)?.to_str()?.parse::<u64>().ok();
+    let (Some(delay), Some(loses)) = (number(0).map(Duration::from_micros), number(1)) else {
+        return ExitCode::FAILURE;
+    };
+    // Who waits for this line sends nothing before it.
+    let is_there = || io::stdout().write_all(b"\n").and_then(|()| io::stdout().flush()).is_ok();
+    match pass_on(delay, loses, is_there) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn pass_on(delay: Duration, loses: u64, is_there: impl FnOnce() -> bool) -> io::Result<()> {
+    let socket = UdpSocket::bind((BETWEEN, PORT))?;
+    let out = socket.try_clone()?;
+    let (frames, due) = mpsc::channel::<(u64, SocketAddr, Vec<u8>)>();
     std::thread::spawn(move || {
         let mut waiting = VecDeque::new();
         loop {
@@ -78,13 +97,11 @@ pub fn serve() {
             match waiting.front() {
                 None => waiting.extend(due.recv()),
                 Some((at, to, frame)) => {
-                    match at.checked_duration_since(now()) {
+                    match Duration::from_nanos(at.saturating_sub(monotonic_ns())) {
                         // To the point: a sleep wakes late.
-                        Some(left) if left > Duration::from_millis(1) => {
-                            std::thread::sleep(left - Duration::from_millis(1))
-                        }
-                        Some(_) => std::hint::spin_loop(),
-                        None => {
+                        left if left > Duration::from_millis(1) => std::thread::sleep(left - Duration::from_millis(1)),
+                        left if left > Duration::ZERO => std::hint::spin_loop(),
+                        _ => {
                             let _ = out.send_to(frame, to);
                             waiting.pop_front();
                         }
@@ -94,19 +111,22 @@ pub fn serve() {
         }
     });
     std::thread::spawn(|| {
-        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        let _ = io::copy(&mut io::stdin(), &mut io::sink());
         std::process::exit(0);
     });
+    if !is_there() {
+        return Ok(());
+    }
     let (mut frame, mut taken) = ([0; 1 << 16], 0_u64);
     loop {
-        let (length, from) = socket.recv_from(&mut frame).unwrap();
+        let (length, from) = socket.recv_from(&mut frame)?;
         let other = if from.ip().to_string() == ENDS[0] { ENDS[1] } else { ENDS[0] };
         taken += 1;
         if loses == 0 || !taken.is_multiple_of(loses) {
-            let to = SocketAddr::new(other.parse().unwrap(), PORT);
+            let Ok(other) = other.parse() else { continue };
             let mut frame = frame[..length].to_vec();
             sum(&mut frame);
-            let _ = frames.send((now() + delay, to, frame));
+            let _ = frames.send((monotonic_ns() + delay.as_nanos() as u64, SocketAddr::new(other, PORT), frame));
         }
     }
 }
@@ -138,9 +158,4 @@ fn sum(frame: &mut [u8]) {
     // For UDP 0 means that there is none.
     let checksum = if sum == 0xffff { 0xffff } else { !(sum as u16) };
     packet[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
-}
-
-#[expect(clippy::disallowed_methods, reason = "the relay's own time; nothing is measured with it")]
-fn now() -> Instant {
-    Instant::now()
 }

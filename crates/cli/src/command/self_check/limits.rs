@@ -1,0 +1,187 @@
+//! Checks by whole runs in surroundings whose properties are known: the rate, delay and loss of a link, a CPU quota, a slow disk.
+
+use std::time::Duration;
+
+use hostmark_analysis::bilingual::{Words, each, same};
+use hostmark_analysis::reasons::localized;
+use hostmark_model::{CaseRecord, FlagKind, Measured, Outcome, RoundRecord, Run};
+
+use super::bench::Bench;
+use super::check::{Attempt, Check, Line};
+use super::surroundings::{MeasureIn, Surroundings};
+
+/// No further look begins after this time of a check.
+const LIMIT: Duration = Duration::from_secs(5);
+/// None begins after this time of the bench: a run in surroundings takes a while.
+const LATEST: Duration = Duration::from_secs(44);
+
+/// How far a link's rate may be off: a burst of some packets at either end of a sample.
+const RATE_OFF: f64 = 0.03;
+/// What a round trip may take beside the relay: two kernels, and processes that wake late.
+const TRIP_OFF: f64 = 0.1;
+/// Loss is counted in events that come by chance.
+const LOSS_OFF: f64 = 2.0;
+const QUOTA_OFF: f64 = 0.01;
+const READS_OFF: f64 = 0.05;
+
+/// The data of TCP in an Ethernet packet of 1500 bytes: without headers and timestamp. tbf counts a frame without what a real wire adds.
+const PAYLOAD: f64 = 1448.0;
+const FRAME: f64 = 1514.0;
+
+/// What is put in, and what must come back, where a test breaks a bound.
+pub struct Known<T> {
+    pub put: T,
+    pub expected: T,
+}
+
+impl<T: Copy> Known<T> {
+    pub fn of(put: T) -> Known<T> {
+        Known { put, expected: put }
+    }
+}
+
+/// The rate of a link, megabits a second.
+pub const MBIT: u32 = 83;
+/// The delay of a relay each way, and how many frames it passes on before it loses one.
+pub const RELAYED: (Duration, u32) = (Duration::from_millis(2), 100);
+/// A quota, per cent of one CPU.
+pub const QUOTA_PERCENT: u8 = 30;
+/// Reads a second from a disk.
+pub const READS: u32 = 1000;
+
+pub fn link(bench: &mut Bench, mbit: &Known<u32>, measure: &mut MeasureIn) -> Line {
+    let wanted = f64::from(mbit.expected) * 1e6 / 8.0 * PAYLOAD / FRAME;
+    let put_in = Words {
+        en: format!("a link of {} Mbit/s: {:.2} MB/s of TCP", mbit.expected, wanted / 1e6),
+        zh: format!("{} Mbit/s 的链路：TCP 为 {:.2} MB/s", mbit.expected, wanted / 1e6),
+    };
+    let check = check("link", put_in, percent_off(RATE_OFF));
+    in_surroundings(check, bench, Surroundings::Link { mbit: mbit.put }, &[BANDWIDTH], measure, |run| {
+        let rate = measured(run, "net.tcp_bandwidth")?.estimate.typical;
+        let back = same(format!("{:.2} MB/s", rate / 1e6));
+        Some((back, (rate / wanted - 1.0).abs() <= RATE_OFF))
+    })
+}
+
+const BANDWIDTH: &str = "net.tcp_bandwidth@to=peer,cpus=two_hosts,congestion=default";
+const ROUND_TRIP: &str = "net.tcp@to=peer,cpus=two_hosts";
+
+pub fn relayed(bench: &mut Bench, relay: &Known<(Duration, u32)>, measure: &mut MeasureIn) -> Line {
+    let (delay, loses) = relay.expected;
+    let trip_ms = 2e3 * delay.as_secs_f64();
+    let put_in = Words {
+        en: format!("a link with a round trip of {trip_ms} ms that loses one frame in {loses}"),
+        zh: format!("往返 {trip_ms} ms、每 {loses} 帧丢失一帧的链路"),
+    };
+    let bound = Words {
+        en: format!("+{:.0} %; by a factor of {LOSS_OFF:.0}", TRIP_OFF * 100.0),
+        zh: format!("+{:.0}%；{LOSS_OFF:.0} 倍以内", TRIP_OFF * 100.0),
+    };
+    let (delay, loses) = relay.put;
+    let surroundings = Surroundings::Relayed { delay, loses };
+    in_surroundings(check("relay", put_in, bound), bench, surroundings, &[ROUND_TRIP, BANDWIDTH], measure, |run| {
+        // The smallest: who wakes late only adds, and so does what is sent again.
+        let trip = measured(run, "net.tcp")?.estimate.min / 1e6;
+        let resent = measured(run, "net.tcp_bandwidth")?.also.get("retransmits_per_gb")?.estimate.typical;
+        let one_in = 1e9 / PAYLOAD / resent;
+        let back = Words {
+            en: format!("{trip:.2} ms, one in {one_in:.0} sent again"),
+            zh: format!("{trip:.2} ms，每 {one_in:.0} 帧重传一帧"),
+        };
+        let is_trip = (1.0..=1.0 + TRIP_OFF).contains(&(trip / trip_ms));
+        let is_loss = (1.0 / LOSS_OFF..=LOSS_OFF).contains(&(one_in / f64::from(relay.expected.1)));
+        Some((back, is_trip && is_loss))
+    })
+}
+
+pub fn quota(bench: &mut Bench, percent: &Known<u8>, measure: &mut MeasureIn) -> Line {
+    let wanted = f64::from(percent.expected) / 100.0;
+    let put_in = Words { en: format!("a CPU quota of {wanted:.2} CPUs"), zh: format!("{wanted:.2} 个 CPU 的配额") };
+    let bound = Words {
+        en: format!("±{QUOTA_OFF}, and most rounds were stopped"),
+        zh: format!("±{QUOTA_OFF}，且多数轮次被暂停"),
+    };
+    let surroundings = Surroundings::Quota { percent: percent.put };
+    in_surroundings(check("quota", put_in, bound), bench, surroundings, &["clock.loop"], measure, |run| {
+        let quota = run.host.limits.cpu_quota.unwrap_or(f64::INFINITY);
+        let rounds = &measured(run, "clock.loop")?.rounds;
+        let is_stopped = |round: &&RoundRecord| round.throttled.is_some_and(|throttled| throttled.periods > 0);
+        let stopped = rounds.iter().filter(is_stopped).count();
+        let count = rounds.len();
+        let back = Words {
+            en: format!("{quota:.2} CPUs, {stopped} of {count} rounds stopped"),
+            zh: format!("{quota:.2} 个 CPU，{count} 轮中 {stopped} 轮被暂停"),
+        };
+        Some((back, (quota - wanted).abs() <= QUOTA_OFF && 2 * stopped > count))
+    })
+}
+
+pub fn disk(bench: &mut Bench, reads: &Known<u32>, measure: &mut MeasureIn) -> Line {
+    let wanted = f64::from(reads.expected);
+    let put_in = Words {
+        en: format!("a disk limited to {wanted} reads a second"),
+        zh: format!("限制为每秒 {wanted} 次读的磁盘"),
+    };
+    let surroundings = Surroundings::Disk { reads_a_second: reads.put };
+    let filters = ["disk.read@pattern=random,block=4096,depth=1"];
+    in_surroundings(check("disk", put_in, percent_off(READS_OFF)), bench, surroundings, &filters, measure, |run| {
+        let rate = measured(run, "disk.read")?.also.get("sustained")?.estimate.typical;
+        Some((same(format!("{rate:.0} /s")), (rate / wanted - 1.0).abs() <= READS_OFF))
+    })
+}
+
+fn percent_off(off: f64) -> Words {
+    Words { en: format!("±{:.0} %", off * 100.0), zh: format!("±{:.0}%", off * 100.0) }
+}
+
+fn check(id: &'static str, put_in: Words, bound: Words) -> Check {
+    // The run is another program to this one, and says itself who disturbed it.
+    Check { id, put_in, bound, limit: LIMIT, puts_others_in: true }
+}
+
+/// Looks at a run in surroundings: what came back, and whether that lies within the bound.
+fn in_surroundings(
+    check: Check,
+    bench: &mut Bench,
+    surroundings: Surroundings,
+    filters: &[&str],
+    measure: &mut MeasureIn,
+    judged: impl Fn(&Run) -> Option<(Words, bool)>,
+) -> Line {
+    check.judge(bench, |bench| {
+        if bench.elapsed() >= LATEST {
+            return Err(Words { en: "no time is left".into(), zh: "已没有时间".into() });
+        }
+        let run = measure(surroundings, filters).map_err(same)?;
+        let (back, is_within) = judged(&run).ok_or_else(|| without_value(&run))?;
+        let disturbed = run.cases.iter().filter_map(CaseRecord::measured).any(is_disturbed);
+        let is_within = match disturbed && !is_within {
+            true => Err(Words {
+                en: "other programs disturbed it; rerun later".into(),
+                zh: "受其他程序干扰；请稍后重试".into(),
+            }),
+            false => Ok(is_within),
+        };
+        Ok(Attempt { back, is_within })
+    })
+}
+
+fn is_disturbed(measured: &Measured) -> bool {
+    measured.flags.iter().any(|flag| flag.kind == FlagKind::Contended)
+}
+
+fn measured<'a>(run: &'a Run, probe: &str) -> Option<&'a Measured> {
+    run.cases.iter().find(|case| case.probe == probe)?.measured()
+}
+
+/// Why a run has no value.
+fn without_value(run: &Run) -> Words {
+    let reason = run.cases.iter().find_map(|case| match &case.outcome {
+        Outcome::Skipped { reason } | Outcome::Failed { reason } => Some(&reason.text),
+        _ => None,
+    });
+    match reason {
+        Some(reason) => each(|lang| localized(reason, lang).into_owned()),
+        None => Words { en: "the run has no value".into(), zh: "运行没有数值".into() },
+    }
+}
