@@ -245,6 +245,7 @@ impl Foreign {
             pairs: Vec::new(),
             again: None,
             note: None,
+            series: None,
             place: None,
         }
     }

@@ -27,6 +27,7 @@ mod sampled;
 #[cfg(test)]
 mod schema_tests;
 mod scratch;
+mod series;
 mod text;
 mod time;
 pub mod timestamp;
@@ -69,6 +70,7 @@ pub use run::{
 };
 pub use sampled::{PrintedUnit, Sampled};
 pub use scratch::{PathBytes, Scratch};
+pub use series::SeriesTurn;
 pub use text::{Lang, Text, counted};
 pub use time::{RoundTime, RunTime};
 pub use trust::{Doubt, Grade, SelfChecked, Trust};

@@ -7,7 +7,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Again, CaseRecord, Guest, HostFacts, Inputs, LostRound, Neighbours, NetworkPath, ProbeInfo, RunTime, Text, Trust,
+    Again, CaseRecord, Guest, HostFacts, Inputs, LostRound, Neighbours, NetworkPath, ProbeInfo, RunTime, SeriesTurn,
+    Text, Trust,
 };
 
 /// The schema that this version writes.
@@ -176,6 +177,9 @@ pub struct Run {
     /// What a person wrote of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// Of which series it is a turn; none of a run by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<SeriesTurn>,
     /// When it started, RFC 3339, UTC.
     #[cfg_attr(test, schemars(extend("format" = "date-time")))]
     pub started: String,

@@ -98,6 +98,7 @@ impl SlimRun {
             findings: Vec::new(),
             again: None,
             note: None,
+            series: None,
         };
         (run, self.probes, self.cases)
     }

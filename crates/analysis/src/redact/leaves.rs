@@ -119,9 +119,10 @@ without! {
 
 fields! {
     Run {
-        schema, id, name, note, started, finished, interrupted, imported, tool, place, guest, settings, host, peers, pairs, disturbances, neighbours,
+        schema, id, name, note, series, started, finished, interrupted, imported, tool, place, guest, settings, host, peers, pairs, disturbances, neighbours,
         trust, probes, cases, lost_rounds, time, findings, again
     }
+    SeriesTurn { name, every_s, until }
     Tool { version, target, libc, is_static, digest }
     ClockFacts { source, hz, reason, drift }
     Settings { profile, seed, filters, table, rounds, limit_s, clock, cpu, set, inputs }

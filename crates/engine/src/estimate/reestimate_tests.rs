@@ -162,6 +162,7 @@ fn begun(plan: &Plan) -> Run {
         pairs: Vec::new(),
         again: None,
         note: None,
+        series: None,
         place: None,
     }
 }

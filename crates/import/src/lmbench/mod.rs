@@ -203,6 +203,7 @@ impl LmbenchReader {
             pairs: Vec::new(),
             again: None,
             note: None,
+            series: None,
             place: None,
         })
     }

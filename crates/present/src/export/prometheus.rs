@@ -22,9 +22,11 @@ pub(super) const FORMAT: ExportFormat = ExportFormat {
 };
 
 /// Labels that Prometheus or its exporters give themselves.
-const TAKEN: [&str; 7] = ["job", "instance", "le", "quantile", RUN, HOST, ESTIMATOR];
+const TAKEN: [&str; 8] = ["job", "instance", "le", "quantile", RUN, SERIES, HOST, ESTIMATOR];
 /// Labels of every line: files of several runs may lie in one folder.
 const RUN: &str = "run";
+/// In the place of the run's name where it is a turn of a series: turns continue each other's lines.
+const SERIES: &str = "series";
 const HOST: &str = "host";
 /// The label that says which value it is: quiet or typical. The kind of a case decides, so that no series changes its name.
 const ESTIMATOR: &str = "estimator";
@@ -89,7 +91,11 @@ fn render(run: &Run, _: &RenderOptions) -> String {
     for case in &run.cases {
         of_case(run, case, &mut families);
     }
-    let of_run = format!("{},{}", written(RUN, &run.name), written(HOST, &run.host.hostname));
+    let name = match &run.series {
+        Some(series) => written(SERIES, &series.name),
+        None => written(RUN, &run.name),
+    };
+    let of_run = format!("{name},{}", written(HOST, &run.host.hostname));
     let mut text = String::new();
     for MetricFamily { name, help, lines } in families.all {
         // Writing to a string cannot fail.

@@ -449,6 +449,7 @@ pub fn empty() -> Run {
         pairs: Vec::new(),
         again: None,
         note: None,
+        series: None,
         place: None,
     }
 }

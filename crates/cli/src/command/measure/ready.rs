@@ -120,6 +120,7 @@ pub fn begin(plan: &Plan, host: HostFacts, calibration: &Calibration, id: uuid::
         pairs: Vec::new(),
         again: None,
         note: None,
+        series: None,
         place: None,
     }
 }
