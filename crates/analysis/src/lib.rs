@@ -20,6 +20,7 @@ pub mod levels;
 pub mod lmbench;
 mod neighbours;
 pub mod network;
+pub mod over_time;
 pub mod overhead;
 pub mod plain_table;
 mod propagated;

@@ -17,6 +17,7 @@ pub mod interval;
 mod made_up;
 pub mod max_t;
 pub mod outlier;
+pub mod phases;
 pub mod random_effects;
 pub mod repetition;
 pub mod scalability;

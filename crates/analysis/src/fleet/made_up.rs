@@ -79,7 +79,7 @@ impl Fleet {
 
 /// A number of mean 0 and deviation 1 of Student's law (Bailey, "Polar generation of random variates with the t-distribution",
 /// Mathematics of Computation 1994), or of the normal one.
-fn heavy(random: &mut Pcg64Mcg, tail: f64) -> f64 {
+pub(crate) fn heavy(random: &mut Pcg64Mcg, tail: f64) -> f64 {
     let u = 1.0 - random.random::<f64>();
     let angle = (std::f64::consts::TAU * random.random::<f64>()).cos();
     if tail <= 2.0 {

@@ -9,7 +9,7 @@ mod gathering;
 mod host;
 mod kind;
 #[cfg(test)]
-mod made_up;
+pub(crate) mod made_up;
 mod pairs;
 pub mod planted;
 mod score;

@@ -1,0 +1,99 @@
+//! What is fast at first and slow for the rest: CPU credits and burst allowances that are used up.
+
+use hostmark_stats::descriptive::median;
+use serde::Serialize;
+
+use super::together::{Together, together};
+use super::{Line, Subject, Turn, seconds};
+
+/// So many times faster, as logarithm, is a burst: allowances give multiples, noise does not.
+const LEAST_TIMES: f64 = 0.2231;
+/// A machine that is fast for most of the time has no burst, but episodes.
+const MOST_SHARE: f64 = 0.5;
+/// Bursts are of a length, as an allowance is: the longest is so many times the shortest at most.
+const ALIKE: usize = 3;
+
+/// Fast at first, slow for the rest.
+#[derive(Debug, Clone, Serialize)]
+pub struct Burst {
+    /// What is faster in it, and how many times, the most first.
+    pub subjects: Vec<(Subject, f64)>,
+    /// How long a burst lasts, seconds; the median where there are several.
+    pub fast_s: f64,
+    /// The share of the time that is fast.
+    pub share: f64,
+    /// When bursts began.
+    pub began: Vec<String>,
+    /// What else the machine had to do while it was slow.
+    pub together: Vec<Together>,
+    /// The turns that are fast, from and to.
+    #[serde(skip)]
+    pub(super) fast: Vec<(usize, usize)>,
+}
+
+/// The fast stretches of a line between changes for good, where they are bursts.
+fn fast(line: &Line, first: usize, end: usize) -> Option<(Vec<(usize, usize)>, f64)> {
+    let usual = line.usual(first, end);
+    let mut stretches: Vec<(usize, usize)> = Vec::new();
+    for phase in line.phases.iter().filter(|phase| phase.first < end && phase.end > first) {
+        if phase.level - usual < LEAST_TIMES {
+            continue;
+        }
+        let (from, to) = (phase.first.max(first), phase.end.min(end));
+        match stretches.last_mut() {
+            Some((_, known)) if *known == from => *known = to,
+            _ => stretches.push((from, to)),
+        }
+    }
+    let lengths = || stretches.iter().map(|(from, to)| to - from);
+    let (shortest, longest, total) = (lengths().min()?, lengths().max()?, lengths().sum::<usize>());
+    let begins_fast = stretches.first().is_some_and(|(from, _)| *from == first);
+    let is_burst = begins_fast || stretches.len() >= 2 && longest <= ALIKE * shortest;
+    let is_rare = total as f64 <= MOST_SHARE * (end - first) as f64;
+    let values: Vec<f64> = stretches.iter().flat_map(|(from, to)| &line.goodness[*from..*to]).copied().collect();
+    (is_burst && is_rare).then(|| (stretches, median(&values).unwrap_or(usual) - usual))
+}
+
+/// The bursts between changes for good. Subjects whose fast turns are mostly the same have them together.
+pub(super) fn bursts(turns: &[Turn], lines: &[Line], ends: &[usize], every_s: f64) -> Vec<Burst> {
+    let mut all = Vec::new();
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    for (first, end) in starts.zip(ends.iter().copied().chain([turns.len()])) {
+        let mut found: Vec<Burst> = Vec::new();
+        for line in lines {
+            let place = |turn: usize| line.turns.partition_point(|one| *one < turn);
+            let Some((stretches, times)) = fast(line, place(first), place(end)) else { continue };
+            let fast: Vec<(usize, usize)> =
+                stretches.into_iter().map(|(from, to)| (line.turn(from), line.turn(to))).collect();
+            let of_line = (line.subject.clone(), times.exp());
+            match found.iter_mut().find(|one| overlap(&one.fast, &fast) >= 0.5) {
+                Some(known) => known.subjects.push(of_line),
+                None => {
+                    let lengths: Vec<f64> = fast.iter().map(|(from, to)| seconds(turns, *from, *to, every_s)).collect();
+                    let total: usize = fast.iter().map(|(from, to)| to - from).sum();
+                    let is_slow = |turn: usize| !fast.iter().any(|(from, to)| (*from..*to).contains(&turn));
+                    let (slow, quick): (Vec<usize>, Vec<usize>) = (first..end).partition(|turn| is_slow(*turn));
+                    found.push(Burst {
+                        subjects: vec![of_line],
+                        fast_s: median(&lengths).unwrap_or(0.0),
+                        share: total as f64 / (end - first) as f64,
+                        began: fast.iter().map(|(from, _)| super::began(turns, *from, every_s)).collect(),
+                        together: together(turns, &slow, &quick),
+                        fast,
+                    });
+                }
+            }
+        }
+        all.extend(found);
+    }
+    all.iter_mut().for_each(|one| one.subjects.sort_by(|(_, one), (_, other)| other.total_cmp(one)));
+    all
+}
+
+/// The turns that two sets of stretches share, beside those of either.
+fn overlap(one: &[(usize, usize)], other: &[(usize, usize)]) -> f64 {
+    let shared: usize =
+        one.iter().flat_map(|(a, b)| other.iter().map(move |(c, d)| (*b.min(d)).saturating_sub(*a.max(c)))).sum();
+    let count = |all: &[(usize, usize)]| all.iter().map(|(from, to)| to - from).sum::<usize>();
+    shared as f64 / (count(one) + count(other) - shared).max(1) as f64
+}

@@ -1,0 +1,203 @@
+//! Times at which a machine is slower than usual, and what came together with them.
+
+use serde::Serialize;
+
+use super::together::{Together, together};
+use super::{Burst, LEAST_STEP, Line, Subject, Turn, began, changed_facts, seconds};
+use crate::fleet::Changed;
+
+/// Stretches of subjects that share so many of their turns are one episode.
+const SAME: f64 = 0.5;
+/// An episode of one turn is an outlier.
+const LEAST_TURNS: usize = 2;
+/// Stretches of a line that outliers make by chance, expected in a whole series of quiet turns; of more it is none.
+const MOST_BY_CHANCE: f64 = 0.01;
+/// So many subjects that are slow together are no chance.
+const TOGETHER: usize = 3;
+/// Episodes that begin within so many seconds of each other's time of day, on so many days, come every day.
+const NEAR_S: f64 = 3600.0;
+const LEAST_DAYS: usize = 3;
+
+/// A time at which the machine was slower than usual.
+#[derive(Debug, Clone, Serialize)]
+pub struct Episode {
+    /// When its first turn began, and when the first behind it did.
+    pub from: String,
+    pub to: String,
+    pub turns: usize,
+    pub seconds: f64,
+    /// Whether it lasted when the series ended.
+    pub goes_on: bool,
+    /// What was slower, the most first.
+    pub subjects: Vec<SlowSubject>,
+    /// What others took then.
+    pub together: Vec<Together>,
+    /// Facts of the machine that its first turn has otherwise than the one before it.
+    pub facts: Vec<Changed>,
+    /// Its turns.
+    #[serde(skip)]
+    pub(super) place: (usize, usize),
+}
+
+/// What was slower in an episode.
+#[derive(Debug, Clone, Serialize)]
+pub struct SlowSubject {
+    #[serde(flatten)]
+    pub subject: Subject,
+    /// How many times slower than usual.
+    pub times: f64,
+    /// Its usual value, and that in the episode.
+    pub usual: f64,
+    pub then: f64,
+}
+
+/// Episodes that come at the same time of day.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Nightly {
+    /// The time of day at which they begin (UTC), seconds since midnight, and how long they last; medians.
+    pub begins_s: f64,
+    pub seconds: f64,
+    /// On how many days.
+    pub days: usize,
+    /// The episodes, by their places.
+    pub episodes: Vec<usize>,
+}
+
+/// A stretch in which a line is slower than usual: its turns, and how it was.
+struct Stretch {
+    first: usize,
+    end: usize,
+    slow: SlowSubject,
+    /// How many so long and so slow are expected in the whole series by outliers alone.
+    by_chance: f64,
+}
+
+/// The episodes, in the order of time. What is slow because a burst is over is none.
+pub(super) fn episodes(turns: &[Turn], lines: &[Line], ends: &[usize], bursts: &[Burst], every_s: f64) -> Vec<Episode> {
+    let mut groups: Vec<Vec<Stretch>> = Vec::new();
+    let all = lines.iter().flat_map(|line| stretches(line, ends, turns.len(), lines.len()));
+    for stretch in all {
+        let is_same = |group: &&mut Vec<Stretch>| group.iter().any(|known| overlap(known, &stretch) >= SAME);
+        match groups.iter_mut().find(is_same) {
+            Some(group) => group.push(stretch),
+            None => groups.push(vec![stretch]),
+        }
+    }
+    let is_real = |group: &Vec<Stretch>| {
+        group.len() >= TOGETHER || group.iter().any(|stretch| stretch.by_chance <= MOST_BY_CHANCE)
+    };
+    groups.retain(is_real);
+    let mut all: Vec<Episode> = groups.into_iter().map(|group| whole(turns, group, every_s)).collect();
+    all.sort_by_key(|episode| episode.place);
+    let is_in_an_episode: Vec<bool> =
+        (0..turns.len()).map(|turn| all.iter().any(|one| (one.place.0..one.place.1).contains(&turn))).collect();
+    let is_fast = |turn: usize| bursts.iter().any(|one| one.fast.iter().any(|(from, to)| (*from..*to).contains(&turn)));
+    let others: Vec<usize> = (0..turns.len()).filter(|turn| !is_in_an_episode[*turn] && !is_fast(*turn)).collect();
+    for episode in &mut all {
+        let then: Vec<usize> = (episode.place.0..episode.place.1).collect();
+        episode.together = together(turns, &then, &others);
+    }
+    all
+}
+
+/// The turns that two stretches share, beside those of either.
+fn overlap(one: &Stretch, other: &Stretch) -> f64 {
+    let shared = one.end.min(other.end).saturating_sub(one.first.max(other.first));
+    shared as f64 / (one.end - one.first + other.end - other.first - shared).max(1) as f64
+}
+
+/// Where a line is slower than usual between changes for good.
+fn stretches(line: &Line, ends: &[usize], turns: usize, lines: usize) -> Vec<Stretch> {
+    let place = |turn: usize| line.turns.partition_point(|one| *one < turn);
+    let mut found = Vec::new();
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    for (first, end) in starts.zip(ends.iter().copied().chain([turns])) {
+        let (first, end) = (place(first), place(end));
+        let usual = line.usual(first, end);
+        // Places from and to, and the level.
+        let mut slow: Vec<(usize, usize, f64)> = Vec::new();
+        let mut open: Option<(usize, usize, f64)> = None;
+        let mut close = |open: Option<(usize, usize, f64)>| {
+            let whole = open.filter(|(from, to, _)| to - from >= LEAST_TURNS);
+            slow.extend(whole.map(|(from, to, sum)| (from, to, sum / (to - from) as f64)));
+        };
+        for phase in line.phases.iter().filter(|phase| phase.first < end && phase.end > first) {
+            let (from, to) = (phase.first.max(first), phase.end.min(end));
+            if usual - phase.level < LEAST_STEP {
+                close(open.take());
+                continue;
+            }
+            let (begin, _, sum) = open.unwrap_or((from, to, 0.0));
+            open = Some((begin, to, sum + phase.level * (to - from) as f64));
+        }
+        close(open);
+        for (from, to, level) in &slow {
+            // Turns that are half as slow, but for those of such stretches: how often an outlier is one of these.
+            let is_quiet = |place: &usize| !slow.iter().any(|(from, to, _)| (*from..*to).contains(place));
+            let quiet: Vec<usize> = (first..end).filter(is_quiet).collect();
+            let outliers = quiet.iter().filter(|place| line.goodness[**place] <= f64::midpoint(usual, *level)).count();
+            let share = (outliers + 1) as f64 / (quiet.len() + 1) as f64;
+            let places = (line.goodness.len() * lines) as f64;
+            let by_chance = places * share.powf((to - from) as f64);
+            let (subject, times) = (line.subject.clone(), (usual - level).exp());
+            let (usual, then) = (subject.value(usual), subject.value(*level));
+            let slow = SlowSubject { subject, times, usual, then };
+            found.push(Stretch { first: line.turn(*from), end: line.turn(*to), slow, by_chance });
+        }
+    }
+    found
+}
+
+fn whole(turns: &[Turn], group: Vec<Stretch>, every_s: f64) -> Episode {
+    // Of several the one that most begin or end with: medians of places.
+    let middle = |mut places: Vec<usize>| {
+        places.sort_unstable();
+        places[places.len() / 2]
+    };
+    let first = middle(group.iter().map(|stretch| stretch.first).collect());
+    let end = middle(group.iter().map(|stretch| stretch.end).collect()).max(first + 1);
+    let mut subjects: Vec<SlowSubject> = group.into_iter().map(|stretch| stretch.slow).collect();
+    subjects.sort_by(|one, other| other.times.total_cmp(&one.times));
+    Episode {
+        from: began(turns, first, every_s),
+        to: began(turns, end, every_s),
+        turns: end - first,
+        seconds: seconds(turns, first, end, every_s),
+        goes_on: end >= turns.len(),
+        subjects,
+        together: Vec::new(),
+        facts: changed_facts(turns, first),
+        place: (first, end),
+    }
+}
+
+/// Those that come at the same time of day, on several days.
+pub(super) fn nightly(episodes: &[Episode]) -> Vec<Nightly> {
+    let begins = |episode: &Episode| {
+        let time = hostmark_model::timestamp::Timestamp::parse(&episode.from).unwrap_or_default();
+        (time.seconds().div_euclid(86_400), time.seconds().rem_euclid(86_400) as f64)
+    };
+    let mut left: Vec<usize> = (0..episodes.len()).collect();
+    let mut all = Vec::new();
+    while let Some(first) = left.first().copied() {
+        let (_, time) = begins(&episodes[first]);
+        let is_near = |index: &usize| {
+            let apart = (begins(&episodes[*index]).1 - time).abs();
+            apart.min(86_400.0 - apart) <= NEAR_S
+        };
+        let (near, others): (Vec<usize>, Vec<usize>) = left.iter().copied().partition(is_near);
+        left = others;
+        let mut days: Vec<i64> = near.iter().map(|index| begins(&episodes[*index]).0).collect();
+        days.dedup();
+        if days.len() < LEAST_DAYS {
+            continue;
+        }
+        let middle = |of: &dyn Fn(&Episode) -> f64| {
+            let values: Vec<f64> = near.iter().map(|index| of(&episodes[*index])).collect();
+            hostmark_stats::descriptive::median(&values).unwrap_or(0.0)
+        };
+        let (begins_s, seconds) = (middle(&|one| begins(one).1), middle(&|one| one.seconds));
+        all.push(Nightly { begins_s, seconds, days: days.len(), episodes: near });
+    }
+    all
+}

@@ -1,0 +1,208 @@
+//! How steady is a machine? What a series of its runs says over time.
+
+mod bursts;
+mod changes;
+mod compared;
+mod episodes;
+#[cfg(test)]
+mod made_up;
+mod subjects;
+#[cfg(test)]
+mod tests;
+mod together;
+mod turn;
+
+use hostmark_model::timestamp::Timestamp;
+use hostmark_stats::descriptive::{median, quantile};
+use hostmark_stats::phases::{Phase, phases};
+use serde::Serialize;
+
+use crate::fleet::Changed;
+
+pub use bursts::Burst;
+pub use changes::LastingChange;
+pub use compared::{ComparedSubject, SeriesComparison, SeriesVerdict, compared};
+pub use episodes::{Episode, Nightly, SlowSubject};
+pub use subjects::{Hour, SubjectOverTime};
+pub use together::{Cause, Together};
+pub use turn::{Company, Subject, Turn, slower};
+
+/// The schema of `--format json`.
+pub const SCHEMA: &str = "hostmark.over-time/1";
+
+/// Fewer turns say nothing of time.
+pub const LEAST_TURNS: usize = 6;
+/// A level that differs by less is the same to who buys a machine, as logarithm: 5 %.
+const LEAST_STEP: f64 = 0.0488;
+/// So near to its best is as good as that, as logarithm: 10 %.
+pub(crate) const NEAR_BEST: f64 = 0.0953;
+/// Its best is what it reaches in one of twenty turns: the very best is chance.
+const BEST: f64 = 0.95;
+
+/// How steady a machine is, in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Steadiness {
+    /// Most values are near their best for 95 % of the time, and all for most of it.
+    Steady,
+    /// Most values are near their best for 80 % of the time.
+    MostlySteady,
+    Unsteady,
+}
+
+/// A series over time.
+#[derive(Debug, Clone, Serialize)]
+pub struct OverTime {
+    /// The schema and its major version.
+    pub schema: &'static str,
+    pub host: String,
+    /// The series' name; none of runs that a person put together.
+    pub series: Option<String>,
+    pub turns: usize,
+    /// When the first began and the last.
+    pub first: String,
+    pub last: String,
+    /// From turn to turn, as a rule, seconds.
+    pub every_s: f64,
+    pub steadiness: Steadiness,
+    /// The share of the time in which a value is within 10 % of its best: of the value in the middle, and of the worst.
+    pub near_best: f64,
+    pub worst: Option<(Subject, f64)>,
+    pub subjects: Vec<SubjectOverTime>,
+    /// When the machine was slower for good, or faster.
+    pub changes: Vec<LastingChange>,
+    /// What is fast at first and slow for the rest.
+    pub bursts: Vec<Burst>,
+    /// Times at which it was slower than usual.
+    pub episodes: Vec<Episode>,
+    /// Those that come at the same hour on several days.
+    pub nightly: Vec<Nightly>,
+}
+
+/// A subject's values in the order of turns, and what is known of them.
+struct Line {
+    subject: Subject,
+    /// The turns that have it.
+    turns: Vec<usize>,
+    /// The logarithms of its values, more being better.
+    goodness: Vec<f64>,
+    /// The levels at which they stay.
+    phases: Vec<Phase>,
+}
+
+impl Line {
+    /// The turn of the value at this place; of the place behind the last the turn behind that.
+    fn turn(&self, place: usize) -> usize {
+        self.turns.get(place).copied().unwrap_or_else(|| self.turns.last().map_or(0, |last| last + 1))
+    }
+
+    /// The level at which most values of these places stay, by phases.
+    fn usual(&self, first: usize, end: usize) -> f64 {
+        let within = self.phases.iter().flat_map(|phase| {
+            let count = phase.end.min(end).saturating_sub(phase.first.max(first));
+            std::iter::repeat_n(phase.level, count)
+        });
+        median(&within.collect::<Vec<f64>>()).unwrap_or(0.0)
+    }
+}
+
+/// What the turns of one host say; none of fewer than [`LEAST_TURNS`].
+pub fn over_time(mut turns: Vec<Turn>) -> Option<OverTime> {
+    turns.sort_by_key(|turn| turn.started);
+    let (first, last) = (turns.first()?, turns.last()?);
+    if turns.len() < LEAST_TURNS {
+        return None;
+    }
+    let gaps: Vec<f64> = turns.windows(2).map(|pair| pair[1].started.since(pair[0].started)).collect();
+    let every_s = median(&gaps).filter(|every_s| *every_s > 0.0)?;
+    let lines = lines(&turns);
+    let changes = changes::changes(&turns, &lines);
+    let ends: Vec<usize> = changes.iter().map(|change| change.turn).collect();
+    let bursts = bursts::bursts(&turns, &lines, &ends, every_s);
+    let episodes = episodes::episodes(&turns, &lines, &ends, &bursts, every_s);
+    let nightly = episodes::nightly(&episodes);
+    let subjects: Vec<SubjectOverTime> = lines.iter().map(|line| subjects::of_line(line, &turns)).collect();
+    let shares: Vec<f64> = subjects.iter().map(|one| one.near_best).collect();
+    let near_best = median(&shares)?;
+    let worst = subjects.iter().min_by(|one, other| one.near_best.total_cmp(&other.near_best));
+    let worst = worst.map(|one| (one.subject.clone(), one.near_best));
+    let steadiness = match near_best {
+        share if share >= 0.95 && worst.as_ref().is_some_and(|(_, worst)| *worst >= 0.5) => Steadiness::Steady,
+        share if share >= 0.8 => Steadiness::MostlySteady,
+        _ => Steadiness::Unsteady,
+    };
+    Some(OverTime {
+        schema: SCHEMA,
+        host: last.host.clone(),
+        series: last.series.as_ref().map(|series| series.name.clone()),
+        turns: turns.len(),
+        first: first.started.to_string(),
+        last: last.started.to_string(),
+        every_s,
+        steadiness,
+        near_best,
+        worst,
+        subjects,
+        changes,
+        bursts,
+        episodes,
+        nightly,
+    })
+}
+
+/// The subjects in the order in which turns have them, those of enough turns.
+fn lines(turns: &[Turn]) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    for (index, turn) in turns.iter().enumerate() {
+        for (subject, value) in &turn.values {
+            let goodness = subject.goodness(*value);
+            match lines.iter_mut().find(|line| line.subject.key == subject.key) {
+                Some(line) => {
+                    line.turns.push(index);
+                    line.goodness.push(goodness);
+                }
+                None => {
+                    let (subject, turns, goodness) = (subject.clone(), vec![index], vec![goodness]);
+                    lines.push(Line { subject, turns, goodness, phases: Vec::new() });
+                }
+            }
+        }
+    }
+    lines.retain(|line| line.turns.len() >= LEAST_TURNS);
+    lines.iter_mut().for_each(|line| line.phases = phases(&line.goodness, LEAST_STEP));
+    lines
+}
+
+/// When a turn began; of the one behind the last when it would have.
+fn began(turns: &[Turn], turn: usize, every_s: f64) -> String {
+    let last = turns.last().map(|turn| turn.started).unwrap_or_default();
+    let behind = last.after(std::time::Duration::from_secs_f64(every_s.clamp(0.0, 1e9)));
+    turns.get(turn).map_or(behind, |turn| turn.started).to_string()
+}
+
+/// Facts that a turn has otherwise than the one before it.
+fn changed_facts(turns: &[Turn], turn: usize) -> Vec<Changed> {
+    let (Some(before), Some(now)) = (turn.checked_sub(1).map(|before| &turns[before].facts), turns.get(turn)) else {
+        return Vec::new();
+    };
+    let keys: std::collections::BTreeSet<&String> = before.keys().chain(now.facts.keys()).collect();
+    let of = |key: &&String| {
+        let (was, is) = (before.get(*key), now.facts.get(*key));
+        let label = is.or(was).map(|(label, _)| label.clone())?;
+        let text =
+            |fact: Option<&(crate::bilingual::Words, String)>| fact.map_or(String::new(), |(_, text)| text.clone());
+        (text(was) != text(is)).then(|| Changed { label, from: text(was), to: text(is) })
+    };
+    keys.iter().filter_map(of).collect()
+}
+
+/// Seconds from one turn to another.
+fn seconds(turns: &[Turn], first: usize, end: usize, every_s: f64) -> f64 {
+    let at = |turn: usize| Timestamp::parse(&began(turns, turn, every_s)).unwrap_or_default();
+    at(end).since(at(first)).max(0.0)
+}
+
+/// What the best of these values is.
+fn best(goodness: &[f64]) -> f64 {
+    quantile(goodness, BEST).unwrap_or(0.0)
+}
