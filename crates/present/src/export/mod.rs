@@ -14,6 +14,7 @@ mod lmbench;
 mod lmbench_result;
 mod markdown;
 mod openbenchmarking;
+pub mod over_time;
 mod overhead;
 mod prometheus;
 mod sizes;

@@ -16,7 +16,9 @@ pub use fleet::page as fleet;
 pub use page::{of_comparison as comparison, page};
 
 use crate::RenderOptions;
+use crate::document::Block;
 use crate::markup::markup;
+use crate::print::html;
 
 const STYLE: &str = include_str!("templates/style.css");
 const SCRIPT: &str = concat!(include_str!("templates/script.js"), include_str!("templates/table.js"));
@@ -60,6 +62,13 @@ impl Frame<'_> {
             script = script,
         )
     }
+}
+
+/// A series over time as a page that stands alone; its title stands in the frame.
+pub(crate) fn over_time(document: &[Block], options: &RenderOptions) -> String {
+    let main = format!("<section>\n{}</section>\n", html::write(&document[1..], 1, &|| 0));
+    let heading = say(Text { en: "Over time", zh: "随时间的变化" });
+    Frame { title: "hostmark over time", heading: &heading, main: &main, ..Frame::default() }.write(options)
 }
 
 /// A fixed text as markup.

@@ -55,7 +55,7 @@ fn remarks(mut all: Vec<Remark>, few: usize) -> Block {
     Block::Remarks(all)
 }
 
-fn reported(fact: &Changed) -> Words {
+pub(crate) fn reported(fact: &Changed) -> Words {
     let [from, to] = [&fact.from, &fact.to].map(|text| known(&Some(text.clone()).filter(|text| !text.is_empty())));
     Words {
         en: format!("with it: {} {} → {}", fact.label.en, from.en, to.en),

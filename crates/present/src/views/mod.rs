@@ -2,6 +2,7 @@
 
 pub(crate) mod against;
 pub(crate) mod changes;
+pub(crate) mod compared_series;
 pub(crate) mod comparison;
 pub(crate) mod constants;
 pub(crate) mod data_path;
@@ -10,6 +11,7 @@ pub(crate) mod fleet;
 pub(crate) mod host;
 pub(crate) mod hosts;
 pub(crate) mod network;
+pub(crate) mod over_time;
 pub(crate) mod overhead;
 pub(crate) mod probe;
 pub(crate) mod run;

@@ -1,0 +1,71 @@
+//! The formats in which a series over time is written, by name; a new one is its function and one line in [`FORMATS`].
+
+use hostmark_analysis::escape;
+use hostmark_analysis::over_time::{OverTime, SeriesComparison};
+use hostmark_model::Text;
+use serde::Serialize;
+
+use crate::RenderOptions;
+use crate::html;
+use crate::print::{console, markdown};
+use crate::views::compared_series::compared as compared_document;
+use crate::views::over_time::over_time as document;
+
+pub use crate::views::over_time::Shades;
+
+/// A format of series.
+#[derive(Debug)]
+pub struct SeriesFormat {
+    /// What `--format` calls it.
+    pub name: &'static str,
+    /// What it is good for.
+    pub description: Text,
+    /// How it is written; the text ends with a line break.
+    pub render: fn(&OverTime, &RenderOptions, Shades) -> String,
+}
+
+/// Every format; the first is the default. Each has the name of a format of runs.
+pub static FORMATS: &[SeriesFormat] = &[
+    SeriesFormat {
+        name: "table",
+        description: Text { en: "for the eye: how steady the machine is", zh: "供阅读：机器有多稳定" },
+        render: |all, options, shades| console::write(&[document(all, shades)], options),
+    },
+    SeriesFormat {
+        name: "markdown",
+        description: Text { en: "for a ticket or a report", zh: "供工单或报告使用" },
+        render: |all, options, shades| markdown::write(&[document(all, shades)], 1, options),
+    },
+    SeriesFormat {
+        name: "html",
+        description: Text { en: "a page that stands alone", zh: "可独立打开的网页" },
+        render: |all, options, shades| html::over_time(&document(all, shades), options),
+    },
+    SeriesFormat {
+        name: "json",
+        description: Text { en: "hostmark.over-time/1, for programs", zh: "hostmark.over-time/1，供程序使用" },
+        render: |all, _, _| json(all),
+    },
+];
+
+/// The format called `name`.
+pub fn format_named(name: &str) -> Option<&'static SeriesFormat> {
+    FORMATS.iter().find(|format| format.name == name)
+}
+
+/// Two series beside each other in the format of this name; none where there is none of that name.
+pub fn compared(all: &SeriesComparison, format: &str, options: &RenderOptions) -> Option<String> {
+    Some(match format {
+        "table" => console::write(&[compared_document(all)], options),
+        "markdown" => markdown::write(&[compared_document(all)], 1, options),
+        "html" => html::over_time(&compared_document(all), options),
+        "json" => json(all),
+        _ => return None,
+    })
+}
+
+fn json(all: &impl Serialize) -> String {
+    let text = serde_json::to_string_pretty(all);
+    // Only a key that is no string could fail, and there is none.
+    escape::json(&text.unwrap_or_else(|error| serde_json::json!({ "error": error.to_string() }).to_string())) + "\n"
+}
