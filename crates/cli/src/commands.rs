@@ -81,6 +81,7 @@ fn answered(words: &[OsString], world: &mut World) -> Exit {
         Command::Explain(explain) => command::explain::explain(&explain, lang),
         Command::Host(host) => command::host::host(&host, lang),
         Command::SelfCheck(check) => command::self_check::self_check(&check, lang),
+        Command::Watch(watch) => command::watch::watch(&watch, lang, world),
         Command::Report(report) => command::report::report(&report, lang),
         Command::Compare(compare) => command::compare::compare(&compare, lang),
         Command::Try(tuning) => command::tuning::try_out(&tuning, lang),

@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use hostmark_analysis::escape::{self, visible};
 use hostmark_model::{Exit, Lang};
 use hostmark_present::RenderOptions;
+use hostmark_present::export::over_time::Shades;
 
 use crate::language::both;
 use crate::world::context;
@@ -120,6 +121,13 @@ pub fn options(lang: Lang, verbose: bool) -> RenderOptions {
     let context = context();
     let out = context.output.borrow();
     RenderOptions { width: page_width(out.columns()), color: may_color(out.is_terminal()), lang, verbose }
+}
+
+/// Which characters draw: where the locale says that no others are known, those of ASCII.
+pub fn shades() -> Shades {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(variable).find(|locale| !locale.is_empty());
+    let is_plain = |locale: String| ["C", "POSIX"].contains(&locale.as_str());
+    if locale.is_some_and(is_plain) { Shades::Ascii } else { Shades::Unicode }
 }
 
 /// How pages look where they go: in a file as on this output, with colours only where somebody insists on them.

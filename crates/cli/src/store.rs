@@ -25,6 +25,34 @@ pub fn directory() -> Option<PathBuf> {
     Some(data.join("hostmark").join("runs"))
 }
 
+/// Where series are kept, each in a directory of its name: beside the runs, among which thousands of turns would hide all others.
+fn all_series() -> Option<PathBuf> {
+    Some(directory()?.with_file_name("series"))
+}
+
+/// The directory of a series, where a person may mean one by this name.
+pub fn series(name: &str) -> Option<PathBuf> {
+    let is_name = file_part(name) == name;
+    all_series().filter(|_| is_name).map(|all| all.join(name)).filter(|path| path.is_dir())
+}
+
+/// The files of a series' turns, oldest first.
+pub fn turns(name: &str) -> Result<Vec<PathBuf>> {
+    let directory = series(name).with_context(|| {
+        both!("there is no series '{name}'; hostmark runs lists them", "没有序列“{name}”；hostmark runs 列出全部")
+    })?;
+    files_in(&directory, ".json")
+}
+
+/// The names of all series, in order.
+pub fn series_names() -> Vec<String> {
+    let entries = all_series().and_then(|all| fs::read_dir(all).ok());
+    let names = entries.into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| series(name).is_some()).collect();
+    names.sort();
+    names
+}
+
 /// Where one run goes: its file, and its journal while it goes on.
 #[derive(Debug, Clone)]
 pub struct RunFiles {
@@ -83,7 +111,17 @@ impl RunFiles {
 
     /// A new name in the directory of runs, which is made when it is not there; or why there is none.
     pub fn fresh(started: &str, hostname: &str, unique: &str) -> Result<RunFiles, String> {
-        let directory = directory().ok_or_else(|| {
+        RunFiles::fresh_in(directory(), started, hostname, unique)
+    }
+
+    /// The file of a turn of a series that begins now.
+    pub fn of_turn(series: &str, hostname: &str) -> Result<RunFiles, String> {
+        let (stamp, unique) = moment(now());
+        RunFiles::fresh_in(all_series().map(|all| all.join(series)), &stamp, hostname, &unique)
+    }
+
+    fn fresh_in(directory: Option<PathBuf>, started: &str, hostname: &str, unique: &str) -> Result<RunFiles, String> {
+        let directory = directory.ok_or_else(|| {
             both!("neither XDG_DATA_HOME nor HOME names a directory", "XDG_DATA_HOME 与 HOME 都没有指明目录")
         })?;
         fs::create_dir_all(&directory).map_err(|error| format!("{} cannot be made: {error}", directory.display()))?;
@@ -198,9 +236,12 @@ pub fn journals() -> Result<Vec<PathBuf>> {
 
 /// A directory that is not there holds nothing; one that cannot be read is an error.
 fn in_directory(ending: &str) -> Result<Vec<PathBuf>> {
-    let Some(directory) = directory() else { return Ok(Vec::new()) };
-    let cannot = |error| unreadable(&directory, &error);
-    let entries = match fs::read_dir(&directory) {
+    directory().map_or_else(|| Ok(Vec::new()), |directory| files_in(&directory, ending))
+}
+
+fn files_in(directory: &Path, ending: &str) -> Result<Vec<PathBuf>> {
+    let cannot = |error| unreadable(directory, &error);
+    let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.map_err(cannot)?,
     };

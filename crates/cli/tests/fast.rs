@@ -53,4 +53,5 @@ mod started;
 mod tables;
 mod terminal;
 mod tidy;
+mod watch;
 mod whole_runs;

@@ -18,6 +18,7 @@ pub mod self_check;
 mod trial;
 pub mod tuning;
 pub mod vm;
+pub mod watch;
 
 #[cfg(test)]
 #[path = "../../../../tests/support/garbled.rs"]
@@ -68,6 +69,8 @@ pub enum Command {
     Host(host::HostArguments),
     /// Check hostmark on this machine against known values
     SelfCheck(self_check::SelfCheckArguments),
+    /// Measure again and again, to see how steady this machine is
+    Watch(watch::WatchArguments),
     /// Show earlier runs
     Report(report::ReportArguments),
     /// Compare runs: a verdict for every case

@@ -94,6 +94,18 @@ pub const ALL: &[Example] = &[
         "在 60 秒内检验延迟、访存、变慢的副本等。",
     ),
     example(
+        "watch",
+        "hostmark watch --every 10m --for 24h --series web-1",
+        "Measure for a day; hostmark report web-1 tells how steady it was.",
+        "监测一天；之后可用 hostmark report web-1 查看稳定性。",
+    ),
+    example(
+        "watch",
+        "hostmark watch --series web-1 --print-timer",
+        "Print a systemd timer that measures until it is disabled.",
+        "打印一个 systemd 定时器，在停用之前一直测量。",
+    ),
+    example(
         "report",
         "hostmark report last --format markdown",
         "Print the newest run for a ticket.",
@@ -104,6 +116,12 @@ pub const ALL: &[Example] = &[
         "hostmark report last --redact --format markdown",
         "Print it without the names of hosts, people and paths.",
         "打印时去掉主机、个人和路径的名称。",
+    ),
+    example(
+        "report",
+        "hostmark report 'web-1-*' --over-time",
+        "Show how steady a host is over its stored runs.",
+        "根据已保存的运行显示一台主机有多稳定。",
     ),
     example(
         "report",

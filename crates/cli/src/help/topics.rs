@@ -90,11 +90,11 @@ impl Topic {
 /// What the page of a command tells.
 pub fn of(path: &str) -> Vec<Topic> {
     let mut topics = Vec::new();
-    if ["", "run", "list", "report", "compare", "vm run"].contains(&path) {
+    if ["", "run", "list", "report", "compare", "watch", "vm run"].contains(&path) {
         topics.push(filters());
     }
     topics.push(exits(path));
-    if ["", "run", "report", "compare", "runs", "import", "vm run"].contains(&path) {
+    if ["", "run", "report", "compare", "runs", "import", "watch", "vm run"].contains(&path) {
         topics.push(files());
     }
     topics.push(environment(path));
@@ -167,7 +167,7 @@ const EXITS: &[(Exit, Text)] = &[
 ];
 
 fn exits(path: &str) -> Topic {
-    let measures = ["run", "compare", "vm run", ""].contains(&path);
+    let measures = ["run", "compare", "watch", "vm run", ""].contains(&path);
     let applies = |exit: Exit| match exit {
         Exit::Found => ["", "run", "compare", "host", "self-check", "fleet report"].contains(&path),
         Exit::Undecided => ["", "run", "compare"].contains(&path),
@@ -234,7 +234,7 @@ fn environment(path: &str) -> Topic {
             },
         ),
     ];
-    if ["", "run", "host", "vm run"].contains(&path) {
+    if ["", "run", "host", "watch", "vm run"].contains(&path) {
         rows.push((
             "TMPDIR",
             Text {

@@ -13,8 +13,9 @@ use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use hostmark_analysis::compare::{Comparison, LOOKS, Pool, SAME};
+use hostmark_analysis::over_time::{ComparedSubject, SeriesComparison, SeriesVerdict};
 use hostmark_model::{Exit, Lang};
-use hostmark_present::export::comparison;
+use hostmark_present::export::{comparison, over_time};
 
 use self::interleave::{Interleaved, TwoSides};
 use self::typed_side::TypedSide;
@@ -22,7 +23,7 @@ use super::hand_over;
 use super::measure::inputs;
 use super::measure::inputs::{ProfileName, seed};
 use super::measure::machine::catch;
-use super::runs::chosen;
+use super::runs::{chosen, series};
 use super::trial::Rounds;
 use crate::isolate::Outside;
 use crate::language::{both, refuse};
@@ -37,7 +38,7 @@ pub struct CompareArguments {
     /// Base run, then the runs to compare with it
     ///
     /// Each is a run (file, name, last, last-1 …) or several pooled runs of one environment: a,b,c, a quoted pattern
-    /// such as 'before-*.json', or a directory. What is no run is a filter (see "Filters" below): only these cases are
+    /// such as 'before-*.json', or a directory. Two series of `hostmark watch` are compared hour by hour. What is no run is a filter (see "Filters" below): only these cases are
     /// compared. With --interleave: filters alone.
     #[arg(value_name = "BASE NEW… | FILTER…")]
     names: Vec<String>,
@@ -187,6 +188,9 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
         false => (arguments.names.clone(), chosen::Chosen::default()),
     };
     let Some(names) = names(arguments, given, lang)? else { return Ok(Exit::Fine) };
+    if arguments.interleave.is_empty() && series::are_two(&names) {
+        return of_series(arguments, &series::compare(&names, &chosen)?, lang);
+    }
     let same_within = arguments.resolve.or(arguments.threshold.filter(|threshold| *threshold > 0.0)).unwrap_or(SAME);
     let mut sides = match arguments.interleave.as_slice() {
         [a, b] => {
@@ -244,6 +248,21 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
     let limit = arguments.threshold.unwrap_or(0.0);
     let is_strict = arguments.strict || arguments.resolve.is_some();
     Ok(verdict::exit(&comparison, limit, is_strict, lang))
+}
+
+/// Shows two series beside each other: slower as of runs, and as strict.
+fn of_series(arguments: &CompareArguments, all: &SeriesComparison, lang: Lang) -> Result<Exit> {
+    let out = arguments.out.as_deref();
+    let options = output::options_for(out, lang, arguments.verbose);
+    hand_over(&over_time::compared(all, &arguments.format, &options).unwrap_or_default(), out)?;
+    let limit = arguments.threshold.unwrap_or(0.0);
+    let is_slower = |one: &ComparedSubject| one.verdict == SeriesVerdict::Slower && -one.change > limit;
+    let is_open = |one: &ComparedSubject| one.verdict == SeriesVerdict::Undecided;
+    Ok(match () {
+        () if all.subjects.iter().any(is_slower) => Exit::Found,
+        () if arguments.strict && all.subjects.iter().any(is_open) => Exit::Undecided,
+        () => Exit::Fine,
+    })
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use super::far::on;
 use super::far::target::Target;
 use super::hand_over;
 use super::measure::inputs;
-use super::runs::{chosen, load, several};
+use super::runs::{chosen, load, series, several};
 use crate::language::{both, refuse};
 use crate::{output, store};
 
@@ -30,7 +30,7 @@ pub fn formats() -> PossibleValuesParser {
 pub struct ReportArguments {
     /// Runs to show: files, names, last, last-1 … [default: last]
     ///
-    /// Several at once: a,b,c, a quoted pattern such as 'before-*.json', or a directory. NAME=RUN shows a run under
+    /// Several at once: a,b,c, a quoted pattern such as 'before-*.json', a directory, or a series of `hostmark watch`. NAME=RUN shows a run under
     /// NAME; --format overhead pools runs of one NAME. html, markdown, lmbench and overhead show several runs.
     /// What is no run is a filter (see "Filters" below): only these cases are shown.
     #[arg(value_name = "RUN | FILTER")]
@@ -50,6 +50,12 @@ pub struct ReportArguments {
     /// A run of few cases prints their table.
     #[arg(long, value_parser = formats())]
     format: Option<String>,
+    /// Show runs of one host over time: how steady it is
+    ///
+    /// Slow episodes and what came together with them, changes for good, bursts that are used up, and a heat map of the
+    /// hours. A series of `hostmark watch` is always shown so. Formats: table, markdown, html and json.
+    #[arg(long, conflicts_with_all = ["get", "full", "base", "on", "reestimate"])]
+    over_time: bool,
     /// Print every case, as --format table does
     #[arg(long, conflicts_with = "format")]
     full: bool,
@@ -99,6 +105,13 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
     let (mut names, chosen) = chosen::parted(&arguments.names);
     if names.is_empty() {
         names.push("last".to_owned());
+    }
+    if place.is_none() && series::is_meant(&names, arguments.over_time) {
+        let format = arguments.format.as_deref().unwrap_or("table");
+        let options = output::options_for(arguments.out.as_deref(), lang, arguments.verbose);
+        let text = series::render(&series::report(&names, &chosen, arguments.redact)?, format, &options)?;
+        hand_over(&text, arguments.out.as_deref())?;
+        return Ok(Exit::Fine);
     }
     let mut runs = Vec::new();
     for typed in &names {

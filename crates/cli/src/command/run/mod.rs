@@ -254,7 +254,7 @@ fn note(typed: &str) -> Result<String, String> {
 }
 
 /// A name of runs that are kept.
-fn run_name(typed: &str) -> Result<String, String> {
+pub(super) fn run_name(typed: &str) -> Result<String, String> {
     match store::file_part(typed) == typed && typed != "last" && !typed.starts_with("last-") {
         true => Ok(typed.to_owned()),
         false => Err(both!(

@@ -8,6 +8,7 @@ pub mod load;
 mod prune;
 pub mod retyped;
 pub mod self_checked;
+pub mod series;
 pub mod several;
 
 use std::path::Path;
@@ -23,6 +24,7 @@ use hostmark_present::render::columns::{TextColumn, columns};
 use serde_json::{Value, json};
 
 use self::prune::Unwanted;
+use crate::language::both;
 use crate::store::summary::{Summary, summaries};
 use crate::{output, store};
 
@@ -108,14 +110,26 @@ pub fn runs(arguments: &RunsArguments, lang: Lang) -> Result<Exit> {
     let kept: Vec<StoredRun> = kept.into_iter().map(|(_, kept)| kept).collect();
     let text = match arguments.format {
         RunsFormat::Json => output::json(&serde_json::to_string_pretty(&kept.iter().map(value).collect::<Vec<_>>())?),
-        RunsFormat::Table if kept.is_empty() => String::new(),
-        RunsFormat::Table => table(&kept, lang),
+        RunsFormat::Table if kept.is_empty() => all_series(),
+        RunsFormat::Table => table(&kept, lang) + &all_series(),
     };
     output::print(&text);
-    if kept.is_empty() {
+    if kept.is_empty() && text.is_empty() {
         bail!("{}", NONE.get(lang));
     }
     Ok(Exit::Fine)
+}
+
+/// A line for each series of `hostmark watch`.
+fn all_series() -> String {
+    let line = |name: String| {
+        let turns = store::turns(&name).map_or(0, |turns| turns.len());
+        both!(
+            "series {name}: {turns} turns; hostmark report {name}\n",
+            "序列 {name}：{turns} 次测量；hostmark report {name}\n"
+        )
+    };
+    store::series_names().into_iter().map(line).collect()
 }
 
 const NONE: Text = Text {

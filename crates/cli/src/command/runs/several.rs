@@ -11,11 +11,14 @@ use crate::store;
 /// Whether an argument may mean several runs. A file may have a comma or a star in its name.
 pub fn is_meant(name: &str) -> bool {
     let path = Path::new(name);
-    path.is_dir() || !path.exists() && name.contains([',', '*', '?'])
+    path.is_dir() || !path.exists() && (name.contains([',', '*', '?']) || store::series(name).is_some())
 }
 
 /// The files of one argument, at least one: one run, several with commas between, a pattern, or a directory of runs.
 pub fn files(name: &str) -> Result<Vec<PathBuf>> {
+    if !Path::new(name).exists() && store::series(name).is_some() {
+        return store::turns(name);
+    }
     if Path::new(name).is_dir() {
         let found = matching(Path::new(name), "*.json")?;
         if found.is_empty() {

@@ -1,0 +1,240 @@
+//! The turns of a watch: each is measured, kept and told before the next.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Result;
+use hostmark_analysis::over_time::{Turn, slower};
+use hostmark_engine::Wall;
+use hostmark_engine::sys::cpu_time;
+use hostmark_engine::worker::far::NoPeers;
+use hostmark_model::{Exit, Inputs, Lang, Profile, Run, RunRequest, SeriesTurn};
+use hostmark_present::{RenderOptions, export, tables};
+
+use super::pace::{Load, Pace, Since, TURN_S, shown};
+use crate::command::measure::machine::MeasuredMachine;
+use crate::command::measure::ready::Ready;
+use crate::command::measure::{self, Means};
+use crate::command::runs::history;
+use crate::command::{exit_of, sentence};
+use crate::language::both;
+use crate::progress::Bar;
+use crate::signals::StopRequest;
+use crate::store::RunFiles;
+use crate::world::MockMachine;
+use crate::{output, store};
+
+/// Turns that a new one is held against, at most.
+const BEFORE: usize = 20;
+/// Values that are told of a turn.
+const FEW: usize = 3;
+
+/// A turn's run, and where it goes or why nowhere.
+type MeasuredTurn = (Run, Result<RunFiles, String>);
+
+/// Where a turn is told besides the console.
+pub struct Told<'a> {
+    pub prometheus: Option<&'a Path>,
+    pub jsonl: Option<&'a Path>,
+    pub lang: Lang,
+}
+
+/// What all turns share.
+pub struct Turns<'a> {
+    pub filters: &'a [String],
+    pub series: SeriesTurn,
+    pub told: Told<'a>,
+    pub stop: &'a StopRequest,
+    pub wall: &'a dyn Wall,
+}
+
+impl Turns<'_> {
+    /// Takes turns for so long, or one; ends sooner where the person asks to stop. A turn that fails is told.
+    pub fn take(
+        self,
+        for_s: Option<f64>,
+        load: Load,
+        mut pace: Pace,
+        mock: &mut Option<MockMachine>,
+        past: &[PathBuf],
+    ) -> Result<Exit> {
+        let (end, every) = (for_s.map(Duration::from_secs_f64), Duration::from_secs_f64(self.series.every_s));
+        let latest = past.iter().rev().take(BEFORE).rev();
+        let mut before: Vec<Turn> = latest.filter_map(|file| Turn::of(&store::load(file).ok()?)).collect();
+        let mut number = past.len();
+        let (mut exit, mut kept, mut taken, mut is_put_off) = (Exit::Fine, 0, 0_u32, false);
+        // A mock's process does other things as well.
+        let counted: fn() -> io::Result<u64> = if mock.is_none() { cpu_time::of_all_own } else { || Ok(0) };
+        let used_before = counted().unwrap_or(0);
+        let used = || Duration::from_nanos(counted().unwrap_or(0).saturating_sub(used_before));
+        loop {
+            let begun = pace.elapsed();
+            (number, taken) = (number + 1, taken + 1);
+            match self.one(mock) {
+                Ok(None) => {}
+                Ok(Some((run, place))) => {
+                    let (told, saved) = (self.line(&run, &before, number), self.keep(&run, place));
+                    kept += usize::from(saved == Exit::Fine);
+                    exit = exit.or(saved);
+                    if !output::is_quiet() {
+                        output::print(&told);
+                    }
+                    before.extend(Turn::of(&run));
+                    before.drain(..before.len().saturating_sub(BEFORE));
+                }
+                // What cannot be measured at all is not tried for a day.
+                Err(error) if taken == 1 => return Err(error),
+                Err(error) => {
+                    let why = sentence(&error);
+                    output::complain(&both!("turn {number} failed: {why}", "第 {number} 次测量失败：{why}"));
+                    exit = exit.or(exit_of(&error));
+                }
+            }
+            let used = used();
+            if let Some(signal) = self.stop.signal() {
+                exit = exit.or(Exit::Signal(signal));
+                break;
+            }
+            let Some(end) = end else { break };
+            let next = (begun + every).max(pace.elapsed());
+            let kept_after = load.kept_after(used);
+            if kept_after > next && !is_put_off {
+                is_put_off = true;
+                let (cost, wait) = (shown(used.as_secs_f64() / f64::from(taken)), shown(kept_after.as_secs_f64()));
+                output::remark(&both!(
+                    "a turn costs {cost} of CPU time here, more than expected: the next one waits until {wait} after the start",
+                    "每次测量在本机消耗 {cost} CPU 时间，超出预期：下一次推迟到开始后 {wait}"
+                ));
+            }
+            let next = next.max(kept_after);
+            if next >= end {
+                break;
+            }
+            pace.wait(next, self.stop);
+            if let Some(signal) = self.stop.signal() {
+                exit = exit.or(Exit::Signal(signal));
+                break;
+            }
+        }
+        if !output::is_quiet() {
+            output::print(&self.ending(kept, used(), pace.elapsed()));
+        }
+        Ok(exit)
+    }
+
+    /// Measures a turn; none where the person asked to stop meanwhile: a part of a glance says little.
+    fn one(&self, mock: &mut Option<MockMachine>) -> Result<Option<MeasuredTurn>> {
+        let begun = self.wall.elapsed();
+        let machine = match mock {
+            Some(mock) => MeasuredMachine::Mock(mock),
+            None => MeasuredMachine::local(None, &[])?,
+        };
+        let inputs = Inputs { limit_s: Some(TURN_S as u64), ..Inputs::default() };
+        let host = machine.facts(&inputs);
+        let request = RunRequest {
+            filters: self.filters.to_vec(),
+            profile: Profile::Quick,
+            seed: None,
+            set: Vec::new(),
+            table: self.filters.is_empty().then(|| tables::CONSTANTS.to_owned()),
+            inputs,
+            via: Vec::new(),
+            begun: None,
+        };
+        let mut ready = Ready::fresh(&request, host, &machine)?;
+        // What cannot be measured at all leaves no series.
+        let place = RunFiles::of_turn(&self.series.name, &ready.run.host.hostname);
+        ready.run.series = Some(self.series.clone());
+        if let Ok(place) = &place {
+            ready.run.name.clone_from(&place.name);
+        }
+        let mut bar = Bar::new();
+        let wall = Since { wall: self.wall, begun };
+        let means = Means { machine, stop: self.stop, wall: &wall, peers: &NoPeers };
+        let measured = measure::measure(ready, means, &mut bar, None);
+        bar.finish();
+        let mut run = measured?.run;
+        if run.interrupted.is_some() {
+            return Ok(None);
+        }
+        history::judge(&mut run);
+        Ok(Some((run, place)))
+    }
+
+    /// Keeps a turn, and writes the files that a person asked for. Each that cannot be written is told, and the watch goes on.
+    fn keep(&self, run: &Run, place: Result<RunFiles, String>) -> Exit {
+        let mut exit = Exit::Fine;
+        let mut failed = |what: &str, why: &dyn std::fmt::Display| {
+            exit = Exit::ResourceLost;
+            output::complain(&both!(
+                "{what} could not be written ({why}); make room or free the path: the watch goes on",
+                "无法写入 {what}（{why}）；请腾出空间或修正路径，监测仍继续"
+            ));
+        };
+        match place {
+            Err(why) => failed(&self.series.name, &why),
+            Ok(place) => {
+                if let Err(error) = place.save(run) {
+                    failed(&place.file.display().to_string(), &error);
+                }
+            }
+        }
+        let text = |format: &str| {
+            let format = export::format_named(format);
+            format.map_or_else(String::new, |format| format.render_one(run, &RenderOptions::default()))
+        };
+        if let Some(file) = self.told.prometheus
+            && let Err(error) = store::write(file, &text("prometheus"))
+        {
+            failed(&file.display().to_string(), &error);
+        }
+        if let Some(file) = self.told.jsonl
+            && let Err(error) = append(file, &text("jsonl"))
+        {
+            failed(&file.display().to_string(), &error);
+        }
+        exit
+    }
+
+    /// What is told of a turn: how many values, and what is slower than before.
+    fn line(&self, run: &Run, before: &[Turn], number: usize) -> String {
+        let turn = Turn::of(run);
+        let values = turn.as_ref().map_or(0, |turn| turn.values.len());
+        let slower = turn.as_ref().map_or_else(Vec::new, |turn| slower(turn, before));
+        let named =
+            slower.iter().take(FEW).map(|(subject, times)| format!("{} {times:.2}x", subject.name.get(self.told.lang)));
+        let named = named.collect::<Vec<_>>().join(both!(", ", "，").as_str());
+        let started = &run.started;
+        match (slower.len(), slower.len().saturating_sub(FEW)) {
+            (0, _) => {
+                both!("{started}  turn {number}: {values} values\n", "{started}  第 {number} 次：{values} 个值\n")
+            }
+            (_, 0) => both!(
+                "{started}  turn {number}: {values} values; slower than before: {named}\n",
+                "{started}  第 {number} 次：{values} 个值；慢于之前：{named}\n"
+            ),
+            (_, more) => both!(
+                "{started}  turn {number}: {values} values; slower than before: {named} and {more} more\n",
+                "{started}  第 {number} 次：{values} 个值；慢于之前：{named}，另有 {more} 项\n"
+            ),
+        }
+    }
+
+    fn ending(&self, kept: usize, used: Duration, elapsed: Duration) -> String {
+        let name = &self.series.name;
+        let directory = store::series(name).map_or_else(String::new, |path| path.display().to_string());
+        let share = used.as_secs_f64() / elapsed.as_secs_f64().max(self.series.every_s);
+        let share = hostmark_analysis::format::percent(share);
+        both!(
+            "{kept} turns kept in {directory}, {share} of one CPU on average\nreport: hostmark report {name}\n",
+            "{kept} 次测量保存在 {directory}，平均占用一个 CPU 的 {share}\n报告：hostmark report {name}\n"
+        )
+    }
+}
+
+/// Adds lines to a file in one write: who reads it meanwhile sees whole ones.
+fn append(file: &Path, text: &str) -> io::Result<()> {
+    File::options().append(true).create(true).open(file)?.write_all(text.as_bytes())
+}
