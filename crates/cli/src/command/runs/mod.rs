@@ -114,7 +114,7 @@ pub fn runs(arguments: &RunsArguments, lang: Lang) -> Result<Exit> {
         RunsFormat::Table => table(&kept, lang) + &all_series(),
     };
     output::print(&text);
-    if kept.is_empty() && text.is_empty() {
+    if kept.is_empty() && store::series_names().is_empty() {
         bail!("{}", NONE.get(lang));
     }
     Ok(Exit::Fine)

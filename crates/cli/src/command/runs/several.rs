@@ -17,7 +17,14 @@ pub fn is_meant(name: &str) -> bool {
 /// The files of one argument, at least one: one run, several with commas between, a pattern, or a directory of runs.
 pub fn files(name: &str) -> Result<Vec<PathBuf>> {
     if !Path::new(name).exists() && store::series(name).is_some() {
-        return store::turns(name);
+        let found = store::turns(name)?;
+        if found.is_empty() {
+            refuse!(
+                "the series {name} has no turn; measure one by hostmark watch",
+                "序列 {name} 中没有测量；请用 hostmark watch 测量"
+            );
+        }
+        return Ok(found);
     }
     if Path::new(name).is_dir() {
         let found = matching(Path::new(name), "*.json")?;

@@ -24,7 +24,7 @@ pub fn units(series: &str, every_s: f64, again: &[String], program: &Path, write
          KillMode=mixed\n\
          # Mounts alone confine it: a seccomp filter or a limit of CPU would be measured.\n\
          ProtectSystem=strict\n\
-         ProtectHome=yes\n\
+         ProtectHome=read-only\n\
          PrivateTmp=yes\n",
         quoted(&program.display().to_string()),
         words.join(" "),
