@@ -4,7 +4,7 @@ use hostmark_stats::descriptive::median;
 use serde::Serialize;
 
 use super::together::{Together, together};
-use super::{Line, Subject, Turn, seconds};
+use super::{Line, Subject, Turn, is_real, seconds};
 
 /// So many times faster, as logarithm, is a burst: allowances give multiples, noise does not.
 const LEAST_TIMES: f64 = 0.2231;
@@ -31,8 +31,15 @@ pub struct Burst {
     pub(super) fast: Vec<(usize, usize)>,
 }
 
+/// The fast stretches of a line, as places, and how likely outliers alone make the least likely.
+struct Fast {
+    stretches: Vec<(usize, usize)>,
+    times: f64,
+    by_chance: f64,
+}
+
 /// The fast stretches of a line between changes for good, where they are bursts.
-fn fast(line: &Line, first: usize, end: usize) -> Option<(Vec<(usize, usize)>, f64)> {
+fn fast(line: &Line, first: usize, end: usize, lines: usize) -> Option<Fast> {
     let usual = line.usual(first, end);
     let mut stretches: Vec<(usize, usize)> = Vec::new();
     for phase in line.phases.iter().filter(|phase| phase.first < end && phase.end > first) {
@@ -51,7 +58,10 @@ fn fast(line: &Line, first: usize, end: usize) -> Option<(Vec<(usize, usize)>, f
     let is_burst = begins_fast || stretches.len() >= 2 && longest <= ALIKE * shortest;
     let is_rare = total as f64 <= MOST_SHARE * (end - first) as f64;
     let values: Vec<f64> = stretches.iter().flat_map(|(from, to)| &line.goodness[*from..*to]).copied().collect();
-    (is_burst && is_rare).then(|| (stretches, median(&values).unwrap_or(usual) - usual))
+    let level = median(&values).unwrap_or(usual);
+    let by_chance = stretches.iter().map(|(from, to)| line.by_chance(*from..*to, (usual, level), lines));
+    let by_chance = by_chance.fold(f64::INFINITY, f64::min);
+    (is_burst && is_rare && by_chance < 1.0).then_some(Fast { stretches, times: (level - usual).exp(), by_chance })
 }
 
 /// The bursts between changes for good. Subjects whose fast turns are mostly the same have them together.
@@ -59,32 +69,39 @@ pub(super) fn bursts(turns: &[Turn], lines: &[Line], ends: &[usize], every_s: f6
     let mut all = Vec::new();
     let starts = std::iter::once(0).chain(ends.iter().copied());
     for (first, end) in starts.zip(ends.iter().copied().chain([turns.len()])) {
-        let mut found: Vec<Burst> = Vec::new();
+        let mut found: Vec<(Burst, Vec<f64>)> = Vec::new();
         for line in lines {
             let place = |turn: usize| line.turns.partition_point(|one| *one < turn);
-            let Some((stretches, times)) = fast(line, place(first), place(end)) else { continue };
+            let Some(Fast { stretches, times, by_chance }) = fast(line, place(first), place(end), lines.len()) else {
+                continue;
+            };
             let fast: Vec<(usize, usize)> =
                 stretches.into_iter().map(|(from, to)| (line.turn(from), line.turn(to))).collect();
-            let of_line = (line.subject.clone(), times.exp());
-            match found.iter_mut().find(|one| overlap(&one.fast, &fast) >= 0.5) {
-                Some(known) => known.subjects.push(of_line),
+            let of_line = (line.subject.clone(), times);
+            match found.iter_mut().find(|(one, _)| overlap(&one.fast, &fast) >= 0.5) {
+                Some((known, chances)) => {
+                    known.subjects.push(of_line);
+                    chances.push(by_chance);
+                }
                 None => {
                     let lengths: Vec<f64> = fast.iter().map(|(from, to)| seconds(turns, *from, *to, every_s)).collect();
                     let total: usize = fast.iter().map(|(from, to)| to - from).sum();
                     let is_slow = |turn: usize| !fast.iter().any(|(from, to)| (*from..*to).contains(&turn));
                     let (slow, quick): (Vec<usize>, Vec<usize>) = (first..end).partition(|turn| is_slow(*turn));
-                    found.push(Burst {
+                    let burst = Burst {
                         subjects: vec![of_line],
                         fast_s: median(&lengths).unwrap_or(0.0),
                         share: total as f64 / (end - first) as f64,
                         began: fast.iter().map(|(from, _)| super::began(turns, *from, every_s)).collect(),
                         together: together(turns, &slow, &quick),
                         fast,
-                    });
+                    };
+                    found.push((burst, vec![by_chance]));
                 }
             }
         }
-        all.extend(found);
+        found.retain(|(_, chances)| is_real(turns.len(), chances.iter().copied()));
+        all.extend(found.into_iter().map(|(burst, _)| burst));
     }
     all.iter_mut().for_each(|one| one.subjects.sort_by(|(_, one), (_, other)| other.total_cmp(one)));
     all

@@ -3,17 +3,13 @@
 use serde::Serialize;
 
 use super::together::{Together, together};
-use super::{Burst, LEAST_STEP, Line, Subject, Turn, began, changed_facts, seconds};
+use super::{Burst, LEAST_STEP, Line, Subject, Turn, began, changed_facts, is_real, seconds};
 use crate::fleet::Changed;
 
 /// Stretches of subjects that share so many of their turns are one episode.
 const SAME: f64 = 0.5;
 /// An episode of one turn is an outlier.
 const LEAST_TURNS: usize = 2;
-/// Stretches of a line that outliers make by chance, expected in a whole series of quiet turns; of more it is none.
-const MOST_BY_CHANCE: f64 = 0.01;
-/// So many subjects that are slow together are no chance.
-const TOGETHER: usize = 3;
 /// Episodes that begin within so many seconds of each other's time of day, on so many days, come every day.
 const NEAR_S: f64 = 3600.0;
 const LEAST_DAYS: usize = 3;
@@ -68,7 +64,7 @@ struct Stretch {
     first: usize,
     end: usize,
     slow: SlowSubject,
-    /// How many so long and so slow are expected in the whole series by outliers alone.
+    /// How likely outliers alone make it.
     by_chance: f64,
 }
 
@@ -76,6 +72,8 @@ struct Stretch {
 pub(super) fn episodes(turns: &[Turn], lines: &[Line], ends: &[usize], bursts: &[Burst], every_s: f64) -> Vec<Episode> {
     let mut groups: Vec<Vec<Stretch>> = Vec::new();
     let all = lines.iter().flat_map(|line| stretches(line, ends, turns.len(), lines.len()));
+    // What chance makes anyway is no part of anything.
+    let all = all.filter(|stretch| stretch.by_chance < 1.0);
     for stretch in all {
         let is_same = |group: &&mut Vec<Stretch>| group.iter().any(|known| overlap(known, &stretch) >= SAME);
         match groups.iter_mut().find(is_same) {
@@ -83,10 +81,7 @@ pub(super) fn episodes(turns: &[Turn], lines: &[Line], ends: &[usize], bursts: &
             None => groups.push(vec![stretch]),
         }
     }
-    let is_real = |group: &Vec<Stretch>| {
-        group.len() >= TOGETHER || group.iter().any(|stretch| stretch.by_chance <= MOST_BY_CHANCE)
-    };
-    groups.retain(is_real);
+    groups.retain(|group| is_real(turns.len(), group.iter().map(|stretch| stretch.by_chance)));
     let mut all: Vec<Episode> = groups.into_iter().map(|group| whole(turns, group, every_s)).collect();
     all.sort_by_key(|episode| episode.place);
     let is_in_an_episode: Vec<bool> =
@@ -132,13 +127,7 @@ fn stretches(line: &Line, ends: &[usize], turns: usize, lines: usize) -> Vec<Str
         }
         close(open);
         for (from, to, level) in &slow {
-            // Turns that are half as slow, but for those of such stretches: how often an outlier is one of these.
-            let is_quiet = |place: &usize| !slow.iter().any(|(from, to, _)| (*from..*to).contains(place));
-            let quiet: Vec<usize> = (first..end).filter(is_quiet).collect();
-            let outliers = quiet.iter().filter(|place| line.goodness[**place] <= f64::midpoint(usual, *level)).count();
-            let share = (outliers + 1) as f64 / (quiet.len() + 1) as f64;
-            let places = (line.goodness.len() * lines) as f64;
-            let by_chance = places * share.powf((to - from) as f64);
+            let by_chance = line.by_chance(*from..*to, (usual, *level), lines);
             let (subject, times) = (line.subject.clone(), (usual - level).exp());
             let (usual, then) = (subject.value(usual), subject.value(*level));
             let slow = SlowSubject { subject, times, usual, then };

@@ -17,7 +17,8 @@ pub(super) const EVERY_S: u64 = 600;
 pub(super) const TURNS_OF_HOUR: usize = 6;
 const TURNS: usize = 7 * 24 * TURNS_OF_HOUR;
 /// Groups of subjects, and how much their values scatter from turn to turn.
-const GROUPS: [(&str, f64); 4] = [("cpu", 0.004), ("memory", 0.02), ("syscall", 0.015), ("disk", 0.06)];
+const GROUPS: [(&str, f64); 5] =
+    [("cpu", 0.004), ("memory", 0.02), ("syscall", 0.015), ("disk", 0.06), ("twofold", 0.02)];
 const OF_GROUP: usize = 4;
 
 /// A week of a machine; what happens is counted in turns.
@@ -34,7 +35,7 @@ pub(super) struct MadeUpWeek {
 
 impl MadeUpWeek {
     /// Its turns. Values scatter with Student's tails, follow the day by one percent, drift together a little, and one in a hundred is
-    /// an outlier.
+    /// an outlier; some have two levels.
     pub(super) fn turns(&self) -> Vec<Turn> {
         let mut random = Pcg64Mcg::seed_from_u64(self.seed);
         let start = Timestamp::parse("2026-11-02T00:00:00Z").unwrap();
@@ -55,6 +56,8 @@ impl MadeUpWeek {
                         "cpu" if is_spent => 2.5_f64.ln(),
                         "memory" if is_night => 1.25_f64.ln(),
                         "syscall" if is_new => 1.2_f64.ln(),
+                        // A value that has two levels by itself, of which each turn has one.
+                        "twofold" if random.random::<f64>() < 0.4 => 0.5,
                         _ => 0.0,
                     };
                     let key = format!("{group}.s{subject}");

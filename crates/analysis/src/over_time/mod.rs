@@ -50,6 +50,15 @@ pub enum Steadiness {
     Unsteady,
 }
 
+/// Episodes and bursts that outliers make by chance, expected in a whole series of quiet turns; of more it is none.
+const MOST_BY_CHANCE: f64 = 0.01;
+
+/// Whether chance is no reason for stretches that several lines have at the same time, each as likely as that: those that chance makes
+/// anyway say nothing.
+fn is_real(turns: usize, each: impl Iterator<Item = f64>) -> bool {
+    turns as f64 * each.map(|one| one.min(1.0)).product::<f64>() <= MOST_BY_CHANCE
+}
+
 /// A series over time.
 #[derive(Debug, Clone, Serialize)]
 pub struct OverTime {
@@ -94,6 +103,23 @@ impl Line {
     /// The turn of the value at this place; of the place behind the last the turn behind that.
     fn turn(&self, place: usize) -> usize {
         self.turns.get(place).copied().unwrap_or_else(|| self.turns.last().map_or(0, |last| last + 1))
+    }
+
+    /// How many stretches so long and so far from the usual level outliers alone make of one of so many lines, for each place at which
+    /// one may begin. What jumps to and fro by itself has many.
+    fn by_chance(&self, places: std::ops::Range<usize>, (usual, level): (f64, f64), lines: usize) -> f64 {
+        let half = f64::midpoint(usual, level);
+        let is_like = |goodness: f64| if level < usual { goodness <= half } else { goodness >= half };
+        let alike = |within: bool| {
+            let all = self.goodness.iter().enumerate().filter(|(place, _)| places.contains(place) == within);
+            all.filter(|(_, goodness)| is_like(**goodness)).count() as f64
+        };
+        let (count, others) = (places.len() as f64, (self.goodness.len() - places.len()) as f64);
+        let (then, usually) = (alike(true) / count, (alike(false) + 1.0) / (others + 1.0));
+        // Chernoff's bound of the binomial law: Hoeffding, "Probability inequalities for sums of bounded random variables", JASA 1963.
+        let part = |share: f64, of: f64| if share > 0.0 { share * (share / of).ln() } else { 0.0 };
+        let distance = part(then, usually) + part(1.0 - then, 1.0 - usually);
+        lines as f64 * if then > usually { (-count * distance).exp() } else { 1.0 }
     }
 
     /// The level at which most values of these places stay, by phases.

@@ -35,7 +35,9 @@ fn a_week_with_credits_a_neighbour_and_a_new_kernel_is_told_as_such() {
         for (day, night) in nights.iter().enumerate() {
             assert!(is_within_a_turn(&night.from, (24 * day + 2) * TURNS_OF_HOUR), "{night:?}");
             assert!(is_within_a_turn(&night.to, (24 * day + 4) * TURNS_OF_HOUR), "{night:?}");
-            assert_eq!(groups(&mut night.subjects.iter().map(|one| &one.subject)), ["memory"]);
+            // What jumps to and fro by itself may be slow for as long.
+            let is_steady = |one: &&Subject| !one.key.starts_with("twofold");
+            assert_eq!(groups(&mut night.subjects.iter().map(|one| &one.subject).filter(is_steady)), ["memory"]);
             let causes: Vec<Cause> = night.together.iter().map(|one| one.cause).collect();
             assert_eq!(causes, [Cause::CoreShared, Cause::LastCache]);
         }

@@ -24,11 +24,11 @@ const SHADES: [(f64, char, char); 5] =
 
 const COMMA: Text = Text { en: ", ", zh: "，" };
 const METHOD: Text = Text {
-    en: "Best: what a value reaches in one of twenty turns. An episode is two turns or more at a level at least 5 % slower than usual; a \
-         change for good holds for an eighth of the series. Levels are those of least cost (a change of level costs 22 squared \
-         deviations, an outlier at most 25). In 100 simulated quiet weeks at most 5 have an episode. What came together with an episode \
-         was more than in nine of ten other turns: that is no proof of a cause.",
-    zh: "最佳：二十次测量中有一次达到的数值。时段指连续两次或更多次测量处于比平常至少慢 5% 的水平；持久变化须持续序列的八分之一。水平按最小代价划分（改变一次水平代价为 22 个偏差平方，离群值至多 25）。在 100 个模拟的平静周里至多 5 周出现时段。“同时”指该量高于其他十分之九的测量，并不证明因果。",
+    en: "Best: what a value reaches in one of twenty turns. An episode is two turns or more at a level at least 5 % slower than usual, so \
+         clear that outliers make one in a hundred series; a change for good holds for an eighth of the series. Levels are those of least \
+         cost (a change of level costs 22 squared deviations, an outlier at most 25). In 100 simulated quiet weeks at most 5 have an \
+         episode. What came together with an episode was more than in nine of ten other turns: that is no proof of a cause.",
+    zh: "最佳：二十次测量中有一次达到的数值。时段指连续两次或更多次测量处于比平常至少慢 5% 的水平，其显著程度仅在一百个序列中有一个会由离群值造成；持久变化须持续序列的八分之一。水平按最小代价划分（改变一次水平代价为 22 个偏差平方，离群值至多 25）。在 100 个模拟的平静周里至多 5 周出现时段。“同时”指该量高于其他十分之九的测量，并不证明因果。",
 };
 
 /// Which characters stand for shades.
@@ -176,7 +176,7 @@ fn burst(one: &Burst) -> Vec<Remark> {
                 "{count} times faster for {fast}, slow for the rest ({share} of the time fast): {}",
                 subjects.en
             ),
-            (Lang::Zh, 1) => format!("自 {first} 起 {fast} 内较快，其余时间慢（快的时间占 {share}）：{}", subjects.zh),
+            (Lang::Zh, 1) => format!("自 {first} 起 {fast}内较快，其余时间慢（快的时间占 {share}）：{}", subjects.zh),
             (Lang::Zh, _) => format!("{count} 次、每次 {fast} 较快，其余时间慢（快的时间占 {share}）：{}", subjects.zh),
         }
     });
@@ -222,7 +222,7 @@ fn nightly(one: &Nightly, episodes: &[Episode]) -> Vec<Remark> {
             Lang::En => {
                 format!("on {days} days from about {hour:02}:{minute:02} UTC for {long}: {} slower", subjects.en)
             }
-            Lang::Zh => format!("{days} 天里约 {hour:02}:{minute:02}（UTC）起持续 {long}：慢 {}", subjects.zh),
+            Lang::Zh => format!("{days} 天里约 {hour:02}:{minute:02}（UTC）起持续 {long}，变慢：{}", subjects.zh),
         }
     });
     let together = first.map(|episode| company(&episode.together)).unwrap_or_default();
@@ -237,8 +237,8 @@ fn of_episode(one: &Episode) -> Vec<Remark> {
         match (lang, one.goes_on) {
             (Lang::En, true) => format!("since {from}, {long} so far: {} slower", subjects.en),
             (Lang::En, false) => format!("{from} … {to} ({long}): {} slower", subjects.en),
-            (Lang::Zh, true) => format!("自 {from}，至今 {long}：慢 {}", subjects.zh),
-            (Lang::Zh, false) => format!("{from} … {to}（{long}）：慢 {}", subjects.zh),
+            (Lang::Zh, true) => format!("自 {from}，至今 {long}，变慢：{}", subjects.zh),
+            (Lang::Zh, false) => format!("{from} … {to}（{long}）变慢：{}", subjects.zh),
         }
     });
     let mut below_it = company(&one.together);
@@ -286,7 +286,7 @@ fn table(all: &[SubjectOverTime]) -> Block {
         head("best", "最佳", Align::Point),
         head("median", "中位数", Align::Point),
         head("slowest tenth", "最慢十分之一", Align::Point),
-        head("within 10 % of best", "距最佳 10% 以内的时间", Align::Right),
+        head("within 10 % of best", "近最佳的时间", Align::Right),
     ];
     let row = |one: &SubjectOverTime| {
         let shown = |number: f64| Cell::from(each(|lang| value(number, one.subject.unit, lang)));
