@@ -219,7 +219,7 @@ fn negative(measured: &Measured, unit: Option<Unit>) -> Option<Text<String>> {
     let (en, zh) = match unit? {
         Unit::BytesPerSecond | Unit::OperationsPerSecond | Unit::Hertz => ("rate", "速率"),
         Unit::Nanoseconds | Unit::CoreCycles | Unit::ReferenceCycles => ("time", "时间"),
-        Unit::Bytes | Unit::Count | Unit::Ratio => return None,
+        Unit::Bytes | Unit::Count | Unit::Ratio | Unit::Joules => return None,
     };
     let is_flagged = measured.flags.iter().any(|flag| flag.kind == FlagKind::UnderResolution);
     (typical < 0.0 && !is_flagged).then_some(())?;

@@ -52,13 +52,14 @@ mod values;
 
 use std::collections::BTreeMap;
 
-use hostmark_host::Root;
+use hostmark_host::{CorePmu, EnergyMeter, Root};
 use hostmark_model::{CaseId, Choice, Histogram, Job, JobCase, ReasonCode};
 
 use crate::case::allotment::MemoryBudget;
 use crate::case::copies::Copies;
 use crate::clock::{Clock, CoreClock, Precision, Ticks, monotonic_ns};
 use crate::round_error::{Result, RoundError};
+use crate::sampling::counted::{self, Counted, HARDWARE_GROUPS, Wanted};
 use crate::sampling::cpu::Cpu;
 use crate::sampling::latencies;
 use crate::sampling::sample::{Interference, Samples};
@@ -76,6 +77,8 @@ pub(crate) struct Yield {
     pub notes: Vec<(String, String)>,
     /// Further quantities by name, each with its values so far.
     pub also: BTreeMap<String, Vec<f64>>,
+    /// What counters tell of an iteration.
+    pub counted: Counted,
     pub histogram: Option<Histogram>,
     /// The mean of the operations that were timed one by one, ns.
     pub mean_ns: Option<f64>,
@@ -155,6 +158,7 @@ impl Case {
 
     /// An iteration of what was sampled did the thing measured so many times.
     fn share(&mut self, times: u64) {
+        counted::share(&mut self.yielded.counted, times);
         let Some(samples) = &mut self.yielded.samples else { return };
         samples.iterations.iter_mut().for_each(|iterations| *iterations *= times);
         samples.whole.operations *= times;
@@ -173,12 +177,37 @@ impl Case {
     }
 
     fn sample(&mut self, amount: u64, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
+        self.sample_alone(amount, body)?;
+        self.count(body)
+    }
+
+    /// The same without counters.
+    fn sample_alone(&mut self, amount: u64, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
         if self.start_barrier()? {
             return copies::for_ever(&self.clock, body);
         }
         let hint = self.own.iterations;
         let samples = self.sampler().take(hint, body)?;
         self.keep(samples, amount)
+    }
+
+    /// What counters tell of a body whose samples are taken, where they are wanted.
+    fn count(&mut self, body: &mut dyn FnMut(u64) -> Result<()>) -> Result<()> {
+        let is_wanted = self.job.environment.inputs.counters && matches!(self.copies, Copies::Alone);
+        let Some(samples) = self.yielded.samples.as_ref().filter(|_| is_wanted) else { return Ok(()) };
+        let (iterations, budget_ns) = (samples.learned, self.job.budget_ns as f64);
+        let (root, cpu, group) = (Root::here(), self.interference.cpu(), self.id.probe.split('.').next());
+        let in_kernel = !group.is_some_and(|group| HARDWARE_GROUPS.contains(&group));
+        let wanted = Wanted { root: &root, pmu: CorePmu::of_cpu(&root, cpu), in_kernel };
+        let begin = self.clock.start();
+        let has_time = |times: f64| self.clock.ns(self.clock.start().since(begin)) < times * budget_ns;
+        let mut counted = counted::count(&wanted, iterations, body, &mut counted::by_kernel, &|| has_time(1.0))?;
+        if let Ok(meter) = EnergyMeter::of_cpu(&root, cpu) {
+            counted.extend(counted::energy(&meter, iterations, body, &|| has_time(2.0))?);
+        }
+        self.yielded.counted = counted;
+        counted::share(&mut self.yielded.counted, self.yielded.amount.max(1));
+        Ok(())
     }
 
     /// Called by every verb before it measures: whoever does the same at once meets here. Whether this one is only a

@@ -22,9 +22,7 @@ use crate::estimate::quiet::CasePoint;
 use crate::probe::{Entry, Limit, Quantity, ValueSource};
 use crate::record::contention;
 use crate::record::{Round, Sampled};
-
-/// Groups whose disturbed samples leave the estimate: their values are the hardware's.
-const HARDWARE_GROUPS: [&str; 2] = ["cpu", "memory"];
+use crate::sampling::counted::HARDWARE_GROUPS;
 
 /// A disk that did less than this share of what was asked of it was not what was measured.
 const LEAST_OF_DEVICE: f64 = 0.5;
@@ -213,7 +211,7 @@ fn also(
         };
         Some((quantity.name.to_owned(), Also { estimate: estimate? }))
     };
-    entry.probe.also.iter().filter_map(estimated).collect()
+    entry.quantities().filter_map(estimated).collect()
 }
 
 /// The same estimate for what rounds gave as a whole: over all of them, since their median would hide those that stalled.

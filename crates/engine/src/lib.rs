@@ -37,3 +37,4 @@ pub use record::{CaseRounds, Record, Round, RoundResult};
 pub use resource_limits::reason_of;
 pub use round_error::{Checked, Result, RoundError};
 pub use run::{Observer, OpenLink, Resource, Results, RunContext, Taken, run};
+pub use sampling::uncounted::missing as missing_counters;

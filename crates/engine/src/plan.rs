@@ -23,6 +23,7 @@ use crate::case::bind::Bind;
 use crate::probe::{
     Axis, CORE, Catalogue, Entry, FullFactorial, IP, Measure, Points, TO, TWO_HOSTS, entries, no_such_peer,
 };
+use crate::quantity::Quantity;
 use crate::sys::affinity::MOST_CPUS;
 
 pub use cpus::{cpu_list, keep_to_cpus, nearest_other};
@@ -112,6 +113,9 @@ impl Plan {
     pub fn probes(&self) -> Vec<ProbeInfo> {
         let info = |entry: &Entry| {
             let mut info = entry.info();
+            if self.request.inputs.counters {
+                info.also = entry.quantities().map(Quantity::info).collect();
+            }
             info.brought_by = self.brought_by(&info.id).to_vec();
             let base = self.bases.get(&info.id);
             let has = |axis: &&Axis| base.is_some_and(|base| base.get(axis.name).is_some());

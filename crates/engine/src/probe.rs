@@ -16,6 +16,7 @@ use crate::case::Case;
 use crate::case::bind::{BIND, Bind};
 use crate::probe::serving::Service;
 use crate::round_error::{Result, RoundError};
+use crate::sampling::counted;
 
 pub use crate::quantity::{Quantity, ValueSource};
 pub use fill::Fill;
@@ -431,6 +432,11 @@ impl Entry {
         axes.retain(|axis| axis.name != CORE.name || hostmark_host::core_kinds(host).len() > 1);
         axes.retain(|axis| ![TO.name, IP.name].contains(&axis.name) || !peers.is_empty());
         axes
+    }
+
+    /// Every further quantity that a measurement of it may yield: its own, and those of counters.
+    pub(crate) fn quantities(&self) -> impl Iterator<Item = &'static Quantity> {
+        self.probe.also.iter().chain(&counted::QUANTITIES)
     }
 
     /// The point at which every axis has its default.

@@ -2,6 +2,7 @@
 
 pub(crate) mod choice;
 pub(crate) mod core_monitor;
+pub(crate) mod counted;
 pub(crate) mod counter_blocks;
 pub(crate) mod cpu;
 pub(crate) mod difference;
@@ -14,3 +15,4 @@ pub(crate) mod sampler;
 pub(crate) mod setup;
 pub mod threads;
 pub(crate) mod totals;
+pub mod uncounted;

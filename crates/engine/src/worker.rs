@@ -377,6 +377,8 @@ fn report(entry: &Entry, mut case: Case, surroundings: RoundNoise) -> Result<Vec
         Some((quantity.name.to_owned(), vec![samples.whole.value(quantity, mean_ns, amount, entry.probe.unit)?]))
     };
     also.extend(entry.probe.also.iter().filter_map(whole));
+    let counted = std::mem::take(&mut case.yielded.counted);
+    also.extend(counted.into_iter().map(|(name, value)| (name.to_owned(), vec![value])));
     if entry.probe.blocking {
         samples.forgive_usual_delay();
     }

@@ -6,6 +6,7 @@ use super::*;
 use crate::case::Case;
 use crate::fixture::PLAIN;
 use crate::probe::{Axis, Group, Measure, Need, Probe, Quantity};
+use crate::skip::skipped;
 
 const LOSS: Quantity = Quantity::given("loss", Unit::Ratio, Better::Lower, PLAIN.title);
 
@@ -26,6 +27,7 @@ static TAILS: Probe = Probe { measure: Measure::Run(tails), ..PLAIN };
 static WHOLE: Probe = Probe { also: &[Quantity::MEAN, Quantity::SUSTAINED], measure: Measure::Run(tails), ..PLAIN };
 static WHOLE_RATE: Probe = Probe { unit: Unit::BytesPerSecond, also: &[Quantity::SUSTAINED_BYTES], ..RATE };
 static COMMAND: Probe = Probe { needs: &[Need::Command], ..FINE };
+static SLEEPS: Probe = Probe { measure: Measure::Run(sleeps), ..PLAIN };
 static SAYS: Probe = Probe { measure: Measure::Run(says), ..PLAIN };
 static DERIVED: Probe = Probe { measure: Measure::Derive { from: &[], derive: |_, _| Vec::new() }, ..PLAIN };
 static PLACED: Probe = Probe { axes: &[Axis::placement("cpus", "same_cpu")], measure: Measure::Run(placed), ..PLAIN };
@@ -40,6 +42,7 @@ static CATALOGUE: Catalogue = &[&Group {
         ("skips", &SKIPS),
         ("fails", &FAILS),
         ("says", &SAYS),
+        ("sleeps", &SLEEPS),
         ("twice", &TWICE),
         ("nothing", &NOTHING),
         ("elided", &ELIDED),
@@ -130,6 +133,10 @@ fn filled(case: &mut Case) -> Result<()> {
     fine(case)
 }
 
+fn sleeps(case: &mut Case) -> Result<()> {
+    case.calls(|| std::thread::sleep(std::time::Duration::from_micros(20))).each(2).time()
+}
+
 fn placed(case: &mut Case) -> Result<()> {
     case.note("allowed", affinity::allowed()?.len());
     fine(case)
@@ -177,6 +184,25 @@ fn a_round_that_goes_well_is_notes_samples_done() {
     assert!(ns.iter().all(|ns| ns.is_finite()) && iterations.iter().all(|&iterations| iterations > 0));
     assert!(disturbance_flags.iter().all(|&flags| flags & !15 == 0 && flags & DisturbanceFlags::MIGRATED == 0));
     assert!(noise.iterations > 1 && noise.resolution_ns > 0.0 && noise.core_hz.is_some_and(|hz| hz > 1e7));
+}
+
+#[test]
+fn counters_of_the_kernel_tell_the_switches_of_an_operation_beside_its_time_and_only_where_they_are_wanted() {
+    let switches = |counters| {
+        let mut job = job("try.sleeps");
+        job.environment.inputs.counters = counters;
+        let events = events_of(job);
+        let samples = events.iter().filter(|event| matches!(event, Event::Samples { .. })).count();
+        assert_eq!(samples, 1, "{events:?}");
+        events.into_iter().find_map(|event| match event {
+            Event::Also { name, values } if name == "context_switches" => Some(values),
+            _ => None,
+        })
+    };
+    assert_eq!(switches(false), None);
+    let Some(counted) = switches(true) else { return skipped("the kernel lets nobody here count switches") };
+    // A sleep is one; each operation is half of it. Others may add theirs.
+    assert!(counted.len() == 1 && (0.5..1.0).contains(&counted[0]), "{counted:?}");
 }
 
 #[test]

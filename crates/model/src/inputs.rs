@@ -31,16 +31,24 @@ pub struct Inputs {
     /// The run's hard limit of time, seconds, where it has less than its profile allows. Null: the profile's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit_s: Option<u64>,
+    /// Whether counters of the processor, of the kernel and of energy are read beside the values.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub counters: bool,
     /// The setting that is tried and which side of the trial the run is, as `huge-pages=on`. It says what was so, and changes
     /// nothing. Null: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tried: Option<String>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference to what it may skip")]
+fn is_false(it: &bool) -> bool {
+    !it
+}
+
 impl Inputs {
     /// What was given, by the name of its option, as text for people.
     pub fn given(&self) -> Vec<(&'static str, String)> {
-        let Inputs { cpus, scratch, command, sampled, isolate, peers, limit_s, tried } = self;
+        let Inputs { cpus, scratch, command, sampled, isolate, peers, limit_s, counters, tried } = self;
         let scratch = scratch.as_ref().map(|path| String::from_utf8_lossy(&path.0).into_owned());
         let command =
             (!command.is_empty()).then(|| command.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
@@ -62,6 +70,7 @@ impl Inputs {
             (ISOLATE, isolate),
             (PEER, peers),
             (LIMIT, limit),
+            (COUNTERS, counters.then(|| "on".into())),
             (TRIED, tried.clone()),
         ];
         all.into_iter().filter_map(|(name, text)| Some((name, text?))).collect()
@@ -75,7 +84,7 @@ impl Inputs {
     /// The entries of a run file's `settings.set` that are axes: [`Inputs::given`] stands there too.
     pub fn axes(set: &BTreeMap<String, String>) -> impl Iterator<Item = (&str, &str)> {
         let is_axis = |key: &&String| {
-            ![CPUS, SCRATCH, COMMAND, BYTES, VALUE, UNIT, ISOLATE, PEER, LIMIT, TRIED].contains(&key.as_str())
+            ![CPUS, SCRATCH, COMMAND, BYTES, VALUE, UNIT, ISOLATE, PEER, LIMIT, COUNTERS, TRIED].contains(&key.as_str())
         };
         set.iter().filter(move |(key, _)| is_axis(key)).map(|(key, value)| (key.as_str(), value.as_str()))
     }
@@ -91,6 +100,8 @@ const UNIT: &str = "unit";
 /// The option, and the setting of a run, that name the layers of a container in which it measures.
 pub const ISOLATE: &str = "isolate";
 const PEER: &str = "peer";
+/// The option that reads counters beside the values.
+const COUNTERS: &str = "counters";
 /// No option of a run: who orders several runs gives each its share.
 const LIMIT: &str = "limit";
 /// Nor this: `hostmark try` sets it.
@@ -120,6 +131,7 @@ mod tests {
             isolate: ["namespaces", "seccomp"].map(str::to_owned).to_vec(),
             peers: ["db-17", "db-18"].map(str::to_owned).to_vec(),
             limit_s: Some(12),
+            counters: true,
             tried: Some("huge-pages=on".into()),
         };
         let command = ("command", r"sh -c 'echo '\''a b'\''' ''");
@@ -133,6 +145,7 @@ mod tests {
             isolate,
             peer,
             limit,
+            ("counters", "on"),
             ("try", "huge-pages=on"),
         ];
         assert_eq!(inputs.given(), given.map(|(name, text)| (name, text.to_owned())));

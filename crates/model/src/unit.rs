@@ -21,6 +21,8 @@ pub enum Unit {
     Bytes,
     /// Hertz.
     Hertz,
+    /// Joules.
+    Joules,
     /// A number of things.
     Count,
     /// A quotient of two values of the same kind, or of two units that the title names.

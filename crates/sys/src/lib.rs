@@ -26,6 +26,7 @@ pub mod netlink;
 pub mod oom_score;
 pub mod packet_filter;
 pub mod peer;
+pub mod perf_event;
 pub mod process;
 pub mod random;
 pub mod regular;

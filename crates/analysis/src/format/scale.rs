@@ -41,6 +41,8 @@ const BYTES: &[Scale] = &[
     exact(1_099_511_627_776.0, "TiB"),
 ];
 const HERTZ: &[Scale] = &[same(1.0, "Hz"), same(1e3, "kHz"), same(1e6, "MHz"), same(1e9, "GHz")];
+const ENERGY: &[Scale] =
+    &[same(1e-12, "pJ"), same(1e-9, "nJ"), same(1e-6, "µJ"), same(1e-3, "mJ"), same(1.0, "J"), same(1e3, "kJ")];
 // Counts and ratios are read digit by digit: no prefix before a number would not fit.
 const COUNT: &[Scale] = &[exact(1.0, ""), Scale { exact: false, ..exact(1e9, "G") }];
 const RATIO: &[Scale] = &[exact(1.0, "")];
@@ -55,6 +57,7 @@ fn scales(unit: Unit) -> &'static [Scale] {
         Unit::OperationsPerSecond => OPERATION_RATE,
         Unit::Bytes => BYTES,
         Unit::Hertz => HERTZ,
+        Unit::Joules => ENERGY,
         Unit::Count => COUNT,
         Unit::Ratio => RATIO,
     }

@@ -126,7 +126,7 @@ fields! {
     Tool { version, target, libc, is_static, digest }
     ClockFacts { source, hz, reason, drift }
     Settings { profile, seed, filters, table, rounds, limit_s, clock, cpu, set, inputs }
-    Inputs { cpus, scratch, command, sampled, isolate, peers, limit_s, tried }
+    Inputs { cpus, scratch, command, sampled, isolate, peers, limit_s, counters, tried }
     Finding { id, short, text, cure, command, cases, cost }
     Imported { format, file, date }
     Peer { name, host, place, address, path, path_back }

@@ -63,6 +63,8 @@ pub const ARGUMENTS: &[(&str, &str, &str)] = &[
      "该数值的单位，如 us、MB/s、ops/s\n\n可用：ns、us、ms、s、min、B/s、kB/s、MB/s、GB/s、KiB/s、MiB/s、GiB/s、kbit/s、Mbit/s、Gbit/s、ops/s、kops/s、Mops/s、count。"),
     ("run", "isolate",
      "在这些容器层之内测量\n\n要看每一层的开销，与不带这些层的运行对照：hostmark report native=RUN LAYER=RUN --format overhead。"),
+    ("run", "counters",
+     "在数值旁读取计数器：指令、未命中、能耗\n\n单线程用例采样之后，在本机可用的处理器和内核计数器下再运行一次；每次操作的计数显示在 --full 中，并写入数据格式。"),
     ("list", "filters",
      "组、探针或 lmbench 名称 [默认：全部]"),
     ("list", "references",

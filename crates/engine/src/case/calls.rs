@@ -107,7 +107,8 @@ impl<R: Checked, F: FnMut() -> R> CallsSingly<'_, F> {
             latencies::count_singles(&mut recorder, &clock, iterations, body)
         })?;
         case.yielded.histogram = Some(latencies::counted(&recorder));
-        case.keep(samples, 0)
+        case.keep(samples, 0)?;
+        case.count(body)
     }
 }
 

@@ -105,7 +105,7 @@ impl<R: Checked, F: FnMut(u64) -> R, C: Fn() -> u64> LoopsWithCounter<'_, F, C> 
         let LoopsWithCounter { case, mut body, name, counter } = self;
         let clock = case.clock.clone();
         let mut rates: Vec<(u64, f64)> = Vec::new();
-        case.sample(0, &mut |iterations| {
+        case.sample_alone(0, &mut |iterations| {
             let (start, before) = (clock.start(), counter());
             let done = body(iterations);
             let grown = counter().saturating_sub(before) as f64;

@@ -211,6 +211,11 @@ pub(crate) fn fits(iterations: u64, timed: &mut dyn FnMut(u64) -> Result<f64>) -
     Ok(true)
 }
 
+/// What is to be taken away from so many iterations: the short length, or nothing where one operation is long enough by itself.
+pub(crate) fn short_of(iterations: u64) -> u64 {
+    if iterations >= SLOPE_FROM { short_length(iterations) } else { 0 }
+}
+
 /// The short length for a long one.
 fn short_length(iterations: u64) -> u64 {
     iterations / LENGTH_RATIO

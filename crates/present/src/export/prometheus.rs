@@ -203,6 +203,7 @@ fn base(unit: Unit) -> (&'static str, f64) {
         Unit::OperationsPerSecond => ("_operations_per_second", 1.0),
         Unit::Bytes => ("_bytes", 1.0),
         Unit::Hertz => ("_hertz", 1.0),
+        Unit::Joules => ("_joules", 1.0),
         Unit::Count => ("", 1.0),
         Unit::Ratio => ("_ratio", 1.0),
     }

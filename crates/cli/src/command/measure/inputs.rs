@@ -41,6 +41,12 @@ pub struct InputArguments {
     /// overhead`.
     #[arg(long, value_name = "LAYER,…", value_enum, value_delimiter = ',', hide_short_help = true)]
     pub isolate: Vec<Layer>,
+    /// Read counters beside the values: instructions, misses, energy
+    ///
+    /// After its samples a case of one thread runs again under counters of the processor and the kernel, as far as this machine has
+    /// them; what they tell of one operation stands in --full and in data formats.
+    #[arg(long, hide_short_help = true)]
+    pub counters: bool,
 }
 
 /// What of a command is its value.
@@ -189,6 +195,7 @@ impl InputArguments {
             isolate: self.layers().iter().map(|layer| layer.name().to_owned()).collect(),
             peers: Vec::new(),
             limit_s: None,
+            counters: self.counters,
             tried: None,
         }
     }

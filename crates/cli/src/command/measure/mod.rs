@@ -16,7 +16,9 @@ use std::time::Duration;
 use anyhow::Result;
 use hostmark_analysis::findings;
 use hostmark_engine::worker::far::{OpenService, Peers};
-use hostmark_engine::{KernelMeters, Observer, PastRound, Record, RoundSink, RunContext, Wall, estimate::outcomes};
+use hostmark_engine::{
+    KernelMeters, Observer, PastRound, Record, RoundSink, RunContext, Wall, estimate::outcomes, missing_counters,
+};
 use hostmark_host::{NoiseSnapshot, Root};
 use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{Environment, Job, Run};
@@ -87,6 +89,9 @@ pub fn measure(
             let scratch = janitor.directory(&scratch);
             let memory_scratch = janitor.directory(Path::new(MEMORY_FILES));
             let environment = Environment { scratch, memory_scratch, ..environment };
+            if environment.inputs.counters {
+                run.disturbances.extend(missing_counters(&Root::here(), plan.cpu));
+            }
             let results = {
                 let processes = Processes::of(&program, janitor, Some(stop.readable()));
                 let open_service: &OpenService = &|job| processes.service(job);

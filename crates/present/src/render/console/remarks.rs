@@ -34,7 +34,8 @@ pub(super) fn quantities(view: &View, case: &CaseRecord, measured: &Measured) ->
         })
     });
     let known: Vec<Piece> = known.map(|text| Piece::new(text, Style::Dim)).collect();
-    let mut shown = if known.len() > FEW_QUANTITIES && !view.verbose { Vec::new() } else { known };
+    let is_asked = view.verbose || view.run.settings.inputs.counters;
+    let mut shown = if known.len() > FEW_QUANTITIES && !is_asked { Vec::new() } else { known };
     if is_in_cycles {
         shown.insert(0, Piece::new(value(measured.estimate.value(), info.unit, view.lang), Style::Dim));
     }

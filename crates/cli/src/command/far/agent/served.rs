@@ -67,7 +67,7 @@ const NO_RESUME: &str = "a run started through hostmark serve cannot be resumed;
 fn of_run(request: &RunRequest) -> Option<&'static str> {
     // All fields of both, so that a new one does not compile before it is looked at.
     let RunRequest { filters: _, profile: _, seed: _, set: _, table: _, inputs, via: _, begun } = request;
-    let Inputs { cpus: _, scratch, command, isolate, peers, limit_s: _, sampled: _, tried: _ } = inputs;
+    let Inputs { cpus: _, scratch, command, isolate, peers, limit_s: _, counters: _, sampled: _, tried: _ } = inputs;
     match () {
         () if begun.is_some() => Some(NO_RESUME),
         () if !command.is_empty() => {

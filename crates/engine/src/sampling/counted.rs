@@ -1,0 +1,234 @@
+//! What counters tell beside a value: after a round's samples its loop runs again under them, so that none is on while another
+//! value is timed.
+
+use std::collections::BTreeMap;
+
+use hostmark_host::{CorePmu, EnergyMeter, NamedEvent, Root};
+use hostmark_model::{Better, Text, Unit};
+
+use crate::quantity::Quantity;
+use crate::round_error::Result;
+use crate::sampling::sampler::{Body, short_of};
+use crate::sys::perf_event::{PerfEvent, PerfGroup};
+
+/// Groups whose values are the hardware's: their disturbed samples leave the estimate, and what the kernel does meanwhile is not counted.
+pub(crate) const HARDWARE_GROUPS: [&str; 2] = ["cpu", "memory"];
+
+const fn per_operation(name: &'static str, en: &'static str, zh: &'static str) -> Quantity {
+    Quantity::given(name, Unit::Ratio, Better::Lower, Text { en, zh })
+}
+
+const CYCLES: Quantity = per_operation("counted_cycles", "cycles as counted", "周期数（计数器）");
+const INSTRUCTIONS: Quantity = per_operation("instructions", "instructions", "指令数");
+const IPC: Quantity = Quantity::given(
+    "instructions_per_cycle",
+    Unit::Ratio,
+    Better::Neither,
+    Text { en: "instructions per cycle", zh: "每周期指令数" },
+);
+const BRANCH_MISSES: Quantity = per_operation("branch_misses", "branch misses", "分支预测失败");
+const FRONTEND_STALLS: Quantity = per_operation("frontend_stalls", "front-end stall cycles", "前端停顿周期");
+const BACKEND_STALLS: Quantity = per_operation("backend_stalls", "back-end stall cycles", "后端停顿周期");
+const L1D_MISSES: Quantity = per_operation("l1d_misses", "L1d read misses", "L1d 读未命中");
+const LLC_MISSES: Quantity = per_operation("llc_misses", "last-level cache read misses", "末级缓存读未命中");
+const DTLB_MISSES: Quantity = per_operation("dtlb_misses", "dTLB read misses", "dTLB 读未命中");
+const PAGE_FAULTS: Quantity = per_operation("page_faults", "page faults", "缺页");
+const SWITCHES: Quantity = per_operation("context_switches", "context switches", "上下文切换");
+const MIGRATIONS: Quantity = per_operation("migrations", "migrations", "CPU 迁移");
+const ENERGY: Quantity = Quantity::given(
+    "package_energy",
+    Unit::Joules,
+    Better::Lower,
+    Text { en: "energy of the whole package", zh: "整个处理器封装的能耗" },
+);
+
+const fn of_slots(name: &'static str, en: &'static str, zh: &'static str) -> Quantity {
+    Quantity::given(name, Unit::Ratio, Better::Neither, Text { en, zh })
+}
+
+const TOP_DOWN: [Quantity; 4] = [
+    of_slots("slots_retiring", "share of slots that retire", "退休的发射槽占比"),
+    of_slots("slots_bad_speculation", "share of slots lost to wrong guesses", "因推测错误损失的发射槽占比"),
+    of_slots("slots_frontend_bound", "share of slots that the front end left empty", "前端受限的发射槽占比"),
+    of_slots("slots_backend_bound", "share of slots that the back end held up", "后端受限的发射槽占比"),
+];
+/// What the kernel calls them, where it names them: each counts slots, of which the first are all.
+const TOP_DOWN_EVENTS: [&str; 5] =
+    ["slots", "topdown-retiring", "topdown-bad-spec", "topdown-fe-bound", "topdown-be-bound"];
+/// Shares of all slots whose sum lies further from 1 than this are none.
+const SLOTS_ASTRAY: f64 = 0.03;
+
+/// What is counted at the same time. Counters of the processor are few: more of them would take turns.
+const GROUPS: [&[(Quantity, PerfEvent)]; 8] = [
+    &[(CYCLES, PerfEvent::CYCLES), (INSTRUCTIONS, PerfEvent::INSTRUCTIONS)],
+    &[
+        (PAGE_FAULTS, PerfEvent::PAGE_FAULTS),
+        (SWITCHES, PerfEvent::CONTEXT_SWITCHES),
+        (MIGRATIONS, PerfEvent::MIGRATIONS),
+    ],
+    &[(BRANCH_MISSES, PerfEvent::BRANCH_MISSES)],
+    &[(L1D_MISSES, PerfEvent::L1D_MISSES)],
+    &[(LLC_MISSES, PerfEvent::LLC_MISSES)],
+    &[(DTLB_MISSES, PerfEvent::DTLB_MISSES)],
+    &[(FRONTEND_STALLS, PerfEvent::FRONTEND_STALLS)],
+    &[(BACKEND_STALLS, PerfEvent::BACKEND_STALLS)],
+];
+
+/// All that a run with counters may say beside a value of any probe.
+pub(crate) const QUANTITIES: [Quantity; 17] = [
+    CYCLES,
+    INSTRUCTIONS,
+    IPC,
+    BRANCH_MISSES,
+    FRONTEND_STALLS,
+    BACKEND_STALLS,
+    L1D_MISSES,
+    LLC_MISSES,
+    DTLB_MISSES,
+    PAGE_FAULTS,
+    SWITCHES,
+    MIGRATIONS,
+    TOP_DOWN[0],
+    TOP_DOWN[1],
+    TOP_DOWN[2],
+    TOP_DOWN[3],
+    ENERGY,
+];
+
+/// Values by the quantity's name; those of counters are of one iteration.
+pub(crate) type Counted = BTreeMap<&'static str, f64>;
+
+/// Does some work under counters, and says how much each grew; none where there is no such counter.
+pub(crate) type Count<'a> = dyn FnMut(&[PerfEvent], &mut dyn FnMut() -> Result<()>) -> Result<Option<Vec<u64>>> + 'a;
+
+/// Under the kernel's counters of this thread.
+pub(crate) fn by_kernel(events: &[PerfEvent], work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Vec<u64>>> {
+    let Ok(group) = PerfGroup::open(events) else { return Ok(None) };
+    let (done, grown) = group.count(work);
+    done.map(|()| grown)
+}
+
+/// Which counters are meant.
+pub(crate) struct Wanted<'a> {
+    /// Where the kernel names some.
+    pub root: &'a Root,
+    /// Those of the core that the thread runs on.
+    pub pmu: Option<CorePmu>,
+    /// Whether what the kernel does is a part of what is measured.
+    pub in_kernel: bool,
+}
+
+/// Counts what an iteration of a body does, as long as there is time.
+pub(crate) fn count(
+    wanted: &Wanted,
+    iterations: u64,
+    body: &mut Body<'_>,
+    counter: &mut Count<'_>,
+    has_time: &dyn Fn() -> bool,
+) -> Result<Counted> {
+    let mut counted = Counted::new();
+    for group in GROUPS.iter().take_while(|_| has_time()) {
+        let events: Vec<PerfEvent> = group.iter().map(|(_, event)| wanted.event(*event)).collect();
+        let values = of_an_iteration(&events, iterations, body, counter)?;
+        let named = group.iter().map(|(quantity, _)| quantity.name);
+        counted.extend(named.zip(values.into_iter().flatten()));
+    }
+    if has_time()
+        && let Some(events) = wanted.top_down()
+    {
+        let slots = of_an_iteration(&events, iterations, body, counter)?;
+        counted.extend(slots.into_iter().flat_map(|slots| shares(&slots)));
+    }
+    if let (Some(instructions), Some(cycles)) = (counted.get(INSTRUCTIONS.name), counted.get(CYCLES.name))
+        && *cycles > 0.0
+    {
+        counted.insert(IPC.name, instructions / cycles);
+    }
+    Ok(counted)
+}
+
+/// What is counted is of so many things an iteration: the values of one. Shares are what they were.
+pub(crate) fn share(counted: &mut Counted, times: u64) {
+    let is_share = |name: &str| name == IPC.name || TOP_DOWN.iter().any(|share| share.name == name);
+    counted.iter_mut().filter(|(name, _)| !is_share(name)).for_each(|(_, value)| *value /= times as f64);
+}
+
+impl Wanted<'_> {
+    /// A counter of this core, as far as that is allowed to see.
+    pub(crate) fn event(&self, event: PerfEvent) -> PerfEvent {
+        let is_software = event == event.of_device(1);
+        let event = match &self.pmu {
+            Some(pmu) if pmu.is_one_of_several => event.of_device(pmu.number),
+            _ => event,
+        };
+        // What the kernel counts itself happens in it.
+        PerfEvent { in_kernel: is_software || self.in_kernel, ..event }
+    }
+
+    fn top_down(&self) -> Option<Vec<PerfEvent>> {
+        let pmu = self.pmu.as_ref()?;
+        let event = |name: &&str| {
+            let NamedEvent { kind, config } = pmu.event(self.root, name)?;
+            Some(PerfEvent { kind, config, in_kernel: self.in_kernel })
+        };
+        TOP_DOWN_EVENTS.iter().map(event).collect()
+    }
+}
+
+/// How much each counter grows in an iteration: the difference of two lengths, as of times, so that what switches the counters is in
+/// neither. A difference below none is chance, and none.
+fn of_an_iteration(
+    events: &[PerfEvent],
+    iterations: u64,
+    body: &mut Body<'_>,
+    counter: &mut Count<'_>,
+) -> Result<Option<Vec<f64>>> {
+    let short = short_of(iterations);
+    // Both go the same way, so that it is in neither.
+    let mut of = |n: u64| counter(events, &mut || if n > 0 { body(n) } else { Ok(()) });
+    let Some((long_grown, short_grown)) = of(iterations)?.zip(of(short)?) else { return Ok(None) };
+    let difference = |(long, short): (u64, u64)| long.saturating_sub(short) as f64;
+    let pairs = long_grown.into_iter().zip(short_grown);
+    Ok(Some(pairs.map(|pair| difference(pair) / (iterations - short) as f64).collect()))
+}
+
+/// Shares of all slots.
+fn shares(slots: &[f64]) -> Vec<(&'static str, f64)> {
+    let [all, parts @ ..] = slots else { return Vec::new() };
+    let shares: Vec<f64> = parts.iter().map(|part| part / all).collect();
+    match (shares.iter().sum::<f64>() - 1.0).abs() < SLOTS_ASTRAY {
+        true => TOP_DOWN.iter().map(|share| share.name).zip(shares).collect(),
+        false => Vec::new(),
+    }
+}
+
+/// A package's counter of energy has moved so often at least: both ends of what is counted lie at such a move.
+const LEAST_MOVES: u32 = 20;
+
+/// The energy of an iteration: from one move of the counter to another, since it moves once a millisecond and tells nothing between.
+/// None where there was too little time.
+pub(crate) fn energy(
+    meter: &EnergyMeter,
+    iterations: u64,
+    body: &mut Body<'_>,
+    has_time: &dyn Fn() -> bool,
+) -> Result<Counted> {
+    let Some(mut last) = meter.read_uj() else { return Ok(Counted::new()) };
+    let (mut begun, mut moves, mut since, mut done, mut used_uj) = (false, 0, 0, 0, 0);
+    while has_time() {
+        body(iterations)?;
+        since += iterations;
+        let Some(now) = meter.read_uj().filter(|now| *now != last) else { continue };
+        if begun {
+            let Some(used) = meter.used_uj(last, now) else { return Ok(Counted::new()) };
+            (moves, done, used_uj) = (moves + 1, done + since, used_uj + used);
+        }
+        (begun, last, since) = (true, now, 0);
+    }
+    let joules = (moves >= LEAST_MOVES).then(|| used_uj as f64 * 1e-6 / done as f64);
+    Ok(joules.map(|joules| (ENERGY.name, joules)).into_iter().collect())
+}
+
+#[cfg(test)]
+#[path = "counted_tests.rs"]
+mod tests;

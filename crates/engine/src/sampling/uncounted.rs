@@ -1,0 +1,98 @@
+//! What a run with counters has to do without, and why: asked once.
+
+use std::io;
+
+use hostmark_host::{CorePmu, EnergyMeter, NoEnergy, Root};
+use hostmark_model::{Text, errno_name};
+
+use crate::sampling::counted::Wanted;
+use crate::sys::call::errno;
+use crate::sys::perf_event::{PerfEvent, PerfGroup};
+
+/// What a run with counters has to do without on this CPU, and why.
+pub fn missing(root: &Root, cpu: usize) -> Vec<Text<String>> {
+    of(root, cpu, &|event| PerfGroup::open(&[event]).err())
+}
+
+fn of(root: &Root, cpu: usize, refused: &dyn Fn(PerfEvent) -> Option<io::Error>) -> Vec<Text<String>> {
+    let wanted = Wanted { root, pmu: CorePmu::of_cpu(root, cpu), in_kernel: true };
+    let hardware = wanted.event(PerfEvent::CYCLES);
+    let of_programs = refused(PerfEvent { in_kernel: false, ..hardware });
+    let of_kernel = || refused(hardware).map(|error| (OF_KERNEL, error));
+    let of_hardware = of_programs.map(|error| (OF_HARDWARE, error)).or_else(of_kernel);
+    let of_software = refused(PerfEvent::PAGE_FAULTS).map(|error| (OF_SOFTWARE, error));
+    let refusals = of_hardware.into_iter().chain(of_software).map(|(what, error)| untold(what, &error));
+    refusals.chain(EnergyMeter::of_cpu(root, cpu).err().map(|why| no_energy(&why))).collect()
+}
+
+const OF_HARDWARE: Text = Text { en: "no counters of the processor", zh: "没有处理器计数器" };
+const OF_KERNEL: Text = Text {
+    en: "no counters of the processor outside the groups cpu and memory",
+    zh: "cpu 和 memory 组以外没有处理器计数器",
+};
+const OF_SOFTWARE: Text = Text { en: "no counters of the kernel", zh: "没有内核计数器" };
+
+fn untold(what: Text, error: &io::Error) -> Text<String> {
+    let (en, zh) = match errno(error).and_then(errno_name) {
+        Some("ENOENT" | "EOPNOTSUPP" | "ENODEV") => (
+            "the machine shows none; a hypervisor can give its guests some (a virtual PMU)".into(),
+            "机器未提供；虚拟机监控程序可以为虚拟机提供（虚拟 PMU）".into(),
+        ),
+        // What the kernel's own level forbids it calls so; filters of system calls say the other.
+        Some("EACCES") => (
+            "kernel.perf_event_paranoid forbids it; set it to 1, or run as root".into(),
+            "kernel.perf_event_paranoid 禁止；请设为 1，或以 root 运行".into(),
+        ),
+        Some("EPERM") => (
+            "a filter of system calls forbids perf_event_open, as container engines do; run outside, or allow it"
+                .into(),
+            "系统调用过滤器禁止 perf_event_open（容器引擎通常如此）；请在容器外运行，或放行该调用".into(),
+        ),
+        Some("ENOSYS") => ("this kernel has no perf_event_open".into(), "此内核没有 perf_event_open".into()),
+        _ => (error.to_string(), error.to_string()),
+    };
+    Text { en: format!("{}: {en}", what.en), zh: format!("{}：{zh}", what.zh) }
+}
+
+fn no_energy(why: &NoEnergy) -> Text<String> {
+    match why {
+        NoEnergy::Untold => Text {
+            en: "no energy: the machine shows no counter of it (RAPL), as most guests of hypervisors".into(),
+            zh: "没有能耗：机器未提供能耗计数器（RAPL），多数虚拟机如此".into(),
+        },
+        NoEnergy::Forbidden(path) => Text {
+            en: format!("no energy: this user may not read {path}; run as root"),
+            zh: format!("没有能耗：当前用户无权读取 {path}；请以 root 运行"),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EPERM: i32 = 1;
+    const ENOENT: i32 = 2;
+    const EACCES: i32 = 13;
+
+    /// What is said where these calls are refused by this error.
+    fn said(is_refused: fn(PerfEvent) -> bool, number: i32) -> Vec<String> {
+        let refused = |event| is_refused(event).then(|| io::Error::from_raw_os_error(number));
+        of(&Root::at("/nonexistent"), 0, &refused).into_iter().map(|text| text.en).collect()
+    }
+
+    #[test]
+    fn each_thing_that_is_missing_is_told_once_with_what_helps() {
+        let energy = "no energy: the machine shows no counter of it (RAPL), as most guests of hypervisors";
+        assert_eq!(said(|_| false, 0), [energy]);
+        let is_of_processor = |event: PerfEvent| event != PerfEvent::PAGE_FAULTS;
+        let [hardware, last] = &said(is_of_processor, ENOENT)[..] else { panic!("not two") };
+        assert!(hardware.contains("virtual PMU") && last == energy, "{hardware}");
+        // Whoever may count programs alone has the hardware's groups.
+        let [kernel, software, _] = &said(|event| event.in_kernel, EACCES)[..] else { panic!("not three") };
+        assert!(kernel.contains("outside the groups cpu and memory") && kernel.contains("paranoid"), "{kernel}");
+        assert!(software.starts_with("no counters of the kernel"), "{software}");
+        let filtered = said(|_| true, EPERM);
+        assert!(filtered.len() == 3 && filtered[0].contains("filter of system calls"), "{filtered:?}");
+    }
+}
