@@ -12,8 +12,8 @@ use hostmark_model::{
     Imported, InterfaceLosses, InterruptModeration, Job, LastCache, Leading, LimitFacts, LoopbackFacts, LostRound,
     Measured, MemoryFacts, MemoryModule, Neighbours, NetworkInterface, NetworkPath, NodeFact, Noise, Nonce, Others,
     Outcome, PROTOCOL, PairRun, Params, PathBytes, Peer, Pressure, ProcessFacts, Profile, QueueingDiscipline, Quiet,
-    Raw, ReasonCode, Repetition, Rings, RoundNoise, RoundRecord, RoundTime, Run, RunTime, SCHEMA, Scratch, SeriesTurn,
-    ServiceJob, Settings, StorageFacts, Text, Throttling, Tool, Trust,
+    Raw, ReasonCode, Repetition, Rings, RoundNoise, RoundRecord, RoundTime, Run, RunTime, SCHEMA, Scratch, SelfChecked,
+    SeriesTurn, ServiceJob, Settings, StorageFacts, Text, Throttling, Tool, Trust,
 };
 use hostmark_probes::CATALOGUE;
 use serde_json::{Value, json};
