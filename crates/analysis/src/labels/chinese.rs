@@ -30,6 +30,7 @@ const AXES: &[Axis] = &[
     ("direction", "方向", &[("both", "双向"), ("receive", "接收"), ("send", "发送")]),
     ("elements", "元素数", &[("auto", "自动")]),
     ("filter", "过滤器", &[("argument", "检查参数"), ("none", "无"), ("number", "检查调用号")]),
+    ("filler", "填充指令", &[("load", "加载"), ("mixed", "混合"), ("nop", "空操作"), ("store", "存储")]),
     ("footprint", "工作集", &[]),
     ("groups", "组数", &[]),
     ("instructions", "指令数", &[]),

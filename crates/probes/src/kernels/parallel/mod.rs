@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 
 use super::Refused;
 use super::random::{Random, one_cycle};
-pub use apart::MOST_FILLERS;
+pub use apart::{Filler, MOST_FILLERS};
 
 /// Links that one turn follows on each chain: the loop's own cost hides under them.
 pub const LINKS_A_TURN: u64 = 8;
@@ -92,12 +92,12 @@ impl<'a> Chains<'a> {
         unsafe { (self.walk)(&mut self.each, turns) };
     }
 
-    /// Follows `turns` links on each of the first two chains, by turns, with so many instructions behind each that do nothing. Where
-    /// there is but one chain, it does nothing itself.
-    pub fn walk_two_apart(&mut self, turns: u64, fillers: usize) {
+    /// Follows `turns` links on each of the first two chains, by turns, with so many fillers behind each. Where there is but one chain,
+    /// it does nothing itself.
+    pub fn walk_two_apart(&mut self, turns: u64, filler: Filler, fillers: usize) {
         if let Some(two) = self.each.first_chunk_mut() {
             // SAFETY: as in `walk_each`.
-            unsafe { apart::walk_apart(two, turns, fillers) };
+            unsafe { apart::walk_apart(two, turns, filler, fillers) };
         }
     }
 

@@ -67,19 +67,22 @@ fn what_cannot_be_built_is_refused() {
 fn two_chains_go_as_far_with_fillers_between_them() {
     let mut memory = Box::new(Memory([0x5a; _]));
     let base = memory.0.as_ptr().addr();
-    for fillers in [0, 1, 511, MOST_FILLERS, usize::MAX] {
+    let all = [Filler::Nop, Filler::Load, Filler::Store, Filler::Mixed];
+    for (filler, fillers) in
+        all.into_iter().flat_map(|filler| [0, 1, 511, MOST_FILLERS, usize::MAX].map(|n| (filler, n)))
+    {
         let mut chains = Chains::new(&mut memory.0, LINE, 2, 7).unwrap();
         let begin = chains.places(base);
         chains.walk_each(2);
         let two = chains.places(base);
         let mut chains = Chains::new(&mut memory.0, LINE, 2, 7).unwrap();
-        chains.walk_two_apart(0, fillers);
+        chains.walk_two_apart(0, filler, fillers);
         assert_eq!(chains.places(base), begin);
-        chains.walk_two_apart(2 * LINKS_A_TURN, fillers);
-        assert_eq!(chains.places(base), two, "{fillers}");
+        chains.walk_two_apart(2 * LINKS_A_TURN, filler, fillers);
+        assert_eq!(chains.places(base), two, "{filler:?} {fillers}");
     }
     let mut alone = Chains::new(&mut memory.0, LINE, 1, 7).unwrap();
     let begin = alone.places(base);
-    alone.walk_two_apart(3, 1);
+    alone.walk_two_apart(3, Filler::Nop, 1);
     assert_eq!(alone.places(base), begin);
 }
