@@ -56,6 +56,7 @@ const AXES: &[Axis] = &[
         ],
     ),
     ("level", "层级", &[]),
+    ("length", "长度", &[]),
     ("load", "负载", &[("both", "双向"), ("receive", "接收"), ("scalar", "标量"), ("send", "发送")]),
     ("message", "消息", &[]),
     (

@@ -6,6 +6,7 @@ mod branch;
 mod core_to_core;
 mod flops;
 mod frequency;
+mod front_end;
 mod indirect_branch;
 mod kernel_sieve;
 mod latency;
@@ -17,7 +18,7 @@ mod sieve;
 mod store_forwarding;
 mod throughput;
 
-crate::group!("cpu", shares_worker true: frequency latency throughput parallelism bogoflops flops branch misprediction indirect_branch store_forwarding reorder_window atomic core_to_core sieve kernel_sieve scaling);
+crate::group!("cpu", shares_worker true: frequency latency throughput parallelism bogoflops flops branch misprediction indirect_branch store_forwarding reorder_window front_end atomic core_to_core sieve kernel_sieve scaling);
 
 use hostmark_engine::prelude::*;
 

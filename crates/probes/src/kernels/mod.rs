@@ -23,6 +23,7 @@ pub mod random_access;
 pub mod rpc;
 pub mod sieve;
 pub mod stream;
+pub mod straight;
 pub mod unaligned;
 pub mod words;
 
