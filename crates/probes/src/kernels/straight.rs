@@ -143,12 +143,10 @@ by_arch! {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
     use super::*;
 
     #[test]
-    fn the_loop_has_its_size_comes_back_and_takes_longer_for_more_turns() {
+    fn the_loop_has_its_size_and_comes_back() {
         for (size, length) in [(1, 4), (LEAST_BYTES, 2), (4097, 4), (4096, 8), (3 << 20, 4)] {
             let Some(code) = StraightCode::new(size, length) else { continue };
             let code = code.unwrap();
@@ -157,16 +155,7 @@ mod tests {
             assert!((asked - length..=asked).contains(&bytes), "{bytes} of {size}");
             code.run(0);
             code.run(1);
-            let fastest = |turns: u64| {
-                let time = |_| {
-                    let start = Instant::now();
-                    code.run(turns);
-                    start.elapsed()
-                };
-                (0..5).map(time).min()
-            };
-            let turns = 40_000_000 / code.instructions();
-            assert!(fastest(turns) > fastest(turns.div_ceil(64)), "{size}");
+            code.run(1000);
         }
         assert!(StraightCode::new(4096, 5).is_none());
     }
