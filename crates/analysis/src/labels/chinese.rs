@@ -5,6 +5,7 @@ type Axis = (&'static str, &'static str, &'static [(&'static str, &'static str)]
 
 const AXES: &[Axis] = &[
     ("amount", "字节数", &[]),
+    ("apart", "间距", &[("directory", "各在一张页目录"), ("page", "相邻"), ("table", "各在一张页表")]),
     ("backing", "映射对象", &[("anonymous", "匿名内存"), ("file", "文件")]),
     ("batch", "每批个数", &[]),
     ("bind", "内存绑定", &[("cpu", "本 CPU 节点"), ("last", "最后一个节点"), ("none", "不绑定")]),

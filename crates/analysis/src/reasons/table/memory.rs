@@ -4,6 +4,9 @@ use super::Pair;
 
 pub(super) const PAIRS: &[Pair] = &[
     ("pages of this size need gigabytes", "这种大小的页需要数 GB 内存"),
+    ("a huge page has no page table", "大页没有页表这一级"),
+    ("there are not so many addresses", "没有这么多地址"),
+    ("so many addresses cannot be mapped", "无法映射这么多地址"),
     ("the kernel gave no huge pages", "内核没有给出大页"),
     ("the kernel gives no huge pages", "内核不提供大页"),
     ("huge pages are forbidden for this process by prctl", "本进程被 prctl 禁用大页"),

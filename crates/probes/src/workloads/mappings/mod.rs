@@ -4,3 +4,4 @@ pub mod balloon;
 pub mod mapping;
 pub mod membarrier;
 pub mod protection;
+pub mod sparse;

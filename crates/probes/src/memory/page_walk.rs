@@ -1,0 +1,190 @@
+//! Probe memory.page_walk: what a load pays whose page the TLB does not have, by page size and by what of the page table it needs.
+
+use hostmark_engine::prelude::*;
+
+use crate::kernels::chase::{Chain, shuffled};
+use crate::workloads::mappings::sparse::Sparse;
+
+/// More memory than this for one huge page is not filled: kernels of large base pages have huge ones of 512 MiB.
+const MOST_HUGE_BYTES: usize = 64 << 20;
+/// Bytes of an entry of a page table.
+const ENTRY_BYTES: usize = 8;
+/// Tables that a page takes at most beside its own memory, where it shares none with others.
+const TABLES_A_PAGE: usize = 2;
+
+pub static PROBE: Probe = Probe {
+    title: Text { en: "Page walk", zh: "页表遍历" },
+    revision: 1,
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    also: &[Quantity::CORE_CYCLES, Quantity::WHOLE, Quantity::OVERHEAD],
+    explain: Explain {
+        what: Text {
+            en: "A random chain of dependent loads visits one line in each of `pages` pages; the time of a load through as many lines side \
+                 by side in one huge page is taken away. Both sets of lines lie in the same cache, so translation alone is left. \
+                 apart=page: neighbours in the address space. table: each in a page table of its own, 2 MiB apart with 4 KiB pages. \
+                 directory: each in a page directory of its own, 1 GiB apart. page=pmd maps the same huge page of memory at all \
+                 places, so 2 MiB of memory suffice for thousands of entries.",
+            zh: "随机的依赖加载链在 `pages` 个页中各访问一行，再减去在一个大页中访问同样多的相邻行时每次加载的时间。两组行位于同一级缓存，因此只剩地址转\
+                 换。apart=page：页在地址空间中相邻；table：每页各在一张页表中，4 KiB 页时相距 2 MiB；directory：每页各在一张页目录中，相距 1 GiB。\
+                 page=pmd 把同一个大页映射到所有位置，因此只用 2 MiB 内存就能占用数千个表项。",
+        },
+        why: Text {
+            en: "Databases, hash tables and virtual machines touch more pages than the TLB holds, and each miss is a walk. How much of \
+                 the page table the walk still needs decides its price: neighbours share lines and upper levels of the table, scattered \
+                 mappings do not.",
+            zh: "数据库、散列表和虚拟机访问的页多于 TLB 的容量，每次未命中都要遍历页表。遍历还需要读多少级页表决定代价：相邻页共用页表的行和上级表项，分散的映\
+                 射则不能。",
+        },
+        reading: Text {
+            en: "8192 pages are more than second-level TLBs have: the value is a walk. 1024 pages fit most of them: the value is a hit \
+                 of the second level. table over page: lines of the table that neighbours no longer share. directory over table: one \
+                 level more, beyond the cache of page walks. pmd below base: one level less. In a guest each level is translated \
+                 too, and if the host backs huge pages with small ones, the TLB holds them as small ones (memory.effective_page); \
+                 the one huge page makes the host's part cheaper there than that of real memory.",
+            zh: "8192 个页超过二级 TLB 的容量，数值就是一次遍历；1024 个页多半放得下，数值就是二级 TLB 命中。table 高出 page 的部分：相邻页不再共用的页表\
+                 行。directory 高出 table 的部分：多读一级，超出了页表遍历缓存。pmd 低于 base：少一级。虚拟机里每一级本身也要转换；宿主机若用小页支撑大\
+                 页，TLB 中存的就是小页（memory.effective_page）；由于只有一个大页，宿主机那部分比真实内存便宜。",
+        },
+        typical: Text {
+            en: "By design near 0 for 32 pages, which every first-level TLB holds; a hit of the second level is 7 to 9 cycles by \
+                 published tests of Intel and AMD cores. See memory.tlb for what was measured where.",
+            zh: "按设计，32 个页时接近 0，任何一级 TLB 都放得下；公开测试中，Intel 与 AMD 核心二级 TLB 命中为 7 到 9 个周期。各处的实测值见 memory.tlb。",
+        },
+        causes: Text {
+            en: "A guest without huge pages on its host: up to 24 reads a walk instead of 4. Five levels of page tables. Page tables on \
+                 another node, or pushed out of the caches by data; a sibling thread that shares the TLB.",
+            zh: "宿主机没有为虚拟机使用大页：每次遍历最多读 24 次而不是 4 次；五级页表；页表在另一节点上，或被数据挤出缓存；兄弟线程共用 TLB。",
+        },
+    },
+    related: &["memory.tlb", "memory.effective_page", "memory.latency"],
+    axes: &[
+        Axis::choice("page", "base", Points::Listed { quick: &["base"], standard: &["pmd"], thorough: &[] }),
+        Axis::choice(
+            "apart",
+            "page",
+            Points::Listed { quick: &["page"], standard: &["table", "directory"], thorough: &[] },
+        ),
+        Axis::count(
+            "pages",
+            "8192",
+            Points::Listed {
+                quick: &["8192"],
+                standard: &["1024"],
+                thorough: &["256", "512", "2048", "4096", "16384"],
+            },
+        ),
+    ],
+    full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["page", "apart"] }],
+    section: crate::section::STRUCTURE,
+    from: Profile::Standard,
+    measure: Measure::Run(measure),
+    ..Probe::PLAIN
+};
+
+fn measure(case: &mut Case) -> Result<()> {
+    let (count, apart): (usize, String) = (case.param("pages")?, case.param("apart")?);
+    let pages = super::pages(case)?;
+    let (base, line) = (Pages::Base.bytes(), case.line_bytes() as usize);
+    let places = Places::of(pages, &apart, line)?;
+    // Of base pages each takes its own memory and tables, of huge ones its tables.
+    case.may_fill(count.saturating_mul((1 + TABLES_A_PAGE) * base) as u64)?;
+    let mut packed = case.buffer(count.saturating_mul(line) as u64, Pages::Pmd, None)?;
+    let bytes = count.checked_mul(places.apart).and_then(|bytes| bytes.checked_add(places.apart));
+    let bytes =
+        bytes.ok_or_else(|| RoundError::skipped(ReasonCode::NotApplicable, "there are not so many addresses"))?;
+    let unavailable = |error| RoundError::lacking("so many addresses cannot be mapped", &error);
+    let mut spread = match pages {
+        Pages::Base => Sparse::base(bytes).map_err(unavailable)?,
+        Pages::Pmd if pages.bytes() > MOST_HUGE_BYTES => {
+            return Err(RoundError::skipped(ReasonCode::HugePages, "pages of this size need gigabytes"));
+        }
+        Pages::Pmd => {
+            let starts = (0..count).map(|page| places.start(page));
+            let none = || RoundError::skipped(ReasonCode::HugePages, "the kernel gave no huge pages");
+            Sparse::huge(bytes, starts).map_err(unavailable)?.ok_or_else(none)?
+        }
+    };
+    let order = shuffled(count, case.seed());
+    let lines: Vec<usize> = order.iter().map(|page| page * line).collect();
+    let nodes: Vec<usize> = order.iter().map(|&page| places.start(page) + places.inside(page)).collect();
+    let mut packed = Chain::through(packed.bytes_mut(), &lines).map_err(crate::fastest::refused)?;
+    let mut spread = Chain::through(spread.bytes_mut(), &nodes).map_err(crate::fastest::refused)?;
+    spread.walk(count as u64);
+    case.loops(|n| spread.walk(n)).beyond(|n| packed.walk(n)).time()
+}
+
+/// Where pages lie in the address space, and the line of each.
+#[derive(Debug, Clone, Copy)]
+struct Places {
+    page: usize,
+    base: usize,
+    line: usize,
+    apart: usize,
+}
+
+impl Places {
+    fn of(pages: Pages, apart: &str, line: usize) -> Result<Places> {
+        let (page, base) = (pages.bytes(), Pages::Base.bytes());
+        let entries = base / ENTRY_BYTES;
+        let table = base * entries;
+        let apart = match (apart, pages) {
+            ("page", _) => page,
+            ("table", Pages::Pmd) => {
+                return Err(RoundError::skipped(ReasonCode::NotApplicable, "a huge page has no page table"));
+            }
+            ("table", _) => table,
+            _ => table
+                .checked_mul(entries)
+                .ok_or_else(|| RoundError::skipped(ReasonCode::NotApplicable, "there are not so many addresses"))?,
+        };
+        Ok(Places { page, base, line, apart })
+    }
+
+    /// Pages apart lie at another entry of each table than the page before, as else all their entries would fall on a few sets of the
+    /// caches, and they themselves on one of the TLB.
+    fn start(&self, page: usize) -> usize {
+        let entries = self.base / ENTRY_BYTES;
+        let on = |step: usize| if step < self.apart { page % entries * step } else { 0 };
+        let huge = self.base * entries;
+        page * self.apart + if self.page == self.base { on(self.base) } else { 0 } + on(huge)
+    }
+
+    /// The line of a page: each another one, also where all pages are the same memory. Huge pages that are cut into base pages would
+    /// otherwise fall on one set of the TLB.
+    fn inside(&self, page: usize) -> usize {
+        page * (self.line + if self.page == self.base { 0 } else { self.base }) % self.page
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn pages_are_whole_apart_from_each_other_and_have_lines_of_their_own() {
+        for (pages, apart) in [
+            (Pages::Base, "page"),
+            (Pages::Base, "table"),
+            (Pages::Base, "directory"),
+            (Pages::Pmd, "page"),
+            (Pages::Pmd, "directory"),
+        ] {
+            let places = Places::of(pages, apart, 64).unwrap();
+            let page = pages.bytes();
+            let starts: Vec<usize> = (0..8192).map(|number| places.start(number)).collect();
+            assert!(starts.iter().all(|start| start.is_multiple_of(page)), "{pages:?} {apart}");
+            assert!(starts.windows(2).all(|pair| pair[1] >= pair[0] + page), "{pages:?} {apart}");
+            assert!(starts.iter().enumerate().all(|(number, start)| start + page <= (number + 1) * places.apart));
+            let units: HashSet<usize> = starts.iter().map(|start| start / places.apart).collect();
+            assert_eq!(units.len(), 8192, "{pages:?} {apart}");
+            let lines: HashSet<usize> = (0..8192).map(|number| places.inside(number)).collect();
+            let distinct = if pages == Pages::Base { page / 64 } else { 8192 };
+            assert_eq!(lines.len(), distinct, "{pages:?} {apart}");
+            assert!(lines.iter().all(|line| line % 64 == 0 && line + 64 <= page));
+        }
+        assert!(Places::of(Pages::Pmd, "table", 64).is_err());
+    }
+}
