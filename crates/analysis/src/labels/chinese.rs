@@ -100,7 +100,22 @@ const AXES: &[Axis] = &[
             ("write", "写"),
         ],
     ),
-    ("order", "顺序", &[("compact", "紧凑"), ("cycle", "循环"), ("random", "随机")]),
+    (
+        "order",
+        "顺序",
+        &[
+            ("ascending", "递增"),
+            ("compact", "紧凑"),
+            ("cycle", "循环"),
+            ("descending", "递减"),
+            ("random", "随机"),
+            ("random_pages", "随机页"),
+            ("stride_2", "每 2 行"),
+            ("stride_4", "每 4 行"),
+            ("stride_8", "每 8 行"),
+            ("stride_page", "每页一行"),
+        ],
+    ),
     ("outstanding", "未完成请求数", &[]),
     (
         "overlap",

@@ -17,13 +17,14 @@ pub mod hand_over;
 pub mod http;
 pub mod indirect;
 pub mod operation;
+pub mod ordered;
 pub mod parallel;
 pub(crate) mod random;
 pub mod random_access;
 pub mod rpc;
 pub mod sieve;
-pub mod stream;
 pub mod straight;
+pub mod stream;
 pub mod unaligned;
 pub mod words;
 

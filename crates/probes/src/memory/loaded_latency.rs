@@ -106,7 +106,7 @@ const LEAST_TIMES_CACHE: u64 = 2;
 /// The others' memory together is as many times all caches, on average no less than this a thread.
 const LEAST_TRAFFIC_BYTES: u64 = 16 << 20;
 
-fn size(host: &HostFacts) -> u64 {
+pub(super) fn size(host: &HostFacts) -> u64 {
     let caches = host.largest_last_level_cache_bytes();
     (TIMES_CACHE * caches).clamp(CHAIN_BYTES.0, CHAIN_BYTES.1).max(LEAST_TIMES_CACHE * caches).next_multiple_of(2 << 20)
 }

@@ -14,6 +14,7 @@ mod numa_bandwidth;
 mod numa_latency;
 mod page_walk;
 mod parallelism;
+mod prefetch;
 mod random_access;
 mod read;
 mod scaling;
@@ -23,7 +24,7 @@ mod tlb;
 mod unaligned_access;
 mod write;
 
-crate::group!("memory", shares_worker true: hierarchy read write copy fill stream stream2 scaling latency loaded_latency parallelism random_access kernel_random_access unaligned_access line associativity tlb page_walk effective_page numa_latency numa_bandwidth integrity);
+crate::group!("memory", shares_worker true: hierarchy read write copy fill stream stream2 scaling latency loaded_latency prefetch parallelism random_access kernel_random_access unaligned_access line associativity tlb page_walk effective_page numa_latency numa_bandwidth integrity);
 
 use hostmark_engine::prelude::*;
 

@@ -86,6 +86,17 @@ impl<'a> Chain<'a> {
         Ok(Self::linked(memory, line_bytes, sequence))
     }
 
+    /// Builds one cycle over all lines of `line_bytes` in `memory` in this order, which has the number of each once.
+    ///
+    /// Every byte is written, as by [`Chain::random`].
+    pub fn ordered(memory: &'a mut [u8], line_bytes: usize, order: Vec<u32>) -> Result<Built<'a>, Refused> {
+        let nodes = count_nodes(memory, line_bytes, line_bytes)?;
+        if order.len() as u64 != nodes || order.iter().any(|&line| u64::from(line) >= nodes) {
+            return Err(Refused::Nodes { nodes: order.len() });
+        }
+        Ok(Self::linked(memory, line_bytes, order))
+    }
+
     /// Writes every line, in ascending order: the link to the next of the sequence, then filler.
     fn linked(memory: &'a mut [u8], line_bytes: usize, sequence: Vec<u32>) -> Built<'a> {
         let mut successors = vec![0; sequence.len()];

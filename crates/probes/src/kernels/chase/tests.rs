@@ -114,6 +114,17 @@ fn a_chain_goes_through_the_offsets_given_in_their_order() {
 }
 
 #[test]
+fn a_chain_follows_the_order_that_it_is_given() {
+    let mut memory = Aligned::new(8192);
+    let order: Vec<u32> = (0..128).rev().collect();
+    let mut chain = built(Chain::ordered(memory.slice(8192), 64, order.clone()));
+    assert_eq!(visit(&mut chain), order.iter().map(|&line| line as usize * 64).collect::<Vec<_>>());
+    for unfit in [vec![0; 127], vec![128; 128]] {
+        assert!(matches!(Chain::ordered(memory.slice(8192), 64, unfit), Err(Refused::Nodes { .. })));
+    }
+}
+
+#[test]
 fn walks_add_up() {
     let mut memory = Aligned::new(64 * 1024);
     let mut chain = built(Chain::random(memory.slice(64 * 1024), 64, 3));

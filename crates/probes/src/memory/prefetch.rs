@@ -1,0 +1,164 @@
+//! Probe memory.prefetch: what the hardware's prefetchers give, as bandwidth and latency by the order in which lines are read.
+
+use hostmark_engine::prelude::*;
+
+use crate::kernels::chase::{Chain, shuffled};
+use crate::kernels::ordered::{LOADS_A_TURN, OrderedLoads};
+
+/// Bytes in which prefetchers stay: base pages of x86-64, whatever those of this host are.
+const PAGE_BYTES: usize = 4096;
+/// Turns of independent loads in a sample, and dependent loads beside it: some tens of microseconds each.
+const TURNS: usize = 1024;
+const LINKS: u64 = 512;
+
+/// The same order as a chain.
+const LATENCY: Quantity = Quantity::given(
+    "latency",
+    Unit::Nanoseconds,
+    Better::Lower,
+    Text { en: "latency in that order", zh: "同一顺序的加载延迟" },
+);
+
+pub static PROBE: Probe = Probe {
+    title: Text { en: "Prefetching by order", zh: "各种顺序的预取" },
+    revision: 1,
+    unit: Unit::BytesPerSecond,
+    better: Better::Higher,
+    also: &[LATENCY],
+    explain: Explain {
+        what: Text {
+            en: "One load in each cache line of a buffer beyond the last cache, in an order that a list gives: the loop and its number of \
+                 instructions are the same for all orders. Loads are independent; the value counts whole lines. `latency` is a chain \
+                 of dependent loads in the same order through a second buffer. order=ascending and descending take each line; \
+                 stride_2 to stride_8 every so many lines, stride_page one line in each 4 KiB, over the whole buffer, and then again from \
+                 another line until all are read; random_pages takes pages at random and their lines ascending; \
+                 random lines at random.",
+            zh: "对超出末级缓存的缓冲区，按一张表给出的顺序每个缓存行加载一次：所有顺序的循环和指令数相同。加载互不依赖，数值按整行计。`latency` 是在另\
+                 一个缓冲区中按同样顺序的依赖加载链。order=ascending 与 descending 逐行；stride_2 到 stride_8 每隔若干行，stride_page 每 4 KiB \
+                 取一行，走完整个缓冲区后再从另一行开始，直到全部读完；random_pages 随机选页，页内各行递增；random 随机选行。",
+        },
+        why: Text {
+            en: "Prefetchers hide the latency of memory, but only for orders that they recognise. Columns of tables, trees laid out in \
+                 pages, backward scans and hash probes each get something between the two ends.",
+            zh: "预取器能掩盖内存延迟，但只对它认得出的顺序有效。表的列、按页存放的树、反向扫描、散列探测，得到的都在两个极端之间。",
+        },
+        reading: Text {
+            en: "random is what the core gets by its own overlapping misses (memory.parallelism) without any help, and its latency that of \
+                 memory.latency. Orders whose bandwidth is above it and whose latency is below are recognised. A low latency in a \
+                 chain shows a prefetcher that runs ahead; a bandwidth alone may come from fetching pairs of lines or from open DRAM \
+                 rows. Strides fetch lines that nobody wants if the prefetcher takes neighbours: the bandwidth counts only those wanted.",
+            zh: "random 是核心仅靠自身重叠的未命中（memory.parallelism）得到的带宽，其延迟即 memory.latency。带宽高于它、延迟低于它的顺序就是预取器认\
+                 得出的。链上的低延迟说明预取器跑在前面；仅带宽较高，也可能来自成对取行或 DRAM 行缓冲命中。若预取器顺带取相邻行，跨步顺序会取来没人要的行，而\
+                 带宽只计需要的行。",
+        },
+        typical: Text {
+            en: "By design ascending comes near the rate of memory.read with 1 thread, and random near 64 bytes times the misses in \
+                 flight over the latency: some 10 to 20 of them a core.",
+            zh: "按设计，ascending 接近单线程（1 个线程）memory.read 的速率，random 接近 64 字节乘以在途未命中数再除以延迟：每核心约 10 到 20 个。",
+        },
+        causes: Text {
+            en: "Prefetchers turned off in firmware or by MSR (ascending then falls to random); base pages, at whose ends most \
+                 prefetchers stop; neighbours on the memory channels, under which prefetchers hold back.",
+            zh: "在固件或 MSR 中关闭了预取器（ascending 降到与 random 相同）；基本页，多数预取器止步于页尾；内存通道上有邻居虚拟机，此时预取器会收敛。",
+        },
+    },
+    related: &["memory.latency", "memory.parallelism", "memory.read"],
+    axes: &[
+        Axis::choice(
+            "order",
+            "ascending",
+            Points::Listed {
+                quick: &["ascending", "random"],
+                standard: &["descending", "stride_2", "stride_4", "stride_8", "stride_page", "random_pages"],
+                thorough: &[],
+            },
+        ),
+        Axis::settled_size("size", super::loaded_latency::size).fills(Fill::Chain),
+        super::PMD_FIRST,
+    ],
+    full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["order", "page"] }],
+    section: crate::section::LATENCY,
+    from: Profile::Standard,
+    measure: Measure::Run(measure),
+    ..Probe::PLAIN
+};
+
+fn measure(case: &mut Case) -> Result<()> {
+    let (size, order): (u64, String) = (case.param("size")?, case.param("order")?);
+    let (pages, line, seed) = (super::pages(case)?, case.line_bytes() as usize, case.seed());
+    // The two orders, and what is made of them.
+    case.may_fill(2 * size + size / line as u64 * 16)?;
+    let mut of_loads = case.buffer(size, pages, None)?;
+    let mut of_chain = crate::chained::chained(case, size, pages, None)?;
+    let order = lines_in(&order, size as usize / line, PAGE_BYTES / line, seed);
+    let mut loads = OrderedLoads::new(of_loads.bytes_mut(), line, &order).map_err(crate::fastest::refused)?;
+    let chain = Chain::ordered(of_chain.bytes_mut(), line, order).map_err(crate::fastest::refused)?;
+    let mut chain = chain.settled(case.llc_bytes(), line as u64);
+    let mut latencies_ns = Vec::new();
+    case.timed(|clock| {
+        latencies_ns.push(clock.time(|| chain.walk(LINKS)) / LINKS as f64);
+        let start = clock.start();
+        std::hint::black_box(loads.load(TURNS));
+        Ok((clock.end().since(start), TURNS as u64))
+    })
+    .rate((LOADS_A_TURN * line) as u64)?;
+    case.also(LATENCY.name, latencies_ns)
+}
+
+/// All of so many lines, each once, in the order of this name.
+fn lines_in(order: &str, lines: usize, lines_a_page: usize, seed: u64) -> Vec<u32> {
+    let number = |line: usize| line as u32;
+    match order {
+        "descending" => (0..lines).rev().map(number).collect(),
+        "random" => shuffled(lines, seed).into_iter().map(number).collect(),
+        "random_pages" => shuffled(lines.div_ceil(lines_a_page), seed)
+            .into_iter()
+            .flat_map(|page| page * lines_a_page..lines.min((page + 1) * lines_a_page))
+            .map(number)
+            .collect(),
+        "stride_page" => strided(lines, lines_a_page),
+        stride => strided(lines, stride.strip_prefix("stride_").and_then(|stride| stride.parse().ok()).unwrap_or(1)),
+    }
+}
+
+/// Every `stride`-th line, a power of two, from each of the first lines on. These come in an order in which neighbours are a quarter of all
+/// passes apart or more: by then what a prefetcher fetched beside the lines of one pass has left the caches.
+fn strided(lines: usize, stride: usize) -> Vec<u32> {
+    let bits = stride.trailing_zeros();
+    let first = |pass: usize| if bits == 0 { 0 } else { pass.reverse_bits() >> (usize::BITS - bits) };
+    (0..stride).flat_map(|pass| (first(pass)..lines).step_by(stride)).map(|line| line as u32).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_order_has_each_line_once() {
+        for order in
+            ["ascending", "descending", "stride_2", "stride_4", "stride_8", "stride_page", "random_pages", "random"]
+        {
+            for lines in [4096, 4100] {
+                let mut order = lines_in(order, lines, 64, 7);
+                order.sort_unstable();
+                assert_eq!(order, (0..lines as u32).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn orders_are_what_their_names_say() {
+        let first = |order: &str| lines_in(order, 4096, 64, 7)[..4].to_vec();
+        assert_eq!(first("ascending"), [0, 1, 2, 3]);
+        assert_eq!(first("descending"), [4095, 4094, 4093, 4092]);
+        assert_eq!(first("stride_4"), [0, 4, 8, 12]);
+        assert_eq!(first("stride_page"), [0, 64, 128, 192]);
+        let pages = lines_in("random_pages", 4096, 64, 7);
+        assert!(pages.chunks(64).all(|page| page[0] % 64 == 0 && page.windows(2).all(|pair| pair[1] == pair[0] + 1)));
+        assert_ne!(pages, lines_in("ascending", 4096, 64, 7));
+        // Neighbours are a quarter of the passes apart.
+        let strided = strided(4096, 8);
+        let place = |line: u32| strided.iter().position(|&one| one == line).unwrap();
+        assert!((0..7).all(|line| place(line).abs_diff(place(line + 1)) >= 1024), "{strided:?}");
+    }
+}
