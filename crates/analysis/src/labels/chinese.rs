@@ -30,8 +30,8 @@ const AXES: &[Axis] = &[
     ("device", "网络设备", &[]),
     ("direction", "方向", &[("both", "双向"), ("receive", "接收"), ("send", "发送")]),
     ("elements", "元素数", &[("auto", "自动")]),
-    ("filter", "过滤器", &[("argument", "检查参数"), ("none", "无"), ("number", "检查调用号")]),
     ("filler", "填充指令", &[("load", "加载"), ("mixed", "混合"), ("nop", "空操作"), ("store", "存储")]),
+    ("filter", "过滤器", &[("argument", "检查参数"), ("none", "无"), ("number", "检查调用号")]),
     ("footprint", "工作集", &[]),
     ("groups", "组数", &[]),
     ("instructions", "指令数", &[]),
@@ -56,8 +56,8 @@ const AXES: &[Axis] = &[
             ("thread", "线程"),
         ],
     ),
-    ("level", "层级", &[]),
     ("length", "长度", &[]),
+    ("level", "层级", &[]),
     ("load", "负载", &[("both", "双向"), ("receive", "接收"), ("scalar", "标量"), ("send", "发送")]),
     ("message", "消息", &[]),
     (
@@ -65,7 +65,7 @@ const AXES: &[Axis] = &[
         "方法",
         &[("best", "最快"), ("compare_and_swap", "比较并交换"), ("load_store", "读与写"), ("zero_copy", "零拷贝")],
     ),
-    ("mix", "读写", &[("read", "只读"), ("read_write", "读写混合"), ("write", "只写")]),
+    ("mix", "读写", &[("read", "只读"), ("read_write", "读写混合"), ("two_to_one", "读写 2:1"), ("write", "只写")]),
     ("mtu", "MTU", &[]),
     ("nodes", "节点", &[]),
     (

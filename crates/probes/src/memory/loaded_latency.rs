@@ -28,14 +28,15 @@ pub static PROBE: Probe = Probe {
                  in total (auto: 4 times all last-level caches, up to 512 MiB or twice the caches, whichever is \
                  larger; at least 16 MiB per CPU). After each 1 KiB they execute `delay` dependent one-cycle \
                  additions; delay=idle has no traffic. mix=read only reads; read_write only stores, by plain stores, \
-                 for which the bus reads each line and writes it back; write stores past the caches. `injected` is \
+                 for which the bus reads each line and writes it back; two_to_one reads and stores by turns, so that the bus \
+                 reads twice as much as it writes; write stores past the caches. `injected` is \
                  the traffic of the other CPUs as the bus carries it, without the chain's own loads. The method is \
                  that of Intel's Memory Latency Checker.",
             zh: "一个 CPU 沿随机的相关加载链走过 `size` 字节的内存（auto：其末级缓存的 4 倍，64 到 512 MiB，但不小于\
                  该缓存的 2 倍），数值为一次加载的时间。同时 `threads` 中其他所有 CPU 各自处理自己的内存，合计 \
                  `traffic` 字节（auto：全部末级缓存的 4 倍，至多 512 MiB 或缓存的 2 倍，取较大者；每个 CPU 至少 16 \
                  MiB），每次 1 KiB，其间做 `delay` 次相关的单周期加法；idle 表示无负载。mix：read 只读；read_write \
-                 只用普通存储，总线先读入每一行再写回；write 为绕过缓存的存储。附加量 `injected` 是其他 CPU 同时搬运\
+                 只用普通存储，总线先读入每一行再写回；two_to_one 轮流读与存储，总线读的数据是写的两倍；write 为绕过缓存的存储。附加量 `injected` 是其他 CPU 同时搬运\
                  的流量，按总线计；不含链自身的加载。方法与 Intel Memory Latency Checker 相同。",
         },
         why: Text {
@@ -84,7 +85,7 @@ pub static PROBE: Probe = Probe {
         Axis::choice(
             "mix",
             "read",
-            Points::Listed { quick: &["read"], standard: &["read_write", "write"], thorough: &[] },
+            Points::Listed { quick: &["read"], standard: &["two_to_one", "read_write", "write"], thorough: &[] },
         ),
         Axis::all_threads("threads", Points::Listed { quick: &["all"], standard: &[], thorough: &[] }),
         Axis::settled_size("size", size).fills(Fill::Chain),

@@ -17,6 +17,7 @@ const BURSTS_A_LOOK: usize = 16;
 #[derive(Clone, Copy)]
 pub(super) enum Mix {
     Read,
+    TwoToOne,
     ReadWrite,
     Write,
 }
@@ -25,6 +26,7 @@ impl Mix {
     pub(super) fn named(name: &str) -> Result<Mix> {
         match name {
             "read" => Ok(Mix::Read),
+            "two_to_one" => Ok(Mix::TwoToOne),
             "read_write" => Ok(Mix::ReadWrite),
             "write" => Ok(Mix::Write),
             _ => Err(RoundError::failed(ReasonCode::Internal, format!("there is no mix {name}"))),
@@ -40,11 +42,10 @@ enum BurstKernel {
 }
 
 pub(super) struct Traffic {
-    kernel: BurstKernel,
+    /// In turn, each with the bytes that the bus carries for each that a burst of it names.
+    kernels: Vec<(BurstKernel, u64)>,
     delay: u64,
     memory: Allotment,
-    /// Bytes that the bus carries for each that a burst names.
-    bus_bytes: u64,
 }
 
 impl Traffic {
@@ -55,22 +56,26 @@ impl Traffic {
             let found = names.iter().filter_map(|name| bandwidth::write(name)).find(|kernel| (kernel.is_available)());
             found.map(BurstKernel::Write)
         };
-        let (kernel, bus_bytes) = match mix {
-            Mix::Read => {
-                let mut known = PLAIN.iter().filter_map(|name| bandwidth::read(name));
-                (known.find(|kernel| (kernel.is_available)()).map(BurstKernel::Read), 1)
-            }
-            Mix::ReadWrite => (write(&PLAIN), 2),
-            Mix::Write => (write(&["nt"]), 1),
+        let read = || {
+            let mut known = PLAIN.iter().filter_map(|name| bandwidth::read(name));
+            known.find(|kernel| (kernel.is_available)()).map(BurstKernel::Read)
         };
-        let kernel = kernel
+        let kernels = match mix {
+            Mix::Read => vec![(read(), 1)],
+            Mix::TwoToOne => vec![(read(), 1), (write(&PLAIN), 2)],
+            Mix::ReadWrite => vec![(write(&PLAIN), 2)],
+            Mix::Write => vec![(write(&["nt"]), 1)],
+        };
+        let known = kernels.into_iter().map(|(kernel, bus_bytes)| Some((kernel?, bus_bytes)));
+        let kernels = known
+            .collect::<Option<Vec<_>>>()
             .ok_or_else(|| RoundError::skipped(ReasonCode::Architecture, "this architecture has no such kernel"))?;
-        Ok(Traffic { kernel, delay, memory, bus_bytes })
+        Ok(Traffic { kernels, delay, memory })
     }
 
     /// The kernel's name.
     pub(super) fn kernel(&self) -> &'static str {
-        match self.kernel {
+        match self.kernels[0].0 {
             BurstKernel::Read(kernel) => kernel.name,
             BurstKernel::Write(kernel) => kernel.name,
         }
@@ -109,15 +114,17 @@ impl Traffic {
     fn go_over(&self, memory: &mut [u8], moved: &AtomicU64, over: &AtomicBool) -> Result<()> {
         let mut value = 0;
         for part in memory.chunks_mut(BURSTS_A_LOOK * BURST_BYTES) {
-            for burst in part.chunks_exact_mut(BURST_BYTES) {
-                let done = match self.kernel {
+            let mut bus_bytes = 0;
+            for (burst, (kernel, times)) in part.chunks_exact_mut(BURST_BYTES).zip(self.kernels.iter().cycle()) {
+                let done = match kernel {
                     BurstKernel::Read(kernel) => kernel.run(burst, 1).map(drop),
                     BurstKernel::Write(kernel) => kernel.run(burst, 1, value),
                 };
                 done.map_err(|refused| RoundError::failed(ReasonCode::Internal, format!("cannot {refused}")))?;
+                bus_bytes += BURST_BYTES as u64 * times;
                 value = add_chain(self.delay, value, 1);
             }
-            moved.fetch_add(part.len() as u64 * self.bus_bytes, Ordering::Relaxed);
+            moved.fetch_add(bus_bytes, Ordering::Relaxed);
             if over.load(Ordering::Relaxed) {
                 break;
             }
@@ -146,7 +153,7 @@ mod tests {
     #[test]
     fn traffic_runs_beside_the_body_and_ends_with_it() {
         let cpu = Cpu(*sys::affinity::allowed().unwrap().last().unwrap());
-        for mix in ["read", "read_write", "write"] {
+        for mix in ["read", "two_to_one", "read_write", "write"] {
             let traffic = Traffic::new(Mix::named(mix).unwrap(), 10, memory()).unwrap();
             let mut seen = 0;
             let body = |moved: &AtomicU64| {
@@ -158,7 +165,7 @@ mod tests {
                 Ok(())
             };
             traffic.beside(&[cpu], body).unwrap();
-            assert!(seen >= 3 << 20 && seen % (16 << 10) == 0, "{mix} {seen}");
+            assert!(seen >= 3 << 20 && seen % (8 << 10) == 0, "{mix} {seen}");
         }
     }
 
