@@ -4,23 +4,35 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use hostmark_engine::prelude::*;
 
+use crate::kernels::flops::FlopsKernel;
 use crate::kernels::{arith, flops};
+
+/// The clock once the vectors are over.
+const AFTER: Quantity = Quantity::given(
+    "after",
+    Unit::Hertz,
+    Better::Higher,
+    Text { en: "4 ms after the vectors", zh: "向量结束 4 ms 后" },
+);
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Core frequency", zh: "核心频率" },
     revision: 1,
     unit: Unit::Hertz,
     better: Better::Higher,
+    also: &[AFTER],
     explain: Explain {
         what: Text {
             en: "A chain of dependent register additions takes exactly one core cycle each, so additions per second \
                  are the core's frequency. load=scalar runs the chain alone, on one core or on every usable CPU at \
                  once; with several threads the value is their mean while all run. load=simd runs fused multiply-adds \
                  of the widest vectors for 0.1 to 0.5 ms before each 0.05 ms of the chain, and times the chain alone. \
-                 The other threads run the multiply-adds without pause; the value is that of the first CPU.",
+                 The other threads run the multiply-adds without pause; the value is that of the first CPU. load=avx2 and avx512 do so \
+                 with vectors of that width, and then run the chain for 4 ms more: `after` is the clock at its end.",
             zh: "一串相互依赖的寄存器加法；每次恰好一个核心周期，因此每秒加法次数就是核心频率。load=scalar：只运行这串加法，在一个核心上，或同时在所有\
                  可用 CPU 上；多线程时，数值是它们在共同时间内的平均值。load=simd：每次先运行约 0.1 到 0.5 ms 最宽向量的融合乘加，再单独计时 0.05 \
-                 ms 的加法；其他线程不停地运行乘加，数值为第一个 CPU 的频率。",
+                 ms 的加法；其他线程不停地运行乘加，数值为第一个 CPU 的频率。load=avx2 与 avx512 用该宽度的向量，之后再运行 4 ms 加法，`after` 为\
+                 其末尾的频率。",
         },
         why: Text {
             en: "The name plate and the kernel's cpufreq files show a nominal or requested clock. This is the clock \
@@ -32,10 +44,10 @@ pub static PROBE: Probe = Probe {
         reading: Text {
             en: "Compare one thread with all: a drop is the power or turbo limit. SMT siblings share one core's adders \
                  without loss here, since a dependent chain leaves them mostly idle. The gap from scalar down to simd \
-                 is the clock that wide vectors cost. A case lasts 0.5, 3 or 20 s by profile; a clock that falls over \
+                 is the clock that wide vectors cost; `after` above the value is the clock coming back. A case lasts 0.5, 3 or 20 s by profile; a clock that falls over \
                  minutes shows only in longer runs.",
             zh: "对比单线程与全部线程：下降来自功耗或睿频限制。SMT 兄弟线程在此共享加法器而不受损失，因为依赖链让加法器大多空闲。simd 低于 scalar 的部分，是宽向量付出的\
-                 频率。按档不同，一个用例持续 0.5、3 或 20 s：若频率在数分钟内才下降，需要更长的运行才能看到。",
+                 频率；`after` 高于数值的部分，是频率在恢复。按档不同，一个用例持续 0.5、3 或 20 s：若频率在数分钟内才下降，需要更长的运行才能看到。",
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): 3.09 GHz scalar, 2.4 GHz \
@@ -63,7 +75,11 @@ pub static PROBE: Probe = Probe {
              一个周期，而且是在有负载的核心上测的。",
     }),
     axes: &[
-        Axis::choice("load", "scalar", Points::Listed { quick: &["scalar", "simd"], standard: &[], thorough: &[] }),
+        Axis::choice(
+            "load",
+            "scalar",
+            Points::Listed { quick: &["scalar", "simd"], standard: &["avx2", "avx512"], thorough: &[] },
+        ),
         Axis::threads("threads", Points::OfHost(one_and_all)),
     ],
     full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["load", "threads"] }],
@@ -78,8 +94,14 @@ fn one_and_all(host: &HostFacts, _: Profile) -> Vec<u64> {
 }
 
 fn measure(case: &mut Case) -> Result<()> {
-    if case.param::<String>("load")? == "simd" {
-        return beside_vectors(case);
+    match case.param::<String>("load")?.as_str() {
+        "scalar" => {}
+        "simd" => return beside_vectors(case, flops::widest(), false),
+        name => {
+            let kernel = flops::kernel(name);
+            let none = || RoundError::skipped(ReasonCode::Architecture, format!("this architecture has no {name}"));
+            return beside_vectors(case, kernel.ok_or_else(none)?, true);
+        }
     }
     match case.thread_cpus().as_slice() {
         [] | [_] => case.loops(add).rate(1),
@@ -97,12 +119,14 @@ const ADDITIONS: u64 = 150_000;
 /// Turns of multiply-adds before: 0.1 to 0.5 ms, by the width and the number of pipes.
 const TURNS: u64 = 4_000;
 
-fn beside_vectors(case: &mut Case) -> Result<()> {
-    let widest = flops::widest();
-    let vectors = widest
-        .runnable(true)
-        .ok_or_else(|| RoundError::skipped(ReasonCode::Architecture, "no kernel of this CPU's vectors"))?;
-    case.note("isa", widest.name);
+/// Additions after which the clock is looked at again: 4 ms and more, several times as long as a clock is kept.
+const ADDITIONS_AFTER: u64 = 80 * ADDITIONS;
+
+fn beside_vectors(case: &mut Case, kernel: &FlopsKernel, is_followed: bool) -> Result<()> {
+    let none = || RoundError::skipped(ReasonCode::Hardware, format!("this CPU has no {}", kernel.name));
+    let vectors = kernel.runnable(true).ok_or_else(none)?;
+    case.note("isa", kernel.name);
+    let mut after_hz = Vec::new();
     let stop = AtomicBool::new(false);
     let others = case.thread_cpus().split_off(1);
     let load = |cpu: Cpu| {
@@ -120,13 +144,19 @@ fn beside_vectors(case: &mut Case) -> Result<()> {
                 vectors.run(TURNS);
                 let start = clock.start();
                 add(ADDITIONS);
-                Ok(clock.end().since(start))
+                let beside = clock.end().since(start);
+                if is_followed {
+                    add(ADDITIONS_AFTER);
+                    after_hz.push(ADDITIONS as f64 * 1e9 / clock.time(|| add(ADDITIONS)));
+                }
+                Ok(beside)
             })
             .rate(ADDITIONS);
         stop.store(true, Ordering::Relaxed);
         // A frequency without its load would be the wrong one.
         threads::join(loads).and(observed)
-    })
+    })?;
+    case.also(AFTER.name, after_hz)
 }
 
 fn add(n: u64) {

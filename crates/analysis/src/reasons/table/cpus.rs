@@ -8,7 +8,6 @@ pub(super) const PAIRS: &[Pair] = &[
     ("this architecture has no such kernel", "此架构没有这种内核函数"),
     ("this CPU has no {}", "此 CPU 没有 {0}"),
     ("no atomic operation is known here", "这里没有可用的原子操作"),
-    ("no kernel of this CPU's vectors", "没有适合此 CPU 向量指令的内核函数"),
     ("no CPU has an instruction for this; libraries loop for it", "没有 CPU 提供这种指令；函数库用循环实现"),
     ("the loop has 256 targets at most", "该循环最多有 256 个目标"),
     ("the loop has 64 MiB at most", "该循环最多 64 MiB"),
