@@ -3,13 +3,13 @@
 use hostmark_engine::prelude::*;
 
 use crate::kernels::chase::{Chain, shuffled};
-use crate::kernels::ordered::{LOADS_A_TURN, OrderedLoads};
+use crate::kernels::ordered::OrderedLoads;
 
 /// Bytes in which prefetchers stay: base pages of x86-64, whatever those of this host are.
 const PAGE_BYTES: usize = 4096;
-/// Turns of independent loads in a sample, and dependent loads beside it: some tens of microseconds each.
-const TURNS: usize = 1024;
-const LINKS: u64 = 512;
+/// Independent loads in a sample, and dependent ones beside it: some tens of microseconds and more each.
+const LOADS: usize = 16 << 10;
+const LINKS: u64 = 1024;
 
 /// The same order as a chain.
 const LATENCY: Quantity = Quantity::given(
@@ -27,13 +27,13 @@ pub static PROBE: Probe = Probe {
     also: &[LATENCY],
     explain: Explain {
         what: Text {
-            en: "One load in each cache line of a buffer beyond the last cache, in an order that a list gives: the loop and its number of \
-                 instructions are the same for all orders. Loads are independent; the value counts whole lines. `latency` is a chain \
+            en: "One load in each cache line of a buffer beyond the last cache, in an order that a list gives: the loop is the same for all \
+                 orders, and one instruction does all loads. Loads are independent; the value counts whole lines. `latency` is a chain \
                  of dependent loads in the same order through a second buffer. order=ascending and descending take each line; \
                  stride_2 to stride_8 every so many lines, stride_page one line in each 4 KiB, over the whole buffer, and then again from \
                  another line until all are read; random_pages takes pages at random and their lines ascending; \
                  random lines at random.",
-            zh: "对超出末级缓存的缓冲区，按一张表给出的顺序每个缓存行加载一次：所有顺序的循环和指令数相同。加载互不依赖，数值按整行计。`latency` 是在另\
+            zh: "对超出末级缓存的缓冲区，按一张表给出的顺序每个缓存行加载一次：所有顺序的循环相同，所有加载由同一条指令完成。加载互不依赖，数值按整行计。`latency` 是在另\
                  一个缓冲区中按同样顺序的依赖加载链。order=ascending 与 descending 逐行；stride_2 到 stride_8 每隔若干行，stride_page 每 4 KiB \
                  取一行，走完整个缓冲区后再从另一行开始，直到全部读完；random_pages 随机选页，页内各行递增；random 随机选行。",
         },
@@ -96,12 +96,12 @@ fn measure(case: &mut Case) -> Result<()> {
     let mut chain = chain.settled(case.llc_bytes(), line as u64);
     let mut latencies_ns = Vec::new();
     case.timed(|clock| {
-        latencies_ns.push(clock.time(|| chain.walk(LINKS)) / LINKS as f64);
+        latencies_ns.push(clock.time(|| chain.walk_by_one_load(LINKS)) / LINKS as f64);
         let start = clock.start();
-        std::hint::black_box(loads.load(TURNS));
-        Ok((clock.end().since(start), TURNS as u64))
+        std::hint::black_box(loads.load(LOADS));
+        Ok((clock.end().since(start), LOADS as u64))
     })
-    .rate((LOADS_A_TURN * line) as u64)?;
+    .rate(line as u64)?;
     case.also(LATENCY.name, latencies_ns)
 }
 

@@ -192,6 +192,13 @@ impl<'a> Chain<'a> {
         self.node = unsafe { walk::walk(self.node, n / UNROLL, n % UNROLL) };
     }
 
+    /// The same by one instruction in a loop: to prefetchers that go by the address of the instruction, the many of an unrolled one are as
+    /// many streams.
+    pub fn walk_by_one_load(&mut self, n: u64) {
+        // SAFETY: as in `walk`.
+        self.node = unsafe { walk::walk(self.node, 0, n) };
+    }
+
     /// Number of nodes: a walk of this many comes back to where it began.
     pub fn nodes(&self) -> u64 {
         self.nodes

@@ -119,6 +119,8 @@ fn a_chain_follows_the_order_that_it_is_given() {
     let order: Vec<u32> = (0..128).rev().collect();
     let mut chain = built(Chain::ordered(memory.slice(8192), 64, order.clone()));
     assert_eq!(visit(&mut chain), order.iter().map(|&line| line as usize * 64).collect::<Vec<_>>());
+    chain.walk_by_one_load(130);
+    assert_eq!(chain.position(), order[2] as usize * 64);
     for unfit in [vec![0; 127], vec![128; 128]] {
         assert!(matches!(Chain::ordered(memory.slice(8192), 64, unfit), Err(Refused::Nodes { .. })));
     }
