@@ -37,12 +37,12 @@ pub static PROBE: Probe = Probe {
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Zen 4 (Genoa), Linux 6.18), instructions per cycle: length=2 6.0 to 8 KiB, \
-                 4.4 from 16 KiB on, 4.0 beyond L1i; length=4 12.0 to 32 KiB, 4.0 to 512 KiB, 3.8 at 1 MiB, 2.8 at 4 MiB; length=8 6.0, \
-                 2.0 and 1.4. So 16 bytes per cycle come from L2 and 11 from L3. Published of the design: 6 a cycle, 4 \
+                 4.6 at 16 KiB, 4.3 at 32 KiB, 4.0 beyond; length=4 12.1 to 32 KiB, 4.0 to 512 KiB, 3.8 at 1 MiB, 2.7 at 4 MiB; length=8 \
+                 6.0, 2.0, 1.9 and 1.4. So 16 bytes per cycle come from L2 and 11 from L3. Published of the design: 6 a cycle, 4 \
                  decoders, 6.75 K entries in the micro-operation cache, 32 KiB of L1i.",
-            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 4（Genoa），Linux 6.18）上实测，每周期指令数：length=2 到 8 KiB 为 6.0，16 KiB 起 4.4，超出 \
-                 L1i 为 4.0；length=4 到 32 KiB 为 12.0，到 512 KiB 为 4.0，1 MiB 3.8，4 MiB 2.8；length=8 为 6.0、2.0 与 1.4。即每周期从 L2 取 16 \
-                 字节，从 L3 取 11 字节。该设计公布的数值：每周期 6 条，4 个译码器，微操作缓存 6.75 K 项，L1i 32 KiB。",
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 4（Genoa），Linux 6.18）上实测，每周期指令数：length=2 到 8 KiB 为 6.0，16 KiB 4.6，32 KiB \
+                 4.3，再大为 4.0；length=4 到 32 KiB 为 12.1，到 512 KiB 为 4.0，1 MiB 3.8，4 MiB 2.7；length=8 为 6.0、2.0、1.9 与 1.4。即每周期从 \
+                 L2 取 16 字节，从 L3 取 11 字节。该设计公布的数值：每周期 6 条，4 个译码器，微操作缓存 6.75 K 项，L1i 32 KiB。",
         },
         causes: Text {
             en: "A busy sibling thread, which takes turns at decoding and shares the caches; a lower clock (see instructions per cycle); \
