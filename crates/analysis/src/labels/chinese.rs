@@ -34,6 +34,7 @@ const AXES: &[Axis] = &[
     ("filter", "过滤器", &[("argument", "检查参数"), ("none", "无"), ("number", "检查调用号")]),
     ("footprint", "工作集", &[]),
     ("groups", "组数", &[]),
+    ("hog", "占用进程（%）", &[]),
     ("instructions", "指令数", &[]),
     ("ip", "IP 版本", &[]),
     ("irq", "中断", &[("off", "关闭"), ("on", "开启")]),
@@ -60,6 +61,7 @@ const AXES: &[Axis] = &[
     ("level", "层级", &[]),
     ("load", "负载", &[("both", "双向"), ("receive", "接收"), ("scalar", "标量"), ("send", "发送")]),
     ("message", "消息", &[]),
+    ("messengers", "发送方数", &[]),
     (
         "method",
         "方法",
@@ -171,6 +173,7 @@ const AXES: &[Axis] = &[
     ("way", "方式", &[("bare", "裸指令"), ("own", "手写"), ("own_mask", "手写，含信号掩码")]),
     ("window", "窗口", &[("default", "默认")]),
     ("within", "范围", &[("all", "全部"), ("l1_blocks_1k", "1 KiB 块内"), ("l1_blocks_4k", "4 KiB 块内")]),
+    ("workers", "工作进程数", &[]),
 ];
 
 fn known(axis: &str) -> Option<&'static Axis> {

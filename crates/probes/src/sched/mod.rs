@@ -2,9 +2,10 @@
 
 mod context_switch;
 mod ipi;
+mod loaded_wakeup;
 mod messaging;
 mod noise;
 mod ucontext;
 mod wakeup;
 
-crate::group!("sched", shares_worker true: context_switch ucontext wakeup messaging ipi noise);
+crate::group!("sched", shares_worker true: context_switch ucontext wakeup loaded_wakeup messaging ipi noise);

@@ -10,6 +10,7 @@ pub mod message_groups;
 pub mod message_queue;
 pub(crate) mod ping_pong;
 pub mod pipe;
+pub mod request_queue;
 pub mod shm_ring;
 pub mod signal_pair;
 pub mod sleeper;

@@ -67,6 +67,31 @@ impl Sleeper {
     }
 }
 
+/// Sleeps until CLOCK_MONOTONIC says `due` ns, or not at all where it says more.
+pub fn sleep_until(due: u64) -> io::Result<()> {
+    let at = Timespec { tv_sec: (due / 1_000_000_000) as i64, tv_nsec: (due % 1_000_000_000) as i64 };
+    rustix::io::retry_on_intr(|| rustix::thread::clock_nanosleep_absolute(rustix::thread::ClockId::Monotonic, &at))
+        .call("clock_nanosleep")
+}
+
+/// While it lives, the kernel puts off the end of the calling thread's waits by no more than 1 ns, so as to end several at once.
+#[derive(Debug)]
+pub struct WithoutSlack(());
+
+impl WithoutSlack {
+    /// From now on.
+    pub fn begin() -> io::Result<WithoutSlack> {
+        rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1)).call("prctl").map(WithoutSlack)
+    }
+}
+
+impl Drop for WithoutSlack {
+    fn drop(&mut self) {
+        // What the thread began with.
+        let _ = rustix::thread::set_current_timer_slack(None);
+    }
+}
+
 /// A timer descriptor of the monotonic clock that nobody waits for; what it is set to ends with it.
 #[derive(Debug)]
 pub struct Alarm(OwnedFd);
@@ -143,7 +168,14 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_of_no_special_kind_has_slack() {
-        assert!(slack_ns().unwrap() > 0);
+    fn a_thread_has_slack_but_while_it_is_without_and_sleeps_until_no_earlier_than_it_asks() {
+        let usual = slack_ns().unwrap();
+        let without = WithoutSlack::begin().unwrap();
+        assert!(usual > 0 && slack_ns().unwrap() <= usual);
+        let due = ClockSource::Monotonic.read() + 1_500_000;
+        sleep_until(due).unwrap();
+        assert!(ClockSource::Monotonic.read() >= due);
+        drop(without);
+        assert_eq!(slack_ns().unwrap(), usual);
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod command;
 pub mod fork;
+pub mod hog;
 pub(crate) mod keeper;
 pub mod program;
 pub mod small_parent;

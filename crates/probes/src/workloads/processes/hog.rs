@@ -1,0 +1,168 @@
+//! A process that keeps a CPU busy: all of the time or a known share of it, at a priority of its own.
+
+use std::io;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use hostmark_engine::prelude::Cpu;
+
+use crate::kernels::arith;
+use crate::workloads::call::returned;
+use crate::workloads::machine::timer;
+use crate::workloads::peer::Peer;
+use crate::workloads::shared::Shared;
+use crate::workloads::waits::{Alone, count_to, sleep_past};
+use crate::workloads::{clock, cpu_time};
+
+/// What one that has a share of its CPU does again and again: short beside what a scheduler takes a CPU away for.
+const PERIOD_NS: u64 = 10_000_000;
+/// Additions between two looks at the clock: some 10 µs.
+const ADDITIONS: u64 = 30_000;
+
+/// How the scheduler treats it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Priority {
+    /// As any other process, with this nice value.
+    Nice(i32),
+    /// Only where nobody else wants the CPU (SCHED_IDLE): whoever wakes up there runs at once.
+    Idle,
+}
+
+/// What both sides see.
+#[derive(Debug, Default)]
+struct HogWords {
+    /// 1 while it is to be busy.
+    is_on: Alone<AtomicU32>,
+    /// Its CPU time, ns.
+    spent_ns: Alone<AtomicU64>,
+}
+
+/// A hog, ended when dropped. It rests until it is told to be busy.
+#[derive(Debug)]
+pub struct Hog {
+    peer: Peer,
+    words: Shared<HogWords>,
+}
+
+impl Hog {
+    /// Starts one on `cpu`, busy for `percent` of the time that it is to be busy. Refuses when this process has several threads.
+    pub fn spawn(cpu: Cpu, priority: Priority, percent: u64) -> io::Result<Hog> {
+        let words = Shared::new(HogWords::default())?;
+        let peer = Peer::spawn(&[cpu.0], || {
+            priority.take()?;
+            serve(&words, percent)
+        })?;
+        Ok(Hog { peer, words })
+    }
+
+    /// The same, busy from now on.
+    pub fn busy(cpu: Cpu, priority: Priority, percent: u64) -> io::Result<Hog> {
+        let hog = Hog::spawn(cpu, priority, percent)?;
+        hog.set(true)?;
+        Ok(hog)
+    }
+
+    /// One on each of these CPUs, all of them busy from now on.
+    pub fn on_each(cpus: &[Cpu], priority: Priority, percent: u64) -> io::Result<Vec<Hog>> {
+        cpus.iter().map(|&cpu| Hog::busy(cpu, priority, percent)).collect()
+    }
+
+    /// Whether it is to be busy from now on.
+    pub fn set(&self, is_on: bool) -> io::Result<()> {
+        match is_on {
+            true => count_to(&self.words.is_on.0, 1),
+            false => {
+                self.words.is_on.0.store(0, Ordering::Release);
+                Ok(())
+            }
+        }
+    }
+
+    /// The CPU time that it has had, ns: up to some 10 µs ago.
+    pub fn spent_ns(&self) -> u64 {
+        self.words.spent_ns.0.load(Ordering::Acquire)
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.peer.pid()
+    }
+}
+
+impl Priority {
+    /// Takes it, for the calling process.
+    fn take(self) -> io::Result<()> {
+        match self {
+            Priority::Nice(0) => Ok(0),
+            // SAFETY: no memory is involved; 0 is the caller.
+            Priority::Nice(nice) => returned("setpriority", unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) }),
+            Priority::Idle => {
+                let none = libc::sched_param { sched_priority: 0 };
+                // SAFETY: the kernel reads one sched_param; 0 is the caller.
+                returned("sched_setscheduler", unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const none) })
+            }
+        }
+        .map(drop)
+    }
+}
+
+fn serve(words: &HogWords, percent: u64) -> io::Result<()> {
+    loop {
+        sleep_past(&words.is_on.0, 0)?;
+        let mut due = clock::monotonic_ns();
+        while words.is_on.0.load(Ordering::Acquire) == 1 {
+            let until = cpu_time::of_process()? + PERIOD_NS * percent / 100;
+            loop {
+                std::hint::black_box(arith::add_chain(ADDITIONS, 1, std::hint::black_box(1)));
+                let spent = cpu_time::of_process()?;
+                words.spent_ns.0.store(spent, Ordering::Release);
+                if words.is_on.0.load(Ordering::Acquire) == 0 || (percent < 100 && spent >= until) {
+                    break;
+                }
+            }
+            if percent < 100 {
+                // What it missed since others had the CPU it does not make up for.
+                due = (due + PERIOD_NS).max(clock::monotonic_ns().saturating_sub(PERIOD_NS));
+                timer::sleep_until(due)?;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::workloads::{affinity, process::in_a_child};
+
+    #[test]
+    fn a_hog_is_busy_only_while_it_is_to_be_and_for_no_more_than_its_share() {
+        in_a_child(|| {
+            let cpu = Cpu(affinity::allowed()?[0]);
+            for (priority, percent) in [(Priority::Nice(0), 30), (Priority::Nice(5), 100), (Priority::Idle, 100)] {
+                let hog = Hog::spawn(cpu, priority, percent)?;
+                std::thread::sleep(Duration::from_millis(20));
+                assert_eq!(hog.spent_ns(), 0);
+                hog.set(true)?;
+                let begun = clock::monotonic_ns();
+                while hog.spent_ns() < 30_000_000 {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                let share = hog.spent_ns() as f64 / (clock::monotonic_ns() - begun) as f64;
+                // A period too many at most.
+                assert!(share <= percent as f64 / 100.0 + 0.1, "{priority:?} {percent} {share}");
+                hog.set(false)?;
+                let mut before = hog.spent_ns();
+                loop {
+                    std::thread::sleep(Duration::from_millis(30));
+                    let now = hog.spent_ns();
+                    if now == before {
+                        break;
+                    }
+                    before = now;
+                }
+            }
+            Ok(())
+        });
+    }
+}
