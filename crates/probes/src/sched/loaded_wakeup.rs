@@ -6,14 +6,14 @@ use hostmark_engine::prelude::*;
 
 use crate::workloads::handover::request_queue::RequestQueues;
 use crate::workloads::processes::fork;
-use crate::workloads::processes::hog::{Hog, Priority};
+use crate::workloads::processes::hog::{self, Hog, Priority};
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Wake-up under load", zh: "负载下的唤醒延迟" },
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[Quantity::P90, Quantity::P99, WOKEN, RATE],
+    also: &[Quantity::P90, Quantity::P99, Quantity::MEAN, WOKEN, RATE],
     explain: Explain {
         what: Text {
             en: "Requests are due at fixed, equal distances. Each of `messengers` processes sleeps until its next one \
@@ -63,8 +63,8 @@ pub static PROBE: Probe = Probe {
         Axis::count("load", "20", Points::Listed { quick: &["20"], standard: &[], thorough: &["50"] }),
         Axis::count("messengers", "1", Points::Listed { quick: &["1"], standard: &["2"], thorough: &[] }),
         Axis::count("workers", "2", Points::Listed { quick: &["2"], standard: &["8"], thorough: &[] }),
-        Axis::count("hog", "0", Points::Listed { quick: &["0"], standard: &["30"], thorough: &[] }),
-        Axis::all_threads("cpus", Points::OfHost(|host, _| vec![host.usable_cpus().len() as u64])),
+        Axis::choice("hog", "none", Points::Listed { quick: &["none"], standard: &["30"], thorough: &[] }),
+        Axis::all_threads("cpus", Points::Listed { quick: &["all"], standard: &[], thorough: &[] }),
     ],
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["load", "hog"] }],
     blocking: true,
@@ -92,13 +92,13 @@ const MOST_CAPACITY_NS: f64 = 500e6;
 
 fn measure(case: &mut Case) -> Result<()> {
     let (messengers, workers): (usize, usize) = (case.param("messengers")?, case.param("workers")?);
-    let (load, hog): (f64, u64) = (case.param("load")?, case.param("hog")?);
+    let (load, hog) = (case.param::<f64>("load")?, hog::percent(&case.param::<String>("hog")?));
     let cpus = case.thread_cpus();
     let parties = messengers * (workers * cpus.len() + 1) + cpus.len();
     case.may_fill(parties as u64 * fork::LEAST_BYTES)?;
     let none = |error| RoundError::lacking("cannot start so many processes", &error);
     let busy = if hog > 0 { &cpus[..] } else { &[] };
-    let _hogs = Hog::on_each(busy, Priority::Nice(0), hog).map_err(none)?;
+    let hogs = Hog::on_each(busy, Priority::Nice(0), hog).map_err(none)?;
     let places: Vec<usize> = cpus.iter().map(|cpu| cpu.0).collect();
     let mut queues = RequestQueues::new(messengers, workers * cpus.len(), &places).map_err(none)?;
     let time_ns = (CAPACITY_SHARE * case.grant_ns()).clamp(LEAST_CAPACITY_NS, MOST_CAPACITY_NS);
@@ -106,12 +106,13 @@ fn measure(case: &mut Case) -> Result<()> {
     queues.open(rate)?;
     let mut woken_ns = Vec::new();
     case.timed(|clock| {
-        let begun = queues.next()?;
+        let begun = queues.begun()?;
         woken_ns.push(begun.since_posted as f64);
         Ok(clock.ticks(begun.since_due as f64))
     })
     .singly()
     .time()?;
+    hogs.iter().try_for_each(Hog::has_run)?;
     woken_ns.sort_by(f64::total_cmp);
     case.also(WOKEN.name, woken_ns.get(woken_ns.len() / 2).copied())?;
     case.also(RATE.name, [rate])

@@ -5,7 +5,8 @@ mod ipi;
 mod loaded_wakeup;
 mod messaging;
 mod noise;
+mod timer_latency;
 mod ucontext;
 mod wakeup;
 
-crate::group!("sched", shares_worker true: context_switch ucontext wakeup loaded_wakeup messaging ipi noise);
+crate::group!("sched", shares_worker true: context_switch ucontext wakeup loaded_wakeup timer_latency messaging ipi noise);

@@ -116,7 +116,7 @@ impl RequestQueues {
     }
 
     /// Waits until a request has been begun of which this has not told, and tells of it. A messenger's are told of in their order.
-    pub fn next(&mut self) -> io::Result<Begun> {
+    pub fn begun(&mut self) -> io::Result<Begun> {
         let since = clock::monotonic_ns();
         loop {
             for _ in 0..self.queues.len() {
@@ -185,7 +185,11 @@ fn work(queue: &Queue) -> io::Result<()> {
         let (taken, posted) = (queue.taken.0.load(Ordering::Acquire), queue.posted.0.load(Ordering::Acquire));
         if taken == posted {
             sleep_past(&queue.posted.0, posted)?;
-        } else if queue.taken.0.compare_exchange(taken, taken.wrapping_add(1), Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        } else if queue
+            .taken
+            .0
+            .compare_exchange(taken, taken.wrapping_add(1), Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
         {
             queue.slot(taken).begun.store(clock::monotonic_ns(), Ordering::Release);
             request();
@@ -208,7 +212,7 @@ mod tests {
                 queues.open(500.0)?;
                 let begin = clock::monotonic_ns();
                 for _ in 0..100 {
-                    let begun = queues.next()?;
+                    let begun = queues.begun()?;
                     assert!(begun.since_posted > 0 && begun.since_posted <= begun.since_due, "{begun:?}");
                 }
                 // A hundred at 500 a second: none is told of twice.
@@ -226,7 +230,8 @@ mod tests {
             delay_turns(Duration::from_millis(5));
             let mut queues = RequestQueues::new(1, 1, &affinity::allowed()?)?;
             queues.open(1000.0)?;
-            let waits: Vec<u64> = (0..40).map(|_| queues.next().map(|begun| begun.since_due)).collect::<Result<_, _>>()?;
+            let waits: Vec<u64> =
+                (0..40).map(|_| queues.begun().map(|begun| begun.since_due)).collect::<Result<_, _>>()?;
             delay_turns(Duration::ZERO);
             assert!(waits[39] >= 38 * 4_000_000, "{waits:?}");
             Ok(())

@@ -6,8 +6,10 @@ use std::time::Duration;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
 
-use crate::workloads::by_function;
-use crate::workloads::call::{Call, named};
+use hostmark_engine::prelude::ReasonCode;
+
+use crate::workloads::call::{Call, fault, named};
+use crate::workloads::{by_function, clock};
 
 /// A way to wait; its descriptors are made beforehand.
 #[derive(Debug)]
@@ -72,6 +74,34 @@ pub fn sleep_until(due: u64) -> io::Result<()> {
     let at = Timespec { tv_sec: (due / 1_000_000_000) as i64, tv_nsec: (due % 1_000_000_000) as i64 };
     rustix::io::retry_on_intr(|| rustix::thread::clock_nanosleep_absolute(rustix::thread::ClockId::Monotonic, &at))
         .call("clock_nanosleep")
+}
+
+/// Times at equal distances on CLOCK_MONOTONIC, at which the calling thread is to run.
+#[derive(Debug)]
+pub struct Beat {
+    last_ns: u64,
+    period_ns: u64,
+}
+
+impl Beat {
+    /// From now on.
+    pub fn every(period_ns: u64) -> Beat {
+        Beat { last_ns: clock::monotonic_ns(), period_ns }
+    }
+
+    /// Sleeps until the first of these times that has not passed: how much later it is then, ns.
+    pub fn overslept(&mut self) -> io::Result<u64> {
+        self.last_ns = next_due(self.last_ns, clock::monotonic_ns(), self.period_ns);
+        sleep_until(self.last_ns)?;
+        let early =
+            || fault(ReasonCode::CheckFailed, "a sleep ended before its time: the kernel's clock and the run's differ");
+        clock::monotonic_ns().checked_sub(self.last_ns).ok_or_else(early)
+    }
+}
+
+/// The first time after `now` that is a whole number of periods after `last`.
+fn next_due(last: u64, now: u64, period: u64) -> u64 {
+    last + period * (now.saturating_sub(last) / period.max(1) + 1)
 }
 
 /// While it lives, the kernel puts off the end of the calling thread's waits by no more than 1 ns, so as to end several at once.
@@ -165,6 +195,12 @@ mod tests {
             assert!(took >= 1_500_000, "{name}: {took} ns");
         }
         assert!(Sleeper::of_name("snooze").unwrap().is_none());
+    }
+
+    #[test]
+    fn periods_that_have_passed_are_left_out_and_the_beat_stays() {
+        assert_eq!([100, 999, 1000, 1001, 5500].map(|now| next_due(0, now, 1000)), [1000, 1000, 2000, 2000, 6000]);
+        assert_eq!(next_due(7000, 7010, 1000), 8000);
     }
 
     #[test]

@@ -3,10 +3,10 @@
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use hostmark_engine::prelude::Cpu;
+use hostmark_engine::prelude::{Cpu, ReasonCode};
 
 use crate::kernels::arith;
-use crate::workloads::call::returned;
+use crate::workloads::call::{Call, fault, returned};
 use crate::workloads::machine::timer;
 use crate::workloads::peer::Peer;
 use crate::workloads::shared::Shared;
@@ -21,10 +21,15 @@ const ADDITIONS: u64 = 30_000;
 /// How the scheduler treats it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Priority {
-    /// As any other process, with this nice value.
+    /// As this process, with so much more of a nice value: further from the CPU.
     Nice(i32),
     /// Only where nobody else wants the CPU (SCHED_IDLE): whoever wakes up there runs at once.
     Idle,
+}
+
+/// The percentage that a value of an axis names: none is 0.
+pub fn percent(name: &str) -> u64 {
+    name.parse().unwrap_or(0)
 }
 
 /// What both sides see.
@@ -82,6 +87,14 @@ impl Hog {
         self.words.spent_ns.0.load(Ordering::Acquire)
     }
 
+    /// An error where it has not been busy at all, as one that could not begin: what was measured beside it is not what it seems.
+    pub fn has_run(&self) -> io::Result<()> {
+        match self.spent_ns() {
+            0 => Err(fault(ReasonCode::ProcessDied, "a process that keeps a CPU busy has not run")),
+            _ => Ok(()),
+        }
+    }
+
     /// Its process id.
     pub fn pid(&self) -> u32 {
         self.peer.pid()
@@ -92,16 +105,26 @@ impl Priority {
     /// Takes it, for the calling process.
     fn take(self) -> io::Result<()> {
         match self {
-            Priority::Nice(0) => Ok(0),
-            // SAFETY: no memory is involved; 0 is the caller.
-            Priority::Nice(nice) => returned("setpriority", unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) }),
+            Priority::Nice(0) => Ok(()),
+            Priority::Nice(more) => {
+                let own = rustix::process::getpriority_process(None).call("getpriority")?;
+                let nice = own + more;
+                rustix::process::setpriority_process(None, nice).call("setpriority")?;
+                // The kernel makes the last one of what is beyond it.
+                match rustix::process::getpriority_process(None).call("getpriority")? == nice {
+                    true => Ok(()),
+                    false => Err(fault(ReasonCode::Permission, "there is no nice value so much above this process's")),
+                }
+            }
             Priority::Idle => {
                 let none = libc::sched_param { sched_priority: 0 };
                 // SAFETY: the kernel reads one sched_param; 0 is the caller.
-                returned("sched_setscheduler", unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const none) })
+                returned("sched_setscheduler", unsafe {
+                    libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const none)
+                })
+                .map(drop)
             }
         }
-        .map(drop)
     }
 }
 
@@ -143,6 +166,7 @@ mod tests {
                 let hog = Hog::spawn(cpu, priority, percent)?;
                 std::thread::sleep(Duration::from_millis(20));
                 assert_eq!(hog.spent_ns(), 0);
+                assert!(hog.has_run().is_err());
                 hog.set(true)?;
                 let begun = clock::monotonic_ns();
                 while hog.spent_ns() < 30_000_000 {
@@ -151,6 +175,7 @@ mod tests {
                 let share = hog.spent_ns() as f64 / (clock::monotonic_ns() - begun) as f64;
                 // A period too many at most.
                 assert!(share <= percent as f64 / 100.0 + 0.1, "{priority:?} {percent} {share}");
+                hog.has_run()?;
                 hog.set(false)?;
                 let mut before = hog.spent_ns();
                 loop {
