@@ -1,6 +1,7 @@
 //! Group sched: from one flow of control to another.
 
 mod context_switch;
+mod idle_exit;
 mod ipi;
 mod loaded_wakeup;
 mod messaging;
@@ -9,4 +10,4 @@ mod timer_latency;
 mod ucontext;
 mod wakeup;
 
-crate::group!("sched", shares_worker true: context_switch ucontext wakeup loaded_wakeup timer_latency messaging ipi noise);
+crate::group!("sched", shares_worker true: context_switch ucontext wakeup loaded_wakeup timer_latency idle_exit messaging ipi noise);
