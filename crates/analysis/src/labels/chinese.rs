@@ -35,6 +35,7 @@ const AXES: &[Axis] = &[
     ("footprint", "工作集", &[]),
     ("groups", "组数", &[]),
     ("hog", "占用进程（%）", &[("none", "无")]),
+    ("idle_ms", "空闲时长（ms）", &[]),
     ("idle_us", "空闲时长（µs）", &[]),
     ("instructions", "指令数", &[]),
     ("ip", "IP 版本", &[]),

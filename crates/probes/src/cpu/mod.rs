@@ -12,13 +12,14 @@ mod kernel_sieve;
 mod latency;
 mod misprediction;
 mod parallelism;
+mod ramp;
 mod reorder_window;
 mod scaling;
 mod sieve;
 mod store_forwarding;
 mod throughput;
 
-crate::group!("cpu", shares_worker true: frequency latency throughput parallelism bogoflops flops branch misprediction indirect_branch store_forwarding reorder_window front_end atomic core_to_core sieve kernel_sieve scaling);
+crate::group!("cpu", shares_worker true: frequency ramp latency throughput parallelism bogoflops flops branch misprediction indirect_branch store_forwarding reorder_window front_end atomic core_to_core sieve kernel_sieve scaling);
 
 use hostmark_engine::prelude::*;
 
