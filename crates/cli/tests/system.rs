@@ -46,6 +46,7 @@ mod changing;
 mod confined;
 mod contention;
 mod declared;
+mod fairness;
 mod far_ends;
 mod fleet_kubernetes;
 mod fleet_pairs;

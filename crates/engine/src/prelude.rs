@@ -6,7 +6,9 @@ pub use hostmark_model::{
     Reason, ReasonCode, RoundRecord, Sampled, Text, Unit, size_text,
 };
 
-pub use hostmark_host::{DeviceWork, Root, device_work, domains, is_memory, of_caches, single, storage_stack};
+pub use hostmark_host::{
+    DeviceWork, Root, cpu_nurseries, device_work, domains, is_memory, of_caches, single, storage_stack,
+};
 pub use hostmark_launch::group::null as null_device;
 pub use hostmark_stats::capacity::{self, Bracket};
 pub use hostmark_stats::change::{Plateau, Reading, plateaus, plateaus_of};

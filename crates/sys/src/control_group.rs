@@ -11,8 +11,8 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::call::Call;
+use super::names::plain;
 use super::retry;
-use super::scratch::plain;
 
 /// What a group is limited in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +21,11 @@ pub enum GroupLimit {
     Memory(u64),
     /// So many per cent of one CPU's time.
     CpuPercent(u8),
+    /// So many quarters of an ordinary group's weight when CPU time is shared out.
+    CpuWeight {
+        /// Quarters.
+        quarters: u32,
+    },
     /// Reads from a disk.
     Reads {
         /// Its numbers, major and minor.
@@ -35,7 +40,7 @@ impl GroupLimit {
     pub fn controller(&self) -> &'static str {
         match self {
             GroupLimit::Memory(_) => "memory",
-            GroupLimit::CpuPercent(_) => "cpu",
+            GroupLimit::CpuPercent(_) | GroupLimit::CpuWeight { .. } => "cpu",
             GroupLimit::Reads { .. } => "blkio",
         }
     }
@@ -50,6 +55,10 @@ impl GroupLimit {
             GroupLimit::CpuPercent(percent) => {
                 let quota_us = u32::from(*percent) * 1000;
                 [(c"cpu.max", format!("{quota_us} 100000")), (c"cpu.cfs_quota_us", quota_us.to_string())]
+            }
+            // An ordinary group has 100 and 1024.
+            GroupLimit::CpuWeight { quarters } => {
+                [(c"cpu.weight", (quarters * 25).to_string()), (c"cpu.shares", (quarters * 256).to_string())]
             }
             GroupLimit::Reads { disk: (major, minor), a_second } => [
                 (c"io.max", format!("{major}:{minor} riops={a_second}")),
@@ -88,24 +97,23 @@ impl ControlGroup {
     }
 
     fn limit(&self, limit: &GroupLimit) -> io::Result<()> {
-        let directory = rustix::fs::openat(
-            &self.place.above,
-            &self.place.name,
-            OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
-            Mode::empty(),
-        )
-        .call("openat")?;
-        // Never made: a directory that is no control group has no such file.
-        let write = |name: &CStr, text: &str| {
-            let file = rustix::fs::openat(&directory, name, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
-            std::fs::File::from(file.call("openat")?).write_all(text.as_bytes()).call("write")
-        };
-        let limited = limit.files().into_iter().map(|(name, text)| write(name, &text));
+        let directory = self.directory()?;
+        let limited = limit.files().into_iter().map(|(name, text)| set(&directory, name, &text));
         let is_limited = limited.reduce(|one, other| one.or(other)).unwrap_or(Ok(()));
         if matches!(limit, GroupLimit::Memory(_)) {
-            SWAPLESS.iter().for_each(|name| drop(write(name, "0")));
+            SWAPLESS.iter().for_each(|name| drop(set(&directory, name, "0")));
         }
         is_limited
+    }
+
+    fn directory(&self) -> io::Result<OwnedFd> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        rustix::fs::openat(&self.place.above, &self.place.name, flags, Mode::empty()).call("openat")
+    }
+
+    /// Moves a process there.
+    pub fn admit(&self, pid: u32) -> io::Result<()> {
+        set(&self.directory()?, c"cgroup.procs", &pid.to_string())
     }
 
     /// Its directory.
@@ -117,6 +125,12 @@ impl ControlGroup {
     pub fn remove(&self) -> io::Result<()> {
         self.place.remove_when_empty()
     }
+}
+
+/// Writes to a file of a group, which is never made: a directory that is no control group has no such file.
+fn set(directory: &OwnedFd, name: &CStr, text: &str) -> io::Result<()> {
+    let file = rustix::fs::openat(directory, name, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
+    std::fs::File::from(file.call("openat")?).write_all(text.as_bytes()).call("write")
 }
 
 /// Where a group is or is to be, so that another process can remove it.
@@ -162,12 +176,12 @@ impl GroupPlace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scratch::fresh_name;
 
     #[test]
     fn where_no_group_can_be_nothing_is_made() {
         let base = tempfile::tempdir().unwrap();
-        assert!(ControlGroup::make(base.path(), &fresh_name().unwrap(), &GroupLimit::Memory(1 << 30)).is_err());
+        assert!(ControlGroup::make(base.path(), "hostmark-1", &GroupLimit::Memory(1 << 30)).is_err());
+        assert!(ControlGroup::make(base.path(), "hostmark-1", &GroupLimit::CpuWeight { quarters: 1 }).is_err());
         assert_eq!(std::fs::read_dir(base.path()).unwrap().count(), 0);
         for name in ["", ".", "..", "a/b", "a\0b"] {
             assert!(GroupPlace::of(base.path(), name).is_err(), "{name:?}");

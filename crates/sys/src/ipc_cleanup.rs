@@ -1,14 +1,18 @@
 //! Kernel objects that outlive every process: each is written down in a directory of the run's before it is made, by what it is
 //! and not by who made it, so that what is found there later is that object and no other.
 
-use std::ffi::{CStr, CString};
-use std::io;
+use std::ffi::{CStr, CString, OsStr};
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::OnceLock;
 
 use rustix::fd::{BorrowedFd, FromRawFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags};
 
 use super::call::{Call, returned};
+use super::control_group::GroupPlace;
 use super::names;
 
 /// Who may use them: their maker alone.
@@ -158,6 +162,22 @@ pub fn queue_name(number: u64) -> io::Result<CString> {
     Ok(CString::new(format!("hostmark-{number:016x}"))?)
 }
 
+/// How the record of the control group of this number is called, made by a process of this group; what is in it is the directory of
+/// the one above.
+fn group_record(number: u64, group: u32) -> String {
+    format!("{RECORD}-{group}-cgroup-{number}")
+}
+
+/// The name of a control group.
+pub fn control_group_name(number: u64) -> String {
+    format!("hostmark-{number:016x}")
+}
+
+/// A number for a control group that nobody can foresee.
+pub fn fresh_number() -> io::Result<u64> {
+    names::random()
+}
+
 /// The record of an object; it goes when this does.
 #[derive(Debug)]
 pub struct Record(Option<CString>);
@@ -171,13 +191,46 @@ impl Record {
 
     /// The same for who has left the group of the worker.
     pub fn of_group(object: Object, group: u32) -> Record {
-        let written = RECORDS.get().and_then(|directory| {
-            let name = CString::new(object.record(group)).ok()?;
-            let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            rustix::fs::openat(directory, &name, flags, Mode::RUSR | Mode::WUSR).ok().map(|_| name)
-        });
-        Record(written)
+        Record(written(object.record(group), b""))
     }
+
+    /// That of nothing.
+    pub fn none() -> Record {
+        Record(None)
+    }
+
+    /// Writes down a control group that is about to be made under [`control_group_name`] of this number in the one whose directory is
+    /// `base`. None where the run has no directory for it: nobody would remove what a killed process leaves.
+    pub fn of_control_group(base: &Path, number: u64) -> Option<Record> {
+        let group = rustix::process::getpgrp().as_raw_nonzero().get().unsigned_abs();
+        written(group_record(number, group), base.as_os_str().as_bytes()).map(|name| Record(Some(name)))
+    }
+}
+
+/// Makes a record that holds this; none where it cannot be made.
+fn written(name: String, holds: &[u8]) -> Option<CString> {
+    let name = CString::new(name).ok()?;
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(RECORDS.get()?, &name, flags, Mode::RUSR | Mode::WUSR).ok()?;
+    File::from(file).write_all(holds).ok().map(|()| name)
+}
+
+/// Removes the control group of a record, if this name is that of one and it is of this process group or of any.
+fn remove_control_group(directory: BorrowedFd, name: &CStr, group: Option<u32>) -> Option<()> {
+    let words: Vec<&str> = name.to_str().ok()?.split('-').collect();
+    let [RECORD, of, "cgroup", number] = *words.as_slice() else { return None };
+    let number = number.parse().ok()?;
+    if group.is_some_and(|group| of != group.to_string()) {
+        return None;
+    }
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut base = Vec::new();
+    let file = File::from(rustix::fs::openat(directory, name, flags, Mode::empty()).ok()?);
+    file.take(libc::PATH_MAX as u64).read_to_end(&mut base).ok()?;
+    let place = GroupPlace::of(Path::new(OsStr::from_bytes(&base)), &control_group_name(number));
+    // Whoever was in it was killed along with the process that made it, or has gone by then.
+    let _ = place.and_then(|place| place.remove_when_empty());
+    rustix::fs::unlinkat(directory, name, AtFlags::empty()).ok()
 }
 
 impl Drop for Record {
@@ -189,11 +242,14 @@ impl Drop for Record {
 }
 
 /// Removes what is written down in the run's directory and still there: of one process group, or of all. Called when they
-/// are dead: System V objects whose guard was killed along with their user, and POSIX queues whose maker was killed before it
+/// are dead: System V objects whose guard was killed along with their user, control groups, and POSIX queues whose maker was killed before it
 /// could take their names away.
 pub fn remove_recorded(directory: BorrowedFd, group: Option<u32>) {
     // Nobody is left who could be told of an error.
     for name in names::entries(directory).unwrap_or_default() {
+        if remove_control_group(directory, &name, group).is_some() {
+            continue;
+        }
         if let Some((of, object)) = Object::recorded(&name)
             && group.is_none_or(|group| group == of)
         {

@@ -119,3 +119,24 @@ fn a_record_goes_with_its_object() {
         Ok(())
     });
 }
+
+#[test]
+fn a_control_group_of_a_killed_process_is_removed_by_its_record_and_no_other() {
+    in_a_child(|| {
+        let (base, above) = (tempfile::tempdir()?, tempfile::tempdir()?);
+        let directory = || rustix::fs::open(base.path(), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty());
+        assert!(Record::of_control_group(above.path(), 1).is_none(), "nobody would remove it");
+        write_down_in(directory()?);
+        let [ours, bystander] = [7, 8].map(|number| above.path().join(control_group_name(number)));
+        let record = Record::of_control_group(above.path(), 7);
+        std::fs::create_dir(&ours)?;
+        std::fs::create_dir(&bystander)?;
+        std::mem::forget(record);
+        remove_recorded(directory()?.as_fd(), Some(1));
+        assert!(ours.exists(), "it is of another group");
+        remove_recorded(directory()?.as_fd(), None);
+        assert_eq!((ours.exists(), bystander.exists()), (false, true));
+        assert_eq!(std::fs::read_dir(base.path())?.count(), 0);
+        Ok(())
+    });
+}

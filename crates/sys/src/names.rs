@@ -1,6 +1,6 @@
 //! Names in a directory: those that are there, and what makes one that nobody can foresee.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io;
 
 use rustix::fd::AsFd;
@@ -18,6 +18,15 @@ pub(super) fn entries(directory: impl AsFd) -> io::Result<Vec<CString>> {
         }
     }
     Ok(names)
+}
+
+/// A name that leads to nothing but an entry of its directory.
+pub(super) fn plain(name: &CStr) -> io::Result<()> {
+    let bytes = name.to_bytes();
+    match bytes.is_empty() || bytes.contains(&b'/') || [&b"."[..], b".."].contains(&bytes) {
+        true => Err(io::Error::from(io::ErrorKind::InvalidInput)),
+        false => Ok(()),
+    }
 }
 
 /// 64 random bits.

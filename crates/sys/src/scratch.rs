@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use super::call::{Call, fault};
 use super::ipc_cleanup;
-use super::names::{entries, random};
+use super::names::{entries, plain, random};
 
 /// Its owner may do all, others nothing.
 const OWNER_ALONE: Mode = Mode::RWXU;
@@ -216,15 +216,6 @@ fn open_below(above: &OwnedFd, name: &CStr, device: u64) -> io::Result<OwnedFd> 
     match rustix::fs::fstat(&directory).call("fstat")?.st_dev == device {
         true => Ok(directory),
         false => Err(io::Error::other("another filesystem is mounted in it")),
-    }
-}
-
-/// A name that leads to nothing but an entry of its directory.
-pub(super) fn plain(name: &CStr) -> io::Result<()> {
-    let bytes = name.to_bytes();
-    match bytes.is_empty() || bytes.contains(&b'/') || [&b"."[..], b".."].contains(&bytes) {
-        true => Err(io::Error::from(io::ErrorKind::InvalidInput)),
-        false => Ok(()),
     }
 }
 

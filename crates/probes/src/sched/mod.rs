@@ -1,6 +1,7 @@
 //! Group sched: from one flow of control to another.
 
 mod context_switch;
+mod fairness;
 mod idle_exit;
 mod ipi;
 mod loaded_wakeup;
@@ -10,4 +11,4 @@ mod timer_latency;
 mod ucontext;
 mod wakeup;
 
-crate::group!("sched", shares_worker true: context_switch ucontext wakeup loaded_wakeup timer_latency idle_exit messaging ipi noise);
+crate::group!("sched", shares_worker true: context_switch ucontext wakeup loaded_wakeup timer_latency idle_exit fairness messaging ipi noise);

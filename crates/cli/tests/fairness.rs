@@ -1,0 +1,64 @@
+//! Truth: two processes get of a CPU what their weights ask for, and the control groups that weigh them go with the run.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use hostmark_host::{Root, cpu_nurseries};
+use hostmark_model::{Outcome, load_run};
+
+use crate::alone::alone;
+use crate::skip::skipped;
+use crate::support::{Home, ended};
+
+/// How far a share may be off: two turns of the scheduler, of some ms each, in half a second.
+const OFF: f64 = 0.015;
+
+/// The control groups of this program's that are there.
+fn groups() -> BTreeSet<String> {
+    let entries = cpu_nurseries(&Root::here()).into_iter().filter_map(|base| std::fs::read_dir(base).ok()).flatten();
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names.filter(|name| name.starts_with("hostmark-")).collect()
+}
+
+#[test]
+fn weights_of_one_to_four_give_a_fifth_and_nice_0_and_5_what_the_kernel_says() {
+    let _alone = alone();
+    let (home, before) = (Home::new(), groups());
+    for (by, due) in [("nice", 335.0 / (1024.0 + 335.0)), ("cgroup", 0.2)] {
+        let mut command = home.hostmark(&["run", &format!("sched.fairness@by={by}"), "--format", "json"]);
+        let (code, json, errors) = ended(&mut command);
+        assert_eq!(code, 0, "{errors}");
+        let run = load_run(&json).unwrap();
+        match &run.cases[0].outcome {
+            Outcome::Measured(measured) => {
+                let share = measured.estimate.value();
+                assert!((share - due).abs() <= OFF, "{by}: {share}, due {due}");
+            }
+            Outcome::Skipped { reason, .. } if by == "cgroup" => skipped(reason),
+            other => panic!("{by}: {other:?}"),
+        }
+    }
+    assert!(groups().is_subset(&before), "left behind: {:?}", groups());
+}
+
+#[test]
+fn control_groups_of_a_run_that_is_killed_are_removed() {
+    let _alone = alone();
+    let (home, before) = (Home::new(), groups());
+    let mut run = home.hostmark(&["run", "sched.fairness@by=cgroup", "--profile", "standard"]).spawn().unwrap();
+    let new = || groups().difference(&before).count();
+    let until = |holds: &mut dyn FnMut() -> bool| {
+        (0..1000).any(|_| {
+            std::thread::sleep(Duration::from_millis(20));
+            holds()
+        })
+    };
+    let is_made = until(&mut || new() == 2 || run.try_wait().unwrap().is_some());
+    let has_groups = new() > 0;
+    run.kill().unwrap();
+    run.wait().unwrap();
+    if !(is_made && has_groups) {
+        return skipped("no control group that weighs CPU time can be made here");
+    }
+    assert!(until(&mut || new() == 0), "left behind: {:?}", groups());
+}
