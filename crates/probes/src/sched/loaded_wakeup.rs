@@ -45,10 +45,10 @@ pub static PROBE: Probe = Probe {
                  数值会随运行时间增长。",
         },
         typical: Text {
-            en: "Measured with hostmark on a 2-CPU KVM guest (Zen 4 (Genoa), Linux 6.18): 29 to 34 µs, woken 10, p90 43 \
-                 to 54, p99 69 to 87; at load=50 28 to 35 µs, woken 10 to 13, p90 45 to 110, p99 80 to 520.",
-            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 4（Genoa），Linux 6.18）上实测：29 到 34 µs，woken 10，p90 43 到 54，p99 69 到 87；\
-                 load=50 时 28 到 35 µs，woken 10 到 13，p90 45 到 110，p99 80 到 520。",
+            en: "Measured with hostmark on a 2-CPU KVM guest (Zen 4 (Genoa), Linux 6.18): 29 to 34 µs, woken 10, p90 43 to 61, \
+                 p99 64 to 87; with hog=30 34 to 46 µs, p90 390 to 680, p99 1340 to 1410; at load=50 28 to 35 µs, p90 45 to 110, p99 80 to 520.",
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 4（Genoa），Linux 6.18）上实测：29 到 34 µs，woken 10，p90 43 到 61，p99 64 到 87；hog=30 时 34 到 46 µs，\
+                 p90 390 到 680，p99 1340 到 1410；load=50 时 28 到 35 µs，p90 45 到 110，p99 80 到 520。",
         },
         causes: Text {
             en: "Other tasks on the same CPUs, whose turn lasts a slice of the scheduler (1 to 4 ms); CPU quotas; deep \

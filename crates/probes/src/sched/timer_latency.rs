@@ -37,9 +37,10 @@ pub static PROBE: Probe = Probe {
                  若不打断，线程要等到时间片结束，p99 即为 1 到 4 ms。",
         },
         typical: Text {
-            en: "Measured with hostmark on a 2-CPU KVM guest (Zen 4 (Genoa), Linux 6.18): hog=100 on one CPU 15 to 17 µs, p90 22 \
-                 to 26; on both 15 to 18 µs, p90 21 to 31.",
-            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 4（Genoa），Linux 6.18）上实测：一个 CPU 上 hog=100 为 15 到 17 µs，p90 22 到 26；两个 CPU 上 15 到 18 µs，p90 21 到 31。",
+            en: "Measured with hostmark on a 2-CPU KVM guest (Zen 4 (Genoa), Linux 6.18): hog=100 on one CPU 15 to 19 µs, p90 22 \
+                 to 29; on both 15 to 18 µs, p90 21 to 31; hog=none 26 to 29 µs, p90 30 to 57.",
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 4（Genoa），Linux 6.18）上实测：一个 CPU 上 hog=100 为 15 到 19 µs，p90 22 到 29；两个 CPU 上 15 到 18 µs，p90 21 到 31；\
+                 hog=none 为 26 到 29 µs，p90 30 到 57。",
         },
         causes: Text {
             en: "A scheduler that does not interrupt (SCHED_BATCH, a long base_slice_ns, a kernel with \
