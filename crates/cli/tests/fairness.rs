@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use hostmark_host::{Root, cpu_nurseries};
+use hostmark_host::{Root, nurseries};
 use hostmark_model::{Outcome, load_run};
 
 use crate::alone::alone;
@@ -15,7 +15,7 @@ const OFF: f64 = 0.015;
 
 /// The control groups of this program's that are there.
 fn groups() -> BTreeSet<String> {
-    let entries = cpu_nurseries(&Root::here()).into_iter().filter_map(|base| std::fs::read_dir(base).ok()).flatten();
+    let entries = nurseries(&Root::here(), "cpu").into_iter().filter_map(|base| std::fs::read_dir(base).ok()).flatten();
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     names.filter(|name| name.starts_with("hostmark-")).collect()
 }

@@ -7,7 +7,7 @@ pub use hostmark_model::{
 };
 
 pub use hostmark_host::{
-    DeviceWork, Root, cpu_nurseries, device_work, domains, is_memory, of_caches, single, storage_stack,
+    DeviceWork, Root, device_work, domains, is_memory, nurseries, of_caches, single, storage_stack,
 };
 pub use hostmark_launch::group::null as null_device;
 pub use hostmark_stats::capacity::{self, Bracket};
