@@ -28,6 +28,7 @@ pub mod reasons;
 pub mod redact;
 pub mod references;
 pub mod repetition;
+pub mod scaling;
 pub mod short_arrays;
 pub mod split_huge_pages;
 pub mod stream_times;

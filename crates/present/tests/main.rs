@@ -53,6 +53,7 @@ mod prometheus_text;
 mod reasons;
 mod redact;
 mod references;
+mod scaling;
 mod table;
 mod tables;
 mod tcp_loopback;

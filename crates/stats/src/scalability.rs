@@ -133,8 +133,20 @@ pub fn law(points: &[Point], cores: Option<f64>, seed: u64) -> Option<ScalingLaw
     if scatter > MOST_SCATTER {
         return None;
     }
-    let (contention, coherence) = intervals(points, &curve, (scatter, freedom), seed);
+    let (contention, coherence) = intervals(points, &curve, UNIVERSAL, (scatter, freedom), seed);
     Some(ScalingLaw { alone: curve.alone, contention, coherence, knee: curve.knee, scatter })
+}
+
+/// The serial share by Amdahl's law, with the knee of `law` where it has one: for points whose coherence is not known to be above 0.
+/// `None` where they follow that law no closer than [`MOST_SCATTER`].
+pub fn serial_share(points: &[Point], law: &ScalingLaw, seed: u64) -> Option<Parameter> {
+    let curve = match law.knee {
+        Some(knee) => bent(points, knee.at, AMDAHL),
+        None => smooth(points, AMDAHL),
+    }?;
+    let freedom = points.len().saturating_sub(if curve.knee.is_some() { 3 } else { 2 }).max(1) as f64;
+    let scatter = (curve.off(points) / freedom).sqrt();
+    (scatter <= MOST_SCATTER).then(|| intervals(points, &curve, AMDAHL, (scatter, freedom), seed).0)
 }
 
 /// The first number of parties that got less done than fewer had, by more than two `scatter`s; none where none did.
@@ -152,33 +164,40 @@ pub fn falls_from(points: &[Point], scatter: f64) -> Option<f64> {
 }
 
 fn best(points: &[Point], counts: &[f64], cores: Option<f64>) -> Option<Curve> {
-    let whole = smooth(points)?;
+    let whole = smooth(points, UNIVERSAL)?;
     let inner = &counts[1..counts.len() - 1];
     let has_both = |cores: &f64| counts[0] < *cores && *cores < counts[counts.len() - 1];
     let places = match cores.filter(has_both) {
         Some(cores) => vec![cores],
         None => inner.to_vec(),
     };
-    let bent = places.into_iter().filter_map(|at| bent(points, at));
+    let bent = places.into_iter().filter_map(|at| bent(points, at, UNIVERSAL));
     let bent = bent.min_by(|one, other| one.off(points).total_cmp(&other.off(points)));
     let noise = CLOSE.powi(2) * points.len() as f64;
     let is_worth = |bent: &Curve| bent.off(points).max(noise) < WORTH_A_KNEE * whole.off(points);
     Some(bent.filter(is_worth).unwrap_or(whole))
 }
 
-/// The best universal scalability law, by which `n / X(n)` is a sum of 1, `n - 1` and `n (n - 1)`.
-fn smooth(points: &[Point]) -> Option<Curve> {
+/// Sets of the columns 1, `n - 1` and `n (n - 1)` of a law.
+type Sets = &'static [&'static [usize]];
+/// Those of the universal scalability law.
+const UNIVERSAL: Sets = &[&[0, 1, 2], &[0, 1], &[0, 2], &[0]];
+/// Those of Amdahl's, which knows no coherence.
+const AMDAHL: Sets = &[&[0, 1], &[0]];
+
+/// The best law, by which `n / X(n)` is a sum of 1, `n - 1` and `n (n - 1)`.
+fn smooth(points: &[Point], sets: Sets) -> Option<Curve> {
     let terms = |n: f64| [1.0, n - 1.0, n * (n - 1.0)];
     let row = |point: &Point| terms(point.parties).map(|term| term * point.throughput / point.parties);
     let rows: Vec<[f64; 3]> = points.iter().map(row).collect();
-    let [one, shared, pairs] = not_negative(&rows)?;
+    let [one, shared, pairs] = not_negative(&rows, sets)?;
     (one > 0.0).then(|| Curve { alone: 1.0 / one, contention: shared / one, coherence: pairs / one, knee: None })
 }
 
 /// The law of the parties up to `at`, and a straight line from there on.
-fn bent(points: &[Point], at: f64) -> Option<Curve> {
+fn bent(points: &[Point], at: f64, sets: Sets) -> Option<Curve> {
     let (first, further): (Vec<Point>, Vec<Point>) = points.iter().partition(|point| point.parties <= at);
-    let mut curve = smooth(&first)?;
+    let mut curve = smooth(&first, sets)?;
     let start = curve.at(at);
     // The line's one slope, by least squares of shares.
     let mut sums = (0.0, 0.0);
@@ -192,13 +211,12 @@ fn bent(points: &[Point], at: f64) -> Option<Curve> {
 
 /// The coefficients, none below 0, by which the columns of `rows` come closest to 1: the best of all sets of columns whose own solution
 /// has none below 0.
-fn not_negative(rows: &[[f64; 3]]) -> Option<[f64; 3]> {
-    const SETS: [&[usize]; 4] = [&[0, 1, 2], &[0, 1], &[0, 2], &[0]];
+fn not_negative(rows: &[[f64; 3]], sets: Sets) -> Option<[f64; 3]> {
     let off = |solved: &[f64; 3]| -> f64 {
         let sum = |row: &[f64; 3]| row.iter().zip(solved).map(|(value, by)| value * by).sum::<f64>();
         rows.iter().map(|row| (sum(row) - 1.0).powi(2)).sum()
     };
-    let solutions = SETS.iter().filter(|set| set.len() <= rows.len()).filter_map(|set| solved(rows, set));
+    let solutions = sets.iter().filter(|set| set.len() <= rows.len()).filter_map(|set| solved(rows, set));
     solutions
         .filter(|solved| solved.iter().all(|value| *value >= 0.0 && value.is_finite()))
         .min_by(|one, other| off(one).total_cmp(&off(other)))
@@ -236,7 +254,13 @@ fn solved(rows: &[[f64; 3]], set: &[usize]) -> Option<[f64; 3]> {
 }
 
 /// Contention and coherence with their intervals.
-fn intervals(points: &[Point], curve: &Curve, (scatter, freedom): (f64, f64), seed: u64) -> (Parameter, Parameter) {
+fn intervals(
+    points: &[Point],
+    curve: &Curve,
+    sets: Sets,
+    (scatter, freedom): (f64, f64),
+    seed: u64,
+) -> (Parameter, Parameter) {
     // Residuals are smaller than errors by what the fit took from them, and of few points their size is itself uncertain.
     let student = StudentsT::new(0.0, 1.0, freedom).map_or(NORMAL, |law| law.inverse_cdf(1.0 - TAIL));
     let raw: Vec<f64> = points.iter().map(|point| point.throughput / curve.at(point.parties) - 1.0).collect();
@@ -252,8 +276,8 @@ fn intervals(points: &[Point], curve: &Curve, (scatter, freedom): (f64, f64), se
         };
         let made: Vec<Point> = points.iter().map(made).collect();
         let again = match curve.knee {
-            Some(knee) => bent(&made, knee.at),
-            None => smooth(&made),
+            Some(knee) => bent(&made, knee.at, sets),
+            None => smooth(&made, sets),
         };
         if let Some(again) = again {
             contention.push(again.contention);
@@ -295,6 +319,13 @@ mod tests {
             assert!((law.coherence.value - coherence).abs() < 1e-6, "{law:?}");
             assert_eq!(law.knee, None);
             assert_eq!(law.peak().is_some(), coherence > 0.0, "{law:?}");
+            let serial = serial_share(&made(&DOUBLED, 0.0, 1, universal(contention, coherence)), &law, 7);
+            // Coherence that bends the curve is no serial share.
+            assert_eq!(
+                serial.is_some_and(|share| (share.value - contention).abs() < 1e-6),
+                coherence == 0.0,
+                "{serial:?}"
+            );
         }
     }
 

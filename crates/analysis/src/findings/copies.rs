@@ -42,15 +42,26 @@ fn together(case: &CaseRecord) -> Option<Together<'_>> {
 }
 
 /// What so many copies of a source get done together, in times of one alone: one point of each number of copies.
-pub(super) fn curve(run: &Run, source: &str) -> Vec<Point> {
+pub(crate) fn curve(run: &Run, source: &str) -> Vec<Point> {
     let all = run.cases.iter().filter(|case| case.probe == SCALING).filter_map(together);
     let of_source = all.filter(|together| together.source == source);
     let point = |together: Together| Point { parties: together.copies, throughput: together.times.value };
     std::iter::once(Point { parties: 1.0, throughput: 1.0 }).chain(of_source.map(point)).collect()
 }
 
+/// The sources that were measured with several copies, in the order of the run.
+pub(crate) fn sources(run: &Run) -> Vec<&str> {
+    let mut sources = Vec::new();
+    for together in run.cases.iter().filter(|case| case.probe == SCALING).filter_map(together) {
+        if !sources.contains(&together.source) {
+            sources.push(together.source);
+        }
+    }
+    sources
+}
+
 /// The cores among the usable CPUs, as the host tells its siblings; none where it has no CPU.
-pub(super) fn usable_cores(host: &HostFacts) -> Option<usize> {
+pub(crate) fn usable_cores(host: &HostFacts) -> Option<usize> {
     let usable = host.usable_cpus();
     let is_first = |id: &&usize| {
         let cpu = host.cpus.iter().find(|cpu| cpu.id == **id);

@@ -5,7 +5,7 @@ mod cache_size;
 mod cache_structure;
 mod clock_read;
 mod contention;
-mod copies;
+pub(crate) mod copies;
 mod data_path;
 mod disk_cache;
 mod doubt;

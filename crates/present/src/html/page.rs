@@ -23,6 +23,7 @@ use crate::views;
 use crate::views::data_path::data_path;
 use crate::views::network::network;
 use crate::views::probe::{anchor, probe};
+use crate::views::scaling::scaling;
 
 /// Pictures of samples in a page at most, and cases beyond which there are fewer of them: rows need the room. A probe's default case
 /// comes first, the case with its widest interval has what room is left.
@@ -35,6 +36,7 @@ const FINDINGS: Text = Text { en: "Findings", zh: "结论" };
 const NONE: Text = Text { en: "None.", zh: "无。" };
 const NETWORK: Text = Text { en: "Network between hosts", zh: "主机间网络" };
 const DATA_PATH: Text = Text { en: "Data path of TCP", zh: "TCP 的数据通路" };
+const SCALING: Text = Text { en: "Scaling laws", zh: "扩展规律" };
 const COMPARISON: Text = Text { en: "Comparison", zh: "对比" };
 const CHARTS: Text = Text { en: "Charts", zh: "图表" };
 const POINT: Text = Text {
@@ -81,6 +83,7 @@ pub fn page(all: &[Run], options: &RenderOptions) -> String {
         ("findings", FINDINGS, titled(FINDINGS, &found)),
         ("network", NETWORK, links(runs, &findings)),
         ("data-path", DATA_PATH, pipelines(runs, number)),
+        ("scaling", SCALING, laws(runs, number)),
         ("comparison", COMPARISON, beside(&sides).map(|one| compared(&one, number)).unwrap_or_default()),
         ("charts", CHARTS, drawn(figures, number)),
         ("values", VALUES, values(runs, &shown, most_strips, number)),
@@ -249,6 +252,18 @@ fn pipelines(runs: &Runs, number: Number) -> String {
     };
     let all: String = runs.all.iter().enumerate().filter_map(of_run).collect();
     if all.is_empty() { all } else { folded(DATA_PATH, "", &all) }
+}
+
+/// By which laws the work of each run grows with its CPUs.
+fn laws(runs: &Runs, number: Number) -> String {
+    let of_run = |(index, run): (usize, &Run)| {
+        // The section's own heading stands above.
+        let document: Document = scaling(run, true).into_iter().skip(1).collect();
+        let letter = html::letter(&runs.letter(index));
+        (!document.is_empty()).then(|| format!("{letter}{}", html::write(&document, 2, number)))
+    };
+    let all: String = runs.all.iter().enumerate().filter_map(of_run).collect();
+    if all.is_empty() { all } else { folded(SCALING, "", &all) }
 }
 
 /// The runs of each environment, which stand behind each other, with their letters; where the page is not about environments,

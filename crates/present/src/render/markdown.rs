@@ -21,6 +21,7 @@ use crate::print::markdown::write as write_document;
 use crate::views::data_path::data_path;
 use crate::views::network::network;
 use crate::views::run::{self, Reasons};
+use crate::views::scaling::scaling;
 use crate::words::shows;
 use hostmark_analysis::typography::typeset;
 
@@ -89,6 +90,10 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
         for case in cases {
             row((run, &varied), probe(case), case, options, &mut out);
         }
+    }
+    let laws = scaling(run, options.verbose);
+    if !laws.is_empty() {
+        let _ = write!(out, "\n{}", write_document(&[laws], 1, options));
     }
     findings(FURTHER, MOST_FINDINGS + 1, all.iter().skip(MOST_FINDINGS), lang, &mut out);
     typeset(&out, lang).into_owned()

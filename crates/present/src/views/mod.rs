@@ -15,6 +15,7 @@ pub(crate) mod over_time;
 pub(crate) mod overhead;
 pub(crate) mod probe;
 pub(crate) mod run;
+pub(crate) mod scaling;
 
 use hostmark_model::{Profile, Text};
 

@@ -26,6 +26,7 @@ use crate::print::console::append;
 use crate::print::console::grid;
 pub(in crate::render) use crate::print::console::page;
 use crate::views::network::network;
+use crate::views::scaling::scaling;
 use crate::words;
 
 /// The whole table; it ends with a line break and holds nothing that steers a terminal but its own colours.
@@ -47,6 +48,10 @@ pub fn table(run: &Run, options: &RenderOptions) -> String {
         append(&mut page, &document);
     }
     sections::write(&view, &mut page, &mut shown);
+    let laws = scaling(run, options.verbose);
+    if !laws.is_empty() {
+        append(&mut page, &laws);
+    }
     findings(run, &mut page);
     legend(&view, &mut page);
     page.into_text()

@@ -1,0 +1,40 @@
+//! By which law work grows with the number of CPUs, and from where on more of them do less.
+
+use hostmark_analysis::bilingual::{Words, each, fixed};
+use hostmark_analysis::scaling::of_run;
+use hostmark_model::{Lang, Run, Text};
+
+use crate::document::{Align, Block, Cell, Column, Document, Row, Style, Table, TableLayout};
+
+const TITLE: Text = Text { en: "Scaling laws", zh: "扩展规律" };
+
+/// Nothing where no work has enough numbers of CPUs; `all` says as well of which there are too few.
+pub(crate) fn scaling(run: &Run, all: bool) -> Document {
+    let (enough, few): (Vec<_>, Vec<_>) = of_run(run).into_iter().partition(|scaling| scaling.is_enough());
+    let row = |label: Words, words: Words| {
+        let words = Cell { lines: vec![words], ..Cell::default() };
+        Row { cells: vec![label.into(), words], ..Row::default() }
+    };
+    let rows: Vec<Row> = enough.iter().map(|scaling| row(scaling.label(), scaling.in_words())).collect();
+    let mut document = Document::new();
+    if !rows.is_empty() {
+        let columns = vec![Column::default(), Column::new(Words::default(), Align::Left)];
+        document.push(Block::Table(Table { columns, rows, layout: TableLayout::Facts, ..Table::default() }));
+    }
+    // What has as few numbers has one sentence.
+    for few in few.chunk_by(|one, other| one.points.len() == other.points.len()).filter(|_| all) {
+        let text = each(|lang| {
+            let labels: Vec<String> = few.iter().map(|scaling| scaling.label().get(lang).to_owned()).collect();
+            let words = few[0].in_words();
+            match lang {
+                Lang::En => format!("{}: {}", words.en, labels.join("; ")),
+                Lang::Zh => format!("{}：{}", words.zh, labels.join("；")),
+            }
+        });
+        document.push(Block::Sentence(text, Style::Dim));
+    }
+    if !document.is_empty() {
+        document.insert(0, Block::Heading(fixed(TITLE), Words::default()));
+    }
+    document
+}
