@@ -1,6 +1,6 @@
 //! How the work of several CPUs grows with their number, as processes and as threads of one process, and by which law.
 
-use hostmark_model::{Lang, Run};
+use hostmark_model::{Lang, Leading, Run};
 use hostmark_stats::scalability::{self, LEAST_POINTS, Parameter, Point, ScalingLaw, falls_from};
 
 use crate::bilingual::{SEMICOLON, Words, joined};
@@ -70,7 +70,7 @@ pub fn of_run(run: &Run) -> Vec<Scaling> {
                 let Some(one) = times.first().filter(|point| point.at == 1) else { continue };
                 let point = |time: &CurvePoint| {
                     let parties = time.at as f64;
-                    Point { parties, throughput: parties * one.estimate.typical / time.estimate.typical }
+                    Point { parties, throughput: parties * typical(one) / typical(time) }
                 };
                 all.push(Scaling::of(run, source.clone(), parties, times.iter().map(point).collect()));
             }
@@ -79,12 +79,17 @@ pub fn of_run(run: &Run) -> Vec<Scaling> {
     for &probe in QUEUED {
         let rates = curve(run, probe, "depth", &[]);
         let Some(one) = rates.first().filter(|point| point.at == 1) else { continue };
-        let throughput = |rate: &CurvePoint| rate.estimate.typical / one.estimate.typical;
+        let throughput = |rate: &CurvePoint| typical(rate) / typical(one);
         let points = rates.iter().map(|rate| Point { parties: rate.at as f64, throughput: throughput(rate) }).collect();
         all.push(Scaling::of(run, probe.to_owned(), Parties::Requests, points));
     }
     all.retain(|scaling| scaling.points.len() > 1);
     all
+}
+
+/// What scales is typical: a quiet value of one alone has no like among several.
+fn typical(point: &CurvePoint) -> f64 {
+    point.estimate.by(Leading::Typical).map_or(f64::NAN, |stated| stated.value)
 }
 
 impl Scaling {
