@@ -3,6 +3,7 @@
 mod epoll;
 mod fstat;
 mod futex;
+mod getdents;
 mod getpid;
 mod getrandom;
 mod io_uring;
@@ -16,7 +17,7 @@ mod select;
 mod stat;
 mod write_null;
 
-crate::group!("syscall", shares_worker true: null getpid getrandom read_zero write_null stat fstat open_close select poll epoll io_uring futex seccomp kernel_null);
+crate::group!("syscall", shares_worker true: null getpid getrandom read_zero write_null stat fstat getdents open_close select poll epoll io_uring futex seccomp kernel_null);
 
 use std::path::PathBuf;
 

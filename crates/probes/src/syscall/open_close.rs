@@ -1,8 +1,10 @@
 //! Probe syscall.open_close: a file is found by its path, opened and closed.
 
+use std::io;
+
 use hostmark_engine::prelude::*;
 
-use crate::workloads::storage::path_ops::KernelPath;
+use crate::workloads::storage::path_ops::{BENEATH, KernelPath};
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Open + close", zh: "打开并关闭文件" },
@@ -13,13 +15,15 @@ pub static PROBE: Probe = Probe {
     explain: Explain {
         what: Text {
             en: "openat for reading and close are called on a file whose path has \
-                 `depth` components. place=tmpfs and place=scratch (the filesystem of --scratch DIR, which a note \
+                 `depth` components. call=openat2 is the newer call that allows the same; openat2_beneath forbids the \
+                 walk to leave the directory where it begins (RESOLVE_BENEATH). place=tmpfs and place=scratch (the filesystem of --scratch DIR, which a note \
                  shows) open the same file over and over: everything is cached, and no device is read. \
                  place=scratch_cold opens 200 files once each, after the kernel has dropped their names and inodes \
                  from its caches, and no others (by a change of FS_XFLAG_DAX, to which ext4 and xfs react this way; \
                  not timed, without effect on other programs). The kernel looks up directory entries and inodes again, \
                  in blocks that it still holds. The time for 200 is divided by 200.",
-            zh: "以只读方式 openat 并 close 一个路径有 `depth` 个分量的文件。place=tmpfs 与 \
+            zh: "以只读方式 openat 并 close 一个路径有 `depth` 个分量的文件。call=openat2 是允许同样操作的较新调用；\
+                 openat2_beneath 禁止路径离开起始目录（RESOLVE_BENEATH）。place=tmpfs 与 \
                  place=scratch（--scratch DIR 所在的文件系统，见备注）：反复打开同一文件，一切都在缓存中，不访问设备。\
                  place=scratch_cold：200 个文件，先让内核丢弃它们的名字和 inode 缓存，且只丢弃这些（更改 \
                  FS_XFLAG_DAX，ext4 与 xfs 会因此丢弃；不计时，不影响其他程序），再各打开一次。目录项与 inode 须重新查\
@@ -44,11 +48,12 @@ pub static PROBE: Probe = Probe {
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (AMD EPYC, Linux 6.18): 1.41 to 1.44 µs on a tmpfs with four \
-                 components, 13 times syscall.null, and 55 ns for each further one; 1.52 on ext4. Published lmbench results of \
+                 components, 13 times syscall.null, and 55 ns for each further one; 1.52 on ext4. On another (Zen 4 (Genoa)): openat 1.97 to 1.99, openat2 2 % \
+                 more, openat2_beneath 9 %. Published lmbench results of \
                  an evaluation on Linux: 1.10 to 1.16 µs, where a naive loop over cold files gave 850 and, warm and \
                  on tmpfs, 0.86.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（AMD EPYC，Linux 6.18）上实测：tmpfs 上四个分量 1.41 到 1.44 µs，为 \
-                 syscall.null 的 13 倍，每多一个分量再加 55 ns；ext4 上 1.52。某次 Linux 评测公开的 lmbench 结果：1.10 到 1.16 µs，而朴素循环打开冷文件得 850，预热\
+                 syscall.null 的 13 倍，每多一个分量再加 55 ns；ext4 上 1.52。在另一台（Zen 4 (Genoa)）上：openat 1.97 到 1.99，openat2 多 2%，openat2_beneath 多 9%。某次 Linux 评测公开的 lmbench 结果：1.10 到 1.16 µs，而朴素循环打开冷文件得 850，预热\
                  并放在 tmpfs 上得 0.86。",
         },
         causes: Text {
@@ -67,6 +72,11 @@ pub static PROBE: Probe = Probe {
              tmpfs 上，备注中注明文件系统，刚被遗忘的文件另有用例。",
     }),
     axes: &[
+        Axis::choice(
+            "call",
+            "openat",
+            Points::Listed { quick: &["openat"], standard: &["openat2", "openat2_beneath"], thorough: &[] },
+        ),
         super::DEPTH,
         Axis::choice(
             "place",
@@ -87,15 +97,25 @@ const FILES: usize = 200;
 const COLDER: f64 = 1.5;
 
 fn measure(case: &mut Case) -> Result<()> {
+    match case.param::<String>("call")?.as_str() {
+        "openat2" => by(case, |path| path.open2_close(0)),
+        "openat2_beneath" => by(case, |path| path.open2_close(BENEATH)),
+        _ => by(case, KernelPath::open_close),
+    }
+}
+
+/// Opens and closes by this call.
+fn by(case: &mut Case, open_close: impl Fn(&KernelPath) -> io::Result<()>) -> Result<()> {
     if case.param::<String>("place")? == "scratch_cold" {
-        return cold(case);
+        return cold(case, open_close);
     }
     let files = super::Files::below(case, 1)?;
     let path = files.first()?;
-    case.calls(|| path.open_close()).time()
+    open_close(path).map_err(|error| RoundError::lacking("this call is not available", &error))?;
+    case.calls(|| open_close(path)).time()
 }
 
-fn cold(case: &mut Case) -> Result<()> {
+fn cold(case: &mut Case, open_close: impl Fn(&KernelPath) -> io::Result<()>) -> Result<()> {
     let files = super::Files::below(case, FILES)?;
     let paths = &files.paths;
     let (mut colds_ns, mut warms_ns) = (Vec::new(), Vec::new());
@@ -107,7 +127,7 @@ fn cold(case: &mut Case) -> Result<()> {
         }
         let pass = || {
             let start = clock.start();
-            paths.iter().try_for_each(KernelPath::open_close)?;
+            paths.iter().try_for_each(&open_close)?;
             Ok::<_, RoundError>(clock.end().since(start))
         };
         let (took, again) = (pass()?, pass()?);

@@ -8,6 +8,12 @@ pub(super) const PAIRS: &[Pair] = &[
     ("there are not so many addresses", "没有这么多地址"),
     ("so many addresses cannot be mapped", "无法映射这么多地址"),
     ("the kernel gave no huge pages", "内核没有给出大页"),
+    ("userfaultfd is not available", "userfaultfd 不可用"),
+    ("something else than a fault was reported", "报告的不是缺页"),
+    ("{} pages were touched, and {} faults served", "访问了 {0} 页，处理了 {1} 次缺页"),
+    ("base pages came together", "多个基本页一起到来"),
+    ("it is still in base pages", "它仍由基本页组成"),
+    ("the kernel makes no huge page of base pages", "内核不把基本页合并为大页"),
     ("the kernel gives no huge pages", "内核不提供大页"),
     ("huge pages are forbidden for this process by prctl", "本进程被 prctl 禁用大页"),
     (

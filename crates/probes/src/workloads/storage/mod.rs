@@ -1,6 +1,7 @@
 //! Files, names and devices.
 
 pub mod create_delete;
+pub mod directory;
 pub mod files;
 pub mod path_ops;
 pub mod random_blocks;

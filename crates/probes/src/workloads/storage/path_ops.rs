@@ -30,6 +30,16 @@ impl KernelPath {
         checked("newfstatat", unsafe { arch::call(libc::SYS_newfstatat, arguments) }).map(drop)
     }
 
+    /// The same by statx(2), which is asked for what stat(3) tells.
+    #[inline(always)]
+    pub fn statx(&self) -> io::Result<()> {
+        let mut status = MaybeUninit::<[u64; STATX_WORDS]>::uninit();
+        let (wanted, to) = (libc::STATX_BASIC_STATS as usize, status.as_mut_ptr() as usize);
+        let arguments = [libc::AT_FDCWD as usize, self.0.as_ptr() as usize, 0, wanted, to, 0];
+        // SAFETY: a path that ends in 0, and room for one status.
+        checked("statx", unsafe { arch::call(libc::SYS_statx, arguments) }).map(drop)
+    }
+
     /// Opens the file to read: openat(2).
     #[inline(always)]
     pub fn open(&self) -> io::Result<OwnedFd> {
@@ -50,9 +60,32 @@ impl KernelPath {
         let file = checked("openat", unsafe {
             arch::call(libc::SYS_openat, [libc::AT_FDCWD as usize, self.0.as_ptr() as usize, flags, 0, 0, 0])
         })?;
-        // SAFETY: closes the descriptor that has just been made, which nobody else knows.
-        checked("close", unsafe { arch::call(libc::SYS_close, [file, 0, 0, 0, 0, 0]) }).map(drop)
+        close(file)
     }
+
+    /// The same by openat2(2), where the walk may not do what `resolve` forbids.
+    #[inline(always)]
+    pub fn open2_close(&self, resolve: u64) -> io::Result<()> {
+        // open_how of linux/openat2.h: flags, the mode of what is created, and what the walk may not do.
+        let how = [(libc::O_RDONLY | libc::O_CLOEXEC) as u64, 0, resolve];
+        let (path, at, bytes) = (self.0.as_ptr() as usize, (&raw const how) as usize, size_of_val(&how));
+        // SAFETY: a path that ends in 0, and a structure of the size that is said, which is only read.
+        let file = checked("openat2", unsafe {
+            arch::call(libc::SYS_openat2, [libc::AT_FDCWD as usize, path, at, bytes, 0, 0])
+        })?;
+        close(file)
+    }
+}
+
+/// 64-bit words of a status by statx(2).
+const STATX_WORDS: usize = 32;
+/// For openat2(2): no way out of the directory where the walk begins.
+pub const BENEATH: u64 = libc::RESOLVE_BENEATH;
+
+#[inline(always)]
+fn close(file: usize) -> io::Result<()> {
+    // SAFETY: closes the descriptor that has just been made, which nobody else knows.
+    checked("close", unsafe { arch::call(libc::SYS_close, [file, 0, 0, 0, 0, 0]) }).map(drop)
 }
 
 /// A file's further attributes, as linux/fs.h lays them out.
@@ -102,6 +135,7 @@ pub fn fstat(file: &OwnedFd) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workloads::call::errno;
 
     #[test]
     fn what_is_there_is_found_and_what_is_not_is_an_error() {
@@ -112,6 +146,20 @@ mod tests {
         let nowhere = KernelPath::new(Path::new("/proc/self/nothing")).unwrap();
         assert_eq!(nowhere.stat().unwrap_err().kind(), io::ErrorKind::NotFound);
         assert_eq!(nowhere.open_close().unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn the_newer_calls_find_the_same_and_nothing_beyond_where_they_may_go() {
+        let (inside, outside) = (Path::new("Cargo.toml"), Path::new("../probes/Cargo.toml"));
+        let [inside, outside] = [inside, outside].map(|path| KernelPath::new(path).unwrap());
+        if inside.open2_close(0).is_err_and(|error| errno(&error) == Some(libc::ENOSYS)) {
+            return;
+        }
+        for found in [inside.statx(), outside.statx(), inside.open2_close(BENEATH), outside.open2_close(0)] {
+            found.unwrap();
+        }
+        assert_eq!(errno(&outside.open2_close(BENEATH).unwrap_err()), Some(libc::EXDEV));
+        assert!(KernelPath::new(Path::new("nothing")).unwrap().statx().is_err());
     }
 
     #[test]
