@@ -7,6 +7,15 @@ use hostmark_engine::prelude::*;
 
 use crate::kernels::atomic::Lonely;
 
+/// Numbers of threads: 1, and from the standard profile on 2, 4 … and all usable CPUs.
+pub(crate) fn powers_of_two(host: &HostFacts, profile: Profile) -> Vec<u64> {
+    let all = host.usable_cpus().len() as u64;
+    match profile {
+        Profile::Quick => vec![1],
+        _ => (0..).map(|power| 1 << power).take_while(|&threads| threads < all).chain([all.max(1)]).collect(),
+    }
+}
+
 /// What the other threads have done so far, each by itself.
 pub(crate) struct Others<'a>(&'a [Lonely]);
 

@@ -1,5 +1,6 @@
 //! Group sched: from one flow of control to another.
 
+mod contended_lock;
 mod context_switch;
 mod fairness;
 mod idle_exit;
@@ -11,4 +12,4 @@ mod timer_latency;
 mod ucontext;
 mod wakeup;
 
-crate::group!("sched", shares_worker true: context_switch ucontext wakeup loaded_wakeup timer_latency idle_exit fairness messaging ipi noise);
+crate::group!("sched", shares_worker true: context_switch ucontext wakeup loaded_wakeup timer_latency idle_exit fairness messaging contended_lock ipi noise);

@@ -1,7 +1,8 @@
 //! Probe syscall.futex: what a lock costs while nobody contends for it, and a wake-up that wakes nobody.
 
-use std::sync::Mutex;
+use std::hint::black_box;
 use std::sync::atomic::AtomicU32;
+use std::sync::{Mutex, PoisonError, RwLock};
 
 use hostmark_engine::prelude::sys::futex;
 use hostmark_engine::prelude::*;
@@ -17,9 +18,11 @@ pub static PROBE: Probe = Probe {
             en: "way=wake calls FUTEX_WAKE on a private word that nobody waits on. \
                  wake_shared does the same without the private flag, as between processes. wait executes FUTEX_WAIT \
                  for a value that the word does not have, which returns at once. lock locks and unlocks a mutex built \
-                 on a futex (Rust's standard one), without entering the kernel.",
+                 on a futex (Rust's standard one), without entering the kernel; read_lock and write_lock do so with a \
+                 readers-writer lock of the same library.",
             zh: "way=wake：对无人等待的私有字执行 FUTEX_WAKE；wake_shared：不带私有标志，与进程间使用时相同；wait：对与字的内容不同的值执行 FUTEX_WAIT，\
-                 立即返回；lock：对基于 futex 的互斥锁（Rust 标准库）加锁并解锁，不进入内核。",
+                 立即返回；lock：对基于 futex 的互斥锁（Rust 标准库）加锁并解锁，不进入内核；\
+                 read_lock 与 write_lock 对同一标准库的读写锁各做一次加锁与解锁。",
         },
         why: Text {
             en: "Locks, condition variables and channels all use futexes. An uncontended lock costs two atomic \
@@ -27,10 +30,10 @@ pub static PROBE: Probe = Probe {
             zh: "锁、条件变量和通道都建立在 futex 上。无竞争的锁只需两次原子操作；被认为有竞争的锁还要付唤醒的代价，不论是否真有人在等。",
         },
         reading: Text {
-            en: "lock is two atomic operations without the kernel. wake and wait are syscall.null plus the hash of the \
+            en: "lock is two atomic operations without the kernel, and so are read_lock and write_lock, with a little more to decide. wake and wait are syscall.null plus the hash of the \
                  word and its bucket. wait also reads the word under the bucket's lock; wake_shared must find the page \
                  behind the address.",
-            zh: "lock 是两次原子操作，不进内核。wake 与 wait 是 syscall.null 加上字的散列及其桶；wait 还要在锁住桶的情况下读取该字，wake_shared 要找出\
+            zh: "lock 是两次原子操作，不进内核；read_lock 与 write_lock 也是，只多几步判断。wake 与 wait 是 syscall.null 加上字的散列及其桶；wait 还要在锁住桶的情况下读取该字，wake_shared 要找出\
                  地址背后的页。",
         },
         typical: Text {
@@ -50,7 +53,11 @@ pub static PROBE: Probe = Probe {
     axes: &[Axis::choice(
         "way",
         "wake",
-        Points::Listed { quick: &["wake"], standard: &["wake_shared", "wait", "lock"], thorough: &[] },
+        Points::Listed {
+            quick: &["wake"],
+            standard: &["wake_shared", "wait", "lock", "read_lock", "write_lock"],
+            thorough: &[],
+        },
     )],
     limit: Limit::CyclesPerOp,
     section: crate::section::SYSTEM,
@@ -69,15 +76,20 @@ fn measure(case: &mut Case) -> Result<()> {
     };
     nobody(futex::wake(&word, true))?;
     match case.param::<String>("way")?.as_str() {
+        // A lock that is poisoned is locked none the less.
         "lock" => {
             let mutex = Mutex::new(0_u64);
-            case.loops(|n| {
-                for _ in 0..n {
-                    // A lock that is poisoned is locked none the less.
-                    *std::hint::black_box(&mutex).lock().unwrap_or_else(|poisoned| poisoned.into_inner()) += 1;
-                }
+            locked(case, || *black_box(&mutex).lock().unwrap_or_else(PoisonError::into_inner) += 1)
+        }
+        "read_lock" => {
+            let lock = RwLock::new(0_u64);
+            locked(case, || {
+                black_box(*black_box(&lock).read().unwrap_or_else(PoisonError::into_inner));
             })
-            .time()
+        }
+        "write_lock" => {
+            let lock = RwLock::new(0_u64);
+            locked(case, || *black_box(&lock).write().unwrap_or_else(PoisonError::into_inner) += 1)
         }
         "wait" => case
             .calls(|| match futex::wait(&word, 2, true) {
@@ -93,4 +105,9 @@ fn measure(case: &mut Case) -> Result<()> {
             case.calls(|| nobody(futex::wake(&word, is_private))).time()
         }
     }
+}
+
+/// The time of `once`, which locks, touches what is guarded, and unlocks.
+fn locked(case: &mut Case, once: impl Fn()) -> Result<()> {
+    case.loops(|n| (0..n).for_each(|_| once())).time()
 }

@@ -48,12 +48,13 @@ pub static PROBE: Probe = Probe {
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (AMD EPYC, Linux 6.18): 1.41 to 1.44 µs on a tmpfs with four \
-                 components, 13 times syscall.null, and 55 ns for each further one; 1.52 on ext4. On another (Zen 4 (Genoa)): openat 1.97 to 1.99, openat2 2 % \
-                 more, openat2_beneath 9 %. Published lmbench results of \
+                 components, 13 times syscall.null, and 55 ns for each further one; 1.52 on ext4. On another \
+                 (Zen 4 (Genoa)): openat 1.97 to 1.99, openat2 2 % more, openat2_beneath 9 %. Published lmbench results of \
                  an evaluation on Linux: 1.10 to 1.16 µs, where a naive loop over cold files gave 850 and, warm and \
                  on tmpfs, 0.86.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（AMD EPYC，Linux 6.18）上实测：tmpfs 上四个分量 1.41 到 1.44 µs，为 \
-                 syscall.null 的 13 倍，每多一个分量再加 55 ns；ext4 上 1.52。在另一台（Zen 4 (Genoa)）上：openat 1.97 到 1.99，openat2 多 2%，openat2_beneath 多 9%。某次 Linux 评测公开的 lmbench 结果：1.10 到 1.16 µs，而朴素循环打开冷文件得 850，预热\
+                 syscall.null 的 13 倍，每多一个分量再加 55 ns；ext4 上 1.52。在另一台（Zen 4 (Genoa)）\
+                 上：openat 1.97 到 1.99，openat2 多 2%，openat2_beneath 多 9%。某次 Linux 评测公开的 lmbench 结果：1.10 到 1.16 µs，而朴素循环打开冷文件得 850，预热\
                  并放在 tmpfs 上得 0.86。",
         },
         causes: Text {

@@ -14,6 +14,7 @@ pub mod request_queue;
 pub mod shm_ring;
 pub mod signal_pair;
 pub mod sleeper;
+pub mod sleeping_lock;
 pub mod stream;
 pub mod sysv;
 pub mod token_ring;
