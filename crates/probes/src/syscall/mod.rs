@@ -15,9 +15,10 @@ mod read_zero;
 mod seccomp;
 mod select;
 mod stat;
+mod traced;
 mod write_null;
 
-crate::group!("syscall", shares_worker true: null getpid getrandom read_zero write_null stat fstat getdents open_close select poll epoll io_uring futex seccomp kernel_null);
+crate::group!("syscall", shares_worker true: null getpid getrandom read_zero write_null stat fstat getdents open_close select poll epoll io_uring futex seccomp traced kernel_null);
 
 use std::path::PathBuf;
 

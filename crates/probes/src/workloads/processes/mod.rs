@@ -7,3 +7,4 @@ pub(crate) mod keeper;
 pub mod program;
 pub mod small_parent;
 pub mod thread;
+pub mod traced;
