@@ -1,13 +1,15 @@
 //! Group paging: pages that come, go, and change what may be done with them.
 
+mod collapse;
 mod fault;
 mod mmap;
 mod parallel_fault;
 mod protect;
 mod protection_fault;
 mod unmap;
+mod user_fault;
 
-crate::group!("paging": fault parallel_fault mmap unmap protect protection_fault);
+crate::group!("paging": fault parallel_fault user_fault collapse mmap unmap protect protection_fault);
 
 use hostmark_engine::prelude::*;
 

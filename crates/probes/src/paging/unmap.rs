@@ -15,10 +15,11 @@ pub static PROBE: Probe = Probe {
     explain: Explain {
         what: Text {
             en: "`pages` base pages of private memory are mapped and written; then one call gives them back, and its time alone is \
-                 the value. by=munmap removes the mapping, by=dontneed keeps it (madvise(MADV_DONTNEED)). threads counts the \
+                 the value. by=munmap removes the mapping, by=dontneed keeps it (madvise(MADV_DONTNEED)); by=free lets the kernel \
+                 take the pages when it needs them (MADV_FREE). threads counts the \
                  threads of the process, each on its own CPU; the others only compute and never touch these pages.",
             zh: "映射并写入 `pages` 个基本页的私有内存，再用一次调用归还；数值只是该调用的时间。by=munmap 解除映射，by=dontneed 保留映射\
-                 （madvise(MADV_DONTNEED)）。threads 是进程的线程数，各占一个 CPU；其他线程只做计算，从不访问这些页。",
+                 （madvise(MADV_DONTNEED)）；by=free 让内核在需要时再取走这些页（MADV_FREE）。threads 是进程的线程数，各占一个 CPU；其他线程只做计算，从不访问这些页。",
         },
         why: Text {
             en: "Allocators return memory by one of these calls, and every end of a mapped file is one. A CPU cannot change the TLB \
@@ -30,9 +31,9 @@ pub static PROBE: Probe = Probe {
         reading: Text {
             en: "threads=1 is the call, and for each page the removal of its entry and its return to the allocator: the slope over \
                  pages. A second thread adds an interrupt to another CPU and its answer, once per call and not per page (sched.ipi); \
-                 give back more at a time to pay it less often. On aarch64 the hardware broadcasts.",
+                 give back more at a time to pay it less often. free frees nothing yet: it marks each page. On aarch64 the hardware broadcasts.",
             zh: "threads=1 是调用本身，再加上每页移除表项并交还分配器：即随 pages 的斜率。第二个线程再加上中断另一个 CPU 并等它应答，每次调用\
-                 一次，与页数无关（见 sched.ipi）；一次多归还一些，就能少付几次。aarch64 由硬件广播。",
+                 一次，与页数无关（见 sched.ipi）；一次多归还一些，就能少付几次。free 只给每页做标记，尚未释放。aarch64 由硬件广播。",
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Granite Rapids, Linux 6.18): munmap 1.1 µs, dontneed 0.56, 64 pages 4.6 to \
@@ -48,7 +49,11 @@ pub static PROBE: Probe = Probe {
     },
     related: &["paging.protect", "sched.ipi", "paging.mmap", "paging.parallel_fault"],
     axes: &[
-        Axis::choice("by", "munmap", Points::Listed { quick: &["munmap", "dontneed"], standard: &[], thorough: &[] }),
+        Axis::choice(
+            "by",
+            "munmap",
+            Points::Listed { quick: &["munmap", "dontneed"], standard: &["free"], thorough: &[] },
+        ),
         Axis::count("pages", "1", Points::Listed { quick: &["1", "64"], standard: &["512"], thorough: &["8192"] }),
         THREADS,
     ],
@@ -61,7 +66,7 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    let is_munmap = case.param::<String>("by")? == "munmap";
+    let by = case.param::<String>("by")?;
     let page = Pages::Base.bytes();
     let bytes = case.param::<usize>("pages")?.saturating_mul(page);
     case.may_fill(bytes as u64)?;
@@ -70,9 +75,10 @@ fn measure(case: &mut Case) -> Result<()> {
         mapping.write_every(page, bytes);
         others.all_run();
         let start = clock.start();
-        match is_munmap {
-            true => drop(mapping),
-            false => mapping.give_back()?,
+        match by.as_str() {
+            "munmap" => drop(mapping),
+            "free" => mapping.give_back_lazily()?,
+            _ => mapping.give_back()?,
         }
         Ok(clock.end().since(start))
     };

@@ -27,6 +27,8 @@ pub struct Mapping {
     length: usize,
 }
 
+/// Of the kernel's interface; not every C library names it.
+const MADV_COLLAPSE: libc::c_int = 25;
 const READ: libc::c_int = libc::PROT_READ;
 const WRITE: libc::c_int = libc::PROT_READ | libc::PROT_WRITE;
 
@@ -95,6 +97,21 @@ impl Mapping {
     /// Gives the pages back: the next access to each is its first again.
     pub fn give_back(&self) -> io::Result<()> {
         self.advise(libc::MADV_DONTNEED)
+    }
+
+    /// The same lazily: the kernel takes a page when it needs one, unless it has been written to since (MADV_FREE).
+    pub fn give_back_lazily(&self) -> io::Result<()> {
+        self.advise(libc::MADV_FREE)
+    }
+
+    /// Whether the kernel is to give it huge pages from now on.
+    pub fn want_huge_pages(&self, wanted: bool) -> io::Result<()> {
+        self.advise(if wanted { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE })
+    }
+
+    /// Makes huge pages of its base pages at once (Linux 6.1 and later).
+    pub fn collapse(&self) -> io::Result<()> {
+        self.advise(MADV_COLLAPSE)
     }
 
     /// Each multiple of `stride` below `until`, as far as the mapping goes.

@@ -5,3 +5,4 @@ pub mod mapping;
 pub mod membarrier;
 pub mod protection;
 pub mod sparse;
+pub mod user_faults;
