@@ -2,6 +2,7 @@
 
 mod create;
 mod delete;
+mod io_uring;
 mod kernel_read;
 mod kernel_write;
 mod mmap_open_reread;
@@ -12,7 +13,7 @@ mod read_start;
 mod reread;
 mod write;
 
-crate::group!("file": create delete reread open_reread mmap_reread mmap_open_reread write read_start overwrite kernel_read kernel_write);
+crate::group!("file": create delete reread open_reread mmap_reread mmap_open_reread write read_start overwrite io_uring kernel_read kernel_write);
 
 use hostmark_engine::prelude::*;
 

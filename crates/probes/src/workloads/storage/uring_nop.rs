@@ -11,35 +11,60 @@ const PATIENCE: u32 = 1 << 14;
 
 /// A ring on which batches of operations that do nothing are submitted and completed.
 #[derive(Debug)]
-pub struct Nops {
-    rings: Rings,
-    batch: u32,
-    is_polled: bool,
-    /// Operations so far: the name of the next.
-    done: u32,
-}
+pub struct Nops(Batches);
 
 impl Nops {
     /// A ring for batches of `batch`. `poller`: the CPU of a thread of the kernel that takes submissions without being called
     /// (SQPOLL).
     pub fn new(batch: u32, poller: Option<usize>) -> io::Result<Nops> {
-        let cpu = poller.map(u32::try_from).transpose().map_err(|_| io::ErrorKind::InvalidInput)?;
-        let rings = Rings::new(batch, cpu.map(|cpu| Poller { cpu, idle_ms: POLLS_MS }))?;
-        Ok(Nops { rings, batch, is_polled: cpu.is_some(), done: 0 })
+        Batches::new(batch, poller).map(Nops)
     }
 
     /// Submits a batch, waits until all of it is completed, and takes the completions; an error when one is missing, failed
     /// or is another one's.
     #[inline]
     pub fn submit_and_complete(&mut self) -> io::Result<()> {
+        // SAFETY: an operation that does nothing names no memory.
+        unsafe { self.0.submit_and_complete(0, |_| Submission::default()) }
+    }
+}
+
+/// A ring for batches of one size, each of which is completed before the next.
+#[derive(Debug)]
+pub(crate) struct Batches {
+    pub rings: Rings,
+    batch: u32,
+    is_polled: bool,
+    /// Operations so far: the name of the next.
+    done: u32,
+    /// Whether the kernel may still be at work on a batch: it was handed over, and not all of it was seen to end.
+    pub is_under_way: bool,
+}
+
+impl Batches {
+    /// As [`Nops::new`].
+    pub fn new(batch: u32, poller: Option<usize>) -> io::Result<Batches> {
+        let cpu = poller.map(u32::try_from).transpose().map_err(|_| io::ErrorKind::InvalidInput)?;
+        let rings = Rings::new(batch, cpu.map(|cpu| Poller { cpu, idle_ms: POLLS_MS }))?;
+        Ok(Batches { rings, batch, is_polled: cpu.is_some(), done: 0, is_under_way: false })
+    }
+
+    /// Submits what `entry` makes of each number below the batch's size, as [`Nops::submit_and_complete`] does; each must end
+    /// with `result`.
+    ///
+    /// # Safety
+    /// What the entries name has to live until this returns, and if [`Batches::is_under_way`] then, for ever.
+    #[inline(always)]
+    pub unsafe fn submit_and_complete(&mut self, result: i32, entry: impl Fn(u32) -> Submission) -> io::Result<()> {
         for number in 0..self.batch {
             let name = u64::from(self.done.wrapping_add(number));
-            // SAFETY: an operation that does nothing names no memory, and the batch before has been completed.
-            unsafe { self.rings.write(number, Submission { name, ..Submission::default() }) };
+            // SAFETY: the caller's; the batch before has been completed.
+            unsafe { self.rings.write(number, Submission { name, ..entry(number) }) };
         }
+        self.is_under_way = true;
         self.rings.publish(self.batch);
         self.submit()?;
-        self.complete()
+        self.complete(result)
     }
 
     #[inline(always)]
@@ -54,7 +79,7 @@ impl Nops {
     }
 
     #[inline(always)]
-    fn complete(&mut self) -> io::Result<()> {
+    fn complete(&mut self, result: i32) -> io::Result<()> {
         let mut looks = 0_u32;
         while self.rings.completed() < self.batch {
             looks += 1;
@@ -63,11 +88,19 @@ impl Nops {
             }
             std::hint::spin_loop();
         }
-        for number in 0..self.batch {
-            let done = self.rings.completion(number);
-            if done.name != u64::from(self.done.wrapping_add(number)) || done.result != 0 {
+        self.is_under_way = false;
+        // Those that other threads of the kernel do may end in any order, but each once.
+        let mut numbers = 0;
+        for ahead in 0..self.batch {
+            let done = self.rings.completion(ahead);
+            let number = (done.name as u32).wrapping_sub(self.done);
+            if number >= self.batch || done.result != result {
                 return Err(io::Error::other(format!("operation {} ended with {}", done.name, done.result)));
             }
+            numbers += u64::from(number);
+        }
+        if numbers != u64::from(self.batch) * u64::from(self.batch - 1) / 2 {
+            return Err(io::Error::other("the kernel took a part of the batch"));
         }
         self.rings.take(self.batch);
         self.done = self.done.wrapping_add(self.batch);
@@ -98,7 +131,7 @@ mod tests {
                     Err(error) => panic!("{error}"),
                 };
                 (0..100).for_each(|_| nops.submit_and_complete().unwrap());
-                assert_eq!(nops.done, 100 * batch);
+                assert_eq!(nops.0.done, 100 * batch);
             }
         }
     }

@@ -19,6 +19,8 @@ const FEATURE_SINGLE_MMAP: u32 = 1 << 0;
 const ENTER_GETEVENTS: usize = 1 << 0;
 const ENTER_SQ_WAKEUP: usize = 1 << 1;
 const SQ_NEED_WAKEUP: u32 = 1 << 0;
+const REGISTER_BUFFERS: usize = 0;
+const REGISTER_FILES: usize = 2;
 const OFFSET_RINGS: libc::off_t = 0;
 const OFFSET_ENTRIES: libc::off_t = 0x1000_0000;
 
@@ -222,6 +224,26 @@ impl Rings {
     pub fn publish(&mut self, count: u32) {
         let tail = self.rings.word(self.parameters.sq.tail);
         tail.store(tail.load(Ordering::Relaxed).wrapping_add(count), Ordering::Release);
+    }
+
+    /// Makes the memory of `block` the ring's buffer 0 and `file` its file 0, by io_uring_register(2): requests then name them by
+    /// these numbers, and the kernel neither pins pages nor counts users of the file for each.
+    ///
+    /// # Safety
+    /// The memory has to live as long as the rings.
+    pub unsafe fn register(&self, block: &mut [u8], file: &OwnedFd) -> io::Result<()> {
+        let vector = libc::iovec { iov_base: block.as_mut_ptr().cast(), iov_len: block.len() };
+        let descriptor = file.as_raw_fd();
+        let each =
+            [(REGISTER_BUFFERS, (&raw const vector) as usize), (REGISTER_FILES, (&raw const descriptor) as usize)];
+        for (what, one) in each {
+            // SAFETY: the kernel reads one vector, whose memory lives as the caller says, or one descriptor.
+            let result = unsafe {
+                arch::call(libc::SYS_io_uring_register, [self.ring.as_raw_fd() as usize, what, one, 1, 0, 0])
+            };
+            checked("io_uring_register", result)?;
+        }
+        Ok(())
     }
 
     /// io_uring_enter(2): submits `submit` and waits for `complete` completions; how many were submitted.
