@@ -15,8 +15,5 @@ pub(super) const PAIRS: &[Pair] = &[
     ("cannot execute generated code", "无法执行生成的代码"),
     ("found {} primes below {}, not {}", "在 {1} 以下找到 {0} 个素数，而不是 {2} 个"),
     ("this architecture has no cpuid", "此架构没有 cpuid"),
-    ("this architecture has no getcpu in its vDSO", "此架构的 vDSO 中没有 getcpu"),
-    ("the thread runs on CPU {}, and {} was found", "线程运行在 CPU {0} 上，得到的却是 {1}"),
-    ("restartable sequences are not available", "可重启序列（rseq）不可用"),
     ("this architecture has no I/O ports", "此架构没有 I/O 端口"),
 ];
