@@ -56,7 +56,7 @@ pub static PROBE: Probe = Probe {
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Zen 4 (Genoa), Linux 6.18): 222 to 229 million a second by one \
                  thread, spin and sleep alike.",
-            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 4 (Genoa)，Linux 6.18）上实测：单线程每秒 2.22 亿到 2.29 亿次，spin 与 sleep 相同。",
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 4 (Genoa)，Linux 6.18）上实测：单线程每秒 222 到 229 百万次，spin 与 sleep 相同。",
         },
         causes: Text {
             en: "CPUs of different sockets or caches; a hypervisor that takes a CPU from the owner of the lock, so that all others \
