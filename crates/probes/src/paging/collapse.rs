@@ -31,8 +31,8 @@ pub static PROBE: Probe = Probe {
                  固定部分还包括清空各 CPU 的页缓存列表。所有页都在时，至少要按 memory.copy 的速率复制 2 MiB。",
         },
         typical: Text {
-            en: "Measured with hostmark on a 2-CPU KVM guest (Zen 4 (Genoa), Linux 6.18): 315 to 357 µs with all 512 pages, 55 to 73 with one.",
-            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 4 (Genoa)，Linux 6.18）上实测：512 页全在时 315 到 357 µs，只有一页时 55 到 73。",
+            en: "Measured with hostmark on a 2-CPU KVM guest (Zen 4 (Genoa), Linux 6.18): 330 to 339 µs with all 512 pages, 58 with one.",
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 4 (Genoa)，Linux 6.18）上实测：512 页全在时 330 到 339 µs，只有一页时 58。",
         },
         causes: Text {
             en: "Fragmented memory, which the kernel must compact first; slow memory; a hypervisor that backs pages late; kernels \

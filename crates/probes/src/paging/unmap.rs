@@ -37,9 +37,10 @@ pub static PROBE: Probe = Probe {
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Granite Rapids, Linux 6.18): munmap 1.1 µs, dontneed 0.56, 64 pages 4.6 to \
-                 4.7; with a second thread 16.5 to 17.1 µs, and 64 pages 20.2 to 20.6, where sched.ipi takes 14.",
+                 4.7; with a second thread 16.5 to 17.1 µs, and 64 pages 20.2 to 20.6, where sched.ipi takes 14. \
+                 On another (Zen 4 (Genoa)): free 1.8.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Granite Rapids，Linux 6.18）上实测：munmap 1.1 µs，dontneed 0.56，64 页 4.6 到 4.7；有第二个\
-                 线程时 16.5 到 17.1 µs，64 页 20.2 到 20.6，而 sched.ipi 为 14。",
+                 线程时 16.5 到 17.1 µs，64 页 20.2 到 20.6，而 sched.ipi 为 14。在另一台（Zen 4 (Genoa)）上：free 1.8。",
         },
         causes: Text {
             en: "Many running threads, or threads spread over sockets; a hypervisor whose interrupts are exits; a virtual CPU that \

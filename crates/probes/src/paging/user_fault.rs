@@ -33,8 +33,10 @@ pub static PROBE: Probe = Probe {
                  zeros 省去 4 KiB 的复制。",
         },
         typical: Text {
-            en: "Measured with hostmark on a 2-CPU KVM guest (Zen 4 (Genoa), Linux 6.18): 7.9 to 8.7 µs on one CPU.",
-            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 4 (Genoa)，Linux 6.18）上实测：同一个 CPU 7.9 到 8.7 µs。",
+            en: "Measured with hostmark on a 2-CPU KVM guest (Zen 4 (Genoa), Linux 6.18): 8.2 to 8.4 µs on one CPU, 40 to 46 on two \
+                 that share a cache; with a server that waits 100 µs 109, and with 1000 µs 1.01 ms.",
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 4 (Genoa)，Linux 6.18）上实测：同一个 CPU 8.2 到 8.4 µs，\
+                 共享缓存的两个 CPU 40 到 46；处理前空等 100 µs 时为 109，空等 1000 µs 时为 1.01 ms。",
         },
         causes: Text {
             en: "Skipped: a container's filter forbids userfaultfd, or the kernel is before 5.11 and needs a privilege \

@@ -54,9 +54,11 @@ pub static PROBE: Probe = Probe {
                  （sched.wakeup）。速率高而连续次数多，说明占有者在别人得手之前又取得了锁：快，但在这段时间内不公平。",
         },
         typical: Text {
-            en: "Measured with hostmark on a 2-CPU KVM guest (Zen 4 (Genoa), Linux 6.18): 222 to 229 million a second by one \
-                 thread, spin and sleep alike.",
-            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 4 (Genoa)，Linux 6.18）上实测：单线程每秒 222 到 229 百万次，spin 与 sleep 相同。",
+            en: "Measured with hostmark on a 2-CPU KVM guest (Zen 4 (Genoa), Linux 6.18): 224 to 226 million a second by one \
+                 thread; with 2 threads spin 32 to 34 million, 7 to 11 times in a row, and sleep 59 to 61 million, 22 to 30 times in a \
+                 row, since who has slept comes too late.",
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 4 (Genoa)，Linux 6.18）上实测：单线程每秒 224 到 226 百万次；2 个线程时 spin 为 32 到 34 百万次，\
+                 连续 7 到 11 次，sleep 为 59 到 61 百万次，连续 22 到 30 次，因为睡过的线程总是来晚一步。",
         },
         causes: Text {
             en: "CPUs of different sockets or caches; a hypervisor that takes a CPU from the owner of the lock, so that all others \
