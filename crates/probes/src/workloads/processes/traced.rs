@@ -77,10 +77,15 @@ impl Traced {
     }
 
     #[inline(always)]
-    fn ask(&self, request: libc::c_uint, data: libc::c_int) -> io::Result<()> {
+    fn ask(&self, request: impl Into<i64>, data: libc::c_int) -> io::Result<()> {
         // SAFETY: a request of a child that nobody has waited for; none of those made here touches memory of this process.
         let result = unsafe {
-            libc::ptrace(request as _, self.child.pid() as libc::pid_t, 0 as libc::c_long, libc::c_long::from(data))
+            libc::ptrace(
+                request.into() as _,
+                self.child.pid() as libc::pid_t,
+                0 as libc::c_long,
+                libc::c_long::from(data),
+            )
         };
         if result == 0 { Ok(()) } else { Err(named("ptrace", io::Error::last_os_error())) }
     }
