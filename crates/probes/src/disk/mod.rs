@@ -1,16 +1,22 @@
 //! Group disk: what a device delivers to a file on it, past the cache.
 
 mod fsync;
+mod mixed;
+mod open_loop;
 mod read;
+mod replace;
 mod write;
 
-crate::group!("disk": read write fsync);
+crate::group!("disk": read write mixed open_loop fsync replace);
 
 use hostmark_engine::prelude::*;
 
 /// Axis pattern: where one request lies after the other.
 const PATTERN: Axis =
     Axis::choice("pattern", "random", Points::Listed { quick: &["random"], standard: &["sequential"], thorough: &[] });
+/// The same where order is no question.
+const PATTERN_OF_ONE: Axis =
+    Axis::choice("pattern", "random", Points::Listed { quick: &["random"], standard: &[], thorough: &["sequential"] });
 /// Axis block: bytes of a request.
 const BLOCK: Axis = Axis::size(
     "block",
@@ -21,7 +27,11 @@ const BLOCK: Axis = Axis::size(
 const REQUESTS: &[Axis] = &[
     PATTERN,
     BLOCK,
-    Axis::count("depth", "1", Points::Listed { quick: &["1"], standard: &["4", "32"], thorough: &["64"] }),
+    Axis::count(
+        "depth",
+        "1",
+        Points::Listed { quick: &["1"], standard: &["2", "4", "8", "16", "32"], thorough: &["64"] },
+    ),
 ];
 /// The axes of which every combination is measured.
 const FULL_FACTORIAL: &[FullFactorial] = &[
@@ -31,6 +41,10 @@ const FULL_FACTORIAL: &[FullFactorial] = &[
 /// What the rate comes to in requests.
 const OPERATIONS: Quantity =
     Quantity::given("operations", Unit::OperationsPerSecond, Better::Higher, Text { en: "requests", zh: "请求数" });
+/// What a write takes where some requests read: the percentiles are those of the reads.
+const WRITES: Quantity =
+    Quantity::given("write_time", Unit::Nanoseconds, Better::Lower, Text { en: "time of a write", zh: "一次写的时间" });
+
 /// What stands beside the rate of requests.
 const ALSO: &[Quantity] = &[
     OPERATIONS,

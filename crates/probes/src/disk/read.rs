@@ -1,11 +1,9 @@
 //! Probe disk.read: direct reads of a file, by pattern, block and queue depth.
 
-mod io_path;
+pub(super) mod io_path;
 pub(super) mod requests;
 
 use hostmark_engine::prelude::*;
-
-use crate::workloads::storage::uring::IoDirection;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Disk read", zh: "磁盘读" },
@@ -73,5 +71,5 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    requests::keep(case, IoDirection::Read)
+    requests::keep(case, requests::ALL)
 }

@@ -2,8 +2,6 @@
 
 use hostmark_engine::prelude::*;
 
-use crate::workloads::storage::uring::IoDirection;
-
 pub static PROBE: Probe = Probe {
     title: Text { en: "Disk write", zh: "磁盘写" },
     revision: 1,
@@ -63,5 +61,5 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    super::read::requests::keep(case, IoDirection::Write)
+    super::read::requests::keep(case, 0)
 }

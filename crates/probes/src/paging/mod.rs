@@ -14,4 +14,4 @@ crate::group!("paging": fault parallel_fault user_fault collapse mmap unmap prot
 use hostmark_engine::prelude::*;
 
 /// Axis threads: of one process, each on its own CPU.
-const THREADS: Axis = Axis::threads("threads", Points::OfHost(crate::running::powers_of_two));
+pub(crate) const THREADS: Axis = Axis::threads("threads", Points::OfHost(crate::running::powers_of_two));

@@ -10,6 +10,7 @@ mod io_uring;
 mod kernel_null;
 mod null;
 mod open_close;
+mod parallel;
 mod poll;
 mod read_zero;
 mod seccomp;
@@ -18,7 +19,7 @@ mod stat;
 mod traced;
 mod write_null;
 
-crate::group!("syscall", shares_worker true: null getpid getrandom read_zero write_null stat fstat getdents open_close select poll epoll io_uring futex seccomp traced kernel_null);
+crate::group!("syscall", shares_worker true: null getpid getrandom read_zero write_null stat fstat getdents open_close select poll epoll io_uring futex seccomp traced parallel kernel_null);
 
 use std::path::PathBuf;
 

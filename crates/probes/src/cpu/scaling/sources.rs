@@ -13,6 +13,7 @@ pub const SOURCES: &[&str] = &[
     "net.tcp",
     "net.udp",
     "net.tcp_connect",
+    "syscall.parallel",
 ];
 
 /// Of each no more than how it does with copies, and alone.

@@ -9,6 +9,8 @@ use crate::kernels::random::Random;
 use crate::workloads::storage::files;
 use crate::workloads::storage::uring::IoDirection;
 
+/// Of so many requests a share is told.
+pub const ALL: u32 = 100;
 /// The scratch file: larger than what a device's own write buffer holds back for long, and quickly written.
 const FILE_BYTES: u64 = 64 << 20;
 /// A sample lasts so long, ns, and at least a request.
@@ -19,33 +21,46 @@ const STEADY_SLICES: usize = 5;
 const STEADY_SHARE: f64 = 0.1;
 const MOST_UNSTEADY: usize = 20;
 
-/// Keeps as many requests under way as the axis `depth` says, by slices of time, from the steady state on.
-pub fn keep(case: &mut Case, direction: IoDirection) -> Result<()> {
-    let (block, depth): (u64, u32) = (case.param("block")?, case.param("depth")?);
-    let is_random = case.param::<String>("pattern")? == "random";
+/// The scratch file past the cache, for so many requests of `block` bytes at once; and the blocks that it has.
+pub fn open(case: &mut Case, writes: bool, depth: u32, block: u64) -> Result<(IoPath, u64)> {
     let file = crate::place::on_device(case, FILE_BYTES.max(block))?;
     files::drop_cache(&file)?;
     files::bypass_cache(&file).map_err(|error| {
         RoundError::unable(ReasonCode::Filesystem, "this filesystem has no direct input and output", error)
     })?;
     case.may_fill(u64::from(depth) * block)?;
-    let mut io_path = IoPath::open(case, file, direction, depth, usize::try_from(block)?)?;
-    let places = FILE_BYTES.max(block) / block;
+    Ok((IoPath::open(case, file, writes, depth, usize::try_from(block)?)?, FILE_BYTES.max(block) / block))
+}
+
+/// Keeps as many requests under way as the axis `depth` says, by slices of time, from the steady state on; so many of a hundred read.
+/// Where some write as well, the percentiles are those of the reads.
+pub fn keep(case: &mut Case, reads: u32) -> Result<()> {
+    let (block, depth): (u64, u32) = (case.param("block")?, case.param("depth")?);
+    let is_random = case.param::<String>("pattern")? == "random";
+    let (mut io_path, places) = open(case, reads < ALL, depth, block)?;
     let (mut random, mut at) = (Random::new(case.seed()), 0);
     let mut next_offset = || {
         at = if is_random { u64::from(random.below(places as u32)) } else { (at + 1) % places };
         at * block
     };
+    let mut which = Random::new(!case.seed());
+    let mut next_direction = move || match reads {
+        0 => IoDirection::Write,
+        ALL => IoDirection::Read,
+        _ if which.below(ALL) < reads => IoDirection::Read,
+        _ => IoDirection::Write,
+    };
     let device = crate::place::Device::of(case)?;
-    let (mut begun, mut asked) = (vec![Ticks(0); io_path.depth()], 0);
+    let (mut begun, mut asked) = (vec![(Ticks(0), IoDirection::Read); io_path.depth()], 0);
+    let mut written_ns = Vec::new();
     let (mut times, mut rates, mut steady_after) = (Vec::new(), Vec::new(), None);
     let mut is_first = true;
     let measured = case
         .timed(|clock| {
             if is_first {
                 for (slot, begun) in begun.iter_mut().enumerate() {
-                    *begun = clock.start();
-                    io_path.submit(slot, next_offset())?;
+                    *begun = (clock.start(), next_direction());
+                    io_path.submit(slot, begun.1, next_offset())?;
                 }
             }
             let mut slice = |times: &mut Vec<f64>| -> Result<(Ticks, u64)> {
@@ -53,11 +68,15 @@ pub fn keep(case: &mut Case, direction: IoDirection) -> Result<()> {
                 loop {
                     let slot = io_path.wait()?;
                     let now = clock.start();
-                    times.push(clock.ns(now.since(begun[slot])));
+                    let (since, direction) = begun[slot];
+                    match direction {
+                        IoDirection::Write if reads > 0 => written_ns.push(clock.ns(now.since(since))),
+                        _ => times.push(clock.ns(now.since(since))),
+                    }
                     done += 1;
                     asked += block;
-                    begun[slot] = now;
-                    io_path.submit(slot, next_offset())?;
+                    begun[slot] = (now, next_direction());
+                    io_path.submit(slot, begun[slot].1, next_offset())?;
                     if clock.ns(now.since(start)) >= SLICE_NS {
                         return Ok((now.since(start), done));
                     }
@@ -75,10 +94,16 @@ pub fn keep(case: &mut Case, direction: IoDirection) -> Result<()> {
         .rate(block);
     measured?;
     let slices = steady_after.map(|slices| slices as f64 * SLICE_NS / 1e6);
-    device.give(case, asked, |work| match direction {
-        IoDirection::Read => work.read_bytes,
-        IoDirection::Write => work.written_bytes,
+    device.give(case, asked, |work| match reads {
+        0 => work.written_bytes,
+        ALL => work.read_bytes,
+        _ => work.read_bytes + work.written_bytes,
     })?;
+    if reads > 0 && reads < ALL {
+        // One value a round, as there may be a hundred thousand writes.
+        written_ns.sort_unstable_by(f64::total_cmp);
+        case.also(super::super::WRITES.name, written_ns.get(written_ns.len() / 2).copied())?;
+    }
     case.note("steady", slices.map_or("not reached".to_owned(), |ms| format!("after {ms:.0} ms")));
     case.also(super::super::OPERATIONS.name, rates)?;
     case.times(times)

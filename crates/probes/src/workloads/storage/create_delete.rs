@@ -21,9 +21,14 @@ impl FileNames {
     /// `count` short names for files in `directory`, which it makes.
     pub fn new(directory: &Path, count: usize) -> io::Result<FileNames> {
         std::fs::create_dir_all(directory).call("mkdir")?;
+        FileNames::named(directory, (0..count).map(|number| number.to_string()))
+    }
+
+    /// These names for files in a directory that is there.
+    pub fn named(directory: &Path, names: impl IntoIterator<Item = String>) -> io::Result<FileNames> {
         let directory =
             rustix::fs::open(directory, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).call("openat")?;
-        let names = (0..count).map(|number| Ok(CString::new(number.to_string())?)).collect::<io::Result<_>>()?;
+        let names = names.into_iter().map(|name| Ok(CString::new(name)?)).collect::<io::Result<_>>()?;
         Ok(FileNames { directory, names })
     }
 

@@ -83,6 +83,14 @@ impl IoRing {
         }
     }
 
+    /// A request that is done, its slot, without waiting; none where none is. Errors as of [`IoRing::wait`].
+    pub fn poll(&mut self) -> io::Result<Option<usize>> {
+        if self.rings.completed() == 0 {
+            self.rings.collect()?;
+        }
+        if self.rings.completed() == 0 { Ok(None) } else { self.wait().map(Some) }
+    }
+
     fn next(&mut self) -> io::Result<(usize, i32)> {
         while self.rings.completed() == 0 {
             self.enter(0, 1)?;

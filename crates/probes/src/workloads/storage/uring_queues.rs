@@ -252,6 +252,15 @@ impl Rings {
         self.call(submit, complete, if complete > 0 { ENTER_GETEVENTS } else { 0 })
     }
 
+    /// Has the kernel hand over what is done and kept until the thread asks, without waiting.
+    #[inline(always)]
+    pub fn collect(&self) -> io::Result<()> {
+        match self.call(0, 0, ENTER_GETEVENTS) {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// Where a thread of the kernel takes submissions: wakes it if it has gone to sleep.
     #[inline(always)]
     pub fn wake(&self, submitted: u32) -> io::Result<()> {

@@ -1,0 +1,175 @@
+//! Probe disk.open_loop: direct reads that begin when they are due, whether or not others are done.
+
+use hostmark_engine::prelude::*;
+
+use super::read::io_path::IoPath;
+use super::read::requests;
+use crate::kernels::random::Random;
+use crate::workloads::storage::uring::IoDirection;
+
+/// How often requests are due.
+const RATE: Quantity =
+    Quantity::given("rate", Unit::OperationsPerSecond, Better::Neither, Text { en: "requests due", zh: "应发请求" });
+
+pub static PROBE: Probe = Probe {
+    title: Text { en: "Disk read at a given load", zh: "给定负载下的磁盘读" },
+    revision: 1,
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    also: &[Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN, RATE, Quantity::DEVICE_SHARE],
+    explain: Explain {
+        what: Text {
+            en: "Random reads of `block` bytes as disk.read's, but at fixed times. Each round first measures what the device gives to \
+                 `outstanding` requests without pause (a tenth of its time, 200 requests or more), then sends `load` percent of that rate, \
+                 or `rate` requests per second. A request that is due while `outstanding` others are in flight waits, and its time counts \
+                 from the moment it was due (no coordinated omission). The program spins and asks the ring for completions all the time.",
+            zh: "与 disk.read 一样随机读 `block` 字节，但按固定时刻发出：每轮先测出设备对不停顿的 `outstanding` 个请求能给多少（占十分之一时间，至少 200 \
+                 个请求），再按其 `load` 百分比或每秒 `rate` 个请求发送。应当发出时已有 `outstanding` 个在途的请求要等待，其时间从应当发出的时刻算起（\
+                 避免协调遗漏）。程序自旋，不断向环查询完成情况。",
+        },
+        why: Text {
+            en: "Users do not wait for each other. A loop with a fixed number of requests in flight sends less just when the device stalls, \
+                 so a stall costs it one slow request per slot. At a fixed rate it delays all that become due meanwhile.",
+            zh: "用户之间并不相互等待。固定在途数的循环恰恰在设备停顿时少发请求，一次停顿只使每个位置的一个请求变慢；固定速率下则推迟其间应发的所有请求。",
+        },
+        reading: Text {
+            en: "At 10 % close to disk.read's latency at depth 1. It rises with the load as requests queue; the load at which p99 leaves \
+                 your target is what the device can be sold for. Above disk.read's p99.9 at depth 1 already at 10 %: the device stalls by itself.",
+            zh: "10% 时接近 disk.read 深度 1 的延迟；随负载上升，因为请求要排队。p99 超出目标时的负载，就是该设备真正可用的能力。10% 时已高于 disk.read \
+                 深度 1 的 p99.9，说明设备自身会停顿。",
+        },
+        typical: Text {
+            en: "Measured with hostmark on a 2-CPU KVM guest (Zen 4 (Genoa), Linux 6.18), one run, ext4 on a virtual disk: 41 to 49 µs at 10 %, 52 to 60 at 50 %, 61 to 90 at 80 % (72 000 per second); p99 0.10, 0.42 and 1.3 ms.",
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 4（Genoa），Linux 6.18）上实测（一次运行，虚拟磁盘上的 ext4）：10% 时 41 到 49 µs，50% 时 52 到 60，80%（每秒 72 000 次）时 61 到 90；p99 依次为 0.10、0.42、1.3 ms。",
+        },
+        causes: Text {
+            en: "A quota near the rate; garbage collection; other users of the device; CPUs that others use, which delay the completion; \
+                 see also disk.read.",
+            zh: "接近该速率的配额、垃圾回收、设备的其他使用者、被别人占用而推迟完成的 CPU；另见 disk.read。",
+        },
+    },
+    related: &["disk.read", "disk.mixed", "net.open_loop"],
+    axes: &[
+        Axis::count("load", "50", Points::Listed { quick: &["50"], standard: &["10", "80"], thorough: &["90"] }),
+        Axis::size("block", "4096", Points::Listed { quick: &["4096"], standard: &[], thorough: &["131072"] }),
+        Axis::count("outstanding", "32", Points::Listed { quick: &["32"], standard: &["1"], thorough: &[] }),
+        Axis::count("rate", "auto", Points::Listed { quick: &["auto"], standard: &[], thorough: &[] }),
+    ],
+    blocking: true,
+    section: crate::section::DISKS,
+    from: Profile::Standard,
+    measure: Measure::Run(measure),
+    ..Probe::PLAIN
+};
+
+/// Requests without pause by which a round learns what the device gives, in about this share of its time.
+const CLOSED: u64 = 200;
+const CLOSED_SHARE: f64 = 0.1;
+
+fn measure(case: &mut Case) -> Result<()> {
+    let (block, outstanding): (u64, u32) = (case.param("block")?, case.param("outstanding")?);
+    let load = case.param::<f64>("load")? / 100.0;
+    let fixed: Option<f64> = case.param::<String>("rate")?.parse().ok();
+    let (mut io_path, places) = requests::open(case, false, outstanding, block)?;
+    let (mut random, closed_ns) = (Random::new(case.seed()), CLOSED_SHARE * case.grant_ns());
+    let mut read = |io_path: &mut IoPath, slot: usize| {
+        io_path.submit(slot, IoDirection::Read, u64::from(random.below(places as u32)) * block)
+    };
+    let device = crate::place::Device::of(case)?;
+    let (mut schedule, mut rate, mut asked): (Option<Schedule>, f64, u64) = (None, 0.0, 0);
+    case.timed(|clock| {
+        let schedule = match &mut schedule {
+            Some(schedule) => schedule,
+            None => {
+                let can = closed(&mut io_path, clock, closed_ns, &mut read)?;
+                asked += (can * closed_ns / 1e9) as u64 * block;
+                rate = fixed.unwrap_or(can * load);
+                let period = clock.ticks(1e9 / rate).0.max(1);
+                schedule.insert(Schedule::new(io_path.depth(), Ticks(clock.start().0 + period), period))
+            }
+        };
+        loop {
+            let now = clock.start();
+            while let Some(slot) = schedule.begin(now) {
+                asked += block;
+                read(&mut io_path, slot)?;
+            }
+            if let Some(slot) = io_path.poll()? {
+                return Ok::<_, RoundError>(clock.end().since(schedule.end(slot)));
+            }
+        }
+    })
+    .singly()
+    .time()?;
+    case.also(RATE.name, [rate])?;
+    device.give(case, asked, |work| work.read_bytes)
+}
+
+/// Reads without pause in every slot: how many a second. None is under way afterwards.
+fn closed(
+    io_path: &mut IoPath,
+    clock: &Clock,
+    most_ns: f64,
+    read: &mut impl FnMut(&mut IoPath, usize) -> std::io::Result<()>,
+) -> Result<f64> {
+    let slots = io_path.depth();
+    let (start, mut done) = (clock.start(), 0_u64);
+    (0..slots).try_for_each(|slot| read(io_path, slot))?;
+    while done < CLOSED || clock.ns(clock.end().since(start)) < most_ns {
+        let slot = io_path.wait()?;
+        done += 1;
+        read(io_path, slot)?;
+    }
+    let took_ns = clock.ns(clock.end().since(start));
+    (0..slots).try_for_each(|_| io_path.wait().map(drop))?;
+    Ok(done as f64 * 1e9 / took_ns)
+}
+
+/// When requests are due, and which slots they have.
+struct Schedule {
+    due: Ticks,
+    period: u64,
+    free: Vec<usize>,
+    /// When the request of each slot was due.
+    begun: Vec<Ticks>,
+}
+
+impl Schedule {
+    fn new(slots: usize, due: Ticks, period: u64) -> Schedule {
+        Schedule { due, period, free: (0..slots).collect(), begun: vec![Ticks(0); slots] }
+    }
+
+    /// The slot of a request that is due; none where none is, or all slots are taken.
+    fn begin(&mut self, now: Ticks) -> Option<usize> {
+        let slot = if self.due.0 <= now.0 { self.free.pop() } else { None }?;
+        self.begun[slot] = self.due;
+        self.due.0 += self.period;
+        Some(slot)
+    }
+
+    /// When the request of this slot was due, which is done.
+    fn end(&mut self, slot: usize) -> Ticks {
+        self.free.push(slot);
+        self.begun[slot]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_counts_from_when_it_was_due_however_long_it_waits_for_a_slot() {
+        let mut schedule = Schedule::new(2, Ticks(100), 10);
+        assert_eq!(schedule.begin(Ticks(99)), None);
+        // The device stalls: two are begun, the third is due at 120 and has to wait.
+        let (one, two) = (schedule.begin(Ticks(100)).unwrap(), schedule.begin(Ticks(150)).unwrap());
+        assert_eq!(schedule.begin(Ticks(150)), None);
+        assert_eq!((schedule.end(one), schedule.end(two)), (Ticks(100), Ticks(110)));
+        let three = schedule.begin(Ticks(500)).unwrap();
+        assert_eq!(schedule.end(three), Ticks(120));
+        // None is left out: what was due meanwhile is begun at once.
+        let four = schedule.begin(Ticks(500)).unwrap();
+        assert_eq!(schedule.end(four), Ticks(130));
+    }
+}
