@@ -11,7 +11,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN, Quantity::DEVICE_SHARE],
+    also: &[Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN, Quantity::SUSTAINED, Quantity::DEVICE_SHARE],
     explain: Explain {
         what: Text {
             en: "A new file of `size` random bytes is created and written in the --scratch directory, then renamed over the old one, \

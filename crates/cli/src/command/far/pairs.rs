@@ -10,7 +10,7 @@ use hostmark_launch::timing::timing;
 use hostmark_model::{CaseRecord, HERE, Profile};
 
 use crate::command::measure::machine::own_program;
-use crate::command::processes::own_run::OwnRuns;
+use crate::command::measure::own_run::OwnRuns;
 use crate::signals::StopRequest;
 
 /// What is measured between two hosts, from the first of them.

@@ -4,6 +4,7 @@ pub mod disturbed;
 pub mod host_report;
 pub mod inputs;
 pub mod machine;
+pub mod own_run;
 pub mod quiet;
 pub mod ready;
 pub mod resume;

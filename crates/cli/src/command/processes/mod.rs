@@ -3,7 +3,6 @@
 pub mod control_group;
 pub mod janitor;
 pub mod neighbour;
-pub mod own_run;
 pub mod service;
 pub mod worker;
 

@@ -57,7 +57,7 @@ pub fn link(bench: &mut Bench, mbit: &Known<u32>, measure: &mut MeasureIn) -> Li
     };
     let check = check("link", put_in, percent_off(RATE_OFF));
     in_surroundings(check, bench, Surroundings::Link { mbit: mbit.put }, &[BANDWIDTH], measure, |run| {
-        let rate = measured(run, "net.tcp_bandwidth")?.estimate.typical;
+        let rate = measured(run, "net.tcp_bandwidth")?.estimate.stated().value;
         let back = same(format!("{:.2} MB/s", rate / 1e6));
         Some((back, (rate / wanted - 1.0).abs() <= RATE_OFF))
     })
@@ -82,7 +82,7 @@ pub fn relayed(bench: &mut Bench, relay: &Known<(Duration, u32)>, measure: &mut 
     in_surroundings(check("relay", put_in, bound), bench, surroundings, &[ROUND_TRIP, BANDWIDTH], measure, |run| {
         // The smallest: who wakes late only adds, and so does what is sent again.
         let trip = measured(run, "net.tcp")?.estimate.min / 1e6;
-        let resent = measured(run, "net.tcp_bandwidth")?.also.get("retransmits_per_gb")?.estimate.typical;
+        let resent = measured(run, "net.tcp_bandwidth")?.also.get("retransmits_per_gb")?.estimate.stated().value;
         let one_in = 1e9 / PAYLOAD / resent;
         let back = Words {
             en: format!("{trip:.2} ms, one in {one_in:.0} sent again"),
@@ -125,7 +125,7 @@ pub fn disk(bench: &mut Bench, reads: &Known<u32>, measure: &mut MeasureIn) -> L
     let surroundings = Surroundings::Disk { reads_a_second: reads.put };
     let filters = ["disk.read@pattern=random,block=4096,depth=1"];
     in_surroundings(check("disk", put_in, percent_off(READS_OFF)), bench, surroundings, &filters, measure, |run| {
-        let rate = measured(run, "disk.read")?.also.get("sustained")?.estimate.typical;
+        let rate = measured(run, "disk.read")?.also.get("sustained")?.estimate.stated().value;
         Some((same(format!("{rate:.0} /s")), (rate / wanted - 1.0).abs() <= READS_OFF))
     })
 }

@@ -14,8 +14,8 @@ use super::networks::Networks;
 use super::relay::{OVER_THERE, Relay};
 use super::wire::{self, FAR};
 use crate::command::measure::inputs::scratch;
+use crate::command::measure::own_run::OwnRuns;
 use crate::command::processes::control_group;
-use crate::command::processes::own_run::OwnRuns;
 
 /// A run in them that takes longer is given up.
 const LONGEST_RUN: Duration = Duration::from_secs(15);

@@ -330,11 +330,14 @@ fn what_this_machine_lacks_is_named_in_both_languages() {
     assert_eq!(multiply(&mut in_software, CYCLES).outcome, Outcome::NotPossible);
 }
 
-/// A run of the probes that the checks in surroundings look at, with these values.
-fn run_of(values: &[(&str, f64, &[(&str, f64)])]) -> Run {
+/// A probe with its value and further quantities.
+type MadeUpCase<'a> = (&'a str, f64, &'a [(&'a str, f64)]);
+
+/// A run of the probes that the checks in surroundings look at.
+fn run_of(values: &[MadeUpCase]) -> Run {
     let mut run = load_run(&MadeUp::usual(1, 1).run(0, 0)).unwrap();
     let plain = run.cases.iter().find(|case| case.measured().is_some()).unwrap().clone();
-    let case = |&(probe, value, also): &(&str, f64, &[(&str, f64)])| {
+    let case = |&(probe, value, also): &MadeUpCase| {
         let mut case = CaseRecord { probe: probe.into(), ..plain.clone() };
         let hostmark_model::Outcome::Measured(measured) = &mut case.outcome else { unreachable!() };
         let of = |value: f64| Estimate { typical: value, min: value, ..measured.estimate.clone() };

@@ -13,8 +13,8 @@ use hostmark_launch::timing::timing;
 use hostmark_model::{Run, load_run};
 use rustix::fd::OwnedFd;
 
-use super::janitor::Janitor;
-use crate::command::measure::machine::janitor_of_runs;
+use super::machine::janitor_of_runs;
+use crate::command::processes::janitor::Janitor;
 
 /// Bytes that a run prints at most.
 const MOST_BYTES: usize = 64 << 20;
