@@ -38,7 +38,7 @@ use hostmark_model::Exit;
 use crate::language::{Language, both};
 use crate::{output, store};
 
-/// Measures what a Linux server really delivers: bandwidth and latency, with an error bar on every number.
+/// Measures what a Linux server really delivers, with an error bar on every number.
 #[derive(Debug, Parser)]
 #[command(name = "hostmark", version, max_term_width = 100)]
 pub struct Arguments {
