@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use hostmark_engine::prelude::{Cpu, ReasonCode};
 
 use crate::kernels::arith;
-use crate::workloads::call::{Call, fault, returned};
+use crate::workloads::call::{Call, fault};
 use crate::workloads::machine::timer;
 use crate::workloads::peer::Peer;
 use crate::workloads::shared::Shared;
 use crate::workloads::waits::{Alone, count_to, sleep_past};
-use crate::workloads::{clock, cpu_time};
+use crate::workloads::{clock, cpu_time, process};
 
 /// What one that has a share of its CPU does again and again: short beside what a scheduler takes a CPU away for.
 const PERIOD_NS: u64 = 10_000_000;
@@ -116,14 +116,7 @@ impl Priority {
                     false => Err(fault(ReasonCode::Permission, "there is no nice value so much above this process's")),
                 }
             }
-            Priority::Idle => {
-                let none = libc::sched_param { sched_priority: 0 };
-                // SAFETY: the kernel reads one sched_param; 0 is the caller.
-                returned("sched_setscheduler", unsafe {
-                    libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const none)
-                })
-                .map(drop)
-            }
+            Priority::Idle => process::yield_to_all(),
         }
     }
 }
