@@ -68,8 +68,8 @@ pub static PROBE: Probe = Probe {
     axes: &[
         Axis::choice(
             "filler",
-            "nop",
-            Points::Listed { quick: &["nop"], standard: &["mixed", "load", "store"], thorough: &[] },
+            "mixed",
+            Points::Listed { quick: &["mixed"], standard: &["nop", "load", "store"], thorough: &[] },
         ),
         Axis::size("size", "67108864", Points::Listed { quick: &["67108864"], standard: &[], thorough: &[] })
             .fills(Fill::Chain),
