@@ -48,6 +48,7 @@ fn a_week_with_credits_a_neighbour_and_a_new_kernel_is_told_as_such() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn quiet_weeks_have_no_episode_but_five_of_a_hundred() {
     let what = |seed: u64| {
         let found = over_time(MadeUpWeek { seed: 1000 + seed, ..MadeUpWeek::default() }.turns()).unwrap();
