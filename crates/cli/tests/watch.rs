@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use hostmark_engine::probe::entries;
-use hostmark_model::{ProbeInfo, Run, Unit, load_run};
+use hostmark_model::{ProbeInfo, Run, Unit, counted, load_run};
 use hostmark_probes::CATALOGUE;
 use serde_json::Value;
 
@@ -79,7 +79,7 @@ fn ctrl_c_ends_it_without_the_turn_under_way() {
     assert_eq!((code, error.as_str()), (130, ""), "{out}");
     let kept = turns(&home, "s");
     assert!(!kept.is_empty() && kept.iter().all(|file| run(file).interrupted.is_none()), "{out}");
-    assert!(out.contains(&format!("{} turns kept in ", kept.len())), "{out}");
+    assert!(out.contains(&format!("{} kept in ", counted(kept.len(), "turn"))), "{out}");
 }
 
 #[test]

@@ -55,6 +55,7 @@ const STAND_INS: &[(&str, &str)] = &[
     ("/mnt/d/f", "f"),
     ("count=1024", "count=8"),
     ("for n in 1 2 3 4 5", "for n in 1 2"),
+    ("hostmark watch", "hostmark watch --once --series w"),
     ("ipc net", "ipc.pipe net.tcp"),
     ("syscall ipc process file net", "syscall.null ipc.pipe"),
 ];

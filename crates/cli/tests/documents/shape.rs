@@ -48,6 +48,8 @@ const SHAPES: &[(&str, Shape)] = &[
     ("hostmark fleet report ", of(JUDGED, &["5 hosts, 5 runs"])),
     ("hostmark fleet", LACKS),
     ("hostmark import ", of(FINE, &["imported 7 values of fio"])),
+    ("hostmark watch", of(FINE, &["20"])),
+    ("report SERIES", LACKS),
     ("hostmark runs --changes", of(FINE, &["2 runs"])),
     ("hostmark runs", of(FINE, &["run "])),
     ("list --references", of(FINE, &["  broadwell-stream "])),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use hostmark_analysis::over_time::{LEAST_TURNS, OverTime, SeriesComparison, Turn, compared, over_time};
 use hostmark_analysis::redact::redact;
+use hostmark_model::counted;
 use hostmark_present::export::over_time::{FORMATS, format_named};
 
 use super::chosen::Chosen;
@@ -63,8 +64,9 @@ pub fn report(names: &[String], chosen: &Chosen, is_redacted: bool) -> Result<Ov
     let turns = turns(names, chosen, is_redacted)?;
     let count = turns.len();
     over_time(turns).ok_or_else(|| {
+        let turns = counted(count, "turn");
         refused!(
-            "{count} turns with values are too few to say anything over time; measure {LEAST_TURNS} or more",
+            "{turns} with values say too little over time; measure {LEAST_TURNS} or more",
             "有数值的测量只有 {count} 次，不足以说明随时间的变化；请至少测量 {LEAST_TURNS} 次"
         )
     })

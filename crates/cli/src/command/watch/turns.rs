@@ -227,8 +227,9 @@ impl Turns<'_> {
         let directory = store::series(name).map_or_else(String::new, |path| path.display().to_string());
         let share = used.as_secs_f64() / elapsed.as_secs_f64().max(self.series.every_s);
         let share = hostmark_analysis::format::percent(share);
+        let turns = hostmark_model::counted(kept, "turn");
         both!(
-            "{kept} turns kept in {directory}, {share} of one CPU on average\nreport: hostmark report {name}\n",
+            "{turns} kept in {directory}, {share} of one CPU on average\nreport: hostmark report {name}\n",
             "{kept} 次测量保存在 {directory}，平均占用一个 CPU 的 {share}\n报告：hostmark report {name}\n"
         )
     }
