@@ -45,8 +45,13 @@ fn every_probe_ends_measured_or_skipped_and_gives_what_it_declares() {
             entry.id()
         );
     }
-    // What only a longer profile has: the pipeline of most processes, streams in both directions.
-    cases.extend(more(&["net.data_path@path=zero_pipe_socket_pipe_pipe_null", "net.tcp_bandwidth@direction=both"]));
+    // What only a longer profile has: the pipeline of most processes, streams in both directions, a lock that two want.
+    let longer = [
+        "net.data_path@path=zero_pipe_socket_pipe_pipe_null",
+        "net.tcp_bandwidth@direction=both",
+        "sched.contended_lock@threads=2",
+    ];
+    cases.extend(more(&longer));
     // Where memory is slow to touch or neighbours are busy, the whole catalogue leaves too little time for some: what lacks
     // has a run of its own, with all that it is derived from.
     for _ in 0..ATTEMPTS {

@@ -78,8 +78,9 @@ pub fn shape_of(line: &str) -> Option<&'static Shape> {
     SHAPES.iter().find(|(part, _)| line.contains(part)).map(|(_, shape)| shape)
 }
 
-/// Rows that not every machine has, as it has no such level or no time for it.
-const OF_SOME: [&str; 5] = ["L2", "L3", "DRAM", "memory.hierarchy@level=l3", "memory.hierarchy@level=dram"];
+/// Rows that not every machine has, as it has no such level or no time for it, and what not every comparison has: where others disturb both
+/// runs, no group may have a case that can be compared.
+const OF_SOME: [&str; 6] = ["L2", "L3", "DRAM", "memory.hierarchy@level=l3", "memory.hierarchy@level=dram", "GROUPS"];
 
 /// What lines begin with that are headings or have a name before their columns: `TRUST`, `FINDINGS`, `pipe, 1 · 2 CPU`.
 pub fn headings<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
