@@ -45,11 +45,13 @@ fn every_probe_ends_measured_or_skipped_and_gives_what_it_declares() {
             entry.id()
         );
     }
-    // What only a longer profile has: the pipeline of most processes, streams in both directions, a lock that two want.
+    // What only a longer profile has: the pipeline of most processes, streams in both directions, a lock that two want,
+    // the frequency after vectors.
     let longer = [
         "net.data_path@path=zero_pipe_socket_pipe_pipe_null",
         "net.tcp_bandwidth@direction=both",
         "sched.contended_lock@threads=2",
+        "cpu.frequency@load=avx2",
     ];
     cases.extend(more(&longer));
     // Where memory is slow to touch or neighbours are busy, the whole catalogue leaves too little time for some: what lacks
@@ -76,7 +78,8 @@ fn missing(cases: &[CaseRecord]) -> Vec<(String, &'static str)> {
         // A percentile takes ten operations beyond it, which short rounds need not have.
         let is_percentile = |name: &str| name.strip_prefix('p').is_some_and(|number| number.parse::<u32>().is_ok());
         // What a device did is told of cold files alone, which a quick run has not, and where there is a device.
-        let is_rare = |name: &str| is_percentile(name) || name == "device_share";
+        let is_of_avx = |name: &str| name == "after" && !cfg!(target_arch = "x86_64");
+        let is_rare = |name: &str| is_percentile(name) || name == "device_share" || is_of_avx(name);
         let declared = entry.probe.also.iter().filter(|quantity| !is_rare(quantity.name));
         for quantity in declared {
             let is_of_one_thread = |one: &&&Measured| one.rounds.iter().all(|round| round.core_hz.is_some());
