@@ -1,8 +1,8 @@
 //! What a view says, in blocks, before a medium lays it out: texts are in both languages, and none is markup.
 
 use hostmark_analysis::bars::Bars;
-use hostmark_analysis::bilingual::Words;
-use hostmark_model::Lang;
+use hostmark_analysis::bilingual::{Words, fixed};
+use hostmark_model::{Lang, Text};
 
 use crate::chart::{Chart as Picture, Rows};
 
@@ -250,6 +250,11 @@ pub(crate) enum Drawing {
 impl Column {
     pub(crate) fn new(head: Words, align: Align) -> Column {
         Column { head, align, ..Column::default() }
+    }
+
+    /// One with a heading that is always the same.
+    pub(crate) fn named(en: &'static str, zh: &'static str, align: Align) -> Column {
+        Column::new(fixed(Text { en, zh }), align)
     }
 }
 

@@ -4,7 +4,7 @@ use hostmark_stats::descriptive::median;
 use serde::Serialize;
 
 use super::together::{Together, together};
-use super::{Line, Subject, Turn, is_real, seconds};
+use super::{Line, Subject, Turn, began, between, is_real, overlap, seconds};
 
 /// So many times faster, as logarithm, is a burst: allowances give multiples, noise does not.
 const LEAST_TIMES: f64 = 0.2231;
@@ -67,12 +67,11 @@ fn fast(line: &Line, first: usize, end: usize, lines: usize) -> Option<Fast> {
 /// The bursts between changes for good. Subjects whose fast turns are mostly the same have them together.
 pub(super) fn bursts(turns: &[Turn], lines: &[Line], ends: &[usize], every_s: f64) -> Vec<Burst> {
     let mut all = Vec::new();
-    let starts = std::iter::once(0).chain(ends.iter().copied());
-    for (first, end) in starts.zip(ends.iter().copied().chain([turns.len()])) {
+    for (first, end) in between(ends, turns.len()) {
         let mut found: Vec<(Burst, Vec<f64>)> = Vec::new();
         for line in lines {
-            let place = |turn: usize| line.turns.partition_point(|one| *one < turn);
-            let Some(Fast { stretches, times, by_chance }) = fast(line, place(first), place(end), lines.len()) else {
+            let found_here = fast(line, line.place(first), line.place(end), lines.len());
+            let Some(Fast { stretches, times, by_chance }) = found_here else {
                 continue;
             };
             let fast: Vec<(usize, usize)> =
@@ -92,7 +91,7 @@ pub(super) fn bursts(turns: &[Turn], lines: &[Line], ends: &[usize], every_s: f6
                         subjects: vec![of_line],
                         fast_s: median(&lengths).unwrap_or(0.0),
                         share: total as f64 / (end - first) as f64,
-                        began: fast.iter().map(|(from, _)| super::began(turns, *from, every_s)).collect(),
+                        began: fast.iter().map(|(from, _)| began(turns, *from, every_s).to_string()).collect(),
                         together: together(turns, &slow, &quick),
                         fast,
                     };
@@ -105,12 +104,4 @@ pub(super) fn bursts(turns: &[Turn], lines: &[Line], ends: &[usize], every_s: f6
     }
     all.iter_mut().for_each(|one| one.subjects.sort_by(|(_, one), (_, other)| other.total_cmp(one)));
     all
-}
-
-/// The turns that two sets of stretches share, beside those of either.
-fn overlap(one: &[(usize, usize)], other: &[(usize, usize)]) -> f64 {
-    let shared: usize =
-        one.iter().flat_map(|(a, b)| other.iter().map(move |(c, d)| (*b.min(d)).saturating_sub(*a.max(c)))).sum();
-    let count = |all: &[(usize, usize)]| all.iter().map(|(from, to)| to - from).sum::<usize>();
-    shared as f64 / (count(one) + count(other) - shared).max(1) as f64
 }

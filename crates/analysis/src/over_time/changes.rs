@@ -81,9 +81,9 @@ pub(super) fn changes(turns: &[Turn], lines: &[Line]) -> Vec<LastingChange> {
 }
 
 fn changed(line: &Line, first: usize, turn: usize, end: usize) -> Option<ChangedSubject> {
-    let place = |turn: usize| line.turns.partition_point(|one| *one < turn);
-    let (before, since) = (line.usual(place(first), place(turn)), line.usual(place(turn), place(end)));
-    let is_known = place(first) < place(turn) && place(turn) < place(end);
+    let (first, turn, end) = (line.place(first), line.place(turn), line.place(end));
+    let (before, since) = (line.usual(first, turn), line.usual(turn, end));
+    let is_known = first < turn && turn < end;
     (is_known && (since - before).abs() >= LEAST_STEP).then(|| ChangedSubject {
         subject: line.subject.clone(),
         before: line.subject.value(before),

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::together::{Together, together};
-use super::{Burst, LEAST_STEP, Line, Subject, Turn, began, changed_facts, is_real, seconds};
+use super::{Burst, LEAST_STEP, Line, Subject, Turn, began, between, changed_facts, is_real, overlap, seconds};
 use crate::fleet::Changed;
 
 /// Stretches of subjects that share so many of their turns are one episode.
@@ -59,10 +59,9 @@ pub struct Nightly {
     pub episodes: Vec<usize>,
 }
 
-/// A stretch in which a line is slower than usual: its turns, and how it was.
+/// A stretch in which a line is slower than usual: its first turn and the one behind it, and how it was.
 struct Stretch {
-    first: usize,
-    end: usize,
+    place: (usize, usize),
     slow: SlowSubject,
     /// How likely outliers alone make it.
     by_chance: f64,
@@ -75,7 +74,8 @@ pub(super) fn episodes(turns: &[Turn], lines: &[Line], ends: &[usize], bursts: &
     // What chance makes anyway is no part of anything.
     let all = all.filter(|stretch| stretch.by_chance < 1.0);
     for stretch in all {
-        let is_same = |group: &&mut Vec<Stretch>| group.iter().any(|known| overlap(known, &stretch) >= SAME);
+        let is_same =
+            |group: &&mut Vec<Stretch>| group.iter().any(|known| overlap(&[known.place], &[stretch.place]) >= SAME);
         match groups.iter_mut().find(is_same) {
             Some(group) => group.push(stretch),
             None => groups.push(vec![stretch]),
@@ -95,19 +95,11 @@ pub(super) fn episodes(turns: &[Turn], lines: &[Line], ends: &[usize], bursts: &
     all
 }
 
-/// The turns that two stretches share, beside those of either.
-fn overlap(one: &Stretch, other: &Stretch) -> f64 {
-    let shared = one.end.min(other.end).saturating_sub(one.first.max(other.first));
-    shared as f64 / (one.end - one.first + other.end - other.first - shared).max(1) as f64
-}
-
 /// Where a line is slower than usual between changes for good.
 fn stretches(line: &Line, ends: &[usize], turns: usize, lines: usize) -> Vec<Stretch> {
-    let place = |turn: usize| line.turns.partition_point(|one| *one < turn);
     let mut found = Vec::new();
-    let starts = std::iter::once(0).chain(ends.iter().copied());
-    for (first, end) in starts.zip(ends.iter().copied().chain([turns])) {
-        let (first, end) = (place(first), place(end));
+    for (first, end) in between(ends, turns) {
+        let (first, end) = (line.place(first), line.place(end));
         let usual = line.usual(first, end);
         // Places from and to, and the level.
         let mut slow: Vec<(usize, usize, f64)> = Vec::new();
@@ -131,7 +123,7 @@ fn stretches(line: &Line, ends: &[usize], turns: usize, lines: usize) -> Vec<Str
             let (subject, times) = (line.subject.clone(), (usual - level).exp());
             let (usual, then) = (subject.value(usual), subject.value(*level));
             let slow = SlowSubject { subject, times, usual, then };
-            found.push(Stretch { first: line.turn(*from), end: line.turn(*to), slow, by_chance });
+            found.push(Stretch { place: (line.turn(*from), line.turn(*to)), slow, by_chance });
         }
     }
     found
@@ -143,13 +135,13 @@ fn whole(turns: &[Turn], group: Vec<Stretch>, every_s: f64) -> Episode {
         places.sort_unstable();
         places[places.len() / 2]
     };
-    let first = middle(group.iter().map(|stretch| stretch.first).collect());
-    let end = middle(group.iter().map(|stretch| stretch.end).collect()).max(first + 1);
+    let first = middle(group.iter().map(|stretch| stretch.place.0).collect());
+    let end = middle(group.iter().map(|stretch| stretch.place.1).collect()).max(first + 1);
     let mut subjects: Vec<SlowSubject> = group.into_iter().map(|stretch| stretch.slow).collect();
     subjects.sort_by(|one, other| other.times.total_cmp(&one.times));
     Episode {
-        from: began(turns, first, every_s),
-        to: began(turns, end, every_s),
+        from: began(turns, first, every_s).to_string(),
+        to: began(turns, end, every_s).to_string(),
         turns: end - first,
         seconds: seconds(turns, first, end, every_s),
         goes_on: end >= turns.len(),

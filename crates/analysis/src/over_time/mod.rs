@@ -105,6 +105,11 @@ impl Line {
         self.turns.get(place).copied().unwrap_or_else(|| self.turns.last().map_or(0, |last| last + 1))
     }
 
+    /// The place of the first value of this turn or a later one.
+    fn place(&self, turn: usize) -> usize {
+        self.turns.partition_point(|one| *one < turn)
+    }
+
     /// How many stretches so long and so far from the usual level outliers alone make of one of so many lines, for each place at which
     /// one may begin. What jumps to and fro by itself has many.
     fn by_chance(&self, places: std::ops::Range<usize>, (usual, level): (f64, f64), lines: usize) -> f64 {
@@ -199,11 +204,25 @@ fn lines(turns: &[Turn]) -> Vec<Line> {
     lines
 }
 
+/// The turns from the first and from each of these ends on to the next, the last to the end of all: the first of each, and the one behind it.
+fn between(ends: &[usize], turns: usize) -> impl Iterator<Item = (usize, usize)> {
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    starts.zip(ends.iter().copied().chain([turns]))
+}
+
+/// What two sets of stretches share, beside what lies in either: of each the first turn and the one behind the last.
+fn overlap(one: &[(usize, usize)], other: &[(usize, usize)]) -> f64 {
+    let shared: usize =
+        one.iter().flat_map(|(a, b)| other.iter().map(move |(c, d)| (*b.min(d)).saturating_sub(*a.max(c)))).sum();
+    let count = |all: &[(usize, usize)]| all.iter().map(|(from, to)| to - from).sum::<usize>();
+    shared as f64 / (count(one) + count(other) - shared).max(1) as f64
+}
+
 /// When a turn began; of the one behind the last when it would have.
-fn began(turns: &[Turn], turn: usize, every_s: f64) -> String {
+fn began(turns: &[Turn], turn: usize, every_s: f64) -> Timestamp {
     let last = turns.last().map(|turn| turn.started).unwrap_or_default();
     let behind = last.after(std::time::Duration::from_secs_f64(every_s.clamp(0.0, 1e9)));
-    turns.get(turn).map_or(behind, |turn| turn.started).to_string()
+    turns.get(turn).map_or(behind, |turn| turn.started)
 }
 
 /// Facts that a turn has otherwise than the one before it.
@@ -224,8 +243,7 @@ fn changed_facts(turns: &[Turn], turn: usize) -> Vec<Changed> {
 
 /// Seconds from one turn to another.
 fn seconds(turns: &[Turn], first: usize, end: usize, every_s: f64) -> f64 {
-    let at = |turn: usize| Timestamp::parse(&began(turns, turn, every_s)).unwrap_or_default();
-    at(end).since(at(first)).max(0.0)
+    began(turns, end, every_s).since(began(turns, first, every_s)).max(0.0)
 }
 
 /// What the best of these values is.

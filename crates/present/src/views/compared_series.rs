@@ -34,14 +34,13 @@ pub(crate) fn compared(all: &SeriesComparison) -> Document {
         (Lang::Zh, true) => format!("{base}（{of_base} 次）与 {new}（{of_new} 次），按一天中的 {blocks} 个小时"),
         (Lang::Zh, false) => format!("{base}（{of_base} 次）与 {new}（{of_new} 次），按各自时间的 {blocks} 段"),
     });
-    let head = |en: &'static str, zh: &'static str, align| Column::new(fixed(Text { en, zh }), align);
     let columns = vec![
-        head("", "", Align::Left),
-        head("base", "基准", Align::Point),
-        head("new", "新", Align::Point),
-        head("change", "变化", Align::Right),
-        head("95 % interval", "95% 区间", Align::Ellipsis),
-        head("", "", Align::Left),
+        Column::named("", "", Align::Left),
+        Column::named("base", "基准", Align::Point),
+        Column::named("new", "新", Align::Point),
+        Column::named("change", "变化", Align::Right),
+        Column::named("95 % interval", "95% 区间", Align::Ellipsis),
+        Column::named("", "", Align::Left),
     ];
     let rows = all.subjects.iter().map(row).collect();
     vec![

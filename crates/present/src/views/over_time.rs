@@ -280,13 +280,12 @@ fn company(all: &[Together]) -> Vec<Remark> {
 
 /// The subjects: best, usual, the slowest tenth, and the time near the best.
 fn table(all: &[SubjectOverTime]) -> Block {
-    let head = |en: &'static str, zh: &'static str, align| Column::new(fixed(Text { en, zh }), align);
     let columns = vec![
-        head("", "", Align::Left),
-        head("best", "最佳", Align::Point),
-        head("median", "中位数", Align::Point),
-        head("slowest tenth", "最慢十分之一", Align::Point),
-        head("within 10 % of best", "近最佳的时间", Align::Right),
+        Column::named("", "", Align::Left),
+        Column::named("best", "最佳", Align::Point),
+        Column::named("median", "中位数", Align::Point),
+        Column::named("slowest tenth", "最慢十分之一", Align::Point),
+        Column::named("within 10 % of best", "近最佳的时间", Align::Right),
     ];
     let row = |one: &SubjectOverTime| {
         let shown = |number: f64| Cell::from(each(|lang| value(number, one.subject.unit, lang)));
@@ -333,14 +332,13 @@ fn heat_map(all: &[SubjectOverTime], shades: Shades) -> Vec<Words> {
 }
 
 fn by_hour(all: &[SubjectOverTime]) -> Block {
-    let head = |en: &'static str, zh: &'static str, align| Column::new(fixed(Text { en, zh }), align);
     let columns = vec![
-        head("", "", Align::Left),
-        head("hour", "小时", Align::Right),
-        head("turns", "次数", Align::Right),
-        head("slowest tenth", "最慢十分之一", Align::Point),
-        head("median", "中位数", Align::Point),
-        head("fastest tenth", "最快十分之一", Align::Point),
+        Column::named("", "", Align::Left),
+        Column::named("hour", "小时", Align::Right),
+        Column::named("turns", "次数", Align::Right),
+        Column::named("slowest tenth", "最慢十分之一", Align::Point),
+        Column::named("median", "中位数", Align::Point),
+        Column::named("fastest tenth", "最快十分之一", Align::Point),
     ];
     let mut rows = Vec::new();
     for one in all {
