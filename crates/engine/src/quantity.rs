@@ -118,6 +118,14 @@ impl Quantity {
     /// The same in bytes, of a probe whose value is a rate of bytes.
     pub const SUSTAINED_BYTES: Quantity = Quantity { unit: Unit::BytesPerSecond, ..Quantity::SUSTAINED };
 
+    /// How often requests are due where they do not wait for each other (an open loop).
+    pub const REQUESTS_DUE: Quantity = Quantity::given(
+        "rate",
+        Unit::OperationsPerSecond,
+        Better::Neither,
+        Text { en: "requests due", zh: "应发请求" },
+    );
+
     /// Of what a case asked of a disk, the share that the lowest device below its filesystem did: what it did not do, a cache above it
     /// did.
     pub const DEVICE_SHARE: Quantity = Quantity::given(

@@ -109,12 +109,6 @@ fn ramp(lengths: &[f64]) -> Option<(usize, f64)> {
     Some((lengths.iter().position(|&length| length * STEADY <= steady)?, steady / start))
 }
 
-fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

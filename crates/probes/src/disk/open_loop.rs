@@ -7,16 +7,19 @@ use super::read::requests;
 use crate::kernels::random::Random;
 use crate::workloads::storage::uring::IoDirection;
 
-/// How often requests are due.
-const RATE: Quantity =
-    Quantity::given("rate", Unit::OperationsPerSecond, Better::Neither, Text { en: "requests due", zh: "应发请求" });
-
 pub static PROBE: Probe = Probe {
     title: Text { en: "Disk read at a given load", zh: "给定负载下的磁盘读" },
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN, RATE, Quantity::DEVICE_SHARE],
+    also: &[
+        Quantity::P90,
+        Quantity::P99,
+        Quantity::P999,
+        Quantity::MEAN,
+        Quantity::REQUESTS_DUE,
+        Quantity::DEVICE_SHARE,
+    ],
     explain: Explain {
         what: Text {
             en: "Random reads of `block` bytes as disk.read's, but at fixed times. Each round first measures what the device gives to \
@@ -101,7 +104,7 @@ fn measure(case: &mut Case) -> Result<()> {
     })
     .singly()
     .time()?;
-    case.also(RATE.name, [rate])?;
+    case.also(Quantity::REQUESTS_DUE.name, [rate])?;
     device.give(case, asked, |work| work.read_bytes)
 }
 

@@ -14,7 +14,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN, RATE, LOST],
+    also: &[Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN, Quantity::REQUESTS_DUE, LOST],
     explain: Explain {
         what: Text {
             en: "As net.tcp and net.udp, one byte to a server and back (8 bytes of UDP with several outstanding), but \
@@ -83,9 +83,6 @@ pub static PROBE: Probe = Probe {
     ..Probe::PLAIN
 };
 
-/// How often requests are due.
-const RATE: Quantity =
-    Quantity::given("rate", Unit::OperationsPerSecond, Better::Neither, Text { en: "requests due", zh: "应发请求" });
 /// Sends back what comes.
 static ECHO: Service = Service { name: "echo", serve };
 
@@ -108,5 +105,5 @@ fn measure(case: &mut Case) -> Result<()> {
         _ => plan.measure::<StreamCarrier>(case)?,
     };
     case.also(LOST.name, lost)?;
-    case.also(RATE.name, [rate])
+    case.also(Quantity::REQUESTS_DUE.name, [rate])
 }

@@ -118,7 +118,7 @@ fn measure(case: &mut Case) -> Result<()> {
         .time()?;
         load.map_or(Ok(()), |(flows, _)| flows.end().map(drop))
     })?;
-    let added = echo::median(&loaded).zip(echo::median(&idle)).map(|(loaded, idle)| loaded - idle);
+    let added = median(&loaded).zip(median(&idle)).map(|(loaded, idle)| loaded - idle);
     case.also(IDLE.name, idle)?;
     case.also(ADDED.name, added)?;
     case.also(RATE.name, carried.map(|[received, sent]| (received + sent) * 1e9))

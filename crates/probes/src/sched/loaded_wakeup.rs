@@ -13,7 +13,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
-    also: &[Quantity::P90, Quantity::P99, Quantity::MEAN, WOKEN, RATE],
+    also: &[Quantity::P90, Quantity::P99, Quantity::MEAN, WOKEN, Quantity::REQUESTS_DUE],
     explain: Explain {
         what: Text {
             en: "Requests are due at fixed, equal distances. Each of `messengers` processes sleeps until its next one \
@@ -81,9 +81,6 @@ const WOKEN: Quantity = Quantity::given(
     Better::Lower,
     Text { en: "from the messenger's call on", zh: "自发送方调用起" },
 );
-/// How often requests are due.
-const RATE: Quantity =
-    Quantity::given("rate", Unit::OperationsPerSecond, Better::Neither, Text { en: "requests due", zh: "应发请求" });
 
 /// The share of a round's time in which workers show what they can do, and its limits.
 const CAPACITY_SHARE: f64 = 0.15;
@@ -113,7 +110,6 @@ fn measure(case: &mut Case) -> Result<()> {
     .singly()
     .time()?;
     hogs.iter().try_for_each(Hog::has_run)?;
-    woken_ns.sort_by(f64::total_cmp);
-    case.also(WOKEN.name, woken_ns.get(woken_ns.len() / 2).copied())?;
-    case.also(RATE.name, [rate])
+    case.also(WOKEN.name, median_in_place(&mut woken_ns))?;
+    case.also(Quantity::REQUESTS_DUE.name, [rate])
 }

@@ -101,8 +101,7 @@ pub fn keep(case: &mut Case, reads: u32) -> Result<()> {
     })?;
     if reads > 0 && reads < ALL {
         // One value a round, as there may be a hundred thousand writes.
-        written_ns.sort_unstable_by(f64::total_cmp);
-        case.also(super::super::WRITES.name, written_ns.get(written_ns.len() / 2).copied())?;
+        case.also(super::super::WRITES.name, median_in_place(&mut written_ns))?;
     }
     case.note("steady", slices.map_or("not reached".to_owned(), |ms| format!("after {ms:.0} ms")));
     case.also(super::super::OPERATIONS.name, rates)?;

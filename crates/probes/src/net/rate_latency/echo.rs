@@ -94,15 +94,3 @@ pub fn keep(times: &mut Vec<f64>, ns: f64) {
         times.push(ns);
     }
 }
-
-/// The median; none of nothing.
-pub fn median(times: &[f64]) -> Option<f64> {
-    let mut times = times.to_vec();
-    times.sort_by(f64::total_cmp);
-    let middle = times.len() / 2;
-    match times.len() {
-        0 => None,
-        odd if odd % 2 == 1 => Some(times[middle]),
-        _ => Some((times[middle - 1] + times[middle]) / 2.0),
-    }
-}

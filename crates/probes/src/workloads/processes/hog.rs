@@ -53,7 +53,7 @@ impl Hog {
     pub fn spawn(cpu: Cpu, priority: Priority, percent: u64) -> io::Result<Hog> {
         let words = Shared::new(HogWords::default())?;
         let peer = Peer::spawn(&[cpu.0], || {
-            priority.take()?;
+            priority.apply()?;
             serve(&words, percent)
         })?;
         Ok(Hog { peer, words })
@@ -102,8 +102,8 @@ impl Hog {
 }
 
 impl Priority {
-    /// Takes it, for the calling process.
-    fn take(self) -> io::Result<()> {
+    /// Gives it to the calling process.
+    fn apply(self) -> io::Result<()> {
         match self {
             Priority::Nice(0) => Ok(()),
             Priority::Nice(more) => {
