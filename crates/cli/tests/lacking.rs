@@ -1,10 +1,11 @@
 //! Hosts that lack something or are disturbed: `host` names it, and `run` adapts or skips with the reason.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use hostmark::self_check::surroundings::disk_of;
 use hostmark_engine::sys::process::forbid_huge_pages;
 use hostmark_model::{BusyTask, CaseRecord, FlagKind, HostReport, Outcome, Run, load_run};
 
@@ -199,20 +200,14 @@ fn a_memory_limit_is_named_and_what_does_not_fit_is_skipped() {
     );
 }
 
-/// The disk that holds a directory, as `major:minor`; none where it lies on no disk of its own, as on a tmpfs.
-fn disk_of(directory: &Path) -> Option<String> {
-    let device = fs::metadata(directory).ok()?.dev();
-    let name = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
-    let place = fs::canonicalize(format!("/sys/dev/block/{name}")).ok()?;
-    let whole = if place.join("partition").exists() { place.parent()? } else { &place };
-    Some(fs::read_to_string(whole.join("dev")).ok()?.trim().to_owned())
-}
-
 #[test]
 fn on_a_slow_disk_what_takes_too_long_to_fill_is_skipped_with_its_rate_and_nothing_fails() {
     let _alone = alone();
     let home = Home::new();
-    let Some(disk) = disk_of(home.scratch.path()) else { return skipped("scratch files lie on no disk here") };
+    let Some((major, minor)) = disk_of(home.scratch.path()) else {
+        return skipped("scratch files lie on no disk here");
+    };
+    let disk = format!("{major}:{minor}");
     // The first takes minutes to fill a file, of which a worker tells as it goes on; the second is silent for long.
     for bytes_a_second in [1_000_000, 200_000] {
         let (one, both) = (format!("{disk} {bytes_a_second}"), format!("{disk} wbps={bytes_a_second}"));

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use hostmark::self_check::bench::{Bench, BenchRound, least};
-use hostmark::self_check::check::{Line, Outcome};
+use hostmark::self_check::check::{Known, Line, Outcome};
 use hostmark::self_check::compete;
-use hostmark::self_check::competitor::{Duty, competitor};
-use hostmark::self_check::copies::{Slower, copies};
-use hostmark::self_check::durations::{self, Delay};
+use hostmark::self_check::competitor::{PERCENT, competitor};
+use hostmark::self_check::copies::{SLOWER, copies};
+use hostmark::self_check::durations::{self, DELAY_NS};
 use hostmark::self_check::l1_cache::l1_cache;
-use hostmark::self_check::limits::{self, Known};
+use hostmark::self_check::limits;
 use hostmark::self_check::surroundings::measure_in;
 use hostmark_engine::worker;
 use hostmark_model::{Choice, Event};
@@ -100,7 +100,7 @@ fn a_chain_of_dependent_multiplies_takes_three_cycles_each() {
 #[test]
 fn a_known_delay_is_returned_within_a_hundredth() {
     let (_alone, quiet) = (alone(), Quiet::begin());
-    passes(&quiet, &durations::delay(&mut bench(), &Delay::default()));
+    passes(&quiet, &durations::delay(&mut bench(), &Known::of(DELAY_NS)));
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_sleep_lasts_as_long_as_another_clock_says() {
 fn a_competitor_on_the_measured_cpu_is_found_with_its_share() {
     let (_alone, quiet) = (alone(), Quiet::begin());
     let start = &mut |cpu, percent| compete(Path::new(PROGRAM), cpu, percent);
-    passes(&quiet, &competitor(&mut bench(), &Duty::default(), start));
+    passes(&quiet, &competitor(&mut bench(), &Known::of(PERCENT), start));
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn loads_take_a_whole_number_of_cycles_in_the_first_cache_and_longer_beyond_it()
 #[test]
 fn a_slowdown_of_five_percent_in_one_probe_is_found_there_alone() {
     let (_alone, quiet) = (alone(), Quiet::begin());
-    passes(&quiet, &copies(&mut bench(), &Slower::default()));
+    passes(&quiet, &copies(&mut bench(), &Known::of(SLOWER)));
 }
 
 #[test]
@@ -148,9 +148,9 @@ fn a_truth_that_is_wrong_never_passes() {
     let size = bench.host.cache(bench.cpu, 1).map(|cache| cache.size_bytes * 4);
     for line in [
         l1_cache(&mut bench, size),
-        durations::delay(&mut bench, &Delay { expected_ns: 20_500, ..Delay::default() }),
+        durations::delay(&mut bench, &Known { put: DELAY_NS, expected: 20_500 }),
         durations::sleep(&mut bench, 1.01),
-        competitor(&mut bench, &Duty { expected_percent: 90, ..Duty::default() }, start),
+        competitor(&mut bench, &Known { put: PERCENT, expected: 90 }, start),
     ] {
         assert_ne!(line.outcome, Outcome::Passed, "{line:?}");
     }

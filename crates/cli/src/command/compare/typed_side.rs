@@ -5,7 +5,6 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Result;
-use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::sys::regular;
 use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Supervised, Terms};
 use hostmark_launch::timing::timing;
@@ -83,21 +82,16 @@ impl PrintedRun<'_> {
         let (errors, ending) = (Errors::Captured, Ending::Asked(timing().end));
         let stop = Some(self.stop.readable());
         let terms = Terms { group: Membership::Own, has_input: false, errors, ending, stop };
-        let mut process = Supervised::start(command, terms).map_err(|error| {
+        let mut process = janitor.begin(command, terms).map_err(|error| {
             refused!(
                 "'{name}' cannot be started ({error}); give another command",
                 "“{name}”无法启动（{error}）；请换一条命令"
             )
         })?;
-        janitor.record(&CleanupEntry::Group(process.id()));
         let outcome = process.drain(self.limit, regular::MOST_BYTES as usize);
         let text = process.take_buffered();
         let has_ended = matches!(outcome, Ok(ReadOutcome::Closed)) && process.ends_within(timing().end);
-        let status = process.end();
-        // One that cannot be ended stays in the janitor's charge.
-        if status.is_ok() {
-            janitor.record(&CleanupEntry::Reaped(process.id()));
-        }
+        let status = janitor.end(&mut process);
         match outcome.map_err(|error| {
             refused!("'{name}' cannot be heard ({error}); try again", "无法读取“{name}”的输出（{error}）；请重试")
         })? {

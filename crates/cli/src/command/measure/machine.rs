@@ -1,6 +1,7 @@
 //! The machine that a run measures: this one, inside the layers of `--isolate`, or a mock.
 
 use std::ffi::OsString;
+use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
@@ -81,12 +82,19 @@ impl MeasuredMachine<'_> {
 
 /// The file through which this program is started again.
 pub fn own_program() -> Result<PathBuf> {
-    (context().program)().map_err(|error| {
-        lost(both!(
-            "the program's own file cannot be found ({error}); mount /proc",
-            "找不到程序自身的文件（{error}）；请挂载 /proc"
-        ))
-    })
+    (context().program)().map_err(|error| lost(not_found(&error)))
+}
+
+/// The name of the program's own file, for others than this process to start. An error is a sentence.
+pub fn own_file() -> Result<PathBuf, String> {
+    std::env::current_exe().map_err(|error| not_found(&error))
+}
+
+fn not_found(error: &io::Error) -> String {
+    both!(
+        "the program's own file cannot be found ({error}); mount /proc",
+        "找不到程序自身的文件（{error}）；请挂载 /proc"
+    )
 }
 
 /// Who cleans up where this process is killed.

@@ -6,7 +6,6 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use anyhow::Result;
-use hostmark_engine::janitor::CleanupEntry;
 use hostmark_launch::program::command;
 use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Supervised, Terms};
 use hostmark_launch::timing::timing;
@@ -50,9 +49,7 @@ impl OwnRuns {
         command.env("XDG_DATA_HOME", &self.data);
         let (errors, ending) = (Errors::Captured, Ending::Asked(timing().end));
         let terms = Terms { group: Membership::Own, has_input: false, errors, ending, stop };
-        let process = Supervised::start(command, terms).map_err(|error| error.to_string())?;
-        self.janitor.record(&CleanupEntry::Group(process.id()));
-        Ok(process)
+        self.janitor.begin(command, terms).map_err(|error| error.to_string())
     }
 
     /// The run that one prints within a time, or why there is none.
@@ -60,10 +57,7 @@ impl OwnRuns {
         let outcome = process.drain(limit, MOST_BYTES);
         let text = process.take_buffered();
         process.ends_within(timing().end);
-        let status = process.end();
-        if status.is_ok() {
-            self.janitor.record(&CleanupEntry::Reaped(process.id()));
-        }
+        let _ = self.janitor.end(&mut process);
         match outcome {
             Ok(ReadOutcome::Closed) => {}
             Ok(_) => return Err("it did not end in time".into()),

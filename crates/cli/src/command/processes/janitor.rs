@@ -5,7 +5,7 @@ use std::io;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::{ExitCode, ExitStatus};
+use std::process::{Command, ExitCode, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -110,6 +110,20 @@ impl Janitor {
     /// Tells it. A janitor that is gone cannot be told, and the worker's parent-death signal remains.
     pub fn record(&mut self, entry: &CleanupEntry) {
         let _ = entry.line().and_then(|line| self.process.send(&line));
+    }
+
+    /// Starts a command in its charge: it ends whoever is left of that when this process ends.
+    pub fn begin(&mut self, command: Command, terms: Terms) -> io::Result<Supervised> {
+        let process = Supervised::start(command, terms)?;
+        self.record(&CleanupEntry::Group(process.id()));
+        Ok(process)
+    }
+
+    /// Ends a process that is in its charge, which has no more to do with it then. One that cannot be ended stays in it.
+    pub fn end(&mut self, process: &mut Supervised) -> io::Result<ExitStatus> {
+        let status = process.end()?;
+        self.record(&CleanupEntry::Reaped(process.id()));
+        Ok(status)
     }
 
     /// Has it make a directory in `base` for the run's files, which it removes when the run has ended.

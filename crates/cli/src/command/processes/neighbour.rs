@@ -6,7 +6,6 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::sys::affinity;
 use hostmark_engine::sys::clock::monotonic_ns;
 use hostmark_engine::sys::cpu_time::of_process;
@@ -138,8 +137,7 @@ pub fn start(program: &Path, work: Work, cpus: &[usize], janitor: &mut Janitor) 
             "无法在相邻 CPU 上启动进程（{why}）；请检查 ulimit -a"
         )
     };
-    let mut process = Supervised::start(command, terms).map_err(|error| not_started(&error.to_string()))?;
-    janitor.record(&CleanupEntry::Group(process.id()));
+    let mut process = janitor.begin(command, terms).map_err(|error| not_started(&error.to_string()))?;
     match process.read_line_within(timing().start) {
         Ok(ReadOutcome::Line(_)) => Ok(process),
         Ok(_) => Err(not_started(&both!("it ended at once", "它立即结束了"))),

@@ -75,7 +75,7 @@ impl From<RunProfile> for Profile {
 }
 
 /// How long a glance takes at most.
-const GLANCE_S: u64 = 10;
+pub const GLANCE_S: u64 = 10;
 
 #[derive(Debug, Args)]
 pub struct RunArguments {

@@ -33,6 +33,18 @@ impl Outcome {
     }
 }
 
+/// What is put in, and what must come back: another value only where a test breaks a bound.
+pub struct Known<T> {
+    pub put: T,
+    pub expected: T,
+}
+
+impl<T: Copy> Known<T> {
+    pub fn of(put: T) -> Known<T> {
+        Known { put, expected: put }
+    }
+}
+
 /// What one look saw.
 pub struct Attempt {
     /// What came back.

@@ -8,7 +8,7 @@ use hostmark_engine::is_contended;
 use hostmark_model::Others;
 
 use super::bench::{Bench, BenchRound, least};
-use super::check::{Attempt, Check, Line};
+use super::check::{Attempt, Check, Known, Line};
 use super::known::KNOWN;
 
 /// Rounds before it, with it and after it: a second each, in which the kernel's counters tell enough.
@@ -21,20 +21,11 @@ const QUIET: f64 = 0.05;
 /// Starts a process that uses this percentage of a CPU until what is returned is dropped.
 pub type Start<'a> = dyn FnMut(usize, u8) -> Result<Box<dyn Any>, String> + 'a;
 
-/// The percentage that the process is asked for, and that which must come back.
-pub struct Duty {
-    pub put_percent: u8,
-    pub expected_percent: u8,
-}
+/// The percentage of a CPU that the process is asked for.
+pub const PERCENT: u8 = 30;
 
-impl Default for Duty {
-    fn default() -> Duty {
-        Duty { put_percent: 30, expected_percent: 30 }
-    }
-}
-
-pub fn competitor(bench: &mut Bench, duty: &Duty, start: &mut Start) -> Line {
-    let (cpu, expected) = (bench.cpu, duty.expected_percent);
+pub fn competitor(bench: &mut Bench, percent: &Known<u8>, start: &mut Start) -> Line {
+    let (cpu, expected) = (bench.cpu, percent.expected);
     let put_in = Words {
         en: format!("a competitor that uses {expected} % of CPU {cpu}"),
         zh: format!("占用 CPU {cpu} {expected}% 时间的竞争进程"),
@@ -47,7 +38,7 @@ pub fn competitor(bench: &mut Bench, duty: &Duty, start: &mut Start) -> Line {
     check.judge(bench, |bench| {
         let rounds = |bench: &mut Bench| bench.others_during(|bench| bench.rounds(KNOWN, "known.delay", ROUNDS));
         let (without, before) = rounds(bench);
-        let competes = start(cpu, duty.put_percent).map_err(same)?;
+        let competes = start(cpu, percent.put).map_err(same)?;
         let (with, during) = rounds(bench);
         drop(competes);
         let (_, after) = rounds(bench);

@@ -11,7 +11,7 @@ use hostmark_engine::{CaseRounds, Record, Round, RoundResult};
 use hostmark_model::{Profile, Run};
 
 use super::bench::Bench;
-use super::check::{Attempt, Check, Line};
+use super::check::{Attempt, Check, Known, Line};
 use super::known::{CHANGE_NS, COPIES, UNCHANGED_NS};
 use crate::command::measure::ready;
 
@@ -26,19 +26,10 @@ const OFF: f64 = 0.02;
 /// One case in twenty without a change may have a verdict, and has drifted by a fraction of a per cent then.
 const DRIFT: f64 = 0.01;
 
-/// By how much the second copy is slower, and the change that must be found.
-pub struct Slower {
-    pub put: f64,
-    pub expected: f64,
-}
+/// By how much the second copy is slower.
+pub const SLOWER: f64 = 0.05;
 
-impl Default for Slower {
-    fn default() -> Slower {
-        Slower { put: 0.05, expected: 0.05 }
-    }
-}
-
-pub fn copies(bench: &mut Bench, slower: &Slower) -> Line {
+pub fn copies(bench: &mut Bench, slower: &Known<f64>) -> Line {
     let percent = slower.expected * 100.0;
     let put_in = Words {
         en: format!("a copy whose second of three operations is {percent:.0} % slower"),

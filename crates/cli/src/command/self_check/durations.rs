@@ -8,8 +8,8 @@ use std::time::Duration;
 use hostmark_analysis::bilingual::{Words, same};
 
 use super::bench::{Bench, BenchRound, least, median};
-use super::check::{Attempt, Check, Line};
-use super::known::{DELAY_NS, KNOWN, SLEEP_NS, SLEPT_NS};
+use super::check::{Attempt, Check, Known, Line};
+use super::known::{self, KNOWN, SLEEP_NS, SLEPT_NS};
 use crate::command::measure::disturbed::emulated;
 use crate::emulator;
 
@@ -31,21 +31,12 @@ fn one_percent() -> Words {
     Words { en: "±1 %".into(), zh: "±1%".into() }
 }
 
-/// A delay of `put_ns`, and the duration that must come back.
-pub struct Delay {
-    pub put_ns: u64,
-    pub expected_ns: u64,
-}
+/// A delay, ns.
+pub const DELAY_NS: u64 = 20_000;
 
-impl Default for Delay {
-    fn default() -> Delay {
-        Delay { put_ns: 20_000, expected_ns: 20_000 }
-    }
-}
-
-pub fn delay(bench: &mut Bench, delay: &Delay) -> Line {
-    DELAY_NS.store(delay.put_ns, Ordering::Relaxed);
-    let expected = delay.expected_ns as f64;
+pub fn delay(bench: &mut Bench, delay_ns: &Known<u64>) -> Line {
+    known::DELAY_NS.store(delay_ns.put, Ordering::Relaxed);
+    let expected = delay_ns.expected as f64;
     let put_in = Words {
         en: format!("a delay of {:.2} µs by CLOCK_MONOTONIC_RAW", expected / 1e3),
         zh: format!("按 CLOCK_MONOTONIC_RAW 延迟 {:.2} µs", expected / 1e3),

@@ -7,7 +7,7 @@ use hostmark_analysis::reasons::localized;
 use hostmark_model::{CaseRecord, FlagKind, Measured, Outcome, RoundRecord, Run};
 
 use super::bench::Bench;
-use super::check::{Attempt, Check, Line};
+use super::check::{Attempt, Check, Known, Line};
 use super::surroundings::{MeasureIn, Surroundings};
 
 /// No further look begins after this time of a check.
@@ -27,18 +27,6 @@ const READS_OFF: f64 = 0.05;
 /// The data of TCP in an Ethernet packet of 1500 bytes: without headers and timestamp. tbf counts a frame without what a real wire adds.
 const PAYLOAD: f64 = 1448.0;
 const FRAME: f64 = 1514.0;
-
-/// What is put in, and what must come back, where a test breaks a bound.
-pub struct Known<T> {
-    pub put: T,
-    pub expected: T,
-}
-
-impl<T: Copy> Known<T> {
-    pub fn of(put: T) -> Known<T> {
-        Known { put, expected: put }
-    }
-}
 
 /// The rate of a link, megabits a second.
 pub const MBIT: u32 = 83;

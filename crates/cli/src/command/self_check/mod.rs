@@ -23,14 +23,12 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
-use hostmark_engine::janitor::CleanupEntry;
 use hostmark_launch::supervise::Supervised;
 use hostmark_model::{Exit, HostFacts, Lang};
 use serde::{Deserialize, Serialize};
 
 use self::bench::Bench;
-use self::check::{Line, Outcome};
-use self::limits::Known;
+use self::check::{Known, Line, Outcome};
 use self::surroundings::MeasureIn;
 use super::lost;
 use super::measure::machine::own_program;
@@ -116,12 +114,12 @@ fn run(
     let measure = RefCell::new(measure);
     let l1_bytes = bench.host.cache(bench.cpu, 1).map(|cache| cache.size_bytes);
     let checks: [&mut dyn FnMut(&mut Bench) -> Line; 11] = [
-        &mut |bench| durations::delay(bench, &durations::Delay::default()),
+        &mut |bench| durations::delay(bench, &Known::of(durations::DELAY_NS)),
         &mut |bench| durations::sleep(bench, 1.0),
         &mut |bench| durations::multiply(bench, durations::CYCLES),
         &mut |bench| l1_cache::l1_cache(bench, l1_bytes),
-        &mut |bench| copies::copies(bench, &copies::Slower::default()),
-        &mut |bench| competitor::competitor(bench, &competitor::Duty::default(), start),
+        &mut |bench| copies::copies(bench, &Known::of(copies::SLOWER)),
+        &mut |bench| competitor::competitor(bench, &Known::of(competitor::PERCENT), start),
         &mut |bench| fleet::fleet(bench, &fleet::planted()),
         &mut |bench| limits::link(bench, &Known::of(limits::MBIT), &mut **measure.borrow_mut()),
         &mut |bench| limits::relayed(bench, &Known::of(limits::RELAYED), &mut **measure.borrow_mut()),
@@ -169,23 +167,19 @@ fn store(report: &Report, json: &str) -> Result<()> {
 
 /// A competitor, in its janitor's charge: it ends when this is dropped, and with this process.
 struct Competitor {
-    process: Option<Supervised>,
+    process: Supervised,
     janitor: Janitor,
 }
 
 impl Drop for Competitor {
     fn drop(&mut self) {
-        if let Some(mut process) = self.process.take()
-            && process.end().is_ok()
-        {
-            self.janitor.record(&CleanupEntry::Reaped(process.id()));
-        }
+        let _ = self.janitor.end(&mut self.process);
     }
 }
 
 /// Starts one from this program's file.
 pub fn compete(program: &Path, cpu: usize, percent: u8) -> Result<Box<dyn Any>, String> {
     let mut janitor = Janitor::start(program)?;
-    let process = Some(neighbour::start(program, Work::Duty(percent), &[cpu], &mut janitor)?);
+    let process = neighbour::start(program, Work::Duty(percent), &[cpu], &mut janitor)?;
     Ok(Box::new(Competitor { process, janitor }))
 }

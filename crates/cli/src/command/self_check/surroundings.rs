@@ -14,6 +14,7 @@ use super::networks::Networks;
 use super::relay::{OVER_THERE, Relay};
 use super::wire::{self, FAR};
 use crate::command::measure::inputs::scratch;
+use crate::command::measure::machine::own_file;
 use crate::command::measure::own_run::OwnRuns;
 use crate::command::processes::control_group;
 
@@ -40,7 +41,7 @@ pub type MeasureIn<'a> = dyn FnMut(Surroundings, &[&str]) -> Result<Run, String>
 pub fn measure_in(program: &Path, surroundings: Surroundings, filters: &[&str]) -> Result<Run, String> {
     // Behind other words the link to one's own program is another's.
     let program = match program == Path::new(OWN) {
-        true => &std::env::current_exe().map_err(|error| error.to_string())?,
+        true => &own_file()?,
         false => program,
     };
     let between = |networks: &Networks, address: &str| {
@@ -87,7 +88,7 @@ fn printed(runs: &mut OwnRuns, before: &[OsString], filters: &[&str], more: &[&s
 }
 
 /// The numbers, major and minor, of the disk that holds a directory; none where it lies on no disk of its own, as on a tmpfs.
-fn disk_of(directory: &Path) -> Option<(u32, u32)> {
+pub fn disk_of(directory: &Path) -> Option<(u32, u32)> {
     let device = fs::metadata(directory).ok()?.dev();
     let name = format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device));
     let place = fs::canonicalize(format!("/sys/dev/block/{name}")).ok()?;

@@ -17,10 +17,10 @@ use hostmark_model::{
 };
 
 use super::bench::Bench;
-use super::check::{Line, Outcome};
-use super::competitor::{self, Duty};
-use super::copies::{Slower, copies};
-use super::durations::{CYCLES, Delay, delay, multiply, sleep};
+use super::check::{Known, Line, Outcome};
+use super::competitor::{self, PERCENT};
+use super::copies::{SLOWER, copies};
+use super::durations::{self, CYCLES, delay, multiply, sleep};
 use super::known::{CHANGE_NS, DELAY_NS, SLEPT_NS};
 use super::l1_cache::l1_cache;
 use super::surroundings::Surroundings;
@@ -180,7 +180,7 @@ fn fails(line: &Line) {
 #[test]
 fn each_bound_that_is_broken_on_purpose_fails() {
     let _one = one_at_a_time();
-    fails(&delay(&mut right(), &Delay { expected_ns: 20_500, ..Delay::default() }));
+    fails(&delay(&mut right(), &Known { put: durations::DELAY_NS, expected: 20_500 }));
     for rate in [0.995, 1.005] {
         fails(&sleep(&mut right(), rate));
     }
@@ -190,7 +190,7 @@ fn each_bound_that_is_broken_on_purpose_fails() {
         fails(&l1_cache(&mut right(), Some(reported)));
     }
     for (put, expected) in [(0.05, 0.0), (0.0, 0.05), (0.05, 0.1)] {
-        fails(&copies(&mut right(), &Slower { put, expected }));
+        fails(&copies(&mut right(), &Known { put, expected }));
     }
     for made_up in [MadeUp { shift: 0.0, ..fleet::planted() }, MadeUp { odd: 0, ..fleet::planted() }] {
         fails(&fleet::fleet(&mut right(), &made_up));
@@ -230,7 +230,7 @@ fn a_change_where_none_was_put_in_fails() {
         }
         _ => events,
     });
-    fails(&copies(&mut bench, &Slower::default()));
+    fails(&copies(&mut bench, &Known::of(SLOWER)));
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn a_competitor_passes_only_with_its_share_on_samples_that_are_marked() {
     // Where others were there before, nothing is told.
     let untold = competitor::judged([others(0.2), others(0.3)], [0.0, 0.5], Some(0.2), 0.3).is_within.unwrap_err();
     assert_eq!(untold.en, "other programs used 20 % of it as well; rerun later");
-    let put = competitor::competitor(&mut right(), &Duty::default(), &mut |_, _| Err("none may be started".into()));
+    let put = competitor::competitor(&mut right(), &Known::of(PERCENT), &mut |_, _| Err("none may be started".into()));
     assert_eq!((put.outcome, put.reason.unwrap().en.as_str()), (Outcome::NotPossible, "none may be started"));
 }
 
@@ -261,7 +261,11 @@ fn a_competitor_is_put_in_and_its_share_comes_back_or_fails() {
             let before = others.replace(already + f64::from(percent) / 100.0);
             Ok(Box::new(Competes(Rc::clone(&others), before)))
         };
-        competitor::competitor(&mut counted(&counters), &Duty { put_percent, expected_percent }, &mut start)
+        competitor::competitor(
+            &mut counted(&counters),
+            &Known { put: put_percent, expected: expected_percent },
+            &mut start,
+        )
     };
     assert_eq!(checked(0.0, 30, 30).outcome, Outcome::Passed);
     for (put, expected) in [(30, 50), (30, 10), (0, 30)] {
@@ -277,7 +281,7 @@ fn other_programs_make_a_check_impossible_and_no_failure() {
     let _one = one_at_a_time();
     let counters = Counters::default();
     counters.others.set(0.4);
-    let line = delay(&mut counted(&counters), &Delay::default());
+    let line = delay(&mut counted(&counters), &Known::of(durations::DELAY_NS));
     assert_eq!(line.outcome, Outcome::NotPossible, "{line:?}");
     assert!(line.reason.unwrap().en.ends_with(" % of CPU 0 went to other programs"));
 }
@@ -288,7 +292,7 @@ fn a_check_that_stays_disturbed_is_not_possible() {
     let mut disturbed = bench(|job, _| {
         samples(2.0 * cost_ns(job.case(), job.round), RoundNoise { shared: Some(0.3), ..RoundNoise::default() })
     });
-    for line in [delay(&mut disturbed, &Delay::default()), multiply(&mut disturbed, CYCLES)] {
+    for line in [delay(&mut disturbed, &Known::of(durations::DELAY_NS)), multiply(&mut disturbed, CYCLES)] {
         let why = line.reason.as_ref().unwrap();
         assert_eq!(line.outcome, Outcome::NotPossible, "{line:?}");
         assert_eq!(why.en, "30 % of the time another thread used this core");
@@ -304,7 +308,7 @@ fn a_check_that_was_disturbed_for_a_while_passes_after_it() {
         rounds.set(rounds.get() + 1);
         if rounds.get() <= 16 { samples(25_000.0, RoundNoise::default()) } else { events }
     });
-    let line = delay(&mut bench, &Delay::default());
+    let line = delay(&mut bench, &Known::of(durations::DELAY_NS));
     assert_eq!((line.outcome, line.looks, line.reason), (Outcome::Passed, 3, None));
     assert_eq!(line.came_back.unwrap().en, "20.00 µs");
 }
@@ -313,7 +317,7 @@ fn a_check_that_was_disturbed_for_a_while_passes_after_it() {
 fn what_this_machine_lacks_is_named_in_both_languages() {
     let _one = one_at_a_time();
     let mut failing = bench(|_, _| vec![Event::Skipped { reason: ReasonCode::TooFewCpus.because("it needs 2 CPUs") }]);
-    let line = delay(&mut failing, &Delay::default());
+    let line = delay(&mut failing, &Known::of(durations::DELAY_NS));
     assert_eq!((line.outcome, line.reason.as_ref().unwrap().en.as_str()), (Outcome::NotPossible, "it needs 2 CPUs"));
     let mut without_frequency = bench(|job, _| {
         let mut events = samples(cost_ns(job.case(), job.round), RoundNoise::default());

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow};
 use hostmark_engine::Observer;
-use hostmark_engine::janitor::CleanupEntry;
 use hostmark_engine::sys::process::forbid_huge_pages;
 use hostmark_engine::sys::setting::{Lock, PutBack, Setting, SettingChange};
 use hostmark_launch::supervise::Supervised;
@@ -101,10 +100,8 @@ impl TakesTurns for TuningSides<'_> {
         let mut say = |sentence: String| {
             first.get_or_insert_with(|| anyhow!("{sentence}"));
         };
-        if let Some(mut beside) = self.beside.take()
-            && beside.end().is_ok()
-        {
-            self.janitor.record(&CleanupEntry::Reaped(beside.id()));
+        if let Some(mut beside) = self.beside.take() {
+            let _ = self.janitor.end(&mut beside);
         }
         if std::mem::take(&mut self.are_huge_pages_forbidden)
             && let Err(error) = forbid_huge_pages(false)

@@ -12,8 +12,8 @@ use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{Exit, Lang, SeriesTurn};
 
 use self::pace::{Load, Pace, shown, span};
-use self::turns::{Told, Turns};
-use super::measure::machine::MeasuredMachine;
+use self::turns::{TurnFiles, Turns};
+use super::measure::machine::{MeasuredMachine, own_file};
 use super::run::run_name;
 use crate::language::{both, refuse, refused};
 use crate::world::World;
@@ -98,7 +98,7 @@ pub fn watch(arguments: &WatchArguments, lang: Lang, world: &mut World) -> Resul
         check_directory(file)?;
     }
     if arguments.print_timer {
-        let program = store_program()?;
+        let program = own_file().map_err(anyhow::Error::msg)?;
         output::print(&timer::units(
             &watch.series,
             watch.every_s,
@@ -119,9 +119,9 @@ pub fn watch(arguments: &WatchArguments, lang: Lang, world: &mut World) -> Resul
         None => MeasuredMachine::local(None, &[])?.catch()?,
     };
     let turn_of = SeriesTurn { name: watch.series.clone(), every_s: watch.every_s, until };
-    let told = Told { prometheus: arguments.prometheus.as_deref(), jsonl: arguments.jsonl.as_deref(), lang };
-    let turns = Turns { filters: &watch.filters, series: turn_of, told, stop: &stop, wall: &**wall };
-    turns.take(watch.for_s, watch.load, pace, mock_machine, &past)
+    let files = TurnFiles { prometheus: arguments.prometheus.as_deref(), jsonl: arguments.jsonl.as_deref() };
+    let turns = Turns { filters: &watch.filters, series: turn_of, files, lang, stop: &stop, wall: &**wall };
+    turns.measure_all(watch.for_s, watch.load, pace, mock_machine, &past)
 }
 
 /// A new series, or one more turn of one that a timer takes.
@@ -187,16 +187,6 @@ fn check_directory(file: &Path) -> Result<()> {
             file.display()
         )),
     }
-}
-
-/// Where the program lies for a service: its own file.
-fn store_program() -> Result<PathBuf> {
-    std::env::current_exe().map_err(|error| {
-        refused!(
-            "the program's own file cannot be found ({error}); mount /proc",
-            "找不到程序自身的文件（{error}）；请挂载 /proc"
-        )
-    })
 }
 
 impl WatchArguments {

@@ -7,11 +7,12 @@ use hostmark_analysis::format::percent;
 use hostmark_engine::Wall;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::command::run::GLANCE_S;
 use crate::language::{both, refused};
 use crate::signals::StopRequest;
 
-/// What a turn takes at most: the limit of a glance, most of which one CPU is busy.
-pub const TURN_S: f64 = 10.0;
+/// What a turn takes at most, most of which one CPU is busy: a turn is a glance.
+const TURN_S: f64 = GLANCE_S as f64;
 /// The share of one CPU that is taken unless somebody asks otherwise.
 const USUAL_SHARE: f64 = 0.02;
 

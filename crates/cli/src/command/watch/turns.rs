@@ -13,10 +13,11 @@ use hostmark_engine::worker::far::NoPeers;
 use hostmark_model::{Exit, Inputs, Lang, Profile, Run, RunRequest, SeriesTurn};
 use hostmark_present::{RenderOptions, export, tables};
 
-use super::pace::{Load, Pace, Since, TURN_S, shown};
+use super::pace::{Load, Pace, Since, shown};
 use crate::command::measure::machine::MeasuredMachine;
 use crate::command::measure::ready::Ready;
 use crate::command::measure::{self, Means};
+use crate::command::run::GLANCE_S;
 use crate::command::runs::history;
 use crate::command::{exit_of, sentence};
 use crate::language::both;
@@ -34,25 +35,25 @@ const FEW: usize = 3;
 /// A turn's run, and where it goes or why nowhere.
 type MeasuredTurn = (Run, Result<RunFiles, String>);
 
-/// Where a turn is told besides the console.
-pub struct Told<'a> {
+/// The files that each turn is written to besides the series, where a person asked for them.
+pub struct TurnFiles<'a> {
     pub prometheus: Option<&'a Path>,
     pub jsonl: Option<&'a Path>,
-    pub lang: Lang,
 }
 
 /// What all turns share.
 pub struct Turns<'a> {
     pub filters: &'a [String],
     pub series: SeriesTurn,
-    pub told: Told<'a>,
+    pub files: TurnFiles<'a>,
+    pub lang: Lang,
     pub stop: &'a StopRequest,
     pub wall: &'a dyn Wall,
 }
 
 impl Turns<'_> {
     /// Takes turns for so long, or one; ends sooner where the person asks to stop. A turn that fails is told.
-    pub fn take(
+    pub fn measure_all(
         self,
         for_s: Option<f64>,
         load: Load,
@@ -72,14 +73,14 @@ impl Turns<'_> {
         loop {
             let begun = pace.elapsed();
             (number, taken) = (number + 1, taken + 1);
-            match self.one(mock) {
+            match self.measure_one(mock) {
                 Ok(None) => {}
                 Ok(Some((run, place))) => {
-                    let (told, saved) = (self.line(&run, &before, number), self.keep(&run, place));
+                    let (line, saved) = (self.line(&run, &before, number), self.save(&run, place));
                     kept += usize::from(saved == Exit::Fine);
                     exit = exit.or(saved);
                     if !output::is_quiet() {
-                        output::print(&told);
+                        output::print(&line);
                     }
                     before.extend(Turn::of(&run));
                     before.drain(..before.len().saturating_sub(BEFORE));
@@ -125,13 +126,13 @@ impl Turns<'_> {
     }
 
     /// Measures a turn; none where the person asked to stop meanwhile: a part of a glance says little.
-    fn one(&self, mock: &mut Option<MockMachine>) -> Result<Option<MeasuredTurn>> {
+    fn measure_one(&self, mock: &mut Option<MockMachine>) -> Result<Option<MeasuredTurn>> {
         let begun = self.wall.elapsed();
         let machine = match mock {
             Some(mock) => MeasuredMachine::Mock(mock),
             None => MeasuredMachine::local(None, &[])?,
         };
-        let inputs = Inputs { limit_s: Some(TURN_S as u64), ..Inputs::default() };
+        let inputs = Inputs { limit_s: Some(GLANCE_S), ..Inputs::default() };
         let host = machine.facts(&inputs);
         let request = RunRequest {
             filters: self.filters.to_vec(),
@@ -164,7 +165,7 @@ impl Turns<'_> {
     }
 
     /// Keeps a turn, and writes the files that a person asked for. Each that cannot be written is told, and the watch goes on.
-    fn keep(&self, run: &Run, place: Result<RunFiles, String>) -> Exit {
+    fn save(&self, run: &Run, place: Result<RunFiles, String>) -> Exit {
         let mut exit = Exit::Fine;
         let mut failed = |what: &str, why: &dyn std::fmt::Display| {
             exit = Exit::ResourceLost;
@@ -185,12 +186,12 @@ impl Turns<'_> {
             let format = export::format_named(format);
             format.map_or_else(String::new, |format| format.render_one(run, &RenderOptions::default()))
         };
-        if let Some(file) = self.told.prometheus
+        if let Some(file) = self.files.prometheus
             && let Err(error) = store::write(file, &text("prometheus"))
         {
             failed(&file.display().to_string(), &error);
         }
-        if let Some(file) = self.told.jsonl
+        if let Some(file) = self.files.jsonl
             && let Err(error) = append(file, &text("jsonl"))
         {
             failed(&file.display().to_string(), &error);
@@ -204,7 +205,7 @@ impl Turns<'_> {
         let values = turn.as_ref().map_or(0, |turn| turn.values.len());
         let slower = turn.as_ref().map_or_else(Vec::new, |turn| slower(turn, before));
         let named =
-            slower.iter().take(FEW).map(|(subject, times)| format!("{} {times:.2}x", subject.name.get(self.told.lang)));
+            slower.iter().take(FEW).map(|(subject, times)| format!("{} {times:.2}x", subject.name.get(self.lang)));
         let named = named.collect::<Vec<_>>().join(both!(", ", "，").as_str());
         let started = &run.started;
         match (slower.len(), slower.len().saturating_sub(FEW)) {
