@@ -42,7 +42,6 @@ pub(super) const PAIRS: &[Pair] = &[
     ("the network is still the one before", "网络仍是原来的网络"),
     ("the answer has no end", "应答没有结尾"),
     ("the interface is not connected", "接口没有连接"),
-    ("{} stays on", "{0} 无法关闭"),
     ("the kernel keeps its packets of {} segments and {} bytes", "内核保持 {0} 段、{1} 字节的报文不变"),
     ("a head of HTTP does not end in time", "HTTP 头部过长"),
     ("the first line is not one of HTTP/1.1", "首行不符合 HTTP/1.1"),
