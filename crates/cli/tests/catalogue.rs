@@ -444,6 +444,17 @@ fn the_document_of_all_probes_is_up_to_date() {
 }
 
 #[test]
+fn the_documents_say_how_many_probes_there_are() {
+    let count = entries(CATALOGUE).count();
+    for (name, said) in
+        [("CHANGELOG.md", format!("- {count} [probes]")), ("ARCHITECTURE.md", format!("hostmark has {count} probes"))]
+    {
+        let text = std::fs::read_to_string(format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+        assert!(text.contains(&said), "{name} does not say: {said}");
+    }
+}
+
+#[test]
 fn what_a_limit_can_make_stall_reports_its_mean_or_its_sustained_rate() {
     for entry in entries(CATALOGUE) {
         let has = |name: &str| entry.probe.also.iter().any(|quantity| quantity.name == name);
