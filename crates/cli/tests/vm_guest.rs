@@ -51,8 +51,11 @@ fn vm_run(home: &Home, program: &str, words: &[&str]) -> Command {
     // A background job of a script is started with signals ignored, and its children inherit it.
     let mut command = home.start("env");
     command.args(["--default-signal=INT,HUP", program]);
-    command.args(["vm", "run", "--accel", "tcg", "--boot-timeout", BOOTS_WITHIN, "--memory", "512M", "--smp", "1"]);
-    // A test may name another one.
+    command.args(["vm", "run", "--accel", "tcg", "--boot-timeout", BOOTS_WITHIN, "--smp", "1"]);
+    // A test may name others.
+    if !words.contains(&"--memory") {
+        command.args(["--memory", "512M"]);
+    }
     if let Some(kernel) = named(KERNEL).filter(|_| !words.contains(&"--kernel")) {
         command.arg("--kernel").arg(kernel);
     }
@@ -146,9 +149,7 @@ fn a_guest_with_too_little_memory_says_so_and_leaves_nothing() {
     let _alone = alone();
     let Some(program) = program() else { return };
     let home = Home::new();
-    let mut command = home.start(&program);
-    command.args(["vm", "run", "--accel", "tcg", "--boot-timeout", "60", "--memory", "64M", "syscall.null"]);
-    let (code, _, errors) = ended(&mut command);
+    let (code, _, errors) = ended(&mut vm_run(&home, &program, &["--memory", "64M", "syscall.null"]));
     assert!(code == 5 && errors.contains("more memory by --memory") && errors.lines().count() == 1, "{code} {errors}");
     assert_nothing_is_left(&home);
     assert!(files(home.data.path()).is_empty());
