@@ -82,6 +82,8 @@ pub struct Results {
     pub time: RunTime,
     /// What others of the same physical machine took; none where nothing tells.
     pub neighbours: Option<Neighbours>,
+    /// The hottest that a processor was after a round, degrees Celsius; none where nothing tells.
+    pub hottest_celsius: Option<f64>,
     /// What was taken from it meanwhile, in order.
     pub taken: Vec<Taken>,
     /// Whether the person stopped it.
@@ -104,6 +106,7 @@ struct Runner<'a> {
     /// What its looks at the last cache saw; whether there is none.
     last_cache: Option<LastCache>,
     has_no_last_cache: bool,
+    hottest_celsius: Option<f64>,
     interrupted: bool,
     journal_lost: Option<io::Error>,
     /// Of each case, the default of its probe, or itself when that is not in the plan.
@@ -145,6 +148,7 @@ pub fn run<'a>(
         widths: Widths::default(),
         last_cache: None,
         has_no_last_cache: false,
+        hottest_celsius: None,
         interrupted,
         journal_lost,
         defaults,
@@ -427,9 +431,10 @@ impl Runner<'_> {
             cases: (0..self.states.len()).map(|index| self.case_rounds(index)).collect(),
         };
         let time = self.time.of(self.wall.elapsed().as_secs_f64());
-        let neighbours = self.neighbours();
+        let (neighbours, hottest_celsius) = (self.neighbours(), self.hottest_celsius);
         let taken = self.holdings.taken;
-        Results { record, time, neighbours, taken, interrupted: self.interrupted, journal_lost: self.journal_lost }
+        let (interrupted, journal_lost) = (self.interrupted, self.journal_lost);
+        Results { record, time, neighbours, hottest_celsius, taken, interrupted, journal_lost }
     }
 }
 

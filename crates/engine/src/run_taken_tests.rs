@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use hostmark_host::CpuTimes;
 
 use super::*;
-use crate::mock::perform_on;
+use crate::mock::{Unmetered, perform_on};
 use crate::record::contention::Meters;
 
 /// A kernel that tells which CPUs there are, and nothing else.
@@ -23,6 +23,32 @@ impl Meters for Shrinking {
     fn allowed_cpus(&self) -> Option<Vec<usize>> {
         Some(self.0.borrow().clone())
     }
+}
+
+/// A kernel that tells how hot it is, each time another.
+struct Heating(Cell<f64>);
+
+impl Meters for Heating {
+    fn cpus(&self) -> Option<CpuTimes> {
+        None
+    }
+
+    fn own_ns(&self) -> Option<u64> {
+        None
+    }
+
+    fn hottest_celsius(&self) -> Option<f64> {
+        let celsius = self.0.get();
+        self.0.set(120.0 - celsius);
+        Some(celsius)
+    }
+}
+
+#[test]
+fn a_run_keeps_the_hottest_of_its_temperatures() {
+    let plan = planned(CATALOGUE, &["net.tcp"], Profile::Quick);
+    assert_eq!(perform_on(&Heating(Cell::new(71.0)), &plan, &host(), usual).results.hottest_celsius, Some(71.0));
+    assert_eq!(perform_on(&Unmetered, &plan, &host(), usual).results.hottest_celsius, None);
 }
 
 /// A run from which `cpu` is taken when so many rounds have begun.

@@ -39,6 +39,7 @@ mod skip;
 mod spare;
 mod storage;
 mod storage_stack;
+mod temperature;
 mod throttling;
 mod virtualization;
 mod x86;
@@ -60,6 +61,7 @@ pub use root::Root;
 pub use round_counters::{RoundCounters, RoundLosses};
 pub use spare::{Holder, Spare, SpareMemory};
 pub use storage_stack::{is_memory, storage_stack};
+pub use temperature::CpuSensors;
 
 /// Everything that the files under `root` tell of the machine.
 pub fn read(root: &Root) -> HostFacts {

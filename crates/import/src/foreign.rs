@@ -234,6 +234,8 @@ impl Foreign {
             host: self.host,
             disturbances: self.rest.iter().map(TrailingText::passed_over).chain(passed_over(&self.unread)).collect(),
             neighbours: None,
+            others_share: None,
+            hottest_celsius: None,
             trust: None,
             probes,
             cases: self.cases.into_iter().map(|(id, value)| record(source, id, value)).collect(),

@@ -214,6 +214,12 @@ pub struct Run {
     /// What others of the same physical machine took meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub neighbours: Option<Neighbours>,
+    /// The share of the time of its CPUs that other programs used, 0 to 1; absent where the kernel does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub others_share: Option<f64>,
+    /// The hottest that its processors were when a round had ended, degrees Celsius; absent where no sensor tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hottest_celsius: Option<f64>,
     /// How far its values can be trusted to repeat; absent in those of other tools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trust: Option<Trust>,

@@ -90,6 +90,8 @@ impl SlimRun {
             pairs: Vec::new(),
             disturbances: self.disturbances,
             neighbours: self.neighbours,
+            others_share: None,
+            hottest_celsius: None,
             trust: None,
             probes: Vec::new(),
             cases: Vec::new(),

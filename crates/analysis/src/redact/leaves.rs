@@ -119,7 +119,7 @@ without! {
 
 fields! {
     Run {
-        schema, id, name, note, series, started, finished, interrupted, imported, tool, place, guest, settings, host, peers, pairs, disturbances, neighbours,
+        schema, id, name, note, series, started, finished, interrupted, imported, tool, place, guest, settings, host, peers, pairs, disturbances, neighbours, others_share, hottest_celsius,
         trust, probes, cases, lost_rounds, time, findings, again
     }
     SeriesTurn { name, every_s, until }

@@ -169,6 +169,8 @@ fn run() -> Run {
             core_shared: Some(0.1),
             last_cache: Some(LastCache { bytes: 1, looks_ns: vec![1.0] }),
         }),
+        others_share: Some(0.1),
+        hottest_celsius: Some(60.0),
         trust: Some(Trust {
             grade: Grade::A,
             within: Some(0.1),

@@ -151,6 +151,8 @@ fn begun(plan: &Plan) -> Run {
         host: host(),
         disturbances: Vec::new(),
         neighbours: None,
+        others_share: None,
+        hottest_celsius: None,
         trust: None,
         probes: plan.probes(),
         cases: Vec::new(),

@@ -1,9 +1,10 @@
 //! Who else used a run's CPUs: the time that neither its own processes nor idle had, judged over blocks of a second.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 use std::time::Duration;
 
-use hostmark_host::{CpuTimes, Root};
+use hostmark_host::{CpuSensors, CpuTimes, Root};
 use hostmark_model::Others;
 
 use crate::clock::wall::Wall;
@@ -34,6 +35,10 @@ pub trait Meters {
     fn has_loopback(&self) -> Option<bool> {
         None
     }
+    /// How hot the hottest processor is, degrees Celsius.
+    fn hottest_celsius(&self) -> Option<f64> {
+        None
+    }
 }
 
 /// The kernel's counters.
@@ -55,6 +60,11 @@ impl Meters for KernelMeters {
 
     fn has_loopback(&self) -> Option<bool> {
         interface::is_up(interface::LOOPBACK).ok()
+    }
+
+    fn hottest_celsius(&self) -> Option<f64> {
+        static SENSORS: LazyLock<CpuSensors> = LazyLock::new(|| CpuSensors::find(&Root::here()));
+        SENSORS.hottest_celsius()
     }
 }
 

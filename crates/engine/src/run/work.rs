@@ -45,6 +45,9 @@ impl<'a> Runner<'a> {
         let until = self.wall.elapsed();
         let judged = self.blocks.end(until, rounds, &cpus);
         self.judge(judged);
+        // Between rounds: to read a sensor disturbs its core.
+        self.hottest_celsius =
+            [self.hottest_celsius, self.setting.meters.hottest_celsius()].into_iter().flatten().reduce(f64::max);
         self.sync();
         (!is_over).then_some(measured)
     }

@@ -1,6 +1,6 @@
 //! Policies, firmware, disks, directories, interfaces, and what a machine gives to guests.
 
-use hostmark_host::{CorePmu, DeviceWork, EnergyMeter, NoEnergy, device_work, is_memory, storage_stack};
+use hostmark_host::{CorePmu, CpuSensors, DeviceWork, EnergyMeter, NoEnergy, device_work, is_memory, storage_stack};
 use hostmark_model::{HugePages, Purpose};
 
 use crate::machines;
@@ -295,6 +295,45 @@ fn the_energy_of_a_cpus_own_package_is_read_whoever_tells_it() {
         .file(&format!("{sensors}/energy66_input"), "70000\n");
     let meter = of(other).unwrap();
     assert_eq!((meter.read_uj(), meter.used_uj(5, 8), meter.used_uj(8, 5)), (Some(70_000), Some(3), None));
+}
+
+#[test]
+fn the_hottest_processor_is_told_by_its_driver_or_its_thermal_zone() {
+    let tree = Tree::new();
+    let hottest = || CpuSensors::find(&tree.root()).hottest_celsius();
+    assert_eq!(hottest(), None);
+    // A board's and a disk's sensors are none of a processor.
+    let [sensors, zones] = ["/sys/class/hwmon", "/sys/class/thermal"];
+    tree.file(&format!("{zones}/thermal_zone0/type"), "acpitz\n")
+        .file(&format!("{zones}/thermal_zone0/temp"), "99000\n")
+        .file(&format!("{sensors}/hwmon0/name"), "nvme\n")
+        .file(&format!("{sensors}/hwmon0/temp1_input"), "88850\n");
+    assert_eq!(hottest(), None);
+    tree.file(&format!("{zones}/thermal_zone1/type"), "x86_pkg_temp\n")
+        .file(&format!("{zones}/thermal_zone1/temp"), "41000\n")
+        .file(&format!("{zones}/thermal_zone2/type"), "cpu1-thermal\n")
+        .file(&format!("{zones}/thermal_zone2/temp"), "43500\n");
+    assert_eq!(hottest(), Some(43.5));
+    // A driver knows better than a zone, and a package is as hot as its hottest core.
+    tree.file(&format!("{sensors}/hwmon1/name"), "coretemp\n")
+        .file(&format!("{sensors}/hwmon1/temp1_label"), "Package id 0\n")
+        .file(&format!("{sensors}/hwmon1/temp1_input"), "61000\n")
+        .file(&format!("{sensors}/hwmon1/temp1_max"), "95000\n")
+        .file(&format!("{sensors}/hwmon1/temp2_label"), "Core 0\n")
+        .file(&format!("{sensors}/hwmon1/temp2_input"), "62000\n");
+    assert_eq!(hottest(), Some(61.0));
+    // The second socket is the hotter one; its control value is none of its temperatures.
+    tree.file(&format!("{sensors}/hwmon2/name"), "k10temp\n")
+        .file(&format!("{sensors}/hwmon2/temp1_label"), "Tctl\n")
+        .file(&format!("{sensors}/hwmon2/temp1_input"), "97000\n")
+        .file(&format!("{sensors}/hwmon2/temp2_label"), "Tdie\n")
+        .file(&format!("{sensors}/hwmon2/temp2_input"), "70250\n");
+    assert_eq!(hottest(), Some(70.25));
+    // What cannot be is not told.
+    for impossible in ["-274000\n", "0\n", "255000\n", "hot\n", ""] {
+        tree.file(&format!("{sensors}/hwmon2/temp2_input"), impossible);
+        assert_eq!(hottest(), Some(61.0), "{impossible}");
+    }
 }
 
 #[test]

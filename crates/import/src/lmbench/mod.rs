@@ -192,6 +192,8 @@ impl LmbenchReader {
             host: self.host,
             disturbances: self.rest.iter().map(TrailingText::passed_over).collect(),
             neighbours: None,
+            others_share: None,
+            hottest_celsius: None,
             trust: None,
             probes: programs,
             cases: self.cases.into_iter().map(|(id, values)| record(&id, values)).collect(),

@@ -440,6 +440,8 @@ pub fn empty() -> Run {
         cases: Vec::new(),
         disturbances: Vec::new(),
         neighbours: None,
+        others_share: None,
+        hottest_celsius: None,
         trust: None,
         lost_rounds: Vec::new(),
         time: None,

@@ -17,8 +17,19 @@ pub fn emulated(hypervisor: Option<&str>) -> Option<Text<String>> {
     (hypervisor == Some(EMULATED)).then(|| IN_SOFTWARE.to_owned_text())
 }
 
-/// What took the machine's time while the run went on.
-pub fn disturbances(before: &NoiseSnapshot, after: &NoiseSnapshot, plan: &Plan) -> Vec<Text<String>> {
+/// The CPUs that a plan measures on.
+pub fn cpus_of(plan: &Plan) -> Vec<usize> {
+    let measured = plan.cases.iter().filter(|case| case.skip.is_none());
+    measured.flat_map(|case| case.cpus.iter().copied()).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// What took the time of these CPUs while the run went on, of which others used this share.
+pub fn disturbances(
+    before: &NoiseSnapshot,
+    after: &NoiseSnapshot,
+    cpus: &[usize],
+    others_share: Option<f64>,
+) -> Vec<Text<String>> {
     let mut found = Vec::new();
     if let Some(emulator) = crate::emulator::name() {
         found.push(Text {
@@ -34,11 +45,8 @@ pub fn disturbances(before: &NoiseSnapshot, after: &NoiseSnapshot, plan: &Plan) 
         });
     }
     // Also those that came and went, of which no process is left to be named.
-    let measured = plan.cases.iter().filter(|case| case.skip.is_none());
-    let cpus: Vec<usize> =
-        measured.flat_map(|case| case.cpus.iter().copied()).collect::<BTreeSet<_>>().into_iter().collect();
-    if let Some(share) = before.others_share(after, &cpus).filter(|share| *share >= OTHERS_SHARE) {
-        let (percent, cpus) = (share * 100.0, plan::cpu_list(&cpus));
+    if let Some(share) = others_share.filter(|share| *share >= OTHERS_SHARE) {
+        let (percent, cpus) = (share * 100.0, plan::cpu_list(cpus));
         found.push(Text {
             en: format!(
                 "other programs or the kernel's own threads used {percent:.0} % of the time of CPU {cpus} during this run"

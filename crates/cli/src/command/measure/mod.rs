@@ -24,7 +24,7 @@ use hostmark_host::{NoiseSnapshot, Root};
 use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{Environment, Job, Run};
 
-use self::disturbed::{disturbances, emulated, on_one_machine, taken_away};
+use self::disturbed::{cpus_of, disturbances, emulated, on_one_machine, taken_away};
 use self::machine::{MeasuredMachine, own_program};
 use self::ready::Ready;
 use self::resume::GoesOn;
@@ -109,7 +109,9 @@ pub fn measure(
                 hostmark_engine::run(&setting, &mut open, &wall, observer, sink)
             };
             let after = NoiseSnapshot::read_with_processes(&Root::here());
-            (results, disturbances(&before, &after, &plan))
+            let cpus = cpus_of(&plan);
+            run.others_share = before.others_share(&after, &cpus);
+            (results, disturbances(&before, &after, &cpus, run.others_share))
         }
         MeasuredMachine::Mock(MockMachine { open, meters, .. }) => {
             let open_service: &OpenService = &|_| Err(io::ErrorKind::Unsupported.into());
@@ -130,6 +132,7 @@ pub fn measure(
     (run.cases, run.lost_rounds) = (made.cases, made.lost_rounds);
     run.time = Some(results.time);
     run.neighbours = results.neighbours;
+    run.hottest_celsius = results.hottest_celsius;
     run.findings = findings(&run);
     Ok(Measured { run, sink_lost: results.journal_lost })
 }

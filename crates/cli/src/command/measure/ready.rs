@@ -109,6 +109,8 @@ pub fn begin(plan: &Plan, host: HostFacts, calibration: &Calibration, id: uuid::
         host,
         disturbances: Vec::new(),
         neighbours: None,
+        others_share: None,
+        hottest_celsius: None,
         trust: None,
         probes: plan.probes(),
         cases: Vec::new(),
