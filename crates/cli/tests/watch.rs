@@ -124,6 +124,7 @@ fn series(home: &Home, name: &str, count: usize, slow: std::ops::Range<usize>) {
         let mut run: Value = serde_json::from_str(&text).unwrap();
         run["started"] = format!("2026-11-02T{:02}:{:02}:00Z", turn / 6, turn % 6 * 10).into();
         run["finished"] = format!("2026-11-02T{:02}:{:02}:10Z", turn / 6, turn % 6 * 10).into();
+        run["hottest_celsius"] = if slow.contains(&turn) { 91.5 } else { 60.0 }.into();
         // Some percent of noise.
         let times = (1.0 + 0.002 * (turn * 7 % 5) as f64) * if slow.contains(&turn) { 2.0 } else { 1.0 };
         for case in run["cases"].as_array_mut().unwrap() {
@@ -151,7 +152,8 @@ fn a_report_of_a_series_answers_how_steady_the_machine_is() {
     let first = text.lines().find(|line| !line.is_empty()).unwrap();
     assert!(first.contains("steady: within 10 % of its best 95 % of the time"), "{text}");
     assert!(text.contains("2026-11-02T05:00:00Z … 2026-11-02T05:30:00Z"), "{text}");
-    assert!(text.contains("2.0") && text.contains("HOURS OF THE DAY"), "{text}");
+    assert!(text.contains("2.0") && text.contains("TIME OF DAY") && !text.contains("GAPS"), "{text}");
+    assert!(text.contains("together with hotter processors: 92 °C, else 60 °C"), "{text}");
     let chinese = printed(&home, &["report", "s", "--lang", "zh"]);
     assert!(chinese.contains("稳定：95 % 的时间") || chinese.contains("稳定：95% 的时间"), "{chinese}");
     let json: Value = serde_json::from_str(&printed(&home, &["report", "s", "--format", "json"])).unwrap();
@@ -159,12 +161,18 @@ fn a_report_of_a_series_answers_how_steady_the_machine_is() {
     assert_eq!(json["episodes"][0]["turns"], 3);
     let page = printed(&home, &["report", "s", "--format", "html"]);
     assert!(page.contains("<pre>") && page.contains("05:30:00Z"));
-    printed(&home, &["report", "s", "--format", "markdown", "--verbose"]);
+    // Turns that are missing are none that are slow.
+    for turn in 50..53 {
+        fs::remove_file(home.data.path().join(format!("hostmark/series/s/turn-{turn:03}.json"))).unwrap();
+    }
+    let text = printed(&home, &["report", "s", "--format", "markdown", "--verbose"]);
+    let gap = "no turn between 2026-11-02T08:10:00Z and 2026-11-02T08:50:00Z, 30 min overdue";
+    assert!(text.contains(gap), "{text}");
     // Any runs of one host may be shown so, and a format of single runs is refused.
     let pattern = format!("{}/hostmark/series/s/turn-0[0-9]*", home.data.path().display());
     assert!(in_process(&home.hostmark(&["report", &pattern, "--over-time"])).0 == 2);
     let pattern = format!("{}/hostmark/series/s/turn-0*.json", home.data.path().display());
-    assert!(printed(&home, &["report", &pattern, "--over-time"]).contains("60 turns"));
+    assert!(printed(&home, &["report", &pattern, "--over-time"]).contains("57 turns"));
     let (code, _, error) = in_process(&home.hostmark(&["report", "s", "--format", "csv"]));
     assert!(code == 2 && error.contains("table, markdown, html, json"), "{error}");
 }

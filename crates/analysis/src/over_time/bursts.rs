@@ -59,7 +59,7 @@ fn fast(line: &Line, first: usize, end: usize, lines: usize) -> Option<Fast> {
     let is_rare = total as f64 <= MOST_SHARE * (end - first) as f64;
     let values: Vec<f64> = stretches.iter().flat_map(|(from, to)| &line.goodness[*from..*to]).copied().collect();
     let level = median(&values).unwrap_or(usual);
-    let by_chance = stretches.iter().map(|(from, to)| line.by_chance(*from..*to, (usual, level), lines));
+    let by_chance = stretches.iter().map(|(from, to)| line.by_chance(*from..*to, (usual, level), lines, &[]));
     let by_chance = by_chance.fold(f64::INFINITY, f64::min);
     (is_burst && is_rare && by_chance < 1.0).then_some(Fast { stretches, times: (level - usual).exp(), by_chance })
 }

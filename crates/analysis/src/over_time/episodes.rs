@@ -3,11 +3,15 @@
 use serde::Serialize;
 
 use super::together::{Together, together};
-use super::{Burst, LEAST_STEP, Line, Subject, Turn, began, between, changed_facts, is_real, overlap, seconds};
+use super::{
+    Burst, LEAST_STEP, Line, Subject, Turn, began, between, changed_between, ended, is_real, overlap, seconds,
+};
 use crate::fleet::Changed;
 
 /// Stretches of subjects that share so many of their turns are one episode.
 const SAME: f64 = 0.5;
+/// Levels next to each other are one stretch where the logarithm that one loses is so much of what the other does.
+const ALIKE: f64 = 0.3;
 /// An episode of one turn is an outlier.
 const LEAST_TURNS: usize = 2;
 /// Episodes that begin within so many seconds of each other's time of day, on so many days, come every day.
@@ -17,7 +21,7 @@ const LEAST_DAYS: usize = 3;
 /// A time at which the machine was slower than usual.
 #[derive(Debug, Clone, Serialize)]
 pub struct Episode {
-    /// When its first turn began, and when the first behind it did.
+    /// When its first turn began, and when the first behind it did; before a gap when that would have.
     pub from: String,
     pub to: String,
     pub turns: usize,
@@ -28,7 +32,7 @@ pub struct Episode {
     pub subjects: Vec<SlowSubject>,
     /// What others took then.
     pub together: Vec<Together>,
-    /// Facts of the machine that its first turn has otherwise than the one before it.
+    /// Facts of the machine that its turns have otherwise than the one before it.
     pub facts: Vec<Changed>,
     /// Its turns.
     #[serde(skip)]
@@ -69,19 +73,16 @@ struct Stretch {
 
 /// The episodes, in the order of time. What is slow because a burst is over is none.
 pub(super) fn episodes(turns: &[Turn], lines: &[Line], ends: &[usize], bursts: &[Burst], every_s: f64) -> Vec<Episode> {
+    // What one thing made slow hides another that came once: turns of episodes that are known say nothing of outliers.
     let mut groups: Vec<Vec<Stretch>> = Vec::new();
-    let all = lines.iter().flat_map(|line| stretches(line, ends, turns.len(), lines.len()));
-    // What chance makes anyway is no part of anything.
-    let all = all.filter(|stretch| stretch.by_chance < 1.0);
-    for stretch in all {
-        let is_same =
-            |group: &&mut Vec<Stretch>| group.iter().any(|known| overlap(&[known.place], &[stretch.place]) >= SAME);
-        match groups.iter_mut().find(is_same) {
-            Some(group) => group.push(stretch),
-            None => groups.push(vec![stretch]),
+    loop {
+        let known: Vec<(usize, usize)> = groups.iter().flatten().map(|stretch| stretch.place).collect();
+        let more = groups_beside(turns.len(), lines, ends, &known);
+        if more.len() <= groups.len() {
+            break;
         }
+        groups = more;
     }
-    groups.retain(|group| is_real(turns.len(), group.iter().map(|stretch| stretch.by_chance)));
     let mut all: Vec<Episode> = groups.into_iter().map(|group| whole(turns, group, every_s)).collect();
     all.sort_by_key(|episode| episode.place);
     let is_in_an_episode: Vec<bool> =
@@ -95,8 +96,43 @@ pub(super) fn episodes(turns: &[Turn], lines: &[Line], ends: &[usize], bursts: &
     all
 }
 
+/// Stretches of lines at the same time that chance does not make, where these turns are known to be slow.
+fn groups_beside(turns: usize, lines: &[Line], ends: &[usize], known: &[(usize, usize)]) -> Vec<Vec<Stretch>> {
+    let mut groups: Vec<Vec<Stretch>> = Vec::new();
+    let all = lines.iter().flat_map(|line| stretches(line, ends, turns, lines.len(), known));
+    // What chance makes anyway is no part of anything.
+    let all = all.filter(|stretch| stretch.by_chance < 1.0);
+    for stretch in all {
+        let is_same =
+            |group: &&mut Vec<Stretch>| group.iter().any(|known| overlap(&[known.place], &[stretch.place]) >= SAME);
+        match groups.iter_mut().find(is_same) {
+            Some(group) => group.push(stretch),
+            None => groups.push(vec![stretch]),
+        }
+    }
+    groups.retain(|group| is_real(turns, group.iter().map(|stretch| stretch.by_chance)));
+    // The deepest turns of an episode are none of their own.
+    let places: Vec<(usize, usize)> = groups.iter().map(|group| place(group)).collect();
+    let is_part = |(from, to): (usize, usize)| {
+        let shared = |(first, end): &(usize, usize)| to.min(*end).saturating_sub(from.max(*first));
+        places.iter().any(|other| other.1 - other.0 > to - from && shared(other) as f64 >= SAME * (to - from) as f64)
+    };
+    groups.retain(|group| !is_part(place(group)));
+    groups
+}
+
+/// The first turn of a group's stretches and the one behind their last: those that most begin or end with, medians.
+fn place(group: &[Stretch]) -> (usize, usize) {
+    let middle = |mut places: Vec<usize>| {
+        places.sort_unstable();
+        places[places.len() / 2]
+    };
+    let first = middle(group.iter().map(|stretch| stretch.place.0).collect());
+    (first, middle(group.iter().map(|stretch| stretch.place.1).collect()).max(first + 1))
+}
+
 /// Where a line is slower than usual between changes for good.
-fn stretches(line: &Line, ends: &[usize], turns: usize, lines: usize) -> Vec<Stretch> {
+fn stretches(line: &Line, ends: &[usize], turns: usize, lines: usize, known: &[(usize, usize)]) -> Vec<Stretch> {
     let mut found = Vec::new();
     for (first, end) in between(ends, turns) {
         let (first, end) = (line.place(first), line.place(end));
@@ -110,16 +146,25 @@ fn stretches(line: &Line, ends: &[usize], turns: usize, lines: usize) -> Vec<Str
         };
         for phase in line.phases.iter().filter(|phase| phase.first < end && phase.end > first) {
             let (from, to) = (phase.first.max(first), phase.end.min(end));
-            if usual - phase.level < LEAST_STEP {
+            let lost = usual - phase.level;
+            if lost < LEAST_STEP {
                 close(open.take());
                 continue;
+            }
+            // What comes next to a deep stretch and is hardly slow is another one.
+            let is_alike = |(begin, end, sum): (usize, usize, f64)| {
+                let open_lost = usual - sum / (end - begin) as f64;
+                lost.min(open_lost) >= ALIKE * lost.max(open_lost)
+            };
+            if !open.is_some_and(is_alike) {
+                close(open.take());
             }
             let (begin, _, sum) = open.unwrap_or((from, to, 0.0));
             open = Some((begin, to, sum + phase.level * (to - from) as f64));
         }
         close(open);
         for (from, to, level) in &slow {
-            let by_chance = line.by_chance(*from..*to, (usual, *level), lines);
+            let by_chance = line.by_chance(*from..*to, (usual, *level), lines, known);
             let (subject, times) = (line.subject.clone(), (usual - level).exp());
             let (usual, then) = (subject.value(usual), subject.value(*level));
             let slow = SlowSubject { subject, times, usual, then };
@@ -130,24 +175,21 @@ fn stretches(line: &Line, ends: &[usize], turns: usize, lines: usize) -> Vec<Str
 }
 
 fn whole(turns: &[Turn], group: Vec<Stretch>, every_s: f64) -> Episode {
-    // Of several the one that most begin or end with: medians of places.
-    let middle = |mut places: Vec<usize>| {
-        places.sort_unstable();
-        places[places.len() / 2]
-    };
-    let first = middle(group.iter().map(|stretch| stretch.place.0).collect());
-    let end = middle(group.iter().map(|stretch| stretch.place.1).collect()).max(first + 1);
+    let (first, end) = place(&group);
     let mut subjects: Vec<SlowSubject> = group.into_iter().map(|stretch| stretch.slow).collect();
     subjects.sort_by(|one, other| other.times.total_cmp(&one.times));
     Episode {
         from: began(turns, first, every_s).to_string(),
-        to: began(turns, end, every_s).to_string(),
+        to: ended(turns, end, every_s).to_string(),
         turns: end - first,
         seconds: seconds(turns, first, end, every_s),
         goes_on: end >= turns.len(),
         subjects,
         together: Vec::new(),
-        facts: changed_facts(turns, first),
+        // Its second turn: the facts of the first are from before it began.
+        facts: first
+            .checked_sub(1)
+            .map_or_else(Vec::new, |before| changed_between(turns, before, (first + 1).min(end - 1))),
         place: (first, end),
     }
 }

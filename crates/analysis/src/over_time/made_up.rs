@@ -73,6 +73,8 @@ impl MadeUpWeek {
                 core_shared: share(0.02, if is_night { 0.4 } else { 0.0 }),
                 last_cache_ns: share(20.0, if is_night { 15.0 } else { 0.0 }),
                 throttled: Some(0.0),
+                waited: Some(0.02),
+                celsius: None,
             };
             let release = if is_new { "6.12.9" } else { "6.12.8" };
             let fact = (same("kernel release"), release.to_owned());

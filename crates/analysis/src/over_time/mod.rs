@@ -4,6 +4,7 @@ mod bursts;
 mod changes;
 mod compared;
 mod episodes;
+mod gaps;
 #[cfg(test)]
 mod made_up;
 mod subjects;
@@ -23,7 +24,8 @@ pub use bursts::Burst;
 pub use changes::LastingChange;
 pub use compared::{ComparedSubject, SeriesComparison, SeriesVerdict, compared};
 pub use episodes::{Episode, Nightly, SlowSubject};
-pub use subjects::{Hour, SubjectOverTime};
+pub use gaps::Gap;
+pub use subjects::{Course, Hour, SubjectOverTime};
 pub use together::{Cause, Together};
 pub use turn::{Company, Subject, Turn, slower};
 
@@ -78,14 +80,20 @@ pub struct OverTime {
     pub near_best: f64,
     pub worst: Option<(Subject, f64)>,
     pub subjects: Vec<SubjectOverTime>,
+    /// The parts of a series of less than a day.
+    pub course: Option<Course>,
     /// When the machine was slower for good, or faster.
     pub changes: Vec<LastingChange>,
     /// What is fast at first and slow for the rest.
     pub bursts: Vec<Burst>,
     /// Times at which it was slower than usual.
     pub episodes: Vec<Episode>,
+    /// What its turns record that an episode may come together with.
+    pub recorded: Vec<Cause>,
     /// Those that come at the same hour on several days.
     pub nightly: Vec<Nightly>,
+    /// Times without turns.
+    pub gaps: Vec<Gap>,
 }
 
 /// A subject's values in the order of turns, and what is known of them.
@@ -111,16 +119,23 @@ impl Line {
     }
 
     /// How many stretches so long and so far from the usual level outliers alone make of one of so many lines, for each place at which
-    /// one may begin. What jumps to and fro by itself has many.
-    fn by_chance(&self, places: std::ops::Range<usize>, (usual, level): (f64, f64), lines: usize) -> f64 {
+    /// one may begin. What jumps to and fro by itself has many. Turns that are `known` to be slow for a reason are no outliers.
+    fn by_chance(
+        &self,
+        places: std::ops::Range<usize>,
+        (usual, level): (f64, f64),
+        lines: usize,
+        known: &[(usize, usize)],
+    ) -> f64 {
         let half = f64::midpoint(usual, level);
         let is_like = |goodness: f64| if level < usual { goodness <= half } else { goodness >= half };
-        let alike = |within: bool| {
-            let all = self.goodness.iter().enumerate().filter(|(place, _)| places.contains(place) == within);
-            all.filter(|(_, goodness)| is_like(**goodness)).count() as f64
-        };
-        let (count, others) = (places.len() as f64, (self.goodness.len() - places.len()) as f64);
-        let (then, usually) = (alike(true) / count, (alike(false) + 1.0) / (others + 1.0));
+        let is_known = |place: usize| known.iter().any(|(from, to)| (*from..*to).contains(&self.turn(place)));
+        let alike =
+            |some: &mut dyn Iterator<Item = usize>| some.filter(|place| is_like(self.goodness[*place])).count() as f64;
+        let others = || (0..self.goodness.len()).filter(|place| !places.contains(place) && !is_known(*place));
+        let count = places.len() as f64;
+        let then = alike(&mut places.clone()) / count;
+        let usually = (alike(&mut others()) + 1.0) / (others().count() as f64 + 1.0);
         // Chernoff's bound of the binomial law: Hoeffding, "Probability inequalities for sums of bounded random variables", JASA 1963.
         let part = |share: f64, of: f64| if share > 0.0 { share * (share / of).ln() } else { 0.0 };
         let distance = part(then, usually) + part(1.0 - then, 1.0 - usually);
@@ -151,8 +166,10 @@ pub fn over_time(mut turns: Vec<Turn>) -> Option<OverTime> {
     let ends: Vec<usize> = changes.iter().map(|change| change.turn).collect();
     let bursts = bursts::bursts(&turns, &lines, &ends, every_s);
     let episodes = episodes::episodes(&turns, &lines, &ends, &bursts, every_s);
-    let nightly = episodes::nightly(&episodes);
-    let subjects: Vec<SubjectOverTime> = lines.iter().map(|line| subjects::of_line(line, &turns)).collect();
+    let (nightly, gaps) = (episodes::nightly(&episodes), gaps::gaps(&turns, every_s));
+    let course = Course::of(&turns, every_s);
+    let subjects: Vec<SubjectOverTime> =
+        lines.iter().map(|line| subjects::of_line(line, &turns, course, every_s)).collect();
     let shares: Vec<f64> = subjects.iter().map(|one| one.near_best).collect();
     let near_best = median(&shares)?;
     let worst = subjects.iter().min_by(|one, other| one.near_best.total_cmp(&other.near_best));
@@ -174,10 +191,13 @@ pub fn over_time(mut turns: Vec<Turn>) -> Option<OverTime> {
         near_best,
         worst,
         subjects,
+        course,
         changes,
         bursts,
         episodes,
+        recorded: together::recorded(&turns),
         nightly,
+        gaps,
     })
 }
 
@@ -225,14 +245,25 @@ fn began(turns: &[Turn], turn: usize, every_s: f64) -> Timestamp {
     turns.get(turn).map_or(behind, |turn| turn.started)
 }
 
+/// When the turns before this one were over: it began then, unless there is a gap.
+fn ended(turns: &[Turn], end: usize, every_s: f64) -> Timestamp {
+    match gaps::is_before(turns, end, every_s) {
+        true => began(&turns[..end], end, every_s),
+        false => began(turns, end, every_s),
+    }
+}
+
 /// Facts that a turn has otherwise than the one before it.
 fn changed_facts(turns: &[Turn], turn: usize) -> Vec<Changed> {
-    let (Some(before), Some(now)) = (turn.checked_sub(1).map(|before| &turns[before].facts), turns.get(turn)) else {
-        return Vec::new();
-    };
-    let keys: std::collections::BTreeSet<&String> = before.keys().chain(now.facts.keys()).collect();
+    turn.checked_sub(1).map_or_else(Vec::new, |before| changed_between(turns, before, turn))
+}
+
+/// Facts that a turn has otherwise than an earlier one.
+fn changed_between(turns: &[Turn], before: usize, turn: usize) -> Vec<Changed> {
+    let (Some(before), Some(now)) = (turns.get(before), turns.get(turn)) else { return Vec::new() };
+    let keys: std::collections::BTreeSet<&String> = before.facts.keys().chain(now.facts.keys()).collect();
     let of = |key: &&String| {
-        let (was, is) = (before.get(*key), now.facts.get(*key));
+        let (was, is) = (before.facts.get(*key), now.facts.get(*key));
         let label = is.or(was).map(|(label, _)| label.clone())?;
         let text =
             |fact: Option<&(crate::bilingual::Words, String)>| fact.map_or(String::new(), |(_, text)| text.clone());
@@ -241,9 +272,10 @@ fn changed_facts(turns: &[Turn], turn: usize) -> Vec<Changed> {
     keys.iter().filter_map(of).collect()
 }
 
-/// Seconds from one turn to another.
+/// Seconds from one turn to another, without gaps.
 fn seconds(turns: &[Turn], first: usize, end: usize, every_s: f64) -> f64 {
-    began(turns, end, every_s).since(began(turns, first, every_s)).max(0.0)
+    let lasted = |turn: usize| ended(turns, turn + 1, every_s).since(began(turns, turn, every_s)).max(0.0);
+    (first..end).map(lasted).sum()
 }
 
 /// What the best of these values is.

@@ -1,7 +1,10 @@
 //! Weeks of which it is known what happened: that is told, and nothing else.
 
+use std::time::Duration;
+
 use super::made_up::{EVERY_S, MadeUpWeek, TURNS_OF_HOUR};
 use super::*;
+use crate::bilingual::same;
 
 fn is_within_a_turn(one: &str, turn: usize) -> bool {
     let of = |turn: usize| Timestamp::parse("2026-11-02T00:00:00Z").unwrap().seconds() + (turn as u64 * EVERY_S) as i64;
@@ -74,6 +77,132 @@ fn few_turns_say_nothing_and_a_short_watch_finds_its_burner() {
     let [episode] = &found.episodes[..] else { panic!("{:?}", found.episodes) };
     assert!(episode.turns == 2 && is_within_a_turn(&episode.from, 8), "{episode:?}");
     assert_eq!(episode.together.iter().map(|one| one.cause).collect::<Vec<_>>(), [Cause::Others]);
+    assert_eq!(found.course, Some(Course { part_s: EVERY_S as f64, parts: 18 }));
+    let is_slow = |lost: &Option<f64>| lost.is_some_and(|lost| lost > 0.4);
+    for one in found.subjects.iter().filter(|one| one.subject.key.starts_with("cpu")) {
+        let slow: Vec<usize> = (0..18).filter(|part| is_slow(&one.course[*part])).collect();
+        assert_eq!(slow, [8, 9], "{one:?}");
+    }
+}
+
+#[test]
+fn three_episodes_of_a_short_watch_are_told_each_with_what_came_with_it() {
+    // A burner hits one value; a quota that cannot be seen hits two, one of which a slow link hits again.
+    let happened: [(std::ops::Range<usize>, &[(&str, f64)], Option<f64>, f64); 3] = [
+        (6..11, &[("disk.s0", 25.0)], Some(0.54), 0.11),
+        (16..20, &[("memory.s0", 9.0), ("syscall.s0", 3.2)], None, 0.2),
+        (24..29, &[("syscall.s0", 8.2)], None, 0.01),
+    ];
+    for seed in 0..5 {
+        let mut turns = MadeUpWeek { seed, ..MadeUpWeek::default() }.turns();
+        turns.truncate(33);
+        turns.iter_mut().for_each(|turn| turn.company.throttled = None);
+        for (places, slower, others, waited) in &happened {
+            for turn in &mut turns[places.clone()] {
+                for (key, times) in *slower {
+                    turn.values
+                        .iter_mut()
+                        .filter(|(subject, _)| subject.key == *key)
+                        .for_each(|(_, value)| *value *= times);
+                }
+                turn.company.others = others.or(turn.company.others);
+                turn.company.waited = Some(*waited);
+            }
+        }
+        // Behind the slow link it is a little slower than before, and the first turn of that began before the link was slow.
+        for turn in &mut turns[29..] {
+            turn.values
+                .iter_mut()
+                .filter(|(subject, _)| subject.key == "syscall.s0")
+                .for_each(|(_, value)| *value *= 1.1);
+        }
+        for turn in &mut turns[25..29] {
+            turn.facts.insert("host.loopback.queue".to_owned(), (same("loopback queue"), "tbf".to_owned()));
+        }
+        let found = over_time(turns).unwrap();
+        let places: Vec<(usize, usize)> = found.episodes.iter().map(|one| one.place).collect();
+        // The rest may be told, but as one of its own.
+        assert!(places.iter().skip(3).all(|(first, _)| *first >= 29), "seed {seed}: {places:?}");
+        let told = &found.episodes[..3];
+        for ((first, end), (true_places, ..)) in places.iter().zip(&happened) {
+            let is_near = first.abs_diff(true_places.start) <= 1 && end.abs_diff(true_places.end) <= 1;
+            assert!(is_near, "seed {seed}: {places:?}");
+        }
+        let causes: Vec<Vec<Cause>> =
+            told.iter().map(|one| one.together.iter().map(|one| one.cause).collect()).collect();
+        assert_eq!(causes, [vec![Cause::Others], vec![Cause::Waited], vec![]], "seed {seed}");
+        let facts = told.iter().map(|one| one.facts.iter().map(|fact| fact.to.as_str()).collect::<Vec<_>>());
+        assert_eq!(facts.collect::<Vec<_>>(), [vec![], vec![], vec!["tbf"]], "seed {seed}");
+        let known = [Cause::Steal, Cause::Others, Cause::CoreShared, Cause::LastCache, Cause::Waited];
+        assert_eq!(found.recorded, known);
+    }
+}
+
+#[test]
+fn a_course_has_a_part_for_every_turn_as_far_as_there_is_room_and_none_of_a_day() {
+    let turns = MadeUpWeek::default().turns();
+    for (count, parts, turns_of_part) in [(40, 40, 1), (48, 48, 1), (49, 25, 2), (143, 48, 3)] {
+        let found = over_time(turns[..count].to_vec()).unwrap();
+        assert_eq!(found.course, Some(Course { part_s: (turns_of_part * EVERY_S) as f64, parts }), "{count}");
+        let course = &found.subjects[0].course;
+        assert!(course.len() == parts && course.iter().all(Option::is_some), "{count}: {course:?}");
+    }
+    assert_eq!(over_time(turns[..150].to_vec()).unwrap().course, None);
+}
+
+#[test]
+fn a_hot_processor_is_named_where_sensors_tell_and_only_if_it_is_much_hotter() {
+    let causes = |usual: Option<f64>, then: Option<f64>| {
+        let mut turns = MadeUpWeek::default().turns();
+        turns.truncate(60);
+        for (index, turn) in turns.iter_mut().enumerate() {
+            let is_hot = (30..36).contains(&index);
+            turn.values.iter_mut().filter(|_| is_hot).for_each(|(_, value)| *value *= 1.4);
+            // Some degrees of scatter.
+            turn.company.celsius = if is_hot { then } else { usual }.map(|celsius| celsius + (index % 4) as f64);
+        }
+        let found = over_time(turns).unwrap();
+        let [episode] = &found.episodes[..] else { panic!("{:?}", found.episodes) };
+        episode.together.iter().map(|one| (one.cause, one.then)).collect::<Vec<_>>()
+    };
+    assert_eq!(causes(Some(60.0), Some(92.0)), [(Cause::Temperature, 94.0)]);
+    for (usual, then) in [(Some(60.0), Some(64.0)), (None, None), (None, Some(92.0))] {
+        assert_eq!(causes(usual, then), [], "{usual:?} {then:?}");
+    }
+}
+
+#[test]
+fn a_watch_that_was_killed_has_a_gap_and_no_episode_of_it() {
+    let later = |turns: &mut [Turn], hours: u64| {
+        turns.iter_mut().for_each(|turn| turn.started = turn.started.after(Duration::from_secs(3600 * hours)));
+    };
+    let with_boot = |turns: &mut [Turn], boot: &str| {
+        let fact = |turn: &mut Turn| turn.facts.insert("host.boot_id".to_owned(), (same("boot"), boot.to_owned()));
+        turns.iter_mut().for_each(|turn| _ = fact(turn));
+    };
+    let mut turns = MadeUpWeek::default().turns();
+    turns.truncate(60);
+    with_boot(&mut turns[..40], "a");
+    with_boot(&mut turns[40..], "b");
+    later(&mut turns[40..], 5);
+    let found = over_time(turns.clone()).unwrap();
+    assert!(found.episodes.is_empty() && found.changes.is_empty() && found.bursts.is_empty(), "{found:?}");
+    assert_eq!(found.every_s, EVERY_S as f64);
+    let [gap] = &found.gaps[..] else { panic!("{:?}", found.gaps) };
+    assert_eq!((gap.seconds, gap.restarted), (5.0 * 3600.0, Some(true)));
+    assert!(is_within_a_turn(&gap.from, 39) && is_within_a_turn(&gap.to, 40 + 5 * TURNS_OF_HOUR), "{gap:?}");
+    // What is slow up to the gap ends there, and what is slow on both sides of it lasted as long as its turns.
+    for (slow, seconds, end) in [(34..40, 3600.0, 40), (37..43, 3600.0, 43 + 5 * TURNS_OF_HOUR)] {
+        let mut turns = turns.clone();
+        turns[slow].iter_mut().flat_map(|turn| &mut turn.values).for_each(|(_, value)| *value *= 1.5);
+        let found = over_time(turns).unwrap();
+        let [episode] = &found.episodes[..] else { panic!("{:?}", found.episodes) };
+        assert!(episode.seconds == seconds && is_within_a_turn(&episode.to, end), "{episode:?}");
+        assert_eq!(found.gaps.len(), 1);
+    }
+    // Runs that were put together have no distance to keep.
+    turns.iter_mut().for_each(|turn| turn.series = None);
+    assert!(over_time(turns).unwrap().gaps.is_empty());
 }
 
 #[test]

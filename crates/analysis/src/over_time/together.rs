@@ -19,28 +19,35 @@ pub enum Cause {
     CoreShared,
     /// The last cache took longer, as others use it.
     LastCache,
+    /// The processors were hotter.
+    Temperature,
+    /// It waited for a CPU that none of these had: a quota that cannot be seen from where it runs.
+    Waited,
 }
 
 /// Something that was more than at other times.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Together {
     pub cause: Cause,
-    /// Its median then and at other times: shares of the time, or ns of the last cache.
+    /// Its median then and at other times: shares of the time, ns of the last cache, or degrees Celsius.
     pub then: f64,
     pub otherwise: f64,
 }
 
-/// How a cause is read, and how much more of it is something: a difference of shares, or of logarithms.
+/// How a cause is read, and how much more of it is something: a difference of shares or degrees, or a share of the last cache's time.
 type Read = (Cause, fn(&Company) -> Option<f64>, f64);
 
 /// All causes, those first that explain the most.
-const CAUSES: [Read; 5] = [
+const CAUSES: [Read; 7] = [
     (Cause::Throttling, |company| company.throttled, 0.02),
     (Cause::Steal, |company| company.steal, 0.02),
     (Cause::Others, |company| company.others, 0.05),
     (Cause::CoreShared, |company| company.core_shared, 0.05),
     // A fifth more.
     (Cause::LastCache, |company| company.last_cache_ns, 0.2),
+    // A program more makes a processor some degrees hotter, and slows nothing by that.
+    (Cause::Temperature, |company| company.celsius, 10.0),
+    (Cause::Waited, |company| company.waited, 0.05),
 ];
 /// At other times it is mostly less: nine of ten turns.
 const MOSTLY: f64 = 0.9;
@@ -56,5 +63,15 @@ pub(super) fn together(turns: &[Turn], then: &[usize], others: &[usize]) -> Vec<
         let more = if *cause == Cause::LastCache { now / middle - 1.0 } else { now - middle };
         (more >= *least && now > most).then_some(Together { cause: *cause, then: now, otherwise: middle })
     };
-    CAUSES.iter().filter_map(of).collect()
+    let mut found: Vec<Together> = CAUSES.iter().filter_map(of).collect();
+    // Whoever has a CPU makes others wait for it.
+    let is_had = found.iter().any(|one| matches!(one.cause, Cause::Throttling | Cause::Steal | Cause::Others));
+    found.retain(|one| one.cause != Cause::Waited || !is_had);
+    found
+}
+
+/// The causes of which any turn tells.
+pub(super) fn recorded(turns: &[Turn]) -> Vec<Cause> {
+    let is_told = |(_, read, _): &&Read| turns.iter().any(|turn| read(&turn.company).is_some());
+    CAUSES.iter().filter(is_told).map(|(cause, ..)| *cause).collect()
 }

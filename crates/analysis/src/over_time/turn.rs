@@ -52,6 +52,10 @@ pub struct Company {
     pub last_cache_ns: Option<f64>,
     /// The share of its time in which a quota stopped it.
     pub throttled: Option<f64>,
+    /// The share of its time in which what it measured was ready to run and did not.
+    pub waited: Option<f64>,
+    /// The hottest that its processors were, degrees Celsius.
+    pub celsius: Option<f64>,
 }
 
 /// A turn.
@@ -145,9 +149,12 @@ fn company(run: &Run) -> Company {
     let looks = run.neighbours.as_ref().and_then(|neighbours| neighbours.last_cache.as_ref());
     Company {
         steal: share(steal_ns).filter(|_| knows_steal),
-        others: of_rounds(measured().flat_map(|one| &one.rounds)),
+        // What a file does not say of the whole run, its rounds say at least.
+        others: run.others_share.or_else(|| of_rounds(measured().flat_map(|one| &one.rounds))),
         core_shared: run.neighbours.as_ref().and_then(|neighbours| neighbours.core_shared),
         last_cache_ns: looks.and_then(|looks| median(&looks.looks_ns)),
         throttled: share(throttled.iter().sum()).filter(|_| !throttled.is_empty()),
+        waited: share(measured().map(|one| one.noise.run_delay_ns).sum()),
+        celsius: run.hottest_celsius,
     }
 }

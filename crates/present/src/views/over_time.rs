@@ -3,8 +3,9 @@
 use hostmark_analysis::bilingual::{Words, each, fixed, joined, same};
 use hostmark_analysis::format::{number, percent, value};
 use hostmark_analysis::over_time::{
-    Burst, Cause, Episode, LastingChange, Nightly, OverTime, Steadiness, Subject, SubjectOverTime, Together,
+    Burst, Cause, Episode, Gap, LastingChange, Nightly, OverTime, Steadiness, Subject, SubjectOverTime, Together,
 };
+use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{Lang, Text, Unit, counted};
 
 use super::changes::reported;
@@ -17,6 +18,7 @@ const FEW_EPISODES: usize = 10;
 const FEW_FACTS: usize = 6;
 /// Columns of a name before the heat map.
 const NAME: usize = 24;
+const HOURS: usize = 24;
 
 /// How much half of an hour's turns lose beside the best, and the shades that stand for it.
 const SHADES: [(f64, char, char); 5] =
@@ -48,14 +50,20 @@ pub(crate) fn over_time(all: &OverTime, shades: Shades) -> Document {
     part(&mut document, Text { en: "CHANGES FOR GOOD", zh: "持久变化" }, all.changes.iter().map(lasting).collect());
     part(&mut document, Text { en: "FAST AT FIRST", zh: "先快后慢" }, all.bursts.iter().map(burst).collect());
     part(&mut document, Text { en: "EPISODES", zh: "变慢的时段" }, episodes(all));
+    part(&mut document, Text { en: "GAPS", zh: "没有测量的时段" }, gaps(&all.gaps));
     document.push(table(&all.subjects));
-    let title = Text { en: "HOURS OF THE DAY (UTC)", zh: "一天中的各小时（UTC）" };
+    let title = match all.course {
+        Some(_) => Text { en: "TIME OF DAY (UTC)", zh: "时刻（UTC）" },
+        None => Text { en: "HOURS OF THE DAY (UTC)", zh: "一天中的各小时（UTC）" },
+    };
     document.push(Block::Part(fixed(title)));
-    document.push(Block::Drawn(heat_map(&all.subjects, shades)));
-    document.push(Block::Folded(
-        fixed(Text { en: "Percentiles by hour", zh: "各小时的百分位数" }),
-        vec![by_hour(&all.subjects)],
-    ));
+    document.push(Block::Drawn(heat_map(all, shades)));
+    if all.course.is_none() {
+        document.push(Block::Folded(
+            fixed(Text { en: "Percentiles by hour", zh: "各小时的百分位数" }),
+            vec![by_hour(&all.subjects)],
+        ));
+    }
     document.push(Block::Sentence(fixed(METHOD), Style::Dim));
     document
 }
@@ -192,7 +200,7 @@ fn episodes(all: &OverTime) -> Vec<Vec<Remark>> {
     let mut parts: Vec<Vec<Remark>> = all.nightly.iter().map(|one| nightly(one, &all.episodes)).collect();
     let mut others = 0;
     for (index, episode) in all.episodes.iter().enumerate() {
-        let mut remarks = of_episode(episode);
+        let mut remarks = of_episode(episode, &all.recorded);
         others += usize::from(!is_told(index));
         if is_told(index) || others > FEW_EPISODES {
             remarks.iter_mut().for_each(|remark| remark.is_detail = true);
@@ -200,14 +208,39 @@ fn episodes(all: &OverTime) -> Vec<Vec<Remark>> {
         parts.push(remarks);
     }
     if others > FEW_EPISODES {
-        let more = others - FEW_EPISODES;
-        let text = Words {
-            en: format!("{more} more with --verbose"),
-            zh: format!("另有 {more} 个，加 --verbose 显示"),
-        };
-        parts.push(vec![Remark::new(text, Style::Dim)]);
+        parts.push(vec![more_with_verbose(others - FEW_EPISODES)]);
     }
     parts
+}
+
+/// Times of which nothing is known, the longest first.
+fn gaps(all: &[Gap]) -> Vec<Vec<Remark>> {
+    let mut all: Vec<&Gap> = all.iter().collect();
+    all.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
+    let of = |(index, Gap { from, to, seconds, restarted }): (usize, &&Gap)| {
+        let text = each(|lang| match lang {
+            Lang::En => {
+                let why = if *restarted == Some(true) { ": the machine was restarted" } else { "" };
+                format!("no turn between {from} and {to}, {} overdue{why}", time(*seconds, lang))
+            }
+            Lang::Zh => {
+                let why = if *restarted == Some(true) { "：机器重启过" } else { "" };
+                format!("{from} 与 {to} 之间没有测量，晚了 {}{why}", time(*seconds, lang))
+            }
+        });
+        let mut remark = Remark::new(text, Style::Plain);
+        remark.is_detail = index >= FEW_EPISODES;
+        vec![remark]
+    };
+    let more = all.len().saturating_sub(FEW_EPISODES);
+    let shown = all.iter().enumerate().map(of);
+    shown.chain((more > 0).then(|| vec![more_with_verbose(more)])).collect()
+}
+
+fn more_with_verbose(more: usize) -> Remark {
+    let text =
+        Words { en: format!("{more} more with --verbose"), zh: format!("另有 {more} 个，加 --verbose 显示") };
+    Remark::new(text, Style::Dim)
 }
 
 fn nightly(one: &Nightly, episodes: &[Episode]) -> Vec<Remark> {
@@ -229,7 +262,7 @@ fn nightly(one: &Nightly, episodes: &[Episode]) -> Vec<Remark> {
     std::iter::once(Remark::new(text, Style::Warning)).chain(together).collect()
 }
 
-fn of_episode(one: &Episode) -> Vec<Remark> {
+fn of_episode(one: &Episode, recorded: &[Cause]) -> Vec<Remark> {
     let subjects = first_few(one.subjects.iter().map(|of| (&of.subject, slower(of.times))));
     let Episode { from, to, .. } = one;
     let text = each(|lang| {
@@ -244,27 +277,40 @@ fn of_episode(one: &Episode) -> Vec<Remark> {
     let mut below_it = company(&one.together);
     below_it.extend(one.facts.iter().take(FEW_FACTS).map(|fact| below(reported(fact))));
     if below_it.is_empty() {
-        let nothing = Text {
-            en: "together with nothing that hostmark records: steal, other programs, shared cores, last cache, quotas",
-            zh: "没有与之同时变化的记录：steal、其他程序、共享核心、末级缓存、配额",
-        };
-        below_it.push(below(fixed(nothing)));
+        let recorded = recorded.iter().filter(|cause| **cause != Cause::Waited);
+        let recorded: Vec<Words> = recorded.map(|cause| fixed(name(*cause))).collect();
+        let recorded = joined(&recorded, Text { en: ", ", zh: "、" });
+        below_it.push(below(each(|lang| match lang {
+            Lang::En => format!("nothing that was recorded changed with it: {}", recorded.en),
+            Lang::Zh => format!("记录的各项都没有同时变化：{}", recorded.zh),
+        })));
     }
     std::iter::once(Remark::new(text, Style::Warning)).chain(below_it).collect()
+}
+
+/// What others took, as people call it.
+fn name(cause: Cause) -> Text {
+    match cause {
+        Cause::Steal => Text { en: "CPU steal", zh: "CPU steal" },
+        Cause::Throttling => Text { en: "a CPU quota's pauses", zh: "CPU 配额造成的暂停" },
+        Cause::Others => Text { en: "other programs' CPU use", zh: "其他程序的 CPU 占用" },
+        Cause::CoreShared => Text { en: "another thread on the same core", zh: "同一核心上的其他线程" },
+        Cause::LastCache => Text { en: "slower loads from the last cache", zh: "末级缓存访问变慢" },
+        Cause::Temperature => Text { en: "hotter processors", zh: "处理器温度升高" },
+        Cause::Waited => Text {
+            en: "waiting for a CPU that nobody used, as under a quota that cannot be seen here",
+            zh: "等待无人占用的 CPU（与此处看不到的配额相符）",
+        },
+    }
 }
 
 /// What came together with it, a line each.
 fn company(all: &[Together]) -> Vec<Remark> {
     let of = |one: &Together| {
-        let name = match one.cause {
-            Cause::Steal => Text { en: "CPU steal", zh: "CPU steal" },
-            Cause::Throttling => Text { en: "a CPU quota's pauses", zh: "CPU 配额造成的暂停" },
-            Cause::Others => Text { en: "other programs' CPU use", zh: "其他程序的 CPU 占用" },
-            Cause::CoreShared => Text { en: "another thread on the same core", zh: "同一核心上的其他线程" },
-            Cause::LastCache => Text { en: "slower loads from the last cache", zh: "末级缓存访问变慢" },
-        };
+        let name = name(one.cause);
         let shown = |number: f64, lang| match one.cause {
             Cause::LastCache => value(number, Unit::Nanoseconds, lang),
+            Cause::Temperature => format!("{number:.0} °C"),
             _ => percent(number),
         };
         below(each(|lang| {
@@ -297,23 +343,25 @@ fn table(all: &[SubjectOverTime]) -> Block {
     Block::Table(Table { columns, rows: all.iter().map(row).collect(), ..Table::default() })
 }
 
-/// A line for each subject, a column for each hour: the darker, the more half of the hour's turns lose.
-fn heat_map(all: &[SubjectOverTime], shades: Shades) -> Vec<Words> {
+/// A line for each subject, a column for each hour, or for each part of a course: the darker, the more half of its turns lose.
+fn heat_map(all: &OverTime, shades: Shades) -> Vec<Words> {
     use unicode_width::UnicodeWidthStr;
     let padded = |name: &str| {
         let cut: String = name.chars().take(NAME).collect();
         format!("{cut}{}", " ".repeat(NAME.saturating_sub(cut.width())))
     };
     let of = |shade: &(f64, char, char)| if shades == Shades::Ascii { shade.2 } else { shade.1 };
-    let hours: String = (0..24).step_by(3).map(|hour| format!("{hour:<6}")).collect();
+    let columns = |one: &SubjectOverTime| -> Vec<Option<f64>> {
+        let of_hour = |hour: u8| one.hours.iter().find(|of| of.hour == hour).map(|of| of.lost);
+        if all.course.is_some() { one.course.clone() } else { (0..24).map(of_hour).collect() }
+    };
+    let width = if all.course.is_some_and(|course| course.parts > HOURS) { 1 } else { 2 };
     let line = |one: &SubjectOverTime| {
-        let cell = |hour: u8| {
-            let found = one.hours.iter().find(|of| of.hour == hour);
-            let shade = |lost: f64| SHADES.iter().find(|(least, ..)| lost <= *least).map(of);
-            let sign = found.and_then(|of| shade(of.lost)).unwrap_or(' ');
-            format!("{sign}{sign}")
+        let cell = |lost: Option<f64>| {
+            let sign = lost.and_then(|lost| SHADES.iter().find(|(least, ..)| lost <= *least).map(of)).unwrap_or(' ');
+            String::from_iter(std::iter::repeat_n(sign, width))
         };
-        let cells: String = (0..24).map(cell).collect();
+        let cells: String = columns(one).into_iter().map(cell).collect();
         each(|lang| format!("{}{}", padded(one.subject.name.get(lang)), cells.trim_end()))
     };
     let legend = each(|lang| {
@@ -327,8 +375,19 @@ fn heat_map(all: &[SubjectOverTime], shades: Shades) -> Vec<Words> {
             Lang::Zh => format!("低于最佳：{names}  空白：无测量"),
         }
     });
-    let head = same(format!("{}{}", " ".repeat(NAME), hours.trim_end()));
-    std::iter::once(head).chain(all.iter().map(line)).chain([legend]).collect()
+    let head = same(format!("{}{}", " ".repeat(NAME), head(all, width).trim_end()));
+    std::iter::once(head).chain(all.subjects.iter().map(line)).chain([legend]).collect()
+}
+
+/// What stands above the columns of a heat map: every third hour, or the time at which a part of the course begins.
+fn head(all: &OverTime, width: usize) -> String {
+    let Some(course) = all.course else { return (0..HOURS).step_by(3).map(|hour| format!("{hour:<6}")).collect() };
+    let first = Timestamp::parse(&all.first).unwrap_or_default().seconds();
+    let time = |part: usize| {
+        let minutes = (first + (part as f64 * course.part_s) as i64).rem_euclid(86_400) / 60;
+        format!("{:<12}", format!("{:02}:{:02}", minutes / 60, minutes % 60))
+    };
+    (0..course.parts).step_by(12 / width).map(time).collect()
 }
 
 fn by_hour(all: &[SubjectOverTime]) -> Block {

@@ -1,0 +1,42 @@
+//! Times at which a series has no turn, of which nothing is known.
+
+use serde::Serialize;
+
+use super::Turn;
+
+/// From turn to turn it takes so many times as long as usual at least.
+const LEAST: f64 = 1.5;
+/// The fact that tells one boot of a machine from another.
+const BOOT: &str = "host.boot_id";
+
+/// A time without turns.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Gap {
+    /// When the turns before it and behind it began.
+    pub from: String,
+    pub to: String,
+    /// How long a turn was overdue, seconds.
+    pub seconds: f64,
+    /// Whether the machine was started anew meanwhile, where that is known.
+    pub restarted: Option<bool>,
+}
+
+/// Whether there is one between this turn and the one before it. Runs that a person put together have no distance to keep.
+pub(super) fn is_before(turns: &[Turn], turn: usize, every_s: f64) -> bool {
+    let pair = turn.checked_sub(1).and_then(|before| Some((turns.get(before)?, turns.get(turn)?)));
+    pair.is_some_and(|(before, now)| now.series.is_some() && now.started.since(before.started) >= LEAST * every_s)
+}
+
+pub(super) fn gaps(turns: &[Turn], every_s: f64) -> Vec<Gap> {
+    let of = |turn: usize| {
+        let (before, now) = (&turns[turn - 1], &turns[turn]);
+        let boots = before.facts.get(BOOT).zip(now.facts.get(BOOT));
+        Gap {
+            from: before.started.to_string(),
+            to: now.started.to_string(),
+            seconds: now.started.since(before.started) - every_s,
+            restarted: boots.map(|((_, before), (_, now))| before != now),
+        }
+    };
+    (1..turns.len()).filter(|turn| is_before(turns, *turn, every_s)).map(of).collect()
+}
