@@ -151,7 +151,13 @@ const EXITS: &[(Exit, Text)] = &[
             zh: "命令行有误、输入无法读取，或命令无法启动",
         },
     ),
-    (Exit::CaseFailed, Text { en: "a case failed", zh: "有用例失败" }),
+    (
+        Exit::CaseFailed,
+        Text {
+            en: "a case failed, or a check of self-check went wrong",
+            zh: "有用例失败，或 self-check 的某项检查出错",
+        },
+    ),
     (Exit::NothingSelected, Text { en: "a filter selects nothing", zh: "过滤表达式没有选中任何用例" }),
     (
         Exit::ResourceLost,
@@ -171,7 +177,7 @@ fn exits(path: &str) -> Topic {
     let applies = |exit: Exit| match exit {
         Exit::Found => ["", "run", "compare", "host", "self-check", "fleet report"].contains(&path),
         Exit::Undecided => ["", "run", "compare"].contains(&path),
-        Exit::CaseFailed => measures,
+        Exit::CaseFailed => measures || path == "self-check",
         Exit::NothingSelected => measures || ["list", "explain", "report"].contains(&path),
         _ => true,
     };

@@ -3,6 +3,12 @@
 use super::Pair;
 
 pub(super) const PAIRS: &[Pair] = &[
+    ("{} cannot make a network of its own", "{0} 无法建立自己的网络"),
+    ("the relay could not be started", "无法启动中继进程"),
+    ("the scratch directory lies on no disk of its own", "临时目录不在任何磁盘上"),
+    ("it did not end in time", "它没有按时结束"),
+    ("it printed no run", "它没有输出运行结果"),
+    ("no control groups are mounted", "没有挂载控制组（cgroup）"),
     (
         "cannot start {} to reach {}: {}; install it or correct the place",
         "无法启动 {0} 以连接 {1}：{2}；请安装该程序，或更正目标位置",

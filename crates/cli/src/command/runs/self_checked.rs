@@ -38,6 +38,7 @@ pub fn of(host: &HostFacts, digest: Option<&str>) -> Option<SelfChecked> {
     file.take(MOST_BYTES).read_to_string(&mut text).ok()?;
     let Stored { started, checks } = serde_json::from_str(&text).ok()?;
     let count = |outcome: &str| checks.iter().filter(|check| check.outcome == outcome).count() as u32;
-    let [passed, failed, not_possible] = ["passed", "failed", "not_possible"].map(count);
-    Some(SelfChecked { started, passed, failed, not_possible })
+    let [passed, failed, error, not_possible] = ["passed", "failed", "error", "not_possible"].map(count);
+    // What a check that went wrong put in has not come back either.
+    Some(SelfChecked { started, passed, failed: failed + error, not_possible })
 }

@@ -4,14 +4,15 @@ use std::rc::Rc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use hostmark_analysis::bilingual::{Words, each, same};
-use hostmark_analysis::reasons::localized;
+use hostmark_analysis::bilingual::{Words, same};
 use hostmark_engine::clock::Calibration;
 use hostmark_engine::probe::Catalogue;
 use hostmark_engine::{KernelMeters, Meters, Wall, clock, others_during, worker};
 use hostmark_host::Root;
 use hostmark_model::{DisturbanceFlags, Event, HostFacts, Job, Others, RoundNoise};
 
+use super::check::Unseen;
+use super::known;
 use crate::command::measure::quiet::CpuWatch;
 use crate::wall::SinceStart;
 
@@ -25,7 +26,7 @@ const ALL: Duration = Duration::from_secs(54);
 const DISTURBS: f64 = 0.05;
 
 /// Measures one job within a time, or says why it cannot.
-pub type Measure = dyn FnMut(Catalogue, Job, Duration) -> Result<Vec<Event>, Words>;
+pub type Measure = dyn FnMut(Catalogue, Job, Duration) -> Result<Vec<Event>, Unseen>;
 
 /// One round: samples in ns per iteration, their marks, and what it saw of its surroundings.
 pub struct BenchRound {
@@ -67,6 +68,8 @@ pub struct Bench {
     pub host: HostFacts,
     pub cpu: usize,
     pub calibration: Calibration,
+    /// How many times as long as usual known delays are, where the clock takes long to read.
+    pub stretch: u64,
     measure: Box<Measure>,
     meters: Rc<dyn Meters>,
     wall: Rc<dyn Wall>,
@@ -85,7 +88,9 @@ impl Bench {
         let calibration = clock::choose(&host);
         watch.end(&Root::here(), &mut host);
         let cpu = hostmark_host::single(&host)?;
-        Some(Bench::of(host, cpu, calibration, Box::new(in_thread), Rc::new(KernelMeters), Rc::new(SinceStart::now())))
+        let wall = Rc::new(SinceStart::now());
+        let bench = Bench::of(host, cpu, calibration, Box::new(in_thread), Rc::new(KernelMeters), wall);
+        Some(Bench { stretch: known::stretch(), ..bench })
     }
 
     /// One of these parts.
@@ -97,7 +102,8 @@ impl Bench {
         meters: Rc<dyn Meters>,
         wall: Rc<dyn Wall>,
     ) -> Bench {
-        Bench { host, cpu, calibration, measure, meters, wall, stolen_ns: 0.0, stopped_ns: 0.0, shared: 0.0 }
+        let stretch = 1;
+        Bench { host, cpu, calibration, stretch, measure, meters, wall, stolen_ns: 0.0, stopped_ns: 0.0, shared: 0.0 }
     }
 
     pub fn elapsed(&self) -> Duration {
@@ -117,20 +123,20 @@ impl Bench {
     }
 
     /// So many rounds of a case.
-    pub fn rounds(&mut self, catalogue: Catalogue, case: &str, count: u32) -> Result<Vec<BenchRound>, Words> {
+    pub fn rounds(&mut self, catalogue: Catalogue, case: &str, count: u32) -> Result<Vec<BenchRound>, Unseen> {
         (0..count).map(|number| self.round(catalogue, case, number)).collect()
     }
 
-    pub fn round(&mut self, catalogue: Catalogue, case: &str, number: u32) -> Result<BenchRound, Words> {
+    pub fn round(&mut self, catalogue: Catalogue, case: &str, number: u32) -> Result<BenchRound, Unseen> {
         parse(self.events(catalogue, case, number)?)
     }
 
     /// What the worker says of a round.
-    pub fn events(&mut self, catalogue: Catalogue, case: &str, number: u32) -> Result<Vec<Event>, Words> {
+    pub fn events(&mut self, catalogue: Catalogue, case: &str, number: u32) -> Result<Vec<Event>, Unseen> {
         let job = self.job(case).with(|job| (job.round, job.cases[0].seed) = (number, number.into()));
         let left = ALL.saturating_sub(self.elapsed());
         if left.is_zero() {
-            return Err(Words { en: "no time is left".into(), zh: "已没有时间".into() });
+            return Err(Words { en: "no time is left".into(), zh: "已没有时间".into() }.into());
         }
         let events = (self.measure)(catalogue, job, left.min(LONGEST_ROUND))?;
         if let Some(Event::Done { noise }) = events.last() {
@@ -172,7 +178,7 @@ impl Bench {
 }
 
 /// What became of a job on a thread of its own, which the worker's code binds to the job's CPU.
-fn in_thread(catalogue: Catalogue, job: Job, limit: Duration) -> Result<Vec<Event>, Words> {
+fn in_thread(catalogue: Catalogue, job: Job, limit: Duration) -> Result<Vec<Event>, Unseen> {
     let (done, answered) = mpsc::channel();
     let started = std::thread::Builder::new().spawn(move || {
         let _ = done.send(worker::answer(catalogue, job));
@@ -181,17 +187,16 @@ fn in_thread(catalogue: Catalogue, job: Job, limit: Duration) -> Result<Vec<Even
     answered.recv_timeout(limit).map_err(|error| match error {
         RecvTimeoutError::Timeout => {
             let seconds = limit.as_secs_f64();
-            Words {
-                en: format!("a round took over {seconds:.1} s"), zh: format!("一轮测量超过 {seconds:.1} 秒")
-            }
+            let (en, zh) = (format!("a round took over {seconds:.1} s"), format!("一轮测量超过 {seconds:.1} 秒"));
+            Words { en, zh }.into()
         }
         RecvTimeoutError::Disconnected => {
-            Words { en: "a round panicked".into(), zh: "一轮测量异常终止".into() }
+            Unseen::Error(Words { en: "a round panicked".into(), zh: "一轮测量异常终止".into() })
         }
     })
 }
 
-fn parse(events: Vec<Event>) -> Result<BenchRound, Words> {
+fn parse(events: Vec<Event>) -> Result<BenchRound, Unseen> {
     let mut round = BenchRound {
         values: Vec::new(),
         iterations: Vec::new(),
@@ -207,13 +212,15 @@ fn parse(events: Vec<Event>) -> Result<BenchRound, Words> {
             }
             Event::Done { noise } => round.noise = noise,
             Event::Failed { reason } | Event::Skipped { reason } => {
-                return Err(each(|lang| localized(&reason.text, lang).into_owned()));
+                return Err((&reason).into());
             }
             _ => {}
         }
     }
     match round.values.is_empty() {
-        true => Err(Words { en: "a round had no samples".into(), zh: "一轮测量没有样本".into() }),
+        true => {
+            Err(Unseen::Error(Words { en: "a round had no samples".into(), zh: "一轮测量没有样本".into() }))
+        }
         false => Ok(round),
     }
 }

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use hostmark_analysis::bilingual::Words;
-use hostmark_model::{Lang, Text};
+use hostmark_analysis::bilingual::{Words, each};
+use hostmark_analysis::reasons::localized;
+use hostmark_model::{Lang, Reason, ReasonCode, Text};
 use serde::{Deserialize, Serialize};
 
 use super::bench::Bench;
@@ -19,6 +20,8 @@ pub enum Outcome {
     Passed,
     /// It did not, and nothing that is known disturbed the check.
     Failed,
+    /// The check itself went wrong.
+    Error,
     /// This machine lacks something, or others disturbed every look.
     NotPossible,
 }
@@ -28,6 +31,7 @@ impl Outcome {
         match self {
             Outcome::Passed => Text { en: "ok          ", zh: "通过    " },
             Outcome::Failed => Text { en: "FAILED      ", zh: "未通过  " },
+            Outcome::Error => Text { en: "ERROR       ", zh: "出错    " },
             Outcome::NotPossible => Text { en: "not possible", zh: "无法检查" },
         }
     }
@@ -53,6 +57,44 @@ pub struct Attempt {
     pub is_within: Result<bool, Words>,
 }
 
+/// Why a look saw nothing.
+#[derive(Debug)]
+pub enum Unseen {
+    /// This machine lacks something, or others had it.
+    Impossible(Words),
+    /// What looks went wrong.
+    Error(Words),
+}
+
+impl From<Words> for Unseen {
+    fn from(why: Words) -> Unseen {
+        Unseen::Impossible(why)
+    }
+}
+
+/// A sentence for people, in both languages where it has a translation: what another program says has none.
+fn in_both(sentence: &str) -> Words {
+    each(|lang| localized(sentence, lang).into_owned())
+}
+
+impl From<String> for Unseen {
+    fn from(why: String) -> Unseen {
+        Unseen::Impossible(in_both(&why))
+    }
+}
+
+impl From<&Reason> for Unseen {
+    /// Of a case that has no value: wrong data and processes that die are no property of a machine on which this can be measured.
+    fn from(reason: &Reason) -> Unseen {
+        use ReasonCode::{CheckFailed, Internal, MemoryError, NoValue, ProcessDied, Protocol};
+        let why = in_both(&reason.text);
+        match reason.code {
+            Some(CheckFailed | Internal | MemoryError | NoValue | ProcessDied | Protocol) => Unseen::Error(why),
+            _ => Unseen::Impossible(why),
+        }
+    }
+}
+
 /// A check, and how it ended.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Line {
@@ -64,7 +106,7 @@ pub struct Line {
     /// What came back; none where nothing did.
     pub came_back: Option<Words>,
     pub bound: Words,
-    /// Why it is not possible.
+    /// Why it is not possible, or what went wrong.
     pub reason: Option<Words>,
     /// How often it was looked.
     pub looks: usize,
@@ -100,7 +142,7 @@ impl Check {
     /// Looks until what came back is within the bound. Others and other guests can hide the right value, for seconds and
     /// without a trace in the kernel's counters, and cannot make one; a wrong method is wrong in every look. A check fails
     /// where nothing disturbed most of its looks.
-    pub fn judge(self, bench: &mut Bench, mut look: impl FnMut(&mut Bench) -> Result<Attempt, Words>) -> Line {
+    pub fn judge(self, bench: &mut Bench, mut look: impl FnMut(&mut Bench) -> Result<Attempt, Unseen>) -> Line {
         let begun = bench.elapsed();
         let (mut looks, mut undisturbed, mut last, mut why) = (0, 0, None, None);
         let outcome = loop {
@@ -108,7 +150,11 @@ impl Check {
             let disturbance = disturbance.filter(|_| !self.puts_others_in);
             let mut is_over = looked.is_err();
             match looked {
-                Err(reason) => why = Some(reason),
+                Err(Unseen::Error(reason)) => {
+                    why = Some(reason);
+                    break Outcome::Error;
+                }
+                Err(Unseen::Impossible(reason)) => why = Some(reason),
                 Ok(Attempt { back, is_within }) => {
                     looks += 1;
                     last = Some(back);
@@ -125,7 +171,7 @@ impl Check {
                 break if 2 * undisturbed > looks { Outcome::Failed } else { Outcome::NotPossible };
             }
         };
-        let why = why.filter(|_| outcome == Outcome::NotPossible);
+        let why = why.filter(|_| matches!(outcome, Outcome::NotPossible | Outcome::Error));
         let seconds = (bench.elapsed() - begun).as_secs_f64();
         let Check { id, put_in, bound, .. } = self;
         Line { id: id.into(), outcome, put_in, came_back: last, bound, reason: why, looks, seconds }

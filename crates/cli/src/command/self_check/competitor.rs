@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::time::Duration;
 
-use hostmark_analysis::bilingual::{Words, same};
+use hostmark_analysis::bilingual::Words;
 use hostmark_engine::is_contended;
 use hostmark_model::Others;
 
@@ -38,13 +38,13 @@ pub fn competitor(bench: &mut Bench, percent: &Known<u8>, start: &mut Start) -> 
     check.judge(bench, |bench| {
         let rounds = |bench: &mut Bench| bench.others_during(|bench| bench.rounds(KNOWN, "known.delay", ROUNDS));
         let (without, before) = rounds(bench);
-        let competes = start(cpu, percent.put).map_err(same)?;
+        let competes = start(cpu, percent.put)?;
         let (with, during) = rounds(bench);
         drop(competes);
         let (_, after) = rounds(bench);
         let (Some(before), Some(during), Some(after)) = (before, during, after) else {
             let en = "the kernel does not count who uses its CPUs".into();
-            return Err(Words { en, zh: "内核不统计 CPU 的使用者".into() });
+            return Err(Words { en, zh: "内核不统计 CPU 的使用者".into() }.into());
         };
         let (without, with) = (least(&without?, BenchRound::disturbed), with?);
         let waited = with.iter().filter_map(|round| round.noise.waited).reduce(f64::min);

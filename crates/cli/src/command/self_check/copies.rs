@@ -11,8 +11,8 @@ use hostmark_engine::{CaseRounds, Record, Round, RoundResult};
 use hostmark_model::{Profile, Run};
 
 use super::bench::Bench;
-use super::check::{Attempt, Check, Known, Line};
-use super::known::{CHANGE_NS, COPIES, UNCHANGED_NS};
+use super::check::{Attempt, Check, Known, Line, Unseen};
+use super::known::{CHANGE_NS, COPIES, STRETCH, UNCHANGED_NS};
 use crate::command::measure::ready;
 
 /// Rounds of a case in a run.
@@ -75,11 +75,12 @@ pub fn judged(cases: &[CaseComparison], expected: f64) -> Attempt {
 }
 
 /// Runs of both copies, measured in turn.
-fn measure(bench: &mut Bench, change: f64) -> Result<[Vec<Run>; 2], Words> {
+fn measure(bench: &mut Bench, change: f64) -> Result<[Vec<Run>; 2], Unseen> {
     let (filters, set, inputs) = (Vec::new(), Vec::new(), Default::default());
     let request = Request { filters, profile: Profile::Quick, seed: 1, set, inputs };
     let plan = plan(COPIES, &bench.host, request).map_err(|error| same(crate::refusals::of_plan(&error)))?;
     let change_ns = (UNCHANGED_NS as f64 * change).round() as u64;
+    STRETCH.store(bench.stretch, Ordering::Relaxed);
     let mut copies: [Vec<Run>; 2] = Default::default();
     for pair in 0..PAIRS {
         for copy in if pair.is_multiple_of(2) { [0, 1] } else { [1, 0] } {
@@ -91,17 +92,17 @@ fn measure(bench: &mut Bench, change: f64) -> Result<[Vec<Run>; 2], Words> {
 }
 
 /// A run of all three operations, whose rounds have numbers from `first` on.
-fn run(bench: &mut Bench, plan: &Plan, first: u32) -> Result<Run, Words> {
+fn run(bench: &mut Bench, plan: &Plan, first: u32) -> Result<Run, Unseen> {
     let mut case = |case: &PlannedCase| {
         let id = case.id.to_string();
         let mut round = |number: u32| {
             let events = bench.events(COPIES, &id, first + number)?;
             Ok(Round::of(RoundResult { round: number, cpus: vec![bench.cpu], events, others: None }))
         };
-        let rounds = (0..ROUNDS).map(&mut round).collect::<Result<Vec<Round>, Words>>()?;
+        let rounds = (0..ROUNDS).map(&mut round).collect::<Result<Vec<Round>, Unseen>>()?;
         Ok(CaseRounds { entry: case.entry, id: case.id.clone(), rounds, skip: None })
     };
-    let cases = plan.cases.iter().map(&mut case).collect::<Result<Vec<CaseRounds>, Words>>()?;
+    let cases = plan.cases.iter().map(&mut case).collect::<Result<Vec<CaseRounds>, Unseen>>()?;
     let (host, selected) = (bench.host.clone(), plan.selected.clone());
     let record = Record { seed: 1, planned: ROUNDS, host: host.clone(), peers: Vec::new(), selected, cases };
     let mut run = ready::begin(plan, host, &bench.calibration, uuid::Uuid::now_v7());

@@ -12,13 +12,22 @@ use hostmark_probes::workloads::machine::clocks::ClockSource;
 pub static DELAY_NS: AtomicU64 = AtomicU64::new(20_000);
 /// What `known.changed` adds to its delay, ns.
 pub static CHANGE_NS: AtomicU64 = AtomicU64::new(0);
+/// How many times as long all others of its delays are.
+pub static STRETCH: AtomicU64 = AtomicU64::new(1);
 /// The duration of each sleep of `known.sleep` by `CLOCK_MONOTONIC`, ns.
 pub static SLEPT_NS: Mutex<Vec<u64>> = Mutex::new(Vec::new());
 
-/// A sleep, ns.
-pub const SLEEP_NS: u64 = 5_000_000;
-/// The delay of `known.changed` without a change, ns.
+/// A sleep of `known.sleep`, ns.
+pub static SLEEP_NS: AtomicU64 = AtomicU64::new(SHORTEST_SLEEP_NS);
+/// The usual one.
+pub const SHORTEST_SLEEP_NS: u64 = 5_000_000;
+/// The delay of `known.changed` without a change, ns, and of the one that is never changed and shorter.
 pub const UNCHANGED_NS: u64 = 20_000;
+const SHORT_NS: u64 = 10_000;
+/// Readings of a clock that are timed at once, and how often.
+const READINGS: u32 = 20;
+/// A clock that takes longer than 10 µs has fewer samples in a round than tell anything.
+const MOST_STRETCH: u64 = 100;
 
 const TITLE: Text = Text { en: "known", zh: "已知" };
 
@@ -35,9 +44,20 @@ fn delay(ns: u64) {
 
 fn sleep() {
     let begun = ClockSource::Monotonic.read();
-    std::thread::sleep(std::time::Duration::from_nanos(SLEEP_NS));
+    std::thread::sleep(std::time::Duration::from_nanos(SLEEP_NS.load(Ordering::Relaxed)));
     let slept = ClockSource::Monotonic.read() - begun;
     SLEPT_NS.lock().unwrap_or_else(PoisonError::into_inner).push(slept);
+}
+
+/// How many times as long delays have to be, so that one reading is a hundredth of the shortest at most: some clocks take microseconds.
+pub fn stretch() -> u64 {
+    let reading_ns = || {
+        let before = ClockSource::MonotonicRaw.read();
+        (0..READINGS).for_each(|_| _ = std::hint::black_box(ClockSource::MonotonicRaw.read()));
+        (ClockSource::MonotonicRaw.read() - before) / u64::from(READINGS)
+    };
+    let least_ns = (0..READINGS).map(|_| reading_ns()).min().unwrap_or(0);
+    (100 * least_ns).div_ceil(SHORT_NS).clamp(1, MOST_STRETCH)
 }
 
 static DELAY: Probe = known(|case| case.calls(|| delay(DELAY_NS.load(Ordering::Relaxed))).time());
@@ -57,9 +77,14 @@ static GROUP: Group = Group {
 /// Probes whose values are known.
 pub static KNOWN: Catalogue = &[&GROUP];
 
-static SHORT: Probe = known(|case| case.calls(|| delay(10_000)).time());
-static CHANGED: Probe = known(|case| case.calls(|| delay(UNCHANGED_NS + CHANGE_NS.load(Ordering::Relaxed))).time());
-static LONG: Probe = known(|case| case.calls(|| delay(40_000)).time());
+/// A delay of a copy.
+fn stretched(ns: u64) {
+    delay(STRETCH.load(Ordering::Relaxed) * ns);
+}
+
+static SHORT: Probe = known(|case| case.calls(|| stretched(SHORT_NS)).time());
+static CHANGED: Probe = known(|case| case.calls(|| stretched(UNCHANGED_NS + CHANGE_NS.load(Ordering::Relaxed))).time());
+static LONG: Probe = known(|case| case.calls(|| stretched(2 * UNCHANGED_NS)).time());
 static COPY: Group =
     Group { name: "known", shares_worker: false, probes: &[("short", &SHORT), ("changed", &CHANGED), ("long", &LONG)] };
 

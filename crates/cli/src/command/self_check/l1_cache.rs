@@ -52,7 +52,7 @@ pub fn l1_cache(bench: &mut Bench, size: Option<u64>) -> Line {
         let hit = hits[hits.len() / 20];
         let miss = least(&bench.rounds(CATALOGUE, &case(above), ROUNDS.1)?, BenchRound::cycles);
         if !(hit + miss).is_finite() {
-            return Err(no_frequency());
+            return Err(no_frequency().into());
         }
         let back =
             Words { en: format!("{hit:.2} and {miss:.1} cycles"), zh: format!("{hit:.2} 与 {miss:.1} 个周期") };

@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use hostmark_analysis::bilingual::{Words, each, same};
-use hostmark_analysis::reasons::localized;
+use hostmark_analysis::bilingual::{Words, same};
 use hostmark_model::{CaseRecord, FlagKind, Measured, Outcome, RoundRecord, Run};
 
 use super::bench::Bench;
-use super::check::{Attempt, Check, Known, Line};
+use super::check::{Attempt, Check, Known, Line, Unseen};
 use super::surroundings::{MeasureIn, Surroundings};
 
 /// No further look begins after this time of a check.
@@ -138,9 +137,9 @@ fn in_surroundings(
 ) -> Line {
     check.judge(bench, |bench| {
         if bench.elapsed() >= LATEST {
-            return Err(Words { en: "no time is left".into(), zh: "已没有时间".into() });
+            return Err(Words { en: "no time is left".into(), zh: "已没有时间".into() }.into());
         }
-        let run = measure(surroundings, filters).map_err(same)?;
+        let run = measure(surroundings, filters)?;
         let (back, is_within) = judged(&run).ok_or_else(|| without_value(&run))?;
         let disturbed = run.cases.iter().filter_map(CaseRecord::measured).any(is_disturbed);
         let is_within = match disturbed && !is_within {
@@ -163,13 +162,11 @@ fn measured<'a>(run: &'a Run, probe: &str) -> Option<&'a Measured> {
 }
 
 /// Why a run has no value.
-fn without_value(run: &Run) -> Words {
+fn without_value(run: &Run) -> Unseen {
     let reason = run.cases.iter().find_map(|case| match &case.outcome {
-        Outcome::Skipped { reason } | Outcome::Failed { reason } => Some(&reason.text),
+        Outcome::Skipped { reason } | Outcome::Failed { reason } => Some(reason),
         _ => None,
     });
-    match reason {
-        Some(reason) => each(|lang| localized(reason, lang).into_owned()),
-        None => Words { en: "the run has no value".into(), zh: "运行没有数值".into() },
-    }
+    let without = || Words { en: "the run has no value".into(), zh: "运行没有数值".into() }.into();
+    reason.map_or_else(without, Unseen::from)
 }

@@ -19,10 +19,13 @@ pub mod wire;
 use std::any::Any;
 use std::cell::RefCell;
 use std::fs;
+use std::ops::RangeInclusive;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
+use hostmark_analysis::fleet::planted::MadeUp;
 use hostmark_launch::supervise::Supervised;
 use hostmark_model::{Exit, HostFacts, Lang};
 use serde::{Deserialize, Serialize};
@@ -86,7 +89,8 @@ pub fn self_check(arguments: &SelfCheckArguments, lang: Lang) -> Result<Exit> {
     let program = own_program()?;
     let mut start = |cpu, percent| compete(&program, cpu, percent);
     let mut measure = |around, filters: &[&str]| surroundings::measure_in(&program, around, filters);
-    let checks = run(&mut bench, &mut start, &mut measure, |line| {
+    let put = PutIn::of(&bench);
+    let checks = run(&mut bench, &put, &mut start, &mut measure, |line| {
         if is_table {
             output::print(&line.text(lang));
         }
@@ -101,30 +105,65 @@ pub fn self_check(arguments: &SelfCheckArguments, lang: Lang) -> Result<Exit> {
         Format::Table => output::print(&summary(&report)),
     }
     store(&report, &json)?;
-    Ok(if outcome == Outcome::Failed { Exit::Found } else { Exit::Fine })
+    Ok(exit_of(&report.checks))
+}
+
+/// What is put in, and what must come back.
+struct PutIn {
+    delay_ns: Known<u64>,
+    /// The rate of the clock that checks sleeps.
+    clock_rate: f64,
+    cycles: RangeInclusive<u32>,
+    /// What the machine says of its cache.
+    l1_bytes: Option<u64>,
+    slower: Known<f64>,
+    competitor: Known<u8>,
+    fleet: MadeUp,
+    mbit: Known<u32>,
+    relay: Known<(Duration, u32)>,
+    quota: Known<u8>,
+    reads: Known<u32>,
+}
+
+impl PutIn {
+    fn of(bench: &Bench) -> PutIn {
+        PutIn {
+            delay_ns: Known::of(durations::DELAY_NS * bench.stretch),
+            clock_rate: 1.0,
+            cycles: durations::CYCLES,
+            l1_bytes: bench.host.cache(bench.cpu, 1).map(|cache| cache.size_bytes),
+            slower: Known::of(copies::SLOWER),
+            competitor: Known::of(competitor::PERCENT),
+            fleet: fleet::planted(),
+            mbit: Known::of(limits::MBIT),
+            relay: Known::of(limits::RELAYED),
+            quota: Known::of(limits::QUOTA_PERCENT),
+            reads: Known::of(limits::READS),
+        }
+    }
 }
 
 /// All checks, each told as it ends.
 fn run(
     bench: &mut Bench,
+    put: &PutIn,
     start: &mut competitor::Start,
     measure: &mut MeasureIn,
     mut reported: impl FnMut(&Line),
 ) -> Vec<Line> {
     let measure = RefCell::new(measure);
-    let l1_bytes = bench.host.cache(bench.cpu, 1).map(|cache| cache.size_bytes);
     let checks: [&mut dyn FnMut(&mut Bench) -> Line; 11] = [
-        &mut |bench| durations::delay(bench, &Known::of(durations::DELAY_NS)),
-        &mut |bench| durations::sleep(bench, 1.0),
-        &mut |bench| durations::multiply(bench, durations::CYCLES),
-        &mut |bench| l1_cache::l1_cache(bench, l1_bytes),
-        &mut |bench| copies::copies(bench, &Known::of(copies::SLOWER)),
-        &mut |bench| competitor::competitor(bench, &Known::of(competitor::PERCENT), start),
-        &mut |bench| fleet::fleet(bench, &fleet::planted()),
-        &mut |bench| limits::link(bench, &Known::of(limits::MBIT), &mut **measure.borrow_mut()),
-        &mut |bench| limits::relayed(bench, &Known::of(limits::RELAYED), &mut **measure.borrow_mut()),
-        &mut |bench| limits::quota(bench, &Known::of(limits::QUOTA_PERCENT), &mut **measure.borrow_mut()),
-        &mut |bench| limits::disk(bench, &Known::of(limits::READS), &mut **measure.borrow_mut()),
+        &mut |bench| durations::delay(bench, &put.delay_ns),
+        &mut |bench| durations::sleep(bench, put.clock_rate),
+        &mut |bench| durations::multiply(bench, put.cycles.clone()),
+        &mut |bench| l1_cache::l1_cache(bench, put.l1_bytes),
+        &mut |bench| copies::copies(bench, &put.slower),
+        &mut |bench| competitor::competitor(bench, &put.competitor, start),
+        &mut |bench| fleet::fleet(bench, &put.fleet),
+        &mut |bench| limits::link(bench, &put.mbit, &mut **measure.borrow_mut()),
+        &mut |bench| limits::relayed(bench, &put.relay, &mut **measure.borrow_mut()),
+        &mut |bench| limits::quota(bench, &put.quota, &mut **measure.borrow_mut()),
+        &mut |bench| limits::disk(bench, &put.reads, &mut **measure.borrow_mut()),
     ];
     let done = checks.into_iter().map(|check| {
         let line = check(bench);
@@ -137,16 +176,31 @@ fn run(
 /// Passed where all have.
 fn outcome_of(checks: &[Line]) -> Outcome {
     let has = |outcome: Outcome| checks.iter().any(|line| line.outcome == outcome);
-    [Outcome::Failed, Outcome::NotPossible].into_iter().find(|outcome| has(*outcome)).unwrap_or(Outcome::Passed)
+    [Outcome::Failed, Outcome::Error, Outcome::NotPossible]
+        .into_iter()
+        .find(|outcome| has(*outcome))
+        .unwrap_or(Outcome::Passed)
+}
+
+/// What the process tells its caller: a check that went wrong comes before a value that is, as of any command.
+fn exit_of(checks: &[Line]) -> Exit {
+    let of = |line: &Line| match line.outcome {
+        Outcome::Failed => Exit::Found,
+        Outcome::Error => Exit::CaseFailed,
+        Outcome::Passed | Outcome::NotPossible => Exit::Fine,
+    };
+    checks.iter().map(of).fold(Exit::Fine, Exit::or)
 }
 
 /// The last line of a table.
 fn summary(report: &Report) -> String {
     let count = |outcome: Outcome| report.checks.iter().filter(|line| line.outcome == outcome).count();
-    let [passed, failed, not_possible] = [Outcome::Passed, Outcome::Failed, Outcome::NotPossible].map(count);
+    let [passed, failed, not_possible, errors] =
+        [Outcome::Passed, Outcome::Failed, Outcome::NotPossible, Outcome::Error].map(count);
+    let wrong = if errors == 0 { String::new() } else { both!(", {errors} went wrong", "，出错 {errors} 项") };
     both!(
-        "\n{passed} passed, {failed} failed, {not_possible} not possible\n",
-        "\n通过 {passed} 项，未通过 {failed} 项，无法检查 {not_possible} 项\n"
+        "\n{passed} passed, {failed} failed, {not_possible} not possible{wrong}\n",
+        "\n通过 {passed} 项，未通过 {failed} 项，无法检查 {not_possible} 项{wrong}\n"
     )
 }
 

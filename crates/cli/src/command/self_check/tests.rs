@@ -67,6 +67,13 @@ fn samples(ns: f64, noise: RoundNoise) -> Vec<Event> {
     vec![samples, Event::Done { noise: RoundNoise { core_hz: Some(HZ), ..noise } }]
 }
 
+/// Where a job slept, for how long its clock says that it did.
+fn sleep_is_over(job: &Job, ns: f64) {
+    if job.case() == "known.sleep" {
+        SLEPT_NS.lock().unwrap().extend([ns as u64; 90]);
+    }
+}
+
 /// The made-up machine, whose rounds `answer` changes.
 fn bench(mut answer: impl FnMut(&Job, Vec<Event>) -> Vec<Event> + 'static) -> Bench {
     let cpu = CpuFact { id: 0, online: true, allowed: true, siblings: vec![0], ..CpuFact::default() };
@@ -83,9 +90,7 @@ fn bench(mut answer: impl FnMut(&Job, Vec<Event>) -> Vec<Event> + 'static) -> Be
     let measure = move |_, job: Job, _| {
         lasts.advance(Duration::from_millis(60));
         let ns = cost_ns(job.case(), job.round);
-        if job.case() == "known.sleep" {
-            SLEPT_NS.lock().unwrap().extend([ns as u64; 90]);
-        }
+        sleep_is_over(&job, ns);
         Ok(answer(&job, samples(ns, RoundNoise::default())))
     };
     Bench::of(host, 0, Calibration::NONE, Box::new(measure), Rc::new(Unmetered), Rc::new(wall))
@@ -121,10 +126,9 @@ fn counted(counters: &Counters) -> Bench {
         let lasts = Duration::from_millis(60);
         wall.advance(lasts);
         own_ns.set(own_ns.get() + lasts.as_nanos() as f64 * (1.0 - others.get()));
-        let mut events = samples(
-            cost_ns(job.case(), job.round) * (1.0 + others.get()),
-            RoundNoise { waited: Some(others.get()), ..RoundNoise::default() },
-        );
+        let ns = cost_ns(job.case(), job.round) * (1.0 + others.get());
+        sleep_is_over(&job, ns);
+        let mut events = samples(ns, RoundNoise { waited: Some(others.get()), ..RoundNoise::default() });
         if let (Event::Samples { disturbance_flags, .. }, true) = (&mut events[0], others.get() > 0.0) {
             disturbance_flags.fill(DisturbanceFlags::DELAYED);
         }
@@ -152,12 +156,77 @@ fn nobody(_: usize, _: u8) -> Result<Box<dyn Any>, String> {
     Ok(Box::new(()))
 }
 
+/// All checks on a right machine, of which a competitor takes its share and which is what is put around it.
+fn all_checks(break_one: impl FnOnce(&mut PutIn)) -> Vec<Line> {
+    let counters = Counters::default();
+    let others = Rc::clone(&counters.others);
+    let mut start = |_, percent: u8| -> Result<Box<dyn Any>, String> {
+        Ok(Box::new(Competes(Rc::clone(&others), others.replace(f64::from(percent) / 100.0))))
+    };
+    let mut around = |surroundings, _: &[&str]| Ok(as_put_in(surroundings));
+    let mut bench = counted(&counters);
+    let mut put = PutIn::of(&bench);
+    break_one(&mut put);
+    run(&mut bench, &put, &mut start, &mut around, |_| {})
+}
+
+/// Of each check a bound, broken on purpose.
+const BROKEN: [(&str, fn(&mut PutIn)); 11] = [
+    ("delay", |put| put.delay_ns.expected = 20_500),
+    ("sleep", |put| put.clock_rate = 1.005),
+    ("multiply", |put| put.cycles = 4..=5),
+    ("l1_cache", |put| put.l1_bytes = Some(4 * L1_BYTES)),
+    ("compare", |put| put.slower.put = 0.0),
+    ("competitor", |put| put.competitor.put = 0),
+    ("fleet", |put| put.fleet.shift = 0.0),
+    ("link", |put| put.mbit.put = 80),
+    ("relay", |put| put.relay.put.1 = 300),
+    ("quota", |put| put.quota.put = 50),
+    ("disk", |put| put.reads.put = 900),
+];
+
+#[test]
+fn each_check_that_is_broken_on_purpose_is_found_alone_and_the_exit_code_is_1() {
+    let _one = one_at_a_time();
+    let right = all_checks(|_| {});
+    assert!(right.iter().all(|line| line.outcome == Outcome::Passed), "{right:#?}");
+    assert_eq!(exit_of(&right).code(), 0);
+    assert!(right.iter().map(|line| line.id.as_str()).eq(BROKEN.map(|(id, _)| id)), "each check has its break");
+    for (id, break_it) in BROKEN {
+        let lines = all_checks(break_it);
+        let found: Vec<&Line> = lines.iter().filter(|line| line.outcome != Outcome::Passed).collect();
+        assert!(found.len() == 1 && found[0].id == id, "{id}: {found:#?}");
+        fails(found[0]);
+        assert_eq!(exit_of(&lines).code(), 1, "{id}");
+    }
+}
+
+#[test]
+fn a_check_that_goes_wrong_is_no_wrong_value_and_the_exit_code_is_3() {
+    let _one = one_at_a_time();
+    let mut bench = bench(|job, events| match job.case() {
+        "known.multiply" => vec![Event::Failed { reason: ReasonCode::CheckFailed.because("the worker lost its way") }],
+        "known.delay" => samples(30_000.0, RoundNoise::default()),
+        _ => events,
+    });
+    let line = multiply(&mut bench, CYCLES);
+    assert_eq!((line.outcome, line.looks, line.came_back.is_none()), (Outcome::Error, 0, true), "{line:?}");
+    assert!(line.text(Lang::En).starts_with("ERROR         dependent mult"), "{}", line.text(Lang::En));
+    assert!(line.text(Lang::En).contains(": the worker lost its way (bound"), "{}", line.text(Lang::En));
+    assert_eq!(exit_of(std::slice::from_ref(&line)).code(), 3);
+    // Beside a wrong value as well; what is not possible is fine.
+    let wrong = delay(&mut bench, &Known::of(durations::DELAY_NS));
+    let lines = [wrong, line, l1_cache(&mut right(), None)];
+    assert_eq!((exit_of(&lines).code(), exit_of(&lines[..1]).code(), exit_of(&lines[2..]).code()), (3, 1, 0));
+}
+
 #[test]
 fn what_is_right_passes_and_what_nobody_can_report_does_not() {
     let _one = one_at_a_time();
     let mut reported = Vec::new();
     let mut around = |surroundings, _: &[&str]| Ok(as_put_in(surroundings));
-    let lines = run(&mut right(), &mut nobody, &mut around, |line| reported.push(line.id.clone()));
+    let put = PutIn::of(&right());
+    let lines = run(&mut right(), &put, &mut nobody, &mut around, |line| reported.push(line.id.clone()));
     let all =
         ["delay", "sleep", "multiply", "l1_cache", "compare", "competitor", "fleet", "link", "relay", "quota", "disk"];
     assert_eq!(reported, all);
@@ -175,6 +244,22 @@ fn fails(line: &Line) {
     assert_eq!((line.outcome, &line.reason), (Outcome::Failed, &None), "{line:?}");
     assert!(line.came_back.is_some() && line.looks > 0, "{line:?}");
     assert_eq!(outcome_of(std::slice::from_ref(line)), Outcome::Failed);
+}
+
+#[test]
+fn delays_are_no_longer_than_a_clock_needs_and_a_clock_that_takes_long_has_long_ones() {
+    let _one = one_at_a_time();
+    assert!((1..=100).contains(&super::known::stretch()));
+    let stretched = Rc::new(Cell::new(0));
+    let seen = Rc::clone(&stretched);
+    let mut slow = bench(move |_, events| {
+        seen.set(super::known::STRETCH.load(Ordering::Relaxed));
+        events
+    });
+    slow.stretch = 50;
+    assert_eq!(PutIn::of(&slow).delay_ns.put, 1_000_000);
+    copies(&mut slow, &Known::of(SLOWER));
+    assert_eq!(stretched.get(), 50);
 }
 
 #[test]
@@ -203,7 +288,8 @@ fn where_all_is_wrong_every_check_has_the_time_to_fail() {
     let mut wrong = bench(|job, _| {
         samples(1.5 * cost_ns(job.case(), job.round) + CHANGE_NS.load(Ordering::Relaxed) as f64, RoundNoise::default())
     });
-    let lines = run(&mut wrong, &mut nobody, &mut nowhere, |_| {});
+    let put = PutIn::of(&wrong);
+    let lines = run(&mut wrong, &put, &mut nobody, &mut nowhere, |_| {});
     for line in lines.iter().take(5) {
         fails(line);
     }
