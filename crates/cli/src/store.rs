@@ -44,6 +44,11 @@ pub fn turns(name: &str) -> Result<Vec<PathBuf>> {
     files_in(&directory, ".json")
 }
 
+/// Whether a series of this name has a turn: a watch that is killed in its first one leaves a directory.
+pub fn has_turns(name: &str) -> bool {
+    turns(name).is_ok_and(|turns| !turns.is_empty())
+}
+
 /// The names of all series, in order.
 pub fn series_names() -> Vec<String> {
     let entries = all_series().and_then(|all| fs::read_dir(all).ok());

@@ -12,7 +12,7 @@ use crate::alone::alone;
 use crate::processes::{processes, within};
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM, ended, files, said};
-use crate::under_way::{SOON, UnderWay, assert_is_interrupted};
+use crate::under_way::{BEGUN_WITHIN, SOON, UnderWay, assert_is_interrupted};
 
 /// A run of many cases, which takes the whole minute when nobody stops it.
 const LONG: &[&str] = &["run", "memory", "clock", "syscall", "--format", "json"];
@@ -180,4 +180,33 @@ fn a_worker_that_hangs_costs_its_case_and_no_other() {
     let _alone = alone();
     let reason = (0..5).find_map(|_| run_with_a_worker_hit_by(Signal::STOP)).expect("a worker was hit");
     assert_eq!(reason, "no answer within 5 s");
+}
+
+#[test]
+fn a_watch_that_is_killed_leaves_no_process_and_goes_on_and_a_signal_ends_it_between_turns() {
+    let _alone = alone();
+    let home = Home::new();
+    let turns = || files(&home.data.path().join("hostmark/series/s"));
+    let first = ["watch", "clock.loop", "--series", "s", "--once", "--every", "10s", "--max-cpu", "100"];
+    assert_eq!(ended(&mut home.hostmark(&first)).0, 0);
+    let goes_on = || {
+        let mut command = home.hostmark(&["watch", "--resume", "s", "--for", "1h"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    // In its turn: a worker is there.
+    let mut killed = goes_on();
+    let is_measuring = within(SOON, || processes(&home).iter().any(|(_, word)| word == "worker"));
+    killed.kill().unwrap();
+    let output = killed.wait_with_output().unwrap();
+    assert!(is_measuring, "{output:?}");
+    assert!(within(SOON, || processes(&home).is_empty()), "{:?}", processes(&home));
+    assert!(turns().len() == 1 && files(home.scratch.path()).is_empty(), "{:?}", turns());
+    // It counts on, and waits for the next turn when it is asked to end.
+    let watch = goes_on();
+    let is_waiting = within(BEGUN_WITHIN, || turns().len() == 2 && processes(&home).len() == 1);
+    kill_process(Pid::from_raw(watch.id() as i32).unwrap(), Signal::TERM).unwrap();
+    let (code, out, errors) = said(&watch.wait_with_output().unwrap());
+    assert!(is_waiting && code == 143 && errors.is_empty(), "{code} {out} {errors}");
+    assert!(out.contains("turn 2: ") && out.contains("1 turn kept in "), "{out}");
+    assert!(turns().len() == 2 && processes(&home).is_empty());
 }

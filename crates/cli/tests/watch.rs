@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::answers::{assert_refused, printed};
 use crate::skip::skipped;
 use crate::support::{Home, files, in_process};
-use crate::whole_runs::stopped;
+use crate::whole_runs::{killed_at, stopped};
 
 /// The files of a series' turns.
 fn turns(home: &Home, series: &str) -> Vec<PathBuf> {
@@ -80,6 +80,29 @@ fn ctrl_c_ends_it_without_the_turn_under_way() {
     let kept = turns(&home, "s");
     assert!(!kept.is_empty() && kept.iter().all(|file| run(file).interrupted.is_none()), "{out}");
     assert!(out.contains(&format!("{} kept in ", counted(kept.len(), "turn"))), "{out}");
+}
+
+#[test]
+fn one_that_was_killed_goes_on_with_its_count_and_pace() {
+    let home = Home::new();
+    let begin = ["watch", "clock.loop", "--series", "s", "--every", "1m", "--max-cpu", "20"];
+    // In its first turn: there is no series yet, and it may be begun again.
+    killed_at(&home, &begin, 3);
+    let (code, _, error) = in_process(&home.hostmark(&["watch", "--resume", "s"]));
+    assert!(turns(&home, "s").is_empty() && code == 2 && error.contains("begin a new one"), "{error}");
+    // In a later one, of which nothing is kept.
+    killed_at(&home, &begin, 9);
+    let kept = turns(&home, "s");
+    assert!(!kept.is_empty() && kept.iter().all(|file| run(file).interrupted.is_none()));
+    // As often as it was, though that takes more than a watch may by itself.
+    let out = printed(&home, &["watch", "--resume", "s", "--for", "2m"]);
+    let first = kept.len() + 1;
+    assert!(out.contains("a turn every 1m until") && out.contains(&format!("turn {first}: ")), "{out}");
+    assert!(out.contains("2 turns kept"), "{out}");
+    let all = turns(&home, "s");
+    assert!(all.starts_with(&kept) && all.len() == kept.len() + 2, "{all:?}");
+    let (code, _, error) = in_process(&home.hostmark(&["watch", "--resume", "s", "--max-cpu", "2", "--for", "2m"]));
+    assert!(code == 2 && error.contains("--every 8m20s or longer"), "{error}");
 }
 
 #[test]

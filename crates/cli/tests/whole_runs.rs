@@ -52,8 +52,8 @@ pub fn stopped(home: &Home, arguments: &[&str], nth: usize) -> (i32, String, Str
     })
 }
 
-/// A run that ends with its `nth` worker as by a kill: nothing of it comes after. Its journal.
-fn killed(home: &Home, arguments: &[&str], nth: usize) -> PathBuf {
+/// A command that ends with its `nth` worker as by a kill: nothing of it comes after.
+pub fn killed_at(home: &Home, arguments: &[&str], nth: usize) {
     let mut workers = 0;
     let kill = move |job: &Job, _: &_| -> Script {
         workers += usize::from(is_of_round(job));
@@ -61,6 +61,11 @@ fn killed(home: &Home, arguments: &[&str], nth: usize) -> PathBuf {
     };
     let command = home.hostmark(arguments);
     assert!(catch_unwind(AssertUnwindSafe(|| scripted(&command, kill))).is_err(), "it ended before it could be killed");
+}
+
+/// The journal of a run that is killed so.
+fn killed(home: &Home, arguments: &[&str], nth: usize) -> PathBuf {
+    killed_at(home, arguments, nth);
     journal(home)
 }
 

@@ -14,7 +14,7 @@ use crate::support::{Home, PROGRAM, files};
 /// Long enough for a loaded machine to do what is done at once.
 pub const SOON: Duration = Duration::from_secs(10);
 /// First rounds fill memory, which may be slow to touch.
-const BEGUN_WITHIN: Duration = Duration::from_secs(60);
+pub const BEGUN_WITHIN: Duration = Duration::from_secs(60);
 
 /// The journal that a run keeps in its home, as far as there is one.
 pub fn journal_in(home: &Home) -> String {

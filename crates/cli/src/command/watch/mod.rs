@@ -43,7 +43,8 @@ pub struct WatchArguments {
     series: Option<String>,
     /// Continue this series, e.g. after a reboot
     ///
-    /// With its filters and its time from turn to turn, until the end that was set when it began, or for --for.
+    /// With its filters, its time from turn to turn and the CPU time that takes, until the end that was set when it began, or
+    /// for --for.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["filters", "series", "once", "print_timer"])]
     resume: Option<String>,
     /// CPU time of all turns at most, in percent of one CPU [default: 2]
@@ -127,7 +128,7 @@ pub fn watch(arguments: &WatchArguments, lang: Lang, world: &mut World) -> Resul
 /// A new series, or one more turn of one that a timer takes.
 fn begun(arguments: &WatchArguments, load: Load) -> Result<Watch> {
     let series = match &arguments.series {
-        Some(name) if store::series(name).is_some() && !arguments.once && !arguments.print_timer => refuse!(
+        Some(name) if store::has_turns(name) && !arguments.once && !arguments.print_timer => refuse!(
             "there is a series {name} already; continue it by --resume {name}, or give another name",
             "已有序列 {name}；请用 --resume {name} 继续，或换一个名称"
         ),
@@ -135,7 +136,7 @@ fn begun(arguments: &WatchArguments, load: Load) -> Result<Watch> {
         None => {
             let numbered = (2..).map(|number| format!("{USUAL_NAME}-{number}"));
             let mut names = std::iter::once(USUAL_NAME.to_owned()).chain(numbered);
-            names.find(|name| store::series(name).is_none()).unwrap_or_default()
+            names.find(|name| !store::has_turns(name)).unwrap_or_default()
         }
     };
     Ok(Watch {
@@ -162,6 +163,8 @@ fn resumed(arguments: &WatchArguments, name: &str, load: Load) -> Result<(Watch,
         refuse!("the series {name} has ended; give --for to go on with it", "序列 {name} 已结束；要继续请给出 --for")
     };
     let (filters, every_s) = (run.settings.filters, arguments.every.unwrap_or(of.every_s));
+    // What was allowed when it began.
+    let load = if arguments.max_cpu.is_none() { load.at_least_of(of.every_s) } else { load };
     Ok((Watch { filters, series: name.to_owned(), every_s, for_s: Some(for_s), load }, files))
 }
 

@@ -25,9 +25,15 @@ impl Load {
         Load(percent.map_or(USUAL_SHARE, |percent| percent / 100.0))
     }
 
+    /// This, or what turns of this distance use.
+    pub fn at_least_of(self, every_s: f64) -> Load {
+        Load(self.0.max((TURN_S / every_s).min(1.0)))
+    }
+
     /// Refuses turns that follow each other faster than that.
     pub fn check(self, every_s: f64) -> Result<()> {
-        let least_s = (TURN_S / self.0).ceil();
+        // An error of rounding is no second.
+        let least_s = (TURN_S / self.0 - 1e-6).ceil();
         if every_s >= least_s {
             return Ok(());
         }
@@ -156,6 +162,11 @@ mod tests {
         assert!(two_percent.check(500.0).is_ok());
         assert!(two_percent.check(499.0).unwrap_err().to_string().contains("--every 8m20s"));
         assert!(Load::of_percent(Some(50.0)).check(20.0).is_ok());
+        // A series goes on as often as it was allowed to.
+        for every_s in [5.0, 60.0, 70.0, 333.0, 3600.0] {
+            assert!(two_percent.at_least_of(every_s).check(every_s.max(TURN_S)).is_ok(), "{every_s}");
+        }
+        assert_eq!(two_percent.at_least_of(3600.0), two_percent);
         // What a turn used beyond what was expected puts off the next.
         assert_eq!(two_percent.kept_after(Duration::from_secs(20)), Duration::from_secs(1000));
     }
