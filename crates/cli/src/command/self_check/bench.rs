@@ -11,8 +11,8 @@ use hostmark_engine::{KernelMeters, Meters, Wall, clock, others_during, worker};
 use hostmark_host::Root;
 use hostmark_model::{DisturbanceFlags, Event, HostFacts, Job, Others, RoundNoise};
 
-use super::check::Unseen;
 use super::known;
+use super::unseen::Unseen;
 use crate::command::measure::quiet::CpuWatch;
 use crate::wall::SinceStart;
 

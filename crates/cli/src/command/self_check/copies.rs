@@ -11,8 +11,9 @@ use hostmark_engine::{CaseRounds, Record, Round, RoundResult};
 use hostmark_model::{Profile, Run};
 
 use super::bench::Bench;
-use super::check::{Attempt, Check, Known, Line, Unseen};
+use super::check::{Attempt, Check, Known, Line};
 use super::known::{CHANGE_NS, COPIES, STRETCH, UNCHANGED_NS};
+use super::unseen::Unseen;
 use crate::command::measure::ready;
 
 /// Rounds of a case in a run.

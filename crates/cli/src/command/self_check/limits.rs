@@ -6,8 +6,9 @@ use hostmark_analysis::bilingual::{Words, same};
 use hostmark_model::{CaseRecord, FlagKind, Measured, Outcome, RoundRecord, Run};
 
 use super::bench::Bench;
-use super::check::{Attempt, Check, Known, Line, Unseen};
+use super::check::{Attempt, Check, Known, Line};
 use super::surroundings::{MeasureIn, Surroundings};
+use super::unseen::Unseen;
 
 /// No further look begins after this time of a check.
 const LIMIT: Duration = Duration::from_secs(5);

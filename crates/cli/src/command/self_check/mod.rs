@@ -14,6 +14,7 @@ pub mod relay;
 pub mod surroundings;
 #[cfg(test)]
 mod tests;
+pub mod unseen;
 pub mod wire;
 
 use std::any::Any;

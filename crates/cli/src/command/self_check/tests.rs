@@ -170,8 +170,10 @@ fn all_checks(break_one: impl FnOnce(&mut PutIn)) -> Vec<Line> {
     run(&mut bench, &put, &mut start, &mut around, |_| {})
 }
 
-/// Of each check a bound, broken on purpose.
-const BROKEN: [(&str, fn(&mut PutIn)); 11] = [
+/// A check, and how a bound of it is broken on purpose.
+type Break = (&'static str, fn(&mut PutIn));
+
+const BROKEN: [Break; 11] = [
     ("delay", |put| put.delay_ns.expected = 20_500),
     ("sleep", |put| put.clock_rate = 1.005),
     ("multiply", |put| put.cycles = 4..=5),
@@ -357,6 +359,12 @@ fn a_competitor_is_put_in_and_its_share_comes_back_or_fails() {
     for (put, expected) in [(30, 50), (30, 10), (0, 30)] {
         fails(&checked(0.0, put, expected));
     }
+    // In an emulated machine that loses ticks nothing is told.
+    let mut in_software = counted(&Counters::default());
+    in_software.host.virtualization.hypervisor = Some(hostmark_host::EMULATED.into());
+    let line = competitor::competitor(&mut in_software, &Known::of(PERCENT), &mut nobody);
+    assert_eq!(line.outcome, Outcome::NotPossible, "{line:?}");
+    assert!(line.reason.unwrap().en.contains("in software"));
     let line = checked(0.2, 30, 50);
     assert_eq!(line.outcome, Outcome::NotPossible, "{line:?}");
     assert_eq!(line.reason.unwrap().en, "other programs used 20 % of it as well; rerun later");
