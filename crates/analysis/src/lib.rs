@@ -32,6 +32,7 @@ pub mod scaling;
 pub mod short_arrays;
 pub mod split_huge_pages;
 pub mod stream_times;
+pub mod submitted;
 pub mod trust;
 pub mod typography;
 

@@ -8,6 +8,7 @@ mod leaves;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use hostmark_model::{HERE, Run, Sampled, Settings};
+use serde_json::Value;
 
 use leaves::{Leaf, Leaves};
 
@@ -106,9 +107,48 @@ pub fn redact(mut runs: Vec<Run>) -> Vec<Run> {
     runs
 }
 
+/// The fields of a run, as their paths in its file, in which something is left that may name somebody.
+pub fn unredacted(run: &Run) -> Vec<String> {
+    let mut names = RedactedNames { keeps_placeholders: true, ..RedactedNames::default() };
+    let mut redacted = run.clone();
+    names.find(&mut redacted);
+    names.run(&mut redacted);
+    let mut found = Vec::new();
+    let [one, other] = [run, &redacted].map(|run| serde_json::to_value(run).unwrap_or_default());
+    differing("", &one, &other, &mut found);
+    found
+}
+
+/// The paths at which two values differ.
+fn differing(at: &str, one: &Value, other: &Value, found: &mut Vec<String>) {
+    let below = |key: &str| if at.is_empty() { key.to_owned() } else { format!("{at}.{key}") };
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) => {
+            // One that redaction leaves out is null there.
+            let null = &Value::Null;
+            one.iter().for_each(|(key, value)| differing(&below(key), value, other.get(key).unwrap_or(null), found));
+        }
+        (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
+            one.iter().zip(other).enumerate().for_each(|(index, (one, other))| {
+                differing(&below(&index.to_string()), one, other, found);
+            });
+        }
+        (one, other) if one == other => {}
+        _ => found.push(at.to_owned()),
+    }
+}
+
+/// Whether a text is what stands for a name: `host-1`.
+fn is_placeholder(text: &str, kind: &str) -> bool {
+    let number = text.strip_prefix(kind).and_then(|rest| rest.strip_prefix('-'));
+    number.is_some_and(|number| number.parse::<usize>().is_ok())
+}
+
 /// The names that are replaced; the placeholder has the number of a name.
 #[derive(Debug, Default)]
 struct RedactedNames {
+    /// Whether placeholders stay as they are. Else they are names like others: a host may be called `host-1`.
+    keeps_placeholders: bool,
     hosts: Vec<String>,
     users: Vec<String>,
     paths: Vec<String>,
@@ -150,7 +190,7 @@ impl RedactedNames {
     }
 
     fn host(&mut self, name: &str) {
-        if name.is_empty() || name == HERE {
+        if name.is_empty() || name == HERE || (self.keeps_placeholders && is_placeholder(name, "host")) {
             return;
         }
         number(&mut self.hosts, name.to_owned());
@@ -256,6 +296,9 @@ impl RedactedNames {
     }
 
     fn path(&mut self, path: &str) -> String {
+        if self.keeps_placeholders && is_placeholder(path, "path") {
+            return path.to_owned();
+        }
         format!("path-{}", number(&mut self.paths, path.to_owned()))
     }
 
@@ -322,6 +365,13 @@ impl RedactedNames {
 
     /// One of those that are kept for documents (RFC 5737, RFC 3849).
     fn address(&mut self, ip: IpAddr) -> IpAddr {
+        let is_placeholder = match ip {
+            IpAddr::V4(ip) => ip.octets()[..3] == [192, 0, 2],
+            IpAddr::V6(ip) => ip.segments()[..7] == [0x2001, 0xdb8, 0, 0, 0, 0, 0],
+        };
+        if self.keeps_placeholders && is_placeholder {
+            return ip;
+        }
         let number = number(&mut self.addresses, ip);
         match ip {
             IpAddr::V4(_) => Ipv4Addr::new(192, 0, 2, number as u8).into(),

@@ -88,6 +88,7 @@ fn answered(words: &[OsString], world: &mut World) -> Exit {
         Command::Fleet(fleet) => command::fleet::fleet(&fleet, lang),
         Command::Import(import) => command::import::import(&import, lang),
         Command::Runs(runs) => command::runs::runs(&runs, lang),
+        Command::Reference(reference) => command::reference::reference(&reference, lang),
         Command::Vm(vm) => command::vm::vm(&vm, lang),
         Command::Serve(serve) => command::far::serve::serve(&serve, lang),
         Command::Completions(completions) => command::completions::completions(&completions),

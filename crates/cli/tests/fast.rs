@@ -50,6 +50,7 @@ mod run_file;
 mod serve;
 mod service;
 mod started;
+mod submitted;
 mod tables;
 mod terminal;
 mod tidy;

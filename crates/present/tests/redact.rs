@@ -1,7 +1,7 @@
 //! A redacted run in every format: no name of a host, a person or a path stands in it, wherever the run had it.
 
 use hostmark_analysis::findings;
-use hostmark_analysis::redact::redact;
+use hostmark_analysis::redact::{redact, unredacted};
 use hostmark_model::{HostFacts, Run, load_run};
 use hostmark_present::{RenderOptions, export};
 use serde_json::Value;
@@ -83,6 +83,7 @@ fn no_format_of_a_redacted_run_holds_what_names_somebody() {
     let (planted, count) = planted(&run());
     assert!(count > 40, "{count}");
     let mut redacted = redact(vec![planted]);
+    assert_eq!(unredacted(&redacted[0]), Vec::<String>::new());
     let found = findings(&redacted[0]);
     redacted[0].findings.extend(found);
     for format in export::FORMATS {
@@ -118,6 +119,12 @@ fn what_explains_the_figures_stays_and_a_redacted_run_is_a_run() {
     assert!(redacted.pairs.iter().any(|pair| pair.from == *name), "{:?}", redacted.pairs);
     let text = export::format_named("json").unwrap().render_one(&redacted, &RenderOptions::default());
     assert_eq!(load_run(&text).unwrap(), redacted);
+    assert_eq!(unredacted(&redacted), Vec::<String>::new());
+    let left = unredacted(&before);
+    for field in ["host.hostname", "host.boot_id", "name", "place", "settings.inputs.scratch", "peers.0.host.hostname"]
+    {
+        assert!(left.iter().any(|found| found == field), "{field} is not in {left:?}");
+    }
     // Once more changes nothing that matters.
     assert_eq!(redact(vec![redacted.clone()])[0].host, redacted.host);
 }

@@ -11,6 +11,7 @@ pub mod import;
 pub mod list;
 mod measure;
 pub mod processes;
+pub mod reference;
 pub mod report;
 pub mod run;
 pub mod runs;
@@ -83,6 +84,8 @@ pub enum Command {
     Import(import::ImportArguments),
     /// List the stored runs
     Runs(runs::RunsArguments),
+    /// Check a run that is sent in as a reference
+    Reference(reference::ReferenceArguments),
     /// Measure what a virtual machine costs
     Vm(vm::VmArguments),
     /// Let other hosts measure on this machine, with a token

@@ -213,6 +213,24 @@ pub const ALL: &[Example] = &[
         "Measure two machines in turn.",
         "交替测量两台机器。",
     ),
+    example(
+        "report",
+        "hostmark report last --share",
+        "Write a redacted file and a card to share.",
+        "写出可分享的脱敏文件和卡片。",
+    ),
+    example(
+        "reference",
+        "hostmark reference check FILE",
+        "Check a run before you send it in.",
+        "在提交之前检查一次运行。",
+    ),
+    example(
+        "reference check",
+        "hostmark reference check FILE",
+        "Exit 1 if it cannot become a reference.",
+        "不能成为参考则以 1 退出。",
+    ),
     example("import", "hostmark import fio result.json", "Import a result of fio.", "导入 fio 的结果。"),
     example("runs", "hostmark runs", "List the stored runs.", "列出已保存的运行。"),
     example(

@@ -140,8 +140,8 @@ const EXITS: &[(Exit, Text)] = &[
     (
         Exit::Found,
         Text {
-            en: "compare or run --expect found a regression, host --check something that would disturb a measurement, fleet report --check a host that differs from others of its kind, or self-check a value outside its bound",
-            zh: "compare 或 run --expect 发现性能退化，host --check 发现会干扰测量的因素，fleet report --check 发现与同机型不同的主机，或 self-check 发现有值超出界限",
+            en: "compare or run --expect found a regression, host --check something that would disturb a measurement, fleet report --check a host that differs from others of its kind, self-check a value outside its bound, or reference check a run that cannot be a reference",
+            zh: "compare 或 run --expect 发现性能退化，host --check 发现会干扰测量的因素，fleet report --check 发现与同机型不同的主机，self-check 发现有值超出界限，或 reference check 不接受一次运行",
         },
     ),
     (
@@ -175,7 +175,7 @@ const EXITS: &[(Exit, Text)] = &[
 fn exits(path: &str) -> Topic {
     let measures = ["run", "compare", "watch", "vm run", ""].contains(&path);
     let applies = |exit: Exit| match exit {
-        Exit::Found => ["", "run", "compare", "host", "self-check", "fleet report"].contains(&path),
+        Exit::Found => ["", "run", "compare", "host", "self-check", "fleet report", "reference check"].contains(&path),
         Exit::Undecided => ["", "run", "compare"].contains(&path),
         Exit::CaseFailed => measures || path == "self-check",
         Exit::NothingSelected => measures || ["list", "explain", "report"].contains(&path),

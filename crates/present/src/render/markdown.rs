@@ -36,6 +36,8 @@ const OTHER: Text = Text { en: "Other", zh: "其他" };
 const SKIPPED: Text = Text { en: "skipped: ", zh: "已跳过：" };
 const FAILED: Text = Text { en: "**FAILED**: ", zh: "**失败**：" };
 const NO_CASES: Text = Text { en: "No case was measured.", zh: "没有测得任何用例。" };
+/// Constants in a line.
+const MOST_IN_LINE: usize = 5;
 const NO_INTERVAL: Text = Text { en: "none", zh: "无" };
 
 /// The whole document; it ends with a line break, and nothing of the run's own texts is taken for markup.
@@ -99,11 +101,31 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
     typeset(&out, lang).into_owned()
 }
 
+/// What machine it is, in a line, without its name.
+pub fn machine(run: &Run, lang: Lang) -> String {
+    run::machine(run).iter().map(|part| part.get(lang)).collect::<Vec<_>>().join(" · ")
+}
+
+/// A line for a chat: the machine without its name, a constant of each kind, and the grade.
+pub fn line(run: &Run, lang: Lang) -> String {
+    let (comma, end) = match lang {
+        Lang::En => (", ", ". "),
+        Lang::Zh => ("，", "。"),
+    };
+    let value = |constant: &constants::ConstantValue| format!("{} {}", constant.name.get(lang), constant.value(lang));
+    let last = |constants: &[constants::ConstantValue]| constants.last().map(value);
+    let facts: Vec<String> = constants::of_run(run).iter().filter_map(|(_, of)| last(of)).take(MOST_IN_LINE).collect();
+    let mut parts = vec![machine(run, lang), facts.join(comma)];
+    parts.extend(run.trust.as_ref().map(|known| trust::line(known, 0).get(lang).to_owned()));
+    parts.push(format!("hostmark {}", run.tool.version));
+    parts.retain(|part| !part.is_empty());
+    typeset(&parts.join(end), lang).into_owned()
+}
+
 /// A few lines for an issue: the machine without its name, the grade, the constants, and what costs most.
 pub fn short(run: &Run, options: &RenderOptions) -> String {
     let lang = options.lang;
-    let machine: Vec<String> = run::machine(run).iter().map(|part| safe(part.get(lang))).collect();
-    let mut out = format!("**{}**\n\n", machine.join(" · "));
+    let mut out = format!("**{}**\n\n", safe(&machine(run, lang)));
     for text in run::contradictions(run) {
         let _ = writeln!(out, "! {}\n", safe(text.get(lang)));
     }

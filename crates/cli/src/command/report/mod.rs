@@ -1,6 +1,7 @@
 //! `hostmark report RUN…`: runs that were measured before, in any format.
 
 mod reestimate;
+mod share;
 
 use std::path::PathBuf;
 
@@ -80,6 +81,12 @@ pub struct ReportArguments {
     /// value, in every format: host-1, path-2. Read the result before you publish it.
     #[arg(long)]
     redact: bool,
+    /// Write a redacted run file and a card, and print a line to paste
+    ///
+    /// In the current directory, or as --out FILE.json names it; the card is beside it. hostmark reference check FILE tells whether the
+    /// run can become a reference.
+    #[arg(long, conflicts_with_all = ["get", "format", "full", "base", "over_time", "verbose"])]
+    share: bool,
     /// Write to this file instead of standard output
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -118,6 +125,10 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
         runs.extend(named(typed, &load_all)?);
     }
     chosen.narrow(runs.iter_mut())?;
+    if arguments.share {
+        share::share(runs, arguments.out.as_deref(), lang)?;
+        return Ok(Exit::Fine);
+    }
     if arguments.redact {
         runs = redact(runs);
     }
