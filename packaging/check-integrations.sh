@@ -1,0 +1,157 @@
+#!/usr/bin/env bash
+# Checks what starts hostmark elsewhere: `packaging/check-integrations.sh PROGRAM`. The action's step is executed as a runner would, with a baseline it
+# meets, one it cannot, and none; Slurm's epilog and Ansible's role likewise. Every file is held to the schema or the linter of what reads it, as
+# far as that is here. Ends with 1 when something is wrong; a line that begins with "skipped" tells what could not be looked at.
+#
+# Linters: shellcheck, actionlint, check-jsonschema, kubernetes-validate, ansible-lint, cloud-init.
+set -euo pipefail
+
+if [ $# != 1 ] || [ ! -x "$1" ]; then
+    echo "give the program: packaging/check-integrations.sh target/debug/hostmark"
+    exit 2
+fi
+program=$(realpath "$1")
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+skip() { printf 'skipped: %s\n' "$*"; }
+wrong() {
+    printf 'wrong: %s\n' "$*"
+    failed=1
+}
+
+# A linter and its words, which end well.
+lint() { # WHAT TOOL WORDS…
+    local what=$1
+    shift
+    if ! command -v "$1" >/dev/null; then skip "$what: there is no $1"; return; fi
+    if "$@" >"$work/lint" 2>&1; then printf 'ok: %s (%s)\n' "$what" "$1"; else wrong "$what, says $1: $(tail -n 20 "$work/lint")"; fi
+}
+
+scripts() {
+    lint "shell scripts" shellcheck -x packaging/*.sh packaging/action/run.sh packaging/slurm/epilog.sh
+}
+
+# The step as the runner starts it; its exit code goes to `code`.
+step() { # NAME=VALUE…
+    code=0
+    : >"$work/summary"
+    : >"$work/output"
+    env -i PATH="$work/bin:/usr/bin:/bin" HOME="$work" XDG_DATA_HOME="$work/data" LC_ALL=C.UTF-8 RUNNER_TEMP="$work/temp" GITHUB_ACTIONS=true \
+        GITHUB_STEP_SUMMARY="$work/summary" GITHUB_OUTPUT="$work/output" INPUT_PROFILE=quick INPUT_FILTERS='syscall.null clock.read' \
+        "$@" packaging/action/run.sh >"$work/log" 2>&1 || code=$?
+    run=$(sed -n 's/^run=//p' "$work/output")
+}
+
+# What a step must leave behind.
+holds() { # CODE VERDICT ANNOTATION
+    [ "$code" = "$1" ] || wrong "the step ends with $code, not $1: $(tail -n 3 "$work/log")"
+    grep -qx "verdict=$2" "$work/output" || wrong "the verdict is not '$2': $(cat "$work/output")"
+    grep -q "^::$3 title=hostmark::" "$work/log" || wrong "no line of the log is an $3: $(cat "$work/log")"
+    grep -q 'hostmark' "$work/summary" || wrong "the summary has no answer"
+    grep -qE '^trust=[A-F]$' "$work/output" || wrong "there is no grade"
+}
+
+action() {
+    mkdir -p "$work/bin" "$work/temp"
+    ln -s "$program" "$work/bin/hostmark"
+    step
+    holds 0 '' notice
+    [ -s "$run" ] || wrong "there is no run file"
+    # The run's own values are met, and not by the time of one that was a thousand times faster.
+    local baseline=$work/baseline.json
+    cp "$run" "$baseline"
+    step INPUT_AGAINST="$baseline" INPUT_THRESHOLD=900 || true
+    case $code in
+        0) holds 0 same notice ;;
+        *) holds 6 open warning ;;
+    esac
+    python3 - "$baseline" <<'PYTHON'
+import json, sys, uuid
+def scaled(value):
+    if isinstance(value, dict): return {key: scaled(one) for key, one in value.items()}
+    if isinstance(value, list): return [scaled(one) for one in value]
+    return value
+run = json.load(open(sys.argv[1]))
+run["id"] = str(uuid.uuid4())
+for case in run["cases"]:
+    measured = case["outcome"].get("measured")
+    if not measured: continue
+    estimate = measured["estimate"]
+    for name in ["typical", "ci_low", "ci_high", "min", "max", "mean", "stddev", "mad"]:
+        if isinstance(estimate.get(name), (int, float)): estimate[name] /= 1000
+    for name in ["quiet", "range", "repetition"]: estimate.pop(name, None)
+    measured["samples"] = [[value / 1000 for value in of] for of in measured["samples"]]
+    for of in measured["rounds"]: of["median"] /= 1000
+json.dump(run, open(sys.argv[1], "w"))
+PYTHON
+    step INPUT_AGAINST="$baseline"
+    holds 1 slower error
+    step INPUT_AGAINST=x220
+    holds 0 same notice
+    grep -q 'ThinkPad X220' "$work/summary" || wrong "the summary names no reference"
+    step INPUT_FILTERS=no.such.probe
+    [ "$code" = 4 ] || wrong "a filter that selects nothing ends with $code"
+    grep -q '^::error title=hostmark::' "$work/log" || wrong "and is no error"
+    echo "ok: the action's step, five times"
+}
+
+epilog() {
+    local runs
+    for _ in 1 2; do
+        env HOSTMARK="$program" HOSTMARK_DATA="$work/slurm" sh packaging/slurm/epilog.sh || wrong "the epilog fails, which drains a node"
+    done
+    runs=$(find "$work/slurm/hostmark/series/epilog" -name '*.json' 2>/dev/null | wc -l)
+    [ "$runs" = 1 ] || wrong "two epilogs within a day left $runs runs"
+    env HOSTMARK=/nowhere/hostmark HOSTMARK_DATA="$work/slurm-2" sh packaging/slurm/epilog.sh || wrong "the epilog without hostmark fails"
+    env HOSTMARK_DATA=/proc/nowhere sh packaging/slurm/epilog.sh 2>/dev/null || wrong "the epilog without a place fails"
+    [ "$failed" = 1 ] || echo "ok: Slurm's epilog"
+}
+
+ansible() {
+    lint "Ansible's role" ansible-lint --offline --profile production packaging/ansible/hostmark
+    if ! command -v ansible-playbook >/dev/null; then skip "Ansible's role: there is no ansible-playbook"; return; fi
+    cat >"$work/play.yml" <<PLAY
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  roles:
+    - role: hostmark
+      vars: {hostmark_program: "$program", hostmark_path: "$work/installed", hostmark_run: "$work/role.json", hostmark_filters: [syscall.null]}
+PLAY
+    # shellcheck disable=SC2054 # the comma makes a list of hosts of a name
+    local play=(env ANSIBLE_ROLES_PATH="$PWD/packaging/ansible" ANSIBLE_LOCALHOST_WARNING=false XDG_DATA_HOME="$work/data" ansible-playbook -i localhost, "$work/play.yml")
+    "${play[@]}" >"$work/first" 2>&1 || { wrong "the role fails: $(tail -n 5 "$work/first")"; return; }
+    "${play[@]}" >"$work/second" 2>&1 || wrong "the role fails the second time"
+    [ -s "$work/role.json" ] || wrong "the role leaves no run"
+    grep -q 'changed=2 ' "$work/first" || wrong "the role changes nothing"
+    grep -q 'changed=0 ' "$work/second" || wrong "the role changes something each time"
+    echo "ok: Ansible's role, twice"
+}
+
+schemas() {
+    lint "the action" check-jsonschema --builtin-schema vendor.github-actions packaging/action/action.yml
+    lint "issue templates" check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/{value,failure,reference}.yml
+    lint "the choice of templates" check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+    # The component's head is GitLab's own; what follows is a pipeline, once its inputs are put in.
+    sed '1,/^---$/d; s/\$\[\[ inputs.tags \]\]/[]/; s/\$\[\[ inputs.stage \]\]/test/; s/\$\[\[ inputs[.][a-z]* \]\]//g' \
+        packaging/gitlab/templates/hostmark.yml >"$work/gitlab-ci.yml"
+    lint "GitLab's component" check-jsonschema --builtin-schema vendor.gitlab-ci --data-transform gitlab-ci "$work/gitlab-ci.yml"
+    lint "Kubernetes' Job" kubernetes-validate packaging/kubernetes/job.yaml
+    lint "Kubernetes' DaemonSet" kubernetes-validate packaging/kubernetes/daemonset.yaml
+    lint "cloud-init's snippet" cloud-init schema --config-file packaging/cloud-init/hostmark.yaml
+    lint "CITATION.cff" check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
+    # A workflow that uses the action as a person would.
+    mkdir -p "$work/workflow/.github/workflows"
+    # shellcheck disable=SC2016 # backquotes of markdown
+    sed -n '/^```yaml$/,/^```$/{/```/d;p}' packaging/action/README.md >"$work/workflow/.github/workflows/hostmark.yml"
+    lint "a workflow with the action" actionlint "$work/workflow/.github/workflows/hostmark.yml"
+}
+
+scripts
+schemas
+action
+epilog
+ansible
+exit "$failed"
