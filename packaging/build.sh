@@ -3,17 +3,19 @@
 # package hostmark-static, which depends on nothing. A line that begins with "skipped" tells what could not be made.
 #
 #   OUT       where the packages go; target/packages unless set
-#   PACKAGES  which ones: "deb rpm" unless set
+#   PACKAGES  which ones: "tar deb rpm" unless set; also "wheel"
 #
-# Needs cargo-deb and cargo-generate-rpm (`cargo install --locked cargo-deb cargo-generate-rpm`), for another
-# architecture also its linker, as CARGO_TARGET_…_LINKER, and to make its man page a way to run it (qemu-user).
+# Needs zstd, cargo-deb and cargo-generate-rpm (`cargo install --locked cargo-deb cargo-generate-rpm`), for a wheel maturin, for aarch64 with
+# glibc also its linker, as CARGO_TARGET_…_LINKER, and to make its man page a way to run it (qemu-user).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=packaging/flags.sh
+. packaging/flags.sh
 
 # Where Cargo.toml's package metadata look for what is not compiled; not moved by CARGO_TARGET_DIR.
 SHARE=$PWD/target/packaging/share
-OUT=${OUT:-$PWD/target/packages}
-PACKAGES=${PACKAGES:-deb rpm}
+OUT=$(realpath -m "${OUT:-target/packages}")
+PACKAGES=${PACKAGES:-tar deb rpm}
 
 say() { printf '\n== %s\n' "$*"; }
 skip() { printf 'skipped: %s\n' "$*"; }
@@ -62,6 +64,30 @@ zsh_folder() { # NAME
     done
 }
 
+# The program with what a package lays out under /usr/share, in a directory of its own: the same bytes from every build.
+tarball() { # TARGET BINARY
+    local name
+    name=hostmark-$(version)-$1
+    local root=$WORK/$name
+    mkdir -p "$root/bin"
+    cp "$2" "$root/bin/hostmark"
+    cp -r "$SHARE" "$root/share"
+    find "$root" -type d -exec chmod 755 {} +
+    tar -C "$WORK" --format=ustar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -cf - "$name" |
+        zstd -q -19 -T1 -f -o "$OUT/$name.tar.zst"
+    rm -rf "$root"
+}
+
+# A program alone as a wheel: the static one fits both C libraries.
+wheel() { # TARGET
+    local compatible=()
+    if [[ $1 == *-musl ]]; then compatible=(--compatibility manylinux2014 musllinux_1_1); fi
+    # It reads the project of the directory that it is in.
+    (cd packaging/python && CARGO_TARGET_DIR=$(target_dir) maturin build --quiet --profile dist --locked --target "$1" "${compatible[@]}" --out "$OUT")
+}
+
+version() { sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1; }
+
 package() { # TARGET
     local target=$1 for_target=(--target "$1") folder=$1/dist deb=() rpm=() emulator=() status=0
     say "hostmark for $target"
@@ -73,7 +99,7 @@ package() { # TARGET
     cargo build --profile dist --locked "${for_target[@]}" -p hostmark
     local binary
     binary=$(target_dir)/$folder/hostmark
-    if [[ $target == aarch64-*-gnu && $(uname -m) != aarch64 ]]; then
+    if [[ $target == aarch64-* && $(uname -m) != aarch64 ]]; then
         emulator=(qemu-aarch64-static -L /usr/aarch64-linux-gnu)
     fi
     stage "${emulator[@]}" "$binary"
@@ -84,6 +110,13 @@ package() { # TARGET
     mkdir -p "$OUT"
     for kind in $PACKAGES; do
         case $kind in
+        tar)
+            zsh_folder site-functions
+            if command -v zstd >/dev/null; then tarball "$target" "$binary"; else skip "tar: no zstd"; fi
+            ;;
+        wheel)
+            if command -v maturin >/dev/null; then wheel "$target" || status=1; else skip "wheel: no maturin"; fi
+            ;;
         deb)
             zsh_folder vendor-completions
             if cargo deb --version >/dev/null 2>&1; then
@@ -101,7 +134,7 @@ package() { # TARGET
             fi
             ;;
         *)
-            echo "there is no package kind '$kind'; use deb rpm"
+            echo "there is no package kind '$kind'; use tar deb rpm wheel"
             return 2
             ;;
         esac
@@ -111,5 +144,8 @@ package() { # TARGET
 
 HERE=$(rustc -vV | sed -n 's/^host: //p')
 [ $# -gt 0 ] || set -- "$HERE"
+WORK=$(mktemp -d)
+trap 'rm -rf "$WORK"' EXIT
 for target in "$@"; do package "$target"; done
+(cd "$OUT" && rm -f SHA256SUMS && sha256sum -- * >"$WORK/sums" && mv "$WORK/sums" SHA256SUMS)
 ls -l "$OUT"

@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
-# Checks the image of packaging/Containerfile: `packaging/check-container.sh PROGRAM` builds its last stage with that static program in the
-# place of the first stage's, looks at what is in it, and measures a little in a container of it. The first stage, which takes a public image
-# of Rust, is not built. Ends with 1 when something is wrong, with 2 where buildah is missing or cannot build.
+# Checks the image of packaging/Containerfile: `packaging/check-container.sh PROGRAM [FOR-AARCH64]` builds its last stage with that static program
+# in the place of the first stage's, looks at what is in it, and measures a little in a container of it. With a second program it builds the image
+# for aarch64 too, beside the first in one manifest. The first stage, which takes a public image of Rust, is not built. Ends with 1 when
+# something is wrong, with 2 where buildah is missing or cannot build.
 set -euo pipefail
 
-if [ $# != 1 ] || [ ! -x "$1" ]; then
+if [ $# -lt 1 ] || [ $# -gt 2 ] || [ ! -x "$1" ]; then
     echo "give the static program: packaging/check-container.sh target/x86_64-unknown-linux-musl/dist/hostmark"
     exit 1
 fi
 program=$(realpath "$1")
+program_arm=${2:+$(realpath "$2")}
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 if ! command -v buildah >/dev/null; then
     echo "there is no buildah"
@@ -20,7 +22,7 @@ failed=0
 container=
 # Images, containers and their mounts lie in the directory that goes.
 builder() { buildah --root "$work/root" --runroot "$work/run" --storage-driver vfs "$@"; }
-# shellcheck disable=SC2317
+# shellcheck disable=SC2317,SC2329
 finish() {
     [ -z "$container" ] || builder rm "$container" >/dev/null 2>&1 || true
     rm -rf --one-file-system "$work"
@@ -35,10 +37,14 @@ if readelf -d "$program" 2>/dev/null | grep -q '(NEEDED)'; then
     echo "$program is linked to libraries, which an empty image has none of; give the one for musl"
     exit 1
 fi
-image=$work/stage/image
-install -D "$program" "$image/usr/bin/hostmark"
-install -D -m 644 -t "$image/usr/share/doc/hostmark" LICENSE-MIT LICENSE-APACHE
-mkdir -m 1777 "$image/tmp" "$image/data"
+# What the first stage would leave.
+stage() { # PROGRAM DIRECTORY
+    local image=$2/image
+    install -D "$1" "$image/usr/bin/hostmark"
+    install -D -m 644 -t "$image/usr/share/doc/hostmark" LICENSE-MIT LICENSE-APACHE
+    mkdir -m 1777 "$image/tmp" "$image/data"
+}
+stage "$program" "$work/stage"
 mkdir "$work/context"
 
 if ! builder build --quiet --isolation chroot --build-context build="$work/stage" -f packaging/Containerfile -t hostmark "$work/context" \
@@ -66,4 +72,15 @@ inside hostmark --version || wrong "hostmark --version fails"
 inside hostmark --quiet run syscall.null file.create >"$work/log" || wrong "a run fails: $(tail -n 3 "$work/log")"
 [ -n "$(find "$root/data/hostmark/runs" -name '*.json' -size +1k 2>/dev/null)" ] || wrong "a run is not kept in /data"
 [ -z "$(ls -A "$root/tmp")" ] || wrong "left in /tmp: $(ls -A "$root/tmp")"
+
+if [ -n "$program_arm" ]; then
+    stage "$program_arm" "$work/stage-arm"
+    builder manifest create hostmark-all >/dev/null
+    builder manifest add hostmark-all hostmark >/dev/null
+    builder build --quiet --platform linux/arm64 --build-context build="$work/stage-arm" -f packaging/Containerfile --manifest hostmark-all \
+        "$work/context" >"$work/log" 2>&1 || wrong "the image for aarch64 is not built: $(tail -n 1 "$work/log")"
+    told=$(builder manifest inspect hostmark-all | sed -n 's/.*"architecture": "\(.*\)".*/\1/p' | sort | tr '\n' ' ')
+    [ "$told" = "amd64 arm64 " ] || wrong "the manifest has other architectures: $told"
+    printf 'manifest: %s\n' "$told"
+fi
 exit "$failed"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs packages in clean roots: `packaging/check-installed.sh FILE…`. A .deb goes into a minimal Debian by dpkg; an .rpm into a root of
-# its own by rpm, beside one package that has that Debian's C library and shell. There the program says its version, lists its probes and measures a
+# its own by rpm, beside one package that has that Debian's C library and shell; a tarball into the Debian by tar. There the program says its version, lists its probes and measures a
 # little; then the package is removed, and no file of it may be left. Ends with 1 when something is wrong. A line that begins with
 # "skipped" tells what could not be tried.
 #
@@ -58,7 +58,7 @@ debian() {
 
 # What the installed program does.
 try() { # ROOT
-    local root=$1 version probes file
+    local root=$1 version probes
     version=$(inside "$root" hostmark --version) || wrong "hostmark --version fails"
     probes=$(inside "$root" hostmark list | wc -l)
     [ "$probes" -gt 10 ] || wrong "the program lists no probes"
@@ -66,11 +66,16 @@ try() { # ROOT
     [ -s "$root/tmp/run.json" ] || wrong "a run leaves no file"
     inside "$root" hostmark --quiet report /tmp/run.json >/dev/null || wrong "the run cannot be reported"
     rm -f "$root/tmp/run.json"
-    for file in usr/lib/systemd/system/hostmark.{service,timer}; do
-        [ -s "$root/$file" ] || wrong "there is no /$file"
-    done
-    [ -z "$(find "$root/etc/systemd" -name 'hostmark*' 2>/dev/null)" ] || wrong "the timer is enabled by default"
     printf 'installed: %s, %s lines of probes, a run of %s\n' "$version" "$probes" "$(grep -c . "$work/run") lines"
+}
+
+# What packages bring besides.
+units() { # ROOT
+    local file
+    for file in usr/lib/systemd/system/hostmark.{service,timer}; do
+        [ -s "$1/$file" ] || wrong "there is no /$file"
+    done
+    [ -z "$(find "$1/etc/systemd" -name 'hostmark*' 2>/dev/null)" ] || wrong "the timer is enabled by default"
 }
 
 compare() { # ROOT BEFORE
@@ -91,7 +96,24 @@ check_deb() { # FILE
     inside "$root" dpkg -i /tmp/package.deb >"$work/log" 2>&1 || { wrong "dpkg -i: $(tail -n 3 "$work/log")"; return; }
     rm "$root/tmp/package.deb"
     try "$root"
+    units "$root"
     inside "$root" dpkg --purge "$name" >"$work/log" 2>&1 || wrong "dpkg --purge: $(tail -n 3 "$work/log")"
+    compare "$root" "$work/before"
+}
+
+# As a person without rights on packages has it: unpacked below /usr/local, and removed by the list of its files.
+check_tar() { # FILE
+    if [[ $1 != *"-$(uname -m)-"* ]]; then skip "it is for another architecture"; return 0; fi
+    has zstd && debian || return 0
+    local root=$work/debian
+    files "$root" >"$work/before"
+    tar --zstd -C "$root/usr/local" --strip-components=1 --no-same-owner -xf "$1"
+    try "$root"
+    tar --zstd -tf "$1" | sed 's#^[^/]*/##' | sort -r | while read -r path; do
+        if [ -d "$root/usr/local/$path" ]; then rmdir "$root/usr/local/$path" 2>/dev/null || true; else rm "$root/usr/local/$path"; fi
+    done
+    # Directories that were empty before it came are this Debian's.
+    mkdir -p "$root"/usr/local/{bin,share/man}
     compare "$root" "$work/before"
 }
 
@@ -142,6 +164,7 @@ check_rpm() { # FILE
     files "$root" >"$work/before"
     rpm --root "$root" --install "$1" >"$work/log" 2>&1 || { wrong "rpm --install: $(tail -n 3 "$work/log")"; return; }
     try "$root"
+    units "$root"
     rpm --root "$root" --erase "$name" >"$work/log" 2>&1 || wrong "rpm --erase: $(tail -n 3 "$work/log")"
     compare "$root" "$work/before"
 }
@@ -156,7 +179,8 @@ for package; do
     case $package in
     *.deb) check_deb "$package" ;;
     *.rpm) check_rpm "$package" ;;
-    *) echo "$package is no package; give .deb and .rpm files"; exit 2 ;;
+    *.tar.zst) check_tar "$package" ;;
+    *) echo "$package is no package; give .deb, .rpm and .tar.zst files"; exit 2 ;;
     esac
 done
 exit "$failed"
