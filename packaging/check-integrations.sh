@@ -14,6 +14,7 @@ program=$(realpath "$1")
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+export ANSIBLE_HOME=$work/ansible
 failed=0
 skip() { printf 'skipped: %s\n' "$*"; }
 wrong() {
@@ -62,17 +63,10 @@ action() {
     # The run's own values are met, and not by the time of one that was a thousand times faster.
     local baseline=$work/baseline.json
     cp "$run" "$baseline"
-    step INPUT_AGAINST="$baseline" INPUT_THRESHOLD=900 || true
-    case $code in
-        0) holds 0 same notice ;;
-        *) holds 6 open warning ;;
-    esac
+    step INPUT_AGAINST="$baseline" INPUT_THRESHOLD=900
+    if grep -qx verdict=open "$work/output"; then holds 0 open warning; else holds 0 same notice; fi
     python3 - "$baseline" <<'PYTHON'
 import json, sys, uuid
-def scaled(value):
-    if isinstance(value, dict): return {key: scaled(one) for key, one in value.items()}
-    if isinstance(value, list): return [scaled(one) for one in value]
-    return value
 run = json.load(open(sys.argv[1]))
 run["id"] = str(uuid.uuid4())
 for case in run["cases"]:
