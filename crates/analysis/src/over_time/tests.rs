@@ -85,10 +85,13 @@ fn few_turns_say_nothing_and_a_short_watch_finds_its_burner() {
     }
 }
 
+/// Turns, what is how many times slower in them, the share that others use, and the share of the time spent waiting.
+type Happened = (std::ops::Range<usize>, &'static [(&'static str, f64)], Option<f64>, f64);
+
 #[test]
 fn three_episodes_of_a_short_watch_are_told_each_with_what_came_with_it() {
     // A burner hits one value; a quota that cannot be seen hits two, one of which a slow link hits again.
-    let happened: [(std::ops::Range<usize>, &[(&str, f64)], Option<f64>, f64); 3] = [
+    let happened: [Happened; 3] = [
         (6..11, &[("disk.s0", 25.0)], Some(0.54), 0.11),
         (16..20, &[("memory.s0", 9.0), ("syscall.s0", 3.2)], None, 0.2),
         (24..29, &[("syscall.s0", 8.2)], None, 0.01),
