@@ -73,9 +73,10 @@ for case in run["cases"]:
     measured = case["outcome"].get("measured")
     if not measured: continue
     estimate = measured["estimate"]
-    for name in ["typical", "ci_low", "ci_high", "min", "max", "mean", "stddev", "mad"]:
-        if isinstance(estimate.get(name), (int, float)): estimate[name] /= 1000
     for name in ["quiet", "range", "repetition"]: estimate.pop(name, None)
+    for name in estimate:
+        is_time = name not in ["confidence", "n", "rounds", "agreement"]
+        if is_time and isinstance(estimate[name], (int, float)): estimate[name] /= 1000
     measured["samples"] = [[value / 1000 for value in of] for of in measured["samples"]]
     for of in measured["rounds"]: of["median"] /= 1000
 json.dump(run, open(sys.argv[1], "w"))
@@ -110,6 +111,7 @@ ansible() {
 - hosts: localhost
   connection: local
   gather_facts: false
+  vars: {ansible_python_interpreter: "{{ ansible_playbook_python }}"}
   roles:
     - role: hostmark
       vars: {hostmark_program: "$program", hostmark_path: "$work/installed", hostmark_run: "$work/role.json", hostmark_filters: [syscall.null]}
