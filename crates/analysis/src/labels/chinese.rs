@@ -117,6 +117,7 @@ const AXES: &[Axis] = &[
             ("mod", "取模"),
             ("mod_small", "小操作数取模"),
             ("mul", "乘法"),
+            ("own", "取得所有权"),
             ("read", "读"),
             ("store", "存储"),
             ("write", "写"),

@@ -12,6 +12,7 @@ mod line;
 mod loaded_latency;
 mod numa_bandwidth;
 mod numa_latency;
+mod ownership;
 mod page_walk;
 mod parallelism;
 mod prefetch;
@@ -24,7 +25,7 @@ mod tlb;
 mod unaligned_access;
 mod write;
 
-crate::group!("memory", shares_worker true: hierarchy read write copy fill stream stream2 scaling latency loaded_latency prefetch parallelism random_access kernel_random_access unaligned_access line associativity tlb page_walk effective_page numa_latency numa_bandwidth integrity);
+crate::group!("memory", shares_worker true: hierarchy read write copy fill stream stream2 scaling latency loaded_latency prefetch parallelism random_access ownership kernel_random_access unaligned_access line associativity tlb page_walk effective_page numa_latency numa_bandwidth integrity);
 
 use hostmark_engine::prelude::*;
 

@@ -52,7 +52,7 @@ impl<'a> Built<'a> {
         let at = if walked == self.nodes { 0 } else { (pass - walked) as usize };
         let start = self.sequence.get(at).map_or(0, |&node| node as usize * self.node_bytes);
         drop(self.sequence);
-        let mut chain = Chain::starting_at(self.memory, start, self.nodes);
+        let mut chain = Chain::starting_at(self.memory, start, self.nodes, self.node_bytes);
         chain.walk(walked);
         chain
     }
@@ -71,7 +71,9 @@ pub struct Chain<'a> {
     base: usize,
     node: usize,
     nodes: u64,
-    /// The memory stays borrowed, so that nothing can change a link.
+    /// What is surely between two links.
+    node_bytes: usize,
+    /// The memory stays borrowed, so that nobody else can change a link.
     memory: PhantomData<&'a mut [u8]>,
 }
 
@@ -175,13 +177,13 @@ impl<'a> Chain<'a> {
         for (&offset, &next) in offsets.iter().zip(offsets[1..].iter().chain([&first])) {
             memory[offset..offset + LINK_BYTES].copy_from_slice(&(base + next).to_ne_bytes());
         }
-        Ok(Self::starting_at(memory, first, offsets.len() as u64))
+        Ok(Self::starting_at(memory, first, offsets.len() as u64, LINK_BYTES))
     }
 
-    fn starting_at(memory: &'a mut [u8], start: usize, nodes: u64) -> Self {
+    fn starting_at(memory: &'a mut [u8], start: usize, nodes: u64, node_bytes: usize) -> Self {
         // Exposed after the last write: from here on only the walk's instructions reach the memory.
         let base = memory.as_mut_ptr().expose_provenance();
-        Self { base, node: base + start, nodes, memory: PhantomData }
+        Self { base, node: base + start, nodes, node_bytes, memory: PhantomData }
     }
 
     /// Follows `n` links, from where the last walk stopped: one dependent load each.
@@ -197,6 +199,20 @@ impl<'a> Chain<'a> {
     pub fn walk_by_one_load(&mut self, n: u64) {
         // SAFETY: as in `walk`.
         self.node = unsafe { walk::walk(self.node, 0, n) };
+    }
+
+    /// The same, and writes the word behind each link: every line becomes dirty, and no load waits for a store.
+    pub fn walk_writing(&mut self, n: u64) {
+        assert!(self.node_bytes >= 2 * LINK_BYTES, "a node of {} bytes is its link alone", self.node_bytes);
+        // SAFETY: as in `walk`; a node is no shorter than its link and the word behind it, which is inside the memory too.
+        self.node = unsafe { walk::walk_writing(self.node, n / UNROLL, n % UNROLL) };
+    }
+
+    /// The same by atomic operations that store each link to where it was: none starts before the line of the one before is this core's
+    /// own.
+    pub fn walk_owning(&mut self, n: u64) {
+        // SAFETY: as in `walk`; the memory is writable, and every link stays what it is.
+        self.node = unsafe { walk::walk_owning(self.node, n / UNROLL, n % UNROLL) };
     }
 
     /// Number of nodes: a walk of this many comes back to where it began.

@@ -140,6 +140,41 @@ fn walks_add_up() {
 }
 
 #[test]
+fn walks_that_write_follow_the_same_links_and_write_behind_them_alone() {
+    let (line, lines) = (64, 1024);
+    let mut memory = Aligned::new(line * lines);
+    let mut chain = built(Chain::random(memory.slice(line * lines), line, 3));
+    let order = visit(&mut chain);
+    let mut walked = 0;
+    for n in [0u64, 1, 63, 64, 129, 500] {
+        chain.walk_writing(n);
+        walked += n as usize;
+        assert_eq!(chain.position(), order[walked % lines]);
+    }
+    let after_writing = memory.slice(line * lines).to_vec();
+    let word = |at: usize| usize::from_ne_bytes(after_writing[at..at + 8].try_into().unwrap());
+    let base = memory.slice(1).as_ptr().addr();
+    for (number, &node) in order.iter().enumerate() {
+        assert_eq!(word(node), base + order[(number + 1) % lines]);
+        assert_eq!(word(node + 8) == base + node, number < walked, "{number}");
+        assert!((16..line).step_by(8).all(|offset| word(node + offset) != 0));
+    }
+    let mut chain = Chain::through(memory.slice(line * lines), &order).unwrap();
+    for (n, at) in [(0u64, 0), (1, 1), (64, 65), (2000, 2065 % lines)] {
+        chain.walk_owning(n);
+        assert_eq!(chain.position(), order[at]);
+    }
+    assert_eq!(memory.slice(line * lines), after_writing, "every link is replaced by itself");
+}
+
+#[test]
+#[should_panic(expected = "its link alone")]
+fn nothing_is_written_behind_a_link_where_the_next_may_be() {
+    let mut memory = Aligned::new(4096);
+    Chain::through(memory.slice(4096), &[0, 8]).unwrap().walk_writing(1);
+}
+
+#[test]
 fn lines_hold_no_zero_word() {
     let mut memory = Aligned::new(64 * 1024);
     Chain::random(memory.slice(64 * 1024), 64, 3).unwrap();
