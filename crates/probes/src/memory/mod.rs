@@ -10,6 +10,7 @@ mod kernel_random_access;
 mod latency;
 mod line;
 mod loaded_latency;
+mod migration;
 mod numa_bandwidth;
 mod numa_latency;
 mod ownership;
@@ -25,7 +26,7 @@ mod tlb;
 mod unaligned_access;
 mod write;
 
-crate::group!("memory", shares_worker true: hierarchy read write copy fill stream stream2 scaling latency loaded_latency prefetch parallelism random_access ownership kernel_random_access unaligned_access line associativity tlb page_walk effective_page numa_latency numa_bandwidth integrity);
+crate::group!("memory", shares_worker true: hierarchy read write copy fill stream stream2 scaling latency loaded_latency prefetch parallelism random_access ownership kernel_random_access unaligned_access line associativity tlb page_walk effective_page numa_latency numa_bandwidth migration integrity);
 
 use hostmark_engine::prelude::*;
 

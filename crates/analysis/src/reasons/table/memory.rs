@@ -14,6 +14,7 @@ pub(super) const PAIRS: &[Pair] = &[
     ("base pages came together", "多个基本页一起到来"),
     ("it is still in base pages", "它仍由基本页组成"),
     ("the kernel makes no huge page of base pages", "内核不把基本页合并为大页"),
+    ("this process may move no pages", "本进程不能迁移页"),
     ("the kernel gives no huge pages", "内核不提供大页"),
     ("huge pages are forbidden for this process by prctl", "本进程被 prctl 禁用大页"),
     (

@@ -3,6 +3,7 @@
 pub mod balloon;
 pub mod mapping;
 pub mod membarrier;
+pub mod movable;
 pub mod protection;
 pub mod sparse;
 pub mod user_faults;
