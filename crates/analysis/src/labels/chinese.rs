@@ -66,6 +66,7 @@ const AXES: &[Axis] = &[
         &[
             ("anonymous", "匿名页"),
             ("anonymous_pmd", "匿名大页"),
+            ("cold", "标记为冷"),
             ("copy_on_write", "写时复制"),
             ("file", "文件"),
             ("file_major", "文件，需读盘"),

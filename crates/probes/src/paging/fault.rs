@@ -5,7 +5,8 @@ mod major;
 mod pass;
 mod returned;
 
-use first::{AGAIN, first};
+pub(super) use first::AGAIN;
+use first::first;
 use hostmark_engine::prelude::*;
 use major::major;
 use pass::{PER_PAGE, Pass, passes};

@@ -6,7 +6,7 @@ use super::pass::Pass;
 use crate::workloads::mappings::mapping::Mapping;
 
 /// A page that was touched, given back to the kernel, and touched again.
-pub(super) const AGAIN: Quantity =
+pub(in crate::paging) const AGAIN: Quantity =
     Quantity::given("again", Unit::Nanoseconds, Better::Lower, Text { en: "again", zh: "再次" });
 
 /// So much that the kernel cannot have it all from what other programs gave back just now.

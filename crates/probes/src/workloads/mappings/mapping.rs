@@ -27,7 +27,9 @@ pub struct Mapping {
     length: usize,
 }
 
-/// Of the kernel's interface; not every C library names it.
+/// Of the kernel's interface; not every C library names them.
+const MADV_COLD: libc::c_int = 20;
+const MADV_PAGEOUT: libc::c_int = 21;
 const MADV_COLLAPSE: libc::c_int = 25;
 const READ: libc::c_int = libc::PROT_READ;
 const WRITE: libc::c_int = libc::PROT_READ | libc::PROT_WRITE;
@@ -112,6 +114,35 @@ impl Mapping {
     /// Makes huge pages of its base pages at once (Linux 6.1 and later).
     pub fn collapse(&self) -> io::Result<()> {
         self.advise(MADV_COLLAPSE)
+    }
+
+    /// Has its pages reclaimed now (Linux 5.4 and later): what they hold stays where it came from, or goes to swap.
+    pub fn reclaim(&self) -> io::Result<()> {
+        self.advise(MADV_PAGEOUT)
+    }
+
+    /// Lets the kernel reclaim its pages before others, once it needs memory (Linux 5.4 and later).
+    pub fn deactivate(&self) -> io::Result<()> {
+        self.advise(MADV_COLD)
+    }
+
+    /// How many of its pages memory holds, whether or not this process maps them: mincore(2).
+    pub fn pages_in_memory(&self) -> io::Result<usize> {
+        let mut held = vec![0_u8; self.length.div_ceil(Pages::Base.bytes())];
+        // SAFETY: the range is this mapping's own, and there is a byte for each of its pages.
+        match unsafe { libc::mincore(self.start().cast(), self.length, held.as_mut_ptr()) } {
+            0 => Ok(held.iter().filter(|&page| page & 1 == 1).count()),
+            _ => Err(named("mincore", io::Error::last_os_error())),
+        }
+    }
+
+    /// Writes `content` from its start on, as far as it goes.
+    pub fn fill(&self, content: &[u8]) {
+        content
+            .iter()
+            .enumerate()
+            .take(self.length)
+            .for_each(|(at, &byte)| self.byte(at).store(byte, Ordering::Relaxed));
     }
 
     /// Each multiple of `stride` below `until`, as far as the mapping goes.
@@ -236,6 +267,45 @@ mod tests {
         assert_eq!((private.bytes()[page], before.bytes()[page]), (1, 7));
         private.give_back().unwrap();
         assert_eq!(private.bytes()[page], 7);
+    }
+
+    #[test]
+    fn cold_pages_stay_and_are_no_longer_referenced() {
+        let page = Pages::Base.bytes();
+        let mapping = Mapping::anonymous(64 * page, Pages::Base).unwrap();
+        let referenced_kib = || -> Option<u64> {
+            let smaps = std::fs::read_to_string("/proc/self/smaps").ok()?;
+            let at = smaps.find(&format!("{:x}-", mapping.address().addr()))?;
+            let line = smaps[at..].lines().find(|line| line.starts_with("Referenced:"))?;
+            line.split_whitespace().nth(1)?.parse().ok()
+        };
+        assert_eq!(mapping.pages_in_memory().unwrap(), 0);
+        mapping.fill(&vec![7; 64 * page]);
+        assert_eq!(mapping.pages_in_memory().unwrap(), 64);
+        let before = referenced_kib();
+        // A kernel before 5.4 has no such advice.
+        if mapping.deactivate().is_ok() {
+            assert!(before.is_none() || referenced_kib() < before, "{before:?}");
+            assert_eq!(mapping.pages_in_memory().unwrap(), 64);
+        }
+    }
+
+    #[test]
+    fn reclaimed_pages_of_a_file_leave_memory_and_come_back_as_they_were() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = files::unnamed(directory.path()).unwrap();
+        let page = Pages::Base.bytes();
+        files::write_at(&file, 0, &vec![7; 64 * page]).unwrap();
+        files::sync(&file).unwrap();
+        let mut mapping = Mapping::file(&file, 64 * page, Sharing::Private, false).unwrap();
+        mapping.read_every(page, usize::MAX);
+        assert_eq!(mapping.pages_in_memory().unwrap(), 64);
+        // A kernel before 5.4 has no such advice, and a filesystem in memory nowhere else to have pages.
+        let kind = hostmark_engine::prelude::sys::filesystem::filesystem(directory.path()).unwrap();
+        if mapping.reclaim().is_ok() && ["ext4", "xfs", "btrfs"].contains(&kind.as_str()) {
+            assert!(mapping.pages_in_memory().unwrap() < 32);
+        }
+        assert!(mapping.bytes().iter().all(|&byte| byte == 7));
     }
 
     #[test]
