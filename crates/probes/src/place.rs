@@ -16,15 +16,19 @@ const LIES_ON: &str = "lies_on";
 
 /// A directory of this round at the case's place; its filesystem is noted.
 pub fn directory(case: &mut Case) -> Result<PathBuf> {
-    let (directory, stack) = match case.param::<String>("place")?.as_str() {
-        // Nothing lies below it.
-        "tmpfs" => (case.memory_dir()?, Vec::new()),
-        _ => {
-            let directory = case.scratch_dir()?;
-            let stack = storage_stack(&Root::here(), &directory);
-            (directory, stack)
-        }
-    };
+    if case.param::<String>("place")? != "tmpfs" {
+        return scratch(case);
+    }
+    let directory = case.memory_dir()?;
+    // Nothing lies below it.
+    note(case, &directory, &[])?;
+    Ok(directory)
+}
+
+/// The scratch directory, whatever it lies on; that is noted.
+pub fn scratch(case: &mut Case) -> Result<PathBuf> {
+    let directory = case.scratch_dir()?;
+    let stack = storage_stack(&Root::here(), &directory);
     note(case, &directory, &stack)?;
     Ok(directory)
 }
