@@ -49,7 +49,7 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    let (names, content) = super::small_files(case)?;
+    let (names, content) = super::small_files(case, super::FILES)?;
     case.timed(|clock| {
         names.create(&content)?;
         let start = clock.start();

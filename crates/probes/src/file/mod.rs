@@ -9,11 +9,12 @@ mod mmap_open_reread;
 mod mmap_reread;
 mod open_reread;
 mod overwrite;
+mod read_small;
 mod read_start;
 mod reread;
 mod write;
 
-crate::group!("file": create delete reread open_reread mmap_reread mmap_open_reread write read_start overwrite io_uring kernel_read kernel_write);
+crate::group!("file": create delete read_small reread open_reread mmap_reread mmap_open_reread write read_start overwrite io_uring kernel_read kernel_write);
 
 use hostmark_engine::prelude::*;
 
@@ -48,12 +49,12 @@ fn sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
     listed.filter(|&size| size <= most).collect()
 }
 
-/// Names for files in a directory of the round, and what the axis `size` puts into each.
-fn small_files(case: &mut Case) -> Result<(FileNames, Vec<u8>)> {
+/// So many names for files in a directory of the round, and what the axis `size` puts into each.
+fn small_files(case: &mut Case, count: usize) -> Result<(FileNames, Vec<u8>)> {
     let size: usize = case.param("size")?;
     let directory = crate::place::directory(case)?;
-    crate::place::may_hold(case, &directory, (FILES * size.next_multiple_of(4096)) as u64)?;
-    Ok((FileNames::new(&directory.join("files"), FILES)?, vec![b'x'; size]))
+    crate::place::may_hold(case, &directory, (count * size.next_multiple_of(4096)) as u64)?;
+    Ok((FileNames::new(&directory.join("files"), count)?, vec![b'x'; size]))
 }
 
 /// The file that the case's axes name, with its data in the cache.
