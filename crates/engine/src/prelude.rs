@@ -13,6 +13,7 @@ pub use hostmark_launch::group::null as null_device;
 pub use hostmark_stats::capacity::{self, Bracket};
 pub use hostmark_stats::change::{Plateau, Reading, plateaus, plateaus_of};
 pub use hostmark_stats::descriptive::{median, median_in_place};
+pub use hostmark_stats::phases::phases;
 
 pub use crate::case::Case;
 pub use crate::case::allotment::{Allotment, Filling};

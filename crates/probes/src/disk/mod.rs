@@ -4,10 +4,12 @@ mod fsync;
 mod mixed;
 mod open_loop;
 mod read;
+mod readahead;
 mod replace;
+mod sustained_write;
 mod write;
 
-crate::group!("disk": read write mixed open_loop fsync replace);
+crate::group!("disk": read write mixed open_loop readahead sustained_write fsync replace);
 
 use hostmark_engine::prelude::*;
 

@@ -1,0 +1,226 @@
+//! Probe disk.sustained_write: direct writes in order until the device's cache or burst credit is used up, or space or time is.
+
+use hostmark_engine::prelude::*;
+
+use super::read::io_path::IoPath;
+use crate::workloads::storage::files;
+use crate::workloads::storage::uring::IoDirection;
+
+/// What is written at once, and how many of them are under way: enough for the full rate of most devices.
+const BLOCK_BYTES: u64 = 1 << 20;
+const DEPTH: u32 = 8;
+/// At most this share of the room that is left on the filesystem.
+const MOST_OF_ROOM: u64 = 4;
+/// Writing ends after so many times what the round has for samples, far below the time after which a round counts as hung.
+const MOST_OF_GRANT: f64 = 5.0;
+/// The rate is taken over so long, ns.
+const SLICE_NS: f64 = 50e6;
+/// In fewer slices than this no cache ends visibly.
+const LEAST_SLICES: usize = 8;
+/// Levels that differ by less than this, in the logarithm, are one: a sixth.
+const LEAST_STEP: f64 = 0.18;
+
+const FIRST: Quantity = Quantity::given(
+    "first",
+    Unit::BytesPerSecond,
+    Better::Higher,
+    Text { en: "rate at the beginning", zh: "开始时的速率" },
+);
+const OVERALL: Quantity = Quantity::given(
+    "sustained",
+    Unit::BytesPerSecond,
+    Better::Higher,
+    Text { en: "rate over all of it", zh: "全程平均速率" },
+);
+const KNEE: Quantity = Quantity::given(
+    "knee",
+    Unit::Bytes,
+    Better::Higher,
+    Text { en: "written before the rate fell", zh: "速率下降前写入的字节" },
+);
+const WRITTEN: Quantity =
+    Quantity::given("written", Unit::Bytes, Better::Neither, Text { en: "written in all", zh: "共写入的字节" });
+
+pub static PROBE: Probe = Probe {
+    title: Text { en: "Sustained disk write", zh: "持续磁盘写" },
+    revision: 1,
+    unit: Unit::BytesPerSecond,
+    better: Better::Higher,
+    also: &[FIRST, OVERALL, KNEE, WRITTEN, Quantity::DEVICE_SHARE],
+    explain: Explain {
+        what: Text {
+            en: "Writes random data in order into a preallocated scratch file past the page cache (O_DIRECT), 8 requests of 1 MiB in \
+                 flight, until `size` bytes or a quarter of the free space are written, or five times the round's share of time is \
+                 over (10 s with thorough). The rate is taken every 50 ms and divided into stretches of one level (a sixth apart at \
+                 least). The value is the level of the last stretch, `first` that of the first; `knee` is how much was written when the first \
+                 ended, where the last is slower; `written` is how much was written in all, `sustained` the rate over it. There are no flushes.",
+            zh: "绕过页缓存（O_DIRECT）向预分配的临时文件顺序写入随机数据，保持 8 个 1 MiB 请求在途，直到写满 `size` 字节或剩余空间的四分之一，或用完本轮\
+                 时间份额的五倍（thorough 为 10 秒）。每 50 ms 取一次速率，并划分为水平不同（至少相差六分之一）的阶段。数值是最后阶段的水平，`first` 是\
+                 第一阶段的；若最后更慢，`knee` 为第一阶段结束时已写入的量；`written` 为总写入量，`sustained` 为全程平均速率。不要求刷新。",
+        },
+        why: Text {
+            en: "Flash drives write into a fast part first (SLC cache), controllers into memory, and network volumes spend a credit. A backup or \
+                 a database load outlasts all of them, and then has the rate that this shows.",
+            zh: "闪存盘先写入较快的部分（SLC 缓存），控制器先写入内存，网络卷先消耗突发额度。备份或数据库导入的数据量超过这一切，之后的速率就是这里的数值。",
+        },
+        reading: Text {
+            en: "Without `knee` the rate held as far as `written`, which says nothing about more: raise it by --set size. With a knee, value \
+                 below first is what remains, and knee the size of what was used up; it is smaller where earlier rounds left it half full.",
+            zh: "没有 `knee` 说明写到 `written` 为止速率未下降，再多则未知：可用 --set size 加大。有 knee 时，数值低于 first，即缓存用尽后剩下的速率，knee \
+                 即被用尽部分的大小；若之前各轮使其仍半满，knee 会偏小。",
+        },
+        typical: Text {
+            en: "Measured with hostmark on a 2-CPU KVM guest (Zen 4 (Genoa), Linux 6.18), one run, ext4 on a virtual disk, half a second in a round: 1.6 to 1.8 GB/s, and no knee within 0.8 GB.",
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 4（Genoa），Linux 6.18）上实测（一次运行，虚拟磁盘上的 ext4，每轮半秒）：1.6 到 1.8 GB/s，写到 0.8 GB 未见下降。",
+        },
+        causes: Text {
+            en: "A cache or credit that is used up; garbage collection of a full drive that was never trimmed; heat; a hypervisor that \
+                 writes its own cache back; other users of the device.",
+            zh: "缓存或额度用尽；从未 trim 的满盘的垃圾回收；过热；虚拟机监控程序写回自己的缓存；设备的其他使用者。",
+        },
+    },
+    related: &["disk.write", "disk.fsync", "file.write"],
+    axes: &[Axis::size("size", "8589934592", Points::Listed { quick: &["8589934592"], standard: &[], thorough: &[] })],
+    blocking: true,
+    section: crate::section::DISKS,
+    from: Profile::Thorough,
+    measure: Measure::Run(measure),
+    ..Probe::PLAIN
+};
+
+fn measure(case: &mut Case) -> Result<()> {
+    let asked: u64 = case.param("size")?;
+    let directory = crate::place::with_device(case)?;
+    let most = asked.min(files::room(&directory)? / MOST_OF_ROOM) / BLOCK_BYTES * BLOCK_BYTES;
+    if most < u64::from(DEPTH) * BLOCK_BYTES {
+        return Err(RoundError::skipped(ReasonCode::TooLittleSpace, "too little room on the disk for this"));
+    }
+    let file = files::unnamed(&directory)?;
+    files::preallocate(&file, most)
+        .map_err(|error| RoundError::unable(ReasonCode::Filesystem, "this filesystem preallocates nothing", error))?;
+    files::sync(&file)?;
+    files::bypass_cache(&file).map_err(|error| {
+        RoundError::unable(ReasonCode::Filesystem, "this filesystem has no direct input and output", error)
+    })?;
+    case.may_fill(u64::from(DEPTH) * BLOCK_BYTES)?;
+    let mut io_path = IoPath::open(case, file, true, DEPTH, usize::try_from(BLOCK_BYTES)?)?;
+    let (most_ns, device) = (MOST_OF_GRANT * case.grant_ns(), crate::place::Device::of(case)?);
+    let mut slices = Slices::default();
+    let mut course = None;
+    let last = case.once(|clock| {
+        let (begin, mut submitted, mut done) = (clock.start(), 0, 0);
+        let mut next = |io_path: &mut IoPath, slot| {
+            submitted += BLOCK_BYTES;
+            io_path.submit(slot, IoDirection::Write, submitted - BLOCK_BYTES)
+        };
+        (0..io_path.depth()).try_for_each(|slot| next(&mut io_path, slot))?;
+        loop {
+            let slot = io_path.wait()?;
+            done += BLOCK_BYTES;
+            let now_ns = clock.ns(clock.end().since(begin));
+            slices.add(done, now_ns);
+            if done + (DEPTH as u64) * BLOCK_BYTES > most || now_ns >= most_ns {
+                break;
+            }
+            next(&mut io_path, slot)?;
+        }
+        (1..io_path.depth()).try_for_each(|_| io_path.wait().map(drop))?;
+        let seen = slices.course();
+        course = seen;
+        seen.map(|course| course.last).ok_or_else(|| {
+            RoundError::skipped(ReasonCode::Inconclusive, "too few writes were done for a course of rates")
+        })
+    });
+    last.value()?;
+    device.give(case, slices.bytes + u64::from(DEPTH - 1) * BLOCK_BYTES, |work| work.written_bytes)?;
+    let Some(course) = course else { return Ok(()) };
+    case.also(FIRST.name, [course.first])?;
+    case.also(OVERALL.name, [slices.bytes as f64 * 1e9 / slices.now_ns])?;
+    case.also(KNEE.name, course.knee)?;
+    case.also(WRITTEN.name, [slices.bytes as f64])
+}
+
+/// How much was written when, by slices of time.
+#[derive(Debug, Default)]
+struct Slices {
+    /// Rates in bytes a second, and the bytes that were written when each of them ended.
+    rates: Vec<(f64, u64)>,
+    /// Where the last one ended.
+    end_ns: f64,
+    /// Written so far, and when that was.
+    bytes: u64,
+    now_ns: f64,
+}
+
+/// How the rate went.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Course {
+    first: f64,
+    last: f64,
+    /// Bytes at the end of the first level, where the last is lower.
+    knee: Option<f64>,
+}
+
+impl Slices {
+    /// So much is written by now.
+    fn add(&mut self, bytes: u64, now_ns: f64) {
+        (self.bytes, self.now_ns) = (bytes, now_ns);
+        let (before, took_ns) = (self.rates.last().map_or(0, |&(_, end)| end), now_ns - self.end_ns);
+        if took_ns >= SLICE_NS {
+            self.rates.push(((bytes - before) as f64 * 1e9 / took_ns, bytes));
+            self.end_ns = now_ns;
+        }
+    }
+
+    fn course(&self) -> Option<Course> {
+        if self.rates.len() < LEAST_SLICES {
+            return None;
+        }
+        let logarithms: Vec<f64> = self.rates.iter().map(|(rate, _)| rate.ln()).collect();
+        let phases = phases(&logarithms, LEAST_STEP);
+        let (first, last) = (phases.first()?, phases.last()?);
+        let falls = last.level < first.level;
+        Some(Course {
+            first: first.level.exp(),
+            last: last.level.exp(),
+            knee: falls.then(|| self.rates[first.end - 1].1 as f64),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::random::Random;
+
+    /// What a device that writes at `fast` until it has `cache` bytes, and at `slow` from then on, each 1 % of scatter, has written by when.
+    fn written(fast: f64, slow: f64, cache: u64, seconds: f64) -> Slices {
+        let (mut slices, mut random, mut bytes, mut now_ns) = (Slices::default(), Random::new(7), 0, 0.0);
+        while now_ns < seconds * 1e9 {
+            let rate = if bytes < cache { fast } else { slow };
+            bytes += BLOCK_BYTES;
+            now_ns += BLOCK_BYTES as f64 / rate * 1e9 * (0.9 + f64::from(random.below(1000)) / 5000.0);
+            slices.add(bytes, now_ns);
+        }
+        slices
+    }
+
+    #[test]
+    fn a_cache_that_ends_is_found_with_both_rates_and_its_size() {
+        let cache = 3 << 30;
+        let course = written(2e9, 0.5e9, cache, 5.0).course().unwrap();
+        assert!((course.first / 2e9 - 1.0).abs() < 0.03 && (course.last / 0.5e9 - 1.0).abs() < 0.03, "{course:?}");
+        assert!((course.knee.unwrap() / cache as f64 - 1.0).abs() < 0.05, "{course:?}");
+    }
+
+    #[test]
+    fn a_steady_device_has_no_knee_nor_has_one_that_speeds_up_or_stalls_once() {
+        let steady = written(1e9, 1e9, 0, 5.0).course().unwrap();
+        assert_eq!((steady.knee, steady.first), (None, steady.last));
+        assert_eq!(written(0.5e9, 1e9, 1 << 30, 5.0).course().unwrap().knee, None);
+        let mut stalled = written(1e9, 1e9, 0, 5.0);
+        stalled.rates[20].0 /= 10.0;
+        assert_eq!(stalled.course().unwrap().knee, None);
+        assert_eq!(written(1e9, 1e9, 0, 0.2).course(), None);
+    }
+}
