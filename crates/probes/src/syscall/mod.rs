@@ -1,5 +1,6 @@
 //! Group syscall: what it costs to enter the kernel for one small thing.
 
+mod bpf;
 mod epoll;
 mod fstat;
 mod futex;
@@ -15,11 +16,12 @@ mod poll;
 mod read_zero;
 mod seccomp;
 mod select;
+mod socket_filter;
 mod stat;
 mod traced;
 mod write_null;
 
-crate::group!("syscall", shares_worker true: null getpid getrandom read_zero write_null stat fstat getdents open_close select poll epoll io_uring futex seccomp traced parallel kernel_null);
+crate::group!("syscall", shares_worker true: null getpid getrandom read_zero write_null stat fstat getdents open_close select poll epoll io_uring futex seccomp socket_filter bpf traced parallel kernel_null);
 
 use std::path::PathBuf;
 

@@ -1,6 +1,7 @@
 //! System calls, instructions, clocks, signals, and what others take of the CPU.
 
 pub(crate) mod arch;
+pub mod bpf;
 pub mod busy;
 pub mod clocks;
 pub mod context;
