@@ -4,6 +4,7 @@
 type Axis = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
 const AXES: &[Axis] = &[
+    ("advice", "告知内核的顺序", &[("normal", "未告知"), ("random", "随机"), ("sequential", "顺序")]),
     ("amount", "字节数", &[]),
     ("apart", "间距", &[("directory", "各在一张页目录"), ("page", "相邻"), ("table", "各在一张页表")]),
     ("backing", "映射对象", &[("anonymous", "匿名内存"), ("file", "文件")]),
@@ -26,6 +27,7 @@ const AXES: &[Axis] = &[
             ("stat", "查询状态"),
             ("unix", "Unix 套接字"),
             ("unlink", "创建并删除"),
+            ("unlink_scratch", "在临时目录中创建并删除"),
         ],
     ),
     ("capacity", "管道容量", &[("default", "默认")]),
@@ -48,8 +50,9 @@ const AXES: &[Axis] = &[
     ("direction", "方向", &[("both", "双向"), ("receive", "接收"), ("send", "发送")]),
     ("elements", "元素数", &[("auto", "自动")]),
     ("entries", "目录项数", &[]),
+    ("files", "文件数", &[]),
     ("filler", "填充指令", &[("load", "加载"), ("mixed", "混合"), ("nop", "空操作"), ("store", "存储")]),
-    ("filter", "过滤器", &[("argument", "检查参数"), ("none", "无"), ("number", "检查调用号")]),
+    ("filter", "过滤器", &[("argument", "检查参数"), ("attached", "已挂接"), ("none", "无"), ("number", "检查调用号")]),
     ("footprint", "工作集", &[]),
     ("groups", "组数", &[]),
     ("hog", "占用进程（%）", &[("none", "无")]),
@@ -171,6 +174,11 @@ const AXES: &[Axis] = &[
     ),
     ("place", "位置", &[("scratch", "临时目录"), ("scratch_cold", "临时目录，无缓存")]),
     ("processes", "进程数", &[]),
+    (
+        "program",
+        "程序",
+        &[("add", "累加"), ("array", "数组 map"), ("empty", "空"), ("hash", "哈希 map"), ("time", "取时间")],
+    ),
     ("protocol", "协议", &[]),
     ("rate", "速率", &[("auto", "自动")]),
     ("rate_mbit", "速率（Mbit/s）", &[("max", "不限")]),

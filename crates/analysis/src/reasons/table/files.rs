@@ -22,6 +22,8 @@ pub(super) const PAIRS: &[Pair] = &[
     ("it fills as fast as it is emptied", "清空的同时它又被写满"),
     ("another filesystem is mounted in it", "其中挂载了另一个文件系统"),
     ("reads is a share from 1 to 99 of a hundred", "reads 是每百个请求中读的数目，须为 1 到 99"),
+    ("too little room on the disk for this", "磁盘剩余空间不足"),
+    ("too few writes were done for a course of rates", "完成的写太少，看不出速率的变化"),
     ("this filesystem preallocates nothing", "此文件系统不支持预分配"),
     ("{} of {} names were read", "{1} 个名字中读到了 {0} 个"),
     ("this call is not available", "没有此系统调用"),
