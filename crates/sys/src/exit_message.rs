@@ -72,7 +72,8 @@ fn handle(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) -> io::Resul
     // SAFETY: an action of zeros is valid: default action, empty mask, no flags.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = handler as *const () as usize;
-    action.sa_flags = libc::SA_RESTART;
+    // A child that stops, as a traced one does at every call, is none that ends: its signals would be in what is measured.
+    action.sa_flags = libc::SA_RESTART | libc::SA_NOCLDSTOP;
     // SAFETY: both handlers do nothing but what is safe at any point of the program: they load atomics, and call alarm(2),
     // write(2) and _exit(2).
     match unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) } {
@@ -171,6 +172,26 @@ mod tests {
                 let received = received().unwrap();
                 assert!(received.starts_with("pipe2:   €pipe2") && received.len() > MOST_BYTES - 4, "{received}");
             }
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn a_child_that_only_stops_has_not_ended() {
+        in_a_child(|| {
+            answer_with(Vec::new(), Vec::new());
+            let peer = Peer::spawn(&affinity::allowed()?, || {
+                say("it goes on later");
+                // SAFETY: stops this process alone.
+                unsafe { libc::raise(libc::SIGSTOP) };
+                Ok(())
+            })?;
+            let mut status = 0;
+            // SAFETY: the kernel writes one int; a child that has only stopped is not reaped.
+            let stopped = unsafe { libc::waitpid(peer.pid() as libc::pid_t, &raw mut status, libc::WUNTRACED) };
+            assert!(stopped > 0 && libc::WIFSTOPPED(status));
+            // SAFETY: no memory is involved.
+            assert_eq!(unsafe { libc::alarm(0) }, 0, "the time began in which something must come of its end");
             Ok(())
         });
     }

@@ -6,7 +6,7 @@ use crate::workloads::processes::traced::Traced;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Null call under ptrace", zh: "ptrace 跟踪下的空系统调用" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     explain: Explain {
