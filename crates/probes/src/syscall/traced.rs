@@ -31,10 +31,10 @@ pub static PROBE: Probe = Probe {
                  调用。两者在不同 CPU 上时，每次交接变成一次唤醒（ipc.futex）。",
         },
         typical: Text {
-            en: "Measured with hostmark on a 2-CPU KVM guest (Zen 4 (Genoa), Linux 6.18): 17.0 µs on one CPU in each of three \
-                 runs, a hundred times syscall.null; 84 to 90 on two that share a cache.",
-            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 4 (Genoa)，Linux 6.18）上实测：三次运行同一个 CPU 均为 17.0 µs，\
-                 为 syscall.null 的一百倍；共享缓存的两个 CPU 84 到 90。",
+            en: "Measured with hostmark on a 2-CPU KVM guest (Zen 4 (Genoa), Linux 6.18), three runs beside other load: 12.4 to 14.4 µs \
+                 on one CPU, some eighty times syscall.null; 54 to 70 on two that share a cache and hardly idled.",
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 4 (Genoa)，Linux 6.18）上实测，三次运行，另有其他负载：同一个 CPU 12.4 到 14.4 µs，\
+                 约为 syscall.null 的八十倍；共享缓存且几乎不空闲的两个 CPU 54 到 70。",
         },
         causes: Text {
             en: "Skipped: Yama (kernel.yama.ptrace_scope=3), a seccomp filter or a container forbids tracing. Slow: expensive switches \
