@@ -15,10 +15,6 @@ pub(super) const PAIRS: &[Pair] = &[
     ("it is still in base pages", "它仍由基本页组成"),
     ("the kernel makes no huge page of base pages", "内核不把基本页合并为大页"),
     ("the kernel reclaims no pages on request", "内核不按请求回收页"),
-    (
-        "the kernel swaps no pages of this process out: it has no swap, or not for this control group",
-        "内核不换出本进程的页：没有 swap，或不许此 cgroup 使用",
-    ),
     ("pages left memory that were to stay", "应留在内存中的页被移出"),
     ("this process may move no pages", "本进程不能迁移页"),
     ("the kernel gives no huge pages", "内核不提供大页"),
