@@ -15,8 +15,9 @@ const MOST_FIELDS: usize = 3;
 
 /// Why a run cannot be a reference: the first thing that is wrong, and what to do. None where it can.
 pub fn refusal(run: &Run) -> Option<Text<String>> {
-    contradiction(run)
-        .or_else(|| not_of_hostmark(run))
+    // What was cut short has another grade, and is no forgery.
+    not_of_hostmark(run)
+        .or_else(|| contradiction(run))
         .or_else(|| not_redacted(run))
         .or_else(|| unchecked(run))
         .or_else(|| too_few(run))

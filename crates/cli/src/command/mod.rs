@@ -85,6 +85,7 @@ pub enum Command {
     /// List the stored runs
     Runs(runs::RunsArguments),
     /// Check a run that is sent in as a reference
+    #[command(hide = true)]
     Reference(reference::ReferenceArguments),
     /// Measure what a virtual machine costs
     Vm(vm::VmArguments),
