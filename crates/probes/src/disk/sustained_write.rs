@@ -9,6 +9,8 @@ use crate::workloads::storage::uring::IoDirection;
 /// What is written at once, and how many of them are under way: enough for the full rate of most devices.
 const BLOCK_BYTES: u64 = 1 << 20;
 const DEPTH: u32 = 8;
+/// What is written where nobody says otherwise, also by the name of its axis; a smaller disk gets less.
+const USUAL_BYTES: u64 = 8 << 30;
 /// At most this share of the room that is left on the filesystem.
 const MOST_OF_ROOM: u64 = 4;
 /// Writing ends after so many times what the round has for samples, far below the time after which a round counts as hung.
@@ -92,7 +94,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let asked: u64 = case.param("size")?;
     let directory = crate::place::with_device(case)?;
     let most = asked.min(files::room(&directory)? / MOST_OF_ROOM) / BLOCK_BYTES * BLOCK_BYTES;
-    if most < u64::from(DEPTH) * BLOCK_BYTES {
+    if most < u64::from(DEPTH) * BLOCK_BYTES || asked > files::capacity(&directory)?.max(USUAL_BYTES) {
         return Err(RoundError::skipped(ReasonCode::TooLittleSpace, "too little room on the disk for this"));
     }
     let file = files::unnamed(&directory)?;

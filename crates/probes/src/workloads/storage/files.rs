@@ -180,6 +180,12 @@ pub fn room(directory: &Path) -> io::Result<u64> {
     Ok(room.f_bavail.saturating_mul(room.f_frsize))
 }
 
+/// Bytes that the filesystem of `directory` has for files, written or not.
+pub fn capacity(directory: &Path) -> io::Result<u64> {
+    let all = rustix::fs::statvfs(directory).call("statfs")?;
+    Ok(all.f_blocks.saturating_mul(all.f_frsize))
+}
+
 #[inline(always)]
 fn one(call: &'static str, result: i64) -> io::Result<()> {
     match result {
