@@ -60,28 +60,16 @@ action() {
     step
     holds 0 '' notice
     [ -s "$run" ] || wrong "there is no run file"
-    # The run's own values are met, and not by the time of one that was a thousand times faster.
+    # The run's own values are met.
     local baseline=$work/baseline.json
     cp "$run" "$baseline"
     step INPUT_AGAINST="$baseline" INPUT_THRESHOLD=900
     if grep -qx verdict=open "$work/output"; then holds 0 open warning; else holds 0 same notice; fi
-    python3 - "$baseline" <<'PYTHON'
-import json, sys, uuid
-run = json.load(open(sys.argv[1]))
-run["id"] = str(uuid.uuid4())
-for case in run["cases"]:
-    measured = case["outcome"].get("measured")
-    if not measured: continue
-    estimate = measured["estimate"]
-    for name in ["quiet", "range", "repetition"]: estimate.pop(name, None)
-    for name in estimate:
-        is_time = name not in ["confidence", "n", "rounds", "agreement"]
-        if is_time and isinstance(estimate[name], (int, float)): estimate[name] /= 1000
-    measured["samples"] = [[value / 1000 for value in of] for of in measured["samples"]]
-    for of in measured["rounds"]: of["median"] /= 1000
-json.dump(run, open(sys.argv[1], "w"))
-PYTHON
-    step INPUT_AGAINST="$baseline"
+    # What a comparison that finds something slower ends with.
+    mkdir "$work/slower"
+    printf '#!/bin/sh\ncase " $* " in *" compare "*) exit 1 ;; *) exec "%s" "$@" ;; esac\n' "$program" >"$work/slower/hostmark"
+    chmod +x "$work/slower/hostmark"
+    step PATH="$work/slower:/usr/bin:/bin" INPUT_AGAINST="$baseline"
     holds 1 slower error
     step INPUT_AGAINST=x220
     holds 0 same notice

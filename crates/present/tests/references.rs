@@ -18,7 +18,9 @@ use crate::thorough;
 fn every_value_has_address_date_machine_and_method() {
     let files = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../analysis/references")).unwrap();
     let mut names = Vec::new();
-    for path in files.map(|file| file.unwrap().path()) {
+    // One file says how to send in another.
+    let is_reference = |path: &std::path::PathBuf| path.extension().is_none_or(|ending| ending != "md");
+    for path in files.map(|file| file.unwrap().path()).filter(is_reference) {
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(Reference::parse(&text, &name, &name).err(), None, "{name}");
