@@ -80,6 +80,7 @@ pub(super) const PAIRS: &[Pair] = &[
     ("cannot install a seccomp filter", "无法安装 seccomp 过滤器"),
     ("cannot attach a packet filter", "无法挂接包过滤器"),
     ("cannot load a BPF program", "无法加载 BPF 程序"),
+    ("signals ended every run of the BPF program", "每次运行 BPF 程序都被信号中断"),
     ("the program returned {} and not {}", "程序返回了 {0}，而不是 {1}"),
     ("the program ran {} times and counted {}", "程序运行了 {0} 次，却记下了 {1} 次"),
     ("nothing wakes by '{}'", "没有以“{0}”唤醒的方式"),
