@@ -81,7 +81,7 @@ fn fault(en: impl Into<String>, zh: impl Into<String>) -> Option<Text<String>> {
 }
 
 /// Whether two numbers are one but for rounding; `scale` is the largest that either was made of.
-fn is_near(one: f64, other: f64, scale: f64) -> bool {
+pub(crate) fn is_near(one: f64, other: f64, scale: f64) -> bool {
     (one - other).abs() <= ROUNDING * scale.abs().max(one.abs()).max(other.abs())
 }
 

@@ -38,8 +38,11 @@ fn contradiction(run: &Run) -> Option<Text<String>> {
     }
     let stored = run.trust.as_ref()?;
     let given = with_self_check(trust(run)?, stored.self_check.clone());
-    let same = stored.grade == given.grade && stored.runs == given.runs && is_near(stored.within, given.within);
-    if same {
+    let is_near = match (stored.within, given.within) {
+        (Some(stored), Some(given)) => consistency::is_near(stored, given, 0.0),
+        (stored, given) => stored == given,
+    };
+    if is_near && stored.grade == given.grade && stored.runs == given.runs {
         return None;
     }
     let (says, gives) = (stored.grade.letter(), given.grade.letter());
@@ -53,13 +56,6 @@ fn contradiction(run: &Run) -> Option<Text<String>> {
             "其可信度写作 {says}（依据 {of} 次运行），而其数值给出 {gives}（依据 {by} 次）；请用此版本测量，并提交 hostmark 写出的原文件"
         ),
     )
-}
-
-fn is_near(one: Option<f64>, other: Option<f64>) -> bool {
-    match (one, other) {
-        (Some(one), Some(other)) => (one - other).abs() <= 1e-9 * one.abs().max(other.abs()),
-        (one, other) => one.is_none() && other.is_none(),
-    }
 }
 
 fn not_of_hostmark(run: &Run) -> Option<Text<String>> {

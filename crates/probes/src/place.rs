@@ -77,6 +77,11 @@ pub fn with_device(case: &mut Case) -> Result<PathBuf> {
     Ok(directory)
 }
 
+/// Why a case that takes pages out of the cache has no value where they stay in it.
+pub fn keeps_pages() -> RoundError {
+    RoundError::skipped(ReasonCode::Filesystem, "the filesystem keeps its pages, though asked to drop them")
+}
+
 /// A file of `bytes` varying bytes in the scratch directory, without a name, written to its device.
 pub fn on_device(case: &mut Case, bytes: u64) -> Result<OwnedFd> {
     let directory = with_device(case)?;

@@ -48,13 +48,6 @@ pub fn reference(arguments: &ReferenceArguments, lang: Lang) -> Result<Exit> {
 fn accepted(run: &Run, lang: Lang) -> String {
     let count = run.cases.iter().filter(|case| case.measured().is_some()).count();
     let trust = run.trust.as_ref().map(|known| trust::line(known, 0).get(lang).to_owned()).unwrap_or_default();
-    let machine = markdown::machine(run, lang);
-    both!("{machine}; {}; {trust}", "{machine}；{}；{trust}", values(count, lang))
-}
-
-fn values(count: usize, lang: Lang) -> String {
-    match lang {
-        Lang::En => counted(count, "value"),
-        Lang::Zh => format!("{count} 个数值"),
-    }
+    let (machine, values) = (markdown::machine(run, lang), counted(count, "value"));
+    both!("{machine}; {values}; {trust}", "{machine}；{count} 个数值；{trust}")
 }

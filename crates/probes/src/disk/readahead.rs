@@ -73,8 +73,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let file = crate::place::on_device(case, whole)?;
     files::drop_cache(&file)?;
     if files::is_cached(&file, whole / 2)? {
-        let keeps = "the filesystem keeps its pages, though asked to drop them";
-        return Err(RoundError::skipped(ReasonCode::Filesystem, keeps));
+        return Err(crate::place::keeps_pages());
     }
     files::expect(
         &file,

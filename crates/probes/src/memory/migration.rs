@@ -52,23 +52,18 @@ pub static PROBE: Probe = Probe {
 };
 
 fn measure(case: &mut Case) -> Result<()> {
-    let (Node(home), away) = super::nodes(case)?;
+    let (home, away) = super::nodes(case)?;
     let pages: usize = case.param("pages")?;
     case.may_fill(pages.saturating_mul(2 * Pages::Base.bytes()) as u64)?;
     let refused = |error| RoundError::lacking("this process may move no pages", &error);
     let mut movable = Movable::new(pages)?;
-    let settle = |movable: &mut Movable, Node(node): Node| -> Result<()> {
-        match movable.on().map_err(refused)?.into_iter().eq([node as i32]) {
-            true => Ok(()),
-            false => Err(RoundError::failed(
-                ReasonCode::CheckFailed,
-                format!("part of the memory does not lie on node {node}"),
-            )),
-        }
+    let settle = |movable: &mut Movable, node: Node| -> Result<()> {
+        let is_there = movable.on().map_err(refused)?.into_iter().eq([node.0 as i32]);
+        if is_there { Ok(()) } else { Err(super::not_on(node)) }
     };
     case.timed(|clock| {
-        movable.move_to(Node(home)).map_err(refused)?;
-        settle(&mut movable, Node(home))?;
+        movable.move_to(home).map_err(refused)?;
+        settle(&mut movable, home)?;
         let start = clock.start();
         let moved = movable.move_to(away);
         let took = clock.end().since(start);

@@ -136,6 +136,11 @@ fn nodes(case: &Case) -> Result<(Node, Node)> {
     Ok((node(cpus)?, node(memory)?))
 }
 
+/// Why a case between nodes has no value where its memory is not on this one.
+fn not_on(Node(node): Node) -> RoundError {
+    RoundError::failed(ReasonCode::CheckFailed, format!("part of the memory does not lie on node {node}"))
+}
+
 /// Which caches `bytes` of memory fit.
 fn reach(case: &Case, bytes: u64) -> Reach {
     match bytes {

@@ -83,10 +83,7 @@ fn measure(case: &mut Case) -> Result<()> {
     case.workers(&cpus, |_| {
         let buffer = allotment.map()?;
         if buffer.nodes().keys().any(|&node| node != memory.0) {
-            return Err(RoundError::failed(
-                ReasonCode::CheckFailed,
-                format!("part of the memory does not lie on node {}", memory.0),
-            ));
+            return Err(super::not_on(memory));
         }
         kernel.run(buffer.bytes(), 1).map_err(refused)?;
         Ok(move |n| {

@@ -97,8 +97,7 @@ fn clean(case: &mut Case) -> Result<()> {
         reclaimed.map_err(refused)?;
         let gone = before.saturating_sub(mapping.pages_in_memory()?);
         if 2 * gone < BYTES / page {
-            let kept = "the filesystem keeps its pages, though asked to drop them";
-            return Err(RoundError::skipped(ReasonCode::Filesystem, kept));
+            return Err(crate::place::keeps_pages());
         }
         again_ns.push(clock.time(|| mapping.read_every(page, BYTES)) / gone as f64);
         Ok((took, gone as u64))

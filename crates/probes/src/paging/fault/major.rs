@@ -25,10 +25,7 @@ pub(super) fn major(case: &mut Case) -> Result<()> {
         let before = thread_faults()?;
         let pass = Pass::of(clock, || mapping.read_at(&offsets))?;
         match thread_faults()?.major - before.major {
-            0 => Err(RoundError::skipped(
-                ReasonCode::Filesystem,
-                "the filesystem keeps its pages, though asked to drop them",
-            )),
+            0 => Err(crate::place::keeps_pages()),
             major => {
                 bytes += major * page as u64;
                 Ok(Pass { faults: major, ..pass })

@@ -18,10 +18,10 @@ const SOCKET_FILTER: u32 = 1;
 const LOOK_UP: i32 = 1;
 const KTIME_GET_NS: i32 = 5;
 const LICENCE: &std::ffi::CStr = c"Dual MIT/GPL";
-/// An Ethernet header, which a test run asks for at least; its content is no matter.
+/// An Ethernet header, which a test run asks for at least; its content does not matter.
 static PACKET: [u8; 64] = [0; 64];
 /// Additions of [`Work::Add`].
-pub const ADDITIONS: u32 = 1000;
+const ADDITIONS: u32 = 1000;
 
 /// What a program does each time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

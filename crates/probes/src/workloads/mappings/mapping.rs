@@ -136,15 +136,6 @@ impl Mapping {
         }
     }
 
-    /// Writes `content` from its start on, as far as it goes.
-    pub fn fill(&self, content: &[u8]) {
-        content
-            .iter()
-            .enumerate()
-            .take(self.length)
-            .for_each(|(at, &byte)| self.byte(at).store(byte, Ordering::Relaxed));
-    }
-
     /// Each multiple of `stride` below `until`, as far as the mapping goes.
     #[inline(always)]
     fn each(&self, stride: usize, until: usize, access: impl Fn(&AtomicU8)) {
@@ -281,7 +272,7 @@ mod tests {
             line.split_whitespace().nth(1)?.parse().ok()
         };
         assert_eq!(mapping.pages_in_memory().unwrap(), 0);
-        mapping.fill(&vec![7; 64 * page]);
+        mapping.write_every(page, usize::MAX);
         assert_eq!(mapping.pages_in_memory().unwrap(), 64);
         let before = referenced_kib();
         // A kernel before 5.4 has no such advice.
