@@ -432,8 +432,8 @@ pub fn not_measured(run: &Run) -> Vec<Text<String>> {
             named.collect::<Vec<_>>().join(comma)
         };
         Text {
-            en: format!("{} not measured: {reason}", joined(Lang::En, ", ")),
-            zh: format!("{} 未测量：{}", joined(Lang::Zh, "、"), reasons::localized(reason, Lang::Zh)),
+            en: format!("{} not measured: {}", joined(Lang::En, ", "), reasons::brief(reason, Lang::En)),
+            zh: format!("{} 未测量：{}", joined(Lang::Zh, "、"), reasons::brief(reason, Lang::Zh)),
         }
     };
     by_reason.into_iter().map(sentence).collect()

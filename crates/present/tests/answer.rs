@@ -95,6 +95,29 @@ fn what_is_absent_is_reported_wherever_the_constants_stand() {
     }
 }
 
+#[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
+fn the_first_case_that_failed_is_named_with_its_reason() {
+    let mut run = thorough::thorough();
+    run.cases.retain(|case| !matches!(case.outcome, Outcome::Failed { .. }));
+    let others = run.cases.iter_mut().filter(|case| case.probe == "ipc.pipe");
+    for (case, why) in others.zip(["no answer within 5 s".to_owned(), "x ".repeat(500)]) {
+        case.outcome = Outcome::Failed { reason: ReasonCode::TimedOut.because(why) };
+    }
+    let failed: Vec<usize> =
+        (0..run.cases.len()).filter(|&at| matches!(run.cases[at].outcome, Outcome::Failed { .. })).collect();
+    let &[first, second] = &failed[..] else { panic!("{failed:?}") };
+    let (id, cases) = (run.cases[first].id.clone(), run.cases.len());
+    let options = RenderOptions { width: 200, ..RenderOptions::default() };
+    let text = shown(&run, options);
+    assert!(text.contains(&format!("! 2 of {cases} cases failed")), "{text}");
+    assert!(text.contains(&format!("! {id}: no answer within 5 s\n")), "{text}");
+    // However long a reason is, the rest of the answer stays on the screen.
+    run.cases.swap(first, second);
+    let text = shown(&run, RenderOptions { width: 80, ..RenderOptions::default() });
+    assert!(text.contains("x…\n") && text.lines().count() <= 24, "{text}");
+}
+
 /// A run that has the times of writes to a disk, with one percentile beside the median.
 fn with_writes(percentile: &str) -> Run {
     let mut run = thorough::thorough();

@@ -25,6 +25,16 @@ pub fn localized(reason: &str, lang: Lang) -> Cow<'_, str> {
     }
 }
 
+/// Characters of a reason in the answer: with the case's name, three lines of a terminal of 80 columns.
+const BRIEF: usize = 180;
+
+/// A reason in that language, without what goes beyond three lines: what a worker said last may be a page.
+pub fn brief(reason: &str, lang: Lang) -> String {
+    let text = localized(reason, lang);
+    let end = text.char_indices().nth(BRIEF).map(|(end, _)| end);
+    end.map_or_else(|| text.to_string(), |end| format!("{}…", text[..end].trim_end()))
+}
+
 /// What stands before the reason of a case that was not measured.
 pub(crate) const SKIPPED: Text = Text { en: "skipped", zh: "已跳过" };
 const FAILED: Text = Text { en: "failed", zh: "失败" };

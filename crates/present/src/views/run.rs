@@ -149,8 +149,20 @@ pub(crate) fn ended(run: &Run, reasons: Reasons) -> Vec<Words> {
             en: format!("{failed} of {cases} failed and {skipped} {were} skipped; {}", place.en),
             zh: format!("{} 个用例中 {failed} 个失败、{skipped} 个已跳过，{}", run.cases.len(), place.zh),
         });
+        all.extend((reasons == Reasons::InFull).then(|| first_failed(run)).flatten());
     }
     all
+}
+
+/// The first case that failed, and why: whoever sees no more than the answer, in a job's log, knows where to look.
+fn first_failed(run: &Run) -> Option<Words> {
+    run.cases.iter().find_map(|case| match &case.outcome {
+        Outcome::Failed { reason } => Some(each(|lang| {
+            let separator = if lang == Lang::Zh { "：" } else { ": " };
+            format!("{}{separator}{}", visible(&case.id), visible(&reasons::brief(reason, lang)))
+        })),
+        _ => None,
+    })
 }
 
 /// What disturbed the run, a sentence each.
