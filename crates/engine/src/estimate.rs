@@ -12,7 +12,7 @@ use std::ops::Deref;
 
 use hostmark_model::{
     Also, Better, DisturbanceFlags, Estimate, Flag, FlagKind, Histogram, IntervalMethod, Leading, Measured, Noise,
-    Outcome, Quiet, ReasonCode, RoundNoise, RoundRecord, Unit, counted,
+    Outcome, Quiet, Reason, ReasonCode, RoundNoise, RoundRecord, Unit, counted,
 };
 use hostmark_stats::descriptive as stats;
 use hostmark_stats::histogram::{Percentile, merged};
@@ -83,12 +83,15 @@ fn round_values(round: &Round) -> Option<RoundValues<'_>> {
 
 /// How a case ended, from its rounds in order. `planned`: the rounds that it was to have.
 pub(crate) fn outcome(entry: &Entry, place: CasePoint, rounds: &[Round], planned: u32) -> Outcome {
-    let failed = rounds.iter().find_map(|round| round.failed.clone());
+    let mut failed: Vec<Reason> = rounds.iter().filter_map(|round| round.failed.clone()).collect();
     let skipped = rounds.iter().find_map(|round| round.skipped.clone());
     let measured: Vec<RoundValues> = rounds.iter().filter_map(round_values).collect();
     let is_voted = matches!(entry.probe.limit, Limit::Voted | Limit::PowerOfTwo);
+    // What stood still once, beside rounds that did not, cost that round.
+    let is_only = failed.len() == 1 && !measured.is_empty();
+    let passed = failed.pop_if(|reason| is_only && reason.may_pass());
     // What went wrong is not hidden behind what was not available, nor behind a value.
-    if let Some(reason) = failed {
+    if let Some(reason) = failed.into_iter().next() {
         return Outcome::Failed { reason };
     }
     // What was available, and later was not, has been measured; a round that found no step abstains.
@@ -103,9 +106,10 @@ pub(crate) fn outcome(entry: &Entry, place: CasePoint, rounds: &[Round], planned
     if !is_finite(&result) {
         return Outcome::Failed { reason: ReasonCode::NoValue.because("the rounds came to no finite value") };
     }
-    if measured.len() < planned as usize {
-        let have = format!("{} of {}", measured.len(), counted(planned, "round"));
-        let detail = match skipped.filter(|_| !is_voted) {
+    if measured.len() < planned as usize || passed.is_some() {
+        let of = rounds.len().max(planned as usize);
+        let have = format!("{} of {}", measured.len(), counted(of, "round"));
+        let detail = match passed.or(skipped.filter(|_| !is_voted)) {
             Some(reason) => format!("{have}: {reason}"),
             None => have,
         };

@@ -78,6 +78,7 @@ fn code_without_errno(error: &io::Error) -> ReasonCode {
         io::ErrorKind::OutOfMemory => ReasonCode::TooLittleMemory,
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => ReasonCode::TimedOut,
         io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe => ReasonCode::ConnectionLost,
+        io::ErrorKind::Interrupted => ReasonCode::Disturbed,
         _ => ReasonCode::CheckFailed,
     })
 }
@@ -216,6 +217,8 @@ mod tests {
             (of(Some("execve"), Errno::NOENT), MissingProgram, Some("ENOENT")),
             (of(Some("openat"), Errno::NOENT), MissingFile, Some("ENOENT")),
             (of(Some("read"), Errno::IO), DeviceError, Some("EIO")),
+            (of(Some("recvfrom"), Errno::INTR), Disturbed, Some("EINTR")),
+            (io::ErrorKind::Interrupted.into(), Disturbed, None),
             (call::named("execve", fault), MissingProgram, None),
             (io::ErrorKind::UnexpectedEof.into(), ConnectionLost, None),
             (io::Error::other("wrong answer"), CheckFailed, None),

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use hostmark_launch::WorkerLink;
 use hostmark_model::{
-    CaseId, Choice, Environment, Event, HostFacts, Job, JobCase, LastCache, Neighbours, Outcome, ProbeInfo, ReasonCode,
-    RunTime,
+    CaseId, Choice, Environment, Event, HostFacts, Job, JobCase, LastCache, Neighbours, Outcome, ProbeInfo, Reason,
+    ReasonCode, RunTime,
 };
 
 use crate::clock::wall::Wall;
@@ -109,6 +109,8 @@ struct Runner<'a> {
     hottest_celsius: Option<f64>,
     interrupted: bool,
     journal_lost: Option<io::Error>,
+    /// What rounds took that came to nothing by what may pass.
+    stumbled: Duration,
     /// Of each case, the default of its probe, or itself when that is not in the plan.
     defaults: Vec<usize>,
     /// Of each case, how many come before it where there is no time for all.
@@ -151,6 +153,7 @@ pub fn run<'a>(
         hottest_celsius: None,
         interrupted,
         journal_lost,
+        stumbled: Duration::ZERO,
         defaults,
         ranks,
         past,
@@ -382,7 +385,11 @@ impl Runner<'_> {
         }
         self.widths.add(self.setting.host, round.cpus.first(), &round.events);
         self.count(&round, took);
-        self.states[index].add(round, took);
+        let may_pass = round.ended_by().is_some_and(Reason::may_pass);
+        // Cases that hang again and again would have all of the time.
+        let is_forgiven = may_pass && self.stumbled <= TimeBudget::patience(self.setting.plan);
+        self.stumbled += if may_pass { took.spent } else { Duration::ZERO };
+        self.states[index].add(round, took, is_forgiven);
         self.done += 1;
     }
 

@@ -255,5 +255,6 @@ fn hanging_cases_do_not_take_all_time() {
     let failed = seen.outcomes.cases.iter().filter(|case| matches!(case.outcome, Outcome::Failed { .. }));
     assert_eq!(failed.count(), 3);
     // What they took is gone, and with it some of what tells least.
-    assert!(seen.outcomes.cases.iter().filter(|case| is_measured(&case.outcome)).count() >= 190);
+    let measured = seen.outcomes.cases.iter().filter(|case| is_measured(&case.outcome)).count();
+    assert!(measured >= 180, "{measured} of {}", seen.outcomes.cases.len());
 }

@@ -217,6 +217,29 @@ fn a_worker_that_dies_in_a_later_round_fails_its_case() {
 }
 
 #[test]
+fn what_stood_still_once_costs_a_round_and_twice_the_case() {
+    let hangs = || vec![hello(), (Duration::from_secs(900), line(&done(1)).1)];
+    let of_tcp = |standing: &[u32]| {
+        let standing = standing.to_owned();
+        measure(&["net"], move |job| match job.case() {
+            "net.tcp" if standing.contains(&job.round) => hangs(),
+            _ => usual(job),
+        })
+    };
+    for round in [0, 2, 4] {
+        let seen = of_tcp(&[round]);
+        let Outcome::Measured(measured) = seen.outcome("net.tcp") else { panic!("{:?}", seen.outcome("net.tcp")) };
+        let lost = measured.flags.iter().find(|flag| flag.kind == FlagKind::RoundsLost).unwrap();
+        let expected =
+            format!("{} of {} rounds: no answer within 5 s", measured.rounds.len(), measured.rounds.len() + 1);
+        assert_eq!(lost.detail, expected);
+    }
+    let seen = of_tcp(&[1, 3]);
+    assert_eq!(reason(seen.outcome("net.tcp")), "no answer within 5 s");
+    assert_eq!(seen.rounds().iter().filter(|(case, _)| *case == "net.tcp").count(), 4);
+}
+
+#[test]
 fn what_was_known_beforehand_is_skipped_without_a_round() {
     let seen = measure(&["ipc.pipe@cpus=other_node", "net.tcp"], usual);
     assert_eq!(reason(seen.outcome("ipc.pipe@cpus=other_node")), "the usable CPUs are all on one memory node");

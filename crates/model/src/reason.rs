@@ -138,9 +138,15 @@ impl ReasonCode {
             "ENETUNREACH" | "ENETDOWN" | "EHOSTUNREACH" | "EHOSTDOWN" | "EADDRNOTAVAIL" => ReasonCode::Unreachable,
             "ECONNREFUSED" | "ECONNRESET" | "ECONNABORTED" | "EPIPE" | "ENOTCONN" => ReasonCode::ConnectionLost,
             "ETIMEDOUT" | "EAGAIN" => ReasonCode::TimedOut,
+            "EINTR" => ReasonCode::Disturbed,
             "EIO" | "ESTALE" | "EUCLEAN" => ReasonCode::DeviceError,
             _ => ReasonCode::SystemCall,
         }
+    }
+
+    /// Whether it may be over by the next round: what stood still for a while, and no fault that comes back.
+    pub fn may_pass(self) -> bool {
+        matches!(self, ReasonCode::TimedOut | ReasonCode::ConnectionLost | ReasonCode::Disturbed)
     }
 }
 
@@ -164,6 +170,11 @@ impl From<&str> for Argument {
 }
 
 impl Reason {
+    /// [`ReasonCode::may_pass`], of its code.
+    pub fn may_pass(&self) -> bool {
+        self.code.is_some_and(ReasonCode::may_pass)
+    }
+
     /// With this argument.
     pub fn with(mut self, name: &str, value: impl Into<Argument>) -> Reason {
         self.arguments.insert(name.to_owned(), value.into());

@@ -261,7 +261,8 @@ pub fn correspond(far: &FarEnd) -> Result<UdpSocket> {
                 return Ok(socket);
             }
             Ok(_) => return Err(wrong_answer().into()),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            // A signal ends a wait that has a limit.
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
             Err(error) => return Err(unanswered(error)),
         }
     }

@@ -8,6 +8,7 @@ use rustix::process::Signal;
 
 use super::call::Call;
 use super::child::ChildId;
+use super::retry;
 
 /// Asks the kernel to kill this process when its parent dies, then checks that the parent is still `parent`.
 /// False means that it is not, and that the process should end.
@@ -54,11 +55,23 @@ pub fn yield_to_all() -> io::Result<()> {
     super::call::returned("sched_setscheduler", result).map(drop)
 }
 
-/// An error unless this process has one thread: in a forked child the locks of the others would stay locked.
+/// An error unless this process has one thread: in a forked child the locks of the others would stay locked. One that was
+/// joined is listed for a moment longer: it is looked at again.
 pub fn only_one_thread() -> io::Result<()> {
-    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return Ok(()) };
-    let threads = tasks.map(|task| task.call("getdents64")).collect::<io::Result<Vec<_>>>()?.len();
-    if threads > 1 { Err(io::Error::other("a process with several threads cannot fork")) } else { Ok(()) }
+    let threads = || -> io::Result<usize> {
+        let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return Ok(1) };
+        Ok(tasks.map(|task| task.call("getdents64")).collect::<io::Result<Vec<_>>>()?.len())
+    };
+    let mut error = None;
+    let is_alone = retry::until(|| match threads() {
+        Ok(threads) => threads <= 1,
+        Err(why) => error.replace(why).is_none(),
+    });
+    match error {
+        Some(error) => Err(error),
+        None if is_alone => Ok(()),
+        None => Err(io::Error::other("a process with several threads cannot fork")),
+    }
 }
 
 /// Forks this process, which must have one thread, and which goes on in both: none in the child.

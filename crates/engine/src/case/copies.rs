@@ -10,7 +10,6 @@ use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Superv
 use hostmark_model::{Event, Job, JsonLine, ReasonCode};
 
 use crate::clock::Clock;
-use crate::resource_limits::reason_of;
 use crate::round_error::{Result, RoundError};
 use crate::sampling::sampler::MOST_ITERATIONS;
 use crate::sampling::setup;
@@ -92,12 +91,7 @@ impl Copies {
         for job in jobs {
             match start(job) {
                 Ok(replica) => replicas.push(replica),
-                Err(error) => {
-                    return Err(RoundError::Failed(reason_of(
-                        &error,
-                        format_args!("a further copy could not be started: {error}"),
-                    )));
-                }
+                Err(error) => return Err(RoundError::from(error).within("a further copy could not be started")),
             }
         }
         Ok(Copies::Leader(replicas))

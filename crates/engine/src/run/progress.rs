@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hostmark_model::{Choice, Event};
+use hostmark_model::{Choice, Event, Reason};
 
 use crate::record::RoundResult;
 use crate::record::journal::Took;
@@ -18,6 +18,8 @@ pub(super) struct Progress {
     pub(super) iterations: Option<u64>,
     /// No more rounds: it was skipped or failed.
     pub(super) ended: bool,
+    /// A round of it came to no value, and was forgiven: a second one ends it.
+    pub(super) stumbled: bool,
     /// What it fills takes so long here that the worker which filled it did as many rounds as there was time for: it has no more.
     pub(super) filled_once: bool,
     /// There is no time for as many rounds as an interval needs, so the others have its time.
@@ -25,9 +27,11 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Takes a round into account.
-    pub(super) fn add(&mut self, round: RoundResult, took: &Took) {
-        self.ended |= round.is_end();
+    /// Takes a round into account. One that came to no value is the last, unless it is the first such and forgiven.
+    pub(super) fn add(&mut self, round: RoundResult, took: &Took, is_forgiven: bool) {
+        let is_lost = round.ended_by().is_some();
+        self.ended |= is_lost && (self.stumbled || !is_forgiven);
+        self.stumbled |= is_lost;
         self.iterations = round.learned().or(self.iterations);
         let trials = round.chosen().map(|(_, trials)| trials);
         self.rounds.push(round);
@@ -48,8 +52,12 @@ pub(super) struct Cost {
 }
 
 impl RoundResult {
-    fn is_end(&self) -> bool {
-        matches!(self.events.last(), Some(Event::Skipped { .. } | Event::Failed { .. }))
+    /// Why it came to no value.
+    pub(super) fn ended_by(&self) -> Option<&Reason> {
+        match self.events.last() {
+            Some(Event::Skipped { reason } | Event::Failed { reason }) => Some(reason),
+            _ => None,
+        }
     }
 
     /// The way that it chose for all rounds, and how long that took.

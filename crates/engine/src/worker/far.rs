@@ -16,7 +16,7 @@ use crate::clock::wall::Wall;
 use crate::probe::{Entry, FREE, IP, no_such_peer};
 use crate::round_error::RoundError;
 use crate::sys::{exit_message, random, scratch};
-use crate::worker::patience::{Patience, Waited};
+use crate::worker::patience::{Patience, Waited, starved};
 
 /// Starts a far end that has been given the job, where it is to serve.
 pub type OpenService<'a> = dyn Fn(&ServiceJob) -> io::Result<Box<dyn ServiceLink>> + 'a;
@@ -248,12 +248,13 @@ impl FarEnds {
                 Waited::Ended(how) | Waited::Killed(how) => {
                     return Err(failed(ReasonCode::ProcessDied, format!("the far end {how}")));
                 }
-                Waited::Hung(silent) | Waited::Starved(silent) => {
+                Waited::Hung(silent) => {
                     return Err(failed(
                         ReasonCode::TimedOut,
                         format!("the far end did not listen within {:.0} s", silent.as_secs_f64()),
                     ));
                 }
+                Waited::Starved(silent) => return Err(Missing::Round(starved(silent))),
                 Waited::OutOfTime => return Err(Missing::OutOfTime),
                 Waited::Interrupted => return Err(Missing::Interrupted),
             }

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use hostmark_launch::{Received, WorkerLink};
+use hostmark_model::ReasonCode;
 
 use crate::clock::wall::Wall;
+use crate::round_error::RoundError;
 
 /// A process that waits for a CPU or a device is waited for in turn, until this multiple of the patience.
 const MOST_PATIENCE: u32 = 3;
@@ -30,6 +32,18 @@ pub(crate) enum Waited {
     Interrupted,
 }
 
+/// Skipped, since a process had nothing to say for so long, for want of a CPU or a device.
+pub(crate) fn starved(silent: Duration) -> RoundError {
+    RoundError::skipped(
+        ReasonCode::Disturbed,
+        format_args!(
+            "in {:.0} s it had too little of a CPU, or waited for a device: look for a process of real-time priority, a CPU \
+             quota or a slow disk",
+            silent.as_secs_f64()
+        ),
+    )
+}
+
 /// The patience with one process.
 pub(crate) struct Patience<'a> {
     wall: &'a dyn Wall,
@@ -46,13 +60,18 @@ impl Patience<'_> {
         Patience { wall, patience, limit, last_line, hung: last_line + patience }
     }
 
+    /// The patience begins anew: what passed since its last line was not its to fill.
+    pub(crate) fn renew(&mut self) {
+        self.last_line = self.wall.elapsed();
+        self.hung = self.last_line + self.patience;
+    }
+
     /// Waits for its next line.
     pub(crate) fn line(&mut self, link: &mut dyn WorkerLink) -> Waited {
         loop {
             match link.receive(self.hung.min(self.limit).saturating_sub(self.wall.elapsed())) {
                 Received::Line(line) => {
-                    self.last_line = self.wall.elapsed();
-                    self.hung = self.last_line + self.patience;
+                    self.renew();
                     return Waited::Line(line);
                 }
                 Received::Ended(how) => return Waited::Ended(how),

@@ -6,7 +6,7 @@ use hostmark_launch::WorkerLink;
 use hostmark_model::{Event, JsonLine, PROTOCOL, ReasonCode};
 
 use crate::clock::wall::Wall;
-use crate::worker::patience::{Patience, Waited};
+use crate::worker::patience::{Patience, Waited, starved};
 
 /// A round is a handful of lines; a worker that goes on and on would fill the parent's memory.
 const MOST_LINES: usize = 10_000;
@@ -55,6 +55,8 @@ impl WorkerSession<'_> {
     /// Hears out its next round; that of a worker that goes wrong fails.
     pub(crate) fn round(&mut self) -> RoundEvents {
         let (mut events, mut fills) = (Vec::new(), 0);
+        // Writing down the round before may have taken long.
+        self.patience.renew();
         let reason = loop {
             match self.patience.line(self.link.as_mut()) {
                 Waited::Line(line) => match event(&line, !self.has_greeted) {
@@ -85,14 +87,7 @@ impl WorkerSession<'_> {
                     let text = format!("no answer within {:.0} s", silent.as_secs_f64());
                     break Event::Failed { reason: ReasonCode::TimedOut.because(text) };
                 }
-                Waited::Starved(silent) => {
-                    let text = format!(
-                        "in {:.0} s it had too little of a CPU, or waited for a device: look for a process of real-time \
-                         priority, a CPU quota or a slow disk",
-                        silent.as_secs_f64()
-                    );
-                    break Event::Skipped { reason: ReasonCode::Disturbed.because(text) };
-                }
+                Waited::Starved(silent) => break starved(silent).into(),
                 Waited::OutOfTime => return self.cut_short(events, SessionEnd::OutOfTime),
                 Waited::Interrupted => return self.cut_short(events, SessionEnd::Interrupted),
             }

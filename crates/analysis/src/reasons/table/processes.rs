@@ -33,6 +33,7 @@ pub(super) const PAIRS: &[Pair] = &[
     ("a copy on CPU {} failed: {}", "CPU {0} 上的副本失败：{1}"),
     ("a copy on CPU {} ended while others measured: {}", "其他副本还在测量时，CPU {0} 上的副本已结束：{1}"),
     ("a further copy could not be started: {}", "无法启动更多副本：{0}"),
+    ("a further copy could not be started", "无法启动更多副本"),
     ("no processes left", "没有可用的进程"),
     ("two processes cannot be connected so", "无法这样连接两个进程"),
     ("cannot start so many processes", "无法启动这么多进程"),
