@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Checks the image of packaging/Containerfile: `packaging/check-container.sh PROGRAM [FOR-AARCH64]` builds its last stage with that static program
 # in the place of the first stage's, looks at what is in it, and measures a little in a container of it. With a second program it builds the image
-# for aarch64 too, beside the first in one manifest. The first stage, which takes a public image of Rust, is not built. Ends with 1 when
-# something is wrong, with 2 where buildah is missing or cannot build.
+# for aarch64 too, beside the first in one manifest. The first stage, which takes a public image of Rust, is not built. A line that begins with
+# "skipped" tells what could not be tried. Ends with 1 when something is wrong, with 2 where buildah is missing or cannot build.
 set -euo pipefail
 
 if [ $# -lt 1 ] || [ $# -gt 2 ] || [ ! -x "$1" ]; then
@@ -72,6 +72,33 @@ inside hostmark --version || wrong "hostmark --version fails"
 inside hostmark --quiet run syscall.null file.create >"$work/log" || wrong "a run fails: $(tail -n 3 "$work/log")"
 [ -n "$(find "$root/data/hostmark/runs" -name '*.json' -size +1k 2>/dev/null)" ] || wrong "a run is not kept in /data"
 [ -z "$(ls -A "$root/tmp")" ] || wrong "left in /tmp: $(ls -A "$root/tmp")"
+
+# As people have it: from an archive into podman, and away again.
+pod() {
+    podman --root "$work/pod" --runroot "$work/pod-run" --tmpdir "$work/pod-tmp" --storage-driver vfs --cgroup-manager cgroupfs \
+        --events-backend none --runtime "$runtime" "$@"
+}
+if ! command -v podman >/dev/null; then
+    echo "skipped: podman: it is not here"
+else
+    # crun refuses a machine whose groups are of both versions.
+    runtime=$(command -v runc || command -v crun || true)
+    builder push --quiet hostmark "oci-archive:$work/hostmark.tar:hostmark"
+    from=${EPOCHREALTIME/[.,]/}
+    pod load --quiet --input "$work/hostmark.tar" >/dev/null
+    # Limits that are set are none that this machine cannot raise.
+    if pod run --rm --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 -v runs:/data localhost/hostmark --quiet run syscall.null clock.read \
+        >"$work/run-of-podman" 2>"$work/log"; then
+        printf 'podman: an archive of %d bytes, %d lines of an answer after %d ms\n' "$(stat -c %s "$work/hostmark.tar")" \
+            "$(grep -c . "$work/run-of-podman")" $(((${EPOCHREALTIME/[.,]/} - from) / 1000))
+    else
+        echo "skipped: podman: $(tail -n 1 "$work/log")"
+    fi
+    pod volume rm runs >/dev/null 2>&1 || true
+    pod rmi localhost/hostmark >/dev/null
+    left=$(pod images --quiet && pod ps --all --quiet && pod volume ls --quiet)
+    [ -z "$left" ] || wrong "left in podman: $left"
+fi
 
 if [ -n "$program_arm" ]; then
     stage "$program_arm" "$work/stage-arm"
