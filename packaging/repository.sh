@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Lays out what apt and dnf read: `packaging/repository.sh PACKAGES REPOSITORY [KEY]` takes the .deb and .rpm files of a directory into
-# REPOSITORY/deb (dists/stable, pool) and REPOSITORY/rpm (one directory per architecture), and signs both with gpg's KEY. Packages of earlier
-# releases that are there stay. A line that begins with "skipped" tells what could not be made.
+# REPOSITORY/deb (dists/stable, pool) and REPOSITORY/rpm (one directory per architecture), and signs both, and each .rpm, with gpg's KEY.
+# Packages of earlier releases that are there stay. A line that begins with "skipped" tells what could not be made.
 #
-# Needs apt-ftparchive (apt-utils), createrepo_c, and gpg.
+# Needs apt-ftparchive (apt-utils), createrepo_c, rpmsign, and gpg.
 set -euo pipefail
 
 if [ $# -lt 2 ] || [ ! -d "$1" ]; then
@@ -25,6 +25,8 @@ deb() {
         apt-ftparchive --arch "$architecture" packages pool >"$where/Packages"
         gzip -9nkf "$where/Packages"
     done
+    # Neither is to name an earlier self.
+    rm -f dists/stable/{Release,InRelease}
     apt-ftparchive -o APT::FTPArchive::Release::Origin=hostmark -o APT::FTPArchive::Release::Suite=stable \
         -o APT::FTPArchive::Release::Components=main -o APT::FTPArchive::Release::Architectures='amd64 arm64' release dists/stable >Release
     mv Release dists/stable/Release
@@ -34,6 +36,7 @@ deb() {
 rpm() {
     local folder
     for folder in "$repository"/rpm/*/; do
+        [ -z "$key" ] || rpmsign --define "__gpg $(command -v gpg)" --define "_gpg_name $key" --addsign "$folder"*.rpm >/dev/null
         createrepo_c --quiet "$folder"
         [ -z "$key" ] || sign --armor --detach-sign "$folder/repodata/repomd.xml"
     done
@@ -60,4 +63,4 @@ else
     done
     (rpm)
 fi
-if [ -n "$key" ]; then gpg --export "$key" >"$repository/hostmark.gpg"; else skip "signatures: no KEY is given"; fi
+if [ -n "$key" ]; then gpg --armor --export "$key" >"$repository/hostmark.asc"; else skip "signatures: no KEY is given"; fi
