@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 use std::time::Duration;
 
-use hostmark_model::{CaseRecord, OUT_OF_MEMORY, Outcome, ReasonCode, load_run};
+use hostmark_model::{CaseRecord, FlagKind, OUT_OF_MEMORY, Outcome, ReasonCode, load_run};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 // Runs are timed: one at a time.
@@ -115,14 +115,22 @@ fn after_a_kill_only_the_journal_is_left() {
     run.assert_only_the_journal_is_left();
 }
 
-/// Sends a signal to a worker as soon as it is there, and says what became of the case that it measured. A worker that
-/// had already done its work is none.
-fn run_with_a_worker_hit_by(signal: Signal) -> Option<String> {
+/// What a process cost that was hit by a signal.
+#[derive(Debug, PartialEq)]
+enum Cost {
+    /// A case, and why.
+    Case(String),
+    /// A round of one, and why.
+    Round(String),
+}
+
+/// Sends a signal to a worker as soon as it is there, and says what that cost. A worker that had already done its work is none.
+fn run_with_a_worker_hit_by(signal: Signal) -> Option<Cost> {
     run_with_one_hit_by("memory.read@size=64M", "worker", signal)
 }
 
 /// The same of whatever process has this first word, in a run that measures this among others.
-fn run_with_one_hit_by(case: &str, word: &str, signal: Signal) -> Option<String> {
+fn run_with_one_hit_by(case: &str, word: &str, signal: Signal) -> Option<Cost> {
     let mut run = UnderWay::start(&["run", case, "clock.read", "--format", "json"]);
     let workers = |run: &UnderWay| -> Vec<i32> {
         processes(&run.home).into_iter().filter(|(_, its)| its == word).map(|(pid, _)| pid).collect()
@@ -138,48 +146,53 @@ fn run_with_one_hit_by(case: &str, word: &str, signal: Signal) -> Option<String>
     let (code, _, errors) = said(&run.ends(Duration::from_secs(55)));
     let kept = run.kept();
     assert!(kept.interrupted.is_none());
-    let mut reasons = Vec::new();
+    let mut costs = Vec::new();
     for case in &kept.cases {
         match &case.outcome {
-            Outcome::Measured(_) => {}
-            Outcome::Failed { reason } => reasons.push(reason.text.clone()),
+            Outcome::Measured(measured) => {
+                let lost = measured.flags.iter().filter(|flag| flag.kind == FlagKind::RoundsLost);
+                // Without a reason there was no time for it.
+                costs.extend(lost.filter_map(|flag| Some(Cost::Round(flag.detail.split_once(": ")?.1.to_owned()))));
+            }
+            Outcome::Failed { reason } => costs.push(Cost::Case(reason.text.clone())),
             Outcome::Skipped { reason } => panic!("{} {reason}", case.id),
         }
     }
-    assert!(reasons.len() <= 1 && kept.cases.len() > 3, "{reasons:?}");
-    assert_eq!((code, errors.as_str()), (if reasons.is_empty() { 0 } else { 3 }, ""));
-    reasons.pop()
+    assert!(costs.len() <= 1 && kept.cases.len() > 3, "{costs:?}");
+    let has_failed = matches!(costs[..], [Cost::Case(_)]);
+    assert_eq!((code, errors.as_str()), (if has_failed { 3 } else { 0 }, ""));
+    costs.pop()
 }
 
 #[test]
 fn a_worker_that_is_killed_costs_its_case_and_no_other() {
     let _alone = alone();
-    let reason = (0..5).find_map(|_| run_with_a_worker_hit_by(Signal::KILL)).expect("a worker was hit");
-    assert_eq!(reason, format!("the worker {OUT_OF_MEMORY}"));
+    let cost = (0..5).find_map(|_| run_with_a_worker_hit_by(Signal::KILL)).expect("a worker was hit");
+    assert_eq!(cost, Cost::Case(format!("the worker {OUT_OF_MEMORY}")));
 }
 
 #[test]
 fn a_far_end_that_is_killed_costs_its_case_and_no_other() {
     let _alone = alone();
     let hit = || run_with_one_hit_by("net.tcp", "service", Signal::KILL);
-    let reason = (0..5).find_map(|_| hit()).expect("a far end was hit");
+    let Cost::Case(reason) = (0..5).find_map(|_| hit()).expect("a far end was hit") else { panic!("a case fails") };
     assert!(reason.starts_with(&format!("the far end {OUT_OF_MEMORY}")), "{reason}");
 }
 
 #[test]
-fn a_far_end_that_hangs_costs_its_case_and_no_other() {
+fn a_far_end_that_hangs_costs_its_round_and_no_other() {
     let _alone = alone();
     let hit = || run_with_one_hit_by("net.udp", "service", Signal::STOP);
-    let reason = (0..5).find_map(|_| hit()).expect("a far end was hit");
+    let Cost::Round(reason) = (0..5).find_map(|_| hit()).expect("a far end was hit") else { panic!("no case fails") };
     let expected = ["the far end did not answer within 2 s", "the far end did not listen within 5 s"];
     assert!(expected.contains(&reason.as_str()), "{reason}");
 }
 
 #[test]
-fn a_worker_that_hangs_costs_its_case_and_no_other() {
+fn a_worker_that_hangs_costs_its_round_and_no_other() {
     let _alone = alone();
-    let reason = (0..5).find_map(|_| run_with_a_worker_hit_by(Signal::STOP)).expect("a worker was hit");
-    assert_eq!(reason, "no answer within 5 s");
+    let cost = (0..5).find_map(|_| run_with_a_worker_hit_by(Signal::STOP)).expect("a worker was hit");
+    assert_eq!(cost, Cost::Round("no answer within 5 s".into()));
 }
 
 #[test]

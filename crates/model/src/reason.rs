@@ -146,7 +146,7 @@ impl ReasonCode {
 
     /// Whether it may be over by the next round: what stood still for a while, and no fault that comes back.
     pub fn may_pass(self) -> bool {
-        matches!(self, ReasonCode::TimedOut | ReasonCode::ConnectionLost | ReasonCode::Disturbed)
+        matches!(self, ReasonCode::TimedOut | ReasonCode::Disturbed)
     }
 }
 
