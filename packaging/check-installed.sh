@@ -247,6 +247,7 @@ if [ "$(id -u)" != 0 ]; then
     exit 0
 fi
 for package; do
+    [ -e "$package" ] || { echo "there is no $package"; exit 2; }
     printf '\n%s, %d bytes\n' "${package##*/}" "$(du -sb "$package" | cut -f1)"
     if [ -d "$package" ]; then
         cp -r "$package" "$work/repository"

@@ -20,17 +20,17 @@ unpack() { # FILE ROOT
     case $1 in
     *.deb)
         command -v dpkg-deb >/dev/null || return 2
-        dpkg-deb -x "$1" "$2"
+        dpkg-deb -x "$1" "$2" || return 1
         ;;
     *.rpm)
         command -v rpm2cpio >/dev/null && command -v cpio >/dev/null || return 2
         # Its own exit code is that of a size which packages need not name.
-        { rpm2cpio "$1" || true; } | (cd "$2" && cpio -idm --quiet)
+        { rpm2cpio "$1" || true; } | (cd "$2" && cpio -idm --quiet) || return 1
         ;;
     *.tar.zst)
         command -v zstd >/dev/null || return 2
         mkdir "$2/usr"
-        tar --zstd -xf "$1" -C "$2/usr" --strip-components=1
+        tar --zstd -xf "$1" -C "$2/usr" --strip-components=1 || return 1
         ;;
     *)
         echo "$1 is no package; give .deb, .rpm and .tar.zst files"
