@@ -9,12 +9,15 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 target=${1:-$(uname -m)-unknown-linux-musl}
 packages=${PACKAGES:-tar}
+# Whatever is committed meanwhile.
+commit=$(git rev-parse HEAD)
 left=${OUT:+$(realpath -m "$OUT")}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 for place in one another/place; do
     from=$SECONDS
     git clone --quiet --no-hardlinks . "$work/$place/hostmark"
+    git -C "$work/$place/hostmark" checkout --quiet --detach "$commit"
     env -u CARGO_TARGET_DIR OUT="$work/$place/out" PACKAGES="$packages" "$work/$place/hostmark/packaging/build.sh" "$target" >"$work/log" 2>&1 ||
         { tail -n 5 "$work/log"; exit 1; }
     grep '^skipped' "$work/log" || true
