@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use hostmark_stats::descriptive::mean;
 use serde::Serialize;
 
+use super::together::{Together, together};
 use super::{LEAST_STEP, Line, Subject, Turn, changed_facts};
 use crate::fleet::Changed;
 
@@ -29,8 +30,17 @@ pub struct LastingChange {
     pub run: String,
     /// What it changed, the most first: the subject, its usual value before and since.
     pub subjects: Vec<ChangedSubject>,
-    /// Facts of the machine that the turn has otherwise than the one before it.
+    /// Facts of the machine that the turn has otherwise than the one before it, or one near it.
     pub facts: Vec<Changed>,
+    /// What others took more of on the slower side of it.
+    pub together: Vec<Together>,
+}
+
+impl LastingChange {
+    /// Whether the machine is slower since, by what changed the most.
+    pub fn is_slower(&self) -> bool {
+        self.subjects.first().is_some_and(|of| of.times < 1.0)
+    }
 }
 
 /// What a change did to a subject.
@@ -44,40 +54,59 @@ pub struct ChangedSubject {
     pub times: f64,
 }
 
+/// Lines that change at a turn.
+struct Found {
+    turn: usize,
+    /// Of each, which it is, and whether it is slower since.
+    lines: Vec<(usize, bool)>,
+}
+
+impl Found {
+    fn is_like(&self, other: &[(usize, bool)]) -> bool {
+        self.lines.iter().any(|(_, way)| other.iter().any(|(_, its)| its == way))
+    }
+}
+
 /// The changes, in the order of time.
 pub(super) fn changes(turns: &[Turn], lines: &[Line]) -> Vec<LastingChange> {
-    let mut at: BTreeMap<usize, usize> = BTreeMap::new();
-    for line in lines {
-        for place in places(line, 0, line.goodness.len(), turns.len()) {
-            *at.entry(line.turn(place)).or_default() += 1;
+    let mut at: BTreeMap<usize, Vec<(usize, bool)>> = BTreeMap::new();
+    for (index, line) in lines.iter().enumerate() {
+        for (place, is_slower) in places(line, 0, line.goodness.len(), turns.len()) {
+            at.entry(line.turn(place)).or_default().push((index, is_slower));
         }
     }
-    // What was found a turn or two apart is one change, where most have it.
-    let mut merged: Vec<(usize, usize)> = Vec::new();
-    for (turn, count) in at {
+    // What was found a turn or two apart and goes the same way is one change, where most have it.
+    let mut merged: Vec<Found> = Vec::new();
+    for (turn, mut found) in at {
         match merged.last_mut() {
-            Some((known, of_known)) if turn - *known <= NEAR => {
-                if count > *of_known {
-                    *known = turn;
+            Some(known) if turn - known.turn <= NEAR && known.is_like(&found) => {
+                if found.len() > known.lines.len() {
+                    known.turn = turn;
                 }
-                *of_known += count;
+                known.lines.append(&mut found);
             }
-            _ => merged.push((turn, count)),
+            _ => merged.push(Found { turn, lines: found }),
         }
     }
-    let ends: Vec<usize> = merged.into_iter().map(|(turn, _)| turn).collect();
-    let of = |(index, turn): (usize, &usize)| {
-        let first = index.checked_sub(1).map_or(0, |before| ends[before]);
-        let end = ends.get(index + 1).copied().unwrap_or(turns.len());
-        let mut subjects: Vec<ChangedSubject> =
-            lines.iter().filter_map(|line| changed(line, first, *turn, end)).collect();
+    let of = |(index, Found { turn, lines: own }): (usize, &Found)| {
+        let first = index.checked_sub(1).map_or(0, |before| merged[before].turn);
+        let end = merged.get(index + 1).map_or(turns.len(), |next| next.turn);
+        // Beside another change there are too few turns to tell of others than those that were found.
+        let is_long = (turn - first).min(end - turn) >= LEAST_SIDE;
+        let is_told = |index: usize| is_long || own.iter().any(|(one, _)| *one == index);
+        let told = lines.iter().enumerate().filter(|(index, _)| is_told(*index));
+        let mut subjects: Vec<ChangedSubject> = told.filter_map(|(_, line)| changed(line, first, *turn, end)).collect();
         subjects.sort_by(|one, other| other.times.ln().abs().total_cmp(&one.times.ln().abs()));
         let (since, run) = (turns[*turn].started.to_string(), turns[*turn].name.clone());
         let near = (turn.saturating_sub(1)..=turn + 1).find(|near| !changed_facts(turns, *near).is_empty());
         let facts = near.map(|near| changed_facts(turns, near)).unwrap_or_default();
-        (!subjects.is_empty()).then_some(LastingChange { turn: *turn, since, run, subjects, facts })
+        let mut change = LastingChange { turn: *turn, since, run, subjects, facts, together: Vec::new() };
+        let [before, after]: [Vec<usize>; 2] = [(first..*turn).collect(), (*turn..end).collect()];
+        let (slow, fast) = if change.is_slower() { (after, before) } else { (before, after) };
+        change.together = together(turns, &slow, &fast);
+        (!change.subjects.is_empty()).then_some(change)
     };
-    ends.iter().enumerate().filter_map(of).collect()
+    merged.iter().enumerate().filter_map(of).collect()
 }
 
 fn changed(line: &Line, first: usize, turn: usize, end: usize) -> Option<ChangedSubject> {
@@ -92,8 +121,9 @@ fn changed(line: &Line, first: usize, turn: usize, end: usize) -> Option<Changed
     })
 }
 
-/// The places from which on a line stays at another level: where two usual levels explain most more than one does.
-fn places(line: &Line, first: usize, end: usize, turns: usize) -> Vec<usize> {
+/// The places from which on a line stays at another level, and whether that is slower: where two usual levels explain most more than
+/// one does.
+fn places(line: &Line, first: usize, end: usize, turns: usize) -> Vec<(usize, bool)> {
     let least = (turns / LEAST_PART).max(LEAST_SIDE);
     let cost = |first: usize, end: usize| -> f64 {
         let usual = line.usual(first, end);
@@ -118,7 +148,7 @@ fn places(line: &Line, first: usize, end: usize, turns: usize) -> Vec<usize> {
         return Vec::new();
     }
     let mut all = places(line, first, place, turns);
-    all.push(place);
+    all.push((place, step < 0.0));
     all.extend(places(line, place, end, turns));
     all
 }

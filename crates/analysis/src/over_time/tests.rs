@@ -85,6 +85,36 @@ fn few_turns_say_nothing_and_a_short_watch_finds_its_burner() {
     }
 }
 
+#[test]
+fn a_program_that_stays_and_a_link_that_is_freed_beside_it_are_two_changes_each_with_its_cause() {
+    for seed in 0..5 {
+        let mut turns = MadeUpWeek { seed, ..MadeUpWeek::default() }.turns();
+        turns.truncate(40);
+        let slow = |turn: &mut Turn, group: &str, by: f64| {
+            let of_group = turn.values.iter_mut().filter(|(subject, _)| subject.key.starts_with(group));
+            of_group.for_each(|(_, value)| *value *= by);
+        };
+        for (index, turn) in turns.iter_mut().enumerate() {
+            // The link is slow until two turns after a program has begun that stays.
+            if index < 22 {
+                slow(turn, "disk", 9.0);
+                turn.facts.insert("queue".into(), (same("queue"), "tbf".into()));
+            }
+            if index >= 20 {
+                slow(turn, "memory", 1.5);
+                turn.company.others = Some(0.5);
+            }
+        }
+        let found = over_time(turns).unwrap();
+        let [program, link] = &found.changes[..] else { panic!("seed {seed}: {:#?}", found.changes) };
+        assert!(is_within_a_turn(&program.since, 20) && program.is_slower(), "{program:?}");
+        assert!(program.subjects.iter().all(|one| one.subject.key.starts_with("memory")), "{program:?}");
+        assert_eq!(program.together.iter().map(|one| one.cause).collect::<Vec<_>>(), [Cause::Others]);
+        assert!(is_within_a_turn(&link.since, 22) && !link.is_slower(), "{link:?}");
+        assert!(link.subjects[0].subject.key.starts_with("disk") && link.facts[0].from == "tbf", "{link:?}");
+    }
+}
+
 /// Turns, what is how many times slower in them, the share that others use, and the share of the time spent waiting.
 type Happened = (std::ops::Range<usize>, &'static [(&'static str, f64)], Option<f64>, f64);
 

@@ -154,15 +154,16 @@ fn lasting(one: &LastingChange) -> Vec<Remark> {
         Lang::En => format!("since {}: {}", one.since, subjects.en),
         Lang::Zh => format!("自 {}：{}", one.since, subjects.zh),
     });
-    let is_worse = one.subjects.first().is_some_and(|of| of.times < 1.0);
-    let style = if is_worse { Style::Warning } else { Style::Plain };
+    let style = if one.is_slower() { Style::Warning } else { Style::Plain };
     let mut facts: Vec<Remark> = one.facts.iter().map(|fact| below(reported(fact))).collect();
+    facts.iter_mut().skip(FEW_FACTS).for_each(|fact| fact.is_detail = true);
+    facts.extend(company(&one.together, if one.is_slower() { When::Since } else { When::Before }));
     if facts.is_empty() {
         facts.push(below(fixed(Text {
-            en: "no recorded fact changed with it", zh: "没有记录在案的事实同时改变"
+            en: "nothing that is recorded changed with it",
+            zh: "没有记录在案的内容同时改变",
         })));
     }
-    facts.iter_mut().skip(FEW_FACTS).for_each(|fact| fact.is_detail = true);
     std::iter::once(Remark::new(text, style)).chain(facts).collect()
 }
 
@@ -192,7 +193,10 @@ fn burst(one: &Burst) -> Vec<Remark> {
         en: "as when CPU credits or a burst allowance are used up: count on the slow value",
         zh: "与 CPU 积分或突发额度耗尽相符：请按慢的数值规划",
     });
-    std::iter::once(Remark::new(text, Style::Warning)).chain(company(&one.together)).chain([below(advice)]).collect()
+    std::iter::once(Remark::new(text, Style::Warning))
+        .chain(company(&one.together, When::Then))
+        .chain([below(advice)])
+        .collect()
 }
 
 fn episodes(all: &OverTime) -> Vec<Vec<Remark>> {
@@ -258,7 +262,7 @@ fn nightly(one: &Nightly, episodes: &[Episode]) -> Vec<Remark> {
             Lang::Zh => format!("{days} 天里约 {hour:02}:{minute:02}（UTC）起持续 {long}，变慢：{}", subjects.zh),
         }
     });
-    let together = first.map(|episode| company(&episode.together)).unwrap_or_default();
+    let together = first.map(|episode| company(&episode.together, When::Then)).unwrap_or_default();
     std::iter::once(Remark::new(text, Style::Warning)).chain(together).collect()
 }
 
@@ -274,7 +278,7 @@ fn of_episode(one: &Episode, recorded: &[Cause]) -> Vec<Remark> {
             (Lang::Zh, false) => format!("{from} … {to}（{long}）变慢：{}", subjects.zh),
         }
     });
-    let mut below_it = company(&one.together);
+    let mut below_it = company(&one.together, When::Then);
     below_it.extend(one.facts.iter().take(FEW_FACTS).map(|fact| below(reported(fact))));
     if below_it.is_empty() {
         let recorded = recorded.iter().filter(|cause| **cause != Cause::Waited);
@@ -305,7 +309,15 @@ fn name(cause: Cause) -> Text {
 }
 
 /// What came together with it, a line each.
-fn company(all: &[Together]) -> Vec<Remark> {
+/// On which side of a time others took something of the machine.
+#[derive(Clone, Copy)]
+enum When {
+    Then,
+    Since,
+    Before,
+}
+
+fn company(all: &[Together], when: When) -> Vec<Remark> {
     let of = |one: &Together| {
         let name = name(one.cause);
         let shown = |number: f64, lang| match one.cause {
@@ -315,9 +327,13 @@ fn company(all: &[Together]) -> Vec<Remark> {
         };
         below(each(|lang| {
             let [then, usual] = [one.then, one.otherwise].map(|number| shown(number, lang));
-            match lang {
-                Lang::En => format!("together with {}: {then}, else {usual}", name.en),
-                Lang::Zh => format!("同时：{} {then}，其余时间 {usual}", name.zh),
+            match (lang, when) {
+                (Lang::En, When::Then) => format!("together with {}: {then}, else {usual}", name.en),
+                (Lang::Zh, When::Then) => format!("同时：{} {then}，其余时间 {usual}", name.zh),
+                (Lang::En, When::Since) => format!("with it {}: {then}, before {usual}", name.en),
+                (Lang::Zh, When::Since) => format!("同时：{} {then}，此前 {usual}", name.zh),
+                (Lang::En, When::Before) => format!("until then {}: {then}, since {usual}", name.en),
+                (Lang::Zh, When::Before) => format!("此前：{} {then}，此后 {usual}", name.zh),
             }
         }))
     };
