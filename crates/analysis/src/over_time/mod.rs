@@ -92,8 +92,18 @@ pub struct OverTime {
     pub recorded: Vec<Cause>,
     /// Those that come at the same hour on several days.
     pub nightly: Vec<Nightly>,
+    /// Facts that changed when no value did, as far as they stand with no change and no episode.
+    pub facts: Vec<ChangedFacts>,
     /// Times without turns.
     pub gaps: Vec<Gap>,
+}
+
+/// Facts of the machine that a turn has otherwise than the one before it.
+#[derive(Debug, Clone, Serialize)]
+pub struct ChangedFacts {
+    /// When the turn began.
+    pub since: String,
+    pub facts: Vec<Changed>,
 }
 
 /// A subject's values in the order of turns, and what is known of them.
@@ -167,6 +177,7 @@ pub fn over_time(mut turns: Vec<Turn>) -> Option<OverTime> {
     let bursts = bursts::bursts(&turns, &lines, &ends, every_s);
     let episodes = episodes::episodes(&turns, &lines, &ends, &bursts, every_s);
     let (nightly, gaps) = (episodes::nightly(&episodes), gaps::gaps(&turns, every_s));
+    let facts = other_facts(&turns, &changes, &episodes);
     let course = Course::of(&turns, every_s);
     let subjects: Vec<SubjectOverTime> =
         lines.iter().map(|line| subjects::of_line(line, &turns, course, every_s)).collect();
@@ -197,8 +208,22 @@ pub fn over_time(mut turns: Vec<Turn>) -> Option<OverTime> {
         episodes,
         recorded: together::recorded(&turns),
         nightly,
+        facts,
         gaps,
     })
+}
+
+/// What changed from turn to turn and stands nowhere else: a quota of which no value tells, a link that is free again.
+fn other_facts(turns: &[Turn], changes: &[LastingChange], episodes: &[Episode]) -> Vec<ChangedFacts> {
+    let of = |turn: usize| {
+        let near = turn.saturating_sub(1)..=turn + 1;
+        let of_changes = changes.iter().filter(|one| near.contains(&one.turn)).flat_map(|one| &one.facts);
+        let of_episodes = episodes.iter().filter(|one| one.begins_in(&near)).flat_map(|one| &one.facts);
+        let told: Vec<&Changed> = of_changes.chain(of_episodes).collect();
+        let facts: Vec<Changed> = changed_facts(turns, turn).into_iter().filter(|fact| !told.contains(&fact)).collect();
+        (!facts.is_empty()).then(|| ChangedFacts { since: turns[turn].started.to_string(), facts })
+    };
+    (1..turns.len()).filter_map(of).collect()
 }
 
 /// The subjects in the order in which turns have them, those of enough turns.

@@ -115,6 +115,21 @@ fn a_program_that_stays_and_a_link_that_is_freed_beside_it_are_two_changes_each_
     }
 }
 
+#[test]
+fn a_quota_that_comes_and_goes_is_told_though_no_value_tells_of_it() {
+    let mut turns = MadeUpWeek { seed: 3, ..MadeUpWeek::default() }.turns();
+    turns.truncate(33);
+    for (index, turn) in turns.iter_mut().enumerate() {
+        let quota = if (20..25).contains(&index) { "0.3" } else { "none" };
+        turn.facts.insert("quota".into(), (same("CPU quota"), quota.into()));
+    }
+    let found = over_time(turns).unwrap();
+    assert!(found.changes.is_empty() && found.episodes.is_empty(), "{:?} {:?}", found.changes, found.episodes);
+    let [begins, ends] = &found.facts[..] else { panic!("{:?}", found.facts) };
+    assert!(is_within_a_turn(&begins.since, 20) && is_within_a_turn(&ends.since, 25), "{:?}", found.facts);
+    assert_eq!((begins.facts[0].to.as_str(), ends.facts[0].from.as_str()), ("0.3", "0.3"));
+}
+
 /// Turns, what is how many times slower in them, the share that others use, and the share of the time spent waiting.
 type Happened = (std::ops::Range<usize>, &'static [(&'static str, f64)], Option<f64>, f64);
 

@@ -56,10 +56,16 @@ fn remarks(mut all: Vec<Remark>, few: usize) -> Block {
 }
 
 pub(crate) fn reported(fact: &Changed) -> Words {
+    let Words { en, zh } = moved(fact);
+    Words { en: format!("with it: {en}"), zh: format!("同时改变：{zh}") }
+}
+
+/// `CPU quota none → 0.3`.
+pub(crate) fn moved(fact: &Changed) -> Words {
     let [from, to] = [&fact.from, &fact.to].map(|text| known(&Some(text.clone()).filter(|text| !text.is_empty())));
     Words {
-        en: format!("with it: {} {} → {}", fact.label.en, from.en, to.en),
-        zh: format!("同时改变：{} {} → {}", fact.label.zh, from.zh, to.zh),
+        en: format!("{} {} → {}", fact.label.en, from.en, to.en),
+        zh: format!("{} {} → {}", fact.label.zh, from.zh, to.zh),
     }
 }
 

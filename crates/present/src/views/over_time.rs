@@ -3,12 +3,13 @@
 use hostmark_analysis::bilingual::{Words, each, fixed, joined, same};
 use hostmark_analysis::format::{number, percent, value};
 use hostmark_analysis::over_time::{
-    Burst, Cause, Episode, Gap, LastingChange, Nightly, OverTime, Steadiness, Subject, SubjectOverTime, Together,
+    Burst, Cause, ChangedFacts, Episode, Gap, LastingChange, Nightly, OverTime, Steadiness, Subject, SubjectOverTime,
+    Together,
 };
 use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{Lang, Text, Unit, counted};
 
-use super::changes::reported;
+use super::changes::{moved, reported};
 use super::fleet::change;
 use crate::document::{Align, Block, Cell, Column, Document, Remark, Row, Style, Table};
 
@@ -50,6 +51,7 @@ pub(crate) fn over_time(all: &OverTime, shades: Shades) -> Document {
     part(&mut document, Text { en: "CHANGES FOR GOOD", zh: "持久变化" }, all.changes.iter().map(lasting).collect());
     part(&mut document, Text { en: "FAST AT FIRST", zh: "先快后慢" }, all.bursts.iter().map(burst).collect());
     part(&mut document, Text { en: "EPISODES", zh: "变慢的时段" }, episodes(all));
+    part(&mut document, Text { en: "FACTS THAT CHANGED BESIDES", zh: "其他变化的事实" }, facts(&all.facts));
     part(&mut document, Text { en: "GAPS", zh: "没有测量的时段" }, gaps(&all.gaps));
     document.push(table(&all.subjects));
     let title = match all.course {
@@ -215,6 +217,20 @@ fn episodes(all: &OverTime) -> Vec<Vec<Remark>> {
         parts.push(vec![more_with_verbose(others - FEW_EPISODES)]);
     }
     parts
+}
+
+/// What changed with no value, in the order of time.
+fn facts(all: &[ChangedFacts]) -> Vec<Vec<Remark>> {
+    let of = |(index, one): (usize, &ChangedFacts)| {
+        let named = joined(&one.facts.iter().map(moved).collect::<Vec<_>>(), COMMA);
+        let text = Words { en: format!("{}: {}", one.since, named.en), zh: format!("{}：{}", one.since, named.zh) };
+        let mut remark = Remark::new(text, Style::Plain);
+        remark.is_detail = index >= FEW_EPISODES;
+        vec![remark]
+    };
+    let more = all.len().saturating_sub(FEW_EPISODES);
+    let shown = all.iter().enumerate().map(of);
+    shown.chain((more > 0).then(|| vec![more_with_verbose(more)])).collect()
 }
 
 /// Times of which nothing is known, the longest first.
