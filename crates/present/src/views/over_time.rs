@@ -221,24 +221,18 @@ fn episodes(all: &OverTime) -> Vec<Vec<Remark>> {
 
 /// What changed with no value, in the order of time.
 fn facts(all: &[ChangedFacts]) -> Vec<Vec<Remark>> {
-    let of = |(index, one): (usize, &ChangedFacts)| {
+    one_line_each(all.iter().map(|one| {
         let named = joined(&one.facts.iter().map(moved).collect::<Vec<_>>(), COMMA);
-        let text = Words { en: format!("{}: {}", one.since, named.en), zh: format!("{}：{}", one.since, named.zh) };
-        let mut remark = Remark::new(text, Style::Plain);
-        remark.is_detail = index >= FEW_EPISODES;
-        vec![remark]
-    };
-    let more = all.len().saturating_sub(FEW_EPISODES);
-    let shown = all.iter().enumerate().map(of);
-    shown.chain((more > 0).then(|| vec![more_with_verbose(more)])).collect()
+        Words { en: format!("{}: {}", one.since, named.en), zh: format!("{}：{}", one.since, named.zh) }
+    }))
 }
 
 /// Times of which nothing is known, the longest first.
 fn gaps(all: &[Gap]) -> Vec<Vec<Remark>> {
     let mut all: Vec<&Gap> = all.iter().collect();
     all.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
-    let of = |(index, Gap { from, to, seconds, restarted }): (usize, &&Gap)| {
-        let text = each(|lang| match lang {
+    one_line_each(all.into_iter().map(|Gap { from, to, seconds, restarted }| {
+        each(|lang| match lang {
             Lang::En => {
                 let why = if *restarted == Some(true) { ": the machine was restarted" } else { "" };
                 format!("no turn between {from} and {to}, {} overdue{why}", time(*seconds, lang))
@@ -247,14 +241,19 @@ fn gaps(all: &[Gap]) -> Vec<Vec<Remark>> {
                 let why = if *restarted == Some(true) { "：机器重启过" } else { "" };
                 format!("{from} 与 {to} 之间没有测量，晚了 {}{why}", time(*seconds, lang))
             }
-        });
+        })
+    }))
+}
+
+/// The first of these lines, and how many more there are.
+fn one_line_each(all: impl ExactSizeIterator<Item = Words>) -> Vec<Vec<Remark>> {
+    let more = all.len().saturating_sub(FEW_EPISODES);
+    let of = |(index, text)| {
         let mut remark = Remark::new(text, Style::Plain);
         remark.is_detail = index >= FEW_EPISODES;
         vec![remark]
     };
-    let more = all.len().saturating_sub(FEW_EPISODES);
-    let shown = all.iter().enumerate().map(of);
-    shown.chain((more > 0).then(|| vec![more_with_verbose(more)])).collect()
+    all.enumerate().map(of).chain((more > 0).then(|| vec![more_with_verbose(more)])).collect()
 }
 
 fn more_with_verbose(more: usize) -> Remark {
