@@ -98,8 +98,8 @@ pub(super) fn changes(turns: &[Turn], lines: &[Line]) -> Vec<LastingChange> {
         let mut subjects: Vec<ChangedSubject> = told.filter_map(|(_, line)| changed(line, first, *turn, end)).collect();
         subjects.sort_by(|one, other| other.times.ln().abs().total_cmp(&one.times.ln().abs()));
         let (since, run) = (turns[*turn].started.to_string(), turns[*turn].name.clone());
-        let near = (turn.saturating_sub(1)..=turn + 1).find(|near| !changed_facts(turns, *near).is_empty());
-        let facts = near.map(|near| changed_facts(turns, near)).unwrap_or_default();
+        let mut near = (turn.saturating_sub(1)..=turn + 1).map(|near| changed_facts(turns, near));
+        let facts = near.find(|facts| !facts.is_empty()).unwrap_or_default();
         let mut change = LastingChange { turn: *turn, since, run, subjects, facts, together: Vec::new() };
         let [before, after]: [Vec<usize>; 2] = [(first..*turn).collect(), (*turn..end).collect()];
         let (slow, fast) = if change.is_slower() { (after, before) } else { (before, after) };

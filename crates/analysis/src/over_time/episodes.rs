@@ -39,13 +39,6 @@ pub struct Episode {
     pub(super) place: (usize, usize),
 }
 
-impl Episode {
-    /// Whether its first turn is one of these.
-    pub(super) fn begins_in(&self, turns: &std::ops::RangeInclusive<usize>) -> bool {
-        turns.contains(&self.place.0)
-    }
-}
-
 /// What was slower in an episode.
 #[derive(Debug, Clone, Serialize)]
 pub struct SlowSubject {

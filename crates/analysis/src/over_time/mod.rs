@@ -218,7 +218,7 @@ fn other_facts(turns: &[Turn], changes: &[LastingChange], episodes: &[Episode]) 
     let of = |turn: usize| {
         let near = turn.saturating_sub(1)..=turn + 1;
         let of_changes = changes.iter().filter(|one| near.contains(&one.turn)).flat_map(|one| &one.facts);
-        let of_episodes = episodes.iter().filter(|one| one.begins_in(&near)).flat_map(|one| &one.facts);
+        let of_episodes = episodes.iter().filter(|one| near.contains(&one.place.0)).flat_map(|one| &one.facts);
         let told: Vec<&Changed> = of_changes.chain(of_episodes).collect();
         let facts: Vec<Changed> = changed_facts(turns, turn).into_iter().filter(|fact| !told.contains(&fact)).collect();
         (!facts.is_empty()).then(|| ChangedFacts { since: turns[turn].started.to_string(), facts })

@@ -18,8 +18,6 @@ pub(super) struct Progress {
     pub(super) iterations: Option<u64>,
     /// No more rounds: it was skipped or failed.
     pub(super) ended: bool,
-    /// A round of it came to no value, and was forgiven: a second one ends it.
-    pub(super) stumbled: bool,
     /// What it fills takes so long here that the worker which filled it did as many rounds as there was time for: it has no more.
     pub(super) filled_once: bool,
     /// There is no time for as many rounds as an interval needs, so the others have its time.
@@ -29,9 +27,8 @@ pub(super) struct Progress {
 impl Progress {
     /// Takes a round into account. One that came to no value is the last, unless it is the first such and forgiven.
     pub(super) fn add(&mut self, round: RoundResult, took: &Took, is_forgiven: bool) {
-        let is_lost = round.ended_by().is_some();
-        self.ended |= is_lost && (self.stumbled || !is_forgiven);
-        self.stumbled |= is_lost;
+        let is_lost = |round: &RoundResult| round.ended_by().is_some();
+        self.ended |= is_lost(&round) && (!is_forgiven || self.rounds.iter().any(is_lost));
         self.iterations = round.learned().or(self.iterations);
         let trials = round.chosen().map(|(_, trials)| trials);
         self.rounds.push(round);

@@ -323,7 +323,6 @@ fn name(cause: Cause) -> Text {
     }
 }
 
-/// What came together with it, a line each.
 /// On which side of a time others took something of the machine.
 #[derive(Clone, Copy)]
 enum When {
@@ -332,6 +331,7 @@ enum When {
     Before,
 }
 
+/// What came together with it, a line each.
 fn company(all: &[Together], when: When) -> Vec<Remark> {
     let of = |one: &Together| {
         let name = name(one.cause);
