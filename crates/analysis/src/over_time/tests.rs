@@ -12,6 +12,7 @@ fn is_within_a_turn(one: &str, turn: usize) -> bool {
 }
 
 #[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn a_week_with_credits_a_neighbour_and_a_new_kernel_is_told_as_such() {
     let (credits, kernel) = (3 * TURNS_OF_HOUR, 600);
     for seed in 0..5 {
