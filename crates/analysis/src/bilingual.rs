@@ -11,6 +11,14 @@ pub fn same(text: impl Into<String>) -> Words {
     Text { en: text.clone(), zh: text }
 }
 
+/// A text that somebody else wrote, of so many characters at most, and "…" where it goes on.
+pub fn cut(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
+        Some((end, _)) => format!("{}…", text[..end].trim_end()),
+        None => text.to_owned(),
+    }
+}
+
 /// What `of` says in each language.
 pub fn each(of: impl Fn(Lang) -> String) -> Words {
     Text { en: of(Lang::En), zh: of(Lang::Zh) }
@@ -28,6 +36,8 @@ pub fn joined(parts: &[Words], between: Text) -> Words {
     })
 }
 
+/// A colon as each language writes it.
+pub const COLON: Text = Text { en: ": ", zh: "：" };
 /// A semicolon as each language writes it.
 pub const SEMICOLON: Text = Text { en: "; ", zh: "；" };
 /// A comma as each language writes it.

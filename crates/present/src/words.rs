@@ -36,7 +36,6 @@ words! {
     BEST: "best round typically", "最佳一轮的典型值";
     STRIDE: "stride", "步长";
     LINES: "lines", "行数";
-    COLON: ": ", "：";
     CYCLES: "cycles", "周期";
     READ: "read", "读";
     WRITE: "write", "写";

@@ -8,6 +8,7 @@ use super::between::BetweenHosts;
 use super::kind::HostClass;
 use super::slim::{SlimCase, SlimMeasured, SlimOutcome, SlimProbe, SlimRun};
 use super::usual::{self, BesideUsual};
+use crate::bilingual::cut;
 use crate::compare::facts::facts;
 use crate::neighbours::SHARED;
 
@@ -347,10 +348,7 @@ fn stolen(measured: &SlimMeasured) -> bool {
 }
 
 fn short(text: &str) -> String {
-    match text.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+    cut(text, LONGEST)
 }
 
 fn no_run(en: &str, zh: &str) -> Text<String> {

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use hostmark_model::{Lang, Outcome, Text};
 
+use crate::bilingual::cut;
 use template::{fill, holes, literal_bytes, push};
 
 /// What is longer is no reason of ours: no time is spent on it.
@@ -30,9 +31,7 @@ const BRIEF: usize = 180;
 
 /// A reason in that language, without what goes beyond three lines: what a worker said last may be a page.
 pub fn brief(reason: &str, lang: Lang) -> String {
-    let text = localized(reason, lang);
-    let end = text.char_indices().nth(BRIEF).map(|(end, _)| end);
-    end.map_or_else(|| text.to_string(), |end| format!("{}…", text[..end].trim_end()))
+    cut(&localized(reason, lang), BRIEF)
 }
 
 /// What stands before the reason of a case that was not measured.

@@ -1,6 +1,7 @@
 //! One command's page: what its help on a screen and its manual page are made of.
 
 use clap::{Arg, Command};
+use hostmark_analysis::bilingual::COLON;
 use hostmark_model::Lang;
 use unicode_width::UnicodeWidthStr;
 
@@ -132,7 +133,7 @@ fn entry(argument: &Arg, path: &str, lang: Lang) -> HelpEntry {
             (help, long.split("\n\n").map(str::to_owned).collect())
         }
     };
-    let colon = topics::COLON.get(lang);
+    let colon = COLON.get(lang);
     let takes_values = argument.get_action().takes_values();
     let values: Vec<_> = argument.get_possible_values().into_iter().filter(|value| !value.is_hide_set()).collect();
     let mut brackets = Vec::new();
@@ -216,7 +217,7 @@ impl HelpPage {
         let mut out = String::new();
         push_lines(&mut out, "", &self.about, look.width);
         let usage = topics::heading("Usage", self.lang);
-        let colon = topics::COLON.get(self.lang);
+        let colon = COLON.get(self.lang);
         let usage = if look.color { format!("\x1b[1m{usage}{colon}\x1b[0m") } else { format!("{usage}{colon}") };
         out.push_str(&format!("\n{usage}{}\n", self.usage));
         out

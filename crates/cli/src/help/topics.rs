@@ -4,8 +4,6 @@ use hostmark_model::{Exit, Lang, Text};
 
 use super::entry::HelpEntry;
 
-/// What stands before an enumeration.
-pub const COLON: Text = Text { en: ": ", zh: "：" };
 /// Where more help is.
 pub const MORE: Text = Text {
     en: "`{} --help` shows all: details, examples, filters, exit codes, files.",

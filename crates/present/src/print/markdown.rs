@@ -1,6 +1,6 @@
 //! A document as markdown, for a report, a ticket or a pull request.
 
-use hostmark_analysis::bilingual::{SEMICOLON, Words};
+use hostmark_analysis::bilingual::{COLON, SEMICOLON, Words};
 use hostmark_analysis::escape;
 use hostmark_model::{Lang, Text};
 
@@ -10,7 +10,6 @@ use crate::document::{Align, Block, Cell, Column, Document, NamedParty, Row, Row
 use hostmark_analysis::typography::typeset;
 
 const DISTURBED: Text = Text { en: "disturbed: ", zh: "受扰：" };
-const COLON: Text = Text { en: ": ", zh: "：" };
 const STOP: Text = Text { en: ".", zh: "。" };
 
 /// The documents below each other, with titles of this level; the text ends with a line break, and nothing of a file is taken for markup.

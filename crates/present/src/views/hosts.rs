@@ -1,6 +1,6 @@
 //! Several runs beside each other: where each was measured, what differs between their machines, and the constants of each.
 
-use hostmark_analysis::bilingual::{COMMA, Words, fixed, joined, same};
+use hostmark_analysis::bilingual::{COLON, COMMA, Words, fixed, joined, same};
 use hostmark_analysis::compare::{FactOfRuns, differing};
 use hostmark_analysis::labels::run_letter;
 use hostmark_model::{Run, Text};
@@ -73,8 +73,7 @@ fn differing_row(fact: &FactOfRuns, names: &[String]) -> Row {
             None => groups.push((value, vec![same(name)])),
         }
     }
-    let line =
-        |(value, whose): (&Option<String>, Vec<Words>)| joined(&[joined(&whose, COMMA), known(value)], words::COLON);
+    let line = |(value, whose): (&Option<String>, Vec<Words>)| joined(&[joined(&whose, COMMA), known(value)], COLON);
     let values = Cell { lines: groups.into_iter().map(line).collect(), ..Cell::default() };
     Row { cells: vec![fact.label.clone().into(), values], ..Row::default() }
 }

@@ -1,6 +1,6 @@
 //! A probe: what it measures, its charts, and a row for each case and run with its value, interval and remarks, or why there is none.
 
-use hostmark_analysis::bilingual::{COMMA, Words, each, fixed, joined, same};
+use hostmark_analysis::bilingual::{COLON, COMMA, Words, each, fixed, joined, same};
 use hostmark_analysis::format::{DISTURBED_SHARE, agreement, low_high, number, rounds_and_samples, unit_name, value};
 use hostmark_analysis::labels::{axis_name, run_letter};
 use hostmark_analysis::reasons;
@@ -195,7 +195,7 @@ fn remarks(runs: &Runs, run: usize, case: &CaseRecord, common: &[(&String, &Stri
         }
         let text = each(|lang| match reasons::localized(&flag.detail, lang) {
             detail if detail.is_empty() => words::flag(flag.kind).get(lang).to_owned(),
-            detail => format!("{}{}{detail}", words::flag(flag.kind).get(lang), words::COLON.get(lang)),
+            detail => format!("{}{}{detail}", words::flag(flag.kind).get(lang), COLON.get(lang)),
         });
         all.push(Remark::new(text, Style::Warning));
     }

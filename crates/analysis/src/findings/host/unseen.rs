@@ -3,7 +3,7 @@
 use hostmark_model::{Disturbed, HostFacts, HostWeight, LimitFacts, Resource, Sight, Text};
 
 use super::{HostRule, text};
-use crate::bilingual::{Words, fixed, joined};
+use crate::bilingual::{Words, cut, fixed, joined};
 
 /// A group's name is cut to so many letters, so that the effect stays on its line.
 const GROUP_CHARS: usize = 24;
@@ -23,11 +23,10 @@ pub fn limits_unseen(host: &HostFacts) -> Option<Text<String>> {
     let limits = limits_with(&host.limits, Sight::Nothing)?;
     match host.limits.unseen_groups().first() {
         Some(group) => {
-            let cut = if group.chars().count() > GROUP_CHARS { "…" } else { "" };
-            let group: String = group.chars().take(GROUP_CHARS).collect();
+            let group = cut(group, GROUP_CHARS);
             text(
-                format!("{} of group {group}{cut} cannot be seen", limits.en),
-                format!("看不到控制组 {group}{cut} 的{}", limits.zh),
+                format!("{} of group {group} cannot be seen", limits.en),
+                format!("看不到控制组 {group} 的{}", limits.zh),
             )
         }
         None => text(

@@ -2,6 +2,7 @@
 
 mod structure;
 
+use hostmark_analysis::bilingual::COLON;
 use hostmark_analysis::format::{number, other_value, plus_minus, value};
 use hostmark_analysis::levels::{HIERARCHY, LEVELS, Level, UNNAMED, bracket_of, is_unnamed, last_cache_size};
 use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, Run, Unit, size_text};
@@ -91,7 +92,7 @@ fn level_line<'a>(view: &View<'a>, page: &mut Page, case: &'a CaseRecord, measur
     if let Some(reported) = differ {
         let mut says = format!("{} {}", view.say(words::REPORTS), value(reported, Unit::Bytes, view.lang));
         if bracket.is_some_and(|bracket| bracket.is_under(reported)) {
-            says += &format!("{}{}", view.say(words::COLON), view.say(words::REST));
+            says += &format!("{}{}", view.say(COLON), view.say(words::REST));
         }
         notes.push(Piece::new(says, Style::Warning));
     }

@@ -1,5 +1,6 @@
 //! What stands behind a value: further quantities, flags, disturbed samples; and what stands in the place of one.
 
+use hostmark_analysis::bilingual::COLON;
 use hostmark_analysis::format::{DISTURBED_SHARE, between, in_scale, percent, plus_minus_of, scale_for, value};
 use hostmark_analysis::reasons;
 use hostmark_analysis::short_arrays::short_arrays;
@@ -160,7 +161,7 @@ fn flag_text(view: &View, measured: &Measured, flag: &Flag) -> String {
     };
     match detail {
         "" => text,
-        _ => format!("{text}{}{}", view.say(words::COLON), view.run.typed_text(&reasons::localized(detail, view.lang))),
+        _ => format!("{text}{}{}", view.say(COLON), view.run.typed_text(&reasons::localized(detail, view.lang))),
     }
 }
 
@@ -180,7 +181,7 @@ pub(super) fn reason_rows(view: &View, cases: &[&CaseRecord]) -> Vec<GridRow> {
     let row = |(probe, is_failed, why, members): (&str, bool, &str, Vec<&CaseRecord>)| {
         let (word, style): (Text, Style) =
             if is_failed { (words::FAILED, Style::Bad) } else { (words::SKIPPED, Style::Dim) };
-        let mut text = format!("{}{}{}", view.say(word), view.say(words::COLON), reasons::localized(why, view.lang));
+        let mut text = format!("{}{}{}", view.say(word), view.say(COLON), reasons::localized(why, view.lang));
         if view.verbose {
             let ids: Vec<String> = members.iter().map(|case| view.run.typed_id(&case.id)).collect();
             text = format!("{text} [{}]", ids.join(" "));

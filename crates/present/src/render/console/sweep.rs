@@ -1,5 +1,6 @@
 //! Values along an axis: points read across, or down where there are many kinds of value for each point.
 
+use hostmark_analysis::bilingual::COLON;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -310,7 +311,7 @@ impl<'a> Sweep<'a> {
         for (label, cells) in self.others(view, self.scale()) {
             let known = self.points.iter().zip(cells).filter_map(|(point, cell)| Some((&point.label, cell?)));
             let known: Vec<String> = known.map(|(point, cell)| format!("{point} {cell}")).collect();
-            let text = format!("{}{}{}", label.trim(), view.say(words::COLON), known.join(view.say(words::COMMA)));
+            let text = format!("{}{}{}", label.trim(), view.say(COLON), known.join(view.say(words::COMMA)));
             page.paragraph("    ", &text, Style::Dim);
         }
     }
@@ -462,22 +463,22 @@ impl<'a> Sweep<'a> {
             if more > 0 {
                 text.push_str(&format!(" +{more}"));
             }
-            let text = format!("{}{}{text}", UNSTEADY.get(view.lang), view.say(words::COLON));
+            let text = format!("{}{}{text}", UNSTEADY.get(view.lang), view.say(COLON));
             page.paragraph("    ! ", &text, Style::Warning);
         }
         for (short, names) in shorts {
-            let text = format!("{short}{}{}", view.say(words::COLON), names.join(view.say(words::COMMA)));
+            let text = format!("{short}{}{}", view.say(COLON), names.join(view.say(words::COMMA)));
             page.paragraph("    ! ", &text, Style::Warning);
         }
         let mut cells = self.series.iter().flat_map(|series| &series.cells).flatten();
         if let Some(cut) = cells.find_map(|case| split_huge_pages(view.run, case)) {
-            page.paragraph("    ! ", &format!("DRAM{}{}", view.say(words::COLON), cut.get(view.lang)), Style::Warning);
+            page.paragraph("    ! ", &format!("DRAM{}{}", view.say(COLON), cut.get(view.lang)), Style::Warning);
         }
         for (kind, names, detail) in kinds {
             let mut text = format!(
                 "{}{}{}",
                 view.say(words::flag(kind)),
-                view.say(words::COLON),
+                view.say(COLON),
                 names[..names.len().min(NAMED)].join(view.say(words::COMMA))
             );
             if names.len() > NAMED {
