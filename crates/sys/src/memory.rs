@@ -41,11 +41,22 @@ pub struct Node(pub usize);
 /// Bytes of memory that this machine has, and those of them that are free, caches not among them: sysinfo(2). None where it may not be
 /// asked.
 pub fn of_machine() -> Option<(u64, u64)> {
+    sysinfo(|info| (info.totalram, info.freeram))
+}
+
+/// The same of swap: both 0 where none is on.
+pub fn swap_of_machine() -> Option<(u64, u64)> {
+    sysinfo(|info| (info.totalswap, info.freeswap))
+}
+
+/// Two of its numbers, in bytes.
+fn sysinfo(of: impl FnOnce(&libc::sysinfo) -> (libc::c_ulong, libc::c_ulong)) -> Option<(u64, u64)> {
     let mut info = std::mem::MaybeUninit::<libc::sysinfo>::zeroed();
     // SAFETY: the kernel writes one of these, which is valid as zeros too.
     let info = unsafe { (libc::sysinfo(info.as_mut_ptr()) == 0).then_some(info.assume_init()) }?;
     let bytes = |units: libc::c_ulong| u64::from(info.mem_unit).saturating_mul(units);
-    Some((bytes(info.totalram), bytes(info.freeram)))
+    let (all, free) = of(&info);
+    Some((bytes(all), bytes(free)))
 }
 
 /// The huge page of the PMD level: the kernel's word, else that of 4 KiB base pages.

@@ -7,10 +7,11 @@ mod parallel_fault;
 mod protect;
 mod protection_fault;
 mod reclaim;
+mod swap;
 mod unmap;
 mod user_fault;
 
-crate::group!("paging": fault parallel_fault user_fault collapse mmap unmap reclaim protect protection_fault);
+crate::group!("paging": fault parallel_fault user_fault collapse mmap unmap reclaim swap protect protection_fault);
 
 use hostmark_engine::prelude::*;
 

@@ -15,6 +15,18 @@ pub(super) const PAIRS: &[Pair] = &[
     ("it is still in base pages", "它仍由基本页组成"),
     ("the kernel makes no huge page of base pages", "内核不把基本页合并为大页"),
     ("the kernel reclaims no pages on request", "内核不按请求回收页"),
+    ("no swap is on; see swapon(8)", "未启用 swap；参见 swapon(8)"),
+    ("{} KiB of swap are free, and an eighth of them is too little", "空闲 swap 为 {0} KiB，其八分之一不够用"),
+    (
+        "the kernel kept the pages in memory, though swap is on: the control group may allow none (memory.swap.max)",
+        "已启用 swap，但内核仍把这些页留在内存中：cgroup 可能不允许换出（memory.swap.max）",
+    ),
+    ("the kernel does not tell which pages are swapped out", "内核不告知哪些页已换出"),
+    (
+        "the pages stay in the swap cache: swap is more than half full, or its device is busy",
+        "这些页一直留在 swap 缓存中：swap 已用一半以上，或其设备繁忙",
+    ),
+    ("other data came back from swap than went there", "从 swap 读回的数据与换出的不同"),
     ("pages left memory that were to stay", "应留在内存中的页被移出"),
     ("this process may move no pages", "本进程不能迁移页"),
     ("the kernel gives no huge pages", "内核不提供大页"),

@@ -128,10 +128,16 @@ impl Mapping {
 
     /// How many of its pages memory holds, whether or not this process maps them: mincore(2).
     pub fn pages_in_memory(&self) -> io::Result<usize> {
-        let mut held = vec![0_u8; self.length.div_ceil(Pages::Base.bytes())];
-        // SAFETY: the range is this mapping's own, and there is a byte for each of its pages.
-        match unsafe { libc::mincore(self.start().cast(), self.length, held.as_mut_ptr()) } {
-            0 => Ok(held.iter().filter(|&page| page & 1 == 1).count()),
+        Ok(self.in_memory(0, self.length)?.into_iter().filter(|&is_held| is_held).count())
+    }
+
+    /// The same of each page of a part that begins with one: of memory that went to swap, also what the swap cache still holds.
+    pub fn in_memory(&self, from: usize, bytes: usize) -> io::Result<Vec<bool>> {
+        assert!(from <= self.length && bytes <= self.length - from);
+        let mut held = vec![0_u8; bytes.div_ceil(Pages::Base.bytes())];
+        // SAFETY: the range is of this mapping's own, and there is a byte for each of its pages.
+        match unsafe { libc::mincore(self.start().add(from).cast(), bytes, held.as_mut_ptr()) } {
+            0 => Ok(held.into_iter().map(|page| page & 1 == 1).collect()),
             _ => Err(named("mincore", io::Error::last_os_error())),
         }
     }
@@ -195,6 +201,13 @@ impl Mapping {
         // SAFETY: readable, and of a length that lies inside the mapping. What a file's mapping holds changes only by whoever
         // writes to the file, which is the caller's own.
         unsafe { std::slice::from_raw_parts(self.start(), self.length) }
+    }
+
+    /// Copies `contents` to its start. The mapping must be writable, as for [`Mapping::write_every`].
+    pub fn fill(&mut self, contents: &[u8]) {
+        assert!(contents.len() <= self.length);
+        // SAFETY: writable and as long, and what is mapped here is borrowed by nobody else.
+        unsafe { std::ptr::copy_nonoverlapping(contents.as_ptr(), self.start(), contents.len()) };
     }
 
     pub(crate) fn address(&self) -> *mut u8 {

@@ -4,6 +4,7 @@ pub mod balloon;
 pub mod mapping;
 pub mod membarrier;
 pub mod movable;
+pub mod pagemap;
 pub mod protection;
 pub mod sparse;
 pub mod user_faults;
