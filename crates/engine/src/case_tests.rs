@@ -1,6 +1,5 @@
 //! The verbs of a case, exactly, on a clock that moves when it is told.
 
-use super::surroundings::obtained;
 use super::*;
 use crate::clock::FakeClock;
 use crate::sys::affinity;
@@ -328,11 +327,4 @@ fn workers_that_share_the_time_of_one_take_as_many_times_as_long() {
     let best = values(&case).into_iter().fold(f64::INFINITY, f64::min);
     assert!(best >= 9_500.0, "{best}");
     assert_eq!(case.yielded.amount, 0);
-}
-
-#[test]
-fn the_nodes_that_a_buffer_lies_on_are_reported_by_their_shares() {
-    assert_eq!(obtained(&BTreeMap::new()), "unknown");
-    assert_eq!(obtained(&BTreeMap::from([(3, 64)])), "3");
-    assert_eq!(obtained(&BTreeMap::from([(0, 48), (1, 16)])), "0 75 %, 1 25 %");
 }

@@ -11,6 +11,12 @@ use super::call::named;
 const MADV_COLLAPSE: libc::c_int = 25;
 /// Pages of a buffer that are asked for their node.
 const PAGES_ASKED: usize = 64;
+/// The golden section's fraction of 2^64: its multiples are spread evenly, and in step with nothing.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Of the kernel's interface: get_mempolicy(2) is to tell which nodes may be used. The libc crate leaves it out.
+const MPOL_F_MEMS_ALLOWED: libc::c_ulong = 4;
+/// No kernel has more nodes.
+const MOST_NODES: usize = 1024;
 
 /// Below this share of huge pages a buffer did not get what it asked for.
 const MOSTLY_HUGE: f64 = 0.9;
@@ -37,6 +43,38 @@ impl Pages {
 /// A memory node's id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Node(pub usize);
+
+/// The nodes of which this process may use the memory: get_mempolicy(2).
+pub fn usable_nodes() -> io::Result<Vec<Node>> {
+    let bits = usize::BITS as usize;
+    let mut mask = [0_usize; MOST_NODES / usize::BITS as usize];
+    // SAFETY: the kernel writes as many bits as it is told that the mask has, and no policy.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_get_mempolicy,
+            std::ptr::null_mut::<libc::c_int>(),
+            mask.as_mut_ptr(),
+            MOST_NODES,
+            std::ptr::null::<libc::c_void>(),
+            MPOL_F_MEMS_ALLOWED,
+        )
+    };
+    if result < 0 {
+        return Err(named("get_mempolicy", io::Error::last_os_error()));
+    }
+    Ok((0..MOST_NODES).filter(|node| mask[node / bits] >> (node % bits) & 1 == 1).map(Node).collect())
+}
+
+/// Where memory lies by what [`Buffer::nodes`] tells: `0`, or `0 75 %, 1 25 %`.
+pub fn shares(nodes: &BTreeMap<usize, usize>) -> String {
+    let all: usize = nodes.values().sum();
+    let share = |(node, pages): (&usize, &usize)| format!("{node} {:.0} %", *pages as f64 / all as f64 * 100.0);
+    match nodes.keys().collect::<Vec<_>>().as_slice() {
+        [] => "unknown".to_owned(),
+        [node] => node.to_string(),
+        _ => nodes.iter().map(share).collect::<Vec<_>>().join(", "),
+    }
+}
 
 /// Bytes of memory that this machine has, and those of them that are free, caches not among them: sysinfo(2). None where it may not be
 /// asked.
@@ -101,7 +139,7 @@ pub struct FillPattern(u64);
 
 impl FillPattern {
     /// The start of it.
-    pub const START: FillPattern = FillPattern(0x9e37_79b9_7f4a_7c15);
+    pub const START: FillPattern = FillPattern(GOLDEN);
 }
 
 impl Buffer {
@@ -159,7 +197,7 @@ impl Buffer {
             buffer.advise(whole, libc::MADV_HUGEPAGE);
         }
         if let Some(node) = node {
-            buffer.bind(whole, node)?;
+            buffer.place(libc::MPOL_BIND, &[node])?;
         }
         buffer.touch_neighbours();
         Ok(buffer)
@@ -209,16 +247,21 @@ impl Buffer {
         let _ = unsafe { libc::madvise(self.start().cast(), whole, advice) };
     }
 
-    fn bind(&mut self, whole: usize, node: Node) -> io::Result<()> {
+    /// Has its pages come from these nodes in turn; those that were touched before stay where they are.
+    pub fn interleave(&mut self, nodes: &[Node]) -> io::Result<()> {
+        self.place(libc::MPOL_INTERLEAVE, nodes)
+    }
+
+    fn place(&mut self, policy: libc::c_int, nodes: &[Node]) -> io::Result<()> {
         let bits = usize::BITS as usize;
-        let mut mask = vec![0_usize; node.0 / bits + 1];
-        mask[node.0 / bits] = 1 << (node.0 % bits);
+        let last = nodes.iter().map(|node| node.0).max().unwrap_or(0);
+        let mut mask = vec![0_usize; last / bits + 1];
+        nodes.iter().for_each(|node| mask[node.0 / bits] |= 1 << (node.0 % bits));
         // The kernel reads one bit less than it is told.
         let mask_bits = mask.len() * bits + 1;
         // SAFETY: the range is this buffer's own mapping; the mask has the length given.
-        let result = unsafe {
-            libc::syscall(libc::SYS_mbind, self.start(), whole, libc::MPOL_BIND, mask.as_ptr(), mask_bits, 0)
-        };
+        let result =
+            unsafe { libc::syscall(libc::SYS_mbind, self.start(), self.capacity, policy, mask.as_ptr(), mask_bits, 0) };
         if result < 0 { Err(named("mbind", io::Error::last_os_error())) } else { Ok(()) }
     }
 
@@ -237,7 +280,7 @@ impl Buffer {
         let mut chunks = self.bytes_mut()[from..to].chunks_exact_mut(8);
         for chunk in &mut chunks {
             chunk.copy_from_slice(&word.to_ne_bytes());
-            word = word.wrapping_add(0x9e37_79b9_7f4a_7c15) | 1;
+            word = word.wrapping_add(GOLDEN) | 1;
         }
         chunks.into_remainder().fill(0x5a);
         if from <= self.filled {
@@ -292,9 +335,12 @@ impl Buffer {
     /// how many of the pages lie there; empty where the kernel does not tell.
     pub fn nodes(&self) -> BTreeMap<usize, usize> {
         let page = rustix::param::page_size();
-        let every = (self.length / page / PAGES_ASKED).max(1) * page;
-        let pages: Vec<*const u8> =
-            self.bytes().iter().step_by(every).take(PAGES_ASKED).map(std::ptr::from_ref).collect();
+        // One of each part of the buffer, and not at the same place of each: they could be on one node where pages come in turn.
+        let all = self.length.div_ceil(page) as u128;
+        let asked = all.min(PAGES_ASKED as u128) as u64;
+        let place = |part: u64| (u128::from(part) << 64) | u128::from(part.wrapping_mul(GOLDEN));
+        let spread = |part: u64| ((place(part) * all / u128::from(asked)) >> 64) as usize * page;
+        let pages: Vec<*const u8> = (0..asked).map(|part| std::ptr::from_ref(&self.bytes()[spread(part)])).collect();
         let mut status = vec![-1 as libc::c_int; pages.len()];
         // SAFETY: with a null list of nodes the call only asks; there are as many page addresses and statuses as it is told.
         let result = unsafe {
@@ -431,6 +477,25 @@ mod tests {
     fn base_pages_are_never_huge() {
         let buffer = Buffer::map(8 << 20, Pages::Base, None).unwrap();
         assert_eq!(buffer.huge_fraction(), Some(0.0));
+    }
+
+    #[test]
+    fn memory_is_interleaved_over_the_nodes_that_may_be_used() {
+        // A container may forbid it, and an emulator or a kernel without NUMA has none.
+        let Ok(nodes) = usable_nodes() else { return };
+        assert!(!nodes.is_empty());
+        let bytes = 2 * nodes.len() * Pages::Pmd.bytes();
+        let mut buffer = Buffer::reserve(bytes, Pages::Pmd, None).unwrap();
+        if buffer.interleave(&nodes).is_ok() {
+            buffer.fill(0, bytes, FillPattern::START);
+            let on = buffer.nodes();
+            let has_share = |node: &Node| on.get(&node.0).is_some_and(|pages| pages * 2 * nodes.len() >= PAGES_ASKED);
+            assert!(on.is_empty() || nodes.iter().all(has_share), "{}", shares(&on));
+            assert!(buffer.interleave(&[Node(MOST_NODES)]).is_err());
+        }
+        assert_eq!(shares(&BTreeMap::new()), "unknown");
+        assert_eq!(shares(&BTreeMap::from([(3, 64)])), "3");
+        assert_eq!(shares(&BTreeMap::from([(0, 48), (1, 16)])), "0 75 %, 1 25 %");
     }
 
     #[test]

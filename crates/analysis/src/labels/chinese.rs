@@ -84,6 +84,7 @@ const AXES: &[Axis] = &[
     ("length", "长度", &[]),
     ("level", "层级", &[]),
     ("load", "负载", &[("both", "双向"), ("receive", "接收"), ("scalar", "标量"), ("send", "发送")]),
+    ("memory", "内存位置", &[("interleaved", "各节点交错"), ("local", "本节点")]),
     ("message", "消息", &[]),
     ("messengers", "发送方数", &[]),
     (

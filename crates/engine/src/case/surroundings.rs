@@ -1,6 +1,5 @@
 //! What a probe may know and have: its axes, CPUs, memory, directories, time, and what the host reports of its caches.
 
-use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use hostmark_model::{FarEnd, Inputs, ReasonCode};
@@ -13,7 +12,7 @@ use crate::clock::{Clock, Ticks};
 use crate::resource_limits::HUGE_PAGES_FORBIDDEN;
 use crate::round_error::{Result, RoundError};
 use crate::sys::affinity;
-use crate::sys::memory::{Node, Pages};
+use crate::sys::memory::{self, Node, Pages};
 
 impl Case {
     /// The value of an axis at this point.
@@ -110,7 +109,7 @@ impl Case {
     /// Notes what was obtained.
     fn noted(&mut self, buffer: Buffer, node: Option<Node>) -> Buffer {
         if node.is_some() {
-            self.note("node", obtained(&buffer.nodes()));
+            self.note("node", memory::shares(&buffer.nodes()));
         }
         self.note("pages", buffer.obtained());
         buffer
@@ -170,16 +169,5 @@ impl Case {
     /// Records how it was measured: what was obtained, which kernel was chosen.
     pub fn note(&mut self, key: &str, value: impl ToString) {
         self.yielded.notes.push((key.to_owned(), value.to_string()));
-    }
-}
-
-/// The nodes that a buffer lies on: `0`, or `0 75 %, 1 25 %`.
-pub(super) fn obtained(nodes: &BTreeMap<usize, usize>) -> String {
-    let all: usize = nodes.values().sum();
-    let share = |(node, pages): (&usize, &usize)| format!("{node} {:.0} %", *pages as f64 / all as f64 * 100.0);
-    match nodes.keys().collect::<Vec<_>>().as_slice() {
-        [] => "unknown".to_owned(),
-        [node] => node.to_string(),
-        _ => nodes.iter().map(share).collect::<Vec<_>>().join(", "),
     }
 }

@@ -6,6 +6,7 @@ mod effective_page;
 mod fill;
 mod hierarchy;
 mod integrity;
+mod interleave;
 mod kernel_random_access;
 mod latency;
 mod line;
@@ -26,7 +27,7 @@ mod tlb;
 mod unaligned_access;
 mod write;
 
-crate::group!("memory", shares_worker true: hierarchy read write copy fill stream stream2 scaling latency loaded_latency prefetch parallelism random_access ownership kernel_random_access unaligned_access line associativity tlb page_walk effective_page numa_latency numa_bandwidth migration integrity);
+crate::group!("memory", shares_worker true: hierarchy read write copy fill stream stream2 scaling latency loaded_latency prefetch parallelism random_access ownership kernel_random_access unaligned_access line associativity tlb page_walk effective_page numa_latency numa_bandwidth interleave migration integrity);
 
 use hostmark_engine::prelude::*;
 
