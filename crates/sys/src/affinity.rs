@@ -11,30 +11,44 @@ const BITS: usize = usize::BITS as usize;
 /// No kernel has as many CPUs.
 pub const MOST_CPUS: usize = 1 << 20;
 
-/// Binds the calling thread to `cpus`.
-pub fn bind(cpus: &[usize]) -> io::Result<()> {
-    set(cpus).map_err(|error| match call::errno(&error) {
-        // No more than that says the kernel where none of them is online and in the cpuset of this process.
-        Some(libc::EINVAL) => {
-            let text = "it is offline, or not in the cpuset of this process";
-            named("sched_setaffinity", call::fault(ReasonCode::CpuUnavailable, text))
+/// CPUs as the kernel takes them, one bit each: who binds a thread within a timed part has nothing else to do there.
+#[derive(Debug)]
+pub struct Mask(Vec<usize>);
+
+impl Mask {
+    /// That of `cpus`.
+    pub fn of(cpus: &[usize]) -> io::Result<Mask> {
+        if cpus.iter().any(|&cpu| cpu >= MOST_CPUS) {
+            return Err(named("sched_setaffinity", io::Error::from_raw_os_error(libc::EINVAL)));
         }
-        _ => error,
-    })
+        let words = cpus.iter().max().map_or(1, |highest| highest / BITS + 1);
+        let mut mask = vec![0_usize; words];
+        for cpu in cpus {
+            mask[cpu / BITS] |= 1 << (cpu % BITS);
+        }
+        Ok(Mask(mask))
+    }
+
+    /// Binds the calling thread to them.
+    #[inline]
+    pub fn bind(&self) -> io::Result<()> {
+        let mask = &self.0[..];
+        // SAFETY: the pointer and the length in bytes describe `mask`, which the kernel only reads; 0 is the caller.
+        let result = unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, size_of_val(mask), mask.as_ptr()) };
+        returned("sched_setaffinity", result).map(drop).map_err(|error| match call::errno(&error) {
+            // No more than that says the kernel where none of them is online and in the cpuset of this process.
+            Some(libc::EINVAL) => {
+                let text = "it is offline, or not in the cpuset of this process";
+                named("sched_setaffinity", call::fault(ReasonCode::CpuUnavailable, text))
+            }
+            _ => error,
+        })
+    }
 }
 
-fn set(cpus: &[usize]) -> io::Result<()> {
-    if cpus.iter().any(|&cpu| cpu >= MOST_CPUS) {
-        return Err(named("sched_setaffinity", io::Error::from_raw_os_error(libc::EINVAL)));
-    }
-    let words = cpus.iter().max().map_or(1, |highest| highest / BITS + 1);
-    let mut mask = vec![0_usize; words];
-    for cpu in cpus {
-        mask[cpu / BITS] |= 1 << (cpu % BITS);
-    }
-    // SAFETY: the pointer and the length in bytes describe `mask`, which the kernel only reads; 0 is the caller.
-    let result = unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, size_of_val(&mask[..]), mask.as_ptr()) };
-    returned("sched_setaffinity", result).map(drop)
+/// Binds the calling thread to `cpus`.
+pub fn bind(cpus: &[usize]) -> io::Result<()> {
+    Mask::of(cpus)?.bind()
 }
 
 /// The CPUs that the calling thread may run on, ascending.
