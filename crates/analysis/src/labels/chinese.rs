@@ -46,6 +46,7 @@ const AXES: &[Axis] = &[
     ("delay_us", "间隔（µs）", &[]),
     ("depth", "深度", &[]),
     ("descriptors", "描述符数", &[]),
+    ("destination", "目标 CPU", &[("busy", "忙碌"), ("idle", "空闲")]),
     ("device", "网络设备", &[]),
     ("direction", "方向", &[("both", "双向"), ("receive", "接收"), ("send", "发送")]),
     ("elements", "元素数", &[("auto", "自动")]),

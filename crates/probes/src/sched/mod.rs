@@ -7,9 +7,10 @@ mod idle_exit;
 mod ipi;
 mod loaded_wakeup;
 mod messaging;
+mod migration;
 mod noise;
 mod timer_latency;
 mod ucontext;
 mod wakeup;
 
-crate::group!("sched", shares_worker true: context_switch ucontext wakeup loaded_wakeup timer_latency idle_exit fairness messaging contended_lock ipi noise);
+crate::group!("sched", shares_worker true: context_switch ucontext wakeup loaded_wakeup timer_latency idle_exit fairness messaging migration contended_lock ipi noise);

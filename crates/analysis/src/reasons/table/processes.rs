@@ -88,6 +88,7 @@ pub(super) const PAIRS: &[Pair] = &[
     ("{} signals were sent and {} handled", "发送了 {0} 个信号，处理了 {1} 个"),
     ("{} signals were due and {} handled", "应有 {0} 个信号，处理了 {1} 个"),
     ("the wait for a signal ended without one", "等待信号结束时没有收到信号"),
+    ("a thread runs elsewhere than where it was moved", "线程没有在迁移的目标 CPU 上运行"),
     ("somebody waited on a word that only this thread knows", "有线程在等待只有本线程知道的字"),
     ("futex is not available", "futex 不可用"),
     ("the word has a value that nobody gave it", "该字的值并非由任何一方写入"),

@@ -51,10 +51,25 @@ pub struct Hog {
 impl Hog {
     /// Starts one on `cpu`, busy for `percent` of the time that it is to be busy. Refuses when this process has several threads.
     pub fn spawn(cpu: Cpu, priority: Priority, percent: u64) -> io::Result<Hog> {
+        Hog::doing(cpu, priority, |words| serve(words, percent))
+    }
+
+    /// One of the class SCHED_IDLE on each of these CPUs, busy from now on. It calls the kernel when it begins and ends alone: a call
+    /// every some µs is a fifth of what a switch from it takes.
+    pub fn computing(cpus: &[Cpu]) -> io::Result<Vec<Hog>> {
+        let start = |&cpu: &Cpu| {
+            let hog = Hog::doing(cpu, Priority::Idle, compute)?;
+            hog.set(true)?;
+            Ok(hog)
+        };
+        cpus.iter().map(start).collect()
+    }
+
+    fn doing(cpu: Cpu, priority: Priority, work: impl FnOnce(&HogWords) -> io::Result<()>) -> io::Result<Hog> {
         let words = Shared::new(HogWords::default())?;
         let peer = Peer::spawn(&[cpu.0], || {
             priority.apply()?;
-            serve(&words, percent)
+            work(&words)
         })?;
         Ok(Hog { peer, words })
     }
@@ -82,7 +97,7 @@ impl Hog {
         }
     }
 
-    /// The CPU time that it has had, ns: up to some 10 µs ago.
+    /// The CPU time that it has had, ns: up to some 10 µs ago, or when one that computes began.
     pub fn spent_ns(&self) -> u64 {
         self.words.spent_ns.0.load(Ordering::Acquire)
     }
@@ -121,17 +136,44 @@ impl Priority {
     }
 }
 
+impl HogWords {
+    fn is_on(&self) -> bool {
+        self.is_on.0.load(Ordering::Acquire) == 1
+    }
+
+    /// Says how much CPU time it has had, ns.
+    fn tell(&self) -> io::Result<u64> {
+        let spent = cpu_time::of_process()?;
+        self.spent_ns.0.store(spent, Ordering::Release);
+        Ok(spent)
+    }
+}
+
+fn work() {
+    std::hint::black_box(arith::add_chain(ADDITIONS, 1, std::hint::black_box(1)));
+}
+
+fn compute(words: &HogWords) -> io::Result<()> {
+    loop {
+        sleep_past(&words.is_on.0, 0)?;
+        work();
+        words.tell()?;
+        while words.is_on() {
+            work();
+        }
+    }
+}
+
 fn serve(words: &HogWords, percent: u64) -> io::Result<()> {
     loop {
         sleep_past(&words.is_on.0, 0)?;
         let mut due = clock::monotonic_ns();
-        while words.is_on.0.load(Ordering::Acquire) == 1 {
+        while words.is_on() {
             let until = cpu_time::of_process()? + PERIOD_NS * percent / 100;
             loop {
-                std::hint::black_box(arith::add_chain(ADDITIONS, 1, std::hint::black_box(1)));
-                let spent = cpu_time::of_process()?;
-                words.spent_ns.0.store(spent, Ordering::Release);
-                if words.is_on.0.load(Ordering::Acquire) == 0 || (percent < 100 && spent >= until) {
+                work();
+                let spent = words.tell()?;
+                if !words.is_on() || (percent < 100 && spent >= until) {
                     break;
                 }
             }
@@ -186,6 +228,22 @@ mod tests {
                     before = now;
                 }
             }
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn a_hog_that_computes_says_once_that_it_has_run() {
+        in_a_child(|| {
+            let hogs = Hog::computing(&[Cpu(affinity::allowed()?[0])])?;
+            let begun = clock::monotonic_ns();
+            while hogs[0].has_run().is_err() {
+                assert!(clock::monotonic_ns() - begun < 60_000_000_000, "it does not run");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            let spent = hogs[0].spent_ns();
+            std::thread::sleep(Duration::from_millis(20));
+            assert_eq!(hogs[0].spent_ns(), spent);
             Ok(())
         });
     }

@@ -1,0 +1,263 @@
+//! Probe sched.migration: what moving a thread to another CPU costs, and its working set with it.
+
+use hostmark_engine::prelude::*;
+use rustix::thread::sched_getcpu;
+
+use crate::kernels::chase::Chain;
+use crate::workloads::processes::hog::Hog;
+
+pub static PROBE: Probe = Probe {
+    title: Text { en: "Move to another CPU", zh: "迁移到另一 CPU" },
+    revision: 1,
+    unit: Unit::Nanoseconds,
+    better: Better::Lower,
+    also: &[Quantity::WHOLE, Quantity::OVERHEAD, REFILL],
+    explain: Explain {
+        what: Text {
+            en: "A thread binds itself to another CPU by sched_setaffinity and runs there when the call returns; then it goes back. \
+                 After each move it follows one random cycle through all lines of `footprint` bytes in base pages and writes a word of \
+                 each, so that these lines are in its own caches alone. Each call and its walk are timed, with nothing else in \
+                 between; the value is the mean of there and back, so that the clocks of two CPUs need not agree. The same \
+                 without a move, by calls that ask for the CPU it is on, is the overhead, which is subtracted. refill is the part \
+                 of the value by which the walk takes longer. Before each call the thread spins for 1 ms, which does not count: \
+                 destination=idle moves to a CPU that has idled for so long, destination=busy to one that a process of the class \
+                 SCHED_IDLE keeps busy by additions, without a system call.",
+            zh: "线程用 sched_setaffinity 把自己绑定到另一个 CPU，调用返回时已在那里运行，然后再返回原处。每次迁移之后，它沿一个随机环走遍 `footprint` \
+                 字节（基本页）的所有行，并在每行写一个字，因此这些行只在它自己的缓存里。每次调用及其遍历都计时，中间不夹杂其他操作；数值是往返的平均，因此不要求两个 CPU \
+                 的时钟一致。同样的过程但不迁移（所要的就是当前 CPU）为开销，从中减去。refill 是数值中遍历变慢的部分。每次调用之前线程先自旋 1 \
+                 ms，不计入：destination=idle 时目标 CPU 已空闲这么久；destination=busy 时目标 CPU 由一个 SCHED_IDLE 类的进程占用，它只做加法，不执行系统调用。",
+        },
+        why: Text {
+            en: "The scheduler moves threads to balance its CPUs, and each move costs the thread this. Programs bind their threads where \
+                 the price is higher than what an even load saves.",
+            zh: "调度器为均衡负载而迁移线程，每次迁移线程都要付这个代价。若代价高于负载均衡省下的时间，程序就该绑定线程。",
+        },
+        reading: Text {
+            en: "Without a footprint: the thread that stops the CPU (migration/N) takes over, puts the caller into the other run queue and \
+                 interrupts that CPU, which switches to it. idle adds the exit from idleness (sched.idle_exit), in a guest an exit to the \
+                 hypervisor. refill by the lines of the footprint is what fetching one that another core has modified takes beyond \
+                 one at hand; SMT siblings share their caches and have none. The walk waits for each line: accesses that \
+                 overlap pay less, and read-only data less still.",
+            zh: "无工作集时：停机线程（migration/N）接管，把调用者放入另一运行队列并中断那个 CPU，后者再切换过去。idle 还要加上退出空闲（sched.idle_exit），在虚拟机里即\
+                 退出到虚拟机监控程序。refill 除以工作集的行数，就是取一行别的核心改过的数据比取自己缓存里的多用的时间；SMT 兄弟线程共用缓存，没有这一项。遍历逐行等待：\
+                 相互重叠的访问代价较小，只读数据更小。",
+        },
+        typical: Text {
+            en: "By design the kernel takes a thread that ran within the last 0.5 ms as too costly to move (sched_migration_cost_ns). \
+                 Measured with hostmark on a 2-CPU KVM guest (Zen 4 (Genoa), Linux 6.18): 33 to 72 µs to an idle CPU, 23 to 41 to a busy \
+                 one; 42 to 68 with 16 KiB and 53 to 88 with 256 KiB. Beside compilers on both CPUs 0.5 to 4 ms.",
+            zh: "按其构成：最近 0.5 ms 内运行过的线程，内核认为不值得迁移（sched_migration_cost_ns）。用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 4（Genoa），Linux \
+                 6.18）上实测：到空闲 CPU 33 到 72 µs，到忙碌 CPU 23 到 41；带 16 KiB 为 42 到 68，带 256 KiB 为 53 到 88。两个 CPU \
+                 上另有编译任务时为 0.5 到 4 ms。",
+        },
+        causes: Text {
+            en: "Another thread on that CPU: the caller waits until its slice ends; a guest whose idle CPUs go back to the hypervisor; \
+                 deep idle states; a CPU on another cache or node; drivers that keep interrupts off; caches shared with neighbours; lazy \
+                 preemption, with which a busy CPU changes over at its next tick.",
+            zh: "目标 CPU 上有别的线程：调用者要等它的时间片结束；虚拟机的空闲 CPU 交还给虚拟机监控程序；深度空闲状态；目标 CPU 属于另一缓存或节点；\
+                 长时间关中断的驱动；与邻居虚拟机共用的缓存；惰性抢占（忙碌的 CPU 到下一个时钟中断才切换）。",
+        },
+    },
+    related: &["sched.context_switch", "sched.wakeup", "sched.idle_exit", "cpu.core_to_core"],
+    axes: &[
+        Axis::size(
+            "footprint",
+            "0",
+            Points::Listed { quick: &["0"], standard: &["16384", "262144"], thorough: &["65536", "1048576"] },
+        ),
+        Axis::choice("destination", "idle", Points::Listed { quick: &["idle"], standard: &["busy"], thorough: &[] }),
+        Axis::placements(
+            "cpus",
+            "same_cache",
+            Points::Listed {
+                quick: &["same_cache"],
+                standard: &["smt_sibling", "other_cache", "other_node"],
+                thorough: &[],
+            },
+        ),
+    ],
+    limit: Limit::KernelEntry,
+    needs: &[Need::Cpus(2)],
+    from: Profile::Standard,
+    section: crate::section::SYSTEM,
+    measure: Measure::Run(measure),
+    ..Probe::PLAIN
+};
+
+/// By how much longer the first walk takes after a move.
+const REFILL: Quantity = Quantity::given(
+    "refill",
+    Unit::Nanoseconds,
+    Better::Lower,
+    Text { en: "refilling the caches", zh: "重新填充缓存" },
+);
+
+/// How long a CPU has idled before a thread moves there: longer than guests and hosts poll before they halt it.
+const REST_NS: f64 = 1e6;
+
+fn measure(case: &mut Case) -> Result<()> {
+    let [here, there] = case.cpus::<2>()?;
+    let footprint: u64 = case.param("footprint")?;
+    let none = |error| RoundError::lacking("cannot start a process that yields to all others", &error);
+    let is_busy = case.param::<String>("destination")? == "busy";
+    let busy = if is_busy { &[here, there][..] } else { &[] };
+    // Before there is memory: what a child shares is copied when it is next written to.
+    let hogs = Hog::computing(busy).map_err(none)?;
+    let line = case.line_bytes();
+    let buffer = (footprint > 0).then(|| crate::chained::chained(case, footprint, Pages::Base, None));
+    let mut buffer = buffer.transpose()?;
+    let chain = buffer.as_mut().map(|buffer| Chain::random(buffer.bytes_mut(), line as usize, case.seed()));
+    let chain = chain.transpose().map_err(crate::fastest::refused)?;
+    let mut chain = chain.map(|chain| chain.settled(case.llc_bytes(), line));
+    let mut walk = || {
+        if let Some(chain) = &mut chain {
+            chain.walk_writing(chain.nodes());
+        }
+    };
+    let [here, there] = [Destination::new(here)?, Destination::new(there)?];
+    let (mut whole, mut overhead, mut refill) = (Vec::new(), Vec::new(), Vec::new());
+    let mut is_first = true;
+    let measured = case.search(|clock| {
+        let stayed = Trip::by(clock, [&here, &here], &mut walk)?;
+        let moved = Trip::by(clock, [&there, &here], &mut walk)?;
+        // Thrown away, as every round's first sample is: nothing of this process was on the other CPU before.
+        if std::mem::take(&mut is_first) {
+            return Ok(None);
+        }
+        whole.push(moved.whole_ns);
+        overhead.push(stayed.whole_ns);
+        refill.push(moved.walk_ns - stayed.walk_ns);
+        Ok(Some(moved.whole_ns - stayed.whole_ns))
+    });
+    // Whatever ended it: the next case of this process begins where this one did.
+    case.pin(here.cpu)?;
+    measured?;
+    hogs.iter().try_for_each(Hog::has_run).map_err(none)?;
+    case.also(Quantity::WHOLE.name, whole)?;
+    case.also(Quantity::OVERHEAD.name, overhead)?;
+    case.also(REFILL.name, refill.into_iter().filter(|_| footprint > 0))
+}
+
+/// A CPU to go to.
+#[derive(Debug)]
+struct Destination {
+    cpu: Cpu,
+    mask: sys::affinity::Mask,
+}
+
+/// When a thread set out, when it was there, and when its walk ended.
+#[derive(Debug)]
+struct Way {
+    begin: Ticks,
+    arrived: Ticks,
+    end: Ticks,
+}
+
+/// Two calls and the walk after each, as the time of one.
+#[derive(Debug)]
+struct Trip {
+    whole_ns: f64,
+    walk_ns: f64,
+}
+
+impl Destination {
+    fn new(cpu: Cpu) -> Result<Destination> {
+        Ok(Destination { cpu, mask: sys::affinity::Mask::of(&[cpu.0]).map_err(|error| refused(cpu, &error))? })
+    }
+
+    /// Rests, and goes there. Nothing but the call and the walk is between the readings: on another CPU whatever else there is
+    /// would have to come from the caches of the first.
+    fn go(&self, clock: &Clock, walk: &mut dyn FnMut()) -> Result<Way> {
+        let (rest, rested) = (clock.ticks(REST_NS), clock.start());
+        while clock.start().since(rested) < rest {
+            std::hint::spin_loop();
+        }
+        let begin = clock.start();
+        let bound = self.mask.bind();
+        let arrived = clock.end();
+        walk();
+        let end = clock.end();
+        bound.map_err(|error| refused(self.cpu, &error))?;
+        if sched_getcpu() != self.cpu.0 {
+            let text = "a thread runs elsewhere than where it was moved";
+            return Err(RoundError::failed(ReasonCode::CheckFailed, text));
+        }
+        Ok(Way { begin, arrived, end })
+    }
+}
+
+impl Trip {
+    /// Goes to each of these in turn. It begins on the last.
+    fn by(clock: &Clock, ways: [&Destination; 2], walk: &mut dyn FnMut()) -> Result<Trip> {
+        let [there, back] = [ways[0].go(clock, walk)?, ways[1].go(clock, walk)?];
+        // Times between two readings of one CPU's clock alone: from the first to the last, without the stay there.
+        let whole_ns = clock.ns(back.end.since(there.begin)) - clock.ns(back.begin.since(there.end));
+        let walks_ns = [there, back].map(|way| clock.ns(way.end.since(way.arrived)));
+        Ok(Trip { whole_ns: whole_ns / 2.0, walk_ns: (walks_ns[0] + walks_ns[1]) / 2.0 })
+    }
+}
+
+fn refused(cpu: Cpu, error: &std::io::Error) -> RoundError {
+    RoundError::lacking(format_args!("cannot bind to CPU {}", cpu.0), error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two CPUs of this thread, which is on the first; none where it has but one.
+    fn two() -> Option<[Destination; 2]> {
+        let allowed = sys::affinity::allowed().unwrap();
+        let cpus = *allowed.first_chunk::<2>()?;
+        sys::affinity::bind(&cpus[..1]).unwrap();
+        Some(cpus.map(|cpu| Destination::new(Cpu(cpu)).unwrap()))
+    }
+
+    #[test]
+    fn every_trip_is_two_moves_by_the_kernels_count_and_one_without_a_move_is_none() {
+        let moves = || {
+            let text = std::fs::read_to_string("/proc/thread-self/sched").ok()?;
+            let line = text.lines().find(|line| line.starts_with("se.nr_migrations"))?;
+            line.rsplit(' ').next()?.parse::<u64>().ok()
+        };
+        std::thread::spawn(move || {
+            let (Some([here, there]), Some(before)) = (two(), moves()) else { return };
+            let trip = |cpus| Trip::by(&Clock::MonotonicRaw, cpus, &mut || {}).unwrap();
+            for _ in 0..10 {
+                trip([&here, &here]);
+            }
+            let stayed = moves().unwrap();
+            for _ in 0..10 {
+                trip([&there, &here]);
+            }
+            assert_eq!((stayed - before, moves().unwrap() - stayed), (0, 20));
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn what_the_first_walk_on_another_cpu_takes_longer_is_in_its_time_and_in_the_whole() {
+        const PLANTED_NS: u64 = 2_000_000;
+        std::thread::spawn(|| {
+            let Some([here, there]) = two() else { return };
+            let mut last = sched_getcpu();
+            let mut walk = || {
+                let (begin, now) = (Clock::MonotonicRaw.start(), sched_getcpu());
+                while now != last && Clock::MonotonicRaw.start().since(begin) < Ticks(PLANTED_NS) {}
+                last = now;
+            };
+            let mut best = |cpus| {
+                let trips = (0..5).map(|_| Trip::by(&Clock::MonotonicRaw, cpus, &mut walk).unwrap());
+                trips.min_by(|one, other| one.whole_ns.total_cmp(&other.whole_ns)).unwrap()
+            };
+            let planted_ns = PLANTED_NS as f64;
+            let (stayed, moved) = (best([&here, &here]), best([&there, &here]));
+            assert!(moved.walk_ns >= planted_ns && moved.whole_ns >= moved.walk_ns, "{moved:?}");
+            // The rest of 1 ms before each call is in none of them.
+            assert!(stayed.whole_ns < planted_ns / 4.0 && stayed.walk_ns <= stayed.whole_ns, "{stayed:?}");
+        })
+        .join()
+        .unwrap();
+    }
+}
