@@ -49,9 +49,12 @@ pub static PROBE: Probe = Probe {
         reading: Text {
             en: "threads=1 is the lock without contention (syscall.futex@way=lock). With more, each change of owner costs a transfer \
                  of the line (cpu.core_to_core) or a wake-up (sched.wakeup). A high rate with many times in a row means that the \
-                 owner takes the lock again before another can: fast, and unfair for that time.",
+                 owner takes the lock again before another can: fast, and unfair for that time. The rate is a mixture: while one thread \
+                 sleeps or comes late from its sleep, the other works at the rate of threads=1. How often that happens hangs on a few \
+                 cycles between unlock and lock, so two programs with the same lock may differ by half; compare in_a_row too.",
             zh: "threads=1 是无竞争的锁（syscall.futex@way=lock）。线程更多时，每次换手要付一次缓存行传递（cpu.core_to_core）或一次唤醒\
-                 （sched.wakeup）。速率高而连续次数多，说明占有者在别人得手之前又取得了锁：快，但在这段时间内不公平。",
+                 （sched.wakeup）。速率高而连续次数多，说明占有者在别人得手之前又取得了锁：快，但在这段时间内不公平。速率是两种状态的混合：一个线程睡眠或醒得晚时，\
+                 另一个以 threads=1 的速率工作。这种情况多久出现一次，取决于解锁与再次加锁之间的几个周期，所以用同一种锁的两个程序可能相差一半；比较时请同时看连续次数。",
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Zen 4 (Genoa), Linux 6.18): 224 to 226 million a second by one \
@@ -81,13 +84,13 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     if case.param::<String>("wait")? == "sleep" {
-        let lock = SleepingLock::default();
-        return contend(case, |work| lock.held(work));
+        let lock = sys::waits::Alone(SleepingLock::default());
+        return contend(case, |work| lock.0.held(work));
     }
-    let lock = Mutex::new(());
+    let lock = sys::waits::Alone(Mutex::new(()));
     contend(case, |work| {
         // A lock that is poisoned is locked none the less.
-        let guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let guard = lock.0.lock().unwrap_or_else(PoisonError::into_inner);
         work();
         drop(guard);
         Ok(())
