@@ -1,4 +1,4 @@
-//! Truth: two processes get of a CPU what their weights ask for, and the control groups that weigh them go with the run.
+//! Truth: two processes get of a CPU what their weights ask for, and the control groups that a probe makes go with the run.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -44,8 +44,12 @@ fn weights_of_one_to_four_give_a_fifth_and_nice_0_and_5_what_the_kernel_says() {
 #[test]
 fn control_groups_of_a_run_that_is_killed_are_removed() {
     let _alone = alone();
+    ["sched.fairness@by=cgroup", "sched.group_depth@depth=8,groups=two"].into_iter().for_each(are_removed);
+}
+
+fn are_removed(case: &str) {
     let (home, before) = (Home::new(), groups());
-    let mut run = home.hostmark(&["run", "sched.fairness@by=cgroup", "--profile", "standard"]).spawn().unwrap();
+    let mut run = home.hostmark(&["run", case, "--profile", "standard"]).spawn().unwrap();
     let new = || groups().difference(&before).count();
     let until = |holds: &mut dyn FnMut() -> bool| {
         (0..1000).any(|_| {
@@ -58,7 +62,7 @@ fn control_groups_of_a_run_that_is_killed_are_removed() {
     run.kill().unwrap();
     run.wait().unwrap();
     if !(is_made && has_groups) {
-        return skipped("no control group that weighs CPU time can be made here");
+        return skipped(&format!("no control groups can be made here for {case}"));
     }
     assert!(until(&mut || new() == 0), "left behind: {:?}", groups());
 }

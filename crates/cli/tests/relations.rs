@@ -51,6 +51,18 @@ fn a_switch_on_one_cpu_is_none_between_two() {
 }
 
 #[test]
+fn a_switch_costs_more_the_deeper_its_control_groups_are() {
+    let (_alone, quiet) = (alone(), Quiet::begin());
+    let run = run("sched.group_depth", &["depth=1,4,8", "groups=one,two"]);
+    let depth = |depth, groups| at(&run, &[("depth", depth), ("groups", groups)]).map(best);
+    let of = |groups| Some([depth("1", groups)?, depth("4", groups)?, depth("8", groups)?]);
+    let (Some(one), Some(two)) = (of("one"), of("two")) else { return };
+    let says = || format!("in one group {one:?} ns, in two {two:?} ns");
+    quiet.holds(one[2] > 1.02 * one[0], says);
+    quiet.holds(two[1] > 1.1 * two[0] && two[2] > 1.1 * two[1] && two[2] > 1.2 * one[2], says);
+}
+
+#[test]
 fn faults_cost_what_the_kernel_has_to_do_in_them() {
     let (_alone, quiet) = (alone(), Quiet::begin());
     let run = run("paging.fault", &["kind=anonymous,anonymous_pmd,file,file_major,first"]);

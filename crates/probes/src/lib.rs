@@ -20,6 +20,7 @@ mod in_kernel;
 mod ipc;
 mod memory;
 mod net;
+mod own_group;
 mod page_access;
 mod paging;
 mod place;

@@ -73,6 +73,8 @@ impl GroupLimit {
 const SWAPLESS: [&CStr; 2] = [c"memory.swap.max", c"memory.swappiness"];
 /// How often it is looked for half a second whether those in it have gone: what was killed with gigabytes takes its time.
 const MOST_LOOKS: usize = 20;
+/// The name of a group in one that was made here.
+const INNER: &CStr = c"inner";
 
 /// A group that this process made.
 #[derive(Debug)]
@@ -96,6 +98,14 @@ impl ControlGroup {
         }
     }
 
+    /// Makes one in this, limited alike, which is removed along with it. Version 2 lets no process into a group that has one.
+    pub fn make_inner(&self, limit: &GroupLimit) -> io::Result<ControlGroup> {
+        // Version 2 passes a controller on by this file, which version 1 does not have. Without the controller the limit is an error.
+        let controller = format!("+{}", limit.controller());
+        let _ = set(&self.directory()?, c"cgroup.subtree_control", &controller);
+        ControlGroup::make(&self.path, &INNER.to_string_lossy(), limit)
+    }
+
     fn limit(&self, limit: &GroupLimit) -> io::Result<()> {
         let directory = self.directory()?;
         let limited = limit.files().into_iter().map(|(name, text)| set(&directory, name, &text));
@@ -107,8 +117,7 @@ impl ControlGroup {
     }
 
     fn directory(&self) -> io::Result<OwnedFd> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        rustix::fs::openat(&self.place.above, &self.place.name, flags, Mode::empty()).call("openat")
+        self.place.directory()
     }
 
     /// Moves a process there.
@@ -121,7 +130,7 @@ impl ControlGroup {
         &self.path
     }
 
-    /// Removes it as soon as nobody is in it.
+    /// Removes it and those in it as soon as nobody is in them.
     pub fn remove(&self) -> io::Result<()> {
         self.place.remove_when_empty()
     }
@@ -149,8 +158,17 @@ impl GroupPlace {
         Ok(GroupPlace { above: rustix::fs::open(base, flags, Mode::empty()).call("open")?, name })
     }
 
-    /// Removes the group as soon as nobody is in it; one that is not there is removed. The kernel removes no other.
+    fn directory(&self) -> io::Result<OwnedFd> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        rustix::fs::openat(&self.above, &self.name, flags, Mode::empty()).call("openat")
+    }
+
+    /// Removes the group, and before it the one that [`ControlGroup::make_inner`] made in it, as soon as nobody is in them; one that is not there
+    /// is removed. The kernel removes no other.
     pub fn remove_when_empty(&self) -> io::Result<()> {
+        if let Ok(above) = self.directory() {
+            GroupPlace { above, name: INNER.into() }.remove_when_empty()?;
+        }
         for _ in 0..MOST_LOOKS {
             let mut removed = Ok(());
             // What is in use may be free soon; any other error stays.
@@ -198,5 +216,19 @@ mod tests {
         std::fs::write(base.path().join("full/file"), "").unwrap();
         assert!(GroupPlace::of(base.path(), "full").unwrap().remove_when_empty().is_err());
         assert!(base.path().join("file").exists() && base.path().join("full/file").exists());
+    }
+
+    #[test]
+    fn groups_in_a_group_are_removed_before_it_and_nothing_else_is() {
+        let base = tempfile::tempdir().unwrap();
+        let place = GroupPlace::of(base.path(), "ours").unwrap();
+        std::fs::create_dir_all(base.path().join("ours/inner/inner")).unwrap();
+        place.remove_when_empty().unwrap();
+        assert!(!base.path().join("ours").exists());
+        std::fs::create_dir_all(base.path().join("ours/other")).unwrap();
+        assert!(place.remove_when_empty().is_err());
+        std::fs::create_dir_all(base.path().join("ours/inner/other")).unwrap();
+        assert!(place.remove_when_empty().is_err());
+        assert!(base.path().join("ours/other").exists() && base.path().join("ours/inner/other").exists());
     }
 }

@@ -55,7 +55,7 @@ const AXES: &[Axis] = &[
     ("filler", "填充指令", &[("load", "加载"), ("mixed", "混合"), ("nop", "空操作"), ("store", "存储")]),
     ("filter", "过滤器", &[("argument", "检查参数"), ("attached", "已挂接"), ("none", "无"), ("number", "检查调用号")]),
     ("footprint", "工作集", &[]),
-    ("groups", "组数", &[]),
+    ("groups", "组数", &[("one", "一个"), ("two", "两个")]),
     ("hog", "占用进程（%）", &[("none", "无")]),
     ("idle_ms", "空闲时长（ms）", &[]),
     ("idle_us", "空闲时长（µs）", &[]),

@@ -1,12 +1,11 @@
 //! Probe sched.fairness: what two busy processes on one CPU get of it, by their nice values or their control groups' weights.
 
-use std::path::Path;
 use std::time::Duration;
 
 use hostmark_engine::prelude::*;
-use sys::control_group::{ControlGroup, GroupLimit};
-use sys::ipc_cleanup::{Record, control_group_name, fresh_number};
+use sys::control_group::GroupLimit;
 
+use crate::own_group::OwnGroup;
 use crate::workloads::processes::hog::{Hog, Priority};
 
 pub static PROBE: Probe = Probe {
@@ -70,38 +69,6 @@ const BEGINNING: Duration = Duration::from_millis(30);
 /// The scheduler gives turns of some ms: of so long a turn is less than a hundredth.
 const LEAST: Duration = Duration::from_millis(500);
 
-/// A control group with a weight; removed when dropped, and by the run where this process is killed.
-struct Weighed {
-    group: ControlGroup,
-    _record: Record,
-}
-
-impl Weighed {
-    fn make(quarters: u32) -> Result<Weighed> {
-        let mut refused = RoundError::skipped(ReasonCode::MissingFile, "needs control groups that weigh CPU time");
-        for base in nurseries(&Root::here(), "cpu") {
-            let (base, number) = (Path::new(&base), fresh_number()?);
-            let Some(record) = Record::of_control_group(base, number) else { continue };
-            match ControlGroup::make(base, &control_group_name(number), &GroupLimit::CpuWeight { quarters }) {
-                Ok(group) => return Ok(Weighed { group, _record: record }),
-                Err(error) => {
-                    refused = RoundError::lacking("cannot make a control group that weighs CPU time", &error);
-                }
-            }
-        }
-        Err(refused)
-    }
-}
-
-impl Drop for Weighed {
-    fn drop(&mut self) {
-        // What cannot be removed now stays written down.
-        if self.group.remove().is_err() {
-            std::mem::forget(std::mem::replace(&mut self._record, Record::none()));
-        }
-    }
-}
-
 fn measure(case: &mut Case) -> Result<()> {
     let [cpu] = case.cpus::<1>()?;
     let is_nice = case.param::<String>("by")? == "nice";
@@ -109,17 +76,15 @@ fn measure(case: &mut Case) -> Result<()> {
         true => (NICE.map(|(nice, _)| nice), share(NICE.map(|(_, weight)| weight))),
         false => ([0, 0], share(QUARTERS.map(|quarters| quarters as f64))),
     };
-    let groups = if is_nice { Vec::new() } else { QUARTERS.into_iter().map(Weighed::make).collect::<Result<_>>()? };
+    let weighed = |quarters| OwnGroup::make(&GroupLimit::CpuWeight { quarters });
+    let groups = if is_nice { Vec::new() } else { QUARTERS.into_iter().map(weighed).collect::<Result<_>>()? };
     // After the groups, so that they end before these are removed.
     let hogs = priorities
         .into_iter()
         .map(|nice| Hog::spawn(cpu, Priority::Nice(nice), 100))
         .collect::<std::io::Result<Vec<Hog>>>()
         .map_err(|error| RoundError::lacking("cannot start a process that keeps a CPU busy", &error))?;
-    for (hog, weighed) in hogs.iter().zip(&groups) {
-        let admitted = weighed.group.admit(hog.pid());
-        admitted.map_err(|error| RoundError::lacking("cannot move a process into a control group", &error))?;
-    }
+    hogs.iter().zip(&groups).try_for_each(|(hog, group)| group.admit(hog.pid()))?;
     let window = LEAST.max(Duration::from_nanos(case.grant_ns() as u64));
     case.once(|_| {
         hogs.iter().try_for_each(|hog| hog.set(true))?;

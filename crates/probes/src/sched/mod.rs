@@ -3,6 +3,7 @@
 mod contended_lock;
 mod context_switch;
 mod fairness;
+mod group_depth;
 mod idle_exit;
 mod ipi;
 mod loaded_wakeup;
@@ -13,4 +14,4 @@ mod timer_latency;
 mod ucontext;
 mod wakeup;
 
-crate::group!("sched", shares_worker true: context_switch ucontext wakeup loaded_wakeup timer_latency idle_exit fairness messaging migration contended_lock ipi noise);
+crate::group!("sched", shares_worker true: context_switch ucontext wakeup loaded_wakeup timer_latency idle_exit fairness group_depth messaging migration contended_lock ipi noise);

@@ -20,7 +20,7 @@ use crate::workloads::{checked, exit_message, machine::arch, network::local, sto
 /// Another process and this one, each waiting for its turn until the other has had its own.
 #[derive(Debug)]
 pub struct Exchange<T> {
-    _peer: Peer,
+    peer: Peer,
     turn: T,
     /// Turns that this process has had.
     own: u64,
@@ -67,7 +67,7 @@ impl<T: ExchangeStep> Exchange<T> {
             _ => error,
         })?;
         let turn = near.ok_or_else(|| fault(ReasonCode::ProcessDied, "its own half is gone"))?;
-        Ok(Exchange { _peer: peer, turn, own: 0, theirs, ahead: 0 })
+        Ok(Exchange { peer, turn, own: 0, theirs, ahead: 0 })
     }
 
     /// The same exchange, of which the other has so many turns before ours.
@@ -80,6 +80,11 @@ impl<T: ExchangeStep> Exchange<T> {
     pub fn there_and_back(&mut self) -> io::Result<()> {
         self.own += 1;
         (self.turn)()
+    }
+
+    /// The other's process id.
+    pub fn pid(&self) -> u32 {
+        self.peer.pid()
     }
 
     /// Called after the measuring: an error unless the other has had a turn for each of ours. What was timed were else no
@@ -96,18 +101,19 @@ struct ExchangeEnds {
     from: OwnedFd,
 }
 
-/// Bytes by two one-way channels, each a pair of what is read and what is written.
-fn by_channels(
+/// Bytes by two one-way channels, each a pair of what is read and what is written. The other does `work` in its turn.
+fn by_channels<W: ExchangeStep>(
     cpus: &[usize],
     there: (OwnedFd, OwnedFd),
     back: (OwnedFd, OwnedFd),
-) -> io::Result<Exchange<impl ExchangeStep + use<>>> {
+    mut work: W,
+) -> io::Result<Exchange<impl ExchangeStep + use<W>>> {
     let near = ExchangeEnds { to: there.1, from: back.0 };
     let far = ExchangeEnds { to: back.1, from: there.0 };
     Exchange::start(
         cpus,
         move || files::write_byte(&near.to).and_then(|()| files::read_byte(&near.from)),
-        move || Ok(move || files::read_byte(&far.from).and_then(|()| files::write_byte(&far.to))),
+        move || Ok(move || files::read_byte(&far.from).and_then(|()| work()).and_then(|()| files::write_byte(&far.to))),
     )
 }
 
@@ -122,13 +128,18 @@ fn by_sockets(cpus: &[usize], near: OwnedFd, far: OwnedFd) -> io::Result<Exchang
 
 /// A byte through two pipes.
 pub fn by_pipe(cpus: &[usize]) -> io::Result<Exchange<impl ExchangeStep + use<>>> {
+    working(cpus, || Ok(()))
+}
+
+/// The same with somebody who does `work` before it answers.
+pub fn working<W: ExchangeStep>(cpus: &[usize], work: W) -> io::Result<Exchange<impl ExchangeStep + use<W>>> {
     let pipe = || rustix::pipe::pipe_with(PipeFlags::CLOEXEC).call("pipe2");
-    by_channels(cpus, pipe()?, pipe()?)
+    by_channels(cpus, pipe()?, pipe()?, work)
 }
 
 /// A byte through two named pipes, which are made in `directory`.
 pub fn by_fifo(cpus: &[usize], directory: &Path) -> io::Result<Exchange<impl ExchangeStep + use<>>> {
-    by_channels(cpus, fifo(&directory.join("there"))?, fifo(&directory.join("back"))?)
+    by_channels(cpus, fifo(&directory.join("there"))?, fifo(&directory.join("back"))?, || Ok(()))
 }
 
 /// Both ends of a new named pipe, that which is read first.
@@ -263,6 +274,24 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn work_is_done_in_each_turn_and_its_error_ends_the_exchange() {
+        in_a_child(|| {
+            let done = Turns::new()?;
+            let work = || match done.taken() {
+                5 => Err(io::ErrorKind::Other.into()),
+                _ => done.take(|| Ok(())),
+            };
+            let mut exchange = working(&affinity::allowed()?, work)?;
+            for turn in 1..=5 {
+                exchange.there_and_back()?;
+                assert_eq!(done.taken(), turn);
+            }
+            assert_eq!(exchange.there_and_back().unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+            Ok(())
+        });
+    }
+
+    #[test]
     fn the_other_has_a_turn_for_each_of_ours() {
         in_a_child(|| {
             let (there, back) = (rustix::pipe::pipe()?, rustix::pipe::pipe()?);
@@ -300,7 +329,7 @@ pub(super) mod tests {
 
     /// Ends the other party in the midst.
     pub(in crate::workloads) fn end<T: ExchangeStep>(exchange: &Exchange<T>) -> io::Result<()> {
-        exchange._peer.kill()
+        exchange.peer.kill()
     }
 
     #[test]

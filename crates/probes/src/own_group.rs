@@ -1,0 +1,83 @@
+//! Control groups that a probe makes for processes which it starts.
+
+use std::path::Path;
+
+use hostmark_engine::prelude::*;
+use sys::control_group::{ControlGroup, GroupLimit};
+use sys::ipc_cleanup::{Record, control_group_name, fresh_number};
+
+/// A control group, or several of which each is in the one before; removed when dropped, and by the run where this process is killed.
+pub(crate) struct OwnGroup {
+    /// At least one, the outermost first.
+    groups: Vec<ControlGroup>,
+    record: Record,
+}
+
+impl OwnGroup {
+    /// One with a limit.
+    pub(crate) fn make(limit: &GroupLimit) -> Result<OwnGroup> {
+        let make = |base: &Path, name: &str| ControlGroup::make(base, name, limit).map(|group| vec![group]);
+        OwnGroup::in_a_nursery(limit.controller(), make)
+    }
+
+    /// So many levels of ordinary weight below the group that this process is in.
+    pub(crate) fn nested(depth: usize) -> Result<OwnGroup> {
+        let limit = GroupLimit::CpuWeight { quarters: 4 };
+        OwnGroup::in_a_nursery(limit.controller(), |base, name| {
+            // Else it is made beside this process's own, which is a level already.
+            let depth = depth + usize::from(!is_in(base));
+            let mut groups = vec![ControlGroup::make(base, name, &limit)?];
+            while groups.len() < depth
+                && let Some(last) = groups.last()
+            {
+                match last.make_inner(&limit) {
+                    Ok(inner) => groups.push(inner),
+                    Err(error) => {
+                        let _ = groups[0].remove();
+                        return Err(error);
+                    }
+                }
+            }
+            Ok(groups)
+        })
+    }
+
+    fn in_a_nursery(
+        controller: &str,
+        make: impl Fn(&Path, &str) -> std::io::Result<Vec<ControlGroup>>,
+    ) -> Result<OwnGroup> {
+        let mut refused = RoundError::skipped(ReasonCode::MissingFile, "needs control groups that weigh CPU time");
+        for base in nurseries(&Root::here(), controller) {
+            let (base, number) = (Path::new(&base), fresh_number()?);
+            let Some(record) = Record::of_control_group(base, number) else { continue };
+            match make(base, &control_group_name(number)) {
+                Ok(groups) => return Ok(OwnGroup { groups, record }),
+                Err(error) => {
+                    refused = RoundError::lacking("cannot make a control group that weighs CPU time", &error);
+                }
+            }
+        }
+        Err(refused)
+    }
+
+    /// Moves a process to the innermost, which has to end before this is dropped.
+    pub(crate) fn admit(&self, pid: u32) -> Result<()> {
+        let admitted = self.groups.last().map_or(Ok(()), |innermost| innermost.admit(pid));
+        admitted.map_err(|error| RoundError::lacking("cannot move a process into a control group", &error))
+    }
+}
+
+/// Whether this process is in the group of this directory.
+fn is_in(group: &Path) -> bool {
+    let own = std::process::id().to_string();
+    std::fs::read_to_string(group.join("cgroup.procs")).is_ok_and(|members| members.lines().any(|pid| pid == own))
+}
+
+impl Drop for OwnGroup {
+    fn drop(&mut self) {
+        // What cannot be removed now stays written down.
+        if self.groups.first().is_some_and(|outermost| outermost.remove().is_err()) {
+            std::mem::forget(std::mem::replace(&mut self.record, Record::none()));
+        }
+    }
+}
