@@ -209,10 +209,12 @@ const AXES: &[Axis] = &[
         "way",
         "方式",
         &[
+            ("atomic", "原子操作"),
             ("bare", "裸指令"),
             ("own", "手写"),
             ("own_mask", "手写，含信号掩码"),
             ("read_lock", "读锁"),
+            ("thread", "线程自有"),
             ("write_lock", "写锁"),
         ],
     ),

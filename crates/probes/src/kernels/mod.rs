@@ -21,6 +21,7 @@ pub mod ordered;
 pub mod parallel;
 pub(crate) mod random;
 pub mod random_access;
+pub mod restartable;
 pub mod rpc;
 pub mod sieve;
 pub mod straight;

@@ -89,6 +89,8 @@ pub(super) const PAIRS: &[Pair] = &[
     ("{} signals were due and {} handled", "应有 {0} 个信号，处理了 {1} 个"),
     ("the wait for a signal ended without one", "等待信号结束时没有收到信号"),
     ("a thread runs elsewhere than where it was moved", "线程没有在迁移的目标 CPU 上运行"),
+    ("there are no restartable sequences here", "这里没有可重启序列（rseq）"),
+    ("{} increments were made, and the counters came to {}", "共加一 {0} 次，而计数器之和为 {1}"),
     ("somebody waited on a word that only this thread knows", "有线程在等待只有本线程知道的字"),
     ("futex is not available", "futex 不可用"),
     ("the word has a value that nobody gave it", "该字的值并非由任何一方写入"),

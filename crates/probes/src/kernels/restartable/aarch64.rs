@@ -1,0 +1,20 @@
+//! Restartable sequences are not written for AArch64.
+
+use std::io;
+
+use super::CpuCounters;
+
+/// There is none.
+pub enum Restartable {}
+
+impl Restartable {
+    /// An error.
+    pub fn of_this_thread() -> io::Result<Restartable> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Never called.
+    pub fn add(&self, _: &CpuCounters, _: u64) -> u64 {
+        match *self {}
+    }
+}
