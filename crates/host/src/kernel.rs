@@ -10,6 +10,7 @@ const CLOCK_DIR: &str = "/sys/devices/system/clocksource/clocksource0";
 const VULNERABILITY_DIR: &str = "/sys/devices/system/cpu/vulnerabilities";
 
 pub(crate) fn read(root: &Root) -> KernelFacts {
+    let (audit, audit_rules) = crate::audit::read(root);
     KernelFacts {
         system: String::new(),
         release: root.text("/proc/sys/kernel/osrelease").unwrap_or_default(),
@@ -24,6 +25,8 @@ pub(crate) fn read(root: &Root) -> KernelFacts {
         has_run_delay: has_run_delay(root),
         perf_event_paranoid: root.number("/proc/sys/kernel/perf_event_paranoid"),
         io_uring_disabled: root.number("/proc/sys/kernel/io_uring_disabled"),
+        audit,
+        audit_rules,
         module_version: root.text("/sys/module/hostmark/version"),
     }
 }

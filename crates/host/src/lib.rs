@@ -7,6 +7,7 @@ use hostmark_model::HostFacts;
 
 mod activity;
 mod arm;
+mod audit;
 mod caches;
 mod cgroups;
 mod container;

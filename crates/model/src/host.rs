@@ -314,8 +314,41 @@ pub struct KernelFacts {
     pub perf_event_paranoid: Option<i32>,
     /// kernel.io_uring_disabled: 0 allowed, 1 for privileged users only, 2 for nobody.
     pub io_uring_disabled: Option<u32>,
+    /// Whether its audit follows system calls, where that can be asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit: Option<Audit>,
+    /// The rules of its audit, where they are told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audit_rules: Option<u64>,
     /// The version of the project's kernel module, where it is loaded.
     pub module_version: Option<String>,
+}
+
+/// Whether the kernel's audit follows system calls: every call then takes the slow way into the kernel and out, with rules or without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Audit {
+    /// It is off or not there.
+    Off,
+    /// It is on, and a rule exempts all processes (-a never,task).
+    Exempt,
+    /// It is on.
+    On,
+    /// Only who has CAP_AUDIT_CONTROL outside of containers is told.
+    Untold,
+}
+
+impl Audit {
+    /// Its name; none where it is unknown.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Audit::Off => Some("off"),
+            Audit::Exempt => Some("on, all processes exempt"),
+            Audit::On => Some("on"),
+            Audit::Untold => None,
+        }
+    }
 }
 
 const LINUX: &str = "Linux";

@@ -47,9 +47,9 @@ pub use fleet_run::{FLEET_RUN_FILE, FLEET_RUN_SCHEMA, FleetHost, FleetPair, Flee
 pub use guest::{Guest, GuestNet, GuestSetup, IN_SOFTWARE};
 pub use histogram::Histogram;
 pub use host::{
-    Activity, AroundCache, BlockDevice, BusyTask, CacheFact, CacheKind, Channels, CoreKindFact, CpuFact, CpuFacts,
-    DirectoryFact, Disturbed, FirmwareFacts, GroupFact, HostFacts, HostFinding, HostReport, HostWeight, HugePages,
-    InterfaceLosses, InterruptModeration, KernelFacts, LimitFacts, LoopbackFacts, MemoryFacts, MemoryModule,
+    Activity, AroundCache, Audit, BlockDevice, BusyTask, CacheFact, CacheKind, Channels, CoreKindFact, CpuFact,
+    CpuFacts, DirectoryFact, Disturbed, FirmwareFacts, GroupFact, HostFacts, HostFinding, HostReport, HostWeight,
+    HugePages, InterfaceLosses, InterruptModeration, KernelFacts, LimitFacts, LoopbackFacts, MemoryFacts, MemoryModule,
     NetworkInterface, NetworkPath, NodeFact, Offloads, Pressure, ProcessFacts, Purpose, QueueingDiscipline, Resource,
     Rings, Sight, StorageFacts, VirtualizationFacts, design_that_can,
 };

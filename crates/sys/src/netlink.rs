@@ -1,5 +1,5 @@
-//! What the kernel tells of its network: questions and answers of rtnetlink(7) and nfnetlink, and the ioctls of an interface. Nothing
-//! here changes anything, and nothing is sent to the network.
+//! What the kernel tells of its network and its audit: questions and answers of rtnetlink(7), nfnetlink and audit, and the ioctls of
+//! an interface. Nothing here changes anything, and nothing is sent to the network.
 
 use std::ffi::CStr;
 use std::io;
@@ -40,6 +40,8 @@ pub enum Scope {
     One,
     /// All that there are.
     All,
+    /// The one answer that there is, of which the kernel says nothing before or after it.
+    Lone,
 }
 
 /// Asks the kernel about its network: a question of kind RTM_GETLINK and the like, with its fixed part and attributes.
@@ -57,6 +59,11 @@ pub fn read_filter(kind: u8, visit: &mut dyn FnMut(NetlinkAnswer)) -> io::Result
     exchange(Some(netlink::NETFILTER), NFTABLES << 8 | u16::from(kind), Scope::All, &[0; 4], MOST_FILTER_BYTES, visit)
 }
 
+/// Hears the answer to a question of kind AUDIT_GET and the like; needs CAP_AUDIT_CONTROL in the machine's first namespaces.
+pub fn ask_audit(kind: u16, scope: Scope, visit: &mut dyn FnMut(NetlinkAnswer)) -> io::Result<()> {
+    exchange(Some(netlink::AUDIT), kind, scope, &[], MOST_BYTES, visit)
+}
+
 /// Without a protocol it is NETLINK_ROUTE.
 fn exchange(
     protocol: Option<Protocol>,
@@ -69,6 +76,7 @@ fn exchange(
     let more = match scope {
         Scope::One => libc::NLM_F_ACK,
         Scope::All => libc::NLM_F_DUMP,
+        Scope::Lone => 0,
     };
     let mut question = Vec::with_capacity(HEADER_BYTES + body.len());
     question.extend(((HEADER_BYTES + body.len()) as u32).to_ne_bytes());
@@ -87,7 +95,7 @@ fn exchange(
     while received < most_bytes {
         let (got, _) = rustix::net::recv(&socket, &mut datagram[..], RecvFlags::empty()).call("recv")?;
         received = received.saturating_add(got.max(1));
-        let is_last = is_last(&datagram[..got], &mut answers)?;
+        let is_last = is_last(&datagram[..got], &mut answers)? || (scope == Scope::Lone && !answers.is_empty());
         answers.drain(..).for_each(&mut *visit);
         if is_last {
             return Ok(());

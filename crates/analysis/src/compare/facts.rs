@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hostmark_model::{CacheKind, CaseRecord, HostFacts, NetworkPath, Resource, Run, Sight, Text, size_text};
+use hostmark_model::{Audit, CacheKind, CaseRecord, HostFacts, NetworkPath, Resource, Run, Sight, Text, size_text};
 
 use super::reason::ASKED;
 use crate::network::{bits, peers, queue_text};
@@ -95,6 +95,8 @@ fn kernel(host: &HostFacts, facts: &mut Facts) {
         kernel.perf_event_paranoid,
     );
     facts.shown("host.kernel.io_uring_disabled", "io_uring_disabled", "io_uring_disabled", kernel.io_uring_disabled);
+    facts.shown("host.kernel.audit", "audit", "审计", kernel.audit.and_then(Audit::name));
+    facts.shown("host.kernel.audit_rules", "audit rules", "审计规则数", kernel.audit_rules);
     // The same machine after a reboot has its pages, and its kernel, elsewhere.
     facts.add("host.boot_id", "boot", "启动标识", host.boot_id.as_ref().map(|id| id.chars().take(8).collect()));
 }

@@ -113,7 +113,7 @@ macro_rules! variants {
 
 without! {
     bool, u8, u32, u64, usize, i32, i64, f64, [u64; 2], [u64; 3], [f64; 2], [f64; 3],
-    AxisKind, Better, Bounds, CacheKind, FlagKind, Grade, HugePages, IntervalMethod, Leading, Others, Pressure, Profile, Purpose, Quiet, ReasonCode,
+    Audit, AxisKind, Better, Bounds, CacheKind, FlagKind, Grade, HugePages, IntervalMethod, Leading, Others, Pressure, Profile, Purpose, Quiet, ReasonCode,
     Repetition, Resource, RoundTime, RunTime, Sight, Throttling, Unit,
 }
 
@@ -162,7 +162,7 @@ fields! {
     }
     KernelFacts {
         system, release, version, command_line, clock_source, clock_sources, vulnerabilities, has_run_delay, perf_event_paranoid, io_uring_disabled,
-        module_version
+        audit, audit_rules, module_version
     }
     VirtualizationFacts {
         hypervisor, container, container_unknown, extension, nested_paging, tagged_tlb, nested_guests, kvm_permitted

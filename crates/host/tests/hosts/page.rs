@@ -94,6 +94,7 @@ fn hostile() -> HostFacts {
     host.memory.swap_used_bytes = 1 << 30;
     host.memory.available_bytes = 100 << 20;
     host.limits.cpu_quota = Some(0.123_456);
+    host.kernel.audit = Some(hostmark_model::Audit::On);
     for directory in &mut host.storage.directories {
         (directory.path, directory.available_bytes) = (bad.clone(), Some(1));
         directory.stack = vec![bad.clone(); 3];

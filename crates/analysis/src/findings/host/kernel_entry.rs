@@ -1,6 +1,6 @@
 //! What every entry into the kernel pays besides the hardware's own cost.
 
-use hostmark_model::{HostFacts, HostWeight, Text};
+use hostmark_model::{Audit, HostFacts, HostWeight, Text};
 
 use super::{HostRule, text};
 
@@ -88,6 +88,22 @@ pub(super) static SECCOMP: HostRule = HostRule {
         text(
             format!("{} runs under a seccomp filter: every system call passes it first", place.en),
             format!("{}受 seccomp 过滤器约束：每次系统调用都要先经过它", place.zh),
+        )
+    },
+};
+
+pub(super) static AUDIT: HostRule = HostRule {
+    id: "host.audit",
+    weight: HostWeight::Shifts,
+    cure: Text {
+        en: "compare like with like; auditctl -a never,task exempts what starts later",
+        zh: "只比较设置相同的主机；auditctl -a never,task 可豁免此后启动的进程",
+    },
+    see: |host, _| {
+        (host.kernel.audit == Some(Audit::On)).then_some(())?;
+        text(
+            "audit is on: every system call takes the slow way into the kernel and out",
+            "审计已开启：每次系统调用都走进出内核的慢速路径",
         )
     },
 };

@@ -61,6 +61,7 @@ pub static HOST_RULES: &[&HostRule] = &[
     &loopback::OBSTACLES,
     &kernel_entry::MITIGATIONS,
     &kernel_entry::SECCOMP,
+    &kernel_entry::AUDIT,
     &memory::NO_HUGE_PAGES,
     &process::HUGE_PAGES_FORBIDDEN,
     &virtualization::UNKNOWN_PAGING,

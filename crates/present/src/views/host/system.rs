@@ -1,7 +1,7 @@
 //! The blocks of what runs there: the kernel, virtualization and limits.
 
 use hostmark_analysis::format::{number, percent, value};
-use hostmark_model::{HostReport, Lang, Resource, Sight, Unit};
+use hostmark_model::{Audit, HostReport, Lang, Resource, Sight, Unit, counted};
 
 use super::Block;
 
@@ -44,6 +44,22 @@ pub(super) fn kernel(report: &HostReport, block: &mut Block) {
     permits.extend(kernel.perf_event_paranoid.map(|level| format!("perf_event_paranoid {level}")));
     permits.extend(kernel.io_uring_disabled.map(|level| format!("io_uring_disabled {level}")));
     block.row("permits", "权限", &permits);
+    let audit =
+        match (kernel.audit, block.lang) {
+            (None, _) => None,
+            (Some(Audit::Off), _) => Some(block.say("off", "关闭")),
+            (Some(Audit::Exempt), _) => Some(block.say("on, all processes exempt", "开启，但豁免所有进程")),
+            (Some(Audit::On), _) => Some(block.say("on: every system call pays for it", "开启：每次系统调用都有代价")),
+            (Some(Audit::Untold), _) => Some(block.say(
+                "unknown without CAP_AUDIT_CONTROL outside of containers",
+                "未知：须在容器外并有 CAP_AUDIT_CONTROL",
+            )),
+        };
+    let rules = kernel.audit_rules.filter(|rules| *rules > 0).map(|rules| match block.lang {
+        Lang::En => counted(rules, "rule"),
+        Lang::Zh => format!("{rules} 条规则"),
+    });
+    block.row("audit", "审计", &audit.map(str::to_owned).into_iter().chain(rules).collect::<Vec<_>>());
     let mut load = Vec::new();
     load.extend(activity.uptime_s.map(|seconds| {
         let hours = seconds / 3600.0;
