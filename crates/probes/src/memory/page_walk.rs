@@ -54,13 +54,13 @@ pub static PROBE: Probe = Probe {
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Zen 4 (Genoa), Linux 6.18; its host backs memory with small pages): 1024 \
-                 pages 2.2 ns (8 cycles) for base and huge pages, 2.8 for directory; 8192 pages 22 to 29 ns for base pages side \
-                 by side, 57 to 66 for table, 90 to 100 for directory once it is settled; huge pages 15 to 18 ns, 145 to 250 for directory. Each \
-                 is several times that while other guests push the tables of guest and host out of the last cache. AMD's manual \
-                 for the design has 3072 entries, published tests 7 cycles more for the second level.",
+                 pages 2.2 ns (8 cycles) for base and huge pages, 2.8 for directory; 8192 pages 22 to 32 ns for base pages side \
+                 by side, 57 to 74 for table, 90 to 100 for directory at best; huge pages 15 to 18 ns, 55 to 70 for directory. Each \
+                 is several times that, directory mostly 400 to 600, while other guests push the tables of guest and host out of the \
+                 last cache. AMD's manual for the design has 3072 entries, published tests 7 cycles more for the second level.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 4（Genoa），Linux 6.18；宿主机用小页支撑内存）上实测：1024 个页时，基本页与大页均为 2.2 ns（8 个\
-                 周期），directory 为 2.8；8192 个页时，相邻的基本页 22 到 29 ns，table 57 到 66，directory 稳定后 90 到 100；大页 15 到 18 ns，directory 145 到 250。\
-                 其他虚拟机把虚拟机与宿主机的页表挤出末级缓存时，各为其数倍。AMD 手册：该设计二级 TLB 3072 项；公开测试多 7 个周期。",
+                 周期），directory 为 2.8；8192 个页时，相邻的基本页 22 到 32 ns，table 57 到 74，directory 最好时 90 到 100；大页 15 到 18 ns，directory 55 到 70。\
+                 其他虚拟机把虚拟机与宿主机的页表挤出末级缓存时，各为其数倍，directory 多为 400 到 600。AMD 手册：该设计二级 TLB 3072 项；公开测试多 7 个周期。",
         },
         causes: Text {
             en: "A guest without huge pages on its host: up to 24 reads a walk instead of 4. Five levels of page tables. Page tables on \
