@@ -59,7 +59,7 @@ pub static PROBE: Probe = Probe {
         ),
         Axis::threads("threads", Points::OfHost(crate::running::powers_of_two)),
     ],
-    full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["way", "threads"] }],
+    full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["way", "threads"] }],
     limit: Limit::CyclesPerOp,
     from: Profile::Standard,
     section: crate::section::CORE,
