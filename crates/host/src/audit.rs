@@ -89,7 +89,11 @@ mod tests {
         assert_eq!([Errno::PERM, Errno::CONNREFUSED].map(of), [Some(Audit::Untold); 2]);
         assert_eq!([Errno::NOSYS, Errno::AGAIN].map(of), [None; 2]);
         assert_eq!(read(&Root::at("/nowhere")), (None, None));
-        // It answers at once, whatever it is.
-        assert!(read(&Root::here()).0.is_some());
+        // This kernel answers at once, whatever it is; an emulator may refuse in a way of its own.
+        let (audit, rules) = read(&Root::here());
+        assert!(
+            rules.is_none() || matches!(audit, Some(Audit::Off | Audit::Exempt | Audit::On)),
+            "{audit:?}, {rules:?}"
+        );
     }
 }
