@@ -46,12 +46,13 @@ fn every_probe_ends_measured_or_skipped_and_gives_what_it_declares() {
         );
     }
     // What only a longer profile has: the pipeline of most processes, streams in both directions, a lock that two want,
-    // the frequency after vectors.
+    // the frequency after vectors, memory that moves with a thread.
     let longer = [
         "net.data_path@path=zero_pipe_socket_pipe_pipe_null",
         "net.tcp_bandwidth@direction=both",
         "sched.contended_lock@threads=2",
         "cpu.frequency@load=avx2",
+        "sched.migration@footprint=16384",
     ];
     cases.extend(more(&longer));
     // Where memory is slow to touch or neighbours are busy, the whole catalogue leaves too little time for some: what lacks
