@@ -16,41 +16,21 @@ pub(crate) struct OwnGroup {
 impl OwnGroup {
     /// One with a limit.
     pub(crate) fn make(limit: &GroupLimit) -> Result<OwnGroup> {
-        let make = |base: &Path, name: &str| ControlGroup::make(base, name, limit).map(|group| vec![group]);
-        OwnGroup::in_a_nursery(limit.controller(), make)
+        OwnGroup::of_levels(limit, |_| 1)
     }
 
     /// So many levels of ordinary weight below the group that this process is in.
     pub(crate) fn nested(depth: usize) -> Result<OwnGroup> {
-        let limit = GroupLimit::CpuWeight { quarters: 4 };
-        OwnGroup::in_a_nursery(limit.controller(), |base, name| {
-            // Else it is made beside this process's own, which is a level already.
-            let depth = depth + usize::from(!is_in(base));
-            let mut groups = vec![ControlGroup::make(base, name, &limit)?];
-            while groups.len() < depth
-                && let Some(last) = groups.last()
-            {
-                match last.make_inner(&limit) {
-                    Ok(inner) => groups.push(inner),
-                    Err(error) => {
-                        let _ = groups[0].remove();
-                        return Err(error);
-                    }
-                }
-            }
-            Ok(groups)
-        })
+        // Else it is made beside this process's own, which is a level already.
+        OwnGroup::of_levels(&GroupLimit::CpuWeight { quarters: 4 }, |base| depth + usize::from(!is_in(base)))
     }
 
-    fn in_a_nursery(
-        controller: &str,
-        make: impl Fn(&Path, &str) -> std::io::Result<Vec<ControlGroup>>,
-    ) -> Result<OwnGroup> {
+    fn of_levels(limit: &GroupLimit, levels: impl Fn(&Path) -> usize) -> Result<OwnGroup> {
         let mut refused = RoundError::skipped(ReasonCode::MissingFile, "needs control groups that weigh CPU time");
-        for base in nurseries(&Root::here(), controller) {
+        for base in nurseries(&Root::here(), limit.controller()) {
             let (base, number) = (Path::new(&base), fresh_number()?);
             let Some(record) = Record::of_control_group(base, number) else { continue };
-            match make(base, &control_group_name(number)) {
+            match made(base, &control_group_name(number), limit, levels(base)) {
                 Ok(groups) => return Ok(OwnGroup { groups, record }),
                 Err(error) => {
                     refused = RoundError::lacking("cannot make a control group that weighs CPU time", &error);
@@ -65,6 +45,21 @@ impl OwnGroup {
         let admitted = self.groups.last().map_or(Ok(()), |innermost| innermost.admit(pid));
         admitted.map_err(|error| RoundError::lacking("cannot move a process into a control group", &error))
     }
+}
+
+/// A group of this name and those in it, the outermost first; none where one of them cannot be made.
+fn made(base: &Path, name: &str, limit: &GroupLimit, levels: usize) -> std::io::Result<Vec<ControlGroup>> {
+    let mut groups = vec![ControlGroup::make(base, name, limit)?];
+    for level in 1..levels {
+        match groups[level - 1].make_inner(limit) {
+            Ok(inner) => groups.push(inner),
+            Err(error) => {
+                let _ = groups[0].remove();
+                return Err(error);
+            }
+        }
+    }
+    Ok(groups)
 }
 
 /// Whether this process is in the group of this directory.

@@ -4,9 +4,8 @@ use std::io;
 
 use hostmark_model::ReasonCode;
 
+use super::bit_mask::{BITS, mask_of, numbers_in};
 use super::call::{self, named, returned};
-
-const BITS: usize = usize::BITS as usize;
 
 /// No kernel has as many CPUs.
 pub const MOST_CPUS: usize = 1 << 20;
@@ -21,12 +20,7 @@ impl Mask {
         if cpus.iter().any(|&cpu| cpu >= MOST_CPUS) {
             return Err(named("sched_setaffinity", io::Error::from_raw_os_error(libc::EINVAL)));
         }
-        let words = cpus.iter().max().map_or(1, |highest| highest / BITS + 1);
-        let mut mask = vec![0_usize; words];
-        for cpu in cpus {
-            mask[cpu / BITS] |= 1 << (cpu % BITS);
-        }
-        Ok(Mask(mask))
+        Ok(Mask(mask_of(cpus.iter().copied())))
     }
 
     /// Binds the calling thread to them.
@@ -59,8 +53,7 @@ pub fn allowed() -> io::Result<Vec<usize>> {
         let result =
             unsafe { libc::syscall(libc::SYS_sched_getaffinity, 0, size_of_val(&mask[..]), mask.as_mut_ptr()) };
         if result >= 0 {
-            let bits = result as usize * 8;
-            return Ok((0..bits).filter(|bit| mask[bit / BITS] >> (bit % BITS) & 1 == 1).collect());
+            return Ok(numbers_in(&mask));
         }
         let error = io::Error::last_os_error();
         // The kernel's mask is longer than ours.

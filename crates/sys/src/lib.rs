@@ -3,6 +3,7 @@
 #![warn(missing_docs)]
 
 pub mod affinity;
+mod bit_mask;
 pub mod bpf;
 pub mod call;
 pub mod call_filter;

@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{self, BufRead, BufReader};
 use std::ptr::NonNull;
 
+use super::bit_mask::{BITS, mask_of, numbers_in};
 use super::call::named;
 
 /// madvise(2): gather base pages into huge ones. The libc crate leaves it out for musl.
@@ -46,8 +47,7 @@ pub struct Node(pub usize);
 
 /// The nodes of which this process may use the memory: get_mempolicy(2).
 pub fn usable_nodes() -> io::Result<Vec<Node>> {
-    let bits = usize::BITS as usize;
-    let mut mask = [0_usize; MOST_NODES / usize::BITS as usize];
+    let mut mask = [0_usize; MOST_NODES / BITS];
     // SAFETY: the kernel writes as many bits as it is told that the mask has, and no policy.
     let result = unsafe {
         libc::syscall(
@@ -62,7 +62,7 @@ pub fn usable_nodes() -> io::Result<Vec<Node>> {
     if result < 0 {
         return Err(named("get_mempolicy", io::Error::last_os_error()));
     }
-    Ok((0..MOST_NODES).filter(|node| mask[node / bits] >> (node % bits) & 1 == 1).map(Node).collect())
+    Ok(numbers_in(&mask).into_iter().map(Node).collect())
 }
 
 /// Where memory lies by what [`Buffer::nodes`] tells: `0`, or `0 75 %, 1 25 %`.
@@ -253,12 +253,9 @@ impl Buffer {
     }
 
     fn place(&mut self, policy: libc::c_int, nodes: &[Node]) -> io::Result<()> {
-        let bits = usize::BITS as usize;
-        let last = nodes.iter().map(|node| node.0).max().unwrap_or(0);
-        let mut mask = vec![0_usize; last / bits + 1];
-        nodes.iter().for_each(|node| mask[node.0 / bits] |= 1 << (node.0 % bits));
+        let mask = mask_of(nodes.iter().map(|node| node.0));
         // The kernel reads one bit less than it is told.
-        let mask_bits = mask.len() * bits + 1;
+        let mask_bits = mask.len() * BITS + 1;
         // SAFETY: the range is this buffer's own mapping; the mask has the length given.
         let result =
             unsafe { libc::syscall(libc::SYS_mbind, self.start(), self.capacity, policy, mask.as_ptr(), mask_bits, 0) };

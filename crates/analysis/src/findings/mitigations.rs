@@ -55,17 +55,18 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     // What else every call passes.
     let is_filtered = run.host.limits.seccomp.as_deref() == Some("filter");
     let is_audited = run.host.kernel.audit == Some(Audit::On);
-    let [filter_en, filter_zh] = match (is_filtered, is_audited) {
-        (true, true) => [", a seccomp filter and audit", "，以及 seccomp 过滤器和审计"],
-        (true, false) => [", and a seccomp filter", "，以及 seccomp 过滤器"],
-        (false, true) => [", and audit", "，以及审计"],
-        (false, false) => [""; 2],
-    };
-    let [guards_en, guards_zh] = match (is_filtered, is_audited) {
-        (true, true) => ["mitigations, seccomp and audit", "缓解措施、seccomp 与审计"],
-        (true, false) => ["mitigations and seccomp", "缓解措施与 seccomp "],
-        (false, true) => ["mitigations and audit", "缓解措施与审计"],
-        (false, false) => ["CPU vulnerability mitigations", "漏洞缓解措施"],
+    let [filter_en, filter_zh, guards_en, guards_zh] = match (is_filtered, is_audited) {
+        (true, true) => [
+            ", a seccomp filter and audit",
+            "，以及 seccomp 过滤器和审计",
+            "mitigations, seccomp and audit",
+            "缓解措施、seccomp 与审计",
+        ],
+        (true, false) => {
+            [", and a seccomp filter", "，以及 seccomp 过滤器", "mitigations and seccomp", "缓解措施与 seccomp "]
+        }
+        (false, true) => [", and audit", "，以及审计", "mitigations and audit", "缓解措施与审计"],
+        (false, false) => ["", "", "CPU vulnerability mitigations", "漏洞缓解措施"],
     };
     let [took, more] = [took.value, took.value * cost].map(|ns| value(ns, Unit::Nanoseconds, Lang::En));
     let (share, spent) = (percent(cost), format!("{:.0}", cycles.value));

@@ -179,6 +179,14 @@ impl Allotment {
         self.fill(0)
     }
 
+    /// The same of one whose pages come from where `place` has them come from.
+    pub fn map_placed(&self, place: impl FnOnce(&mut Buffer) -> Result<()>) -> Result<Buffer> {
+        let (mut buffer, filling) = self.reserve()?;
+        place(&mut buffer)?;
+        filling.of_buffer(&mut buffer, 0, 0)?;
+        Ok(buffer)
+    }
+
     /// One of the buffers, touched by the calling thread: it holds anything, and the caller is to write all of it.
     pub fn touch(&self) -> Result<Buffer> {
         self.fill(usize::MAX)
@@ -189,14 +197,8 @@ impl Allotment {
         let mut buffer = Buffer::kept(self.bytes, self.pages, self.node).map_err(|error| self.lacking(&error))?;
         let touched = buffer.filled_bytes();
         let left_bytes = footprint_bytes(self.bytes.saturating_sub(touched) as u64, self.pages);
-        let mut filling = Filling::new(self.budget.clone(), left_bytes, self.count, self.node);
-        let (mut from, mut pattern) = (touched.min(kept).min(self.bytes), FillPattern::START);
-        while from < self.bytes {
-            let to = self.bytes.min(from + STEP_BYTES);
-            pattern = buffer.fill(from, to, pattern);
-            filling.advance(to.saturating_sub(from.max(touched)) as u64)?;
-            from = to;
-        }
+        let filling = Filling::new(self.budget.clone(), left_bytes, self.count, self.node);
+        filling.of_buffer(&mut buffer, touched.min(kept), touched)?;
         if touched < self.bytes {
             buffer.gather();
         }
@@ -232,6 +234,19 @@ impl Filling {
         let (begun_ns, every_bytes, left_bytes) = (monotonic_ns(), STEP_BYTES as u64, of_bytes);
         let forecast_bytes = FORECAST_BYTES;
         Filling { budget, begun_ns, of_bytes, left_bytes, count, node, step_bytes: 0, every_bytes, forecast_bytes }
+    }
+
+    /// Fills a buffer from a place on, of which as many bytes as `touched` need no new memory.
+    fn of_buffer(mut self, buffer: &mut Buffer, from: usize, touched: usize) -> Result<()> {
+        let bytes = buffer.bytes().len();
+        let (mut from, mut pattern) = (from.min(bytes), FillPattern::START);
+        while from < bytes {
+            let to = bytes.min(from + STEP_BYTES);
+            pattern = buffer.fill(from, to, pattern);
+            self.advance(to.saturating_sub(from.max(touched)) as u64)?;
+            from = to;
+        }
+        Ok(())
     }
 
     /// The same for a file that is written to its device part by part: each of so many bytes.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use hostmark_engine::prelude::*;
-use sys::memory::{FillPattern, shares, usable_nodes};
+use sys::memory::{shares, usable_nodes};
 
 use crate::fastest::refused;
 use crate::kernels::bandwidth::{self, Reach};
@@ -14,8 +14,6 @@ const CACHES: u64 = 4;
 /// The least and the largest buffer of a CPU, bytes.
 const LEAST_BYTES: u64 = 16 << 20;
 const MOST_BYTES: u64 = 256 << 20;
-/// Filled at a time, so that the worker can tell how far it is.
-const STEP_BYTES: usize = 16 << 20;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Interleaved memory", zh: "跨节点交错内存" },
@@ -103,17 +101,10 @@ fn measure(case: &mut Case) -> Result<()> {
     let kernel = bandwidth::best_read(Reach::Memory);
     let (on, pages) = (Mutex::new(BTreeMap::new()), Mutex::new(String::new()));
     case.workers(&cpus, |_| {
-        let (mut buffer, mut filling) = allotment.reserve()?;
-        if is_interleaved {
+        let buffer = allotment.map_placed(|buffer| {
             let refused = |error| RoundError::lacking("this process may not place its memory", &error);
-            buffer.interleave(&nodes).map_err(refused)?;
-        }
-        let (all, mut pattern) = (buffer.bytes().len(), FillPattern::START);
-        for from in (0..all).step_by(STEP_BYTES) {
-            let to = all.min(from + STEP_BYTES);
-            pattern = buffer.fill(from, to, pattern);
-            filling.advance((to - from) as u64)?;
-        }
+            if is_interleaved { buffer.interleave(&nodes).map_err(refused) } else { Ok(()) }
+        })?;
         let found = buffer.nodes();
         check(&found, &nodes, is_interleaved)?;
         *pages.lock().unwrap_or_else(PoisonError::into_inner) = buffer.obtained();

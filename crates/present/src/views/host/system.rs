@@ -44,17 +44,13 @@ pub(super) fn kernel(report: &HostReport, block: &mut Block) {
     permits.extend(kernel.perf_event_paranoid.map(|level| format!("perf_event_paranoid {level}")));
     permits.extend(kernel.io_uring_disabled.map(|level| format!("io_uring_disabled {level}")));
     block.row("permits", "权限", &permits);
-    let audit =
-        match (kernel.audit, block.lang) {
-            (None, _) => None,
-            (Some(Audit::Off), _) => Some(block.say("off", "关闭")),
-            (Some(Audit::Exempt), _) => Some(block.say("on, all processes exempt", "开启，但豁免所有进程")),
-            (Some(Audit::On), _) => Some(block.say("on: every system call pays for it", "开启：每次系统调用都有代价")),
-            (Some(Audit::Untold), _) => Some(block.say(
-                "unknown without CAP_AUDIT_CONTROL outside of containers",
-                "未知：须在容器外并有 CAP_AUDIT_CONTROL",
-            )),
-        };
+    let audit = kernel.audit.map(|audit| match audit {
+        Audit::Off => block.say("off", "关闭"),
+        Audit::Exempt => block.say("on, all processes exempt", "开启，但豁免所有进程"),
+        Audit::On => block.say("on: every system call pays for it", "开启：每次系统调用都有代价"),
+        Audit::Untold => block
+            .say("unknown without CAP_AUDIT_CONTROL outside of containers", "未知：须在容器外并有 CAP_AUDIT_CONTROL"),
+    });
     let rules = kernel.audit_rules.filter(|rules| *rules > 0).map(|rules| match block.lang {
         Lang::En => counted(rules, "rule"),
         Lang::Zh => format!("{rules} 条规则"),

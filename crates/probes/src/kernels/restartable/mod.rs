@@ -8,23 +8,20 @@ mod tests;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use hostmark_engine::prelude::sys::waits::Alone;
+
 pub use machine::Restartable;
 
 /// No kernel of an architecture with these loops knows more CPUs.
 const SLOTS: usize = 8192;
 
-/// A counter with lines of its own: prefetchers take pairs.
-#[derive(Debug, Default)]
-#[repr(align(128))]
-struct Slot(AtomicU64);
-
 /// A counter for each CPU that there can be.
 #[derive(Debug)]
-pub struct CpuCounters(Box<[Slot]>);
+pub struct CpuCounters(Box<[Alone<AtomicU64>]>);
 
 impl Default for CpuCounters {
     fn default() -> CpuCounters {
-        CpuCounters((0..SLOTS).map(|_| Slot::default()).collect())
+        CpuCounters((0..SLOTS).map(|_| Alone::default()).collect())
     }
 }
 

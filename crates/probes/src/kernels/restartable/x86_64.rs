@@ -2,8 +2,9 @@
 
 use std::cell::Cell;
 use std::io;
+use std::sync::atomic::AtomicU64;
 
-use super::CpuCounters;
+use super::{Alone, CpuCounters};
 use hostmark_engine::prelude::sys::call::returned;
 
 /// What a thread and the kernel share (linux/rseq.h).
@@ -26,6 +27,9 @@ struct Sequence {
     length: u64,
     abort: u64,
 }
+
+/// A counter's place is its CPU's number times this, by a shift.
+const _: () = assert!(size_of::<Alone<AtomicU64>>() == 1 << 7);
 
 /// What stands before the place where an interrupted sequence goes on, so that nobody else can be sent there.
 const SIGNATURE: u32 = 0x5305_3053;
