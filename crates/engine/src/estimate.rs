@@ -308,7 +308,7 @@ fn flags_of(rounds: &[RoundValues], estimate: &Estimate, relative_resolution: f6
     }
     if relative_resolution >= 1.0 {
         flag(FlagKind::UnderResolution, "a sample is shorter than the clock's smallest step".into());
-    } else if estimate.typical <= 0.0 && rounds.iter().any(RoundValues::is_below_resolution) {
+    } else if estimate.typical < 0.0 || estimate.typical == 0.0 && rounds.iter().any(RoundValues::is_below_resolution) {
         flag(FlagKind::UnderResolution, "the value does not stand out from the noise".into());
     }
     let all = counted(rounds.len(), "round");

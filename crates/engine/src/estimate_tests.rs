@@ -204,6 +204,9 @@ fn none_is_a_number_of_things_as_good_as_any() {
     let counted = |values: &[f64]| Given { noise: RoundNoise { resolution_ns: 0.0, ..quiet() }, ..given(values) };
     let none = measured([1, 2, 1, 1, 1].map(|count| counted(&vec![0.0; count])).into());
     assert_eq!((kinds(&none), none.estimate.typical, none.estimate.ci_high), (vec![], 0.0, Some(0.0)));
+    // A difference that a probe itself takes has no clock's step, and may come out below zero.
+    let below = measured([-5.0, -9.0, 22.0, -5.0, -7.0].map(|value| counted(&[value; 9])).into());
+    assert_eq!((kinds(&below), below.estimate.typical), (vec![FlagKind::UnderResolution], -5.0));
 }
 
 #[test]
