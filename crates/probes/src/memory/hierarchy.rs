@@ -37,13 +37,13 @@ pub static PROBE: Probe = Probe {
                  whole interval is below 1.6 times the level's latency. The second is the smallest larger size whose \
                  whole interval is above that and above the geometric mean of this level and the next. A level's \
                  latency is that of the middle of its plateau, since near its end conflicts and translation already \
-                 cost time; DRAM's is that of the largest size. Shown alongside are bandwidths (memory.read, write and \
+                 cost time; DRAM's is that of the largest size with an interval. Shown alongside are bandwidths (memory.read, write and \
                  copy at the largest size up to half the level), line size and ways for L1d, and the reach of the \
                  first TLB for L1d and of the second for L2.",
             zh: "本身不执行任何东西。把 memory.latency 随大小变化的曲线（随机模式、大页、每个大小取最好的一轮）切成若干平台：\
                  每个平台是一级，按次序和主机标称的缓存命名；虚拟机里的标称只是说法，无法确定的平台不命名。容量以曲线上的两个点给出：整个置信区间低于该级延迟 1.6 倍的最大测点，\
                  以及在它之上、整个区间高于该值且高于本级与下一级几何平均的最小测点。\
-                 某级的延迟取其平台中间大小的延迟，因为接近边界处已含冲突与地址转换的代价；DRAM 取最大的大小。\
+                 某级的延迟取其平台中间大小的延迟，因为接近边界处已含冲突与地址转换的代价；DRAM 取有区间的最大大小。\
                  旁边列出带宽（memory.read、write、copy 在不超过该级一半的最大大小处），L1d 旁列出缓存行与路数，一级 TLB 的覆盖页数列在 \
                  L1d 旁，二级的列在 L2 旁。",
         },

@@ -63,7 +63,7 @@ pub fn companions(level: &MeasuredLevel, found: &[MeasuredLevel], cases: &[CaseR
     all
 }
 
-/// The bandwidth, of a probe that goes over so many buffers of its size, at the largest size that lies well inside the level: over the level before, and at most half of it; beyond the caches the largest of all.
+/// The bandwidth, of a probe that goes over so many buffers of its size, at the largest size that lies well inside the level: over the level before, and at most half of it; beyond the caches the largest of all. One with an interval goes before.
 fn within<'a>(
     level: &MeasuredLevel,
     found: &[MeasuredLevel],
@@ -82,5 +82,8 @@ fn within<'a>(
         (is_plain(case) && buffers * size > least && buffers * size <= most)
             .then_some((size, &case.measured()?.estimate))
     };
-    cases.iter().filter_map(sized).max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, estimate)| estimate)
+    let is_known = |estimate: &Estimate| estimate.ci_low.is_some();
+    let sized = cases.iter().filter_map(sized);
+    let best = sized.max_by(|one, other| is_known(one.1).cmp(&is_known(other.1)).then(one.0.total_cmp(&other.0)));
+    best.map(|(_, estimate)| estimate)
 }

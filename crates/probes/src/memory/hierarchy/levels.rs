@@ -16,7 +16,7 @@ pub struct MeasuredLevel {
     pub bracket: Bracket,
     /// What the host reports of it, bytes.
     pub reported_bytes: Option<u64>,
-    /// The measurement that stands for it: in the middle of its plateau; of memory the largest.
+    /// The measurement that stands for it: in the middle of its plateau; of memory the largest that has an interval.
     pub case: Measured,
     /// That measurement's case.
     pub at: String,
@@ -64,7 +64,7 @@ pub fn levels(cases: &[CaseRecord], host: &HostFacts) -> Vec<MeasuredLevel> {
     let names = names(&plateaus, &reported, largest);
     let level = |(index, plateau): (usize, &Plateau)| {
         let name = *names.get(index)?;
-        let point = representative(&curve, plateau, name)?;
+        let point = representative(&curve, plateau, name, reported.enough().min(largest))?;
         let next = plateaus.get(index + 1).map(|plateau| plateau.latency);
         let evidence = match last(&plateaus, &reported, largest) {
             Last::Memory(evidence) if name == Name::Memory => Some(evidence),
@@ -106,7 +106,7 @@ fn doubt(name: Name, reported: &ReportedCaches, plateau: &Plateau, largest: f64)
     let mib = |bytes: f64| bytes / f64::from(1 << 20);
     let last = reported.caches.iter().rev().find_map(|(_, bytes)| *bytes);
     match name {
-        Name::Memory => last.filter(|reported| largest < 2.0 * reported).map(|reported| {
+        Name::Memory => last.filter(|_| largest < reported.enough()).map(|reported| {
             format!(
                 "the largest buffer ({:.0} MiB) is under twice the reported last cache ({:.0} MiB)",
                 mib(largest),
@@ -145,11 +145,17 @@ fn point(record: &CaseRecord) -> Option<CurveCase<'_>> {
 }
 
 /// The point that stands for a plateau: in the middle of its latencies, since the last part of a level already pays for
-/// translation and conflicts; of memory the largest, which the caches help least.
-fn representative<'a, 'b>(curve: &'b [CurveCase<'a>], plateau: &Plateau, name: Name) -> Option<&'b CurveCase<'a>> {
+/// translation and conflicts; of memory the largest, which the caches help least, but of those from `enough` on one with an interval.
+fn representative<'a, 'b>(
+    curve: &'b [CurveCase<'a>],
+    plateau: &Plateau,
+    name: Name,
+    enough: f64,
+) -> Option<&'b CurveCase<'a>> {
     let mut on = curve.iter().filter(|point| (plateau.first_size..=plateau.last_size).contains(&point.size));
     if name == Name::Memory {
-        return on.next_back();
+        let is_known = |point: &&CurveCase| point.size >= enough && point.measured.estimate.ci_low.is_some();
+        return on.clone().rfind(is_known).or_else(|| on.next_back());
     }
     let from_middle = |point: &&CurveCase| (point.measured.estimate.best_round / plateau.latency).ln().abs();
     on.min_by(|one, other| from_middle(one).total_cmp(&from_middle(other)))

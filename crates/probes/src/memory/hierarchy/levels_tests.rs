@@ -151,6 +151,26 @@ fn a_curve_that_ends_inside_the_last_cache_shows_no_dram() {
 }
 
 #[test]
+fn memory_is_known_by_its_largest_buffer_that_has_an_interval_and_is_large_enough() {
+    let curve = synthetic(&[(32.0, 1.2), (1024.0, 4.5), (16384.0, 22.0)], 95.0, |_| 1.0);
+    let at = |last_cache: u64, without: usize| {
+        let mut cases: Vec<CaseRecord> = curve.iter().map(|&(kib, ns)| record(kib * 1024, ns, ns)).collect();
+        for (index, case) in cases.iter_mut().enumerate() {
+            let Outcome::Measured(measured) = &mut case.outcome else { unreachable!() };
+            let of = |factor: f64| (index + without < curve.len()).then_some(factor * measured.estimate.typical);
+            (measured.estimate.ci_low, measured.estimate.ci_high) = (of(0.99), of(1.01));
+        }
+        let found = levels(&cases, &host(&[(1, 32 << 10), (2, 1 << 20), (3, last_cache << 20)]));
+        let memory = found.last().unwrap();
+        assert_eq!((memory.name, &memory.doubt), (Name::Memory, &None));
+        curve.len() - 1 - cases.iter().position(|case| case.id == memory.at).unwrap()
+    };
+    // The curve ends at 185 MiB: four points are over 64, and three over 80.
+    assert_eq!([at(16, 0), at(16, 1), at(16, 2), at(16, 30)], [0, 1, 2, 0]);
+    assert_eq!([at(40, 2), at(40, 3)], [2, 0]);
+}
+
+#[test]
 fn no_curve_has_no_levels() {
     assert!(levels(&[], &host(&[])).is_empty());
 }

@@ -63,6 +63,11 @@ impl ReportedCaches {
         self.caches.iter().find(|(level, _)| called(*level) == Some(name))?.1
     }
 
+    /// A buffer of so many bytes, or larger, lies in memory for the most part; of any size where no cache is told.
+    pub fn enough(&self) -> f64 {
+        BEYOND_CACHES * self.largest().unwrap_or(0.0)
+    }
+
     fn largest(&self) -> Option<f64> {
         self.caches.iter().filter_map(|(_, bytes)| *bytes).reduce(f64::max)
     }
@@ -90,7 +95,7 @@ pub fn last(plateaus: &[Plateau], reported: &ReportedCaches, largest: f64) -> La
         return Last::Cache;
     }
     let caches = reported.caches.len();
-    let is_beyond = reported.largest().is_some_and(|reported| largest >= BEYOND_CACHES * reported);
+    let is_beyond = reported.largest().is_some() && largest >= reported.enough();
     if last.latency >= SLOWER_THAN_CACHES_NS {
         return Last::Memory("no cache is as slow");
     }
