@@ -108,7 +108,8 @@ fn measure(case: &mut Case) -> Result<()> {
 /// How much goes to swap, where there is `swap` of so many bytes in all, of which so many are free.
 fn bytes_for(swap: Option<(u64, u64)>, page: u64) -> Result<usize> {
     match swap {
-        None | Some((0, _)) => Err(RoundError::skipped(ReasonCode::MissingFile, "no swap is on; see swapon(8)")),
+        None => Err(RoundError::skipped(ReasonCode::Permission, "sysinfo(2), which tells of swap, is refused here")),
+        Some((0, _)) => Err(RoundError::skipped(ReasonCode::MissingFile, "no swap is on; see swapon(8)")),
         Some((_, free)) if free / SHARE < LEAST_PAGES * page => {
             let text = format!("{} KiB of swap are free, and an eighth of them is too little", free >> 10);
             Err(RoundError::Skipped(ReasonCode::TooLittleSpace.because(text).lacking(LEAST_PAGES * page * SHARE, free)))
@@ -140,7 +141,7 @@ mod tests {
     #[test]
     fn no_more_than_an_eighth_of_the_free_swap_is_taken_and_of_none_nothing() {
         let bytes = |swap| bytes_for(swap, 4096).map_err(RoundError::into_reason);
-        assert_eq!(bytes(None).unwrap_err().code, Some(ReasonCode::MissingFile));
+        assert_eq!(bytes(None).unwrap_err().code, Some(ReasonCode::Permission));
         assert_eq!(bytes(Some((0, 0))).unwrap_err().text, "no swap is on; see swapon(8)");
         let full = bytes(Some((1 << 30, 1 << 20))).unwrap_err();
         assert_eq!((full.code, full.text.starts_with("1024 KiB")), (Some(ReasonCode::TooLittleSpace), true));

@@ -131,7 +131,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let place = |number: usize| if is_free { cpus.clone() } else { vec![cpus[number % cpus.len()]] };
     let of_members = memory.clone();
     let ring = Ring::new(member, members, place, move || summing(&of_members, kernel)).map_err(none)?;
-    let work = std::cell::RefCell::new(summing(&memory, kernel)?);
+    let work = std::cell::RefCell::new(summing(&memory, kernel).map_err(none)?);
     case.loops(|n| {
         let mut work = work.borrow_mut();
         (0..n).try_for_each(|_| {

@@ -15,6 +15,7 @@ pub(super) const PAIRS: &[Pair] = &[
     ("it is still in base pages", "它仍由基本页组成"),
     ("the kernel makes no huge page of base pages", "内核不把基本页合并为大页"),
     ("the kernel reclaims no pages on request", "内核不按请求回收页"),
+    ("sysinfo(2), which tells of swap, is refused here", "此处 sysinfo(2) 被拒绝，无法得知 swap"),
     ("no swap is on; see swapon(8)", "未启用 swap；参见 swapon(8)"),
     ("{} KiB of swap are free, and an eighth of them is too little", "空闲 swap 为 {0} KiB，其八分之一不够用"),
     (
