@@ -12,6 +12,9 @@ mod progress;
 mod refusals;
 mod shown;
 mod signals;
+#[cfg(test)]
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
 mod store;
 mod wall;
 mod words;

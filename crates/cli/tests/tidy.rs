@@ -82,6 +82,11 @@ fn every_test_that_is_skipped_is_counted() {
 }
 
 #[test]
+fn no_test_passes_without_a_word_where_it_could_not_look() {
+    nothing(sources::silent(Tree::of_repository()));
+}
+
+#[test]
 fn every_test_of_the_second_tier_says_whether_others_may_run_beside_it() {
     nothing(sources::disturbed(Tree::of_repository()));
 }

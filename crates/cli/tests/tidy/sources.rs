@@ -131,6 +131,29 @@ pub fn skips_unprepared(tree: &Tree) -> Vec<String> {
     tree.sources().filter(own).map(|file| file.says("use `skipped` of tests/support/skip.rs")).collect()
 }
 
+/// Tests that pass where they could not look: what ends one early says why, itself or in what it calls.
+pub fn silent(tree: &Tree) -> Vec<String> {
+    let says = |name: &str| {
+        let begin = format!("fn {name}(");
+        tree.sources().any(|file| file.text.contains(&begin) && file.text.contains("skipped("))
+    };
+    let mut found = Vec::new();
+    for file in tree.sources() {
+        for test in file.text.split("#[test]\n").skip(1) {
+            let lines = test.lines().take_while(|line| !["}", "    }"].contains(line));
+            let body =
+                lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ").replace("return; }", "return }");
+            for (before, _) in body.match_indices("else { return }").map(|(at, _)| body.split_at(at)) {
+                let asked = before.rsplit(" = ").next().unwrap_or_default();
+                if !says(asked.split('(').next().unwrap_or_default()) {
+                    found.push(file.says(format!("a test ends without a word: {asked}")));
+                }
+            }
+        }
+    }
+    found
+}
+
 /// Tests of the second tier that may disturb each other: none says whether others may run beside it.
 pub fn disturbed(tree: &Tree) -> Vec<String> {
     let tier = tree.file("crates/cli/tests/system.rs").map(|file| file.code()).unwrap_or_default();
@@ -232,6 +255,19 @@ fn a_test_that_skips_in_its_own_words_is_found() {
     let own = concat!("//! A.\nwriteln!(io::stderr(), \"skip", "ped: {why}\");");
     let tree = Tree::of(&[("a.rs", own), ("tests/support/skip.rs", own), ("b.rs", "//! B.\nskipped(\"no c\");")]);
     assert_eq!(skips_unprepared(&tree).len(), 1);
+}
+
+#[test]
+fn a_test_that_ends_early_without_a_word_is_found() {
+    let of = |body: &str| {
+        format!("//! A.\n#[test]\nfn a() {{\n    {body}\n}}\nfn b() {{\n    let c = d else {{ return }};\n}}\n")
+    };
+    let helper = "//! H.\nfn made() -> Option<u8> {\n    skipped(\"no h\");\n    None\n}\n";
+    let found = |body: &str| silent(&Tree::of(&[("a.rs", &of(body)), ("h.rs", helper)])).len();
+    assert_eq!(found("let Some(a) = asked() else { return };"), 1);
+    assert_eq!(found("let Some(a) = asked() else {\n        return;\n    };"), 1);
+    assert_eq!(found("let Some(a) = made() else { return };"), 0);
+    assert_eq!(found("let Some(a) = asked() else { return skipped(\"no a\") };"), 0);
 }
 
 #[test]

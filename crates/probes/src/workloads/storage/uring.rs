@@ -130,6 +130,7 @@ impl Drop for IoRing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::skip::skipped;
     use crate::workloads::storage::files;
 
     #[test]
@@ -141,11 +142,10 @@ mod tests {
         let copy = rustix::io::dup(&file).unwrap();
         let mut ring = match IoRing::new(file, depth, block) {
             Ok(ring) => ring,
-            // Containers often forbid it.
             Err(error)
                 if matches!(crate::workloads::call::errno(&error), Some(libc::EPERM | libc::ENOSYS | libc::ENOMEM)) =>
             {
-                return;
+                return skipped("there is no io_uring here");
             }
             Err(error) => panic!("{error}"),
         };
