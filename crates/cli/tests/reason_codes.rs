@@ -26,7 +26,7 @@ fn able(cpus: usize) -> HostFacts {
 #[test]
 fn what_a_host_lacks_has_its_code() {
     type Change = fn(&mut HostFacts);
-    let lacks: [(&str, Change, Option<ReasonCode>); 13] = [
+    let lacks: [(&str, Change, Option<ReasonCode>); 14] = [
         ("virt.port", |_| {}, None),
         ("virt.port", |host| host.limits.is_root = Some(false), Some(ReasonCode::Permission)),
         ("virt.port", |host| host.limits.is_root = None, Some(ReasonCode::Permission)),
@@ -37,6 +37,7 @@ fn what_a_host_lacks_has_its_code() {
         ("virt.exit", |host| host.virtualization.kvm_permitted = Some(false), Some(ReasonCode::Permission)),
         ("memory.effective_page", |host| host.memory.pmd_page_bytes = None, Some(ReasonCode::HugePages)),
         ("ipc.pipe@cpus=smt_sibling", |_| {}, Some(ReasonCode::Topology)),
+        ("sched.core_scheduling", |_| {}, Some(ReasonCode::Topology)),
         ("cpu.core_to_core@cpus=0-7", |_| {}, Some(ReasonCode::CpuUnavailable)),
         ("memory.read@threads=4", |_| {}, Some(ReasonCode::TooFewCpus)),
         ("net.tcp@cpus=two_hosts", |_| {}, Some(ReasonCode::NoPeer)),

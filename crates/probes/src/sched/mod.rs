@@ -2,6 +2,7 @@
 
 mod contended_lock;
 mod context_switch;
+mod core_scheduling;
 mod fairness;
 mod group_depth;
 mod idle_exit;
@@ -14,4 +15,4 @@ mod timer_latency;
 mod ucontext;
 mod wakeup;
 
-crate::group!("sched", shares_worker true: context_switch ucontext wakeup loaded_wakeup timer_latency idle_exit fairness group_depth messaging migration contended_lock ipi noise);
+crate::group!("sched", shares_worker true: context_switch ucontext wakeup loaded_wakeup timer_latency idle_exit fairness group_depth core_scheduling messaging migration contended_lock ipi noise);

@@ -28,6 +28,10 @@ pub(super) const PAIRS: &[Pair] = &[
         "这些页一直留在 swap 缓存中：swap 已用一半以上，或其设备繁忙",
     ),
     ("other data came back from swap than went there", "从 swap 读回的数据与换出的不同"),
+    (
+        "of {} pages beyond the limit {} left memory, and the group has {} fewer",
+        "超出上限 {0} 页，其中 {1} 页离开内存，cgroup 减少了 {2} 页",
+    ),
     ("pages left memory that were to stay", "应留在内存中的页被移出"),
     ("this process may move no pages", "本进程不能迁移页"),
     ("the kernel gives no huge pages", "内核不提供大页"),

@@ -1,0 +1,183 @@
+//! Probe sched.core_scheduling: what two threads do together on the siblings of one core, by whether they trust each other.
+
+use std::sync::{Mutex, PoisonError};
+
+use hostmark_engine::prelude::*;
+use rustix::io::Errno;
+use rustix::thread::{
+    CoreSchedulingScope, Pid, core_scheduling_cookie, create_core_scheduling_cookie, gettid,
+    pull_core_scheduling_cookie,
+};
+
+use crate::kernels::arith;
+
+pub static PROBE: Probe = Probe {
+    title: Text { en: "Siblings under core scheduling", zh: "核心调度下的兄弟线程" },
+    revision: 1,
+    unit: Unit::OperationsPerSecond,
+    better: Better::Higher,
+    explain: Explain {
+        what: Text {
+            en: "Two threads on the two SMT siblings of a core make dependent 64-bit additions, one a cycle. The value is how many they \
+                 make together. cookies=own gives each thread a core scheduling cookie of its own (prctl PR_SCHED_CORE), \
+                 cookies=shared the same to both, cookies=none gives none. The cookies end with the threads.",
+            zh: "两个线程在同一核心的两个 SMT 兄弟线程上执行相互依赖的 64 位加法，每周期一次。数值是两者合计的次数。cookies=own 给每个线程各自的核心调度 cookie（prctl \
+                 PR_SCHED_CORE），cookies=shared 给两者同一个，cookies=none 不给。cookie 随线程结束。",
+        },
+        why: Text {
+            en: "Siblings share the caches and buffers that attacks such as L1TF and MDS read. With core scheduling a host keeps SMT \
+                 and never runs two guests on one core at once. What that takes from them is the price.",
+            zh: "SMT 兄弟线程共用 L1TF、MDS 等攻击所读取的缓存与缓冲区。核心调度让宿主机保留 SMT，而不让两台虚拟机同时在一个核心上运行。由此失去的就是代价。",
+        },
+        reading: Text {
+            en: "own beside none: the kernel lets one of them run and forces the other sibling idle, in turn. shared beside none: the \
+                 core-wide choice of the next thread, at each tick. These additions leave room for a sibling; of work that fills a core \
+                 alone, own takes less away.",
+            zh: "own 与 none 相比：内核轮流让其中一个运行，并强制另一个兄弟线程空闲。shared 与 none 相比：每次时钟中断时在整个核心范围内选择下一个线程。\
+                 这些加法给兄弟线程留有余地；若负载独自就能占满核心，own 损失较少。",
+        },
+        typical: Text {
+            en: "By design: shared as none, and own as one thread alone, which is half of none. Measured with hostmark in an emulated \
+                 guest (Linux 6.12), whose siblings are two CPUs of its host: own 0.47 to 0.48 of none, shared 0.99 to 1.02.",
+            zh: "按其构成：shared 与 none 相同，own 与单个线程相同，即 none 的一半。用 hostmark 在模拟的虚拟机（Linux 6.12）中实测，其兄弟线程是宿主机的两个 CPU：\
+                 own 为 none 的 0.47 到 0.48，shared 为 0.99 到 1.02。",
+        },
+        causes: Text {
+            en: "A kernel that chooses anew more often than at each tick; other threads on that core, which the choice takes in.",
+            zh: "内核重新选择的次数多于时钟中断；该核心上的其他线程也参与选择。",
+        },
+    },
+    related: &["sched.fairness", "sched.context_switch", "cpu.scaling"],
+    axes: &[
+        Axis::choice(
+            "cookies",
+            "own",
+            Points::Listed { quick: &["own"], standard: &["shared", "none"], thorough: &[] },
+        ),
+        Axis::placements(
+            "cpus",
+            "smt_sibling",
+            Points::Listed { quick: &["smt_sibling"], standard: &[], thorough: &[] },
+        ),
+    ],
+    needs: &[Need::Kernel(5, 14), Need::Cpus(2)],
+    from: Profile::Standard,
+    section: crate::section::SYSTEM,
+    measure: Measure::Run(measure),
+    ..Probe::PLAIN
+};
+
+/// Of a thread alone, not of its process.
+const SCOPE: CoreSchedulingScope = CoreSchedulingScope::Thread;
+
+fn measure(case: &mut Case) -> Result<()> {
+    let cookies = case.param::<String>("cookies")?;
+    let cpus = case.cpus::<2>()?;
+    // Without cookies there is nothing that none could be compared with.
+    core_scheduling_cookie(gettid(), SCOPE).map_err(lacks)?;
+    let first = Mutex::new(None);
+    case.workers(&cpus, |_| {
+        // Locked until there is the cookie that the other thread takes.
+        let mut first = first.lock().unwrap_or_else(PoisonError::into_inner);
+        Request::of(&cookies, &mut first).map_or(Ok(()), Request::make).map_err(lacks)?;
+        Ok(|n: u64| _ = std::hint::black_box(arith::add_chain(n, 1, std::hint::black_box(1))))
+    })
+    .rate(1)
+}
+
+/// What a thread asks for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Request {
+    /// A cookie that no other has.
+    Create,
+    /// That of another thread of this process.
+    Pull(Pid),
+}
+
+impl Request {
+    /// That of the calling thread, which is the first where there is none.
+    fn of(cookies: &str, first: &mut Option<Pid>) -> Option<Request> {
+        match (cookies, *first) {
+            ("own", _) => Some(Request::Create),
+            ("shared", Some(first)) => Some(Request::Pull(first)),
+            ("shared", None) => {
+                *first = Some(gettid());
+                Some(Request::Create)
+            }
+            _ => None,
+        }
+    }
+
+    fn make(self) -> rustix::io::Result<()> {
+        match self {
+            Request::Create => create_core_scheduling_cookie(gettid(), SCOPE),
+            Request::Pull(from) => pull_core_scheduling_cookie(from, SCOPE),
+        }
+    }
+}
+
+fn lacks(error: Errno) -> RoundError {
+    RoundError::unable(ReasonCode::Kernel, "there is no core scheduling here (PR_SCHED_CORE)", error.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on_a_thread<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+        std::thread::scope(|scope| scope.spawn(work).join().unwrap())
+    }
+
+    #[test]
+    fn each_asks_for_itself_and_takes_from_none_but_the_first() {
+        for (cookies, wanted) in [("none", [false; 2]), ("own", [true; 2]), ("shared", [true; 2])] {
+            let mut first = None;
+            let mut ask = || on_a_thread(|| (gettid(), Request::of(cookies, &mut first)));
+            let [(one, asked), (_, next)] = [ask(), ask()];
+            assert_eq!([asked, next].map(|request| request.is_some()), wanted, "{cookies}");
+            assert!(!matches!(asked, Some(Request::Pull(_))), "{cookies}");
+            assert_eq!(next == Some(Request::Pull(one)), cookies == "shared");
+        }
+    }
+
+    #[test]
+    fn a_cookie_is_of_the_thread_that_asked_and_a_kernel_without_them_is_told() {
+        let cookie = || core_scheduling_cookie(gettid(), SCOPE);
+        let Ok(before) = cookie() else {
+            let refused = on_a_thread(|| Request::Create.make()).map_err(lacks);
+            return assert!(matches!(refused, Err(RoundError::Skipped(_))), "{refused:?}");
+        };
+        let mut first = None;
+        std::thread::scope(|scope| {
+            let (ready, wait) = std::sync::mpsc::channel();
+            let (end, until) = std::sync::mpsc::channel::<()>();
+            let first = &mut first;
+            scope.spawn(move || {
+                Request::of("shared", first).unwrap().make().unwrap();
+                ready.send((gettid(), cookie().unwrap())).unwrap();
+                let _ = until.recv();
+            });
+            let (holder, shared) = wait.recv().unwrap();
+            let given = |request: Request| on_a_thread(|| request.make().and_then(|()| cookie()).unwrap());
+            assert_eq!(given(Request::Pull(holder)), shared);
+            let own = given(Request::Create);
+            assert!(own != shared && own != before && shared != before, "{own} {shared} {before}");
+            // Neither this thread nor those that begin later have any of theirs.
+            assert_eq!([cookie(), on_a_thread(cookie)], [Ok(before); 2]);
+            drop(end);
+        });
+        assert_eq!(cookie(), Ok(before));
+    }
+
+    #[test]
+    fn every_kind_of_refusal_skips() {
+        for (error, code) in [
+            (Errno::INVAL, ReasonCode::Kernel),
+            (Errno::NOSYS, ReasonCode::Kernel),
+            (Errno::PERM, ReasonCode::Permission),
+        ] {
+            assert!(matches!(lacks(error), RoundError::Skipped(reason) if reason.code == Some(code)), "{error}");
+        }
+        assert!(matches!(lacks(Errno::NODEV), RoundError::Skipped(_)));
+    }
+}
