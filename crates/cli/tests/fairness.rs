@@ -15,7 +15,8 @@ const OFF: f64 = 0.015;
 
 /// The control groups of this program's that are there.
 fn groups() -> BTreeSet<String> {
-    let entries = nurseries(&Root::here(), "cpu").into_iter().filter_map(|base| std::fs::read_dir(base).ok()).flatten();
+    let bases = ["cpu", "memory"].into_iter().flat_map(|controller| nurseries(&Root::here(), controller));
+    let entries = bases.filter_map(|base| std::fs::read_dir(base).ok()).flatten();
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     names.filter(|name| name.starts_with("hostmark-")).collect()
 }
@@ -44,10 +45,12 @@ fn weights_of_one_to_four_give_a_fifth_and_nice_0_and_5_what_the_kernel_says() {
 #[test]
 fn control_groups_of_a_run_that_is_killed_are_removed() {
     let _alone = alone();
-    ["sched.fairness@by=cgroup", "sched.group_depth@depth=8,groups=two"].into_iter().for_each(are_removed);
+    are_removed("sched.fairness@by=cgroup", 2);
+    are_removed("sched.group_depth@depth=8,groups=two", 2);
+    are_removed("paging.reclaim@kind=limit", 1);
 }
 
-fn are_removed(case: &str) {
+fn are_removed(case: &str, count: usize) {
     let (home, before) = (Home::new(), groups());
     let mut run = home.hostmark(&["run", case, "--profile", "standard"]).spawn().unwrap();
     let new = || groups().difference(&before).count();
@@ -57,7 +60,7 @@ fn are_removed(case: &str) {
             holds()
         })
     };
-    let is_made = until(&mut || new() == 2 || run.try_wait().unwrap().is_some());
+    let is_made = until(&mut || new() == count || run.try_wait().unwrap().is_some());
     let has_groups = new() > 0;
     run.kill().unwrap();
     run.wait().unwrap();

@@ -26,23 +26,32 @@ impl OwnGroup {
     }
 
     fn of_levels(limit: &GroupLimit, levels: impl Fn(&Path) -> usize) -> Result<OwnGroup> {
-        let mut refused = RoundError::skipped(ReasonCode::MissingFile, "needs control groups that weigh CPU time");
+        let (needs, cannot) = match limit {
+            GroupLimit::Memory(_) => {
+                ("needs control groups that limit memory", "cannot make a control group that limits memory")
+            }
+            _ => ("needs control groups that weigh CPU time", "cannot make a control group that weighs CPU time"),
+        };
+        let mut refused = RoundError::skipped(ReasonCode::MissingFile, needs);
         for base in nurseries(&Root::here(), limit.controller()) {
             let (base, number) = (Path::new(&base), fresh_number()?);
             let Some(record) = Record::of_control_group(base, number) else { continue };
             match made(base, &control_group_name(number), limit, levels(base)) {
                 Ok(groups) => return Ok(OwnGroup { groups, record }),
-                Err(error) => {
-                    refused = RoundError::lacking("cannot make a control group that weighs CPU time", &error);
-                }
+                Err(error) => refused = RoundError::lacking(cannot, &error),
             }
         }
         Err(refused)
     }
 
+    /// The innermost.
+    pub(crate) fn group(&self) -> &ControlGroup {
+        &self.groups[self.groups.len() - 1]
+    }
+
     /// Moves a process to the innermost, which has to end before this is dropped.
     pub(crate) fn admit(&self, pid: u32) -> Result<()> {
-        let admitted = self.groups.last().map_or(Ok(()), |innermost| innermost.admit(pid));
+        let admitted = self.group().admit(pid);
         admitted.map_err(|error| RoundError::lacking("cannot move a process into a control group", &error))
     }
 }

@@ -71,6 +71,8 @@ impl GroupLimit {
 /// Files that keep what is over the limit from going to swap instead, and what they are to hold. A kernel without swap
 /// accounting has none of them.
 const SWAPLESS: [&CStr; 2] = [c"memory.swap.max", c"memory.swappiness"];
+/// How much memory a group has, with version 2 and version 1.
+const MEMORY_HELD: [&CStr; 2] = [c"memory.current", c"memory.usage_in_bytes"];
 /// How often it is looked for half a second whether those in it have gone: what was killed with gigabytes takes its time.
 const MOST_LOOKS: usize = 20;
 /// The name of a group in one that was made here.
@@ -107,13 +109,26 @@ impl ControlGroup {
     }
 
     fn limit(&self, limit: &GroupLimit) -> io::Result<()> {
-        let directory = self.directory()?;
-        let limited = limit.files().into_iter().map(|(name, text)| set(&directory, name, &text));
-        let is_limited = limited.reduce(|one, other| one.or(other)).unwrap_or(Ok(()));
-        if matches!(limit, GroupLimit::Memory(_)) {
+        let is_limited = self.change(limit);
+        if let (GroupLimit::Memory(_), Ok(directory)) = (limit, self.directory()) {
             SWAPLESS.iter().for_each(|name| drop(set(&directory, name, "0")));
         }
         is_limited
+    }
+
+    /// Gives it another limit. What it has of memory beyond that is reclaimed before this returns.
+    pub fn change(&self, limit: &GroupLimit) -> io::Result<()> {
+        let directory = self.directory()?;
+        let limited = limit.files().into_iter().map(|(name, text)| set(&directory, name, &text));
+        limited.reduce(|one, other| one.or(other)).unwrap_or(Ok(()))
+    }
+
+    /// Bytes of memory that it has.
+    pub fn memory_bytes(&self) -> io::Result<u64> {
+        let directory = self.directory()?;
+        let held = MEMORY_HELD.into_iter().map(|name| get(&directory, name));
+        let held = held.reduce(|one, other| one.or(other)).ok_or(io::ErrorKind::NotFound)??;
+        held.trim().parse().map_err(|_| io::ErrorKind::InvalidData.into())
     }
 
     fn directory(&self) -> io::Result<OwnedFd> {
@@ -138,8 +153,16 @@ impl ControlGroup {
 
 /// Writes to a file of a group, which is never made: a directory that is no control group has no such file.
 fn set(directory: &OwnedFd, name: &CStr, text: &str) -> io::Result<()> {
-    let file = rustix::fs::openat(directory, name, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
-    std::fs::File::from(file.call("openat")?).write_all(text.as_bytes()).call("write")
+    opened(directory, name, OFlags::WRONLY)?.write_all(text.as_bytes()).call("write")
+}
+
+fn get(directory: &OwnedFd, name: &CStr) -> io::Result<String> {
+    io::read_to_string(opened(directory, name, OFlags::RDONLY)?)
+}
+
+fn opened(directory: &OwnedFd, name: &CStr, access: OFlags) -> io::Result<std::fs::File> {
+    let file = rustix::fs::openat(directory, name, access | OFlags::CLOEXEC, Mode::empty());
+    Ok(file.call("openat")?.into())
 }
 
 /// Where a group is or is to be, so that another process can remove it.
