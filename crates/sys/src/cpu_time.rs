@@ -14,9 +14,24 @@ pub fn of_all_own() -> io::Result<u64> {
 /// this clock never does.
 #[inline]
 pub fn of_process() -> io::Result<u64> {
+    of_clock(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// The same of another process, up to now.
+pub fn of_other(pid: u32) -> io::Result<u64> {
+    let mut clock = 0;
+    // SAFETY: the library writes one number.
+    match unsafe { libc::clock_getcpuclockid(pid as libc::pid_t, &raw mut clock) } {
+        0 => of_clock(clock),
+        error => Err(named("clock_getcpuclockid", io::Error::from_raw_os_error(error))),
+    }
+}
+
+#[inline]
+fn of_clock(clock: libc::clockid_t) -> io::Result<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the kernel writes one timespec. (rustix's function takes the call for one that cannot fail.)
-    match unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) } {
+    match unsafe { libc::clock_gettime(clock, &raw mut time) } {
         0 => Ok(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64),
         _ => Err(named("clock_gettime", io::Error::last_os_error())),
     }

@@ -89,10 +89,10 @@ fn measure(case: &mut Case) -> Result<()> {
     case.once(|_| {
         hogs.iter().try_for_each(|hog| hog.set(true))?;
         std::thread::sleep(BEGINNING);
-        let spent = || [hogs[0].spent_ns(), hogs[1].spent_ns()];
-        let before = spent();
+        let spent = || std::io::Result::Ok([hogs[0].spent_ns()?, hogs[1].spent_ns()?]);
+        let before = spent()?;
         std::thread::sleep(window);
-        let after = spent();
+        let after = spent()?;
         hogs.iter().try_for_each(Hog::has_run)?;
         Ok(share([0, 1].map(|one| (after[one] - before[one]) as f64)))
     })

@@ -8,7 +8,7 @@ use crate::workloads::processes::hog::{Hog, Priority};
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Exit from idle", zh: "退出空闲" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::WHOLE, Quantity::OVERHEAD],

@@ -10,7 +10,7 @@ use crate::workloads::processes::hog::{self, Hog, Priority};
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Wake-up under load", zh: "负载下的唤醒延迟" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::P90, Quantity::P99, Quantity::MEAN, WOKEN, Quantity::REQUESTS_DUE],

@@ -4,7 +4,7 @@ use hostmark_engine::prelude::*;
 use rustix::thread::sched_getcpu;
 
 use crate::kernels::chase::Chain;
-use crate::workloads::processes::hog::Hog;
+use crate::workloads::processes::hog::{Hog, Priority};
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Move to another CPU", zh: "迁移到另一 CPU" },
@@ -102,7 +102,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let is_busy = case.param::<String>("destination")? == "busy";
     let busy = if is_busy { &[here, there][..] } else { &[] };
     // Before there is memory: what a child shares is copied when it is next written to.
-    let hogs = Hog::computing(busy).map_err(none)?;
+    let hogs = Hog::on_each(busy, Priority::Idle, 100).map_err(none)?;
     let line = case.line_bytes();
     let buffer = (footprint > 0).then(|| crate::chained::chained(case, footprint, Pages::Base, None));
     let mut buffer = buffer.transpose()?;

@@ -8,7 +8,7 @@ use crate::workloads::processes::hog::{self, Hog, Priority};
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Timer latency beside a busy process", zh: "繁忙进程旁的定时器延迟" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::P90, Quantity::P99, Quantity::MEAN],
