@@ -19,20 +19,20 @@ const SLOW_LOAD_NS: f64 = 1000.0;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Page walk", zh: "页表遍历" },
-    revision: 2,
+    revision: 3,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES, Quantity::WHOLE, Quantity::OVERHEAD],
     explain: Explain {
         what: Text {
             en: "A random chain of dependent loads visits one line in each of `pages` pages; the time of a load through as many lines side \
-                 by side in one huge page is taken away. Both sets of lines lie in the same cache, so translation alone is left. The walk is settled first, and through \
-                 base pages it goes on without a pause. \
+                 by side in one huge page is taken away. Both sets of lines lie in the same cache, so translation alone is left. The walk is settled \
+                 first, and goes on without a pause. \
                  apart=page: neighbours in the address space. table: each in a page table of its own, 2 MiB apart with 4 KiB pages. \
                  directory: each in a page directory of its own, 1 GiB apart. page=pmd maps the same huge page of memory at all \
                  places, so 2 MiB of memory suffice for thousands of entries.",
             zh: "随机的依赖加载链在 `pages` 个页中各访问一行，再减去在一个大页中访问同样多的相邻行时每次加载的时间。两组行位于同一级缓存，因此只剩地址转\
-                 换。遍历先达到稳定；基本页的遍历之后不停顿。apart=page：页在地址空间中相邻；table：每页各在一张页表中，4 KiB 页时相距 2 MiB；directory：每页各在一张页目录中，相距 1 GiB。\
+                 换。遍历先达到稳定，之后不停顿。apart=page：页在地址空间中相邻；table：每页各在一张页表中，4 KiB 页时相距 2 MiB；directory：每页各在一张页目录中，相距 1 GiB。\
                  page=pmd 把同一个大页映射到所有位置，因此只用 2 MiB 内存就能占用数千个表项。",
         },
         why: Text {
@@ -55,12 +55,14 @@ pub static PROBE: Probe = Probe {
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Zen 4 (Genoa), Linux 6.18; its host backs memory with small pages): 1024 \
                  pages 2.2 ns (8 cycles) for base and huge pages, 2.8 for directory; 8192 pages 22 to 32 ns for base pages side \
-                 by side, 57 to 74 for table, 90 to 100 for directory at best; huge pages 15 to 18 ns, 55 to 70 for directory. Each \
-                 is several times that, directory mostly 400 to 600, while other guests push the tables of guest and host out of the \
-                 last cache. AMD's manual for the design has 3072 entries, published tests 7 cycles more for the second level.",
+                 by side, 57 to 74 for table, 90 to 100 for directory at best; huge pages 11.5 to 12.1 ns, 46 to 47 for directory. Each \
+                 is several times that while other guests push the tables out of the last cache, where lines stay for 2 to 10 ms: a pass of \
+                 directory that takes 0.8 ms still finds them, one of 5 ms does not, so it remains at 90 to 100 ns a load or at 600. AMD's \
+                 manual for the design has 3072 entries, published tests 7 cycles more for the second level.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 4（Genoa），Linux 6.18；宿主机用小页支撑内存）上实测：1024 个页时，基本页与大页均为 2.2 ns（8 个\
-                 周期），directory 为 2.8；8192 个页时，相邻的基本页 22 到 32 ns，table 57 到 74，directory 最好时 90 到 100；大页 15 到 18 ns，directory 55 到 70。\
-                 其他虚拟机把虚拟机与宿主机的页表挤出末级缓存时，各为其数倍，directory 多为 400 到 600。AMD 手册：该设计二级 TLB 3072 项；公开测试多 7 个周期。",
+                 周期），directory 为 2.8；8192 个页时，相邻的基本页 22 到 32 ns，table 57 到 74，directory 最好时 90 到 100；大页 11.5 到 12.1 ns，directory 46 到 47。\
+                 其他虚拟机把页表挤出末级缓存时，各为其数倍：缓存行在那里只留 2 到 10 ms，directory 走一遍若用 0.8 ms，页表还在，若用 5 ms，则已不在，所以会停留在每次加载 \
+                 90 到 100 ns，或停留在 600 ns。AMD 手册：该设计二级 TLB 3072 项；公开测试多 7 个周期。",
         },
         causes: Text {
             en: "A guest without huge pages on its host: up to 24 reads a walk instead of 4. Five levels of page tables. Page tables on \
@@ -122,13 +124,8 @@ fn measure(case: &mut Case) -> Result<()> {
     let mut packed = Chain::through(packed.bytes_mut(), &lines).map_err(crate::fastest::refused)?;
     let mut spread = Chain::through(spread.bytes_mut(), &nodes).map_err(crate::fastest::refused)?;
     spread.walk(settling_passes(case.grant_ns(), count) * count as u64);
-    let walks = case.loops(|n| spread.walk(n)).beyond(|n| packed.walk(n));
-    match pages {
-        // A walk through the other lines in between would drive tables and lines out of the caches, and they come back slowly.
-        Pages::Base => walks.steady().time(),
-        // Of so short a walk each sample needs the other one right behind it.
-        Pages::Pmd => walks.time(),
-    }
+    // A walk through the other lines in between would drive tables and lines out of the caches, and they come back slowly.
+    case.loops(|n| spread.walk(n)).beyond(|n| packed.walk(n)).steady().time()
 }
 
 /// Passes before anything is measured, one at least.
