@@ -50,18 +50,21 @@ pub static PROBE: Probe = Probe {
             en: "threads=1 is the lock without contention (syscall.futex@way=lock). With more, each change of owner costs a transfer \
                  of the line (cpu.core_to_core) or a wake-up (sched.wakeup). A high rate with many times in a row means that the \
                  owner takes the lock again before another can: fast, and unfair for that time. The rate is a mixture: while one thread \
-                 sleeps or comes late from its sleep, the other works at the rate of threads=1. How often that happens hangs on a few \
-                 cycles between unlock and lock, so two programs with the same lock may differ by half; compare in_a_row too.",
+                 sleeps or comes late from its sleep, the other works at the rate of threads=1. The rest hangs on the transfer: where it takes 25 ns, \
+                 spin changes owner every 8 times, and where it takes 160, every 27; a host may move virtual CPUs to another cache while they run. \
+                 Every further line behind the lock moves along: with three of them instead of one a C program did 1.3 times as much by \
+                 spin, and 0.75 times by sleep.",
             zh: "threads=1 是无竞争的锁（syscall.futex@way=lock）。线程更多时，每次换手要付一次缓存行传递（cpu.core_to_core）或一次唤醒\
                  （sched.wakeup）。速率高而连续次数多，说明占有者在别人得手之前又取得了锁：快，但在这段时间内不公平。速率是两种状态的混合：一个线程睡眠或醒得晚时，\
-                 另一个以 threads=1 的速率工作。这种情况多久出现一次，取决于解锁与再次加锁之间的几个周期，所以用同一种锁的两个程序可能相差一半；比较时请同时看连续次数。",
+                 另一个以 threads=1 的速率工作。其余取决于传递的时间：25 ns 时，spin 平均每 8 次换手一次，160 ns 时每 27 次一次；宿主机可能在运行中把虚拟 CPU 移到另一个缓存上。\
+                 锁后面每多一个缓存行，就多一次传递：用三行而不是一行时，C 程序的 spin 是 1.3 倍，sleep 是 0.75 倍。",
         },
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Zen 4 (Genoa), Linux 6.18): 224 to 226 million a second by one \
-                 thread; with 2 threads spin 32 to 34 million, 7 to 11 times in a row, and sleep 59 to 61 million, 22 to 30 times in a \
-                 row, since who has slept comes too late.",
-            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 4 (Genoa)，Linux 6.18）上实测：单线程每秒 224 到 226 百万次；2 个线程时 spin 为 32 到 34 百万次，\
-                 连续 7 到 11 次，sleep 为 59 到 61 百万次，连续 22 到 30 次，因为睡过的线程总是来晚一步。",
+                 thread; with 2 threads spin 32 to 38 million, 7 to 11 times in a row, and sleep 59 to 69 million, 22 to 30 times in a \
+                 row, since who has slept comes too late; while the host has the two CPUs on different caches, 28 to 33 and 45 to 55.",
+            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 4 (Genoa)，Linux 6.18）上实测：单线程每秒 224 到 226 百万次；2 个线程时 spin 为 32 到 38 百万次，\
+                 连续 7 到 11 次，sleep 为 59 到 69 百万次，连续 22 到 30 次，因为睡过的线程总是来晚一步；宿主机把两个 CPU 放在不同缓存上时，分别为 28 到 33 和 45 到 55。",
         },
         causes: Text {
             en: "CPUs of different sockets or caches; a hypervisor that takes a CPU from the owner of the lock, so that all others \
