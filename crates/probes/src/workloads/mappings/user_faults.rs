@@ -35,6 +35,7 @@ pub enum Becomes {
 pub struct ServedMemory {
     mapping: Mapping,
     pages: usize,
+    page_bytes: usize,
 }
 
 /// Who serves them, in a thread of its own. When it is gone, however it went, further faults are the kernel's own, so that nobody
@@ -58,18 +59,14 @@ impl ServedMemory {
         let mut region = [start, mapping.length() as u64, REGISTER_MISSING, 0];
         request(&descriptor, "UFFDIO_REGISTER", UFFDIO_REGISTER, &mut region)?;
         let server = FaultServer { descriptor, end: start + (pages * page) as u64 };
-        Ok((ServedMemory { mapping, pages }, server))
+        Ok((ServedMemory { mapping, pages, page_bytes: page }, server))
     }
 
     /// Writes to a page, which faults unless it has been written since it was given back.
     #[inline(always)]
     pub fn touch(&self, page: usize) {
-        self.mapping.write_at(page * Pages::Base.bytes());
-    }
-
-    /// How many pages there are.
-    pub fn pages(&self) -> usize {
-        self.pages
+        // Their size is known already: asking a library for it would be in the time.
+        self.mapping.write_at(page * self.page_bytes);
     }
 
     /// Gives all pages back, so that each faults again.
