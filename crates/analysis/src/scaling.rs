@@ -1,7 +1,10 @@
 //! How the work of several CPUs grows with their number, as processes and as threads of one process, and by which law.
 
-use hostmark_model::{Lang, Leading, Run};
-use hostmark_stats::scalability::{self, LEAST_POINTS, Parameter, Point, ScalingLaw, falls_from};
+use hostmark_model::{Better, Lang, Leading, Run};
+use hostmark_stats::scalability::{
+    Dip, Growth, Knee, LEAST_POINTS, Linear, MOST_SCATTER, Parameter, Point, ScalingLaw, growth,
+};
+use hostmark_stats::{descriptive, trend};
 
 use crate::bilingual::{SEMICOLON, Words, joined};
 use crate::curve::{CurvePoint, curve};
@@ -17,6 +20,9 @@ const OPERATION: &str = "call";
 const QUEUED: &[&str] = &["disk.read", "disk.write"];
 /// A rate is near the highest when it has this share of it.
 const NEAR_THE_MOST: f64 = 0.9;
+
+/// An order of rounds that is rarer than this is none of chance.
+const CHANCE: f64 = 0.05;
 
 /// What does the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,12 +44,12 @@ pub struct Scaling {
     pub parties: Parties,
     /// In times of what one alone does, by ascending number.
     pub points: Vec<Point>,
-    /// The law of enough points that follow one.
-    pub law: Option<ScalingLaw>,
-    /// The serial share of a law whose coherence is not known to be above 0.
-    pub serial: Option<Parameter>,
-    /// The first number of parties that does less than fewer did.
-    pub falls_from: Option<f64>,
+    /// How they grow, where there are enough.
+    pub growth: Option<Growth>,
+    /// The physical cores among the usable CPUs, where they count.
+    pub cores: Option<f64>,
+    /// The share by which every number of them did less in the last round than in the first.
+    pub slows: Option<f64>,
 }
 
 /// Every work that was measured on several CPUs at once, as processes and as threads.
@@ -52,7 +58,8 @@ pub fn of_run(run: &Run) -> Vec<Scaling> {
     for source in copies::sources(run) {
         // These have copies of each operation.
         if source != PARALLEL[1] {
-            all.push(Scaling::of(run, source.to_owned(), Parties::Processes, copies::curve(run, source)));
+            let slows = slows(run, source, &curve(run, source, "copies", &[]));
+            all.push(Scaling::of(run, source.to_owned(), Parties::Processes, copies::curve(run, source), slows));
         }
     }
     for &probe in PARALLEL {
@@ -72,7 +79,8 @@ pub fn of_run(run: &Run) -> Vec<Scaling> {
                     let parties = time.at as f64;
                     Point { parties, throughput: parties * typical(one) / typical(time) }
                 };
-                all.push(Scaling::of(run, source.clone(), parties, times.iter().map(point).collect()));
+                let points = times.iter().map(point).collect();
+                all.push(Scaling::of(run, source.clone(), parties, points, slows(run, probe, &times)));
             }
         }
     }
@@ -81,7 +89,7 @@ pub fn of_run(run: &Run) -> Vec<Scaling> {
         let Some(one) = rates.first().filter(|point| point.at == 1) else { continue };
         let throughput = |rate: &CurvePoint| typical(rate) / typical(one);
         let points = rates.iter().map(|rate| Point { parties: rate.at as f64, throughput: throughput(rate) }).collect();
-        all.push(Scaling::of(run, probe.to_owned(), Parties::Requests, points));
+        all.push(Scaling::of(run, probe.to_owned(), Parties::Requests, points, slows(run, probe, &rates)));
     }
     all.retain(|scaling| scaling.points.len() > 1);
     all
@@ -92,15 +100,27 @@ fn typical(point: &CurvePoint) -> f64 {
     point.estimate.by(Leading::Typical).map_or(f64::NAN, |stated| stated.value)
 }
 
+/// The share by which the points did less from the first round to the last, by the median of all; none where the order of rounds may be
+/// chance, or the share is not notable.
+fn slows(run: &Run, probe: &str, points: &[CurvePoint]) -> Option<f64> {
+    let is_rate = run.probes.iter().any(|info| info.id == probe && info.better == Better::Higher);
+    let speeds = |point: &CurvePoint| -> Option<Vec<f64>> {
+        let medians: Vec<f64> = point.case.measured()?.rounds.iter().map(|round| round.median).collect();
+        let usual = descriptive::median(&medians)?;
+        Some(medians.iter().map(|median| if is_rate { median / usual } else { usual / median }).collect())
+    };
+    let all: Vec<Vec<f64>> = points.iter().filter_map(speeds).collect();
+    let rounds = all.iter().map(Vec::len).min()?;
+    let of_round = |round| descriptive::median(&all.iter().map(|speeds| speeds[round]).collect::<Vec<f64>>());
+    let trend = trend::trend(&(0..rounds).filter_map(of_round).collect::<Vec<f64>>())?;
+    (trend.p < CHANCE && trend.change < -copies::NOTABLE).then_some(-trend.change)
+}
+
 impl Scaling {
-    fn of(run: &Run, source: String, parties: Parties, points: Vec<Point>) -> Scaling {
-        let cores = copies::usable_cores(&run.host).filter(|_| parties != Parties::Requests);
-        let (cores, seed) = (cores.map(|cores| cores as f64), run.settings.seed);
-        let law = scalability::law(&points, cores, seed);
-        let amdahl = law.filter(|law| law.coherence.low <= 0.0);
-        let serial = amdahl.and_then(|law| scalability::serial_share(&points, &law, seed));
-        let falls_from = falls_from(&points, law.map_or(scalability::MOST_SCATTER, |law| law.scatter));
-        Scaling { source, parties, points, law, serial, falls_from }
+    fn of(run: &Run, source: String, parties: Parties, points: Vec<Point>, slows: Option<f64>) -> Scaling {
+        let cores = copies::usable_cores(&run.host).filter(|_| parties != Parties::Requests).map(|cores| cores as f64);
+        let growth = growth(&points, cores, run.settings.seed);
+        Scaling { source, parties, points, growth, cores, slows }
     }
 
     /// Whether so many numbers of CPUs were measured that a law can be told.
@@ -133,35 +153,133 @@ impl Scaling {
                 },
             };
         }
-        let mut parts = vec![match (&self.law, &self.serial) {
-            (Some(_), Some(serial)) => amdahl(serial),
-            (Some(law), None) => universal(law),
-            (None, _) => Words {
-                en: "follows no law: the points scatter by over 5 %".into(),
-                zh: "不服从任何定律：各点的离散超过 5%".into(),
-            },
-        }];
-        if let Some(knee) = self.law.and_then(|law| law.knee) {
-            let (at, gain) = (knee.at, percent_number(knee.gain));
-            parts.push(Words {
-                en: format!("beyond {at} each further one adds {gain} % of what one does alone"),
-                zh: format!("超过 {at} 之后，每增加一个只多出单独一个的 {gain}%"),
-            });
+        let mut parts: Vec<Words> = self.slows.map(slowing).into_iter().collect();
+        match &self.growth {
+            None => {}
+            Some(Growth::Uneven(dip)) => parts.push(uneven(dip)),
+            Some(Growth::Smooth { linear, knee, law, falls_from }) => {
+                parts.extend(linear.map(|linear| self.linear(linear)));
+                // With time in the curve, and where nothing but cores is needed, no contention bends it.
+                match law.filter(|_| self.slows.is_none() && self.source != copies::PURE) {
+                    Some(law) => parts.push(self.law(&law, *knee)),
+                    None => parts.extend(self.bend(*linear, *knee)),
+                }
+                parts.extend(knee.map(|knee| self.beyond(knee)));
+                parts.extend(falls_from.map(|parties| Words {
+                    en: format!("{parties} do less than fewer did"),
+                    zh: format!("{parties} 个时少于更少数目时所做"),
+                }));
+            }
         }
         if self.parties == Parties::Requests {
             parts.extend(self.knee());
-        }
-        if let Some(parties) = self.falls_from {
-            parts.push(Words {
-                en: format!("{parties} do less than fewer did"),
-                zh: format!("{parties} 个时少于更少数目时所做"),
-            });
         }
         joined(&parts, SEMICOLON)
     }
 }
 
 impl Scaling {
+    /// Up to which number each does the same.
+    fn linear(&self, linear: Linear) -> Words {
+        let Linear { from, to, each } = linear;
+        let times = self.points.iter().find(|point| point.parties == to).map_or(0.0, |point| point.throughput);
+        let (each, times, is_cores) = (percent_number(each), number(times), self.are_cores(to));
+        let is_like_one = (linear.each - 1.0).abs() <= MOST_SCATTER;
+        Words {
+            en: match (is_cores, is_like_one) {
+                (true, true) => format!("linear to the {to} physical cores ({times}x one alone)"),
+                (true, false) => {
+                    format!("linear from {from} to the {to} physical cores, each at {each} % of one alone")
+                }
+                (false, true) => format!("linear to {to} ({times}x one alone)"),
+                (false, false) => format!("linear from {from} to {to}, each at {each} % of one alone"),
+            },
+            zh: match (is_cores, is_like_one) {
+                (true, true) => format!("到 {to} 个物理核心为止呈线性（为单独一个的 {times} 倍）"),
+                (true, false) => format!("从 {from} 个到 {to} 个物理核心呈线性，每个为单独一个的 {each}%"),
+                (false, true) => format!("到 {to} 个为止呈线性（为单独一个的 {times} 倍）"),
+                (false, false) => format!("从 {from} 个到 {to} 个呈线性，每个为单独一个的 {each}%"),
+            },
+        }
+    }
+
+    /// Whether so many are all cores, and further ones their second threads.
+    fn are_cores(&self, parties: f64) -> bool {
+        self.cores == Some(parties) && self.points.iter().any(|point| point.parties > parties)
+    }
+
+    /// What the most up to the knee do, where they are no longer linear.
+    fn bend(&self, linear: Option<Linear>, knee: Option<Knee>) -> Option<Words> {
+        let last = self.points.iter().rfind(|point| knee.is_none_or(|knee| point.parties <= knee.at))?;
+        let (most, times, each) = (last.parties, number(last.throughput), percent_number(last.each()));
+        linear.is_none_or(|linear| linear.to < most).then(|| match self.are_cores(most) {
+            true => Words {
+                en: format!("the {most} physical cores do {times}x one alone ({each} % each)"),
+                zh: format!("{most} 个物理核心为单独一个的 {times} 倍（每个 {each}%）"),
+            },
+            false => Words {
+                en: format!("{most} do {times}x one alone ({each} % each)"),
+                zh: format!("{most} 个为单独一个的 {times} 倍（每个 {each}%）"),
+            },
+        })
+    }
+
+    /// The law of those up to the knee, and how well it fits.
+    fn law(&self, law: &ScalingLaw, knee: Option<Knee>) -> Words {
+        let Words { mut en, mut zh } = law.serial.as_ref().map_or_else(|| universal(law), amdahl);
+        if let Some(knee) = knee {
+            (en, zh) = (format!("up to {} {en}", knee.at), format!("{} 个以内{zh}", knee.at));
+        }
+        let scatter = percent_number(law.scatter);
+        en += &format!(", scatter {scatter} %");
+        zh += &format!("，离散 {scatter}%");
+        let most = self.points.last().map_or(0.0, |last| last.parties);
+        match (law.peak().filter(|_| law.serial.is_none()), &law.serial) {
+            (Some(peak), _) if knee.is_none_or(|knee| peak < knee.at) => {
+                let times = number(law.at(peak) / law.alone);
+                en += &format!("; peak at {peak:.0}, {times}x one alone");
+                zh += &format!("；峰值在 {peak:.0} 个，为单独一个的 {times} 倍");
+                if peak > most {
+                    en += " by extrapolation";
+                    zh += "（外推）";
+                }
+            }
+            (_, Some(serial)) if knee.is_none() && serial.low > 0.0 => {
+                let times = number(1.0 / serial.value);
+                en += &format!(", so never over {times}x one alone");
+                zh += &format!("，无论多少都不超过单独一个的 {times} 倍");
+            }
+            _ => {}
+        }
+        Words { en, zh }
+    }
+
+    /// What those beyond a knee add.
+    fn beyond(&self, knee: Knee) -> Words {
+        let (last, first) = (self.points[self.points.len() - 1], self.points[0].throughput);
+        let (at, gain, most, times) = (knee.at, percent_number(knee.gain.abs()), last.parties, number(last.throughput));
+        let is_flat = (knee.gain * first * (most - at)).abs() <= MOST_SCATTER * last.throughput;
+        let (one, one_zh) = match self.are_cores(at) {
+            true => ("SMT sibling", " SMT 兄弟线程"),
+            false => ("further one", "更多的一个"),
+        };
+        let does = match (is_flat, knee.gain > 0.0) {
+            (true, _) => Words { en: "adds nothing".into(), zh: "不再增加".into() },
+            (false, true) => {
+                Words { en: format!("adds {gain} % of one alone"), zh: format!("只多出单独一个的 {gain}%") }
+            }
+            (false, false) => Words {
+                en: format!("takes {gain} % of one alone away"),
+                zh: format!("反而减少单独一个的 {gain}%"),
+            },
+        };
+        let (en, zh) = (does.en, does.zh);
+        Words {
+            en: format!("beyond {at} each {one} {en}: {most} do {times}x one alone"),
+            zh: format!("超过 {at} 个后，每个{one_zh}{zh}：{most} 个为单独一个的 {times} 倍"),
+        }
+    }
+
     /// The queue depth from which on more requests mostly wait.
     fn knee(&self) -> Option<Words> {
         let most = self.points.iter().max_by(|one, other| one.throughput.total_cmp(&other.throughput))?;
@@ -196,29 +314,35 @@ fn fine_percent(share: f64) -> String {
 }
 
 fn amdahl(serial: &Parameter) -> Words {
-    let mut words = Words {
+    Words {
         en: format!("Amdahl's law: serial share {}", share(serial, Lang::En)),
         zh: format!("阿姆达尔定律：串行份额 {}", share(serial, Lang::Zh)),
-    };
-    if serial.low > 0.0 {
-        let most = number(1.0 / serial.value);
-        words.en += &format!(", so never over {most}x one alone");
-        words.zh += &format!("，无论多少都不超过单独一个的 {most} 倍");
     }
-    words
 }
 
 fn universal(law: &ScalingLaw) -> Words {
     let of = |lang| (share(&law.contention, lang), share(&law.coherence, lang));
     let ((contention, coherence), (contention_zh, coherence_zh)) = (of(Lang::En), of(Lang::Zh));
-    let mut words = Words {
+    Words {
         en: format!("universal scalability law: contention σ {contention}, coherence κ {coherence}"),
         zh: format!("通用可扩展性定律：竞争 σ {contention_zh}，一致性 κ {coherence_zh}"),
-    };
-    if let Some(peak) = law.peak() {
-        let most = number(law.at(peak) / law.alone);
-        words.en += &format!("; peak at {peak:.0}, {most}x one alone");
-        words.zh += &format!("；峰值在 {peak:.0} 个，为单独一个的 {most} 倍");
     }
-    words
+}
+
+fn uneven(dip: &Dip) -> Words {
+    let (at, share) = (dip.at, percent_number(dip.share));
+    Words {
+        en: format!("uneven, so no law is told: {at} do {share} % less than smaller and larger numbers let expect"),
+        zh: format!("不平滑，故不给出定律：{at} 个比更少与更多的数目所预期的少 {share}%"),
+    }
+}
+
+fn slowing(share: f64) -> Words {
+    let share = percent_number(share);
+    Words {
+        en: format!(
+            "the same number did {share} % less in the last round than in the first, so no law is told: CPU credits, throttling or a busier host"
+        ),
+        zh: format!("同样的数目在最后一轮比第一轮少做 {share}%，故不给出定律：CPU 积分用完、被限流，或宿主机更忙"),
+    }
 }

@@ -8,9 +8,9 @@ use super::evidence::Proven;
 /// The derived probe.
 pub(super) const SCALING: &str = "cpu.scaling";
 /// The source that needs nothing but a core.
-pub(super) const PURE: &str = "cpu.sieve";
+pub(crate) const PURE: &str = "cpu.sieve";
 /// A copy must lose more than this share to be worth a word.
-pub(super) const NOTABLE: f64 = 0.10;
+pub(crate) const NOTABLE: f64 = 0.10;
 
 /// The most copies of a source that were measured at once.
 pub(super) struct Together<'a> {

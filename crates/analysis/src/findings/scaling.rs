@@ -1,7 +1,7 @@
 //! Work of which several copies hinder each other by more than the cores that they share.
 
 use hostmark_model::{Run, Text};
-use hostmark_stats::scalability::{self, falls_from};
+use hostmark_stats::scalability::{Growth, growth};
 
 use super::copies::{NOTABLE, PURE, SCALING, Together, curve, most_copies, usable_cores};
 use super::evidence::lost;
@@ -84,9 +84,11 @@ fn draw(run: &Run) -> Vec<Conclusion> {
 /// How a source's work grows with its copies, where enough numbers of them were measured to tell: what waits for one copy at a time,
 /// the number that does most, and the first that does less.
 fn law(run: &Run, source: &str) -> Option<Text<String>> {
-    let points = curve(run, source);
-    let cores = usable_cores(&run.host).map(|cores| cores as f64);
-    let law = scalability::law(&points, cores, run.settings.seed)?;
+    let (points, cores) = (curve(run, source), usable_cores(&run.host).map(|cores| cores as f64));
+    let Some(Growth::Smooth { law: Some(law), knee, falls_from, .. }) = growth(&points, cores, run.settings.seed)
+    else {
+        return None;
+    };
     let [value, low, high] = [law.contention.value, law.contention.low, law.contention.high].map(percent_number);
     let mut text = Text {
         en: format!(
@@ -94,11 +96,11 @@ fn law(run: &Run, source: &str) -> Option<Text<String>> {
         ),
         zh: format!("按通用可扩展性定律，{source} 有 {value}%（{low} 到 {high}%）的工作同一时间只能由一份完成"),
     };
-    if let Some(peak) = law.peak() {
+    if let Some(peak) = law.peak().filter(|peak| knee.is_none_or(|knee| *peak < knee.at)) {
         text.en += &format!("; {peak:.0} copies would do most");
         text.zh += &format!("；约 {peak:.0} 份时合计最多");
     }
-    if let Some(copies) = falls_from(&points, law.scatter) {
+    if let Some(copies) = falls_from {
         text.en += &format!("; {copies} do less than fewer did");
         text.zh += &format!("；{copies} 份时反而少于更少的份数");
     }
