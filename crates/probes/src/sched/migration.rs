@@ -98,7 +98,7 @@ const REST_NS: f64 = 1e6;
 fn measure(case: &mut Case) -> Result<()> {
     let [here, there] = case.cpus::<2>()?;
     let footprint: u64 = case.param("footprint")?;
-    let none = |error| RoundError::lacking("cannot start a process that yields to all others", &error);
+    let none = |error| RoundError::lacking("cannot measure beside a process that yields to all others", &error);
     let is_busy = case.param::<String>("destination")? == "busy";
     let busy = if is_busy { &[here, there][..] } else { &[] };
     // Before there is memory: what a child shares is copied when it is next written to.
