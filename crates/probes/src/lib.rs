@@ -34,6 +34,7 @@ mod signal;
 #[cfg(test)]
 #[path = "../../../tests/support/skip.rs"]
 mod skip;
+mod submission;
 mod syscall;
 mod virt;
 

@@ -59,7 +59,7 @@ pub static PROBE: Probe = Probe {
             Points::Listed { quick: &["ring", "call", "registered"], standard: &[], thorough: &[] },
         ),
         Axis::count("batch", "16", Points::Listed { quick: &["16"], standard: &["1"], thorough: &["64"] }),
-        Axis::choice("submission", "call", Points::Listed { quick: &["call"], standard: &["polled"], thorough: &[] }),
+        crate::submission::SUBMISSION,
         PLACE,
     ],
     full_factorial: &[
@@ -95,19 +95,7 @@ fn measure(case: &mut Case) -> Result<()> {
         "registered" => Asked::Registered,
         _ => Asked::Ring,
     };
-    let poller = match case.param::<String>("submission")?.as_str() {
-        "polled" if asked == Asked::Call => {
-            return Err(RoundError::skipped(ReasonCode::NotApplicable, "a call is made by the thread itself"));
-        }
-        "polled" => {
-            let cpu = case.other_cpu().ok_or_else(|| {
-                RoundError::skipped(ReasonCode::TooFewCpus, "needs a second CPU for the kernel's thread")
-            })?;
-            case.note("poller_cpu", cpu.0);
-            Some(cpu.0)
-        }
-        _ => None,
-    };
+    let poller = crate::submission::poller(case, asked != Asked::Call)?;
     let directory = crate::place::directory(case)?;
     let file = crate::place::filled(case, &directory, FILE_BYTES)?;
     let mut batches = FileBatches::new((file, FILE_BYTES), (batch, BLOCK_BYTES), (direction, asked), poller)

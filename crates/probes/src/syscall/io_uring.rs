@@ -54,7 +54,7 @@ pub static PROBE: Probe = Probe {
             "1",
             Points::Listed { quick: &["1"], standard: &["4", "32"], thorough: &["2", "8", "16"] },
         ),
-        Axis::choice("submission", "call", Points::Listed { quick: &["call"], standard: &["polled"], thorough: &[] }),
+        crate::submission::SUBMISSION,
     ],
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["batch", "submission"] }],
     limit: Limit::CyclesPerOp,
@@ -65,16 +65,7 @@ pub static PROBE: Probe = Probe {
 
 fn measure(case: &mut Case) -> Result<()> {
     let batch: u32 = case.param("batch")?;
-    let poller = match case.param::<String>("submission")?.as_str() {
-        "polled" => {
-            let cpu = case.other_cpu().ok_or_else(|| {
-                RoundError::skipped(ReasonCode::TooFewCpus, "needs a second CPU for the kernel's thread")
-            })?;
-            case.note("poller_cpu", cpu.0);
-            Some(cpu.0)
-        }
-        _ => None,
-    };
+    let poller = crate::submission::poller(case, true)?;
     let mut nops =
         Nops::new(batch, poller).map_err(|error| RoundError::lacking("io_uring is not available", &error))?;
     case.calls(|| nops.submit_and_complete()).each(u64::from(batch)).time()
