@@ -14,7 +14,14 @@ const AXES: &[Axis] = &[
     (
         "by",
         "方式",
-        &[("call", "逐个调用"), ("copy", "复制"), ("registered", "事先注册"), ("ring", "环"), ("zeros", "填零")],
+        &[
+            ("call", "逐个调用"),
+            ("copy", "复制"),
+            ("multishot", "一次提交，多次完成"),
+            ("registered", "事先注册"),
+            ("ring", "环"),
+            ("zeros", "填零"),
+        ],
     ),
     (
         "call",
@@ -126,7 +133,10 @@ const AXES: &[Axis] = &[
             ("mod_small", "小操作数取模"),
             ("mul", "乘法"),
             ("own", "取得所有权"),
+            ("poll", "询问就绪"),
             ("read", "读"),
+            ("receive", "接收"),
+            ("send", "发送"),
             ("store", "存储"),
             ("write", "写"),
         ],

@@ -4,6 +4,7 @@ mod eventfd;
 mod fifo;
 mod file_lock;
 mod futex;
+mod io_uring;
 mod message_queue;
 mod pipe;
 mod pipe_bandwidth;
@@ -16,7 +17,7 @@ mod unix_dgram;
 mod unix_stream;
 
 crate::group!("ipc", shares_worker true:
-    pipe fifo unix_stream unix_dgram socketpair eventfd message_queue futex sysv_semaphore file_lock unix_connect
+    pipe fifo unix_stream unix_dgram socketpair eventfd message_queue futex sysv_semaphore file_lock unix_connect io_uring
     pipe_bandwidth unix_bandwidth shared_memory_bandwidth);
 
 use std::io;

@@ -8,3 +8,4 @@ pub mod readiness;
 pub mod socket;
 pub mod tally;
 pub mod tcp_info;
+pub mod uring_messages;

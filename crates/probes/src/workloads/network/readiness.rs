@@ -4,7 +4,7 @@ use std::io;
 use std::net::{TcpListener, TcpStream};
 
 use rustix::event::epoll;
-use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fd::{AsRawFd, OwnedFd, RawFd};
 
 use crate::workloads::call::Call;
 use crate::workloads::{checked, machine::arch, network::local};
@@ -49,8 +49,7 @@ impl Descriptors {
 
     /// Prepares ppoll(2) over all of them.
     pub fn poll(&self) -> Poll {
-        let entry = |copy: &OwnedFd| libc::pollfd { fd: copy.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        Poll { entries: self.copies.iter().map(entry).collect() }
+        Poll::of(self.copies.iter().map(OwnedFd::as_raw_fd))
     }
 
     /// Prepares epoll_pwait(2) over all of them. An error where the kernel refuses them, as it does regular files.
@@ -98,6 +97,11 @@ pub struct Poll {
 }
 
 impl Poll {
+    /// Prepares it over files of these numbers.
+    pub fn of(files: impl Iterator<Item = RawFd>) -> Poll {
+        Poll { entries: files.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect() }
+    }
+
     /// How many are ready to be read.
     #[inline(always)]
     pub fn ask(&mut self) -> io::Result<usize> {

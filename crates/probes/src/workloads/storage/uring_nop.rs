@@ -46,7 +46,12 @@ impl Batches {
     pub fn new(batch: u32, poller: Option<usize>) -> io::Result<Batches> {
         let cpu = poller.map(u32::try_from).transpose().map_err(|_| io::ErrorKind::InvalidInput)?;
         let rings = Rings::new(batch, cpu.map(|cpu| Poller { cpu, idle_ms: POLLS_MS }))?;
-        Ok(Batches { rings, batch, is_polled: cpu.is_some(), done: 0, is_under_way: false })
+        Ok(Batches::on(rings, batch, cpu.is_some()))
+    }
+
+    /// On a ring that has room for them.
+    pub fn on(rings: Rings, batch: u32, is_polled: bool) -> Batches {
+        Batches { rings, batch, is_polled, done: 0, is_under_way: false }
     }
 
     /// Submits what `entry` makes of each number below the batch's size, as [`Nops::submit_and_complete`] does; each must end
@@ -63,31 +68,38 @@ impl Batches {
         }
         self.is_under_way = true;
         self.rings.publish(self.batch);
-        self.submit()?;
+        self.hand_over(self.batch, self.batch)?;
         self.complete(result)
     }
 
+    /// Has the kernel take `submit` published entries; where it has to be called for that, it is back when `complete` more have ended.
     #[inline(always)]
-    fn submit(&self) -> io::Result<()> {
+    pub fn hand_over(&self, submit: u32, complete: u32) -> io::Result<()> {
         if self.is_polled {
-            return self.rings.wake(self.batch);
+            return self.rings.wake(submit);
         }
-        match self.rings.enter(self.batch, self.batch)? {
-            taken if taken == self.batch as usize => Ok(()),
+        match self.rings.enter(submit, complete)? {
+            taken if taken == submit as usize => Ok(()),
             _ => Err(io::Error::other("the kernel took a part of the batch")),
         }
     }
 
+    /// Spins until `count` completions are there.
     #[inline(always)]
-    fn complete(&mut self, result: i32) -> io::Result<()> {
+    pub fn await_completions(&self, count: u32) {
         let mut looks = 0_u32;
-        while self.rings.completed() < self.batch {
+        while self.rings.completed() < count {
             looks += 1;
             if looks.is_multiple_of(PATIENCE) {
                 std::thread::yield_now();
             }
             std::hint::spin_loop();
         }
+    }
+
+    #[inline(always)]
+    fn complete(&mut self, result: i32) -> io::Result<()> {
+        self.await_completions(self.batch);
         self.is_under_way = false;
         // Those that other threads of the kernel do may end in any order, but each once.
         let mut numbers = 0;

@@ -4,7 +4,7 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-use rustix::fd::{AsRawFd, FromRawFd, OwnedFd};
+use rustix::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::workloads::call::{errno, named};
 use crate::workloads::{checked, machine::arch};
@@ -21,6 +21,7 @@ const ENTER_SQ_WAKEUP: usize = 1 << 1;
 const SQ_NEED_WAKEUP: u32 = 1 << 0;
 const REGISTER_BUFFERS: usize = 0;
 const REGISTER_FILES: usize = 2;
+const REGISTER_BUFFER_RING: usize = 22;
 const OFFSET_RINGS: libc::off_t = 0;
 const OFFSET_ENTRIES: libc::off_t = 0x1000_0000;
 
@@ -83,7 +84,7 @@ pub(crate) struct Completion {
     pub name: u64,
     /// What the operation came to; negative is an error.
     pub result: i32,
-    flags: u32,
+    pub flags: u32,
 }
 
 const _: () = assert!(size_of::<Parameters>() == 120 && size_of::<Submission>() == 64 && size_of::<Completion>() == 16);
@@ -233,17 +234,35 @@ impl Rings {
     /// The memory has to live as long as the rings.
     pub unsafe fn register(&self, block: &mut [u8], file: &OwnedFd) -> io::Result<()> {
         let vector = libc::iovec { iov_base: block.as_mut_ptr().cast(), iov_len: block.len() };
-        let descriptor = file.as_raw_fd();
-        let each =
-            [(REGISTER_BUFFERS, (&raw const vector) as usize), (REGISTER_FILES, (&raw const descriptor) as usize)];
-        for (what, one) in each {
-            // SAFETY: the kernel reads one vector, whose memory lives as the caller says, or one descriptor.
-            let result = unsafe {
-                arch::call(libc::SYS_io_uring_register, [self.ring.as_raw_fd() as usize, what, one, 1, 0, 0])
-            };
-            checked("io_uring_register", result)?;
-        }
-        Ok(())
+        // SAFETY: the kernel reads one vector, whose memory lives as the caller says.
+        unsafe { self.call_register(REGISTER_BUFFERS, (&raw const vector) as usize, 1) }?;
+        self.register_files(&[file.as_raw_fd()])
+    }
+
+    /// Makes these the ring's files, by their places.
+    pub fn register_files(&self, files: &[RawFd]) -> io::Result<()> {
+        // SAFETY: the kernel reads as many descriptors.
+        unsafe { self.call_register(REGISTER_FILES, files.as_ptr() as usize, files.len()) }
+    }
+
+    /// Has requests take their memory from group 0, a ring of `entries` buffers at `address` that the caller fills (Linux 5.19 and
+    /// later).
+    ///
+    /// # Safety
+    /// The ring, at a page's begin, and the buffers that are in it have to live as long as the rings and what is under way.
+    pub unsafe fn register_buffer_ring(&self, address: u64, entries: u32) -> io::Result<()> {
+        // struct io_uring_buf_reg: the address, the number of entries, and zeros for the group, flags and what is reserved.
+        let group = [address, u64::from(entries), 0, 0, 0];
+        // SAFETY: the kernel reads one structure; the memory that it names lives as the caller says.
+        unsafe { self.call_register(REGISTER_BUFFER_RING, group.as_ptr() as usize, 1) }
+    }
+
+    /// # Safety
+    /// `first` is where `count` of what the kernel expects of `what` lie, and what these name lives as long as the kernel may use it.
+    unsafe fn call_register(&self, what: usize, first: usize, count: usize) -> io::Result<()> {
+        let arguments = [self.ring.as_raw_fd() as usize, what, first, count, 0, 0];
+        // SAFETY: the caller's.
+        checked("io_uring_register", unsafe { arch::call(libc::SYS_io_uring_register, arguments) }).map(drop)
     }
 
     /// io_uring_enter(2): submits `submit` and waits for `complete` completions; how many were submitted.
@@ -285,6 +304,12 @@ impl Rings {
         let cq = &self.parameters.cq;
         let tail = self.rings.word(cq.tail).load(Ordering::Acquire);
         tail.wrapping_sub(self.rings.word(cq.head).load(Ordering::Relaxed))
+    }
+
+    /// Completions since the rings were made, as the kernel counts them.
+    #[cfg(test)]
+    pub fn completed_ever(&self) -> u32 {
+        self.rings.word(self.parameters.cq.tail).load(Ordering::Acquire)
     }
 
     /// The completion that is `ahead` of the next; it has to be one of [`Rings::completed`], or else is an old one.
