@@ -27,7 +27,10 @@ const AXES: &[Axis] = &[
         "call",
         "调用",
         &[
+            ("allocate", "分配并释放内存块"),
+            ("connect", "建立并关闭 TCP 连接"),
             ("map", "映射与解除映射"),
+            ("null", "空调用"),
             ("open", "打开并关闭"),
             ("openat2_beneath", "openat2，不出起始目录"),
             ("pipe", "管道"),

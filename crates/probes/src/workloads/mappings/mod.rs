@@ -1,6 +1,7 @@
 //! Mappings, protection, barriers.
 
 pub mod balloon;
+pub mod heap;
 pub mod mapping;
 pub mod membarrier;
 pub mod movable;
