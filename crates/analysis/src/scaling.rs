@@ -341,7 +341,8 @@ fn slowing(share: f64) -> Words {
     let share = percent_number(share);
     Words {
         en: format!(
-            "the same number did {share} % less in the last round than in the first, so no law is told: CPU credits, throttling or a busier host"
+            "the same number did {share} % less in the last round than in the first, so no law is told: CPU credits, \
+             throttling or a busier host"
         ),
         zh: format!("同样的数目在最后一轮比第一轮少做 {share}%，故不给出定律：CPU 积分用完、被限流，或宿主机更忙"),
     }
