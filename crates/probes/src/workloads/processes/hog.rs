@@ -165,6 +165,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::skip::skipped;
     use crate::workloads::{affinity, process::in_a_child};
 
     #[test]
@@ -225,10 +226,12 @@ mod tests {
             })?;
             let hog = Hog { peer, words };
             let (before, begun) = (hog.spent_ns()?, clock::monotonic_ns());
-            // A kernel without such filters has nothing to say.
             while hog.words.is_on.0.load(Ordering::Acquire) == 1 && hog.spent_ns()? < before + 30_000_000 {
                 assert!(clock::monotonic_ns() - begun < 60_000_000_000, "it has made a call, or does not run");
                 std::thread::sleep(Duration::from_millis(1));
+            }
+            if hog.words.is_on.0.load(Ordering::Acquire) != 1 {
+                skipped("this kernel, or what this runs in, forbids no calls");
             }
             Ok(())
         });
