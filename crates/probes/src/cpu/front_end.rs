@@ -65,7 +65,7 @@ pub static PROBE: Probe = Probe {
             },
         )
         .fills(Fill::EachThread(1)),
-        Axis::count("length", "4", Points::Listed { quick: &["4"], standard: &["2", "8"], thorough: &[] }),
+        Axis::count("length", "4", Points::Listed { quick: &["4"], standard: &["2"], thorough: &["8"] }),
     ],
     full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["size", "length"] }],
     limit: Limit::OperationsPerCycle(&[("", MOST_A_CYCLE)]),
