@@ -78,22 +78,24 @@ fn measure(case: &mut Case) -> Result<()> {
     };
     let weighed = |quarters| OwnGroup::make(&GroupLimit::CpuWeight { quarters });
     let groups = if is_nice { Vec::new() } else { QUARTERS.into_iter().map(weighed).collect::<Result<_>>()? };
+    let none = |error: std::io::Error| RoundError::lacking("cannot keep a CPU busy", &error);
     // After the groups, so that they end before these are removed.
     let hogs = priorities
         .into_iter()
         .map(|nice| Hog::spawn(cpu, Priority::Nice(nice), 100))
         .collect::<std::io::Result<Vec<Hog>>>()
-        .map_err(|error| RoundError::lacking("cannot start a process that keeps a CPU busy", &error))?;
+        .map_err(none)?;
     hogs.iter().zip(&groups).try_for_each(|(hog, group)| group.admit(hog.pid()))?;
     let window = LEAST.max(Duration::from_nanos(case.grant_ns() as u64));
     case.once(|_| {
-        hogs.iter().try_for_each(|hog| hog.set(true))?;
+        hogs.iter().try_for_each(|hog| hog.set(true)).map_err(none)?;
         std::thread::sleep(BEGINNING);
-        let spent = || std::io::Result::Ok([hogs[0].spent_ns()?, hogs[1].spent_ns()?]);
+        let spent =
+            || -> Result<[u64; 2]> { Ok([hogs[0].spent_ns().map_err(none)?, hogs[1].spent_ns().map_err(none)?]) };
         let before = spent()?;
         std::thread::sleep(window);
         let after = spent()?;
-        hogs.iter().try_for_each(Hog::has_run)?;
+        hogs.iter().try_for_each(Hog::has_run).map_err(none)?;
         Ok(share([0, 1].map(|one| (after[one] - before[one]) as f64)))
     })
     .value()?;

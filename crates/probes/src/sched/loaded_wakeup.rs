@@ -95,7 +95,7 @@ fn measure(case: &mut Case) -> Result<()> {
     case.may_fill(parties as u64 * fork::LEAST_BYTES)?;
     let none = |error| RoundError::lacking("cannot start so many processes", &error);
     let busy = if hog > 0 { &cpus[..] } else { &[] };
-    let hogs = Hog::on_each(busy, Priority::Nice(0), hog).map_err(none)?;
+    let _hogs = Hog::on_each(busy, Priority::Nice(0), hog).map_err(none)?;
     let places: Vec<usize> = cpus.iter().map(|cpu| cpu.0).collect();
     let mut queues = RequestQueues::new(messengers, workers * cpus.len(), &places).map_err(none)?;
     let time_ns = (CAPACITY_SHARE * case.grant_ns()).clamp(LEAST_CAPACITY_NS, MOST_CAPACITY_NS);
@@ -109,7 +109,6 @@ fn measure(case: &mut Case) -> Result<()> {
     })
     .singly()
     .time()?;
-    hogs.iter().try_for_each(Hog::has_run)?;
     case.also(WOKEN.name, median_in_place(&mut woken_ns))?;
     case.also(Quantity::REQUESTS_DUE.name, [rate])
 }

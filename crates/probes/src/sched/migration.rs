@@ -102,7 +102,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let is_busy = case.param::<String>("destination")? == "busy";
     let busy = if is_busy { &[here, there][..] } else { &[] };
     // Before there is memory: what a child shares is copied when it is next written to.
-    let hogs = Hog::on_each(busy, Priority::Idle, 100).map_err(none)?;
+    let _hogs = Hog::on_each(busy, Priority::Idle, 100).map_err(none)?;
     let line = case.line_bytes();
     let buffer = (footprint > 0).then(|| crate::chained::chained(case, footprint, Pages::Base, None));
     let mut buffer = buffer.transpose()?;
@@ -132,7 +132,6 @@ fn measure(case: &mut Case) -> Result<()> {
     // Whatever ended it: the next case of this process begins where this one did.
     case.pin(here.cpu)?;
     measured?;
-    hogs.iter().try_for_each(Hog::has_run).map_err(none)?;
     case.also(Quantity::WHOLE.name, whole)?;
     case.also(Quantity::OVERHEAD.name, overhead)?;
     case.also(REFILL.name, refill.into_iter().filter(|_| footprint > 0))

@@ -38,7 +38,7 @@ pub(super) const PAIRS: &[Pair] = &[
     ("two processes cannot be connected so", "无法这样连接两个进程"),
     ("cannot start so many processes", "无法启动这么多进程"),
     ("cannot measure beside a process that yields to all others", "无法在让位于所有其他进程的进程旁测量"),
-    ("cannot start a process that keeps a CPU busy", "无法启动使 CPU 保持忙碌的进程"),
+    ("cannot keep a CPU busy", "无法使一个 CPU 保持忙碌"),
     ("a process that keeps a CPU busy has not run", "使 CPU 保持忙碌的进程没有运行"),
     ("there is no nice value so much above this process's", "本进程的 nice 值已过高，无法再增加这么多"),
     ("no request was begun for 5 s", "5 s 内没有开始处理任何请求"),

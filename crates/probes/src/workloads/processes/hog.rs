@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use hostmark_engine::prelude::{Cpu, ReasonCode};
 
@@ -17,6 +18,10 @@ use crate::workloads::{clock, cpu_time, process};
 const PERIOD_NS: u64 = 10_000_000;
 /// Additions between two looks at the clock, or at whether it is still to be busy: some 10 µs.
 const ADDITIONS: u64 = 30_000;
+
+/// Whether one has begun is looked at so often, for a second in all.
+const MOST_LOOKS: usize = 1000;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
 /// How the scheduler treats it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,16 +64,19 @@ impl Hog {
         Ok(Hog { peer, words })
     }
 
-    /// The same, busy from now on.
-    pub fn busy(cpu: Cpu, priority: Priority, percent: u64) -> io::Result<Hog> {
-        let hog = Hog::spawn(cpu, priority, percent)?;
-        hog.set(true)?;
-        Ok(hog)
-    }
-
-    /// One on each of these CPUs, all of them busy from now on.
+    /// One on each of these CPUs, all of them busy by now.
     pub fn on_each(cpus: &[Cpu], priority: Priority, percent: u64) -> io::Result<Vec<Hog>> {
-        cpus.iter().map(|&cpu| Hog::busy(cpu, priority, percent)).collect()
+        let hogs = cpus.iter().map(|&cpu| Hog::spawn(cpu, priority, percent)).collect::<io::Result<Vec<Hog>>>()?;
+        hogs.iter().try_for_each(|hog| hog.set(true))?;
+        // A CPU that others want too is given to them first.
+        for _ in 0..MOST_LOOKS {
+            if hogs.iter().all(|hog| hog.has_run().is_ok()) {
+                break;
+            }
+            std::thread::sleep(BETWEEN_LOOKS);
+        }
+        hogs.iter().try_for_each(Hog::has_run)?;
+        Ok(hogs)
     }
 
     /// Whether it is to be busy from now on.
@@ -90,7 +98,7 @@ impl Hog {
     /// An error where it has not been busy at all, as one that could not begin: what was measured beside it is not what it seems.
     pub fn has_run(&self) -> io::Result<()> {
         match self.words.has_run.0.load(Ordering::Acquire) {
-            0 => Err(fault(ReasonCode::ProcessDied, "a process that keeps a CPU busy has not run")),
+            0 => Err(fault(ReasonCode::Disturbed, "a process that keeps a CPU busy has not run")),
             _ => Ok(()),
         }
     }
@@ -162,8 +170,6 @@ fn serve(words: &HogWords, percent: u64) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::skip::skipped;
     use crate::workloads::{affinity, process::in_a_child};
@@ -173,6 +179,9 @@ mod tests {
         in_a_child(|| {
             let cpu = Cpu(affinity::allowed()?[0]);
             let own = rustix::process::getpriority_process(None)?;
+            for percent in [30, 100] {
+                Hog::on_each(&[cpu], Priority::Nice(0), percent)?[0].has_run()?;
+            }
             for (priority, percent) in [(Priority::Nice(0), 30), (Priority::Nice(5), 100), (Priority::Idle, 100)] {
                 // Of a process that is nice already there may be no such value: its hog ends at once.
                 if priority == Priority::Nice(5) && own + 5 > 19 {
