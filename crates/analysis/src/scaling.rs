@@ -234,8 +234,8 @@ impl Scaling {
         en += &format!(", scatter {scatter} %");
         zh += &format!("，离散 {scatter}%");
         let most = self.points.last().map_or(0.0, |last| last.parties);
-        match (law.peak().filter(|_| law.serial.is_none()), &law.serial) {
-            (Some(peak), _) if knee.is_none_or(|knee| peak < knee.at) => {
+        match (law.peak(knee).filter(|_| law.serial.is_none()), &law.serial) {
+            (Some(peak), _) => {
                 let times = number(law.at(peak) / law.alone);
                 en += &format!("; peak at {peak:.0}, {times}x one alone");
                 zh += &format!("；峰值在 {peak:.0} 个，为单独一个的 {times} 倍");

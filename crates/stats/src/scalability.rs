@@ -85,11 +85,12 @@ impl ScalingLaw {
         Curve { alone: self.alone, contention: self.contention.value, coherence: self.coherence.value }.at(parties)
     }
 
-    /// The number of parties beyond which the throughput falls; none where it does not.
-    pub fn peak(&self) -> Option<f64> {
+    /// The number of parties beyond which the throughput falls; none where it does not, or not before the `knee` at which the law ends.
+    pub fn peak(&self, knee: Option<Knee>) -> Option<f64> {
         let (contention, coherence) = (self.contention.value, self.coherence.value);
         let peak = ((1.0 - contention).max(0.0) / coherence).sqrt();
-        (coherence > 0.0 && peak.is_finite()).then_some(peak.max(1.0))
+        let peak = (coherence > 0.0 && peak.is_finite()).then_some(peak.max(1.0));
+        peak.filter(|peak| knee.is_none_or(|knee| *peak < knee.at))
     }
 }
 
@@ -434,7 +435,7 @@ mod tests {
             assert!((law.contention.value - contention).abs() < 1e-6, "{law:?}");
             assert!((law.coherence.value - coherence).abs() < 1e-6, "{law:?}");
             assert_eq!(knee, None);
-            assert_eq!(law.peak().is_some(), coherence > 0.0, "{law:?}");
+            assert_eq!(law.peak(knee).is_some(), coherence > 0.0, "{law:?}");
             // Coherence that bends the curve is no serial share.
             let is_serial = law.serial.is_some_and(|share| (share.value - contention).abs() < 1e-6);
             assert_eq!(is_serial, coherence == 0.0, "{law:?}");
@@ -516,7 +517,7 @@ mod tests {
     #[test]
     fn a_peak_and_the_first_fall_are_where_they_were_planted() {
         let (.., law, falls) = smooth_growth(&made(&DOUBLED, 0.0, 1, universal(0.1, 0.01)), None);
-        assert!((law.unwrap().peak().unwrap() - (0.9_f64 / 0.01).sqrt()).abs() < 1e-3, "{law:?}");
+        assert!((law.unwrap().peak(None).unwrap() - (0.9_f64 / 0.01).sqrt()).abs() < 1e-3, "{law:?}");
         assert_eq!(falls, Some(16.0));
         assert_eq!(smooth_growth(&made(&DOUBLED, 0.0, 1, universal(0.1, 0.0)), None).3, None);
     }

@@ -96,7 +96,7 @@ fn law(run: &Run, source: &str) -> Option<Text<String>> {
         ),
         zh: format!("按通用可扩展性定律，{source} 有 {value}%（{low} 到 {high}%）的工作同一时间只能由一份完成"),
     };
-    if let Some(peak) = law.peak().filter(|peak| knee.is_none_or(|knee| *peak < knee.at)) {
+    if let Some(peak) = law.peak(knee) {
         text.en += &format!("; {peak:.0} copies would do most");
         text.zh += &format!("；约 {peak:.0} 份时合计最多");
     }
