@@ -45,7 +45,7 @@ pub struct Earlier {
 }
 
 impl Earlier {
-    /// Those of `runs` that were measured on the host of `run` in the same profile, and ended as planned. The run itself is none of
+    /// Those of `runs` that were measured on the host of `run` in the same profile and time, and ended as planned. The run itself is none of
     /// them.
     pub fn of(run: &Run, runs: impl IntoIterator<Item = impl Borrow<Run>>) -> Earlier {
         let mut earlier = Earlier::default();
@@ -54,6 +54,8 @@ impl Earlier {
             let other = other.borrow();
             let is_alike = is_same_host(&run.host, &other.host)
                 && other.settings.profile == run.settings.profile
+                // A glance is a quick run of ten seconds.
+                && other.settings.limit_s == run.settings.limit_s
                 && other.id != run.id
                 && other.interrupted.is_none()
                 && other.imported.is_none();

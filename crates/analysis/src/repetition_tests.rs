@@ -75,10 +75,12 @@ fn two_earlier_runs_report_nothing_and_three_report_the_scatter() {
 #[test]
 fn runs_of_other_hosts_profiles_and_probes_have_no_part_in_it() {
     let new = run("new", vec![case("ipc.pipe", 100.0, 0.01)]);
-    let mut others = vec![new.clone(); 4];
+    let mut others = vec![new.clone(); 5];
     others[0].host.hostname = "other".into();
     others[1].settings.profile = hostmark_model::Profile::Standard;
     others[2].interrupted = Some("stopped by a signal".into());
+    others[4].id = "glance".into();
+    others[4].settings.limit_s = 10.0;
     // The fourth is the run itself.
     assert_eq!(Earlier::of(&new, &others), Earlier::default());
     others[3].id = "before".into();

@@ -20,5 +20,7 @@ mod wall;
 mod words;
 pub mod world;
 
+/// The plan of a run, which tests look at on other machines.
+pub use command::fitted;
 /// Checks against known values, which tests make too.
 pub use command::self_check;

@@ -8,9 +8,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use expected::{MACHINES, Machine, machine};
-use hostmark_analysis::lmbench;
 use hostmark_engine::Eta;
-use hostmark_engine::plan::{Plan, PlannedCase, Priority, Request, TIME_BUDGET, TableCell, plan, plan_table};
+use hostmark_engine::plan::{Plan, PlannedCase, Priority, Request, TIME_BUDGET, plan};
 use hostmark_engine::probe::entries;
 use hostmark_model::{CaseId, CpuFact, EACH_POINT, HostFacts, Inputs, Profile};
 use hostmark_present::tables::{NamedTable, TABLES};
@@ -21,27 +20,22 @@ use crate::alone::beside;
 
 const PROFILES: [Profile; 3] = [Profile::Quick, Profile::Standard, Profile::Thorough];
 
-fn cells() -> Vec<TableCell> {
-    lmbench::cells().map(|point| TableCell { probe: point.probe, at: point.at }).collect()
-}
-
 fn cells_of(table: &NamedTable, host: &HostFacts) -> Vec<CaseId> {
     table.cells(host, hostmark_host::single(host).unwrap())
 }
 
-fn fitted(host: &HostFacts, profile: Profile) -> Plan {
+fn planned(host: &HostFacts, profile: Profile, table: Option<&NamedTable>) -> Plan {
     let request = Request { filters: Vec::new(), profile, seed: 1, set: Vec::new(), inputs: Inputs::default() };
-    let mut plan = plan(CATALOGUE, host, request).unwrap();
-    plan.fit(host, &cells());
-    plan
+    hostmark::fitted(host, request, table).unwrap()
 }
 
-/// The plan of a table that is asked for by name, as the command line makes it.
+fn fitted(host: &HostFacts, profile: Profile) -> Plan {
+    planned(host, profile, None)
+}
+
+/// The plan of a table that is asked for by name.
 fn of_table(table: &NamedTable, host: &HostFacts, profile: Profile) -> Plan {
-    let request = Request { filters: Vec::new(), profile, seed: 1, set: Vec::new(), inputs: Inputs::default() };
-    let mut plan = plan_table(CATALOGUE, host, request, &cells_of(table, host)).unwrap();
-    plan.fit(host, &cells());
-    plan
+    planned(host, profile, Some(table))
 }
 
 /// A machine where all is there that a table may need: the kernel module, and root.

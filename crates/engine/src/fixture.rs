@@ -250,6 +250,7 @@ pub fn planned_case(probe: &'static Probe, id: &str) -> PlannedCase {
         steps: 0,
         priority: Priority::Default,
         set_up: Duration::ZERO,
+        first_touch: Duration::ZERO,
         cpus: vec![0],
         skip: None,
     }

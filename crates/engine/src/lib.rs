@@ -10,6 +10,7 @@ pub mod estimate;
 #[cfg(test)]
 mod fixture;
 pub mod janitor;
+pub mod memory_look;
 #[cfg(any(test, feature = "tests"))]
 pub mod mock;
 pub mod plan;

@@ -66,6 +66,8 @@ pub struct PlannedCase {
     pub priority: Priority,
     /// What a round of it is forecast to take besides its samples; nothing before the plan is fitted.
     pub set_up: Duration,
+    /// What its first round in a worker is forecast to take beyond that, for the first touch of memory that the others find touched.
+    pub first_touch: Duration,
     /// The CPUs it runs on, the measuring thread's first.
     pub cpus: Vec<usize>,
     /// Why it cannot be measured here, when that is known beforehand.

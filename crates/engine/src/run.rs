@@ -359,7 +359,7 @@ impl Runner<'_> {
             budget_ns: grant.as_nanos() as u64,
             caches_bytes: cpus.first().map_or(Vec::new(), |&cpu| caches_bytes(host, cpu)),
             l1d_bytes: first_level.map_or(0, |cache| cache.size_bytes),
-            llc_bytes: cache.map_or(0, |cache| cache.size_bytes),
+            llc_bytes: cache.map_or(0, |cache| host.effective_bytes(cache)),
             llc_sum_bytes: host.last_level_caches_bytes(&cpus),
             line_bytes: cache.and_then(|cache| cache.line_bytes).unwrap_or(64),
             memory_bytes: TimeBudget::memory_bytes(host),

@@ -176,3 +176,54 @@ fn where_not_all_can_have_five_rounds_the_last_give_way_and_the_others_have_them
     assert!(complete >= 120, "{complete} of {}: {rounds:?}", rounds.len());
     assert!(rounds.iter().all(|rounds| *rounds >= 1));
 }
+
+#[test]
+fn small_sizes_are_not_taken_to_be_as_slow_as_the_large_default_of_their_probe() {
+    // A machine that takes 2 ms to touch a MiB: the default fills 64 MiB, its other cases next to nothing.
+    let mut plan = planned(SHARED, &[], Profile::Quick);
+    let is_default = |id: &str| id.ends_with("@n=1");
+    for case in &mut plan.cases {
+        let fills = is_default(&case.id.to_string());
+        case.set_up = Duration::from_millis(if fills { 30 } else { 15 });
+    }
+    let seen = perform(&plan, &host(), None, |job| {
+        let round = |case: &hostmark_model::JobCase| {
+            let overhead = Duration::from_millis(if is_default(&case.id) { 250 } else { 5 });
+            fine(job, 5.0, overhead).into_iter().skip(1).collect::<Vec<_>>()
+        };
+        if job.cases.is_empty() {
+            usual(job)
+        } else {
+            std::iter::once(hello()).chain(job.cases.iter().flat_map(round)).collect()
+        }
+    });
+    for case in &seen.outcomes.cases {
+        assert!(rounds_had(&seen, &case.id).len() >= 5, "{}: {:?}", case.id, rounds_had(&seen, &case.id));
+    }
+}
+
+#[test]
+fn in_a_short_run_what_is_slow_to_fill_has_the_time_that_the_others_leave() {
+    // As glance on a host that tells of 300 MiB of cache: 19 cells that fill nothing, and one that takes seconds a round.
+    let mut plan = planned(SHARED, &["many.a", "many.b"], Profile::Quick);
+    plan.request.inputs.limit_s = Some(10);
+    let fills = |id: &str| id == "many.a@n=1";
+    for case in &mut plan.cases {
+        case.priority = case.priority.min(Priority::Cell);
+        case.set_up = if fills(&case.id.to_string()) { Duration::from_millis(600) } else { Duration::from_millis(15) };
+    }
+    let seen = perform(&plan, &host(), None, |job| {
+        let round = |case: &hostmark_model::JobCase| {
+            let overhead = Duration::from_millis(if fills(&case.id) { 2500 } else { 30 });
+            fine(job, 5.0, overhead).into_iter().skip(1).collect::<Vec<_>>()
+        };
+        if job.cases.is_empty() {
+            usual(job)
+        } else {
+            std::iter::once(hello()).chain(job.cases.iter().flat_map(round)).collect()
+        }
+    });
+    for case in seen.outcomes.cases.iter().filter(|case| !fills(&case.id)) {
+        assert!(rounds_had(&seen, &case.id).len() >= 5, "{}: {:?}", case.id, rounds_had(&seen, &case.id));
+    }
+}

@@ -83,6 +83,8 @@ pub fn read_with_scratch(root: &Root, scratch: Option<&Path>) -> HostFacts {
         caches,
         nodes,
         memory: memory::read(root),
+        // Whoever plans a run looks at it.
+        memory_look: None,
         kernel: kernel::read(root),
         virtualization: virtualization::read(root, &cpuinfo),
         limits: limits::read(root),

@@ -40,6 +40,9 @@ pub struct HostFacts {
     pub nodes: Vec<NodeFact>,
     /// Memory and its pages.
     pub memory: MemoryFacts,
+    /// What a run found of memory before it was planned; none where none has looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_look: Option<MemoryLook>,
     /// The kernel.
     pub kernel: KernelFacts,
     /// What it runs in.
@@ -89,7 +92,7 @@ impl HostFacts {
     /// The largest last-level cache of a usable CPU, bytes; 0 where the host tells of none.
     pub fn largest_last_level_cache_bytes(&self) -> u64 {
         let caches = self.usable_cpus().into_iter().filter_map(|cpu| self.last_level_cache(cpu));
-        caches.map(|cache| cache.size_bytes).max().unwrap_or(0)
+        caches.map(|cache| self.effective_bytes(cache)).max().unwrap_or(0)
     }
 
     /// The sizes of the last-level caches of `cpus` together, each cache once, bytes.
@@ -100,8 +103,25 @@ impl HostFacts {
                 caches.push(cache);
             }
         }
-        caches.iter().map(|cache| cache.size_bytes).fold(0, u64::saturating_add)
+        caches.iter().map(|cache| self.effective_bytes(cache)).fold(0, u64::saturating_add)
     }
+
+    /// Bytes of a cache that sizes are planned by: those reported, and of a last-level cache no more than a run found there.
+    pub fn effective_bytes(&self, cache: &CacheFact) -> u64 {
+        let found = self.memory_look.as_ref().and_then(|look| look.last_cache_bytes);
+        found.filter(|_| cache.level >= 3).map_or(cache.size_bytes, |found| cache.size_bytes.min(found))
+    }
+}
+
+/// What a run found of memory before it was planned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct MemoryLook {
+    /// Rate at which one CPU touches memory for the first time, bytes a second.
+    pub first_touch_bytes_per_s: f64,
+    /// A power of two that the last-level cache certainly does not hold, where the reported size is larger; none where it holds all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_cache_bytes: Option<u64>,
 }
 
 /// The processor's model and abilities.

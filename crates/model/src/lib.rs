@@ -49,9 +49,9 @@ pub use histogram::Histogram;
 pub use host::{
     Activity, AroundCache, Audit, BlockDevice, BusyTask, CacheFact, CacheKind, Channels, CoreKindFact, CpuFact,
     CpuFacts, DirectoryFact, Disturbed, FirmwareFacts, GroupFact, HostFacts, HostFinding, HostReport, HostWeight,
-    HugePages, InterfaceLosses, InterruptModeration, KernelFacts, LimitFacts, LoopbackFacts, MemoryFacts, MemoryModule,
-    NetworkInterface, NetworkPath, NodeFact, Offloads, Pressure, ProcessFacts, Purpose, QueueingDiscipline, Resource,
-    Rings, Sight, StorageFacts, VirtualizationFacts, design_that_can,
+    HugePages, InterfaceLosses, InterruptModeration, KernelFacts, LimitFacts, LoopbackFacts, MemoryFacts, MemoryLook,
+    MemoryModule, NetworkInterface, NetworkPath, NodeFact, Offloads, Pressure, ProcessFacts, Purpose,
+    QueueingDiscipline, Resource, Rings, Sight, StorageFacts, VirtualizationFacts, design_that_can,
 };
 pub use inputs::{ISOLATE, Inputs};
 pub use job::{CalibratedClock, Choice, Environment, Job, JobCase, PROTOCOL};

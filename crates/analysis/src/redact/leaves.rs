@@ -145,7 +145,7 @@ fields! {
     Gap { what, cases }
 
     HostFacts {
-        hostname, boot_id, cpu, cpus, caches, nodes, memory, kernel, virtualization, limits, process, firmware, storage, network, loopback, activity
+        hostname, boot_id, cpu, cpus, caches, nodes, memory, memory_look, kernel, virtualization, limits, process, firmware, storage, network, loopback, activity
     }
     CpuFacts {
         architecture, vendor, model, microarchitecture, microcode, features, packages, governor, smt_active, frequency_driver, turbo, isolated, tickless,
@@ -155,6 +155,7 @@ fields! {
     CpuFact { id, online, allowed, package, core, node, siblings, max_hz, capacity, busy }
     CacheFact { level, kind, size_bytes, line_bytes, ways, shared_cpus }
     NodeFact { id, cpus, memory_bytes, distances, huge_pages }
+    MemoryLook { first_touch_bytes_per_s, last_cache_bytes }
     MemoryFacts {
         total_bytes, available_bytes, swap_total_bytes, swap_used_bytes, page_bytes, pmd_page_bytes, transparent_huge_pages,
         transparent_huge_pages_forbidden, transparent_huge_page_defrag, huge_pages, same_page_merging, numa_balancing, zone_reclaim_mode,

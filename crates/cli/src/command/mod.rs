@@ -28,6 +28,8 @@ mod garbled;
 #[path = "../../../../tests/support/mutated.rs"]
 mod mutated;
 
+/// Plans a run as the command line does.
+pub use measure::ready::fitted;
 use std::io;
 use std::path::Path;
 

@@ -4,7 +4,7 @@ mod cost;
 
 use std::time::Duration;
 
-use hostmark_model::{AxisKind, HostFacts, Profile};
+use hostmark_model::{AxisKind, EACH_POINT, HostFacts, Params, Profile};
 
 use crate::plan::time_budget::TimeBudget;
 use crate::plan::{Plan, PlannedCase, Priority, TableCell, no_time};
@@ -22,11 +22,13 @@ const LARGEST_PART: u32 = 20;
 
 impl Plan {
     /// Gives the plan the profile's time: cases are taken by worth, of one worth the cheaper first, until what they are
-    /// forecast to take fills the limit, and what is left is skipped. `cells` are those of the tables that people know.
-    pub fn fit(&mut self, host: &HostFacts, cells: &[TableCell]) {
-        self.mark(cells);
+    /// forecast to take fills the limit, and what is left is skipped. `first` are the cells that people look at first, `cells` those of
+    /// other tables that they know; [`EACH_POINT`] stands for every point of an axis.
+    pub fn fit(&mut self, host: &HostFacts, first: &[TableCell], cells: &[TableCell]) {
+        self.mark(first, Priority::First);
+        self.mark(cells, Priority::Cell);
         for case in &mut self.cases {
-            case.set_up = cost::of_round(host, case);
+            (case.set_up, case.first_touch) = cost::of_round(host, case);
         }
         if !self.request.inputs.command.is_empty() {
             return;
@@ -40,13 +42,13 @@ impl Plan {
         };
         for index in self.by_priority() {
             let case = &mut self.cases[index];
-            if case.set_up > most && case.priority != Priority::Default {
+            if case.set_up > most && !case.is_default {
                 case.skip = Some(no_time());
                 continue;
             }
             match left.checked_sub(TimeBudget::at_least(rounds, case.set_up)) {
                 Some(rest) => left = rest,
-                None if case.priority == Priority::Default => left = Duration::ZERO,
+                None if case.is_default => left = Duration::ZERO,
                 None => case.skip = Some(no_time()),
             }
         }
@@ -77,7 +79,7 @@ impl Plan {
         }
     }
 
-    fn mark(&mut self, cells: &[TableCell]) {
+    fn mark(&mut self, cells: &[TableCell], priority: Priority) {
         for cell in cells {
             let derived = self.derived.iter().find(|entry| entry.id() == cell.probe);
             // Of what is computed, the first source is what its value is made of.
@@ -87,14 +89,19 @@ impl Plan {
             });
             let probe = source.map_or(cell.probe, |source| source.probe);
             let Some(base) = self.base(probe).cloned() else { continue };
+            let each = |axis: &str| cell.at.iter().any(|&(each, value)| each == axis && value == EACH_POINT);
             let wanted = cell.at.iter().fold(base.clone(), |params, (axis, value)| params.with(axis, value));
+            let is_wanted = |params: &Params| {
+                let mut pairs = params.0.iter().zip(&wanted.0);
+                params.0.len() == wanted.0.len() && pairs.all(|(own, wanted)| own == wanted || each(&own.0))
+            };
             for case in self.cases.iter_mut().filter(|case| case.id.probe == probe) {
                 let is_cell = match source {
                     Some(source) => is_of_quick(case) && source.needs(&case.id.params, &base),
-                    None => case.id.params == wanted,
+                    None => is_wanted(&case.id.params),
                 };
                 if is_cell {
-                    case.priority = case.priority.min(Priority::Cell);
+                    case.priority = case.priority.min(priority);
                 }
             }
         }

@@ -27,7 +27,7 @@ static OVERFULL: Catalogue = &[
 
 fn fitted(catalogue: Catalogue, host: &HostFacts, profile: Profile, cells: &[TableCell]) -> Plan {
     let mut plan = plan(catalogue, host, request(&[], profile)).unwrap();
-    plan.fit(host, cells);
+    plan.fit(host, &[], cells);
     plan
 }
 
@@ -135,6 +135,6 @@ fn a_command_has_no_limit_to_fit() {
     let mut plan = planned(MANY, &[], Profile::Quick);
     plan.request.inputs.command = vec!["make".into()];
     plan.cases.iter_mut().for_each(|case| case.set_up = Duration::from_secs(60));
-    plan.fit(&host(), &[]);
+    plan.fit(&host(), &[], &[]);
     assert!(plan.cases.iter().all(|case| case.skip.is_none()));
 }

@@ -26,6 +26,7 @@ pub(super) fn placed(
         steps,
         priority: Priority::Default,
         set_up: Duration::ZERO,
+        first_touch: Duration::ZERO,
         cpus: vec![cpu],
         skip,
     };

@@ -1,4 +1,5 @@
-//! How much a case tells: a probe's default first, then the cells of well-known tables, then what shorter profiles have.
+//! How much a case tells: the first screen and the curves of bandwidth first, then each probe's default, then the cells of lmbench's tables,
+//! then what shorter profiles have.
 
 use std::collections::HashSet;
 
@@ -7,6 +8,8 @@ use hostmark_model::{Params, Profile, Reason, ReasonCode};
 /// How much a case tells. In the order of worth: what comes first is measured whatever becomes of the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
+    /// What a person looks at first: the first screen, and the tables of bandwidth and latency by size.
+    First,
     /// Its probe's default: no run is without it.
     Default,
     /// A cell of a table that people know.

@@ -6,8 +6,8 @@ use hostmark_model::Outcome;
 use hostmark_stats::interval::LEAST_ROUNDS;
 
 use super::Runner;
-use crate::plan::Priority;
 use crate::plan::time_budget::{Next, TimeBudget};
+use crate::plan::{PlannedCase, Priority};
 
 /// Rounds that are promised to what is slow to fill: all others have theirs before it has another.
 const LEAST_EXPENSIVE_ROUNDS: usize = 1;
@@ -16,33 +16,17 @@ const LEAST_EXPENSIVE_ROUNDS: usize = 1;
 const SLOWER_THAN_FORECAST: u32 = 5;
 const SLOW_TO_FILL: u32 = 120;
 const SLOW_BY_ITSELF: u32 = 30;
+/// A default whose filling is forecast to take this part of a round's start, or more, tells how slow filling is here.
+const FILLING_SHARE: u32 = 2;
 
 impl Runner<'_> {
     /// What the rounds still to come cost, `remaining` in this replicate and all that are pending in the later ones:
     /// those of the case `index`, how many they are in all, and what all take besides samples.
     pub(super) fn costs(&self, index: usize, remaining: &[usize], replicate: u32) -> (Next, usize, Duration) {
-        let known: Vec<Duration> =
-            self.states.iter().filter_map(|state| state.last).map(|last| last.overhead).collect();
-        let usual = match known.len() {
-            0 => TimeBudget::FIRST_OVERHEAD,
-            count => known.iter().sum::<Duration>() / count as u32,
-        };
-        // A case that has not begun is like its probe's default, but for what it is forecast to fill beyond.
+        let usual = self.usual_overhead();
         let last = |index: usize| self.states[index].last.or(self.states[self.defaults[index]].last);
         let cases = &self.setting.plan.cases;
-        let more = |index: usize| match self.states[index].last {
-            Some(_) => Duration::ZERO,
-            None => cases[index].set_up.saturating_sub(cases[self.defaults[index]].set_up),
-        };
-        // One that has not begun, and shares what another of its unit has filled, does not fill it again.
-        let shares = |index: usize| {
-            let is_new = self.states[index].last.is_none() && self.states[self.defaults[index]].last.is_some();
-            is_new && cases[index].is_filling_cell()
-        };
-        let overhead = |index: usize| match shares(index) {
-            true => cases[index].set_up,
-            false => last(index).map_or(usual, |last| last.overhead) + more(index),
-        };
+        let overhead = |index: usize| self.overhead(index, usual);
         let own = TimeBudget::at_least(1, overhead(index));
         // An interval takes so many rounds. Where time is short, those beyond wait until all that have begun can have them.
         let had = |of: usize| self.states[of].rounds.len();
@@ -62,8 +46,7 @@ impl Runner<'_> {
             // What tells more comes first; of what tells as much, what comes earlier in the plan's order, so that the last give way
             // and not all of them lose the round that one of them lacks. What has not begun lets much cheaper cases go first as well.
             // Of the tables' cells all have their least before one has more.
-            let has_priority =
-                cases[of].priority < cases[index].priority || cases[of].is_default && !cases[index].is_default;
+            let has_priority = cases[of].priority < cases[index].priority;
             let has_same_priority = cases[of].priority == cases[index].priority;
             let is_ahead = match (had(of) > 0, had(index) > 0) {
                 (true, true) => self.ranks[of] < self.ranks[index],
@@ -83,13 +66,58 @@ impl Runner<'_> {
             }
         }
         let next = Next {
-            is_default: self.setting.plan.cases[index].is_default && had(index) < self.least_rounds(index),
+            is_default: cases[index].priority <= Priority::Default
+                && had(index) < self.least_rounds(index)
+                && !self.may_wait(index),
             rounds: self.least_rounds(index).saturating_sub(had(index)).clamp(1, self.later(index, replicate) + 1),
             overhead: overhead(index),
             stretch: last(index).map_or(1.0, |last| last.stretch),
             others,
         };
         (next, all_rounds, all_overhead)
+    }
+
+    /// What a round takes besides samples, by all that were measured.
+    pub(super) fn usual_overhead(&self) -> Duration {
+        let known: Vec<Duration> =
+            self.states.iter().filter_map(|state| state.last).map(|last| last.overhead).collect();
+        match known.len() {
+            0 => TimeBudget::FIRST_OVERHEAD,
+            count => known.iter().sum::<Duration>() / count as u32,
+        }
+    }
+
+    /// What a round of the case takes besides samples: what its last one took, and before its first what it is forecast to take, by what its
+    /// probe's default took here. `usual`: what rounds take, where that is unknown too.
+    pub(super) fn overhead(&self, index: usize, usual: Duration) -> Duration {
+        let cases = &self.setting.plan.cases;
+        let (case, default) = (&cases[index], &cases[self.defaults[index]]);
+        if let Some(last) = self.states[index].last {
+            return last.overhead;
+        }
+        let of_default = self.states[self.defaults[index]].last;
+        // Another case of its unit has filled memory for it, or it is the first.
+        if case.is_filling_cell() {
+            return if of_default.is_some() { case.set_up } else { case.set_up + case.first_touch };
+        }
+        let Some(of_default) = of_default else { return usual };
+        // Start and end of a round take as long whatever it fills; filling takes as many times its forecast as it took the default.
+        let start = TimeBudget::FIRST_OVERHEAD.min(of_default.overhead);
+        let filling = |case: &PlannedCase| case.set_up.saturating_sub(TimeBudget::FIRST_OVERHEAD);
+        let is_of_filling = filling(default) * FILLING_SHARE > TimeBudget::FIRST_OVERHEAD;
+        match is_of_filling {
+            true => {
+                let slower = (of_default.overhead - start).as_secs_f64() / filling(default).as_secs_f64();
+                start + filling(case).mul_f64(slower.max(1.0))
+            }
+            false => of_default.overhead + filling(case).saturating_sub(filling(default)),
+        }
+    }
+
+    /// Whether it has what time the others leave: in less time than the profile has, filling memory for long comes last.
+    fn may_wait(&self, index: usize) -> bool {
+        let plan = self.setting.plan;
+        plan.request.inputs.limit_s.is_some() && plan.cases[index].has_long_set_up()
     }
 
     /// Rounds that are promised to a case: what fills memory for long on this machine has a range from fewer, rather than the
@@ -103,7 +131,9 @@ impl Runner<'_> {
         let plan = self.setting.plan;
         let promised = self.promised_rounds(index);
         match plan.cases[index].priority {
-            Priority::Default | Priority::Cell => promised.min(plan.profile_limits().least_rounds as usize),
+            Priority::First | Priority::Default | Priority::Cell => {
+                promised.min(plan.profile_limits().least_rounds as usize)
+            }
             Priority::Further(_) => promised,
         }
     }

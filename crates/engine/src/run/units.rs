@@ -7,6 +7,8 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
+use hostmark_stats::interval::LEAST_ROUNDS;
+
 use super::Runner;
 use crate::plan::Priority;
 use crate::plan::time_budget::{RoundDecision, TimeBudget};
@@ -93,17 +95,18 @@ impl Runner<'_> {
         taken.sum::<Duration>() > forecast.sum::<Duration>() + plan.profile_limits().limit / FILLED_ONCE
     }
 
-    /// Whether rounds of later replicates have time now: defaults and tables' cells that have not begun lose nothing by them, if their rounds
-    /// take as long as those of others that are cheap to set up.
-    pub(super) fn has_time_now(&self) -> bool {
+    /// Whether a round of a later replicate has time now: what is cheap to set up, and tells as much as a table's cell, loses none of the rounds
+    /// that an interval needs.
+    pub(super) fn has_time_now(&self, index: usize) -> bool {
         let plan = self.setting.plan;
-        let of_cheap = |index: usize| self.states[index].last.filter(|_| !plan.cases[index].has_long_set_up());
-        let known: Vec<Duration> = (0..self.states.len()).filter_map(of_cheap).map(|last| last.overhead).collect();
-        let usual = known.iter().sum::<Duration>() / known.len().max(1) as u32;
-        let has_not_begun =
-            |index: &usize| self.states[*index].rounds.is_empty() && plan.cases[*index].priority <= Priority::Cell;
-        let open = self.pending().into_iter().filter(has_not_begun).map(|index| self.least_rounds(index)).sum();
-        TimeBudget::at_least(open, usual) < TimeBudget::time_for_more(plan, self.wall.elapsed())
+        let usual = self.usual_overhead();
+        let is_first =
+            |index: &usize| plan.cases[*index].priority <= Priority::Cell && !plan.cases[*index].has_long_set_up();
+        let due = |index: usize| LEAST_ROUNDS.saturating_sub(self.states[index].rounds.len());
+        let reserved = |index: usize| TimeBudget::at_least(due(index), self.overhead(index, usual));
+        let reserved = self.pending().into_iter().filter(is_first).map(reserved).sum::<Duration>();
+        let own = TimeBudget::at_least(1, self.overhead(index, usual));
+        reserved + own < TimeBudget::time_for_more(plan, self.wall.elapsed())
     }
 
     /// What a case has in common with those beside which one worker may measure it; none where it has a worker of its own.

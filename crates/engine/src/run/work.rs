@@ -94,7 +94,7 @@ impl<'a> Runner<'a> {
                 // Decided when the first rounds are over; what has no time then has none later.
                 let first = || self.is_filled_once(&unit[..place]);
                 let is_over = self.wall.elapsed() >= unit_began + TimeBudget::of_unit(plan, true);
-                if !*is_filled_once.get_or_insert_with(first) || is_over || !self.has_time_now() {
+                if !*is_filled_once.get_or_insert_with(first) || is_over || !self.has_time_now(visit.case) {
                     break;
                 }
                 self.states[visit.case].filled_once = true;

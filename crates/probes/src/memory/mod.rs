@@ -72,7 +72,8 @@ fn bandwidth_sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
         [4, 8, 32, 48, 64, 128, 192, 512, 1024, 2048, 2560, 3072, 8192, 16384, 32768, 131_072];
     const THOROUGH_KIB: [u64; 2] = [262_144, 1_048_576];
     let quarters: &[u64] = if profile == Profile::Quick { &[1, 2] } else { &[1, 2, 4, 8] };
-    let of_cache = |cache: &CacheFact| quarters.iter().map(|quarters| cache.size_bytes * quarters / 4 / 1024).collect();
+    let of_cache =
+        |cache: &CacheFact| quarters.iter().map(|quarters| host.effective_bytes(cache) * quarters / 4 / 1024).collect();
     let largest = largest(host, profile);
     let listed = QUICK_KIB
         .into_iter()
@@ -111,7 +112,13 @@ fn twice_the_last_cache(host: &HostFacts) -> u64 {
 
 /// The largest size worth measuring: well beyond the last-level cache, within what the profile and the host allow.
 fn largest(host: &HostFacts, profile: Profile) -> u64 {
-    let caches = host.caches.iter().map(|cache| cache.size_bytes).filter(|&bytes| bytes > 0).max().unwrap_or(32 << 20);
+    let caches = host
+        .caches
+        .iter()
+        .map(|cache| host.effective_bytes(cache))
+        .filter(|&bytes| bytes > 0)
+        .max()
+        .unwrap_or(32 << 20);
     let beyond = (4 * caches).max(64 << 20);
     let memory = host.fillable_bytes() / 4;
     let profiled = largest_buffer(profile);

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use hostmark_engine::clock::{self, Calibration};
+use hostmark_engine::memory_look;
 use hostmark_host::Root;
-use hostmark_model::{HostFacts, Inputs, Scratch};
+use hostmark_model::{HostFacts, Inputs, MemoryLook, Scratch};
 
 use super::inputs;
 use super::quiet::CpuWatch;
@@ -60,6 +61,14 @@ impl MeasuredMachine<'_> {
             && inputs.cpus.is_none()
         {
             look.end(&Root::here(), host);
+        }
+    }
+
+    /// Looks at memory, by which sizes and time are planned.
+    pub fn memory_look(&self, host: &HostFacts) -> Option<MemoryLook> {
+        match self {
+            MeasuredMachine::Local { .. } => memory_look::look(host),
+            MeasuredMachine::Mock(_) => None,
         }
     }
 

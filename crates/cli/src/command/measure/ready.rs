@@ -9,7 +9,7 @@ use hostmark_engine::PastRound;
 use hostmark_engine::clock::Calibration;
 use hostmark_engine::plan::{self, Plan, Request};
 use hostmark_launch::program::{OWN, digest_of};
-use hostmark_model::{HostFacts, Inputs, Run, RunRequest, SCHEMA, Settings, Tool};
+use hostmark_model::{EACH_POINT, HostFacts, Inputs, Run, RunRequest, SCHEMA, Settings, Tool};
 use hostmark_present::tables::NamedTable;
 use hostmark_probes::CATALOGUE;
 
@@ -43,6 +43,7 @@ impl Ready {
     /// A run that nobody has begun; its name is its id until it has another.
     pub fn fresh(request: &RunRequest, mut host: HostFacts, machine: &MeasuredMachine) -> Result<Ready> {
         machine.note_busy(&request.inputs, &mut host);
+        host.memory_look = machine.memory_look(&host);
         let id = uuid::Uuid::now_v7();
         let (plan, host) = planned(request, host, id)?;
         inputs::check_command(&plan.request.inputs)?;
@@ -150,11 +151,20 @@ pub fn binary() -> String {
 const STREAM: [plan::TableCell; 3] =
     [stream(&[("kernel", "scale")]), stream(&[("kernel", "add")]), stream(&[("kernel", "triad")])];
 
+/// Bandwidth by size.
+const CURVES: [plan::TableCell; 4] =
+    [curve("memory.read"), curve("memory.write"), curve("memory.copy"), curve("memory.fill")];
+
+const fn curve(probe: &'static str) -> plan::TableCell {
+    plan::TableCell { probe, at: &[("size", EACH_POINT)] }
+}
+
 const fn stream(at: &'static [(&'static str, &'static str)]) -> plan::TableCell {
     plan::TableCell { probe: "memory.stream", at }
 }
 
-/// The plan of a request within its profile's time; the cells of lmbench's and STREAM's tables come right behind the defaults.
+/// The plan of a request within its profile's time: the first screen, bandwidth by size and STREAM come first, the cells of lmbench's
+/// tables right behind the defaults.
 /// Of a table that is named its cells alone.
 pub fn fitted(host: &HostFacts, request: Request, table: Option<&NamedTable>) -> Result<Plan> {
     let mut plan = match table {
@@ -162,7 +172,8 @@ pub fn fitted(host: &HostFacts, request: Request, table: Option<&NamedTable>) ->
         Some(table) => plan::plan_table(CATALOGUE, host, request, &tables::cells(table, host))?,
     };
     let cells = hostmark_analysis::lmbench::cells().map(|point| plan::TableCell { probe: point.probe, at: point.at });
-    plan.fit(host, &cells.chain(STREAM).collect::<Vec<_>>());
+    let first = hostmark_analysis::constants::cases().map(|of| plan::TableCell { probe: of.probe, at: of.at });
+    plan.fit(host, &first.chain(CURVES).chain(STREAM).collect::<Vec<_>>(), &cells.collect::<Vec<_>>());
     Ok(plan)
 }
 
