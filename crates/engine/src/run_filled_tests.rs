@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use hostmark_model::CaseRecord;
+
 use super::*;
 use crate::mock::go_on;
 use crate::plan::Priority;
@@ -55,6 +57,39 @@ fn where_memory_is_slow_to_touch_the_worker_that_filled_it_does_all_rounds() {
     // Each round has numbers of its own.
     let seeds: HashSet<u64> = jobs_of(&slow).iter().flat_map(|job| &job.cases).map(|case| case.seed).collect();
     assert_eq!(seeds.len(), 50);
+}
+
+#[test]
+fn rounds_that_were_disturbed_move_no_round_of_another_case() {
+    let own_ns = |id: &str| id.rsplit('=').next().unwrap().parse::<f64>().unwrap();
+    for times in 1..=3_usize {
+        let seen = perform(&filling(), &host(), None, |job| {
+            if job.cases.is_empty() {
+                return usual(job);
+            }
+            let (mut script, mut overhead, mut left) = (vec![hello()], Duration::from_secs(4), times);
+            for case in &job.cases {
+                let is_disturbed = case.id == "many.a@n=3" && left > 0;
+                left -= usize::from(is_disturbed);
+                let reason = ReasonCode::Disturbed.because("its threads never ran at the same time");
+                match is_disturbed {
+                    true => script.push(line(&Event::Skipped { reason })),
+                    false => script.extend(fine(job, own_ns(&case.id), overhead).into_iter().skip(1)),
+                }
+                overhead = Duration::from_millis(40);
+            }
+            script
+        });
+        for case in &seen.outcomes.cases {
+            let medians = |case: &CaseRecord| -> Vec<f64> {
+                case.measured()
+                    .map_or(Vec::new(), |measured| measured.rounds.iter().map(|round| round.median).collect())
+            };
+            let medians = medians(case);
+            assert!(medians.iter().all(|median| *median == own_ns(&case.id)), "{times} {}: {medians:?}", case.id);
+            assert!(medians.len() + times >= 5, "{times} {}: {medians:?}", case.id);
+        }
+    }
 }
 
 #[test]

@@ -163,7 +163,7 @@ fn for_each_case(
         if let (Ok(id), Some(choice)) = (id, events.iter().find_map(choice_of)) {
             choices.push((id, choice));
         }
-        if matches!(events.last(), Some(Event::Skipped { .. } | Event::Failed { .. })) {
+        if events.last().is_some_and(Event::ends_case) {
             ended.insert(own.id.clone());
         }
         done(events)?;

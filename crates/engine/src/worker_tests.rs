@@ -15,6 +15,7 @@ static RATE: Probe = Probe { measure: Measure::Run(rate), ..PLAIN };
 static PANICS: Probe = Probe { measure: Measure::Run(panics), ..PLAIN };
 static ENTERED: Probe = Probe { measure: Measure::Run(entered), ..PLAIN };
 static SKIPS: Probe = Probe { measure: Measure::Run(skips), ..PLAIN };
+static DISTURBED: Probe = Probe { measure: Measure::Run(disturbed), ..PLAIN };
 static FAILS: Probe = Probe { measure: Measure::Run(fails), ..PLAIN };
 static TWICE: Probe = Probe { measure: Measure::Run(twice), ..PLAIN };
 static NOTHING: Probe = Probe { measure: Measure::Run(nothing), ..PLAIN };
@@ -40,6 +41,7 @@ static CATALOGUE: Catalogue = &[&Group {
         ("rate", &RATE),
         ("panics", &PANICS),
         ("skips", &SKIPS),
+        ("disturbed", &DISTURBED),
         ("fails", &FAILS),
         ("says", &SAYS),
         ("sleeps", &SLEEPS),
@@ -88,6 +90,10 @@ fn entered(case: &mut Case) -> Result<()> {
 
 fn skips(_: &mut Case) -> Result<()> {
     Err(RoundError::skipped(ReasonCode::MissingFile, "no such device"))
+}
+
+fn disturbed(_: &mut Case) -> Result<()> {
+    Err(RoundError::skipped(ReasonCode::Disturbed, "not this time"))
 }
 
 fn fails(case: &mut Case) -> Result<()> {
@@ -203,6 +209,19 @@ fn counters_of_the_kernel_tell_the_switches_of_an_operation_beside_its_time_and_
     let Some(counted) = switches(true) else { return skipped("the kernel lets nobody here count switches") };
     // A sleep is one; each operation is half of it. Others may add theirs.
     assert!(counted.len() == 1 && (0.5..1.0).contains(&counted[0]), "{counted:?}");
+}
+
+#[test]
+fn a_case_that_was_disturbed_once_has_its_later_rounds_and_one_that_cannot_be_measured_has_none() {
+    let rounds_of = |cases: [&str; 4]| {
+        let mut job = job(cases[0]);
+        job.cases = cases.map(|case| JobCase { id: case.into(), ..job.cases[0].clone() }).to_vec();
+        let last = events_of(job).into_iter().filter(Event::is_last);
+        last.map(|event| matches!(event, Event::Done { .. })).collect::<Vec<bool>>()
+    };
+    // Whoever hears them out tells rounds by their place.
+    assert_eq!(rounds_of(["try.disturbed", "try.fine", "try.disturbed", "try.fine"]), [false, true, false, true]);
+    assert_eq!(rounds_of(["try.skips", "try.fine", "try.skips", "try.fine"]), [false, true, true]);
 }
 
 #[test]

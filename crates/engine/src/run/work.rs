@@ -87,7 +87,7 @@ impl<'a> Runner<'a> {
         };
         let (patience, limit) = (grant + TimeBudget::patience(plan), TimeBudget::hard_limit(plan));
         let (mut session, mut far) = (Some(WorkerSession::new(link, self.wall, patience, limit)), far);
-        let mut is_filled_once: Option<bool> = None;
+        let (mut is_filled_once, mut without): (Option<bool>, Vec<usize>) = (None, Vec::new());
         for (place, &visit) in unit.iter().enumerate() {
             let Some(running) = &mut session else { break };
             if visit.round > job.round {
@@ -98,8 +98,7 @@ impl<'a> Runner<'a> {
                     break;
                 }
                 self.states[visit.case].filled_once = true;
-                // The worker knows as well that what came to no value has no more rounds.
-                if self.states[visit.case].ended {
+                if without.contains(&visit.case) {
                     continue;
                 }
             }
@@ -107,6 +106,9 @@ impl<'a> Runner<'a> {
             let RoundEvents { mut events, end } = running.round();
             // What a failure may have left behind is met by no other case.
             let has_failed = matches!(events.last(), Some(Event::Failed { .. }));
+            if events.last().is_some_and(Event::ends_case) {
+                without.push(visit.case);
+            }
             self.look_at_losses();
             let loss = self.loss(visit.case, &cpus);
             if running.is_over() || has_failed || loss.is_some() || place + 1 == unit.len() {
