@@ -10,7 +10,7 @@ use hostmark_analysis::lmbench::PROGRAMS;
 use hostmark_engine::plan::{Plan, Request, plan};
 use hostmark_engine::probe::{Axis, Entry, Limit, Measure, Points, entries, find};
 use hostmark_model::{
-    AxisKind, CacheFact, CacheKind, CaseId, CpuFact, HostFacts, Lang, MemoryFacts, NodeFact, Profile, typed_value,
+    AxisKind, CacheFact, CacheKind, CaseId, CpuFact, HostFacts, Lang, MemoryFacts, NodeFact, Profile, Unit, typed_value,
 };
 use hostmark_present::html::FIGURES;
 use hostmark_probes::CATALOGUE;
@@ -277,6 +277,10 @@ fn whatever_a_probe_names_exists() {
                 matches!(kind, Some(AxisKind::Size | AxisKind::Count | AxisKind::Threads | AxisKind::Copies)),
                 "{id}: {name}"
             );
+        }
+        for (name, value) in probe.adds.into_iter().flatten() {
+            assert!(axis(name).is_some_and(|axis| listed(axis).any(|point| point == *value)), "{id}: {name}={value}");
+            assert_eq!(probe.unit, Unit::OperationsPerSecond, "{id}: its samples are adds a second");
         }
         if let Limit::OperationsPerCycle(most) = probe.limit {
             let mut named = most.iter().filter(|(word, _)| !word.is_empty());

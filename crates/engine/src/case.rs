@@ -57,7 +57,7 @@ use hostmark_model::{CaseId, Choice, Histogram, Job, JobCase, ReasonCode};
 
 use crate::case::allotment::MemoryBudget;
 use crate::case::copies::Copies;
-use crate::clock::{Clock, CoreClock, Precision, Ticks, monotonic_ns};
+use crate::clock::{Clock, CoreClock, CoreReading, Precision, Ticks, monotonic_ns};
 use crate::round_error::{Result, RoundError};
 use crate::sampling::counted::{self, Counted, HARDWARE_GROUPS, Wanted};
 use crate::sampling::cpu::Cpu;
@@ -165,13 +165,11 @@ impl Case {
     }
 
     fn sampler(&mut self) -> Sampler<'_> {
-        let whole_width = self.whole_width();
         Sampler {
             clock: &self.clock,
             precision: self.precision,
             core: self.core.as_mut(),
             interference: &self.interference,
-            whole_width,
             budget_ns: self.job.budget_ns as f64,
         }
     }
@@ -273,11 +271,9 @@ impl Case {
         self.core.as_ref()
     }
 
-    /// Adds a cycle of the core when no other thread runs on it; none where that is not known, or where another thread of the
-    /// case itself may.
-    pub(crate) fn whole_width(&self) -> Option<f64> {
-        let is_alone = matches!(self.copies, Copies::Alone) && self.job.cpus.len() == 1;
-        self.job.core_width.filter(|_| is_alone)
+    /// A look at the core that is beside no sample.
+    pub(crate) fn look(&self) -> Option<CoreReading> {
+        self.core.as_ref().map(|core| core.read(&self.clock))
     }
 
     /// The clock's precision.

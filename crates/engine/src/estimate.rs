@@ -1,5 +1,6 @@
 //! From the rounds of a case to its outcome: values, marks, estimate, interval, flags.
 
+pub mod core_width;
 pub(crate) mod derived;
 pub(crate) mod gate;
 pub mod outcomes;

@@ -319,6 +319,9 @@ pub struct Probe {
     pub full_factorial: &'static [FullFactorial],
     /// What physics forbids.
     pub limit: Limit,
+    /// The point at which its samples are independent adds, one after another, as looks at a core are: these tell how much of its width
+    /// a thread had.
+    pub adds: Option<&'static [(&'static str, &'static str)]>,
     /// Whether the operation waits for another party, so that waiting for a CPU is part of it.
     pub blocking: bool,
     /// What it needs of its host.
@@ -368,6 +371,7 @@ impl Probe {
         axes: &[],
         full_factorial: &[],
         limit: Limit::None,
+        adds: None,
         blocking: false,
         needs: &[],
         replaces: &[],

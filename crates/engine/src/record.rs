@@ -133,7 +133,7 @@ impl Round {
         let noise = RoundNoise {
             core_hz: record.core_hz,
             core_khz: raw.core_khz,
-            width: None,
+            looks: raw.looks,
             shared: record.shared,
             resolution_ns: raw.resolution_ns,
             clock_cost_ns: raw.clock_cost_ns,
@@ -271,6 +271,7 @@ impl Sampled {
             iterations: self.iterations.clone(),
             amount: self.amount,
             core_khz: self.noise.core_khz.clone(),
+            looks: self.noise.looks.clone(),
             run_delay_ns: self.noise.run_delay_ns,
             involuntary_switches: self.noise.involuntary_switches,
             faults: self.noise.faults,

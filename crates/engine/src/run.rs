@@ -5,7 +5,6 @@ mod neighbours;
 mod progress;
 mod taken;
 mod units;
-mod widths;
 mod work;
 
 use std::collections::{HashMap, VecDeque};
@@ -19,6 +18,7 @@ use hostmark_model::{
 };
 
 use crate::clock::wall::Wall;
+use crate::estimate::core_width::{self, CoreWidths};
 use crate::estimate::outcomes;
 use crate::plan::time_budget::{RoundDecision, TimeBudget};
 use crate::plan::{Plan, PlannedCase, nearest_other, no_time};
@@ -31,7 +31,6 @@ use progress::Progress;
 use taken::Holdings;
 pub use taken::{Resource, Taken};
 use units::Visit;
-use widths::Widths;
 
 /// Opens a link to a fresh worker that has been given the job.
 pub type OpenLink<'a> = dyn FnMut(&Job) -> io::Result<Box<dyn WorkerLink>> + 'a;
@@ -101,8 +100,8 @@ struct Runner<'a> {
     states: Vec<Progress>,
     /// Of each probe, which ways its rounds have chosen.
     choices: HashMap<String, Vec<Choice>>,
-    /// How much the cores do by themselves.
-    widths: Widths,
+    /// What looks at the cores have seen.
+    widths: CoreWidths,
     /// What its looks at the last cache saw; whether there is none.
     last_cache: Option<LastCache>,
     has_no_last_cache: bool,
@@ -147,7 +146,7 @@ pub fn run<'a>(
         journal,
         states,
         choices: HashMap::new(),
-        widths: Widths::default(),
+        widths: CoreWidths::default(),
         last_cache: None,
         has_no_last_cache: false,
         hottest_celsius: None,
@@ -230,7 +229,6 @@ impl Runner<'_> {
                 // Whether it settled is measured again in every round.
                 let round = session.round();
                 session.end();
-                self.widths.add(self.setting.host, Some(&cpu), &round.events);
                 if round.end == SessionEnd::Interrupted {
                     self.interrupted = true;
                     return;
@@ -368,7 +366,6 @@ impl Runner<'_> {
             setup_ns: TimeBudget::set_up(self.setting.plan, self.wall.elapsed()).as_nanos() as u64,
             other_cpu: nearest_other(host, &cpus),
             look_at_cache: None,
-            core_width: self.widths.of(host, cpus.first()),
             cpus,
             replica: false,
         }
@@ -383,7 +380,9 @@ impl Runner<'_> {
                 of_probe.push(choice);
             }
         }
-        self.widths.add(self.setting.host, round.cpus.first(), &round.events);
+        if let Some(Event::Done { noise }) = round.events.last() {
+            self.widths.add(self.setting.host, round.cpus.first(), &core_width::looks(noise));
+        }
         self.count(&round, took);
         let may_pass = round.ended_by().is_some_and(Reason::may_pass);
         // Cases that hang again and again would have all of the time.
@@ -418,17 +417,19 @@ impl Runner<'_> {
         CaseRounds { entry: case.entry, id: case.id.clone(), rounds, skip }
     }
 
-    /// A case's outcome so far.
+    /// A case's outcome by what is known so far.
     fn outcome(&self, index: usize) -> Outcome {
-        let plan = self.setting.plan;
-        outcomes::of_case(&self.case_rounds(index), TimeBudget::rounds(plan), self.setting.host)
+        let (plan, host) = (self.setting.plan, self.setting.host);
+        let mut case = self.case_rounds(index);
+        case.rounds.iter_mut().for_each(|round| self.widths.mark(host, false, round));
+        outcomes::of_case(&case, TimeBudget::rounds(plan), host)
     }
 
     fn finish(mut self) -> Results {
         let blocks = std::mem::replace(&mut self.blocks, Blocks::new(self.setting.meters));
         self.judge(blocks.rest());
         let plan = self.setting.plan;
-        let record = Record {
+        let record = outcomes::mark(Record {
             seed: plan.request.seed,
             planned: TimeBudget::rounds(plan),
             host: self.setting.host.clone(),
@@ -436,9 +437,9 @@ impl Runner<'_> {
             peers: Vec::new(),
             selected: plan.selected.clone(),
             cases: (0..self.states.len()).map(|index| self.case_rounds(index)).collect(),
-        };
+        });
         let time = self.time.of(self.wall.elapsed().as_secs_f64());
-        let (neighbours, hottest_celsius) = (self.neighbours(), self.hottest_celsius);
+        let (neighbours, hottest_celsius) = (self.neighbours(&record), self.hottest_celsius);
         let taken = self.holdings.taken;
         let (interrupted, journal_lost) = (self.interrupted, self.journal_lost);
         Results { record, time, neighbours, hottest_celsius, taken, interrupted, journal_lost }

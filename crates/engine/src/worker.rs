@@ -32,8 +32,6 @@ use crate::sys::{affinity, exit_message, ipc_cleanup, oom_score, process, scratc
 
 /// The warm-up of a CPU at the start of a run: at least, at most, ns.
 const RUN_WARM_UP_NS: (f64, f64) = (20e6, 200e6);
-/// Looks at a core by which the run's warm-up tells its width: about 1 ms.
-const RUN_LOOKS: usize = 64;
 /// The warm-up of a round, at most, ns.
 const ROUND_WARM_UP_NS: f64 = 5e6;
 
@@ -224,11 +222,7 @@ fn warm_cpu(job: &Job) -> Result<Vec<Event>> {
         return looked;
     }
     let warm = warm_up(&clock, RUN_WARM_UP_NS.0, RUN_WARM_UP_NS.1);
-    let mut core = CoreClock::new(&clock);
-    for _ in 0..RUN_LOOKS {
-        core.look(&clock);
-    }
-    let noise = RoundNoise { settled: warm.settled, width: core.width(), ..RoundNoise::default() };
+    let noise = RoundNoise { settled: warm.settled, ..RoundNoise::default() };
     Ok(vec![Event::Done { noise }])
 }
 
@@ -307,15 +301,20 @@ fn round(catalogue: Catalogue, job: &Job, own: &JobCase, id: CaseId) -> Result<V
     let core = CoreClock::new(&clock);
     let interference = Interference::Thread(ThreadCounters::open());
     let warm_ns = monotonic_ns();
+    let is_bound = !job::is_free(&entry, &id);
     let mut case = Case::new(id, part, clock, precision, Some(core), interference);
     case.share_memory(copies as u64);
+    // Where the scheduler decides, the round may run elsewhere.
+    let before = is_bound.then(|| case.look()).flatten();
     let measured = measure(&mut case);
+    let around = before.zip(case.look()).map_or(Vec::new(), |(before, after)| vec![before.after(0), after.after(0)]);
     let losses = counters.end();
     case.clean();
     measured?;
     let phases = Phases { begun_ns, cold_ns, warm_ns, over_ns: monotonic_ns() };
     let surroundings = RoundNoise {
         settled: warm.settled,
+        looks: around,
         steal_ns: losses.steal_ns.map(|ns| ns as f64),
         throttled: losses.throttled,
         time: Some(phases.time(&case.yielded)),
@@ -386,8 +385,7 @@ fn report(entry: &Entry, mut case: Case, surroundings: RoundNoise) -> Result<Vec
     let noise = RoundNoise {
         core_hz: case.core().and_then(CoreClock::median_hz),
         core_khz: core_monitor::in_rows(&samples.core_hz),
-        width: case.core().and_then(CoreClock::width),
-        shared: case.core().zip(case.whole_width()).and_then(|(core, width)| core.shared(width)),
+        looks: if samples.looks.is_empty() { surroundings.looks.clone() } else { samples.looks.clone() },
         resolution_ns: if samples.is_time { precision.resolution_ns } else { 0.0 },
         clock_cost_ns: precision.cost_ns,
         iterations: samples.learned,

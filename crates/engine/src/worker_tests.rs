@@ -190,6 +190,10 @@ fn a_round_that_goes_well_is_notes_samples_done() {
     assert!(ns.iter().all(|ns| ns.is_finite()) && iterations.iter().all(|&iterations| iterations > 0));
     assert!(disturbance_flags.iter().all(|&flags| flags & !15 == 0 && flags & DisturbanceFlags::MIGRATED == 0));
     assert!(noise.iterations > 1 && noise.resolution_ns > 0.0 && noise.core_hz.is_some_and(|hz| hz > 1e7));
+    // Every sample lies between two looks.
+    let [[0, _], after @ ..] = noise.looks.as_slice() else { panic!("{:?}", noise.looks) };
+    assert_eq!(after.iter().map(|[samples, _]| samples).sum::<u64>(), ns.len() as u64);
+    assert!(noise.looks.iter().all(|[_, adds]| *adds > 0) && noise.shared.is_none());
 }
 
 #[test]
@@ -238,6 +242,11 @@ fn every_operation_of_a_round_is_reported_as_a_histogram() {
     assert!(histogram.values.is_sorted() && histogram.values.len() == histogram.counts.len());
     let (first, last) = (histogram.values[0] as f64, *histogram.values.last().unwrap() as f64);
     assert!(ns.iter().all(|&ns| ns > first * 0.99 && ns < last * 1.01), "{first} {last} {ns:?}");
+    // What nobody looks at meanwhile is looked at before and after, which makes no clock of it.
+    assert!(
+        matches!(noise.looks[..], [[0, before], [0, after]] if before.min(after) > 0) && noise.core_hz.is_none(),
+        "{noise:?}"
+    );
 }
 
 #[test]

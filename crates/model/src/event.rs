@@ -44,10 +44,12 @@ pub struct RoundNoise {
     /// The same beside each sample, in their order: of so many in a row, kHz; 0 where it changed. Empty where no chain was timed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub core_khz: Vec<[u64; 2]>,
-    /// Independent operations that the core did in a cycle, when it did most; none where they were not timed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub width: Option<f64>,
-    /// The share of looks at the core in which another thread ran on it too; none where it was not looked at.
+    /// Looks at the core, in order: so many samples since the one before, and so many independent adds in a thousand cycles. Two that
+    /// have no samples between them lie before the round and behind it. Empty where nobody looked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub looks: Vec<[u64; 2]>,
+    /// The share of looks at the core in which another thread ran on it too: known when the run is over. None where it was not looked
+    /// at, or where it is not known what the core does alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<f64>,
     /// Smallest step of the clock, ns.

@@ -76,10 +76,6 @@ pub struct Job {
     pub setup_ns: u64,
     /// Name of the round's own directory in those of the environment; it is removed afterwards.
     pub folder: String,
-    /// Independent adds that a core of this kind does in a cycle when no other thread runs on it, as far as the run has seen; absent
-    /// while it has not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub core_width: Option<f64>,
     /// To measure nothing, and look at what a load from a buffer of so many bytes costs; 0: from the largest that the last cache
     /// holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -160,7 +156,6 @@ impl Job {
             nodes: 1,
             setup_ns: 0,
             folder: "round-0".into(),
-            core_width: None,
             look_at_cache: None,
             replica: false,
         }

@@ -25,6 +25,10 @@ pub struct Raw {
     /// frequency was not taken.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub core_khz: Vec<[u64; 2]>,
+    /// Looks at the core, in order: so many samples since the one before, and so many independent adds in a thousand cycles. Two that
+    /// have no samples between them lie before the round and behind it. Absent where nobody looked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub looks: Vec<[u64; 2]>,
     /// Time waited for a CPU inside samples, ns.
     pub run_delay_ns: f64,
     /// Involuntary switches inside samples.

@@ -217,12 +217,12 @@ fields! {
     }
     FarUsage { cpu_ns, voluntary_switches, involuntary_switches, faults }
     Raw {
-        resolution_ns, clock_cost_ns, sample_ns, iterations, amount, core_khz, run_delay_ns, involuntary_switches, faults, also, counts
+        resolution_ns, clock_cost_ns, sample_ns, iterations, amount, core_khz, looks, run_delay_ns, involuntary_switches, faults, also, counts
     }
     Reason { text, code, arguments }
     LostRound { case, round, cpus, others, events }
     RoundNoise {
-        core_hz, core_khz, width, shared, resolution_ns, clock_cost_ns, settled, iterations, run_delay_ns, waited, steal_ns, throttled,
+        core_hz, core_khz, looks, shared, resolution_ns, clock_cost_ns, settled, iterations, run_delay_ns, waited, steal_ns, throttled,
         involuntary_switches, faults, time
     }
 }

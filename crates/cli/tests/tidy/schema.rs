@@ -73,7 +73,7 @@ pub fn examples() -> Value {
 
 fn round_noise() -> RoundNoise {
     let (time, core_khz) = (Some(RoundTime::default()), vec![[1, 3_000_000]]);
-    RoundNoise { time, core_khz, width: Some(5.0), shared: Some(0.1), ..RoundNoise::default() }
+    RoundNoise { time, core_khz, looks: vec![[0, 5000]], shared: Some(0.1), ..RoundNoise::default() }
 }
 
 fn service_job() -> ServiceJob {
@@ -109,7 +109,7 @@ fn job() -> Job {
         job.environment.clock = CalibratedClock::Counter { hz: 1e9, synchronized: true };
         job.environment.scratch = Scratch::Made { path: PathBytes(Vec::new()), device: 0, inode: 0 };
         job.environment.inputs.command = vec!["true".into()];
-        (job.core_width, job.look_at_cache) = (Some(5.0), Some(0));
+        job.look_at_cache = Some(0);
         job.cases[0].far = vec![FarEnd { address: ([127, 0, 0, 1], 1).into(), nonce: Nonce([0; 16]) }];
     })
 }

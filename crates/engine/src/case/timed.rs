@@ -150,7 +150,7 @@ impl<F: FnMut(&Clock, u64, f64) -> Result<(Ticks, u64)>> TimedBatches<'_, F> {
 
     fn measure(self, amount: u64) -> Result<()> {
         let Timed { case, mut next } = self.0;
-        let (budget_ns, whole_width) = (case.job.budget_ns as f64, case.whole_width());
+        let budget_ns = case.job.budget_ns as f64;
         if case.start_barrier()? {
             return copies::for_ever(&case.clock, &mut |_| next(&case.clock, BATCH, budget_ns).map(drop));
         }
@@ -158,7 +158,7 @@ impl<F: FnMut(&Clock, u64, f64) -> Result<(Ticks, u64)>> TimedBatches<'_, F> {
         let most_ns = MOST * budget_ns;
         next(&case.clock, BATCH, most_ns)?;
         let begin = case.clock.start();
-        let mut beside = CoreMonitor::begin(&case.clock, case.core.as_mut(), whole_width);
+        let mut beside = CoreMonitor::begin(&case.clock, case.core.as_mut());
         let mut blocks = CounterBlocks::begin(&case.clock, &case.interference);
         loop {
             let (ticks, operations) = next(&case.clock, BATCH, most_ns)?;

@@ -12,13 +12,6 @@ const SLICE_NS: f64 = 50_000.0;
 const BESIDE_NS: f64 = 8_000.0;
 /// From one look beside samples to the next, at least, ns: both slices then take under a fiftieth of the time.
 const APART_NS: f64 = 1_000_000.0;
-/// Of the looks' widths the one that stands for the core, and how many it takes: a chain that was interrupted makes its look wider
-/// than the core is, which must not be what all others are held against.
-const WIDTH_OF_ALL: f64 = 0.75;
-const LOOKS_FOR_A_WIDTH: usize = 16;
-/// A thread that has less than this part of the core's width shares it: two threads that fill it have half each, and one beside
-/// whatever another does seldom over three quarters.
-const SHARED_WIDTH: f64 = 0.8;
 /// Slices whose minimum is one point of the warm-up.
 const SLICES_A_POINT: usize = 4;
 /// Successive minima that agree within this fraction are steady.
@@ -30,7 +23,8 @@ const STEADY: f64 = 0.005;
 pub struct CoreClock {
     turns: u64,
     wide_turns: u64,
-    looks: Vec<CoreReading>,
+    /// The frequency of each look, hertz.
+    looks_hz: Vec<f64>,
     /// When the last look beside samples ended.
     looked: Option<Ticks>,
 }
@@ -51,19 +45,24 @@ impl CoreClock {
             let fastest_ns = (0..3).map(|_| slice(clock, FIRST_TURNS)).fold(f64::INFINITY, f64::min).max(1.0);
             ((FIRST_TURNS as f64 * BESIDE_NS / fastest_ns) as u64).clamp(16, 1 << 20)
         };
-        CoreClock { turns: fitting(slice_ns), wide_turns: fitting(wide_slice_ns), looks: Vec::new(), looked: None }
+        CoreClock { turns: fitting(slice_ns), wide_turns: fitting(wide_slice_ns), looks_hz: Vec::new(), looked: None }
     }
 
     /// Times a slice of each beside a sample.
     pub fn look(&mut self, clock: &Clock) -> CoreReading {
+        let look = self.read(clock);
+        self.looks_hz.push(look.hz);
+        self.looked = Some(clock.end());
+        look
+    }
+
+    /// The same beside none.
+    pub fn read(&self, clock: &Clock) -> CoreReading {
         let cycles = (self.turns * adds::ADDS_A_TURN) as f64;
         let hz = cycles * 1e9 / slice_ns(clock, self.turns).max(1.0);
         let wide_ns = wide_slice_ns(clock, self.wide_turns).max(1.0);
         let width = (self.wide_turns * adds::WIDE_ADDS_A_TURN) as f64 / (wide_ns * hz / 1e9);
-        let look = CoreReading { hz, width };
-        self.looks.push(look);
-        self.looked = Some(clock.end());
-        look
+        CoreReading { hz, width }
     }
 
     /// The same, unless the last look was just before.
@@ -74,26 +73,14 @@ impl CoreClock {
 
     /// The median frequency of all looks, hertz.
     pub fn median_hz(&self) -> Option<f64> {
-        descriptive::median(&self.looks.iter().map(|look| look.hz).collect::<Vec<_>>())
-    }
-
-    /// Independent adds in a cycle, as three of four looks had no more; none of few looks.
-    pub fn width(&self) -> Option<f64> {
-        let widths: Vec<f64> = self.looks.iter().map(|look| look.width).collect();
-        descriptive::quantile(&widths, WIDTH_OF_ALL).filter(|_| widths.len() >= LOOKS_FOR_A_WIDTH)
-    }
-
-    /// The share of looks in which the thread had less than its part of this width, adds a cycle.
-    pub fn shared(&self, whole_width: f64) -> Option<f64> {
-        let shared = self.looks.iter().filter(|look| look.is_shared(whole_width)).count();
-        (!self.looks.is_empty()).then(|| shared as f64 / self.looks.len() as f64)
+        descriptive::median(&self.looks_hz)
     }
 }
 
 impl CoreReading {
-    /// Whether another thread ran on the core, which by itself does this much in a cycle.
-    pub fn is_shared(&self, whole_width: f64) -> bool {
-        self.width < SHARED_WIDTH * whole_width
+    /// The look as a file has it: after so many samples since the look before, so many adds in a thousand cycles.
+    pub fn after(self, samples: usize) -> [u64; 2] {
+        [samples as u64, (self.width * 1e3).round() as u64]
     }
 }
 
@@ -175,28 +162,11 @@ mod tests {
     fn the_core_clock_is_within_what_cores_do() {
         let clock = Clock::MonotonicRaw;
         let mut core = CoreClock::new(&clock);
-        for _ in 0..20 {
-            core.look(&clock);
-        }
+        let mut widths: Vec<f64> = (0..20).map(|_| core.look(&clock).width).collect();
         let hz = core.median_hz().unwrap();
         assert!((1e8..1e10).contains(&hz), "{hz}");
         // No core has units for more than ten; an emulated one may do any number.
-        let width = core.width().unwrap();
-        assert!((0.05..11.0).contains(&width), "{width}");
-    }
-
-    #[test]
-    fn a_look_with_less_than_its_part_of_the_width_is_of_a_shared_core() {
-        let look = |width: f64| CoreReading { hz: 3e9, width };
-        assert!(look(2.6).is_shared(5.0) && look(3.9).is_shared(5.0));
-        assert!(!look(4.1).is_shared(5.0) && !look(9.0).is_shared(5.0));
-        let looks = [5.0, 2.5, 4.9, 2.4].map(look).to_vec();
-        let core = CoreClock { turns: 1, wide_turns: 1, looks, looked: None };
-        assert_eq!((core.shared(5.0), core.median_hz()), (Some(0.5), Some(3e9)));
-        // Of four looks none is certain. Two of twenty whose chain was interrupted are nothing to go by.
-        assert_eq!(core.width(), None);
-        let interrupted = (0..20).map(|number| look(if number < 2 { 9.0 } else { 5.0 })).collect();
-        assert_eq!(CoreClock { looks: interrupted, ..core.clone() }.width(), Some(5.0));
-        assert_eq!(CoreClock { looks: Vec::new(), ..core }.shared(5.0), None);
+        widths.sort_by(f64::total_cmp);
+        assert!((0.05..11.0).contains(&widths[10]), "{widths:?}");
     }
 }

@@ -4,6 +4,7 @@
 use hostmark_model::{CaseRecord, HostFacts, LostRound, Outcome};
 
 use crate::estimate;
+use crate::estimate::core_width;
 use crate::estimate::derived::derived;
 use crate::estimate::gate;
 use crate::estimate::quiet::CasePoint;
@@ -17,9 +18,17 @@ pub struct Outcomes {
     pub cases: Vec<CaseRecord>,
     /// The rounds that are in no samples of these.
     pub lost_rounds: Vec<LostRound>,
+    /// The share of looks at a core in which another thread ran on it too; none where no round tells.
+    pub core_shared: Option<f64>,
 }
 
-/// How the cases of a record ended.
+/// Gives samples the marks that follow from all rounds together: on a shared core.
+pub(crate) fn mark(mut record: Record) -> Record {
+    core_width::judge(&mut record.cases, &record.host);
+    record
+}
+
+/// How the cases of a marked record ended.
 pub fn of(record: &Record) -> Outcomes {
     let of_case = |case| of_case(case, record.planned, &record.host);
     let cases = record.cases.iter().map(|case| case_record(case, of_case(case))).collect();
@@ -49,7 +58,7 @@ pub(crate) fn judged(record: &Record, mut measured: Vec<CaseRecord>) -> Outcomes
     gate::mark_clocks(&record.selected, &mut cases, seen_hz);
     let lost = record.cases.iter().zip(&measured).flat_map(|(case, record)| case.lost(record.measured()));
     let lost_rounds = lost.collect();
-    Outcomes { cases, lost_rounds }
+    Outcomes { cases, lost_rounds, core_shared: core_width::core_shared(&record.cases) }
 }
 
 /// How a case ended.

@@ -88,7 +88,7 @@ fn known(catalogue: Catalogue, run: &Run) -> Vec<Entry> {
 
 fn record(run: &Run, selected: Vec<Entry>, cases: Vec<CaseRounds>) -> Record {
     let (host, peers) = (run.host.clone(), run.peers.clone());
-    Record { seed: run.settings.seed, planned: run.settings.rounds, host, peers, selected, cases }
+    outcomes::mark(Record { seed: run.settings.seed, planned: run.settings.rounds, host, peers, selected, cases })
 }
 
 /// The outcomes of a run whose file this is, and what could not be made again.
@@ -109,9 +109,9 @@ pub fn of_run(catalogue: Catalogue, run: &Run) -> (Outcomes, Vec<Gap>) {
         }
     }
     let record = record(run, known.clone(), filed.iter().map(|filed| filed.rounds.clone()).collect());
-    let again = |filed: &Filed| again(filed, &record);
-    let estimated = filed.iter().map(|filed| outcomes::case_record(&filed.rounds, again(filed))).collect();
-    let Outcomes { cases, lost_rounds } = outcomes::judged(&record, estimated);
+    let judged = filed.iter().zip(&record.cases);
+    let estimated = judged.map(|(filed, case)| outcomes::case_record(case, again(filed, case, &record))).collect();
+    let Outcomes { cases, lost_rounds, core_shared } = outcomes::judged(&record, estimated);
     let mut made: HashMap<&str, Vec<CaseRecord>> = HashMap::new();
     for entry in &known {
         let id = entry.id();
@@ -136,7 +136,7 @@ pub fn of_run(catalogue: Catalogue, run: &Run) -> (Outcomes, Vec<Gap>) {
     }
     let stay = run.lost_rounds.iter().filter(|round| lost.contains_key(&*round.case)).cloned();
     let lost_rounds = lost_rounds.into_iter().chain(stay).collect();
-    (Outcomes { cases: all, lost_rounds }, gaps.by_lack())
+    (Outcomes { cases: all, lost_rounds, core_shared }, gaps.by_lack())
 }
 
 /// A case of a run file.
@@ -168,9 +168,9 @@ fn of_file(measured: &Measured) -> Option<Vec<Round>> {
 }
 
 /// The outcome of a case, made again where its rounds carry it.
-fn again(filed: &Filed, record: &Record) -> Outcome {
+fn again(filed: &Filed, judged: &CaseRounds, record: &Record) -> Outcome {
     match filed.is_whole {
-        true => outcomes::of_case(&filed.rounds, record.planned, &record.host),
+        true => outcomes::of_case(judged, record.planned, &record.host),
         false => filed.stored.outcome.clone(),
     }
 }

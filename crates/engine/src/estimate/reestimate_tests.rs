@@ -67,7 +67,7 @@ fn script(job: &Job) -> Script {
     let noise = RoundNoise {
         core_hz: Some(2.1e9 + turn),
         core_khz: vec![[3, 2_100_000], [1, 0]],
-        width: Some(4.9),
+        looks: vec![[0, 3000], [1, 3100], [2, 3050], [1, 2900]],
         shared: Some(0.25),
         resolution_ns: 17.3,
         clock_cost_ns: 9.1,
@@ -227,6 +227,35 @@ fn of_a_whole_file_every_case_comes_out_as_it_is_to_the_last_digit() {
     let lost = |case: &str| run.lost_rounds.iter().filter(|round| round.case == case).count();
     assert_eq!((lost("memory.vote"), lost("memory.crash"), lost("memory.absent"), lost(TIMED)), (1, 2, 1, 0));
     assert!(lost("memory.tie") >= 3, "rounds that came to no majority are there for another rule");
+}
+
+#[test]
+fn a_run_that_never_had_its_core_alone_says_so_and_so_does_its_file_again() {
+    let mut host = host();
+    (host.cpu.vendor, host.cpu.model) = (Some("GenuineIntel".into()), Some("Intel Xeon Processor".into()));
+    host.cpu.microarchitecture = Some("Emerald Rapids".into());
+    let plan = plan(KINDS, &host, request(&[], Profile::Quick)).unwrap();
+    let seen = perform(&plan, &host, None, script);
+    assert_eq!(seen.results.neighbours.unwrap().core_shared, Some(1.0));
+    let mut run = Run { host, ..filed(seen.outcomes) };
+    for round in &measured_of(&mut run, TIMED).rounds {
+        assert!(round.disturbance_flags.iter().all(|flags| flags & DisturbanceFlags::SHARED != 0), "{round:?}");
+        assert_eq!((round.shared, round.raw.as_ref().unwrap().looks.len()), (Some(1.0), 4));
+    }
+    // Neither a mark nor a share is believed that its looks do not bear out.
+    for round in &mut measured_of(&mut run, TIMED).rounds {
+        (round.shared, round.disturbance_flags) = (Some(0.0), vec![0, DisturbanceFlags::DELAYED, 0, 0]);
+    }
+    let (made, _) = of_run(KINDS, &run);
+    let again = made.cases.iter().find(|case| case.id == TIMED).unwrap().measured().unwrap();
+    assert_eq!((made.core_shared, again.noise.shared), (Some(1.0), Some(1.0)));
+    assert!(
+        again
+            .rounds
+            .iter()
+            .flat_map(|round| &round.disturbance_flags)
+            .all(|flags| flags & DisturbanceFlags::SHARED != 0)
+    );
 }
 
 #[test]

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use hostmark_model::{Event, LastCache, Neighbours};
-use hostmark_stats::descriptive;
 
 use super::Runner;
+use crate::estimate::core_width;
 use crate::plan::time_budget::TimeBudget;
+use crate::record::Record;
 use crate::worker::session::{SessionEnd, WorkerSession};
 
 /// The group whose values depend on the last cache.
@@ -44,14 +45,8 @@ impl Runner<'_> {
     }
 
     /// What was seen of others.
-    pub(super) fn neighbours(&self) -> Option<Neighbours> {
-        let rounds = self.states.iter().flat_map(|state| &state.rounds);
-        let shares = rounds.filter_map(|round| match round.events.last() {
-            Some(Event::Done { noise }) => noise.shared,
-            _ => None,
-        });
-        let core_shared = descriptive::mean(&shares.collect::<Vec<_>>());
-        let last_cache = self.last_cache.clone();
+    pub(super) fn neighbours(&self, record: &Record) -> Option<Neighbours> {
+        let (core_shared, last_cache) = (core_width::core_shared(&record.cases), self.last_cache.clone());
         (core_shared.is_some() || last_cache.is_some()).then_some(Neighbours { core_shared, last_cache })
     }
 }

@@ -1,6 +1,4 @@
-//! What the core did beside each sample of a round: its frequency, and whether another thread ran on it.
-
-use hostmark_model::DisturbanceFlags;
+//! What the core did beside each sample of a round: its frequency, and how much of its width the thread had.
 
 use crate::clock::{Clock, CoreClock, CoreReading};
 use crate::sampling::sample::Samples;
@@ -13,20 +11,14 @@ const STEADY: f64 = 0.005;
 pub(crate) struct CoreMonitor<'a> {
     clock: &'a Clock,
     core: Option<&'a mut CoreClock>,
-    /// Adds a cycle of the core when no other thread runs on it; none while that is not known.
-    whole_width: Option<f64>,
     last: Option<CoreReading>,
 }
 
 impl<'a> CoreMonitor<'a> {
     /// Looks before the first sample.
-    pub(crate) fn begin(
-        clock: &'a Clock,
-        mut core: Option<&'a mut CoreClock>,
-        whole_width: Option<f64>,
-    ) -> CoreMonitor<'a> {
+    pub(crate) fn begin(clock: &'a Clock, mut core: Option<&'a mut CoreClock>) -> CoreMonitor<'a> {
         let last = core.as_mut().map(|core| core.look(clock));
-        CoreMonitor { clock, core, whole_width, last }
+        CoreMonitor { clock, core, last }
     }
 
     /// A sample is complete.
@@ -48,12 +40,12 @@ impl<'a> CoreMonitor<'a> {
         let (Some(now), Some(before)) = (look, self.last) else { return };
         let is_steady = (now.hz / before.hz - 1.0).abs() <= STEADY;
         let hz = if is_steady { (now.hz + before.hz) / 2.0 } else { 0.0 };
-        let is_shared = self.whole_width.is_some_and(|width| now.is_shared(width) || before.is_shared(width));
         let first = samples.core_hz.len();
         samples.core_hz.resize(samples.ns.len(), hz);
-        if is_shared {
-            samples.disturbance_flags[first..].iter_mut().for_each(|flags| flags.0 |= DisturbanceFlags::SHARED);
+        if samples.looks.is_empty() {
+            samples.looks.push(before.after(0));
         }
+        samples.looks.push(now.after(samples.ns.len() - first));
         self.last = Some(now);
     }
 }
@@ -100,14 +92,14 @@ mod tests {
         Some(CoreReading { hz: ghz * 1e9, width })
     }
 
-    fn beside(clock: &Clock, whole_width: Option<f64>) -> CoreMonitor<'_> {
-        CoreMonitor { clock, core: None, whole_width, last: look(3.0, 5.0) }
+    fn beside(clock: &Clock) -> CoreMonitor<'_> {
+        CoreMonitor { clock, core: None, last: look(3.0, 5.0) }
     }
 
     #[test]
     fn samples_between_two_looks_ran_at_what_both_saw_or_at_nobody_knows_what() {
         let clock = Clock::MonotonicRaw;
-        let (mut beside, mut two) = (beside(&clock, Some(5.0)), samples(2));
+        let (mut beside, mut two) = (beside(&clock), samples(2));
         beside.seen(look(3.006, 5.0), &mut two);
         assert_eq!(two.core_hz, [3.003e9, 3.003e9]);
         two.push(1.0, 1, 1.0);
@@ -115,29 +107,17 @@ mod tests {
         assert_eq!(two.core_hz.len(), 2);
         beside.seen(look(3.2, 5.0), &mut two);
         assert_eq!(two.core_hz[2], 0.0);
-        assert!(two.disturbance_flags.iter().all(|flags| flags.is_quiet()));
     }
 
     #[test]
-    fn a_look_at_a_shared_core_marks_the_samples_on_both_sides_of_it_alone() {
+    fn each_look_is_kept_with_the_number_of_samples_before_it() {
         let clock = Clock::MonotonicRaw;
-        let (mut beside, mut all) = (beside(&clock, Some(5.0)), samples(0));
-        for width in [5.0, 2.6, 5.0, 5.0] {
-            all.push(1.0, 1, 1.0);
-            beside.seen(look(3.0, width), &mut all);
-        }
-        let marked: Vec<bool> = all.disturbance_flags.iter().map(|flags| !flags.is_quiet()).collect();
-        assert_eq!(marked, [false, true, true, false]);
-        // It costs time, and yet no sample has been kept from running.
-        assert!(all.disturbance_flags.iter().all(|flags| !flags.is_disturbed()));
-    }
-
-    #[test]
-    fn nothing_is_marked_while_the_width_of_the_core_is_not_known() {
-        let clock = Clock::MonotonicRaw;
-        let (mut beside, mut one) = (beside(&clock, None), samples(1));
-        beside.seen(look(3.0, 0.5), &mut one);
-        assert!(one.disturbance_flags[0].is_quiet());
+        let (mut beside, mut all) = (beside(&clock), samples(2));
+        beside.seen(look(3.0, 2.6), &mut all);
+        beside.seen(look(3.0, 4.9876), &mut all);
+        all.push(1.0, 1, 1.0);
+        beside.seen(look(3.0, f64::INFINITY), &mut all);
+        assert_eq!(all.looks, [[0, 5000], [2, 2600], [0, 4988], [1, u64::MAX]]);
     }
 
     #[test]

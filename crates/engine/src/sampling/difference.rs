@@ -37,7 +37,7 @@ impl Sampler<'_> {
         let mut of_part = self.find_confirmed(None, part)?;
         let mut taken = Differences::none(of_whole);
         let (begin, mut sought) = (self.clock.start(), 1);
-        let mut beside = CoreMonitor::begin(self.clock, self.core.take(), self.whole_width);
+        let mut beside = CoreMonitor::begin(self.clock, self.core.take());
         let mut blocks = CounterBlocks::begin(self.clock, self.interference);
         loop {
             let whole_ns = self.timed(of_whole, whole)?;

@@ -86,6 +86,8 @@ pub struct Samples {
     pub spent_ns: Vec<f64>,
     /// The core's frequency beside each, hertz, as far as it is known yet; 0 where it changed. Empty where nobody looks.
     pub core_hz: Vec<f64>,
+    /// The looks at the core, as [`CoreReading::after`](crate::clock::CoreReading::after) tells them. Empty where nobody looks.
+    pub looks: Vec<[u64; 2]>,
     /// Involuntary switches inside all.
     pub involuntary_switches: u64,
     /// Page faults inside all.
@@ -113,6 +115,7 @@ impl Samples {
             delays_ns: touched(),
             spent_ns: touched(),
             core_hz: touched(),
+            looks: touched(),
             learned,
             ..Samples::default()
         }
@@ -137,6 +140,7 @@ impl Samples {
         self.disturbance_flags =
             vec![DisturbanceFlags(self.disturbance_flags.iter().fold(0, |all, flags| all | flags.0))];
         self.core_hz.clear();
+        self.looks.clear();
     }
 
     /// For an operation that waits for another party, being woken and put on the CPU is part of it: only a share of delay

@@ -47,8 +47,6 @@ pub struct Sampler<'a> {
     pub core: Option<&'a mut CoreClock>,
     /// Sees what interferes with the thread.
     pub interference: &'a Interference,
-    /// Adds a cycle of the core when no other thread runs on it; none while that is not known.
-    pub whole_width: Option<f64>,
     /// Time for samples, ns.
     pub budget_ns: f64,
 }
@@ -73,7 +71,7 @@ impl Sampler<'_> {
         let (mut iterations, mut sample_ns) = self.find_iterations(hint, body)?;
         let mut samples = Samples::of_times(iterations);
         let (begin, mut sought) = (self.clock.start(), 1);
-        let mut beside = CoreMonitor::begin(self.clock, self.core.take(), self.whole_width);
+        let mut beside = CoreMonitor::begin(self.clock, self.core.take());
         let mut blocks = CounterBlocks::begin(self.clock, self.interference);
         while !self.is_enough(self.clock.ns(self.clock.start().since(begin)), sample_ns, samples.ns.len()) {
             self.one(iterations, body, &mut samples)?;

@@ -18,8 +18,6 @@ const MOST_BUDGET_NS: u64 = 30 * 24 * 3600 * 1_000_000_000;
 /// No cache, and no line of one, is as large, bytes.
 const MOST_CACHE_BYTES: u64 = 1 << 40;
 const MOST_LINE_BYTES: u64 = 1 << 20;
-/// Operations a cycle of a core.
-const WIDTHS: std::ops::RangeInclusive<f64> = 0.0..=1e3;
 /// Ticks a second of a counter.
 const RATES_HZ: std::ops::RangeInclusive<f64> = 1e3..=1e12;
 
@@ -47,10 +45,6 @@ pub(crate) fn check(job: &Job) -> Result<()> {
     for iterations in job.cases.iter().filter_map(|case| case.iterations) {
         expect(iterations <= MOST_ITERATIONS, || format!("{iterations} iterations of a sample"))?;
     }
-    let widths = job.core_width;
-    expect(widths.is_none_or(|width| WIDTHS.contains(&width)), || {
-        format!("a core of {widths:?} operations per cycle")
-    })?;
     let looked_at = job.look_at_cache.unwrap_or(0);
     expect(looked_at <= last_cache::MOST_BYTES, || format!("a look at {looked_at} bytes"))?;
     if let CalibratedClock::Counter { hz, .. } = job.environment.clock {

@@ -56,6 +56,7 @@ pub static PROBE: Probe = Probe {
     axes: &[super::TYPE, super::OP],
     full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["type", "op"] }],
     limit: Limit::OperationsPerCycle(&[("", MOST_A_CYCLE)]),
+    adds: Some(&[("type", "i64"), ("op", "add")]),
     replaces: &["par_ops"],
     section: crate::section::CORE,
     measure: Measure::Run(measure),

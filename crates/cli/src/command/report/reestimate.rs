@@ -49,6 +49,9 @@ fn with(run: Run, outcomes: Outcomes, gaps: Vec<Gap>) -> Run {
     let again = Some(Again { version: env!("CARGO_PKG_VERSION").into(), gaps });
     let stored = run.clone();
     let mut run = Run { cases: outcomes.cases, lost_rounds: outcomes.lost_rounds, again, ..run };
+    if outcomes.core_shared.is_some() {
+        run.neighbours.get_or_insert_default().core_shared = outcomes.core_shared;
+    }
     // What runs of the host differed by was known when it was measured, and is in its file alone.
     repetition::keep(&mut run, &stored);
     run.trust = stored.trust.and_then(|stored| Some(with_self_check(trust(&run)?, stored.self_check)));

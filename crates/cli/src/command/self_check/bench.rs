@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use hostmark_analysis::bilingual::{Words, same};
 use hostmark_engine::clock::Calibration;
+use hostmark_engine::estimate::core_width::CoreWidths;
 use hostmark_engine::probe::Catalogue;
 use hostmark_engine::{KernelMeters, Meters, Wall, clock, others_during, worker};
 use hostmark_host::Root;
@@ -78,6 +79,8 @@ pub struct Bench {
     stolen_ns: f64,
     stopped_ns: f64,
     shared: f64,
+    /// What looks at the core have seen so far.
+    widths: CoreWidths,
 }
 
 impl Bench {
@@ -102,8 +105,8 @@ impl Bench {
         meters: Rc<dyn Meters>,
         wall: Rc<dyn Wall>,
     ) -> Bench {
-        let stretch = 1;
-        Bench { host, cpu, calibration, stretch, measure, meters, wall, stolen_ns: 0.0, stopped_ns: 0.0, shared: 0.0 }
+        let (stretch, stolen_ns, stopped_ns, shared, widths) = (1, 0.0, 0.0, 0.0, CoreWidths::default());
+        Bench { host, cpu, calibration, stretch, measure, meters, wall, stolen_ns, stopped_ns, shared, widths }
     }
 
     pub fn elapsed(&self) -> Duration {
@@ -142,7 +145,8 @@ impl Bench {
         if let Some(Event::Done { noise }) = events.last() {
             self.stolen_ns += noise.steal_ns.unwrap_or(0.0);
             self.stopped_ns += noise.throttled.map_or(0.0, |throttled| throttled.ns);
-            self.shared = self.shared.max(noise.shared.unwrap_or(0.0));
+            let looked = self.widths.look(&self.host, self.cpu, noise);
+            self.shared = self.shared.max(noise.shared.or(looked).unwrap_or(0.0));
         }
         Ok(events)
     }
