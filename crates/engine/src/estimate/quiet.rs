@@ -9,6 +9,7 @@
 use hostmark_model::{AxisKind, Better, DisturbanceFlags, HostFacts, Leading, Params, Quiet, Unit};
 use hostmark_stats::{descriptive, interval};
 
+use crate::case::bind::Bind;
 use crate::probe::Entry;
 use crate::record::{Round, Sampled};
 
@@ -18,7 +19,7 @@ const GROUPS: [&str; 4] = ["cpu", "memory", "clock", "syscall"];
 const MEMORY: &str = "memory";
 /// So much of the samples is better.
 const QUANTILE: f64 = 0.1;
-/// Samples of a round that nothing disturbed; of a round with fewer all are taken.
+/// Samples that nothing disturbed; where there are fewer, all are taken.
 const LEAST_SAMPLES: usize = 3;
 /// What fills this share of the second cache at most lies in it whatever else the core has there.
 const SHARE_OF_CACHE: f64 = 0.5;
@@ -44,16 +45,27 @@ pub(crate) fn of(
         Better::Higher => 1.0 - QUANTILE,
         Better::Neither => return None,
     };
-    // The core's frequency is taken beside samples of one thread that the engine times, and those are all of one length.
-    let is_watched = !rounds.is_empty() && rounds.iter().all(|(_, sampled)| sampled.noise.core_hz.is_some());
-    if !has_quiet_value(entry) || !is_watched {
+    if rounds.is_empty() || !has_quiet_value(entry) || !rounds.iter().all(|round| is_watched(entry, place, round)) {
         return None;
     }
     let cpu = rounds[0].0.cpus.first().copied();
     let at_hz = if is_of_core(entry, place, cpu) { median_clock(rounds) } else { None };
     let is_time = entry.probe.unit == Unit::Nanoseconds;
-    let rounds: Vec<Vec<f64>> = rounds.iter().map(|(_, sampled)| undisturbed(sampled, at_hz, is_time)).collect();
-    let value = descriptive::quantile(&rounds.concat(), p)?;
+    let told = |is_kept: fn(DisturbanceFlags) -> bool| -> Vec<Vec<f64>> {
+        rounds.iter().map(|(_, sampled)| told(sampled, at_hz, is_time, is_kept)).collect()
+    };
+    let (all, mut rounds) = (told(|_| true), told(DisturbanceFlags::is_quiet));
+    // A round that was disturbed from its first sample to its last says nothing of the machine left alone, where others do.
+    let mut undisturbed = rounds.concat();
+    for (round, all) in rounds.iter_mut().zip(all) {
+        if round.len() < LEAST_SAMPLES {
+            *round = all;
+        }
+    }
+    if undisturbed.len() < LEAST_SAMPLES {
+        undisturbed = rounds.concat();
+    }
+    let value = descriptive::quantile(&undisturbed, p)?;
     let of_rounds: Vec<f64> = rounds.iter().filter_map(|round| descriptive::quantile(round, p)).collect();
     let floor = value.abs() * relative_resolution;
     let interval = interval::of_medians(&of_rounds, floor).map(|interval| interval.floored(value, floor));
@@ -81,6 +93,22 @@ fn has_quiet_value(entry: &Entry) -> bool {
     GROUPS.contains(&entry.group) && !entry.probe.blocking && is_of_work
 }
 
+/// Whether it is seen what disturbs the core that this round of the case is timed on. The core's frequency is taken beside samples of one
+/// thread that the engine times, and those are all of one length.
+fn is_watched(entry: &Entry, place: CasePoint, (round, sampled): &(&Round, &Sampled)) -> bool {
+    let is_of = |kind: AxisKind| entry.probe.axis_of(kind).and_then(|axis| place.params.get(axis.name));
+    let is_seen = match is_of(AxisKind::Copies) {
+        // Another copy may be the thread beside it.
+        Some(copies) if copies != "1" => !sampled.noise.looks.is_empty(),
+        // What two threads do to each other depends on where they lie, which no sample tells: most of the run has to.
+        _ => {
+            is_of(AxisKind::Placement).is_none()
+                && (round.cpus.len() < 2 || Bind::of_case(place.params) == Some(Bind::Free))
+        }
+    };
+    sampled.noise.core_hz.is_some() && is_seen
+}
+
 /// Whether what the case does is the core's own, caches of its own included.
 fn is_of_core(entry: &Entry, place: CasePoint, cpu: Option<usize>) -> bool {
     if entry.group != MEMORY {
@@ -91,25 +119,16 @@ fn is_of_core(entry: &Entry, place: CasePoint, cpu: Option<usize>) -> bool {
     size.zip(cache).is_some_and(|(size, cache)| size <= SHARE_OF_CACHE * cache)
 }
 
-/// The samples that nothing is known to have disturbed, or all where hardly any is left; told at the clock `at_hz`.
-fn undisturbed(sampled: &Sampled, at_hz: Option<f64>, is_time: bool) -> Vec<f64> {
+/// The samples with these marks, told at the clock `at_hz`; as they are where no clock beside them is known.
+fn told(sampled: &Sampled, at_hz: Option<f64>, is_time: bool, is_kept: fn(DisturbanceFlags) -> bool) -> Vec<f64> {
     let clocks = sampled.core_hz();
-    let at_clock = |index: usize, value: f64| match at_hz {
-        None => Some(value),
-        Some(at_hz) => {
-            let by = clocks[index] / at_hz;
-            (by > 0.0).then(|| if is_time { value * by } else { value / by })
-        }
+    let kept = sampled.values.iter().zip(&sampled.disturbance_flags).zip(&clocks);
+    let kept = kept.filter(|((_, flags), _)| is_kept(DisturbanceFlags(**flags))).map(|((value, _), hz)| (*value, *hz));
+    let Some(at_hz) = at_hz.filter(|_| clocks.iter().any(|hz| *hz > 0.0)) else {
+        return kept.map(|(value, _)| value).collect();
     };
-    let is_quiet = |index: usize| DisturbanceFlags(sampled.disturbance_flags[index]).is_quiet();
-    let values = || sampled.values.iter().copied().enumerate();
-    let kept: Vec<f64> =
-        values().filter(|(index, _)| is_quiet(*index)).filter_map(|(index, value)| at_clock(index, value)).collect();
-    if kept.len() >= LEAST_SAMPLES {
-        return kept;
-    }
-    let all: Vec<f64> = values().filter_map(|(index, value)| at_clock(index, value)).collect();
-    if all.is_empty() { sampled.values.clone() } else { all }
+    let at_clock = |(value, hz): (f64, f64)| if is_time { value * hz / at_hz } else { value * at_hz / hz };
+    kept.filter(|(_, hz)| *hz > 0.0).map(at_clock).collect()
 }
 
 #[cfg(test)]

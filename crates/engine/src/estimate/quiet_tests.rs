@@ -4,7 +4,7 @@ use super::*;
 use crate::fixture::{PLAIN, host};
 use crate::probe::{Axis, Points, Probe};
 use crate::record::RoundResult;
-use hostmark_model::{CacheFact, CaseId, Event, RoundNoise};
+use hostmark_model::{CacheFact, CaseId, Event, Profile, RoundNoise};
 
 static TIME: Probe = Probe { unit: Unit::Nanoseconds, better: Better::Lower, ..PLAIN };
 static RATE: Probe = Probe { unit: Unit::BytesPerSecond, better: Better::Higher, ..PLAIN };
@@ -136,6 +136,36 @@ fn it_is_reported_for_what_waits_for_nobody_and_is_work_alone() {
     let mut unwatched = rounds;
     unwatched[0].sampled.as_mut().unwrap().noise.core_hz = None;
     assert_eq!(quiet_of(entry("cpu", &TIME), "a.b", &unwatched), None);
+}
+
+#[test]
+fn a_round_that_was_shared_from_its_first_sample_on_has_no_part_in_it_while_others_are_left() {
+    let shared = round(&[(50.0, DisturbanceFlags::SHARED, 3.0); 10]);
+    let mut rounds = vec![steady(&[100.0; 10]); 4];
+    rounds.push(shared.clone());
+    let quiet = quiet_of(entry("cpu", &TIME), "a.b", &rounds).unwrap();
+    assert!(is_near(quiet.value, 100.0), "{quiet:?}");
+    assert_eq!(quiet.range, Some([50.0, 100.0]));
+    assert!(is_near(quiet_of(entry("cpu", &TIME), "a.b", &vec![shared; 5]).unwrap().value, 50.0));
+}
+
+#[test]
+fn several_threads_have_none_and_copies_one_where_their_core_is_looked_at() {
+    static COPIES: Probe = Probe { axes: &[Axis::copies(Profile::Quick)], ..TIME };
+    static PLACED: Probe = Probe { axes: &[Axis::placement("cpus", "same_cache")], ..TIME };
+    let on_two = |looks: &[[u64; 2]]| {
+        let mut round = steady(&[100.0; 10]);
+        round.cpus = vec![0, 1];
+        round.sampled.as_mut().unwrap().noise.looks = looks.to_vec();
+        vec![round; 5]
+    };
+    let (looked, blind) = (on_two(&[[0, 5000], [10, 5000]]), on_two(&[]));
+    let has_value = |probe, at: &str, rounds: &[Round]| quiet_of(entry("cpu", probe), at, rounds).is_some();
+    // One round of five in which the host had both CPUs on one core was the value of a transfer between cores.
+    assert!(!has_value(&PLACED, "a.b@cpus=same_cache", &looked) && !has_value(&TIME, "a.b", &looked));
+    assert!(has_value(&COPIES, "a.b@copies=2", &looked) && !has_value(&COPIES, "a.b@copies=2", &blind));
+    assert!(has_value(&COPIES, "a.b@copies=1", &vec![steady(&[100.0; 10]); 5]));
+    assert!(has_value(&TIME, "a.b@bind=none", &blind));
 }
 
 #[test]
