@@ -55,9 +55,10 @@ impl RoundValues<'_> {
         2 * disturbed > self.disturbance_flags.len()
     }
 
-    /// The values that count: all, or those that nothing disturbed.
+    /// The values that count: all that can be, or those of them that nothing disturbed.
     fn counting(&self, values: &[f64], leave_out: bool) -> Vec<f64> {
-        let counts = |flags: u8| !leave_out || self.is_mostly_disturbed() || !DisturbanceFlags(flags).is_disturbed();
+        let is_taken = |flags: u8| !leave_out || self.is_mostly_disturbed() || !DisturbanceFlags(flags).is_disturbed();
+        let counts = |flags: u8| DisturbanceFlags(flags).is_possible() && is_taken(flags);
         values
             .iter()
             .zip(&self.disturbance_flags)

@@ -19,7 +19,7 @@ use hostmark_model::{
 
 use crate::clock::wall::Wall;
 use crate::estimate::core_width::{self, CoreWidths};
-use crate::estimate::outcomes;
+use crate::estimate::{gate, outcomes};
 use crate::plan::time_budget::{RoundDecision, TimeBudget};
 use crate::plan::{Plan, PlannedCase, nearest_other, no_time};
 use crate::record::contention::{Blocks, Judged, Meters};
@@ -422,6 +422,7 @@ impl Runner<'_> {
         let (plan, host) = (self.setting.plan, self.setting.host);
         let mut case = self.case_rounds(index);
         case.rounds.iter_mut().for_each(|round| self.widths.mark(host, false, round));
+        gate::mark_samples(&mut case, host);
         outcomes::of_case(&case, TimeBudget::rounds(plan), host)
     }
 

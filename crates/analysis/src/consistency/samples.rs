@@ -63,7 +63,7 @@ pub(super) fn of_rounds(measured: &Measured, probe: Option<&ProbeInfo>) -> Optio
         .or_else(|| of_interval(measured, &medians, unit))
 }
 
-/// The samples of a round that are in the estimate: undisturbed ones where disturbed ones were left out, unless most were.
+/// The samples of a round that are in the estimate: of those that can be, undisturbed ones where disturbed ones were left out, unless most were.
 fn counting(values: &[f64], disturbance_flags: &[u8], measured: &Measured) -> Vec<f64> {
     let is_disturbed = |flags: u8| DisturbanceFlags(flags).is_disturbed();
     let disturbed = disturbance_flags.iter().filter(|&&flags| is_disturbed(flags)).count();
@@ -71,7 +71,7 @@ fn counting(values: &[f64], disturbance_flags: &[u8], measured: &Measured) -> Ve
     values
         .iter()
         .zip(disturbance_flags)
-        .filter(|&(_, &flags)| keeps_all || !is_disturbed(flags))
+        .filter(|&(_, &flags)| DisturbanceFlags(flags).is_possible() && (keeps_all || !is_disturbed(flags)))
         .map(|(&value, _)| value)
         .collect()
 }

@@ -4,9 +4,10 @@ mod bounds;
 mod link;
 mod relations;
 
-use hostmark_model::{Bounds, CaseRecord, Flag, FlagKind, HostFacts, Outcome, Peer, Quiet};
+use hostmark_model::{Bounds, CaseRecord, DisturbanceFlags, Flag, FlagKind, HostFacts, Outcome, Peer, Quiet};
 
 use crate::probe::{Entry, Limit};
+use crate::record::{CaseRounds, Round, Sampled};
 
 /// Marks every value of a run that physics forbids, by itself or beside others. `entries`: the probe of each record.
 pub(crate) fn mark(entries: &[Entry], records: &mut [CaseRecord], host: &HostFacts, peers: &[Peer]) {
@@ -28,6 +29,34 @@ pub(crate) fn mark(entries: &[Entry], records: &mut [CaseRecord], host: &HostFac
         }
     }
     relations::mark(entries, records, host);
+}
+
+/// So many of a case's samples may be of something else. Where more are, something is wrong with the case.
+const MOST_FORBIDDEN: f64 = 0.25;
+
+/// Marks samples that no machine can have: they are left out. A round that has no others is lost.
+pub(crate) fn mark_samples(case: &mut CaseRounds, host: &HostFacts) {
+    let (probe, params) = (case.entry.probe, &case.id.params);
+    let sampled = || case.rounds.iter().filter_map(|round| Some((round, round.sampled.as_ref()?)));
+    let is_forbidden = |value: f64, cpus: &[usize]| bounds::is_forbidden(probe, params, cpus.len(), value, host);
+    let of_round = |(round, sampled): (&Round, &Sampled)| {
+        sampled.values.iter().map(|value| is_forbidden(*value, &round.cpus)).collect::<Vec<bool>>()
+    };
+    let forbidden: Vec<Vec<bool>> = sampled().map(of_round).collect();
+    let all = forbidden.iter().map(Vec::len).sum::<usize>();
+    let count = forbidden.iter().flatten().filter(|is_so| **is_so).count();
+    let may_be_left_out = count as f64 <= MOST_FORBIDDEN * all as f64;
+    let rounds = case.rounds.iter_mut().filter(|round| round.sampled.is_some());
+    for (round, forbidden) in rounds.zip(forbidden) {
+        let Some(sampled) = &mut round.sampled else { continue };
+        for (flags, is_so) in sampled.disturbance_flags.iter_mut().zip(&forbidden) {
+            let mark = if *is_so && may_be_left_out { DisturbanceFlags::FORBIDDEN } else { 0 };
+            *flags = *flags & !DisturbanceFlags::FORBIDDEN | mark;
+        }
+        if may_be_left_out && forbidden.iter().all(|is_so| *is_so) {
+            round.sampled = None;
+        }
+    }
 }
 
 /// Marks values that stand beside the same in cycles of a clock that no core of the run had; `of` tells the probe of each.
@@ -79,9 +108,13 @@ fn remark(record: &mut CaseRecord, kind: FlagKind, detail: String) {
 
 #[cfg(test)]
 mod tests {
+    use hostmark_model::{Event, RoundNoise};
+
     use super::*;
+    use crate::estimate::outcomes;
     use crate::fixture::{PLAIN, host, planned_case, record};
     use crate::probe::{Limit, Probe};
+    use crate::record::RoundResult;
 
     #[test]
     fn no_end_of_an_interval_lies_where_physics_forbids() {
@@ -101,6 +134,45 @@ mod tests {
         assert_eq!(held(&[0.6, 0.6, 0.7, 0.8, 0.9]), (0.6, 0.9));
         // One that lies beyond itself is flagged, and not cut off from its interval.
         assert_eq!(held(&[0.3; 5]), (0.3, 0.3));
+    }
+
+    #[test]
+    fn a_sample_that_no_machine_has_is_left_out_and_the_value_stays() {
+        static CHAIN: Probe = Probe { limit: Limit::CyclesPerOp, ..PLAIN };
+        let marked = |rounds: &[&[f64]]| {
+            let round = |ns: &&[f64]| {
+                let (iterations, disturbance_flags) = (vec![1; ns.len()], vec![0; ns.len()]);
+                let samples = Event::Samples { ns: ns.to_vec(), iterations, amount: 0, disturbance_flags };
+                let noise = RoundNoise { core_hz: Some(3e9), settled: true, ..RoundNoise::default() };
+                let done = Event::Done { noise };
+                Round::of(RoundResult { round: 0, cpus: vec![0], events: vec![samples, done], others: None })
+            };
+            let case = planned_case(&CHAIN, "cpu.latency");
+            let rounds = rounds.iter().map(round).collect();
+            let mut case = CaseRounds { entry: case.entry, id: case.id, rounds, skip: None };
+            mark_samples(&mut case, &host());
+            let mut records = [outcomes::case_record(&case, outcomes::of_case(&case, 5, &host()))];
+            mark(&[case.entry], &mut records, &host(), &[]);
+            let measured = records[0].measured().unwrap();
+            let flags: Vec<FlagKind> = measured.flags.iter().map(|flag| flag.kind).collect();
+            (measured.estimate.min, measured.estimate.rounds, flags)
+        };
+        // A cycle takes 0.143 ns at 7 GHz, and nothing below zero.
+        let usual: &[f64] = &[1.0, 1.1, 1.2, 1.0];
+        for impossible in [0.1, -67.0] {
+            let with = [1.0, impossible, 1.2, 1.0];
+            assert_eq!(marked(&[usual, &with, usual, usual, usual]), (1.0, 5, vec![]), "{impossible}");
+            // A round that has no other is lost.
+            let alone: &[f64] = &[impossible; 1];
+            assert_eq!(
+                marked(&[usual, usual, alone, usual, usual]),
+                (1.0, 4, vec![FlagKind::FewRounds, FlagKind::RoundsLost])
+            );
+        }
+        // Where many are, it is not the samples that are wrong.
+        let half: &[f64] = &[0.1, 1.1, 0.1, 1.0];
+        let (least, _, flags) = marked(&[half; 5]);
+        assert_eq!((least, flags), (0.1, vec![FlagKind::Implausible]));
     }
 
     #[test]

@@ -22,9 +22,10 @@ pub struct Outcomes {
     pub core_shared: Option<f64>,
 }
 
-/// Gives samples the marks that follow from all rounds together: on a shared core.
+/// Gives samples the marks that follow from all rounds together: on a shared core, and beyond what a machine can do.
 pub(crate) fn mark(mut record: Record) -> Record {
     core_width::judge(&mut record.cases, &record.host);
+    record.cases.iter_mut().for_each(|case| gate::mark_samples(case, &record.host));
     record
 }
 

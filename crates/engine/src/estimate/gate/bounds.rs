@@ -45,7 +45,8 @@ pub(super) fn of(
     let hz = core_hz.unwrap_or(FASTEST_HZ);
     let least_cycles = |least: f64| Bounds { least: Some(least * 1e9 / hz), most: None };
     let most = |most: f64| Bounds { least: None, most: Some(most) };
-    let ports = MOST_BYTES_A_CYCLE * hz * threads(probe, params, measured);
+    let threads = threads(probe, params, most_cpus(measured));
+    let ports = MOST_BYTES_A_CYCLE * hz * threads;
     Some(match probe.limit {
         Limit::None | Limit::Voted | Limit::Switch | Limit::Saturating(_) | Limit::PowerOfTwo | Limit::Link => {
             return None;
@@ -59,7 +60,7 @@ pub(super) fn of(
         Limit::OperationsPerCycle(known) => {
             let of_case = |word: &str| word.is_empty() || params.0.iter().any(|(_, value)| value == word);
             let each = f64::from(known.iter().find(|(word, _)| of_case(word))?.1);
-            most(each * hz * threads(probe, params, measured))
+            most(each * hz * threads)
         }
     })
 }
@@ -79,20 +80,26 @@ pub(super) fn broken(
     // differences scatter to both sides of nothing.
     let are_times = estimate.agreement.is_none() && estimate.min > 0.0;
     let samples = [estimate.min, estimate.max].map(|sample| (sample, None)).into_iter().filter(|_| are_times);
-    both.chain(samples).find_map(|(value, core_hz)| broken_by(value, probe, measured, params, core_hz, host))
+    let threads = threads(probe, params, most_cpus(measured));
+    both.chain(samples).find_map(|(value, core_hz)| broken_by(value, probe, params, threads, core_hz, host))
+}
+
+/// Whether no machine can have this sample, of a round on so many CPUs. What rounds vote on is theirs all together.
+pub(super) fn is_forbidden(probe: &Probe, params: &Params, cpus: usize, value: f64, host: &HostFacts) -> bool {
+    probe.limit != Limit::PowerOfTwo
+        && broken_by(value, probe, params, threads(probe, params, Some(cpus)), None, host).is_some()
 }
 
 fn broken_by(
     value: f64,
     probe: &Probe,
-    measured: &Measured,
     params: &Params,
+    threads: f64,
     core_hz: Option<f64>,
     host: &HostFacts,
 ) -> Option<String> {
     let hz = core_hz.unwrap_or(FASTEST_HZ);
     let cycles = value * hz / 1e9;
-    let threads = threads(probe, params, measured);
     let per_cycle = value / hz / threads;
     let too_fast = |least: f64, what: &str| {
         let is_broken = cycles * TOLERANCE < least;
@@ -135,11 +142,15 @@ fn broken_by(
 }
 
 /// On how many CPUs the work was done at once: as the case says, or as many as it had.
-fn threads(probe: &Probe, params: &Params, measured: &Measured) -> f64 {
+fn threads(probe: &Probe, params: &Params, cpus: Option<usize>) -> f64 {
     let threads = probe.axis_of(AxisKind::Threads).and_then(|axis| params.get(axis.name)?.parse::<f64>().ok());
-    let all =
-        measured.rounds.iter().map(|round| round.cpus.len()).max().filter(|_| probe.axis_of(AxisKind::Nodes).is_some());
+    let all = cpus.filter(|_| probe.axis_of(AxisKind::Nodes).is_some());
     threads.or(all.map(|cpus| cpus as f64)).unwrap_or(1.0).max(1.0)
+}
+
+/// The CPUs of the round that had most of them.
+fn most_cpus(measured: &Measured) -> Option<usize> {
+    measured.rounds.iter().map(|round| round.cpus.len()).max()
 }
 
 #[cfg(test)]

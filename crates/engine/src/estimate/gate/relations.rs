@@ -2,6 +2,7 @@
 
 use hostmark_host::Placement;
 use hostmark_model::{AxisKind, CaseRecord, FlagKind, HostFacts, Leading, Measured, Params, Unit};
+use hostmark_stats::descriptive;
 
 use super::{flag, remark};
 use crate::probe::{Entry, Limit, Probe};
@@ -12,8 +13,12 @@ const FALL: f64 = 1.10;
 /// The same between two probes, whose memory may be backed by other pages.
 const FALL_ELSEWHERE: f64 = 1.25;
 /// A hand-over takes a switch from one party to the other. Two probes do not switch alike, so only what takes less than this
-/// share of the cheapest switch of the run, that of its best round, is marked.
+/// share of the cheapest switch of the run, that of its best round in the same state of the core, is marked.
 const SHARE_OF_SWITCH: f64 = 0.7;
+/// The same where the states are not known: beside another thread a core does at least half as much.
+const SHARE_OF_ANY_SWITCH: f64 = 0.35;
+/// Cases whose shares of looks at a shared core differ by no more than this were measured in one state.
+const OF_ONE_STATE: f64 = 0.25;
 /// What a smaller number has of the value at the largest where the value rises no more.
 const SATURATED: f64 = 0.97;
 /// A buffer of this share of a cache lies in it.
@@ -75,49 +80,87 @@ fn mark_unsaturated(records: &mut [CaseRecord], axis: &str) {
     }
 }
 
+/// The share of looks at the core of a case that met another thread there.
+fn shared(record: &CaseRecord) -> Option<f64> {
+    record.measured()?.noise.shared
+}
+
+/// Whether two values were measured beside about as busy neighbours, by their shares of looks at a shared core, as far as these tell: of
+/// one on a core alone and one on a shared core either may be the smaller.
+fn are_of_one_state(one: Option<f64>, other: Option<f64>) -> bool {
+    one.zip(other).is_none_or(|(one, other)| (one - other).abs() <= OF_ONE_STATE)
+}
+
 /// Marks values that fall, beyond both intervals and 10 %, as `axis` grows while all other axes stay.
 /// `records`: the cases of one probe; `rises`: of which this is known.
 fn mark_falling(records: &mut [CaseRecord], axis: &str, rises: impl Fn(&Params) -> bool) {
     let order = along(records, axis);
     let all = order.chunk_by(|one, other| one.0 == other.0).filter(|series| rises(&series[0].0));
     for (series, by) in all.flat_map(|series| Leading::EACH.map(|by| (series, by))) {
-        let mut highest: Option<(f64, String)> = None;
+        let mut before: Vec<(f64, usize)> = Vec::new();
         for &(_, _, index) in series {
-            let id = records[index].id.clone();
             let Some((low, high)) = ends(&records[index], by) else { continue };
-            if let Some((before, of)) = &highest
-                && high * FALL < *before
-            {
+            let like =
+                before.iter().filter(|(_, other)| are_of_one_state(shared(&records[index]), shared(&records[*other])));
+            // Of those that are alike the first.
+            let highest = like.rev().max_by(|one, other| one.0.total_cmp(&other.0));
+            if let Some((_, of)) = highest.filter(|(highest, _)| high * FALL < *highest) {
+                let of = &records[*of].id;
                 let detail = format!("lower than {of}, though {axis} is larger: one of the two is wrong");
                 flag(&mut records[index], detail);
             }
-            if highest.as_ref().is_none_or(|(before, _)| low > *before) {
-                highest = Some((low, id));
-            }
+            before.push((low, index));
         }
     }
 }
 
-/// Marks hand-overs between two parties on one CPU that take far less than the cheapest switch between two. Most of their
-/// rounds do, where the median does: that others did not, as an interval may tell, is no excuse.
+/// Marks hand-overs between two parties on one CPU that take far less than the cheapest switch between two while the core was in the
+/// same state: alone, or beside another thread. Most of their rounds do, where the median does: that others did not, as an interval may
+/// tell, is no excuse.
 fn mark_under_a_switch(entries: &[Entry], records: &mut [CaseRecord]) {
-    let is_switch = |entry: &Entry| entry.probe.limit == Limit::Switch;
-    let switches = entries.iter().zip(&*records).filter(|(entry, record)| is_switch(entry) && is_good(record));
-    let lowest = switches
-        .filter(|(entry, record)| shares_a_cpu(entry.probe, record))
-        .filter_map(|(_, record)| Some((record.measured()?.estimate.best_round, record.id.clone())))
-        .filter(|(best, _)| *best > 0.0)
-        .min_by(|one, other| one.0.total_cmp(&other.0));
-    let Some((switch, of)) = lowest else { return };
+    let is_switch = |(entry, record): &(&Entry, &CaseRecord)| {
+        entry.probe.limit == Limit::Switch && is_good(record) && shares_a_cpu(entry.probe, record)
+    };
+    // The best round of each on a core alone, on a shared one, and of all.
+    let best = |record: &CaseRecord| {
+        let measured = record.measured()?;
+        let of = |is_shared| rounds_in(measured, is_shared).into_iter().reduce(f64::min);
+        Some(([of(false), of(true), Some(measured.estimate.best_round)], record.id.clone()))
+    };
+    let switches = entries.iter().zip(&*records).filter(is_switch).filter_map(|(_, record)| best(record));
+    let switches: Vec<([Option<f64>; 3], String)> = switches.filter(|(best, _)| best[2] > Some(0.0)).collect();
+    let cheapest = |state: usize| {
+        let each = switches.iter().filter_map(|(best, id)| Some((best[state]?, id.as_str())));
+        each.min_by(|one, other| one.0.total_cmp(&other.0))
+    };
     for (entry, record) in entries.iter().zip(records) {
         let Limit::HandOvers(count) = entry.probe.limit else { continue };
         let Some(measured) = record.measured().filter(|_| shares_a_cpu(entry.probe, record)) else { continue };
-        let mut values = Leading::EACH.into_iter().filter_map(|by| Some(measured.estimate.by(by)?.value));
-        if values.any(|value| value < switch * f64::from(count) * SHARE_OF_SWITCH) {
+        let in_state = |is_shared: bool| {
+            let value = descriptive::median(&rounds_in(measured, is_shared))?;
+            Some((value, cheapest(usize::from(is_shared))?, SHARE_OF_SWITCH))
+        };
+        let mut known: Vec<(f64, (f64, &str), f64)> = [false, true].into_iter().filter_map(in_state).collect();
+        if known.is_empty() {
+            known.extend(cheapest(2).map(|switch| (measured.estimate.typical, switch, SHARE_OF_ANY_SWITCH)));
+        }
+        let times = f64::from(count);
+        if let Some((_, (_, of), _)) =
+            known.into_iter().find(|(value, (switch, _), share)| *value < switch * times * share)
+        {
             let times = if count == 1 { "a switch".to_owned() } else { format!("{count} switches") };
             flag(record, format!("takes {times}, and is far below what {of} says: one of the two is wrong"));
         }
     }
+}
+
+/// The medians of the rounds whose core was shared from the first look to the last, or alone; none of a single one, which may have
+/// changed its state between two looks.
+fn rounds_in(measured: &Measured, is_shared: bool) -> Vec<f64> {
+    let share = Some(if is_shared { 1.0 } else { 0.0 });
+    let medians: Vec<f64> =
+        measured.rounds.iter().filter(|round| round.shared == share).map(|round| round.median).collect();
+    if medians.len() < 2 { Vec::new() } else { medians }
 }
 
 /// Marks latencies of memory that are below those of the last cache.
@@ -131,13 +174,13 @@ fn mark_under_a_cache(entries: &[Entry], records: &mut [CaseRecord], host: &Host
     };
     for by in Leading::EACH {
         let of_cache = entries.iter().zip(&*records).filter(is_cached);
-        let highest = of_cache
-            .filter_map(|(_, record)| Some((ends(record, by)?.0, record.id.clone())))
-            .max_by(|one, other| one.0.total_cmp(&other.0));
-        let Some((cache, of)) = highest else { continue };
+        let of_cache: Vec<(f64, Option<f64>, String)> =
+            of_cache.filter_map(|(_, record)| Some((ends(record, by)?.0, shared(record), record.id.clone()))).collect();
         for (entry, record) in entries.iter().zip(&mut *records) {
+            let like = of_cache.iter().filter(|(_, of_cached, _)| are_of_one_state(shared(record), *of_cached));
+            let Some((cache, _, of)) = like.max_by(|one, other| one.0.total_cmp(&other.0)) else { continue };
             if entry.probe.limit == Limit::DramLatency
-                && ends(record, by).is_some_and(|(_, high)| high * FALL_ELSEWHERE < cache)
+                && ends(record, by).is_some_and(|(_, high)| high * FALL_ELSEWHERE < *cache)
             {
                 flag(record, format!("lower than {of}, which a cache holds: one of the two is wrong"));
             }

@@ -1,9 +1,9 @@
 //! Each relation between values of one run, held and broken.
 
-use hostmark_model::{Also, Flag, Outcome, Quiet, ReasonCode};
+use hostmark_model::{Also, Flag, Outcome, Quiet, ReasonCode, RoundRecord};
 
 use super::*;
-use crate::fixture::{PLAIN, entry, host, planned_case, record};
+use crate::fixture::{PLAIN, entry, host, planned_case, record, round_at};
 use crate::probe::Axis;
 
 /// The records that are marked, of (size, pattern, round medians).
@@ -105,24 +105,87 @@ fn said(run: &[(&'static Probe, &str, &[f64])]) -> Vec<Option<String>> {
     records.iter().map(detail).collect()
 }
 
+/// A case by probe, id and rounds: the median of each, and the share of its looks at a shared core.
+type InStates<'a> = (&'static Probe, &'a str, &'a [(f64, f64)]);
+
+/// The same of such cases.
+fn said_in_states(run: &[InStates]) -> Vec<Option<String>> {
+    let entries: Vec<Entry> = run.iter().map(|&(probe, id, _)| planned_case(probe, id).entry).collect();
+    let record = |&(_, id, rounds): &InStates| {
+        let medians: Vec<f64> = rounds.iter().map(|(median, _)| *median).collect();
+        let mut record = record(id, &medians);
+        let Outcome::Measured(measured) = &mut record.outcome else { unreachable!("a measured case") };
+        measured.rounds = rounds
+            .iter()
+            .map(|&(median, shared)| RoundRecord { median, shared: Some(shared), ..round_at(3e9) })
+            .collect();
+        measured.noise.shared =
+            hostmark_stats::descriptive::mean(&rounds.iter().map(|round| round.1).collect::<Vec<_>>());
+        record
+    };
+    let mut records: Vec<CaseRecord> = run.iter().map(record).collect();
+    mark(&entries, &mut records, &host());
+    records.iter().map(|record| Some(record.measured()?.flags.first()?.detail.clone())).collect()
+}
+
 #[test]
 fn a_hand_over_on_one_cpu_takes_a_switch() {
-    let switches: [(&'static Probe, &str, &[f64]); 3] = [
-        (&SWITCH, "sched.context_switch@processes=2,cpus=same_cpu", &[1000.0; 3]),
-        (&SWITCH, "sched.context_switch@processes=8,cpus=same_cpu", &[1400.0; 3]),
+    const ALONE: [(f64, f64); 3] = [(1000.0, 0.0); 3];
+    let switches: [InStates; 3] = [
+        (&SWITCH, "sched.context_switch@processes=2,cpus=same_cpu", &ALONE),
+        (&SWITCH, "sched.context_switch@processes=8,cpus=same_cpu", &[(1400.0, 0.0); 3]),
         // Nobody is switched away from on two CPUs.
-        (&SWITCH, "sched.context_switch@processes=2,cpus=free", &[1.0; 3]),
+        (&SWITCH, "sched.context_switch@processes=2,cpus=free", &[(1.0, 0.0); 3]),
     ];
-    let of = |probe, id: &str, ns: f64| said(&[&switches[..], &[(probe, id, &[ns; 3])]].concat()).remove(3);
+    let of = |probe, id: &str, rounds: &[(f64, f64)]| {
+        said_in_states(&[&switches[..], &[(probe, id, rounds)]].concat()).remove(3)
+    };
+    let alone = |probe, id: &str, ns: f64| of(probe, id, &[(ns, 0.0); 3]);
     let cheapest = "sched.context_switch@processes=2,cpus=same_cpu";
     let detail = format!("takes 2 switches, and is far below what {cheapest} says: one of the two is wrong");
-    assert_eq!(of(&ROUND_TRIP, "ipc.pipe@cpus=same_cpu", 900.0), Some(detail));
+    assert_eq!(alone(&ROUND_TRIP, "ipc.pipe@cpus=same_cpu", 900.0), Some(detail.clone()));
     // What is not far below two switches may be the other probe's fault.
-    assert_eq!(of(&ROUND_TRIP, "ipc.pipe@cpus=same_cpu", 1500.0), None);
-    assert!(of(&HAND_OVER, "ipc.file_lock@cpus=same_cpu", 299.0).unwrap().starts_with("takes a switch, "));
-    assert_eq!(of(&HAND_OVER, "ipc.file_lock@cpus=same_cpu", 750.0), None);
+    assert_eq!(alone(&ROUND_TRIP, "ipc.pipe@cpus=same_cpu", 1500.0), None);
+    assert!(alone(&HAND_OVER, "ipc.file_lock@cpus=same_cpu", 299.0).unwrap().starts_with("takes a switch, "));
+    assert_eq!(alone(&HAND_OVER, "ipc.file_lock@cpus=same_cpu", 750.0), None);
     // Two CPUs need no switch.
-    assert_eq!(of(&ROUND_TRIP, "ipc.pipe@cpus=same_cache", 100.0), None);
+    assert_eq!(alone(&ROUND_TRIP, "ipc.pipe@cpus=same_cache", 100.0), None);
+    // Of rounds in two states those in the switch's are held against it.
+    let mixed = [(900.0, 0.0), (880.0, 0.0), (2000.0, 1.0), (2100.0, 1.0), (2050.0, 1.0)];
+    assert_eq!(of(&ROUND_TRIP, "ipc.pipe@cpus=same_cpu", &mixed), Some(detail));
+}
+
+#[test]
+fn a_switch_beside_another_thread_rules_out_nothing_of_a_core_alone() {
+    let switch: InStates =
+        (&SWITCH, "sched.context_switch@cpus=same_cpu", &[(1950.0, 1.0), (1990.0, 1.0), (2300.0, 1.0)]);
+    let pipe = |rounds: &'static [(f64, f64)]| {
+        said_in_states(&[switch, (&ROUND_TRIP, "ipc.pipe@cpus=same_cpu", rounds)]).remove(1)
+    };
+    assert_eq!(pipe(&[(2675.0, 0.0), (2680.0, 0.0), (2660.0, 0.0)]), None);
+    assert!(pipe(&[(2675.0, 1.0), (2680.0, 1.0), (2660.0, 1.0)]).is_some());
+    // Of a single round its looks may have missed the change, and where no state is known half of the time is enough.
+    assert_eq!(pipe(&[(2675.0, 1.0), (2680.0, 0.0), (4660.0, 0.5)]), None);
+    let blind = |ns: f64| {
+        said(&[
+            (&SWITCH, "sched.context_switch@cpus=same_cpu", &[1950.0; 3]),
+            (&ROUND_TRIP, "ipc.pipe@cpus=same_cpu", &[ns; 3]),
+        ])
+        .remove(1)
+    };
+    assert!(blind(2675.0).is_none() && blind(1300.0).is_some());
+}
+
+#[test]
+fn a_latency_beside_another_thread_rules_out_nothing_of_a_core_alone() {
+    static LATENCY: Probe = Probe { limit: Limit::Rising("size"), ..PLAIN };
+    let of = |shared: [f64; 2]| {
+        let small: &[(f64, f64)] = &[(10.0, shared[0]); 3];
+        let large: &[(f64, f64)] = &[(8.0, shared[1]); 3];
+        said_in_states(&[(&LATENCY, "memory.latency@size=1", small), (&LATENCY, "memory.latency@size=2", large)])
+            .remove(1)
+    };
+    assert!(of([0.0, 0.0]).is_some() && of([0.9, 0.8]).is_some() && of([1.0, 0.0]).is_none());
 }
 
 #[test]
