@@ -234,7 +234,7 @@ impl Scaling {
         en += &format!(", scatter {scatter} %");
         zh += &format!("，离散 {scatter}%");
         let most = self.points.last().map_or(0.0, |last| last.parties);
-        match (law.peak(knee).filter(|_| law.serial.is_none()), &law.serial) {
+        match (law.peak(knee), &law.serial) {
             (Some(peak), _) => {
                 let times = number(law.at(peak) / law.alone);
                 en += &format!("; peak at {peak:.0}, {times}x one alone");

@@ -212,6 +212,8 @@ pub enum Limit {
     OperationsPerCycle(&'static [(&'static str, u32)]),
     /// No more bytes a second than the slower of both ends' links and the sender's queue let through.
     Link,
+    /// In times of what one does alone: no more than there are copies, by this axis.
+    Copies(&'static str),
     /// The value rises along this axis up to what the hardware has: where it still rises at the largest point, it is at least
     /// that much.
     Saturating(&'static str),

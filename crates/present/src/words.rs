@@ -30,6 +30,8 @@ words! {
     BANDWIDTH: "BANDWIDTH BY SIZE", "各容量带宽";
     LATENCY: "LATENCY BY SIZE AND PATTERN", "各容量与访问模式的延迟";
     FINDINGS: "FINDINGS", "结论";
+    EVERYWHERE: "WORTH KNOWING", "值得了解";
+    OF_DEFAULTS: "what the defaults of Linux cost on every machine", "Linux 的默认设置在任何机器上的代价";
     OTHER: "Other", "其他";
     SIZE: "size", "容量";
     LATENCY_COLUMN: "latency", "延迟";

@@ -85,11 +85,12 @@ impl ScalingLaw {
         Curve { alone: self.alone, contention: self.contention.value, coherence: self.coherence.value }.at(parties)
     }
 
-    /// The number of parties beyond which the throughput falls; none where it does not, or not before the `knee` at which the law ends.
+    /// The number of parties beyond which the throughput falls; none where it is not known to, or not before the `knee` at which the law
+    /// ends.
     pub fn peak(&self, knee: Option<Knee>) -> Option<f64> {
         let (contention, coherence) = (self.contention.value, self.coherence.value);
         let peak = ((1.0 - contention).max(0.0) / coherence).sqrt();
-        let peak = (coherence > 0.0 && peak.is_finite()).then_some(peak.max(1.0));
+        let peak = (self.coherence.low > 0.0 && peak.is_finite()).then_some(peak.max(1.0));
         peak.filter(|peak| knee.is_none_or(|knee| *peak < knee.at))
     }
 }

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use hostmark_model::{FlagKind, Measured, Outcome, ReasonCode, Resource, Run, Sight};
+use hostmark_model::{Estimate, FlagKind, Leading, Measured, Outcome, ReasonCode, Resource, Run, Sight};
 
 use super::host::obstacles;
 use super::{Conclusion, Rule};
@@ -73,6 +73,32 @@ pub struct Doubt {
     pub spoiled_by: &'static [FlagKind],
     /// Other causes of what it sees, each told elsewhere: where one of them is there it says nothing.
     pub rivals: &'static [&'static Rival],
+}
+
+/// Rounds fewer than these do not tell how often a machine is in which state: they may have met one of two by chance.
+const TELLING_ROUNDS: u32 = 10;
+
+/// Widens the interval of a median of few rounds to all of them: what is concluded from it holds in each state that they met. The
+/// undisturbed value is of one state.
+fn widen(estimate: &mut Estimate) {
+    let Some([least, most]) = estimate.range.filter(|_| estimate.rounds < TELLING_ROUNDS) else { return };
+    if estimate.estimator() == Leading::Typical {
+        estimate.repetition.iter_mut().for_each(|to| (to.low, to.high) = (to.low.min(least), to.high.max(most)));
+    }
+    estimate.ci_low = estimate.ci_low.map(|low| low.min(least));
+    estimate.ci_high = estimate.ci_high.map(|high| high.max(most));
+}
+
+/// A run of which every median of few rounds may be that of any of them.
+pub(super) fn in_all_states(run: &Run) -> Run {
+    let mut run = run.clone();
+    for case in &mut run.cases {
+        if let Outcome::Measured(measured) = &mut case.outcome {
+            widen(&mut measured.estimate);
+            measured.also.values_mut().for_each(|also| widen(&mut also.estimate));
+        }
+    }
+    run
 }
 
 /// The run as a rule may look at it: a case whose flags spoil it has no value.

@@ -122,11 +122,24 @@ pub static RULES: &[&Rule] = &[
     &interpreted_guest::RULE,
 ];
 
-/// What follows from a run: what is not usual for its kind of machine, then what costs most.
+/// Rules that say what the defaults of Linux and the way its calls work cost on every machine: worth knowing, and no property of this
+/// one.
+static EVERYWHERE: &[&Rule] = &[
+    &mitigations::RULE,
+    &slow_return::RULE,
+    &write_allocate::RULE,
+    &pipe_capacity::RULE,
+    &udp_loss::RULE,
+    &data_path::RULE,
+    &layers::RULE,
+];
+
+/// What follows from a run: what is not usual for its kind of machine, then what costs most, then what is so everywhere.
 pub fn findings(run: &Run) -> Vec<Finding> {
+    let seen = &doubt::in_all_states(run);
     let of_rule = |rule: &&'static Rule| {
         let rule = *rule;
-        conclusions(rule, run).into_iter().map(move |conclusion| Finding {
+        conclusions(rule, seen).into_iter().map(move |conclusion| Finding {
             id: rule.id.to_owned(),
             short: conclusion.short,
             text: conclusion.text,
@@ -145,10 +158,27 @@ pub fn is_unusual(finding: &Finding) -> bool {
     finding.id == slower_than_usual::RULE.id
 }
 
-/// What is not usual for the kind of machine, then by cost, and those that cost the same in their order.
+/// Whether it says what the defaults of Linux cost on every machine.
+pub fn is_everywhere(finding: &Finding) -> bool {
+    EVERYWHERE.iter().any(|rule| rule.id == finding.id)
+}
+
+/// Sorted findings: those of this machine, and those of every one.
+pub fn parted(findings: &[Finding]) -> (&[Finding], &[Finding]) {
+    findings.split_at(findings.partition_point(|finding| !is_everywhere(finding)))
+}
+
+/// The findings of this machine that cost something, what is first first: what stands where there is room for a few.
+pub fn leading(run: &Run) -> Vec<Finding> {
+    let mut all = findings_and_kept(run);
+    all.retain(|finding| finding.cost > 0.0 && !is_everywhere(finding));
+    all
+}
+
+/// What is not usual for the kind of machine, then by cost, and those that cost the same in their order; what is so everywhere last.
 fn sorted(mut findings: Vec<Finding>) -> Vec<Finding> {
-    findings
-        .sort_by(|one, other| is_unusual(other).cmp(&is_unusual(one)).then_with(|| other.cost.total_cmp(&one.cost)));
+    let group = |finding: &Finding| (is_everywhere(finding), !is_unusual(finding));
+    findings.sort_by(|one, other| group(one).cmp(&group(other)).then_with(|| other.cost.total_cmp(&one.cost)));
     findings
 }
 

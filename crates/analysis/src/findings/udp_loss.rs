@@ -1,4 +1,4 @@
-//! Datagrams that get lost although they never leave the machine.
+//! Datagrams of a flood that get lost although they never leave the machine: the default receive buffer is small.
 
 use hostmark_model::{Run, Text, size_text};
 
@@ -16,10 +16,11 @@ pub(super) static RULE: Rule = Rule {
     shown: Demonstration::Try("udp-buffer"),
     probes: &[UDP],
     cure: Some(Text {
-        en: "Give the receiver a larger buffer (SO_RCVBUF, net.core.rmem_max). Take many datagrams at a time (recvmmsg, UDP_GRO), and let \
-             the sender pace itself or wait for answers. Where none may be lost, use TCP or a Unix socket, which hold the sender back.",
-        zh: "给接收方更大的缓冲区（SO_RCVBUF、net.core.rmem_max）。一次取走多个数据报（recvmmsg、UDP_GRO），发送方则控制节奏或等待应答。不容丢失时请用 \
-             TCP 或 Unix 套接字，它们会使发送方等待。",
+        en: "Give the receiver a larger buffer (SO_RCVBUF, net.core.rmem_max). 4 MiB hold what comes in some milliseconds. Where the \
+             receiver is slower than the sender for longer, take many datagrams at a time (recvmmsg, UDP_GRO), or let the sender pace \
+             itself. Where none may be lost, use TCP or a Unix socket, which hold the sender back.",
+        zh: "给接收方更大的缓冲区（SO_RCVBUF、net.core.rmem_max）。4 MiB 可容纳数毫秒内到达的数据报。若接收方长时间慢于发送方，应一次取走多个数据报（recvmmsg、UDP_GRO），\
+             或让发送方控制节奏。不容丢失时请用 TCP 或 Unix 套接字，它们会使发送方等待。",
     }),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE, &LOOPBACK] },
     draw,
@@ -43,17 +44,18 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     };
     let text = Text {
         en: format!(
-            "{share} of UDP datagrams ({size}) are lost within this machine, over loopback{full_en}. Nothing holds the sender back, and \
-             the kernel drops what the receiver has not taken in time: logs, metrics and DNS sent this way are lost in bursts."
+            "{share} of UDP datagrams ({size}) are lost where a sender floods a receiver over loopback{full_en}. The default buffer \
+             (net.core.rmem_default) is small on every Linux, and nothing holds the sender back: bursts of logs, metrics and DNS are \
+             lost so."
         ),
         zh: format!(
-            "经本机环回接口发送的 UDP 数据报（{size}）有 {share} 丢失{full_zh}。没有任何机制使发送方放慢，接收方来不及取走的数据报由内核丢弃：以这种方式发送的日志、\
-             指标与 DNS 会在突发时丢失。"
+            "发送方经环回接口不停顿地发送时，UDP 数据报（{size}）有 {share} 丢失{full_zh}。所有 Linux 的默认缓冲区（net.core.rmem_default）都很小，也没有任何机制使发送方放慢：\
+             突发的日志、指标与 DNS 会因此丢失。"
         ),
     };
     let short = short(
-        format!("{share} of UDP datagrams ({size}) are lost over loopback, within this machine"),
-        format!("环回接口上的 UDP 数据报（{size}）有 {share} 在本机内丢失"),
+        format!("A UDP flood on loopback loses {share}: the default receive buffer is small"),
+        format!("环回接口上的 UDP 洪流丢失 {share}：默认接收缓冲区较小"),
     );
     Some(Conclusion { short, text, cases: vec![case.id.clone()], cost: loss.value })
 }

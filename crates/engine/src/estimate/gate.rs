@@ -1,6 +1,7 @@
 //! The plausibility gate: no number that physics forbids is reported as good.
 
 mod bounds;
+mod copies;
 mod link;
 mod relations;
 
@@ -20,6 +21,7 @@ pub(crate) fn mark(entries: &[Entry], records: &mut [CaseRecord], host: &HostFac
     let found: Vec<Option<String>> = (entries.iter().zip(&*records))
         .map(|(entry, record)| match entry.probe.limit {
             Limit::Link => link::broken(record.measured()?, &record.params, peers),
+            Limit::Copies(axis) => copies::broken(record.measured()?, &record.params, axis),
             _ => bounds::broken(entry.probe, record.measured()?, &record.params, fastest_hz, host),
         })
         .collect();
@@ -75,6 +77,9 @@ fn hold(entry: &Entry, record: &mut CaseRecord, fastest_hz: Option<f64>, host: &
     let Outcome::Measured(measured) = &mut record.outcome else { return };
     measured.bounds = match entry.probe.limit {
         Limit::Link => link::most(&record.params, peers).map(|most| Bounds { least: None, most: Some(most) }),
+        Limit::Copies(axis) => {
+            copies::most(&record.params, axis).map(|most| Bounds { least: None, most: Some(most) })
+        }
         _ => bounds::of(entry.probe, measured, &record.params, fastest_hz, host),
     };
     let Some(bounds) = measured.bounds else { return };

@@ -8,7 +8,7 @@ use crate::estimate::core_width;
 use crate::estimate::derived::derived;
 use crate::estimate::gate;
 use crate::estimate::quiet::CasePoint;
-use crate::probe::{Entry, Measure};
+use crate::probe::{Entry, Limit, Measure};
 use crate::record::{CaseRounds, Record};
 
 /// What a record comes to.
@@ -46,7 +46,12 @@ pub(crate) fn judged(record: &Record, mut measured: Vec<CaseRecord>) -> Outcomes
             Measure::Derive { from, derive } => {
                 let of_source = |record: &&CaseRecord| from.iter().any(|source| source.probe == record.probe);
                 let sources: Vec<CaseRecord> = measured.iter().filter(of_source).cloned().collect();
-                cases.extend(derived(entry, || derive(&sources, &record.host)));
+                let mut derived = derived(entry, || derive(&sources, &record.host));
+                // Of others the sources were held to what physics allows.
+                if matches!(entry.probe.limit, Limit::Copies(_)) {
+                    gate::mark(&vec![*entry; derived.len()], &mut derived, &record.host, &record.peers);
+                }
+                cases.extend(derived);
             }
             Measure::Run(_) | Measure::Between { .. } => {
                 let id = entry.id();

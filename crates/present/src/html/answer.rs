@@ -2,6 +2,7 @@
 
 use hostmark_analysis::bilingual::fixed;
 use hostmark_analysis::constants::MOST_FINDINGS;
+use hostmark_analysis::findings::is_everywhere;
 use hostmark_analysis::trust::{doubted, promise};
 use hostmark_model::{Finding, Text, Trust};
 
@@ -26,7 +27,8 @@ pub(super) fn answer(runs: &Runs, findings: &[Vec<Finding>], leading: Vec<Chart>
     match constants(runs.all, runs.reference.as_ref()).map(|table| write(Block::Table(table))) {
         Some(constants) if !runs.are_many() => {
             let findings: Vec<&Finding> = findings.iter().flatten().collect();
-            let first: Vec<Judged> = findings.iter().copied().take(MOST_FINDINGS).map(|one| short(runs, one)).collect();
+            let here = findings.iter().copied().filter(|finding| !is_everywhere(finding));
+            let first: Vec<Judged> = here.take(MOST_FINDINGS).map(|one| short(runs, one)).collect();
             text += "<div class=\"first\">\n";
             if !first.is_empty() {
                 let (first, all) = (write(Block::Judged(fixed(MAIN), first)), say(ALL));

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use hostmark_analysis::constants::{self, ConstantValue};
 use hostmark_analysis::escape::{visible, xml};
-use hostmark_analysis::findings::findings_and_kept;
+use hostmark_analysis::findings::leading;
 use hostmark_analysis::references::{NearestReference, ReferenceVerdict, Tone, beside};
 use hostmark_analysis::trust;
 use hostmark_model::{Lang, Run, Text};
@@ -82,9 +82,8 @@ pub fn svg(run: &Run, options: &RenderOptions) -> String {
     if all.is_empty() {
         line(&mut out, MARGIN, TOP + 20.0, (19.0, 400), FAINT, NO_CONSTANTS.say(lang), room);
     }
-    let findings = findings_and_kept(run);
     let mut y = HEIGHT - 52.0 - 27.0 * FINDINGS as f64;
-    for finding in findings.iter().filter(|finding| finding.cost > 0.0).take(FINDINGS) {
+    for finding in leading(run).iter().take(FINDINGS) {
         y += 27.0;
         let text = visible(finding.short.get(lang));
         line(&mut out, MARGIN, y, (18.0, 400), INK, &format!("• {text}"), room);

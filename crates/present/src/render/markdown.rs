@@ -7,7 +7,7 @@ use std::fmt::Write;
 use hostmark_analysis::bilingual::same;
 use hostmark_analysis::constants::{self, MOST_FINDINGS};
 use hostmark_analysis::escape::markdown as safe;
-use hostmark_analysis::findings::findings_and_kept;
+use hostmark_analysis::findings::{findings_and_kept, leading, parted};
 use hostmark_analysis::format::{agreement, low_high, rounds_and_samples, value};
 use hostmark_analysis::guest;
 use hostmark_analysis::reasons;
@@ -32,6 +32,8 @@ const SAMPLES: Text = Text { en: "rounds × samples", zh: "轮 × 样本" };
 const REMARKS: Text = Text { en: "also, remarks", zh: "其他量与备注" };
 const FINDINGS: Text = Text { en: "Main findings", zh: "主要结论" };
 const FURTHER: Text = Text { en: "Further findings", zh: "其他结论" };
+const EVERYWHERE: Text =
+    Text { en: "What the defaults of Linux cost on every machine", zh: "Linux 的默认设置在任何机器上的代价" };
 const OTHER: Text = Text { en: "Other", zh: "其他" };
 const SKIPPED: Text = Text { en: "skipped: ", zh: "已跳过：" };
 const FAILED: Text = Text { en: "**FAILED**: ", zh: "**失败**：" };
@@ -59,7 +61,8 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
         out.push('\n');
     }
     constants(run, lang, &mut out);
-    findings(FINDINGS, 1, all.iter().take(MOST_FINDINGS), lang, &mut out);
+    let (here, everywhere) = parted(&all);
+    findings(FINDINGS, 1, here.iter().take(MOST_FINDINGS), lang, &mut out);
     virtual_machine(run, options, &mut out);
     for text in run::ended(run, Reasons::Below).into_iter().chain(run::disturbed(run)) {
         let _ = writeln!(out, "\n> ! {}", safe(text.get(lang)));
@@ -97,7 +100,8 @@ pub fn markdown(run: &Run, options: &RenderOptions) -> String {
     if !laws.is_empty() {
         let _ = write!(out, "\n{}", write_document(&[laws], 1, options));
     }
-    findings(FURTHER, MOST_FINDINGS + 1, all.iter().skip(MOST_FINDINGS), lang, &mut out);
+    findings(FURTHER, MOST_FINDINGS + 1, here.iter().skip(MOST_FINDINGS), lang, &mut out);
+    findings(EVERYWHERE, here.len() + 1, everywhere.iter(), lang, &mut out);
     typeset(&out, lang).into_owned()
 }
 
@@ -133,7 +137,7 @@ pub fn short(run: &Run, options: &RenderOptions) -> String {
         let _ = writeln!(out, "{}\n", safe(trust::line(trust, 0).get(lang)));
     }
     constants(run, lang, &mut out);
-    for (index, finding) in findings_and_kept(run).iter().filter(|one| one.cost > 0.0).take(MOST_FINDINGS).enumerate() {
+    for (index, finding) in leading(run).iter().take(MOST_FINDINGS).enumerate() {
         let gap = if index == 0 { "\n" } else { "" };
         let _ = writeln!(out, "{gap}{}. {}", index + 1, safe(finding.short.get(lang)));
     }

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use hostmark_analysis::bilingual::fixed;
+use hostmark_analysis::bilingual::{fixed, joined};
+use hostmark_analysis::findings::is_everywhere;
 use hostmark_analysis::findings::host::host_findings;
 use hostmark_model::{Disturbed, Finding, HostFinding, HostWeight, Run, Text};
 
@@ -12,6 +13,7 @@ use crate::runs::Runs;
 
 const DISTURBS: Text = Text { en: "disturbs", zh: "干扰" };
 const SHIFTS: Text = Text { en: "shifts", zh: "偏移" };
+const EVERYWHERE: Text = Text { en: "On every machine by default", zh: "任何机器上默认如此" };
 
 /// Those of each run, with the cases that they stand on.
 pub(crate) fn findings(runs: &Runs, of_runs: &[Vec<Finding>]) -> Vec<Judged> {
@@ -24,7 +26,10 @@ pub(crate) fn findings(runs: &Runs, of_runs: &[Vec<Finding>]) -> Vec<Judged> {
     };
     let judged = |(index, finding): (usize, &Finding)| Judged {
         run: runs.letter(index),
-        text: finding.text.clone(),
+        text: match is_everywhere(finding) {
+            true => joined(&[EVERYWHERE.to_owned_text(), finding.text.clone()], Text { en: ": ", zh: "：" }),
+            false => finding.text.clone(),
+        },
         cure: finding.cure.clone(),
         command: finding.command.clone(),
         anchor: explained(runs, finding),

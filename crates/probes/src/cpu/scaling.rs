@@ -59,9 +59,9 @@ pub static PROBE: Probe = Probe {
         causes: Text {
             en: "SMT siblings among the CPUs; a power limit that lowers the clock; a busy host: if two copies of \
                  cpu.sieve alone fall short of 2, a guest's CPUs are threads of one core or shared with others. Above \
-                 the number of copies: the single copy was disturbed.",
+                 the number of copies, which is implausible: the single copy was disturbed.",
             zh: "CPU 中有 SMT 兄弟线程；功耗限制使频率下降；宿主机繁忙：若连 cpu.sieve 的两份都不足 2，虚拟机的 CPU 就\
-                 是同一核心的线程或与别人共用。若超过份数，说明单份测量受了干扰。",
+                 是同一核心的线程或与别人共用。若超过份数，则标为不可信：单份测量受了干扰。",
         },
     },
     related: &["cpu.sieve", "cpu.frequency", "syscall.null", "memory.latency"],
@@ -69,6 +69,7 @@ pub static PROBE: Probe = Probe {
         Axis::choice("source", "syscall.null", Points::Listed { quick: SOURCES, standard: &[], thorough: &[] }),
         Axis::count("copies", "2", Points::Listed { quick: &["2"], standard: &[], thorough: &[] }),
     ],
+    limit: Limit::Copies("copies"),
     section: crate::section::CORE,
     measure: Measure::Derive { from: FROM, derive },
     ..Probe::PLAIN

@@ -104,6 +104,9 @@ struct Claims<'a> {
     times: Vec<(f64, Option<(f64, f64)>)>,
 }
 
+/// From so many runs on they tell themselves how much a value varies.
+const TELLING_RUNS: usize = 3;
+
 /// Something that is above zero where a claim holds.
 struct LabelledFigure {
     /// What is held against what.
@@ -149,15 +152,19 @@ impl<'a> Claims<'a> {
         points.into_iter().filter(|point| !self.sheet.is_base(environment, side, point)).collect()
     }
 
-    /// By what fraction one figure lies over another, with the interval that the tables show; of files that tell nothing of rounds with
-    /// that of both intervals.
+    /// By what fraction one figure lies over another, with the interval that the tables show. Of one or two runs, whose rounds may have met
+    /// two states, or of files that tell nothing of rounds, with that of both intervals where it is wider.
     fn over(&self, index: usize, base: usize) -> Option<Propagated> {
         let [value, under] = [index, base].map(|index| self.sheet.figures[index].value.as_ref().ok());
         let (value, under) = value.zip(under)?;
         let figure = value.time().over(&under.time()).ok()?;
         let of_both = || self.propagated_ratio(|times| Some(times[index] / times[base]))?.beyond_one().interval;
         let is_sound = !value.is_doubted && !under.is_doubted;
-        Some(Propagated { interval: figure.interval.or_else(of_both).filter(|_| is_sound), ..figure })
+        let wider = |one: (f64, f64), other: (f64, f64)| (one.0.min(other.0), one.1.max(other.1));
+        let is_of_few = value.runs.len().min(under.runs.len()) < TELLING_RUNS;
+        let of_both = if is_of_few || figure.interval.is_none() { of_both() } else { None };
+        let interval = figure.interval.into_iter().chain(of_both).reduce(wider);
+        Some(Propagated { interval: interval.filter(|_| is_sound), ..figure })
     }
 
     fn joined(&self, make: impl Fn(&[f64]) -> Option<f64>) -> Option<Propagated> {

@@ -48,9 +48,13 @@ pub(super) fn of(
     let threads = threads(probe, params, most_cpus(measured));
     let ports = MOST_BYTES_A_CYCLE * hz * threads;
     Some(match probe.limit {
-        Limit::None | Limit::Voted | Limit::Switch | Limit::Saturating(_) | Limit::PowerOfTwo | Limit::Link => {
-            return None;
-        }
+        Limit::None
+        | Limit::Voted
+        | Limit::Switch
+        | Limit::Saturating(_)
+        | Limit::PowerOfTwo
+        | Limit::Link
+        | Limit::Copies(_) => return None,
         Limit::CyclesPerOp => least_cycles(1.0),
         Limit::Rising(_) | Limit::RisingOf(..) | Limit::DramLatency => least_cycles(LEAST_LOAD_CYCLES),
         Limit::KernelEntry => least_cycles(LEAST_ENTRY_CYCLES),
@@ -111,7 +115,7 @@ fn broken_by(
         is_broken.then(|| format!("{per_cycle:.0} bytes per core cycle, and no core's ports move more than {most:.0}"))
     };
     match probe.limit {
-        Limit::None | Limit::Voted | Limit::Switch | Limit::Saturating(_) | Limit::Link => None,
+        Limit::None | Limit::Voted | Limit::Switch | Limit::Saturating(_) | Limit::Link | Limit::Copies(_) => None,
         Limit::CyclesPerOp => too_fast(1.0, "a dependent operation"),
         Limit::Rising(_) | Limit::RisingOf(..) | Limit::DramLatency => {
             too_fast(LEAST_LOAD_CYCLES, "a load on which the next depends")

@@ -4,7 +4,7 @@
 use unicode_width::UnicodeWidthStr;
 
 use hostmark_analysis::constants::{self, ConstantGroup, ConstantValue, MOST_FINDINGS, Scarcity, followed};
-use hostmark_analysis::findings::{findings_and_kept, first_thing_to_do};
+use hostmark_analysis::findings::{first_thing_to_do, leading};
 use hostmark_analysis::references::{NearestReference, Tone, beside, is_about};
 use hostmark_model::{Finding, Run};
 
@@ -70,7 +70,7 @@ pub fn answer(run: &Run, options: &RenderOptions) -> String {
     }
     let view = View::new(run, options);
     let beside = beside(run);
-    let all: Vec<Finding> = findings_and_kept(run).into_iter().filter(|finding| finding.cost > 0.0).collect();
+    let all = leading(run);
     let written = |way: &AnswerShape, is_loose: bool, findings: &[Finding]| {
         let mut page = Page::new(options);
         header::write_short(&view, &mut page, way.reasons);

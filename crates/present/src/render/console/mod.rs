@@ -13,9 +13,9 @@ mod spent;
 mod sweep;
 pub(crate) mod view;
 
-use hostmark_analysis::findings::findings_and_kept;
+use hostmark_analysis::findings::{findings_and_kept, parted};
 use hostmark_analysis::format::{percent, value};
-use hostmark_model::{CaseRecord, Lang, Run, Unit};
+use hostmark_model::{CaseRecord, Finding, Lang, Run, Unit};
 use hostmark_stats::descriptive;
 
 pub use self::answer::{answer, is_answered};
@@ -59,17 +59,27 @@ pub fn table(run: &Run, options: &RenderOptions) -> String {
 
 fn findings(run: &Run, page: &mut Page) {
     let findings = findings_and_kept(run);
+    let (here, everywhere) = parted(&findings);
     let title = page.say(words::FINDINGS);
-    if findings.is_empty() {
-        let none = page.say(words::ALL_WELL);
-        page.heading(title, none);
-        return;
-    }
-    let order = if findings.iter().any(|finding| finding.cost > 0.0) { page.say(words::order(&findings)) } else { "" };
+    let order = match here.iter().any(|finding| finding.cost > 0.0) {
+        _ if here.is_empty() => page.say(words::ALL_WELL),
+        true => page.say(words::order(here)),
+        false => "",
+    };
     page.heading(title, order);
+    list(here, 1, page);
+    if !everywhere.is_empty() {
+        let (title, says) = (page.say(words::EVERYWHERE), page.say(words::OF_DEFAULTS));
+        page.heading(title, says);
+        list(everywhere, here.len() + 1, page);
+    }
+}
+
+/// Findings in full, numbered from `number` on.
+fn list(findings: &[Finding], number: usize, page: &mut Page) {
     let lang = page.options.lang;
     for (index, finding) in findings.iter().enumerate() {
-        page.paragraph(&format!("{:>3}  ", index + 1), finding.text.get(lang), Style::Plain);
+        page.paragraph(&format!("{:>3}  ", number + index), finding.text.get(lang), Style::Plain);
         if let Some(cure) = &finding.cure {
             page.paragraph("     ", cure.get(lang), Style::Dim);
         }
