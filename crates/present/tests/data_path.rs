@@ -230,6 +230,39 @@ fn a_cold_file_is_bound_by_the_disk_from_above_and_by_the_sum_from_below() {
 }
 
 #[test]
+fn a_cold_file_that_is_faster_than_its_disk_came_from_a_cache_below() {
+    let may_be = "may hold the file, which was written just before";
+    let unsure = "answered (the hypervisor's, the device's) is unknown";
+    let words = |run: &Run| en(run).split_whitespace().collect::<Vec<_>>().join(" ");
+    let slower = words(&one_cpu());
+    assert!(!slower.contains(may_be) && !slower.contains(unsure), "{slower}");
+    let mut faster = one_cpu();
+    change(&mut faster, "cold_file_null", |measured| measured.estimate = synthetic::estimate(1.4e9, 0.01));
+    assert!(words(&faster).contains(may_be), "{}", words(&faster));
+    faster.cases.retain(|case| case.probe != "disk.read");
+    assert!(words(&faster).contains(unsure) && !words(&faster).contains(may_be), "{}", words(&faster));
+}
+
+#[test]
+fn what_other_programs_had_of_a_cpu_is_named_beside_what_the_pipeline_had() {
+    let mut run = one_cpu();
+    for (name, value) in [("stage1_kernel", 0.12), ("stage2_kernel", 0.21), ("stage3_kernel", 0.16), ("busy_cpus", 0.49)] {
+        set_also(&mut run, "zero_pipe_socket_null", name, value);
+    }
+    let before = section(&en(&run), "zero_pipe_socket_null");
+    assert!(!before.contains("other programs"), "{before}");
+    // It waited for the only CPU beyond the 0.28 that the other two had of it.
+    set_also(&mut run, "zero_pipe_socket_null", "stage2_run_delay", 0.76);
+    set_also(&mut run, "zero_pipe_socket_null", "stage2_read_wait", 0.76);
+    let text = en(&run).split_whitespace().collect::<Vec<_>>().join(" ");
+    let (head, _) = text.split_once(" By copies alone").unwrap();
+    assert!(head.ends_with("keep 0.49 of 1 CPU busy and other programs at least 0.48."), "{head}");
+    let section = section(&en(&run), "zero_pipe_socket_null");
+    assert!(section.contains("0.49 of 1 CPU busy and other programs at least 0.48,"), "{section}");
+    assert!(section.contains("since other programs have it too"), "{section}");
+}
+
+#[test]
 fn a_single_stage_that_was_not_measured_is_named() {
     let mut run = one_cpu();
     remove(&mut run, "memory_socket_memory_close");

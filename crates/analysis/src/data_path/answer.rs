@@ -10,7 +10,7 @@ use super::model::CROSSINGS_OF_TCP;
 use super::pipeline::Pipeline;
 use super::setting::{SOCKET, Setting, settings};
 use super::slowest::slowest;
-use super::wording::{is_full, title};
+use super::wording::{is_full, outside, title};
 
 /// The pipelines that the answer names, the first of each that was measured: as nc moves bytes, or without its polls.
 const NAMED: [[&str; 2]; 2] =
@@ -136,14 +136,17 @@ fn decides(setting: &Setting, first: &Pipeline) -> Text<String> {
             let word = if cpus > 1.0 { format!("all {cpus} CPUs are") } else { "the CPU is".to_owned() };
             Text { en: format!(", and {word} full{}", most.en), zh: format!("，而 CPU 已满{}", most.zh) }
         }
-        (false, Some(name)) => Text {
-            en: format!(
-                ", and in the first {name} is the slowest process, while {:.2} of {cpus} CPUs are busy",
-                busy.value
-            ),
-            zh: format!("，而第一条中 {name} 最慢，{cpus} 个 CPU 只占用 {:.2} 个", busy.value),
-        },
-        (false, None) => Text::default(),
+        (false, Some(name)) => {
+            let (busy, of, outside) = (busy.value, setting.cpus_text(), outside(setting, first));
+            Text {
+                en: format!(
+                    ", and in the first {name} is the slowest process, while its processes keep {busy:.2} of {of} busy{}",
+                    outside.en
+                ),
+                zh: format!("，而第一条中 {name} 最慢，其进程占用 {cpus} 个 CPU 中的 {busy:.2} 个{}", outside.zh),
+            }
+        }
+        (false, None) => outside(setting, first),
     }
 }
 

@@ -130,7 +130,18 @@ impl<'a> Pipeline<'a> {
 
     /// CPUs of the setting that nobody used; none where the pipeline does not say what it used.
     pub(super) fn idle_cpus(&self, cpus: f64) -> Option<f64> {
-        self.busy_cpus.map(|busy| cpus - busy.value - self.others * cpus)
+        self.busy_cpus.map(|busy| cpus - busy.value - self.outside(cpus))
+    }
+
+    /// CPUs of the setting that programs outside had, as far as that is proven: by the counters, and on one CPU by what a process waited for
+    /// it beyond the work of the other processes.
+    pub(super) fn outside(&self, cpus: f64) -> f64 {
+        let beyond = |process: &PipelineProcess| {
+            let (waited, own) = (process.run_delay?.value, process.busy()?.value);
+            Some(waited - (self.busy_cpus?.value - own))
+        };
+        let waited = self.processes.iter().filter(|_| cpus <= 1.0).filter_map(beyond);
+        waited.fold(self.others * cpus, f64::max).clamp(0.0, cpus)
     }
 
     /// What the bytes go through between two processes: pipes, sockets.

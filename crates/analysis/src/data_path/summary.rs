@@ -111,13 +111,48 @@ fn cold_files(run: &Run, setting: &Setting) -> Option<Table> {
     }
     let in_order =
         run.cases.iter().filter(|case| case.probe == DISK && case.params.get(IN_ORDER[0].0) == Some(IN_ORDER[0].1));
+    let mut fastest: Option<f64> = None;
     for case in in_order {
         let Some(measured) = case.measured().and_then(|measured| number(&measured.estimate)) else { continue };
+        fastest = Some(fastest.map_or(measured.value, |fastest| fastest.max(measured.value)));
         let of = alone.map(|alone| crate::format::percent(measured.value / alone.rate.value));
         let cells = vec![same(rate(measured)), same(of.unwrap_or_else(|| NOTHING.to_owned()))];
         table.rows.push(Row { label: same(disk_label(case)), cells });
     }
+    table.notes.extend(alone.and_then(|alone| from_below(alone, fastest)));
     Some(table)
+}
+
+/// A file that is read by so much faster than the disk past the page cache did not come from the disk alone.
+const FASTER: f64 = 1.1;
+
+/// Whether a cold file may have come from a cache below that of this system, beside the fastest direct read of the disk.
+fn from_below(alone: &Pipeline, disk: Option<f64>) -> Option<Text<String>> {
+    let path = COLD_FILE;
+    let Some(disk) = disk else {
+        return Some(Text {
+            en: format!(
+                "{path} was dropped from this system's page cache alone. Whether a cache below it answered (the hypervisor's, the \
+                 device's) is unknown: the disk was not read directly beside it (disk.read)."
+            ),
+            zh: format!(
+                "{path} 只从本系统的页缓存中丢弃。下层缓存（虚拟机监控程序或设备的）是否应答未知：此次没有并列测量直接读磁盘（disk.read）。"
+            ),
+        });
+    };
+    (alone.rate.value > FASTER * disk).then(|| {
+        let [file, disk] = [alone.rate.value, disk].map(plain_rate);
+        Text {
+            en: format!(
+                "{path} gives {file}, more than the {disk} of the disk past the page cache: a cache below (the hypervisor's, the \
+                 device's) may hold the file, which was written just before, or read-ahead asks for more at once. Take it for no \
+                 cold disk."
+            ),
+            zh: format!(
+                "{path} 为 {file}，超过绕过页缓存读磁盘的 {disk}：下层缓存（虚拟机监控程序或设备的）可能留有刚写入的文件，或预读同时发出了更多请求。请勿视为冷磁盘的速率。"
+            ),
+        }
+    })
 }
 
 /// The probe with what tells its sequential cases apart.

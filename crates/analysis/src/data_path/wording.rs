@@ -141,16 +141,31 @@ fn sums(setting: &Setting, pipeline: &Pipeline) -> Text<String> {
     let copied = if copies == "1" { "copy" } else { "copies" };
     let crossings = times(pipeline.total(|process| process.crossings));
     let busy = pipeline.busy_cpus.map_or_else(|| NOTHING.to_owned(), |busy| format!("{:.2}", busy.value));
-    let time = plain(pipeline.time_per_byte_ns(), false);
+    let (time, outside) = (plain(pipeline.time_per_byte_ns(), false), outside(setting, pipeline));
     Text {
         en: format!(
-            "{rate}: {count} processes, {copies} {copied} and {crossings} crossings of each byte; {busy} of {cpus} busy, \
-             {time} ns of CPU time a byte"
+            "{rate}: {count} processes, {copies} {copied} and {crossings} crossings of each byte; {busy} of {cpus} busy{}, \
+             {time} ns of CPU time a byte",
+            outside.en
         ),
         zh: format!(
-            "{rate}：{count} 个进程，每字节复制 {copies} 次、穿越 {crossings} 次；{} 个 CPU 中占用 {busy} 个，每字节 CPU 时间 {time} ns",
-            setting.cpus
+            "{rate}：{count} 个进程，每字节复制 {copies} 次、穿越 {crossings} 次；{} 个 CPU 中占用 {busy} 个{}，每字节 CPU 时间 {time} ns",
+            setting.cpus, outside.zh
         ),
+    }
+}
+
+/// Less than this of a CPU that programs outside had is within what counters and medians tell.
+const OUTSIDE: f64 = 0.1;
+
+/// What programs outside a pipeline had of its CPUs, where that is worth a word.
+pub(super) fn outside(setting: &Setting, pipeline: &Pipeline) -> Text<String> {
+    match pipeline.outside(setting.cpus) {
+        outside if outside >= OUTSIDE => Text {
+            en: format!(" and other programs at least {outside:.2}"),
+            zh: format!("，其他程序至少占用 {outside:.2} 个"),
+        },
+        _ => Text::default(),
     }
 }
 
@@ -226,6 +241,10 @@ fn why(setting: &Setting, pipeline: &Pipeline, slowest: &Slowest) -> Text<String
         Because::User(_) => Text {
             en: format!("{of} of the time it works in user space"),
             zh: format!("{of} 的时间在用户态工作"),
+        },
+        Because::NoCpu(_) if pipeline.outside(setting.cpus) >= OUTSIDE => Text {
+            en: format!("{of} of the time it could run and has no CPU, since other programs have it too"),
+            zh: format!("{of} 的时间可以运行却没有 CPU，CPU 也被流水线以外的程序占用"),
         },
         Because::NoCpu(_) => Text {
             en: format!("{of} of the time it could run and has no CPU, since the others have them"),

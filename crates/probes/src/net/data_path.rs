@@ -16,7 +16,7 @@ pub static PROBE: Probe = Probe {
     explain: Explain {
         what: Text {
             en: "`amount` bytes travel along `path`: from a source through pipes and loopback TCP connections to a \
-                 sink. Sources are zero (/dev/zero), file (cached), cold_file (first dropped from the cache) and \
+                 sink. Sources are zero (/dev/zero), file (cached), cold_file (first dropped from this system's page cache; a hypervisor or device may still hold it) and \
                  memory. Sinks are null (written to /dev/null) and memory (left where they were read). A process \
                  between each two stations reads and writes `block` bytes at a time. A word before a station makes the \
                  process use splice, sendfile or send with MSG_ZEROCOPY instead, or poll: at most 16 KiB at a time, \
@@ -28,7 +28,7 @@ pub static PROBE: Probe = Probe {
                  close and behind make two processes on one CPU alternate after each block, with no block or eight \
                  blocks between them.",
             zh: "`amount` 字节沿 `path` 前进：从来源经管道和环回上的 TCP 连接到达终点。来源有 zero（/dev/zero）、file\
-                 （已缓存的文件）、cold_file（事先从缓存中丢弃）和 memory（内存）；终点有 null（写入 /dev/null）和 \
+                 （已缓存的文件）、cold_file（事先从本系统的页缓存中丢弃，虚拟机监控程序或设备可能仍留有）和 memory（内存）；终点有 null（写入 /dev/null）和 \
                  memory（读到即止）。每两站之间有一个进程，每次读写 `block` 字节；站名之前的词表示该进程改用 splice、\
                  sendfile 或带 MSG_ZEROCOPY 的 send；poll 则如 Debian 的 nc：每次至多 16 KiB，每次调用前先 poll。\
                  zero_pipe_poll_socket_poll_null 即 `dd bs=64k | nc` 与 `nc > /dev/null`；zero_pipe_socket_null 与之相同，但用 \
