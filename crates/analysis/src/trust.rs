@@ -38,13 +38,6 @@ pub fn trust(run: &Run) -> Option<Trust> {
     let runs = measured().filter_map(|estimate| estimate.repetition).map(|known| known.runs).max().unwrap_or(0);
     let others = others(run);
     let doubts = doubts(run, others);
-    let predicted = match within {
-        Some(near) if near <= WITHIN_A => Grade::A,
-        Some(near) if near <= WITHIN_B => Grade::B,
-        Some(near) if near <= WITHIN_C => Grade::C,
-        Some(near) if near <= WITHIN_D => Grade::D,
-        _ => Grade::F,
-    };
     // What disturbed a run was not in those that tell how far runs lie apart: competition that goes on all the time moves all
     // values alike, and scatters none.
     let disturbed = match doubts.is_empty() {
@@ -54,8 +47,19 @@ pub fn trust(run: &Run) -> Option<Trust> {
         true => Grade::A,
         false => Grade::B,
     };
-    let grade = predicted.max(disturbed);
+    let grade = of_within(within).max(disturbed);
     Some(Trust { grade, within, runs, doubts, self_check: None })
+}
+
+/// The grade of what another run is expected to be off.
+fn of_within(within: Option<f64>) -> Grade {
+    match within {
+        Some(near) if near <= WITHIN_A => Grade::A,
+        Some(near) if near <= WITHIN_B => Grade::B,
+        Some(near) if near <= WITHIN_C => Grade::C,
+        Some(near) if near <= WITHIN_D => Grade::D,
+        _ => Grade::F,
+    }
 }
 
 /// The same, knowing what `hostmark self-check` found on the host: where a known value came back wrong, others are orders of magnitude at
@@ -308,13 +312,26 @@ fn promised(trust: &Trust, by: Text<String>) -> Text<String> {
     };
     let good_for = match trust.grade {
         Grade::A | Grade::B | Grade::C => Text { en: "", zh: "" },
-        Grade::D => Text { en: ": orders of magnitude only", zh: "：只看数量级" },
-        Grade::F => Text { en: ": do not use", zh: "：请勿使用" },
+        Grade::D => Text { en: "orders of magnitude only", zh: "只看数量级" },
+        Grade::F => Text { en: "do not use", zh: "请勿使用" },
     };
     let Text { en: by, zh: by_zh } = by;
+    // A run beside steady competition repeats well, and is no measure of the machine for that.
+    if !good_for.en.is_empty() && trust.grade > of_within(trust.within) {
+        let is_wrong = trust.self_check.as_ref().is_some_and(|found| found.failed > 0);
+        let why = match is_wrong {
+            true => Text { en: "a known value came back wrong", zh: "有已知值不符" },
+            false => Text { en: "others had the CPUs", zh: "CPU 被他人占用" },
+        };
+        return Text {
+            en: format!("{}: {}; a repeat under the same conditions lies within ±{within} ({by})", good_for.en, why.en),
+            zh: format!("{}：{}；相同条件下再次运行相差不超过 ±{within}（{by_zh}）", good_for.zh, why.zh),
+        };
+    }
+    let [then, then_zh] = if good_for.en.is_empty() { [""; 2] } else { [": ", "："] };
     Text {
-        en: format!("repeat this run, and 9 of 10 values lie within ±{within} ({by}){}", good_for.en),
-        zh: format!("再次运行，90% 的数值相差不超过 ±{within}（{by_zh}）{}", good_for.zh),
+        en: format!("repeat this run, and 9 of 10 values lie within ±{within} ({by}){then}{}", good_for.en),
+        zh: format!("再次运行，90% 的数值相差不超过 ±{within}（{by_zh}）{then_zh}{}", good_for.zh),
     }
 }
 

@@ -246,7 +246,9 @@ fn a_cold_file_that_is_faster_than_its_disk_came_from_a_cache_below() {
 #[test]
 fn what_other_programs_had_of_a_cpu_is_named_beside_what_the_pipeline_had() {
     let mut run = one_cpu();
-    for (name, value) in [("stage1_kernel", 0.12), ("stage2_kernel", 0.21), ("stage3_kernel", 0.16), ("busy_cpus", 0.49)] {
+    for (name, value) in
+        [("stage1_kernel", 0.12), ("stage2_kernel", 0.21), ("stage3_kernel", 0.16), ("busy_cpus", 0.49)]
+    {
         set_also(&mut run, "zero_pipe_socket_null", name, value);
     }
     let before = section(&en(&run), "zero_pipe_socket_null");

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::short::sound;
 use hostmark_analysis::findings::{self, RULES};
-use hostmark_model::{Also, Finding, Lang, Measured, Outcome, Run, Text};
+use hostmark_model::{Also, Estimate, Finding, Lang, Measured, Outcome, Run, Text};
 use hostmark_present::RenderOptions;
 use hostmark_present::render::console::table;
 
@@ -161,7 +161,42 @@ fn a_finding_of_another_version_is_kept() {
         cost: 0.0,
     });
     let text = table(&run, &RenderOptions { lang: Lang::Zh, ..RenderOptions::default() });
-    assert!(text.contains("  5  后来的结论"), "{text}");
+    assert!(text.contains("  4  后来的结论"), "{text}");
+}
+
+#[test]
+fn what_the_defaults_of_linux_cost_stands_apart_from_the_findings_of_a_machine() {
+    let mut run = synthetic::plausible();
+    let mut flood = synthetic::value("net.udp_bandwidth@datagram=1472,cpus=same_cpu", 1e8);
+    let Outcome::Measured(measured) = &mut flood.outcome else { unreachable!() };
+    measured.also.insert("loss".into(), Also { estimate: synthetic::estimate(0.65, 0.01) });
+    run.cases.retain(|case| case.probe != "net.udp_bandwidth");
+    run.cases.push(flood);
+    // It costs more than all others, and stands behind those of this machine.
+    assert_eq!(ids(&run)[3..], ["net.udp_loss", "memory.write_allocate"]);
+    let text = table(&run, &RenderOptions { width: 100, ..RenderOptions::default() });
+    let (here, everywhere) = text.split_once("WORTH KNOWING").unwrap();
+    assert!(here.contains("  3  ") && !here.contains("UDP datagrams (1.4 KiB) are lost"), "{text}");
+    assert!(everywhere.contains("  4  65 % of UDP datagrams") && everywhere.contains("  5  In DRAM"), "{text}");
+    // Nor does it take the room of others where that is short.
+    assert!(findings::leading(&run).iter().all(|finding| finding.id.starts_with("memory.")));
+}
+
+#[test]
+fn few_rounds_in_two_states_prove_nothing_that_does_not_hold_in_both() {
+    let with = |rounds: u32, range: [f64; 2]| {
+        let mut run = synthetic::plausible();
+        change(&mut run, BASE, |measured| {
+            let [low, high] = range;
+            let narrow = synthetic::estimate(122.0, 0.01);
+            measured.estimate = Estimate { rounds, range: Some([low, high]), ..narrow };
+        });
+        ids(&run).contains(&"memory.huge_pages_off".to_owned())
+    };
+    // Its interval lies above what huge pages take, 96 ns; a round of six was in the other state.
+    assert!(with(6, [121.0, 123.0]) && !with(6, [90.0, 123.0]));
+    // Many rounds tell how often it is there.
+    assert!(with(10, [90.0, 123.0]));
 }
 
 #[test]

@@ -444,6 +444,19 @@ mod tests {
     }
 
     #[test]
+    fn a_law_whose_coherence_may_be_nothing_has_no_peak() {
+        let parameter = |value, low| Parameter { value, low, high: 2.0 * value };
+        let law = |low| ScalingLaw {
+            alone: 1.0,
+            contention: parameter(0.1, 0.05),
+            coherence: parameter(0.001, low),
+            serial: None,
+            scatter: 0.01,
+        };
+        assert_eq!((law(0.0).peak(None), law(1e-4).peak(None)), (None, Some(30.0)));
+    }
+
+    #[test]
     fn intervals_hold_what_was_planted_in_nine_of_ten_noisy_curves() {
         let (contention, coherence) = (0.04, 0.0008);
         let (mut holds, mut fitted) = ([0, 0], 0);

@@ -90,7 +90,8 @@ pub fn unit_name(unit: Unit, lang: Lang) -> &'static str {
             }
         }
         _ => {
-            let name = scales(unit)[0].suffix;
+            let all = scales(unit);
+            let name = all.iter().find(|scale| scale.size == 1.0).unwrap_or(&all[0]).suffix;
             if lang == Lang::Zh { name.zh } else { name.en }
         }
     }
@@ -182,6 +183,14 @@ mod tests {
             assert_eq!(value(number, unit, Lang::En), text);
         }
         assert_eq!(value(4.0, Unit::CoreCycles, Lang::Zh), "4.00 周期");
+    }
+
+    #[test]
+    fn a_unit_has_the_name_of_one_of_it() {
+        let units = [(Unit::Joules, "J"), (Unit::Nanoseconds, "ns"), (Unit::Hertz, "Hz"), (Unit::Ratio, "ratio")];
+        for (unit, name) in units {
+            assert_eq!(unit_name(unit, Lang::En), name);
+        }
     }
 
     #[test]

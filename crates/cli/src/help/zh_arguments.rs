@@ -108,7 +108,7 @@ pub const ARGUMENTS: &[(&str, &str, &str)] = &[
     ("report", "names",
      "要显示的运行：文件、名称、last、last-1 … [默认：last]\n\n一次多个：a,b,c、带引号的模式（如 'before-*.json'）、目录，或 hostmark watch 的序列。NAME=RUN 以 NAME 为名显示；--format overhead 将同名的运行合并。html、markdown、lmbench、overhead 可以显示多次运行。不是运行的参数视为过滤表达式（见下文）：只显示这些用例。"),
     ("report", "get",
-     "只打印该用例的数值，供脚本使用\n\n给出探针时为其默认用例；以基本单位（ns、B/s、ops/s …）或 --unit 的单位表示。每次运行一行。"),
+     "只打印该用例的数值，供脚本使用\n\n六位有效数字、一个空格和基本单位（ns、B/s、ops/s …），如 '152.381 ns'；给出 --unit 时只有以该单位表示的数字。给出探针时为其默认用例。每次运行一行。"),
     ("report", "unit",
      "该数值的单位，如 us、MB/s、ops/s\n\n可用：ns、us、ms、s、min、B/s、kB/s、MB/s、GB/s、KiB/s、MiB/s、GiB/s、kbit/s、Mbit/s、Gbit/s、ops/s、kops/s、Mops/s、count。"),
     ("report", "format",

@@ -77,9 +77,7 @@ fn hold(entry: &Entry, record: &mut CaseRecord, fastest_hz: Option<f64>, host: &
     let Outcome::Measured(measured) = &mut record.outcome else { return };
     measured.bounds = match entry.probe.limit {
         Limit::Link => link::most(&record.params, peers).map(|most| Bounds { least: None, most: Some(most) }),
-        Limit::Copies(axis) => {
-            copies::most(&record.params, axis).map(|most| Bounds { least: None, most: Some(most) })
-        }
+        Limit::Copies(axis) => copies::most(&record.params, axis).map(|most| Bounds { least: None, most: Some(most) }),
         _ => bounds::of(entry.probe, measured, &record.params, fastest_hz, host),
     };
     let Some(bounds) = measured.bounds else { return };

@@ -32,8 +32,10 @@ const SAMPLES: Text = Text { en: "rounds × samples", zh: "轮 × 样本" };
 const REMARKS: Text = Text { en: "also, remarks", zh: "其他量与备注" };
 const FINDINGS: Text = Text { en: "Main findings", zh: "主要结论" };
 const FURTHER: Text = Text { en: "Further findings", zh: "其他结论" };
-const EVERYWHERE: Text =
-    Text { en: "What the defaults of Linux cost on every machine", zh: "Linux 的默认设置在任何机器上的代价" };
+const EVERYWHERE: Text = Text {
+    en: "What the defaults of Linux cost on every machine",
+    zh: "Linux 的默认设置在任何机器上的代价",
+};
 const OTHER: Text = Text { en: "Other", zh: "其他" };
 const SKIPPED: Text = Text { en: "skipped: ", zh: "已跳过：" };
 const FAILED: Text = Text { en: "**FAILED**: ", zh: "**失败**：" };

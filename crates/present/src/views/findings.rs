@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use hostmark_analysis::bilingual::{fixed, joined};
-use hostmark_analysis::findings::is_everywhere;
 use hostmark_analysis::findings::host::host_findings;
+use hostmark_analysis::findings::is_everywhere;
 use hostmark_model::{Disturbed, Finding, HostFinding, HostWeight, Run, Text};
 
 use super::probe::anchor;

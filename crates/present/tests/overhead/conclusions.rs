@@ -170,6 +170,40 @@ fn spread(run: &mut Run, id: &str, low: f64, high: f64) {
 }
 
 #[test]
+fn what_is_one_side_of_a_coin_is_no_finding() {
+    // Rounds of a page read on a core of which a neighbour takes half at times: no place of the reader makes them so.
+    let of_rounds = |id: &str, medians: [f64; 5]| {
+        let mut record = cycles(id, 1000.0);
+        let Outcome::Measured(measured) = &mut record.outcome else { panic!() };
+        measured.rounds.iter_mut().zip(medians).for_each(|(round, median)| round.median = median);
+        let mut sorted = medians;
+        sorted.sort_by(f64::total_cmp);
+        let (low, high) = (sorted[0], sorted[4]);
+        let estimate = &mut measured.estimate;
+        (estimate.typical, estimate.range) = (sorted[2], Some([low, high]));
+        (estimate.ci_low, estimate.ci_high) = (Some(low), Some(high));
+        record
+    };
+    let found = |bound: [f64; 5]| {
+        let [native, _] = reference();
+        let cases = vec![
+            of_rounds("file.read_start@bind=none,through=cache", [389.6, 259.6, 379.1, 350.0, 367.7]),
+            of_rounds("file.read_start@bind=last,through=cache", bound),
+        ];
+        let all = findings(&Run { cases, ..native });
+        all.into_iter()
+            .filter(|finding| finding.id == "kernel.layers")
+            .map(|finding| finding.short.en)
+            .collect::<Vec<String>>()
+    };
+    assert!(found([238.5, 247.8, 243.2, 280.4, 345.3]).is_empty());
+    assert!(found([389.0, 381.9, 401.3, 254.9, 397.3]).is_empty());
+    // What every round of one side is beyond every round of the other stays.
+    let apart = found([138.5, 147.8, 143.2, 150.4, 145.3]);
+    assert!(apart.len() == 1 && apart[0].starts_with("READ −60"), "{apart:?}");
+}
+
+#[test]
 fn a_percentage_has_the_interval_of_the_table_in_its_conclusion() {
     let [mut native, _] = reference();
     native.cases.retain(|case| !case.probe.starts_with("file.kernel"));

@@ -7,7 +7,7 @@ use hostmark_engine::prelude::*;
 use crate::workloads::machine::steal::Stolen;
 
 pub static PROBE: Probe = Probe {
-    title: Text { en: "Stolen CPU time", zh: "CPU steal 时间" },
+    title: Text { en: "Stolen share of CPU time", zh: "CPU steal 时间占比" },
     revision: 1,
     unit: Unit::Ratio,
     better: Better::Lower,

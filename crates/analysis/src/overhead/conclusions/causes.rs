@@ -66,7 +66,7 @@ fn greater(claim: Text, guest: &Environment, [one, other]: [&Pair; 2], names: [&
         zh: format!("{first} {} 对 {second} {}，为 {}倍", of_one.zh, of_other.zh, times.zh),
     };
     let claim = Text { en: format!("{}, {name}", claim.en), zh: format!("{}，{name}", claim.zh) };
-    let part = LabelledFigure { label, figure: more.beyond_one() };
+    let part = LabelledFigure::of(label, more.beyond_one());
     of_parts(&claim, &[part], vec![one.id.clone(), other.id.clone()])
 }
 

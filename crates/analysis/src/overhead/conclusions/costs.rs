@@ -50,7 +50,7 @@ pub(super) fn of_writes(claims: &Claims) -> Option<LayerConclusion> {
     let claim = claims.named(Text { en: "Writes cost more than reads".into(), zh: "写的代价高于读".into() });
     let used: Vec<usize> = sides.iter().flatten().flatten().copied().collect();
     let name = claims.sheet.family.name;
-    let (times, parts) = (format!("{:.2}", ratio.value), [LabelledFigure { label, figure: ratio.beyond_one() }]);
+    let (times, parts) = (format!("{:.2}", ratio.value), [LabelledFigure::of(label, ratio.beyond_one())]);
     let conclusion = of_parts(&claim, &parts, claims.ids(&used))?;
     Some(conclusion.in_short(
         format!("A write takes {times}x as long as a read ({})", name.en),
@@ -88,7 +88,8 @@ pub(super) fn of_binding(claims: &Claims) -> Vec<LayerConclusion> {
                     };
                     shorts.push((figure.value, short));
                     used.extend([unbound, bound]);
-                    parts.push(LabelledFigure { label, figure });
+                    let of_both = claims.of_both(bound, unbound);
+                    parts.push(LabelledFigure { label, figure, of_both });
                 }
             }
             let claim = claims.named(Text {

@@ -119,9 +119,9 @@ pub(super) fn most_expensive(other: &Environment, kind: EnvironmentKind, pairs: 
     let case = first.pairs.iter().max_by(|one, other| one.over.value.total_cmp(&other.over.value))?;
     let at_most = percentage(&case.over);
     let parts = [
-        LabelledFigure { label: first.label(), figure: first.over },
-        LabelledFigure {
-            label: Text {
+        LabelledFigure::of(first.label(), first.over),
+        LabelledFigure::of(
+            Text {
                 en: format!(
                     "{} times the next, {}{}; at most {} in {}",
                     shown.en,
@@ -139,8 +139,8 @@ pub(super) fn most_expensive(other: &Environment, kind: EnvironmentKind, pairs: 
                     at_most.zh
                 ),
             },
-            figure: more.beyond_one(),
-        },
+            more.beyond_one(),
+        ),
     ];
     let (name, group, layer) = (other.name, first.name, layer(other, kind));
     let claim = Text {
@@ -178,7 +178,7 @@ pub(super) fn bandwidth(other: &Environment, pairs: &[Pair]) -> Option<LayerConc
         let kernel = pair.id.split_once("kernel=").map_or(pair.id.as_str(), |(_, kernel)| kernel);
         let kernel = kernel.split(',').next().unwrap_or_default();
         let label = Text { en: format!("{kernel} {}", shown.en), zh: format!("{kernel} {}", shown.zh) };
-        parts.push(LabelledFigure { label, figure: figure.beyond_one() });
+        parts.push(LabelledFigure::of(label, figure.beyond_one()));
         cases.push(pair.id.clone());
     }
     let name = other.name;

@@ -96,7 +96,7 @@ pub(super) fn ratio(claims: &Claims) -> Option<LayerConclusion> {
         zh: format!("为写的 {}倍，{count} 张表的平均；该报告的 4 张表得 2.559，但其正文把读写说反了", shown.zh),
     };
     let times = format!("{:.2}", mean.value);
-    let conclusion = of_parts(&claim, &[LabelledFigure { label, figure: mean.beyond_one() }], cases)?;
+    let conclusion = of_parts(&claim, &[LabelledFigure::of(label, mean.beyond_one())], cases)?;
     Some(conclusion.in_short(
         format!("The overhead of reads is {times}x that of writes (file)"),
         format!("读的开销是写的 {times} 倍（文件）"),
@@ -129,7 +129,7 @@ pub(super) fn of_reads(claims: &Claims) -> Vec<LayerConclusion> {
                 zh: format!("相对内核基准：读 {of_read}，写 {of_write}（文件，{}）", side.name().zh),
             };
             let greatest = (figure.value, short);
-            Some((LabelledFigure { label, figure }, greatest))
+            Some((LabelledFigure::of(label, figure), greatest))
         };
         let (parts, shorts): (Vec<LabelledFigure>, Vec<_>) = pairs.iter().filter_map(part).unzip();
         let here = &claims.sheet.environments[environment];
@@ -197,7 +197,7 @@ pub(super) fn of_kernel(claims: &Claims) -> Vec<LayerConclusion> {
                 zh: format!("{}：内核态至多 {at_most}，用户态至少 {at_least}（{}）", name.zh, family.zh),
             };
             shorts.push((figure.value, short));
-            parts.push(LabelledFigure { label, figure });
+            parts.push(LabelledFigure::of(label, figure));
             used.extend([base].into_iter().chain(inside).chain(outside));
         }
         let claim = claims.named(of_layers(claims.kinds[environment], here.name));

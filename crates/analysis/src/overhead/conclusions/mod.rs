@@ -11,6 +11,7 @@ use hostmark_model::{Lang, Params, Text};
 use super::family::{FILE, IRQ, Space};
 use super::kind::EnvironmentKind;
 use super::sheet::{Base, Figure, Sheet};
+use super::value::ComparableValue;
 use super::{Environment, over};
 use crate::propagated::{Propagated, joined, propagated_ratio};
 use crate::typography::typeset;
@@ -112,6 +113,20 @@ struct LabelledFigure {
     /// What is held against what.
     label: Text<String>,
     figure: Propagated,
+    /// The interval that both values' own give it, where their rounds may have met two states: it proves less than their scatter.
+    of_both: Option<(f64, f64)>,
+}
+
+impl LabelledFigure {
+    fn of(label: Text<String>, figure: Propagated) -> LabelledFigure {
+        LabelledFigure { label, figure, of_both: None }
+    }
+
+    /// What it lies within for certain.
+    fn certain(&self) -> Option<(f64, f64)> {
+        let wider = |one: (f64, f64), other: (f64, f64)| (one.0.min(other.0), one.1.max(other.1));
+        self.figure.interval.map(|interval| self.of_both.into_iter().fold(interval, wider))
+    }
 }
 
 impl<'a> Claims<'a> {
@@ -152,19 +167,27 @@ impl<'a> Claims<'a> {
         points.into_iter().filter(|point| !self.sheet.is_base(environment, side, point)).collect()
     }
 
-    /// By what fraction one figure lies over another, with the interval that the tables show. Of one or two runs, whose rounds may have met
-    /// two states, or of files that tell nothing of rounds, with that of both intervals where it is wider.
+    /// By what fraction one figure lies over another, with the interval that the tables show; of files that tell nothing of rounds with
+    /// that of both intervals.
     fn over(&self, index: usize, base: usize) -> Option<Propagated> {
         let [value, under] = [index, base].map(|index| self.sheet.figures[index].value.as_ref().ok());
         let (value, under) = value.zip(under)?;
         let figure = value.time().over(&under.time()).ok()?;
         let of_both = || self.propagated_ratio(|times| Some(times[index] / times[base]))?.beyond_one().interval;
         let is_sound = !value.is_doubted && !under.is_doubted;
-        let wider = |one: (f64, f64), other: (f64, f64)| (one.0.min(other.0), one.1.max(other.1));
-        let is_of_few = value.runs.len().min(under.runs.len()) < TELLING_RUNS;
-        let of_both = if is_of_few || figure.interval.is_none() { of_both() } else { None };
-        let interval = figure.interval.into_iter().chain(of_both).reduce(wider);
-        Some(Propagated { interval: interval.filter(|_| is_sound), ..figure })
+        Some(Propagated { interval: figure.interval.or_else(of_both).filter(|_| is_sound), ..figure })
+    }
+
+    /// The interval that those of both figures give their quotient; none where runs enough tell how much the values vary.
+    fn of_both(&self, index: usize, base: usize) -> Option<(f64, f64)> {
+        let is_of_few = |index: usize| {
+            self.sheet.figures[index]
+                .value
+                .as_ref()
+                .is_ok_and(|value: &ComparableValue| value.runs.len() < TELLING_RUNS)
+        };
+        let ratio = || self.propagated_ratio(|times| Some(times[index] / times[base]));
+        if is_of_few(index) && is_of_few(base) { ratio()?.beyond_one().interval } else { None }
     }
 
     fn joined(&self, make: impl Fn(&[f64]) -> Option<f64>) -> Option<Propagated> {
@@ -195,7 +218,7 @@ impl<'a> Claims<'a> {
 
 /// What all parts together say.
 fn verdict(parts: &[LabelledFigure]) -> ClaimVerdict {
-    let intervals = || parts.iter().map(|part| part.figure.interval);
+    let intervals = || parts.iter().map(LabelledFigure::certain);
     match () {
         () if intervals().any(|interval| interval.is_some_and(|(_, high)| high < 0.0)) => ClaimVerdict::NotSo,
         () if intervals().all(|interval| interval.is_some_and(|(low, _)| low > 0.0)) => ClaimVerdict::So,

@@ -36,9 +36,10 @@ pub struct ReportArguments {
     /// What is no run is a filter (see "Filters" below): only these cases are shown.
     #[arg(value_name = "RUN | FILTER")]
     names: Vec<String>,
-    /// Print the value of this case as a number, for a script
+    /// Print the value of this case alone, for a script
     ///
-    /// Of a probe, that of its default case; in its base unit (ns, B/s, ops/s …) or that of --unit. One line a run.
+    /// Six significant digits, a space and the base unit (ns, B/s, ops/s …), as in '152.381 ns'; with --unit the number alone in that unit. Of
+    /// a probe, that of its default case. One line a run.
     #[arg(long, value_name = "CASE", conflicts_with_all = ["format", "full", "base", "verbose"])]
     get: Option<String>,
     /// Unit of that number, e.g. us, MB/s or ops/s

@@ -1,8 +1,9 @@
 //! Cases of runs that are there, as a person asks for them: by filters beside the arguments that name runs.
 
 use anyhow::Result;
+use hostmark_analysis::format::unit_name;
 use hostmark_engine::plan;
-use hostmark_model::{CaseRecord, Exit, PrintedUnit, Run, default_case_of, typed_value};
+use hostmark_model::{CaseRecord, Exit, Lang, PrintedUnit, Run, default_case_of, typed_value};
 use hostmark_probes::CATALOGUE;
 
 use super::several;
@@ -92,8 +93,9 @@ fn picks(run: &Run, filter: &str, case: &CaseRecord) -> bool {
     is_named && axes.split(',').filter(|pair| !pair.is_empty()).all(has)
 }
 
-/// The value of one case of a run, as a number in `unit`, or in the base unit: of a probe, that of its default case.
-pub fn number(run: &Run, filter: &str, unit: Option<&PrintedUnit>) -> Result<f64> {
+/// The value of one case of a run, to six digits: in `unit` as a number alone, or in the base unit with its name behind it. Of a probe,
+/// that of its default case.
+pub fn number(run: &Run, filter: &str, unit: Option<&PrintedUnit>) -> Result<String> {
     let picked: Vec<&CaseRecord> = run.cases.iter().filter(|case| picks(run, filter, case)).collect();
     let case = match picked.as_slice() {
         [] => return Err(none_of(filter)),
@@ -124,6 +126,15 @@ pub fn number(run: &Run, filter: &str, unit: Option<&PrintedUnit>) -> Result<f64
             "{id} 不能以 {} 表示；去掉 --unit 则用其基本单位",
             unit.name
         ),
-        unit => Ok(measured.estimate.value() / unit.map_or(1.0, |unit| unit.factor)),
+        Some(unit) => Ok(six_digits(measured.estimate.value() / unit.factor)),
+        None => {
+            let name = stored.map_or("", |unit| unit_name(unit, Lang::En));
+            Ok(format!("{} {name}", six_digits(measured.estimate.value())).trim_end().to_owned())
+        }
     }
+}
+
+/// A number to six significant digits, without an exponent: more than any value is known to.
+fn six_digits(value: f64) -> String {
+    format!("{value:.5e}").parse::<f64>().unwrap_or(value).to_string()
 }

@@ -71,6 +71,8 @@ pub struct Bench {
     pub calibration: Calibration,
     /// How many times as long as usual known delays are, where the clock takes long to read.
     pub stretch: u64,
+    /// When the check under way has had its share of the time: it begins no further look.
+    pub until: Duration,
     measure: Box<Measure>,
     meters: Rc<dyn Meters>,
     wall: Rc<dyn Wall>,
@@ -105,8 +107,9 @@ impl Bench {
         meters: Rc<dyn Meters>,
         wall: Rc<dyn Wall>,
     ) -> Bench {
-        let (stretch, stolen_ns, stopped_ns, shared, widths) = (1, 0.0, 0.0, 0.0, CoreWidths::default());
-        Bench { host, cpu, calibration, stretch, measure, meters, wall, stolen_ns, stopped_ns, shared, widths }
+        let (stretch, until, widths) = (1, ALL, CoreWidths::default());
+        let (stolen_ns, stopped_ns, shared) = (0.0, 0.0, 0.0);
+        Bench { host, cpu, calibration, stretch, until, measure, meters, wall, stolen_ns, stopped_ns, shared, widths }
     }
 
     pub fn elapsed(&self) -> Duration {

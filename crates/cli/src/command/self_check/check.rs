@@ -128,7 +128,7 @@ impl Check {
                     }
                 }
             }
-            is_over |= looks >= MOST_LOOKS || bench.elapsed() >= begun + self.limit;
+            is_over |= looks >= MOST_LOOKS || bench.elapsed() >= (begun + self.limit).min(bench.until);
             if is_over {
                 break if 2 * undisturbed > looks { Outcome::Failed } else { Outcome::NotPossible };
             }

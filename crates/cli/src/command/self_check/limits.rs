@@ -13,7 +13,7 @@ use super::unseen::Unseen;
 /// No further look begins after this time of a check.
 const LIMIT: Duration = Duration::from_secs(5);
 /// None begins after this time of the bench: a run in surroundings takes a while.
-const LATEST: Duration = Duration::from_secs(41);
+pub const LATEST: Duration = Duration::from_secs(41);
 
 /// How far a link's rate may be off: a burst of some packets at either end of a sample.
 const RATE_OFF: f64 = 0.03;

@@ -144,7 +144,8 @@ impl PutIn {
     }
 }
 
-/// All checks, each told as it ends.
+/// All checks, each told as it ends. Each has its share of the time that is left, by what it may take: looks that others disturb, and
+/// that are made again, leave the last ones theirs.
 fn run(
     bench: &mut Bench,
     put: &PutIn,
@@ -153,20 +154,25 @@ fn run(
     mut reported: impl FnMut(&Line),
 ) -> Vec<Line> {
     let measure = RefCell::new(measure);
-    let checks: [&mut dyn FnMut(&mut Bench) -> Line; 11] = [
-        &mut |bench| durations::delay(bench, &put.delay_ns),
-        &mut |bench| durations::sleep(bench, put.clock_rate),
-        &mut |bench| durations::multiply(bench, put.cycles.clone()),
-        &mut |bench| l1_cache::l1_cache(bench, put.l1_bytes),
-        &mut |bench| copies::copies(bench, &put.slower),
-        &mut |bench| competitor::competitor(bench, &put.competitor, start),
-        &mut |bench| fleet::fleet(bench, &put.fleet),
-        &mut |bench| limits::link(bench, &put.mbit, &mut **measure.borrow_mut()),
-        &mut |bench| limits::relayed(bench, &put.relay, &mut **measure.borrow_mut()),
-        &mut |bench| limits::quota(bench, &put.quota, &mut **measure.borrow_mut()),
-        &mut |bench| limits::disk(bench, &put.reads, &mut **measure.borrow_mut()),
+    // In seconds what each may take, a whole run in surroundings with what it starts.
+    let checks: [(u32, &mut dyn FnMut(&mut Bench) -> Line); 11] = [
+        (6, &mut |bench| durations::delay(bench, &put.delay_ns)),
+        (3, &mut |bench| durations::sleep(bench, put.clock_rate)),
+        (8, &mut |bench| durations::multiply(bench, put.cycles.clone())),
+        (8, &mut |bench| l1_cache::l1_cache(bench, put.l1_bytes)),
+        (10, &mut |bench| copies::copies(bench, &put.slower)),
+        (10, &mut |bench| competitor::competitor(bench, &put.competitor, start)),
+        (1, &mut |bench| fleet::fleet(bench, &put.fleet)),
+        (10, &mut |bench| limits::link(bench, &put.mbit, &mut **measure.borrow_mut())),
+        (10, &mut |bench| limits::relayed(bench, &put.relay, &mut **measure.borrow_mut())),
+        (10, &mut |bench| limits::quota(bench, &put.quota, &mut **measure.borrow_mut())),
+        (10, &mut |bench| limits::disk(bench, &put.reads, &mut **measure.borrow_mut())),
     ];
-    let done = checks.into_iter().map(|check| {
+    let mut weight_left: u32 = checks.iter().map(|(weight, _)| weight).sum();
+    let done = checks.into_iter().map(|(weight, check)| {
+        let now = bench.elapsed();
+        bench.until = now + limits::LATEST.saturating_sub(now) * weight / weight_left;
+        weight_left -= weight;
         let line = check(bench);
         reported(&line);
         line

@@ -306,6 +306,26 @@ fn where_all_is_wrong_every_check_has_the_time_to_fail() {
 }
 
 #[test]
+fn on_a_busy_machine_every_surroundings_has_a_look_before_the_time_is_over() {
+    let _one = one_at_a_time();
+    let counters = Counters::default();
+    counters.others.set(0.5);
+    let (wall, mut tried) = (counters.wall.clone(), Vec::new());
+    let mut around = |surroundings, _: &[&str]| {
+        tried.push(surroundings);
+        wall.advance(Duration::from_millis(4500));
+        Ok(as_put_in(surroundings))
+    };
+    let mut bench = counted(&counters);
+    let put = PutIn::of(&bench);
+    let lines = run(&mut bench, &put, &mut nobody, &mut around, |_| {});
+    // What is disturbed takes its whole share of the time.
+    assert!(lines[..4].iter().all(|line| line.outcome == Outcome::NotPossible), "{lines:#?}");
+    assert!(lines[7..].iter().all(|line| line.outcome == Outcome::Passed), "{lines:#?}");
+    assert!(tried.len() == 4 && bench.elapsed() < Duration::from_secs(54), "{tried:?} {:?}", bench.elapsed());
+}
+
+#[test]
 fn a_sleep_that_ends_early_fails_though_both_clocks_agree() {
     let _one = one_at_a_time();
     let mut bench = bench(|_, _| {

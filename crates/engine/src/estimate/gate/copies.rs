@@ -15,7 +15,9 @@ pub(super) fn broken(measured: &Measured, params: &Params, axis: &str) -> Option
     let (most, value) = (most(params, axis)?, measured.estimate.typical);
     let is_broken = value > most * TOLERANCE;
     is_broken.then(|| {
-        format!("{value:.2} times what one does alone, and {most} copies do at most {most} times: one alone was disturbed")
+        format!(
+            "{value:.2} times what one does alone, and {most} copies do at most {most} times: one alone was disturbed"
+        )
     })
 }
 
