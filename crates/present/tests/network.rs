@@ -92,6 +92,24 @@ fn a_full_link_with_idle_cpus_is_informed() {
 }
 
 #[test]
+fn a_link_that_carries_less_both_ways_at_once_is_named() {
+    let both = |rate| case(&format!("{TCP}@direction=both,to=db-18"), rate, &[]);
+    let limited = || limited(1_000_000_000);
+    let at_once = |rate| said(&run(peer(limited(), limited()), vec![both(rate)]), "net.link_both_ways");
+    let [sentence] = &at_once(158e6)[..] else { panic!("{:?}", at_once(158e6)) };
+    assert!(
+        sentence.starts_with("TCP both ways at once with db-18 gives 158 MB/s, 66 % of the 239 MB/s"),
+        "{sentence}"
+    );
+    assert!(sentence.contains("token bucket"), "{sentence}");
+    // Acknowledgements share the way; and what one way alone does not reach, both are not to blame for.
+    let slow = vec![both(158e6), case(&format!("{TCP}@to=db-18"), 80e6, &[]), sends(85e6, &[])];
+    assert!(at_once(232e6).is_empty() && said(&run(peer(limited(), limited()), slow), "net.link_both_ways").is_empty());
+    let wire = || path("veth", None, 1500);
+    assert!(said(&run(peer(wire(), wire()), vec![both(158e6)]), "net.link_both_ways").is_empty(), "nothing is known");
+}
+
+#[test]
 fn the_slower_end_is_what_a_link_can_carry() {
     let ends = peer(path("ixgbe", Some(10_000_000_000), 1500), path("igb", Some(1_000_000_000), 1500));
     let also = [("sender_cpus", 0.1), ("receiver_cpus", 0.2)];

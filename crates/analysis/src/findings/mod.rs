@@ -113,6 +113,7 @@ pub static RULES: &[&Rule] = &[
     &network::loss::RULE,
     &network::bufferbloat::RULE,
     &network::full::RULE,
+    &network::both_ways::RULE,
     &network::path_mtu::RULE,
     &loopback_path::RULE,
     &tcp_loopback::RULE,

@@ -1,5 +1,6 @@
 //! What limits the link to another host, from the facts of both ends and what was measured between them.
 
+pub(super) mod both_ways;
 pub(super) mod bufferbloat;
 pub(super) mod cpu;
 pub(super) mod full;

@@ -318,9 +318,10 @@ fn under_load(run: &Run, peer: &Peer) -> Vec<Words> {
 }
 
 /// What the findings name, in a word each.
-const LIMITS: [(&str, Text); 6] = [
+const LIMITS: [(&str, Text); 7] = [
     ("net.rate_limit", Text { en: "a rate limit", zh: "限速" }),
     ("net.link_full", Text { en: "the link itself", zh: "链路本身" }),
+    ("net.link_both_ways", Text { en: "both ways at once", zh: "双向同时" }),
     ("net.link_cpu", Text { en: "a CPU", zh: "CPU" }),
     ("net.link_window", Text { en: "a window or buffer", zh: "窗口或缓冲区" }),
     ("net.link_loss", Text { en: "loss", zh: "丢包" }),

@@ -1,0 +1,74 @@
+//! A link that carries less both ways at once than each way allows.
+
+use hostmark_model::{CaseRecord, Run, Text};
+
+use super::super::evidence::{Proven, lost};
+use super::super::short::{peer as short_name, short};
+use super::super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, YIELDS};
+use super::{CLOSE, TCP, proven, rate};
+use crate::format::percent;
+use crate::network::{CapacityCause, Direction, LinkDirection, cases_to, flows};
+
+pub(in super::super) static RULE: Rule = Rule {
+    id: "net.link_both_ways",
+    shown: Demonstration::Explain("net.tcp_bandwidth"),
+    probes: &[TCP],
+    cure: Some(Text {
+        en: "See whether the CPUs of both ends have time left while both ways are busy. Give a token bucket (tc tbf) a burst of a \
+             millisecond of its rate or more. A queue that lets acknowledgements pass first (fq, cake) keeps both ways full.",
+        zh: "查看双向繁忙时两端的 CPU 是否还有余力。令牌桶（tc tbf）的 burst 应不少于其速率下一毫秒的数据量。让确认报文先行的队列（fq、cake）\
+             可使双向都保持满载。",
+    }),
+    doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
+    draw,
+};
+
+fn draw(run: &Run) -> Vec<Conclusion> {
+    flows(run).chunks_exact(Direction::BOTH.len()).filter_map(|ways| conclusion(run, ways)).collect()
+}
+
+/// Of both ways to a peer.
+fn conclusion(run: &Run, ways: &[LinkDirection]) -> Option<Conclusion> {
+    let [first, ..] = ways else { return None };
+    let is_both = |case: &&CaseRecord| case.params.get("direction") == Some("both");
+    let at_once =
+        cases_to(run, TCP, first.peer).filter(is_both).filter_map(|case| Some((Proven::of_case(case)?, case)));
+    let (together, case) = at_once.max_by(|one, other| one.0.value.total_cmp(&other.0.value))?;
+    // What each way gives alone, or is known to carry.
+    let alone = |way: &LinkDirection| {
+        let carries = |bytes| (bytes, bytes);
+        proven(way).map(|rate| (rate.low, rate.value)).or_else(|| Some(carries(way.capacity()?.bytes_per_s)))
+    };
+    let all = ways.iter().map(alone).collect::<Option<Vec<(f64, f64)>>>()?;
+    let least: f64 = all.iter().map(|(low, _)| low).sum();
+    let apart: f64 = all.iter().map(|(_, value)| value).sum();
+    // Acknowledgements of each way are in the other.
+    if together.high >= least * (1.0 - 2.0 * CLOSE) {
+        return None;
+    }
+    let name = &first.peer.name;
+    let (gives, each, share) = (rate(together.value), rate(apart), percent(together.value / apart));
+    let is_limited = |way: &LinkDirection| way.capacity().is_some_and(|it| it.cause == CapacityCause::Limit);
+    let [why_en, why_zh] = match ways.iter().any(is_limited) {
+        true => [
+            "A token bucket that limits the rate is empty after its burst, and what it earns while the CPU that sends is late is lost",
+            "限速的令牌桶用完 burst 后即为空；发送的 CPU 迟到时，溢出的令牌就浪费了",
+        ],
+        false => [
+            "Data of one way and acknowledgements of the other share queues, and each end does the work of both",
+            "一个方向的数据与另一方向的确认共用队列，每一端都要承担双向的工作",
+        ],
+    };
+    let text = Text {
+        en: format!(
+            "TCP both ways at once with {name} gives {gives}, {share} of the {each} of both ways apart. {why_en}."
+        ),
+        zh: format!("与 {name} 之间的 TCP 双向同时为 {gives}，是单向之和 {each} 的 {share}。{why_zh}。"),
+    };
+    let peer = short_name(name);
+    let short = short(
+        format!("TCP both ways with {}: {gives} at once, {each} apart", peer.en),
+        format!("与{}的 TCP 双向：同时 {gives}，单向之和 {each}", peer.zh),
+    );
+    Some(Conclusion { short, text, cases: vec![case.id.clone()], cost: lost(apart, together.value) })
+}
