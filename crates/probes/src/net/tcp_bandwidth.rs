@@ -91,9 +91,10 @@ pub static PROBE: Probe = Probe {
         },
         causes: Text {
             en: "Packet filters and traffic capture; small socket buffers (net.ipv4.tcp_rmem, tcp_wmem); expensive \
-                 wake-ups on two CPUs; busy memory; over loopback, a congestion control that paces (bbr).",
+                 wake-ups on two CPUs; busy memory; over loopback, a congestion control that paces (bbr); over a rate limit, a \
+                 token bucket (tbf) whose burst lasts less than a millisecond, above all in both directions at once.",
             zh: "包过滤与抓包；套接字缓冲区过小（net.ipv4.tcp_rmem、tcp_wmem）；两个 CPU 上昂贵的唤醒；内存繁忙；在\
-                 环回接口上限速的拥塞控制（bbr）。",
+                 环回接口上限速的拥塞控制（bbr）；经过限速时，burst 不足一毫秒的令牌桶（tbf），双向同时尤甚。",
         },
     },
     related: &["net.rate_latency", "net.tcp_offload", "ipc.unix_bandwidth", "net.tcp", "net.udp_bandwidth"],
