@@ -45,13 +45,14 @@ pub fn memory_unasked(tree: &Tree) -> Vec<String> {
 }
 
 /// Files of what people read that take another value of an estimate than the leading one: each of them names it.
-const SAY_WHICH: [&str; 14] = [
+const SAY_WHICH: [&str; 15] = [
     "analysis/src/compare/reason.rs",
     "analysis/src/compare/scatter.rs",
     "analysis/src/compare/side.rs",
     "analysis/src/consistency.rs",
     "analysis/src/consistency/samples.rs",
     "present/src/export/csv.rs",
+    "analysis/src/findings/doubt.rs",
     "analysis/src/findings/neighbours.rs",
     "analysis/src/findings/sync_latency.rs",
     "analysis/src/format/interval.rs",

@@ -25,6 +25,10 @@ pub(super) const PAIRS: &[Pair] = &[
     ("no reported cache is of its size", "没有哪级报告的缓存是这个容量"),
     ("lower than {}, though {} is larger: one of the two is wrong", "低于 {0}，而其 {1} 更大：两者必有一错"),
     ("lower than {}, which a cache holds: one of the two is wrong", "低于缓存所能容纳的 {0}：两者必有一错"),
+    (
+        "{} times what one does alone, and {} copies do at most {} times: one alone was disturbed",
+        "为单独一份的 {0} 倍，而 {1} 份至多为 {2} 倍：单独一份受了干扰",
+    ),
     ("the device did {} % of what was asked of it", "设备只完成了所要求的 {0}%"),
     (
         "a sample of {} Mbit/s, and the link lets {} Mbit/s through with all that packets take",
