@@ -24,7 +24,7 @@ fn every_check_has_a_line_and_the_exit_code_follows_from_them() {
     let report: Report = serde_json::from_str(&out).unwrap();
     let ids: Vec<&str> = report.checks.iter().map(|line| line.id.as_str()).collect();
     let all =
-        ["delay", "sleep", "multiply", "l1_cache", "compare", "competitor", "fleet", "link", "relay", "quota", "disk"];
+        ["delay", "sleep", "multiply", "l1_cache", "compare", "competitor", "fleet", "quota", "disk", "link", "relay"];
     assert_eq!(ids, all);
     let has = |outcome: Outcome| report.checks.iter().any(|line| line.outcome == outcome);
     let expected = if has(Outcome::Error) { 3 } else { i32::from(has(Outcome::Failed)) };

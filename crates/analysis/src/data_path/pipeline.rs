@@ -141,7 +141,9 @@ impl<'a> Pipeline<'a> {
             Some(waited - (self.busy_cpus?.value - own))
         };
         let waited = self.processes.iter().filter(|_| cpus <= 1.0).filter_map(beyond);
-        waited.fold(self.others * cpus, f64::max).clamp(0.0, cpus)
+        // Medians of rounds do not add up to the CPUs.
+        let most = cpus - self.busy_cpus.map_or(0.0, |busy| busy.value);
+        waited.fold(self.others * cpus, f64::max).min(most).max(0.0)
     }
 
     /// What the bytes go through between two processes: pipes, sockets.

@@ -154,7 +154,8 @@ fn run(
     mut reported: impl FnMut(&Line),
 ) -> Vec<Line> {
     let measure = RefCell::new(measure);
-    // In seconds what each may take, a whole run in surroundings with what it starts.
+    // In seconds what each may take, a whole run in surroundings with what it starts. Runs between two hosts, which take longest beside
+    // others, come last.
     let checks: [(u32, &mut dyn FnMut(&mut Bench) -> Line); 11] = [
         (6, &mut |bench| durations::delay(bench, &put.delay_ns)),
         (3, &mut |bench| durations::sleep(bench, put.clock_rate)),
@@ -163,10 +164,10 @@ fn run(
         (10, &mut |bench| copies::copies(bench, &put.slower)),
         (10, &mut |bench| competitor::competitor(bench, &put.competitor, start)),
         (1, &mut |bench| fleet::fleet(bench, &put.fleet)),
-        (10, &mut |bench| limits::link(bench, &put.mbit, &mut **measure.borrow_mut())),
-        (10, &mut |bench| limits::relayed(bench, &put.relay, &mut **measure.borrow_mut())),
         (10, &mut |bench| limits::quota(bench, &put.quota, &mut **measure.borrow_mut())),
         (10, &mut |bench| limits::disk(bench, &put.reads, &mut **measure.borrow_mut())),
+        (10, &mut |bench| limits::link(bench, &put.mbit, &mut **measure.borrow_mut())),
+        (10, &mut |bench| limits::relayed(bench, &put.relay, &mut **measure.borrow_mut())),
     ];
     let mut weight_left: u32 = checks.iter().map(|(weight, _)| weight).sum();
     let done = checks.into_iter().map(|(weight, check)| {
