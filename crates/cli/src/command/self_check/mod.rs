@@ -144,6 +144,9 @@ impl PutIn {
     }
 }
 
+/// A check, and what it may take in seconds.
+type WeighedCheck<'a> = (u32, &'a mut dyn FnMut(&mut Bench) -> Line);
+
 /// All checks, each told as it ends. Each has its share of the time that is left, by what it may take: looks that others disturb, and
 /// that are made again, leave the last ones theirs.
 fn run(
@@ -154,9 +157,8 @@ fn run(
     mut reported: impl FnMut(&Line),
 ) -> Vec<Line> {
     let measure = RefCell::new(measure);
-    // In seconds what each may take, a whole run in surroundings with what it starts. Runs between two hosts, which take longest beside
-    // others, come last.
-    let checks: [(u32, &mut dyn FnMut(&mut Bench) -> Line); 11] = [
+    // Runs between two hosts, which take longest beside others, come last.
+    let checks: [WeighedCheck; 11] = [
         (6, &mut |bench| durations::delay(bench, &put.delay_ns)),
         (3, &mut |bench| durations::sleep(bench, put.clock_rate)),
         (8, &mut |bench| durations::multiply(bench, put.cycles.clone())),

@@ -319,8 +319,10 @@ fn on_a_busy_machine_every_surroundings_has_a_look_before_the_time_is_over() {
     let mut bench = counted(&counters);
     let put = PutIn::of(&bench);
     let lines = run(&mut bench, &put, &mut nobody, &mut around, |_| {});
-    // What is disturbed takes its whole share of the time.
-    assert!(lines[..4].iter().all(|line| line.outcome == Outcome::NotPossible), "{lines:#?}");
+    // What is disturbed takes its whole share of the time; two clocks that agree on a sleep are not.
+    for line in lines[..4].iter().filter(|line| line.id != "sleep") {
+        assert_eq!(line.outcome, Outcome::NotPossible, "{line:#?}");
+    }
     assert!(lines[7..].iter().all(|line| line.outcome == Outcome::Passed), "{lines:#?}");
     assert!(tried.len() == 4 && bench.elapsed() < Duration::from_secs(54), "{tried:?} {:?}", bench.elapsed());
 }
