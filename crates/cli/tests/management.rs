@@ -12,7 +12,7 @@ use serde_json::Value;
 // Runs are timed: one at a time.
 use crate::alone::alone;
 use crate::answers::{assert_refused, printed};
-use crate::support::{Home, ended, files};
+use crate::support::{Home, ended, files, in_process};
 
 /// The last CPU that a process may use here.
 fn last_cpu() -> usize {
@@ -107,6 +107,64 @@ fn a_dry_run_shows_the_plan_and_touches_nothing() {
     assert!(is_empty(&home.data) && is_empty(&home.scratch));
     let (code, _, errors) = ended(&mut home.hostmark(&["run", "--dry-run", "--set", "qq"]));
     assert_eq!(code, 2, "{errors}");
+}
+
+/// What cannot run, and why it is refused before its first measurement.
+const CANNOT: &[(&[&str], i32, &str)] = &[
+    (&["disk", "--scratch", "/proc"], 2, "nothing can be made in --scratch /proc"),
+    (&["clock.loop", "--scratch", "/no/such"], 2, "--scratch /no/such"),
+    (&["clock.loop", "--out", "/proc/x.json"], 2, "journal /proc/x.partial.jsonl cannot be written"),
+    (&["clock.loop", "--out", "/no/such/x.json"], 2, "there is no directory /no/such"),
+    (&["clock.loop", "--expect", "nosuch"], 2, "there is no run 'nosuch'"),
+    (&["clock.loop", "--expect", "./r4.json"], 2, "there is no file ./r4.json"),
+    (&["--command", "/no/such"], 2, "--command /no/such cannot be started"),
+    (&["clock.loop", "--cpu", "4095"], 2, "cannot bind to CPU 4095"),
+    (&["nosuch"], 4, "no probe is called 'nosuch'"),
+];
+
+#[test]
+fn a_dry_run_refuses_what_the_run_refuses_in_the_same_words() {
+    let home = Home::new();
+    let said = |words: &[&str], more: &[&str]| in_process(&home.hostmark(&[&["run"], words, more].concat()));
+    for (words, code, sentence) in CANNOT {
+        let refused = said(words, &[]);
+        assert!(refused.0 == *code && refused.2.contains(sentence), "{words:?}: {refused:?}");
+        assert_eq!(said(words, &["--dry-run"]), refused, "{words:?}");
+    }
+    let mut named = home.hostmark(&["run", "clock.loop", "--name", "x"]);
+    let refused = in_process(named.env("XDG_DATA_HOME", "/proc"));
+    assert!(refused.0 == 2 && refused.2.contains("cannot be kept as x"), "{refused:?}");
+    assert_eq!(in_process(named.arg("--dry-run")), refused);
+    assert!(files(home.data.path()).is_empty());
+}
+
+#[test]
+fn a_run_that_can_measure_nothing_is_no_success_and_is_kept_only_where_a_file_is_named() {
+    let (home, cpu) = (Home::new(), last_cpu().to_string());
+    // Two CPUs are needed.
+    let words = ["run", "cpu.core_to_core", "--cpu", &cpu];
+    let said = |more: &[&str]| in_process(&home.hostmark(&[&words[..], more].concat()));
+    let (code, shown, errors) = said(&[]);
+    assert!(
+        code == 4 && errors.contains("nothing can be measured: needs 2 CPUs") && errors.lines().count() == 1,
+        "{errors}"
+    );
+    assert!(
+        shown.contains("FINDINGS   not looked for: nothing was measured") && !shown.contains("saved as"),
+        "{shown}"
+    );
+    let (code, _, dry) = said(&["--dry-run"]);
+    assert_eq!((code, dry), (4, errors));
+    let (code, _, errors) = said(&["--name", "x", "--lang", "zh"]);
+    assert!(code == 4 && errors.contains("没有可测得的用例："), "{errors}");
+    assert!(files(home.data.path()).is_empty());
+    let out = home.scratch.path().join("run.json").display().to_string();
+    assert_eq!(said(&["--out", &out]).0, 4);
+    let run = load_run(&std::fs::read_to_string(&out).unwrap()).unwrap();
+    assert!(!run.cases.is_empty());
+    // What else there is to measure makes it a run.
+    let (code, shown, errors) = said(&["clock.loop"]);
+    assert!(code == 0 && errors.is_empty() && shown.contains("saved as"), "{errors}");
 }
 
 /// A run that is killed when its journal has some rounds; its journal.

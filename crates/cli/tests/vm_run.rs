@@ -84,7 +84,7 @@ fn every_side_measures_the_same_in_turns_and_what_is_kept_can_be_shown_again() {
         ["vm", "run", "--on", "env", CASE, "--runs", "2", "--also", "own=unshare -u", "--seed", "7", "--out", &out];
     let (code, shown, errors) = ended(&mut home.hostmark(&words));
     assert_eq!(code, 0, "{shown}{errors}");
-    assert!(errors.contains("3 sides take 2 turns each, 30 s at most: 3 min in all"), "{errors}");
+    assert!(errors.contains("3 sides take 5 turns each, 12 s at most: 3 min in all"), "{errors}");
     for part in ["native", "guest", "own", CASE, "kept in "] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
@@ -225,14 +225,65 @@ fn options_of_a_guest_that_is_made_are_refused_where_there_is_one() {
 fn a_plan_is_reported_with_its_time_and_nothing_is_measured() {
     let _beside = beside();
     let home = Home::new();
-    let (code, shown, errors) = ended(&mut home.hostmark(&["vm", "run", "--accel", "tcg", "--dry-run"]));
+    let (code, shown, errors) = ended(&mut home.hostmark(&["vm", "run", "--on", "env", "--dry-run"]));
     assert_eq!((code, errors.as_str()), (0, ""));
-    for part in ["syscall.null", "memory.stream", "file.", "3 sides take 2 turns each, 30 s at most: 3 min in all"] {
+    for part in ["syscall.null", "memory.stream", "file.", "3 sides take 5 turns each, 12 s at most: 3 min in all"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
-    let (_, shown, _) = ended(&mut home.hostmark(&["vm", "run", "--dry-run", "--runs", "3", "--lang", "zh", CASE]));
+    let (_, shown, _) = ended(&mut home.hostmark(&["vm", "run", "--on", "env", "--dry-run", "--runs", "3", "--lang", "zh", CASE]));
     assert!(shown.contains("3 个环境各测 3 次，每次至多 20 s"), "{shown}");
     assert!(files(home.data.path()).is_empty());
+}
+
+/// The marks of a kernel and of a static program: enough for what is looked at before QEMU starts.
+fn stand_ins(folder: &Path) -> String {
+    let mut kernel = vec![0; 1 << 16];
+    (kernel[0x1fe], kernel[0x1ff]) = (0x55, 0xaa);
+    kernel[0x202..0x206].copy_from_slice(b"HdrS");
+    let mut program = b"\x7fELF\x02\x01\x01".to_vec();
+    program.resize(64, 0);
+    program[18] = 62;
+    std::fs::write(folder.join("hostmark-x86_64-linux-musl"), program).unwrap();
+    std::fs::write(folder.join("vmlinuz"), kernel).unwrap();
+    folder.join("vmlinuz").display().to_string()
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_dry_run_of_a_guest_refuses_what_the_run_refuses_in_the_same_words() {
+    let _beside = beside();
+    let home = Home::new();
+    // Static programs are looked for beside the program.
+    let folder = tempfile::tempdir_in(Path::new(PROGRAM).parent().unwrap()).unwrap();
+    let program = folder.path().join("hostmark");
+    if std::fs::hard_link(PROGRAM, &program).is_err() {
+        return skipped("the program cannot be linked");
+    }
+    let kernel = stand_ins(folder.path());
+    for (words, says) in [
+        (&["--kernel", "/no/such"][..], "the kernel /no/such cannot be read"),
+        (&["--kernel", "/dev/null"], "cannot be read"),
+        (&["--kernel", &kernel, "--memory", "1025K"], "--memory"),
+        (&["--kernel", &kernel, "--smp", "3", "--nodes", "2"], "choose a multiple of the nodes"),
+        (&["--kernel", &kernel, "--image", "/no/such"], "the image /no/such cannot be read"),
+        (&["--kernel", &kernel, "--disk", "1M"], "choose 64 MiB or more"),
+        (&["--kernel", &kernel, "--out", "/proc/x"], "/proc/x cannot be made"),
+        (&["--kernel", &kernel, "--qemu", "/no/such"], "install it, or name it by --qemu"),
+    ] {
+        let said = |more: &[&str]| {
+            let mut command = home.start(program.to_str().unwrap());
+            ended(command.args(["vm", "run", "--accel", "tcg", CASE]).args(words).args(more))
+        };
+        let refused = said(&[]);
+        assert!(refused.0 == 2 && refused.2.contains(says), "{words:?}: {refused:?}");
+        assert_eq!(said(&["--dry-run"]), refused, "{words:?}");
+    }
+    for (words, says) in [(["--also", "own=false"], "'false' ended"), (["--peer", "false"], "'false' ended")] {
+        let (code, _, errors) =
+            ended(home.hostmark(&["vm", "run", "--on", "env", "--dry-run", CASE]).args(words));
+        assert!(code == 2 && errors.contains(says), "{words:?}: {errors}");
+    }
+    assert_nothing_is_left(&home);
 }
 
 /// Turns under way of which some are over.

@@ -13,7 +13,7 @@ pub enum Exit {
     BadInput,
     /// Some case failed.
     CaseFailed,
-    /// A filter selects nothing: no probe, group or lmbench program is called that.
+    /// A filter selects nothing: no probe, group or lmbench program is called that; or no case that it selects can be measured.
     NothingSelected,
     /// A resource was lost midway, as when the disk filled.
     ResourceLost,

@@ -64,6 +64,7 @@ words! {
     EXPENSIVE_FIRST: "most expensive first", "按代价从高到低";
     UNUSUAL_FIRST: "first what is not usual, then what costs most", "与同类相差悬殊的在前，其余按代价从高到低";
     ALL_WELL: "none", "无";
+    NOT_SOUGHT: "not looked for: nothing was measured", "未分析：没有测得任何数值";
     ABOUT_LEGEND: "≈ a figure that this machine's reported topology does not confirm",
         "≈ 本机标称的拓扑无法证实的数值";
     REMARK_LEGEND: "! see the remark", "! 见备注";

@@ -156,7 +156,13 @@ const EXITS: &[(Exit, Text)] = &[
             zh: "有用例失败，或 self-check 的某项检查出错",
         },
     ),
-    (Exit::NothingSelected, Text { en: "a filter selects nothing", zh: "过滤表达式没有选中任何用例" }),
+    (
+        Exit::NothingSelected,
+        Text {
+            en: "a filter selects nothing, or nothing of it can be measured here",
+            zh: "过滤表达式没有选中任何用例，或选中的用例在本机都无法测量",
+        },
+    ),
     (
         Exit::ResourceLost,
         Text { en: "a resource ran out midway, e.g. the disk is full", zh: "中途资源耗尽，如磁盘写满" },

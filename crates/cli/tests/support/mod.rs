@@ -68,7 +68,8 @@ fn starts_nothing(command: &Command) -> bool {
     const MEASURE: [&str; 5] = ["run", "try", "vm", "serve", "agent"];
     let words: Vec<&str> = command.get_args().filter_map(OsStr::to_str).collect();
     let is = |known: &[&str]| words.iter().any(|word| known.contains(word));
-    let only_reads = is(&ONLY_READ) && !is(&ELSEWHERE) && (!is(&MEASURE) || is(&["--dry-run"]));
+    // A dry run of a guest starts QEMU, to see that it can.
+    let only_reads = is(&ONLY_READ) && !is(&ELSEWHERE) && (!is(&MEASURE) || is(&["--dry-run"]) && !is(&["vm"]));
     let built = env!("CARGO_BIN_EXE_hostmark");
     only_reads && command.get_program() == built && PROGRAM == built && command.get_current_dir().is_none()
 }

@@ -71,9 +71,23 @@ impl Booted {
         spec: &GuestSpec,
         programs: &Programs,
         stop: Option<Rc<OwnedFd>>,
-        started: &mut impl FnMut(u32),
+        started: &mut dyn FnMut(u32),
     ) -> Result<Booted, GuestError> {
         let begun = now();
+        let mut booted = Booted::start_paused(spec, programs, stop.clone(), started)?;
+        booted.monitor.ask("cont", json!({})).map(drop).map_err(|error| booted.ended_early(&error))?;
+        booted.wait(spec, begun, stop.as_deref())?;
+        booted.described.boot_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        Ok(booted)
+    }
+
+    /// Starts QEMU with all that the guest has, its memory too, and does not let it run: whoever needs no guest learns that one can be had.
+    pub fn start_paused(
+        spec: &GuestSpec,
+        programs: &Programs,
+        stop: Option<Rc<OwnedFd>>,
+        started: &mut dyn FnMut(u32),
+    ) -> Result<Booted, GuestError> {
         let prepared = prepare(spec, programs)?;
         let Started { process, channel, monitor, command } = start(spec, programs, &prepared, stop.clone())?;
         started(process.id());
@@ -84,8 +98,6 @@ impl Booted {
             Booted { process, channel: Rc::new(channel), monitor, shared, digest: prepared.program.digest, described };
         booted.described.vmm = booted.greet(stop.as_deref())?;
         booted.settle(spec)?;
-        booted.wait(spec, begun, stop.as_deref())?;
-        booted.described.boot_ns = u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
         Ok(booted)
     }
 
@@ -134,15 +146,14 @@ impl Booted {
         }
     }
 
-    /// Learns what QEMU made of it, and lets it run.
+    /// Learns what QEMU made of it, and binds its CPUs.
     fn settle(&mut self, spec: &GuestSpec) -> Result<(), GuestError> {
         let machine = self.monitor.ask("qom-get", json!({"path": "/machine", "property": "type"}));
         if let Ok(machine) = machine {
             let name = shown(machine.as_str().unwrap_or_default());
             self.described.machine = name.strip_suffix("-machine").unwrap_or(&name).to_owned();
         }
-        self.pin(&spec.pin)?;
-        self.monitor.ask("cont", json!({})).map(drop).map_err(|error| self.ended_early(&error))
+        self.pin(&spec.pin)
     }
 
     /// Binds each virtual CPU's thread to its CPU of the host.

@@ -34,6 +34,8 @@ const ANSWER: Text = Text { en: "Answer", zh: "概要" };
 const LAYERS: Text = Text { en: "Layers", zh: "各层" };
 const FINDINGS: Text = Text { en: "Findings", zh: "结论" };
 const NONE: Text = Text { en: "None.", zh: "无。" };
+const NOT_SOUGHT: Text =
+    Text { en: "Not looked for: nothing was measured.", zh: "未分析：没有测得任何数值。" };
 const NETWORK: Text = Text { en: "Network between hosts", zh: "主机间网络" };
 const DATA_PATH: Text = Text { en: "Data path of TCP", zh: "TCP 的数据通路" };
 const SCALING: Text = Text { en: "Scaling laws", zh: "扩展规律" };
@@ -72,7 +74,10 @@ pub fn page(all: &[Run], options: &RenderOptions) -> String {
     let cases: usize = runs.probes.iter().map(|probe| probe.cases.len()).sum();
     let most_strips = MOST_STRIPS.min(MOST_STRIPS * MOST_CASES / cases.max(1));
     let found = match views::findings::findings(runs, &findings) {
-        none if none.is_empty() => Block::Sentence(NONE.to_owned_text(), Style::Plain),
+        none if none.is_empty() => {
+            let is_measured = all.iter().any(|run| run.cases.iter().any(|case| case.measured().is_some()));
+            Block::Sentence((if is_measured { NONE } else { NOT_SOUGHT }).to_owned_text(), Style::Plain)
+        }
         all => Block::Judged(Words::default(), all),
     };
     let found = html::write(&[found], 2, number);

@@ -13,6 +13,7 @@ use hostmark_model::{Inputs, PathBytes, PrintedUnit, Profile, Sampled};
 use regex_lite::Regex;
 use rustix::fs::Access;
 
+use super::writable;
 use crate::isolate::Layer;
 use crate::language::{both, refuse, refused};
 use crate::words;
@@ -266,6 +267,12 @@ pub fn on_this_machine(inputs: Inputs) -> Result<Inputs> {
     let shown = typed.display();
     match std::fs::canonicalize(&typed) {
         Ok(path) if path.is_dir() => {
+            writable::check(&path).map_err(|error| {
+                refused!(
+                    "nothing can be made in --scratch {shown} ({error}); name a directory that may be written to",
+                    "无法在 --scratch {shown} 中创建内容（{error}）；请给出可写的目录"
+                )
+            })?;
             Ok(Inputs { scratch: Some(PathBytes(path.into_os_string().into_vec())), ..inputs })
         }
         Ok(_) => refuse!(

@@ -1,6 +1,7 @@
 //! Measures a run that is ready, on this machine, whoever asked for it.
 
 pub mod disturbed;
+pub mod empty;
 pub mod host_report;
 pub mod inputs;
 pub mod machine;
@@ -9,6 +10,7 @@ pub mod quiet;
 pub mod ready;
 pub mod resume;
 mod tables;
+pub mod writable;
 
 use std::io;
 use std::path::Path;

@@ -13,7 +13,7 @@ use hostmark_present::wrap::hanging;
 use serde_json::json;
 use unicode_width::UnicodeWidthStr;
 
-use crate::command::measure::inputs::settings_set;
+use crate::command::measure::{empty, inputs::settings_set};
 use crate::language::refuse;
 use crate::{output, shown};
 
@@ -39,7 +39,10 @@ pub fn show(plan: &Plan, of_table: Option<&str>, format: &str, lang: Lang) -> Re
         ),
     };
     output::print(&text);
-    Ok(Exit::Fine)
+    match empty::of_plan(plan, lang) {
+        Some(nothing) => Err(nothing),
+        None => Ok(Exit::Fine),
+    }
 }
 
 /// The selected probes with their groups, in catalogue order.

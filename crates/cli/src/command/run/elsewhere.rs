@@ -32,6 +32,9 @@ pub(super) fn run(
         // A plan follows from the machine's facts alone.
         let report = report_of_host(place, &catch(&Outside::default())?)?;
         expected.as_ref().map_or(Ok(()), |expected| expected.check(&report.host))?;
+        arguments.check_place()?;
+        let (places, stop) = (arguments.peers()?, catch(&Outside::default())?);
+        Direct::open(&places, &stop, profile_limits(request.profile).limit)?.finish();
         return show_plan(arguments, &request, report.host, lang);
     }
     let places = arguments.peers()?;

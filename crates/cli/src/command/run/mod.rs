@@ -23,12 +23,12 @@ use super::compare::sides::side;
 use super::compare::verdict::{Expected, USUAL};
 use super::far::peers::{self, Direct, FarPeers};
 use super::far::target;
-use super::measure::inputs::{InputArguments, ProfileName, check_command, seed};
+use super::measure::inputs::{InputArguments, ProfileName, check_command, scratch, seed};
 use super::measure::machine::MeasuredMachine;
 use super::measure::ready::{self, Ready};
 use super::measure::resume::Begun;
-use super::measure::{self, Means, Measured};
-use super::runs::kept::{Author, RunDestination};
+use super::measure::{self, Means, Measured, empty, writable};
+use super::runs::kept::{self, Author, RunDestination};
 use super::runs::{history, self_checked};
 use super::{lost, remedy, remedy_or_another_file, report, unsaved};
 use crate::language::{both, refuse, refused};
@@ -219,12 +219,17 @@ impl RunArguments {
     /// The file that a person named, or a new one of the name that they gave.
     pub(super) fn named_file(&self) -> Result<Option<RunFiles>> {
         let Some(name) = &self.name else { return self.out.as_deref().map(RunFiles::named).transpose() };
-        RunFiles::begun_now(name).map(Some).map_err(|why| {
-            refused!(
-                "the run cannot be kept as {name} ({why}); name a file by --out",
-                "运行无法以 {name} 为名保存（{why}）；请用 --out 指定文件"
-            )
-        })
+        RunFiles::begun_now(name).map(Some).map_err(|why| unnamed(name, &why))
+    }
+
+    /// Refuses a file or a name that [`RunArguments::named_file`] or the run's begin would refuse, and makes nothing.
+    fn check_place(&self) -> Result<()> {
+        let Some(name) = &self.name else {
+            return self.out.as_deref().map_or(Ok(()), |file| kept::check(&RunFiles::named(file)?));
+        };
+        let Some(runs) = store::directory() else { return self.named_file().map(drop) };
+        let why = |error| format!("{} cannot be made: {error}", runs.display());
+        writable::check_new(&runs).map_err(|error| unnamed(name, &why(error)))
     }
 
     /// What the run is held against.
@@ -238,6 +243,14 @@ impl RunArguments {
             None => self.expect.as_deref().map(of).transpose(),
         }
     }
+}
+
+/// Why no run can be kept under a name.
+fn unnamed(name: &str, why: &dyn std::fmt::Display) -> anyhow::Error {
+    refused!(
+        "the run cannot be kept as {name} ({why}); name a file by --out",
+        "运行无法以 {name} 为名保存（{why}）；请用 --out 指定文件"
+    )
 }
 
 /// Whether a place is a server's.
@@ -265,6 +278,10 @@ pub(super) fn run_name(typed: &str) -> Result<String, String> {
 }
 
 pub fn run(arguments: &RunArguments, lang: Lang, world: &mut World) -> Result<Exit> {
+    if let Some(format) = arguments.format.as_deref().filter(|_| !arguments.dry_run) {
+        // --out is the run's file, whatever is printed.
+        output::refuse_flood(format, None, &format!("hostmark run --format {format} > FILE"))?;
+    }
     let expected = arguments.expected(lang)?;
     // Read once: what it says is done is what its owner has been checked for.
     let begun = arguments.resume.as_deref().map(|named| Begun::open(named, arguments.named_file()?)).transpose()?;
@@ -306,14 +323,15 @@ fn here(
             "本机启动以来，本程序没有通过过自检；请先运行 hostmark self-check，或去掉 --strict"
         );
     }
-    if arguments.dry_run {
-        check_command(&request.inputs)?;
-        // That of a name would make the directory of runs.
-        if arguments.name.is_none() {
-            arguments.named_file()?;
+    let named = match (arguments.dry_run, is_fresh) {
+        (true, _) => {
+            check_command(&request.inputs)?;
+            arguments.check_place()?;
+            None
         }
-        return show_plan(arguments, &request, host, lang);
-    }
+        (false, true) => arguments.named_file()?,
+        (false, false) => None,
+    };
     let stop = machine.catch()?;
     let places = arguments.peers()?;
     let names = peers::names_of(&places, begun.as_ref())?;
@@ -322,10 +340,14 @@ fn here(
     let direct = Direct::open(&places, &stop, profile_limits(profile).limit)?;
     let peers = FarPeers::settle(direct, names, &request.via)?;
     let described = peers.described()?;
+    if arguments.dry_run {
+        peers.finish();
+        remark_scratch(&request.inputs);
+        return show_plan(arguments, &request, host, lang);
+    }
     let (mut ready, mut kept) = match begun {
         Some(begun) => begun.ready(host, &request.inputs.isolate, &machine)?,
         None => {
-            let named = arguments.named_file()?;
             let mut ready = Ready::fresh(&request, host, &machine)?;
             ready.run.note.clone_from(&arguments.note);
             let author = Author { binary: ready::binary(), elsewhere: None };
@@ -380,6 +402,18 @@ fn show_plan(arguments: &RunArguments, request: &RunRequest, host: HostFacts, la
     dry_run::show(&plan, request.table.as_deref(), arguments.format.as_deref().unwrap_or("table"), lang)
 }
 
+/// Says of a plan that the cases with files would be skipped, where the usual directory for these cannot be had.
+fn remark_scratch(inputs: &Inputs) {
+    let directory = scratch(inputs);
+    if let Err(error) = writable::check(&directory) {
+        let directory = directory.display();
+        output::remark(&both!(
+            "nothing can be made in {directory} ({error}), so cases with files would be skipped; name another directory by --scratch",
+            "无法在 {directory} 中创建内容（{error}），需要文件的用例将被跳过；请用 --scratch 换一个目录"
+        ));
+    }
+}
+
 /// Saves and shows what was measured, wherever that was.
 fn finish(
     arguments: &RunArguments,
@@ -392,7 +426,15 @@ fn finish(
     let Measured { mut run, sink_lost } = measured;
     history::judge(&mut run);
     let (what_to_do, goes_on) = (kept.what_to_do(), kept.goes_on(&run).map(str::to_owned));
-    let saved = kept.save(&run);
+    let nothing = empty::error(&run, lang);
+    let saved = match nothing.is_some() && arguments.out.is_none() {
+        // Among the runs it would stand for a machine of which it knows nothing.
+        true => {
+            kept.forget();
+            None
+        }
+        false => kept.save(&run),
+    };
     let asked = arguments.format.as_deref();
     let usual = if arguments.full { "table" } else { "answer" };
     let format = asked.or(run.settings.table.as_deref()).unwrap_or(usual);
@@ -418,6 +460,9 @@ fn finish(
             "the journal could not be written to its end ({error}); {remedy}",
             "日志未能写完（{error}）；{remedy}"
         )));
+    }
+    if let Some(nothing) = nothing {
+        return Err(nothing);
     }
     let exit = exit_of(&run, signal);
     Ok(match expected {

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use anyhow::Result;
 use hostmark_analysis::escape::visible;
@@ -11,6 +12,7 @@ use hostmark_engine::{Journal, Origin, PlanLine};
 use hostmark_model::{Elsewhere, PathBytes, Run, counted};
 
 use super::retyped;
+use crate::command::measure::writable;
 use crate::command::{EndsWith, exit_of, sentence, unwritten};
 use crate::language::{both, refused};
 use crate::store::{self, RunFiles};
@@ -106,6 +108,17 @@ pub fn without_rounds(sentence: &str) -> &str {
     end.map_or(sentence, |end| &sentence[..end])
 }
 
+/// Refuses a place where a run that begins would be refused, and leaves nothing there.
+pub fn check(place: &RunFiles) -> Result<()> {
+    let is_taken = place.journal.symlink_metadata().is_ok() && !is_of_stopped(place);
+    let directory = place.journal.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let tried = match is_taken {
+        true => Err(io::ErrorKind::AlreadyExists.into()),
+        false => writable::check(directory.unwrap_or(Path::new("."))),
+    };
+    tried.map_err(|error| unopened(place, &error))
+}
+
 /// Where the run is kept, when nobody named a file. Without such a place the run is measured all the same.
 fn keep(hostname: &str) -> Option<RunFiles> {
     match RunFiles::begun_now(hostname) {
@@ -149,15 +162,21 @@ fn open_journal(
         Ok(journal) => return Ok(Some(journal)),
         Err(error) => error,
     };
-    let path = place.journal.display();
     if !is_named {
+        let path = place.journal.display();
         output::complain(&both!(
             "the run cannot be kept ({path}: {error}); name a file by --out",
             "无法保存该运行（{path}：{error}）；请用 --out 指定文件"
         ));
         return Ok(None);
     }
-    Err(match error.kind() {
+    Err(unopened(place, &error))
+}
+
+/// Why a run cannot be kept in a file that a person named.
+fn unopened(place: &RunFiles, error: &io::Error) -> anyhow::Error {
+    let path = place.journal.display();
+    match error.kind() {
         io::ErrorKind::AlreadyExists => {
             refused!(
                 "{path} is the journal of a run under way or cut short; remove it, or name another file by --out",
@@ -165,11 +184,11 @@ fn open_journal(
             )
         }
         _ => unwritten(
-            &error,
+            error,
             &both!("the journal {path} cannot be written", "无法写入日志 {path}"),
             &both!("name another file by --out", "请用 --out 换一个文件"),
         ),
-    })
+    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
+use crate::command::measure::writable;
 use crate::command::unwritten;
 use crate::language::{both, refuse};
 use crate::store;
@@ -16,14 +17,21 @@ pub fn stem(side: &str, turn: u32) -> String {
 /// The directory for the runs of these sides, made where it is not there; one that holds runs of earlier turns is refused.
 pub fn prepare<'a>(directory: &Path, sides: impl Iterator<Item = &'a str>) -> Result<()> {
     refuse_used(directory, sides)?;
-    std::fs::create_dir_all(directory).map_err(|error| {
-        let what = both!("{} cannot be made", "无法创建 {}", directory.display());
-        unwritten(&error, &what, &another_directory())
-    })
+    std::fs::create_dir_all(directory).map_err(|error| unmade(directory, &error))
+}
+
+/// Refuses a directory that [`prepare`] would refuse, and makes none.
+pub fn check<'a>(directory: &Path, sides: impl Iterator<Item = &'a str>) -> Result<()> {
+    refuse_used(directory, sides)?;
+    writable::check_new(directory).map_err(|error| unmade(directory, &error))
+}
+
+fn unmade(directory: &Path, error: &std::io::Error) -> anyhow::Error {
+    unwritten(error, &both!("{} cannot be made", "无法创建 {}", directory.display()), &another_directory())
 }
 
 /// Refuses a directory that holds runs of these sides.
-pub fn refuse_used<'a>(directory: &Path, mut sides: impl Iterator<Item = &'a str>) -> Result<()> {
+fn refuse_used<'a>(directory: &Path, mut sides: impl Iterator<Item = &'a str>) -> Result<()> {
     if sides.any(|side| directory.join(format!("{}.json", stem(side, 0))).exists()) {
         refuse!(
             "{} holds runs of an earlier trial; give another directory",

@@ -23,6 +23,7 @@ use self::catalogue::{TUNINGS, Tuning, named};
 use self::side::{TuningSide, TuningSides};
 use super::compare::interleave::TwoSides;
 use super::compare::sides::{self, NamedRuns as Runs};
+use super::measure::empty;
 use super::measure::inputs::{ProfileName, SampledArguments, seed};
 use super::measure::machine::catch;
 use super::trial::Rounds;
@@ -80,6 +81,7 @@ pub struct TryArguments {
 }
 
 pub fn try_out(arguments: &TryArguments, lang: Lang) -> Result<Exit> {
+    output::refuse_flood(&arguments.format, arguments.out.as_deref(), "--out FILE")?;
     let host = hostmark_host::read(&Root::here());
     let Some(name) = &arguments.tuning else {
         let out = arguments.out.as_deref();
@@ -147,7 +149,8 @@ fn show(arguments: &TryArguments, text: &TrialText, runs: &[Runs], lang: Lang) -
         both!("there is no such format; hostmark try --help names them", "没有这种格式；hostmark try --help 列出全部")
     })?;
     let options = output::options_for(arguments.out.as_deref(), lang, arguments.verbose);
-    hand_over(&(format.render)(&comparison, &options), arguments.out.as_deref())
+    hand_over(&(format.render)(&comparison, &options), arguments.out.as_deref())?;
+    empty::of_all(runs.iter().flat_map(|side| &side.runs), lang).map_or(Ok(()), Err)
 }
 
 /// The settings that there are, and what of them this machine can try.
@@ -159,6 +162,11 @@ fn list(host: &HostFacts, options: &RenderOptions) -> String {
         possible: possible::sides(tuning, host, Path::new("/")).map(drop),
     });
     trial::list(&listed.collect::<Vec<_>>(), options)
+}
+
+/// Every setting.
+pub fn settings() -> impl Iterator<Item = &'static Tuning> {
+    TUNINGS.iter()
 }
 
 /// The settings that concern a probe, by their names.

@@ -1,10 +1,14 @@
 //! The guest that is made for the turns, in the janitor's charge: whoever kills this process leaves nothing of it.
 
+use std::rc::Rc;
+
 use hostmark_engine::janitor::CleanupEntry;
 use hostmark_launch::guest::{Accel, Booted, DiskFormat, DiskSpec, GuestError, GuestSpec, NetSpec, kernel};
+use hostmark_launch::program::Programs;
 use hostmark_model::{Exit, Guest, Inputs};
 
 use anyhow::Result;
+use rustix::fd::OwnedFd;
 
 use super::options::{AccelName, Disk, GuestArguments, Net};
 use crate::command::EndsWith;
@@ -32,10 +36,23 @@ struct Charge {
 impl Made {
     /// Makes and boots it.
     pub fn boot(arguments: &GuestArguments, stop: &StopRequest) -> Result<Made> {
+        Made::start(arguments, stop, |spec, programs, stop, started| Booted::boot(spec, programs, stop, started))
+    }
+
+    /// Refuses one that [`Made::boot`] would refuse, as far as that is seen before it runs.
+    pub fn check(arguments: &GuestArguments, stop: &StopRequest) -> Result<()> {
+        Made::start(arguments, stop, Booted::start_paused).map(drop)
+    }
+
+    fn start(
+        arguments: &GuestArguments,
+        stop: &StopRequest,
+        start: impl FnOnce(&GuestSpec, &Programs, Option<Rc<OwnedFd>>, &mut dyn FnMut(u32)) -> Result<Booted, GuestError>,
+    ) -> Result<Made> {
         let spec = spec(arguments).map_err(|error| failed(&error, stop))?;
         // Before its start, so that the janitor is told of its end too where it comes to nothing.
         let mut charge = Charge { janitor: janitor()?, process: None };
-        let booted = Booted::boot(&spec, &programs()?, Some(stop.readable()), |process| {
+        let booted = start(&spec, &programs()?, Some(stop.readable()), &mut |process| {
             charge.reaped();
             charge.process = Some(process);
             charge.janitor.record(&CleanupEntry::Group(process));

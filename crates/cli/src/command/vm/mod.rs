@@ -26,10 +26,11 @@ use self::turns::VmTurns;
 use self::watch::Watch;
 use super::far::on::report_of_host;
 use super::far::target::Target;
+use super::measure::empty;
 use super::measure::machine::{catch, janitor};
 use super::report;
 use super::run::{dry_run, exit_of};
-use super::trial::files::refuse_used;
+use super::trial::files;
 use super::trial::{Rounds, Side, Trial};
 use crate::isolate::Outside;
 use crate::language::{both, refuse};
@@ -56,6 +57,7 @@ pub fn vm(arguments: &VmArguments, lang: Lang) -> Result<Exit> {
 }
 
 fn run(arguments: &VmRunArguments, lang: Lang) -> Result<Exit> {
+    output::refuse_flood(&arguments.format, None, &format!("hostmark vm run --format {} > FILE", arguments.format))?;
     let host = hostmark_host::read(&Root::here());
     let stop = catch(&Outside::default())?;
     let existing = arguments.on.as_deref().map(|typed| existing(typed, &stop)).transpose()?;
@@ -65,12 +67,16 @@ fn run(arguments: &VmRunArguments, lang: Lang) -> Result<Exit> {
     };
     let peers = arguments.peers()?;
     let request = request(arguments, &peers, &size, &host, has_module || host.kernel.module_version.is_some())?;
-    if arguments.dry_run {
-        return show_plan(arguments, &size, &host, &request, lang);
-    }
     let directory = directory(arguments, &host)?;
     let also = arguments.also.iter().map(|(name, _)| name.as_str());
-    refuse_used(&directory, also.chain([NATIVE, GUEST, FREE]))?;
+    files::check(&directory, also.chain([NATIVE, GUEST, FREE]))?;
+    if arguments.dry_run {
+        if existing.is_none() {
+            Made::check(&arguments.guest, &stop)?;
+        }
+        sides::check(arguments, &peers, &stop)?;
+        return show_plan(arguments, &size, &host, &request, lang);
+    }
     let (made, place) = match existing {
         Some((place, _)) => (None, place),
         None => {
@@ -159,6 +165,9 @@ fn show(arguments: &VmRunArguments, turns: &VmTurns, taken: Vec<Vec<Run>>, lang:
             runs.len(),
             directory.display()
         ));
+    }
+    if let Some(nothing) = empty::of_all(runs.iter(), lang) {
+        return Err(nothing);
     }
     let stopped = turns.stop.signal().map_or(Exit::Fine, Exit::Signal);
     Ok(runs.iter().map(|run| exit_of(run, None)).fold(Exit::Fine, Exit::or).or(stopped))

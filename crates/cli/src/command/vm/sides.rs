@@ -10,7 +10,7 @@ use hostmark_model::{HostFacts, Inputs, PathBytes, RunRequest};
 use super::options::{FREE, GUEST, NATIVE, VmRunArguments};
 use super::resource_cap::{ResourceCap, Size, free};
 use crate::command::far::on::report_of_host;
-use crate::command::far::peers::names;
+use crate::command::far::peers::{Direct, names};
 use crate::command::far::target::Target;
 use crate::command::measure::{MEMORY_FILES, ready};
 use crate::signals::StopRequest;
@@ -83,6 +83,15 @@ pub fn all(
         sides.push(VmSide::new(FREE, Target::behind(free(), FREE), native));
     }
     Ok(sides)
+}
+
+/// Refuses further sides and peers that lead nowhere.
+pub fn check(arguments: &VmRunArguments, peers: &[Target], stop: &StopRequest) -> Result<()> {
+    for (_, typed) in &arguments.also {
+        report_of_host(&Target::named(typed, "--also", None)?, stop)?;
+    }
+    Direct::open(peers, stop, turn_limit(arguments))?.finish();
+    Ok(())
 }
 
 /// Where native runs have their files: in memory where the files of a guest that is made are there too.

@@ -16,7 +16,7 @@ use hostmark_present::{RenderOptions, export, tables};
 use super::pace::{Load, Pace, Since, shown};
 use crate::command::measure::machine::MeasuredMachine;
 use crate::command::measure::ready::Ready;
-use crate::command::measure::{self, Means};
+use crate::command::measure::{self, Means, empty};
 use crate::command::run::GLANCE_S;
 use crate::command::runs::history;
 use crate::command::{exit_of, sentence};
@@ -159,6 +159,9 @@ impl Turns<'_> {
         let mut run = measured?.run;
         if run.interrupted.is_some() {
             return Ok(None);
+        }
+        if let Some(nothing) = empty::error(&run, self.lang) {
+            return Err(nothing);
         }
         history::judge(&mut run);
         Ok(Some((run, place)))

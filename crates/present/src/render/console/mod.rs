@@ -61,7 +61,9 @@ fn findings(run: &Run, page: &mut Page) {
     let findings = findings_and_kept(run);
     let (here, everywhere) = parted(&findings);
     let title = page.say(words::FINDINGS);
+    let is_measured = run.cases.iter().any(|case| case.measured().is_some());
     let order = match here.iter().any(|finding| finding.cost > 0.0) {
+        _ if !is_measured => page.say(words::NOT_SOUGHT),
         _ if here.is_empty() => page.say(words::ALL_WELL),
         true => page.say(words::order(here)),
         false => "",

@@ -1,0 +1,62 @@
+//! A run without a value: nothing of what was asked for can be measured, which is no success and no run to keep.
+
+use hostmark_analysis::escape::visible;
+use hostmark_analysis::reasons::localized;
+use hostmark_engine::plan::Plan;
+use hostmark_model::{Exit, Lang, Outcome, Run};
+
+use crate::command::EndsWith;
+use crate::language::both;
+
+/// The error of a run that came to its end and has skipped cases alone; none of any other.
+pub fn error(run: &Run, lang: Lang) -> Option<anyhow::Error> {
+    let is_skipped = |outcome: &Outcome| matches!(outcome, Outcome::Skipped { .. });
+    if run.interrupted.is_some() || !run.pairs.is_empty() || !run.cases.iter().all(|case| is_skipped(&case.outcome)) {
+        return None;
+    }
+    let reason = |outcome: &Outcome| match outcome {
+        Outcome::Skipped { reason } => Some(localized(reason, lang).into_owned()),
+        _ => None,
+    };
+    Some(because(run.cases.iter().filter_map(|case| reason(&case.outcome))))
+}
+
+/// The error of several runs of which none has a value.
+pub fn of_all<'a>(runs: impl Iterator<Item = &'a Run>, lang: Lang) -> Option<anyhow::Error> {
+    runs.map(|run| error(run, lang)).collect::<Option<Vec<_>>>()?.into_iter().next()
+}
+
+/// The error of a plan of which the run will have no value.
+pub fn of_plan(plan: &Plan, lang: Lang) -> Option<anyhow::Error> {
+    let skips: Option<Vec<String>> =
+        plan.cases.iter().map(|case| Some(localized(case.skip.as_ref()?, lang).into_owned())).collect();
+    skips.map(|skips| because(skips.into_iter()))
+}
+
+/// Each reason ends with what to do; the first stands for all.
+fn because(reasons: impl Iterator<Item = String>) -> anyhow::Error {
+    let mut distinct: Vec<String> = Vec::new();
+    for reason in reasons {
+        if !distinct.contains(&reason) {
+            distinct.push(reason);
+        }
+    }
+    let sentence = match distinct.as_slice() {
+        [] => both!(
+            "there is no case to measure; choose others, as hostmark list shows them",
+            "没有可测量的用例；请另选，hostmark list 列出全部"
+        ),
+        [only] => {
+            let only = visible(only);
+            both!("nothing can be measured: {only}", "没有可测得的用例：{only}")
+        }
+        [first, rest @ ..] => {
+            let (first, more) = (visible(first), rest.len());
+            both!(
+                "nothing can be measured: {first} (and {more} more reasons, beside the cases)",
+                "没有可测得的用例：{first}（另有 {more} 个原因，见各用例）"
+            )
+        }
+    };
+    EndsWith(Exit::NothingSelected, sentence).into()
+}
