@@ -347,11 +347,15 @@ pub fn find(run: &str) -> Result<PathBuf> {
     }
     let found = in_store(&format!("{run}.json"))?;
     let found = found.map_or_else(|| newest_named(run), |path| Ok(Some(path)))?;
-    found.with_context(|| {
-        both!(
+    found.with_context(|| match run.contains('/') || run.ends_with(".json") || run.ends_with(".json.gz") {
+        true => both!(
+            "there is no file {run}; give another, a run's name, or last",
+            "没有文件 {run}；请换一个文件，或给出运行名称或 last"
+        ),
+        false => both!(
             "there is no run '{run}'; give a file, a run's name, or last",
             "没有运行“{run}”；请给出文件、运行名称或 last"
-        )
+        ),
     })
 }
 

@@ -70,6 +70,13 @@ fn a_bare_hostmark_prints_help() {
         assert!(out.contains(word), "{word}: {out}");
     }
     assert_eq!(hostmark(&["--help"]).0, 0);
+    // Options of every command ask for nothing by themselves.
+    for options in [&["-q"][..], &["--quiet"], &["--color", "never"], &["--lang", "en"], &["-q", "--lang=en"]] {
+        assert_eq!(hostmark(options), (code, out.clone(), errors.clone()), "{options:?}");
+    }
+    let (code, out, errors) = hostmark(&["--lang", "zh"]);
+    assert!(code == 0 && errors.is_empty() && out.contains("用法"), "{out}{errors}");
+    assert_eq!(hostmark(&["vm"]).0, 2);
 }
 
 #[test]

@@ -172,3 +172,48 @@ fn a_run_without_a_home_is_measured_and_said_not_to_be_kept() {
     let everything = [home.data.path(), home.scratch.path()].map(|directory: &Path| files(directory));
     assert!(everything.concat().is_empty());
 }
+
+/// A terminal that keeps nothing.
+struct Terminal;
+
+impl std::io::Write for Terminal {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl StandardStream for Terminal {
+    fn is_terminal(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn what_nobody_reads_on_a_terminal_is_not_poured_into_one() {
+    let home = Home::new();
+    in_process(&home.hostmark(&["run", "clock.loop", "--name", "a"]));
+    let file = home.scratch.path().join("a").display().to_string();
+    for format in ["html", "json", "jsonl", "card", "openbenchmarking"] {
+        let said = |words: &[&str]| {
+            let command = home.hostmark(&[words, &["--format", format]].concat());
+            printing_to(&command, Box::new(Terminal), |job, _| healthy_worker(job))
+        };
+        let (code, errors) = said(&["report", "a"]);
+        assert!(
+            code == 2 && errors.contains(&format!("--format {format} would fill")) && errors.contains("--out FILE")
+        );
+        assert!(said(&["run", "clock.loop"]).1.contains(&format!("hostmark run --format {format} > FILE")));
+        assert_eq!(said(&["report", "a", "--out", &file]), (0, String::new()));
+        // To a pipe it goes as ever.
+        assert_eq!(in_process(&home.hostmark(&["report", "a", "--format", format])).0, 0);
+    }
+    let said = |words: &[&str]| printing_to(&home.hostmark(words), Box::new(Terminal), |job, _| healthy_worker(job));
+    assert_eq!(said(&["compare", "a", "a", "--format", "html"]).0, 2);
+    assert_eq!(said(&["fleet", "report", "a", "--format", "html"]).0, 2);
+    assert_eq!(said(&["run", "clock.loop", "--dry-run", "--format", "json"]).0, 0);
+    assert_eq!(said(&["report", "a", "--format", "csv"]).0, 0);
+}

@@ -19,6 +19,12 @@ const LONGEST: usize = 200;
 pub fn answer(error: &Error, command: Command, words: &[OsString], lang: Lang) -> Exit {
     match error.kind() {
         ErrorKind::DisplayHelp => output::print(&help(command, words, lang)),
+        // Options of every command and no command, as `-q` alone.
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+            if path_of(&command, words).is_empty() =>
+        {
+            output::print(&help(command, words, lang));
+        }
         ErrorKind::DisplayVersion => output::print(&error.render().to_string()),
         _ => {
             output::complain(&sentence(error, command, words, lang));

@@ -183,6 +183,7 @@ fn names(arguments: &CompareArguments, given: Vec<String>, lang: Lang) -> Result
 }
 
 pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
+    output::refuse_flood(&arguments.format, arguments.out.as_deref(), "--out FILE")?;
     let (given, chosen) = match arguments.interleave.is_empty() && arguments.against.is_none() {
         true => chosen::parted(&arguments.names),
         false => (arguments.names.clone(), chosen::Chosen::default()),

@@ -43,6 +43,7 @@ pub struct ReportArguments {
 }
 
 pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
+    output::refuse_flood(&arguments.format, arguments.out.as_deref(), "--out FILE")?;
     let format = fleet::format_named(&arguments.format);
     let format = format.with_context(|| {
         both!(

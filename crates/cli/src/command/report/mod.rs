@@ -97,6 +97,7 @@ pub struct ReportArguments {
 }
 
 pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
+    output::refuse_flood(arguments.format.as_deref().unwrap_or_default(), arguments.out.as_deref(), "--out FILE")?;
     let place = arguments.on.as_deref().map(kept_at).transpose()?;
     let load_all = |typed: &str| match &place {
         Some(place) => Ok(vec![on::kept_run(place, typed)?]),
