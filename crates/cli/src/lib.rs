@@ -19,6 +19,7 @@ mod store;
 mod wall;
 mod words;
 pub mod world;
+mod writable;
 
 /// The plan of a run, which tests look at on other machines.
 pub use command::fitted;

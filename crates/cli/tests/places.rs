@@ -241,6 +241,7 @@ fn what_cannot_be_measured_there_ends_as_it_does_here_with_the_place_before_it()
         &["run", "memory.read", "--set", "size=4Q"],
         &["run", "clock.loop", "--cpu", "4096"],
         &["run", "--command", "/nonexistent/program"],
+        &["run", "clock.loop", "--scratch", "/proc"],
     ] {
         let (code, out, errors) = ended(&mut home.hostmark(arguments));
         assert!(matches!(code, 2 | 4), "{arguments:?} {code} {errors}");
@@ -249,6 +250,8 @@ fn what_cannot_be_measured_there_ends_as_it_does_here_with_the_place_before_it()
         assert_eq!((out.as_str(), far_out.as_str()), ("", ""));
         let sentence = errors.strip_prefix("hostmark: ").unwrap();
         assert_eq!(far, format!("hostmark: '{ENV}': {sentence}"), "{arguments:?}");
+        let dry = ended(&mut home.hostmark(&[arguments, &["--on", ENV, "--dry-run"]].concat()));
+        assert_eq!(dry, (code, String::new(), far), "{arguments:?}");
     }
 }
 

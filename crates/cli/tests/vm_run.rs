@@ -230,7 +230,8 @@ fn a_plan_is_reported_with_its_time_and_nothing_is_measured() {
     for part in ["syscall.null", "memory.stream", "file.", "3 sides take 5 turns each, 12 s at most: 3 min in all"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
-    let (_, shown, _) = ended(&mut home.hostmark(&["vm", "run", "--on", "env", "--dry-run", "--runs", "3", "--lang", "zh", CASE]));
+    let (_, shown, _) =
+        ended(&mut home.hostmark(&["vm", "run", "--on", "env", "--dry-run", "--runs", "3", "--lang", "zh", CASE]));
     assert!(shown.contains("3 个环境各测 3 次，每次至多 20 s"), "{shown}");
     assert!(files(home.data.path()).is_empty());
 }
@@ -279,8 +280,7 @@ fn a_dry_run_of_a_guest_refuses_what_the_run_refuses_in_the_same_words() {
         assert_eq!(said(&["--dry-run"]), refused, "{words:?}");
     }
     for (words, says) in [(["--also", "own=false"], "'false' ended"), (["--peer", "false"], "'false' ended")] {
-        let (code, _, errors) =
-            ended(home.hostmark(&["vm", "run", "--on", "env", "--dry-run", CASE]).args(words));
+        let (code, _, errors) = ended(home.hostmark(&["vm", "run", "--on", "env", "--dry-run", CASE]).args(words));
         assert!(code == 2 && errors.contains(says), "{words:?}: {errors}");
     }
     assert_nothing_is_left(&home);

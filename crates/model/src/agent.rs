@@ -23,6 +23,9 @@ pub enum AgentRequest {
     },
     /// What this machine is, and what would disturb a measurement. Answer: [`AgentAnswer::Facts`].
     Facts,
+    /// Refuse what a run of this would be refused for, and measure nothing. Answer: [`AgentAnswer::Facts`] of the machine as that run would
+    /// see it.
+    Check(Box<RunRequest>),
     /// A run that is kept there. Answer: [`AgentAnswer::Run`].
     Kept {
         /// Its name, as `hostmark report` takes it.

@@ -21,7 +21,7 @@ use hostmark_launch::agent::SERVED;
 use hostmark_launch::program::OWN;
 use hostmark_launch::timing::timing;
 use hostmark_launch::transport;
-use hostmark_model::{AGENT_PROTOCOL, AgentAnswer, AgentRequest, BegunRun, Exit, Lang, RunRequest};
+use hostmark_model::{AGENT_PROTOCOL, AgentAnswer, AgentRequest, BegunRun, Exit, HostReport, Lang, RunRequest};
 
 use super::peers::FarPeers;
 use crate::command::measure::host_report::report_of_host;
@@ -147,6 +147,7 @@ impl AgentSession {
                 bail!("{}", served::refusal(&request).unwrap_or_default())
             }
             AgentRequest::Facts => outbox.say(&AgentAnswer::Facts(Box::new(report_of_host())))?,
+            AgentRequest::Check(request) => outbox.say(&AgentAnswer::Facts(Box::new(self.check(*request)?)))?,
             AgentRequest::Kept { run } => outbox.say(&AgentAnswer::Run(Box::new(load::found(&run, Lang::En)?)))?,
             AgentRequest::Peer(request) => outbox.say(&AgentAnswer::Peer(self.serving.answer(request)?))?,
             AgentRequest::Idle { ms } => self.idle = Duration::from_millis(ms).clamp(timing().silence(), LONGEST_IDLE),
@@ -165,6 +166,18 @@ impl AgentSession {
     fn next_request(&mut self) -> Result<Next> {
         let patience = self.serving.patience(self.idle);
         self.inbox.as_mut().map_or(Ok(Next::End), |inbox| inbox.next(patience))
+    }
+
+    /// The machine as a run would see it, which is refused here as it would be before its first round.
+    fn check(&self, mut request: RunRequest) -> Result<HostReport> {
+        let machine = MeasuredMachine::local(Some(OWN.into()), &layers(&request)?)?;
+        request.inputs = inputs::on_this_machine(request.inputs)?;
+        let host = machine.facts(&request.inputs);
+        let planning = self.served.map(|_| served::watch_planning()).transpose()?;
+        ready::planned(&request, host.clone(), uuid::Uuid::now_v7())?;
+        drop(planning);
+        inputs::check_command(&request.inputs)?;
+        Ok(HostReport { host, ..report_of_host() })
     }
 
     /// Measures: the plan, the rounds as they end, the run.

@@ -33,8 +33,17 @@ const LONGEST_CASE: usize = 200;
 
 /// What the machine there is.
 pub fn report_of_host(place: &Target, stop: &StopRequest) -> Result<HostReport> {
+    report(place, &AgentRequest::Facts, stop)
+}
+
+/// The same as a run of this request would see it, which is refused as that run would be.
+pub fn checked_report(place: &Target, request: &RunRequest, stop: &StopRequest) -> Result<HostReport> {
+    report(place, &AgentRequest::Check(Box::new(request.clone())), stop)
+}
+
+fn report(place: &Target, request: &AgentRequest, stop: &StopRequest) -> Result<HostReport> {
     let mut far = RunningAgent::open(place, stop)?;
-    let answer = far.ask(&AgentRequest::Facts).and_then(|()| far.receive()).map_err(|error| failed(error, stop))?;
+    let answer = far.ask(request).and_then(|()| far.receive()).map_err(|error| failed(error, stop))?;
     let AgentAnswer::Facts(report) = answer else { return Err(astray(place)) };
     far.finish();
     match crate::command::measure::ready::is_machine(&report.host) {

@@ -13,10 +13,9 @@ use hostmark_model::{Inputs, PathBytes, PrintedUnit, Profile, Sampled};
 use regex_lite::Regex;
 use rustix::fs::Access;
 
-use super::writable;
 use crate::isolate::Layer;
 use crate::language::{both, refuse, refused};
-use crate::words;
+use crate::{words, writable};
 
 #[derive(Debug, Args)]
 pub struct InputArguments {

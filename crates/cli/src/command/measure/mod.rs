@@ -10,7 +10,6 @@ pub mod quiet;
 pub mod ready;
 pub mod resume;
 mod tables;
-pub mod writable;
 
 use std::io;
 use std::path::Path;

@@ -9,7 +9,7 @@ use hostmark_model::{Elsewhere, Exit, Lang, RoundLine, Run, RunRequest};
 
 use super::{RunArguments, finish, show_plan};
 use crate::command::compare::verdict::Expected;
-use crate::command::far::on::{Keeper, measure_there, report_of_host};
+use crate::command::far::on::{Keeper, checked_report, measure_there};
 use crate::command::far::peers::{self, Direct};
 use crate::command::far::target::Target;
 use crate::command::measure::machine::catch;
@@ -29,11 +29,10 @@ pub(super) fn run(
 ) -> Result<Exit> {
     let mut request = arguments.request()?;
     if arguments.dry_run {
-        // A plan follows from the machine's facts alone.
-        let report = report_of_host(place, &catch(&Outside::default())?)?;
-        expected.as_ref().map_or(Ok(()), |expected| expected.check(&report.host))?;
         arguments.check_place()?;
         let (places, stop) = (arguments.peers()?, catch(&Outside::default())?);
+        let report = checked_report(place, &request, &stop)?;
+        expected.as_ref().map_or(Ok(()), |expected| expected.check(&report.host))?;
         Direct::open(&places, &stop, profile_limits(request.profile).limit)?.finish();
         return show_plan(arguments, &request, report.host, lang);
     }

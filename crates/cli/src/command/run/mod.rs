@@ -27,7 +27,7 @@ use super::measure::inputs::{InputArguments, ProfileName, check_command, scratch
 use super::measure::machine::MeasuredMachine;
 use super::measure::ready::{self, Ready};
 use super::measure::resume::Begun;
-use super::measure::{self, Means, Measured, empty, writable};
+use super::measure::{self, Means, Measured, empty};
 use super::runs::kept::{self, Author, RunDestination};
 use super::runs::{history, self_checked};
 use super::{lost, remedy, remedy_or_another_file, report, unsaved};
@@ -37,6 +37,7 @@ use crate::progress::Bar;
 use crate::signals::StopRequest;
 use crate::store::{self, RunFiles};
 use crate::world::World;
+use crate::writable;
 
 /// A profile of a run by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

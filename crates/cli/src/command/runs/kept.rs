@@ -12,11 +12,10 @@ use hostmark_engine::{Journal, Origin, PlanLine};
 use hostmark_model::{Elsewhere, PathBytes, Run, counted};
 
 use super::retyped;
-use crate::command::measure::writable;
 use crate::command::{EndsWith, exit_of, sentence, unwritten};
 use crate::language::{both, refused};
 use crate::store::{self, RunFiles};
-use crate::{output, words};
+use crate::{output, words, writable};
 
 /// Where a run goes: nowhere where it cannot be kept.
 #[derive(Default)]

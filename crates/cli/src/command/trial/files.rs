@@ -4,10 +4,9 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::command::measure::writable;
 use crate::command::unwritten;
 use crate::language::{both, refuse};
-use crate::store;
+use crate::{store, writable};
 
 /// What the file of a side's run is called; the first turn is 0.
 pub fn stem(side: &str, turn: u32) -> String {

@@ -54,7 +54,7 @@ pub fn refusal(request: &AgentRequest) -> Option<&'static str> {
         | AgentRequest::Relayed(_)
         | AgentRequest::Stop
         | AgentRequest::Bye => None,
-        AgentRequest::Run(request) => of_run(request),
+        AgentRequest::Run(request) | AgentRequest::Check(request) => of_run(request),
         AgentRequest::Kept { .. } => {
             Some("hostmark serve gives no runs that are kept there; log in there, as by --on 'ssh HOST'")
         }
