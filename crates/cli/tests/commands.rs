@@ -249,8 +249,15 @@ fn a_place_that_cannot_take_the_run_is_refused_before_anything_is_measured() {
 fn a_run_that_is_not_there_is_said_to_be_missing() {
     assert_refused(&["report"], "no run is kept on this machine; hostmark run makes one");
     assert_refused(&["report", "last-3"], "no run is kept on this machine; hostmark run makes one");
-    for name in ["/nonexistent/run.json", "nosuch", "", "last-x"] {
+    for name in ["nosuch", "", "last-x"] {
         assert_refused(&["report", name], &format!("there is no run '{name}'; give a file, a run's name, or last"));
+    }
+    // Who types a path means a file.
+    for path in ["/nonexistent/run.json", "./r4.json", "r4.json", "r4.json.gz"] {
+        let sentence = format!("there is no file {path}; give another, a run's name, or last");
+        assert_refused(&["report", path], &sentence);
+        assert_refused(&["compare", path, "last"], &sentence);
+        assert_refused(&["run", "clock.loop", "--expect", path], &sentence);
     }
     let home = Home::new();
     let (code, _, errors) = ended(home.hostmark(&["report"]).env_remove("XDG_DATA_HOME").env_remove("HOME"));

@@ -31,6 +31,7 @@ mod compare;
 mod documents;
 mod empty;
 mod errors;
+mod explained;
 mod external;
 mod first_screen;
 mod fleet;

@@ -52,7 +52,7 @@ fn runs_stand_under_the_names_that_they_are_given_and_those_of_one_name_together
     assert!(errors.contains("--format overhead"), "{errors}");
     let (code, _, errors) = report(&["native=nowhere.json"], &[]);
     assert_eq!(code, 2);
-    assert!(errors.contains("there is no run 'nowhere.json'"), "{errors}");
+    assert!(errors.contains("there is no file nowhere.json"), "{errors}");
     // A file that has an equals sign in its own name.
     let odd = run(&home, "x=y.json", "0.2");
     assert_eq!(report(&[&odd, &guest], &[]).0, 0);

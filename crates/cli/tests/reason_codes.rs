@@ -61,15 +61,16 @@ fn what_a_host_lacks_has_its_code() {
 fn the_code_of_a_refused_call_is_in_the_file_of_the_run_and_in_every_format() {
     let home = Home::new();
     let reason = || ReasonCode::Permission.because("futex is not available").with("errno", "EPERM");
-    let (code, file, errors) = scripted(&home.hostmark(&["run", "clock.loop", "--format", "json"]), move |_, _| {
-        vec![hello(), line(&Event::Skipped { reason: reason() })]
-    });
-    assert_eq!((code, errors.as_str()), (0, ""));
+    let name = home.data.path().join("run.json").display().to_string();
+    let (code, file, errors) =
+        scripted(&home.hostmark(&["run", "clock.loop", "--format", "json", "--out", &name]), move |_, _| {
+            vec![hello(), line(&Event::Skipped { reason: reason() })]
+        });
+    assert_eq!((code, errors.as_str()), (4, "hostmark: nothing can be measured: futex is not available\n"));
     let file: Value = serde_json::from_str(&file).unwrap();
     let wanted = json!({ "reason": "futex is not available", "code": "permission", "arguments": { "errno": "EPERM" } });
     assert_eq!(file["cases"][0]["outcome"]["skipped"], wanted);
-    let name = file["name"].as_str().unwrap();
-    let shown = |format: &str| ended(&mut home.hostmark(&["report", name, "--format", format])).1;
+    let shown = |format: &str| ended(&mut home.hostmark(&["report", &name, "--format", format])).1;
     let text: Value = serde_json::from_str(&shown("jsonl")).unwrap();
     for (key, value) in wanted.as_object().unwrap() {
         assert_eq!(&text[key], value);

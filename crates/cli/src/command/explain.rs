@@ -10,15 +10,17 @@ use hostmark_present::render::{handbook, terms};
 use hostmark_probes::CATALOGUE;
 
 use super::compare::references as own;
+use super::search::{self, Topic};
 use super::tuning;
 use crate::language::refuse;
 use crate::output;
 
 #[derive(Debug, Args)]
 pub struct ExplainArguments {
-    /// Probes, groups, lmbench names or references [default: the contents]
+    /// Probes, groups, findings, settings or references [default: the contents]
     ///
-    /// Names that a report prints work too, e.g. DRAM, "context switch", TRUST, and columns of lmbench's summary, e.g. "null call".
+    /// Names that a report prints work too, e.g. DRAM, "context switch", TRUST, and those of lmbench and its summary, e.g. "null call".
+    /// Other words are searched for in titles and pages, e.g. fsync, "huge pages", steal.
     ids: Vec<String>,
     /// Show every value of this reference and where it comes from
     #[arg(long, value_name = "NAME", conflicts_with = "ids")]
@@ -47,15 +49,18 @@ pub fn explain(arguments: &ExplainArguments, lang: Lang) -> Result<Exit> {
         _ => {}
     }
     let options = output::options(lang, false);
-    let (mut meanings, mut wanted) = (Vec::new(), Vec::new());
+    let (mut texts, mut wanted) = (Vec::new(), Vec::new());
     for id in &arguments.ids {
-        match terms::term(id, &options) {
-            Some(meaning) => meanings.push(meaning),
-            None => wanted.extend(probes_named(id)),
+        match terms::term(id, &options).or_else(|| Some(search::page(&search::with_id(id)?, &options))) {
+            Some(text) => texts.push(text),
+            None => match named(id)? {
+                Named::Probes(probes) => wanted.extend(probes),
+                Named::Several(found) => texts.push(search::list(id, &found, &options)),
+            },
         }
     }
-    if !meanings.is_empty() {
-        output::print(&meanings.join("\n"));
+    if !texts.is_empty() {
+        output::print(&texts.join("\n"));
         if wanted.is_empty() {
             return Ok(Exit::Fine);
         }
@@ -85,12 +90,29 @@ fn trials(settings: &[&str], lang: Lang) -> String {
     }
 }
 
-/// The probes behind a column of lmbench's summary, or behind a constant whose name is no filter; else the name as it is.
-fn probes_named(name: &str) -> Vec<String> {
-    let is_filter = || plan::pick(CATALOGUE, &[name.to_owned()]).is_ok();
-    let probes = match lmbench::probes_of_column(name) {
-        none if none.is_empty() && !is_filter() => constants::probes_of(name),
-        probes => probes,
-    };
-    if probes.is_empty() { vec![name.to_owned()] } else { probes.into_iter().map(str::to_owned).collect() }
+/// What a name may mean.
+enum Named {
+    /// The pages of these.
+    Probes(Vec<String>),
+    /// One of these.
+    Several(Vec<search::Entry>),
+}
+
+/// What is called so: probes by a column of lmbench's summary, a filter or a constant; else what has these words.
+fn named(name: &str) -> Result<Named> {
+    let is_filter = |name: &String| plan::pick(CATALOGUE, std::slice::from_ref(name)).is_ok();
+    let owned = |probes: Vec<&str>| probes.into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let columns = owned(lmbench::probes_of_column(name));
+    let filters = || [name.to_owned(), name.to_lowercase()].into_iter().find(is_filter).into_iter().collect();
+    let ways: [&dyn Fn() -> Vec<String>; 3] = [&|| columns.clone(), &filters, &|| owned(constants::probes_of(name))];
+    if let Some(probes) = ways.iter().map(|way| way()).find(|probes| !probes.is_empty()) {
+        return Ok(Named::Probes(probes));
+    }
+    let found = search::found(name)?;
+    match found.as_slice() {
+        [first, ..] if first.topic == Topic::Probe && first.title.is_called(name) => {
+            Ok(Named::Probes(vec![first.id.clone()]))
+        }
+        _ => Ok(Named::Several(found)),
+    }
 }

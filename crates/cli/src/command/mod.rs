@@ -15,6 +15,7 @@ pub mod reference;
 pub mod report;
 pub mod run;
 pub mod runs;
+pub mod search;
 pub mod self_check;
 mod trial;
 pub mod tuning;

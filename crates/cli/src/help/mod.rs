@@ -14,7 +14,7 @@ mod zh_arguments;
 use std::ffi::OsString;
 
 use clap::{Arg, Command};
-use hostmark_model::Lang;
+use hostmark_model::{Lang, Text};
 
 /// The command line with its texts in this language.
 pub fn tree(command: Command, lang: Lang) -> Command {
@@ -105,6 +105,14 @@ pub fn paths(built: &Command) -> Vec<String> {
     let mut all = Vec::new();
     below(built, "", &mut all);
     all
+}
+
+/// What every command does, by its path.
+pub fn abouts(command: &Command) -> impl Iterator<Item = (String, Text<String>)> {
+    zh::COMMANDS.iter().map(|(path, zh)| {
+        let en = at(command, path).get_about().map(ToString::to_string).unwrap_or_default();
+        ((*path).to_owned(), Text { en, zh: (*zh).to_owned() })
+    })
 }
 
 /// The help that these words ask for: all of it where they say `--help` or `help`, else one screen.

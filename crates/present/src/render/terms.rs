@@ -9,7 +9,7 @@ use crate::wrap::hanging;
 const WIDEST: usize = 100;
 
 /// What a report says, by what it is called in either language, and what that means.
-const TERMS: [(Text, Text); 6] = [
+const TERMS: [(Text, Text); 7] = [
     (
         Text { en: "TRUST", zh: "可信度" },
         Text {
@@ -62,6 +62,15 @@ const TERMS: [(Text, Text); 6] = [
             zh: "该值各轮的结果向两侧相差超过 25%，因此无法与其他机器比较。括号内为各轮的范围。请在机器较空闲时重新运行。",
         },
     ),
+    (
+        Text { en: "FINDINGS", zh: "结论" },
+        Text {
+            en: "What follows from the values, first what costs most: the share of its time that a program loses if it does what the cases do. \
+                 `hostmark explain memory.huge_pages_off` shows one by its id, which the run file has.",
+            zh: "由数值得出的结论，按代价从高到低：程序若做与用例相同的事，会损失多大比例的时间。`hostmark explain memory.huge_pages_off` 按标识\
+                 （见运行文件）显示一条。",
+        },
+    ),
 ];
 
 /// Words that another term's page explains.
@@ -72,6 +81,11 @@ const SAME_PAGE: [(Text, &str); 5] = [
     (Text { en: "slower", zh: "慢" }, "usual"),
     (Text { en: "perhaps slower", zh: "可能偏慢" }, "usual"),
 ];
+
+/// Every term with what it means.
+pub fn all() -> impl Iterator<Item = (Text, Text)> {
+    TERMS.into_iter()
+}
 
 /// What a term means, under its name; none of what is no term.
 pub fn term(name: &str, options: &RenderOptions) -> Option<String> {

@@ -3,7 +3,7 @@
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::reasons::localized;
 use hostmark_engine::plan::Plan;
-use hostmark_model::{Exit, Lang, Outcome, Run};
+use hostmark_model::{Exit, Lang, Outcome, Run, counted};
 
 use crate::command::EndsWith;
 use crate::language::both;
@@ -51,10 +51,11 @@ fn because(reasons: impl Iterator<Item = String>) -> anyhow::Error {
             both!("nothing can be measured: {only}", "没有可测得的用例：{only}")
         }
         [first, rest @ ..] => {
-            let (first, more) = (visible(first), rest.len());
+            let (first, count) = (visible(first), rest.len());
+            let more = counted(count, "other reason");
             both!(
-                "nothing can be measured: {first} (and {more} more reasons, beside the cases)",
-                "没有可测得的用例：{first}（另有 {more} 个原因，见各用例）"
+                "nothing can be measured: {first} (and {more}, beside the cases)",
+                "没有可测得的用例：{first}（另有 {count} 个原因，见各用例）"
             )
         }
     };

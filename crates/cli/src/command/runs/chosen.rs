@@ -22,7 +22,9 @@ pub fn parted(arguments: &[String]) -> (Vec<String>, Chosen) {
         [argument, runs].into_iter().any(|name| several::files(name).is_ok())
     };
     // Probes of other tools are in no catalogue.
-    let is_like_a_probe = |name: &str| name.contains('.') && !name.contains('/') && !name.ends_with(".json");
+    let is_like_a_probe = |name: &str| {
+        name.contains('.') && !name.contains('/') && ![".json", ".json.gz"].iter().any(|end| name.ends_with(end))
+    };
     let names_cases = |argument: &String| {
         let name = probe_of(argument);
         (is_known(name) || is_like_a_probe(name)) && !is_run(argument)
