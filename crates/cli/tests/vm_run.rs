@@ -264,7 +264,7 @@ fn a_dry_run_of_a_guest_refuses_what_the_run_refuses_in_the_same_words() {
     for (words, says) in [
         (&["--kernel", "/no/such"][..], "the kernel /no/such cannot be read"),
         (&["--kernel", "/dev/null"], "cannot be read"),
-        (&["--kernel", &kernel, "--memory", "1025K"], "--memory"),
+        (&["--kernel", &kernel, "--memory", "1025K"], "a number of MiB for each node"),
         (&["--kernel", &kernel, "--smp", "3", "--nodes", "2"], "choose a multiple of the nodes"),
         (&["--kernel", &kernel, "--image", "/no/such"], "the image /no/such cannot be read"),
         (&["--kernel", &kernel, "--disk", "1M"], "choose 64 MiB or more"),
