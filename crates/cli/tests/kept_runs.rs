@@ -3,8 +3,9 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::Value;
 
 use crate::answers::printed;
@@ -97,11 +98,12 @@ fn a_thousand_runs_are_listed_much_sooner_than_they_are_read() {
     for number in 0..300 {
         keep(&runs, &format!("20260101T{number:06}Z-host-0000"), &large);
     }
-    #[expect(clippy::disallowed_methods, reason = "a whole command is timed, beside itself")]
+    // This thread's CPU time, in which nobody else has a part.
+    let spent = || Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap();
     let timed = || {
-        let began = Instant::now();
+        let before = spent();
         let list = printed(&home, &["runs"]);
-        (began.elapsed(), list)
+        (spent() - before, list)
     };
     let (read, first) = timed();
     let (again, second) = (0..3).map(|_| timed()).min().unwrap();

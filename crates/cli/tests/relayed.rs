@@ -7,6 +7,7 @@ use hostmark_model::{CaseRecord, Run, load_run};
 
 // Runs are timed: one at a time.
 use crate::alone::alone;
+use crate::quiet::Quiet;
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM, ended, files};
 use hostmark::self_check::networks::Networks;
@@ -53,7 +54,7 @@ fn lost(case: &CaseRecord) -> (f64, f64) {
 
 #[test]
 fn a_known_delay_is_what_round_trips_take() {
-    let _alone = alone();
+    let (_alone, quiet) = (alone(), Quiet::begin());
     let delay = Duration::from_millis(37);
     let filters = ["net.tcp@to=peer", "net.udp@to=peer", "net.tcp_connect@to=peer"];
     let bare = match measured(Duration::ZERO, 0, &filters) {
@@ -67,14 +68,14 @@ fn a_known_delay_is_what_round_trips_take() {
         // What the way takes by itself is no part of the delay.
         let added = delayed - bare;
         let wanted = passes * delay.as_nanos() as f64;
-        assert!((added / wanted - 1.0).abs() < 0.02, "{probe}: {added} ns for {wanted} ({bare} without)");
-        assert!((delayed / wanted - 1.0).abs() < 0.05, "{probe}: {delayed} ns for {wanted}");
+        let is_so = (added / wanted - 1.0).abs() < 0.02 && (delayed / wanted - 1.0).abs() < 0.05;
+        quiet.holds(is_so, || format!("{probe}: {delayed} ns, {bare} without what adds {wanted}"));
     }
 }
 
 #[test]
 fn one_packet_in_a_hundred_that_is_lost_shows_as_sent_again() {
-    let _alone = alone();
+    let (_alone, quiet) = (alone(), Quiet::begin());
     let bandwidth = "net.tcp_bandwidth@to=peer,cpus=two_hosts,congestion=default";
     let delay = Duration::from_millis(2);
     let whole = match measured(delay, 0, &[bandwidth]) {
@@ -85,14 +86,14 @@ fn one_packet_in_a_hundred_that_is_lost_shows_as_sent_again() {
     // Segments of 1448 bytes, of which one in a hundred is sent twice.
     let wanted = 1e9 / 1448.0 / 100.0;
     let resent = also(case(&lossy, "net.tcp_bandwidth"), "retransmits_per_gb");
-    assert!((0.5..2.0).contains(&(resent / wanted)), "{resent} of {wanted}");
+    quiet.holds((0.5..2.0).contains(&(resent / wanted)), || format!("{resent} of {wanted}"));
     let before = also(case(&whole, "net.tcp_bandwidth"), "retransmits_per_gb");
-    assert!(before < resent / 3.0, "{before} without loss, {resent} with");
+    quiet.holds(before < resent / 3.0, || format!("{before} without loss, {resent} with"));
     // Each is two frames, of which every hundredth is lost: one in fifty, where there are many.
     let requests = measured(delay, 100, &["net.udp@to=peer", "--profile", "standard"]).unwrap();
     let (share, asked) = lost(case(&requests, "net.udp"));
     if asked < 500.0 {
         return skipped(&format!("only {asked} requests were made"));
     }
-    assert!((0.005..0.05).contains(&share), "{share} of {asked}");
+    quiet.holds((0.005..0.05).contains(&share), || format!("{share} of {asked}"));
 }

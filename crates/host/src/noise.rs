@@ -57,7 +57,7 @@ impl NoiseSnapshot {
         }
     }
 
-    /// The counters and the processes; bounded at 2000 processes and 5 ms, newest processes first.
+    /// The counters and the processes; bounded at 2000 processes and 5 ms of CPU time, newest processes first.
     pub fn read_with_processes(root: &Root) -> NoiseSnapshot {
         let (processes, is_complete) = processes::read(root);
         NoiseSnapshot { processes, is_complete, ..NoiseSnapshot::read(root) }

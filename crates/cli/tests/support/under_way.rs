@@ -12,7 +12,7 @@ use crate::processes::{processes, within};
 use crate::support::{Home, PROGRAM, files};
 
 /// Long enough for a loaded machine to do what is done at once.
-pub const SOON: Duration = Duration::from_secs(10);
+pub const SOON: Duration = Duration::from_secs(30);
 /// First rounds fill memory, which may be slow to touch.
 pub const BEGUN_WITHIN: Duration = Duration::from_secs(60);
 

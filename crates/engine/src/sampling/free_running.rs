@@ -228,6 +228,7 @@ fn at(log: &[(f64, f64)], ns: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::skip::skipped;
 
     fn log(start: f64, end: f64, rate: f64) -> Log {
         let steps = 100;
@@ -305,13 +306,21 @@ mod tests {
                 while clock::monotonic_ns() < until {}
             }
         };
-        let samples =
-            measure(&CommonClock::Monotonic, 50e6, &[one, two], 1, |_| Ok::<_, RoundError>(wait_10_us)).unwrap();
-        let rates: Vec<f64> = samples.ns.iter().zip(&samples.iterations).map(|(ns, &n)| n as f64 / ns * 1e9).collect();
-        let best = rates.iter().copied().fold(0.0, f64::max);
-        // 100 000 a second each; busy neighbours can only take from it.
-        let expected = if one == two { 1e5 } else { 2e5 };
-        assert!(best <= expected * 1.05 && best > expected * 0.1, "{best}");
+        let samples = match measure(&CommonClock::Monotonic, 50e6, &[one, two], 1, |_| Ok::<_, RoundError>(wait_10_us)) {
+            Err(RoundError::Skipped(disturbed)) => return skipped(&disturbed),
+            measured => measured.unwrap(),
+        };
+        let best = |is_one: fn(&DisturbanceFlags) -> bool| {
+            let all = samples.ns.iter().zip(&samples.iterations).zip(&samples.disturbance_flags);
+            all.filter(|(_, flags)| is_one(flags)).map(|((ns, &n), _)| n as f64 / ns * 1e9).fold(0.0, f64::max)
+        };
+        // 100 000 a second each; busy neighbours can only take from it, and where they do it is marked.
+        let (most, undisturbed) = (best(|_| true), best(|flags| !flags.is_disturbed()));
+        assert!(most <= if one == two { 1e5 } else { 2e5 } * 1.05, "{most}");
+        if one == two || undisturbed == 0.0 {
+            return skipped("two threads had no two CPUs to themselves at any time");
+        }
+        assert!(undisturbed > 1.2e5, "{undisturbed}");
     }
 
     #[test]

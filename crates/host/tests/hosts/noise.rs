@@ -177,6 +177,20 @@ fn the_busiest_other_process_is_named() {
 }
 
 #[test]
+fn a_pass_that_is_kept_waiting_sees_every_process_all_the_same() {
+    let tree = Tree::new();
+    (1..=20).for_each(|pid| process(&tree, pid, "other", 1, 7, 0));
+    // The newest is looked at first, and answers only after a while.
+    let slow = tree.pipe("/proc/9999/stat");
+    let answers = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::fs::write(slow, "9999 (slow) S 1 \n").unwrap();
+    });
+    assert!(NoiseSnapshot::read_with_processes(&tree.root()).has_all_processes());
+    answers.join().unwrap();
+}
+
+#[test]
 fn a_process_that_came_between_counts_whole_and_a_reused_number_is_another() {
     let [before, after] = both(
         |tree| process_since(tree, 30, "old", 1, 5000, 0, 100),

@@ -50,24 +50,25 @@ fn choices_on_this_machine_are_usable() {
 
 #[test]
 fn a_busy_process_is_noticed_unless_it_is_ours() {
-    const BUSY: &str = "timeout 3 sh -c 'while :; do :; done'";
+    const BUSY: &str = "ulimit -t 60; while :; do :; done";
     let root = Root::here();
-    let before = NoiseSnapshot::read_with_processes(&root);
-    let mut ours = Command::new("sh").args(["-c", &format!("exec {BUSY}")]).spawn().unwrap();
+    let mut ours = Command::new("sh").args(["-c", BUSY]).spawn().unwrap();
     // Its parent ends at once, so that it is no descendant of this process any more.
-    let orphan = Command::new("sh").args(["-c", &format!("{BUSY} >/dev/null 2>&1 & echo $!")]).output().unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(500));
-    let after = NoiseSnapshot::read_with_processes(&root);
-    // `timeout` ends its own child when it is told to end.
+    let orphan = Command::new("sh").args(["-c", &format!("({BUSY}) >/dev/null 2>&1 & echo $!")]).output().unwrap();
+    // Others may be busier, and among many each has little of a CPU, and at times nothing.
+    let busy = (0..60).find_map(|_| {
+        let before = NoiseSnapshot::read_with_processes(&root);
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let after = NoiseSnapshot::read_with_processes(&root);
+        assert!(before.elapsed_ns(&after).is_some_and(|elapsed| elapsed >= 290_000_000));
+        busiest_other(&before, &after).filter(|busy| busy.cpus > 0.05)
+    });
     for pid in [ours.id().to_string(), String::from_utf8(orphan.stdout).unwrap().trim().to_owned()] {
         assert!(Command::new("kill").arg(pid).status().unwrap().success());
     }
     ours.wait().unwrap();
-    assert!(before.elapsed_ns(&after).is_some_and(|elapsed| elapsed >= 490_000_000));
-    assert!(after.context_switches > before.context_switches);
-    let busy = busiest_other(&before, &after).unwrap();
-    assert!(busy.pid != ours.id() && busy.pid != std::process::id());
-    assert!(busy.cpus > 0.05, "{busy:?}");
+    let busy = busy.expect("one that is busy");
+    assert!(busy.pid != ours.id() && busy.pid != std::process::id(), "{busy:?}");
 }
 
 #[test]

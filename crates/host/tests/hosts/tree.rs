@@ -37,6 +37,13 @@ impl Tree {
         self
     }
 
+    /// A named pipe.
+    pub fn pipe(&self, path: &str) -> std::path::PathBuf {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        mknodat(CWD, self.place(path), FileType::Fifo, Mode::RWXU, 0).unwrap();
+        self.place(path)
+    }
+
     pub fn link(&self, path: &str, target: &str) -> &Tree {
         std::os::unix::fs::symlink(target, self.place(path)).unwrap();
         self

@@ -209,8 +209,8 @@ mod tests {
             for (messengers, workers) in [(1, 1), (2, 3)] {
                 let mut queues = RequestQueues::new(messengers, workers, &affinity::allowed()?)?;
                 assert!(queues.capacity(Duration::from_millis(20)) > 0.0);
-                queues.open(500.0)?;
                 let begin = clock::monotonic_ns();
+                queues.open(500.0)?;
                 for _ in 0..100 {
                     let begun = queues.begun()?;
                     assert!(begun.since_posted > 0 && begun.since_posted <= begun.since_due, "{begun:?}");

@@ -114,20 +114,21 @@ mod tests {
     #[test]
     fn who_computes_is_busy_and_who_sleeps_is_not() {
         process::in_a_child(|| {
-            let mut computing = Busy::default();
+            let (mut computing, mut sleeping, begun_at) = (Busy::default(), Busy::default(), clock::monotonic_ns());
             computing.begin()?;
             let begun = cpu_time::of_process()?;
             while cpu_time::of_process()? < begun + 20_000_000 {}
             computing.end()?;
-            // Time between two stretches is nobody's.
-            std::thread::sleep(Duration::from_millis(200));
-            let computing = computing.cpus().expect("time has passed");
-            let mut sleeping = Busy::default();
             sleeping.begin()?;
             std::thread::sleep(Duration::from_millis(50));
             sleeping.end()?;
-            let sleeping = sleeping.cpus().expect("time has passed");
-            assert!(computing > 0.05 && computing < 1.05 && sleeping < computing / 2.0, "{computing} {sleeping}");
+            // Time between two stretches is of neither.
+            computing.begin()?;
+            computing.end()?;
+            let all = clock::monotonic_ns() - begun_at;
+            assert!(computing.passed + 50_000_000 <= all && sleeping.passed >= 50_000_000, "{computing:?} of {all}");
+            assert!(computing.cpu_ns() >= 20_000_000 && sleeping.cpu_ns() < 20_000_000, "{computing:?} {sleeping:?}");
+            assert!(computing.cpus().is_some_and(|cpus| cpus > 0.0 && cpus < 1.05), "{computing:?}");
             Ok(())
         });
     }

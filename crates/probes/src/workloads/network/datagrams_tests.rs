@@ -94,10 +94,11 @@ fn a_flow_has_its_rate_and_no_burst_of_more_than_a_millisecond() {
             // 1000 bytes at 16 Mbit/s are two a millisecond.
             let flow = DatagramPlan { bits_a_second: Some(16e6), is_cut, ..FLOW };
             let (sends, _receives) = pair();
-            let sent = Sender::new(&sends, flow)?.send(0, |passed_ns, _| Ok(passed_ns >= 100_000_000))?;
+            let sent =
+                Sender::new(&sends, flow)?.send(0, |passed_ns, count| Ok(passed_ns >= 100_000_000 && count > 10))?;
             // A machine that is busy may give up some, and none is sent before it is due.
             let due = sent.passed_ns as f64 / 500_000.0;
-            assert!(sent.datagrams as f64 <= due + 4.0 && sent.datagrams > 10, "{sent:?}");
+            assert!(sent.datagrams as f64 <= due + 4.0, "{sent:?}");
             assert!(sent.cpu_ns < sent.passed_ns / 2, "it sleeps: {sent:?}");
             Ok(())
         });

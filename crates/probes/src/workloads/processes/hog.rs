@@ -193,7 +193,7 @@ mod tests {
                 let (idle, begun) = (hog.spent_ns()?, clock::monotonic_ns());
                 hog.set(true)?;
                 while hog.spent_ns()? < idle + 30_000_000 {
-                    assert!(clock::monotonic_ns() - begun < 60_000_000_000, "{priority:?} {percent} does not run");
+                    assert!(clock::monotonic_ns() - begun < 300_000_000_000, "{priority:?} {percent} does not run");
                     std::thread::sleep(Duration::from_millis(1));
                 }
                 let share = (hog.spent_ns()? - idle) as f64 / (clock::monotonic_ns() - begun) as f64;
@@ -236,7 +236,7 @@ mod tests {
             let hog = Hog { peer, words };
             let (before, begun) = (hog.spent_ns()?, clock::monotonic_ns());
             while hog.words.is_on.0.load(Ordering::Acquire) == 1 && hog.spent_ns()? < before + 30_000_000 {
-                assert!(clock::monotonic_ns() - begun < 60_000_000_000, "it has made a call, or does not run");
+                assert!(clock::monotonic_ns() - begun < 300_000_000_000, "it has made a call, or does not run");
                 std::thread::sleep(Duration::from_millis(1));
             }
             if hog.words.is_on.0.load(Ordering::Acquire) != 1 {
