@@ -143,7 +143,7 @@ fn run_with_one_hit_by(case: &str, word: &str, signal: Signal) -> Option<Cost> {
     });
     // It may be gone already.
     let _ = kill_process(Pid::from_raw(hit?)?, signal);
-    let (code, _, errors) = said(&run.ends(Duration::from_secs(55)));
+    let (code, _, errors) = said(&run.ends(Duration::from_secs(120)));
     let kept = run.kept();
     assert!(kept.interrupted.is_none());
     let mut costs = Vec::new();
@@ -155,6 +155,8 @@ fn run_with_one_hit_by(case: &str, word: &str, signal: Signal) -> Option<Cost> {
                 costs.extend(lost.filter_map(|flag| Some(Cost::Round(flag.detail.split_once(": ")?.1.to_owned()))));
             }
             Outcome::Failed { reason } => costs.push(Cost::Case(reason.text.clone())),
+            // On a busy machine it may be taken for one that waits for a CPU.
+            Outcome::Skipped { reason } if reason.code == Some(ReasonCode::Disturbed) => return None,
             Outcome::Skipped { reason } => panic!("{} {reason}", case.id),
         }
     }
@@ -183,16 +185,19 @@ fn a_far_end_that_is_killed_costs_its_case_and_no_other() {
 fn a_far_end_that_hangs_costs_its_round_and_no_other() {
     let _alone = alone();
     let hit = || run_with_one_hit_by("net.udp", "service", Signal::STOP);
-    let Cost::Round(reason) = (0..5).find_map(|_| hit()).expect("a far end was hit") else { panic!("no case fails") };
-    let expected = ["the far end did not answer within 2 s", "the far end did not listen within 5 s"];
-    assert!(expected.contains(&reason.as_str()), "{reason}");
+    let Some(cost) = (0..5).find_map(|_| hit()) else { return skipped("no far end was hit that had a CPU") };
+    let Cost::Round(reason) = cost else { panic!("{cost:?}") };
+    let expected = ["the far end did not answer within ", "the far end did not listen within "];
+    assert!(expected.iter().any(|start| reason.starts_with(start)), "{reason}");
 }
 
 #[test]
 fn a_worker_that_hangs_costs_its_round_and_no_other() {
     let _alone = alone();
-    let cost = (0..5).find_map(|_| run_with_a_worker_hit_by(Signal::STOP)).expect("a worker was hit");
-    assert_eq!(cost, Cost::Round("no answer within 5 s".into()));
+    let hit = || run_with_a_worker_hit_by(Signal::STOP);
+    let Some(cost) = (0..5).find_map(|_| hit()) else { return skipped("no worker was hit that had a CPU") };
+    // It is waited for longer where it had waited for a CPU before.
+    assert!(matches!(&cost, Cost::Round(reason) if reason.starts_with("no answer within ")), "{cost:?}");
 }
 
 #[test]

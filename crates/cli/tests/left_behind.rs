@@ -21,7 +21,7 @@ use crate::traces::{Queues, adopt_orphans, names, objects, orphans};
 use crate::under_way::journal_in;
 
 /// Long enough for a loaded machine to do what is done at once.
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(60);
 /// The rest of a run of one load takes this long on a loaded machine.
 const ENDS_WITHIN: Duration = Duration::from_secs(180);
 

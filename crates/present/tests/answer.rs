@@ -22,7 +22,7 @@ fn table(run: &Run, options: RenderOptions) -> String {
 #[test]
 #[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn it_is_one_screen_at_every_width_in_both_languages() {
-    let run = thorough::thorough();
+    let run = thorough::sampled(20);
     for lang in [Lang::En, Lang::Zh] {
         for width in [60, 72, 80, 100, 132, 160, 200] {
             let options = RenderOptions { width, lang, ..RenderOptions::default() };
@@ -36,7 +36,7 @@ fn it_is_one_screen_at_every_width_in_both_languages() {
 
 #[test]
 fn it_has_the_constants_that_the_run_has() {
-    let run = thorough::thorough();
+    let run = thorough::sampled(20);
     let text = shown(&run, RenderOptions::default());
     for name in ["L1d latency ", "DRAM ", "null call ", "context switch ", "pipe, "] {
         assert!(text.contains(name), "{name} is not in\n{text}");
@@ -54,17 +54,17 @@ fn it_has_the_constants_that_the_run_has() {
 
 #[test]
 fn a_run_of_few_cases_and_whoever_asks_for_all_get_the_table() {
-    let mut few = thorough::thorough();
+    let mut few = thorough::sampled(20);
     few.cases.retain(|case| case.probe == "ipc.pipe");
     assert_eq!(shown(&few, RenderOptions::default()), table(&few, RenderOptions::default()));
     let verbose = RenderOptions { verbose: true, ..RenderOptions::default() };
-    let run = thorough::thorough();
+    let run = thorough::sampled(20);
     assert_eq!(shown(&run, verbose), table(&run, verbose));
 }
 
 #[test]
 fn the_page_and_markdown_begin_with_it() {
-    let run = thorough::thorough();
+    let run = thorough::sampled(20);
     let options = RenderOptions::default();
     let markdown = format_named("markdown").unwrap().render_one(&run, &options);
     let page = format_named("html").unwrap().render_one(&run, &options);
@@ -84,7 +84,7 @@ fn the_page_and_markdown_begin_with_it() {
 
 #[test]
 fn what_is_absent_is_reported_wherever_the_constants_stand() {
-    let mut run = thorough::thorough();
+    let mut run = thorough::sampled(20);
     for case in run.cases.iter_mut().filter(|case| case.probe == "sched.context_switch") {
         case.outcome = Outcome::Skipped { reason: ReasonCode::TimeBudget.because("time budget") };
     }
@@ -98,7 +98,7 @@ fn what_is_absent_is_reported_wherever_the_constants_stand() {
 #[test]
 #[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn the_first_case_that_failed_is_named_with_its_reason() {
-    let mut run = thorough::thorough();
+    let mut run = thorough::sampled(20);
     run.cases.retain(|case| !matches!(case.outcome, Outcome::Failed { .. }));
     let others = run.cases.iter_mut().filter(|case| case.probe == "ipc.pipe");
     for (case, why) in others.zip(["no answer within 5 s".to_owned(), "x ".repeat(500)]) {
@@ -120,7 +120,7 @@ fn the_first_case_that_failed_is_named_with_its_reason() {
 
 /// A run that has the times of writes to a disk, with one percentile beside the median.
 fn with_writes(percentile: &str) -> Run {
-    let mut run = thorough::thorough();
+    let mut run = thorough::sampled(20);
     let mut info = synthetic::probe("disk.fsync", ("write", "写"), Unit::Nanoseconds, ("Disk", "磁盘"), &[]);
     let title = Text { en: percentile.to_owned(), zh: percentile.to_owned() };
     info.also = vec![QuantityInfo { name: percentile.into(), unit: Unit::Nanoseconds, better: Better::Neither, title }];
@@ -171,7 +171,7 @@ fn finding(number: usize) -> Finding {
 #[test]
 #[cfg_attr(not(feature = "system"), ignore = "takes long")]
 fn three_findings_stand_in_it_however_many_reasons_the_grade_has() {
-    let mut run = thorough::thorough();
+    let mut run = thorough::sampled(20);
     run.findings = (0..3).map(finding).collect();
     let text = |en: &str, zh: &str| Text { en: en.to_owned(), zh: zh.to_owned() };
     let doubt = Doubt {

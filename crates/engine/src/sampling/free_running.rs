@@ -306,7 +306,8 @@ mod tests {
                 while clock::monotonic_ns() < until {}
             }
         };
-        let samples = match measure(&CommonClock::Monotonic, 50e6, &[one, two], 1, |_| Ok::<_, RoundError>(wait_10_us)) {
+        let samples = match measure(&CommonClock::Monotonic, 50e6, &[one, two], 1, |_| Ok::<_, RoundError>(wait_10_us))
+        {
             Err(RoundError::Skipped(disturbed)) => return skipped(&disturbed),
             measured => measured.unwrap(),
         };

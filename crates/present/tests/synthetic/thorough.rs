@@ -23,17 +23,17 @@ fn scatter(seed: usize) -> f64 {
     ((mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40) as f64 / (1u64 << 24) as f64
 }
 
-/// A measurement with all rounds and samples.
-fn full(median: f64, seed: usize) -> Measured {
+/// A measurement with all rounds, and so many samples in each.
+fn full(median: f64, seed: usize, samples: usize) -> Measured {
     let mut full = measured(median, 0.004 + 0.02 * scatter(seed));
     full.samples = (0..ROUNDS)
-        .map(|round| (0..SAMPLES).map(|at| median * (0.99 + 0.02 * scatter(seed * 31 + round * 7 + at))).collect())
+        .map(|round| (0..samples).map(|at| median * (0.99 + 0.02 * scatter(seed * 31 + round * 7 + at))).collect())
         .collect();
     full.rounds = (0..ROUNDS)
         .map(|round| RoundRecord {
             round: round as u32,
             median: median * (0.995 + 0.01 * scatter(seed + round)),
-            disturbance_flags: (0..SAMPLES)
+            disturbance_flags: (0..samples)
                 .map(|at| if at % 41 == 7 { DisturbanceFlags::DELAYED } else { 0 })
                 .collect(),
             core_hz: Some(3.1e9),
@@ -50,15 +50,11 @@ fn full(median: f64, seed: usize) -> Measured {
         })
         .collect();
     full.estimate.rounds = ROUNDS as u32;
-    full.estimate.n = (ROUNDS * SAMPLES) as u64;
-    full.noise.disturbed = 8 * ROUNDS as u64;
+    full.estimate.n = (ROUNDS * samples) as u64;
+    full.noise.disturbed = ((samples + 33) / 41 * ROUNDS) as u64;
     full.notes.insert("pages".into(), "pmd".into());
     full.notes.insert("kernel".into(), "avx512".into());
     full
-}
-
-fn of(id: &str, median: f64, seed: usize) -> CaseRecord {
-    case(id, Outcome::Measured(Box::new(full(median, seed))))
 }
 
 /// Adds what the charts by name want to a run: pairs of CPUs and nodes, loads, processes.
@@ -151,6 +147,11 @@ pub fn with_charts(mut run: Run, cpus: usize) -> Run {
 
 /// The run.
 pub fn thorough() -> Run {
+    sampled(SAMPLES)
+}
+
+/// The same with fewer samples a round, for who looks at few of them.
+pub fn sampled(samples: usize) -> Run {
     let mut run = with_charts(plausible(), CPUS);
     run.settings.profile = Profile::Thorough;
     run.settings.rounds = ROUNDS as u32;
@@ -182,13 +183,13 @@ pub fn thorough() -> Run {
         let size = 4096u64 << (point % 18);
         let kernel = kernels[point / 18 % kernels.len()];
         let id = format!("group.probe_{probe}@size={size},kernel={kernel},threads=1");
-        run.cases.push(of(&id, 20e9 * (1.0 + scatter(number)), number));
+        run.cases.push(case(&id, Outcome::Measured(Box::new(measured(20e9 * (1.0 + scatter(number)), 0.01)))));
         number += 1;
     }
     for (index, record) in run.cases.iter_mut().enumerate() {
         if let Outcome::Measured(measured) = &mut record.outcome {
             let also = measured.also.clone();
-            **measured = full(measured.estimate.typical, index);
+            **measured = full(measured.estimate.typical, index, samples);
             measured.also = also;
         }
     }

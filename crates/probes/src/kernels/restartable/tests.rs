@@ -36,6 +36,8 @@ fn a_thread_that_is_moved_all_the_time_counts_each_increment_once() {
             if sched_setaffinity(Some(thread), &only).is_err() || is_enough {
                 break;
             }
+            // It begins to run where it is now, and is moved in the midst of that.
+            std::thread::sleep(std::time::Duration::from_micros(20));
         }
         is_over.store(true, Ordering::Relaxed);
         counting.join().unwrap()
