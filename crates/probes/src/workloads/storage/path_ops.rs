@@ -174,14 +174,15 @@ mod tests {
             file.open_close().unwrap();
             crate::workloads::machine::clocks::ClockSource::MonotonicRaw.read() - start
         };
-        let (mut forgotten, mut remembered) = (u64::MAX, u64::MAX);
-        for _ in 0..200 {
+        let (mut forgotten, mut remembered) = ([0; 200], [0; 200]);
+        for turn in 0..200 {
             if file.forget().is_err() {
                 return skipped("this filesystem forgets no name on request");
             }
-            forgotten = forgotten.min(timed());
-            remembered = remembered.min(timed());
+            (forgotten[turn], remembered[turn]) = (timed(), timed());
         }
+        // The medians: a process that another test forks may have the file open for a moment, which then is not forgotten.
+        let [forgotten, remembered] = [&mut forgotten, &mut remembered].map(|all| *all.select_nth_unstable(100).1);
         assert!(2 * forgotten > 3 * remembered, "{forgotten} ns and {remembered} ns");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "content");
     }
