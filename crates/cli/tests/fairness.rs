@@ -7,6 +7,7 @@ use hostmark_host::{Root, nurseries};
 use hostmark_model::{Outcome, load_run};
 
 use crate::alone::alone;
+use crate::processes::within;
 use crate::quiet::Quiet;
 use crate::skip::skipped;
 use crate::support::{Home, ended};
@@ -55,12 +56,7 @@ fn are_removed(case: &str, count: usize) {
     let (home, before) = (Home::new(), groups());
     let mut run = home.hostmark(&["run", case, "--profile", "standard"]).spawn().unwrap();
     let new = || groups().difference(&before).count();
-    let until = |holds: &mut dyn FnMut() -> bool| {
-        (0..1000).any(|_| {
-            std::thread::sleep(Duration::from_millis(20));
-            holds()
-        })
-    };
+    let until = |holds: &mut dyn FnMut() -> bool| within(Duration::from_secs(20), holds);
     let is_made = until(&mut || new() == count || run.try_wait().unwrap().is_some());
     let has_groups = new() > 0;
     run.kill().unwrap();

@@ -19,9 +19,6 @@ pub fn processes(home: &Home) -> Vec<(i32, String)> {
     entries.filter_map(|entry| described(entry.ok()?.file_name().to_str()?.parse().ok()?)).collect()
 }
 
-/// Of a turn, what counts: more passes only where the whole machine pauses, and what is waited for with it.
-const LONGEST_TURN: Duration = Duration::from_millis(200);
-
 /// Looks again and again until it is so; whether it was within that time.
 pub fn within(limit: Duration, mut is_so: impl FnMut() -> bool) -> bool {
     #[expect(clippy::disallowed_methods, reason = "bounds a wait")]
@@ -33,7 +30,8 @@ pub fn within(limit: Duration, mut is_so: impl FnMut() -> bool) -> bool {
             return true;
         }
         std::thread::sleep(Duration::from_millis(1));
-        passed += turn.elapsed().min(LONGEST_TURN);
+        // More passes only where the machine pauses, and what is waited for with it.
+        passed += turn.elapsed().min(Duration::from_millis(200));
     }
     false
 }
