@@ -57,12 +57,12 @@ impl RoundValues<'_> {
 
     /// The values that count: all that can be, or those of them that nothing disturbed.
     fn counting(&self, values: &[f64], leave_out: bool) -> Vec<f64> {
-        let is_taken = |flags: u8| !leave_out || self.is_mostly_disturbed() || !DisturbanceFlags(flags).is_disturbed();
-        let counts = |flags: u8| DisturbanceFlags(flags).is_possible() && is_taken(flags);
+        let keeps_disturbed = !leave_out || self.is_mostly_disturbed();
+        let counts = |flags: DisturbanceFlags| flags.is_possible() && (keeps_disturbed || !flags.is_disturbed());
         values
             .iter()
             .zip(&self.disturbance_flags)
-            .filter(|&(_, &flags)| counts(flags))
+            .filter(|&(_, &flags)| counts(DisturbanceFlags(flags)))
             .map(|(&value, _)| value)
             .collect()
     }

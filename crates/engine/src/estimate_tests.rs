@@ -114,9 +114,24 @@ fn five_rounds_have_an_interval_from_the_smallest_to_the_largest() {
 
 const MOVED: u8 = DisturbanceFlags::MIGRATED;
 const SWITCHED: u8 = DisturbanceFlags::SWITCHED;
+const BELOW_ZERO: u8 = DisturbanceFlags::FORBIDDEN;
 
 fn disturbed(values: &[f64], disturbance_flags: &[u8]) -> Given {
     Given { disturbance_flags: disturbance_flags.to_vec(), ..given(values) }
+}
+
+#[test]
+fn samples_below_zero_are_in_no_estimate_of_any_group_however_many_others_are_disturbed() {
+    for probe in ["net.tcp", "memory.latency"] {
+        let round = || disturbed(&[-67.1, 6.0, 6.1, 6.2], &[BELOW_ZERO, MOVED, MOVED, 0]);
+        let measured = measured_as(probe, vec![round(), round(), round()]);
+        let estimate = &measured.estimate;
+        assert_eq!((estimate.typical, estimate.min, estimate.n), (6.1, 6.0, 9), "{probe}");
+        assert_eq!(measured.rounds[0].median, 6.1);
+        // It stays in the file, with its mark.
+        assert_eq!((measured.samples[0][0], measured.rounds[0].disturbance_flags[0]), (-67.1, BELOW_ZERO));
+        assert_eq!(measured.noise.disturbed, 9);
+    }
 }
 
 #[test]

@@ -364,6 +364,9 @@ fn report(entry: &Entry, mut case: Case, surroundings: RoundNoise) -> Result<Vec
         .samples
         .take()
         .ok_or_else(|| RoundError::failed(ReasonCode::Internal, "the probe ended without measuring anything"))?;
+    if entry.probe.unit.is_time_or_rate() {
+        samples.mark_below_zero()?;
+    }
     let mut also = std::mem::take(&mut case.yielded.also);
     if let Some(name) = also.keys().find(|name| !entry.probe.also.iter().any(|quantity| quantity.is_given_as(name))) {
         return Err(RoundError::failed(

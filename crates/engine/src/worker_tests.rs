@@ -18,6 +18,7 @@ static SKIPS: Probe = Probe { measure: Measure::Run(skips), ..PLAIN };
 static DISTURBED: Probe = Probe { measure: Measure::Run(disturbed), ..PLAIN };
 static FAILS: Probe = Probe { measure: Measure::Run(fails), ..PLAIN };
 static TWICE: Probe = Probe { measure: Measure::Run(twice), ..PLAIN };
+static BELOW_ZERO: Probe = Probe { measure: Measure::Run(below_zero), ..PLAIN };
 static NOTHING: Probe = Probe { measure: Measure::Run(nothing), ..PLAIN };
 static ELIDED: Probe = Probe { measure: Measure::Run(elided), ..PLAIN };
 static MORE: Probe = Probe { also: &[LOSS, Quantity::CORE_CYCLES], measure: Measure::Run(more), ..PLAIN };
@@ -46,6 +47,7 @@ static CATALOGUE: Catalogue = &[&Group {
         ("says", &SAYS),
         ("sleeps", &SLEEPS),
         ("twice", &TWICE),
+        ("below_zero", &BELOW_ZERO),
         ("nothing", &NOTHING),
         ("elided", &ELIDED),
         ("more", &MORE),
@@ -103,6 +105,15 @@ fn fails(case: &mut Case) -> Result<()> {
 fn twice(case: &mut Case) -> Result<()> {
     fine(case)?;
     fine(case)
+}
+
+/// A difference of times whose lesser part was interrupted in every third sample.
+fn below_zero(case: &mut Case) -> Result<()> {
+    let mut taken = 0;
+    case.search(|_| {
+        taken += 1;
+        Ok(Some(if taken % 3 == 0 { -958_000.0 } else { 7_000.0 }))
+    })
 }
 
 fn nothing(_: &mut Case) -> Result<()> {
@@ -188,12 +199,24 @@ fn a_round_that_goes_well_is_notes_samples_done() {
     assert_eq!((key.as_str(), value.as_str(), *amount), ("kernel", "black_box", 0));
     assert!(!ns.is_empty() && ns.len() == iterations.len() && ns.len() == disturbance_flags.len());
     assert!(ns.iter().all(|ns| ns.is_finite()) && iterations.iter().all(|&iterations| iterations > 0));
-    assert!(disturbance_flags.iter().all(|&flags| flags & !15 == 0 && flags & DisturbanceFlags::MIGRATED == 0));
+    let known = 15 | DisturbanceFlags::FORBIDDEN;
+    assert!(disturbance_flags.iter().all(|&flags| flags & !known == 0 && flags & DisturbanceFlags::MIGRATED == 0));
     assert!(noise.iterations > 1 && noise.resolution_ns > 0.0 && noise.core_hz.is_some_and(|hz| hz > 1e7));
     // Every sample lies between two looks.
     let [[0, _], after @ ..] = noise.looks.as_slice() else { panic!("{:?}", noise.looks) };
     assert_eq!(after.iter().map(|[samples, _]| samples).sum::<u64>(), ns.len() as u64);
     assert!(noise.looks.iter().all(|[_, adds]| *adds > 0) && noise.shared.is_none());
+}
+
+#[test]
+fn a_sample_below_zero_is_reported_with_its_mark() {
+    let events = events_of(job("try.below_zero"));
+    let [Event::Samples { ns, disturbance_flags, .. }, Event::Done { .. }] = events.as_slice() else {
+        panic!("{events:?}")
+    };
+    let marked = |flags: u8| !DisturbanceFlags(flags).is_possible();
+    assert!(ns.iter().zip(disturbance_flags).all(|(&ns, &flags)| marked(flags) == (ns < 0.0)), "{events:?}");
+    assert!(ns.iter().any(|&ns| ns < 0.0) && ns.iter().any(|&ns| ns > 0.0));
 }
 
 #[test]

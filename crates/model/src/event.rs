@@ -23,22 +23,22 @@ impl DisturbanceFlags {
     /// Another thread ran on the same core, which the kernel does not tell of: that of another guest, or on the other thread
     /// of the core.
     pub const SHARED: u8 = 16;
-    /// No machine is that fast: what was timed was something else.
+    /// No machine is that fast: what was timed was something else. A difference of two times below zero is such a sample.
     pub const FORBIDDEN: u8 = 32;
 
-    /// Whether the sample counts as disturbed (moved or kept waiting).
+    /// Whether the sample counts as disturbed (moved, kept waiting, or of something else).
     pub fn is_disturbed(self) -> bool {
-        self.0 & (Self::MIGRATED | Self::DELAYED) != 0
+        self.0 & (Self::MIGRATED | Self::DELAYED | Self::FORBIDDEN) != 0
     }
 
-    /// Whether a machine can have done what the sample says.
+    /// Whether a machine can have done what the sample says; one that it cannot is in no estimate.
     pub fn is_possible(self) -> bool {
         self.0 & Self::FORBIDDEN == 0
     }
 
     /// Whether nothing disturbed the sample that is known to cost time: what the quiet value is made of.
     pub fn is_quiet(self) -> bool {
-        self.0 & (Self::MIGRATED | Self::DELAYED | Self::SHARED | Self::FORBIDDEN) == 0
+        !self.is_disturbed() && self.0 & Self::SHARED == 0
     }
 }
 

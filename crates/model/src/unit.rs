@@ -29,6 +29,14 @@ pub enum Unit {
     Ratio,
 }
 
+impl Unit {
+    /// Whether no value of it lies below zero: a time, or a rate.
+    pub fn is_time_or_rate(self) -> bool {
+        use Unit::{BytesPerSecond, CoreCycles, Hertz, Nanoseconds, OperationsPerSecond, ReferenceCycles};
+        matches!(self, Nanoseconds | CoreCycles | ReferenceCycles | BytesPerSecond | OperationsPerSecond | Hertz)
+    }
+}
+
 /// Which direction of a value is good for who uses the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

@@ -65,13 +65,13 @@ pub(super) fn of_rounds(measured: &Measured, probe: Option<&ProbeInfo>) -> Optio
 
 /// The samples of a round that are in the estimate: of those that can be, undisturbed ones where disturbed ones were left out, unless most were.
 fn counting(values: &[f64], disturbance_flags: &[u8], measured: &Measured) -> Vec<f64> {
-    let is_disturbed = |flags: u8| DisturbanceFlags(flags).is_disturbed();
-    let disturbed = disturbance_flags.iter().filter(|&&flags| is_disturbed(flags)).count();
+    let disturbed = disturbance_flags.iter().filter(|&&flags| DisturbanceFlags(flags).is_disturbed()).count();
     let keeps_all = measured.noise.left_out == 0 || 2 * disturbed > disturbance_flags.len();
+    let counts = |flags: DisturbanceFlags| flags.is_possible() && (keeps_all || !flags.is_disturbed());
     values
         .iter()
         .zip(disturbance_flags)
-        .filter(|&(_, &flags)| DisturbanceFlags(flags).is_possible() && (keeps_all || !is_disturbed(flags)))
+        .filter(|&(_, &flags)| counts(DisturbanceFlags(flags)))
         .map(|(&value, _)| value)
         .collect()
 }

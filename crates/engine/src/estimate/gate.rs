@@ -48,14 +48,16 @@ pub(crate) fn mark_samples(case: &mut CaseRounds, host: &HostFacts) {
     let all = forbidden.iter().map(Vec::len).sum::<usize>();
     let count = forbidden.iter().flatten().filter(|is_so| **is_so).count();
     let may_be_left_out = count as f64 <= MOST_FORBIDDEN * all as f64;
+    let is_never_below_zero = probe.unit.is_time_or_rate();
     let rounds = case.rounds.iter_mut().filter(|round| round.sampled.is_some());
     for (round, forbidden) in rounds.zip(forbidden) {
         let Some(sampled) = &mut round.sampled else { continue };
-        for (flags, is_so) in sampled.disturbance_flags.iter_mut().zip(&forbidden) {
-            let mark = if *is_so && may_be_left_out { DisturbanceFlags::FORBIDDEN } else { 0 };
+        for ((flags, is_so), value) in sampled.disturbance_flags.iter_mut().zip(&forbidden).zip(&sampled.values) {
+            let is_left_out = *is_so && may_be_left_out || is_never_below_zero && *value < 0.0;
+            let mark = if is_left_out { DisturbanceFlags::FORBIDDEN } else { 0 };
             *flags = *flags & !DisturbanceFlags::FORBIDDEN | mark;
         }
-        if may_be_left_out && forbidden.iter().all(|is_so| *is_so) {
+        if sampled.disturbance_flags.iter().all(|flags| !DisturbanceFlags(*flags).is_possible()) {
             round.sampled = None;
         }
     }

@@ -26,7 +26,8 @@ impl Differences {
 
 impl Sampler<'_> {
     /// Takes samples until the budget is spent: in each both bodies are timed, one after the other, for as long each, so that
-    /// what changes with time changes both. Nothing is clamped: a part that took longer than the whole is a negative time.
+    /// what changes with time changes both. Nothing is clamped: a part that took longer than the whole is a time below zero, and is marked
+    /// as such ([`Samples::mark_below_zero`]).
     pub(crate) fn take_difference(
         &mut self,
         hint: Option<u64>,
@@ -58,7 +59,7 @@ impl Sampler<'_> {
             beside.add(&mut taken.samples);
             blocks.add(&mut taken.samples);
             let spent_ns = self.clock.ns(self.clock.start().since(begin));
-            if self.is_enough(spent_ns, whole_ns + part_ns, taken.whole_ns.len()) {
+            if self.is_enough(spent_ns, whole_ns + part_ns, &taken.samples) {
                 beside.end(&mut taken.samples);
                 blocks.end(&mut taken.samples);
                 return Ok(taken);

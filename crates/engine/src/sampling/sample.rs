@@ -1,7 +1,8 @@
 //! A round's samples, and what the kernel saw of the thread meanwhile.
 
-use hostmark_model::DisturbanceFlags;
+use hostmark_model::{DisturbanceFlags, ReasonCode};
 
+use crate::round_error::{Result, RoundError};
 use crate::sampling::totals::Totals;
 use crate::sys::counters::{Reading, ThreadCounters};
 
@@ -129,6 +130,22 @@ impl Samples {
         self.delays_ns.push(0.0);
         self.spent_ns.push(spent_ns);
         self.whole.add(iterations, spent_ns);
+    }
+
+    /// Marks samples below zero, which no estimate takes: of two times that were subtracted, something else ran during the shorter.
+    /// Where over half are such, their difference does not stand out from what disturbed them: the round has no value.
+    pub(crate) fn mark_below_zero(&mut self) -> Result<()> {
+        let mut below = 0;
+        for (flags, _) in self.disturbance_flags.iter_mut().zip(&self.ns).filter(|(_, ns)| **ns < 0.0) {
+            flags.0 |= DisturbanceFlags::FORBIDDEN;
+            below += 1;
+        }
+        let all = self.ns.len();
+        if 2 * below > all {
+            let text = "samples below zero: no more than what was subtracted, or disturbed by other programs";
+            return Err(RoundError::skipped(ReasonCode::Inconclusive, format!("{below} of {all} {text}")));
+        }
+        Ok(())
     }
 
     /// Makes one of all of them.

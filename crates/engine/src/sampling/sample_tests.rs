@@ -20,6 +20,25 @@ fn samples_are_marked_for_what_happened_in_their_block() {
 }
 
 #[test]
+fn samples_below_zero_are_marked_and_a_round_of_more_than_half_such_has_no_value() {
+    let of = |ns: &[f64]| {
+        let mut samples = Samples::of_times(1);
+        ns.iter().for_each(|&ns| samples.push(ns, 1, 1e6));
+        samples
+    };
+    let mut samples = of(&[6.0, -67.0, 0.0, 5.0]);
+    assert_eq!(samples.mark_below_zero(), Ok(()));
+    let marked: Vec<bool> = samples.disturbance_flags.iter().map(|flags| !flags.is_possible()).collect();
+    assert_eq!(marked, [false, true, false, false]);
+    assert!(samples.disturbance_flags[1].is_disturbed() && !samples.disturbance_flags[1].is_quiet());
+    assert_eq!(of(&[-1.0, 6.0]).mark_below_zero(), Ok(()));
+    for most in [&[-1.0, -2.0, 6.0][..], &[-1573.0]] {
+        let Err(RoundError::Skipped(reason)) = of(most).mark_below_zero() else { panic!("{most:?}") };
+        assert!(reason.text.contains("below zero") && reason.code == Some(ReasonCode::Inconclusive), "{reason:?}");
+    }
+}
+
+#[test]
 fn a_blocking_operation_is_marked_only_for_unusual_delay() {
     let mut samples = Samples::default();
     for delay in [50_000, 51_000, 49_000, 50_000, 400_000] {

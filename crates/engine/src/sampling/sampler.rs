@@ -24,6 +24,8 @@ const SLOPE_FROM: u64 = 2 * LENGTH_RATIO;
 const TURN: u64 = 64;
 /// Samples of a round at least, where one is not longer than the budget.
 const LEAST_SAMPLES: usize = 3;
+/// A round ends after this multiple of its budget, also without so many samples that are above zero.
+const LONGEST_ROUND: f64 = 4.0;
 /// Bodies timed at most while the number of iterations is sought: one whose time jumps with its length never fits.
 const MOST_TURNS: usize = 64;
 /// How short a sample may be as a share of the length that was sought: what was timed to find that length was else the cost of
@@ -73,7 +75,7 @@ impl Sampler<'_> {
         let (begin, mut sought) = (self.clock.start(), 1);
         let mut beside = CoreMonitor::begin(self.clock, self.core.take());
         let mut blocks = CounterBlocks::begin(self.clock, self.interference);
-        while !self.is_enough(self.clock.ns(self.clock.start().since(begin)), sample_ns, samples.ns.len()) {
+        while !self.is_enough(self.clock.ns(self.clock.start().since(begin)), sample_ns, &samples) {
             self.one(iterations, body, &mut samples)?;
             let last_ns = samples.spent_ns.last().copied().unwrap_or(0.0);
             if self.is_far_too_short(last_ns) && sought < MOST_SOUGHT {
@@ -100,10 +102,14 @@ impl Sampler<'_> {
         (self.budget_ns / SAMPLES_A_ROUND / sample_ns.max(SAMPLE_NS)) as u64
     }
 
-    /// Whether a round of `taken` samples of `sample_ns` each is over after `spent_ns`.
-    pub(crate) fn is_enough(&self, spent_ns: f64, sample_ns: f64, taken: usize) -> bool {
+    /// Whether a round of these `samples` of `sample_ns` each is over after `spent_ns`: those below zero do not count as taken.
+    pub(crate) fn is_enough(&self, spent_ns: f64, sample_ns: f64, samples: &Samples) -> bool {
         let least = if sample_ns * LEAST_SAMPLES as f64 > 2.0 * self.budget_ns { 1 } else { LEAST_SAMPLES };
-        taken >= MOST_SAMPLES || (spent_ns >= self.budget_ns && taken >= least)
+        let is_usable = || {
+            let usable = samples.ns.iter().filter(|&&ns| ns >= 0.0).count();
+            usable >= least || spent_ns >= LONGEST_ROUND * self.budget_ns && !samples.ns.is_empty()
+        };
+        samples.ns.len() >= MOST_SAMPLES || (spent_ns >= self.budget_ns && is_usable())
     }
 
     /// Whether a sample tells that its length was found by the cost of a first time. Those before it were of that cost too.

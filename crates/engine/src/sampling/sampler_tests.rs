@@ -73,6 +73,29 @@ fn the_cost_of_a_first_time_does_not_make_the_samples_short() {
 }
 
 #[test]
+fn a_round_goes_on_until_it_has_samples_above_zero_but_not_for_ever() {
+    let least = |interrupted: usize| {
+        let fake = FakeClock::new(20);
+        let clock = Clock::Fake(fake.clone());
+        let (mut longest, mut shorts) = (0, 0);
+        let mut body = |n: u64| {
+            longest = longest.max(n);
+            // Another program runs for 5 ms during the short length of each sample.
+            let is_short = longest > 1000 && n < longest / 2;
+            shorts += usize::from(is_short);
+            fake.advance(n * 100 + if is_short && shorts <= interrupted { 5_000_000 } else { 0 });
+            Ok(())
+        };
+        sampler(&clock, &Interference::Blind, 8e6).take(None, &mut body).unwrap()
+    };
+    let few = least(2);
+    assert!(few.ns.iter().filter(|&&ns| ns > 0.0).count() >= LEAST_SAMPLES, "{few:?}");
+    assert!(few.ns.iter().any(|&ns| ns < 0.0));
+    let none = least(usize::MAX);
+    assert!(none.ns.iter().all(|&ns| ns < 0.0) && none.ns.len() < 10, "{none:?}");
+}
+
+#[test]
 fn every_sample_is_held_to_its_length_and_not_the_first_ones_alone() {
     for slow in [4, 30, 100] {
         let fake = FakeClock::new(20);

@@ -79,6 +79,9 @@ fn measure(case: &mut Case) -> Result<()> {
         let nothing = each(&mut || sent = std::mem::replace(&mut sent, Ok(())).and(protected.send_nothing()));
         sent?;
         due += 2 * u64::from(BATCH);
+        if signal < nothing {
+            return Ok(None);
+        }
         raw.push(fault);
         handler.push(signal - nothing);
         Ok(Some(fault - (signal - nothing)))

@@ -8,7 +8,7 @@ use crate::workloads::processes::hog::{Hog, Priority};
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Exit from idle", zh: "退出空闲" },
-    revision: 2,
+    revision: 3,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::WHOLE, Quantity::OVERHEAD],
@@ -19,10 +19,11 @@ pub static PROBE: Probe = Probe {
                  it asked for. Other placements: by a futex call of a process that spins on the first CPU; the time \
                  counts from the call until that process sees the answer. The same is done while a process of the \
                  class SCHED_IDLE keeps the CPU busy, for 1 ms at most, and gives way at once. The value is the \
-                 difference of the two; both are shown with it. Where it is negative, idling costs nothing.",
+                 difference of the two; both are shown with it. Samples below zero are left out; where over half are, there \
+                 is no value: idling so long costs nothing that stands out from what else ran.",
             zh: "线程在别无他事的 CPU 上睡眠 idle_us 微秒后被唤醒。cpus=same_cpu：由自己的定时器唤醒（clock_nanosleep，绝对时间，无松弛），从所请求的时刻起计时；\
                  其他布局：由在第一个 CPU 上自旋的进程用 futex 唤醒，从调用起计时，到该进程看到应答为止。同样的唤醒再做一次，但此时有一个 SCHED_IDLE 类的进程让该 CPU \
-                 保持忙碌（最多 1 ms），它会立即让出。数值是两者之差，两者也一并列出。若为负，说明空闲没有代价。",
+                 保持忙碌（最多 1 ms），它会立即让出。数值是两者之差，两者也一并列出。低于零的样本不计入；若超过半数低于零，则没有数值：这么短的空闲没有可以分辨的代价。",
         },
         why: Text {
             en: "The longer a CPU has idled, the deeper it sleeps, and the longer its next wake-up takes. Request rates \
@@ -40,10 +41,10 @@ pub static PROBE: Probe = Probe {
         typical: Text {
             en: "Measured with hostmark on a 2-CPU KVM guest (Zen 4 (Genoa), Linux 6.18), by timer: 0.1 to 0.7 µs after 10 µs \
                  of idleness, 5 to 9 after 100 µs, 6 to 11 after 1 ms, 16 to 22 after 10 ms; a busy CPU takes 16 to 32. \
-                 By a call from the other CPU: -2 to 3, 4 to 8, 7 to 13, 15 to 40. Where something else runs on the CPU now \
+                 By a call from the other CPU: at most 3, 4 to 8, 7 to 13, 15 to 40. Where something else runs on the CPU now \
                  and then, it does not idle, and the value is near 0.",
             zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 4（Genoa），Linux 6.18）上实测，由定时器唤醒：空闲 10 µs 后为 0.1 到 0.7 µs，100 µs 后 5 到 9，\
-                 1 ms 后 6 到 11，10 ms 后 16 到 22；繁忙的 CPU 需 16 到 32。由另一 CPU 唤醒：依次为 -2 到 3、4 到 8、7 到 13、15 到 40。\
+                 1 ms 后 6 到 11，10 ms 后 16 到 22；繁忙的 CPU 需 16 到 32。由另一 CPU 唤醒：依次为至多 3、4 到 8、7 到 13、15 到 40。\
                  若该 CPU 上时常有别的任务运行，它就没有空闲，数值接近 0。",
         },
         causes: Text {

@@ -126,7 +126,7 @@ fn measure(case: &mut Case) -> Result<()> {
         }
         whole.push(moved.whole_ns);
         overhead.push(stayed.whole_ns);
-        refill.push(moved.walk_ns - stayed.walk_ns);
+        refill.extend(Some(moved.walk_ns - stayed.walk_ns).filter(|&refill| refill >= 0.0));
         Ok(Some(moved.whole_ns - stayed.whole_ns))
     });
     // Whatever ended it: the next case of this process begins where this one did.

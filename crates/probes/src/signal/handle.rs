@@ -80,7 +80,7 @@ fn measure(case: &mut Case) -> Result<()> {
         sent.and(nothing_sent)?;
         due += u64::from(BATCH);
         sending.push(alone);
-        handling.push(both - alone);
+        handling.extend(Some(both - alone).filter(|&handling| handling >= 0.0));
         Ok(Some(both))
     })?;
     case.also(SENDING.name, sending)?;

@@ -4,6 +4,10 @@ use super::Pair;
 
 pub(super) const PAIRS: &[Pair] = &[
     ("the probe measured twice in one round", "探针在一轮内测量了两次"),
+    (
+        "{} of {} samples below zero: no more than what was subtracted, or disturbed by other programs",
+        "{1} 个样本中有 {0} 个低于零：不比减去的部分大，或受到其他程序干扰",
+    ),
     ("the times of this round show no step", "这一轮的时间没有出现台阶"),
     ("the quantity '{}' came to {}, which is no finite number", "量“{0}”的结果是 {1}，不是有限数"),
     ("there is no way to choose from", "没有可供选择的方式"),

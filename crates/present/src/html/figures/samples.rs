@@ -63,7 +63,7 @@ fn round(probe: &Probe, measured: &Measured, index: usize, count: usize) -> Roun
     let is_disturbed = |at: usize| {
         record
             .and_then(|record| record.disturbance_flags.get(at))
-            .is_some_and(|bits| !DisturbanceFlags(*bits).is_possible() || DisturbanceFlags(*bits).is_disturbed())
+            .is_some_and(|bits| DisturbanceFlags(*bits).is_disturbed())
     };
     let room = if count <= MOST_SAMPLES { samples.len() } else { (samples.len() * MOST_SAMPLES / count.max(1)).max(1) };
     let disturbed = (0..samples.len()).filter(|at| is_disturbed(*at)).count();
