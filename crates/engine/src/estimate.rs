@@ -13,7 +13,7 @@ use std::ops::Deref;
 
 use hostmark_model::{
     Also, Better, DisturbanceFlags, Estimate, Flag, FlagKind, Histogram, IntervalMethod, Leading, Measured, Noise,
-    Outcome, Quiet, Reason, ReasonCode, RoundNoise, RoundRecord, Unit, counted,
+    Outcome, Quiet, Reason, ReasonCode, RoundNoise, RoundRecord, counted,
 };
 use hostmark_stats::descriptive as stats;
 use hostmark_stats::histogram::{Percentile, merged};
@@ -148,7 +148,8 @@ fn combine(entry: &Entry, place: CasePoint, rounds: &[RoundValues]) -> Measured 
     // Nothing leads that is not there: where no clock was timed, what was measured stands.
     let leading = quiet.map_or(Leading::Typical, |_| quiet::leading(entry, place, cpu));
     let estimate = Estimate { quiet, leading, ..typical };
-    let also = also(entry, rounds, leave_out, relative_resolution, quiet.filter(|_| leading == Leading::Quiet));
+    let of_one = middle_round(&counting, typical.typical);
+    let also = also(entry, rounds, leave_out, relative_resolution, quiet.filter(|_| leading == Leading::Quiet), of_one);
     let mut flags = flags_of(rounds, &estimate, relative_resolution, leave_out);
     flags.extend(also.get(Quantity::DEVICE_SHARE.name).and_then(|share| from_cache(share.estimate.typical)));
     Measured {
@@ -184,12 +185,21 @@ fn quiet_in_cycles(quantity: &Quantity, quiet: Quiet) -> Option<Quiet> {
     Some(quiet.map(|number| of(number, core_hz)))
 }
 
+/// The round whose median lies nearest to the case's: percentiles and mean are taken from its operations, as parts of one
+/// distribution. Those of different rounds contradict each other where rounds differ.
+fn middle_round(counting: &[Vec<f64>], typical: f64) -> usize {
+    let apart = |round: &Vec<f64>| stats::median(round).map_or(f64::INFINITY, |median| (median - typical).abs());
+    let rounds = counting.iter().map(apart).enumerate();
+    rounds.min_by(|one, other| one.1.total_cmp(&other.1)).map_or(0, |(index, _)| index)
+}
+
 fn also(
     entry: &Entry,
     rounds: &[RoundValues],
     leave_out: bool,
     relative_resolution: f64,
     quiet: Option<Quiet>,
+    of_one: usize,
 ) -> BTreeMap<String, Also> {
     let of_value = |quantity: &Quantity, round: &RoundValues| -> Option<Vec<f64>> {
         let (core_hz, of) = (round.noise.core_hz?, in_cycles(quantity)?);
@@ -199,17 +209,18 @@ fn also(
     let estimated = |quantity: &Quantity| {
         let better = quantity.better;
         let estimate = if let Some(percentile) = Percentile::of_name(quantity.name) {
-            of_percentile(percentile, rounds, better)
+            of_percentile(percentile, rounds, better, of_one)
         } else if quantity.is_given_as(quantity.name) {
             // What a round did not give has no part in it; how exact the values are is known to the probe alone.
             let given: Vec<Vec<f64>> = rounds.iter().map(|round| given(quantity, round)).collect();
+            let of_middle = given[of_one].first().copied();
             let given: Vec<Vec<f64>> = given.into_iter().filter(|values| !values.is_empty()).collect();
             let estimate = (!given.is_empty()).then(|| estimate(&given, 0.0, better));
-            if quantity.is_of_the_whole() {
-                estimate.map(|estimate| over_all(&given, estimate, quantity.unit))
-            } else {
-                estimate
-            }
+            estimate.map(|estimate| match quantity.source {
+                ValueSource::Mean => told_as(estimate, of_middle),
+                ValueSource::Sustained => told_as(estimate, stats::mean(&given.concat())),
+                _ => estimate,
+            })
         } else {
             let rounds: Option<Vec<Vec<f64>>> = rounds.iter().map(|round| of_value(quantity, round)).collect();
             let quiet = quiet.and_then(|quiet| quiet_in_cycles(quantity, quiet));
@@ -220,23 +231,17 @@ fn also(
     entry.quantities().filter_map(estimated).collect()
 }
 
-/// The same estimate for what rounds gave as a whole: over all of them, since their median would hide those that stalled.
-/// Rounds last equally long, so that rates are averaged as they are, and times by their rates.
-fn over_all(rounds: &[Vec<f64>], estimate: Estimate, unit: Unit) -> Estimate {
-    let values: Vec<f64> = rounds.iter().flatten().copied().collect();
-    let rates: Vec<f64> = values.iter().map(|value| value.recip()).collect();
-    let over_all = match unit {
-        Unit::Nanoseconds => stats::mean(&rates).map(f64::recip),
-        _ => stats::mean(&values),
-    };
-    let typical = over_all.unwrap_or(estimate.typical);
+/// The same estimate with another value than the median of its rounds: the middle round's, as of a mean, or the mean of all
+/// rounds, which last equally long, as of a sustained rate, whose median would hide rounds that stalled.
+fn told_as(estimate: Estimate, value: Option<f64>) -> Estimate {
+    let typical = value.unwrap_or(estimate.typical);
     let (ci_low, ci_high) =
         (estimate.ci_low.map(|low| low.min(typical)), estimate.ci_high.map(|high| high.max(typical)));
     Estimate { typical, ci_low, ci_high, ..estimate }
 }
 
-/// A percentile of each round's operations, as far as all of them together tell it.
-fn of_percentile(percentile: Percentile, rounds: &[RoundValues], better: Better) -> Option<Estimate> {
+/// A percentile of the middle round's operations, as far as those of all rounds together tell it, between those of the others.
+fn of_percentile(percentile: Percentile, rounds: &[RoundValues], better: Better, of_one: usize) -> Option<Estimate> {
     let histograms = || rounds.iter().filter_map(|round| round.histogram.as_ref());
     let count: u64 =
         histograms().flat_map(|histogram| &histogram.counts).fold(0, |sum, &count| sum.saturating_add(count));
@@ -245,7 +250,8 @@ fn of_percentile(percentile: Percentile, rounds: &[RoundValues], better: Better)
     let usual = stats::median(&values.concat()).filter(|_| percentile.is_resolved_by(count))?;
     let resolution_ns = rounds.iter().map(|round| round.noise.resolution_ns).fold(0.0, f64::max);
     let relative_resolution = relative(resolution_ns, usual);
-    Some(estimate(&values, relative_resolution, better))
+    let of_middle = rounds[of_one].histogram.as_ref().and_then(of_round).map(|of_round| of_round[0]);
+    Some(told_as(estimate(&values, relative_resolution, better), of_middle))
 }
 
 /// The operations of all rounds.

@@ -30,7 +30,7 @@ pub enum ValueSource {
     EachCoreCycle,
     /// The engine takes them from the histogram of single operations.
     Percentile,
-    /// The engine takes the mean of all operations of all rounds.
+    /// The engine takes the mean of all operations of the round whose median is the case's, as the percentiles.
     Mean,
     /// The engine takes the rate over all operations of all rounds, stalls included.
     Sustained,
@@ -98,7 +98,7 @@ impl Quantity {
     /// The time that 99.9 % of the operations do not exceed.
     pub const P999: Quantity = Quantity::percentile("p999", Text { en: "p99.9", zh: "99.9% 分位数" });
 
-    /// The mean of all operations: what a median of most of them hides, as a stall after a burst, is in it. Filled in by the
+    /// The mean of the middle round's operations: what their median hides, as a stall after a burst, is in it. Filled in by the
     /// engine, as [`Quantity::SUSTAINED`], for probes that measure times or rates.
     pub const MEAN: Quantity = Quantity {
         name: "mean",
@@ -156,11 +156,6 @@ impl Quantity {
     /// Whether a round gives its values under this name: the probe does, or the engine for the round as a whole.
     pub(crate) fn is_given_as(&self, name: &str) -> bool {
         self.name == name && matches!(self.source, ValueSource::Probe | ValueSource::Mean | ValueSource::Sustained)
-    }
-
-    /// Whether its value is that of all operations of all rounds.
-    pub(crate) fn is_of_the_whole(&self) -> bool {
-        matches!(self.source, ValueSource::Mean | ValueSource::Sustained)
     }
 
     pub(crate) fn info(&self) -> QuantityInfo {

@@ -112,8 +112,8 @@ fn by_count(measured: &Measured) -> Option<Costed> {
 
 /// The mean of all, which stalls after bursts are in.
 fn by_mean(measured: &Measured) -> Option<Costed> {
-    let [mean, sustained] = ["mean", "sustained"].map(|name| measured.also.get(name).map(|also| also.estimate.value()));
-    let (mean, sustained, median) = (mean?, sustained?, measured.estimate.typical);
+    let (sustained, median) = (measured.also.get("sustained")?.estimate.value(), measured.estimate.typical);
+    let mean = 1e9 / sustained;
     if mean < BURSTS * median || mean < LEAST_MEAN_NS {
         return None;
     }
