@@ -6,6 +6,7 @@ pub(crate) mod gate;
 pub mod outcomes;
 pub(crate) mod quiet;
 pub mod reestimate;
+pub(crate) mod structure;
 pub(crate) mod vote;
 
 use std::collections::BTreeMap;
@@ -142,15 +143,21 @@ fn combine(entry: &Entry, place: CasePoint, rounds: &[RoundValues]) -> Measured 
     let histogram = all_operations(rounds);
     let relative_resolution = rounds.iter().map(|round| round.relative_resolution).fold(0.0, f64::max);
     let sampled: Vec<(&Round, &Sampled)> = rounds.iter().map(|round| (round.round, round.sampled)).collect();
-    let quiet = quiet::of(entry, place, &sampled, relative_resolution);
+    let structure = if entry.probe.is_structure { structure::of(&counting, entry.probe.better) } else { None };
+    let (of_structure, remark) = structure.map_or((None, None), |(quiet, remark)| (Some(quiet), remark));
+    let quiet = of_structure.or_else(|| quiet::of(entry, place, &sampled, relative_resolution));
     let typical = estimate(&counting, relative_resolution, entry.probe.better);
     let cpu = rounds.first().and_then(|round| round.round.cpus.first().copied());
     // Nothing leads that is not there: where no clock was timed, what was measured stands.
-    let leading = quiet.map_or(Leading::Typical, |_| quiet::leading(entry, place, cpu));
+    let leading = match (of_structure, quiet) {
+        (Some(_), _) => Leading::Quiet,
+        (None, quiet) => quiet.map_or(Leading::Typical, |_| quiet::leading(entry, place, cpu)),
+    };
     let estimate = Estimate { quiet, leading, ..typical };
     let of_one = middle_round(&counting, typical.typical);
     let also = also(entry, rounds, leave_out, relative_resolution, quiet.filter(|_| leading == Leading::Quiet), of_one);
     let mut flags = flags_of(rounds, &estimate, relative_resolution, leave_out);
+    flags.extend(remark);
     flags.extend(also.get(Quantity::DEVICE_SHARE.name).and_then(|share| from_cache(share.estimate.typical)));
     Measured {
         also,

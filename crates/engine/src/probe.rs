@@ -324,6 +324,9 @@ pub struct Probe {
     /// The point at which its samples are independent adds, one after another, as looks at a core are: these tell how much of its width
     /// a thread had.
     pub adds: Option<&'static [(&'static str, &'static str)]>,
+    /// Whether the value is the size of a structure of the core, from which others that use it only take: the best value that repeats
+    /// stands for the case, and a remark says what the other rounds saw.
+    pub is_structure: bool,
     /// Whether the operation waits for another party, so that waiting for a CPU is part of it.
     pub blocking: bool,
     /// What it needs of its host.
@@ -374,6 +377,7 @@ impl Probe {
         full_factorial: &[],
         limit: Limit::None,
         adds: None,
+        is_structure: false,
         blocking: false,
         needs: &[],
         replaces: &[],

@@ -35,6 +35,8 @@ pub enum FlagKind {
     RoundsLost,
     /// The best round is over 10 % better than the median: neighbours, or page placement.
     BestRoundGap,
+    /// Others used a part of a structure of the core in some of the rounds; the value is of the other rounds.
+    PartlyUsed,
     /// A CPU quota stopped the process in some of the rounds.
     Throttled,
     /// Others used a CPU of the case in some of the rounds, and these were disturbed.

@@ -35,6 +35,7 @@ impl Flags {
                     | FlagKind::FromCache
                     | FlagKind::Unconfirmed
                     | FlagKind::SmallBuffer
+                    | FlagKind::PartlyUsed
             );
             (!of_the_value && *count >= COMMON_CASES && count * COMMON_SHARE >= measured).then_some(*kind)
         };
@@ -45,5 +46,5 @@ impl Flags {
 
 /// Whether a remark of this kind says little without its detail.
 pub(crate) fn needs_detail(kind: FlagKind) -> bool {
-    matches!(kind, FlagKind::Implausible | FlagKind::Unconfirmed | FlagKind::SmallBuffer)
+    matches!(kind, FlagKind::Implausible | FlagKind::Unconfirmed | FlagKind::SmallBuffer | FlagKind::PartlyUsed)
 }

@@ -87,6 +87,7 @@ pub(crate) const fn flag(kind: FlagKind) -> Text {
         FlagKind::BestRoundGap => {
             Text { en: "best round typically over 10 % better", zh: "最佳一轮的典型值好 10% 以上" }
         }
+        FlagKind::PartlyUsed => Text { en: "partly used by others", zh: "部分被他人占用" },
         FlagKind::Throttled => Text { en: "stopped by a CPU quota", zh: "被 CPU 配额暂停" },
         FlagKind::Contended => Text { en: "others used its CPU", zh: "CPU 被他人占用" },
         FlagKind::FromCache => Text { en: "from a cache below", zh: "来自下层缓存" },

@@ -18,7 +18,7 @@ const LASTING: usize = 3;
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Reorder window", zh: "乱序窗口" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Count,
     better: Better::Higher,
     explain: Explain {
@@ -28,11 +28,12 @@ pub static PROBE: Probe = Probe {
                  one waits until the other is done, and the time doubles. The value is the greatest number of entries with which it \
                  has not: with filler=nop (instructions that do nothing) and mixed those of both loads, the jump and the fillers; with \
                  load, of L1d, those of all loads; with store, of stores to L1d, those of the stores. mixed takes additions, vector \
-                 operations, loads and stores in turn, so that neither registers nor a queue run out first.",
+                 operations and nops in turn, so that neither registers run out first nor the queues of loads and stores. The value is \
+                 the largest that repeats: whoever shares the core only takes entries away, and a remark says what other rounds saw.",
             zh: "两条未命中 L1d 与 L2 的依赖加载链轮流前进；每次加载之后是 N 条填充指令和跳到其中第一条的跳转。核心能同时容纳一次加载、其填充指令与下一次\
                  加载时，两次加载同时进行；超出后要等前一次完成，时间加倍。数值是时间尚未加倍时的最大项数：filler=nop（什么也不做的指令）与 mixed 计入两次\
-                 加载、跳转和填充指令；load（L1d 中的加载）计入全部加载；store（写入 L1d 的存储）计入全部存储。mixed 轮流使用加法、向量运算、加载与\
-                 存储，使寄存器和各队列都不会先用完。",
+                 加载、跳转和填充指令；load（L1d 中的加载）计入全部加载；store（写入 L1d 的存储）计入全部存储。mixed 轮流使用加法、向量运算与空操作，\
+                 使寄存器以及加载、存储队列都不会先用完。数值取能重复得到的最大值：共用核心者只会占去一部分；其他轮次所见在备注中说明。",
         },
         why: Text {
             en: "The reorder buffer bounds how far the core looks ahead while a load waits for memory, and so how many cache misses \
@@ -74,6 +75,7 @@ pub static PROBE: Probe = Probe {
         Axis::size("size", "67108864", Points::Listed { quick: &["67108864"], standard: &[], thorough: &[] })
             .fills(Fill::Chain),
     ],
+    is_structure: true,
     section: crate::section::CORE,
     from: Profile::Standard,
     measure: Measure::Run(measure),

@@ -17,7 +17,7 @@ const SHARE: Quantity = Quantity::given(
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "Memory parallelism", zh: "访存并行度" },
-    revision: 1,
+    revision: 2,
     unit: Unit::Ratio,
     better: Better::Higher,
     also: &[SHARE],
@@ -26,10 +26,10 @@ pub static PROBE: Probe = Probe {
             en: "Each line of a buffer carries two links: one belongs to a random cycle over all lines, the other to a \
                  separate chain over an equal part of them. The same loop walks one chain, then all chains side by \
                  side, in turn. The value is the time per load of the single walk divided by that of the parallel \
-                 walk. Registers hold the chains' positions (on x86-64 vector registers hold most of them from the \
+                 walk, the largest that repeats: others only take buffers away. Registers hold the chains' positions (on x86-64 vector registers hold most of them from the \
                  twelfth on, and memory the last six of 32, which costs a few cycles per link).",
             zh: "缓冲区每行带两个链接：一个属于遍历所有行的随机环，另一个属于各链在自己那一等份里的环。单链遍历与多链并行遍历（在同一循环里\
-                 并排推进）交替进行；数值是前者每次加载的时间除以后者的。链的指针放在寄存器里（x86-64 上第十二条起多数放在向量寄存器，\
+                 并排推进）交替进行；数值是前者每次加载的时间除以后者的，取能重复得到的最大值：他人只会占去缓冲。链的指针放在寄存器里（x86-64 上第十二条起多数放在向量寄存器，\
                  32 条中的最后六条放在内存里，每个链接多几个周期）。",
         },
         why: Text {
@@ -80,6 +80,7 @@ pub static PROBE: Probe = Probe {
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["size", "chains"] }],
     limit: Limit::Saturating("chains"),
     replaces: &["par_mem"],
+    is_structure: true,
     section: crate::section::STRUCTURE,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

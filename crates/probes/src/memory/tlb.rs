@@ -30,7 +30,7 @@ const MISS: Quantity =
 
 pub static PROBE: Probe = Probe {
     title: Text { en: "TLB reach", zh: "TLB 覆盖的页数" },
-    revision: 2,
+    revision: 3,
     unit: Unit::Count,
     better: Better::Higher,
     also: &[FLAT, MISS],
@@ -39,13 +39,13 @@ pub static PROBE: Probe = Probe {
             en: "A chain of dependent loads visits one line in each of n pages in random order, at a different offset \
                  in every page. The same number of lines packed side by side is timed too; the difference is the cost \
                  of address translation. n grows; the value is the number of pages at which that cost starts to rise \
-                 to the next level. level=1 finds the end of the first-level TLB; level=2 the end of the second, \
+                 to the next level, the largest that repeats: others only take entries away. level=1 finds the end of the first-level TLB; level=2 the end of the second, \
                  beyond which the CPU walks the page table. A result within 4 % of a size that TLBs really have (64, \
                  72, 80, 96 and their powers-of-two multiples) is rounded to it; any other stays as it was seen. `flat` is \
                  the last number of pages up to which the cost had not risen. The cost of a miss is the extra time of a load beyond the level, compared with a first-level \
                  hit.",
             zh: "相关加载链以随机顺序访问 n 个页，每页一行、页内偏移各不相同；再测同样数目但紧密排列的行，两者之差就是地址转换的代价。n 逐步\
-                 增大，数值是代价开始升向下一级时的页数。level=1 止于一级 TLB 的尽头，level=2 止于二级 TLB 的尽头，此后要遍历页表。测得的页数\
+                 增大，数值是代价开始升向下一级时的页数，取能重复得到的最大值：他人只会占去一部分。level=1 止于一级 TLB 的尽头，level=2 止于二级 TLB 的尽头，此后要遍历页表。测得的页数\
                  若与某个实际存在的 TLB 项数（64、72、80、96 及其 2 的幂倍）相差不超过 4%，即取该项数，否则保留所见的页数。\
                  `flat` 是代价尚未上升的最后页数。未命中代价是超出\
                  该级后一次加载比命中一级 TLB 多花的时间。",
@@ -97,6 +97,7 @@ pub static PROBE: Probe = Probe {
         Axis::choice("page", "base", Points::Listed { quick: &["base"], standard: &["pmd"], thorough: &[] }),
     ],
     replaces: &["tlb"],
+    is_structure: true,
     section: crate::section::STRUCTURE,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

@@ -40,7 +40,9 @@ pub(super) fn quantities(view: &View, case: &CaseRecord, measured: &Measured) ->
     if is_in_cycles {
         shown.insert(0, Piece::new(value(measured.estimate.value(), info.unit, view.lang), Style::Dim));
     }
-    let other = estimators::other_estimator(view.run, case, &estimate, unit, view.lang);
+    // The median of rounds that saw two sizes of a structure is neither; the remark has both.
+    let has_two = measured.flags.iter().any(|flag| flag.kind == FlagKind::PartlyUsed);
+    let other = estimators::other_estimator(view.run, case, &estimate, unit, view.lang).filter(|_| !has_two);
     shown.extend(other.map(|text| Piece::new(text, Style::Dim)));
     if view.verbose {
         shown.extend(intervals(&estimate, unit, view.lang).into_iter().map(|text| Piece::new(text, Style::Dim)));

@@ -15,8 +15,8 @@ pub enum Filler {
     Load,
     /// A store to a word in the first cache.
     Store,
-    /// Of eight in turn three additions of integers, three operations on vectors, a load and a store: none of them takes more registers or
-    /// queue entries than there are before all instructions are.
+    /// Of eight in turn three additions of integers, three operations on vectors and two nops apart from each other: no loads or stores,
+    /// whose queues may be full first, no more registers than there are, and no two nops that might share an entry.
     Mixed,
 }
 
@@ -124,19 +124,19 @@ apart!(
     "add r10, rax
      xorps xmm0, xmm1
      add r10, rax
+     nop dword ptr [rax]
      xorps xmm0, xmm1
-     mov r10, [r11]
      add r10, rax
      xorps xmm0, xmm1
-     mov [r11], r10"
+     nop dword ptr [rax]"
     3,
     aarch64
     "add x6, x6, x0
      eor v0.16b, v0.16b, v1.16b
      add x6, x6, x0
+     nop
      eor v0.16b, v0.16b, v1.16b
-     ldr x6, [x7]
      add x6, x6, x0
      eor v0.16b, v0.16b, v1.16b
-     str x6, [x7]"
+     nop"
 );
