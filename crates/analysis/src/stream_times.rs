@@ -56,7 +56,7 @@ fn rates(measured: &Measured) -> impl Iterator<Item = f64> {
 }
 
 /// How many passes a case has; none where that is not in its samples.
-pub(crate) fn passes(measured: &Measured) -> Option<usize> {
+pub fn passes(measured: &Measured) -> Option<usize> {
     let is_imported = imported::TIMES.iter().all(|name| measured.also.contains_key(*name));
     (!is_imported).then(|| rates(measured).count())
 }

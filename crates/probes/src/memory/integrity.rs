@@ -18,17 +18,17 @@ pub static PROBE: Probe = Probe {
     also: &[TESTED],
     explain: Explain {
         what: Text {
-            en: "Memory is locked and tested in parts of 4 MiB while time remains, up to `amount` bytes: by default half \
-                 of the free memory, rounded down to a power of two. `tested` is how much of it a round tested. Each \
-                 test writes words, flushes them from all caches, reads them back and compares. \
+            en: "Memory is locked and tested in parts of 4 MiB, as many as a round has time for, one at least: 4 to 64 MiB of \
+                 the quick profile, by pattern and machine. `tested` says how many bytes. `amount` is the most that a round \
+                 tests, by default half of the free memory, rounded down to a power of two. Each test writes words, flushes them from all caches, reads them back and compares. \
                  Patterns: address stores each word's own address, then its inverse; inversions is the march C- test, \
                  upwards and downwards with seven backgrounds; moving walks a single one and a single zero through \
                  every bit of a word; random uses random words and their inverse. The value is the number of wrong \
                  words in one pass over a part. Any wrong word fails the case, which reports the number, and for the \
                  first ones the position, the expected and the found word: a median would hide an error that only one \
                  round has seen.",
-            zh: "逐段锁定并测试内存，每段 4 MiB，直到时间用完或达到 `amount` 字节；默认为空闲内存的一半，向下取 2 的幂。`tested` 是一轮\
-                 测试了多少内存。写入字、从所有缓存刷出、读回、比较。模式：address \
+            zh: "逐段锁定并测试内存，每段 4 MiB，一轮时间内能测多少段就测多少段，至少一段：快速档位为 4 到 64 MiB，视模式和机器而定。\
+                 `tested` 给出测试的字节数。`amount` 是一轮最多测试的字节数，默认为空闲内存的一半，向下取 2 的幂。写入字、从所有缓存刷出、读回、比较。模式：address \
                  每个字写自己的地址，再取反；inversions 是 march C-，以七种背景上行下行；moving 在字的每一位上移动单个一与单个零；random 随机字及其\
                  反码。值为测试一段所见的错误字数。一旦发现错误，用例即以失败结束，并给出数量，以及最先几处的位置、期望值与读到的值：不能让\
                  中位数掩盖只有一轮见到的错误。",
@@ -40,12 +40,12 @@ pub static PROBE: Probe = Probe {
         },
         reading: Text {
             en: "0 is the only good value, and it says nothing of memory outside of `tested`: a fault must lie in the \
-                 pages that the kernel happened to allocate. Let this probe have a run for itself \
-                 (`hostmark run memory.integrity --profile thorough`) and it tests more; for hours of testing use a \
+                 pages that the kernel happened to allocate. A longer profile tests more \
+                 (`hostmark run memory.integrity --profile thorough`); for hours of testing use a \
                  bootable memory test. inversions finds stuck bits, bits that do \
                  not flip, disturbing neighbour bits and faulty address lines; address finds faulty address lines \
                  fastest; moving and random find faults that need certain data.",
-            zh: "只能是 0，且不说明 `tested` 之外的内存：故障必须恰好落在内核给的页中。单独运行（`hostmark run memory.integrity --profile \
+            zh: "只能是 0，且不说明 `tested` 之外的内存：故障必须恰好落在内核给的页中。更长的档位（`hostmark run memory.integrity --profile \
                  thorough`）会测试更多；要测试数小时，请用可引导的内存测试。inversions 能发现固定位、不翻转的位、相\
                  互干扰的相邻位和地址线故障；address 发现地址线故障最快；moving 与 random 能发现依赖特定数据的故障。",
         },
