@@ -459,6 +459,24 @@ fn the_documents_say_how_many_probes_there_are() {
 }
 
 #[test]
+fn the_page_on_measuring_names_every_probe_that_subtracts() {
+    let page = format!("{}/../../docs/measuring.md", env!("CARGO_MANIFEST_DIR"));
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, text) = page.split_once("**Subtracted overhead.**").unwrap();
+    let (text, _) = text.split_once("**Below zero.**").unwrap();
+    let subtracts = |entry: &Entry| {
+        let parts = [("whole", "overhead"), ("raw", "handler"), ("sending", "handling")];
+        let has = |name: &str| entry.probe.also.iter().any(|quantity| quantity.name == name);
+        parts.iter().any(|(whole, part)| has(whole) && has(part))
+    };
+    let found: Vec<String> = entries(CATALOGUE).filter(subtracts).map(|entry| entry.id()).collect();
+    assert!(found.len() >= 7, "{found:?}");
+    for id in found {
+        assert!(text.contains(&format!("`{id}`")), "docs/measuring.md does not say that {id} subtracts");
+    }
+}
+
+#[test]
 fn what_a_limit_can_make_stall_reports_its_mean_or_its_sustained_rate() {
     for entry in entries(CATALOGUE) {
         let has = |name: &str| entry.probe.also.iter().any(|quantity| quantity.name == name);
