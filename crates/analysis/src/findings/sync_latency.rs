@@ -112,8 +112,8 @@ fn by_count(measured: &Measured) -> Option<Costed> {
 
 /// The mean of all, which stalls after bursts are in.
 fn by_mean(measured: &Measured) -> Option<Costed> {
-    let (sustained, median) = (measured.also.get("sustained")?.estimate.value(), measured.estimate.typical);
-    let mean = 1e9 / sustained;
+    let sustained = measured.also.get("sustained")?.estimate.value();
+    let (mean, median) = (1e9 / sustained, measured.estimate.typical);
     if mean < BURSTS * median || mean < LEAST_MEAN_NS {
         return None;
     }
