@@ -28,6 +28,7 @@ pub mod oom_score;
 pub mod packet_filter;
 pub mod peer;
 pub mod perf_event;
+pub mod place;
 pub mod process;
 pub mod random;
 pub mod regular;

@@ -1,0 +1,410 @@
+//! How a file that a person named is found and written: by its name in a directory that is held, so that nobody who changes the
+//! names on the way leads it astray.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path};
+
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat, fstat, fstatfs, linkat, mkdirat, openat, renameat,
+    renameat_with, unlinkat,
+};
+use rustix::io::Errno;
+
+use super::call::Call;
+use super::names::random;
+use super::scratch;
+
+/// A file is for others to read as well, as any that a program writes, as far as the umask allows.
+const MODE: Mode = Mode::from_raw_mode(0o666);
+/// The same of a directory.
+const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o777);
+/// A directory, to look up names in: its files need not be readable for that.
+const HELD: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// Links on the way to a file at most: the kernel follows no more.
+const MOST_LINKS: usize = 40;
+/// The filesystem of processes (PROC_SUPER_MAGIC of linux/magic.h): a link in it may lead to what has no name.
+const PROC: i64 = 0x9fa0;
+
+/// What has a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Nothing yet.
+    Nothing,
+    /// A regular file, which is replaced as a whole.
+    File,
+    /// A directory.
+    Directory,
+    /// A pipe, a device, or what a process has open: it is written to as it is.
+    Other,
+}
+
+/// A directory that is held: a name in it leads to what is in it, whatever becomes of the names above.
+#[derive(Debug)]
+pub struct Directory(OwnedFd);
+
+/// A name in a directory that is held, and what it stood for when it was looked up.
+#[derive(Debug)]
+pub struct Place {
+    directory: Directory,
+    name: OsString,
+    found: Option<Stat>,
+    /// Whether the name is a link of /proc, which the kernel alone can follow.
+    is_open_file: bool,
+}
+
+impl Directory {
+    /// The directory of this path.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Place::find`].
+    pub fn open(path: &Path) -> io::Result<Directory> {
+        walk(path, End::Directory).map(|place| place.directory)
+    }
+
+    /// The same; what is missing of it is made.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Place::find`].
+    pub fn make(path: &Path) -> io::Result<Directory> {
+        walk(path, End::NewDirectory).map(|place| place.directory)
+    }
+
+    /// The directory of this name in it, made where it is not there; an error where something else has the name, as a link.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be made or opened.
+    pub fn make_below(&self, name: &str) -> io::Result<Directory> {
+        match mkdirat(&self.0, name, DIRECTORY_MODE) {
+            Ok(()) | Err(Errno::EXIST) => openat(&self.0, name, HELD, Mode::empty()).call("openat").map(Directory),
+            Err(error) => Err(error).call("mkdirat"),
+        }
+    }
+
+    /// Removes the directory of this name in it, with all that is in that.
+    ///
+    /// # Errors
+    ///
+    /// Where it is no directory, or cannot be removed.
+    pub fn remove_below(&self, name: &std::ffi::CStr) -> io::Result<()> {
+        scratch::remove_folder(self.0.as_fd(), name)
+    }
+
+    /// A name in it: of a link, its own.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be looked up.
+    pub fn entry(&self, name: &OsStr) -> io::Result<Place> {
+        let directory = Directory(rustix::io::fcntl_dupfd_cloexec(&self.0, 0).call("fcntl")?);
+        let found = match rustix::fs::statat(&directory.0, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => None,
+            found => Some(found.call("newfstatat")?),
+        };
+        Ok(Place { directory, name: name.to_owned(), found, is_open_file: false })
+    }
+}
+
+/// What a walk along a path looks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Name,
+    Directory,
+    NewDirectory,
+}
+
+/// The parts of a path, the first last.
+fn parts(path: &Path) -> Vec<OsString> {
+    let parts = path.components().filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir));
+    parts.map(|part| part.as_os_str().to_owned()).rev().collect()
+}
+
+/// Goes along a path by descriptors. A link is read by the descriptor of the very link whose owner was looked at. One that another
+/// user made leads where that user likes, and is refused wherever it stands: the kernel's fs.protected_symlinks guards the last
+/// part of a path alone. Root's are trusted, as /dev/stdout.
+fn walk(path: &Path, end: End) -> io::Result<Place> {
+    let (mut ahead, mut links) = (parts(path), 0);
+    let root = || rustix::fs::open("/", HELD, Mode::empty()).call("open");
+    let mut at = if path.has_root() { root()? } else { rustix::fs::open(".", HELD, Mode::empty()).call("open")? };
+    while let Some(name) = ahead.pop() {
+        let is_last = ahead.is_empty() && end == End::Name;
+        if !is_last {
+            // Opened as a directory, what is mounted on demand is mounted.
+            match openat(&at, &name, HELD, Mode::empty()) {
+                Ok(directory) => {
+                    at = directory;
+                    continue;
+                }
+                Err(Errno::NOENT) if end == End::NewDirectory => {
+                    match mkdirat(&at, &name, DIRECTORY_MODE) {
+                        Ok(()) | Err(Errno::EXIST) => ahead.push(name),
+                        Err(error) => return Err(error).call("mkdirat"),
+                    }
+                    continue;
+                }
+                Err(Errno::NOTDIR | Errno::LOOP) => {}
+                Err(error) => return Err(error).call("openat"),
+            }
+        }
+        let found = match openat(&at, &name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) {
+            Err(Errno::NOENT) if is_last => {
+                return Ok(Place { directory: Directory(at), name, found: None, is_open_file: false });
+            }
+            found => found.call("openat")?,
+        };
+        let status = fstat(&found).call("fstat")?;
+        if !FileType::from_raw_mode(status.st_mode).is_symlink() {
+            if is_last {
+                return Ok(Place { directory: Directory(at), name, found: Some(status), is_open_file: false });
+            }
+            return Err(Errno::NOTDIR).call("openat");
+        }
+        links += 1;
+        if !is_ours(&status) {
+            return Err(planted("a link that another user made leads there"));
+        }
+        if links > MOST_LINKS {
+            return Err(Errno::LOOP).call("openat");
+        }
+        if fstatfs(&found).call("fstatfs")?.f_type as i64 == PROC {
+            let target = openat(&at, &name, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).call("openat")?;
+            let status = fstat(&target).call("fstat")?;
+            match FileType::from_raw_mode(status.st_mode).is_dir() {
+                true => at = target,
+                false if is_last => {
+                    return Ok(Place { directory: Directory(at), name, found: Some(status), is_open_file: true });
+                }
+                false => return Err(Errno::NOTDIR).call("openat"),
+            }
+            continue;
+        }
+        let target = rustix::fs::readlinkat(&found, "", Vec::new()).call("readlinkat")?;
+        let target = Path::new(OsStr::from_bytes(target.as_bytes()));
+        if target.has_root() {
+            at = root()?;
+        }
+        ahead.extend(parts(target));
+    }
+    let found = Some(fstat(&at).call("fstat")?);
+    Ok(Place { directory: Directory(at), name: ".".into(), found, is_open_file: false })
+}
+
+/// Whether something is root's or this user's.
+fn is_ours(status: &Stat) -> bool {
+    [0, rustix::process::geteuid().as_raw()].contains(&status.st_uid)
+}
+
+fn planted(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, what)
+}
+
+impl Place {
+    /// What a path leads to. A link that this user or root made is followed, also where it leads to nothing yet.
+    ///
+    /// # Errors
+    ///
+    /// Where a directory on the way is missing or cannot be searched, or a link of another user stands on it.
+    pub fn find(path: &Path) -> io::Result<Place> {
+        walk(path, End::Name)
+    }
+
+    /// A path's last name itself: a link there is not followed.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Place::find`].
+    pub fn entry(path: &Path) -> io::Result<Place> {
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        Directory::open(path.parent().unwrap_or(Path::new("")))?.entry(name)
+    }
+
+    /// What had the name when it was looked up.
+    pub fn kind(&self) -> Kind {
+        match self.found.as_ref().map(|found| FileType::from_raw_mode(found.st_mode)) {
+            None => Kind::Nothing,
+            Some(FileType::Directory) => Kind::Directory,
+            Some(FileType::RegularFile) if !self.is_open_file => Kind::File,
+            Some(_) => Kind::Other,
+        }
+    }
+
+    /// Writes a file that is there whole and synced, or not at all, however the program ends meanwhile; a pipe or a device as it can be. A
+    /// file that is there is replaced, or is an error.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be written.
+    pub fn write(&self, text: &[u8], replace: bool) -> io::Result<()> {
+        if self.kind() == Kind::Other {
+            return self.as_it_is()?.write_all(text).call("write");
+        }
+        match self.nameless() {
+            Ok(file) => {
+                fill(&file, text)?;
+                self.give_name(&file, replace).or_else(|error| match error.kind() {
+                    io::ErrorKind::AlreadyExists => Err(error),
+                    // Without /proc a file cannot be given a name.
+                    _ => self.write_named(text, replace),
+                })
+            }
+            // Not every file system has files without a name; another error comes again.
+            Err(_) => self.write_named(text, replace),
+        }?;
+        // The file's name is kept by its directory. Not every file system can be asked to.
+        let reads = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let _ = openat(&self.directory.0, ".", reads, Mode::empty()).map(|directory| rustix::fs::fsync(&directory));
+        Ok(())
+    }
+
+    /// Adds to the end of a file, which is made where it is not there, in one write: who reads it meanwhile sees whole lines.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be written.
+    pub fn append(&self, text: &[u8]) -> io::Result<()> {
+        let mut file = match self.found {
+            None => self.create(OFlags::APPEND, MODE)?,
+            Some(_) => self.as_it_is()?,
+        };
+        file.write_all(text).call("write")
+    }
+
+    /// Makes a new file and opens it to be written to; one that is there is an error.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be made.
+    pub fn create_new(&self, mode: Mode) -> io::Result<File> {
+        self.create(OFlags::empty(), mode)
+    }
+
+    fn create(&self, flags: OFlags, mode: Mode) -> io::Result<File> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC | flags;
+        openat(&self.directory.0, &self.name, flags, mode).call("openat").map(File::from)
+    }
+
+    /// Opens what has the name: no link, and nothing that is waited for.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be opened.
+    pub fn open(&self, flags: OFlags) -> io::Result<File> {
+        let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        openat(&self.directory.0, &self.name, flags, MODE).call("openat").map(File::from)
+    }
+
+    /// Gives it another name, in whose place nothing stays.
+    ///
+    /// # Errors
+    ///
+    /// Where that cannot be.
+    pub fn rename_to(&self, to: &Place) -> io::Result<()> {
+        renameat(&self.directory.0, &self.name, &to.directory.0, &to.name).call("renameat")
+    }
+
+    /// Takes the name away; of a link, its own.
+    ///
+    /// # Errors
+    ///
+    /// Where that cannot be.
+    pub fn remove(&self) -> io::Result<()> {
+        unlinkat(&self.directory.0, &self.name, AtFlags::empty()).call("unlinkat")
+    }
+
+    /// Opens what was found, to add to it.
+    fn as_it_is(&self) -> io::Result<File> {
+        let was = self.found.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        if !self.is_open_file {
+            // As fs.protected_regular and fs.protected_fifos, which not every kernel has, and no second name of a file elsewhere.
+            let above = fstat(&self.directory.0).call("fstat")?;
+            let is_shared = above.st_mode & 0o1000 != 0 && above.st_mode & 0o022 != 0;
+            let is_file = FileType::from_raw_mode(was.st_mode).is_file();
+            if is_shared && (!is_ours(was) && was.st_uid != above.st_uid || is_file && was.st_nlink > 1) {
+                return Err(planted("another user put it into a directory that many may write to"));
+            }
+        }
+        let follows = if self.is_open_file { OFlags::empty() } else { OFlags::NOFOLLOW };
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOCTTY | OFlags::CLOEXEC | follows;
+        let file: File = openat(&self.directory.0, &self.name, flags, Mode::empty()).call("openat")?.into();
+        let is = fstat(&file).call("fstat")?;
+        match (is.st_dev, is.st_ino) == (was.st_dev, was.st_ino) {
+            true => Ok(file),
+            false => Err(io::Error::other("something else took its place meanwhile")),
+        }
+    }
+
+    /// A file that has no name yet: when the program is killed it is gone with it.
+    fn nameless(&self) -> io::Result<File> {
+        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+        openat(&self.directory.0, ".", flags, MODE).call("openat").map(File::from)
+    }
+
+    fn give_name(&self, file: &File, replace: bool) -> io::Result<()> {
+        let source = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let link = |name: &OsStr| linkat(CWD, &source, &self.directory.0, name, AtFlags::SYMLINK_FOLLOW);
+        match link(&self.name) {
+            Err(Errno::EXIST) if replace => {
+                // Linking replaces nothing: a name of its own, and at once a rename.
+                let beside = beside()?;
+                link(&beside).call("linkat")?;
+                self.take_from(&beside).inspect_err(|_| {
+                    let _ = unlinkat(&self.directory.0, &beside, AtFlags::empty());
+                })
+            }
+            linked => linked.call("linkat"),
+        }
+    }
+
+    /// The same on a file system without nameless files: what is killed in the midst of it leaves a hidden file.
+    fn write_named(&self, text: &[u8], replace: bool) -> io::Result<()> {
+        let beside = beside()?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file: File = openat(&self.directory.0, &beside, flags, MODE).call("openat")?.into();
+        let written = fill(&file, text).and_then(|()| match replace {
+            true => self.take_from(&beside),
+            false => self.take_unless_there(&beside),
+        });
+        if written.is_err() {
+            let _ = unlinkat(&self.directory.0, &beside, AtFlags::empty());
+        }
+        written
+    }
+
+    /// Gives this name to the file that has another one in the directory.
+    fn take_from(&self, beside: &OsStr) -> io::Result<()> {
+        renameat(&self.directory.0, beside, &self.directory.0, &self.name).call("renameat")
+    }
+
+    /// The same where nothing has it.
+    fn take_unless_there(&self, beside: &OsStr) -> io::Result<()> {
+        let at = &self.directory.0;
+        match renameat_with(at, beside, at, &self.name, RenameFlags::NOREPLACE) {
+            // A filesystem that cannot, as NFS, has links.
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                linkat(at, beside, at, &self.name, AtFlags::empty()).call("linkat")?;
+                unlinkat(at, beside, AtFlags::empty()).call("unlinkat")
+            }
+            renamed => renamed.call("renameat2"),
+        }
+    }
+}
+
+fn fill(mut file: &File, text: &[u8]) -> io::Result<()> {
+    file.write_all(text).call("write")?;
+    file.sync_all().call("fsync")
+}
+
+/// A name that nobody can foresee, for the moment before a rename.
+fn beside() -> io::Result<OsString> {
+    Ok(format!(".hostmark-{:016x}.tmp", random()?).into())
+}
+
+#[cfg(test)]
+#[path = "place_tests.rs"]
+mod tests;
