@@ -1,15 +1,15 @@
 //! The runs kept on this machine: where they lie, how they are named, how one is found again.
 
-mod atomic_file;
 pub mod summary;
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use hostmark_engine::sys::place::{Directory, Kind, Place};
 use hostmark_engine::sys::regular;
 use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{Run, load_run};
@@ -78,35 +78,27 @@ impl RunFiles {
             both!("--out '{shown}' has no file name; give another file", "--out “{shown}”没有文件名；请换一个文件")
         })?;
         // Not only once the run is measured.
-        atomic_file::refuse_foreign_link(file).map_err(|error| {
-            refused!(
-                "--out {shown} cannot be written ({error}); give another file",
-                "无法写入 --out {shown}（{error}）；请换一个文件"
-            )
-        })?;
-        let is_directory = atomic_file::is_directory(parent);
-        if !is_directory.map_err(|error| {
-            refused!(
-                "--out {shown} cannot be looked for ({error}); give another file",
-                "无法查看 --out {shown}（{error}）；请换一个文件"
-            )
-        })? {
-            refuse!(
+        let kind = Place::find(file).map(|place| place.kind()).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => refused!(
                 "--out {shown}: there is no directory {}; create it first",
                 "--out {shown}：没有目录 {}；请先创建它",
                 parent.display()
-            );
-        }
+            ),
+            _ => refused!(
+                "--out {shown} cannot be written ({error}); give another file",
+                "无法写入 --out {shown}（{error}）；请换一个文件"
+            ),
+        })?;
         // A run replaces the file, and must not do that to a directory or to /dev/null.
-        match fs::metadata(file) {
-            Ok(found) if found.is_dir() => {
+        match kind {
+            Kind::Directory => {
                 refuse!("--out {shown} is a directory; name a file in it", "--out {shown} 是目录；请给出其中的文件名")
             }
-            Ok(found) if !found.is_file() => refuse!(
+            Kind::Other => refuse!(
                 "--out {shown} is no regular file; give another file",
                 "--out {shown} 不是普通文件；请换一个文件"
             ),
-            _ => {}
+            Kind::Nothing | Kind::File => {}
         }
         let mut journal = stem.to_owned();
         journal.push(JOURNAL);
@@ -129,7 +121,7 @@ impl RunFiles {
         let directory = directory.ok_or_else(|| {
             both!("neither XDG_DATA_HOME nor HOME names a directory", "XDG_DATA_HOME 与 HOME 都没有指明目录")
         })?;
-        fs::create_dir_all(&directory).map_err(|error| format!("{} cannot be made: {error}", directory.display()))?;
+        Directory::make(&directory).map_err(|error| format!("{} cannot be made: {error}", directory.display()))?;
         let name = format!("{started}-{}-{unique}", file_part(hostname));
         let at = |suffix: &str| directory.join(format!("{name}{suffix}"));
         Ok(RunFiles { file: at(".json"), journal: at(".partial.jsonl"), name, replace: false })
@@ -157,7 +149,7 @@ impl RunFiles {
 
     /// Writes the run's file: whole and synced, or not at all.
     pub fn save(&self, run: &Run) -> io::Result<()> {
-        atomic_file::write(&self.file, &text_of(run), self.replace)?;
+        Place::find(&self.file)?.write(text_of(run).as_bytes(), self.replace)?;
         summary::remember(&self.file, run);
         Ok(())
     }
@@ -399,11 +391,11 @@ pub fn text(path: &Path) -> Result<String> {
 
 /// Writes `text` to a file that a person named: a regular file whole or not at all, anything else as it can be.
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
-    match fs::metadata(path) {
-        Ok(found) if !found.is_file() => {
-            atomic_file::refuse_foreign_link(path)?;
-            File::options().write(true).open(path)?.write_all(text.as_bytes())
+    let place = Place::find(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            io::Error::new(error.kind(), format!("there is no directory {}", parent(path).display()))
         }
-        _ => atomic_file::write(path, text, true),
-    }
+        _ => error,
+    })?;
+    place.write(text.as_bytes(), true)
 }

@@ -1,7 +1,7 @@
 //! How a file that a person named is found and written: by its name in a directory that is held, so that nobody who changes the
 //! names on the way leads it astray.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -92,8 +92,8 @@ impl Directory {
     /// # Errors
     ///
     /// Where it is no directory, or cannot be removed.
-    pub fn remove_below(&self, name: &std::ffi::CStr) -> io::Result<()> {
-        scratch::remove_folder(self.0.as_fd(), name)
+    pub fn remove_below(&self, name: &str) -> io::Result<()> {
+        scratch::remove_folder(self.0.as_fd(), &CString::new(name)?)
     }
 
     /// A name in it: of a link, its own.

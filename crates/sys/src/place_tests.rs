@@ -105,7 +105,10 @@ fn who_changes_the_names_after_the_look_leads_nobody_elsewhere() {
             fs::rename(at("out"), at("moved")).unwrap();
             symlink(at("secret"), at("out")).unwrap();
             way(&place, b"newer", true).unwrap();
-            assert_eq!((text(&at("secret/run.json")), text(&at("moved/run.json"))), ("precious".into(), "newer".into()));
+            assert_eq!(
+                (text(&at("secret/run.json")), text(&at("moved/run.json"))),
+                ("precious".into(), "newer".into())
+            );
             fs::remove_file(at("out")).unwrap();
             fs::rename(at("moved"), at("out")).unwrap();
             fs::remove_file(at("out/run.json")).unwrap();
@@ -164,7 +167,10 @@ fn nothing_is_added_to_what_a_stranger_put_into_a_directory_of_all() {
     assert_eq!(append().unwrap_err().kind(), io::ErrorKind::PermissionDenied);
     // Replaced, it is theirs no more.
     Place::find(&path).unwrap().write(b"ours", true).unwrap();
-    assert_eq!((text(&path).as_str(), fs::metadata(&path).unwrap().uid()), ("ours", rustix::process::geteuid().as_raw()));
+    assert_eq!(
+        (text(&path).as_str(), fs::metadata(&path).unwrap().uid()),
+        ("ours", rustix::process::geteuid().as_raw())
+    );
     // In a directory of one's own a file may be another's.
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
     std::os::unix::fs::chown(&path, Some(STRANGER), None).unwrap();
@@ -216,6 +222,6 @@ fn what_is_missing_or_no_directory_is_told_with_the_call() {
     inner.entry(OsStr::new("a")).unwrap().write(b"a", false).unwrap();
     inner.entry(OsStr::new("a")).unwrap().rename_to(&Place::entry(&directory.path().join("b")).unwrap()).unwrap();
     assert_eq!(text(&directory.path().join("b")), "a");
-    Directory::open(directory.path()).unwrap().remove_below(c"inner").unwrap();
+    Directory::open(directory.path()).unwrap().remove_below("inner").unwrap();
     assert!(!directory.path().join("inner").exists());
 }

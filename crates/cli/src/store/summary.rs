@@ -5,11 +5,12 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use hostmark_engine::sys::place::{Kind, Place};
 use hostmark_engine::sys::regular;
 use hostmark_model::{Imported, Outcome, Profile, Run};
 use serde::{Deserialize, Serialize};
 
-use super::{atomic_file, directory, load};
+use super::{directory, load};
 
 /// What is said of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -143,11 +144,9 @@ pub fn remember(path: &Path, run: &Run) {
 /// Where it cannot be written, all is read again.
 fn write(index: &Path, runs: HashMap<String, CachedSummary>) {
     // A link leads to what is not ours.
-    let is_ours = fs::symlink_metadata(index).map_or(true, |found| found.is_file());
-    if let Ok(text) = serde_json::to_string(&Remembered { form: FORM, runs })
-        && is_ours
-    {
-        let _ = atomic_file::write(index, &text, true);
+    let entry = Place::entry(index).ok().filter(|entry| [Kind::Nothing, Kind::File].contains(&entry.kind()));
+    if let (Ok(text), Some(entry)) = (serde_json::to_string(&Remembered { form: FORM, runs }), entry) {
+        let _ = entry.write(text.as_bytes(), true);
     }
 }
 

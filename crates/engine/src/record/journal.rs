@@ -2,17 +2,19 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hostmark_model::{Elsewhere, JsonLine, PathBytes, RoundLine};
+use rustix::fs::{Mode, OFlags};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::Plan;
 use crate::record::RoundResult;
 use crate::sys::call::Call;
+use crate::sys::place::Place;
 use crate::sys::regular;
 
 /// An open journal, `NAME.partial.jsonl`.
@@ -20,10 +22,11 @@ use crate::sys::regular;
 pub struct Journal {
     file: File,
     path: PathBuf,
+    entry: Place,
 }
 
 /// Others may read a journal, and not write to it.
-const MODE: u32 = 0o644;
+const MODE: Mode = Mode::from_raw_mode(0o644);
 
 /// How the line of a header begins.
 const HEADER_START: &str = r#"{"run":"#;
@@ -169,8 +172,9 @@ impl Journal {
     /// locked while it is open, which tells a run under way from one that was cut short. What a run left that was ended
     /// inside its header is taken over: nobody can go on with it.
     pub fn create(path: &Path, run: &impl Serialize, planned: &PlanLine, origin: &Origin) -> io::Result<Journal> {
-        let file = match OpenOptions::new().write(true).create_new(true).mode(MODE).open(path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => headerless(path)?.ok_or(error)?,
+        let entry = Place::entry(path)?;
+        let file = match entry.create_new(MODE) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => headerless(&entry)?.ok_or(error)?,
             created => created?,
         };
         // A file system without locks has journals all the same.
@@ -178,7 +182,7 @@ impl Journal {
             // Between its creation and its lock another run has taken it over.
             return Err(io::ErrorKind::AlreadyExists.into());
         }
-        let mut journal = Journal { file, path: path.to_owned() };
+        let mut journal = Journal { file, path: path.to_owned(), entry };
         let header = HeaderLine { run, plan: planned, origin };
         let header = serde_json::to_string(&header).map_err(io::Error::from);
         match header.and_then(|header| journal.append_line(&(header + "\n"))).and_then(|()| journal.sync()) {
@@ -201,6 +205,7 @@ impl Journal {
 
     /// Opens a journal to go on with it: a last line that has no end is cut off.
     pub fn resume<R: DeserializeOwned>(path: &Path) -> Result<(Journal, Header<R>, Vec<PastRound>), ResumeError> {
+        let entry = Place::find(path)?;
         let mut file = regular::open(OpenOptions::new().read(true).write(true), path)?;
         // It says what is run and which file is written: who wrote it acts as this user.
         let status = file.metadata()?;
@@ -213,7 +218,7 @@ impl Journal {
         let (header, rounds, whole) = parse(&text(&file)?)?;
         file.set_len(whole)?;
         file.seek(SeekFrom::Start(whole))?;
-        Ok((Journal { file, path: path.to_owned() }, header, rounds))
+        Ok((Journal { file, path: path.to_owned(), entry }, header, rounds))
     }
 
     /// Appends a round as a line has it.
@@ -236,7 +241,7 @@ impl Journal {
 
     /// Removes it, once the run file stands.
     pub fn remove(self) -> io::Result<()> {
-        std::fs::remove_file(&self.path)
+        self.entry.remove()
     }
 }
 
@@ -254,13 +259,13 @@ impl RoundSink for Journal {
 
 /// The file at `path`, emptied and locked, if it is a journal whose header was cut off before its first byte or inside it, and
 /// no run has it open.
-fn headerless(path: &Path) -> io::Result<Option<File>> {
+fn headerless(entry: &Place) -> io::Result<Option<File>> {
     // Not through a link, and no pipe that would be waited for: a journal is a regular file that a run made here.
-    let status = std::fs::symlink_metadata(path)?;
+    let Ok(mut file) = entry.open(OFlags::RDWR) else { return Ok(None) };
+    let status = file.metadata()?;
     if !status.is_file() || status.nlink() != 1 || status.uid() != rustix::process::geteuid().as_raw() {
         return Ok(None);
     }
-    let Ok(mut file) = regular::open(OpenOptions::new().read(true).write(true), path) else { return Ok(None) };
     // Where nothing can be locked, nobody can tell whether its run is under way.
     if file.try_lock().is_err() {
         return Ok(None);

@@ -10,7 +10,8 @@ impl Journal {
     /// A journal on a device that is always full.
     pub(crate) fn on_full_device() -> Journal {
         let path = Path::new("/dev/full");
-        Journal { file: OpenOptions::new().write(true).open(path).unwrap(), path: path.to_owned() }
+        let file = OpenOptions::new().write(true).open(path).unwrap();
+        Journal { file, path: path.to_owned(), entry: Place::entry(path).unwrap() }
     }
 }
 

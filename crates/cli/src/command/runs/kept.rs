@@ -1,13 +1,13 @@
 //! Where a run is kept: its file, and its journal while it goes on.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use anyhow::Result;
 use hostmark_analysis::escape::visible;
+use hostmark_engine::sys::place::Place;
 use hostmark_engine::{Journal, Origin, PlanLine};
 use hostmark_model::{Elsewhere, PathBytes, Run, counted};
 
@@ -153,7 +153,7 @@ fn open_journal(
     let created = match create() {
         // Who has a stopped run replaced has its journal replaced as well.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_named && is_of_stopped(place) => {
-            fs::remove_file(&place.journal).and_then(|()| create())
+            Place::entry(&place.journal).and_then(|entry| entry.remove()).and_then(|()| create())
         }
         created => created,
     };

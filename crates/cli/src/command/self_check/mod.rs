@@ -19,7 +19,6 @@ pub mod wire;
 
 use std::any::Any;
 use std::cell::RefCell;
-use std::fs;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
@@ -27,6 +26,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use hostmark_analysis::fleet::planted::MadeUp;
+use hostmark_engine::sys::place::Directory;
 use hostmark_launch::supervise::Supervised;
 use hostmark_model::{Exit, HostFacts, Lang};
 use serde::{Deserialize, Serialize};
@@ -219,7 +219,7 @@ fn store(report: &Report, json: &str) -> Result<()> {
     let Report { hostname, boot_id, digest, .. } = report;
     let Some(file) = self_checked::file(hostname, boot_id.as_deref(), digest.as_deref()) else { return Ok(()) };
     let directory = file.parent().context("a file in a directory")?;
-    let stored = fs::create_dir_all(directory).and_then(|()| store::write(&file, &format!("{json}\n")));
+    let stored = Directory::make(directory).and_then(|_| store::write(&file, &format!("{json}\n")));
     stored.map_err(|error| {
         let file = file.display();
         lost(both!(

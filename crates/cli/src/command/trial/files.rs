@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
+use hostmark_engine::sys::place::Directory;
 
 use crate::command::unwritten;
 use crate::language::{both, refuse};
@@ -16,7 +17,7 @@ pub fn stem(side: &str, turn: u32) -> String {
 /// The directory for the runs of these sides, made where it is not there; one that holds runs of earlier turns is refused.
 pub fn prepare<'a>(directory: &Path, sides: impl Iterator<Item = &'a str>) -> Result<()> {
     refuse_used(directory, sides)?;
-    std::fs::create_dir_all(directory).map_err(|error| unmade(directory, &error))
+    Directory::make(directory).map(drop).map_err(|error| unmade(directory, &error))
 }
 
 /// Refuses a directory that [`prepare`] would refuse, and makes none.

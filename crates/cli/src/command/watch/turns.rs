@@ -1,7 +1,6 @@
 //! The turns of a watch: each is measured, kept and told before the next.
 
-use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -9,6 +8,7 @@ use anyhow::Result;
 use hostmark_analysis::over_time::{Turn, slower};
 use hostmark_engine::Wall;
 use hostmark_engine::sys::cpu_time;
+use hostmark_engine::sys::place::Place;
 use hostmark_engine::worker::far::NoPeers;
 use hostmark_model::{Exit, Inputs, Lang, Profile, Run, RunRequest, SeriesTurn};
 use hostmark_present::{RenderOptions, export, tables};
@@ -239,7 +239,8 @@ impl Turns<'_> {
     }
 }
 
-/// Adds lines to a file in one write: who reads it meanwhile sees whole ones.
+/// Adds lines to a file, also where another watch has made it meanwhile.
 fn append(file: &Path, text: &str) -> io::Result<()> {
-    File::options().append(true).create(true).open(file)?.write_all(text.as_bytes())
+    let append = || Place::find(file)?.append(text.as_bytes());
+    append().or_else(|error| if error.kind() == io::ErrorKind::AlreadyExists { append() } else { Err(error) })
 }

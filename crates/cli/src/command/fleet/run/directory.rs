@@ -1,18 +1,19 @@
 //! The directory of a fleet's runs: one file a host, each whole, and beside them what became of every host.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use hostmark_engine::sys::place::{self, Kind};
 use hostmark_model::{FLEET_RUN_FILE, FLEET_RUN_SCHEMA, FleetHost, FleetPair, FleetRequest, FleetRun, HostState};
 use rustix::fs::{FlockOperation, OFlags, flock};
 
 use super::name;
 use crate::command::unwritten;
-use crate::language::both;
+use crate::language::{both, refused};
 use crate::store;
 
 /// Where runs lie that are under way. Hidden, so that nothing takes them for whole ones.
@@ -23,6 +24,8 @@ const LOCK: &str = "lock";
 /// A directory that this process measures into; no other does meanwhile.
 pub struct Directory {
     path: PathBuf,
+    held: place::Directory,
+    under_way: place::Directory,
     fleet: FleetRun,
     _lock: File,
 }
@@ -35,19 +38,20 @@ impl Directory {
             None => store::fresh_directory("fleet")?,
         };
         let shown = path.display();
-        fs::create_dir_all(&path).map_err(|error| {
+        let held = place::Directory::make(&path).map_err(|error| {
             unwritten(&error, &both!("{shown} cannot be made", "无法创建 {shown}"), &another_directory())
         })?;
-        if path.join(FLEET_RUN_FILE).symlink_metadata().is_ok() {
+        if held.entry(FLEET_RUN_FILE.as_ref()).is_ok_and(|entry| entry.kind() != Kind::Nothing) {
             bail!(both!(
                 "{shown} holds a fleet already; go on with it by --resume, or give another directory",
                 "{shown} 中已有一个机群；请用 --resume 继续，或换一个目录"
             ));
         }
-        let lock = locked(&path)?;
+        let (under_way, lock) = locked(&held, &path)?;
         let started = store::now().to_string();
         let (schema, engine, hosts, pairs) = (FLEET_RUN_SCHEMA.to_owned(), engine.to_owned(), Vec::new(), Vec::new());
-        Ok(Directory { path, fleet: FleetRun { schema, engine, started, request, hosts, pairs }, _lock: lock })
+        let fleet = FleetRun { schema, engine, started, request, hosts, pairs };
+        Ok(Directory { path, held, under_way, fleet, _lock: lock })
     }
 
     /// One that was measured into before, by the same request.
@@ -71,13 +75,14 @@ impl Directory {
                 "{shown} 使用了其他过滤表达式、选项或调度方式；请保持一致，或用 --out 重新测量"
             ));
         }
-        let lock = locked(path)?;
+        let held = place::Directory::open(path).map_err(|error| cannot_be_written(path, error))?;
+        let (under_way, lock) = locked(&held, path)?;
         for host in &mut fleet.hosts {
             if host.state == HostState::Measured && !is_whole(&path.join(&host.file)) {
                 host.state = HostState::Waiting;
             }
         }
-        Ok(Directory { path: path.to_owned(), fleet, _lock: lock })
+        Ok(Directory { path: path.to_owned(), held, under_way, fleet, _lock: lock })
     }
 
     /// The rows of these hosts, which are added where they are new.
@@ -110,9 +115,15 @@ impl Directory {
 
     /// Where a host's run is written while it goes on: a place that is empty.
     pub fn begin(&self, row: usize) -> io::Result<PathBuf> {
-        let file = self.path.join(UNDER_WAY).join(&self.fleet.hosts[row].file);
-        forget(&file)?;
-        Ok(file)
+        let name = &self.fleet.hosts[row].file;
+        let journal = store::journal_of(Path::new(name));
+        for left in [OsStr::new(name), journal.as_os_str()] {
+            let left = self.under_way.entry(left)?;
+            if left.kind() != Kind::Nothing {
+                left.remove()?;
+            }
+        }
+        Ok(self.path.join(UNDER_WAY).join(name))
     }
 
     /// Gives a host the run that lies there, if it is whole: the number of its cases that failed.
@@ -121,20 +132,17 @@ impl Directory {
         if let Some(why) = &run.interrupted {
             bail!(both!("the run did not come to its end ({why})", "运行未测完（{why}）"));
         }
-        let whole = self.path.join(&self.fleet.hosts[row].file);
-        fs::rename(file, &whole).map_err(|error| {
-            unwritten(&error, &both!("{} cannot be written", "无法写入 {}", whole.display()), &another_directory())
-        })?;
+        let name = OsStr::new(&self.fleet.hosts[row].file);
+        let renamed = self.held.entry(name).and_then(|whole| self.under_way.entry(name)?.rename_to(&whole));
+        renamed.map_err(|error| cannot_be_written(&self.path.join(name), error))?;
         Ok(run.cases.iter().filter(|case| matches!(case.outcome, hostmark_model::Outcome::Failed { .. })).count())
     }
 
     /// Writes down what became of every host.
     pub fn save(&self) -> Result<()> {
-        let file = self.path.join(FLEET_RUN_FILE);
         let text = serde_json::to_string_pretty(&self.fleet)? + "\n";
-        store::write(&file, &text).map_err(|error| {
-            unwritten(&error, &both!("{} cannot be written", "无法写入 {}", file.display()), &another_directory())
-        })
+        let written = self.held.entry(FLEET_RUN_FILE.as_ref()).and_then(|entry| entry.write(text.as_bytes(), true));
+        written.map_err(|error| cannot_be_written(&self.path.join(FLEET_RUN_FILE), error))
     }
 
     /// Whether something was measured between two hosts, from the first.
@@ -189,7 +197,7 @@ impl Directory {
 /// Nothing is under way any more; what was is no run.
 impl Drop for Directory {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(self.path.join(UNDER_WAY));
+        let _ = self.held.remove_below(UNDER_WAY);
     }
 }
 
@@ -214,46 +222,30 @@ fn another_directory() -> String {
     both!("give another directory by --out", "请用 --out 换一个目录")
 }
 
+fn cannot_be_written(path: &Path, error: io::Error) -> anyhow::Error {
+    unwritten(&error, &both!("{} cannot be written", "无法写入 {}", path.display()), &another_directory())
+}
+
 /// The directory below for runs under way, and the lock in it, which ends with this process.
-fn locked(path: &Path) -> Result<File> {
+fn locked(held: &place::Directory, path: &Path) -> Result<(place::Directory, File)> {
     let (below, shown) = (path.join(UNDER_WAY), path.display());
-    let cannot = |error: io::Error| {
-        unwritten(&error, &both!("{shown} cannot be written to", "无法写入 {shown}"), &another_directory())
-    };
-    match fs::create_dir(&below) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(cannot(error)),
-        _ => {}
-    }
-    // A link in its place would lead elsewhere.
-    if !below.symlink_metadata().is_ok_and(|found| found.is_dir()) {
-        bail!(both!(
+    let under_way = held.make_below(UNDER_WAY).map_err(|error| match error.kind() {
+        // A link in its place would lead elsewhere.
+        io::ErrorKind::NotADirectory => refused!(
             "{} is no directory; remove it, or give another directory by --out",
             "{} 不是目录；请删除它，或用 --out 换一个目录",
             below.display()
-        ));
-    }
-    let mut options = File::options();
-    let options = options.create(true).truncate(false).write(true).custom_flags(OFlags::NOFOLLOW.bits() as i32);
-    let lock = options.open(below.join(LOCK)).map_err(cannot)?;
+        ),
+        _ => cannot_be_written(path, error),
+    })?;
+    let lock = under_way.entry(LOCK.as_ref()).and_then(|lock| lock.open(OFlags::WRONLY | OFlags::CREATE));
+    let lock = lock.map_err(|error| cannot_be_written(path, error))?;
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
         Err(rustix::io::Errno::WOULDBLOCK) => bail!(both!(
             "another hostmark measures into {shown}; wait for its end, or give another directory",
             "另一个 hostmark 正在测入 {shown}；请等它结束，或换一个目录"
         )),
         // A filesystem without locks is taken at its user's word.
-        _ => Ok(lock),
+        _ => Ok((under_way, lock)),
     }
-}
-
-/// Removes what an earlier turn left there.
-fn forget(file: &Path) -> io::Result<()> {
-    let mut journal = file.with_extension("").into_os_string();
-    journal.push(store::JOURNAL);
-    for left in [file, Path::new(&journal)] {
-        match fs::remove_file(left) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-    }
-    Ok(())
 }
