@@ -237,7 +237,7 @@ fn words_that_make_no_sense_in_a_run_end_it() {
     }
 }
 
-const NONCE: Nonce = Nonce([7; 16]);
+const NONCE: Nonce = Nonce::of([7; 16]);
 
 /// Far ends of the round trip.
 fn served() -> ServeRequest {
@@ -265,7 +265,7 @@ fn asks(agent: &mut Agent, request: PeerRequest) -> PeerAnswer {
 fn a_peer_serves_one_round_after_the_other_and_leaves_nothing() {
     let mut agent = Agent::greeted();
     for parties in [1, 3] {
-        let nonces: Vec<Nonce> = (0..parties).map(|party| Nonce([party; 16])).collect();
+        let nonces: Vec<Nonce> = (0..parties).map(|party| Nonce::of([party; 16])).collect();
         let PeerAnswer::Serving { at } =
             asks(&mut agent, PeerRequest::Serve(ServeRequest { nonces: nonces.clone(), ..served() }))
         else {
@@ -274,10 +274,10 @@ fn a_peer_serves_one_round_after_the_other_and_leaves_nothing() {
         assert_eq!(at.len(), nonces.len());
         for (address, nonce) in at.iter().zip(&nonces) {
             let mut stream = std::net::TcpStream::connect(address).unwrap();
-            stream.write_all(&[&nonce.0[..], b"x"].concat()).unwrap();
+            stream.write_all(&[&nonce.told()[..], b"x"].concat()).unwrap();
             let mut back = [0; 17];
             stream.read_exact(&mut back).unwrap();
-            assert_eq!(back[..], [&nonce.0[..], b"x"].concat());
+            assert_eq!(back[..], [&nonce.told()[..], b"x"].concat());
         }
         let PeerAnswer::Served { said, .. } = asks(&mut agent, PeerRequest::Enough) else { panic!("no account") };
         assert!(said.len() == at.len() && said.iter().all(|said| matches!(said, Ok(Some(_)))), "{said:?}");

@@ -7,7 +7,8 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use hostmark_launch::channel::Dialling;
-use hostmark_launch::serve::{MOST_AT_DOOR, SESSIONS};
+use hostmark_launch::crowd::MOST_AT_DOOR;
+use hostmark_launch::serve::SESSIONS;
 use hostmark_launch::token::Token;
 use hostmark_model::{
     AGENT_PROTOCOL, AgentAnswer, AgentRequest, Inputs, JsonLine, Nonce, Params, PathBytes, PeerAnswer, PeerRequest,
@@ -427,7 +428,7 @@ fn far_ends_listen_where_their_server_does_and_are_as_many_as_cpus() {
         }
     };
     assert_eq!(asks(PeerRequest::Addresses), PeerAnswer::Addresses(vec![Ipv4Addr::LOCALHOST.into()]));
-    let nonce = Nonce([7; 16]);
+    let nonce = Nonce::of([7; 16]);
     let wanted = |service: &str, at: IpAddr, parties: usize| {
         PeerRequest::Serve(ServeRequest {
             service: service.into(),
@@ -450,7 +451,7 @@ fn far_ends_listen_where_their_server_does_and_are_as_many_as_cpus() {
             // Its client is not kept waiting by those who say nothing.
             let silent: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(listens[0]).unwrap()).collect();
             let mut peer = TcpStream::connect(listens[0]).unwrap();
-            peer.write_all(&nonce.0).unwrap();
+            peer.write_all(nonce.told()).unwrap();
             peer.read_exact(&mut [0; 16]).unwrap();
             let is_held = |mut stream: &TcpStream| {
                 stream.set_nonblocking(true).unwrap();

@@ -23,7 +23,7 @@ const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Long enough to see that none comes.
 const MOMENT: Duration = Duration::from_millis(200);
-const STRANGER: Nonce = Nonce([7; 16]);
+const STRANGER: Nonce = Nonce::of([7; 16]);
 
 fn has(family: IpAddr) -> bool {
     UdpSocket::bind((family, 0)).is_ok()
@@ -56,7 +56,7 @@ fn used(far: FarEnds) -> FarUsage {
 fn connected(address: SocketAddr, nonce: Nonce) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream.write_all(&nonce.0).unwrap();
+    stream.write_all(nonce.told()).unwrap();
     stream
 }
 
@@ -68,9 +68,9 @@ fn a_service_that_an_agent_starts_serves_who_knows_its_nonce() {
         stranger.write_all(b"x").ok();
         assert!(!matches!(stranger.read(&mut [0]), Ok(1..)), "a stranger is answered");
         let mut known = connected(end.address, end.nonce);
-        let mut answer = end.nonce.0;
+        let mut answer = *end.nonce.told();
         known.read_exact(&mut answer).unwrap();
-        assert_eq!(answer, end.nonce.0, "who knows it is told so");
+        assert_eq!(answer, *end.nonce.told(), "who knows it is told so");
         let mut byte = [0];
         for sent in 0..100 {
             known.write_all(&[sent]).unwrap();
@@ -100,13 +100,13 @@ fn a_service_of_datagrams_answers_no_address_that_did_not_send_its_nonce() {
             socket.recv(&mut back).ok().map(|bytes| back[..bytes].to_vec())
         };
         let (stranger, known) = (socket(), socket());
-        for sent in [&b"x"[..], &STRANGER.0] {
+        for sent in [&b"x"[..], STRANGER.told()] {
             assert_eq!(answer(&stranger, MOMENT, sent), None);
         }
-        assert_eq!(answer(&known, PATIENCE, &end.nonce.0), Some(end.nonce.0.to_vec()));
+        assert_eq!(answer(&known, PATIENCE, end.nonce.told()), Some(end.nonce.told().to_vec()));
         assert_eq!(answer(&known, PATIENCE, b"y"), Some(b"y".to_vec()));
         // The nonce is used up: whoever has seen it comes too late.
-        assert_eq!(answer(&stranger, MOMENT, &end.nonce.0), None);
+        assert_eq!(answer(&stranger, MOMENT, end.nonce.told()), None);
         assert_eq!(answer(&known, PATIENCE, b"z"), Some(b"z".to_vec()));
         used(far);
     }
@@ -135,18 +135,18 @@ fn a_flow_of_datagrams_goes_to_the_address_that_sent_the_nonce_alone() {
                 socket.recv(&mut back).ok().map(|bytes| back[..bytes].to_vec())
             };
             let (stranger, known) = (socket(), socket());
-            for sent in [&STRANGER.0[..], &end.nonce.0[..15], &words(1), &words(2), &[0; 1000]] {
+            for sent in [&STRANGER.told()[..], &end.nonce.told()[..15], &words(1), &words(2), &[0; 1000]] {
                 stranger.send(sent).unwrap();
             }
             assert_eq!(comes(&stranger, MOMENT), None, "{direction}");
-            known.send(&end.nonce.0).unwrap();
-            assert_eq!(comes(&known, PATIENCE), Some(end.nonce.0.to_vec()));
+            known.send(end.nonce.told()).unwrap();
+            assert_eq!(comes(&known, PATIENCE), Some(end.nonce.told().to_vec()));
             known.send(&words(1)).unwrap();
             if direction == "receive" {
                 assert_eq!(comes(&known, PATIENCE).map(|datagram| datagram.len()), Some(1000));
             }
             // The nonce is used up, and nobody else stops what goes on or hears of it.
-            for sent in [&end.nonce.0[..], &words(2)] {
+            for sent in [&end.nonce.told()[..], &words(2)] {
                 // The kernel may say that nobody is there for it.
                 let _ = stranger.send(sent);
             }

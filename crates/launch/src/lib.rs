@@ -5,6 +5,7 @@
 pub mod agent;
 pub mod channel;
 mod copy_in;
+pub mod crowd;
 pub mod dial;
 pub mod group;
 pub mod guest;

@@ -23,7 +23,7 @@ use pace::RateLimiter;
 use refusals::{Refusal, Refusals};
 use session::{Leftover, Session, Turned};
 
-pub use admission::{MOST_AT_DOOR, MOST_HANDSHAKES};
+pub use admission::MOST_HANDSHAKES;
 pub use session::{LONGEST, MOST_BYTES};
 
 /// The port of a server, unless another one is named.

@@ -1,6 +1,7 @@
 //! Far ends: the other halves of what is measured between two parties, as they are started, reached and accounted for.
 
 use std::fmt::{self, Debug, Formatter};
+use std::hint::black_box;
 use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -8,8 +9,37 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::{Params, Scratch};
 
 /// What only those know who may use a far end: 128 random bits, for one round.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Nonce(pub [u8; 16]);
+#[derive(Clone, Copy)]
+pub struct Nonce([u8; 16]);
+
+impl Nonce {
+    /// Bytes of one.
+    pub const BYTES: usize = 16;
+
+    /// The one of these bytes.
+    pub const fn of(bytes: [u8; Nonce::BYTES]) -> Nonce {
+        Nonce(bytes)
+    }
+
+    /// What is told to the other end.
+    pub fn told(&self) -> &[u8; Nonce::BYTES] {
+        &self.0
+    }
+
+    /// Whether somebody told it, in a time that does not depend on how much of it was right.
+    #[inline]
+    pub fn is(&self, told: &[u8]) -> bool {
+        told.len() == self.0.len() && black_box(self.0.iter().zip(told).fold(0, |all, (a, b)| all | (a ^ b))) == 0
+    }
+}
+
+impl PartialEq for Nonce {
+    fn eq(&self, other: &Nonce) -> bool {
+        self.is(&other.0)
+    }
+}
+
+impl Eq for Nonce {}
 
 impl Debug for Nonce {
     /// A secret is in no message.
@@ -93,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_nonce_is_read_back_as_it_was_written_and_nothing_else_is_one() {
-        let nonce = Nonce([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 255]);
+        let nonce = Nonce::of([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 255]);
         let written = serde_json::to_string(&nonce).unwrap();
         assert_eq!(written, "\"000102030405060708090a0b0c0d0eff\"");
         assert_eq!(serde_json::from_str::<Nonce>(&written).unwrap(), nonce);

@@ -15,15 +15,12 @@ use crate::workloads::{network::local, network::socket};
 
 /// How long a client waits for its server: one that died or hangs is an error, and never a hang of the client.
 pub const PATIENCE: Duration = Duration::from_secs(2);
-const NONCE_BYTES: usize = 16;
+const NONCE_BYTES: usize = Nonce::BYTES;
 
 fn no_socket(at: &[IpAddr], error: &io::Error) -> RoundError {
     let at: Vec<String> = at.iter().map(IpAddr::to_string).collect();
     RoundError::lacking(format_args!("cannot open a socket at {}", at.join(" or ")), error)
 }
-
-/// Strangers that are heard at once: whoever comes later takes the place of the one who has been silent for longest.
-const MOST_STRANGERS: usize = 256;
 
 /// Somebody who has connected, and has not yet told the whole nonce.
 #[derive(Debug)]
@@ -36,7 +33,8 @@ struct Stranger {
 }
 
 impl Stranger {
-    /// Whether it has told the nonce by now; none where it tells something else, or nothing any more.
+    /// Whether it has told the nonce by now; none where it told something else, or tells nothing any more. Nothing is said before all
+    /// bytes are there: who is shown out at the first wrong one would learn the right ones in turn.
     fn has_sent(&mut self, nonce: &Nonce) -> Option<bool> {
         use rustix::io::Errno;
         match rustix::net::recv(&self.stream, &mut self.received[self.bytes..], RecvFlags::DONTWAIT) {
@@ -44,7 +42,8 @@ impl Stranger {
             Err(Errno::AGAIN | Errno::INTR) => {}
             _ => return None,
         }
-        (self.received[..self.bytes] == nonce.0[..self.bytes]).then_some(self.bytes == NONCE_BYTES)
+        let is_whole = self.bytes == NONCE_BYTES;
+        (!is_whole || nonce.is(&self.received)).then_some(is_whole)
     }
 }
 
@@ -88,7 +87,7 @@ impl AuthenticatedListener {
                 match if is_readable { stranger.has_sent(&self.nonce) } else { Some(false) } {
                     Some(true) => {
                         let Stranger { mut stream, from, .. } = strangers.remove(index);
-                        if stream.set_nodelay(true).and_then(|()| stream.write_all(&self.nonce.0)).is_ok() {
+                        if stream.set_nodelay(true).and_then(|()| stream.write_all(self.nonce.told())).is_ok() {
                             return Ok((stream, from));
                         }
                     }
@@ -117,14 +116,14 @@ impl AuthenticatedListener {
     fn accept_stranger(&self, strangers: &mut Vec<Stranger>) -> io::Result<()> {
         match self.listener.accept().call("accept4") {
             Ok((stream, client)) => {
-                if strangers.len() == MOST_STRANGERS {
-                    strangers.remove(0);
+                if strangers.len() >= MOST_AT_DOOR {
+                    make_room(strangers);
                 }
                 let until_ns = clock::monotonic_ns() + PATIENCE.as_nanos() as u64;
                 strangers.push(Stranger { stream, from: client.ip(), received: [0; NONCE_BYTES], bytes: 0, until_ns });
             }
             // They have all the files that this process may open.
-            Err(_) if !strangers.is_empty() => drop(strangers.remove(0)),
+            Err(_) if !strangers.is_empty() => make_room(strangers),
             Err(error) => return Err(error),
         }
         Ok(())
@@ -146,6 +145,12 @@ impl AuthenticatedListener {
         loop {
             gone(session(self.admit()?.0))?;
         }
+    }
+}
+
+fn make_room(strangers: &mut Vec<Stranger>) {
+    if let Some(place) = who_makes_room(strangers.iter().map(|stranger| Some(stranger.from))) {
+        strangers.remove(place);
     }
 }
 
@@ -178,8 +183,8 @@ pub fn receive(serving: &mut Serving) -> Result<Admitted> {
     loop {
         let mut received = [0; ROOM_FOR_NONCE];
         let (bytes, client) = socket.recv_from(&mut received).call("recvfrom")?;
-        if received[..bytes] == nonce.0 {
-            socket.send_to(&nonce.0, client).call("sendto")?;
+        if nonce.is(&received[..bytes]) {
+            socket.send_to(nonce.told(), client).call("sendto")?;
             return Ok(Admitted { socket, client, nonce });
         }
     }
@@ -200,11 +205,11 @@ impl Admitted {
     /// Whether this is the client's nonce once more, which it sends where no answer came; it is answered again.
     #[inline]
     pub fn is_knock(&self, message: &[u8]) -> io::Result<bool> {
-        if message != self.nonce.0 {
+        if !self.nonce.is(message) {
             return Ok(false);
         }
         // To the client, whatever the socket is connected to.
-        self.socket.send_to(&self.nonce.0, self.client).call("sendto")?;
+        self.socket.send_to(self.nonce.told(), self.client).call("sendto")?;
         Ok(true)
     }
 
@@ -239,10 +244,10 @@ pub fn connect_with(
     let mut stream = socket::connect_with(far.address, patience, prepared)?;
     stream.set_write_timeout(None).call("setsockopt")?;
     stream.set_nodelay(true).call("setsockopt")?;
-    stream.write_all(&far.nonce.0).call("sendto")?;
+    stream.write_all(far.nonce.told()).call("sendto")?;
     let mut back = [0; NONCE_BYTES];
     stream.read_exact(&mut back).call("recvfrom").map_err(unanswered)?;
-    if back == far.nonce.0 { Ok(stream) } else { Err(wrong_answer().into()) }
+    if far.nonce.is(&back) { Ok(stream) } else { Err(wrong_answer().into()) }
 }
 
 /// How often a client sends its nonce at most: each datagram there and back may be lost.
@@ -253,10 +258,10 @@ pub fn correspond(far: &FarEnd) -> Result<UdpSocket> {
     let socket = local::udp_connected(far.address)?;
     socket.set_read_timeout(Some(PATIENCE / KNOCKS)).call("setsockopt")?;
     for _ in 0..KNOCKS {
-        socket.send(&far.nonce.0).call("sendto").map_err(unanswered)?;
+        socket.send(far.nonce.told()).call("sendto").map_err(unanswered)?;
         let mut back = [0; ROOM_FOR_NONCE];
         match socket.recv(&mut back).call("recvfrom") {
-            Ok(bytes) if back[..bytes] == far.nonce.0 => {
+            Ok(bytes) if far.nonce.is(&back[..bytes]) => {
                 socket.set_read_timeout(Some(PATIENCE)).call("setsockopt")?;
                 return Ok(socket);
             }
@@ -271,7 +276,7 @@ pub fn correspond(far: &FarEnd) -> Result<UdpSocket> {
 
 /// Whether a datagram is a second answer to the client's nonce.
 pub fn is_second_answer(far: &FarEnd, message: &[u8]) -> bool {
-    message == far.nonce.0
+    far.nonce.is(message)
 }
 
 /// What a client's error says of its server.
@@ -297,7 +302,7 @@ pub fn wrong_answer() -> io::Error {
 mod tests {
     use super::*;
 
-    const NONCE: Nonce = Nonce([9; NONCE_BYTES]);
+    const NONCE: Nonce = Nonce::of([9; NONCE_BYTES]);
 
     fn door() -> (AuthenticatedListener, FarEnd) {
         let (listener, address) = local::tcp_listener(&["127.0.0.1".parse().unwrap()]).unwrap();
@@ -328,7 +333,7 @@ mod tests {
             let (door, far) = door();
             std::thread::scope(|scope| {
                 let admitted = scope.spawn(|| door.admit().map(|_| door));
-                let says: [&[u8]; 2] = [b"", &NONCE.0[..5]];
+                let says: [&[u8]; 2] = [b"", &NONCE.told()[..5]];
                 let silent: Vec<_> = says.iter().flat_map(|says| strangers(&far, count / 2, says)).collect();
                 let other = strangers(&far, 3, b"GET / HTTP/1.1\r\n\r\n");
                 connect(&far).unwrap();
@@ -340,19 +345,50 @@ mod tests {
         }
     }
 
+    /// Connects from an address of loopback, and is heard at the door.
+    fn comes(door: &AuthenticatedListener, far: &FarEnd, from: u8, waiting: &mut Vec<Stranger>) -> TcpStream {
+        use rustix::net::{AddressFamily, SocketType, bind, socket};
+        let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        bind(&socket, &SocketAddr::from(([127, 0, 0, from], 0))).unwrap();
+        rustix::net::connect(&socket, &far.address).unwrap();
+        door.accept_stranger(waiting).unwrap();
+        socket.into()
+    }
+
     #[test]
-    #[ignore = "takes long"]
-    fn too_many_strangers_take_the_place_of_the_first_ones_and_of_no_client() {
+    fn a_right_beginning_is_answered_as_a_wrong_one_until_all_is_told() {
         let (door, far) = door();
-        std::thread::scope(|scope| {
-            let admitted = scope.spawn(|| (door.admit().unwrap(), door.admit().unwrap(), door));
-            let client = connect(&far).unwrap();
-            let all = strangers(&far, MOST_STRANGERS + 40, b"");
-            connect(&far).unwrap();
-            assert!(is_held(&client) && all[41..].iter().filter(|stream| is_held(stream)).count() > MOST_STRANGERS / 2);
-            assert!(!all[..40].iter().any(is_held));
-            drop(admitted.join());
-        });
+        let mut waiting = Vec::new();
+        let mut answers = |says: &[u8], more: &[u8]| {
+            let mut client = comes(&door, &far, 1, &mut waiting);
+            let mut stranger = waiting.remove(0);
+            [says, more].map(|part| {
+                client.write_all(part).unwrap();
+                stranger.has_sent(&NONCE)
+            })
+        };
+        let right = *NONCE.told();
+        for length in 1..NONCE_BYTES {
+            for wrong in 0..NONCE_BYTES {
+                let mut other = right;
+                other[wrong] ^= 1;
+                assert_eq!(answers(&other[..length], &other[length..]), [Some(false), None], "{length} {wrong}");
+            }
+            assert_eq!(answers(&right[..length], &right[length..]), [Some(false), Some(true)], "{length}");
+        }
+    }
+
+    #[test]
+    fn a_crowd_of_one_network_makes_room_for_itself_and_ends_no_one_elses_connection() {
+        let (door, far) = door();
+        let mut waiting = Vec::new();
+        let mut slow = comes(&door, &far, 1, &mut waiting);
+        let crowd: Vec<_> = (0..MOST_AT_DOOR + 40).map(|_| comes(&door, &far, 9, &mut waiting)).collect();
+        assert_eq!(waiting.len(), MOST_AT_DOOR);
+        slow.write_all(NONCE.told()).unwrap();
+        assert_eq!(waiting[0].has_sent(&NONCE), Some(true));
+        // The oldest of the crowd are gone.
+        assert!(crowd.iter().take(41).all(|mut gone| gone.read(&mut [0]).unwrap_or_default() == 0));
     }
 
     #[test]

@@ -83,7 +83,7 @@ fn service_job() -> ServiceJob {
         service: "tcp_echo".into(),
         params: Params::default(),
         at: vec![[127, 0, 0, 1].into()],
-        nonce: Nonce([0; 16]),
+        nonce: Nonce::of([0; 16]),
         cpus: vec![0],
         memory_bytes: 1,
         copies: 1,
@@ -110,7 +110,7 @@ fn job() -> Job {
         job.environment.scratch = Scratch::Made { path: PathBytes(Vec::new()), device: 0, inode: 0 };
         job.environment.inputs.command = vec!["true".into()];
         job.look_at_cache = Some(0);
-        job.cases[0].far = vec![FarEnd { address: ([127, 0, 0, 1], 1).into(), nonce: Nonce([0; 16]) }];
+        job.cases[0].far = vec![FarEnd { address: ([127, 0, 0, 1], 1).into(), nonce: Nonce::of([0; 16]) }];
     })
 }
 

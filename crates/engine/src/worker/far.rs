@@ -145,7 +145,7 @@ fn placement_of<'a>(entry: &Entry, id: &'a CaseId) -> Option<&'a str> {
 
 /// A nonce that nobody knows.
 pub fn fresh_nonce() -> Result<Nonce, Missing> {
-    random::bytes().map(Nonce).map_err(no_process)
+    random::bytes().map(Nonce::of).map_err(no_process)
 }
 
 /// What a peer is asked to serve for a case, where its own side may take so long and so much.

@@ -1,6 +1,5 @@
 //! The connections whose handshake is under way: few of them, for a short time, and with next to nothing kept of each.
 
-use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Shutdown, TcpStream};
 use std::time::{Duration, Instant};
@@ -11,12 +10,11 @@ use rustix::net::sockopt::set_tcp_user_timeout;
 use super::pace::RateLimiter;
 use super::refusals::{Refusal, Refusals};
 use crate::channel::{Admitted, CONFIRMATION, Channel, Greeting, HANDSHAKE_MESSAGE, Records};
+use crate::crowd::{MOST_AT_DOOR, who_makes_room};
 use crate::relay::is_later;
 use crate::timing::timing;
 use crate::token::Token;
 
-/// Connections at most. Who comes later takes the place of the oldest one, of the network that has most of them.
-pub const MOST_AT_DOOR: usize = 256;
 /// Handshakes at most within a second: each multiplies two points of the curve.
 pub const MOST_HANDSHAKES: usize = 10;
 /// How long who was told why it is refused may take to hear it.
@@ -96,17 +94,13 @@ impl Admission {
         self.knockers.push(Knocker { socket, from, records, step, until: now + timing().handshake });
     }
 
-    /// Who is sent away where there are too many: the oldest one that has shown nothing, of the network that most of them are of. So
-    /// one network that fills the door has no one else's connection ended.
+    /// Who is sent away where there are too many: of those who have shown nothing yet.
     fn who_makes_room(&self) -> usize {
-        let mut counts: HashMap<Option<[u8; 8]>, usize> = HashMap::new();
         let is_unknown = |knocker: &Knocker| matches!(knocker.step, HandshakeStep::Greeted(_) | HandshakeStep::Leaving);
-        for knocker in self.knockers.iter().filter(|knocker| is_unknown(knocker)) {
-            *counts.entry(knocker.from.map(network)).or_default() += 1;
-        }
-        let most = counts.values().copied().max();
-        let is_of_most = |knocker: &Knocker| most == counts.get(&knocker.from.map(network)).copied();
-        self.knockers.iter().position(|knocker| is_unknown(knocker) && is_of_most(knocker)).unwrap_or_default()
+        let all = self.knockers.iter().enumerate();
+        let (places, from): (Vec<_>, Vec<_>) =
+            all.filter(|(_, knocker)| is_unknown(knocker)).map(|(place, knocker)| (place, knocker.from)).unzip();
+        who_makes_room(from.into_iter()).map(|index| places[index]).unwrap_or_default()
     }
 
     /// Sees somebody off who has been sent the last: what is still under way would be lost if our end were closed at once.
@@ -240,14 +234,4 @@ impl Knocker {
             Ok(0) | Err(_) => Err(Look::Gone),
         }
     }
-}
-
-/// What counts as one party: an address of IPv4, or what one host has of IPv6 at least.
-fn network(address: IpAddr) -> [u8; 8] {
-    let mut network = [0; 8];
-    match address {
-        IpAddr::V4(address) => network[..4].copy_from_slice(&address.octets()),
-        IpAddr::V6(address) => network.copy_from_slice(&address.octets()[..8]),
-    }
-    network
 }

@@ -36,7 +36,7 @@ fn served() -> ServeRequest {
         service: "tcp_echo".into(),
         params: Params(vec![("copies".into(), "1".into())]),
         at: vec![[127, 0, 0, 1].into()],
-        nonces: vec![Nonce([7; 16])],
+        nonces: vec![Nonce::of([7; 16])],
         is_bound: true,
         memory_bytes: 1 << 20,
         setup_ns: 1_000_000_000,

@@ -14,7 +14,7 @@ type Act<'a> = dyn Fn(TcpStream) + Sync + 'a;
 /// The rates of a stream that goes to a far end which does this.
 fn rates_against(act: &Act) -> Result<[f64; 2]> {
     let (listener, address) = local::tcp_listener(&["127.0.0.1".parse().unwrap()]).unwrap();
-    let far = FarEnd { address, nonce: Nonce([9; 16]) };
+    let far = FarEnd { address, nonce: Nonce::of([9; 16]) };
     let terms = StreamOptions::plain(Direction::Send);
     let (message, clock) = (vec![1; 64 << 10], Clock::MonotonicRaw);
     std::thread::scope(|scope| {
