@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks what starts hostmark elsewhere: `packaging/check-integrations.sh PROGRAM`. The action's step is executed as a runner would, with a baseline it
-# meets, one it cannot, and none; Slurm's epilog and Ansible's role likewise. Every file is held to the schema or the linter of what reads it, as
+# meets, one it cannot, and none; the component's script, cloud-init's commands, Slurm's epilog and Ansible's role likewise. Every file is held to the schema or the linter of what reads it, as
 # far as that is here. Ends with 1 when something is wrong; a line that begins with "skipped" tells what could not be looked at.
 #
 # Linters: shellcheck, actionlint, check-jsonschema, kubernetes-validate, ansible-lint, cloud-init.
@@ -77,7 +77,78 @@ action() {
     step INPUT_FILTERS=no.such.probe
     [ "$code" = 4 ] || wrong "a filter that selects nothing ends with $code"
     grep -q '^::error title=hostmark::' "$work/log" || wrong "and is no error"
-    echo "ok: the action's step, five times"
+    # Words of others are words: no option, no command, no file name. A stand-in prints what it is started with.
+    mkdir "$work/words"
+    # shellcheck disable=SC2016 # its own words
+    printf '#!/bin/sh\nprintf "<%%s>" "$@" >>"%s"; echo >>"%s"; exit 9\n' "$work/started" "$work/started" >"$work/words/hostmark"
+    chmod +x "$work/words/hostmark"
+    # shellcheck disable=SC2016 # the text of an input
+    step PATH="$work/words:/usr/bin:/bin" INPUT_FILTERS='clock.read * $(touch PWNED)'
+    # shellcheck disable=SC2016 # the text of an input
+    grep -qF '<--><clock.read><*><$(touch><PWNED)>' "$work/started" || wrong "the step starts $(cat "$work/started")"
+    : >"$work/started"
+    step PATH="$work/words:/usr/bin:/bin" INPUT_FILTERS='clock.read --on=./evil.sh'
+    [ "$code $(cat "$work/started")" = "2 " ] || wrong "a filter that is an option ends with $code"
+    step PATH=/usr/bin:/bin INPUT_VERSION='1 --index-url=https://evil.invalid'
+    [ "$code" = 2 ] || wrong "a version that is none ends with $code"
+    echo "ok: the action's step, eight times"
+}
+
+# What the component's script becomes of inputs that are not what they should be, which GitLab's own check of them would stop before.
+component() {
+    if ! python3 -c 'import yaml' 2>/dev/null; then skip "GitLab's component, executed: there is no yaml of python3"; return; fi
+    python3 - packaging/gitlab/templates/hostmark.yml "$work/component" <<'PY'
+import re, shlex, sys, yaml
+head, job = open(sys.argv[1]).read().split("\n---\n")
+inputs = yaml.safe_load(head)["spec"]["inputs"]
+bad = "clock.read; touch PWNED; $(touch PWNED) `touch PWNED` * --on=./evil.sh"
+for name in ("filters", "against", "threshold", "version"):
+    assert not re.fullmatch(inputs[name]["regex"], bad), name
+assert re.fullmatch(inputs["filters"]["regex"], "memory.read@size=4K,cpus=same_cpu ipc clock.*")
+assert "options" in inputs["profile"]
+job = yaml.safe_load(re.sub(r"\$\[\[ inputs\.\w+ \]\]", lambda match: bad, job.replace("$[[ inputs.tags ]]", "[]")))["hostmark"]
+assert not any("PWNED" in line for line in job["script"]), "an input stands in the script"
+words = [f"export {name}={shlex.quote(of['value'])}" for name, of in job["variables"].items()]
+assert all(of["expand"] is False for of in job["variables"].values())
+open(sys.argv[2], "w").write("\n".join(words + job["script"]) + "\n")
+PY
+    mkdir "$work/runner"
+    : >"$work/started"
+    (cd "$work/runner" && PATH="$work/words:/usr/bin:/bin" sh "$work/component" >/dev/null 2>&1) || true
+    [ ! -e "$work/runner/PWNED" ] || wrong "GitLab's component executes what stands in an input"
+    # shellcheck disable=SC2016 # the text of an input
+    grep -qF '<--><clock.read;><touch><PWNED;><$(touch>' "$work/started" || wrong "the component starts $(cat "$work/started")"
+    echo "ok: GitLab's component, with inputs of a stranger"
+}
+
+# An instance unpacks what has the digest that stands in its user data, and nothing else.
+user_data() {
+    if ! python3 -c 'import yaml' 2>/dev/null; then skip "cloud-init's commands, executed: there is no yaml of python3"; return; fi
+    mkdir "$work/instance" "$work/fetch" "$work/tarball"
+    ln -s "$program" "$work/tarball/hostmark"
+    tar -C "$work" -cf "$work/hostmark.tar" tarball
+    # shellcheck disable=SC2016 # its own words
+    printf '#!/bin/sh\ncp "%s" "$2"\n' "$work/hostmark.tar" >"$work/fetch/curl"
+    printf '#!/bin/sh\necho run >>"%s"\n' "$work/instance/ran" >"$work/fetch/hostmark"
+    chmod +x "$work/fetch/curl" "$work/fetch/hostmark"
+    local digest became
+    for digest in 0000000000000000000000000000000000000000000000000000000000000000 "$(sha256sum <"$work/hostmark.tar" | cut -d' ' -f1)"; do
+        python3 - packaging/cloud-init/hostmark.yaml "$work/instance" "$digest" >"$work/commands" <<'PY'
+import sys, yaml
+[[sh, options, script]] = yaml.safe_load(open(sys.argv[1]))["runcmd"]
+assert sh == "sh" and "e" in options
+script = script.replace("0" * 64, sys.argv[3]).replace("/usr/local", sys.argv[2]).replace("/var/lib", sys.argv[2])
+print("set", options.replace("c", ""), "\n", script, sep=" ")
+PY
+        became=0
+        PATH="$work/fetch:/usr/bin:/bin" sh "$work/commands" >"$work/log" 2>&1 || became=$?
+        became="$became $(find "$work/instance" -mindepth 1 -printf '%f\n' | sort | tr '\n' ' ')"
+        case "$digest $became" in
+        000000*' 1 ' | *' 0 hostmark ran ') ;;
+        *) wrong "with the digest $digest the commands end with, and leave: $became: $(cat "$work/log")" ;;
+        esac
+    done
+    echo "ok: cloud-init's commands, twice"
 }
 
 epilog() {
@@ -102,14 +173,14 @@ ansible() {
   vars: {ansible_python_interpreter: "{{ ansible_playbook_python }}"}
   roles:
     - role: hostmark
-      vars: {hostmark_program: "$program", hostmark_path: "$work/installed", hostmark_run: "$work/role.json", hostmark_filters: [syscall.null]}
+      vars: {hostmark_program: "$program", hostmark_path: "$work/installed", hostmark_run: "$work/role/run.json", hostmark_filters: [syscall.null]}
 PLAY
     # shellcheck disable=SC2054 # the comma makes a list of hosts of a name
     local play=(env ANSIBLE_ROLES_PATH="$PWD/packaging/ansible" ANSIBLE_LOCALHOST_WARNING=false XDG_DATA_HOME="$work/data" ansible-playbook -i localhost, "$work/play.yml")
     "${play[@]}" >"$work/first" 2>&1 || { wrong "the role fails: $(tail -n 5 "$work/first")"; return; }
     "${play[@]}" >"$work/second" 2>&1 || wrong "the role fails the second time"
-    [ -s "$work/role.json" ] || wrong "the role leaves no run"
-    grep -q 'changed=2 ' "$work/first" || wrong "the role changes nothing"
+    [ -s "$work/role/run.json" ] || wrong "the role leaves no run"
+    grep -q 'changed=3 ' "$work/first" || wrong "the role changes nothing"
     grep -q 'changed=0 ' "$work/second" || wrong "the role changes something each time"
     echo "ok: Ansible's role, twice"
 }
@@ -136,6 +207,8 @@ schemas() {
 scripts
 schemas
 action
+component
+user_data
 epilog
 ansible
 exit "$failed"

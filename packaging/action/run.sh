@@ -18,16 +18,30 @@ annotate() { # LEVEL TEXT
     printf '::%s title=hostmark::%s\n' "$1" "${text//$'\n'/%0A}"
 }
 
+# Inputs are words of others: none of them is an option, and a version is no other requirement of pip's.
+case " ${filters[*]}" in
+*' -'*)
+    annotate error "filters are groups, probes or cases, and none begins with -"
+    exit 2
+    ;;
+esac
+case ${INPUT_VERSION:-} in
+*[!0-9A-Za-z.+!_-]*)
+    annotate error "the version has other characters than those of a version"
+    exit 2
+    ;;
+esac
+
 if ! command -v hostmark >/dev/null; then
     python3 -m venv "$temp/hostmark-venv"
-    "$temp/hostmark-venv/bin/pip" install --quiet --disable-pip-version-check "hostmark${INPUT_VERSION:+==$INPUT_VERSION}"
+    "$temp/hostmark-venv/bin/pip" install --quiet --disable-pip-version-check -- "hostmark${INPUT_VERSION:+==$INPUT_VERSION}"
     PATH=$temp/hostmark-venv/bin:$PATH
 fi
 
 run=$(mktemp "$temp/hostmark-XXXXXX.json")
 rm "$run"
 status=0
-hostmark --quiet run "${filters[@]}" --profile "$profile" --out "$run" --format markdown >>"$summary" || status=$?
+hostmark --quiet run --profile="$profile" --out "$run" --format markdown -- "${filters[@]}" >>"$summary" || status=$?
 # A case that failed leaves a run to look at.
 if [ "$status" != 0 ] && [ "$status" != 3 ]; then
     annotate error "hostmark run ended with exit code $status"
@@ -41,11 +55,11 @@ compared=0
 if [ -z "$against" ]; then
     printf 'verdict=\n' >>"$outputs"
 elif [ -e "$against" ]; then
-    hostmark --quiet compare "$against" "$run" --threshold "$threshold" --strict --format markdown >>"$summary" || compared=$?
+    hostmark --quiet compare --threshold="$threshold" --strict --format markdown -- "$against" "$run" >>"$summary" || compared=$?
 else
     {
         printf '\n```\n'
-        hostmark --quiet compare "$run" --against "$against" || compared=$?
+        hostmark --quiet compare "$run" --against="$against" || compared=$?
         printf '```\n'
     } >>"$summary"
 fi
