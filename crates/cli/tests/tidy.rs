@@ -57,6 +57,11 @@ fn what_people_read_is_the_leading_value() {
 }
 
 #[test]
+fn no_file_of_people_is_written_by_its_name() {
+    nothing(sources::written_by_name(Tree::of_repository()));
+}
+
+#[test]
 fn no_probe_maps_memory_that_nobody_was_asked_for() {
     nothing(sources::memory_unasked(Tree::of_repository()));
 }

@@ -110,7 +110,7 @@ fn a_turn_that_cannot_be_kept_is_told_and_the_watch_goes_on() {
     let home = Home::new();
     let arguments = ["watch", "clock.loop", "--for", "20m", "--series", "s", "--prometheus", "/dev/full"];
     let (code, out, error) = in_process(&home.hostmark(&arguments));
-    let sentence = "hostmark: /dev/full could not be written (No space left on device (os error 28)); make room or free the path: \
+    let sentence = "hostmark: /dev/full could not be written (write: No space left on device (os error 28)); make room or free the path: \
                     the watch goes on";
     assert_eq!((code, error.lines().collect::<Vec<_>>()), (5, vec![sentence; 2]), "{out}");
     assert_eq!(turns(&home, "s").len(), 2);

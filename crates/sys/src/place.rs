@@ -244,6 +244,9 @@ impl Place {
         if self.kind() == Kind::Other {
             return self.as_it_is()?.write_all(text).call("write");
         }
+        if self.kind() == Kind::Directory {
+            return Err(Errno::ISDIR.into());
+        }
         match self.nameless() {
             Ok(file) => {
                 fill(&file, text)?;
@@ -308,13 +311,14 @@ impl Place {
         renameat(&self.directory.0, &self.name, &to.directory.0, &to.name).call("renameat")
     }
 
-    /// Takes the name away; of a link, its own.
+    /// Takes the name away; of a link, its own, and of a directory where it is empty.
     ///
     /// # Errors
     ///
     /// Where that cannot be.
     pub fn remove(&self) -> io::Result<()> {
-        unlinkat(&self.directory.0, &self.name, AtFlags::empty()).call("unlinkat")
+        let flags = if self.kind() == Kind::Directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+        unlinkat(&self.directory.0, &self.name, flags).call("unlinkat")
     }
 
     /// Opens what was found, to add to it.

@@ -40,7 +40,7 @@ use hostmark_engine::plan::PlanError;
 use hostmark_model::Exit;
 
 use crate::language::{Language, both};
-use crate::{output, store};
+use crate::{output, refusals, store};
 
 /// Measures what a Linux server really delivers, with an error bar on every number.
 #[derive(Debug, Parser)]
@@ -126,6 +126,7 @@ pub fn unwritten(error: &io::Error, what: &str, otherwise: &str) -> anyhow::Erro
         Some(remedy) => (Exit::ResourceLost, remedy),
         None => (Exit::BadInput, otherwise.to_owned()),
     };
+    let error = refusals::of_launch(error);
     EndsWith(exit, both!("{what} ({error}); {remedy}", "{what}（{error}）；{remedy}")).into()
 }
 

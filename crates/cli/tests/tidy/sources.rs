@@ -185,6 +185,53 @@ pub fn lints_off(tree: &Tree) -> Vec<String> {
     tree.sources().filter(is_off).map(|file| file.says("`allow` of a lint; use `expect` with a reason")).collect()
 }
 
+/// Crates whose files are named by people, or lie where others may write.
+const NAMED: [&str; 7] = ["cli", "launch", "present", "analysis", "import", "host", "engine"];
+/// What makes, changes or removes what has a name, or finds out beforehand where a name leads.
+const BY_NAME: [&str; 14] = [
+    "File::create",
+    "fs::write(",
+    "fs::rename(",
+    "fs::copy(",
+    "fs::create_dir",
+    "fs::remove_",
+    "fs::hard_link(",
+    "fs::set_permissions(",
+    "canonicalize(",
+    ".create(true)",
+    ".create_new(true)",
+    ".append(true)",
+    ".tempfile_in(",
+    "NamedTempFile",
+];
+/// Files that may do so: nobody else is there, or no more than a fact comes of it.
+const MAY_NAME: [(&str, &str); 5] = [
+    ("crates/cli/src/command/guest/", "the only program of a guest"),
+    ("crates/cli/src/command/self_check/surroundings.rs", "a link of /sys"),
+    (
+        "crates/cli/src/command/measure/inputs.rs",
+        "what is made in --scratch is made by descriptors (sys/src/scratch.rs)",
+    ),
+    ("crates/host/src/storage.rs", "where a fact is looked up"),
+    ("crates/host/src/storage_stack.rs", "where a fact is looked up"),
+];
+
+/// Files of people that are written by name: between a look and the use another may have put a link there.
+pub fn written_by_name(tree: &Tree) -> Vec<String> {
+    let is_held = |file: &&File| {
+        let in_crate = NAMED.iter().any(|name| file.path.starts_with(&format!("crates/{name}/src/")));
+        let may = MAY_NAME.iter().any(|(path, _)| file.path.starts_with(path));
+        in_crate && !may && !file.stem().ends_with("tests")
+    };
+    let mut found = Vec::new();
+    for file in tree.sources().filter(is_held) {
+        let code = file.packed().split("#[cfg(test)]mod").next().unwrap_or_default();
+        let named = BY_NAME.iter().filter(|call| code.contains(**call));
+        found.extend(named.map(|call| file.says(format!("{call} goes by name; write through sys::place"))));
+    }
+    found
+}
+
 #[test]
 fn unsafe_code_elsewhere_is_found() {
     let tree = Tree::of(&[
@@ -232,6 +279,22 @@ fn a_value_beside_the_leading_one_is_found() {
         ("crates/analysis/src/overhead/value.rs", "//! V.\nlet value = estimate.typical;"),
     ]);
     assert_eq!(beside_the_leading_value(&tree).len(), 2, "{:?}", beside_the_leading_value(&tree));
+}
+
+#[test]
+fn a_file_that_is_written_by_its_name_is_found() {
+    let tree = Tree::of(&[
+        ("crates/cli/src/a.rs", "//! A.\nstd::fs::write(path, text)?;"),
+        ("crates/cli/src/b.rs", "//! B.\nlet file = File::options().append(true).open(path)?;"),
+        ("crates/launch/src/c.rs", "//! C.\nlet path = fs::canonicalize(path)?;\nfs::rename(one, path)?;"),
+        ("crates/cli/src/command/guest/d.rs", "//! D.\nfs::create_dir(place)?;"),
+        (
+            "crates/cli/src/e.rs",
+            "//! E.\nPlace::find(path)?.write(text, true)?;\n#[cfg(test)]\nmod tests { fs::write(a, b) }",
+        ),
+        ("crates/sys/src/f.rs", "//! F.\nfs::write(path, text)?;"),
+    ]);
+    assert_eq!(written_by_name(&tree).len(), 4, "{:?}", written_by_name(&tree));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::format::value;
+use hostmark_engine::sys::place::Place;
 use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{Exit, Unit};
 
@@ -92,9 +93,9 @@ fn remove(candidate: &Candidate) -> std::io::Result<()> {
     if (facts.dev(), facts.ino()) != candidate.inode {
         return Err(std::io::Error::other(both!("another file has its name now", "该名称现在属于另一个文件")));
     }
-    fs::remove_file(candidate.path)?;
+    Place::entry(candidate.path)?.remove()?;
     // Nothing is left of a run that was stopped.
-    let _ = fs::remove_file(store::journal_of(candidate.path));
+    let _ = Place::entry(&store::journal_of(candidate.path)).and_then(|journal| journal.remove());
     Ok(())
 }
 

@@ -14,6 +14,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use hostmark_analysis::escape::visible;
 use hostmark_engine::Observer;
+use hostmark_engine::sys::place::Place;
 use hostmark_host::Root;
 use hostmark_launch::transport::TCP;
 use hostmark_model::{Exit, HostFacts, Lang, Run, counted};
@@ -116,7 +117,7 @@ fn run(arguments: &VmRunArguments, lang: Lang) -> Result<Exit> {
     let shown = taken.and_then(|taken| show(arguments, &turns, taken.runs, lang));
     if is_new {
         // Of turns of which none came to its end nothing is left; one that holds a run stays.
-        let _ = std::fs::remove_dir(&directory);
+        let _ = Place::entry(&directory).and_then(|entry| entry.remove());
     }
     shown
 }
