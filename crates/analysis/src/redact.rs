@@ -4,13 +4,16 @@
 //! placeholders in all runs that are redacted together, so that two runs of one host still are of one.
 
 mod leaves;
+mod plain;
 
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use hostmark_model::{HERE, Run, Sampled, Settings};
 use serde_json::Value;
 
 use leaves::{Leaf, Leaves};
+use plain::{CONTAINERS, FILESYSTEMS, LAYERS, SERIES, build, is_device, is_disk, is_interface, release};
 
 /// Arguments of the kernel that explain figures; others, as the disk's identity, go.
 const REVEALING: &[&str] = &[
@@ -78,7 +81,7 @@ const REVEALING: &[&str] = &[
 const COMMON_PATHS: &[&str] =
     &["/proc", "/sys", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/dev/shm", "/dev/pts", "/tmp", "/run"];
 /// Of these what lies below is somebody's.
-const EMPTY: &[&str] = &["/tmp", "/run", "/dev/shm"];
+const EMPTY: &[&str] = &["/tmp", "/run", "/dev/shm", "/usr/local", "/sys/fs/cgroup"];
 /// Names that many hosts have: they name none, and are words of our texts.
 const COMMON_NAMES: &[&str] = &[
     "localhost",
@@ -94,8 +97,7 @@ const COMMON_NAMES: &[&str] = &[
     HERE,
 ];
 /// Texts of these are read as they stand: numbers of versions look like addresses.
-const VERSIONS: &[&str] =
-    &["release", "version", "bios_version", "microcode", "module_version", "schema", "digest", "target"];
+const VERSIONS: &[&str] = &["version", "bios_version", "microcode", "module_version", "schema", "digest", "target"];
 /// What stands for what somebody typed.
 const GONE: &str = "redacted";
 
@@ -151,8 +153,12 @@ struct RedactedNames {
     keeps_placeholders: bool,
     hosts: Vec<String>,
     users: Vec<String>,
-    paths: Vec<String>,
+    paths: HashMap<String, usize>,
     addresses: Vec<IpAddr>,
+    /// Of what else is called as somebody likes, by its kind: runs, series, interfaces, disks, processes.
+    others: Vec<(&'static str, String)>,
+    /// Releases of kernels, and what is left of them.
+    releases: Vec<(String, String)>,
 }
 
 /// The number of a name, from 1; it gets one where it has none.
@@ -179,14 +185,33 @@ impl RedactedNames {
             self.host(&pair.to);
         }
         run.each("", &mut |field, leaf| {
-            if let Leaf::Text(text) = leaf {
-                self.users_of(text);
+            let Leaf::Text(text) = leaf else { return };
+            self.users_of(text);
+            match field {
                 // A note of what was imported.
-                if field == "host" {
-                    self.host(text);
-                }
+                "host" => self.host(text),
+                "interface" if !is_interface(text) => drop(self.other("interface", text)),
+                "disk" if !is_disk(text) => drop(self.other("disk", text)),
+                "series" if !SERIES.contains(&text.as_str()) => drop(self.other("series", text)),
+                "release" if release(text) != *text => self.releases.push((text.clone(), release(text))),
+                _ => {}
             }
         });
+        let of_people = run.disturbances.iter().flat_map(|text| [&text.en, &text.zh]);
+        of_people.for_each(|text| processes(text).for_each(|(name, _)| drop(self.other("process", name))));
+    }
+
+    /// What stands for a name of this kind.
+    fn other(&mut self, kind: &'static str, name: &str) -> String {
+        if self.keeps_placeholders && is_placeholder(name, kind) {
+            return name.to_owned();
+        }
+        let is_known = |(of, known): &&(&str, String)| *of == kind && known == name;
+        if !self.others.iter().any(|known| is_known(&known)) {
+            self.others.push((kind, name.to_owned()));
+        }
+        let before = self.others.iter().filter(|(of, _)| *of == kind).take_while(|known| !is_known(known)).count();
+        format!("{kind}-{}", before + 1)
     }
 
     fn host(&mut self, name: &str) {
@@ -232,23 +257,22 @@ impl RedactedNames {
 
     /// Replaces what is found in a run.
     fn run(&mut self, run: &mut Run) {
-        let hostname = &run.host.hostname;
-        if !hostname.is_empty() {
-            // A kept run is called by its time, its host, and a random end.
-            run.name = run.name.replace(&format!("-{hostname}-"), &format!("-{}-", self.whole(hostname)));
-        }
+        run.name = self.name_of(run);
         let Settings { set, inputs, .. } = &mut run.settings;
         let pattern = match &mut inputs.sampled {
             Some(Sampled::Printed { pattern, .. }) => Some(pattern),
             _ => None,
         };
         let typed = [run.imported.as_mut().map(|imported| &mut imported.file), pattern, run.note.as_mut()];
-        let set = set.iter_mut().filter(|(name, _)| ["command", "value"].contains(&name.as_str()));
+        let set = set.iter_mut().filter(|(name, _)| ["command", "value", "scratch", "unit"].contains(&name.as_str()));
         typed.into_iter().flatten().chain(set.map(|(_, text)| text)).for_each(|text| *text = GONE.into());
         for command in std::iter::once(&mut inputs.command).chain(run.guest.as_mut().map(|guest| &mut guest.command)) {
             if !command.is_empty() {
                 *command = vec![GONE.into()];
             }
+        }
+        for text in run.disturbances.iter_mut().flat_map(|text| [&mut text.en, &mut text.zh]) {
+            *text = self.without_processes(text);
         }
         if run.imported.is_some() {
             // They quote what stands in the file besides.
@@ -266,10 +290,18 @@ impl RedactedNames {
 
     fn text(&mut self, key: &str, text: &str) -> String {
         match key {
+            "run" => return text.to_owned(),
             "hostname" | "from" | "place" => return self.whole(text),
+            "interface" if !is_interface(text) => return self.other("interface", text),
+            "disk" if !is_disk(text) => return self.other("disk", text),
+            "series" if !SERIES.contains(&text) => return self.other("series", text),
+            "release" => return release(text),
+            "build" => return build(text),
+            "container" if !CONTAINERS.contains(&text) => return GONE.into(),
+            "mounted" | "layer" => return self.layer(text),
+            "folder" if !text.starts_with('/') => return self.path(text),
             "command_line" | "append" => return revealing_options(text),
             "options" if text.contains('=') => return mount_option(text),
-            "device" if !text.starts_with("/dev/") && text.contains(['/', ':']) => return self.path(text),
             _ => {}
         }
         // The longest first: a host's name may be part of the command that leads to it.
@@ -280,6 +312,13 @@ impl RedactedNames {
         for (index, host) in hosts {
             text = replaced(&text, &host, &format!("host-{}", index + 1));
         }
+        let others = self.others.iter().filter(|(_, name)| is_distinctive(name) && text.contains(name.as_str()));
+        for (kind, name) in others.cloned().collect::<Vec<_>>() {
+            text = replaced(&text, &name, &self.other(kind, &name));
+        }
+        for (full, rest) in &self.releases {
+            text = replaced(&text, full, rest);
+        }
         for (index, user) in self.users.iter().enumerate().filter(|(_, user)| *user != "root") {
             text = replaced(&text, user, &format!("user-{}", index + 1));
         }
@@ -287,6 +326,58 @@ impl RedactedNames {
             text = self.in_addresses(&text);
         }
         self.in_paths(&text)
+    }
+
+    /// A run's name: of one that was kept, its time, its host and its random end stay; what a person typed goes.
+    fn name_of(&mut self, run: &Run) -> String {
+        let digits =
+            |part: &str, more: &str| part.bytes().all(|c| c.is_ascii_hexdigit() || more.as_bytes().contains(&c));
+        let (stamp, rest) = run.name.split_once('-').unwrap_or((&run.name, ""));
+        match rest.rsplit_once('-') {
+            _ if run.name == run.id => run.name.clone(),
+            Some((middle, end)) if stamp.ends_with('Z') && digits(stamp, "TZ") && digits(end, "") => {
+                let is_host = self.hosts.iter().position(|host| host == middle || file_part(host) == middle);
+                let is_kept = self.keeps_placeholders && is_placeholder(middle, "host");
+                let middle = match is_host {
+                    _ if is_kept => middle.to_owned(),
+                    Some(index) => format!("host-{}", index + 1),
+                    None => self.other("run", middle),
+                };
+                format!("{stamp}-{middle}-{end}")
+            }
+            _ => self.other("run", &run.name.clone()),
+        }
+    }
+
+    /// What a directory lies on: a filesystem, a device as the kernel calls it, with its kind behind it, or somebody's name.
+    fn layer(&mut self, layer: &str) -> String {
+        let (name, kind) = match layer.rsplit_once(" (") {
+            Some((name, kind)) if LAYERS.contains(&kind.trim_end_matches([')', '0', '1', '4', '5', '6'])) => {
+                (name, format!(" ({kind}"))
+            }
+            Some((name, _)) => (name, String::new()),
+            None => (layer, String::new()),
+        };
+        let parts: Vec<String> = name
+            .split('+')
+            .map(|part| match part.strip_prefix("/dev/").unwrap_or(part) {
+                plain if is_disk(plain) || FILESYSTEMS.contains(&part) => part.to_owned(),
+                _ => self.path(part),
+            })
+            .collect();
+        parts.join("+") + &kind
+    }
+
+    /// A sentence in which processes have numbers in the place of names.
+    fn without_processes(&mut self, text: &str) -> String {
+        let (mut out, mut rest) = (String::new(), text);
+        for (name, at) in processes(text) {
+            let end = at - (text.len() - rest.len());
+            out += &rest[..end];
+            out += &self.other("process", name);
+            rest = &rest[end + name.len()..];
+        }
+        out + rest
     }
 
     /// A text that is a host's name, or a way to it.
@@ -299,7 +390,8 @@ impl RedactedNames {
         if self.keeps_placeholders && is_placeholder(path, "path") {
             return path.to_owned();
         }
-        format!("path-{}", number(&mut self.paths, path.to_owned()))
+        let next = self.paths.len() + 1;
+        format!("path-{}", self.paths.entry(path.to_owned()).or_insert(next))
     }
 
     /// Replaces the paths in a text, but for those of every Linux and for devices.
@@ -323,10 +415,11 @@ impl RedactedNames {
             };
             let is_common = |common: &&str| {
                 let below = path.strip_prefix(*common);
-                below.is_some_and(|below| below.is_empty() || (below.starts_with('/') && !EMPTY.contains(common)))
+                below.is_some_and(|below| below.is_empty() || below.starts_with('/'))
             };
-            let is_device = path.strip_prefix("/dev/").is_some_and(|name| !name.contains('/'));
-            match is_path && !is_device && !COMMON_PATHS.iter().any(is_common) {
+            let is_device = path.strip_prefix("/dev/").is_some_and(is_device);
+            let is_somebodys = EMPTY.iter().any(|empty| path.strip_prefix(empty).is_some_and(|below| below.len() > 1));
+            match is_path && !is_device && (is_somebodys || !COMMON_PATHS.iter().any(is_common)) {
                 true => out += &self.path(path),
                 false => out += &from[..taken],
             }
@@ -383,6 +476,32 @@ impl RedactedNames {
 /// Whether an address is somebody's: not that of the machine to itself, and not that of all.
 fn is_of_somebody(ip: IpAddr) -> bool {
     !ip.is_loopback() && !ip.is_unspecified()
+}
+
+/// The names of processes in a sentence on those that disturbed a run, with where they stand: between a number and a share of a CPU.
+fn processes(text: &str) -> impl Iterator<Item = (&str, usize)> {
+    text.match_indices("pid ").filter_map(|(at, _)| {
+        let digits = text[at + 4..].find(|c: char| !c.is_ascii_digit())? + at + 4;
+        // The name itself may have a comma.
+        let (begin, name) = if let Some(rest) = text[digits..].strip_prefix(", ") {
+            (digits + 2, rest[..rest.find(" % of a CPU")?].rsplit_once(", ")?.0)
+        } else {
+            let rest = text[digits..].strip_prefix('，')?;
+            (digits + '，'.len_utf8(), &rest[..rest.find("，占一个 CPU")?])
+        };
+        Some((name, begin))
+    })
+}
+
+/// Whether a name cannot be a word or a number of our texts: such a one goes from its own field and its own sentence alone.
+fn is_distinctive(name: &str) -> bool {
+    name.len() >= 4 && name.contains(char::is_alphabetic) && name.contains(|c: char| !c.is_alphabetic())
+}
+
+/// A host's name as the files of runs have it.
+fn file_part(host: &str) -> String {
+    let keep = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' };
+    host.chars().take(40).map(keep).collect()
 }
 
 /// The kernel's arguments that explain figures, and how many others there are.

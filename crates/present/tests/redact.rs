@@ -1,8 +1,13 @@
 //! A redacted run in every format: no name of a host, a person or a path stands in it, wherever the run had it.
 
+use std::collections::BTreeSet;
+
 use hostmark_analysis::findings;
 use hostmark_analysis::redact::{redact, unredacted};
-use hostmark_model::{HostFacts, Run, load_run};
+use hostmark_model::{
+    BlockDevice, DirectoryFact, GroupFact, HostFacts, Lang, NetworkInterface, Outcome, ReasonCode, Run, SeriesTurn,
+    Text, load_run,
+};
 use hostmark_present::{RenderOptions, export};
 use serde_json::Value;
 
@@ -138,4 +143,172 @@ fn two_runs_of_one_host_are_of_one_host_afterwards() {
         names[0] == names[2] && names[0] != names[1] && names.iter().all(|name| name.starts_with("host-")),
         "{names:?}"
     );
+}
+
+/// A word of somebody's in every place that may hold one: `zq` is in no text of ours.
+pub fn marked() -> Run {
+    let mut run = run();
+    run.name = "zqpayroll-db1".into();
+    run.note = Some("after the zq upgrade".into());
+    run.series = Some(SeriesTurn { name: "zq-nightly".into(), every_s: 60.0, until: None });
+    run.place = Some("ssh -J zqjump zquser@zqplace.example.org".into());
+    run.disturbances = vec![Text {
+        en: "a busy process (pid 4711, zq-trader, 98 % of a CPU) disturbed this run".into(),
+        zh: "有繁忙的进程（pid 4711，zq-trader，占一个 CPU 的 98%）干扰了本次运行".into(),
+    }];
+    let host = &mut run.host;
+    host.hostname = "zqhost-7.example.org".into();
+    host.network.push(NetworkInterface { name: "wg-zqhq".into(), ..NetworkInterface::default() });
+    (host.kernel.release, host.kernel.version) = ("6.18.44-zq3".into(), "#1-zq SMP root@zqbuild".into());
+    host.kernel.command_line = Some("root=UUID=zqroot zq.arg=1 mitigations=off".into());
+    host.virtualization.container = Some("zqbox".into());
+    host.limits.groups.push(GroupFact { path: Some("/zq.slice/zq.service".into()), ..GroupFact::default() });
+    host.storage.devices.push(BlockDevice { name: "md_zq".into(), ..BlockDevice::default() });
+    host.storage.directories.push(DirectoryFact {
+        path: "/srv/zqdata".into(),
+        mount_point: Some("/srv/zqmount".into()),
+        device: Some("zqpool".into()),
+        stack: ["zfs", "zqpool/a", "/srv/zq.img", "dm-0 (zq)"].map(str::to_owned).into(),
+        options: ["upperdir=/zq", "addr=zqfiler"].map(str::to_owned).into(),
+        ..DirectoryFact::default()
+    });
+    run.peers[0].place = Some("ssh zquser2@zqpeer".into());
+    run.peers[0].host.hostname = "zqpeer-1".into();
+    run.settings.set.insert("scratch".into(), "zq/relative".into());
+    let text = "zqhost-7 cannot open /home/zquser3/zq through wg-zqhq, as zq-trader does on md_zq of 6.18.44-zq3 in zqpayroll-db1";
+    let mut skipped = case("syscall.getppid", 1.0, &[]);
+    skipped.outcome = Outcome::Skipped { reason: ReasonCode::Permission.because(text) };
+    run.cases.push(skipped);
+    run.findings = findings(&run);
+    run
+}
+
+#[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
+fn no_word_of_somebodys_comes_out_in_any_format() {
+    let redacted = redact(vec![marked()]);
+    assert_eq!(unredacted(&redacted[0]), Vec::<String>::new());
+    for format in export::FORMATS {
+        for (verbose, lang) in [(false, Lang::En), (true, Lang::En), (false, Lang::Zh), (true, Lang::Zh)] {
+            let options = RenderOptions { verbose, lang, ..RenderOptions::default() };
+            let Some(text) = format.render(&redacted, &options) else { continue };
+            let found = text.lines().find(|line| line.contains("zq"));
+            assert!(found.is_none(), "{}: {:.400}", format.name, found.unwrap_or_default());
+        }
+    }
+}
+
+/// Fields whose text stays whatever it is: what hardware, kernels and this program are called, and sentences in which names of other
+/// fields are looked for. A field that is not here does not let a word through that it was not asked about.
+const STAYS: &[&str] = &[
+    "cases.id",
+    "cases.outcome.failed.reason",
+    "cases.outcome.measured.flags.detail",
+    "cases.outcome.skipped.reason",
+    "cases.params.child",
+    "cases.params.copies",
+    "cases.params.cpus",
+    "cases.params.descriptors",
+    "cases.params.direction",
+    "cases.params.kernel",
+    "cases.params.kind",
+    "cases.params.level",
+    "cases.params.load",
+    "cases.params.op",
+    "cases.params.page",
+    "cases.params.pattern",
+    "cases.params.size",
+    "cases.params.source",
+    "cases.params.streams",
+    "cases.params.threads",
+    "cases.params.to",
+    "cases.params.type",
+    "cases.probe",
+    "disturbances.en",
+    "disturbances.zh",
+    "findings.cases",
+    "findings.command",
+    "findings.cure.en",
+    "findings.cure.zh",
+    "findings.id",
+    "findings.short.en",
+    "findings.short.zh",
+    "findings.text.en",
+    "findings.text.zh",
+    "finished",
+    "host.cpu.architecture",
+    "host.cpu.model",
+    "host.memory.transparent_huge_pages",
+    "host.storage.directories.options",
+    "host.virtualization.hypervisor",
+    "id",
+    "peers.path.driver",
+    "peers.path.queue.kind",
+    "peers.path_back.driver",
+    "probes.also.name",
+    "probes.also.title.en",
+    "probes.also.title.zh",
+    "probes.axes.default",
+    "probes.axes.name",
+    "probes.explain.causes.en",
+    "probes.explain.causes.zh",
+    "probes.explain.reading.en",
+    "probes.explain.reading.zh",
+    "probes.explain.typical.en",
+    "probes.explain.typical.zh",
+    "probes.explain.what.en",
+    "probes.explain.what.zh",
+    "probes.explain.why.en",
+    "probes.explain.why.zh",
+    "probes.id",
+    "probes.section.en",
+    "probes.section.zh",
+    "probes.title.en",
+    "probes.title.zh",
+    "schema",
+    "settings.clock.source",
+    "started",
+    "tool.libc",
+    "tool.target",
+    "tool.version",
+];
+
+#[test]
+#[cfg_attr(not(feature = "system"), ignore = "takes long")]
+fn a_field_lets_a_strange_word_through_only_where_that_was_decided() {
+    let mut whole = serde_json::to_value(marked()).unwrap();
+    let mut places = Vec::new();
+    every_text("", &whole, &mut places);
+    for (number, place) in places.iter().enumerate() {
+        let before = std::mem::replace(whole.pointer_mut(place).unwrap(), format!("wq{number}x").into());
+        if serde_json::from_value::<Run>(whole.clone()).is_err() {
+            *whole.pointer_mut(place).unwrap() = before;
+        }
+    }
+    let run: Run = serde_json::from_value(whole).unwrap();
+    let redacted = serde_json::to_value(&redact(vec![run])[0]).unwrap();
+    let mut left = Vec::new();
+    every_text("", &redacted, &mut left);
+    let is_marked = |place: &&String| redacted.pointer(place).is_some_and(|text| text.as_str().unwrap().contains("wq"));
+    let field = |place: &String| {
+        let parts = place.split('/').skip(1).filter(|part| part.parse::<usize>().is_err());
+        parts.collect::<Vec<_>>().join(".").replace("peers.host.", "host.").replace("pairs.cases.", "cases.")
+    };
+    let stays: BTreeSet<String> = left.iter().filter(is_marked).map(field).collect();
+    let decided: BTreeSet<String> = STAYS.iter().map(|field| (*field).to_owned()).collect();
+    assert_eq!(stays, decided);
+}
+
+/// Where texts stand.
+fn every_text(at: &str, value: &Value, places: &mut Vec<String>) {
+    match value {
+        Value::String(_) => places.push(at.to_owned()),
+        Value::Array(list) => {
+            list.iter().enumerate().for_each(|(index, value)| every_text(&format!("{at}/{index}"), value, places));
+        }
+        Value::Object(map) => map.iter().for_each(|(key, value)| {
+            every_text(&format!("{at}/{}", key.replace('~', "~0").replace('/', "~1")), value, places);
+        }),
+        _ => {}
+    }
 }

@@ -83,16 +83,26 @@ macro_rules! without {
     )*};
 }
 
-/// Structs by all their fields; those behind `but` stay as they are.
+/// Structs by all their fields; those behind `but` stay as they are. What names somebody is marked by what it names: `name as interface`
+/// is shown as the field `interface`.
 macro_rules! fields {
-    ($($type:ty { $($field:ident),* $(; but $($kept:ident),*)? })*) => {$(
+    ($($type:ty { $($field:ident $(as $mark:ident)?),* $(; but $($kept:ident),*)? })*) => {$(
         impl Leaves for $type {
             fn each(&mut self, _: &str, show: &mut dyn FnMut(&str, Leaf)) {
                 let Self { $($field,)* $($($kept: _,)*)? } = self;
-                $($field.each(stringify!($field), show);)*
+                $($field.each(marked!($field $($mark)?), show);)*
             }
         }
     )*};
+}
+
+macro_rules! marked {
+    ($field:ident) => {
+        stringify!($field)
+    };
+    ($field:ident $mark:ident) => {
+        stringify!($mark)
+    };
 }
 
 /// Enums by all their variants.
@@ -119,10 +129,10 @@ without! {
 
 fields! {
     Run {
-        schema, id, name, note, series, started, finished, interrupted, imported, tool, place, guest, settings, host, peers, pairs, disturbances, neighbours, others_share, hottest_celsius,
+        schema, id, name as run, note, series, started, finished, interrupted, imported, tool, place, guest, settings, host, peers, pairs, disturbances, neighbours, others_share, hottest_celsius,
         trust, probes, cases, lost_rounds, time, findings, again
     }
-    SeriesTurn { name, every_s, until }
+    SeriesTurn { name as series, every_s, until }
     Tool { version, target, libc, is_static, digest }
     ClockFacts { source, hz, reason, drift }
     Settings { profile, seed, filters, table, rounds, limit_s, clock, cpu, set, inputs }
@@ -162,24 +172,24 @@ fields! {
         swappiness, overcommit
     }
     KernelFacts {
-        system, release, version, command_line, clock_source, clock_sources, vulnerabilities, has_run_delay, perf_event_paranoid, io_uring_disabled,
+        system, release, version as build, command_line, clock_source, clock_sources, vulnerabilities, has_run_delay, perf_event_paranoid, io_uring_disabled,
         audit, audit_rules, module_version
     }
     VirtualizationFacts {
         hypervisor, container, container_unknown, extension, nested_paging, tagged_tlb, nested_guests, kvm_permitted
     }
     LimitFacts { cgroup_version, cpu_quota, memory_limit_bytes, memory_used_bytes, is_root, unknown, groups, seccomp }
-    GroupFact { resource, path, sight }
+    GroupFact { resource, path as folder, sight }
     ProcessFacts { policy, nice, priority, uclamp_min, uclamp_max, traced, no_new_privs, resource_limits }
     LoopbackFacts { mtu_bytes, queue, filter_rules, programs }
     FirmwareFacts { vendor, product, bios_version, bios_date, memory_modules }
     MemoryModule { slot, kind, size_bytes, transfers_per_s }
     StorageFacts { devices, directories }
-    BlockDevice { name, model, size_bytes, rotational, scheduler }
+    BlockDevice { name as disk, model, size_bytes, rotational, scheduler }
     DirectoryFact {
-        purpose, path, filesystem, device, stack, mount_point, options, total_bytes, available_bytes, writable
+        purpose, path as folder, filesystem, device as mounted, stack as layer, mount_point as folder, options, total_bytes, available_bytes, writable
     }
-    NetworkInterface { name, driver, bits_per_s, mtu_bytes, state }
+    NetworkInterface { name as interface, driver, bits_per_s, mtu_bytes, state }
     Activity { uptime_s, load, pressure }
     NetworkPath {
         destination, source, interface, driver, bits_per_s, full_duplex, mtu_bytes, path_mtu_bytes, next_hop, on_link, queue, offloads, rings,
