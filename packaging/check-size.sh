@@ -20,7 +20,7 @@ MOST_LIST_MS=${MOST_LIST_MS:-20}
 # which a fault maps more, 2 MiB in all.
 MOST_LIST_KIB=${MOST_LIST_KIB:-13312}
 MOST_RUN_KIB=${MOST_RUN_KIB:-24576}
-MOST_CRATES=${MOST_CRATES:-86}
+MOST_CRATES=${MOST_CRATES:-92}
 # Starts of which the median counts.
 STARTS=50
 

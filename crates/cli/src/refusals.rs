@@ -82,6 +82,9 @@ pub fn of_run(refused: &LoadError) -> String {
         LoadError::Newer { found } => {
             both!("{en}", "由更新版本的 hostmark 写成（模式 {found}，本版本最高可读 /1）；请更新 hostmark")
         }
+        LoadError::Lacking(what) => {
+            both!("{en}", "缺少本版本需要的内容（{what}）：由其他版本的 hostmark 写成，或被改动过；请重新测量")
+        }
         LoadError::NotARun(why) => both!("{en}", "不是 hostmark 运行文件（{why}）；请给出 hostmark run 写的文件"),
         LoadError::Truncated { line } => both!("{en}", "不完整（在第 {line} 行中断）；请恢复该文件，或重新测量"),
     }

@@ -2,13 +2,15 @@
 
 pub mod summary;
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use flate2::read::MultiGzDecoder;
 use hostmark_engine::sys::place::{Directory, Kind, Place};
 use hostmark_engine::sys::regular;
 use hostmark_model::timestamp::Timestamp;
@@ -16,6 +18,7 @@ use hostmark_model::{Run, load_run};
 use hostmark_present::{RenderOptions, export};
 
 use crate::language::{both, refuse, refused};
+use crate::refusals;
 use crate::world::context;
 
 /// Where runs are kept: `$XDG_DATA_HOME/hostmark/runs`, else `~/.local/share/hostmark/runs`.
@@ -41,7 +44,7 @@ pub fn turns(name: &str) -> Result<Vec<PathBuf>> {
     let directory = series(name).with_context(|| {
         both!("there is no series '{name}'; hostmark runs lists them", "没有序列“{name}”；hostmark runs 列出全部")
     })?;
-    files_in(&directory, ".json")
+    run_files_in(&directory)
 }
 
 /// Whether a series of this name has a turn: a watch that is killed in its first one leaves a directory.
@@ -84,10 +87,13 @@ impl RunFiles {
                 "--out {shown}：没有目录 {}；请先创建它",
                 parent.display()
             ),
-            _ => refused!(
-                "--out {shown} cannot be written ({error}); give another file",
-                "无法写入 --out {shown}（{error}）；请换一个文件"
-            ),
+            _ => {
+                let error = refusals::of_launch(&error);
+                refused!(
+                    "--out {shown} cannot be written ({error}); give another file",
+                    "无法写入 --out {shown}（{error}）；请换一个文件"
+                )
+            }
         })?;
         // A run replaces the file, and must not do that to a directory or to /dev/null.
         match kind {
@@ -204,7 +210,7 @@ pub fn file_part(hostname: &str) -> String {
 
 /// Every finished run that is kept, oldest first: names begin with the time.
 pub fn kept() -> Result<Vec<PathBuf>> {
-    in_directory(".json")
+    directory().map_or_else(|| Ok(Vec::new()), |directory| run_files_in(&directory))
 }
 
 /// The end of a journal's name.
@@ -228,14 +234,33 @@ fn named_like(path: &Path, ending: &str, other: &str) -> PathBuf {
 
 /// Every journal that lies beside them, oldest first.
 pub fn journals() -> Result<Vec<PathBuf>> {
-    in_directory(JOURNAL)
+    directory().map_or_else(|| Ok(Vec::new()), |directory| files_in(&directory, JOURNAL))
+}
+
+/// How run files end: as they are written, and packed by gzip.
+const ENDINGS: [&str; 2] = [".json", ".json.gz"];
+
+/// A file's name without the ending of run files; none where it has another one, or is hidden.
+pub fn stem(name: &str) -> Option<&str> {
+    ENDINGS.iter().find_map(|ending| name.strip_suffix(ending)).filter(|_| !name.starts_with('.'))
+}
+
+/// Leaves out files that are no runs, and those that are packed and lie beside themselves; the others in order.
+pub fn only_runs(files: &mut Vec<PathBuf>) {
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    files.retain(|path| stem(&name(path)).is_some());
+    files.sort();
+    let all: HashSet<PathBuf> = files.iter().cloned().collect();
+    files.retain(|path| path.extension().is_none_or(|end| end != "gz") || !all.contains(&path.with_extension("")));
+}
+
+fn run_files_in(directory: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = files_in(directory, "")?;
+    only_runs(&mut files);
+    Ok(files)
 }
 
 /// A directory that is not there holds nothing; one that cannot be read is an error.
-fn in_directory(ending: &str) -> Result<Vec<PathBuf>> {
-    directory().map_or_else(|| Ok(Vec::new()), |directory| files_in(&directory, ending))
-}
-
 fn files_in(directory: &Path, ending: &str) -> Result<Vec<PathBuf>> {
     let cannot = |error| unreadable(directory, &error);
     let entries = match fs::read_dir(directory) {
@@ -337,7 +362,9 @@ pub fn find(run: &str) -> Result<PathBuf> {
     if path.exists() {
         return Ok(path);
     }
-    let found = in_store(&format!("{run}.json"))?;
+    let found =
+        ENDINGS.iter().map(|ending| in_store(&format!("{run}{ending}"))).find(|found| !matches!(found, Ok(None)));
+    let found = found.transpose()?.flatten();
     let found = found.map_or_else(|| newest_named(run), |path| Ok(Some(path)))?;
     found.with_context(|| match run.contains('/') || run.ends_with(".json") || run.ends_with(".json.gz") {
         true => both!(
@@ -359,10 +386,23 @@ pub fn load(path: &Path) -> Result<Run> {
     run.map_err(|error| anyhow::anyhow!("{} {}", path.display(), crate::refusals::of_run(&error)))
 }
 
+/// What gzip begins a file with.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// All of a file that is to hold a run, unpacked where it is packed; none where that is more than a run has.
+pub fn bytes(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let bytes = regular::all_of(&regular::open_to_read(path)?)?;
+    let Some(packed) = bytes.as_deref().filter(|bytes| bytes.starts_with(&GZIP)) else { return Ok(bytes) };
+    let mut unpacked = Vec::new();
+    // A few bytes may be packed of any number.
+    let length = MultiGzDecoder::new(packed).take(regular::MOST_BYTES + 1).read_to_end(&mut unpacked)?;
+    Ok((length as u64 <= regular::MOST_BYTES).then_some(unpacked))
+}
+
 /// The text of a file that is to hold a run.
 pub fn text(path: &Path) -> Result<String> {
     let shown = path.display();
-    let bytes = match regular::open_to_read(path).and_then(|file| regular::all_of(&file)) {
+    let bytes = match bytes(path) {
         Err(error) => bail!(both!(
             "{shown} cannot be read: {error}; give another file",
             "无法读取 {shown}：{error}；请换一个文件"

@@ -11,6 +11,9 @@ pub enum IntervalMethod {
     OrderStatistics,
     /// No interval: fewer than five rounds.
     None,
+    /// Some way of an older version, in its files.
+    #[serde(alias = "log_t", alias = "linear_t", alias = "bootstrap")]
+    Older,
 }
 
 /// Which value of an estimate stands for it, wherever one number is shown: decided for its kind of case, never by what was measured.

@@ -390,6 +390,11 @@ impl KernelFacts {
     }
 }
 
+/// What a file does not say is unknown.
+fn untold() -> bool {
+    true
+}
+
 /// What the machine runs in.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -398,7 +403,8 @@ pub struct VirtualizationFacts {
     pub hypervisor: Option<String>,
     /// The container: docker, podman, lxc, kubernetes …; none outside one.
     pub container: Option<String>,
-    /// Whether /proc does not tell if this is a container.
+    /// Whether /proc does not tell if this is a container; files of older versions do not say whether it did.
+    #[serde(default = "untold")]
     pub container_unknown: bool,
     /// The processor's virtualization extension as this kernel sees it: vmx, svm.
     pub extension: Option<String>,
@@ -427,7 +433,8 @@ pub struct LimitFacts {
     pub memory_used_bytes: Option<u64>,
     /// Whether the process has root's rights (effective user id 0); none where nothing tells.
     pub is_root: Option<bool>,
-    /// Whether neither limit could be looked for: that there are none above says nothing then.
+    /// Whether neither limit could be looked for: that there are none above says nothing then. Files of older versions do not say.
+    #[serde(default = "untold")]
     pub unknown: bool,
     /// The control groups that can set these limits, and how much of them could be seen; none in files of older versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

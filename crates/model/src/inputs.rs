@@ -24,6 +24,7 @@ pub struct Inputs {
     pub sampled: Option<Sampled>,
     /// The layers of a container within which the run measured, as `namespaces` and `seccomp`. Empty: none, it measured
     /// natively.
+    #[serde(default)]
     pub isolate: Vec<String>,
     /// What the other machines are called at which far ends serve, as values of the axis `to`. Empty: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -53,7 +53,7 @@ pub struct QuantityInfo {
 
 /// The texts that teach a probe: its page of the handbook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(bound = "S: schemars::JsonSchema + Default + Serialize"))]
 pub struct Explain<S = &'static str> {
     /// What is executed.
     pub what: Text<S>,
@@ -62,8 +62,10 @@ pub struct Explain<S = &'static str> {
     /// How to read the value: what it is made of, how it moves along the axes, what to set it beside.
     pub reading: Text<S>,
     /// Typical figures, each with where it was published or on what class of machine it was measured.
+    #[serde(default)]
     pub typical: Text<S>,
     /// The usual causes of a bad value, and how to tell them apart.
+    #[serde(default)]
     pub causes: Text<S>,
 }
 
@@ -88,6 +90,7 @@ pub struct ProbeInfo {
     /// The section of a report that shows it.
     pub section: Text<String>,
     /// Ids of the probes to read beside it.
+    #[serde(default)]
     pub related: Vec<String>,
     /// The lmbench programs whose place it takes.
     pub replaces: Vec<String>,

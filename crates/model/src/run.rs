@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -107,6 +107,7 @@ pub struct Finding {
     pub cases: Vec<String>,
     /// What it costs: the share of its time, 0 to 1, that a program loses which does what the cases do; 0 where nothing is
     /// lost and only a shape is explained. Findings are ordered by it.
+    #[serde(default)]
     pub cost: f64,
 }
 
@@ -153,6 +154,7 @@ pub struct PairRun {
     /// The peer at the other end.
     pub to: String,
     /// The turn of the tournament, from 0: pairs of one turn were measured at the same time.
+    #[serde(default)]
     pub turn: u32,
     /// The cases.
     pub cases: Vec<CaseRecord>,
@@ -256,6 +258,11 @@ pub enum LoadError {
         /// The schema found.
         found: String,
     },
+    /// It lacks what this version reads.
+    #[error(
+        "lacks what this version reads ({0}): another version of hostmark wrote it, or it was changed; measure again"
+    )]
+    Lacking(String),
     /// JSON, but no run.
     #[error("is not a hostmark run ({0}); give a file that `hostmark run` wrote")]
     NotARun(String),
@@ -303,6 +310,7 @@ pub fn load_form<Form: DeserializeOwned>(
     #[derive(Deserialize)]
     struct Head {
         schema: Option<String>,
+        cases: Option<IgnoredAny>,
     }
     let explain = |error: serde_json::Error| match error.is_eof() {
         true => LoadError::Truncated { line: error.line() },
@@ -313,15 +321,21 @@ pub fn load_form<Form: DeserializeOwned>(
     }
     let form = serde_json::from_str::<Form>(text);
     // What is of another schema need not fit: that is told before what does not.
-    let schema = match &form {
-        Ok(form) => schema(form),
-        Err(_) => serde_json::from_str::<Head>(text).map_err(explain)?.schema,
+    let (schema, has_cases) = match &form {
+        Ok(form) => (schema(form), true),
+        Err(_) => {
+            let head: Head = serde_json::from_str(text).map_err(explain)?;
+            (head.schema, head.cases.is_some())
+        }
     };
     let Some(schema) = schema else {
         return Err(LoadError::NotARun("it names no schema".into()));
     };
     match schema.strip_prefix("hostmark.run/").and_then(|version| version.parse::<u32>().ok()) {
-        Some(1) => form.map_err(explain),
+        Some(1) => form.map_err(|error| match error.to_string() {
+            what if has_cases && what.starts_with("missing field") => LoadError::Lacking(what),
+            _ => explain(error),
+        }),
         Some(_) => Err(LoadError::Newer { found: schema }),
         None => Err(LoadError::NotARun(format!("its schema is '{schema}'"))),
     }

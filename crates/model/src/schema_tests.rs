@@ -53,3 +53,26 @@ fn the_published_schema_is_what_the_types_say() {
     let again = "cargo test -p hostmark-model --lib schema";
     golden::holds(env!("CARGO_MANIFEST_DIR"), "../../docs/hostmark.run.schema.json", &schema_of_runs(), again);
 }
+
+/// Fields without which there is no file of this major version. A line is added with a new type; none grows.
+const EVERY_FILE_HAS: &str = include_str!("every_file_has.txt");
+
+#[test]
+fn a_field_that_was_added_later_may_be_missing() {
+    let schema: serde_json::Value = serde_json::from_str(&schema_of_runs()).unwrap();
+    let run = [("Run".to_owned(), schema.clone())];
+    let types = schema["$defs"].as_object().unwrap().clone().into_iter().chain(run);
+    let required = types.filter_map(|(name, of)| {
+        let mut fields: Vec<&str> = of["required"].as_array()?.iter().filter_map(|field| field.as_str()).collect();
+        fields.sort_unstable();
+        Some(format!("{name}: {}", fields.join(" ")))
+    });
+    let mut required: Vec<String> = required.collect();
+    required.sort_unstable();
+    for line in required {
+        assert!(
+            EVERY_FILE_HAS.lines().any(|known| known == line),
+            "give the new field a serde default, or add the new type: {line}"
+        );
+    }
+}

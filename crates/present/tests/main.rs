@@ -47,6 +47,7 @@ mod interpreted_guest;
 mod lmbench;
 mod neighbours;
 mod network;
+mod older;
 mod overhead;
 mod planted;
 mod prometheus_text;

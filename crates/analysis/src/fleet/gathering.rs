@@ -360,6 +360,7 @@ fn reason(error: &hostmark_model::LoadError) -> Text<String> {
     let en = error.to_string();
     let zh = match error {
         LoadError::Newer { found } => format!("由更新版本的 hostmark 写成（格式 {found}）；请更新 hostmark"),
+        LoadError::Lacking(what) => format!("缺少本版本需要的内容（{what}）；请重新测量"),
         LoadError::NotARun(why) => format!("不是 hostmark 运行文件（{why}）"),
         LoadError::Truncated { line } => format!("不完整（在第 {line} 行结束）；请恢复该文件，或重新测量"),
     };

@@ -171,7 +171,7 @@ fn runs() -> Vec<String> {
     let kept = store::kept().unwrap_or_default();
     let back = |index: usize| if index == 0 { "last".to_owned() } else { format!("last-{index}") };
     let mut all: Vec<String> = (0..kept.len().min(10)).map(back).collect();
-    let name = |path: &std::path::PathBuf| Some(path.file_stem()?.to_str()?.to_owned());
+    let name = |path: &std::path::PathBuf| Some(store::stem(path.file_name()?.to_str()?)?.to_owned());
     all.extend(kept.iter().rev().take(MOST_RUNS).filter_map(name).filter(|name| is_plain(name)));
     all
 }

@@ -39,9 +39,9 @@ fn own() -> (Vec<(Reference, PathBuf)>, Vec<String>) {
         }
     };
     // Neither a pipe, which would be waited for, nor a device.
-    let is_meant = |path: &PathBuf| path.extension().is_some_and(|end| end == "json") && path.is_file();
-    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_meant).collect();
-    paths.sort();
+    let mut paths: Vec<PathBuf> =
+        entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_file()).collect();
+    store::only_runs(&mut paths);
     if paths.len() > MOST_FILES {
         let (count, at) = (paths.len(), directory.display());
         complaints.push(both!(
@@ -62,8 +62,8 @@ fn own() -> (Vec<(Reference, PathBuf)>, Vec<String>) {
 /// Reads a file as a reference, whichever of the two kinds it is.
 fn read(path: &Path) -> Result<Reference> {
     let text = store::text(path)?;
-    let (shown, name) = (path.display(), path.file_stem().unwrap_or_default().to_string_lossy());
-    let read = Reference::parse(&text, &name, &shown.to_string());
+    let (shown, name) = (path.display(), path.file_name().unwrap_or_default().to_string_lossy());
+    let read = Reference::parse(&text, store::stem(&name).unwrap_or(&name), &shown.to_string());
     read.map_err(|error| {
         refused!("{shown} {error}; mend it, or move it away", "{shown} {error}；请修正该文件，或把它移走")
     })

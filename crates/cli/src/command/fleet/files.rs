@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::store::JOURNAL;
+use crate::store::{self, JOURNAL};
 
 /// Directories below each other that are gone into.
 const DEEPEST: usize = 8;
@@ -65,12 +65,12 @@ pub fn below(directory: &Path) -> io::Result<FoundFiles> {
                 }
             } else if name.ends_with(JOURNAL) {
                 found.journals.push(path);
-            } else if name.ends_with(".json") {
+            } else if store::stem(&name).is_some() {
                 found.files.push(path);
             }
         }
     }
-    found.files.sort();
+    store::only_runs(&mut found.files);
     // A journal beside its run is that of a run that ended while it was being removed.
     found.journals.retain(|journal| {
         let whole = PathBuf::from(journal.to_string_lossy().replace(JOURNAL, ".json"));

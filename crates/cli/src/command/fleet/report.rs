@@ -7,14 +7,13 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use hostmark_analysis::fleet::{Fleet, Gathering};
 use hostmark_analysis::reasons::localized;
-use hostmark_engine::sys::regular;
 use hostmark_model::{Exit, FLEET_RUN_FILE, FleetRun, HostState, Lang, Text};
 use hostmark_present::export::fleet;
 
 use super::files;
 use crate::command::{EndsWith, hand_over};
 use crate::language::{both, refuse, refused};
-use crate::output;
+use crate::{output, store};
 
 fn formats() -> PossibleValuesParser {
     PossibleValuesParser::new(fleet::FORMATS.iter().map(|format| format.name))
@@ -88,7 +87,7 @@ fn read(directory: &Path, filters: &[String]) -> Result<Gathering> {
     let mut fleets = Vec::new();
     for path in &found.files {
         let name = shown(path);
-        match regular::open_to_read(path).and_then(|file| regular::all_of(&file)) {
+        match store::bytes(path) {
             Ok(Some(bytes)) => match fleet_of(path, &bytes) {
                 Some(fleet) => {
                     refuse_missing(&fleet, &mut gathering);

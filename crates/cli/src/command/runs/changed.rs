@@ -4,19 +4,18 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use hostmark_analysis::fleet::{Gathering, HostChange, changes};
-use hostmark_engine::sys::regular;
 use hostmark_model::{Exit, Text};
 
 use crate::command::EndsWith;
 use crate::language::{both, current};
-use crate::output;
+use crate::{output, store};
 
 /// The changes of the cases that these filters name, of all where there is none, and of how many runs. One file is in memory at a time.
 pub fn found(files: &[PathBuf], filters: &[String]) -> Result<(Vec<HostChange>, usize)> {
     let mut gathering = Gathering::new(filters);
     for path in files {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        match regular::open_to_read(path).and_then(|file| regular::all_of(&file)) {
+        match store::bytes(path) {
             Ok(Some(bytes)) => gathering.read(&name, &bytes),
             Ok(None) => gathering.refuse(&name, too_large()),
             Err(error) => gathering.refuse(&name, cannot(&error)),

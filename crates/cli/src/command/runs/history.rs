@@ -1,7 +1,5 @@
 //! What the runs that are kept here say of a new one: how far another run of the same host may lie from it.
 
-use std::fs;
-use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,7 +7,7 @@ use hostmark_analysis::findings;
 use hostmark_analysis::repetition::{self, Earlier};
 use hostmark_analysis::trust::{trust, with_self_check};
 use hostmark_engine::Wall;
-use hostmark_model::{Run, load_run};
+use hostmark_model::Run;
 
 use super::self_checked;
 use crate::store;
@@ -19,8 +17,6 @@ use crate::wall::SinceStart;
 const MOST_RUNS: usize = 20;
 /// They are read for no longer than this: the person waits for the table.
 const MOST_TIME: Duration = Duration::from_millis(500);
-/// No run that hostmark kept is larger, bytes.
-const MOST_BYTES: u64 = 64 << 20;
 
 /// Says of each value where another run's is to be expected, and how far the run can be trusted.
 pub fn judge(run: &mut Run) {
@@ -39,12 +35,5 @@ fn earlier(run: &Run) -> impl Iterator<Item = Run> + use<> {
     let mut files = store::kept().unwrap_or_default();
     files.retain(|path| named(path));
     let latest = files.into_iter().rev().take(MOST_RUNS);
-    latest.map_while(move |path| (began.elapsed() < MOST_TIME).then(|| read(&path))).flatten()
-}
-
-fn read(path: &Path) -> Option<Run> {
-    let mut text = String::new();
-    let file = fs::File::open(path).ok()?;
-    file.take(MOST_BYTES).read_to_string(&mut text).ok()?;
-    load_run(&text).ok()
+    latest.map_while(move |path| (began.elapsed() < MOST_TIME).then(|| store::load(&path).ok())).flatten()
 }

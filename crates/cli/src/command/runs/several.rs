@@ -27,7 +27,8 @@ pub fn files(name: &str) -> Result<Vec<PathBuf>> {
         return Ok(found);
     }
     if Path::new(name).is_dir() {
-        let found = matching(Path::new(name), "*.json")?;
+        let mut found = matching(Path::new(name), "*")?;
+        store::only_runs(&mut found);
         if found.is_empty() {
             refuse!(
                 "there is no run (*.json) in {name}; give another directory",
