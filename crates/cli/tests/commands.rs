@@ -371,7 +371,7 @@ fn a_report_goes_into_a_file_whole_or_not_at_all() {
     refused(&at("missing/file"), &format!("there is no directory {}", at("missing")));
     refused(&at(""), "Is a directory (os error 21)");
     assert_eq!(report("/dev/null"), (0, String::new(), String::new()));
-    let full = "hostmark: /dev/full cannot be written (No space left on device (os error 28)); make room, or name another file by --out\n";
+    let full = "hostmark: /dev/full cannot be written (write: No space left on device (os error 28)); make room, or name another file by --out\n";
     assert_eq!(report("/dev/full"), (5, String::new(), full.into()));
     assert_eq!(files(home.data.path()).len(), 3, "{:?}", files(home.data.path()));
 }
