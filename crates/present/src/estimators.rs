@@ -13,7 +13,8 @@ pub(crate) fn first(measured: &Measured, unit: Unit) -> (Cow<'_, Estimate>, Unit
 }
 
 /// What stands beside a value: the other estimator's where the two differ, and however near they are where the same on more or fewer
-/// CPUs, or what it scales, leads with the other one. What has one value alone is called what it is there.
+/// CPUs, or what it scales, leads with the other one. What has one value alone is there called the value of its estimator, never by
+/// a name that a number would have to follow.
 pub(crate) fn other_estimator(
     run: &Run,
     case: &CaseRecord,
@@ -27,7 +28,10 @@ pub(crate) fn other_estimator(
     }
     Some(match estimate.by(other) {
         Some(stated) => format!("{} {}", estimator(other).get(lang), value(stated.value, unit, lang)),
-        None => estimator(by).get(lang).to_owned(),
+        None => match lang {
+            Lang::En => format!("the {} value", estimator(by).get(lang)),
+            Lang::Zh => format!("此为{}", estimator(by).get(lang)),
+        },
     })
 }
 

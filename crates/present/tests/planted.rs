@@ -352,6 +352,10 @@ fn values_on_one_and_on_more_cpus_say_of_which_estimator_they_are_however_near()
             assert!(text.lines().any(named), "{format}: {value} has no name: {text}");
         }
         assert!(text.contains(&format!("{typical} 1.83 ")), "{format}: {text}");
+        // No name stands there without the number that a reader looks for behind it.
+        let of_itself = if options.lang == Lang::Zh { "此为典型值" } else { "the typical value" };
+        assert!(text.matches(of_itself).count() >= 2, "{format}: {text}");
+        assert!(!text.lines().any(|line| line.trim() == typical), "{format}: {text}");
     }
 }
 
