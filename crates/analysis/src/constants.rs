@@ -1,5 +1,7 @@
 //! The constants of a machine that people ask for first, and where each lies in a run.
 
+use std::borrow::Cow;
+
 use hostmark_model::{Better, CaseId, CaseRecord, Estimate, Lang, Measured, Outcome, Run, Text, Unit};
 use hostmark_stats::histogram::Percentile;
 
@@ -228,6 +230,20 @@ pub fn cases() -> impl Iterator<Item = OfConstant> {
     constants.flat_map(move |constant| constant.places.iter().map(move |place| of_place(constant, place)))
 }
 
+/// What the constant is called that a case's value is; none where it is none.
+pub fn name_of(id: &str) -> Option<Text> {
+    let id: CaseId = id.parse().ok()?;
+    let is_there = |place: &&ConstantCase| {
+        let has = |(axis, value): &(&str, &str)| id.params.get(axis) == Some(value);
+        place.probe == id.probe && place.quantity.is_empty() && place.at.iter().all(has)
+    };
+    let constants = LINES.iter().flat_map(|line| line.constants);
+    constants
+        .filter(|constant| constant.places.iter().any(|place| is_there(&place)))
+        .map(|constant| constant.name)
+        .next()
+}
+
 /// The probes behind the constants of this name, or of the line or the row of this name, in either language; none where nothing is called so.
 pub fn probes_of(name: &str) -> Vec<&'static str> {
     let of_line = |line: &'static ConstantGroup| {
@@ -286,6 +302,11 @@ impl ConstantValue<'_> {
     /// Its value with its unit.
     pub(crate) fn plain_value(&self, lang: Lang) -> String {
         value(self.estimate.value(), self.unit, lang)
+    }
+
+    /// Its value in cycles of the core, by whichever estimator leads; none where the clock was not known.
+    pub(crate) fn in_core_cycles(&self) -> Option<Cow<'_, Estimate>> {
+        self.case.measured().filter(|_| self.quantity().is_empty())?.companion(Measured::CYCLES)
     }
 
     /// Its cycles, of what the core does by itself.

@@ -163,3 +163,88 @@ fn a_file_that_is_no_reference_gets_one_sentence_and_breaks_nothing_else() {
         assert!(code == 2 && out.is_empty() && errors.lines().count() == 1, "{name}: {code} {out} {errors}");
     }
 }
+
+/// The run that is kept, as one of a server of this design whose memory alone was measured: in so many nanoseconds.
+fn with_memory_of(home: &Home, design: Option<&str>, ns: f64, name: &str) -> String {
+    let runs = files(&home.data.path().join("hostmark/runs"));
+    let run = runs.iter().find(|path| path.extension().is_some_and(|end| end == "json")).unwrap();
+    let mut run: Value = serde_json::from_str(&std::fs::read_to_string(run).unwrap()).unwrap();
+    (run["id"], run["host"]["hostname"]) = (name.into(), name.into());
+    let cpu = &mut run["host"]["cpu"];
+    (cpu["architecture"], cpu["vendor"], cpu["model"]) = ("x86_64".into(), "AuthenticAMD".into(), "AMD EPYC".into());
+    (cpu["microarchitecture"], cpu["features"]) = (design.into(), Vec::<String>::new().into());
+    let (probe, id) = ("memory.hierarchy", "memory.hierarchy@level=dram");
+    for info in run["probes"].as_array_mut().unwrap().iter_mut().filter(|info| info["id"] == "syscall.null") {
+        info["id"] = probe.into();
+    }
+    let cases = run["cases"].as_array_mut().unwrap();
+    let case = cases.iter_mut().find(|case| case["probe"] == "syscall.null").unwrap();
+    (case["id"], case["probe"], case["params"]) = (id.into(), probe.into(), serde_json::json!({ "level": "dram" }));
+    let estimate = &mut case["outcome"]["measured"]["estimate"];
+    // Rounds too few for an interval lie so far apart.
+    (estimate["typical"], estimate["leading"]) = (ns.into(), "typical".into());
+    (estimate["ci_low"], estimate["ci_high"], estimate["repetition"]) = (Value::Null, Value::Null, Value::Null);
+    estimate["range"] = serde_json::json!([ns * 0.96, ns * 1.04]);
+    let path = home.data.path().join(format!("{name}.json"));
+    std::fs::write(&path, run.to_string()).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn usual_is_what_servers_of_the_runs_design_deliver_and_decides() {
+    let home = with_a_run();
+    let milan = Some("Zen 3, Milan");
+    // Nine of ten such servers take under 130 ns, whatever their size.
+    let [fine, slow, unknown] = [(milan, 95.0, "fine"), (milan, 250.0, "slow"), (None, 250.0, "unknown")]
+        .map(|(design, ns, name)| with_memory_of(&home, design, ns, name));
+    let (code, out, errors) = outcome(&home, &["compare", &slow, "--against", "usual"]);
+    assert_eq!(code, 1, "{out}{errors}");
+    let lines = |name: &str| out.lines().find(|line| line.trim_start().starts_with(name)).unwrap().to_owned();
+    assert!(lines("DRAM ").ends_with(" % slower !") && lines("L3 ").ends_with("not measured"), "{out}");
+    // What is not known is not as usual.
+    let (code, out, errors) = outcome(&home, &["compare", &fine, "--against", "usual"]);
+    assert!(
+        code == 6 && out.contains("as usual") && errors.contains("not known to be as usual"),
+        "{code} {out} {errors}"
+    );
+    let (code, out, errors) = outcome(&home, &["compare", &unknown, "--against", "usual"]);
+    assert_eq!((code, out.as_str()), (2, ""), "{errors}");
+    assert!(errors.contains("nothing is known of what is usual for AMD EPYC; "), "{errors}");
+    // By the name of the base the same is said, and nothing decided.
+    let (code, named, _) = outcome(&home, &["compare", &slow, "--against", "usual-zen-3-milan"]);
+    assert_eq!((code, named), (0, outcome(&home, &["compare", &slow, "--against", "usual"]).1));
+    let (_, json, _) = outcome(&home, &["compare", &slow, "--against", "usual", "--format", "json"]);
+    let document: Value = serde_json::from_str(&json).unwrap();
+    let row = |id: &str| document["rows"].as_array().unwrap().iter().find(|row| row["id"] == id).unwrap().clone();
+    assert_eq!(row("memory.hierarchy@level=dram")["standing"], "worse");
+    let third = row("memory.hierarchy@level=l3");
+    assert!(third["standing"] == "not_measured" && third["value"].is_null() && third["ratio"].is_null(), "{third}");
+    // Before anything is measured here it is refused.
+    let (code, out, errors) = outcome(&home, &["run", "clock.loop", "--against", "usual"]);
+    assert!(
+        code == 2 && out.is_empty() && errors.contains("nothing is known of what is usual"),
+        "{code} {out} {errors}"
+    );
+}
+
+#[test]
+fn a_fleet_is_not_fine_where_it_is_slow_as_a_whole_or_nothing_was_judged() {
+    let home = with_a_run();
+    for (folder, design, ns, exit) in
+        [("slow", Some("Zen 3, Milan"), 250.0, 1), ("fine", Some("Zen 3, Milan"), 95.0, 0), ("unknown", None, 250.0, 6)]
+    {
+        let at = home.data.path().join(folder);
+        std::fs::create_dir(&at).unwrap();
+        for host in ["one", "two"] {
+            let file = with_memory_of(&home, design, ns, &format!("{folder}-{host}"));
+            std::fs::rename(&file, at.join(format!("{host}.json"))).unwrap();
+        }
+        let at = at.display().to_string();
+        let (code, out, errors) = outcome(&home, &["fleet", "report", &at, "--check"]);
+        assert_eq!(code, exit, "{out}{errors}");
+        let out = out.split_whitespace().collect::<Vec<&str>>().join(" ");
+        assert_eq!(out.contains("2 of 2 have slower DRAM than 9 of 10 such servers"), exit == 1, "{out}");
+        assert_eq!(errors.contains("nothing could be judged"), exit == 6, "{errors}");
+        assert_eq!(outcome(&home, &["fleet", "report", &at]).0, 0);
+    }
+}

@@ -162,21 +162,24 @@ impl Measured {
     /// typical one; quiet beside a quiet one, where it has no quiet value of its own at the clock that the typical values imply. It is
     /// expected of another run as the value is, unless it has an expectation of its own.
     pub fn companion(&self, name: &str) -> Option<Cow<'_, Estimate>> {
-        let own = &self.also.get(name)?.estimate;
-        let scale = own.typical / self.estimate.typical;
+        Some(Self::companion_of(&self.estimate, name, &self.also.get(name)?.estimate))
+    }
+
+    /// The same of a value alone, which has this further quantity.
+    pub fn companion_of<'a>(value: &Estimate, name: &str, own: &'a Estimate) -> Cow<'a, Estimate> {
+        let scale = own.typical / value.typical;
         if !Self::OF_THE_VALUE.contains(&name) || !scale.is_finite() {
-            return Some(Cow::Borrowed(own));
+            return Cow::Borrowed(own);
         }
-        let leading = self.estimate.estimator();
-        let mut companion = Estimate { leading, ..own.clone() };
-        if let (Some(quiet), None) = (self.estimate.leading_quiet(), companion.leading_quiet()) {
+        let mut companion = Estimate { leading: value.estimator(), ..own.clone() };
+        if let (Some(quiet), None) = (value.leading_quiet(), companion.leading_quiet()) {
             companion.quiet = Some(quiet.map(|number| number * scale));
         }
-        let by = companion.value() / self.estimate.value();
-        let repetition = self.estimate.repetition.filter(|_| by.is_finite());
+        let by = companion.value() / value.value();
+        let repetition = value.repetition.filter(|_| by.is_finite());
         let scaled = repetition.map(|next| Repetition { low: next.low * by, high: next.high * by, ..next });
         companion.repetition = own.repetition.or(scaled);
-        Some(Cow::Owned(companion))
+        Cow::Owned(companion)
     }
 
     /// What the core does by itself, in cycles: they repeat where the clock at which the value is told does not. None of all else.

@@ -1,12 +1,15 @@
 //! What a constant comes to beside what is usual: the same words and the same direction wherever they stand, and none lost on a screen.
 
-use hostmark_analysis::constants::{ConstantValue, of_run};
+use hostmark_analysis::constants::{ConstantValue, name_of, of_run};
 use hostmark_analysis::findings;
 use hostmark_analysis::fleet::{Fleet, Gathering};
-use hostmark_analysis::references::{NearestReference, ReferenceVerdict, Tone, beside};
-use hostmark_model::{Also, Better, Flag, FlagKind, Lang, Outcome, QuantityInfo, Run, Text, Unit};
+use hostmark_analysis::references::{NearestReference, ReferenceVerdict, Standing, Tone, beside};
+use hostmark_model::{
+    Also, Better, CaseRecord, Flag, FlagKind, IntervalMethod, Lang, Measured, Outcome, QuantityInfo, Run, Text, Unit,
+};
 use hostmark_present::RenderOptions;
 use hostmark_present::export::{fleet, format_named};
+use hostmark_present::render::against::against;
 use unicode_width::UnicodeWidthStr;
 
 use crate::synthetic;
@@ -24,7 +27,7 @@ fn of_design(vendor: &str, design: &str) -> Run {
     for (probe, unit, cases) in [
         ("memory.read", rate, &[("", 13.4e9)][..]),
         ("memory.stream", rate, &[("@kernel=triad", 25.8e9)]),
-        ("cpu.frequency", Unit::Hertz, &[("", 2.93e9)]),
+        ("cpu.frequency", Unit::Hertz, &[("@load=scalar,threads=1", 3.03e9)]),
         ("clock.read", time, &[("@source=monotonic", 31.1)]),
         ("syscall.null", time, &[("", 185.0)]),
         ("sched.context_switch", time, &[("", 2850.0)]),
@@ -49,6 +52,10 @@ fn of_design(vendor: &str, design: &str) -> Run {
         }
         run.probes.push(info);
     }
+    // A design's own.
+    for (level, cycles) in [("l1d", 4.0), ("l2", 12.1)] {
+        run = with_cycles(run, level, cycles, 0.01);
+    }
     run.findings = Vec::new();
     run.host.cpu.architecture = "x86_64".into();
     run.host.cpu.vendor = Some(vendor.into());
@@ -71,6 +78,26 @@ fn with_latency(mut run: Run, level: &str, ns: f64, half: f64) -> Run {
         measured.estimate = synthetic::estimate(ns, half);
         measured.estimate.range = Some([ns * (1.0 - half), ns * (1.0 + half)]);
     }
+    run
+}
+
+fn measured_of<'a>(run: &'a mut Run, probe: &str, level: Option<&str>) -> &'a mut Measured {
+    let is_it = |case: &&mut CaseRecord| case.probe == probe && case.params.get("level") == level;
+    let case = run.cases.iter_mut().find(is_it).unwrap();
+    let Outcome::Measured(measured) = &mut case.outcome else { panic!("it is measured") };
+    measured
+}
+
+/// The run with so many cycles of a level of the core, and rounds that lie so far to either side.
+fn with_cycles(mut run: Run, level: &str, cycles: f64, half: f64) -> Run {
+    let mut estimate = synthetic::estimate(cycles, half);
+    estimate.range = Some([cycles * (1.0 - half), cycles * (1.0 + half)]);
+    measured_of(&mut run, "memory.hierarchy", Some(level)).also.insert("cycles".into(), Also { estimate });
+    run
+}
+
+fn with_clock(mut run: Run, hz: f64) -> Run {
+    measured_of(&mut run, "cpu.frequency", None).estimate = synthetic::estimate(hz, 0.002);
     run
 }
 
@@ -108,7 +135,7 @@ fn slower_is_what_lies_beyond_nine_of_ten_servers_by_more_than_its_interval() {
     let [low, high] = ends(&run);
     let said = |ns: f64, half: f64| verdict_of(&with_latency(run.clone(), "dram", ns, half), "DRAM").unwrap();
     for (ns, half, words, tone) in [
-        (high * 1.6, 0.02, "1.6x slower !", Tone::Bad),
+        (high * 1.6, 0.02, "60 % slower !", Tone::Bad),
         (high * 1.3, 0.02, "30 % slower !", Tone::Bad),
         (high * 1.1, 0.02, "10 % slower", Tone::Doubtful),
         // Its interval reaches into what is usual.
@@ -117,10 +144,10 @@ fn slower_is_what_lies_beyond_nine_of_ten_servers_by_more_than_its_interval() {
         (high * 1.01, 0.12, "as usual", Tone::Plain),
         ((low + high) / 2.0, 0.02, "as usual", Tone::Plain),
         (low / 1.1, 0.02, "10 % faster", Tone::Good),
-        (low / 2.0, 0.02, "2.0x faster", Tone::Good),
+        (low / 2.0, 0.02, "100 % faster", Tone::Good),
         ((low + high) / 2.0, 0.5, "unsteady", Tone::Doubtful),
         // However far rounds lie apart, all of them are beyond.
-        (high * 4.0, 0.5, "4.0x slower !", Tone::Bad),
+        (high * 4.0, 0.5, "300 % slower !", Tone::Bad),
         // What rounds to nothing.
         (high * 1.003, 0.001, "as usual", Tone::Plain),
     ] {
@@ -234,8 +261,8 @@ fn what_is_better_is_green_and_what_is_much_slower_red() {
         let options = RenderOptions { color: true, ..RenderOptions::default() };
         format_named("answer").unwrap().render_one(&with_latency(run.clone(), "dram", ns, 0.01), &options)
     };
-    assert!(coloured(high * 2.0).contains("\u{1b}[31m2.0x slower !"));
-    assert!(coloured(low / 2.0).contains("\u{1b}[32m2.0x faster"));
+    assert!(coloured(high * 2.0).contains("\u{1b}[31m100 % slower !"));
+    assert!(coloured(low / 2.0).contains("\u{1b}[32m100 % faster"));
 }
 
 #[test]
@@ -249,7 +276,7 @@ fn a_constant_that_nothing_is_known_of_has_no_word() {
         .filter(|constant| is_known(constant))
         .map(|constant| constant.name.en)
         .collect();
-    assert_eq!(known, ["L1d", "L3", "DRAM"]);
+    assert_eq!(known, ["L1d", "L2", "L3", "DRAM", "clock"]);
     assert!(beside(&unknown).is_none());
     assert!(!shown(&unknown, "answer", Lang::En, 80).contains("usual"));
 }
@@ -273,9 +300,10 @@ fn what_is_far_slower_than_usual_is_a_finding_with_its_cause() {
     assert!(finding.short.en.contains("; 9 of 10 such servers take under "), "{}", finding.short.en);
     assert_eq!(findings::findings(&slow)[0].id, finding.id);
     assert!(finding.text.en.contains("Nothing else") && finding.text.en.contains("Zen 3"), "{}", finding.text.en);
-    // The core's own cache is as slow.
-    let finding = found(&with_latency(slow.clone(), "l1d", 2.4, 0.02)).unwrap();
-    assert!(finding.short.en.ends_with("; the clock is low") && finding.cases.len() == 2, "{finding:?}");
+    // A core that is slow as well is another line of it.
+    let finding = found(&with_clock(with_cycles(slow.clone(), "l1d", 7.0, 0.02), 1.5e9)).unwrap();
+    assert!(finding.short.en.starts_with("clock 1.50 GHz; 9 of 10 such servers give over "), "{}", finding.short.en);
+    assert!(finding.text.en.contains("L1d 7.00 cycles: 56 % slower than") && finding.cases.len() == 3, "{finding:?}");
     // Huge pages that the hypervisor cuts.
     let mut cut = slow;
     cut.host.memory.pmd_page_bytes = Some(2 << 20);
@@ -305,7 +333,7 @@ fn a_fleet_says_where_each_host_lies_in_what_is_usual_even_where_all_are_slow() 
     (unknown.host.hostname, unknown.id) = ("unknown".to_owned(), "unknown".to_owned());
     gathering.read("unknown", serde_json::to_string(&unknown).unwrap().as_bytes());
     let all = Fleet::of(&gathering);
-    let known: Vec<_> = all.kinds.iter().flat_map(|kind| &kind.usual).filter(|case| case.name == "DRAM").collect();
+    let known: Vec<_> = all.kinds.iter().flat_map(|kind| &kind.usual).filter(|case| case.name.en == "DRAM").collect();
     let [dram] = known[..] else { panic!("{known:?}") };
     assert_eq!((dram.better, dram.within), (1, 1));
     let worse: Vec<(&str, f64)> = dram.worse.iter().map(|(host, times)| (host.as_str(), times.round())).collect();
@@ -318,4 +346,121 @@ fn a_fleet_says_where_each_host_lies_in_what_is_usual_even_where_all_are_slow() 
         (fleet::format_named("table").unwrap().write)(&all, &options, &mut |part| text += part);
         assert!(text.contains(said), "{text}");
     }
+}
+
+/// What a constant comes to on the first screen, beside its base by name, and in a fleet of this run alone.
+fn said_everywhere(run: &Run, name: &str) -> [(Standing, String); 3] {
+    let here = verdict_of(run, name).unwrap();
+    let base = beside(run).unwrap().reference;
+    let rows = against(run, base).unwrap();
+    let at = base.values_for(&run.host).iter().position(|value| name_of(&value.id).unwrap().en == name).unwrap();
+    let standing = rows.standings().nth(at).unwrap();
+    let table = rows.table(&RenderOptions { width: 120, ..RenderOptions::default() });
+    let line = table.lines().find(|line| line.trim_start().starts_with(&format!("{name} "))).unwrap();
+    let host = hosts(std::slice::from_ref(run)).kinds[0].hosts[0].usual[at].clone();
+    let times = if host.over < 1.0 { format!("{:.0} %", (host.over.recip() - 1.0) * 100.0) } else { String::new() };
+    [(here.standing, here.words.en), (standing, line.to_owned()), (host.standing, times)]
+}
+
+/// A fleet of these runs, each of a host of its own.
+fn hosts(runs: &[Run]) -> Fleet {
+    let mut gathering = Gathering::new(&[]);
+    for (number, run) in runs.iter().enumerate() {
+        let mut run = run.clone();
+        let name = format!("h{number}");
+        (run.host.hostname, run.id) = (name.clone(), name.clone());
+        gathering.read(&name, serde_json::to_string(&run).unwrap().as_bytes());
+    }
+    Fleet::of(&gathering)
+}
+
+/// Of so few rounds there is no interval, and all that they came to.
+fn in_few_rounds(mut run: Run, range: [f64; 2]) -> Run {
+    let estimate = &mut measured_of(&mut run, "memory.hierarchy", Some("dram")).estimate;
+    (estimate.typical, estimate.rounds, estimate.method) = ((range[0] + range[1]) / 2.0, 3, IntervalMethod::None);
+    (estimate.ci_low, estimate.ci_high, estimate.range) = (None, None, Some(range));
+    run
+}
+
+#[test]
+fn screen_base_and_fleet_say_the_same() {
+    let [run, ..] = runs().map(|run| with_latency(run, "l3", 14.0, 0.02));
+    let [low, high] = ends(&run);
+    let dram = |ns: f64, half: f64| with_latency(run.clone(), "dram", ns, half);
+    let small = |mut run: Run| {
+        let flag = Flag { kind: FlagKind::SmallBuffer, detail: "256 MiB".into() };
+        measured_of(&mut run, "memory.hierarchy", Some("dram")).flags.push(flag);
+        run
+    };
+    let without = |mut run: Run| {
+        let estimate = &mut measured_of(&mut run, "memory.hierarchy", Some("dram")).estimate;
+        (estimate.ci_low, estimate.ci_high, estimate.range) = (None, None, None);
+        run
+    };
+    for (run, name, standing) in [
+        (dram(high * 1.44, 0.02), "DRAM", Standing::Worse),
+        (in_few_rounds(run.clone(), [high * 1.3, high * 1.6]), "DRAM", Standing::Worse),
+        (in_few_rounds(run.clone(), [high * 0.95, high * 1.3]), "DRAM", Standing::PerhapsWorse),
+        (dram((low + high) / 2.0, 0.02), "DRAM", Standing::Within),
+        (dram(high * 1.1, 0.12), "DRAM", Standing::PerhapsWorse),
+        (dram(low / 1.1, 0.12), "DRAM", Standing::PerhapsBetter),
+        (dram((low + high) / 2.0, 0.5), "DRAM", Standing::Unsteady),
+        (dram(low / 2.0, 0.02), "DRAM", Standing::Better),
+        (small(dram(high * 2.0, 0.02)), "DRAM", Standing::SmallBuffer),
+        (without(dram(high * 2.0, 0.02)), "DRAM", Standing::NoInterval),
+        (with_cycles(run.clone(), "l2", 30.0, 0.02), "L2", Standing::Worse),
+        (with_clock(run.clone(), 1.0e9), "clock", Standing::Worse),
+    ] {
+        let all = said_everywhere(&run, name);
+        assert!(all.iter().all(|(said, _)| *said == standing), "{standing:?}: {all:?}");
+        let [(_, words), (_, line), (_, times)] = all;
+        let words = standing.why_none().map_or(words, |why| why.en.to_owned());
+        assert!(line.ends_with(&words) && words.starts_with(&times), "{words} {line} {times}");
+        assert_eq!(standing == Standing::Worse, words.contains("slower") && !words.contains("perhaps"), "{words}");
+    }
+}
+
+#[test]
+fn a_core_is_judged_in_cycles_and_its_clock_in_hertz() {
+    let [run, ..] = runs();
+    // At half of its clock all of a core takes twice the time.
+    let slow = with_clock(with_latency(with_latency(run, "l1d", 2.6, 0.01), "l2", 8.0, 0.01), 1.5e9);
+    let words = |name| verdict_of(&slow, name).unwrap().words.en;
+    assert_eq!(["L1d", "L2"].map(words), ["as usual", "as usual"]);
+    assert!(words("clock").contains("slower"), "{}", words("clock"));
+    let screen = shown(&slow, "answer", Lang::En, 120);
+    assert!(screen.contains("3.50 … 4.50 cycles"), "{screen}");
+    // Without its cycles nothing is known of it.
+    let mut unknown = slow;
+    measured_of(&mut unknown, "memory.hierarchy", Some("l1d")).also.remove("cycles");
+    assert_eq!(verdict_of(&unknown, "L1d").unwrap().standing, Standing::NoCycles);
+    assert_eq!(said_everywhere(&unknown, "L1d").map(|(standing, _)| standing), [Standing::NoCycles; 3]);
+    // Beside one machine, of which the time alone is known, it is a ratio.
+    let [_, beside_one, _] = runs();
+    assert_eq!(verdict_of(&beside_one, "L1d").unwrap().standing, Standing::OtherClock);
+}
+
+#[test]
+fn ten_hosts_with_slow_memory_are_told_so_however_few_rounds_they_had() {
+    let [run, ..] = runs().map(|run| with_latency(run, "l3", 14.0, 0.02));
+    let high = ends(&run)[1];
+    let slow: Vec<Run> = (0..10)
+        .map(|host| {
+            let times = 1.35 + 0.03 * f64::from(host);
+            in_few_rounds(run.clone(), [high * (times - 0.04), high * (times + 0.04)])
+        })
+        .collect();
+    let all = hosts(&slow);
+    let dram = all.kinds[0].usual.iter().find(|case| case.name.en == "DRAM").unwrap();
+    assert!(dram.worse.len() == 10 && dram.is_slow_as_a_whole() && dram.unknown.is_empty(), "{dram:?}");
+    let mut text = String::new();
+    (fleet::format_named("table").unwrap().write)(&all, &RenderOptions::default(), &mut |part| text += part);
+    let text = text.split_whitespace().collect::<Vec<&str>>().join(" ");
+    assert!(text.contains("10 of 10 have slower DRAM than 9 of 10 such servers"), "{text}");
+    // A level that a host lacks is a row that says so.
+    let mut lacking = slow[0].clone();
+    lacking.cases.retain(|case| case.params.get("level") != Some("l3"));
+    let all = hosts(&[lacking]);
+    let third = all.kinds[0].usual.iter().find(|case| case.name.en == "L3").unwrap();
+    assert_eq!((third.judged(), third.unknown[0].1.en.as_str()), (0, "not measured"));
 }

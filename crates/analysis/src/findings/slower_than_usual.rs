@@ -5,8 +5,9 @@ use hostmark_model::{Better, Lang, Run, Text, Unit};
 use super::evidence::Proven;
 use super::short::short;
 use super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, YIELDS, neighbours};
+use crate::bilingual::SEMICOLON;
 use crate::constants::{self, ConstantValue};
-use crate::format::{in_scale, scale_for, value};
+use crate::format::{in_scale, scale_for, value as shown};
 use crate::levels::HIERARCHY;
 use crate::references::{NearestReference, ReferenceVerdict, Tone, beside};
 use crate::split_huge_pages::cut_into;
@@ -31,26 +32,35 @@ struct Slow<'a> {
 }
 
 impl Slow<'_> {
-    /// `DRAM 181 ns; 9 of 10 such servers take under 119`.
-    fn line(&self) -> Text<String> {
-        let Slow { constant, verdict } = self;
-        let (here, value) = (constant.plain_value(Lang::En), constant.estimate.value());
-        let Text { en, zh } = constant.name;
-        let (takes, at_most, near) = match constant.better {
-            Better::Higher => ("give over", "不低于", value / verdict.better),
-            _ => ("take under", "不超过", value * verdict.better),
-        };
-        let near = in_scale(near, scale_for(value, constant.unit));
-        Text {
-            en: format!("{en} {here}; 9 of 10 such servers {takes} {near}"),
-            zh: format!("{zh} {here}；九成同类服务器{at_most} {near}"),
-        }
+    /// Its value as it was judged, and the near end of what is usual.
+    fn here_and_near(&self, usual: &NearestReference, lang: Lang) -> Option<(String, String)> {
+        let found = usual.counterpart(self.constant)?;
+        let value = found.estimate.value();
+        let near =
+            value * if found.better == Better::Higher { self.verdict.better.recip() } else { self.verdict.better };
+        Some((shown(value, found.unit, lang), in_scale(near, scale_for(value, found.unit))))
     }
 
-    /// `DRAM 181 ns: 1.6x slower than the slow end of what is usual (80 … 110 ns)`.
+    /// `DRAM 181 ns; 9 of 10 such servers take under 119`.
+    fn line(&self, usual: &NearestReference, lang: Lang) -> Option<String> {
+        let known = usual.value_of(self.constant)?;
+        let (here, near) = self.here_and_near(usual, lang)?;
+        let says = match (known.is_of_servers(), self.constant.better) {
+            (false, _) => Text { en: "the design takes under", zh: "该型号不超过" },
+            (true, Better::Higher) => {
+                Text { en: "9 of 10 such servers give over", zh: "九成同类服务器不低于" }
+            }
+            (true, _) => Text { en: "9 of 10 such servers take under", zh: "九成同类服务器不超过" },
+        };
+        let name = self.constant.name.get(lang);
+        Some(format!("{name} {here}{}{} {near}", SEMICOLON.get(lang), says.get(lang)))
+    }
+
+    /// `DRAM 181 ns: 65 % slower than the slow end of what is usual (80 … 110 ns)`.
     fn sentence(&self, usual: &NearestReference, lang: Lang) -> String {
         let Slow { constant, verdict } = self;
-        let (name, here) = (constant.name.get(lang), constant.plain_value(lang));
+        let name = constant.name.get(lang);
+        let here = self.here_and_near(usual, lang).map(|(here, _)| here).unwrap_or_default();
         let range = usual.range(constant, lang).unwrap_or_default();
         let words = verdict.unmarked(lang);
         match lang {
@@ -91,8 +101,7 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
         en: format!("{}; {en}. {}", all(Lang::En, ", "), why.en),
         zh: format!("{}；{zh}。{}", all(Lang::Zh, "，"), why.zh),
     };
-    let line = worst.line();
-    let short = short(line.en + &words.en, line.zh + &words.zh);
+    let short = short(worst.line(&usual, Lang::En)? + &words.en, worst.line(&usual, Lang::Zh)? + &words.zh);
     let cases = slow.iter().map(|slow| slow.constant.case.id.clone()).collect();
     Some(Conclusion { short, text, cases, cost: 1.0 - worst.verdict.better })
 }
@@ -101,8 +110,6 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
 enum Explanation {
     /// Pages of so many bytes, and what they cost a load, ns.
     HugePagesCut(f64, f64),
-    /// The core's own cache is as slow: its clock is.
-    Clock,
     /// Rounds differ.
     Neighbours,
 }
@@ -110,9 +117,6 @@ enum Explanation {
 impl Explanation {
     fn of(run: &Run, slow: &[Slow]) -> Option<Explanation> {
         let has = |level: &str| slow.iter().any(|slow| slow.constant.case.params.get("level") == Some(level));
-        if has("l1d") {
-            return Some(Explanation::Clock);
-        }
         if let Some((case, bytes)) = cut_into(run).filter(|_| has("dram")) {
             return Some(Explanation::HugePagesCut(bytes, Proven::also(case, "huge")?.value));
         }
@@ -125,10 +129,9 @@ impl Explanation {
     fn words(&self) -> Text<String> {
         match self {
             Explanation::HugePagesCut(_, ns) => {
-                let ns = value(*ns, Unit::Nanoseconds, Lang::En);
+                let ns = shown(*ns, Unit::Nanoseconds, Lang::En);
                 Text { en: format!("; {ns} are page walks"), zh: format!("；其中页表遍历 {ns}") }
             }
-            Explanation::Clock => Text { en: "; the clock is low".to_owned(), zh: "；主频偏低".to_owned() },
             Explanation::Neighbours => Text { en: "; rounds differ".to_owned(), zh: "；各轮差异大".to_owned() },
         }
     }
@@ -137,16 +140,12 @@ impl Explanation {
         match self {
             Explanation::HugePagesCut(bytes, ns) => {
                 let [page, ns] =
-                    [(*bytes, Unit::Bytes), (*ns, Unit::Nanoseconds)].map(|(of, unit)| value(of, unit, Lang::En));
+                    [(*bytes, Unit::Bytes), (*ns, Unit::Nanoseconds)].map(|(of, unit)| shown(of, unit, Lang::En));
                 Text {
                     en: format!("The host backs huge pages with {page} ones; translation costs {ns} of each load."),
                     zh: format!("宿主机用 {page} 的页承载虚拟机的大页，每次加载中地址转换占 {ns}。"),
                 }
             }
-            Explanation::Clock => Text {
-                en: "The core's own cache is slow as well, so its clock is lower than usual.".to_owned(),
-                zh: "核心自身的缓存也慢，可见主频低于同类。".to_owned(),
-            },
             Explanation::Neighbours => Text {
                 en: "Its rounds differ from each other: others use the same cache or memory.".to_owned(),
                 zh: "各轮之间差异大：有其他程序或虚拟机在用同一缓存或内存。".to_owned(),

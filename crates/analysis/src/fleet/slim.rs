@@ -1,8 +1,10 @@
 //! A run file as a fleet needs it: everything but samples, rounds and the texts that teach, which are skipped while it is read.
 
+use std::borrow::Cow;
+
 use hostmark_model::{
-    Better, Estimate, Flag, HostFacts, Imported, LoadError, Neighbours, Noise, Run, Settings, Text, Tool, Unit,
-    load_form,
+    Also, Better, Estimate, Flag, HostFacts, Imported, LoadError, Measured, Neighbours, Noise, Run, Settings, Text,
+    Tool, Unit, load_form,
 };
 use serde::Deserialize;
 
@@ -63,6 +65,25 @@ pub(super) struct SlimMeasured {
     pub(super) noise: Noise,
     #[serde(default)]
     pub(super) flags: Vec<Flag>,
+    #[serde(default)]
+    also: SlimAlso,
+}
+
+/// Of the further quantities the one by which a core is judged.
+#[derive(Debug, Default, Deserialize)]
+struct SlimAlso {
+    cycles: Option<Also>,
+}
+
+impl SlimMeasured {
+    /// Its value, or that in cycles of the core; none where these are not known.
+    pub(super) fn quantity(&self, name: &str) -> Option<Cow<'_, Estimate>> {
+        if name == Measured::CYCLES {
+            let cycles = &self.also.cycles.as_ref()?.estimate;
+            return Some(Measured::companion_of(&self.estimate, name, cycles));
+        }
+        Some(Cow::Borrowed(&self.estimate)).filter(|_| name.is_empty())
+    }
 }
 
 impl SlimRun {

@@ -1,12 +1,12 @@
 //! Where hosts lie in what is usual for servers of their design, whatever the other hosts of the fleet are like.
 
-use hostmark_model::{Better, CaseId, Lang, Run, Text};
+use hostmark_model::{Better, CaseId, Run};
 use serde::Serialize;
 
 use super::slim::{SlimCase, SlimOutcome, SlimProbe};
-use crate::bilingual::each;
-use crate::levels::Level;
-use crate::references::{Reference, ReferenceValue, Standing, usual};
+use crate::bilingual::{Words, each, same};
+use crate::constants;
+use crate::references::{Counterpart, Reference, ReferenceValue, Standing, usual};
 
 /// Where a value of a host lies.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -14,33 +14,50 @@ pub struct BesideUsual {
     /// The case.
     pub id: String,
     pub standing: Standing,
-    /// What is delivered over the near end of what is usual: below 1 is worse; 1 within it.
+    /// What is delivered over the near end of what is usual: below 1 is worse; 1 within it, and where it is not known.
     pub over: f64,
     #[serde(skip)]
     known: UsualRange,
+    /// What it comes to, in words.
+    #[serde(skip)]
+    words: Words,
 }
 
 /// What is usual.
 #[derive(Debug, Clone, PartialEq)]
 struct UsualRange {
-    name: String,
-    range: String,
-    machine: Text<String>,
+    name: Words,
+    range: Words,
+    machine: Words,
 }
 
 /// A case of a kind of hosts beside what is usual.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CaseBesideUsual {
-    pub name: String,
+    pub name: Words,
     /// `87.7 … 119 ns`.
-    pub range: String,
+    pub range: Words,
     /// Of which servers.
-    pub machine: Text<String>,
+    pub machine: Words,
     pub better: usize,
-    /// As usual, or perhaps.
+    /// As usual.
     pub within: usize,
     /// Those that deliver less, and how many times less, the worst first.
     pub worse: Vec<(String, f64)>,
+    /// Those of which that is not known, and why.
+    pub unknown: Vec<(String, Words)>,
+}
+
+impl CaseBesideUsual {
+    /// Hosts of which it is known.
+    pub fn judged(&self) -> usize {
+        self.better + self.within + self.worse.len()
+    }
+
+    /// Whether most of the hosts of which it is known deliver less than is usual.
+    pub fn is_slow_as_a_whole(&self) -> bool {
+        2 * self.worse.len() > self.judged()
+    }
 }
 
 /// Where the values of a run lie.
@@ -58,26 +75,34 @@ fn of_value(
     probes: &[SlimProbe],
     cases: &[SlimCase],
 ) -> Option<BesideUsual> {
-    let case = cases.iter().find(|case| case.id == value.id)?;
-    let probe = probes.iter().find(|probe| probe.id == case.probe)?;
-    let SlimOutcome::Measured(measured) = &case.outcome else { return None };
-    let [low, high] = value.interval?;
-    let standing = value.standing(&measured.estimate, &measured.flags, probe.better);
-    let here = measured.estimate.value();
-    let near = here.clamp(low, high);
-    let over = match standing {
-        Standing::Worse | Standing::Better if probe.better == Better::Lower => near / here,
-        Standing::Worse | Standing::Better => here / near,
-        Standing::Within => 1.0,
-        Standing::NoInterval | Standing::OtherMethod | Standing::NoDirection => return None,
+    let id: CaseId = value.id.parse().ok()?;
+    // Without its probe nobody asked for it.
+    let probe = probes.iter().find(|probe| probe.id == id.probe)?;
+    let measured = cases.iter().find(|case| case.id == value.id).and_then(|case| match &case.outcome {
+        SlimOutcome::Measured(measured) => Some(measured),
+        _ => None,
+    });
+    let unit = value.unit_beside(probe.unit);
+    let better = if unit == probe.unit { probe.better } else { Better::Lower };
+    let found = measured.and_then(|measured| {
+        Some(Counterpart { estimate: measured.quantity(&value.quantity)?, flags: &measured.flags, unit, better })
+    });
+    let (standing, over, words) = match (found, measured) {
+        (Some(found), _) => {
+            let verdict = value.verdict(&found, true);
+            let why = verdict.standing.why_none().map(|why| why.to_owned_text());
+            (verdict.standing, if why.is_some() { 1.0 } else { verdict.better }, why.unwrap_or(verdict.words))
+        }
+        (None, measured) => {
+            let standing = if measured.is_some() { Standing::NoCycles } else { Standing::NotMeasured };
+            (standing, 1.0, standing.why_none().unwrap_or_default().to_owned_text())
+        }
     };
-    let level = case.id.parse::<CaseId>().ok().and_then(|id| Level::of(id.params.get("level")?));
-    let known = UsualRange {
-        name: level.map_or_else(|| case.id.clone(), |level| level.name.to_owned()),
-        range: value.range(probe.unit, Lang::En)?,
-        machine: each(|lang| reference.machine_and_source(reference.machine_for(&run.host), lang)),
-    };
-    Some(BesideUsual { id: case.id.clone(), standing, over, known })
+    let name = constants::name_of(&value.id).map_or_else(|| same(&value.id), |name| name.to_owned_text());
+    let range = each(|lang| value.range(unit, lang).unwrap_or_default());
+    let machine = each(|lang| reference.machine_and_source(reference.machine_for(&run.host), lang));
+    let known = UsualRange { name, range, machine };
+    Some(BesideUsual { id: value.id.clone(), standing, over, known, words })
 }
 
 /// The same of all hosts of a kind, case by case.
@@ -85,17 +110,20 @@ pub(super) fn of_kind<'a>(hosts: impl Iterator<Item = (&'a str, &'a [BesideUsual
     let mut cases: Vec<CaseBesideUsual> = Vec::new();
     for (host, usual) in hosts {
         for beside in usual {
-            let UsualRange { name, range, machine } = &beside.known;
-            let place = cases.iter().position(|case| (&case.name, &case.range) == (name, range)).unwrap_or_else(|| {
-                let (name, range, machine) = (name.clone(), range.clone(), machine.clone());
-                cases.push(CaseBesideUsual { name, range, machine, better: 0, within: 0, worse: Vec::new() });
+            let known = &beside.known;
+            let is_it = |case: &CaseBesideUsual| (&case.name, &case.range) == (&known.name, &known.range);
+            let place = cases.iter().position(is_it).unwrap_or_else(|| {
+                let UsualRange { name, range, machine } = known.clone();
+                let (worse, unknown) = (Vec::new(), Vec::new());
+                cases.push(CaseBesideUsual { name, range, machine, better: 0, within: 0, worse, unknown });
                 cases.len() - 1
             });
             let case = &mut cases[place];
             match beside.standing {
                 Standing::Better => case.better += 1,
                 Standing::Worse => case.worse.push((host.to_owned(), beside.over.recip())),
-                _ => case.within += 1,
+                Standing::Within | Standing::PerhapsBetter => case.within += 1,
+                _ => case.unknown.push((host.to_owned(), beside.words.clone())),
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::Reference;
+use super::{Reference, designs};
 
 macro_rules! files {
     ($($name:literal),+) => { &[$(($name, include_str!(concat!("../../references/", $name, ".json")))),+] };
@@ -42,7 +42,10 @@ const FILES: &[(&str, &str)] = files![
 pub fn built_in() -> &'static [Reference] {
     static READ: LazyLock<Vec<Reference>> = LazyLock::new(|| {
         // What could not be read a test would have found.
-        FILES.iter().filter_map(|(name, text)| Reference::parse(text, name, name).ok()).collect()
+        let mut all: Vec<Reference> =
+            FILES.iter().filter_map(|(name, text)| Reference::parse(text, name, name).ok()).collect();
+        all.iter_mut().for_each(designs::complete);
+        all
     });
     &READ
 }

@@ -1,24 +1,28 @@
 //! References: what other machines delivered, as data with a source for every value, and this machine's values held against them.
 
 mod built_in;
+mod designs;
 mod nearest;
 mod of_run;
 mod verdict;
 
+use std::borrow::Cow;
 use std::cell::Cell;
 
-use hostmark_model::{
-    Better, CaseId, CaseRecord, Estimate, Flag, HostFacts, Lang, Run, Text, Unit, is_of_small_buffer,
-};
-use serde::{Deserialize, Serialize};
+use hostmark_model::{Better, CaseId, CaseRecord, Estimate, Flag, HostFacts, Lang, Measured, Outcome, Run, Text, Unit};
+use serde::Deserialize;
 
+use crate::bilingual::each;
+use crate::constants::ConstantValue;
 use crate::escape::visible;
 use crate::lmbench::case_at;
+use crate::reasons;
+use verdict::NOT_MEASURED;
 
 pub use built_in::built_in;
 pub use nearest::{NearestReference, beside, is_about, usual};
 pub use of_run::of_run;
-pub use verdict::{ReferenceVerdict, Tone};
+pub use verdict::{ReferenceVerdict, Standing, Tone};
 
 /// The schema of a reference's file.
 pub const SCHEMA: &str = "hostmark.reference/1";
@@ -92,7 +96,7 @@ pub struct ReferenceValue {
     /// The further quantity of the case that is meant; empty for its value.
     #[serde(default)]
     pub quantity: String,
-    /// In the base unit of the probe.
+    /// In the base unit of the probe; of its `cycles` in cycles.
     pub value: f64,
     /// Between what it lies; a published number has none.
     #[serde(default)]
@@ -141,25 +145,23 @@ impl Citation<'_> {
     }
 }
 
-/// How a value stands to that of a reference.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Standing {
-    /// Both intervals together explain the difference.
-    Within,
-    /// It is better than they explain.
-    Better,
-    /// It is worse than they explain.
-    Worse,
-    /// One of them has no interval.
-    NoInterval,
-    /// They were not measured alike.
-    OtherMethod,
-    /// Neither direction is good.
-    NoDirection,
-}
-
 impl ReferenceValue {
+    /// A number of a case, and nothing else.
+    fn of(id: &str, value: f64) -> ReferenceValue {
+        ReferenceValue {
+            id: id.to_owned(),
+            quantity: String::new(),
+            value,
+            interval: None,
+            half: None,
+            differs: None,
+            address: None,
+            date: None,
+            machine: None,
+            method: None,
+        }
+    }
+
     /// Where it comes from.
     pub fn source<'a>(&'a self, of: &'a Reference) -> Citation<'a> {
         Citation {
@@ -170,66 +172,69 @@ impl ReferenceValue {
         }
     }
 
-    /// Whether a value with these flags was measured as it was.
-    fn is_alike(&self, flags: &[Flag]) -> bool {
-        self.differs.is_none() && !is_of_small_buffer(flags)
+    /// Whether it is what most of several servers deliver, and not what a maker or a document tells.
+    pub(crate) fn is_of_servers(&self) -> bool {
+        self.half.is_some()
     }
 
-    /// How an estimate stands to it. A verdict needs an interval on both sides and the same method.
-    pub fn standing(&self, estimate: &Estimate, flags: &[Flag], better: Better) -> Standing {
-        if !self.is_alike(flags) {
-            return Standing::OtherMethod;
-        }
-        let (Some([low, high]), Some((from, to))) = (self.interval, estimate.interval()) else {
-            return Standing::NoInterval;
-        };
-        // Where rounds do not agree, all that they came to explains a difference too.
-        let (from, to) = estimate.shown_range().map_or((from, to), |[least, most]| (from.min(least), to.max(most)));
-        match better {
-            Better::Neither => Standing::NoDirection,
-            _ if from <= high && low <= to => Standing::Within,
-            Better::Lower if from > high => Standing::Worse,
-            Better::Higher if to < low => Standing::Worse,
-            _ => Standing::Better,
-        }
-    }
-
-    /// The case of a run beside which it stands, with what is measured of it.
-    pub fn in_run<'a>(&self, run: &'a Run) -> Option<Counterpart<'a>> {
+    /// The case of a run beside which it stands.
+    fn case_in<'a>(&self, run: &'a Run) -> Option<&'a CaseRecord> {
         let exact = || run.cases.iter().find(|case| case.id == self.id && case.peer().is_none());
-        let case = exact().or_else(|| {
+        exact().or_else(|| {
             let id: CaseId = self.id.parse().ok()?;
             let at: Vec<(&str, &str)> =
                 id.params.0.iter().map(|(axis, value)| (axis.as_str(), value.as_str())).collect();
             case_at(run, &id.probe, &at)
-        })?;
-        Counterpart::of(run, case, &self.quantity)
+        })
+    }
+
+    /// What a run has of it.
+    pub fn in_run<'a>(&self, run: &'a Run) -> Option<Counterpart<'a>> {
+        Counterpart::of(run, self.case_in(run)?, &self.quantity)
+    }
+
+    /// Why a run has nothing of it, also in words.
+    pub fn why_missing(&self, run: &Run) -> (Standing, Text<String>) {
+        match self.case_in(run).map(|case| &case.outcome) {
+            Some(Outcome::Measured(_)) => (Standing::NoCycles, verdict::NO_CYCLES.to_owned_text()),
+            Some(Outcome::Skipped { reason } | Outcome::Failed { reason }) => {
+                (Standing::NotMeasured, each(|lang| reasons::brief(reason, lang)))
+            }
+            None => (Standing::NotMeasured, NOT_MEASURED.to_owned_text()),
+        }
     }
 }
 
 /// What a run has of a case.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Counterpart<'a> {
-    pub estimate: &'a Estimate,
+    pub estimate: Cow<'a, Estimate>,
     pub flags: &'a [Flag],
     pub unit: Unit,
     pub better: Better,
 }
 
 impl<'a> Counterpart<'a> {
-    /// How it stands to the value that it is the counterpart of.
-    pub fn standing(&self, value: &ReferenceValue) -> Standing {
-        value.standing(self.estimate, self.flags, self.better)
+    /// A constant itself or, of this quantity, its cycles; none where these are not known.
+    fn of_constant(constant: &'a ConstantValue, quantity: &str) -> Option<Counterpart<'a>> {
+        let flags = constant.case.measured().map_or(&[][..], |measured| &measured.flags);
+        if quantity == Measured::CYCLES {
+            let estimate = constant.in_core_cycles()?;
+            return Some(Counterpart { estimate, flags, unit: Unit::CoreCycles, better: Better::Lower });
+        }
+        let ConstantValue { estimate, unit, better, .. } = *constant;
+        Some(Counterpart { estimate: Cow::Borrowed(estimate), flags, unit, better })
     }
 
     fn of(run: &'a Run, case: &'a CaseRecord, quantity: &str) -> Option<Counterpart<'a>> {
         let info = run.probes.iter().find(|info| info.id == case.probe)?;
         let measured = case.measured()?;
         let (estimate, unit, better) = match quantity {
-            "" => (&measured.estimate, info.unit, info.better),
+            "" => (Cow::Borrowed(&measured.estimate), info.unit, info.better),
+            Measured::CYCLES => (measured.companion(quantity)?, Unit::CoreCycles, Better::Lower),
             name => {
                 let also = info.also.iter().find(|also| also.name == name)?;
-                (&measured.also.get(name)?.estimate, also.unit, also.better)
+                (measured.companion(name)?, also.unit, also.better)
             }
         };
         (estimate.value() > 0.0).then_some(Counterpart { estimate, flags: &measured.flags, unit, better })

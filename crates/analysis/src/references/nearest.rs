@@ -1,12 +1,12 @@
 //! The reference that is the nearest kind of machine, and the constants of a run beside it.
 
-use hostmark_model::{HostFacts, Lang, Run, Text};
+use hostmark_model::{HostFacts, Lang, Measured, Run, Text};
 
-use super::{Reference, ReferenceValue, all, built_in};
+use super::{Counterpart, Reference, ReferenceValue, all, built_in};
 use crate::constants::{self, ConstantValue};
 use crate::escape::visible;
 
-/// A reference with fewer constants of a run tells too little of it; what is usual has three at most, and one of them may be missing in a run.
+/// A reference with fewer constants of a run tells too little of it; what is usual has two at least.
 const LEAST_COMMON: usize = 3;
 const LEAST_USUAL: usize = 2;
 
@@ -113,8 +113,13 @@ impl<'a> NearestReference<'a> {
     }
 
     /// What the reference has of a constant.
-    pub(super) fn value_of(&self, constant: &ConstantValue) -> Option<&'a ReferenceValue> {
+    pub(crate) fn value_of(&self, constant: &ConstantValue) -> Option<&'a ReferenceValue> {
         find(self.values, constant)
+    }
+
+    /// A constant as it is judged: in cycles where the reference has these.
+    pub(crate) fn counterpart<'b>(&self, constant: &'b ConstantValue) -> Option<Counterpart<'b>> {
+        Counterpart::of_constant(constant, &self.value_of(constant)?.quantity)
     }
 
     /// Beside what the constants stand, and where its values come from.
@@ -140,12 +145,16 @@ impl<'a> NearestReference<'a> {
     }
 }
 
-/// What values have of a constant.
+/// What values have of a constant: its cycles rather than its time.
 fn find<'a>(values: &'a [ReferenceValue], constant: &ConstantValue) -> Option<&'a ReferenceValue> {
-    let is_it = |value: &&ReferenceValue| {
-        value.quantity == constant.quantity() && (constant.is_at(&value.id) || value.id == constant.case.id)
+    let of_quantity = |quantity: &str| {
+        let is_it = |value: &&ReferenceValue| {
+            value.quantity == quantity && (constant.is_at(&value.id) || value.id == constant.case.id)
+        };
+        values.iter().find(is_it)
     };
-    values.iter().find(is_it)
+    let cycles = if constant.quantity().is_empty() { of_quantity(Measured::CYCLES) } else { None };
+    cycles.or_else(|| of_quantity(constant.quantity()))
 }
 
 /// Whether words are a rough ratio and no verdict.
@@ -153,5 +162,7 @@ pub fn is_about(words: &str) -> bool {
     words.starts_with(['~', '约'])
 }
 
-const OTHERWISE: Text =
-    Text { en: "; ~: another method, or a single round", zh: "；约：方法不同，或只有一轮" };
+const OTHERWISE: Text = Text {
+    en: "; ~: another method or clock, or a single round",
+    zh: "；约：方法或频率不同，或只有一轮",
+};

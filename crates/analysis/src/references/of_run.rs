@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
-use hostmark_model::{Estimate, Profile, Run, Text};
+use hostmark_model::{Estimate, Measured, Profile, Run, Text};
 
+use super::designs::is_of_core;
 use super::{Reference, ReferenceValue};
 use crate::bilingual::same;
 use crate::constants;
@@ -18,8 +19,10 @@ pub fn of_run(run: &Run, name: &str, address: &str) -> Reference {
         .filter(|constant| constant.quantity().is_empty())
         .map(|constant| constant.case.id.as_str())
         .collect();
-    let of_constant =
-        |constant: &&constants::ConstantValue| value(constant.key(), constant.quantity(), constant.estimate);
+    let of_constant = |constant: &&constants::ConstantValue| match constant.in_core_cycles() {
+        Some(cycles) if is_of_core(&constant.key()) => value(constant.key(), Measured::CYCLES, &cycles),
+        _ => value(constant.key(), constant.quantity(), constant.estimate),
+    };
     let rest = run.cases.iter().filter(|case| case.peer().is_none() && !shown.contains(case.id.as_str()));
     let of_case = |case: &hostmark_model::CaseRecord| value(case.id.clone(), "", &case.measured()?.estimate);
     let values = constants.iter().filter_map(of_constant).chain(rest.filter_map(of_case)).collect();
@@ -60,15 +63,8 @@ pub fn of_run(run: &Run, name: &str, address: &str) -> Reference {
 fn value(id: String, quantity: &str, estimate: &Estimate) -> Option<ReferenceValue> {
     let value = estimate.value();
     (value.is_finite() && value > 0.0).then(|| ReferenceValue {
-        id,
         quantity: quantity.to_owned(),
-        value,
         interval: estimate.interval().map(|(low, high)| [low, high]),
-        half: None,
-        differs: None,
-        address: None,
-        date: None,
-        machine: None,
-        method: None,
+        ..ReferenceValue::of(&id, value)
     })
 }

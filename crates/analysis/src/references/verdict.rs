@@ -1,9 +1,11 @@
-//! What a constant comes to beside the nearest kind of machine, in words and by how much.
+//! What a value comes to beside a reference's, in words and by how much: the one judgement of what is usual, on every screen and page.
 
-use hostmark_model::{Better, Estimate, Lang, Text, Unit};
+use hostmark_model::{Better, Estimate, Lang, Measured, Text, Unit, is_of_small_buffer};
+use serde::Serialize;
 
+use super::designs::is_of_core;
 use super::nearest::NearestReference;
-use super::{ReferenceValue, ratio_text};
+use super::{Counterpart, ReferenceValue};
 use crate::constants::ConstantValue;
 use crate::format::{UNSTEADY, between, scale_for};
 
@@ -11,17 +13,80 @@ use crate::format::{UNSTEADY, between, scale_for};
 const MUCH: f64 = 1.25;
 /// That mark.
 const MARK: &str = " !";
-/// From here on it is told as so many times.
-const TIMES: f64 = 1.5;
 
-/// What a constant comes to beside a reference.
+/// How a value stands to that of a reference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// It lies within the reference's interval.
+    Within,
+    /// It is better than both intervals explain.
+    Better,
+    /// It is worse than both intervals explain.
+    Worse,
+    /// It is better, by less than its interval.
+    PerhapsBetter,
+    /// It is worse, by less than its interval.
+    PerhapsWorse,
+    /// Its rounds reach from within to far beyond.
+    Unsteady,
+    /// One of them has no interval.
+    NoInterval,
+    /// They were not measured alike.
+    OtherMethod,
+    /// The last cache may hold part of what was to be memory.
+    SmallBuffer,
+    /// Times of the core at two clocks.
+    OtherClock,
+    /// The run does not know its cycles.
+    NoCycles,
+    /// The run does not have it.
+    NotMeasured,
+    /// Neither direction is good.
+    NoDirection,
+}
+
+impl Standing {
+    /// Whether it is known to deliver no less than the reference.
+    pub fn is_fine(self) -> bool {
+        matches!(self, Standing::Within | Standing::Better | Standing::PerhapsBetter)
+    }
+
+    /// Why there is no verdict; none where there is one.
+    pub fn why_none(self) -> Option<Text> {
+        Some(match self {
+            Standing::Within
+            | Standing::Better
+            | Standing::Worse
+            | Standing::PerhapsBetter
+            | Standing::PerhapsWorse
+            | Standing::Unsteady => return None,
+            Standing::NoInterval => Text { en: "no verdict, no interval", zh: "无区间，不作判断" },
+            Standing::OtherMethod => Text { en: "no verdict, other method", zh: "方法不同，不作判断" },
+            Standing::SmallBuffer => {
+                Text { en: "no verdict, may be in the last cache", zh: "可能在末级缓存内，不作判断" }
+            }
+            Standing::OtherClock => Text { en: "no verdict, other clock", zh: "频率不同，不作判断" },
+            Standing::NoCycles => NO_CYCLES,
+            Standing::NotMeasured => NOT_MEASURED,
+            Standing::NoDirection => Text { en: "neither is better", zh: "无优劣之分" },
+        })
+    }
+}
+
+pub(super) const NO_CYCLES: Text = Text { en: "cycles not known", zh: "周期数未知" };
+/// A value that a run does not have.
+pub(super) const NOT_MEASURED: Text = Text { en: "not measured", zh: "未测量" };
+
+/// What a value comes to beside a reference.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReferenceVerdict {
-    /// `1.6x slower !`, `as usual`.
+    /// `44 % slower !`, `as usual`.
     pub words: Text<String>,
     pub tone: Tone,
     /// What is delivered over the near end of what is usual: above 1 is better; 1 where intervals explain the difference.
     pub better: f64,
+    pub standing: Standing,
 }
 
 /// How a verdict stands out.
@@ -58,15 +123,13 @@ const SAME: Text = Text { en: "same", zh: "相当" };
 /// How far a value lies beyond an end, above 1, in words; none of what rounds to nothing.
 fn amount(beyond: f64, [en, zh]: [&str; 2]) -> Option<Text<String>> {
     let percent = ((beyond - 1.0) * 100.0).round();
-    match beyond {
-        TIMES.. => Some(Text {
-            en: format!("{} {en}", ratio_text(beyond)),
-            zh: format!("{zh}到 {} 倍", ratio_text(beyond).trim_end_matches('x')),
-        }),
-        _ if percent >= 1.0 => Some(Text { en: format!("{percent} % {en}"), zh: format!("{zh} {percent}%") }),
-        _ => None,
-    }
+    let over = if percent > MOST_PERCENT { ">" } else { "" };
+    let percent = percent.min(MOST_PERCENT);
+    (percent >= 1.0).then(|| Text { en: format!("{over}{percent} % {en}"), zh: format!("{zh} {over}{percent}%") })
 }
+
+/// Nothing real is off by more; a file may say anything.
+const MOST_PERCENT: f64 = 9999.0;
 
 const SLOWER: [&str; 2] = ["slower", "慢"];
 const FASTER: [&str; 2] = ["faster", "快"];
@@ -89,62 +152,91 @@ impl ReferenceVerdict {
 
 impl ReferenceValue {
     /// Between what it lies: `12.7 … 15.1 ns`; none of a published number.
-    pub(crate) fn range(&self, unit: Unit, lang: Lang) -> Option<String> {
+    pub fn range(&self, unit: Unit, lang: Lang) -> Option<String> {
         let [low, high] = self.interval?;
         Some(format!("{} {}", between((low, high), self.value, unit), scale_for(self.value, unit).suffix.get(lang)))
+    }
+
+    /// Why what was found beside it gets no verdict.
+    fn bars(&self, found: &Counterpart) -> Option<Standing> {
+        Some(match () {
+            () if found.better == Better::Neither => Standing::NoDirection,
+            () if self.differs.is_some() => Standing::OtherMethod,
+            () if is_of_small_buffer(found.flags) => Standing::SmallBuffer,
+            () if self.interval.is_none() => Standing::NoInterval,
+            () if self.quantity.is_empty() && is_of_core(&self.id) => Standing::OtherClock,
+            () => return None,
+        })
+    }
+
+    /// What a value comes to beside it. It is slower or faster where it lies beyond the interval by more than its own; `~` stands before what
+    /// gets no verdict. Beside what is usual for servers of a design the words are others than beside one machine.
+    pub fn verdict(&self, found: &Counterpart, is_usual: bool) -> ReferenceVerdict {
+        let value = found.estimate.value();
+        let same = if is_usual { AS_USUAL } else { SAME };
+        let verdict = |standing, words: Text<String>, tone, better| ReferenceVerdict { words, tone, better, standing };
+        // How many times as bad as a number, above 1 for what is worse.
+        let over = |number: f64| if found.better == Better::Higher { number / value } else { value / number };
+        let (known, ends) = match (self.bars(found), self.interval, ends(&found.estimate)) {
+            (None, Some(known), Some(ends)) => (known, ends),
+            (bar, ..) => return about(over(self.value), same, bar.unwrap_or(Standing::NoInterval)),
+        };
+        let ([low, high], (from, to)) = (known, ends);
+        let (is_above, is_below) = (from > high, to < low);
+        if !is_above && !is_below {
+            if found.estimate.is_unsteady() {
+                return verdict(Standing::Unsteady, UNSTEADY.to_owned_text(), Tone::Doubtful, 1.0);
+            }
+            // 1 within the range.
+            let outside = over(value.max(low).min(high)).ln();
+            let (standing, words) = if outside.abs() < PERHAPS {
+                (Standing::Within, same)
+            } else if outside > 0.0 {
+                (Standing::PerhapsWorse, if is_usual { PERHAPS_SLOWER } else { same })
+            } else {
+                (Standing::PerhapsBetter, if is_usual { PERHAPS_FASTER } else { same })
+            };
+            // Beside one machine intervals that meet are the same.
+            let standing = if is_usual { standing } else { Standing::Within };
+            return verdict(standing, words.to_owned_text(), Tone::Plain, 1.0);
+        }
+        let beyond = over(if is_above { high } else { low });
+        match (amount(beyond, SLOWER), amount(beyond.recip(), FASTER)) {
+            (Some(Text { en, zh }), _) if beyond >= MUCH => {
+                verdict(Standing::Worse, Text { en: en + MARK, zh: zh + MARK }, Tone::Bad, beyond.recip())
+            }
+            (Some(words), _) => verdict(Standing::Worse, words, Tone::Doubtful, beyond.recip()),
+            (None, Some(words)) => verdict(Standing::Better, words, Tone::Good, beyond.recip()),
+            (None, None) => verdict(Standing::Within, same.to_owned_text(), Tone::Plain, 1.0),
+        }
+    }
+
+    /// The unit of its number beside a case in `unit`.
+    pub fn unit_beside(&self, unit: Unit) -> Unit {
+        if self.quantity == Measured::CYCLES { Unit::CoreCycles } else { unit }
     }
 }
 
 impl NearestReference<'_> {
-    /// What a constant comes to. It is slower or faster where it lies beyond what is usual by more than its interval; `~` stands before what was
-    /// measured by another method, or in one round. None where the reference lacks the constant, or neither direction is good.
+    /// What a constant comes to. None where the reference lacks it, or neither direction is good.
     pub fn verdict(&self, constant: &ConstantValue) -> Option<ReferenceVerdict> {
         let known = self.value_of(constant)?;
-        let value = constant.estimate.value();
-        let same = if self.is_usual() { AS_USUAL } else { SAME };
-        let verdict = |words: Text<String>, tone, better| Some(ReferenceVerdict { words, tone, better });
-        // How many times as bad as a number, above 1 for what is worse.
-        let over = |number: f64| match constant.better {
-            Better::Lower => Some(value / number),
-            Better::Higher => Some(number / value),
-            Better::Neither => None,
+        let verdict = match Counterpart::of_constant(constant, &known.quantity) {
+            Some(found) => known.verdict(&found, self.is_usual()),
+            None => ReferenceVerdict {
+                words: NO_CYCLES.to_owned_text(),
+                tone: Tone::Plain,
+                better: 1.0,
+                standing: Standing::NoCycles,
+            },
         };
-        let flags = constant.case.measured().map_or(&[][..], |measured| &measured.flags);
-        let (Some([low, high]), Some((from, to)), true) =
-            (known.interval, ends(constant.estimate), known.is_alike(flags))
-        else {
-            return about(over(known.value)?, same);
-        };
-        let (is_above, is_below) = (from > high, to < low);
-        let beyond = over(if is_above { high } else { low })?;
-        if !is_above && !is_below {
-            if constant.estimate.is_unsteady() {
-                return verdict(UNSTEADY.to_owned_text(), Tone::Doubtful, 1.0);
-            }
-            // 1 within the range.
-            let outside = over(value.max(low).min(high))?.ln();
-            let words = if !self.is_usual() || outside.abs() < PERHAPS {
-                same
-            } else if outside > 0.0 {
-                PERHAPS_SLOWER
-            } else {
-                PERHAPS_FASTER
-            };
-            return verdict(words.to_owned_text(), Tone::Plain, 1.0);
-        }
-        match (amount(beyond, SLOWER), amount(beyond.recip(), FASTER)) {
-            (Some(Text { en, zh }), _) if beyond >= MUCH => {
-                verdict(Text { en: en + MARK, zh: zh + MARK }, Tone::Bad, beyond.recip())
-            }
-            (Some(words), _) => verdict(words, Tone::Doubtful, beyond.recip()),
-            (None, Some(words)) => verdict(words, Tone::Good, beyond.recip()),
-            (None, None) => verdict(same.to_owned_text(), Tone::Plain, 1.0),
-        }
+        Some(verdict).filter(|verdict| verdict.standing != Standing::NoDirection)
     }
 
     /// What is usual of a constant: `12.7 … 15.1 ns`; none beside one machine.
     pub fn range(&self, constant: &ConstantValue, lang: Lang) -> Option<String> {
-        self.value_of(constant).filter(|_| self.is_usual())?.range(constant.unit, lang)
+        let known = self.value_of(constant).filter(|_| self.is_usual())?;
+        known.range(known.unit_beside(constant.unit), lang)
     }
 
     /// What the column beside the values is called.
@@ -156,14 +248,11 @@ impl NearestReference<'_> {
     }
 }
 
-/// What is not comparable enough for more than a rough ratio.
-fn about(worse: f64, same: Text) -> Option<ReferenceVerdict> {
-    if !(worse.is_finite() && worse > 0.0) {
-        return None;
-    }
+/// What gets no verdict: a rough ratio.
+fn about(worse: f64, same: Text, standing: Standing) -> ReferenceVerdict {
     let words = amount(worse, SLOWER).or_else(|| amount(worse.recip(), FASTER)).unwrap_or_else(|| same.to_owned_text());
     let words = Text { en: format!("~{}", words.en), zh: format!("约{}", words.zh) };
-    Some(ReferenceVerdict { words, tone: Tone::Plain, better: worse.recip() })
+    ReferenceVerdict { words, tone: Tone::Plain, better: worse.recip(), standing }
 }
 
 #[cfg(test)]
@@ -171,14 +260,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn how_far_is_reported_in_percent_and_from_a_half_on_as_times() {
+    fn how_far_is_reported_in_percent_however_far_it_is() {
         let said = |beyond| amount(beyond, SLOWER).map(|words| words.en);
         assert_eq!(said(1.004), None);
         assert_eq!(said(1.048).as_deref(), Some("5 % slower"));
         assert_eq!(said(1.494).as_deref(), Some("49 % slower"));
-        assert_eq!(said(1.5).as_deref(), Some("1.5x slower"));
-        assert_eq!(said(17.3).as_deref(), Some("17x slower"));
-        assert_eq!(amount(1.6, FASTER).map(|words| words.zh).as_deref(), Some("快到 1.6 倍"));
+        assert_eq!(said(1.5).as_deref(), Some("50 % slower"));
+        assert_eq!(said(17.3).as_deref(), Some("1630 % slower"));
+        assert_eq!(amount(1.6, FASTER).map(|words| words.zh).as_deref(), Some("快 60%"));
+        assert_eq!(said(1e299).as_deref(), Some(">9999 % slower"));
         assert_eq!(said(0.5), None);
     }
 }

@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 
 use clap::{Command, CommandFactory};
-use hostmark_model::Lang;
+use hostmark_analysis::findings::{RULES, host::HOST_RULES};
+use hostmark_model::{Lang, Text};
 use unicode_width::UnicodeWidthStr;
 
 use super::page::{HelpPage, PageStyle, SectionKind, of, value_help};
@@ -141,4 +142,32 @@ fn the_command_of_a_line_is_found_before_it_is_parsed() {
     assert_eq!(path(&["help", "report"]), "report");
     assert_eq!(path(&["--lang", "zh", "runs"]), "runs");
     assert_eq!(path(&["--help"]), "");
+}
+
+/// Commands in a text, without those that name a command alone.
+fn commands_in(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2).filter(|quoted| quoted.starts_with("hostmark ") && quoted.split(' ').count() > 2)
+}
+
+#[test]
+fn every_command_that_a_finding_tells_to_give_is_one() {
+    let of_runs = RULES.iter().filter_map(|rule| Some((rule.id, rule.cure?)));
+    let texts: Vec<(&str, Text)> = of_runs.chain(HOST_RULES.iter().map(|rule| (rule.id, rule.cure))).collect();
+    let mut given = 0;
+    for (id, command) in texts
+        .iter()
+        .flat_map(|(id, text)| [text.en, text.zh].into_iter().flat_map(commands_in).map(move |command| (id, command)))
+    {
+        given += 1;
+        let parsed = Arguments::command().try_get_matches_from(command.split(' '));
+        assert!(parsed.is_ok(), "{id}: {command}: {}", parsed.err().map(|error| error.to_string()).unwrap_or_default());
+    }
+    assert!(given > 0);
+    // The word that the finding about slow machines gives is known where a person may give it.
+    for words in [&["compare", "--against", "usual"][..], &["run", "--against", "usual"], &["explain", "usual"]] {
+        assert!(
+            Arguments::command().try_get_matches_from(std::iter::once(&"hostmark").chain(words)).is_ok(),
+            "{words:?}"
+        );
+    }
 }

@@ -1,27 +1,40 @@
 //! A run held against a reference: for people in a terminal, and for programs.
 
 use hostmark_analysis::escape;
-use hostmark_analysis::references::{Counterpart, Reference, ReferenceValue, Standing};
+use hostmark_analysis::references::{Reference, Standing};
 use hostmark_model::{Run, Text};
 use serde::Serialize;
 
 use super::RenderOptions;
 use crate::print::console;
 use crate::views;
+use crate::views::against::AgainstRow;
 
 /// A run beside a reference.
 #[derive(Debug)]
 pub struct Against<'a> {
     run: &'a Run,
     reference: &'a Reference,
-    rows: Vec<(&'a ReferenceValue, Counterpart<'a>)>,
+    rows: Vec<AgainstRow<'a>>,
 }
 
-/// A run beside a reference; none where they have no value in common.
+/// A run beside a reference; none where they have no value in common. Of what is usual every value of a
+/// probe that the run was asked for has a row, also where it lacks it.
 pub fn against<'a>(run: &'a Run, reference: &'a Reference) -> Option<Against<'a>> {
-    let row = |value: &'a ReferenceValue| Some((value, value.in_run(run)?));
-    let rows: Vec<_> = reference.values_for(&run.host).iter().filter_map(row).collect();
-    (!rows.is_empty()).then_some(Against { run, reference, rows })
+    let mut rows: Vec<AgainstRow> =
+        reference.values_for(&run.host).iter().map(|value| (value, value.in_run(run))).collect();
+    let is_any = rows.iter().any(|(_, found)| found.is_some());
+    let is_asked_for = |id: &str| run.probes.iter().any(|info| id.split('@').next() == Some(info.id.as_str()));
+    rows.retain(|(value, found)| found.is_some() || reference.design.is_some() && is_asked_for(&value.id));
+    is_any.then_some(Against { run, reference, rows })
+}
+
+/// How a value stands to the reference's.
+fn standing(reference: &Reference, (value, found): &AgainstRow, run: &Run) -> Standing {
+    match found {
+        Some(found) => value.verdict(found, reference.design.is_some()).standing,
+        None => value.why_missing(run).0,
+    }
 }
 
 /// A row for programs.
@@ -29,12 +42,12 @@ pub fn against<'a>(run: &'a Run, reference: &'a Reference) -> Option<Against<'a>
 struct ReferenceRow<'a> {
     id: &'a str,
     quantity: &'a str,
-    value: f64,
-    estimator: &'static str,
+    value: Option<f64>,
+    estimator: Option<&'static str>,
     interval: Option<[f64; 2]>,
     reference: f64,
     reference_interval: Option<[f64; 2]>,
-    ratio: f64,
+    ratio: Option<f64>,
     standing: Standing,
     differs: Option<&'a Text<String>>,
     address: &'a str,
@@ -53,29 +66,26 @@ struct Document<'a> {
 }
 
 impl<'a> Against<'a> {
-    /// How each value that both have stands to the reference's.
+    /// How each value of a row stands to the reference's.
     pub fn standings(&self) -> impl Iterator<Item = Standing> {
-        self.rows.iter().map(|(value, found)| found.standing(value))
-    }
-
-    /// Values of the reference that the run lacks.
-    pub fn lacking(&self) -> usize {
-        self.reference.values_for(&self.run.host).len() - self.rows.len()
+        self.rows.iter().map(|row| standing(self.reference, row, self.run))
     }
 
     pub fn json(&self) -> String {
-        let row = |(value, found): &(&'a ReferenceValue, Counterpart)| {
+        let row = |row: &AgainstRow<'a>| {
+            let (value, found) = row;
+            let found = found.as_ref();
             let source = value.source(self.reference);
             ReferenceRow {
                 id: &value.id,
                 quantity: &value.quantity,
-                value: found.estimate.value(),
-                estimator: found.estimate.estimator().word(),
-                interval: found.estimate.interval().map(|(low, high)| [low, high]),
+                value: found.map(|found| found.estimate.value()),
+                estimator: found.map(|found| found.estimate.estimator().word()),
+                interval: found.and_then(|found| found.estimate.interval()).map(|(low, high)| [low, high]),
                 reference: value.value,
                 reference_interval: value.interval,
-                ratio: found.estimate.value() / value.value,
-                standing: found.standing(value),
+                ratio: found.map(|found| found.estimate.value() / value.value),
+                standing: standing(self.reference, row, self.run),
                 differs: value.differs.as_ref(),
                 address: source.address,
                 date: source.date,

@@ -132,7 +132,7 @@ fn constant_row(
     let fitting = ways.iter().find_map(|shown| Some((shown, fits(shown)?)));
     let (shown, size) = fitting.unwrap_or((&ways[ways.len() - 1], SIZES[SIZES.len() - 1]));
     line(out, x, y + 35.0, (size, 600), INK, shown, width - kept);
-    let Some(ReferenceVerdict { words, tone, better }) = verdict else { return };
+    let Some(ReferenceVerdict { words, tone, better, .. }) = verdict else { return };
     let colour = match tone {
         Tone::Bad => BAD,
         Tone::Good => GOOD,

@@ -3,7 +3,7 @@
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::format::{between, value as shown};
 use hostmark_analysis::references::{Citation, Reference, ReferenceValue, all};
-use hostmark_model::{CaseId, Lang, ProbeInfo, Text, Unit};
+use hostmark_model::{CaseId, Lang, Measured, ProbeInfo, Text, Unit};
 use unicode_width::UnicodeWidthStr;
 
 use super::RenderOptions;
@@ -124,7 +124,7 @@ fn unit(value: &ReferenceValue, probes: &[ProbeInfo]) -> Option<Unit> {
     let id: CaseId = value.id.parse().ok()?;
     let info = probes.iter().find(|info| info.id == id.probe)?;
     match value.quantity.as_str() {
-        "" => Some(info.unit),
+        "" | Measured::CYCLES => Some(value.unit_beside(info.unit)),
         name => info.also.iter().find(|also| also.name == name).map(|also| also.unit),
     }
 }

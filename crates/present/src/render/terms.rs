@@ -46,11 +46,11 @@ const TERMS: [(Text, Text); 7] = [
     (
         Text { en: "usual", zh: "常见范围" },
         Text {
-            en: "What eight of ten cloud servers with the same kind of processor deliver: from the 10th to the 90th percentile. \"16 % slower\" counts from \
+            en: "What eight of ten cloud servers with the same kind of processor deliver: from the 10th to the 90th percentile; of L1d and L2 the cycles of the design. \"16 % slower\" counts from \
                  the slow end, and is said only if the whole interval of the value lies beyond it; \"perhaps slower\" if a part of it does. A mark (!) \
                  stands from 25 % on. Without a known range, one machine of the same vendor stands beside the values, and \"same\" means that \
                  the intervals meet.",
-            zh: "十分之八的同型处理器云服务器的数值：第 10 至第 90 百分位。“慢 16%”从较慢的一端算起，且仅当该值的整个区间都在范围之外时才给出；只有一部分在外时为“可能偏慢”。\
+            zh: "十分之八的同型处理器云服务器的数值：第 10 至第 90 百分位；L1d 与 L2 为设计应有的周期数。“慢 16%”从较慢的一端算起，且仅当该值的整个区间都在范围之外时才给出；只有一部分在外时为“可能偏慢”。\
                  慢 25% 及以上加“!”。范围未知时，与同一厂商的一台机器相比，“相当”表示两者的区间相交。",
         },
     ),

@@ -127,17 +127,19 @@ pub(crate) fn kind(kind: &KindOfHosts) -> Document {
 fn usual(kind: &KindOfHosts) -> Document {
     let rows = kind.usual.iter().map(|case| Row {
         cells: vec![
-            same(&case.name).into(),
-            same(&case.range).into(),
+            case.name.clone().into(),
+            case.range.clone().into(),
             same(case.within.to_string()).into(),
             Cell { text: same(case.better.to_string()), style: Style::Good, ..Cell::default() },
             Cell { text: each(|lang| words::worse(case, lang)), style: Style::Warning, ..Cell::default() },
+            each(|lang| words::unknown(case, lang)).into(),
         ],
         ..Row::default()
     });
     let heads =
         [(same(""), Align::Left), (fixed(words::USUAL), Align::Ellipsis), (fixed(words::AS_USUAL), Align::Right)];
     let heads = heads.into_iter().chain([(fixed(words::FASTER), Align::Right), (fixed(words::SLOWER), Align::Left)]);
+    let heads = heads.chain([(fixed(words::NOT_KNOWN), Align::Left)]);
     let columns = heads.map(|(head, align)| Column::new(head, align)).collect();
     if kind.usual.is_empty() {
         return Vec::new();

@@ -6,6 +6,7 @@ pub mod sides;
 mod typed_side;
 pub mod verdict;
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -45,7 +46,8 @@ pub struct CompareArguments {
     /// Compare a run with a reference, e.g. x220
     ///
     /// A name from `hostmark list --references`, a reference of your own, or a run file. A published number has no
-    /// interval, so it gets a ratio but no verdict.
+    /// interval, so it gets a ratio but no verdict. `usual` is the range of cloud servers with the run's processor: exit 1 if
+    /// a value is slower, 6 if one is not known to be as usual.
     #[arg(long, value_name = "REFERENCE", conflicts_with_all = ["interleave", "strict", "threshold"])]
     against: Option<String>,
     /// Measure at two places in turn, in random order
@@ -160,9 +162,9 @@ fn no_percentage() -> String {
     both!("it is no percentage; give a number from 0 up, as 5", "不是百分比；请给出不小于 0 的数，如 5")
 }
 
-/// The names of all sides; with `--against` the reference's is the first. None where it has no runs, and all is said.
-fn names(arguments: &CompareArguments, given: Vec<String>, lang: Lang) -> Result<Option<Vec<String>>> {
-    let Some(against) = &arguments.against else { return Ok(Some(given)) };
+/// The names of all sides; with `--against` the reference's is the first. The exit code where it has no runs, and all is said.
+fn names(arguments: &CompareArguments, given: Vec<String>, lang: Lang) -> Result<Result<Vec<String>, Exit>> {
+    let Some(against) = &arguments.against else { return Ok(Ok(given)) };
     let run = match given.as_slice() {
         [] => "last",
         [run] => run,
@@ -171,13 +173,12 @@ fn names(arguments: &CompareArguments, given: Vec<String>, lang: Lang) -> Result
             "--against 把一次运行与参考相比；请只给一个，不给则为最近一次"
         ),
     };
-    match references::find(against)? {
-        references::NamedReference::Runs(base) => Ok(Some(vec![base, run.to_owned()])),
-        references::NamedReference::Reference(reference) => {
-            let options = output::options_for(arguments.out.as_deref(), lang, arguments.verbose);
-            let text = references::held(run, &reference, &arguments.format, &options, lang)?;
+    let options = output::options_for(arguments.out.as_deref(), lang, arguments.verbose);
+    match verdict::against_named(against, run, &arguments.format, &options, lang)? {
+        ControlFlow::Continue(base) => Ok(Ok(vec![base, run.to_owned()])),
+        ControlFlow::Break((text, exit)) => {
             hand_over(&text, arguments.out.as_deref())?;
-            Ok(None)
+            Ok(Err(exit))
         }
     }
 }
@@ -188,7 +189,10 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
         true => chosen::parted(&arguments.names),
         false => (arguments.names.clone(), chosen::Chosen::default()),
     };
-    let Some(names) = names(arguments, given, lang)? else { return Ok(Exit::Fine) };
+    let names = match names(arguments, given, lang)? {
+        Ok(names) => names,
+        Err(exit) => return Ok(exit),
+    };
     if arguments.interleave.is_empty() && series::are_two(&names) {
         return of_series(arguments, &series::compare(&names, &chosen)?, lang);
     }

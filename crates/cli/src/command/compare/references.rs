@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use hostmark_analysis::references::{self, Reference, SCHEMA};
-use hostmark_model::{Exit, Lang, Run};
+use hostmark_model::{Exit, Run};
 use hostmark_present::RenderOptions;
 use hostmark_present::render::against::{Against, against};
 
 use crate::command::EndsWith;
-use crate::command::runs::load;
 use crate::language::{both, refuse, refused};
 use crate::{output, store};
 
@@ -133,7 +132,8 @@ pub fn reference(name: &str) -> Result<Reference> {
     }
 }
 
-fn in_common<'a>(run: &'a Run, reference: &'a Reference) -> Result<Against<'a>> {
+/// The values that a run and a reference have in common.
+pub fn in_common<'a>(run: &'a Run, reference: &'a Reference) -> Result<Against<'a>> {
     against(run, reference).ok_or_else(|| {
         let (run, name) = (&run.name, &reference.name);
         let sentence = both!(
@@ -147,18 +147,4 @@ fn in_common<'a>(run: &'a Run, reference: &'a Reference) -> Result<Against<'a>> 
 /// The values that a run and a reference have in common, in words.
 pub fn values_in_common(run: &Run, reference: &Reference, options: &RenderOptions) -> Result<String> {
     Ok(in_common(run, reference)?.table(options))
-}
-
-/// A run held against a reference: in words, or as JSON.
-pub fn held(run: &str, reference: &Reference, format: &str, options: &RenderOptions, lang: Lang) -> Result<String> {
-    let run = load::found(run, lang)?;
-    match format {
-        "table" => values_in_common(&run, reference, options),
-        "json" => Ok(in_common(&run, reference)?.json()),
-        other => refuse!(
-            "--format {other} does not go with --against {}; give table or json",
-            "--format {other} 不能与 --against {} 同用；请用 table 或 json",
-            reference.name
-        ),
-    }
 }

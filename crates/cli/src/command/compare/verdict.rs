@@ -1,16 +1,20 @@
 //! What a comparison comes to for who asked: its exit code, and on standard error what keeps it from being green.
 
+use std::ops::ControlFlow;
+
 use anyhow::Result;
 use hostmark_analysis::compare::{Comparison, Open, SAME};
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::references::{Reference, Standing, usual};
 use hostmark_model::{Exit, HostFacts, Lang, Run};
+use hostmark_present::RenderOptions;
 use hostmark_present::export::comparison;
-use hostmark_present::render::against::against;
+use hostmark_present::render::against::{Against, against};
 
-use super::references;
+use super::references::{self, NamedReference};
 use super::sides::{NamedRuns, history};
-use crate::language::{both, refused};
+use crate::command::runs::load;
+use crate::language::{both, refuse, refused};
 use crate::output;
 
 /// What a run is held against.
@@ -19,6 +23,8 @@ pub enum Expected {
     Runs(NamedRuns),
     /// What is usual for servers of the same design.
     Usual,
+    /// The same, which is shown beside it and decides nothing.
+    BesideUsual,
     /// A reference, which is shown beside it and decides nothing.
     Beside(Box<Reference>),
 }
@@ -30,16 +36,25 @@ impl Expected {
     /// Refuses what nothing is known of, before anything is measured on this host.
     pub fn check(&self, host: &HostFacts) -> Result<()> {
         match self {
-            Expected::Usual if usual(host).is_none() => Err(no_usual(host)),
+            Expected::Usual | Expected::BesideUsual => usual_for(host).map(drop),
             _ => Ok(()),
         }
+    }
+
+    /// Whether it decides the exit code.
+    pub fn decides(&self) -> bool {
+        matches!(self, Expected::Runs(_) | Expected::Usual)
     }
 
     /// What the run comes to; the comparison is printed.
     pub fn verdict(self, run: Run, lang: Lang) -> Exit {
         match self {
             Expected::Runs(runs) => held_against(runs, run, lang),
-            Expected::Usual => held_against_usual(&run, lang),
+            Expected::Usual => against_usual(&run, lang),
+            Expected::BesideUsual => match usual(&run.host) {
+                Some(reference) => show_reference(&run, reference, lang),
+                None => Exit::Fine,
+            },
             Expected::Beside(reference) => show_reference(&run, &reference, lang),
         }
     }
@@ -55,6 +70,11 @@ fn show_reference(run: &Run, reference: &Reference, lang: Lang) -> Exit {
     Exit::Fine
 }
 
+/// What is usual for servers of a host's design.
+fn usual_for(host: &HostFacts) -> Result<&'static Reference> {
+    usual(host).ok_or_else(|| no_usual(host))
+}
+
 fn no_usual(host: &HostFacts) -> anyhow::Error {
     let name = visible(&host.cpu.named_model().unwrap_or_else(|| host.cpu.architecture.clone()));
     refused!(
@@ -63,8 +83,8 @@ fn no_usual(host: &HostFacts) -> anyhow::Error {
     )
 }
 
-/// What is told of a run beside what is usual for its design, and whether a value is worse than nine of ten such servers deliver.
-fn held_against_usual(run: &Run, lang: Lang) -> Exit {
+/// Prints a run beside what is usual for its design; the exit code says whether a value is worse than nine of ten such servers deliver.
+fn against_usual(run: &Run, lang: Lang) -> Exit {
     let Some(usual) = usual(&run.host) else {
         output::complain(&no_usual(&run.host).to_string());
         return Exit::Undecided;
@@ -77,19 +97,55 @@ fn held_against_usual(run: &Run, lang: Lang) -> Exit {
         return Exit::Undecided;
     };
     output::print(&beside.table(&output::options(lang, false)));
-    let is_known = |standing: Standing| matches!(standing, Standing::Within | Standing::Better | Standing::Worse);
-    let unknown = beside.lacking() + beside.standings().filter(|standing| !is_known(*standing)).count();
+    exit_beside_usual(&beside)
+}
+
+/// A run against a reference, in words or as JSON; `usual` stands for the base of the run's own design, whose verdicts decide the exit code.
+pub fn against_named(
+    name: &str,
+    run: &str,
+    format: &str,
+    options: &RenderOptions,
+    lang: Lang,
+) -> Result<ControlFlow<(String, Exit), String>> {
+    let (reference, run) = match name {
+        USUAL => {
+            let run = load::found(run, lang)?;
+            (usual_for(&run.host)?.clone(), run)
+        }
+        name => match references::find(name)? {
+            NamedReference::Runs(base) => return Ok(ControlFlow::Continue(base)),
+            NamedReference::Reference(reference) => (*reference, load::found(run, lang)?),
+        },
+    };
+    let beside = references::in_common(&run, &reference)?;
+    let text = match format {
+        "table" => beside.table(options),
+        "json" => beside.json(),
+        other => refuse!(
+            "--format {other} does not go with --against {name}; give table or json",
+            "--format {other} 不能与 --against {name} 同用；请用 table 或 json"
+        ),
+    };
+    let exit = if name == USUAL { exit_beside_usual(&beside) } else { Exit::Fine };
+    Ok(ControlFlow::Break((text, exit)))
+}
+
+/// What values come to beside what is usual: those that are not known to be as usual are counted on standard error.
+fn exit_beside_usual(beside: &Against) -> Exit {
     if beside.standings().any(|standing| standing == Standing::Worse) {
         return Exit::Found;
     }
-    if unknown > 0 {
-        output::complain(&both!(
-            "{unknown} of the values are not known to be as usual",
-            "{unknown} 个数值无法确认是否正常"
-        ));
-        return Exit::Undecided;
+    match beside.standings().filter(|standing| !standing.is_fine()).count() {
+        0 => Exit::Fine,
+        unknown => {
+            output::complain(&both!(
+                "{unknown} of the values are not known to be as usual",
+                "{unknown} 个数值无法确认是否正常"
+            ));
+            Exit::Undecided
+        }
     }
-    Exit::Fine
 }
 
 /// What is told of a run that is held against others: a comparison of the cases that it was asked for, and whether any is slower by more

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use hostmark_analysis::fleet::{Fleet, Gathering};
+use hostmark_analysis::fleet::{CaseBesideUsual, Fleet, Gathering};
 use hostmark_analysis::reasons::localized;
 use hostmark_model::{Exit, FLEET_RUN_FILE, FleetRun, HostState, Lang, Text};
 use hostmark_present::export::fleet;
@@ -31,6 +31,8 @@ pub struct ReportArguments {
     #[arg(long, default_value = "table", value_parser = formats())]
     format: String,
     /// Exit 1 if a host differs from others of its kind
+    ///
+    /// Also where most hosts of a kind are slower than nine of ten servers of their design. Exit 6 if nothing could be judged.
     #[arg(long)]
     check: bool,
     /// Write to this file instead of standard output
@@ -69,8 +71,23 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
         }
         None => (format.write)(&fleet, &options, &mut output::print),
     }
-    let is_found = arguments.check && fleet.odd().next().is_some();
-    Ok(if is_found { Exit::Found } else { Exit::Fine })
+    Ok(if arguments.check { checked(&fleet) } else { Exit::Fine })
+}
+
+/// What a fleet comes to for a job that looks at the exit code alone: what nothing was judged of is not fine.
+fn checked(fleet: &Fleet) -> Exit {
+    let usual = || fleet.kinds.iter().flat_map(|kind| &kind.usual);
+    match () {
+        () if fleet.odd().next().is_some() || usual().any(CaseBesideUsual::is_slow_as_a_whole) => Exit::Found,
+        () if fleet.judged == 0 && usual().all(|case| case.judged() == 0) => {
+            output::complain(&both!(
+                "nothing could be judged: no kind has enough hosts, and no value stands beside what is usual; measure more hosts",
+                "无法作任何判定：没有机型达到所需台数，也没有可与常见范围对照的数值；请测量更多主机"
+            ));
+            Exit::Undecided
+        }
+        () => Exit::Fine,
+    }
 }
 
 /// Reads one file after the other: no more than one is in memory at a time.

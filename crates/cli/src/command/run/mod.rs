@@ -240,6 +240,7 @@ impl RunArguments {
             name => side(name, lang).map(Expected::Runs),
         };
         match &self.against {
+            Some(name) if name == USUAL => Ok(Some(Expected::BesideUsual)),
             Some(name) => reference(name).map(|reference| Some(Expected::Beside(Box::new(reference)))),
             None => self.expect.as_deref().map(of).transpose(),
         }
@@ -468,9 +469,7 @@ fn finish(
     let exit = exit_of(&run, signal);
     Ok(match expected {
         // A reference decides nothing, and stands beside whatever was measured.
-        Some(expected) if exit == Exit::Fine || matches!(expected, Expected::Beside(_)) => {
-            expected.verdict(run, lang).or(exit)
-        }
+        Some(expected) if exit == Exit::Fine || !expected.decides() => expected.verdict(run, lang).or(exit),
         _ => exit,
     })
 }

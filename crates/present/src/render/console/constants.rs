@@ -17,6 +17,7 @@ const HERE: Text = Text { en: "here", zh: "本机" };
 const AND: &str = " · ";
 
 /// A row: one constant, or two that belong together.
+#[derive(Clone)]
 struct ConstantRow {
     label: String,
     here: String,
@@ -107,10 +108,9 @@ fn row(
             None => pieces.push(piece),
         }
     }
-    let usual = match constants {
-        [one] => beside.and_then(|beside| beside.range(one, view.lang)).unwrap_or_default(),
-        _ => String::new(),
-    };
+    // Of one of two alone its unit tells which it is of.
+    let mut ranges = constants.iter().filter_map(|one| beside?.range(one, view.lang));
+    let usual = ranges.next().filter(|_| ranges.next().is_none()).unwrap_or_default();
     ConstantRow { label: label.to_owned(), here: here.join(AND), usual, verdict: pieces }
 }
 
@@ -137,7 +137,12 @@ fn rows(
             let written = |label: Text, constants: &[&ConstantValue]| {
                 // Two in a row lose nothing that each would have in its own, as long as lines allow that.
                 let most = if constants.len() > 1 && scarcity < Scarcity::Great { 2 } else { EXTRAS.len() };
-                EXTRAS[..most].iter().map(|with| row(label, constants, *with, beside, view)).find(&fits)
+                let with_and_without_range = |with| {
+                    let row = row(label, constants, with, beside, view);
+                    let bare = (constants.len() > 1).then(|| ConstantRow { usual: String::new(), ..row.clone() });
+                    std::iter::once(row).chain(bare)
+                };
+                EXTRAS[..most].iter().copied().flat_map(with_and_without_range).find(&fits)
             };
             if let Some(row) = both.and_then(|(other, (_, label))| written(*label, &[one, other])) {
                 rest.next();

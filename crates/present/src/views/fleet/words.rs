@@ -24,9 +24,8 @@ pub(super) fn summary(fleet: &Fleet, lang: Lang) -> String {
 
 /// Of a case in which most hosts are slower than usual: `8 of 8 have a slower DRAM than 9 of 10 such servers`.
 fn slow_as_a_whole(case: &CaseBesideUsual, lang: Lang) -> Option<String> {
-    let (slow, name) = (case.worse.len(), &case.name);
-    let all = slow + case.within + case.better;
-    (2 * slow > all).then(|| match lang {
+    let (slow, name, all) = (case.worse.len(), case.name.get(lang), case.judged() + case.unknown.len());
+    case.is_slow_as_a_whole().then(|| match lang {
         Lang::En => format!("{slow} of {all} have slower {name} than 9 of 10 such servers"),
         Lang::Zh => format!("{all} 台中 {slow} 台的 {name} 慢于九成同类服务器"),
     })
@@ -263,6 +262,7 @@ pub(super) const USUAL: Text = Text { en: "usual", zh: "常见范围" };
 pub(super) const AS_USUAL: Text = Text { en: "as usual", zh: "正常" };
 pub(super) const FASTER: Text = Text { en: "faster", zh: "偏快" };
 pub(super) const SLOWER: Text = Text { en: "slower", zh: "偏慢" };
+pub(super) const NOT_KNOWN: Text = Text { en: "not known", zh: "无法判断" };
 /// Hosts that are named in a row.
 const FEW_NAMES: usize = 3;
 
@@ -275,11 +275,20 @@ pub(super) fn beside_usual(cases: &[CaseBesideUsual], lang: Lang) -> String {
     }
 }
 
-/// How many deliver less than usual, and which deliver least: `2: n17 1.6x, n4 1.3x`.
+/// How many deliver less than usual, and which deliver least: `2: n17 60 %, n4 30 %`.
 pub(super) fn worse(case: &CaseBesideUsual, lang: Lang) -> String {
-    let count = case.worse.len();
-    let few: Vec<String> =
-        case.worse.iter().take(FEW_NAMES).map(|(host, times)| format!("{host} {}", percent(times - 1.0))).collect();
+    named(case.worse.iter().map(|(host, times)| format!("{host} {}", percent(times - 1.0))), lang)
+}
+
+/// Of how many that is not known, and why.
+pub(super) fn unknown(case: &CaseBesideUsual, lang: Lang) -> String {
+    named(case.unknown.iter().map(|(host, why)| format!("{host} {}", why.get(lang))), lang)
+}
+
+/// How many there are, and the first of them.
+fn named(hosts: impl ExactSizeIterator<Item = String>, lang: Lang) -> String {
+    let count = hosts.len();
+    let few: Vec<String> = hosts.take(FEW_NAMES).collect();
     let (colon, and) = if lang == Lang::Zh { ("：", "，") } else { (": ", ", ") };
     let more = if count > FEW_NAMES { " …" } else { "" };
     if count == 0 { "0".to_owned() } else { format!("{count}{colon}{}{more}", few.join(and)) }

@@ -1,0 +1,95 @@
+//! What is known of a core by its design: its caches answer in a number of cycles, and their time tells its clock.
+
+use hostmark_model::{Measured, Text};
+
+use super::{Reference, ReferenceValue};
+
+/// A design, and the cycles that a load from L1d and from L2 takes at least, by its maker's manual.
+type DesignCycles = (&'static str, u32, u32);
+
+/// Those of Intel's optimization manual (248966), and of AMD's optimization guides (56305, 56665, 57647, 58455). A chain through registers takes the simplest address, 4 cycles where others take 5. Of Arm's designs the clock is not
+/// known from the base: its chain has further instructions.
+const CYCLES: &[(&str, &str, &[DesignCycles])] = &[
+    (
+        "https://www.intel.com/content/www/us/en/developer/articles/technical/intel64-and-ia32-architectures-optimization.html",
+        "2024",
+        &[
+            ("Haswell-EP", 4, 11),
+            ("Broadwell-EP", 4, 11),
+            ("Skylake-SP", 4, 14),
+            ("Cascade Lake", 4, 14),
+            ("Cooper Lake", 4, 14),
+            ("Ice Lake-SP", 5, 14),
+            ("Sapphire Rapids", 5, 14),
+            ("Emerald Rapids", 5, 14),
+            ("Granite Rapids", 5, 14),
+        ],
+    ),
+    (
+        "https://docs.amd.com",
+        "2024",
+        &[("Zen 2, Rome", 4, 12), ("Zen 3, Milan", 4, 12), ("Zen 4, Genoa", 4, 14), ("Zen 5, Turin", 4, 14)],
+    ),
+];
+/// A latency is a whole number of cycles: what is nearer to another one is another latency.
+const HALF: f64 = 0.5;
+/// Published chains through L2 take up to so many more than the manuals' least.
+const MORE_OF_SECOND: f64 = 3.0;
+
+const FIRST: &str = "memory.hierarchy@level=l1d";
+const SECOND: &str = "memory.hierarchy@level=l2";
+const CLOCK: &str = "cpu.frequency@load=scalar,threads=1";
+
+/// Levels that belong to the core: their time is its clock's, and only their cycles say anything of them.
+pub(super) fn is_of_core(id: &str) -> bool {
+    [FIRST, SECOND].contains(&id)
+}
+
+/// Puts what is known of the design in the place of L1d's time: cycles of L1d and L2, and the clock.
+pub(super) fn complete(reference: &mut Reference) {
+    let Some((address, date, (_, first, second))) = reference.design.as_deref().and_then(|name| {
+        let of_maker = |(address, date, designs): &(&'static str, &'static str, &'static [DesignCycles])| {
+            Some((*address, *date, *designs.iter().find(|(design, ..)| *design == name)?))
+        };
+        CYCLES.iter().find_map(of_maker)
+    }) else {
+        return;
+    };
+    let documented = |id: &str, least: u32, more: f64| ReferenceValue {
+        quantity: Measured::CYCLES.to_owned(),
+        interval: Some([f64::from(least) - HALF, f64::from(least) + more + HALF]),
+        address: Some(address.to_owned()),
+        date: Some(date.to_owned()),
+        method: Some(BY_MANUAL.to_owned_text()),
+        ..ReferenceValue::of(id, f64::from(least))
+    };
+    let clock = |time: &ReferenceValue| {
+        let hz = |ns: f64| f64::from(first) * 1e9 / ns;
+        let turned = |[low, high]: [f64; 2]| [hz(high), hz(low)];
+        ReferenceValue {
+            interval: time.interval.map(turned),
+            half: time.half.map(turned),
+            method: Some(BY_FIRST_CACHE.to_owned_text()),
+            ..ReferenceValue::of(CLOCK, hz(time.value))
+        }
+    };
+    for values in
+        std::iter::once(&mut reference.values).chain(reference.classes.iter_mut().map(|class| &mut class.values))
+    {
+        let time = values.iter().position(|value| value.id == FIRST && value.quantity.is_empty());
+        let clock = time.map(|at| clock(&values.remove(at)));
+        let core = [documented(FIRST, first, 0.0), documented(SECOND, second, MORE_OF_SECOND)];
+        values.splice(0..0, core);
+        values.extend(clock);
+    }
+}
+
+const BY_MANUAL: Text = Text {
+    en: "load-to-use latency by the maker's optimization manual, which gives the least; L2 up to 3 cycles more",
+    zh: "厂商优化手册给出的加载延迟下限；L2 可多 3 个周期",
+};
+const BY_FIRST_CACHE: Text = Text {
+    en: "from the L1d latency that sc-membench by Spare Cores (CC BY-SA 4.0) measured and the cycles that it takes: the median over the \
+         servers; the interval is from their 10th to their 90th percentile",
+    zh: "由 Spare Cores 的 sc-membench（CC BY-SA 4.0）所测 L1d 延迟与其周期数得出：各服务器的中位数；区间为第 10 至第 90 百分位",
+};
