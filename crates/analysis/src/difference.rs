@@ -17,29 +17,19 @@ const OF_A_MEDIAN: f64 = 1.2533;
 /// An interval of 95 % reaches so many standard errors to both sides.
 const OF_AN_INTERVAL: f64 = 2.0;
 
-/// The difference of two sides' runs, by the logarithms of their values: as far off as runs are known to differ by, or where nothing
-/// tells, as is assumed; what a run does not know itself, the variance `own`, is in the former and comes to the latter. `None` where a
-/// side has no run.
-pub(crate) fn between(
-    base: &[f64],
-    new: &[f64],
-    known: Option<Deviation>,
-    assumed: f64,
-    own: f64,
-) -> Option<Difference> {
+/// The difference of two sides' runs, by the logarithms of their values: as far off as the variance of one run has it, of so many
+/// degrees of freedom. `None` where a side has no run.
+pub(crate) fn between(base: &[f64], new: &[f64], variance: f64, freedom: f64) -> Option<Difference> {
     let logarithm = descriptive::mean(new)? - descriptive::mean(base)?;
-    let (variance, freedom) = match known {
-        Some(deviation) => (deviation.sd.powi(2).max(own), deviation.freedom),
-        None => (assumed * assumed + own, f64::INFINITY),
-    };
     let sides = 1.0 / base.len() as f64 + 1.0 / new.len() as f64;
     Some(Difference { logarithm, error: (variance * sides).sqrt(), freedom })
 }
 
-/// What groups of runs tell of how much runs differ, each group about its own mean; none where they are too few.
-pub(crate) fn estimated_deviation<Group: AsRef<[f64]>>(groups: &[Group], assumed_sd: f64) -> Option<Deviation> {
+/// What groups of runs tell of how much runs differ, each group about its own mean and drawn towards `prior`; none where they are too
+/// few.
+pub(crate) fn estimated_deviation<Group: AsRef<[f64]>>(groups: &[Group], prior: Deviation) -> Option<Deviation> {
     let freedom: usize = groups.iter().map(|group| group.as_ref().len().saturating_sub(1)).sum();
-    Deviation::pooled(groups, assumed_sd).filter(|_| freedom >= LEAST_FREEDOM)
+    Deviation::drawn(groups, prior).filter(|_| freedom >= LEAST_FREEDOM)
 }
 
 /// What the values of some runs of a case are assumed to differ by, as a standard deviation of their logarithms, and the variance of one

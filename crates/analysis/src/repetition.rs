@@ -168,7 +168,7 @@ impl OfOneRun {
 
 /// Of the clocks of a case's rounds, on logarithms, as the root mean square over the cases told at one: what moves a clock lasts longer
 /// than a round, so that another run's median clock differs by about as much.
-fn clock_deviation(run: &Run) -> f64 {
+pub(crate) fn clock_deviation(run: &Run) -> f64 {
     let variance = |case: &CaseRecord| {
         let measured = case.measured()?;
         measured.estimate.leading_quiet()?.at_hz?;

@@ -50,8 +50,12 @@ fn a_group_reports_what_its_cases_alone_do_not() {
         run.probes = (0..6).map(|n| ProbeInfo { id: format!("syscall.x{n}"), ..run.probes[0].clone() }).collect();
         run
     };
-    let of = |factor: f64, odd: f64| compared(&[side("a", 1.0, 1.0)], &[side("b", factor, odd)]).new.remove(0);
+    let comparison = |factor: f64, odd: f64| compared(&[side("a", 1.0, 1.0)], &[side("b", factor, odd)]);
+    let of = |factor: f64, odd: f64| comparison(factor, odd).new.remove(0);
     let slower = of(1.05, 1.0);
+    // It stops a build by itself, with all of its interval.
+    assert!(comparison(1.05, 1.0).has_regression(0.01) && !comparison(1.05, 1.0).has_regression(0.05));
+    assert!(!comparison(1.0, 1.0).has_regression(0.0) && !comparison(1.0 / 1.05, 1.0).has_regression(0.0));
     assert!(slower.cases.iter().all(|case| case.verdict == Verdict::Inconclusive), "{:?}", slower.counts);
     let [group] = &slower.groups[..] else { panic!("{:?}", slower.groups) };
     assert_eq!((group.verdict, group.cases, group.probes), (Verdict::Slower, 12, 6));
@@ -128,7 +132,7 @@ fn the_direction_follows_the_probe() {
     for (id, verdict) in
         [("ipc.x@n=0", Verdict::Slower), ("net.x@n=0", Verdict::Faster), ("fact.x@n=0", Verdict::Changed)]
     {
-        assert_eq!(one_case(about(id, 100.0), about(id, 120.0)).verdict, verdict);
+        assert_eq!(one_case(about(id, 100.0), about(id, 150.0)).verdict, verdict);
     }
 }
 

@@ -70,6 +70,11 @@ impl Deviation {
     /// The same of several groups of runs, each about its own mean, as earlier runs and those of both sides of a comparison are.
     /// `None` where no group has two values, or one is not above zero.
     pub fn pooled<Group: AsRef<[f64]>>(groups: &[Group], assumed_sd: f64) -> Option<Deviation> {
+        Deviation::drawn(groups, Deviation::assumed(assumed_sd))
+    }
+
+    /// The same, drawn towards `prior` as far as its degrees of freedom have it.
+    pub fn drawn<Group: AsRef<[f64]>>(groups: &[Group], prior: Deviation) -> Option<Deviation> {
         let groups = || groups.iter().map(AsRef::as_ref).filter(|group| group.len() > 1);
         if groups().flatten().any(|value| !value.is_finite() || *value <= 0.0) {
             return None;
@@ -81,8 +86,8 @@ impl Deviation {
             own_freedom += (group.len() - 1) as f64;
             runs += group.len();
         }
-        let freedom = ASSUMED_FREEDOM + own_freedom;
-        let variance = (ASSUMED_FREEDOM * assumed_sd.powi(2) + squares) / freedom;
+        let freedom = prior.freedom + own_freedom;
+        let variance = (prior.freedom * prior.sd.powi(2) + squares) / freedom;
         (runs > 0).then(|| Deviation { sd: variance.sqrt(), freedom, runs })
     }
 

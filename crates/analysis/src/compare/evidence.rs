@@ -17,7 +17,8 @@ const EACH_TIME: f64 = 0.8;
 /// other's value. What was disturbed agrees with nothing.
 pub(super) fn evidence(by: By, logarithm: f64, old: &[RunCase], new: &[RunCase], pairs: Option<Sides>) -> Evidence {
     let is_beyond = |from: f64, to: f64| if logarithm > 0.0 { to > from } else { to < from };
-    let agrees = |(before, after): (&Measured, &Measured)| match (by.value(before), by.value(after)) {
+    let is_disturbed = |found: &RunCase| found.measured().is_some_and(is_disturbed);
+    let agrees = |(before, after): (&RunCase, &RunCase)| match (by.value(before), by.value(after)) {
         _ if is_disturbed(before) || is_disturbed(after) => false,
         (Some(from), Some(to)) if pairs.is_some() => is_beyond(from, to),
         (Some(from), Some(to)) => {
@@ -28,8 +29,9 @@ pub(super) fn evidence(by: By, logarithm: f64, old: &[RunCase], new: &[RunCase],
         }
         _ => false,
     };
-    let [before, after] = [old, new].map(|side| side.iter().filter_map(RunCase::measured).collect::<Vec<_>>());
-    let all: Vec<(&Measured, &Measured)> = match pairs {
+    let [before, after] =
+        [old, new].map(|side| side.iter().filter(|found| found.measured().is_some()).collect::<Vec<_>>());
+    let all: Vec<(&RunCase, &RunCase)> = match pairs {
         Some(sides) => in_turn::pairs(sides, (old, new)).collect(),
         None => before.iter().flat_map(|one| after.iter().map(|other| (*one, *other))).collect(),
     };
@@ -44,15 +46,17 @@ pub(super) fn evidence(by: By, logarithm: f64, old: &[RunCase], new: &[RunCase],
 }
 
 /// The smallest and the largest value of a run's rounds; none where a file does not tell them.
-fn rounds(by: By, measured: &Measured) -> Option<[f64; 2]> {
-    match by {
+fn rounds(by: By, found: &RunCase) -> Option<[f64; 2]> {
+    let measured = found.measured()?;
+    let ends = match by {
         By::Percentile(name) => measured.also.get(name)?.estimate.range,
         By::Typical | By::Quiet => {
             let medians = round_medians(measured);
             let [first, rest @ ..] = medians.as_slice() else { return None };
             Some(rest.iter().fold([*first; 2], |[low, high], one| [low.min(*one), high.max(*one)]))
         }
-    }
+    };
+    ends.map(|ends| ends.map(|end| end * found.scale))
 }
 
 /// Whether others, the hypervisor or a quota took time of the case's CPUs while it was measured, or its clock was not steady.

@@ -1,8 +1,8 @@
-//! The gate of `compare`: the cases that are slower, and those that are not known to be the same or faster.
+//! The gate of `compare`: what is slower, and the cases that are not known to be the same or faster.
 
 use hostmark_model::{Lang, Text};
 
-use super::{Against, CaseComparison, Comparison, FALSE_DISCOVERIES, ReasonKind, Verdict};
+use super::{Against, CaseComparison, Comparison, FALSE_DISCOVERIES, GroupChange, ReasonKind, Verdict};
 
 /// A case that is not known to be the same or faster.
 #[derive(Debug)]
@@ -36,9 +36,15 @@ impl Open<'_> {
 }
 
 impl Comparison {
-    /// Whether a case became slower by more than `fraction` (0.05 is 5 %), on any side: all of its operations, or some.
+    /// Whether a case or the clock became slower by more than `fraction` (0.05 is 5 %), on any side, all of its operations or some; or a
+    /// group or a table did, with its whole interval.
     pub fn has_regression(&self, fraction: f64) -> bool {
-        self.new.iter().flat_map(|against| &against.cases).any(|case| case.is_regression(fraction))
+        let of_side = |against: &Against| {
+            let Against { cases, clock, groups, tables, .. } = against;
+            cases.iter().chain(clock).any(|case| case.is_regression(fraction))
+                || groups.iter().chain(tables).any(|group| group.is_regression(fraction))
+        };
+        self.new.iter().any(of_side)
     }
 
     /// The cases of either side that are no regression, and not known to be the same or faster, on any side.
@@ -68,6 +74,12 @@ impl Comparison {
         let is_one =
             |case: &&CaseComparison| case.verdict == Verdict::Inconclusive || case.has_reason(ReasonKind::TooFewPairs);
         cases.filter(is_one).map(|case| case.id.as_str()).collect()
+    }
+}
+
+impl GroupChange {
+    fn is_regression(&self, fraction: f64) -> bool {
+        self.verdict == Verdict::Slower && self.low > 1.0 + fraction
     }
 }
 

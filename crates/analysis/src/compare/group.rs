@@ -28,6 +28,8 @@ struct GroupMember<'a> {
     /// By how much it costs more, on the logarithms: of a rate, the time that the same work takes.
     cost: f64,
     variance: f64,
+    /// By how much each side may be too slow for a neighbour, on the logarithms.
+    neighbours: [f64; 2],
 }
 
 /// What a comparison tells of its cases before groups are made.
@@ -67,17 +69,21 @@ pub(super) fn together(compared: &Compared, all: &[Together]) -> Vec<GroupChange
         }
         // What pairs of runs made in turn have in common is in how they differ.
         let deviation = compared.scatters.map_or(0.0, |scatters| shift(scatters, one, &parts));
-        let found = pooled(&members(&parts), deviation * deviation * sides).filter(|_| parts.len() >= LEAST_CASES)?;
-        Some((group(one, &parts, found, compared.same_within), found))
+        let mut found =
+            pooled(&members(&parts), deviation * deviation * sides).filter(|_| parts.len() >= LEAST_CASES)?;
+        if found.clusters == 1 {
+            found.difference.freedom = OF_ROUNDS;
+        }
+        let claim = Claim::of(found.difference, neighbour(&parts, found), compared.same_within, false);
+        Some((group(one, &parts, found, &claim, compared.same_within), claim))
     };
-    let (mut groups, found): (Vec<GroupChange>, Vec<Pooled>) = all.iter().filter_map(of).unzip();
-    let adjusted = |of: &dyn Fn(&Pooled) -> f64| benjamini_hochberg(&found.iter().map(of).collect::<Vec<f64>>());
-    let changed = adjusted(&|one| one.difference.p_changed());
-    let alike = adjusted(&|one| one.difference.p_within(compared.same_within));
+    let (mut groups, found): (Vec<GroupChange>, Vec<Claim>) = all.iter().filter_map(of).unzip();
+    let adjusted = |of: &dyn Fn(&Claim) -> f64| benjamini_hochberg(&found.iter().map(of).collect::<Vec<f64>>());
+    let (changed, alike) = (adjusted(&|one| one.changed), adjusted(&|one| one.same));
     let level = FALSE_DISCOVERIES / found.len().max(1) as f64;
     for (((group, found), changed), alike) in groups.iter_mut().zip(&found).zip(changed).zip(alike) {
         group.adjusted_p_value = changed;
-        group.visible = found.difference.visible(level);
+        group.visible = found.visible(level);
         group.verdict = match (changed <= FALSE_DISCOVERIES, alike <= FALSE_DISCOVERIES) {
             (true, _) if group.ratio > 1.0 => Verdict::Slower,
             (true, _) => Verdict::Faster,
@@ -86,6 +92,12 @@ pub(super) fn together(compared: &Compared, all: &[Together]) -> Vec<GroupChange
         };
     }
     groups
+}
+
+/// By how much the side that came out worse may be worse for neighbours on its cores: the mean over the cases.
+fn neighbour(parts: &[GroupMember], found: Pooled) -> f64 {
+    let worse = usize::from(found.difference.logarithm > 0.0);
+    parts.iter().map(|part| part.neighbours[worse]).sum::<f64>() / parts.len().max(1) as f64
 }
 
 /// By how much all of some cases differ together between runs: as runs tell, else as is assumed of the group of them that differs most.
@@ -104,8 +116,8 @@ fn part<'a>(case: &'a CaseComparison, known: &'a KnownChange) -> Option<GroupMem
         Better::Neither => return None,
     };
     // What a run does not know itself is in what runs differ by, where runs tell that.
-    let between = if is_from_runs { (known.deviation.powi(2) - known.own).max(0.0) } else { known.deviation.powi(2) };
-    Some(GroupMember { case, known, cost, variance: between * known.sides })
+    let between = if is_from_runs { (known.in_common.powi(2) - known.own).max(0.0) } else { known.in_common.powi(2) };
+    Some(GroupMember { case, known, cost, variance: between * known.sides, neighbours: known.neighbours })
 }
 
 /// The parts as the model takes them: the cases of one probe are measured alike.
@@ -123,8 +135,8 @@ fn members(parts: &[GroupMember]) -> Vec<Member> {
     all
 }
 
-fn group(together: &Together, parts: &[GroupMember], found: Pooled, same_within: f64) -> GroupChange {
-    let (low, high) = found.difference.interval();
+fn group(together: &Together, parts: &[GroupMember], found: Pooled, claim: &Claim, same_within: f64) -> GroupChange {
+    let (low, high) = claim.interval();
     let distance = |part: &GroupMember| {
         let apart = (part.cost - found.difference.logarithm).abs();
         apart / (part.variance + found.heterogeneity.powi(2)).sqrt().max(f64::MIN_POSITIVE)

@@ -3,7 +3,7 @@
 //! Each look is a t test on the logarithms of the pairs' ratios. A p value is the smallest so far times the number of looks that were
 //! planned, so that all looks together err no more often than one (Bonferroni).
 
-use hostmark_model::{Measured, Run};
+use hostmark_model::Run;
 use hostmark_stats::compare::Difference;
 use hostmark_stats::descriptive;
 
@@ -35,7 +35,7 @@ pub(super) fn of(
     looks: &[usize],
     same_within: f64,
 ) -> Option<(InTurn, [Vec<f64>; 2])> {
-    let value = |one: &Measured| by.value(one).filter(|value| *value > 0.0);
+    let value = |one: &RunCase| by.value(one).filter(|value| *value > 0.0);
     let both = |(before, after)| Some((value(before)?, value(after)?));
     let (before, after): (Vec<f64>, Vec<f64>) = pairs(sides, (old, new)).filter_map(both).unzip();
     let ratios: Vec<f64> = before.iter().zip(&after).map(|(before, after)| (after / before).ln()).collect();
@@ -48,12 +48,14 @@ pub(super) fn of(
 pub(super) fn pairs<'a>(
     (base, new): (&'a [Run], &'a [Run]),
     (old_found, new_found): (&'a [RunCase<'a>], &'a [RunCase<'a>]),
-) -> impl Iterator<Item = (&'a Measured, &'a Measured)> {
-    let of = |side: &'a [RunCase<'a>], run: &Run| side.iter().find(|found| std::ptr::eq(found.run, run))?.measured();
+) -> impl Iterator<Item = (&'a RunCase<'a>, &'a RunCase<'a>)> {
+    let of = |side: &'a [RunCase<'a>], run: &Run| {
+        side.iter().find(|found| std::ptr::eq(found.run, run) && found.measured().is_some())
+    };
     base.iter().zip(new).filter_map(move |(before, after)| Some((of(old_found, before)?, of(new_found, after)?)))
 }
 
-fn of_ratios(ratios: &[f64], looks: &[usize], same_within: f64) -> Option<InTurn> {
+pub(super) fn of_ratios(ratios: &[f64], looks: &[usize], same_within: f64) -> Option<InTurn> {
     let (mut last, mut changed, mut same) = (None, 1.0_f64, 1.0_f64);
     for &look in looks.iter().filter(|look| **look <= ratios.len()) {
         let seen = &ratios[..look];

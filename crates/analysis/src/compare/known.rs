@@ -8,6 +8,8 @@ use super::Test;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Claim {
     pub(super) difference: Difference,
+    /// By so much, on the logarithms, the side that came out worse may be worse for a neighbour on its core.
+    neighbour: f64,
     pub(super) changed: f64,
     pub(super) same: f64,
     /// Whether runs tell how much runs differ, and it is not only assumed.
@@ -15,9 +17,39 @@ pub(super) struct Claim {
 }
 
 impl Claim {
+    /// "No change" is that it changed by no more than a neighbour may cost: a bound, and no error that chance would have to exceed many
+    /// times over.
+    pub(super) fn of(difference: Difference, neighbour: f64, same_within: f64, is_from_runs: bool) -> Claim {
+        let logarithm = (difference.logarithm.abs() - neighbour).max(0.0);
+        let changed = Difference { logarithm, ..difference }.p_changed();
+        Claim { difference, neighbour, changed, same: difference.p_within(same_within), is_from_runs }
+    }
+
+    /// The same where pairs were made in turn and looked at several times: p values over all looks.
+    pub(super) fn of_looks(difference: Difference, changed: f64, same: f64) -> Claim {
+        Claim { difference, neighbour: 0.0, changed, same, is_from_runs: true }
+    }
+
+    /// With errors so many times as large.
+    pub(super) fn widened(self, times: f64, same_within: f64) -> Claim {
+        let difference = Difference { error: self.difference.error * times, ..self.difference };
+        Claim::of(difference, self.neighbour, same_within, self.is_from_runs)
+    }
+
+    /// The ends of the ratio's 95 % interval.
+    pub(super) fn interval(&self) -> (f64, f64) {
+        let ((low, high), cost) = (self.difference.interval(), self.neighbour.exp());
+        if self.difference.logarithm > 0.0 { (low / cost, high) } else { (low, high * cost) }
+    }
+
+    /// The change, as a fraction, that would have been seen at `level`.
+    pub(super) fn visible(&self, level: f64) -> f64 {
+        (1.0 + self.difference.visible(level)) * self.neighbour.exp() - 1.0
+    }
+
     /// What the test of a case says, with the adjusted p values and the change that would have been seen.
     pub(super) fn fill(&self, test: &mut Test, [changed, same, visible]: [f64; 3]) {
-        (test.low, test.high) = self.difference.interval();
+        (test.low, test.high) = self.interval();
         (test.p_value, test.within) = (self.changed, self.difference.within());
         (test.adjusted_p_value, test.same_p_value, test.visible) = (changed, same, visible);
     }
@@ -30,8 +62,10 @@ pub(super) struct KnownChange {
     pub(super) others: Vec<Claim>,
     /// Of the leading value: the variance of one run's as its rounds tell it.
     pub(super) own: f64,
-    /// What runs differ by, as a standard deviation.
-    pub(super) deviation: f64,
+    /// What runs differ by in what the cases of its group do together, as a standard deviation.
+    pub(super) in_common: f64,
     /// So many times the variance of one run has the difference of both sides.
     pub(super) sides: f64,
+    /// By how much each side may be too slow for a neighbour on its core, on the logarithms.
+    pub(super) neighbours: [f64; 2],
 }

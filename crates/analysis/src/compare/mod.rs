@@ -2,6 +2,7 @@
 //!
 //! Pure over runs: a [`Comparison`] is made from run files alone, and can be serialised as `hostmark.comparison/2`.
 
+mod clock;
 mod differs;
 mod evidence;
 pub(crate) mod facts;
@@ -107,6 +108,9 @@ pub struct Against {
     pub warnings: Vec<Text<String>>,
     /// By how much a value may change, as a fraction, to be called the same.
     pub same_within: f64,
+    /// The clock of the cores, where cases are compared in its cycles; it is none of the cases, and is judged with them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<CaseComparison>,
     /// What the cases of each group come to together, in catalogue order; none of groups of fewer than three.
     pub groups: Vec<GroupChange>,
     /// The same of the tables that people know, those of lmbench's summary and STREAM's; none of tables of fewer than three cases.
@@ -292,7 +296,8 @@ pub struct CaseComparison {
     pub label: Text<String>,
     /// The section of a report that shows it.
     pub section: Text<String>,
-    /// The unit of both values; none where the run does not describe the probe.
+    /// The unit of both values: cycles, or a ratio that is the work of one cycle, where the core alone decides on processors of one
+    /// kind; else the probe's. None where the run does not describe the probe.
     pub unit: Option<Unit>,
     /// Which direction is good.
     pub better: Option<Better>,
@@ -339,7 +344,7 @@ pub struct OtherValues {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SideValue {
     /// What leads on both sides, the quiet or the typical value; of several runs the geometric mean of theirs, so that the change is that
-    /// of the two values. In the base unit.
+    /// of the two values. In the unit of the comparison.
     pub value: f64,
     /// Lower end of its interval of the run; of several runs that over the runs. None without one.
     pub low: Option<f64>,

@@ -1,6 +1,6 @@
 //! Pairs the cases of two sides by id, and judges each pair.
 
-use hostmark_model::{Better, FlagKind, Lang, Outcome, Run, Text, Unit};
+use hostmark_model::{Better, FlagKind, Outcome, Run, Text, Unit};
 use hostmark_stats::compare::benjamini_hochberg;
 use hostmark_stats::descriptive;
 
@@ -9,13 +9,13 @@ use super::in_turn::{self, InTurn};
 use super::known::{Claim, KnownChange};
 use super::reason::ObservationUnit;
 use super::scatter::Scatters;
-use super::side::{self, By, Records, RunCase, ids, is_voted, named, of_runs, value};
+use super::side::{self, By, OfOneRun, Records, RunCase, ids, is_voted, named, of_runs, value};
 use super::{
     Against, Aspect, CaseComparison, Counts, Effect, FALSE_DISCOVERIES, History, Pool, ReasonKind, SideValue, Test,
-    Verdict, Without, differs, group, reason, tables, verdict, widened,
+    Verdict, Without, clock, differs, group, reason, tables, verdict, widened,
 };
 use crate::difference;
-use crate::format::{self, DISTURBED_SHARE, percent};
+use crate::format::{DISTURBED_SHARE, percent};
 use crate::labels::Labels;
 
 /// Notes that say what was executed and where: a reader must know when they differ. Others are measured themselves.
@@ -35,9 +35,6 @@ const COMPARED_NOTES: [&str; 14] = [
     "governor",
     "compiler",
 ];
-
-/// Cycles within this part of each other are the same work: runs of one program in one place differ by half as much.
-const SAME_CYCLES: f64 = 0.01;
 
 /// How the runs of both sides were made.
 pub(super) enum Design<'a> {
@@ -73,17 +70,35 @@ pub(super) fn against(base: Pool, new: Pool, design: &Design, same_within: f64) 
     let looked = Looked { sides: (base.runs, new.runs), scatters, looks, same_within };
     let labels: Vec<(&Run, Labels)> = base.runs.iter().chain(new.runs).map(|run| (run, Labels::of(run))).collect();
     let (mut cases, mut differences): (Vec<CaseComparison>, Vec<KnownChange>) = Default::default();
+    let mut clocked: [Vec<RunCase>; 2] = Default::default();
     for id in ids(base.runs, new.runs) {
         let (old, new) = (old_records.of_case(id), new_records.of_case(id));
         let Some(first) = old.first().or(new.first()) else { continue };
         let label = labels.iter().find(|(run, _)| std::ptr::eq(*run, first.run));
+        let in_cycles = side::in_cycles(old, new);
+        let [old, new] = in_cycles.as_ref().map_or([old, new], |sides| sides.each_ref().map(Vec::as_slice));
         let (mut case, known) = paired(first, old, new, &looked);
         case.label = label.map(|(_, labels)| labels.case(first.record)).unwrap_or_default();
+        if in_cycles.is_some() {
+            told_in_cycles(&mut case);
+            clocked[0].extend(old);
+            clocked[1].extend(new);
+        }
         cases.push(case);
         differences.push(known);
     }
+    // The clock is judged with the cases, and is none of them.
+    let looks = looked.scatters.is_none().then_some(looks);
+    let clock = clock::clock(&clocked, looked.sides, looks, same_within).map(|(clock, known)| {
+        cases.push(clock);
+        differences.push(known);
+    });
     widened::widen(&mut differences, same_within);
     judge(&mut cases, &differences);
+    let clock = clock.and_then(|()| {
+        differences.pop();
+        cases.pop()
+    });
     let compared = group::Compared {
         cases: &cases,
         known: &differences,
@@ -102,6 +117,7 @@ pub(super) fn against(base: Pool, new: Pool, design: &Design, same_within: f64) 
         said: Vec::new(),
         warnings: differs::warnings(base.runs, new.runs),
         same_within,
+        clock,
         groups,
         tables,
         counts: counts(&cases),
@@ -198,15 +214,24 @@ fn level(old: &Option<SideValue>, new: &Option<SideValue>) -> ObservationUnit {
     if has_several(old) && has_several(new) { ObservationUnit::Run } else { ObservationUnit::Round }
 }
 
-/// From this share of the looks at its core that met another thread there, a case may never have been alone on it: beside three builds
-/// 68 of 179 quiet values of a null system call were 3 to 22 % above the others (0.25 and more), and 2 of 31 (less).
-const SELDOM_ALONE: f64 = 0.25;
+/// From this share of the looks at its core that met another thread there, a case was more often beside one than alone, and may never
+/// have been alone: where it is less, values are off now and then, as their errors have it.
+const SELDOM_ALONE: f64 = 0.5;
 
-/// Whether the side that came out worse shared its core so much that this alone may be why.
-fn is_of_shared_core(logarithm: f64, old: &[RunCase], new: &[RunCase]) -> bool {
+/// So much a neighbour on its core costs such a case at most: beside three builds 68 of 179 undisturbed values of a null system call were
+/// 3 to 22 % above the others.
+const NEIGHBOUR_COST: f64 = 0.22;
+
+/// By how much each side may be too slow since it shared its core, on the logarithms.
+fn neighbours(by: By, old: &[RunCase], new: &[RunCase]) -> [f64; 2] {
+    let cost = |side| if by == By::Quiet && shared(side) >= SELDOM_ALONE { NEIGHBOUR_COST.ln_1p() } else { 0.0 };
+    [cost(old), cost(new)]
+}
+
+/// Which side came out worse: 0 the base, 1 the other.
+fn worse(logarithm: f64, old: &[RunCase], new: &[RunCase]) -> usize {
     let better = old.iter().chain(new).find_map(|found| found.probe).map_or(Better::Neither, |probe| probe.better);
-    let is_new_worse = (logarithm > 0.0) != (better == Better::Higher);
-    shared(if is_new_worse { new } else { old }) >= SELDOM_ALONE
+    usize::from((logarithm > 0.0) != (better == Better::Higher))
 }
 
 /// The share of looks at the core that met another thread there, on average over the runs that tell.
@@ -226,9 +251,12 @@ struct ChangeEvidence {
     claim: Claim,
     own: f64,
     deviation: f64,
+    /// The same of what the cases of its group do together.
+    in_common: f64,
     /// Runs that tell it.
     runs: usize,
     sides: f64,
+    neighbours: [f64; 2],
     /// The values of either side that it is the change of.
     values: [Vec<f64>; 2],
 }
@@ -238,21 +266,22 @@ impl ChangeEvidence {
     fn of(id: &str, old: &[RunCase], new: &[RunCase], by: By, looked: &Looked) -> Option<ChangeEvidence> {
         let Some(scatters) = &looked.scatters else { return ChangeEvidence::in_turn(old, new, by, looked) };
         let of_side = |side: &[RunCase]| -> Vec<f64> {
-            side.iter().filter_map(|found| by.value(found.measured()?)).filter(|value| value.ln().is_finite()).collect()
+            side.iter().filter_map(|found| by.value(found)).filter(|value| value.ln().is_finite()).collect()
         };
         let values = [of_side(old), of_side(new)];
         let [before, after] = values.each_ref().map(|side| side.iter().map(|value| value.ln()).collect::<Vec<f64>>());
-        let (assumed, own) = by.scatter(old.iter().chain(new).map(|found| found.record))?;
-        let known = scatters.of(id, by, old, new, assumed);
-        let mut difference = difference::between(&before, &after, known, assumed, own)?;
-        if by == By::Quiet && is_of_shared_core(difference.logarithm, old, new) {
-            difference.error = difference.error.max(difference.logarithm.abs());
-        }
-        let sides = 1.0 / before.len() as f64 + 1.0 / after.len() as f64;
-        let (changed, same) = (difference.p_changed(), difference.p_within(looked.same_within));
+        let one = by.of_one_run(&old.iter().chain(new).collect::<Vec<_>>())?;
+        let OfOneRun { assumed, in_common, own, .. } = one;
+        let known = scatters.of(id, by, old, new, one.deviation());
         let (deviation, runs) = known.map_or((assumed, 0), |known| (known.sd, known.runs));
-        let claim = Claim { difference, changed, same, is_from_runs: runs > 0 };
-        Some(ChangeEvidence { claim, own, deviation, runs, sides, values })
+        let known = known.unwrap_or_else(|| one.deviation());
+        let difference = difference::between(&before, &after, known.sd.powi(2), known.freedom)?;
+        let sides = 1.0 / before.len() as f64 + 1.0 / after.len() as f64;
+        let neighbours = neighbours(by, old, new);
+        let neighbour = neighbours[worse(difference.logarithm, old, new)];
+        let claim = Claim::of(difference, neighbour, looked.same_within, runs > 0);
+        let in_common = if runs > 0 { deviation } else { in_common };
+        Some(ChangeEvidence { claim, own, deviation, in_common, runs, sides, neighbours, values })
     }
 
     /// Pairs that were made in turn: how much they differ is all that there is to know.
@@ -262,18 +291,18 @@ impl ChangeEvidence {
         let InTurn { difference, changed, same, pairs, .. } = outcome;
         let sides = 2.0 / pairs as f64;
         let deviation = difference.error / sides.sqrt();
-        let claim = Claim { difference, changed, same, is_from_runs: true };
-        Some(ChangeEvidence { claim, own: 0.0, deviation, runs: 2 * pairs, sides, values })
+        let claim = Claim::of_looks(difference, changed, same);
+        let (in_common, runs, neighbours) = (deviation, 2 * pairs, [0.0; 2]);
+        Some(ChangeEvidence { claim, own: 0.0, deviation, in_common, runs, sides, neighbours, values })
     }
 
     /// The test, before the other cases are known.
     fn test(&self) -> Test {
-        let Claim { difference, changed, .. } = self.claim;
         let mut test = Test {
-            ratio: difference.ratio(),
+            ratio: self.claim.difference.ratio(),
             low: 1.0,
             high: 1.0,
-            p_value: changed,
+            p_value: self.claim.changed,
             adjusted_p_value: 1.0,
             same_p_value: 1.0,
             within: 0.0,
@@ -290,9 +319,22 @@ impl ChangeEvidence {
             leading: Some(self.claim),
             others: Vec::new(),
             own: self.own,
-            deviation: self.deviation,
+            in_common: self.in_common,
             sides: self.sides,
+            neighbours: self.neighbours,
         }
+    }
+}
+
+/// Says of a case that is compared in cycles that its values are: times in cycles, rates in what a cycle does.
+fn told_in_cycles(case: &mut CaseComparison) {
+    case.unit = case.unit.map(|unit| match unit {
+        Unit::Nanoseconds => Unit::CoreCycles,
+        _ => Unit::Ratio,
+    });
+    if case.unit == Some(Unit::Ratio) {
+        let Text { en, zh } = &case.label;
+        case.label = Text { en: format!("{en}, per cycle"), zh: format!("{zh}，每周期") };
     }
 }
 
@@ -327,11 +369,8 @@ fn adjusted(claims: impl Iterator<Item = Option<Claim>>) -> Vec<Option<[f64; 3]>
     // The level that the next find would be held to.
     let found = changed.iter().filter(|p| **p <= FALSE_DISCOVERIES).count();
     let level = FALSE_DISCOVERIES * (found + 1).min(known.len()) as f64 / known.len().max(1) as f64;
-    let mut results = known
-        .iter()
-        .zip(changed)
-        .zip(same)
-        .map(|((one, changed), same)| [changed, same, one.difference.visible(level)]);
+    let mut results =
+        known.iter().zip(changed).zip(same).map(|((one, changed), same)| [changed, same, one.visible(level)]);
     all.iter().map(|one| one.and_then(|_| results.next())).collect()
 }
 
@@ -365,22 +404,6 @@ fn without(cases: &[CaseComparison]) -> Vec<Without> {
     all
 }
 
-/// The clocks of both sides where they are all that differs: the core takes as many cycles on either, and its clock is another.
-fn clocks(old: &[RunCase], new: &[RunCase]) -> Option<[f64; 2]> {
-    let of_side = |side: &[RunCase]| {
-        let clocked = |found: &RunCase| {
-            let measured = found.measured()?;
-            Some((measured.in_cycles()?.value(), measured.estimate.leading_quiet()?.at_hz?))
-        };
-        let (cycles, clocks): (Vec<f64>, Vec<f64>) = side.iter().filter_map(clocked).unzip();
-        Some((descriptive::median(&cycles)?, descriptive::median(&clocks)?))
-    };
-    let (before, after) = (of_side(old)?, of_side(new)?);
-    let by = |before: f64, after: f64| (after / before).ln().abs();
-    let (cycles, clock) = (by(before.0, after.0), by(before.1, after.1));
-    (cycles <= SAME_CYCLES && clock > SAME_CYCLES).then_some([before.1, after.1])
-}
-
 /// What a reader should know of a pair.
 fn remarks(
     old: &[RunCase],
@@ -390,10 +413,6 @@ fn remarks(
 ) -> Vec<Text<String>> {
     let mut remarks = Vec::new();
     let mut say = |en: String, zh: String| remarks.push(Text { en, zh });
-    if let Some([before, after]) = clocks(old, new) {
-        let [before, after] = [before, after].map(|hz| format::value(hz, Unit::Hertz, Lang::En));
-        say(format!("same work in cycles; clock {before} → {after}"), format!("周期数相同；频率 {before} → {after}"));
-    }
     // A shorter profile may have taken main memory at a smaller size, where translation costs less.
     let is_of_memory = old.first().is_some_and(|found| found.record.params.get("level") == Some("dram"));
     for key in COMPARED_NOTES.into_iter().chain(is_of_memory.then_some("at")) {
@@ -417,10 +436,12 @@ fn remarks(
     }
     let (before, after) = (shared(old), shared(new));
     if By::leading(old, new) == By::Quiet && before.max(after) >= SELDOM_ALONE {
-        let (before, after) = (percent(before), percent(after));
+        let [before, after, cost] = [before, after, NEIGHBOUR_COST].map(percent);
         say(
-            format!("another thread ran on its core {before} of the time on the base, {after} on the other side"),
-            format!("另一线程在其核心上运行的时间：基准一方 {before}，另一方 {after}"),
+            format!(
+                "another thread ran on its core {before} of the time on the base, {after} on the other side: {cost} of a change may be that"
+            ),
+            format!("另一线程在其核心上运行的时间：基准一方 {before}，另一方 {after}；变化中可能有 {cost} 由此而来"),
         );
     }
     let others =

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use hostmark_model::{ProbeInfo, Run};
+use hostmark_model::{CaseRecord, ProbeInfo, Run};
 use hostmark_stats::repetition::Deviation;
 
-use super::side::{By, RunCase, is_implausible, run_value};
+use super::side::{By, RunCase, cycles_scale, is_implausible, run_value};
 use crate::difference::estimated_deviation;
 
 /// What earlier runs came to, by environment: how much runs differ when nothing was changed.
@@ -31,11 +31,14 @@ struct Of {
     quiet: Option<f64>,
     /// By name.
     percentiles: Vec<(&'static str, f64)>,
+    /// What makes these the work of a cycle, where the core alone decides.
+    cycles: Option<f64>,
 }
 
 impl Of {
+    /// The value that leads, in cycles where it is the core's.
     fn leading(&self) -> f64 {
-        self.quiet.unwrap_or(self.typical)
+        self.quiet.unwrap_or(self.typical) * self.cycles.unwrap_or(1.0)
     }
 }
 
@@ -65,13 +68,18 @@ impl History {
 
 /// What a run has of each case.
 fn kept(run: &Run) -> RunValues {
-    let revisions: HashMap<&str, u32> = run.probes.iter().map(|probe| (probe.id.as_str(), probe.revision)).collect();
-    let value = |case: &hostmark_model::CaseRecord| {
+    let probes: HashMap<&str, &ProbeInfo> = run.probes.iter().map(|probe| (probe.id.as_str(), probe)).collect();
+    let value = |case: &CaseRecord| {
         let measured = case.measured().filter(|measured| !is_implausible(measured))?;
-        let revision = *revisions.get(case.probe.as_str())?;
-        let quiet = By::Quiet.value(measured);
-        let percentiles = By::percentiles().filter_map(|by| Some((by.name(), by.value(measured)?))).collect();
-        Some((case.id.clone(), Of { revision, typical: run_value(measured), quiet, percentiles }))
+        let probe = *probes.get(case.probe.as_str())?;
+        let of = Of {
+            revision: probe.revision,
+            typical: run_value(measured),
+            quiet: By::Quiet.as_measured(measured),
+            percentiles: By::percentiles().filter_map(|by| Some((by.name(), by.as_measured(measured)?))).collect(),
+            cycles: cycles_scale(measured, probe.unit),
+        };
+        Some((case.id.clone(), of))
     };
     RunValues { id: run.id.clone(), values: run.cases.iter().filter_map(value).collect() }
 }
@@ -79,15 +87,16 @@ fn kept(run: &Run) -> RunValues {
 /// How many times the geometric mean of the runs each run's cases of `ids` come to, of those that all have; none of fewer runs than two.
 fn shifts(ids: &HashSet<String>, runs: &[&RunValues]) -> Vec<f64> {
     let Some(first) = runs.first() else { return Vec::new() };
-    let in_all = first.values.keys().filter(|id| {
-        ids.contains(*id) && runs.iter().all(|run| run.values.get(*id).is_some_and(|of| of.leading() > 0.0))
+    let in_all = first.values.iter().filter(|(id, first)| {
+        let is_alike = |of: &Of| of.leading() > 0.0 && of.cycles.is_some() == first.cycles.is_some();
+        ids.contains(*id) && runs.iter().all(|run| run.values.get(*id).is_some_and(is_alike))
     });
     let of_case = |id: &String| -> Vec<f64> {
         let all: Vec<f64> = runs.iter().map(|run| run.values[id].leading().ln()).collect();
         let mean = all.iter().sum::<f64>() / all.len() as f64;
         all.iter().map(|one| one - mean).collect()
     };
-    let cases: Vec<Vec<f64>> = in_all.map(of_case).collect();
+    let cases: Vec<Vec<f64>> = in_all.map(|(id, _)| of_case(id)).collect();
     if cases.is_empty() || runs.len() < 2 {
         return Vec::new();
     }
@@ -129,23 +138,33 @@ pub(super) struct Scatters<'a> {
 }
 
 impl Scatters<'_> {
-    /// By how much runs differ in a case: those that were kept earlier, and those of a side that has several. None where these are
-    /// too few.
-    pub(super) fn of(&self, id: &str, by: By, base: &[RunCase], new: &[RunCase], assumed_sd: f64) -> Option<Deviation> {
+    /// By how much runs differ in a case: those that were kept earlier, and those of a side that has several, drawn towards `prior`. None
+    /// where these are too few.
+    pub(super) fn of(
+        &self,
+        id: &str,
+        by: By,
+        base: &[RunCase],
+        new: &[RunCase],
+        prior: Deviation,
+    ) -> Option<Deviation> {
+        let is_in_cycles = base.iter().chain(new).any(|found| found.scale != 1.0);
         let revision = base.iter().chain(new).find_map(|found| found.probe).map(|probe: &ProbeInfo| probe.revision)?;
         let kept = |run: &&RunValues| {
             let value = run.values.get(id).filter(|value| value.revision == revision)?;
-            match by {
+            let scale = if is_in_cycles { value.cycles? } else { 1.0 };
+            let of_run = match by {
                 By::Quiet => value.quiet,
                 By::Typical => Some(value.typical),
                 By::Percentile(name) => {
                     value.percentiles.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
                 }
-            }
+            };
+            of_run.map(|of_run| of_run * scale)
         };
         let mut groups: Vec<Vec<f64>> = self.groups.iter().map(|runs| runs.iter().filter_map(kept).collect()).collect();
-        groups.extend([base, new].map(|side| side.iter().filter_map(|found| by.value(found.measured()?)).collect()));
-        estimated_deviation(&groups, assumed_sd)
+        groups.extend([base, new].map(|side| side.iter().filter_map(|found| by.value(found)).collect()));
+        estimated_deviation(&groups, prior)
     }
 
     /// By how much runs differ in some cases together: the deviation of a run's mean from that of the others.
@@ -153,6 +172,6 @@ impl Scatters<'_> {
         let sides = self.sides.iter().map(|runs| runs.iter().collect());
         let groups: Vec<Vec<f64>> =
             self.groups.iter().cloned().chain(sides).map(|runs: Vec<&RunValues>| shifts(ids, &runs)).collect();
-        estimated_deviation(&groups, assumed_sd)
+        estimated_deviation(&groups, Deviation::assumed(assumed_sd))
     }
 }

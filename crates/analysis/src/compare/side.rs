@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use hostmark_model::{CaseRecord, FlagKind, Histogram, Leading, Measured, Outcome, ProbeInfo, Run};
+use hostmark_model::{CaseRecord, FlagKind, Histogram, Leading, Measured, Outcome, ProbeInfo, Run, Unit};
 use hostmark_stats::histogram::Percentile;
+use hostmark_stats::repetition::Deviation;
 use hostmark_stats::{descriptive, interval};
 
 use super::{OtherValues, Pool, RunName, Side, SideValue};
@@ -39,11 +40,45 @@ pub(super) struct RunCase<'a> {
     pub(super) run: &'a Run,
     pub(super) record: &'a CaseRecord,
     pub(super) probe: Option<&'a ProbeInfo>,
+    /// What its values are multiplied by: 1, or where the case is compared in cycles what makes them the work of a cycle.
+    pub(super) scale: f64,
 }
 
 impl<'a> RunCase<'a> {
     pub(super) fn measured(&self) -> Option<&'a Measured> {
         self.record.measured()
+    }
+}
+
+/// The same records in cycles of their core's clock, where the core alone decides in all of them and all are of one kind of processor: a
+/// clock wanders from run to run, and work in cycles does not. Between kinds a cycle is not the same thing.
+pub(super) fn in_cycles<'a>(base: &[RunCase<'a>], new: &[RunCase<'a>]) -> Option<[Vec<RunCase<'a>>; 2]> {
+    // Where the model is not known, one host is one kind.
+    let kind = |found: &RunCase<'a>| {
+        let host = &found.run.host;
+        host.cpu.model.as_ref().unwrap_or(&host.hostname)
+    };
+    let first = base.iter().chain(new).next().map(kind)?;
+    let of_side = |side: &[RunCase<'a>]| -> Option<Vec<RunCase<'a>>> {
+        let told = |found: &RunCase<'a>| {
+            let Some(measured) = found.measured() else { return Some(*found) };
+            let scale = cycles_scale(measured, found.probe?.unit)?;
+            (kind(found) == first).then_some(RunCase { scale, ..*found })
+        };
+        side.iter().map(told).collect()
+    };
+    let is_measured = |side: &[RunCase]| side.iter().any(|found| found.measured().is_some());
+    if is_measured(base) && is_measured(new) { Some([of_side(base)?, of_side(new)?]) } else { None }
+}
+
+/// What a value is multiplied by to be in cycles, or the work of one cycle; none of what is told at no clock.
+pub(super) fn cycles_scale(measured: &Measured, unit: Unit) -> Option<f64> {
+    const NS_PER_S: f64 = 1e9;
+    let hz = measured.estimate.leading_quiet()?.at_hz.filter(|hz| *hz > 0.0)?;
+    match unit {
+        Unit::Nanoseconds => Some(hz / NS_PER_S),
+        Unit::BytesPerSecond | Unit::OperationsPerSecond => Some(hz.recip()),
+        _ => None,
     }
 }
 
@@ -62,7 +97,7 @@ impl<'a> Records<'a> {
                 let found = by_case.entry(&record.id).or_default();
                 // A file that has a case twice is not made by this program; the first counts.
                 if !found.iter().any(|known| std::ptr::eq(known.run, run)) {
-                    found.push(RunCase { run, record, probe });
+                    found.push(RunCase { run, record, probe, scale: 1.0 });
                 }
             }
         }
@@ -108,8 +143,8 @@ impl By {
     pub(super) fn beside<'a>(self, base: &'a [RunCase], new: &'a [RunCase]) -> impl Iterator<Item = By> + 'a {
         let typical = (self == By::Quiet).then_some(By::Typical);
         let percentiles = By::percentiles().filter(move |by| {
-            let mut all = base.iter().chain(new).filter_map(RunCase::measured);
-            all.all(|measured| measured.histogram.is_some() && by.value(measured).is_some())
+            let mut all = base.iter().chain(new).filter_map(|found| Some((found, found.measured()?)));
+            all.all(|(found, measured)| measured.histogram.is_some() && by.value(found).is_some())
         });
         typical.into_iter().chain(percentiles)
     }
@@ -143,8 +178,13 @@ impl By {
         PERCENTILES.iter().find(|(known, _)| *known == name).map_or(1.0, |(_, times)| *times)
     }
 
-    /// The value of one run.
-    pub(super) fn value(self, measured: &Measured) -> Option<f64> {
+    /// The value of one run, in cycles where it is compared in these.
+    pub(super) fn value(self, found: &RunCase) -> Option<f64> {
+        self.as_measured(found.measured()?).map(|value| value * found.scale)
+    }
+
+    /// The same as a run file has it.
+    pub(super) fn as_measured(self, measured: &Measured) -> Option<f64> {
         match self {
             By::Percentile(name) => {
                 measured.also.get(name).map(|also| also.estimate.value()).filter(|value| *value > 0.0)
@@ -166,22 +206,58 @@ impl By {
         difference::typical_error(measured)
     }
 
-    /// What the values of some runs of a case are assumed to differ by, as a standard deviation of their logarithms, and the variance of
-    /// one run's as its own rounds tell it. `None` where none of them measured it.
-    pub(super) fn scatter<'a>(self, records: impl Iterator<Item = &'a CaseRecord>) -> Option<(f64, f64)> {
+    /// What one run of a case tells of how far its value may be off. `None` where no run measured it.
+    pub(super) fn of_one_run(self, found: &[&RunCase]) -> Option<OfOneRun> {
         let assumed =
             |record: &CaseRecord| repetition::assumed_deviation(record, self == By::Quiet) * self.times_as_far();
-        let (least, own) = (|one: &Measured| self.least_deviation(one), |one: &Measured| self.own_error(one));
-        difference::scatter(records, assumed, least, own)
+        let least = |one: &Measured| if self == By::Quiet { 0.0 } else { difference::between_rounds(one) };
+        let of = |least: &dyn Fn(&Measured) -> f64| {
+            difference::scatter(found.iter().map(|found| found.record), assumed, least, |one| self.own_error(one))
+        };
+        let (in_common, own) = of(&least)?;
+        // How far a percentile may be off its histogram tells, and not that rounds differ.
+        let assumed = if let By::Percentile(_) = self { in_common } else { of(&|_| 0.0)?.0 };
+        let clock = self.clock(found);
+        let rounds = found.iter().filter_map(|found| Some(found.measured()?.rounds.len() as f64));
+        let rounds = descriptive::mean(&rounds.collect::<Vec<f64>>())?;
+        let (assumed, in_common) = (assumed.hypot(clock), in_common.hypot(clock));
+        Some(OfOneRun { assumed, in_common, own, freedom: freedom_of_rounds(rounds) })
     }
 
-    /// By how much runs differ at least where nothing is known of them but what is assumed: as much as rounds do, where anything
-    /// counts that comes in between.
-    fn least_deviation(self, measured: &Measured) -> f64 {
-        match self {
-            By::Quiet => 0.0,
-            By::Typical | By::Percentile(_) => difference::between_rounds(measured),
-        }
+    /// By how much clocks differ between runs, of values that are told at one and not in cycles.
+    fn clock(self, found: &[&RunCase]) -> f64 {
+        let is_at_a_clock = |found: &&&RunCase| {
+            let quiet = found.measured().and_then(|measured| measured.estimate.leading_quiet());
+            found.scale == 1.0 && quiet.is_some_and(|quiet| quiet.at_hz.is_some())
+        };
+        let told = found.iter().filter(|found| self == By::Quiet && is_at_a_clock(found));
+        told.map(|found| repetition::clock_deviation(found.run)).fold(0.0, f64::max)
+    }
+}
+
+/// The degrees of freedom of a difference between two runs of so many rounds each.
+pub(super) fn freedom_of_rounds(rounds: f64) -> f64 {
+    (2.0 * (rounds - 1.0)).max(1.0)
+}
+
+/// What one run tells of how far its value may be off.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OfOneRun {
+    /// What runs are assumed to differ by, as a standard deviation of the logarithms.
+    pub(super) assumed: f64,
+    /// The same of what it does with the other cases of its group: what disturbs them all lasts longer than a round, so that it is as
+    /// much as rounds differ by, at least.
+    pub(super) in_common: f64,
+    /// The variance of the run's own, as its rounds tell it.
+    pub(super) own: f64,
+    /// The degrees of freedom of both together: those of the rounds. What is assumed is known no better.
+    pub(super) freedom: f64,
+}
+
+impl OfOneRun {
+    /// Both together, which what runs tell is drawn towards.
+    pub(super) fn deviation(&self) -> Deviation {
+        Deviation { sd: self.assumed.hypot(self.own.sqrt()), freedom: self.freedom, runs: 0 }
     }
 }
 
@@ -212,7 +288,7 @@ pub(super) fn run_value(measured: &Measured) -> f64 {
     measured.estimate.typical
 }
 
-/// The medians of a case's rounds.
+/// The medians of a case's rounds, as a run file has them.
 pub(super) fn round_medians(measured: &Measured) -> Vec<f64> {
     measured.rounds.iter().map(|round| round.median).collect()
 }
@@ -230,7 +306,7 @@ pub(super) fn is_implausible(measured: &Measured) -> bool {
 /// The value of a side; none where no run measured the case.
 pub(super) fn value(found: &[RunCase], by: By) -> Option<SideValue> {
     let measured: Vec<&Measured> = found.iter().filter_map(RunCase::measured).collect();
-    let values: Vec<f64> = measured.iter().filter_map(|measured| by.value(measured)).collect();
+    let values: Vec<f64> = found.iter().filter_map(|found| by.value(found)).collect();
     // Of numbers that were voted on a median may be one that nothing has.
     let is_voted = measured.iter().all(|measured| is_voted(measured));
     let value = if is_voted { descriptive::mode(&values).or(values.first().copied()) } else { middle(&values) }?;
@@ -240,10 +316,15 @@ pub(super) fn value(found: &[RunCase], by: By) -> Option<SideValue> {
         _ if is_voted => (None, None),
         _ => interval::log_t(&values, 0.0).unzip(),
     };
+    // That of several runs is of values that are scaled already.
+    let scale = match measured.as_slice() {
+        [_] => found.iter().find(|found| found.measured().is_some()).map_or(1.0, |found| found.scale),
+        _ => 1.0,
+    };
     Some(SideValue {
         value,
-        low,
-        high,
+        low: low.map(|low| low * scale),
+        high: high.map(|high| high * scale),
         runs: measured.len(),
         rounds: measured.iter().map(|measured| measured.rounds.len()).sum(),
         samples: measured.iter().map(|measured| measured.taken()).fold(0, u64::saturating_add),
@@ -254,7 +335,8 @@ pub(super) fn value(found: &[RunCase], by: By) -> Option<SideValue> {
 /// What the estimator beside `by` says of both sides, where it is something else on one of them.
 pub(super) fn other_values(old: &[RunCase], new: &[RunCase], by: Leading) -> Option<OtherValues> {
     let of_side = |side: &[RunCase], by: Leading| {
-        let all = side.iter().filter_map(RunCase::measured).map(|measured| Some(measured.estimate.by(by)?.value));
+        let measured = side.iter().filter_map(|found| Some((found.scale, found.measured()?)));
+        let all = measured.map(|(scale, measured)| Some(measured.estimate.by(by)?.value * scale));
         middle(&all.collect::<Option<Vec<f64>>>()?)
     };
     let estimator = by.other();

@@ -16,10 +16,16 @@ pub(super) fn widen(known: &mut [KnownChange], same_within: f64) {
     for one in known {
         if one.leading.is_some_and(|claim| !claim.is_from_runs) {
             one.own *= leading * leading;
-            one.deviation *= leading;
+            one.in_common *= leading;
         }
-        one.leading = one.leading.map(|claim| claim.widened(leading, same_within));
-        one.others.iter_mut().for_each(|claim| *claim = claim.widened(others, same_within));
+        let assumed = one
+            .others
+            .iter_mut()
+            .map(|claim| (claim, others))
+            .chain(one.leading.as_mut().map(|claim| (claim, leading)));
+        for (claim, times) in assumed.filter(|(claim, _)| !claim.is_from_runs) {
+            *claim = claim.widened(times, same_within);
+        }
     }
 }
 
@@ -32,15 +38,4 @@ fn times(claims: impl Iterator<Item = Claim>) -> f64 {
         return 1.0;
     }
     descriptive::robust_stddev(&distances).map_or(1.0, |apart| apart.max(1.0))
-}
-
-impl Claim {
-    fn widened(self, times: f64, same_within: f64) -> Claim {
-        if self.is_from_runs {
-            return self;
-        }
-        let mut difference = self.difference;
-        difference.error *= times;
-        Claim { difference, changed: difference.p_changed(), same: difference.p_within(same_within), ..self }
-    }
 }

@@ -242,7 +242,8 @@ impl StreamKernel {
         let (before, after) = (turned(&base.runs, scale), turned(&value.runs, scale));
         let assumed = base.assumed.max(value.assumed);
         let alone = || Deviation::assumed(assumed.max(scale.of(base.of_rounds)).max(scale.of(value.of_rounds)));
-        let deviation = difference::estimated_deviation(&[&before, &after], assumed).unwrap_or_else(alone);
+        let deviation =
+            difference::estimated_deviation(&[&before, &after], Deviation::assumed(assumed)).unwrap_or_else(alone);
         let (ratio, (low, high)) = extreme::ratio_of_greatest(&before, &after, &deviation).ok_or_else(|| same("–"))?;
         Ok(match scale {
             Scale::Rate => Propagated { value: ratio, interval: Some((low, high)) },

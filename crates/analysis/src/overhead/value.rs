@@ -4,6 +4,7 @@ use hostmark_model::{CaseRecord, Estimate, FlagKind, Lang, Measured, ProbeInfo, 
 
 use hostmark_stats::compare::Difference;
 use hostmark_stats::descriptive;
+use hostmark_stats::repetition::Deviation;
 
 use super::Environment;
 use crate::difference::{self, FALSE_DISCOVERIES};
@@ -137,7 +138,7 @@ impl ComparableValue {
             let ratio = |(at, run): (&usize, &f64)| Some(run / base.runs[base.which.iter().position(|one| one == at)?]);
             let ratios: Vec<f64> = self.which.iter().zip(&self.runs).filter_map(ratio).collect();
             let own = own.iter().sum::<f64>();
-            let known = difference::estimated_deviation(&[&ratios], own.sqrt());
+            let known = difference::estimated_deviation(&[&ratios], Deviation::assumed(own.sqrt()));
             if known.is_none() && own == 0.0 {
                 return None;
             }
@@ -146,9 +147,14 @@ impl ComparableValue {
             return Some(Difference { logarithm, error: (variance / ratios.len() as f64).sqrt(), freedom });
         }
         let assumed = self.scatter.0.max(base.scatter.0);
-        let known = difference::estimated_deviation(&[&base.runs, &self.runs], assumed);
+        let known = difference::estimated_deviation(&[&base.runs, &self.runs], Deviation::assumed(assumed));
         let own = own.iter().sum::<f64>() / 2.0;
-        difference::between(&logarithms(&base.runs)?, &logarithms(&self.runs)?, known, assumed, own)
+        // What a run does not know itself is in what runs are known to differ by, and comes to what is assumed.
+        let (variance, freedom) = match known {
+            Some(deviation) => (deviation.sd.powi(2).max(own), deviation.freedom),
+            None => (assumed * assumed + own, f64::INFINITY),
+        };
+        difference::between(&logarithms(&base.runs)?, &logarithms(&self.runs)?, variance, freedom)
     }
 
     /// The p value of "it is that of `base`". Of values that have no logarithm nothing is known; where nothing tells how far values of

@@ -146,7 +146,8 @@ fn cases(against: &Against) -> Option<Table> {
         en: format!("not shown: {same} same, {open} inconclusive"),
         zh: format!("未列出：{same} 个相同，{open} 个无法判定"),
     };
-    let rows: Vec<Row> = cases.into_iter().map(judged).collect();
+    let clock = against.clock.iter().map(|clock| Row { is_rest: false, ..judged(clock) });
+    let rows: Vec<Row> = clock.chain(cases.into_iter().map(judged)).collect();
     let rest = FoldedRows { title: fixed(REST), left_out, few: FEW_CASES };
     (!rows.is_empty()).then(|| Table { title: fixed(CASES), columns, rows, rest: Some(rest), ..Table::default() })
 }

@@ -69,6 +69,19 @@ fn the_table_in_chinese_at_80_columns() {
 }
 
 #[test]
+fn runs_named_in_any_order_began_before_they_ended() {
+    let at = |name: &str, hour: &str| Run {
+        started: format!("2026-11-21T{hour}:00:00Z"),
+        ..run(name, vec![rounds("ipc.x@n=0", &[100.0; 5])])
+    };
+    let (base, new) = ([at("b", "09"), at("a", "07")], [at("c", "10")]);
+    let (base, new) = (Pool { name: "before", runs: &base }, [Pool { name: "after", runs: &new }]);
+    let comparison = Comparison::of(base, &new, &History::default(), SAME);
+    let text = (format_named("table").unwrap().render)(&comparison, &RenderOptions::default());
+    assert!(text.contains("2026-11-21T07:00:00Z … 2026-11-21T09:00:00Z"), "{text}");
+}
+
+#[test]
 fn the_markdown() {
     let text = (format_named("markdown").unwrap().render)(&an_update(), &RenderOptions::default());
     golden("comparison.md", &text);

@@ -98,7 +98,8 @@ pub struct CompareArguments {
     keep: Option<PathBuf>,
     /// Exit 1 only if a case is slower by more than PERCENT
     ///
-    /// A case that changed by less counts as the same. By default any slower case exits 1, and the same means within 5 %.
+    /// A case that changed by less counts as the same; a group or table must be slower with its whole interval. By default
+    /// any slower case, clock, group or table exits 1, and the same means within 5 %.
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     threshold: Option<f64>,
     /// Exit 6 unless every case is the same or faster

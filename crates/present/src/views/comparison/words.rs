@@ -29,7 +29,7 @@ pub(super) const fn verdict_word(verdict: Verdict) -> Text {
 /// value's.
 pub(super) fn verdict_text(case: &CaseComparison) -> Words {
     match (case.verdict, case.decisive_test()) {
-        (Verdict::Inconclusive, Some(test)) if test.visible.is_finite() => unclear_under(test.visible),
+        (Verdict::Inconclusive, Some(test)) => unclear_under(test.visible),
         (Verdict::ChangedShape, Some(test)) => {
             let name = case.moved().map_or("", |aspect| aspect.name.as_str());
             let change = signed(test.ratio - 1.0);
@@ -40,16 +40,24 @@ pub(super) fn verdict_text(case: &CaseComparison) -> Words {
     }
 }
 
-/// Where only what is more than ten times as much would have been seen, nothing would.
-const MOST_VISIBLE: f64 = 9.0;
+/// Where half or twice as much would not have been seen, the runs cannot tell.
+const MOST_VISIBLE: f64 = 1.0;
 
 fn unclear_under(visible: f64) -> Words {
     if visible > MOST_VISIBLE {
-        return Words { en: "sees no change".to_owned(), zh: "看不出变化".to_owned() };
+        let times = 1.0 + visible;
+        let [en, zh] = match times {
+            0.0..=MOST_TIMES => [format!("cannot tell under {times:.1}x"), format!("{times:.1} 倍以下无法判定")],
+            _ => ["cannot tell".to_owned(), "无法判定".to_owned()],
+        };
+        return Words { en, zh };
     }
     let visible = percent(visible);
     Words { en: format!("unclear under {visible}"), zh: format!("{visible} 以下看不出") }
 }
+
+/// Nobody looks for a change by more than so many times.
+const MOST_TIMES: f64 = 100.0;
 
 /// `same within 5 %`.
 fn same_word(same_within: f64, lang: Lang) -> String {
@@ -135,11 +143,12 @@ pub(super) fn of_side(side: &Side) -> Vec<Words> {
         1 => Words { en: "1 run".to_owned(), zh: "1 次运行".to_owned() },
         _ => Words { en: format!("{count} runs, pooled"), zh: format!("{count} 次运行，合并") },
     });
-    facts.extend(match runs.as_slice() {
-        [only] => Some(same(&only.started)),
-        [first, .., last] => Some(same(format!("{} … {}", first.started, last.started))),
-        [] => None,
-    });
+    // In whatever order they were named.
+    let started = || runs.iter().map(|run| run.started.as_str());
+    facts.extend(started().min().zip(started().max()).map(|(first, last)| match first == last {
+        true => same(first),
+        false => same(format!("{first} … {last}")),
+    }));
     facts.retain(|fact| !fact.en.is_empty());
     facts
 }
@@ -271,10 +280,10 @@ fn without(one: &Without, lang: Lang) -> String {
 pub(super) fn summary(against: &Against, lang: Lang) -> String {
     let counts = against.counts;
     let word = |verdict: Verdict| verdict_word(verdict).say(lang).to_owned();
-    let undecided = match (lang, counts.visible.map(percent)) {
+    let undecided = match (lang, counts.visible.map(unclear_under)) {
         (_, None) => word(Verdict::Inconclusive),
-        (Lang::En, Some(visible)) => format!("inconclusive (unclear under {visible}, median)"),
-        (Lang::Zh, Some(visible)) => format!("无法判定（{visible} 以下看不出，中位数）"),
+        (Lang::En, Some(unclear)) => format!("inconclusive ({}, median)", unclear.en),
+        (Lang::Zh, Some(unclear)) => format!("无法判定（{}，中位数）", unclear.zh),
     };
     let (comma, [open, close]) = if lang == Lang::Zh { ("，", ["（", "）"]) } else { (", ", [" (", ")"]) };
     let why: Vec<String> = against.without.iter().map(|one| without(one, lang)).collect();
@@ -365,6 +374,14 @@ pub(super) fn method(against: &Against) -> Vec<Words> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_twice_as_much_would_not_have_shown_cannot_be_told() {
+        let texts = [0.14, 1.0, 7.32, 150.0, f64::INFINITY].map(|visible| unclear_under(visible).en);
+        let expected =
+            ["unclear under 14 %", "unclear under 100 %", "cannot tell under 8.3x", "cannot tell", "cannot tell"];
+        assert_eq!(texts, expected);
+    }
 
     #[test]
     fn changes_have_a_sign() {
