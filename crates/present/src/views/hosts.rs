@@ -38,6 +38,8 @@ pub(crate) fn hosts(runs: &[Run]) -> Document {
     let (title, caption) = super::comparison::differing(differ.len(), same_facts);
     let columns = vec![Column::default(), Column { longest: Some(LONGEST_VALUE), ..Column::default() }];
     let facts = Table { title, caption, columns, rows, layout: TableLayout::Labels, ..Table::default() };
+    // One run differs from none.
+    let facts = (runs.len() > 1).then_some(Block::Table(facts));
     let constants = match constants::beside(runs, &names) {
         Some(mut table) => {
             table.title = std::mem::take(&mut table.caption);
@@ -46,7 +48,7 @@ pub(crate) fn hosts(runs: &[Run]) -> Document {
         }
         None => Block::Sentence(fixed(words::NO_CASES), Style::Plain),
     };
-    vec![Block::Named(all), Block::Table(facts), constants]
+    [Some(Block::Named(all)), facts, Some(constants)].into_iter().flatten().collect()
 }
 
 /// Where a run was measured.
