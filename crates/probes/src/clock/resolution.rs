@@ -8,7 +8,7 @@ pub static PROBE: Probe = Probe {
     title: Text { en: "Clock resolution", zh: "时钟分辨率" },
     revision: 1,
     unit: Unit::Nanoseconds,
-    better: Better::Lower,
+    better: Better::Neither,
     explain: Explain {
         what: Text {
             en: "A clock is read 500 times in a row. If any two readings are equal, the value is the smallest step \
