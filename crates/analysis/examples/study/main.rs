@@ -2,8 +2,8 @@
 //!
 //! `keep DIRECTORY` prints what the comparison needs of a directory of run files as one table, `tables DIRECTORY` reads such a table
 //! (`runs.tsv`) and run files alike, `calibrate STUDIES` fits on the tables of all machines what a single run says of others, `bias`
-//! simulates what each estimator makes of a known cost, and `verdicts DIRECTORY` tells of run files what comparisons find when one
-//! side is made slower.
+//! simulates what each estimator makes of a known cost, `verdicts DIRECTORY` tells of run files what comparisons find when one
+//! side is made slower, and `alarms DIRECTORY` what a gate stops when nothing was; `history`: with all other runs stored.
 
 mod bias;
 mod calibrate;
@@ -24,9 +24,12 @@ fn main() -> Result<(), String> {
         ["calibrate", studies] => calibrate::text(Path::new(studies))?,
         ["bias"] => bias::text(),
         ["verdicts", directory] => verdicts::of_directory(Path::new(directory))?,
+        ["alarms", directory] => verdicts::alarms_of(Path::new(directory), false)?,
+        ["alarms", directory, "history"] => verdicts::alarms_of(Path::new(directory), true)?,
         _ => {
             return Err(
-                "give keep DIRECTORY, tables DIRECTORY, calibrate docs/study, bias, or verdicts DIRECTORY".to_owned()
+                "give keep DIRECTORY, tables DIRECTORY, calibrate docs/study, bias, verdicts DIRECTORY, or alarms DIRECTORY [history]"
+                    .to_owned()
             );
         }
     };

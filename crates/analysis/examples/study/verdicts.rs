@@ -5,18 +5,31 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use hostmark_analysis::compare::{Comparison, History, Pool, SAME, Verdict};
-use hostmark_model::{Better, CaseRecord, Estimate, Measured, Outcome, Run, load_run};
+use hostmark_model::{Better, CaseRecord, Estimate, Measured, Outcome, Run, Unit, load_run};
 
 /// Of the cases one in so many is made slower, so that the others stay what they are.
 const ONE_IN: usize = 10;
 /// Runs a side.
 const SIDES: [usize; 3] = [1, 3, 5];
-const FACTORS: [f64; 4] = [1.05, 1.1, 1.2, 1.5];
+const FACTORS: [f64; 5] = [1.05, 1.1, 1.2, 1.5, 2.0];
 /// A group is made slower by so much.
-const OF_GROUP: f64 = 1.1;
+const OF_GROUP: [f64; 3] = [1.1, 1.3, 2.0];
 
-/// The tables of the run files of a directory.
+/// What is found in the run files of a directory of cases and groups that were made slower.
 pub fn of_directory(directory: &Path) -> Result<String, String> {
+    let runs = read(directory)?;
+    let mut out = String::new();
+    groups(&mut out, &runs);
+    cases(&mut out, &runs);
+    Ok(out)
+}
+
+/// What a gate stops of the run files of a directory as they are.
+pub fn alarms_of(directory: &Path, has_history: bool) -> Result<String, String> {
+    Ok(alarms(&read(directory)?, has_history))
+}
+
+fn read(directory: &Path) -> Result<Vec<Run>, String> {
     let entries = std::fs::read_dir(directory).map_err(|error| error.to_string())?;
     let mut paths: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     paths.sort();
@@ -24,12 +37,7 @@ pub fn of_directory(directory: &Path) -> Result<String, String> {
         let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
         load_run(&text).map_err(|error| format!("{}: {error}", path.display()))
     };
-    let runs: Vec<Run> = paths.iter().map(read).collect::<Result<_, String>>()?;
-    let mut out = String::new();
-    let _ = writeln!(out, "{} runs\n", runs.len());
-    groups(&mut out, &runs);
-    cases(&mut out, &runs);
-    Ok(out)
+    paths.iter().map(read).collect()
 }
 
 fn group_of(probe: &str) -> &str {
@@ -43,67 +51,78 @@ fn compared(base: &[Run], new: &[Run], history: &[&Run]) -> Comparison {
     Comparison::of(Pool { name: "base", runs: base }, &[Pool { name: "new", runs: new }], &known, SAME)
 }
 
-/// All ordered pairs of runs: how often a group is called different as it is, and how often it is found slower by a tenth.
+/// The pairs of runs in order, each with all other runs as history or with none.
+fn pairs(runs: &[Run], has_history: bool) -> impl Iterator<Item = (usize, usize, Vec<&Run>)> {
+    let all = (0..runs.len()).flat_map(|base| (0..runs.len()).map(move |new| (base, new)));
+    all.filter(|(base, new)| base != new).map(move |(base, new)| {
+        let others = runs.iter().enumerate().filter(|(index, _)| has_history && *index != base && *index != new);
+        (base, new, others.map(|(_, run)| run).collect())
+    })
+}
+
+/// All pairs of runs as they are: how many a gate would stop, and what for.
+fn alarms(runs: &[Run], has_history: bool) -> String {
+    let (mut all, mut stopped, mut in_order) = (0, 0, 0);
+    let mut called: BTreeMap<String, usize> = BTreeMap::new();
+    for (base, new, history) in pairs(runs, has_history) {
+        let comparison = compared(std::slice::from_ref(&runs[base]), std::slice::from_ref(&runs[new]), &history);
+        let is_stopped = comparison.has_regression(0.0);
+        (all, stopped) = (all + 1, stopped + usize::from(is_stopped));
+        in_order += usize::from(is_stopped && base < new);
+        let against = &comparison.new[0];
+        let together = against.groups.iter().chain(&against.tables).map(|group| (&group.title.en, group.verdict));
+        let cases = against.cases.iter().chain(&against.clock).map(|case| (&case.id, case.verdict));
+        let is_called = |verdict| matches!(verdict, Verdict::Slower | Verdict::ChangedShape);
+        for (name, _) in together.chain(cases).filter(|(_, verdict)| is_called(*verdict)) {
+            *called.entry(name.clone()).or_default() += 1;
+        }
+    }
+    let mut out = format!("exit 1 in {stopped} of {all} pairs, {in_order} of them in order\n");
+    called.iter().for_each(|(name, count)| _ = writeln!(out, "  {count:>3} {name}"));
+    out
+}
+
+/// Each run and the next: how often a group is found that was made slower.
 fn groups(out: &mut String, runs: &[Run]) {
-    let mut tally: BTreeMap<(String, bool), [usize; 4]> = BTreeMap::new();
+    let mut tally: BTreeMap<(String, bool, usize), [usize; 3]> = BTreeMap::new();
     let mut names: Vec<&str> = runs.iter().flat_map(|run| &run.cases).map(|case| group_of(&case.probe)).collect();
     names.sort_unstable();
     names.dedup();
-    for (at, base) in runs.iter().enumerate() {
-        for (other, new) in runs.iter().enumerate().filter(|(other, _)| *other != at) {
-            for has_history in [false, true] {
-                let all = runs.iter().enumerate().filter(|(index, _)| *index != at && *index != other);
-                let history: Vec<&Run> = all.map(|(_, run)| run).filter(|_| has_history).collect();
-                let (base, plain) = (std::slice::from_ref(base), std::slice::from_ref(new));
-                let mut note = |name: &str, place: usize, verdict: Verdict| {
-                    let counts = tally.entry((name.to_owned(), has_history)).or_default();
-                    counts[place] += 1;
-                    let is_called = match place {
-                        0 => matches!(verdict, Verdict::Slower | Verdict::Faster),
-                        _ => verdict == Verdict::Slower,
-                    };
-                    counts[place + 1] += usize::from(is_called);
-                };
-                for group in &compared(base, plain, &history).new[0].groups {
-                    note(&group.name, 0, group.verdict);
-                }
-                for name in &names {
-                    let mut slower = new.clone();
-                    slower
-                        .cases
-                        .iter_mut()
-                        .filter(|case| group_of(&case.probe) == *name)
-                        .for_each(|case| slow(case, &new.probes, OF_GROUP));
-                    let comparison = compared(base, &[slower], &history);
-                    if let Some(group) = comparison.new[0].groups.iter().find(|group| group.name == *name) {
-                        note(name, 2, group.verdict);
-                    }
-                }
+    for has_history in [false, true] {
+        for (base, new, history) in pairs(runs, has_history).filter(|(base, new, _)| *new == (base + 1) % runs.len()) {
+            for (name, (at, factor)) in
+                names.iter().flat_map(|name| OF_GROUP.iter().enumerate().map(move |of| (name, of)))
+            {
+                let mut slower = runs[new].clone();
+                let is_of_group = |case: &&mut CaseRecord| group_of(&case.probe) == *name;
+                slower.cases.iter_mut().filter(is_of_group).for_each(|case| slow(case, &runs[new].probes, *factor));
+                let comparison = compared(std::slice::from_ref(&runs[base]), &[slower], &history);
+                let Some(group) = comparison.new[0].groups.iter().find(|group| group.name == *name) else { continue };
+                let [all, found, stopped] = tally.entry(((*name).to_owned(), has_history, at)).or_default();
+                *all += 1;
+                *found += usize::from(group.verdict == Verdict::Slower);
+                *stopped += usize::from(comparison.has_regression(0.0));
             }
         }
     }
-    out.push_str("groups, one run a side: called different as they are; found when 1.1 times slower, %\n");
-    for ((name, has_history), [all, called, slowed, found]) in tally {
-        let share = |part: usize, of: usize| 100.0 * part as f64 / of.max(1) as f64;
+    out.push_str("\ngroups, one run a side: factor, pairs; found, exit 1, %\n");
+    for ((name, has_history, at), [all, found, stopped]) in tally {
+        let share = |part: usize| 100.0 * part as f64 / all.max(1) as f64;
         let history = if has_history { "history" } else { "assumed" };
-        let _ = writeln!(
-            out,
-            "  {name:<10} {history}  {all:>4} pairs  {:>5.1}  {:>5.1}",
-            share(called, all),
-            share(found, slowed)
-        );
+        let (factor, found, stopped) = (OF_GROUP[at], share(found), share(stopped));
+        let _ = writeln!(out, "  {name:<10} {history}  {factor:<4} {all:>4}  {found:>5.1}  {stopped:>5.1}");
     }
 }
 
 /// Single cases by runs a side: how often one is found that is slower by so much, what the others are called.
 fn cases(out: &mut String, runs: &[Run]) {
     out.push_str(
-        "\nsingle cases: runs a side, factor: found, called the same, undecided; of the others called different, %\n",
+        "\nsingle cases: runs a side, factor: found of the core's and of others, called the same; of all else called different, %\n",
     );
     for side in SIDES.into_iter().filter(|side| 2 * side <= runs.len()) {
         for has_history in [false, true] {
             for factor in FACTORS {
-                let mut tally = [0_usize; 5];
+                let mut tally = [0_usize; 7];
                 for turn in 0..runs.len() {
                     let at = |index: usize| &runs[(turn + index) % runs.len()];
                     let base: Vec<Run> = (0..side).map(|index| at(2 * index).clone()).collect();
@@ -127,27 +146,30 @@ fn cases(out: &mut String, runs: &[Run]) {
                     for case in &compared(&base, &new, &history).new[0].cases {
                         let is_tested = case.effect.as_ref().is_some_and(|effect| effect.test.is_some())
                             && case.better != Some(Better::Neither);
+                        let is_core = usize::from(matches!(case.unit, Some(Unit::CoreCycles | Unit::Ratio)));
                         match (is_tested, slowed.contains(&case.id), case.verdict) {
                             (false, ..) => {}
-                            (true, true, Verdict::Slower | Verdict::ChangedShape) => tally[0] += 1,
-                            (true, true, Verdict::Same) => tally[1] += 1,
-                            (true, true, _) => tally[2] += 1,
-                            (true, false, Verdict::Slower | Verdict::Faster | Verdict::ChangedShape) => tally[3] += 1,
-                            (true, false, _) => tally[4] += 1,
+                            (true, true, verdict) => {
+                                tally[is_core] += 1;
+                                tally[2 + is_core] +=
+                                    usize::from(matches!(verdict, Verdict::Slower | Verdict::ChangedShape));
+                                tally[4] += usize::from(verdict == Verdict::Same);
+                            }
+                            (true, false, Verdict::Slower | Verdict::Faster | Verdict::ChangedShape) => tally[5] += 1,
+                            (true, false, _) => tally[6] += 1,
                         }
                     }
                 }
-                let slowed = (tally[0] + tally[1] + tally[2]).max(1) as f64;
-                let others = (tally[3] + tally[4]).max(1) as f64;
-                let share = |part: usize, of: f64| 100.0 * part as f64 / of;
+                let share = |part: usize, of: usize| 100.0 * part as f64 / of.max(1) as f64;
                 let history = if has_history { "history" } else { "assumed" };
+                let [others, core, found, found_core, same, wrong, right] = tally;
                 let _ = writeln!(
                     out,
                     "  {side}  {history}  {factor:<4}  {:>5.1}  {:>5.1}  {:>5.1}  {:>5.1}",
-                    share(tally[0], slowed),
-                    share(tally[1], slowed),
-                    share(tally[2], slowed),
-                    share(tally[3], others)
+                    share(found_core, core),
+                    share(found, others),
+                    share(same, others + core),
+                    share(wrong, wrong + right)
                 );
             }
         }
@@ -163,13 +185,18 @@ fn slow(case: &mut CaseRecord, probes: &[hostmark_model::ProbeInfo], factor: f64
         Some(Better::Neither) | None => return,
     };
     let Outcome::Measured(measured) = &mut case.outcome else { return };
-    let Measured { estimate, samples, rounds, .. } = &mut **measured;
+    let Measured { estimate, also, samples, rounds, .. } = &mut **measured;
     if estimate.agreement.is_some() {
         return;
     }
     samples.iter_mut().flatten().for_each(|sample| *sample *= by);
-    rounds.iter_mut().for_each(|round| round.median *= by);
+    for round in rounds {
+        round.median *= by;
+        round.raw.iter_mut().for_each(|raw| raw.sample_ns *= factor);
+    }
     times(estimate, by);
+    let of_the_value = also.iter_mut().filter(|(name, _)| Measured::OF_THE_VALUE.contains(&name.as_str()));
+    of_the_value.for_each(|(_, also)| times(&mut also.estimate, by));
 }
 
 fn times(estimate: &mut Estimate, by: f64) {
