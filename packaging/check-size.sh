@@ -18,7 +18,7 @@ MOST_BYTES=${MOST_BYTES:-20000000}
 MOST_LIST_MS=${MOST_LIST_MS:-20}
 # What is resident has the program's own pages in it: a copy of it lies in larger pieces of the page cache than what the linker wrote, of
 # which a fault maps more, 2 MiB in all.
-MOST_LIST_KIB=${MOST_LIST_KIB:-13312}
+MOST_LIST_KIB=${MOST_LIST_KIB:-13824}
 MOST_RUN_KIB=${MOST_RUN_KIB:-24576}
 MOST_CRATES=${MOST_CRATES:-92}
 # Starts of which the median counts.

@@ -12,9 +12,6 @@ mod progress;
 mod refusals;
 mod shown;
 mod signals;
-#[cfg(test)]
-#[path = "../../../tests/support/skip.rs"]
-mod skip;
 mod store;
 mod wall;
 mod words;

@@ -1,9 +1,10 @@
 //! Whether a directory can be written to: tried, so that read-only filesystems and /proc are seen too, and without a trace.
 
-use std::fs;
+use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 
+use hostmark_engine::sys::place::Directory;
 use hostmark_engine::sys::scratch::fresh_name;
 use rustix::fs::{Mode, OFlags};
 
@@ -14,19 +15,29 @@ pub fn check(directory: &Path) -> io::Result<()> {
     if rustix::fs::open(directory, nameless, Mode::RUSR | Mode::WUSR).is_ok() {
         return Ok(());
     }
-    let inside = directory.join(fresh_name()?);
-    fs::create_dir(&inside)?;
-    fs::remove_dir(&inside)
+    let inside = Directory::open(directory)?.entry(OsStr::new(&fresh_name()?))?;
+    inside.create_new(Mode::RUSR | Mode::WUSR)?;
+    inside.remove()
 }
 
 /// The same for a directory that may have to be made first, with those above it.
 pub fn check_new(directory: &Path) -> io::Result<()> {
     let whole = std::path::absolute(directory)?;
-    whole.ancestors().find(|above| above.exists()).map_or(Ok(()), check)
+    match whole.ancestors().find(|above| above.exists()) {
+        None => Ok(()),
+        Some(there) if there == whole => check(there),
+        Some(above) => {
+            let (above, name) = (Directory::open(above)?, fresh_name()?);
+            above.make_below(&name)?;
+            above.remove_below(&name)
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

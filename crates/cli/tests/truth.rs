@@ -170,10 +170,9 @@ fn each_level_is_slower_than_the_one_above() {
     let Some(l2) = bench.host.cache(bench.cpu, 2).map(|cache| cache.size_bytes) else {
         return skipped("the size of L2 is unknown here");
     };
-    let latency = |bytes: u64| {
-        let case = format!("memory.latency@size={bytes},pattern=random,page=pmd,copies=1");
-        least_of(&quiet, &case, 3, BenchRound::median)
-    };
-    let [Some(in_l1), Some(in_l2), Some(in_dram)] = [8 << 10, l2 / 2, 256 << 20].map(latency) else { return };
+    let case = |bytes: u64| format!("memory.latency@size={bytes},pattern=random,page=pmd,copies=1");
+    let Some(in_l1) = least_of(&quiet, &case(8 << 10), 3, BenchRound::median) else { return };
+    let Some(in_l2) = least_of(&quiet, &case(l2 / 2), 3, BenchRound::median) else { return };
+    let Some(in_dram) = least_of(&quiet, &case(256 << 20), 3, BenchRound::median) else { return };
     quiet.holds(in_l1 * 1.5 < in_l2 && in_l2 * 3.0 < in_dram, || format!("{in_l1} {in_l2} {in_dram}"));
 }

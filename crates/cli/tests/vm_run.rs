@@ -84,7 +84,7 @@ fn every_side_measures_the_same_in_turns_and_what_is_kept_can_be_shown_again() {
         ["vm", "run", "--on", "env", CASE, "--runs", "2", "--also", "own=unshare -u", "--seed", "7", "--out", &out];
     let (code, shown, errors) = ended(&mut home.hostmark(&words));
     assert_eq!(code, 0, "{shown}{errors}");
-    assert!(errors.contains("3 sides take 5 turns each, 12 s at most: 3 min in all"), "{errors}");
+    assert!(errors.contains("3 sides take 2 turns each, 30 s at most: 3 min in all"), "{errors}");
     for part in ["native", "guest", "own", CASE, "kept in "] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
@@ -227,7 +227,7 @@ fn a_plan_is_reported_with_its_time_and_nothing_is_measured() {
     let home = Home::new();
     let (code, shown, errors) = ended(&mut home.hostmark(&["vm", "run", "--on", "env", "--dry-run"]));
     assert_eq!((code, errors.as_str()), (0, ""));
-    for part in ["syscall.null", "memory.stream", "file.", "3 sides take 5 turns each, 12 s at most: 3 min in all"] {
+    for part in ["syscall.null", "memory.stream", "file.", "3 sides take 2 turns each, 30 s at most: 3 min in all"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     let (_, shown, _) =

@@ -8,6 +8,7 @@ use rustix::net::{AddressFamily, SocketType};
 
 use super::*;
 use crate::channel::{Channel, Dialling, GREETING, Greeting, HANDSHAKE_MESSAGE, Records};
+use crate::crowd::MOST_AT_DOOR;
 use crate::relay::{Carried, Relay};
 use crate::timing::timing;
 

@@ -209,6 +209,7 @@ fn times(estimate: &mut Estimate, by: f64) {
     if let Some(quiet) = quiet {
         quiet.value *= by;
         [&mut quiet.low, &mut quiet.high].into_iter().flatten().for_each(|value| *value *= by);
+        quiet.range.iter_mut().flatten().for_each(|value| *value *= by);
     }
     if let Some(repetition) = repetition {
         repetition.low *= by;

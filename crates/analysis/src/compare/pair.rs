@@ -214,9 +214,9 @@ fn level(old: &Option<SideValue>, new: &Option<SideValue>) -> ObservationUnit {
     if has_several(old) && has_several(new) { ObservationUnit::Run } else { ObservationUnit::Round }
 }
 
-/// From this share of the looks at its core that met another thread there, a case was more often beside one than alone, and may never
-/// have been alone: where it is less, values are off now and then, as their errors have it.
-const SELDOM_ALONE: f64 = 0.5;
+/// From this share of the looks at its core that met another thread there, a case may never have been alone long enough: where it is less,
+/// values are off now and then, as their errors have it.
+const SELDOM_ALONE: f64 = 0.25;
 
 /// So much a neighbour on its core costs such a case at most: beside three builds 68 of 179 undisturbed values of a null system call were
 /// 3 to 22 % above the others.

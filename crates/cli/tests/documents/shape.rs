@@ -41,6 +41,8 @@ const SHAPES: &[(&str, Shape)] = &[
     ("data-path", of(FINE, &["On 1 CPU, blocks of "])),
     ("--format overhead", of(FINE, &[""])),
     ("hostmark host", of(JUDGED, &["CPU   "])),
+    // Of a machine whose design no base knows, nothing is usual.
+    ("compare --against usual", of(&[0, 1, 2, 6], &["20", ""])),
     ("compare --against", of(FINE, &["20"])),
     ("hostmark run && hostmark compare", of(JUDGED, &[SCREEN])),
     ("hostmark compare ", of(JUDGED, &["base "])),

@@ -6,6 +6,7 @@ use hostmark_model::Outcome;
 use hostmark_stats::interval::LEAST_ROUNDS;
 
 use super::Runner;
+use super::progress::Cost;
 use crate::plan::time_budget::{Next, TimeBudget};
 use crate::plan::{PlannedCase, Priority};
 
@@ -18,6 +19,15 @@ const SLOW_TO_FILL: u32 = 120;
 const SLOW_BY_ITSELF: u32 = 30;
 /// A default whose filling is forecast to take this part of a round's start, or more, tells how slow filling is here.
 const FILLING_SHARE: u32 = 2;
+
+/// What rounds took besides samples, on average; what is usual where none is known.
+fn mean(rounds: impl Iterator<Item = Cost>) -> Duration {
+    let known: Vec<Duration> = rounds.map(|round| round.overhead).collect();
+    match known.len() {
+        0 => TimeBudget::FIRST_OVERHEAD,
+        count => known.iter().sum::<Duration>() / count as u32,
+    }
+}
 
 impl Runner<'_> {
     /// What the rounds still to come cost, `remaining` in this replicate and all that are pending in the later ones:
@@ -79,12 +89,14 @@ impl Runner<'_> {
 
     /// What a round takes besides samples, by all that were measured.
     pub(super) fn usual_overhead(&self) -> Duration {
-        let known: Vec<Duration> =
-            self.states.iter().filter_map(|state| state.last).map(|last| last.overhead).collect();
-        match known.len() {
-            0 => TimeBudget::FIRST_OVERHEAD,
-            count => known.iter().sum::<Duration>() / count as u32,
-        }
+        mean(self.states.iter().filter_map(|state| state.last))
+    }
+
+    /// The same of rounds that fill next to nothing: what a round's start and end take on this machine, busy as it is.
+    fn usual_start(&self) -> Duration {
+        let cases = &self.setting.plan.cases;
+        let is_cheap = |index: &usize| !cases[*index].has_long_set_up();
+        mean((0..self.states.len()).filter(is_cheap).filter_map(|index| self.states[index].last))
     }
 
     /// What a round of the case takes besides samples: what its last one took, and before its first what it is forecast to take, by what its
@@ -102,7 +114,7 @@ impl Runner<'_> {
         }
         let Some(of_default) = of_default else { return usual };
         // Start and end of a round take as long whatever it fills; filling takes as many times its forecast as it took the default.
-        let start = TimeBudget::FIRST_OVERHEAD.min(of_default.overhead);
+        let start = self.usual_start().min(of_default.overhead);
         let filling = |case: &PlannedCase| case.set_up.saturating_sub(TimeBudget::FIRST_OVERHEAD);
         let is_of_filling = filling(default) * FILLING_SHARE > TimeBudget::FIRST_OVERHEAD;
         match is_of_filling {

@@ -52,6 +52,7 @@ fn said(cases: Vec<CaseComparison>, names: &[(&str, Text)]) -> [String; 2] {
         said: Vec::new(),
         warnings: Vec::new(),
         same_within: 0.05,
+        clock: None,
         groups: Vec::new(),
         tables: Vec::new(),
         cases,
