@@ -3,6 +3,7 @@
 use hostmark_model::{Better, FlagKind, Outcome, Run, Text, Unit};
 use hostmark_stats::compare::benjamini_hochberg;
 use hostmark_stats::descriptive;
+use hostmark_stats::repetition::Deviation;
 
 use super::evidence::{self, Sides, evidence};
 use super::in_turn::{self, InTurn};
@@ -272,7 +273,7 @@ impl ChangeEvidence {
         let [before, after] = values.each_ref().map(|side| side.iter().map(|value| value.ln()).collect::<Vec<f64>>());
         let one = by.of_one_run(&old.iter().chain(new).collect::<Vec<_>>())?;
         let OfOneRun { assumed, in_common, own, .. } = one;
-        let known = scatters.of(id, by, old, new, one.deviation());
+        let known = scatters.of(id, by, old, new, Deviation::assumed(one.deviation().sd));
         let (deviation, runs) = known.map_or((assumed, 0), |known| (known.sd, known.runs));
         let known = known.unwrap_or_else(|| one.deviation());
         let difference = difference::between(&before, &after, known.sd.powi(2), known.freedom)?;
