@@ -2,18 +2,15 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Stdio};
-use std::time::Duration;
 
 use hostmark_model::{
     AgentAnswer, AgentRequest, Inputs, JsonLine, Nonce, Params, PathBytes, PeerAnswer, PeerRequest, Profile, RoundLine,
     RunRequest, ServeRequest,
 };
 
-use crate::processes::{processes, within};
+use crate::processes::{SOON, processes, within};
 use crate::support::{Home, ended, files};
 
-/// Long enough for a loaded machine to do what is done at once.
-const SOON: Duration = Duration::from_secs(30);
 const HELLO: &str = "{\"hello\":{\"protocol\":3}}\n";
 
 struct Agent {

@@ -7,13 +7,12 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use hostmark_model::{Outcome, Run, load_run};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::alone::beside;
-use crate::processes::{processes, within};
+use crate::processes::{SOON, processes, within};
 use crate::skip::skipped;
 use crate::support::{Home, ended, files, said};
 
@@ -201,7 +200,7 @@ fn janitor_has(signal: Signal) -> (Home, Option<i32>) {
     let mut run = home.hostmark(&["run", "clock.loop", "disk.fsync@block=2300"]);
     let mut run = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let mut janitor = None;
-    assert!(within(Duration::from_secs(20), || {
+    assert!(within(SOON, || {
         let all = processes(&home);
         janitor = all.iter().find(|(_, word)| word == "janitor").cloned();
         // By its first worker the run has been told of what the janitor has made.
@@ -209,7 +208,7 @@ fn janitor_has(signal: Signal) -> (Home, Option<i32>) {
     }));
     kill_process(Pid::from_raw(janitor.unwrap().0).unwrap(), signal).unwrap();
     let mut code = None;
-    assert!(within(Duration::from_secs(60), || {
+    assert!(within(SOON, || {
         code = run.try_wait().unwrap();
         code.is_some()
     }));

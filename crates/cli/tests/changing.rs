@@ -3,13 +3,12 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use hostmark_model::{HostReport, Outcome, Run, load_run};
 
 use crate::alone::{alone, beside};
 use crate::control_group::{ControlGroup, set};
-use crate::processes::{processes, within};
+use crate::processes::{SOON, processes, within};
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM, ended, said};
 use crate::under_way::journal_in;
@@ -40,7 +39,7 @@ fn a_program_that_is_replaced_or_deleted_measures_to_its_end() {
         command.args(["run", "syscall.null", "ipc.pipe@cpus=same_cpu", "net.tcp", "--format", "json"]);
         let run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let has_worker = || processes(&home).iter().any(|(_, word)| word == "worker");
-        assert!(within(Duration::from_secs(20), has_worker));
+        assert!(within(SOON, has_worker));
         let done = if replaces { fs::rename(&other, &program) } else { fs::remove_file(&program) };
         done.unwrap();
         let (code, out, errors) = said(&run.wait_with_output().unwrap());
@@ -105,7 +104,7 @@ fn a_cpu_that_is_taken_costs_no_round_that_was_measured() {
     let mut command = group.start(&home, &[&[PROGRAM], &words[..]].concat());
     let run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // The first pass is over.
-    assert!(within(Duration::from_secs(60), || journal_in(&home).lines().count() > 12));
+    assert!(within(SOON, || journal_in(&home).lines().count() > 12));
     set(&group.0.join("cpuset.cpus"), &first.to_string()).unwrap();
     let (code, out, errors) = said(&run.wait_with_output().unwrap());
     assert_eq!((code, errors.as_str()), (0, ""));

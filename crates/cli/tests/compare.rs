@@ -2,12 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
 
 use hostmark_model::{CaseRecord, Outcome, ReasonCode, Run, load_run};
 use serde_json::Value;
 
-use crate::processes::{processes, within};
+use crate::processes::{SOON, processes, within};
 use crate::support;
 use crate::support::{Home, PROGRAM, ended, files, in_process};
 
@@ -402,13 +401,13 @@ fn a_request_to_stop_ends_a_turn_at_a_place_and_leaves_nothing() {
     command.args(["--default-signal=INT", PROGRAM]).args(arguments);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let measures = || processes(&home).iter().any(|(_, word)| word == "worker");
-    assert!(within(Duration::from_secs(60), measures), "it never began");
+    assert!(within(SOON, measures), "it never began");
     let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(output.stdout.is_empty() && output.stderr.is_empty() && files(kept.path()).is_empty());
-    assert!(within(Duration::from_secs(10), || processes(&home).is_empty()), "left: {:?}", processes(&home));
+    assert!(within(SOON, || processes(&home).is_empty()), "left: {:?}", processes(&home));
     assert!(files(home.data.path()).is_empty() && files(home.scratch.path()).is_empty());
 }
 
@@ -426,7 +425,7 @@ fn a_request_to_stop_ends_both_and_leaves_nothing() {
     command.args(["--default-signal=INT", PROGRAM]).args(arguments);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let said = || std::fs::read_to_string(&begun).unwrap_or_default();
-    assert!(within(Duration::from_secs(60), || said().ends_with('\n')), "it never began");
+    assert!(within(SOON, || said().ends_with('\n')), "it never began");
     let process = said().trim().to_owned();
     let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
@@ -434,7 +433,7 @@ fn a_request_to_stop_ends_both_and_leaves_nothing() {
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(output.stdout.is_empty() && files(kept.path()).is_empty());
     assert!(!Path::new("/proc").join(process).exists(), "the command goes on");
-    assert!(within(Duration::from_secs(10), || processes(&home).is_empty()), "the janitor goes on");
+    assert!(within(SOON, || processes(&home).is_empty()), "the janitor goes on");
     std::fs::remove_file(&begun).unwrap();
     assert!(files(home.scratch.path()).is_empty());
 }

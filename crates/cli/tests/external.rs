@@ -3,17 +3,13 @@
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use hostmark_model::{Better, Measured, Outcome, ReasonCode, Run, Unit, load_run};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::processes::{processes, within};
+use crate::processes::{SOON, processes, within};
 use crate::support;
 use crate::support::{Home, ended, files, in_process};
-
-/// Long enough for a loaded machine to do what is done at once.
-const SOON: Duration = Duration::from_secs(20);
 
 fn run_of(home: &Home, command: &str) -> (i32, Run) {
     let (code, json, errors) =

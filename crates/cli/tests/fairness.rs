@@ -1,13 +1,12 @@
 //! Truth: two processes get of a CPU what their weights ask for, and the control groups that a probe makes go with the run.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use hostmark_host::{Root, nurseries};
 use hostmark_model::{Outcome, load_run};
 
 use crate::alone::alone;
-use crate::processes::within;
+use crate::processes::{SOON, within};
 use crate::quiet::Quiet;
 use crate::skip::skipped;
 use crate::support::{Home, ended};
@@ -56,7 +55,7 @@ fn are_removed(case: &str, count: usize) {
     let (home, before) = (Home::new(), groups());
     let mut run = home.hostmark(&["run", case, "--profile", "standard"]).spawn().unwrap();
     let new = || groups().difference(&before).count();
-    let until = |holds: &mut dyn FnMut() -> bool| within(Duration::from_secs(20), holds);
+    let until = |holds: &mut dyn FnMut() -> bool| within(SOON, holds);
     let is_made = until(&mut || new() == count || run.try_wait().unwrap().is_some());
     let has_groups = new() > 0;
     run.kill().unwrap();

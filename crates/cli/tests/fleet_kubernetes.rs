@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use hostmark_model::{FleetRun, HostState, load_run};
 use rustix::process::{Pid, Signal, kill_process};
@@ -11,12 +10,11 @@ use serde_json::{Value, json};
 
 use crate::alone::{alone, beside};
 use crate::fleets::Fleet;
-use crate::processes::{processes, within};
+use crate::processes::{SOON, processes, within};
 use crate::skip::skipped;
 use crate::support::{ended, files};
 
 const SHORT: &str = "syscall.null";
-const SOON: Duration = Duration::from_secs(60);
 
 /// Pods are files in `pods`, the manifest of each and beside it how it is; `log` has what was asked. A node may have a file
 /// `status-NODE` with the status of its pods; `hang-NODE` keeps its shell from starting, and of `vanish-NODE` the pod is deleted when a

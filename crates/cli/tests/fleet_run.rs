@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 // Runs are timed: one at a time.
 use crate::alone::{alone, beside};
 use crate::fleets::Fleet;
-use crate::processes::{processes, within};
+use crate::processes::{SOON, processes, within};
 use crate::skip::skipped;
 use crate::sshd::{Options, Sshd};
 use crate::support;
@@ -20,8 +20,6 @@ use crate::support::{Home, ended, said};
 
 /// What each host measures: a few seconds.
 const SHORT: &str = "syscall.null";
-/// Long enough for a loaded machine to do what is done at once, and for a far end to put things in order.
-const SOON: Duration = Duration::from_secs(40);
 /// Long enough for a host's run on a loaded machine.
 const MEASURED_WITHIN: Duration = Duration::from_secs(120);
 

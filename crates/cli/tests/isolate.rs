@@ -12,10 +12,10 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 // Runs are timed: one at a time.
 use crate::alone::{alone, beside};
-use crate::processes::{processes, within};
+use crate::processes::{SOON, processes, within};
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM, ended, said};
-use crate::under_way::{SOON, UnderWay, assert_is_interrupted};
+use crate::under_way::{UnderWay, assert_is_interrupted};
 
 /// A run of many cases, which takes the whole minute when nobody stops it.
 const LONG: &[&str] = &["run", "memory", "clock", "syscall", "--format", "json", "--isolate", "namespaces"];

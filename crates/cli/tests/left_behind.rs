@@ -14,14 +14,12 @@ use tempfile::TempDir;
 
 // Runs are timed, and what is left of one must not be taken for another's: one at a time.
 use crate::alone::{alone, beside};
-use crate::processes::{processes, within};
+use crate::processes::{SOON, processes, within};
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM, ended, files};
 use crate::traces::{Queues, adopt_orphans, names, objects, orphans};
 use crate::under_way::journal_in;
 
-/// Long enough for a loaded machine to do what is done at once.
-const SOON: Duration = Duration::from_secs(60);
 /// The rest of a run of one load takes this long on a loaded machine.
 const ENDS_WITHIN: Duration = Duration::from_secs(180);
 
@@ -265,7 +263,7 @@ fn a_run_that_ends_by_itself_leaves_its_file_alone() {
         "syscall.stat",
     ];
     let mut run = UnderWay::start(&filters, &queues);
-    let (status, left) = run.left(Duration::from_secs(60));
+    let (status, left) = run.left(SOON);
     let kept = kept(&left);
     assert_eq!(status.code(), Some(0), "{:?}", kept.cases);
     for filter in filters {

@@ -3,7 +3,6 @@
 use std::fs;
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use hostmark_engine::probe::entries;
 use hostmark_engine::sys::scratch::Private;
@@ -12,7 +11,7 @@ use hostmark_probes::CATALOGUE;
 
 use crate::alone::beside;
 use crate::control_group::ControlGroup;
-use crate::processes::within;
+use crate::processes::{SOON, within};
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM, ended, files};
 
@@ -152,7 +151,7 @@ fn a_worker_and_its_copies_are_the_first_to_be_killed() {
     assert_eq!(value(), fs::read_to_string("/proc/self/oom_score_adj").unwrap().trim());
     let job = Job { budget_ns: 60_000_000_000, ..job("syscall.null@call=getppid") };
     writeln!(worker.stdin.as_ref().unwrap(), "{}", serde_json::to_string(&job).unwrap()).unwrap();
-    let became = within(Duration::from_secs(10), || value() == "1000");
+    let became = within(SOON, || value() == "1000");
     worker.kill().unwrap();
     worker.wait().unwrap();
     assert!(became);

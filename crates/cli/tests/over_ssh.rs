@@ -1,13 +1,11 @@
 //! A run over a real ssh: whole, and cut short by the death of each process on its way.
 
-use std::time::Duration;
-
 use hostmark_model::load_run;
 use rustix::process::{Pid, Signal, kill_process};
 
 // Runs are timed: one at a time.
 use crate::alone::alone;
-use crate::processes::{processes, within};
+use crate::processes::{SOON, processes, within};
 use crate::skip::skipped;
 use crate::sshd::{Options, Sshd};
 use crate::support::{Home, ended, files};
@@ -16,8 +14,6 @@ use crate::under_way::{UnderWay, assert_is_interrupted};
 const NO_SERVER: &str = "there is no sshd here that lets this user in";
 /// Some seconds when nobody stops it.
 const SHORT: &[&str] = &["clock.read", "syscall.null", "--seed", "7"];
-/// Either end notices at once that its link is gone; the agent ends the round under way first.
-const ENDS_WITHIN: Duration = Duration::from_secs(20);
 
 /// A server whose sessions belong to this home, and the place that it is.
 fn server(far: &Home) -> Option<(Sshd, String)> {
@@ -30,7 +26,7 @@ fn server(far: &Home) -> Option<(Sshd, String)> {
 
 /// Nothing of ours is alive or lies there.
 fn is_left_in_peace(far: &Home) {
-    assert!(within(ENDS_WITHIN, || processes(far).is_empty()), "{:?}", processes(far));
+    assert!(within(SOON, || processes(far).is_empty()), "{:?}", processes(far));
     for directory in [&far.data, &far.scratch] {
         assert!(files(directory.path()).is_empty(), "{:?}", files(directory.path()));
     }
@@ -62,7 +58,7 @@ fn goes_on_after(who: impl FnOnce(&Sshd, &UnderWay, &Home) -> Vec<i32>) {
     for victim in victims {
         let _ = kill_process(Pid::from_raw(victim).unwrap(), Signal::KILL);
     }
-    let output = run.ends(ENDS_WITHIN);
+    let output = run.ends(SOON);
     if output.status.code().is_some() {
         let errors = String::from_utf8(output.stderr).unwrap();
         assert_eq!((output.status.code(), errors.lines().count()), (Some(5), 1), "{errors}");
@@ -121,7 +117,7 @@ fn a_request_to_stop_keeps_what_was_measured_over_ssh() {
     let Some((_server, place)) = server(&far) else { return skipped(NO_SERVER) };
     let mut run = UnderWay::start(&["run", "--on", &place, "memory.read", "clock", "syscall", "--format", "json"]);
     run.signal(Signal::INT);
-    assert_eq!(run.ends(ENDS_WITHIN).status.code(), Some(130));
+    assert_eq!(run.ends(SOON).status.code(), Some(130));
     assert_is_interrupted(&run.kept());
     is_left_in_peace(&far);
 }

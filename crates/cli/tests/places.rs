@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use hostmark_launch::program::digest_of;
 use hostmark_model::{Run, load_run};
@@ -12,16 +11,15 @@ use serde_json::Value;
 // Runs are timed: one at a time.
 use crate::alone::alone;
 use crate::neighbour::one_cpu;
+use crate::processes::SOON;
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM, ended, files, said};
-use crate::under_way::{SOON, UnderWay, assert_is_interrupted};
+use crate::under_way::{UnderWay, assert_is_interrupted};
 
 /// The place of these tests: a command that leads here, by its own process, pipe and copy of the program.
 const ENV: &str = "env 'A B=c d'";
 /// A run of some tens of seconds when nobody stops it.
 const LONG: &[&str] = &["memory.read", "clock", "syscall"];
-/// A far run that is cut short has this long: it ends the round under way first.
-const ENDS_WITHIN: Duration = Duration::from_secs(20);
 
 /// A run that ended well, as `--format json` printed it.
 fn measured(home: &Home, arguments: &[&str]) -> Run {
@@ -96,7 +94,7 @@ fn a_place_measures_the_same_cases_as_often_and_in_the_same_order() {
         let text = run.journal();
         run.child.kill().unwrap();
         run.child.wait().unwrap();
-        run.left(ENDS_WITHIN);
+        run.left(SOON);
         let lines = text.lines().skip(1).take(3).map(|line| serde_json::from_str::<Value>(line).unwrap());
         lines.map(|line| (line["case"].to_string(), line["round"].to_string())).collect::<Vec<_>>()
     };
@@ -290,7 +288,7 @@ fn a_request_to_stop_keeps_what_was_measured_there() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let mut run = UnderWay::start(&[&["run", "--on", ENV, "--format", "json"], LONG].concat());
         run.signal(signal);
-        let (ended, json, errors) = said(&run.ends(ENDS_WITHIN));
+        let (ended, json, errors) = said(&run.ends(SOON));
         assert_eq!((ended, errors.as_str()), (code, ""));
         let kept = run.kept();
         assert_is_interrupted(&kept);
@@ -304,7 +302,7 @@ fn killed(arguments: &[&str]) -> (UnderWay, PathBuf) {
     let mut run = UnderWay::start(arguments);
     run.child.kill().unwrap();
     run.child.wait().unwrap();
-    run.left(ENDS_WITHIN);
+    run.left(SOON);
     run.assert_only_the_journal_is_left();
     let left = files(run.home.data.path());
     let [journal] = left.as_slice() else { panic!("{left:?}") };

@@ -4,7 +4,6 @@
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::process::{Child, Stdio};
-use std::time::Duration;
 
 use hostmark_launch::channel::Dialling;
 use hostmark_launch::crowd::MOST_AT_DOOR;
@@ -17,13 +16,11 @@ use hostmark_model::{
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::mutated::{Mutator, trials};
-use crate::processes::{processes, within};
+use crate::processes::{SOON, processes, within};
 use crate::server::{Client, Server, greeting, is_shown_out, listening_elsewhere, loopback};
 use crate::support;
 use crate::support::{Home, ended};
 
-/// Long enough for a loaded machine to do what is done at once.
-const SOON: Duration = Duration::from_secs(30);
 /// KiB that a server has ever had in memory at most, whatever was done to it: with nobody there it has some 6000.
 const MOST_KIB: usize = 32 << 10;
 /// Files that it has open beside its connections: streams, listener, pipes of signals, the pipes of its sessions.

@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::alone::{alone, beside};
 use crate::far::far_ends;
-use crate::processes::within;
+use crate::processes::{SOON, within};
 use crate::quiet::Quiet;
 use crate::skip::skipped;
 use crate::support::PROGRAM;
@@ -215,7 +215,7 @@ fn a_far_end_that_dies_midway_is_no_value() {
     for case in bulk.into_iter().chain([LOADED.to_owned()]) {
         let before = passed(&wire);
         let Round { far, worker } = Round::start(&wire, &case, Duration::from_secs(20));
-        assert!(within(Duration::from_secs(10), || passed(&wire) > before + (2 << 20)), "{case}: nothing passes");
+        assert!(within(SOON, || passed(&wire) > before + (2 << 20)), "{case}: nothing passes");
         drop(far);
         let output = worker.wait_with_output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();

@@ -13,14 +13,13 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use crate::alone::{alone, beside};
-use crate::processes::{processes, within};
+use crate::processes::{SOON, processes, within};
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM, ended, files, said};
 
 /// The first turn begins after the machine has been looked at; a loaded machine takes its time.
 const BEGUN_WITHIN: Duration = Duration::from_secs(120);
 const ENDS_WITHIN: Duration = Duration::from_secs(240);
-const SOON: Duration = Duration::from_secs(20);
 
 /// What is tried: the file is there on every kernel, and in a test another one lies over it.
 const FILE: &str = "/proc/sys/net/core/rmem_default";

@@ -2,18 +2,17 @@
 
 use std::net::IpAddr;
 use std::process::Command;
-use std::time::Duration;
 
 use hostmark_model::{CaseRecord, Outcome, Run, load_run};
 use rustix::process::{Pid, Signal, kill_process};
 
 // Runs are timed: one at a time.
 use crate::alone::alone;
-use crate::processes::{processes, within};
+use crate::processes::{SOON, processes, within};
 use crate::skip::skipped;
 use crate::support;
 use crate::support::{Home, PROGRAM, ended, files};
-use crate::under_way::{SOON, UnderWay, assert_is_interrupted};
+use crate::under_way::{UnderWay, assert_is_interrupted};
 use hostmark::self_check::networks::Networks;
 
 /// Hosts, or why there are none here.
@@ -205,7 +204,7 @@ fn a_run_with_a_peer_that_is_asked_to_stop_is_kept() {
     let Some(networks) = hosts(2) else { return };
     let mut run = long_run(&networks);
     run.signal(Signal::INT);
-    let output = run.ends(Duration::from_secs(20));
+    let output = run.ends(SOON);
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
     let kept = run.kept();
     assert_is_interrupted(&kept);

@@ -12,13 +12,12 @@ use rustix::process::{Pid, Signal, kill_process};
 // Guests share the machine's CPUs: one at a time.
 use crate::alone::{alone, beside};
 use crate::control_groups::groups;
-use crate::processes::{processes, within};
+use crate::processes::{SOON, processes, within};
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM, ended, files};
 
 /// An emulated machine boots in seconds, and a loaded host takes its time.
 const BOOTS_WITHIN: &str = "180";
-const SOON: Duration = Duration::from_secs(30);
 
 /// The kernel that is named so, else one of this machine.
 const KERNEL: &str = "HOSTMARK_KERNEL";

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Stdio};
-use std::time::Duration;
 
 use hostmark_engine::sys::control_group::{ControlGroup, GroupLimit};
 use hostmark_engine::sys::scratch::fresh_name;
@@ -18,12 +17,10 @@ use rustix::process::{Pid, Signal, kill_process};
 // Runs are timed: one at a time.
 use crate::alone::{alone, beside};
 use crate::control_groups::groups;
-use crate::processes::{processes, within};
+use crate::processes::{SOON, processes, within};
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM, ended, files, said};
 
-/// Long enough for a loaded machine to do what is done at once.
-const SOON: Duration = Duration::from_secs(30);
 /// What is small and measured everywhere.
 const CASE: &str = "syscall.null";
 

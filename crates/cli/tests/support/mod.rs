@@ -26,7 +26,7 @@ pub struct Home {
     pub data: TempDir,
     pub scratch: TempDir,
     /// The variable that shortens the timeouts of what is started here, and its value.
-    timing: Option<(&'static str, &'static str)>,
+    pub timing: Option<(&'static str, &'static str)>,
 }
 
 impl Home {

@@ -5,6 +5,12 @@ use std::time::{Duration, Instant};
 
 use crate::support::Home;
 
+/// Long enough for a loaded machine to do what is done at once, and for a far end that was cut short to end the round under way.
+pub const SOON: Duration = Duration::from_secs(60);
+/// What a turn of [`within`] counts at most: more passes only where the machine pauses or others have its CPUs, and what is waited
+/// for with it.
+const MOST_A_TURN: Duration = Duration::from_millis(20);
+
 /// Every live process of this home, with the first argument that it was started with.
 pub fn processes(home: &Home) -> Vec<(i32, String)> {
     let wanted = format!("XDG_DATA_HOME={}", home.data.path().display());
@@ -30,8 +36,7 @@ pub fn within(limit: Duration, mut is_so: impl FnMut() -> bool) -> bool {
             return true;
         }
         std::thread::sleep(Duration::from_millis(1));
-        // More passes only where the machine pauses, and what is waited for with it.
-        passed += turn.elapsed().min(Duration::from_millis(200));
+        passed += turn.elapsed().min(MOST_A_TURN);
     }
     false
 }

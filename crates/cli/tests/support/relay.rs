@@ -64,13 +64,14 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Link {
-    pub fn new() -> Link {
+    /// One to this home.
+    pub fn to(far: Home) -> Link {
         let spot = tempfile::tempdir().unwrap();
         std::fs::write(spot.path().join("ssh"), SSH).unwrap();
         for end in ["ssh.up", "ssh.down"] {
             mkfifoat(CWD, spot.path().join(end), Mode::RUSR | Mode::WUSR).unwrap();
         }
-        Link { spot, far: Home::with_short_timeouts() }
+        Link { spot, far }
     }
 
     /// What `--on` is given.

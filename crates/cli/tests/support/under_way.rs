@@ -8,11 +8,9 @@ use std::time::Duration;
 use hostmark_model::{Outcome, Run, load_run};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::processes::{processes, within};
+use crate::processes::{SOON, processes, within};
 use crate::support::{Home, PROGRAM, files};
 
-/// Long enough for a loaded machine to do what is done at once.
-pub const SOON: Duration = Duration::from_secs(30);
 /// First rounds fill memory, which may be slow to touch.
 pub const BEGUN_WITHIN: Duration = Duration::from_secs(60);
 
@@ -98,7 +96,7 @@ impl UnderWay {
 
     /// The one file that is left is a journal that begins with its header and has whole lines, perhaps but for the last.
     pub fn assert_only_the_journal_is_left(&self) {
-        let left = self.left(Duration::from_secs(5));
+        let left = self.left(SOON);
         assert!(left.len() == 1 && left[0].display().to_string().ends_with(".partial.jsonl"), "{left:?}");
         let text = self.journal();
         let whole = text.rsplit_once('\n').unwrap().0;
