@@ -82,12 +82,12 @@ fn a_host_without_an_end_is_given_up_and_nothing_of_it_is_left() {
     fleet.write("hang-a", "");
     fleet.write("fail-b", "away");
     let runs = fleet.at("runs").display().to_string();
-    let words = ["--hosts", &hosts, "--each", &each, "--timeout", "1s", "--out", &runs, SHORT];
+    let words = ["--hosts", &hosts, "--each", &each, "--timeout", "5s", "--out", &runs, SHORT];
     let (code, out, errors) = ended(&mut fleet.command(&words));
     assert_eq!(code, 3, "{out} {errors}");
     let rows = fleet.rows("runs");
     assert_eq!(state(&rows), [("a", HostState::Slow), ("b", HostState::Failed)]);
-    assert!(rows[0].2.contains("not done after 1 s") && out.contains("0 of 2 hosts are measured"), "{out}");
+    assert!(rows[0].2.contains("not done after 5 s") && out.contains("0 of 2 hosts are measured"), "{out}");
     assert!(within(SOON, || processes(&fleet.home).is_empty()), "{:?}", processes(&fleet.home));
     assert_eq!(fleet.names("runs"), ["fleet.json"]);
 }

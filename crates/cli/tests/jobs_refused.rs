@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hostmark_model::{CalibratedClock, Event, Job};
 
 use crate::alone::alone;
 use crate::jobs::{Places, jobs};
+use crate::processes::within;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_hostmark");
 /// A round of so little time takes a fraction of it, also on a busy machine.
@@ -18,16 +19,10 @@ const AT_ONCE: usize = 8;
 /// Addresses that a worker may have here, KiB: what asks for memory without asking first is refused it.
 const ADDRESSES_KIB: u64 = 2 << 20;
 
-#[expect(clippy::disallowed_methods, reason = "bounds a wait")]
-fn now() -> Instant {
-    Instant::now()
-}
-
 /// A worker with a job.
 struct Asked {
     what: String,
     child: Child,
-    begun: Instant,
 }
 
 fn ask(what: String, job: &Job) -> Asked {
@@ -37,19 +32,13 @@ fn ask(what: String, job: &Job) -> Asked {
     let mut child = command.spawn().unwrap();
     let line = format!("{}\n", serde_json::to_string(job).unwrap());
     child.stdin.take().unwrap().write_all(line.as_bytes()).unwrap();
-    Asked { what, child, begun: now() }
+    Asked { what, child }
 }
 
 impl Asked {
     /// What is wrong with the answer, if anything is.
     fn wrong(mut self) -> Option<String> {
-        let has_ended = loop {
-            match self.child.try_wait().unwrap() {
-                Some(_) => break true,
-                None if self.begun.elapsed() > PATIENCE => break false,
-                None => std::thread::sleep(Duration::from_millis(5)),
-            }
-        };
+        let has_ended = within(PATIENCE, || self.child.try_wait().unwrap().is_some());
         let _ = self.child.kill();
         let status = self.child.wait().unwrap();
         let (mut said, mut errors) = (String::new(), String::new());
