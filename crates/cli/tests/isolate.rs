@@ -13,6 +13,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 // Runs are timed: one at a time.
 use crate::alone::{alone, beside};
 use crate::processes::{SOON, processes, within};
+use crate::quiet::undisturbed;
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM, ended, said};
 use crate::under_way::{UnderWay, assert_is_interrupted};
@@ -48,7 +49,9 @@ fn can_have_filters() -> bool {
 
 /// A whole run of these words.
 fn run(home: &Home, words: &[&str]) -> Run {
-    let (code, json, errors) = ended(home.hostmark(&["run", "--format", "json"]).args(words));
+    let mut command = home.hostmark(&["run", "--format", "json"]);
+    command.args(words);
+    let (code, json, errors) = undisturbed(|| ended(&mut command), |said| said.0 == 0);
     assert_eq!((code, errors.as_str()), (0, ""));
     load_run(&json).unwrap()
 }

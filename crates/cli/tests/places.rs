@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::alone::alone;
 use crate::neighbour::one_cpu;
 use crate::processes::SOON;
+use crate::quiet::undisturbed;
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM, ended, files, said};
 use crate::under_way::{UnderWay, assert_is_interrupted};
@@ -23,7 +24,8 @@ const LONG: &[&str] = &["memory.read", "clock", "syscall"];
 
 /// A run that ended well, as `--format json` printed it.
 fn measured(home: &Home, arguments: &[&str]) -> Run {
-    let (code, out, errors) = ended(&mut home.hostmark(&[arguments, &["--format", "json"]].concat()));
+    let mut command = home.hostmark(&[arguments, &["--format", "json"]].concat());
+    let (code, out, errors) = undisturbed(|| ended(&mut command), |said| said.0 == 0);
     assert_eq!((code, errors.as_str()), (0, ""), "{arguments:?}");
     load_run(&out).unwrap()
 }

@@ -7,7 +7,7 @@ use hostmark_model::{CaseRecord, Run, load_run};
 
 // Runs are timed: one at a time.
 use crate::alone::alone;
-use crate::quiet::Quiet;
+use crate::quiet::{Quiet, undisturbed};
 use crate::skip::skipped;
 use crate::support::{Home, PROGRAM, ended, files};
 use hostmark::self_check::networks::Networks;
@@ -19,7 +19,8 @@ fn measured(delay: Duration, loses: u32, arguments: &[&str]) -> Result<Run, Stri
     let _relay = Relay::begin(&networks, Path::new(PROGRAM), delay, loses)?;
     let (home, [on, peer]) = (Home::new(), [1, 2].map(|host| networks.enter(host).join(" ")));
     let places = ["--on", &on, "--peer", &peer, "--via", OVER_THERE, "--format", "json"];
-    let (code, out, errors) = ended(&mut home.hostmark(&[&["run"], arguments, &places].concat()));
+    let mut command = home.hostmark(&[&["run"], arguments, &places].concat());
+    let (code, out, errors) = undisturbed(|| ended(&mut command), |said| said.0 == 0);
     assert_eq!((code, errors.as_str()), (0, ""), "{arguments:?}");
     assert!(files(home.scratch.path()).is_empty(), "something was left");
     Ok(load_run(&out).unwrap())

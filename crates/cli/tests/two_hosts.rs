@@ -9,6 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 // Runs are timed: one at a time.
 use crate::alone::alone;
 use crate::processes::{SOON, processes, within};
+use crate::quiet::undisturbed;
 use crate::skip::skipped;
 use crate::support;
 use crate::support::{Home, PROGRAM, ended, files};
@@ -40,7 +41,8 @@ pub fn at(home: &Home, networks: &Networks, host: usize, arguments: &[&str]) -> 
 
 /// A run that ended well, as `--format json` printed it.
 pub fn measured(command: &mut Command) -> Run {
-    let (code, out, errors) = ended(command.args(["--format", "json"]));
+    command.args(["--format", "json"]);
+    let (code, out, errors) = undisturbed(|| ended(command), |said| said.0 == 0);
     assert_eq!((code, errors.as_str()), (0, ""), "{command:?}");
     load_run(&out).unwrap()
 }

@@ -224,7 +224,7 @@ fn a_plan_is_reported_with_its_time_and_nothing_is_measured() {
     let home = Home::new();
     let (code, shown, errors) = ended(&mut home.hostmark(&["vm", "run", "--on", "env", "--dry-run"]));
     assert_eq!((code, errors.as_str()), (0, ""));
-    for part in ["syscall.null", "memory.stream", "file.", "3 sides take 2 turns each, 30 s at most: 3 min in all"] {
+    for part in ["syscall.null", "memory.stream", "file.", "3 sides take 5 turns each, 12 s at most: 3 min in all"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     let (_, shown, _) =
