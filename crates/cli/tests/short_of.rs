@@ -91,7 +91,7 @@ const INSIDE: &str = r#"
         cat /proc/sysvipc/shm /proc/sysvipc/sem /proc/sysvipc/msg | grep -v key
     }
     # What a run's janitor removes is gone soon after it.
-    for look in 1 2 3 4 5 6 7 8 9 10; do
+    for look in $(seq 60); do
         found=$(left)
         [ -z "$found" ] && break
         sleep 0.5
