@@ -116,7 +116,7 @@ pub struct Case {
     begun: Ticks,
     folder: Option<(DirectoryKind, Folder)>,
     copies: Copies,
-    memory: MemoryBudget,
+    pub(crate) memory: MemoryBudget,
     pub(crate) yielded: Yield,
 }
 

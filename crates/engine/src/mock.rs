@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hostmark_host::CpuTimes;
 use hostmark_launch::{Received, WorkerLink};
-use hostmark_model::{Environment, Event, HostFacts, Job, PROTOCOL, ReasonCode, RoundNoise};
+use hostmark_model::{Environment, Event, HostFacts, Job, JsonLine, PROTOCOL, ReasonCode, RoundNoise};
 
 use crate::clock::wall::Wall;
 use crate::estimate::outcomes::{self, Outcomes};
@@ -46,7 +46,11 @@ struct MockLink {
     ended: Rc<Cell<usize>>,
     /// Whether it is short of a CPU all the time.
     is_starved: bool,
+    /// Answers to further jobs, and the list of these; none where it takes no further.
+    further: Option<Further>,
 }
+
+type Further = (fn(&Job) -> Script, Rc<RefCell<Vec<Job>>>);
 
 impl WorkerLink for MockLink {
     fn receive(&mut self, at_most: Duration) -> Received {
@@ -69,6 +73,14 @@ impl WorkerLink for MockLink {
         self.is_starved
     }
 
+    fn give(&mut self, line: &str) -> std::io::Result<()> {
+        let (further, jobs) = self.further.as_ref().ok_or(std::io::ErrorKind::BrokenPipe)?;
+        let job = Job::from_line(line)?;
+        self.script.extend(further(&job));
+        jobs.borrow_mut().push(job);
+        Ok(())
+    }
+
     fn end(&mut self) {
         self.ended.set(self.ended.get() + 1);
     }
@@ -78,6 +90,7 @@ impl WorkerLink for MockLink {
 pub struct Workers<S> {
     wall: MockWall,
     script: S,
+    further: Option<fn(&Job) -> Script>,
     /// Every job, warm-ups among them.
     pub jobs: Rc<RefCell<Vec<Job>>>,
     /// Links that were ended.
@@ -87,7 +100,7 @@ pub struct Workers<S> {
 impl<S: FnMut(&Job) -> Script> Workers<S> {
     /// Workers on this wall. An empty script is a worker that cannot be started.
     pub fn new(wall: &MockWall, script: S) -> Workers<S> {
-        Workers { wall: wall.clone(), script, jobs: Rc::default(), ended: Rc::default() }
+        Workers { wall: wall.clone(), script, further: None, jobs: Rc::default(), ended: Rc::default() }
     }
 
     /// A link to a worker that has been given the job.
@@ -95,7 +108,8 @@ impl<S: FnMut(&Job) -> Script> Workers<S> {
         if job.look_at_cache.is_some() {
             let script =
                 [hello(), line(&Event::Skipped { reason: ReasonCode::NotApplicable.because("no cache") })].into();
-            return Ok(Box::new(MockLink { wall: self.wall.clone(), script, ended: Rc::default(), is_starved: false }));
+            let (wall, ended) = (self.wall.clone(), Rc::default());
+            return Ok(Box::new(MockLink { wall, script, ended, is_starved: false, further: None }));
         }
         self.jobs.borrow_mut().push(job.clone());
         let script: VecDeque<_> = (self.script)(job).into();
@@ -103,7 +117,9 @@ impl<S: FnMut(&Job) -> Script> Workers<S> {
             return Err(fault(ReasonCode::ResourceLimit, "no processes left"));
         }
         let is_starved = job.case() == STARVED;
-        Ok(Box::new(MockLink { wall: self.wall.clone(), script, ended: self.ended.clone(), is_starved }))
+        let (wall, ended) = (self.wall.clone(), self.ended.clone());
+        let further = self.further.map(|further| (further, Rc::clone(&self.jobs)));
+        Ok(Box::new(MockLink { wall, script, ended, is_starved, further }))
     }
 }
 
@@ -167,7 +183,17 @@ pub fn perform(
 
 /// The same where these meters tell what there is.
 pub fn perform_on(meters: &dyn Meters, plan: &Plan, host: &HostFacts, script: impl FnMut(&Job) -> Script) -> Seen {
-    metered(meters, plan, host, None, Vec::new(), script)
+    metered(meters, plan, host, None, Vec::new(), (script, None))
+}
+
+/// Runs a plan against workers that take further jobs.
+pub fn perform_kept(
+    plan: &Plan,
+    host: &HostFacts,
+    script: impl FnMut(&Job) -> Script,
+    further: fn(&Job) -> Script,
+) -> Seen {
+    metered(&Unmetered, plan, host, None, Vec::new(), (script, Some(further)))
 }
 
 /// Goes on with a run that has measured these rounds.
@@ -178,7 +204,7 @@ pub fn go_on(
     past: Vec<PastRound>,
     script: impl FnMut(&Job) -> Script,
 ) -> Seen {
-    metered(&Unmetered, plan, host, journal, past, script)
+    metered(&Unmetered, plan, host, journal, past, (script, None))
 }
 
 fn metered(
@@ -187,12 +213,12 @@ fn metered(
     host: &HostFacts,
     journal: Option<&mut Journal>,
     past: Vec<PastRound>,
-    script: impl FnMut(&Job) -> Script,
+    (script, further): (impl FnMut(&Job) -> Script, Option<fn(&Job) -> Script>),
 ) -> Seen {
     let used = past.last().map_or(Duration::ZERO, |past| past.took.until);
     let wall = MockWall::default();
     wall.advance(used);
-    let mut workers = Workers::new(&wall, script);
+    let mut workers = Workers { further, ..Workers::new(&wall, script) };
     let (jobs, ended) = (Rc::clone(&workers.jobs), Rc::clone(&workers.ended));
     let mut open = |job: &Job| workers.open(job);
     let open_service = &|_: &_| Err(std::io::ErrorKind::Unsupported.into());

@@ -329,6 +329,8 @@ pub struct Probe {
     pub is_structure: bool,
     /// Whether the operation waits for another party, so that waiting for a CPU is part of it.
     pub blocking: bool,
+    /// Bytes that a round fills whatever its axes say.
+    pub fills_bytes: u64,
     /// What it needs of its host.
     pub needs: &'static [Need],
     /// The lmbench programs whose place it takes.
@@ -379,6 +381,7 @@ impl Probe {
         adds: None,
         is_structure: false,
         blocking: false,
+        fills_bytes: 0,
         needs: &[],
         replaces: &[],
         section: Text { en: "", zh: "" },

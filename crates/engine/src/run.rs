@@ -1,6 +1,7 @@
-//! A run: replicates of the plan in seeded order, fresh workers in each, inside a hard wall limit.
+//! A run: replicates of the plan in seeded order, fresh workers in each but for what fills memory, inside a hard wall limit.
 
 mod costs;
+mod kept;
 mod neighbours;
 mod progress;
 mod taken;
@@ -27,10 +28,10 @@ use crate::record::journal::{PastRound, RoundSink, Took};
 use crate::record::{CaseRounds, Record, Round, RoundResult};
 use crate::worker::far::{OpenService, Peers};
 use crate::worker::session::{SessionEnd, WorkerSession};
+use kept::KeptWorker;
 use progress::Progress;
 use taken::Holdings;
 pub use taken::{Resource, Taken};
-use units::Visit;
 
 /// Opens a link to a fresh worker that has been given the job.
 pub type OpenLink<'a> = dyn FnMut(&Job) -> io::Result<Box<dyn WorkerLink>> + 'a;
@@ -119,6 +120,8 @@ struct Runner<'a> {
     done: usize,
     time: RunTime,
     blocks: Blocks<'a>,
+    /// The worker that has filled memory, and waits for the next job that needs it.
+    kept: Option<KeptWorker<'a>>,
     holdings: Holdings,
 }
 
@@ -159,6 +162,7 @@ pub fn run<'a>(
         done,
         time: RunTime::default(),
         blocks,
+        kept: None,
         holdings: Holdings::of(setting.meters),
     };
     runner.measure();
@@ -172,15 +176,14 @@ impl Runner<'_> {
         self.warm_cpus();
         for replicate in 0..rounds {
             let is_due = |&index: &usize| {
-                let is_open = self.is_pending(index) && !self.states[index].filled_once;
-                is_open && replicate < plan.rounds_of(&plan.cases[index])
-                    || self.past_of(index, replicate, false).is_some()
+                self.is_pending(index) && replicate < plan.rounds_of(&plan.cases[index])
+                    || self.past_of(index, replicate).is_some()
             };
             let mut units = self.units((0..self.states.len()).filter(is_due).collect(), replicate);
             if replicate == 0 {
                 // Whatever the machine does, every default has a value, those first that are cheap to set up, and then what tells
-                // most; and a probe's other cases know what a round of its default costs. What may do all of its rounds comes after,
-                // and after the cells that fill nothing: hundreds of them take less than one that fills a machine's memory.
+                // most; and a probe's other cases know what a round of its default costs. What fills memory comes after
+                // the cells that fill nothing: hundreds of them take less than one that fills a machine's memory.
                 let order =
                     |case: &PlannedCase| (case.unit_priority(), case.has_long_set_up(), case.entry.shares_worker);
                 units.sort_by_key(|unit| order(&plan.cases[unit[0]]));
@@ -242,34 +245,24 @@ impl Runner<'_> {
         if !units.is_empty() {
             self.look_at_cache();
         }
-        let units = self.visits(units, replicate);
-        let sequence: Vec<Visit> = units.iter().flatten().copied().collect();
+        let sequence: Vec<usize> = units.iter().flatten().copied().collect();
         // Of each round, how many of its unit are still to come, itself among them.
         let left: Vec<usize> = units.iter().flat_map(|unit| (1..=unit.len()).rev()).collect();
-        // Whether the last round was taken over from a worker that was cut short while it did those of later replicates.
-        let (mut position, mut is_cut_short) = (0, false);
+        let mut position = 0;
         while position < sequence.len() {
-            let Visit { case: index, round } = sequence[position];
-            position += 1;
+            let index = sequence[position];
             let plan = self.setting.plan;
-            if let Some(place) = self.past_of(index, round, round > replicate) {
-                is_cut_short = round > replicate;
-                self.states[index].filled_once |= is_cut_short;
+            if let Some(place) = self.past_of(index, replicate) {
                 self.take_over(index, place);
+                position += 1;
                 continue;
             }
-            // A later replicate's round is for the worker that has just filled memory for it, or for that replicate.
-            if !self.is_pending(index)
-                || round > replicate && (!self.past.is_empty() || !std::mem::take(&mut is_cut_short))
-            {
+            if !self.is_pending(index) || self.ends_by_loss(index, replicate) {
+                position += 1;
                 continue;
             }
-            if self.has(index, round) || self.ends_by_loss(sequence[position - 1]) {
-                continue;
-            }
-            let to_come = &sequence[position - 1..];
-            let is_of_replicate = |visit: &&Visit| visit.round == replicate && self.is_pending(visit.case);
-            let remaining: Vec<usize> = to_come.iter().filter(is_of_replicate).map(|visit| visit.case).collect();
+            let to_come = &sequence[position..];
+            let remaining: Vec<usize> = to_come.iter().copied().filter(|&index| self.is_pending(index)).collect();
             let (next, rounds, overhead) = self.costs(index, &remaining, replicate);
             let budget = TimeBudget::new(plan, self.wall.elapsed(), rounds, overhead);
             let grant = match budget.decide(next) {
@@ -277,18 +270,18 @@ impl Runner<'_> {
                 RoundDecision::Over if self.past.is_empty() => return false,
                 RoundDecision::Drop | RoundDecision::Over => {
                     self.drop_unless_enough(index, replicate);
+                    position += 1;
                     continue;
                 }
             };
-            let (unit, grant) =
-                self.together(&to_come[..left[position - 1]], &remaining, budget.after(grant + next.overhead), grant);
-            let fills = plan.cases[index].has_long_set_up();
-            self.observer.silent(TimeBudget::silent(plan, self.wall.elapsed(), grant, fills));
+            let budget = budget.after(grant + next.overhead);
+            let (unit, grant) = self.together(&to_come[..left[position]], replicate, &remaining, budget, grant);
+            self.observer.silent(TimeBudget::silent(plan, self.wall.elapsed(), grant));
             self.observer.round(&plan.cases[index].id.to_string(), self.done, self.done + rounds, budget.expected());
-            match self.work(&unit, grant) {
+            match self.work(&unit, replicate, grant) {
                 // Of a round that was spoilt nothing is kept.
                 Some(measured) => {
-                    position += measured.saturating_sub(1);
+                    position += measured;
                     self.report_values(&unit[..measured.min(unit.len())]);
                 }
                 None => return false,
@@ -298,11 +291,11 @@ impl Runner<'_> {
     }
 
     /// Tells what is watched of these cases.
-    fn report_values(&mut self, unit: &[Visit]) {
-        for visit in unit {
-            let id = &self.setting.plan.cases[visit.case].id;
+    fn report_values(&mut self, unit: &[usize]) {
+        for &index in unit {
+            let id = &self.setting.plan.cases[index].id;
             if self.observer.watches(id)
-                && let Outcome::Measured(measured) = self.outcome(visit.case)
+                && let Outcome::Measured(measured) = self.outcome(index)
             {
                 self.observer.value(id, measured.estimate.value());
             }
@@ -321,20 +314,13 @@ impl Runner<'_> {
         self.past.iter().filter_map(index).collect()
     }
 
-    /// Where a round is among the past ones that are left. Behind a torn line of the journal they come in another order than here; only
-    /// `next` tells that a worker went on to later replicates.
-    fn past_of(&self, index: usize, round: u32, next: bool) -> Option<usize> {
+    /// Where a round is among the past ones that are left. Behind a torn line of the journal they come in another order than here.
+    fn past_of(&self, index: usize, round: u32) -> Option<usize> {
         if self.past.is_empty() {
             return None;
         }
         let id = self.setting.plan.cases[index].id.to_string();
-        let looked_at = if next { 1 } else { self.past.len() };
-        self.past.iter().take(looked_at).position(|past| past.round.round == round && past.case == id)
-    }
-
-    /// Whether a case has had this round, or had it before.
-    fn has(&self, index: usize, round: u32) -> bool {
-        self.states[index].rounds.iter().any(|had| had.round == round) || self.past_of(index, round, false).is_some()
+        self.past.iter().position(|past| past.round.round == round && past.case == id)
     }
 
     /// Takes over the past round at `place`, which is one of this case.
@@ -366,6 +352,7 @@ impl Runner<'_> {
             setup_ns: TimeBudget::set_up(self.setting.plan, self.wall.elapsed()).as_nanos() as u64,
             other_cpu: nearest_other(host, &cpus),
             look_at_cache: None,
+            is_followed: false,
             cpus,
             replica: false,
         }
@@ -427,6 +414,7 @@ impl Runner<'_> {
     }
 
     fn finish(mut self) -> Results {
+        self.give_back();
         let blocks = std::mem::replace(&mut self.blocks, Blocks::new(self.setting.meters));
         self.judge(blocks.rest());
         let plan = self.setting.plan;

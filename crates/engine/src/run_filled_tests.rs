@@ -1,13 +1,8 @@
 //! What takes long to fill: who does its rounds, and what becomes of the others' where time is short.
 
-use std::collections::HashSet;
-
-use hostmark_model::CaseRecord;
-
 use super::*;
-use crate::mock::go_on;
+use crate::mock::perform_kept;
 use crate::plan::Priority;
-use crate::record::journal::{Journal, PlanLine};
 
 /// Ten cases of one probe, each of which fills memory.
 pub(super) fn filling() -> Plan {
@@ -16,28 +11,17 @@ pub(super) fn filling() -> Plan {
     plan
 }
 
-/// A worker that takes so long to touch what its first case fills, and skips one case.
-pub(super) fn touching(job: &Job, first_touch: Duration, skipped: &str) -> Script {
+/// A worker that takes so long to touch what its first case fills, which later ones find.
+pub(super) fn touching(job: &Job, first_touch: Duration) -> Script {
     if job.cases.is_empty() {
         return usual(job);
     }
-    let (mut script, mut overhead, mut has_skipped) = (vec![hello()], first_touch, false);
-    for case in &job.cases {
-        match case.id == skipped {
-            false => script.extend(fine(job, 5.0, overhead).into_iter().skip(1)),
-            // Once: the worker knows too that it has no further round.
-            true if !std::mem::replace(&mut has_skipped, true) => {
-                script.push(line(&Event::Skipped { reason: ReasonCode::TooLittleMemory.because("no memory") }));
-            }
-            true => {}
-        }
+    let (mut script, mut overhead) = (vec![hello()], first_touch);
+    for _ in &job.cases {
+        script.extend(fine(job, 5.0, overhead).into_iter().skip(1));
         overhead = Duration::from_millis(40);
     }
     script
-}
-
-fn jobs_of(seen: &Seen) -> Vec<&Job> {
-    seen.jobs.iter().filter(|job| !job.cases.is_empty()).collect()
 }
 
 fn rounds_had(seen: &Seen, id: &str) -> Vec<u32> {
@@ -45,74 +29,55 @@ fn rounds_had(seen: &Seen, id: &str) -> Vec<u32> {
     case.measured().map_or(Vec::new(), |measured| measured.rounds.iter().map(|round| round.round).collect())
 }
 
-#[test]
-fn where_memory_is_slow_to_touch_the_worker_that_filled_it_does_all_rounds() {
-    let slow = perform(&filling(), &host(), None, |job| touching(job, Duration::from_secs(4), "none"));
-    // The default by itself, as it comes first, or all together: no memory is filled in a later replicate.
-    assert!(jobs_of(&slow).iter().all(|job| job.round == 0), "{:?}", slow.rounds());
-    assert!(jobs_of(&slow).len() <= 2);
-    for case in &slow.outcomes.cases {
-        assert_eq!(rounds_had(&slow, &case.id), [0, 1, 2, 3, 4], "{}", case.id);
-    }
-    // Each round has numbers of its own.
-    let seeds: HashSet<u64> = jobs_of(&slow).iter().flat_map(|job| &job.cases).map(|case| case.seed).collect();
-    assert_eq!(seeds.len(), 50);
+/// A worker that touches its memory for four seconds, once.
+fn slow(job: &Job) -> Script {
+    touching(job, Duration::from_secs(4))
+}
+
+/// Rounds of a job that follows, by the same worker.
+fn touched(job: &Job) -> Script {
+    touching(job, Duration::from_millis(40)).split_off(1)
 }
 
 #[test]
-fn rounds_that_were_disturbed_move_no_round_of_another_case() {
-    let own_ns = |id: &str| id.rsplit('=').next().unwrap().parse::<f64>().unwrap();
-    for times in 1..=3_usize {
-        let seen = perform(&filling(), &host(), None, |job| {
-            if job.cases.is_empty() {
-                return usual(job);
-            }
-            let (mut script, mut overhead, mut left) = (vec![hello()], Duration::from_secs(4), times);
-            for case in &job.cases {
-                let is_disturbed = case.id == "many.a@n=3" && left > 0;
-                left -= usize::from(is_disturbed);
-                let reason = ReasonCode::Disturbed.because("its threads never ran at the same time");
-                match is_disturbed {
-                    true => script.push(line(&Event::Skipped { reason })),
-                    false => script.extend(fine(job, own_ns(&case.id), overhead).into_iter().skip(1)),
-                }
-                overhead = Duration::from_millis(40);
-            }
-            script
-        });
-        for case in &seen.outcomes.cases {
-            let medians = |case: &CaseRecord| -> Vec<f64> {
-                case.measured()
-                    .map_or(Vec::new(), |measured| measured.rounds.iter().map(|round| round.median).collect())
-            };
-            let medians = medians(case);
-            assert!(medians.iter().all(|median| *median == own_ns(&case.id)), "{times} {}: {medians:?}", case.id);
-            assert!(medians.len() + times >= 5, "{times} {}: {medians:?}", case.id);
-        }
+fn one_worker_touches_memory_for_the_rounds_of_all_replicates() {
+    let seen = perform_kept(&filling(), &host(), slow, touched);
+    let jobs: Vec<&Job> = seen.jobs.iter().filter(|job| !job.cases.is_empty()).collect();
+    assert!(jobs.len() >= 5 && jobs.iter().all(|job| job.is_followed), "{:?}", seen.rounds());
+    // Those of the CPUs' warm-up, and one that filled memory.
+    assert_eq!(seen.ended, seen.jobs.len() - jobs.len() + 1);
+    for case in &seen.outcomes.cases {
+        assert!(rounds_had(&seen, &case.id).starts_with(&[0, 1, 2, 3, 4]), "{}", case.id);
     }
 }
 
 #[test]
-fn trials_of_the_first_rounds_are_not_taken_for_slow_memory() {
-    let seen = perform(&filling(), &host(), None, |job| {
-        let mut script = touching(job, Duration::from_millis(60), "none");
-        // The first round of all chooses for a second and more.
-        if job.round == 0 && !job.cases.is_empty() {
-            let chosen = Event::Chosen { scope: "all".into(), way: "nt".into(), trials_ns: 1.5e9 };
-            script.insert(1, (Duration::from_millis(1500), line(&chosen).1));
-        }
-        script
-    });
-    assert!((0..5).all(|replicate| jobs_of(&seen).iter().any(|job| job.round == replicate)));
+fn one_that_has_ended_meanwhile_is_followed_by_a_fresh_one() {
+    // Given a further job, it says nothing and has ended.
+    let script = |job: &Job| touching(job, Duration::from_millis(40));
+    let seen = perform_kept(&filling(), &host(), script, |_| Vec::new());
+    for case in &seen.outcomes.cases {
+        assert!(rounds_had(&seen, &case.id).starts_with(&[0, 1, 2, 3, 4]), "{}", case.id);
+    }
 }
 
 #[test]
-fn where_memory_is_fast_to_touch_rounds_lie_apart() {
-    let fast = perform(&filling(), &host(), None, |job| touching(job, Duration::from_millis(60), "none"));
-    let replicates: Vec<u32> = jobs_of(&fast).iter().map(|job| job.round).collect();
-    assert!((0..5).all(|replicate| replicates.contains(&replicate)), "{replicates:?}");
-    for case in &fast.outcomes.cases {
-        assert!(rounds_had(&fast, &case.id).starts_with(&[0, 1, 2, 3, 4]), "{}", case.id);
+fn memory_that_a_case_lacks_is_given_back_for_it() {
+    let mut plan = planned(SHARED, &["many.a", "many.b"], Profile::Quick);
+    let filling = plan.cases.iter_mut().filter(|case| case.id.probe == "many.a");
+    filling.for_each(|case| case.set_up = Duration::from_millis(30));
+    let mut lacked = false;
+    let script = |job: &Job| {
+        // From the second replicate on a worker keeps memory.
+        if job.round == 1 && job.case().starts_with("many.b") && !std::mem::replace(&mut lacked, true) {
+            return vec![hello(), line(&Event::Skipped { reason: ReasonCode::TooLittleMemory.because("no memory") })];
+        }
+        touching(job, Duration::from_millis(40))
+    };
+    let seen = perform_kept(&plan, &host(), script, touched);
+    assert!(lacked);
+    for case in &seen.outcomes.cases {
+        assert!(rounds_had(&seen, &case.id).starts_with(&[0, 1, 2, 3, 4]), "{}", case.id);
     }
 }
 
@@ -126,7 +91,7 @@ fn where_a_machine_is_busy_no_default_goes_without_for_the_rounds_of_another() {
         .filter(|case| fills(&case.id.to_string()))
         .for_each(|case| case.set_up = Duration::from_millis(30));
     let seen = perform(&plan, &host(), None, |job| match job.cases.first() {
-        Some(case) if fills(&case.id) => touching(job, Duration::from_secs(4), "none"),
+        Some(case) if fills(&case.id) => touching(job, Duration::from_secs(4)),
         Some(_) => {
             let rounds = job.cases.iter().flat_map(|_| fine(job, 5.0, Duration::from_millis(1900)).into_iter().skip(1));
             std::iter::once(hello()).chain(rounds).collect()
@@ -163,38 +128,6 @@ fn cells_that_fill_nothing_wait_for_none_that_fills_a_machine() {
     for case in &seen.outcomes.cases {
         let least = if fills(&case.id) { 1 } else { 5 };
         assert!(rounds_had(&seen, &case.id).len() >= least, "{}: {:?}", case.id, case.outcome);
-    }
-}
-
-#[test]
-fn what_came_to_no_value_is_not_waited_for_again() {
-    let seen = perform(&filling(), &host(), None, |job| touching(job, Duration::from_secs(4), "many.a@n=4"));
-    assert_eq!(reason(seen.outcome("many.a@n=4")), "no memory");
-    for case in seen.outcomes.cases.iter().filter(|case| case.id != "many.a@n=4") {
-        assert_eq!(rounds_had(&seen, &case.id), [0, 1, 2, 3, 4], "{}", case.id);
-    }
-}
-
-#[test]
-fn a_run_cut_short_while_it_did_later_rounds_goes_on_with_all_of_them() {
-    let directory = tempfile::tempdir().unwrap();
-    let script = |job: &Job| touching(job, Duration::from_secs(4), "none");
-    for kept in [1, 9, 10, 11, 27, 49] {
-        let path = directory.path().join(kept.to_string());
-        let plan = filling();
-        let mut journal = Journal::create(&path, &"run", &PlanLine::of(&plan), &Origin::default()).unwrap();
-        perform(&plan, &host(), Some(&mut journal), script);
-        drop(journal);
-        let (_, _, mut past) = crate::fixture::resumed::<String>(&path).unwrap();
-        past.truncate(kept);
-        let seen = go_on(&plan, &host(), None, past, script);
-        for case in &seen.outcomes.cases {
-            let mut had = rounds_had(&seen, &case.id);
-            had.sort_unstable();
-            had.dedup();
-            assert!(had.len() == case.measured().unwrap().rounds.len(), "{}: a round twice", case.id);
-            assert!(had.len() >= 3, "after {kept}, {}: {had:?}", case.id);
-        }
     }
 }
 

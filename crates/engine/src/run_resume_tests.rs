@@ -78,7 +78,7 @@ fn torn(plan: &Plan, whole: &[PastRound], script: fn(&Job) -> Script, is_torn: &
 #[test]
 fn behind_torn_lines_every_round_that_was_kept_stays_and_what_they_held_is_measured_anew() {
     let directory = tempfile::tempdir().unwrap();
-    let slow = |job: &Job| touching(job, Duration::from_secs(4), "none");
+    let slow = |job: &Job| touching(job, Duration::from_secs(4));
     let shared = planned(SHARED, &["many.a"], Profile::Quick);
     // For one round alone no memory is filled again.
     type Answers = fn(&Job) -> Script;

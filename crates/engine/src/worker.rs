@@ -1,4 +1,5 @@
-//! The worker: reads one job, runs one round of its cases in this fresh process, and says what came of it in JSON lines.
+//! The worker: reads a job, runs one round of its cases in this fresh process, and says what came of it in JSON lines. Where it has
+//! filled memory that further rounds need, it waits for their jobs.
 
 pub mod far;
 pub(crate) mod job;
@@ -6,7 +7,6 @@ pub(crate) mod patience;
 pub mod service;
 pub(crate) mod session;
 
-use std::collections::HashSet;
 use std::io::{BufRead, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -35,7 +35,7 @@ const RUN_WARM_UP_NS: (f64, f64) = (20e6, 200e6);
 /// The warm-up of a round, at most, ns.
 const ROUND_WARM_UP_NS: f64 = 5e6;
 
-/// Serves one job; the process should end afterwards, whatever is returned.
+/// Serves a job, and those that follow it; the process should end afterwards, whatever is returned.
 pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl Write) -> std::io::Result<()> {
     let mut line = String::new();
     input.read_line(&mut line).call("read")?;
@@ -65,19 +65,32 @@ pub fn serve(catalogue: Catalogue, input: &mut impl BufRead, output: &mut impl W
     if let Some(run) = run {
         ipc_cleanup::write_down_in(run);
     }
-    respond(catalogue, job, output)
+    respond(catalogue, job, input, output)
 }
 
-/// Does the job, and writes what came of it.
-fn respond(catalogue: Catalogue, job: Job, output: &mut impl Write) -> std::io::Result<()> {
+/// Does the job, and those that follow it, and writes what came of them.
+fn respond(
+    catalogue: Catalogue,
+    mut job: Job,
+    input: &mut impl BufRead,
+    output: &mut impl Write,
+) -> std::io::Result<()> {
     greet(output)?;
     answer_with_last_words();
-    for_each_case(catalogue, &job, |events| {
-        exit_message::answer_self();
-        write_events(&events, output)?;
-        exit_message::answer_for_children();
-        Ok(())
-    })
+    let mut line = String::new();
+    loop {
+        for_each_case(catalogue, &job, |events| {
+            exit_message::answer_self();
+            write_events(&events, output)?;
+            exit_message::answer_for_children();
+            Ok(())
+        })?;
+        line.clear();
+        if !job.is_followed || exit_message::received().is_some() || input.read_line(&mut line).call("read")? == 0 {
+            return Ok(());
+        }
+        job = Job::from_line(&line)?;
+    }
 }
 
 /// Has this worker answer with the last words of a child that has failed, where it waits for that child.
@@ -137,16 +150,12 @@ fn for_each_case(
     if job.cases.is_empty() {
         return done(guarded(|| sound.and_then(|()| warm_cpu(job))));
     }
-    if job.cases.len() > 1 {
-        arena::keep();
+    if job.cases.len() > 1 || job.is_followed {
+        // Of what further jobs find, each goes over another part.
+        arena::keep(job.is_followed.then_some(job.cases[0].seed));
     }
     let mut choices: Vec<(CaseId, Choice)> = Vec::new();
-    // What came to no value has no further round in this worker; whoever reads of it knows that too.
-    let mut ended: HashSet<String> = HashSet::new();
     for own in &job.cases {
-        if ended.contains(&own.id) {
-            continue;
-        }
         // The case before may have come to its samples.
         setup::go_on();
         let mut own = own.clone();
@@ -160,9 +169,6 @@ fn for_each_case(
         });
         if let (Ok(id), Some(choice)) = (id, events.iter().find_map(choice_of)) {
             choices.push((id, choice));
-        }
-        if events.last().is_some_and(Event::ends_case) {
-            ended.insert(own.id.clone());
         }
         done(events)?;
         // What a child has said, and an alarm that it may have set off, belong to this case: the others have another worker.
@@ -250,7 +256,7 @@ fn cpus_of<'a>(job: &'a Job, own: &'a JobCase) -> &'a [usize] {
 
 /// The directory of a case of the job: one of its own for each, since that of a case before may not have been removable.
 fn folder_of(job: &Job, own: &JobCase) -> String {
-    match job.cases.iter().position(|case| case.id == own.id && case.seed == own.seed) {
+    match job.cases.iter().position(|case| case.id == own.id) {
         None | Some(0) => job.folder.clone(),
         Some(place) => format!("{}-{place}", job.folder),
     }
@@ -317,7 +323,7 @@ fn round(catalogue: Catalogue, job: &Job, own: &JobCase, id: CaseId) -> Result<V
         looks: around,
         steal_ns: losses.steal_ns.map(|ns| ns as f64),
         throttled: losses.throttled,
-        time: Some(phases.time(&case.yielded)),
+        time: Some(phases.time(&case.yielded, if job.is_followed { case.memory.touched_ns() } else { 0 })),
         ..RoundNoise::default()
     };
     report(&entry, case, surroundings)
@@ -333,7 +339,7 @@ struct Phases {
 
 impl Phases {
     /// How long each took. What yielded no samples has set up until its end.
-    fn time(&self, yielded: &Yield) -> RoundTime {
+    fn time(&self, yielded: &Yield, first_touch_ns: u64) -> RoundTime {
         let complete_ns = if yielded.complete_ns == 0 { self.over_ns } else { yielded.complete_ns };
         let sampling_ns = setup::ended_ns().clamp(self.warm_ns, complete_ns.max(self.warm_ns));
         let between = |from_ns: u64, to_ns: u64| to_ns.saturating_sub(from_ns) as f64;
@@ -344,6 +350,7 @@ impl Phases {
             facts_ns: between(self.begun_ns, self.cold_ns),
             warm_up_ns: between(self.cold_ns, self.warm_ns),
             set_up_ns: between(self.warm_ns, sampling_ns),
+            first_touch_ns: first_touch_ns.min(sampling_ns - self.warm_ns) as f64,
             samples_ns,
             between_ns: sampled_ns - samples_ns,
             end_ns: between(complete_ns, self.over_ns),

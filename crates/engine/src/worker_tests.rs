@@ -15,7 +15,6 @@ static RATE: Probe = Probe { measure: Measure::Run(rate), ..PLAIN };
 static PANICS: Probe = Probe { measure: Measure::Run(panics), ..PLAIN };
 static ENTERED: Probe = Probe { measure: Measure::Run(entered), ..PLAIN };
 static SKIPS: Probe = Probe { measure: Measure::Run(skips), ..PLAIN };
-static DISTURBED: Probe = Probe { measure: Measure::Run(disturbed), ..PLAIN };
 static FAILS: Probe = Probe { measure: Measure::Run(fails), ..PLAIN };
 static TWICE: Probe = Probe { measure: Measure::Run(twice), ..PLAIN };
 static BELOW_ZERO: Probe = Probe { measure: Measure::Run(below_zero), ..PLAIN };
@@ -42,7 +41,6 @@ static CATALOGUE: Catalogue = &[&Group {
         ("rate", &RATE),
         ("panics", &PANICS),
         ("skips", &SKIPS),
-        ("disturbed", &DISTURBED),
         ("fails", &FAILS),
         ("says", &SAYS),
         ("sleeps", &SLEEPS),
@@ -92,10 +90,6 @@ fn entered(case: &mut Case) -> Result<()> {
 
 fn skips(_: &mut Case) -> Result<()> {
     Err(RoundError::skipped(ReasonCode::MissingFile, "no such device"))
-}
-
-fn disturbed(_: &mut Case) -> Result<()> {
-    Err(RoundError::skipped(ReasonCode::Disturbed, "not this time"))
 }
 
 fn fails(case: &mut Case) -> Result<()> {
@@ -168,7 +162,7 @@ fn events_of(job: Job) -> Vec<Event> {
     // On a thread of its own, which a round binds to its CPU.
     let thread = std::thread::spawn(move || {
         let mut output = Vec::new();
-        respond(CATALOGUE, job, &mut output).unwrap();
+        respond(CATALOGUE, job, &mut &b""[..], &mut output).unwrap();
         String::from_utf8(output).unwrap()
     });
     let text = thread.join().unwrap();
@@ -236,19 +230,6 @@ fn counters_of_the_kernel_tell_the_switches_of_an_operation_beside_its_time_and_
     let Some(counted) = switches(true) else { return skipped("the kernel lets nobody here count switches") };
     // A sleep is one; each operation is half of it. Others may add theirs.
     assert!(counted.len() == 1 && (0.5..1.0).contains(&counted[0]), "{counted:?}");
-}
-
-#[test]
-fn a_case_that_was_disturbed_once_has_its_later_rounds_and_one_that_cannot_be_measured_has_none() {
-    let rounds_of = |cases: [&str; 4]| {
-        let mut job = job(cases[0]);
-        job.cases = cases.map(|case| JobCase { id: case.into(), ..job.cases[0].clone() }).to_vec();
-        let last = events_of(job).into_iter().filter(Event::is_last);
-        last.map(|event| matches!(event, Event::Done { .. })).collect::<Vec<bool>>()
-    };
-    // Whoever hears them out tells rounds by their place.
-    assert_eq!(rounds_of(["try.disturbed", "try.fine", "try.disturbed", "try.fine"]), [false, true, false, true]);
-    assert_eq!(rounds_of(["try.skips", "try.fine", "try.skips", "try.fine"]), [false, true, true]);
 }
 
 #[test]
@@ -409,6 +390,19 @@ fn what_goes_wrong_is_reported_and_leaves_nothing() {
         events_of(job("try.skips")),
         [Event::Skipped { reason: ReasonCode::MissingFile.because("no such device") }]
     );
+}
+
+#[test]
+fn jobs_that_follow_are_done_by_the_same_worker_and_end_with_its_input() {
+    let first = job("try.fine").with(|job| job.is_followed = true);
+    let further = [first.clone(), first.clone()].map(|job| serde_json::to_string(&job).unwrap() + "\n").concat();
+    let written = std::thread::spawn(move || {
+        let mut output = Vec::new();
+        respond(CATALOGUE, first, &mut further.as_bytes(), &mut output).map(|()| String::from_utf8(output).unwrap())
+    });
+    let text = written.join().unwrap().unwrap();
+    let of_kind = |kind: &str| text.lines().filter(|line| line.contains(kind)).count();
+    assert_eq!((of_kind("\"hello\""), of_kind("\"done\"")), (1, 3), "{text}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A way to one worker, as who measures has it.
 
+use std::io;
 use std::time::Duration;
 
 /// A way to one worker. It is always a process of the machine on which the run is: what goes elsewhere is a whole run.
@@ -8,6 +9,10 @@ pub trait WorkerLink {
     fn receive(&mut self, at_most: Duration) -> Received;
     /// Whether a part of the worker waits for a CPU or a device, and has had less CPU time than `enough` so far.
     fn is_starved(&mut self, enough: Duration) -> bool;
+    /// Gives a worker that waits for one a further line.
+    fn give(&mut self, _line: &str) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
     /// Ends the worker and everything it started, and waits until it is gone.
     fn end(&mut self);
 }

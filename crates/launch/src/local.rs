@@ -37,17 +37,20 @@ pub struct LocalWorker {
 }
 
 impl LocalWorker {
-    /// Starts `program` with `arguments`, gives it one line and no more. `stop` becomes readable when the person asks to
-    /// stop. The worker is the leader of a process group of its own.
+    /// Starts `program` with `arguments`, and gives it one line, and no more unless others may follow. `stop` becomes readable
+    /// when the person asks to stop. The worker is the leader of a process group of its own.
     pub fn start(
         program: &Path,
         arguments: &[&str],
-        line: &str,
+        (line, is_followed): (&str, bool),
         stop: Option<Rc<OwnedFd>>,
         warden: Rc<dyn Warden>,
     ) -> io::Result<LocalWorker> {
         let mut worker = LocalWorker::begin(program, arguments, stop, warden)?;
-        worker.process.send_last(&format!("{line}\n"))?;
+        worker.process.send_unless_ended(&format!("{line}\n"))?;
+        if !is_followed {
+            worker.process.close_stdin();
+        }
         Ok(worker)
     }
 
@@ -107,6 +110,10 @@ impl WorkerLink for LocalWorker {
         self.process.is_starved(enough)
     }
 
+    fn give(&mut self, line: &str) -> io::Result<()> {
+        self.process.send(&format!("{line}\n"))
+    }
+
     fn end(&mut self) {
         // One that cannot be ended stays in the warden's charge.
         if self.process.end().is_ok()
@@ -129,9 +136,7 @@ impl LocalService {
         stop: Option<Rc<OwnedFd>>,
         warden: Rc<dyn Warden>,
     ) -> io::Result<LocalService> {
-        let mut worker = LocalWorker::begin(program, arguments, stop, warden)?;
-        worker.process.send_unless_ended(&format!("{line}\n"))?;
-        Ok(LocalService(worker))
+        LocalWorker::start(program, arguments, (line, true), stop, warden).map(LocalService)
     }
 }
 
@@ -195,7 +200,7 @@ mod tests {
 
     fn shell(script: &str, stop: Option<Rc<OwnedFd>>) -> LocalWorker {
         let warden = Rc::new(Ledger::default());
-        LocalWorker::start(Path::new("/bin/sh"), &["-c", script], "order", stop, warden).unwrap()
+        LocalWorker::start(Path::new("/bin/sh"), &["-c", script], ("order", false), stop, warden).unwrap()
     }
 
     #[test]
@@ -203,7 +208,7 @@ mod tests {
         let warden = Rc::new(Ledger::default());
         let start = || {
             let warden: Rc<dyn Warden> = warden.clone();
-            LocalWorker::start(Path::new("/bin/sh"), &["-c", "sleep 60"], "", None, warden).unwrap()
+            LocalWorker::start(Path::new("/bin/sh"), &["-c", "sleep 60"], ("", false), None, warden).unwrap()
         };
         let (mut ended, dropped) = (start(), start());
         let groups = vec![ended.process.id(), dropped.process.id()];
@@ -300,7 +305,9 @@ mod tests {
     #[test]
     fn a_program_that_is_not_there_is_an_error() {
         let warden = Rc::new(Ledger::default());
-        assert!(LocalWorker::start(Path::new("/nonexistent/hostmark"), &[], "", None, warden.clone()).is_err());
+        assert!(
+            LocalWorker::start(Path::new("/nonexistent/hostmark"), &[], ("", false), None, warden.clone()).is_err()
+        );
         assert_eq!(*warden.0.borrow(), (vec![], vec![]));
     }
 }

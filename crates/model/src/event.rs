@@ -177,12 +177,6 @@ pub enum Event {
 }
 
 impl Event {
-    /// Whether the case has no further round in this worker: what came to nothing by what does not pass. The worker and whoever hears it
-    /// out decide alike, since a round is told by its place alone.
-    pub fn ends_case(&self) -> bool {
-        matches!(self, Event::Skipped { reason } | Event::Failed { reason } if !reason.may_pass())
-    }
-
     /// Whether it is the last of its case.
     pub fn is_last(&self) -> bool {
         matches!(self, Event::Done { .. } | Event::Skipped { .. } | Event::Failed { .. })

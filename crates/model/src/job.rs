@@ -80,6 +80,9 @@ pub struct Job {
     /// holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub look_at_cache: Option<u64>,
+    /// Tells that further jobs may follow: what this one fills is kept for them, and the worker waits.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_followed: bool,
     /// Whether not to measure but to do the same as the worker that started this one, until it is killed.
     pub replica: bool,
 }
@@ -157,6 +160,7 @@ impl Job {
             setup_ns: 0,
             folder: "round-0".into(),
             look_at_cache: None,
+            is_followed: false,
             replica: false,
         }
     }

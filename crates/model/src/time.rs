@@ -12,12 +12,19 @@ pub struct RoundTime {
     pub warm_up_ns: f64,
     /// What the probe did before its first sample: memory, files, processes, trials of kernels.
     pub set_up_ns: f64,
+    /// Of the set-up, touching memory for the first time that further jobs of this worker find.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub first_touch_ns: f64,
     /// Timed in samples that are kept.
     pub samples_ns: f64,
     /// Beside these until the last: the search for a length, samples that were thrown away, counters, the core's frequency.
     pub between_ns: f64,
     /// What came after the last sample: memory and files given back, processes ended.
     pub end_ns: f64,
+}
+
+fn is_zero(ns: &f64) -> bool {
+    *ns == 0.0
 }
 
 /// Where a run's time went, seconds.
@@ -82,8 +89,15 @@ mod tests {
 
     #[test]
     fn the_parts_of_a_run_come_to_the_whole() {
-        let round =
-            RoundTime { facts_ns: 1e8, warm_up_ns: 2e8, set_up_ns: 1e9, samples_ns: 2e9, between_ns: 5e8, end_ns: 1e8 };
+        let round = RoundTime {
+            facts_ns: 1e8,
+            warm_up_ns: 2e8,
+            set_up_ns: 1e9,
+            first_touch_ns: 9e8,
+            samples_ns: 2e9,
+            between_ns: 5e8,
+            end_ns: 1e8,
+        };
         let mut time = RunTime::default();
         time.add(4.0, Some(&round));
         time.add(0.5, None);

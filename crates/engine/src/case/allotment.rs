@@ -37,13 +37,21 @@ struct MemoryAccount {
     deadline: Deadline,
     /// What this worker has filled.
     filled_bytes: AtomicU64,
+    /// Time of the first touch of memory that is kept for others, ns.
+    touched_ns: AtomicU64,
 }
 
 impl MemoryBudget {
     /// For one of `copies` workers of a case, which may fill `most_bytes` by what its parent says, and set up until the deadline.
     pub(crate) fn new(root: Root, most_bytes: u64, copies: u64, deadline: Deadline) -> MemoryBudget {
-        let (spare, filled_bytes) = (OnceLock::new(), AtomicU64::new(arena::kept_bytes()));
-        MemoryBudget(Arc::new(MemoryAccount { root, spare, most_bytes, copies: copies.max(1), deadline, filled_bytes }))
+        let (filled_bytes, touched_ns) = (AtomicU64::new(arena::kept_bytes()), AtomicU64::new(0));
+        let (spare, copies) = (OnceLock::new(), copies.max(1));
+        MemoryBudget(Arc::new(MemoryAccount { root, spare, most_bytes, copies, deadline, filled_bytes, touched_ns }))
+    }
+
+    /// Time of the first touch of memory that is kept for others, ns.
+    pub(crate) fn touched_ns(&self) -> u64 {
+        self.0.touched_ns.load(Ordering::Relaxed)
     }
 
     fn spare(&self) -> &SpareMemory {
@@ -183,7 +191,7 @@ impl Allotment {
     pub fn map_placed(&self, place: impl FnOnce(&mut Buffer) -> Result<()>) -> Result<Buffer> {
         let (mut buffer, filling) = self.reserve()?;
         place(&mut buffer)?;
-        filling.of_buffer(&mut buffer, 0, 0)?;
+        filling.of_buffer(&mut buffer, 0)?;
         Ok(buffer)
     }
 
@@ -197,10 +205,17 @@ impl Allotment {
         let mut buffer = Buffer::kept(self.bytes, self.pages, self.node).map_err(|error| self.lacking(&error))?;
         let touched = buffer.filled_bytes();
         let left_bytes = footprint_bytes(self.bytes.saturating_sub(touched) as u64, self.pages);
-        let filling = Filling::new(self.budget.clone(), left_bytes, self.count, self.node);
-        filling.of_buffer(&mut buffer, touched.min(kept), touched)?;
+        let left = touched.min(self.bytes);
+        buffer.fill(kept.min(left), left, FillPattern::START);
         if touched < self.bytes {
+            let begun_ns = monotonic_ns();
+            let filling = Filling::new(self.budget.clone(), left_bytes, self.count, self.node);
+            filling.of_buffer(&mut buffer, touched)?;
             buffer.gather();
+            if let Some(budget) = &self.budget {
+                // Those that are filled at the same time take the time once.
+                budget.0.touched_ns.fetch_add((monotonic_ns() - begun_ns) / self.count.max(1), Ordering::Relaxed);
+            }
         }
         Ok(buffer)
     }
@@ -236,14 +251,13 @@ impl Filling {
         Filling { budget, begun_ns, of_bytes, left_bytes, count, node, step_bytes: 0, every_bytes, forecast_bytes }
     }
 
-    /// Fills a buffer from a place on, of which as many bytes as `touched` need no new memory.
-    fn of_buffer(mut self, buffer: &mut Buffer, from: usize, touched: usize) -> Result<()> {
-        let bytes = buffer.bytes().len();
-        let (mut from, mut pattern) = (from.min(bytes), FillPattern::START);
+    /// Fills a buffer from a place on.
+    fn of_buffer(mut self, buffer: &mut Buffer, mut from: usize) -> Result<()> {
+        let (bytes, mut pattern) = (buffer.bytes().len(), FillPattern::START);
         while from < bytes {
             let to = bytes.min(from + STEP_BYTES);
             pattern = buffer.fill(from, to, pattern);
-            self.advance(to.saturating_sub(from.max(touched)) as u64)?;
+            self.advance((to - from) as u64)?;
             from = to;
         }
         Ok(())

@@ -137,7 +137,7 @@ fn what_cases_before_left_is_a_part_of_the_half_and_gives_way() {
     crate::sys::process::in_a_child(|| {
         let cpus = crate::sys::affinity::allowed()?;
         crate::sys::affinity::bind(&cpus[..1])?;
-        crate::case::arena::keep();
+        crate::case::arena::keep(None);
         let machine = Machine::new();
         machine.available(400);
         drop(machine.budget(1).allot(1, 100 * MIB, Pages::Base, None).unwrap().map().unwrap());

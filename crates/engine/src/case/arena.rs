@@ -1,10 +1,13 @@
-//! Memory that a worker keeps from one case of its job to the next: one mapping for a whole curve, touched once.
+//! Memory that a worker keeps from one case to the next: one mapping for a whole curve, touched once.
 //!
-//! It belongs to one worker, and so to one replicate: the next replicate has other pages, and what their places make of a value is
-//! in its interval.
+//! A worker of one job has it for one replicate: the next has other pages. In one whose job is followed by others each replicate goes
+//! over other pages of what is kept. What their places make of a value is in its interval.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, PoisonError};
+
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
 
 use crate::sys::affinity;
 use crate::sys::memory::{self, Node, Pages};
@@ -14,7 +17,13 @@ use crate::sys::memory::{self, Node, Pages};
 const CAPACITY_BYTES: usize = 4 << 30;
 
 /// What is kept; none where nothing is to be.
-static KEPT: Mutex<Option<Vec<FreeMapping>>> = Mutex::new(None);
+static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
+
+struct Kept {
+    free: Vec<FreeMapping>,
+    /// Place at which a buffer begins in a mapping that is longer, 0 to 1.
+    place: f64,
+}
 
 /// A mapping that nobody uses now.
 #[derive(Debug)]
@@ -49,23 +58,27 @@ pub struct Buffer {
     place: Option<PagePlacement>,
 }
 
-/// From now on this process keeps the memory of its cases.
-pub(crate) fn keep() {
-    *KEPT.lock().unwrap_or_else(PoisonError::into_inner) = Some(Vec::new());
+/// From now on this process keeps the memory of its cases, and what it kept before. Of what is longer than it needs to be a buffer begins at
+/// the start, or with a seed anywhere.
+pub(crate) fn keep(seed: Option<u64>) {
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let place = seed.map_or(0.0, |seed| Pcg64Mcg::seed_from_u64(seed).random());
+    let free = kept.take().map_or(Vec::new(), |kept| kept.free);
+    *kept = Some(Kept { free, place });
 }
 
 /// Gives back all that is kept and not in use. How many bytes that was.
 pub(crate) fn release() -> u64 {
-    with_kept(|kept| kept.drain(..).map(|kept| kept.buffer.filled_bytes() as u64).sum()).unwrap_or(0)
+    with_kept(|kept| kept.free.drain(..).map(|kept| kept.buffer.filled_bytes() as u64).sum()).unwrap_or(0)
 }
 
 /// How much is kept and not in use, bytes.
 pub(crate) fn kept_bytes() -> u64 {
-    with_kept(|kept| kept.iter().map(|kept| kept.buffer.filled_bytes() as u64).sum()).unwrap_or(0)
+    with_kept(|kept| kept.free.iter().map(|kept| kept.buffer.filled_bytes() as u64).sum()).unwrap_or(0)
 }
 
 /// None where nothing is kept.
-fn with_kept<T>(of: impl FnOnce(&mut Vec<FreeMapping>) -> T) -> Option<T> {
+fn with_kept<T>(of: impl FnOnce(&mut Kept) -> T) -> Option<T> {
     KEPT.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(of)
 }
 
@@ -81,14 +94,14 @@ impl Buffer {
         let Some(place) = PagePlacement::here(pages, node) else { return Buffer::fresh(bytes, pages, node) };
         let found = with_kept(|kept| {
             let fits = |one: &FreeMapping| one.place == place && one.buffer.capacity() >= bytes;
-            let fitting = kept.iter().enumerate().filter(|(_, one)| fits(one));
+            let fitting = kept.free.iter().enumerate().filter(|(_, one)| fits(one));
             let (longest, _) = fitting.max_by_key(|(_, one)| one.buffer.filled_bytes())?;
-            Some(kept.swap_remove(longest).buffer)
+            Some((kept.free.swap_remove(longest).buffer, kept.place))
         });
         let buffer = match found {
             None => return Buffer::fresh(bytes, pages, node),
-            Some(Some(mut buffer)) => {
-                buffer.resize(bytes);
+            Some(Some((mut buffer, place))) => {
+                buffer.resize(bytes, place);
                 buffer
             }
             // Where so much cannot even be promised, as much as is asked for.
@@ -103,7 +116,7 @@ impl Drop for Buffer {
     fn drop(&mut self) {
         if let (Some(buffer), Some(place)) = (self.buffer.take(), self.place.take()) {
             // Where nothing is kept any more, it is unmapped.
-            with_kept(|kept| kept.push(FreeMapping { buffer, place }));
+            with_kept(|kept| kept.free.push(FreeMapping { buffer, place }));
         }
     }
 }

@@ -12,7 +12,7 @@ fn in_a_worker(test: impl FnOnce()) {
     in_a_child(|| {
         let cpus = affinity::allowed()?;
         affinity::bind(&cpus[..1])?;
-        keep();
+        keep(None);
         test();
         Ok(())
     });
@@ -49,6 +49,28 @@ fn the_sizes_of_a_curve_lie_in_one_mapping_that_is_touched_once() {
         // A longer one than any goes on where that ends.
         let longer = filled(16 * MIB, Pages::Base);
         assert_eq!((start(&longer), longer.filled_bytes()), (second, 16 * MIB));
+    });
+}
+
+#[test]
+fn what_is_kept_for_further_jobs_is_gone_over_elsewhere_in_each() {
+    in_a_worker(|| {
+        drop(filled(16 * MIB, Pages::Base));
+        let places: std::collections::HashSet<usize> = (0..8)
+            .map(|seed| {
+                keep(Some(seed));
+                let buffer = filled(4 * MIB, Pages::Base);
+                assert_eq!((buffer.bytes().len(), kept_bytes(), buffer.filled_bytes()), (4 * MIB, 0, 16 * MIB));
+                start(&buffer)
+            })
+            .collect();
+        assert!(places.len() >= 7, "{places:?}");
+        let (first, last) = (*places.iter().min().unwrap(), *places.iter().max().unwrap());
+        assert!(last - first <= 12 * MIB && places.iter().all(|place| place.is_multiple_of(4096)), "{places:?}");
+        // What is as long as all of it, or longer, begins at its start.
+        let whole = start(&filled(16 * MIB, Pages::Base));
+        let longer = start(&filled(20 * MIB, Pages::Base));
+        assert!(whole == longer && whole <= first);
     });
 }
 

@@ -2,10 +2,12 @@
 
 mod cost;
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use hostmark_model::{AxisKind, EACH_POINT, HostFacts, Params, Profile};
 
+use crate::plan::profile_limits::SHARED_BY;
 use crate::plan::time_budget::TimeBudget;
 use crate::plan::{Plan, PlannedCase, Priority, TableCell, no_time};
 use crate::probe::Measure;
@@ -29,11 +31,15 @@ impl Plan {
         self.mark(cells, Priority::Cell);
         for case in &mut self.cases {
             (case.set_up, case.first_touch) = cost::of_round(host, case);
+            if !case.keeps_worker() {
+                // Every replicate touches it.
+                case.set_up += std::mem::take(&mut case.first_touch) / SHARED_BY;
+            }
         }
         if !self.request.inputs.command.is_empty() {
             return;
         }
-        let mut left = TimeBudget::for_rounds(self);
+        let (mut left, mut touched) = (TimeBudget::for_rounds(self), HashMap::new());
         let rounds = self.profile_limits().least_rounds as usize;
         // In less time than the profile has, what takes a large part of it to fill gives way to all others.
         let most = match self.request.inputs.limit_s {
@@ -46,8 +52,14 @@ impl Plan {
                 case.skip = Some(no_time());
                 continue;
             }
-            match left.checked_sub(TimeBudget::at_least(rounds, case.set_up)) {
-                Some(rest) => left = rest,
+            // What the worker that is kept has touched for a larger case is not touched again.
+            let region = touched.entry(case.region()).or_insert(Duration::ZERO);
+            let first_touch = case.first_touch.saturating_sub(*region);
+            match left.checked_sub(TimeBudget::at_least(rounds, case.set_up) + first_touch) {
+                Some(rest) => {
+                    left = rest;
+                    *region = case.first_touch.max(*region);
+                }
                 None if case.is_default => left = Duration::ZERO,
                 None => case.skip = Some(no_time()),
             }

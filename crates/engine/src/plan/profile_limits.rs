@@ -2,34 +2,44 @@
 
 use std::time::Duration;
 
-use hostmark_model::Profile;
+use hostmark_model::{AxisKind, Profile};
 
 use super::{Plan, PlannedCase, Priority};
 
 /// A set-up of so long, by forecast, is no cheap one.
 const LONG_SET_UP: Duration = Duration::from_millis(25);
+/// Rounds, or cases, that share what was touched, at least.
+pub(super) const SHARED_BY: u32 = 5;
 
 impl PlannedCase {
     /// Whether what it fills takes long, by forecast: it has no more rounds than it needs, and is measured beside its like, with
     /// which it shares what is filled.
     pub fn has_long_set_up(&self) -> bool {
-        self.set_up >= LONG_SET_UP
+        self.set_up + self.first_touch / SHARED_BY >= LONG_SET_UP
     }
 
-    /// Whether a worker fills what takes long for it and for others.
-    pub fn shares_filling(&self) -> bool {
-        self.has_long_set_up() && self.entry.shares_worker
+    /// Tells whether a worker fills what takes long for it and for others, and is kept from replicate to replicate. CPU time of copies'
+    /// processes is known when they have ended alone.
+    pub fn keeps_worker(&self) -> bool {
+        let copies = self.entry.probe.axis_of(AxisKind::Copies).and_then(|axis| self.id.params.get(axis.name));
+        let is_alone = copies.is_none_or(|copies| copies == "1") && self.entry.probe.service().is_none();
+        self.has_long_set_up() && self.entry.shares_worker && is_alone
+    }
+
+    /// Names the memory that it fills: the pages that it asks for, and the CPUs that touch them.
+    pub fn region(&self) -> (Option<String>, Vec<usize>) {
+        (self.id.params.get("page").map(str::to_owned), self.cpus.clone())
     }
 
     /// What the cases tell beside which a worker measures it in the first replicate: memory that takes long to fill is filled once for
     /// defaults and cells.
     pub fn unit_priority(&self) -> Priority {
-        if self.shares_filling() { self.priority.max(Priority::Cell) } else { self.priority }
+        if self.keeps_worker() { self.priority.max(Priority::Cell) } else { self.priority }
     }
 
     /// Whether it is one of those that tell most of what takes long to fill: these share what is filled.
     pub fn is_filling_cell(&self) -> bool {
-        self.shares_filling() && self.priority <= Priority::Cell
+        self.keeps_worker() && self.priority <= Priority::Cell
     }
 }
 

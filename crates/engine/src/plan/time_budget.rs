@@ -15,8 +15,6 @@ const HARD_STOP: f64 = 0.97;
 const WARM_UP_SHARE: u32 = 20;
 /// Share of the limit that the rounds of one worker may take: 3 s of the quick profile.
 const UNIT_SHARE: u32 = 20;
-/// The same of those that fill memory for long, and share what they have filled: 30 s.
-const FILLING_UNIT_SHARE: u32 = 2;
 /// How many times the patience a set-up may take that is forecast to end by then.
 const MOST_SET_UP: u32 = 2;
 /// A set-up may always take this part of the patience: a second in the quick profile.
@@ -110,9 +108,8 @@ impl TimeBudget {
 
     /// What the rounds of one worker may take together: who else used its CPUs is judged for all of them at once, and what was
     /// decided for the last was decided before the first.
-    pub fn of_unit(plan: &Plan, has_long_set_up: bool) -> Duration {
-        let share = if has_long_set_up { FILLING_UNIT_SHARE } else { UNIT_SHARE };
-        profile_limits(plan.request.profile).limit / share
+    pub fn of_unit(plan: &Plan) -> Duration {
+        profile_limits(plan.request.profile).limit / UNIT_SHARE
     }
 
     /// How long the run's warm-up may take.
@@ -140,9 +137,9 @@ impl TimeBudget {
     }
 
     /// How long the rounds of a worker, each with this much for samples, may take in all, the last one hung.
-    pub fn silent(plan: &Plan, elapsed: Duration, grant: Duration, has_long_set_up: bool) -> Duration {
+    pub fn silent(plan: &Plan, elapsed: Duration, grant: Duration) -> Duration {
         let last = grant + TimeBudget::set_up(plan, elapsed) + TimeBudget::patience(plan);
-        TimeBudget::of_unit(plan, has_long_set_up) + last
+        TimeBudget::of_unit(plan) + last
     }
 
     /// What is left for rounds beyond the planned ones.

@@ -27,6 +27,10 @@ pub trait Meters {
     fn cpus(&self) -> Option<CpuTimes>;
     /// CPU time of this process and of all children that it has waited for, ns.
     fn own_ns(&self) -> Option<u64>;
+    /// CPU time of another process so far, ns.
+    fn other_ns(&self, _pid: u32) -> Option<u64> {
+        None
+    }
     /// The CPUs that this process may use now.
     fn allowed_cpus(&self) -> Option<Vec<usize>> {
         None
@@ -52,6 +56,10 @@ impl Meters for KernelMeters {
 
     fn own_ns(&self) -> Option<u64> {
         cpu_time::of_all_own().ok()
+    }
+
+    fn other_ns(&self, pid: u32) -> Option<u64> {
+        cpu_time::of_other(pid).ok()
     }
 
     fn allowed_cpus(&self) -> Option<Vec<usize>> {
@@ -150,16 +158,29 @@ pub(crate) struct Blocks<'a> {
     before: Option<RoundBlock>,
     /// The run's time and this process' own when the round under way began.
     round: Option<(Duration, u64)>,
+    /// The process of a worker that lives on: the kernel does not count it among the children that have ended.
+    kept: Option<u32>,
 }
 
 impl<'a> Blocks<'a> {
     pub(crate) fn new(meters: &'a dyn Meters) -> Blocks<'a> {
-        Blocks { meters, block: None, before: None, round: None }
+        Blocks { meters, block: None, before: None, round: None, kept: None }
+    }
+
+    /// This worker waits for another job; or none does any more.
+    pub(crate) fn keep(&mut self, pid: Option<u32>) {
+        self.kept = pid;
+    }
+
+    /// CPU time of this process, of what has ended, and of the worker that is kept.
+    fn own_ns(&self) -> Option<u64> {
+        let kept_ns = self.kept.map_or(Some(0), |pid| self.meters.other_ns(pid));
+        Some(self.meters.own_ns()? + kept_ns?)
     }
 
     /// A worker begins: the run's warm-up is in no block.
     pub(crate) fn begin(&mut self, at: Duration) {
-        self.round = self.meters.own_ns().map(|own_ns| (at, own_ns));
+        self.round = self.own_ns().map(|own_ns| (at, own_ns));
         if self.block.is_none()
             && let (Some((_, own_ns)), Some(begun)) = (self.round, self.meters.cpus())
         {
@@ -167,11 +188,10 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// The worker that began last has ended: CPU time is known of what has ended alone. It did these `rounds`, each the case
+    /// The worker that began last has ended, or waits for another job: CPU time is known of such alone. It did these `rounds`, each the case
     /// and the place among the case's rounds. Gives what is known now of them and of those before.
     pub(crate) fn end(&mut self, at: Duration, rounds: Vec<(usize, usize)>, cpus: &[usize]) -> Vec<Judged> {
-        let (Some((from, before_ns)), Some(own_ns), Some(block)) =
-            (self.round.take(), self.meters.own_ns(), &mut self.block)
+        let (Some((from, before_ns)), Some(own_ns), Some(block)) = (self.round.take(), self.own_ns(), &mut self.block)
         else {
             return Vec::new();
         };
@@ -192,7 +212,8 @@ impl<'a> Blocks<'a> {
 
     /// What is known of the rounds since the last block.
     pub(crate) fn rest(self) -> Vec<Judged> {
-        let (Some(rest), Some(now), Some(own_ns)) = (self.block, self.meters.cpus(), self.meters.own_ns()) else {
+        let own_ns = self.own_ns();
+        let (Some(rest), Some(now), Some(own_ns)) = (self.block, self.meters.cpus(), own_ns) else {
             return Vec::new();
         };
         match self.before {

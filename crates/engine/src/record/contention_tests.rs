@@ -14,6 +14,8 @@ struct Counters {
     /// What programs used of each CPU.
     busy: [Duration; 2],
     own: Duration,
+    /// CPU time of the worker that lives on.
+    kept: Duration,
 }
 
 impl Meters for Fake {
@@ -28,6 +30,10 @@ impl Meters for Fake {
 
     fn own_ns(&self) -> Option<u64> {
         Some(self.0.borrow().own.as_nanos() as u64)
+    }
+
+    fn other_ns(&self, pid: u32) -> Option<u64> {
+        (pid == 7).then(|| self.0.borrow().kept.as_nanos() as u64)
     }
 }
 
@@ -142,6 +148,35 @@ fn time_between_rounds_is_ours_wherever_it_was_spent() {
         fake.pass(100, [0, 100], 100);
     }
     assert!(found.len() == 4 && found.iter().all(|(.., others)| others.share == 0.0), "{found:?}");
+}
+
+#[test]
+fn what_a_worker_that_is_kept_used_is_ours_until_it_ends_and_afterwards() {
+    let fake = Fake::default();
+    let mut blocks = Blocks::new(&fake);
+    let mut found = Vec::new();
+    for case in 0..8 {
+        if case == 6 {
+            let mut counters = fake.0.borrow_mut();
+            let kept = std::mem::take(&mut counters.kept);
+            counters.own += kept;
+            blocks.keep(None);
+        }
+        blocks.begin(fake.at());
+        let is_kept = case < 6;
+        fake.pass(250, [0, 250], if is_kept { 0 } else { 250 });
+        if is_kept {
+            fake.0.borrow_mut().kept += Duration::from_millis(250);
+            blocks.keep(Some(7));
+        }
+        found.extend(blocks.end(fake.at(), vec![(case, 0)], &[1]));
+    }
+    assert!(found.len() == 8 && found.iter().all(|(.., others)| others.share == 0.0), "{found:?}");
+    // One of which the kernel tells nothing is no other's, and not ours either.
+    blocks.keep(Some(8));
+    blocks.begin(fake.at());
+    fake.pass(2000, [0, 2000], 0);
+    assert!(blocks.end(fake.at(), vec![(9, 0)], &[1]).is_empty());
 }
 
 #[test]

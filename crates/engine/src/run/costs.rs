@@ -6,7 +6,7 @@ use hostmark_model::Outcome;
 use hostmark_stats::interval::LEAST_ROUNDS;
 
 use super::Runner;
-use super::progress::Cost;
+use super::progress::{Cost, Progress};
 use crate::plan::time_budget::{Next, TimeBudget};
 use crate::plan::{PlannedCase, Priority};
 
@@ -80,7 +80,7 @@ impl Runner<'_> {
                 && had(index) < self.least_rounds(index)
                 && !self.may_wait(index),
             rounds: self.least_rounds(index).saturating_sub(had(index)).clamp(1, self.later(index, replicate) + 1),
-            overhead: overhead(index),
+            overhead: overhead(index) + self.first_touch(index),
             stretch: last(index).map_or(1.0, |last| last.stretch),
             others,
         };
@@ -108,9 +108,8 @@ impl Runner<'_> {
             return last.overhead;
         }
         let of_default = self.states[self.defaults[index]].last;
-        // Another case of its unit has filled memory for it, or it is the first.
         if case.is_filling_cell() {
-            return if of_default.is_some() { case.set_up } else { case.set_up + case.first_touch };
+            return case.set_up;
         }
         let Some(of_default) = of_default else { return usual };
         // Start and end of a round take as long whatever it fills; filling takes as many times its forecast as it took the default.
@@ -124,6 +123,21 @@ impl Runner<'_> {
             }
             false => of_default.overhead + filling(case).saturating_sub(filling(default)),
         }
+    }
+
+    /// Forecast of the first touch of what the case fills, beyond what the worker that is kept has touched.
+    fn first_touch(&self, index: usize) -> Duration {
+        let cases = &self.setting.plan.cases;
+        let own = cases[index].first_touch;
+        if own.is_zero() || self.kept.is_none() {
+            return own;
+        }
+        let region = cases[index].region();
+        let has_touched = |(case, state): &(&PlannedCase, &Progress)| {
+            !state.rounds.is_empty() && !case.first_touch.is_zero() && case.region() == region
+        };
+        let touched = cases.iter().zip(&self.states).filter(has_touched).map(|(case, _)| case.first_touch).max();
+        own.saturating_sub(touched.unwrap_or_default())
     }
 
     /// Whether it has what time the others leave: in less time than the profile has, filling memory for long comes last.
@@ -162,16 +176,13 @@ impl Runner<'_> {
     /// Rounds of a case in the replicates after this one.
     pub(super) fn later(&self, index: usize, replicate: u32) -> usize {
         let plan = self.setting.plan;
-        if self.states[index].filled_once {
-            return 0;
-        }
         plan.rounds_of(&plan.cases[index]).saturating_sub(replicate.saturating_add(1)) as usize
     }
 
     /// The cases with the widest intervals for which there is still time; those without an interval are the widest.
     pub(super) fn widest_that_fit(&self) -> Vec<usize> {
         let plan = self.setting.plan;
-        let open = (0..self.states.len()).filter(|&index| !self.states[index].ended && !self.states[index].filled_once);
+        let open = (0..self.states.len()).filter(|&index| !self.states[index].ended);
         let mut widths: Vec<(f64, usize)> = open
             .filter_map(|index| Some((self.width(index)?, index)))
             .filter(|(width, _)| *width > plan.profile_limits().narrow)

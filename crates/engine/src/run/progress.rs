@@ -18,8 +18,6 @@ pub(super) struct Progress {
     pub(super) iterations: Option<u64>,
     /// No more rounds: it was skipped or failed.
     pub(super) ended: bool,
-    /// What it fills takes so long here that the worker which filled it did as many rounds as there was time for: it has no more.
-    pub(super) filled_once: bool,
     /// There is no time for as many rounds as an interval needs, so the others have its time.
     pub(super) dropped: bool,
 }
@@ -30,10 +28,10 @@ impl Progress {
         let is_lost = |round: &RoundResult| round.ended_by().is_some();
         self.ended |= is_lost(&round) && (!is_forgiven || self.rounds.iter().any(is_lost));
         self.iterations = round.learned().or(self.iterations);
-        let trials = round.chosen().map(|(_, trials)| trials);
+        let (trials, first_touch) = (round.chosen().map(|(_, trials)| trials), round.first_touch());
         self.rounds.push(round);
-        // No later round has trials.
-        let spent = took.spent.saturating_sub(trials.unwrap_or_default());
+        // No later round has trials, or touches memory that is kept.
+        let spent = took.spent.saturating_sub(trials.unwrap_or_default() + first_touch);
         let stretch = spent.as_secs_f64() / took.granted.as_secs_f64().max(1e-3);
         self.last = Some(Cost { overhead: spent.saturating_sub(took.granted), stretch });
     }
@@ -66,6 +64,15 @@ impl RoundResult {
             }
             _ => None,
         })
+    }
+
+    /// Time in which it touched memory that later rounds find.
+    fn first_touch(&self) -> Duration {
+        let time = match self.events.last() {
+            Some(Event::Done { noise }) => noise.time.as_ref(),
+            _ => None,
+        };
+        Duration::from_nanos(time.map_or(0, |time| time.first_touch_ns as u64))
     }
 
     fn learned(&self) -> Option<u64> {

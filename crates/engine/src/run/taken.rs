@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use hostmark_model::{Event, HostFacts, Reason, ReasonCode};
 
-use super::units::Visit;
 use super::{RunContext, Runner};
 use crate::case::bind::Bind;
 use crate::record::contention::Meters;
@@ -133,10 +132,10 @@ impl Runner<'_> {
     }
 
     /// Ends a case that cannot be measured any more; whether it is one.
-    pub(super) fn ends_by_loss(&mut self, visit: Visit) -> bool {
+    pub(super) fn ends_by_loss(&mut self, index: usize, round: u32) -> bool {
         self.look_at_losses();
-        let Some(reason) = self.loss(visit.case, &self.cpus_of(visit.case)) else { return false };
-        self.keep(visit, vec![Event::Skipped { reason }], self.wall.elapsed(), Duration::ZERO);
+        let Some(reason) = self.loss(index, &self.cpus_of(index)) else { return false };
+        self.keep(index, round, vec![Event::Skipped { reason }], self.wall.elapsed(), Duration::ZERO);
         true
     }
 }

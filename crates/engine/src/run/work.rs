@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use hostmark_model::{Event, FarEnd, Job, JobCase};
+use hostmark_model::{Event, FarEnd, Job, JobCase, ReasonCode};
 
 use super::Runner;
-use super::units::Visit;
 use crate::plan::PlannedCase;
 use crate::plan::time_budget::TimeBudget;
 use crate::record::journal::Took;
@@ -15,24 +14,25 @@ use crate::worker::far::{self, Distant, FarEnds, FarRequest, Missing, Peers, Wai
 use crate::worker::session::{RoundEvents, SessionEnd, WorkerSession};
 
 impl<'a> Runner<'a> {
-    /// The rounds of a unit by one worker, or as many as it does. How many these are, one at least; none when the run is over.
-    pub(super) fn work(&mut self, unit: &[Visit], grant: Duration) -> Option<usize> {
+    /// The rounds of a unit by one worker, or as many as it does; none where another has to do even the first. Nothing when the run is over.
+    pub(super) fn work(&mut self, unit: &[usize], round: u32, grant: Duration) -> Option<usize> {
         let plan = self.setting.plan;
         let began = self.wall.elapsed();
-        let all = unit.iter().map(|visit| self.cpus_of(visit.case));
+        let all = unit.iter().map(|&index| self.cpus_of(index));
         let cpus = all.max_by_key(Vec::len).unwrap_or_default();
-        let own = unit.iter().map(|&visit| self.job_case(visit, &cpus)).collect();
-        let mut job = self.job(own, cpus.clone(), unit[0].round, grant);
+        let own = unit.iter().map(|&index| self.job_case(index, round, &cpus)).collect();
+        let mut job = self.job(own, cpus.clone(), round, grant);
+        job.is_followed = plan.cases[unit[0]].keeps_worker();
         self.blocks.begin(began);
         let mut rounds = Vec::new();
-        let is_over = match self.far_ends(&plan.cases[unit[0].case], &job) {
+        let is_over = match self.far_ends(&plan.cases[unit[0]], &job) {
             Err(Missing::OutOfTime) => true,
             Err(Missing::Interrupted) => {
                 self.interrupted = true;
                 true
             }
             Err(Missing::Round(error)) => {
-                rounds.push(self.keep(unit[0], vec![error.into()], began, grant));
+                rounds.push(self.keep(unit[0], round, vec![error.into()], began, grant));
                 false
             }
             Ok(far) => {
@@ -53,7 +53,7 @@ impl<'a> Runner<'a> {
     }
 
     /// A case, for the job of its next round.
-    fn job_case(&self, Visit { case: index, round }: Visit, cpus: &[usize]) -> JobCase {
+    fn job_case(&self, index: usize, round: u32, cpus: &[usize]) -> JobCase {
         let (id, own) = (&self.setting.plan.cases[index].id, self.cpus_of(index));
         let name = id.to_string();
         JobCase {
@@ -66,66 +66,55 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Opens a link to a fresh worker, hears out as many rounds as it does, and ends it and the far ends. True when the run is over.
+    /// Hears out as many rounds as a worker does, and ends it, unless others need what it has filled, and the far ends. True when the run
+    /// is over.
     fn collect_rounds(
         &mut self,
-        unit: &[Visit],
+        unit: &[usize],
         job: &Job,
         far: Option<RoundFarEnds>,
         began: Duration,
         rounds: &mut Vec<(usize, usize)>,
     ) -> bool {
-        let plan = self.setting.plan;
-        let (unit_began, mut began, grant) = (began, began, Duration::from_nanos(job.budget_ns));
-        let link = match (self.open)(job) {
-            Ok(link) => link,
+        let (round, mut began, grant) = (job.round, began, Duration::from_nanos(job.budget_ns));
+        let (mut session, mut far) = match self.session(job) {
+            Ok(session) => (Some(session), far),
             Err(error) => {
                 let error = RoundError::from(error).within("no worker could be started");
-                rounds.push(self.keep(unit[0], vec![error.into()], began, grant));
+                rounds.push(self.keep(unit[0], round, vec![error.into()], began, grant));
                 return false;
             }
         };
-        let (patience, limit) = (grant + TimeBudget::patience(plan), TimeBudget::hard_limit(plan));
-        let (mut session, mut far) = (Some(WorkerSession::new(link, self.wall, patience, limit)), far);
-        let (mut is_filled_once, mut without): (Option<bool>, Vec<usize>) = (None, Vec::new());
-        for (place, &visit) in unit.iter().enumerate() {
+        for (place, &index) in unit.iter().enumerate() {
             let Some(running) = &mut session else { break };
-            if visit.round > job.round {
-                // Decided when the first rounds are over; what has no time then has none later.
-                let first = || self.is_filled_once(&unit[..place]);
-                let is_over = self.wall.elapsed() >= unit_began + TimeBudget::of_unit(plan, true);
-                if !*is_filled_once.get_or_insert_with(first) || is_over || !self.has_time_now(visit.case) {
-                    break;
-                }
-                self.states[visit.case].filled_once = true;
-                if without.contains(&visit.case) {
-                    continue;
-                }
-            }
-            let cpus = self.cpus_of(visit.case);
+            let cpus = self.cpus_of(index);
             let RoundEvents { mut events, end } = running.round();
             // What a failure may have left behind is met by no other case.
             let has_failed = matches!(events.last(), Some(Event::Failed { .. }));
-            if events.last().is_some_and(Event::ends_case) {
-                without.push(visit.case);
-            }
             self.look_at_losses();
-            let loss = self.loss(visit.case, &cpus);
-            if running.is_over() || has_failed || loss.is_some() || place + 1 == unit.len() {
+            let loss = self.loss(index, &cpus);
+            let lacks_memory = matches!(events.last(), Some(Event::Skipped { reason }) if reason.code == Some(ReasonCode::TooLittleMemory));
+            if lacks_memory && self.give_back() {
+                // There is more now, for a fresh worker.
                 session.take().into_iter().for_each(WorkerSession::end);
+                return false;
+            }
+            if running.is_over() || has_failed || loss.is_some() || place + 1 == unit.len() {
+                let is_sound = !running.is_over() && !has_failed && loss.is_none();
+                session.take().into_iter().for_each(|session| self.part_with(session, job, is_sound));
                 if let (Some(far), SessionEnd::Complete) = (far.take(), end) {
                     far.finish(&mut events);
                 }
             }
             if let (Some(reason), SessionEnd::Complete) = (loss, end) {
                 // It was measured elsewhere, or with nobody at the other end; where another CPU stands in, it has further rounds.
-                if self.loss(visit.case, &self.cpus_of(visit.case)).is_some() {
-                    rounds.push(self.keep(visit, vec![Event::Skipped { reason }], began, grant));
+                if self.loss(index, &self.cpus_of(index)).is_some() {
+                    rounds.push(self.keep(index, round, vec![Event::Skipped { reason }], began, grant));
                 }
                 return false;
             }
             match end {
-                SessionEnd::Complete => rounds.push(self.keep(visit, events, began, grant)),
+                SessionEnd::Complete => rounds.push(self.keep(index, round, events, began, grant)),
                 // Another worker does what this one has not begun.
                 SessionEnd::Gone => return false,
                 // What a stopped round had said so far is no round.
@@ -143,7 +132,8 @@ impl<'a> Runner<'a> {
     /// Journals a round that has just ended, and takes it into account; gives its case and its place among the case's rounds.
     pub(super) fn keep(
         &mut self,
-        Visit { case: index, round }: Visit,
+        index: usize,
+        round: u32,
         events: Vec<Event>,
         began: Duration,
         granted: Duration,

@@ -47,7 +47,8 @@ pub(crate) fn starved(silent: Duration) -> RoundError {
 /// The patience with one process.
 pub(crate) struct Patience<'a> {
     wall: &'a dyn Wall,
-    patience: Duration,
+    /// Time for which one may say nothing.
+    pub(crate) patience: Duration,
     limit: Duration,
     last_line: Duration,
     hung: Duration,

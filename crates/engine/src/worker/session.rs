@@ -1,9 +1,10 @@
 //! What one worker says of its round, until it is complete, wrong, silent for too long, or the run is stopped.
 
+use std::io;
 use std::time::Duration;
 
 use hostmark_launch::WorkerLink;
-use hostmark_model::{Event, JsonLine, PROTOCOL, ReasonCode};
+use hostmark_model::{Event, Job, JsonLine, PROTOCOL, ReasonCode};
 
 use crate::clock::wall::Wall;
 use crate::worker::patience::{Patience, Waited, starved};
@@ -37,7 +38,8 @@ pub(crate) struct RoundEvents {
 pub(crate) struct WorkerSession<'a> {
     link: Box<dyn WorkerLink>,
     patience: Patience<'a>,
-    has_greeted: bool,
+    /// Its process, once it has greeted.
+    pid: Option<u32>,
     is_over: bool,
 }
 
@@ -49,7 +51,18 @@ impl WorkerSession<'_> {
         patience: Duration,
         limit: Duration,
     ) -> WorkerSession<'_> {
-        WorkerSession { link, patience: Patience::new(wall, patience, limit), has_greeted: false, is_over: false }
+        WorkerSession { link, patience: Patience::new(wall, patience, limit), pid: None, is_over: false }
+    }
+
+    /// Gives a worker that has done its job, and waits, another.
+    pub(crate) fn give(&mut self, job: &Job, patience: Duration) -> io::Result<()> {
+        self.patience.patience = patience;
+        self.link.give(job.to_line()?.trim_end())
+    }
+
+    /// The worker's process.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        self.pid
     }
 
     /// Hears out its next round; that of a worker that goes wrong fails.
@@ -59,11 +72,13 @@ impl WorkerSession<'_> {
         self.patience.renew();
         let reason = loop {
             match self.patience.line(self.link.as_mut()) {
-                Waited::Line(line) => match event(&line, !self.has_greeted) {
+                Waited::Line(line) => match event(&line, self.pid.is_none()) {
                     // That it is still setting up is no part of what it measured.
                     Ok(Event::Filled { .. }) if fills < MOST_LINES => fills += 1,
                     Ok(event) => {
-                        self.has_greeted = true;
+                        if let Event::Hello { pid, .. } = event {
+                            self.pid = Some(pid);
+                        }
                         let is_last = event.is_last();
                         events.push(event);
                         if is_last {
@@ -76,7 +91,7 @@ impl WorkerSession<'_> {
                     }
                     Err(text) => break Event::Failed { reason: ReasonCode::Protocol.because(text) },
                 },
-                Waited::Ended(_) if self.has_greeted && events.is_empty() => {
+                Waited::Ended(_) if self.pid.is_some() && events.is_empty() => {
                     return self.cut_short(events, SessionEnd::Gone);
                 }
                 // One that was killed may have been filling memory for this round, and so may the next.

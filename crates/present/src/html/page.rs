@@ -54,8 +54,8 @@ const CASES: Text = Text { en: "cases", zh: "个用例" };
 const HOST: Text = Text { en: "Host and settings", zh: "主机与设置" };
 const FIND: Text = Text { en: "Find", zh: "查找" };
 const METHOD: Text = Text {
-    en: "A value is quiet where the core works alone (most cases of one thread in the groups cpu, clock and syscall, and memory within the core's own caches: what an undisturbed core does), and typical, the median of its rounds' medians, where something is shared; each round is a fresh process. The interval is the value's 95 % interval; ± is half of it. Samples: rounds × samples of a round.",
-    zh: "只涉及核心自身的数值为空闲值（cpu、clock、syscall 组的多数单线程用例，以及核心自有缓存内的内存用例：核心未受干扰时的表现），涉及共享资源的为典型值（各轮中位数的中位数）；每轮是一个新进程。区间为该数值的 95% 区间，± 为其一半。样本：轮数 × 每轮样本数。",
+    en: "A value is quiet where the core works alone (most cases of one thread in the groups cpu, clock and syscall, and memory within the core's own caches: what an undisturbed core does), and typical, the median of its rounds' medians, where something is shared; each round is a fresh process, unless it fills memory for long. The interval is the value's 95 % interval; ± is half of it. Samples: rounds × samples of a round.",
+    zh: "只涉及核心自身的数值为空闲值（cpu、clock、syscall 组的多数单线程用例，以及核心自有缓存内的内存用例：核心未受干扰时的表现），涉及共享资源的为典型值（各轮中位数的中位数）；每轮是一个新进程（填充内存耗时较长的用例除外）。区间为该数值的 95% 区间，± 为其一半。样本：轮数 × 每轮样本数。",
 };
 
 /// A section: its id, what leads there, and what is in it; it is left out where that is nothing.

@@ -79,6 +79,8 @@ pub static PROBE: Probe = Probe {
     },
     related: &["memory.tlb", "memory.latency", "memory.hierarchy"],
     limit: Limit::PowerOfTwo,
+    // With base pages of 4 KiB.
+    fills_bytes: 2 * (LINES[LINES.len() - 1] * PAGES_A_LINE) as u64 * 4096,
     needs: &[Need::HugePages],
     section: crate::section::STRUCTURE,
     measure: Measure::Run(measure),

@@ -75,7 +75,8 @@ impl Processes {
     pub fn worker(&self, job: &Job) -> io::Result<Box<dyn WorkerLink>> {
         let (line, stop) = (job.to_line()?, self.stop.clone());
         let (words, warden) = ([worker::NAME], self.charges.clone());
-        let worker = LocalWorker::start(&self.program, &words, line.trim_end(), stop, warden).map_err(spawned)?;
+        let lines = (line.trim_end(), job.is_followed);
+        let worker = LocalWorker::start(&self.program, &words, lines, stop, warden).map_err(spawned)?;
         Ok(Box::new(worker))
     }
 

@@ -16,8 +16,6 @@ const A_COPY: Duration = Duration::from_millis(1);
 const FILLED_PER_S: f64 = 2e9;
 /// No machine is taken to touch memory slower than this.
 const LEAST_TOUCHED_PER_S: f64 = 20e6;
-/// Rounds that share what was touched, at least, where a worker keeps it.
-const SHARED_BY: f64 = 5.0;
 /// The pattern alone, where a case before has touched the memory and left it to its worker.
 const FILLED_AGAIN_PER_S: f64 = 6e9;
 /// So many threads of a node fill it as fast as more.
@@ -36,9 +34,9 @@ pub(super) fn of_round(host: &HostFacts, case: &PlannedCase) -> (Duration, Durat
     let filling = (parties * copies).min((nodes * FILLING_THREADS_OF_A_NODE) as u64).max(1) as f64;
     // What one worker fills for all rounds, or for several cases, is touched once for them.
     let touch_s = touch_s(host);
-    let (fill_s, shared) = match case.entry.shares_worker {
-        true => (1.0 / FILLED_AGAIN_PER_S, touch_s / SHARED_BY),
-        false => ((1.0 / FILLED_PER_S).max(touch_s), 0.0),
+    let fill_s = match case.entry.shares_worker {
+        true => 1.0 / FILLED_AGAIN_PER_S,
+        false => (1.0 / FILLED_PER_S).max(touch_s),
     };
     let bytes_of = |axis: &Axis| {
         let bytes = |of_unit: u64| (value(axis).unwrap_or(0).saturating_mul(of_unit).saturating_mul(copies)) as f64;
@@ -52,14 +50,15 @@ pub(super) fn of_round(host: &HostFacts, case: &PlannedCase) -> (Duration, Durat
     };
     let of_axis = |axis: &Axis| {
         let fill_s = if matches!(axis.fill, Fill::Chain) { 1.0 / CHAINED_PER_S } else { fill_s };
-        bytes_of(axis) * (fill_s + shared)
+        bytes_of(axis) * fill_s
     };
-    let filled: f64 = case.entry.probe.axes.iter().map(of_axis).sum();
+    let always = case.entry.probe.fills_bytes as f64;
+    let filled = always * fill_s + case.entry.probe.axes.iter().map(of_axis).sum::<f64>();
     let started = A_THREAD * u32::try_from(threads).unwrap_or(u32::MAX).min(1 << 20)
         + A_COPY * u32::try_from(copies - 1).unwrap_or(u32::MAX).min(1 << 20);
     // A size that nobody can fill is skipped for want of memory, and takes no longer than a day here.
     let most = |seconds: f64| Duration::from_secs_f64(seconds.min(86_400.0));
-    let touched = case.entry.probe.axes.iter().map(bytes_of).sum::<f64>() * touch_s;
+    let touched = (always + case.entry.probe.axes.iter().map(bytes_of).sum::<f64>()) * touch_s;
     (
         TimeBudget::FIRST_OVERHEAD + started + most(filled),
         if case.entry.shares_worker { most(touched) } else { Duration::ZERO },

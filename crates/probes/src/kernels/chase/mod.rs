@@ -151,7 +151,9 @@ impl<'a> Chain<'a> {
         let base = memory.as_ptr().addr();
         for (next, node) in (1..).zip(memory.chunks_exact_mut(stride_bytes)) {
             let next = if next == nodes as usize { 0 } else { next };
-            node[..LINK_BYTES].copy_from_slice(&(base + next * stride_bytes).to_ne_bytes());
+            if let Some(place) = node.first_chunk_mut() {
+                *place = (base + next * stride_bytes).to_ne_bytes();
+            }
         }
         // What was not written has to be given and translated too.
         for line in memory.chunks(SMALLEST_LINE_BYTES) {
@@ -259,11 +261,11 @@ fn count_nodes(memory: &[u8], node_bytes: usize, aligned_bytes: usize) -> Result
 
 /// Writes a whole line: the link, then filler that is never zero and differs from word to word.
 fn write_line(line: &mut [u8], link: usize, index: u64) {
-    let (head, filler) = line.split_at_mut(LINK_BYTES);
-    head.copy_from_slice(&link.to_ne_bytes());
+    let (words, _) = line.as_chunks_mut();
     let mut word = index.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    for slot in filler.chunks_exact_mut(size_of::<u64>()) {
+    for place in words.iter_mut() {
+        *place = (word | 1).to_ne_bytes();
         word = word.wrapping_add(0xbf58_476d_1ce4_e5b9);
-        slot.copy_from_slice(&(word | 1).to_ne_bytes());
     }
+    words[0] = link.to_ne_bytes();
 }

@@ -109,5 +109,7 @@ impl<'a> Chains<'a> {
 }
 
 fn write(word: &mut [u8], link: usize) {
-    word.copy_from_slice(&link.to_ne_bytes());
+    if let Some(place) = word.first_chunk_mut() {
+        *place = link.to_ne_bytes();
+    }
 }

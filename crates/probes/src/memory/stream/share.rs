@@ -40,8 +40,7 @@ pub(super) struct Share<'a> {
 }
 
 impl<'a> Share<'a> {
-    /// Three arrays of `elements` each, of the memory allotted, touched and filled by the calling thread: sources that a case before
-    /// has left are not filled again. Its share of the last caches is `llc_bytes`.
+    /// Three arrays of `elements` each, of the memory allotted, touched and filled by the calling thread. Its share of the last caches is `llc_bytes`.
     pub(super) fn new(
         elements: usize,
         kernels: &'a Candidates<Kernel>,
@@ -53,11 +52,7 @@ impl<'a> Share<'a> {
         let mut share = Share { buffer, elements, kernels, kernel: kernels.at(0), stretches, refused: None };
         for (array, role) in share.arrays().into_iter().zip(ROLES) {
             let values: Vec<f64> = (0..PERIOD).map(|index| before(role, index)).collect();
-            // One element of each page: whatever else used the memory wrote more than this, and what is wrong in between `check` finds.
-            let is_left = |chunk: &[f64]| chunk[chunk.len() / 2] == values[chunk.len() / 2];
-            if role == Role::D || !array.chunks(PERIOD).all(is_left) {
-                array.chunks_mut(PERIOD).for_each(|chunk| chunk.copy_from_slice(&values[..chunk.len()]));
-            }
+            array.chunks_mut(PERIOD).for_each(|chunk| chunk.copy_from_slice(&values[..chunk.len()]));
         }
         Ok(share)
     }
