@@ -10,7 +10,6 @@ pub mod estimate;
 #[cfg(test)]
 mod fixture;
 pub mod janitor;
-pub mod memory_look;
 #[cfg(any(test, feature = "tests"))]
 pub mod mock;
 pub mod plan;
@@ -37,5 +36,5 @@ pub use record::journal::{Header, Journal, Origin, PastRound, PlanLine, ResumeEr
 pub use record::{CaseRounds, Record, Round, RoundResult};
 pub use resource_limits::reason_of;
 pub use round_error::{Checked, Result, RoundError};
-pub use run::{Observer, OpenLink, Resource, Results, RunContext, Taken, run};
+pub use run::{Observer, OpenLink, Resource, Results, RunContext, Taken, look_at_memory, run};
 pub use sampling::uncounted::missing as missing_counters;

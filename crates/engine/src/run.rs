@@ -2,6 +2,7 @@
 
 mod costs;
 mod kept;
+mod memory_look;
 mod neighbours;
 mod progress;
 mod taken;
@@ -29,6 +30,7 @@ use crate::record::{CaseRounds, Record, Round, RoundResult};
 use crate::worker::far::{OpenService, Peers};
 use crate::worker::session::{SessionEnd, WorkerSession};
 use kept::KeptWorker;
+pub use memory_look::look_at_memory;
 use progress::Progress;
 use taken::Holdings;
 pub use taken::{Resource, Taken};
@@ -353,6 +355,7 @@ impl Runner<'_> {
             other_cpu: nearest_other(host, &cpus),
             look_at_cache: None,
             is_followed: false,
+            look_at_memory: false,
             cpus,
             replica: false,
         }

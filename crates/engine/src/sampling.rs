@@ -10,6 +10,7 @@ pub(crate) mod free_running;
 pub(crate) mod last_cache;
 pub(crate) mod latencies;
 pub(crate) mod lockstep;
+pub(crate) mod memory_look;
 pub(crate) mod sample;
 pub(crate) mod sampler;
 pub(crate) mod setup;

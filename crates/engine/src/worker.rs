@@ -24,6 +24,7 @@ use crate::probe::{Catalogue, Entry, Quantity, find};
 use crate::round_error::{Result, RoundError, panicked};
 use crate::sampling::core_monitor;
 use crate::sampling::last_cache;
+use crate::sampling::memory_look;
 use crate::sampling::sample::{Interference, Samples};
 use crate::sampling::setup;
 use crate::sys::call::Call;
@@ -220,11 +221,11 @@ fn own_cpus<'a>(entry: &Entry, id: &CaseId, cpus: &'a [usize]) -> &'a [usize] {
     if job::is_free(entry, id) { cpus } else { &cpus[..cpus.len().min(1)] }
 }
 
-/// The run's warm-up of one CPU, or its look at the last cache from there.
+/// The run's warm-up of one CPU, or a look at the last cache or at memory from there.
 fn warm_cpu(job: &Job) -> Result<Vec<Event>> {
     bind(&job.cpus)?;
     let clock = Clock::calibrated(&job.environment.clock);
-    if let Some(looked) = last_cache::look(job, &clock) {
+    if let Some(looked) = last_cache::look(job, &clock).or_else(|| memory_look::answer(job, &clock)) {
         return looked;
     }
     let warm = warm_up(&clock, RUN_WARM_UP_NS.0, RUN_WARM_UP_NS.1);

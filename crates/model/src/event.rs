@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{FarUsage, Histogram, Reason, RoundTime, Throttling};
+use crate::{FarUsage, Histogram, MemoryLook, Reason, RoundTime, Throttling};
 
 /// How a worker ended that was killed by somebody else: as a rule that is the kernel, for a control group's memory or the machine's.
 pub const OUT_OF_MEMORY: &str = "was killed (SIGKILL) and not by hostmark: probably out of memory";
@@ -150,6 +150,8 @@ pub enum Event {
         /// A load, ns.
         ns: f64,
     },
+    /// What was found of memory before a run is planned.
+    MemoryLook(MemoryLook),
     /// A far end has set up, and serves from now on.
     Listening {
         /// Where.

@@ -83,6 +83,9 @@ pub struct Job {
     /// Tells that further jobs may follow: what this one fills is kept for them, and the worker waits.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_followed: bool,
+    /// To measure nothing, and look at what the first touch of memory costs, and how much of the last cache there is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub look_at_memory: bool,
     /// Whether not to measure but to do the same as the worker that started this one, until it is killed.
     pub replica: bool,
 }
@@ -161,6 +164,7 @@ impl Job {
             folder: "round-0".into(),
             look_at_cache: None,
             is_followed: false,
+            look_at_memory: false,
             replica: false,
         }
     }

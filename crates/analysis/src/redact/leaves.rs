@@ -251,6 +251,7 @@ variants! {
         Also { name, values }
         Chosen { scope, way, trials_ns }
         LastCache { bytes, ns }
+        MemoryLook(look)
         Listening { address }
         Served(usage)
         Done { noise }

@@ -10,10 +10,10 @@ use hostmark_model::{
     ClockFacts, CpuFact, DirectoryFact, Disturbed, Doubt, Estimate, Event, FarEnd, FarUsage, Finding, FirmwareFacts,
     Flag, FlagKind, Gap, Grade, GroupFact, Histogram, HostFacts, HostFinding, HostReport, HostWeight, HugePages,
     Imported, InterfaceLosses, InterruptModeration, Job, LastCache, Leading, LimitFacts, LoopbackFacts, LostRound,
-    Measured, MemoryFacts, MemoryModule, Neighbours, NetworkInterface, NetworkPath, NodeFact, Noise, Nonce, Others,
-    Outcome, PROTOCOL, PairRun, Params, PathBytes, Peer, Pressure, ProcessFacts, Profile, QueueingDiscipline, Quiet,
-    Raw, ReasonCode, Repetition, Rings, RoundNoise, RoundRecord, RoundTime, Run, RunTime, SCHEMA, Scratch, SelfChecked,
-    SeriesTurn, ServiceJob, Settings, StorageFacts, Text, Throttling, Tool, Trust,
+    Measured, MemoryFacts, MemoryLook, MemoryModule, Neighbours, NetworkInterface, NetworkPath, NodeFact, Noise, Nonce,
+    Others, Outcome, PROTOCOL, PairRun, Params, PathBytes, Peer, Pressure, ProcessFacts, Profile, QueueingDiscipline,
+    Quiet, Raw, ReasonCode, Repetition, Rings, RoundNoise, RoundRecord, RoundTime, Run, RunTime, SCHEMA, Scratch,
+    SelfChecked, SeriesTurn, ServiceJob, Settings, StorageFacts, Text, Throttling, Tool, Trust,
 };
 use hostmark_probes::CATALOGUE;
 use serde_json::{Value, json};
@@ -64,6 +64,7 @@ pub fn examples() -> Value {
         Event::Listening { address: ([127, 0, 0, 1], 1).into() },
         Event::Served(FarUsage::default()),
         Event::LastCache { bytes: 1, ns: 1.0 },
+        Event::MemoryLook(MemoryLook { first_touch_bytes_per_s: 1.0, last_cache_bytes: None }),
         Event::Done { noise: round_noise() },
         Event::Skipped { reason: ReasonCode::NotApplicable.because("it is not there") },
         Event::Failed { reason: ReasonCode::CheckFailed.because("it broke") },
@@ -109,7 +110,7 @@ fn job() -> Job {
         job.environment.clock = CalibratedClock::Counter { hz: 1e9, synchronized: true };
         job.environment.scratch = Scratch::Made { path: PathBytes(Vec::new()), device: 0, inode: 0 };
         job.environment.inputs.command = vec!["true".into()];
-        job.look_at_cache = Some(0);
+        (job.look_at_cache, job.look_at_memory) = (Some(0), true);
         job.cases[0].far = vec![FarEnd { address: ([127, 0, 0, 1], 1).into(), nonce: Nonce::of([0; 16]) }];
     })
 }

@@ -17,6 +17,7 @@ use crate::sys::counters::ThreadCounters;
 
 /// A line, in numbers of 4 bytes: no two steps of the walk meet in one, on any machine of today.
 const LINE: usize = 32;
+const LINE_BYTES: usize = LINE * size_of::<u32>();
 /// Lines of the smallest buffer over the second cache's: none of it stays there.
 const BEYOND_THE_SECOND: u64 = 2;
 /// The largest buffer: so much is gone over in some milliseconds, and lies in the last cache of any server.
@@ -28,6 +29,8 @@ const OFF_THE_PLATEAU: f64 = 1.25;
 /// Loads timed at once, and how often: under 20 ms in all, at 100 ns a load.
 const LOADS: usize = 8_000;
 const TURNS: usize = 15;
+/// Lines that are walked before: all of [`MOST_BYTES`].
+const AROUND: usize = MOST_BYTES as usize / LINE_BYTES;
 /// Stretches at most, where something disturbs them, and how many undisturbed ones a look needs.
 const MOST_TURNS: usize = 3 * TURNS;
 const ENOUGH: usize = 5;
@@ -66,13 +69,20 @@ fn sizes(caches_bytes: &[u64], memory_bytes: u64) -> Vec<u64> {
     if caches_bytes.len() < 3 { Vec::new() } else { doubled.take_while(|bytes| *bytes > 0 && *bytes <= most).collect() }
 }
 
-/// What a dependent load takes over so many bytes, ns: the median of several stretches of one random cycle over all lines.
-/// Failed where the thread was kept waiting in nearly all of them: that time is the scheduler's and not the cache's.
+/// What a dependent load takes over so many bytes, ns.
 fn walked_ns(bytes: u64, clock: &Clock) -> Result<f64> {
-    let next = cycle((bytes as usize / (LINE * size_of::<u32>())).max(2));
-    let walk = |from: usize, steps: usize| (0..steps).fold(from, |at, _| next[at * LINE] as usize);
-    // Once around, so that the cache holds what it can.
-    let mut at = std::hint::black_box(walk(0, next.len() / LINE));
+    load_ns(&mut vec![0; (bytes as usize).max(2 * LINE_BYTES)], clock)
+}
+
+/// What a dependent load takes over this memory, ns: the median of several stretches of one random cycle over all lines.
+/// Failed where the thread was kept waiting in nearly all of them: that time is the scheduler's and not the cache's.
+pub(crate) fn load_ns(memory: &mut [u8], clock: &Clock) -> Result<f64> {
+    let (numbers, _) = memory.as_chunks_mut();
+    link(numbers);
+    let walk =
+        |from: usize, steps: usize| (0..steps).fold(from, |at, _| u32::from_ne_bytes(numbers[at * LINE]) as usize);
+    // Once around as far as that is soon done, so that the cache holds what it can; on from there, which nothing has loaded since.
+    let mut at = std::hint::black_box(walk(0, (numbers.len() / LINE).min(AROUND)));
     let interference = Interference::Thread(ThreadCounters::open());
     undisturbed_ns(&interference, || clock.time(|| at = std::hint::black_box(walk(at, LOADS))))
         .map(|ns| ns / LOADS as f64)
@@ -97,15 +107,14 @@ fn undisturbed_ns(interference: &Interference, mut stretch_ns: impl FnMut() -> f
     })
 }
 
-/// A random cycle over all lines: the first number of each is the place of the next one.
-fn cycle(lines: usize) -> Vec<u32> {
+/// Links all lines to a random cycle: the first number of each is the place of the next one.
+fn link(numbers: &mut [[u8; 4]]) {
+    let lines = numbers.len() / LINE;
     let mut order: Vec<u32> = (0..u32::try_from(lines).unwrap_or(u32::MAX)).collect();
     order.shuffle(&mut Pcg64Mcg::seed_from_u64(lines as u64));
-    let mut next = vec![0_u32; order.len() * LINE];
     for (&from, &to) in order.iter().zip(order.iter().cycle().skip(1)) {
-        next[from as usize * LINE] = to;
+        numbers[from as usize * LINE] = to.to_ne_bytes();
     }
-    next
 }
 
 #[cfg(test)]
@@ -116,12 +125,13 @@ mod tests {
     #[test]
     fn the_walk_meets_every_line_once_before_it_is_back() {
         for lines in [2, 3, 1000] {
-            let next = cycle(lines);
+            let mut next = vec![[0; 4]; lines * LINE];
+            link(&mut next);
             let mut at = 0;
             let mut met = vec![false; lines];
             for _ in 0..lines {
                 assert!(!std::mem::replace(&mut met[at], true), "{lines}");
-                at = next[at * LINE] as usize;
+                at = u32::from_ne_bytes(next[at * LINE]) as usize;
             }
             assert_eq!(at, 0);
         }

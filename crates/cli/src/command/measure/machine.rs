@@ -7,17 +7,18 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use hostmark_engine::clock::{self, Calibration};
-use hostmark_engine::memory_look;
+use hostmark_engine::look_at_memory;
 use hostmark_host::Root;
 use hostmark_model::{HostFacts, Inputs, MemoryLook, Scratch};
 
 use super::inputs;
 use super::quiet::CpuWatch;
 use crate::command::lost;
-use crate::command::processes::janitor::Janitor;
+use crate::command::processes::{self, janitor::Janitor};
 use crate::isolate::{self, Layer, Outside};
 use crate::language::both;
 use crate::signals::StopRequest;
+use crate::wall::SinceStart;
 use crate::world::{MockMachine, context};
 
 /// What a run measures.
@@ -67,7 +68,10 @@ impl MeasuredMachine<'_> {
     /// Looks at memory, by which sizes and time are planned.
     pub fn memory_look(&self, host: &HostFacts) -> Option<MemoryLook> {
         match self {
-            MeasuredMachine::Local { .. } => memory_look::look(host),
+            MeasuredMachine::Local { program, .. } => {
+                let program = program.clone().map_or_else(own_program, Ok).ok()?;
+                look_at_memory(host, &mut |job| processes::alone(&program, job), &SinceStart::now())
+            }
             MeasuredMachine::Mock(_) => None,
         }
     }

@@ -44,12 +44,7 @@ impl Ready {
     pub fn fresh(request: &RunRequest, mut host: HostFacts, machine: &MeasuredMachine) -> Result<Ready> {
         machine.note_busy(&request.inputs, &mut host);
         let id = uuid::Uuid::now_v7();
-        let (mut plan, mut host) = planned(request, host, id)?;
-        // Who fills no memory for long needs no look at it.
-        if plan.cases.iter().any(|case| case.skip.is_none() && case.has_long_set_up()) {
-            host.memory_look = machine.memory_look(&host);
-            (plan, host) = planned(request, host, id)?;
-        }
+        let (plan, host) = planned_here(request, host, machine, id)?;
         inputs::check_command(&plan.request.inputs)?;
         let calibration = machine.clock(&host);
         let mut run = begin(&plan, host.clone(), &calibration, id);
@@ -60,7 +55,22 @@ impl Ready {
     }
 }
 
-/// The plan of what was asked, and the host as the run may use it.
+/// The plan of what was asked, and the host as the run may use it, with a look at its memory where a case fills that for long.
+pub fn planned_here(
+    request: &RunRequest,
+    host: HostFacts,
+    machine: &MeasuredMachine,
+    id: uuid::Uuid,
+) -> Result<(Plan, HostFacts)> {
+    let (plan, mut host) = planned(request, host, id)?;
+    if plan.cases.iter().any(|case| case.skip.is_none() && case.has_long_set_up()) {
+        host.memory_look = machine.memory_look(&host);
+        return planned(request, host, id);
+    }
+    Ok((plan, host))
+}
+
+/// The same without that look.
 pub fn planned(request: &RunRequest, mut host: HostFacts, id: uuid::Uuid) -> Result<(Plan, HostFacts)> {
     if let Some(list) = &request.inputs.cpus {
         plan::keep_to_cpus(&mut host, list)?;

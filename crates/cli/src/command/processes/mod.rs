@@ -54,6 +54,21 @@ impl Warden for Charges {
     }
 }
 
+/// Nobody, where a worker leaves nothing behind and ends with this process.
+struct Nobody;
+
+impl Warden for Nobody {
+    fn takes(&self, _: u32) {}
+    fn releases(&self, _: u32) {}
+}
+
+/// A fresh worker with a job that starts no process and makes no file, before there is a janitor.
+pub fn alone(program: &Path, job: &Job) -> io::Result<Box<dyn WorkerLink>> {
+    let line = job.to_line()?;
+    let worker = LocalWorker::start(program, &[worker::NAME], line.trim_end(), None, Rc::new(Nobody));
+    Ok(Box::new(worker.map_err(spawned)?))
+}
+
 /// What starts them.
 pub struct Processes {
     program: PathBuf,

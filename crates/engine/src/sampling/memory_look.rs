@@ -1,17 +1,16 @@
-//! A look at memory before a run is planned: what its first touch costs, and how much of a large last-level cache there is for this machine.
+//! A look at memory before a run is planned: what first touch costs, and how much of a large last-level cache there is for this machine.
 //!
 //! A guest of two CPUs may be told of 300 MiB that a hundred others share, and its host may take 4 ms to back a MiB. Sizes that
 //! follow from the reported cache alone would fill the run's time with set-up, and plans that do not know the first touch promise
-//! what cannot be.
+//! what cannot be. A worker looks, so that what it fills is gone with it.
 
-use rand::SeedableRng;
-use rand::seq::SliceRandom;
-use rand_pcg::Pcg64Mcg;
+use hostmark_model::{Event, Job, MemoryLook, RoundNoise};
 
-use hostmark_model::{HostFacts, MemoryLook};
-
-use crate::clock::monotonic_ns;
-use crate::plan::time_budget::TimeBudget;
+use crate::clock::Clock;
+use crate::round_error::Result;
+use crate::sampling::last_cache;
+use crate::sampling::sample::{Interference, is_disturbed};
+use crate::sys::counters::ThreadCounters;
 use crate::sys::memory::{Buffer, FillPattern, Pages};
 
 /// A last-level cache that is reported no larger is planned by as it is: twice its size is touched soon on any machine.
@@ -19,14 +18,9 @@ const TRUSTED_BYTES: u64 = 64 << 20;
 /// Bytes that are touched at least, and at most as long as [`TOUCH_NS`].
 const LEAST_TOUCHED: usize = 8 << 20;
 const MOST_TOUCHED: usize = 64 << 20;
-const TOUCH_NS: u64 = 50_000_000;
-/// No larger buffer is touched where it is forecast to take longer than this: the reported size is planned by.
+const TOUCH_NS: f64 = 50e6;
+/// No more is touched where that is forecast to take longer in all: the reported size is planned by.
 const MOST_LOOK_NS: f64 = 1e9;
-/// A line, and the one that is fetched beside it, in numbers of 4 bytes.
-const LINE: usize = 32;
-/// Loads of a walk, and how many walks a time is the least of: others only add to it.
-const LOADS: usize = 4_000;
-const WALKS: usize = 5;
 /// A load from twice as large a buffer takes no more than this many times as long where neither is in the cache, and at least
 /// [`BEYOND`] times what one takes that the cache holds.
 const SAME: f64 = 1.25;
@@ -34,25 +28,32 @@ const BEYOND: f64 = 1.5;
 /// Times the second-level cache of what the last one holds, if it holds anything.
 const IN_LAST: u64 = 2;
 
-/// Looks at the memory of this machine; none where too little can be spared for it.
-pub fn look(host: &HostFacts) -> Option<MemoryLook> {
-    let room = TimeBudget::memory_bytes(host) / 2;
-    let cpu = *host.usable_cpus().first()?;
-    let reported = host.last_level_cache(cpu).map_or(0, |cache| cache.size_bytes);
-    let most = usize::try_from((4 * reported).min(room)).ok()?.max(LEAST_TOUCHED);
+/// Looks, where a job asks for it.
+pub(crate) fn answer(job: &Job, clock: &Clock) -> Option<Result<Vec<Event>>> {
+    job.look_at_memory.then(|| {
+        let look = look_here(&job.caches_bytes, job.memory_bytes / 2, clock)?.map(Event::MemoryLook);
+        Ok(look.into_iter().chain([Event::Done { noise: RoundNoise::default() }]).collect())
+    })
+}
+
+/// The look of this process, which may fill `room` bytes.
+fn look_here(caches_bytes: &[u64], room: u64, clock: &Clock) -> Result<Option<MemoryLook>> {
     if room < 2 * LEAST_TOUCHED as u64 {
-        return None;
+        return Ok(None);
     }
-    let mut memory = Touched { buffer: Buffer::reserve(most, Pages::Pmd, None).ok()?, bytes: 0, ns: 0 };
+    let reported = caches_bytes.last().copied().unwrap_or(0);
+    let most = ((4 * reported).min(room) as usize).max(LEAST_TOUCHED);
+    let buffer = Buffer::reserve(most, Pages::Pmd, None)?;
+    let mut memory = Touched { buffer, bytes: 0, ns: 0.0, clean: (0, 0.0), clock };
     memory.touch(LEAST_TOUCHED);
     while memory.ns < TOUCH_NS && memory.bytes < MOST_TOUCHED.min(most) {
         memory.touch((2 * memory.bytes).min(most));
     }
-    let second = host.cache(cpu, 2).map_or(1 << 20, |cache| cache.size_bytes);
+    let second = caches_bytes.get(1).copied().unwrap_or(1 << 20);
     let last_cache_bytes = (reported > TRUSTED_BYTES)
         .then(|| not_held(reported, IN_LAST * second, |bytes| memory.load_ns(usize::try_from(bytes).ok()?)))
         .flatten();
-    Some(MemoryLook { first_touch_bytes_per_s: memory.rate(), last_cache_bytes })
+    Ok(Some(MemoryLook { first_touch_bytes_per_s: memory.rate(), last_cache_bytes }))
 }
 
 /// The smallest power of two from [`TRUSTED_BYTES`] to `reported` that the last-level cache does not hold; none where it may hold all of
@@ -72,50 +73,44 @@ fn not_held(reported: u64, held: u64, mut load_ns: impl FnMut(u64) -> Option<f64
 }
 
 /// Memory, as far as it is touched.
-struct Touched {
+struct Touched<'a> {
     buffer: Buffer,
     bytes: usize,
-    ns: u64,
+    ns: f64,
+    /// The same of what nothing disturbed.
+    clean: (usize, f64),
+    clock: &'a Clock,
 }
 
-impl Touched {
+impl Touched<'_> {
     fn touch(&mut self, bytes: usize) {
-        let began = monotonic_ns();
-        self.buffer.fill(self.bytes, bytes, FillPattern::START);
-        self.ns += monotonic_ns().saturating_sub(began);
-        self.bytes = bytes;
+        let interference = Interference::Thread(ThreadCounters::open());
+        let (before, from) = (interference.read(), self.bytes);
+        let ns = self.clock.time(|| {
+            self.buffer.fill(from, bytes, FillPattern::START);
+        });
+        if !is_disturbed(&before, &interference.read(), ns) {
+            self.clean = (self.clean.0 + bytes - from, self.clean.1 + ns);
+        }
+        (self.bytes, self.ns) = (bytes, self.ns + ns);
     }
 
+    /// Bytes a second: of what nothing disturbed, if there is any.
     fn rate(&self) -> f64 {
-        self.bytes as f64 * 1e9 / self.ns.max(1) as f64
+        let (bytes, ns) = if self.clean.0 > 0 { self.clean } else { (self.bytes, self.ns) };
+        bytes as f64 * 1e9 / ns.max(1.0)
     }
 
-    /// What a dependent load over so many bytes takes, ns; none where there is no room for them, or no time to touch them.
+    /// What a dependent load over so many bytes takes, ns; none where there is no room for them, no time to touch them, or others had the CPU.
     fn load_ns(&mut self, bytes: usize) -> Option<f64> {
         let untouched = bytes.saturating_sub(self.bytes);
-        if bytes > self.buffer.bytes().len() || untouched as f64 * 1e9 / self.rate() > MOST_LOOK_NS {
+        if bytes > self.buffer.bytes().len() || self.ns + untouched as f64 * 1e9 / self.rate() > MOST_LOOK_NS {
             return None;
         }
         if untouched > 0 {
             self.touch(bytes);
         }
-        let lines = bytes / (LINE * size_of::<u32>());
-        let mut order: Vec<u32> = (0..u32::try_from(lines).ok()?).collect();
-        order.shuffle(&mut Pcg64Mcg::seed_from_u64(lines as u64));
-        let (numbers, _) = self.buffer.bytes_mut().as_chunks_mut::<4>();
-        for (&from, &to) in order.iter().zip(order.iter().cycle().skip(1)) {
-            numbers[from as usize * LINE] = to.to_ne_bytes();
-        }
-        let walk =
-            |from: usize, steps: usize| (0..steps).fold(from, |at, _| u32::from_ne_bytes(numbers[at * LINE]) as usize);
-        // Once around as far as that is soon done, so that the cache holds what it can; on from there, which nothing has loaded since.
-        let mut at = std::hint::black_box(walk(0, lines));
-        let walks = (0..WALKS).map(|_| {
-            let began = monotonic_ns();
-            at = std::hint::black_box(walk(at, LOADS));
-            monotonic_ns().saturating_sub(began) as f64 / LOADS as f64
-        });
-        walks.reduce(f64::min)
+        last_cache::load_ns(&mut self.buffer.bytes_mut()[..bytes], self.clock).ok()
     }
 }
 
@@ -145,13 +140,10 @@ mod tests {
 
     #[test]
     fn memory_is_looked_at_as_far_as_it_can_be_spared() {
-        let mut host = crate::fixture::host();
-        host.memory.available_bytes = 1 << 30;
-        let look = look(&host).unwrap();
-        assert!(look.first_touch_bytes_per_s > 0.0);
+        let look = |room| look_here(&[32 << 10, MIB, 32 * MIB], room, &Clock::MonotonicRaw).unwrap();
+        let found = look(256 * MIB).unwrap();
+        assert!(found.first_touch_bytes_per_s > 0.0);
         // No cache is reported that large.
-        assert_eq!(look.last_cache_bytes, None);
-        host.memory.available_bytes = 16 << 20;
-        assert_eq!(super::look(&host), None);
+        assert_eq!((found.last_cache_bytes, look(4 * MIB)), (None, None));
     }
 }
