@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks what starts hostmark elsewhere: `packaging/check-integrations.sh PROGRAM`. The action's step is executed as a runner would, with a baseline it
-# meets, one it cannot, and none; the component's script, cloud-init's commands, Slurm's epilog and Ansible's role likewise. Every file is held to the schema or the linter of what reads it, as
+# meets, one it cannot, and none; the component's script, cloud-init's commands, Slurm's epilog and Ansible's role likewise, and each variant that rejects an instance with a hostmark that says so and one that does not. Every file is held to the schema or the linter of what reads it, as
 # far as that is here. Ends with 1 when something is wrong; a line that begins with "skipped" tells what could not be looked at.
 #
 # Linters: shellcheck, actionlint, check-jsonschema, kubernetes-validate, ansible-lint, cloud-init.
@@ -151,6 +151,54 @@ PY
     echo "ok: cloud-init's commands, twice"
 }
 
+# A stand-in for hostmark whose runs end with this code, in $work/ends; it notes what it is started with.
+ends_with() { # CODE
+    mkdir -p "$work/ends"
+    printf '#!/bin/sh\necho "$*" >>"%s"\nexit %s\n' "$work/asked" "$1" >"$work/ends/hostmark"
+    chmod +x "$work/ends/hostmark"
+    : >"$work/asked"
+}
+
+# What each variant that rejects an instance makes of a run that is not known to be as usual, and of one that is.
+reject() {
+    local code became glance='run --profile glance --expect usual'
+    for code in 6 0; do
+        ends_with "$code"
+        became=0
+        env HOSTMARK="$work/ends/hostmark" HOSTMARK_DATA="$work/reject-$code" HOSTMARK_REJECT='1 6' sh packaging/slurm/epilog.sh 2>/dev/null || became=1
+        [ "$became" = $((code > 0)) ] || wrong "where a run ends with $code the epilog ends with $became"
+        grep -qx -- "--quiet $glance" "$work/asked" || wrong "the epilog starts $(cat "$work/asked")"
+    done
+    if ! python3 -c 'import yaml' 2>/dev/null; then skip "cloud-init's and Kubernetes' variants, executed: there is no yaml of python3"; return; fi
+    # shellcheck disable=SC2016 # its own words
+    printf '#!/bin/sh\necho "kubectl $*" >>"%s"\n' "$work/asked" >"$work/ends/kubectl"
+    chmod +x "$work/ends/kubectl"
+    python3 - packaging >"$work/init" <<'PY'
+import shlex, sys, yaml
+containers = list(yaml.safe_load_all(open(sys.argv[1] + "/kubernetes/reject.yaml")))[-1]["spec"]["template"]["spec"]["initContainers"]
+program = lambda image: "kubectl" if "/kubectl:" in image else "hostmark"
+print(" && ".join(shlex.join([program(of["image"]), *of["args"]]) for of in containers))
+PY
+    python3 - packaging >"$work/user-data" <<'PY'
+import sys, yaml
+[[_, _, script]] = yaml.safe_load(open(sys.argv[1] + "/cloud-init/hostmark.yaml"))["runcmd"]
+decides = script[script.index("if [ -n"):]
+print("set -eu\nreject='1 6'\n" + decides)
+PY
+    for code in 6 0; do
+        ends_with "$code"
+        became=0
+        PATH="$work/ends:/usr/bin:/bin" sh "$work/init" || became=1
+        [ "$became $(grep -c taint "$work/asked")" = "$((code > 0)) $((code > 0 ? 1 : 2))" ] || wrong "where a run ends with $code, Kubernetes does: $(cat "$work/asked")"
+        ends_with "$code"
+        became=0
+        PATH="$work/ends:/usr/bin:/bin" sh "$work/user-data" || became=1
+        [ "$became" = $((code > 0)) ] || wrong "where a run ends with $code, the boot ends with $became"
+        grep -qx -- "$glance" "$work/asked" || wrong "cloud-init starts $(cat "$work/asked")"
+    done
+    echo "ok: what rejects an instance, with 6 and with 0"
+}
+
 epilog() {
     local runs
     for _ in 1 2; do
@@ -183,6 +231,16 @@ PLAY
     grep -q 'changed=3 ' "$work/first" || wrong "the role changes nothing"
     grep -q 'changed=0 ' "$work/second" || wrong "the role changes something each time"
     echo "ok: Ansible's role, twice"
+    local code became
+    for code in 6 0; do
+        ends_with "$code"
+        sed "s|hostmark_filters: .*}|hostmark_reject: [1, 6]}|; s|hostmark_program: \"[^\"]*\"|hostmark_program: \"$work/ends/hostmark\"|" "$work/play.yml" >"$work/reject.yml"
+        became=0
+        "${play[@]/play.yml/reject.yml}" >"$work/rejected" 2>&1 || became=1
+        [ "$became" = $((code > 0)) ] || wrong "where a run ends with $code, the role ends with $became: $(tail -n 5 "$work/rejected")"
+        grep -qx -- '--quiet run --profile glance --expect usual' "$work/asked" || wrong "the role starts $(cat "$work/asked")"
+    done
+    echo "ok: Ansible's role that rejects, with 6 and with 0"
 }
 
 schemas() {
@@ -195,6 +253,7 @@ schemas() {
     lint "GitLab's component" check-jsonschema --builtin-schema vendor.gitlab-ci --data-transform gitlab-ci "$work/gitlab-ci.yml"
     lint "Kubernetes' Job" kubernetes-validate packaging/kubernetes/job.yaml
     lint "Kubernetes' DaemonSet" kubernetes-validate packaging/kubernetes/daemonset.yaml
+    lint "Kubernetes' DaemonSet that rejects" kubernetes-validate packaging/kubernetes/reject.yaml
     lint "cloud-init's snippet" cloud-init schema --config-file packaging/cloud-init/hostmark.yaml
     lint "CITATION.cff" check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
     # A workflow that uses the action as a person would.
@@ -210,5 +269,6 @@ action
 component
 user_data
 epilog
+reject
 ansible
 exit "$failed"
