@@ -54,7 +54,7 @@ impl Earlier {
             let other = other.borrow();
             let is_alike = is_same_host(&run.host, &other.host)
                 && other.settings.profile == run.settings.profile
-                // A glance is a quick run of ten seconds.
+                // Runs share the time of one where a guest takes turns.
                 && other.settings.limit_s == run.settings.limit_s
                 && other.id != run.id
                 && other.interrupted.is_none()

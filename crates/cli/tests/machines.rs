@@ -12,7 +12,7 @@ use hostmark_engine::Eta;
 use hostmark_engine::plan::{Plan, PlannedCase, Priority, Request, TIME_BUDGET, plan};
 use hostmark_engine::probe::entries;
 use hostmark_model::{CaseId, CpuFact, EACH_POINT, HostFacts, Inputs, Profile};
-use hostmark_present::tables::{NamedTable, TABLES};
+use hostmark_present::tables::{GLANCE, NamedTable, TABLES};
 use hostmark_probes::CATALOGUE;
 use simulated::simulated;
 
@@ -113,6 +113,23 @@ fn a_table_keeps_the_quick_limit_on_every_machine_and_has_all_rounds_where_it_is
                 let has_few: Vec<String> = has_few.map(|(case, _)| case.id.to_string()).collect();
                 assert!(slower > 1.0 || has_few.is_empty(), "{} {}: {has_few:?}", table.name, machine.name);
             }
+        }
+    }
+}
+
+#[test]
+fn a_glance_takes_ten_seconds_and_has_five_rounds_of_what_it_measures() {
+    let _beside = beside();
+    for machine in MACHINES {
+        let host = able(machine);
+        let plan = planned(&host, Profile::Glance, Some(&GLANCE));
+        for slower in [1.0, 4.0] {
+            let (elapsed, rounds) = simulated(&plan, &host, |_| slower);
+            assert!(elapsed < Duration::from_secs(10), "{} {slower}: {elapsed:?}", machine.name);
+            let cheap =
+                plan.cases.iter().zip(&rounds).filter(|(case, _)| case.skip.is_none() && !case.has_long_set_up());
+            let few: Vec<_> = cheap.filter(|(_, rounds)| **rounds < 5).map(|(case, _)| case.id.to_string()).collect();
+            assert!(few.is_empty(), "{} {slower}: {few:?}", machine.name);
         }
     }
 }

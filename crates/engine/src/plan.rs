@@ -148,7 +148,8 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
     let takes_command = |entry: &Entry| entry.probe.needs.iter().any(|need| need.is_command());
     // A command is a run of its own, and without one there is nothing to measure.
     let is_everything = request.filters.is_empty();
-    let is_due = |entry: &Entry| takes_command(entry) == has_command && entry.probe.from <= request.profile;
+    let is_due =
+        |entry: &Entry| takes_command(entry) == has_command && entry.probe.from <= request.profile.max(Profile::Quick);
     let is_meant = |entry: &Entry| selection.has(entry) && (!is_everything || is_due(entry));
     let mut wanted: Vec<Entry> = entries(catalogue).filter(is_meant).collect();
     let of_command = wanted.iter().find(|entry| takes_command(entry)).map(Entry::id);
@@ -185,6 +186,7 @@ pub fn plan(catalogue: Catalogue, host: &HostFacts, request: Request) -> Result<
         if planned.is_empty() {
             continue;
         }
+        let profile = profile.max(Profile::Quick);
         let shorter = [Profile::Quick, Profile::Standard].into_iter();
         let shorter = shorter.filter(|&shorter| (entry.probe.from..profile).contains(&shorter));
         let shorter: Vec<(Profile, HashSet<Params>)> = shorter
@@ -252,10 +254,15 @@ fn unique(points: Vec<Params>) -> Vec<Params> {
 
 /// The points of one axis, its default among them, in order.
 fn points(axis: &Axis, host: &HostFacts, profile: Profile) -> Vec<String> {
-    let mut points: Vec<String> = match axis.points {
+    let given = match (axis.at_a_glance, profile) {
+        (Some(few), Profile::Glance) => Points::OfHost(few),
+        _ => axis.points,
+    };
+    let profile = profile.max(Profile::Quick);
+    let mut points: Vec<String> = match given {
         Points::Listed { quick, standard, thorough } => {
             let lists = match profile {
-                Profile::Quick => [quick, &[], &[]],
+                Profile::Glance | Profile::Quick => [quick, &[], &[]],
                 Profile::Standard => [quick, standard, &[]],
                 Profile::Thorough => [quick, standard, thorough],
             };
@@ -335,7 +342,7 @@ fn one_factor_at_a_time(swept: &Swept, entry: &Entry) -> Result<Vec<Params>, Pla
     // Who sets all axes of a product by hand asks for the product, in any profile.
     let is_set = |name: &&str| swept.set.iter().any(|(set, _)| set == name);
     let is_wanted = |full_factorial: &&FullFactorial| {
-        swept.profile >= full_factorial.from || full_factorial.axes.iter().all(is_set)
+        swept.profile.max(Profile::Quick) >= full_factorial.from || full_factorial.axes.iter().all(is_set)
     };
     // What a kind of core is like shows along the probe's first axis: the levels of its caches, its operations.
     let first = swept.axes.first().filter(|_| swept.axes.iter().any(|axis| axis.name == CORE.name));

@@ -55,6 +55,8 @@ pub struct Axis {
     pub default: &'static str,
     /// Its points.
     pub points: Points,
+    /// The few sizes of a glance, where these are not the quick profile's points.
+    pub at_a_glance: Option<fn(&HostFacts, Profile) -> Vec<u64>>,
     /// What the default stands for on this host, where it is a word: the plan puts the number in the word's place, so that
     /// every case id has the number, and no limit or profile changes what an id means.
     pub settled: Option<fn(&HostFacts) -> u64>,
@@ -95,7 +97,8 @@ fn copies(host: &HostFacts, profile: Profile, from: Profile) -> Vec<u64> {
 
 impl Axis {
     const fn new(name: &'static str, kind: AxisKind, default: &'static str, points: Points) -> Axis {
-        Axis { name, kind, default, points, settled: None, fill: Fill::Nothing, is_of_links: false, threads_per_cpu: 1 }
+        let (at_a_glance, settled, fill) = (None, None, Fill::Nothing);
+        Axis { name, kind, default, points, at_a_glance, settled, fill, is_of_links: false, threads_per_cpu: 1 }
     }
 
     /// An axis of bytes.
@@ -166,7 +169,7 @@ impl Axis {
     /// value is that of one copy, and the probe's function knows nothing of it.
     pub const fn copies(from: Profile) -> Axis {
         let points: fn(&HostFacts, Profile) -> Vec<u64> = match from {
-            Profile::Quick => |host, profile| copies(host, profile, Profile::Quick),
+            Profile::Glance | Profile::Quick => |host, profile| copies(host, profile, Profile::Quick),
             Profile::Standard => |host, profile| copies(host, profile, Profile::Standard),
             Profile::Thorough => |host, profile| copies(host, profile, Profile::Thorough),
         };

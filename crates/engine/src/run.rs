@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use hostmark_launch::WorkerLink;
 use hostmark_model::{
-    CaseId, Choice, Environment, Event, HostFacts, Job, JobCase, LastCache, Neighbours, Outcome, ProbeInfo, Reason,
-    ReasonCode, RunTime,
+    CaseId, Choice, Environment, Event, HostFacts, Job, JobCase, LastCache, Neighbours, Outcome, ProbeInfo, Profile,
+    Reason, ReasonCode, RunTime,
 };
 
 use crate::clock::wall::Wall;
@@ -402,7 +402,11 @@ impl Runner<'_> {
         let (case, state) = (&self.setting.plan.cases[index], &self.states[index]);
         let stopped = self.interrupted && !state.dropped;
         let without = || if stopped { ReasonCode::Interrupted.because("interrupted") } else { no_time() };
-        let skip = case.skip.clone().or_else(|| state.rounds.is_empty().then(without));
+        // What takes long to fill has all rounds of a glance, or is left out by name.
+        let is_glance = self.setting.plan.request.profile == Profile::Glance && !self.interrupted;
+        let has_all_or_none = is_glance && case.has_long_set_up() && !state.ended;
+        let wanted = if has_all_or_none { self.least_rounds(index) } else { 1 };
+        let skip = case.skip.clone().or_else(|| (state.rounds.len() < wanted).then(without));
         let rounds = state.rounds.iter().cloned().map(Round::of).collect();
         CaseRounds { entry: case.entry, id: case.id.clone(), rounds, skip }
     }

@@ -19,12 +19,26 @@ pub const SCHEMA: &str = "hostmark.run/1";
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Profile {
+    /// At most 10 seconds: what people ask for first.
+    Glance,
     /// At most 60 seconds.
     Quick,
     /// At most 5 minutes.
     Standard,
     /// At most 30 minutes.
     Thorough,
+}
+
+impl Profile {
+    /// The word for it, on the command line and in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Profile::Glance => "glance",
+            Profile::Quick => "quick",
+            Profile::Standard => "standard",
+            Profile::Thorough => "thorough",
+        }
+    }
 }
 
 /// The program that measured.

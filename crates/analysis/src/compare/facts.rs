@@ -369,7 +369,7 @@ fn settings(run: &Run, facts: &mut Facts) {
     facts.text("tool.target", "target", "目标平台", &tool.target);
     facts.text("tool.libc", "libc", "libc", &tool.libc);
     facts.shown("tool.static", "static linking", "静态链接", Some(on_off(tool.is_static)));
-    facts.shown("settings.profile", "profile", "档", Some(format!("{:?}", settings.profile).to_lowercase()));
+    facts.shown("settings.profile", "profile", "档", Some(settings.profile.name().to_owned()));
     facts.text("settings.clock.source", "clock", "计时时钟", &settings.clock.source);
     facts.shown("settings.cpu", "CPU of single-threaded cases", "单线程用例所在 CPU", Some(settings.cpu));
     let all = settings.table.as_ref().map_or_else(|| "all".to_owned(), |table| format!("--table {table}"));

@@ -9,7 +9,7 @@ use super::{DIGITS, number};
 /// and says so: quick 2 %, standard 1 %, thorough 0.5 %.
 pub const fn interval_target(profile: Profile) -> f64 {
     match profile {
-        Profile::Quick => 0.02,
+        Profile::Glance | Profile::Quick => 0.02,
         Profile::Standard => 0.01,
         Profile::Thorough => 0.005,
     }

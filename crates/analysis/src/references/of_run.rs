@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use hostmark_model::{Estimate, Measured, Profile, Run, Text};
+use hostmark_model::{Estimate, Measured, Run, Text};
 
 use super::designs::is_of_core;
 use super::{Reference, ReferenceValue};
@@ -31,11 +31,7 @@ pub fn of_run(run: &Run, name: &str, address: &str) -> Reference {
     let described = |model: &str, of_cpus: &str, guest: &str| format!("{}: {model}, {of_cpus}{guest}", host.hostname);
     let named = model.clone().unwrap_or_else(|| host.cpu.architecture.clone());
     let is_guest = host.virtualization.hypervisor.is_some();
-    let profile = match run.settings.profile {
-        Profile::Quick => "quick",
-        Profile::Standard => "standard",
-        Profile::Thorough => "thorough",
-    };
+    let profile = run.settings.profile.name();
     let method = format!("hostmark {}, {profile}", run.tool.version);
     Reference {
         name: name.to_owned(),

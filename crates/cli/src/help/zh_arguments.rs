@@ -44,7 +44,7 @@ pub const ARGUMENTS: &[(&str, &str, &str)] = &[
     ("run", "strict",
      "仅当本机启动以来 hostmark self-check 已通过时才测量"),
     ("run", "dry_run",
-     "只列出将要测量的内容，不测量"),
+     "只列出将要测量的内容\n\n仅为预计耗时而测量内存的首次触碰，约 0.1 秒。"),
     ("run", "resume",
      "继续一次中断的运行 [默认：最近的一次]\n\nRUN 为其名称或日志文件；可用 hostmark runs 查看。日志不能决定执行什么命令、写入哪个目录：请重复开始时的 --on、--command 和 --scratch。"),
     ("run", "verbose",

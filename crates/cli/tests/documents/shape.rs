@@ -65,6 +65,7 @@ const SHAPES: &[(&str, Shape)] = &[
     ("hostmark try", of(FINE, &["SETTINGS TO TRY"])),
     ("hostmark man", of(FINE, &[".TH HOSTMARK 1"])),
     ("completions --help", of(FINE, &["Print a shell's completion script"])),
+    ("--expect usual", of(&[0, 1, 2, 6], &[SCREEN, ""])),
     ("--expect", of(JUDGED, &[SCREEN])),
     ("for n in", of(FINE, &[SCREEN])),
     ("--out ", of(FINE, &["{"])),

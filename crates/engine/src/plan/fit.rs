@@ -35,6 +35,10 @@ impl Plan {
                 // Every replicate touches it.
                 case.set_up += std::mem::take(&mut case.first_touch) / SHARED_BY;
             }
+            if self.request.profile == Profile::Glance && case.has_long_set_up() {
+                // What takes long to fill has what time the others leave.
+                case.priority = case.priority.max(Priority::Cell);
+            }
         }
         if !self.request.inputs.command.is_empty() {
             return;
@@ -42,10 +46,7 @@ impl Plan {
         let (mut left, mut touched) = (TimeBudget::for_rounds(self), HashMap::new());
         let rounds = self.profile_limits().least_rounds as usize;
         // In less time than the profile has, what takes a large part of it to fill gives way to all others.
-        let most = match self.request.inputs.limit_s {
-            Some(_) => self.profile_limits().limit / LARGEST_PART,
-            None => Duration::MAX,
-        };
+        let most = if self.is_short() { self.profile_limits().limit / LARGEST_PART } else { Duration::MAX };
         for index in self.by_priority() {
             let case = &mut self.cases[index];
             if case.set_up > most && !case.is_default {

@@ -61,6 +61,13 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// Whether it has less time than the quick profile, or than its own: what takes a large part of that to fill comes last.
+    pub(crate) fn is_short(&self) -> bool {
+        self.request.profile == Profile::Glance || self.request.inputs.limit_s.is_some()
+    }
+}
+
 impl ProfileLimits {
     /// The same in less time: every case has its share of that too, and as many rounds.
     fn within(self, limit: Duration) -> ProfileLimits {
@@ -102,6 +109,7 @@ pub struct ProfileLimits {
 /// The limits of a profile.
 pub const fn profile_limits(profile: Profile) -> ProfileLimits {
     match profile {
+        Profile::Glance => allow([5, 5, 5], 10, 500, 0.02),
         Profile::Quick => allow([3, 5, 7], 60, 500, 0.02),
         Profile::Standard => allow([5, 5, 7], 300, 3_000, 0.01),
         Profile::Thorough => allow([10, 10, 10], 1_800, 20_000, 0.005),

@@ -18,7 +18,7 @@ pub fn plan_table(
     let filters = cells.iter().map(CaseId::to_string).collect();
     let mut plan = plan(catalogue, host, Request { filters, ..request })?;
     // In less time than the profile has, of what is computed what its value is made of: its first source.
-    let most = if plan.request.inputs.limit_s.is_some() { 1 } else { usize::MAX };
+    let most = if plan.is_short() { 1 } else { usize::MAX };
     let needed = |probe: &str, params: &Params, base: &Params| {
         let sources = plan.derived.iter().filter_map(|entry| match entry.probe.measure {
             Measure::Derive { from, .. } => Some(&from[..most.min(from.len())]),

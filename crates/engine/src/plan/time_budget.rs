@@ -109,20 +109,20 @@ impl TimeBudget {
     /// What the rounds of one worker may take together: who else used its CPUs is judged for all of them at once, and what was
     /// decided for the last was decided before the first.
     pub fn of_unit(plan: &Plan) -> Duration {
-        profile_limits(plan.request.profile).limit / UNIT_SHARE
+        whole(plan) / UNIT_SHARE
     }
 
     /// How long the run's warm-up may take.
     pub fn warm_up(plan: &Plan) -> Duration {
         // Of the profile's, also where a command has no limit.
-        profile_limits(plan.request.profile).limit / WARM_UP_SHARE
+        whole(plan) / WARM_UP_SHARE
     }
 
     /// How long after its time for samples a round has hung: long enough for a loaded machine, short enough that a few
     /// such rounds do not take the whole run's time.
     pub fn patience(plan: &Plan) -> Duration {
         match plan.request.inputs.command.is_empty() {
-            true => PATIENCE.min(profile_limits(plan.request.profile).limit / PATIENCE_SHARE),
+            true => PATIENCE.min(whole(plan) / PATIENCE_SHARE),
             // How long a command takes is what is asked.
             false => plan.profile_limits().limit,
         }
@@ -188,6 +188,11 @@ impl TimeBudget {
     }
 }
 
+/// The time of the profile, whatever this run has of it: of a glance, that of the quick profile.
+fn whole(plan: &Plan) -> Duration {
+    profile_limits(plan.request.profile.max(Profile::Quick)).limit
+}
+
 /// Memory that a case may fill on this host, bytes, for sizes that the plan settles.
 pub fn may_fill_bytes(host: &HostFacts) -> u64 {
     TimeBudget::memory_bytes(host)
@@ -196,7 +201,7 @@ pub fn may_fill_bytes(host: &HostFacts) -> u64 {
 /// The largest buffer that a profile asks for, bytes.
 pub fn largest_buffer(profile: Profile) -> u64 {
     match profile {
-        Profile::Quick => MOST_MEMORY,
+        Profile::Glance | Profile::Quick => MOST_MEMORY,
         Profile::Standard => 2 * MOST_MEMORY,
         Profile::Thorough => 4 * MOST_MEMORY,
     }

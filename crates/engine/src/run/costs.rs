@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hostmark_model::Outcome;
+use hostmark_model::{Outcome, Profile};
 use hostmark_stats::interval::LEAST_ROUNDS;
 
 use super::Runner;
@@ -143,13 +143,14 @@ impl Runner<'_> {
     /// Whether it has what time the others leave: in less time than the profile has, filling memory for long comes last.
     fn may_wait(&self, index: usize) -> bool {
         let plan = self.setting.plan;
-        plan.request.inputs.limit_s.is_some() && plan.cases[index].has_long_set_up()
+        plan.is_short() && plan.cases[index].has_long_set_up()
     }
 
     /// Rounds that are promised to a case: what fills memory for long on this machine has a range from fewer, rather than the
-    /// time of many others.
+    /// time of many others. A glance has as many of everything, or none.
     fn promised_rounds(&self, index: usize) -> usize {
-        if self.is_slow_to_fill(index) { LEAST_EXPENSIVE_ROUNDS } else { LEAST_ROUNDS }
+        let is_glance = self.setting.plan.request.profile == Profile::Glance;
+        if self.is_slow_to_fill(index) && !is_glance { LEAST_EXPENSIVE_ROUNDS } else { LEAST_ROUNDS }
     }
 
     /// Rounds without which a case has none: what tells most is rather known by a range than not at all.

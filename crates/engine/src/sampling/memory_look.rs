@@ -140,10 +140,19 @@ mod tests {
 
     #[test]
     fn memory_is_looked_at_as_far_as_it_can_be_spared() {
-        let look = |room| look_here(&[32 << 10, MIB, 32 * MIB], room, &Clock::MonotonicRaw).unwrap();
-        let found = look(256 * MIB).unwrap();
-        assert!(found.first_touch_bytes_per_s > 0.0);
+        let look = |room| {
+            let job = Job::bare("", Vec::new()).with(|job| (job.look_at_memory, job.memory_bytes) = (true, 2 * room));
+            answer(&job, &Clock::MonotonicRaw).unwrap().unwrap()
+        };
         // No cache is reported that large.
-        assert_eq!((found.last_cache_bytes, look(4 * MIB)), (None, None));
+        assert!(matches!(
+            look(256 * MIB)[..],
+            [
+                Event::MemoryLook(MemoryLook { first_touch_bytes_per_s: 1.0.., last_cache_bytes: None }),
+                Event::Done { .. }
+            ]
+        ));
+        assert!(matches!(look(4 * MIB)[..], [Event::Done { .. }]));
+        assert!(answer(&Job::bare("", Vec::new()), &Clock::MonotonicRaw).is_none());
     }
 }

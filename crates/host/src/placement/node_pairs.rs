@@ -30,7 +30,7 @@ pub fn node_pairs(host: &HostFacts, profile: Profile) -> Vec<[usize; 2]> {
     one_of_each_distance(first, &targets, 0).into_iter().for_each(|to| add(first, to));
     targets.iter().find(|(_, to)| to.cpus.is_empty()).into_iter().for_each(|(_, to)| add(first, to));
     let most = match profile {
-        Profile::Quick => return pairs,
+        Profile::Glance | Profile::Quick => return pairs,
         Profile::Standard => STANDARD_NODES,
         Profile::Thorough => THOROUGH_NODES,
     };

@@ -64,6 +64,9 @@ pub static TABLES: &[NamedTable] = &[
     NamedTable { name: "data-path", cells: |_, _| of_data_path() },
 ];
 
+/// What a glance measures where nothing else is asked for: the constants, a switch across CPUs, and what one core reads of memory.
+pub static GLANCE: NamedTable = NamedTable { name: "glance", cells: |_, _| of_glance() };
+
 /// The table called `name`.
 pub fn table_named(name: &str) -> Option<&'static NamedTable> {
     TABLES.iter().find(|table| table.name == name)
@@ -83,6 +86,11 @@ fn of_lmbench() -> Vec<CaseId> {
 
 fn of_constants() -> Vec<CaseId> {
     each_once(constants::cases().map(|of| cell(of.probe, of.at)))
+}
+
+fn of_glance() -> Vec<CaseId> {
+    let more = [("sched.context_switch", [("cpus", "same_cache")]), ("memory.read", [("size", EACH_POINT)])];
+    of_constants().into_iter().chain(more.map(|(probe, at)| cell(probe, &at))).collect()
 }
 
 fn of_overhead() -> Vec<CaseId> {

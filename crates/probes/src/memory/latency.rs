@@ -77,7 +77,10 @@ pub static PROBE: Probe = Probe {
              者相差 3% 以内（见 docs/accuracy.md）。",
     }),
     axes: &[
-        Axis::size("size", "67108864", Points::OfHost(sizes)).fills(Fill::Chain),
+        Axis {
+            at_a_glance: Some(few_sizes),
+            ..Axis::size("size", "67108864", Points::OfHost(sizes)).fills(Fill::Chain)
+        },
         Axis::choice(
             "pattern",
             "random",
@@ -121,6 +124,24 @@ fn sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
     let is_kept =
         |size: &u64| profile > Profile::Quick || far.is_none() || *size <= super::USUAL_BYTES || size.is_power_of_two();
     (0..).map(point).take_while(|&size| size <= largest).filter(is_kept).chain(between).chain(far).collect()
+}
+
+/// Of the quick profile's sizes those that tell each level: three of each cache, near four times the one before, where it answers however much of it
+/// others use; and the two largest.
+fn few_sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
+    let all = sizes(host, profile);
+    let caches = single(host).into_iter().flat_map(|cpu| (1..=5).filter_map(move |level| host.cache(cpu, level)));
+    let ends: Vec<u64> = caches.map(|cache| host.effective_bytes(cache)).filter(|&bytes| bytes > 0).collect();
+    let begins = ends.first().map(|first| first / 16).into_iter().chain(ends.iter().copied());
+    let of_cache = |(begin, &end): (u64, &u64)| {
+        let from_fourfold = |size: &u64| (*size as f64 / (4 * begin) as f64).ln().abs();
+        let mut inside: Vec<u64> = all.iter().copied().filter(|size| (begin + begin / 4..end).contains(size)).collect();
+        inside.sort_by(|one, other| from_fourfold(one).total_cmp(&from_fourfold(other)));
+        inside.truncate(3);
+        inside
+    };
+    let largest = all.iter().rev().take(2).copied();
+    if ends.is_empty() { all } else { begins.zip(&ends).flat_map(of_cache).chain(largest).collect() }
 }
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -76,7 +76,10 @@ pub static PROBE: Probe = Probe {
              MiB 时为 1.9 倍（见 docs/accuracy.md）。",
     }),
     axes: &[
-        super::SIZE,
+        Axis {
+            at_a_glance: Some(|host, _| super::beyond(host, super::USUAL_BYTES).into_iter().collect()),
+            ..super::SIZE
+        },
         Axis::choice(
             "kernel",
             "best",

@@ -72,7 +72,7 @@ fn sizes(_: &HostFacts, profile: Profile) -> Vec<u64> {
     // A size inside of each usual cache and one beyond them; then every power of four.
     const EACH: [u64; 4] = [8 << 10, 128 << 10, 2 << 20, 32 << 20];
     match profile {
-        Profile::Quick => vec![64 << 20],
+        Profile::Glance | Profile::Quick => vec![64 << 20],
         Profile::Standard => EACH.into_iter().chain([64 << 20]).collect(),
         Profile::Thorough => (12..=28).step_by(2).map(|power| 1 << power).chain(EACH).collect(),
     }

@@ -53,6 +53,7 @@ pub static PROBE: Probe = Probe {
         kind: AxisKind::Threads,
         default: "2",
         points: Points::OfHost(others),
+        at_a_glance: None,
         settled: None,
         fill: Fill::Nothing,
         is_of_links: false,

@@ -172,9 +172,9 @@ impl AgentSession {
     fn check(&self, mut request: RunRequest) -> Result<HostReport> {
         let machine = MeasuredMachine::local(Some(OWN.into()), &layers(&request)?)?;
         request.inputs = inputs::on_this_machine(request.inputs)?;
-        let host = machine.facts(&request.inputs);
+        let mut host = machine.facts(&request.inputs);
         let planning = self.served.map(|_| served::watch_planning()).transpose()?;
-        ready::planned(&request, host.clone(), uuid::Uuid::now_v7())?;
+        host.memory_look = ready::planned_here(&request, host.clone(), &machine, uuid::Uuid::now_v7())?.1.memory_look;
         drop(planning);
         inputs::check_command(&request.inputs)?;
         Ok(HostReport { host, ..report_of_host() })

@@ -88,6 +88,8 @@ impl SampledArguments {
 /// The time limit of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ProfileName {
+    /// At most 10 seconds; the first screen alone unless something is named
+    Glance,
     /// At most 60 seconds
     Quick,
     /// At most 5 minutes
@@ -99,6 +101,7 @@ pub enum ProfileName {
 impl From<ProfileName> for Profile {
     fn from(name: ProfileName) -> Profile {
         match name {
+            ProfileName::Glance => Profile::Glance,
             ProfileName::Quick => Profile::Quick,
             ProfileName::Standard => Profile::Standard,
             ProfileName::Thorough => Profile::Thorough,

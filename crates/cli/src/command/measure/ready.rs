@@ -75,10 +75,7 @@ pub fn planned(request: &RunRequest, mut host: HostFacts, id: uuid::Uuid) -> Res
     if let Some(list) = &request.inputs.cpus {
         plan::keep_to_cpus(&mut host, list)?;
     }
-    let table = request.table.as_deref().map(tables::named).transpose()?;
-    if let Some(table) = table {
-        tables::check_set(table, &host, &request.set)?;
-    }
+    let table = request.table.as_deref();
     let request = Request {
         filters: request.filters.clone(),
         profile: request.profile,
@@ -86,6 +83,10 @@ pub fn planned(request: &RunRequest, mut host: HostFacts, id: uuid::Uuid) -> Res
         set: request.set.clone(),
         inputs: request.inputs.clone(),
     };
+    let table = tables::meant(table, &request)?;
+    if let Some(table) = table {
+        tables::check_set(table, &host, &request.set)?;
+    }
     let plan = fitted(&host, request, table)?;
     Ok((plan, host))
 }
@@ -203,7 +204,7 @@ pub fn planned_before(run: &Run) -> Result<Plan> {
         set: Inputs::axes(&run.settings.set).map(|(key, value)| format!("{key}={value}")).collect(),
         inputs: run.settings.inputs.clone(),
     };
-    let table = run.settings.table.as_deref().map(tables::named).transpose()?;
+    let table = tables::meant(run.settings.table.as_deref(), &request)?;
     fitted(&run.host, request, table)
 }
 

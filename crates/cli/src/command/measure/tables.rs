@@ -1,17 +1,25 @@
 //! `--table NAME`: the table that is meant, and what may be set beside it.
 
 use anyhow::Result;
-use hostmark_model::{CaseId, HostFacts};
+use hostmark_engine::plan::Request;
+use hostmark_model::{CaseId, HostFacts, Profile};
 use hostmark_present::tables::{self, NamedTable};
 
 use crate::language::refuse;
 
 /// The table of this name.
-pub fn named(name: &str) -> Result<&'static NamedTable> {
+fn named(name: &str) -> Result<&'static NamedTable> {
     match tables::table_named(name) {
         Some(table) => Ok(table),
         None => refuse!("no table is called '{name}'; choose {}", "没有名为“{name}”的表；可选 {}", names()),
     }
+}
+
+/// The table whose cells a request means: the one of this name, or in a glance that asks for nothing else that of the first screen.
+pub fn meant(name: Option<&str>, request: &Request) -> Result<Option<&'static NamedTable>> {
+    let is_glance =
+        request.profile == Profile::Glance && request.filters.is_empty() && request.inputs.command.is_empty();
+    name.map_or(Ok(is_glance.then_some(&tables::GLANCE)), |name| named(name).map(Some))
 }
 
 fn names() -> String {

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 use hostmark_analysis::escape::visible;
+use hostmark_analysis::format;
 use hostmark_analysis::reasons::localized;
 use hostmark_engine::Eta;
 use hostmark_engine::plan::Plan;
-use hostmark_model::{Exit, Lang, Text, counted};
+use hostmark_model::{Exit, HostFacts, Lang, MemoryLook, Text, Unit, counted};
 use hostmark_present::RenderOptions;
 use hostmark_present::wrap::hanging;
 use serde_json::json;
@@ -29,10 +30,11 @@ struct Count {
 const COUNTED: usize = 9;
 
 /// Prints the plan.
-pub fn show(plan: &Plan, of_table: Option<&str>, format: &str, lang: Lang) -> Result<Exit> {
+pub fn show((plan, host): &(Plan, HostFacts), of_table: Option<&str>, format: &str, lang: Lang) -> Result<Exit> {
+    let look = host.memory_look.as_ref();
     let text = match format {
-        "table" => table(plan, of_table, &output::options(lang, false)),
-        "json" => output::json(&serde_json::to_string_pretty(&value(plan, of_table))?),
+        "table" => table(plan, look, of_table, &output::options(lang, false)),
+        "json" => output::json(&serde_json::to_string_pretty(&value(plan, look, of_table))?),
         _ => refuse!(
             "a plan cannot be shown as {format}; give --format table or json",
             "计划不能以 {format} 格式显示；请用 --format table 或 json"
@@ -73,7 +75,7 @@ fn groups(counts: &[(&'static str, String, Count)]) -> Vec<(&'static str, Count)
     groups
 }
 
-fn value(plan: &Plan, of_table: Option<&str>) -> serde_json::Value {
+fn value(plan: &Plan, look: Option<&MemoryLook>, of_table: Option<&str>) -> serde_json::Value {
     let eta = Eta::of(plan);
     let counts = counts(plan, &eta);
     let seconds = |time: Duration| time.as_secs_f64();
@@ -101,6 +103,7 @@ fn value(plan: &Plan, of_table: Option<&str>) -> serde_json::Value {
         "seed": plan.request.seed,
         "filters": plan.request.filters,
         "table": of_table,
+        "memory_look": look,
         "set": settings_set(&plan.request),
         "limit_s": seconds(plan.profile_limits().limit),
         "rounds": eta.rounds,
@@ -113,9 +116,20 @@ fn value(plan: &Plan, of_table: Option<&str>) -> serde_json::Value {
     })
 }
 
-fn table(plan: &Plan, of_table: Option<&str>, options: &RenderOptions) -> String {
-    const TITLE: Text =
-        Text { en: "Nothing is measured; this would be:", zh: "不做任何测量；若运行，则为：" };
+fn title(look: Option<&MemoryLook>, lang: Lang) -> String {
+    let but = look.map(|look| format::value(look.first_touch_bytes_per_s, Unit::BytesPerSecond, lang));
+    let but = match (but, lang) {
+        (None, _) => String::new(),
+        (Some(rate), Lang::En) => format!(" but the first touch of memory, {rate}"),
+        (Some(rate), Lang::Zh) => format!("（仅测内存的首次触碰：{rate}）"),
+    };
+    match lang {
+        Lang::En => format!("Nothing is measured{but}; this would be:"),
+        Lang::Zh => format!("不做任何测量{but}；若运行，则为："),
+    }
+}
+
+fn table(plan: &Plan, look: Option<&MemoryLook>, of_table: Option<&str>, options: &RenderOptions) -> String {
     const TIGHT: Text = Text {
         en: "The limit has no room for all rounds: some cases would be skipped.",
         zh: "时限容不下全部轮次：部分用例将被跳过。",
@@ -125,7 +139,7 @@ fn table(plan: &Plan, of_table: Option<&str>, options: &RenderOptions) -> String
     let eta = Eta::of(plan);
     let counts = counts(plan, &eta);
     let seconds = |time: Duration| format!("{:.1} s", time.as_secs_f64());
-    let mut text = format!("{}\n", TITLE.get(lang));
+    let mut text = hanging("", &title(look, lang), width);
     if let Some(name) = of_table {
         text += &format!("{} {name}\n", word("table", "表"));
     }

@@ -13,6 +13,7 @@ use crate::command::far::on::{Keeper, checked_report, measure_there};
 use crate::command::far::peers::{self, Direct};
 use crate::command::far::target::Target;
 use crate::command::measure::machine::catch;
+use crate::command::measure::ready;
 use crate::command::measure::resume::Begun;
 use crate::command::runs::kept::{Author, RunDestination};
 use crate::isolate::Outside;
@@ -34,7 +35,7 @@ pub(super) fn run(
         let report = checked_report(place, &request, &stop)?;
         expected.as_ref().map_or(Ok(()), |expected| expected.check(&report.host))?;
         Direct::open(&places, &stop, profile_limits(request.profile).limit)?.finish();
-        return show_plan(arguments, &request, report.host, lang);
+        return show_plan(arguments, &request, &ready::planned(&request, report.host, uuid::Uuid::now_v7())?, lang);
     }
     let places = arguments.peers()?;
     peers::names_of(&places, begun.as_ref())?;

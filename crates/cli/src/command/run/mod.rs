@@ -8,14 +8,12 @@ mod matrix;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use clap::builder::PossibleValue;
-use clap::{Args, ValueEnum};
-use hostmark_engine::plan::profile_limits;
+use clap::Args;
+use hostmark_engine::plan::{Plan, profile_limits};
 use hostmark_engine::{PlanLine, RoundSink};
 use hostmark_launch::transport::TCP;
-use hostmark_model::{Exit, HostFacts, Inputs, Lang, Outcome, Profile, Run, RunRequest};
+use hostmark_model::{Exit, HostFacts, Inputs, Lang, Outcome, Run, RunRequest};
 use hostmark_present::render::console;
-use hostmark_present::tables::CONSTANTS;
 
 use self::closing::ShownAmount;
 use super::compare::references::reference;
@@ -39,45 +37,6 @@ use crate::store::{self, RunFiles};
 use crate::world::World;
 use crate::writable;
 
-/// A profile of a run by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RunProfile {
-    /// The constants alone.
-    Glance,
-    Whole(ProfileName),
-}
-
-impl ValueEnum for RunProfile {
-    fn value_variants<'a>() -> &'a [RunProfile] {
-        use ProfileName::{Quick, Standard, Thorough};
-        const ALL: &[RunProfile] =
-            &[RunProfile::Glance, RunProfile::Whole(Quick), RunProfile::Whole(Standard), RunProfile::Whole(Thorough)];
-        ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        match self {
-            RunProfile::Glance => {
-                Some(PossibleValue::new("glance").help("The constants of the first screen, in at most 10 seconds"))
-            }
-            RunProfile::Whole(name) => name.to_possible_value(),
-        }
-    }
-}
-
-impl From<RunProfile> for Profile {
-    fn from(name: RunProfile) -> Profile {
-        match name {
-            // The same cases in less time, so that it compares with longer runs.
-            RunProfile::Glance => Profile::Quick,
-            RunProfile::Whole(name) => name.into(),
-        }
-    }
-}
-
-/// How long a glance takes at most.
-pub const GLANCE_S: u64 = 10;
-
 #[derive(Debug, Args)]
 pub struct RunArguments {
     /// What to measure: groups, probes or cases [default: all]
@@ -87,7 +46,7 @@ pub struct RunArguments {
     filters: Vec<String>,
     /// Time limit
     #[arg(long, value_enum, default_value = "quick")]
-    profile: RunProfile,
+    profile: ProfileName,
     /// Measure on another machine, e.g. 'ssh db-17'
     ///
     /// hostmark copies itself there, measures, removes itself, and stores the run here. Any command that gives a
@@ -162,7 +121,9 @@ pub struct RunArguments {
     /// Measure only if `hostmark self-check` has passed here since the host started
     #[arg(long, conflicts_with = "on", hide_short_help = true)]
     strict: bool,
-    /// Show what would be measured, and measure nothing
+    /// Show what would be measured
+    ///
+    /// Measures nothing but the first touch of memory, in 0.1 s, which tells how long the run would take.
     #[arg(long)]
     pub(super) dry_run: bool,
     /// Continue an interrupted run [default: the newest]
@@ -181,16 +142,13 @@ impl RunArguments {
     /// What is asked for, wherever it is measured.
     pub(super) fn request(&self) -> Result<RunRequest> {
         let inputs = self.inputs()?;
-        let is_glance = self.profile == RunProfile::Glance;
-        let asks_for_all = self.filters.is_empty() && inputs.command.is_empty();
-        let constants = (is_glance && asks_for_all).then(|| CONSTANTS.to_owned());
         Ok(RunRequest {
             filters: self.filters.clone(),
             profile: self.profile.into(),
             seed: self.seed,
             set: self.set.clone(),
-            table: self.table.clone().or(constants),
-            inputs: Inputs { peers: peers::names(&self.peers()?), limit_s: is_glance.then_some(GLANCE_S), ..inputs },
+            table: self.table.clone(),
+            inputs: Inputs { peers: peers::names(&self.peers()?), ..inputs },
             via: self.via.clone(),
             begun: None,
         })
@@ -345,7 +303,8 @@ fn here(
     if arguments.dry_run {
         peers.finish();
         remark_scratch(&request.inputs);
-        return show_plan(arguments, &request, host, lang);
+        let planned = ready::planned_here(&request, host, &machine, uuid::Uuid::now_v7())?;
+        return show_plan(arguments, &request, &planned, lang);
     }
     let (mut ready, mut kept) = match begun {
         Some(begun) => begun.ready(host, &request.inputs.isolate, &machine)?,
@@ -399,9 +358,8 @@ fn add_pairs(run: &mut Run, arguments: &RunArguments, places: &[target::Target],
 }
 
 /// Shows what would be measured on this host.
-fn show_plan(arguments: &RunArguments, request: &RunRequest, host: HostFacts, lang: Lang) -> Result<Exit> {
-    let plan = ready::planned(request, host, uuid::Uuid::now_v7())?.0;
-    dry_run::show(&plan, request.table.as_deref(), arguments.format.as_deref().unwrap_or("table"), lang)
+fn show_plan(arguments: &RunArguments, request: &RunRequest, planned: &(Plan, HostFacts), lang: Lang) -> Result<Exit> {
+    dry_run::show(planned, request.table.as_deref(), arguments.format.as_deref().unwrap_or("table"), lang)
 }
 
 /// Says of a plan that the cases with files would be skipped, where the usual directory for these cannot be had.

@@ -222,7 +222,7 @@ fn table(kept: &[StoredRun], lang: Lang) -> String {
         StoredRun::Run(run, state) => {
             let profile = match &run.imported {
                 Some(_) => word("imported", "导入").to_owned(),
-                None => format!("{:?}", run.profile).to_lowercase(),
+                None => run.profile.name().to_owned(),
             };
             let state = match state {
                 RunState::Finished => String::new(),

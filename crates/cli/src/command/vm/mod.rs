@@ -218,7 +218,7 @@ fn show_plan(
 ) -> Result<Exit> {
     let mut host = host.clone();
     host.memory.available_bytes = host.memory.available_bytes.min(size.memory);
-    let exit = dry_run::show(&planned(request, &host)?, None, "table", lang)?;
+    let exit = dry_run::show(&(planned(request, &host)?, host), None, "table", lang)?;
     // Native, the guest, what was named, and perhaps this machine without being held.
     let sides = 3 + arguments.also.len();
     output::print(&format!("\n{}\n", announced(arguments, sides, lang)));

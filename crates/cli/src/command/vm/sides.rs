@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use hostmark_engine::plan::{Plan, profile_limits};
-use hostmark_model::{HostFacts, Inputs, PathBytes, RunRequest};
+use hostmark_model::{HostFacts, Inputs, PathBytes, Profile, RunRequest};
 
 use super::options::{FREE, GUEST, NATIVE, VmRunArguments};
 use super::resource_cap::{ResourceCap, Size, free};
@@ -123,8 +123,9 @@ pub fn request(
     has_module: bool,
 ) -> Result<RunRequest> {
     let command = arguments.command.clone().map(Vec::from).unwrap_or_default();
-    let filters: Vec<String> = match (arguments.filters.is_empty(), command.is_empty()) {
-        (true, true) => {
+    let is_glance = Profile::from(arguments.profile) == Profile::Glance;
+    let filters: Vec<String> = match arguments.filters.is_empty() && command.is_empty() {
+        true if !is_glance => {
             let has_disk = arguments.guest.disk.is_some();
             let asked = [(&IN_KERNEL[..], has_module), (&["disk"], has_disk), (&["net"], !peers.is_empty())];
             let asked = asked.into_iter().filter(|(_, is_asked)| *is_asked).flat_map(|(filters, _)| filters);

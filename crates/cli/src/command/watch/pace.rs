@@ -5,14 +5,15 @@ use std::time::Duration;
 use anyhow::Result;
 use hostmark_analysis::format::percent;
 use hostmark_engine::Wall;
+use hostmark_engine::plan::profile_limits;
+use hostmark_model::Profile;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::command::run::GLANCE_S;
 use crate::language::{both, refused};
 use crate::signals::StopRequest;
 
 /// What a turn takes at most, most of which one CPU is busy: a turn is a glance.
-const TURN_S: f64 = GLANCE_S as f64;
+const TURN_S: f64 = profile_limits(Profile::Glance).limit.as_secs() as f64;
 /// The share of one CPU that is taken unless somebody asks otherwise.
 const USUAL_SHARE: f64 = 0.02;
 

@@ -11,13 +11,12 @@ use hostmark_engine::sys::cpu_time;
 use hostmark_engine::sys::place::Place;
 use hostmark_engine::worker::far::NoPeers;
 use hostmark_model::{Exit, Inputs, Lang, Profile, Run, RunRequest, SeriesTurn};
-use hostmark_present::{RenderOptions, export, tables};
+use hostmark_present::{RenderOptions, export};
 
 use super::pace::{Load, Pace, Since, shown};
 use crate::command::measure::machine::MeasuredMachine;
 use crate::command::measure::ready::Ready;
 use crate::command::measure::{self, Means, empty};
-use crate::command::run::GLANCE_S;
 use crate::command::runs::history;
 use crate::command::{exit_of, sentence};
 use crate::language::both;
@@ -132,14 +131,14 @@ impl Turns<'_> {
             Some(mock) => MeasuredMachine::Mock(mock),
             None => MeasuredMachine::local(None, &[])?,
         };
-        let inputs = Inputs { limit_s: Some(GLANCE_S), ..Inputs::default() };
+        let inputs = Inputs::default();
         let host = machine.facts(&inputs);
         let request = RunRequest {
             filters: self.filters.to_vec(),
-            profile: Profile::Quick,
+            profile: Profile::Glance,
             seed: None,
             set: Vec::new(),
-            table: self.filters.is_empty().then(|| tables::CONSTANTS.to_owned()),
+            table: None,
             inputs,
             via: Vec::new(),
             begun: None,

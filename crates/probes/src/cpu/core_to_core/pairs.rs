@@ -28,7 +28,7 @@ type Pair = (usize, usize);
 pub fn places(host: &HostFacts, profile: Profile) -> Vec<String> {
     let classes = ["smt_sibling", "same_cache", "other_cache", "same_package_other_node", "other_node"];
     let mut pairs = match profile {
-        Profile::Quick => Vec::new(),
+        Profile::Glance | Profile::Quick => Vec::new(),
         Profile::Standard => chosen(host, &STANDARD),
         Profile::Thorough => chosen(host, &THOROUGH),
     };

@@ -184,12 +184,7 @@ impl RunArguments {
 /// The words of `hostmark run` that say what is measured.
 pub fn words_of(request: &FleetRequest) -> Vec<String> {
     let mut words = request.filters.clone();
-    let profile = match request.profile {
-        Profile::Quick => "quick",
-        Profile::Standard => "standard",
-        Profile::Thorough => "thorough",
-    };
-    words.push(format!("--profile={profile}"));
+    words.push(format!("--profile={}", request.profile.name()));
     words.extend(request.set.iter().map(|set| format!("--set={set}")));
     words.extend(request.seed.map(|seed| format!("--seed={seed}")));
     words
