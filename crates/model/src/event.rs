@@ -150,7 +150,7 @@ pub enum Event {
         /// A load, ns.
         ns: f64,
     },
-    /// What was found of memory before a run is planned.
+    /// The look at memory before a run is planned.
     MemoryLook(MemoryLook),
     /// A far end has set up, and serves from now on.
     Listening {

@@ -10,6 +10,8 @@ use crate::plan::{Plan, PlannedCase};
 pub struct Eta {
     /// Rounds of every case, at least: one whose set-up is cheap has more.
     pub rounds: u32,
+    /// The same where the limit has no room for all of them.
+    pub least_rounds: u32,
     /// Samples of one round.
     pub samples: Duration,
     /// Cases that are to be measured.
@@ -39,7 +41,9 @@ impl Eta {
             TimeBudget::new(plan, TimeBudget::time_for_more(plan, Duration::ZERO) - end, all_rounds, set_up).share();
         let least_rounds = plan.profile_limits().least_rounds as usize;
         let least = measured.iter().map(|&(_, set_up)| TimeBudget::at_least(least_rounds, set_up)).sum();
-        Eta { rounds, samples, cases: measured.len(), all: samples * all_rounds as u32 + set_up, least, end }
+        let all = samples * all_rounds as u32 + set_up;
+        let least_rounds = if all <= end { rounds } else { plan.profile_limits().least_rounds };
+        Eta { rounds, least_rounds, samples, cases: measured.len(), all, least, end }
     }
 
     /// All rounds of these cases.
@@ -69,7 +73,7 @@ mod tests {
     fn a_small_plan_has_what_a_case_may_take_and_a_large_one_shares_the_limit() {
         let plan = planned(CATALOGUE, &["net", "ipc.pipe@cpus=other_node"], Profile::Quick);
         let small = Eta::of(&plan);
-        assert_eq!((small.cases, small.rounds), (2, 5));
+        assert_eq!((small.cases, small.rounds, small.least_rounds), (2, 5, 5));
         assert_eq!(small.samples, Duration::from_millis(100));
         assert!(small.fits() && small.in_all() < Duration::from_secs(2));
         assert!(small.of_cases(&plan, &planned(CATALOGUE, &["net"], Profile::Quick).cases) <= small.in_all());

@@ -62,7 +62,7 @@ impl Plan {
 }
 
 impl Plan {
-    /// Whether it has less time than the quick profile, or than its own: what takes a large part of that to fill comes last.
+    /// Tells whether it has less time than the quick profile, or than its own: what takes a large part of that to fill comes last.
     pub(crate) fn is_short(&self) -> bool {
         self.request.profile == Profile::Glance || self.request.inputs.limit_s.is_some()
     }

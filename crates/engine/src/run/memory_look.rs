@@ -9,7 +9,7 @@ use crate::clock::wall::Wall;
 use crate::plan::time_budget::TimeBudget;
 use crate::worker::session::WorkerSession;
 
-/// How long the worker may be silent, which says nothing until it is done.
+/// Silence of the worker, which says nothing until it is done.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Looks at the memory of this machine; none where too little can be spared for it, or others had the CPU.

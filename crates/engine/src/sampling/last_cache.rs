@@ -69,12 +69,12 @@ fn sizes(caches_bytes: &[u64], memory_bytes: u64) -> Vec<u64> {
     if caches_bytes.len() < 3 { Vec::new() } else { doubled.take_while(|bytes| *bytes > 0 && *bytes <= most).collect() }
 }
 
-/// What a dependent load takes over so many bytes, ns.
+/// Time of a dependent load over so many bytes, ns.
 fn walked_ns(bytes: u64, clock: &Clock) -> Result<f64> {
     load_ns(&mut vec![0; (bytes as usize).max(2 * LINE_BYTES)], clock)
 }
 
-/// What a dependent load takes over this memory, ns: the median of several stretches of one random cycle over all lines.
+/// Time of a dependent load over this memory, ns: the median of several stretches of one random cycle over all lines.
 /// Failed where the thread was kept waiting in nearly all of them: that time is the scheduler's and not the cache's.
 pub(crate) fn load_ns(memory: &mut [u8], clock: &Clock) -> Result<f64> {
     let (numbers, _) = memory.as_chunks_mut();

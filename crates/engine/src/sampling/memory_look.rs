@@ -77,7 +77,7 @@ struct Touched<'a> {
     buffer: Buffer,
     bytes: usize,
     ns: f64,
-    /// The same of what nothing disturbed.
+    /// Bytes and time of what nothing disturbed.
     clean: (usize, f64),
     clock: &'a Clock,
 }
@@ -101,7 +101,7 @@ impl Touched<'_> {
         bytes as f64 * 1e9 / ns.max(1.0)
     }
 
-    /// What a dependent load over so many bytes takes, ns; none where there is no room for them, no time to touch them, or others had the CPU.
+    /// Time of a dependent load over so many bytes, ns; none where there is no room for them, no time to touch them, or others had the CPU.
     fn load_ns(&mut self, bytes: usize) -> Option<f64> {
         let untouched = bytes.saturating_sub(self.bytes);
         if bytes > self.buffer.bytes().len() || self.ns + untouched as f64 * 1e9 / self.rate() > MOST_LOOK_NS {

@@ -64,7 +64,7 @@ pub static TABLES: &[NamedTable] = &[
     NamedTable { name: "data-path", cells: |_, _| of_data_path() },
 ];
 
-/// What a glance measures where nothing else is asked for: the constants, a switch across CPUs, and what one core reads of memory.
+/// Cells of a glance in which nothing else is asked for: the constants, a switch across CPUs, and what one core reads of memory.
 pub static GLANCE: NamedTable = NamedTable { name: "glance", cells: |_, _| of_glance() };
 
 /// The table called `name`.

@@ -70,7 +70,7 @@ pub fn planned_here(
     Ok((plan, host))
 }
 
-/// The same without that look.
+/// The plan without that look.
 pub fn planned(request: &RunRequest, mut host: HostFacts, id: uuid::Uuid) -> Result<(Plan, HostFacts)> {
     if let Some(list) = &request.inputs.cpus {
         plan::keep_to_cpus(&mut host, list)?;

@@ -107,6 +107,7 @@ fn value(plan: &Plan, look: Option<&MemoryLook>, of_table: Option<&str>) -> serd
         "set": settings_set(&plan.request),
         "limit_s": seconds(plan.profile_limits().limit),
         "rounds": eta.rounds,
+        "least_rounds": eta.least_rounds,
         "expected_s": seconds(eta.in_all()),
         "fits": eta.fits(),
         "groups": groups(&counts).iter().map(|(group, count)| counted("group", group, count)).collect::<Vec<_>>(),
@@ -147,9 +148,11 @@ fn table(plan: &Plan, look: Option<&MemoryLook>, of_table: Option<&str>, options
         (Lang::En, cases) => counted(cases, "case"),
         (Lang::Zh, cases) => format!("{cases} 个用例"),
     };
-    let rounds = match (lang, eta.rounds) {
-        (Lang::En, rounds) => counted(rounds, "round"),
-        (Lang::Zh, rounds) => format!("{rounds} 轮"),
+    let rounds = match (lang, eta.least_rounds, eta.rounds) {
+        (Lang::En, least, rounds) if least < rounds => format!("{least} to {rounds} rounds"),
+        (Lang::En, _, rounds) => counted(rounds, "round"),
+        (Lang::Zh, least, rounds) if least < rounds => format!("{least} 到 {rounds} 轮"),
+        (Lang::Zh, _, rounds) => format!("{rounds} 轮"),
     };
     let (time, limit, seed) = (seconds(eta.in_all()), plan.profile_limits().limit.as_secs(), plan.request.seed);
     let sentence = match lang {
