@@ -355,7 +355,7 @@ fn every_figure_of_memory_leaves_a_large_cache_that_is_reported() {
         let default = plan.cases.iter().find(|case| case.id.probe == "memory.scaling" && case.is_default);
         default.unwrap().id.to_string()
     });
-    assert!(sizes.iter().all(|id| *id == sizes[0] && id.contains("size=603979776")), "{sizes:?}");
+    assert!(sizes.iter().all(|id| *id == sizes[0] && id.contains("size=545259520")), "{sizes:?}");
 }
 
 #[test]

@@ -79,7 +79,7 @@ fn the_fastest_way_is_chosen_by_trials_and_reported_once() {
         fake.advance(times * [1000, 600, 900][way]);
     });
     assert_eq!(way, Ok(1));
-    // Each trial comes after as much that is not timed.
+    // A trial is two passes that take as long.
     assert!(trials.chunks(2).all(|pair| pair[0] == pair[1]), "{trials:?}");
     let (Choice { scope, way: name }, took_ns) = fresh.yielded.chosen.clone().unwrap();
     assert_eq!(scope, "a.b over 4096 bytes");
@@ -91,25 +91,38 @@ fn the_fastest_way_is_chosen_by_trials_and_reported_once() {
 fn what_an_earlier_round_chose_is_taken_without_trials() {
     let fake = FakeClock::new(10);
     let mut later = case(&fake, "a.b");
-    let scopes = ["a.b over 4096 bytes", "a.b within 16777216 bytes"];
+    let scopes = ["a.b over 4096 bytes", "a.b within 524288 bytes", "a.b within 16777216 bytes"];
     later.own.choices = scopes.map(|scope| Choice { scope: scope.into(), way: "nt".into() }).into();
     let never = |_, _| panic!("a trial");
-    // One choice holds for all sizes that the same part of the same cache holds, in the first cache for its own, and for no other.
-    for bytes in [4096, 32_769, 1 << 20, 16 << 20] {
+    later.job.caches_bytes.insert(1, 1 << 20);
+    later.job.llc_bytes = 32 << 20;
+    // One choice holds for all sizes that the same part of the core's own cache holds, in the first cache for its own and in the last
+    // for a power of two, and for no other.
+    for bytes in [4096, 32_769, 512 << 10, (8 << 20) + 1, 16 << 20] {
         assert_eq!(later.choose(bytes, &["plain", "nt"], never), Ok(1));
     }
     assert!(later.yielded.chosen.is_none());
     for (bytes, scope) in [
         (8192, "a.b over 8192 bytes"),
         (32_768, "a.b over 32768 bytes"),
-        ((16 << 20) + 1, "a.b within 25165824 bytes"),
-        ((32 << 20) + 1, "a.b beyond the caches"),
+        ((512 << 10) + 1, "a.b within 786432 bytes"),
+        ((1 << 20) + 1, "a.b within 2097152 bytes"),
+        (64 << 20, "a.b within 67108864 bytes"),
+        (128 << 20, "a.b beyond the caches"),
+        (u64::MAX, "a.b beyond the caches"),
     ] {
         let mut other = case(&fake, "a.b");
+        other.job = later.job.clone();
         other.own.choices = later.own.choices.clone();
         assert_eq!(other.choose(bytes, &["plain", "nt"], |_, times| fake.advance(times * 1000)), Ok(0));
         assert_eq!(other.yielded.chosen.as_ref().unwrap().0.scope, scope);
     }
+    // What is chosen for all values on an axis holds for each.
+    let mut shared = case(&fake, "a.b@x=1,y=2");
+    shared.alike = "a.b@x=1,y=2".into();
+    shared.choose_for_all("x");
+    assert_eq!(shared.choose(u64::MAX, &["plain", "nt"], |_, times| fake.advance(times * 1000)), Ok(0));
+    assert_eq!(shared.yielded.chosen.as_ref().unwrap().0.scope, "a.b@y=2 beyond the caches");
     // No other kernel in its place: a round of other code than the others' is no round.
     assert!(matches!(later.choose(4096, &["plain", "rep"], never), Err(RoundError::Failed(_))));
     assert_eq!(case(&fake, "a.b").choose(4096, &["plain"], never), Ok(0));

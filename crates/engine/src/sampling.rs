@@ -14,6 +14,7 @@ pub(crate) mod memory_look;
 pub(crate) mod sample;
 pub(crate) mod sampler;
 pub(crate) mod setup;
+pub(crate) mod steady;
 pub mod threads;
 pub(crate) mod totals;
 pub mod uncounted;

@@ -1,6 +1,6 @@
 //! The verbs by which a case finds out which of several ways is the fastest here, once for all of its rounds.
 
-use hostmark_model::{Choice, ReasonCode};
+use hostmark_model::{CaseId, Choice, ReasonCode};
 
 use super::{Case, Cpu};
 use crate::case::copies::Copies;
@@ -8,29 +8,26 @@ use crate::round_error::{Result, RoundError};
 use crate::sampling::choice;
 use crate::sampling::lockstep::{self, ThreadWork};
 use crate::sampling::setup;
+use crate::sampling::steady::Steady;
+
+/// What is so many times as large as the last cache lies outside of it.
+const OUTSIDE: u64 = 4;
 
 impl Case {
     /// Which of these ways the case goes, by its name: what an earlier round chose, of this case or of one that differs from it
     /// in sizes alone and goes over memory which the same part of the same cache holds; where there is none, the
-    /// fastest of them by trials in turn, the first named where none is clearly faster. `trial` does a stretch of work by a
-    /// way, so many times: that a trial lasts long enough, before it is timed and while it is. `bytes`: what the case goes over, all its
+    /// fastest of them by trials in turn, the first named where none is clearly faster. `pass` does a stretch of work by a
+    /// way, so many times that it lasts long enough; a trial is passes until two take as long. `bytes`: what the case goes over, all its
     /// arrays together.
-    pub fn choose(&mut self, bytes: u64, ways: &[&str], mut trial: impl FnMut(usize, u64)) -> Result<usize> {
+    pub fn choose(&mut self, bytes: u64, ways: &[&str], mut pass: impl FnMut(usize, u64)) -> Result<usize> {
         if let Some(way) = self.chosen_before(bytes, ways)? {
             return Ok(way);
         }
         let (clock, seed) = (self.clock.clone(), self.own.seed);
         let begun = clock.start();
         let spent_ns = || clock.ns(clock.end().since(begun));
-        let way = choice::fastest(ways.len(), seed, spent_ns, |choice::WayTrial { way, repeats, is_led_to }| {
-            choice::undisturbed(&self.interference, || {
-                if is_led_to {
-                    trial(way, repeats);
-                }
-                let start = clock.start();
-                trial(way, repeats);
-                Ok(clock.ns(clock.end().since(start)))
-            })
+        let way = choice::fastest(ways.len(), seed, spent_ns, |way, repeats| {
+            choice::trial_ns(&self.interference, || Ok(clock.time(|| pass(way, repeats))))
         })?;
         self.keep_choice(bytes, ways[way], clock.ns(clock.end().since(begun)));
         Ok(way)
@@ -84,17 +81,34 @@ impl Case {
     }
 
     /// What a choice among ways to go over so many bytes holds for: all parameters but sizes, and the smallest half, three quarters or
-    /// whole of a cache that holds them. What fills the whole of one is another way's than what leaves it room. In the first cache it holds
-    /// for this size alone: what a way begins with weighs there, and trials take milliseconds.
+    /// whole of a cache of the core's own that holds them. What fills the whole of one is another way's than what leaves it room. In the
+    /// first cache it holds for this size alone: what a way begins with weighs there, and trials take milliseconds. Of the last cache
+    /// nobody knows how much there is, so that each power of two has a choice until four times of it, which is memory for certain.
     fn scope(&self, bytes: u64) -> String {
-        if self.job.caches_bytes.iter().min().is_some_and(|&first| bytes <= first) {
-            return format!("{} over {bytes} bytes", self.alike);
+        let (caches, alike) = (&self.job.caches_bytes, &self.alike);
+        if caches.iter().min().is_some_and(|&first| bytes <= first) {
+            return format!("{alike} over {bytes} bytes");
         }
-        let parts = self.job.caches_bytes.iter().flat_map(|&cache| [cache / 2, cache / 4 * 3, cache]);
-        match parts.filter(|&part| part >= bytes).min() {
-            Some(part) => format!("{} within {part} bytes", self.alike),
-            None => format!("{} beyond the caches", self.alike),
+        let last = caches.iter().copied().max().unwrap_or(0);
+        let own = caches.iter().filter(|&&cache| cache < last);
+        let parts = own.flat_map(|&cache| [cache / 2, cache / 4 * 3, cache]);
+        let power = bytes.checked_next_power_of_two().filter(|_| bytes < OUTSIDE * self.job.llc_bytes);
+        match parts.filter(|&part| part >= bytes).min().or(power) {
+            Some(part) => format!("{alike} within {part} bytes"),
+            None => format!("{alike} beyond the caches"),
         }
+    }
+
+    /// What this case chooses holds for its like with any value on this axis.
+    pub fn choose_for_all(&mut self, axis: &str) {
+        let Ok(CaseId { probe, mut params }) = self.alike.parse::<CaseId>() else { return };
+        params.0.retain(|(name, _)| name != axis);
+        self.alike = CaseId { probe, params }.to_string();
+    }
+
+    /// What goes over memory until the caches hold what they will hold of it, before it is measured.
+    pub fn steady(&self) -> Steady {
+        Steady(self.clock.clone())
     }
 
     pub(super) fn keep_choice(&mut self, bytes: u64, way: &str, trials_ns: f64) {

@@ -21,6 +21,7 @@ pub struct Lockstep<'case, M> {
     cpus: &'case [Cpu],
     ways: &'case [&'case str],
     make: M,
+    half: Option<&'case str>,
 }
 
 impl Case {
@@ -43,7 +44,7 @@ impl Case {
         ways: &'case [&'case str],
         make: M,
     ) -> Lockstep<'case, M> {
-        Lockstep { case: self, cpus, ways, make }
+        Lockstep { case: self, cpus, ways, make, half: None }
     }
 }
 
@@ -69,19 +70,27 @@ impl<R: Checked, W: FnMut(u64) -> R, M: Fn(Cpu) -> Result<W> + Sync> Workers<'_,
     }
 }
 
-impl<P: ThreadWork, M: Fn(usize) -> Result<P> + Sync> Lockstep<'_, M> {
+impl<'case, P: ThreadWork, M: Fn(usize) -> Result<P> + Sync> Lockstep<'case, M> {
+    /// The same, and of half of the work the rate: values of the further quantity `name`.
+    pub fn with_half(self, name: &'case str) -> Self {
+        Lockstep { half: Some(name), ..self }
+    }
+
     /// The rate of all together, which do `amount` in a pass; and which way they went.
     pub fn rate(self, amount: u64) -> Result<usize> {
-        let Lockstep { case, cpus, ways, make } = self;
+        let Lockstep { case, cpus, ways, make, half } = self;
         case.be_alone()?;
         let known = case.chosen_before(u64::MAX, ways)?;
         let budget_ns = case.job.budget_ns as f64;
-        let trials = lockstep::Trials { ways: ways.len(), seed: case.own.seed, known };
+        let trials = lockstep::Trials { ways: ways.len(), seed: case.own.seed, known, halves: half.is_some() };
         let measured = lockstep::measure(&case.clock, &case.interference, budget_ns, cpus, trials, make)?;
         if known.is_none() {
             case.keep_choice(u64::MAX, ways[measured.way], measured.trials_ns);
         }
         case.keep(measured.samples, amount)?;
+        if let Some(name) = half {
+            case.also(name, measured.halves_ns.iter().map(|ns| amount as f64 / 2.0 * 1e9 / ns))?;
+        }
         Ok(measured.way)
     }
 }

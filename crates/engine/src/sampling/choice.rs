@@ -8,46 +8,52 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::round_error::Result;
 use crate::sampling::sample::{Interference, is_disturbed};
+use crate::sampling::steady::{LONG_NS, until_steady};
 
-/// A trial lasts so long at least, ns, and what leads to it untimed as long: what a way did to the caches and the core's
-/// predictors goes on for a good part of a millisecond after it, and meets the way that follows. On Zen 5, trials of 40 µs took
-/// stores to the second cache for 190 GB/s by a way that reaches 256.
+/// A pass of a trial lasts so long at least, ns: what a way did to the caches and the core's predictors goes on for a good part of a
+/// millisecond after it, and meets the way that follows. On Zen 5, trials of 40 µs took stores to the second cache for 190 GB/s by a way
+/// that reaches 256.
 const LEAST_NS: f64 = 1e6;
-/// Repeats of a trial at most, for ways that take no time.
+/// Repeats of a pass at most, for ways that take no time.
 const MOST_REPEATS: u64 = 1 << 30;
 /// Trials of a way; it has fewer where it is hopeless.
 const TRIALS: usize = 7;
 /// Where the trials have taken so long, ns, each way has [`ENOUGH`]; where they have taken [`FAR_TOO_MUCH`] times as long, or
 /// two turns would, there are no more: on a host that is so slow, or where each of them waits for its CPU, a choice is worth no
 /// further wait, and who waits for the round must not take it for hung.
-const MOST_NS: f64 = 100e6;
+const MOST_NS: f64 = 60e6;
 const ENOUGH: usize = 3;
 const FAR_TOO_MUCH: f64 = 20.0;
-/// A trial that takes so long, ns, is not done again, and nothing need lead to it: what the way before left is gone in its
-/// first twentieth.
-const LONG_NS: f64 = 20e6;
 /// After so many trials of all, the hopeless are out: with one alone, an interruption would put out the best.
 const LOOKS: usize = 2;
 /// After so many trials of all, the first stays where none is ahead of it even by [`SLIGHTLY`]: what is [`CLEARLY`] ahead looks
 /// at least so.
 const GLANCES: usize = 3;
-const SLIGHTLY: f64 = 1.02;
-/// What took this many times as long as the fastest, in its best trial, is hopeless.
+const SLIGHTLY: f64 = 1.01;
+/// What took this many times as long as the fastest, in its best trial, is hopeless; after one trial, where these have taken long, what
+/// took [`FAR_BEHIND`] times as long.
 const HOPELESS: f64 = 1.3;
+const FAR_BEHIND: f64 = 2.0;
 /// Another way takes the place of the first where the first takes this many times as long. Ways that are about as fast would
 /// else change from run to run, and with them what is compared.
-const CLEARLY: f64 = 1.05;
+const CLEARLY: f64 = 1.03;
 
-/// A trial in which the thread was kept waiting, or moved, is done again, so many times in all: a preemption of some
-/// milliseconds is longer than the trial.
+/// A pass in which the thread was kept waiting, or moved, is done again, so many times in all: a preemption of some
+/// milliseconds is longer than the pass.
 const ATTEMPTS: usize = 4;
 
-/// The time of a trial that nothing disturbed, or the shortest of several that were.
-pub(crate) fn undisturbed(interference: &Interference, mut trial_ns: impl FnMut() -> Result<f64>) -> Result<f64> {
+/// The time of a trial of some way, ns: of a pass that takes as long as the one before it, by the same way, so that it meets what a way
+/// meets that has gone on for long.
+pub(crate) fn trial_ns(interference: &Interference, mut pass_ns: impl FnMut() -> Result<f64>) -> Result<f64> {
+    until_steady(|| undisturbed(interference, &mut pass_ns))
+}
+
+/// The time of a pass that nothing disturbed, or the shortest of several that were.
+fn undisturbed(interference: &Interference, mut pass_ns: impl FnMut() -> Result<f64>) -> Result<f64> {
     let mut least_ns = f64::INFINITY;
     for _ in 0..ATTEMPTS {
         let before = interference.read();
-        let ns = trial_ns()?;
+        let ns = pass_ns()?;
         least_ns = least_ns.min(ns);
         if ns >= LONG_NS || !is_disturbed(&before, &interference.read(), ns) {
             break;
@@ -57,10 +63,10 @@ pub(crate) fn undisturbed(interference: &Interference, mut trial_ns: impl FnMut(
 }
 
 /// How often a way does its stretch in a trial, so that the first way's lasts long enough, and how long that took, ns.
-fn repeats(trial_ns: &mut impl FnMut(WayTrial) -> Result<f64>) -> Result<(u64, f64)> {
+fn repeats(trial_ns: &mut impl FnMut(usize, u64) -> Result<f64>) -> Result<(u64, f64)> {
     let mut repeats = 1_u64;
     loop {
-        let ns = trial_ns(WayTrial { way: 0, repeats, is_led_to: true })?;
+        let ns = trial_ns(0, repeats)?;
         if ns >= LEAST_NS || repeats >= MOST_REPEATS {
             return Ok((repeats, ns));
         }
@@ -70,35 +76,23 @@ fn repeats(trial_ns: &mut impl FnMut(WayTrial) -> Result<f64>) -> Result<(u64, f
     }
 }
 
-/// One trial of one way.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct WayTrial {
-    /// Which way.
-    pub way: usize,
-    /// How often it does its stretch.
-    pub repeats: u64,
-    /// Whether it does the same before, untimed.
-    pub is_led_to: bool,
-}
-
-/// The fastest of so many ways, by what a trial of each takes.
+/// The fastest of so many ways, by what a trial of each takes, of so many repeats.
 /// `spent_ns`: for how long the trials have gone on.
 pub(crate) fn fastest(
     ways: usize,
     seed: u64,
     spent_ns: impl Fn() -> f64,
-    mut trial_ns: impl FnMut(WayTrial) -> Result<f64>,
+    mut trial_ns: impl FnMut(usize, u64) -> Result<f64>,
 ) -> Result<usize> {
     if ways < 2 {
         return Ok(0);
     }
     let (repeats, ns) = repeats(&mut trial_ns)?;
-    let is_led_to = ns < LONG_NS;
-    let stretches = if is_led_to { 2.0 } else { 1.0 };
-    if stretches * ns * (LOOKS * ways) as f64 > FAR_TOO_MUCH * MOST_NS {
+    let passes = if ns < LONG_NS { 2.0 } else { 1.0 };
+    if passes * ns * (LOOKS * ways) as f64 > FAR_TOO_MUCH * MOST_NS {
         return Ok(0);
     }
-    among(ways, seed, spent_ns, |way| trial_ns(WayTrial { way, repeats, is_led_to }))
+    among(ways, seed, spent_ns, |way| trial_ns(way, repeats))
 }
 
 /// The same by trials that are long enough. All have their turns, in an order by the seed, so that what disturbs the machine
@@ -113,10 +107,12 @@ fn among(
     let mut times_ns: Vec<Vec<f64>> = vec![Vec::new(); ways];
     let mut running: Vec<usize> = (0..ways).collect();
     for turn in 0..TRIALS {
-        if turn == LOOKS {
+        let is_long = turn == 1 && spent_ns() >= MOST_NS;
+        if turn == LOOKS || is_long {
+            let hopeless = if is_long { FAR_BEHIND } else { HOPELESS };
             let best = |way: usize| stats::min(&times_ns[way]).unwrap_or(f64::INFINITY);
             let fastest_ns = running.iter().map(|&way| best(way)).fold(f64::INFINITY, f64::min);
-            running.retain(|&way| way == 0 || best(way) <= HOPELESS * fastest_ns);
+            running.retain(|&way| way == 0 || best(way) <= hopeless * fastest_ns);
         }
         let is_behind = || running.iter().all(|&way| way == 0 || lead(&times_ns, way) < SLIGHTLY);
         if running.len() < 2 || (turn >= ENOUGH && spent_ns() >= MOST_NS) || (turn >= GLANCES && is_behind()) {
@@ -178,8 +174,8 @@ mod tests {
     #[test]
     fn the_fastest_wins_where_it_is_clearly_ahead_and_the_first_stays_where_none_is() {
         assert_eq!(chosen(&[100.0, 90.0, 80.0, 85.0], |_, _| 0.0).0, 2);
-        assert_eq!(chosen(&[100.0, 96.0, 97.0], |_, _| 0.0).0, 0, "4 % are no reason to change");
-        assert_eq!(chosen(&[100.0, 94.0], |_, _| 0.0).0, 1);
+        assert_eq!(chosen(&[100.0, 98.0, 97.5], |_, _| 0.0).0, 0, "2 % are no reason to change");
+        assert_eq!(chosen(&[100.0, 96.0], |_, _| 0.0).0, 1);
         assert_eq!(chosen(&[100.0], |_, _| 0.0), (0, vec![0]), "one way needs no trial");
     }
 
@@ -231,8 +227,7 @@ mod tests {
     fn a_trial_is_repeated_until_it_lasts_and_all_ways_as_often() {
         let tried = |ns: f64| {
             let mut tried = Vec::new();
-            let way = fastest(2, 1, at_once, |WayTrial { way, repeats, is_led_to }| {
-                assert!(is_led_to);
+            let way = fastest(2, 1, at_once, |way, repeats| {
                 tried.push((way, repeats));
                 Ok(ns * repeats as f64 * [1.0, 0.8][way])
             });
@@ -247,7 +242,7 @@ mod tests {
             assert!((LEAST_NS..=16.0 * LEAST_NS).contains(&(ns * repeats as f64)), "{repeats} of {ns} ns");
         }
         // What takes no time at all is not tried for ever.
-        assert_eq!(fastest(2, 1, at_once, |_| Ok(0.0)), Ok(0));
+        assert_eq!(fastest(2, 1, at_once, |_, _| Ok(0.0)), Ok(0));
     }
 
     #[test]
@@ -259,7 +254,7 @@ mod tests {
         assert_eq!((way, trials.iter().sum::<usize>()), (0, 1));
         // Nor is anything tried on a host so slow that two turns would take too long.
         let mut tried = 0;
-        let way = fastest(17, 1, at_once, |_| {
+        let way = fastest(17, 1, at_once, |_, _| {
             tried += 1;
             Ok(60e6)
         });
@@ -267,25 +262,23 @@ mod tests {
     }
 
     #[test]
-    fn nothing_leads_to_a_trial_that_is_long_by_itself() {
-        let led = |ns: f64| {
-            let mut led = Vec::new();
-            let way = fastest(3, 1, at_once, |trial| {
-                led.push(trial.is_led_to);
-                Ok(ns * [1.0, 0.8, 0.9][trial.way])
-            });
-            assert_eq!(way, Ok(1));
-            led
-        };
-        // How long one is, the first tells.
-        assert_eq!(led(35e6).iter().filter(|is_led| **is_led).count(), 1);
-        assert!(led(15e6).iter().all(|is_led| *is_led));
+    fn a_way_is_tried_by_what_it_does_when_it_has_gone_on_for_long() {
+        // A cache that fills by what is evicted serves the first way faster after each of its passes, and the second way empties it.
+        let held = std::cell::Cell::new(0.0);
+        let way = fastest(2, 1, at_once, |way, _| {
+            trial_ns(&Interference::Blind, || {
+                let ns = [5e6 - 2e6 * held.get(), 4e6][way];
+                held.set(if way == 0 { 1.0 - (1.0 - held.get()) / 2.0 } else { 0.0 });
+                Ok(ns)
+            })
+        });
+        assert_eq!(way, Ok(0));
     }
 
     #[test]
     fn a_trial_that_fails_ends_them() {
         let error = crate::round_error::RoundError::failed(hostmark_model::ReasonCode::CheckFailed, "broken");
-        assert_eq!(fastest(2, 1, at_once, |_| Err(error.clone())), Err(error.clone()));
+        assert_eq!(fastest(2, 1, at_once, |_, _| Err(error.clone())), Err(error.clone()));
         assert_eq!(among(2, 1, at_once, |_| Err(error.clone())), Err(error));
     }
 }

@@ -33,6 +33,11 @@ pub trait ThreadWork {
         (0..repeats).for_each(|_| self.pass());
     }
 
+    /// Does half of the part, by the way that was taken.
+    fn half(&mut self) {
+        self.pass();
+    }
+
     /// All passes go this way.
     fn take(&mut self, _way: usize) {}
 
@@ -149,6 +154,8 @@ pub(crate) struct Trials {
     pub seed: u64,
     /// The way to go where it is known.
     pub known: Option<usize>,
+    /// Whether half of the work is timed too, after the samples.
+    pub halves: bool,
 }
 
 /// What was measured, and how.
@@ -160,16 +167,23 @@ pub(crate) struct Lockstep {
     pub way: usize,
     /// How long finding it took, ns.
     pub trials_ns: f64,
+    /// What half of the work took, ns, so often as it was timed.
+    pub halves_ns: Vec<f64>,
 }
+
+/// Halves that are timed, after one that is not.
+const HALVES: u32 = 2;
 
 /// What the leader has set for all. Whoever begins a pass publishes it.
 #[derive(Debug, Default)]
 struct PassOrders {
     /// The way.
     way: AtomicUsize,
-    /// How often a stretch is done; 0: a pass by the way that was taken.
+    /// How often a stretch is done; 0: a pass by the way that was taken; [`HALF`]: half of one.
     repeats: AtomicU64,
 }
+
+const HALF: u64 = u64::MAX;
 
 impl PassOrders {
     fn set(&self, way: usize, repeats: u64) {
@@ -196,6 +210,7 @@ impl<P: ThreadWork> ThreadWork for Directed<'_, P> {
                 }
                 self.part.pass();
             }
+            HALF => self.part.half(),
             repeats => self.part.trial(way, repeats),
         }
     }
@@ -224,10 +239,14 @@ pub(crate) fn measure<P: ThreadWork>(
         };
         let trials_ns = clock.ns(clock.end().since(begun));
         direction.set(way, 0);
-        Ok(Lockstep { samples: lead(clock, interference, budget_ns, team, part, number)?, way, trials_ns })
+        let samples = lead(clock, interference, budget_ns, team, part, &mut number)?;
+        direction.set(way, HALF);
+        let halves = if trials.halves { HALVES + 1 } else { 0 };
+        let halves_ns =
+            (1..=halves).map(|half| timed(clock, team, part, number + half)).skip(1).collect::<Result<_>>()?;
+        Ok(Lockstep { samples, way, trials_ns, halves_ns })
     })?;
-    let Lockstep { samples, way, trials_ns } = measured;
-    Ok(Lockstep { samples: with_followers(samples, seen.into_iter()), way, trials_ns })
+    Ok(Lockstep { samples: with_followers(measured.samples, seen.into_iter()), ..measured })
 }
 
 /// The fastest of so many ways for all `cpus` at once.
@@ -241,13 +260,13 @@ pub(crate) fn choose<P: ThreadWork>(
 ) -> Result<usize> {
     let direction = PassOrders::default();
     let directed = |index: usize| Ok(Directed { part: make(index)?, direction: &direction, is_published: false });
-    let trials = Trials { ways, seed, known: None };
+    let trials = Trials { ways, seed, known: None, halves: false };
     let chosen =
         as_team(cpus, directed, |team, part| try_all(clock, interference, trials, team, part, &direction, &mut 0))?;
     Ok(chosen.0)
 }
 
-/// Tries all ways by all threads: each trial is some stretches, to which as many lead untimed unless they take long.
+/// Tries all ways by all threads.
 fn try_all(
     clock: &Clock,
     interference: &Interference,
@@ -259,19 +278,20 @@ fn try_all(
 ) -> Result<usize> {
     let begun = clock.start();
     let spent_ns = || clock.ns(clock.end().since(begun));
-    choice::fastest(trials.ways, trials.seed, spent_ns, |choice::WayTrial { way, repeats, is_led_to }| {
+    choice::fastest(trials.ways, trials.seed, spent_ns, |way, repeats| {
         direction.set(way, repeats);
-        choice::undisturbed(interference, || {
-            if is_led_to {
-                *number += 1;
-                team.pass(*number, part)?;
-            }
+        choice::trial_ns(interference, || {
             *number += 1;
-            let start = clock.start();
-            team.pass(*number, part)?;
-            Ok(clock.ns(clock.end().since(start)))
+            timed(clock, team, part, *number)
         })
     })
+}
+
+/// What a pass of all takes, ns.
+fn timed(clock: &Clock, team: &Team, part: &mut impl ThreadWork, number: u32) -> Result<f64> {
+    let start = clock.start();
+    team.pass(number, part)?;
+    Ok(clock.ns(clock.end().since(start)))
 }
 
 /// Gives each of `cpus` its part; the calling thread takes the first, and leads the others through passes until it is done.
@@ -325,28 +345,25 @@ fn as_team<P: ThreadWork, R>(
     })
 }
 
-/// Samples of passes, of which so many have been before.
+/// Samples of passes, of which so many have been before, by the number of the last.
 fn lead(
     clock: &Clock,
     interference: &Interference,
     budget_ns: f64,
     team: &Team,
     part: &mut impl ThreadWork,
-    before: u32,
+    number: &mut u32,
 ) -> Result<Samples> {
     let mut samples = Samples::of_times(1);
     let begin = clock.start();
     // The first is thrown away, as every round's first sample is.
-    let mut timed = |number: u32| -> Result<f64> {
-        let start = clock.start();
-        team.pass(number, part)?;
-        Ok(clock.ns(clock.end().since(start)))
-    };
-    let first_ns = timed(before + 1)?;
+    *number += 1;
+    let first_ns = timed(clock, team, part, *number)?;
     let least = if first_ns * LEAST_SAMPLES as f64 > 2.0 * budget_ns { 1 } else { LEAST_SAMPLES };
     let mut blocks = CounterBlocks::begin(clock, interference);
-    for number in before + 2.. {
-        let ns = timed(number)?;
+    loop {
+        *number += 1;
+        let ns = timed(clock, team, part, *number)?;
         samples.push(ns, 1, ns);
         blocks.add(&mut samples);
         let spent_ns = clock.ns(clock.start().since(begin));

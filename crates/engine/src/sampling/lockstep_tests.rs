@@ -6,7 +6,7 @@ use super::*;
 use crate::clock::monotonic_ns;
 
 /// One way needs no trials.
-const ONE: Trials = Trials { ways: 1, seed: 0, known: Some(0) };
+const ONE: Trials = Trials { ways: 1, seed: 0, known: Some(0), halves: false };
 
 fn two() -> [Cpu; 2] {
     let cpus = affinity::allowed().unwrap();
@@ -114,20 +114,24 @@ fn all_threads_try_every_way_at_once_and_then_go_the_fastest() {
     // On a busy machine any way may seem the fastest once.
     let attempt = |seed| {
         log.lock().unwrap().clear();
-        std::thread::scope(|scope| scope.spawn(|| go(Trials { ways: 3, seed, known: None })).join().unwrap())
+        std::thread::scope(|scope| {
+            scope.spawn(|| go(Trials { ways: 3, seed, known: None, halves: false })).join().unwrap()
+        })
     };
     let measured =
         (1..=20).map(attempt).find(|measured| measured.way == 2).expect("the fastest way in one of 20 attempts");
     let all = std::mem::take(&mut *log.lock().unwrap());
     let (tried, passed): (Vec<Logged>, Vec<Logged>) = all.iter().partition(|log| matches!(log, Logged::Trial(_)));
-    // Two trials by two threads, each with a stretch before it that is not timed but where stretches take long, as on a busy machine.
+    // Two trials by two threads, each of two passes but where passes take long, as on a busy machine.
     assert!((0..3).all(|way| tried.iter().filter(|log| **log == Logged::Trial(way)).count() >= 4), "{tried:?}");
     assert!(!passed.is_empty() && passed.iter().all(|log| *log == Logged::Pass(Some(2))), "{passed:?}");
     assert_eq!(passed.len(), 2 * (measured.samples.ns.len() + 1));
     assert!(measured.trials_ns >= 20e6);
 
     // What an earlier round has chosen is tried no more.
-    std::thread::scope(|scope| scope.spawn(|| go(Trials { ways: 3, seed: 1, known: Some(1) })).join().unwrap());
+    std::thread::scope(|scope| {
+        scope.spawn(|| go(Trials { ways: 3, seed: 1, known: Some(1), halves: false })).join().unwrap()
+    });
     assert!(log.lock().unwrap().iter().all(|log| *log == Logged::Pass(Some(1))));
 }
 

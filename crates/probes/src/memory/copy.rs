@@ -61,7 +61,7 @@ pub static PROBE: Probe = Probe {
              lmbench 用 malloc 给出的偏移，因此最多损失 20%；这里的偏移是固定的。",
     }),
     axes: &[
-        super::SIZE_BEYOND_LATER.fills(Fill::EachThread(2)),
+        Axis { points: Points::OfHost(sizes), ..super::SIZE }.fills(Fill::EachThread(2)),
         Axis::choice(
             "kernel",
             "best",
@@ -81,6 +81,12 @@ pub static PROBE: Probe = Probe {
     measure: Measure::Run(measure),
     ..Probe::PLAIN
 };
+
+/// Of two buffers half of what lies outside the caches is enough.
+fn sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
+    let far = super::beyond(host, 2 * super::USUAL_BYTES).map(|both| both / 2);
+    super::sizes_beyond_later(host, profile).into_iter().chain(far).collect()
+}
 
 fn measure(case: &mut Case) -> Result<()> {
     let size: u64 = case.param("size")?;

@@ -121,8 +121,7 @@ fn sizes(host: &HostFacts, profile: Profile) -> Vec<u64> {
     let between = own.flat_map(|around| around.sizes).chain(THOROUGH_KIB.map(|kib| kib * 1024));
     let between = between.filter(|&size| profile == Profile::Thorough && size <= largest);
     let far = super::beyond(host, super::largest(host, Profile::Quick));
-    let is_kept =
-        |size: &u64| profile > Profile::Quick || far.is_none() || *size <= super::USUAL_BYTES || size.is_power_of_two();
+    let is_kept = |size: &u64| profile > Profile::Quick || *size <= super::USUAL_BYTES || size.is_power_of_two();
     (0..).map(point).take_while(|&size| size <= largest).filter(is_kept).chain(between).chain(far).collect()
 }
 
@@ -166,6 +165,6 @@ fn measure(case: &mut Case) -> Result<()> {
         }
     };
     let chain = chain.map_err(crate::fastest::refused)?;
-    let mut chain = chain.settled(case.llc_bytes(), line as u64);
+    let mut chain = chain.settled(case.llc_bytes(), line as u64, &case.steady());
     case.loops(|n| chain.walk(n)).time()
 }

@@ -99,24 +99,18 @@ pub static PROBE: Probe = Probe {
     ..Probe::PLAIN
 };
 
-/// The chain's memory: far beyond the last-level cache, within what a run may take.
-const TIMES_CACHE: u64 = 4;
-const CHAIN_BYTES: (u64, u64) = (64 << 20, 512 << 20);
-/// However large the caches are, they hold no more than half of the chain, and of the others' memory.
-const LEAST_TIMES_CACHE: u64 = 2;
-/// The others' memory together is as many times all caches, on average no less than this a thread.
+/// The others' memory together is as many times all caches as the chain's, on average no less than this a thread.
 const LEAST_TRAFFIC_BYTES: u64 = 16 << 20;
 
 pub(super) fn size(host: &HostFacts) -> u64 {
-    let caches = host.largest_last_level_cache_bytes();
-    (TIMES_CACHE * caches).clamp(CHAIN_BYTES.0, CHAIN_BYTES.1).max(LEAST_TIMES_CACHE * caches).next_multiple_of(2 << 20)
+    super::outside_caches(host)
 }
 
 fn traffic(host: &HostFacts) -> u64 {
     let cpus = host.usable_cpus();
     let others = cpus.len().saturating_sub(1).max(1) as u64;
     let caches = host.last_level_caches_bytes(&cpus);
-    let far = (TIMES_CACHE * caches).min(CHAIN_BYTES.1.max(LEAST_TIMES_CACHE * caches));
+    let far = (super::TIMES_CACHE * caches).min(super::MOST_OUTSIDE_BYTES.max(super::LEAST_TIMES_CACHE * caches));
     far.max(LEAST_TRAFFIC_BYTES * others).next_multiple_of(1 << 20)
 }
 
@@ -136,7 +130,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let mut buffer = crate::chained::chained(case, chain_bytes, Pages::Pmd, None)?;
     let chain = Chain::random(buffer.bytes_mut(), line as usize, case.seed());
     let chain = chain.map_err(crate::fastest::refused)?;
-    let mut chain = chain.settled(case.llc_bytes(), line);
+    let mut chain = chain.settled(case.llc_bytes(), line, &case.steady());
     case.note("injectors", others.len());
     let allotment = case.allot(others.len() as u64, each, Pages::Pmd, None)?;
     let traffic = Traffic::new(mix, delay, allotment)?;

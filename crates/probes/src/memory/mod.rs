@@ -42,7 +42,7 @@ const PMD_FIRST: Axis =
 /// Axis threads of a bandwidth: each has a buffer of its own.
 const THREADS: Axis = Axis::threads("threads", Points::OfHost(threads));
 const SIZE: Axis = Axis::size("size", "67108864", Points::OfHost(bandwidth_sizes)).fills(Fill::EachThread(1));
-/// The same of what fills more, or tells less: far beyond a large cache from the standard profile on.
+/// The same of what tells less: far beyond a large cache from the standard profile on.
 const SIZE_BEYOND_LATER: Axis = Axis { points: Points::OfHost(sizes_beyond_later), ..SIZE };
 
 /// Axis kernel of what stores: plain by width and order, past the caches, by one instruction, and the C library's.
@@ -97,17 +97,24 @@ fn sizes_beyond_later(host: &HostFacts, profile: Profile) -> Vec<u64> {
 /// What is larger than most caches.
 const USUAL_BYTES: u64 = 64 << 20;
 
-/// Where the last cache is told so large that buffers of `most` bytes do not leave it for certain, a size that does: memory has a
-/// point in any profile. It follows from the caches and from whether memory holds it, and from no time.
+/// Where buffers of `most` bytes do not leave the last cache for certain, a size that does: memory has a point in any profile. It follows
+/// from the caches and from whether memory holds it, and from no time.
 fn beyond(host: &HostFacts, most: u64) -> Option<u64> {
-    let twice = twice_the_last_cache(host);
-    let is_enough = most >= 2 * host.largest_last_level_cache_bytes();
-    (!is_enough && twice + twice / 8 <= may_fill_bytes(host)).then_some(twice)
+    let outside = outside_caches(host);
+    (most < outside && outside + outside / 8 <= may_fill_bytes(host)).then_some(outside)
 }
 
-/// A size that the last cache holds at most half of.
-fn twice_the_last_cache(host: &HostFacts) -> u64 {
-    (2 * host.largest_last_level_cache_bytes()).next_multiple_of(64 << 20)
+/// A buffer lies outside the last cache that is so many times as large, as are STREAM's arrays.
+const TIMES_CACHE: u64 = 4;
+/// However large the cache is, no more than this is filled for it, and no less than [`LEAST_TIMES_CACHE`] times as much as it holds.
+const MOST_OUTSIDE_BYTES: u64 = 512 << 20;
+const LEAST_TIMES_CACHE: u64 = 2;
+
+/// The size that means memory: four times the last cache, as far as this machine has it, and no less than what is larger than most.
+fn outside_caches(host: &HostFacts) -> u64 {
+    let cache = host.largest_last_level_cache_bytes();
+    let most = MOST_OUTSIDE_BYTES.max(LEAST_TIMES_CACHE * cache);
+    (TIMES_CACHE * cache).clamp(USUAL_BYTES, most).next_multiple_of(2 << 20)
 }
 
 /// The largest size worth measuring: well beyond the last-level cache, within what the profile and the host allow.

@@ -70,6 +70,6 @@ fn measure(case: &mut Case) -> Result<()> {
     let mut buffer = crate::chained::chained(case, size, Pages::Pmd, Some(memory))?;
     let chain = Chain::random(buffer.bytes_mut(), line, seed);
     let chain = chain.map_err(crate::fastest::refused)?;
-    let mut chain = chain.settled(case.llc_bytes(), line as u64);
+    let mut chain = chain.settled(case.llc_bytes(), line as u64, &case.steady());
     case.loops(|n| chain.walk(n)).time()
 }

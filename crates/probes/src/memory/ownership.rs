@@ -83,7 +83,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let (line, seed) = (case.line_bytes(), case.seed());
     let mut buffer = crate::chained::chained(case, size, Pages::Pmd, None)?;
     let chain = Chain::random(buffer.bytes_mut(), line as usize, seed).map_err(crate::fastest::refused)?;
-    let mut chain = chain.settled(case.llc_bytes(), line);
+    let mut chain = chain.settled(case.llc_bytes(), line, &case.steady());
     let mut walk = |n| if op == "write" { chain.walk_writing(n) } else { chain.walk_owning(n) };
     // From the first sample on what leaves a cache is dirty.
     walk(size.min(case.llc_bytes().max(super::USUAL_BYTES)) / line);
@@ -109,8 +109,8 @@ mod tests {
             host.memory.available_bytes = 64 << 30;
             super::sizes(&host, Profile::Standard).into_iter().map(|bytes| bytes >> 10).collect::<Vec<_>>()
         };
-        assert_eq!(sizes(&[48, 1280, 30 << 10]), [16, 512, 8 << 10, 4096, 128, 64 << 10]);
-        assert_eq!(sizes(&[32, 1024, 260 << 10]), [16, 512, 128 << 10, 4096, 128, 64 << 10, 576 << 10]);
+        assert_eq!(sizes(&[48, 1280, 30 << 10]), [16, 512, 8 << 10, 4096, 128, 64 << 10, 120 << 10]);
+        assert_eq!(sizes(&[32, 1024, 260 << 10]), [16, 512, 128 << 10, 4096, 128, 64 << 10, 520 << 10]);
         assert_eq!(sizes(&[]), [64 << 10]);
         assert_eq!(sizes(&[0, 512]), [256, 64 << 10]);
     }

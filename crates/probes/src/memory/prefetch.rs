@@ -97,7 +97,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let order = lines_in(&order, size as usize / line, PAGE_BYTES / line, seed);
     let mut loads = OrderedLoads::new(of_loads.bytes_mut(), line, &order).map_err(crate::fastest::refused)?;
     let chain = Chain::ordered(of_chain.bytes_mut(), line, order).map_err(crate::fastest::refused)?;
-    let mut chain = chain.settled(case.llc_bytes(), line as u64);
+    let mut chain = chain.settled(case.llc_bytes(), line as u64, &case.steady());
     let (chain_ns, mut latencies_ns) = (CHAIN_SHARE * case.grant_ns(), Vec::new());
     case.timed(|clock| {
         chain_first(clock, chain_ns, &mut latencies_ns, || chain.walk_by_one_load(LINKS));

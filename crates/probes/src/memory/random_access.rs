@@ -93,6 +93,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let seed = case.seed();
     let mut buffer = case.buffer(size, pages, None)?;
     let mut blocks = Blocks::new(buffer.bytes_mut(), block, seed).map_err(crate::fastest::refused)?;
-    blocks.access(access, size / case.line_bytes());
+    let lines = size / case.line_bytes();
+    case.steady().after(|| blocks.access(access, lines));
     case.loops(|n| blocks.access(access, n)).time()
 }

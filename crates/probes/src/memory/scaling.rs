@@ -13,13 +13,13 @@ pub static PROBE: Probe = Probe {
     also: &[Quantity::BYTES_PER_CYCLE],
     explain: Explain {
         what: Text {
-            en: "Each thread fills a buffer of `size` bytes on its own CPU and reads it over and over (auto: twice the \
-                 last-level cache, at least 64 MiB; 64 MiB if all buffers would exceed 16 GiB or half of memory). It \
+            en: "Each thread fills a buffer of `size` bytes on its own CPU and reads it over and over (auto: 4 times the \
+                 last-level cache, 64 to 512 MiB, but at least twice the cache; 64 MiB if all buffers would exceed 16 GiB or half of memory). It \
                  uses the fastest of memory.read's kernels, chosen by trials of all threads at once in the case's \
                  first round. order=compact uses one thread per core and fills one cache, node and package before the \
                  next. scatter uses one thread per core, spread over packages, nodes and caches. siblings uses all \
                  threads of a core before the next core. Only what is read while all threads run counts.",
-            zh: "每个线程在自己的 CPU 上反复读取由自己填充的 `size` 字节缓冲区（auto：末级缓存的 2 倍，至少 64 MiB；若全部线程合计超过 16 GiB 或内存的一半，则为 64 MiB），使用 memory.read 中最快的内核（第一轮由全部线程同时试测选出）。order：compact \
+            zh: "每个线程在自己的 CPU 上反复读取由自己填充的 `size` 字节缓冲区（auto：末级缓存的 4 倍，64 到 512 MiB，但不小于该缓存的 2 倍；若全部线程合计超过 16 GiB 或内存的一半，则为 64 MiB），使用 memory.read 中最快的内核（第一轮由全部线程同时试测选出）。order：compact \
                  每核一个线程，依次占满一个缓存、一个节点、一个插槽；scatter 每核一个线程，尽量分散到各插槽、节点和缓存；siblings 先占满一个核心的全部线程再到下一个。\
                  只统计所有线程共同时间内读取的量。",
         },
@@ -78,13 +78,12 @@ fn threads(host: &HostFacts, profile: Profile) -> Vec<String> {
 /// What all threads fill at most.
 const MOST_BYTES: u64 = 16 << 30;
 
-/// As large as one thread leaves its last cache with, so that the sweep stays in memory from its first point on; 64 MiB where that
-/// is enough, and where so much for every thread is more than memory holds or than is filled in reasonable time.
+/// As large as one thread leaves its last cache with, so that the sweep stays in memory from its first point on; 64 MiB where so
+/// much for every thread is more than memory holds or than is filled in reasonable time.
 fn size(host: &HostFacts) -> u64 {
-    let (twice, threads) = (super::twice_the_last_cache(host), host.usable_cpus().len() as u64);
-    let is_enough = super::USUAL_BYTES >= 2 * host.largest_last_level_cache_bytes();
+    let (outside, threads) = (super::outside_caches(host), host.usable_cpus().len() as u64);
     let most = MOST_BYTES.min(may_fill_bytes(host));
-    if is_enough || twice.saturating_mul(threads) > most { super::USUAL_BYTES } else { twice }
+    if outside.saturating_mul(threads) > most { super::USUAL_BYTES } else { outside }
 }
 
 /// In the thorough profile also half of the last cache.

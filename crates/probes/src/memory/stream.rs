@@ -14,24 +14,37 @@ mod share;
 use elements::{note_short, settled};
 use share::{Share, bytes, part};
 
+/// The operation by which all are tried.
+const TRIED: StreamOperation = StreamOperation::Triad;
+/// Its rate on half of each array: caches that hold part of the whole hold more of that.
+const HALF: Quantity = Quantity::given(
+    "half",
+    Unit::BytesPerSecond,
+    Better::Neither,
+    Text { en: "with half of each array", zh: "数组取一半时" },
+);
+
 pub static PROBE: Probe = Probe {
     title: Text { en: "STREAM", zh: "STREAM 内存带宽" },
     revision: 2,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
+    also: &[HALF],
     explain: Explain {
         what: Text {
             en: "STREAM's four kernels run on three arrays a, b, c of 64-bit floating-point numbers: copy c=a, scale b=qc, add c=a+b, triad \
                  a=b+qc. Each thread is bound to its CPU and has an equal, fixed part of every array, which it touches first. A sample is one \
                  pass of all threads, from one barrier to the next. elements is the number of elements of each array; auto makes each array 4 \
-                 times as large as all last-level caches together, or twice or once if memory is short, and the case id shows the number. store \
-                 is the kind of store: best is the fastest on this host, chosen by trials in the case's first round and named in a note; plain \
+                 times as large as all last-level caches together, as far as this machine has them, or twice or once if memory is short, and the \
+                 case id shows the number; triad also runs on half of each array (half): where that is over 3 % faster, caches hold part of them. store \
+                 is the kind of store: best is the fastest of hostmark's loops on this host, chosen by trials of triad once for all four kernels and named in a note; plain \
                  is the fastest of those with ordinary stores, chosen likewise, nt bypasses the caches, libc is memcpy (copy only). Each element counts 16, 16, 24 and 24 bytes. At the \
                  end every element is checked to within 1e-13; a wrong one fails the case.",
             zh: "三个 64 位浮点数组 a、b、c；内核：copy c=a，scale b=qc，add c=a+b，triad a=b+qc。每个线程固定负责每个数组的等份，由它首次访问（\
                  first touch），并绑定在自己的 CPU 上；一个样本是所有线程从一个屏障到下一个屏障的一遍。elements 为每个数组的元素个数；auto 使每\
-                 个数组为全部末级缓存之和的 4 倍，内存不足时为 2 倍或 1 倍，实际个数写入用例名。store 为存储方式：best 取本机上最快的一种，由该\
-                 用例第一轮的交替试测选出并记录在备注中；plain 是用普通存储的各循环中最快的一种，同样由试测选出；nt 用绕过缓存的非临时存储，libc 调用 memcpy（仅 copy）。每个元素分别\
+                 个数组为本机实际可用的全部末级缓存之和的 4 倍，内存不足时为 2 倍或 1 倍，实际个数写入用例名；triad 还用一半的数组再测一次（half）：若快出 \
+                 3% 以上，说明缓存装下了一部分。store 为存储方式：best 取本机上最快的一种循环，由 triad 的交替试测为四个内核一次选出，并记录在备注中；\
+                 plain 是用普通存储的各循环中最快的一种，同样由试测选出；nt 用绕过缓存的非临时存储，libc 调用 memcpy（仅 copy）。每个元素分别\
                  计 16、16、24、24 字节。结束时逐个核对所有元素，相对误差超过 1e-13 则用例失败。",
         },
         why: Text {
@@ -115,15 +128,20 @@ fn measure(case: &mut Case) -> Result<()> {
     case.note("threads", cpus.len());
     case.note("offset_bytes", copy_offset_bytes(Reach::Memory));
     let (obtained, llc_bytes) = (Mutex::new(None), share_of_caches(case, &cpus));
-    let way = case
-        .lockstep(&cpus, &kernels.names(), |index| {
-            let share = Share::new(part(total, cpus.len(), index), &kernels, &memory, llc_bytes)?;
-            if let (0, Ok(mut obtained)) = (index, obtained.lock()) {
-                *obtained = Some(share.pages());
-            }
-            Ok(share)
-        })
-        .rate(elements * operation.bytes_per_element())?;
+    // One kind of store for all four kernels: they differ in how much they read alone.
+    case.choose_for_all("kernel");
+    let names = kernels.names();
+    let mut lockstep = case.lockstep(&cpus, &names, |index| {
+        let share = Share::new(part(total, cpus.len(), index), &kernels, &memory, llc_bytes)?;
+        if let (0, Ok(mut obtained)) = (index, obtained.lock()) {
+            *obtained = Some(share.pages());
+        }
+        Ok(share)
+    });
+    if operation == TRIED {
+        lockstep = lockstep.with_half(HALF.name);
+    }
+    let way = lockstep.rate(elements * operation.bytes_per_element())?;
     case.note("kernel", kernels.at(way).name);
     let obtained = obtained.into_inner().ok().flatten();
     case.note("pages", obtained.unwrap_or_else(|| "unknown".to_owned()));
@@ -141,7 +159,8 @@ fn candidates(operation: StreamOperation, store: &str) -> Result<Candidates<Kern
     let (named, usual) = named.zip(usual).ok_or(RoundError::skipped(ReasonCode::NotApplicable, text))?;
     let all = stream::kernels().filter(|kernel| kernel.operation == operation);
     match store {
-        "best" => Ok(Candidates::among(all, usual)),
+        // Those that all four have.
+        "best" => Ok(Candidates::among(all.filter(|kernel| stream::kernel(TRIED, kernel.name).is_some()), usual)),
         // Whether a prefetch helps, and how wide the stores best are, differs from core to core.
         "plain" => Ok(Candidates::among(all.filter(|kernel| kernel.has_plain_stores()), usual)),
         _ => Candidates::of(named.name, all, usual),

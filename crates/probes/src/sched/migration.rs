@@ -108,7 +108,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let mut buffer = buffer.transpose()?;
     let chain = buffer.as_mut().map(|buffer| Chain::random(buffer.bytes_mut(), line as usize, case.seed()));
     let chain = chain.transpose().map_err(crate::fastest::refused)?;
-    let mut chain = chain.map(|chain| chain.settled(case.llc_bytes(), line));
+    let mut chain = chain.map(|chain| chain.settled(case.llc_bytes(), line, &case.steady()));
     let mut walk = || {
         if let Some(chain) = &mut chain {
             chain.walk_writing(chain.nodes());

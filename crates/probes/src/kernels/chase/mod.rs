@@ -10,6 +10,8 @@ use std::marker::PhantomData;
 
 pub use fastest::fastest_ns;
 
+use hostmark_engine::prelude::Steady;
+
 use super::Refused;
 use super::assembly::UNROLL;
 use super::random::Random;
@@ -35,25 +37,33 @@ pub struct Built<'a> {
 }
 
 impl<'a> Built<'a> {
-    /// Every page of the memory has been given; loads the whole chain in its order, or where the caches of `cache_bytes` hold
-    /// half of it or less so much of it that they hold nothing else: from then on a walk of any length meets what every later one
-    /// meets. `line_bytes`: what a node takes in a cache.
-    pub fn settled(self, cache_bytes: u64, line_bytes: u64) -> Chain<'a> {
+    /// Every page of the memory has been given; loads the whole chain in its order until that takes as long as before, or where the caches
+    /// of `cache_bytes` hold half of it or less once so much of it that they hold nothing else: from then on a walk of any length meets
+    /// what every later one meets. `line_bytes`: what a node takes in a cache.
+    pub fn settled(self, cache_bytes: u64, line_bytes: u64, steady: &Steady) -> Chain<'a> {
         let cached = if cache_bytes > 0 { cache_bytes } else { USUAL_CACHE_BYTES };
         let pass = self.nodes.min(PASS_CACHES * cached / line_bytes.max(1));
+        let is_whole = pass == self.nodes;
         // A walk waits for each load. Where its order is known, loads that overlap leave the same in the caches in a tenth of the
         // time; the last of it is walked, so that the order itself is not left there either.
         let walked = if self.sequence.is_empty() { pass } else { pass / WALKED };
-        let mut ahead = 0_u8;
-        for &node in self.sequence.iter().take((pass - walked) as usize) {
-            ahead ^= self.memory[node as usize * self.node_bytes];
+        let ahead = || {
+            let loaded = self.sequence.iter().take((pass - walked) as usize);
+            black_box(loaded.fold(0, |all, &node| all ^ self.memory[node as usize * self.node_bytes]));
+        };
+        match is_whole && !self.sequence.is_empty() {
+            true => steady.after(ahead),
+            false => ahead(),
         }
-        black_box(ahead);
         let at = if walked == self.nodes { 0 } else { (pass - walked) as usize };
         let start = self.sequence.get(at).map_or(0, |&node| node as usize * self.node_bytes);
+        let is_ordered = self.sequence.is_empty();
         drop(self.sequence);
         let mut chain = Chain::starting_at(self.memory, start, self.nodes, self.node_bytes);
-        chain.walk(walked);
+        match is_whole && is_ordered {
+            true => steady.after(|| chain.walk(walked)),
+            false => chain.walk(walked),
+        }
         chain
     }
 }

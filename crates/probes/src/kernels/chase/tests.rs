@@ -28,9 +28,13 @@ fn visit(chain: &mut Chain<'_>) -> Vec<usize> {
     offsets
 }
 
+fn settled<'a>(chain: Result<Built<'a>, Refused>, caches: u64, line: u64) -> Chain<'a> {
+    chain.unwrap().settled(caches, line, &Steady::default())
+}
+
 /// At its first node.
 fn built(chain: Result<Built<'_>, Refused>) -> Chain<'_> {
-    chain.unwrap().settled(1, 64)
+    settled(chain, 1, 64)
 }
 
 #[test]
@@ -40,12 +44,11 @@ fn no_chain_is_walked_before_a_pass_that_leaves_nothing_else_in_the_caches() {
     let order = visit(&mut built(Chain::random(memory.slice(line * lines), line, 42)));
     // Caches of a whole, a half, a quarter and a 16th of the memory: the whole chain, or twice the caches.
     for (caches, walked) in [(4096, 4096), (2048, 4096), (1024, 2048), (256, 512)] {
-        let chain =
-            Chain::random(memory.slice(line * lines), line, 42).unwrap().settled(caches * line as u64, line as u64);
+        let chain = settled(Chain::random(memory.slice(line * lines), line, 42), caches * line as u64, line as u64);
         assert_eq!(chain.position(), order[walked % lines], "{caches}");
     }
     // A host that does not tell of caches has the usual one, which holds all of it.
-    assert_eq!(Chain::random(memory.slice(line * lines), line, 42).unwrap().settled(0, 64).position(), order[0]);
+    assert_eq!(settled(Chain::random(memory.slice(line * lines), line, 42), 0, 64).position(), order[0]);
 }
 
 fn assert_each_once(offsets: &[usize], step: usize) {

@@ -6,7 +6,7 @@ use hostmark_engine::prelude::*;
 
 use crate::fastest::{Candidates, Stretches};
 use crate::kernels::Refused;
-use crate::kernels::stream::{Kernel, numbers, starts};
+use crate::kernels::stream::{self, Kernel, numbers, starts};
 
 /// The scalar of STREAM.
 const SCALAR: f64 = 3.0;
@@ -103,9 +103,14 @@ impl ThreadWork for Share<'_> {
         self.go(self.kernel, 0..self.elements, 1);
     }
 
+    fn half(&mut self) {
+        self.go(self.kernel, 0..self.elements / 2 / LINE * LINE, 1);
+    }
+
     fn trial(&mut self, way: usize, repeats: u64) {
-        let part = self.stretches.next();
-        self.go(self.kernels.at(way), part.start / size_of::<f64>()..part.end / size_of::<f64>(), repeats);
+        let (part, own) = (self.stretches.next(), self.kernels.at(way));
+        let tried = stream::kernel(super::TRIED, own.name).unwrap_or(own);
+        self.go(tried, part.start / size_of::<f64>()..part.end / size_of::<f64>(), repeats);
     }
 
     fn take(&mut self, way: usize) {

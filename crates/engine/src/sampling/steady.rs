@@ -1,0 +1,73 @@
+//! Passes over memory until two take as long: what the caches hold of it then is what every later pass meets.
+//!
+//! A large shared cache fills by what others evict, and takes some eight passes to hold what it will hold. Samples that begin before
+//! tell how many passes came before them.
+
+use crate::clock::Clock;
+use crate::round_error::Result;
+
+/// Two passes take as long where they differ by no more than this share.
+const AS_LONG: f64 = 0.02;
+/// Passes at most, and how long they may take, ns: noise on a busy machine must not keep them going.
+const MOST_PASSES: usize = 16;
+const MOST_NS: f64 = 50e6;
+/// A pass that takes so long, ns, meets what it has left itself: what was there before is gone in its first part.
+pub(crate) const LONG_NS: f64 = 20e6;
+
+/// What goes over memory before it is measured.
+#[derive(Debug, Clone)]
+pub struct Steady(pub(crate) Clock);
+
+impl Default for Steady {
+    fn default() -> Steady {
+        Steady(Clock::MonotonicRaw)
+    }
+}
+
+impl Steady {
+    /// Does `pass` until it takes as long as the one before. Whoever wants to know what came of it keeps that.
+    pub fn after<R>(&self, mut pass: impl FnMut() -> R) {
+        // Nothing in it fails.
+        let _ = until_steady(|| Ok(self.0.time(|| drop(std::hint::black_box(pass())))));
+    }
+}
+
+/// The time of a pass that takes as long as the one before, ns; of the last where none does.
+pub(crate) fn until_steady(mut pass_ns: impl FnMut() -> Result<f64>) -> Result<f64> {
+    let (mut before_ns, mut spent_ns) = (f64::INFINITY, 0.0);
+    for _ in 0..MOST_PASSES {
+        let ns = pass_ns()?;
+        spent_ns += ns;
+        let is_as_long = (ns - before_ns).abs() <= AS_LONG * ns;
+        before_ns = if is_as_long { ns.min(before_ns) } else { ns };
+        if is_as_long || ns >= LONG_NS || spent_ns >= MOST_NS {
+            break;
+        }
+    }
+    Ok(before_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many of these passes were made, and what came of them.
+    fn of(passes_ns: &[f64]) -> (usize, f64) {
+        let mut made = 0;
+        let ns = until_steady(|| {
+            made += 1;
+            Ok(passes_ns[(made - 1).min(passes_ns.len() - 1)])
+        });
+        (made, ns.unwrap())
+    }
+
+    #[test]
+    fn passes_go_on_while_a_cache_fills_and_end_soon_where_none_does() {
+        assert_eq!(of(&[5e6, 4.2e6, 3.7e6, 3.3e6, 3.1e6, 3.05e6]), (6, 3.05e6));
+        assert_eq!(of(&[5e6, 5e6]), (2, 5e6));
+        assert_eq!(of(&[3e6, 25e6]), (2, 25e6), "what takes long needs no pass before it");
+        let restless: Vec<f64> = (0..20).map(|pass| [1e5, 2e5][pass % 2]).collect();
+        assert_eq!(of(&restless).0, MOST_PASSES);
+        assert_eq!(of(&[9e6, 6e6, 9e6, 6e6, 9e6, 6e6, 9e6, 6e6]).0, 7, "no longer than the time for it");
+    }
+}
