@@ -25,6 +25,10 @@ const MOST_LOOK_NS: f64 = 1e9;
 /// [`BEYOND`] times what one takes that the cache holds.
 const SAME: f64 = 1.25;
 const BEYOND: f64 = 1.5;
+/// The first size that is looked at. Up to the trusted one a load that misses takes so many times as long as one that hits: translation
+/// alone may double what a cache takes.
+const FIRST_BYTES: u64 = 16 << 20;
+const FAR_BEYOND: f64 = 3.0;
 /// Times the second-level cache of what the last one holds, if it holds anything.
 const IN_LAST: u64 = 2;
 
@@ -57,17 +61,20 @@ fn look_here(caches_bytes: &[u64], room: u64, clock: &Clock) -> Result<Option<Me
 }
 
 /// The smallest power of two from [`TRUSTED_BYTES`] to `reported` that the last-level cache does not hold; none where it may hold all of
-/// them. `load_ns`: what a dependent load from so many bytes takes, none where that is not known.
+/// them. `load_ns`: what a dependent load from so many bytes takes, none where that is not known. Where small sizes miss already, no large
+/// ones are touched.
 fn not_held(reported: u64, held: u64, mut load_ns: impl FnMut(u64) -> Option<f64>) -> Option<u64> {
     let held_ns = load_ns(held)?;
-    let sizes = std::iter::successors(Some(TRUSTED_BYTES), |bytes| Some(2 * bytes));
-    let mut ns = load_ns(TRUSTED_BYTES)?;
+    let sizes = std::iter::successors(Some(FIRST_BYTES.max(2 * held)), |bytes| Some(2 * bytes));
+    let mut before_ns = None;
     for bytes in sizes.take_while(|bytes| *bytes < reported) {
+        let ns = before_ns.map_or_else(|| load_ns(bytes), Some)?;
         let twice_ns = load_ns(2 * bytes)?;
-        if ns >= BEYOND * held_ns && twice_ns <= SAME * ns {
-            return Some(bytes);
+        let beyond = if bytes < TRUSTED_BYTES { FAR_BEYOND } else { BEYOND };
+        if ns >= beyond * held_ns && twice_ns <= SAME * ns {
+            return Some(bytes.max(TRUSTED_BYTES));
         }
-        ns = twice_ns;
+        before_ns = Some(twice_ns);
     }
     None
 }
@@ -134,8 +141,10 @@ mod tests {
         assert_eq!(not_held(300 * MIB, 4 * MIB, machine(11)), Some(64 * MIB));
         assert_eq!(not_held(300 * MIB, 4 * MIB, machine(100)), Some(256 * MIB));
         assert_eq!(not_held(300 * MIB, 4 * MIB, machine(1000)), None);
-        // Nothing is concluded from a size that could not be looked at.
+        // Nothing is concluded from a size that could not be looked at, and none is looked at in vain.
         assert_eq!(not_held(300 * MIB, 4 * MIB, |bytes| (bytes <= 64 * MIB).then_some(50.0)), None);
+        let mut load_ns = machine(5);
+        assert_eq!(not_held(300 * MIB, 4 * MIB, |bytes| (bytes <= 64 * MIB).then(|| load_ns(bytes))?), Some(64 * MIB));
     }
 
     #[test]
