@@ -6,6 +6,7 @@ mod companions;
 mod levels;
 mod measured;
 mod naming;
+mod shared;
 
 use companions::companions;
 use levels::{LATENCY, absent, levels};
@@ -55,10 +56,11 @@ pub static PROBE: Probe = Probe {
         },
         reading: Text {
             en: "The reported L1d and L2 sizes should lie between the two points. The reported topology does not \
-                 confirm a level marked ≈. An unnamed last plateau may be a large cache or DRAM: measure larger sizes \
+                 confirm a level marked ≈. Of an L3 that others use the curve may show no plateau: its row has the \
+                 value at a size that it still holds, and a remark says so. An unnamed last plateau may be a large cache or DRAM: measure larger sizes \
                  (--set memory.latency:size=) to find out. If the rounds' median is over 10 % above the best round, \
                  the machine was shared during the run.",
-            zh: "L1d 与 L2 的报告容量应落在两点之间。标有 ≈ 的级别没有得到报告拓扑的证实。末尾未命名的平台可能是大缓存，也可能是 DRAM：测更大的大小（--set memory.latency:size=）即可分辨。各轮的中位数若比最好的一轮高出 10% 以上，说明测量时机器被共享。",
+            zh: "L1d 与 L2 的报告容量应落在两点之间。标有 ≈ 的级别没有得到报告拓扑的证实。被他人占用的 L3 在曲线上可能没有平台：此时该行给出它仍能容纳的某个大小处的数值，并附说明。末尾未命名的平台可能是大缓存，也可能是 DRAM：测更大的大小（--set memory.latency:size=）即可分辨。各轮的中位数若比最好的一轮高出 10% 以上，说明测量时机器被共享。",
         },
         typical: Text {
             en: "Intel's optimisation manual has 4 to 6 core cycles for L1d and 14 for L2 of Skylake servers and \

@@ -220,7 +220,8 @@ fn level_remarks(view: &View, case: &CaseRecord, measured: &Measured, is_size_re
     let mut others = measured.clone();
     others.flags.retain(|flag| match flag.kind {
         FlagKind::BestRoundGap => !shows_best,
-        FlagKind::Unconfirmed => !is_size_reported,
+        // What the size is beside the reported one stands in its place.
+        FlagKind::Unconfirmed => !is_size_reported || !flag.detail.contains("the host reports"),
         _ => true,
     });
     let unit = view.unit_or(&case.probe, Unit::Nanoseconds);

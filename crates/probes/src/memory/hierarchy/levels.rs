@@ -3,6 +3,7 @@
 use hostmark_engine::prelude::*;
 
 use super::naming::{Last, Name, ReportedCaches, last, names};
+use super::shared::SharedCache;
 
 /// The probe whose curve it is.
 pub const LATENCY: &str = "memory.latency";
@@ -72,7 +73,7 @@ pub fn levels(cases: &[CaseRecord], host: &HostFacts) -> Vec<MeasuredLevel> {
         };
         Some(MeasuredLevel {
             name,
-            bracket: if name == Name::Memory { Bracket::default() } else { bracket(&curve, plateau, next) },
+            bracket: if name == Name::Memory { Bracket::default() } else { bracket(&curve, plateau.latency, next) },
             reported_bytes: reported.bytes(&name.key()).map(|bytes| bytes as u64),
             case: point.measured.clone(),
             at: point.record.id.clone(),
@@ -80,7 +81,35 @@ pub fn levels(cases: &[CaseRecord], host: &HostFacts) -> Vec<MeasuredLevel> {
             doubt: doubt(name, &reported, plateau, largest),
         })
     };
-    plateaus.iter().enumerate().filter_map(level).collect()
+    let mut found: Vec<MeasuredLevel> = plateaus.iter().enumerate().filter_map(level).collect();
+    if let Some(shared) = SharedCache::of(&readings, &found, &reported)
+        && let Some(point) = curve.iter().find(|point| point.size == shared.size)
+    {
+        // The plateau on which it lies, but for one that may be memory, is no level of its own.
+        let is_its = |plateau: &Plateau| plateau.first_size <= point.size && point.size <= plateau.last_size;
+        let own = plateaus.iter().position(|plateau| plateau.capacity.is_some() && is_its(plateau));
+        let own = own.and_then(|index| names.get(index)).filter(|name| matches!(name, Name::Unnamed(_)));
+        found.retain(|level| own != Some(&level.name));
+        let (latency, next) = (point.measured.estimate.best_round, readings.last().map(|last| last.latency));
+        let place = found.iter().take_while(|level| level.case.estimate.best_round < latency).count();
+        let bracket = match shared.holds {
+            Some(_) => bracket(&curve, latency, next),
+            None => Bracket { fits: None, leaves: Some(shared.size) },
+        };
+        found.insert(
+            place,
+            MeasuredLevel {
+                name: Name::Cache("l3"),
+                bracket,
+                reported_bytes: reported.bytes("l3").map(|bytes| bytes as u64),
+                case: point.measured.clone(),
+                at: point.record.id.clone(),
+                evidence: None,
+                doubt: Some(shared.words()),
+            },
+        );
+    }
+    found
 }
 
 /// Why the curve does not show the level of this name.
@@ -124,14 +153,14 @@ fn doubt(name: Name, reported: &ReportedCaches, plateau: &Plateau, largest: f64)
     }
 }
 
-/// What the points of the curve prove about where a plateau's level ends; those without an interval prove nothing.
-fn bracket(curve: &[CurveCase], plateau: &Plateau, next: Option<f64>) -> Bracket {
+/// What the points of the curve prove about where a level of this latency ends; those without an interval prove nothing.
+fn bracket(curve: &[CurveCase], latency: f64, next: Option<f64>) -> Bracket {
     let proving = |point: &CurveCase| {
         let estimate = &point.measured.estimate;
         Some(capacity::LatencyPoint { size: point.size, low: estimate.ci_low?, high: estimate.ci_high? })
     };
     let points: Vec<capacity::LatencyPoint> = curve.iter().filter_map(proving).collect();
-    Bracket::of(&points, plateau.latency, next)
+    Bracket::of(&points, latency, next)
 }
 
 /// A point of the curve: random pattern, huge pages, with nobody else at it.

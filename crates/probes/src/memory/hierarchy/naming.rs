@@ -47,6 +47,8 @@ pub struct ReportedCaches {
     pub caches: Vec<(u8, Option<f64>)>,
     /// A hypervisor tells it, which may tell what it likes; else the hardware itself.
     pub is_claim: bool,
+    /// What a run found that the last one does not hold, where that is less.
+    pub found_bytes: Option<f64>,
 }
 
 impl ReportedCaches {
@@ -55,7 +57,12 @@ impl ReportedCaches {
         let reported = |cpu, level| host.cache(cpu, level).map(|cache| (level, Some(cache.size_bytes as f64)));
         let sized = |(level, bytes): (u8, Option<f64>)| (level, bytes.filter(|bytes| *bytes > 0.0));
         let caches = single(host).into_iter().flat_map(|cpu| (1..=5).filter_map(move |level| reported(cpu, level)));
-        ReportedCaches { caches: caches.map(sized).collect(), is_claim: host.virtualization.hypervisor.is_some() }
+        let found = host.memory_look.as_ref().and_then(|look| look.last_cache_bytes);
+        ReportedCaches {
+            caches: caches.map(sized).collect(),
+            is_claim: host.virtualization.hypervisor.is_some(),
+            found_bytes: found.map(|bytes| bytes as f64),
+        }
     }
 
     /// The size of the cache of this name.
@@ -65,7 +72,7 @@ impl ReportedCaches {
 
     /// A buffer of so many bytes, or larger, lies in memory for the most part; of any size where no cache is told.
     pub fn enough(&self) -> f64 {
-        BEYOND_CACHES * self.largest().unwrap_or(0.0)
+        BEYOND_CACHES * self.largest().unwrap_or(0.0).min(self.found_bytes.unwrap_or(f64::INFINITY))
     }
 
     fn largest(&self) -> Option<f64> {

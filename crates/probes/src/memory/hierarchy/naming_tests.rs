@@ -25,6 +25,7 @@ fn reported(caches: &[f64], is_claim: bool) -> ReportedCaches {
     ReportedCaches {
         caches: (1..).zip(caches).map(|(level, &bytes)| (level, (bytes > 0.0).then_some(bytes))).collect(),
         is_claim,
+        found_bytes: None,
     }
 }
 
