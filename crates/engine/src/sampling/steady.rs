@@ -25,6 +25,16 @@ impl Default for Steady {
 }
 
 impl Steady {
+    /// What some work takes, ns.
+    pub fn ns(&self, work: impl FnOnce()) -> f64 {
+        self.0.time(work)
+    }
+
+    /// Whether a pass that takes so long, ns, is worth another one before it is measured.
+    pub fn is_short(pass_ns: f64) -> bool {
+        pass_ns < LONG_NS
+    }
+
     /// Does `pass` until it takes as long as the one before. Whoever wants to know what came of it keeps that.
     pub fn after<R>(&self, mut pass: impl FnMut() -> R) {
         // Nothing in it fails.

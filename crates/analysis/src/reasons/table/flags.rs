@@ -68,9 +68,5 @@ pub(super) const PAIRS: &[Pair] = &[
         "at {}; the last cache is shared and holds about {} for you now",
         "取自 {0} 处；末级缓存由多方共享，目前约有 {1} 归本机使用",
     ),
-    (
-        "at {}; the last cache is shared and holds less than that for you now",
-        "取自 {0} 处；末级缓存由多方共享，目前归本机使用的不足此数",
-    ),
     ("{} fit, and the host reports {}", "实测可容纳 {0}，而主机报告 {1}"),
 ];

@@ -37,32 +37,29 @@ pub struct Built<'a> {
 }
 
 impl<'a> Built<'a> {
-    /// Every page of the memory has been given; loads the whole chain in its order until that takes as long as before, or where the caches
-    /// of `cache_bytes` hold half of it or less once so much of it that they hold nothing else: from then on a walk of any length meets
-    /// what every later one meets. `line_bytes`: what a node takes in a cache.
+    /// Every page of the memory has been given; loads the whole chain in its order, or where the caches of `cache_bytes` hold
+    /// half of it or less so much of it that they hold nothing else. Where a walk of the whole is short, it is walked until that takes as
+    /// long as before: loads that overlap bring in more than a walk keeps from others. From then on a walk of any length meets what every
+    /// later one meets. `line_bytes`: what a node takes in a cache.
     pub fn settled(self, cache_bytes: u64, line_bytes: u64, steady: &Steady) -> Chain<'a> {
         let cached = if cache_bytes > 0 { cache_bytes } else { USUAL_CACHE_BYTES };
         let pass = self.nodes.min(PASS_CACHES * cached / line_bytes.max(1));
-        let is_whole = pass == self.nodes;
         // A walk waits for each load. Where its order is known, loads that overlap leave the same in the caches in a tenth of the
         // time; the last of it is walked, so that the order itself is not left there either.
         let walked = if self.sequence.is_empty() { pass } else { pass / WALKED };
-        let ahead = || {
-            let loaded = self.sequence.iter().take((pass - walked) as usize);
-            black_box(loaded.fold(0, |all, &node| all ^ self.memory[node as usize * self.node_bytes]));
-        };
-        match is_whole && !self.sequence.is_empty() {
-            true => steady.after(ahead),
-            false => ahead(),
+        let mut ahead = 0_u8;
+        for &node in self.sequence.iter().take((pass - walked) as usize) {
+            ahead ^= self.memory[node as usize * self.node_bytes];
         }
+        black_box(ahead);
         let at = if walked == self.nodes { 0 } else { (pass - walked) as usize };
         let start = self.sequence.get(at).map_or(0, |&node| node as usize * self.node_bytes);
-        let is_ordered = self.sequence.is_empty();
         drop(self.sequence);
         let mut chain = Chain::starting_at(self.memory, start, self.nodes, self.node_bytes);
-        match is_whole && is_ordered {
-            true => steady.after(|| chain.walk(walked)),
-            false => chain.walk(walked),
+        let walked_ns = steady.ns(|| chain.walk(walked));
+        let whole_ns = walked_ns * self.nodes as f64 / walked.max(1) as f64;
+        if pass == self.nodes && Steady::is_short(whole_ns) {
+            steady.after(|| chain.walk(chain.nodes));
         }
         chain
     }

@@ -92,15 +92,11 @@ pub fn levels(cases: &[CaseRecord], host: &HostFacts) -> Vec<MeasuredLevel> {
         found.retain(|level| own != Some(&level.name));
         let (latency, next) = (point.measured.estimate.best_round, readings.last().map(|last| last.latency));
         let place = found.iter().take_while(|level| level.case.estimate.best_round < latency).count();
-        let bracket = match shared.holds {
-            Some(_) => bracket(&curve, latency, next),
-            None => Bracket { fits: None, leaves: Some(shared.size) },
-        };
         found.insert(
             place,
             MeasuredLevel {
                 name: Name::Cache("l3"),
-                bracket,
+                bracket: bracket(&curve, latency, next),
                 reported_bytes: reported.bytes("l3").map(|bytes| bytes as u64),
                 case: point.measured.clone(),
                 at: point.record.id.clone(),
