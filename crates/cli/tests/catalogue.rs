@@ -8,14 +8,26 @@ use hostmark_analysis::format::unit_name;
 use hostmark_analysis::labels::{ProbeLabels, axis_name};
 use hostmark_analysis::lmbench::PROGRAMS;
 use hostmark_engine::plan::{Plan, Request, plan};
-use hostmark_engine::probe::{Axis, Entry, Limit, Measure, Points, entries, find};
+use hostmark_engine::probe::{Axis, CoreBound, Entry, Limit, Measure, Points, entries, find};
 use hostmark_model::{
-    AxisKind, CacheFact, CacheKind, CaseId, CpuFact, HostFacts, Lang, MemoryFacts, NodeFact, Profile, Unit, typed_value,
+    AxisKind, CacheFact, CacheKind, CaseId, CpuFact, HostFacts, Lang, MemoryFacts, NodeFact, Params, Profile, Unit,
+    typed_value,
 };
 use hostmark_present::html::FIGURES;
 use hostmark_probes::CATALOGUE;
 
 use crate::golden;
+
+/// Work of one thread that waits for no other and is not the core's own all the same, by reason.
+const BEYOND_THE_CORE: &[(&str, &[&str])] = &[
+    ("the memory of a node", &["memory.numa_bandwidth", "memory.interleave", "memory.migration"]),
+    ("a core that slept, a clock's step", &["cpu.ramp", "clock.resolution"]),
+    ("pages, which the kernel clears and returns", &["paging.collapse", "paging.mmap", "paging.unmap"]),
+    ("files, which no cache of a core holds", &["file.create", "file.delete", "file.read_small", "file.io_uring"]),
+    ("files as large as memory", &["file.reread", "file.open_reread", "file.mmap_reread", "file.mmap_open_reread"]),
+    ("what others leave of a core", &["sched.noise"]),
+    ("a hypervisor, and what it calls", &["virt.exit", "virt.port", "virt.timer"]),
+];
 
 const PROFILES: [Profile; 3] = [Profile::Quick, Profile::Standard, Profile::Thorough];
 const GIB: u64 = 1 << 30;
@@ -120,6 +132,33 @@ fn axes() -> impl Iterator<Item = (Entry, &'static Axis)> {
 fn repeated<T: Clone + std::hash::Hash + Eq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut seen = HashSet::new();
     values.into_iter().filter(|value| !seen.insert(value.clone())).collect()
+}
+
+#[test]
+fn what_one_thread_does_without_waiting_is_core_bound_or_is_known_to_lie_beyond_the_core() {
+    let beyond: Vec<&str> = BEYOND_THE_CORE.iter().flat_map(|(_, ids)| ids.iter().copied()).collect();
+    for entry in entries(CATALOGUE) {
+        let (id, probe) = (entry.id(), entry.probe);
+        let is_work = matches!(probe.unit, Unit::Nanoseconds | Unit::BytesPerSecond | Unit::OperationsPerSecond);
+        let has_several = probe.axes.iter().any(|axis| match axis.kind {
+            AxisKind::Placement => true,
+            AxisKind::Threads => axis.default != "1",
+            _ => false,
+        });
+        let may_be = is_work && !has_several && !probe.blocking && matches!(probe.measure, Measure::Run(_));
+        let is_known = beyond.contains(&id.as_str());
+        let is_declared = !matches!(probe.core_bound, CoreBound::No);
+        assert_eq!(is_declared, may_be && !is_known, "{id}");
+        assert!(may_be || !is_known, "{id} needs no reason");
+    }
+    assert!(beyond.iter().all(|id| find(CATALOGUE, id).is_some()));
+    let bytes = |id: &str, params: &[(&str, &str)]| match find(CATALOGUE, id).unwrap().probe.core_bound {
+        CoreBound::Within(bytes) => bytes(&Params(params.iter().map(|(key, at)| (key.to_string(), at.to_string())).collect())),
+        _ => None,
+    };
+    assert_eq!(bytes("cpu.front_end", &[("size", "16384")]), Some(16384.0));
+    assert_eq!(bytes("memory.page_walk", &[("apart", "table"), ("pages", "8192")]), Some(1048576.0));
+    assert_eq!(bytes("syscall.io_uring", &[("submission", "polled")]), None);
 }
 
 #[test]

@@ -57,7 +57,7 @@ use hostmark_model::{CaseId, Choice, Histogram, Job, JobCase, ReasonCode};
 
 use crate::case::allotment::MemoryBudget;
 use crate::case::copies::Copies;
-use crate::clock::{Clock, CoreClock, CoreReading, Precision, Ticks, monotonic_ns};
+use crate::clock::{Clock, CoreClock, Precision, Ticks, monotonic_ns};
 use crate::round_error::{Result, RoundError};
 use crate::sampling::counted::{self, Counted, HARDWARE_GROUPS, Wanted};
 use crate::sampling::cpu::Cpu;
@@ -114,6 +114,8 @@ pub struct Case {
     core: Option<CoreClock>,
     interference: Interference,
     begun: Ticks,
+    /// Looks at the core before the first sample and after the last; none where they would tell nothing of it.
+    pub(crate) looks_around: Option<Vec<[u64; 2]>>,
     folder: Option<(DirectoryKind, Folder)>,
     copies: Copies,
     pub(crate) memory: MemoryBudget,
@@ -143,6 +145,7 @@ impl Case {
             core,
             interference,
             begun,
+            looks_around: None,
             folder: None,
             copies,
             memory,
@@ -212,23 +215,37 @@ impl Case {
     /// replica, and has to go on until it is killed.
     fn start_barrier(&mut self) -> Result<bool> {
         self.copies.start_barrier()?;
+        self.look_before();
         setup::end();
         self.begun = self.clock.start();
         Ok(self.copies.is_replica())
     }
 
     /// Called by the verbs that have several threads.
-    fn be_alone(&self) -> Result<()> {
+    fn be_alone(&mut self) -> Result<()> {
+        self.look_before();
         match self.copies {
             Copies::Alone => Ok(()),
             _ => Err(RoundError::skipped(ReasonCode::NotApplicable, "copies of several threads are not measured")),
         }
     }
 
+    fn look_before(&mut self) {
+        self.looks_around.iter_mut().for_each(Vec::clear);
+        self.look_around();
+    }
+
+    /// A look at the core that is beside no sample: 16 µs tell whether another thread is on it.
+    fn look_around(&mut self) {
+        let look = self.core.as_ref().filter(|_| self.looks_around.is_some()).map(|core| core.read(&self.clock));
+        self.looks_around.iter_mut().for_each(|looks| looks.extend(look.map(|look| look.after(0))));
+    }
+
     fn keep(&mut self, samples: Samples, amount: u64) -> Result<()> {
         if self.yielded.samples.is_some() {
             return Err(RoundError::failed(ReasonCode::Internal, "the probe measured twice in one round"));
         }
+        self.look_around();
         self.copies.end_barrier()?;
         // What is measured without a party that has failed is something else, however well it went on.
         if let Some(words) = exit_message::received() {
@@ -269,11 +286,6 @@ impl Case {
     /// What was seen of the core beside the samples.
     pub(crate) fn core(&self) -> Option<&CoreClock> {
         self.core.as_ref()
-    }
-
-    /// A look at the core that is beside no sample.
-    pub(crate) fn look(&self) -> Option<CoreReading> {
-        self.core.as_ref().map(|core| core.read(&self.clock))
     }
 
     /// The clock's precision.

@@ -23,7 +23,7 @@ pub use crate::clock::{Clock, Ticks, read_counter, smallest_step};
 pub use crate::estimate::estimate;
 pub use crate::plan::time_budget::{largest_buffer, may_fill_bytes};
 pub use crate::probe::serving::{Service, Serving};
-pub use crate::probe::{Axis, Fill, FullFactorial, Group, Limit, Measure, Need, Points, Probe, Source};
+pub use crate::probe::{Axis, CoreBound, Fill, FullFactorial, Group, Limit, Measure, Need, Points, Probe, Source};
 pub use crate::quantity::Quantity;
 pub use crate::resource_limits::reason_of;
 pub use crate::round_error::{Checked, Result, RoundError};

@@ -237,6 +237,25 @@ impl Limit {
     }
 }
 
+/// Extent of a probe's work. It is the core's own where one thread that waits for nobody executes instructions, enters the kernel or uses
+/// memory that lies in the core's own caches: whoever else is on the machine then only disturbs it. Elsewhere others are part of what a
+/// program gets.
+#[derive(Clone, Copy)]
+pub enum CoreBound {
+    /// Beyond the core: there is a typical value alone.
+    No,
+    /// The core's own: the quiet value leads, in cycles of the core.
+    Yes,
+    /// The core's own in those cases that use so many bytes as the core's own caches hold; in the others a quiet value stands beside the
+    /// typical one, which leads.
+    Within(fn(&Params) -> Option<f64>),
+}
+
+impl CoreBound {
+    /// Within the axis `size`.
+    pub const SIZE: CoreBound = CoreBound::Within(|params| params.get("size")?.parse().ok());
+}
+
 /// How a probe's value comes to be.
 #[derive(Clone, Copy)]
 pub enum Measure {
@@ -334,6 +353,8 @@ pub struct Probe {
     pub blocking: bool,
     /// Bytes that a round fills whatever its axes say.
     pub fills_bytes: u64,
+    /// Extent of its work: where that is the core's own, the undisturbed value leads.
+    pub core_bound: CoreBound,
     /// What it needs of its host.
     pub needs: &'static [Need],
     /// The lmbench programs whose place it takes.
@@ -385,6 +406,7 @@ impl Probe {
         is_structure: false,
         blocking: false,
         fills_bytes: 0,
+        core_bound: CoreBound::No,
         needs: &[],
         replaces: &[],
         section: Text { en: "", zh: "" },

@@ -312,16 +312,15 @@ fn round(catalogue: Catalogue, job: &Job, own: &JobCase, id: CaseId) -> Result<V
     let mut case = Case::new(id, part, clock, precision, Some(core), interference);
     case.share_memory(copies as u64);
     // Where the scheduler decides, the round may run elsewhere.
-    let before = is_bound.then(|| case.look()).flatten();
+    case.looks_around = is_bound.then(Vec::new);
     let measured = measure(&mut case);
-    let around = before.zip(case.look()).map_or(Vec::new(), |(before, after)| vec![before.after(0), after.after(0)]);
     let losses = counters.end();
     case.clean();
     measured?;
     let phases = Phases { begun_ns, cold_ns, warm_ns, over_ns: monotonic_ns() };
     let surroundings = RoundNoise {
         settled: warm.settled,
-        looks: around,
+        looks: case.looks_around.take().unwrap_or_default(),
         steal_ns: losses.steal_ns.map(|ns| ns as f64),
         throttled: losses.throttled,
         time: Some(phases.time(&case.yielded, if job.is_followed { case.memory.touched_ns() } else { 0 })),

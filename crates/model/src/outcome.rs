@@ -103,6 +103,18 @@ pub struct RoundRecord {
     pub raw: Option<Raw>,
 }
 
+/// A core that so few of a round's looks saw shared was its own, and one that all others did was shared: a look may be interrupted.
+const SELDOM: f64 = 0.1;
+
+impl RoundRecord {
+    /// State of its core: shared with another thread all the while (true) or hardly ever (false); none where that came or went, or nobody
+    /// looked.
+    pub fn is_shared(&self) -> Option<bool> {
+        let shared = self.shared?;
+        (shared <= SELDOM || shared >= 1.0 - SELDOM).then_some(shared > SELDOM)
+    }
+}
+
 /// What physics allows a value to be, in its unit: no end of an interval lies beyond.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -186,6 +198,11 @@ impl Measured {
     pub fn in_cycles(&self) -> Option<Cow<'_, Estimate>> {
         self.estimate.leading_quiet()?.at_hz?;
         self.companion(Self::CYCLES)
+    }
+
+    /// The medians of the rounds whose core was shared all the while, or alone.
+    pub fn medians_where(&self, is_shared: bool) -> Vec<f64> {
+        self.rounds.iter().filter(|round| round.is_shared() == Some(is_shared)).map(|round| round.median).collect()
     }
 
     /// Samples that were taken: those that count, and those that were left out.

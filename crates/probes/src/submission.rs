@@ -6,6 +6,10 @@ use hostmark_engine::prelude::*;
 pub const SUBMISSION: Axis =
     Axis::choice("submission", "call", Points::Listed { quick: &["call"], standard: &["polled"], thorough: &[] });
 
+/// The core's own where the thread itself calls: a thread of the kernel is waited for.
+pub const CORE_BOUND: CoreBound =
+    CoreBound::Within(|params| (params.get(SUBMISSION.name) == Some(SUBMISSION.default)).then_some(0.0));
+
 /// The CPU of the kernel's thread, the nearest other one, noted; none where the thread itself calls, as it has to without a ring.
 pub fn poller(case: &mut Case, has_ring: bool) -> Result<Option<usize>> {
     if case.param::<String>("submission")? != "polled" {

@@ -5,6 +5,10 @@ use crate::round_error::{Checked, Result};
 use crate::sampling::cpu::Cpu;
 use crate::sampling::free_running;
 use crate::sampling::lockstep::{self, ThreadWork};
+use crate::sampling::sample::Interference;
+use crate::sampling::sampler::Sampler;
+use crate::sampling::{setup, threads};
+use crate::sys::counters::ThreadCounters;
 
 /// Workers that run freely, one a CPU.
 #[must_use = "nothing is measured before it is said what is wanted of it"]
@@ -53,6 +57,9 @@ impl<R: Checked, W: FnMut(u64) -> R, M: Fn(Cpu) -> Result<W> + Sync> Workers<'_,
     pub fn rate(self, amount: u64) -> Result<()> {
         let Workers { case, cpus, make } = self;
         case.be_alone()?;
+        if let [cpu] = cpus {
+            return one(case, *cpu, amount, make);
+        }
         let clock = free_running::common_clock(&case.job.environment.clock, &case.clock);
         let samples = free_running::measure(&clock, case.job.budget_ns as f64, cpus, amount, make)?;
         // The counts are already bytes or operations.
@@ -63,11 +70,34 @@ impl<R: Checked, W: FnMut(u64) -> R, M: Fn(Cpu) -> Result<W> + Sync> Workers<'_,
     pub fn time(self) -> Result<()> {
         let Workers { case, cpus, make } = self;
         case.be_alone()?;
+        if let [cpu] = cpus {
+            return one(case, *cpu, 0, make);
+        }
         let clock = free_running::common_clock(&case.job.environment.clock, &case.clock);
         let mut samples = free_running::measure(&clock, case.job.budget_ns as f64, cpus, 1, make)?;
         samples.ns.iter_mut().for_each(|ns| *ns *= cpus.len() as f64);
         case.keep(samples, 0)
     }
+}
+
+/// A worker that is the only one: its thread takes the samples as that of the case does elsewhere, and is watched as that is.
+fn one<R: Checked, W: FnMut(u64) -> R>(
+    case: &mut Case,
+    cpu: Cpu,
+    amount: u64,
+    make: impl Fn(Cpu) -> Result<W> + Sync,
+) -> Result<()> {
+    let hint = case.own.iterations;
+    let Sampler { clock, precision, core, budget_ns, .. } = case.sampler();
+    let work = || {
+        threads::bind(cpu)?;
+        let mut body = make(cpu)?;
+        let interference = &Interference::Thread(ThreadCounters::open());
+        setup::end();
+        Sampler { clock, precision, core, interference, budget_ns }.take(hint, &mut |n| body(n).check())
+    };
+    let samples = std::thread::scope(|scope| threads::join(threads::start(scope, [work])?))?;
+    samples.into_iter().try_for_each(|samples| case.keep(samples, amount))
 }
 
 impl<'case, P: ThreadWork, M: Fn(usize) -> Result<P> + Sync> Lockstep<'case, M> {

@@ -6,6 +6,7 @@ use super::Case;
 use crate::case::copies;
 use crate::clock::Clock;
 use crate::round_error::{Result, RoundError};
+use crate::sampling::core_monitor::CoreMonitor;
 use crate::sampling::counter_blocks::CounterBlocks;
 use crate::sampling::sample::Samples;
 
@@ -48,6 +49,7 @@ impl Case {
         }
         let mut samples = Samples::of_values(1);
         let begin = self.clock.start();
+        let mut beside = CoreMonitor::begin(&self.clock, self.core.as_mut());
         let mut blocks = CounterBlocks::begin(&self.clock, &self.interference);
         loop {
             let start = self.clock.start();
@@ -56,10 +58,12 @@ impl Case {
             let (spent_ns, budget_ns) = (self.clock.ns(now.since(begin)), self.job.budget_ns as f64);
             if let Some(value) = value {
                 samples.push(value, 1, self.clock.ns(now.since(start)));
+                beside.add(&mut samples);
                 blocks.add(&mut samples);
             }
             let is_over = spent_ns >= budget_ns || samples.ns.len() >= MOST_COUNTED;
             if is_over && !samples.ns.is_empty() {
+                beside.end(&mut samples);
                 blocks.end(&mut samples);
                 return self.keep(samples, 0);
             }

@@ -10,34 +10,35 @@ use hostmark_stats::descriptive;
 use crate::record::{CaseRounds, Round, Sampled};
 use crate::sampling::sample::MOST_SAMPLES;
 
-/// Adds of two 64-bit registers a cycle, by design, where every core of a machine is alike: uops.info's tables, and Arm's software
-/// optimization guides. The first whose name is in the model's counts.
-const DESIGNS: &[(&str, f64)] = &[
-    ("Sapphire Rapids", 5.0),
-    ("Emerald Rapids", 5.0),
-    ("Granite Rapids", 5.0),
-    ("Ice Lake", 4.0),
-    ("Tiger Lake", 4.0),
-    ("Rocket Lake", 4.0),
-    ("Cascade Lake", 4.0),
-    ("Cooper Lake", 4.0),
-    ("Comet Lake", 4.0),
-    ("Coffee Lake", 4.0),
-    ("Kaby Lake", 4.0),
-    ("Skylake", 4.0),
-    ("Broadwell", 4.0),
-    ("Haswell", 4.0),
-    ("Ivy Bridge", 3.0),
-    ("Sandy Bridge", 3.0),
-    ("Westmere", 3.0),
-    ("Nehalem", 3.0),
-    ("Zen 5", 6.0),
-    ("Zen", 4.0),
-    ("Dhyana", 4.0),
-    ("Neoverse N1", 3.0),
-    ("Neoverse N2", 4.0),
-    ("Neoverse V1", 4.0),
-    ("Neoverse V2", 6.0),
+/// Work of a core in a cycle by design, where every core of a machine is alike: adds of two 64-bit registers (uops.info's tables, and
+/// Arm's software optimization guides), and bytes that it loads, the load ports times the widest vector that each takes in (Intel's
+/// optimization manual, AMD's software optimization guides, Arm's). The first whose name is in the model's counts.
+const DESIGNS: &[(&str, f64, f64)] = &[
+    ("Sapphire Rapids", 5.0, 128.0),
+    ("Emerald Rapids", 5.0, 128.0),
+    ("Granite Rapids", 5.0, 128.0),
+    ("Ice Lake", 4.0, 128.0),
+    ("Tiger Lake", 4.0, 128.0),
+    ("Rocket Lake", 4.0, 128.0),
+    ("Cascade Lake", 4.0, 128.0),
+    ("Cooper Lake", 4.0, 128.0),
+    ("Comet Lake", 4.0, 64.0),
+    ("Coffee Lake", 4.0, 64.0),
+    ("Kaby Lake", 4.0, 64.0),
+    ("Skylake", 4.0, 128.0),
+    ("Broadwell", 4.0, 64.0),
+    ("Haswell", 4.0, 64.0),
+    ("Ivy Bridge", 3.0, 32.0),
+    ("Sandy Bridge", 3.0, 32.0),
+    ("Westmere", 3.0, 16.0),
+    ("Nehalem", 3.0, 16.0),
+    ("Zen 5", 6.0, 128.0),
+    ("Zen", 4.0, 64.0),
+    ("Dhyana", 4.0, 32.0),
+    ("Neoverse N1", 3.0, 32.0),
+    ("Neoverse N2", 4.0, 48.0),
+    ("Neoverse V1", 4.0, 64.0),
+    ("Neoverse V2", 6.0, 48.0),
 ];
 /// A thread that has less than this part of the core's width shares it: two threads that fill it have half each, and one beside
 /// whatever another does seldom over three quarters.
@@ -45,6 +46,8 @@ const SHARED: f64 = 0.8;
 /// So many successive looks of a round tell a width: a chain that was interrupted makes its look wider than the core is, and adds that
 /// were interrupted narrower.
 const IN_A_ROW: usize = 3;
+/// Share within which they agree on a core alone; those of chains that were held up, each by something else, do not.
+const ALIKE: f64 = 0.02;
 /// More than ten chains of adds can do.
 const MOST: f64 = 10.5;
 /// What a run saw of a core of this design, as parts of what the design does: less is another's, an emulator's; so is more.
@@ -77,9 +80,12 @@ impl CoreWidths {
     pub(crate) fn add(&mut self, host: &HostFacts, cpu: Option<&usize>, widths: &[f64]) {
         let Some(kind) = cpu.map(|&cpu| host.kind_of_core(cpu)) else { return };
         let usable: Vec<f64> = widths.iter().copied().filter(|width| (0.0..MOST).contains(width)).collect();
-        let end = |of: fn(f64, f64) -> f64| usable.windows(IN_A_ROW).map(move |row| row.iter().copied().reduce(of));
-        let most = end(f64::min).flatten().reduce(f64::max);
-        let least = end(f64::max).flatten().reduce(f64::min);
+        let ends = |row: &[f64]| Some((descriptive::min(row)?, descriptive::max(row)?));
+        let rows = || usable.windows(IN_A_ROW).filter_map(ends);
+        let most = rows().filter(|(low, high)| *high <= *low * (1.0 + ALIKE)).map(|(low, _)| low).reduce(f64::max);
+        let least = rows().map(|(_, high)| high).reduce(f64::min);
+        // Of looks that never agree the least is all that is known.
+        let most = most.or_else(|| rows().map(|(low, _)| low).reduce(f64::min));
         let Some((most, least)) = most.zip(least) else { return };
         match self.0.iter_mut().find(|seen| seen.kind == kind) {
             Some(seen) => (seen.most, seen.least) = (seen.most.max(most), seen.least.min(least)),
@@ -98,7 +104,7 @@ impl CoreWidths {
     fn whole(&self, host: &HostFacts, cpu: Option<&usize>) -> Option<Whole> {
         let kind = host.kind_of_core(*cpu?);
         let seen = self.0.iter().find(|seen| seen.kind == kind)?;
-        let of_design = design(host).filter(|width| OF_DESIGN.contains(&(seen.most / width)));
+        let of_design = design(host).map(|(_, adds, _)| *adds).filter(|width| OF_DESIGN.contains(&(seen.most / width)));
         let width = seen.most.max(of_design.unwrap_or(0.0));
         Some(Whole { width, is_certain: of_design.is_some() || seen.least < SHARED * width })
     }
@@ -164,10 +170,15 @@ fn adds(sampled: &Sampled) -> Vec<f64> {
     all.map(width).collect()
 }
 
-/// What a core of the host's design does, where it is known and all cores are alike.
-fn design(host: &HostFacts) -> Option<f64> {
+/// Work of a core in a cycle by the host's design, where it is known and all cores are alike.
+fn design(host: &HostFacts) -> Option<&'static (&'static str, f64, f64)> {
     let model = host.cpu.named_model().filter(|_| host.cpu.kinds.is_empty() && !host.cpu.is_later_design())?;
-    DESIGNS.iter().find(|(name, _)| model.contains(name)).map(|(_, width)| *width)
+    DESIGNS.iter().find(|(name, ..)| model.contains(name))
+}
+
+/// Bytes that a core of the host's design loads in a cycle at most.
+pub(super) fn loaded_bytes_by_design(host: &HostFacts) -> Option<f64> {
+    design(host).map(|(.., bytes)| *bytes)
 }
 
 /// Whether two of these CPUs are threads of one core, as the kernel tells it.

@@ -15,6 +15,12 @@ fn golden_cove() -> HostFacts {
     host
 }
 
+fn zen_4() -> HostFacts {
+    let mut host = host();
+    host.cpu.model = Some("AMD EPYC 9654 (Zen 4, Genoa)".into());
+    host
+}
+
 /// A round on CPU 0 with a sample between each two looks, of so many adds a cycle.
 fn looked(widths: &[f64]) -> Round {
     let looks: Vec<[u64; 2]> =
@@ -94,6 +100,9 @@ fn the_runs_best_counts_where_it_is_more_than_the_design_has() {
 fn a_look_that_was_interrupted_tells_no_width() {
     let interrupted = [4.97, 9.0, 4.98, 8.0, 9.1, 4.97];
     assert_eq!(judged(&golden_cove(), &[looked(&interrupted)]), (vec![Some(0.0)], Some(0.0)));
+    // Several in a row, each held up by something else, as on a guest.
+    let held_up = [3.95, 3.94, 9.14, 8.83, 8.55, 3.95, 3.94, 3.95];
+    assert_eq!(judged(&zen_4(), &[looked(&held_up), looked(&[3.95; 4])]).0, [Some(0.0); 2]);
     // Nor that of a core which was seen at work with another.
     assert_eq!(judged(&host(), &[looked(&ALONE), looked(&[4.97, 1.0, 4.98, 1.2])]).1, None);
 }

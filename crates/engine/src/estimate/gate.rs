@@ -5,9 +5,11 @@ mod copies;
 mod link;
 mod relations;
 
-use hostmark_model::{Bounds, CaseRecord, DisturbanceFlags, Flag, FlagKind, HostFacts, Outcome, Peer, Quiet};
+use hostmark_model::{
+    Bounds, CaseRecord, DisturbanceFlags, Flag, FlagKind, HostFacts, Measured, Outcome, Params, Peer, Quiet,
+};
 
-use crate::probe::{Entry, Limit};
+use crate::probe::{Entry, Limit, ValueSource};
 use crate::record::{CaseRounds, Round, Sampled};
 
 /// Marks every value of a run that physics forbids, by itself or beside others. `entries`: the probe of each record.
@@ -90,6 +92,34 @@ fn hold(entry: &Entry, record: &mut CaseRecord, fastest_hz: Option<f64>, host: &
     if let Some(Quiet { value, low: Some(low), high: Some(high), .. }) = &mut estimate.quiet {
         (*low, *high) = bounds.held((*low, *high), *value);
     }
+    hold_in_cycles(entry, measured, &record.params, host);
+}
+
+/// Takes away the same value in cycles of the core where it is none that a core can have: the clock beside the case was timed while others
+/// had the core. At 1 GHz a cycle is a nanosecond, so that the bounds of times and rates are those of cycles.
+fn hold_in_cycles(entry: &Entry, measured: &mut Measured, params: &Params, host: &HostFacts) {
+    let names = entry.probe.also.iter().filter_map(|quantity| match quantity.source {
+        ValueSource::CoreCycles => Some((quantity.name, 1.0)),
+        ValueSource::EachCoreCycle => Some((quantity.name, 1e9)),
+        _ => None,
+    });
+    for (name, scale) in names {
+        let found = measured.companion(name).and_then(|companion| {
+            let value = companion.value() * scale;
+            bounds::broken_by(
+                value,
+                entry.probe,
+                params,
+                bounds::threads_of(entry.probe, params, measured),
+                Some(1e9),
+                host,
+            )
+        });
+        if let Some(detail) = found {
+            measured.also.remove(name);
+            measured.notes.insert(format!("no_{name}"), detail);
+        }
+    }
 }
 
 /// The core's frequency in each round of a value; none where threads that the gate knows nothing of did the work.
@@ -113,12 +143,13 @@ fn remark(record: &mut CaseRecord, kind: FlagKind, detail: String) {
 
 #[cfg(test)]
 mod tests {
-    use hostmark_model::{Event, RoundNoise};
+    use hostmark_model::{Also, Better, Event, RoundNoise};
 
     use super::*;
     use crate::estimate::outcomes;
     use crate::fixture::{PLAIN, host, planned_case, record};
     use crate::probe::{Limit, Probe};
+    use crate::quantity::Quantity;
     use crate::record::RoundResult;
 
     #[test]
@@ -178,6 +209,27 @@ mod tests {
         let half: &[f64] = &[0.1, 1.1, 0.1, 1.0];
         let (least, _, flags) = marked(&[half; 5]);
         assert_eq!((least, flags), (0.1, vec![FlagKind::Implausible]));
+    }
+
+    #[test]
+    fn cycles_that_no_core_has_are_not_known_and_the_value_stays() {
+        static READ: Probe =
+            Probe { limit: Limit::BytesPerCycle, also: &[Quantity::BYTES_PER_CYCLE], better: Better::Higher, ..PLAIN };
+        let case = planned_case(&READ, "memory.read@size=1");
+        let held = |bytes: f64| {
+            let mut records = [record("memory.read@size=1", &[300e9; 5])];
+            let Outcome::Measured(measured) = &mut records[0].outcome else { unreachable!() };
+            let estimate = crate::estimate::estimate(&vec![vec![bytes]; 5], 0.0, Better::Higher);
+            measured.also.insert("bytes_per_cycle".into(), Also { estimate });
+            measured.rounds = vec![crate::fixture::round_at(3e9)];
+            mark(std::slice::from_ref(&case.entry), &mut records, &host(), &[]);
+            let measured = records[0].measured().unwrap();
+            assert!(measured.flags.is_empty(), "{:?}", measured.flags);
+            (measured.also.len(), measured.notes.get("no_bytes_per_cycle").cloned())
+        };
+        // Two 64-byte loads are the most that any core does.
+        assert_eq!(held(127.0), (1, None));
+        assert!(matches!(held(142.5), (0, Some(detail)) if detail.starts_with("142 bytes per core cycle")));
     }
 
     #[test]

@@ -3,20 +3,19 @@
 //! What disturbs a guest lasts longer than its run, and mostly only adds. A fixed quantile, on the good side, of all samples that
 //! nothing is known to have disturbed repeats where the median does not, and does not wander off as samples become more, as the
 //! best of them does. What the core does by itself takes the same number of its cycles at whatever clock it has, and that clock
-//! steps with the load of the whole package: such samples are counted in cycles, and converted at the median clock of the case's
-//! rounds, at which a typical value of as many cycles stands too (docs/decisions/0027-typical-and-quiet.md has the evidence).
+//! steps with the load of the whole package: such values are counted in cycles, and converted at the median clock of the case's
+//! rounds, at which a typical value of as many cycles stands too (docs/decisions/0027-typical-and-quiet.md has the evidence). Cycles
+//! are the quotient of two such quantiles, of the samples and of the clock beside them, and never a quantile of quotients: what is
+//! wrong with the clock of one sample would make that the best of all (docs/decisions/0062-what-is-core-bound.md).
 
-use hostmark_model::{AxisKind, Better, DisturbanceFlags, HostFacts, Leading, Params, Quiet, Unit};
+use hostmark_model::{AxisKind, Better, DisturbanceFlags, HostFacts, Leading, Params, Quiet};
 use hostmark_stats::{descriptive, interval};
 
 use crate::case::bind::Bind;
-use crate::probe::Entry;
+use crate::probe::{CoreBound, Entry};
+use crate::quantity::Quantity;
 use crate::record::{Round, Sampled};
 
-/// Groups of which it is told: their values are the core's and the memory's, and nobody is waited for.
-const GROUPS: [&str; 4] = ["cpu", "memory", "clock", "syscall"];
-/// The one of them whose values are not the core's alone.
-const MEMORY: &str = "memory";
 /// So much of the samples is better.
 const QUANTILE: f64 = 0.1;
 /// Samples that nothing disturbed; where there are fewer, all are taken.
@@ -40,21 +39,18 @@ pub(crate) fn of(
     rounds: &[(&Round, &Sampled)],
     relative_resolution: f64,
 ) -> Option<Quiet> {
-    let p = match entry.probe.better {
-        Better::Lower => QUANTILE,
-        Better::Higher => 1.0 - QUANTILE,
-        Better::Neither => return None,
-    };
+    if entry.probe.better == Better::Neither {
+        return None;
+    }
     if rounds.is_empty() || !has_quiet_value(entry) || !rounds.iter().all(|round| is_watched(entry, place, round)) {
         return None;
     }
     let cpu = rounds[0].0.cpus.first().copied();
     let at_hz = if is_of_core(entry, place, cpu) { median_clock(rounds) } else { None };
-    let is_time = entry.probe.unit == Unit::Nanoseconds;
-    let told = |is_kept: fn(DisturbanceFlags) -> bool| -> Vec<Vec<f64>> {
-        rounds.iter().map(|(_, sampled)| told(sampled, at_hz, is_time, is_kept)).collect()
+    let known = |is_kept: fn(DisturbanceFlags) -> bool| -> Vec<Vec<Timed>> {
+        rounds.iter().map(|(_, sampled)| with_clock(sampled, at_hz.is_some(), is_kept)).collect()
     };
-    let (all, mut rounds) = (told(|_| true), told(DisturbanceFlags::is_quiet));
+    let (all, mut rounds) = (known(|_| true), known(DisturbanceFlags::is_quiet));
     // A round that was disturbed from its first sample to its last says nothing of the machine left alone, where others do.
     let mut undisturbed = rounds.concat();
     for (round, all) in rounds.iter_mut().zip(all) {
@@ -65,8 +61,9 @@ pub(crate) fn of(
     if undisturbed.len() < LEAST_SAMPLES {
         undisturbed = rounds.concat();
     }
-    let value = descriptive::quantile(&undisturbed, p)?;
-    let of_rounds: Vec<f64> = rounds.iter().filter_map(|round| descriptive::quantile(round, p)).collect();
+    let best = |samples: &[Timed]| best(samples, entry.probe.better, at_hz);
+    let value = best(&undisturbed)?;
+    let of_rounds: Vec<f64> = rounds.iter().filter_map(|round| best(round)).collect();
     let floor = value.abs() * relative_resolution;
     let interval = interval::of_medians(&of_rounds, floor).map(|interval| interval.floored(value, floor));
     let (low, high) = (interval.map(|interval| interval.low), interval.map(|interval| interval.high));
@@ -87,10 +84,9 @@ pub(crate) fn leading(entry: &Entry, place: CasePoint, cpu: Option<usize>) -> Le
     if has_quiet_value(entry) && is_of_core(entry, place, cpu) { Leading::Quiet } else { Leading::Typical }
 }
 
-/// Whether a quiet value is told of such cases: what is the core's and the memory's work alone.
+/// Whether a quiet value is told of such cases.
 fn has_quiet_value(entry: &Entry) -> bool {
-    let is_of_work = matches!(entry.probe.unit, Unit::Nanoseconds | Unit::BytesPerSecond | Unit::OperationsPerSecond);
-    GROUPS.contains(&entry.group) && !entry.probe.blocking && is_of_work
+    !matches!(entry.probe.core_bound, CoreBound::No)
 }
 
 /// Whether it is seen what disturbs the core that this round of the case is timed on. The core's frequency is taken beside samples of one
@@ -111,24 +107,49 @@ fn is_watched(entry: &Entry, place: CasePoint, (round, sampled): &(&Round, &Samp
 
 /// Whether what the case does is the core's own, caches of its own included.
 fn is_of_core(entry: &Entry, place: CasePoint, cpu: Option<usize>) -> bool {
-    if entry.group != MEMORY {
-        return true;
+    match entry.probe.core_bound {
+        CoreBound::No => false,
+        CoreBound::Yes => true,
+        CoreBound::Within(bytes) => {
+            let cache = cpu.and_then(|cpu| place.host.cache(cpu, 2)).map(|cache| cache.size_bytes as f64);
+            bytes(place.params).zip(cache).is_some_and(|(bytes, cache)| bytes <= SHARE_OF_CACHE * cache)
+        }
     }
-    let size = entry.probe.axis_of(AxisKind::Size).and_then(|axis| place.params.get(axis.name)?.parse::<f64>().ok());
-    let cache = cpu.and_then(|cpu| place.host.cache(cpu, 2)).map(|cache| cache.size_bytes as f64);
-    size.zip(cache).is_some_and(|(size, cache)| size <= SHARE_OF_CACHE * cache)
 }
 
-/// The samples with these marks, told at the clock `at_hz`; as they are where no clock beside them is known.
-fn told(sampled: &Sampled, at_hz: Option<f64>, is_time: bool, is_kept: fn(DisturbanceFlags) -> bool) -> Vec<f64> {
-    let clocks = sampled.core_hz();
-    let kept = sampled.values.iter().zip(&sampled.disturbance_flags).zip(&clocks);
-    let kept = kept.filter(|((_, flags), _)| is_kept(DisturbanceFlags(**flags))).map(|((value, _), hz)| (*value, *hz));
-    let Some(at_hz) = at_hz.filter(|_| clocks.iter().any(|hz| *hz > 0.0)) else {
-        return kept.map(|(value, _)| value).collect();
+/// A sample.
+#[derive(Clone, Copy)]
+struct Timed {
+    value: f64,
+    /// Overhead within it: the quantile of a difference would be of the samples whose overhead was disturbed.
+    overhead: f64,
+    /// The core's frequency beside it, hertz; 0 where it is not known.
+    hz: f64,
+}
+
+/// The samples with these marks; without those beside which no clock is known, where any is needed.
+fn with_clock(sampled: &Sampled, needs_clock: bool, is_kept: fn(DisturbanceFlags) -> bool) -> Vec<Timed> {
+    let part = |of: Quantity| sampled.also.get(of.name).filter(|all| all.len() == sampled.values.len());
+    let parts = part(Quantity::WHOLE).zip(part(Quantity::OVERHEAD));
+    let timed = |(at, hz)| match parts {
+        Some((whole, overhead)) => Timed { value: whole[at], overhead: overhead[at], hz },
+        None => Timed { value: sampled.values[at], overhead: 0.0, hz },
     };
-    let at_clock = |(value, hz): (f64, f64)| if is_time { value * hz / at_hz } else { value * at_hz / hz };
-    kept.filter(|(_, hz)| *hz > 0.0).map(at_clock).collect()
+    let all = sampled.core_hz().into_iter().enumerate().zip(&sampled.disturbance_flags);
+    let kept = all.filter(|&((_, hz), flags)| is_kept(DisturbanceFlags(*flags)) && (hz > 0.0 || !needs_clock));
+    kept.map(|(sample, _)| timed(sample)).collect()
+}
+
+/// The tenth on the good side of these samples; told at the clock `at_hz` by the cycles that it takes at the tenth fastest clock beside
+/// them.
+fn best(samples: &[Timed], better: Better, at_hz: Option<f64>) -> Option<f64> {
+    let is_rate = better == Better::Higher;
+    let of = |part: fn(&Timed) -> f64, p: f64| descriptive::quantile(&samples.iter().map(part).collect::<Vec<_>>(), p);
+    let p = if is_rate { 1.0 - QUANTILE } else { QUANTILE };
+    let value = of(|timed| timed.value, p)? - of(|timed| timed.overhead, p)?;
+    let Some(at_hz) = at_hz else { return Some(value) };
+    let times = of(|timed| timed.hz, 1.0 - QUANTILE)? / at_hz;
+    Some(if is_rate { value / times } else { value * times })
 }
 
 #[cfg(test)]

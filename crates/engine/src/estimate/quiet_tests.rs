@@ -2,17 +2,16 @@
 
 use super::*;
 use crate::fixture::{PLAIN, host};
-use crate::probe::{Axis, Points, Probe};
+use crate::probe::{Axis, Probe};
 use crate::record::RoundResult;
 use hostmark_model::{CacheFact, CaseId, Event, Profile, RoundNoise};
 
-static TIME: Probe = Probe { unit: Unit::Nanoseconds, better: Better::Lower, ..PLAIN };
-static RATE: Probe = Probe { unit: Unit::BytesPerSecond, better: Better::Higher, ..PLAIN };
-static WAITS: Probe = Probe { blocking: true, ..TIME };
-static CLOCK: Probe = Probe { unit: Unit::Hertz, better: Better::Higher, ..PLAIN };
+static TIME: Probe = Probe { better: Better::Lower, core_bound: CoreBound::Yes, ..PLAIN };
+static RATE: Probe = Probe { better: Better::Higher, ..TIME };
+static WAITS: Probe = Probe { core_bound: CoreBound::No, ..TIME };
 
-fn entry(group: &'static str, probe: &'static Probe) -> Entry {
-    Entry { group, probe, ..crate::fixture::entry("net.tcp") }
+fn entry(probe: &'static Probe) -> Entry {
+    Entry { probe, ..crate::fixture::entry("net.tcp") }
 }
 
 /// A round of samples of so many ns, each with a mark and the core's frequency beside it, GHz.
@@ -53,11 +52,11 @@ fn is_near(one: f64, other: f64) -> bool {
 fn it_is_the_tenth_on_the_good_side_of_all_undisturbed_samples() {
     let values: Vec<f64> = (0..=100).map(|step| 100.0 + f64::from(step)).collect();
     let rounds = vec![steady(&values); 5];
-    let quiet = quiet_of(entry("syscall", &TIME), "a.b", &rounds).unwrap();
+    let quiet = quiet_of(entry(&TIME), "a.b", &rounds).unwrap();
     assert!((quiet.value - 110.0).abs() < 0.5, "{quiet:?}");
     let (low, high) = (quiet.low.unwrap(), quiet.high.unwrap());
     assert!(low <= quiet.value && quiet.value <= high && high - low < 0.5, "{quiet:?}");
-    let rate = quiet_of(entry("cpu", &RATE), "a.b", &rounds).unwrap();
+    let rate = quiet_of(entry(&RATE), "a.b", &rounds).unwrap();
     assert!((rate.value - 190.0).abs() < 0.5, "{rate:?}");
 }
 
@@ -66,14 +65,14 @@ fn a_marked_sample_is_none_of_them_while_others_are_left() {
     let marked = |flags: u8| {
         let samples: Vec<(f64, u8, f64)> =
             (0..40).map(|number| if number % 2 == 0 { (100.0, flags, 3.0) } else { (200.0, 0, 3.0) }).collect();
-        quiet_of(entry("cpu", &TIME), "a.b", &vec![round(&samples); 5]).unwrap().value
+        quiet_of(entry(&TIME), "a.b", &vec![round(&samples); 5]).unwrap().value
     };
     assert!(is_near(marked(0), 100.0) && is_near(marked(DisturbanceFlags::SWITCHED), 100.0));
     for flags in [DisturbanceFlags::SHARED, DisturbanceFlags::MIGRATED, DisturbanceFlags::DELAYED] {
         assert!(is_near(marked(flags), 200.0), "{flags}");
     }
     let all = [(100.0, DisturbanceFlags::SHARED, 3.0); 6];
-    assert!(is_near(quiet_of(entry("cpu", &TIME), "a.b", &vec![round(&all); 5]).unwrap().value, 100.0));
+    assert!(is_near(quiet_of(entry(&TIME), "a.b", &vec![round(&all); 5]).unwrap().value, 100.0));
 }
 
 #[test]
@@ -85,57 +84,64 @@ fn what_the_core_does_is_reported_at_the_median_clock_of_its_rounds_and_so_never
     };
     for (slow, ghz) in [([15; 5], 3.0), ([5; 5], 3.3), ([20, 0, 0, 0, 20], 3.3), ([0, 20, 15, 20, 0], 3.0)] {
         let rounds = slow.map(stepping);
-        let quiet = quiet_of(entry("syscall", &TIME), "a.b", &rounds).unwrap();
+        let quiet = quiet_of(entry(&TIME), "a.b", &rounds).unwrap();
         assert!(is_near(quiet.value, 300.0 / ghz) && is_near(quiet.at_hz.unwrap(), ghz * 1e9), "{slow:?} {quiet:?}");
         let values = |round: &Round| round.sampled.as_ref().unwrap().values.clone();
         let typical =
             crate::estimate::estimate(&rounds.iter().map(values).collect::<Vec<_>>(), 0.0, Better::Lower).typical;
         assert!(quiet.value <= typical * (1.0 + 1e-9), "{slow:?} {quiet:?} {typical}");
     }
+    // A clock that was timed while others had the core makes no sample the best.
+    let mut late = vec![(100.0, 0, 3.0); 9];
+    late.push((100.0, 0, 2.7));
+    for probe in [&TIME, &RATE] {
+        assert!(is_near(quiet_of(entry(probe), "a.b", &vec![round(&late); 5]).unwrap().value, 100.0));
+    }
+    // Nor an overhead that was disturbed a difference of 60.
+    let mut part = round(&[(60.0, 0, 3.0); 10]);
+    let also = &mut part.sampled.as_mut().unwrap().also;
+    also.insert("whole".into(), vec![100.0; 10]);
+    also.insert("overhead".into(), [vec![40.0; 9], vec![70.0]].concat());
+    assert!(is_near(quiet_of(entry(&TIME), "a.b", &vec![part; 5]).unwrap().value, 60.0));
     // Where it changed between two looks nobody knows what a sample ran at.
     let mut samples = vec![(100.0, 0, 3.0); 10];
     samples.extend([(1.0, 0, 0.0); 10]);
-    assert!(is_near(quiet_of(entry("cpu", &TIME), "a.b", &vec![round(&samples); 5]).unwrap().value, 100.0));
+    assert!(is_near(quiet_of(entry(&TIME), "a.b", &vec![round(&samples); 5]).unwrap().value, 100.0));
 }
 
 #[test]
 fn memory_beyond_the_cores_own_caches_is_reported_as_it_was_measured_and_leads_with_what_a_program_got() {
-    static SIZED: Probe = Probe { axes: &[Axis::size("size", "4096", Points::OfHost(|_, _| Vec::new()))], ..TIME };
+    static SIZED: Probe = Probe { core_bound: CoreBound::SIZE, ..TIME };
     let second = 2 << 20;
     let samples: Vec<(f64, u8, f64)> = (0..20).map(|number| (100.0, 0, if number < 10 { 3.0 } else { 3.3 })).collect();
     let at = |bytes: u64| {
         let at = format!("memory.latency@size={bytes}");
-        quiet_of(entry("memory", &SIZED), &at, &vec![round(&samples); 5]).unwrap()
+        quiet_of(entry(&SIZED), &at, &vec![round(&samples); 5]).unwrap()
     };
     assert_eq!((at(2 * second).at_hz, at(second).at_hz), (None, None));
     assert!(is_near(at(2 * second).value, 100.0));
     assert!(is_near(at(second / 2).at_hz.unwrap(), 3.15e9));
-    let leads = |group, probe, at: &str| {
+    let leads = |probe, at: &str| {
         let (id, host): (CaseId, _) = (at.parse().unwrap(), cached());
-        leading(&entry(group, probe), CasePoint { params: &id.params, host: &host }, Some(0))
+        leading(&entry(probe), CasePoint { params: &id.params, host: &host }, Some(0))
     };
-    let memory = |bytes: u64| leads("memory", &SIZED, &format!("memory.latency@size={bytes}"));
+    let memory = |bytes: u64| leads(&SIZED, &format!("memory.latency@size={bytes}"));
     assert_eq!(
         (memory(second / 2), memory(second), memory(64 << 20)),
         (Leading::Quiet, Leading::Typical, Leading::Typical)
     );
-    assert_eq!((leads("memory", &TIME, "a.b"), leads("cpu", &RATE, "a.b")), (Leading::Typical, Leading::Quiet));
-    for (group, probe) in [("file", &TIME), ("ipc", &TIME), ("sched", &TIME), ("syscall", &WAITS)] {
-        assert_eq!(leads(group, probe, "a.b"), Leading::Typical, "{group}");
-    }
+    assert_eq!((leads(&RATE, "a.b"), leads(&WAITS, "a.b")), (Leading::Quiet, Leading::Typical));
 }
 
 #[test]
-fn it_is_reported_for_what_waits_for_nobody_and_is_work_alone() {
+fn it_is_reported_for_what_is_declared_core_bound_and_watched() {
     let rounds = vec![steady(&[1.0; 10]); 5];
-    assert!(quiet_of(entry("cpu", &TIME), "a.b", &rounds).is_some());
-    for (group, probe) in [("net", &TIME), ("ipc", &TIME), ("syscall", &WAITS), ("cpu", &CLOCK)] {
-        assert_eq!(quiet_of(entry(group, probe), "a.b", &rounds), None, "{group}");
-    }
+    assert!(quiet_of(entry(&TIME), "a.b", &rounds).is_some());
+    assert_eq!(quiet_of(entry(&WAITS), "a.b", &rounds), None);
     // Where no chain was timed, several threads were at work, or the probe took the samples itself.
     let mut unwatched = rounds;
     unwatched[0].sampled.as_mut().unwrap().noise.core_hz = None;
-    assert_eq!(quiet_of(entry("cpu", &TIME), "a.b", &unwatched), None);
+    assert_eq!(quiet_of(entry(&TIME), "a.b", &unwatched), None);
 }
 
 #[test]
@@ -143,10 +149,10 @@ fn a_round_that_was_shared_from_its_first_sample_on_has_no_part_in_it_while_othe
     let shared = round(&[(50.0, DisturbanceFlags::SHARED, 3.0); 10]);
     let mut rounds = vec![steady(&[100.0; 10]); 4];
     rounds.push(shared.clone());
-    let quiet = quiet_of(entry("cpu", &TIME), "a.b", &rounds).unwrap();
+    let quiet = quiet_of(entry(&TIME), "a.b", &rounds).unwrap();
     assert!(is_near(quiet.value, 100.0), "{quiet:?}");
     assert_eq!(quiet.range, Some([50.0, 100.0]));
-    assert!(is_near(quiet_of(entry("cpu", &TIME), "a.b", &vec![shared; 5]).unwrap().value, 50.0));
+    assert!(is_near(quiet_of(entry(&TIME), "a.b", &vec![shared; 5]).unwrap().value, 50.0));
 }
 
 #[test]
@@ -160,7 +166,7 @@ fn several_threads_have_none_and_copies_one_where_their_core_is_looked_at() {
         vec![round; 5]
     };
     let (looked, blind) = (on_two(&[[0, 5000], [10, 5000]]), on_two(&[]));
-    let has_value = |probe, at: &str, rounds: &[Round]| quiet_of(entry("cpu", probe), at, rounds).is_some();
+    let has_value = |probe, at: &str, rounds: &[Round]| quiet_of(entry(probe), at, rounds).is_some();
     // One round of five in which the host had both CPUs on one core was the value of a transfer between cores.
     assert!(!has_value(&PLACED, "a.b@cpus=same_cache", &looked) && !has_value(&TIME, "a.b", &looked));
     assert!(has_value(&COPIES, "a.b@copies=2", &looked) && !has_value(&COPIES, "a.b@copies=2", &blind));
@@ -170,10 +176,10 @@ fn several_threads_have_none_and_copies_one_where_their_core_is_looked_at() {
 
 #[test]
 fn fewer_than_five_rounds_have_a_quiet_value_and_no_interval() {
-    let quiet = quiet_of(entry("cpu", &TIME), "a.b", &vec![steady(&[1.0; 10]); 4]).unwrap();
+    let quiet = quiet_of(entry(&TIME), "a.b", &vec![steady(&[1.0; 10]); 4]).unwrap();
     assert_eq!((quiet.value, quiet.low, quiet.high), (1.0, None, None));
     let apart: Vec<Round> = [1.0, 2.0, 4.0].map(|ns| steady(&[ns; 10])).into();
-    let quiet = quiet_of(entry("cpu", &TIME), "a.b", &apart).unwrap();
+    let quiet = quiet_of(entry(&TIME), "a.b", &apart).unwrap();
     assert_eq!((quiet.value, quiet.range), (1.0, Some([1.0, 4.0])));
 }
 
@@ -192,7 +198,7 @@ fn it_does_not_wander_off_as_samples_or_rounds_become_more() {
                 steady(&(0..samples).map(|_| slow * (100.0 - 2.0 * random().ln())).collect::<Vec<_>>())
             })
             .collect();
-        quiet_of(entry("cpu", &TIME), "a.b", &rounds).unwrap().value
+        quiet_of(entry(&TIME), "a.b", &rounds).unwrap().value
     };
     let few = value(5, 80);
     for (rounds, samples) in [(5, 160), (5, 320), (10, 320), (20, 320)] {

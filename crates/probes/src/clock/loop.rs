@@ -50,6 +50,7 @@ pub static PROBE: Probe = Probe {
         zh: "loop_o 给出一个 C 空循环的时间，用来从别的结果中减去。在今天的核心上循环的代价与循环体重叠，减去它会把短操作算得过快：hostmark 只展示，不减去。",
     }),
     replaces: &["loop_o"],
+    core_bound: CoreBound::Yes,
     section: crate::section::CLOCKS,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

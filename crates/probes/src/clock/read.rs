@@ -64,6 +64,7 @@ pub static PROBE: Probe = Probe {
     axes: &[super::sources(&["tsc", "monotonic", "syscall"], &["monotonic_raw"])],
     limit: Limit::CyclesPerOp,
     replaces: &["timing_o"],
+    core_bound: CoreBound::Yes,
     section: crate::section::CLOCKS,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

@@ -62,6 +62,7 @@ pub static PROBE: Probe = Probe {
     ],
     full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["op", "threads"] }],
     limit: Limit::CyclesPerOp,
+    core_bound: CoreBound::Yes,
     section: crate::section::CORE,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

@@ -47,6 +47,7 @@ pub static PROBE: Probe = Probe {
     }),
     axes: &[Axis::choice("type", "f64", Points::Listed { quick: &["f32", "f64"], standard: &[], thorough: &[] })],
     replaces: &["lat_ops"],
+    core_bound: CoreBound::Yes,
     section: crate::section::CORE,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

@@ -66,6 +66,7 @@ pub static PROBE: Probe = Probe {
         },
     )],
     limit: Limit::CyclesPerOp,
+    core_bound: CoreBound::Yes,
     section: crate::section::CORE,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

@@ -64,6 +64,7 @@ pub static PROBE: Probe = Probe {
     ],
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["isa", "type", "threads"] }],
     limit: Limit::OperationsPerCycle(&[("f32", 2 * MOST_F64_A_CYCLE), ("", MOST_F64_A_CYCLE)]),
+    core_bound: CoreBound::Yes,
     section: crate::section::CORE,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

@@ -69,6 +69,7 @@ pub static PROBE: Probe = Probe {
     ],
     full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["size", "length"] }],
     limit: Limit::OperationsPerCycle(&[("", MOST_A_CYCLE)]),
+    core_bound: CoreBound::SIZE,
     section: crate::section::CORE,
     from: Profile::Standard,
     measure: Measure::Run(measure),

@@ -62,6 +62,7 @@ pub static PROBE: Probe = Probe {
     ],
     full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["targets", "order"] }],
     limit: Limit::CyclesPerOp,
+    core_bound: CoreBound::Yes,
     section: crate::section::CORE,
     from: Profile::Standard,
     measure: Measure::Run(measure),

@@ -47,6 +47,7 @@ pub static PROBE: Probe = Probe {
     axes: &[Axis::bind(), in_kernel::IRQ],
     full_factorial: in_kernel::FULL_FACTORIAL,
     needs: in_kernel::NEEDS,
+    core_bound: CoreBound::Yes,
     section: crate::section::CORE,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

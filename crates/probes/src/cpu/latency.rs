@@ -69,6 +69,7 @@ pub static PROBE: Probe = Probe {
     full_factorial: &[FullFactorial { from: Profile::Quick, axes: &["type", "op"] }],
     limit: Limit::CyclesPerOp,
     replaces: &["lat_ops"],
+    core_bound: CoreBound::Yes,
     section: crate::section::CORE,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

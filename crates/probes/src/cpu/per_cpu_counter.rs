@@ -62,6 +62,7 @@ pub static PROBE: Probe = Probe {
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["way", "threads"] }],
     limit: Limit::CyclesPerOp,
     from: Profile::Standard,
+    core_bound: CoreBound::Yes,
     section: crate::section::CORE,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

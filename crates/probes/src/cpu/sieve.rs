@@ -51,6 +51,7 @@ pub static PROBE: Probe = Probe {
         Axis::copies(Profile::Quick),
         Axis::bind_elsewhere(),
     ],
+    core_bound: CoreBound::Yes,
     section: crate::section::CORE,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

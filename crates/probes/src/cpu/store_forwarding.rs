@@ -62,6 +62,7 @@ pub static PROBE: Probe = Probe {
             thorough: &[],
         },
     )],
+    core_bound: CoreBound::Yes,
     section: crate::section::CORE,
     from: Profile::Standard,
     measure: Measure::Run(measure),

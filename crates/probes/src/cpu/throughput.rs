@@ -58,6 +58,7 @@ pub static PROBE: Probe = Probe {
     limit: Limit::OperationsPerCycle(&[("", MOST_A_CYCLE)]),
     adds: Some(&[("type", "i64"), ("op", "add")]),
     replaces: &["par_ops"],
+    core_bound: CoreBound::Yes,
     section: crate::section::CORE,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

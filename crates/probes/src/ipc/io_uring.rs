@@ -80,6 +80,7 @@ pub static PROBE: Probe = Probe {
         FullFactorial { from: Profile::Thorough, axes: &["by", "submission"] },
     ],
     limit: Limit::KernelEntry,
+    core_bound: crate::submission::CORE_BOUND,
     section: crate::section::COMMUNICATION,
     from: Profile::Standard,
     measure: Measure::Run(measure),

@@ -56,6 +56,7 @@ pub static PROBE: Probe = Probe {
     axes: &[OP, SIZE, Axis::bind(), in_kernel::IRQ],
     full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["op", "bind", "irq"] }],
     needs: in_kernel::NEEDS,
+    core_bound: CoreBound::SIZE,
     section: crate::section::LATENCY,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

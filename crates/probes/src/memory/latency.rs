@@ -97,6 +97,7 @@ pub static PROBE: Probe = Probe {
     // Of a fixed stride prefetchers guess the more the longer it goes on, and a few lines may meet in one set.
     limit: Limit::RisingOf("size", ("pattern", &["random", "in_page"])),
     replaces: &["lat_mem_rd"],
+    core_bound: CoreBound::SIZE,
     section: crate::section::LATENCY,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

@@ -54,6 +54,7 @@ pub static PROBE: Probe = Probe {
     related: &["memory.numa_bandwidth", "memory.latency", "cpu.core_to_core"],
     axes: &[Axis::nodes("nodes"), Axis::settled_size("size", size).fills(Fill::Chain)],
     limit: Limit::DramLatency,
+    core_bound: CoreBound::SIZE,
     section: crate::section::NODES,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

@@ -59,6 +59,7 @@ pub static PROBE: Probe = Probe {
     ],
     full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["op", "size"] }],
     limit: Limit::Rising("size"),
+    core_bound: CoreBound::SIZE,
     section: crate::section::LATENCY,
     from: Profile::Standard,
     measure: Measure::Run(measure),

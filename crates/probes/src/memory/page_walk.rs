@@ -89,11 +89,22 @@ pub static PROBE: Probe = Probe {
         ),
     ],
     full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["page", "apart"] }],
+    core_bound: CoreBound::Within(lines_bytes),
     section: crate::section::STRUCTURE,
     from: Profile::Standard,
     measure: Measure::Run(measure),
     ..Probe::PLAIN
 };
+
+/// A line in each page, and one of each table that the page shares with no other. Of 64 bytes each, as on nearly every machine.
+fn lines_bytes(params: &Params) -> Option<f64> {
+    let lines = match params.get("apart")? {
+        "page" => 1.0,
+        "table" => 2.0,
+        _ => 3.0,
+    };
+    Some(params.get("pages")?.parse::<f64>().ok()? * lines * 64.0)
+}
 
 fn measure(case: &mut Case) -> Result<()> {
     let (count, apart): (usize, String) = (case.param("pages")?, case.param("apart")?);

@@ -81,6 +81,7 @@ pub static PROBE: Probe = Probe {
         super::PMD_FIRST,
     ],
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["order", "page"] }],
+    core_bound: CoreBound::SIZE,
     section: crate::section::LATENCY,
     from: Profile::Standard,
     measure: Measure::Run(measure),

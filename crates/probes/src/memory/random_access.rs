@@ -73,6 +73,7 @@ pub static PROBE: Probe = Probe {
         Axis::bind_elsewhere(),
     ],
     full_factorial: &[FullFactorial { from: Profile::Standard, axes: &["op", "size", "within"] }],
+    core_bound: CoreBound::SIZE,
     section: crate::section::LATENCY,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

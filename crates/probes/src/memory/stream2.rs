@@ -61,8 +61,9 @@ pub static PROBE: Probe = Probe {
         super::PMD_FIRST,
     ],
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["kernel", "size"] }],
-    limit: Limit::BytesPerCycle,
+    limit: Limit::DramBandwidth,
     replaces: &["stream"],
+    core_bound: CoreBound::SIZE,
     section: crate::section::BANDWIDTH,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

@@ -66,6 +66,7 @@ pub static PROBE: Probe = Probe {
         ),
     ],
     full_factorial: &[FullFactorial { from: Profile::Quick, axes: &["spans", "op"] }],
+    core_bound: CoreBound::Yes,
     section: crate::section::STRUCTURE,
     from: Profile::Standard,
     measure: Measure::Run(measure),

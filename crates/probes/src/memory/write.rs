@@ -66,6 +66,7 @@ pub static PROBE: Probe = Probe {
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["size", "kernel"] }],
     limit: Limit::BytesPerCycle,
     replaces: &["bw_mem"],
+    core_bound: CoreBound::SIZE,
     section: crate::section::BANDWIDTH,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

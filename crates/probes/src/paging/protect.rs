@@ -51,6 +51,7 @@ pub static PROBE: Probe = Probe {
     related: &["sched.ipi", "paging.mmap", "paging.protection_fault"],
     axes: &[THREADS],
     limit: Limit::KernelEntry,
+    core_bound: CoreBound::Yes,
     section: crate::section::PAGING,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

@@ -52,6 +52,7 @@ pub static PROBE: Probe = Probe {
     }),
     limit: Limit::KernelEntry,
     replaces: &["lat_sig"],
+    core_bound: CoreBound::Yes,
     section: crate::section::PAGING,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

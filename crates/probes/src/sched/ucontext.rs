@@ -50,6 +50,7 @@ pub static PROBE: Probe = Probe {
         Points::Listed { quick: &["own"], standard: &["libc", "own_mask"], thorough: &[] },
     )],
     limit: Limit::CyclesPerOp,
+    core_bound: CoreBound::Yes,
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

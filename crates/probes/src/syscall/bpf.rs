@@ -60,6 +60,7 @@ pub static PROBE: Probe = Probe {
         Points::Listed { quick: &["empty", "add", "time", "array", "hash"], standard: &[], thorough: &[] },
     )],
     limit: Limit::CyclesPerOp,
+    core_bound: CoreBound::Yes,
     section: crate::section::SYSTEM,
     from: Profile::Standard,
     measure: Measure::Run(measure),

@@ -50,6 +50,7 @@ pub static PROBE: Probe = Probe {
     axes: &[super::DESCRIPTORS, KIND],
     limit: Limit::KernelEntry,
     replaces: &["lat_select"],
+    core_bound: CoreBound::Yes,
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

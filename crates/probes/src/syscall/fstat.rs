@@ -45,6 +45,7 @@ pub static PROBE: Probe = Probe {
     axes: &[crate::place::PLACE],
     limit: Limit::KernelEntry,
     replaces: &["lat_syscall"],
+    core_bound: CoreBound::Yes,
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

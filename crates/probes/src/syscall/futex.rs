@@ -61,6 +61,7 @@ pub static PROBE: Probe = Probe {
         },
     )],
     limit: Limit::CyclesPerOp,
+    core_bound: CoreBound::Yes,
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

@@ -53,6 +53,7 @@ pub static PROBE: Probe = Probe {
         crate::place::PLACE,
     ],
     limit: Limit::KernelEntry,
+    core_bound: CoreBound::Yes,
     section: crate::section::SYSTEM,
     from: Profile::Standard,
     measure: Measure::Run(measure),

@@ -63,6 +63,7 @@ pub static PROBE: Probe = Probe {
     )],
     limit: Limit::CyclesPerOp,
     replaces: &["lat_syscall"],
+    core_bound: CoreBound::Yes,
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

@@ -54,6 +54,7 @@ pub static PROBE: Probe = Probe {
         Points::Listed { quick: &["16", "256", "4096"], standard: &["32", "1024"], thorough: &["65536"] },
     )],
     limit: Limit::KernelEntry,
+    core_bound: CoreBound::Yes,
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

@@ -58,6 +58,7 @@ pub static PROBE: Probe = Probe {
     ],
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["batch", "submission"] }],
     limit: Limit::CyclesPerOp,
+    core_bound: crate::submission::CORE_BOUND,
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

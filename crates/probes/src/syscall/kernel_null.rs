@@ -42,6 +42,7 @@ pub static PROBE: Probe = Probe {
     related: &["syscall.null", "file.kernel_read", "cpu.kernel_sieve"],
     axes: &[Axis::bind_elsewhere(), in_kernel::IRQ],
     needs: in_kernel::NEEDS,
+    core_bound: CoreBound::Yes,
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

@@ -67,6 +67,7 @@ pub static PROBE: Probe = Probe {
     axes: &[Axis::copies(Profile::Quick)],
     limit: Limit::KernelEntry,
     replaces: &["lat_syscall"],
+    core_bound: CoreBound::Yes,
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

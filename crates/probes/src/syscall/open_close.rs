@@ -87,6 +87,7 @@ pub static PROBE: Probe = Probe {
     ],
     limit: Limit::KernelEntry,
     replaces: &["lat_syscall"],
+    core_bound: CoreBound::Within(|params| (params.get("place") != Some("scratch_cold")).then_some(0.0)),
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

@@ -81,6 +81,7 @@ pub static PROBE: Probe = Probe {
         FullFactorial { from: Profile::Standard, axes: &["call", "copies"] },
     ],
     limit: Limit::KernelEntry,
+    core_bound: CoreBound::Yes,
     section: crate::section::SYSTEM,
     from: Profile::Standard,
     measure: Measure::Run(measure),

@@ -61,6 +61,7 @@ pub static PROBE: Probe = Probe {
     ],
     full_factorial: &[FullFactorial { from: Profile::Thorough, axes: &["filter", "instructions"] }],
     limit: Limit::KernelEntry,
+    core_bound: CoreBound::Yes,
     section: crate::section::SYSTEM,
     from: Profile::Standard,
     measure: Measure::Run(measure),

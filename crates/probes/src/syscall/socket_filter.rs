@@ -57,6 +57,7 @@ pub static PROBE: Probe = Probe {
         ),
     ],
     limit: Limit::KernelEntry,
+    core_bound: CoreBound::Yes,
     section: crate::section::SYSTEM,
     from: Profile::Standard,
     measure: Measure::Run(measure),

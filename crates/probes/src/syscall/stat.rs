@@ -58,6 +58,7 @@ pub static PROBE: Probe = Probe {
     ],
     limit: Limit::KernelEntry,
     replaces: &["lat_syscall"],
+    core_bound: CoreBound::Yes,
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

@@ -38,6 +38,7 @@ pub static PROBE: Probe = Probe {
     },
     related: &["virt.exit", "virt.timer", "virt.port"],
     needs: &[Need::Guest],
+    core_bound: CoreBound::Yes,
     section: crate::section::VIRTUALIZATION,
     measure: Measure::Run(measure),
     ..Probe::PLAIN

@@ -41,8 +41,8 @@ pub(super) const PAIRS: &[Pair] = &[
     ("a way into the kernel and back", "一次进出内核"),
     ("the system calls of a hand-over between two parties", "双方一次交接的系统调用"),
     (
-        "{} bytes per core cycle, and no core's ports move more than {}",
-        "每核心周期 {0} 字节，而没有核心的端口能超过 {1} 字节",
+        "{} bytes per core cycle, and this core's ports move no more than {}",
+        "每核心周期 {0} 字节，而该核心的端口最多 {1} 字节",
     ),
     ("{} TB/s a socket, and no memory gives more than {}", "每插槽 {0} TB/s，而没有内存能超过 {1} TB/s"),
     (

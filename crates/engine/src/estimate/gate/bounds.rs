@@ -2,6 +2,7 @@
 
 use hostmark_model::{AxisKind, Bounds, HostFacts, Leading, Measured, Params};
 
+use crate::estimate::core_width;
 use crate::probe::{Limit, Probe};
 
 /// The core's frequency and the value are each known to about a percent.
@@ -26,8 +27,9 @@ const LEAST_ENTRY_CYCLES: f64 = 20.0;
 /// Calls that must follow one another in a hand-over: one party gives. That the other waited for it may be over before.
 const ENTRIES_A_HAND_OVER: f64 = 1.0;
 
-/// Most bytes per core cycle of one thread: the widest vectors times the load and store ports of the widest cores known
-/// (two 64-byte loads and one 64-byte store: Intel Skylake-SP and later, AMD Zen 5; three 16-byte loads: Neoverse V2).
+/// Most bytes per core cycle that one thread loads, and more than it stores: two 64-byte loads (Intel Skylake-SP and later, AMD Zen 5).
+const MOST_LOADED_BYTES_A_CYCLE: f64 = 128.0;
+/// Most bytes that it loads and stores together: a 64-byte store beside these.
 const MOST_BYTES_A_CYCLE: f64 = 192.0;
 
 /// Most bytes a second of one socket's memory: above HBM3 beside CPU cores (5.3 TB/s by data sheet, AMD MI300A), and over
@@ -45,8 +47,7 @@ pub(super) fn of(
     let hz = core_hz.unwrap_or(FASTEST_HZ);
     let least_cycles = |least: f64| Bounds { least: Some(least * 1e9 / hz), most: None };
     let most = |most: f64| Bounds { least: None, most: Some(most) };
-    let threads = threads(probe, params, most_cpus(measured));
-    let ports = MOST_BYTES_A_CYCLE * hz * threads;
+    let threads = threads_of(probe, params, measured);
     Some(match probe.limit {
         Limit::None
         | Limit::Voted
@@ -59,8 +60,11 @@ pub(super) fn of(
         Limit::Rising(_) | Limit::RisingOf(..) | Limit::DramLatency => least_cycles(LEAST_LOAD_CYCLES),
         Limit::KernelEntry => least_cycles(LEAST_ENTRY_CYCLES),
         Limit::HandOvers(count) => least_cycles(LEAST_ENTRY_CYCLES * ENTRIES_A_HAND_OVER * f64::from(count)),
-        Limit::BytesPerCycle => most(ports),
-        Limit::DramBandwidth => most(ports.min(MOST_DRAM_BYTES_A_SECOND * host.cpu.packages.max(1) as f64)),
+        Limit::BytesPerCycle => most(loaded_bytes(host) * hz * threads),
+        Limit::DramBandwidth => {
+            let of_memory = MOST_DRAM_BYTES_A_SECOND * host.cpu.packages.max(1) as f64;
+            most(of_memory.min(MOST_BYTES_A_CYCLE * hz * threads))
+        }
         Limit::OperationsPerCycle(known) => {
             let of_case = |word: &str| word.is_empty() || params.0.iter().any(|(_, value)| value == word);
             let each = f64::from(known.iter().find(|(word, _)| of_case(word))?.1);
@@ -84,7 +88,7 @@ pub(super) fn broken(
     // differences scatter to both sides of nothing.
     let are_times = estimate.agreement.is_none() && estimate.min > 0.0;
     let samples = [estimate.min, estimate.max].map(|sample| (sample, None)).into_iter().filter(|_| are_times);
-    let threads = threads(probe, params, most_cpus(measured));
+    let threads = threads_of(probe, params, measured);
     both.chain(samples).find_map(|(value, core_hz)| broken_by(value, probe, params, threads, core_hz, host))
 }
 
@@ -94,7 +98,7 @@ pub(super) fn is_forbidden(probe: &Probe, params: &Params, cpus: usize, value: f
         && broken_by(value, probe, params, threads(probe, params, Some(cpus)), None, host).is_some()
 }
 
-fn broken_by(
+pub(super) fn broken_by(
     value: f64,
     probe: &Probe,
     params: &Params,
@@ -109,10 +113,10 @@ fn broken_by(
         let is_broken = cycles * TOLERANCE < least;
         is_broken.then(|| format!("{cycles:.2} core cycles for {what}, which takes at least {least:.0}"))
     };
-    let ports = || {
-        let most = MOST_BYTES_A_CYCLE;
+    let ports = |most: f64| {
         let is_broken = per_cycle > most * TOLERANCE;
-        is_broken.then(|| format!("{per_cycle:.0} bytes per core cycle, and no core's ports move more than {most:.0}"))
+        is_broken
+            .then(|| format!("{per_cycle:.0} bytes per core cycle, and this core's ports move no more than {most:.0}"))
     };
     match probe.limit {
         Limit::None | Limit::Voted | Limit::Switch | Limit::Saturating(_) | Limit::Link | Limit::Copies(_) => None,
@@ -125,8 +129,8 @@ fn broken_by(
             let least = LEAST_ENTRY_CYCLES * ENTRIES_A_HAND_OVER * f64::from(count);
             too_fast(least, "the system calls of a hand-over between two parties")
         }
-        Limit::BytesPerCycle => ports(),
-        Limit::DramBandwidth => ports().or_else(|| {
+        Limit::BytesPerCycle => ports(loaded_bytes(host)),
+        Limit::DramBandwidth => ports(MOST_BYTES_A_CYCLE).or_else(|| {
             let sockets = host.cpu.packages.max(1) as f64;
             let (each, most) = (value / sockets / 1e12, MOST_DRAM_BYTES_A_SECOND / 1e12);
             (each > most).then(|| format!("{each:.1} TB/s a socket, and no memory gives more than {most:.0}"))
@@ -145,11 +149,21 @@ fn broken_by(
     }
 }
 
+/// Bytes that a core of the host loads in a cycle at most; of a design that is not known, as the widest do.
+fn loaded_bytes(host: &HostFacts) -> f64 {
+    core_width::loaded_bytes_by_design(host).unwrap_or(MOST_LOADED_BYTES_A_CYCLE)
+}
+
 /// On how many CPUs the work was done at once: as the case says, or as many as it had.
 fn threads(probe: &Probe, params: &Params, cpus: Option<usize>) -> f64 {
     let threads = probe.axis_of(AxisKind::Threads).and_then(|axis| params.get(axis.name)?.parse::<f64>().ok());
     let all = cpus.filter(|_| probe.axis_of(AxisKind::Nodes).is_some());
     threads.or(all.map(|cpus| cpus as f64)).unwrap_or(1.0).max(1.0)
+}
+
+/// Threads of a measured case.
+pub(super) fn threads_of(probe: &Probe, params: &Params, measured: &Measured) -> f64 {
+    threads(probe, params, most_cpus(measured))
 }
 
 /// The CPUs of the round that had most of them.

@@ -154,12 +154,10 @@ fn mark_under_a_switch(entries: &[Entry], records: &mut [CaseRecord]) {
     }
 }
 
-/// The medians of the rounds whose core was shared from the first look to the last, or alone; none of a single one, which may have
+/// The medians of the rounds whose core was shared all the while, or alone; none of a single one, which may have
 /// changed its state between two looks.
 fn rounds_in(measured: &Measured, is_shared: bool) -> Vec<f64> {
-    let share = Some(if is_shared { 1.0 } else { 0.0 });
-    let medians: Vec<f64> =
-        measured.rounds.iter().filter(|round| round.shared == share).map(|round| round.median).collect();
+    let medians = measured.medians_where(is_shared);
     if medians.len() < 2 { Vec::new() } else { medians }
 }
 

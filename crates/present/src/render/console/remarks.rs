@@ -1,14 +1,17 @@
 //! What stands behind a value: further quantities, flags, disturbed samples; and what stands in the place of one.
 
 use hostmark_analysis::bilingual::COLON;
-use hostmark_analysis::format::{DISTURBED_SHARE, between, in_scale, percent, plus_minus_of, scale_for, value};
+use hostmark_analysis::format::{
+    DISTURBED_SHARE, are_apart, between, in_scale, percent, plus_minus_of, scale_for, value,
+};
 use hostmark_analysis::reasons;
 use hostmark_analysis::short_arrays::short_arrays;
 use hostmark_analysis::split_huge_pages::split_huge_pages;
 use hostmark_model::{
-    CaseRecord, Estimate, Flag, FlagKind, Lang, Measured, ProbeInfo, QuantityInfo, Text, Unit, counted,
+    CaseRecord, Estimate, Flag, FlagKind, Lang, Leading, Measured, ProbeInfo, QuantityInfo, Text, Unit, counted,
 };
 use hostmark_stats::histogram::Percentile;
+use hostmark_stats::{descriptive, interval};
 
 use super::grid::GridRow;
 use super::page::{Piece, Style};
@@ -44,11 +47,30 @@ pub(super) fn quantities(view: &View, case: &CaseRecord, measured: &Measured) ->
     let has_two = measured.flags.iter().any(|flag| flag.kind == FlagKind::PartlyUsed);
     let other = estimators::other_estimator(view.run, case, &estimate, unit, view.lang).filter(|_| !has_two);
     shown.extend(other.map(|text| Piece::new(text, Style::Dim)));
+    shown.extend(states(measured, info.unit, view.lang).map(|text| Piece::new(text, Style::Dim)));
     if view.verbose {
         shown.extend(intervals(&estimate, unit, view.lang).into_iter().map(|text| Piece::new(text, Style::Dim)));
     }
     shown.extend(percentiles(view, info, measured).map(|text| Piece::new(text, Style::Dim)));
     shown
+}
+
+/// Typical values on a core that the case had alone and on one that it shared, where its rounds saw both and they differ.
+fn states(measured: &Measured, unit: Unit, lang: Lang) -> Option<String> {
+    let rounds = [false, true].map(|is_shared| measured.medians_where(is_shared));
+    let [alone, shared] = [descriptive::median(&rounds[0])?, descriptive::median(&rounds[1])?];
+    if measured.estimate.estimator() == Leading::Quiet || !are_apart(alone, shared) {
+        return None;
+    }
+    let half = interval::of_medians(&rounds[0], 0.0).map(|ends| (ends.high - ends.low) / 2.0 / alone.abs());
+    let half = half.map(|half| format!(" {}", plus_minus_of(half))).unwrap_or_default();
+    let (one, other) = (value(alone, unit, lang), value(shared, unit, lang));
+    Some(match (lang, rounds.map(|rounds| rounds.len())) {
+        (Lang::En, [few, rest]) => {
+            format!("core alone {one}{half} ({}), shared {other} ({})", counted(few, "round"), counted(rest, "round"))
+        }
+        (Lang::Zh, [few, rest]) => format!("独占核心 {one}{half}（{few} 轮），与他人共用核心 {other}（{rest} 轮）"),
+    })
 }
 
 /// Both intervals: of this run, and of its repetition.
