@@ -262,6 +262,19 @@ fn the_share_that_others_used_stands_beside_the_value_in_both_languages() {
     assert!(table(&run, &options(100, Lang::Zh)).contains("! CPU 有 46% 被他人占用"));
 }
 
+#[test]
+fn what_a_core_that_was_shared_in_some_rounds_came_to_stands_beside_what_it_did_alone() {
+    let mut run = synthetic::plausible();
+    let case = run.cases.iter_mut().find(|case| case.id.starts_with("syscall.")).unwrap();
+    let Outcome::Measured(measured) = &mut case.outcome else { panic!("it was measured") };
+    let rounds = [(2700.0, 0.0), (2710.0, 0.05), (2690.0, 0.0), (4100.0, 1.0), (3300.0, 0.5)];
+    for (round, (median, shared)) in measured.rounds.iter_mut().zip(rounds) {
+        (round.median, round.shared) = (median, Some(shared));
+    }
+    assert!(table(&run, &options(160, Lang::En)).contains("core alone 2.70 µs (3 rounds), shared 4.10 µs (1 round)"));
+    assert!(table(&run, &options(160, Lang::Zh)).contains("独占核心 2.70 µs（3 轮），与他人共用核心 4.10 µs（1 轮）"));
+}
+
 /// A run on a bad day: stolen time, disturbed samples, a slow clock, a quota, an interruption, flags on half of the values.
 fn disturbed() -> Run {
     let mut run = synthetic::plausible();
