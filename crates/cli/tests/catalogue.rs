@@ -153,7 +153,9 @@ fn what_one_thread_does_without_waiting_is_core_bound_or_is_known_to_lie_beyond_
     }
     assert!(beyond.iter().all(|id| find(CATALOGUE, id).is_some()));
     let bytes = |id: &str, params: &[(&str, &str)]| match find(CATALOGUE, id).unwrap().probe.core_bound {
-        CoreBound::Within(bytes) => bytes(&Params(params.iter().map(|(key, at)| (key.to_string(), at.to_string())).collect())),
+        CoreBound::Within(bytes) => {
+            bytes(&Params(params.iter().map(|(key, at)| (key.to_string(), at.to_string())).collect()))
+        }
         _ => None,
     };
     assert_eq!(bytes("cpu.front_end", &[("size", "16384")]), Some(16384.0));
