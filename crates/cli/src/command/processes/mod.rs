@@ -65,7 +65,7 @@ impl Warden for Nobody {
 /// A fresh worker with a job that starts no process and makes no file, before there is a janitor.
 pub fn alone(program: &Path, job: &Job) -> io::Result<Box<dyn WorkerLink>> {
     let line = job.to_line()?;
-    let worker = LocalWorker::start(program, &[worker::NAME], line.trim_end(), None, Rc::new(Nobody));
+    let worker = LocalWorker::start(program, &[worker::NAME], (line.trim_end(), false), None, Rc::new(Nobody));
     Ok(Box::new(worker.map_err(spawned)?))
 }
 
