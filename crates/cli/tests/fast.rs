@@ -23,6 +23,15 @@ mod server;
 #[path = "../../../tests/support/skip.rs"]
 mod skip;
 mod support;
+/// What a build script makes of the page of the handbook's example.
+mod texts {
+    pub mod file {
+        use hostmark_engine::probe::Probe;
+        use hostmark_model::Text;
+
+        pub const LOOKUP: Probe = Probe { title: Text { en: "Path lookup", zh: "路径查找" }, ..Probe::PLAIN };
+    }
+}
 
 mod agent_input;
 mod catalogue;

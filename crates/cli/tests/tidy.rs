@@ -20,6 +20,7 @@ use hostmark_engine::sys;
 use hostmark_engine::worker;
 use hostmark_model::{Event, Job};
 use hostmark_probes::CATALOGUE;
+use hostmark_texts::Page;
 use nix::errno::Errno;
 use tree::Tree;
 
@@ -213,8 +214,12 @@ fn the_example_of_the_handbook_is_the_code_that_is_compiled_here() {
     let tree = Tree::of_repository();
     let text = |path: &str| tree.file(path).map(|file| file.text.clone()).unwrap_or_default();
     let code = text("crates/cli/tests/tidy/example.rs");
-    assert!(!code.is_empty() && text("docs/adding-a-probe.md").contains(&format!("```rust\n{code}```\n")));
-    nothing(texts::wrong(&texts::of_probes(WITH_THE_EXAMPLE)));
+    let page = text("crates/cli/tests/tidy/example.md");
+    let document = text("docs/adding-a-probe.md");
+    assert!(!code.is_empty() && document.contains(&format!("```rust\n{code}```\n")));
+    assert!(document.contains(&format!("````markdown\n{page}````\n")));
+    let page = Page::parsed("example.md".as_ref(), &page).unwrap();
+    assert!(page.sections.len() == 5 && page.title.en == WITH_THE_EXAMPLE[0].probes[0].1.title.en);
 }
 
 #[test]

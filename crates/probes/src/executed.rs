@@ -22,31 +22,10 @@ const fn quantity(name: &'static str, unit: Unit, title: Text) -> Quantity {
 
 /// What all probes have that ask something of a command: its name, unit, and what is told of them are a probe's own.
 pub(crate) const ASKED: Probe = Probe {
-    title: Text { en: "Command", zh: "命令" },
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Neither,
     also: &[WALL, USER, SYSTEM, PEAK_MEMORY],
-    explain: Explain {
-        what: Text { en: "", zh: "" },
-        why: Text {
-            en: "Your own benchmark, or fio, redis-benchmark, pgbench, measures itself better than a clock around it \
-                 can. hostmark adds rounds, an interval, the host's facts and a verdict in hostmark compare to its \
-                 number.",
-            zh: "自己的基准，或 fio、redis-benchmark、pgbench，其内部测量优于外部计时。hostmark 为它的数字加上多轮、区\
-                 间、主机信息，以及 hostmark compare 的判定。",
-        },
-        reading: Text { en: "", zh: "" },
-        typical: Text {
-            en: "The command's own. Starting it and waiting for it takes 0.07 to 0.16 ms, measured with hostmark on a 2-CPU KVM guest \
-                 (Cascade Lake, Linux 6.18): it is part of wall.",
-            zh: "取决于命令本身。启动并等待它需要 0.07 到 0.16 ms，用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测；这部分计入 wall。",
-        },
-        causes: Text {
-            en: "What the command's own documentation says; a CPU quota or neighbours (hostmark host); the first round, which finds its files uncached.",
-            zh: "见该命令自己的文档；CPU 配额或邻居虚拟机（hostmark host）；第一轮时文件尚未缓存。",
-        },
-    },
     axes: AXES,
     blocking: true,
     section: crate::section::EXTERNAL,
@@ -57,30 +36,6 @@ pub(crate) const ASKED: Probe = Probe {
 /// The CPUs that a command may use.
 pub(crate) const AXES: &[Axis] =
     &[Axis::all_threads("cpus", Points::Listed { quick: &["all"], standard: &[], thorough: &[] })];
-
-/// How a printed number is found and what it is in, after `lead`.
-macro_rules! how_printed {
-    (en $lead:literal, $units:literal) => {
-        concat!(
-            $lead,
-            " command that --command names is executed once a round, as external.command does it. The value is the number that it prints: \
-             the last match of the regular expression --value in the last MiB of what it writes, to either output; of the match the first \
-             group, or all of it where there is none. --unit says in what it is: ",
-            $units,
-            ". A number of 0 or less, or no match, fails the case with the last line that it wrote."
-        )
-    };
-    (zh $lead:literal, $units:literal) => {
-        concat!(
-            $lead,
-            "每轮执行一次 --command 指定的命令，方式同 external.command。数值是命令打印的数字：正则表达式 --value 在其输出（标准输出与标准错误）最后 \
-             1 MiB 中的最后一次匹配；取第一个分组，没有分组则取整个匹配。--unit 说明单位：",
-            $units,
-            "。数字不大于 0 或没有匹配时用例失败，并给出其最后一行输出。"
-        )
-    };
-}
-pub(crate) use how_printed;
 
 /// The time of the command is the value.
 pub(crate) fn timed(case: &mut Case) -> Result<()> {

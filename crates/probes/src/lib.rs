@@ -36,6 +36,10 @@ mod signal;
 mod skip;
 mod submission;
 mod syscall;
+/// The pages of the probes, made of the Markdown files beside them.
+mod texts {
+    include!(concat!(env!("OUT_DIR"), "/texts.rs"));
+}
 mod virt;
 
 use hostmark_engine::probe::Catalogue;

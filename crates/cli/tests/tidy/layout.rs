@@ -13,17 +13,18 @@ const EMPTY_NAMES: [&str; 6] = ["utils", "util", "common", "helpers", "manager",
 /// What the compiler is told of by a manifest.
 const ROOTS: [&str; 4] = ["lib", "main", "fast", "system"];
 /// What each crate may import of ours; the command line may import all.
-const MAY_IMPORT: [(&str, &[&str]); 10] = [
+const MAY_IMPORT: [(&str, &[&str]); 11] = [
+    ("texts", &[]),
     ("model", &[]),
     ("stats", &[]),
-    ("analysis", &["model", "stats"]),
-    ("import", &["model", "stats"]),
+    ("analysis", &["model", "stats", "texts"]),
+    ("import", &["model", "stats", "texts"]),
     ("present", &["analysis", "model", "stats"]),
     ("launch", &["model"]),
     ("host", &["model", "sys"]),
     ("sys", &["model"]),
     ("engine", &["model", "stats", "host", "sys", "launch"]),
-    ("probes", &["engine"]),
+    ("probes", &["engine", "texts"]),
 ];
 
 /// Files of a group that are neither a registered probe nor a part of one, and groups that are not registered.

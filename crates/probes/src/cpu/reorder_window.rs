@@ -17,54 +17,9 @@ const STEP: f64 = 1.5;
 const LASTING: usize = 3;
 
 pub static PROBE: Probe = Probe {
-    title: Text { en: "Reorder window", zh: "乱序窗口" },
     revision: 2,
     unit: Unit::Count,
     better: Better::Higher,
-    explain: Explain {
-        what: Text {
-            en: "Two chains of dependent loads that miss L1d and L2 take turns; behind each load stand N fillers and the jump to the first of \
-                 them. While the core holds a load, its fillers and the next load at once, both loads are under way together; beyond, \
-                 one waits until the other is done, and the time doubles. The value is the greatest number of entries with which it \
-                 has not: with filler=nop (instructions that do nothing) and mixed those of both loads, the jump and the fillers; with \
-                 load, of L1d, those of all loads; with store, of stores to L1d, those of the stores. mixed takes additions, vector \
-                 operations and nops in turn, so that neither registers run out first nor the queues of loads and stores. The value is \
-                 the largest that repeats: whoever shares the core only takes entries away, and a remark says what other rounds saw.",
-            zh: "两条未命中 L1d 与 L2 的依赖加载链轮流前进；每次加载之后是 N 条填充指令和跳到其中第一条的跳转。核心能同时容纳一次加载、其填充指令与下一次\
-                 加载时，两次加载同时进行；超出后要等前一次完成，时间加倍。数值是时间尚未加倍时的最大项数：filler=nop（什么也不做的指令）与 mixed 计入两次\
-                 加载、跳转和填充指令；load（L1d 中的加载）计入全部加载；store（写入 L1d 的存储）计入全部存储。mixed 轮流使用加法、向量运算与空操作，\
-                 使寄存器以及加载、存储队列都不会先用完。数值取能重复得到的最大值：共用核心者只会占去一部分；其他轮次所见在备注中说明。",
-        },
-        why: Text {
-            en: "The reorder buffer bounds how far the core looks ahead while a load waits for memory, and so how many cache misses \
-                 overlap in real code. The queues of loads and stores bound it earlier where most instructions are such.",
-            zh: "重排序缓冲决定了加载等待内存时核心能往前看多远，也就决定了实际代码中有多少缓存未命中可以重叠。加载或存储很多的代码，会先受加载队列与存储队列\
-                 限制。",
-        },
-        reading: Text {
-            en: "mixed is the size of the reorder buffer; nop as well, unless the core puts two nops into one entry (Zen 4) or drops them \
-                 (Apple's, by published tests), and shows more. load is how many loads the core holds until they retire, which may be more \
-                 than the load queue of its manual: Zen 1 and later free an entry of that once the data is there, and remember \
-                 the load elsewhere. store is the store queue.",
-            zh: "mixed 即重排序缓冲的大小；nop 也是，除非核心把两条 nop 放进一项（Zen 4）或丢弃 nop（据公开测试，Apple 的核心如此），此时显示的值更大。\
-                 load 是核心在加载退役之前能容纳的加载数，可能多于手册中的加载队列：Zen 1 及以后在数据到达后就释放队列项，另行记录该加载。store 即\
-                 存储队列。",
-        },
-        typical: Text {
-            en: "Measured with hostmark on a 2-CPU KVM guest (Zen 4 (Genoa), Linux 6.18): mixed 314, nop 618 to 738, load 135, store 64; \
-                 published sizes of the design are 320 for the reorder buffer, 64 for the store queue and 88 for the load queue, with \
-                 136 loads in flight by published tests. On another (Granite Rapids, Linux 6.18): nop 491 to 505 of 512. \
-                 Intel's optimisation manual and Agner Fog's microarchitecture guide have 224 for Skylake, 352 for Ice Lake, \
-                 512 for Golden Cove, 224 for Zen 2 and 256 for Zen 3.",
-            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 4（Genoa），Linux 6.18）上实测：mixed 314，nop 618 到 738，load 135，store 64；该设计公布\
-                 的大小为重排序缓冲 320、存储队列 64、加载队列 88，公开测试为 136 次加载在途。另一台（Granite Rapids，Linux 6.18）：nop 491 到 505\
-                 （共 512）。Intel 优化手册与 Agner Fog 的微架构手册：Skylake 224，Ice Lake 352，Golden Cove 512，Zen 2 224，Zen 3 256。",
-        },
-        causes: Text {
-            en: "Half of what the design has: a busy sibling thread, with which the buffer is shared.",
-            zh: "只有设计值的一半：兄弟线程繁忙，缓冲由两者平分。",
-        },
-    },
     related: &["memory.parallelism", "memory.latency", "cpu.throughput", "cpu.misprediction"],
     axes: &[
         Axis::choice(
@@ -79,7 +34,7 @@ pub static PROBE: Probe = Probe {
     section: crate::section::CORE,
     from: Profile::Standard,
     measure: Measure::Run(measure),
-    ..Probe::PLAIN
+    ..crate::texts::cpu::REORDER_WINDOW
 };
 
 /// Fillers between two points of the curves.

@@ -8,7 +8,6 @@ use crate::kernels::random::Random;
 use crate::workloads::storage::uring::IoDirection;
 
 pub static PROBE: Probe = Probe {
-    title: Text { en: "Disk read at a given load", zh: "给定负载下的磁盘读" },
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
@@ -20,37 +19,6 @@ pub static PROBE: Probe = Probe {
         Quantity::REQUESTS_DUE,
         Quantity::DEVICE_SHARE,
     ],
-    explain: Explain {
-        what: Text {
-            en: "Random reads of `block` bytes as disk.read's, but at fixed times. Each round first measures what the device gives to \
-                 `outstanding` requests without pause (a tenth of its time, 200 requests or more), then sends `load` percent of that rate, \
-                 or `rate` requests per second. A request that is due while `outstanding` others are in flight waits, and its time counts \
-                 from the moment it was due (no coordinated omission). The program spins and asks the ring for completions all the time.",
-            zh: "与 disk.read 一样随机读 `block` 字节，但按固定时刻发出：每轮先测出设备对不停顿的 `outstanding` 个请求能给多少（占十分之一时间，至少 200 \
-                 个请求），再按其 `load` 百分比或每秒 `rate` 个请求发送。应当发出时已有 `outstanding` 个在途的请求要等待，其时间从应当发出的时刻算起（\
-                 避免协调遗漏）。程序自旋，不断向环查询完成情况。",
-        },
-        why: Text {
-            en: "Users do not wait for each other. A loop with a fixed number of requests in flight sends less just when the device stalls, \
-                 so a stall costs it one slow request per slot. At a fixed rate it delays all that become due meanwhile.",
-            zh: "用户之间并不相互等待。固定在途数的循环恰恰在设备停顿时少发请求，一次停顿只使每个位置的一个请求变慢；固定速率下则推迟其间应发的所有请求。",
-        },
-        reading: Text {
-            en: "At 10 % close to disk.read's latency at depth 1. It rises with the load as requests queue; the load at which p99 leaves \
-                 your target is what the device can be sold for. Above disk.read's p99.9 at depth 1 already at 10 %: the device stalls by itself.",
-            zh: "10% 时接近 disk.read 深度 1 的延迟；随负载上升，因为请求要排队。p99 超出目标时的负载，就是该设备真正可用的能力。10% 时已高于 disk.read \
-                 深度 1 的 p99.9，说明设备自身会停顿。",
-        },
-        typical: Text {
-            en: "Measured with hostmark on a 2-CPU KVM guest (Zen 4 (Genoa), Linux 6.18), one run, ext4 on a virtual disk: 41 to 49 µs at 10 %, 52 to 60 at 50 %, 61 to 90 at 80 % (72 000 per second); p99 0.10, 0.42 and 1.3 ms.",
-            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 4（Genoa），Linux 6.18）上实测（一次运行，虚拟磁盘上的 ext4）：10% 时 41 到 49 µs，50% 时 52 到 60，80%（每秒 72 000 次）时 61 到 90；p99 依次为 0.10、0.42、1.3 ms。",
-        },
-        causes: Text {
-            en: "A quota near the rate; garbage collection; other users of the device; CPUs that others use, which delay the completion; \
-                 see also disk.read.",
-            zh: "接近该速率的配额、垃圾回收、设备的其他使用者、被别人占用而推迟完成的 CPU；另见 disk.read。",
-        },
-    },
     related: &["disk.read", "disk.mixed", "net.open_loop"],
     axes: &[
         Axis::count("load", "50", Points::Listed { quick: &["50"], standard: &["10", "80"], thorough: &["90"] }),
@@ -62,7 +30,7 @@ pub static PROBE: Probe = Probe {
     section: crate::section::DISKS,
     from: Profile::Standard,
     measure: Measure::Run(measure),
-    ..Probe::PLAIN
+    ..crate::texts::disk::OPEN_LOOP
 };
 
 /// Requests without pause by which a round learns what the device gives, in about this share of its time.

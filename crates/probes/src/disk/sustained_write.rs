@@ -44,50 +44,17 @@ const WRITTEN: Quantity =
     Quantity::given("written", Unit::Bytes, Better::Neither, Text { en: "written in all", zh: "共写入的字节" });
 
 pub static PROBE: Probe = Probe {
-    title: Text { en: "Sustained disk write", zh: "持续磁盘写" },
     revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[FIRST, OVERALL, KNEE, WRITTEN, Quantity::DEVICE_SHARE],
-    explain: Explain {
-        what: Text {
-            en: "Writes random data in order into a preallocated scratch file past the page cache (O_DIRECT), 8 requests of 1 MiB in \
-                 flight, until `size` bytes or a quarter of the free space are written, or five times the round's share of time is \
-                 over (10 s with thorough). The rate is taken every 50 ms and divided into stretches of one level (a sixth apart at \
-                 least). The value is the level of the last stretch, `first` that of the first; `knee` is how much was written when the first \
-                 ended, where the last is slower; `written` is how much was written in all, `sustained` the rate over it. There are no flushes.",
-            zh: "绕过页缓存（O_DIRECT）向预分配的临时文件顺序写入随机数据，保持 8 个 1 MiB 请求在途，直到写满 `size` 字节或剩余空间的四分之一，或用完本轮\
-                 时间份额的五倍（thorough 为 10 秒）。每 50 ms 取一次速率，并划分为水平不同（至少相差六分之一）的阶段。数值是最后阶段的水平，`first` 是\
-                 第一阶段的；若最后更慢，`knee` 为第一阶段结束时已写入的量；`written` 为总写入量，`sustained` 为全程平均速率。不要求刷新。",
-        },
-        why: Text {
-            en: "Flash drives write into a fast part first (SLC cache), controllers into memory, and network volumes spend a credit. A backup or \
-                 a database load outlasts all of them, and then has the rate that this shows.",
-            zh: "闪存盘先写入较快的部分（SLC 缓存），控制器先写入内存，网络卷先消耗突发额度。备份或数据库导入的数据量超过这一切，之后的速率就是这里的数值。",
-        },
-        reading: Text {
-            en: "Without `knee` the rate held as far as `written`, which says nothing about more: raise it by --set size. With a knee, value \
-                 below first is what remains, and knee the size of what was used up; it is smaller where earlier rounds left it half full.",
-            zh: "没有 `knee` 说明写到 `written` 为止速率未下降，再多则未知：可用 --set size 加大。有 knee 时，数值低于 first，即缓存用尽后剩下的速率，knee \
-                 即被用尽部分的大小；若之前各轮使其仍半满，knee 会偏小。",
-        },
-        typical: Text {
-            en: "Measured with hostmark on a 2-CPU KVM guest (Zen 4 (Genoa), Linux 6.18), one run, ext4 on a virtual disk, half a second in a round: 1.6 to 1.8 GB/s, and no knee within 0.8 GB.",
-            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 4（Genoa），Linux 6.18）上实测（一次运行，虚拟磁盘上的 ext4，每轮半秒）：1.6 到 1.8 GB/s，写到 0.8 GB 未见下降。",
-        },
-        causes: Text {
-            en: "A cache or credit that is used up; garbage collection of a full drive that was never trimmed; heat; a hypervisor that \
-                 writes its own cache back; other users of the device.",
-            zh: "缓存或额度用尽；从未 trim 的满盘的垃圾回收；过热；虚拟机监控程序写回自己的缓存；设备的其他使用者。",
-        },
-    },
     related: &["disk.write", "disk.fsync", "file.write"],
     axes: &[Axis::size("size", "8589934592", Points::Listed { quick: &["8589934592"], standard: &[], thorough: &[] })],
     blocking: true,
     section: crate::section::DISKS,
     from: Profile::Thorough,
     measure: Measure::Run(measure),
-    ..Probe::PLAIN
+    ..crate::texts::disk::SUSTAINED_WRITE
 };
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -16,46 +16,9 @@ const LEAST_BYTES: u64 = 16 << 20;
 const MOST_BYTES: u64 = 256 << 20;
 
 pub static PROBE: Probe = Probe {
-    title: Text { en: "Interleaved memory", zh: "跨节点交错内存" },
     revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
-    explain: Explain {
-        what: Text {
-            en: "Each thread, on a CPU of its own, reads its own buffer with memory.read's usual vector kernel. With \
-                 memory=interleaved the buffer's huge pages come from all nodes in turn (mbind, MPOL_INTERLEAVE, as numactl \
-                 --interleave=all has it); with memory=local from the thread's own. move_pages reports where they really lie: \
-                 each node must have its share. The buffers total `size` bytes (auto: four times all last-level caches, 16 to 256 \
-                 MiB per CPU).",
-            zh: "每个线程在各自的 CPU 上，用 memory.read 常用的向量内核函数读取自己的缓冲区。memory=interleaved 时，缓冲区的大页轮流来自所有节点（mbind，\
-                 MPOL_INTERLEAVE，与 numactl --interleave=all 相同）；memory=local 时来自线程所在节点。页的实际位置用 move_pages 核对：每个节点都须占其份额。\
-                 全部缓冲区合计 `size` 字节（auto：所有末级缓存的四倍，每个 CPU 16 到 256 MiB）。",
-        },
-        why: Text {
-            en: "Databases, caches and virtual machines that are larger than a node, or whose threads wander, interleave their \
-                 memory: each access is as likely to be far as any, and no channel is idle.",
-            zh: "大于一个节点或线程会迁移的数据库、缓存和虚拟机常用交错内存：每次访问都有同样的可能是远端，而没有内存通道闲置。",
-        },
-        reading: Text {
-            en: "One thread reads between memory.numa_bandwidth's local and remote rate, or above both where one node's channels \
-                 limit it. With all CPUs the links between nodes carry (n-1)/n of what is read on n nodes: the ratio of interleaved \
-                 to local tells what binding is worth.",
-            zh: "单线程介于 memory.numa_bandwidth 的本地与远端速率之间；若受限于一个节点的通道，则可高于二者。所有 CPU 一起读时，n 个节点间的链路承担读取\
-                 量的 (n-1)/n：交错与本地之比说明绑定节点值多少。",
-        },
-        typical: Text {
-            en: "By design no more than the links carry: a published run of Memory Latency Checker on a 2-socket Cascade Lake server \
-                 read 34 GB/s from the other socket and 226 in all, so that interleaved reads of all CPUs, half of them remote, \
-                 reach 136 there at most.",
-            zh: "按设计不超过链路所能承载：Memory Latency Checker 在双路 Cascade Lake 服务器上的公开结果为跨插槽 34 GB/s、合计 226，因此所有 CPU 交错读取（一半\
-                 为远端）在那里至多 136。",
-        },
-        causes: Text {
-            en: "Socket links that save power or are too few; a node with fewer memory modules, which all others wait for; memory \
-                 without CPUs (CXL) among the nodes. Skipped: one node alone may be used, or a container's filter forbids mbind.",
-            zh: "插槽间链路节能或太少；某个节点内存条较少，其余都要等它；节点中有不带 CPU 的内存（CXL）。被跳过：只有一个节点可用，或容器的过滤器禁止 mbind。",
-        },
-    },
     related: &["memory.numa_bandwidth", "memory.numa_latency", "memory.read"],
     axes: &[
         Axis::choice(
@@ -71,7 +34,7 @@ pub static PROBE: Probe = Probe {
     section: crate::section::NODES,
     from: Profile::Standard,
     measure: Measure::Run(measure),
-    ..Probe::PLAIN
+    ..crate::texts::memory::INTERLEAVE
 };
 
 /// One, and all usable CPUs.

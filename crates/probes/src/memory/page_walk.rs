@@ -18,58 +18,10 @@ const SETTLING_SHARE: f64 = 0.3;
 const SLOW_LOAD_NS: f64 = 1000.0;
 
 pub static PROBE: Probe = Probe {
-    title: Text { en: "Page walk", zh: "页表遍历" },
     revision: 3,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::CORE_CYCLES, Quantity::WHOLE, Quantity::OVERHEAD],
-    explain: Explain {
-        what: Text {
-            en: "A random chain of dependent loads visits one line in each of `pages` pages; the time of a load through as many lines side \
-                 by side in one huge page is taken away. Both sets of lines lie in the same cache, so translation alone is left. The walk is settled \
-                 first, and goes on without a pause. \
-                 apart=page: neighbours in the address space. table: each in a page table of its own, 2 MiB apart with 4 KiB pages. \
-                 directory: each in a page directory of its own, 1 GiB apart. page=pmd maps the same huge page of memory at all \
-                 places, so 2 MiB of memory suffice for thousands of entries.",
-            zh: "随机的依赖加载链在 `pages` 个页中各访问一行，再减去在一个大页中访问同样多的相邻行时每次加载的时间。两组行位于同一级缓存，因此只剩地址转\
-                 换。遍历先达到稳定，之后不停顿。apart=page：页在地址空间中相邻；table：每页各在一张页表中，4 KiB 页时相距 2 MiB；directory：每页各在一张页目录中，相距 1 GiB。\
-                 page=pmd 把同一个大页映射到所有位置，因此只用 2 MiB 内存就能占用数千个表项。",
-        },
-        why: Text {
-            en: "Databases, hash tables and virtual machines touch more pages than the TLB holds, and each miss is a walk. How much of \
-                 the page table the walk still needs decides its price: neighbours share lines and upper levels of the table, scattered \
-                 mappings do not.",
-            zh: "数据库、散列表和虚拟机访问的页多于 TLB 的容量，每次未命中都要遍历页表。遍历还需要读多少级页表决定代价：相邻页共用页表的行和上级表项，分散的映\
-                 射则不能。",
-        },
-        reading: Text {
-            en: "8192 pages are more than second-level TLBs have: the value is a walk. 1024 pages fit most of them: the value is a hit \
-                 of the second level. table over page: lines of the table that neighbours no longer share. directory over table: one \
-                 level more, beyond the cache of page walks. pmd below base: one level less. In a guest each level is translated \
-                 too, and if the host backs huge pages with small ones, the TLB holds them as small ones (memory.effective_page); \
-                 the one huge page makes the host's part cheaper there than that of real memory.",
-            zh: "8192 个页超过二级 TLB 的容量，数值就是一次遍历；1024 个页多半放得下，数值就是二级 TLB 命中。table 高出 page 的部分：相邻页不再共用的页表\
-                 行。directory 高出 table 的部分：多读一级，超出了页表遍历缓存。pmd 低于 base：少一级。虚拟机里每一级本身也要转换；宿主机若用小页支撑大\
-                 页，TLB 中存的就是小页（memory.effective_page）；由于只有一个大页，宿主机那部分比真实内存便宜。",
-        },
-        typical: Text {
-            en: "Measured with hostmark on a 2-CPU KVM guest (Zen 4 (Genoa), Linux 6.18; its host backs memory with small pages): 1024 \
-                 pages 2.2 ns (8 cycles) for base and huge pages, 2.8 for directory; 8192 pages 22 to 32 ns for base pages side \
-                 by side, 57 to 74 for table, 90 to 100 for directory at best; huge pages 11.5 to 12.1 ns, 46 to 47 for directory. Each \
-                 is several times that while other guests push the tables out of the last cache, where lines stay for 2 to 10 ms: a pass of \
-                 directory that takes 0.8 ms still finds them, one of 5 ms does not, so it remains at 90 to 100 ns a load or at 600. AMD's \
-                 manual for the design has 3072 entries, published tests 7 cycles more for the second level.",
-            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 4（Genoa），Linux 6.18；宿主机用小页支撑内存）上实测：1024 个页时，基本页与大页均为 2.2 ns（8 个\
-                 周期），directory 为 2.8；8192 个页时，相邻的基本页 22 到 32 ns，table 57 到 74，directory 最好时 90 到 100；大页 11.5 到 12.1 ns，directory 46 到 47。\
-                 其他虚拟机把页表挤出末级缓存时，各为其数倍：缓存行在那里只留 2 到 10 ms，directory 走一遍若用 0.8 ms，页表还在，若用 5 ms，则已不在，所以会停留在每次加载 \
-                 90 到 100 ns，或停留在 600 ns。AMD 手册：该设计二级 TLB 3072 项；公开测试多 7 个周期。",
-        },
-        causes: Text {
-            en: "A guest without huge pages on its host: up to 24 reads a walk instead of 4. Five levels of page tables. Page tables on \
-                 another node, or pushed out of the caches by data; a sibling thread that shares the TLB.",
-            zh: "宿主机没有为虚拟机使用大页：每次遍历最多读 24 次而不是 4 次；五级页表；页表在另一节点上，或被数据挤出缓存；兄弟线程共用 TLB。",
-        },
-    },
     related: &["memory.tlb", "memory.effective_page", "memory.latency"],
     axes: &[
         Axis::choice("page", "base", Points::Listed { quick: &["base"], standard: &["pmd"], thorough: &[] }),
@@ -93,7 +45,7 @@ pub static PROBE: Probe = Probe {
     section: crate::section::STRUCTURE,
     from: Profile::Standard,
     measure: Measure::Run(measure),
-    ..Probe::PLAIN
+    ..crate::texts::memory::PAGE_WALK
 };
 
 /// A line in each page, and one of each table that the page shares with no other. Of 64 bytes each, as on nearly every machine.

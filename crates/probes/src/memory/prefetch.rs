@@ -22,50 +22,10 @@ const LATENCY: Quantity = Quantity::given(
 );
 
 pub static PROBE: Probe = Probe {
-    title: Text { en: "Prefetching by order", zh: "各种顺序的预取" },
     revision: 2,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[LATENCY],
-    explain: Explain {
-        what: Text {
-            en: "One load in each cache line of a buffer beyond the last cache, in an order that a list gives: the loop is the same for all \
-                 orders, and one instruction does all loads. Loads are independent; the value counts whole lines. `latency` is a chain \
-                 of dependent loads in the same order through a second buffer, walked first and without a pause. order=ascending and descending take each line; \
-                 stride_2 to stride_8 every so many lines, stride_page one line in each 4 KiB, over the whole buffer, and then again from \
-                 another line until all are read; random_pages takes pages at random and their lines ascending; \
-                 random lines at random.",
-            zh: "对超出末级缓存的缓冲区，按一张表给出的顺序每个缓存行加载一次：所有顺序的循环相同，所有加载由同一条指令完成。加载互不依赖，数值按整行计。`latency` 是在另\
-                 一个缓冲区中按同样顺序的依赖加载链，在其他加载之前不停顿地走完。order=ascending 与 descending 逐行；stride_2 到 stride_8 每隔若干行，stride_page 每 4 KiB \
-                 取一行，走完整个缓冲区后再从另一行开始，直到全部读完；random_pages 随机选页，页内各行递增；random 随机选行。",
-        },
-        why: Text {
-            en: "Prefetchers hide the latency of memory, but only for orders that they recognise. Columns of tables, trees laid out in \
-                 pages, backward scans and hash probes each get something between the two ends.",
-            zh: "预取器能掩盖内存延迟，但只对它认得出的顺序有效。表的列、按页存放的树、反向扫描、散列探测，得到的都在两个极端之间。",
-        },
-        reading: Text {
-            en: "random is what the core gets by its own overlapping misses (memory.parallelism) without any help, and its latency that of \
-                 memory.latency. Orders whose bandwidth is above it and whose latency is below are recognised. A low latency in a \
-                 chain shows a prefetcher that runs ahead; a bandwidth alone may come from fetching pairs of lines or from open DRAM \
-                 rows. Strides fetch lines that nobody wants if the prefetcher takes neighbours: the bandwidth counts only those wanted.",
-            zh: "random 是核心仅靠自身重叠的未命中（memory.parallelism）得到的带宽，其延迟即 memory.latency。带宽高于它、延迟低于它的顺序就是预取器认\
-                 得出的。链上的低延迟说明预取器跑在前面；仅带宽较高，也可能来自成对取行或 DRAM 行缓冲命中。若预取器顺带取相邻行，跨步顺序会取来没人要的行，而\
-                 带宽只计需要的行。",
-        },
-        typical: Text {
-            en: "Measured with hostmark on a 2-CPU KVM guest (Zen 4 (Genoa), Linux 6.18), GB/s and latency: ascending 23 to 25, 2.5 ns; \
-                 descending 21 to 23, 3.5 ns; stride_2, stride_4 and stride_8 9, 10.7 ns; stride_page 4.2, 34 ns; random_pages 11, \
-                 13 ns; random 7.7, 160 ns.",
-            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 4（Genoa），Linux 6.18）上实测，带宽（GB/s）与延迟：ascending 23 到 25，2.5 ns；descending \
-                 21 到 23，3.5 ns；stride_2、stride_4 与 stride_8 为 9，10.7 ns；stride_page 4.2，34 ns；random_pages 11，13 ns；random 7.7，160 ns。",
-        },
-        causes: Text {
-            en: "Prefetchers turned off in firmware or by MSR (ascending then falls to random); base pages, at whose ends most \
-                 prefetchers stop; neighbours on the memory channels, under which prefetchers hold back.",
-            zh: "在固件或 MSR 中关闭了预取器（ascending 降到与 random 相同）；基本页，多数预取器止步于页尾；内存通道上有邻居虚拟机，此时预取器会收敛。",
-        },
-    },
     related: &["memory.latency", "memory.parallelism", "memory.read"],
     axes: &[
         Axis::choice(
@@ -85,7 +45,7 @@ pub static PROBE: Probe = Probe {
     section: crate::section::LATENCY,
     from: Profile::Standard,
     measure: Measure::Run(measure),
-    ..Probe::PLAIN
+    ..crate::texts::memory::PREFETCH
 };
 
 fn measure(case: &mut Case) -> Result<()> {

@@ -6,51 +6,11 @@ use crate::fastest::Candidates;
 use crate::kernels::stream::{self, StreamOperation, numbers, starts};
 
 pub static PROBE: Probe = Probe {
-    title: Text { en: "STREAM2", zh: "STREAM2 各大小带宽" },
     revision: 1,
     unit: Unit::BytesPerSecond,
     better: Better::Higher,
     also: &[Quantity::BYTES_PER_CYCLE],
-    explain: Explain {
-        what: Text {
-            en: "One core works on arrays of `size` bytes of 64-bit floating-point numbers, over and over: fill a=q, \
-                 copy a=b, daxpy a=a+qb, sum of all a. Each element counts 8, 16, 24 and 8 bytes, as in McCalpin's \
-                 STREAM2. The kernel is the fastest on this host; trials in the case's first round choose it, and a \
-                 note names it.",
-            zh: "每个 `size` 字节的 64 位浮点数组，由单个核心反复处理：fill a=q，copy a=b，daxpy a=a+qb，sum 对 a 求和。每个元素分别计 8、16、24、8 \
-                 字节，与 McCalpin 的 STREAM2 相同。内核是本机上所有内核中最快的一个，由该用例第一轮的交替试测选出，记录在备注中。",
-        },
-        why: Text {
-            en: "STREAM has one size. These four kernels show at which size a linear-algebra loop leaves each cache, \
-                 and how reading (sum), writing (fill) and both (copy, daxpy) differ there.",
-            zh: "STREAM 只有一种大小；这四个内核显示线性代数循环在何种大小离开各级缓存，以及读（sum）、写（fill）、读写（copy、daxpy）在那里的差别。",
-        },
-        reading: Text {
-            en: "In L1d sum reads at most two vectors per cycle, and fill writes one. daxpy writes where it has read, \
-                 so no line is read only for a store: in DRAM it comes closest to the bus rate, while fill and copy \
-                 lose to write-allocate. Two arrays fit a level only up to half its size.",
-            zh: "在 L1d 中 sum 每周期最多两个向量，fill 一个。daxpy 写回它读过的位置，没有仅为存储而做的读取：在内存中它最接近总线速率，而 fill 与 copy 受写分\
-                 配拖累。两个数组的内核，大小到某级的一半为止都装得下。",
-        },
-        typical: Text {
-            en: "Measured with hostmark on a 2-CPU KVM guest (Cascade Lake, Linux 6.18): daxpy 9 to 17 GB/s at 64 MiB \
-                 with one thread.",
-            zh: "用 hostmark 在双 CPU 的 KVM 虚拟机（Cascade Lake，Linux 6.18）上实测：64 MiB、单线程的 daxpy 为 9 到 17 GB/s。",
-        },
-        causes: Text {
-            en: "As for memory.read and memory.write. A sum far below memory.read at the same size waits for its \
-                 additions: too few accumulators, which only a compiled STREAM2 has.",
-            zh: "同 memory.read 与 memory.write。若 sum 在相同大小下远低于 memory.read，是在等待加法：累加器太少，这只出现在编译得到的 STREAM2 中。",
-        },
-    },
     related: &["memory.stream", "memory.read", "memory.write", "memory.copy"],
-    differs: Some(Text {
-        en: "lmbench's version is scalar, in base pages, and its sum is one dependent chain of additions, 4 cycles an \
-             element: hostmark is 1.2 to 1.4 times as fast in fill, copy and daxpy and 2.2 times in sum \
-             (docs/accuracy.md).",
-        zh: "lmbench 的版本是标量、基本页，其 sum 是一条依赖的加法链，每个元素 4 个周期：hostmark 的 fill、copy、daxpy 为其 1.2 到 1.4 倍，sum 为 \
-             2.2 倍（见 docs/accuracy.md）。",
-    }),
     axes: &[
         Axis::choice(
             "kernel",
@@ -66,7 +26,7 @@ pub static PROBE: Probe = Probe {
     core_bound: CoreBound::SIZE,
     section: crate::section::BANDWIDTH,
     measure: Measure::Run(measure),
-    ..Probe::PLAIN
+    ..crate::texts::memory::STREAM2
 };
 
 fn sizes(_: &HostFacts, profile: Profile) -> Vec<u64> {

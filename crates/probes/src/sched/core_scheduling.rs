@@ -12,41 +12,9 @@ use rustix::thread::{
 use crate::kernels::arith;
 
 pub static PROBE: Probe = Probe {
-    title: Text { en: "Siblings under core scheduling", zh: "核心调度下的兄弟线程" },
     revision: 1,
     unit: Unit::OperationsPerSecond,
     better: Better::Higher,
-    explain: Explain {
-        what: Text {
-            en: "Two threads on the two SMT siblings of a core make dependent 64-bit additions, one a cycle. The value is how many they \
-                 make together. cookies=own gives each thread a core scheduling cookie of its own (prctl PR_SCHED_CORE), \
-                 cookies=shared the same to both, cookies=none gives none. The cookies end with the threads.",
-            zh: "两个线程在同一核心的两个 SMT 兄弟线程上执行相互依赖的 64 位加法，每周期一次。数值是两者合计的次数。cookies=own 给每个线程各自的核心调度 cookie（prctl \
-                 PR_SCHED_CORE），cookies=shared 给两者同一个，cookies=none 不给。cookie 随线程结束。",
-        },
-        why: Text {
-            en: "Siblings share the caches and buffers that attacks such as L1TF and MDS read. With core scheduling a host keeps SMT \
-                 and never runs two guests on one core at once. What that takes from them is the price.",
-            zh: "SMT 兄弟线程共用 L1TF、MDS 等攻击所读取的缓存与缓冲区。核心调度让宿主机保留 SMT，而不让两台虚拟机同时在一个核心上运行。由此失去的就是代价。",
-        },
-        reading: Text {
-            en: "own beside none: the kernel lets one of them run and forces the other sibling idle, in turn. shared beside none: the \
-                 core-wide choice of the next thread, at each tick. These additions leave room for a sibling; of work that fills a core \
-                 alone, own takes less away.",
-            zh: "own 与 none 相比：内核轮流让其中一个运行，并强制另一个兄弟线程空闲。shared 与 none 相比：每次时钟中断时在整个核心范围内选择下一个线程。\
-                 这些加法给兄弟线程留有余地；若负载独自就能占满核心，own 损失较少。",
-        },
-        typical: Text {
-            en: "By design: shared as none, and own as one thread alone, which is half of none. Measured with hostmark in an emulated \
-                 guest (Linux 6.12), whose siblings are two CPUs of its host: own 0.47 to 0.48 of none, shared 0.99 to 1.02.",
-            zh: "按其构成：shared 与 none 相同，own 与单个线程相同，即 none 的一半。用 hostmark 在模拟的虚拟机（Linux 6.12）中实测，其兄弟线程是宿主机的两个 CPU：\
-                 own 为 none 的 0.47 到 0.48，shared 为 0.99 到 1.02。",
-        },
-        causes: Text {
-            en: "A kernel that chooses anew more often than at each tick; other threads on that core, which the choice takes in.",
-            zh: "内核重新选择的次数多于时钟中断；该核心上的其他线程也参与选择。",
-        },
-    },
     related: &["sched.fairness", "sched.context_switch", "cpu.scaling"],
     axes: &[
         Axis::choice(
@@ -64,7 +32,7 @@ pub static PROBE: Probe = Probe {
     from: Profile::Standard,
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
-    ..Probe::PLAIN
+    ..crate::texts::sched::CORE_SCHEDULING
 };
 
 /// Of a thread alone, not of its process.

@@ -7,57 +7,10 @@ use crate::kernels::chase::Chain;
 use crate::workloads::processes::hog::{Hog, Priority};
 
 pub static PROBE: Probe = Probe {
-    title: Text { en: "Move to another CPU", zh: "迁移到另一 CPU" },
     revision: 1,
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[Quantity::WHOLE, Quantity::OVERHEAD, REFILL],
-    explain: Explain {
-        what: Text {
-            en: "A thread binds itself to another CPU by sched_setaffinity and runs there when the call returns; then it goes back. \
-                 After each move it follows one random cycle through all lines of `footprint` bytes in base pages and writes a word of \
-                 each, so that these lines are in its own caches alone. Each call and its walk are timed, with nothing else in \
-                 between; the value is the mean of there and back, so that the clocks of two CPUs need not agree. The same \
-                 without a move, by calls that ask for the CPU it is on, is the overhead, which is subtracted. refill is the part \
-                 of the value by which the walk takes longer. Before each call the thread spins for 1 ms, which does not count: \
-                 destination=idle moves to a CPU that has idled for so long, destination=busy to one that a process of the class \
-                 SCHED_IDLE keeps busy by additions, without a system call.",
-            zh: "线程用 sched_setaffinity 把自己绑定到另一个 CPU，调用返回时已在那里运行，然后再返回原处。每次迁移之后，它沿一个随机环走遍 `footprint` \
-                 字节（基本页）的所有行，并在每行写一个字，因此这些行只在它自己的缓存里。每次调用及其遍历都计时，中间不夹杂其他操作；数值是往返的平均，因此不要求两个 CPU \
-                 的时钟一致。同样的过程但不迁移（所要的就是当前 CPU）为开销，从中减去。refill 是数值中遍历变慢的部分。每次调用之前线程先自旋 1 \
-                 ms，不计入：destination=idle 时目标 CPU 已空闲这么久；destination=busy 时目标 CPU 由一个 SCHED_IDLE 类的进程占用，它只做加法，不执行系统调用。",
-        },
-        why: Text {
-            en: "The scheduler moves threads to balance its CPUs, and each move costs the thread this. Programs bind their threads where \
-                 the price is higher than what an even load saves.",
-            zh: "调度器为均衡负载而迁移线程，每次迁移线程都要付这个代价。若代价高于负载均衡省下的时间，程序就该绑定线程。",
-        },
-        reading: Text {
-            en: "Without a footprint: the thread that stops the CPU (migration/N) takes over, puts the caller into the other run queue and \
-                 interrupts that CPU, which switches to it. idle adds the exit from idleness (sched.idle_exit), in a guest an exit to the \
-                 hypervisor. refill by the lines of the footprint is what fetching one that another core has modified takes beyond \
-                 one at hand; SMT siblings share their caches and have none. The walk waits for each line: accesses that \
-                 overlap pay less, and read-only data less still.",
-            zh: "无工作集时：停机线程（migration/N）接管，把调用者放入另一运行队列并中断那个 CPU，后者再切换过去。idle 还要加上退出空闲（sched.idle_exit），在虚拟机里即\
-                 退出到虚拟机监控程序。refill 除以工作集的行数，就是取一行别的核心改过的数据比取自己缓存里的多用的时间；SMT 兄弟线程共用缓存，没有这一项。遍历逐行等待：\
-                 相互重叠的访问代价较小，只读数据更小。",
-        },
-        typical: Text {
-            en: "By design the kernel takes a thread that ran within the last 0.5 ms as too costly to move (sched_migration_cost_ns). \
-                 Measured with hostmark on a 2-CPU KVM guest (Zen 4 (Genoa), Linux 6.18): 33 to 72 µs to an idle CPU, 23 to 41 to a busy \
-                 one; 42 to 68 with 16 KiB and 53 to 88 with 256 KiB. Beside compilers on both CPUs 0.5 to 4 ms.",
-            zh: "按其构成：最近 0.5 ms 内运行过的线程，内核认为不值得迁移（sched_migration_cost_ns）。用 hostmark 在双 CPU 的 KVM 虚拟机（Zen 4（Genoa），Linux \
-                 6.18）上实测：到空闲 CPU 33 到 72 µs，到忙碌 CPU 23 到 41；带 16 KiB 为 42 到 68，带 256 KiB 为 53 到 88。两个 CPU \
-                 上另有编译任务时为 0.5 到 4 ms。",
-        },
-        causes: Text {
-            en: "Another thread on that CPU: the caller waits until its slice ends; a guest whose idle CPUs go back to the hypervisor; \
-                 deep idle states; a CPU on another cache or node; drivers that keep interrupts off; caches shared with neighbours; lazy \
-                 preemption, with which a busy CPU changes over at its next tick.",
-            zh: "目标 CPU 上有别的线程：调用者要等它的时间片结束；虚拟机的空闲 CPU 交还给虚拟机监控程序；深度空闲状态；目标 CPU 属于另一缓存或节点；\
-                 长时间关中断的驱动；与邻居虚拟机共用的缓存；惰性抢占（忙碌的 CPU 到下一个时钟中断才切换）。",
-        },
-    },
     related: &["sched.context_switch", "sched.wakeup", "sched.idle_exit", "cpu.core_to_core"],
     axes: &[
         Axis::size(
@@ -81,7 +34,7 @@ pub static PROBE: Probe = Probe {
     from: Profile::Standard,
     section: crate::section::SYSTEM,
     measure: Measure::Run(measure),
-    ..Probe::PLAIN
+    ..crate::texts::sched::MIGRATION
 };
 
 /// By how much longer the first walk takes after a move.

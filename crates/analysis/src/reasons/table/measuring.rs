@@ -79,7 +79,6 @@ pub(super) const PAIRS: &[Pair] = &[
     ("a cache line of {} bytes", "缓存行为 {0} 字节"),
     ("it has {} cases", "它有 {0} 个用例"),
     ("{} iterations of a sample", "每个样本迭代 {0} 次"),
-    ("a core of {} operations per cycle", "核心每周期 {0} 次运算"),
     ("a look at {} bytes", "查看 {0} 字节"),
     ("a counter of {} ticks a second", "计数器每秒 {0} 次"),
     ("it has {} far ends, and {} needs {}", "它有 {0} 个远端，而 {1} 需要 {2} 个"),

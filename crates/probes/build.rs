@@ -1,0 +1,36 @@
+//! Makes of every probe's page, `src/<group>/<name>.md`, the constant that its file begins with.
+
+use hostmark_texts::{Page, folders, identifier, module, pages, write};
+
+/// The sections of a page, by their headings and the field of `Explain` that each is.
+const SECTIONS: [(&str, &str, &str); 5] = [
+    ("What", "做什么", "what"),
+    ("Why", "为何", "why"),
+    ("Reading", "解读", "reading"),
+    ("Typical", "常见值", "typical"),
+    ("Causes", "原因", "causes"),
+];
+/// The section that only a page of what lmbench measures too has.
+const DIFFERS: (&str, &str) = ("Differs from lmbench", "与 lmbench 的不同");
+
+fn main() {
+    let mut out = String::from("use hostmark_engine::prelude::*;\n");
+    for folder in folders("src") {
+        let constants: String = pages(&folder).iter().map(constant).collect();
+        if !constants.is_empty() {
+            out += &module(&identifier(folder.trim_start_matches("src/")), &constants);
+        }
+    }
+    write(&["src"], &out);
+}
+
+fn constant(page: &Page) -> String {
+    page.allow(SECTIONS.iter().map(|(en, zh, _)| (*en, *zh)).chain([DIFFERS]));
+    let sections: String = SECTIONS.iter().map(|(en, zh, field)| format!("{field}: {}, ", page.need(en, zh))).collect();
+    let differs = page.get(DIFFERS.0, DIFFERS.1).map_or("None".into(), |text| format!("Some({text})"));
+    format!(
+        "pub const {}: Probe = Probe {{ title: {}, explain: Explain {{ {sections}}}, differs: {differs}, ..Probe::PLAIN }};\n",
+        page.name().to_uppercase(),
+        page.title,
+    )
+}

@@ -1,0 +1,278 @@
+//! Text files beside the code, in both languages, as build scripts turn them into constants; the formats are in docs/decisions/0063-text-files.md.
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeSet;
+use std::fmt::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::{env, fs, process};
+
+/// What is the same in both languages has so many words at most: a name, a size.
+const NAME_WORDS: usize = 2;
+
+/// A text in English and in Chinese. It displays as the constant expression that makes it a `Text` of `hostmark-model`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pair {
+    /// English.
+    pub en: String,
+    /// Simplified Chinese.
+    pub zh: String,
+}
+
+impl fmt::Display for Pair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Text {{ en: {:?}, zh: {:?} }}", self.en, self.zh)
+    }
+}
+
+impl Pair {
+    /// The macro `name!`, which fills the placeholders in both languages.
+    pub fn template(&self, name: &str) -> String {
+        let Pair { en, zh } = self;
+        format!(
+            "macro_rules! {name} {{ ($($argument:tt)*) => {{ hostmark_model::filled!({en:?}, {zh:?}; $($argument)*) }} }}\npub(crate) use {name};\n"
+        )
+    }
+
+    fn checked(self) -> Result<Pair, String> {
+        let is_chinese =
+            |c: char| matches!(c, '\u{3000}'..='\u{303f}' | '\u{3400}'..='\u{9fff}' | '\u{ff00}'..='\u{ffef}');
+        match () {
+            () if self.en.is_empty() || self.zh.is_empty() => Err("a language is missing".to_owned()),
+            () if self.en.chars().any(is_chinese) => Err("the English text has Chinese in it".to_owned()),
+            () if self.en == self.zh && self.en.split(' ').count() <= NAME_WORDS => Ok(self),
+            () if !self.zh.chars().any(is_chinese) => Err("the Chinese text has none".to_owned()),
+            () if placeholders(&self.en) != placeholders(&self.zh) => Err("the placeholders differ".to_owned()),
+            () => Ok(self),
+        }
+    }
+}
+
+/// The names between braces, without formats.
+fn placeholders(text: &str) -> BTreeSet<&str> {
+    let inside = text.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
+    inside.map(|(name, _)| name.split(':').next().unwrap_or(name)).collect()
+}
+
+/// A heading and what stands below it, up to the next heading.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Number of `#`.
+    pub level: usize,
+    /// Heading.
+    pub heading: String,
+    /// Paragraphs.
+    pub body: String,
+}
+
+/// The parts of a Markdown text. A text before the first heading belongs to none; a line that begins with `\#` is no heading.
+pub fn outline(text: &str) -> Vec<Part> {
+    let mut parts: Vec<Part> = Vec::new();
+    for line in text.lines() {
+        let rest = line.trim_start_matches('#');
+        match (line.len() - rest.len(), rest.strip_prefix(' ')) {
+            (level @ 1.., Some(heading)) => {
+                parts.push(Part { level, heading: heading.trim().to_owned(), body: String::new() })
+            }
+            _ => {
+                let line = line.strip_prefix('\\').filter(|rest| rest.starts_with('#')).unwrap_or(line);
+                parts.last_mut().into_iter().for_each(|part| part.body += &format!("{line}\n"));
+            }
+        }
+    }
+    parts.iter_mut().for_each(|part| part.body = part.body.trim().to_owned());
+    parts
+}
+
+/// The rows of the tables in a text, without their heads: a term in backquotes without these, a bar as `\|`. The build fails where a cell is
+/// empty or missing.
+pub fn rows<const CELLS: usize>(path: &Path, body: &str) -> Vec<[String; CELLS]> {
+    let cells = |line: &str| -> Vec<String> {
+        let inside = line.trim().trim_matches('|').replace("\\|", "\0");
+        let mut cells: Vec<String> = inside.split('|').map(|cell| cell.trim().replace('\0', "|")).collect();
+        if let Some(term) = cells[0].strip_prefix('`').and_then(|rest| rest.strip_suffix('`')) {
+            cells[0] = term.to_owned();
+        }
+        cells
+    };
+    let row = |line: &str| {
+        let row = <[String; CELLS]>::try_from(cells(line)).ok().filter(|row| row.iter().all(|cell| !cell.is_empty()));
+        row.unwrap_or_else(|| fail(path, &format!("{CELLS} cells are needed: {line}")))
+    };
+    body.lines().filter(|line| line.starts_with('|')).skip(2).map(row).collect()
+}
+
+/// A text file in two halves, English and Chinese. Each half is a title (`# `) and sections (`## `), the same ones in the same order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// Its file.
+    pub path: PathBuf,
+    /// The headings of its halves.
+    pub title: Pair,
+    /// Heading and text of each section.
+    pub sections: Vec<(Pair, Pair)>,
+}
+
+impl Page {
+    /// A page by its text, or what is wrong with it.
+    pub fn parsed(path: &Path, text: &str) -> Result<Page, String> {
+        let parts = outline(text);
+        let titles: Vec<usize> = (0..parts.len()).filter(|&index| parts[index].level == 1).collect();
+        let [0, middle] = titles[..] else { return Err("it has not two halves, English and Chinese".to_owned()) };
+        let ([en_title, en @ ..], [zh_title, zh @ ..]) = parts.split_at(middle) else {
+            return Err("it is empty".to_owned());
+        };
+        if let Some(more) = en.get(zh.len()).or(zh.get(en.len())) {
+            return Err(format!("'{}' has no counterpart in the other half", more.heading));
+        }
+        let pair = |en: &String, zh: &String| Pair { en: en.clone(), zh: zh.clone() };
+        let section = |(en, zh): (&Part, &Part)| {
+            let body = pair(&en.body, &zh.body).checked().map_err(|what| format!("'{}': {what}", en.heading))?;
+            Ok((pair(&en.heading, &zh.heading), body))
+        };
+        let sections = en.iter().zip(zh).map(section).collect::<Result<_, String>>()?;
+        Ok(Page { path: path.to_owned(), title: pair(&en_title.heading, &zh_title.heading), sections })
+    }
+
+    /// Its file's name without the ending, as a name in Rust.
+    pub fn name(&self) -> String {
+        identifier(&self.path.file_stem().unwrap_or_default().to_string_lossy())
+    }
+
+    /// Fails the build where there is a section of other headings.
+    pub fn allow(&self, known: impl IntoIterator<Item = (&'static str, &'static str)>) {
+        let known: Vec<_> = known.into_iter().collect();
+        let is_unknown = |heading: &Pair| !known.contains(&(heading.en.as_str(), heading.zh.as_str()));
+        if let Some((heading, _)) = self.sections.iter().find(|(heading, _)| is_unknown(heading)) {
+            fail(&self.path, &format!("no page has a section '{}' with its counterpart '{}'", heading.en, heading.zh));
+        }
+    }
+
+    /// The text below these headings, where there is one.
+    pub fn get(&self, en: &str, zh: &str) -> Option<&Pair> {
+        self.sections.iter().find(|(heading, _)| heading.en == en && heading.zh == zh).map(|(_, body)| body)
+    }
+
+    /// The text below these headings. Without one the build fails.
+    pub fn need(&self, en: &str, zh: &str) -> &Pair {
+        self.get(en, zh)
+            .unwrap_or_else(|| fail(&self.path, &format!("there is no section '{en}' with its counterpart '{zh}'")))
+    }
+}
+
+/// A heading or a file's name as a name in Rust.
+pub fn identifier(text: &str) -> String {
+    let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
+    text.chars().map(letter).collect()
+}
+
+/// The pages of a folder (not of those in it), by name. The build fails where one is not whole.
+pub fn pages(folder: &str) -> Vec<Page> {
+    let page = |path: &PathBuf| Page::parsed(path, &read(path)).unwrap_or_else(|what| fail(path, &what));
+    let mut paths: Vec<PathBuf> =
+        entries(folder).into_iter().filter(|path| path.extension().is_some_and(|e| e == "md")).collect();
+    paths.sort();
+    paths.iter().map(page).collect()
+}
+
+/// The folders in a folder, by name.
+pub fn folders(folder: &str) -> Vec<String> {
+    let mut all: Vec<String> =
+        entries(folder).iter().filter(|path| path.is_dir()).map(|path| path.display().to_string()).collect();
+    all.sort();
+    all
+}
+
+fn entries(folder: &str) -> Vec<PathBuf> {
+    let all = fs::read_dir(folder).unwrap_or_else(|error| fail(Path::new(folder), &error.to_string()));
+    all.filter_map(|entry| Some(entry.ok()?.path())).collect()
+}
+
+/// A file's text.
+pub fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| fail(path, &error.to_string()))
+}
+
+/// Writes the module of texts, and has cargo run the build script again when something in these folders changes. A list of the files would
+/// miss a new one; a file of code that changes there has its crate compiled in any case.
+#[expect(clippy::print_stdout, reason = "a build script speaks to cargo so")]
+pub fn write(folders: &[&str], module: &str) {
+    folders.iter().for_each(|folder| println!("cargo::rerun-if-changed={folder}"));
+    let path = Path::new(&env::var_os("OUT_DIR").unwrap_or_default()).join("texts.rs");
+    fs::write(&path, module).unwrap_or_else(|error| fail(&path, &error.to_string()));
+}
+
+/// Ends the build with what is wrong with a file.
+#[expect(clippy::print_stdout, reason = "a build script speaks to cargo so")]
+pub fn fail(path: &Path, what: &str) -> ! {
+    println!("cargo::error={}: {what}", path.display());
+    process::exit(1)
+}
+
+/// The modules of a folder's pages, and of those in its folders: a section is a constant of its heading, or the macro that fills it.
+pub fn keyed(folder: &str, is_constant: fn(&str) -> bool) -> String {
+    let section = |page: &Page, (heading, body): &(Pair, Pair)| {
+        if heading.en != heading.zh {
+            fail(&page.path, &format!("'{}' is called '{}' in the other half", heading.en, heading.zh));
+        }
+        match is_constant(&heading.en) {
+            true => format!("pub const {}: Text = {body};\n", identifier(&heading.en).to_uppercase()),
+            false => body.template(&identifier(&heading.en)),
+        }
+    };
+    let of_page =
+        |page: &Page| module(&page.name(), &page.sections.iter().map(|part| section(page, part)).collect::<String>());
+    let inside = folders(folder).into_iter().map(|folder| {
+        let inside = keyed(&folder, is_constant);
+        if inside.is_empty() {
+            inside
+        } else {
+            module(&identifier(folder.rsplit('/').next().unwrap_or_default()), &inside)
+        }
+    });
+    pages(folder).iter().map(of_page).chain(inside).collect()
+}
+
+/// A module of this name.
+pub fn module(name: &str, inside: &str) -> String {
+    let mut out = String::new();
+    let _ = write!(out, "pub(crate) mod {name} {{\nuse super::*;\n{inside}}}\n");
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHOLE: &str = "# Pipe\n\n## What\n\nA byte in {ns}.\n\nMore.\n\n# 管道\n\n## 做什么\n\n一个字节 {ns:.1}。\n";
+
+    #[test]
+    fn a_page_is_two_halves_with_the_same_sections() {
+        let page = Page::parsed(Path::new("ipc/pipe-a.md"), WHOLE).unwrap();
+        assert_eq!(page.name(), "pipe_a");
+        assert_eq!(page.need("What", "做什么").en, "A byte in {ns}.\n\nMore.");
+        assert_eq!(outline("# A\n\n\\# b\n")[0].body, "# b");
+        assert_eq!(page.title.to_string(), "Text { en: \"Pipe\", zh: \"管道\" }");
+    }
+
+    #[test]
+    fn a_page_that_lacks_something_is_none() {
+        for (from, to) in [
+            ("# 管道\n", ""),
+            ("## 做什么", "# 做什么"),
+            ("一个字节 {ns:.1}。\n", ""),
+            ("一个字节 {ns:.1}。\n", "A byte in {ns}."),
+            ("一个字节", "一个字节 {of}"),
+            ("A byte", "一 byte"),
+            ("\n## 做什么\n\n一个字节 {ns:.1}。\n", ""),
+            ("# Pipe", "# Pipe\n\n## Title"),
+        ] {
+            assert!(Page::parsed(Path::new("pipe.md"), &WHOLE.replace(from, to)).is_err(), "{to}");
+        }
+    }
+
+    #[test]
+    fn a_table_is_its_rows() {
+        let table = "Before.\n\n| a | b |\n|---|---|\n| `x \\| y` | see `z` |\n";
+        assert_eq!(rows(Path::new("a.md"), table), [["x | y", "see `z`"]]);
+    }
+}
