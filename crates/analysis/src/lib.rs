@@ -33,6 +33,10 @@ pub mod short_arrays;
 pub mod split_huge_pages;
 pub mod stream_times;
 pub mod submitted;
+/// The texts of findings, made of the Markdown files beside them.
+mod texts {
+    include!(concat!(env!("OUT_DIR"), "/texts.rs"));
+}
 pub mod trust;
 pub mod typography;
 

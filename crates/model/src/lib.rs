@@ -71,7 +71,7 @@ pub use run::{
 pub use sampled::{PrintedUnit, Sampled};
 pub use scratch::{PathBytes, Scratch};
 pub use series::SeriesTurn;
-pub use text::{Lang, Text, counted};
+pub use text::{Bilingual, InLanguage, Lang, Text, counted};
 pub use time::{RoundTime, RunTime};
 pub use trust::{Doubt, Grade, SelfChecked, Trust};
 pub use typed::{typed_id, typed_size, typed_value};

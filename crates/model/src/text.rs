@@ -68,9 +68,78 @@ impl<S: AsRef<str>> Text<S> {
     }
 }
 
+/// What takes the place of a placeholder in a text file: the same in every language, or a text.
+pub trait Bilingual {
+    /// Writes it in `lang`, in the placeholder's format.
+    fn write(&self, lang: Lang, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+}
+
+impl<T: fmt::Display + ?Sized> Bilingual for T {
+    fn write(&self, _: Lang, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.fmt(f)
+    }
+}
+
+impl<S: fmt::Display> Bilingual for Text<S> {
+    fn write(&self, lang: Lang, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match lang {
+            Lang::En => self.en.fmt(f),
+            Lang::Zh => self.zh.fmt(f),
+        }
+    }
+}
+
+impl<S: fmt::Display> Bilingual for &Text<S> {
+    fn write(&self, lang: Lang, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (*self).write(lang, f)
+    }
+}
+
+/// An argument in one language.
+#[derive(Debug)]
+pub struct InLanguage<'a, T: ?Sized>(pub Lang, pub &'a T);
+
+impl<T: Bilingual + ?Sized> fmt::Display for InLanguage<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.1.write(self.0, f)
+    }
+}
+
+/// Fills the placeholders of a template in both languages: `filled!("at {speed}", "速率 {speed}"; speed = rate(bytes))`. A variable of the
+/// placeholder's name needs no `=`. The build scripts' macros expand to this.
+#[macro_export]
+macro_rules! filled {
+    ($en:literal, $zh:literal; $($name:ident $(= $value:expr)?),* $(,)?) => {{
+        $(let $name = &$crate::argument!($name $($value)?);)*
+        $crate::Text {
+            en: format!($en, $($name = $crate::InLanguage($crate::Lang::En, $name)),*),
+            zh: format!($zh, $($name = $crate::InLanguage($crate::Lang::Zh, $name)),*),
+        }
+    }};
+}
+
+/// The value of an argument of [`filled!`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! argument {
+    ($name:ident) => {
+        $name
+    };
+    ($name:ident $value:expr) => {
+        $value
+    };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_placeholder_is_filled_in_each_language() {
+        let (share, place) = (0.51, Text { en: "here", zh: "此处" });
+        let text = filled!("{count} {place}: {share:.1}", "{place}{count}：{share:.1}"; place, share, count = 1 + 1);
+        assert_eq!(text, Text { en: "2 here: 0.5".to_owned(), zh: "此处2：0.5".to_owned() });
+    }
 
     #[test]
     fn one_has_no_plural() {

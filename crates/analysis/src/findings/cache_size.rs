@@ -1,22 +1,18 @@
 //! A cache that is proven to be smaller or larger than the host says it is.
 
-use hostmark_model::{Lang, Run, Text, Unit};
+use hostmark_model::{Lang, Run, Unit};
 
 use super::short::short;
 use super::{Conclusion, DISTURBED, Demonstration, Doubt, Rule};
 use crate::format::value;
 use crate::levels::{HIERARCHY, LEVELS, Level};
+use crate::texts::findings::cache_size as texts;
 
 pub(super) static RULE: Rule = Rule {
     id: "memory.cache_size_differs",
     shown: Demonstration::Explain("memory.latency"),
     probes: &[HIERARCHY],
-    cure: Some(Text {
-        en: "Reason with the measured size. Measure again at a quiet hour: a size that grows then was shared. On your own \
-             hypervisor, pass the host's cache topology on (QEMU: -cpu host,host-cache-info=on).",
-        zh: "请以实测容量为准。在空闲时段再测一次：若容量变大，则说明缓存此前被共享。若宿主机由您管理，请把缓存拓扑透传给虚拟机\
-             （QEMU：-cpu host,host-cache-info=on）。",
-    }),
+    cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[] },
     draw,
 };
@@ -33,31 +29,13 @@ fn conclusion(run: &Run, level: Level) -> Option<Conclusion> {
     let says = size(reported);
     let (short, text) = if bracket.is_under(reported) {
         let leaves = size(bracket.leaves?);
-        let short = short(
-            format!("{name} is reported as {says}, but a working set of {leaves} no longer fits"),
-            format!("{name} 标称 {says}，但 {leaves} 的工作集已装不下"),
-        );
-        let text = Text {
-            en: format!(
-                "{name} is reported as {says}, but a working set of {leaves} no longer fits: the rest is probably used by \
-                 neighbours, or not given to this machine."
-            ),
-            zh: format!("{name} 标称 {says}，但 {leaves} 的工作集已装不下：其余部分可能被邻居占用，或未分配给本机。"),
-        };
+        let short = short(texts::smaller_short!(name, says, leaves));
+        let text = texts::smaller_text!(name, says, leaves);
         (short, text)
     } else if bracket.is_over(reported) {
         let fits = size(bracket.fits?);
-        let short = short(
-            format!("{name} is reported as {says}, but a working set of {fits} still fits"),
-            format!("{name} 标称 {says}，但 {fits} 的工作集仍装得下"),
-        );
-        let text = Text {
-            en: format!(
-                "{name} is reported as {says}, but a working set of {fits} still fits: the hypervisor describes another \
-                 cache than the hardware has."
-            ),
-            zh: format!("{name} 标称 {says}，但 {fits} 的工作集仍装得下：虚拟机监控程序所描述的缓存与实际硬件不符。"),
-        };
+        let short = short(texts::larger_short!(name, says, fits));
+        let text = texts::larger_text!(name, says, fits);
         (short, text)
     } else {
         return None;

@@ -6,17 +6,13 @@ use super::short::short;
 use super::{Conclusion, DISTURBED, Demonstration, Doubt, Rule};
 use crate::format::value;
 use crate::levels::{HIERARCHY, LEVELS, Level};
+use crate::texts::findings::cache_structure as texts;
 
 pub(super) static RULE: Rule = Rule {
     id: "memory.cache_structure_differs",
     shown: Demonstration::Run,
     probes: &[HIERARCHY],
-    cure: Some(Text {
-        en: "Pad and place data by the measured figures. Fewer ways than reported: measure again with the core's other thread \
-             idle. On your own hypervisor, pass the processor's cache description on (QEMU: -cpu host).",
-        zh: "请按实测数值填充和放置数据。若路数少于标称，请在同一核心的另一线程空闲时再测一次。若宿主机由您管理，请把处理器的缓存描述透传给\
-             虚拟机（QEMU：-cpu host）。",
-    }),
+    cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[] },
     draw,
 };
@@ -43,16 +39,8 @@ fn line(run: &Run, level: &Level, reported: &CacheFact) -> Option<Sentences> {
     let (measured, says) = (level.also(run, "line")?, reported.line_bytes?);
     differs(measured, says as f64).then(|| {
         let (name, measured) = (level.name, value(measured.value(), Unit::Count, Lang::En));
-        let short = short(
-            format!("{name} line: {says} bytes reported, {measured} bytes measured"),
-            format!("{name} 缓存行：标称 {says} 字节，实测 {measured} 字节"),
-        );
-        let text = Text {
-            en: format!(
-                "The line of {name} is reported as {says} bytes, but misses come in units of {measured} bytes."
-            ),
-            zh: format!("{name} 的缓存行标称 {says} 字节，但未命中以 {measured} 字节为单位。"),
-        };
+        let short = short(texts::line_short!(name, says, measured));
+        let text = texts::line_text!(name, says, measured);
         (short, text)
     })
 }
@@ -61,14 +49,8 @@ fn ways(run: &Run, level: &Level, reported: &CacheFact) -> Option<Sentences> {
     let (measured, says) = (level.also(run, "ways")?, reported.ways?);
     differs(measured, f64::from(says)).then(|| {
         let (name, measured) = (level.name, value(measured.value(), Unit::Count, Lang::En));
-        let short = short(
-            format!("{name} ways: {says} reported, {measured} measured"),
-            format!("{name} 路数：标称 {says}，实测 {measured}"),
-        );
-        let text = Text {
-            en: format!("{name} is reported with {says} ways, but {measured} lines fill a set."),
-            zh: format!("{name} 标称 {says} 路，但 {measured} 行就占满一组。"),
-        };
+        let short = short(texts::ways_short!(name, says, measured));
+        let text = texts::ways_text!(name, says, measured);
         (short, text)
     })
 }

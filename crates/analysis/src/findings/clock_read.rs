@@ -6,6 +6,7 @@ use super::evidence::{Proven, case_at, lost};
 use super::short::short;
 use super::{Conclusion, DISTURBED, Demonstration, Doubt, Rule, TRACED};
 use crate::format::value;
+use crate::texts::findings::clock_read as texts;
 
 const READ: &str = "clock.read";
 /// A reading that the vDSO answers costs a fraction of a system call; one that it hands on costs the whole call and more.
@@ -19,14 +20,7 @@ pub(super) static RULE: Rule = Rule {
     id: "clock.slow_read",
     shown: Demonstration::Explain("clock.read"),
     probes: &[READ],
-    cure: Some(Text {
-        en: "Switch to the clock source tsc, in a guest kvm-clock, if it is offered. Directory: \
-             /sys/devices/system/clocksource/clocksource0; what available_clocksource offers (also hyperv_clocksource_tsc_page), write to \
-             current_clocksource. Where it does not, the kernel's log says why; a hypervisor must pass an invariant TSC on.",
-        zh: "若可用，改用时钟源 tsc（虚拟机中也可用 kvm-clock）。目录为 /sys/devices/system/clocksource/clocksource0：available_clocksource \
-             中有的（还有 hyperv_clocksource_tsc_page），写入 \
-             current_clocksource。若不提供，内核日志会说明原因；虚拟机监控程序必须透传恒定频率的 TSC。",
-    }),
+    cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&TRACED] },
     draw,
 };
@@ -52,19 +46,8 @@ fn system_call(run: &Run) -> Option<Conclusion> {
         None => Default::default(),
     };
     let [costs, call_costs] = [monotonic.value, whole.value].map(|ns| value(ns, Unit::Nanoseconds, Lang::En));
-    let text = Text {
-        en: format!(
-            "Reading the time costs {costs}, as much as a system call ({call_costs}): the vDSO does not answer here{source_en}. \
-             Databases, tracers and network stacks read the time at every turn."
-        ),
-        zh: format!(
-            "读取一次时间要 {costs}，与系统调用（{call_costs}）一样贵：vDSO 在此不起作用{source_zh}。数据库、追踪器和网络栈处处都要读取时间。"
-        ),
-    };
-    let short = short(
-        format!("clock_gettime {costs}, as slow as a system call ({call_costs}): the vDSO does not answer"),
-        format!("clock_gettime 需 {costs}，与系统调用（{call_costs}）一样慢：vDSO 未生效"),
-    );
+    let text = texts::system_call_text!(costs, call_costs, source = Text { en: source_en, zh: source_zh });
+    let short = short(texts::system_call_short!(costs, call_costs));
     let cost = lost(monotonic.value, counter.unwrap_or(USUAL_NS));
     Some(Conclusion { short, text, cases: vec![case, call], cost })
 }
@@ -72,18 +55,7 @@ fn system_call(run: &Run) -> Option<Conclusion> {
 fn intercepted(run: &Run) -> Option<Conclusion> {
     let (case, counter) = at(run, "tsc").filter(|(_, counter)| counter.low > INTERCEPTED_NS)?;
     let costs = value(counter.value, Unit::Nanoseconds, Lang::En);
-    let text = Text {
-        en: format!(
-            "Reading the CPU's counter by its own instruction takes {costs}, where 10 to 25 ns are usual: the hypervisor \
-             intercepts it, and so every clock is slow."
-        ),
-        zh: format!(
-            "用指令直接读取 CPU 计数器需 {costs}，而通常只需 10 到 25 ns：虚拟机监控程序截获了该指令，所有时钟因此都慢。"
-        ),
-    };
-    let short = short(
-        format!("Reading the CPU counter takes {costs}, usually 10 to 25 ns: the hypervisor intercepts it"),
-        format!("读 CPU 计数器需 {costs}，通常只需 10 到 25 ns：被虚拟机监控程序截获"),
-    );
+    let text = texts::intercepted_text!(costs);
+    let short = short(texts::intercepted_short!(costs));
     Some(Conclusion { short, text, cases: vec![case], cost: lost(counter.value, USUAL_NS) })
 }

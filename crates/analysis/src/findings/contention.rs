@@ -7,6 +7,7 @@ use hostmark_model::{CaseRecord, FlagKind, Measured, RoundRecord, Run, Text, cou
 use super::short::short;
 use super::{Conclusion, Demonstration, Doubt, NOTHING, Rule};
 use crate::format::percent;
+use crate::texts::findings::contention as texts;
 
 /// Under this share of the rounds it was a moment, of which the cases' own marks tell.
 const NOTABLE: f64 = 0.02;
@@ -17,13 +18,7 @@ pub(super) static RULE: Rule = Rule {
     id: "run.contention",
     shown: Demonstration::Host,
     probes: &[],
-    cure: Some(Text {
-        en: "Find these programs and stop or move them: top -d 1, perf trace -s. top shows what stays; perf trace -s or execsnoop shows what \
-             comes and goes (cron, agents, health checks). Keep CPUs free for what has to be fast (cpuset, isolcpus=), or measure on others: \
-             --cpu.",
-        zh: "找出这些程序并停止或移走：top -d 1、perf trace -s。top 可见长期运行的，perf trace -s 或 execsnoop \
-             可见短暂运行的（cron、监控代理、健康检查）。为要求速度的任务留出 CPU（cpuset、isolcpus=），或用 --cpu 换到其他 CPU 测量。",
-    }),
+    cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: NOTHING, rivals: &[] },
     draw,
 };
@@ -55,21 +50,8 @@ fn draw(run: &Run) -> Vec<Conclusion> {
         zh: format!("，其中 CPU {cpu} 最多"),
     });
     let of_all = counted(all, "case");
-    let text = Text {
-        en: format!(
-            "Other programs used {share} of the CPU time of {count} of {of_all} while these were measured{}: their values \
-             hold waiting that a quiet host does not have.",
-            cpus.en
-        ),
-        zh: format!(
-            "测量 {all} 个用例中的 {count} 个时，其他程序占用了其 CPU 时间的 {share}{}：这些数值包含空闲主机上没有的等待。",
-            cpus.zh
-        ),
-    };
-    let short = short(
-        format!("Other programs used {share} of the CPU time of {count} of {of_all}"),
-        format!("{all} 个用例中有 {count} 个被其他程序占用了 {share} 的 CPU 时间"),
-    );
+    let text = texts::text!(share, count, all = Text { en: &of_all, zh: &all.to_string() }, cpus);
+    let short = short(texts::short!(share, count, all = Text { en: &of_all, zh: &all.to_string() }));
     vec![Conclusion { short, text, cases, cost }]
 }
 

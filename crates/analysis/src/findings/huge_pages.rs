@@ -1,12 +1,13 @@
 //! Memory that is slower with base pages than with huge pages, on a host that gives huge pages on request only.
 
-use hostmark_model::{CaseRecord, Estimate, Lang, Run, Text, Unit};
+use hostmark_model::{CaseRecord, Estimate, Lang, Run, Unit};
 
 use super::evidence::lost;
 use super::short::short;
 use super::{Conclusion, DISTURBED, Demonstration, Doubt, Rule};
 use crate::format::{percent, value};
 use crate::levels::last_cache_size;
+use crate::texts::findings::huge_pages as texts;
 
 const LATENCY: &str = "memory.latency";
 
@@ -17,12 +18,7 @@ pub(super) static RULE: Rule = Rule {
     id: "memory.huge_pages_off",
     shown: Demonstration::Try("huge-pages"),
     probes: &[LATENCY],
-    cure: Some(Text {
-        en: "echo always > /sys/kernel/mm/transparent_hugepage/enabled turns them on. Or call madvise(MADV_HUGEPAGE) in the program. \
-             Databases may want the opposite: read their manual first.",
-        zh: "开启方法：echo always > /sys/kernel/mm/transparent_hugepage/enabled。或在程序中调用 \
-             madvise(MADV_HUGEPAGE)。部分数据库的建议相反，请先查阅其手册。",
-    }),
+    cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[] },
     draw,
 };
@@ -45,20 +41,8 @@ fn draw(run: &Run) -> Vec<Conclusion> {
         value(slow.value(), Unit::Nanoseconds, Lang::En),
         value(fast.value(), Unit::Nanoseconds, Lang::En),
     );
-    let text = Text {
-        en: format!(
-            "DRAM is {times} slower with base pages ({base_ns}) than with huge pages ({huge_ns}), and huge pages are not \
-             automatic here (THP={setting}): programs with much memory that don't ask for them pay this in page walks."
-        ),
-        zh: format!(
-            "使用基本页时 DRAM 比使用大页慢 {times}（{base_ns} 对 {huge_ns}），而本机不会自动使用大页（THP={setting}）：\
-             内存占用大且未主动申请大页的程序要为页表遍历付出这一代价。"
-        ),
-    };
-    let short = short(
-        format!("DRAM load: {base_ns} in base pages, {huge_ns} in huge pages, which are not automatic here"),
-        format!("访问内存一次：基本页 {base_ns}，大页 {huge_ns}，而本机不会自动使用大页"),
-    );
+    let text = texts::text!(times, base_ns, huge_ns, setting);
+    let short = short(texts::short!(base_ns, huge_ns));
     let cases = vec![base.id.clone(), huge.id.clone()];
     vec![Conclusion { short, text, cases, cost: lost(slow.value(), fast.value()) }]
 }

@@ -7,6 +7,7 @@ use super::host::obstacles;
 use super::short::short;
 use super::{Conclusion, Demonstration, Doubt, Rule, WRONG};
 use crate::bilingual::{Words, joined};
+use crate::texts::findings::loopback_path as texts;
 
 /// The probes whose packets take this machine's own loopback; others lay a network of their own.
 const PREFIX: &str = "net.";
@@ -20,12 +21,7 @@ pub(super) static RULE: Rule = Rule {
     id: "run.loopback_path",
     shown: Demonstration::Host,
     probes: &[],
-    cure: Some(Text {
-        en: "Accept lo in the first rule: iptables -I INPUT -i lo -j ACCEPT. With nft: iif lo accept. Put many addresses in one set, and \
-             remove what is not needed on lo (tc qdisc del dev lo root). To see the values without them, run hostmark under unshare -n.",
-        zh: "在第一条规则中放行 lo：iptables -I INPUT -i lo -j ACCEPT。nft 用 iif lo accept。把大量地址放入一个集合，并去掉 lo \
-             上不需要的队列（tc qdisc del dev lo root）。用 unshare -n 运行可看到没有它们时的数值。",
-    }),
+    cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: WRONG, rivals: &[] },
     draw,
 };
@@ -48,19 +44,8 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     slowed.sort_by(|one, other| other.0.total_cmp(&one.0));
     let Some(&(cost, _)) = slowed.first() else { return Vec::new() };
     let Words { en, zh } = joined(&obstacles, Text { en: ", ", zh: "、" });
-    let text = Text {
-        en: format!(
-            "{en} on the loopback path: every packet that this machine sends to itself passes them, and the values of net.* hold what \
-             that costs. A machine without them is faster by as much."
-        ),
-        zh: format!(
-            "环回路径上有{zh}：本机发给自己的每个包都要经过，net.* 的数值包含这一开销。没有它们的机器会相应地更快。"
-        ),
-    };
-    let short = short(
-        format!("{} on the loopback path: net.* is slower by that", most.en),
-        format!("环回路径上有{}：net.* 因此变慢", most.zh),
-    );
+    let text = texts::text!(obstacles = Text { en, zh });
+    let short = short(texts::short!(most));
     let cases = slowed.iter().take(MOST_CASES).map(|(_, case)| case.id.clone()).collect();
     vec![Conclusion { short, text, cases, cost: cost.min(0.9) }]
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use hostmark_model::{CaseRecord, HostFacts, Lang, MemoryModule, Resource, Run, Sight, Text, Unit};
+use hostmark_model::{CaseRecord, HostFacts, Lang, MemoryModule, Resource, Run, Sight, Unit};
 
 use super::evidence::{Proven, lost};
 use super::short::short;
@@ -10,6 +10,7 @@ use super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA, Rule, YIELDS};
 use crate::curve::curve;
 use crate::format::{percent, value};
 use crate::levels::last_cache_size;
+use crate::texts::findings::memory_modules as texts;
 
 const STREAM: &str = "memory.stream";
 const READ: &str = "memory.read";
@@ -31,12 +32,7 @@ pub(super) static RULE: Rule = Rule {
     id: "memory.below_modules",
     shown: Demonstration::Run,
     probes: &[STREAM, READ],
-    cure: Some(Text {
-        en: "Populate every channel with equal modules (dmidecode -t memory). The board's manual tells which slots come first. See that the \
-             firmware runs them at their rate and interleaves channels. With several nodes, memory must lie where its threads run (numactl).",
-        zh: "为每个通道装上相同的内存条（dmidecode -t \
-             memory）。插槽的先后见主板手册。检查固件是否让它们按标称速率运行并启用通道交错。多节点时，内存应位于线程所在的节点（numactl）。",
-    }),
+    cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA] },
     draw,
 };
@@ -62,20 +58,8 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     let count = modules.len();
     let [got, nominal] = [fastest.value, allowed].map(|rate| value(rate, Unit::BytesPerSecond, Lang::En));
     let (share, millions) = (percent(fastest.value / allowed), rate / 1e6);
-    let text = Text {
-        en: format!(
-            "All CPUs together move {got} to and from memory, {share} of the {nominal} that {count} modules at {millions:.0} MT/s \
-             allow on {channels} channels at least; 70 to 90 % are usual."
-        ),
-        zh: format!(
-            "全部 CPU 合计与内存交换 {got}，只有 {count} 条 {millions:.0} MT/s 内存条（至少 {channels} 个通道）所允许的 {nominal} 的 {share}；\
-             通常可达 70% 到 90%。"
-        ),
-    };
-    let short = short(
-        format!("All CPUs move {got} to and from memory, {share} of what its modules allow ({nominal})"),
-        format!("全部 CPU 合计访存 {got}，为内存条所允许（{nominal}）的 {share}"),
-    );
+    let text = texts::text!(got, share, nominal, count, millions, channels);
+    let short = short(texts::short!(got, share, nominal));
     Some(Conclusion { short, text, cases: vec![case.id.clone()], cost })
 }
 

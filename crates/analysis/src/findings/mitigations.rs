@@ -7,6 +7,7 @@ use super::host::named_mitigations;
 use super::short::short;
 use super::{Conclusion, DISTURBED, Demonstration, Doubt, Rule, TRACED};
 use crate::format::{percent, value};
+use crate::texts::findings::mitigations as texts;
 
 const NULL: &str = "syscall.null";
 /// With nothing in force a null call takes 100 to 200 core cycles on x86 cores since 2015: both mode switches, and the
@@ -19,12 +20,7 @@ pub(super) static RULE: Rule = Rule {
     id: "syscall.mitigations",
     shown: Demonstration::Explain("syscall.null"),
     probes: &[NULL],
-    cure: Some(Text {
-        en: "Batch calls (io_uring, sendmmsg, larger reads and writes). Newer processors need fewer mitigations. mitigations=off \
-             on the kernel's command line only where all code that runs is trusted.",
-        zh: "合并系统调用（io_uring、sendmmsg、更大的读写）。较新的处理器所需的缓解措施较少。只有在运行的代码全部可信时，才可在内核命令行使用 \
-             mitigations=off。",
-    }),
+    cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&TRACED] },
     draw,
 };
@@ -70,20 +66,14 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     };
     let [took, more] = [took.value, took.value * cost].map(|ns| value(ns, Unit::Nanoseconds, Lang::En));
     let (share, spent) = (percent(cost), format!("{:.0}", cycles.value));
-    let text = Text {
-        en: format!(
-            "A null system call takes {took} ({spent} core cycles). At least {more} ({share}) of it goes to mitigations of CPU \
-             vulnerabilities: {}{filter_en}.",
-            named.join(", ")
-        ),
-        zh: format!(
-            "一次空系统调用需 {took}（{spent} 个核心周期），其中至少 {more}（{share}）是漏洞缓解措施的开销：{}{filter_zh}。",
-            named.join("，")
-        ),
-    };
-    let short = short(
-        format!("Null system call {took}: at least {more} ({share}) of it are {guards_en}"),
-        format!("空系统调用 {took}，其中至少 {more}（{share}）是{guards_zh}的开销"),
+    let text = texts::text!(
+        took,
+        spent,
+        more,
+        share,
+        named = Text { en: named.join(", "), zh: named.join("，") },
+        filter = Text { en: filter_en, zh: filter_zh }
     );
+    let short = short(texts::short!(took, more, share, guards = Text { en: guards_en, zh: guards_zh }));
     Some(Conclusion { short, text, cases: vec![case.id.clone()], cost })
 }

@@ -6,6 +6,7 @@ use super::short::short;
 use super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, YIELDS};
 use crate::format::{percent, value};
 use crate::levels::{HIERARCHY, LEVELS};
+use crate::texts::findings::neighbours as texts;
 
 /// By how much the typical must stay behind the best round.
 const NOTABLE: f64 = 0.10;
@@ -14,11 +15,7 @@ pub(super) static RULE: Rule = Rule {
     id: "memory.rounds_differ",
     shown: Demonstration::Run,
     probes: &[HIERARCHY],
-    cure: Some(Text {
-        en: "Stop other work on this host, or measure at a quiet hour. Where the neighbours are not yours, a dedicated host or instance \
-             is the cure. The best round is the one that they disturbed least.",
-        zh: "请停止本机的其他任务，或在空闲时段再测。若邻居虚拟机不归您管理，可改用独占主机或独占实例。最佳一轮是受干扰最少的一轮。",
-    }),
+    cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
     draw,
 };
@@ -38,10 +35,7 @@ pub(super) fn draw(run: &Run) -> Vec<Conclusion> {
             let [best, typical] = [best, typical].map(|ns| value(ns, Unit::Nanoseconds, Lang::En));
             if behind > cost {
                 cost = behind;
-                worst = short(
-                    format!("{name} best round typically {best}, all rounds {typical}: neighbours, most likely"),
-                    format!("{name} 最佳一轮的典型值 {best}，全部轮次 {typical}：很可能有邻居虚拟机争用"),
-                );
+                worst = short(texts::short!(name, best, typical));
             }
             let behind = percent(behind);
             en.push(format!("{name} best round typically {best}, all rounds {typical} ({behind})"));
@@ -53,9 +47,6 @@ pub(super) fn draw(run: &Run) -> Vec<Conclusion> {
         return Vec::new();
     }
     let (en, zh) = (en.join(", "), zh.join("；"));
-    let text = Text {
-        en: format!("Rounds of the same case differ by more than the hardware does: {en}. Neighbours, most likely."),
-        zh: format!("同一用例各轮之间的差异超出硬件本身：{zh}。很可能是邻居造成的。"),
-    };
+    let text = texts::text!(levels = Text { en, zh });
     vec![Conclusion { short: worst, text, cases, cost }]
 }

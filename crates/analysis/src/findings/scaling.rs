@@ -8,16 +8,13 @@ use super::evidence::lost;
 use super::short::short;
 use super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA, Rule, YIELDS};
 use crate::format::{number, percent_number};
+use crate::texts::findings::scaling as texts;
 
 pub(super) static RULE: Rule = Rule {
     id: "cpu.scaling_falls",
     shown: Demonstration::Run,
     probes: &[SCALING],
-    cure: Some(Text {
-        en: "Find the lock or the cache that is met: perf lock, perf c2c, perf top. Fewer processes with more threads or \
-             coroutines each fork less; data that each CPU keeps to itself needs no lock.",
-        zh: "找出相争的锁或缓存：perf lock、perf c2c、perf top。减少进程、每个进程用更多线程或协程，可减少 fork；每个 CPU 各自保有的数据不需要锁。",
-    }),
+    cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA] },
     draw,
 };
@@ -55,24 +52,9 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     };
     let parts = |is_zh: bool| found.iter().map(|(_, together)| part(together, is_zh)).collect::<Vec<String>>();
     let law = law(run, worst.source).unwrap_or_default();
-    let text = Text {
-        en: format!(
-            "Copies at once hinder each other by more than the cores that they share; in times of one alone, and what they \
-             share: {}.{}",
-            parts(false).join(", "),
-            law.en
-        ),
-        zh: format!(
-            "多份同时运行时，相互妨碍超出共用核心所致；合计为单独一份的倍数及其共用之物：{}。{}",
-            parts(true).join("，"),
-            law.zh
-        ),
-    };
+    let text = texts::text!(parts = Text { en: parts(false).join(", "), zh: parts(true).join("，") }, law);
     let (source, times, copies) = (worst.source, number(worst.times.value), worst.copies);
-    let short = short(
-        format!("{source}: {copies} copies at once do {times}x the work of one"),
-        format!("{source}：{copies} 份同时运行，合计只有单独一份的 {times} 倍"),
-    );
+    let short = short(texts::short!(source, copies, times));
     vec![Conclusion {
         short,
         text,

@@ -7,6 +7,7 @@ use super::evidence::{Proven, lost};
 use super::short::short;
 use super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA, Rule, YIELDS};
 use crate::format::{number, percent, value};
+use crate::texts::findings::shared_cores as texts;
 
 const FREQUENCY: &str = "cpu.frequency";
 
@@ -14,13 +15,7 @@ pub(super) static RULE: Rule = Rule {
     id: "cpu.shared_cores",
     shown: Demonstration::Run,
     probes: &[SCALING, PURE, FREQUENCY],
-    cure: Some(Text {
-        en: "Plan throughput by this factor, not by the number of CPUs. Work that must answer fast gets a core of its own: one \
-             thread a core (taskset, /sys/devices/system/cpu/smt/control), in a cloud an instance of whole cores, on your own \
-             hypervisor pinned CPUs with the topology passed on.",
-        zh: "请按这一倍数而非 CPU 个数规划吞吐量。要求快速响应的任务应独占核心：每个核心只用一个线程（taskset、/sys/devices/system/cpu/smt/control），\
-             云上选用独占物理核心的实例；若宿主机由您管理，请绑定虚拟机的 CPU 并透传拓扑。",
-    }),
+    cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA] },
     draw,
 };
@@ -38,21 +33,8 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     let cost = lost(sieve.copies, sieve.times.value);
     let (times, copies, share) = (number(sieve.times.value), sieve.copies, percent(cost));
     let why = reason(run, sieve);
-    let text = Text {
-        en: format!(
-            "{copies} CPUs at once do {times} times what one does alone, at work that needs nothing but a core: each loses \
-             {share}. {}",
-            why.en
-        ),
-        zh: format!(
-            "{copies} 个 CPU 同时工作，只完成单个的 {times} 倍，而这项工作只需要核心：每个损失 {share}。{}",
-            why.zh
-        ),
-    };
-    let short = short(
-        format!("{copies} CPUs at once do {times}x the work of one: each loses {share}"),
-        format!("{copies} 个 CPU 同时工作只完成单个的 {times} 倍：每个损失 {share}"),
-    );
+    let text = texts::text!(copies, times, share, why);
+    let short = short(texts::short!(copies, times, share));
     Some(Conclusion { short, text, cases: vec![sieve.case.id.clone()], cost })
 }
 
@@ -68,23 +50,12 @@ fn reason(run: &Run, sieve: &Together) -> Text<String> {
     }
     if let Some((alone, all)) = slower_clock(run, sieve.copies) {
         let [alone, all] = [alone, all].map(|hz| value(hz, Unit::Hertz, Lang::En));
-        return Text {
-            en: format!("The clock falls from {alone} with one core busy to {all} with all: turbo and power limits."),
-            zh: format!("频率从单核繁忙时的 {alone} 降到全部繁忙时的 {all}：受睿频与功耗上限所限。"),
-        };
+        return texts::why_clock!(alone, all);
     }
     if run.host.virtualization.hypervisor.is_some() {
-        return Text {
-            en: "This guest is told that they are cores of their own: probably they are threads of shared cores, or the host is \
-                 busy."
-                .to_owned(),
-            zh: "本虚拟机被告知它们是各自独立的核心：它们很可能是共用核心的线程，或宿主机繁忙。".to_owned(),
-        };
+        return texts::why_guest!();
     }
-    Text {
-        en: "Neither SMT nor the clock explains it: other work on these CPUs, or a cache that they share.".to_owned(),
-        zh: "SMT 与频率都不能解释：可能有其他任务占用这些 CPU，或它们共用缓存。".to_owned(),
-    }
+    texts::why_unknown!()
 }
 
 /// The clock with one core busy and with all, where the second is proven lower by over half of what is worth a word.

@@ -11,8 +11,8 @@ pub const MOST_COLUMNS: usize = 90;
 const NAME_COLUMNS: usize = 20;
 
 /// A short text, as each language sets it.
-pub(super) fn short(en: String, zh: String) -> Text<String> {
-    Text { en, zh: typeset(&zh, Lang::Zh).into_owned() }
+pub(super) fn short(text: Text<String>) -> Text<String> {
+    Text { zh: typeset(&text.zh, Lang::Zh).into_owned(), ..text }
 }
 
 /// A peer by its name where that leaves room, with the blanks beside it in Chinese.

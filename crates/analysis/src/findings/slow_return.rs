@@ -7,6 +7,7 @@ use super::host::named_mitigations;
 use super::short::short;
 use super::{Conclusion, DISTURBED, Demonstration, Doubt, Rule, TRACED};
 use crate::format::{percent, value};
+use crate::texts::findings::slow_return as texts;
 
 const GETPID: &str = "syscall.getpid";
 /// A call and a return that the core predicts take one or two of the hundred nanoseconds of a call.
@@ -16,11 +17,7 @@ pub(super) static RULE: Rule = Rule {
     id: "syscall.slow_return",
     shown: Demonstration::Explain(GETPID),
     probes: &[GETPID],
-    cure: Some(Text {
-        en: "Batch calls (io_uring, sendmmsg, larger reads and writes). A benchmark that inlines the system-call instruction \
-             does not see this.",
-        zh: "合并系统调用（io_uring、sendmmsg、更大的读写）。内联系统调用指令的基准测试看不到这一项。",
-    }),
+    cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&TRACED] },
     draw: |run| conclusion(run).into_iter().collect(),
 };
@@ -43,20 +40,7 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
             [format!(" Mitigations in force: {}.", named.join(", ")), format!("生效的缓解措施：{}。", named.join("，"))]
         }
     };
-    let text = Text {
-        en: format!(
-            "A system call through a function, as programs make it, takes {took}; the instruction alone takes {without}. \
-             The first return after each call costs {more} ({share}): on the way back, the kernel leaves the core's \
-             predictor of returns empty or misled.{guards_en}"
-        ),
-        zh: format!(
-            "像程序那样通过函数发出一次系统调用需 {took}，仅执行指令需 {without}。每次调用之后的第一次函数返回要多付 {more}（{share}）：\
-             内核返回用户态时，核心的返回地址预测器已被清空或误导。{guards_zh}"
-        ),
-    };
-    let short = short(
-        format!("The first return after a system call costs {more} ({share} of {took})"),
-        format!("系统调用后的第一次函数返回要多付 {more}（占 {took} 的 {share}）"),
-    );
+    let text = texts::text!(took, without, more, share, guards = Text { en: guards_en, zh: guards_zh });
+    let short = short(texts::short!(more, share, took));
     Some(Conclusion { short, text, cases: vec![call.id.clone(), bare.id.clone()], cost })
 }

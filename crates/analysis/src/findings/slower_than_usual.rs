@@ -11,16 +11,13 @@ use crate::format::{in_scale, scale_for, value as shown};
 use crate::levels::HIERARCHY;
 use crate::references::{NearestReference, ReferenceVerdict, Tone, beside};
 use crate::split_huge_pages::cut_into;
+use crate::texts::findings::slower_than_usual as texts;
 
 pub(super) static RULE: Rule = Rule {
     id: "machine.slower_than_usual",
     shown: Demonstration::Explain(HIERARCHY),
     probes: &[HIERARCHY],
-    cure: Some(Text {
-        en: "Measure again at a quiet hour, then on another server of this kind. A cloud instance that is stopped and started again \
-             mostly gets another host; `hostmark run --expect usual` says whether that one is better.",
-        zh: "先在空闲时段重测，再换一台同类服务器测量。云实例停止后再启动，多半会换到另一台宿主机；`hostmark run --expect usual` 可判断新的那台是否更好。",
-    }),
+    cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
     draw,
 };
@@ -89,19 +86,12 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     let words = cause.as_ref().map_or_else(Text::default, Explanation::words);
     let all =
         |lang: Lang, and: &str| slow.iter().map(|slow| slow.sentence(&usual, lang)).collect::<Vec<String>>().join(and);
-    let why = cause.as_ref().map_or_else(
-        || Text {
-            en: "Nothing else that was measured here explains it.".to_owned(),
-            zh: "本次测得的其他结果都不能解释。".to_owned(),
-        },
-        Explanation::sentence,
-    );
+    let why = cause.as_ref().map_or_else(|| texts::why_unknown!(), Explanation::sentence);
     let [en, zh] = [usual.source(Lang::En), usual.source(Lang::Zh)];
-    let text = Text {
-        en: format!("{}; {en}. {}", all(Lang::En, ", "), why.en),
-        zh: format!("{}；{zh}。{}", all(Lang::Zh, "，"), why.zh),
-    };
-    let short = short(worst.line(&usual, Lang::En)? + &words.en, worst.line(&usual, Lang::Zh)? + &words.zh);
+    let text =
+        texts::text!(values = Text { en: all(Lang::En, ", "), zh: all(Lang::Zh, "，") }, source = Text { en, zh }, why);
+    let short =
+        short(Text { en: worst.line(&usual, Lang::En)? + &words.en, zh: worst.line(&usual, Lang::Zh)? + &words.zh });
     let cases = slow.iter().map(|slow| slow.constant.case.id.clone()).collect();
     Some(Conclusion { short, text, cases, cost: 1.0 - worst.verdict.better })
 }
@@ -141,15 +131,9 @@ impl Explanation {
             Explanation::HugePagesCut(bytes, ns) => {
                 let [page, ns] =
                     [(*bytes, Unit::Bytes), (*ns, Unit::Nanoseconds)].map(|(of, unit)| shown(of, unit, Lang::En));
-                Text {
-                    en: format!("The host backs huge pages with {page} ones; translation costs {ns} of each load."),
-                    zh: format!("宿主机用 {page} 的页承载虚拟机的大页，每次加载中地址转换占 {ns}。"),
-                }
+                texts::why_pages!(page, ns)
             }
-            Explanation::Neighbours => Text {
-                en: "Its rounds differ from each other: others use the same cache or memory.".to_owned(),
-                zh: "各轮之间差异大：有其他程序或虚拟机在用同一缓存或内存。".to_owned(),
-            },
+            Explanation::Neighbours => texts::why_neighbours!(),
         }
     }
 }

@@ -1,11 +1,12 @@
 //! Time that the hypervisor gave to others while the run measured.
 
-use hostmark_model::{CaseRecord, Lang, Run, Text, Unit};
+use hostmark_model::{CaseRecord, Lang, Run, Unit};
 
 use super::short::short;
 use super::{Conclusion, Demonstration, Doubt, NOTHING, Rule};
 use crate::duration::duration_s;
 use crate::format::{percent, value};
+use crate::texts::findings::steal as texts;
 
 /// Steal is counted in ticks of 10 ms: ten of them are no chance.
 const LEAST_NS: f64 = 100e6;
@@ -18,11 +19,7 @@ pub(super) static RULE: Rule = Rule {
     id: "run.steal",
     shown: Demonstration::Host,
     probes: &[],
-    cure: Some(Text {
-        en: "Measure at a quiet hour, or move to a dedicated host or instance. An instance with CPU credits that are used up \
-             shows steal as well. On your own hypervisor: give the guest's CPUs host CPUs of their own.",
-        zh: "在空闲时段测量，或改用独占主机或独占实例。CPU 积分耗尽的突发型实例也会显示 steal。若宿主机由您管理，请为虚拟机的 CPU 绑定专用的宿主 CPU。",
-    }),
+    cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: NOTHING, rivals: &[] },
     draw,
 };
@@ -51,18 +48,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     stolen.sort_by(|one, other| other.0.total_cmp(&one.0));
     let cases = stolen.iter().take(MOST_CASES).map(|(_, case)| case.id.clone()).collect();
     let (share, [time, whole]) = (percent(cost), [total_ns, whole_ns].map(|ns| value(ns, Unit::Nanoseconds, Lang::En)));
-    let text = Text {
-        en: format!(
-            "The hypervisor gave {time} of the {whole} that this run took to others (steal {share}): every program on this \
-             machine loses that, and some moments lose far more."
-        ),
-        zh: format!(
-            "在本次运行的 {whole} 中，宿主机把 {time} 分给了其他虚拟机（steal {share}）：本机的所有程序都要承受这一损失，某些时刻的损失远大于此。"
-        ),
-    };
-    let short = short(
-        format!("CPU steal {share}: the hypervisor gave {time} of this run's {whole} to others"),
-        format!("CPU steal {share}：宿主机把本次运行 {whole} 中的 {time} 分给了其他虚拟机"),
-    );
+    let text = texts::text!(time, whole, share);
+    let short = short(texts::short!(share, time, whole));
     vec![Conclusion { short, text, cases, cost }]
 }

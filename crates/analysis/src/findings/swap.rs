@@ -6,6 +6,7 @@ use super::host::SWAP_BYTES;
 use super::short::short;
 use super::{Conclusion, Demonstration, Doubt, NOTHING, Rule};
 use crate::format::{percent, value};
+use crate::texts::findings::swap as texts;
 
 /// Under this share of the time nobody notices that tasks waited for memory.
 const NOTABLE: f64 = 0.001;
@@ -14,12 +15,7 @@ pub(super) static RULE: Rule = Rule {
     id: "run.swap_in_use",
     shown: Demonstration::Host,
     probes: &[],
-    cure: Some(Text {
-        en: "Find who holds the memory (ps aux --sort -rss), and run less. Or give the machine more. Then swapoff -a && swapon -a brings \
-             back what was put away. What must never wait locks its memory (mlockall).",
-        zh: "找出占用内存的程序（ps aux --sort -rss），并减少任务。或增加内存。随后 swapoff -a && swapon -a \
-             可把换出的页面换回。绝不能等待的程序应锁定内存（mlockall）。",
-    }),
+    cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: NOTHING, rivals: &[] },
     draw,
 };
@@ -39,15 +35,7 @@ fn draw(run: &Run) -> Vec<Conclusion> {
         ],
         false => Default::default(),
     };
-    let text = Text {
-        en: format!(
-            "{used} of swap is in use: memory was short. A page that was put away comes back by a read of the device: about a \
-             thousand times as long as an access to memory on flash, a hundred thousand times on a disk.{waited_en}"
-        ),
-        zh: format!(
-            "交换区已用 {used}：内存曾经不足。换出的页面要从设备读回：闪存上约为访问内存的一千倍，机械盘上约为十万倍。{waited_zh}"
-        ),
-    };
+    let text = texts::text!(used, waited = Text { en: waited_en, zh: waited_zh });
     let [waited_en, waited_zh] = match cost > 0.0 {
         true => [
             format!("; tasks waited for memory {} of the time", percent(cost)),
@@ -55,9 +43,6 @@ fn draw(run: &Run) -> Vec<Conclusion> {
         ],
         false => Default::default(),
     };
-    let short = short(
-        format!("{used} of swap in use: memory was short{waited_en}"),
-        format!("交换区已用 {used}：内存曾经不足{waited_zh}"),
-    );
+    let short = short(texts::short!(used, waited = Text { en: waited_en, zh: waited_zh }));
     vec![Conclusion { short, text, cases: Vec::new(), cost }]
 }

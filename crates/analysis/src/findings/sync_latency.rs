@@ -6,6 +6,7 @@ use super::evidence::{case_at, lost};
 use super::short::short;
 use super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, YIELDS};
 use crate::format::value;
+use crate::texts::findings::sync_latency as texts;
 
 const SYNC: &str = "disk.fsync";
 /// The case of etcd's own record size, in a file that is made ready as etcd does it.
@@ -18,11 +19,7 @@ pub(super) static RULE: Rule = Rule {
     id: "disk.slow_sync",
     shown: Demonstration::Run,
     probes: &[SYNC],
-    cure: Some(Text {
-        en: "Give the log a device of its own with power-loss protection. A flush is free there; keep other writers off it. In a cloud \
-             choose a volume with reserved operations. --scratch measures any other directory.",
-        zh: "给日志一块带掉电保护的专用设备。其上刷新不花时间；不让其他程序写它；云上请选有预留 IOPS 的卷。用 --scratch 可测量其他目录。",
-    }),
+    cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
     draw,
 };
@@ -66,19 +63,8 @@ fn by_percentile(p99: &Estimate) -> Option<Costed> {
     let is_proven = p99.interval().is_some_and(|(low, _)| low > MOST_NS);
     let (verdict, verdict_zh) = verdict(is_proven);
     let [may, may_zh] = if is_proven { [""; 2] } else { ["may ", "可能"] };
-    let text = Text {
-        en: format!(
-            "This filesystem {verdict} etcd and other consensus stores: one append with fdatasync in a hundred takes {took} or \
-             more, where they ask for less than 10 ms."
-        ),
-        zh: format!(
-            "该文件系统{verdict_zh} etcd 等共识存储的要求：追加并 fdatasync 每一百次有一次达到 {took} 或更长，而它们要求低于 10 ms。"
-        ),
-    };
-    let short = short(
-        format!("1 % of appends with fdatasync {may}take {took} or more; etcd asks for less than 10 ms"),
-        format!("1% 的追加并 fdatasync {may_zh}达到 {took} 或更长，而 etcd 要求低于 10 ms"),
-    );
+    let text = texts::by_percentile_text!(verdict = Text { en: verdict, zh: verdict_zh }, took);
+    let short = short(texts::by_percentile_short!(may = Text { en: may, zh: may_zh }, took));
     Some((short, text, lost(p99.value(), MOST_NS)))
 }
 
@@ -94,19 +80,8 @@ fn by_count(measured: &Measured) -> Option<Costed> {
     }
     // Two standard deviations of a count.
     let (verdict, verdict_zh) = verdict(slow as f64 - 2.0 * (slow as f64).sqrt() > most);
-    let text = Text {
-        en: format!(
-            "This filesystem {verdict} etcd and other consensus stores: {slow} of {all} appends with fdatasync took over 10 ms, \
-             where they ask for less than one in a hundred."
-        ),
-        zh: format!(
-            "该文件系统{verdict_zh} etcd 等共识存储的要求：{all} 次追加并 fdatasync 中有 {slow} 次超过 10 ms，而它们要求少于百分之一。"
-        ),
-    };
-    let short = short(
-        format!("{slow} of {all} appends with fdatasync took over 10 ms; etcd asks for less than 1 %"),
-        format!("{all} 次追加并 fdatasync 中有 {slow} 次超过 10 ms，而 etcd 要求少于 1%"),
-    );
+    let text = texts::by_count_text!(verdict = Text { en: verdict, zh: verdict_zh }, slow, all);
+    let short = short(texts::by_count_short!(slow, all));
     Some((short, text, 1.0 - most / slow as f64))
 }
 
@@ -119,18 +94,7 @@ fn by_mean(measured: &Measured) -> Option<Costed> {
     }
     let ns = |ns: f64| value(ns, Unit::Nanoseconds, Lang::En);
     let (usual, on_average) = (ns(median), ns(mean));
-    let text = Text {
-        en: format!(
-            "Appends with fdatasync stall: half of them take at most {usual}, but {on_average} on average, and the device sustains \
-             {sustained:.0} a second. A limit on operations a second, other writers or busy CPUs make some wait."
-        ),
-        zh: format!(
-            "追加并 fdatasync 会停顿：一半不超过 {usual}，平均却为 {on_average}，设备每秒只能持续 {sustained:.0} 次。原因是每秒操作数限额、其他写者或繁忙的 CPU。"
-        ),
-    };
-    let short = short(
-        format!("Appends with fdatasync stall: {usual} in the median, {on_average} on average"),
-        format!("追加并 fdatasync 会停顿：中位数 {usual}，平均 {on_average}"),
-    );
+    let text = texts::by_mean_text!(usual, on_average, sustained);
+    let short = short(texts::by_mean_short!(usual, on_average));
     Some((short, text, lost(mean, median)))
 }

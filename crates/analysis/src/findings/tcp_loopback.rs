@@ -9,6 +9,7 @@ use super::short::short;
 use super::{Conclusion, DISTURBED, Demonstration, Doubt, LOOPBACK, QUOTA_OF_ONE, Rule, YIELDS};
 use crate::bilingual::{SEMICOLON, joined};
 use crate::format::{low_high, number, value};
+use crate::texts::findings::tcp_loopback as texts;
 
 const TCP: &str = "net.tcp_bandwidth";
 const OFFLOAD: &str = "net.tcp_offload";
@@ -33,13 +34,7 @@ pub(super) static RULE: Rule = Rule {
     id: "net.tcp_loopback",
     shown: Demonstration::Explain("net.tcp_bandwidth"),
     probes: &[TCP, OFFLOAD],
-    cure: Some(Text {
-        en: "Change what is proven faster here: congestion control, buffers or CPUs. The congestion control is that of sockets which stay on \
-             the host (TCP_CONGESTION, or net.ipv4.tcp_congestion_control); the buffers are SO_SNDBUF and SO_RCVBUF; the CPUs are those of \
-             the two ends. Unix sockets and shared memory do without TCP.",
-        zh: "改用此处已证实更快的做法：拥塞控制、缓冲区或 CPU。拥塞控制指只在本机通信的套接字（TCP_CONGESTION 或 \
-             net.ipv4.tcp_congestion_control）；缓冲区指 SO_SNDBUF、SO_RCVBUF；CPU 指两端所在的 CPU。Unix 套接字和共享内存则完全不经过 TCP。",
-    }),
+    cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE, &LOOPBACK] },
     draw,
 };
@@ -87,10 +82,7 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
         }
         _ => (", which both ends share".to_owned(), "，由两端共用".to_owned()),
     };
-    let text = Text {
-        en: format!("TCP over loopback gives {on_one_cpu} on one CPU{ends_en}."),
-        zh: format!("环回接口上的 TCP 在同一 CPU 上为 {on_one_cpu}{ends_zh}。"),
-    };
+    let text = texts::text!(on_one_cpu, ends = Text { en: ends_en, zh: ends_zh });
     let mut finding = LoopbackFinding { text, cases: vec![base.id.clone()], cost: 0.0, most: None };
     congestion(run, base, &mut finding);
     windows(run, &mut finding);
@@ -100,10 +92,7 @@ fn conclusion(run: &Run) -> Option<Conclusion> {
     // A value alone is no finding: something must be proven to change it.
     let (by, Text { en, zh }) = finding.most?;
     let (gives, change) = (value(Proven::of_case(base)?.value, Unit::BytesPerSecond, Lang::En), shown(by));
-    let short = short(
-        format!("TCP over loopback {gives} on one CPU; {en} {change}"),
-        format!("环回 TCP 在同一 CPU 上为 {gives}；{zh}{change}"),
-    );
+    let short = short(texts::short!(gives, choice = Text { en, zh }, change));
     Some(Conclusion { short, text: finding.text, cases: finding.cases, cost: finding.cost })
 }
 

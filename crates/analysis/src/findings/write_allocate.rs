@@ -8,6 +8,7 @@ use super::{Conclusion, DISTURBED, Demonstration, Doubt, Rule};
 use crate::curve::{CurvePoint, curve};
 use crate::format::{number, value};
 use crate::levels::{LEVELS, last_cache_size};
+use crate::texts::findings::write_allocate as texts;
 
 const READ: &str = "memory.read";
 const WRITE: &str = "memory.write";
@@ -28,12 +29,7 @@ pub(super) static RULE: Rule = Rule {
     id: "memory.write_allocate",
     shown: Demonstration::Explain("memory.write"),
     probes: &[READ, WRITE, COPY],
-    cure: Some(Text {
-        en: "Write what is not read soon past the caches: non-temporal stores. memset and memcpy of the C library turn to them above a size \
-             of their own. Data that still fits a cache is slower that way.",
-        zh: "只写一次且不会很快读取的数据可以绕过缓存：非临时存储。C 库的 memset 与 memcpy \
-             超过一定大小后会自动改用。仍装得进缓存的数据这样写反而更慢。",
-    }),
+    cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[] },
     draw,
 };
@@ -52,21 +48,8 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     let [reads, writes, bus] =
         [loaded.estimate.value(), stored.estimate.value(), WRITTEN * stored.estimate.value()].map(rate);
     let size = size_text(stored.at);
-    let mut text = Text {
-        en: format!(
-            "In DRAM ({size}) plain stores write {writes} where loads read {reads} (÷{factor}): a store to a line that is not \
-             cached reads the line first (write-allocate) and writes it back later, so that the bus moves two bytes for each \
-             byte written, {bus} in all."
-        ),
-        zh: format!(
-            "在 DRAM 中（{size}），普通存储写 {writes}，加载读 {reads}（相差 {factor} 倍）：对不在缓存中的行做存储，要先把该行读入（写分配），\
-             以后再写回，因此每写一个字节总线要搬两个字节，合计 {bus}。"
-        ),
-    };
-    let short = short(
-        format!("DRAM: plain stores write {writes}, loads read {reads}; a store reads its line first"),
-        format!("内存：普通存储写 {writes}，加载读 {reads}；存储要先读入该行（写分配）"),
-    );
+    let mut text = texts::text!(size, writes, reads, factor, bus);
+    let short = short(texts::short!(writes, reads));
     let mut cases = vec![loaded.case.id.clone(), stored.case.id.clone()];
     if let Some(copied) = at(&copy, stored.at).filter(|copied| stored.is_above(copied, NOTABLE)) {
         let [copies, bus] = [copied.estimate.value(), COPIED * copied.estimate.value()].map(rate);

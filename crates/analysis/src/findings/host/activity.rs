@@ -1,9 +1,10 @@
 //! What others do with the CPUs at this moment.
 
-use hostmark_model::{HostWeight, Text};
+use hostmark_model::HostWeight;
 
-use super::{HostRule, text};
+use super::HostRule;
 use crate::format::{number, percent};
+use crate::texts::findings::host::activity as texts;
 
 /// Less than this share of a CPU is what every system's own services take now and then.
 const BUSY_CPUS: f64 = 0.1;
@@ -18,52 +19,34 @@ const NAME_CHARS: usize = 15;
 pub(super) static STEAL: HostRule = HostRule {
     id: "host.steal",
     weight: HostWeight::Disturbs,
-    cure: Text {
-        en: "measure at a quiet hour, or move to a dedicated host or instance",
-        zh: "在空闲时段测量，或改用独占主机或独占实例",
-    },
+    cure: texts::STEAL_CURE,
     see: |_, disturbed| {
         let share = percent(disturbed.steal_share.filter(|share| *share >= STEAL_SHARE)?);
-        text(
-            format!("steal {share}: the hypervisor gives this machine's CPU time to others"),
-            format!("CPU steal {share}：宿主机把本机的 CPU 时间分给了其他虚拟机"),
-        )
+        Some(texts::steal_effect!(share))
     },
 };
 
 pub(super) static BUSY: HostRule = HostRule {
     id: "host.busy_process",
     weight: HostWeight::Disturbs,
-    cure: Text {
-        en: "stop it, wait for its end, or keep it on other CPUs: taskset -acp CPUS PID",
-        zh: "停止它、等它结束，或把它限制在其他 CPU 上：taskset -acp CPUS PID",
-    },
+    cure: texts::BUSY_CURE,
     see: |_, disturbed| {
         let busy = disturbed.busy.as_ref().filter(|busy| busy.cpus >= BUSY_CPUS)?;
         let (pid, cpu, share) = (busy.pid, busy.last_cpu, percent(busy.cpus));
         let name: String = busy.name.chars().take(NAME_CHARS).collect();
-        text(
-            format!("{name} (pid {pid}) takes {share} of a CPU ({cpu}): samples wait"),
-            format!("{name}（pid {pid}）占用一个 CPU（{cpu}）的 {share}：样本要等待"),
-        )
+        Some(texts::busy_effect!(name, pid, share, cpu))
     },
 };
 
 pub(super) static LOAD: HostRule = HostRule {
     id: "host.load",
     weight: HostWeight::Disturbs,
-    cure: Text {
-        en: "see who runs (top, systemctl list-timers), and wait until it is over",
-        zh: "查看谁在运行（top、systemctl list-timers），等其结束",
-    },
+    cure: texts::LOAD_CURE,
     see: |host, disturbed| {
         let load = disturbed.load.or(host.activity.load)?[0];
         let online = host.cpus.iter().filter(|cpu| cpu.online).count();
         (load >= IDLE_LOAD + IDLE_LOAD_PER_CPU * online as f64).then_some(())?;
         let load = number(load);
-        text(
-            format!("a load of {load} in the last minute: others want the CPUs and caches too"),
-            format!("最近一分钟负载为 {load}：还有其他任务在使用 CPU 与缓存"),
-        )
+        Some(texts::load_effect!(load))
     },
 };

@@ -1,16 +1,14 @@
 //! The kernel's clock source.
 
-use hostmark_model::{HostWeight, Text};
+use hostmark_model::HostWeight;
 
-use super::{HostRule, text};
+use super::HostRule;
+use crate::texts::findings::host::clock as texts;
 
 pub(super) static SOURCE: HostRule = HostRule {
     id: "host.clock_source",
     weight: HostWeight::Disturbs,
-    cure: Text {
-        en: "echo tsc > …/clocksource0/current_clocksource where it is offered",
-        zh: "若可选：echo tsc > …/clocksource0/current_clocksource",
-    },
+    cure: texts::SOURCE_CURE,
     see: |host, _| {
         let source = host.kernel.clock_source.as_deref()?;
         let best = match host.cpu.architecture.as_str() {
@@ -19,9 +17,6 @@ pub(super) static SOURCE: HostRule = HostRule {
             _ => return None,
         };
         (source != best).then_some(())?;
-        text(
-            format!("clock source {source}, not {best}: CPUs' times compare badly"),
-            format!("时钟源为 {source} 而非 {best}：不同 CPU 的时间难以比较"),
-        )
+        Some(texts::source_effect!(source, best))
     },
 };

@@ -1,8 +1,9 @@
 //! Clocks of the CPUs that move by themselves.
 
-use hostmark_model::{HostWeight, Text};
+use hostmark_model::HostWeight;
 
-use super::{HostRule, text};
+use super::HostRule;
+use crate::texts::findings::host::frequency as texts;
 
 /// Governors under which the clock follows the load.
 pub(in crate::findings) const FOLLOWING: [&str; 4] = ["powersave", "ondemand", "conservative", "schedutil"];
@@ -10,31 +11,22 @@ pub(in crate::findings) const FOLLOWING: [&str; 4] = ["powersave", "ondemand", "
 pub(super) static GOVERNOR: HostRule = HostRule {
     id: "host.governor",
     weight: HostWeight::Disturbs,
-    cure: Text { en: "cpupower frequency-set -g performance", zh: "执行 cpupower frequency-set -g performance" },
+    cure: texts::GOVERNOR_CURE,
     see: |host, _| {
         // Of several kinds of core each has its own.
         let of_kinds = host.cpu.kinds.iter().filter_map(|kind| kind.governor.as_deref());
         let governor =
             host.cpu.governor.as_deref().into_iter().chain(of_kinds).find(|name| FOLLOWING.contains(name))?;
-        text(
-            format!("governor {governor}: the clock follows the load and lags behind it"),
-            format!("调频策略为 {governor}：频率随负载变化，短用例在升频之前就已结束"),
-        )
+        Some(texts::governor_effect!(governor))
     },
 };
 
 pub(super) static TURBO: HostRule = HostRule {
     id: "host.turbo",
     weight: HostWeight::Disturbs,
-    cure: Text {
-        en: "echo 1 > …/cpu/intel_pstate/no_turbo, or echo 0 > …/cpu/cpufreq/boost",
-        zh: "echo 1 > …/cpu/intel_pstate/no_turbo，或 echo 0 > …/cpu/cpufreq/boost",
-    },
+    cure: texts::TURBO_CURE,
     see: |host, _| {
         host.cpu.turbo.filter(|on| *on)?;
-        text(
-            "turbo is on: the clock depends on heat, power and how many cores are busy",
-            "睿频已开启：频率取决于温度、功耗和繁忙核心的数量",
-        )
+        Some(texts::turbo_effect!())
     },
 };

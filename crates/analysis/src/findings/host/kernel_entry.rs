@@ -2,7 +2,8 @@
 
 use hostmark_model::{Audit, HostFacts, HostWeight, Text};
 
-use super::{HostRule, text};
+use super::HostRule;
+use crate::texts::findings::host::kernel_entry as texts;
 
 /// (vulnerability, part of the kernel's words, what it does on each entry or exit), the dearest first.
 const COSTS: &[(&str, &str, &str)] = &[
@@ -44,20 +45,14 @@ pub(in crate::findings) fn named_mitigations(host: &HostFacts) -> Vec<String> {
 pub(super) static MITIGATIONS: HostRule = HostRule {
     id: "host.mitigations",
     weight: HostWeight::Shifts,
-    cure: Text {
-        en: "compare like with like; mitigations=off only where all code is trusted",
-        zh: "只比较缓解措施相同的主机；仅在代码全部可信时才用 mitigations=off",
-    },
+    cure: texts::MITIGATIONS_CURE,
     see: |host, _| {
         let costly = costly(host);
         (!costly.is_empty()).then_some(())?;
         let named: Vec<&str> = costly.iter().take(MOST_NAMED).map(|(name, _)| short(name)).collect();
         let more = if costly.len() > MOST_NAMED { " …" } else { "" };
         let named = named.join(", ") + more;
-        text(
-            format!("every system call pays for mitigations of {named}"),
-            format!("每次系统调用都要为缓解措施付出代价：{named}"),
-        )
+        Some(texts::mitigations_effect!(named))
     },
 };
 
@@ -75,35 +70,23 @@ fn short(name: &'static str) -> &'static str {
 pub(super) static SECCOMP: HostRule = HostRule {
     id: "host.seccomp",
     weight: HostWeight::Shifts,
-    cure: Text {
-        en: "measure without it: docker --security-opt seccomp=unconfined, or outside",
-        zh: "去掉过滤器再测：docker --security-opt seccomp=unconfined，或在容器外测量",
-    },
+    cure: texts::SECCOMP_CURE,
     see: |host, _| {
         host.limits.seccomp.as_deref().filter(|mode| *mode == "filter")?;
         let place = match host.virtualization.container.as_deref() {
             Some(_) => Text { en: "this container", zh: "此容器" },
             None => Text { en: "this process", zh: "此进程" },
         };
-        text(
-            format!("{} runs under a seccomp filter: every system call passes it first", place.en),
-            format!("{}受 seccomp 过滤器约束：每次系统调用都要先经过它", place.zh),
-        )
+        Some(texts::seccomp_effect!(place))
     },
 };
 
 pub(super) static AUDIT: HostRule = HostRule {
     id: "host.audit",
     weight: HostWeight::Shifts,
-    cure: Text {
-        en: "compare like with like; auditctl -a never,task exempts what starts later",
-        zh: "只比较设置相同的主机；auditctl -a never,task 可豁免此后启动的进程",
-    },
+    cure: texts::AUDIT_CURE,
     see: |host, _| {
         (host.kernel.audit == Some(Audit::On)).then_some(())?;
-        text(
-            "audit is on: every system call takes the slow way into the kernel and out",
-            "审计已开启：每次系统调用都走进出内核的慢速路径",
-        )
+        Some(texts::audit_effect!())
     },
 };

@@ -2,9 +2,10 @@
 
 use hostmark_model::{HostWeight, LoopbackFacts, Text};
 
-use super::{HostRule, text};
+use super::HostRule;
 use crate::bilingual::{Words, same};
 use crate::network::queue_text;
+use crate::texts::findings::host::loopback as texts;
 
 /// A name of the kernel's is cut to so many letters, and so many programs are named, so that the effect stays on its line.
 const NAME_CHARS: usize = 20;
@@ -26,30 +27,22 @@ pub(crate) fn obstacles(lo: &LoopbackFacts) -> Vec<Words> {
 pub(super) static OBSTACLES: HostRule = HostRule {
     id: "host.loopback_path",
     weight: HostWeight::Shifts,
-    cure: Text {
-        en: "nft list ruleset; iptables-save; tc qdisc show dev lo; ip link show lo",
-        zh: "查看 nft list ruleset、iptables-save、tc qdisc show dev lo",
-    },
+    cure: texts::OBSTACLES_CURE,
     see: |host, _| {
         // The page has a row with all.
         let Words { en, zh } = obstacles(&host.loopback).into_iter().next()?;
-        text(format!("on loopback: {en}; net.* is slower"), format!("环回路径上有{zh}：net.* 因此变慢"))
+        Some(texts::obstacles_effect!(obstacle = Text { en, zh }))
     },
 };
 
 pub(super) static FILTER_UNSEEN: HostRule = HostRule {
     id: "host.packet_filter_unseen",
     weight: HostWeight::Note,
-    cure: Text {
-        en: "run as root: CAP_NET_ADMIN shows them", zh: "以 root 运行：查看它们需要 CAP_NET_ADMIN"
-    },
+    cure: texts::FILTER_UNSEEN_CURE,
     see: |host, _| {
         // Of a host that another kind of file describes nobody asked.
         let LoopbackFacts { queue, filter_rules, programs, .. } = &host.loopback;
         (queue.is_some() && (filter_rules.is_none() || programs.is_none())).then_some(())?;
-        text(
-            "packet filters or BPF programs on loopback are hidden here",
-            "这里看不到环回路径上的包过滤规则或 BPF 程序",
-        )
+        Some(texts::filter_unseen_effect!())
     },
 };

@@ -87,7 +87,3 @@ pub fn host_report(host: HostFacts, disturbed: Disturbed) -> HostReport {
     let findings = host_findings(&host, &disturbed);
     HostReport { schema: HostReport::SCHEMA.to_owned(), host, disturbed, findings }
 }
-
-fn text(en: impl Into<String>, zh: impl Into<String>) -> Option<Text<String>> {
-    Some(Text { en: en.into(), zh: zh.into() })
-}

@@ -2,8 +2,9 @@
 
 use hostmark_model::{Disturbed, HostFacts, HostWeight, LimitFacts, Resource, Sight, Text};
 
-use super::{HostRule, text};
+use super::HostRule;
 use crate::bilingual::{Words, cut, fixed, joined};
+use crate::texts::findings::host::unseen as texts;
 
 /// A group's name is cut to so many letters, so that the effect stays on its line.
 const GROUP_CHARS: usize = 24;
@@ -24,41 +25,26 @@ pub fn limits_unseen(host: &HostFacts) -> Option<Text<String>> {
     match host.limits.unseen_groups().first() {
         Some(group) => {
             let group = cut(group, GROUP_CHARS);
-            text(
-                format!("{} of group {group} cannot be seen", limits.en),
-                format!("看不到控制组 {group} 的{}", limits.zh),
-            )
+            Some(texts::limits_group_effect!(limits, group))
         }
-        None => text(
-            format!("{} unknown: control groups cannot be seen", limits.en),
-            format!("{}未知：看不到控制组", limits.zh),
-        ),
+        None => Some(texts::limits_effect!(limits)),
     }
 }
 
 pub(super) static LIMITS: HostRule = HostRule {
     id: "host.limits_unseen",
     weight: HostWeight::Unknown,
-    cure: Text {
-        en: "mount /proc and /sys/fs/cgroup here, or look at the group from outside",
-        zh: "在此挂载 /proc 与 /sys/fs/cgroup，或从外部查看该控制组",
-    },
+    cure: texts::LIMITS_CURE,
     see: |host, _| limits_unseen(host),
 };
 
 pub(super) static LIMITS_ABOVE: HostRule = HostRule {
     id: "host.limits_above_unseen",
     weight: HostWeight::Note,
-    cure: Text {
-        en: "look outside: systemctl show SLICE, kubectl describe pod",
-        zh: "请在外部查看：systemctl show SLICE、kubectl describe pod",
-    },
+    cure: texts::LIMITS_ABOVE_CURE,
     see: |host, _| {
         let limits = limits_with(&host.limits, Sight::NotAbove)?;
-        text(
-            format!("{} of the groups above this one are hidden", limits.en),
-            format!("看不到上级控制组的{}", limits.zh),
-        )
+        Some(texts::limits_above_effect!(limits))
     },
 };
 
@@ -80,24 +66,22 @@ fn missing(host: &HostFacts, disturbed: &Disturbed) -> Vec<Words> {
 pub(super) static NO_PROC: HostRule = HostRule {
     id: "host.no_proc",
     weight: HostWeight::Unknown,
-    cure: Text { en: "mount it: mount -t proc proc /proc", zh: "挂载它：mount -t proc proc /proc" },
+    cure: texts::NO_PROC_CURE,
     see: |host, disturbed| {
         // What another tool measured tells neither the memory nor the size of a page.
         let is_here = host.limits.unknown || host.memory.page_bytes > 0;
         (is_here && host.memory.total_bytes == 0).then_some(())?;
         let Words { en, zh } = joined(&missing(host, disturbed), Text { en: ", ", zh: "、" });
-        text(format!("no /proc, or not all of it: {en} unknown"), format!("/proc 缺失或不完整：{zh}未知"))
+        Some(texts::no_proc_effect!(missing = Text { en, zh }))
     },
 };
 
 pub(super) static PROCESSES: HostRule = HostRule {
     id: "host.processes_unseen",
     weight: HostWeight::Note,
-    cure: Text {
-        en: "run as root, or mount /proc without hidepid", zh: "以 root 运行，或不带 hidepid 挂载 /proc"
-    },
+    cure: texts::PROCESSES_CURE,
     see: |host, disturbed| {
         (disturbed.processes_unseen && host.memory.total_bytes > 0).then_some(())?;
-        text("other users' processes are hidden: who is busy is unknown", "其他用户的进程不可见：谁在占用 CPU 未知")
+        Some(texts::processes_effect!())
     },
 };

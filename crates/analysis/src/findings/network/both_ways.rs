@@ -8,17 +8,13 @@ use super::super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Ru
 use super::{CLOSE, TCP, proven, rate};
 use crate::format::percent;
 use crate::network::{CapacityCause, Direction, LinkDirection, cases_to, flows};
+use crate::texts::findings::network::both_ways as texts;
 
 pub(in super::super) static RULE: Rule = Rule {
     id: "net.link_both_ways",
     shown: Demonstration::Explain("net.tcp_bandwidth"),
     probes: &[TCP],
-    cure: Some(Text {
-        en: "See whether the CPUs of both ends have time left while both ways are busy. Give a token bucket (tc tbf) a burst of a \
-             millisecond of its rate or more. A queue that lets acknowledgements pass first (fq, cake) keeps both ways full.",
-        zh: "查看双向繁忙时两端的 CPU 是否还有余力。令牌桶（tc tbf）的 burst 应不少于其速率下一毫秒的数据量。让确认报文先行的队列（fq、cake）\
-             可使双向都保持满载。",
-    }),
+    cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
     draw,
 };
@@ -59,16 +55,8 @@ fn conclusion(run: &Run, ways: &[LinkDirection]) -> Option<Conclusion> {
             "一个方向的数据与另一方向的确认共用队列，每一端都要承担双向的工作",
         ],
     };
-    let text = Text {
-        en: format!(
-            "TCP both ways at once with {name} gives {gives}, {share} of the {each} of both ways apart. {why_en}."
-        ),
-        zh: format!("与 {name} 之间的 TCP 双向同时为 {gives}，是单向之和 {each} 的 {share}。{why_zh}。"),
-    };
+    let text = texts::text!(name, gives, share, each, why = Text { en: why_en, zh: why_zh });
     let peer = short_name(name);
-    let short = short(
-        format!("TCP both ways with {}: {gives} at once, {each} apart", peer.en),
-        format!("与{}的 TCP 双向：同时 {gives}，单向之和 {each}", peer.zh),
-    );
+    let short = short(texts::short!(peer, gives, each));
     Some(Conclusion { short, text, cases: vec![case.id.clone()], cost: lost(apart, together.value) })
 }

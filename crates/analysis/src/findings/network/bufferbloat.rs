@@ -8,6 +8,7 @@ use super::super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Ru
 use super::rate;
 use crate::format::value;
 use crate::network::{cases_to, peers};
+use crate::texts::findings::network::bufferbloat as texts;
 
 const RATE_LATENCY: &str = "net.rate_latency";
 
@@ -15,12 +16,7 @@ pub(in super::super) static RULE: Rule = Rule {
     id: "net.bufferbloat",
     shown: Demonstration::Explain("net.rate_latency"),
     probes: &[RATE_LATENCY],
-    cure: Some(Text {
-        en: "Put fq_codel or cake before the slowest link: a queue that stays short. Or fq with a rate just below the link's, or let bulk \
-             flows send by bbr. A shorter queue (tbf limit, txqueuelen) helps where neither can be had.",
-        zh: "在最慢的链路之前使用会保持短小的队列：fq_codel、cake。或用速率略低于链路的 fq，或让大流量使用 bbr。都不可行时，缩短队列（tbf \
-             limit、txqueuelen）也有帮助。",
-    }),
+    cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
     draw,
 };
@@ -66,14 +62,8 @@ fn conclude(peer: &str, waited: &Waited, case: &CaseRecord) -> Conclusion {
         ),
         None => (" fills the link".to_owned(), "占满链路时".to_owned()),
     };
-    let text = Text {
-        en: format!("A small request to {peer} takes {loaded} in place of {idle} while a bulk flow{en}."),
-        zh: format!("大流量{zh}：到 {peer} 的小请求要 {loaded}，空闲时为 {idle}。"),
-    };
+    let text = texts::text!(peer, loaded, idle, flow = Text { en, zh });
     let peer = short_name(peer);
-    let short = short(
-        format!("A request to {} takes {loaded} beside a bulk flow, {idle} without", peer.en),
-        format!("到{}的小请求：有大流量时 {loaded}，空闲时 {idle}", peer.zh),
-    );
+    let short = short(texts::short!(peer, loaded, idle));
     Conclusion { short, text, cases: vec![case.id.clone()], cost: lost(waited.loaded, waited.idle) }
 }

@@ -8,17 +8,13 @@ use super::{TCP, also, cases, falls_short, proven, rate, way, way_in_short};
 use crate::bilingual::Words;
 use crate::format::number;
 use crate::network::{Direction, LinkDirection, bits, flows};
+use crate::texts::findings::network::cpu as texts;
 
 pub(in super::super) static RULE: Rule = Rule {
     id: "net.link_cpu",
     shown: Demonstration::Explain("net.tcp_bandwidth"),
     probes: &[TCP],
-    cure: Some(Text {
-        en: "Spread the work: several streams, several queues (ethtool -L, RPS). And take interrupts on other CPUs than the program. Make \
-             each byte cheaper: TSO and GRO on (ethtool -K), an MTU of 9000 where the network allows it, sendfile, fewer packet filters.",
-        zh: "分散负载：多个流、多个队列（ethtool -L、RPS）。并让中断与程序使用不同的 CPU。降低每字节开销：打开 TSO 与 GRO（ethtool \
-             -K），网络允许时用 9000 的 MTU，使用 sendfile，减少包过滤。",
-    }),
+    cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
     draw,
 };
@@ -50,22 +46,13 @@ fn conclusion(flow: &LinkDirection) -> Option<Conclusion> {
         of.as_ref().map_or(String::new(), |(possible, speed)| format!(" of the {possible} that {speed} can carry"));
     let of_zh = of.map_or(String::new(), |(possible, speed)| format!("（{speed} 最多承载 {possible}）"));
     let why = why(flow);
-    let text = Text {
-        en: format!(
-            "The CPU limits the link: {} gives {achieved}{of_en}, and {en} keeps {cpus} CPUs busy.{}",
-            way.en, why.en
-        ),
-        zh: format!("瓶颈在 CPU：{}为 {achieved}{of_zh}，{zh}占用 {cpus} 个 CPU。{}", way.zh, why.zh),
-    };
+    let text = texts::text!(way, achieved, of = Text { en: of_en, zh: of_zh }, doing = Text { en, zh }, cpus, why);
     let way = way_in_short(flow);
     let [of_en, of_zh] = match flow.capacity().map(|capacity| rate(capacity.bytes_per_s)) {
         Some(possible) => [format!(" of {possible}"), format!("（上限 {possible}）")],
         None => Default::default(),
     };
-    let short = short(
-        format!("{} {achieved}{of_en}: {en} keeps {cpus} CPUs busy", way.en),
-        format!("{} {achieved}{of_zh}：{zh}占用 {cpus} 个 CPU", way.zh),
-    );
+    let short = short(texts::short!(way, achieved, of = Text { en: of_en, zh: of_zh }, doing = Text { en, zh }, cpus));
     let cost = flow.capacity().map_or(0.0, |capacity| 1.0 - measured.value / capacity.bytes_per_s);
     Some(Conclusion { short, text, cases: cases(flow), cost })
 }

@@ -1,22 +1,19 @@
 //! A link that carries all it can while the CPUs of both ends have time left.
 
-use hostmark_model::{Run, Text};
+use hostmark_model::Run;
 
 use super::super::short::short;
 use super::super::{Conclusion, Demonstration, Doubt, Rule, WRONG};
 use super::{TCP, also, cases, proven, rate, reaches, way, way_in_short};
 use crate::format::number;
 use crate::network::{CapacityCause, LinkDirection, bits, flows};
+use crate::texts::findings::network::full as texts;
 
 pub(in super::super) static RULE: Rule = Rule {
     id: "net.link_full",
     shown: Demonstration::Explain("net.tcp_bandwidth"),
     probes: &[TCP],
-    cure: Some(Text {
-        en: "Only a faster or a second link, or fewer bytes, moves more. A second one needs bonding or several paths; compression means \
-             fewer bytes. The CPUs have time to compress.",
-        zh: "只有更快的链路、第二条链路或更少的字节才能搬运更多。第二条链路需要 bonding 或多路径；压缩可减少字节。CPU 有余力做压缩。",
-    }),
+    cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: WRONG, rivals: &[] },
     draw,
 };
@@ -38,21 +35,8 @@ fn conclusion(flow: &LinkDirection) -> Option<Conclusion> {
     let way = way(flow);
     let (measured, possible, speed) = (rate(measured.value), rate(link.bytes_per_s), bits(link.bits_per_s));
     let (sends, receives) = (number(sends.value), number(receives.value));
-    let text = Text {
-        en: format!(
-            "The link is full, the CPUs are not: {} gives {measured} of the {possible} that {speed} can carry, while sending keeps \
-             {sends} CPUs busy and receiving {receives}.",
-            way.en
-        ),
-        zh: format!(
-            "链路已满，CPU 未满：{}为 {measured}，{speed} 最多承载 {possible}；此时发送占用 {sends} 个 CPU，接收占用 {receives} 个。",
-            way.zh
-        ),
-    };
+    let text = texts::text!(way, measured, possible, speed, sends, receives);
     let way = way_in_short(flow);
-    let short = short(
-        format!("{} {measured} of {possible}: the link is full, the CPUs are not", way.en),
-        format!("{} {measured}（上限 {possible}）：链路已满，CPU 未满", way.zh),
-    );
+    let short = short(texts::short!(way, measured, possible));
     Some(Conclusion { short, text, cases: cases(flow), cost: 0.0 })
 }

@@ -1,6 +1,6 @@
 //! Segments that had to be sent again, without a rate limit that drops them.
 
-use hostmark_model::{Run, Text};
+use hostmark_model::Run;
 
 use super::super::short::short;
 use super::super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Rule, YIELDS};
@@ -8,17 +8,13 @@ use super::rate_limit::holds;
 use super::{TCP, also, cases, proven, rate, way, way_in_short};
 use crate::format::{number, percent};
 use crate::network::{LinkDirection, Protocol, flows, payload_bytes};
+use crate::texts::findings::network::loss as texts;
 
 pub(in super::super) static RULE: Rule = Rule {
     id: "net.link_loss",
     shown: Demonstration::Explain("net.tcp_bandwidth"),
     probes: &[TCP],
-    cure: Some(Text {
-        en: "Look where packets get lost: ip -s link and ethtool -S at both ends. Then rings (ethtool -g), the switch's counters, a duplex \
-             mismatch, a bad cable, a policer of the provider. bbr suffers less from loss than cubic and reno.",
-        zh: "查找丢包之处：两端的 ip -s link 与 ethtool -S。再看环形缓冲区（ethtool \
-             -g）、交换机计数器、双工不匹配、坏线缆、云厂商的限速器。与 cubic、reno 相比，bbr 受丢包影响较小。",
-    }),
+    cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
     draw,
 };
@@ -46,18 +42,9 @@ fn conclusion(flow: &LinkDirection) -> Option<Conclusion> {
     }
     let (way, achieved) = (way(flow), rate(proven(flow)?.value));
     let (share, count) = (percent((again.value / segments).min(1.0)), number(again.value));
-    let text = Text {
-        en: format!(
-            "Packets get lost: {} gives {achieved} and sends {share} of its segments again ({count} per GB).",
-            way.en
-        ),
-        zh: format!("有丢包：{}为 {achieved}，{share} 的报文段需要重传（每 GB {count} 个）。", way.zh),
-    };
+    let text = texts::text!(way, achieved, share, count);
     let way = way_in_short(flow);
-    let short = short(
-        format!("{} {achieved}: {share} of segments are sent again ({count} per GB)", way.en),
-        format!("{} {achieved}：{share} 的报文段需要重传（每 GB {count} 个）", way.zh),
-    );
+    let short = short(texts::short!(way, achieved, share, count));
     // What is sent again is lost time, and all that cubic waits besides.
     Some(Conclusion { short, text, cases: cases(flow), cost: (again.value / segments).min(1.0) })
 }

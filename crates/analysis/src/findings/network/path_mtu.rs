@@ -5,16 +5,13 @@ use hostmark_model::{NetworkPath, Run, Text};
 use super::super::short::{peer as short_name, short};
 use super::super::{Conclusion, Demonstration, Doubt, NOTHING, Rule};
 use crate::network::peers;
+use crate::texts::findings::network::path_mtu as texts;
 
 pub(in super::super) static RULE: Rule = Rule {
     id: "run.path_mtu",
     shown: Demonstration::Explain("net.tcp_bandwidth"),
     probes: &[],
-    cure: Some(Text {
-        en: "Find the hop that takes less: tracepath. A tunnel, a VPN or an overlay adds headers. Set the interface's MTU to what the path \
-             takes, or raise the path's.",
-        zh: "用 tracepath 找出允许值更小的一跳。隧道、VPN 或叠加网络会增加头部。把接口 MTU 设为路径允许的值，或提高路径的 MTU。",
-    }),
+    cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: NOTHING, rivals: &[] },
     draw,
 };
@@ -34,19 +31,13 @@ fn draw(run: &Run) -> Vec<Conclusion> {
             false => (format!("to {name}"), format!("到 {name}")),
             true => (format!("from {name}"), format!("从 {name} 来")),
         };
-        let text = Text {
-            en: format!("The path {en} carries packets of {carries} bytes, {interface} takes {takes}."),
-            zh: format!("{zh}的路径只承载 {carries} 字节的包，而 {interface} 允许 {takes}。"),
-        };
+        let text = texts::text!(direction = Text { en, zh }, carries, interface, takes);
         let host = short_name(name);
         let (en, zh) = match is_back {
             false => (format!("to {}", host.en), format!("到{}", host.zh)),
             true => (format!("from {}", host.en), format!("从{}来", host.zh)),
         };
-        let short = short(
-            format!("Path {en}: packets of {carries} bytes; {interface} takes {takes}"),
-            format!("{zh}的路径：包最大 {carries} 字节，而 {interface} 允许 {takes}"),
-        );
+        let short = short(texts::short!(direction = Text { en, zh }, carries, interface, takes));
         Some(Conclusion { short, text, cases: Vec::new(), cost: 0.0 })
     };
     let both = |peer: &hostmark_model::Peer| {

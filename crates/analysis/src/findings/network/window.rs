@@ -7,17 +7,13 @@ use super::super::{Conclusion, DISTURBED, Demonstration, Doubt, QUOTA_OF_ONE, Ru
 use super::{TCP, also, cases, falls_short, proven, rate, way, way_in_short};
 use crate::format::percent;
 use crate::network::{LinkDirection, flows};
+use crate::texts::findings::network::window as texts;
 
 pub(in super::super) static RULE: Rule = Rule {
     id: "net.link_window",
     shown: Demonstration::Explain("net.tcp_bandwidth"),
     probes: &[TCP],
-    cure: Some(Text {
-        en: "Raise net.ipv4.tcp_rmem (receiver) and tcp_wmem (sender). The largest buffers need twice the rate times the round trip. Leave \
-             SO_RCVBUF and SO_SNDBUF alone: who sets them ends the kernel's own tuning. Or use several streams.",
-        zh: "提高接收方的 net.ipv4.tcp_rmem 与发送方的 tcp_wmem。缓冲区上限应为速率乘以往返时间的两倍。不要设置 SO_RCVBUF 与 \
-             SO_SNDBUF，否则会关闭内核的自动调节。或使用多个流。",
-    }),
+    cure: Some(texts::CURE),
     doubt: Doubt { spoiled_by: DISTURBED, rivals: &[&YIELDS, &QUOTA_OF_ONE] },
     draw,
 };
@@ -43,17 +39,8 @@ fn conclusion(flow: &LinkDirection) -> Option<Conclusion> {
     let (share, (en, by), zh) =
         limits.filter(|(share, ..)| share.low >= MUCH).max_by(|one, other| one.0.low.total_cmp(&other.0.low))?;
     let (way, achieved, of_time) = (way(flow), rate(measured.value), percent(share.value.min(1.0)));
-    let text = Text {
-        en: format!(
-            "Waiting limits the link: {} gives {achieved}, and the sender is held by {en} for {of_time} of its time.",
-            way.en
-        ),
-        zh: format!("瓶颈在等待：{}为 {achieved}，发送方有 {of_time} 的时间受{zh}限制。", way.zh),
-    };
+    let text = texts::text!(way, achieved, limit = Text { en, zh }, of_time);
     let way = way_in_short(flow);
-    let short = short(
-        format!("{} {achieved}: limited by the {by} {of_time} of the time", way.en),
-        format!("{} {achieved}：{of_time} 的时间受{zh}限制", way.zh),
-    );
+    let short = short(texts::short!(way, achieved, limit = Text { en: by, zh }, of_time));
     Some(Conclusion { short, text, cases: cases(flow), cost: share.low.min(1.0) })
 }
