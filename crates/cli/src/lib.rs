@@ -13,6 +13,10 @@ mod refusals;
 mod shown;
 mod signals;
 mod store;
+/// The texts of the help and of the settings that can be tried, made of the Markdown files beside them.
+mod texts {
+    include!(concat!(env!("OUT_DIR"), "/texts.rs"));
+}
 mod wall;
 mod words;
 pub mod world;

@@ -147,7 +147,7 @@ pub fn page(entry: &Entry, options: &RenderOptions) -> String {
         Some(Demonstration::Run) => "hostmark run".to_owned(),
         Some(Demonstration::Host) | None => "hostmark host".to_owned(),
     };
-    let cure = cure.or(setting.map(|setting| setting.permanent));
+    let cure = cure.or(setting.map(|setting| setting.texts.permanent));
     let cures = setting.map_or_else(String::new, |setting| setting.findings.join(", "));
     let parts_of_page = [(DO, cure.map_or("", |cure| cure.say(lang))), (OF, &also), (CURES, &cures), (SHOW, &show)];
     for (title, text) in parts_of_page {
@@ -205,8 +205,8 @@ fn both(text: &Text<String>) -> String {
 
 fn settings() -> impl Iterator<Item = Entry> {
     tuning::settings().map(|setting| {
-        let (what, names) = (setting.what.to_owned_text(), vec![setting.name.replace('-', " ")]);
-        Entry::new(Topic::Setting, setting.name, what, names, &both(&setting.permanent.to_owned_text()))
+        let (what, names) = (setting.texts.what.to_owned_text(), vec![setting.name.replace('-', " ")]);
+        Entry::new(Topic::Setting, setting.name, what, names, &both(&setting.texts.permanent.to_owned_text()))
     })
 }
 

@@ -6,15 +6,15 @@ pub mod errors;
 pub mod examples;
 pub mod man;
 pub mod page;
-mod topics;
+pub mod topics;
 mod wrap;
-mod zh;
-mod zh_arguments;
 
 use std::ffi::OsString;
 
 use clap::{Arg, Command};
 use hostmark_model::{Lang, Text};
+
+use crate::texts::help as zh;
 
 /// The command line with its texts in this language.
 pub fn tree(command: Command, lang: Lang) -> Command {
@@ -44,7 +44,7 @@ fn translated(command: Command, path: &str) -> Command {
 }
 
 fn translated_argument(argument: Arg, path: &str) -> Arg {
-    let texts = zh_arguments::ARGUMENTS;
+    let texts = zh::ARGUMENTS;
     let text =
         texts.iter().find(|(command, id, _)| *command == path && argument.get_id() == *id).map(|(.., text)| *text);
     let argument = match text {

@@ -6,7 +6,8 @@ use hostmark_model::Lang;
 use unicode_width::UnicodeWidthStr;
 
 use super::entry::HelpEntry;
-use super::{examples, topics, wrap, zh};
+use super::{examples, topics, wrap};
+use crate::texts::help as zh;
 
 /// Widest and narrowest help.
 const WIDTHS: (usize, usize) = (40, 100);

@@ -26,7 +26,7 @@ fn has_chinese(text: &str) -> bool {
 fn untranslated(command: &Command, path: &str) -> Vec<String> {
     let mut all = Vec::new();
     if !has_chinese(&command.get_about().map(ToString::to_string).unwrap_or_default()) {
-        all.push(format!("command '{path}': add (\"{path}\", \"…\") to COMMANDS in help/zh.rs"));
+        all.push(format!("command '{path}': add its section to help/zh.md"));
     }
     for argument in command.get_arguments().filter(|argument| !argument.is_hide_set()) {
         let id = argument.get_id().as_str();
@@ -34,25 +34,23 @@ fn untranslated(command: &Command, path: &str) -> Vec<String> {
             continue;
         }
         if !has_chinese(&argument.get_help().map(ToString::to_string).unwrap_or_default()) {
-            all.push(format!("argument {id}: add (\"{path}\", \"{id}\", \"…\") to ARGUMENTS in help/zh_arguments.rs"));
+            all.push(format!("argument {id} of '{path}': add its section to help/zh.md"));
         }
         if argument.get_action().takes_values() {
             for name in argument.get_value_names().unwrap_or_default() {
                 if !zh::VALUE_NAMES.iter().any(|(_, zh)| *zh == name.as_str()) {
-                    all.push(format!(
-                        "value name of {path} {id}: add (\"{name}\", \"…\") to VALUE_NAMES in help/zh.rs"
-                    ));
+                    all.push(format!("value name of {path} {id}: add {name} to help/words.md"));
                 }
             }
             for value in argument.get_possible_values().iter().filter(|value| value.get_help().is_some()) {
                 if !has_chinese(&value_help(path, id, value.get_name(), None, Lang::Zh)) {
                     let name = value.get_name();
-                    all.push(format!("value: add (\"{path}\", \"{id}\", \"{name}\", \"…\") to VALUES in help/zh.rs"));
+                    all.push(format!("value {name} of {path} {id}: add its row to help/zh.md"));
                 }
             }
         }
         if argument.get_help_heading().is_some_and(|heading| !topics::is_known(heading)) {
-            all.push(format!("heading of {path} {id}: add its English and Chinese to HEADINGS in help/topics.rs"));
+            all.push(format!("heading of {path} {id}: add it to help/words.md"));
         }
     }
     for part in command.get_subcommands().filter(|part| part.get_name() != "help") {
@@ -73,19 +71,16 @@ fn the_tables_of_chinese_name_nothing_that_is_not_there() {
     let has = |path: &str, id: &str| {
         at_exactly(&built, path).is_some_and(|command| command.get_arguments().any(|a| a.get_id() == id))
     };
-    for (path, id, _) in zh_arguments::ARGUMENTS {
-        assert!(has(path, id), "remove (\"{path}\", \"{id}\") from ARGUMENTS in help/zh_arguments.rs");
+    for (path, id, _) in zh::ARGUMENTS {
+        assert!(has(path, id), "remove {path} {id} from help/zh.md");
     }
     for (path, id, value, _) in zh::VALUES {
         let command = at_exactly(&built, path).expect("a command");
         let values = command.get_arguments().filter(|a| a.get_id() == id).flat_map(|a| a.get_possible_values());
-        assert!(
-            values.into_iter().any(|v| v.get_name() == *value),
-            "remove {path} {id} {value} from VALUES in help/zh.rs"
-        );
+        assert!(values.into_iter().any(|v| v.get_name() == *value), "remove {path} {id} {value} from help/zh.md");
     }
     for (path, _) in zh::COMMANDS {
-        assert!(at_exactly(&built, path).is_some(), "remove {path} from COMMANDS in help/zh.rs");
+        assert!(at_exactly(&built, path).is_some(), "remove {path} from help/zh.md");
     }
 }
 
@@ -98,7 +93,7 @@ fn every_page_has_examples_exit_codes_and_environment_in_both_languages() {
     for (path, page) in pages(Lang::En).into_iter().chain(pages(Lang::Zh)) {
         assert!(
             page.sections.iter().any(|s| s.kind == SectionKind::Examples),
-            "add examples of '{path}' to ALL in help/examples.rs"
+            "add examples of '{path}' to help/examples.md"
         );
         let topics = page.sections.iter().filter(|s| s.kind == SectionKind::Topic).count();
         assert!(topics >= 2, "{path}");

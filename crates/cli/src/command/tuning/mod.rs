@@ -19,6 +19,7 @@ use hostmark_present::RenderOptions;
 use hostmark_present::export::comparison;
 use hostmark_present::render::trial::{self, Listed, TrialText};
 
+pub use self::catalogue::TuningTexts;
 use self::catalogue::{TUNINGS, Tuning, named};
 use self::side::{TuningSide, TuningSides};
 use super::compare::interleave::TwoSides;
@@ -36,7 +37,7 @@ use crate::output;
 fn offered(typed: &OsStr) -> Vec<CompletionCandidate> {
     let typed = typed.to_string_lossy();
     let candidate =
-        |tuning: &Tuning| CompletionCandidate::new(tuning.name).help(Some(tuning.what.say(current()).into()));
+        |tuning: &Tuning| CompletionCandidate::new(tuning.name).help(Some(tuning.texts.what.say(current()).into()));
     TUNINGS.iter().filter(|tuning| tuning.name.starts_with(&*typed)).map(candidate).collect()
 }
 
@@ -110,7 +111,7 @@ pub fn try_out(arguments: &TryArguments, lang: Lang) -> Result<Exit> {
         false => Vec::new(),
     };
     let filters: Vec<String> = own.iter().map(|(filter, _)| filter.clone()).chain(arguments.filters.clone()).collect();
-    let names = [0, 1].map(|side: usize| tuning.sides[side].get(lang));
+    let names = [0, 1].map(|side: usize| tuning.texts.sides[side].get(lang));
     let ([without, with], [off, on]) = (cases::of_sides(tuning, &filters)?, possible.during);
     let side = |filters, during, word| TuningSide { filters, tried: format!("{}={word}", tuning.name), during };
     let stop = catch(&Outside::default())?;
@@ -130,7 +131,7 @@ pub fn try_out(arguments: &TryArguments, lang: Lang) -> Result<Exit> {
         Err(signal) => return Ok(Exit::Signal(signal)),
     };
     runs.iter_mut().flat_map(|side| &mut side.runs).for_each(|run| cases::make_alike(tuning, run));
-    let (makes, permanent, pairs) = (tuning.makes, tuning.permanent, arguments.pairs);
+    let (makes, permanent, pairs) = (tuning.texts.makes, tuning.texts.permanent, arguments.pairs);
     show(arguments, &TrialText { makes, names: own, permanent, pairs }, &runs, lang)?;
     Ok(Exit::Fine)
 }
@@ -157,7 +158,7 @@ fn show(arguments: &TryArguments, text: &TrialText, runs: &[Runs], lang: Lang) -
 fn list(host: &HostFacts, options: &RenderOptions) -> String {
     let listed = TUNINGS.iter().map(|tuning| Listed {
         name: tuning.name,
-        what: tuning.what,
+        what: tuning.texts.what,
         findings: tuning.findings,
         possible: possible::sides(tuning, host, Path::new("/")).map(drop),
     });
@@ -181,7 +182,8 @@ pub fn of_probe(id: &str) -> Vec<&'static str> {
 fn texts() -> impl Iterator<Item = hostmark_model::Text> {
     TUNINGS.iter().flat_map(|tuning| {
         let cases = tuning.cases.iter().map(|case| case.name);
-        [tuning.what, tuning.permanent].into_iter().chain(tuning.makes).chain(tuning.sides).chain(cases)
+        let TuningTexts { what, makes, sides, permanent } = &tuning.texts;
+        [*what, *permanent].into_iter().chain(*makes).chain(*sides).chain(cases)
     })
 }
 
