@@ -9,15 +9,10 @@ use serde::Deserialize;
 use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, axis_value, t};
 use super::json::{Amount, AtMost, NameMap, Short, each_document, or_default};
 use super::{ImportError, ImportFormat};
+use crate::texts::fio as texts;
 
 /// fio's JSON.
-pub(super) const FORMAT: ImportFormat = ImportFormat {
-    name: "fio",
-    description: Text {
-        en: "the JSON of fio 3 (--output-format=json)", zh: "fio 3 的 JSON（--output-format=json）"
-    },
-    read,
-};
+pub(super) const FORMAT: ImportFormat = ImportFormat { name: "fio", description: texts::DESCRIPTION, read };
 
 const WHAT: &str = "what fio 3 wrote with --output-format=json";
 
@@ -45,57 +40,20 @@ const fn transfer(id: &'static str, title: Text, what: Text) -> ForeignQuantity 
 static SOURCE: Source = Source {
     format: "fio",
     tool: "fio",
-    section: t("Measured by fio", "fio 测得"),
-    reading: t(
-        "The mean over the whole job, ramp included unless fio was told otherwise; the engine, direct or not, and the file are \
-         in the notes as far as the job names them. Without direct=1 it is the page cache that answers. disk.read and disk.write \
-         are another quantity: the median of rounds, past the page cache, after a steady state.",
-        "整个任务的平均值，除非另行指定，包含起始阶段；引擎、是否直接 I/O 及文件见备注（以任务写明者为限）。没有 direct=1 时作答的是页缓存。\
-         disk.read 和 disk.write 是另一种量：绕过页缓存、达到稳态之后各轮的中位数。",
-    ),
+    section: texts::SECTION,
+    reading: texts::READING,
     programs: &[
-        transfer(
-            "fio.read",
-            t("fio: read", "fio：读"),
-            t(
-                "Bytes that a fio job read a second; times are completion latencies (clat).",
-                "fio 任务每秒读取的字节数；时间为完成延迟（clat）。",
-            ),
-        ),
-        transfer(
-            "fio.write",
-            t("fio: write", "fio：写"),
-            t(
-                "Bytes that a fio job wrote a second; times are completion latencies (clat).",
-                "fio 任务每秒写入的字节数；时间为完成延迟（clat）。",
-            ),
-        ),
-        transfer(
-            "fio.trim",
-            t("fio: trim", "fio：trim"),
-            t(
-                "Bytes that a fio job trimmed a second; times are completion latencies (clat).",
-                "fio 任务每秒 trim 的字节数；时间为完成延迟（clat）。",
-            ),
-        ),
-        transfer(
-            "fio.mixed",
-            t("fio: reads, writes and trims together", "fio：读、写与 trim 合计"),
-            t(
-                "Bytes that a fio job moved a second, whichever way (unified_rw_reporting); times are completion latencies (clat).",
-                "fio 任务每秒传输的字节数，读、写与 trim 合计（unified_rw_reporting）；时间为完成延迟（clat）。",
-            ),
-        ),
+        transfer("fio.read", texts::READ_TITLE, texts::READ),
+        transfer("fio.write", texts::WRITE_TITLE, texts::WRITE),
+        transfer("fio.trim", texts::TRIM_TITLE, texts::TRIM),
+        transfer("fio.mixed", texts::MIXED_TITLE, texts::MIXED),
         ForeignQuantity {
             id: "fio.sync",
-            title: t("fio: sync", "fio：sync"),
+            title: texts::SYNC_TITLE,
             unit: Unit::Nanoseconds,
             axes: AXES,
             also: &[P50, P90, P99, P999],
-            what: t(
-                "The mean time of a job's fsync, fdatasync or sync_file_range.",
-                "任务中 fsync、fdatasync 或 sync_file_range 的平均时间。",
-            ),
+            what: texts::SYNC,
         },
     ],
 };

@@ -4,35 +4,26 @@ use std::collections::HashSet;
 use std::io::BufRead;
 
 use hostmark_model::timestamp::Timestamp;
-use hostmark_model::{AxisKind, Run, Text, Unit};
+use hostmark_model::{AxisKind, Run, Unit};
 use serde::Deserialize;
 
 use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, no_result, t};
 use super::json::{Amount, AtMost, Short, each_document};
 use super::{ImportError, ImportFormat};
+use crate::texts::google_benchmark as texts;
 
 /// google-benchmark's JSON.
-pub(super) const FORMAT: ImportFormat = ImportFormat {
-    name: "google-benchmark",
-    description: Text {
-        en: "the JSON of google-benchmark (--benchmark_out=FILE)",
-        zh: "google-benchmark 的 JSON（--benchmark_out=FILE）",
-    },
-    read,
-};
+pub(super) const FORMAT: ImportFormat =
+    ImportFormat { name: "google-benchmark", description: texts::DESCRIPTION, read };
 
 static SOURCE: Source = Source {
     format: "google-benchmark",
     tool: "google-benchmark",
-    section: t("Measured by google-benchmark", "google-benchmark 测得"),
-    reading: t(
-        "The mean of many iterations, by the clock of the wall. Repetitions are samples; where only aggregates were written, statistic \
-         names which.",
-        "多次迭代的平均值（挂钟时间）。重复测量为样本；若只写出汇总值，则由 statistic 标明。",
-    ),
+    section: texts::SECTION,
+    reading: texts::READING,
     programs: &[ForeignQuantity {
         id: "google_benchmark.time",
-        title: t("google-benchmark: time", "google-benchmark：时间"),
+        title: texts::TIME_TITLE,
         unit: Unit::Nanoseconds,
         axes: &[("name", AxisKind::Choice), ("threads", AxisKind::Count), ("statistic", AxisKind::Choice)],
         also: &[
@@ -40,7 +31,7 @@ static SOURCE: Source = Source {
             Further("bytes", Unit::BytesPerSecond, t("bytes", "字节速率")),
             Further("items", Unit::OperationsPerSecond, t("items", "项目速率")),
         ],
-        what: t("The time of an iteration.", "一次迭代的时间。"),
+        what: texts::TIME,
     }],
 };
 

@@ -2,39 +2,32 @@
 
 use std::io::BufRead;
 
-use hostmark_model::{AxisKind, Run, Text, Unit};
+use hostmark_model::{AxisKind, Run, Unit};
 use serde::Deserialize;
 
 use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, no_result, t};
 use super::json::{Amount, AtMost, Short, each_document, or_default};
 use super::{ImportError, ImportFormat};
+use crate::texts::hyperfine as texts;
 
 /// hyperfine's JSON.
-pub(super) const FORMAT: ImportFormat = ImportFormat {
-    name: "hyperfine",
-    description: Text { en: "the JSON of hyperfine (--export-json)", zh: "hyperfine 的 JSON（--export-json）" },
-    read,
-};
+pub(super) const FORMAT: ImportFormat = ImportFormat { name: "hyperfine", description: texts::DESCRIPTION, read };
 
 static SOURCE: Source = Source {
     format: "hyperfine",
     tool: "hyperfine",
-    section: t("Measured by hyperfine", "hyperfine 测得"),
-    reading: t(
-        "The median of all runs, by the wall clock, less the time of an empty shell where one was used. The file does not tell \
-         shell, preparation and warm-up.",
-        "全部运行的中位数（挂钟时间）；经由 shell 时已减去空 shell 的时间。文件不含 shell、准备命令与预热次数。",
-    ),
+    section: texts::SECTION,
+    reading: texts::READING,
     programs: &[ForeignQuantity {
         id: "hyperfine.time",
-        title: t("hyperfine: time", "hyperfine：时间"),
+        title: texts::TIME_TITLE,
         unit: Unit::Nanoseconds,
         axes: &[("command", AxisKind::Choice)],
         also: &[
             Further("user", Unit::Nanoseconds, t("user time, mean", "用户态时间，平均")),
             Further("system", Unit::Nanoseconds, t("system time, mean", "内核态时间，平均")),
         ],
-        what: t("The wall time of a command.", "命令的挂钟时间。"),
+        what: texts::TIME,
     }],
 };
 

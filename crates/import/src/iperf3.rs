@@ -3,7 +3,7 @@
 
 use std::io::BufRead;
 
-use hostmark_model::{AxisKind, Run, Text, Unit};
+use hostmark_model::{AxisKind, Run, Unit};
 use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -11,16 +11,10 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, t};
 use super::json::{Amount, AtMost, Short, each_document, or_default};
 use super::{ImportError, ImportFormat};
+use crate::texts::iperf3 as texts;
 
 /// iperf3's JSON.
-pub(super) const FORMAT: ImportFormat = ImportFormat {
-    name: "iperf3",
-    description: Text {
-        en: "the JSON of iperf3 (--json or --json-stream)",
-        zh: "iperf3 的 JSON（--json 或 --json-stream）",
-    },
-    read,
-};
+pub(super) const FORMAT: ImportFormat = ImportFormat { name: "iperf3", description: texts::DESCRIPTION, read };
 
 const WHAT: &str = "what iperf3 wrote with --json or --json-stream";
 
@@ -37,28 +31,20 @@ const RETRANSMITS: Further = Further("retransmits", Unit::Count, t("segments sen
 static SOURCE: Source = Source {
     format: "iperf3",
     tool: "iperf3",
-    section: t("Measured by iperf3", "iperf3 测得"),
-    reading: t(
-        "Bytes that arrived over the whole time, without headers. A target other than none is a rate that was asked for, not one \
-         that the network gave. iperf3 before 3.16 drives all streams by one thread, so that several streams show one CPU's limit.",
-        "整个时段内到达的字节数，不含报头。target 不为 none 时是所要求的速率，而不是网络能给出的速率。3.16 之前的 iperf3 用一个线程驱动所有流，\
-         多流时看到的是单个 CPU 的上限。",
-    ),
+    section: texts::SECTION,
+    reading: texts::READING,
     programs: &[
         ForeignQuantity {
             id: "iperf3.tcp",
-            title: t("iperf3: TCP bandwidth", "iperf3：TCP 带宽"),
+            title: texts::TCP_TITLE,
             unit: Unit::BytesPerSecond,
             axes: AXES,
             also: &[RETRANSMITS, CPU_HERE, CPU_THERE],
-            what: t(
-                "Bytes of all TCP streams that the receiver counted, a second. forward: client to server; both_…: at once.",
-                "接收端每秒收到的全部 TCP 流字节数。forward：客户端到服务端；both_…：双向同时。",
-            ),
+            what: texts::TCP,
         },
         ForeignQuantity {
             id: "iperf3.udp",
-            title: t("iperf3: UDP bandwidth", "iperf3：UDP 带宽"),
+            title: texts::UDP_TITLE,
             unit: Unit::BytesPerSecond,
             axes: AXES,
             also: &[
@@ -67,14 +53,11 @@ static SOURCE: Source = Source {
                 CPU_HERE,
                 CPU_THERE,
             ],
-            what: t(
-                "Bytes of all UDP streams that the receiver counted, a second.",
-                "接收端每秒收到的全部 UDP 流字节数。",
-            ),
+            what: texts::UDP,
         },
         ForeignQuantity {
             id: "iperf3.stream",
-            title: t("iperf3: one of several streams", "iperf3：多流中的一条"),
+            title: texts::STREAM_TITLE,
             unit: Unit::BytesPerSecond,
             axes: &[
                 ("direction", AxisKind::Choice),
@@ -84,10 +67,7 @@ static SOURCE: Source = Source {
                 ("number", AxisKind::Count),
             ],
             also: &[RETRANSMITS, Further("round_trip", Unit::Nanoseconds, t("mean round trip", "平均往返时间"))],
-            what: t(
-                "What one of several TCP streams brought to the receiver, a second.",
-                "多条 TCP 流中的一条每秒到达接收端的字节数。",
-            ),
+            what: texts::STREAM,
         },
     ],
 };

@@ -18,6 +18,10 @@ mod sockperf;
 mod stream;
 mod stress_ng;
 mod sysbench;
+/// What importers say of their values, made of the Markdown files beside them.
+mod texts {
+    include!(concat!(env!("OUT_DIR"), "/texts.rs"));
+}
 mod units;
 mod unixbench;
 mod xml;

@@ -2,21 +2,15 @@
 
 use std::io::BufRead;
 
-use hostmark_model::{AxisKind, Run, Text, Unit};
+use hostmark_model::{AxisKind, Run, Unit};
 
 use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, no_result, t};
 use super::lines::{amount, each_line, shortened};
 use super::{ImportError, ImportFormat};
+use crate::texts::netperf as texts;
 
 /// netperf's text.
-pub(super) const FORMAT: ImportFormat = ImportFormat {
-    name: "netperf",
-    description: Text {
-        en: "the text of netperf's STREAM, MAERTS and RR tests",
-        zh: "netperf 的 STREAM、MAERTS 与 RR 测试文本",
-    },
-    read,
-};
+pub(super) const FORMAT: ImportFormat = ImportFormat { name: "netperf", description: texts::DESCRIPTION, read };
 
 const TEST: (&str, AxisKind) = ("test", AxisKind::Choice);
 const SOCKET: (&str, AxisKind) = ("socket", AxisKind::Size);
@@ -24,30 +18,24 @@ const SOCKET: (&str, AxisKind) = ("socket", AxisKind::Size);
 static SOURCE: Source = Source {
     format: "netperf",
     tool: "netperf",
-    section: t("Measured by netperf", "netperf 测得"),
-    reading: t(
-        "The mean over the whole time. Which machine is at the other end the file tells by an address alone, which is not kept.",
-        "整个时段的平均值。文件只以地址说明对端，这里不保存地址。",
-    ),
+    section: texts::SECTION,
+    reading: texts::READING,
     programs: &[
         ForeignQuantity {
             id: "netperf.stream",
-            title: t("netperf: stream", "netperf：流"),
+            title: texts::STREAM_TITLE,
             unit: Unit::BytesPerSecond,
             axes: &[TEST, ("message", AxisKind::Size), SOCKET],
             also: &[Further("sent", Unit::BytesPerSecond, t("sent", "发送"))],
-            what: t(
-                "Bytes that arrived per second; of UDP more may have been sent.",
-                "每秒到达的字节数；UDP 发送的可能更多。",
-            ),
+            what: texts::STREAM,
         },
         ForeignQuantity {
             id: "netperf.transactions",
-            title: t("netperf: transactions", "netperf：事务"),
+            title: texts::TRANSACTIONS_TITLE,
             unit: Unit::OperationsPerSecond,
             axes: &[TEST, ("request", AxisKind::Size), ("response", AxisKind::Size), SOCKET],
             also: &[],
-            what: t("Requests that were answered per second, one after the other.", "每秒依次得到应答的请求数。"),
+            what: texts::TRANSACTIONS,
         },
     ],
 };

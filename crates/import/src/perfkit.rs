@@ -4,24 +4,18 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::io::BufRead;
 
-use hostmark_model::{AxisKind, Better, Run, Text, Unit};
+use hostmark_model::{AxisKind, Better, Run, Unit};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
-use super::foreign::{Foreign, ForeignQuantity, ImportedValue, Source, no_result, t};
+use super::foreign::{Foreign, ForeignQuantity, ImportedValue, Source, no_result};
 use super::json::{Amount, Plain, Short, each_document, or_default};
 use super::units::{UnitKind, known};
 use super::{ImportError, ImportFormat};
+use crate::texts::perfkit as texts;
 
 /// PerfKitBenchmarker's samples.
-pub(super) const FORMAT: ImportFormat = ImportFormat {
-    name: "perfkit",
-    description: Text {
-        en: "the JSON lines of PerfKitBenchmarker (perfkitbenchmarker_results.json)",
-        zh: "PerfKitBenchmarker 的 JSON 行（perfkitbenchmarker_results.json）",
-    },
-    read,
-};
+pub(super) const FORMAT: ImportFormat = ImportFormat { name: "perfkit", description: texts::DESCRIPTION, read };
 
 const AXES: &[(&str, AxisKind)] = &[
     ("test", AxisKind::Choice),
@@ -34,52 +28,20 @@ const AXES: &[(&str, AxisKind)] = &[
 static SOURCE: Source = Source {
     format: "perfkit",
     tool: "PerfKitBenchmarker",
-    section: t("Measured by PerfKitBenchmarker", "PerfKitBenchmarker 测得"),
-    reading: t(
-        "Samples with the same labels are samples of one case. setup holds the labels that neither describe a machine nor are known \
-         to be results; machine tells samples of different machines apart. Numbers in units that may be two things (MB/s) are kept \
-         in the file's own unit.",
-        "标签相同的样本属于同一个用例。setup 由既不描述机器、也不是已知结果的标签组成；machine 区分不同机器的样本。含义不唯一的单位（如 MB/s）保留原样。",
-    ),
+    section: texts::SECTION,
+    reading: texts::READING,
     programs: &[
-        ForeignQuantity::plain(
-            "perfkit.time",
-            t("PerfKit: time", "PerfKit：时间"),
-            Unit::Nanoseconds,
-            AXES,
-            t("A time that a test measured.", "某项测试测得的时间。"),
-        ),
-        ForeignQuantity::plain(
-            "perfkit.rate",
-            t("PerfKit: bytes", "PerfKit：字节速率"),
-            Unit::BytesPerSecond,
-            AXES,
-            t("Bytes per second.", "每秒字节数。"),
-        ),
+        ForeignQuantity::plain("perfkit.time", texts::TIME_TITLE, Unit::Nanoseconds, AXES, texts::TIME),
+        ForeignQuantity::plain("perfkit.rate", texts::RATE_TITLE, Unit::BytesPerSecond, AXES, texts::RATE),
         ForeignQuantity::plain(
             "perfkit.operations",
-            t("PerfKit: operations", "PerfKit：操作速率"),
+            texts::OPERATIONS_TITLE,
             Unit::OperationsPerSecond,
             AXES,
-            t("Operations per second.", "每秒操作数。"),
+            texts::OPERATIONS,
         ),
-        ForeignQuantity::plain(
-            "perfkit.per_second",
-            t("PerfKit: per second", "PerfKit：每秒数量"),
-            Unit::Count,
-            AXES,
-            t("Things per second, in the unit of the file.", "以文件所写单位计的每秒数量。"),
-        ),
-        ForeignQuantity::plain(
-            "perfkit.number",
-            t("PerfKit: other numbers", "PerfKit：其他数值"),
-            Unit::Count,
-            AXES,
-            t(
-                "A number in the unit of the file, which does not tell whether more is better.",
-                "以文件所写单位计的数值，文件未说明大小孰优。",
-            ),
-        ),
+        ForeignQuantity::plain("perfkit.per_second", texts::PER_SECOND_TITLE, Unit::Count, AXES, texts::PER_SECOND),
+        ForeignQuantity::plain("perfkit.number", texts::NUMBER_TITLE, Unit::Count, AXES, texts::NUMBER),
     ],
 };
 

@@ -3,25 +3,19 @@
 use std::collections::BTreeSet;
 use std::io::BufRead;
 
-use hostmark_model::{AxisKind, Better, Run, Text, Unit};
+use hostmark_model::{AxisKind, Better, Run, Unit};
 use serde::Deserialize;
 
-use super::foreign::{Foreign, ForeignQuantity, ImportedValue, Source, no_result, t};
+use super::foreign::{Foreign, ForeignQuantity, ImportedValue, Source, no_result};
 use super::json::{Short, or_default};
 use super::lines::amount;
 use super::units::{UnitKind, known};
 use super::xml::each_element;
 use super::{ImportError, ImportFormat};
+use crate::texts::phoronix as texts;
 
 /// The Phoronix Test Suite's XML.
-pub(super) const FORMAT: ImportFormat = ImportFormat {
-    name: "phoronix",
-    description: Text {
-        en: "the results of the Phoronix Test Suite (composite.xml)",
-        zh: "Phoronix Test Suite 的结果（composite.xml）",
-    },
-    read,
-};
+pub(super) const FORMAT: ImportFormat = ImportFormat { name: "phoronix", description: texts::DESCRIPTION, read };
 
 const AXES: &[(&str, AxisKind)] = &[
     ("system", AxisKind::Choice),
@@ -35,58 +29,21 @@ const AXES: &[(&str, AxisKind)] = &[
 static SOURCE: Source = Source {
     format: "phoronix",
     tool: "Phoronix Test Suite",
-    section: t("Measured by the Phoronix Test Suite", "Phoronix Test Suite 测得"),
-    reading: t(
-        "The median of the runs of a test; the suite itself shows their mean. Numbers in units that may be two things (MB/s) are kept \
-         in the file's own unit.",
-        "一项测试各次运行的中位数；该套件自身显示平均值。含义不唯一的单位（如 MB/s）保留原样。",
-    ),
+    section: texts::SECTION,
+    reading: texts::READING,
     programs: &[
-        ForeignQuantity::plain(
-            "phoronix.time",
-            t("Phoronix: time", "Phoronix：时间"),
-            Unit::Nanoseconds,
-            AXES,
-            t("A time of which less is better.", "时间，越小越好。"),
-        ),
-        ForeignQuantity::plain(
-            "phoronix.rate",
-            t("Phoronix: bytes", "Phoronix：字节速率"),
-            Unit::BytesPerSecond,
-            AXES,
-            t("Bytes per second.", "每秒字节数。"),
-        ),
+        ForeignQuantity::plain("phoronix.time", texts::TIME_TITLE, Unit::Nanoseconds, AXES, texts::TIME),
+        ForeignQuantity::plain("phoronix.rate", texts::RATE_TITLE, Unit::BytesPerSecond, AXES, texts::RATE),
         ForeignQuantity::plain(
             "phoronix.operations",
-            t("Phoronix: operations", "Phoronix：操作速率"),
+            texts::OPERATIONS_TITLE,
             Unit::OperationsPerSecond,
             AXES,
-            t("Operations per second.", "每秒操作数。"),
+            texts::OPERATIONS,
         ),
-        ForeignQuantity::plain(
-            "phoronix.more",
-            t("Phoronix: more is better", "Phoronix：越大越好"),
-            Unit::Count,
-            AXES,
-            t("A number in the unit of the file, of which more is better.", "以文件所写单位计的数值，越大越好。"),
-        ),
-        ForeignQuantity::plain(
-            "phoronix.less",
-            t("Phoronix: less is better", "Phoronix：越小越好"),
-            Unit::Count,
-            AXES,
-            t("A number in the unit of the file, of which less is better.", "以文件所写单位计的数值，越小越好。"),
-        ),
-        ForeignQuantity::plain(
-            "phoronix.number",
-            t("Phoronix: other numbers", "Phoronix：其他数值"),
-            Unit::Count,
-            AXES,
-            t(
-                "A number in the unit of the file, which does not tell whether more is better.",
-                "以文件所写单位计的数值，文件未说明大小孰优。",
-            ),
-        ),
+        ForeignQuantity::plain("phoronix.more", texts::MORE_TITLE, Unit::Count, AXES, texts::MORE),
+        ForeignQuantity::plain("phoronix.less", texts::LESS_TITLE, Unit::Count, AXES, texts::LESS),
+        ForeignQuantity::plain("phoronix.number", texts::NUMBER_TITLE, Unit::Count, AXES, texts::NUMBER),
     ],
 };
 

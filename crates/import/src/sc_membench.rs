@@ -2,18 +2,15 @@
 
 use std::io::BufRead;
 
-use hostmark_model::{AxisKind, Run, Text, Unit};
+use hostmark_model::{AxisKind, Run, Unit};
 
-use super::foreign::{Foreign, ForeignQuantity, ImportedValue, Source, no_result, t};
+use super::foreign::{Foreign, ForeignQuantity, ImportedValue, Source, no_result};
 use super::lines::{amount, each_line};
 use super::{ImportError, ImportFormat};
+use crate::texts::sc_membench as texts;
 
 /// sc-membench's table.
-pub(super) const FORMAT: ImportFormat = ImportFormat {
-    name: "sc-membench",
-    description: Text { en: "the CSV of sc-membench", zh: "sc-membench 的 CSV" },
-    read,
-};
+pub(super) const FORMAT: ImportFormat = ImportFormat { name: "sc-membench", description: texts::DESCRIPTION, read };
 
 const AXES: &[(&str, AxisKind)] =
     &[("operation", AxisKind::Choice), ("size", AxisKind::Size), ("threads", AxisKind::Count)];
@@ -21,30 +18,24 @@ const AXES: &[(&str, AxisKind)] =
 static SOURCE: Source = Source {
     format: "sc-membench",
     tool: "sc-membench",
-    section: t("Measured by sc-membench", "sc-membench 测得"),
-    reading: t(
-        "The best of several tries. Its versions count the size for each thread, or for all: the file does not tell which.",
-        "多次尝试中的最佳值。不同版本的大小指每个线程或全部线程，文件没有说明。",
-    ),
+    section: texts::SECTION,
+    reading: texts::READING,
     programs: &[
         ForeignQuantity {
             id: "sc_membench.bandwidth",
-            title: t("sc-membench: bandwidth", "sc-membench：带宽"),
+            title: texts::BANDWIDTH_TITLE,
             unit: Unit::BytesPerSecond,
             axes: AXES,
             also: &[],
-            what: t(
-                "Bytes of all threads per second; a copied byte counts once.",
-                "全部线程每秒的字节数；复制的字节计一次。",
-            ),
+            what: texts::BANDWIDTH,
         },
         ForeignQuantity {
             id: "sc_membench.latency",
-            title: t("sc-membench: latency", "sc-membench：延迟"),
+            title: texts::LATENCY_TITLE,
             unit: Unit::Nanoseconds,
             axes: AXES,
             also: &[],
-            what: t("The time of a load that needs the one before.", "依赖前一次结果的一次加载所需时间。"),
+            what: texts::LATENCY,
         },
     ],
 };

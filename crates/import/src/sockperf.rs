@@ -2,15 +2,15 @@
 
 use std::io::BufRead;
 
-use hostmark_model::{AxisKind, Run, Text, Unit};
+use hostmark_model::{AxisKind, Run, Unit};
 
 use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, no_result, t};
 use super::lines::{amount, each_line};
 use super::{ImportError, ImportFormat};
+use crate::texts::sockperf as texts;
 
 /// sockperf's text.
-pub(super) const FORMAT: ImportFormat =
-    ImportFormat { name: "sockperf", description: Text { en: "the text of sockperf", zh: "sockperf 的文本" }, read };
+pub(super) const FORMAT: ImportFormat = ImportFormat { name: "sockperf", description: texts::DESCRIPTION, read };
 
 const PROTOCOL: (&str, AxisKind) = ("protocol", AxisKind::Choice);
 const MESSAGE: (&str, AxisKind) = ("message", AxisKind::Size);
@@ -18,15 +18,12 @@ const MESSAGE: (&str, AxisKind) = ("message", AxisKind::Size);
 static SOURCE: Source = Source {
     format: "sockperf",
     tool: "sockperf",
-    section: t("Measured by sockperf", "sockperf 测得"),
-    reading: t(
-        "sockperf prints neither its mode nor, for latency, the size of a message: compare runs of the same command line alone.",
-        "sockperf 不打印模式，测延迟时也不打印消息大小：只有命令行相同的结果才能比较。",
-    ),
+    section: texts::SECTION,
+    reading: texts::READING,
     programs: &[
         ForeignQuantity {
             id: "sockperf.latency",
-            title: t("sockperf: latency", "sockperf：延迟"),
+            title: texts::LATENCY_TITLE,
             unit: Unit::Nanoseconds,
             axes: &[PROTOCOL, MESSAGE, ("way", AxisKind::Choice)],
             also: &[
@@ -36,21 +33,15 @@ static SOURCE: Source = Source {
                 Further("p999", Unit::Nanoseconds, t("p99.9", "99.9% 分位数")),
                 Further("greatest", Unit::Nanoseconds, t("greatest", "最大")),
             ],
-            what: t(
-                "The mean time of a message: half the round trip (one), or all of it (both).",
-                "一条消息的平均时间：往返时间的一半（one），或全部（both）。",
-            ),
+            what: texts::LATENCY,
         },
         ForeignQuantity {
             id: "sockperf.messages",
-            title: t("sockperf: messages", "sockperf：消息"),
+            title: texts::MESSAGES_TITLE,
             unit: Unit::OperationsPerSecond,
             axes: &[PROTOCOL, MESSAGE],
             also: &[Further("bytes", Unit::BytesPerSecond, t("bytes", "字节速率"))],
-            what: t(
-                "Messages that the client sent per second, arrived or not.",
-                "客户端每秒发送的消息数，无论是否到达。",
-            ),
+            what: texts::MESSAGES,
         },
     ],
 };

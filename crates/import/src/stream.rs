@@ -4,18 +4,15 @@
 use std::io::BufRead;
 
 use hostmark_model::imported::stream::{PROBE, TIMES, VALIDATION};
-use hostmark_model::{AxisKind, Run, Text, Unit};
+use hostmark_model::{AxisKind, Run, Unit};
 
 use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, t};
 use super::lines::{amount, each_line};
 use super::{ImportError, ImportFormat};
+use crate::texts::stream as texts;
 
 /// STREAM's output.
-pub(super) const FORMAT: ImportFormat = ImportFormat {
-    name: "stream",
-    description: Text { en: "the output of STREAM 5.9 or 5.10", zh: "STREAM 5.9 或 5.10 的输出" },
-    read,
-};
+pub(super) const FORMAT: ImportFormat = ImportFormat { name: "stream", description: texts::DESCRIPTION, read };
 
 const WHAT: &str = "the whole output of STREAM";
 
@@ -25,14 +22,8 @@ const ELEMENT: (&str, AxisKind) = ("element", AxisKind::Size);
 static SOURCE: Source = Source {
     format: "stream",
     tool: "STREAM",
-    section: t("Measured by STREAM", "STREAM 测得"),
-    reading: t(
-        "It is the best pass, where memory.stream gives the median one, and which stores and pages it used was decided by its \
-         compiler and its system: 5 to 15 % above the median is usual. Copy is often above Scale because compilers make it a \
-         memcpy with non-temporal stores.",
-        "取的是最好的一遍，而 memory.stream 给出中位数；用哪种存储指令和页由编译器和系统决定：比中位数高 5% 到 15% 属于正常。\
-         Copy 常高于 Scale，因为编译器把它变成了使用非临时存储的 memcpy。",
-    ),
+    section: texts::SECTION,
+    reading: texts::READING,
     programs: &[ForeignQuantity {
         id: PROBE,
         title: t("STREAM, best rate", "STREAM 最佳速率"),

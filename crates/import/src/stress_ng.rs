@@ -4,22 +4,16 @@ mod table;
 
 use std::io::BufRead;
 
-use hostmark_model::{AxisKind, Run, Text, Unit};
+use hostmark_model::{AxisKind, Run, Unit};
 
 use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, t};
 use super::lines::{TrailingText, amount, each_line, shortened};
 use super::{ImportError, ImportFormat};
+use crate::texts::stress_ng as texts;
 use table::StressorTable;
 
 /// stress-ng's metrics.
-pub(super) const FORMAT: ImportFormat = ImportFormat {
-    name: "stress-ng",
-    description: Text {
-        en: "the metrics of stress-ng (--metrics --yaml FILE), or the text of --metrics",
-        zh: "stress-ng 的度量（--metrics --yaml FILE），或 --metrics 的文本",
-    },
-    read,
-};
+pub(super) const FORMAT: ImportFormat = ImportFormat { name: "stress-ng", description: texts::DESCRIPTION, read };
 
 const WHAT: &str = "what stress-ng wrote with --metrics, or with --metrics --yaml";
 
@@ -30,48 +24,35 @@ const CPU_RATE: &str = "bogo-ops-per-second-usr-sys-time";
 static SOURCE: Source = Source {
     format: "stress-ng",
     tool: "stress-ng",
-    section: t("Measured by stress-ng", "stress-ng 测得"),
-    reading: t(
-        "A bogo operation is whatever a round of the stressor's loop does: it changes with stress-ng's version and options. Only \
-         equal versions and equal command lines can be compared.",
-        "一次 bogo 操作就是压力程序循环一次所做的事：随 stress-ng 的版本和选项而变。只有版本和命令行都相同时才能比较。",
-    ),
+    section: texts::SECTION,
+    reading: texts::READING,
     programs: &[
         ForeignQuantity {
             id: "stress_ng.bogo_operations",
-            title: t("stress-ng: bogo operations", "stress-ng：bogo 操作"),
+            title: texts::BOGO_OPERATIONS_TITLE,
             unit: Unit::OperationsPerSecond,
             axes: &[STRESSOR],
             also: &[
                 Further("of_cpu_time", Unit::OperationsPerSecond, t("a second of CPU time", "每秒 CPU 时间")),
                 Further("peak_memory", Unit::Bytes, t("peak memory of an instance", "单个实例内存峰值")),
             ],
-            what: t(
-                "Bogo operations of all instances of a stressor a second of real time.",
-                "一种压力程序的全部实例每秒实际时间完成的 bogo 操作数。",
-            ),
+            what: texts::BOGO_OPERATIONS,
         },
         ForeignQuantity {
             id: "stress_ng.time",
-            title: t("stress-ng: time", "stress-ng：时间"),
+            title: texts::TIME_TITLE,
             unit: Unit::Nanoseconds,
             axes: &[STRESSOR, ("metric", AxisKind::Choice)],
             also: &[],
-            what: t(
-                "A stressor's own metric whose name begins with nanosecs, microsecs, millisecs or secs.",
-                "压力程序自身的度量，其名称以 nanosecs、microsecs、millisecs 或 secs 开头。",
-            ),
+            what: texts::TIME,
         },
         ForeignQuantity {
             id: "stress_ng.metric",
-            title: t("stress-ng: metric", "stress-ng：度量"),
+            title: texts::METRIC_TITLE,
             unit: Unit::Count,
             axes: &[STRESSOR, ("metric", AxisKind::Choice)],
             also: &[],
-            what: t(
-                "A stressor's own metric as stress-ng prints it, in the unit that its name tells.",
-                "压力程序自身的度量，按 stress-ng 所打印的数值，单位见其名称。",
-            ),
+            what: texts::METRIC,
         },
     ],
 };

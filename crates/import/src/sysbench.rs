@@ -3,21 +3,15 @@
 use std::collections::HashMap;
 use std::io::BufRead;
 
-use hostmark_model::{AxisKind, Run, Text, Unit};
+use hostmark_model::{AxisKind, Run, Unit};
 
 use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, t};
 use super::lines::{amount, each_line, shortened};
 use super::{ImportError, ImportFormat};
+use crate::texts::sysbench as texts;
 
 /// sysbench's text.
-pub(super) const FORMAT: ImportFormat = ImportFormat {
-    name: "sysbench",
-    description: Text {
-        en: "the text of sysbench 1: cpu, memory, threads, mutex, fileio",
-        zh: "sysbench 1 的文本：cpu、memory、threads、mutex、fileio",
-    },
-    read,
-};
+pub(super) const FORMAT: ImportFormat = ImportFormat { name: "sysbench", description: texts::DESCRIPTION, read };
 
 const WHAT: &str = "the whole text of sysbench 1";
 
@@ -35,92 +29,72 @@ const OPERATIONS: Further = Further("operations", Unit::OperationsPerSecond, t("
 static SOURCE: Source = Source {
     format: "sysbench",
     tool: "sysbench",
-    section: t("Measured by sysbench", "sysbench 测得"),
-    reading: t(
-        "Mean rates of all threads over the whole run. sysbench prints times in hundredths of a millisecond: what it printed as \
-         0.00 is left out.",
-        "所有线程在整个运行期间的平均速率。sysbench 的时间只打印到百分之一毫秒：打印为 0.00 的时间不予收录。",
-    ),
+    section: texts::SECTION,
+    reading: texts::READING,
     programs: &[
         ForeignQuantity {
             id: "sysbench.cpu",
-            title: t("sysbench: cpu", "sysbench：cpu"),
+            title: texts::CPU_TITLE,
             unit: Unit::OperationsPerSecond,
             axes: &[THREADS, ("limit", AxisKind::Count)],
             also: EVENT,
-            what: t(
-                "Events a second; an event tries all numbers up to `limit` for primes by division.",
-                "每秒事件数；一个事件用除法检验 `limit` 以内的全部数是否为素数。",
-            ),
+            what: texts::CPU,
         },
         ForeignQuantity {
             id: "sysbench.memory",
-            title: t("sysbench: memory", "sysbench：memory"),
+            title: texts::MEMORY_TITLE,
             unit: Unit::BytesPerSecond,
             axes: &[THREADS, ("block", AxisKind::Size), ("operation", AxisKind::Choice), ("scope", AxisKind::Choice)],
             also: &[MEAN, LEAST, GREATEST, P95, OPERATIONS],
-            what: t(
-                "Bytes read or written a second, block by block; small blocks show sysbench's own loop rather than memory.",
-                "按块读或写的每秒字节数；块很小时看到的是 sysbench 自身的循环，而不是内存。",
-            ),
+            what: texts::MEMORY,
         },
         ForeignQuantity {
             id: "sysbench.threads",
-            title: t("sysbench: threads", "sysbench：threads"),
+            title: texts::THREADS_TITLE,
             unit: Unit::OperationsPerSecond,
             axes: &[THREADS],
             also: EVENT,
-            what: t(
-                "Events a second, of the total number and the total time; an event takes a mutex, yields and releases it, many \
-                 times over.",
-                "每秒事件数，由总事件数与总时间得出；一个事件反复取得互斥锁、让出 CPU 再释放。",
-            ),
+            what: texts::THREADS,
         },
         ForeignQuantity {
             id: "sysbench.mutex",
-            title: t("sysbench: mutex", "sysbench：mutex"),
+            title: texts::MUTEX_TITLE,
             unit: Unit::Nanoseconds,
             axes: &[THREADS],
             also: EVENT,
-            what: t(
-                "The total time in which every thread took its mutexes as often as it was told.",
-                "每个线程按设定次数取得互斥锁的总时间。",
-            ),
+            what: texts::MUTEX,
         },
         ForeignQuantity {
             id: "sysbench.file_read",
-            title: t("sysbench: file read", "sysbench：文件读"),
+            title: texts::FILE_READ_TITLE,
             unit: Unit::BytesPerSecond,
             axes: FILE_AXES,
             also: &[OPERATIONS],
-            what: t("What sysbench's fileio read a second.", "sysbench fileio 每秒读取的字节数。"),
+            what: texts::FILE_READ,
         },
         ForeignQuantity {
             id: "sysbench.file_write",
-            title: t("sysbench: file write", "sysbench：文件写"),
+            title: texts::FILE_WRITE_TITLE,
             unit: Unit::BytesPerSecond,
             axes: FILE_AXES,
             also: &[OPERATIONS],
-            what: t("What sysbench's fileio wrote a second.", "sysbench fileio 每秒写入的字节数。"),
+            what: texts::FILE_WRITE,
         },
         ForeignQuantity {
             id: "sysbench.file_sync",
-            title: t("sysbench: file sync", "sysbench：文件同步"),
+            title: texts::FILE_SYNC_TITLE,
             unit: Unit::OperationsPerSecond,
             axes: FILE_AXES,
             also: &[],
-            what: t("How many fsync a second sysbench's fileio did.", "sysbench fileio 每秒执行的 fsync 次数。"),
+            what: texts::FILE_SYNC,
         },
         ForeignQuantity {
             id: "sysbench.file_latency",
-            title: t("sysbench: file request", "sysbench：文件请求"),
+            title: texts::FILE_LATENCY_TITLE,
             unit: Unit::Nanoseconds,
             axes: FILE_AXES,
             also: REQUEST,
-            what: t(
-                "The mean time of a request of sysbench's fileio: reads, writes and fsyncs alike.",
-                "sysbench fileio 单个请求的平均时间：读、写与 fsync 一并计入。",
-            ),
+            what: texts::FILE_LATENCY,
         },
     ],
 };

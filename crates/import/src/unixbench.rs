@@ -2,56 +2,47 @@
 
 use std::io::BufRead;
 
-use hostmark_model::{AxisKind, Run, Text, Unit};
+use hostmark_model::{AxisKind, Run, Unit};
 
-use super::foreign::{Foreign, ForeignQuantity, ImportedValue, Source, no_result, t};
+use super::foreign::{Foreign, ForeignQuantity, ImportedValue, Source, no_result};
 use super::lines::{amount, each_line};
 use super::{ImportError, ImportFormat};
+use crate::texts::unixbench as texts;
 
 /// UnixBench's report.
-pub(super) const FORMAT: ImportFormat = ImportFormat {
-    name: "unixbench",
-    description: Text { en: "the report of UnixBench 4 or 5", zh: "UnixBench 4 或 5 的报告" },
-    read,
-};
+pub(super) const FORMAT: ImportFormat = ImportFormat { name: "unixbench", description: texts::DESCRIPTION, read };
 
 const AXES: &[(&str, AxisKind)] = &[("test", AxisKind::Choice), ("copies", AxisKind::Count)];
 
 static SOURCE: Source = Source {
     format: "unixbench",
     tool: "UnixBench",
-    section: t("Measured by UnixBench", "UnixBench 测得"),
-    reading: t(
-        "What all copies did, the mean of the better samples. Compiler and options decide the first two tests.",
-        "全部副本的合计，取较好样本的平均。前两项测试取决于编译器及其选项。",
-    ),
+    section: texts::SECTION,
+    reading: texts::READING,
     programs: &[
         ForeignQuantity {
             id: "unixbench.rate",
-            title: t("UnixBench: rate", "UnixBench：速率"),
+            title: texts::RATE_TITLE,
             unit: Unit::OperationsPerSecond,
             axes: AXES,
             also: &[],
-            what: t("Loops or instructions per second.", "每秒循环数或指令数。"),
+            what: texts::RATE,
         },
         ForeignQuantity {
             id: "unixbench.file",
-            title: t("UnixBench: files", "UnixBench：文件"),
+            title: texts::FILE_TITLE,
             unit: Unit::BytesPerSecond,
             axes: AXES,
             also: &[],
-            what: t("Bytes per second through the page cache.", "经页缓存每秒的字节数。"),
+            what: texts::FILE,
         },
         ForeignQuantity {
             id: "unixbench.index",
-            title: t("UnixBench: index", "UnixBench：指数"),
+            title: texts::INDEX_TITLE,
             unit: Unit::Count,
             axes: AXES,
             also: &[],
-            what: t(
-                "The geometric mean over all tests of the rate over that of a SPARCstation 20-61, times 10.",
-                "各项测试相对 SPARCstation 20-61 的比值的几何平均，乘以 10。",
-            ),
+            what: texts::INDEX,
         },
     ],
 };
