@@ -1,17 +1,18 @@
-//! Makes of the text files of the help (`src/help/*.md`) and of the settings to try (`src/command/tuning/*.md`) what `texts` has.
+//! Makes of the text files of the help (`src/help/*.md`) and of the settings to try (`src/command/tuning/*.md`) what `texts` has, and of `zh.po` the Chinese of sentences.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-use hostmark_texts::{Page, Pair, Part, fail, module, outline, pages, read, rows, write};
+use hostmark_texts::{Page, Pair, Part, catalogue, fail, module, outline, pages, read, rows, write};
 
 fn main() {
     let help = [chinese(Path::new("src/help/zh.md")), words(Path::new("src/help/words.md"))].concat()
         + &examples(Path::new("src/help/examples.md"))
         + &topics(Path::new("src/help/topics.md"));
     let settings: String = pages("src/command/tuning").iter().map(setting).collect();
-    let out = [module("help", &help), module("tuning", &settings)].concat();
-    write(&["src/help", "src/command/tuning"], &format!("use hostmark_model::Text;\n{out}"));
+    let chinese = catalogue(Path::new("zh.po")).into_iter().map(|(en, zh)| format!("({en:?}, {zh:?})"));
+    let out = [module("help", &help), module("tuning", &settings), slice("CHINESE", "(&str, &str)", chinese)].concat();
+    write(&["src/help", "src/command/tuning", "zh.po"], &format!("use hostmark_model::Text;\n{out}"));
 }
 
 /// A text's parts below its title.

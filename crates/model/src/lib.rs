@@ -16,6 +16,7 @@ pub mod imported;
 mod inputs;
 mod job;
 mod line;
+mod message;
 mod noise;
 mod outcome;
 mod peer;
@@ -56,6 +57,7 @@ pub use host::{
 pub use inputs::{ISOLATE, Inputs};
 pub use job::{CalibratedClock, Choice, Environment, Job, JobCase, PROTOCOL};
 pub use line::JsonLine;
+pub use message::Message;
 pub use noise::{LastCache, Neighbours, Noise, Others, Throttling};
 pub use outcome::{
     Also, Bounds, CaseRecord, Flag, FlagKind, HERE, Measured, Outcome, PEER_AXIS, RoundRecord, default_case_of,

@@ -159,6 +159,45 @@ impl Page {
     }
 }
 
+/// The entries of a catalogue of translations (gettext's PO): English templates with their Chinese, in the order of the templates. The build
+/// fails where one is empty, is there twice or has other placeholders.
+pub fn catalogue(path: &Path) -> Vec<(String, String)> {
+    entries_of(&read(path)).unwrap_or_else(|what| fail(path, &what))
+}
+
+fn entries_of(text: &str) -> Result<Vec<(String, String)>, String> {
+    let (mut entries, mut is_chinese): (Vec<(String, String)>, _) = (Vec::new(), false);
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let (word, quoted) = line.split_once('"').ok_or_else(|| format!("this is no line of a catalogue: {line}"))?;
+        let quoted = quoted.strip_suffix('"').ok_or_else(|| format!("a quote is missing: {line}"))?;
+        match word.trim() {
+            "msgid" => {
+                entries.push(Default::default());
+                is_chinese = false;
+            }
+            "msgstr" => is_chinese = true,
+            "" => {}
+            _ => return Err(format!("'{word}' is not used here: {line}")),
+        }
+        let (en, zh) = entries.last_mut().ok_or_else(|| format!("there is no msgid before it: {line}"))?;
+        let part = quoted.replace("\\\\", "\0").replace("\\n", "\n").replace("\\\"", "\"").replace('\0', "\\");
+        if is_chinese { zh } else { en }.push_str(&part);
+    }
+    // The first is the catalogue's own head.
+    entries.retain(|(en, _)| !en.is_empty());
+    entries.sort();
+    let is_wrong = |en: &str, zh: &str| zh.is_empty() || placeholders(en) != placeholders(zh);
+    if let Some((en, _)) = entries.iter().find(|(en, zh)| is_wrong(en, zh)) {
+        return Err(format!("'{en}' has no Chinese, or other placeholders"));
+    }
+    if let Some([(en, _), _]) =
+        entries.windows(2).find_map(|two| <&[_; 2]>::try_from(two).ok().filter(|[one, other]| one.0 == other.0))
+    {
+        return Err(format!("'{en}' is there twice"));
+    }
+    Ok(entries)
+}
+
 /// A heading or a file's name as a name in Rust.
 pub fn identifier(text: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
@@ -267,6 +306,21 @@ mod tests {
             ("# Pipe", "# Pipe\n\n## Title"),
         ] {
             assert!(Page::parsed(Path::new("pipe.md"), &WHOLE.replace(from, to)).is_err(), "{to}");
+        }
+    }
+
+    #[test]
+    fn a_catalogue_has_each_template_once_with_its_placeholders() {
+        let whole = "msgid \"\"\nmsgstr \"head\"\n\n# A file.\nmsgid \"{n:turn} in \"\n\"{file}\"\nmsgstr \"{file} \\\"{n}\\\" \\n次\"\n";
+        let entries = entries_of(whole).unwrap();
+        assert_eq!(entries, [("{n:turn} in {file}".to_owned(), "{file} \"{n}\" \n次".to_owned())]);
+        let twice = whole.split_once("# A").unwrap().1;
+        for wrong in [
+            whole.replace("{n}", "{m}"),
+            whole.replace("msgid \"{n", "\"{n"),
+            format!("{whole}\n{}", twice.split_once('\n').unwrap().1),
+        ] {
+            assert!(entries_of(&wrong).is_err(), "{wrong}");
         }
     }
 
