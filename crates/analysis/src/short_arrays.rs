@@ -19,7 +19,8 @@ pub fn short_arrays(measured: &Measured) -> Option<Text<String>> {
     }
     let (half, whole) = (&measured.also.get(HALF)?.estimate, &measured.estimate);
     let percent = 100.0 * (half.value() / whole.value() - 1.0);
-    (half.ci_low? > FASTER * whole.ci_high?).then(|| Text {
+    let ((half_low, _), (_, whole_high)) = (half.interval()?, whole.interval()?);
+    (half_low > FASTER * whole_high).then(|| Text {
         en: format!("half of each array is {percent:.0} % faster: caches hold part of the whole"),
         zh: format!("数组取一半时快 {percent:.0}%：一部分留在缓存中"),
     })

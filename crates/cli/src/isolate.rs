@@ -29,7 +29,7 @@ use rustix::fd::OwnedFd;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Signal;
 
-use crate::language::{both, refused};
+use crate::language::{refused, said};
 use crate::signals::Requests;
 use crate::wall::SinceStart;
 
@@ -67,27 +67,17 @@ impl Layer {
     fn refused(self, error: &io::Error) -> anyhow::Error {
         let is_root = rustix::process::geteuid().is_root();
         let (name, remedy) = match self {
-            Layer::Namespaces if is_root => {
-                (both!("namespaces", "命名空间"), both!("give it the capability SYS_ADMIN", "请赋予它 SYS_ADMIN 权能"))
-            }
+            Layer::Namespaces if is_root => (said!("namespaces"), said!("give it the capability SYS_ADMIN")),
             Layer::Namespaces => (
-                both!("namespaces", "命名空间"),
-                both!(
+                said!("namespaces"),
+                said!(
                     "let users have their own (sysctl user.max_user_namespaces, \
-                     kernel.apparmor_restrict_unprivileged_userns), start it as root",
-                    "请允许用户创建自己的命名空间（sysctl user.max_user_namespaces、kernel.apparmor_restrict_unprivileged_userns），以 root 启动"
+                     kernel.apparmor_restrict_unprivileged_userns), start it as root"
                 ),
             ),
-            Layer::Seccomp => (
-                both!("a filter of system calls", "系统调用过滤器"),
-                both!("take a kernel with CONFIG_SECCOMP_FILTER", "请使用带 CONFIG_SECCOMP_FILTER 的内核"),
-            ),
+            Layer::Seccomp => (said!("a filter of system calls"), said!("take a kernel with CONFIG_SECCOMP_FILTER")),
         };
-        refused!(
-            "{name} cannot be entered ({error}); {remedy}, or leave out --isolate {}",
-            "无法进入 {name}（{error}）；{remedy}，或去掉 --isolate {}",
-            self.name()
-        )
+        refused!("{name} cannot be entered ({error}); {remedy}, or leave out --isolate {name_2}", name_2 = self.name())
     }
 }
 

@@ -4,8 +4,10 @@ use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
 
 use clap::ValueEnum;
-use hostmark_model::Lang;
+use hostmark_analysis::reasons;
+use hostmark_model::{Lang, Message};
 
+use crate::texts::CHINESE;
 use crate::world::context;
 
 thread_local! {
@@ -41,20 +43,29 @@ fn asked(words: &[OsString]) -> Option<Language> {
     last
 }
 
-/// A sentence in the language of the command: `both!("{file} is empty", "{file} 是空文件")`.
-macro_rules! both {
-    ($en:literal, $zh:literal $(, $($rest:tt)*)?) => {
-        match $crate::language::current() {
-            hostmark_model::Lang::En => format!($en $(, $($rest)*)?),
-            hostmark_model::Lang::Zh => hostmark_analysis::reasons::with_errors_named(&format!($zh $(, $($rest)*)?)),
-        }
-    };
+/// A sentence in the language of the command, with errors of the system by their names in Chinese.
+pub fn spoken(message: &Message) -> String {
+    let chinese = CHINESE.binary_search_by_key(&message.template(), |(template, _)| template);
+    match (current(), chinese) {
+        (Lang::Zh, Ok(at)) => reasons::with_errors_named(&message.filled(CHINESE[at].1)),
+        _ => message.to_string(),
+    }
 }
-pub(crate) use both;
 
-/// An error of a sentence in the language of the command, as [`both!`] makes it.
+/// Why something was not started, or was lost: an error of `hostmark_launch`, which is a reason of a case as well.
+pub fn of_launch(error: &impl std::fmt::Display) -> String {
+    reasons::localized(&error.to_string(), current()).into_owned()
+}
+
+/// A sentence in the language of the command: `said!("{file} is empty")`, whose Chinese is in `zh.po`.
+macro_rules! said {
+    ($($sentence:tt)*) => { $crate::language::spoken(&hostmark_say::say!($($sentence)*)) };
+}
+pub(crate) use said;
+
+/// An error of a sentence in the language of the command, as [`said!`] makes it.
 macro_rules! refused {
-    ($($sentence:tt)*) => { anyhow::anyhow!("{}", $crate::language::both!($($sentence)*)) };
+    ($($sentence:tt)*) => { anyhow::anyhow!("{}", $crate::language::said!($($sentence)*)) };
 }
 pub(crate) use refused;
 

@@ -9,7 +9,6 @@ mod isolate;
 mod language;
 mod output;
 mod progress;
-mod refusals;
 mod shown;
 mod signals;
 mod store;

@@ -10,7 +10,7 @@ use hostmark_model::{Exit, Lang};
 use hostmark_present::RenderOptions;
 use hostmark_present::export::over_time::Shades;
 
-use crate::language::{both, refuse};
+use crate::language::{refuse, said};
 use crate::world::context;
 
 /// Narrowest and widest pages: under the first a table is no table any more, over the second no eye finds back to the row.
@@ -83,11 +83,8 @@ pub fn print(text: &str) {
     {
         // Once is enough, however much more there was to print.
         if !LOST.replace(true) {
-            let remedy = remedy_of_size(&error).unwrap_or_else(|| both!("redirect it elsewhere", "请重定向到别处"));
-            complain(&both!(
-                "standard output cannot be written ({error}); {remedy}",
-                "无法写入标准输出（{error}）；{remedy}"
-            ));
+            let remedy = remedy_of_size(&error).unwrap_or_else(|| said!("redirect it elsewhere"));
+            complain(&said!("standard output cannot be written ({error}); {remedy}"));
         }
     }
 }
@@ -95,7 +92,7 @@ pub fn print(text: &str) {
 /// What to do where a file may not be as large as it would have to be.
 pub fn remedy_of_size(error: &io::Error) -> Option<String> {
     let is_too_large = error.kind() == io::ErrorKind::FileTooLarge;
-    is_too_large.then(|| both!("raise the limit of file sizes (ulimit -f)", "请提高文件大小上限（ulimit -f）"))
+    is_too_large.then(|| said!("raise the limit of file sizes (ulimit -f)"))
 }
 
 /// Formats that nobody reads on a terminal, and that fill it with thousands of lines.
@@ -104,10 +101,7 @@ const FOR_FILES: [&str; 5] = ["html", "json", "jsonl", "card", "openbenchmarking
 /// Refuses to fill a terminal; `remedy` says how else the text is had.
 pub fn refuse_flood(format: &str, out: Option<&Path>, remedy: &str) -> anyhow::Result<()> {
     if out.is_none() && FOR_FILES.contains(&format) && context().output.borrow().is_terminal() {
-        refuse!(
-            "--format {format} would fill the terminal; write it to a file: {remedy}",
-            "--format {format} 会占满终端；请写入文件：{remedy}"
-        );
+        refuse!("--format {format} would fill the terminal; write it to a file: {remedy}");
     }
     Ok(())
 }

@@ -17,8 +17,7 @@ use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{Run, load_run};
 use hostmark_present::{RenderOptions, export};
 
-use crate::language::{both, refuse, refused};
-use crate::refusals;
+use crate::language::{refuse, refused, said};
 use crate::world::context;
 
 /// Where runs are kept: `$XDG_DATA_HOME/hostmark/runs`, else `~/.local/share/hostmark/runs`.
@@ -41,9 +40,7 @@ pub fn series(name: &str) -> Option<PathBuf> {
 
 /// The files of a series' turns, oldest first.
 pub fn turns(name: &str) -> Result<Vec<PathBuf>> {
-    let directory = series(name).with_context(|| {
-        both!("there is no series '{name}'; hostmark runs lists them", "没有序列“{name}”；hostmark runs 列出全部")
-    })?;
+    let directory = series(name).with_context(|| said!("there is no series '{name}'; hostmark runs lists them"))?;
     run_files_in(&directory)
 }
 
@@ -77,33 +74,23 @@ impl RunFiles {
     /// The file that the person named.
     pub fn named(file: &Path) -> Result<RunFiles> {
         let (shown, parent) = (file.display(), parent(file));
-        let stem = file.file_stem().with_context(|| {
-            both!("--out '{shown}' has no file name; give another file", "--out “{shown}”没有文件名；请换一个文件")
-        })?;
+        let stem = file.file_stem().with_context(|| said!("--out '{shown}' has no file name; give another file"))?;
         // Not only once the run is measured.
         let kind = Place::find(file).map(|place| place.kind()).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => refused!(
-                "--out {shown}: there is no directory {}; create it first",
-                "--out {shown}：没有目录 {}；请先创建它",
-                parent.display()
-            ),
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+                refused!("--out {shown}: there is no directory {parent}; create it first", parent = parent.display())
+            }
             _ => {
-                let error = refusals::of_launch(&error);
-                refused!(
-                    "--out {shown} cannot be written ({error}); give another file",
-                    "无法写入 --out {shown}（{error}）；请换一个文件"
-                )
+                let error = crate::language::of_launch(&error);
+                refused!("--out {shown} cannot be written ({error}); give another file")
             }
         })?;
         // A run replaces the file, and must not do that to a directory or to /dev/null.
         match kind {
             Kind::Directory => {
-                refuse!("--out {shown} is a directory; name a file in it", "--out {shown} 是目录；请给出其中的文件名")
+                refuse!("--out {shown} is a directory; name a file in it")
             }
-            Kind::Other => refuse!(
-                "--out {shown} is no regular file; give another file",
-                "--out {shown} 不是普通文件；请换一个文件"
-            ),
+            Kind::Other => refuse!("--out {shown} is no regular file; give another file"),
             Kind::Nothing | Kind::File => {}
         }
         let mut journal = stem.to_owned();
@@ -124,9 +111,7 @@ impl RunFiles {
     }
 
     fn fresh_in(directory: Option<PathBuf>, started: &str, hostname: &str, unique: &str) -> Result<RunFiles, String> {
-        let directory = directory.ok_or_else(|| {
-            both!("neither XDG_DATA_HOME nor HOME names a directory", "XDG_DATA_HOME 与 HOME 都没有指明目录")
-        })?;
+        let directory = directory.ok_or_else(|| said!("neither XDG_DATA_HOME nor HOME names a directory"))?;
         Directory::make(&directory).map_err(|error| format!("{} cannot be made: {error}", directory.display()))?;
         let name = format!("{started}-{}-{unique}", file_part(hostname));
         let at = |suffix: &str| directory.join(format!("{name}{suffix}"));
@@ -145,9 +130,8 @@ impl RunFiles {
         let replace = is_part_of(&file, &run.id);
         if !replace && file.symlink_metadata().is_ok() {
             refuse!(
-                "{} is there already and is no part of this run; name it by --out to replace it",
-                "{} 已经存在，且不是本次运行的一部分；要替换它，请用 --out 指定",
-                file.display()
+                "{file} is there already and is no part of this run; name it by --out to replace it",
+                file = file.display()
             );
         }
         Ok(RunFiles { file, journal: journal.to_owned(), name: run.name.clone(), replace })
@@ -176,12 +160,8 @@ pub fn moment(time: Timestamp) -> (String, String) {
 /// The name of a new directory beside the runs that are kept, for several that belong together; it is not made.
 pub fn fresh_directory(hostname: &str) -> Result<PathBuf> {
     let (stamp, unique) = moment(now());
-    let runs = directory().with_context(|| {
-        both!(
-            "neither XDG_DATA_HOME nor HOME names a directory for the runs; name one by --out",
-            "XDG_DATA_HOME 与 HOME 都没有指明存放运行的目录；请用 --out 指定"
-        )
-    })?;
+    let runs = directory()
+        .with_context(|| said!("neither XDG_DATA_HOME nor HOME names a directory for the runs; name one by --out"))?;
     Ok(runs.join(format!("{stamp}-{}-{unique}", file_part(hostname))))
 }
 
@@ -280,9 +260,8 @@ fn files_in(directory: &Path, ending: &str) -> Result<Vec<PathBuf>> {
 
 fn unreadable(directory: &Path, error: &io::Error) -> anyhow::Error {
     refused!(
-        "the directory of runs {} cannot be read ({error}); become its owner, or set XDG_DATA_HOME to another place",
-        "无法读取运行目录 {}（{error}）；请成为其所有者，或把 XDG_DATA_HOME 设为别处",
-        directory.display()
+        "the directory of runs {directory} cannot be read ({error}); become its owner, or set XDG_DATA_HOME to another place",
+        directory = directory.display()
     )
 }
 
@@ -301,23 +280,16 @@ fn in_store(name: &str) -> Result<Option<PathBuf>> {
 /// The journal that a person means: a file, or the name of a run that was cut short; nothing means the newest.
 pub fn find_journal(run: &str) -> Result<PathBuf> {
     if run.is_empty() {
-        return journals()?.pop().with_context(|| {
-            both!(
-                "no run on this machine was cut short; hostmark run begins one",
-                "本机没有中断的运行；hostmark run 可开始一次"
-            )
-        });
+        return journals()?
+            .pop()
+            .with_context(|| said!("no run on this machine was cut short; hostmark run begins one"));
     }
     let path = PathBuf::from(run);
     if path.is_file() && run.ends_with(JOURNAL) {
         return Ok(path);
     }
-    in_store(&format!("{run}{JOURNAL}"))?.with_context(|| {
-        both!(
-            "there is no run '{run}' that was cut short; give its name or its journal",
-            "没有中断的运行“{run}”；请给出它的名称或日志"
-        )
-    })
+    in_store(&format!("{run}{JOURNAL}"))?
+        .with_context(|| said!("there is no run '{run}' that was cut short; give its name or its journal"))
 }
 
 /// The newest run that was given this name, or was measured on a host of this name: what stands between the time and its part of a second.
@@ -344,18 +316,11 @@ pub fn find(run: &str) -> Result<PathBuf> {
         kept.retain(|_| summaries.next() != Some(true));
         let index = kept.len().checked_sub(back + 1);
         return index.map(|index| kept[index].clone()).with_context(|| match kept.len() {
-            0 if all == 0 => both!(
-                "no run is kept on this machine; hostmark run makes one",
-                "本机没有保存的运行；可用 hostmark run 测量一次"
-            ),
-            0 => both!(
-                "none of the runs that are kept on this machine ({all}) has a value; hostmark runs lists them",
-                "本机保存的运行（{all} 个）均没有测得值；可用 hostmark runs 列出"
-            ),
-            count => both!(
-                "there is no {run}, since {count} runs with values are kept on this machine; go back less far",
-                "没有 {run}，本机只保存了 {count} 次有数值的运行；请取较近的一次"
-            ),
+            0 if all == 0 => said!("no run is kept on this machine; hostmark run makes one"),
+            0 => said!("none of the runs that are kept on this machine ({all}) has a value; hostmark runs lists them"),
+            count => {
+                said!("there is no {run}, since {count} runs with values are kept on this machine; go back less far")
+            }
         });
     }
     let path = PathBuf::from(run);
@@ -367,14 +332,8 @@ pub fn find(run: &str) -> Result<PathBuf> {
     let found = found.transpose()?.flatten();
     let found = found.map_or_else(|| newest_named(run), |path| Ok(Some(path)))?;
     found.with_context(|| match run.contains('/') || run.ends_with(".json") || run.ends_with(".json.gz") {
-        true => both!(
-            "there is no file {run}; give another, a run's name, or last",
-            "没有文件 {run}；请换一个文件，或给出运行名称或 last"
-        ),
-        false => both!(
-            "there is no run '{run}'; give a file, a run's name, or last",
-            "没有运行“{run}”；请给出文件、运行名称或 last"
-        ),
+        true => said!("there is no file {run}; give another, a run's name, or last"),
+        false => said!("there is no run '{run}'; give a file, a run's name, or last"),
     })
 }
 
@@ -383,7 +342,7 @@ pub fn load(path: &Path) -> Result<Run> {
     let text = text(path)?;
     // A number cut off at its sign, point or exponent would be called invalid rather than cut off; no run ends so.
     let run = load_run(text.trim_end_matches(['-', '+', '.', 'e', 'E']));
-    run.map_err(|error| anyhow::anyhow!("{} {}", path.display(), crate::refusals::of_run(&error)))
+    run.map_err(|error| anyhow::anyhow!("{} {}", path.display(), crate::language::spoken(&error.message())))
 }
 
 /// What gzip begins a file with.
@@ -403,16 +362,10 @@ pub fn bytes(path: &Path) -> io::Result<Option<Vec<u8>>> {
 pub fn text(path: &Path) -> Result<String> {
     let shown = path.display();
     let bytes = match bytes(path) {
-        Err(error) => bail!(both!(
-            "{shown} cannot be read: {error}; give another file",
-            "无法读取 {shown}：{error}；请换一个文件"
-        )),
-        Ok(None) => bail!(both!(
-            "{shown} is too large for a run; give a file that `hostmark run` wrote",
-            "{shown} 太大，不是运行文件；请给出 hostmark run 写的文件"
-        )),
+        Err(error) => bail!(said!("{shown} cannot be read: {error}; give another file")),
+        Ok(None) => bail!(said!("{shown} is too large for a run; give a file that `hostmark run` wrote")),
         Ok(Some(bytes)) if bytes.is_empty() => {
-            bail!(both!("{shown} is empty; restore it, or measure again", "{shown} 是空文件；请恢复它或重新测量"))
+            bail!(said!("{shown} is empty; restore it, or measure again"))
         }
         Ok(Some(bytes)) => bytes,
     };
@@ -422,10 +375,7 @@ pub fn text(path: &Path) -> Result<String> {
         Err(error) if error.error_len().is_none() => {
             Ok(std::str::from_utf8(&bytes[..error.valid_up_to()]).unwrap_or_default().to_owned())
         }
-        Err(_) => bail!(both!(
-            "{shown} is no text, and so no hostmark run; give a file that `hostmark run` wrote",
-            "{shown} 不是文本，因而不是 hostmark 运行文件；请给出 hostmark run 写的文件"
-        )),
+        Err(_) => bail!(said!("{shown} is no text, and so no hostmark run; give a file that `hostmark run` wrote")),
     }
 }
 

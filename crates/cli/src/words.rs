@@ -5,7 +5,7 @@
 
 use hostmark_analysis::escape::steers;
 
-use crate::language::both;
+use crate::language::said;
 
 /// The words of a command: separated by blanks, which quotes and backslashes make part of a word.
 pub fn split(command: &str) -> Result<Vec<String>, String> {
@@ -17,9 +17,7 @@ pub fn split(command: &str) -> Result<Vec<String>, String> {
             c if c.is_whitespace() => words.extend(word.take()),
             '\'' => single_quoted(&mut chars, word.get_or_insert_default())?,
             '"' => double_quoted(&mut chars, word.get_or_insert_default())?,
-            '\\' => word
-                .get_or_insert_default()
-                .push(chars.next().ok_or_else(|| both!("it ends with a backslash", "它以反斜杠结尾"))?),
+            '\\' => word.get_or_insert_default().push(chars.next().ok_or_else(|| said!("it ends with a backslash"))?),
             c => word.get_or_insert_default().push(c),
         }
     }
@@ -46,7 +44,7 @@ fn single_quoted(chars: &mut std::str::Chars, word: &mut String) -> Result<(), S
             c => word.push(c),
         }
     }
-    Err(both!("a single quote is not closed", "单引号没有闭合"))
+    Err(said!("a single quote is not closed"))
 }
 
 /// Up to the next double quote; a backslash stands for itself but before another, a double quote, `$` and a backtick.
@@ -62,7 +60,7 @@ fn double_quoted(chars: &mut std::str::Chars, word: &mut String) -> Result<(), S
             c => word.push(c),
         }
     }
-    Err(both!("a double quote is not closed", "双引号没有闭合"))
+    Err(said!("a double quote is not closed"))
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 #![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
+extern crate self as hostmark_model;
+
 mod agent;
 mod case;
 mod estimate;

@@ -1,14 +1,16 @@
 //! The run file: everything measured by one command, readable without the program that made it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::IpAddr;
 
+use hostmark_say::say;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Again, CaseRecord, Guest, HostFacts, Inputs, LostRound, Neighbours, NetworkPath, ProbeInfo, RunTime, SeriesTurn,
-    Text, Trust,
+    Again, CaseRecord, Guest, HostFacts, Inputs, LostRound, Message, Neighbours, NetworkPath, ProbeInfo, RunTime,
+    SeriesTurn, Text, Trust,
 };
 
 /// The schema that this version writes.
@@ -264,29 +266,49 @@ impl Run {
 }
 
 /// Why a text is not a run this version can read. Fragments that fit after a file name.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum LoadError {
     /// Written by a later major schema.
-    #[error("was written by a newer hostmark (schema {found}, this one reads up to /1); update hostmark to read it")]
     Newer {
         /// The schema found.
         found: String,
     },
     /// It lacks what this version reads.
-    #[error(
-        "lacks what this version reads ({0}): another version of hostmark wrote it, or it was changed; measure again"
-    )]
     Lacking(String),
     /// JSON, but no run.
-    #[error("is not a hostmark run ({0}); give a file that `hostmark run` wrote")]
     NotARun(String),
     /// It ends in the middle.
-    #[error("is truncated (it ends at line {line}); restore it, or measure again")]
     Truncated {
         /// Where it ends.
         line: usize,
     },
 }
+
+impl LoadError {
+    /// Its sentence.
+    pub fn message(&self) -> Message {
+        match self {
+            LoadError::Newer { found } => say!(
+                "was written by a newer hostmark (schema {found}, this one reads up to /1); update hostmark to read it"
+            ),
+            LoadError::Lacking(what) => say!(
+                "lacks what this version reads ({what}): another version of hostmark wrote it, or it was changed; measure again"
+            ),
+            LoadError::NotARun(what) => say!("is not a hostmark run ({what}); give a file that `hostmark run` wrote"),
+            LoadError::Truncated { line } => {
+                say!("is truncated (it ends at line {line}); restore it, or measure again")
+            }
+        }
+    }
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.message().fmt(to)
+    }
+}
+
+impl std::error::Error for LoadError {}
 
 /// Reads a run from the text of its file; unknown fields are ignored, a newer major schema is refused.
 pub fn load_run(text: &str) -> Result<Run, LoadError> {

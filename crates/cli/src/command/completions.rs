@@ -10,7 +10,7 @@ use hostmark_model::{Exit, Lang};
 
 use super::{Arguments, unwritten};
 use crate::help::{self, man, page};
-use crate::language::both;
+use crate::language::said;
 use crate::{output, store};
 
 /// Bash splits words at `@`, `=` and `:`, which filters are full of: this puts the line together again.
@@ -80,13 +80,7 @@ pub fn man(arguments: &ManArguments, lang: Lang) -> Result<Exit> {
         words => {
             let name = format!("hostmark {}", words.join(" "));
             let Some(page) = pages.iter().find(|page| page.name == name) else {
-                bail!(
-                    "{}",
-                    both!(
-                        "there is no command '{name}'; hostmark --help lists them",
-                        "没有命令“{name}”；hostmark --help 列出所有命令"
-                    )
-                );
+                bail!("{}", said!("there is no command '{name}'; hostmark --help lists them"));
             };
             man::page(page, lang)
         }
@@ -99,8 +93,8 @@ fn write(directory: &Path, pages: &[page::HelpPage], lang: Lang) -> Result<Exit>
     for page in pages {
         let file = directory.join(format!("{}.1", page.name.replace(' ', "-")));
         store::write(&file, &man::page(page, lang)).map_err(|error| {
-            let what = both!("{} cannot be written", "无法写入 {}", file.display());
-            unwritten(&error, &what, both!("name an existing directory by --dir", "请用 --dir 给出已有的目录").as_str())
+            let what = said!("{file} cannot be written", file = file.display());
+            unwritten(&error, &what, said!("name an existing directory by --dir").as_str())
         })?;
     }
     Ok(Exit::Fine)

@@ -42,10 +42,7 @@ pub fn explain(arguments: &ExplainArguments, lang: Lang) -> Result<Exit> {
             output::print(&texts.join("\n"));
             return Ok(Exit::Fine);
         }
-        (_, Some(name)) => refuse!(
-            "there is no reference '{name}'; hostmark list --references shows them",
-            "没有参考“{name}”；hostmark list --references 列出全部"
-        ),
+        (_, Some(name)) => refuse!("there is no reference '{name}'; hostmark list --references shows them"),
         _ => {}
     }
     let options = output::options(lang, false);

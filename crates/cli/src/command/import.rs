@@ -11,7 +11,7 @@ use hostmark_engine::sys::regular;
 use hostmark_model::{Exit, Lang, Run, counted};
 
 use super::unsaved;
-use crate::language::{both, refuse, refused};
+use crate::language::{refuse, refused, said};
 use crate::store::{self, RunFiles};
 use crate::{output, words};
 
@@ -49,12 +49,8 @@ pub fn import(arguments: &ImportArguments, lang: Lang) -> Result<Exit> {
             let stamp: String = run.started.chars().filter(|c| !matches!(c, '-' | ':')).collect();
             // The same file may be imported again.
             let unique = format!("{:04x}", id.as_u64_pair().1 & 0xffff);
-            RunFiles::fresh(&stamp, &run.host.hostname, &unique).map_err(|reason| {
-                refused!(
-                    "the run cannot be kept ({reason}); name a file by --out",
-                    "无法保存该运行（{reason}）；请用 --out 指定文件"
-                )
-            })?
+            RunFiles::fresh(&stamp, &run.host.hostname, &unique)
+                .map_err(|reason| refused!("the run cannot be kept ({reason}); name a file by --out"))?
         }
     };
     run.name.clone_from(&place.name);
@@ -66,35 +62,24 @@ pub fn import(arguments: &ImportArguments, lang: Lang) -> Result<Exit> {
 
 fn read(format: &str, path: &Path) -> Result<Run> {
     let shown = path.display();
-    let format = hostmark_import::format_named(format).with_context(|| {
-        both!(
-            "there is no such format; hostmark import --help names them",
-            "没有这种格式；hostmark import --help 列出全部"
-        )
-    })?;
+    let format = hostmark_import::format_named(format)
+        .with_context(|| said!("there is no such format; hostmark import --help names them"))?;
     if path.is_dir() {
-        refuse!("{shown} is a directory; give a file in it", "{shown} 是目录；请给出其中的文件");
+        refuse!("{shown} is a directory; give a file in it");
     }
-    let file = regular::open_to_read(path).map_err(|error| {
-        refused!("{shown} cannot be read: {error}; give another file", "无法读取 {shown}：{error}；请换一个文件")
-    })?;
-    let facts = file
-        .metadata()
-        .with_context(|| both!("{shown} cannot be read; give another file", "无法读取 {shown}；请换一个文件"))?;
+    let file =
+        regular::open_to_read(path).map_err(|error| refused!("{shown} cannot be read: {error}; give another file"))?;
+    let facts = file.metadata().with_context(|| said!("{shown} cannot be read; give another file"))?;
     if facts.len() > LARGEST {
-        refuse!(
-            "{shown} is too large for a result file; give another file",
-            "{shown} 太大，不是结果文件；请换一个文件"
-        );
+        refuse!("{shown} is too large for a result file; give another file");
     }
     // A pipe has no length: what it brings is limited as well.
     let mut input = BufReader::new(file.take(LARGEST));
     let mut run = (format.read)(&mut input).map_err(|error| match hint(path, format) {
-        None => refused!("{shown}, {error}", "{shown}，{error}"),
+        None => refused!("{shown}, {error}"),
         Some(hint) => refused!(
-            "{shown} is no file of {}; by its text it is one for another command: {hint}",
-            "{shown} 不是 {} 的文件；从内容看应使用：{hint}",
-            format.name
+            "{shown} is no file of {name}; by its text it is one for another command: {hint}",
+            name = format.name
         ),
     })?;
     if let Some(imported) = &mut run.imported {

@@ -39,8 +39,8 @@ use hostmark_analysis::lmbench::PROGRAMS;
 use hostmark_engine::plan::PlanError;
 use hostmark_model::Exit;
 
-use crate::language::{Language, both};
-use crate::{output, refusals, store};
+use crate::language::{Language, said};
+use crate::{output, store};
 
 /// Measures what a Linux server really delivers, with an error bar on every number.
 #[derive(Debug, Parser)]
@@ -126,8 +126,8 @@ pub fn unwritten(error: &io::Error, what: &str, otherwise: &str) -> anyhow::Erro
         Some(remedy) => (Exit::ResourceLost, remedy),
         None => (Exit::BadInput, otherwise.to_owned()),
     };
-    let error = refusals::of_launch(error);
-    EndsWith(exit, both!("{what} ({error}); {remedy}", "{what}（{error}）；{remedy}")).into()
+    let error = crate::language::of_launch(error);
+    EndsWith(exit, said!("{what} ({error}); {remedy}")).into()
 }
 
 /// Prints a text, or writes it to the file that a person named.
@@ -137,25 +137,22 @@ pub fn hand_over(text: &str, out: Option<&Path>) -> anyhow::Result<()> {
         return Ok(());
     };
     store::write(path, text).map_err(|error| {
-        let what = both!("{} cannot be written", "无法写入 {}", path.display());
-        unwritten(&error, &what, &both!("give another file", "请换一个文件"))
+        let what = said!("{display} cannot be written", display = path.display());
+        unwritten(&error, &what, &said!("give another file"))
     })
 }
 
 /// A run that was measured or read, and could not be kept.
 pub fn unsaved(file: &str, error: &io::Error) -> anyhow::Error {
     let remedy = remedy_or_another_file(error);
-    lost(both!(
-        "the run could not be saved to {file} ({error}); {remedy}",
-        "运行无法保存到 {file}（{error}）；{remedy}"
-    ))
+    lost(said!("the run could not be saved to {file} ({error}); {remedy}"))
 }
 
 /// What to do where there is no more room for a file; none for other errors.
 pub fn remedy(error: &io::Error) -> Option<String> {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            Some(both!("make room, or name another file by --out", "请腾出空间，或用 --out 换一个文件"))
+            Some(said!("make room, or name another file by --out"))
         }
         _ => output::remedy_of_size(error),
     }
@@ -163,19 +160,18 @@ pub fn remedy(error: &io::Error) -> Option<String> {
 
 /// The same; for other errors to name another file.
 pub fn remedy_or_another_file(error: &io::Error) -> String {
-    remedy(error).unwrap_or_else(|| both!("name another file by --out", "请用 --out 换一个文件"))
+    remedy(error).unwrap_or_else(|| said!("name another file by --out"))
 }
 
 /// An error as a sentence that ends with what to do.
 pub fn sentence(error: &anyhow::Error) -> String {
     match error.downcast_ref() {
         // The nearest name would be another program's.
-        Some(PlanError::UnknownProbe { name, .. }) if PROGRAMS.contains(&name.as_str()) => both!(
+        Some(PlanError::UnknownProbe { name, .. }) if PROGRAMS.contains(&name.as_str()) => said!(
             "no probe takes the place of lmbench's {name}; docs/coming-from-lmbench.md tells what to use (hostmark list \
-             shows all)",
-            "没有与 lmbench 的 {name} 对应的探针；docs/coming-from-lmbench.md 说明替代方法（hostmark list 列出全部）"
+             shows all)"
         ),
-        Some(refused) => crate::refusals::of_plan(refused),
+        Some(refused) => crate::language::spoken(&refused.message()),
         None => error.to_string(),
     }
 }

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use hostmark_analysis::{submitted, trust};
-use hostmark_model::{Exit, Lang, Run, counted};
+use hostmark_model::{Exit, Lang, Run};
 use hostmark_present::render::markdown;
 
-use crate::language::both;
+use crate::language::said;
 use crate::{output, store};
 
 #[derive(Debug, Args)]
@@ -37,8 +37,8 @@ pub fn reference(arguments: &ReferenceArguments, lang: Lang) -> Result<Exit> {
     let run = store::load(file)?;
     let shown = file.display();
     let (text, exit) = match submitted::refusal(&run) {
-        Some(why) => (both!("refused: {shown}: {}", "不接受：{shown}：{}", why.get(lang)), Exit::Found),
-        None => (both!("accepted: {shown}: {}", "接受：{shown}：{}", accepted(&run, lang)), Exit::Fine),
+        Some(why) => (said!("refused: {shown}: {why}", why = why.get(lang)), Exit::Found),
+        None => (said!("accepted: {shown}: {run}", run = accepted(&run, lang)), Exit::Fine),
     };
     output::print(&format!("{text}\n"));
     Ok(exit)
@@ -48,6 +48,6 @@ pub fn reference(arguments: &ReferenceArguments, lang: Lang) -> Result<Exit> {
 fn accepted(run: &Run, lang: Lang) -> String {
     let count = run.cases.iter().filter(|case| case.measured().is_some()).count();
     let trust = run.trust.as_ref().map(|known| trust::line(known, 0).get(lang).to_owned()).unwrap_or_default();
-    let (machine, values) = (markdown::machine(run, lang), counted(count, "value"));
-    both!("{machine}; {values}; {trust}", "{machine}；{count} 个数值；{trust}")
+    let machine = markdown::machine(run, lang);
+    said!("{machine}; {count:value}; {trust}")
 }

@@ -9,7 +9,7 @@ use hostmark_analysis::escape;
 use hostmark_model::{Exit, Lang};
 
 use super::{at, built, examples, help, path_of};
-use crate::language::both;
+use crate::language::said;
 use crate::output;
 
 /// Longest part of what was typed that is quoted.
@@ -38,17 +38,14 @@ pub fn answer(error: &Error, command: Command, words: &[OsString], lang: Lang) -
 pub fn of_completion(error: &Error) -> String {
     let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
     let why = why.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-    both!(
-        "COMPLETE is set, but hostmark cannot complete for this shell ({why}); unset COMPLETE",
-        "设置了 COMPLETE，但无法为该 shell 补全（{why}）；请取消设置 COMPLETE"
-    )
+    said!("COMPLETE is set, but hostmark cannot complete for this shell ({why}); unset COMPLETE")
 }
 
 fn sentence(error: &Error, command: Command, words: &[OsString], lang: Lang) -> String {
     let tree = built(command, lang);
     let path = path_of(&tree, words);
     let name = if path.is_empty() { "hostmark".to_owned() } else { format!("hostmark {path}") };
-    let see = both!("see {name} --help", "参见 {name} --help");
+    let see = said!("see {name} --help");
     let argument = strings(error, ContextKind::InvalidArg);
     let first = argument.first().cloned().unwrap_or_default();
     let value = short(&text(error, ContextKind::InvalidValue));
@@ -62,41 +59,38 @@ fn sentence(error: &Error, command: Command, words: &[OsString], lang: Lang) -> 
         let wanted = first.split_whitespace().next().filter(|word| word.starts_with("--")).unwrap_or_default();
         let line = examples::of(&path).find(|example| example.line.contains(wanted)).map(|example| example.line);
         let line = line.map_or_else(|| format!("{name} --help"), str::to_owned);
-        both!("as in `{line}`", "例如 `{line}`")
+        said!("as in `{line}`")
     };
     match error.kind() {
         ErrorKind::UnknownArgument => {
             let what = short(&first);
             let remedy = match nearest(ContextKind::SuggestedArg, &what) {
-                Some(nearest) => both!("did you mean {nearest}? ({see})", "是否要写 {nearest}？（{see}）"),
+                Some(nearest) => said!("did you mean {nearest}? ({see})"),
                 None => see,
             };
             match what.starts_with('-') {
-                true => both!("unknown option '{what}'; {remedy}", "未知选项“{what}”；{remedy}"),
-                false => both!("unexpected argument '{what}'; {remedy}", "多余的参数“{what}”；{remedy}"),
+                true => said!("unknown option '{what}'; {remedy}"),
+                false => said!("unexpected argument '{what}'; {remedy}"),
             }
         }
         ErrorKind::InvalidSubcommand => {
             let what = short(&text(error, ContextKind::InvalidSubcommand));
             let remedy = match nearest(ContextKind::SuggestedSubcommand, &what) {
-                Some(nearest) => both!("did you mean {nearest}? ({see})", "是否要写 {nearest}？（{see}）"),
+                Some(nearest) => said!("did you mean {nearest}? ({see})"),
                 None => see,
             };
-            both!("unknown command '{what}'; {remedy}", "未知命令“{what}”；{remedy}")
+            said!("unknown command '{what}'; {remedy}")
         }
         ErrorKind::InvalidValue if value.is_empty() => {
             let remedy = possible(error).unwrap_or_else(example);
-            both!("{first} needs a value; give one, {remedy}", "{first} 需要取值；请给出，{remedy}")
+            said!("{first} needs a value; give one, {remedy}")
         }
         ErrorKind::InvalidValue => {
             let nearest = nearest(ContextKind::SuggestedValue, &value);
             let valid = possible(error).unwrap_or(see);
             match nearest {
-                Some(nearest) => both!(
-                    "invalid value '{value}' for {first}; did you mean {nearest}? ({valid})",
-                    "{first} 的取值“{value}”无效；是否要写 {nearest}？（{valid}）"
-                ),
-                None => both!("invalid value '{value}' for {first}; {valid}", "{first} 的取值“{value}”无效；{valid}"),
+                Some(nearest) => said!("invalid value '{value}' for {first}; did you mean {nearest}? ({valid})"),
+                None => said!("invalid value '{value}' for {first}; {valid}"),
             }
         }
         ErrorKind::ValueValidation => {
@@ -106,15 +100,15 @@ fn sentence(error: &Error, command: Command, words: &[OsString], lang: Lang) -> 
                 true => why,
                 false => {
                     let why = number(&why);
-                    both!("{why}; {see}", "{why}；{see}")
+                    said!("{why}; {see}")
                 }
             };
-            both!("invalid value '{value}' for {first}: {why}", "{first} 的取值“{value}”无效：{why}")
+            said!("invalid value '{value}' for {first}: {why}")
         }
         ErrorKind::MissingRequiredArgument => {
             let missing = argument.join(" ");
             let example = example();
-            both!("missing {missing}; add it, {example}", "缺少 {missing}；请补上，{example}")
+            said!("missing {missing}; add it, {example}")
         }
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let commands: Vec<&str> = at(&tree, &path)
@@ -124,25 +118,25 @@ fn sentence(error: &Error, command: Command, words: &[OsString], lang: Lang) -> 
                 .collect();
             let commands = commands.join(", ");
             let example = example();
-            both!("missing command; use one of {commands}, {example}", "缺少命令；可用 {commands}，{example}")
+            said!("missing command; use one of {commands}, {example}")
         }
         ErrorKind::ArgumentConflict => {
             let others = strings(error, ContextKind::PriorArg);
             if others.is_empty() || others == [first.clone()] {
-                return both!("{first} is given twice; give it once", "{first} 给出了两次；请只给一次");
+                return said!("{first} is given twice; give it once");
             }
             let others = others.join(", ");
-            both!("{first} cannot be used with {others}; leave one out", "{first} 不能与 {others} 同时使用；请去掉其一")
+            said!("{first} cannot be used with {others}; leave one out")
         }
         ErrorKind::TooManyValues => {
-            both!("{first} takes no value '{value}'; leave it out", "{first} 不接受取值“{value}”；请去掉")
+            said!("{first} takes no value '{value}'; leave it out")
         }
         ErrorKind::TooFewValues | ErrorKind::WrongNumberOfValues => {
-            both!("{first} has too few or too many values; {see}", "{first} 的取值个数不对；{see}")
+            said!("{first} has too few or too many values; {see}")
         }
-        ErrorKind::NoEquals => both!("{first} needs its value after =; {see}", "{first} 的取值要写在 = 之后；{see}"),
+        ErrorKind::NoEquals => said!("{first} needs its value after =; {see}"),
         ErrorKind::InvalidUtf8 => {
-            both!("an argument is not valid UTF-8; type it again, {see}", "有参数不是合法的 UTF-8；请重新输入，{see}")
+            said!("an argument is not valid UTF-8; type it again, {see}")
         }
         _ => {
             let what = error.to_string();
@@ -156,14 +150,14 @@ fn sentence(error: &Error, command: Command, words: &[OsString], lang: Lang) -> 
 fn number(why: &str) -> String {
     if let Some((value, range)) = why.split_once(" is not in ") {
         let (low, high) = range.split_once("..=").unwrap_or((range, ""));
-        return both!("{value} is not between {low} and {high}", "{value} 不在 {low} 到 {high} 之间");
+        return said!("{value} is not between {low} and {high}");
     }
     match why {
-        "invalid digit found in string" => both!("it is not a whole number", "不是整数"),
-        "cannot parse integer from empty string" => both!("it is empty", "取值为空"),
-        "number too large to fit in target type" => both!("it is too large", "数值过大"),
-        "number too small to fit in target type" => both!("it is too small", "数值过小"),
-        "invalid IP address syntax" => both!("it is not an IP address", "不是 IP 地址"),
+        "invalid digit found in string" => said!("it is not a whole number"),
+        "cannot parse integer from empty string" => said!("the value is empty"),
+        "number too large to fit in target type" => said!("it is too large"),
+        "number too small to fit in target type" => said!("it is too small"),
+        "invalid IP address syntax" => said!("it is not an IP address"),
         other => other.to_owned(),
     }
 }
@@ -175,7 +169,7 @@ fn possible(error: &Error) -> Option<String> {
         return None;
     }
     let values = values.join(", ");
-    Some(both!("possible values: {values}", "可取值：{values}"))
+    Some(said!("possible values: {values}"))
 }
 
 fn text(error: &Error, kind: ContextKind) -> String {

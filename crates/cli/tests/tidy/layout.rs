@@ -13,9 +13,10 @@ const EMPTY_NAMES: [&str; 6] = ["utils", "util", "common", "helpers", "manager",
 /// What the compiler is told of by a manifest.
 const ROOTS: [&str; 4] = ["lib", "main", "fast", "system"];
 /// What each crate may import of ours; the command line may import all.
-const MAY_IMPORT: [(&str, &[&str]); 11] = [
+const MAY_IMPORT: [(&str, &[&str]); 12] = [
+    ("say", &[]),
     ("texts", &[]),
-    ("model", &[]),
+    ("model", &["say"]),
     ("stats", &[]),
     ("analysis", &["model", "stats", "texts"]),
     ("import", &["model", "stats", "texts"]),
@@ -23,7 +24,7 @@ const MAY_IMPORT: [(&str, &[&str]); 11] = [
     ("launch", &["model"]),
     ("host", &["model", "sys"]),
     ("sys", &["model"]),
-    ("engine", &["model", "stats", "host", "sys", "launch"]),
+    ("engine", &["model", "stats", "host", "sys", "launch", "say"]),
     ("probes", &["engine", "texts"]),
 ];
 

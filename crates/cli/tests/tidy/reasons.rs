@@ -269,13 +269,16 @@ fn texts(tokens: &[TokenTree], found: &mut Vec<String>) {
 }
 
 /// What a literal says, where it is a text.
-fn text_of(literal: &str) -> Option<String> {
+pub(super) fn text_of(literal: &str) -> Option<String> {
     let inside = literal.strip_prefix('"')?.strip_suffix('"')?;
     let (mut text, mut rest) = (String::new(), inside.chars().peekable());
     while let Some(c) = rest.next() {
         match (c, rest.peek()) {
             ('\\', Some('\n')) => while rest.next_if(|c| c.is_whitespace()).is_some() {},
-            ('\\', Some(_)) => text.extend(rest.next()),
+            ('\\', Some(&c)) => {
+                text.push(if c == 'n' { '\n' } else { c });
+                rest.next();
+            }
             (c, _) => text.push(c),
         }
     }

@@ -1,10 +1,16 @@
 //! Rules on the two languages: every text is there in both, and each is what it says it is.
 
+use std::collections::HashSet;
+
 use hostmark_analysis::findings::Rule;
 use hostmark_engine::probe::{Catalogue, entries};
 use hostmark_model::Text;
 
-use super::tree::Tree;
+use proc_macro2::TokenTree;
+
+use super::code::tokens;
+use super::reasons::text_of;
+use super::tree::{File, Tree};
 
 /// A text, and where it stands.
 pub type Placed = (String, Text);
@@ -57,7 +63,7 @@ pub fn wrong(texts: &[Placed]) -> Vec<String> {
 /// Lines where Chinese is punctuated with the half-width marks of English, which belong between English words and code.
 pub fn half_width(tree: &Tree) -> Vec<String> {
     let mut found = Vec::new();
-    for file in tree.files().filter(|file| file.path.ends_with(".rs") || file.path.ends_with(".md")) {
+    for file in tree.files().filter(|file| [".rs", ".md", ".po"].iter().any(|ending| file.path.ends_with(ending))) {
         for (number, line) in (1..).zip(file.text.lines()) {
             let chars: Vec<char> = line.chars().collect();
             let touches = chars.windows(2).any(|pair| match pair {
@@ -72,6 +78,45 @@ pub fn half_width(tree: &Tree) -> Vec<String> {
         }
     }
     found
+}
+
+/// Macros whose first argument is the template of a sentence.
+const SAY: [&str; 4] = ["say", "said", "refuse", "refused"];
+/// Where the Chinese of these templates is.
+const CATALOGUE: &str = "crates/cli/zh.po";
+
+/// Templates in the code that have no entry among `known`, and entries that no code has.
+pub fn without_counterpart(tree: &Tree, known: &[(String, String)]) -> Vec<String> {
+    let is_code =
+        |file: &&File| file.path.contains("/src/") && SAY.iter().any(|say| file.text.contains(&format!("{say}!(")));
+    let (mut found, mut said) = (Vec::new(), HashSet::new());
+    for file in tree.sources().filter(is_code) {
+        let mut own = Vec::new();
+        templates(&tokens(&file.text), &mut own);
+        let is_missing = |template: &&String| known.iter().all(|(en, _)| en != *template);
+        found.extend(
+            own.iter().filter(is_missing).map(|template| file.says(format!("no Chinese in zh.po: {template}"))),
+        );
+        said.extend(own);
+    }
+    let unused = known.iter().filter(|(en, _)| !said.contains(en));
+    found.extend(unused.map(|(en, _)| format!("{CATALOGUE}: nothing says: {en}")));
+    found
+}
+
+fn templates(tokens: &[TokenTree], found: &mut Vec<String>) {
+    for (at, token) in tokens.iter().enumerate() {
+        let TokenTree::Group(group) = token else { continue };
+        let inside: Vec<TokenTree> = group.stream().into_iter().collect();
+        let before = |back: usize| at.checked_sub(back).map(|at| tokens[at].to_string()).unwrap_or_default();
+        if let Some(TokenTree::Literal(first)) = inside.first()
+            && before(1) == "!"
+            && SAY.contains(&before(2).as_str())
+        {
+            found.extend(text_of(&first.to_string()));
+        }
+        templates(&inside, found);
+    }
 }
 
 /// Calls of the program that make an error: behind each stands its sentence.
@@ -89,7 +134,7 @@ const MAKES_AN_ERROR: [&str; 9] = [
 /// The far end of a connection and processes that hostmark starts: their sentences are told within one of the near end.
 const SPEAKS_A_PROTOCOL: [&str; 5] = ["far/agent", "far/dial", "guest/", "processes/service", "processes/worker"];
 
-/// Errors of the program that are told in English alone: a sentence that stands in the call itself, not in `both!`.
+/// Errors of the program that are told in English alone: a sentence that stands in the call itself, not in `said!`.
 pub fn in_one_language(tree: &Tree) -> Vec<String> {
     let mut found = Vec::new();
     let is_ours = |path: &str| {
@@ -170,6 +215,14 @@ fn a_half_width_mark_beside_chinese_is_found() {
 }
 
 #[test]
+fn a_template_without_chinese_is_found_and_chinese_without_a_template() {
+    let code = "//! A.\nfn f() { said!(\"{a} is \\n \\\n  here\", a = refused!(\"gone\")) }";
+    let known = [("{a} is \n here", "x"), ("never", "y")].map(|(en, zh)| (en.to_owned(), zh.to_owned()));
+    let found = without_counterpart(&Tree::of(&[("crates/a/src/a.rs", code)]), &known);
+    assert_eq!(found, ["crates/a/src/a.rs: no Chinese in zh.po: gone", "crates/cli/zh.po: nothing says: never"]);
+}
+
+#[test]
 fn an_error_in_english_alone_is_found() {
     let lines = [
         ("bail!(\"there is no {name}; give another\")", true),
@@ -177,10 +230,10 @@ fn an_error_in_english_alone_is_found() {
         ("lost(format!(\"{path} cannot be set\"))", true),
         ("x.with_context(|| format!(\"{path} has no name\"))", true),
         ("output::complain(&format!(\"it is lost\"))", true),
-        ("bail!(both!(\"there is none\", \"没有\"))", false),
+        ("bail!(said!(\"there is none\"))", false),
         ("anyhow!(\"{} {}\", path.display(), of_run(&error))", false),
         ("anyhow!(\"{sentence}\")", false),
-        ("refuse!(\"there is none\", \"没有\")", false),
+        ("refuse!(\"there is none\")", false),
     ];
     for (line, is_wrong) in lines {
         let tree = Tree::of(&[("crates/cli/src/a.rs", line), ("crates/cli/src/command/far/agent.rs", line)]);

@@ -1,12 +1,14 @@
 //! Why nothing can be planned.
 
-use hostmark_model::CaseIdError;
+use std::fmt;
+
+use hostmark_model::{CaseIdError, Message};
+use hostmark_say::say;
 
 /// Why nothing can be planned. Sentences that end with what to do.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum PlanError {
     /// No probe, group or lmbench program is called that.
-    #[error("no probe is called '{name}'{}", suggest(.suggestion))]
     UnknownProbe {
         /// What was typed.
         name: String,
@@ -14,7 +16,6 @@ pub enum PlanError {
         suggestion: Option<String>,
     },
     /// The probe has no such axis.
-    #[error("{probe} has no axis '{axis}'; {}", known_axes(.known))]
     UnknownAxis {
         /// The probe.
         probe: String,
@@ -24,7 +25,6 @@ pub enum PlanError {
         known: Vec<String>,
     },
     /// The axis has no such value.
-    #[error("'{value}' is no value of {probe}'s axis {axis}; use {known}")]
     UnknownValue {
         /// The probe.
         probe: String,
@@ -36,7 +36,6 @@ pub enum PlanError {
         known: String,
     },
     /// A filter gives an axis two values.
-    #[error("{probe}'s axis {axis} has two values, {one} and {other}; give one, or two filters")]
     TwoValues {
         /// The probe.
         probe: String,
@@ -48,30 +47,23 @@ pub enum PlanError {
         other: String,
     },
     /// The filter is not of the form of a filter.
-    #[error("{0}; write a filter as group, group.probe or group.probe@axis=value")]
-    Malformed(#[from] CaseIdError),
+    Malformed(CaseIdError),
     /// A command is measured alone.
-    #[error("--command measures a command and nothing else; leave out the filter that picks {probe}")]
     CommandBeside {
         /// A probe that a filter picks beside.
         probe: String,
     },
     /// There is no command to measure.
-    #[error("{probe} measures a command, and none was given; name one, as --command 'make -j4'")]
     NoCommand {
         /// The probe that was asked for.
         probe: String,
     },
     /// The command's value was asked for in another way.
-    #[error(
-        "{probe} does not measure what was asked of the command; leave the filter out: --bytes, --value and --unit pick the probe"
-    )]
     OtherValue {
         /// The probe that was asked for.
         probe: String,
     },
     /// What was asked for comes to more cases than anybody measures.
-    #[error("{probe} brings the plan to more than {most} cases; name fewer values by --set")]
     TooMany {
         /// The probe whose cases are too many.
         probe: String,
@@ -79,13 +71,10 @@ pub enum PlanError {
         most: usize,
     },
     /// The process may use no CPU.
-    #[error("this process may run on no online CPU; widen its affinity")]
     NoCpu,
     /// What was set is not of its form.
-    #[error("'{0}' is not of the form [PROBE:]AXIS=V1,V2; write --set size=4K,1M or --set memory.read:size=4K")]
     MalformedSet(String),
     /// Two that set the same.
-    #[error("--set {one} and --set {other} set the same axis; give all its values in one")]
     SetTwice {
         /// As typed.
         one: String,
@@ -93,13 +82,11 @@ pub enum PlanError {
         other: String,
     },
     /// No probe that is selected is meant.
-    #[error("--set {set} is for no selected probe; select one that has this axis, or leave it out")]
     SetUnselected {
         /// As typed.
         set: String,
     },
     /// The selected probes have other axes.
-    #[error("no selected probe has an axis '{axis}'; use {known}")]
     SetUnknownAxis {
         /// The axis.
         axis: String,
@@ -107,10 +94,8 @@ pub enum PlanError {
         known: String,
     },
     /// What should be a list of CPUs is none.
-    #[error("'{0}' is no list of CPUs; write one as 0-3,8")]
     NoCpuList(String),
     /// The CPU is offline or absent.
-    #[error("cannot bind to CPU {cpu}: it is not online; choose from {usable}")]
     UnusableCpu {
         /// Its id.
         cpu: usize,
@@ -118,9 +103,6 @@ pub enum PlanError {
         usable: String,
     },
     /// The process may not run on the CPU.
-    #[error(
-        "cannot bind to CPU {cpu}: this process is kept off it; choose from {usable}, or start hostmark by taskset -c {list}"
-    )]
     ForbiddenCpu {
         /// Its id.
         cpu: usize,
@@ -131,16 +113,78 @@ pub enum PlanError {
     },
 }
 
-fn suggest(suggestion: &Option<String>) -> String {
-    match suggestion {
-        Some(name) => format!("; did you mean {name}? (hostmark list shows all)"),
-        None => "; hostmark list shows all".into(),
+impl PlanError {
+    /// Its sentence.
+    pub fn message(&self) -> Message {
+        match self {
+            PlanError::UnknownProbe { name, suggestion: Some(nearest) } => {
+                say!("no probe is called '{name}'; did you mean {nearest}? (hostmark list shows all)")
+            }
+            PlanError::UnknownProbe { name, suggestion: None } => {
+                say!("no probe is called '{name}'; hostmark list shows all")
+            }
+            PlanError::UnknownAxis { probe, axis, known } if known.is_empty() => {
+                say!("{probe} has no axis '{axis}'; it has none, so leave out the part behind @")
+            }
+            PlanError::UnknownAxis { probe, axis, known } => {
+                say!("{probe} has no axis '{axis}'; use {known}", known = known.join(", "))
+            }
+            PlanError::UnknownValue { probe, axis, value, known } => {
+                say!("'{value}' is no value of {probe}'s axis {axis}; use {known}")
+            }
+            PlanError::TwoValues { probe, axis, one, other } => {
+                say!("{probe}'s axis {axis} has two values, {one} and {other}; give one, or two filters")
+            }
+            PlanError::Malformed(CaseIdError::Probe(typed)) => say!(
+                "'{typed}' is not of the form group.probe; write a filter as group, group.probe or group.probe@axis=value"
+            ),
+            PlanError::Malformed(CaseIdError::Axis(typed)) => say!(
+                "'{typed}' is not of the form axis=value, with a value of a-z 0-9 _ . + -; write a filter as group, group.probe or group.probe@axis=value"
+            ),
+            PlanError::CommandBeside { probe } => {
+                say!("--command measures a command and nothing else; leave out the filter that picks {probe}")
+            }
+            PlanError::NoCommand { probe } => {
+                say!("{probe} measures a command, and none was given; name one, as --command 'make -j4'")
+            }
+            PlanError::OtherValue { probe } => say!(
+                "{probe} does not measure what was asked of the command; leave the filter out: --bytes, --value and --unit pick the probe"
+            ),
+            PlanError::TooMany { probe, most } => {
+                say!("{probe} brings the plan to more than {most} cases; name fewer values by --set")
+            }
+            PlanError::NoCpu => say!("this process may run on no online CPU; widen its affinity"),
+            PlanError::MalformedSet(what) => say!(
+                "'{what}' is not of the form [PROBE:]AXIS=V1,V2; write --set size=4K,1M or --set memory.read:size=4K"
+            ),
+            PlanError::SetTwice { one, other } => {
+                say!("--set {one} and --set {other} set the same axis; give all its values in one")
+            }
+            PlanError::SetUnselected { set } => {
+                say!("--set {set} is for no selected probe; select one that has this axis, or leave it out")
+            }
+            PlanError::SetUnknownAxis { axis, known } => say!("no selected probe has an axis '{axis}'; use {known}"),
+            PlanError::NoCpuList(what) => say!("'{what}' is no list of CPUs; write one as 0-3,8"),
+            PlanError::UnusableCpu { cpu, usable } => {
+                say!("cannot bind to CPU {cpu}: it is not online; choose from {usable}")
+            }
+            PlanError::ForbiddenCpu { cpu, usable, list } => say!(
+                "cannot bind to CPU {cpu}: this process is kept off it; choose from {usable}, or start hostmark by taskset -c {list}"
+            ),
+        }
     }
 }
 
-fn known_axes(known: &[String]) -> String {
-    match known {
-        [] => "it has none, so leave out the part behind @".into(),
-        _ => format!("use {}", known.join(", ")),
+impl fmt::Display for PlanError {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.message().fmt(to)
+    }
+}
+
+impl std::error::Error for PlanError {}
+
+impl From<CaseIdError> for PlanError {
+    fn from(malformed: CaseIdError) -> PlanError {
+        PlanError::Malformed(malformed)
     }
 }

@@ -1,12 +1,14 @@
 //! The journal: every round written as it ends, so that kill -9 loses at most the round under way, and synced with its worker.
 
+use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hostmark_model::{Elsewhere, JsonLine, PathBytes, RoundLine};
+use hostmark_model::{Elsewhere, JsonLine, Message, PathBytes, RoundLine};
+use hostmark_say::say;
 use rustix::fs::{Mode, OFlags};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -144,20 +146,44 @@ pub struct Took {
 }
 
 /// Why there is nothing to go on with. Fragments that fit after a file name, and end with what to do.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum ResumeError {
     /// It cannot be opened, read or cut.
-    #[error("cannot be read and written ({0}); give another journal")]
-    Io(#[from] io::Error),
+    Io(io::Error),
     /// Somebody else may have written it.
-    #[error("belongs to another user, or others may write to it; measure anew")]
     OfOthers,
     /// Its process lives.
-    #[error("is the journal of a run that is under way; wait for its end")]
     UnderWay,
     /// Its first line is no header.
-    #[error("is no journal that this version can go on with ({0}); measure anew")]
     NoHeader(String),
+}
+
+impl ResumeError {
+    /// Its sentence.
+    pub fn message(&self) -> Message {
+        match self {
+            ResumeError::Io(what) => say!("cannot be read and written ({what}); give another journal"),
+            ResumeError::OfOthers => say!("belongs to another user, or others may write to it; measure anew"),
+            ResumeError::UnderWay => say!("is the journal of a run that is under way; wait for its end"),
+            ResumeError::NoHeader(what) => {
+                say!("is no journal that this version can go on with ({what}); measure anew")
+            }
+        }
+    }
+}
+
+impl fmt::Display for ResumeError {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.message().fmt(to)
+    }
+}
+
+impl std::error::Error for ResumeError {}
+
+impl From<io::Error> for ResumeError {
+    fn from(error: io::Error) -> ResumeError {
+        ResumeError::Io(error)
+    }
 }
 
 #[derive(Deserialize)]

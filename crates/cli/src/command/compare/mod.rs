@@ -27,7 +27,7 @@ use super::measure::machine::catch;
 use super::runs::{chosen, series};
 use super::trial::Rounds;
 use crate::isolate::Outside;
-use crate::language::{both, refuse};
+use crate::language::{refuse, said};
 use crate::output;
 
 pub(super) fn formats() -> PossibleValuesParser {
@@ -132,12 +132,7 @@ fn percent(typed: &str) -> Result<f64, String> {
 
 /// A time as a person types it: `90s`, `10m`, `1h30m`.
 pub(super) fn time(typed: &str) -> Result<Duration, String> {
-    let wanted = || {
-        both!(
-            "it is no time; give a number with its unit, as 90s, 10m or 1h30m",
-            "不是时长；请给出带单位的数，如 90s、10m、1h30m"
-        )
-    };
+    let wanted = || said!("it is no time; give a number with its unit, as 90s, 10m or 1h30m");
     // Each unit is smaller than the one before it.
     let (mut all, mut before) = (0_u64, u64::MAX);
     for part in typed.split_inclusive(['s', 'm', 'h']) {
@@ -160,7 +155,7 @@ pub(super) fn time(typed: &str) -> Result<Duration, String> {
 const MOST_SECONDS: u64 = 7 * 24 * 3600;
 
 fn no_percentage() -> String {
-    both!("it is no percentage; give a number from 0 up, as 5", "不是百分比；请给出不小于 0 的数，如 5")
+    said!("it is no percentage; give a number from 0 up, as 5")
 }
 
 /// The names of all sides; with `--against` the reference's is the first. The exit code where it has no runs, and all is said.
@@ -169,10 +164,7 @@ fn names(arguments: &CompareArguments, given: Vec<String>, lang: Lang) -> Result
     let run = match given.as_slice() {
         [] => "last",
         [run] => run,
-        _ => refuse!(
-            "--against holds one run against a reference; give one, or none for the last",
-            "--against 把一次运行与参考相比；请只给一个，不给则为最近一次"
-        ),
+        _ => refuse!("--against holds one run against a reference; give one, or none for the last"),
     };
     let options = output::options_for(arguments.out.as_deref(), lang, arguments.verbose);
     match verdict::against_named(against, run, &arguments.format, &options, lang)? {
@@ -225,9 +217,7 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
     };
     chosen.narrow(sides.iter_mut().flat_map(|side| &mut side.runs))?;
     let pools: Vec<Pool> = sides.iter().map(sides::NamedRuns::pool).collect();
-    let Some((base, new)) = pools.split_first() else {
-        refuse!("there is nothing to compare; give BASE and NEW", "没有可比较的内容；请给出 BASE 和 NEW")
-    };
+    let Some((base, new)) = pools.split_first() else { refuse!("there is nothing to compare; give BASE and NEW") };
     let comparison = match (arguments.interleave.is_empty(), new) {
         // Of one or two pairs alone nothing tells how far they may be off.
         (false, [new]) if arguments.pairs > 2 || arguments.resolve.is_some() => {
@@ -237,18 +227,12 @@ pub fn compare(arguments: &CompareArguments, lang: Lang) -> Result<Exit> {
         _ => Comparison::of(*base, new, &sides::history(&sides), same_within),
     };
     let format = comparison::format_named(&arguments.format);
-    let format = format.with_context(|| {
-        both!(
-            "there is no such format; hostmark compare --help names them",
-            "没有这种格式；hostmark compare --help 列出全部"
-        )
-    })?;
+    let format = format.with_context(|| said!("there is no such format; hostmark compare --help names them"))?;
     let out = arguments.out.as_deref();
     hand_over(&(format.render)(&comparison, &output::options_for(out, lang, arguments.verbose)), out)?;
     if comparison.has_nothing() {
         refuse!(
-            "the runs have no case that can be compared; compare runs of the same probes and axes (hostmark report RUN shows them)",
-            "两侧没有可比较的用例；请比较探针与轴相同的运行（hostmark report RUN 列出）"
+            "the runs have no case that can be compared; compare runs of the same probes and axes (hostmark report RUN shows them)"
         );
     }
     let limit = arguments.threshold.unwrap_or(0.0);

@@ -10,7 +10,7 @@ use hostmark_present::RenderOptions;
 use hostmark_present::render::against::{Against, against};
 
 use crate::command::EndsWith;
-use crate::language::{both, refuse, refused};
+use crate::language::{refuse, refused, said};
 use crate::{output, store};
 
 /// Files that are read of the directory at most: each may be as large as a run.
@@ -30,10 +30,7 @@ fn own() -> (Vec<(Reference, PathBuf)>, Vec<String>) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return (found, complaints),
         Err(error) => {
             let at = directory.display();
-            complaints.push(both!(
-                "the references in {at} cannot be read ({error}); become the directory's owner",
-                "无法读取 {at} 中的参考（{error}）；请成为该目录的所有者"
-            ));
+            complaints.push(said!("the references in {at} cannot be read ({error}); become the directory's owner"));
             return (found, complaints);
         }
     };
@@ -43,10 +40,7 @@ fn own() -> (Vec<(Reference, PathBuf)>, Vec<String>) {
     store::only_runs(&mut paths);
     if paths.len() > MOST_FILES {
         let (count, at) = (paths.len(), directory.display());
-        complaints.push(both!(
-            "of the {count} references in {at} the first {MOST_FILES} are taken; move others away",
-            "{at} 中有 {count} 个参考，只取前 {MOST_FILES} 个；请移走其余"
-        ));
+        complaints.push(said!("of the {count} references in {at} the first {MOST_FILES} are taken; move others away"));
         paths.truncate(MOST_FILES);
     }
     for path in paths {
@@ -63,9 +57,7 @@ fn read(path: &Path) -> Result<Reference> {
     let text = store::text(path)?;
     let (shown, name) = (path.display(), path.file_name().unwrap_or_default().to_string_lossy());
     let read = Reference::parse(&text, store::stem(&name).unwrap_or(&name), &shown.to_string());
-    read.map_err(|error| {
-        refused!("{shown} {error}; mend it, or move it away", "{shown} {error}；请修正该文件，或把它移走")
-    })
+    read.map_err(|error| refused!("{shown} {error}; mend it, or move it away"))
 }
 
 /// Brings a person's own references along for what is printed; what is wrong with a file is said and nothing else.
@@ -102,10 +94,9 @@ pub fn find(name: &str) -> Result<NamedReference> {
     }
     match store::find(name) {
         Ok(_) => Ok(NamedReference::Runs(name.to_owned())),
-        Err(_) => refuse!(
-            "there is no reference '{name}'; hostmark list --references shows them, and a file is one too",
-            "没有参考“{name}”；hostmark list --references 列出全部，也可以给出文件"
-        ),
+        Err(_) => {
+            refuse!("there is no reference '{name}'; hostmark list --references shows them, and a file is one too")
+        }
     }
 }
 
@@ -125,10 +116,9 @@ const LOOKED_AT: usize = 4096;
 pub fn reference(name: &str) -> Result<Reference> {
     match find(name)? {
         NamedReference::Reference(reference) => Ok(*reference),
-        NamedReference::Runs(runs) => refuse!(
-            "{runs} is a run, and --against of a run takes a reference; give --expect {runs}",
-            "{runs} 是一次运行，而运行时的 --against 需要参考；请用 --expect {runs}"
-        ),
+        NamedReference::Runs(runs) => {
+            refuse!("{runs} is a run, and --against of a run takes a reference; give --expect {runs}")
+        }
     }
 }
 
@@ -136,10 +126,8 @@ pub fn reference(name: &str) -> Result<Reference> {
 pub fn in_common<'a>(run: &'a Run, reference: &'a Reference) -> Result<Against<'a>> {
     against(run, reference).ok_or_else(|| {
         let (run, name) = (&run.name, &reference.name);
-        let sentence = both!(
-            "the run {run} has none of the values of {name}; measure what hostmark explain {name} lists",
-            "运行 {run} 没有 {name} 中的任何数值；请测量 hostmark explain {name} 所列的内容"
-        );
+        let sentence =
+            said!("the run {run} has none of the values of {name}; measure what hostmark explain {name} lists");
         EndsWith(Exit::BadInput, sentence).into()
     })
 }

@@ -32,10 +32,7 @@ impl NamedRuns {
 /// The sides that a person names, the base first.
 pub fn read(names: &[String], lang: Lang) -> Result<Vec<NamedRuns>> {
     if names.len() < 2 {
-        refuse!(
-            "a comparison has a base and something new; give both, as hostmark compare last-1 last",
-            "比较需要基准与对比两侧；请都给出，例如 hostmark compare last-1 last"
-        );
+        refuse!("a comparison has a base and something new; give both, as hostmark compare last-1 last");
     }
     let sides = names.iter().map(|name| side(name, lang)).collect::<Result<Vec<NamedRuns>>>()?;
     let mut seen: HashMap<&str, &str> = HashMap::new();
@@ -45,8 +42,7 @@ pub fn read(names: &[String], lang: Lang) -> Result<Vec<NamedRuns>> {
                 let (run, side) = (&run.name, &side.name);
                 refuse!(
                     "the run {run} is in '{other}' and again in '{side}'; a run compared with itself tells nothing, so \
-                     name each run once",
-                    "运行 {run} 既在“{other}”中，又在“{side}”中；与自身比较没有意义，请让每次运行只出现一次"
+                     name each run once"
                 );
             }
         }

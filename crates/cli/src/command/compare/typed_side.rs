@@ -32,16 +32,10 @@ impl TypedSide {
     /// What a person typed: a command where one of its words is a hostmark, else a place.
     pub fn of(typed: &str, token_file: Option<&Path>) -> Result<TypedSide> {
         let words = words::split(typed).map_err(|why| {
-            refused!(
-                "the command {typed:?} cannot be split into words: {why}; quote it as for a shell",
-                "命令 {typed:?} 无法拆分成词：{why}；请按 shell 的规则加引号"
-            )
+            refused!("the command {typed:?} cannot be split into words: {why}; quote it as for a shell")
         })?;
         if words.is_empty() {
-            refuse!(
-                "--interleave wants two places, or commands that each end in a hostmark; one of them is empty",
-                "--interleave 需要两个位置，或两条以 hostmark 结尾的命令；其中一个为空，请补上"
-            );
+            refuse!("--interleave wants two places, or commands that each end in a hostmark; one of them is empty");
         }
         Ok(match words.iter().any(|word| is_hostmark(word)) {
             true => TypedSide::Command(words),
@@ -82,70 +76,46 @@ impl PrintedRun<'_> {
         let (errors, ending) = (Errors::Captured, Ending::Asked(timing().end));
         let stop = Some(self.stop.readable());
         let terms = Terms { group: Membership::Own, has_input: false, errors, ending, stop };
-        let mut process = janitor.begin(command, terms).map_err(|error| {
-            refused!(
-                "'{name}' cannot be started ({error}); give another command",
-                "“{name}”无法启动（{error}）；请换一条命令"
-            )
-        })?;
+        let mut process = janitor
+            .begin(command, terms)
+            .map_err(|error| refused!("'{name}' cannot be started ({error}); give another command"))?;
         let outcome = process.drain(self.limit, regular::MOST_BYTES as usize);
         let text = process.take_buffered();
         let has_ended = matches!(outcome, Ok(ReadOutcome::Closed)) && process.ends_within(timing().end);
         let status = janitor.end(&mut process);
-        match outcome.map_err(|error| {
-            refused!("'{name}' cannot be heard ({error}); try again", "无法读取“{name}”的输出（{error}）；请重试")
-        })? {
+        match outcome.map_err(|error| refused!("'{name}' cannot be heard ({error}); try again"))? {
             ReadOutcome::Stopped => return Ok(None),
             ReadOutcome::TimedOut => {
                 refuse!(
-                    "'{name}' took over {} s; set up key-based login for ssh",
-                    "“{name}”超过了 {} s；请为 ssh 配置密钥登录",
-                    self.limit.as_secs()
+                    "'{name}' took over {as_secs} s; set up key-based login for ssh",
+                    as_secs = self.limit.as_secs()
                 )
             }
-            ReadOutcome::TooLong => refuse!(
-                "'{name}' printed over 256 MiB; the command must end with the hostmark executable",
-                "“{name}”输出超过 256 MiB；命令必须以 hostmark 可执行文件结尾"
-            ),
+            ReadOutcome::TooLong => {
+                refuse!("'{name}' printed over 256 MiB; the command must end with the hostmark executable")
+            }
             ReadOutcome::Closed | ReadOutcome::Line(_) => {}
         }
         let Some(status) = status.ok().filter(|_| has_ended) else {
-            refuse!(
-                "'{name}' closed its output and did not end; give another command",
-                "“{name}”关闭了输出却没有结束；请换一条命令"
-            )
+            refuse!("'{name}' closed its output and did not end; give another command")
         };
         // A case that failed is told in the comparison.
         if ![Exit::Fine, Exit::CaseFailed].iter().any(|fine| status.code() == Some(fine.code().into())) {
-            refuse!(
-                "'{name}' ended with {status}{}; try it by itself",
-                "“{name}”以 {status} 结束{}；请单独试运行它",
-                because(&mut process)
-            );
+            refuse!("'{name}' ended with {status}{process}; try it by itself", process = because(&mut process));
         }
-        String::from_utf8(text).map(Some).map_err(|_| {
-            refused!(
-                "'{name}' printed no text; it must end in a hostmark",
-                "“{name}”输出的不是文本；它必须以 hostmark 结尾"
-            )
-        })
+        String::from_utf8(text).map(Some).map_err(|_| refused!("'{name}' printed no text; it must end in a hostmark"))
     }
 
     /// The run that was printed.
     fn read(&self, text: &str) -> Result<Run> {
         if text.trim().is_empty() {
-            refuse!(
-                "'{}' printed nothing; it must end in a hostmark",
-                "“{}”没有任何输出；它必须以 hostmark 结尾",
-                self.name
-            );
+            refuse!("'{name}' printed nothing; it must end in a hostmark", name = self.name);
         }
         let run = load_run(text).map_err(|error| {
             refused!(
-                "what '{}' printed {error}",
-                "“{}”的输出 {error}",
-                self.name,
-                error = crate::refusals::of_run(&error)
+                "what '{name}' printed {error}",
+                name = self.name,
+                error = crate::language::spoken(&error.message())
             )
         })?;
         whole(run, self.name)

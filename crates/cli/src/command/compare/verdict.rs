@@ -14,7 +14,7 @@ use hostmark_present::render::against::{Against, against};
 use super::references::{self, NamedReference};
 use super::sides::{NamedRuns, history};
 use crate::command::runs::load;
-use crate::language::{both, refuse, refused};
+use crate::language::{refuse, refused, said};
 use crate::output;
 
 /// What a run is held against.
@@ -77,10 +77,7 @@ fn usual_for(host: &HostFacts) -> Result<&'static Reference> {
 
 fn no_usual(host: &HostFacts) -> anyhow::Error {
     let name = visible(&host.cpu.named_model().unwrap_or_else(|| host.cpu.architecture.clone()));
-    refused!(
-        "nothing is known of what is usual for {name}; hostmark list --references shows for which it is",
-        "不知道 {name} 的常见范围；hostmark list --references 列出已知的"
-    )
+    refused!("nothing is known of what is usual for {name}; hostmark list --references shows for which it is")
 }
 
 /// Prints a run beside what is usual for its design; the exit code says whether a value is worse than nine of ten such servers deliver.
@@ -90,10 +87,7 @@ fn against_usual(run: &Run, lang: Lang) -> Exit {
         return Exit::Undecided;
     };
     let Some(beside) = against(run, usual) else {
-        output::complain(&both!(
-            "the run has no value of which the usual is known; measure memory.hierarchy",
-            "本次运行没有已知常见范围的数值；请测量 memory.hierarchy"
-        ));
+        output::complain(&said!("the run has no value of which the usual is known; measure memory.hierarchy"));
         return Exit::Undecided;
     };
     output::print(&beside.table(&output::options(lang, false)));
@@ -122,10 +116,7 @@ pub fn against_named(
     let text = match format {
         "table" => beside.table(options),
         "json" => beside.json(),
-        other => refuse!(
-            "--format {other} does not go with --against {name}; give table or json",
-            "--format {other} 不能与 --against {name} 同用；请用 table 或 json"
-        ),
+        other => refuse!("--format {other} does not go with --against {name}; give table or json"),
     };
     let exit = if name == USUAL { exit_beside_usual(&beside) } else { Exit::Fine };
     Ok(ControlFlow::Break((text, exit)))
@@ -139,10 +130,7 @@ fn exit_beside_usual(beside: &Against) -> Exit {
     match beside.standings().filter(|standing| !standing.is_fine()).count() {
         0 => Exit::Fine,
         unknown => {
-            output::complain(&both!(
-                "{unknown} of the values are not known to be as usual",
-                "{unknown} 个数值无法确认是否正常"
-            ));
+            output::complain(&said!("{unknown} of the values are not known to be as usual"));
             Exit::Undecided
         }
     }
@@ -182,23 +170,17 @@ fn has_open(comparison: &Comparison, limit: f64, lang: Lang) -> bool {
     let (undecided, others): (Vec<&Open>, Vec<&Open>) = all.iter().partition(|open| open.is_undecided());
     for open in others.iter().take(MOST_NAMED) {
         let (id, side, why) = (open.case.typed(), open.side, open.why(lang));
-        output::complain(&both!("{id} ({side}): {why}", "{id}（{side}）：{why}"));
+        output::complain(&said!("{id} ({side}): {why}"));
     }
     if let more @ 1.. = others.len().saturating_sub(MOST_NAMED) {
-        output::complain(&both!("{more} more cases as these", "另有 {more} 个这样的用例"));
+        output::complain(&said!("{more} more cases as these"));
     }
     if !undecided.is_empty() {
         let count = undecided.len();
-        output::complain(&both!(
-            "{count} undecided; more runs or a quieter machine would tell",
-            "{count} 个用例无法判定；更多的运行或更安静的机器才能得出结论"
-        ));
+        output::complain(&said!("{count} undecided; more runs or a quieter machine would tell"));
     }
     if comparison.has_no_verdict() {
-        output::complain(&both!(
-            "no case could be compared; the reasons stand in the comparison",
-            "没有可比较的用例；原因见比较结果"
-        ));
+        output::complain(&said!("no case could be compared; the reasons stand in the comparison"));
     }
     !all.is_empty() || comparison.has_no_verdict()
 }

@@ -23,8 +23,8 @@ use self::target::Target;
 use super::measure::machine;
 use super::processes::janitor::Janitor;
 use super::{EndsWith, lost};
-use crate::language::{both, refused};
-use crate::refusals::of_launch;
+use crate::language::of_launch;
+use crate::language::{refused, said};
 use crate::signals::StopRequest;
 
 /// An agent under way, in the janitor's charge: whoever kills this process leaves nothing of it here.
@@ -50,10 +50,9 @@ impl RunningAgent {
         });
         far.link = Some(link.map_err(|error| failed(error, stop))?);
         match place.wanted_digest() {
-            Some(digest) if far.digest() != digest => Err(refused!(
-                "the run was begun by another build of hostmark; go on with that one, or measure anew",
-                "该运行由另一个构建的 hostmark 开始；请用那一个继续，或重新测量"
-            )),
+            Some(digest) if far.digest() != digest => {
+                Err(refused!("the run was begun by another build of hostmark; go on with that one, or measure anew"))
+            }
             _ => Ok(far),
         }
     }
@@ -113,12 +112,8 @@ impl Drop for RunningAgent {
 
 /// What may be sent elsewhere.
 pub fn programs() -> Result<Programs> {
-    Programs::of_this(cfg!(target_feature = "crt-static")).map_err(|error| {
-        lost(both!(
-            "this program cannot be read to be copied ({error}); mount /proc",
-            "无法读取本程序以便复制（{error}）；请挂载 /proc"
-        ))
-    })
+    Programs::of_this(cfg!(target_feature = "crt-static"))
+        .map_err(|error| lost(said!("this program cannot be read to be copied ({error}); mount /proc")))
 }
 
 /// An error of the far end as this command's: bad input stays bad input, whatever breaks off is a lost resource.

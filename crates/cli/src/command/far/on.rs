@@ -23,7 +23,7 @@ use crate::command::lost;
 use crate::command::measure::Measured;
 use crate::command::measure::machine::catch;
 use crate::isolate::Outside;
-use crate::language::both;
+use crate::language::said;
 use crate::signals::StopRequest;
 
 /// Cases of a plan at most; the largest profile on the largest machines has some thousands.
@@ -233,11 +233,7 @@ fn readable(run: Run, place: &Target) -> Result<Run> {
 
 /// What came fits nowhere.
 fn astray(place: &Target) -> anyhow::Error {
-    lost(both!(
-        "'{}' said what was not asked for; look at what runs there",
-        "“{}”的回答不是所问；请检查那里运行的程序",
-        place.shown()
-    ))
+    lost(said!("'{shown}' said what was not asked for; look at what runs there", shown = place.shown()))
 }
 
 #[cfg(test)]

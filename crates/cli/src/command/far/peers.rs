@@ -18,8 +18,8 @@ use super::target::Target;
 use crate::command::far;
 use crate::command::measure::ready;
 use crate::command::measure::resume::Begun;
-use crate::language::{both, refuse, refused};
-use crate::refusals::of_launch;
+use crate::language::of_launch;
+use crate::language::{refuse, refused, said};
 use crate::signals::StopRequest;
 
 /// Addresses of a peer that are tried at most.
@@ -115,12 +115,8 @@ impl<L: PeerLink> FarPeers<L> {
             if found.iter().any(|(known, _)| known.is_ipv4() == at.is_ipv4()) {
                 continue;
             }
-            let nonce = fresh_nonce().map_err(|_| {
-                crate::command::lost(both!(
-                    "there are no random numbers here; mount /dev",
-                    "这里没有随机数；请挂载 /dev"
-                ))
-            })?;
+            let nonce = fresh_nonce()
+                .map_err(|_| crate::command::lost(said!("there are no random numbers here; mount /dev")))?;
             let request = ServeRequest {
                 service: hostmark_probes::REACHED.into(),
                 params: hostmark_model::Params::default(),
@@ -147,14 +143,10 @@ impl<L: PeerLink> FarPeers<L> {
             }
         }
         match (found.is_empty(), tried.is_empty()) {
-            (true, true) => refuse!(
-                "{name} has no address that another host may reach; name one by --via",
-                "{name} 没有其他主机可达的地址；请用 --via 指定"
-            ),
+            (true, true) => refuse!("{name} has no address that another host may reach; name one by --via"),
             (true, false) => refuse!(
-                "{name} cannot be reached for the measurement ({}); open its firewall to this host, or name another address by --via",
-                "测量无法到达 {name}（{}）；请在其防火墙上放行本机，或用 --via 换一个地址",
-                of_launch(&tried.join("; "))
+                "{name} cannot be reached for the measurement ({tried}); open its firewall to this host, or name another address by --via",
+                tried = of_launch(&tried.join("; "))
             ),
             _ => Ok(found),
         }
@@ -222,10 +214,7 @@ impl<L: PeerLink> Peers for FarPeers<L> {
 
 /// What a peer said fits nowhere.
 fn astray(name: &str) -> anyhow::Error {
-    refused!(
-        "{name} said what was not asked for; look at what runs there",
-        "{name} 的回答不是所问；请检查那里运行的程序"
-    )
+    refused!("{name} said what was not asked for; look at what runs there")
 }
 
 /// What was said there, as a part of a reason here.
@@ -361,12 +350,11 @@ pub fn names_of(places: &[Target], begun: Option<&Begun>) -> Result<Vec<String>>
     match before.len() == places.len() {
         true => Ok(before.clone()),
         false if before.is_empty() => {
-            refuse!("the run was begun without peers; leave out --peer", "该运行开始时没有对端；请去掉 --peer")
+            refuse!("the run was begun without peers; leave out --peer")
         }
         false => refuse!(
-            "the run was begun with the peers {}; name each by --peer, in this order",
-            "该运行开始时的对端为 {}；请依此顺序用 --peer 逐一给出",
-            before.join(", ")
+            "the run was begun with the peers {before}; name each by --peer, in this order",
+            before = before.join(", ")
         ),
     }
 }

@@ -16,9 +16,9 @@ use super::agent::MOST_PLANNING;
 use crate::command::measure::machine::catch;
 use crate::command::{EndsWith, lost};
 use crate::isolate::Outside;
-use crate::language::both;
+use crate::language::of_launch;
+use crate::language::said;
 use crate::output;
-use crate::refusals::of_launch;
 
 /// Sessions at once that one may ask for.
 const MOST_SESSIONS: i64 = 64;
@@ -48,23 +48,13 @@ pub struct ServeArguments {
 fn address(typed: &str) -> Result<SocketAddr, String> {
     let bare = typed.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).unwrap_or(typed);
     let parsed = typed.parse().or_else(|_| bare.parse().map(|address: IpAddr| SocketAddr::new(address, PORT)));
-    parsed.map_err(|_| {
-        both!(
-            "it is no address; give one as 10.0.0.17, 10.0.0.17:7417 or [fd00::17]:7417",
-            "不是地址；请写成 10.0.0.17、10.0.0.17:7417 或 [fd00::17]:7417"
-        )
-    })
+    parsed.map_err(|_| said!("it is no address; give one as 10.0.0.17, 10.0.0.17:7417 or [fd00::17]:7417"))
 }
 
 pub fn serve(arguments: &ServeArguments, lang: Lang) -> Result<Exit> {
     let token = match &arguments.token_file {
         Some(file) => Token::read(file).map_err(|error| anyhow::anyhow!("{}", of_launch(&error)))?,
-        None => Token::fresh().map_err(|error| {
-            lost(both!(
-                "the kernel gives no random bytes ({error}); try again",
-                "内核没有给出随机字节（{error}）；请重试"
-            ))
-        })?,
+        None => Token::fresh().map_err(|error| lost(said!("the kernel gives no random bytes ({error}); try again")))?,
     };
     let stop = catch(&Outside::default())?;
     let listener = TcpListener::bind(arguments.bind).map_err(|error| unbound(arguments.bind, &error))?;
@@ -76,10 +66,7 @@ pub fn serve(arguments: &ServeArguments, lang: Lang) -> Result<Exit> {
         text if made.is_none() => output::print(&text),
         // Nobody could come without the token.
         text => shown(&text).map_err(|error| {
-            lost(both!(
-                "the token cannot be printed ({error}); redirect standard output elsewhere, or name a file by --token-file",
-                "无法输出令牌（{error}）；请把标准输出重定向到别处，或用 --token-file 指定文件"
-            ))
+            lost(said!("the token cannot be printed ({error}); redirect standard output elsewhere, or name a file by --token-file"))
         })?,
     }
     let readable = stop.readable();
@@ -94,9 +81,7 @@ pub fn serve(arguments: &ServeArguments, lang: Lang) -> Result<Exit> {
             report: &mut |line| output::complain(line),
         },
     );
-    served.map_err(|error| {
-        lost(both!("the server cannot go on ({error}); start it again", "服务端无法继续（{error}）；请重新启动"))
-    })?;
+    served.map_err(|error| lost(said!("the server cannot go on ({error}); start it again")))?;
     Ok(stop.signal().map_or(Exit::Fine, Exit::Signal))
 }
 
@@ -152,17 +137,14 @@ fn opening(at: SocketAddr, made: Option<&str>, (memory_bytes, is_known): (u64, b
 
 fn unbound(at: SocketAddr, error: &io::Error) -> anyhow::Error {
     let remedy = match error.kind() {
-        io::ErrorKind::AddrInUse => both!(
-            "another process has it: end that, or name another port by --bind",
-            "已被其他进程占用：请结束它，或用 --bind 换一个端口"
-        ),
+        io::ErrorKind::AddrInUse => said!("another process has it: end that, or name another port by --bind"),
         io::ErrorKind::PermissionDenied => {
-            both!("name a port from 1024 up by --bind", "请用 --bind 指定 1024 以上的端口")
+            said!("name a port from 1024 up by --bind")
         }
-        _ => both!("name an address of this machine by --bind", "请用 --bind 指定本机的地址"),
+        _ => said!("name an address of this machine by --bind"),
     };
     let exit = if error.kind() == io::ErrorKind::AddrInUse { Exit::ResourceLost } else { Exit::BadInput };
-    EndsWith(exit, both!("cannot listen at {at} ({error}); {remedy}", "无法在 {at} 监听（{error}）；{remedy}")).into()
+    EndsWith(exit, said!("cannot listen at {at} ({error}); {remedy}")).into()
 }
 
 #[cfg(test)]

@@ -26,23 +26,14 @@ impl Target {
     /// The one that a person typed behind this option, and the file with what lets us in where a server leads there.
     pub fn named(typed: &str, option: &str, token_file: Option<&Path>) -> Result<Target> {
         match words::split(typed) {
-            Ok(words) if words.is_empty() => refuse!(
-                "{option} has no word; give a command, as 'ssh db-17'",
-                "{option} 中没有内容；请给出命令，例如 'ssh db-17'"
-            ),
+            Ok(words) if words.is_empty() => refuse!("{option} has no word; give a command, as 'ssh db-17'"),
             Ok(words) => match (Target::of_words(words, typed, token_file)?, token_file) {
                 (place, Some(_)) if !place.is_served() => {
-                    refuse!(
-                        "--token-file belongs to a place as tcp:HOST, and '{typed}' is none; leave it out",
-                        "--token-file 用于 tcp:HOST 形式的位置，而“{typed}”不是；请去掉它"
-                    )
+                    refuse!("--token-file belongs to a place as tcp:HOST, and '{typed}' is none; leave it out")
                 }
                 (place, _) => Ok(place),
             },
-            Err(why) => refuse!(
-                "{option} '{typed}': {why}; quote it as for a shell",
-                "{option}“{typed}”：{why}；请按 shell 的规则加引号"
-            ),
+            Err(why) => refuse!("{option} '{typed}': {why}; quote it as for a shell"),
         }
     }
 
@@ -56,15 +47,11 @@ impl Target {
                     Ok(Target { place, words: vec![only.into()], shown, digest: None })
                 }
                 None => refuse!(
-                    "'{typed}' is no address of a server; give one as tcp:db-17, tcp:10.0.0.17:7417 or tcp:[fd00::17]:7417",
-                    "“{typed}”不是服务端地址；请写成 tcp:db-17、tcp:10.0.0.17:7417 或 tcp:[fd00::17]:7417"
+                    "'{typed}' is no address of a server; give one as tcp:db-17, tcp:10.0.0.17:7417 or tcp:[fd00::17]:7417"
                 ),
             },
             ([only], None) if only.starts_with(TCP) => {
-                refuse!(
-                    "'{typed}' lets in who has its token; name the file that holds it by --token-file",
-                    "“{typed}”只接受持有令牌者；请用 --token-file 指定存放令牌的文件"
-                )
+                refuse!("'{typed}' lets in who has its token; name the file that holds it by --token-file")
             }
             _ => Ok(Target::of(words.into_iter().map(OsString::from).collect(), shown, None)),
         }
@@ -79,12 +66,9 @@ impl Target {
     pub fn of_journal(elsewhere: &Elsewhere, typed: Option<&str>) -> Result<Target> {
         let words: Vec<OsString> = elsewhere.place.iter().map(|word| OsString::from_vec(word.0.clone())).collect();
         match words.first() {
-            None => refuse!("the journal names no place; measure anew", "日志中没有位置；请重新测量"),
+            None => refuse!("the journal names no place; measure anew"),
             Some(word) if word.as_bytes().starts_with(TCP.as_bytes()) => {
-                refuse!(
-                    "a run started through hostmark serve cannot be resumed; start a new run",
-                    "在 hostmark serve 上的运行无法继续；请重新测量"
-                )
+                refuse!("a run started through hostmark serve cannot be resumed; start a new run")
             }
             Some(_) => {
                 let joined = || words.join(OsStr::new(" ")).to_string_lossy().into_owned();

@@ -12,7 +12,7 @@ use hostmark_present::export::fleet;
 
 use super::files;
 use crate::command::{EndsWith, hand_over};
-use crate::language::{both, refuse, refused};
+use crate::language::{refuse, refused, said};
 use crate::{output, store};
 
 fn formats() -> PossibleValuesParser {
@@ -46,19 +46,11 @@ pub struct ReportArguments {
 pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
     output::refuse_flood(&arguments.format, arguments.out.as_deref(), "--out FILE")?;
     let format = fleet::format_named(&arguments.format);
-    let format = format.with_context(|| {
-        both!(
-            "there is no such format; hostmark fleet report --help names them",
-            "没有这种格式；hostmark fleet report --help 列出全部"
-        )
-    })?;
+    let format = format.with_context(|| said!("there is no such format; hostmark fleet report --help names them"))?;
     let gathering = read(&arguments.directory, &arguments.filters)?;
     if gathering.runs() > 0 && !arguments.filters.is_empty() && !gathering.has_cases() {
         let named = arguments.filters.join(" ");
-        let sentence = both!(
-            "no run there has a case of {named}; name groups, probes or cases as hostmark list does",
-            "其中没有运行含 {named} 的用例；请按 hostmark list 的写法给出组、探针或用例"
-        );
+        let sentence = said!("no run there has a case of {named}; name groups, probes or cases as hostmark list does");
         return Err(EndsWith(Exit::NothingSelected, sentence).into());
     }
     let fleet = Fleet::of(&gathering);
@@ -80,9 +72,8 @@ fn checked(fleet: &Fleet) -> Exit {
     match () {
         () if fleet.odd().next().is_some() || usual().any(CaseBesideUsual::is_slow_as_a_whole) => Exit::Found,
         () if fleet.judged == 0 && usual().all(|case| case.judged() == 0) => {
-            output::complain(&both!(
-                "nothing could be judged: no kind has enough hosts, and no value stands beside what is usual; measure more hosts",
-                "无法作任何判定：没有机型达到所需台数，也没有可与常见范围对照的数值；请测量更多主机"
+            output::complain(&said!(
+                "nothing could be judged: no kind has enough hosts, and no value stands beside what is usual; measure more hosts"
             ));
             Exit::Undecided
         }
@@ -94,9 +85,8 @@ fn checked(fleet: &Fleet) -> Exit {
 fn read(directory: &Path, filters: &[String]) -> Result<Gathering> {
     let found = files::below(directory).map_err(|error| {
         refused!(
-            "{} cannot be read ({error}); give a directory with run files",
-            "无法读取 {}（{error}）；请给出存放运行文件的目录",
-            directory.display()
+            "{directory} cannot be read ({error}); give a directory with run files",
+            directory = directory.display()
         )
     })?;
     let shown = |path: &Path| path.strip_prefix(directory).unwrap_or(path).to_string_lossy().into_owned();
@@ -135,15 +125,13 @@ fn read(directory: &Path, filters: &[String]) -> Result<Gathering> {
         let refused = found.files.len();
         match refused {
             0 => refuse!(
-                "there is no run (*.json) in {}; give the directory with the runs",
-                "{} 中没有运行文件（*.json）；请给出存放运行的目录",
-                directory.display()
+                "there is no run (*.json) in {directory}; give the directory with the runs",
+                directory = directory.display()
             ),
             _ => refuse!(
-                "none of the {refused} files in {} is a run that can be read (hostmark report FILE says why); give the \
+                "none of the {refused} files in {directory} is a run that can be read (hostmark report FILE says why); give the \
                  directory with the runs",
-                "{} 中的 {refused} 个文件都不是可读的运行文件（hostmark report FILE 说明原因）；请给出存放运行的目录",
-                directory.display()
+                directory = directory.display()
             ),
         }
     }

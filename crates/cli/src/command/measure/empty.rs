@@ -3,10 +3,10 @@
 use hostmark_analysis::escape::visible;
 use hostmark_analysis::reasons::localized;
 use hostmark_engine::plan::Plan;
-use hostmark_model::{Exit, Lang, Outcome, Run, counted};
+use hostmark_model::{Exit, Lang, Outcome, Run};
 
 use crate::command::EndsWith;
-use crate::language::both;
+use crate::language::said;
 
 /// The error of a run that came to its end and has skipped cases alone; none of any other.
 pub fn error(run: &Run, lang: Lang) -> Option<anyhow::Error> {
@@ -42,21 +42,14 @@ fn because(reasons: impl Iterator<Item = String>) -> anyhow::Error {
         }
     }
     let sentence = match distinct.as_slice() {
-        [] => both!(
-            "there is no case to measure; choose others, as hostmark list shows them",
-            "没有可测量的用例；请另选，hostmark list 列出全部"
-        ),
+        [] => said!("there is no case to measure; choose others, as hostmark list shows them"),
         [only] => {
             let only = visible(only);
-            both!("nothing can be measured: {only}", "没有可测得的用例：{only}")
+            said!("nothing can be measured: {only}")
         }
         [first, rest @ ..] => {
             let (first, count) = (visible(first), rest.len());
-            let more = counted(count, "other reason");
-            both!(
-                "nothing can be measured: {first} (and {more}, beside the cases)",
-                "没有可测得的用例：{first}（另有 {count} 个原因，见各用例）"
-            )
+            said!("nothing can be measured: {first} (and {count:other reason}, beside the cases)")
         }
     };
     EndsWith(Exit::NothingSelected, sentence).into()

@@ -14,7 +14,7 @@ use regex_lite::Regex;
 use rustix::fs::Access;
 
 use crate::isolate::Layer;
-use crate::language::{both, refuse, refused};
+use crate::language::{refuse, refused, said};
 use crate::{words, writable};
 
 #[derive(Debug, Args)]
@@ -115,12 +115,7 @@ pub fn seed(typed: &str) -> Result<u64, String> {
         Some(digits) => u64::from_str_radix(digits, 16),
         None => typed.parse(),
     };
-    number.map_err(|_| {
-        both!(
-            "it is no seed; give a number below 2^64, decimal or hexadecimal as 0x7f3a",
-            "不是种子；请给出小于 2^64 的数，十进制或如 0x7f3a 的十六进制"
-        )
-    })
+    number.map_err(|_| said!("it is no seed; give a number below 2^64, decimal or hexadecimal as 0x7f3a"))
 }
 
 /// A number of bytes above 0, as a person types it: `10G`, `64M`, `4096`.
@@ -133,26 +128,20 @@ fn bytes(typed: &str) -> Result<u64, String> {
         _ => (typed, 0),
     };
     let number = digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse::<u64>().ok()).flatten();
-    number.and_then(|number| number.checked_mul(1 << shift)).filter(|bytes| *bytes > 0).ok_or_else(|| {
-        both!(
-            "it is no size above 0; give bytes, or 64K, 100M, 10G, 1T",
-            "不是大于 0 的大小；请给出字节数，或 64K、100M、10G、1T"
-        )
-    })
+    number
+        .and_then(|number| number.checked_mul(1 << shift))
+        .filter(|bytes| *bytes > 0)
+        .ok_or_else(|| said!("it is no size above 0; give bytes, or 64K, 100M, 10G, 1T"))
 }
 
 /// A regular expression that can be searched for.
 fn pattern(typed: &str) -> Result<String, String> {
     match Regex::new(typed) {
-        Ok(_) if typed.is_empty() => Err(both!(
-            "it matches nothing in particular; write what stands around the number, as 'avg=([0-9.]+)'",
-            "它什么都能匹配；请写出数字前后的内容，例如 'avg=([0-9.]+)'"
-        )),
+        Ok(_) if typed.is_empty() => {
+            Err(said!("it matches nothing in particular; write what stands around the number, as 'avg=([0-9.]+)'"))
+        }
         Ok(_) => Ok(typed.to_owned()),
-        Err(error) => Err(both!(
-            "{error}; write it as for grep -E, the number in (…)",
-            "{error}；请按 grep -E 的写法，数字放在 (…) 中"
-        )),
+        Err(error) => Err(said!("{error}; write it as for grep -E, the number in (…)")),
     }
 }
 
@@ -160,7 +149,7 @@ fn pattern(typed: &str) -> Result<String, String> {
 pub fn unit(typed: &str) -> Result<String, String> {
     match PrintedUnit::of_name(typed) {
         Some(unit) => Ok(unit.name.to_owned()),
-        None => Err(both!("choose from {}", "可选 {}", PrintedUnit::names())),
+        None => Err(said!("choose from {names}", names = PrintedUnit::names())),
     }
 }
 
@@ -225,9 +214,9 @@ pub fn settings_set(request: &Request) -> BTreeMap<String, String> {
 /// A command that can be split into words.
 pub fn command(typed: &str) -> Result<CommandWords, String> {
     match words::split(typed) {
-        Ok(words) if words.is_empty() => Err(both!("it has no word; name a program", "其中没有内容；请给出程序")),
+        Ok(words) if words.is_empty() => Err(said!("it has no word; name a program")),
         Ok(words) => Ok(CommandWords(words)),
-        Err(why) => Err(both!("{why}; quote it as for a shell", "{why}；请按 shell 的规则加引号")),
+        Err(why) => Err(said!("{why}; quote it as for a shell")),
     }
 }
 
@@ -235,10 +224,7 @@ pub fn command(typed: &str) -> Result<CommandWords, String> {
 pub fn check_command(inputs: &Inputs) -> Result<()> {
     let Some(name) = inputs.command.first() else { return Ok(()) };
     executable(name).map_err(|error| {
-        refused!(
-            "--command {name} cannot be started ({error}); name a program that is there and may be executed",
-            "--command {name} 无法启动（{error}）；请给出存在且可执行的程序"
-        )
+        refused!("--command {name} cannot be started ({error}); name a program that is there and may be executed")
     })
 }
 
@@ -270,20 +256,11 @@ pub fn on_this_machine(inputs: Inputs) -> Result<Inputs> {
     match std::fs::canonicalize(&typed) {
         Ok(path) if path.is_dir() => {
             writable::check(&path).map_err(|error| {
-                refused!(
-                    "nothing can be made in --scratch {shown} ({error}); name a directory that may be written to",
-                    "无法在 --scratch {shown} 中创建内容（{error}）；请给出可写的目录"
-                )
+                refused!("nothing can be made in --scratch {shown} ({error}); name a directory that may be written to")
             })?;
             Ok(Inputs { scratch: Some(PathBytes(path.into_os_string().into_vec())), ..inputs })
         }
-        Ok(_) => refuse!(
-            "--scratch {shown} is no directory; name a directory that may be written to",
-            "--scratch {shown} 不是目录；请给出可写的目录"
-        ),
-        Err(error) => refuse!(
-            "--scratch {shown}: {error}; name a directory that may be written to",
-            "--scratch {shown}：{error}；请给出可写的目录"
-        ),
+        Ok(_) => refuse!("--scratch {shown} is no directory; name a directory that may be written to"),
+        Err(error) => refuse!("--scratch {shown}: {error}; name a directory that may be written to"),
     }
 }

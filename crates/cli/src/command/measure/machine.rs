@@ -16,7 +16,7 @@ use super::quiet::CpuWatch;
 use crate::command::lost;
 use crate::command::processes::{self, janitor::Janitor};
 use crate::isolate::{self, Layer, Outside};
-use crate::language::both;
+use crate::language::said;
 use crate::signals::StopRequest;
 use crate::wall::SinceStart;
 use crate::world::{MockMachine, context};
@@ -104,10 +104,7 @@ pub fn own_file() -> Result<PathBuf, String> {
 }
 
 fn not_found(error: &io::Error) -> String {
-    both!(
-        "the program's own file cannot be found ({error}); mount /proc",
-        "找不到程序自身的文件（{error}）；请挂载 /proc"
-    )
+    said!("the program's own file cannot be found ({error}); mount /proc")
 }
 
 /// Who cleans up where this process is killed.
@@ -127,9 +124,8 @@ pub fn janitor_of_runs(program: &Path) -> Result<(Janitor, OsString)> {
 /// From now on a person's request to stop is heard.
 pub fn catch(outside: &Outside) -> Result<StopRequest> {
     StopRequest::catch(outside.signal_log()).map_err(|error| {
-        lost(both!(
-            "signals cannot be caught (pipe2, fcntl or sigaction: {error}); raise the limit of open files (ulimit -n)",
-            "无法捕获信号（pipe2、fcntl 或 sigaction：{error}）；请提高打开文件数上限（ulimit -n）"
+        lost(said!(
+            "signals cannot be caught (pipe2, fcntl or sigaction: {error}); raise the limit of open files (ulimit -n)"
         ))
     })
 }

@@ -195,7 +195,7 @@ pub fn fitted(host: &HostFacts, request: Request, table: Option<&NamedTable>) ->
 /// The plan of a run from what its file says.
 pub fn planned_before(run: &Run) -> Result<Plan> {
     if !is_machine(&run.host) {
-        refuse!("the run is of a machine that cannot be; measure anew", "该运行所记录的机器不可能存在；请重新测量");
+        refuse!("the run is of a machine that cannot be; measure anew");
     }
     let request = Request {
         filters: run.settings.filters.clone(),

@@ -36,10 +36,10 @@ impl Begun {
         let path = store::find_journal(named)?;
         let shown = path.display().to_string();
         let (journal, mut header, past) = Journal::resume::<Run>(&path)
-            .map_err(|error| anyhow::anyhow!("{shown} {}", crate::refusals::of_journal(&error)))?;
+            .map_err(|error| anyhow::anyhow!("{shown} {}", crate::language::spoken(&error.message())))?;
         header.run.disturbances.extend(damaged(header.damaged));
         if !lies_beside(&header, &path) {
-            refuse!("{shown} names no run file; measure anew", "{shown} 没有指明运行文件；请重新测量");
+            refuse!("{shown} names no run file; measure anew");
         }
         let file = PathBuf::from(OsStr::from_bytes(&header.origin.file.0));
         let resume = retyped::line(&path, &header.run.settings.inputs, header.origin.elsewhere.as_ref());
@@ -98,21 +98,13 @@ impl Begun {
         let Begun { kept, header, past, shown } = self;
         match (header.run.settings.inputs.isolate.as_slice(), within) {
             (before, now) if before == now => {}
-            ([], _) => refuse!(
-                "{shown} was begun outside of all layers; leave out --isolate",
-                "{shown} 开始时不在任何层内；请去掉 --isolate"
-            ),
-            (before, _) => refuse!(
-                "{shown} was begun within layers; add --isolate {}",
-                "{shown} 是在层内开始的；请加上 --isolate {}",
-                before.join(",")
-            ),
+            ([], _) => refuse!("{shown} was begun outside of all layers; leave out --isolate"),
+            (before, _) => {
+                refuse!("{shown} was begun within layers; add --isolate {before}", before = before.join(","))
+            }
         }
         if header.origin.binary != binary() {
-            refuse!(
-                "{shown} was begun by another build of hostmark; go on with that one, or measure anew",
-                "{shown} 由另一个构建的 hostmark 开始；请用那一个继续，或重新测量"
-            );
+            refuse!("{shown} was begun by another build of hostmark; go on with that one, or measure anew");
         }
         Ok((go_on(header.run, &header.cases, past, host, &shown, machine)?, kept))
     }
@@ -128,39 +120,24 @@ pub fn go_on(
     machine: &MeasuredMachine,
 ) -> Result<Ready> {
     if run.host.boot_id != host.boot_id {
-        refuse!(
-            "{shown} was begun before this host was started anew; measure anew",
-            "{shown} 开始之后本机重启过；请重新测量"
-        );
+        refuse!("{shown} was begun before this host was started anew; measure anew");
     }
     let Ok(plan) = planned_before(&run) else {
-        refuse!(
-            "{shown} has a plan that this host no longer has; measure anew",
-            "{shown} 的计划在本机已不成立；请重新测量"
-        );
+        refuse!("{shown} has a plan that this host no longer has; measure anew");
     };
     if plan.cases.len() != cases.len() || !plan.cases.iter().zip(cases).all(|(case, id)| case.id.to_string() == *id) {
-        refuse!(
-            "{shown} has another plan than its settings give; measure anew",
-            "{shown} 的计划与其设置不符；请重新测量"
-        );
+        refuse!("{shown} has another plan than its settings give; measure anew");
     }
     check_command(&run.settings.inputs)?;
     let usable = host.usable_cpus();
     let mut cpus = plan.cases.iter().filter(|case| case.skip.is_none()).flat_map(|case| &case.cpus);
     if let Some(cpu) = cpus.find(|cpu| !usable.contains(cpu)) {
-        refuse!(
-            "{shown} needs CPU {cpu}, which cannot be used any more; allow it, or measure anew",
-            "{shown} 需要 CPU {cpu}，而它已不可用；请放开它，或重新测量"
-        );
+        refuse!("{shown} needs CPU {cpu}, which cannot be used any more; allow it, or measure anew");
     }
     let calibration = machine.clock(&host);
     let (before, now) = (&run.settings.clock.source, calibration.facts().source);
     if *before != now {
-        refuse!(
-            "{shown} was timed by {before}, and this host now has {now}; measure anew",
-            "{shown} 以 {before} 计时，而本机现在使用 {now}；请重新测量"
-        );
+        refuse!("{shown} was timed by {before}, and this host now has {now}; measure anew");
     }
     // Planned for the host as it was, and careful with the memory that it has now.
     let host = HostFacts { memory: host.memory, limits: host.limits, ..run.host.clone() };

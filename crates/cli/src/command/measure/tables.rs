@@ -11,7 +11,7 @@ use crate::language::refuse;
 fn named(name: &str) -> Result<&'static NamedTable> {
     match tables::table_named(name) {
         Some(table) => Ok(table),
-        None => refuse!("no table is called '{name}'; choose {}", "没有名为“{name}”的表；可选 {}", names()),
+        None => refuse!("no table is called '{name}'; choose {names}", names = names()),
     }
 }
 
@@ -44,11 +44,9 @@ pub fn check_set(table: &NamedTable, host: &HostFacts, set: &[String]) -> Result
         cells.iter().any(|cell| is_meant(&cell.probe) && cell.params.get(axis).is_some_and(fixed))
     };
     match set.iter().find(is_of_table) {
-        Some(typed) => refuse!(
-            "--table {} has points of its own there; leave out --set {typed}",
-            "--table {} 在该轴上有自己的取值；请去掉 --set {typed}",
-            table.name
-        ),
+        Some(typed) => {
+            refuse!("--table {table} has points of its own there; leave out --set {typed}", table = table.name)
+        }
         None => Ok(()),
     }
 }

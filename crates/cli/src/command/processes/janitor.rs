@@ -21,8 +21,8 @@ use hostmark_model::{PathBytes, Scratch};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::emulator;
-use crate::language::both;
-use crate::refusals::of_launch;
+use crate::language::of_launch;
+use crate::language::said;
 
 /// The word that starts it; no command for people.
 pub const NAME: &str = "janitor";
@@ -192,15 +192,13 @@ fn not_started(program: &Path, how: &str) -> String {
     let program = named.as_deref().unwrap_or(program).display();
     let how = of_launch(&how);
     match emulator::name() {
-        Some(emulator) => both!(
+        Some(emulator) => said!(
             "{emulator} executes this program and cannot start it again for its workers ({how}); \
-             run it natively, or register the emulator with binfmt_misc",
-            "{emulator} 正在模拟执行本程序，无法再次启动它作为工作进程（{how}）；请原生运行，或用 binfmt_misc 注册该模拟器"
+             run it natively, or register the emulator with binfmt_misc"
         ),
-        None => both!(
+        None => said!(
             "{program} cannot be started for the workers ({how}); start hostmark by its own file, \
-             and look at the limits of processes and of memory (ulimit -a)",
-            "无法启动 {program} 作为工作进程（{how}）；请直接执行 hostmark 的程序文件，并检查进程数与内存的限制（ulimit -a）"
+             and look at the limits of processes and of memory (ulimit -a)"
         ),
     }
 }

@@ -15,7 +15,7 @@ use hostmark_launch::supervise::{Ending, Errors, Membership, ReadOutcome, Superv
 use hostmark_launch::timing::timing;
 
 use super::janitor::Janitor;
-use crate::language::both;
+use crate::language::said;
 
 /// The word that starts it; no command for people.
 pub const NAME: &str = "neighbour";
@@ -131,16 +131,12 @@ pub fn start(program: &Path, work: Work, cpus: &[usize], janitor: &mut Janitor) 
     command.args([NAME, &std::process::id().to_string(), &work.word()]).args(cpus.iter().map(usize::to_string));
     let terms =
         Terms { group: Membership::Own, has_input: true, errors: Errors::Dropped, ending: Ending::Killed, stop: None };
-    let not_started = |why: &str| {
-        both!(
-            "the process on the neighbour CPU cannot be started ({why}); look at ulimit -a",
-            "无法在相邻 CPU 上启动进程（{why}）；请检查 ulimit -a"
-        )
-    };
+    let not_started =
+        |why: &str| said!("the process on the neighbour CPU cannot be started ({why}); look at ulimit -a");
     let mut process = janitor.begin(command, terms).map_err(|error| not_started(&error.to_string()))?;
     match process.read_line_within(timing().start) {
         Ok(ReadOutcome::Line(_)) => Ok(process),
-        Ok(_) => Err(not_started(&both!("it ended at once", "它立即结束了"))),
+        Ok(_) => Err(not_started(&said!("it ended at once"))),
         Err(error) => Err(not_started(&error.to_string())),
     }
 }

@@ -19,7 +19,7 @@ use super::far::target::Target;
 use super::hand_over;
 use super::measure::inputs;
 use super::runs::{chosen, load, series, several};
-use crate::language::{both, refuse};
+use crate::language::{refuse, said};
 use crate::{output, store};
 
 /// The names of all formats.
@@ -151,8 +151,7 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
         export::format_named(format).and_then(|format| format.lacks(&runs)).filter(|_| arguments.base.is_none());
     if let Some(table) = lacks {
         refuse!(
-            "there is nothing for --format {format} in what was measured; measure it by hostmark run --table {table}",
-            "测量结果中没有 --format {format} 所需的内容；请用 hostmark run --table {table} 测量"
+            "there is nothing for --format {format} in what was measured; measure it by hostmark run --table {table}"
         );
     }
     let text = match &arguments.base {
@@ -160,10 +159,7 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
         Some(base) if format == "overhead" => {
             export::overhead_over(&runs, Some(base), &options).map_err(anyhow::Error::msg)?
         }
-        Some(_) => refuse!(
-            "--base belongs to --format overhead; add it, or leave --base out",
-            "--base 与 --format overhead 同用；请加上后者，或去掉 --base"
-        ),
+        Some(_) => refuse!("--base belongs to --format overhead; add it, or leave --base out"),
     };
     hand_over(&text, arguments.out.as_deref())?;
     Ok(Exit::Fine)
@@ -172,10 +168,7 @@ pub fn report(arguments: &ReportArguments, lang: Lang) -> Result<Exit> {
 /// The place that keeps runs.
 fn kept_at(typed: &str) -> Result<Target> {
     if typed.trim_start().starts_with(TCP) {
-        refuse!(
-            "hostmark serve gives no runs that are kept there; log in there, as by --on 'ssh HOST'",
-            "hostmark serve 不提供那里保存的运行；请登录过去，例如 --on 'ssh HOST'"
-        );
+        refuse!("hostmark serve gives no runs that are kept there; log in there, as by --on 'ssh HOST'");
     }
     Target::named(typed, "--on", None)
 }
@@ -200,9 +193,6 @@ fn render_with(runs: &[Run], format: &str, options: &RenderOptions) -> Result<St
     }
     let text = export::format_named(format).and_then(|format| format.render(runs, options));
     text.with_context(|| {
-        both!(
-            "--format {format} shows one run; give one, or --format hosts, html, markdown, lmbench or overhead for several",
-            "--format {format} 只显示一次运行；请只给一次，多次运行可用 --format hosts、html、markdown、lmbench 或 overhead"
-        )
+        said!("--format {format} shows one run; give one, or --format hosts, html, markdown, lmbench or overhead for several")
     })
 }

@@ -35,7 +35,7 @@ fn of_file(path: &Path, lang: Lang) -> Result<Run> {
 
 fn of_journal(path: &Path) -> Result<Run> {
     let (header, rounds, is_under_way) = Journal::read::<Run>(path)
-        .map_err(|error| anyhow!("{} {}", path.display(), crate::refusals::of_journal(&error)))?;
+        .map_err(|error| anyhow!("{} {}", path.display(), crate::language::spoken(&error.message())))?;
     let mut run = header.run;
     run.disturbances.extend(damaged(header.damaged));
     let plan = ready::planned_before(&run).ok();

@@ -35,10 +35,7 @@ pub fn show((plan, host): &(Plan, HostFacts), of_table: Option<&str>, format: &s
     let text = match format {
         "table" => table(plan, look, of_table, &output::options(lang, false)),
         "json" => output::json(&serde_json::to_string_pretty(&value(plan, look, of_table))?),
-        _ => refuse!(
-            "a plan cannot be shown as {format}; give --format table or json",
-            "计划不能以 {format} 格式显示；请用 --format table 或 json"
-        ),
+        _ => refuse!("a plan cannot be shown as {format}; give --format table or json"),
     };
     output::print(&text);
     match empty::of_plan(plan, lang) {

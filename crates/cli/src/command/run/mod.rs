@@ -29,7 +29,7 @@ use super::measure::{self, Means, Measured, empty};
 use super::runs::kept::{self, Author, RunDestination};
 use super::runs::{history, self_checked};
 use super::{lost, remedy, remedy_or_another_file, report, unsaved};
-use crate::language::{both, refuse, refused};
+use crate::language::{refuse, refused, said};
 use crate::output;
 use crate::progress::Bar;
 use crate::signals::StopRequest;
@@ -162,10 +162,7 @@ impl RunArguments {
     /// Where the run's peers are.
     fn peers(&self) -> Result<Vec<target::Target>> {
         if self.token_file.is_some() && !self.peer.iter().chain(&self.on).any(|typed| is_served(typed)) {
-            refuse!(
-                "--token-file belongs to a place as tcp:HOST, and there is none; leave it out",
-                "--token-file 用于 tcp:HOST 形式的位置，而这里没有；请去掉它"
-            );
+            refuse!("--token-file belongs to a place as tcp:HOST, and there is none; leave it out");
         }
         self.peer.iter().map(|typed| target::Target::named(typed, "--peer", self.token_of(typed))).collect()
     }
@@ -207,10 +204,7 @@ impl RunArguments {
 
 /// Why no run can be kept under a name.
 fn unnamed(name: &str, why: &dyn std::fmt::Display) -> anyhow::Error {
-    refused!(
-        "the run cannot be kept as {name} ({why}); name a file by --out",
-        "运行无法以 {name} 为名保存（{why}）；请用 --out 指定文件"
-    )
+    refused!("the run cannot be kept as {name} ({why}); name a file by --out")
 }
 
 /// Whether a place is a server's.
@@ -222,7 +216,7 @@ fn is_served(typed: &str) -> bool {
 fn note(typed: &str) -> Result<String, String> {
     match typed.trim() {
         text if (1..=200).contains(&text.chars().count()) => Ok(text.to_owned()),
-        _ => Err(both!("give a text of 1 to 200 characters", "请给出 1 到 200 个字符的文本")),
+        _ => Err(said!("give a text of 1 to 200 characters")),
     }
 }
 
@@ -230,10 +224,7 @@ fn note(typed: &str) -> Result<String, String> {
 pub(super) fn run_name(typed: &str) -> Result<String, String> {
     match store::file_part(typed) == typed && typed != "last" && !typed.starts_with("last-") {
         true => Ok(typed.to_owned()),
-        false => Err(both!(
-            "it is no name; give up to 40 letters, digits, - and _, and not last",
-            "不是名称；请用最多 40 个字母、数字、- 和 _，且不能是 last"
-        )),
+        false => Err(said!("it is no name; give up to 40 letters, digits, - and _, and not last")),
     }
 }
 
@@ -279,8 +270,7 @@ fn here(
     expected.as_ref().map_or(Ok(()), |expected| expected.check(&host))?;
     if arguments.strict && !self_checked::of(&host, ready::own_digest().as_deref()).is_some_and(|it| it.has_passed()) {
         refuse!(
-            "no self-check of this program has passed on this host since it started; run hostmark self-check first, or leave out --strict",
-            "本机启动以来，本程序没有通过过自检；请先运行 hostmark self-check，或去掉 --strict"
+            "no self-check of this program has passed on this host since it started; run hostmark self-check first, or leave out --strict"
         );
     }
     let named = match (arguments.dry_run, is_fresh) {
@@ -367,9 +357,8 @@ fn remark_scratch(inputs: &Inputs) {
     let directory = scratch(inputs);
     if let Err(error) = writable::check(&directory) {
         let directory = directory.display();
-        output::remark(&both!(
-            "nothing can be made in {directory} ({error}), so cases with files would be skipped; name another directory by --scratch",
-            "无法在 {directory} 中创建内容（{error}），需要文件的用例将被跳过；请用 --scratch 换一个目录"
+        output::remark(&said!(
+            "nothing can be made in {directory} ({error}), so cases with files would be skipped; name another directory by --scratch"
         ));
     }
 }
@@ -416,10 +405,7 @@ fn finish(
     }
     if let Some(error) = sink_lost {
         let remedy = remedy_or_another_file(&error);
-        return Err(lost(both!(
-            "the journal could not be written to its end ({error}); {remedy}",
-            "日志未能写完（{error}）；{remedy}"
-        )));
+        return Err(lost(said!("the journal could not be written to its end ({error}); {remedy}")));
     }
     if let Some(nothing) = nothing {
         return Err(nothing);
@@ -438,11 +424,10 @@ fn unsaved_with_journal(place: &RunFiles, what_to_do: Option<&str>, error: &std:
     let Some(what_to_do) = what_to_do.filter(|_| place.journal.exists()) else {
         return unsaved(&file.to_string(), error);
     };
-    let make = remedy(error).map_or_else(String::new, |_| both!("make room and ", "腾出空间，"));
-    lost(both!(
+    let make = remedy(error).map_or_else(String::new, |_| said!("make room and "));
+    lost(said!(
         "the run could not be saved to {file} ({error}); what was measured is in its journal: {make}save it by \
-         {what_to_do}, with --out for another file",
-        "运行无法保存到 {file}（{error}）；测得的内容在日志中：请{make}用 {what_to_do} 保存，或加 --out 换一个文件"
+         {what_to_do}, with --out for another file"
     ))
 }
 

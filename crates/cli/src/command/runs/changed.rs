@@ -7,7 +7,7 @@ use hostmark_analysis::fleet::{Gathering, HostChange, changes};
 use hostmark_model::{Exit, Text};
 
 use crate::command::EndsWith;
-use crate::language::{both, current};
+use crate::language::{current, said};
 use crate::{output, store};
 
 /// The changes of the cases that these filters name, of all where there is none, and of how many runs. One file is in memory at a time.
@@ -26,10 +26,7 @@ pub fn found(files: &[PathBuf], filters: &[String]) -> Result<(Vec<HostChange>, 
     }
     if !filters.is_empty() && gathering.runs() > 0 && !gathering.has_cases() {
         let named = filters.join(" ");
-        let sentence = both!(
-            "no kept run has a case of {named}; name groups, probes or cases as hostmark list does",
-            "已保存的运行中没有 {named} 的用例；请按 hostmark list 的写法给出组、探针或用例"
-        );
+        let sentence = said!("no kept run has a case of {named}; name groups, probes or cases as hostmark list does");
         return Err(EndsWith(Exit::NothingSelected, sentence).into());
     }
     Ok((changes(&gathering), gathering.runs()))

@@ -8,7 +8,7 @@ use hostmark_probes::CATALOGUE;
 
 use super::several;
 use crate::command::EndsWith;
-use crate::language::{both, refuse};
+use crate::language::{refuse, said};
 use crate::store;
 
 /// Filters; without one, all cases.
@@ -57,10 +57,8 @@ impl Chosen {
 }
 
 fn none_of(filter: &str) -> anyhow::Error {
-    let sentence = both!(
-        "there is no case {filter} in what was measured; hostmark report RUN --full lists all that is",
-        "测量结果中没有用例 {filter}；hostmark report RUN --full 列出全部"
-    );
+    let sentence =
+        said!("there is no case {filter} in what was measured; hostmark report RUN --full lists all that is");
     match store::find(filter) {
         Err(no_run) if !is_known(probe_of(filter)) => no_run,
         _ => EndsWith(Exit::NothingSelected, sentence).into(),
@@ -106,28 +104,20 @@ pub fn number(run: &Run, filter: &str, unit: Option<&PrintedUnit>) -> Result<Str
             Some(case) => case,
             None => {
                 let (count, first) = (picked.len(), run.typed_id(&first.id));
-                refuse!(
-                    "--get {filter} means {count} cases; name one, as {first}",
-                    "--get {filter} 对应 {count} 个用例；请指明一个，如 {first}"
-                )
+                refuse!("--get {filter} means {count} cases; name one, as {first}")
             }
         },
     };
     let (id, name) = (run.typed_id(&case.id), &run.name);
     let Some(measured) = case.measured() else {
-        let sentence = both!(
-            "{id} has no value in {name}; hostmark report {name} {id} tells why",
-            "{name} 中 {id} 没有数值；原因见 hostmark report {name} {id}"
-        );
+        let sentence = said!("{id} has no value in {name}; hostmark report {name} {id} tells why");
         return Err(EndsWith(Exit::NothingSelected, sentence).into());
     };
     let stored = run.probes.iter().find(|probe| probe.id == case.probe).map(|probe| probe.unit);
     match unit {
-        Some(unit) if stored != Some(unit.stored) => refuse!(
-            "{id} cannot be told in {}; leave --unit out for its base unit",
-            "{id} 不能以 {} 表示；去掉 --unit 则用其基本单位",
-            unit.name
-        ),
+        Some(unit) if stored != Some(unit.stored) => {
+            refuse!("{id} cannot be told in {unit}; leave --unit out for its base unit", unit = unit.name)
+        }
         Some(unit) => Ok(six_digits(measured.estimate.value() / unit.factor)),
         None => {
             let name = stored.map_or("", |unit| unit_name(unit, Lang::En));

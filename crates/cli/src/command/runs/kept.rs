@@ -9,11 +9,11 @@ use anyhow::Result;
 use hostmark_analysis::escape::visible;
 use hostmark_engine::sys::place::Place;
 use hostmark_engine::{Journal, Origin, PlanLine};
-use hostmark_model::{Elsewhere, PathBytes, Run, counted};
+use hostmark_model::{Elsewhere, PathBytes, Run};
 
 use super::retyped;
 use crate::command::{EndsWith, exit_of, sentence, unwritten};
-use crate::language::{both, refused};
+use crate::language::{refused, said};
 use crate::store::{self, RunFiles};
 use crate::{output, words, writable};
 
@@ -87,8 +87,10 @@ impl RunDestination {
     pub fn goes_on_later(self, error: anyhow::Error, rounds: usize) -> anyhow::Error {
         let Some(what) = self.what_to_do() else { return error };
         let (exit, sentence) = (exit_of(&error), sentence(&error));
-        let kept = format!("{} {}", counted(rounds, "round"), if rounds == 1 { "is" } else { "are" });
-        let sentence = both!("{sentence}; {kept} kept: {what}", "{sentence}；已保存 {rounds} 轮：{what}");
+        let sentence = match rounds {
+            1 => said!("{sentence}; 1 round is kept: {what}"),
+            _ => said!("{sentence}; {rounds} rounds are kept: {what}"),
+        };
         EndsWith(exit, sentence).into()
     }
 
@@ -123,10 +125,7 @@ fn keep(hostname: &str) -> Option<RunFiles> {
     match RunFiles::begun_now(hostname) {
         Ok(place) => Some(place),
         Err(reason) => {
-            output::complain(&both!(
-                "the run cannot be kept ({reason}); name a file by --out",
-                "无法保存该运行（{reason}）；请用 --out 指定文件"
-            ));
+            output::complain(&said!("the run cannot be kept ({reason}); name a file by --out"));
             None
         }
     }
@@ -163,10 +162,7 @@ fn open_journal(
     };
     if !is_named {
         let path = place.journal.display();
-        output::complain(&both!(
-            "the run cannot be kept ({path}: {error}); name a file by --out",
-            "无法保存该运行（{path}：{error}）；请用 --out 指定文件"
-        ));
+        output::complain(&said!("the run cannot be kept ({path}: {error}); name a file by --out"));
         return Ok(None);
     }
     Err(unopened(place, &error))
@@ -177,16 +173,9 @@ fn unopened(place: &RunFiles, error: &io::Error) -> anyhow::Error {
     let path = place.journal.display();
     match error.kind() {
         io::ErrorKind::AlreadyExists => {
-            refused!(
-                "{path} is the journal of a run under way or cut short; remove it, or name another file by --out",
-                "{path} 是正在进行或已中断的运行的日志；请删除它，或用 --out 换一个文件"
-            )
+            refused!("{path} is the journal of a run under way or cut short; remove it, or name another file by --out")
         }
-        _ => unwritten(
-            error,
-            &both!("the journal {path} cannot be written", "无法写入日志 {path}"),
-            &both!("name another file by --out", "请用 --out 换一个文件"),
-        ),
+        _ => unwritten(error, &said!("the journal {path} cannot be written"), &said!("name another file by --out")),
     }
 }
 

@@ -24,7 +24,7 @@ use hostmark_present::render::columns::{TextColumn, columns};
 use serde_json::{Value, json};
 
 use self::prune::Unwanted;
-use crate::language::both;
+use crate::language::said;
 use crate::store::summary::{Summary, summaries};
 use crate::{output, store};
 
@@ -124,10 +124,7 @@ pub fn runs(arguments: &RunsArguments, lang: Lang) -> Result<Exit> {
 fn all_series() -> String {
     let line = |name: String| {
         let turns = store::turns(&name).map_or(0, |turns| turns.len());
-        both!(
-            "series {name}: {turns} turns; hostmark report {name}\n",
-            "序列 {name}：{turns} 次测量；hostmark report {name}\n"
-        )
+        said!("series {name}: {turns} turns; hostmark report {name}\n")
     };
     store::series_names().into_iter().map(line).collect()
 }
@@ -166,7 +163,7 @@ fn finished(path: &Path, summary: Result<Summary>) -> (String, StoredRun) {
 fn begun(path: &Path) -> (String, StoredRun) {
     let name = name(path, store::JOURNAL);
     let kept = match Journal::read::<Run>(path) {
-        Err(error) => StoredRun::Unreadable { name: name.clone(), reason: crate::refusals::of_journal(&error) },
+        Err(error) => StoredRun::Unreadable { name: name.clone(), reason: crate::language::spoken(&error.message()) },
         Ok((header, rounds, is_under_way)) => {
             let begun: std::collections::HashSet<&str> = rounds.iter().map(|past| past.case.as_str()).collect();
             let state = if is_under_way { RunState::UnderWay } else { RunState::Partial };

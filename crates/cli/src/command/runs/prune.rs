@@ -11,7 +11,7 @@ use hostmark_engine::sys::place::Place;
 use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{Exit, Unit};
 
-use crate::language::{both, current};
+use crate::language::{current, said};
 use crate::output;
 use crate::store;
 use crate::store::summary::{Summary, summaries};
@@ -58,25 +58,19 @@ pub fn prune(files: &[PathBuf], unwanted: Unwanted, now: Timestamp) -> Result<Ex
         let shown = visible(&candidate.path.display().to_string());
         let size = value(candidate.bytes as f64, Unit::Bytes, current());
         if unwanted.is_dry {
-            output::print(&both!("would remove {shown} ({size})\n", "将删除 {shown}（{size}）\n"));
+            output::print(&said!("would remove {shown} ({size})\n"));
         } else if let Err(error) = remove(&candidate) {
-            output::complain(&both!(
-                "{shown} cannot be removed ({error}); become its owner",
-                "无法删除 {shown}（{error}）；请成为其所有者"
-            ));
+            output::complain(&said!("{shown} cannot be removed ({error}); become its owner"));
             continue;
         } else {
-            output::print(&both!("removed {shown} ({size})\n", "已删除 {shown}（{size}）\n"));
+            output::print(&said!("removed {shown} ({size})\n"));
         }
         (gone, freed) = (gone + 1, freed + candidate.bytes);
     }
     let (freed, left) = (value(freed as f64, Unit::Bytes, current()), count - gone);
     output::print(&match unwanted.is_dry {
-        true => both!("{gone} of {count} runs would go, {freed}\n", "{count} 个运行中将删除 {gone} 个，共 {freed}\n"),
-        false => both!(
-            "{gone} of {count} runs are gone, {freed}; {left} are kept\n",
-            "{count} 个运行中已删除 {gone} 个，共 {freed}；保留 {left} 个\n"
-        ),
+        true => said!("{gone} of {count} runs would go, {freed}\n"),
+        false => said!("{gone} of {count} runs are gone, {freed}; {left} are kept\n"),
     });
     Ok(Exit::Fine)
 }
@@ -91,7 +85,7 @@ fn candidate(path: &Path) -> Option<Candidate<'_>> {
 fn remove(candidate: &Candidate) -> std::io::Result<()> {
     let facts = fs::symlink_metadata(candidate.path)?;
     if (facts.dev(), facts.ino()) != candidate.inode {
-        return Err(std::io::Error::other(both!("another file has its name now", "该名称现在属于另一个文件")));
+        return Err(std::io::Error::other(said!("another file has its name now")));
     }
     Place::entry(candidate.path)?.remove()?;
     // Nothing is left of a run that was stopped.
@@ -111,7 +105,7 @@ pub fn days(typed: &str) -> Result<i64, String> {
     let number = is_number.then(|| digits.parse::<i64>().ok()).flatten();
     // No calendar has more.
     let days = number.map(|number| number * times).filter(|days| (1..=1_000_000).contains(days));
-    days.ok_or_else(|| both!("it is no age; give one as 90d, 12w or 1y", "不是时长；请写成 90d、12w 或 1y"))
+    days.ok_or_else(|| said!("it is no age; give one as 90d, 12w or 1y"))
 }
 
 #[cfg(test)]

@@ -53,14 +53,8 @@ pub fn check(
     };
     match line {
         _ if is_place && inputs.command == before.command && inputs.scratch == before.scratch => Ok(()),
-        Some(line) => refuse!(
-            "{shown} alone decides on no command and no directory; if these are yours, type: {line}",
-            "{shown} 本身不能决定执行什么命令、写入哪个目录；如确为你所用，请输入：{line}"
-        ),
-        None => refuse!(
-            "{shown} has a command or a directory that cannot be typed; measure anew",
-            "{shown} 中的命令或目录无法键入；请重新测量"
-        ),
+        Some(line) => refuse!("{shown} alone decides on no command and no directory; if these are yours, type: {line}"),
+        None => refuse!("{shown} has a command or a directory that cannot be typed; measure anew"),
     }
 }
 

@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use hostmark_analysis::over_time::{LEAST_TURNS, OverTime, SeriesComparison, Turn, compared, over_time};
 use hostmark_analysis::redact::redact;
-use hostmark_model::counted;
 use hostmark_present::export::over_time::{FORMATS, format_named};
 
 use super::chosen::Chosen;
 use super::several;
-use crate::language::{both, refuse, refused};
+use crate::language::{refuse, refused, said};
 use crate::{output, store};
 
 /// Whether these runs are asked for over time: one series, or any where a person says so.
@@ -43,17 +42,13 @@ fn turns(names: &[String], chosen: &Chosen, is_redacted: bool) -> Result<Vec<Tur
         return Err(why);
     }
     if unread > 0 {
-        output::remark(&both!(
-            "{unread} of the runs could not be read, and are left out",
-            "有 {unread} 次运行无法读取，已略去"
-        ));
+        output::remark(&said!("{unread} of the runs could not be read, and are left out"));
     }
     if let Some(other) = turns.iter().find(|turn| turn.host != turns[0].host) {
         refuse!(
-            "the runs are of several hosts ({}, {}); name those of one",
-            "这些运行来自多台主机（{}、{}）；请只给出一台的运行",
-            turns[0].host,
-            other.host
+            "the runs are of several hosts ({host}, {host_2}); name those of one",
+            host = turns[0].host,
+            host_2 = other.host
         );
     }
     Ok(turns)
@@ -63,24 +58,16 @@ fn turns(names: &[String], chosen: &Chosen, is_redacted: bool) -> Result<Vec<Tur
 pub fn report(names: &[String], chosen: &Chosen, is_redacted: bool) -> Result<OverTime> {
     let turns = turns(names, chosen, is_redacted)?;
     let count = turns.len();
-    over_time(turns).ok_or_else(|| {
-        let turns = counted(count, "turn");
-        refused!(
-            "{turns} with values say too little over time; measure {LEAST_TURNS} or more",
-            "有数值的测量只有 {count} 次，不足以说明随时间的变化；请至少测量 {LEAST_TURNS} 次"
-        )
-    })
+    over_time(turns)
+        .ok_or_else(|| refused!("{count:turn} with values say too little over time; measure {LEAST_TURNS} or more"))
 }
 
 /// Two series beside each other.
 pub fn compare(names: &[String], chosen: &Chosen) -> Result<SeriesComparison> {
-    let [base, new] = names else { refuse!("give two series", "请给出两个序列") };
+    let [base, new] = names else { refuse!("give two series") };
     let of = |name: &String| turns(std::slice::from_ref(name), chosen, false);
     compared(of(base)?, of(new)?).ok_or_else(|| {
-        refused!(
-            "{base} and {new} share too few values over too little time; measure longer series of the same cases",
-            "{base} 与 {new} 共有的数值或时间太少；请用相同的用例测量更长的序列"
-        )
+        refused!("{base} and {new} share too few values over too little time; measure longer series of the same cases")
     })
 }
 
@@ -88,11 +75,7 @@ pub fn compare(names: &[String], chosen: &Chosen) -> Result<SeriesComparison> {
 pub fn render(all: &OverTime, format: &str, options: &hostmark_present::RenderOptions) -> Result<String> {
     let Some(format) = format_named(format) else {
         let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-        bail!(both!(
-            "a series is not shown as --format {format}; choose from {}",
-            "序列不能以 --format {format} 显示；可选 {}",
-            names.join(", ")
-        ))
+        bail!(said!("a series is not shown as --format {format}; choose from {names}", names = names.join(", ")))
     };
     Ok((format.render)(all, options, output::shades()))
 }

@@ -19,10 +19,7 @@ pub fn files(name: &str) -> Result<Vec<PathBuf>> {
     if !Path::new(name).exists() && store::series(name).is_some() {
         let found = store::turns(name)?;
         if found.is_empty() {
-            refuse!(
-                "the series {name} has no turn; measure one by hostmark watch",
-                "序列 {name} 中没有测量；请用 hostmark watch 测量"
-            );
+            refuse!("the series {name} has no turn; measure one by hostmark watch");
         }
         return Ok(found);
     }
@@ -30,10 +27,7 @@ pub fn files(name: &str) -> Result<Vec<PathBuf>> {
         let mut found = matching(Path::new(name), "*")?;
         store::only_runs(&mut found);
         if found.is_empty() {
-            refuse!(
-                "there is no run (*.json) in {name}; give another directory",
-                "{name} 中没有运行文件（*.json）；请换一个目录"
-            );
+            refuse!("there is no run (*.json) in {name}; give another directory");
         }
         return Ok(found);
     }
@@ -48,18 +42,12 @@ pub fn files(name: &str) -> Result<Vec<PathBuf>> {
         }
         let found = of_pattern(part)?;
         if found.is_empty() {
-            refuse!(
-                "no run is called like '{part}'; hostmark runs shows those that are kept",
-                "没有名称符合“{part}”的运行；hostmark runs 列出已保存的运行"
-            );
+            refuse!("no run is called like '{part}'; hostmark runs shows those that are kept");
         }
         all.extend(found);
     }
     if all.is_empty() {
-        refuse!(
-            "'{name}' names no run; give a file, a run's name, or last",
-            "“{name}”不指任何运行；请给出文件、运行名称或 last"
-        );
+        refuse!("'{name}' names no run; give a file, a run's name, or last");
     }
     Ok(all)
 }
@@ -83,11 +71,7 @@ fn of_pattern(pattern: &str) -> Result<Vec<PathBuf>> {
 fn matching(folder: &Path, pattern: &str) -> Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            refuse!(
-                "{} cannot be read ({error}); give a directory that may be read",
-                "无法读取 {}（{error}）；请给出可读的目录",
-                folder.display()
-            )
+            refuse!("{folder} cannot be read ({error}); give a directory that may be read", folder = folder.display())
         }
         Err(_) => return Ok(Vec::new()),
         Ok(entries) => entries,

@@ -40,7 +40,7 @@ use super::measure::ready::own_digest;
 use super::processes::janitor::Janitor;
 use super::processes::neighbour::{self, Work};
 use super::runs::self_checked;
-use crate::language::both;
+use crate::language::said;
 use crate::{output, store};
 
 /// The schema of a result and its major version.
@@ -76,15 +76,12 @@ pub struct Report {
 
 pub fn self_check(arguments: &SelfCheckArguments, lang: Lang) -> Result<Exit> {
     let started = store::now().to_string();
-    let mut bench = Bench::here().ok_or_else(|| {
-        lost(both!("no CPU may be used; choose some by taskset", "没有可用的 CPU；请用 taskset 指定"))
-    })?;
+    let mut bench = Bench::here().ok_or_else(|| lost(said!("no CPU may be used; choose some by taskset")))?;
     let is_table = arguments.format == Format::Table;
     let cpu = bench.cpu;
     if is_table && !output::is_quiet() {
-        output::print(&both!(
-            "Known values on CPU {cpu}, for at most 60 s; changes no setting. Without root the quota and the disk are left out\n\n",
-            "在 CPU {cpu} 上检验已知值，不超过 60 秒；不改任何设置。没有 root 权限时略去配额与磁盘\n\n"
+        output::print(&said!(
+            "Known values on CPU {cpu}, for at most 60 s; changes no setting. Without root the quota and the disk are left out\n\n"
         ));
     }
     let program = own_program()?;
@@ -207,11 +204,8 @@ fn summary(report: &Report) -> String {
     let count = |outcome: Outcome| report.checks.iter().filter(|line| line.outcome == outcome).count();
     let [passed, failed, not_possible, errors] =
         [Outcome::Passed, Outcome::Failed, Outcome::NotPossible, Outcome::Error].map(count);
-    let wrong = if errors == 0 { String::new() } else { both!(", {errors} went wrong", "，出错 {errors} 项") };
-    both!(
-        "\n{passed} passed, {failed} failed, {not_possible} not possible{wrong}\n",
-        "\n通过 {passed} 项，未通过 {failed} 项，无法检查 {not_possible} 项{wrong}\n"
-    )
+    let wrong = if errors == 0 { String::new() } else { said!(", {errors} went wrong") };
+    said!("\n{passed} passed, {failed} failed, {not_possible} not possible{wrong}\n")
 }
 
 /// Stores it; without a home there is no place for it, and without the boot and the program nothing that it would be known by.
@@ -222,9 +216,8 @@ fn store(report: &Report, json: &str) -> Result<()> {
     let stored = Directory::make(directory).and_then(|_| store::write(&file, &format!("{json}\n")));
     stored.map_err(|error| {
         let file = file.display();
-        lost(both!(
-            "the result could not be stored in {file} ({error}); make room, or set XDG_DATA_HOME to another place",
-            "结果无法保存到 {file}（{error}）；请腾出空间，或把 XDG_DATA_HOME 设为别处"
+        lost(said!(
+            "the result could not be stored in {file} ({error}); make room, or set XDG_DATA_HOME to another place"
         ))
     })
 }

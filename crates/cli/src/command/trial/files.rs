@@ -6,7 +6,7 @@ use anyhow::Result;
 use hostmark_engine::sys::place::Directory;
 
 use crate::command::unwritten;
-use crate::language::{both, refuse};
+use crate::language::{refuse, said};
 use crate::{store, writable};
 
 /// What the file of a side's run is called; the first turn is 0.
@@ -27,17 +27,13 @@ pub fn check<'a>(directory: &Path, sides: impl Iterator<Item = &'a str>) -> Resu
 }
 
 fn unmade(directory: &Path, error: &std::io::Error) -> anyhow::Error {
-    unwritten(error, &both!("{} cannot be made", "无法创建 {}", directory.display()), &another_directory())
+    unwritten(error, &said!("{directory} cannot be made", directory = directory.display()), &another_directory())
 }
 
 /// Refuses a directory that holds runs of these sides.
 fn refuse_used<'a>(directory: &Path, mut sides: impl Iterator<Item = &'a str>) -> Result<()> {
     if sides.any(|side| directory.join(format!("{}.json", stem(side, 0))).exists()) {
-        refuse!(
-            "{} holds runs of an earlier trial; give another directory",
-            "{} 中已有先前试验的运行；请换一个目录",
-            directory.display()
-        );
+        refuse!("{directory} holds runs of an earlier trial; give another directory", directory = directory.display());
     }
     Ok(())
 }
@@ -46,10 +42,10 @@ fn refuse_used<'a>(directory: &Path, mut sides: impl Iterator<Item = &'a str>) -
 pub fn keep(directory: &Path, stem: &str, text: &str) -> Result<()> {
     let file = directory.join(format!("{stem}.json"));
     store::write(&file, text).map_err(|error| {
-        unwritten(&error, &both!("{} cannot be written", "无法写入 {}", file.display()), &another_directory())
+        unwritten(&error, &said!("{file} cannot be written", file = file.display()), &another_directory())
     })
 }
 
 fn another_directory() -> String {
-    both!("give another directory", "请换一个目录")
+    said!("give another directory")
 }

@@ -41,7 +41,7 @@ pub fn measured_at(
 pub fn whole(run: Run, place: &str) -> Result<Run> {
     match &run.interrupted {
         Some(why) => {
-            refuse!("'{place}' ended early ({why}); measure again", "“{place}”在计划完成前结束（{why}）；请重新测量")
+            refuse!("'{place}' ended early ({why}); measure again")
         }
         None => Ok(run),
     }

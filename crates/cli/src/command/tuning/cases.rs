@@ -39,8 +39,7 @@ pub fn of_sides(tuning: &Tuning, filters: &[String]) -> Result<[Vec<String>; 2]>
         let (tuning, names, filters) = (tuning.name, names.join("/"), filters.join(", "));
         refuse!(
             "{tuning} tries the axis {names}, and no probe of {filters} has it, or its point is given; leave the filter out \
-             (hostmark list shows the axes)",
-            "{tuning} 试验轴 {names}，而 {filters} 的探针都没有它，或其取值已给定；请去掉过滤表达式（hostmark list 列出各轴）"
+             (hostmark list shows the axes)"
         );
     }
     Ok([without, with])

@@ -30,7 +30,7 @@ use super::measure::machine::catch;
 use super::trial::Rounds;
 use super::{compare, hand_over};
 use crate::isolate::Outside;
-use crate::language::{both, current, refuse, refused};
+use crate::language::{current, refuse, refused, said};
 use crate::output;
 
 /// The settings whose names begin so, for a shell.
@@ -91,21 +91,13 @@ pub fn try_out(arguments: &TryArguments, lang: Lang) -> Result<Exit> {
     };
     let Some(tuning) = named(name) else {
         let names: Vec<&str> = TUNINGS.iter().map(|tuning| tuning.name).collect();
-        refuse!(
-            "there is no setting '{name}' to try; choose from {}",
-            "没有可试验的设置“{name}”；可选 {}",
-            names.join(", ")
-        )
+        refuse!("there is no setting '{name}' to try; choose from {names}", names = names.join(", "))
     };
     if matches!(tuning.turn, catalogue::Mechanism::Axis(_)) && arguments.command.is_some() {
-        refuse!(
-            "{} is tried by an axis of hostmark's own probes; leave out --command",
-            "{} 通过 hostmark 自有探针的轴来试验；请去掉 --command",
-            tuning.name
-        );
+        refuse!("{tuning} is tried by an axis of hostmark's own probes; leave out --command", tuning = tuning.name);
     }
     let possible = possible::sides(tuning, &host, Path::new("/"))
-        .map_err(|why| refused!("{} cannot be tried: {}", "无法试验 {}：{}", tuning.name, why.get(lang)))?;
+        .map_err(|why| refused!("{tuning} cannot be tried: {why}", tuning = tuning.name, why = why.get(lang)))?;
     let own = match arguments.filters.is_empty() && arguments.command.is_none() {
         true => cases::own(tuning, &host),
         false => Vec::new(),
@@ -139,16 +131,14 @@ pub fn try_out(arguments: &TryArguments, lang: Lang) -> Result<Exit> {
 /// What it does here, the verdicts, and how to make it permanent.
 fn show(arguments: &TryArguments, text: &TrialText, runs: &[Runs], lang: Lang) -> Result<()> {
     let pools: Vec<Pool> = runs.iter().map(Runs::pool).collect();
-    let [base, new] = pools[..] else { refuse!("a trial has two sides; try again", "试验需要两侧；请重试") };
+    let [base, new] = pools[..] else { refuse!("a trial has two sides; try again") };
     let mut comparison = match arguments.pairs > 2 {
         true => Comparison::in_turn(base, new, &[arguments.pairs as usize], SAME),
         false => Comparison::of(base, &[new], &sides::history(runs), SAME),
     };
     trial::say(&mut comparison, text);
     let format = comparison::format_named(&arguments.format);
-    let format = format.with_context(|| {
-        both!("there is no such format; hostmark try --help names them", "没有这种格式；hostmark try --help 列出全部")
-    })?;
+    let format = format.with_context(|| said!("there is no such format; hostmark try --help names them"))?;
     let options = output::options_for(arguments.out.as_deref(), lang, arguments.verbose);
     hand_over(&(format.render)(&comparison, &options), arguments.out.as_deref())?;
     empty::of_all(runs.iter().flat_map(|side| &side.runs), lang).map_or(Ok(()), Err)

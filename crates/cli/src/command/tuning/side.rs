@@ -16,7 +16,7 @@ use crate::command::measure::machine::{janitor, own_program};
 use crate::command::processes::janitor::Janitor;
 use crate::command::processes::neighbour::{self, Work};
 use crate::command::trial::{TakesTurns, Turn};
-use crate::language::{both, refuse};
+use crate::language::{refuse, said};
 
 /// The root of the kernel's files.
 const ROOT: &str = "/";
@@ -67,10 +67,7 @@ impl TakesTurns for TuningSides<'_> {
             During::Usual => {}
             During::WithoutHugePages => {
                 forbid_huge_pages(true).map_err(|error| {
-                    lost(both!(
-                        "huge pages cannot be forbidden ({error}); Linux has it since 3.15",
-                        "无法禁用大页（{error}）；Linux 3.15 起支持"
-                    ))
+                    lost(said!("huge pages cannot be forbidden ({error}); Linux has it since 3.15"))
                 })?;
                 self.are_huge_pages_forbidden = true;
             }
@@ -106,10 +103,7 @@ impl TakesTurns for TuningSides<'_> {
         if std::mem::take(&mut self.are_huge_pages_forbidden)
             && let Err(error) = forbid_huge_pages(false)
         {
-            say(both!(
-                "huge pages cannot be allowed again ({error}); start hostmark anew",
-                "无法重新启用大页（{error}）；请重新启动 hostmark"
-            ));
+            say(said!("huge pages cannot be allowed again ({error}); start hostmark anew"));
         }
         for change in self.changes.drain(..).rev() {
             let (setting, path) = (change.setting, change.setting.path());
@@ -120,11 +114,9 @@ impl TakesTurns for TuningSides<'_> {
                     say(changed_by_others(&path, &now));
                 }
                 // The janitor goes on to try.
-                Err(error) => say(both!(
-                    "{path} cannot be put back ({error}); write {} to it",
-                    "无法还原 {path}（{error}）；请把 {} 写入它",
-                    change.before
-                )),
+                Err(error) => {
+                    say(said!("{path} cannot be put back ({error}); write {before} to it", before = change.before))
+                }
             }
         }
         for (setting, word) in self.unchanged.drain(..) {
@@ -148,17 +140,10 @@ impl TuningSides<'_> {
 
     fn set(&mut self, setting: Setting, word: &str) -> Result<()> {
         let (root, path) = (Path::new(ROOT), setting.path());
-        let failed = |error: std::io::Error| {
-            lost(both!(
-                "{path} cannot be set to {word} ({error}); it is left as it was",
-                "无法把 {path} 设为 {word}（{error}）；它保持原样"
-            ))
-        };
+        let failed =
+            |error: std::io::Error| lost(said!("{path} cannot be set to {word} ({error}); it is left as it was"));
         let Some(lock) = Lock::of(setting, root).map_err(failed)? else {
-            refuse!(
-                "another hostmark tries {path} now; wait for its end",
-                "另一个 hostmark 正在试验 {path}；请等它结束"
-            )
+            refuse!("another hostmark tries {path} now; wait for its end")
         };
         self.locks.push(lock);
         let before = setting.read(root).map_err(failed)?;
@@ -175,10 +160,7 @@ impl TuningSides<'_> {
 }
 
 fn changed_by_others(path: &str, now: &str) -> String {
-    both!(
-        "somebody else has changed {path} to {now} meanwhile, and it is left so; try again when nobody does",
-        "期间有人把 {path} 改为 {now}，现保持不变；请在无人改动时重试"
-    )
+    said!("somebody else has changed {path} to {now} meanwhile, and it is left so; try again when nobody does")
 }
 
 impl Drop for TuningSides<'_> {

@@ -17,7 +17,7 @@ use crate::command::far::target::Target;
 use crate::command::measure::inputs::scratch;
 use crate::command::measure::machine::janitor;
 use crate::command::processes::janitor::Janitor;
-use crate::refusals::of_launch;
+use crate::language::of_launch;
 use crate::signals::StopRequest;
 
 /// A guest that is up. It ends, and is waited for, before its number leaves the janitor's charge.

@@ -34,7 +34,7 @@ use super::run::{dry_run, exit_of};
 use super::trial::files;
 use super::trial::{Rounds, Side, Trial};
 use crate::isolate::Outside;
-use crate::language::{both, refuse};
+use crate::language::{refuse, said};
 use crate::progress::Bar;
 use crate::signals::StopRequest;
 use crate::{output, store, words};
@@ -133,8 +133,7 @@ fn asked(arguments: &VmRunArguments) -> Size {
 fn existing(typed: &str, stop: &StopRequest) -> Result<(Target, HostFacts)> {
     if typed.trim_start().starts_with(TCP) {
         refuse!(
-            "the guest has to run the same program as this machine, and hostmark serve has its own; log in, as by --on 'ssh vm1'",
-            "虚拟机须与本机运行同一个程序，而 hostmark serve 用的是它自己的；请登录过去，例如 --on 'ssh vm1'"
+            "the guest has to run the same program as this machine, and hostmark serve has its own; log in, as by --on 'ssh vm1'"
         );
     }
     let place = Target::named(typed, "--on", None)?;
@@ -160,11 +159,10 @@ fn show(arguments: &VmRunArguments, turns: &VmTurns, taken: Vec<Vec<Run>>, lang:
             output::print(&closing(directory, &turns.sides, lang));
         }
     } else if !runs.is_empty() {
-        output::complain(&both!(
-            "not every side has a run that could be shown; whole runs: {}, in {}",
-            "并非每一侧都有可显示的运行；完整的运行有 {} 个，在 {} 中",
-            runs.len(),
-            directory.display()
+        output::complain(&said!(
+            "not every side has a run that could be shown; whole runs: {runs}, in {directory}",
+            runs = runs.len(),
+            directory = directory.display()
         ));
     }
     if let Some(nothing) = empty::of_all(runs.iter(), lang) {

@@ -14,7 +14,7 @@ use hostmark_host::parse_cpu_list;
 
 use crate::command::far::target::Target;
 use crate::command::measure::inputs::{CommandWords, ProfileName, command, seed};
-use crate::language::both;
+use crate::language::said;
 
 /// What carries a guest's instructions out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -225,10 +225,7 @@ pub struct GuestArguments {
 fn cpu_model(typed: &str) -> Result<String, String> {
     match parse_cpu_list(typed) {
         None if !typed.is_empty() => Ok(typed.to_owned()),
-        _ => Err(both!(
-            "it is no model of a CPU; give one as host or max, and the host's CPUs by --pin",
-            "不是 CPU 型号；请写成 host 或 max，主机的 CPU 由 --pin 指定"
-        )),
+        _ => Err(said!("it is no model of a CPU; give one as host or max, and the host's CPUs by --pin")),
     }
 }
 
@@ -241,13 +238,11 @@ fn pins(typed: &str) -> Result<Pins, String> {
     let parts: Option<Vec<Vec<usize>>> = typed.split(',').map(parse_cpu_list).collect();
     let list: Vec<usize> = parts.unwrap_or_default().concat();
     if list.is_empty() {
-        return Err(both!("it is no list of CPUs; give one as 2-5 or 0,2", "不是 CPU 列表；请写成 2-5 或 0,2"));
+        return Err(said!("it is no list of CPUs; give one as 2-5 or 0,2"));
     }
     let allowed = affinity::allowed().unwrap_or_default();
     match list.iter().find(|cpu| !allowed.is_empty() && !allowed.contains(cpu)) {
-        Some(cpu) => {
-            Err(both!("this process may not use CPU {cpu}; choose others", "本进程不能使用 CPU {cpu}；请选用其他 CPU"))
-        }
+        Some(cpu) => Err(said!("this process may not use CPU {cpu}; choose others")),
         None => Ok(Pins(list)),
     }
 }
@@ -264,9 +259,7 @@ pub fn size(typed: &str) -> Result<u64, String> {
         _ => None,
     };
     let bytes = digits.parse::<u64>().ok().zip(factor).and_then(|(number, factor)| number.checked_mul(factor));
-    bytes
-        .filter(|bytes| (1..=1 << 50).contains(bytes))
-        .ok_or_else(|| both!("it is no size; give one as 512M or 1G", "不是大小；请写成 512M 或 1G"))
+    bytes.filter(|bytes| (1..=1 << 50).contains(bytes)).ok_or_else(|| said!("it is no size; give one as 512M or 1G"))
 }
 
 /// A disk as it was typed.
@@ -292,17 +285,10 @@ fn disk(typed: &str) -> Result<Disk, String> {
             ("iothread", _) => disk.iothread = true,
             (_, Some(cache)) if CACHES.contains(&cache) => cache.clone_into(&mut disk.cache),
             (_, Some(_)) => {
-                return Err(both!(
-                    "QEMU has no such cache mode; choose {}",
-                    "QEMU 没有这种缓存模式；可选 {}",
-                    CACHES.join(", ")
-                ));
+                return Err(said!("QEMU has no such cache mode; choose {join}", join = CACHES.join(", ")));
             }
             _ => {
-                return Err(both!(
-                    "'{part}' says nothing of a disk; choose raw, qcow2, cache=MODE or iothread",
-                    "“{part}”与磁盘无关；可选 raw、qcow2、cache=MODE 或 iothread"
-                ));
+                return Err(said!("'{part}' says nothing of a disk; choose raw, qcow2, cache=MODE or iothread"));
             }
         }
     }
@@ -332,19 +318,12 @@ fn net(typed: &str) -> Result<Net, String> {
         let interface = Some(name).filter(is_name)?.to_owned();
         Some(Net::Tap { interface, address: address.parse().ok()?, prefix })
     };
-    tap().ok_or_else(|| {
-        both!(
-            "it is no network; give user, or as tap=tap0,10.0.5.2/24 a device that is there",
-            "不是网络；请写 user，或已有的设备，例如 tap=tap0,10.0.5.2/24"
-        )
-    })
+    tap().ok_or_else(|| said!("it is no network; give user, or as tap=tap0,10.0.5.2/24 a device that is there"))
 }
 
 fn seconds(typed: &str) -> Result<Duration, String> {
     let number = typed.parse::<u64>().ok().filter(|number| (1..=3600).contains(number));
-    number.map(Duration::from_secs).ok_or_else(|| {
-        both!("it is no number of seconds from 1 to 3600; give one as 60", "不是 1 到 3600 之间的秒数；请写成 60")
-    })
+    number.map(Duration::from_secs).ok_or_else(|| said!("it is no number of seconds from 1 to 3600; give one as 60"))
 }
 
 /// Names of sides that are there by themselves.
@@ -356,25 +335,15 @@ const LONGEST_NAME: usize = 40;
 
 /// A further side: its name, and what leads there.
 fn also(typed: &str) -> Result<(String, String), String> {
-    let (name, place) = typed.split_once('=').ok_or_else(|| {
-        both!(
-            "it has no equals sign; give it as container='docker exec -i c'",
-            "其中没有等号；请写成 container='docker exec -i c'"
-        )
-    })?;
+    let (name, place) =
+        typed.split_once('=').ok_or_else(|| said!("it has no equals sign; give it as container='docker exec -i c'"))?;
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     match () {
-        () if name.is_empty() || name.len() > LONGEST_NAME || !name.bytes().all(is_plain) => Err(both!(
-            "its name has to be letters, digits, dashes and underscores, 40 at most; give another",
-            "其名称只能由字母、数字、连字符和下划线组成，最多 40 个；请换一个"
-        )),
-        () if [NATIVE, GUEST, FREE].contains(&name) => {
-            Err(both!("{name} is there by itself; give another name", "{name} 本来就有；请换一个名称"))
+        () if name.is_empty() || name.len() > LONGEST_NAME || !name.bytes().all(is_plain) => {
+            Err(said!("its name has to be letters, digits, dashes and underscores, 40 at most; give another"))
         }
-        () if place.trim().is_empty() => Err(both!(
-            "nothing leads there; give a command, as 'docker exec -i c'",
-            "没有通往那里的命令；请给出命令，例如 'docker exec -i c'"
-        )),
+        () if [NATIVE, GUEST, FREE].contains(&name) => Err(said!("{name} is there by itself; give another name")),
+        () if place.trim().is_empty() => Err(said!("nothing leads there; give a command, as 'docker exec -i c'")),
         () => Ok((name.to_owned(), place.to_owned())),
     }
 }

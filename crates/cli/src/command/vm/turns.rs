@@ -13,7 +13,7 @@ use crate::command::far::target::Target;
 use crate::command::trial::place::measured_at;
 use crate::command::trial::{TakesTurns, Turn, files};
 use crate::command::{EndsWith, exit_of, sentence};
-use crate::language::both;
+use crate::language::said;
 use crate::signals::StopRequest;
 use crate::store;
 
@@ -67,13 +67,10 @@ fn failed(turn: &Turn, name: &str, error: &anyhow::Error, directory: &Path) -> a
     let (round, directory) = (round + 1, directory.display());
     let kept = match done {
         0 => String::new(),
-        _ => both!("; whole runs: {done}, in {directory}", "；完整的运行有 {done} 个，在 {directory} 中"),
+        _ => said!("; whole runs: {done}, in {directory}"),
     };
     let error_text = sentence(error);
-    let text = both!(
-        "turn {round} of {rounds} of {name}: {error_text}{kept}",
-        "{name} 的第 {round}/{rounds} 轮：{error_text}{kept}"
-    );
+    let text = said!("turn {round} of {rounds} of {name}: {error_text}{kept}");
     EndsWith(exit_of(error), text).into()
 }
 

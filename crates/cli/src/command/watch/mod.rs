@@ -15,7 +15,7 @@ use self::pace::{Load, Pace, shown, span};
 use self::turns::{TurnFiles, Turns};
 use super::measure::machine::{MeasuredMachine, own_file};
 use super::run::run_name;
-use crate::language::{both, refuse, refused};
+use crate::language::{refuse, refused, said};
 use crate::world::World;
 use crate::{output, store};
 
@@ -74,8 +74,7 @@ pub struct WatchArguments {
 /// A part of one CPU, as percent.
 fn percent(typed: &str) -> Result<f64, String> {
     let number = typed.trim_end_matches('%').parse::<f64>().ok().filter(|percent| *percent > 0.0 && *percent <= 100.0);
-    number
-        .ok_or_else(|| both!("give percent above 0 and up to 100, e.g. 2", "请给出大于 0、不超过 100 的百分数，例如 2"))
+    number.ok_or_else(|| said!("give percent above 0 and up to 100, e.g. 2"))
 }
 
 /// What is measured, how often and until when.
@@ -128,10 +127,9 @@ pub fn watch(arguments: &WatchArguments, lang: Lang, world: &mut World) -> Resul
 /// A new series, or one more turn of one that a timer takes.
 fn begun(arguments: &WatchArguments, load: Load) -> Result<Watch> {
     let series = match &arguments.series {
-        Some(name) if store::has_turns(name) && !arguments.once && !arguments.print_timer => refuse!(
-            "there is a series {name} already; continue it by --resume {name}, or give another name",
-            "已有序列 {name}；请用 --resume {name} 继续，或换一个名称"
-        ),
+        Some(name) if store::has_turns(name) && !arguments.once && !arguments.print_timer => {
+            refuse!("there is a series {name} already; continue it by --resume {name}, or give another name")
+        }
         Some(name) => name.clone(),
         None => {
             let numbered = (2..).map(|number| format!("{USUAL_NAME}-{number}"));
@@ -153,14 +151,11 @@ fn resumed(arguments: &WatchArguments, name: &str, load: Load) -> Result<(Watch,
     let files = store::turns(name)?;
     let newest = files.iter().rev().find_map(|file| store::load(file).ok());
     let Some((run, of)) = newest.and_then(|run| run.series.clone().map(|of| (run, of))) else {
-        refuse!(
-            "no turn of the series {name} can be read; begin a new one",
-            "序列 {name} 中没有可读的测量；请开始新的序列"
-        )
+        refuse!("no turn of the series {name} can be read; begin a new one")
     };
     let left_s = of.until.as_deref().and_then(Timestamp::parse).map(|until| until.since(store::now()));
     let Some(for_s) = arguments.for_s.or(left_s.filter(|left_s| *left_s > 0.0)) else {
-        refuse!("the series {name} has ended; give --for to go on with it", "序列 {name} 已结束；要继续请给出 --for")
+        refuse!("the series {name} has ended; give --for to go on with it")
     };
     let (filters, every_s) = (run.settings.filters, arguments.every.unwrap_or(of.every_s));
     // What was allowed when it began.
@@ -173,10 +168,7 @@ fn beginning(watch: &Watch, until: Option<&str>) -> String {
     let Watch { series, every_s, load, .. } = watch;
     let Some(until) = until else { return String::new() };
     let (every, cpu) = (shown(*every_s), load.of(*every_s));
-    both!(
-        "series {series}: a turn every {every} until {until}, at most 10 s each: {cpu} of one CPU on average\n",
-        "序列 {series}：每 {every} 测量一次，直到 {until}；每次不超过 10 秒，平均占用一个 CPU 的 {cpu}\n"
-    )
+    said!("series {series}: a turn every {every} until {until}, at most 10 s each: {cpu} of one CPU on average\n")
 }
 
 fn check_directory(file: &Path) -> Result<()> {
@@ -184,10 +176,9 @@ fn check_directory(file: &Path) -> Result<()> {
     match directory.is_dir() {
         true => Ok(()),
         false => Err(refused!(
-            "there is no directory {} for {}; create it first",
-            "没有存放 {1} 的目录 {0}；请先创建它",
-            directory.display(),
-            file.display()
+            "there is no directory {directory} for {file}; create it first",
+            directory = directory.display(),
+            file = file.display()
         )),
     }
 }

@@ -9,7 +9,7 @@ use hostmark_engine::plan::profile_limits;
 use hostmark_model::Profile;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::language::{both, refused};
+use crate::language::{refused, said};
 use crate::signals::StopRequest;
 
 /// What a turn takes at most, most of which one CPU is busy: a turn is a glance.
@@ -40,8 +40,7 @@ impl Load {
         }
         let (every, least, used, most) = (shown(every_s), shown(least_s), self.of(every_s), percent(self.0));
         Err(refused!(
-            "--every {every} would use {used} of one CPU, and {most} is the limit; give --every {least} or longer, or raise --max-cpu",
-            "--every {every} 会占用一个 CPU 的 {used}，而上限为 {most}；请用 --every {least} 或更长，或提高 --max-cpu"
+            "--every {every} would use {used} of one CPU, and {most} is the limit; give --every {least} or longer, or raise --max-cpu"
         ))
     }
 
@@ -121,7 +120,7 @@ pub fn span(typed: &str) -> Result<f64, String> {
 }
 
 fn no_span() -> String {
-    both!("give a time up to a year, e.g. 90s, 10m, 24h or 7d", "请给出不超过一年的时间，例如 90s、10m、24h 或 7d")
+    said!("give a time up to a year, e.g. 90s, 10m, 24h or 7d")
 }
 
 /// A time as it is typed: `8m20s`.

@@ -19,7 +19,7 @@ use crate::command::measure::ready::Ready;
 use crate::command::measure::{self, Means, empty};
 use crate::command::runs::history;
 use crate::command::{exit_of, sentence};
-use crate::language::both;
+use crate::language::said;
 use crate::progress::Bar;
 use crate::signals::StopRequest;
 use crate::store::RunFiles;
@@ -88,7 +88,7 @@ impl Turns<'_> {
                 Err(error) if taken == 1 => return Err(error),
                 Err(error) => {
                     let why = sentence(&error);
-                    output::complain(&both!("turn {number} failed: {why}", "第 {number} 次测量失败：{why}"));
+                    output::complain(&said!("turn {number} failed: {why}"));
                     exit = exit.or(exit_of(&error));
                 }
             }
@@ -103,9 +103,8 @@ impl Turns<'_> {
             if kept_after > next && !is_put_off {
                 is_put_off = true;
                 let (cost, wait) = (shown(used.as_secs_f64() / f64::from(taken)), shown(kept_after.as_secs_f64()));
-                output::remark(&both!(
-                    "a turn costs {cost} of CPU time here, more than expected: the next one waits until {wait} after the start",
-                    "每次测量在本机消耗 {cost} CPU 时间，超出预期：下一次推迟到开始后 {wait}"
+                output::remark(&said!(
+                    "a turn costs {cost} of CPU time here, more than expected: the next one waits until {wait} after the start"
                 ));
             }
             let next = next.max(kept_after);
@@ -171,9 +170,8 @@ impl Turns<'_> {
         let mut exit = Exit::Fine;
         let mut failed = |what: &str, why: &dyn std::fmt::Display| {
             exit = Exit::ResourceLost;
-            output::complain(&both!(
-                "{what} could not be written ({why}); make room or free the path: the watch goes on",
-                "无法写入 {what}（{why}）；请腾出空间或修正路径，监测仍继续"
+            output::complain(&said!(
+                "{what} could not be written ({why}); make room or free the path: the watch goes on"
             ));
         };
         match place {
@@ -208,20 +206,16 @@ impl Turns<'_> {
         let slower = turn.as_ref().map_or_else(Vec::new, |turn| slower(turn, before));
         let named =
             slower.iter().take(FEW).map(|(subject, times)| format!("{} {times:.2}x", subject.name.get(self.lang)));
-        let named = named.collect::<Vec<_>>().join(both!(", ", "，").as_str());
+        let named = named.collect::<Vec<_>>().join(said!(", ").as_str());
         let started = &run.started;
         match (slower.len(), slower.len().saturating_sub(FEW)) {
             (0, _) => {
-                both!("{started}  turn {number}: {values} values\n", "{started}  第 {number} 次：{values} 个值\n")
+                said!("{started}  turn {number}: {values} values\n")
             }
-            (_, 0) => both!(
-                "{started}  turn {number}: {values} values; slower than before: {named}\n",
-                "{started}  第 {number} 次：{values} 个值；慢于之前：{named}\n"
-            ),
-            (_, more) => both!(
-                "{started}  turn {number}: {values} values; slower than before: {named} and {more} more\n",
-                "{started}  第 {number} 次：{values} 个值；慢于之前：{named}，另有 {more} 项\n"
-            ),
+            (_, 0) => said!("{started}  turn {number}: {values} values; slower than before: {named}\n"),
+            (_, more) => {
+                said!("{started}  turn {number}: {values} values; slower than before: {named} and {more} more\n")
+            }
         }
     }
 
@@ -230,11 +224,7 @@ impl Turns<'_> {
         let directory = store::series(name).map_or_else(String::new, |path| path.display().to_string());
         let share = used.as_secs_f64() / elapsed.as_secs_f64().max(self.series.every_s);
         let share = hostmark_analysis::format::percent(share);
-        let turns = hostmark_model::counted(kept, "turn");
-        both!(
-            "{turns} kept in {directory}, {share} of one CPU on average\nreport: hostmark report {name}\n",
-            "{kept} 次测量保存在 {directory}，平均占用一个 CPU 的 {share}\n报告：hostmark report {name}\n"
-        )
+        said!("{kept:turn} kept in {directory}, {share} of one CPU on average\nreport: hostmark report {name}\n")
     }
 }
 

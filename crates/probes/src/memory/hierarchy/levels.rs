@@ -3,7 +3,7 @@
 use hostmark_engine::prelude::*;
 
 use super::naming::{Last, Name, ReportedCaches, last, names};
-use super::shared::SharedCache;
+use super::shared::{self, SharedCache};
 
 /// The probe whose curve it is.
 pub const LATENCY: &str = "memory.latency";
@@ -82,7 +82,8 @@ pub fn levels(cases: &[CaseRecord], host: &HostFacts) -> Vec<MeasuredLevel> {
         })
     };
     let mut found: Vec<MeasuredLevel> = plateaus.iter().enumerate().filter_map(level).collect();
-    if let Some(shared) = SharedCache::of(&readings, &found, &reported)
+    if found.iter().all(|level| level.name != Name::Cache(shared::LAST))
+        && let Some(shared) = SharedCache::of(&readings, &reported)
         && let Some(point) = curve.iter().find(|point| point.size == shared.size)
     {
         // The plateau on which it lies, but for one that may be memory, is no level of its own.
@@ -95,9 +96,9 @@ pub fn levels(cases: &[CaseRecord], host: &HostFacts) -> Vec<MeasuredLevel> {
         found.insert(
             place,
             MeasuredLevel {
-                name: Name::Cache("l3"),
+                name: Name::Cache(shared::LAST),
                 bracket: bracket(&curve, latency, next),
-                reported_bytes: reported.bytes("l3").map(|bytes| bytes as u64),
+                reported_bytes: reported.bytes(shared::LAST).map(|bytes| bytes as u64),
                 case: point.measured.clone(),
                 at: point.record.id.clone(),
                 evidence: None,

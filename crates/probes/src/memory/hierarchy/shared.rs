@@ -2,11 +2,10 @@
 
 use hostmark_engine::prelude::*;
 
-use super::levels::MeasuredLevel;
-use super::naming::{Name, ReportedCaches};
+use super::naming::ReportedCaches;
 
 /// The third cache is the last that has a row.
-const LAST: &str = "l3";
+pub const LAST: &str = "l3";
 /// What is less than this many times the second cache still hits that one.
 const BEYOND_SECOND: f64 = 1.5;
 
@@ -19,10 +18,10 @@ pub struct SharedCache {
 }
 
 impl SharedCache {
-    /// The last cache that the host tells of and that none of the levels is; by the curve's sizes and latencies. None where every size
+    /// The last cache that the host tells of, by the curve's sizes and latencies. None where every size
     /// beyond the second cache takes about as long as memory: nothing of it is left to look at.
-    pub fn of(curve: &[Reading], found: &[MeasuredLevel], reported: &ReportedCaches) -> Option<SharedCache> {
-        let last = reported.bytes(LAST).filter(|_| found.iter().all(|level| level.name != Name::Cache(LAST)))?;
+    pub fn of(curve: &[Reading], reported: &ReportedCaches) -> Option<SharedCache> {
+        let last = reported.bytes(LAST)?;
         let second = reported.bytes("l2")?;
         let is_inside = |reading: &&Reading| reading.size > BEYOND_SECOND * second && reading.size <= last;
         let inside: Vec<&Reading> = curve.iter().filter(is_inside).collect();

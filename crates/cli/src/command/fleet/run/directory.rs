@@ -13,7 +13,7 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 
 use super::name;
 use crate::command::unwritten;
-use crate::language::{both, refused};
+use crate::language::{refused, said};
 use crate::store;
 
 /// Where runs lie that are under way. Hidden, so that nothing takes them for whole ones.
@@ -38,14 +38,10 @@ impl Directory {
             None => store::fresh_directory("fleet")?,
         };
         let shown = path.display();
-        let held = place::Directory::make(&path).map_err(|error| {
-            unwritten(&error, &both!("{shown} cannot be made", "无法创建 {shown}"), &another_directory())
-        })?;
+        let held = place::Directory::make(&path)
+            .map_err(|error| unwritten(&error, &said!("{shown} cannot be made"), &another_directory()))?;
         if held.entry(FLEET_RUN_FILE.as_ref()).is_ok_and(|entry| entry.kind() != Kind::Nothing) {
-            bail!(both!(
-                "{shown} holds a fleet already; go on with it by --resume, or give another directory",
-                "{shown} 中已有一个机群；请用 --resume 继续，或换一个目录"
-            ));
+            bail!(said!("{shown} holds a fleet already; go on with it by --resume, or give another directory"));
         }
         let (under_way, lock) = locked(&held, &path)?;
         let started = store::now().to_string();
@@ -58,21 +54,14 @@ impl Directory {
     pub fn open(path: &Path, request: &FleetRequest, engine: &str) -> Result<Directory> {
         let shown = path.display();
         let text = store::text(&path.join(FLEET_RUN_FILE)).map_err(|error| {
-            anyhow::anyhow!(both!(
-                "{shown} holds no fleet to go on with ({error}); give the directory of a fleet run",
-                "{shown} 中没有可继续的机群（{error}）；请给出 fleet run 的目录"
-            ))
+            anyhow::anyhow!(said!("{shown} holds no fleet to go on with ({error}); give the directory of a fleet run"))
         })?;
         let Some(mut fleet) = FleetRun::load(&text).filter(is_sound) else {
-            bail!(both!(
-                "{shown}/{FLEET_RUN_FILE} is not what fleet run writes; measure anew into another directory",
-                "{shown}/{FLEET_RUN_FILE} 不是 fleet run 写的文件；请重新测到另一个目录"
-            ))
+            bail!(said!("{shown}/{FLEET_RUN_FILE} is not what fleet run writes; measure anew into another directory"))
         };
         if fleet.request != *request || fleet.engine != engine {
-            bail!(both!(
-                "{shown} was measured with other filters, options or another engine; give the same, or measure anew by --out",
-                "{shown} 使用了其他过滤表达式、选项或调度方式；请保持一致，或用 --out 重新测量"
+            bail!(said!(
+                "{shown} was measured with other filters, options or another engine; give the same, or measure anew by --out"
             ));
         }
         let held = place::Directory::open(path).map_err(|error| cannot_be_written(path, error))?;
@@ -130,7 +119,7 @@ impl Directory {
     pub fn take(&mut self, row: usize, file: &Path) -> Result<usize> {
         let run = store::load(file)?;
         if let Some(why) = &run.interrupted {
-            bail!(both!("the run did not come to its end ({why})", "运行未测完（{why}）"));
+            bail!(said!("the run did not come to its end ({why})"));
         }
         let name = OsStr::new(&self.fleet.hosts[row].file);
         let renamed = self.held.entry(name).and_then(|whole| self.under_way.entry(name)?.rename_to(&whole));
@@ -219,11 +208,11 @@ fn is_whole(file: &Path) -> bool {
 }
 
 fn another_directory() -> String {
-    both!("give another directory by --out", "请用 --out 换一个目录")
+    said!("give another directory by --out")
 }
 
 fn cannot_be_written(path: &Path, error: io::Error) -> anyhow::Error {
-    unwritten(&error, &both!("{} cannot be written", "无法写入 {}", path.display()), &another_directory())
+    unwritten(&error, &said!("{display} cannot be written", display = path.display()), &another_directory())
 }
 
 /// The directory below for runs under way, and the lock in it, which ends with this process.
@@ -231,20 +220,17 @@ fn locked(held: &place::Directory, path: &Path) -> Result<(place::Directory, Fil
     let (below, shown) = (path.join(UNDER_WAY), path.display());
     let under_way = held.make_below(UNDER_WAY).map_err(|error| match error.kind() {
         // A link in its place would lead elsewhere.
-        io::ErrorKind::NotADirectory => refused!(
-            "{} is no directory; remove it, or give another directory by --out",
-            "{} 不是目录；请删除它，或用 --out 换一个目录",
-            below.display()
-        ),
+        io::ErrorKind::NotADirectory => {
+            refused!("{below} is no directory; remove it, or give another directory by --out", below = below.display())
+        }
         _ => cannot_be_written(path, error),
     })?;
     let lock = under_way.entry(LOCK.as_ref()).and_then(|lock| lock.open(OFlags::WRONLY | OFlags::CREATE));
     let lock = lock.map_err(|error| cannot_be_written(path, error))?;
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-        Err(rustix::io::Errno::WOULDBLOCK) => bail!(both!(
-            "another hostmark measures into {shown}; wait for its end, or give another directory",
-            "另一个 hostmark 正在测入 {shown}；请等它结束，或换一个目录"
-        )),
+        Err(rustix::io::Errno::WOULDBLOCK) => {
+            bail!(said!("another hostmark measures into {shown}; wait for its end, or give another directory"))
+        }
         // A filesystem without locks is taken at its user's word.
         _ => Ok((under_way, lock)),
     }

@@ -10,7 +10,7 @@ use hostmark_engine::sys::regular;
 
 use super::name;
 use super::places::{HostAccess, Places, Registered};
-use crate::language::both;
+use crate::language::said;
 use crate::words;
 
 /// What stands for the host's name.
@@ -51,19 +51,14 @@ impl Places for Listed {
 /// The words of the command that leads to each host; the name is put into a word, and makes no further one.
 pub fn words_of(each: &str) -> Result<Vec<String>> {
     match words::split(each) {
-        Ok(words) if !words.iter().any(|word| word.contains(HOST)) => bail!(both!(
-            "--each '{each}' leads every host to the same place; write {HOST} where its name belongs, as 'ssh {HOST}'",
-            "--each “{each}” 使所有主机指向同一处；请在主机名处写 {HOST}，如 'ssh {HOST}'"
+        Ok(words) if !words.iter().any(|word| word.contains(HOST)) => bail!(said!(
+            "--each '{each}' leads every host to the same place; write {HOST} where its name belongs, as 'ssh {HOST}'"
         )),
-        Ok(words) if words[0].contains(HOST) => bail!(both!(
-            "--each '{each}' begins with the host's name; begin with a command, as 'ssh {HOST}'",
-            "--each “{each}” 以主机名开头；请以命令开头，如 'ssh {HOST}'"
-        )),
+        Ok(words) if words[0].contains(HOST) => {
+            bail!(said!("--each '{each}' begins with the host's name; begin with a command, as 'ssh {HOST}'"))
+        }
         Ok(words) => Ok(words),
-        Err(why) => bail!(both!(
-            "--each '{each}': {why}; quote it as for a shell",
-            "--each “{each}”：{why}；请按 shell 的规则加引号"
-        )),
+        Err(why) => bail!(said!("--each '{each}': {why}; quote it as for a shell")),
     }
 }
 
@@ -71,26 +66,15 @@ pub fn words_of(each: &str) -> Result<Vec<String>> {
 pub fn names(file: &Path) -> Result<Vec<String>> {
     let shown = file.display();
     let cannot = |error: std::io::Error| {
-        anyhow::anyhow!(both!(
-            "{shown} cannot be read ({error}); give a file with one host a line",
-            "无法读取 {shown}（{error}）；请给出每行一台主机的文件"
-        ))
+        anyhow::anyhow!(said!("{shown} cannot be read ({error}); give a file with one host a line"))
     };
     let mut text = String::new();
     let opened: File = regular::open_to_read(file).map_err(cannot)?;
     opened.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(cannot)?;
     if text.len() as u64 > MOST_BYTES {
-        bail!(both!(
-            "{shown} is too large for a list of hosts; give another",
-            "{shown} 过大，不是主机列表；请换一个文件"
-        ));
+        bail!(said!("{shown} is too large for a list of hosts; give another"));
     }
-    of_list(&text).map_err(|(line, why)| {
-        anyhow::anyhow!(both!(
-            "{shown}, line {line}: {why}; write one host a line",
-            "{shown} 第 {line} 行：{why}；请每行写一台主机"
-        ))
-    })
+    of_list(&text).map_err(|(line, why)| anyhow::anyhow!(said!("{shown}, line {line}: {why}; write one host a line")))
 }
 
 /// The names in a text; or the line that is none, and why.
@@ -103,11 +87,11 @@ fn of_list(text: &str) -> Result<Vec<String>, (usize, String)> {
             continue;
         }
         if let Some(why) = name::refused(host) {
-            return Err((line, both!("'{host}' is no host: {why}", "“{host}”不是主机名：{why}")));
+            return Err((line, said!("'{host}' is no host: {why}")));
         }
         // Names of hosts do not tell capitals from small letters.
         if let Some(before) = lines.insert(host.to_ascii_lowercase(), line) {
-            return Err((line, both!("'{host}' is in line {before} already", "“{host}”已在第 {before} 行出现")));
+            return Err((line, said!("'{host}' is in line {before} already")));
         }
         names.push(host.to_owned());
     }

@@ -15,7 +15,7 @@ use super::name;
 use super::options::Cluster;
 use super::places::{HostAccess, Places, Registered};
 use crate::command::{EndsWith, lost};
-use crate::language::both;
+use crate::language::said;
 use crate::signals::StopRequest;
 use crate::wall::SinceStart;
 
@@ -62,9 +62,8 @@ impl Pods {
         for node in nodes(&client, &cluster.selector)? {
             let Some(name) = node["metadata"]["name"].as_str() else { continue };
             if let Some(why) = name::refused(name) {
-                return Err(lost(both!(
-                    "the cluster names a node '{name}' that is none ({why}); look at kubectl get nodes",
-                    "集群给出的节点名“{name}”不合法（{why}）；请检查 kubectl get nodes"
+                return Err(lost(said!(
+                    "the cluster names a node '{name}' that is none ({why}); look at kubectl get nodes"
                 )));
             }
             hosts.push(Registered { name: name.to_owned(), refused: unusable(&node) });
@@ -111,10 +110,7 @@ impl Pods {
         if self.seen.as_ref().is_none_or(|(since, _)| since.elapsed() > LOOKS) {
             let said = self.cluster.ask(&["get", "pods", "-l", &self.selector(), "-o", "json"], None)?;
             let list: Value = serde_json::from_str(&said).map_err(|error| {
-                lost(both!(
-                    "kubectl prints no JSON ({error}); try kubectl get pods -o json by hand",
-                    "kubectl 的输出不是 JSON（{error}）；请手动运行 kubectl get pods -o json"
-                ))
+                lost(said!("kubectl prints no JSON ({error}); try kubectl get pods -o json by hand"))
             })?;
             let items = list["items"].as_array().cloned().unwrap_or_default();
             self.seen = Some((SinceStart::now(), items));
@@ -126,7 +122,7 @@ impl Pods {
 }
 
 fn deleted() -> String {
-    both!("its pod was deleted", "Pod 已被删除")
+    said!("its pod was deleted")
 }
 
 impl Places for Pods {
@@ -163,11 +159,8 @@ impl Places for Pods {
                 }
                 Ok(false) if since > timing().pod => {
                     let seconds = timing().pod.as_secs();
-                    let why = self.why_waiting(host).map(|why| both!(": {why}", "：{why}")).unwrap_or_default();
-                    HostAccess::Closed(both!(
-                        "its pod did not start in {seconds} s{why}",
-                        "Pod 在 {seconds} 秒内未启动{why}"
-                    ))
+                    let why = self.why_waiting(host).map(|why| said!(": {why}")).unwrap_or_default();
+                    HostAccess::Closed(said!("its pod did not start in {seconds} s{why}"))
                 }
                 Ok(false) => HostAccess::NotYet,
             },
@@ -211,10 +204,7 @@ impl Places for Pods {
         }
         let _ = remover.kill();
         let selector = self.selector();
-        Err(lost(both!(
-            "the pods could not be removed ({word}); remove them by kubectl delete pods -l {selector}",
-            "无法删除 Pod（{word}）；请用 kubectl delete pods -l {selector} 删除"
-        )))
+        Err(lost(said!("the pods could not be removed ({word}); remove them by kubectl delete pods -l {selector}")))
     }
 }
 
@@ -226,7 +216,7 @@ fn is_ready(pod: &Value) -> Result<bool, String> {
         Some("Failed" | "Succeeded") => {
             let why = Some(said_of(status)).filter(|why| !why.is_empty());
             let why = why.unwrap_or_else(|| said_of(&container["state"]["terminated"]));
-            Err(both!("its pod ended: {why}", "Pod 已结束：{why}"))
+            Err(said!("its pod ended: {why}"))
         }
         Some("Running") if !container["state"]["running"].is_null() => Ok(true),
         _ => {
@@ -239,7 +229,7 @@ fn is_ready(pod: &Value) -> Result<bool, String> {
             match waiting["reason"].as_str() {
                 Some(reason) if is_final(reason) => {
                     let why = said_of(waiting);
-                    Err(both!("its pod cannot start: {why}", "Pod 无法启动：{why}"))
+                    Err(said!("its pod cannot start: {why}"))
                 }
                 _ => Ok(false),
             }
@@ -256,12 +246,8 @@ fn said_of(value: &Value) -> String {
 /// The nodes that a selector chooses.
 fn nodes(client: &KubectlClient, selector: &str) -> Result<Vec<Value>> {
     let said = client.ask(&["get", "nodes", "-l", selector, "-o", "json"], None)?;
-    let list: Value = serde_json::from_str(&said).map_err(|error| {
-        lost(both!(
-            "kubectl prints no JSON ({error}); try kubectl get nodes -o json by hand",
-            "kubectl 的输出不是 JSON（{error}）；请手动运行 kubectl get nodes -o json"
-        ))
-    })?;
+    let list: Value = serde_json::from_str(&said)
+        .map_err(|error| lost(said!("kubectl prints no JSON ({error}); try kubectl get nodes -o json by hand")))?;
     Ok(list["items"].as_array().cloned().unwrap_or_default())
 }
 
@@ -282,12 +268,12 @@ fn unusable(node: &Value) -> Option<String> {
     let conditions = node["status"]["conditions"].as_array().cloned().unwrap_or_default();
     let ready = conditions.iter().find(|condition| condition["type"] == "Ready");
     if node["spec"]["unschedulable"] == true {
-        return Some(both!("the node is cordoned", "该节点已被标记为不可调度"));
+        return Some(said!("the node is cordoned"));
     }
     match ready {
         Some(condition) if condition["status"] != "True" => {
             let why = condition["message"].as_str().unwrap_or_default();
-            Some(both!("the node is not ready: {why}", "该节点未就绪：{why}"))
+            Some(said!("the node is not ready: {why}"))
         }
         _ => None,
     }
@@ -308,9 +294,8 @@ impl KubectlClient {
         let terms = Terms { group: Membership::Own, has_input: true, errors, ending, stop: Some(self.stop.clone()) };
         let cannot = |error: std::io::Error| {
             let client = &self.words[0];
-            anyhow!(both!(
-                "{client} cannot be asked ({error}); start hostmark where it is in PATH, or name it by --kubectl",
-                "无法运行 {client}（{error}）；请确保它在 PATH 中，或用 --kubectl 指定"
+            anyhow!(said!(
+                "{client} cannot be asked ({error}); start hostmark where it is in PATH, or name it by --kubectl"
             ))
         };
         let mut client = Supervised::start(command, terms).map_err(cannot)?;
@@ -323,15 +308,11 @@ impl KubectlClient {
         match outcome {
             ReadOutcome::Closed => {}
             ReadOutcome::Stopped => {
-                let sentence =
-                    both!("stopped before the cluster answered; start again", "集群应答之前即被停止；请重新运行");
+                let sentence = said!("stopped before the cluster answered; start again");
                 return Err(EndsWith(Exit::Signal(2), sentence).into());
             }
             _ => {
-                return Err(lost(both!(
-                    "the cluster does not answer; try kubectl by hand",
-                    "集群没有应答；请手动运行 kubectl"
-                )));
+                return Err(lost(said!("the cluster does not answer; try kubectl by hand")));
             }
         }
         client.ends_within(timing().kubernetes);
@@ -340,10 +321,7 @@ impl KubectlClient {
             Ok(status) if status.success() => Ok(String::from_utf8_lossy(&said).into_owned()),
             _ => {
                 let asked = words.iter().take(2).copied().collect::<Vec<_>>().join(" ");
-                Err(lost(both!(
-                    "kubectl {asked} failed: {word}; try it by hand",
-                    "kubectl {asked} 失败：{word}；请手动运行"
-                )))
+                Err(lost(said!("kubectl {asked} failed: {word}; try it by hand")))
             }
         }
     }

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use serde_json::{Value, json};
 
 use super::options::Cluster;
-use crate::language::both;
+use crate::language::said;
 
 /// The label by which the pods of a fleet are found.
 pub const LABEL: &str = "app.kubernetes.io/instance";
@@ -91,10 +91,7 @@ pub fn requested(typed: &str) -> Result<Value> {
     for part in typed.split(',') {
         match part.split_once('=') {
             Some((name, amount)) if is_plain(name) && is_plain(amount) => request.insert(name.into(), json!(amount)),
-            _ => bail!(both!(
-                "--request '{typed}': '{part}' is no amount of a resource; write cpu=4,memory=8Gi",
-                "--request “{typed}”：“{part}”不是资源数量；请写成 cpu=4,memory=8Gi"
-            )),
+            _ => bail!(said!("--request '{typed}': '{part}' is no amount of a resource; write cpu=4,memory=8Gi")),
         };
     }
     Ok(Value::Object(request))
@@ -145,9 +142,8 @@ fn expressions(selector: &str) -> Result<Vec<Value>> {
         let (part, further) = end.map_or((rest, ""), |end| (&rest[..end], &rest[end + 1..]));
         match expression(part.trim()) {
             Some(expression) => found.push(expression),
-            None => bail!(both!(
-                "'{part}' is no part of a label selector; write key=value, key!=value, key, !key, or key in (a,b)",
-                "“{part}”不是标签选择器；请写成 key=value、key!=value、key、!key 或 key in (a,b)"
+            None => bail!(said!(
+                "'{part}' is no part of a label selector; write key=value, key!=value, key, !key, or key in (a,b)"
             )),
         }
         rest = further.trim();

@@ -13,7 +13,7 @@ use rustix::process::Signal;
 use super::options::words_of;
 use crate::command::lost;
 use crate::command::runs::kept::without_rounds;
-use crate::language::{self, both};
+use crate::language::{self, said};
 use crate::words;
 
 /// What this program begins its sentences with.
@@ -49,12 +49,8 @@ impl Measuring {
         command.args(words_of(request));
         let (errors, ending) = (Errors::CapturedAtLeisure, Ending::Asked(stops_within()));
         let terms = Terms { group: Membership::Own, has_input: false, errors, ending, stop: None };
-        let process = Supervised::start(command, terms).map_err(|error| {
-            lost(both!(
-                "hostmark cannot be started ({error}); look at ulimit -a",
-                "无法启动 hostmark（{error}）；请检查 ulimit -a"
-            ))
-        })?;
+        let process = Supervised::start(command, terms)
+            .map_err(|error| lost(said!("hostmark cannot be started ({error}); look at ulimit -a")))?;
         Ok(Measuring { process, file })
     }
 
@@ -86,14 +82,14 @@ impl Measuring {
             Err(error) => return Ended::Without(HostState::Lost, error.to_string()),
         };
         let Some(code) = status.code() else {
-            return Ended::Without(HostState::Lost, both!("the run was killed ({status})", "运行被杀死（{status}）"));
+            return Ended::Without(HostState::Lost, said!("the run was killed ({status})"));
         };
         if [Exit::Fine.code(), Exit::CaseFailed.code()].contains(&u8::try_from(code).unwrap_or(u8::MAX)) {
             return Ended::WithRun;
         }
         let state = if code == i32::from(Exit::ResourceLost.code()) { HostState::Lost } else { HostState::Failed };
         let sentence = without_rounds(word.strip_prefix(NAME).unwrap_or(&word)).to_owned();
-        let silent = || both!("it ended with code {code} and said nothing", "以代码 {code} 结束，未说明原因");
+        let silent = || said!("it ended with code {code} and said nothing");
         Ended::Without(state, if sentence.is_empty() { silent() } else { sentence })
     }
 }
@@ -101,10 +97,7 @@ impl Measuring {
 /// The words of a command as one word for `--on`.
 pub fn quoted(way: &[String]) -> Result<String> {
     let quoted: Option<Vec<String>> = way.iter().map(|word| words::quoted(word)).collect();
-    quoted.map(|words| words.join(" ")).ok_or_else(|| {
-        lost(both!(
-            "the command that leads there has a control character; write it without",
-            "通往该主机的命令含有控制字符；请去掉"
-        ))
-    })
+    quoted
+        .map(|words| words.join(" "))
+        .ok_or_else(|| lost(said!("the command that leads there has a control character; write it without")))
 }

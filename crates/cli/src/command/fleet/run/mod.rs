@@ -25,7 +25,7 @@ use crate::command::measure::machine::{catch, own_program};
 use crate::command::measure::ready;
 use crate::command::{EndsWith, exit_of};
 use crate::isolate::Outside;
-use crate::language::both;
+use crate::language::said;
 use crate::output;
 use crate::signals::StopRequest;
 
@@ -95,7 +95,10 @@ fn measure(
 ) -> Result<Directory> {
     let names: Vec<String> = places.hosts().iter().map(|host| host.name.clone()).collect();
     if names.is_empty() {
-        bail!(both!("there is no host to measure; {}", "没有可测量的主机；{}", engine.how_to_have_hosts()));
+        bail!(said!(
+            "there is no host to measure; {how_to_have_hosts}",
+            how_to_have_hosts = engine.how_to_have_hosts()
+        ));
     }
     let mut directory = match before {
         Some(directory) => directory,
@@ -110,12 +113,11 @@ fn measure(
     let known: Vec<(usize, usize)> =
         rows.into_iter().enumerate().filter(|(host, _)| places.hosts()[*host].refused.is_none()).collect();
     let turns: Vec<(usize, usize)> = known.iter().copied().filter(|(_, row)| !directory.is_measured(*row)).collect();
-    output::remark(&both!(
-        "measuring {} of {} hosts into {}",
-        "测量 {1} 台主机中的 {0} 台，存入 {2}",
-        turns.len(),
-        directory.hosts().len(),
-        directory.path().display()
+    output::remark(&said!(
+        "measuring {turns} of {hosts} hosts into {directory}",
+        turns = turns.len(),
+        hosts = directory.hosts().len(),
+        directory = directory.path().display()
     ));
     directory.save()?;
     let at_once = arguments.at_once.unwrap_or_else(|| engine.usually_at_once(known.len())).get();

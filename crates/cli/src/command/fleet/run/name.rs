@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::language::both;
+use crate::language::said;
 use crate::store;
 
 /// Characters of a name at most: those of a name in DNS, and of a user before it.
@@ -16,17 +16,12 @@ pub fn refused(name: &str) -> Option<String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-:@%+/".contains(c);
     let starts_option = |part: &str| part.starts_with('-');
     match name {
-        "" => Some(both!("it is empty", "为空")),
-        name if name.len() > LONGEST => {
-            Some(both!("it has more than {LONGEST} characters", "长度超过 {LONGEST} 个字符"))
-        }
+        "" => Some(said!("it is empty")),
+        name if name.len() > LONGEST => Some(said!("it has more than {LONGEST} characters")),
         name if name.split('@').any(starts_option) => {
-            Some(both!("it begins with a dash, which a command takes for an option", "以短横线开头，会被命令当作选项"))
+            Some(said!("it begins with a dash, which a command takes for an option"))
         }
-        name if !name.chars().all(is_plain) => Some(both!(
-            "a name has letters, digits and . _ - : @ % + / alone",
-            "名称只能包含字母、数字和 . _ - : @ % + /"
-        )),
+        name if !name.chars().all(is_plain) => Some(said!("a name has letters, digits and . _ - : @ % + / alone")),
         _ => None,
     }
 }

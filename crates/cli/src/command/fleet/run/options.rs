@@ -10,7 +10,7 @@ use hostmark_model::{FleetRequest, Inputs, Profile, RunRequest};
 
 use crate::command::compare::time;
 use crate::command::measure::inputs::{ProfileName, seed};
-use crate::language::both;
+use crate::language::said;
 use crate::words;
 
 #[derive(Debug, Args)]
@@ -138,10 +138,10 @@ impl Engine {
         match self {
             Engine::Hosts { file, .. } => {
                 let file = file.display();
-                both!("name one a line in {file}", "请在 {file} 中每行写一台")
+                said!("name one a line in {file}")
             }
-            Engine::Slurm { .. } => both!("give other arguments of salloc", "请更换 salloc 参数"),
-            Engine::Kubernetes(_) => both!("give another selector", "请更换选择器"),
+            Engine::Slurm { .. } => said!("give other arguments of salloc"),
+            Engine::Kubernetes(_) => said!("give another selector"),
         }
     }
 }
@@ -154,19 +154,17 @@ impl RunArguments {
             (None, _, None, Some(selector), Some(image)) => {
                 let kubectl = words::split(&self.kubectl).ok().filter(|words| !words.is_empty());
                 let Some(kubectl) = kubectl else {
-                    bail!(both!(
-                        "--kubectl '{}' is no command; give one as 'kubectl -n bench'",
-                        "--kubectl “{}” 不是命令；请写成 'kubectl -n bench'",
-                        self.kubectl
+                    bail!(said!(
+                        "--kubectl '{kubectl}' is no command; give one as 'kubectl -n bench'",
+                        kubectl = self.kubectl
                     ))
                 };
                 let (selector, image, request) = (selector.clone(), image.clone(), self.request.clone());
                 Ok(Engine::Kubernetes(Cluster { selector, image, request, kubectl }))
             }
-            _ => bail!(both!(
+            _ => bail!(said!(
                 "nothing says which hosts; give --hosts FILE --each 'ssh {{host}}', --slurm '-N 8', or --kubernetes SELECTOR \
-                 --image IMAGE",
-                "没有指定主机；请给出 --hosts FILE --each 'ssh {{host}}'、--slurm '-N 8'，或 --kubernetes SELECTOR --image IMAGE"
+                 --image IMAGE"
             )),
         }
     }

@@ -10,7 +10,7 @@ use super::directory::Directory;
 use super::measuring::quoted;
 use super::places::{HostAccess, Places};
 use crate::command::far::pairs::{Pairs, tournament};
-use crate::language::both;
+use crate::language::said;
 use crate::output;
 use crate::signals::StopRequest;
 use crate::wall::SinceStart;
@@ -47,12 +47,9 @@ pub fn measure(
             for (from, to, since, process) in begun {
                 let Some(outcome) = runs.collect(process) else { continue };
                 over += 1;
-                let why = outcome.as_ref().err().map(|why| both!(" failed: {why}", "失败：{why}")).unwrap_or_default();
+                let why = outcome.as_ref().err().map(|why| said!(" failed: {why}")).unwrap_or_default();
                 let seconds = (since.elapsed().as_secs_f64() * 10.0).round() / 10.0;
-                output::remark(&both!(
-                    "pair {over} of {all}: {from} → {to}{why} after {seconds} s",
-                    "第 {over}/{all} 对：{from} → {to}{why}，用时 {seconds} 秒"
-                ));
+                output::remark(&said!("pair {over} of {all}: {from} → {to}{why} after {seconds} s"));
                 directory.add_pair(pair_record(from, to, turn, outcome));
             }
             directory.save()?;
@@ -80,7 +77,7 @@ fn open(places: &mut dyn Places, host: usize, stop: &StopRequest) -> Result<Stri
     let readable = stop.readable();
     loop {
         if stop.signal().is_some() {
-            return Err(both!("stopped by a signal", "被信号停止"));
+            return Err(said!("stopped by a signal"));
         }
         match places.way(host) {
             HostAccess::Open(words) => return quoted(&words).map_err(|error| crate::command::sentence(&error)),
@@ -104,6 +101,6 @@ fn pair_record(from: String, to: String, turn: u32, outcome: Result<Vec<CaseReco
     let bandwidth = of("net.tcp_bandwidth").into_iter().max_by(|one, other| one.value().total_cmp(&other.value()));
     let round_trip = of("net.tcp").into_iter().next();
     let is_empty = bandwidth.is_none() && round_trip.is_none();
-    let failed = failed.or_else(|| is_empty.then(|| both!("its run has no value", "运行中没有任何数值")));
+    let failed = failed.or_else(|| is_empty.then(|| said!("its run has no value")));
     FleetPair { from, to, turn, bandwidth, round_trip, failed }
 }

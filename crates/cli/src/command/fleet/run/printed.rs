@@ -7,7 +7,7 @@ use super::options::{Engine, RunArguments, words_of};
 use super::{hosts, kubernetes, manifest, slurm};
 use crate::command::measure::machine::catch;
 use crate::isolate::Outside;
-use crate::language::both;
+use crate::language::said;
 use crate::words;
 
 /// What stands for a host in what xargs starts.
@@ -31,15 +31,17 @@ pub fn text(engine: &Engine, arguments: &RunArguments) -> Result<String> {
         }
         Engine::Kubernetes(cluster) => {
             if arguments.at_once.is_some() {
-                bail!(both!(
+                bail!(said!(
                     "an Indexed Job measures every node at once, since it may start a later pod on a node that is done; leave out \
-                     --at-once",
-                    "Indexed Job 会同时测量所有节点，因为后启动的 Pod 可能落到已测完的节点上；请去掉 --at-once"
+                     --at-once"
                 ));
             }
             let (nodes, requested) = kubernetes::usable(cluster, &catch(&Outside::default())?)?;
             if nodes == 0 {
-                bail!(both!("there is no host to measure; {}", "没有可测量的主机；{}", engine.how_to_have_hosts()));
+                bail!(said!(
+                    "there is no host to measure; {how_to_have_hosts}",
+                    how_to_have_hosts = engine.how_to_have_hosts()
+                ));
             }
             let lives_s = arguments.timeout.map_or(kubernetes::LIVES_S, |limit| limit.as_secs());
             let mut command = vec!["hostmark".to_owned(), "run".into()];
@@ -119,9 +121,6 @@ fn quoted(words: &[String]) -> Result<String> {
     let quoted: Option<Vec<String>> = words.iter().map(|word| words::quoted(word)).collect();
     match quoted {
         Some(words) => Ok(words.join(" ")),
-        None => bail!(both!(
-            "a word has a control character, which no script should hold; write it without",
-            "有的词含有控制字符，不应写入脚本；请去掉"
-        )),
+        None => bail!(said!("a word has a control character, which no script should hold; write it without")),
     }
 }

@@ -12,7 +12,7 @@ use hostmark_model::Exit;
 use super::name;
 use super::places::{HostAccess, Places, Registered};
 use crate::command::{EndsWith, lost};
-use crate::language::{both, refused};
+use crate::language::{refused, said};
 use crate::output;
 use crate::signals::StopRequest;
 use crate::words;
@@ -63,10 +63,7 @@ impl Allocation {
         let stop = Some(Rc::clone(&stop.readable()));
         let terms = Terms { group: Membership::Own, has_input: true, errors, ending, stop };
         let holder = Supervised::start(command, terms).map_err(|error| {
-            anyhow!(both!(
-                "salloc cannot be started ({error}); start hostmark where Slurm's commands are in PATH",
-                "无法启动 salloc（{error}）；请在 PATH 中有 Slurm 命令的机器上运行"
-            ))
+            anyhow!(said!("salloc cannot be started ({error}); start hostmark where Slurm's commands are in PATH"))
         })?;
         let mut allocation = Allocation { hosts: Vec::new(), job: String::new(), holder: Some(holder) };
         allocation.wait(&mark)?;
@@ -79,15 +76,13 @@ impl Allocation {
         let Some(holder) = &mut self.holder else { return Ok(()) };
         let mut at_most = SOON;
         loop {
-            match holder.read_line_within(at_most).map_err(|error| {
-                lost(both!(
-                    "salloc cannot be heard ({error}); start again",
-                    "无法读取 salloc 的输出（{error}）；请重试"
-                ))
-            })? {
+            match holder
+                .read_line_within(at_most)
+                .map_err(|error| lost(said!("salloc cannot be heard ({error}); start again")))?
+            {
                 ReadOutcome::TimedOut => {
                     if at_most == SOON {
-                        output::remark(&both!("waiting for an allocation of salloc", "正在等待 salloc 分配节点"));
+                        output::remark(&said!("waiting for an allocation of salloc"));
                     }
                     at_most = Duration::from_secs(3600);
                 }
@@ -98,9 +93,8 @@ impl Allocation {
                     None => {
                         let node = line.trim();
                         if let Some(why) = name::refused(node) {
-                            bail!(lost(both!(
-                                "Slurm names a node '{node}' that is none ({why}); look at scontrol show hostnames",
-                                "Slurm 给出的节点名“{node}”不合法（{why}）；请检查 scontrol show hostnames"
+                            bail!(lost(said!(
+                                "Slurm names a node '{node}' that is none ({why}); look at scontrol show hostnames"
                             )));
                         }
                         self.hosts.push(Registered::named(node.to_owned()));
@@ -110,10 +104,7 @@ impl Allocation {
                 ReadOutcome::Closed | ReadOutcome::TooLong => {
                     holder.ends_within(timing().release);
                     let word = holder.last_word().unwrap_or_default();
-                    bail!(both!(
-                        "salloc gave no nodes: {word}; check the arguments with salloc by hand",
-                        "salloc 没有分配节点：{word}；请手动用 salloc 检查参数"
-                    ));
+                    bail!(said!("salloc gave no nodes: {word}; check the arguments with salloc by hand"));
                 }
             }
         }
@@ -142,7 +133,7 @@ impl Places for Allocation {
             return None;
         }
         let word = holder.last_word().unwrap_or_default();
-        Some(both!("the allocation has ended: {word}", "分配已结束：{word}"))
+        Some(said!("the allocation has ended: {word}"))
     }
 
     fn finish(&mut self) -> Result<()> {
@@ -154,23 +145,17 @@ impl Places for Allocation {
         // Slurm itself is asked, and then nobody any more.
         let _ = Command::new("scancel").arg(&self.job).status();
         let _ = holder.kill();
-        Err(lost(both!(
-            "job {} was not released in {} s; look at squeue",
-            "作业 {} 未能在 {} s 内释放；请检查 squeue",
-            self.job,
-            timing().release.as_secs()
+        Err(lost(said!(
+            "job {job} was not released in {as_secs} s; look at squeue",
+            job = self.job,
+            as_secs = timing().release.as_secs()
         )))
     }
 }
 
 /// The words that a person gives salloc.
 pub fn words_of(arguments: &str) -> Result<Vec<String>> {
-    words::split(arguments).map_err(|why| {
-        refused!(
-            "--slurm '{arguments}': {why}; quote it as for a shell",
-            "--slurm“{arguments}”：{why}；请按 shell 的规则加引号"
-        )
-    })
+    words::split(arguments).map_err(|why| refused!("--slurm '{arguments}': {why}; quote it as for a shell"))
 }
 
 /// A job's number as it stands in a command: digits, and what a heterogeneous one adds.
@@ -179,8 +164,7 @@ fn number(typed: &str) -> String {
 }
 
 fn refused(name: String) -> Registered {
-    let refused =
-        Some(both!("Slurm does not give this node: it is down or drained", "Slurm 不分配该节点：已宕机或已排空"));
+    let refused = Some(said!("Slurm does not give this node: it is down or drained"));
     Registered { name, refused }
 }
 
@@ -197,16 +181,13 @@ fn states(hosts: &[String], stop: &StopRequest) -> Result<Vec<(String, String)>>
     let (errors, ending, stop) = (Errors::CapturedAtLeisure, Ending::Killed, Some(stop.readable()));
     let terms = Terms { group: Membership::Own, has_input: false, errors, ending, stop };
     let cannot = |error: std::io::Error| {
-        anyhow!(both!(
-            "sinfo cannot be asked ({error}); start hostmark where Slurm's commands are in PATH",
-            "无法运行 sinfo（{error}）；请在 PATH 中有 Slurm 命令的机器上运行"
-        ))
+        anyhow!(said!("sinfo cannot be asked ({error}); start hostmark where Slurm's commands are in PATH"))
     };
     let mut asked = Supervised::start(command, terms).map_err(cannot)?;
     match asked.drain(timing().slurm, MOST_BYTES).map_err(cannot)? {
         ReadOutcome::Closed => {}
         ReadOutcome::Stopped => return Err(stopped()),
-        _ => return Err(lost(both!("sinfo does not answer; look at slurmctld", "sinfo 没有应答；请检查 slurmctld"))),
+        _ => return Err(lost(said!("sinfo does not answer; look at slurmctld"))),
     }
     let text = String::from_utf8_lossy(&asked.take_buffered()).into_owned();
     let lines = text.lines().filter_map(|line| line.trim().split_once(' '));
@@ -214,7 +195,7 @@ fn states(hosts: &[String], stop: &StopRequest) -> Result<Vec<(String, String)>>
 }
 
 fn stopped() -> anyhow::Error {
-    let sentence = both!("stopped before there were hosts; start again", "尚未取得主机即被停止；请重新运行");
+    let sentence = said!("stopped before there were hosts; start again");
     EndsWith(Exit::Signal(2), sentence).into()
 }
 

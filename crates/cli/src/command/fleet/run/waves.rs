@@ -15,7 +15,7 @@ use super::measuring::{Ended, Measuring, stops_within};
 use super::places::{HostAccess, Places};
 use crate::command::lost;
 use crate::command::processes::janitor::Janitor;
-use crate::language::both;
+use crate::language::said;
 use crate::output;
 use crate::signals::StopRequest;
 use crate::wall::SinceStart;
@@ -64,7 +64,7 @@ pub fn take(
     loop {
         let is_over = stop.signal().is_some() || result.is_err();
         if is_over {
-            turns.iter_mut().for_each(|turn| turn.ask(HostState::Stopped, &both!("stopped by a signal", "被信号停止")));
+            turns.iter_mut().for_each(|turn| turn.ask(HostState::Stopped, &said!("stopped by a signal")));
         }
         let before = turns.len();
         while !is_over && turns.len() < terms.at_once {
@@ -118,16 +118,13 @@ impl Taking<'_> {
     fn step(&mut self, mut turn: HostTurn) -> Result<Option<HostTurn>> {
         if let Some(limit) = self.terms.timeout.filter(|limit| turn.since.elapsed() > *limit) {
             let seconds = limit.as_secs();
-            turn.ask(
-                HostState::Slow,
-                &both!("not done after {seconds} s (--timeout)", "{seconds} 秒后仍未测完（--timeout）"),
-            );
+            turn.ask(HostState::Slow, &said!("not done after {seconds} s (--timeout)"));
         }
         if turn.measuring.is_none() {
             if let Some((state, mut why, _)) = turn.asked.take() {
                 let known = if state == HostState::Slow { self.places.why_waiting(turn.host) } else { None };
                 if let Some(known) = known {
-                    why = both!("{why}: {known}", "{why}：{known}");
+                    why = said!("{why}: {known}");
                 }
                 return self.is_over(turn, state, Some(why)).map(|()| None);
             }
@@ -165,7 +162,7 @@ impl Taking<'_> {
         let (state, why) = match (ended, turn.asked.take()) {
             (Ended::WithRun, _) => match self.directory.take(turn.row, &file) {
                 Ok(0) => (HostState::Measured, None),
-                Ok(failed) => (HostState::Measured, Some(both!("{failed} cases failed", "{failed} 个用例失败"))),
+                Ok(failed) => (HostState::Measured, Some(said!("{failed} cases failed"))),
                 Err(error) => (HostState::Failed, Some(crate::command::sentence(&error))),
             },
             (Ended::Without(..), Some((state, why, _))) => (state, Some(why)),
@@ -185,11 +182,8 @@ impl Taking<'_> {
         let (over, all) = (self.over, self.all);
         let (host, words) = (&self.directory.hosts()[turn.row].host, state.word());
         let word = words.get(crate::language::current());
-        let why = why.map(|why| both!(": {why}", "：{why}")).unwrap_or_default();
-        output::remark(&both!(
-            "{over} of {all}: {host} {word} after {elapsed_s} s{why}",
-            "{over}/{all}：{host} {word}，用时 {elapsed_s} 秒{why}"
-        ));
+        let why = why.map(|why| said!(": {why}")).unwrap_or_default();
+        output::remark(&said!("{over} of {all}: {host} {word} after {elapsed_s} s{why}"));
         self.directory.save()
     }
 }
