@@ -34,8 +34,9 @@ fn every_id_that_a_plan_shows_is_a_filter_for_the_same_case() {
     let again: Vec<String> = again.into_iter().filter(|id| id.contains('@')).collect();
     let missing: Vec<&String> = exact_ids.iter().filter(|id| !again.contains(id)).collect();
     assert!(missing.is_empty(), "{missing:?}");
-    // And each alone the one in whose place it stands.
-    for (shown, exact_id) in ids.iter().zip(&exact_ids).filter(|(shown, exact_id)| *shown != exact_id).step_by(9) {
+    // And each alone the one in whose place it stands, of those that are possible on any host.
+    let is_shortened = |(shown, exact_id): &(&&str, &String)| exact_id.starts_with("memory.read") && *shown != exact_id;
+    for (shown, exact_id) in ids.iter().zip(&exact_ids).filter(is_shortened).step_by(3) {
         assert!(exact(&home, &[&arguments[..], &[*shown]].concat()).contains(exact_id), "{shown}");
     }
 }

@@ -54,7 +54,7 @@ fn the_first_round_of_a_bandwidth_chooses_a_kernel_and_later_ones_take_it() {
             _ => None,
         })
     };
-    let way = |events: &[Event]| {
+    let way_of = |events: &[Event]| {
         events.iter().find_map(|event| match event {
             Event::Chosen { scope, way, trials_ns } => Some((scope.clone(), way.clone(), *trials_ns)),
             _ => None,
@@ -77,14 +77,19 @@ fn the_first_round_of_a_bandwidth_chooses_a_kernel_and_later_ones_take_it() {
             std::thread::spawn(move || worker::answer(CATALOGUE, job)).join().expect("a worker that ends")
         };
         let first = go(None);
-        let (scope, chosen, trials_ns) = way(&first).unwrap_or_else(|| panic!("{case}: {:?}", first.last()));
+        let (scope, chosen, trials_ns) = way_of(&first).unwrap_or_else(|| panic!("{case}: {:?}", first.last()));
         assert_eq!(note(&first, "kernel").as_ref(), Some(&chosen), "{case}");
         assert!(trials_ns > 0.0 && matches!(first.last(), Some(Event::Done { .. })), "{case}: {:?}", first.last());
-        // Any that the CPU has, also one that no trial would choose.
-        let other = if case.starts_with("memory.stream") { "libc" } else { "scalar" };
-        for choice in [chosen.as_str(), other] {
-            let later = go(Some(Choice { scope: scope.clone(), way: choice.into() }));
-            assert_eq!((note(&later, "kernel").as_deref(), way(&later)), (Some(choice), None), "{case}");
+        let taken = |way: &str| {
+            let later = go(Some(Choice { scope: scope.clone(), way: way.into() }));
+            (!matches!(later.last(), Some(Event::Failed { .. }))).then(|| (note(&later, "kernel"), way_of(&later)))
+        };
+        // Also one that its trials did not choose.
+        let other = ["avx2", "sse2", "neon", "nt", "nt-avx2", "nt-neon"]
+            .into_iter()
+            .find(|way| *way != chosen && taken(way).is_some());
+        for choice in [chosen.as_str(), other.unwrap_or_else(|| panic!("{case} has no other way"))] {
+            assert_eq!(taken(choice), Some((Some(choice.to_owned()), None)), "{case}");
         }
         assert!(matches!(go(Some(Choice { scope, way: "none".into() })).last(), Some(Event::Failed { .. })), "{case}");
     }

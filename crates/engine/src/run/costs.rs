@@ -65,11 +65,14 @@ impl Runner<'_> {
             };
             // What is slow to fill has no more than the least while any other has not begun.
             let is_first = is_beyond && (had(of) > 0 || is_slow && !self.is_slow_to_fill(of));
-            let wanted = match (has_priority || has_same_priority && is_ahead || is_first, wants_least) {
-                (true, false) => self.promised_rounds(of),
-                (true, true) => self.least_rounds(of),
-                (false, false) if has_same_priority && is_cell(of) => self.least_rounds(of),
-                (false, _) => 0,
+            let comes_first = has_priority || has_same_priority && is_ahead || is_first;
+            let wanted = match (self.may_wait(of), self.may_wait(index)) {
+                (true, false) => 0,
+                (false, true) => self.promised_rounds(of),
+                _ if comes_first && wants_least => self.least_rounds(of),
+                _ if comes_first => self.promised_rounds(of),
+                _ if !wants_least && has_same_priority && is_cell(of) => self.least_rounds(of),
+                _ => 0,
             };
             if of != index {
                 others += TimeBudget::at_least(due(of, rounds, wanted), overhead);
