@@ -90,7 +90,7 @@ impl WorkerLink for MockLink {
 pub struct Workers<S> {
     wall: MockWall,
     script: S,
-    further: Option<fn(&Job) -> Script>,
+    further: Option<FurtherScript>,
     /// Every job, warm-ups among them.
     pub jobs: Rc<RefCell<Vec<Job>>>,
     /// Links that were ended.
@@ -207,13 +207,16 @@ pub fn go_on(
     metered(&Unmetered, plan, host, journal, past, (script, None))
 }
 
+/// What a worker that is kept says of a further job.
+type FurtherScript = fn(&Job) -> Script;
+
 fn metered(
     meters: &dyn Meters,
     plan: &Plan,
     host: &HostFacts,
     journal: Option<&mut Journal>,
     past: Vec<PastRound>,
-    (script, further): (impl FnMut(&Job) -> Script, Option<fn(&Job) -> Script>),
+    (script, further): (impl FnMut(&Job) -> Script, Option<FurtherScript>),
 ) -> Seen {
     let used = past.last().map_or(Duration::ZERO, |past| past.took.until);
     let wall = MockWall::default();

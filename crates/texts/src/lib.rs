@@ -317,7 +317,7 @@ mod tests {
         let twice = whole.split_once("# A").unwrap().1;
         for wrong in [
             whole.replace("{n}", "{m}"),
-            whole.replace("msgid \"{n", "\"{n"),
+            whole.replace("msgid \"{n", "msgctxt \"{n"),
             format!("{whole}\n{}", twice.split_once('\n').unwrap().1),
         ] {
             assert!(entries_of(&wrong).is_err(), "{wrong}");
