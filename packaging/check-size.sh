@@ -18,7 +18,7 @@ MOST_BYTES=${MOST_BYTES:-20000000}
 MOST_LIST_MS=${MOST_LIST_MS:-20}
 # Memory is the process's own: how many pages of the program's file are resident depends on how the page cache holds it.
 MOST_LIST_KIB=${MOST_LIST_KIB:-2560}
-MOST_RUN_KIB=${MOST_RUN_KIB:-14336}
+MOST_RUN_KIB=${MOST_RUN_KIB:-20480}
 MOST_CRATES=${MOST_CRATES:-92}
 # Starts of which the median counts.
 STARTS=50
