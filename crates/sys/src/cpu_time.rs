@@ -17,7 +17,12 @@ pub fn of_process() -> io::Result<u64> {
     of_clock(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
-/// The same of another process, up to now.
+/// CPU time of the calling thread, ns.
+pub fn of_thread() -> io::Result<u64> {
+    of_clock(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// CPU time of another process, up to now.
 pub fn of_other(pid: u32) -> io::Result<u64> {
     let mut clock = 0;
     // SAFETY: the library writes one number.
