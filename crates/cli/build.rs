@@ -25,12 +25,12 @@ fn command(heading: &str) -> &str {
     if heading == "hostmark" { "" } else { heading }
 }
 
-/// A constant slice.
+/// The line of Rust that declares a constant slice.
 fn slice(name: &str, kind: &str, items: impl Iterator<Item = String>) -> String {
     format!("pub const {name}: &[{kind}] = &[{}];\n", items.collect::<Vec<_>>().join(", "))
 }
 
-/// What each command, argument and value is in Chinese; the English is in the doc comments of the command line's types.
+/// The Chinese of each command, argument and value; the English is in the doc comments of the command line's types.
 fn chinese(path: &Path) -> String {
     let (mut about, mut commands, mut arguments, mut values) = ("", Vec::new(), Vec::new(), Vec::new());
     let (mut of, parts) = ("", parts(path));

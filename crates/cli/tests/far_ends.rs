@@ -50,7 +50,7 @@ impl UnderWay {
         UnderWay::begin(Home::new, arguments, None).has_rounds()
     }
 
-    /// The same of one that gives its link up soon, and on a loaded machine perhaps too soon: for what ends it anyway.
+    /// A run whose link is given up soon, and on a loaded machine perhaps too soon: for a test that ends it anyway.
     fn start_hasty(arguments: &[&str]) -> UnderWay {
         UnderWay::begin(Home::with_short_timeouts, arguments, None).has_rounds()
     }

@@ -26,19 +26,19 @@ impl Message {
 
     /// The sentence of this template, which another language has in the place of its own. A count stands there without a noun.
     pub fn filled(&self, template: &str) -> String {
-        let value = |name: &str| self.arguments.iter().find(|(known, ..)| *known == name);
-        fill(template, |name| value(name).map(|(_, text, _)| Cow::from(text)))
+        fill(template, |name| self.argument(name).map(|(text, _)| Cow::from(text)))
+    }
+
+    /// The value of an argument, and of a count the noun.
+    fn argument(&self, name: &str) -> Option<(&str, Option<&'static str>)> {
+        self.arguments.iter().find(|(known, ..)| *known == name).map(|(_, text, noun)| (&**text, *noun))
     }
 }
 
 impl fmt::Display for Message {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let value = |name: &str| self.arguments.iter().find(|(known, ..)| *known == name);
         to.write_str(&fill(self.template, |name| {
-            value(name).map(|(_, text, noun)| match noun {
-                Some(noun) => Cow::from(counted(text, noun)),
-                None => Cow::from(text),
-            })
+            self.argument(name).map(|(text, noun)| noun.map_or(Cow::from(text), |noun| Cow::from(counted(text, noun))))
         }))
     }
 }

@@ -20,14 +20,14 @@ pub struct Tuning {
     pub turn: Mechanism,
 }
 
-/// What is said of a setting.
+/// Texts of a setting.
 #[derive(Debug)]
 pub struct TuningTexts {
-    /// What it does.
+    /// Effect of the setting.
     pub what: Text,
-    /// What changes the value: the start of a sentence that goes on with the value, and its negation.
+    /// Cause of a change: the start of a sentence that goes on with the value, and its negation.
     pub makes: [Text; 2],
-    /// What the two sides are called: without it, and with it.
+    /// Names of the two sides: without it, and with it.
     pub sides: [Text; 2],
     /// How it is made permanent.
     pub permanent: Text,
