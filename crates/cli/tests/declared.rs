@@ -99,9 +99,9 @@ fn missing(cases: &[CaseRecord]) -> Vec<(String, &'static str)> {
     missing
 }
 
-/// The most that a file may grow by what estimates are made of: below 1.3 on one machine, 1.32 to 1.35 on another, in short rounds
-/// as in those of quick.
-const GROWTH: f64 = 1.4;
+/// The most that a file may grow by what estimates are made of: they are never more than all the rest of it. How much they are follows
+/// from how many operations the machine does in a round: 1.25 to 1.46 times were seen.
+const GROWTH: f64 = 2.0;
 
 fn of_its_record_come_the_same_outcomes(home: &Home, json: &str, run: &Run) {
     let again = |of: &str| {
