@@ -10,30 +10,29 @@ use crate::round_error::Result;
 use crate::sampling::sample::{Interference, is_disturbed};
 use crate::sampling::steady::{LONG_NS, until_steady};
 
-/// A pass of a trial lasts so long at least, ns: what a way did to the caches and the core's predictors goes on for a good part of a
-/// millisecond after it, and meets the way that follows. On Zen 5, trials of 40 µs took stores to the second cache for 190 GB/s by a way
-/// that reaches 256.
-const LEAST_NS: f64 = 1e6;
+/// A pass of a trial lasts so long at least, ns, and follows another by the same way: what a way did to the caches and the core's predictors
+/// goes on for a good part of a millisecond after it, and meets the way that follows. On Zen 5, trials of 40 µs took stores to the second
+/// cache for 190 GB/s by a way that reaches 256.
+const LEAST_NS: f64 = 0.5e6;
 /// Repeats of a pass at most, for ways that take no time.
 const MOST_REPEATS: u64 = 1 << 30;
-/// Trials of a way; it has fewer where it is hopeless.
+/// Trials of a way; it has fewer where it falls behind.
 const TRIALS: usize = 7;
 /// Where the trials have taken so long, ns, each way has [`ENOUGH`]; where they have taken [`FAR_TOO_MUCH`] times as long, or
 /// two turns would, there are no more: on a host that is so slow, or where each of them waits for its CPU, a choice is worth no
 /// further wait, and who waits for the round must not take it for hung.
 const MOST_NS: f64 = 60e6;
-const ENOUGH: usize = 3;
+const ENOUGH: usize = 2;
 const FAR_TOO_MUCH: f64 = 20.0;
-/// After so many trials of all, the hopeless are out: with one alone, an interruption would put out the best.
+/// Turns without which nothing is clear, and before which it is looked at whether a choice takes too long.
 const LOOKS: usize = 2;
 /// After so many trials of all, the first stays where none is ahead of it even by [`SLIGHTLY`]: what is [`CLEARLY`] ahead looks
 /// at least so.
 const GLANCES: usize = 3;
 const SLIGHTLY: f64 = 1.01;
-/// What took this many times as long as the fastest, in its best trial, is hopeless; after one trial, where these have taken long, what
-/// took [`FAR_BEHIND`] times as long.
-const HOPELESS: f64 = 1.3;
-const FAR_BEHIND: f64 = 2.0;
+/// What took so many times as long as the fastest is out, by the best of its one, two, or more trials: an interruption may double one trial,
+/// and hardly ever meets all trials of a way.
+const BEHIND: [f64; 3] = [2.0, 1.15, 1.05];
 /// Another way takes the place of the first where the first takes this many times as long. Ways that are about as fast would
 /// else change from run to run, and with them what is compared.
 const CLEARLY: f64 = 1.03;
@@ -107,12 +106,17 @@ fn among(
     let mut times_ns: Vec<Vec<f64>> = vec![Vec::new(); ways];
     let mut running: Vec<usize> = (0..ways).collect();
     for turn in 0..TRIALS {
-        let is_long = turn == 1 && spent_ns() >= MOST_NS;
-        if turn == LOOKS || is_long {
-            let hopeless = if is_long { FAR_BEHIND } else { HOPELESS };
+        if let Some(&behind) = turn.checked_sub(1).and_then(|last| BEHIND.get(last).or(BEHIND.last())) {
             let best = |way: usize| stats::min(&times_ns[way]).unwrap_or(f64::INFINITY);
             let fastest_ns = running.iter().map(|&way| best(way)).fold(f64::INFINITY, f64::min);
-            running.retain(|&way| way == 0 || best(way) <= hopeless * fastest_ns);
+            running.retain(|&way| way == 0 || best(way) <= behind * fastest_ns);
+            // In every turn.
+            let is_clear = |way: usize| {
+                turn >= LOOKS && times_ns[0].iter().zip(&times_ns[way]).all(|(first, ns)| *first > behind * ns)
+            };
+            if running.len() == 2 && running.iter().any(|&way| way != 0 && is_clear(way)) {
+                break;
+            }
         }
         let is_behind = || running.iter().all(|&way| way == 0 || lead(&times_ns, way) < SLIGHTLY);
         if running.len() < 2 || (turn >= ENOUGH && spent_ns() >= MOST_NS) || (turn >= GLANCES && is_behind()) {
@@ -176,15 +180,16 @@ mod tests {
         assert_eq!(chosen(&[100.0, 90.0, 80.0, 85.0], |_, _| 0.0).0, 2);
         assert_eq!(chosen(&[100.0, 98.0, 97.5], |_, _| 0.0).0, 0, "2 % are no reason to change");
         assert_eq!(chosen(&[100.0, 96.0], |_, _| 0.0).0, 1);
-        assert_eq!(chosen(&[100.0], |_, _| 0.0), (0, vec![0]), "one way needs no trial");
     }
 
     #[test]
-    fn the_hopeless_have_two_trials_and_the_first_has_all() {
-        let (way, trials) = chosen(&[1000.0, 100.0, 500.0, 101.0, 129.0], |_, _| 0.0);
-        assert_eq!((way, trials), (1, vec![7, 7, 2, 7, 7]));
-        // Where nothing is left beside the first, there is nothing to try.
-        assert_eq!(chosen(&[100.0, 500.0, 500.0], |_, _| 0.0), (0, vec![2, 2, 2]));
+    fn who_falls_behind_has_no_more_trials() {
+        let (way, trials) = chosen(&[1000.0, 100.0, 500.0, 101.0, 129.0, 110.0], |_, _| 0.0);
+        assert_eq!((way, trials), (1, vec![7, 7, 1, 7, 2, 3]));
+        // Where nothing is left beside the first, there is nothing to try; nor where one alone is left, and clearly ahead of it.
+        assert_eq!(chosen(&[100.0, 500.0, 500.0], |_, _| 0.0), (0, vec![1, 1, 1]));
+        assert_eq!(chosen(&[500.0, 100.0, 500.0], |_, _| 0.0), (1, vec![2, 2, 1]));
+        assert_eq!(chosen(&[120.0, 100.0, 150.0], |_, _| 0.0), (1, vec![2, 2, 2]));
     }
 
     #[test]
@@ -247,7 +252,7 @@ mod tests {
 
     #[test]
     fn long_trials_end_when_each_way_has_had_enough() {
-        let (way, trials) = chosen(&[70e6, 60e6], |_, _| 0.0);
+        let (way, trials) = chosen(&[70e6, 64e6], |_, _| 0.0);
         assert_eq!((way, trials), (1, vec![ENOUGH, ENOUGH]));
         // Where each waits for its CPU for long, nothing is chosen and nothing waited for.
         let (way, trials) = chosen(&[2100e6, 2050e6], |_, _| 0.0);

@@ -122,8 +122,8 @@ fn all_threads_try_every_way_at_once_and_then_go_the_fastest() {
         (1..=20).map(attempt).find(|measured| measured.way == 2).expect("the fastest way in one of 20 attempts");
     let all = std::mem::take(&mut *log.lock().unwrap());
     let (tried, passed): (Vec<Logged>, Vec<Logged>) = all.iter().partition(|log| matches!(log, Logged::Trial(_)));
-    // Two trials by two threads, each of two passes but where passes take long, as on a busy machine.
-    assert!((0..3).all(|way| tried.iter().filter(|log| **log == Logged::Trial(way)).count() >= 4), "{tried:?}");
+    // A trial by two threads.
+    assert!((0..3).all(|way| tried.iter().filter(|log| **log == Logged::Trial(way)).count() >= 2), "{tried:?}");
     assert!(!passed.is_empty() && passed.iter().all(|log| *log == Logged::Pass(Some(2))), "{passed:?}");
     assert_eq!(passed.len(), 2 * (measured.samples.ns.len() + 1));
     assert!(measured.trials_ns >= 20e6);
