@@ -119,7 +119,7 @@ impl<'case, P: ThreadWork, M: Fn(usize) -> Result<P> + Sync> Lockstep<'case, M> 
         }
         case.keep(measured.samples, amount)?;
         if let Some(name) = half {
-            case.also(name, measured.halves_ns.iter().map(|ns| amount as f64 / 2.0 * 1e9 / ns))?;
+            case.also(name, measured.half_ns.map(|ns| amount as f64 / 2.0 * 1e9 / ns))?;
         }
         Ok(measured.way)
     }

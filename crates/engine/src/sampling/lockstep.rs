@@ -33,7 +33,7 @@ pub trait ThreadWork {
         (0..repeats).for_each(|_| self.pass());
     }
 
-    /// Does half of the part, by the way that was taken.
+    /// Does half of the part, by the way that was taken: before the first pass, and where half is timed too.
     fn half(&mut self) {
         self.pass();
     }
@@ -167,12 +167,9 @@ pub(crate) struct Lockstep {
     pub way: usize,
     /// How long finding it took, ns.
     pub trials_ns: f64,
-    /// What half of the work took, ns, so often as it was timed.
-    pub halves_ns: Vec<f64>,
+    /// What half of the work took, ns, after another half.
+    pub half_ns: Option<f64>,
 }
-
-/// Halves that are timed, after one that is not.
-const HALVES: u32 = 2;
 
 /// What the leader has set for all. Whoever begins a pass publishes it.
 #[derive(Debug, Default)]
@@ -203,13 +200,13 @@ struct Directed<'a, P> {
 impl<P: ThreadWork> ThreadWork for Directed<'_, P> {
     fn pass(&mut self) {
         let way = self.direction.way.load(Ordering::Relaxed);
-        match self.direction.repeats.load(Ordering::Relaxed) {
-            0 => {
-                if !std::mem::replace(&mut self.is_published, true) {
-                    self.part.take(way);
-                }
-                self.part.pass();
-            }
+        let repeats = self.direction.repeats.load(Ordering::Relaxed);
+        let is_chosen = matches!(repeats, 0 | HALF);
+        if is_chosen && !std::mem::replace(&mut self.is_published, true) {
+            self.part.take(way);
+        }
+        match repeats {
+            0 => self.part.pass(),
             HALF => self.part.half(),
             repeats => self.part.trial(way, repeats),
         }
@@ -238,13 +235,16 @@ pub(crate) fn measure<P: ThreadWork>(
             None => try_all(clock, interference, trials, team, part, &direction, &mut number)?,
         };
         let trials_ns = clock.ns(clock.end().since(begun));
-        direction.set(way, 0);
-        let samples = lead(clock, interference, budget_ns, team, part, &mut number)?;
-        direction.set(way, HALF);
-        let halves = if trials.halves { HALVES + 1 } else { 0 };
-        let halves_ns =
-            (1..=halves).map(|half| timed(clock, team, part, number + half)).skip(1).collect::<Result<_>>()?;
-        Ok(Lockstep { samples, way, trials_ns, halves_ns })
+        let mut next_ns = |repeats: u64| {
+            direction.set(way, repeats);
+            number += 1;
+            timed(clock, team, part, number)
+        };
+        // Half of the work leaves what samples meet: what was filled before has left the caches.
+        let first_ns = 2.0 * next_ns(HALF)?;
+        let samples = lead(clock, interference, budget_ns, first_ns, || next_ns(0))?;
+        let half_ns = if trials.halves { next_ns(HALF).and_then(|_| next_ns(HALF)).map(Some)? } else { None };
+        Ok(Lockstep { samples, way, trials_ns, half_ns })
     })?;
     Ok(Lockstep { samples: with_followers(measured.samples, seen.into_iter()), ..measured })
 }
@@ -345,25 +345,20 @@ fn as_team<P: ThreadWork, R>(
     })
 }
 
-/// Samples of passes, of which so many have been before, by the number of the last.
+/// Samples of passes, one of which takes about `first_ns`.
 fn lead(
     clock: &Clock,
     interference: &Interference,
     budget_ns: f64,
-    team: &Team,
-    part: &mut impl ThreadWork,
-    number: &mut u32,
+    first_ns: f64,
+    mut pass_ns: impl FnMut() -> Result<f64>,
 ) -> Result<Samples> {
     let mut samples = Samples::of_times(1);
     let begin = clock.start();
-    // The first is thrown away, as every round's first sample is.
-    *number += 1;
-    let first_ns = timed(clock, team, part, *number)?;
     let least = if first_ns * LEAST_SAMPLES as f64 > 2.0 * budget_ns { 1 } else { LEAST_SAMPLES };
     let mut blocks = CounterBlocks::begin(clock, interference);
     loop {
-        *number += 1;
-        let ns = timed(clock, team, part, *number)?;
+        let ns = pass_ns()?;
         samples.push(ns, 1, ns);
         blocks.add(&mut samples);
         let spent_ns = clock.ns(clock.start().since(begin));
