@@ -25,14 +25,14 @@ pub(crate) trait SelectableKernel: Sync + 'static {
     fn name(&self) -> &'static str;
     /// Whether this CPU has its instructions.
     fn is_available(&self) -> bool;
-    /// Whether it writes all of its memory and reads none.
-    const STORES_ALONE: bool;
+    /// Whether what it stores is what it has read, whose values a core may tell from zeros.
+    const COPIES: bool;
 }
 
 macro_rules! kernel {
-    ($($kernel:ty, $stores_alone:literal;)*) => {
+    ($($kernel:ty, $copies:literal;)*) => {
         $(impl SelectableKernel for $kernel {
-            const STORES_ALONE: bool = $stores_alone;
+            const COPIES: bool = $copies;
 
             fn name(&self) -> &'static str {
                 self.name
@@ -47,9 +47,9 @@ macro_rules! kernel {
 
 kernel! {
     ReadKernel, false;
-    WriteKernel, true;
-    CopyKernel, false;
-    stream::Kernel, false;
+    WriteKernel, false;
+    CopyKernel, true;
+    stream::Kernel, true;
 }
 
 /// Kernels that may do what a case asks for; the first is the one to stay with unless another is clearly faster.
@@ -119,7 +119,7 @@ impl<K: SelectableKernel> Candidates<K> {
         let all = 0..usize::try_from(bytes)?;
         let llc_bytes = share_of_caches(case, cpus);
         let way = case.choose_in_lockstep(cpus, touched(bytes, all_bytes), &self.names(), |_| {
-            let mut buffer = allotment.map()?;
+            let mut buffer = allotment.map_first(if K::COPIES { all.end } else { 0 })?;
             run(self.at(0), &mut buffer, all.clone(), 1).map_err(refused)?;
             let (mut stretches, run) = (Stretches::of(bytes, all_bytes, llc_bytes), &run);
             Ok(move |way, times| {
@@ -190,14 +190,13 @@ pub(crate) fn passes<K: SelectableKernel>(
     (bytes, buffer_bytes): (u64, u64),
     run: impl Fn(&K, &mut Buffer, Range<usize>, u64) -> std::result::Result<(), Refused> + Sync,
 ) -> Result<&'static K> {
+    // With the same kernel what pages of other sizes are worth is all that parts their values.
+    case.choose_for_all("page");
     let all = 0..usize::try_from(bytes)?;
+    let filled = if K::COPIES { all.end } else { 0 };
     let cpus = case.thread_cpus();
     if cpus.len() < 2 {
-        let mut buffer = if K::STORES_ALONE {
-            case.touched(buffer_bytes, pages, None)
-        } else {
-            case.buffer(buffer_bytes, pages, None)
-        }?;
+        let mut buffer = case.filled_first(filled, buffer_bytes, pages)?;
         let mut taken = Ok(());
         let kernel = candidates.chosen(case, (bytes, buffer_bytes), |kernel, part, times| {
             taken = taken.and(run(kernel, &mut buffer, part, times));
@@ -214,7 +213,7 @@ pub(crate) fn passes<K: SelectableKernel>(
     let kernel = candidates.chosen_in_lockstep(case, &cpus, &allotment, (bytes, buffer_bytes), &run)?;
     let steady = case.steady();
     case.workers(&cpus, |_| {
-        let mut buffer = if K::STORES_ALONE { allotment.touch() } else { allotment.map() }?;
+        let mut buffer = allotment.map_first(filled)?;
         run(kernel, &mut buffer, all.clone(), 1).map_err(refused)?;
         steady.after(|| run(kernel, &mut buffer, all.clone(), 1));
         let (run, all) = (&run, all.clone());

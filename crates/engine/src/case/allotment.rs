@@ -184,7 +184,12 @@ impl Allotment {
 
     /// One of the buffers, filled by the calling thread with varying non-zero data.
     pub fn map(&self) -> Result<Buffer> {
-        self.fill(0)
+        self.fill(usize::MAX)
+    }
+
+    /// The same, of which so many first bytes are filled; the rest is touched, and holds anything.
+    pub fn map_first(&self, bytes: usize) -> Result<Buffer> {
+        self.fill(bytes)
     }
 
     /// The same of one whose pages come from where `place` has them come from.
@@ -197,16 +202,15 @@ impl Allotment {
 
     /// One of the buffers, touched by the calling thread: it holds anything, and the caller is to write all of it.
     pub fn touch(&self) -> Result<Buffer> {
-        self.fill(usize::MAX)
+        self.fill(0)
     }
 
-    /// One of the buffers, of which what an earlier case has filled is filled again, but for its first `kept` bytes.
-    fn fill(&self, kept: usize) -> Result<Buffer> {
+    /// One of the buffers, of which so many first bytes are filled again where an earlier case has left it.
+    fn fill(&self, again: usize) -> Result<Buffer> {
         let mut buffer = Buffer::kept(self.bytes, self.pages, self.node).map_err(|error| self.lacking(&error))?;
         let touched = buffer.filled_bytes();
         let left_bytes = footprint_bytes(self.bytes.saturating_sub(touched) as u64, self.pages);
-        let left = touched.min(self.bytes);
-        buffer.fill(kept.min(left), left, FillPattern::START);
+        buffer.fill(0, again.min(touched).min(self.bytes), FillPattern::START);
         if touched < self.bytes {
             let begun_ns = monotonic_ns();
             let filling = Filling::new(self.budget.clone(), left_bytes, self.count, self.node);

@@ -100,10 +100,16 @@ impl Case {
         Ok(self.noted(buffer, node))
     }
 
-    /// The same for who writes all of it: it is touched by this thread, and holds anything.
+    /// The same for who writes all of it, or to whom it is the same what it holds: it is touched by this thread.
     pub fn touched(&mut self, bytes: u64, pages: Pages, node: Option<Node>) -> Result<Buffer> {
         let buffer = self.allot(1, bytes, pages, node)?.touch()?;
         Ok(self.noted(buffer, node))
+    }
+
+    /// The same, of which so many first bytes are filled and the rest holds anything.
+    pub fn filled_first(&mut self, filled: usize, bytes: u64, pages: Pages) -> Result<Buffer> {
+        let buffer = self.allot(1, bytes, pages, None)?.map_first(filled)?;
+        Ok(self.noted(buffer, None))
     }
 
     /// Notes what was obtained.

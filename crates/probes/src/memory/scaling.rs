@@ -62,7 +62,7 @@ fn measure(case: &mut Case) -> Result<()> {
         kernel.run(&buffer.bytes()[part], n).map(drop)
     })?;
     case.workers(&cpus, |_| {
-        let buffer = allotment.map()?;
+        let buffer = allotment.touch()?;
         kernel.run(buffer.bytes(), 1).map_err(refused)?;
         Ok(move |n| {
             let _ = kernel.run(buffer.bytes(), n);

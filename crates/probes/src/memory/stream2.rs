@@ -51,7 +51,7 @@ fn measure(case: &mut Case) -> Result<()> {
     let kernels = Candidates::of("best", stream::kernels().filter(|kernel| kernel.operation == operation), usual)?;
     let elements = usize::try_from(size / 8)?;
     let [_, second] = starts(elements);
-    let mut buffer = case.buffer(((second + elements) * 8) as u64, pages, None)?;
+    let mut buffer = case.touched(((second + elements) * 8) as u64, pages, None)?;
     let (a, b) = numbers(buffer.bytes_mut()).split_at_mut(second);
     let (a, b) = (&mut a[..elements], &mut b[..elements]);
     for (index, (a, b)) in a.iter_mut().zip(b.iter_mut()).enumerate() {

@@ -87,7 +87,7 @@ impl Traffic {
         let make = |cpu: Cpu| -> Result<Buffer> {
             let bound = sys::affinity::bind(&[cpu.0]);
             bound.map_err(|error| RoundError::lacking(format_args!("cannot bind to CPU {}", cpu.0), &error))?;
-            self.memory.map()
+            self.memory.touch()
         };
         let (moved, over, begun, make) = (&moved, &over, &begun, &make);
         std::thread::scope(|scope| {
