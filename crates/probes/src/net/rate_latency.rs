@@ -50,12 +50,13 @@ fn measure(case: &mut Case) -> Result<()> {
     let control = connect(&far)?;
     let mut echo = echo::EchoClient::connect(&far)?;
     let (mut idle, mut loaded, mut carried) = (Vec::new(), Vec::new(), None);
+    let grant_ns = case.grant_ns();
     std::thread::scope(|scope| {
         let mut load = None;
         let mut control = Some(control);
         case.timed(|clock| {
             if let Some(control) = control.take() {
-                idle = echo.idle(clock)?;
+                idle = echo.idle(clock, grant_ns)?;
                 let flows =
                     Flows::over(scope, &terms, message.bytes(), (std::slice::from_ref(&far), vec![control]), &[])?;
                 let look = flows.settle(clock)?;

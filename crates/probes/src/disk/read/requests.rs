@@ -16,10 +16,12 @@ const FILE_BYTES: u64 = 64 << 20;
 /// A sample lasts so long, ns, and at least a request.
 const SLICE_NS: f64 = 10e6;
 /// Steady: so many slices in a row lie within this share of their mean (SNIA's Performance Test Specification has rounds of a
-/// minute in the place of slices). It is waited for during so many slices at most.
+/// minute in the place of slices). It is waited for during so many slices at most, and no longer than [`WAIT`] times the round's samples and
+/// twice as many slices as it takes.
 const STEADY_SLICES: usize = 5;
 const STEADY_SHARE: f64 = 0.1;
 const MOST_UNSTEADY: usize = 20;
+const WAIT: f64 = 4.0;
 
 /// The scratch file past the cache, for so many requests of `block` bytes at once; and the blocks that it has.
 pub fn open(case: &mut Case, writes: bool, depth: u32, block: u64) -> Result<(IoPath, u64)> {
@@ -55,6 +57,7 @@ pub fn keep(case: &mut Case, reads: u32) -> Result<()> {
     let mut written_ns = Vec::new();
     let (mut times, mut rates, mut steady_after) = (Vec::new(), Vec::new(), None);
     let mut is_first = true;
+    let most = ((WAIT * case.grant_ns() / SLICE_NS) as usize).clamp(2 * STEADY_SLICES, MOST_UNSTEADY);
     let measured = case
         .timed(|clock| {
             if is_first {
@@ -83,7 +86,8 @@ pub fn keep(case: &mut Case, reads: u32) -> Result<()> {
                 }
             };
             if std::mem::take(&mut is_first) {
-                steady_after = settle(|| slice(&mut Vec::new()).map(|(took, done)| done as f64 / clock.ns(took)))?;
+                steady_after =
+                    settle(most, || slice(&mut Vec::new()).map(|(took, done)| done as f64 / clock.ns(took)))?;
                 // The slice after is thrown away too, as every round's first sample is.
                 return slice(&mut Vec::new());
             }
@@ -108,10 +112,10 @@ pub fn keep(case: &mut Case, reads: u32) -> Result<()> {
     case.times(times)
 }
 
-/// Takes rates until they are steady; after how many, if they became so.
-fn settle(mut rate: impl FnMut() -> Result<f64>) -> Result<Option<usize>> {
+/// Takes rates until they are steady, so many at most; after how many, if they became so.
+fn settle(most: usize, mut rate: impl FnMut() -> Result<f64>) -> Result<Option<usize>> {
     let mut last = VecDeque::new();
-    for taken in 1..=MOST_UNSTEADY {
+    for taken in 1..=most {
         last.push_back(rate()?);
         if last.len() > STEADY_SLICES {
             last.pop_front();

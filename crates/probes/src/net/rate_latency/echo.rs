@@ -36,9 +36,8 @@ const PATIENCE: Duration = Duration::from_secs(4);
 /// A request is sent so long after the last answer: it meets the load at a moment that has nothing to do with the last one, and
 /// requests that follow one another at once do not keep the load from the CPU.
 const PAUSE: Duration = Duration::from_millis(1);
-/// Round trips without load: so many, within so many ns, and some all the same.
+/// Round trips without load: so many, and some however long they take.
 const MOST_IDLE: usize = 30;
-const IDLE_NS: f64 = 200e6;
 const LEAST_IDLE: usize = 5;
 /// Round trips under load that are kept to tell their median.
 const MOST_KEPT: usize = 1 << 16;
@@ -77,11 +76,12 @@ impl EchoClient {
         if back == [self.sent] { Ok(()) } else { Err(authenticated::wrong_answer()) }
     }
 
-    /// Round trips without load, ns. The first is thrown away.
-    pub fn idle(&mut self, clock: &Clock) -> Result<Vec<f64>> {
+    /// Round trips without load within so long, ns. The first is thrown away.
+    pub fn idle(&mut self, clock: &Clock, within_ns: f64) -> Result<Vec<f64>> {
         self.exchange(clock)?;
         let (start, mut taken) = (clock.start(), Vec::new());
-        while taken.len() < MOST_IDLE && (taken.len() < LEAST_IDLE || clock.ns(clock.start().since(start)) < IDLE_NS) {
+        while taken.len() < MOST_IDLE && (taken.len() < LEAST_IDLE || clock.ns(clock.start().since(start)) < within_ns)
+        {
             taken.push(self.exchange(clock).map(|ticks| clock.ns(ticks))?);
         }
         Ok(taken)

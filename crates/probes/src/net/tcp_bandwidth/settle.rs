@@ -5,10 +5,10 @@ use crate::workloads::network::tcp_info::TcpInfo;
 /// A window of the warm-up is this many round trips, within bounds, ns: a slow start doubles the rate in each, and two ends on one
 /// CPU take turns of some milliseconds.
 const WINDOW_ROUND_TRIPS: f64 = 2.0;
-const WINDOW_NS: (f64, f64) = (20e6, 200e6);
+const WINDOW_NS: (f64, f64) = (10e6, 200e6);
 /// Packets in which a window tells a rate.
 const WINDOW_PACKETS: f64 = 16.0;
-/// A rate that grew by no more than this is not growing.
+/// A rate that is no more than this many times the highest before is not growing: what falls and comes back by chance does not either.
 const GROWTH: f64 = 1.1;
 /// So many windows in a row that do not grow end the warm-up; so does this time, ns.
 const CALM: u32 = 2;
@@ -67,20 +67,23 @@ impl LinkPace {
 /// The warm-up of a stream.
 #[derive(Debug)]
 pub struct Settling {
-    last: f64,
+    windows: u32,
+    highest: f64,
     calm: u32,
 }
 
 impl Settling {
     /// One that has just begun.
     pub fn new() -> Settling {
-        Settling { last: f64::INFINITY, calm: 0 }
+        Settling { windows: 0, highest: 0.0, calm: 0 }
     }
 
     /// Whether it is over, after a window of this rate and all in all so long.
     pub fn is_over(&mut self, rate: f64, spent_ns: f64) -> bool {
-        self.calm = if self.last.is_finite() && rate <= GROWTH * self.last { self.calm + 1 } else { 0 };
-        self.last = rate;
+        self.calm = if self.windows > 0 && rate <= GROWTH * self.highest { self.calm + 1 } else { 0 };
+        // What had come before anybody read it is in the first.
+        self.highest = if self.windows > 1 { self.highest.max(rate) } else { rate };
+        self.windows += 1;
         self.calm >= CALM || spent_ns >= LONGEST_NS
     }
 }
@@ -134,8 +137,8 @@ mod tests {
     fn a_window_that_saw_few_packets_is_followed_by_a_longer_one() {
         // The first, 10 Gbit/s, 5 Mbit/s, hardly anything; 10 Gbit/s over 50 ms.
         for (rate, rtt, ms) in [
-            (f64::INFINITY, MS, 20.0),
-            (1.25, MS, 20.0),
+            (f64::INFINITY, MS, 10.0),
+            (1.25, MS, 10.0),
             (0.625e-3, MS, 37.0),
             (0.0, MS, 200.0),
             (1.25, 50 * MS, 100.0),
