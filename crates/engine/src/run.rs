@@ -279,7 +279,8 @@ impl Runner<'_> {
             let budget = budget.after(grant + next.overhead);
             let (unit, grant) = self.together(&to_come[..left[position]], replicate, &remaining, budget, grant);
             self.observer.silent(TimeBudget::silent(plan, self.wall.elapsed(), grant));
-            self.observer.round(&plan.cases[index].id.to_string(), self.done, self.done + rounds, budget.expected());
+            let all = self.done + self.to_come(&remaining, replicate).iter().sum::<usize>();
+            self.observer.round(&plan.cases[index].id.to_string(), self.done, all, budget.expected());
             match self.work(&unit, replicate, grant) {
                 // Of a round that was spoilt nothing is kept.
                 Some(measured) => {

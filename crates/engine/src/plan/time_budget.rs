@@ -22,6 +22,9 @@ const LEAST_SET_UP_SHARE: u32 = 5;
 /// A round that is not done this long after its time for samples has hung; in short runs, a share of the limit.
 const PATIENCE: Duration = Duration::from_secs(20);
 const PATIENCE_SHARE: u32 = 12;
+/// Share of the time left that nobody promises: what first rounds take beside their samples is known when they are over, trials of kernels above
+/// all.
+const UNFORESEEN: f64 = 0.1;
 /// A round with less time for samples than this would measure noise.
 const LEAST_SAMPLES: Duration = Duration::from_millis(10);
 /// Resident memory at most, so that a run is a small guest on any host.
@@ -184,7 +187,8 @@ impl TimeBudget {
         // On a loaded machine a round takes a multiple of its grant: no single one may take what the others are promised.
         let later = TimeBudget::at_least(next.rounds.saturating_sub(1), next.overhead);
         let room = self.left.saturating_sub(next.others + later).div_f64(next.stretch.max(1.0));
-        RoundDecision::Sample(self.share().min(room).max(LEAST_SAMPLES))
+        let foreseen = TimeBudget { left: self.left.mul_f64(1.0 - UNFORESEEN), ..*self };
+        RoundDecision::Sample(foreseen.share().min(room).max(LEAST_SAMPLES))
     }
 }
 

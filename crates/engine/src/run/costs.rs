@@ -31,7 +31,7 @@ fn mean(rounds: impl Iterator<Item = Cost>) -> Duration {
 
 impl Runner<'_> {
     /// What the rounds still to come cost, `remaining` in this replicate and all that are pending in the later ones:
-    /// those of the case `index`, how many they are in all, and what all take besides samples.
+    /// those of the case `index`, how many share the time, and what these take besides samples.
     pub(super) fn costs(&self, index: usize, remaining: &[usize], replicate: u32) -> (Next, usize, Duration) {
         let usual = self.usual_overhead();
         let last = |index: usize| self.states[index].last.or(self.states[self.defaults[index]].last);
@@ -41,18 +41,20 @@ impl Runner<'_> {
         // An interval takes so many rounds. Where time is short, those beyond wait until all that have begun can have them.
         let had = |of: usize| self.states[of].rounds.len();
         let due = |of: usize, rounds: usize, wanted: usize| rounds.min(wanted.saturating_sub(had(of)));
-        let mut to_come = vec![0; self.states.len()];
-        remaining.iter().for_each(|&of| to_come[of] += 1);
-        self.pending().into_iter().for_each(|of| to_come[of] += self.later(of, replicate));
+        let to_come = self.to_come(remaining, replicate);
         // What goes beyond the least waits until all that have begun can have theirs, whatever these tell.
         let (is_beyond, is_slow) = (had(index) >= self.promised_rounds(index), self.is_slow_to_fill(index));
         let is_cell = |of: usize| cases[of].priority <= Priority::Cell;
         let wants_least = is_cell(index) && had(index) < self.least_rounds(index);
         let (mut others, mut all_rounds, mut all_overhead) = (Duration::ZERO, 0, Duration::ZERO);
+        let planned = TimeBudget::rounds(self.setting.plan);
         for (of, &rounds) in to_come.iter().enumerate().filter(|(_, rounds)| **rounds > 0) {
             let overhead = overhead(of);
-            all_rounds += rounds;
-            all_overhead += overhead * rounds as u32;
+            // The rounds that every case has share the time; what is cheap has more of what they leave.
+            let sharing =
+                if replicate < planned { rounds.min((planned as usize).saturating_sub(had(of))) } else { rounds };
+            all_rounds += sharing;
+            all_overhead += overhead * sharing as u32;
             // What tells more comes first; of what tells as much, what comes earlier in the plan's order, so that the last give way
             // and not all of them lose the round that one of them lacks. What has not begun lets much cheaper cases go first as well.
             // Of the tables' cells all have their least before one has more.
@@ -88,6 +90,14 @@ impl Runner<'_> {
             others,
         };
         (next, all_rounds, all_overhead)
+    }
+
+    /// Rounds still to come of each case.
+    pub(super) fn to_come(&self, remaining: &[usize], replicate: u32) -> Vec<usize> {
+        let mut to_come = vec![0; self.states.len()];
+        remaining.iter().for_each(|&of| to_come[of] += 1);
+        self.pending().into_iter().for_each(|of| to_come[of] += self.later(of, replicate));
+        to_come
     }
 
     /// What a round takes besides samples, by all that were measured.
