@@ -33,6 +33,8 @@ const SLIGHTLY: f64 = 1.01;
 /// What took so many times as long as the fastest is out, by the best of its one, two, or more trials: an interruption may double one trial,
 /// and hardly ever meets all trials of a way.
 const BEHIND: [f64; 3] = [2.0, 1.15, 1.05];
+/// The same of one trial where these have taken [`MOST_NS`]: what takes long is interrupted for a smaller part of it.
+const FAR_BEHIND: f64 = 1.3;
 /// Another way takes the place of the first where the first takes this many times as long. Ways that are about as fast would
 /// else change from run to run, and with them what is compared.
 const CLEARLY: f64 = 1.03;
@@ -107,6 +109,7 @@ fn among(
     let mut running: Vec<usize> = (0..ways).collect();
     for turn in 0..TRIALS {
         if let Some(&behind) = turn.checked_sub(1).and_then(|last| BEHIND.get(last).or(BEHIND.last())) {
+            let behind = if spent_ns() >= MOST_NS { behind.min(FAR_BEHIND) } else { behind };
             let best = |way: usize| stats::min(&times_ns[way]).unwrap_or(f64::INFINITY);
             let fastest_ns = running.iter().map(|&way| best(way)).fold(f64::INFINITY, f64::min);
             running.retain(|&way| way == 0 || best(way) <= behind * fastest_ns);
