@@ -25,8 +25,9 @@ pub static PROBE: Probe = Probe {
         "anonymous",
         Points::Listed {
             quick: &["anonymous", "file", "first"],
-            standard: &["anonymous_pmd", "file_write", "copy_on_write", "file_major", "returned"],
-            thorough: &[],
+            standard: &["anonymous_pmd", "file_write", "copy_on_write", "file_major"],
+            // Five seconds of each of its rounds are a wait.
+            thorough: &["returned"],
         },
     )],
     limit: Limit::CyclesPerOp,
