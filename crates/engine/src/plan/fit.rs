@@ -44,7 +44,7 @@ impl Plan {
             return;
         }
         let (mut left, mut touched) = (TimeBudget::for_rounds(self), HashMap::new());
-        let rounds = self.profile_limits().least_rounds as usize;
+        let rounds = self.profile_limits().rounds;
         // In less time than the profile has, what takes a large part of it to fill gives way to all others.
         let most = if self.is_short() { self.profile_limits().limit / LARGEST_PART } else { Duration::MAX };
         for index in self.by_priority() {
@@ -56,7 +56,7 @@ impl Plan {
             // What the worker that is kept has touched for a larger case is not touched again.
             let region = touched.entry(case.region()).or_insert(Duration::ZERO);
             let first_touch = case.first_touch.saturating_sub(*region);
-            match left.checked_sub(TimeBudget::at_least(rounds, case.set_up) + first_touch) {
+            match left.checked_sub(TimeBudget::planned(rounds, case.set_up) + first_touch) {
                 Some(rest) => {
                     left = rest;
                     *region = case.first_touch.max(*region);

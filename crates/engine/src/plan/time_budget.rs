@@ -27,6 +27,8 @@ const PATIENCE_SHARE: u32 = 12;
 const UNFORESEEN: f64 = 0.1;
 /// A round with less time for samples than this would measure noise.
 const LEAST_SAMPLES: Duration = Duration::from_millis(10);
+/// Time for samples of a round that a plan has room for: about as much as it takes besides.
+const PLANNED_SAMPLES: Duration = Duration::from_millis(20);
 /// Resident memory at most, so that a run is a small guest on any host.
 const MOST_MEMORY: u64 = 256 << 20;
 /// In the longer profiles, share of the memory that may be filled.
@@ -174,6 +176,11 @@ impl TimeBudget {
     /// What rounds of `overhead` each take at least, with as few samples as are worth taking.
     pub fn at_least(rounds: usize, overhead: Duration) -> Duration {
         (overhead + LEAST_SAMPLES) * rounds as u32
+    }
+
+    /// What the rounds of a case are planned to take, each of `overhead` besides its samples.
+    pub fn planned(rounds: u32, overhead: Duration) -> Duration {
+        (overhead + PLANNED_SAMPLES) * rounds
     }
 
     /// What becomes of the next round. A default point is dropped only when no time at all is left.
