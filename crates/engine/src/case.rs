@@ -119,6 +119,8 @@ pub struct Case {
     folder: Option<(DirectoryKind, Folder)>,
     copies: Copies,
     pub(crate) memory: MemoryBudget,
+    /// What an iteration takes, where memory was gone over by what is measured, ns.
+    pass_ns: Option<f64>,
     pub(crate) yielded: Yield,
 }
 
@@ -149,6 +151,7 @@ impl Case {
             folder: None,
             copies,
             memory,
+            pass_ns: None,
             yielded: Yield::default(),
         }
     }
@@ -174,6 +177,7 @@ impl Case {
             core: self.core.as_mut(),
             interference: &self.interference,
             budget_ns: self.job.budget_ns as f64,
+            pass_ns: self.pass_ns,
         }
     }
 

@@ -201,7 +201,7 @@ pub(crate) fn passes<K: SelectableKernel>(
         let kernel = candidates.chosen(case, (bytes, buffer_bytes), |kernel, part, times| {
             taken = taken.and(run(kernel, &mut buffer, part, times));
         })?;
-        case.steady().after(|| taken = taken.and_then(|()| run(kernel, &mut buffer, all.clone(), 1)));
+        case.steadied(|| taken = taken.and_then(|()| run(kernel, &mut buffer, all.clone(), 1)));
         taken.map_err(refused)?;
         case.loops(|n| {
             let _ = run(kernel, &mut buffer, all.clone(), n);

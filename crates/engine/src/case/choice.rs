@@ -111,6 +111,12 @@ impl Case {
         Steady(self.clock.clone())
     }
 
+    /// Does so what is measured itself: a pass is an iteration. Where it lasts as long as a sample, no length is sought, and none of its
+    /// passes is thrown away.
+    pub fn steadied<R>(&mut self, pass: impl FnMut() -> R) {
+        self.pass_ns = Some(self.steady().after(pass));
+    }
+
     pub(super) fn keep_choice(&mut self, bytes: u64, way: &str, trials_ns: f64) {
         self.yielded.chosen = Some((Choice { scope: self.scope(bytes), way: way.to_owned() }, trials_ns));
     }

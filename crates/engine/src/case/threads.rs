@@ -94,7 +94,7 @@ fn one<R: Checked, W: FnMut(u64) -> R>(
         let mut body = make(cpu)?;
         let interference = &Interference::Thread(ThreadCounters::open());
         setup::end();
-        Sampler { clock, precision, core, interference, budget_ns }.take(hint, &mut |n| body(n).check())
+        Sampler { clock, precision, core, interference, budget_ns, pass_ns: None }.take(hint, &mut |n| body(n).check())
     };
     let samples = std::thread::scope(|scope| threads::join(threads::start(scope, [work])?))?;
     samples.into_iter().try_for_each(|samples| case.keep(samples, amount))

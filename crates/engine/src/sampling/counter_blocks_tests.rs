@@ -132,7 +132,8 @@ fn a_round_of_short_samples_is_read_a_tenth_as_often_as_sampled() {
     let (clock, script) = (Clock::Fake(fake.clone()), Rc::new(Script::default()));
     let interference = Interference::Scripted(script.clone());
     let precision = Precision::of(&clock);
-    let mut sampler = Sampler { clock: &clock, precision, core: None, interference: &interference, budget_ns: 110e6 };
+    let mut sampler =
+        Sampler { clock: &clock, precision, core: None, interference: &interference, budget_ns: 110e6, pass_ns: None };
     let mut body = |n: u64| {
         fake.advance(3 * n);
         Ok(())

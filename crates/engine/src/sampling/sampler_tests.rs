@@ -4,7 +4,7 @@ use super::*;
 use crate::clock::FakeClock;
 
 fn sampler<'a>(clock: &'a Clock, interference: &'a Interference, budget_ns: f64) -> Sampler<'a> {
-    Sampler { clock, precision: Precision::of(clock), core: None, interference, budget_ns }
+    Sampler { clock, precision: Precision::of(clock), core: None, interference, budget_ns, pass_ns: None }
 }
 
 /// Samples of an operation of `op_ns` after `fixed_ns` a call.

@@ -50,7 +50,7 @@ fn measure(case: &mut Case) -> Result<()> {
     };
     let pages = super::pages(case)?;
     let seed = case.seed();
-    let mut buffer = case.buffer(size, pages, None)?;
+    let mut buffer = case.touched(size, pages, None)?;
     let mut blocks = Blocks::new(buffer.bytes_mut(), block, seed).map_err(crate::fastest::refused)?;
     let lines = size / case.line_bytes();
     case.steady().after(|| blocks.access(access, lines));

@@ -29,6 +29,9 @@ pub static PROBE: Probe = Probe {
     ..crate::texts::memory::STREAM2
 };
 
+/// Values repeat after so many elements, a page of them.
+const PERIOD: usize = 512;
+
 fn sizes(_: &HostFacts, profile: Profile) -> Vec<u64> {
     // A size inside of each usual cache and one beyond them; then every power of four.
     const EACH: [u64; 4] = [8 << 10, 128 << 10, 2 << 20, 32 << 20];
@@ -54,8 +57,9 @@ fn measure(case: &mut Case) -> Result<()> {
     let mut buffer = case.touched(((second + elements) * 8) as u64, pages, None)?;
     let (a, b) = numbers(buffer.bytes_mut()).split_at_mut(second);
     let (a, b) = (&mut a[..elements], &mut b[..elements]);
-    for (index, (a, b)) in a.iter_mut().zip(b.iter_mut()).enumerate() {
-        (*a, *b) = (1.0 + (index % 512) as f64, 2.0 + (index % 256) as f64);
+    for (array, first, period) in [(&mut *a, 1.0, PERIOD), (&mut *b, 2.0, PERIOD / 2)] {
+        let values: Vec<f64> = (0..PERIOD).map(|index| first + (index % period) as f64).collect();
+        array.chunks_mut(PERIOD).for_each(|chunk| chunk.copy_from_slice(&values[..chunk.len()]));
     }
     // A refusal would be one of the first run already.
     usual.run(a, b, &[], 3.0, 1).map_err(crate::fastest::refused)?;
@@ -63,7 +67,7 @@ fn measure(case: &mut Case) -> Result<()> {
         let part = part.start / 8..part.end / 8;
         let _ = kernel.run(&mut a[part.clone()], &b[part], &[], 3.0, n);
     })?;
-    case.steady().after(|| kernel.run(a, b, &[], 3.0, 1));
+    case.steadied(|| kernel.run(a, b, &[], 3.0, 1));
     case.loops(|n| {
         let _ = kernel.run(a, b, &[], 3.0, n);
     })
