@@ -94,7 +94,7 @@ pub(super) fn against(base: Pool, new: Pool, design: &Design, same_within: f64) 
         cases.push(clock);
         differences.push(known);
     });
-    widened::widen(&mut differences, same_within);
+    widened::widen(&cases, &mut differences, same_within);
     judge(&mut cases, &differences);
     let clock = clock.and_then(|()| {
         differences.pop();

@@ -212,6 +212,19 @@ fn beside_a_neighbour_a_change_must_exceed_what_that_costs() {
     assert_eq!(judged(0.0, 0.6, 800.0).0, Verdict::Slower);
     let all = compared(&[cores("a", 400.0, 2.5, 0.6)], &[cores("b", 800.0, 2.5, 0.9)]);
     assert!(all.new[0].cases.iter().all(|case| case.verdict == Verdict::Slower) && all.has_regression(0.5));
+    // That all of them are is no sign that errors are too small, however differently well each is known.
+    let unlike = |name: &str, times: f64| {
+        let mut all = cores(name, 400.0 * times, 2.5, 0.6);
+        for (n, case) in all.cases.iter_mut().enumerate() {
+            let Outcome::Measured(measured) = &mut case.outcome else { continue };
+            let quiet = measured.estimate.quiet.as_mut().unwrap();
+            let high = quiet.value * (1.0 + 0.01 * (n + 1) as f64);
+            (quiet.high, quiet.range) = (Some(high), Some([quiet.value, high]));
+        }
+        all
+    };
+    let all = compared(&[unlike("a", 1.0)], &[unlike("b", 2.0)]);
+    assert_eq!(all.new[0].counts.slower, 20);
     // Of a group as of a case.
     let group = |cycles: f64| {
         compared(&[cores("a", 400.0, 2.5, 0.0)], &[cores("b", cycles, 2.5, 0.9)]).new[0].groups[0].clone()
