@@ -157,7 +157,7 @@ fn combine(entry: &Entry, place: CasePoint, rounds: &[RoundValues]) -> Measured 
     let of_one = middle_round(&counting, typical.typical);
     let also = also(entry, rounds, leave_out, relative_resolution, quiet.filter(|_| leading == Leading::Quiet), of_one);
     let mut flags = flags_of(rounds, &estimate, relative_resolution, leave_out);
-    flags.extend(remark);
+    flags.extend(remark.or_else(|| of_structure.and_then(|_| structure::beside_another(shared(rounds)))));
     flags.extend(also.get(Quantity::DEVICE_SHARE.name).and_then(|share| from_cache(share.estimate.typical)));
     Measured {
         also,

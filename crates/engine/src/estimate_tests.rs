@@ -236,6 +236,20 @@ fn what_the_clock_cannot_distinguish_is_said() {
 }
 
 #[test]
+fn a_structure_that_was_read_beside_another_thread_alone_is_said_to_be() {
+    static WINDOW: Probe = Probe { is_structure: true, better: Better::Higher, ..PLAIN };
+    let entry = Entry { group: "cpu", name: "window", shares_worker: false, probe: &WINDOW };
+    let details = |shared: f64| {
+        let noise = RoundNoise { shared: Some(shared), ..quiet() };
+        let rounds = rounds((0..5).map(|_| Given { noise: noise.clone(), ..given(&[162.0; 4]) }).collect());
+        let Outcome::Measured(measured) = outcome(&entry, &rounds, 5) else { panic!() };
+        measured.flags.into_iter().map(|flag| flag.detail).collect::<Vec<_>>()
+    };
+    assert_eq!(details(0.85), ["seen beside another thread, which ran on its core 85 % of the time"]);
+    assert!(details(0.3).is_empty());
+}
+
+#[test]
 fn rounds_that_note_different_things_are_distinguished() {
     let noting = |notes: Vec<(&'static str, &'static str)>| Given { notes, ..given(&[5.0]) };
     let measured = measured(vec![

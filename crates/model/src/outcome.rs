@@ -35,7 +35,7 @@ pub enum FlagKind {
     RoundsLost,
     /// The best round is over 10 % better than the median: neighbours, or page placement.
     BestRoundGap,
-    /// Others used a part of a structure of the core in some of the rounds; the value is of the other rounds.
+    /// Others used a part of a structure of the core: in some of the rounds, and the value is of the other rounds, or in all.
     PartlyUsed,
     /// A CPU quota stopped the process in some of the rounds.
     Throttled,

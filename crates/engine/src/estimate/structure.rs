@@ -12,6 +12,16 @@ const NEAR: f64 = 0.05;
 const LEAST_READINGS: usize = 2;
 const LEAST_SHARE: f64 = 0.2;
 
+/// From this share of the looks at its core on, a case hardly saw all of a structure.
+const MOSTLY_SHARED: f64 = 0.5;
+
+/// The remark on a value of which all rounds say the same, where another thread ran on its core most of the time.
+pub(crate) fn beside_another(shared: Option<f64>) -> Option<Flag> {
+    let percent = shared.filter(|shared| *shared >= MOSTLY_SHARED)? * 100.0;
+    let detail = format!("seen beside another thread, which ran on its core {percent:.0} % of the time");
+    Some(Flag { kind: FlagKind::PartlyUsed, detail })
+}
+
 /// The value from the samples of each round, and the remark where rounds saw different sizes; none without a best value.
 pub(crate) fn of(rounds: &[Vec<f64>], better: Better) -> Option<(Quiet, Option<Flag>)> {
     let is_higher_better = match better {

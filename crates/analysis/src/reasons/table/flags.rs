@@ -13,6 +13,7 @@ pub(super) const PAIRS: &[Pair] = &[
     ("in {} of {} others used {} % of the time of a CPU", "{1}中有 {0} 轮其他进程占用了 {2}% 的 CPU 时间"),
     ("the best round was {} % faster", "最好的一轮快 {0}%"),
     ("seen in {} of {}, and {} in the others", "{1}中有 {0} 轮如此，其余为 {2}"),
+    ("seen beside another thread, which ran on its core {} % of the time", "测量时其核心有 {0}% 的时间被另一线程共用"),
     ("the host reports no such cache", "主机没有报告这种缓存"),
     (
         "the largest buffer ({} MiB) is under twice the reported last cache ({} MiB)",
