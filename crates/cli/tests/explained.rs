@@ -34,6 +34,7 @@ const WORDS: &[(&str, &str)] = &[
     ("FINDINGS", "FINDINGS"),
     ("Scaling", "cpu.scaling"),
     ("Core to core", "cpu.core_to_core"),
+    ("TCP RTT", "net.tcp"),
 ];
 
 /// What is opened, or listed first, under a name.

@@ -38,7 +38,7 @@ const FIELD_WORDS: &[(&[&str], &[&str])] = &[
     (&["mitigations", "spectre", "meltdown", "retpoline", "漏洞缓解"], &["syscall.mitigations", "host.mitigations"]),
     (&["hyper-threading", "hyperthreading", "超线程"], &["host.smt_siblings", "cpu.shared_cores"]),
     (&["jitter", "抖动"], &["sched.noise", "sched.timer_latency", "clock.sleep"]),
-    (&["rtt", "ping"], &["net.tcp", "net.udp"]),
+    (&["rtt", "tcp rtt", "ping"], &["net.tcp", "net.udp"]),
     (&["copy", "scale", "add", "triad"], &["memory.stream"]),
     (&["description", "说明"], &["host"]),
 ];
