@@ -1,7 +1,28 @@
-//! Makes of the texts of findings, `src/findings/**/<name>.md`, what `texts::findings` has.
+//! Makes of the texts of findings, `src/findings/**/<name>.md`, what `texts::findings` has, and of `src/labels/axes.md` the Chinese of axes.
+
+use std::path::Path;
+
+use hostmark_texts::{fail, keyed, module, outline, read, rows, slice, write};
 
 fn main() {
     let is_remedy = |heading: &str| heading.ends_with("cure");
-    let out = hostmark_texts::module("findings", &hostmark_texts::keyed("src/findings", is_remedy));
-    hostmark_texts::write(&["src/findings"], &format!("use hostmark_model::Text;\n{out}"));
+    let findings = module("findings", &keyed("src/findings", is_remedy));
+    let axes = axes(Path::new("src/labels/axes.md"));
+    write(&["src/findings", "src/labels"], &format!("use hostmark_model::Text;\n{findings}{axes}"));
+}
+
+/// The Chinese of axes, and of those of their values that are words.
+fn axes(path: &Path) -> String {
+    let parts = outline(&read(path));
+    let body = |heading: &str| {
+        let part = parts.iter().find(|part| part.heading == heading);
+        &part.unwrap_or_else(|| fail(path, &format!("there is no section '{heading}'"))).body
+    };
+    let (names, values) = (rows::<2>(path, body("Names")), rows::<3>(path, body("Values")));
+    if let Some([axis, value, _]) = values.iter().find(|[axis, ..]| names.iter().all(|[name, _]| name != axis)) {
+        fail(path, &format!("'{value}' is a value of '{axis}', which has no name"));
+    }
+    let names = names.into_iter().map(|[axis, zh]| format!("({axis:?}, {zh:?})"));
+    let values = values.into_iter().map(|[axis, value, zh]| format!("({axis:?}, {value:?}, {zh:?})"));
+    slice("AXES", "(&str, &str)", names) + &slice("AXIS_VALUES", "(&str, &str, &str)", values)
 }

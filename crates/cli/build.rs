@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use hostmark_texts::{Page, Pair, Part, catalogue, fail, module, outline, pages, read, rows, write};
+use hostmark_texts::{Page, Pair, Part, catalogue, fail, module, outline, pages, read, rows, slice, write};
 
 fn main() {
     let help = [chinese(Path::new("src/help/zh.md")), words(Path::new("src/help/words.md"))].concat()
@@ -23,11 +23,6 @@ fn parts(path: &Path) -> Vec<Part> {
 /// A command's path by its heading; the program's own is empty.
 fn command(heading: &str) -> &str {
     if heading == "hostmark" { "" } else { heading }
-}
-
-/// The line of Rust that declares a constant slice.
-fn slice(name: &str, kind: &str, items: impl Iterator<Item = String>) -> String {
-    format!("pub const {name}: &[{kind}] = &[{}];\n", items.collect::<Vec<_>>().join(", "))
 }
 
 /// The Chinese of each command, argument and value; the English is in the doc comments of the command line's types.

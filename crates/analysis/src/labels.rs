@@ -1,13 +1,12 @@
 //! What a run's cases are called: probes by their titles, points by their axes. Built once, in both languages, for the
 //! console, the page and comparisons.
 
-mod chinese;
-
 use std::collections::HashMap;
 
 use hostmark_model::{AxisInfo, AxisKind, CaseRecord, Params, ProbeInfo, Run, Text, size_text};
 
 use crate::bilingual::{COMMA, Words, each, joined, same};
+use crate::texts::{AXES, AXIS_VALUES};
 
 /// A point of an axis: the axis' name, and the value in a case id.
 pub(crate) type Point<'a> = (&'a str, &'a str);
@@ -114,7 +113,7 @@ impl<'a> ProbeLabels<'a> {
             AxisKind::Size => same(at.parse().map_or_else(|_| at.to_owned(), size_text)),
             AxisKind::Placement => placement(at).map_or_else(|| same(at), |text| text.to_owned_text()),
             AxisKind::Count | AxisKind::Threads | AxisKind::Copies | AxisKind::Choice | AxisKind::Nodes => {
-                Text { en: at.to_owned(), zh: chinese::value(axis, at).unwrap_or(at).to_owned() }
+                Text { en: at.to_owned(), zh: chinese_value(axis, at).unwrap_or(at).to_owned() }
             }
         }
     }
@@ -139,7 +138,13 @@ impl<'a> ProbeLabels<'a> {
 
 /// What an axis is called: in English as in case ids.
 pub fn axis_name(axis: &str) -> Words {
-    Text { en: axis.to_owned(), zh: chinese::axis(axis).unwrap_or(axis).to_owned() }
+    let chinese = AXES.iter().find(|(name, _)| *name == axis).map_or(axis, |(_, chinese)| chinese);
+    Text { en: axis.to_owned(), zh: chinese.to_owned() }
+}
+
+/// A value of an axis in Chinese, where it is a word.
+fn chinese_value(axis: &str, at: &str) -> Option<&'static str> {
+    AXIS_VALUES.iter().find(|(of, value, _)| *of == axis && *value == at).map(|(.., chinese)| *chinese)
 }
 
 /// What cases are listed by: `by size`, `按大小`.

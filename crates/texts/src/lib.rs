@@ -83,22 +83,24 @@ pub fn outline(text: &str) -> Vec<Part> {
     parts
 }
 
-/// The rows of the tables in a text, without their heads: a term in backquotes without these, a bar as `\|`. The build fails where a cell is
+/// The rows of the tables in a text, without their heads: a cell in backquotes without these, a bar as `\|`. The build fails where a cell is
 /// empty or missing.
 pub fn rows<const CELLS: usize>(path: &Path, body: &str) -> Vec<[String; CELLS]> {
     let cells = |line: &str| -> Vec<String> {
         let inside = line.trim().trim_matches('|').replace("\\|", "\0");
-        let mut cells: Vec<String> = inside.split('|').map(|cell| cell.trim().replace('\0', "|")).collect();
-        if let Some(term) = cells[0].strip_prefix('`').and_then(|rest| rest.strip_suffix('`')) {
-            cells[0] = term.to_owned();
-        }
-        cells
+        inside.split('|').map(|cell| unquoted(cell.trim()).replace('\0', "|")).collect()
     };
     let row = |line: &str| {
         let row = <[String; CELLS]>::try_from(cells(line)).ok().filter(|row| row.iter().all(|cell| !cell.is_empty()));
         row.unwrap_or_else(|| fail(path, &format!("{CELLS} cells are needed: {line}")))
     };
     body.lines().filter(|line| line.starts_with('|')).skip(2).map(row).collect()
+}
+
+/// What stands between two backquotes that have no other between them.
+fn unquoted(cell: &str) -> &str {
+    let inside = cell.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
+    inside.filter(|inside| !inside.contains('`')).unwrap_or(cell)
 }
 
 /// A text file in two halves, English and Chinese. Each half is a title (`# `) and sections (`## `), the same ones in the same order.
@@ -271,6 +273,11 @@ pub fn keyed(folder: &str, is_constant: fn(&str) -> bool) -> String {
     pages(folder).iter().map(of_page).chain(inside).collect()
 }
 
+/// The line of Rust that declares a constant slice.
+pub fn slice(name: &str, kind: &str, items: impl Iterator<Item = String>) -> String {
+    format!("pub const {name}: &[{kind}] = &[{}];\n", items.collect::<Vec<_>>().join(", "))
+}
+
 /// A module of this name.
 pub fn module(name: &str, inside: &str) -> String {
     let mut out = String::new();
@@ -326,7 +333,7 @@ mod tests {
 
     #[test]
     fn a_table_is_its_rows() {
-        let table = "Before.\n\n| a | b |\n|---|---|\n| `x \\| y` | see `z` |\n";
-        assert_eq!(rows(Path::new("a.md"), table), [["x | y", "see `z`"]]);
+        let table = "Before.\n\n| a | b |\n|---|---|\n| `x \\| y` | see `z` |\n| `x` or `y` | ` z` |\n";
+        assert_eq!(rows(Path::new("a.md"), table), [["x | y", "see `z`"], ["`x` or `y`", " z"]]);
     }
 }
