@@ -1,6 +1,6 @@
-//! Makes of every probe's page, `src/<group>/<name>.md`, the constant that its file begins with.
+//! Makes of every probe's page, `src/<group>/<name>.md`, the constant that its file begins with, and of `terms.md` the macro `term!`.
 
-use hostmark_texts::{Page, folders, identifier, module, pages, write};
+use hostmark_texts::{Page, folders, identifier, module, pages, terms, write};
 
 /// The sections of a page, by their headings and the field of `Explain` that each is.
 const SECTIONS: [(&str, &str, &str); 5] = [
@@ -14,14 +14,14 @@ const SECTIONS: [(&str, &str, &str); 5] = [
 const DIFFERS: (&str, &str) = ("Differs from lmbench", "与 lmbench 的不同");
 
 fn main() {
-    let mut out = String::from("use hostmark_engine::prelude::*;\n");
+    let mut out = String::from("pub(crate) use hostmark_engine::prelude::*;\n") + &terms("terms.md");
     for folder in folders("src") {
         let constants: String = pages(&folder).iter().map(constant).collect();
         if !constants.is_empty() {
             out += &module(&identifier(folder.trim_start_matches("src/")), &constants);
         }
     }
-    write(&["src"], &out);
+    write(&["src", "terms.md"], &out);
 }
 
 fn constant(page: &Page) -> String {

@@ -7,15 +7,10 @@ use hostmark_engine::prelude::*;
 use crate::workloads::machine::switches::Switches;
 
 /// Both sides together.
-pub const SWITCHES: Quantity = Quantity::given(
-    "switches",
-    Unit::Ratio,
-    Better::Lower,
-    Text { en: "context switches per MiB", zh: "每 MiB 上下文切换数" },
-);
+pub const SWITCHES: Quantity =
+    Quantity::given("switches", Unit::Ratio, Better::Lower, term!("context switches per MiB"));
 /// Each side that slept had to be woken.
-pub const WAKE_UPS: Quantity =
-    Quantity::given("wake_ups", Unit::Ratio, Better::Lower, Text { en: "wake-ups per MiB", zh: "每 MiB 唤醒数" });
+pub const WAKE_UPS: Quantity = Quantity::given("wake_ups", Unit::Ratio, Better::Lower, term!("wake-ups per MiB"));
 
 pub const MIB: f64 = (1 << 20) as f64;
 

@@ -7,14 +7,13 @@ use crate::printed;
 use crate::workloads::processes::command::{Command, Used, own_peak_bytes};
 
 /// Its time, where something else of it is the value.
-pub(crate) const WALL: Quantity = quantity("wall", Unit::Nanoseconds, Text { en: "wall", zh: "挂钟" });
+pub(crate) const WALL: Quantity = quantity("wall", Unit::Nanoseconds, term!("wall"));
 /// Its CPU time in user space.
-pub(crate) const USER: Quantity = quantity("user", Unit::Nanoseconds, Text { en: "user", zh: "用户态" });
+pub(crate) const USER: Quantity = quantity("user", Unit::Nanoseconds, term!("user"));
 /// Its CPU time in the kernel.
-pub(crate) const SYSTEM: Quantity = quantity("system", Unit::Nanoseconds, Text { en: "system", zh: "内核态" });
+pub(crate) const SYSTEM: Quantity = quantity("system", Unit::Nanoseconds, term!("system"));
 /// The most memory of one of its processes.
-pub(crate) const PEAK_MEMORY: Quantity =
-    quantity("peak_memory", Unit::Bytes, Text { en: "peak memory", zh: "内存峰值" });
+pub(crate) const PEAK_MEMORY: Quantity = quantity("peak_memory", Unit::Bytes, term!("peak memory"));
 
 const fn quantity(name: &'static str, unit: Unit, title: Text) -> Quantity {
     Quantity::given(name, unit, Better::Lower, title)

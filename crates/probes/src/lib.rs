@@ -1,6 +1,12 @@
 //! What is measured: one folder a group, one file a probe; `kernels` holds the inner loops.
 #![deny(unsafe_code)]
 
+/// The pages of the probes, made of the Markdown files beside them, and the macro `term!` of `terms.md`.
+#[macro_use]
+mod texts {
+    include!(concat!(env!("OUT_DIR"), "/texts.rs"));
+}
+
 #[expect(unsafe_code, reason = "the measured loops are instructions chosen by hand")]
 pub mod kernels;
 #[expect(unsafe_code, reason = "raw system calls and mappings, as typed safe functions")]
@@ -36,10 +42,6 @@ mod signal;
 mod skip;
 mod submission;
 mod syscall;
-/// The pages of the probes, made of the Markdown files beside them.
-mod texts {
-    include!(concat!(env!("OUT_DIR"), "/texts.rs"));
-}
 mod virt;
 
 use hostmark_engine::probe::Catalogue;

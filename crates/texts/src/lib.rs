@@ -1,7 +1,7 @@
 //! Text files beside the code, in both languages, as build scripts turn them into constants; the formats are in docs/decisions/0063-text-files.md.
 #![forbid(unsafe_code)]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::{env, fs, process};
@@ -31,6 +31,21 @@ impl Pair {
         format!(
             "macro_rules! {name} {{ ($($argument:tt)*) => {{ hostmark_model::filled!({en:?}, {zh:?}; $($argument)*) }} }}\npub(crate) use {name};\n"
         )
+    }
+
+    /// The rule of `term!` for a key.
+    fn arm(&self, key: &str) -> String {
+        let holes: String = placeholders(&self.en).iter().map(|name| format!("; ${name}:tt")).collect();
+        let part = |(at, part): (usize, &str)| if at % 2 == 0 { format!("{part:?}, ") } else { format!("${part}, ") };
+        let whole = |text: &str| text.split(['{', '}']).enumerate().map(part).collect::<String>();
+        match holes.is_empty() {
+            true => format!("({key}) => {{ $crate::texts::{self} }};\n"),
+            false => format!(
+                "({key}{holes}) => {{ $crate::texts::Text {{ en: ::std::concat!({}), zh: ::std::concat!({}) }} }};\n",
+                whole(&self.en),
+                whole(&self.zh)
+            ),
+        }
     }
 
     fn checked(self) -> Result<Pair, String> {
@@ -271,6 +286,27 @@ pub fn keyed(folder: &str, is_constant: fn(&str) -> bool) -> String {
         }
     });
     pages(folder).iter().map(of_page).chain(inside).collect()
+}
+
+/// The macro `term!` of a file of terms: `term!("mean")` is the `Text` of a row before the first section, `term!("mean", "column")` of one in
+/// the section `## column`, and `term!("process {n}"; 2)` of one with a placeholder for a literal. The compiler finds a term without a row and
+/// a row without a term.
+pub fn terms(path: &str) -> String {
+    let path = Path::new(path);
+    let mut arms = BTreeMap::new();
+    for part in outline(&read(path)) {
+        let context = if part.level == 1 { String::new() } else { format!(", {:?}", part.heading) };
+        for [en, zh] in rows(path, &part.body) {
+            let key = format!("{en:?}{context}");
+            let pair = Pair { en, zh }.checked().unwrap_or_else(|what| fail(path, &format!("{key}: {what}")));
+            if arms.insert(key.clone(), pair.arm(&key)).is_some() {
+                fail(path, &format!("{key} is there twice"));
+            }
+        }
+    }
+    let arms: String = arms.into_values().collect();
+    let other = "($($term:tt)*) => { ::std::compile_error!(::std::concat!(\"terms.md has no \", ::std::stringify!($($term)*))) };\n";
+    format!("#[warn(unused_macro_rules)]\nmacro_rules! term {{\n{arms}{other}}}\n")
 }
 
 /// The line of Rust that declares a constant slice.

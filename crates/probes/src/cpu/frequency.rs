@@ -8,12 +8,7 @@ use crate::kernels::flops::FlopsKernel;
 use crate::kernels::{arith, flops};
 
 /// The clock once the vectors are over.
-const AFTER: Quantity = Quantity::given(
-    "after",
-    Unit::Hertz,
-    Better::Higher,
-    Text { en: "4 ms after the vectors", zh: "向量结束 4 ms 后" },
-);
+const AFTER: Quantity = Quantity::given("after", Unit::Hertz, Better::Higher, term!("4 ms after the vectors"));
 
 pub static PROBE: Probe = Probe {
     revision: 1,

@@ -16,18 +16,9 @@ pub static PROBE: Probe = Probe {
     ..crate::texts::cpu::MISPREDICTION
 };
 
-const RANDOM: Quantity = Quantity::given(
-    "random",
-    Unit::Nanoseconds,
-    Better::Lower,
-    Text { en: "a branch of random direction", zh: "随机方向的分支" },
-);
-const PREDICTED: Quantity = Quantity::given(
-    "predicted",
-    Unit::Nanoseconds,
-    Better::Lower,
-    Text { en: "a predicted branch", zh: "预测正确的分支" },
-);
+const RANDOM: Quantity =
+    Quantity::given("random", Unit::Nanoseconds, Better::Lower, term!("a branch of random direction"));
+const PREDICTED: Quantity = Quantity::given("predicted", Unit::Nanoseconds, Better::Lower, term!("a predicted branch"));
 
 fn derive(cases: &[CaseRecord], _: &HostFacts) -> Vec<CaseRecord> {
     let measured = |pattern: &str| {

@@ -24,12 +24,8 @@ pub static PROBE: Probe = Probe {
 };
 
 /// The speed at first, beside the steady one.
-const START: Quantity = Quantity::given(
-    "start",
-    Unit::Ratio,
-    Better::Higher,
-    Text { en: "speed at first, of the steady one", zh: "初始速度与稳态之比" },
-);
+const START: Quantity =
+    Quantity::given("start", Unit::Ratio, Better::Higher, term!("speed at first, of the steady one"));
 
 /// Additions of a slice: 20 µs at 3 GHz, against which reading the clock is nothing.
 const ADDITIONS: u64 = 60_000;

@@ -16,12 +16,7 @@ pub static PROBE: Probe = Probe {
     revision: 1,
     unit: Unit::Ratio,
     better: Better::Higher,
-    also: &[Quantity::given(
-        WITHIN,
-        Unit::Count,
-        Better::Higher,
-        Text { en: "copies within 5 % of one", zh: "每份降速不超过 5% 的最大份数" },
-    )],
+    also: &[Quantity::given(WITHIN, Unit::Count, Better::Higher, term!("copies within 5 % of one"))],
     related: &["cpu.sieve", "cpu.frequency", "syscall.null", "memory.latency"],
     axes: &[
         Axis::choice("source", "syscall.null", Points::Listed { quick: SOURCES, standard: &[], thorough: &[] }),

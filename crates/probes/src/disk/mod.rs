@@ -42,10 +42,9 @@ const FULL_FACTORIAL: &[FullFactorial] = &[
 ];
 /// What the rate comes to in requests.
 const OPERATIONS: Quantity =
-    Quantity::given("operations", Unit::OperationsPerSecond, Better::Higher, Text { en: "requests", zh: "请求数" });
+    Quantity::given("operations", Unit::OperationsPerSecond, Better::Higher, term!("requests"));
 /// What a write takes where some requests read: the percentiles are those of the reads.
-const WRITES: Quantity =
-    Quantity::given("write_time", Unit::Nanoseconds, Better::Lower, Text { en: "time of a write", zh: "一次写的时间" });
+const WRITES: Quantity = Quantity::given("write_time", Unit::Nanoseconds, Better::Lower, term!("time of a write"));
 
 /// What stands beside the rate of requests.
 const ALSO: &[Quantity] = &[

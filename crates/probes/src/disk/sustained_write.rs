@@ -22,26 +22,11 @@ const LEAST_SLICES: usize = 8;
 /// Levels that differ by less than this, in the logarithm, are one: a sixth.
 const LEAST_STEP: f64 = 0.18;
 
-const FIRST: Quantity = Quantity::given(
-    "first",
-    Unit::BytesPerSecond,
-    Better::Higher,
-    Text { en: "rate at the beginning", zh: "开始时的速率" },
-);
-const OVERALL: Quantity = Quantity::given(
-    "sustained",
-    Unit::BytesPerSecond,
-    Better::Higher,
-    Text { en: "rate over all of it", zh: "全程平均速率" },
-);
-const KNEE: Quantity = Quantity::given(
-    "knee",
-    Unit::Bytes,
-    Better::Higher,
-    Text { en: "written before the rate fell", zh: "速率下降前写入的字节" },
-);
-const WRITTEN: Quantity =
-    Quantity::given("written", Unit::Bytes, Better::Neither, Text { en: "written in all", zh: "共写入的字节" });
+const FIRST: Quantity = Quantity::given("first", Unit::BytesPerSecond, Better::Higher, term!("rate at the beginning"));
+const OVERALL: Quantity =
+    Quantity::given("sustained", Unit::BytesPerSecond, Better::Higher, term!("rate over all of it"));
+const KNEE: Quantity = Quantity::given("knee", Unit::Bytes, Better::Higher, term!("written before the rate fell"));
+const WRITTEN: Quantity = Quantity::given("written", Unit::Bytes, Better::Neither, term!("written in all"));
 
 pub static PROBE: Probe = Probe {
     revision: 1,

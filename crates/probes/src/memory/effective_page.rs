@@ -20,12 +20,11 @@ const MOST_BYTES: usize = 256 << 20;
 const MOSTLY_HUGE: f64 = 0.9;
 
 /// What a load pays for translation in base pages.
-const BASE: Quantity = walk("base", Text { en: "translation, base pages", zh: "基本页的地址转换" });
+const BASE: Quantity = walk("base", term!("translation, base pages"));
 /// The same in huge pages.
-const HUGE: Quantity = walk("huge", Text { en: "translation, huge pages", zh: "大页的地址转换" });
+const HUGE: Quantity = walk("huge", term!("translation, huge pages"));
 /// The second over the first.
-const SHARE: Quantity =
-    Quantity::given("share", Unit::Ratio, Better::Lower, Text { en: "huge over base", zh: "大页与基本页之比" });
+const SHARE: Quantity = Quantity::given("share", Unit::Ratio, Better::Lower, term!("huge over base"));
 
 const fn walk(name: &'static str, title: Text) -> Quantity {
     Quantity::given(name, Unit::Nanoseconds, Better::Lower, title)

@@ -33,8 +33,7 @@ pub static PROBE: Probe = Probe {
 const PART_BYTES: u64 = 4 << 20;
 
 /// Bytes that a round tested.
-const TESTED: Quantity =
-    Quantity::given("tested", Unit::Bytes, Better::Higher, Text { en: "tested in a round", zh: "每轮测试的内存" });
+const TESTED: Quantity = Quantity::given("tested", Unit::Bytes, Better::Higher, term!("tested in a round"));
 
 /// What a round tests at most unless it is told: what it may fill, as a power of two, so that a case keeps its id from run to
 /// run.

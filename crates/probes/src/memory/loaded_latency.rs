@@ -12,7 +12,7 @@ use traffic::{Mix, Traffic};
 
 /// Traffic that the other CPUs made beside a sample, as the bus carries it.
 const INJECTED: Quantity =
-    Quantity::given("injected", Unit::BytesPerSecond, Better::Neither, Text { en: "injected traffic", zh: "注入流量" });
+    Quantity::given("injected", Unit::BytesPerSecond, Better::Neither, term!("injected traffic"));
 
 pub static PROBE: Probe = Probe {
     revision: 1,

@@ -8,12 +8,8 @@ use crate::kernels::parallel::{Chains, LINKS_A_TURN};
 const WALK_NS: f64 = 200_000.0;
 
 /// What a load comes to among the others.
-const SHARE: Quantity = Quantity::given(
-    "load",
-    Unit::Nanoseconds,
-    Better::Lower,
-    Text { en: "time per load over all chains", zh: "所有链合计的每次加载时间" },
-);
+const SHARE: Quantity =
+    Quantity::given("load", Unit::Nanoseconds, Better::Lower, term!("time per load over all chains"));
 
 pub static PROBE: Probe = Probe {
     revision: 2,

@@ -14,12 +14,7 @@ const LINKS: u64 = 1024;
 const CHAIN_SHARE: f64 = 0.3;
 
 /// The same order as a chain.
-const LATENCY: Quantity = Quantity::given(
-    "latency",
-    Unit::Nanoseconds,
-    Better::Lower,
-    Text { en: "latency in that order", zh: "同一顺序的加载延迟" },
-);
+const LATENCY: Quantity = Quantity::given("latency", Unit::Nanoseconds, Better::Lower, term!("latency in that order"));
 
 pub static PROBE: Probe = Probe {
     revision: 2,

@@ -17,12 +17,7 @@ use share::{Share, bytes, part};
 /// The operation by which all are tried.
 const TRIED: StreamOperation = StreamOperation::Triad;
 /// Its rate on half of each array: caches that hold part of the whole hold more of that.
-const HALF: Quantity = Quantity::given(
-    "half",
-    Unit::BytesPerSecond,
-    Better::Neither,
-    Text { en: "with half of each array", zh: "数组取一半时" },
-);
+const HALF: Quantity = Quantity::given("half", Unit::BytesPerSecond, Better::Neither, term!("with half of each array"));
 
 pub static PROBE: Probe = Probe {
     revision: 2,

@@ -23,10 +23,9 @@ const MOSTLY_HUGE: f64 = 0.9;
 const LOADS: usize = 2048;
 
 /// The pages up to which it costs nothing.
-const FLAT: Quantity = Quantity::given("flat", Unit::Count, Better::Higher, Text { en: "flat to", zh: "平坦至" });
+const FLAT: Quantity = Quantity::given("flat", Unit::Count, Better::Higher, term!("flat to"));
 /// What a load pays beyond a level.
-const MISS: Quantity =
-    Quantity::given("miss", Unit::Nanoseconds, Better::Lower, Text { en: "cost of a miss", zh: "未命中代价" });
+const MISS: Quantity = Quantity::given("miss", Unit::Nanoseconds, Better::Lower, term!("cost of a miss"));
 
 pub static PROBE: Probe = Probe {
     revision: 3,

@@ -30,19 +30,11 @@ pub(crate) const REACHED: &str = tcp::ECHO.name;
 const TAILS: &[Quantity] = &[Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN, Quantity::SUSTAINED];
 
 /// CPUs that the sending process kept busy.
-pub const SENDER_CPUS: Quantity = Quantity::given(
-    "sender_cpus",
-    Unit::Ratio,
-    Better::Lower,
-    Text { en: "CPUs busy with sending", zh: "发送占用的 CPU 数" },
-);
+pub const SENDER_CPUS: Quantity =
+    Quantity::given("sender_cpus", Unit::Ratio, Better::Lower, term!("CPUs busy with sending"));
 /// CPUs that the receiving process kept busy.
-pub const RECEIVER_CPUS: Quantity = Quantity::given(
-    "receiver_cpus",
-    Unit::Ratio,
-    Better::Lower,
-    Text { en: "CPUs busy with receiving", zh: "接收占用的 CPU 数" },
-);
+pub const RECEIVER_CPUS: Quantity =
+    Quantity::given("receiver_cpus", Unit::Ratio, Better::Lower, term!("CPUs busy with receiving"));
 
 /// Where the two ends run: the client on the first CPU, the server on the other.
 const ENDS: Axis = Axis::placements(

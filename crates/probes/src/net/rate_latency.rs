@@ -28,20 +28,9 @@ pub static PROBE: Probe = Probe {
     ..crate::texts::net::RATE_LATENCY
 };
 
-const IDLE: Quantity = Quantity::given(
-    "idle",
-    Unit::Nanoseconds,
-    Better::Lower,
-    Text { en: "round trip without load", zh: "无负载时的往返" },
-);
-const ADDED: Quantity =
-    Quantity::given("added", Unit::Nanoseconds, Better::Lower, Text { en: "added by the load", zh: "负载增加的时间" });
-const RATE: Quantity = Quantity::given(
-    "rate",
-    Unit::BytesPerSecond,
-    Better::Higher,
-    Text { en: "rate of the bulk flow", zh: "大流量的速率" },
-);
+const IDLE: Quantity = Quantity::given("idle", Unit::Nanoseconds, Better::Lower, term!("round trip without load"));
+const ADDED: Quantity = Quantity::given("added", Unit::Nanoseconds, Better::Lower, term!("added by the load"));
+const RATE: Quantity = Quantity::given("rate", Unit::BytesPerSecond, Better::Higher, term!("rate of the bulk flow"));
 
 fn measure(case: &mut Case) -> Result<()> {
     let far = case.far_end()?.clone();

@@ -17,18 +17,8 @@ pub static PROBE: Probe = Probe {
     better: Better::Higher,
     also: &[
         Quantity::SUSTAINED_BYTES,
-        Quantity::given(
-            "packet_bytes",
-            Unit::Bytes,
-            Better::Higher,
-            Text { en: "bytes per packet on the interface", zh: "接口上每个包的字节数" },
-        ),
-        Quantity::given(
-            "joined_bytes",
-            Unit::Bytes,
-            Better::Higher,
-            Text { en: "bytes per packet that TCP receives", zh: "TCP 收到的每个包的字节数" },
-        ),
+        Quantity::given("packet_bytes", Unit::Bytes, Better::Higher, term!("bytes per packet on the interface")),
+        Quantity::given("joined_bytes", Unit::Bytes, Better::Higher, term!("bytes per packet that TCP receives")),
         SWITCHES,
         WAKE_UPS,
     ],

@@ -19,11 +19,9 @@ pub static PROBE: Probe = Probe {
 };
 
 /// From the store to the instruction behind it.
-const RAW: Quantity =
-    Quantity::given("raw", Unit::Nanoseconds, Better::Lower, Text { en: "with its handler", zh: "含处理函数" });
+const RAW: Quantity = Quantity::given("raw", Unit::Nanoseconds, Better::Lower, term!("with its handler"));
 /// What was subtracted.
-const HANDLER: Quantity =
-    Quantity::given("handler", Unit::Nanoseconds, Better::Lower, Text { en: "handling a signal", zh: "处理信号" });
+const HANDLER: Quantity = Quantity::given("handler", Unit::Nanoseconds, Better::Lower, term!("handling a signal"));
 
 /// Of each kind in a sample.
 const BATCH: u32 = 64;

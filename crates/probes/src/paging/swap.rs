@@ -24,7 +24,7 @@ pub static PROBE: Probe = Probe {
 };
 
 /// A page put into swap.
-const OUT: Quantity = Quantity::given("out", Unit::Nanoseconds, Better::Lower, Text { en: "to swap", zh: "换出" });
+const OUT: Quantity = Quantity::given("out", Unit::Nanoseconds, Better::Lower, term!("to swap"));
 
 /// The most that goes to swap at a time, and the least that tells something.
 const MOST_BYTES: u64 = 4 << 20;

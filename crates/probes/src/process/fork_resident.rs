@@ -32,12 +32,8 @@ pub static PROBE: Probe = Probe {
 };
 
 /// The call alone.
-const STANDSTILL: Quantity = Quantity::given(
-    "call",
-    Unit::Nanoseconds,
-    Better::Lower,
-    Text { en: "the call alone: the parent stands still", zh: "仅调用本身：父进程停顿" },
-);
+const STANDSTILL: Quantity =
+    Quantity::given("call", Unit::Nanoseconds, Better::Lower, term!("the call alone: the parent stands still"));
 
 fn measure(case: &mut Case) -> Result<()> {
     let pages = match case.param::<String>("page")?.as_str() {

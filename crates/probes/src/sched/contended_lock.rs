@@ -9,19 +9,11 @@ use hostmark_engine::prelude::*;
 use crate::workloads::handover::sleeping_lock::SleepingLock;
 
 /// How even the threads' shares are.
-const FAIRNESS: Quantity = Quantity::given(
-    "fairness",
-    Unit::Ratio,
-    Better::Higher,
-    Text { en: "least of a thread, of the most", zh: "最少线程与最多线程之比" },
-);
+const FAIRNESS: Quantity =
+    Quantity::given("fairness", Unit::Ratio, Better::Higher, term!("least of a thread, of the most"));
 /// How often on average a thread takes the lock before another gets it.
-const IN_A_ROW: Quantity = Quantity::given(
-    "in_a_row",
-    Unit::Count,
-    Better::Neither,
-    Text { en: "times in a row by one thread", zh: "同一线程连续次数" },
-);
+const IN_A_ROW: Quantity =
+    Quantity::given("in_a_row", Unit::Count, Better::Neither, term!("times in a row by one thread"));
 
 pub static PROBE: Probe = Probe {
     revision: 1,

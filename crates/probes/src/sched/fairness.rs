@@ -22,8 +22,7 @@ pub static PROBE: Probe = Probe {
 };
 
 /// What the lighter one is due by the weights.
-const DUE: Quantity =
-    Quantity::given("due", Unit::Ratio, Better::Neither, Text { en: "due by the weights", zh: "按权重应得" });
+const DUE: Quantity = Quantity::given("due", Unit::Ratio, Better::Neither, term!("due by the weights"));
 
 /// What is added to the nice value, and the weights in the kernel of 5 and 0; all steps have about the same ratio.
 const NICE: [(i32, f64); 2] = [(5, 335.0), (0, 1024.0)];

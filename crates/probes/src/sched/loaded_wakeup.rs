@@ -30,12 +30,8 @@ pub static PROBE: Probe = Probe {
 };
 
 /// The part of it that begins when a messenger wakes a worker.
-const WOKEN: Quantity = Quantity::given(
-    "woken",
-    Unit::Nanoseconds,
-    Better::Lower,
-    Text { en: "from the messenger's call on", zh: "自发送方调用起" },
-);
+const WOKEN: Quantity =
+    Quantity::given("woken", Unit::Nanoseconds, Better::Lower, term!("from the messenger's call on"));
 
 /// The share of a round's time in which workers show what they can do, and its limits.
 const CAPACITY_SHARE: f64 = 0.15;

@@ -38,12 +38,7 @@ pub static PROBE: Probe = Probe {
 };
 
 /// By how much longer the first walk takes after a move.
-const REFILL: Quantity = Quantity::given(
-    "refill",
-    Unit::Nanoseconds,
-    Better::Lower,
-    Text { en: "refilling the caches", zh: "重新填充缓存" },
-);
+const REFILL: Quantity = Quantity::given("refill", Unit::Nanoseconds, Better::Lower, term!("refilling the caches"));
 
 /// How long a CPU has idled before a thread moves there: longer than guests and hosts poll before they halt it.
 const REST_NS: f64 = 1e6;

@@ -7,14 +7,9 @@ pub static PROBE: Probe = Probe {
     unit: Unit::Nanoseconds,
     better: Better::Lower,
     also: &[
-        Quantity::given("gaps", Unit::Count, Better::Lower, Text { en: "gaps in each second", zh: "每秒的间隙数" }),
-        Quantity::given(
-            "longest",
-            Unit::Nanoseconds,
-            Better::Lower,
-            Text { en: "longest gap of a round", zh: "一轮中最长的间隙" },
-        ),
-        Quantity::given("typical", Unit::Nanoseconds, Better::Lower, Text { en: "mean gap", zh: "间隙的平均长度" }),
+        Quantity::given("gaps", Unit::Count, Better::Lower, term!("gaps in each second")),
+        Quantity::given("longest", Unit::Nanoseconds, Better::Lower, term!("longest gap of a round")),
+        Quantity::given("typical", Unit::Nanoseconds, Better::Lower, term!("mean gap")),
     ],
     related: &["clock.sleep", "sched.wakeup", "cpu.sieve"],
     section: crate::section::SYSTEM,

@@ -19,11 +19,9 @@ pub static PROBE: Probe = Probe {
 };
 
 /// What sending costs alone.
-const SENDING: Quantity =
-    Quantity::given("sending", Unit::Nanoseconds, Better::Lower, Text { en: "sending no signal", zh: "发送空信号" });
+const SENDING: Quantity = Quantity::given("sending", Unit::Nanoseconds, Better::Lower, term!("sending no signal"));
 /// The value less that, as lmbench gives it.
-const HANDLING: Quantity =
-    Quantity::given("handling", Unit::Nanoseconds, Better::Lower, Text { en: "less the sending", zh: "减去发送" });
+const HANDLING: Quantity = Quantity::given("handling", Unit::Nanoseconds, Better::Lower, term!("less the sending"));
 
 /// Of each kind in a sample.
 const BATCH: u32 = 256;

@@ -5,12 +5,7 @@ use hostmark_engine::prelude::*;
 use crate::workloads::machine::bpf::{Program, Work};
 
 /// What the kernel says a run took.
-const KERNEL: Quantity = Quantity::given(
-    "kernel",
-    Unit::Nanoseconds,
-    Better::Lower,
-    Text { en: "as the kernel timed it", zh: "内核自身的计时" },
-);
+const KERNEL: Quantity = Quantity::given("kernel", Unit::Nanoseconds, Better::Lower, term!("as the kernel timed it"));
 
 pub static PROBE: Probe = Probe {
     revision: 1,

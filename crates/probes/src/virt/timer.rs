@@ -18,8 +18,7 @@ pub static PROBE: Probe = Probe {
     ..crate::texts::virt::TIMER
 };
 
-const CALL: Quantity =
-    Quantity::given("call", Unit::Nanoseconds, Better::Lower, Text { en: "the call alone", zh: "调用本身" });
+const CALL: Quantity = Quantity::given("call", Unit::Nanoseconds, Better::Lower, term!("the call alone"));
 
 /// Before the next tick of every usual rate, nine times of ten and more.
 const NEXT: Duration = Duration::from_micros(100);

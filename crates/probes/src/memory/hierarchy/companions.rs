@@ -5,25 +5,19 @@ use hostmark_engine::prelude::*;
 use super::levels::MeasuredLevel;
 use super::naming::Name;
 
-pub const READ: Quantity = bandwidth("read", Text { en: "read", zh: "读取" });
+pub const READ: Quantity = bandwidth("read", term!("read"));
 /// See [`READ`].
-pub const WRITE: Quantity = bandwidth("write", Text { en: "write", zh: "写入" });
+pub const WRITE: Quantity = bandwidth("write", term!("write"));
 /// See [`READ`].
-pub const COPY: Quantity = bandwidth("copy", Text { en: "copy", zh: "复制" });
+pub const COPY: Quantity = bandwidth("copy", term!("copy"));
 /// Cache line.
-pub const LINE: Quantity =
-    Quantity::given("line", Unit::Bytes, Better::Neither, Text { en: "cache line", zh: "缓存行" });
-pub const WAYS: Quantity = Quantity::given("ways", Unit::Count, Better::Higher, Text { en: "ways", zh: "路数" });
+pub const LINE: Quantity = Quantity::given("line", Unit::Bytes, Better::Neither, term!("cache line"));
+pub const WAYS: Quantity = Quantity::given("ways", Unit::Count, Better::Higher, term!("ways"));
 /// Base pages that the TLB of the same rank reaches.
-pub const TLB: Quantity =
-    Quantity::given("tlb", Unit::Count, Better::Higher, Text { en: "TLB reach, pages", zh: "TLB 覆盖页数" });
+pub const TLB: Quantity = Quantity::given("tlb", Unit::Count, Better::Higher, term!("TLB reach, pages"));
 /// What a load pays beyond them.
-pub const TLB_MISS: Quantity = Quantity::given(
-    "tlb_miss",
-    Unit::Nanoseconds,
-    Better::Lower,
-    Text { en: "cost of a TLB miss", zh: "TLB 未命中代价" },
-);
+pub const TLB_MISS: Quantity =
+    Quantity::given("tlb_miss", Unit::Nanoseconds, Better::Lower, term!("cost of a TLB miss"));
 
 const fn bandwidth(name: &'static str, title: Text) -> Quantity {
     Quantity::given(name, Unit::BytesPerSecond, Better::Higher, title)

@@ -6,15 +6,10 @@ use super::levels::MeasuredLevel;
 use super::naming::Name;
 
 /// The largest size that is proven to fit.
-pub const FITS: Quantity =
-    Quantity::given("size", Unit::Bytes, Better::Higher, Text { en: "largest size that fits", zh: "装得下的最大测点" });
+pub const FITS: Quantity = Quantity::given("size", Unit::Bytes, Better::Higher, term!("largest size that fits"));
 /// The smallest size that is proven not to fit.
-pub const LEAVES: Quantity = Quantity::given(
-    "leaves",
-    Unit::Bytes,
-    Better::Neither,
-    Text { en: "smallest size that does not fit", zh: "装不下的最小测点" },
-);
+pub const LEAVES: Quantity =
+    Quantity::given("leaves", Unit::Bytes, Better::Neither, term!("smallest size that does not fit"));
 /// A median this much over the best round is the neighbours' doing, or the placement of pages.
 const GAP: f64 = 1.10;
 

@@ -14,58 +14,26 @@ const OF_EACH: usize = 8;
 macro_rules! stage {
     ($number:literal) => {
         [
-            ratio(
-                concat!("stage", $number, "_user"),
-                concat!("process ", $number, ": CPUs busy in user code"),
-                concat!("第 ", $number, " 个进程：用户态占用的 CPU 数"),
-            ),
-            ratio(
-                concat!("stage", $number, "_kernel"),
-                concat!("process ", $number, ": CPUs busy in the kernel"),
-                concat!("第 ", $number, " 个进程：内核态占用的 CPU 数"),
-            ),
-            ratio(
-                concat!("stage", $number, "_copies"),
-                concat!("process ", $number, ": copies of each byte"),
-                concat!("第 ", $number, " 个进程：每字节复制次数"),
-            ),
-            ratio(
-                concat!("stage", $number, "_crossings"),
-                concat!("process ", $number, ": calls that hand over each byte"),
-                concat!("第 ", $number, " 个进程：每字节经读写调用交接的次数"),
-            ),
-            ratio(
-                concat!("stage", $number, "_read_wait"),
-                concat!("process ", $number, ": share of time waiting to read"),
-                concat!("第 ", $number, " 个进程：等待读的时间占比"),
-            ),
-            ratio(
-                concat!("stage", $number, "_write_wait"),
-                concat!("process ", $number, ": share of time waiting to write"),
-                concat!("第 ", $number, " 个进程：等待写的时间占比"),
-            ),
-            ratio(
-                concat!("stage", $number, "_run_delay"),
-                concat!("process ", $number, ": share of time waiting for a CPU"),
-                concat!("第 ", $number, " 个进程：等待 CPU 的时间占比"),
-            ),
-            ratio(
-                concat!("stage", $number, "_switches"),
-                concat!("process ", $number, ": switches per MiB"),
-                concat!("第 ", $number, " 个进程：每 MiB 切换次数"),
-            ),
+            ratio(concat!("stage", $number, "_user"), term!("process {number}: CPUs busy in user code"; $number)),
+            ratio(concat!("stage", $number, "_kernel"), term!("process {number}: CPUs busy in the kernel"; $number)),
+            ratio(concat!("stage", $number, "_copies"), term!("process {number}: copies of each byte"; $number)),
+            ratio(concat!("stage", $number, "_crossings"), term!("process {number}: calls that hand over each byte"; $number)),
+            ratio(concat!("stage", $number, "_read_wait"), term!("process {number}: share of time waiting to read"; $number)),
+            ratio(concat!("stage", $number, "_write_wait"), term!("process {number}: share of time waiting to write"; $number)),
+            ratio(concat!("stage", $number, "_run_delay"), term!("process {number}: share of time waiting for a CPU"; $number)),
+            ratio(concat!("stage", $number, "_switches"), term!("process {number}: switches per MiB"; $number)),
         ]
     };
 }
 
-const fn ratio(name: &'static str, en: &'static str, zh: &'static str) -> Quantity {
-    Quantity::given(name, Unit::Ratio, Better::Lower, Text { en, zh })
+const fn ratio(name: &'static str, title: Text) -> Quantity {
+    Quantity::given(name, Unit::Ratio, Better::Lower, title)
 }
 
 const STAGES: [[Quantity; OF_EACH]; MOST_STAGES] = [stage!(1), stage!(2), stage!(3), stage!(4), stage!(5)];
 
-const COPIES: Quantity = ratio("copies", "copies of each byte", "每字节复制次数");
-const BUSY_CPUS: Quantity = ratio("busy_cpus", "CPUs busy", "占用的 CPU 数");
+const COPIES: Quantity = ratio("copies", term!("copies of each byte"));
+const BUSY_CPUS: Quantity = ratio("busy_cpus", term!("CPUs busy"));
 
 /// All that stands beside the rate.
 pub const ALSO: &[Quantity] = &{

@@ -13,86 +13,30 @@ const fn quantity(name: &'static str, unit: Unit, better: Better, title: Text) -
     Quantity::given(name, unit, better, title)
 }
 
-const RECEIVE_RATE: Quantity = quantity(
-    "receive_rate",
-    Unit::BytesPerSecond,
-    Better::Higher,
-    Text { en: "received here (both directions)", zh: "双向时本端接收的速率" },
-);
-const SEND_RATE: Quantity = quantity(
-    "send_rate",
-    Unit::BytesPerSecond,
-    Better::Higher,
-    Text { en: "sent from here (both directions)", zh: "双向时本端发送的速率" },
-);
-const NEAR_CPU: Quantity = quantity(
-    "near_cpu_per_byte",
-    Unit::Nanoseconds,
-    Better::Lower,
-    Text { en: "CPU time per byte at this end", zh: "本端每字节 CPU 时间" },
-);
-const FAR_CPU: Quantity = quantity(
-    "far_cpu_per_byte",
-    Unit::Nanoseconds,
-    Better::Lower,
-    Text { en: "CPU time per byte at the far end", zh: "远端每字节 CPU 时间" },
-);
-const RETRANSMITS: Quantity =
-    quantity("retransmits", Unit::Count, Better::Lower, Text { en: "segments sent again", zh: "重传的报文段" });
-const RETRANSMITS_PER_GB: Quantity = quantity(
-    "retransmits_per_gb",
-    Unit::Ratio,
-    Better::Lower,
-    Text { en: "segments sent again per GB", zh: "每 GB 重传的报文段" },
-);
-const CONGESTION_WINDOW: Quantity = quantity(
-    "congestion_window",
-    Unit::Bytes,
-    Better::Neither,
-    Text { en: "congestion window at the end", zh: "结束时的拥塞窗口" },
-);
-const RTT: Quantity = quantity(
-    "rtt",
-    Unit::Nanoseconds,
-    Better::Lower,
-    Text { en: "TCP's round trip under load", zh: "TCP 所见的负载下往返时间" },
-);
-const MIN_RTT: Quantity = quantity(
-    "min_rtt",
-    Unit::Nanoseconds,
-    Better::Lower,
-    Text { en: "TCP's shortest round trip", zh: "TCP 所见的最短往返时间" },
-);
-const PACING_RATE: Quantity = quantity(
-    "pacing_rate",
-    Unit::BytesPerSecond,
-    Better::Neither,
-    Text { en: "pacing rate at the end", zh: "结束时的限速速率" },
-);
-const DELIVERY_RATE: Quantity = quantity(
-    "delivery_rate",
-    Unit::BytesPerSecond,
-    Better::Higher,
-    Text { en: "TCP's delivery rate at the end", zh: "结束时 TCP 所见的交付速率" },
-);
-const BUSY: Quantity = quantity(
-    "busy",
-    Unit::Ratio,
-    Better::Neither,
-    Text { en: "share of time with data to send", zh: "有数据待发的时间占比" },
-);
-const RECEIVER_LIMITED: Quantity = quantity(
-    "receiver_limited",
-    Unit::Ratio,
-    Better::Lower,
-    Text { en: "share of time limited by the receiver's window", zh: "受接收窗口限制的时间占比" },
-);
-const BUFFER_LIMITED: Quantity = quantity(
-    "buffer_limited",
-    Unit::Ratio,
-    Better::Lower,
-    Text { en: "share of time limited by the send buffer", zh: "受发送缓冲区限制的时间占比" },
-);
+const RECEIVE_RATE: Quantity =
+    quantity("receive_rate", Unit::BytesPerSecond, Better::Higher, term!("received here (both directions)"));
+const SEND_RATE: Quantity =
+    quantity("send_rate", Unit::BytesPerSecond, Better::Higher, term!("sent from here (both directions)"));
+const NEAR_CPU: Quantity =
+    quantity("near_cpu_per_byte", Unit::Nanoseconds, Better::Lower, term!("CPU time per byte at this end"));
+const FAR_CPU: Quantity =
+    quantity("far_cpu_per_byte", Unit::Nanoseconds, Better::Lower, term!("CPU time per byte at the far end"));
+const RETRANSMITS: Quantity = quantity("retransmits", Unit::Count, Better::Lower, term!("segments sent again"));
+const RETRANSMITS_PER_GB: Quantity =
+    quantity("retransmits_per_gb", Unit::Ratio, Better::Lower, term!("segments sent again per GB"));
+const CONGESTION_WINDOW: Quantity =
+    quantity("congestion_window", Unit::Bytes, Better::Neither, term!("congestion window at the end"));
+const RTT: Quantity = quantity("rtt", Unit::Nanoseconds, Better::Lower, term!("TCP's round trip under load"));
+const MIN_RTT: Quantity = quantity("min_rtt", Unit::Nanoseconds, Better::Lower, term!("TCP's shortest round trip"));
+const PACING_RATE: Quantity =
+    quantity("pacing_rate", Unit::BytesPerSecond, Better::Neither, term!("pacing rate at the end"));
+const DELIVERY_RATE: Quantity =
+    quantity("delivery_rate", Unit::BytesPerSecond, Better::Higher, term!("TCP's delivery rate at the end"));
+const BUSY: Quantity = quantity("busy", Unit::Ratio, Better::Neither, term!("share of time with data to send"));
+const RECEIVER_LIMITED: Quantity =
+    quantity("receiver_limited", Unit::Ratio, Better::Lower, term!("share of time limited by the receiver's window"));
+const BUFFER_LIMITED: Quantity =
+    quantity("buffer_limited", Unit::Ratio, Better::Lower, term!("share of time limited by the send buffer"));
 
 /// The rate that lasts, what the two ends cost, how often they take turns, and what limits the connection.
 pub const ALSO: &[Quantity] = &[

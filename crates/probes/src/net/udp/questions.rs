@@ -14,8 +14,7 @@ pub const ALSO: &[Quantity] =
     &[Quantity::P90, Quantity::P99, Quantity::P999, Quantity::MEAN, Quantity::SUSTAINED, LOST];
 
 /// Of the questions that were answered or asked anew, those that nobody answered.
-pub const LOST: Quantity =
-    Quantity::given("lost", Unit::Ratio, Better::Lower, Text { en: "share of requests lost", zh: "请求丢失率" });
+pub const LOST: Quantity = Quantity::given("lost", Unit::Ratio, Better::Lower, term!("share of requests lost"));
 
 /// How long an answer is waited for before any is known: a link to the other side of the world takes less.
 const FIRST_WAIT: Duration = Duration::from_millis(500);

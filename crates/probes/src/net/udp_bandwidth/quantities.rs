@@ -21,54 +21,29 @@ pub const ALSO: &[Quantity] = &[
     RECEIVER_NS,
 ];
 
-const LOSS: Quantity =
-    Quantity::given("loss", Unit::Ratio, Better::Lower, Text { en: "share of datagrams lost", zh: "数据报丢失率" });
+const LOSS: Quantity = Quantity::given("loss", Unit::Ratio, Better::Lower, term!("share of datagrams lost"));
 const OVERRUN: Quantity = Quantity::given(
     "overrun",
     Unit::Ratio,
     Better::Lower,
-    Text {
-        en: "share of datagrams lost in the receiver's full buffer", zh: "因接收缓冲区已满而丢失的数据报占比"
-    },
+    term!("share of datagrams lost in the receiver's full buffer"),
 );
-const PACKETS: Quantity = Quantity::given(
-    "packets",
-    Unit::OperationsPerSecond,
-    Better::Higher,
-    Text { en: "datagrams received", zh: "收到的数据报" },
-);
-const SENT: Quantity =
-    Quantity::given("sent", Unit::BytesPerSecond, Better::Neither, Text { en: "sent", zh: "发送速率" });
+const PACKETS: Quantity =
+    Quantity::given("packets", Unit::OperationsPerSecond, Better::Higher, term!("datagrams received"));
+const SENT: Quantity = Quantity::given("sent", Unit::BytesPerSecond, Better::Neither, term!("sent"));
 const BLOCKED: Quantity = Quantity::given(
     "held_back",
     Unit::Ratio,
     Better::Neither,
-    Text { en: "share of the time in which the sender was held back", zh: "发送方被阻塞的时间占比" },
+    term!("share of the time in which the sender was held back"),
 );
-const JITTER: Quantity = Quantity::given(
-    "jitter",
-    Unit::Nanoseconds,
-    Better::Lower,
-    Text { en: "jitter (RFC 3550)", zh: "抖动（RFC 3550）" },
-);
-const REORDERED: Quantity = Quantity::given(
-    "reordered",
-    Unit::Ratio,
-    Better::Lower,
-    Text { en: "share of datagrams out of order", zh: "数据报乱序率" },
-);
-const SENDER_NS: Quantity = Quantity::given(
-    "sender_ns",
-    Unit::Nanoseconds,
-    Better::Lower,
-    Text { en: "sender's CPU time a datagram", zh: "每个数据报的发送方 CPU 时间" },
-);
-const RECEIVER_NS: Quantity = Quantity::given(
-    "receiver_ns",
-    Unit::Nanoseconds,
-    Better::Lower,
-    Text { en: "receiver's CPU time a datagram", zh: "每个数据报的接收方 CPU 时间" },
-);
+const JITTER: Quantity = Quantity::given("jitter", Unit::Nanoseconds, Better::Lower, term!("jitter (RFC 3550)"));
+const REORDERED: Quantity =
+    Quantity::given("reordered", Unit::Ratio, Better::Lower, term!("share of datagrams out of order"));
+const SENDER_NS: Quantity =
+    Quantity::given("sender_ns", Unit::Nanoseconds, Better::Lower, term!("sender's CPU time a datagram"));
+const RECEIVER_NS: Quantity =
+    Quantity::given("receiver_ns", Unit::Nanoseconds, Better::Lower, term!("receiver's CPU time a datagram"));
 /// A sender that waits for less of its time is not held back, but was put off now and then.
 const BLOCKED_FROM: f64 = 0.01;
 

@@ -7,7 +7,7 @@ use crate::workloads::mappings::mapping::Mapping;
 
 /// A page that was touched, given back to the kernel, and touched again.
 pub(in crate::paging) const AGAIN: Quantity =
-    Quantity::given("again", Unit::Nanoseconds, Better::Lower, Text { en: "again", zh: "再次" });
+    Quantity::given("again", Unit::Nanoseconds, Better::Lower, term!("again"));
 
 /// So much that the kernel cannot have it all from what other programs gave back just now.
 const BYTES: usize = 128 << 20;

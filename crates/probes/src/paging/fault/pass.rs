@@ -4,8 +4,7 @@ use hostmark_engine::prelude::*;
 use sys::counters::thread_faults;
 
 /// What a fault that maps several pages comes to for each.
-pub(super) const PER_PAGE: Quantity =
-    Quantity::given("per_page", Unit::Nanoseconds, Better::Lower, Text { en: "a page", zh: "每页" });
+pub(super) const PER_PAGE: Quantity = Quantity::given("per_page", Unit::Nanoseconds, Better::Lower, term!("a page"));
 
 /// Passes until the time is over. Where a fault maps several pages, `pages` of a pass tells the time of each.
 pub(super) fn passes(
