@@ -2,6 +2,12 @@
 #![warn(missing_docs)]
 #![deny(unsafe_code)]
 
+/// The macro `term!`, made of `terms.md`.
+#[macro_use]
+mod texts {
+    include!(concat!(env!("OUT_DIR"), "/texts.rs"));
+}
+
 #[expect(unsafe_code, reason = "reads the counter and runs the chain of adds by their instructions")]
 pub mod clock;
 

@@ -42,7 +42,7 @@ impl Quantity {
         name: "cycles",
         unit: Unit::CoreCycles,
         better: Better::Lower,
-        title: Text { en: "core cycles", zh: "核心周期" },
+        title: term!("core cycles"),
         source: ValueSource::CoreCycles,
     };
     /// The value in ticks of the CPU's counter, which on most machines has one rate whatever the core's clock does. Filled in
@@ -51,7 +51,7 @@ impl Quantity {
         name: "reference_cycles",
         unit: Unit::ReferenceCycles,
         better: Better::Lower,
-        title: Text { en: "reference cycles", zh: "参考周期" },
+        title: term!("reference cycles"),
         source: ValueSource::Probe,
     };
     /// The same of a batch of ten thousand operations.
@@ -59,7 +59,7 @@ impl Quantity {
         name: "batch_cycles",
         unit: Unit::ReferenceCycles,
         better: Better::Lower,
-        title: Text { en: "reference cycles of 10,000", zh: "每 10 000 次的参考周期" },
+        title: term!("reference cycles of 10,000"),
         source: ValueSource::Probe,
     };
     /// What a probe declares whose operations are timed in batches.
@@ -69,7 +69,7 @@ impl Quantity {
         name: "bytes_per_cycle",
         unit: Unit::Ratio,
         better: Better::Higher,
-        title: Text { en: "bytes per core cycle", zh: "每核心周期字节数" },
+        title: term!("bytes per core cycle"),
         source: ValueSource::EachCoreCycle,
     };
     /// Of a probe that measures what is left beyond another body: the time with the overhead in it.
@@ -77,7 +77,7 @@ impl Quantity {
         name: "whole",
         unit: Unit::Nanoseconds,
         better: Better::Lower,
-        title: Text { en: "with overhead", zh: "含开销" },
+        title: term!("with overhead"),
         source: ValueSource::Probe,
     };
     /// Of a probe that measures what is left beyond another body: the overhead that was taken away.
@@ -85,18 +85,18 @@ impl Quantity {
         name: "overhead",
         unit: Unit::Nanoseconds,
         better: Better::Lower,
-        title: Text { en: "overhead taken away", zh: "减去的开销" },
+        title: term!("overhead taken away"),
         source: ValueSource::Probe,
     };
     /// The time that half of the operations do not exceed. As the other percentiles it is filled in by the engine for
     /// probes whose operations are timed singly, where at least ten operations lie beyond it.
-    pub const P50: Quantity = Quantity::percentile("p50", Text { en: "p50", zh: "50% 分位数" });
+    pub const P50: Quantity = Quantity::percentile("p50", term!("p50"));
     /// The time that 90 % of the operations do not exceed.
-    pub const P90: Quantity = Quantity::percentile("p90", Text { en: "p90", zh: "90% 分位数" });
+    pub const P90: Quantity = Quantity::percentile("p90", term!("p90"));
     /// The time that 99 % of the operations do not exceed.
-    pub const P99: Quantity = Quantity::percentile("p99", Text { en: "p99", zh: "99% 分位数" });
+    pub const P99: Quantity = Quantity::percentile("p99", term!("p99"));
     /// The time that 99.9 % of the operations do not exceed.
-    pub const P999: Quantity = Quantity::percentile("p999", Text { en: "p99.9", zh: "99.9% 分位数" });
+    pub const P999: Quantity = Quantity::percentile("p999", term!("p99.9"));
 
     /// The mean of the middle round's operations: what their median hides, as a stall after a burst, is in it. Filled in by the
     /// engine, as [`Quantity::SUSTAINED`], for probes that measure times or rates.
@@ -104,7 +104,7 @@ impl Quantity {
         name: "mean",
         unit: Unit::Nanoseconds,
         better: Better::Lower,
-        title: Text { en: "mean", zh: "平均值" },
+        title: term!("mean"),
         source: ValueSource::Mean,
     };
     /// Operations a second over all of a round's samples, stalls included.
@@ -112,28 +112,20 @@ impl Quantity {
         name: "sustained",
         unit: Unit::OperationsPerSecond,
         better: Better::Higher,
-        title: Text { en: "sustained rate", zh: "持续速率" },
+        title: term!("sustained rate"),
         source: ValueSource::Sustained,
     };
     /// The same in bytes, of a probe whose value is a rate of bytes.
     pub const SUSTAINED_BYTES: Quantity = Quantity { unit: Unit::BytesPerSecond, ..Quantity::SUSTAINED };
 
     /// How often requests are due where they do not wait for each other (an open loop).
-    pub const REQUESTS_DUE: Quantity = Quantity::given(
-        "rate",
-        Unit::OperationsPerSecond,
-        Better::Neither,
-        Text { en: "requests due", zh: "应发请求" },
-    );
+    pub const REQUESTS_DUE: Quantity =
+        Quantity::given("rate", Unit::OperationsPerSecond, Better::Neither, term!("requests due"));
 
     /// Of what a case asked of a disk, the share that the lowest device below its filesystem did: what it did not do, a cache above it
     /// did.
-    pub const DEVICE_SHARE: Quantity = Quantity::given(
-        "device_share",
-        Unit::Ratio,
-        Better::Neither,
-        Text { en: "share that the device did", zh: "由设备完成的占比" },
-    );
+    pub const DEVICE_SHARE: Quantity =
+        Quantity::given("device_share", Unit::Ratio, Better::Neither, term!("share that the device did"));
 
     /// A quantity of which the probe gives the values.
     pub const fn given(name: &'static str, unit: Unit, better: Better, title: Text) -> Quantity {
@@ -149,7 +141,7 @@ impl Quantity {
         name: "operations_per_cycle",
         unit: Unit::Ratio,
         better: Better::Higher,
-        title: Text { en: "operations per core cycle", zh: "每核心周期运算数" },
+        title: term!("operations per core cycle"),
         source: ValueSource::EachCoreCycle,
     };
 

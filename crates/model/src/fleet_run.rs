@@ -102,13 +102,13 @@ impl HostState {
     /// The state in a word.
     pub const fn word(self) -> Text {
         match self {
-            HostState::Waiting => Text { en: "waiting", zh: "等待" },
-            HostState::Running => Text { en: "running", zh: "测量中" },
-            HostState::Measured => Text { en: "measured", zh: "已测" },
-            HostState::Failed => Text { en: "failed", zh: "失败" },
-            HostState::Slow => Text { en: "too slow", zh: "超时" },
-            HostState::Lost => Text { en: "lost", zh: "失联" },
-            HostState::Stopped => Text { en: "stopped", zh: "已停止" },
+            HostState::Waiting => term!("waiting"),
+            HostState::Running => term!("running"),
+            HostState::Measured => term!("measured"),
+            HostState::Failed => term!("failed"),
+            HostState::Slow => term!("too slow"),
+            HostState::Lost => term!("lost"),
+            HostState::Stopped => term!("stopped"),
         }
     }
 }

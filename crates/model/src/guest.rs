@@ -7,10 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::Text;
 
 /// What a run says of a machine that QEMU emulates.
-pub const IN_SOFTWARE: Text = Text {
-    en: "QEMU executes this machine in software (TCG): what was measured is the emulator, and says nothing of hardware",
-    zh: "本机由 QEMU 以软件模拟（TCG）：测得的是模拟器，不代表任何硬件",
-};
+pub const IN_SOFTWARE: Text = term!(
+    "QEMU executes this machine in software (TCG): what was measured is the emulator, and says nothing of hardware"
+);
 
 /// A guest, as who started it knows it: what a guest cannot see of itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -4,6 +4,12 @@
 
 extern crate self as hostmark_model;
 
+/// The macro `term!`, made of `terms.md`.
+#[macro_use]
+mod texts {
+    include!(concat!(env!("OUT_DIR"), "/texts.rs"));
+}
+
 mod agent;
 mod case;
 mod estimate;

@@ -16,15 +16,15 @@ const ROOTS: [&str; 4] = ["lib", "main", "fast", "system"];
 const MAY_IMPORT: [(&str, &[&str]); 12] = [
     ("say", &[]),
     ("texts", &[]),
-    ("model", &["say"]),
+    ("model", &["say", "texts"]),
     ("stats", &[]),
     ("analysis", &["model", "stats", "texts"]),
     ("import", &["model", "stats", "texts"]),
-    ("present", &["analysis", "model", "stats"]),
+    ("present", &["analysis", "model", "stats", "texts"]),
     ("launch", &["model"]),
     ("host", &["model", "sys"]),
     ("sys", &["model"]),
-    ("engine", &["model", "stats", "host", "sys", "launch", "say"]),
+    ("engine", &["model", "stats", "host", "sys", "launch", "say", "texts"]),
     ("probes", &["engine", "texts"]),
 ];
 

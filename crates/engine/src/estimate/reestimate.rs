@@ -28,25 +28,17 @@ enum Lack {
 
 impl Lack {
     fn text(self) -> Text<String> {
-        let (en, zh) = match self {
-            Lack::Imported => {
-                ("another tool measured this: the case stands as it was", "由其他工具测得：该用例保持原样")
+        let text = match self {
+            Lack::Imported => term!("another tool measured this: the case stands as it was"),
+            Lack::Probe => term!(
+                "this hostmark has no probe of this name and revision, or not all that it is computed from: the case stands as it was"
+            ),
+            Lack::Fit => term!("the file's samples and rounds do not fit each other: the case stands as it was"),
+            Lack::Others => {
+                term!("a journal does not tell what others used of the CPUs: no round is marked as contended")
             }
-            Lack::Probe => (
-                "this hostmark has no probe of this name and revision, or not all that it is computed from: the case stands \
-                 as it was",
-                "本版 hostmark 没有该名称和修订号的探针，或缺少其计算所依据的探针：该用例保持原样",
-            ),
-            Lack::Fit => (
-                "the file's samples and rounds do not fit each other: the case stands as it was",
-                "文件中的样本与轮次不相符：该用例保持原样",
-            ),
-            Lack::Others => (
-                "a journal does not tell what others used of the CPUs: no round is marked as contended",
-                "日志不记录他人占用 CPU 的情况：不标记受争用的轮次",
-            ),
         };
-        Text { en: en.into(), zh: zh.into() }
+        text.to_owned_text()
     }
 }
 

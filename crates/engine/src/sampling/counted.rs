@@ -14,43 +14,35 @@ use crate::sys::perf_event::{PerfEvent, PerfGroup};
 /// Groups whose values are the hardware's: their disturbed samples leave the estimate, and what the kernel does meanwhile is not counted.
 pub(crate) const HARDWARE_GROUPS: [&str; 2] = ["cpu", "memory"];
 
-const fn per_operation(name: &'static str, en: &'static str, zh: &'static str) -> Quantity {
-    Quantity::given(name, Unit::Ratio, Better::Lower, Text { en, zh })
+const fn per_operation(name: &'static str, title: Text) -> Quantity {
+    Quantity::given(name, Unit::Ratio, Better::Lower, title)
 }
 
-const CYCLES: Quantity = per_operation("counted_cycles", "cycles as counted", "周期数（计数器）");
-const INSTRUCTIONS: Quantity = per_operation("instructions", "instructions", "指令数");
-const IPC: Quantity = Quantity::given(
-    "instructions_per_cycle",
-    Unit::Ratio,
-    Better::Neither,
-    Text { en: "instructions per cycle", zh: "每周期指令数" },
-);
-const BRANCH_MISSES: Quantity = per_operation("branch_misses", "branch misses", "分支预测失败");
-const FRONTEND_STALLS: Quantity = per_operation("frontend_stalls", "front-end stall cycles", "前端停顿周期");
-const BACKEND_STALLS: Quantity = per_operation("backend_stalls", "back-end stall cycles", "后端停顿周期");
-const L1D_MISSES: Quantity = per_operation("l1d_misses", "L1d read misses", "L1d 读未命中");
-const LLC_MISSES: Quantity = per_operation("llc_misses", "last-level cache read misses", "末级缓存读未命中");
-const DTLB_MISSES: Quantity = per_operation("dtlb_misses", "dTLB read misses", "dTLB 读未命中");
-const PAGE_FAULTS: Quantity = per_operation("page_faults", "page faults", "缺页");
-const SWITCHES: Quantity = per_operation("context_switches", "context switches", "上下文切换");
-const MIGRATIONS: Quantity = per_operation("migrations", "migrations", "CPU 迁移");
-const ENERGY: Quantity = Quantity::given(
-    "package_energy",
-    Unit::Joules,
-    Better::Lower,
-    Text { en: "energy of the whole package", zh: "整个处理器封装的能耗" },
-);
+const CYCLES: Quantity = per_operation("counted_cycles", term!("cycles as counted"));
+const INSTRUCTIONS: Quantity = per_operation("instructions", term!("instructions"));
+const IPC: Quantity =
+    Quantity::given("instructions_per_cycle", Unit::Ratio, Better::Neither, term!("instructions per cycle"));
+const BRANCH_MISSES: Quantity = per_operation("branch_misses", term!("branch misses"));
+const FRONTEND_STALLS: Quantity = per_operation("frontend_stalls", term!("front-end stall cycles"));
+const BACKEND_STALLS: Quantity = per_operation("backend_stalls", term!("back-end stall cycles"));
+const L1D_MISSES: Quantity = per_operation("l1d_misses", term!("L1d read misses"));
+const LLC_MISSES: Quantity = per_operation("llc_misses", term!("last-level cache read misses"));
+const DTLB_MISSES: Quantity = per_operation("dtlb_misses", term!("dTLB read misses"));
+const PAGE_FAULTS: Quantity = per_operation("page_faults", term!("page faults"));
+const SWITCHES: Quantity = per_operation("context_switches", term!("context switches"));
+const MIGRATIONS: Quantity = per_operation("migrations", term!("migrations"));
+const ENERGY: Quantity =
+    Quantity::given("package_energy", Unit::Joules, Better::Lower, term!("energy of the whole package"));
 
-const fn of_slots(name: &'static str, en: &'static str, zh: &'static str) -> Quantity {
-    Quantity::given(name, Unit::Ratio, Better::Neither, Text { en, zh })
+const fn of_slots(name: &'static str, title: Text) -> Quantity {
+    Quantity::given(name, Unit::Ratio, Better::Neither, title)
 }
 
 const TOP_DOWN: [Quantity; 4] = [
-    of_slots("slots_retiring", "share of slots that retire", "退休的发射槽占比"),
-    of_slots("slots_bad_speculation", "share of slots lost to wrong guesses", "因推测错误损失的发射槽占比"),
-    of_slots("slots_frontend_bound", "share of slots that the front end left empty", "前端受限的发射槽占比"),
-    of_slots("slots_backend_bound", "share of slots that the back end held up", "后端受限的发射槽占比"),
+    of_slots("slots_retiring", term!("share of slots that retire")),
+    of_slots("slots_bad_speculation", term!("share of slots lost to wrong guesses")),
+    of_slots("slots_frontend_bound", term!("share of slots that the front end left empty")),
+    of_slots("slots_backend_bound", term!("share of slots that the back end held up")),
 ];
 /// What the kernel calls them, where it names them: each counts slots, of which the first are all.
 const TOP_DOWN_EVENTS: [&str; 5] =

@@ -25,41 +25,32 @@ fn of(root: &Root, cpu: usize, refused: &dyn Fn(PerfEvent) -> Option<io::Error>)
     refusals.chain(EnergyMeter::of_cpu(root, cpu).err().map(|why| no_energy(&why))).collect()
 }
 
-const OF_HARDWARE: Text = Text { en: "no counters of the processor", zh: "没有处理器计数器" };
-const OF_KERNEL: Text = Text {
-    en: "no counters of the processor outside the groups cpu and memory",
-    zh: "cpu 和 memory 组以外没有处理器计数器",
-};
-const OF_SOFTWARE: Text = Text { en: "no counters of the kernel", zh: "没有内核计数器" };
+const OF_HARDWARE: Text = term!("no counters of the processor");
+const OF_KERNEL: Text = term!("no counters of the processor outside the groups cpu and memory");
+const OF_SOFTWARE: Text = term!("no counters of the kernel");
 
 fn untold(what: Text, error: &io::Error) -> Text<String> {
-    let (en, zh) = match errno(error).and_then(errno_name) {
-        Some("ENOENT" | "EOPNOTSUPP" | "ENODEV") => (
-            "the machine shows none; a hypervisor can give its guests some (a virtual PMU)".into(),
-            "机器未提供；虚拟机监控程序可以为虚拟机提供（虚拟 PMU）".into(),
-        ),
+    let why = match errno(error).and_then(errno_name) {
+        Some("ENOENT" | "EOPNOTSUPP" | "ENODEV") => {
+            term!("the machine shows none; a hypervisor can give its guests some (a virtual PMU)").to_owned_text()
+        }
         // What the kernel's own level forbids it calls so; filters of system calls say the other.
-        Some("EACCES") => (
-            "kernel.perf_event_paranoid forbids it; set it to 1, or run as root".into(),
-            "kernel.perf_event_paranoid 禁止；请设为 1，或以 root 运行".into(),
-        ),
-        Some("EPERM") => (
-            "a filter of system calls forbids perf_event_open, as container engines do; run outside, or allow it"
-                .into(),
-            "系统调用过滤器禁止 perf_event_open（容器引擎通常如此）；请在容器外运行，或放行该调用".into(),
-        ),
-        Some("ENOSYS") => ("this kernel has no perf_event_open".into(), "此内核没有 perf_event_open".into()),
-        _ => (error.to_string(), error.to_string()),
+        Some("EACCES") => term!("kernel.perf_event_paranoid forbids it; set it to 1, or run as root").to_owned_text(),
+        Some("EPERM") => {
+            term!("a filter of system calls forbids perf_event_open, as container engines do; run outside, or allow it")
+                .to_owned_text()
+        }
+        Some("ENOSYS") => term!("this kernel has no perf_event_open").to_owned_text(),
+        _ => Text { en: error.to_string(), zh: error.to_string() },
     };
-    Text { en: format!("{}: {en}", what.en), zh: format!("{}：{zh}", what.zh) }
+    Text { en: format!("{}: {}", what.en, why.en), zh: format!("{}：{}", what.zh, why.zh) }
 }
 
 fn no_energy(why: &NoEnergy) -> Text<String> {
     match why {
-        NoEnergy::Untold => Text {
-            en: "no energy: the machine shows no counter of it (RAPL), as most guests of hypervisors".into(),
-            zh: "没有能耗：机器未提供能耗计数器（RAPL），多数虚拟机如此".into(),
-        },
+        NoEnergy::Untold => {
+            term!("no energy: the machine shows no counter of it (RAPL), as most guests of hypervisors").to_owned_text()
+        }
         NoEnergy::Forbidden(path) => Text {
             en: format!("no energy: this user may not read {path}; run as root"),
             zh: format!("没有能耗：当前用户无权读取 {path}；请以 root 运行"),
