@@ -1,6 +1,8 @@
-//! Makes of what importers say of their values, `src/**/<name>.md`, what `texts` has.
+//! Makes of what importers say of their values, `src/**/<name>.md`, and of `terms.md` what `texts` has.
+
+use hostmark_texts::{keyed, terms, write};
 
 fn main() {
-    let out = hostmark_texts::keyed("src", |_| true);
-    hostmark_texts::write(&["src"], &format!("use hostmark_model::Text;\n{out}"));
+    let out = keyed("src", |_| true) + &terms("terms.md");
+    write(&["src", "terms.md"], &format!("pub(crate) use hostmark_model::Text;\n{out}"));
 }

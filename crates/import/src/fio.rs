@@ -6,7 +6,7 @@ use std::io::BufRead;
 use hostmark_model::{AxisKind, Run, Text, Unit};
 use serde::Deserialize;
 
-use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, axis_value, t};
+use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, axis_value};
 use super::json::{Amount, AtMost, NameMap, Short, each_document, or_default};
 use super::{ImportError, ImportFormat};
 use crate::texts::fio as texts;
@@ -24,12 +24,12 @@ const AXES: &[(&str, AxisKind)] = &[
     ("depth", AxisKind::Count),
     ("direct", AxisKind::Count),
 ];
-const OPERATIONS: Further = Further("operations", Unit::OperationsPerSecond, t("operations", "操作"));
-const MEAN: Further = Further("mean", Unit::Nanoseconds, t("mean", "平均"));
-const P50: Further = Further("p50", Unit::Nanoseconds, t("p50", "50% 分位数"));
-const P90: Further = Further("p90", Unit::Nanoseconds, t("p90", "90% 分位数"));
-const P99: Further = Further("p99", Unit::Nanoseconds, t("p99", "99% 分位数"));
-const P999: Further = Further("p999", Unit::Nanoseconds, t("p99.9", "99.9% 分位数"));
+const OPERATIONS: Further = Further("operations", Unit::OperationsPerSecond, term!("operations"));
+const MEAN: Further = Further("mean", Unit::Nanoseconds, term!("mean"));
+const P50: Further = Further("p50", Unit::Nanoseconds, term!("p50"));
+const P90: Further = Further("p90", Unit::Nanoseconds, term!("p90"));
+const P99: Further = Further("p99", Unit::Nanoseconds, term!("p99"));
+const P999: Further = Further("p999", Unit::Nanoseconds, term!("p99.9"));
 const PERCENTILES: [(&str, &str); 4] = [("p50", "50."), ("p90", "90."), ("p99", "99.0"), ("p999", "99.9")];
 
 const fn transfer(id: &'static str, title: Text, what: Text) -> ForeignQuantity {

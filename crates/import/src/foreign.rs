@@ -49,11 +49,6 @@ impl ForeignQuantity {
 /// A further quantity: its name, unit and title.
 pub(super) struct Further(pub &'static str, pub Unit, pub Text);
 
-/// A text in both languages.
-pub(super) const fn t(en: &'static str, zh: &'static str) -> Text {
-    Text { en, zh }
-}
-
 /// A tool, as its importer describes it.
 pub(super) struct Source {
     /// The format's name.

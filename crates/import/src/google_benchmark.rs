@@ -7,7 +7,7 @@ use hostmark_model::timestamp::Timestamp;
 use hostmark_model::{AxisKind, Run, Unit};
 use serde::Deserialize;
 
-use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, no_result, t};
+use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, no_result};
 use super::json::{Amount, AtMost, Short, each_document};
 use super::{ImportError, ImportFormat};
 use crate::texts::google_benchmark as texts;
@@ -27,9 +27,9 @@ static SOURCE: Source = Source {
         unit: Unit::Nanoseconds,
         axes: &[("name", AxisKind::Choice), ("threads", AxisKind::Count), ("statistic", AxisKind::Choice)],
         also: &[
-            Further("cpu", Unit::Nanoseconds, t("CPU time", "CPU 时间")),
-            Further("bytes", Unit::BytesPerSecond, t("bytes", "字节速率")),
-            Further("items", Unit::OperationsPerSecond, t("items", "项目速率")),
+            Further("cpu", Unit::Nanoseconds, term!("CPU time")),
+            Further("bytes", Unit::BytesPerSecond, term!("bytes")),
+            Further("items", Unit::OperationsPerSecond, term!("items")),
         ],
         what: texts::TIME,
     }],

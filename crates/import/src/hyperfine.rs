@@ -5,7 +5,7 @@ use std::io::BufRead;
 use hostmark_model::{AxisKind, Run, Unit};
 use serde::Deserialize;
 
-use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, no_result, t};
+use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, no_result};
 use super::json::{Amount, AtMost, Short, each_document, or_default};
 use super::{ImportError, ImportFormat};
 use crate::texts::hyperfine as texts;
@@ -24,8 +24,8 @@ static SOURCE: Source = Source {
         unit: Unit::Nanoseconds,
         axes: &[("command", AxisKind::Choice)],
         also: &[
-            Further("user", Unit::Nanoseconds, t("user time, mean", "用户态时间，平均")),
-            Further("system", Unit::Nanoseconds, t("system time, mean", "内核态时间，平均")),
+            Further("user", Unit::Nanoseconds, term!("user time, mean")),
+            Further("system", Unit::Nanoseconds, term!("system time, mean")),
         ],
         what: texts::TIME,
     }],

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
-use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, t};
+use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source};
 use super::json::{Amount, AtMost, Short, each_document, or_default};
 use super::{ImportError, ImportFormat};
 use crate::texts::iperf3 as texts;
@@ -24,9 +24,9 @@ const AXES: &[(&str, AxisKind)] = &[
     ("message", AxisKind::Size),
     ("target", AxisKind::Choice),
 ];
-const CPU_HERE: Further = Further("cpu_here", Unit::Ratio, t("CPUs used here", "本端占用 CPU 数"));
-const CPU_THERE: Further = Further("cpu_there", Unit::Ratio, t("CPUs used there", "对端占用 CPU 数"));
-const RETRANSMITS: Further = Further("retransmits", Unit::Count, t("segments sent again", "重传报文段"));
+const CPU_HERE: Further = Further("cpu_here", Unit::Ratio, term!("CPUs used here"));
+const CPU_THERE: Further = Further("cpu_there", Unit::Ratio, term!("CPUs used there"));
+const RETRANSMITS: Further = Further("retransmits", Unit::Count, term!("segments sent again"));
 
 static SOURCE: Source = Source {
     format: "iperf3",
@@ -48,8 +48,8 @@ static SOURCE: Source = Source {
             unit: Unit::BytesPerSecond,
             axes: AXES,
             also: &[
-                Further("lost", Unit::Ratio, t("share lost", "丢失比例")),
-                Further("jitter", Unit::Nanoseconds, t("jitter", "抖动")),
+                Further("lost", Unit::Ratio, term!("share lost")),
+                Further("jitter", Unit::Nanoseconds, term!("jitter")),
                 CPU_HERE,
                 CPU_THERE,
             ],
@@ -66,7 +66,7 @@ static SOURCE: Source = Source {
                 ("target", AxisKind::Choice),
                 ("number", AxisKind::Count),
             ],
-            also: &[RETRANSMITS, Further("round_trip", Unit::Nanoseconds, t("mean round trip", "平均往返时间"))],
+            also: &[RETRANSMITS, Further("round_trip", Unit::Nanoseconds, term!("mean round trip"))],
             what: texts::STREAM,
         },
     ],

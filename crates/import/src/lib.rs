@@ -1,6 +1,12 @@
 //! Runs made of what other tools wrote, by format; a new one is a file here and one name in [`FORMATS`].
 #![forbid(unsafe_code)]
 
+/// What importers say of their values, made of the Markdown files beside them, and the macro `term!` of `terms.md`.
+#[macro_use]
+mod texts {
+    include!(concat!(env!("OUT_DIR"), "/texts.rs"));
+}
+
 mod fio;
 mod foreign;
 mod google_benchmark;
@@ -18,10 +24,6 @@ mod sockperf;
 mod stream;
 mod stress_ng;
 mod sysbench;
-/// What importers say of their values, made of the Markdown files beside them.
-mod texts {
-    include!(concat!(env!("OUT_DIR"), "/texts.rs"));
-}
 mod units;
 mod unixbench;
 mod xml;

@@ -4,7 +4,7 @@ use std::io::BufRead;
 
 use hostmark_model::{AxisKind, Run, Unit};
 
-use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, no_result, t};
+use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, no_result};
 use super::lines::{amount, each_line, shortened};
 use super::{ImportError, ImportFormat};
 use crate::texts::netperf as texts;
@@ -26,7 +26,7 @@ static SOURCE: Source = Source {
             title: texts::STREAM_TITLE,
             unit: Unit::BytesPerSecond,
             axes: &[TEST, ("message", AxisKind::Size), SOCKET],
-            also: &[Further("sent", Unit::BytesPerSecond, t("sent", "发送"))],
+            also: &[Further("sent", Unit::BytesPerSecond, term!("sent"))],
             what: texts::STREAM,
         },
         ForeignQuantity {

@@ -5,7 +5,7 @@ mod programs;
 
 use std::io::BufRead;
 
-use hostmark_model::{Run, Text};
+use hostmark_model::Run;
 
 use super::foreign::{Foreign, ImportedValue, shortest};
 use super::lines::{amount, each_line, shortened};
@@ -15,10 +15,7 @@ use programs::{SOURCE, program};
 /// perf bench's text.
 pub(super) const FORMAT: ImportFormat = ImportFormat {
     name: "perf-bench",
-    description: Text {
-        en: "the text of perf bench: sched, syscall, mem, futex, epoll",
-        zh: "perf bench 的文本：sched、syscall、mem、futex、epoll",
-    },
+    description: term!("the text of perf bench: sched, syscall, mem, futex, epoll"),
     read,
 };
 

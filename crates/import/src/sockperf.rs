@@ -4,7 +4,7 @@ use std::io::BufRead;
 
 use hostmark_model::{AxisKind, Run, Unit};
 
-use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, no_result, t};
+use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, no_result};
 use super::lines::{amount, each_line};
 use super::{ImportError, ImportFormat};
 use crate::texts::sockperf as texts;
@@ -27,11 +27,11 @@ static SOURCE: Source = Source {
             unit: Unit::Nanoseconds,
             axes: &[PROTOCOL, MESSAGE, ("way", AxisKind::Choice)],
             also: &[
-                Further("p50", Unit::Nanoseconds, t("p50", "50% 分位数")),
-                Further("p90", Unit::Nanoseconds, t("p90", "90% 分位数")),
-                Further("p99", Unit::Nanoseconds, t("p99", "99% 分位数")),
-                Further("p999", Unit::Nanoseconds, t("p99.9", "99.9% 分位数")),
-                Further("greatest", Unit::Nanoseconds, t("greatest", "最大")),
+                Further("p50", Unit::Nanoseconds, term!("p50")),
+                Further("p90", Unit::Nanoseconds, term!("p90")),
+                Further("p99", Unit::Nanoseconds, term!("p99")),
+                Further("p999", Unit::Nanoseconds, term!("p99.9")),
+                Further("greatest", Unit::Nanoseconds, term!("greatest")),
             ],
             what: texts::LATENCY,
         },
@@ -40,7 +40,7 @@ static SOURCE: Source = Source {
             title: texts::MESSAGES_TITLE,
             unit: Unit::OperationsPerSecond,
             axes: &[PROTOCOL, MESSAGE],
-            also: &[Further("bytes", Unit::BytesPerSecond, t("bytes", "字节速率"))],
+            also: &[Further("bytes", Unit::BytesPerSecond, term!("bytes"))],
             what: texts::MESSAGES,
         },
     ],

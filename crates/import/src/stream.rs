@@ -6,7 +6,7 @@ use std::io::BufRead;
 use hostmark_model::imported::stream::{PROBE, TIMES, VALIDATION};
 use hostmark_model::{AxisKind, Run, Unit};
 
-use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, t};
+use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source};
 use super::lines::{amount, each_line};
 use super::{ImportError, ImportFormat};
 use crate::texts::stream as texts;
@@ -26,18 +26,15 @@ static SOURCE: Source = Source {
     reading: texts::READING,
     programs: &[ForeignQuantity {
         id: PROBE,
-        title: t("STREAM, best rate", "STREAM 最佳速率"),
+        title: term!("STREAM, best rate"),
         unit: Unit::BytesPerSecond,
         axes: &[("kernel", AxisKind::Choice), ("threads", AxisKind::Count), ("elements", AxisKind::Count), ELEMENT],
         also: &[
-            Further(TIMES[0], Unit::Nanoseconds, t("mean time of a pass", "一遍的平均时间")),
-            Further(TIMES[1], Unit::Nanoseconds, t("least time of a pass", "一遍的最短时间")),
-            Further(TIMES[2], Unit::Nanoseconds, t("greatest time of a pass", "一遍的最长时间")),
+            Further(TIMES[0], Unit::Nanoseconds, term!("mean time of a pass")),
+            Further(TIMES[1], Unit::Nanoseconds, term!("least time of a pass")),
+            Further(TIMES[2], Unit::Nanoseconds, term!("greatest time of a pass")),
         ],
-        what: t(
-            "STREAM's `Best Rate`: bytes by STREAM's count over the time of the best pass but the first.",
-            "STREAM 的 `Best Rate`：按 STREAM 的计数方式，字节数除以（不计第一遍的）最好一遍的时间。",
-        ),
+        what: term!("STREAM's `Best Rate`: bytes by STREAM's count over the time of the best pass but the first."),
     }],
 };
 

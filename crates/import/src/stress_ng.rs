@@ -6,7 +6,7 @@ use std::io::BufRead;
 
 use hostmark_model::{AxisKind, Run, Unit};
 
-use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, t};
+use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source};
 use super::lines::{TrailingText, amount, each_line, shortened};
 use super::{ImportError, ImportFormat};
 use crate::texts::stress_ng as texts;
@@ -33,8 +33,8 @@ static SOURCE: Source = Source {
             unit: Unit::OperationsPerSecond,
             axes: &[STRESSOR],
             also: &[
-                Further("of_cpu_time", Unit::OperationsPerSecond, t("a second of CPU time", "每秒 CPU 时间")),
-                Further("peak_memory", Unit::Bytes, t("peak memory of an instance", "单个实例内存峰值")),
+                Further("of_cpu_time", Unit::OperationsPerSecond, term!("a second of CPU time")),
+                Further("peak_memory", Unit::Bytes, term!("peak memory of an instance")),
             ],
             what: texts::BOGO_OPERATIONS,
         },

@@ -5,7 +5,7 @@ use std::io::BufRead;
 
 use hostmark_model::{AxisKind, Run, Unit};
 
-use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source, t};
+use super::foreign::{Foreign, ForeignQuantity, Further, ImportedValue, Source};
 use super::lines::{amount, each_line, shortened};
 use super::{ImportError, ImportFormat};
 use crate::texts::sysbench as texts;
@@ -15,16 +15,16 @@ pub(super) const FORMAT: ImportFormat = ImportFormat { name: "sysbench", descrip
 
 const WHAT: &str = "the whole text of sysbench 1";
 
-const MEAN: Further = Further("mean", Unit::Nanoseconds, t("mean of an event", "单个事件平均"));
-const LEAST: Further = Further("least", Unit::Nanoseconds, t("least of an event", "单个事件最短"));
-const GREATEST: Further = Further("greatest", Unit::Nanoseconds, t("greatest of an event", "单个事件最长"));
-const P95: Further = Further("p95", Unit::Nanoseconds, t("p95 of an event", "单个事件 95% 分位数"));
+const MEAN: Further = Further("mean", Unit::Nanoseconds, term!("mean of an event"));
+const LEAST: Further = Further("least", Unit::Nanoseconds, term!("least of an event"));
+const GREATEST: Further = Further("greatest", Unit::Nanoseconds, term!("greatest of an event"));
+const P95: Further = Further("p95", Unit::Nanoseconds, term!("p95 of an event"));
 const EVENT: &[Further] = &[MEAN, LEAST, GREATEST, P95];
 /// Of a request of fileio, whose mean is the value.
 const REQUEST: &[Further] = &[LEAST, GREATEST, P95];
 const THREADS: (&str, AxisKind) = ("threads", AxisKind::Count);
 const FILE_AXES: &[(&str, AxisKind)] = &[THREADS, ("mode", AxisKind::Choice), ("block", AxisKind::Size)];
-const OPERATIONS: Further = Further("operations", Unit::OperationsPerSecond, t("operations", "操作"));
+const OPERATIONS: Further = Further("operations", Unit::OperationsPerSecond, term!("operations"));
 
 static SOURCE: Source = Source {
     format: "sysbench",

@@ -9,8 +9,7 @@ use std::io::BufRead;
 
 use hostmark_model::timestamp::{MONTHS, Timestamp};
 use hostmark_model::{
-    CaseId, CaseRecord, CpuFact, HostFacts, Imported, Measured, Noise, Outcome, Params, ReasonCode, Run, SCHEMA, Text,
-    Tool,
+    CaseId, CaseRecord, CpuFact, HostFacts, Imported, Measured, Noise, Outcome, Params, ReasonCode, Run, SCHEMA, Tool,
 };
 
 use super::foreign::{estimate, no_settings};
@@ -19,11 +18,8 @@ use super::{ImportError, ImportFormat};
 use lines::{LmbenchBlock, LmbenchValue};
 
 /// lmbench's own result files.
-pub(super) const FORMAT: ImportFormat = ImportFormat {
-    name: "lmbench",
-    description: Text { en: "a result file of lmbench 2 or 3", zh: "lmbench 2 或 3 的结果文件" },
-    read,
-};
+pub(super) const FORMAT: ImportFormat =
+    ImportFormat { name: "lmbench", description: term!("a result file of lmbench 2 or 3"), read };
 
 /// Most values. A file has about a thousand; each costs under a KiB in a run.
 const MOST_VALUES: usize = 20_000;
