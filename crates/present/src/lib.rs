@@ -1,6 +1,12 @@
 //! How is a run shown? For people in a terminal, on a page and in markdown; for programs in their formats.
 #![forbid(unsafe_code)]
 
+/// The long texts, made of the Markdown files beside the code, and the macro `term!` of `terms.md`.
+#[macro_use]
+mod texts {
+    include!(concat!(env!("OUT_DIR"), "/texts.rs"));
+}
+
 mod chart;
 mod document;
 mod estimators;

@@ -1,5 +1,6 @@
 //! Samples in the order in which they were taken, round beside round, the disturbed ones with a mark of their own.
 
+use hostmark_model::Text;
 use std::fmt::Write;
 
 use super::scale::{Axis, ScaleKind};
@@ -35,9 +36,7 @@ impl Strip {
         x.ticks.clear();
         let plot = Plot { left: 52.0, right: WIDTH - 8.0, top: 20.0, bottom: HEIGHT - 30.0, x: &x, y: &y };
         let mut svg = Svg::new(WIDTH, HEIGHT);
-        let title = Words {
-            en: "samples in order, by round".to_owned(), zh: "按轮排列的样本，依采集顺序".to_owned()
-        };
+        let title = term!("samples in order, by round").to_owned_text();
         plot.draw(&mut svg, &title, &self.y_title);
         let room = (plot.right - plot.left) / self.rounds.len().max(1) as f64;
         let (mut good, mut disturbed, mut walls) = (String::new(), String::new(), String::new());
@@ -73,21 +72,14 @@ impl Strip {
                 "<svg class=\"sign\" viewBox=\"0 0 28 12\" aria-hidden=\"true\"><path class=\"{class}\" d=\"{d}\"/></svg>"
             )
         };
-        let entry = |class: &str, d: &str, en: &str, zh: &str| LegendEntry {
-            sign: sign(class, d),
-            label: Words { en: en.to_owned(), zh: zh.to_owned() },
-        };
+        let entry =
+            |class: &str, d: &str, label: Text| LegendEntry { sign: sign(class, d), label: label.to_owned_text() };
         let mut legend = vec![
-            entry("dots", "M7 4h0M14 7h0M21 5h0", "sample", "样本"),
-            entry("median", "M2 6h24", "median of the round", "本轮中位数"),
+            entry("dots", "M7 4h0M14 7h0M21 5h0", term!("sample")),
+            entry("median", "M2 6h24", term!("median of the round")),
         ];
         if all().any(|(_, is_disturbed)| *is_disturbed) {
-            legend.push(entry(
-                "crosses",
-                "M12 4l4 4m0-4l-4 4",
-                "disturbed: moved or kept waiting",
-                "受扰：被迁移或等待 CPU",
-            ));
+            legend.push(entry("crosses", "M12 4l4 4m0-4l-4 4", term!("disturbed: moved or kept waiting")));
         }
         Some(Chart { svg: svg.finish("chart"), legend })
     }

@@ -24,24 +24,20 @@ pub struct ComparisonFormat {
 pub static FORMATS: &[ComparisonFormat] = &[
     ComparisonFormat {
         name: "table",
-        description: Text { en: "for the eye: what changed, and what differs", zh: "供阅读：变化与差异" },
+        description: term!("for the eye: what changed, and what differs"),
         render: |all, options| console::write(&comparison(all), options),
     },
     ComparisonFormat {
         name: "markdown",
-        description: Text { en: "for a report or a pull request", zh: "供报告或合并请求使用" },
+        description: term!("for a report or a pull request"),
         render: |all, options| markdown::write(&comparison(all), 2, options),
     },
     ComparisonFormat {
         name: "html",
-        description: Text { en: "a page with charts that stands alone", zh: "可独立打开、带图表的网页" },
+        description: term!("a page with charts that stands alone"),
         render: html::comparison,
     },
-    ComparisonFormat {
-        name: "json",
-        description: Text { en: "hostmark.comparison/2, for programs", zh: "hostmark.comparison/2，供程序使用" },
-        render: json,
-    },
+    ComparisonFormat { name: "json", description: term!("hostmark.comparison/2, for programs"), render: json },
 ];
 
 /// The format called `name`.

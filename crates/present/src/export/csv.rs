@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use hostmark_analysis::escape::csv as safe;
-use hostmark_model::{CaseRecord, Estimate, Measured, Outcome, Reason, Run, Text};
+use hostmark_model::{CaseRecord, Estimate, Measured, Outcome, Reason, Run};
 
 use super::{ExportFormat, Render};
 use crate::RenderOptions;
@@ -11,9 +11,7 @@ use crate::RenderOptions;
 /// For tables elsewhere.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "csv",
-    description: Text {
-        en: "a row for each case and quantity, in base units", zh: "每个用例与量一行，基本单位"
-    },
+    description: term!("a row for each case and quantity, in base units"),
     render: Render::One(render),
 };
 

@@ -10,20 +10,16 @@ use crate::views::data_path::data_path;
 /// For the question why a pipeline is slower than the network beneath it.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "data-path",
-    description: Text {
-        en: "why a pipeline through TCP is as fast as it is: its processes, copies and waits, and a forecast",
-        zh: "经 TCP 的流水线为何是这个速度：各进程、复制与等待，以及预测",
-    },
+    description: term!(
+        "why a pipeline through TCP is as fast as it is: its processes, copies and waits, and a forecast"
+    ),
     render: Render::One(render),
 };
 
 fn render(run: &Run, options: &RenderOptions) -> String {
     let document = data_path(run, options.verbose);
     if document.is_empty() {
-        const NOTHING: Text = Text {
-            en: "This run has no data path; measure it by `hostmark run --table data-path`.",
-            zh: "此次运行没有数据通路；用 `hostmark run --table data-path` 测量。",
-        };
+        const NOTHING: Text = term!("This run has no data path; measure it by `hostmark run --table data-path`.");
         return plain::lines(NOTHING.get(options.lang), options);
     }
     plain::write(&document, options)

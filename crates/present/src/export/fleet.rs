@@ -32,42 +32,32 @@ pub type Written = fn(&Fleet, &RenderOptions, &mut dyn FnMut(&str));
 pub static FORMATS: &[FleetFormat] = &[
     FleetFormat {
         name: "table",
-        description: Text {
-            en: "for the eye: who is odd, in what and why",
-            zh: "供阅读：哪些主机异常、异常在何处及原因",
-        },
+        description: term!("for the eye: who is odd, in what and why"),
         write: |fleet, options, out| out(&console::write(&[document(fleet)], options)),
     },
     FleetFormat {
         name: "html",
-        description: Text {
-            en: "a page with a heat map that stands alone", zh: "可独立打开、带热图的网页"
-        },
+        description: term!("a page with a heat map that stands alone"),
         write: |fleet, options, out| out(&html::fleet(fleet, options)),
     },
     FleetFormat {
         name: "markdown",
-        description: Text { en: "for a ticket or a report", zh: "供工单或报告使用" },
+        description: term!("for a ticket or a report"),
         write: |fleet, options, out| out(&markdown::write(&[document(fleet)], 1, options)),
     },
     FleetFormat {
         name: "json",
-        description: Text { en: "hostmark.fleet/1, for programs", zh: "hostmark.fleet/1，供程序使用" },
+        description: term!("hostmark.fleet/1, for programs"),
         write: |fleet, _, out| out(&json(fleet)),
     },
     FleetFormat {
         name: "jsonl",
-        description: Text {
-            en: "one line a host and case, for DuckDB and the like",
-            zh: "每台主机每个用例一行，供 DuckDB 等使用",
-        },
+        description: term!("one line a host and case, for DuckDB and the like"),
         write: |fleet, _, out| jsonl(fleet, out),
     },
     FleetFormat {
         name: "prometheus",
-        description: Text {
-            en: "for a text file collector, to raise alerts", zh: "供文本文件采集器使用，用于告警"
-        },
+        description: term!("for a text file collector, to raise alerts"),
         write: |fleet, _, out| out(&prometheus(fleet)),
     },
 ];

@@ -1,7 +1,7 @@
 //! The run file itself: what an export writes, `load_run` reads back as it was.
 
 use hostmark_analysis::escape;
-use hostmark_model::{Run, Text};
+use hostmark_model::Run;
 
 use super::{ExportFormat, Render};
 use crate::RenderOptions;
@@ -9,7 +9,7 @@ use crate::RenderOptions;
 /// For programs.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "json",
-    description: Text { en: "the run file itself, with every sample", zh: "运行文件本身，含全部样本" },
+    description: term!("the run file itself, with every sample"),
     render: Render::One(render),
 };
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use hostmark_analysis::escape;
-use hostmark_model::{CaseRecord, Estimate, Outcome, Reason, Run, Text, Unit};
+use hostmark_model::{CaseRecord, Estimate, Outcome, Reason, Run, Unit};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -13,9 +13,7 @@ use crate::RenderOptions;
 /// For pipelines.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "jsonl",
-    description: Text {
-        en: "a line of JSON for each case, in base units", zh: "每个用例一行 JSON，基本单位"
-    },
+    description: term!("a line of JSON for each case, in base units"),
     render: Render::One(render),
 };
 

@@ -14,15 +14,12 @@ use crate::wrap;
 /// For eyes that know lmbench, and to set runs and imported result files beside each other.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "lmbench",
-    description: Text {
-        en: "the twelve summary tables of lmbench, with a row for each run",
-        zh: "lmbench 的十二张汇总表，每次运行一行",
-    },
+    description: term!("the twelve summary tables of lmbench, with a row for each run"),
     render: Render::Many(render),
 };
 
-const HOST: Text = Text { en: "Host", zh: "主机" };
-const SYSTEM: Text = Text { en: "OS", zh: "系统" };
+const HOST: Text = term!("Host");
+const SYSTEM: Text = term!("OS");
 const GAP: &str = "  ";
 
 fn render(runs: &[Run], options: &RenderOptions) -> String {

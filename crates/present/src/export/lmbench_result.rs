@@ -9,7 +9,7 @@ use hostmark_analysis::lmbench::tables::{
 };
 use hostmark_analysis::lmbench::{SummaryColumn, values};
 use hostmark_model::timestamp::Timestamp;
-use hostmark_model::{Leading, Run, Text};
+use hostmark_model::{Leading, Run};
 
 use super::{ExportFormat, Render};
 use crate::RenderOptions;
@@ -17,10 +17,7 @@ use crate::RenderOptions;
 /// For lmbench's scripts.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "lmbench-result",
-    description: Text {
-        en: "a result file of lmbench 3, for its getsummary",
-        zh: "lmbench 3 的结果文件，供其 getsummary 读取",
-    },
+    description: term!("a result file of lmbench 3, for its getsummary"),
     render: Render::One(render),
 };
 

@@ -1,6 +1,6 @@
 //! Markdown, for issues, wikis and mails: a run, or what environments cost over each other.
 
-use hostmark_model::{Run, Text};
+use hostmark_model::Run;
 
 use super::overhead::markdown_of;
 use super::{ExportFormat, Render};
@@ -10,10 +10,7 @@ use crate::render::markdown::markdown;
 /// For pages that people write.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "markdown",
-    description: Text {
-        en: "tables in sections, and findings, as markdown; of several runs what overhead shows",
-        zh: "Markdown：分节表格与结论；多次运行时为 overhead 的内容",
-    },
+    description: term!("tables in sections, and findings, as markdown; of several runs what overhead shows"),
     render: Render::Many(render),
 };
 

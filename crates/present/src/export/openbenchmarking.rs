@@ -6,7 +6,7 @@ use std::fmt::Write;
 use hostmark_analysis::escape::xml;
 use hostmark_analysis::format::unit_name;
 use hostmark_model::timestamp::Timestamp;
-use hostmark_model::{Better, CaseRecord, Estimate, HostFacts, Lang, Leading, Measured, Run, Text, Unit, size_text};
+use hostmark_model::{Better, CaseRecord, Estimate, HostFacts, Lang, Leading, Measured, Run, Unit, size_text};
 
 use super::{ExportFormat, Render};
 use crate::RenderOptions;
@@ -14,10 +14,7 @@ use crate::RenderOptions;
 /// For viewers of such files.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "openbenchmarking",
-    description: Text {
-        en: "a composite.xml of OpenBenchmarking / Phoronix Test Suite",
-        zh: "OpenBenchmarking / Phoronix Test Suite 的 composite.xml",
-    },
+    description: term!("a composite.xml of OpenBenchmarking / Phoronix Test Suite"),
     render: Render::One(render),
 };
 

@@ -28,22 +28,22 @@ pub struct SeriesFormat {
 pub static FORMATS: &[SeriesFormat] = &[
     SeriesFormat {
         name: "table",
-        description: Text { en: "for the eye: how steady the machine is", zh: "供阅读：机器有多稳定" },
+        description: term!("for the eye: how steady the machine is"),
         render: |all, options, shades| console::write(&[document(all, shades)], options),
     },
     SeriesFormat {
         name: "markdown",
-        description: Text { en: "for a ticket or a report", zh: "供工单或报告使用" },
+        description: term!("for a ticket or a report"),
         render: |all, options, shades| markdown::write(&[document(all, shades)], 1, options),
     },
     SeriesFormat {
         name: "html",
-        description: Text { en: "a page that stands alone", zh: "可独立打开的网页" },
+        description: term!("a page that stands alone"),
         render: |all, options, shades| html::over_time(&document(all, shades), options),
     },
     SeriesFormat {
         name: "json",
-        description: Text { en: "hostmark.over-time/1, for programs", zh: "hostmark.over-time/1，供程序使用" },
+        description: term!("hostmark.over-time/1, for programs"),
         render: |all, _, _| json(all),
     },
 ];

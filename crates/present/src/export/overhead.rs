@@ -1,20 +1,18 @@
 //! What an environment costs over another: a guest over the bare machine, user space over the kernel.
 
 use hostmark_analysis::overhead::overhead;
-use hostmark_model::{Run, Text};
+use hostmark_model::Run;
 
 use super::{ExportFormat, Render};
 use crate::RenderOptions;
 use crate::print::{markdown, plain};
+use crate::texts;
 use crate::views::overhead as views;
 
 /// For the question what a layer costs.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "overhead",
-    description: Text {
-        en: "what kernel, OS and further environments cost, in percent: RUN, or native=RUN guest=RUN",
-        zh: "内核、操作系统与其他环境的开销百分比：RUN，或 native=RUN guest=RUN",
-    },
+    description: term!("what kernel, OS and further environments cost, in percent: RUN, or native=RUN guest=RUN"),
     render: Render::Many(render),
 };
 
@@ -26,13 +24,7 @@ fn render(runs: &[Run], options: &RenderOptions) -> String {
 pub fn over(runs: &[Run], base: Option<&str>, options: &RenderOptions) -> Result<String, String> {
     let view = overhead(runs, base, options.verbose)?;
     if view.parts.is_empty() {
-        const NOTHING: Text = Text {
-            en: "There is nothing to hold against each other: measure with `hostmark run --table overhead`, give runs of two \
-                 environments that have cases in common, as native=RUN guest=RUN, or a case of the run as --base CASE.",
-            zh: "没有可以相互比较的内容：请用 `hostmark run --table overhead` 测量，或给出两个环境中有共同用例的运行，写作 native=RUN \
-                 guest=RUN，或用 --base CASE 指定运行中的一个用例。",
-        };
-        return Ok(plain::lines(NOTHING.get(options.lang), options));
+        return Ok(plain::lines(texts::export::overhead::NOTHING.get(options.lang), options));
     }
     Ok(plain::write(&views::overhead(view), options))
 }

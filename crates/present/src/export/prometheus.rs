@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use hostmark_analysis::escape::visible;
 use hostmark_model::timestamp::Timestamp;
-use hostmark_model::{CaseRecord, Outcome, Run, Text, Unit};
+use hostmark_model::{CaseRecord, Outcome, Run, Unit};
 
 use super::{ExportFormat, Render};
 use crate::RenderOptions;
@@ -14,10 +14,7 @@ use crate::RenderOptions;
 /// For a monitoring that keeps the values.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "prometheus",
-    description: Text {
-        en: "Prometheus text for node_exporter's textfile collector",
-        zh: "供 node_exporter 的 textfile 收集器读取的 Prometheus 文本",
-    },
+    description: term!("Prometheus text for node_exporter's textfile collector"),
     render: Render::One(render),
 };
 

@@ -8,7 +8,7 @@ use hostmark_analysis::format::{other, plus_minus};
 use hostmark_analysis::short_arrays::short_arrays;
 use hostmark_analysis::stream_times::{KERNEL, KERNELS, PROBE, Times, number, passes};
 use hostmark_model::imported::stream as imported;
-use hostmark_model::{CaseRecord, Leading, Outcome, Params, Run, Text, counted};
+use hostmark_model::{CaseRecord, Leading, Outcome, Params, Run, counted};
 
 use super::{ExportFormat, Render};
 use crate::RenderOptions;
@@ -16,10 +16,7 @@ use crate::RenderOptions;
 /// For scripts that read STREAM's output, and for eyes that know it.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "stream",
-    description: Text {
-        en: "the table of STREAM 5.10, of memory.stream",
-        zh: "STREAM 5.10 的表格，取自 memory.stream",
-    },
+    description: term!("the table of STREAM 5.10, of memory.stream"),
     render: Render::One(render),
 };
 

@@ -1,13 +1,11 @@
 //! The table that `hostmark run` shows.
 
-use hostmark_model::Text;
-
 use super::{ExportFormat, Render};
 use crate::render::console;
 
 /// For people, at a terminal.
 pub(super) const FORMAT: ExportFormat = ExportFormat {
     name: "table",
-    description: Text { en: "tables for a person at a terminal", zh: "供人在终端阅读的表格" },
+    description: term!("tables for a person at a terminal"),
     render: Render::One(console::table),
 };

@@ -15,10 +15,10 @@ use crate::views::constants::constants;
 use crate::views::findings::short;
 use crate::views::run::warnings;
 
-const TRUST: Text = Text { en: "Trust", zh: "可信度" };
-const BEFORE: Text = Text { en: "Before you trust these numbers", zh: "采信数值之前" };
-const MAIN: Text = Text { en: "Main findings", zh: "主要结论" };
-const ALL: Text = Text { en: "All findings, and what to do", zh: "全部结论与对策" };
+const TRUST: Text = term!("Trust");
+const BEFORE: Text = term!("Before you trust these numbers");
+const MAIN: Text = term!("Main findings");
+const ALL: Text = term!("All findings, and what to do");
 
 /// The constants of a run alone stand beside its first findings.
 pub(super) fn answer(runs: &Runs, findings: &[Vec<Finding>], leading: Vec<Chart>, number: Number) -> String {

@@ -13,7 +13,7 @@ use crate::runs::Runs;
 use crate::views::run::whole_seconds;
 use crate::views::{self, host};
 
-const MEANS: Text = Text { en: "What this host's settings mean for its values", zh: "本机设置对数值的影响" };
+const MEANS: Text = term!("What this host's settings mean for its values");
 
 /// Between facts of a row.
 const APART: Text = Text { en: " · ", zh: " · " };
@@ -69,48 +69,45 @@ fn fact(label: Words, cells: Vec<Words>) -> Option<Row> {
 
 fn settings(runs: &[&Run]) -> (Words, Vec<Row>) {
     let mut rows = Vec::new();
-    let mut row = |en: &str, zh: &str, of: &dyn Fn(&Run) -> Words| {
-        let label = Words { en: en.to_owned(), zh: zh.to_owned() };
-        rows.extend(fact(label, runs.iter().copied().map(of).collect()));
+    let mut row = |label: Text, of: &dyn Fn(&Run) -> Words| {
+        rows.extend(fact(fixed(label), runs.iter().copied().map(of).collect()));
     };
     let measured = |run: &Run| run.imported.is_none();
-    row("run", "运行", &|run| same(&run.name));
-    row("note", "备注", &|run| same(run.note.clone().unwrap_or_default()));
-    row("host", "主机", &|run| same(&run.host.hostname));
-    row("measured at", "测量位置", &|run| same(run.place.clone().unwrap_or_default()));
-    row("imported from", "导入自", &|run| {
-        same(run.imported.as_ref().map(|from| from.file.clone()).unwrap_or_default())
-    });
-    row("started", "开始时间", &|run| same(&run.started));
-    row("took", "用时", &|run| same(duration_s(run).and_then(whole_seconds).unwrap_or_default()));
-    row("profile", "档位", &|run| if measured(run) { fixed(views::profile(run.settings.profile)) } else { same("") });
-    row("cases × rounds", "用例 × 轮", &|run| same(format!("{} × {}", run.cases.len(), run.settings.rounds)));
-    row("only", "筛选", &|run| same(run.settings.filters.join(" ")));
-    row("table", "表", &|run| same(run.settings.table.clone().unwrap_or_default()));
-    row("settings", "设置", &|run| {
+    row(term!("run"), &|run| same(&run.name));
+    row(term!("note"), &|run| same(run.note.clone().unwrap_or_default()));
+    row(term!("host"), &|run| same(&run.host.hostname));
+    row(term!("measured at"), &|run| same(run.place.clone().unwrap_or_default()));
+    row(term!("imported from"), &|run| same(run.imported.as_ref().map(|from| from.file.clone()).unwrap_or_default()));
+    row(term!("started"), &|run| same(&run.started));
+    row(term!("took"), &|run| same(duration_s(run).and_then(whole_seconds).unwrap_or_default()));
+    row(term!("profile"), &|run| if measured(run) { fixed(views::profile(run.settings.profile)) } else { same("") });
+    row(term!("cases × rounds"), &|run| same(format!("{} × {}", run.cases.len(), run.settings.rounds)));
+    row(term!("only"), &|run| same(run.settings.filters.join(" ")));
+    row(term!("table"), &|run| same(run.settings.table.clone().unwrap_or_default()));
+    row(term!("settings"), &|run| {
         let set: Vec<String> = run.settings.set.iter().map(|(key, value)| format!("{key}={value}")).collect();
         same(set.join(" "))
     });
-    row("seed", "随机种子", &|run| {
+    row(term!("seed"), &|run| {
         if measured(run) { same(format!("{:#x}", run.settings.seed)) } else { same("") }
     });
-    row("clock", "时钟", &|run| {
+    row(term!("clock"), &|run| {
         let clock = &run.settings.clock;
         each(|lang| match measured(run) {
             true => format!("{} {}", clock.source, value(clock.hz, Unit::Hertz, lang)),
             false => String::new(),
         })
     });
-    row("measuring CPU", "测量所用 CPU", &|run| {
+    row(term!("measuring CPU"), &|run| {
         if measured(run) { same(run.settings.cpu.to_string()) } else { same("") }
     });
-    row("program", "程序", &|run| {
+    row(term!("program"), &|run| {
         let tool = &run.tool;
         let linked = if tool.is_static { ", static" } else { "" };
         same(format!("hostmark {}, {}, {}{linked}", tool.version, tool.target, tool.libc))
     });
-    row("program's SHA-256", "程序的 SHA-256", &|run| same(run.tool.digest.clone().unwrap_or_default()));
-    (fixed(Text { en: "Run and settings", zh: "运行与设置" }), rows)
+    row(term!("program's SHA-256"), &|run| same(run.tool.digest.clone().unwrap_or_default()));
+    (fixed(term!("Run and settings")), rows)
 }
 
 /// The virtual machines that the runs were measured in.
@@ -127,5 +124,5 @@ fn virtual_machine(runs: &[&Run]) -> (Words, Vec<Row>) {
         facts.iter().find(|(known, _)| known == label).map(|(_, says)| says.clone()).unwrap_or_default()
     };
     let row = |label: &Words| fact(label.clone(), all.iter().map(|facts| says(label, facts)).collect());
-    (fixed(Text { en: "Virtual machine", zh: "虚拟机" }), labels.into_iter().filter_map(row).collect())
+    (fixed(term!("Virtual machine")), labels.into_iter().filter_map(row).collect())
 }

@@ -13,6 +13,7 @@ use crate::RenderOptions;
 use crate::document::Block;
 use crate::markup::{escaped, markup};
 use crate::print::html;
+use crate::texts;
 use crate::views::fleet as views;
 
 /// Room for the cases behind a click, characters of all hosts together, so that a page of a thousand hosts stays under 3 MB.
@@ -51,7 +52,7 @@ pub fn page(fleet: &Fleet, options: &RenderOptions) -> String {
     let details = escape::json(&serde_json::to_string(&details).unwrap_or_default()).replace('<', "\\u003c");
     let frame = Frame {
         title: "hostmark fleet",
-        heading: &say(Text { en: "Fleet", zh: "机群" }),
+        heading: &say(term!("Fleet")),
         main: &main,
         data: &format!("<script type=\"application/json\" id=\"data\">{details}</script>\n"),
         style: STYLE,
@@ -67,14 +68,10 @@ fn section(inside: String) -> String {
 
 /// The heat map of a kind: the farthest hosts.
 fn map(number: usize, kind: &KindOfHosts, details: &Details) -> String {
-    const NOTE: Text = Text {
-        en: "What each group delivers beside the usual of this kind, in percent; the farthest hosts first. The colour says how unusual that is: orange for less, blue for more, from 2, 4 and 8 deviations of the other hosts on.",
-        zh: "各组相对于同机型常态的表现，单位为 %；偏离最远的主机在前。颜色表示异常程度：橙色为偏低，蓝色为偏高，分别自其他主机标准差的 2、4、8 倍起。",
-    };
-    const FIND: Text = Text { en: "Find a host", zh: "查找主机" };
-    const CLICK: Text = Text { en: "Click a host to see its cases.", zh: "点击主机查看其用例。" };
-    const HOST: Text = Text { en: "host", zh: "主机" };
-    let (note, find, click, host) = (say(NOTE), say(FIND), say(CLICK), say(HOST));
+    const FIND: Text = term!("Find a host");
+    const CLICK: Text = term!("Click a host to see its cases.");
+    const HOST: Text = term!("host");
+    let (note, find, click, host) = (say(texts::html::fleet::NOTE), say(FIND), say(CLICK), say(HOST));
     let groups = kind.groups.iter().map(|group| format!("<th scope=\"col\">{}</th>", escaped(&group.name)));
     let left_out = match kind.hosts.len().saturating_sub(html::MOST_ROWS) {
         0 => String::new(),

@@ -67,7 +67,7 @@ impl Frame<'_> {
 /// A series over time as a page that stands alone; its title stands in the frame.
 pub(crate) fn over_time(document: &[Block], options: &RenderOptions) -> String {
     let main = format!("<section>\n{}</section>\n", html::write(&document[1..], 1, &|| 0));
-    let heading = say(Text { en: "Over time", zh: "随时间的变化" });
+    let heading = say(term!("Over time"));
     Frame { title: "hostmark over time", heading: &heading, main: &main, ..Frame::default() }.write(options)
 }
 

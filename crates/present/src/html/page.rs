@@ -19,6 +19,7 @@ use crate::document::{Block, Chart, Document, Drawing, Style};
 use crate::markup::{escaped, markup};
 use crate::print::html::{self, Number};
 use crate::runs::Runs;
+use crate::texts::html::page as texts;
 use crate::views;
 use crate::views::data_path::data_path;
 use crate::views::network::network;
@@ -30,33 +31,21 @@ use crate::views::scaling::scaling;
 const MOST_STRIPS: usize = 104;
 const MOST_CASES: usize = 2400;
 
-const ANSWER: Text = Text { en: "Answer", zh: "概要" };
-const LAYERS: Text = Text { en: "Layers", zh: "各层" };
-const FINDINGS: Text = Text { en: "Findings", zh: "结论" };
-const NONE: Text = Text { en: "None.", zh: "无。" };
-const NOT_SOUGHT: Text =
-    Text { en: "Not looked for: nothing was measured.", zh: "未分析：没有测得任何数值。" };
-const NETWORK: Text = Text { en: "Network between hosts", zh: "主机间网络" };
-const DATA_PATH: Text = Text { en: "Data path of TCP", zh: "TCP 的数据通路" };
-const SCALING: Text = Text { en: "Scaling laws", zh: "扩展规律" };
-const COMPARISON: Text = Text { en: "Comparison", zh: "对比" };
-const CHARTS: Text = Text { en: "Charts", zh: "图表" };
-const POINT: Text = Text {
-    en: "Point at a mark, or tab to a chart and use the arrow keys, to read a value and its 95 % interval. Bars through a mark are its interval. Every value stands in the tables below.",
-    zh: "将指针移到标记上，或用 Tab 键选中图表后按方向键，可读出数值及其 95 % 区间。穿过标记的竖线即区间。所有数值均列于下方表格。",
-};
-const VALUES: Text = Text { en: "Values", zh: "数值" };
-const OPEN: Text = Text {
-    en: "Open a group, or find a case by words of its name. Click a column's head to sort by it.",
-    zh: "展开一组，或按名称中的词查找用例；点击列标题即可排序。",
-};
-const CASES: Text = Text { en: "cases", zh: "个用例" };
-const HOST: Text = Text { en: "Host and settings", zh: "主机与设置" };
-const FIND: Text = Text { en: "Find", zh: "查找" };
-const METHOD: Text = Text {
-    en: "A value is quiet where the core works alone (most cases of one thread in the groups cpu, clock and syscall, and memory within the core's own caches: what an undisturbed core does), and typical, the median of its rounds' medians, where something is shared; each round is a fresh process, unless it fills memory for long. The interval is the value's 95 % interval; ± is half of it. Samples: rounds × samples of a round.",
-    zh: "只涉及核心自身的数值为空闲值（cpu、clock、syscall 组的多数单线程用例，以及核心自有缓存内的内存用例：核心未受干扰时的表现），涉及共享资源的为典型值（各轮中位数的中位数）；每轮是一个新进程（填充内存耗时较长的用例除外）。区间为该数值的 95% 区间，± 为其一半。样本：轮数 × 每轮样本数。",
-};
+const ANSWER: Text = term!("Answer");
+const LAYERS: Text = term!("Layers");
+const FINDINGS: Text = term!("Findings");
+const NONE: Text = term!("None.");
+const NOT_SOUGHT: Text = term!("Not looked for: nothing was measured.");
+const NETWORK: Text = term!("Network between hosts");
+const DATA_PATH: Text = term!("Data path of TCP");
+const SCALING: Text = term!("Scaling laws");
+const COMPARISON: Text = term!("Comparison");
+const CHARTS: Text = term!("Charts");
+const VALUES: Text = term!("Values");
+const OPEN: Text = term!("Open a group, or find a case by words of its name. Click a column's head to sort by it.");
+const CASES: Text = term!("cases");
+const HOST: Text = term!("Host and settings");
+const FIND: Text = term!("Find");
 
 /// A section: its id, what leads there, and what is in it; it is left out where that is nothing.
 type Section = (&'static str, Text, String);
@@ -109,7 +98,7 @@ pub fn page(all: &[Run], options: &RenderOptions) -> String {
             "样本图只画每个探针的默认用例和区间最宽的用例，页面容不下时更少：最多 {most_strips} 幅图，每幅最多 {MOST_SAMPLES} 个均匀选取的样本。运行文件保存全部样本。"
         ),
     };
-    framed((&title(all), &hosts(all)), &machines, &sections, &[METHOD.to_owned_text(), samples], options)
+    framed((&title(all), &hosts(all)), &machines, &sections, &[texts::METHOD.to_owned_text(), samples], options)
 }
 
 /// A comparison as a page that stands alone.
@@ -118,7 +107,7 @@ pub fn of_comparison(comparison: &Comparison, options: &RenderOptions) -> String
     let names = std::iter::once(&comparison.base).chain(comparison.new.iter().map(|against| &against.side));
     let title = names.map(|side| side.name.as_str()).collect::<Vec<_>>().join(" – ");
     let compared = compared(comparison, &|| numbers.replace(numbers.get() + 1));
-    framed((&title, &title), "", &[("comparison", COMPARISON, compared)], &[METHOD.to_owned_text()], options)
+    framed((&title, &title), "", &[("comparison", COMPARISON, compared)], &[texts::METHOD.to_owned_text()], options)
 }
 
 /// A page with this title of its window, and this heading.
@@ -180,7 +169,7 @@ fn drawn(figures: Vec<Figure>, number: Number) -> String {
         return String::new();
     }
     let count = format!(" <small>{}</small>", figures.len());
-    folded(CHARTS, &count, &(hint(POINT) + &html::write(&[Block::Charts(charts(figures))], 2, number)))
+    folded(CHARTS, &count, &(hint(texts::POINT) + &html::write(&[Block::Charts(charts(figures))], 2, number)))
 }
 
 /// The sections of the report with their probes.

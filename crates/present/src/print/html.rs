@@ -12,11 +12,8 @@ use crate::document::{
 };
 use crate::markup::{escaped, markup};
 
-const REMARKS: Text = Text { en: "remarks", zh: "备注" };
-const BARS: Text = Text {
-    en: "; bars on a logarithmic scale from 1/4 to 4 times, from the middle, 1",
-    zh: "；条形为对数刻度，从 1/4 到 4 倍，自中点（1 倍）起",
-};
+const REMARKS: Text = term!("remarks");
+const BARS: Text = term!("; bars on a logarithmic scale from 1/4 to 4 times, from the middle, 1");
 /// How far the bars of constants reach.
 const REACH: f64 = 4.0;
 

@@ -9,8 +9,8 @@ use crate::RenderOptions;
 use crate::document::{Align, Block, Cell, Column, Document, NamedParty, Row, RowKind, Style, Table, Tally};
 use hostmark_analysis::typography::typeset;
 
-const DISTURBED: Text = Text { en: "disturbed: ", zh: "受扰：" };
-const STOP: Text = Text { en: ".", zh: "。" };
+const DISTURBED: Text = term!("disturbed: ");
+const STOP: Text = term!(".");
 
 /// The documents below each other, with titles of this level; the text ends with a line break, and nothing of a file is taken for markup.
 pub(crate) fn write(documents: &[Document], level: usize, options: &RenderOptions) -> String {

@@ -42,9 +42,9 @@ const FAINT: &str = "#5b6470";
 const GOOD: &str = "#15803d";
 const BAD: &str = "#c2410c";
 
-const LEGEND: Text = Text { en: "right is better; ", zh: "条形向右：更好；" };
-const NO_REFERENCE: Text = Text { en: "no reference machine of this kind is known", zh: "没有同类的参考机器" };
-const NO_CONSTANTS: Text = Text { en: "The run has none of the constants.", zh: "此次运行没有这些常数。" };
+const LEGEND: Text = term!("right is better; ");
+const NO_REFERENCE: Text = term!("no reference machine of this kind is known");
+const NO_CONSTANTS: Text = term!("The run has none of the constants.");
 
 /// The whole picture; it ends with a line break.
 pub fn svg(run: &Run, options: &RenderOptions) -> String {

@@ -6,6 +6,7 @@ use hostmark_model::{Lang, ProbeInfo, Text, typed_value};
 use unicode_width::UnicodeWidthStr;
 
 use super::RenderOptions;
+use crate::texts;
 use crate::wrap::hanging;
 
 /// Columns of a probe's id, title and unit in the contents, where nothing in them is longer.
@@ -58,43 +59,28 @@ pub fn contents(probes: &[ProbeInfo], options: &RenderOptions) -> String {
         text.extend(of_section.map(|(row, probe)| line(row, probe)));
         text += "\n";
     }
-    text + &hanging("", PAGES.get(lang), options.width)
+    text + &hanging("", &format!("{}\n", PAGES.get(lang)), options.width)
 }
 
 fn padded(text: &str, columns: usize) -> String {
     text.to_owned() + &" ".repeat(columns.saturating_sub(text.width()))
 }
 
-const PAGES: Text = Text {
-    en: "hostmark explain PROBE prints its page, and explain GROUP those of a group.\n",
-    zh: "hostmark explain 探针名 打印其手册页，explain 组名 打印整组的各页。\n",
-};
-const WHAT: Text = Text { en: "What is executed", zh: "执行什么" };
-const WHY: Text = Text { en: "Why it matters", zh: "为什么重要" };
-const READING: Text = Text { en: "How to read it", zh: "如何解读" };
-const TYPICAL: Text = Text { en: "Typical figures, and their source", zh: "典型数值及其出处" };
-const CAUSES: Text = Text { en: "Usual causes of a bad value", zh: "数值不佳的常见原因" };
-const AXES: Text = Text { en: "Axes, and their defaults", zh: "轴及其默认值" };
-const ALSO: Text = Text { en: "Also yields", zh: "同时给出" };
-const NEEDED: Text = Text { en: "needs", zh: "需要" };
-const NEEDS: Text = Text { en: "Needs", zh: "需要" };
-const REPLACES: Text = Text { en: "Takes the place of lmbench's", zh: "取代 lmbench 的" };
-const COLUMN: Text = Text { en: "in its summary: ", zh: "在其汇总表中：" };
-const DIFFERS: Text = Text { en: "How the method differs from lmbench's", zh: "与 lmbench 的方法有何不同" };
-const RELATED: Text = Text { en: "Related probes", zh: "相关探针" };
-const WORDS: Text = Text { en: "Terms used on all pages", zh: "各页通用术语" };
-const MEANT: Text = Text {
-    en: "A case is one point of a probe's axes; `hostmark run PROBE --dry-run` lists them. A round is one fresh \
-         process that measures a case, samples are the timed stretches in it. Where the core \
-         works alone (most cases of one thread in the groups cpu, clock and syscall, and memory within the core's own \
-         caches), the value is quiet: one undisturbed sample in ten is better. Where something is shared it is typical: \
-         the median of the rounds' medians unless the page says otherwise. [low … high] is its 95 % interval, in which the next run's value is expected. A note is a \
-         key=value that reports show beside it.",
-    zh: "用例是探针各轴上的一个点，用 `hostmark run 探针名 --dry-run` 列出全部。每一轮启动一个新进程来测量一个用例；\
-         样本是该进程中分别计时的各段。只涉及核心自身时（cpu、clock、syscall 组的多数单线程用例，以及核心自\
-         有缓存内的内存用例），数值为空闲值：未受干扰的样本中有十分之一优于它。涉及共享资源时为典型值：各轮中位数的中位数，页中另有说明的除外。[低 … 高] 为其 95% 区间，预计包\
-         含下一次运行的数值。备注是报告在数值旁给出的 key=value。",
-};
+const PAGES: Text = term!("hostmark explain PROBE prints its page, and explain GROUP those of a group.");
+const WHAT: Text = term!("What is executed");
+const WHY: Text = term!("Why it matters");
+const READING: Text = term!("How to read it");
+const TYPICAL: Text = term!("Typical figures, and their source");
+const CAUSES: Text = term!("Usual causes of a bad value");
+const AXES: Text = term!("Axes, and their defaults");
+const ALSO: Text = term!("Also yields");
+const NEEDED: Text = term!("needs");
+const NEEDS: Text = term!("Needs");
+const REPLACES: Text = term!("Takes the place of lmbench's");
+const COLUMN: Text = term!("in its summary: ");
+const DIFFERS: Text = term!("How the method differs from lmbench's");
+const RELATED: Text = term!("Related probes");
+const WORDS: Text = term!("Terms used on all pages");
 
 pub fn page(probe: &ProbeInfo, options: &RenderOptions) -> String {
     let lang = options.lang;
@@ -120,7 +106,7 @@ pub fn page(probe: &ProbeInfo, options: &RenderOptions) -> String {
         (REPLACES, &replaces),
         (DIFFERS, probe.differs.as_ref().map_or("", |text| text.get(lang))),
         (RELATED, &probe.related.join(comma)),
-        (WORDS, MEANT.get(lang)),
+        (WORDS, texts::render::handbook::MEANT.get(lang)),
     ];
     // Lines of prose are read best when they are not long.
     let width = options.width.min(WIDEST_PROSE);

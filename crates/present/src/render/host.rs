@@ -8,15 +8,14 @@ use crate::document::Block;
 use crate::print::console::append;
 use crate::views::host::facts;
 
-const DISTURBS: Text = Text { en: "WHAT WOULD DISTURB A MEASUREMENT", zh: "会干扰测量的因素" };
-const WORST_FIRST: Text = Text { en: "worst first", zh: "最严重者在前" };
-const NOTHING: Text = Text { en: "nothing that can be seen from here", zh: "从本机看不到任何干扰因素" };
-const NOTHING_SEEN: Text =
-    Text { en: "nothing is seen, but not all can be seen", zh: "未见干扰因素，但并非全部可见" };
-const UNSEEN: Text = Text { en: "WHAT CANNOT BE SEEN", zh: "无法看到的因素" };
-const MAY_DISTURB: Text = Text { en: "it may disturb a measurement", zh: "可能干扰测量" };
-const SHIFTS: Text = Text { en: "WORTH KNOWING", zh: "值得了解" };
-const NO_NOISE: Text = Text { en: "constant costs, not noise", zh: "固定开销（不是噪声）" };
+const DISTURBS: Text = term!("WHAT WOULD DISTURB A MEASUREMENT");
+const WORST_FIRST: Text = term!("worst first");
+const NOTHING: Text = term!("nothing that can be seen from here");
+const NOTHING_SEEN: Text = term!("nothing is seen, but not all can be seen");
+const UNSEEN: Text = term!("WHAT CANNOT BE SEEN");
+const MAY_DISTURB: Text = term!("it may disturb a measurement");
+const SHIFTS: Text = term!("WORTH KNOWING");
+const NO_NOISE: Text = term!("constant costs, not noise");
 
 /// The whole page; it ends with a line break and holds nothing that steers a terminal but its own colours.
 pub fn host(report: &HostReport, options: &RenderOptions) -> String {

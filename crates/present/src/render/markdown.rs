@@ -25,24 +25,21 @@ use crate::views::scaling::scaling;
 use crate::words::shows;
 use hostmark_analysis::typography::typeset;
 
-const CASE: Text = Text { en: "case", zh: "用例" };
-const VALUE: Text = Text { en: "value", zh: "数值" };
-const INTERVAL: Text = Text { en: "95 % interval", zh: "95% 区间" };
-const SAMPLES: Text = Text { en: "rounds × samples", zh: "轮 × 样本" };
-const REMARKS: Text = Text { en: "also, remarks", zh: "其他量与备注" };
-const FINDINGS: Text = Text { en: "Main findings", zh: "主要结论" };
-const FURTHER: Text = Text { en: "Further findings", zh: "其他结论" };
-const EVERYWHERE: Text = Text {
-    en: "What the defaults of Linux cost on every machine",
-    zh: "Linux 的默认设置在任何机器上的代价",
-};
-const OTHER: Text = Text { en: "Other", zh: "其他" };
-const SKIPPED: Text = Text { en: "skipped: ", zh: "已跳过：" };
-const FAILED: Text = Text { en: "**FAILED**: ", zh: "**失败**：" };
-const NO_CASES: Text = Text { en: "No case was measured.", zh: "没有测得任何用例。" };
+const CASE: Text = term!("case");
+const VALUE: Text = term!("value");
+const INTERVAL: Text = term!("95 % interval");
+const SAMPLES: Text = term!("rounds × samples");
+const REMARKS: Text = term!("also, remarks");
+const FINDINGS: Text = term!("Main findings");
+const FURTHER: Text = term!("Further findings");
+const EVERYWHERE: Text = term!("What the defaults of Linux cost on every machine");
+const OTHER: Text = term!("Other");
+const SKIPPED: Text = term!("skipped: ");
+const FAILED: Text = term!("**FAILED**: ");
+const NO_CASES: Text = term!("No case was measured.");
 /// Constants in a line.
 const MOST_IN_LINE: usize = 5;
-const NO_INTERVAL: Text = Text { en: "none", zh: "无" };
+const NO_INTERVAL: Text = term!("none");
 
 /// The whole document; it ends with a line break, and nothing of the run's own texts is taken for markup.
 pub fn markdown(run: &Run, options: &RenderOptions) -> String {

@@ -47,10 +47,9 @@ pub fn list(options: &RenderOptions) -> String {
     out
 }
 
-const HOW: Text = Text {
-    en: "hostmark explain NAME has every value with its source, hostmark compare --against NAME holds a run against it.",
-    zh: "hostmark explain 名称 列出每个数值及其来源，hostmark compare --against 名称 将一次运行与其对比。",
-};
+const HOW: Text = term!(
+    "hostmark explain NAME has every value with its source, hostmark compare --against NAME holds a run against it."
+);
 
 /// A reference with the source of every value.
 pub fn page(reference: &Reference, probes: &[ProbeInfo], options: &RenderOptions) -> String {

@@ -14,11 +14,11 @@ const MOST_SHOWN: usize = 3;
 /// From this ratio on a change is told as a factor.
 const FACTOR: f64 = 2.0;
 
-const TO_KEEP: Text = Text { en: "To make it permanent: ", zh: "永久设置：" };
-const SETTINGS: Text = Text { en: "SETTINGS TO TRY", zh: "可试验的设置" };
-const HOW: Text = Text { en: "hostmark try TUNING", zh: "hostmark try 设置名" };
-const CURES: Text = Text { en: "finding: ", zh: "相关结论：" };
-const CANNOT: Text = Text { en: "not here: ", zh: "此处不可用：" };
+const TO_KEEP: Text = term!("To make it permanent: ");
+const SETTINGS: Text = term!("SETTINGS TO TRY");
+const HOW: Text = term!("hostmark try TUNING");
+const CURES: Text = term!("finding: ");
+const CANNOT: Text = term!("not here: ");
 
 /// What a trial says beside its verdicts.
 #[derive(Debug, Clone)]

@@ -8,9 +8,10 @@ use hostmark_analysis::labels::Labels;
 use hostmark_model::{Lang, Run, Text, Unit};
 
 use super::conclusion::conclusions;
-use super::row::{CaseRow, Note, SURE, bytes_per_cycle};
+use super::row::{CaseRow, Note, bytes_per_cycle};
 use super::section::{Form, Section, Sizes};
 use crate::RenderOptions;
+use crate::texts;
 use crate::wrap;
 
 /// A table of one row a size.
@@ -69,7 +70,8 @@ impl Layout {
         text = wrap::fit(&text, options.width.max(40));
         let all: Vec<&CaseRow> = parts.iter().flat_map(|(.., rows)| rows).collect();
         let below = notes.lines().into_iter().chain(set(run, lang)).chain(disturbed(run, &all, lang));
-        let below = below.chain([&SURE].into_iter().chain(self.reading).map(|text| text.get(lang).to_owned()));
+        let below = below
+            .chain([&texts::tables::row::SURE].into_iter().chain(self.reading).map(|text| text.get(lang).to_owned()));
         for line in below.flat_map(|line| wrap::wrap(&visible(&line), options.width.max(40))) {
             text.push_str(&line);
             text.push('\n');

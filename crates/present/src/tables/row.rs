@@ -118,14 +118,6 @@ const fn size_word(lang: Lang) -> &'static str {
     }
 }
 
-/// How to read [`sure`].
-pub(super) const SURE: Text = Text {
-    en: "A value is quiet (of an undisturbed core) where the core works alone, as in its own caches, and typical (the median of the \
-         rounds) where something is shared. ±: half of its 95 % interval; [low … high]: what the value and the rounds span, where the \
-         rounds are too few for an interval or differ too much.",
-    zh: "只涉及核心自身（含其自有缓存）的数值为空闲值（核心未受干扰时的表现），涉及共享资源的为典型值（各轮的中位数）。±：其 95% 区间的一半；[低 … 高]：轮次太少、没有区间或各轮差异过大时，数值与各轮中位数的范围。",
-};
-
 /// The interval as ±, or what the value and the rounds span where these are too few for one; and what the other estimator says, where
 /// that is something else.
 fn sure(estimate: &Estimate, scale: f64, lang: Lang) -> String {

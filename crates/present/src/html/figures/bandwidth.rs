@@ -8,7 +8,7 @@ use crate::chart::{LineChart, Series};
 use crate::html::figures::generic::{Along, series_along};
 use crate::html::figures::latency::{borders_of, reference_along_size};
 use crate::runs::{Probe, Runs};
-use hostmark_analysis::bilingual::each;
+use hostmark_analysis::bilingual::{each, fixed};
 
 const OPERATIONS: [&str; 4] = ["memory.read", "memory.write", "memory.copy", "memory.fill"];
 
@@ -16,8 +16,8 @@ pub(in crate::html) static KIND: FigureKind = FigureKind { id: "bandwidth_by_siz
 
 fn line(series: Vec<Series>) -> LineChart {
     LineChart::of(
-        (title("size of the buffer", "缓冲区大小"), ScaleKind::Size),
-        (title("bandwidth", "带宽"), ScaleKind::Value(Unit::BytesPerSecond)),
+        (fixed(term!("size of the buffer")), ScaleKind::Size),
+        (fixed(term!("bandwidth")), ScaleKind::Value(Unit::BytesPerSecond)),
         series,
     )
 }
@@ -30,7 +30,7 @@ pub(super) fn leading(runs: &Runs) -> Option<Figure> {
         known.iter().find(|probe| probe.id == OPERATIONS[0]).and_then(|probe| reference_along_size(runs, probe));
     let line = LineChart { borders, beyond, behind, ..line(together(runs, &known)) };
     let probes = known.iter().map(|probe| probe.id.to_owned()).collect();
-    let name = title("Memory bandwidth by size", "各大小的内存带宽");
+    let name = fixed(term!("Memory bandwidth by size"));
     Some(Figure { title: name, note: None, chart: line.draw()?, probes })
 }
 
@@ -56,12 +56,10 @@ fn draw(runs: &Runs) -> Vec<Figure> {
     let known: Vec<_> = OPERATIONS.iter().filter_map(|id| runs.probe(id)).collect();
     for probe in &known {
         let name = probe.title();
-        for (axis, en, zh) in
-            [("kernel", "by size and kernel", "各大小与内核"), ("threads", "by size and threads", "各大小与线程数")]
-        {
+        for (axis, by) in [("kernel", term!("by size and kernel")), ("threads", term!("by size and threads"))] {
             let lines = series_along(runs, probe, &Along { axis: "size", least: 2, but: &["size", axis] });
             if lines.len() > runs.all.len() {
-                let title = title(&format!("{} {en}", name.en), &format!("{}：{zh}", name.zh));
+                let title = title(&format!("{} {}", name.en, by.en), &format!("{}：{}", name.zh, by.zh));
                 all.extend(figure(lines, title, vec![probe.id.to_owned()]));
             }
         }

@@ -6,16 +6,16 @@ use hostmark_analysis::levels::{HIERARCHY, LEVELS, Level, UNNAMED, bracket_of, b
 use hostmark_analysis::references::ReferenceValue;
 use hostmark_model::{CaseId, Lang, Run, Text, Unit};
 
-use super::{Figure, FigureKind, title};
+use super::{Figure, FigureKind};
 use crate::chart::scale::ScaleKind;
 use crate::chart::{Border, LineChart, LinePoint, Series};
 use crate::html::figures::generic::{Along, series_along};
 use crate::runs::{Probe, Runs};
-use hostmark_analysis::bilingual::{Words, each, same};
+use hostmark_analysis::bilingual::{Words, each, fixed, same};
 
 const LATENCY: &str = "memory.latency";
-const MEASURED: Text = Text { en: "measured", zh: "实测" };
-const REPORTED: Text = Text { en: "reported", zh: "标称" };
+const MEASURED: Text = term!("measured");
+const REPORTED: Text = term!("reported");
 
 pub(in crate::html) static KIND: FigureKind = FigureKind { id: "latency_by_size", probes: &[LATENCY, HIERARCHY], draw };
 
@@ -25,7 +25,7 @@ pub(super) fn leading(runs: &Runs) -> Option<Figure> {
     let mut series = series_along(runs, probe, &Along { axis: "size", least: 3, but: &["size"] });
     let behind = reference_along_size(runs, probe);
     if let ([one], Some(_)) = (series.as_mut_slice(), &behind) {
-        one.label = title("this machine", "本机");
+        one.label = fixed(term!("this machine"));
     }
     figure(runs, series, behind)
 }
@@ -36,7 +36,7 @@ fn draw(runs: &Runs) -> Vec<Figure> {
     let along = |but| series_along(runs, probe, &Along { axis: "size", least: 3, but });
     let (every, leading) = (along(&[]), along(&["size"]));
     let is_more = every.len() > leading.len();
-    let title = title("Memory latency by size and pattern", "各大小与访问模式的内存延迟");
+    let title = fixed(term!("Memory latency by size and pattern"));
     is_more.then(|| figure(runs, every, None)).flatten().map(|figure| Figure { title, ..figure }).into_iter().collect()
 }
 
@@ -68,23 +68,19 @@ pub(super) fn reference_along_size(runs: &Runs, probe: &Probe) -> Option<Series>
 fn figure(runs: &Runs, series: Vec<Series>, behind: Option<Series>) -> Option<Figure> {
     let (borders, beyond) = borders_of(runs);
     let note = (!borders.is_empty()).then(|| match runs.all {
-        [_] => title(
-            "Solid verticals: where a level ends as measured; dotted: where it ends by what the host reports.",
-            "竖实线：实测的各级边界；竖点线：主机标称的边界。",
-        ),
-        _ => title(
-            "Dotted verticals: where a level ends by what all these hosts report.",
-            "竖点线：这些主机共同标称的各级边界。",
-        ),
+        [_] => fixed(term!(
+            "Solid verticals: where a level ends as measured; dotted: where it ends by what the host reports."
+        )),
+        _ => fixed(term!("Dotted verticals: where a level ends by what all these hosts report.")),
     });
     let lines = LineChart::of(
-        (title("size of the buffer", "缓冲区大小"), ScaleKind::Size),
-        (title("latency of a load", "加载延迟"), ScaleKind::Value(Unit::Nanoseconds)),
+        (fixed(term!("size of the buffer")), ScaleKind::Size),
+        (fixed(term!("latency of a load")), ScaleKind::Value(Unit::Nanoseconds)),
         series,
     );
     let chart = LineChart { borders, beyond, behind, ..lines }.draw()?;
     let probes = vec![LATENCY.to_owned(), HIERARCHY.to_owned()];
-    Some(Figure { title: title("Memory latency by size", "各大小的内存延迟"), note, chart, probes })
+    Some(Figure { title: fixed(term!("Memory latency by size")), note, chart, probes })
 }
 
 /// Where levels end by what every host reports; none where one reports another size than the others.

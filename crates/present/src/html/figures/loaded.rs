@@ -3,11 +3,11 @@
 use hostmark_analysis::format::value;
 use hostmark_model::Unit;
 
-use super::{Figure, FigureKind, title};
+use super::{Figure, FigureKind};
 use crate::chart::scale::ScaleKind;
 use crate::chart::{LineChart, LinePoint, Series};
 use crate::runs::{Runs, distinct, interval, value_and_interval};
-use hostmark_analysis::bilingual::{each, same};
+use hostmark_analysis::bilingual::{each, fixed, same};
 
 const LOADED: &str = "memory.loaded_latency";
 
@@ -38,11 +38,11 @@ fn draw(runs: &Runs) -> Vec<Figure> {
         }
     }
     let line = LineChart::of(
-        (title("traffic of the other CPUs", "其他 CPU 的流量"), ScaleKind::Value(Unit::BytesPerSecond)),
-        (title("latency of a load", "加载延迟"), ScaleKind::Value(Unit::Nanoseconds)),
+        (fixed(term!("traffic of the other CPUs")), ScaleKind::Value(Unit::BytesPerSecond)),
+        (fixed(term!("latency of a load")), ScaleKind::Value(Unit::Nanoseconds)),
         series,
     );
     let Some(chart) = line.draw() else { return Vec::new() };
-    let name = title("Memory latency by load", "各负载下的内存延迟");
+    let name = fixed(term!("Memory latency by load"));
     vec![Figure { title: name, note: None, chart, probes: vec![LOADED.to_owned()] }]
 }

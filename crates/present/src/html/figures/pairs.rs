@@ -1,12 +1,12 @@
 //! Heat maps over pairs: of CPUs, and of the nodes of CPU and memory.
 
 use hostmark_analysis::format::{in_scale, scale_for, value};
-use hostmark_model::{AxisKind, Lang, Unit};
+use hostmark_model::{AxisKind, Lang, Text, Unit};
 
 use super::{Figure, FigureKind, title};
 use crate::chart::{Heat, HeatCell};
 use crate::runs::{Case, Probe, Runs, reading, value_and_interval};
-use hostmark_analysis::bilingual::{Words, each, same};
+use hostmark_analysis::bilingual::{Words, each, fixed, same};
 
 const CORE_TO_CORE: &str = "cpu.core_to_core";
 const LATENCY: &str = "memory.numa_latency";
@@ -16,8 +16,8 @@ pub(in crate::html) static CORES: FigureKind = FigureKind {
     id: "core_to_core",
     probes: &[CORE_TO_CORE],
     draw: |runs| {
-        let name = title("Core to core", "核心间传输");
-        of_pairs(runs, (CORE_TO_CORE, "cpus"), &name, [("CPU", "CPU"), ("CPU", "CPU")], LEAST_CPUS)
+        let name = fixed(term!("Core to core"));
+        of_pairs(runs, (CORE_TO_CORE, "cpus"), &name, ["CPU", "CPU"].map(same), LEAST_CPUS)
     },
 };
 
@@ -25,12 +25,10 @@ pub(in crate::html) static NODES: FigureKind = FigureKind {
     id: "nodes",
     probes: &[LATENCY, BANDWIDTH],
     draw: |runs| {
-        let sides = [("node of the memory", "内存所在节点"), ("CPUs", "CPU")];
-        let names = [
-            (LATENCY, title("Latency between nodes", "节点间内存延迟")),
-            (BANDWIDTH, title("Bandwidth between nodes", "节点间内存带宽")),
-        ];
-        names.iter().flat_map(|(id, name)| of_pairs(runs, (id, "nodes"), name, sides, 2)).collect()
+        let sides = [term!("node of the memory"), Text { en: "CPUs", zh: "CPU" }].map(fixed);
+        let names =
+            [(LATENCY, fixed(term!("Latency between nodes"))), (BANDWIDTH, fixed(term!("Bandwidth between nodes")))];
+        names.iter().flat_map(|(id, name)| of_pairs(runs, (id, "nodes"), name, sides.clone(), 2)).collect()
     },
 };
 
@@ -42,7 +40,7 @@ fn of_pairs(
     runs: &Runs,
     (id, axis): (&str, &str),
     name: &Words,
-    [columns, rows]: [(&str, &str); 2],
+    [columns, rows]: [Words; 2],
     least: usize,
 ) -> Vec<Figure> {
     let mirrored = axis == "cpus";
@@ -73,8 +71,7 @@ fn of_pairs(
             Unit::BytesPerSecond => |at| each(|lang| value(at, Unit::BytesPerSecond, lang)),
             _ => |at| each(|_: Lang| format!("{} {}", in_scale(at, scale_for(at, Unit::Nanoseconds)), suffix(at))),
         };
-        let (columns, rows) = (title(columns.0, columns.1), title(rows.0, rows.1));
-        let heat = Heat { columns, rows, names, cells, short };
+        let heat = Heat { columns: columns.clone(), rows: rows.clone(), names, cells, short };
         let Some(chart) = heat.draw() else { continue };
         let title = runs.of_run(run, name.clone());
         all.push(Figure { title, note: None, chart, probes: vec![id.to_owned()] });

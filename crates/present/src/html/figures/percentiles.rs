@@ -7,7 +7,7 @@ use super::{Figure, title};
 use crate::chart::scale::ScaleKind;
 use crate::chart::{LineChart, LinePoint, Series};
 use crate::runs::{Case, Probe, Runs, interval, value_and_interval};
-use hostmark_analysis::bilingual::{Words, each};
+use hostmark_analysis::bilingual::{Words, each, fixed};
 
 /// A figure for each section with such probes.
 pub(super) fn figures(runs: &Runs) -> Vec<Figure> {
@@ -47,23 +47,22 @@ pub(super) fn of_probe(runs: &Runs, probe: &Probe) -> Option<Figure> {
         return None;
     }
     let note = note(&series);
-    Some(Figure { title: title("Percentiles", "分位数"), note, chart: chart(series)?, probes: Vec::new() })
+    Some(Figure { title: fixed(term!("Percentiles")), note, chart: chart(series)?, probes: Vec::new() })
 }
 
 /// What lines and marks mean, where they differ.
 fn note(series: &[Series]) -> Option<Words> {
     series.iter().any(|series| !series.course.is_empty()).then(|| {
-        title(
-            "Lines: all operations of all rounds together. Marks: the median over the rounds, with its interval.",
-            "曲线：所有轮次的全部操作合并后的分布。标记：各轮的中位数及其区间。",
-        )
+        fixed(term!(
+            "Lines: all operations of all rounds together. Marks: the median over the rounds, with its interval."
+        ))
     })
 }
 
 fn chart(series: Vec<Series>) -> Option<super::Chart> {
     let line = LineChart::of(
-        (title("share of operations that are as fast, %", "不慢于此的操作占比，%"), ScaleKind::Share),
-        (title("time of one operation", "单次操作用时"), ScaleKind::Value(Unit::Nanoseconds)),
+        (fixed(term!("share of operations that are as fast, %")), ScaleKind::Share),
+        (fixed(term!("time of one operation")), ScaleKind::Value(Unit::Nanoseconds)),
         series,
     );
     line.draw()

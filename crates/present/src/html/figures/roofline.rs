@@ -13,7 +13,7 @@ use hostmark_analysis::bilingual::{Words, each, fixed, same};
 
 const FLOPS: &str = "cpu.flops";
 const STREAM: &str = "memory.stream";
-const PEAK: Text = Text { en: "peak of arithmetic", zh: "算力峰值" };
+const PEAK: Text = term!("peak of arithmetic");
 /// The ends of the drawing, operations a byte: a sum of numbers read once has 1/8, a large product of matrices over ten.
 const LEAST: f64 = 1.0 / 32.0;
 const MOST: f64 = 64.0;
@@ -50,15 +50,14 @@ fn of_run(runs: &Runs, run: usize) -> Option<Figure> {
         series.extend(roof(label, all, stream));
     }
     let line = LineChart::of(
-        (title("operations for each byte (flop/B)", "每字节运算数（flop/B）"), ScaleKind::Intensity),
-        (title("f64 operations", "f64 运算"), ScaleKind::Value(Unit::OperationsPerSecond)),
+        (fixed(term!("operations for each byte (flop/B)")), ScaleKind::Intensity),
+        (fixed(term!("f64 operations")), ScaleKind::Value(Unit::OperationsPerSecond)),
         series,
     );
-    let name = runs.of_run(run, title("Roofline", "屋顶线"));
-    let note = title(
-        "A program with so few operations a byte is bound by the level's bandwidth on the slope, and by arithmetic on the flat part.",
-        "程序每字节的运算数落在斜线段时受该层带宽限制，落在水平段时受算力限制。",
-    );
+    let name = runs.of_run(run, fixed(term!("Roofline")));
+    let note = fixed(term!(
+        "A program with so few operations a byte is bound by the level's bandwidth on the slope, and by arithmetic on the flat part."
+    ));
     Some(Figure { title: name, note: Some(note), chart: line.draw()?, probes: Vec::new() })
 }
 

@@ -12,7 +12,7 @@ use hostmark_analysis::typography::typeset;
 
 /// Columns between two columns.
 const BETWEEN: usize = 2;
-const HERE: Text = Text { en: "here", zh: "本机" };
+const HERE: Text = term!("here");
 /// Between what stands in one row.
 const AND: &str = " · ";
 

@@ -128,8 +128,8 @@ fn lines_of_points(run: &Run, points: &[SweepPoint], stride: u64) -> Option<Vec<
 /// A pattern in words; a number is a stride in bytes.
 fn pattern_name(view: &View, pattern: &str) -> String {
     let word = match pattern {
-        "random" => Text { en: "random", zh: "随机" },
-        "in_page" => Text { en: "in page", zh: "窗口内随机" },
+        "random" => term!("random"),
+        "in_page" => term!("in page"),
         stride if stride.parse::<u64>().is_ok() => words::STRIDE,
         _ => return pattern.to_owned(),
     };

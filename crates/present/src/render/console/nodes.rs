@@ -13,16 +13,13 @@ use crate::words;
 
 /// The probes of pairs of nodes.
 const PROBES: [(&str, Text, Unit); 2] = [
-    ("memory.numa_latency", Text { en: "LATENCY BETWEEN NODES", zh: "节点间延迟" }, Unit::Nanoseconds),
-    ("memory.numa_bandwidth", Text { en: "BANDWIDTH BETWEEN NODES", zh: "节点间带宽" }, Unit::BytesPerSecond),
+    ("memory.numa_latency", term!("LATENCY BETWEEN NODES"), Unit::Nanoseconds),
+    ("memory.numa_bandwidth", term!("BANDWIDTH BETWEEN NODES"), Unit::BytesPerSecond),
 ];
 
-const SIDES: Text = Text {
-    en: "down: node of the CPUs, across: node of the memory",
-    zh: "行：CPU 所在节点，列：内存所在节点",
-};
-const NODE: Text = Text { en: "node", zh: "节点" };
-const DISTANCE: Text = Text { en: "the kernel's distances", zh: "内核给出的距离" };
+const SIDES: Text = term!("down: node of the CPUs, across: node of the memory");
+const NODE: Text = term!("node");
+const DISTANCE: Text = term!("the kernel's distances");
 
 /// Writes a grid for each of the probes that has more than one pair; a single pair is listed with the rest.
 pub(super) fn write<'a>(view: &View<'a>, page: &mut Page, shown: &mut Shown<'a>) {

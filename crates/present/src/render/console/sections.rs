@@ -17,7 +17,7 @@ use crate::words;
 
 /// The note of what lies below the filesystem of a case's files.
 const LIES_ON: &str = "lies_on";
-const ON: Text = Text { en: "files on", zh: "文件位于" };
+const ON: Text = term!("files on");
 /// Points of a numeric axis from which one line across is easier to read than rows.
 const NUMERIC_POINTS: usize = 4;
 /// Points of any axis where there are two lines or more: a grid.
