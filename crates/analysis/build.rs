@@ -1,14 +1,15 @@
-//! Makes of the texts of findings, `src/findings/**/<name>.md`, what `texts::findings` has, and of `src/labels/axes.md` the Chinese of axes.
+//! Makes of the texts of findings (`src/findings/**/<name>.md`) and other long texts, of `terms.md` and of `src/labels/axes.md` what `texts` has.
 
 use std::path::Path;
 
-use hostmark_texts::{fail, keyed, module, outline, read, rows, slice, write};
+use hostmark_texts::{fail, keyed, module, outline, read, rows, slice, terms, write};
 
 fn main() {
     let is_remedy = |heading: &str| heading.ends_with("cure");
     let findings = module("findings", &keyed("src/findings", is_remedy));
-    let axes = axes(Path::new("src/labels/axes.md"));
-    write(&["src/findings", "src/labels"], &format!("use hostmark_model::Text;\n{findings}{axes}"));
+    let others = ["data_path", "references"].map(|name| module(name, &keyed(&format!("src/{name}"), |_| true)));
+    let out = [findings, others.concat(), axes(Path::new("src/labels/axes.md")), terms("terms.md")].concat();
+    write(&["src", "terms.md"], &format!("pub(crate) use hostmark_model::Text;\n{out}"));
 }
 
 /// The Chinese of axes, and of those of their values that are words.

@@ -37,8 +37,8 @@ pub fn joined(parts: &[Words], between: Text) -> Words {
 }
 
 /// A colon as each language writes it.
-pub const COLON: Text = Text { en: ": ", zh: "：" };
+pub const COLON: Text = term!(": ");
 /// A semicolon as each language writes it.
-pub const SEMICOLON: Text = Text { en: "; ", zh: "；" };
+pub const SEMICOLON: Text = term!("; ");
 /// A comma as each language writes it.
-pub const COMMA: Text = Text { en: ", ", zh: "，" };
+pub const COMMA: Text = term!(", ");

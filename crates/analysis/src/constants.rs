@@ -67,99 +67,87 @@ const fn level(key: &'static [(&'static str, &'static str)]) -> ConstantCase {
     at("memory.hierarchy", key)
 }
 
-const fn t(en: &'static str, zh: &'static str) -> Text {
-    Text { en, zh }
-}
-
 /// All constants, in the order in which they are told.
 pub static LINES: &[ConstantGroup] = &[
     ConstantGroup {
-        name: t("memory latency", "内存延迟"),
+        name: term!("memory latency"),
         constants: &[
-            Constant {
-                name: t("L1d", "L1d"),
-                row: t("L1d latency", "L1d 延迟"),
-                places: &[level(&[("level", "l1d")])],
-            },
-            Constant { name: t("L2", "L2"), row: t("L2", "L2"), places: &[level(&[("level", "l2")])] },
-            Constant { name: t("L3", "L3"), row: t("L3", "L3"), places: &[level(&[("level", "l3")])] },
-            Constant { name: t("DRAM", "DRAM"), row: t("DRAM", "DRAM"), places: &[level(&[("level", "dram")])] },
+            Constant { name: Text::name("L1d"), row: term!("L1d latency"), places: &[level(&[("level", "l1d")])] },
+            Constant { name: Text::name("L2"), row: Text::name("L2"), places: &[level(&[("level", "l2")])] },
+            Constant { name: Text::name("L3"), row: Text::name("L3"), places: &[level(&[("level", "l3")])] },
+            Constant { name: Text::name("DRAM"), row: Text::name("DRAM"), places: &[level(&[("level", "dram")])] },
         ],
         pairs: &[],
         paired_from: Scarcity::Great,
     },
     ConstantGroup {
-        name: t("memory bandwidth", "内存带宽"),
+        name: term!("memory bandwidth"),
         constants: &[
             Constant {
-                name: t("read by one core", "单核读"),
-                row: t("read, one core", "单核读"),
+                name: term!("read by one core"),
+                row: term!("read, one core"),
                 places: &[quantity("memory.hierarchy", &[("level", "dram")], "read"), at("memory.read", &[])],
             },
             Constant {
-                name: t("STREAM triad by all", "全部核心 STREAM triad"),
-                row: t("triad, all CPUs", "全部核心 triad"),
+                name: term!("STREAM triad by all"),
+                row: term!("triad, all CPUs"),
                 places: &[at("memory.stream", &[("kernel", "triad")])],
             },
         ],
-        pairs: &[t("read · triad", "单核读 · triad")],
+        pairs: &[term!("read · triad")],
         paired_from: Scarcity::Great,
     },
     ConstantGroup {
-        name: t("core", "核心"),
+        name: term!("core"),
         constants: &[
             Constant {
-                name: t("clock", "频率"),
-                row: t("core clock", "核心频率"),
+                name: term!("clock", "constant"),
+                row: term!("core clock"),
                 places: &[at("cpu.frequency", &[])],
             },
             Constant {
-                name: t("clock_gettime", "读时钟（clock_gettime）"),
-                row: t("clock_gettime", "clock_gettime"),
+                name: term!("clock_gettime"),
+                row: Text::name("clock_gettime"),
                 places: &[at("clock.read", &[("source", "monotonic")])],
             },
         ],
-        pairs: &[t("clock · gettime", "频率 · gettime")],
+        pairs: &[term!("clock · gettime")],
         paired_from: Scarcity::Some,
     },
     ConstantGroup {
-        name: t("kernel", "内核"),
+        name: term!("kernel"),
         constants: &[
+            Constant { name: term!("null call"), row: term!("null call"), places: &[at("syscall.null", &[])] },
             Constant {
-                name: t("null call", "空系统调用"),
-                row: t("null call", "空系统调用"),
-                places: &[at("syscall.null", &[])],
-            },
-            Constant {
-                name: t("context switch", "上下文切换"),
-                row: t("context switch", "上下文切换"),
+                name: term!("context switch"),
+                row: term!("context switch"),
                 places: &[at("sched.context_switch", &[])],
             },
             Constant {
-                name: t("page fault", "缺页"),
-                row: t("page fault", "缺页"),
+                name: term!("page fault"),
+                row: term!("page fault"),
                 places: &[at("paging.fault", &[("kind", "anonymous")])],
             },
             Constant {
-                name: t("fork + exec", "fork + exec"),
-                row: t("fork + exec", "fork + exec"),
+                name: Text::name("fork + exec"),
+                row: Text::name("fork + exec"),
                 places: &[at("process.fork_exec", &[("child", "static")])],
             },
         ],
-        pairs: &[t("null · switch", "空系统调用 · 切换"), t("fault · exec", "缺页 · exec")],
+        pairs: &[term!("null · switch"), term!("fault · exec")],
         paired_from: Scarcity::Great,
     },
     ConstantGroup {
-        name: t("pipe round trip", "管道往返"),
+        name: term!("pipe round trip"),
         constants: &[
             Constant {
-                name: t("on one CPU", "同一 CPU"),
-                row: t("pipe, one CPU", "管道，同一 CPU"),
+                name: term!("on one CPU"),
+                row: term!("pipe, one CPU"),
                 places: &[at("ipc.pipe", &[("cpus", "same_cpu")])],
             },
             Constant {
-                name: t("across CPUs", "跨 CPU"),
-                row: t("pipe, two CPUs", "管道，跨 CPU"),
+                name: term!("across CPUs"),
+                row: term!("pipe, two CPUs"),
                 places: &[
                     at("ipc.pipe", &[("cpus", "same_cache")]),
                     at("ipc.pipe", &[("cpus", "other_cache")]),
@@ -169,41 +157,41 @@ pub static LINES: &[ConstantGroup] = &[
                 ],
             },
         ],
-        pairs: &[t("pipe, 1 · 2 CPU", "管道，1 · 2 CPU")],
+        pairs: &[term!("pipe, 1 · 2 CPU")],
         paired_from: Scarcity::Some,
     },
     ConstantGroup {
-        name: t("TCP over loopback", "本机 TCP"),
+        name: term!("TCP over loopback"),
         constants: &[
             Constant {
-                name: t("round trip", "往返"),
-                row: t("TCP round trip", "本机 TCP 往返"),
+                name: term!("round trip"),
+                row: term!("TCP round trip"),
                 places: &[at("net.tcp", &[("cpus", "same_cpu")])],
             },
             Constant {
-                name: t("stream", "数据流"),
-                row: t("TCP stream", "本机 TCP 数据流"),
+                name: term!("stream"),
+                row: term!("TCP stream"),
                 places: &[at("net.tcp_bandwidth", &[("cpus", "same_cpu")])],
             },
         ],
-        pairs: &[t("TCP RTT · stream", "TCP 往返 · 数据流")],
+        pairs: &[term!("TCP RTT · stream")],
         paired_from: Scarcity::Some,
     },
     ConstantGroup {
-        name: t("disk", "磁盘"),
+        name: term!("disk"),
         constants: &[
             Constant {
-                name: t("append + fdatasync", "追加并 fdatasync"),
-                row: t("disk fdatasync", "磁盘 fdatasync"),
+                name: term!("append + fdatasync"),
+                row: term!("disk fdatasync"),
                 places: &[at("disk.fsync", &[])],
             },
             Constant {
-                name: t("its tail", "尾部"),
-                row: t("disk tail", "磁盘尾部"),
+                name: term!("its tail"),
+                row: term!("disk tail"),
                 places: &[quantity("disk.fsync", &[], "p99"), quantity("disk.fsync", &[], "p90")],
             },
         ],
-        pairs: &[t("disk fdatasync", "磁盘 fdatasync")],
+        pairs: &[term!("disk fdatasync")],
         paired_from: Scarcity::None,
     },
 ];
@@ -358,7 +346,7 @@ pub fn followed(value: String, sure: Option<String>) -> String {
 }
 
 /// What stands beside a value of which nothing else tells how sure it is.
-const ONE_ROUND: Text = Text { en: "(one round)", zh: "（一轮）" };
+const ONE_ROUND: Text = term!("(one round)");
 
 /// A constant that a run was to have and does not, and why.
 #[derive(Debug)]
@@ -420,7 +408,7 @@ impl Constant {
                     (&measured.also.get(name)?.estimate, unit, better)
                 }
             };
-            let name = Percentile::of_name(place.quantity).map_or(self.name, |_| t(place.quantity, place.quantity));
+            let name = Percentile::of_name(place.quantity).map_or(self.name, |_| Text::name(place.quantity));
             let row = self.row;
             (estimate.value() > 0.0).then_some(ConstantValue { name, row, estimate, unit, better, case, place })
         })

@@ -15,41 +15,38 @@ const MOST: usize = 12;
 /// What is shown of it: a label and what it says. `all` adds command lines and whole digests.
 pub fn facts(guest: &Guest, all: bool) -> Vec<(Words, Words)> {
     let mut facts: Vec<(Words, Words)> = Vec::new();
-    let mut add = |en: &str, zh: &str, says: Words| {
+    let mut add = |label: Text, says: Words| {
         if !says.en.is_empty() {
-            facts.push((Text { en: en.to_owned(), zh: zh.to_owned() }, says));
+            facts.push((fixed(label), says));
         }
     };
     let plain = |text: &Option<String>| same(text.clone().unwrap_or_default());
-    add("accelerator", "加速方式", accelerator(guest));
-    add("monitor", "虚拟机监控程序", same(&guest.vmm));
-    add("machine", "机器类型", same(&guest.machine));
-    add("CPU model", "CPU 型号", same(&guest.cpu));
-    add("virtual CPUs", "虚拟 CPU", cpus(guest));
-    add("memory", "内存", memory(guest));
-    add("disk", "磁盘", plain(&guest.disk));
-    add("network", "网络", plain(&guest.net));
-    add("channel", "通道", same(&guest.channel));
-    add("boot", "启动用时", each(|lang| value(guest.boot_ns as f64, Unit::Nanoseconds, lang)));
+    add(term!("accelerator"), accelerator(guest));
+    add(term!("monitor"), same(&guest.vmm));
+    add(term!("machine"), same(&guest.machine));
+    add(term!("CPU model"), same(&guest.cpu));
+    add(term!("virtual CPUs"), cpus(guest));
+    add(term!("memory"), memory(guest));
+    add(term!("disk"), plain(&guest.disk));
+    add(term!("network"), plain(&guest.net));
+    add(term!("channel"), same(&guest.channel));
+    add(term!("boot", "duration"), each(|lang| value(guest.boot_ns as f64, Unit::Nanoseconds, lang)));
     let idle = guest.idle_cpus.filter(|cpus| cpus.is_finite());
-    add("idle", "空闲时", idle.map(idle_text).unwrap_or_default());
-    add("exits", "退出次数", exits_text(&guest.exits));
-    add("of the host", "宿主机", same(pairs(&guest.host, |text| text.clone())));
+    add(term!("idle"), idle.map(idle_text).unwrap_or_default());
+    add(term!("exits"), exits_text(&guest.exits));
+    add(term!("of the host"), same(pairs(&guest.host, |text| text.clone())));
     let digits = |digest: &String| digest.chars().take(if all { usize::MAX } else { DIGITS }).collect();
-    add("SHA-256", "SHA-256", same(pairs(&guest.digests, digits)));
+    add(Text::name("SHA-256"), same(pairs(&guest.digests, digits)));
     if all {
-        add("kernel's command line", "内核命令行", same(&guest.append));
-        add("command", "命令行", same(guest.command.join(" ")));
+        add(term!("kernel's command line"), same(&guest.append));
+        add(term!("command"), same(guest.command.join(" ")));
     }
     facts
 }
 
 /// What a reader must know before any figure of the run.
 pub fn warning(run: &Run) -> Option<Words> {
-    const EMULATED: Text = Text {
-        en: "measured under QEMU's software emulation: the figures tell nothing about KVM",
-        zh: "在 QEMU 的软件模拟下测量：这些数字与 KVM 无关",
-    };
+    const EMULATED: Text = term!("measured under QEMU's software emulation: the figures tell nothing about KVM");
     run.guest.as_ref().is_some_and(|guest| guest.is_emulated()).then(|| fixed(EMULATED))
 }
 
@@ -101,7 +98,7 @@ fn cpus(guest: &Guest) -> Words {
     let nodes = (guest.nodes > 1)
         .then(|| Text { en: format!("{} memory nodes", guest.nodes), zh: format!("{} 个内存节点", guest.nodes) });
     let pinned = match list.is_empty() {
-        true => Text { en: "not pinned".to_owned(), zh: "未绑定".to_owned() },
+        true => term!("not pinned").to_owned_text(),
         false => Text { en: format!("pinned to {list}"), zh: format!("绑定到 {list}") },
     };
     joined(&[count].into_iter().chain(nodes).chain([pinned]).collect::<Vec<_>>(), COMMA)

@@ -157,13 +157,13 @@ pub fn by_axis(axis: &str) -> Words {
 /// The words for values of a placement axis.
 fn placement(value: &str) -> Option<Text> {
     Some(match value {
-        "same_cpu" => Text { en: "same CPU", zh: "同一 CPU" },
-        "smt_sibling" => Text { en: "SMT sibling", zh: "SMT 兄弟线程" },
-        "same_cache" => Text { en: "same cache", zh: "同一缓存" },
-        "other_cache" => Text { en: "other cache", zh: "另一缓存" },
-        "same_package_other_node" => Text { en: "other node, same package", zh: "同一封装的另一节点" },
-        "other_node" => Text { en: "other node", zh: "另一节点" },
-        "free" => Text { en: "free", zh: "自由调度" },
+        "same_cpu" => term!("same CPU"),
+        "smt_sibling" => term!("SMT sibling"),
+        "same_cache" => term!("same cache"),
+        "other_cache" => term!("other cache"),
+        "same_package_other_node" => term!("other node, same package"),
+        "other_node" => term!("other node"),
+        "free" => term!("free"),
         _ => return None,
     })
 }

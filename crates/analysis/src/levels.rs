@@ -92,7 +92,7 @@ pub fn bracket_of(case: &CaseRecord) -> Option<Bracket> {
 }
 
 /// What a plateau is called that nothing tells the name of.
-pub const UNNAMED: Text = Text { en: "unnamed", zh: "未命名" };
+pub const UNNAMED: Text = term!("unnamed");
 
 /// The plateaus of the curve that have no name, fastest first.
 pub fn unnamed(run: &Run) -> impl Iterator<Item = &CaseRecord> {

@@ -1,6 +1,12 @@
 //! What does a run mean? Comparison, findings, overhead, fleets, trust: values and sentences, from run files alone.
 #![forbid(unsafe_code)]
 
+/// What the build script makes of the text files beside the code, and the macro `term!` of `terms.md`.
+#[macro_use]
+mod texts {
+    include!(concat!(env!("OUT_DIR"), "/texts.rs"));
+}
+
 pub mod bars;
 pub mod bilingual;
 pub mod compare;
@@ -33,10 +39,6 @@ pub mod short_arrays;
 pub mod split_huge_pages;
 pub mod stream_times;
 pub mod submitted;
-/// The texts of findings, made of the Markdown files beside them.
-mod texts {
-    include!(concat!(env!("OUT_DIR"), "/texts.rs"));
-}
 pub mod trust;
 pub mod typography;
 

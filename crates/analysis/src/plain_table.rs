@@ -27,7 +27,7 @@ pub struct RowsRemark {
 impl RowsRemark {
     /// As it stands below the table.
     pub fn text(&self) -> Words {
-        let rows = joined(&self.rows[..self.rows.len().min(MOST_NAMED)], Text { en: ", ", zh: "、" });
+        let rows = joined(&self.rows[..self.rows.len().min(MOST_NAMED)], term!(", ", "list"));
         let rows = match self.rows.len().saturating_sub(MOST_NAMED) {
             0 => rows,
             more => Text { en: format!("{}, {more} more", rows.en), zh: format!("{}，另有 {more} 个", rows.zh) },

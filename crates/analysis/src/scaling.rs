@@ -264,7 +264,7 @@ impl Scaling {
             false => ("further one", "更多的一个"),
         };
         let does = match (is_flat, knee.gain > 0.0) {
-            (true, _) => Words { en: "adds nothing".into(), zh: "不再增加".into() },
+            (true, _) => term!("adds nothing").to_owned_text(),
             (false, true) => {
                 Words { en: format!("adds {gain} % of one alone"), zh: format!("只多出单独一个的 {gain}%") }
             }

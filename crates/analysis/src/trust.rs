@@ -74,8 +74,7 @@ pub fn with_self_check(mut trust: Trust, found: Option<SelfChecked>) -> Trust {
             ),
             zh: format!("hostmark self-check 于 {day} 在本机发现 {failed} 个已知值有误"),
         };
-        let cure =
-            Text { en: "run it again, and read which".to_owned(), zh: "请再次运行，看是哪一项".to_owned() };
+        let cure = term!("run it again, and read which").to_owned_text();
         trust.doubts.insert(0, Doubt { text, cure });
         trust.grade = trust.grade.max(Grade::D);
     }
@@ -132,7 +131,7 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
             1.0,
             "the run was stopped before its end".into(),
             "运行在结束前被停止".into(),
-            Text { en: "continue it, or run it again", zh: "请继续完成，或重新运行" },
+            term!("continue it, or run it again"),
         );
     }
     let unsteady = share_of(&|measured| measured.estimate.is_unsteady() && measured.estimate.agreement.is_none());
@@ -142,7 +141,7 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
             unsteady,
             format!("rounds of {} of the values disagree by over 25 %", in_percent(unsteady)),
             format!("{} 的数值各轮相差超过 25%", in_percent(unsteady)),
-            Text { en: "rerun when the machine is idle", zh: "请在机器空闲时重新运行" },
+            term!("rerun when the machine is idle"),
         );
     }
     let few = share_of(&|measured| {
@@ -156,10 +155,7 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
             few,
             format!("{} of the values have fewer than five rounds", in_percent(few)),
             format!("{} 的数值不足五轮", in_percent(few)),
-            Text {
-                en: "take a longer profile (--profile standard), or fewer cases",
-                zh: "请用更长的档位（--profile standard），或减少用例",
-            },
+            term!("take a longer profile (--profile standard), or fewer cases"),
         );
     }
     let contended = flagged(FlagKind::Contended);
@@ -174,10 +170,7 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
                 format!("{} 的用例有其他进程占用其 CPU", in_percent(contended)),
             ),
         };
-        let cure = Text {
-            en: "stop them, or choose other CPUs (--cpu)",
-            zh: "请停止这些进程，或选用其他 CPU（--cpu）",
-        };
+        let cure = term!("stop them, or choose other CPUs (--cpu)");
         doubt(DoubtSource::System, others.max(contended), en, zh, cure);
     }
     let throttled = flagged(FlagKind::Throttled);
@@ -187,19 +180,15 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
             throttled.max(NOTABLE),
             format!("a CPU quota stopped hostmark in {} of the cases", in_percent(throttled)),
             format!("CPU 配额在 {} 的用例中暂停了 hostmark", in_percent(throttled)),
-            Text {
-                en: "lift the quota of its control group while it runs", zh: "运行期间请取消其控制组的 CPU 配额"
-            },
+            term!("lift the quota of its control group while it runs"),
         );
     }
     if let Some(yields) = yields(&run.host) {
-        let cure = Text { en: "start it with chrt --other 0 and nice 0", zh: "请以 chrt --other 0、nice 0 启动" };
+        let cure = term!("start it with chrt --other 0 and nice 0");
         doubt(DoubtSource::System, 1.0, yields.en, yields.zh, cure);
     }
     if let Some(unseen) = limits_unseen(&run.host) {
-        let cure = Text {
-            en: "mount /sys/fs/cgroup, or measure outside", zh: "请挂载 /sys/fs/cgroup，或在外部测量"
-        };
+        let cure = term!("mount /sys/fs/cgroup, or measure outside");
         doubt(DoubtSource::System, NOTABLE, unseen.en, unseen.zh, cure);
     }
     let unsettled = flagged(FlagKind::Unsettled);
@@ -209,7 +198,7 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
             unsettled,
             format!("the core's frequency did not settle in {} of the cases", in_percent(unsettled)),
             format!("{} 的用例中核心频率未稳定", in_percent(unsettled)),
-            Text { en: "set the performance governor", zh: "请将调频策略设为 performance" },
+            term!("set the performance governor"),
         );
     }
     if let Some(stolen) = stolen_share(run) {
@@ -218,7 +207,7 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
             stolen,
             format!("the hypervisor gave {} of the CPUs' time to others", in_percent(stolen)),
             format!("宿主机把 {} 的 CPU 时间分给了其他虚拟机", in_percent(stolen)),
-            Text { en: "take an instance with CPUs of its own", zh: "请使用独占 CPU 的实例" },
+            term!("take an instance with CPUs of its own"),
         );
     }
     let core_shared = run.neighbours.as_ref().and_then(|neighbours| neighbours.core_shared);
@@ -228,10 +217,7 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
             shared,
             format!("a neighbour shared this physical core {} of the time", in_percent(shared)),
             format!("有 {} 的时间邻居虚拟机共用此物理核心", in_percent(shared)),
-            Text {
-                en: "rerun later, or use an instance with dedicated cores",
-                zh: "请稍后重新运行，或使用独占核心的实例",
-            },
+            term!("rerun later, or use an instance with dedicated cores"),
         );
     }
     if let Some((fastest, slowest)) = slowed(run) {
@@ -241,7 +227,7 @@ fn doubts(run: &Run, others: f64) -> Vec<Doubt> {
             1.0 - 1.0 / times,
             format!("the last-level cache was up to {times:.1}x slower at times: others use it"),
             format!("末级缓存有时慢到 {times:.1} 倍：邻居虚拟机在争用"),
-            Text { en: "rerun at a quieter hour", zh: "请在较空闲的时段重新运行" },
+            term!("rerun at a quieter hour"),
         );
     }
     all.sort_by(|one, other| one.0.cmp(&other.0).then(other.1.total_cmp(&one.1)));
@@ -256,7 +242,7 @@ pub fn lines(trust: &Trust) -> Vec<Text<String>> {
 /// The grade in a line for the answer, which has `left` more reasons elsewhere.
 pub fn line(trust: &Trust, left: usize) -> Text<String> {
     let mut by = match trust.runs {
-        0 => Text { en: "estimated".to_owned(), zh: "估计".to_owned() },
+        0 => term!("estimated").to_owned_text(),
         _ => by_runs(trust),
     };
     if has_passed(trust) {
@@ -288,10 +274,7 @@ fn by(trust: &Trust) -> Text<String> {
 
 fn by_runs(trust: &Trust) -> Text<String> {
     match trust.runs {
-        0 => Text {
-            en: "estimated from other machines until three runs are stored here".to_owned(),
-            zh: "本机存满三次运行之前，按其他机器估计".to_owned(),
-        },
+        0 => term!("estimated from other machines until three runs are stored here").to_owned_text(),
         runs => Text { en: format!("by {runs} earlier runs"), zh: format!("依据此前 {runs} 次运行") },
     }
 }
@@ -305,23 +288,20 @@ fn graded(trust: &Trust, by: Text<String>) -> Text<String> {
 /// What the grade promises, and on what ground.
 fn promised(trust: &Trust, by: Text<String>) -> Text<String> {
     let Some(within) = trust.within.map(percent) else {
-        return Text {
-            en: "do not use: no value has rounds enough to tell how far another run may lie".to_owned(),
-            zh: "请勿使用：没有数值的轮次足以说明再次运行会相差多少".to_owned(),
-        };
+        return term!("do not use: no value has rounds enough to tell how far another run may lie").to_owned_text();
     };
     let good_for = match trust.grade {
         Grade::A | Grade::B | Grade::C => Text { en: "", zh: "" },
-        Grade::D => Text { en: "orders of magnitude only", zh: "只看数量级" },
-        Grade::F => Text { en: "do not use", zh: "请勿使用" },
+        Grade::D => term!("orders of magnitude only"),
+        Grade::F => term!("do not use"),
     };
     let Text { en: by, zh: by_zh } = by;
     // A run beside steady competition repeats well, and is no measure of the machine for that.
     if !good_for.en.is_empty() && trust.grade > of_within(trust.within) {
         let is_wrong = trust.self_check.as_ref().is_some_and(|found| found.failed > 0);
         let why = match is_wrong {
-            true => Text { en: "a known value came back wrong", zh: "有已知值不符" },
-            false => Text { en: "others had the CPUs", zh: "CPU 被他人占用" },
+            true => term!("a known value came back wrong"),
+            false => term!("others had the CPUs"),
         };
         return Text {
             en: format!("{}: {}; a repeat under the same conditions lies within ±{within} ({by})", good_for.en, why.en),

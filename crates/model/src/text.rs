@@ -37,6 +37,11 @@ pub fn counted<N: fmt::Display>(count: N, noun: &str) -> String {
 }
 
 impl Text {
+    /// A name, which is the same in every language.
+    pub const fn name(name: &'static str) -> Text {
+        Text { en: name, zh: name }
+    }
+
     /// The text in `lang`, of one that lives as long as the program.
     pub const fn say(self, lang: Lang) -> &'static str {
         match lang {
@@ -65,6 +70,12 @@ impl<S: AsRef<str>> Text<S> {
     /// The same text as owned strings, as a run file carries it.
     pub fn to_owned_text(&self) -> Text<String> {
         Text { en: self.en.as_ref().to_owned(), zh: self.zh.as_ref().to_owned() }
+    }
+}
+
+impl From<Text> for Text<String> {
+    fn from(text: Text) -> Text<String> {
+        text.to_owned_text()
     }
 }
 

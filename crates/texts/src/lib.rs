@@ -289,7 +289,7 @@ pub fn keyed(folder: &str, is_constant: fn(&str) -> bool) -> String {
 }
 
 /// The macro `term!` of a file of terms: `term!("mean")` is the `Text` of a row before the first section, `term!("mean", "column")` of one in
-/// the section `## column`, and `term!("process {n}"; 2)` of one with a placeholder for a literal. The compiler finds a term without a row and
+/// the section `## column`, and `term!("process {n}"; 2)` of one with a placeholder for a literal. A cell has `\n` for a new line. The compiler finds a term without a row and
 /// a row without a term.
 pub fn terms(path: &str) -> String {
     let path = Path::new(path);
@@ -297,6 +297,7 @@ pub fn terms(path: &str) -> String {
     for part in outline(&read(path)) {
         let context = if part.level == 1 { String::new() } else { format!(", {:?}", part.heading) };
         for [en, zh] in rows(path, &part.body) {
+            let [en, zh] = [en, zh].map(|cell| cell.replace("\\n", "\n"));
             let key = format!("{en:?}{context}");
             let pair = Pair { en, zh }.checked().unwrap_or_else(|what| fail(path, &format!("{key}: {what}")));
             if arms.insert(key.clone(), pair.arm(&key)).is_some() {

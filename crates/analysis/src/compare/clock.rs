@@ -104,7 +104,7 @@ fn row(base: Option<SideValue>, new: Option<SideValue>, claim: &Claim, deviation
         typed: ID.to_owned(),
         probe: ID.to_owned(),
         params: Params::default(),
-        label: Text { en: "Core clock".to_owned(), zh: "核心频率".to_owned() },
+        label: term!("Core clock").to_owned_text(),
         section: Text::default(),
         unit: Some(Unit::Hertz),
         better: Some(Better::Higher),

@@ -24,37 +24,36 @@ pub(crate) struct Fact {
 struct Facts(Vec<Fact>);
 
 impl Facts {
-    fn add(&mut self, key: &str, en: &str, zh: &str, value: Option<String>) {
+    fn add(&mut self, key: &str, label: impl Into<Text<String>>, value: Option<String>) {
         let value = value.filter(|value| !value.is_empty());
-        let label = Text { en: en.to_owned(), zh: zh.to_owned() };
-        self.0.push(Fact { key: key.to_owned(), label, value, is_words: false });
+        self.0.push(Fact { key: key.to_owned(), label: label.into(), value, is_words: false });
     }
 
-    fn text(&mut self, key: &str, en: &str, zh: &str, value: &str) {
-        self.add(key, en, zh, Some(value.to_owned()));
+    fn text(&mut self, key: &str, label: impl Into<Text<String>>, value: &str) {
+        self.add(key, label, Some(value.to_owned()));
     }
 
-    fn shown<T: ToString>(&mut self, key: &str, en: &str, zh: &str, value: Option<T>) {
-        self.add(key, en, zh, value.map(|value| value.to_string()));
+    fn shown<T: ToString>(&mut self, key: &str, label: impl Into<Text<String>>, value: Option<T>) {
+        self.add(key, label, value.map(|value| value.to_string()));
     }
 
-    fn words(&mut self, key: &str, en: &str, zh: &str, value: Option<String>) {
-        self.add(key, en, zh, value);
+    fn words(&mut self, key: &str, label: impl Into<Text<String>>, value: Option<String>) {
+        self.add(key, label, value);
         if let Some(fact) = self.0.last_mut() {
             fact.is_words = true;
         }
     }
 
-    fn cpus(&mut self, key: &str, en: &str, zh: &str, value: &Option<Vec<usize>>) {
+    fn cpus(&mut self, key: &str, label: impl Into<Text<String>>, value: &Option<Vec<usize>>) {
         let list = |ids: &Vec<usize>| match ids.as_slice() {
             [] => "-".to_owned(),
             ids => ids.iter().map(usize::to_string).collect::<Vec<_>>().join(","),
         };
-        self.add(key, en, zh, value.as_ref().map(list));
+        self.add(key, label, value.as_ref().map(list));
     }
 
-    fn bytes(&mut self, key: &str, en: &str, zh: &str, value: u64) {
-        self.add(key, en, zh, (value > 0).then(|| size_text(value)));
+    fn bytes(&mut self, key: &str, label: impl Into<Text<String>>, value: u64) {
+        self.add(key, label, (value > 0).then(|| size_text(value)));
     }
 }
 
@@ -78,56 +77,51 @@ pub(crate) fn facts(run: &Run) -> Vec<Fact> {
 
 fn kernel(host: &HostFacts, facts: &mut Facts) {
     let kernel = &host.kernel;
-    facts.text("host.hostname", "host", "主机", &host.hostname);
-    facts.text("host.kernel.release", "kernel release", "内核版本", &kernel.release);
-    facts.text("host.kernel.version", "kernel build", "内核构建", &kernel.version);
-    facts.words("host.kernel.command_line", "kernel command line", "内核命令行", kernel.command_line.clone());
+    facts.text("host.hostname", term!("host"), &host.hostname);
+    facts.text("host.kernel.release", term!("kernel release"), &kernel.release);
+    facts.text("host.kernel.version", term!("kernel build"), &kernel.version);
+    facts.words("host.kernel.command_line", term!("kernel command line"), kernel.command_line.clone());
     for (name, state) in &kernel.vulnerabilities {
         let key = format!("host.kernel.vulnerabilities.{name}");
-        let (en, zh) = (format!("mitigations ({name})"), format!("缓解措施（{name}）"));
-        facts.text(&key, &en, &zh, state);
+        let label = Text { en: format!("mitigations ({name})"), zh: format!("缓解措施（{name}）") };
+        facts.text(&key, label, state);
     }
-    facts.add("host.kernel.clock_source", "clock source", "时钟源", kernel.clock_source.clone());
-    facts.shown(
-        "host.kernel.perf_event_paranoid",
-        "perf_event_paranoid",
-        "perf_event_paranoid",
-        kernel.perf_event_paranoid,
-    );
-    facts.shown("host.kernel.io_uring_disabled", "io_uring_disabled", "io_uring_disabled", kernel.io_uring_disabled);
-    facts.shown("host.kernel.audit", "audit", "审计", kernel.audit.and_then(Audit::name));
-    facts.shown("host.kernel.audit_rules", "audit rules", "审计规则数", kernel.audit_rules);
+    facts.add("host.kernel.clock_source", term!("clock source"), kernel.clock_source.clone());
+    facts.shown("host.kernel.perf_event_paranoid", Text::name("perf_event_paranoid"), kernel.perf_event_paranoid);
+    facts.shown("host.kernel.io_uring_disabled", Text::name("io_uring_disabled"), kernel.io_uring_disabled);
+    facts.shown("host.kernel.audit", term!("audit"), kernel.audit.and_then(Audit::name));
+    facts.shown("host.kernel.audit_rules", term!("audit rules"), kernel.audit_rules);
     // The same machine after a reboot has its pages, and its kernel, elsewhere.
-    facts.add("host.boot_id", "boot", "启动标识", host.boot_id.as_ref().map(|id| id.chars().take(8).collect()));
+    facts.add("host.boot_id", term!("boot"), host.boot_id.as_ref().map(|id| id.chars().take(8).collect()));
 }
 
 fn processor(host: &HostFacts, facts: &mut Facts) {
     let cpu = &host.cpu;
-    facts.text("host.cpu.architecture", "architecture", "体系结构", &cpu.architecture);
-    facts.add("host.cpu.model", "CPU model", "CPU 型号", cpu.model.clone());
-    facts.add("host.cpu.microcode", "microcode", "微码", cpu.microcode.clone());
+    facts.text("host.cpu.architecture", term!("architecture"), &cpu.architecture);
+    facts.add("host.cpu.model", term!("CPU model"), cpu.model.clone());
+    facts.add("host.cpu.microcode", term!("microcode"), cpu.microcode.clone());
     let features = (!cpu.features.is_empty()).then(|| cpu.features.join(" "));
-    facts.words("host.cpu.features", "CPU features", "CPU 特性", features);
-    facts.shown("host.cpu.packages", "packages", "封装", (cpu.packages > 0).then_some(cpu.packages));
+    facts.words("host.cpu.features", term!("CPU features"), features);
+    facts.shown("host.cpu.packages", term!("packages"), (cpu.packages > 0).then_some(cpu.packages));
     let online = host.cpus.iter().filter(|cpu| cpu.online).count();
-    facts.shown("host.cpus.online", "CPUs online", "在线 CPU", (online > 0).then_some(online));
+    facts.shown("host.cpus.online", term!("CPUs online"), (online > 0).then_some(online));
     let usable = host.usable_cpus().len();
-    facts.shown("host.cpus.allowed", "CPUs usable", "可用 CPU", (usable > 0).then_some(usable));
+    facts.shown("host.cpus.allowed", term!("CPUs usable"), (usable > 0).then_some(usable));
     // Of all CPUs the number says as much.
     let allowed = (0 < usable && usable < online).then(|| host.usable_cpus());
-    facts.cpus("host.cpus.allowed.list", "CPUs that may be used", "允许使用的 CPU", &allowed);
+    facts.cpus("host.cpus.allowed.list", term!("CPUs that may be used"), &allowed);
     let fastest = host.cpus.iter().filter_map(|cpu| cpu.max_hz).fold(0.0, f64::max);
     let fastest = (fastest > 0.0).then(|| format!("{:.0} MHz", fastest / 1e6));
-    facts.add("host.cpus.max_hz", "frequency limit", "频率上限", fastest);
-    facts.shown("host.cpu.smt_active", "SMT", "SMT", cpu.smt_active.map(on_off));
-    facts.add("host.cpu.governor", "governor", "调频策略", cpu.governor.clone());
-    facts.add("host.cpu.kinds", "kinds of core", "核心种类", kinds(host));
-    facts.add("host.cpu.frequency_driver", "frequency driver", "调频驱动", cpu.frequency_driver.clone());
-    facts.shown("host.cpu.turbo", "turbo", "睿频", cpu.turbo.map(on_off));
-    facts.cpus("host.cpu.isolated", "isolated CPUs", "隔离的 CPU", &cpu.isolated);
-    facts.cpus("host.cpu.tickless", "tickless CPUs", "无时钟滴答的 CPU", &cpu.tickless);
-    facts.cpus("host.cpu.callback_free", "CPUs without RCU callbacks", "不执行 RCU 回调的 CPU", &cpu.callback_free);
-    facts.add("host.caches", "caches", "缓存", caches(host));
+    facts.add("host.cpus.max_hz", term!("frequency limit"), fastest);
+    facts.shown("host.cpu.smt_active", Text::name("SMT"), cpu.smt_active.map(on_off));
+    facts.add("host.cpu.governor", term!("governor"), cpu.governor.clone());
+    facts.add("host.cpu.kinds", term!("kinds of core"), kinds(host));
+    facts.add("host.cpu.frequency_driver", term!("frequency driver"), cpu.frequency_driver.clone());
+    facts.shown("host.cpu.turbo", term!("turbo"), cpu.turbo.map(on_off));
+    facts.cpus("host.cpu.isolated", term!("isolated CPUs"), &cpu.isolated);
+    facts.cpus("host.cpu.tickless", term!("tickless CPUs"), &cpu.tickless);
+    facts.cpus("host.cpu.callback_free", term!("CPUs without RCU callbacks"), &cpu.callback_free);
+    facts.add("host.caches", term!("caches"), caches(host));
 }
 
 /// The kinds of core with their clocks: `performance × 16 ≤ 5700 MHz, powersave; …`.
@@ -164,42 +158,35 @@ fn caches(host: &HostFacts) -> Option<String> {
 
 fn memory(host: &HostFacts, is_known: bool, facts: &mut Facts) {
     let memory = &host.memory;
-    facts.bytes("host.memory.total_bytes", "memory", "内存", memory.total_bytes);
-    facts.shown("host.nodes", "memory nodes", "内存节点", (!host.nodes.is_empty()).then_some(host.nodes.len()));
-    facts.bytes("host.memory.page_bytes", "base page", "基本页", memory.page_bytes);
-    facts.bytes("host.memory.pmd_page_bytes", "huge page", "大页", memory.pmd_page_bytes.unwrap_or(0));
+    facts.bytes("host.memory.total_bytes", term!("memory"), memory.total_bytes);
+    facts.shown("host.nodes", term!("memory nodes"), (!host.nodes.is_empty()).then_some(host.nodes.len()));
+    facts.bytes("host.memory.page_bytes", term!("base page"), memory.page_bytes);
+    facts.bytes("host.memory.pmd_page_bytes", term!("huge page"), memory.pmd_page_bytes.unwrap_or(0));
     facts.add(
         "host.memory.transparent_huge_pages",
-        "transparent huge pages",
-        "透明大页",
+        term!("transparent huge pages"),
         memory.transparent_huge_pages.clone(),
     );
     facts.shown(
         "host.memory.transparent_huge_pages_forbidden",
-        "transparent huge pages forbidden (prctl)",
-        "透明大页被禁用（prctl）",
+        term!("transparent huge pages forbidden (prctl)"),
         memory.transparent_huge_pages_forbidden.map(|are_forbidden| if are_forbidden { "yes" } else { "no" }),
     );
     let defrag = memory.transparent_huge_page_defrag.clone();
-    facts.add("host.memory.transparent_huge_page_defrag", "huge page defragmentation", "大页碎片整理", defrag);
+    facts.add("host.memory.transparent_huge_page_defrag", term!("huge page defragmentation"), defrag);
     let reserved = memory.huge_pages.as_ref().map(|pages| {
         let some = pages.iter().filter(|pages| pages.count > 0);
         let text: Vec<String> =
             some.map(|pages| format!("{} × {}", pages.count, size_text(pages.page_bytes))).collect();
         if text.is_empty() { "0".to_owned() } else { text.join(", ") }
     });
-    facts.add("host.memory.huge_pages", "reserved huge pages", "预留大页", reserved);
-    facts.shown(
-        "host.memory.swap_total_bytes",
-        "swap",
-        "交换空间",
-        is_known.then(|| size_text(memory.swap_total_bytes)),
-    );
-    facts.shown("host.memory.swappiness", "vm.swappiness", "vm.swappiness", memory.swappiness);
-    facts.shown("host.memory.overcommit", "vm.overcommit_memory", "vm.overcommit_memory", memory.overcommit);
-    facts.shown("host.memory.numa_balancing", "NUMA balancing", "NUMA 自动平衡", memory.numa_balancing);
-    facts.shown("host.memory.zone_reclaim_mode", "zone reclaim mode", "内存域回收模式", memory.zone_reclaim_mode);
-    facts.shown("host.memory.same_page_merging", "same-page merging", "相同页合并", memory.same_page_merging);
+    facts.add("host.memory.huge_pages", term!("reserved huge pages"), reserved);
+    facts.shown("host.memory.swap_total_bytes", term!("swap"), is_known.then(|| size_text(memory.swap_total_bytes)));
+    facts.shown("host.memory.swappiness", Text::name("vm.swappiness"), memory.swappiness);
+    facts.shown("host.memory.overcommit", Text::name("vm.overcommit_memory"), memory.overcommit);
+    facts.shown("host.memory.numa_balancing", term!("NUMA balancing"), memory.numa_balancing);
+    facts.shown("host.memory.zone_reclaim_mode", term!("zone reclaim mode"), memory.zone_reclaim_mode);
+    facts.shown("host.memory.same_page_merging", term!("same-page merging"), memory.same_page_merging);
 }
 
 fn surroundings(host: &HostFacts, is_known: bool, facts: &mut Facts) {
@@ -208,176 +195,174 @@ fn surroundings(host: &HostFacts, is_known: bool, facts: &mut Facts) {
     let or_none = |found: &Option<String>| found.clone().or_else(|| is_known.then(|| "none".to_owned()));
     let known = |unknown: bool, word: Option<String>| word.filter(|word| !unknown || word != "none");
     let of_container = known(virtualization.container_unknown, or_none(&virtualization.container));
-    facts.add("host.virtualization.hypervisor", "hypervisor", "虚拟机监控程序", or_none(&virtualization.hypervisor));
-    facts.add("host.virtualization.container", "container", "容器", of_container);
-    facts.add(
-        "host.virtualization.extension",
-        "virtualization extension",
-        "虚拟化扩展",
-        or_none(&virtualization.extension),
-    );
+    facts.add("host.virtualization.hypervisor", term!("hypervisor"), or_none(&virtualization.hypervisor));
+    facts.add("host.virtualization.container", term!("container"), of_container);
+    facts.add("host.virtualization.extension", term!("virtualization extension"), or_none(&virtualization.extension));
     let paging = virtualization.nested_paging.map(on_off);
-    facts.shown("host.virtualization.nested_paging", "nested paging (EPT, NPT)", "嵌套分页（EPT、NPT）", paging);
+    facts.shown("host.virtualization.nested_paging", term!("nested paging (EPT, NPT)"), paging);
     let tagged = virtualization.tagged_tlb.map(on_off);
-    facts.shown("host.virtualization.tagged_tlb", "tagged TLB (VPID, ASID)", "带标记的 TLB（VPID、ASID）", tagged);
+    facts.shown("host.virtualization.tagged_tlb", term!("tagged TLB (VPID, ASID)"), tagged);
     let nested = virtualization.nested_guests.map(on_off);
-    facts.shown("host.virtualization.nested_guests", "nested guests", "嵌套虚拟机", nested);
+    facts.shown("host.virtualization.nested_guests", term!("nested guests"), nested);
     let kvm = virtualization.kvm_permitted.map(on_off);
-    facts.shown("host.virtualization.kvm_permitted", "access to /dev/kvm", "/dev/kvm 权限", kvm);
-    facts.shown("host.limits.cgroup_version", "cgroup version", "cgroup 版本", limits.cgroup_version);
+    facts.shown("host.virtualization.kvm_permitted", term!("access to /dev/kvm"), kvm);
+    facts.shown("host.limits.cgroup_version", term!("cgroup version"), limits.cgroup_version);
     let quota = limits.cpu_quota.map(|quota| quota.to_string());
     let limit_or_none = |limit: &Option<String>, resource| match limits.sight(resource) {
         Sight::Nothing => limit.as_ref().map(|limit| format!("{limit} or less")).or_else(|| Some("unknown".to_owned())),
         Sight::NotAbove if limit.is_none() => is_known.then(|| "none in the visible groups".to_owned()),
         Sight::Whole | Sight::NotAbove => or_none(limit),
     };
-    facts.add("host.limits.cpu_quota", "CPU quota", "CPU 配额", limit_or_none(&quota, Resource::Cpu));
+    facts.add("host.limits.cpu_quota", term!("CPU quota"), limit_or_none(&quota, Resource::Cpu));
     let limit = limits.memory_limit_bytes.map(size_text);
-    facts.add("host.limits.memory_limit_bytes", "memory limit", "内存限制", limit_or_none(&limit, Resource::Memory));
-    facts.shown("host.limits.is_root", "root", "root 权限", limits.is_root.filter(|_| is_known).map(on_off));
-    facts.add("host.limits.seccomp", "seccomp", "seccomp", limits.seccomp.clone());
+    facts.add("host.limits.memory_limit_bytes", term!("memory limit"), limit_or_none(&limit, Resource::Memory));
+    facts.shown("host.limits.is_root", term!("root"), limits.is_root.filter(|_| is_known).map(on_off));
+    facts.add("host.limits.seccomp", Text::name("seccomp"), limits.seccomp.clone());
     process(host, facts);
 }
 
 /// How the kernel treats the process that measured.
 fn process(host: &HostFacts, facts: &mut Facts) {
     let process = &host.process;
-    facts.add("host.process.policy", "scheduling policy", "调度策略", process.policy.clone());
-    facts.shown("host.process.nice", "nice value", "nice 值", process.nice);
-    facts.shown("host.process.priority", "real-time priority", "实时优先级", process.priority);
-    facts.shown("host.process.uclamp_min", "uclamp.min", "uclamp.min", process.uclamp_min);
-    facts.shown("host.process.uclamp_max", "uclamp.max", "uclamp.max", process.uclamp_max);
-    facts.shown("host.process.traced", "traced (ptrace)", "被跟踪（ptrace）", process.traced.map(on_off));
-    facts.shown("host.process.no_new_privs", "no_new_privs", "no_new_privs", process.no_new_privs.map(on_off));
+    facts.add("host.process.policy", term!("scheduling policy"), process.policy.clone());
+    facts.shown("host.process.nice", term!("nice value"), process.nice);
+    facts.shown("host.process.priority", term!("real-time priority"), process.priority);
+    facts.shown("host.process.uclamp_min", Text::name("uclamp.min"), process.uclamp_min);
+    facts.shown("host.process.uclamp_max", Text::name("uclamp.max"), process.uclamp_max);
+    facts.shown("host.process.traced", term!("traced (ptrace)"), process.traced.map(on_off));
+    facts.shown("host.process.no_new_privs", Text::name("no_new_privs"), process.no_new_privs.map(on_off));
     let bounds: Vec<String> = process.resource_limits.iter().map(|(name, bound)| format!("{name}={bound}")).collect();
-    facts.words("host.process.resource_limits", "resource limits", "资源限制", Some(bounds.join(" ")));
+    facts.words("host.process.resource_limits", term!("resource limits"), Some(bounds.join(" ")));
 }
 
 fn devices(host: &HostFacts, facts: &mut Facts) {
     let firmware = &host.firmware;
-    facts.add("host.firmware.vendor", "maker", "厂商", firmware.vendor.clone());
-    facts.add("host.firmware.product", "model", "机型", firmware.product.clone());
-    facts.add("host.firmware.bios_version", "firmware", "固件", firmware.bios_version.clone());
+    facts.add("host.firmware.vendor", term!("maker"), firmware.vendor.clone());
+    facts.add("host.firmware.product", term!("model"), firmware.product.clone());
+    facts.add("host.firmware.bios_version", term!("firmware"), firmware.bios_version.clone());
     let module = |module: &hostmark_model::MemoryModule| {
         let rate = module.transfers_per_s.map(|rate| format!(" {} MT/s", rate / 1_000_000)).unwrap_or_default();
         format!("{} {}{rate}", module.kind.as_deref().unwrap_or("?"), size_text(module.size_bytes))
     };
     let modules: Vec<String> = firmware.memory_modules.iter().map(module).collect();
-    facts.add("host.firmware.memory_modules", "memory modules", "内存条", Some(modules.join(", ")));
+    facts.add("host.firmware.memory_modules", term!("memory modules"), Some(modules.join(", ")));
     for directory in &host.storage.directories {
         let purpose = match directory.purpose {
-            hostmark_model::Purpose::Scratch => ("scratch", "scratch filesystem", "临时目录的文件系统"),
+            hostmark_model::Purpose::Scratch => ("scratch", term!("scratch filesystem")),
             hostmark_model::Purpose::Data => continue,
         };
-        let (name, en, zh) = purpose;
+        let (name, label) = purpose;
         let whole = |part: &Option<String>| part.clone().unwrap_or_default();
         let what = format!("{} {}", whole(&directory.filesystem), whole(&directory.device)).trim().to_owned();
-        facts.add(&format!("host.storage.directories.{name}"), en, zh, Some(what));
+        facts.add(&format!("host.storage.directories.{name}"), label, Some(what));
         let stack = (directory.stack.len() > 1).then(|| directory.stack.join(" on "));
         let key = format!("host.storage.directories.{name}.stack");
-        facts.add(&key, "scratch filesystem lies on", "临时目录的存储层次", stack);
+        facts.add(&key, term!("scratch filesystem lies on"), stack);
         let options = Some(directory.options.join(" "));
-        facts.words(&format!("host.storage.directories.{name}.options"), "mount options", "挂载选项", options);
+        facts.words(&format!("host.storage.directories.{name}.options"), term!("mount options"), options);
     }
 }
 
 /// What a packet meets that the machine sends to itself.
 fn loopback(host: &HostFacts, facts: &mut Facts) {
     let lo = &host.loopback;
-    facts.shown("host.loopback.mtu_bytes", "loopback MTU", "环回接口 MTU", lo.mtu_bytes);
+    facts.shown("host.loopback.mtu_bytes", term!("loopback MTU"), lo.mtu_bytes);
     let queue = lo.queue.as_ref().map(queue_text);
-    facts.add("host.loopback.queue", "loopback queue", "环回接口队列", queue);
-    facts.shown("host.loopback.filter_rules", "packet-filter rules", "包过滤规则数", lo.filter_rules);
+    facts.add("host.loopback.queue", term!("loopback queue"), queue);
+    facts.shown("host.loopback.filter_rules", term!("packet-filter rules"), lo.filter_rules);
     let programs =
         lo.programs.as_ref().map(|programs| if programs.is_empty() { "none".into() } else { programs.join(", ") });
-    facts.add("host.loopback.programs", "programs on loopback", "环回接口上的程序", programs);
+    facts.add("host.loopback.programs", term!("programs on loopback"), programs);
 }
 
 /// Both ends of the link to each peer.
 fn links(run: &Run, facts: &mut Facts) {
     for peer in peers(run) {
-        let ends = [("path", "to", "至", &peer.path), ("path_back", "from", "来自", &peer.path_back)];
-        for (field, en, zh, path) in ends {
+        let ends = [("path", term!("to"), &peer.path), ("path_back", term!("from"), &peer.path_back)];
+        for (field, way, path) in ends {
             if let Some(path) = path {
                 let key = format!("peers.{}.{field}", peer.name);
-                link(&key, &format!("{en} {}", peer.name), &format!("{zh} {}", peer.name), path, facts);
+                let way = Text { en: format!("{} {}", way.en, peer.name), zh: format!("{} {}", way.zh, peer.name) };
+                link(&key, &way, path, facts);
             }
         }
     }
 }
 
-fn link(key: &str, en: &str, zh: &str, path: &NetworkPath, facts: &mut Facts) {
-    let mut add = |field: &str, name: &str, in_chinese: &str, value: Option<String>| {
-        facts.add(&format!("{key}.{field}"), &format!("{name} {en}"), &format!("{in_chinese}（{zh}）"), value);
+fn link(key: &str, way: &Text<String>, path: &NetworkPath, facts: &mut Facts) {
+    let mut add = |field: &str, name: Text, value: Option<String>| {
+        let label = Text { en: format!("{} {}", name.en, way.en), zh: format!("{}（{}）", name.zh, way.zh) };
+        facts.add(&format!("{key}.{field}"), label, value);
     };
-    add("driver", "network driver", "网卡驱动", path.driver.clone());
-    add("bits_per_s", "link speed", "链路速率", path.link_bits_per_s().map(bits));
-    add("mtu_bytes", "MTU", "MTU", path.mtu_bytes.map(|mtu| mtu.to_string()));
-    add("path_mtu_bytes", "path MTU", "路径 MTU", path.path_mtu_bytes.map(|mtu| mtu.to_string()));
+    add("driver", term!("network driver"), path.driver.clone());
+    add("bits_per_s", term!("link speed"), path.link_bits_per_s().map(bits));
+    add("mtu_bytes", Text::name("MTU"), path.mtu_bytes.map(|mtu| mtu.to_string()));
+    add("path_mtu_bytes", term!("path MTU"), path.path_mtu_bytes.map(|mtu| mtu.to_string()));
     let queue = path.queue.as_ref();
-    add("queue.kind", "queueing discipline", "队列规则", queue.map(|queue| queue.kind.clone()));
-    add("queue.bits_per_s", "rate limit", "限速", queue.and_then(|queue| queue.bits_per_s).map(bits));
-    add("congestion_control", "congestion control", "拥塞控制", path.congestion_control.clone());
+    add("queue.kind", term!("queueing discipline"), queue.map(|queue| queue.kind.clone()));
+    add("queue.bits_per_s", term!("rate limit"), queue.and_then(|queue| queue.bits_per_s).map(bits));
+    add("congestion_control", term!("congestion control"), path.congestion_control.clone());
     let is_on = |on: Option<bool>| on.map(|on| if on { "on" } else { "off" }.to_owned());
-    add("offloads.tso", "TSO", "TSO", is_on(path.offloads.tso));
-    add("offloads.gro", "GRO", "GRO", is_on(path.offloads.gro));
+    add("offloads.tso", Text::name("TSO"), is_on(path.offloads.tso));
+    add("offloads.gro", Text::name("GRO"), is_on(path.offloads.gro));
 }
 
 /// The virtual machine: what was asked of it and what it is made of, not what it did.
 fn guest(run: &Run, facts: &mut Facts) {
     let Some(guest) = &run.guest else { return };
-    facts.text("guest.accel", "accelerator", "加速方式", &guest.accel);
-    facts.text("guest.vmm", "virtual machine monitor", "虚拟机监控程序", &guest.vmm);
-    facts.text("guest.machine", "machine type", "机器类型", &guest.machine);
-    facts.text("guest.cpu", "virtual CPU model", "虚拟 CPU 型号", &guest.cpu);
-    facts.shown("guest.cpus", "virtual CPUs", "虚拟 CPU", Some(guest.cpus));
-    facts.shown("guest.nodes", "virtual memory nodes", "虚拟内存节点", Some(guest.nodes));
-    facts.bytes("guest.memory", "memory of the guest", "虚拟机内存", guest.memory);
-    facts.text("guest.backing", "pages behind its memory", "其内存之下的页", &guest.backing);
-    facts.cpus("guest.pinned", "CPUs that it is pinned to", "绑定的 CPU", &Some(guest.pinned.clone()));
-    facts.add("guest.disk", "disk of the guest", "虚拟机磁盘", guest.disk.clone());
-    facts.add("guest.net", "network of the guest", "虚拟机网络", guest.net.clone());
-    facts.text("guest.channel", "channel of the guest", "虚拟机通道", &guest.channel);
-    facts.words("guest.append", "kernel's arguments", "内核参数", Some(guest.append.clone()));
+    facts.text("guest.accel", term!("accelerator"), &guest.accel);
+    facts.text("guest.vmm", term!("virtual machine monitor"), &guest.vmm);
+    facts.text("guest.machine", term!("machine type"), &guest.machine);
+    facts.text("guest.cpu", term!("virtual CPU model"), &guest.cpu);
+    facts.shown("guest.cpus", term!("virtual CPUs"), Some(guest.cpus));
+    facts.shown("guest.nodes", term!("virtual memory nodes"), Some(guest.nodes));
+    facts.bytes("guest.memory", term!("memory of the guest"), guest.memory);
+    facts.text("guest.backing", term!("pages behind its memory"), &guest.backing);
+    facts.cpus("guest.pinned", term!("CPUs that it is pinned to"), &Some(guest.pinned.clone()));
+    facts.add("guest.disk", term!("disk of the guest"), guest.disk.clone());
+    facts.add("guest.net", term!("network of the guest"), guest.net.clone());
+    facts.text("guest.channel", term!("channel of the guest"), &guest.channel);
+    facts.words("guest.append", term!("kernel's arguments"), Some(guest.append.clone()));
     for (name, text) in &guest.host {
-        facts.text(&format!("guest.host.{name}"), &format!("host: {name}"), &format!("宿主机：{name}"), text);
+        let label = Text { en: format!("host: {name}"), zh: format!("宿主机：{name}") };
+        facts.text(&format!("guest.host.{name}"), label, text);
     }
     for (name, digest) in &guest.digests {
         let digest: String = digest.chars().take(12).collect();
-        let (key, en) = (format!("guest.digests.{name}"), format!("{name} (SHA-256)"));
-        facts.text(&key, &en, &format!("{name}（SHA-256）"), &digest);
+        let label = Text { en: format!("{name} (SHA-256)"), zh: format!("{name}（SHA-256）") };
+        facts.text(&format!("guest.digests.{name}"), label, &digest);
     }
 }
 
 fn settings(run: &Run, facts: &mut Facts) {
     let (tool, settings) = (&run.tool, &run.settings);
-    facts.text("tool.version", "tool version", "工具版本", &tool.version);
+    facts.text("tool.version", term!("tool version"), &tool.version);
     let imported = run.imported.as_ref().map_or("hostmark", |imported| imported.format.as_str());
-    facts.text("imported.format", "measured by", "测量工具", imported);
+    facts.text("imported.format", term!("measured by"), imported);
     if run.imported.is_some() {
         let measured = || run.cases.iter().filter_map(CaseRecord::measured);
         for key in ASKED {
             let values: BTreeSet<&str> = measured().filter_map(|one| one.notes.get(key).map(String::as_str)).collect();
             let word = values.into_iter().collect::<Vec<_>>().join(", ");
-            facts.words(&format!("asked.{key}"), key, key, Some(word));
+            facts.words(&format!("asked.{key}"), Text::name(key), Some(word));
         }
         return;
     }
     // A dozen digits tell two programs apart; the file has all.
     let digest = run.tool.digest.as_ref().map(|digest| digest.chars().take(12).collect());
-    facts.add("tool.digest", "program (SHA-256)", "程序（SHA-256）", digest);
-    facts.text("tool.target", "target", "目标平台", &tool.target);
-    facts.text("tool.libc", "libc", "libc", &tool.libc);
-    facts.shown("tool.static", "static linking", "静态链接", Some(on_off(tool.is_static)));
-    facts.shown("settings.profile", "profile", "档", Some(settings.profile.name().to_owned()));
-    facts.text("settings.clock.source", "clock", "计时时钟", &settings.clock.source);
-    facts.shown("settings.cpu", "CPU of single-threaded cases", "单线程用例所在 CPU", Some(settings.cpu));
+    facts.add("tool.digest", term!("program (SHA-256)"), digest);
+    facts.text("tool.target", term!("target"), &tool.target);
+    facts.text("tool.libc", Text::name("libc"), &tool.libc);
+    facts.shown("tool.static", term!("static linking"), Some(on_off(tool.is_static)));
+    facts.shown("settings.profile", term!("profile"), Some(settings.profile.name().to_owned()));
+    facts.text("settings.clock.source", term!("clock"), &settings.clock.source);
+    facts.shown("settings.cpu", term!("CPU of single-threaded cases"), Some(settings.cpu));
     let all = settings.table.as_ref().map_or_else(|| "all".to_owned(), |table| format!("--table {table}"));
     let filters = if settings.filters.is_empty() { all } else { settings.filters.join(" ") };
-    facts.words("settings.filters", "filters", "筛选", Some(filters));
+    facts.words("settings.filters", term!("filters"), Some(filters));
     let set: Vec<String> = settings.set.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let set = if set.is_empty() { "none".to_owned() } else { set.join(" ") };
-    facts.words("settings.set", "options set", "设置的选项", Some(set));
+    facts.words("settings.set", term!("options set"), Some(set));
 }
 
 fn on_off(value: bool) -> &'static str {

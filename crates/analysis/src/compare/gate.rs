@@ -28,8 +28,8 @@ impl Open<'_> {
                     .get(lang)
                     .to_owned();
             }
-            None if self.is_undecided() => Text { en: "undecided", zh: "无法判定" },
-            None => Text { en: "changed, and not known to be the same", zh: "有变化，且无法确认相同" },
+            None if self.is_undecided() => term!("undecided"),
+            None => term!("changed, and not known to be the same"),
         };
         text.say(lang).to_owned()
     }

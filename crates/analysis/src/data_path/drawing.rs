@@ -29,9 +29,7 @@ const COMMANDS: &[PathCommand] = &[
     made_by("file_socket_null", "nc < file → nc -l > /dev/null", &["nc", "nc -l"]),
     PathCommand {
         path: "cold_file_socket_null",
-        line: Text {
-            en: "nc < file, not cached → nc -l > /dev/null", zh: "nc < file（未缓存）→ nc -l > /dev/null"
-        },
+        line: term!("nc < file, not cached → nc -l > /dev/null"),
         programs: &["nc", "nc -l"],
     },
     made_by("zero_pipe_socket_pipe_null", "dd | nc → nc -l | dd > /dev/null", &["dd", "nc", "nc -l", "dd"]),
@@ -116,10 +114,10 @@ fn place(name: &str) -> Text<String> {
     let known: Text = match name {
         "zero" => Text { en: "/dev/zero", zh: "/dev/zero" },
         "null" => Text { en: "/dev/null", zh: "/dev/null" },
-        "pipe" => Text { en: "pipe", zh: "管道" },
+        "pipe" => term!("pipe"),
         "socket" => Text { en: "TCP", zh: "TCP" },
-        "file" => Text { en: "file", zh: "文件" },
-        "cold_file" => Text { en: "disk", zh: "磁盘" },
+        "file" => term!("file"),
+        "cold_file" => term!("disk"),
         _ => return same(name),
     };
     known.to_owned_text()
@@ -129,10 +127,10 @@ fn place(name: &str) -> Text<String> {
 pub(super) fn in_words(name: &str) -> Text<String> {
     let known: Text = match name {
         "zero" => Text { en: "/dev/zero", zh: "/dev/zero" },
-        "pipe" => Text { en: "the pipe", zh: "管道" },
+        "pipe" => term!("the pipe"),
         "socket" => Text { en: "TCP", zh: "TCP" },
-        "file" => Text { en: "the cached file", zh: "已缓存的文件" },
-        "cold_file" => Text { en: "the disk", zh: "磁盘" },
+        "file" => term!("the cached file"),
+        "cold_file" => term!("the disk"),
         _ => return same(name),
     };
     known.to_owned_text()

@@ -208,8 +208,8 @@ fn sum(parts: &[Propagated]) -> Option<Propagated> {
 fn disturbed(measured: &Measured) -> Option<Text<String>> {
     let flag = measured.flags.iter().find(|flag| matches!(flag.kind, FlagKind::Contended | FlagKind::Throttled))?;
     let what: Text = match flag.kind {
-        FlagKind::Throttled => Text { en: "stopped by a CPU quota", zh: "曾被 CPU 配额停下" },
-        _ => Text { en: "other programs used its CPUs", zh: "其 CPU 曾被其他程序占用" },
+        FlagKind::Throttled => term!("stopped by a CPU quota"),
+        _ => term!("other programs used its CPUs"),
     };
     Some(reasons::because(what, &flag.detail))
 }

@@ -100,7 +100,6 @@ fn cpus(run: &Run, case: &CaseRecord) -> f64 {
 
 /// Why a case has no value.
 pub(super) fn reason(case: &CaseRecord) -> hostmark_model::Text<String> {
-    let no_rate =
-        || hostmark_model::Text { en: "its value is no rate".to_owned(), zh: "其值不是速率".to_owned() };
+    let no_rate = || term!("its value is no rate").to_owned_text();
     reasons::of_outcome(&case.outcome).unwrap_or_else(no_rate)
 }

@@ -18,15 +18,15 @@ pub(super) fn summary(run: &Run, all: &[Setting], setting: &Setting) -> Vec<Item
     tables.into_iter().flatten().filter(|table| !table.rows.is_empty()).map(Item::Table).collect()
 }
 
-fn texts(all: &[(&str, &str)]) -> Vec<Text<String>> {
-    all.iter().map(|(en, zh)| Text { en: (*en).to_owned(), zh: (*zh).to_owned() }).collect()
+fn texts(all: &[Text]) -> Vec<Text<String>> {
+    all.iter().map(Text::to_owned_text).collect()
 }
 
 fn single_stages(setting: &Setting) -> Option<Table> {
     let Text { en, zh } = title(setting);
     let mut table = Table {
         title: Text { en: format!("Single stages: {en}"), zh: format!("单级：{zh}") },
-        columns: texts(&[("rate", "速率"), ("ns/B", "ns/B"), ("CPU ns/B", "CPU ns/B")]),
+        columns: texts(&[term!("rate"), Text::name("ns/B"), Text::name("CPU ns/B")]),
         ..Table::default()
     };
     for stage in setting.single_stages() {
@@ -44,17 +44,17 @@ fn forecasts(all: &[Setting], setting: &Setting) -> Option<Table> {
     let mut table = Table {
         title: Text { en: format!("Measured and expected: {en}"), zh: format!("实测与预期：{zh}") },
         columns: texts(&[
-            ("measured", "实测"),
-            ("model", "模型"),
-            ("error", "误差"),
-            ("copies alone", "只算复制"),
-            ("error", "误差"),
+            term!("measured"),
+            term!("model", "forecast"),
+            term!("error"),
+            term!("copies alone"),
+            term!("error"),
         ]),
         ..Table::default()
     };
     for pipeline in setting.composed() {
         let model = forecast(all, setting, pipeline);
-        let within = Text { en: "within".to_owned(), zh: "在内".to_owned() };
+        let within = term!("within").to_owned_text();
         let error = match (&model, model.error(pipeline.rate)) {
             (Forecast::Range { .. }, Some(error)) if error.value == 0.0 => within,
             (_, Some(error)) => same(over(error.value)),
@@ -94,11 +94,8 @@ fn cold_files(run: &Run, setting: &Setting) -> Option<Table> {
     let all: Vec<&Pipeline> = setting.pipelines.iter().filter(cold).collect();
     let alone = setting.named(COLD_FILE);
     let mut table = Table {
-        title: Text {
-            en: "Files that are not cached, beside the disk".to_owned(),
-            zh: "未缓存的文件，与磁盘并列".to_owned(),
-        },
-        columns: texts(&[("rate", "速率"), ("of the file alone", "相对只读文件")]),
+        title: term!("Files that are not cached, beside the disk").to_owned_text(),
+        columns: texts(&[term!("rate"), term!("of the file alone")]),
         ..Table::default()
     };
     for pipeline in &all {

@@ -14,31 +14,11 @@ use super::model::{Forecast, PathPart, forecast};
 use super::pipeline::{Pipeline, PipelineProcess};
 use super::setting::{Setting, reason};
 use super::slowest::{Because, Slowest, slowest};
+use crate::texts::data_path::wording as texts;
 
-pub(super) const READING_TITLE: Text = Text { en: "How to read this", zh: "怎样读" };
+pub(super) const READING_TITLE: Text = term!("How to read this");
 
-pub(super) const READING: &[Text] = &[
-    Text {
-        en: "=> copies every byte between a process and the kernel, -> does not. Under each process: how many CPUs it keeps \
-             busy. * is the slowest one: the process that waits least for its neighbours. Meanwhile it works, or lacks a CPU.",
-        zh: "=> 表示每个字节在进程与内核之间复制一次，-> 表示不复制。每个进程下方是它占用的 CPU 数。* 是最慢的进程：等待相邻进程最少的那个，其余时间它在工作，或者得不到 CPU。",
-    },
-    Text {
-        en: "user, kernel: share of one CPU. ns/B: CPU time of a byte, ns. copies: between user and kernel, of each byte; \
-             crossed: how often a byte goes through a read or write call, /dev/null too. in, out: share of the time that the \
-             process stands still in the call that reads, or writes. no CPU: it could run and has none, which is part of in and \
-             out. switches: how often it leaves its CPU, for each MiB.",
-        zh: "用户态、内核态：占一个 CPU 的份额。ns/B：每字节的 CPU 时间（纳秒）。复制：每字节在用户态与内核态之间的复制次数；穿越：每字节经过读写调用的次数，写 /dev/null \
-             也计入。读等待、写等待：进程停在读调用或写调用中的时间份额。缺 CPU：可以运行却没有 CPU 的时间份额，已含在前两项中。切换：每 MiB 离开 CPU 的次数。",
-    },
-    Text {
-        en: "The model knows this run's single stages alone, no pipeline. On one CPU it adds up the times of a byte; on several it \
-             gives a range, from one hop after another, or all on one CPU, to all at once. copies alone: the rate of TCP alone × 2 / crossings. \
-             Range in brackets: 95 % intervals.",
-        zh: "模型只用本次运行的单级速率拟合，不用任何流水线。在一个 CPU 上把每字节的时间相加；在多个 CPU 上给出一个范围：从逐级进行（或全在一个 CPU 上）到全部并行。只算复制：单独 TCP \
-             的速率 × 2 / 穿越次数。括号中为 95% 区间。",
-    },
-];
+pub(super) const READING: &[Text] = &[texts::DRAWING, texts::STAGES, texts::MODEL];
 
 /// All pipelines of a setting.
 pub(super) fn items(all: &[Setting], setting: &Setting, with_intervals: bool) -> Vec<Item> {
@@ -88,10 +68,7 @@ fn congestion(setting: &Setting) -> Option<Text<String>> {
     all.sort_unstable();
     all.dedup();
     let paces = if all.contains(&"bbr") {
-        Text {
-            en: " bbr paces what it sends, over loopback too: cubic or reno may give more.",
-            zh: "bbr 会对发送限速，回环也不例外：cubic 或 reno 可能更快。",
-        }
+        term!(" bbr paces what it sends, over loopback too: cubic or reno may give more.")
     } else {
         Text { en: "", zh: "" }
     };
@@ -171,20 +148,20 @@ pub(super) fn outside(setting: &Setting, pipeline: &Pipeline) -> Text<String> {
 
 /// The columns of what each process took.
 const HEADS: [Text; 9] = [
-    Text { en: "user", zh: "用户态" },
-    Text { en: "kernel", zh: "内核态" },
+    term!("user"),
+    term!("kernel", "CPU time"),
     Text { en: "ns/B", zh: "ns/B" },
-    Text { en: "copies", zh: "复制" },
-    Text { en: "crossed", zh: "穿越" },
-    Text { en: "in", zh: "读等待" },
-    Text { en: "out", zh: "写等待" },
-    Text { en: "no CPU", zh: "缺 CPU" },
-    Text { en: "switches", zh: "切换" },
+    term!("copies"),
+    term!("crossed"),
+    term!("in"),
+    term!("out"),
+    term!("no CPU"),
+    term!("switches"),
 ];
 
 fn processes(pipeline: &Pipeline, slowest: Option<&Slowest>) -> Table {
     let mut table = Table {
-        title: Text { en: "Each process:".to_owned(), zh: "各进程：".to_owned() },
+        title: term!("Each process:").to_owned_text(),
         columns: HEADS.iter().map(|head| head.to_owned_text()).collect(),
         ..Table::default()
     };
@@ -355,8 +332,8 @@ pub(super) fn forecast_text(forecast: &Forecast) -> Text<String> {
                 en: format!("not measured or not believed: {paths}"), zh: format!("未测量或不可信：{paths}")
             }
         }
-        Forecast::OtherCalls => Text { en: "no model for its calls".to_owned(), zh: "其调用不建模".to_owned() },
-        Forecast::Unknown => Text { en: "processes unknown".to_owned(), zh: "进程未知".to_owned() },
+        Forecast::OtherCalls => term!("no model for its calls").to_owned_text(),
+        Forecast::Unknown => term!("processes unknown").to_owned_text(),
     }
 }
 

@@ -21,13 +21,13 @@ pub(super) static RULE: Rule = Rule {
 
 /// What the copies of a source share.
 const SHARED: &[(&str, Text)] = &[
-    ("syscall.null", Text { en: "little but the cores' clock", zh: "除核心频率外几乎不共用什么" }),
-    ("memory.latency", Text { en: "the last-level cache and the memory channels", zh: "末级缓存与内存通道" }),
-    ("process.fork_exit", Text { en: "the kernel's locks of memory and processes", zh: "内核的内存锁与进程锁" }),
-    ("ipc.pipe_bandwidth", Text { en: "caches and memory", zh: "缓存与内存" }),
-    ("net.tcp", Text { en: "the loopback device and its soft interrupts", zh: "回环设备及其软中断" }),
-    ("net.udp", Text { en: "the loopback device and its soft interrupts", zh: "回环设备及其软中断" }),
-    ("net.tcp_connect", Text { en: "the tables of sockets and ports", zh: "套接字表与端口表" }),
+    ("syscall.null", term!("little but the cores' clock")),
+    ("memory.latency", term!("the last-level cache and the memory channels")),
+    ("process.fork_exit", term!("the kernel's locks of memory and processes")),
+    ("ipc.pipe_bandwidth", term!("caches and memory")),
+    ("net.tcp", term!("the loopback device and its soft interrupts")),
+    ("net.udp", term!("the loopback device and its soft interrupts")),
+    ("net.tcp_connect", term!("the tables of sockets and ports")),
 ];
 
 fn draw(run: &Run) -> Vec<Conclusion> {

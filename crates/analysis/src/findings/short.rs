@@ -19,7 +19,7 @@ pub(super) fn short(text: Text<String>) -> Text<String> {
 pub(super) fn peer(name: &str) -> Text<String> {
     match name.width() <= NAME_COLUMNS {
         true => Text { en: name.to_owned(), zh: format!(" {name} ") },
-        false => Text { en: "the peer".to_owned(), zh: "对端".to_owned() },
+        false => term!("the peer").to_owned_text(),
     }
 }
 

@@ -43,11 +43,11 @@ impl Slow<'_> {
         let known = usual.value_of(self.constant)?;
         let (here, near) = self.here_and_near(usual, lang)?;
         let says = match (known.is_of_servers(), self.constant.better) {
-            (false, _) => Text { en: "the design takes under", zh: "该型号不超过" },
+            (false, _) => term!("the design takes under"),
             (true, Better::Higher) => {
-                Text { en: "9 of 10 such servers give over", zh: "九成同类服务器不低于" }
+                term!("9 of 10 such servers give over")
             }
-            (true, _) => Text { en: "9 of 10 such servers take under", zh: "九成同类服务器不超过" },
+            (true, _) => term!("9 of 10 such servers take under"),
         };
         let name = self.constant.name.get(lang);
         Some(format!("{name} {here}{}{} {near}", SEMICOLON.get(lang), says.get(lang)))
@@ -122,7 +122,7 @@ impl Explanation {
                 let ns = shown(*ns, Unit::Nanoseconds, Lang::En);
                 Text { en: format!("; {ns} are page walks"), zh: format!("；其中页表遍历 {ns}") }
             }
-            Explanation::Neighbours => Text { en: "; rounds differ".to_owned(), zh: "；各轮差异大".to_owned() },
+            Explanation::Neighbours => term!("; rounds differ").to_owned_text(),
         }
     }
 

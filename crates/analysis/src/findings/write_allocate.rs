@@ -71,9 +71,8 @@ fn draw(run: &Run) -> Vec<Conclusion> {
     vec![Conclusion { short, text, cases, cost }]
 }
 
-const NON_TEMPORAL: Text =
-    Text { en: "Non-temporal stores, which skip that read,", zh: "省去这次读取的非临时存储" };
-const STRING: Text = Text { en: "String stores (rep stosb)", zh: "字符串存储（rep stosb）" };
+const NON_TEMPORAL: Text = term!("Non-temporal stores, which skip that read,");
+const STRING: Text = term!("String stores (rep stosb)");
 
 /// What stores of another kind give in memory, beside plain ones of the same size, and where the two cross; the share that
 /// plain stores lose against them there, where that is proven.

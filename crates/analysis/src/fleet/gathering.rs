@@ -151,7 +151,7 @@ impl Gathering {
             Err(_) => return self.refuse(file, no_run("it is not text", "不是文本")),
         };
         if text.trim().is_empty() {
-            return self.refuse(file, Text { en: "is empty; measure again".into(), zh: "是空文件；请重新测量".into() });
+            return self.refuse(file, term!("is empty; measure again").to_owned_text());
         }
         match SlimRun::read(text.trim_end_matches(['-', '+', '.', 'e', 'E'])) {
             Ok(run) => self.add(file, run),
@@ -312,17 +312,13 @@ const NAMES_ONE: [&str; 3] = ["host.hostname", "host.boot_id", "host.firmware.me
 
 /// What a comparison of two hosts does not hold against each other, and what explains one that is unlike many.
 fn further(host: &HostFacts, neighbours: Option<&Neighbours>, is_disturbed: bool) -> Vec<(&'static str, Text, String)> {
-    let mut found = vec![(
-        "disturbances",
-        Text { en: "other programs disturbed the run", zh: "运行受其他程序干扰" },
-        yes_no(is_disturbed).to_owned(),
-    )];
+    let mut found = vec![("disturbances", term!("other programs disturbed the run"), yes_no(is_disturbed).to_owned())];
     if let Some(shared) = neighbours.and_then(|neighbours| neighbours.core_shared) {
-        let text = Text { en: "others ran on the same cores", zh: "其他线程占用同一核心" };
+        let text = term!("others ran on the same cores");
         found.push(("neighbours.core_shared", text, yes_no(shared >= SHARED).to_owned()));
     }
     if let Some(date) = &host.firmware.bios_date {
-        found.push(("host.firmware.bios_date", Text { en: "firmware date", zh: "固件日期" }, date.clone()));
+        found.push(("host.firmware.bios_date", term!("firmware date"), date.clone()));
     }
     let mut modules: BTreeMap<String, usize> = BTreeMap::new();
     for module in &host.firmware.memory_modules {
@@ -332,7 +328,7 @@ fn further(host: &HostFacts, neighbours: Option<&Neighbours>, is_disturbed: bool
     }
     if !modules.is_empty() {
         let population: Vec<String> = modules.iter().map(|(module, count)| format!("{count} × {module}")).collect();
-        let text = Text { en: "DIMMs", zh: "内存条" };
+        let text = term!("DIMMs");
         found.push(("host.firmware.memory_modules", text, population.join(", ")));
     }
     found

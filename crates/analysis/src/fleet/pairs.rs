@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hostmark_model::{Better, FleetRun, Text, Unit};
+use hostmark_model::{Better, FleetRun, Unit};
 use hostmark_stats::descriptive::{median, robust_stddev};
 
 use super::between::{Carried, LEAST_MET, Ways, between, ways};
@@ -50,21 +50,21 @@ static CASES: [FleetCase; 3] = [
     FleetCase {
         id: "net.pairs@direction=send",
         probe: PROBE,
-        title: Text { en: "TCP bandwidth to the other hosts", zh: "到其他主机的 TCP 带宽" },
+        title: term!("TCP bandwidth to the other hosts"),
         unit: Unit::BytesPerSecond,
         better: Better::Higher,
     },
     FleetCase {
         id: "net.pairs@direction=receive",
         probe: PROBE,
-        title: Text { en: "TCP bandwidth from the other hosts", zh: "来自其他主机的 TCP 带宽" },
+        title: term!("TCP bandwidth from the other hosts"),
         unit: Unit::BytesPerSecond,
         better: Better::Higher,
     },
     FleetCase {
         id: "net.pairs@time=round_trip",
         probe: PROBE,
-        title: Text { en: "TCP round trip to the other hosts", zh: "到其他主机的 TCP 往返时间" },
+        title: term!("TCP round trip to the other hosts"),
         unit: Unit::Nanoseconds,
         better: Better::Lower,
     },

@@ -69,13 +69,13 @@ fn value_text(gathering: &Gathering, value: Option<u32>) -> Text<String> {
         Some(value) => {
             let text = gathering.texts.name(value);
             match text {
-                "yes" => Text { en: "yes".into(), zh: "是".into() },
-                "no" => Text { en: "no".into(), zh: "否".into() },
-                "none" => Text { en: "none".into(), zh: "无".into() },
+                "yes" => term!("yes").to_owned_text(),
+                "no" => term!("no").to_owned_text(),
+                "none" => term!("none").to_owned_text(),
                 _ => Text { en: text.to_owned(), zh: text.to_owned() },
             }
         }
-        None => Text { en: "not set".into(), zh: "未设置".into() },
+        None => term!("not set").to_owned_text(),
     }
 }
 

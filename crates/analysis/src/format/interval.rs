@@ -61,7 +61,7 @@ pub fn low_high(estimate: &Estimate, unit: Unit, lang: Lang) -> Option<String> {
 }
 
 /// What a value is called whose rounds disagree too far for an interval.
-pub const UNSTEADY: Text = Text { en: "unsteady", zh: "不稳定" };
+pub const UNSTEADY: Text = term!("unsteady");
 
 /// Two ends in the scale in which the value between them is shown.
 pub fn between((low, high): (f64, f64), value: f64, unit: Unit) -> String {
@@ -76,9 +76,9 @@ pub fn between((low, high): (f64, f64), value: f64, unit: Unit) -> String {
 /// The quiet and the typical value are both told where they differ by more than this.
 const APART: f64 = 0.05;
 /// What the typical value is called.
-pub const TYPICAL: Text = Text { en: "typical", zh: "典型值" };
+pub const TYPICAL: Text = term!("typical");
 /// What the quiet one is called.
-pub const QUIET: Text = Text { en: "quiet", zh: "空闲值" };
+pub const QUIET: Text = term!("quiet");
 
 /// The value beside the leading one and its name, where the two differ by so much that a reader must know.
 pub fn other(estimate: &Estimate) -> Option<(Text, f64)> {

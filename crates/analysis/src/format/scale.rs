@@ -16,20 +16,20 @@ pub struct Scale {
 }
 
 const fn same(size: f64, name: &'static str) -> Scale {
-    Scale { size, suffix: Text { en: name, zh: name }, exact: false }
+    Scale { size, suffix: Text::name(name), exact: false }
 }
 
 const fn exact(size: f64, name: &'static str) -> Scale {
-    Scale { size, suffix: Text { en: name, zh: name }, exact: true }
+    Scale { size, suffix: Text::name(name), exact: true }
 }
 
-const fn cycles(size: f64, en: &'static str, zh: &'static str) -> Scale {
-    Scale { size, suffix: Text { en, zh }, exact: false }
+const fn cycles(size: f64, suffix: Text) -> Scale {
+    Scale { size, suffix, exact: false }
 }
 
 const TIME: &[Scale] = &[same(1.0, "ns"), same(1e3, "µs"), same(1e6, "ms"), same(1e9, "s")];
-const CORE_CYCLES: &[Scale] = &[cycles(1.0, "cycles", "周期"), cycles(1e6, "M cycles", "M 周期")];
-const REFERENCE_CYCLES: &[Scale] = &[cycles(1.0, "ref cycles", "参考周期"), cycles(1e6, "M ref cycles", "M 参考周期")];
+const CORE_CYCLES: &[Scale] = &[cycles(1.0, term!("cycles")), cycles(1e6, term!("M cycles"))];
+const REFERENCE_CYCLES: &[Scale] = &[cycles(1.0, term!("ref cycles")), cycles(1e6, term!("M ref cycles"))];
 const BYTE_RATE: &[Scale] =
     &[same(1.0, "B/s"), same(1e3, "kB/s"), same(1e6, "MB/s"), same(1e9, "GB/s"), same(1e12, "TB/s")];
 const OPERATION_RATE: &[Scale] = &[same(1.0, "/s"), same(1e3, "k/s"), same(1e6, "M/s"), same(1e9, "G/s")];
@@ -65,8 +65,8 @@ fn scales(unit: Unit) -> &'static [Scale] {
 
 /// The name of the unit in which values are stored.
 pub fn unit_name(unit: Unit, lang: Lang) -> &'static str {
-    const THINGS: Text = Text { en: "count", zh: "个数" };
-    const QUOTIENT: Text = Text { en: "ratio", zh: "比值" };
+    const THINGS: Text = term!("count");
+    const QUOTIENT: Text = term!("ratio");
     match unit {
         Unit::Count => {
             if lang == Lang::Zh {

@@ -61,10 +61,7 @@ pub fn cell(run: &Run, column: &SummaryColumn) -> SummaryCell {
             None => unhindered(run),
             Some(_) => match run.settings.set.get("SYNC_MAX") {
                 Some(copies) => SummaryCell::of(copies.clone()),
-                None => SummaryCell::without(Text {
-                    en: "the result file does not tell it".into(),
-                    zh: "结果文件未说明".into(),
-                }),
+                None => SummaryCell::without(term!("the result file does not tell it").to_owned_text()),
             },
         },
         CellSource::Machine => machine(run),
@@ -230,11 +227,11 @@ fn flagged(measured: &Measured) -> Option<Text<String>> {
     let shown = [FlagKind::Implausible, FlagKind::UnderResolution, FlagKind::FromCache, FlagKind::Unconfirmed];
     let flag = shown.iter().find_map(|kind| measured.flags.iter().find(|flag| flag.kind == *kind))?;
     let what: Text = match flag.kind {
-        FlagKind::Implausible => Text { en: "implausible", zh: "不合理" },
-        FlagKind::FromCache => Text { en: "from a cache below", zh: "来自下层缓存" },
-        FlagKind::Unconfirmed => Text { en: "unconfirmed", zh: "未证实" },
-        FlagKind::SmallBuffer => Text { en: "small buffer", zh: "缓冲区偏小" },
-        _ => Text { en: "smaller than the clock can tell", zh: "小于时钟能分辨的程度" },
+        FlagKind::Implausible => term!("implausible"),
+        FlagKind::FromCache => term!("from a cache below"),
+        FlagKind::Unconfirmed => term!("unconfirmed"),
+        FlagKind::SmallBuffer => term!("small buffer"),
+        _ => term!("smaller than the clock can tell"),
     };
     Some(reasons::because(what, &flag.detail))
 }
@@ -243,14 +240,12 @@ fn flagged(measured: &Measured) -> Option<Text<String>> {
 fn measured(run: &Run, point: CasePoint) -> Result<&Measured, CellRemark> {
     let Some(case) = find(run, point) else {
         return Err(match &run.imported {
-            Some(_) => {
-                Text { en: "the result file has no value".to_owned(), zh: "结果文件中没有这个值".to_owned() }.into()
-            }
+            Some(_) => term!("the result file has no value").to_owned_text().into(),
             None if is_far(point) && !run.peers.is_empty() => {
                 CellRemark { filter: Some(point.probe.to_owned()), ..not_here().into() }
             }
             None if is_far(point) || lacks_axis(run, point) => {
-                Text { en: "no second host was measured".to_owned(), zh: "未测量第二台主机".to_owned() }.into()
+                term!("no second host was measured").to_owned_text().into()
             }
             None => CellRemark { filter: Some(wanted(point)), ..not_here().into() },
         });
@@ -274,7 +269,7 @@ fn lacks_axis(run: &Run, point: CasePoint) -> bool {
 }
 
 fn not_here() -> Text<String> {
-    Text { en: "not in this run".into(), zh: "此次运行未包含".into() }
+    term!("not in this run").to_owned_text()
 }
 
 /// The point as a filter that a person could type.
@@ -337,9 +332,7 @@ fn machine(run: &Run) -> SummaryCell {
     let description = description.filter(|text| !text.trim().is_empty());
     match description.or_else(|| Some(host.cpu.architecture.clone()).filter(|text| !text.is_empty())) {
         Some(text) => SummaryCell::of(text.trim().to_owned()),
-        None => {
-            SummaryCell::without(Text { en: "the run does not tell it".into(), zh: "此次运行未说明".into() })
-        }
+        None => SummaryCell::without(term!("the run does not tell it").to_owned_text()),
     }
 }
 
@@ -389,14 +382,13 @@ fn alike(run: &Run) -> SummaryCell {
     });
     let is_one = |one: f64, other: f64| (one - other).abs() <= ALIKE * one.max(other);
     let text = match (l1, l2, memory) {
-        (Some(l1), Some(l2), _) if is_one(l1, l2) => Text { en: "L1 = L2?", zh: "L1 = L2？" },
-        (_, Some(l2), Some(memory)) if is_one(l2, memory) => Text { en: "L2 = memory?", zh: "L2 = 主存？" },
-        (Some(_), Some(_), Some(_)) => Text { en: "three levels", zh: "三级" },
+        (Some(l1), Some(l2), _) if is_one(l1, l2) => term!("L1 = L2?"),
+        (_, Some(l2), Some(memory)) if is_one(l2, memory) => term!("L2 = memory?"),
+        (Some(_), Some(_), Some(_)) => term!("three levels"),
         _ => {
-            return SummaryCell::without(Text {
-                en: "the result file has no chain with a stride of 128 bytes".into(),
-                zh: "结果文件中没有步长 128 字节的链".into(),
-            });
+            return SummaryCell::without(
+                term!("the result file has no chain with a stride of 128 bytes").to_owned_text(),
+            );
         }
     };
     SummaryCell { text: Some(text.to_owned_text()), note: None }

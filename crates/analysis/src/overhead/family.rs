@@ -16,16 +16,16 @@ impl Space {
     /// As it stands behind the name of an environment.
     pub(super) fn name(self) -> Text {
         match self {
-            Space::Kernel => Text { en: "inside the kernel", zh: "内核态" },
-            Space::User => Text { en: "in user space", zh: "用户态" },
+            Space::Kernel => term!("inside the kernel"),
+            Space::User => term!("in user space"),
         }
     }
 
     /// As it stands in the head of a column.
     pub(super) fn short(self) -> Text {
         match self {
-            Space::Kernel => Text { en: "kernel", zh: "内核态" },
-            Space::User => Text { en: "user", zh: "用户态" },
+            Space::Kernel => term!("kernel", "CPU time"),
+            Space::User => term!("user"),
         }
     }
 }
@@ -77,16 +77,13 @@ const FREE: [&str; 2] = [BIND, IRQ];
 /// The point of [`BIND`] at which the plan chooses the CPU: neither free nor the same CPU everywhere.
 const CHOSEN: &str = "cpu";
 
-const READ: Text = Text { en: "READ", zh: "读" };
-const WRITE: Text = Text { en: "WRITE", zh: "写" };
+const READ: Text = term!("READ");
+const WRITE: Text = term!("WRITE");
 
 /// A page of a file that the page cache holds. The conclusions of the report that this view follows are drawn from it.
 pub(super) static FILE: OperationFamily = OperationFamily {
-    title: Text {
-        en: "File access: 4 KiB at the start of a file, read and overwritten, without O_SYNC",
-        zh: "文件访问：读取并覆盖文件开头的 4 KiB，不使用 O_SYNC",
-    },
-    name: Text { en: "file", zh: "文件" },
+    title: term!("File access: 4 KiB at the start of a file, read and overwritten, without O_SYNC"),
+    name: term!("file"),
     operations: &[
         FamilyOperation {
             name: READ,
@@ -105,11 +102,8 @@ pub(super) static FILE: OperationFamily = OperationFamily {
 };
 
 static DIRECT: OperationFamily = OperationFamily {
-    title: Text {
-        en: "File access past the page cache (O_DIRECT): what compares disks",
-        zh: "绕过页缓存的文件访问（O_DIRECT）：用于比较磁盘",
-    },
-    name: Text { en: "file past the page cache", zh: "绕过页缓存的文件" },
+    title: term!("File access past the page cache (O_DIRECT): what compares disks"),
+    name: term!("file past the page cache"),
     operations: &[
         FamilyOperation {
             name: READ,
@@ -128,10 +122,10 @@ static DIRECT: OperationFamily = OperationFamily {
 };
 
 static CPU: OperationFamily = OperationFamily {
-    title: Text { en: "CPU: a prime sieve", zh: "CPU：素数筛" },
+    title: term!("CPU: a prime sieve"),
     name: Text { en: "CPU", zh: "CPU" },
     operations: &[FamilyOperation {
-        name: Text { en: "SIEVE", zh: "筛" },
+        name: term!("SIEVE"),
         kernel: Some(OperationCases { probe: "cpu.kernel_sieve", at: &[] }),
         user: OperationCases { probe: "cpu.sieve", at: &[("threads", "1"), ("copies", "1")] },
     }],
@@ -141,11 +135,8 @@ static CPU: OperationFamily = OperationFamily {
 };
 
 static MEMORY: OperationFamily = OperationFamily {
-    title: Text {
-        en: "Memory: 8-byte loads and stores at random places, base pages",
-        zh: "内存：随机位置的 8 字节加载与存储，基本页",
-    },
-    name: Text { en: "memory", zh: "内存" },
+    title: term!("Memory: 8-byte loads and stores at random places, base pages"),
+    name: term!("memory"),
     operations: &[
         FamilyOperation {
             name: READ,

@@ -25,7 +25,7 @@ pub(super) fn tables(sheet: &Sheet, kinds: &[EnvironmentKind], all: bool) -> Vec
         .flat_map(|(index, operation)| bindings.iter().map(move |binding| BoundOperation { index, operation, binding }))
         .collect();
     let mut values = Table {
-        title: Text { en: "Side by side".to_owned(), zh: "并列".to_owned() },
+        title: term!("Side by side").to_owned_text(),
         columns: columns.iter().map(|column| short(sheet, *column)).collect(),
         ..Table::default()
     };
@@ -165,13 +165,13 @@ fn steps(columns: &[Column], kinds: &[EnvironmentKind]) -> Vec<LayerStep> {
 impl LayerStep {
     /// What the layer is, and its two sides.
     fn title(&self, sheet: &Sheet) -> Text<String> {
-        const OS: Text = Text { en: "OS", zh: "操作系统" };
+        const OS: Text = term!("OS");
         let layer = match self.kind {
             _ if self.of.0 == self.over.0 => OS,
-            EnvironmentKind::Guest => Text { en: "hypervisor", zh: "虚拟机监控程序" },
-            EnvironmentKind::Container => Text { en: "container", zh: "容器" },
-            EnvironmentKind::Free => Text { en: "all of the machine", zh: "使用整机" },
-            EnvironmentKind::First | EnvironmentKind::Other => Text { en: "environment", zh: "环境" },
+            EnvironmentKind::Guest => term!("hypervisor"),
+            EnvironmentKind::Container => term!("container"),
+            EnvironmentKind::Free => term!("all of the machine"),
+            EnvironmentKind::First | EnvironmentKind::Other => term!("environment"),
         };
         let (of, over) = (short(sheet, self.of), short(sheet, self.over));
         each(|lang| format!("{}: {} / {}", layer.get(lang), of.get(lang), over.get(lang)))

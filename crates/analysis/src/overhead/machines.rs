@@ -6,25 +6,18 @@ use hostmark_model::{Run, Text, size_text};
 
 use super::alike::{cpus, memory};
 use super::{Environment, Row, Table};
-use crate::bilingual::{COMMA, Words, joined, same};
+use crate::bilingual::{COMMA, Words, fixed, joined, same};
 
 /// Digits of a digest that tell two programs apart.
 const DIGITS: usize = 12;
 
 /// A row for each environment.
 pub(super) fn table(environments: &[Environment]) -> Table {
-    const HEADS: [(&str, &str); 6] = [
-        ("runs", "运行次数"),
-        ("CPUs", "CPU 数"),
-        ("memory", "内存"),
-        ("kernel", "内核"),
-        ("under", "运行于"),
-        ("program's SHA-256", "程序的 SHA-256"),
-    ];
-    let head = |(en, zh): (&str, &str)| Text { en: en.to_owned(), zh: zh.to_owned() };
+    const HEADS: [Text; 6] =
+        [term!("runs"), term!("CPUs"), term!("memory"), term!("kernel"), term!("under"), term!("program's SHA-256")];
     Table {
-        title: head(("Environments", "环境")),
-        columns: HEADS.into_iter().map(head).collect(),
+        title: term!("Environments").to_owned_text(),
+        columns: HEADS.into_iter().map(fixed).collect(),
         rows: environments.iter().map(row).collect(),
         ..Table::default()
     }

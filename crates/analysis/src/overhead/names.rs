@@ -16,14 +16,11 @@ fn layers(environment: &Environment) -> String {
 /// What a side of an environment costs over the base.
 pub(super) fn overhead(kind: EnvironmentKind, side: Space, environment: &Environment) -> Text<String> {
     let (name, layers) = (environment.name, layers(environment));
-    let fixed = |en: &str, zh: &str| Text { en: en.to_owned(), zh: zh.to_owned() };
     match (kind, side) {
-        (EnvironmentKind::First, Space::Kernel) => fixed("Kernel overhead", "内核开销"),
-        (EnvironmentKind::First, Space::User) => fixed("OS overhead", "操作系统开销"),
-        (EnvironmentKind::Guest, Space::Kernel) => fixed("Hypervisor + kernel overhead", "虚拟机监控程序与内核的开销"),
-        (EnvironmentKind::Guest, Space::User) => {
-            fixed("Hypervisor + guest OS overhead", "虚拟机监控程序与客户机操作系统的开销")
-        }
+        (EnvironmentKind::First, Space::Kernel) => term!("Kernel overhead").to_owned_text(),
+        (EnvironmentKind::First, Space::User) => term!("OS overhead").to_owned_text(),
+        (EnvironmentKind::Guest, Space::Kernel) => term!("Hypervisor + kernel overhead").to_owned_text(),
+        (EnvironmentKind::Guest, Space::User) => term!("Hypervisor + guest OS overhead").to_owned_text(),
         (EnvironmentKind::Container, Space::Kernel) => Text {
             en: format!("Container layers{layers} + kernel overhead"),
             zh: format!("容器各层{layers}与内核的开销"),
@@ -32,12 +29,8 @@ pub(super) fn overhead(kind: EnvironmentKind, side: Space, environment: &Environ
             en: format!("Container layers{layers} + OS overhead"),
             zh: format!("容器各层{layers}与操作系统的开销"),
         },
-        (EnvironmentKind::Free, Space::Kernel) => {
-            fixed("Kernel overhead with all of the machine", "使用整机时的内核开销")
-        }
-        (EnvironmentKind::Free, Space::User) => {
-            fixed("OS overhead with all of the machine", "使用整机时的操作系统开销")
-        }
+        (EnvironmentKind::Free, Space::Kernel) => term!("Kernel overhead with all of the machine").to_owned_text(),
+        (EnvironmentKind::Free, Space::User) => term!("OS overhead with all of the machine").to_owned_text(),
         (EnvironmentKind::Other, Space::Kernel) => {
             Text { en: format!("{name} + kernel overhead"), zh: format!("{name} 与内核的开销") }
         }
@@ -65,7 +58,7 @@ pub(super) fn title(sheet: &Sheet, environment: usize, side: Space, kind: Enviro
     // Without the kernel's side it is not the OS that the base lacks.
     let name = match base.side {
         Space::Kernel => overhead(kind, side, here),
-        Space::User => Text { en: "Overhead".to_owned(), zh: "开销".to_owned() },
+        Space::User => term!("Overhead").to_owned_text(),
     };
     let of = of_rates(sheet);
     Text {
@@ -77,7 +70,7 @@ pub(super) fn title(sheet: &Sheet, environment: usize, side: Space, kind: Enviro
 /// What a title of percentages ends with where rates were turned into times.
 pub(super) fn of_rates(sheet: &Sheet) -> Text {
     match sheet.is_of_rates() {
-        true => Text { en: ", in the time of an operation", zh: "，按单次操作的时间计" },
+        true => term!(", in the time of an operation"),
         false => Text { en: "", zh: "" },
     }
 }

@@ -186,7 +186,7 @@ pub(super) fn over(environments: &[Environment], base: &CaseRecord, all: bool) -
         rows.push(Row { label: same(first.typed_id(id)), cells });
     }
     let id = first.typed_id(&base.id);
-    let over = Text { en: "over the base".to_owned(), zh: "相对基准".to_owned() };
+    let over = term!("over the base").to_owned_text();
     Some(Table {
         title: Text {
             en: format!("Over {id} of {} ({})", first.name, value.text().en),

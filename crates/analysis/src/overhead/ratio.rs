@@ -71,15 +71,12 @@ pub(super) fn ratio(sheet: &Sheet, all: bool) -> Option<Table> {
     }
     let mean = (means.len() > 1).then(|| means.iter().sum::<f64>() / means.len() as f64);
     rows.extend(mean.map(|mean| Row {
-        label: Text { en: "mean of these".into(), zh: "以上的平均".into() },
+        label: term!("mean of these").to_owned_text(),
         cells: vec![same(two_digits(mean)), same("–")],
     }));
     (!rows.is_empty()).then(|| Table {
-        title: Text {
-            en: "Write/read ratio: what a write takes, in times of a read".into(),
-            zh: "写/读比：写所需为读的倍数".into(),
-        },
-        columns: vec![Text { en: "mean".into(), zh: "平均".into() }, Text { en: "each".into(), zh: "各项".into() }],
+        title: term!("Write/read ratio: what a write takes, in times of a read").to_owned_text(),
+        columns: vec![term!("mean").to_owned_text(), term!("each").to_owned_text()],
         rows,
         ..Table::default()
     })
@@ -118,10 +115,13 @@ pub(super) fn deviation(sheet: &Sheet) -> Option<Table> {
             }
         }
     }
-    let head = |en: &str, zh: &str| Text { en: en.to_owned(), zh: zh.to_owned() };
     (!rows.is_empty()).then(|| Table {
-        title: head("Deviation/mean of all samples, over the columns above", "全部样本的标准差/平均值，取自以上各列"),
-        columns: vec![head("least", "最小"), head("middle", "中间"), head("greatest", "最大")],
+        title: term!("Deviation/mean of all samples, over the columns above").to_owned_text(),
+        columns: vec![
+            term!("least").to_owned_text(),
+            term!("middle").to_owned_text(),
+            term!("greatest").to_owned_text(),
+        ],
         rows,
         ..Table::default()
     })

@@ -138,7 +138,7 @@ impl<'a> Sheet<'a> {
         point: &Params,
     ) -> Result<&ComparableValue, Text<String>> {
         match self.figure(environment, operation, side, point) {
-            None => Err(Text { en: "not measured".to_owned(), zh: "未测量".to_owned() }),
+            None => Err(term!("not measured").to_owned_text()),
             Some(figure) => figure.value.as_ref().map_err(Clone::clone),
         }
     }
@@ -154,7 +154,7 @@ impl<'a> Sheet<'a> {
         let value = self.value(environment, operation, side, point)?;
         let base = self.base.as_ref().map(|base| self.value(0, operation, base.side, &base.point));
         let base = match base {
-            None => return Err(Text { en: "no base".to_owned(), zh: "没有基准".to_owned() }),
+            None => return Err(term!("no base").to_owned_text()),
             Some(Err(why)) => {
                 return Err(Text { en: format!("no base: {}", why.en), zh: format!("没有基准：{}", why.zh) });
             }
@@ -200,7 +200,7 @@ impl<'a> Sheet<'a> {
 pub(super) fn at(point: &Params) -> Text<String> {
     let points: Vec<String> = point.0.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
     match points.is_empty() {
-        true => Text { en: "plain".into(), zh: "默认".into() },
+        true => term!("plain").to_owned_text(),
         false => super::same(points.join(" ")),
     }
 }

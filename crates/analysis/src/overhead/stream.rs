@@ -20,8 +20,7 @@ use crate::stream_times::{KERNEL, KERNELS, best_rate_and_mean_time, best_rate_an
 /// Our own probe, and what STREAM itself printed.
 const PROBES: [&str; 2] = ["memory.stream", "stream.best_rate"];
 /// What both sides must have alike, as a note or in the case's id.
-const ALIKE: [(&str, Text); 2] =
-    [("threads", Text { en: "threads", zh: "线程" }), ("elements", Text { en: "elements", zh: "元素" })];
+const ALIKE: [(&str, Text); 2] = [("threads", term!("threads")), ("elements", term!("elements"))];
 
 /// Whether `probe` is shown here.
 pub(super) fn is_part(probe: &str) -> bool {
@@ -105,13 +104,13 @@ fn of_group(
         })
     };
     let kernels: Vec<StreamKernel> = KERNELS.iter().filter_map(kernel).collect();
-    let title = |en: &str, zh: &str| Text {
-        en: format!("{en}, {} runs: {probe} {points}", counts.join(", ")),
-        zh: format!("{zh}，运行次数 {}：{probe} {points}", counts.join("，")),
+    let title = |name: Text| Text {
+        en: format!("{}, {} runs: {probe} {points}", name.en, counts.join(", ")),
+        zh: format!("{}，运行次数 {}：{probe} {points}", name.zh, counts.join("，")),
     };
     let pictures = [
-        (title("STREAM, best rate of all runs, MB/s", "STREAM，全部运行中的最高速率，MB/s"), Scale::Rate),
-        (title("STREAM, smallest average time of a run, s", "STREAM，各次运行平均时间中的最小值，s"), Scale::Time),
+        (title(term!("STREAM, best rate of all runs, MB/s")), Scale::Rate),
+        (title(term!("STREAM, smallest average time of a run, s")), Scale::Time),
     ];
     let table = |(title, scale): &(Text<String>, Scale)| {
         let mut table = Table { title: title.clone(), columns: columns.clone(), ..Table::default() };
@@ -357,11 +356,10 @@ fn noted(case: &CaseRecord, name: &str) -> Option<String> {
 }
 
 /// Of a kernel that an environment has not at all.
-const NOT_MEASURED: Text = Text { en: "not measured", zh: "未测量" };
+const NOT_MEASURED: Text = term!("not measured");
 
 fn reason(picked: &[&CaseRecord]) -> Text<String> {
-    let no_time =
-        || Text { en: "no time: elements are unknown".into(), zh: "没有时间：元素个数未知".into() };
+    let no_time = || term!("no time: elements are unknown").to_owned_text();
     let Some(case) = picked.first() else { return NOT_MEASURED.to_owned_text() };
     reasons::of_outcome(&case.outcome).unwrap_or_else(no_time)
 }

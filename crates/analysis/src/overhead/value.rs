@@ -58,7 +58,7 @@ impl ComparableValue {
         id: &str,
         quantity: Option<&str>,
     ) -> Result<ComparableValue, Text<String>> {
-        let mut reason = Text { en: "not measured".to_owned(), zh: "未测量".to_owned() };
+        let mut reason = term!("not measured").to_owned_text();
         let mut cases: Vec<(usize, &CaseRecord)> = Vec::new();
         let mut probe: Option<&ProbeInfo> = None;
         for (at, run) in environment.runs.iter().enumerate() {
@@ -120,7 +120,7 @@ impl ComparableValue {
         }
         let ratio = self.value / base.value;
         if !(ratio > 0.0 && ratio.is_finite()) {
-            return Err(Text { en: "not finite".to_owned(), zh: "不是有限值".to_owned() });
+            return Err(term!("not finite").to_owned_text());
         }
         // About the ratio of the medians, as far as a comparison has it about that of the means.
         let ends = |difference: Difference| {

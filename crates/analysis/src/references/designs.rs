@@ -69,7 +69,7 @@ pub(super) fn complete(reference: &mut Reference) {
         ReferenceValue {
             interval: time.interval.map(turned),
             half: time.half.map(turned),
-            method: Some(BY_FIRST_CACHE.to_owned_text()),
+            method: Some(crate::texts::references::designs::CLOCK.to_owned_text()),
             ..ReferenceValue::of(CLOCK, hz(time.value))
         }
     };
@@ -84,12 +84,5 @@ pub(super) fn complete(reference: &mut Reference) {
     }
 }
 
-const BY_MANUAL: Text = Text {
-    en: "load-to-use latency by the maker's optimization manual, which gives the least; L2 up to 3 cycles more",
-    zh: "厂商优化手册给出的加载延迟下限；L2 可多 3 个周期",
-};
-const BY_FIRST_CACHE: Text = Text {
-    en: "from the L1d latency that sc-membench by Spare Cores (CC BY-SA 4.0) measured and the cycles that it takes: the median over the \
-         servers; the interval is from their 10th to their 90th percentile",
-    zh: "由 Spare Cores 的 sc-membench（CC BY-SA 4.0）所测 L1d 延迟与其周期数得出：各服务器的中位数；区间为第 10 至第 90 百分位",
-};
+const BY_MANUAL: Text =
+    term!("load-to-use latency by the maker's optimization manual, which gives the least; L2 up to 3 cycles more");

@@ -162,7 +162,4 @@ pub fn is_about(words: &str) -> bool {
     words.starts_with(['~', '约'])
 }
 
-const OTHERWISE: Text = Text {
-    en: "; ~: another method or clock, or a single round",
-    zh: "；约：方法或频率不同，或只有一轮",
-};
+const OTHERWISE: Text = term!("; ~: another method or clock, or a single round");

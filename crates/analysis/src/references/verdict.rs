@@ -61,22 +61,22 @@ impl Standing {
             | Standing::PerhapsBetter
             | Standing::PerhapsWorse
             | Standing::Unsteady => return None,
-            Standing::NoInterval => Text { en: "no verdict, no interval", zh: "无区间，不作判断" },
-            Standing::OtherMethod => Text { en: "no verdict, other method", zh: "方法不同，不作判断" },
+            Standing::NoInterval => term!("no verdict, no interval"),
+            Standing::OtherMethod => term!("no verdict, other method"),
             Standing::SmallBuffer => {
-                Text { en: "no verdict, may be in the last cache", zh: "可能在末级缓存内，不作判断" }
+                term!("no verdict, may be in the last cache")
             }
-            Standing::OtherClock => Text { en: "no verdict, other clock", zh: "频率不同，不作判断" },
+            Standing::OtherClock => term!("no verdict, other clock"),
             Standing::NoCycles => NO_CYCLES,
             Standing::NotMeasured => NOT_MEASURED,
-            Standing::NoDirection => Text { en: "neither is better", zh: "无优劣之分" },
+            Standing::NoDirection => term!("neither is better"),
         })
     }
 }
 
-pub(super) const NO_CYCLES: Text = Text { en: "cycles not known", zh: "周期数未知" };
+pub(super) const NO_CYCLES: Text = term!("cycles not known");
 /// A value that a run does not have.
-pub(super) const NOT_MEASURED: Text = Text { en: "not measured", zh: "未测量" };
+pub(super) const NOT_MEASURED: Text = term!("not measured");
 
 /// What a value comes to beside a reference.
 #[derive(Debug, Clone, PartialEq)]
@@ -112,13 +112,13 @@ impl Tone {
     }
 }
 
-const AS_USUAL: Text = Text { en: "as usual", zh: "正常" };
+const AS_USUAL: Text = term!("as usual");
 /// Beyond what is usual, by less than the interval: from so much on.
 const PERHAPS: f64 = 0.02;
-const PERHAPS_SLOWER: Text = Text { en: "perhaps slower", zh: "可能偏慢" };
-const PERHAPS_FASTER: Text = Text { en: "perhaps faster", zh: "可能偏快" };
+const PERHAPS_SLOWER: Text = term!("perhaps slower");
+const PERHAPS_FASTER: Text = term!("perhaps faster");
 /// Beside one machine.
-const SAME: Text = Text { en: "same", zh: "相当" };
+const SAME: Text = term!("same");
 
 /// How far a value lies beyond an end, above 1, in words; none of what rounds to nothing.
 fn amount(beyond: f64, [en, zh]: [&str; 2]) -> Option<Text<String>> {
@@ -242,8 +242,8 @@ impl NearestReference<'_> {
     /// What the column beside the values is called.
     pub fn column(&self) -> Text {
         match self.is_usual() {
-            true => Text { en: "usual for its kind", zh: "同类常见范围" },
-            false => Text { en: "beside one machine", zh: "与一台机器相比" },
+            true => term!("usual for its kind"),
+            false => term!("beside one machine"),
         }
     }
 }

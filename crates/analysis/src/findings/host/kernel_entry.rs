@@ -1,6 +1,6 @@
 //! What every entry into the kernel pays besides the hardware's own cost.
 
-use hostmark_model::{Audit, HostFacts, HostWeight, Text};
+use hostmark_model::{Audit, HostFacts, HostWeight};
 
 use super::HostRule;
 use crate::texts::findings::host::kernel_entry as texts;
@@ -74,8 +74,8 @@ pub(super) static SECCOMP: HostRule = HostRule {
     see: |host, _| {
         host.limits.seccomp.as_deref().filter(|mode| *mode == "filter")?;
         let place = match host.virtualization.container.as_deref() {
-            Some(_) => Text { en: "this container", zh: "此容器" },
-            None => Text { en: "this process", zh: "此进程" },
+            Some(_) => term!("this container"),
+            None => term!("this process"),
         };
         Some(texts::seccomp_effect!(place))
     },

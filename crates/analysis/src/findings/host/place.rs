@@ -41,8 +41,7 @@ fn directory(host: &HostFacts, purpose: Purpose) -> Option<&DirectoryFact> {
 /// Why no file can be made in a directory; none where one can, or nobody knows.
 fn unwritable(directory: &DirectoryFact) -> Option<Text> {
     if directory.options.iter().any(|option| option == "ro") {
-        return Some(Text { en: "mounted read-only", zh: "以只读方式挂载" });
+        return Some(term!("mounted read-only"));
     }
-    (directory.writable == Some(false))
-        .then_some(Text { en: "not this user's to write", zh: "不允许本用户写入" })
+    (directory.writable == Some(false)).then_some(term!("not this user's to write"))
 }

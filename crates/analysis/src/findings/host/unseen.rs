@@ -12,9 +12,9 @@ const GROUP_CHARS: usize = 24;
 /// The limits of which as much could be seen.
 fn limits_with(limits: &LimitFacts, sight: Sight) -> Option<Text> {
     match [Resource::Cpu, Resource::Memory].map(|resource| limits.sight(resource) == sight) {
-        [true, true] => Some(Text { en: "CPU quota and memory limit", zh: "CPU 配额与内存限额" }),
-        [true, false] => Some(Text { en: "the CPU quota", zh: "CPU 配额" }),
-        [false, true] => Some(Text { en: "the memory limit", zh: "内存限额" }),
+        [true, true] => Some(term!("CPU quota and memory limit")),
+        [true, false] => Some(term!("the CPU quota")),
+        [false, true] => Some(term!("the memory limit")),
         [false, false] => None,
     }
 }
@@ -51,11 +51,11 @@ pub(super) static LIMITS_ABOVE: HostRule = HostRule {
 /// What /proc would tell, and does not.
 fn missing(host: &HostFacts, disturbed: &Disturbed) -> Vec<Words> {
     [
-        (host.memory.total_bytes == 0, Text { en: "memory", zh: "内存" }),
-        (host.activity.load.or(disturbed.load).is_none(), Text { en: "load", zh: "负载" }),
+        (host.memory.total_bytes == 0, term!("memory")),
+        (host.activity.load.or(disturbed.load).is_none(), term!("load")),
         (host.activity.uptime_s.is_none(), Text { en: "steal", zh: "CPU steal" }),
-        (disturbed.processes_unseen, Text { en: "processes", zh: "进程" }),
-        (host.process.policy.is_none(), Text { en: "scheduling", zh: "调度" }),
+        (disturbed.processes_unseen, term!("processes")),
+        (host.process.policy.is_none(), term!("scheduling")),
     ]
     .into_iter()
     .filter(|(is_missing, _)| *is_missing)
@@ -71,7 +71,7 @@ pub(super) static NO_PROC: HostRule = HostRule {
         // What another tool measured tells neither the memory nor the size of a page.
         let is_here = host.limits.unknown || host.memory.page_bytes > 0;
         (is_here && host.memory.total_bytes == 0).then_some(())?;
-        let Words { en, zh } = joined(&missing(host, disturbed), Text { en: ", ", zh: "、" });
+        let Words { en, zh } = joined(&missing(host, disturbed), term!(", ", "list"));
         Some(texts::no_proc_effect!(missing = Text { en, zh }))
     },
 };

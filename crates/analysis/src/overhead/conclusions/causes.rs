@@ -23,24 +23,17 @@ const STAYS: &str = "syscall.null";
 static CAUSES: [GuestCost; 3] = [
     GuestCost {
         probe: "clock.sleep",
-        claim: Text {
-            en: "Timers lose more than calls that stay in the guest (arming and interrupt are exits)",
-            zh: "定时器的损失大于不离开虚拟机的调用（设置定时器与其中断都会退出）",
-        },
+        claim: term!("Timers lose more than calls that stay in the guest (arming and interrupt are exits)"),
     },
     GuestCost {
         probe: "sched.ipi",
-        claim: Text {
-            en: "Interrupts between CPUs lose more than calls that stay in the guest (sending and receiving are exits)",
-            zh: "CPU 间中断的损失大于不离开虚拟机的调用（发送与接收都会退出）",
-        },
+        claim: term!(
+            "Interrupts between CPUs lose more than calls that stay in the guest (sending and receiving are exits)"
+        ),
     },
     GuestCost {
         probe: "paging.fault",
-        claim: Text {
-            en: "Page faults lose more than calls that stay in the guest (two page tables are filled and walked)",
-            zh: "缺页的损失大于不离开虚拟机的调用（要填写并遍历两级页表）",
-        },
+        claim: term!("Page faults lose more than calls that stay in the guest (two page tables are filled and walked)"),
     },
 ];
 
@@ -83,10 +76,7 @@ fn nested_paging(guest: &Environment, pairs: &[Pair]) -> Option<LayerConclusion>
     const SIZE: &str = "size";
     /// So many times as large, one fits the TLB and the other does not.
     const APART: u64 = 1024;
-    const CLAIM: Text = Text {
-        en: "Nested paging costs: loads that miss the TLB lose more than loads that hit",
-        zh: "嵌套分页有代价：TLB 未命中的加载损失大于命中的加载",
-    };
+    const CLAIM: Text = term!("Nested paging costs: loads that miss the TLB lose more than loads that hit");
     let mut kinds: BTreeMap<String, Vec<(u64, &Pair)>> = BTreeMap::new();
     for pair in pairs {
         let Ok(CaseId { probe, params }) = pair.id.parse::<CaseId>() else { continue };
@@ -113,12 +103,12 @@ fn is_random(params: &Params) -> bool {
 
 /// What the reasons of KVM's statistics stand for.
 const MEANINGS: [(&str, Text); 6] = [
-    ("halt_exits", Text { en: "idle CPUs; halt polling decides what that costs", zh: "空闲 CPU；代价取决于停机轮询" }),
-    ("io_exits", Text { en: "ports of emulated devices", zh: "模拟设备的端口" }),
-    ("mmio_exits", Text { en: "registers of emulated devices", zh: "模拟设备的寄存器" }),
-    ("irq_exits", Text { en: "interrupts of the host, timers among them", zh: "宿主机的中断，包括定时器" }),
-    ("pf_taken", Text { en: "pages that the host had still to give", zh: "宿主机尚待分配的页" }),
-    ("hypercalls", Text { en: "requests to the hypervisor", zh: "对虚拟机监控程序的请求" }),
+    ("halt_exits", term!("idle CPUs; halt polling decides what that costs")),
+    ("io_exits", term!("ports of emulated devices")),
+    ("mmio_exits", term!("registers of emulated devices")),
+    ("irq_exits", term!("interrupts of the host, timers among them")),
+    ("pf_taken", term!("pages that the host had still to give")),
+    ("hypercalls", term!("requests to the hypervisor")),
 ];
 
 /// How often the guest left guest mode while it was measured, and for what.

@@ -47,7 +47,7 @@ pub(super) fn of_writes(claims: &Claims) -> Option<LayerConclusion> {
         ),
         zh: format!("写所需时间为读的 {}倍，{}；一份关于本机与虚拟机文件 I/O 的报告为 2.55", shown.zh, of.zh),
     };
-    let claim = claims.named(Text { en: "Writes cost more than reads".into(), zh: "写的代价高于读".into() });
+    let claim = claims.named(term!("Writes cost more than reads").to_owned_text());
     let used: Vec<usize> = sides.iter().flatten().flatten().copied().collect();
     let name = claims.sheet.family.name;
     let (times, parts) = (format!("{:.2}", ratio.value), [LabelledFigure::of(label, ratio.beyond_one())]);

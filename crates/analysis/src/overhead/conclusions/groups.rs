@@ -153,11 +153,10 @@ pub(super) fn most_expensive(other: &Environment, kind: EnvironmentKind, pairs: 
 
 /// What lies between the first environment and another one.
 fn layer(other: &Environment, kind: EnvironmentKind) -> Text<String> {
-    let fixed = |en: &str, zh: &str| Text { en: en.to_owned(), zh: zh.to_owned() };
     match kind {
-        _ if other.is_emulated() => fixed("QEMU's emulation", "QEMU 的模拟"),
-        EnvironmentKind::Guest => fixed("The hypervisor", "虚拟机监控程序"),
-        EnvironmentKind::Container => fixed("The container", "容器"),
+        _ if other.is_emulated() => term!("QEMU's emulation").to_owned_text(),
+        EnvironmentKind::Guest => term!("The hypervisor").to_owned_text(),
+        EnvironmentKind::Container => term!("The container").to_owned_text(),
         EnvironmentKind::First | EnvironmentKind::Free | EnvironmentKind::Other => each(|_| other.name.to_owned()),
     }
 }

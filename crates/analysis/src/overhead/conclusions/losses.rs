@@ -53,10 +53,7 @@ pub(super) fn ratio(claims: &Claims) -> Option<LayerConclusion> {
     if !has_values(claims) {
         return None;
     }
-    let claim = claims.named(Text {
-        en: "The overhead of reads is greater than that of writes".into(),
-        zh: "读的开销（百分比）大于写".into(),
-    });
+    let claim = claims.named(term!("The overhead of reads is greater than that of writes").to_owned_text());
     let (Some(read), Some(write)) = (claims.base(READ), claims.base(WRITE)) else {
         return Some(needs(&claim, NEEDS_KERNEL));
     };
@@ -142,7 +139,7 @@ pub(super) fn of_reads(claims: &Claims) -> Vec<LayerConclusion> {
         );
     }
     if !has_guest(claims) {
-        let place = Text { en: "under a hypervisor".into(), zh: "在虚拟机监控程序之下".into() };
+        let place = term!("under a hypervisor").to_owned_text();
         all.push(needs(&claim(&place), NEEDS_GUEST));
     }
     all
@@ -211,13 +208,9 @@ pub(super) fn of_kernel(claims: &Claims) -> Vec<LayerConclusion> {
 
 /// The claim by what an environment is.
 fn of_layers(kind: EnvironmentKind, name: &str) -> Text<String> {
-    let fixed = |en: &str, zh: &str| Text { en: en.to_owned(), zh: zh.to_owned() };
     match kind {
-        EnvironmentKind::First => fixed("The kernel loses less than the OS", "内核的损失小于操作系统"),
-        EnvironmentKind::Guest => fixed(
-            "Hypervisor and kernel lose less than hypervisor and guest OS",
-            "虚拟机监控程序与内核的损失小于虚拟机监控程序与客户机操作系统",
-        ),
+        EnvironmentKind::First => term!("The kernel loses less than the OS").to_owned_text(),
+        EnvironmentKind::Guest => term!("Hypervisor and kernel lose less than hypervisor and guest OS").to_owned_text(),
         EnvironmentKind::Container | EnvironmentKind::Free | EnvironmentKind::Other => Text {
             en: format!("The kernel loses less than the OS in {name}"),
             zh: format!("{name} 中内核的损失小于操作系统"),

@@ -33,10 +33,10 @@ impl ClaimVerdict {
     /// As it stands before the claim.
     pub fn label(self) -> Text {
         match self {
-            ClaimVerdict::So => Text { en: "so here", zh: "此处成立" },
-            ClaimVerdict::NotSo => Text { en: "not so here", zh: "此处不成立" },
-            ClaimVerdict::Unknown => Text { en: "cannot be told", zh: "无法判断" },
-            ClaimVerdict::Needs => Text { en: "needs more", zh: "数据不足" },
+            ClaimVerdict::So => term!("so here"),
+            ClaimVerdict::NotSo => term!("not so here"),
+            ClaimVerdict::Unknown => term!("cannot be told"),
+            ClaimVerdict::Needs => term!("needs more"),
         }
     }
 }
@@ -249,12 +249,8 @@ fn needs(claim: &Text<String>, what: Text) -> LayerConclusion {
     LayerConclusion { verdict: ClaimVerdict::Needs, text, short: None, cases: Vec::new(), cost: 0.0 }
 }
 
-const NEEDS_KERNEL: Text = Text {
-    en: "needs the same measured inside the kernel, by hostmark's kernel module",
-    zh: "需要用 hostmark 的内核模块在内核态测量同样的操作",
-};
-const NEEDS_GUEST: Text =
-    Text { en: "needs a guest's run beside it (guest=RUN)", zh: "需要并列一次虚拟机的运行（guest=RUN）" };
+const NEEDS_KERNEL: Text = term!("needs the same measured inside the kernel, by hostmark's kernel module");
+const NEEDS_GUEST: Text = term!("needs a guest's run beside it (guest=RUN)");
 
 /// A number with its interval, which `end` writes as it does the number.
 fn with_interval(number: &str, figure: &Propagated, end: impl Fn(f64) -> String) -> Text<String> {
