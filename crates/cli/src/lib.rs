@@ -1,6 +1,12 @@
 //! How does one ask? The command line: parses, calls, prints, and ends with a documented exit code.
 #![forbid(unsafe_code)]
 
+/// The texts of the help and of the settings that can be tried, made of the Markdown files beside them, and the macro `term!` of `terms.md`.
+#[macro_use]
+mod texts {
+    include!(concat!(env!("OUT_DIR"), "/texts.rs"));
+}
+
 mod command;
 pub mod commands;
 mod emulator;
@@ -12,10 +18,6 @@ mod progress;
 mod shown;
 mod signals;
 mod store;
-/// The texts of the help and of the settings that can be tried, made of the Markdown files beside them.
-mod texts {
-    include!(concat!(env!("OUT_DIR"), "/texts.rs"));
-}
 mod wall;
 mod words;
 pub mod world;

@@ -59,11 +59,11 @@ impl Topic {
     const fn label(self) -> Text {
         match self {
             Topic::Probe => Text { en: "", zh: "" },
-            Topic::Finding => Text { en: "finding: ", zh: "结论：" },
-            Topic::Setting => Text { en: "setting to try: ", zh: "可试验的设置：" },
-            Topic::Term => Text { en: "term: ", zh: "术语：" },
-            Topic::Reference => Text { en: "reference: ", zh: "参考机器：" },
-            Topic::Command => Text { en: "command: ", zh: "命令：" },
+            Topic::Finding => term!("finding: "),
+            Topic::Setting => term!("setting to try: "),
+            Topic::Term => term!("term: "),
+            Topic::Reference => term!("reference: "),
+            Topic::Command => term!("command: "),
         }
     }
 }
@@ -158,10 +158,10 @@ pub fn page(entry: &Entry, options: &RenderOptions) -> String {
     parts.join("\n")
 }
 
-const DO: Text = Text { en: "What to do", zh: "怎么办" };
-const OF: Text = Text { en: "Drawn from", zh: "依据的探针" };
-const CURES: Text = Text { en: "Findings that it may cure", zh: "可能改善的结论" };
-const SHOW: Text = Text { en: "Shown by", zh: "由此命令显示" };
+const DO: Text = term!("What to do");
+const OF: Text = term!("Drawn from");
+const CURES: Text = term!("Findings that it may cure");
+const SHOW: Text = term!("Shown by");
 
 /// The best matches, a line each.
 pub fn list(typed: &str, found: &[Entry], options: &RenderOptions) -> String {

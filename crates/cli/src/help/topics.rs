@@ -11,7 +11,7 @@ pub const MORE: Text = Text {
     zh: "`{} --help` 显示全部内容：细节、示例、过滤表达式、退出码、文件。",
 };
 /// The command that clap adds.
-pub const HELP_COMMAND: Text = Text { en: "Print the help of a command", zh: "打印某个命令的帮助" };
+pub const HELP_COMMAND: Text = term!("Print the help of a command");
 
 /// A heading of ours, or of the command line, in this language; as it is where there is none.
 pub fn heading(en: &str, lang: Lang) -> &str {
@@ -42,9 +42,9 @@ pub fn usage(en: &str, lang: Lang) -> String {
 pub fn of_every_command(id: &str) -> Option<Text> {
     Some(match id {
         "help" => {
-            Text { en: "Print help: -h one screen, --help everything", zh: "打印帮助：-h 一屏，--help 全部" }
+            term!("Print help: -h one screen, --help everything")
         }
-        "version" => Text { en: "Print the version", zh: "打印版本" },
+        "version" => term!("Print the version"),
         _ => return None,
     })
 }

@@ -102,7 +102,7 @@ fn read(directory: &Path, filters: &[String]) -> Result<Gathering> {
                 }
                 None => gathering.read(&name, &bytes),
             },
-            Ok(None) => gathering.refuse(&name, text("is too large for a run", "过大，不是运行文件")),
+            Ok(None) => gathering.refuse(&name, term!("is too large for a run").to_owned_text()),
             Err(error) => gathering.refuse(&name, cannot(&error)),
         }
     }
@@ -110,15 +110,14 @@ fn read(directory: &Path, filters: &[String]) -> Result<Gathering> {
         gathering.pairs(fleet, |file| shown(&below.join(file)));
     }
     for path in &found.journals {
-        let why = text("was cut short; finish it: hostmark run --resume", "未测完；可用 hostmark run --resume 继续");
+        let why = term!("was cut short; finish it: hostmark run --resume").to_owned_text();
         gathering.refuse(&shown(path), why);
     }
     for (path, error) in &found.unreadable {
         gathering.refuse(&shown(path), cannot(error));
     }
     if found.is_cut {
-        let why =
-            text("has more entries than are read; give a smaller directory", "条目过多，未全部读取；请给出较小的目录");
+        let why = term!("has more entries than are read; give a smaller directory").to_owned_text();
         gathering.refuse(&directory.to_string_lossy(), why);
     }
     if gathering.runs() == 0 {
@@ -156,10 +155,6 @@ fn refuse_missing(fleet: &FleetRun, gathering: &mut Gathering) {
         let zh = format!("没有运行（{}{zh}）；可用 hostmark fleet run --resume 继续", state.zh);
         gathering.refuse(&host.host, Text { en, zh });
     }
-}
-
-fn text(en: &str, zh: &str) -> Text<String> {
-    Text { en: en.to_owned(), zh: zh.to_owned() }
 }
 
 fn cannot(error: &std::io::Error) -> Text<String> {

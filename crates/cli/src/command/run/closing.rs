@@ -24,22 +24,21 @@ pub enum ShownAmount {
 
 /// The lines behind a run that is kept in `file`, and that was stopped where a line goes on with it.
 pub fn lines(run: &Run, file: &Path, goes_on: Option<&str>, shown: ShownAmount, lang: Lang) -> String {
-    let word = |en: &'static str, zh: &'static str| if lang == Lang::Zh { zh } else { en };
     let width = output::options(lang, false).width;
     // A path is not parted: it is to be copied whole.
-    let mut text = format!("{}{}\n", word("saved as ", "已存为 "), visible(&file.display().to_string()));
+    let mut text = format!("{}{}\n", term!("saved as ").say(lang), visible(&file.display().to_string()));
     let more = match shown {
         ShownAmount::Part => Some("--full"),
         ShownAmount::Cases => Some("--verbose"),
         ShownAmount::All => None,
     };
     let mut commands = Vec::new();
-    commands.extend(goes_on.map(|line| format!("{}{line}", word("continue: ", "继续："))));
+    commands.extend(goes_on.map(|line| format!("{}{line}", term!("continue: ").say(lang))));
     if let (Some(name), Some(more)) = (name(run, file), more) {
-        commands.push(format!("{}hostmark report {name} {more}", word("more: ", "更多：")));
+        commands.push(format!("{}hostmark report {name} {more}", term!("more: ").say(lang)));
     }
     if let Some(probe) = probe_to_explain(run) {
-        commands.push(format!("{}hostmark explain {probe}", word("explain: ", "讲解：")));
+        commands.push(format!("{}hostmark explain {probe}", term!("explain: ").say(lang)));
     }
     let is_wider = |commands: &[String]| unicode_width::UnicodeWidthStr::width(commands.join("    ").as_str()) > width;
     // What explains more is the first to go, so that it stays one screen with the answer before it.

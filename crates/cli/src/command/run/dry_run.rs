@@ -128,18 +128,14 @@ fn title(look: Option<&MemoryLook>, lang: Lang) -> String {
 }
 
 fn table(plan: &Plan, look: Option<&MemoryLook>, of_table: Option<&str>, options: &RenderOptions) -> String {
-    const TIGHT: Text = Text {
-        en: "The limit has no room for all rounds: some cases would be skipped.",
-        zh: "时限容不下全部轮次：部分用例将被跳过。",
-    };
+    const TIGHT: Text = term!("The limit has no room for all rounds: some cases would be skipped.");
     let (lang, width) = (options.lang, options.width);
-    let word = |en: &'static str, zh: &'static str| if lang == Lang::Zh { zh } else { en };
     let eta = Eta::of(plan);
     let counts = counts(plan, &eta);
     let seconds = |time: Duration| format!("{:.1} s", time.as_secs_f64());
     let mut text = hanging("", &title(look, lang), width);
     if let Some(name) = of_table {
-        text += &format!("{} {name}\n", word("table", "表"));
+        text += &format!("{} {name}\n", term!("table").say(lang));
     }
     let cases = match (lang, eta.cases) {
         (Lang::En, cases) => counted(cases, "case"),
@@ -172,23 +168,24 @@ fn table(plan: &Plan, look: Option<&MemoryLook>, of_table: Option<&str>, options
         let skips = if count.skipped > 0 { count.skipped.to_string() } else { String::new() };
         row(name, [count.measured.to_string(), skips, seconds(count.expected)])
     };
-    text += &row("", [word("cases", "用例"), word("skipped", "已跳过"), word("time", "时间")].map(str::to_owned));
+    text +=
+        &row("", [term!("cases").say(lang), term!("skipped").say(lang), term!("time").say(lang)].map(str::to_owned));
     for (group, sum) in groups(&counts) {
         text += &format!("\n{}", counted(group, &sum));
         for (_, id, count) in counts.iter().filter(|(own, ..)| *own == group) {
             if plan.derived.iter().any(|entry| entry.id() == *id) {
-                text += &hanging("  ", &format!("{id}   {}", word("computed from others", "由其他用例算出")), width);
+                text += &hanging("  ", &format!("{id}   {}", term!("computed from others").say(lang)), width);
                 continue;
             }
             text += &counted(&format!("  {id}"), count);
             let brought_by = plan.brought_by(id).join(", ");
             if !brought_by.is_empty() {
-                let for_whom = word("only what is needed for ", "仅测所需部分，用于 ");
+                let for_whom = term!("only what is needed for ").say(lang);
                 text += &hanging("    ", &format!("{for_whom}{brought_by}"), width);
             }
             for case in plan.cases.iter().filter(|case| case.id.probe == *id) {
                 let what = match &case.skip {
-                    Some(reason) => format!("{}{}", word("skipped: ", "已跳过："), localized(reason, lang)),
+                    Some(reason) => format!("{}{}", term!("skipped: ").say(lang), localized(reason, lang)),
                     None => seconds(eta.of_cases(plan, [case])),
                 };
                 let case = shown::case_id(&case.id.to_string());

@@ -33,7 +33,7 @@ pub fn found(files: &[PathBuf], filters: &[String]) -> Result<(Vec<HostChange>, 
 }
 
 fn too_large() -> Text<String> {
-    Text { en: "is too large for a run".into(), zh: "过大，不是运行文件".into() }
+    term!("is too large for a run").to_owned_text()
 }
 
 fn cannot(error: &std::io::Error) -> Text<String> {

@@ -129,10 +129,7 @@ fn all_series() -> String {
     store::series_names().into_iter().map(line).collect()
 }
 
-const NONE: Text = Text {
-    en: "no run is kept on this machine; hostmark run makes one",
-    zh: "本机没有保存任何运行；hostmark run 会产生一个",
-};
+const NONE: Text = term!("no run is kept on this machine; hostmark run makes one");
 
 fn name(path: &Path, ending: &str) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -201,34 +198,33 @@ fn value(kept: &StoredRun) -> Value {
 }
 
 fn table(kept: &[StoredRun], lang: Lang) -> String {
-    let word = |en: &'static str, zh: &'static str| if lang == Lang::Zh { zh } else { en };
     let column = |head: &str, is_number: bool, may_go: bool| TextColumn { head: head.to_owned(), is_number, may_go };
     // What the name tells already, the moment and the host, goes first where there is little room.
     let heads = [
-        column(word("run", "运行"), false, false),
-        column(word("host", "主机"), false, true),
-        column(word("started", "开始"), false, true),
-        column(word("profile", "档位"), false, true),
-        column(word("measured", "已测"), true, false),
-        column(word("skipped", "已跳过"), true, false),
-        column(word("failed", "失败"), true, false),
+        column(term!("run").say(lang), false, false),
+        column(term!("host").say(lang), false, true),
+        column(term!("started").say(lang), false, true),
+        column(term!("profile").say(lang), false, true),
+        column(term!("measured").say(lang), true, false),
+        column(term!("skipped").say(lang), true, false),
+        column(term!("failed").say(lang), true, false),
         column("", false, false),
     ];
     let row = |kept: &StoredRun| match kept {
         StoredRun::Unreadable { name, reason } => vec![visible(name), format!("! {}", visible(reason))],
         StoredRun::Run(run, state) => {
             let profile = match &run.imported {
-                Some(_) => word("imported", "导入").to_owned(),
+                Some(_) => term!("imported").say(lang).to_owned(),
                 None => run.profile.name().to_owned(),
             };
             let state = match state {
                 RunState::Finished => String::new(),
                 RunState::Interrupted(reason, goes_on) => {
-                    let more = if *goes_on { word("; --resume goes on", "；--resume 可继续") } else { "" };
-                    format!("{}{}{more}", word("interrupted: ", "中断："), localized(reason, lang))
+                    let more = if *goes_on { term!("; --resume goes on").say(lang) } else { "" };
+                    format!("{}{}{more}", term!("interrupted: ").say(lang), localized(reason, lang))
                 }
-                RunState::Partial => word("cut short; --resume goes on", "未完成；--resume 可继续").into(),
-                RunState::UnderWay => word("under way", "进行中").into(),
+                RunState::Partial => term!("cut short; --resume goes on").say(lang).into(),
+                RunState::UnderWay => term!("under way").say(lang).into(),
             };
             let counts = [run.measured, run.skipped, run.failed].map(|count| count.to_string());
             let texts = [run.name.clone(), run.host.clone(), run.started.clone(), profile];

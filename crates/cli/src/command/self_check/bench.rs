@@ -142,7 +142,7 @@ impl Bench {
         let job = self.job(case).with(|job| (job.round, job.cases[0].seed) = (number, number.into()));
         let left = ALL.saturating_sub(self.elapsed());
         if left.is_zero() {
-            return Err(Words { en: "no time is left".into(), zh: "已没有时间".into() }.into());
+            return Err(term!("no time is left").to_owned_text().into());
         }
         let events = (self.measure)(catalogue, job, left.min(LONGEST_ROUND))?;
         if let Some(Event::Done { noise }) = events.last() {
@@ -197,9 +197,7 @@ fn in_thread(catalogue: Catalogue, job: Job, limit: Duration) -> Result<Vec<Even
             let (en, zh) = (format!("a round took over {seconds:.1} s"), format!("一轮测量超过 {seconds:.1} 秒"));
             Words { en, zh }.into()
         }
-        RecvTimeoutError::Disconnected => {
-            Unseen::Error(Words { en: "a round panicked".into(), zh: "一轮测量异常终止".into() })
-        }
+        RecvTimeoutError::Disconnected => Unseen::Error(term!("a round panicked").to_owned_text()),
     })
 }
 
@@ -225,9 +223,7 @@ fn parse(events: Vec<Event>) -> Result<BenchRound, Unseen> {
         }
     }
     match round.values.is_empty() {
-        true => {
-            Err(Unseen::Error(Words { en: "a round had no samples".into(), zh: "一轮测量没有样本".into() }))
-        }
+        true => Err(Unseen::Error(term!("a round had no samples").to_owned_text())),
         false => Ok(round),
     }
 }

@@ -29,10 +29,10 @@ pub enum Outcome {
 impl Outcome {
     const fn word(self) -> Text {
         match self {
-            Outcome::Passed => Text { en: "ok          ", zh: "通过    " },
-            Outcome::Failed => Text { en: "FAILED      ", zh: "未通过  " },
-            Outcome::Error => Text { en: "ERROR       ", zh: "出错    " },
-            Outcome::NotPossible => Text { en: "not possible", zh: "无法检查" },
+            Outcome::Passed => term!("ok          "),
+            Outcome::Failed => term!("FAILED      "),
+            Outcome::Error => term!("ERROR       "),
+            Outcome::NotPossible => term!("not possible"),
         }
     }
 }

@@ -134,5 +134,5 @@ pub fn without_cycles(bench: &Bench) -> Option<Words> {
 
 /// Why a value has no cycles.
 pub fn no_frequency() -> Words {
-    Words { en: "the core's frequency is unknown here".into(), zh: "此处无法得知核心频率".into() }
+    term!("the core's frequency is unknown here").to_owned_text()
 }

@@ -36,7 +36,7 @@ pub fn fleet(bench: &mut Bench, made_up: &MadeUp) -> Line {
     check.judge(bench, |_| {
         let names = odd(made_up);
         let back = match names.is_empty() {
-            true => Words { en: "no odd host".into(), zh: "没有异常主机".into() },
+            true => term!("no odd host").to_owned_text(),
             false => same(names.join(" ")),
         };
         Ok(Attempt { back, is_within: Ok(names == [MadeUp::name(0)]) })

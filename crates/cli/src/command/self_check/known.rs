@@ -29,7 +29,7 @@ const READINGS: u32 = 20;
 /// A clock that takes longer than 10 µs has fewer samples in a round than tell anything.
 const MOST_STRETCH: u64 = 100;
 
-const TITLE: Text = Text { en: "known", zh: "已知" };
+const TITLE: Text = term!("known");
 
 /// A probe without texts.
 pub const fn known(measure: fn(&mut Case) -> Result<()>) -> Probe {

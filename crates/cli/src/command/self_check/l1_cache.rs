@@ -37,8 +37,7 @@ pub fn l1_cache(bench: &mut Bench, size: Option<u64>) -> Line {
         zh: format!("{} 到 {} 的整数个周期，以及其 {MISS} 倍以上", HIT.0, HIT.1),
     };
     let check = Check { id: "l1_cache", put_in, bound, limit: Duration::from_secs(8), puts_others_in: false };
-    let no_size =
-        || Words { en: "the size of the cache is unknown here".into(), zh: "此处无法得知缓存大小".into() };
+    let no_size = || term!("the size of the cache is unknown here").to_owned_text();
     if let Some(reason) = size.is_none().then(no_size).or_else(|| without_cycles(bench)) {
         return check.impossible(reason);
     }

@@ -138,16 +138,13 @@ fn in_surroundings(
 ) -> Line {
     check.judge(bench, |bench| {
         if bench.elapsed() >= LATEST {
-            return Err(Words { en: "no time is left".into(), zh: "已没有时间".into() }.into());
+            return Err(term!("no time is left").to_owned_text().into());
         }
         let run = measure(surroundings, filters)?;
         let (back, is_within) = judged(&run).ok_or_else(|| without_value(&run))?;
         let disturbed = run.cases.iter().filter_map(CaseRecord::measured).any(is_disturbed);
         let is_within = match disturbed && !is_within {
-            true => Err(Words {
-                en: "other programs disturbed it; rerun later".into(),
-                zh: "受其他程序干扰；请稍后重试".into(),
-            }),
+            true => Err(term!("other programs disturbed it; rerun later").to_owned_text()),
             false => Ok(is_within),
         };
         Ok(Attempt { back, is_within })
@@ -168,6 +165,6 @@ fn without_value(run: &Run) -> Unseen {
         Outcome::Skipped { reason } | Outcome::Failed { reason } => Some(reason),
         _ => None,
     });
-    let without = || Words { en: "the run has no value".into(), zh: "运行没有数值".into() }.into();
+    let without = || term!("the run has no value").to_owned_text().into();
     reason.map_or_else(without, Unseen::from)
 }

@@ -64,21 +64,19 @@ pub enum Neighbour {
     Busy,
 }
 
-const fn case(filter: &'static str, en: &'static str, zh: &'static str) -> Concerned {
-    Concerned { filter, name: Text { en, zh } }
+const fn case(filter: &'static str, name: Text) -> Concerned {
+    Concerned { filter, name }
 }
 
 /// Stands for the nearest placement on two CPUs.
 pub const NEAR: &str = "NEAR";
 
-const PIPE_ACROSS: Concerned = case("ipc.pipe@cpus=NEAR", "a pipe round trip across CPUs", "跨 CPU 的管道往返");
-const WAKEUP: Concerned = case("sched.wakeup@by=futex,rate=1000,cpus=NEAR", "waking another CPU", "唤醒另一个 CPU");
-const TCP_ACROSS: Concerned =
-    case("net.tcp@cpus=NEAR", "a TCP round trip across CPUs over loopback", "跨 CPU 的本机 TCP 往返");
-const FREQUENCY: Concerned =
-    case("cpu.frequency@load=scalar,threads=1", "the frequency of one busy core", "单个繁忙核心的频率");
-const DRAM: Concerned = case("memory.latency@size=268435456,pattern=random,page=pmd", "DRAM latency", "DRAM 延迟");
-const NULL_CALL: Concerned = case("syscall.null", "a null system call", "空系统调用");
+const PIPE_ACROSS: Concerned = case("ipc.pipe@cpus=NEAR", term!("a pipe round trip across CPUs"));
+const WAKEUP: Concerned = case("sched.wakeup@by=futex,rate=1000,cpus=NEAR", term!("waking another CPU"));
+const TCP_ACROSS: Concerned = case("net.tcp@cpus=NEAR", term!("a TCP round trip across CPUs over loopback"));
+const FREQUENCY: Concerned = case("cpu.frequency@load=scalar,threads=1", term!("the frequency of one busy core"));
+const DRAM: Concerned = case("memory.latency@size=268435456,pattern=random,page=pmd", term!("DRAM latency"));
+const NULL_CALL: Concerned = case("syscall.null", term!("a null system call"));
 
 /// All of them: first those that concern hostmark's own processes alone, then those of the whole machine.
 pub static TUNINGS: &[Tuning] = &[
@@ -86,10 +84,7 @@ pub static TUNINGS: &[Tuning] = &[
         name: "huge-pages",
         texts: texts::HUGE_PAGES,
         findings: &["memory.huge_pages_off"],
-        cases: &[
-            DRAM,
-            case("memory.random_access@op=read,size=268435456,page=pmd", "random reads of memory", "随机读内存"),
-        ],
+        cases: &[DRAM, case("memory.random_access@op=read,size=268435456,page=pmd", term!("random reads of memory"))],
         turn: Mechanism::HugePages,
     },
     Tuning {
@@ -97,9 +92,9 @@ pub static TUNINGS: &[Tuning] = &[
         texts: texts::BINDING,
         findings: &["ipc.across_cpus"],
         cases: &[
-            case("ipc.pipe", "a pipe round trip", "管道往返"),
-            case("net.tcp", "a TCP round trip over loopback", "本机 TCP 往返"),
-            case("memory.random_access", "random reads of memory", "随机读内存"),
+            case("ipc.pipe", term!("a pipe round trip")),
+            case("net.tcp", term!("a TCP round trip over loopback")),
+            case("memory.random_access", term!("random reads of memory")),
         ],
         turn: Mechanism::Axis(&[["bind", "none", "cpu"], ["cpus", "free", "same_cpu"]]),
     },
@@ -110,18 +105,15 @@ pub static TUNINGS: &[Tuning] = &[
         cases: &[
             case(
                 "ipc.pipe_bandwidth@message=1048576,cpus=same_cpu",
-                "the pipe bandwidth of 1 MiB messages on one CPU",
-                "同一 CPU 上 1 MiB 消息的管道带宽",
+                term!("the pipe bandwidth of 1 MiB messages on one CPU"),
             ),
             case(
                 "ipc.pipe_bandwidth@message=1048576,cpus=NEAR",
-                "the pipe bandwidth of 1 MiB messages across CPUs",
-                "跨 CPU 的 1 MiB 消息管道带宽",
+                term!("the pipe bandwidth of 1 MiB messages across CPUs"),
             ),
             case(
                 "ipc.pipe_bandwidth@message=65536,cpus=NEAR",
-                "the pipe bandwidth of 64 KiB messages across CPUs",
-                "跨 CPU 的 64 KiB 消息管道带宽",
+                term!("the pipe bandwidth of 64 KiB messages across CPUs"),
             ),
         ],
         turn: Mechanism::Axis(&[["capacity", "default", "1m"]]),
@@ -133,13 +125,11 @@ pub static TUNINGS: &[Tuning] = &[
         cases: &[
             case(
                 "net.tcp_bandwidth@message=65536,cpus=same_cpu",
-                "the TCP rate of 64 KiB messages over loopback",
-                "64 KiB 消息的本机 TCP 速率",
+                term!("the TCP rate of 64 KiB messages over loopback"),
             ),
             case(
                 "net.tcp_bandwidth@message=1048576,cpus=same_cpu",
-                "the TCP rate of 1 MiB messages over loopback",
-                "1 MiB 消息的本机 TCP 速率",
+                term!("the TCP rate of 1 MiB messages over loopback"),
             ),
         ],
         turn: Mechanism::Axis(&[["method", "write", "zero_copy"]]),
@@ -157,7 +147,7 @@ pub static TUNINGS: &[Tuning] = &[
         findings: &["run.neighbours", "cpu.shared_cores"],
         cases: &[
             DRAM,
-            case("memory.read@size=67108864,kernel=best", "the read bandwidth of memory", "内存读带宽"),
+            case("memory.read@size=67108864,kernel=best", term!("the read bandwidth of memory")),
             FREQUENCY,
             NULL_CALL,
         ],
@@ -169,8 +159,7 @@ pub static TUNINGS: &[Tuning] = &[
         findings: &["memory.huge_pages_off"],
         cases: &[case(
             "paging.mmap@size=67108864,touch=tenth,backing=anonymous",
-            "mapping and first touching memory",
-            "映射并首次访问内存",
+            term!("mapping and first touching memory"),
         )],
         turn: Mechanism::Machine(MachineSetting::TransparentHugePages),
     },
@@ -207,12 +196,8 @@ pub static TUNINGS: &[Tuning] = &[
         texts: texts::NUMA_BALANCING,
         findings: &["host.numa_balancing"],
         cases: &[
-            case(
-                "memory.random_access@size=268435456,bind=none",
-                "random reads of memory by an unbound thread",
-                "未绑定线程的随机读内存",
-            ),
-            case("memory.read@size=67108864,kernel=best", "the read bandwidth of memory", "内存读带宽"),
+            case("memory.random_access@size=268435456,bind=none", term!("random reads of memory by an unbound thread")),
+            case("memory.read@size=67108864,kernel=best", term!("the read bandwidth of memory")),
         ],
         turn: Mechanism::Machine(MachineSetting::NumaBalancing),
     },
@@ -223,14 +208,9 @@ pub static TUNINGS: &[Tuning] = &[
         cases: &[
             case(
                 "net.udp_bandwidth@datagram=1472,cpus=same_cpu",
-                "the UDP rate received over loopback on one CPU",
-                "同一 CPU 上本机 UDP 的接收速率",
+                term!("the UDP rate received over loopback on one CPU"),
             ),
-            case(
-                "net.udp_bandwidth@datagram=1472,cpus=NEAR",
-                "the UDP rate received over loopback across CPUs",
-                "跨 CPU 的本机 UDP 接收速率",
-            ),
+            case("net.udp_bandwidth@datagram=1472,cpus=NEAR", term!("the UDP rate received over loopback across CPUs")),
         ],
         turn: Mechanism::Machine(MachineSetting::ReceiveBuffer),
     },

@@ -23,15 +23,17 @@ pub struct Sides {
 pub fn sides(tuning: &Tuning, host: &HostFacts, root: &Path) -> Result<Sides, Text<String>> {
     let both = |during: [During; 2]| Ok(Sides { during, cpus: None });
     match tuning.turn {
-        Mechanism::Axis(_) => match tuning.cases.iter().all(|case| case.filter.contains(NEAR)) && near(host).is_none() {
-            true => Err(two_cpus()),
-            false => both([During::Usual, During::Usual]),
-        },
+        Mechanism::Axis(_) => {
+            match tuning.cases.iter().all(|case| case.filter.contains(NEAR)) && near(host).is_none() {
+                true => Err(two_cpus()),
+                false => both([During::Usual, During::Usual]),
+            }
+        }
         Mechanism::HugePages if host.memory.transparent_huge_pages.as_deref().is_none_or(|mode| mode == "never") => {
-            Err(Text {
-                en: "the kernel gives no huge pages (/sys/kernel/mm/transparent_hugepage/enabled); set it to madvise first".into(),
-                zh: "内核不提供大页（/sys/kernel/mm/transparent_hugepage/enabled）；请先设为 madvise".into(),
-            })
+            Err(term!(
+                "the kernel gives no huge pages (/sys/kernel/mm/transparent_hugepage/enabled); set it to madvise first"
+            )
+            .to_owned_text())
         }
         Mechanism::HugePages => both([During::WithoutHugePages, During::Usual]),
         Mechanism::Neighbour(Neighbour::Idle) => match near(host) {
@@ -45,10 +47,9 @@ pub fn sides(tuning: &Tuning, host: &HostFacts, root: &Path) -> Result<Sides, Te
             let during = [During::Usual, During::Beside(Work::Read, vec![other])];
             Ok(Sides { during, cpus: Some(one.to_string()) })
         }
-        Mechanism::Machine(MachineSetting::NumaBalancing) if host.nodes.len() < 2 => Err(Text {
-            en: "this machine has one memory node, between which nothing is moved".into(),
-            zh: "本机只有一个内存节点，无从迁移".into(),
-        }),
+        Mechanism::Machine(MachineSetting::NumaBalancing) if host.nodes.len() < 2 => {
+            Err(term!("this machine has one memory node, between which nothing is moved").to_owned_text())
+        }
         Mechanism::Machine(machine) => {
             let all = machine.here(root)?;
             let side = |side: usize| {
@@ -65,8 +66,5 @@ pub fn near(host: &HostFacts) -> Option<Placement> {
 }
 
 fn two_cpus() -> Text<String> {
-    Text {
-        en: "it takes two CPUs, and one can be used here; allow hostmark more (taskset, cpuset)".into(),
-        zh: "需要两个 CPU，而此处只能使用一个；请允许 hostmark 使用更多（taskset、cpuset）".into(),
-    }
+    term!("it takes two CPUs, and one can be used here; allow hostmark more (taskset, cpuset)").to_owned_text()
 }

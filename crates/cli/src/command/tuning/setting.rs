@@ -94,23 +94,16 @@ impl MachineSetting {
 
     /// That this machine does not have it.
     fn absent(self) -> Text<String> {
-        let (en, zh) = match self {
-            MachineSetting::Governor => {
-                ("cpufreq (in a guest the host decides)", "cpufreq（虚拟机的频率由宿主机决定）")
-            }
-            MachineSetting::IdleStates => ("idle states deeper than the lightest", "最浅以外的空闲状态"),
-            MachineSetting::Turbo => {
-                ("a switch for turbo (in a guest the host decides)", "睿频开关（虚拟机由宿主机决定）")
-            }
-            MachineSetting::NumaBalancing => ("NUMA balancing in its kernel", "内核的 NUMA 平衡"),
-            MachineSetting::TransparentHugePages => ("transparent huge pages in its kernel", "内核的透明大页"),
-            MachineSetting::IdleGovernor => ("idle states that the kernel chooses", "由内核选择的空闲状态"),
-            MachineSetting::ReceiveBuffer => (
-                "/proc/sys/net/core/rmem_default in this network namespace",
-                "本网络命名空间中的 /proc/sys/net/core/rmem_default",
-            ),
+        let what = match self {
+            MachineSetting::Governor => term!("cpufreq (in a guest the host decides)"),
+            MachineSetting::IdleStates => term!("idle states deeper than the lightest"),
+            MachineSetting::Turbo => term!("a switch for turbo (in a guest the host decides)"),
+            MachineSetting::NumaBalancing => term!("NUMA balancing in its kernel"),
+            MachineSetting::TransparentHugePages => term!("transparent huge pages in its kernel"),
+            MachineSetting::IdleGovernor => term!("idle states that the kernel chooses"),
+            MachineSetting::ReceiveBuffer => term!("/proc/sys/net/core/rmem_default in this network namespace"),
         };
-        Text { en: format!("this machine lacks {en}"), zh: format!("本机没有{zh}") }
+        Text { en: format!("this machine lacks {}", what.en), zh: format!("本机没有{}", what.zh) }
     }
 }
 

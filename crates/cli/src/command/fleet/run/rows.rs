@@ -11,14 +11,13 @@ use crate::words;
 
 /// The table of all hosts, where the runs lie, what to do with them, and how to go on where some are missing.
 pub fn closing(directory: &Directory, resume: Option<&str>, lang: Lang) -> String {
-    let word = |en: &'static str, zh: &'static str| if lang == Lang::Zh { zh } else { en };
     let column = |head: &str, is_number: bool, may_go: bool| TextColumn { head: head.to_owned(), is_number, may_go };
     let heads = [
-        column(word("host", "主机"), false, false),
-        column(word("state", "状态"), false, false),
-        column(word("time", "用时"), true, true),
-        column(word("file", "文件"), false, true),
-        column(word("reason", "原因"), false, false),
+        column(term!("host").say(lang), false, false),
+        column(term!("state").say(lang), false, false),
+        column(term!("time", "column").say(lang), true, true),
+        column(term!("file").say(lang), false, true),
+        column(term!("reason").say(lang), false, false),
     ];
     let row = |host: &hostmark_model::FleetHost| {
         let time = host.elapsed_s.map(|seconds| format!("{seconds} s")).unwrap_or_default();
@@ -51,10 +50,10 @@ pub fn closing(directory: &Directory, resume: Option<&str>, lang: Lang) -> Strin
         };
     }
     if measured > 0 {
-        text += &format!("{}hostmark fleet report {typed}\n", word("which are odd: ", "查看异常主机："));
+        text += &format!("{}hostmark fleet report {typed}\n", term!("which are odd: ").say(lang));
     }
     if let Some(resume) = resume {
-        text += &format!("{}{}\n", word("measure the others: ", "测量其余主机："), visible(resume));
+        text += &format!("{}{}\n", term!("measure the others: ").say(lang), visible(resume));
     }
     text
 }
