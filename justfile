@@ -26,6 +26,10 @@ docs:
     HOSTMARK_BLESS=1 cargo test -p hostmark-model --lib schema
     cargo doc --workspace --no-deps
 
+# What lacks Chinese, by file and line
+untranslated:
+    cargo test -p hostmark --test fast -- has_its_chinese
+
 # A probe of this group and name from the example of docs/adding-a-probe.md; its two words in mod.rs are yours to add
 probe GROUP NAME:
     test -d crates/probes/src/{{ GROUP }}

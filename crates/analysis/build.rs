@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hostmark_texts::{fail, keyed, module, outline, read, rows, slice, terms, write};
+use hostmark_texts::{fail, keyed, module, outline, read, rows, slice, terms, translated, write};
 
 fn main() {
     let is_remedy = |heading: &str| heading.ends_with("cure");
@@ -19,11 +19,14 @@ fn axes(path: &Path) -> String {
         let part = parts.iter().find(|part| part.heading == heading);
         &part.unwrap_or_else(|| fail(path, &format!("there is no section '{heading}'"))).body
     };
-    let (names, values) = (rows::<2>(path, body("Names")), rows::<3>(path, body("Values")));
-    if let Some([axis, value, _]) = values.iter().find(|[axis, ..]| names.iter().all(|[name, _]| name != axis)) {
+    let (names, values) = (body("Names"), body("Values"));
+    let known = rows::<2>(path, names);
+    if let Some([axis, value, _]) =
+        rows::<3>(path, values).iter().find(|[axis, ..]| known.iter().all(|[name, _]| name != axis))
+    {
         fail(path, &format!("'{value}' is a value of '{axis}', which has no name"));
     }
-    let names = names.into_iter().map(|[axis, zh]| format!("({axis:?}, {zh:?})"));
-    let values = values.into_iter().map(|[axis, value, zh]| format!("({axis:?}, {value:?}, {zh:?})"));
+    let names = translated(path, names).map(|[axis, zh]| format!("({axis:?}, {zh:?})"));
+    let values = translated(path, values).map(|[axis, value, zh]| format!("({axis:?}, {value:?}, {zh:?})"));
     slice("AXES", "(&str, &str)", names) + &slice("AXIS_VALUES", "(&str, &str, &str)", values)
 }

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use hostmark_texts::{Page, Pair, Part, catalogue, fail, module, outline, pages, read, rows, slice, terms, write};
+use hostmark_texts::{
+    Page, Pair, Part, catalogue, fail, module, outline, pages, read, rows, slice, terms, translated, write,
+};
 
 fn main() {
     let help = [chinese(Path::new("src/help/zh.md")), words(Path::new("src/help/words.md"))].concat()
@@ -44,8 +46,7 @@ fn chinese(path: &Path) -> String {
         match part.level {
             2 => of = command(&part.heading),
             _ => values.extend(
-                rows(path, &part.body)
-                    .into_iter()
+                translated(path, &part.body)
                     .map(|[value, zh]| format!("({of:?}, {:?}, {value:?}, {zh:?})", part.heading)),
             ),
         }
@@ -60,12 +61,12 @@ fn chinese(path: &Path) -> String {
 /// Headings, and what stands for a value.
 fn words(path: &Path) -> String {
     let parts = parts(path);
-    let of = |heading: &str| -> Vec<[String; 2]> {
+    let of = |heading: &str| {
         let part = parts.iter().find(|part| part.heading == heading);
-        rows(path, &part.unwrap_or_else(|| fail(path, &format!("there is no section '{heading}'"))).body)
+        translated(path, &part.unwrap_or_else(|| fail(path, &format!("there is no section '{heading}'"))).body)
     };
-    let headings = of("Headings").into_iter().map(|[en, zh]| Pair { en, zh }.to_string());
-    let names = of("Value names").into_iter().map(|[en, zh]| format!("({en:?}, {zh:?})"));
+    let headings = of("Headings").map(|[en, zh]| Pair { en, zh }.to_string());
+    let names = of("Value names").map(|[en, zh]| format!("({en:?}, {zh:?})"));
     slice("HEADINGS", "Text", headings) + &slice("VALUE_NAMES", "(&str, &str)", names)
 }
 

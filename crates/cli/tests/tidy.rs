@@ -139,6 +139,11 @@ fn every_sentence_of_the_program_has_its_chinese() {
 }
 
 #[test]
+fn every_text_file_has_its_chinese() {
+    nothing(texts::untranslated(Tree::of_repository()));
+}
+
+#[test]
 fn every_reason_is_reported_in_chinese() {
     nothing(reasons::in_english_alone(Tree::of_repository(), hostmark_analysis::reasons::is_known));
 }

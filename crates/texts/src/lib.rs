@@ -14,20 +14,25 @@ const NAME_WORDS: usize = 2;
 pub struct Pair {
     /// English.
     pub en: String,
-    /// Simplified Chinese.
+    /// Simplified Chinese; empty where nobody has translated the text, and English stands in its place.
     pub zh: String,
 }
 
 impl fmt::Display for Pair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Text {{ en: {:?}, zh: {:?} }}", self.en, self.zh)
+        write!(f, "Text {{ en: {:?}, zh: {:?} }}", self.en, self.chinese())
     }
 }
 
 impl Pair {
+    /// What stands for the Chinese.
+    fn chinese(&self) -> &str {
+        if self.zh.is_empty() { &self.en } else { &self.zh }
+    }
+
     /// The macro `name!`, which fills the placeholders in both languages.
     pub fn template(&self, name: &str) -> String {
-        let Pair { en, zh } = self;
+        let (en, zh) = (&self.en, self.chinese());
         format!(
             "macro_rules! {name} {{ ($($argument:tt)*) => {{ hostmark_model::filled!({en:?}, {zh:?}; $($argument)*) }} }}\npub(crate) use {name};\n"
         )
@@ -43,7 +48,7 @@ impl Pair {
             false => format!(
                 "({key}{holes}) => {{ $crate::texts::Text {{ en: ::std::concat!({}), zh: ::std::concat!({}) }} }};\n",
                 whole(&self.en),
-                whole(&self.zh)
+                whole(self.chinese())
             ),
         }
     }
@@ -52,8 +57,9 @@ impl Pair {
         let is_chinese =
             |c: char| matches!(c, '\u{3000}'..='\u{303f}' | '\u{3400}'..='\u{9fff}' | '\u{ff00}'..='\u{ffef}');
         match () {
-            () if self.en.is_empty() || self.zh.is_empty() => Err("a language is missing".to_owned()),
+            () if self.en.is_empty() => Err("the English text is missing".to_owned()),
             () if self.en.chars().any(is_chinese) => Err("the English text has Chinese in it".to_owned()),
+            () if self.zh.is_empty() => Ok(self),
             () if self.en == self.zh && self.en.split(' ').count() <= NAME_WORDS => Ok(self),
             () if !self.zh.chars().any(is_chinese) => Err("the Chinese text has none".to_owned()),
             () if placeholders(&self.en) != placeholders(&self.zh) => Err("the placeholders differ".to_owned()),
@@ -99,17 +105,24 @@ pub fn outline(text: &str) -> Vec<Part> {
 }
 
 /// The rows of the tables in a text, without their heads: a cell in backquotes without these, a bar as `\|`. The build fails where a cell is
-/// empty or missing.
+/// missing, or one before the last is empty; the last is the Chinese one.
 pub fn rows<const CELLS: usize>(path: &Path, body: &str) -> Vec<[String; CELLS]> {
     let cells = |line: &str| -> Vec<String> {
         let inside = line.trim().trim_matches('|').replace("\\|", "\0");
         inside.split('|').map(|cell| unquoted(cell.trim()).replace('\0', "|")).collect()
     };
     let row = |line: &str| {
-        let row = <[String; CELLS]>::try_from(cells(line)).ok().filter(|row| row.iter().all(|cell| !cell.is_empty()));
+        let row = <[String; CELLS]>::try_from(cells(line))
+            .ok()
+            .filter(|row| row[..CELLS - 1].iter().all(|cell| !cell.is_empty()));
         row.unwrap_or_else(|| fail(path, &format!("{CELLS} cells are needed: {line}")))
     };
     body.lines().filter(|line| line.starts_with('|')).skip(2).map(row).collect()
+}
+
+/// The rows that have their Chinese.
+pub fn translated<const CELLS: usize>(path: &Path, body: &str) -> impl Iterator<Item = [String; CELLS]> {
+    rows(path, body).into_iter().filter(|row| !row[CELLS - 1].is_empty())
 }
 
 /// What stands between two backquotes that have no other between them.
@@ -118,7 +131,8 @@ fn unquoted(cell: &str) -> &str {
     inside.filter(|inside| !inside.contains('`')).unwrap_or(cell)
 }
 
-/// A text file in two halves, English and Chinese. Each half is a title (`# `) and sections (`## `), the same ones in the same order.
+/// A text file in two halves, English and Chinese. Each half is a title (`# `) and sections (`## `), the same ones in the same order; the
+/// second half may be missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
     /// Its file.
@@ -132,9 +146,17 @@ pub struct Page {
 impl Page {
     /// A page by its text, or what is wrong with it.
     pub fn parsed(path: &Path, text: &str) -> Result<Page, String> {
-        let parts = outline(text);
+        let mut parts = outline(text);
         let titles: Vec<usize> = (0..parts.len()).filter(|&index| parts[index].level == 1).collect();
-        let [0, middle] = titles[..] else { return Err("it has not two halves, English and Chinese".to_owned()) };
+        let without_body = |part: &Part| Part { body: String::new(), ..part.clone() };
+        let middle = match titles[..] {
+            [0, middle] => middle,
+            [0] => {
+                parts.extend(parts.iter().map(without_body).collect::<Vec<_>>());
+                parts.len() / 2
+            }
+            _ => return Err("it has not two halves, English and Chinese".to_owned()),
+        };
         let ([en_title, en @ ..], [zh_title, zh @ ..]) = parts.split_at(middle) else {
             return Err("it is empty".to_owned());
         };
@@ -158,15 +180,15 @@ impl Page {
     /// Fails the build where there is a section of other headings.
     pub fn allow(&self, known: impl IntoIterator<Item = (&'static str, &'static str)>) {
         let known: Vec<_> = known.into_iter().collect();
-        let is_unknown = |heading: &Pair| !known.contains(&(heading.en.as_str(), heading.zh.as_str()));
-        if let Some((heading, _)) = self.sections.iter().find(|(heading, _)| is_unknown(heading)) {
+        let is_unknown = |section: &&(Pair, Pair)| known.iter().all(|(en, zh)| !is_headed(section, en, zh));
+        if let Some((heading, _)) = self.sections.iter().find(is_unknown) {
             fail(&self.path, &format!("no page has a section '{}' with its counterpart '{}'", heading.en, heading.zh));
         }
     }
 
     /// The text below these headings, where there is one.
     pub fn get(&self, en: &str, zh: &str) -> Option<&Pair> {
-        self.sections.iter().find(|(heading, _)| heading.en == en && heading.zh == zh).map(|(_, body)| body)
+        self.sections.iter().find(|section| is_headed(section, en, zh)).map(|(_, body)| body)
     }
 
     /// The text below these headings. Without one the build fails.
@@ -176,8 +198,13 @@ impl Page {
     }
 }
 
-/// The entries of a catalogue of translations (gettext's PO): English templates with their Chinese, in the order of the templates. The build
-/// fails where one is empty, is there twice or has other placeholders.
+/// Whether a section has these headings; the Chinese one says nothing of a section that is not translated.
+fn is_headed((heading, body): &(Pair, Pair), en: &str, zh: &str) -> bool {
+    heading.en == en && (heading.zh == zh || body.zh.is_empty())
+}
+
+/// The entries of a catalogue of translations (gettext's PO): English templates with their Chinese, in the order of the templates; those
+/// without Chinese are left out. The build fails where one is there twice or has other placeholders.
 pub fn catalogue(path: &Path) -> Vec<(String, String)> {
     entries_of(&read(path)).unwrap_or_else(|what| fail(path, &what))
 }
@@ -203,15 +230,16 @@ fn entries_of(text: &str) -> Result<Vec<(String, String)>, String> {
     // The first is the catalogue's own head.
     entries.retain(|(en, _)| !en.is_empty());
     entries.sort();
-    let is_wrong = |en: &str, zh: &str| zh.is_empty() || placeholders(en) != placeholders(zh);
-    if let Some((en, _)) = entries.iter().find(|(en, zh)| is_wrong(en, zh)) {
-        return Err(format!("'{en}' has no Chinese, or other placeholders"));
+    let is_wrong = |(en, zh): &&(String, String)| !zh.is_empty() && placeholders(en) != placeholders(zh);
+    if let Some((en, _)) = entries.iter().find(is_wrong) {
+        return Err(format!("'{en}' has other placeholders"));
     }
     if let Some([(en, _), _]) =
         entries.windows(2).find_map(|two| <&[_; 2]>::try_from(two).ok().filter(|[one, other]| one.0 == other.0))
     {
         return Err(format!("'{en}' is there twice"));
     }
+    entries.retain(|(_, zh)| !zh.is_empty());
     Ok(entries)
 }
 
@@ -342,7 +370,6 @@ mod tests {
         for (from, to) in [
             ("# 管道\n", ""),
             ("## 做什么", "# 做什么"),
-            ("一个字节 {ns:.1}。\n", ""),
             ("一个字节 {ns:.1}。\n", "A byte in {ns}."),
             ("一个字节", "一个字节 {of}"),
             ("A byte", "一 byte"),
@@ -351,6 +378,20 @@ mod tests {
         ] {
             assert!(Page::parsed(Path::new("pipe.md"), &WHOLE.replace(from, to)).is_err(), "{to}");
         }
+    }
+
+    #[test]
+    fn what_is_not_translated_is_english() {
+        let half = WHOLE.split_once("\n# 管道").unwrap().0;
+        for text in [half, &WHOLE.replace("一个字节 {ns:.1}。\n", "")] {
+            let page = Page::parsed(Path::new("pipe.md"), text).unwrap();
+            let body = page.need("What", "做什么");
+            assert_eq!((body.zh.as_str(), body.chinese()), ("", "A byte in {ns}.\n\nMore."));
+        }
+        let table = "| en | zh |\n|---|---|\n| a | 甲 |\n| b | |\n";
+        assert_eq!(rows(Path::new("a.md"), table), [["a", "甲"], ["b", ""]]);
+        assert_eq!(translated(Path::new("a.md"), table).collect::<Vec<_>>(), [["a", "甲"]]);
+        assert_eq!(entries_of("msgid \"a\"\nmsgstr \"\"\n").unwrap(), []);
     }
 
     #[test]

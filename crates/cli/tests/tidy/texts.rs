@@ -80,6 +80,28 @@ pub fn half_width(tree: &Tree) -> Vec<String> {
     found
 }
 
+/// Text files beside the code that lack Chinese: pages of one half, sections without text, and rows with an empty last cell.
+pub fn untranslated(tree: &Tree) -> Vec<String> {
+    let is_text = |file: &&File| file.path.contains("/src/") || file.path.ends_with("/terms.md");
+    let mut found = Vec::new();
+    for file in tree.with_ending(".md").filter(|file| file.path.starts_with("crates/")).filter(is_text) {
+        if !file.text.contains(is_ideograph) {
+            found.push(file.says("line 1: the Chinese half is missing"));
+            continue;
+        }
+        let lines: Vec<&str> = file.text.lines().map(str::trim_end).collect();
+        for (number, line) in (1..).zip(&lines) {
+            let is_empty_cell = line.strip_suffix('|').is_some_and(|row| row.trim_end().ends_with('|'));
+            let is_followed =
+                lines[number..].iter().find(|line| !line.is_empty()).is_some_and(|next| !next.starts_with('#'));
+            if is_empty_cell || line.starts_with("## ") && !is_followed {
+                found.push(file.says(format!("line {number}: no Chinese: {line}")));
+            }
+        }
+    }
+    found
+}
+
 /// Macros whose first argument is the template of a sentence.
 const SAY: [&str; 4] = ["say", "said", "refuse", "refused"];
 /// Where the Chinese of these templates is.
@@ -94,14 +116,22 @@ pub fn without_counterpart(tree: &Tree, known: &[(String, String)]) -> Vec<Strin
         let mut own = Vec::new();
         templates(&tokens(&file.text), &mut own);
         let is_missing = |template: &&String| known.iter().all(|(en, _)| en != *template);
-        found.extend(
-            own.iter().filter(is_missing).map(|template| file.says(format!("no Chinese in zh.po: {template}"))),
-        );
+        let missing = own.iter().filter(is_missing);
+        found.extend(missing.map(|template| {
+            let line = line_of(&file.text, template);
+            file.says(format!("line {line}: no Chinese in zh.po: {template}"))
+        }));
         said.extend(own);
     }
     let unused = known.iter().filter(|(en, _)| !said.contains(en));
     found.extend(unused.map(|(en, _)| format!("{CATALOGUE}: nothing says: {en}")));
     found
+}
+
+/// The line of a template by its first words, since a line of code may end within it.
+fn line_of(code: &str, template: &str) -> usize {
+    let begin: String = template.split(['\n', '"']).next().unwrap_or_default().chars().take(20).collect();
+    code.lines().position(|line| line.contains(&begin)).map_or(1, |at| at + 1)
 }
 
 fn templates(tokens: &[TokenTree], found: &mut Vec<String>) {
@@ -219,7 +249,27 @@ fn a_template_without_chinese_is_found_and_chinese_without_a_template() {
     let code = "//! A.\nfn f() { said!(\"{a} is \\n \\\n  here\", a = refused!(\"gone\")) }";
     let known = [("{a} is \n here", "x"), ("never", "y")].map(|(en, zh)| (en.to_owned(), zh.to_owned()));
     let found = without_counterpart(&Tree::of(&[("crates/a/src/a.rs", code)]), &known);
-    assert_eq!(found, ["crates/a/src/a.rs: no Chinese in zh.po: gone", "crates/cli/zh.po: nothing says: never"]);
+    assert_eq!(
+        found,
+        ["crates/a/src/a.rs: line 3: no Chinese in zh.po: gone", "crates/cli/zh.po: nothing says: never"]
+    );
+}
+
+#[test]
+fn a_text_without_chinese_is_found() {
+    let tree = Tree::of(&[
+        ("crates/a/terms.md", "| English | 中文 |\n|---|---|\n| one | 一 |\n| two | |\n"),
+        ("crates/a/src/half.md", "# Pipe\n\n## What\n\nA byte.\n"),
+        ("crates/a/src/page.md", "# Pipe\n\n## What\n\nA byte.\n\n# 管道\n\n## 做什么\n"),
+        ("crates/a/src/whole.md", "# Pipe\n\n## What\n\nA byte.\n\n# 管道\n\n## 做什么\n\n一个字节。\n"),
+        ("crates/README.md", "| English | |\n"),
+    ]);
+    let expected = [
+        "crates/a/terms.md: line 4: no Chinese: | two | |",
+        "crates/a/src/half.md: line 1: the Chinese half is missing",
+        "crates/a/src/page.md: line 9: no Chinese: ## 做什么",
+    ];
+    assert_eq!(untranslated(&tree), expected);
 }
 
 #[test]
