@@ -27,8 +27,9 @@ const PATIENCE_SHARE: u32 = 12;
 const UNFORESEEN: f64 = 0.1;
 /// A round with less time for samples than this would measure noise.
 const LEAST_SAMPLES: Duration = Duration::from_millis(10);
-/// Time for samples of a round that a plan has room for: about as much as it takes besides.
-const PLANNED_SAMPLES: Duration = Duration::from_millis(20);
+/// Time for samples of a round that a plan has room for: little more than the least, since rounds share what is left over. With more, a
+/// forecast of the first touch that differs by a second would change which cases a run has.
+const PLANNED_SAMPLES: Duration = Duration::from_millis(12);
 /// Resident memory at most, so that a run is a small guest on any host.
 const MOST_MEMORY: u64 = 256 << 20;
 /// In the longer profiles, share of the memory that may be filled.
