@@ -1,5 +1,6 @@
 //! The language of what people read: as asked, else as the locale says.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
 
@@ -45,10 +46,18 @@ fn asked(words: &[OsString]) -> Option<Language> {
 
 /// A sentence in the language of the command, with errors of the system by their names in Chinese.
 pub fn spoken(message: &Message) -> String {
-    let chinese = CHINESE.binary_search_by_key(&message.template(), |(template, _)| template);
-    match (current(), chinese) {
-        (Lang::Zh, Ok(at)) => reasons::with_errors_named(&message.filled(CHINESE[at].1)),
-        _ => message.to_string(),
+    match current() {
+        Lang::En => message.to_string(),
+        Lang::Zh => reasons::with_errors_named(&message.filled(Lang::Zh, &chinese)),
+    }
+}
+
+/// The Chinese template of a message.
+fn chinese(message: &Message) -> Cow<'_, str> {
+    let template = message.template();
+    match CHINESE.binary_search_by_key(&template, |(en, _)| en) {
+        Ok(at) => CHINESE[at].1.into(),
+        Err(_) => template.into(),
     }
 }
 

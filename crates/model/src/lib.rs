@@ -12,6 +12,7 @@ mod texts {
 
 mod agent;
 mod case;
+mod chinese;
 mod estimate;
 mod event;
 mod exit;
@@ -48,6 +49,7 @@ pub use agent::{
     AGENT_PROTOCOL, AgentAnswer, AgentRequest, BegunRun, Elsewhere, LONGEST_AGENT_LINE, RoundLine, RunRequest,
 };
 pub use case::{CaseId, CaseIdError, EACH_POINT, Params, is_axis_value, size_text};
+pub use chinese::append_in_chinese;
 pub use estimate::{Estimate, IntervalMethod, Leading, Quiet, Repetition, Stated};
 pub use event::{DisturbanceFlags, Event, OUT_OF_MEMORY, RoundNoise};
 pub use exit::Exit;
@@ -65,7 +67,7 @@ pub use host::{
 pub use inputs::{ISOLATE, Inputs};
 pub use job::{CalibratedClock, Choice, Environment, Job, JobCase, PROTOCOL};
 pub use line::JsonLine;
-pub use message::Message;
+pub use message::{Given, Message, MessageArgument, Nested, Shown};
 pub use noise::{LastCache, Neighbours, Noise, Others, Throttling};
 pub use outcome::{
     Also, Bounds, CaseRecord, Flag, FlagKind, HERE, Measured, Outcome, PEER_AXIS, RoundRecord, default_case_of,

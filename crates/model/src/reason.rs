@@ -6,6 +6,8 @@ use std::ops::Deref;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::{Message, MessageArgument, Nested};
+
 /// The kinds of cause, a closed list: programs branch on them (docs/schema.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -194,6 +196,18 @@ impl Reason {
     /// What is lacking and how much of it there is.
     pub fn lacking(self, needed: u64, available: u64) -> Reason {
         self.with("needed", needed).with("available", available)
+    }
+}
+
+impl From<&Reason> for Message {
+    fn from(reason: &Reason) -> Message {
+        Message::plain(reason)
+    }
+}
+
+impl Nested for Reason {
+    fn nested(&self) -> MessageArgument {
+        MessageArgument::Message(self.into())
     }
 }
 

@@ -9,7 +9,8 @@ type Fault = (String, Span);
 
 /// A `Message` of `hostmark-model`: `say!("{file} is empty")`, `say!("{file} has {size:.1} MB", size = bytes / 1e6)`. A placeholder is a
 /// variable, or one of the arguments behind the template; its format is one of `std::fmt`, or an English noun that is counted:
-/// `{turns:turn}` is "1 turn" or "3 turns" in English, and the number in other languages.
+/// `{turns:turn}` is "1 turn" or "3 turns" in English, and the number in other languages. Without a format, a value that has a language (a
+/// `Message`, a `Reason`, a `Text`, an error of the system) is in that of the whole sentence.
 #[proc_macro]
 pub fn say(input: TokenStream) -> TokenStream {
     expanded(input).unwrap_or_else(|(what, span)| {
@@ -45,16 +46,21 @@ fn expanded(input: TokenStream) -> Result<TokenStream, Fault> {
     Ok(call)
 }
 
-/// `("name", format!("{:format}", value), noun),`
+/// `("name", value),`
 fn argument(name: &str, format: &str, value: TokenStream) -> TokenStream {
+    // `Message` asks the same of a template.
     let is_noun = format.len() > 1 && format.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b' ');
-    let (format, noun) = match () {
-        () if is_noun => ("{}".to_owned(), format!("::std::option::Option::Some({format:?})")),
-        () if format.is_empty() => ("{}".to_owned(), "::std::option::Option::None".to_owned()),
-        () => (format!("{{:{format}}}"), "::std::option::Option::None".to_owned()),
+    let in_brackets = |parts: Vec<TokenStream>| TokenStream::from(group(Delimiter::Parenthesis, parts));
+    let value = if format.is_empty() {
+        let by_reference = in_brackets(vec![tokens("&"), in_brackets(vec![value])]);
+        [tokens("::hostmark_model::Given::new"), by_reference, tokens(".argument()")]
+    } else {
+        let format = if is_noun { "{}".to_owned() } else { format!("{{:{format}}}") };
+        let written = in_brackets(vec![string(&format), tokens(","), value]);
+        let text = in_brackets(vec![tokens("::std::format!"), written]);
+        [tokens("::hostmark_model::MessageArgument::Text"), text, TokenStream::new()]
     };
-    let written = group(Delimiter::Parenthesis, [string(&format), tokens(","), value]).into();
-    let parts = [string(name), tokens(", ::std::format!"), written, tokens(","), tokens(&noun)];
+    let parts = [string(name), tokens(",")].into_iter().chain(value);
     [group(Delimiter::Parenthesis, parts), Punct::new(',', Spacing::Alone).into()].into_iter().collect()
 }
 

@@ -6,10 +6,10 @@ mod template;
 
 use std::borrow::Cow;
 
-use hostmark_model::{Lang, Outcome, Text};
+use hostmark_model::{Lang, Outcome, Text, append_in_chinese as push};
 
 use crate::bilingual::cut;
-use template::{fill, holes, literal_bytes, push};
+use template::{fill, holes, literal_bytes};
 
 /// What is longer is no reason of ours: no time is spent on it.
 const LONGEST: usize = 4096;

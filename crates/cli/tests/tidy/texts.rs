@@ -102,19 +102,41 @@ pub fn untranslated(tree: &Tree) -> Vec<String> {
     found
 }
 
-/// Macros whose first argument is the template of a sentence.
-const SAY: [&str; 4] = ["say", "said", "refuse", "refused"];
+/// The macros whose first argument is the template of a sentence: `say!`, and each that hands what it is given to one of them.
+fn sentence_macros(tree: &Tree) -> Vec<String> {
+    let defined: Vec<(&str, &str)> = tree
+        .sources()
+        .filter(|file| file.path.contains("/src/") && file.text.contains("macro_rules!"))
+        .flat_map(|file| file.packed().split("macro_rules!").skip(1).filter_map(|rest| rest.split_once('{')))
+        .collect();
+    let mut all = vec!["say".to_owned()];
+    let mut at = 0;
+    while let Some(known) = all.get(at) {
+        let call = format!("{known}!($($");
+        let wrap = defined.iter().filter(|(_, body)| body.contains(&call)).map(|(name, _)| (*name).to_owned());
+        let new: Vec<String> = wrap.filter(|name| !all.contains(name)).collect();
+        all.extend(new);
+        at += 1;
+    }
+    all
+}
+
 /// Where the Chinese of these templates is.
 const CATALOGUE: &str = "crates/cli/zh.po";
 
 /// Templates in the code that have no entry among `known`, and entries that no code has.
 pub fn without_counterpart(tree: &Tree, known: &[(String, String)]) -> Vec<String> {
-    let is_code =
-        |file: &&File| file.path.contains("/src/") && SAY.iter().any(|say| file.text.contains(&format!("{say}!(")));
+    let macros = sentence_macros(tree);
+    let calls: Vec<String> = macros.iter().map(|name| format!("{name}!(")).collect();
+    let is_code = |file: &&File| {
+        let is_called = || calls.iter().any(|call| file.text.contains(call));
+        file.path.contains("/src/") && !file.stem().ends_with("tests") && is_called()
+    };
     let (mut found, mut said) = (Vec::new(), HashSet::new());
     for file in tree.sources().filter(is_code) {
         let mut own = Vec::new();
-        templates(&tokens(&file.text), &mut own);
+        let code = file.text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        templates(&tokens(code), &macros, &mut own);
         let is_missing = |template: &&String| known.iter().all(|(en, _)| en != *template);
         let missing = own.iter().filter(is_missing);
         found.extend(missing.map(|template| {
@@ -134,18 +156,18 @@ fn line_of(code: &str, template: &str) -> usize {
     code.lines().position(|line| line.contains(&begin)).map_or(1, |at| at + 1)
 }
 
-fn templates(tokens: &[TokenTree], found: &mut Vec<String>) {
+fn templates(tokens: &[TokenTree], macros: &[String], found: &mut Vec<String>) {
     for (at, token) in tokens.iter().enumerate() {
         let TokenTree::Group(group) = token else { continue };
         let inside: Vec<TokenTree> = group.stream().into_iter().collect();
         let before = |back: usize| at.checked_sub(back).map(|at| tokens[at].to_string()).unwrap_or_default();
         if let Some(TokenTree::Literal(first)) = inside.first()
             && before(1) == "!"
-            && SAY.contains(&before(2).as_str())
+            && macros.contains(&before(2))
         {
             found.extend(text_of(&first.to_string()));
         }
-        templates(&inside, found);
+        templates(&inside, macros, found);
     }
 }
 
@@ -246,7 +268,10 @@ fn a_half_width_mark_beside_chinese_is_found() {
 
 #[test]
 fn a_template_without_chinese_is_found_and_chinese_without_a_template() {
-    let code = "//! A.\nfn f() { said!(\"{a} is \\n \\\n  here\", a = refused!(\"gone\")) }";
+    let code = "//! A.\nmacro_rules! said { ($($s:tt)*) => { told(say!($($s)*)) }; }\n\
+                macro_rules! refused { ($($s:tt)*) => { no(a::said!($($s)*)) }; }\n\
+                fn f() { said!(\"{a} is \\n \\\n  here\", a = refused!(\"gone\")); other!(\"no sentence\") }\n\
+                #[cfg(test)]\nmod tests { fn f() { say!(\"a test\") } }";
     let known = [("{a} is \n here", "x"), ("never", "y")].map(|(en, zh)| (en.to_owned(), zh.to_owned()));
     let found = without_counterpart(&Tree::of(&[("crates/a/src/a.rs", code)]), &known);
     assert_eq!(
